@@ -96,7 +96,9 @@ func exportChunk(n int32) unsafe.Pointer {
 func exportOut() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(out)) }
 
 // exportEvent ends an operation. Like every export that runs tasks, it reports
-// whether the host must call the runtime's resume: see scheduled.
+// whether the host must call the runtime's resume: see scheduled. It returns
+// contract.Dropped for an operation that has ended: the handle belongs to the host
+// then.
 //
 //go:wasmexport weir_event
 func exportEvent(number, outcome, status, headLen, bodyLen, handle int32) int32 {
@@ -104,25 +106,29 @@ func exportEvent(number, outcome, status, headLen, bodyLen, handle int32) int32 
 	if headLen > 0 {
 		e.head = string(scratch[:headLen])
 	}
-	finish(number, &e)
+	if !finish(number, &e) {
+		return contract.Dropped
+	}
 	return scheduled()
 }
 
-// finish ends the operation of a number and runs the task that waits for it.
-func finish(number int32, e *event) {
+// finish ends the operation of a number and runs the task that waits for it. It
+// reports whether there is such an operation.
+func finish(number int32, e *event) bool {
 	at := int(number & (opPlaces - 1))
 	if at >= len(ops) {
-		return
+		return false
 	}
 	o := ops[at]
 	if o.number != number || o.done {
-		return
+		return false
 	}
 	o.done, o.event = true, *e
 	if t := o.task; t != nil {
 		o.task = nil
 		t.run()
 	}
+	return true
 }
 
 // begin returns a new operation for a call. If the call can use the host no longer,

@@ -62,6 +62,11 @@ const (
 	StorageFault int32 = -2
 )
 
+// The answer to the end of an operation that had ended before.
+const (
+	Dropped int32 = -1
+)
+
 // The length of the value of a row to delete.
 const (
 	DeletedRow int32 = -1

@@ -3,7 +3,7 @@
 // instance of the program serves every request of an isolate.
 import { boot, booted } from "./boot.mjs";
 import { Call, listenAfter } from "./call.mjs";
-import { BODY_LATER, NETWORK, NO_BODY, OBJECT_CALL } from "./contract.mjs";
+import { BODY_LATER, DROPPED, NETWORK, NO_BODY, OBJECT_CALL } from "./contract.mjs";
 import { imports } from "./imports.mjs";
 import { Instances } from "./instances.mjs";
 import { platform } from "./platform.mjs";
@@ -23,7 +23,7 @@ const smallBodyMs = 20_000;
 const maxHead = 96 << 10; // bytes
 
 // How often the calls are looked through for those whose events are over, in ms. A
-// live one is lost in two rounds only if the isolate was blocked between them.
+// live one is silent in three rounds only if the isolate was blocked between them.
 const sweepEvery = 1000;
 
 // Instance is one running Go program with everything that is in flight in it.
@@ -133,15 +133,18 @@ class Instance {
   }
 
   // emit reports to Go how an operation ended. A large body is freed. handle is
-  // the number of a stream, a held body or a socket.
+  // the number of a stream, a held body or a socket. emit reports whether Go has taken
+  // it.
   emit(op, outcome, status = 0, head = "", body = null, handle = 0) {
-    this.enter(() => {
+    return this.enter(() => {
       const n = this.putEvent(head, body);
       const size = body ? body.byteLength : 0;
       detach(body); // before Go continues: it may ask for as much again
-      this.run(
-        n < 0 ? this.x.weir_event(op, NETWORK, 0, 0, 0, 0) : this.x.weir_event(op, outcome, status, n, size, handle),
-      );
+      const took =
+        n < 0 ? this.x.weir_event(op, NETWORK, 0, 0, 0, 0) : this.x.weir_event(op, outcome, status, n, size, handle);
+      if (took === DROPPED) return false;
+      this.run(took);
+      return n >= 0;
     });
   }
 

@@ -19,7 +19,7 @@ export class Call {
     this.ctx = null;
     this.since = Date.now();
     this.aliveAt = this.since; // when its event was known to live
-    this.suspect = false; // see Instance.sweep
+    this.silent = 0; // times that lost has found it silent
     this.storage = null;
     this.begun = false; // Go knows it
     this.answered = false;
@@ -54,12 +54,10 @@ export class Call {
   }
 
   // lost reports whether the event has been silent for longer than a live one is, and
-  // was so when this was asked before.
+  // was so the last two times.
   lost(now) {
     if (now - this.aliveAt < (this.listening ? 3 * aliveEvery : 2 * listenAfter)) return false;
-    if (this.suspect) return true;
-    this.suspect = true;
-    return false;
+    return ++this.silent > 2;
   }
 
   // add adds an upstream call to cancel when the client leaves.
@@ -112,7 +110,7 @@ export class Call {
     this.timer = 0;
     const now = Date.now();
     this.aliveAt = now;
-    this.suspect = false;
+    this.silent = 0;
     if (this.request && !this.listening) {
       this.listening = true;
       this.keep();

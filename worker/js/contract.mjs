@@ -39,6 +39,9 @@ export const NOT_READY = -2147483648;
 export const MISSING = -1;
 export const STORAGE_FAULT = -2;
 
+// The answer to the end of an operation that had ended before.
+export const DROPPED = -1;
+
 // The length of the value of a row to delete.
 export const DELETED_ROW = -1;
 

@@ -194,7 +194,8 @@ export const platform = {
       if (header) call.removeDeadline(header);
       headArrived = true;
       // The stream keeps its deadline and can be aborted until its end.
-      inst.emit(op, OK, r.status, headOf(r.headers).head, null, r.body ? inst.streams.add(r, inflight, -1) : 0);
+      const stream = r.body ? inst.streams.add(r, inflight, -1) : 0;
+      if (!inst.emit(op, OK, r.status, headOf(r.headers).head, null, stream)) inst.streams.discard(stream);
     } catch (e) {
       if (header) call.removeDeadline(header);
       inflight.finish();

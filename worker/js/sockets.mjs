@@ -58,7 +58,9 @@ export class Sockets {
   step(op, c, run, failed) {
     if (!c) return void queueMicrotask(() => this.inst.emit(op, NETWORK));
     Promise.race([run(), c.stopped]).then(
-      ({ outcome = OK, body = null, handle = 0 }) => this.inst.emit(op, outcome, 0, "", body, handle),
+      ({ outcome = OK, body = null, handle = 0 }) => {
+        if (!this.inst.emit(op, outcome, 0, "", body, handle)) this.close(handle);
+      },
       (e) => {
         failed?.();
         // Some builds of the platform report a failed handshake only when TLS is used.

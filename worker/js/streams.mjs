@@ -404,7 +404,7 @@ export class Streams {
     if (bytes === null) return this.inst.emit(op, outcome);
     const held = this.next++;
     this.table.set(held, heldBody(bytes));
-    this.inst.emit(op, OK, bytes.byteLength, "", null, held);
+    if (!this.inst.emit(op, OK, bytes.byteLength, "", null, held)) this.discard(held);
   }
 
   // gather reads a client's body into memory of JavaScript until it has upTo bytes;
