@@ -38,6 +38,9 @@ const maxLag = 5000;
 // A large answer is sent in pieces, each of which the client must take in time.
 const wholePiece = 1 << 20; // bytes
 const writeStallMs = 120_000;
+// A client that is there takes the first bytes of a stream within this time: they fit
+// the buffers between. The platform does not report one that left before, ms.
+const firstWriteMs = 20_000;
 export const shortIdle = 60_000; // ms; a shorter limit is measured between single chunks
 const noHeaders = { get: () => null, has: () => false }; // of a body that was partly read
 
@@ -533,8 +536,11 @@ export class Streams {
       });
       // send writes to the client. While it takes what it gets, the next chunk is read
       // meanwhile; bytes that the next push overwrites are waited for.
+      let first = upload ? 0 : null; // the timer of the first write; 0 once that was taken
       const taken = () => {
         unsent--;
+        if (first) clearTimeout(first);
+        first = 0;
       };
       const gone = () => {
         clientGone = true;
@@ -543,6 +549,7 @@ export class Streams {
       const send = (bytes) => {
         if (!bytes) return null;
         unsent++;
+        first ??= setTimeout(() => writer.abort(new Error("not taken")).catch(() => {}), firstWriteMs);
         sent = writer.write(bytes).then(taken, gone);
         return unsent < maxUnsent && bytes.byteLength < smallRead ? null : sent;
       };
@@ -618,8 +625,9 @@ export class Streams {
         if (!guarded) this.sample(id, head);
         const writer = writable.getWriter();
         try {
-          await writer.write(head);
+          await until(writer.write(head), firstWriteMs);
         } catch {
+          writer.abort(new Error("not taken")).catch(() => {});
           ending = ENDED_BY_CLIENT;
         }
         writer.releaseLock();
