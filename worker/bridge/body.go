@@ -64,6 +64,7 @@ func (b *hostBody) Read(d []byte) (int, error) {
 		case contract.EndOfBody:
 			b.id, b.err = 0, io.EOF
 		default:
+			hostDiscard(b.id) // of a call that was swept the host still has it
 			b.id, b.err = 0, failure(e.outcome)
 		}
 	}

@@ -181,6 +181,7 @@ class Instance {
     if (call.canceled || this.dead) return;
     call.canceled = true;
     if (call.inflight) for (const inflight of call.inflight) inflight.cancel();
+    this.streams.leave(call);
     this.enter(() => this.x.weir_cancel(call.id));
   }
 

@@ -169,7 +169,7 @@ export class Streams {
   constructor(inst) {
     this.inst = inst;
     this.table = new Map(); // number → { kind, … }, see the functions that add one
-    this.flowing = new Map(); // number → call, of the streams under way that Go watches or transforms
+    this.flowing = new Map(); // number → { call, readable }, of the streams under way that Go watches or transforms
     this.next = 1;
   }
 
@@ -216,7 +216,7 @@ export class Streams {
   whole(id, call) {
     const { bytes } = this.remove(this.remove(id).src);
     const { readable, writable } = new FixedLengthStream(bytes.byteLength);
-    this.flowing.set(id, call);
+    this.flow(id, call, readable);
     (async () => {
       const writer = writable.getWriter();
       try {
@@ -515,7 +515,7 @@ export class Streams {
     const { src, idle, length } = this.remove(id);
     const { head, body, inflight, owner } = this.source(src);
     const { readable, writable } = length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
-    this.flowing.set(id, call);
+    this.flow(id, call, readable);
     if (owner) owner.uses++;
     (async () => {
       // A stream is read into one buffer that is used again: large for an upload,
@@ -618,7 +618,7 @@ export class Streams {
     const guarded = kind === "guard";
     const { head, body, inflight } = this.source(src);
     const { readable, writable } = new IdentityTransformStream();
-    this.flowing.set(id, call);
+    this.flow(id, call, readable);
     (async () => {
       let ending = ENDED_CLEANLY;
       if (head) {
@@ -742,14 +742,37 @@ export class Streams {
     return ending;
   }
 
+  // flow notes a stream that begins to flow to readable.
+  flow(id, call, readable) {
+    const flow = { call, readable };
+    this.flowing.set(id, flow);
+    if (call.canceled) queueMicrotask(() => drop(flow));
+  }
+
+  // leave ends the streams of a call whose client has left. The platform does it only
+  // for one that has begun to read.
+  leave(call) {
+    for (const flow of this.flowing.values()) if (flow.call === call) drop(flow);
+  }
+
   // sweep forgets the streams of a call whose event is over.
   sweep(call) {
-    for (const [id, of] of this.flowing) if (of === call) this.flowing.delete(id);
+    for (const [id, flow] of this.flowing) if (flow.call === call) this.flowing.delete(id);
   }
 
   ended(id) {
     if (!this.flowing.delete(id)) return; // its call was swept
     this.inst.enter(() => this.inst.run(this.inst.x.weir_ended(id)));
+  }
+}
+
+// drop cancels what a client reads, unless the platform reads it: that notices a
+// client that has left.
+function drop({ readable }) {
+  try {
+    readable.cancel().catch(() => {});
+  } catch {
+    /* of an event that is over */
   }
 }
 
