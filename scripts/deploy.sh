@@ -12,4 +12,4 @@ set -euo pipefail
 
 need_go
 modules
-script test/dev/deploy.mjs
+script test/dev/deploy.mjs "$@"

@@ -3,7 +3,7 @@
 #
 #	scripts/doctor.sh URL
 #
-# ADMIN_TOKEN is the operator's token, which is asked for on a terminal. With API_KEY,
+# ADMIN_TOKEN is the operator's token, which is asked for on a terminal. With WEIR_API_KEY,
 # and MODEL, one embeddings call is sent with an account of that key's machine.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"

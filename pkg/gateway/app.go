@@ -73,7 +73,7 @@ func New(cfg Config, p Ports) *App {
 	errs := w.read()
 	app.Redact = w.redact
 	if missing := w.unusable(errs); missing != "" {
-		app.Misconfigured = missing
+		app.Misconfigured, app.Invalid = missing, w.missing() == ""
 		app.SetRoutes([]Route{health})
 		return app
 	}

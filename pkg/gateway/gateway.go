@@ -32,9 +32,11 @@ type authenticator interface {
 
 // Gateway serves requests.
 type Gateway struct {
-	// Misconfigured names what is missing from the worker's secrets; while it
-	// is not empty every route but /health answers 503.
+	// Misconfigured names what is missing from the worker's secrets, or with Invalid
+	// what has a value that cannot be used; while it is not empty every route but
+	// /health answers 503.
 	Misconfigured string
+	Invalid       bool
 	Auth          authenticator
 	Now           func() time.Time
 	// Log writes one line. Quiet leaves out the lines of successes.
@@ -313,7 +315,11 @@ func (g *Gateway) requestID() string {
 }
 
 func (g *Gateway) misconfigured() error {
-	return apierr.New(503, "misconfigured", "The gateway is not configured: %s is missing or shorter than %d bytes.", g.Misconfigured, minSecret)
+	why := "is missing or shorter than " + strconv.Itoa(minSecret) + " bytes"
+	if g.Invalid {
+		why = "is not valid"
+	}
+	return apierr.New(503, "misconfigured", "The gateway is not configured: %s %s.", g.Misconfigured, why)
 }
 
 // upgrades reports whether an Upgrade field requires another protocol. An offer

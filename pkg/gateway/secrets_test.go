@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,24 @@ func TestNoSecretHasAFallback(t *testing.T) {
 			}
 			app.Alarm(context.Background(), st, "abcdefgh01234567")
 			app.Cron(context.Background(), "")
+		}
+	}
+}
+
+func TestInvalidSettingIsNotCalledMissing(t *testing.T) {
+	good := strings.Repeat("s", 32)
+	for name, cfg := range map[string]Config{
+		"CREDENTIALS_KEY": {AdminToken: good, KeySecret: good, CredentialsKey: good + ",short"},
+		"PROXY_URL":       {AdminToken: good, KeySecret: good, CredentialsKey: good, ProxyURL: "nonsense"},
+	} {
+		app := New(cfg, Ports{CanonicalURL: func(raw string) (string, bool) { return raw, true }, Now: time.Now, Log: func(int, string) {}})
+		resp := app.Serve(context.Background(), &httpmsg.Request{Method: "GET", Path: "/v1/models", Origin: "https://weir.example.com"})
+		raw, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "The gateway is not configured: " + name + " is not valid."; resp.Status != 503 || !strings.Contains(string(raw), want) {
+			t.Errorf("%d %s, want 503 and %q", resp.Status, raw, want)
 		}
 	}
 }

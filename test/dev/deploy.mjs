@@ -17,7 +17,7 @@ const maxStart = 1000; // ms of CPU
 const readyMs = 120_000; // until a new address answers
 
 const env = process.env;
-const dry = env.DRY_RUN === "1";
+const dry = /^(1|true|yes)$/i.test(env.DRY_RUN ?? "");
 const dir = env.STATE_DIR ? resolve(env.STATE_DIR) : join(root, ".weir");
 const answersFile = join(dir, "deploy.json");
 const secretsFile = join(dir, `secrets-${process.pid}.json`);
@@ -178,6 +178,9 @@ function addresses(domain) {
 const showToken = (token) => console.log(`\nThe operator's token, shown this once:\n\n  ${token}\n`);
 
 async function main() {
+  if (process.argv.length > 2)
+    stop(`takes no arguments, not ${process.argv[2]}; settings are variables, such as DRY_RUN=1`);
+  if (!dry && !/^(|0|false|no)$/i.test(env.DRY_RUN ?? "")) stop(`DRY_RUN is 1 or 0, not ${env.DRY_RUN}`);
   const wrong = refusal(env);
   if (wrong) stop(wrong);
   const where = await read();

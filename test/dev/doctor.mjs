@@ -31,6 +31,8 @@ function unreachable(url, e) {
   if (code === "ENOTFOUND" || code === "EAI_AGAIN")
     return [`the name ${host} does not resolve`, "check the address; the name of a new domain takes some minutes"];
   if (code === "ECONNREFUSED") return [`nothing listens at ${host}`, "start the gateway, or correct the port"];
+  if (/WRONG_VERSION_NUMBER|PACKET_LENGTH/.test(code))
+    return [`${host} does not speak TLS`, "write http:// instead of https:// if that is meant"];
   if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO_/.test(code))
     return [`no valid certificate (${code})`, "renew it; the certificate of a new domain takes some minutes"];
   return [`no answer (${code || e.message})`, "check the address, and a proxy in front"];
@@ -96,7 +98,10 @@ class Visit {
   async health() {
     const res = await this.call("GET", "/health");
     if (res.status >= 300 && res.status < 400)
-      fail(`it redirects to ${res.headers.get("location")}`, "run the doctor with that address");
+      fail(
+        `it redirects to ${new URL(res.headers.get("location") ?? "", this.url).origin}`,
+        "run the doctor with that address",
+      );
     if (res.status !== 200 || res.json?.status !== "ok")
       fail(
         `GET /health answered ${res.status}, not weir's {"status":"ok"}`,
@@ -186,7 +191,9 @@ class Visit {
     if (res.status === 401)
       fail(
         "ADMIN_TOKEN is not this gateway's",
-        "pass the one that the first deployment printed, or set another: npx wrangler secret put ADMIN_TOKEN",
+        this.local
+          ? "pass that of .dev.vars, or natively of secrets.json in the data directory"
+          : "pass the one that the first deployment printed, or set another: npx wrangler secret put ADMIN_TOKEN",
       );
     if (res.status !== 200)
       fail(
@@ -239,20 +246,25 @@ class Visit {
     const step = res.json?.plan?.[0];
     if (res.status !== 200 || step?.try !== 1 || !step.upstream.includes("https://doctor.example.com/v1/embeddings"))
       fail(`a call could not be planned (${res.status}: ${said(res)})`, "look at the gateway's log");
-    this.notes.push("the embeddings call was planned, not sent: pass API_KEY to make one with an account of yours");
+    this.notes.push(
+      "the embeddings call was planned, not sent: pass WEIR_API_KEY to make one with an account of yours",
+    );
   }
 
   async ownModel() {
     let model = this.model;
     if (!model) {
       const list = await this.call("GET", "/v1/models/embedding", { bearer: this.apiKey });
-      if (list.status === 401) fail("API_KEY is not a key of this gateway", "pass a key of one of its machines");
+      if (list.status === 401) fail("WEIR_API_KEY is not a key of this gateway", "pass a key of one of its machines");
       model = list.json?.data?.[0]?.id;
       if (!model)
-        fail("API_KEY can call no embeddings model", "name another model in MODEL, or add a provider that has one");
+        fail(
+          "WEIR_API_KEY can call no embeddings model",
+          "name another model in MODEL, or add a provider that has one",
+        );
     }
     const res = await this.call("POST", "/v1/embeddings", { bearer: this.apiKey, body: { model, input: "hello" } });
-    if (res.status === 401) fail("API_KEY is not a key of this gateway", "pass a key of one of its machines");
+    if (res.status === 401) fail("WEIR_API_KEY is not a key of this gateway", "pass a key of one of its machines");
     if (res.status !== 200 || !res.json?.data?.[0]?.embedding)
       fail(
         `an embeddings call of ${model} answered ${res.status}: ${said(res)}`,
@@ -306,7 +318,7 @@ class Visit {
     if (res.status !== 200)
       fail(
         `an embeddings call through a stub on this computer answered ${res.status}: ${said(res)}`,
-        "look at the gateway's log; a gateway in a container cannot reach the stub: pass API_KEY to call a model of yours",
+        "look at the gateway's log; a gateway in a container cannot reach the stub: pass WEIR_API_KEY to call a model of yours",
       );
     if (JSON.stringify(res.json?.data?.[0]?.embedding) !== JSON.stringify(stubVector))
       fail("an embeddings call through a stub returned another vector", "look for a proxy that changes answers");
@@ -390,9 +402,18 @@ export function options(url, env = process.env) {
       // no such gateway was started here
     }
   }
+  // A header takes no other characters, and an error of fetch would repeat the value.
+  for (const [name, value] of [
+    ["ADMIN_TOKEN", token],
+    ["WEIR_API_KEY", env.WEIR_API_KEY ?? ""],
+  ])
+    if (!/^[\x21-\x7e]*$/.test(value)) {
+      console.error(`doctor: ${name} has characters that no token has, such as a space or a line break; copy it again`);
+      process.exit(2);
+    }
   return {
     token,
-    apiKey: env.API_KEY ?? "",
+    apiKey: env.WEIR_API_KEY ?? "",
     model: env.MODEL ?? "",
     openKeys: /^(false|0|off|no)$/i.test(env.REQUIRE_API_KEY ?? ""),
     version: "",

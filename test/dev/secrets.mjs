@@ -22,6 +22,11 @@ export function refusal(env) {
   for (const name of names)
     if (env[name] && Buffer.byteLength(env[name].trim()) < minSecret)
       return `${name} has ${Buffer.byteLength(env[name].trim())} bytes, and at least ${minSecret} are needed; openssl rand -hex 32 prints a good one`;
+  const short = (env.CREDENTIALS_KEY ?? "").split(",").findIndex((key) => Buffer.byteLength(key.trim()) < minSecret);
+  if (env.CREDENTIALS_KEY && short >= 0)
+    return `CREDENTIALS_KEY: key ${short + 1} of its list has less than ${minSecret} bytes; separate keys by single commas, the new one first`;
+  if (env.PROXY_URL && !/^http:\/\/([^@/\s]*@)?(\[[0-9a-f:]+\]|[^:@/\s]+):\d{1,5}\/?$/i.test(env.PROXY_URL.trim()))
+    return "PROXY_URL must be written http://host:port or http://user:password@host:port";
   for (const name of [...names, ...optional]) {
     const size = Buffer.byteLength(env[name] ?? "");
     if (size > maxSecret)

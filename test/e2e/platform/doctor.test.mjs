@@ -120,7 +120,7 @@ test("without a token the public parts are examined, and the line says what was 
   );
 });
 
-test("with API_KEY one call is sent with an account of that key's machine", async () => {
+test("with WEIR_API_KEY one call is sent with an account of that key's machine", async () => {
   const operator = admin(gw),
     { machineId, apiKey } = await operator.machine();
   try {
@@ -135,7 +135,7 @@ test("with API_KEY one call is sent with an account of that key's machine", asyn
     );
     assert.match(
       (await doctor(gw.url, { apiKey: "sk-wrong", model: "" })).join("\n"),
-      /^FAIL {2}embeddings: API_KEY is not a key/,
+      /^FAIL {2}embeddings: WEIR_API_KEY is not a key/,
     );
   } finally {
     await operator.call("DELETE", `/api/machines/${machineId}`);
@@ -306,7 +306,7 @@ test("where the gateway cannot reach the stub, a call is planned and the line sa
   try {
     assert.match(
       (await doctor(strict.url)).join("\n"),
-      /^ok .*; the embeddings call was planned, not sent: pass API_KEY/,
+      /^ok .*; the embeddings call was planned, not sent: pass WEIR_API_KEY/,
     );
     assert.equal(await machines(strict), 0);
   } finally {
