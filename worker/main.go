@@ -31,6 +31,7 @@ func main() {
 			Now:          time.Now,
 			Rand:         rand.Reader,
 			Log:          bridge.LogLine,
+			Changed:      bridge.Changed,
 		})
 	})
 }

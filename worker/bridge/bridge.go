@@ -385,6 +385,19 @@ func (o *objectEvent) run() {
 	hostObjectRespond(c.id, int32(status), ptr(answer), int32(len(answer)))
 }
 
+// Changed reports a change of a machine to the other instance of the isolate, if there
+// is one.
+func Changed(machineID string) { hostChanged(sptr(machineID), int32(len(machineID))) }
+
+// exportChanged tells the app of a change that another instance has made.
+//
+//go:wasmexport weir_changed
+func exportChanged(n int32) {
+	if a, ok := app.(interface{ ChangedElsewhere(machineID string) }); ok {
+		a.ChangedElsewhere(string(scratch[:n]))
+	}
+}
+
 // LogLine writes one line, of level 2 and above to the platform's error log.
 func LogLine(level int, line string) { hostLog(int32(level), sptr(line), int32(len(line))) }
 

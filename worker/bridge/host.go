@@ -84,6 +84,9 @@ func hostObjectRespond(call, status int32, body unsafe.Pointer, bodyLen int32)
 //go:wasmimport host keep
 func hostKeep(call int32)
 
+//go:wasmimport host changed
+func hostChanged(machine unsafe.Pointer, n int32)
+
 //go:wasmimport host done
 func hostDone(call int32)
 

@@ -32,6 +32,7 @@ class Instance {
     this.host = platform;
     this.context = { env: null };
     this.templates = []; // Headers by number
+    this.peers = () => []; // the other instances of the isolate
     this.calls = new Map();
     this.streams = new Streams(this);
     this.sockets = new Sockets(this);

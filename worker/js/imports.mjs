@@ -202,6 +202,11 @@ function functions(inst) {
     keep(callID) {
       inst.calls.get(callID)?.keep();
     },
+    // changed tells the other instance of the isolate of a change of a machine.
+    changed(at, n) {
+      const machine = inst.text(at, n);
+      for (const other of inst.peers()) other.enter(() => other.x.weir_changed(other.putHead(machine)));
+    },
     // done ends a call: Go has forgotten it.
     done(callID) {
       const call = inst.calls.get(callID);

@@ -13,6 +13,7 @@ export class Instances {
   #of(inst) {
     inst.objects = new Map(); // by name: calls under way
     inst.others = () => this.#others(inst);
+    inst.peers = () => this.all().filter((other) => other !== inst && !other.dead);
     return inst;
   }
 
@@ -72,8 +73,7 @@ export class Instances {
   // #others returns the bytes that the other instance has, or will need.
   #others(inst) {
     let n = 0;
-    for (const other of this.all())
-      if (other !== inst && !other.dead) n += other.x.mem.buffer.byteLength + other.x.weir_held();
+    for (const other of inst.peers()) n += other.x.mem.buffer.byteLength + other.x.weir_held();
     return n;
   }
 }
