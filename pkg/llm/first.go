@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"bytes"
+
 	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 )
@@ -8,7 +10,7 @@ import (
 // FirstFailure returns the failure that an event of an upstream's stream
 // reports, or nil. The first event decides whether another account is tried.
 func FirstFailure(from Dialect, name, data []byte) *apierr.Error {
-	if string(data) == "[DONE]" {
+	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		return apierr.New(502, "upstream_cut", "The provider ended the stream without an answer.")
 	}
 	if ir.Check(data) != nil {

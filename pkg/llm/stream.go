@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 
@@ -106,6 +107,7 @@ func (t *Translator) take(name, data []byte) {
 	if t.quick != nil && t.quick.ReadQuick(data, &t.outcome) {
 		return
 	}
+	data = bytes.TrimSpace(data) // some servers write two spaces before [DONE]
 	if string(data) != "[DONE]" && ir.Check(data) != nil {
 		t.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON."))
 		return
@@ -133,7 +135,7 @@ func (t *Translator) End(cause error, out []byte) []byte {
 		var ev sse.Event
 		cut := false // within an event
 		if t.in.Finish(&ev) {
-			if string(ev.Data) == "[DONE]" || ir.Check(ev.Data) == nil {
+			if string(bytes.TrimSpace(ev.Data)) == "[DONE]" || ir.Check(ev.Data) == nil {
 				t.take(ev.Name, ev.Data)
 			} else {
 				cut = !strings.HasPrefix("[DONE]", string(ev.Data))

@@ -361,3 +361,17 @@ func TestObserverMemoryIsBounded(t *testing.T) {
 		t.Errorf("%v allocations per piece of an endless line", n)
 	}
 }
+
+func TestTerminatorMayBeSurroundedBySpaces(t *testing.T) {
+	stop := `data: {"id":"1","model":"up","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	for _, end := range []string{"data:  [DONE]\n\n", "data:[DONE] \n\n", "data:  [DONE]"} {
+		for _, to := range clients {
+			s := llm.Stream(llm.Chat, to, options())
+			out := s.Push([]byte(begun+stop+end), nil)
+			grammar(t, to, s.End(nil, out), true)
+			if !s.Complete() || s.Failure() != nil {
+				t.Errorf("%q to %v: %+v", end, to, s.Failure())
+			}
+		}
+	}
+}
