@@ -4,6 +4,7 @@ export function healthOf(request) {
   if (request.method !== "GET") return null;
   const { url } = request;
   if (url.slice(url.indexOf("/", url.indexOf("://") + 3)) !== "/health") return null;
+  if (request.headers.has("upgrade")) return null; // which the program refuses
   return new Response('{"status":"ok"}', {
     headers: {
       "cache-control": "no-store",

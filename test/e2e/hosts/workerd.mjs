@@ -202,7 +202,7 @@ const files = (dir) =>
 export async function rows(dir) {
   const out = [];
   for (const file of files(dir)) {
-    const db = new DatabaseSync(file, { readOnly: true });
+    const db = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
     try {
       if (!db.prepare("select 1 from sqlite_master where name = '_cf_KV'").get()) continue;
       for (const { key, value } of db.prepare("select key, value from _cf_KV").all())
@@ -216,7 +216,7 @@ export async function rows(dir) {
 
 export function elapse(dir, ms) {
   for (const file of files(dir)) {
-    const db = new DatabaseSync(file);
+    const db = new DatabaseSync(file, { timeout: 10_000 });
     try {
       const meta = db.prepare("select value from _cf_KV where key = 'meta'").get();
       if (!meta) continue;
@@ -235,7 +235,7 @@ export function elapse(dir, ms) {
 
 export function edit(dir, change) {
   for (const file of files(dir)) {
-    const db = new DatabaseSync(file);
+    const db = new DatabaseSync(file, { timeout: 10_000 });
     try {
       if (!db.prepare("select 1 from sqlite_master where name = '_cf_KV'").get()) continue;
       for (const { key, value } of db.prepare("select key, value from _cf_KV").all()) {
