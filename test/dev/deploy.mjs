@@ -126,8 +126,8 @@ async function describe(region) {
       `start-up  ${Math.round(active[1])} ms of CPU here; the platform allows ${maxStart} ms on its computers`,
     );
   else console.log(`start-up  not measured: ${firstError(stderr || stdout) || "this wrangler does not report it"}`);
-  console.log(`plan      free: fits calls of up to 10 ms of CPU, such as embeddings and short answers;
-          streams of coding tools and large bodies need Workers Paid ($5 a month)`);
+  console.log(`plan      free: for trying, a request has 10 ms of CPU, which the first one of an isolate
+          and long streams exceed; Workers Paid ($5 a month): everything`);
   console.log(`place     ${region && region !== "off" ? region : "near each caller"}; REGION changes it`);
 }
 
