@@ -175,7 +175,7 @@ test("a first deployment says what it uploads, creates the secrets, shows the to
   assert.deepEqual(tokens(text), [secrets.ADMIN_TOKEN]);
   assert.match(text, /^size {6}\d+\.\d MiB of 64 MiB, \d\.\d MiB gzipped$/m);
   assert.match(text, /^start-up {2}123 ms of CPU here; the platform allows 1000 ms/m);
-  assert.match(text, /^plan {6}free: fits .*10 ms of CPU[^]*Workers Paid/m);
+  assert.match(text, /^plan {6}free: for trying, .*10 ms of CPU[^]*Workers Paid/m);
   assert.match(text, /^place {5}aws:us-east-1;/m);
   assert.match(text, new RegExp(`^ok {4}weir \\S+ at ${platform.url}; embeddings call through a stub$`, "m"));
 });
