@@ -126,6 +126,7 @@ const routes = {
   "POST /api/oauth/{provider}/poll": () => [`/oauth/${signIn}/poll`, {}],
   "POST /api/oauth/{provider}/cancel": () => [`/oauth/${signIn}/cancel`, {}],
   "POST /api/explain": () => ["/explain", own],
+  "GET /api/version": () => ["/version"],
   "GET /api/machines": () => ["/machines"],
   "POST /api/machines": () => ["/machines", {}],
   "DELETE /api/machines/{id}": async () => [`/machines/${(await operator.machine()).machineId}`],

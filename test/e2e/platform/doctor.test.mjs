@@ -106,7 +106,7 @@ test("./build.sh doctor ends with 0 for a gateway that is well, 1 for a broken o
   assert.equal(well.code, 0, well.text);
   assert.match(well.text, /^ok {4}weir /);
   assert.equal(wrong.code, 1, wrong.text);
-  assert.match(wrong.text, /^FAIL {2}operator token: ADMIN_TOKEN is not this gateway's; pass the one/);
+  assert.match(wrong.text, /^FAIL {2}operator token: ADMIN_TOKEN is not this gateway's; pass that of/);
   for (const { code, text } of [path, none]) {
     assert.equal(code, 2, text);
     assert.match(text, /^usage: /);
