@@ -96,10 +96,12 @@ async function gather(body, head, length, maxBytes, idleMs, onOpen, onChunk = nu
   let large = !(idleMs > 0); // waits for large pieces, which is right only while chunks arrive fast
   while (reader) {
     if (size === buffer.byteLength) {
-      // Memory that is reserved grows by less.
-      let next = Math.min(reserve ? size + Math.max(oneReadMax, size >> 1) : 2 * size, maxBytes + 1);
+      // Memory that is reserved grows by less. A short body needs none.
+      const short = size <= oneReadMax;
+      const more = short ? oneReadMax + 1 : size + Math.max(oneReadMax, size >> 1);
+      let next = Math.min(reserve ? more : 2 * size, maxBytes + 1);
       if (reserve && length > size) next = Math.min(next, length + 1);
-      if (reserve && !(await reserve(next, length < 0 ? -1 : Math.min(length, maxBytes) + 1, onChunk))) {
+      if (reserve && !short && !(await reserve(next, length < 0 ? -1 : Math.min(length, maxBytes) + 1, onChunk))) {
         reader.cancel().catch(() => {});
         buffer.transfer(0);
         throw noMemory;

@@ -113,6 +113,9 @@ const (
 	waitAnswer = time.Minute
 )
 
+// smallBody is the length up to which a body does not queue behind larger ones.
+const smallBody = 256 << 10
+
 // Uncounted is the length up to which a body or an answer is acquired without a
 // check, in bytes.
 const Uncounted = 64 << 10
@@ -289,8 +292,8 @@ func (l *Lease) GrowAnswer(ctx context.Context, had, total, expected int64) erro
 	if l.budget == nil {
 		return nil
 	}
-	l.expectAnswer(had, total, expected)
-	return l.Acquire(ctx, Answer, l.part[Answer].plus(Both(total-had)))
+	more := l.expectAnswer(had, total, expected)
+	return l.Acquire(ctx, Answer, l.part[Answer].plus(more))
 }
 
 // TryAnswer implements stream.Memory.
@@ -298,8 +301,8 @@ func (l *Lease) TryAnswer(had, total, expected int64) bool {
 	if l.budget == nil {
 		return true
 	}
-	l.expectAnswer(had, total, expected)
-	return l.TryAcquire(Answer, l.part[Answer].plus(Both(total-had)))
+	more := l.expectAnswer(had, total, expected)
+	return l.TryAcquire(Answer, l.part[Answer].plus(more))
 }
 
 // The lengths that an answer of unknown length is expected to have: most are far
@@ -310,7 +313,12 @@ const (
 	longestAnswer = 32 << 20
 )
 
-func (l *Lease) expectAnswer(had, total, expected int64) {
+// expectAnswer states what the call needs for an answer, and returns what it needs
+// now.
+func (l *Lease) expectAnswer(had, total, expected int64) (more Amount) {
+	if had, total = counted(had), counted(total); total == 0 {
+		return Both(-had) // a short answer neither waits nor makes others wait
+	}
 	if expected < 0 {
 		if expected = longAnswer; total > longAnswer {
 			expected = longestAnswer
@@ -318,6 +326,16 @@ func (l *Lease) expectAnswer(had, total, expected int64) {
 		expected = min(expected, l.budget.share()/2)
 	}
 	l.Expect(l.have.plus(Both(max(total, expected) - had)))
+	return Both(total - had)
+}
+
+// counted returns how many of the n bytes in which an answer is gathered count. One
+// byte more than the answer has shows its end.
+func counted(n int64) int64 {
+	if n <= Uncounted+1 {
+		return 0
+	}
+	return n
 }
 
 // Sent implements stream.Memory: the host has sent the request, and has freed its
@@ -407,12 +425,12 @@ func tooLarge(p Part, total Amount, limit int64) error {
 
 // enter grants the lease total bytes if it may have them. A lease without memory
 // queues behind the first before waiters without memory, except those whose
-// own tenant has reached its share.
+// own tenant has reached its share. One of a small body does not.
 func (b *Budget) enter(l *Lease, total Amount, before int) bool {
 	if !b.safe(l, total) {
 		return false
 	}
-	if l.have == (Amount{}) {
+	if l.have == (Amount{}) && l.most.most(total).sum() > Both(smallBody+1).sum()+Translated(smallBody+1) {
 		for _, w := range b.queue[:before] {
 			if w.lease.have == (Amount{}) && b.of[w.lease.who]+w.total.sum() <= b.share() {
 				return false

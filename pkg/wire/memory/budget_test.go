@@ -257,6 +257,39 @@ func TestOneTenantDoesNotBlockQueue(t *testing.T) {
 	}
 }
 
+func TestShortAnswerNeitherWaitsNorCounts(t *testing.T) {
+	b := &memory.Budget{Max: 32 * mib}
+	lease(b, "a").TryAcquire(memory.Body, host(32*mib))
+	used, l := b.Used(), lease(b, "b")
+	for _, step := range [][2]int64{{0, 32 << 10}, {32 << 10, memory.Uncounted + 1}} {
+		if !l.TryAnswer(step[0], step[1], -1) || l.GrowAnswer(ctx, step[0], step[1], -1) != nil {
+			t.Errorf("an answer of %d bytes waits", step[1])
+		}
+	}
+	if b.Used() != used || l.TryAnswer(memory.Uncounted+1, memory.Uncounted+2, -1) {
+		t.Errorf("%d bytes, want %d", b.Used(), used)
+	}
+}
+
+// A small body does not queue behind a large one for which there is no memory.
+func TestSmallBodyDoesNotQueue(t *testing.T) {
+	clock := fake.NewClock(time.Time{})
+	b := &memory.Budget{Max: 32 * mib, Pause: clock}
+	lease(b, "a").Acquire(ctx, memory.Body, host(24*mib))
+	clock.Meanwhile = func() {
+		clock.Meanwhile = nil
+		if small := lease(b, "c"); small.Acquire(ctx, memory.Body, memory.Both(256<<10)) != nil || clock.Pauses() > 0 {
+			t.Error("a small body waits")
+		}
+	}
+	if lease(b, "b").Acquire(ctx, memory.Body, host(16*mib)) == nil {
+		t.Error("the large body fits")
+	}
+	if clock.Pauses() == 0 {
+		t.Error("the large body did not wait")
+	}
+}
+
 // Whatever calls do, they never have more than the limit, and leave nothing.
 func TestMixNeverExceedsLimit(t *testing.T) {
 	rnd := rand.New(rand.NewSource(7))
