@@ -42,11 +42,11 @@ func FromBytes(b []byte) *Bytes {
 	return s
 }
 
-// Reset makes b the content, which is read from its start. It is for a Bytes that is
-// part of another value.
-func (s *Bytes) Reset(b []byte) {
-	s.b = b
-	s.Reader.Reset(b)
+// Reset makes content the content, which is read from its start. It is for a Bytes
+// that is part of another value.
+func (b *Bytes) Reset(content []byte) {
+	b.b = content
+	b.Reader.Reset(content)
 }
 
 // FromString returns a body with the content s.

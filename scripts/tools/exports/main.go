@@ -33,6 +33,7 @@ var forTests = []string{
 	"wire/eventstream.Exception",
 	"wire/eventstream.Header.Int",
 	"wire/eventstream.Reader.Finish",
+	"wire/httpmsg.Response.Get",
 }
 
 // uses counts the places of production code that name an object.
