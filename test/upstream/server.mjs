@@ -24,7 +24,8 @@ const hosts = {
   "api.jina.ai": "jina",
 };
 const keptBytes = 4 << 20; // of a request's body; of a longer one only its digest stays
-const wait = (ms) => new Promise((r) => setTimeout(r, ms));
+// A delay keeps no process alive whose server is closed.
+const wait = (ms) => new Promise((r) => setTimeout(r, ms).unref());
 
 // answerOf returns {status, json} or {events, terminator} for a request.
 function answerOf(vendor, method, path, query, body, model, fault) {
