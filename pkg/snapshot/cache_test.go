@@ -242,7 +242,7 @@ func TestUnknownMachineIsCached(t *testing.T) {
 	w.want("deleted", -1, 0, 0)
 	w.publish(2)
 	w.cache.Invalidate(mid)
-	w.want("made anew here", 2, 0, 1)
+	w.want("created again here", 2, 0, 1)
 }
 
 func TestReplicaOfAnotherMachineIsRefused(t *testing.T) {
