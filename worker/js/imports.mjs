@@ -4,19 +4,8 @@ import { errorResponse } from "./request.mjs";
 
 const encoder = new TextEncoder();
 
-// appendFields adds the fields of "name\nvalue\n…" to headers.
-export function appendFields(headers, text) {
-  for (let at = 0; at < text.length; ) {
-    const name = text.indexOf("\n", at);
-    const value = text.indexOf("\n", name + 1);
-    const end = value < 0 ? text.length : value;
-    headers.append(text.slice(at, name), text.slice(name + 1, end));
-    at = end + 1;
-  }
-}
-
 // parseHeader splits "name\nvalue\n…" into pairs.
-export function parseHeader(text) {
+function parseHeader(text) {
   if (!text) return [];
   const parts = text.split("\n");
   const pairs = new Array(parts.length >> 1);

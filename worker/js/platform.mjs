@@ -12,10 +12,9 @@ import {
   TIMEOUT,
   TOO_LARGE,
 } from "./contract.mjs";
-import { appendFields } from "./imports.mjs";
 import { noMemory, reserver } from "./memory.mjs";
 import { hintOf } from "./object.mjs";
-import { detach, oneReadMax, readAll, shortIdle } from "./streams.mjs";
+import { detach, inOneStep, readAll } from "./streams.mjs";
 
 // How long an object may take, in ms. The machine's snapshot is asked for before
 // a call; if there is no answer, the replica serves. A refresh answers within
@@ -65,11 +64,8 @@ class WholeFetch {
     if (this.reported) return void r.body?.cancel().catch(() => {});
     this.response = r;
     this.#within(this.idleMs);
-    const { head, length, encoded } = headOf(r.headers);
-    // A short answer is read in one step. Its silence is limited by the call's own
-    // deadline, which a shorter limit between chunks would not be.
-    const whole = length >= 0 && length <= Math.min(this.maxBody, oneReadMax) && !encoded;
-    if (whole && !(this.idleMs > 0 && this.idleMs < shortIdle)) {
+    const { head, length } = headOf(r.headers);
+    if (inOneStep(length, this.maxBody, this.idleMs)) {
       r.arrayBuffer().then(
         (body) => this.report(OK, r.status, head, new Uint8Array(body)),
         () => this.report(NETWORK),
@@ -144,8 +140,8 @@ class StreamFetch {
   }
 }
 
-// headOf returns "name\nvalue…" with the fields of an answer, the declared length of
-// its body (-1 if unknown) and whether that is encoded.
+// headOf returns "name\nvalue…" with the fields of an answer, and the declared length of
+// its body, -1 if that is unknown or the body is encoded.
 function headOf(headers) {
   let head = "";
   let length = -1;
@@ -156,7 +152,18 @@ function headOf(headers) {
     else if (name === "content-encoding") encoded = true;
     head += head ? "\n" + name + "\n" + value : name + "\n" + value;
   });
-  return { head, length, encoded };
+  return { head, length: encoded ? -1 : length };
+}
+
+// appendFields adds the fields of "name\nvalue\n…" to headers.
+function appendFields(headers, text) {
+  for (let at = 0; at < text.length; ) {
+    const name = text.indexOf("\n", at);
+    const value = text.indexOf("\n", name + 1);
+    const end = value < 0 ? text.length : value;
+    headers.append(text.slice(at, name), text.slice(name + 1, end));
+    at = end + 1;
+  }
 }
 
 // outcomeOf returns the outcome of a call that fetch has rejected.

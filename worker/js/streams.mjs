@@ -30,7 +30,7 @@ const largeRead = 64 << 10;
 const lastRead = 32 << 10;
 const maxUnsent = 4; // small writes to a client that are not waited for
 const pieceBytes = 32 << 10; // of a read where the length is unknown
-export const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
+const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
 // The least rate of a client's upload, in bytes a second, and how far it may fall
 // behind, in ms.
 const minRate = 64 << 10;
@@ -41,8 +41,14 @@ const writeStallMs = 120_000;
 // A client that is there takes the first bytes of a stream within this time: they fit
 // the buffers between. The platform does not report one that left before, ms.
 const firstWriteMs = 20_000;
-export const shortIdle = 60_000; // ms; a shorter limit is measured between single chunks
+const shortIdle = 60_000; // ms; a shorter limit is measured between single chunks
 const noHeaders = { get: () => null, has: () => false }; // of a body that was partly read
+
+// inOneStep reports whether a body is read in one step. length is the declared one, -1
+// if that is unknown or the body is encoded.
+export function inOneStep(length, maxBytes, idleMs) {
+  return length >= 0 && length <= Math.min(maxBytes, oneReadMax) && !(idleMs < shortIdle && idleMs > 0);
+}
 
 // readAll returns the body of a request or response, or null if it is over
 // maxBytes, counted as it arrives (decompressed). idleMs limits the silence within
@@ -54,24 +60,11 @@ export async function readAll(message, maxBytes, idleMs, onChunk = null, onOpen 
   const { body, headers } = message;
   if (!body) return new Uint8Array(0);
   const declared = headers.get("content-length");
-  if (
-    declared !== null &&
-    +declared <= Math.min(maxBytes, oneReadMax) &&
-    !headers.has("content-encoding") &&
-    !(idleMs < shortIdle && idleMs > 0)
-  ) {
+  const length = declared === null || headers.has("content-encoding") ? -1 : +declared;
+  if (inOneStep(length, maxBytes, idleMs)) {
     return new Uint8Array(await (onChunk ? message.arrayBuffer() : until(message.arrayBuffer(), idleMs)));
   }
-  return gather(
-    body,
-    null,
-    declared !== null && !headers.has("content-encoding") ? +declared : -1,
-    maxBytes,
-    idleMs,
-    onOpen,
-    onChunk,
-    reserve,
-  );
+  return gather(body, null, length, maxBytes, idleMs, onOpen, onChunk, reserve);
 }
 
 // detach frees a large body that Go has copied.
