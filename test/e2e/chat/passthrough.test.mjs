@@ -105,7 +105,9 @@ test("a field that a server refuses by name is sent in its older form, also by o
 
   // A new isolate learns it from the object, once the report is there.
   await until("the report", async () =>
-    (await rows(gw.dir)).some((r) => (r.key === "activity" || r.key.startsWith("refusal:")) && r.value.includes("developer")),
+    (await rows(gw.dir)).some(
+      (r) => (r.key === "activity" || r.key.startsWith("refusal:")) && r.value.includes("developer"),
+    ),
   );
   await gw.close();
   gw = await start({ persist: dir });
