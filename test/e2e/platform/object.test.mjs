@@ -162,8 +162,10 @@ test("/health is answered without the program, as the program answers", async (t
     ["GET", "/healthy"],
     ["GET", "/"],
   ])
-    assert.equal(healthOf({ method, url: "https://weir.example" + path }), null, `${method} ${path}`);
-  assert.equal((await healthOf({ method: "GET", url: "https://weir.example/health" }).json()).status, "ok");
+    assert.equal(healthOf(new Request("https://weir.example" + path, { method })), null, `${method} ${path}`);
+  const upgrade = new Request("https://weir.example/health", { headers: { upgrade: "websocket" } });
+  assert.equal(healthOf(upgrade), null);
+  assert.equal((await healthOf(new Request("https://weir.example/health")).json()).status, "ok");
   const gw = await start();
   t.after(() => gw.close());
   const fields = async (path) => {

@@ -525,14 +525,18 @@ test("a connection test shows a status and a fixed text, never the answer, and i
 
 test("one place makes calls, one opens sockets, and nothing is put into the platform's cache [T19]", () => {
   const root = fileURLToPath(new URL("../../../worker/js/", import.meta.url)),
-    uses = { fetch: [], connect: [], caches: [] };
+    uses = { fetch: new Set(), connect: new Set(), caches: new Set() };
   for (const name of readdirSync(root).filter((n) => n.endsWith(".mjs"))) {
     const text = readFileSync(join(root, name), "utf8").replace(/\/\/.*$/gm, "");
-    for (const _ of text.matchAll(/(?<![.\w])fetch\((?![^)]*\) \{)/g)) uses.fetch.push(name);
-    for (const _ of text.matchAll(/(?<![.\w])connect\(/g)) uses.connect.push(name);
-    for (const _ of text.matchAll(/\bcaches\b/g)) uses.caches.push(name);
+    for (const _ of text.matchAll(/(?<![.\w])fetch\((?![^)]*\) \{)/g)) uses.fetch.add(name);
+    for (const _ of text.matchAll(/(?<![.\w])connect\(/g)) uses.connect.add(name);
+    for (const _ of text.matchAll(/\bcaches\b/g)) uses.caches.add(name);
   }
-  assert.deepEqual(uses, { fetch: ["platform.mjs"], connect: ["sockets.mjs"], caches: [] });
+  assert.deepEqual(uses, {
+    fetch: new Set(["platform.mjs"]),
+    connect: new Set(["sockets.mjs"]),
+    caches: new Set(),
+  });
   const toml = readFileSync(join(root, "../../wrangler.toml"), "utf8");
   assert.match(toml, /compatibility_flags = \[[^\]]*"global_fetch_strictly_public"/); // docs/reference/reliability.md, T17
 });
