@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -135,8 +136,16 @@ func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != n
 // observed is that of the first state which carries the report.
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	r := p.reports[m.ID]
-	if r == nil || r.onlyCounts() && !p.gather(ctx, m) {
+	if r == nil {
 		return
+	}
+	if r.onlyCounts() {
+		if due, err := p.gather(ctx, m); err != nil {
+			p.delay(m)
+			return
+		} else if !due {
+			return
+		}
 	}
 	if r = p.reports[m.ID]; r == nil { // another request has told it meanwhile
 		return
@@ -151,6 +160,7 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	switch {
 	case err != nil || status >= 500:
 		p.restore(m.ID, r)
+		p.delay(m)
 	case status == 200:
 		clear(r.Requests)
 		p.spare = r.Requests[:0]
@@ -164,6 +174,29 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 			m.LimitKey(k.Get("keyId").Str, k.Get("until").Int())
 		}
 	}
+}
+
+// delay notes a machine whose report did not get through: the client has left and
+// the platform has ended the call, or the object has failed.
+func (p *Pool) delay(m *snapshot.Machine) {
+	if !slices.ContainsFunc(p.late, func(l *snapshot.Machine) bool { return l.ID == m.ID }) && len(p.late) < maxReports {
+		p.late = append(p.late, m)
+	}
+}
+
+// Late reports whether FlushLate has something to tell.
+func (p *Pool) Late() bool { return len(p.late) > 0 }
+
+// FlushLate tells the object of one machine what a call of that machine could not. It
+// is called after the answer to a call of another, own.
+func (p *Pool) FlushLate(ctx context.Context, own string) {
+	i := slices.IndexFunc(p.late, func(m *snapshot.Machine) bool { return m.ID != own })
+	if i < 0 || ctx.Err() != nil {
+		return
+	}
+	m := p.late[i]
+	p.late = slices.Delete(p.late, i, i+1)
+	p.Flush(ctx, m)
 }
 
 // restore puts back a report that did not get through, under what came since.

@@ -13,7 +13,9 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
 )
 
 func TestReportReachesObject(t *testing.T) {
@@ -136,3 +138,33 @@ func TestCountsAreNotLostWithAReport(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+func TestLateReportGoesWithTheNextCallOfAnother(t *testing.T) {
+	for _, kind := range []string{"the object has failed", "the event has ended while counts were gathered"} {
+		w := newWorld(t).add(accounts("a")...)
+		w.pool.Use(w.machine, usage.Row{Requests: 1})
+		w.object.Answer = func(string, []byte) (int, []byte, error) { return 0, nil, errors.New("unreachable") }
+		if kind != "the object has failed" {
+			w.machine.CountsDue(w.Now()) // a report has just been sent
+			w.pool.Pause = pauser(func(context.Context, time.Duration) error { return upstream.ErrCanceled })
+		}
+		w.pool.Flush(context.Background(), w.machine)
+		if !w.pool.Late() {
+			t.Fatalf("%s: the report is not late", kind)
+		}
+		w.Add(time.Second)
+		w.object.Calls, w.object.Answer = nil, func(string, []byte) (int, []byte, error) { return 200, []byte(`{}`), nil }
+		w.pool.FlushLate(context.Background(), mid)
+		if len(w.object.Calls) != 0 {
+			t.Errorf("%s: sent by a call of the same machine, which sends it itself", kind)
+		}
+		w.pool.FlushLate(context.Background(), "mch_other")
+		if len(w.object.Calls) != 1 || w.pool.Late() || w.pool.Pending(mid) {
+			t.Errorf("%s: calls %v, late %v", kind, w.object.Calls, w.pool.Late())
+		}
+	}
+}
+
+type pauser func(context.Context, time.Duration) error
+
+func (p pauser) Pause(ctx context.Context, d time.Duration) error { return p(ctx, d) }

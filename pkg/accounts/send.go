@@ -136,6 +136,7 @@ type Pool struct {
 	reports map[string]*report
 	spare   []store.Request // empty: the memory of a report that got through
 	waiting map[string]time.Time
+	late    []*snapshot.Machine // whose reports no call of theirs may follow
 	tokens  map[tokenKey]*token
 	laters  map[tokenKey]later
 }

@@ -71,21 +71,21 @@ func (p *Pool) Use(m *snapshot.Machine, row usage.Row) {
 
 // gather waits until the counts of a machine may be reported, so that many
 // requests are one report. One request at a time waits; it runs after its
-// answer, so no one waits for it.
-func (p *Pool) gather(ctx context.Context, m *snapshot.Machine) bool {
+// answer, so no one waits for it. due is false for the others.
+func (p *Pool) gather(ctx context.Context, m *snapshot.Machine) (due bool, err error) {
 	now := p.Now()
 	if m.CountsDue(now) {
-		return true
+		return true, nil
 	}
 	if since, ok := p.waiting[m.ID]; p.Pause == nil || ok && now.Sub(since) < staleWait && !now.Before(since) {
-		return false
+		return false, nil
 	}
 	if p.waiting == nil || len(p.waiting) >= maxReports {
 		p.waiting = map[string]time.Time{}
 	}
 	p.waiting[m.ID] = now
-	err := p.Pause.Pause(ctx, countsEvery)
+	err = p.Pause.Pause(ctx, countsEvery)
 	delete(p.waiting, m.ID)
 	m.CountsDue(p.Now())
-	return err == nil
+	return err == nil, err
 }

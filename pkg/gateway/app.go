@@ -88,6 +88,7 @@ func New(cfg Config, p Ports) *App {
 	sessions := w.sessions()
 	app.Auth = sessions.Wrap()
 	app.After = w.after
+	app.Late = w.late
 	app.Memory = w.memory
 	h := w.endpoints(w.pool, p.Do)
 	h.management = w.management(h, sessions)

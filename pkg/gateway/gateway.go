@@ -48,6 +48,9 @@ type Gateway struct {
 	// the revalidation of its snapshot. status is that of the answer, e what it
 	// told of, or nil. May be nil.
 	After func(ctx context.Context, c *auth.Call, status int, e *apierr.Error)
+	// Late returns what runs after the answer to any other call, or nil: the reports
+	// that no call of their machine may follow. May be nil.
+	Late func() func(context.Context)
 	// Memory bounds what all calls have in memory together. May be nil.
 	Memory *memory.Budget
 
@@ -271,6 +274,10 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	}
 	if c != nil && c.Machine != nil {
 		resp.After = append(resp.After, g.after(c, resp.Status, e))
+	} else if g.Late != nil {
+		if flush := g.Late(); flush != nil {
+			resp.After = append(resp.After, flush)
+		}
 	}
 	if !g.Quiet || resp.Status >= 500 {
 		g.log(r, t, machine, resp)

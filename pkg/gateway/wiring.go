@@ -133,7 +133,16 @@ func (w *wiring) sessions() *session.Sessions {
 func (w *wiring) after(ctx context.Context, c *auth.Call, status int, e *apierr.Error) {
 	w.pool.Record(c.Machine, c.Request, &c.Trace, status, e)
 	w.pool.Flush(ctx, c.Machine)
+	w.pool.FlushLate(ctx, c.MachineID)
 	w.cache.Revalidate(ctx, c.MachineID)
+}
+
+// late returns what sends a report that is late, or nil.
+func (w *wiring) late() func(context.Context) {
+	if !w.pool.Late() {
+		return nil
+	}
+	return func(ctx context.Context) { w.pool.FlushLate(ctx, "") }
 }
 
 // endpoints returns the endpoints of the data plane over a sender. do fetches
