@@ -242,7 +242,8 @@ func AllowsModel(k *store.Key, publicID string) bool {
 const malformed = "-"
 
 // credential returns the key or token of a call, "" without one: that of
-// Authorization: Bearer, else that of x-api-key. With both, Authorization decides.
+// Authorization: Bearer, else that of x-api-key, else that of x-goog-api-key, which
+// has the key of a Gemini client's query too.
 func credential(h httpmsg.Header) string {
 	if v := h.Get("authorization"); v != "" {
 		if len(v) > rpc.MaxKey {
@@ -256,11 +257,16 @@ func credential(h httpmsg.Header) string {
 			return text
 		}
 	}
-	v := h.Get("x-api-key")
-	if len(v) > rpc.MaxKey {
-		return malformed
+	for _, name := range [...]string{"x-api-key", "x-goog-api-key"} {
+		v := h.Get(name)
+		if len(v) > rpc.MaxKey {
+			return malformed
+		}
+		if v = strings.Trim(v, " "); v != "" {
+			return v
+		}
 	}
-	return strings.Trim(v, " ")
+	return ""
 }
 
 // shown returns a path that is fit for a message.

@@ -418,7 +418,7 @@ func TestCheckedKeyIsJudgedForEachCall(t *testing.T) {
 
 func TestWhereTheKeyIsRead(t *testing.T) {
 	k := newKeys(t)
-	const auth, x = "authorization", "x-api-key"
+	const auth, x, goog = "authorization", "x-api-key", "x-goog-api-key"
 	for _, tt := range []struct {
 		name string
 		h    httpmsg.Header
@@ -436,7 +436,12 @@ func TestWhereTheKeyIsRead(t *testing.T) {
 		{"no scheme", httpmsg.Header{{Name: auth, Value: k.data}}, "401"},
 		{"bearer in x-api-key", httpmsg.Header{{Name: x, Value: "Bearer " + k.data}}, "401"},
 		{"two keys in one field", httpmsg.Header{{Name: auth, Value: "Bearer " + k.data + ", Bearer " + k.data}}, "401"},
-		{"other fields", httpmsg.Header{{Name: "x-goog-api-key", Value: k.data}, {Name: "x-forwarded-for", Value: "127.0.0.1"}}, "401"},
+		{"x-goog-api-key", httpmsg.Header{{Name: goog, Value: k.data}}, mid},
+		{"x-api-key goes before", httpmsg.Header{{Name: goog, Value: k.data}, {Name: x, Value: k.foreign}}, other},
+		{"empty x-api-key is none", httpmsg.Header{{Name: goog, Value: k.data}, {Name: x, Value: " "}}, mid},
+		{"empty x-goog-api-key is none", httpmsg.Header{{Name: goog, Value: ""}}, "401"},
+		{"long x-goog-api-key", httpmsg.Header{{Name: goog, Value: k.data + strings.Repeat(" ", 4096)}}, "401"},
+		{"other fields", httpmsg.Header{{Name: "api-key", Value: k.data}, {Name: "x-forwarded-for", Value: "127.0.0.1"}}, "401"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := outcome(k.auth.Data(context.Background(), &httpmsg.Request{Header: tt.h}, "")); got != tt.want {

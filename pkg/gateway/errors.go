@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"weir/pkg/v1beta"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -31,6 +32,19 @@ func refusal(err error) *apierr.Error {
 		return apierr.ClientLeft(err)
 	}
 	return &apierr.Error{Status: 500, Type: "server_error", Message: "Internal error.", Err: err}
+}
+
+// dialectOf returns the dialect of an error: the route's, or for a model list the
+// caller's own.
+func dialectOf(route *Route, r *httpmsg.Request) Dialect {
+	switch d := route.Dialect; {
+	case d == ModelList && r.Header.Get("anthropic-version") != "":
+		return Anthropic
+	case d == Gemini && v1beta.IsArray(r):
+		return geminiArray
+	default:
+		return d
+	}
 }
 
 // write makes the answer of a failure in a dialect.
@@ -83,6 +97,10 @@ func body(e *apierr.Error, d Dialect, requestID string) []byte {
 	}
 	var v any
 	switch {
+	case d == Gemini:
+		return e.AppendGemini(nil)
+	case d == geminiArray:
+		return append(e.AppendGemini([]byte{'['}), ']')
 	case d == Anthropic:
 		a := anthropicError{Type: "error", RequestID: requestID}
 		a.Error.Type, a.Error.Message, a.Error.Details = apierr.MessagesType(e.Status), e.Message, json.RawMessage(e.Details)

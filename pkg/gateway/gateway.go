@@ -65,7 +65,7 @@ func (g *Gateway) SetRoutes(routes []Route) { g.table = newTable(routes) }
 // Serve answers one request. It never returns nil.
 func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response {
 	r.ID = g.requestID()
-	machine, path := split(r.Path)
+	machine, path := split(r)
 	route, params := g.table.find(path)
 	if field := r.Header.Get("upgrade"); field != "" && upgrades(field) {
 		r.Route = "none"
@@ -83,6 +83,9 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 		return g.finish(ctx, r, g.unmatched(path), nil, nil, g.noRoute(r, machine, path))
 	}
 	r.Route = route.Pattern
+	if route.Dialect == Gemini && r.Query != "" {
+		moveKey(r)
+	}
 	resp, c, err := g.serve(ctx, r, route, machine, params)
 	return g.finish(ctx, r, route, c, resp, err)
 }
@@ -245,11 +248,7 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 		if t.Err == nil && (e.Err != nil || e.Status >= 500) {
 			t.Err = e
 		}
-		d := route.Dialect
-		if d == ModelList && r.Header.Get("anthropic-version") != "" {
-			d = Anthropic // the caller's own
-		}
-		resp = write(e, d, r.ID)
+		resp = write(e, dialectOf(route, r), r.ID)
 	}
 	resp.Template = route.template(&resp.Header, r.Header.Get("origin") != "")
 	h := &resp.Header
@@ -349,8 +348,10 @@ func (g *Gateway) unmatched(path string) *Route {
 		return &g.table.none[0]
 	case strings.HasPrefix(path, "/v1/"):
 		return &g.table.none[1]
+	case isGemini(path), strings.HasPrefix(path, "/upload/"):
+		return &g.table.none[2]
 	}
-	return &g.table.none[2]
+	return &g.table.none[3]
 }
 
 // safeMethod keeps a method short enough to repeat in a message.

@@ -12,6 +12,6 @@ import (
 func (g *Gateway) Refuse(r *httpmsg.Request, e *apierr.Error) *httpmsg.Response {
 	r.ID = g.requestID()
 	r.Route = "none"
-	_, path := split(r.Path)
+	_, path := split(r)
 	return g.finish(context.Background(), r, g.unmatched(path), nil, nil, e)
 }

@@ -32,9 +32,11 @@ type Dialect uint8
 
 // The dialects.
 const (
-	OpenAI    Dialect = iota // {"error":{message,type,param,code}}
-	Anthropic                // {"type":"error","error":{type,message},"request_id"}
-	ModelList                // as OpenAI; a failure of the list itself as docs/reference/spec.md, 2.10
+	OpenAI      Dialect = iota // {"error":{message,type,param,code}}
+	Anthropic                  // {"type":"error","error":{type,message},"request_id"}
+	ModelList                  // as OpenAI; a failure of the list itself as docs/reference/spec.md, 2.10
+	Gemini                     // {"error":{code,message,status,details}}
+	geminiArray                // as Gemini, in an array: a stream without ?alt=sse
 )
 
 // Cors says which cross-origin fields a route's answers carry.
@@ -48,7 +50,7 @@ const (
 	ListCors             // exactly docs/reference/spec.md, 4
 )
 
-// Route is one URL. Every /v1 and /api route also exists under /{machineId}.
+// Route is one URL. Every /v1, /v1beta and /api route also exists under /{machineId}.
 type Route struct {
 	// Pattern is the path; {name} matches one segment, {name...} the rest.
 	Pattern string
@@ -101,7 +103,7 @@ func (r *Route) allow() string {
 type table struct {
 	exact    map[string]*Route
 	patterns []pattern
-	none     [3]Route // of paths without a route
+	none     [4]Route // of paths without a route
 }
 
 type pattern struct {
@@ -112,7 +114,7 @@ type pattern struct {
 func newTable(routes []Route) *table {
 	t := &table{
 		exact: make(map[string]*Route, len(routes)),
-		none:  [...]Route{{Dialect: Anthropic, Cors: OpenCors}, {Cors: OpenCors}, {}},
+		none:  [...]Route{{Dialect: Anthropic, Cors: OpenCors}, {Cors: OpenCors}, {Dialect: Gemini, Cors: OpenCors}, {}},
 	}
 	for i := range routes {
 		r := &routes[i]
@@ -178,13 +180,15 @@ func decode(s string) (string, bool) {
 }
 
 // split takes the machine off a path: "/{machineId}/v1/X" is split into the
-// machine and "/v1/X"; "/v1/v1/X" is read as "/v1/X". A path that is not
-// canonical (empty segments, a trailing slash, encoded dots or slashes in the
+// machine and "/v1/X"; "/v1/v1/X" is read as "/v1/X". The Gemini API is under
+// /v1beta whatever its version: a call of a method, or a caller with Gemini's key
+// field, is of that API under /v1 too. A path that is not canonical (empty segments, a trailing slash, encoded dots or slashes in the
 // fixed part) matches no route, since routes are compared byte for byte.
-func split(path string) (machine, rest string) {
+func split(r *httpmsg.Request) (machine, rest string) {
+	path := r.Path
 	if len(path) > 17 && path[0] == '/' {
 		if i := strings.IndexByte(path[1:], '/') + 1; i > 0 && rpc.IsMachineID(path[1:i]) {
-			if after := path[i:]; strings.HasPrefix(after, "/v1/") || strings.HasPrefix(after, "/api/") {
+			if after := path[i:]; strings.HasPrefix(after, "/v1/") || strings.HasPrefix(after, "/api/") || isGemini(after) {
 				machine, path = path[1:i], after
 			}
 		}
@@ -192,5 +196,16 @@ func split(path string) (machine, rest string) {
 	if strings.HasPrefix(path, "/v1/v1/") {
 		path = path[3:]
 	}
+	switch {
+	case strings.HasPrefix(path, "/v1alpha/"):
+		path = "/v1beta" + path[len("/v1alpha"):]
+	case strings.HasPrefix(path, "/v1/models") && (r.Method == "POST" && len(path) > len("/v1/models/") || r.Header.Get("x-goog-api-key") != ""):
+		path = "/v1beta" + path[len("/v1"):]
+	}
 	return machine, path
+}
+
+// isGemini reports whether a path is of the Gemini API by its version.
+func isGemini(path string) bool {
+	return strings.HasPrefix(path, "/v1beta/") || strings.HasPrefix(path, "/v1alpha/")
 }

@@ -17,6 +17,7 @@ import (
 	"weir/pkg/v1/search"
 	"weir/pkg/v1/videos"
 	"weir/pkg/v1/web"
+	"weir/pkg/v1beta"
 )
 
 // handlers are the endpoints.
@@ -26,6 +27,7 @@ type handlers struct {
 	chat       *chat.Handler
 	messages   *messages.Handler
 	responses  *responses.Handler
+	gemini     *v1beta.Handler
 
 	audio  *audio.Handler
 	images *images.Handler
@@ -48,7 +50,7 @@ const (
 
 var health = Route{Pattern: "/health", Access: Public, Methods: []Method{{Name: "GET", Handler: serveHealth}}}
 
-// routes returns every URL. The /v1 and /api routes exist under /{machineId}
+// routes returns every URL. The /v1, /v1beta and /api routes exist under /{machineId}
 // too. The routes of /api are the table of pkg/api.
 func routes(h *handlers) []Route {
 	return append(append([]Route{health}, dataRoutes(h)...), managementRoutes(h.management)...)
@@ -79,6 +81,11 @@ func dataRoutes(h *handlers) []Route {
 		}},
 		{Pattern: "/v1/responses/{id}/input_items", Access: Data, Cors: OpenCors, Methods: get(h.responses.Items)},
 		{Pattern: "/v1/responses/{id}/cancel", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.responses.Cancel)},
+
+		{Pattern: "/v1beta/models", Access: List, Dialect: Gemini, Cors: OpenCors, Methods: get(h.gemini.List)},
+		{Pattern: "/v1beta/models/{model...}", Translates: true, Access: Data, Dialect: Gemini, Cors: OpenCors, MaxBody: maxChat, Methods: []Method{
+			{Name: "GET", Handler: h.gemini.Model, Access: List}, {Name: "POST", Handler: h.gemini.Call},
+		}},
 
 		{Pattern: "/v1/audio/speech", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.audio.Speech)},
 		{Pattern: "/v1/audio/voices", Access: Data, Cors: OpenCors, Methods: get(h.audio.Voices)},

@@ -15,7 +15,9 @@ import (
 var notOffered = [...]string{
 	"/v1/assistants", "/v1/batches", "/v1/chatkit", "/v1/completions", "/v1/containers", "/v1/conversations", "/v1/evals",
 	"/v1/files", "/v1/fine_tuning", "/v1/organization", "/v1/realtime", "/v1/threads", "/v1/uploads", "/v1/vector_stores",
-	"/v1/messages/batches", "/v1beta",
+	"/v1/messages/batches",
+	"/v1beta/batches", "/v1beta/cachedContents", "/v1beta/corpora", "/v1beta/fileSearchStores", "/v1beta/files", "/v1beta/interactions", "/v1beta/tunedModels",
+	"/upload/v1beta",
 }
 
 // noRoute returns the error for a path without a route. It depends on the request's
@@ -100,7 +102,7 @@ func (t *table) meant(path, machine string) (route, ofMachine string) {
 func (t *table) offered() []string {
 	var out []string
 	for path := range t.exact {
-		if strings.HasPrefix(path, "/v1/") {
+		if strings.HasPrefix(path, "/v1/") || isGemini(path) {
 			out = append(out, path)
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	"weir/pkg/v1/search"
 	"weir/pkg/v1/videos"
 	"weir/pkg/v1/web"
+	"weir/pkg/v1beta"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/redact"
@@ -155,6 +156,7 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		chat:       &chat.Handler{Proxy: chats},
 		messages:   &messages.Handler{Proxy: chats},
 		responses:  &responses.Handler{Proxy: chats, Object: w.Objects},
+		gemini:     &v1beta.Handler{Models: w.models},
 		audio: &audio.Handler{
 			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
 		},

@@ -2,7 +2,7 @@
 // requests that it never receives.
 import { ROUTES } from "./contract.mjs";
 
-const machinePrefix = /^\/[a-z0-9]{16}(?=\/(?:v1|api)\/)/;
+const machinePrefix = /^\/[a-z0-9]{16}(?=\/(?:v1(?:alpha|beta)?|api)\/)/;
 
 const routes = ROUTES.map((r) => ({ ...r, names: new Set(r.fields), below: r.paths.map((p) => p + "/") }));
 const routeAt = new Map();
@@ -52,9 +52,12 @@ export function headOf({ method, url, headers }) {
 // The error types of the Messages API by status, as in pkg/wire/apierr.
 const messagesTypes = { 400: "invalid_request_error", 408: "timeout_error", 500: "api_error", 503: "overloaded_error" };
 
+// The status names of the Gemini API, as in pkg/wire/apierr.
+const geminiStatus = { 400: "INVALID_ARGUMENT", 408: "DEADLINE_EXCEEDED", 500: "INTERNAL", 503: "UNAVAILABLE" };
+
 // errorResponse returns an answer that the program did not write. Like the
-// program's, it has Anthropic's form on the routes of the Messages API, and can
-// be read from other origins on the routes of /v1 only.
+// program's, it has the form of the route's dialect, and can be read from other
+// origins on the routes of the data plane only.
 export function errorResponse(request, status, message, type, code) {
   const route = request && routeOf(request.url);
   const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
@@ -66,6 +69,8 @@ export function errorResponse(request, status, message, type, code) {
   const body =
     route?.name === "messages"
       ? { type: "error", error: { type: messagesTypes[status], message }, request_id: null }
-      : { error: { message, type, param: null, code } };
+      : route?.name === "gemini"
+        ? { error: { code: status, message, status: geminiStatus[status] } }
+        : { error: { message, type, param: null, code } };
   return Response.json(body, { status, headers });
 }

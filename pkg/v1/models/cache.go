@@ -11,17 +11,26 @@ const (
 	maxBytes  = 8 << 20 // of all cached lists
 )
 
+// form is the form of a list.
+type form uint8
+
+const (
+	openAI    form = iota
+	anthropic      // paged
+	gemini         // paged
+	detailed       // for management
+)
+
 // cacheKey has everything that a list depends on apart from the upstreams' lists: the
-// published machine, the kinds, the caller's dialect, whether the list is for
-// management, the recursion header, and the key if its models are limited.
+// published machine, the kinds, the form, the recursion header, and the key if its
+// models are limited.
 type cacheKey struct {
 	machine    string
 	generation int64
 	published  int64
 	kinds      string
 	key        string
-	anthropic  bool
-	detailed   bool
+	form       form
 	internal   bool
 }
 
@@ -35,8 +44,8 @@ type cachedList struct {
 
 func (k *cachedList) size() int { return len(k.body) + 200*len(k.entries) }
 
-func cacheKeyOf(c *auth.Call, kinds string, anthropic bool) cacheKey {
-	q := cacheKey{kinds: kinds, anthropic: anthropic}
+func cacheKeyOf(c *auth.Call, kinds string, f form) cacheKey {
+	q := cacheKey{kinds: kinds, form: f}
 	if m := c.Machine; m != nil {
 		q.machine, q.generation, q.published = m.ID, m.Generation, m.PublishedAt
 		q.internal = internal(c)

@@ -59,7 +59,7 @@ var everything = []catalog.Kind{
 // anthropic-version gets Anthropic's form of the list. See
 // docs/reference/spec.md, 4, docs/reference/api-shapes.md, 8.5.
 func (h *Handler) List(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	return h.list(ctx, c, segments[0].name, segments[0].kinds, false)
+	return h.list(ctx, c, segments[0].name, segments[0].kinds, formOf(c))
 }
 
 // Kind serves GET /v1/models/{kind}. A segment that is no kind is looked up as
@@ -67,7 +67,7 @@ func (h *Handler) List(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 func (h *Handler) Kind(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	for i := range segments {
 		if segments[i].name == c.Params[0] {
-			return h.list(ctx, c, segments[i].name, segments[i].kinds, false)
+			return h.list(ctx, c, segments[i].name, segments[i].kinds, formOf(c))
 		}
 	}
 	return h.one(ctx, c, c.Params[0])
@@ -78,7 +78,7 @@ func (h *Handler) Kind(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 func (h *Handler) Detailed(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	for i := range segments {
 		if segments[i].name == c.Params[0] {
-			return h.list(ctx, c, segments[i].name, segments[i].kinds, true)
+			return h.list(ctx, c, segments[i].name, segments[i].kinds, detailed)
 		}
 	}
 	return nil, apierr.New(404, "unknown_kind", "There is no such kind of models.")
@@ -89,10 +89,8 @@ func (h *Handler) Model(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	return h.one(ctx, c, strings.Join(c.Params, "/"))
 }
 
-func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []catalog.Kind, detailed bool) (*httpmsg.Response, error) {
-	anthropic := c.Header.Get("anthropic-version") != "" && !detailed
-	q := cacheKeyOf(c, name, anthropic)
-	q.detailed = detailed
+func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []catalog.Kind, f form) (*httpmsg.Response, error) {
+	q := cacheKeyOf(c, name, f)
 	k := h.cachedFor(q)
 	var stale view
 	if k == nil {
@@ -111,8 +109,8 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		}
 		entries := allowed(c.Key, own(rec, kinds, List(rec, kinds, stale.lists)))
 		k = &cachedList{until: stale.until, created: h.Now().Unix()}
-		switch {
-		case anthropic:
+		switch f {
+		case anthropic, gemini:
 			k.entries = entries
 		case detailed:
 			k.body = appendDetailedList(nil, entries, k.created)
@@ -121,16 +119,18 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		}
 		h.store(q, k)
 	}
-	var resp *httpmsg.Response
-	if anthropic {
-		body, err := page(k.entries, c.Query, k.created)
-		if err != nil {
-			return nil, err
-		}
-		resp = answerJSON(body)
-	} else {
-		resp = answerJSON(k.body)
+	body := k.body
+	var err error
+	switch f {
+	case anthropic:
+		body, err = page(k.entries, c.Query, k.created)
+	case gemini:
+		body, err = geminiPage(k.entries, c.Query)
 	}
+	if err != nil {
+		return nil, err
+	}
+	resp := answerJSON(body)
 	h.after(resp, c, stale)
 	return resp, nil
 }
@@ -150,6 +150,14 @@ func (h *Handler) after(resp *httpmsg.Response, c *auth.Call, v view) {
 	})
 }
 
+// formOf returns the form of a list that a caller of /v1/models reads.
+func formOf(c *auth.Call) form {
+	if c.Header.Get("anthropic-version") != "" {
+		return anthropic
+	}
+	return openAI
+}
+
 // one answers with the entry of an id, in the caller's dialect.
 func (h *Handler) one(ctx context.Context, c *auth.Call, id string) (*httpmsg.Response, error) {
 	entry, v := h.entry(ctx, c, id, everything)
@@ -158,7 +166,7 @@ func (h *Handler) one(ctx context.Context, c *auth.Call, id string) (*httpmsg.Re
 	}
 	created := h.Now().Unix()
 	var body []byte
-	if c.Header.Get("anthropic-version") != "" {
+	if formOf(c) == anthropic {
 		body = entry.appendAnthropic(nil, created)
 	} else {
 		body = entry.append(nil, created)

@@ -20,10 +20,11 @@ const (
 	Calls Routes = 1 << iota
 	Messages
 	Responses
+	Gemini
 	Data       // the other routes of /v1
 	Management // /api, sign-in and pages
 
-	everywhere = Calls | Messages | Responses | Data | Management
+	everywhere = Calls | Messages | Responses | Gemini | Data | Management
 	unhurried  = everywhere &^ Calls
 )
 
@@ -46,6 +47,7 @@ func Classes() []Class {
 		{Routes: Calls, Name: "calls", Paths: []string{"/v1/embeddings", "/v1/chat/completions"}, CORS: true},
 		{Routes: Messages, Name: "messages", Paths: []string{"/v1/messages"}, CORS: true},
 		{Routes: Responses, Name: "responses", Paths: []string{"/v1/responses"}, CORS: true},
+		{Routes: Gemini, Name: "gemini", Paths: []string{"/v1beta", "/v1alpha"}, CORS: true},
 		{Routes: Data, Name: "data", Paths: []string{"/v1"}, CORS: true},
 		{Routes: Management, Name: "management", Paths: []string{""}},
 	}
@@ -81,6 +83,7 @@ type Field struct {
 var fields = [...]Field{
 	{Name: "authorization", Read: everywhere},
 	{Name: "x-api-key", Read: everywhere},
+	{Name: "x-goog-api-key", Read: Gemini | Data},
 	{Name: "content-length", Read: everywhere},
 	{Name: "content-encoding", Read: everywhere, Sent: ToVideos},
 	{Name: "origin", Read: everywhere},

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/auth"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+)
+
+// geminiFixture serves the routes of Gemini, which record the query that reaches
+// them. A model named "limited" fails.
+func geminiFixture() (f *fixture, queries *[]string) {
+	f, queries = newFixture(), &[]string{}
+	h := func(name string) Handler {
+		return func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+			f.handled = append(f.handled, name+" "+strings.Join(c.Params, "|"))
+			*queries = append(*queries, c.Query)
+			if len(c.Params) > 0 && strings.HasPrefix(c.Params[0], "limited") {
+				e := apierr.New(429, "rate_limit_exceeded", "Slow <down>.")
+				e.RetryIn(1500 * time.Millisecond)
+				return nil, e
+			}
+			return &httpmsg.Response{Status: 200, Body: stream.FromString("{}")}, nil
+		}
+	}
+	f.SetRoutes([]Route{
+		{Pattern: "/v1/models", Access: List, Dialect: ModelList, Cors: ListCors, Methods: []Method{{Name: "GET", Handler: h("v1 list")}}},
+		{Pattern: "/v1/models/{kind}", Access: List, Dialect: ModelList, Cors: ListCors, Methods: []Method{{Name: "GET", Handler: h("v1 kind")}}},
+		{Pattern: "/v1beta/models", Access: List, Dialect: Gemini, Cors: OpenCors, Methods: []Method{{Name: "GET", Handler: h("list")}}},
+		{Pattern: "/v1beta/models/{model...}", Access: Data, Dialect: Gemini, Cors: OpenCors, Methods: []Method{
+			{Name: "GET", Handler: h("model")}, {Name: "POST", Handler: h("call")},
+		}},
+	})
+	return f, queries
+}
+
+func TestGeminiPaths(t *testing.T) {
+	for _, tt := range []struct{ request, want string }{
+		{"GET /v1beta/models", "list "},
+		{"GET /v1alpha/models", "list "},
+		{"GET /" + machineID + "/v1beta/models", "list "},
+		{"GET /" + machineID + "/v1alpha/models/a/b", "model a/b"},
+		{"GET /v1beta/models/openai/gpt-4o", "model openai/gpt-4o"},
+		{"POST /v1beta/models/gemini-2.5-flash:generateContent", "call gemini-2.5-flash:generateContent"},
+		{"POST /v1beta/models/openai/gpt-4o:generateContent", "call openai/gpt-4o:generateContent"},
+		{"POST /v1beta/models/openai%2Fgpt-4o:generateContent", "call openai/gpt-4o:generateContent"},
+		{"POST /v1beta/models/openai%2Fgpt-4o%3AgenerateContent", "call openai/gpt-4o:generateContent"},
+		{"POST /v1beta/models/or/meta/llama:free:countTokens", "call or/meta/llama:free:countTokens"},
+		{"POST /" + machineID + "/v1beta/models/a/b:generateContent", "call a/b:generateContent"},
+		{"POST /" + machineID + "/v1/models/a/b:generateContent", "call a/b:generateContent"},
+		{"POST /v1/models/a/b:generateContent", "call a/b:generateContent"},
+		{"POST /v1/v1/models/a:generateContent", "call a:generateContent"},
+		{"GET /v1/models", "v1 list "},
+		{"GET /v1/models/tts", "v1 kind tts"},
+		{"POST /v1/models", ""},
+		{"POST /v1beta/models", ""},
+		{"POST /v1beta/models/", ""},
+		{"POST /v1beta/models//a", ""},
+		{"POST /v1beta/models/%zz", ""},
+	} {
+		f, _ := geminiFixture()
+		method, path, _ := strings.Cut(tt.request, " ")
+		f.get(method, path, "data", "")
+		if got := strings.Join(f.handled, ","); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.request, got, tt.want)
+		}
+	}
+}
+
+// The Gemini API at version v1 has the path of OpenAI's list: the field of the key
+// decides.
+func TestModelListAtV1OfGeminiClient(t *testing.T) {
+	for _, tt := range []struct{ path, key, want string }{
+		{"/v1/models", "", "v1 list "},
+		{"/v1/models", "sk-x", "list "},
+		{"/v1/models/a", "sk-x", "model a"},
+		{"/v1/modelsx", "sk-x", ""},
+	} {
+		f, _ := geminiFixture()
+		r := &httpmsg.Request{Method: "GET", Path: tt.path, Header: httpmsg.Header{{Name: "authorization", Value: "data"}}}
+		if tt.key != "" {
+			r.Header.Add("x-goog-api-key", tt.key)
+		}
+		f.Serve(context.Background(), r)
+		if got := strings.Join(f.handled, ","); got != tt.want {
+			t.Errorf("%s with %q: %q, want %q", tt.path, tt.key, got, tt.want)
+		}
+	}
+}
+
+func TestGeminiKeyLeavesTheQuery(t *testing.T) {
+	for _, tt := range []struct{ query, header, wantQuery, wantKey string }{
+		{"key=sk-a", "", "", "sk-a"},
+		{"alt=sse&key=sk-a", "", "alt=sse", "sk-a"},
+		{"key=sk-a&alt=sse&pageSize=3", "", "alt=sse&pageSize=3", "sk-a"},
+		{"%6bey=sk%2Da", "", "", "sk-a"},
+		{"key=sk-a&key=sk-b", "", "", "sk-a"},
+		{"key=sk-a", "sk-header", "", "sk-header"},
+		{"key=", "", "", ""},
+		{"key", "", "", ""},
+		{"key=%zz", "", "", ""},
+		{"alt=sse", "sk-header", "alt=sse", "sk-header"},
+		{"keys=sk-a&xkey=sk-b", "", "keys=sk-a&xkey=sk-b", ""},
+	} {
+		r := &httpmsg.Request{Query: tt.query}
+		if tt.header != "" {
+			r.Header.Add("x-goog-api-key", tt.header)
+		}
+		moveKey(r)
+		if key := r.Header.Get("x-goog-api-key"); r.Query != tt.wantQuery || key != tt.wantKey {
+			t.Errorf("%s with %q: query %q and key %q, want %q and %q", tt.query, tt.header, r.Query, key, tt.wantQuery, tt.wantKey)
+		}
+	}
+}
+
+func TestGeminiErrors(t *testing.T) {
+	ask := func(method, path, query, key string) (*httpmsg.Response, string) {
+		f, queries := geminiFixture()
+		r := &httpmsg.Request{Method: method, Path: path, Query: query, Start: f.Now(), Header: httpmsg.Header{{Name: "authorization", Value: key}}}
+		resp := f.Serve(context.Background(), r)
+		raw, _ := stream.ReadAll(resp.Body, 1<<20)
+		for _, after := range resp.After {
+			after(context.Background())
+		}
+		if all := strings.Join(append(f.log, *queries...), " ") + string(raw); strings.Contains(all, "sk-canary") {
+			t.Errorf("%s %s?%s: the key is shown: %s", method, path, query, all)
+		}
+		return resp, string(raw)
+	}
+	for _, tt := range []struct {
+		method, path, query, key string
+		code                     int
+		status, reason           string
+		array                    bool
+	}{
+		{"POST", "/v1beta/models/a:generateContent", "key=sk-canary", "garbage", 401, "UNAUTHENTICATED", "API_KEY_INVALID", false},
+		{"POST", "/v1beta/models/a:streamGenerateContent", "key=sk-canary", "garbage", 401, "UNAUTHENTICATED", "API_KEY_INVALID", true},
+		{"POST", "/v1beta/models/a:streamGenerateContent", "alt=sse&key=sk-canary", "garbage", 401, "UNAUTHENTICATED", "API_KEY_INVALID", false},
+		{"POST", "/v1beta/models/limited:generateContent", "", "data", 429, "RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED", false},
+		{"POST", "/v1/models/limited:streamGenerateContent", "alt=json", "data", 429, "RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED", true},
+		{"GET", "/v1beta/nothing", "key=sk-canary", "data", 404, "NOT_FOUND", "NOT_FOUND", false},
+		{"GET", "/v1beta/files", "", "data", 501, "UNIMPLEMENTED", "NOT_IMPLEMENTED", false},
+		{"PUT", "/v1beta/models/a", "", "data", 405, "INVALID_ARGUMENT", "METHOD_NOT_ALLOWED", false},
+	} {
+		resp, body := ask(tt.method, tt.path, tt.query, tt.key)
+		if array := strings.HasPrefix(body, "[{"); array != tt.array {
+			t.Errorf("%s %s: in an array: %v", tt.method, tt.path, array)
+		}
+		e := gjson.Parse(strings.Trim(body, "[]")).Get("error")
+		if resp.Status != tt.code || e.Get("code").Int() != int64(tt.code) || e.Get("status").Str != tt.status || e.Get("details.0.reason").Str != tt.reason || e.Get("message").Str == "" {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, resp.Status, body)
+		}
+		if resp.Get("access-control-allow-origin") != "*" || resp.Get("x-request-id") == "" {
+			t.Errorf("%s %s: fields %v", tt.method, tt.path, resp.Header)
+		}
+	}
+}
+
+func TestGeminiRouteTable(t *testing.T) {
+	h := (&wiring{}).endpoints(nil, nil)
+	table := newTable(dataRoutes(h))
+	r, params := table.find("/v1beta/models/a/b:generateContent")
+	if r == nil || len(params) != 1 || params[0] != "a/b:generateContent" || r.Dialect != Gemini || r.Access != Data || r.method("GET").Access != List {
+		t.Errorf("route %+v, parameters %q", r, params)
+	}
+}

@@ -1,0 +1,53 @@
+package v1beta
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"weir/pkg/auth"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+)
+
+func TestSplitAtTheLastColon(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"gemini-2.5-flash:generateContent":         {"gemini-2.5-flash", "generateContent"},
+		"openai/gpt-4o:countTokens":                {"openai/gpt-4o", "countTokens"},
+		"or/meta/llama:free:streamGenerateContent": {"or/meta/llama:free", "streamGenerateContent"},
+		"openai/gpt-4o":                            {"openai/gpt-4o", ""},
+		":x":                                       {"", "x"},
+		"":                                         {"", ""},
+	} {
+		if model, method := Split(name); model != want[0] || method != want[1] {
+			t.Errorf("%q: %q and %q", name, model, method)
+		}
+	}
+}
+
+func TestArrayForm(t *testing.T) {
+	for _, tt := range []struct {
+		path, query string
+		want        bool
+	}{
+		{"/v1beta/models/a:streamGenerateContent", "", true},
+		{"/v1/models/a:streamGenerateContent", "alt=json", true},
+		{"/v1beta/models/a:streamGenerateContent", "x=1&alt=sse", false},
+		{"/v1beta/models/a:generateContent", "", false},
+		{"/v1beta/models/streamGenerateContent", "", false},
+	} {
+		if got := IsArray(&httpmsg.Request{Path: tt.path, Query: tt.query}); got != tt.want {
+			t.Errorf("%s?%s: %v", tt.path, tt.query, got)
+		}
+	}
+}
+
+func TestUnknownMethods(t *testing.T) {
+	for name, want := range map[string]int{"a:predictLongRunning": 501, "a:": 404, "a": 404, ":generateContent": 404} {
+		_, err := (&Handler{}).Call(context.Background(), &auth.Call{Params: []string{name}})
+		var e *apierr.Error
+		if !errors.As(err, &e) || e.Status != want || e.NoRetry != (want == 501) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
