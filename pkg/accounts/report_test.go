@@ -15,7 +15,6 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/usage"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/upstream"
 )
 
 func TestReportReachesObject(t *testing.T) {
@@ -146,7 +145,7 @@ func TestLateReportGoesWithTheNextCallOfAnother(t *testing.T) {
 		w.object.Answer = func(string, []byte) (int, []byte, error) { return 0, nil, errors.New("unreachable") }
 		if kind != "the object has failed" {
 			w.machine.CountsDue(w.Now()) // a report has just been sent
-			w.pool.Pause = pauser(func(context.Context, time.Duration) error { return upstream.ErrCanceled })
+			w.pool.Pause = &fake.Clock{Canceled: true}
 		}
 		w.pool.Flush(context.Background(), w.machine)
 		if !w.pool.Late() {
@@ -164,7 +163,3 @@ func TestLateReportGoesWithTheNextCallOfAnother(t *testing.T) {
 		}
 	}
 }
-
-type pauser func(context.Context, time.Duration) error
-
-func (p pauser) Pause(ctx context.Context, d time.Duration) error { return p(ctx, d) }
