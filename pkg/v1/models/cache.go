@@ -11,16 +11,6 @@ const (
 	maxBytes  = 8 << 20 // of all cached lists
 )
 
-// form is the form of a list.
-type form uint8
-
-const (
-	openAI    form = iota
-	anthropic      // paged
-	gemini         // paged
-	detailed       // for management
-)
-
 // cacheKey has everything that a list depends on apart from the upstreams' lists: the
 // published machine, the kinds, the form, the recursion header, and the key if its
 // models are limited.

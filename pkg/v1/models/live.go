@@ -23,7 +23,7 @@ const (
 	retryAfter = 10 * time.Second // before an upstream that failed is asked again
 	lease      = 15 * time.Second // of a refresh; a longer one is taken for lost
 	atOnce     = 3                // discoveries of one request under way
-	total      = 5 * time.Second  // that one answer waits for discoveries
+	total      = 5 * time.Second  // that one answer waits for discoveries; see form.wait
 	patience   = time.Second      // for upstreams that timed out the last time
 	afterwards = 15 * time.Second // of the discoveries behind an answer
 	maxLive    = 512              // connections whose lists are cached
@@ -76,9 +76,9 @@ type view struct {
 }
 
 // lists returns the live lists of the scopes. A scope that was never asked is
-// fetched now, for 5 s in all; the rest is fetched again after the answer. Old
+// fetched now, for wait in all; the rest is fetched again after the answer. Old
 // lists are served as they are. See docs/reference/spec-gaps.md, 1.
-func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope) view {
+func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope, wait time.Duration) view {
 	v := view{lists: map[string]*Live{}}
 	now := l.Now()
 	v.until = now.Add(liveTTL)
@@ -116,8 +116,8 @@ func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope) vi
 				heard = append(heard, s)
 			}
 		}
-		late := l.discover(ctx, c.Machine, hop, heard, total)
-		left := total - l.Now().Sub(now)
+		late := l.discover(ctx, c.Machine, hop, heard, wait)
+		left := wait - l.Now().Sub(now)
 		late = append(late, l.discover(ctx, c.Machine, hop, silent, min(left, patience))...)
 		if len(late) > 0 {
 			v.stale = append(v.stale, late...)

@@ -55,8 +55,7 @@ var everything = []catalog.Kind{
 	catalog.Video, catalog.Music, catalog.Rerank, catalog.WebSearch, catalog.WebFetch,
 }
 
-// List serves GET /v1/models: the chat models. A caller that sends
-// anthropic-version gets Anthropic's form of the list. See
+// List serves GET /v1/models: the chat models, in the caller's form. See
 // docs/reference/spec.md, 4, docs/reference/api-shapes.md, 8.5.
 func (h *Handler) List(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	return h.list(ctx, c, segments[0].name, segments[0].kinds, formOf(c))
@@ -103,7 +102,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 					asked = append(asked, s)
 				}
 			}
-			stale = h.Live.lists(ctx, c, asked)
+			stale = h.Live.lists(ctx, c, asked, f.wait())
 		} else {
 			stale.until = h.Now().Add(liveTTL)
 		}
@@ -150,14 +149,6 @@ func (h *Handler) after(resp *httpmsg.Response, c *auth.Call, v view) {
 	})
 }
 
-// formOf returns the form of a list that a caller of /v1/models reads.
-func formOf(c *auth.Call) form {
-	if c.Header.Get("anthropic-version") != "" {
-		return anthropic
-	}
-	return openAI
-}
-
 // one answers with the entry of an id, in the caller's dialect.
 func (h *Handler) one(ctx context.Context, c *auth.Call, id string) (*httpmsg.Response, error) {
 	entry, v := h.entry(ctx, c, id, everything)
@@ -188,7 +179,7 @@ func (h *Handler) entry(ctx context.Context, c *auth.Call, id string, kinds []ca
 		if c.Machine.Combo(id) != nil {
 			asked = b.scopes // its members may be anywhere
 		}
-		v = h.Live.lists(ctx, c, asked)
+		v = h.Live.lists(ctx, c, asked, formOf(c).wait())
 		b.live = v.lists
 	}
 	b.only = id
