@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/catalog"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -224,11 +225,12 @@ func hasScope(k *store.Key, scope string) bool {
 
 // AllowsModel reports whether a key may use a model, by its public id or combo
 // name. An entry that ends in * matches all that begins like it. No key and no
-// list allow everything.
+// list allow everything. A model is the same with catalog.ClaudePrefix in front.
 func AllowsModel(k *store.Key, publicID string) bool {
 	if k == nil || len(k.Models) == 0 {
 		return true
 	}
+	publicID = catalog.PlainName(publicID)
 	for _, m := range k.Models {
 		if head, ok := strings.CutSuffix(m, "*"); ok && strings.HasPrefix(publicID, head) || m == publicID {
 			return true

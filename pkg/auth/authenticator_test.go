@@ -459,6 +459,14 @@ func TestAllowsModel(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", id, got, want)
 		}
 	}
+	// The names for Claude Code's discovery allow no more than the plain ones do.
+	k.Models = []string{"claude*", "openai/gpt-5"}
+	for id, want := range map[string]bool{"claude-haiku-4-5": true, "claude-weir/openai/gpt-5": true, "claude-weir/openai/gpt-4o": false,
+		"claude-weir/claude-weir/openai/gpt-4o": false, "claude-weir/": false} {
+		if got := AllowsModel(k, id); got != want {
+			t.Errorf("%q: got %v, want %v", id, got, want)
+		}
+	}
 	if !AllowsModel(nil, "a/b") || !AllowsModel(&store.Key{}, "a/b") || !AllowsModel(&store.Key{Models: []string{"*"}}, "a/b") {
 		t.Error("no list, no key and * allow everything")
 	}

@@ -33,8 +33,9 @@ type Router struct{}
 //
 // The string is, in this order: a combo's name; alias/model, where alias is a
 // connection's prefix, a provider's alias or its id; a name of the alias map;
-// a custom model's id; a static model's id, where kind picks between rows. For
-// web search and fetch it may be a provider alone.
+// a custom model's id; a plain Claude name for which the machine's settings name
+// a model; a static model's id, where kind picks between rows. For web search and
+// fetch it may be a provider alone. catalog.ClaudePrefix in front means nothing.
 //
 // The error is an *apierr.Error: 400 for a string that names nothing or breaks
 // a rule, and for a provider without an active connection; 404
@@ -66,10 +67,14 @@ type resolution struct {
 	broken bool
 	// turns reports that the next call may get another result.
 	turns bool
+	// mapped reports that the settings' model for a Claude name is being
+	// resolved. It may be a plain Claude name itself.
+	mapped bool
 }
 
 // add resolves one string and appends its targets.
 func (r *resolution) add(model string, depth int) error {
+	model = catalog.PlainName(model)
 	if len(model) == 0 || len(model) > maxModelString {
 		return invalid()
 	}
@@ -103,6 +108,16 @@ func (r *resolution) add(model string, depth int) error {
 		if d, out, conns := r.provider(strings.TrimSpace(c.ProviderAlias)); d != nil {
 			return r.target(d, out, conns, model)
 		}
+	}
+	// The member of a combo that the settings name is Anthropic's own model.
+	if to := r.m.Settings.ClaudeModel(model); to != "" && !r.mapped && !slices.Contains(r.path[:depth], catalog.PlainName(to)) {
+		if err := r.enter(model, depth); err != nil {
+			return err
+		}
+		r.mapped = true
+		err := r.add(to, depth+1)
+		r.mapped = false
+		return err
 	}
 	return r.static(model)
 }

@@ -5,6 +5,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"weir/pkg/wire/secret"
 )
@@ -125,6 +127,31 @@ type Settings struct {
 	FirstByteSeconds int    `json:"firstByteSeconds,omitempty"`   // see FirstEvent, FirstByte
 	IdleSeconds      int    `json:"idleSeconds,omitempty"`        // see Idle
 	EmbeddingInput   string `json:"embeddingInputType,omitempty"` // document, query
+
+	// The models that plain Claude names of a family stand for; see
+	// ClaudeModel. Empty is Anthropic's own.
+	ClaudeOpus   string `json:"claudeOpusModel,omitempty"`
+	ClaudeSonnet string `json:"claudeSonnetModel,omitempty"`
+	ClaudeHaiku  string `json:"claudeHaikuModel,omitempty"`
+	ClaudeFable  string `json:"claudeFableModel,omitempty"`
+}
+
+// ClaudeModel returns the model that the settings name for a plain Claude name,
+// such as "claude-haiku-4-5", "claude-3-5-haiku-20241022" or "haiku", or "".
+// Claude Code calls such names for its background work whatever model a user
+// has chosen.
+func (s *Settings) ClaudeModel(name string) string {
+	if s.ClaudeOpus == "" && s.ClaudeSonnet == "" && s.ClaudeHaiku == "" && s.ClaudeFable == "" {
+		return ""
+	}
+	for _, family := range [...]struct{ name, model string }{
+		{"opus", s.ClaudeOpus}, {"sonnet", s.ClaudeSonnet}, {"haiku", s.ClaudeHaiku}, {"fable", s.ClaudeFable},
+	} {
+		if name == family.name || strings.HasPrefix(name, "claude-") && slices.Contains(strings.Split(name, "-"), family.name) {
+			return family.model
+		}
+	}
+	return ""
 }
 
 // Machine is everything the data plane needs of one tenant. The replica in KV has
