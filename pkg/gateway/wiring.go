@@ -150,13 +150,14 @@ func (w *wiring) late() func(context.Context) {
 // the pages of POST /v1/web/fetch.
 func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 	chats := &proxy.Proxy{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Now: w.Now, Pause: w.Pause, ChatOnly: w.chatOnly}
+	vectors := &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
 	return &handlers{
 		models:     w.models,
-		embeddings: &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
+		embeddings: vectors,
 		chat:       &chat.Handler{Proxy: chats},
 		messages:   &messages.Handler{Proxy: chats},
 		responses:  &responses.Handler{Proxy: chats, Object: w.Objects},
-		gemini:     &v1beta.Handler{Models: w.models},
+		gemini:     &v1beta.Handler{Models: w.models, Embeddings: vectors},
 		audio: &audio.Handler{
 			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
 		},

@@ -24,9 +24,15 @@ type modelLists interface {
 	GeminiModel(ctx context.Context, c *auth.Call, id string) (*httpmsg.Response, error)
 }
 
+// embedder is the part of embeddings.Handler used here.
+type embedder interface {
+	Gemini(ctx context.Context, c *auth.Call, model string, batch bool) (*httpmsg.Response, error)
+}
+
 // Handler serves the Gemini API.
 type Handler struct {
-	Models modelLists
+	Models     modelLists
+	Embeddings embedder
 }
 
 // method is a method of a model.
@@ -36,7 +42,10 @@ type method struct {
 }
 
 // methods are the methods that are offered.
-var methods = [...]method{}
+var methods = [...]method{
+	{"embedContent", (*Handler).embed},
+	{"batchEmbedContents", (*Handler).embedBatch},
+}
 
 // stream is the name of the method whose answer is a stream.
 const stream = "streamGenerateContent"

@@ -3,6 +3,8 @@ package v1beta
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"weir/pkg/auth"
@@ -39,6 +41,25 @@ func TestArrayForm(t *testing.T) {
 		if got := IsArray(&httpmsg.Request{Path: tt.path, Query: tt.query}); got != tt.want {
 			t.Errorf("%s?%s: %v", tt.path, tt.query, got)
 		}
+	}
+}
+
+type vectors []string
+
+func (v *vectors) Gemini(_ context.Context, _ *auth.Call, model string, batch bool) (*httpmsg.Response, error) {
+	*v = append(*v, fmt.Sprint(model, " ", batch))
+	return nil, nil
+}
+
+func TestEmbeddingMethods(t *testing.T) {
+	v := &vectors{}
+	for _, name := range []string{"a/b:c:embedContent", "a:batchEmbedContents"} {
+		if _, err := (&Handler{Embeddings: v}).Call(context.Background(), &auth.Call{Params: []string{name}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := strings.Join(*v, ", "); got != "a/b:c false, a true" {
+		t.Error(got)
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package embeddings serves POST /v1/embeddings.
+// Package embeddings serves POST /v1/embeddings, and the methods of the Gemini API
+// that embed.
 //
 // The provider's accounts are tried in turn, and the answer has the shape of
 // docs/reference/spec.md, 2.9 whatever the provider spoke: items in the order
@@ -63,13 +64,18 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	x := &exchange{call: c}
-	req := &x.req
-	if err := req.parse(body); err != nil {
+	if err := x.req.parse(body); err != nil {
 		return nil, err
 	}
+	return h.answer(ctx, c, x)
+}
+
+// answer resolves a request, sends it and shapes the answer.
+func (h *Handler) answer(ctx context.Context, c *auth.Call, x *exchange) (*httpmsg.Response, error) {
+	req := &x.req
 	targets, err := endpoint.Targets(h.Router, h.Allows, c, req.model, catalog.Embedding, func(to *routing.Target) error { return usable(to, req) })
 	if err == nil && req.further {
-		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
+		err = endpoint.CheckFurtherModels(h.Allows, c.Key, req.body, targets)
 	}
 	if err != nil {
 		return nil, err
@@ -80,8 +86,17 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		if err != nil {
 			return nil, err
 		}
-		if x.accept(res.Attempt.State.(*attempt)); x.from == req.count {
-			out, err := x.answer.write(req)
+		a := res.Attempt.State.(*attempt)
+		if x.accept(a); x.from == req.count {
+			var out []byte
+			switch {
+			case req.gemini == nil:
+				out, err = x.answer.write(req)
+			case a.shape == &gemini && x.calls == 1:
+				out = a.batch.body
+			default:
+				out, err = x.answer.writeGemini(req.gemini)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -103,6 +118,11 @@ func usable(to *routing.Target, req *request) error {
 	}
 	if s.textOnly && req.kind >= tokens {
 		return apierr.Invalid("input", "The provider of this model takes text, not tokens.")
+	}
+	if req.gemini != nil {
+		if err := req.gemini.usable(s, to.Model); err != nil {
+			return err
+		}
 	}
 	if n := s.limit(to.Model); n > 0 && req.count > n*maxCalls {
 		return apierr.Invalid("input", "The provider of this model takes at most %d inputs in one request.", n*maxCalls)
@@ -153,6 +173,9 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 	a := x.attempt()
 	a.shape = s
 	a.part = part{request: &x.req, model: to.Model, from: x.from, to: x.req.count, purpose: x.call.Machine.Settings.EmbeddingInput}
+	if g := x.req.gemini; g != nil && g.purpose() != "" {
+		a.purpose = g.purpose()
+	}
 	if n := s.limit(to.Model); n > 0 && a.from+n < a.to {
 		a.to = a.from + n
 	}
@@ -175,6 +198,9 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 	}
 	a.body.Reset(s.write(&a.part))
 	a.Dropped = a.part.dropped
+	if g := x.req.gemini; g != nil {
+		a.Dropped = g.dropped(s, a.Dropped)
+	}
 	header := append(httpmsg.Header(a.header[:0]),
 		httpmsg.Field{Name: "content-type", Value: "application/json"},
 		httpmsg.Field{Name: "accept", Value: "application/json"},

@@ -11,11 +11,14 @@ import (
 //	POST /models/{m}:embedContent       {model, content{parts[{text}]}, taskType?, title?, outputDimensionality?} → {embedding{values[]}}
 //	POST /models/{m}:batchEmbedContents {requests[the same]}, at most 100 → {embeddings[{values[]}]}
 //
-// Neither answers with usage. A client may give taskType or task_type, and
+// Some models answer with usageMetadata{promptTokenCount}. A client may give taskType or task_type, and
 // title, themselves.
 var gemini = shape{
 	name: "gemini", batch: 100, textOnly: true, estimate: true,
 	endpoint: func(p *part) string {
+		if p.gemini != nil {
+			return p.gemini.endpoint()
+		}
 		if p.to-p.from == 1 {
 			return "embeddings"
 		}
@@ -26,6 +29,9 @@ var gemini = shape{
 }
 
 func buildGemini(p *part) []byte {
+	if p.gemini != nil {
+		return p.gemini.write(p)
+	}
 	p.drop(fUser)
 	// The fields of every request after its content.
 	var tail []byte
@@ -87,6 +93,8 @@ func readGemini(a *answer, r *request) error {
 			if err := a.readValues(c); err != nil {
 				return err
 			}
+		case c.KeyIs("usageMetadata") && c.Kind() == jsonscan.Object:
+			a.readUsageMetadata(c)
 		case c.KeyIs("embeddings") && c.Kind() == jsonscan.Array:
 			for c.Array(); c.Elem(); {
 				if err := a.readValues(c); err != nil {
@@ -133,6 +141,17 @@ func (a *answer) readValues(c *jsonscan.Cursor) error {
 		return errShape
 	}
 	return nil
+}
+
+// readUsageMetadata passes Google's object of that name.
+func (a *answer) readUsageMetadata(c *jsonscan.Cursor) {
+	for c.Object(); c.Key(); {
+		if c.KeyIs("promptTokenCount") {
+			a.count(a.body, c.Value())
+		} else {
+			c.Skip()
+		}
+	}
 }
 
 // begin starts to read an answer that is not OpenAI's.

@@ -34,6 +34,8 @@ type request struct {
 
 	at [len(names)]jsonscan.Value // where the fields of names lie
 
+	gemini *geminiRequest // of a client of the Gemini API, else nil
+
 	items []jsonscan.Span // of the inputs; made by spans
 }
 

@@ -98,6 +98,9 @@ func (p *part) drop(field int) {
 // other returns a field of the client that only vendors know, as it stands, or
 // nil when absent or null. The last one counts, as it does for most parsers.
 func (p *part) other(name string) (raw []byte) {
+	if p.gemini != nil {
+		return p.gemini.option(name)
+	}
 	var c jsonscan.Cursor
 	c.Reset(p.body)
 	for c.Object(); c.Key(); {

@@ -76,9 +76,15 @@ var vertex = shape{
 func single(model string) bool { return strings.HasPrefix(model, "gemini-embedding-2") }
 
 func buildContent(p *part) []byte {
-	s := p.spans()[p.from]
-	out := append(make([]byte, 0, len(p.body)+96), `{"content":{"parts":[{"text":`...)
-	out = append(append(out, p.body[s.Start:s.End]...), `}]}`...)
+	out := append(make([]byte, 0, len(p.body)+96), `{"content":`...)
+	if g := p.gemini; g != nil {
+		at := g.items[p.from].content
+		out = append(out, g.body[at.Start:at.End]...)
+	} else {
+		s := p.spans()[p.from]
+		out = append(out, `{"parts":[{"text":`...)
+		out = append(append(out, p.body[s.Start:s.End]...), `}]}`...)
+	}
 	for _, f := range [...][2]string{{"taskType", "taskType"}, {"task_type", "taskType"}, {"title", "title"}} {
 		if v := p.other(f[0]); v != nil {
 			out = append(append(append(out, `,"`...), f[1]...), `":`...)
@@ -104,13 +110,7 @@ func readVertex(a *answer, r *request) error {
 			continue
 		}
 		if c.KeyIs("usageMetadata") && c.Kind() == jsonscan.Object {
-			for c.Object(); c.Key(); {
-				if c.KeyIs("promptTokenCount") {
-					a.count(a.body, c.Value())
-				} else {
-					c.Skip()
-				}
-			}
+			a.readUsageMetadata(c)
 			continue
 		}
 		if !c.KeyIs("predictions") || c.Kind() != jsonscan.Array {
