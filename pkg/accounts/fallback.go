@@ -40,6 +40,10 @@ const quotaCode = "insufficient_quota"
 // provider does not serve the location that the call came from.
 const blockedCode = "upstream_blocked_here"
 
+// CodeContextLength is the code of a request that is too long for the model,
+// whatever the upstream calls that.
+const CodeContextLength = "context_length_exceeded"
+
 // effect is what a failure does to the account.
 type effect uint8
 
@@ -165,7 +169,13 @@ func lacksEndpoint(err error) bool {
 // if the provider's row says so; otherwise it limits the model.
 func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failure {
 	f := judge(e, e.Code == quotaCode, billable)
-	means := meaningOf(e.Status, e.Code, nil)
+	means := vendortext.Kind("")
+	if e.Status >= 400 && e.Status <= 499 {
+		means = vendortext.Find(e.Status, e.Code, e.Message)
+	}
+	if means == vendortext.ContextLength {
+		e.Code = CodeContextLength
+	}
 	f.member = !f.next && !billable && means != "" && means != vendortext.PlaceRefused
 	if f.effect == spent && (d == nil || !d.SpentInside) {
 		f.effect = limited

@@ -15,6 +15,7 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
+	"weir/pkg/wire/vendortext"
 )
 
 // Limits of a plan.
@@ -370,6 +371,9 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	if !f.next && f.effect == nothing || f.effect == unsteady && pl.call.Billable {
 		f.body = raw
 		pass(e, raw, *cred, a.Errors)
+	}
+	if means == vendortext.ContextLength && !f.next {
+		e.Code = CodeContextLength
 	}
 	return f
 }

@@ -27,7 +27,11 @@ func meaningOf(status int, code string, raw []byte) vendortext.Kind {
 			}
 		}
 	}
-	return vendortext.Find(status, code, text)
+	means := vendortext.Find(status, code, text)
+	if means == "" && vendortext.Find(status, "", MessageOf(raw)) == vendortext.ContextLength {
+		return vendortext.ContextLength // vendors have that message in many places
+	}
+	return means
 }
 
 // blockedHere reports whether an answer refuses this place or egress address

@@ -51,6 +51,7 @@ func (m *outcome) Event(e *ir.Event) {
 	case ir.EventFail:
 		m.ended = true
 		m.failure = e.Failure
+		ir.MarkOverflow(e.Failure)
 		if m.clean != nil {
 			m.clean(e.Failure)
 		}
@@ -184,4 +185,13 @@ func (t *Translator) Complete() bool { return t.ended && t.failure == nil }
 // without a Translator.
 func FailureFrame(dst []byte, to Dialect, e *apierr.Error) []byte {
 	return dialects[to].failure(dst, e)
+}
+
+// FailedStream returns a client's whole stream of an answer that failed before it
+// began.
+func FailedStream(to Dialect, opt ir.Options, e *apierr.Error) []byte {
+	s := dialects[to].sink(&opt)
+	s.Event(&ir.Event{Kind: ir.EventStart})
+	s.Event(&ir.Event{Kind: ir.EventFail, Failure: e})
+	return *s.Buffer()
 }

@@ -112,7 +112,7 @@ func ErrorIn(root gjson.Result) *apierr.Error {
 
 // WriteOpenAIError writes the fields of OpenAI's error object.
 func WriteOpenAIError(d *Writer, e *apierr.Error) {
-	d.Str("message", e.Message)
+	d.Str("message", OpenAIText(e))
 	t := e.Type
 	if t == "" {
 		t = apierr.TypeOf(e.Status)

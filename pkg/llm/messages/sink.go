@@ -221,7 +221,7 @@ func AppendFailure(out []byte, e *apierr.Error) []byte {
 	d.Str("type", "error")
 	d.Open("error", '{')
 	d.Str("type", apierr.MessagesType(e.Status))
-	d.Str("message", e.Message)
+	d.Str("message", ir.MessagesText(e))
 	d.Close('}')
 	d.Close('}')
 	return append(d.Buf, "\n\n"...)

@@ -224,6 +224,9 @@ func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {
 			for _, tt := range tests {
+				if tt.status == 413 && d == llm.Responses {
+					continue // TestTooLargeRequestsLetCodexCompact
+				}
 				t.Run(f.prefix+"/"+d.String()+"/"+tt.name, func(t *testing.T) {
 					both := []provided{{prefix: f.prefix, provider: f.provider, base: f.base}, {prefix: f.prefix + "#2", provider: f.provider, base: f.base, priority: 1}}
 					for _, accounts := range []int{1, 2} {

@@ -68,7 +68,7 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: readAnswer}
 	res, err := d.Accounts.Send(ctx, &x.send)
 	if err != nil {
-		return nil, err
+		return x.overflow(err)
 	}
 	made := res.Attempt.State.(*attempt)
 	if made.noResponses != nil && made.noResponses.ID == res.Connection.ID {

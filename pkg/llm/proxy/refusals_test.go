@@ -143,7 +143,7 @@ func TestUpstreamErrorsPassUnchanged(t *testing.T) {
 		{"any JSON of the same dialect", llm.Chat, "up/m", 404, `{"detail":"Not Found"}`, `{"detail":"Not Found"}`, "invalid_request_error", "", "", "Not Found"},
 		{"HTML", llm.Chat, "up/m", 404, `<html>nginx</html>`, "", "invalid_request_error", "", "", "the provider answered with status 404"},
 		{"messages to chat", llm.Chat, "an/m", 413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`, "", "request_too_large", "", "", "too large"},
-		{"chat to messages", llm.Messages, "up/m", 400, `{"error":{"message":"long","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, "", "invalid_request_error", "context_length_exceeded", "messages", "long"},
+		{"chat to messages", llm.Messages, "up/m", 400, `{"error":{"message":"long","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, "", "invalid_request_error", "context_length_exceeded", "messages", "prompt is too long: long"},
 		{"of the machine's own account", llm.Chat, "up/m", 401, `{"error":{"message":"Incorrect API key","type":"x","code":"invalid_api_key"}}`, "", "authentication_error", "account_key_refused", "", ""},
 	}
 	for _, tt := range tests {

@@ -408,7 +408,9 @@ func (s *sink) image(uri string) {
 	}
 }
 
-// fail writes an error event, and the failed response if one has begun.
+// fail writes an error event, and the failed response if one has begun. The event
+// has the error twice: as OpenAI documents it, and in an object, as OpenAI sends it
+// and the AI SDK reads it.
 func (s *sink) fail(e *apierr.Error) {
 	d := s.frame("error")
 	if e.Code != "" {
@@ -416,12 +418,15 @@ func (s *sink) fail(e *apierr.Error) {
 	} else {
 		d.Null("code")
 	}
-	d.Str("message", e.Message)
+	d.Str("message", ir.OpenAIText(e))
 	if e.Param != "" {
 		d.Str("param", e.Param)
 	} else {
 		d.Null("param")
 	}
+	d.Open("error", '{')
+	ir.WriteOpenAIError(d, e)
+	d.Close('}')
 	s.done(d)
 	if s.began {
 		s.response("response.failed", "failed", ir.FinishStop, e)

@@ -82,7 +82,7 @@ func openResponse(d *ir.Writer, id, model, status string, e *apierr.Error, opt *
 		}
 		d.Open("error", '{')
 		d.Str("code", code)
-		d.Str("message", e.Message)
+		d.Str("message", ir.OpenAIText(e))
 		d.Close('}')
 	} else {
 		d.Null("error")

@@ -28,6 +28,10 @@ const (
 // either a code, or a text that error.message begins with. A row without one
 // is found by Match: its text is contained in the message, where {field}
 // stands for the name of a request field.
+//
+// A row of ContextLength has a text whose parts, separated by Gap, follow each
+// other in the message, in letters of either case. Its status stands for 413
+// and 422 too: servers written with FastAPI and proxies use those.
 type Row struct {
 	Kind   Kind
 	Vendor string
@@ -37,6 +41,14 @@ type Row struct {
 	Source string
 }
 
+// Gap separates the parts of a text of ContextLength, between which a message
+// has others. A text that begins with it may stand anywhere.
+const Gap = "…"
+
+// overflows lists most messages of vendors for a request that is too long for
+// the model, with examples.
+const overflows = "https://github.com/badlogic/pi-mono/blob/main/packages/ai/src/utils/overflow.ts"
+
 var table = [...]Row{
 	{PlaceRefused, "OpenAI", 403, "unsupported_country_region_territory", "", "https://platform.openai.com/docs/supported-countries"},
 	{PlaceRefused, "Google Gemini", 400, "", "User location is not supported", "https://ai.google.dev/gemini-api/docs/available-regions"},
@@ -44,6 +56,25 @@ var table = [...]Row{
 	{ContextLength, "OpenAI", 400, "context_length_exceeded", "", "https://platform.openai.com/docs/guides/error-codes"},
 	{ContextLength, "Anthropic", 400, "", "prompt is too long", "https://docs.anthropic.com/en/api/errors"},
 	{ContextLength, "Google Gemini", 400, "", "The input token count", "https://ai.google.dev/gemini-api/docs/troubleshooting"},
+	{ContextLength, "Anthropic", 400, "", "input length and `max_tokens` exceed context limit", "https://code.claude.com/docs/en/errors"},
+	{ContextLength, "GitHub Models", 413, "tokens_limit_reached", "", "https://docs.github.com/en/github-models"},
+	{ContextLength, "Fireworks", 400, "", "The prompt is too long", overflows},
+	{ContextLength, "Amazon Bedrock", 400, "", "Input is too long for requested model", overflows},
+	{ContextLength, "Amazon Bedrock", 400, "", "The model returned the following errors: … is too long", overflows},
+	{ContextLength, "OpenAI", 400, "", "…exceeds the context window", overflows},
+	{ContextLength, "xAI", 400, "", "…maximum prompt length is ", overflows},
+	{ContextLength, "Groq", 400, "", "…reduce the length of the messages", overflows},
+	{ContextLength, "DeepSeek, OpenRouter, vLLM", 400, "", "…maximum context length is ", overflows},
+	{ContextLength, "vLLM", 400, "", "…context length is only ", "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/provider/error.ts"},
+	{ContextLength, "GitHub Copilot", 400, "", "…prompt token count of … exceeds the limit of ", overflows},
+	{ContextLength, "llama.cpp", 400, "", "…exceeds the available context size", "https://github.com/ggml-org/llama.cpp/pull/15780"},
+	{ContextLength, "LM Studio", 400, "", "…greater than the context length", overflows},
+	{ContextLength, "MiniMax", 400, "", "…context window exceeds limit", overflows},
+	{ContextLength, "Moonshot, Kimi", 400, "", "…exceeded model token limit", overflows},
+	{ContextLength, "Mistral", 400, "", "…too large for model with … maximum context length", overflows},
+	{ContextLength, "Ollama", 400, "", "prompt too long; exceeded … context length", "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/provider/error.ts"},
+	{ContextLength, "Together AI, Text Generation Inference", 400, "", "…`inputs` tokens + `max_new_tokens` must be <= ", "https://github.com/BerriAI/litellm/issues/4934"},
+	{ContextLength, "Cohere", 400, "", "too many tokens: ", "https://github.com/cohere-ai/sandbox-topically/issues/4"},
 	{ModelRetired, "OpenAI", 404, "model_not_found", "", "https://platform.openai.com/docs/guides/error-codes"},
 	{ModelRetired, "Anthropic", 404, "", "model: ", "https://docs.anthropic.com/en/api/errors"},
 	{RefusesField, "OpenAI, Azure OpenAI", 0, "", "Unrecognized request argument supplied: {field}", "https://github.com/openai/openai-python/issues/1724"},
@@ -63,14 +94,50 @@ var table = [...]Row{
 func Find(status int, code, message string) Kind {
 	for i := range table {
 		r := &table[i]
-		if r.Status == 0 || r.Status != status && (r.Kind != PlaceRefused || r.Code == "" || status != 400 && status != 451) {
+		if r.Status == 0 || r.Status != status && !r.holdsFor(status) {
 			continue
 		}
-		if r.Code != "" && r.Code == code || r.Text != "" && strings.HasPrefix(message, r.Text) {
+		if r.Code != "" && r.Code == code || r.Text != "" && r.matches(message) {
 			return r.Kind
 		}
 	}
 	return ""
+}
+
+// holdsFor reports whether a row applies to a status that is not its own.
+func (r *Row) holdsFor(status int) bool {
+	switch r.Kind {
+	case PlaceRefused:
+		return r.Code != "" && (status == 400 || status == 451)
+	case ContextLength:
+		return status == 400 || status == 413 || status == 422
+	}
+	return false
+}
+
+func (r *Row) matches(message string) bool {
+	if r.Kind != ContextLength {
+		return strings.HasPrefix(message, r.Text)
+	}
+	for i, part := range strings.Split(r.Text, Gap) {
+		at := indexFold(message, strings.Trim(part, " "))
+		if at < 0 || i == 0 && at > 0 {
+			return false
+		}
+		message = message[at+len(strings.Trim(part, " ")):]
+	}
+	return true
+}
+
+// indexFold returns the place of part in s, whose ASCII letters may be of either
+// case, or -1.
+func indexFold(s, part string) int {
+	for i := 0; i+len(part) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(part)], part) {
+			return i
+		}
+	}
+	return -1
 }
 
 // Match reports whether the message contains a text of the kind. field replaces

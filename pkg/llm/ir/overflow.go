@@ -1,0 +1,54 @@
+package ir
+
+import (
+	"strings"
+
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/vendortext"
+)
+
+// CodeContextLength is the code of a request that is too long for the model.
+const CodeContextLength = "context_length_exceeded"
+
+// MarkOverflow sets the code of a failure within a stream that means, by the
+// published table, that the request is too long for the model.
+func MarkOverflow(e *apierr.Error) {
+	if e != nil && vendortext.Find(e.Status, e.Code, e.Message) == vendortext.ContextLength {
+		e.Code = CodeContextLength
+	}
+}
+
+// claudeOverflows are the texts on which Claude Code compacts a conversation, and
+// the one on which it lowers max_tokens (docs/reference/clients.md, 12).
+var claudeOverflows = [...]string{"prompt is too long", "input is too long for requested model", "exceed context limit", "capability_rejected: prompt_too_long"}
+
+// MessagesText returns the message of a failure for a client of the Messages
+// dialect, which recognizes a context overflow by its text alone.
+func MessagesText(e *apierr.Error) string {
+	if e.Code != CodeContextLength || TellsClaude(e.Message) {
+		return e.Message
+	}
+	return "prompt is too long: " + e.Message
+}
+
+// TellsClaude reports whether Claude Code recognizes a message as a context
+// overflow.
+func TellsClaude(message string) bool {
+	message = strings.ToLower(message)
+	for _, text := range claudeOverflows {
+		if strings.Contains(message, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// OpenAIText returns the message of a failure for a client of OpenAI's dialects.
+// Most recognize a context overflow by its code; the others by these texts
+// (docs/reference/clients.md, 12).
+func OpenAIText(e *apierr.Error) string {
+	if e.Code != CodeContextLength || strings.Contains(e.Message, "maximum context length is") {
+		return e.Message
+	}
+	return "This model's maximum context length is exceeded, the prompt is too long: " + e.Message
+}
