@@ -53,6 +53,9 @@ func (h *Handler) Info(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 		entry = webEntry(c, id)
 	}
 	if entry == nil {
+		entry, v = h.claudeEntry(ctx, c, id)
+	}
+	if entry == nil {
 		return nil, unknown(id)
 	}
 	resp := answerJSON(info(entry))

@@ -107,6 +107,9 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 			stale.until = h.Now().Add(liveTTL)
 		}
 		entries := allowed(c.Key, own(rec, kinds, List(rec, kinds, stale.lists)))
+		if f == anthropic && name == segments[0].name && !q.internal {
+			entries = claudeNames(c, entries)
+		}
 		k = &cachedList{until: stale.until, created: h.Now().Unix()}
 		switch f {
 		case anthropic, gemini:
@@ -152,6 +155,9 @@ func (h *Handler) after(resp *httpmsg.Response, c *auth.Call, v view) {
 // one answers with the entry of an id, in the caller's dialect.
 func (h *Handler) one(ctx context.Context, c *auth.Call, id string) (*httpmsg.Response, error) {
 	entry, v := h.entry(ctx, c, id, everything)
+	if entry == nil {
+		entry, v = h.claudeEntry(ctx, c, id)
+	}
 	if entry == nil {
 		return nil, unknown(id)
 	}

@@ -162,7 +162,7 @@ func TestAnthropicFormOfTheList(t *testing.T) {
 	for i := range 50 {
 		names = append(names, fmt.Sprintf("m%02d", i))
 	}
-	w := newWorld(store.Connection{Provider: "deepseek", Data: store.ProviderData{EnabledModels: append(names, "deepseek-flash")}})
+	w := newWorld(store.Connection{Provider: "anthropic", Data: store.ProviderData{EnabledModels: append(names, "claude-opus-5-5")}})
 	get := func(query string) string {
 		return body(w.List(context.Background(), w.call(query, "anthropic-version", "2023-06-01")))
 	}
@@ -172,27 +172,27 @@ func TestAnthropicFormOfTheList(t *testing.T) {
 		more               bool
 	}{
 		{"", "m00", "m19", 20, true},
-		{"limit=1000", "m00", "deepseek-flash", 51, false},
+		{"limit=1000", "m00", "claude-opus-5-5", 51, false},
 		{"limit=1", "m00", "m00", 1, true},
-		{"limit=10&after_id=deepseek%2Fm19", "m20", "m29", 10, true},
-		{"limit=100&after_id=deepseek/m19", "m20", "deepseek-flash", 31, false},
-		{"limit=5&before_id=deepseek/m19", "m14", "m18", 5, true},
-		{"limit=50&before_id=deepseek/m19", "m00", "m18", 19, false},
+		{"limit=10&after_id=anthropic%2Fm19", "m20", "m29", 10, true},
+		{"limit=100&after_id=anthropic/m19", "m20", "claude-opus-5-5", 31, false},
+		{"limit=5&before_id=anthropic/m19", "m14", "m18", 5, true},
+		{"limit=50&before_id=anthropic/m19", "m00", "m18", 19, false},
 	} {
 		got := get(tt.query)
 		data := gjson.Get(got, "data").Array()
 		if len(data) != tt.n || gjson.Get(got, "has_more").Bool() != tt.more ||
-			gjson.Get(got, "first_id").Str != "deepseek/"+tt.first || gjson.Get(got, "last_id").Str != "deepseek/"+tt.last ||
-			data[0].Get("id").Str != "deepseek/"+tt.first {
+			gjson.Get(got, "first_id").Str != "anthropic/"+tt.first || gjson.Get(got, "last_id").Str != "anthropic/"+tt.last ||
+			data[0].Get("id").Str != "anthropic/"+tt.first {
 			t.Errorf("%q: %d entries, %.300s", tt.query, len(data), got)
 		}
 	}
-	got := get("after_id=deepseek/deepseek-flash")
+	got := get("after_id=anthropic/claude-opus-5-5")
 	want(t, got, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`)
 	c := w.call("", "anthropic-version", "2023-06-01")
-	c.Params = []string{"deepseek", "deepseek-flash"}
-	want(t, body(w.Model(context.Background(), c)), `{"type":"model","id":"deepseek/deepseek-flash","display_name":"DeepSeek V4.1 Flash","created_at":"2023-11-14T22:13:20Z","max_input_tokens":1000000,"max_tokens":384000}`)
-	for _, bad := range []string{"limit=0", "limit=1001", "limit=x", "after_id=nobody", "before_id=nobody", "after_id=deepseek/m00&before_id=deepseek/m09"} {
+	c.Params = []string{"anthropic", "claude-opus-5-5"}
+	want(t, body(w.Model(context.Background(), c)), `{"type":"model","id":"anthropic/claude-opus-5-5","display_name":"Claude Opus 5.5","created_at":"2023-11-14T22:13:20Z","max_input_tokens":1000000,"max_tokens":128000}`)
+	for _, bad := range []string{"limit=0", "limit=1001", "limit=x", "after_id=nobody", "before_id=nobody", "after_id=anthropic/m00&before_id=anthropic/m09"} {
 		_, err := w.List(context.Background(), w.call(bad, "anthropic-version", "2023-06-01"))
 		var e *apierr.Error
 		if !errors.As(err, &e) || e.Status != 400 {
