@@ -43,8 +43,11 @@ func applyCombo(in *Input, row storage.Combo, seed bool) storage.Combo {
 		}
 		row.Strategy = v
 	}
-	if v, ok := in.texts("models", maxMembers, 320); ok {
+	if v, ok := in.texts("models", maxMembers, maxModelName); ok {
 		row.Models = v
+		for i, m := range v {
+			row.Models[i] = catalog.PlainName(m)
+		}
 	}
 	for _, m := range row.Models {
 		if !isComboName(m) && !isModelRef(m) && !IsAliasName(m) {

@@ -178,6 +178,9 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 		if v != "" && !IsAlias(v) {
 			in.fail("prefix", "must be 1 to 64 letters, digits, dots, dashes and underscores, and begin with a letter or digit%s", badName(v))
 		}
+		if v+"/" == catalog.ClaudePrefix {
+			in.fail("prefix", "is reserved for the names that Claude Code shows")
+		}
 		d.Prefix = v
 	}
 	if seed {

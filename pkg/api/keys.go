@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"weir/pkg/catalog"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
@@ -79,7 +80,10 @@ func (c *change) keyCreate() (any, error) {
 	var row storage.Key
 	row.Name, _ = in.text("name", 200)
 	row.Scopes = readScopes(in)
-	row.Models, _ = in.texts("models", 500, 320)
+	row.Models, _ = in.texts("models", 500, maxModelName)
+	for i, name := range row.Models {
+		row.Models[i] = catalog.PlainName(name)
+	}
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
 		known := namesOf(c.Tx)
 		for i := 0; i < len(row.Models) && in.Err == nil; i++ {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"weir/pkg/catalog"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 )
@@ -11,10 +12,17 @@ type settingsView struct {
 	FirstByteSeconds int    `json:"firstByteSeconds"`
 	IdleSeconds      int    `json:"idleSeconds"`
 	EmbeddingInput   string `json:"embeddingInputType"`
+	ClaudeOpus       string `json:"claudeOpusModel,omitempty"` // these only if they are set
+	ClaudeSonnet     string `json:"claudeSonnetModel,omitempty"`
+	ClaudeHaiku      string `json:"claudeHaikuModel,omitempty"`
+	ClaudeFable      string `json:"claudeFableModel,omitempty"`
 }
 
 func viewSettings(s store.Settings) settingsView {
-	v := settingsView{s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput}
+	v := settingsView{
+		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput,
+		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable,
+	}
 	if v.Strategy == "" {
 		v.Strategy = "priority"
 	}
@@ -41,8 +49,16 @@ func (c *change) settingsPatch() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only("strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType")
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "allowUnknown"}, claudeFields[:]...)...)
 	s := applySettings(in, c.Settings())
+	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
+		known := namesOf(c.Tx)
+		for _, name := range claudeFields {
+			if model, _ := in.text(name, maxModelName); model != "" {
+				known.checkModel(in, name, model)
+			}
+		}
+	}
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
@@ -51,6 +67,12 @@ func (c *change) settingsPatch() (any, error) {
 	c.fields, c.etag = in.names, c.changed("settings")
 	return viewSettings(s), nil
 }
+
+// claudeFields are the settings that name a model.
+var claudeFields = [...]string{"claudeOpusModel", "claudeSonnetModel", "claudeHaikuModel", "claudeFableModel"}
+
+// maxModelName is the longest name of a model, in characters.
+const maxModelName = 320
 
 func applySettings(in *Input, s store.Settings) store.Settings {
 	oneOf := func(name string, to *string, values ...string) {
@@ -70,6 +92,15 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 		v, ok := in.int(name, 1, most)
 		if ok {
 			*to = int(v)
+		}
+	}
+	for i, to := range [...]*string{&s.ClaudeOpus, &s.ClaudeSonnet, &s.ClaudeHaiku, &s.ClaudeFable} {
+		v, ok := in.text(claudeFields[i], maxModelName)
+		if !ok {
+			continue
+		}
+		if *to = catalog.PlainName(v); *to != "" && !isComboName(*to) && !isModelRef(*to) && !IsAliasName(*to) {
+			in.fail(claudeFields[i], "must be a combo, an alias or <alias>/<model>")
 		}
 	}
 	oneOf("strategy", &s.Strategy, "priority", "round-robin")

@@ -103,7 +103,7 @@ func (k *Known) modelsOf(prefix string) []string {
 // typing error of a known id. Any other unknown id is accepted, since a provider
 // may have more models than the gateway knows; unlisted reports that.
 func (k *Known) checkTarget(in *Input, field, id string) (unlisted bool) {
-	prefix, model, ok := strings.Cut(id, "/")
+	prefix, model, ok := strings.Cut(catalog.PlainName(id), "/")
 	if !ok {
 		return false
 	}
@@ -125,9 +125,26 @@ func (k *Known) checkTarget(in *Input, field, id string) (unlisted bool) {
 	return true
 }
 
+// checkModel refuses a name of a chat model that a call could not use: it is neither
+// a combo, an alias or a custom model, nor a known model, nor a known prefix with a
+// model.
+func (k *Known) checkModel(in *Input, field, id string) {
+	id = catalog.PlainName(id)
+	if strings.Contains(id, "/") {
+		k.checkTarget(in, field, id)
+		return
+	}
+	custom := func(m storage.CustomModel) bool { return m.ID == id }
+	if slices.Contains(k.names, id) || slices.ContainsFunc(k.customs, custom) || len(catalog.Find(id)) > 0 {
+		return
+	}
+	in.fail(field, "names no combo, alias or model: %s%s", id, didYouMean(catalog.Closest(id, k.names)))
+}
+
 // CheckAllowed refuses an entry of a key's model list that cannot match a model:
 // it is neither a combo, nor an alias, nor a known prefix with a model or "*".
 func (k *Known) CheckAllowed(in *Input, id string) {
+	id = catalog.PlainName(id)
 	prefix, rest, slash := strings.Cut(id, "/")
 	if id == "*" || strings.HasSuffix(prefix, "*") {
 		return

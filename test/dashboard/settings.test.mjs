@@ -33,6 +33,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
   await looks(page, "settings");
   await page.getByLabel("Account strategy").selectOption("round-robin");
   await page.getByLabel("First-byte timeout (seconds)").fill("45");
+  await page.getByLabel("Model for Claude Haiku").fill("fast");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Settings saved.").waitFor();
   assert.deepEqual(await call("GET", "/settings"), {
@@ -40,7 +41,11 @@ test("settings are changed, and invalid values are refused", async (t) => {
     firstByteSeconds: 45,
     idleSeconds: 300,
     embeddingInputType: "document",
+    claudeHaikuModel: "fast",
   });
+  await page.getByLabel("Model for Claude Haiku").fill("");
+  await answered(page, "PATCH", () => page.getByRole("button", { name: "Save" }).click());
+  assert.equal((await call("GET", "/settings")).claudeHaikuModel, undefined);
   await page.getByLabel("First-byte timeout (seconds)").fill("100000");
   await page.getByRole("button", { name: "Save" }).click();
   assert.equal(await page.getByLabel("First-byte timeout (seconds)").evaluate((e) => e.validity.rangeOverflow), true);

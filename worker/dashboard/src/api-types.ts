@@ -231,6 +231,11 @@ export interface SettingValues {
   firstByteSeconds: number;
   idleSeconds: number;
   embeddingInputType: string;
+  // The models that plain Claude names stand for; undefined is Anthropic's own.
+  claudeOpusModel?: string;
+  claudeSonnetModel?: string;
+  claudeHaikuModel?: string;
+  claudeFableModel?: string;
 }
 
 // Difference lists the records of one kind that an import changes.

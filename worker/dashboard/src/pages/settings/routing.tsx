@@ -7,10 +7,19 @@ import { Restored } from "../../forms";
 import { Failed, Load, Section } from "../../layout";
 import { Button, Field } from "../../ui";
 
+// families are the families of Claude models, with the settings of their models.
+const families = [
+  ["Opus", "claudeOpusModel"],
+  ["Sonnet", "claudeSonnetModel"],
+  ["Haiku", "claudeHaikuModel"],
+  ["Fable", "claudeFableModel"],
+] as const;
+
 // Routing is the form of the settings that apply to every request.
 export function Routing({ machine }: { machine: Machine }) {
   const loaded = useLoad(() => machine.tagged<SettingValues>("GET", "/settings"), [machine]);
   const [typed, setTyped, draft] = useDraft<Partial<SettingValues>>(`settings ${machine.id}`, {});
+  const models = useLoad(() => machine.modelIds("llm"), [machine]);
   const save = useAction();
   const v = loaded.data && { ...loaded.data.value, ...typed };
   // put changes the input, which holds only the values that differ from the stored ones.
@@ -77,6 +86,27 @@ export function Routing({ machine }: { machine: Machine }) {
                   onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })}
                 />
               </Field>
+              {families.map(([family, name]) => (
+                <Field
+                  key={name}
+                  label={`Model for Claude ${family}`}
+                  hint={`Answers names like claude-${family.toLowerCase()}-5, which Claude Code uses by itself.`}
+                >
+                  <input
+                    list="claude-models"
+                    autocapitalize="none"
+                    spellcheck={false}
+                    placeholder="Anthropic’s own"
+                    value={v[name] ?? ""}
+                    onInput={(e) => put({ [name]: e.currentTarget.value })}
+                  />
+                </Field>
+              ))}
+              <datalist id="claude-models">
+                {models.data?.slice(0, 500).map((m) => (
+                  <option key={m} value={m} />
+                ))}
+              </datalist>
               {save.error && (
                 <div class="full">
                   <Failed of={save} reload={loaded.reload} />
