@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"strings"
 	"testing"
 
 	"weir/pkg/catalog"
@@ -68,6 +69,16 @@ func TestResolveClaudeFamilies(t *testing.T) {
 	for _, name := range []string{"claude-haiku-4-5", "loop"} {
 		if got := show(Router{}.Resolve(name, loop, catalog.LLM)); got != "anthropic anthropic/claude-haiku-4-5@a1" {
 			t.Errorf("%s, a combo of its own family: got %s", name, got)
+		}
+	}
+}
+
+func TestClaudeNameWithoutAccountNamesTheSetting(t *testing.T) {
+	m := snapshot.New(&store.Machine{Version: 1, ID: "abcdefghijklmnop"})
+	for name, hint := range map[string]bool{"claude-haiku-4-5": true, "anthropic/claude-haiku-4-5": false, "text-embedding-3-small": false} {
+		_, err := Router{}.Resolve(name, m, catalog.LLM)
+		if err == nil || strings.Contains(err.Error(), "on the page Settings") != hint {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

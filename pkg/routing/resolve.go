@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"errors"
 	"slices"
 	"sort"
 	"strconv"
@@ -283,7 +284,13 @@ func (r *resolution) static(model string) error {
 	if best == nil {
 		return r.unknown(model)
 	}
-	return r.target(best, best.Alias, r.m.Active(best.ID), model)
+	err := r.target(best, best.Alias, r.m.Active(best.ID), model)
+	var e *apierr.Error
+	if errors.As(err, &e) && e.Code == "no_credentials" && strings.HasPrefix(model, "claude-") {
+		// Claude Code calls such names for its background work.
+		e.Message += " Or choose another model for Claude's names on the page Settings."
+	}
+	return err
 }
 
 // unknown returns the error for a name that no model has, with the most similar

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -120,7 +121,7 @@ type counter struct {
 // 10).
 var counters = [...]counter{
 	{provider.Anthropic, llm.Messages, forMessages, "input_tokens"},
-	{provider.Vertex, llm.Messages, forMessages, "input_tokens"},
+	{provider.Vertex, llm.Messages, forHosted, "input_tokens"},
 	{provider.OpenAI, llm.Responses, forResponses, "input_tokens"},
 	{provider.OpenAI, llm.Chat, forTokenizer, "data.total_tokens"},
 	{provider.Gemini, llm.Gemini, forGemini, "totalTokens"},
@@ -213,23 +214,37 @@ func readCount(up *accounts.Attempt, resp *upstream.Response) error {
 
 // selectMembers copies the named members of a body.
 func selectMembers(body []byte, names ...string) []byte {
+	return copyMembers(body, func(name string) bool { return slices.Contains(names, name) })
+}
+
+func copyMembers(body []byte, wanted func(name string) bool) []byte {
 	out := make([]byte, 1, len(body))
 	out[0] = '{'
 	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
-		for _, name := range names {
-			if k.Str == name {
-				if len(out) > 1 {
-					out = append(out, ',')
-				}
-				out = append(append(append(append(out, '"'), name...), `":`...), v.Raw...)
+		if wanted(k.Str) {
+			if len(out) > 1 {
+				out = append(out, ',')
 			}
+			out = append(append(append(out, k.Raw...), ':'), v.Raw...)
 		}
 		return true
 	})
 	return append(out, '}')
 }
 
+// uncounted are the members of a Messages request that Anthropic's counter refuses.
+var uncounted = [...]string{
+	"max_tokens", "stream", "metadata", "stop_sequences", "temperature", "top_k", "top_p", "service_tier", "container", "inference_geo",
+}
+
+// forMessages returns the request of Anthropic's counter. Fields that are not known
+// here belong to features that the header anthropic-beta names, so they go with it
+// (docs/reference/clients.md, 1.5).
 func forMessages(sent []byte, _ string) []byte {
+	return copyMembers(sent, func(name string) bool { return !slices.Contains(uncounted[:], name) })
+}
+
+func forHosted(sent []byte, _ string) []byte {
 	return selectMembers(sent, "model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "mcp_servers")
 }
 

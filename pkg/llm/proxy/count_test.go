@@ -32,6 +32,8 @@ func TestCount(t *testing.T) {
 	}{
 		{"anthropic", `{"model":"cl/m",` + counted, jsonOf(200, `{"input_tokens":14}`),
 			"https://api.anthropic.com/v1/messages/count_tokens", `{"model":"m","system":"Be brief.","messages":[{"role":"user","content":"What is 6×7?"}]}`, true, 14, 0},
+		{"fields_of_features", `{"model":"cl/m","stream":true,"temperature":1,"metadata":{"user_id":"u"},"context_management":{"edits":[]},"output_config":{"effort":"low"},"x_new":[1, 2],` + counted, jsonOf(200, `{"input_tokens":14}`),
+			"https://api.anthropic.com/v1/messages/count_tokens", `{"model":"m","context_management":{"edits":[]},"output_config":{"effort":"low"},"x_new":[1, 2],"system":"Be brief.","messages":[{"role":"user","content":"What is 6×7?"}]}`, true, 14, 0},
 		{"compatible", `{"model":"an/m",` + counted, jsonOf(200, `{"input_tokens":14}`), "https://an.example/v1/messages/count_tokens", "", true, 14, 0},
 		{"openai_counts_in_its_responses_dialect", `{"model":"oa/m",` + counted, jsonOf(200, `{"object":"response.input_tokens","input_tokens":15}`),
 			"https://api.openai.com/v1/responses/input_tokens", `{"model":"m","instructions":"Be brief.","input":[{"role":"user","content":"What is 6×7?"}]}`, true, 15, 0},
@@ -52,7 +54,7 @@ func TestCount(t *testing.T) {
 		{"empty", `{}`, fake.Answer{}, "", "", false, 0, 0},
 		{"empty_messages", `{"model":"cl/m","messages":[]}`, fake.Answer{}, "", "", false, 0, 0},
 		{"no_model", `{` + counted, fake.Answer{}, "", "", false, -1, 0},
-		{"unknown_model", `{"model":"no/such",` + counted, fake.Answer{}, "", "", false, 0, 400},
+		{"unknown_model", `{"model":"no/such",` + counted, fake.Answer{}, "", "", false, 0, 404},
 		{"no_json", `{"model":`, fake.Answer{}, "", "", false, 0, 400},
 		{"messages_of_another_type", `{"messages":1}`, fake.Answer{}, "", "", false, 0, 400},
 		{"model_of_another_type", `{"model":1}`, fake.Answer{}, "", "", false, 0, 400},

@@ -8,12 +8,14 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
+	"weir/pkg/llm"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -87,6 +89,9 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 		}
 		return nil
 	})
+	if err != nil && a.Dialect == llm.Messages {
+		err = unknownModel(err)
+	}
 	if err == nil && a.marked.Named() {
 		err = endpoint.CheckFurtherModels(d.Allows, c.Key, a.Body, targets)
 	}
@@ -97,6 +102,18 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 		return nil, apierr.Invalid("previous_response_id", "The previous response is stored by an account that does not serve this model.")
 	}
 	return targets, nil
+}
+
+// unknownModel returns the error of a model that does not exist with the status of
+// Anthropic's API, by which its clients recognize it.
+func unknownModel(err error) error {
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.Status != 400 || e.Code != "model_not_found" {
+		return err
+	}
+	missing := *e
+	missing.Status = 404
+	return &missing
 }
 
 // onlyConnection returns the target of a connection, with this connection only.

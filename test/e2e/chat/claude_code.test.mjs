@@ -1,0 +1,131 @@
+// The contract of Claude Code for gateways (docs/reference/clients.md, 1): its
+// discovery of models, the names that it calls, and the errors that it recognizes.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { clients } from "../clients.mjs";
+import { admin, compatible, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
+
+let gw, up, operator, me, api;
+before(async () => {
+  up = await startUpstream();
+  gw = await start({ vendors: up, cells: 1 });
+  operator = admin(gw);
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+beforeEach(async () => {
+  up.clear();
+  me = await clients(gw, operator, [
+    compatible(up),
+    { ...compatible(up, { prefix: "an" }), provider: "anthropic-compatible-0123abcd" },
+  ]);
+  api = (method, path, body) => operator.call(method, `/${me.machineId}/api${path}`, body);
+  await api("POST", "/combos", { name: "best", models: ["up/test-chat"] });
+  await api("PUT", "/models/alias", { alias: "fast", model: "up/test-chat" });
+});
+
+const discover = async (headers) => {
+  const res = await gw.fetch("/v1/models?limit=1000", { headers, redirect: "manual" });
+  assert.equal(res.status, 200);
+  return (await res.json()).data;
+};
+const hello = { max_tokens: 9, messages: [{ role: "user", content: "Hello" }] };
+
+test("discovery shows every model with either key header, and each name is called", async () => {
+  for (const headers of [
+    { authorization: `Bearer ${me.apiKey}` },
+    { "x-api-key": me.apiKey },
+    { "x-api-key": me.apiKey, "anthropic-version": "2023-06-01" },
+  ]) {
+    const shown = (await discover(headers)).filter((m) => /^(claude|anthropic)/.test(m.id));
+    for (const id of ["claude-weir/best", "claude-weir/fast", "claude-weir/up/test-chat"])
+      assert.ok(
+        shown.some((m) => m.id === id && m.display_name),
+        `${id} in ${shown.map((m) => m.id)}`,
+      );
+  }
+  const plain = await (await gw.fetch("/v1/models", { headers: { authorization: `Bearer ${me.apiKey}` } })).json();
+  assert.ok(!plain.data.some((m) => m.id.startsWith("claude-weir/") || m.id === "fast"));
+
+  for (const model of ["claude-weir/best", "claude-weir/fast", "claude-weir/up/test-chat"]) {
+    up.clear();
+    for (const [path, body] of [
+      ["/v1/messages?beta=true", { model, ...hello }],
+      ["/v1/chat/completions", { model, messages: hello.messages }],
+      ["/v1/responses", { model, input: "Hello", store: false }],
+    ]) {
+      const res = await me.post(path, body);
+      assert.equal(res.status, 200, `${path} ${model}: ${await res.text()}`);
+      assert.equal(res.headers.get("x-weir-model"), "up/test-chat", path);
+    }
+    assert.ok(up.seen.every((r) => JSON.parse(r.body).model === "test-chat"));
+    const count = await me.post("/v1/messages/count_tokens", { model, messages: hello.messages });
+    assert.ok((await count.json()).input_tokens > 0);
+    assert.equal((await me.anthropic.models.retrieve(model)).id, model);
+  }
+});
+
+test("a key that is limited to models sees and calls no others by Claude Code's names", async () => {
+  const { apiKey: key } = await api("POST", "/keys", { models: ["claude-weir/best"] });
+  const ids = (await discover({ authorization: `Bearer ${key}` })).map((m) => m.id);
+  assert.deepEqual(ids, ["claude-weir/best", "best"]);
+  for (const [model, status] of [
+    ["claude-weir/best", 200],
+    ["claude-weir/claude-weir/up/test-chat", 403],
+    ["claude-weir/up/test-chat", 403],
+    ["claude-weir/fast", 403],
+  ]) {
+    const res = await gw.fetch("/v1/messages", {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-api-key": key },
+      body: JSON.stringify({ model, ...hello }),
+    });
+    assert.equal(res.status, status, `${model}: ${await res.text()}`);
+  }
+});
+
+test("discovery answers within Claude Code's 3 s with what is known by then", async () => {
+  await operator.connect(me.machineId, compatible(up, { path: "/!stall/v1", prefix: "bad", suffix: "bbbbbbbb" }));
+  const ids = (await discover({ authorization: `Bearer ${me.apiKey}` })).map((m) => m.id);
+  assert.ok(ids.includes("claude-weir/up/test-chat"));
+  // The limit itself is tested with a clock that the test moves: pkg/v1/models.
+  const calls = () => up.seen.filter((r) => r.path.startsWith("/!stall/")).length;
+  await until("the list is asked for again after the answer", () => calls() >= 2);
+});
+
+test("a machine chooses the models of Claude's families", async () => {
+  const ask = (model, path = "/v1/messages") => me.post(path, { model, ...hello });
+  const without = await ask("claude-haiku-4-5-20251001");
+  assert.equal(without.status, 400);
+  assert.match((await without.json()).error.message, /Settings/);
+  assert.equal((await ask("claude-weir/nobody/x")).status, 404);
+
+  await api("PATCH", "/settings", { claudeHaikuModel: "best", claudeOpusModel: "claude-weir/an/m" });
+  await until("the setting holds", async () => (await ask("claude-haiku-4-5-20251001")).status === 200);
+  for (const [model, served] of [
+    ["claude-haiku-4-5-20251001", "up/test-chat"],
+    ["claude-3-5-haiku-latest", "up/test-chat"],
+    ["claude-weir/claude-opus-4-8", "an/m"],
+    ["opus", "an/m"],
+  ]) {
+    const res = await ask(model);
+    assert.equal(res.status, 200, `${model}: ${await res.text()}`);
+    assert.equal(res.headers.get("x-weir-model"), served);
+    assert.equal((await ask(model, "/v1/messages/count_tokens")).status, 200);
+  }
+  assert.equal((await ask("claude-sonnet-4-5")).status, 400);
+  await api("PATCH", "/settings", { claudeHaikuModel: null });
+  await until("the setting is gone", async () => (await ask("claude-haiku-4-5-20251001")).status === 400);
+});
+
+test("an unknown model is Anthropic's 404", async () => {
+  for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
+    const res = await me.post(path, { model: "up2/none", ...hello });
+    const body = await res.json();
+    assert.deepEqual([res.status, body.type, body.error.type], [404, "error", "not_found_error"], JSON.stringify(body));
+  }
+});
