@@ -12,8 +12,8 @@ import (
 
 // claudeNames adds to a list of chat models the names that Claude Code's discovery
 // shows (catalog.ClaudePrefix): one for each alias, and one for each entry whose id
-// does not begin as discovery requires. What discovery shows comes first, because
-// it reads one page of at most 1,000 entries.
+// does not begin as discovery requires. Names that discovery shows come first,
+// because it reads one page of at most 1,000 entries.
 func claudeNames(c *auth.Call, list []Entry) []Entry {
 	shown := aliasEntries(c, list)
 	var others []Entry

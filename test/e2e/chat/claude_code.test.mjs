@@ -102,7 +102,7 @@ test("a machine chooses the models of Claude's families", async () => {
   const without = await ask("claude-haiku-4-5-20251001");
   assert.equal(without.status, 400);
   assert.match((await without.json()).error.message, /Settings/);
-  assert.equal((await ask("claude-weir/nobody/x")).status, 404);
+  assert.equal((await ask("claude-weir/nowhere/x")).status, 404);
 
   await api("PATCH", "/settings", { claudeHaikuModel: "best", claudeOpusModel: "claude-weir/an/m" });
   await until("the setting holds", async () => (await ask("claude-haiku-4-5-20251001")).status === 200);
