@@ -93,6 +93,9 @@ type listError struct {
 
 func body(e *apierr.Error, d Dialect, requestID string) []byte {
 	if len(e.Body) > 0 {
+		if d == geminiArray {
+			return append(append([]byte{'['}, e.Body...), ']')
+		}
 		return e.Body
 	}
 	var v any

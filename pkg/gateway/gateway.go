@@ -245,6 +245,9 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	var e *apierr.Error
 	if err != nil || resp == nil {
 		e = refusal(err)
+		if route.Dialect == Gemini {
+			e = geminiError(e)
+		}
 		if t.Err == nil && (e.Err != nil || e.Status >= 500) {
 			t.Err = e
 		}

@@ -4,8 +4,39 @@ import (
 	"net/url"
 	"strings"
 
+	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
+
+// geminiPath returns the path of a request under /v1beta if it is of the Gemini API,
+// else the path itself. Clients name the version v1beta, v1alpha or v1. Under v1,
+// where OpenAI's model list is, a POST is Gemini's, and a caller with the field of
+// Gemini's key. The older of Google's two clients leaves out "models/" before a name
+// with a slash.
+func geminiPath(r *httpmsg.Request, path string) string {
+	rest, v1 := strings.CutPrefix(path, "/v1/")
+	switch {
+	case v1 && (r.Method != "POST" || rest == "models") && r.Header.Get("x-goog-api-key") == "":
+		return path
+	case !v1:
+		_, rest, _ = strings.Cut(path[1:], "/")
+	}
+	if r.Method == "POST" && strings.Contains(rest, "/") && strings.Contains(rest, ":") && !strings.HasPrefix(rest, "models/") && lacking("/v1beta/"+rest) == "" {
+		rest = "models/" + rest
+	}
+	return "/v1beta/" + rest
+}
+
+// geminiError returns an error as the Gemini API has it: an unknown model is a 404,
+// after which Gemini CLI falls back to another model.
+func geminiError(e *apierr.Error) *apierr.Error {
+	if e.Code == "model_not_found" && e.Status == 400 {
+		unknown := *e
+		unknown.Status = 404
+		return &unknown
+	}
+	return e
+}
 
 // moveKey takes the key of a Gemini client out of the query, so that nothing after
 // it has a query with a key, and puts it where a key is looked for. A header field

@@ -57,6 +57,13 @@ func TestGeminiPaths(t *testing.T) {
 		{"POST /" + machineID + "/v1/models/a/b:generateContent", "call a/b:generateContent"},
 		{"POST /v1/models/a/b:generateContent", "call a/b:generateContent"},
 		{"POST /v1/v1/models/a:generateContent", "call a:generateContent"},
+		{"POST /v1beta/openai/gpt-4o:generateContent", "call openai/gpt-4o:generateContent"},
+		{"POST /" + machineID + "/v1alpha/or/meta/llama:free:embedContent", "call or/meta/llama:free:embedContent"},
+		{"POST /v1beta/tunedModels/a:generateContent", ""},
+		{"POST /v1beta/files/a:register", ""},
+		{"POST /v1beta/files", ""},
+		{"POST /v1beta/gpt-4o:generateContent", ""},
+		{"GET /v1beta/openai/gpt-4o:generateContent", ""},
 		{"GET /v1/models", "v1 list "},
 		{"GET /v1/models/tts", "v1 kind tts"},
 		{"POST /v1/models", ""},
@@ -160,6 +167,24 @@ func TestGeminiErrors(t *testing.T) {
 		if resp.Get("access-control-allow-origin") != "*" || resp.Get("x-request-id") == "" {
 			t.Errorf("%s %s: fields %v", tt.method, tt.path, resp.Header)
 		}
+	}
+}
+
+// An upstream's own error passes, in an array where the client reads one.
+func TestGeminiErrorsOfUpstreams(t *testing.T) {
+	e := apierr.New(400, "", "no")
+	e.Body = []byte(`{"error":{"code":400}}`)
+	for d, want := range map[Dialect]string{Gemini: `{"error":{"code":400}}`, geminiArray: `[{"error":{"code":400}}]`} {
+		if got := string(body(e, d, "r")); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	unknown := apierr.New(400, "model_not_found", "no")
+	if got := geminiError(unknown); got.Status != 404 || unknown.Status != 400 {
+		t.Errorf("status %d, and %d of the error itself", got.Status, unknown.Status)
+	}
+	if got := geminiError(e); got != e {
+		t.Error("another error is changed")
 	}
 }
 

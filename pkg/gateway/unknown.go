@@ -20,6 +20,16 @@ var notOffered = [...]string{
 	"/upload/v1beta",
 }
 
+// lacking returns the element of notOffered that a path is below, or "".
+func lacking(path string) string {
+	for _, prefix := range notOffered {
+		if rest, ok := strings.CutPrefix(path, prefix); ok && (rest == "" || rest[0] == '/') {
+			return prefix
+		}
+	}
+	return ""
+}
+
 // noRoute returns the error for a path without a route. It depends on the request's
 // line alone, so it reveals nothing about keys or machines. The path and the machine
 // are those of split.
@@ -27,12 +37,10 @@ var notOffered = [...]string{
 // An endpoint that clients know but the gateway does not have is a 501, which clients
 // must not retry. Anything else is a 404, which names the route that was probably meant.
 func (g *Gateway) noRoute(r *httpmsg.Request, machine, path string) *apierr.Error {
-	for _, prefix := range notOffered {
-		if rest, ok := strings.CutPrefix(path, prefix); ok && (rest == "" || rest[0] == '/') {
-			e := apierr.New(501, "not_implemented", "%s is not offered by this gateway. Offered: %s.", prefix, strings.Join(g.table.offered(), ", "))
-			e.NoRetry = true
-			return e
-		}
+	if prefix := lacking(path); prefix != "" {
+		e := apierr.New(501, "not_implemented", "%s is not offered by this gateway. Offered: %s.", prefix, strings.Join(g.table.offered(), ", "))
+		e.NoRetry = true
+		return e
 	}
 	text := "No route has this path."
 	if showable(path) {

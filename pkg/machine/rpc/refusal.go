@@ -11,7 +11,7 @@ const invalidKey = "invalid_api_key"
 
 // ErrNoKey refuses a call without a credential.
 func ErrNoKey() *apierr.Error {
-	return apierr.New(401, invalidKey, `No API key. Send the header "Authorization: Bearer sk-…" or "x-api-key: sk-…". Keys are created on the page Keys of the dashboard. Routes under /api also accept the operator token.`)
+	return apierr.New(401, invalidKey, `No API key. Send the header "Authorization: Bearer sk-…" or "x-api-key: sk-…", or "x-goog-api-key: sk-…" to the Gemini API. Keys are created on the page Keys of the dashboard. Routes under /api also accept the operator token.`)
 }
 
 // ErrNotBearer refuses an Authorization header of another form.

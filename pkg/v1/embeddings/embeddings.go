@@ -200,6 +200,9 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 	a.Dropped = a.part.dropped
 	if g := x.req.gemini; g != nil {
 		a.Dropped = g.dropped(s, a.Dropped)
+		if a.Errors = accounts.ErrorsForeign; s == &gemini {
+			a.Errors = accounts.ErrorsSame
+		}
 	}
 	header := append(httpmsg.Header(a.header[:0]),
 		httpmsg.Field{Name: "content-type", Value: "application/json"},
