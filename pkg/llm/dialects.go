@@ -43,6 +43,7 @@ type dialect struct {
 	userLimit   int  // characters of a user's id; 0 is the upstream's, see Deviations
 	details     bool // requests say how closely to look at an image
 	openAI      bool // a dialect of OpenAI, with its names of fields
+	modelInURL  bool // the model is in the URL of a request, and may be in its body
 
 	// readAnswer reads an upstream's JSON answer, or returns false if it is not of
 	// the dialect. source reads an upstream's stream. usage reads the token counts
@@ -62,8 +63,11 @@ type dialect struct {
 	// name is that of its event field. If whole is false, the event is too long and
 	// data is its beginning.
 	watch func(w *ir.Watched, name, data []byte, whole bool)
-	// seenUsage reads a usage object of such a stream.
-	seenUsage func(v gjson.Result) ir.Usage
+	// seenUsage reads a usage object of such a stream; usageName is the name of the
+	// object with its quotes, "usage" if empty. finishName is the name before the
+	// reason that ends an answer, where that may be at the end of a long event.
+	seenUsage             func(v gjson.Result) ir.Usage
+	usageName, finishName string
 	// terminator is the last event. sentinel is the data of an event that is not
 	// JSON. afterFailure follows an error event.
 	terminator, sentinel, afterFailure string
@@ -109,10 +113,14 @@ var dialects = [...]dialect{
 		watch:     messages.Watch, seenUsage: messages.UsageObject, terminator: "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 	},
 	Gemini: {
-		name:  "gemini",
-		write: gemini.WriteRequest, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage, array: true,
-		source: gemini.NewSource,
-		tools:  ir.ToolRules{MaxName: 64, LetterFirst: true}, customTools: noCustomTools,
+		name: "gemini", fields: &gemini.Fields, modelInURL: true,
+		read: gemini.ReadRequest, write: gemini.WriteRequest, adapt: gemini.Adapt, marks: gemini.Marks,
+		writeAnswer: gemini.WriteAnswer, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage, countUsage: gemini.CountUsage, array: true,
+		source: gemini.NewSource, harmless: gemini.Harmless, sink: gemini.NewSink, order: blockOrder, failure: gemini.AppendFailure,
+		objectArguments: true,
+		tools:           ir.ToolRules{MaxName: 64, LetterFirst: true}, customTools: noCustomTools,
+		watch: gemini.Watch, seenUsage: gemini.UsageObject,
+		usageName: `"usageMetadata"`, finishName: `"finishReason":`,
 	},
 	Cohere: {
 		name:  "cohere",

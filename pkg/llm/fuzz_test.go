@@ -29,9 +29,9 @@ func FuzzRequest(f *testing.F) {
 	providers := []string{"openai", "mistral", "deepseek", "openrouter", "zai", "other", "vertex"}
 	f.Fuzz(func(t *testing.T, from, to uint8, body []byte) {
 		opt := options()
-		opt.Model = models[int(to/5)%len(models)]
-		opt.Deviations = llm.DeviationsOf(providers[int(from/3)%len(providers)])
-		out, _, err := llm.Request(clients[from%3], upstreams[to%5], body, opt)
+		opt.Model = models[int(to)/len(upstreams)%len(models)]
+		opt.Deviations = llm.DeviationsOf(providers[int(from)/len(clients)%len(providers)])
+		out, _, err := llm.Request(clients[int(from)%len(clients)], upstreams[int(to)%len(upstreams)], body, opt)
 		if err != nil {
 			var e *apierr.Error
 			if !errors.As(err, &e) || e.Status != 400 {
@@ -53,18 +53,18 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 	f.Fuzz(func(t *testing.T, from, to uint8, body []byte) {
-		out, _, err := llm.Response(upstreams[from%5], clients[to%3], body, options())
+		out, _, err := llm.Response(upstreams[int(from)%len(upstreams)], clients[int(to)%len(clients)], body, options())
 		if err == nil && !json.Valid(out) {
 			t.Fatalf("not JSON: %s", out)
 		}
-		events, _, again := llm.Replay(upstreams[from%5], clients[to%3], body, options())
+		events, _, again := llm.Replay(upstreams[int(from)%len(upstreams)], clients[int(to)%len(clients)], body, options())
 		if (err == nil) != (again == nil) {
 			t.Fatalf("answer %v, replay %v", err, again)
 		}
 		if err == nil {
-			grammar(t, clients[to%3], events, true)
+			grammar(t, clients[int(to)%len(clients)], events, true)
 		}
-		llm.UsageOf(upstreams[from%5], body)
+		llm.UsageOf(upstreams[int(from)%len(upstreams)], body)
 	})
 }
 
@@ -76,8 +76,8 @@ func FuzzStream(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, from, to uint8, cut uint16, body []byte) {
 		at := int(cut) % (len(body) + 1)
-		out, s := run(upstreams[from%5], clients[to%3], body[:at], body[at:])
-		grammar(t, clients[to%3], out, s.Complete())
+		out, s := run(upstreams[int(from)%len(upstreams)], clients[int(to)%len(clients)], body[:at], body[at:])
+		grammar(t, clients[int(to)%len(clients)], out, s.Complete())
 		if (s.Failure() == nil) != s.Complete() {
 			t.Fatalf("complete %v, failure %v", s.Complete(), s.Failure())
 		}
@@ -90,9 +90,9 @@ func FuzzObserver(f *testing.F) {
 		f.Add(uint8(0), uint16(171), []byte(body))
 	}
 	f.Fuzz(func(t *testing.T, d uint8, size uint16, body []byte) {
-		bytewise := whatIsSeen(clients[d%3], body, 1, nil) // reads every line
+		bytewise := whatIsSeen(clients[int(d)%len(clients)], body, 1, nil) // reads every line
 		for _, n := range []int{int(size)%400 + 1, len(body) + 1} {
-			if got := whatIsSeen(clients[d%3], body, n, nil); got != bytewise {
+			if got := whatIsSeen(clients[int(d)%len(clients)], body, n, nil); got != bytewise {
 				t.Fatalf("in pieces of %d %+v, of one byte %+v", n, got, bytewise)
 			}
 		}

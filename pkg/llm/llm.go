@@ -22,7 +22,7 @@ import (
 // Dialect is a wire format of chat.
 type Dialect uint8
 
-// The dialects. Clients speak the first three.
+// The dialects. Clients speak the first four.
 const (
 	Chat      Dialect = iota // OpenAI chat completions
 	Responses                // OpenAI Responses

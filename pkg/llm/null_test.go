@@ -16,6 +16,7 @@ import (
 // theirs are the members whose values belong to a user, a tool or a schema.
 var theirs = []string{
 	"parameters", "input_schema", "schema", "json_schema", "metadata", "logit_bias", "input", "args", "arguments", "output_schema", "logprobs", "logprobs[]",
+	"response", "responseJsonSchema", "parametersJsonSchema",
 }
 
 // converseAnswer is an answer of Converse with every member that is read.

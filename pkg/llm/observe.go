@@ -39,7 +39,7 @@ type Observer struct {
 
 var _ stream.Watcher = (*Observer)(nil)
 
-// Observe returns the observer of one stream. d is Chat, Responses or Messages.
+// Observe returns the observer of one stream. d is a dialect that clients speak.
 func Observe(d Dialect) *Observer {
 	return &Observer{dialect: &dialects[d]}
 }
@@ -130,21 +130,27 @@ func (o *Observer) store(part []byte) {
 }
 
 var (
-	usageName = []byte(`"usage"`)
 	dataField = []byte("data:")
 	// usualField begins the lines of most servers.
 	usualField = []byte("data: ")
 	nameField  = []byte("event:")
 )
 
-// search finds a usage object in a part of a long line.
+// search finds a usage object and a finish reason in a part of a long line.
 func (o *Observer) search(part []byte) {
+	if name := o.dialect.finishName; name != "" && bytes.Contains(part, []byte(name)) {
+		o.state.Stopped = true
+	}
+	name := []byte(o.dialect.usageName)
+	if len(name) == 0 {
+		name = []byte(`"usage"`)
+	}
 	for {
-		i := bytes.Index(part, usageName)
+		i := bytes.Index(part, name)
 		if i < 0 {
 			return
 		}
-		part = part[i+len(usageName):]
+		part = part[i+len(name):]
 		j := 0
 		for j < len(part) && (part[j] == ' ' || part[j] == ':') {
 			j++
@@ -210,8 +216,8 @@ func (o *Observer) End(cause error) []byte {
 	if o.inEvent || len(o.line) > 0 {
 		out = append(out, "\n\n"...)
 	}
-	if cause == nil && o.state.Stopped && o.state.Failure == nil {
-		// Only the terminator is missing.
+	if whole := o.dialect.finishName != "" && len(o.line) == 0; (cause == nil || whole) && o.state.Stopped && o.state.Failure == nil {
+		// Only the terminator is missing, if the dialect has one.
 		end := o.dialect.terminator
 		switch line := strings.TrimRight(end, "\n"); {
 		case len(o.line) > 0 && strings.HasPrefix(line, string(o.line)):

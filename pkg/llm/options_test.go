@@ -65,6 +65,8 @@ func TestSignatureIsSentToItsIssuerOnly(t *testing.T) {
 			body = `{"max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":` + turn.Get("content").Raw + `},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"r"}]}]}`
 		case llm.Responses:
 			body = `{"input":[{"role":"user","content":"a"},` + strings.Trim(turn.Get("output").Raw, "[]") + `,{"type":"function_call_output","call_id":"x","output":"r"}]}`
+		case llm.Gemini:
+			body = `{"contents":[{"parts":[{"text":"a"}]},` + turn.Get("candidates.0.content").Raw + `,{"parts":[{"functionResponse":{"name":"f","response":{"output":"r"}}}]}]}`
 		}
 		home, _ := send(t, client, llm.Gemini, body, llm.Options{Model: "gemini-3-pro", Issuer: "vertex"})
 		if !strings.Contains(home.Raw, `"thoughtSignature":"GSIG"`) {
@@ -120,7 +122,7 @@ func TestCollectReturnsAnswerOfStream(t *testing.T) {
 				if usage != s.Usage() || !gjson.ValidBytes(out) {
 					t.Errorf("%v/%s to %v: %+v, %s", from, name, to, usage, out)
 				}
-				if to != llm.Chat && name != "refusal" { // other dialects tell it elsewhere
+				if to != llm.Chat && name != "refusal" && name != "prompt_blocked" { // other dialects tell it elsewhere
 					want, _, _ := llm.Collect(from, llm.Chat, body, options())
 					sameAnswer(t, fmt.Sprint(from, "/", name, " to ", to), plain(t, to, out, options()), string(want))
 				}

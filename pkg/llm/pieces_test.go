@@ -54,6 +54,14 @@ var shapes = []struct {
 	{"functions", llm.Chat, `{"messages":[{"role":"user","content":"x"}],"functions":[`, `{"name":"f#","parameters":{}}`, `]}`, 1},
 	{"stops", llm.Chat, `{"messages":[{"role":"user","content":"x"}],"stop":[`, `"s#"`, `]}`, 1},
 
+	{"contents", llm.Gemini, `{"contents":[`, `{"parts":[{"text":"t#"}]}`, `]}`, 2},
+	{"turns", llm.Gemini, `{"contents":[`, `{"parts":[{"text":"t"}]},{"role":"model","parts":[{"text":"x"}]}`, `]}`, 4},
+	{"parts", llm.Gemini, `{"contents":[{"parts":[`, `{"text":"x"}`, `]}]}`, 1},
+	{"texts_of_the_model", llm.Gemini, `{"contents":[{"role":"model","parts":[`, `{"text":"x"}`, `]}]}`, 1},
+	{"calls", llm.Gemini, `{"contents":[`, `{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}}]}`, `]}`, 4},
+	{"parallel_calls", llm.Gemini, `{"contents":[{"role":"model","parts":[`, `{"functionCall":{"name":"f","args":{}}}`, `]}]}`, 1},
+	{"tools", llm.Gemini, `{"contents":[{"parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[`, `{"name":"f#"}`, `]}]}`, 1},
+
 	{"users", llm.Messages, `{"max_tokens":9,"messages":[`, `{"role":"user","content":"t#"}`, `]}`, 1},
 	{"calls", llm.Messages, `{"max_tokens":9,"messages":[`, `{"role":"assistant","content":[{"type":"tool_use","id":"c#","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c#","content":[{"type":"text","text":"x"}]}]}`, `]}`, 5},
 	{"parts", llm.Messages, `{"max_tokens":9,"messages":[{"role":"user","content":[`, `{"type":"text","text":"x"}`, `]}]}`, 1},
@@ -167,6 +175,7 @@ func TestSchemaWorkIsBounded(t *testing.T) {
 	}
 	bodies := map[llm.Dialect]string{
 		llm.Chat:     `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":#}}],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":#}}}`,
+		llm.Gemini:   `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"responseMimeType":"application/json","responseSchema":#},"tools":[{"functionDeclarations":[{"name":"f","parameters":#}]}],"toolConfig":{"functionCallingConfig":{"mode":"VALIDATED"}}}`,
 		llm.Messages: `{"max_tokens":9,"messages":[{"role":"user","content":"x"}],"output_config":{"format":{"type":"json_schema","schema":#}},"tools":[{"name":"f","strict":true,"input_schema":#}]}`,
 	}
 	for from, body := range bodies {

@@ -17,7 +17,8 @@ import (
 //     weir adds to answers, for upstreams that do not know them; for any other
 //     compatible server only what it has refused by name (Options.Refuses);
 //   - Messages: thoughts that another provider signed, and for hosted Claude
-//     anthropic_version in place of the model.
+//     anthropic_version in place of the model;
+//   - Gemini: signatures of other providers.
 //
 // The body is read once, by jsonscan.ReadMarked before or here.
 func adaptRequest(d Dialect, body []byte, opt *ir.Options) ([]byte, []string, error) {
@@ -27,7 +28,12 @@ func adaptRequest(d Dialect, body []byte, opt *ir.Options) ([]byte, []string, er
 		}
 	}
 	p := ir.NewPatch(body, opt.Marked)
-	if opt.DeviationsOrDefault().Anthropic == "" || d != Messages {
+	switch {
+	case dialects[d].modelInURL:
+		if opt.ModelAt.End > 0 {
+			p.Body = jsonscan.Splice(body, opt.ModelAt, jsonscan.Quote(nil, "models/"+opt.Model))
+		}
+	case opt.DeviationsOrDefault().Anthropic == "" || d != Messages:
 		if opt.ModelAt.End > 0 {
 			name := make([]byte, 0, 128)
 			p.Body = jsonscan.Splice(body, opt.ModelAt, jsonscan.Quote(name, opt.Model))

@@ -1,5 +1,5 @@
-// Package gemini is Google's generateContent dialect, as an upstream: its requests,
-// answers and streams.
+// Package gemini is Google's generateContent dialect: requests, answers and streams,
+// both of upstreams and of clients.
 //
-// See docs/reference/api-shapes.md, 10.
+// See docs/reference/api-shapes.md, 10, and docs/reference/dialects.md, a.
 package gemini

@@ -81,3 +81,122 @@ func runes(piece string) (n int) {
 	}
 	return n
 }
+
+// grounded collects the sources of an answer's texts.
+type grounded struct {
+	text      []byte // so far; segments have byte offsets in it
+	from      int    // where the last block begins
+	lost      bool   // the text is longer than is stored
+	citations []placed
+}
+
+// placed is a citation whose offsets count the code points from a byte on.
+type placed struct {
+	ir.Citation
+	from int
+}
+
+// begin begins a block.
+func (g *grounded) begin() { g.from = len(g.text) }
+
+// add adds a text to the last block.
+func (g *grounded) add(text string) {
+	if g.lost = g.lost || len(g.text)+len(text) > maxText; !g.lost {
+		g.text = append(g.text, text...)
+	}
+}
+
+// cite adds a citation of the last block.
+func (g *grounded) cite(c ir.Citation) {
+	if c.URL != "" && len(g.citations) < ir.MaxCitations {
+		g.citations = append(g.citations, placed{c, g.from})
+	}
+}
+
+// maxSegment is the maximum length of a segment's text that is repeated, in bytes.
+const maxSegment = 2 << 10
+
+// write writes groundingMetadata: each source once, and the segments of the text
+// that cite them.
+func (g *grounded) write(d *ir.Writer) {
+	if len(g.citations) == 0 {
+		return
+	}
+	index := make(map[string]int, len(g.citations))
+	d.Open("groundingMetadata", '{')
+	d.Open("groundingChunks", '[')
+	for i := range g.citations {
+		c := &g.citations[i]
+		if _, seen := index[c.URL]; seen {
+			continue
+		}
+		index[c.URL] = len(index)
+		d.Open("", '{')
+		d.Open("web", '{')
+		d.Str("uri", c.URL)
+		d.OptStr("title", c.Title)
+		d.Close('}')
+		d.Close('}')
+	}
+	d.Close(']')
+	d.Open("groundingSupports", '[')
+	text := ir.View(g.text)
+	var at bytesOf
+	for i := range g.citations {
+		c := &g.citations[i]
+		if at.text == "" || at.from != c.from {
+			at = bytesOf{text: text[c.from:], from: c.from}
+		}
+		start, end := at.offset(c.Start), at.offset(c.End)
+		if g.lost || end <= start {
+			continue
+		}
+		d.Open("", '{')
+		d.Open("segment", '{')
+		d.Int("startIndex", int64(c.from+start))
+		d.Int("endIndex", int64(c.from+end))
+		if end-start <= maxSegment {
+			d.Str("text", at.text[start:end])
+		}
+		d.Close('}')
+		d.Open("groundingChunkIndices", '[')
+		d.Int("", int64(index[c.URL]))
+		d.Close(']')
+		d.Close('}')
+	}
+	d.Close(']')
+	d.Close('}')
+}
+
+// bytesOf converts code point offsets of a text into byte offsets.
+type bytesOf struct {
+	text  string
+	from  int
+	marks []int // offset of each 1024th code point
+}
+
+func (o *bytesOf) offset(point int) int {
+	if point <= 0 {
+		return 0
+	}
+	if o.marks == nil {
+		o.marks = append(o.marks, 0)
+	}
+	for len(o.marks) <= point/markEvery {
+		last := o.marks[len(o.marks)-1]
+		if last == len(o.text) {
+			return last
+		}
+		o.marks = append(o.marks, forward(o.text, last, markEvery))
+	}
+	return forward(o.text, o.marks[point/markEvery], point%markEvery)
+}
+
+// forward returns the offset n code points after another one.
+func forward(text string, at, n int) int {
+	for ; n > 0 && at < len(text); n-- {
+		for at++; at < len(text) && text[at]&0xc0 == 0x80; at++ {
+		}
+	}
+	return at
+}

@@ -65,3 +65,9 @@ func versionOf(id string) (ir.Version, bool) {
 	}
 	return ir.ParseVersion(id[i:])
 }
+
+// signsCalls reports whether a model requires the signatures of its calls.
+func signsCalls(model string) bool {
+	v, ok := versionOf(model)
+	return !ok || !v.Before(ir.Version{Major: 3, Minor: 0})
+}

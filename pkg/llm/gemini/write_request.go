@@ -7,9 +7,9 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// noSignature replaces an unavailable thought signature, as for calls of
+// unsignedCall replaces an unavailable thought signature, as for calls of
 // another model. Source: ai.google.dev, "Thought signatures".
-const noSignature = "skip_thought_signature_validator"
+const unsignedCall = "skip_thought_signature_validator"
 
 // WriteRequest writes a generateContent request (docs/reference/api-shapes.md,
 // 10). The model and the streaming method are in its URL.
@@ -26,8 +26,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	for i := range q.Messages {
 		q.DropCaches(q.Messages[i].Blocks)
 	}
-	v, ok := versionOf(opt.Model)
-	signs := !ok || !v.Before(ir.Version{Major: 3, Minor: 0})
+	signs := signsCalls(opt.Model)
 	d.Open("contents", '[')
 	list := q.Messages[lead:]
 	for i := 0; i < len(list); {
@@ -212,7 +211,7 @@ func writeModel(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Options,
 			}
 			// Only the first of parallel calls is signed.
 			if sig == "" && calls == 0 && signs {
-				sig = noSignature
+				sig = unsignedCall
 			}
 			calls++
 			args, ok := ir.Object(b.Arguments)

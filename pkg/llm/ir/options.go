@@ -42,6 +42,12 @@ type Options struct {
 	// Lost, if set, is called with the names of parts of a JSON answer that the
 	// client's dialect cannot express.
 	Lost func(name string)
+	// Stream reports that the client wants a stream, where its request does not say
+	// so: in Gemini's dialect the URL does.
+	Stream bool
+	// HideThoughts reports that a Gemini client has not asked for thoughts. They
+	// still return to their issuer with the calls that follow them.
+	HideThoughts bool
 	// StreamUsage reports that the chat client wants usage in its stream.
 	StreamUsage bool
 	// Clean removes what a client must not see from a failure that a stream

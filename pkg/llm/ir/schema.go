@@ -24,8 +24,8 @@ func (q *Request) CloseSchema(at, schema string) string {
 // tenth of it.
 const MaxSchemas = 32 << 20
 
-// countSchema counts the bytes of a schema.
-func (q *Request) countSchema(schema gjson.Result) {
+// CountSchema counts the bytes of a schema that is read for rewriting.
+func (q *Request) CountSchema(schema gjson.Result) {
 	q.SchemaBytes += len(schema.Raw)
 	q.Work(3 * len(schema.Raw))
 }
@@ -90,7 +90,7 @@ func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
 		d.Raw("", v.Raw)
 		return
 	}
-	if q.countSchema(v); q.SchemaBytes > MaxSchemas {
+	if q.CountSchema(v); q.SchemaBytes > MaxSchemas {
 		d.Raw("", v.Raw) // llm.Request refuses it
 		return
 	}
@@ -178,7 +178,7 @@ func (q *Request) Strictable(v gjson.Result) bool {
 	if !v.IsObject() {
 		return true
 	}
-	if q.countSchema(v); q.SchemaBytes > MaxSchemas {
+	if q.CountSchema(v); q.SchemaBytes > MaxSchemas {
 		return false // llm.Request refuses it
 	}
 	all, ok := 0, true
