@@ -54,9 +54,10 @@ type Gateway struct {
 	// Memory bounds what all calls have in memory together. May be nil.
 	Memory *memory.Budget
 
-	table  *table
-	idBase string
-	nextID uint64
+	table   *table
+	idBase  string
+	nextID  uint64
+	sockets int // that are open
 }
 
 // SetRoutes returns the gateway its routes.
@@ -68,12 +69,7 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 	machine, path := split(r)
 	route, params := g.table.find(path)
 	if field := r.Header.Get("upgrade"); field != "" && upgrades(field) {
-		r.Route = "none"
-		if route != nil {
-			r.Route = route.Pattern
-		}
-		return g.finish(ctx, r, g.unmatched(path), nil, nil,
-			apierr.New(426, "upgrade_not_supported", "Protocol upgrades such as WebSocket are not supported; send a plain HTTP request."))
+		return g.upgrade(ctx, r, route, machine, path, params, field)
 	}
 	if route == nil {
 		r.Route = "none"
@@ -86,18 +82,18 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 	if route.Dialect == Gemini && r.Query != "" {
 		moveKey(r)
 	}
-	resp, c, err := g.serve(ctx, r, route, machine, params)
-	return g.finish(ctx, r, route, c, resp, err)
-}
-
-func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, machine string, params []string) (*httpmsg.Response, *auth.Call, error) {
 	m := route.method(r.Method)
 	if m == nil {
 		if r.Method == "OPTIONS" && route.Cors != NoCors {
-			return preflight(route), nil, nil
+			return g.finish(ctx, r, route, nil, preflight(route), nil)
 		}
-		return nil, nil, methodNotAllowed(r, route)
+		return g.finish(ctx, r, route, nil, nil, methodNotAllowed(r, route))
 	}
+	resp, c, err := g.serve(ctx, r, route, m, machine, params)
+	return g.finish(ctx, r, route, c, resp, err)
+}
+
+func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m *Method, machine string, params []string) (*httpmsg.Response, *auth.Call, error) {
 	if g.Misconfigured != "" && route.Pattern != "/health" {
 		return nil, nil, g.misconfigured()
 	}

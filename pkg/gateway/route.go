@@ -67,6 +67,9 @@ type Route struct {
 	// does not send. Its body must be JSON.
 	Explain bool
 	Methods []Method
+	// Upgrade serves a GET that asks for a WebSocket; nil refuses it with 426. Its
+	// answer has an httpmsg.Response.Upgrade, unless it is an error.
+	Upgrade Handler
 
 	templates [variants]*httpmsg.Template // created on first use
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"weir/pkg/wire/socket"
 	"weir/pkg/wire/stream"
 )
 
@@ -80,8 +81,10 @@ type Response struct {
 	Template *Template
 	Header   Header // belongs to the response
 	Body     io.ReadCloser
-	// After runs once the body has ended, or once the host has taken over a body that
-	// Go does not observe. It may call the host. The client does not wait for it.
+	// Upgrade continues the connection as a WebSocket. Status is 101 then, and Body nil.
+	Upgrade *socket.Upgrade
+	// After runs once the body or the WebSocket has ended, or once the host has taken
+	// over a body that Go does not observe. It may call the host. The client does not wait for it.
 	After []func(ctx context.Context)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/socket"
 	"weir/pkg/wire/stream"
 )
 
@@ -36,6 +37,10 @@ type Request struct {
 	// Memory is what a body of over 64 KiB that is read whole acquires its memory
 	// from. nil means that it is not counted.
 	Memory stream.Memory
+	// Socket opens a WebSocket with these limits, if it is not nil: the URL is that of a
+	// GET without a body, and MaxBody is set, for an upstream that refuses. Of the
+	// limits above HeaderTimeout holds.
+	Socket *socket.Limits
 	// Outlive continues the call after the client has closed the connection: for
 	// creations that are billed.
 	Outlive bool
@@ -49,6 +54,9 @@ type Response struct {
 	// Owned reports that nothing else refers to the bytes of a Body in memory: its
 	// reader may change them, up to their capacity.
 	Owned bool
+	// Socket is the WebSocket that was opened, with status 101. Who has the response
+	// closes it.
+	Socket socket.Conn
 }
 
 // The failures of a call without a response. The errors of a Doer wrap them.

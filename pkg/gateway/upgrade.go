@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+)
+
+// maxSockets bounds the WebSockets that are open at once in an instance of the
+// program: each has a task and buffers.
+const maxSockets = 1024
+
+// upgrade answers a request for another protocol, which must be a WebSocket on a route
+// that serves it. 426 tells clients to use HTTP (docs/reference/clients.md, 2.6).
+func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route, machine, path string, params []string, field string) *httpmsg.Response {
+	r.Route = "none"
+	if route != nil {
+		r.Route = route.Pattern
+	}
+	if route == nil || route.Upgrade == nil || r.Method != "GET" || !strings.EqualFold(strings.TrimSpace(field), "websocket") {
+		return g.finish(ctx, r, g.unmatched(path), nil, nil, UpgradeNotSupported())
+	}
+	if g.sockets >= maxSockets {
+		e := apierr.New(503, "too_many_sockets", "The gateway has too many WebSocket connections. Try again in a moment.")
+		e.RetryAfter = time.Second
+		return g.finish(ctx, r, route, nil, nil, e)
+	}
+	resp, c, err := g.serve(ctx, r, route, &Method{Name: "GET", Handler: route.Upgrade}, machine, params)
+	resp = g.finish(ctx, r, route, c, resp, err)
+	if resp.Upgrade != nil {
+		g.sockets++
+		resp.After = append(resp.After, func(context.Context) { g.sockets-- })
+	}
+	return resp
+}
+
+// UpgradeNotSupported returns the refusal of a request for another protocol.
+func UpgradeNotSupported() *apierr.Error {
+	return apierr.New(426, "upgrade_not_supported", "Protocol upgrades such as WebSocket are not supported here; send a plain HTTP request.")
+}

@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+
+	"weir/pkg/auth"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/socket"
+)
+
+func TestRouteWithUpgradeServesWebSocketsOnly(t *testing.T) {
+	f := newFixture()
+	serve := func(context.Context, *auth.Call) (*httpmsg.Response, error) {
+		return &httpmsg.Response{Status: 101, Upgrade: &socket.Upgrade{}}, nil
+	}
+	f.SetRoutes([]Route{{Pattern: "/v1/talk", Access: Data, Upgrade: serve}})
+	ask := func(method, upgrade, key string) *httpmsg.Response {
+		return f.Serve(context.Background(), &httpmsg.Request{Method: method, Path: "/v1/talk", Header: httpmsg.Header{
+			{Name: "upgrade", Value: upgrade}, {Name: "authorization", Value: key},
+		}})
+	}
+	for _, tt := range []struct {
+		method, upgrade, key string
+		want                 int
+	}{
+		{"GET", "websocket", "data", 101}, {"GET", "WebSocket", "data", 101}, {"GET", "websocket", "", 401},
+		{"POST", "websocket", "data", 426}, {"GET", "spdy/3", "data", 426}, {"GET", "websocket, spdy/3", "data", 426},
+		{"GET", "h2c", "data", 405},
+	} {
+		if got := ask(tt.method, tt.upgrade, tt.key).Status; got != tt.want {
+			t.Errorf("%s with %s and key %q: got %d, want %d", tt.method, tt.upgrade, tt.key, got, tt.want)
+		}
+	}
+}
+
+// A connection that has ended makes way for another.
+func TestOpenSocketsAreBounded(t *testing.T) {
+	f := newFixture()
+	f.SetRoutes([]Route{{Pattern: "/v1/talk", Access: Data, Upgrade: func(context.Context, *auth.Call) (*httpmsg.Response, error) {
+		return &httpmsg.Response{Status: 101, Upgrade: &socket.Upgrade{}}, nil
+	}}})
+	ask := func() *httpmsg.Response {
+		return f.Serve(context.Background(), &httpmsg.Request{Method: "GET", Path: "/v1/talk", Header: httpmsg.Header{
+			{Name: "upgrade", Value: "websocket"}, {Name: "authorization", Value: "data"},
+		}})
+	}
+	var open []*httpmsg.Response
+	for range maxSockets {
+		open = append(open, ask())
+	}
+	if got := ask(); got.Status != 503 || got.Get("retry-after") == "" {
+		t.Errorf("one too many: got %d, retry-after %q", got.Status, got.Get("retry-after"))
+	}
+	for _, after := range open[0].After {
+		after(context.Background())
+	}
+	if got := ask(); got.Status != 101 {
+		t.Errorf("after one has ended: got %d", got.Status)
+	}
+}
