@@ -14,6 +14,7 @@ import { gzipSync } from "node:zlib";
 import * as anthropic from "./anthropic.mjs";
 import { bodies, faultOf, raw } from "./faults.mjs";
 import * as openai from "./openai.mjs";
+import * as sockets from "./sockets.mjs";
 import * as vendors from "./vendors.mjs";
 
 const hosts = {
@@ -62,7 +63,8 @@ const errors = { anthropic: anthropic.error, gemini: vendors.geminiError };
 // The result has `url`, `seen` (every request: method, host, path, headers,
 // rawHeaders, body, bytes, digest, json, aborted), `clear()`, `script` (a
 // function that may answer a request itself by returning {status, headers,
-// body}, or return a fault spec as a string) and `close()`.
+// body}, or return a fault spec as a string) and `close()`. WebSockets are in
+// sockets.mjs.
 export async function start({ port = 0, script = null, keep = true } = {}) {
   const up = { seen: [], script, open: 0, total: 0 };
   const counts = new Map();
@@ -98,6 +100,7 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
   });
   server.keepAliveTimeout = 60_000;
   server.on("clientError", (_, socket) => socket.destroy());
+  sockets.serve(server, up);
 
   async function readBody(req, got) {
     const hash = createHash("sha256"),

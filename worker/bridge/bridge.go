@@ -274,7 +274,9 @@ func (c *call) run() {
 	defer c.recover()
 	if c.response == nil {
 		c.response = theApp().Serve(c, c.request)
-		if f := c.respond(c.response); f != nil {
+		if c.response.Upgrade != nil {
+			c.converse(c.response)
+		} else if f := c.respond(c.response); f != nil {
 			f.then = c // no task waits while the body flows
 			return
 		}

@@ -52,6 +52,10 @@ func (p *pending) start(ctx context.Context, req *upstream.Request) {
 	if !p.op.usable() {
 		return
 	}
+	if req.Socket != nil {
+		p.dialSocket(req)
+		return
+	}
 	head := append(packed[:0], req.Method...)
 	head = append(head, '\n')
 	head = append(head, req.URL...)
@@ -89,6 +93,10 @@ func (p *pending) Wait() (*upstream.Response, error) {
 		return nil, failure(e.outcome)
 	}
 	r := &upstream.Response{Status: int(e.status), Header: parseHeader(e.head)}
+	if e.handle != 0 && int(e.status) == 101 {
+		r.Body, r.Socket = stream.FromBytes(nil), &webSocket{call: p.call, id: e.handle}
+		return r, nil
+	}
 	if p.whole {
 		r.Body, r.Owned = stream.FromBytes(e.body), true
 	} else {

@@ -30,6 +30,27 @@ func hostSocketWrite(op, socket int32, p unsafe.Pointer, n int32)
 //go:wasmimport host socket_close
 func hostSocketClose(socket int32)
 
+//go:wasmimport host ws_accept
+func hostWSAccept(call, template int32, head unsafe.Pointer, headLen int32) int32
+
+//go:wasmimport host ws_dial
+func hostWSDial(op, call int32, head unsafe.Pointer, headLen, headerMs int32, maxBody float64)
+
+//go:wasmimport host ws_next
+func hostWSNext(op, socket int32)
+
+//go:wasmimport host ws_send
+func hostWSSend(socket int32, data unsafe.Pointer, n, kind int32) int32
+
+//go:wasmimport host ws_close
+func hostWSClose(socket, code int32, reason unsafe.Pointer, n int32)
+
+//go:wasmimport host ws_relay
+func hostWSRelay(socket, to int32, texts unsafe.Pointer, n, everyMs int32)
+
+//go:wasmimport host ws_relayed
+func hostWSRelayed(op, socket int32)
+
 //go:wasmimport host read
 func hostRead(op, stream, ms int32)
 

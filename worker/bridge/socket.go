@@ -33,18 +33,18 @@ func (Dialer) Dial(ctx context.Context, address string, timeout time.Duration) (
 	if e.outcome != contract.OK {
 		return nil, failure(e.outcome)
 	}
-	return &socket{call: c, id: e.handle}, nil
+	return &tcpConn{call: c, id: e.handle}, nil
 }
 
-// socket is one connection of the host.
-type socket struct {
+// tcpConn is one connection of the host.
+type tcpConn struct {
 	call *call
 	id   int32
 	rest []byte // received, but not yet returned by Read
 }
 
 // Read returns the bytes that have arrived, or waits for some.
-func (s *socket) Read(p []byte) (int, error) {
+func (s *tcpConn) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		o := begin(s.call)
 		if o.usable() {
@@ -65,7 +65,7 @@ func (s *socket) Read(p []byte) (int, error) {
 }
 
 // Write sends all of p.
-func (s *socket) Write(p []byte) (int, error) {
+func (s *tcpConn) Write(p []byte) (int, error) {
 	o := begin(s.call)
 	if o.usable() {
 		hostSocketWrite(o.number, s.id, ptr(p), int32(len(p)))
@@ -77,7 +77,7 @@ func (s *socket) Write(p []byte) (int, error) {
 }
 
 // StartTLS continues in TLS on the same connection.
-func (s *socket) StartTLS(host string) (io.ReadWriteCloser, error) {
+func (s *tcpConn) StartTLS(host string) (io.ReadWriteCloser, error) {
 	o := begin(s.call)
 	if o.usable() {
 		hostSocketTLS(o.number, s.id, sptr(host), int32(len(host)))
@@ -85,11 +85,11 @@ func (s *socket) StartTLS(host string) (io.ReadWriteCloser, error) {
 	if e := o.wait(); e.outcome != contract.OK {
 		return nil, failure(e.outcome)
 	}
-	return &socket{call: s.call, id: s.id}, nil
+	return &tcpConn{call: s.call, id: s.id}, nil
 }
 
 // Close closes the connection. It may be called more than once.
-func (s *socket) Close() error {
+func (s *tcpConn) Close() error {
 	hostSocketClose(s.id)
 	return nil
 }

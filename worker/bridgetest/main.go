@@ -16,6 +16,7 @@ import (
 
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/socket"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 	"weir/worker/bridge"
@@ -29,6 +30,9 @@ func main() {
 
 type app struct {
 	lastWatch string
+	ends      []string // how sockets have ended
+	seen      []string // messages of relays
+	checks    int      // of relays
 	after     int
 	aborted   int
 	hold      [][]byte
@@ -192,6 +196,45 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 			out = append(out, string(b))
 		}
 		return text(200, strings.Join(out, ",")), nil
+	case "/socket", "/socket-short": // says what it reads, with its kind
+		l := socket.Standard()
+		if r.Path == "/socket-short" {
+			l = socket.Limits{Message: 1000, Idle: 300 * time.Millisecond, Queue: 2000, Unsent: 4000}
+		}
+		return a.upgrade(l, func(ctx context.Context, c socket.Conn) { a.talk(ctx, c, r.Query) }), nil
+	case "/relay", "/relay-short":
+		l := socket.Standard()
+		if r.Path == "/relay-short" {
+			l = socket.Limits{Message: 1000, Idle: 300 * time.Millisecond, Queue: 2000, Unsent: 4000}
+		}
+		req := get(1 << 20)
+		req.Socket = &l
+		req.Header = httpmsg.Header{{Name: "authorization", Value: "Bearer sk-upstream"}, {Name: "sec-websocket-protocol", Value: "realtime"}}
+		up, err := upstream.Do(ctx, doer, req)
+		if err != nil {
+			return nil, err
+		}
+		if up.Socket == nil {
+			b, err := stream.ReadAll(up.Body, 1<<20)
+			return text(up.Status, "refused: "+string(b)), err
+		}
+		return a.upgrade(l, func(ctx context.Context, c socket.Conn) {
+			end, byOther := c.Relay(up.Socket, socket.Watch{
+				Texts: []string{`"seen"`},
+				Seen: func(data []byte) *socket.Closed {
+					a.seen = append(a.seen, string(data))
+					if strings.Contains(string(data), "stop") {
+						return &socket.Closed{Code: socket.Policy, Reason: "stopped"}
+					}
+					return nil
+				},
+				Every: 100 * time.Millisecond,
+				Check: func() *socket.Closed { a.checks++; return nil },
+			})
+			a.ends = append(a.ends, fmt.Sprintf("%d %s %v", end.Code, end.Reason, byOther))
+		}), nil
+	case "/socketed": // what sockets have left
+		return text(200, fmt.Sprintf("ends %q seen %q checks %v after %d", a.ends, a.seen, a.checks > 0, a.after)), nil
 	case "/pause":
 		d, _ := time.ParseDuration(r.Query)
 		if err := (bridge.Pauser{}).Pause(ctx, d); err != nil {
@@ -293,4 +336,43 @@ func deep(n int) int {
 	pad[n%64] = n
 	//lint:ignore SA5007 a test asks for the stack overflow
 	return deep(n+1) + pad[(n+1)%64]
+}
+
+func (a *app) upgrade(l socket.Limits, serve func(context.Context, socket.Conn)) *httpmsg.Response {
+	return &httpmsg.Response{
+		Status: 101, Header: httpmsg.Header{{Name: "x-own", Value: "1"}}, Upgrade: &socket.Upgrade{Limits: l, Serve: serve},
+		After: []func(context.Context){func(context.Context) { a.after++ }},
+	}
+}
+
+// talk answers the messages of a client until one ends it. how is what it does first.
+func (a *app) talk(ctx context.Context, c socket.Conn, how string) {
+	switch how {
+	case "busy": // reads nothing for a while
+		(bridge.Pauser{}).Pause(ctx, 500*time.Millisecond)
+	case "flood":
+		for i := 0; c.Write(socket.Message{Data: bytes.Repeat([]byte{'x'}, 999)}) == nil; i++ {
+		}
+	}
+	for {
+		m, err := c.Read()
+		if err != nil {
+			a.ends = append(a.ends, fmt.Sprintf("%v %v", err, ctx.Err()))
+			return
+		}
+		switch text := string(m.Data); {
+		case text == "close":
+			c.Close(4001, "as asked")
+			return
+		case text == "return":
+			return
+		case text == "panic":
+			panic("as asked")
+		case text == "wait":
+			err := (bridge.Pauser{}).Pause(ctx, 200*time.Millisecond)
+			c.Write(socket.Message{Data: fmt.Appendf(nil, "waited %v", err)})
+		default:
+			c.Write(socket.Message{Data: fmt.Appendf(nil, "%v %d %.20s", m.Binary, len(m.Data), m.Data), Binary: m.Binary})
+		}
+	}
 }

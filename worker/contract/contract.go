@@ -46,6 +46,12 @@ const (
 	BodyLater int32 = -2 // Go asks for it
 )
 
+// The kinds of messages of a WebSocket.
+const (
+	TextMessage int32 = iota + 1
+	BinaryMessage
+)
+
 // The flags of an upstream call.
 const (
 	Outlive int32 = 1 // it continues when the client leaves

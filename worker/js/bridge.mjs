@@ -11,6 +11,7 @@ import { errorResponse, headOf } from "./request.mjs";
 import { Sockets } from "./sockets.mjs";
 import { detach, Streams } from "./streams.mjs";
 import { warmUp } from "./warmup.mjs";
+import { WebSockets } from "./websockets.mjs";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -36,6 +37,8 @@ class Instance {
     this.calls = new Map();
     this.streams = new Streams(this);
     this.sockets = new Sockets(this);
+    this.webSockets = new WebSockets(this);
+    this.retiredAt = 0; // when a successor has taken the new events over, 0 before
     this.nextID = 1;
     this.sweptAt = 0;
     this.dead = false;
@@ -83,6 +86,7 @@ class Instance {
     this.calls.clear();
     this.streams.abandon();
     this.sockets.abandon();
+    this.webSockets.abandon();
   }
 
   // replacement returns a new instance, which takes over what Go has buffered in
@@ -184,6 +188,7 @@ class Instance {
     if (call.inflight) for (const inflight of call.inflight) inflight.cancel();
     this.streams.leave(call);
     this.enter(() => this.x.weir_cancel(call.id));
+    if (call.sockets) this.webSockets.leave(call);
   }
 
   // sweep ends the calls whose events the platform has ended without a word, as it
@@ -290,7 +295,7 @@ export function stats() {
     sums.calls += Math.max(inst.calls.size, calls);
     sums.ops += ops;
     sums.streams += Math.max(inst.streams.size, flows);
-    sums.sockets += inst.sockets.size;
+    sums.sockets += inst.sockets.size + inst.webSockets.size;
     sums.goroutines += goroutines;
     sums.memory += x.mem.buffer.byteLength;
     sums.held += x.weir_used();

@@ -27,6 +27,7 @@ export class Call {
     this.canceled = false; // the client has left
     this.inflight = null; // upstream calls to abort when the client leaves
     this.deadlines = null; // { at, expire }
+    this.sockets = false; // it has had WebSockets
     this.timer = 0;
     this.timerAt = 0;
     this.listening = false;

@@ -29,6 +29,10 @@ export const CRON = 2;
 export const NO_BODY = -1;
 export const BODY_LATER = -2; // Go asks for it
 
+// The kinds of messages of a WebSocket.
+export const TEXT_MESSAGE = 1;
+export const BINARY_MESSAGE = 2;
+
 // The flags of an upstream call.
 export const OUTLIVE = 1; // it continues when the client leaves
 

@@ -1,5 +1,5 @@
 // The functions that the Go program imports. worker/bridge/host.go declares them.
-import { DELETED_ROW, MISSING, NETWORK, OK, OUTLIVE, STORAGE_FAULT } from "./contract.mjs";
+import { BINARY_MESSAGE, DELETED_ROW, MISSING, NETWORK, OK, OUTLIVE, STORAGE_FAULT } from "./contract.mjs";
 import { errorResponse } from "./request.mjs";
 
 const encoder = new TextEncoder();
@@ -11,6 +11,12 @@ function parseHeader(text) {
   const pairs = new Array(parts.length >> 1);
   for (let i = 0; i < pairs.length; i++) pairs[i] = [parts[2 * i], parts[2 * i + 1]];
   return pairs;
+}
+
+// cut returns the first line of a text and the rest.
+function cut(text) {
+  const at = text.indexOf("\n");
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 }
 
 // withStorage runs use with the storage of the object that a call is for.
@@ -53,13 +59,30 @@ export function imports(inst) {
       }
     };
   };
-  for (const name of ["fetch", "object", "pause", "read", "read_all", "hold", "gather", "digest", "dial"])
+  for (const name of [
+    "fetch",
+    "object",
+    "pause",
+    "read",
+    "read_all",
+    "hold",
+    "gather",
+    "digest",
+    "dial",
+    "ws_dial",
+    "ws_next",
+    "ws_relayed",
+  ])
     guard(name, (op) => queueMicrotask(() => inst.emit(op, NETWORK)));
-  for (const name of ["discard", "keep", "done", "socket_close"]) guard(name);
-  guard("respond", (callID) => {
+  for (const name of ["discard", "keep", "done", "socket_close", "ws_close", "ws_relay"]) guard(name);
+  const unanswered = (callID) => {
     const call = inst.calls.get(callID);
     call?.answer(errorResponse(call.request, 500, "the answer could not be sent", "server_error", null));
-  });
+    return 0;
+  };
+  guard("respond", unanswered);
+  guard("ws_accept", unanswered);
+  guard("ws_send", () => 1);
   return host;
 }
 
@@ -187,6 +210,38 @@ function functions(inst) {
     object_respond(callID, status, bodyAt, bodyLen) {
       inst.calls.get(callID)?.answer({ status, body: bodyLen ? inst.bytes(bodyAt, bodyLen) : null });
     },
+    // ws_accept answers a request with a WebSocket and returns its number; ws_dial opens
+    // one to an upstream. The heads begin with a line of limits.
+    ws_accept(callID, template, headAt, headLen) {
+      const call = inst.calls.get(callID);
+      if (!call || call.answered) return 0;
+      const [limits, fields] = cut(inst.text(headAt, headLen));
+      return inst.webSockets.accept(call, inst.templates[template], limits, fields);
+    },
+    ws_dial(op, callID, headAt, headLen, headerMs, maxBody) {
+      const call = inst.calls.get(callID);
+      const [limits, rest] = cut(inst.text(headAt, headLen));
+      const [url, fields] = cut(rest);
+      inst.host.dialSocket(inst, op, call, url, parseHeader(fields), limits, headerMs, maxBody);
+    },
+    ws_next(op, socket) {
+      inst.webSockets.next(op, socket);
+    },
+    // ws_send returns 0 if the message was sent.
+    ws_send(socket, at, n, kind) {
+      return inst.webSockets.send(socket, kind === BINARY_MESSAGE ? inst.bytes(at, n) : inst.text(at, n), n);
+    },
+    ws_close(socket, code, at, n) {
+      inst.webSockets.close(socket, code, inst.text(at, n));
+    },
+    // ws_relay passes messages between two WebSockets, without Go but for those that
+    // have one of the texts. ws_relayed waits for these, for a check, or for the end.
+    ws_relay(socket, to, at, n, everyMs) {
+      inst.webSockets.relay(socket, to, n ? inst.text(at, n).split("\n") : [], everyMs);
+    },
+    ws_relayed(op, socket) {
+      inst.webSockets.relayed(op, socket);
+    },
     // keep keeps the event of a call alive after its answer.
     keep(callID) {
       inst.calls.get(callID)?.keep();
@@ -200,6 +255,7 @@ function functions(inst) {
     done(callID) {
       const call = inst.calls.get(callID);
       inst.calls.delete(callID);
+      if (call?.sockets) inst.webSockets.end(call);
       call?.end();
     },
     log(level, at, n) {

@@ -26,7 +26,10 @@ export class Instances {
     const inst = this.current;
     const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null;
     if (inst.dead || grown) {
-      if (grown && !inst.dead && !inst.idle) this.old = inst;
+      if (grown && !inst.dead && !inst.idle) {
+        this.old = inst;
+        inst.retiredAt = Date.now(); // its WebSockets end soon
+      }
       this.current = this.#of(inst.replacement());
     }
     return this.current;

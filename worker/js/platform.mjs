@@ -15,6 +15,7 @@ import {
 import { noMemory, reserver } from "./memory.mjs";
 import { hintOf } from "./object.mjs";
 import { detach, inOneStep, readAll } from "./streams.mjs";
+import { dial } from "./websockets.mjs";
 
 // How long an object may take, in ms. The machine's snapshot is asked for before
 // a call; if there is no answer, the replica serves. A refresh answers within
@@ -238,5 +239,22 @@ export const platform = {
     const response = new Response(body, { status, headers: template });
     appendFields(response.headers, fields);
     call.answer(response);
+  },
+
+  // upgrade answers a request with the client's end of a WebSocket.
+  upgrade(call, template, fields, webSocket) {
+    const response = new Response(null, { status: 101, headers: template, webSocket });
+    appendFields(response.headers, fields);
+    call.answer(response);
+  },
+
+  // dialSocket opens a WebSocket to an upstream. One that refuses answers within as much
+  // time again.
+  dialSocket(inst, op, call, url, headers, limits, headerMs, maxBody) {
+    if (call.canceled) return void queueMicrotask(() => inst.emit(op, CANCELED));
+    dial(inst, op, call, url, headers, limits, headerMs, {
+      head: (r) => headOf(r.headers).head,
+      body: (r) => readAll(r, maxBody, headerMs, null, undefined, reserver(inst, op)),
+    });
   },
 };
