@@ -34,7 +34,7 @@ func tried(t *Trace, f *failure, took time.Duration) store.Attempt {
 // to the usage, and it is listed by GET /api/requests. status is that of the
 // answer, e its error or nil. Both go to the object with the next report.
 func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status int, e *apierr.Error) {
-	if m == nil || r.Method != "POST" || !strings.HasPrefix(r.Route, "/v1/") {
+	if m == nil || r.Method != "POST" || !strings.HasPrefix(r.Route, "/v1/") && !strings.HasPrefix(r.Route, "/v1beta/") {
 		return
 	}
 	now := p.Now()

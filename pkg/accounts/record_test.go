@@ -190,6 +190,15 @@ func TestReportKeepsOnlyLastRequests(t *testing.T) {
 	}
 }
 
+func TestCallsOfTheGeminiAPIAreRecorded(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	const route = "/v1beta/models/{model}:embedContent"
+	w.pool.Record(w.machine, &httpmsg.Request{ID: "1", Method: "POST", Start: w.Now(), Route: route}, &Trace{}, 200, nil)
+	if list := w.pool.reportOf(mid).arrange(); len(list) != 1 || list[0].Endpoint != route {
+		t.Errorf("got %+v", list)
+	}
+}
+
 // Requests, failed requests and attempts are three numbers, and a client that
 // leaves has not failed.
 func TestRecordCountsFailedCalls(t *testing.T) {

@@ -79,8 +79,8 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 		return g.finish(ctx, r, g.unmatched(path), nil, nil, g.noRoute(r, machine, path))
 	}
 	r.Route = route.Pattern
-	if route.Dialect == Gemini && r.Query != "" {
-		moveKey(r)
+	if route.Dialect == Gemini {
+		fromGemini(r)
 	}
 	m := route.method(r.Method)
 	if m == nil {

@@ -38,6 +38,17 @@ func geminiError(e *apierr.Error) *apierr.Error {
 	return e
 }
 
+// fromGemini puts what a Gemini client says in places of its own where the rest of
+// the program looks for it: the key of the query, and its time limit in seconds.
+func fromGemini(r *httpmsg.Request) {
+	if r.Query != "" {
+		moveKey(r)
+	}
+	if limit := r.Header.Get("x-server-timeout"); limit != "" && r.Header.Get("x-stainless-timeout") == "" {
+		r.Header.Add("x-stainless-timeout", limit)
+	}
+}
+
 // moveKey takes the key of a Gemini client out of the query, so that nothing after
 // it has a query with a key, and puts it where a key is looked for. A header field
 // with a key is preferred.

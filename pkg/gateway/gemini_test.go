@@ -127,6 +127,20 @@ func TestGeminiKeyLeavesTheQuery(t *testing.T) {
 	}
 }
 
+func TestTimeLimitOfGeminiClient(t *testing.T) {
+	for _, tt := range []struct{ server, stainless, want string }{{"20", "", "20"}, {"20", "5", "5"}, {"", "", ""}} {
+		r := &httpmsg.Request{}
+		for _, f := range []httpmsg.Field{{Name: "x-server-timeout", Value: tt.server}, {Name: "x-stainless-timeout", Value: tt.stainless}} {
+			if f.Value != "" {
+				r.Header = append(r.Header, f)
+			}
+		}
+		if fromGemini(r); r.Header.Get("x-stainless-timeout") != tt.want {
+			t.Errorf("%q and %q: %q, want %q", tt.server, tt.stainless, r.Header.Get("x-stainless-timeout"), tt.want)
+		}
+	}
+}
+
 func TestGeminiErrors(t *testing.T) {
 	ask := func(method, path, query, key string) (*httpmsg.Response, string) {
 		f, queries := geminiFixture()

@@ -38,13 +38,14 @@ type Handler struct {
 // method is a method of a model.
 type method struct {
 	name  string
+	route string // as records and logs name it
 	serve func(h *Handler, ctx context.Context, c *auth.Call, model string) (*httpmsg.Response, error)
 }
 
 // methods are the methods that are offered.
 var methods = [...]method{
-	{"embedContent", (*Handler).embed},
-	{"batchEmbedContents", (*Handler).embedBatch},
+	{"embedContent", "/v1beta/models/{model}:embedContent", (*Handler).embed},
+	{"batchEmbedContents", "/v1beta/models/{model}:batchEmbedContents", (*Handler).embedBatch},
 }
 
 // stream is the name of the method whose answer is a stream.
@@ -65,6 +66,7 @@ func (h *Handler) Call(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	model, name := Split(c.Params[0])
 	for i := range methods {
 		if methods[i].name == name && model != "" {
+			c.Route = methods[i].route
 			return methods[i].serve(h, ctx, c, model)
 		}
 	}

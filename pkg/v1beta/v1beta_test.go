@@ -54,8 +54,12 @@ func (v *vectors) Gemini(_ context.Context, _ *auth.Call, model string, batch bo
 func TestEmbeddingMethods(t *testing.T) {
 	v := &vectors{}
 	for _, name := range []string{"a/b:c:embedContent", "a:batchEmbedContents"} {
-		if _, err := (&Handler{Embeddings: v}).Call(context.Background(), &auth.Call{Params: []string{name}}); err != nil {
+		c := &auth.Call{Request: &httpmsg.Request{Route: "/v1beta/models/{model...}"}, Params: []string{name}}
+		if _, err := (&Handler{Embeddings: v}).Call(context.Background(), c); err != nil {
 			t.Error(err)
+		}
+		if want := "/v1beta/models/{model}" + name[strings.LastIndex(name, ":"):]; c.Route != want {
+			t.Errorf("route %s, want %s", c.Route, want)
 		}
 	}
 	if got := strings.Join(*v, ", "); got != "a/b:c false, a true" {

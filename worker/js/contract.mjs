@@ -132,6 +132,7 @@ export const ROUTES = [
       "idempotency-key",
       "x-connection-id",
       "x-stainless-timeout",
+      "x-server-timeout",
       "x-weir-hop",
       "content-type",
     ],

@@ -91,6 +91,7 @@ var fields = [...]Field{
 	{Name: "idempotency-key", Read: everywhere, Sent: ToSpeech | ToImages | ToVideos},
 	{Name: "x-connection-id", Read: everywhere},
 	{Name: "x-stainless-timeout", Read: everywhere},
+	{Name: "x-server-timeout", Read: Gemini},
 	{Name: "x-weir-hop", Read: everywhere},
 
 	{Name: "content-type", Read: unhurried, Sent: toMedia},
