@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"store"},
 	{"credentials"},
 	{"llm"},
-	{"catalog"},
+	{"catalog", "setup"},
 	{"wire"},
 }
 

@@ -1,0 +1,65 @@
+package setup
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// guide returns the page of a tool in docs/guides.
+func guide(t *Tool) string {
+	example := Values{URL: "http://127.0.0.1:8787", Key: "sk-…", Model: "openai/gpt-5", Small: "openai/gpt-5-mini"}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n<!-- Written by go test ./pkg/setup from the table in tools.go: GOLDEN=update. -->\n\n", t.Name)
+	if len(t.Files) > 0 {
+		command := CommandOf(t.ID, "https://weir.example.com", "LEASE")
+		var paths []string
+		for i := range t.Files {
+			paths = append(paths, "`"+t.Files[i].Path()+"`")
+		}
+		fmt.Fprintf(&b, `## With one command
+
+On the page *Set up* of the dashboard choose %s and copy the command. It has this form, works once and within five minutes:
+
+`+"```sh\n%s\n```"+`
+
+In PowerShell:
+
+`+"```powershell\n%s\n```"+`
+
+It creates an API key, writes it with the gateway's address and your models to %s, and prints each change. The rest of the file stays. To restore it as it was:
+
+`+"```sh\ncurl -fsSL 'https://weir.example.com/setup/%s.sh' | sh -s -- --undo\n```"+`
+
+## By hand
+
+`, t.Name, command.Shell, command.PowerShell, strings.Join(paths, " and "), t.ID)
+	}
+	b.WriteString("Replace `http://127.0.0.1:8787` by your gateway's address, `sk-…` by a key, and the model by one of yours. The page *Set up* of the dashboard shows these settings with your values.\n")
+	for _, text := range t.AllTexts() {
+		fmt.Fprintf(&b, "\n%s:\n\n```%s\n%s\n```\n", text.Where, text.Language, example.fill(text.Text))
+	}
+	if len(t.Notes) > 0 {
+		b.WriteString("\n## Notes\n\n")
+		for _, note := range t.Notes {
+			b.WriteString("- " + note + "\n")
+		}
+	}
+	return b.String()
+}
+
+func TestGuidesAreThoseOfTheTable(t *testing.T) {
+	for i := range Tools {
+		name, want := "../../docs/guides/"+Tools[i].ID+".md", guide(&Tools[i])
+		if os.Getenv("GOLDEN") == "update" {
+			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if got, err := os.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s is not what the table says (%v): run GOLDEN=update go test ./pkg/setup", name, err)
+		}
+	}
+}
