@@ -39,6 +39,7 @@ type Handlers struct {
 	Connectivity   *Connectivity
 	Explain        *Explainer
 	OAuth          *OAuth
+	Setup          *Setup
 	ModelLists     *ModelLists
 	Sessions       sessions
 }
@@ -110,6 +111,11 @@ var rows = [...]row{
 	{"GET", "/api/keys/{id}", (*change).keyGet, nil},
 	{"DELETE", "/api/keys/{id}", (*change).keyDelete, nil},
 
+	{"GET", "/api/setup", nil, func(h *Handlers) Endpoint { return h.Setup.Tools }},
+	{"POST", "/api/setup", (*change).leaseCreate, func(h *Handlers) Endpoint { return h.Setup.Create }},
+	{"POST", "/setup/claim", nil, func(h *Handlers) Endpoint { return h.Setup.Claim }},
+	{"GET", "/setup/{file}", nil, func(h *Handlers) Endpoint { return h.Setup.Script }},
+
 	{"GET", "/api/models/list/{kind}", nil, func(h *Handlers) Endpoint { return h.ModelLists.Kind }},
 	{"GET", "/api/models/info", nil, func(h *Handlers) Endpoint { return h.ModelLists.Info }},
 	{"GET", "/api/models/alias", (*change).aliasList, nil},
@@ -150,7 +156,7 @@ func accessOf(pattern string) Access {
 	switch pattern {
 	case "/api/machines", "/api/machines/{id}", "/api/version":
 		return Operators
-	case "/api/session", "/oauth/callback":
+	case "/api/session", "/oauth/callback", "/setup/claim", "/setup/{file}":
 		return Open
 	}
 	return Managers
@@ -163,6 +169,8 @@ func maxBodyOf(pattern string) int64 {
 		return maxSignInBody
 	case "/api/explain":
 		return maxExplainBody
+	case "/setup/claim":
+		return maxClaimBody
 	}
 	for i := range rows {
 		if r := &rows[i]; r.pattern == pattern && (r.object != nil || r.method == "POST") {

@@ -98,7 +98,7 @@ func TestRowsAreCompleteAndUnique(t *testing.T) {
 	if findRow("GET", "/api/keys") == nil || findRow("PUT", "/api/keys") != nil {
 		t.Error("findRow does not compare the method")
 	}
-	for _, pattern := range []string{"/api/machines", "/api/machines/{id}", "/api/version", "/api/session", "/oauth/callback", "/api/explain"} {
+	for _, pattern := range []string{"/api/machines", "/api/machines/{id}", "/api/version", "/api/session", "/oauth/callback", "/setup/claim", "/setup/{file}", "/api/explain"} {
 		if !ended[pattern] && before != pattern {
 			t.Errorf("%s has rules of its own but no row", pattern)
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"weir/pkg/catalog"
 	"weir/pkg/machine/storage"
+	"weir/pkg/setup"
 	"weir/pkg/store"
 )
 
@@ -16,12 +17,14 @@ type settingsView struct {
 	ClaudeSonnet     string `json:"claudeSonnetModel,omitempty"`
 	ClaudeHaiku      string `json:"claudeHaikuModel,omitempty"`
 	ClaudeFable      string `json:"claudeFableModel,omitempty"`
+	DefaultModel     string `json:"defaultModel,omitempty"`
+	SmallModel       string `json:"smallModel,omitempty"`
 }
 
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput,
-		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable,
+		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel,
 	}
 	if v.Strategy == "" {
 		v.Strategy = "priority"
@@ -49,11 +52,11 @@ func (c *change) settingsPatch() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "allowUnknown"}, claudeFields[:]...)...)
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "allowUnknown"}, modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
 		known := namesOf(c.Tx)
-		for _, name := range claudeFields {
+		for _, name := range modelFields {
 			if model, _ := in.text(name, maxModelName); model != "" {
 				known.checkModel(in, name, model)
 			}
@@ -68,8 +71,8 @@ func (c *change) settingsPatch() (any, error) {
 	return viewSettings(s), nil
 }
 
-// claudeFields are the settings that name a model.
-var claudeFields = [...]string{"claudeOpusModel", "claudeSonnetModel", "claudeHaikuModel", "claudeFableModel"}
+// modelFields are the settings that name a model.
+var modelFields = [...]string{"claudeOpusModel", "claudeSonnetModel", "claudeHaikuModel", "claudeFableModel", "defaultModel", "smallModel"}
 
 // maxModelName is the longest name of a model, in characters.
 const maxModelName = 320
@@ -94,13 +97,16 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 			*to = int(v)
 		}
 	}
-	for i, to := range [...]*string{&s.ClaudeOpus, &s.ClaudeSonnet, &s.ClaudeHaiku, &s.ClaudeFable} {
-		v, ok := in.text(claudeFields[i], maxModelName)
+	for i, to := range [...]*string{&s.ClaudeOpus, &s.ClaudeSonnet, &s.ClaudeHaiku, &s.ClaudeFable, &s.DefaultModel, &s.SmallModel} {
+		v, ok := in.text(modelFields[i], maxModelName)
 		if !ok {
 			continue
 		}
 		if *to = catalog.PlainName(v); *to != "" && !isComboName(*to) && !isModelRef(*to) && !IsAliasName(*to) {
-			in.fail(claudeFields[i], "must be a combo, an alias or <alias>/<model>")
+			in.fail(modelFields[i], "must be a combo, an alias or <alias>/<model>")
+		}
+		if (to == &s.DefaultModel || to == &s.SmallModel) && *to != "" && !setup.IsModel(*to) {
+			in.fail(modelFields[i], notPlain)
 		}
 	}
 	oneOf("strategy", &s.Strategy, "priority", "round-robin")

@@ -42,12 +42,12 @@ func TestExplainUsesTheRouteTable(t *testing.T) {
 // other.
 func TestManagementRoutesAreThoseOfTheTable(t *testing.T) {
 	h := &api.Handlers{Objects: &api.Handler{}, ProviderModels: &api.ProviderModels{}, Connectivity: &api.Connectivity{}, Explain: &api.Explainer{},
-		OAuth: &api.OAuth{Handler: &api.Handler{}}, ModelLists: &api.ModelLists{}, Sessions: &session.Sessions{}}
+		OAuth: &api.OAuth{Handler: &api.Handler{}}, Setup: &api.Setup{Handler: &api.Handler{}}, ModelLists: &api.ModelLists{}, Sessions: &session.Sessions{}}
 	got := managementRoutes(h)
 	if want := api.Routes(h); len(got) != len(want) || len(got) < 25 {
 		t.Fatalf("%d routes, the table has %d", len(got), len(want))
 	}
-	access := map[string]Access{"/api/machines": Operator, "/api/machines/{id}": Operator, "/api/version": Operator, "/api/session": Public, "/oauth/callback": Public}
+	access := map[string]Access{"/api/machines": Operator, "/api/machines/{id}": Operator, "/api/version": Operator, "/api/session": Public, "/oauth/callback": Public, "/setup/claim": Public, "/setup/{file}": Public}
 	for _, r := range got {
 		want, ok := access[r.Pattern]
 		if !ok {

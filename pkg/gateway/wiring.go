@@ -185,6 +185,7 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 	return &api.Handlers{
 		Objects: objects, Sessions: sessions,
 		OAuth:          &api.OAuth{Handler: objects, Clients: w.clients, PublicURL: w.public, Rand: w.Rand},
+		Setup:          &api.Setup{Handler: objects, PublicURL: w.public},
 		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},
 		ProviderModels: &api.ProviderModels{Models: w.models, Cache: w.cache},
 		Connectivity: &api.Connectivity{

@@ -49,6 +49,7 @@ var ops = [...]struct {
 	{"session.check", (*Object).sessionCheck},
 	{"session.end", (*Object).sessionEnd},
 	{"oauth.callback", (*Object).FinishSignIn},
+	{"lease.claim", (*Object).ClaimLease},
 }
 
 // registryOps are those of the registry.
@@ -90,7 +91,7 @@ func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op s
 	defer buffer.release()
 	r := &storage.Call{Ctx: ctx, Body: body, Tx: tx}
 	switch op {
-	case "manage", "tested", "probe", "adopt", "oauth.callback", "flush":
+	case "manage", "tested", "probe", "adopt", "oauth.callback", "lease.claim", "flush":
 		buffer.settle()
 	}
 	v, err := o.dispatch(r, op)

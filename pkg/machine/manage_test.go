@@ -162,7 +162,7 @@ func TestServerFieldsAreUnknown(t *testing.T) {
 		{"POST", "/api/combos", `"name":"d","models":["openai/x"]`}, {"PUT", "/api/combos/" + combo, `"models":["openai/x"]`},
 		{"POST", "/api/keys", `"name":"x"`}, {"PUT", "/api/models/alias", `"alias":"a","model":"openai/x"`},
 		{"POST", "/api/models/custom", `"id":"x","providerAlias":"openai"`}, {"POST", "/api/models/disabled", `"providerAlias":"openai","ids":["x"]`},
-		{"PATCH", "/api/settings", `"strategy":"priority"`}, {"POST", "/api/export", `"passphrase":"a long passphrase"`}, {"POST", "/api/import", `"document":{}`},
+		{"PATCH", "/api/settings", `"strategy":"priority"`}, {"POST", "/api/setup", `"tool":"codex","model":"openai/gpt-4o"`}, {"POST", "/api/export", `"passphrase":"a long passphrase"`}, {"POST", "/api/import", `"document":{}`},
 	}
 	for _, tt := range targets {
 		for _, f := range []string{"id", "generation", "createdAt", "updatedAt", "status", "lastError", "cooldownUntil", "hasKey", "last4", "secrets",

@@ -40,6 +40,7 @@ func (o *Object) prune(r *storage.Call) {
 			r.Del(row.Key)
 		}
 	}
+	storage.RemoveIf(r.Tx, storage.LeasePrefix, func(_ string, l storage.Lease) bool { return l.ExpiresAt <= r.Now })
 	first := storage.DayOf(r.Now - storage.UsageDays*storage.Day)
 	storage.RemoveIf(r.Tx, storage.UsagePrefix, func(_ string, u storage.UsageRow) bool { return u.Day < first })
 	for _, row := range r.List("usages:") {

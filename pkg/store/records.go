@@ -134,6 +134,11 @@ type Settings struct {
 	ClaudeSonnet string `json:"claudeSonnetModel,omitempty"`
 	ClaudeHaiku  string `json:"claudeHaikuModel,omitempty"`
 	ClaudeFable  string `json:"claudeFableModel,omitempty"`
+
+	// DefaultModel and SmallModel are written into the configuration of tools that are
+	// set up; the small one is for their background work. They do not affect calls.
+	DefaultModel string `json:"defaultModel,omitempty"`
+	SmallModel   string `json:"smallModel,omitempty"`
 }
 
 // ClaudeModel returns the model that the settings name for a plain Claude name,

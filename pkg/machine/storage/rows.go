@@ -32,6 +32,7 @@ const (
 	AuditPrefix       = "audit:"
 	MutationPrefix    = "mutation:"
 	IntentPrefix      = "intent:"
+	LeasePrefix       = "lease:" // and the digest of the lease
 	OAuthPrefix       = "oauth/"
 	FlowPrefix        = "oauth/flow/"
 	SettingsRow       = "settings"
@@ -231,6 +232,15 @@ func (t *Tx) Wipe() {
 		}
 		return true
 	})
+}
+
+// Lease is a right to one new key, see rpc.MintLease.
+type Lease struct {
+	Tool       string `json:"tool"`
+	Model      string `json:"model"`
+	SmallModel string `json:"smallModel"`
+	KeyID      string `json:"keyId,omitempty"` // of who created it; "" for the operator
+	ExpiresAt  int64  `json:"expiresAt"`       // Unix milliseconds
 }
 
 // The values of store.Connection.Status besides "".

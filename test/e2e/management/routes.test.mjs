@@ -111,6 +111,8 @@ const routes = {
   "GET /api/models/availability": () => ["/models/availability"],
   "GET /api/settings": () => ["/settings"],
   "PATCH /api/settings": () => ["/settings", { strategy: "round-robin" }],
+  "GET /api/setup": () => ["/setup"],
+  "POST /api/setup": () => ["/setup", { tool: "codex", model: "up/test-chat" }],
   "GET /api/audit": () => ["/audit"],
   "GET /api/usage": () => ["/usage?period=30d&group=model"],
   "GET /api/requests": () => ["/requests"],

@@ -1,0 +1,207 @@
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/api"
+	"weir/pkg/machine/rpc"
+)
+
+// lease creates a lease for Codex.
+func (w *world) lease(set ...func(*rpc.ManageCall)) string {
+	w.Helper()
+	return w.ok("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o-mini"}`, set...).Get("lease").Str
+}
+
+// claim presents a lease to a machine.
+func (w *world) claim(machineID, lease, tool string) (int, gjson.Result) {
+	w.Helper()
+	body, err := json.Marshal(rpc.ClaimLease{Digest: rpc.KeyDigest(lease), Tool: tool})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return w.at(machineID, "lease.claim", string(body))
+}
+
+// keyNames returns the names of the machine's keys, joined.
+func (w *world) keyNames() string {
+	w.Helper()
+	var names []string
+	for _, k := range w.ok("GET", "/api/keys", "").Get("data").Array() {
+		names = append(names, k.Get("name").Str)
+	}
+	return strings.Join(names, ",")
+}
+
+func TestLeaseCreatesOneKey(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	answer := w.ok("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o-mini","smallModel":"openai/gpt-4o"}`)
+	lease := answer.Get("lease").Str
+	if id, ok := rpc.LeaseMachine(w.obj.KeySecret, lease); !ok || id != mid {
+		t.Fatalf("got %s", answer.Raw)
+	}
+	if w.keyNames() != "first key" {
+		t.Errorf("a key exists before the claim: %s", w.keyNames())
+	}
+	status, a := w.claim(mid, lease, "codex")
+	if status != 200 || a.Get("model").Str != "openai/gpt-4o-mini" || a.Get("smallModel").Str != "openai/gpt-4o" {
+		t.Fatalf("got %d %s", status, a.Raw)
+	}
+	key, ok := rpc.ParseKey(a.Get("apiKey").Str)
+	if !ok || key.MachineID != mid || !key.CheckOK(w.obj.KeySecret) {
+		t.Errorf("got %s", a.Raw)
+	}
+	keys := w.replica().Keys
+	if last := keys[len(keys)-1]; last.ID != key.ID || last.Name != "Codex CLI" || len(last.Scopes) != 0 || last.Digest != rpc.KeyDigest(a.Get("apiKey").Str) {
+		t.Errorf("got %+v", last)
+	}
+	if audit := w.ok("GET", "/api/audit", "").Get("data").Raw; !strings.Contains(audit, `"POST /setup/claim"`) || !strings.Contains(audit, `"POST /api/setup"`) || strings.Contains(audit, lease) {
+		t.Errorf("audit: %s", audit)
+	}
+	if status, a := w.claim(mid, lease, "codex"); status != 403 || a.Get("error.code").Str != "invalid_lease" {
+		t.Errorf("a second claim: got %d %s", status, a.Raw)
+	}
+	if got := w.keyNames(); got != "first key,Codex CLI" {
+		t.Errorf("keys: %s", got)
+	}
+}
+
+func TestLeaseExpires(t *testing.T) {
+	for after, want := range map[time.Duration]int{5*time.Minute - time.Millisecond: 200, 5 * time.Minute: 403, time.Hour: 403} {
+		w := newWorld(t)
+		w.create()
+		lease := w.lease()
+		w.clock.Add(after)
+		if status, a := w.claim(mid, lease, "codex"); status != want {
+			t.Errorf("after %v: got %d %s, want %d", after, status, a.Raw, want)
+		}
+	}
+}
+
+func TestLeaseBelongsToItsMachine(t *testing.T) {
+	const other = "othermachine0000"
+	w := newWorld(t)
+	w.create()
+	if status, a := w.at(other, "create", `{"name":"other"}`); status != 201 {
+		t.Fatalf("got %d %s", status, a.Raw)
+	}
+	lease := w.lease()
+	for _, id := range []string{other, "unknownmachine00"} {
+		if status, a := w.claim(id, lease, "codex"); status != 403 {
+			t.Errorf("%s: got %d %s", id, status, a.Raw)
+		}
+	}
+	foreign := strings.Replace(lease, mid, other, 1)
+	if _, ok := rpc.LeaseMachine(w.obj.KeySecret, foreign); ok {
+		t.Error("a lease that names another machine is taken for one of this gateway")
+	}
+	if status, a := w.claim(mid, lease, "codex"); status != 200 {
+		t.Errorf("in its machine: got %d %s", status, a.Raw)
+	}
+}
+
+// A refusal that the user can resolve does not use the lease.
+func TestLeaseIsNotUsedByRefusals(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	lease := w.lease()
+	if status, a := w.claim(mid, lease, "opencode"); status != 400 || a.Get("error.param").Str != "tool" {
+		t.Errorf("another tool: got %d %s", status, a.Raw)
+	}
+	var last string
+	for range api.MaxKeys - 1 {
+		last = w.ok("POST", "/api/keys", `{}`).Get("id").Str
+	}
+	if status, a := w.claim(mid, lease, "codex"); status != 409 {
+		t.Errorf("too many keys: got %d %s", status, a.Raw)
+	}
+	w.ok("DELETE", "/api/keys/"+last, "")
+	if status, a := w.claim(mid, lease, "codex"); status != 200 {
+		t.Errorf("afterwards: got %d %s", status, a.Raw)
+	}
+}
+
+func TestLeaseEndsWithTheKeyThatCreatedIt(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	manager := w.ok("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
+	as := func(e *rpc.ManageCall) { e.KeyID = manager }
+	first, second := w.lease(as), w.lease(as)
+	if status, a := w.claim(mid, first, "codex"); status != 200 {
+		t.Errorf("got %d %s", status, a.Raw)
+	}
+	w.ok("DELETE", "/api/keys/"+manager, "")
+	if status, a := w.claim(mid, second, "codex"); status != 403 {
+		t.Errorf("after its revocation: got %d %s", status, a.Raw)
+	}
+}
+
+func TestLeasesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	var first string
+	for i := range 100 {
+		if lease := w.lease(); i == 0 {
+			first = lease
+		}
+	}
+	if status, a := w.api("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o"}`); status != 409 {
+		t.Errorf("got %d %s", status, a.Raw)
+	}
+	if status, a := w.claim(mid, first, "codex"); status != 200 {
+		t.Errorf("got %d %s", status, a.Raw)
+	}
+	w.lease()
+	w.clock.Add(5 * time.Minute)
+	w.lease() // removes the expired ones
+	if rows := w.loc.Storage(mid).List("lease:", "", 1000); len(rows) != 1 {
+		t.Errorf("%d leases are stored", len(rows))
+	}
+}
+
+func TestSetupFillsInModels(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.ok("POST", "/api/combos", `{"name":"fast","models":["openai/gpt-4o-mini"]}`)
+	tests := []struct{ settings, body, want string }{
+		{`{}`, `{"tool":"codex"}`, "400 model"},
+		{`{}`, `{"tool":"codex","model":"openai/gpt-4o"}`, "openai/gpt-4o openai/gpt-4o"},
+		{`{"defaultModel":"openai/gpt-4o"}`, `{"tool":"codex"}`, "openai/gpt-4o openai/gpt-4o"},
+		{`{"smallModel":"fast"}`, `{"tool":"codex"}`, "openai/gpt-4o fast"},
+		{`{}`, `{"tool":"codex","model":"fast"}`, "fast fast"},
+		{`{}`, `{"tool":"codex","smallModel":"openai/gpt-4o-mini"}`, "openai/gpt-4o openai/gpt-4o-mini"},
+		{`{}`, `{"tool":"codex","model":"openai/gpt-4p"}`, "400 model"},
+		{`{}`, `{"tool":"codex","model":"openai/gpt-4p","allowUnknown":true}`, "openai/gpt-4p fast"},
+		{`{}`, `{"tool":"codex","model":"nothing"}`, "400 model"},
+		{`{}`, `{"tool":"codex","model":"openai/a b","allowUnknown":true}`, "400 model"},
+		{`{}`, `{"tool":"codex","model":"openai/$(id)","allowUnknown":true}`, "400 model"},
+		{`{}`, `{"tool":"codex","smallModel":"a'b","allowUnknown":true}`, "400 smallModel"},
+		{`{}`, `{"tool":"curl","model":"fast"}`, "400 tool"},
+		{`{}`, `{"model":"fast"}`, "400 tool"},
+		{`{}`, `{"tool":"codex","other":1}`, "400 other"},
+		{`{"defaultModel":null,"smallModel":""}`, `{"tool":"codex"}`, "400 model"},
+	}
+	for _, tt := range tests {
+		w.ok("PATCH", "/api/settings", tt.settings)
+		status, a := w.api("POST", "/api/setup", tt.body)
+		got := fmt.Sprint(status) + " " + a.Get("error.param").Str
+		if status == 200 {
+			got = a.Get("body.model").Str + " " + a.Get("body.smallModel").Str
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %s (%s), want %s", tt.body, got, a.Raw, tt.want)
+		}
+	}
+	for _, bad := range []string{`{"defaultModel":"nothing"}`, `{"smallModel":"a b"}`, `{"defaultModel":5}`, `{"smallModel":"openia/x"}`} {
+		if status, a := w.api("PATCH", "/api/settings", bad); status != 400 {
+			t.Errorf("%s: got %d %s", bad, status, a.Raw)
+		}
+	}
+}
