@@ -2,7 +2,7 @@
 // from the list that Go and JavaScript share.
 import assert from "node:assert/strict";
 import { ROUTES } from "../../../worker/js/contract.mjs";
-import { headOf, routeOf } from "../../../worker/js/request.mjs";
+import { errorResponse, headOf, routeOf } from "../../../worker/js/request.mjs";
 import { only } from "../platforms.mjs";
 
 const { test } = only("workerd", "bridge");
@@ -22,6 +22,13 @@ test("the class of a route depends on the path only", () => {
     ],
     messages: ["/v1/messages", "/v1/messages/count_tokens?beta=true", machine + "/v1/messages?x=/v1/embeddings"],
     responses: ["/v1/responses", "/v1/responses/resp_1/input_items", machine + "/v1/responses?x=/api/"],
+    gemini: [
+      "/v1beta/models",
+      "/v1beta/models/openai/gpt-4o:generateContent?key=x",
+      "/v1alpha/models/a:countTokens",
+      machine + "/v1beta/models/a%2Fb:embedContent",
+      machine + "/v1alpha/models?x=/v1/embeddings",
+    ],
     data: ["/v1/models?x=/v1/embeddings", "/v1/", "/v1/chat", "/v1/embeddings2", machine + "/v1/messagesx"],
     management: [
       "/",
@@ -31,6 +38,7 @@ test("the class of a route depends on the path only", () => {
       "/api/v1/embeddings",
       "/x/v1/embeddings",
       "/v1x/embeddings",
+      "/v1betax/models",
       "/0123456789ABCDEF/v1/embeddings",
       "/0123456789abcde/v1/models",
       machine + machine + "/v1/models",
@@ -39,7 +47,7 @@ test("the class of a route depends on the path only", () => {
     for (const path of paths) assert.equal(routeOf(origin + path).name, name, path);
   assert.deepEqual(
     ROUTES.filter((r) => r.cors).map((r) => r.name),
-    ["calls", "messages", "responses", "data"],
+    ["calls", "messages", "responses", "gemini", "data"],
   );
 });
 
@@ -66,6 +74,16 @@ test("each field is read once, and the second key only without the first", () =>
   assert.equal(read("/v1/messages", message).length, 8);
   assert.deepEqual(read("/v1/responses", { "openai-beta": "o", "x-app": "a" }), ["openai-beta", "o"]);
   assert.deepEqual(read("/v1/models", { "openai-beta": "o", cookie: "c" }), []);
+});
+
+test("a Gemini client's key and time limit are read, and its errors are those of its API", async () => {
+  const fields = { "x-goog-api-key": "k", "x-server-timeout": "20", "x-goog-api-client": "c" };
+  assert.deepEqual(read("/v1beta/models/a:generateContent", fields), ["x-goog-api-key", "k", "x-server-timeout", "20"]);
+  assert.deepEqual(read("/v1/models", fields), ["x-goog-api-key", "k"]);
+  assert.deepEqual(read("/v1/embeddings", fields), []);
+  const answer = errorResponse({ url: origin + "/v1beta/models" }, 503, "restarted", "server_error", "restarted");
+  assert.deepEqual(await answer.json(), { error: { code: 503, message: "restarted", status: "UNAVAILABLE" } });
+  assert.equal(answer.headers.get("access-control-allow-origin"), "*");
 });
 
 test("the length and the encoding of a body are those that the head declares", () => {
