@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -209,4 +210,20 @@ func TestGeminiRouteTable(t *testing.T) {
 	if r == nil || len(params) != 1 || params[0] != "a/b:generateContent" || r.Dialect != Gemini || r.Access != Data || r.method("GET").Access != List {
 		t.Errorf("route %+v, parameters %q", r, params)
 	}
+}
+
+func FuzzMoveKey(f *testing.F) {
+	for _, q := range []string{"key=a", "alt=sse&%6bey=a&key=b", "k%65y=%zz&&x", "key", "=key&key=+a"} {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r := &httpmsg.Request{Query: query}
+		moveKey(r)
+		if values, _ := url.ParseQuery(r.Query); values.Has("key") {
+			t.Errorf("%q becomes %q", query, r.Query)
+		}
+		if len(r.Query) > len(query) {
+			t.Errorf("%q grows to %q", query, r.Query)
+		}
+	})
 }
