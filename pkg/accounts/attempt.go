@@ -26,10 +26,8 @@ type Attempt struct {
 	// OtherAPI is set if the account's server may lack the endpoint and has
 	// another one for the request: see OtherAPI of Retry.
 	OtherAPI bool
-	// Refused reads an error that would end the call with a 4xx, or a 501, and its
-	// body. It returns the form of the request that the same account may accept
-	// instead (see OtherForm), or an error to return in place of e. May be nil.
-	Refused func(e *apierr.Error, body []byte) (retry bool, instead *apierr.Error)
+	// Forms finds another form of a refused request. May be nil.
+	Forms Former
 	// Fault returns an error of the client that was found while its body went up,
 	// or that the client disconnected. It replaces what the upstream made of that,
 	// which is no evidence about the account. May be nil.
@@ -47,6 +45,14 @@ type Attempt struct {
 	// Failure is set after a failed attempt, Retry if its account is asked again.
 	Failure *apierr.Error
 	Retry   Retry
+}
+
+// Former finds another form of a request that an upstream has refused.
+type Former interface {
+	// OtherForm reads an error that would end the call with a 4xx, or a 501, and its
+	// body. It reports whether the same account may accept the request in another
+	// form, or returns an error to return in place of e.
+	OtherForm(e *apierr.Error, body []byte) (retry bool, instead *apierr.Error)
 }
 
 // Retry is the reason why an account is asked once more.

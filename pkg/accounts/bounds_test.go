@@ -222,13 +222,21 @@ func TestLacksEndpoint(t *testing.T) {
 	}
 }
 
+// former is a Former with one answer.
+type former struct {
+	again   bool
+	instead *apierr.Error
+}
+
+func (f former) OtherForm(*apierr.Error, []byte) (bool, *apierr.Error) { return f.again, f.instead }
+
 func TestSameAccountIsAskedAgain(t *testing.T) {
 	instead := apierr.Invalid("", "another error")
 	for _, tt := range []struct {
 		name     string
 		f        failure
 		otherAPI bool
-		again    bool // of Refused
+		again    bool // of OtherForm
 		billable bool
 		want     Retry
 	}{
@@ -240,12 +248,13 @@ func TestSameAccountIsAskedAgain(t *testing.T) {
 		{"another account is next", failure{err: &apierr.Error{Status: 404}, next: true}, true, true, false, NoRetry},
 		{"501", failure{err: &apierr.Error{Status: 501}, next: true}, true, false, false, OtherAPI},
 		{"field refused", failure{err: &apierr.Error{Status: 400}}, true, true, false, OtherForm},
+		{"field refused, billed", failure{err: &apierr.Error{Status: 400}}, false, true, true, NoRetry},
 		{"field refused, 501", failure{err: &apierr.Error{Status: 501}, next: true}, false, true, false, OtherForm},
 		{"499", failure{err: &apierr.Error{Status: 499}}, false, true, false, OtherForm},
 		{"500", failure{err: &apierr.Error{Status: 500}}, false, true, false, NoRetry},
 		{"502", failure{err: &apierr.Error{Status: 502}}, false, true, false, NoRetry},
 	} {
-		a := &Attempt{OtherAPI: tt.otherAPI, Refused: func(*apierr.Error, []byte) (bool, *apierr.Error) { return tt.again, nil }}
+		a := &Attempt{OtherAPI: tt.otherAPI, Forms: former{tt.again, nil}}
 		if got := tt.f.retry(a, tt.billable); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
@@ -253,7 +262,7 @@ func TestSameAccountIsAskedAgain(t *testing.T) {
 	for _, tt := range []*apierr.Error{instead, nil} {
 		was := &apierr.Error{Status: 400}
 		f := &failure{err: was}
-		f.retry(&Attempt{Refused: func(*apierr.Error, []byte) (bool, *apierr.Error) { return false, tt }}, false)
+		f.retry(&Attempt{Forms: former{false, tt}}, false)
 		if tt != nil && f.err != instead || tt == nil && f.err != was {
 			t.Errorf("the error is %+v", f.err)
 		}

@@ -145,8 +145,8 @@ func (f *failure) retry(a *Attempt, billable bool) Retry {
 		return NoRetry
 	case a.OtherAPI && lacksEndpoint(f.err):
 		return OtherAPI
-	case a.Refused != nil:
-		again, instead := a.Refused(f.err, f.body)
+	case a.Forms != nil:
+		again, instead := a.Forms.OtherForm(f.err, f.body)
 		if again {
 			return OtherForm
 		}

@@ -36,6 +36,9 @@ type dialect struct {
 	write func(q *ir.Request, d *ir.Writer, opt *ir.Options) error
 	adapt func(p ir.Patch, opt ir.Options) ir.Patch
 	marks []string // see Marks
+	// forget removes the thoughts of a conversation from a request of a client of the
+	// same dialect.
+	forget func(p *ir.Patch)
 	// tools are the rules for tools; customTools reports whether tools that are not
 	// functions are supported.
 	tools       ir.ToolRules
@@ -88,7 +91,7 @@ func noCustomTools(*ir.Deviations) bool { return false }
 var dialects = [...]dialect{
 	Chat: {
 		name: "chat", fields: &chat.Fields, openAI: true, details: true,
-		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt, marks: chat.Marks,
+		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt, marks: chat.Marks, forget: chat.DropThoughts,
 		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage, countUsage: chat.CountUsage,
 		source: chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: chat.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
@@ -96,7 +99,7 @@ var dialects = [...]dialect{
 	},
 	Responses: {
 		name: "responses", fields: &responses.Fields, openAI: true, details: true,
-		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt, marks: responses.Marks,
+		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt, marks: responses.Marks, forget: responses.DropThoughts,
 		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage, countUsage: responses.CountUsage,
 		source: responses.NewSource, harmless: responses.Harmless, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(*ir.Deviations) bool { return true },
@@ -104,7 +107,7 @@ var dialects = [...]dialect{
 	},
 	Messages: {
 		name: "messages", fields: &messages.Fields,
-		read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt, marks: messages.Marks,
+		read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt, marks: messages.Marks, forget: messages.DropThoughts,
 		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage, countUsage: messages.CountUsage,
 		source: messages.NewSource, harmless: messages.Harmless, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
 		objectArguments: true,
@@ -114,7 +117,7 @@ var dialects = [...]dialect{
 	},
 	Gemini: {
 		name: "gemini", fields: &gemini.Fields, modelInURL: true,
-		read: gemini.ReadRequest, write: gemini.WriteRequest, adapt: gemini.Adapt, marks: gemini.Marks,
+		read: gemini.ReadRequest, write: gemini.WriteRequest, adapt: gemini.Adapt, marks: gemini.Marks, forget: gemini.DropThoughts,
 		writeAnswer: gemini.WriteAnswer, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage, countUsage: gemini.CountUsage, array: true,
 		source: gemini.NewSource, harmless: gemini.Harmless, sink: gemini.NewSink, order: blockOrder, failure: gemini.AppendFailure,
 		objectArguments: true,

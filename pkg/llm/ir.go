@@ -33,6 +33,15 @@ func Refused(sent []byte, status int, code, param, message string, raw []byte) R
 	return ir.Refused(sent, status, code, param, message, raw)
 }
 
+// RefusedFields returns the paths of the fields that an upstream's answer to the
+// request sent refuses by name; see Omit.
+func RefusedFields(sent []byte, status int, code, param, message string, raw []byte) []string {
+	return ir.RefusedFields(sent, status, code, param, message, raw)
+}
+
+// Omit returns a request without the field of a path, and reports whether it had one.
+func Omit(body []byte, path string) ([]byte, bool) { return ir.Omit(body, path) }
+
 // UserLimit returns a provider's limit for a user's id in OpenAI's dialects, in
 // characters.
 func UserLimit(provider string) int { return ir.UserLimit(provider) }

@@ -94,6 +94,9 @@ func translate(from, to Dialect, body []byte, opt ir.Options, spans bool) (parts
 	if err = client.read(root, q, &t.opt); err != nil {
 		return nil, nil, err
 	}
+	if opt.NoThoughts {
+		q.DropThoughts()
+	}
 	v := opt.DeviationsOrDefault()
 	q.NameTools(upstream.tools, !upstream.customTools(v), &t.opt)
 	limit := upstream.userLimit

@@ -18,7 +18,9 @@ import (
 //     compatible server only what it has refused by name (Options.Refuses);
 //   - Messages: thoughts that another provider signed, and for hosted Claude
 //     anthropic_version in place of the model;
-//   - Gemini: signatures of other providers.
+//   - Gemini: signatures of other providers;
+//   - all thoughts, once the upstream has refused the signature of one
+//     (Options.NoThoughts).
 //
 // The body is read once, by jsonscan.ReadMarked before or here.
 func adaptRequest(d Dialect, body []byte, opt *ir.Options) ([]byte, []string, error) {
@@ -40,6 +42,9 @@ func adaptRequest(d Dialect, body []byte, opt *ir.Options) ([]byte, []string, er
 		} else {
 			p.Set("model", ir.Quote(opt.Model))
 		}
+	}
+	if forget := dialects[d].forget; opt.NoThoughts && forget != nil {
+		forget(&p)
 	}
 	if adapt := dialects[d].adapt; adapt != nil {
 		p = adapt(p, *opt)

@@ -8,10 +8,16 @@ type heard struct {
 	at    int64
 }
 
+// maxRefused is the number of names that are noted for one connection.
+const maxRefused = 32
+
+// AnyRefused reports whether Refused may return names, without a look at the clock.
+func (m *Machine) AnyRefused() bool { return len(m.Refusals) > 0 || len(m.Local.refused) > 0 }
+
 // Refused returns the names of the fields and roles that the connection's
 // server is known to refuse now.
 func (m *Machine) Refused(connection string, now int64) (names []string) {
-	if len(m.Refusals) == 0 && len(m.Local.refused) == 0 {
+	if !m.AnyRefused() {
 		return nil
 	}
 	local := m.Local.refused[connection]
@@ -42,7 +48,7 @@ func (m *Machine) Refuse(r store.Refusal, now int64) {
 	if l.refused == nil || len(l.refused) >= maxMarks {
 		l.refused = map[string]map[string]heard{}
 	}
-	if l.refused[r.ConnectionID] == nil {
+	if of := l.refused[r.ConnectionID]; of == nil || len(of) >= maxRefused {
 		l.refused[r.ConnectionID] = map[string]heard{}
 	}
 	l.refused[r.ConnectionID][r.Field] = heard{r.Until, now}

@@ -19,6 +19,9 @@ type Options struct {
 	Memory    func(bytes int64) error
 	Reasoning bool     // the model reasons (catalogue); OpenAI's are known by their ids as well
 	Refuses   Refusals // fields and roles that the upstream has refused by name
+	// NoThoughts leaves the thoughts of the conversation out: the upstream has refused
+	// the signature of one.
+	NoThoughts bool
 	// Issuer is who signs the thinking of this upstream. A signature is sent to
 	// its issuer only. Empty: anthropic, gemini, openai, cohere or chat.
 	Issuer string

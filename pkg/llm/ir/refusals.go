@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -68,6 +69,7 @@ func Refused(sent []byte, status int, code, param, message string, raw []byte) R
 	if status != 400 && status != 422 {
 		return 0
 	}
+	named := vendortext.Named(vendortext.RefusesField, message)
 	for i, name := range refusalNames {
 		r := Refusals(1 << i)
 		if r == RefusesDeveloper {
@@ -80,9 +82,10 @@ func Refused(sent []byte, status int, code, param, message string, raw []byte) R
 			continue
 		}
 		if param == name {
-			switch code {
-			case "unsupported_parameter", "unknown_parameter", "extra_forbidden":
+			if fieldCode(code) {
 				return r
+			}
+			switch code {
 			case "invalid_value", "unsupported_value", "invalid_type", "integer_above_max_value", "integer_below_min_value":
 				continue // the field is known, its value is wrong
 			}
@@ -90,7 +93,7 @@ func Refused(sent []byte, status int, code, param, message string, raw []byte) R
 				return r
 			}
 		}
-		if extraForbidden(raw, name) || vendortext.Match(vendortext.RefusesField, name, message) {
+		if extraForbidden(raw, name) || slices.Contains(named, name) {
 			return r
 		}
 	}
@@ -113,25 +116,36 @@ func refusesDeveloper(sent []byte, code, param, message string) bool {
 	return vendortext.Match(vendortext.RefusesDeveloper, "", message)
 }
 
+// fieldCode reports whether an error's code says that the field of its param is not
+// accepted, whatever its value.
+func fieldCode(code string) bool {
+	return code == "unsupported_parameter" || code == "unknown_parameter" || code == "extra_forbidden"
+}
+
 // extraForbidden reports whether a pydantic error list in an error body names
-// a top-level field:
+// a top-level field.
+func extraForbidden(raw []byte, name string) (named bool) {
+	eachForbidden(raw, func(loc []gjson.Result) {
+		named = named || len(loc) > 0 && len(loc) <= 2 && loc[len(loc)-1].Str == name
+	})
+	return named
+}
+
+// eachForbidden calls f with the place of each field that a pydantic error list in
+// an error body names as forbidden:
 //
 //	{"detail":[{"type":"extra_forbidden","loc":["body","max_completion_tokens"],…}]}
-func extraForbidden(raw []byte, name string) bool {
-	named := false
+func eachForbidden(raw []byte, f func(loc []gjson.Result)) {
 	for _, path := range [...]string{"detail", "message.detail", "message", "error.detail", "error.message.detail"} {
 		list := gjson.GetBytes(raw, path)
 		if !list.IsArray() {
 			continue
 		}
 		Each(list, func(_, e gjson.Result) bool {
-			loc := e.Get("loc").Array()
-			named = e.Get("type").Str == "extra_forbidden" && len(loc) > 0 && len(loc) <= 2 && loc[len(loc)-1].Str == name
-			return !named
-		})
-		if named {
+			if e.Get("type").Str == "extra_forbidden" {
+				f(e.Get("loc").Array())
+			}
 			return true
-		}
+		})
 	}
-	return false
 }

@@ -51,6 +51,9 @@ func (a *attempt) betas() (known []string, others bool) {
 				if b.sent != "" {
 					name = b.sent
 				}
+				if a.forms.refusesBeta(name) {
+					break
+				}
 				known = append(known, name)
 				continue next
 			}

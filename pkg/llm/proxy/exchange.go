@@ -67,7 +67,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	var parts [][]byte // of a large body that is translated
 	var dropped []string
 	var err error
-	if len(x.req.Body) > memory.Uncounted && x.req.Dialect != w.dialect {
+	if len(x.req.Body) > memory.Uncounted && x.req.Dialect != w.dialect && !a.forms.changes() {
 		if parts, dropped, err = llm.RequestParts(x.req.Dialect, w.dialect, x.req.Body, a.opt); err == nil {
 			body = parts[0]
 		}
@@ -82,6 +82,11 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 		return nil, err
 	}
 	a.Dropped = dropped
+	if a.forms.changes() {
+		if body, err = a.leaveOut(x.ctx, body); err != nil {
+			return nil, err
+		}
+	}
 	betas := ""
 	if len(parts) <= 1 {
 		body, betas = a.addBetas(body)
@@ -118,9 +123,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	if w.dialect == llm.Responses && x.req.Dialect == llm.Responses && !x.req.Stateful && x.req.Connection == "" {
 		_, a.OtherAPI = chooseAPI(to, conn, x.req.Dialect, true)
 	}
-	if v := a.opt.Deviations; w.dialect == llm.Chat && v != nil && v.Passes {
-		a.Refused = a.otherForm
-	}
+	a.Forms = a
 	return &a.Attempt, nil
 }
 
@@ -136,6 +139,7 @@ func (x *exchange) attempt(to *routing.Target, conn *store.Connection, before *a
 		if last.forms.connection == conn.ID {
 			a.forms = last.forms
 		}
+		a.forms.noThoughts = last.forms.noThoughts && last.Target.Provider == to.Provider
 	}
 	a.forms.connection = conn.ID
 	return a
@@ -174,9 +178,13 @@ func (a *attempt) options() llm.Options {
 	if a.api.dialect != a.req.Dialect && len(a.req.Body) > memory.Uncounted {
 		o.Memory = a.memory
 	}
-	if a.api.dialect == llm.Chat && o.Deviations.Passes {
-		o.Refuses = a.refusals()
+	if a.opt.Deviations = o.Deviations; a.adapts() {
+		a.readRefusals()
+		if a.api.dialect == llm.Chat {
+			o.Refuses = a.forms.set()
+		}
 	}
+	o.NoThoughts = a.forms.noThoughts
 	if a.api.dialect != a.req.Dialect && !a.req.Stream {
 		o.Lost = a.lost
 	}
@@ -261,6 +269,9 @@ func (a *attempt) header() httpmsg.Header {
 		case llm.Responses:
 			h = provider.AppendRequestHeader(h, a.call.Header, clientheader.ToResponses)
 		}
+	}
+	if a.forms.changes() {
+		h = a.leaveOutBetas(h)
 	}
 	if a.api.dialect == llm.Messages && !a.api.hosted && h.Get("anthropic-version") == "" {
 		h = append(h, httpmsg.Field{Name: "anthropic-version", Value: messagesVersion})

@@ -1,45 +1,174 @@
 package proxy
 
 import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
 	"weir/pkg/accounts"
 	"weir/pkg/llm"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
+	"weir/pkg/wire/vendortext"
 )
 
-// refusedForms is what is known about the fields and roles that the server of
-// one connection refuses by name.
+// refusedForms is what is known about the fields, roles and beta features that the
+// server of one connection refuses by name.
 type refusedForms struct {
 	connection string
 	known      llm.Refusals  // remembered by the machine
 	learned    llm.Refusals  // of this request
 	lifted     llm.Refusals  // remembered, but the older form was refused
 	first      *apierr.Error // the answer to the client's own form
+	// omit are the fields and beta features that the server has refused, with those of
+	// omitted, which this request has shown. They are stored by these names:
+	//
+	//	<dialect>:<path>   a field, see llm.Omit
+	//	beta:<name>        a value of anthropic-beta; "*" is all
+	omit, omitted []string
+	// noThoughts: it has refused the signature of a thought of this conversation.
+	noThoughts bool
 }
+
+const (
+	betaPrefix = "beta:"
+	betaField  = "anthropic-beta"
+	allBetas   = betaPrefix + "*"
+)
 
 // set returns what the next request must avoid.
 func (r *refusedForms) set() llm.Refusals { return (r.known | r.learned) &^ r.lifted }
 
-// refusals returns what the connection's server is known to refuse.
-func (a *attempt) refusals() llm.Refusals {
-	if a.forms.connection != a.Connection.ID {
-		a.forms = refusedForms{connection: a.Connection.ID}
-	}
+// changes reports whether fields of the request's body are left out.
+func (r *refusedForms) changes() bool { return len(r.omit) > 0 }
+
+// readRefusals reads what the connection's server is known to refuse.
+func (a *attempt) readRefusals() {
 	r := &a.forms
-	r.known = 0
-	for _, name := range a.call.Machine.Refused(a.Connection.ID, a.proxy.Now().UnixMilli()) {
-		r.known |= llm.RefusalOf(name)
+	r.known, r.omit = 0, nil
+	if len(r.omitted) == 0 && !a.call.Machine.AnyRefused() {
+		return
 	}
-	return r.set()
+	for _, name := range a.call.Machine.Refused(a.Connection.ID, a.proxy.Now().UnixMilli()) {
+		if strings.Contains(name, ":") {
+			r.omit = append(r.omit, name)
+		} else {
+			r.known |= llm.RefusalOf(name)
+		}
+	}
+	for _, name := range r.omitted {
+		if !slices.Contains(r.omit, name) {
+			r.omit = append(r.omit, name)
+		}
+	}
 }
 
-// otherForm reports whether to call the same account once more, without what its
+// adapts reports whether the upstream gets other forms of what it refuses by name. The
+// vendors whose fields are listed (llm.Deviations) do not, nor does Anthropic: its
+// refusals are for its own clients, which adapt their requests.
+func (a *attempt) adapts() bool {
+	switch a.api.dialect {
+	case llm.Chat, llm.Responses:
+		return a.opt.Deviations.Passes
+	case llm.Messages:
+		return a.Target.Provider.ID != "anthropic"
+	}
+	return false
+}
+
+// leaveOut returns a request without the fields that the server has refused.
+func (a *attempt) leaveOut(ctx context.Context, body []byte) ([]byte, error) {
+	if len(body) > memory.Uncounted {
+		if err := a.call.Memory.Acquire(ctx, memory.Work, memory.Amount{Program: 3 * int64(len(body))}); err != nil {
+			return nil, err
+		}
+	}
+	prefix := a.api.dialect.String() + ":"
+	for _, name := range a.forms.omit {
+		path, ok := strings.CutPrefix(name, prefix)
+		if !ok {
+			continue
+		}
+		if body, ok = llm.Omit(body, path); ok && !a.adds(path) {
+			a.lost(strings.ReplaceAll(path, ".*", ""))
+		}
+	}
+	return body, nil
+}
+
+// adds reports whether the gateway itself sets a field that the client's dialect does
+// not have.
+func (a *attempt) adds(path string) bool {
+	return path == "stream_options" && a.req.Dialect != llm.Chat
+}
+
+// refusesBeta reports whether the server has refused a beta feature.
+func (r *refusedForms) refusesBeta(name string) bool {
+	return slices.Contains(r.omit, allBetas) || slices.Contains(r.omit, betaPrefix+name)
+}
+
+// leaveOutBetas removes the beta features that the server has refused from a header.
+func (a *attempt) leaveOutBetas(h httpmsg.Header) httpmsg.Header {
+	out := h[:0]
+	for _, f := range h {
+		if f.Name == betaField {
+			var names []string
+			for _, name := range betaNames(f.Value) {
+				if a.forms.refusesBeta(name) {
+					a.lost(name)
+				} else {
+					names = append(names, name)
+				}
+			}
+			if f.Value = strings.Join(names, ","); f.Value == "" {
+				continue
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// betaNames returns the names in a value of anthropic-beta.
+func betaNames(value string) (names []string) {
+	for name := range strings.SplitSeq(value, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// OtherForm reports whether to call the same account once more, without what its
 // server refuses by name. If it refuses both forms of a field, the answer to the
 // client's own form is returned.
-func (a *attempt) otherForm(e *apierr.Error, body []byte) (retry bool, instead *apierr.Error) {
-	if retry = a.learn(e, body); retry {
+func (a *attempt) OtherForm(e *apierr.Error, body []byte) (retry bool, instead *apierr.Error) {
+	if a.req.Body == nil || e.Status >= 500 {
+		return false, nil
+	}
+	// The request is built again because storing it would take memory during
+	// every call.
+	sent, _, err := llm.Request(a.req.Dialect, a.api.dialect, a.req.Body, a.opt)
+	if err != nil {
+		return false, nil
+	}
+	r := refusal{Error: e, sent: sent, body: body, message: accounts.MessageOf(body)}
+	if r.message == "" {
+		r.message = e.Message // of an event of a stream
+	}
+	if a.refusesThoughts(&r) {
 		return true, nil
 	}
-	if first := a.forms.first; first != nil && e.Status < 500 && e.Param != "" && e.Param != first.Param {
+	if !a.adapts() {
+		return false, nil
+	}
+	if a.api.dialect == llm.Chat && a.learn(&r) || a.learnNames(&r) {
+		return true, nil
+	}
+	if first := a.forms.first; first != nil && e.Param != "" && e.Param != first.Param {
 		if r := llm.RefusalOf(e.Param); r != 0 && opposite(r)&a.forms.learned != 0 {
 			return false, first
 		}
@@ -47,25 +176,36 @@ func (a *attempt) otherForm(e *apierr.Error, body []byte) (retry bool, instead *
 	return false, nil
 }
 
-// learn notes what the server refuses, and reports whether the request can be sent
+// refusal is an upstream's 4xx answer to a request.
+type refusal struct {
+	*apierr.Error
+	sent, body []byte // sent has the fields that the server was known to refuse
+	message    string // as the upstream wrote it
+}
+
+// refusesThoughts notes that the upstream has refused the signature of a thought, and
+// reports whether the request can be sent without thoughts.
+func (a *attempt) refusesThoughts(r *refusal) bool {
+	if a.forms.noThoughts || r.Status != 400 && r.Status != 422 || !vendortext.Match(vendortext.RefusesThoughts, r.Code, r.message) {
+		return false
+	}
+	opt := a.opt
+	opt.NoThoughts, opt.Tools, opt.Settings = true, &llm.Tools{}, nil
+	without, _, err := llm.Request(a.req.Dialect, a.api.dialect, a.req.Body, opt)
+	a.forms.noThoughts = err == nil && !bytes.Equal(without, r.sent)
+	return a.forms.noThoughts
+}
+
+// learn notes what a chat server refuses, and reports whether the request can be sent
 // in another form.
-func (a *attempt) learn(e *apierr.Error, body []byte) bool {
-	if a.req.Body == nil {
-		return false
-	}
-	// The request is built again because storing it would take memory during
-	// every call.
-	sent, _, err := llm.Request(a.req.Dialect, a.api.dialect, a.req.Body, a.opt)
-	if err != nil {
-		return false
-	}
+func (a *attempt) learn(e *refusal) bool {
 	r, known := &a.forms, a.opt.Refuses
-	got := llm.Refused(sent, e.Status, e.Code, e.Param, accounts.MessageOf(body), body)
+	got := llm.Refused(e.sent, e.Status, e.Code, e.Param, e.message, e.body)
 	if got == 0 || known&got != 0 {
 		return false
 	}
 	if r.first == nil {
-		r.first = e
+		r.first = e.Error
 	}
 	switch other := opposite(got); {
 	case other != 0 && r.learned&other != 0:
@@ -80,6 +220,47 @@ func (a *attempt) learn(e *apierr.Error, body []byte) bool {
 	return true
 }
 
+// learnNames notes the fields and beta features that a server refuses, and reports
+// whether there are others than before.
+func (a *attempt) learnNames(e *refusal) bool {
+	n := len(a.forms.omitted)
+	for _, path := range llm.RefusedFields(e.sent, e.Status, e.Code, e.Param, e.message, e.body) {
+		if a.api.dialect != llm.Chat || llm.RefusalOf(path) == 0 {
+			a.omit(a.api.dialect.String() + ":" + path)
+		}
+	}
+	if a.api.dialect == llm.Messages && a.req.Dialect == llm.Messages && e.Status == 400 && vendortext.Match(vendortext.RefusesBeta, "", e.message) {
+		named, sent := false, false
+		for _, f := range a.call.Header {
+			if f.Name != betaField || !clientheader.Sent(f.Name, clientheader.ToMessages) {
+				continue
+			}
+			for _, name := range betaNames(f.Value) {
+				sent = true
+				if strings.Contains(e.message, "`"+name+"`") {
+					named = true
+					a.omit(betaPrefix + name)
+				}
+			}
+		}
+		if sent && !named {
+			a.omit(allBetas)
+		}
+	}
+	return len(a.forms.omitted) > n
+}
+
+// omit notes a name of refusedForms, unless it is known.
+func (a *attempt) omit(name string) {
+	r := &a.forms
+	if len(name) <= maxRefusedName && !slices.Contains(r.omit, name) && !slices.Contains(r.omitted, name) {
+		r.omitted = append(r.omitted, name)
+	}
+}
+
+// maxRefusedName is the length of a name that the machine's object stores, in bytes.
+const maxRefusedName = 64
+
 // opposite returns the refusal of the other form of r, or 0.
 func opposite(r llm.Refusals) llm.Refusals {
 	switch r {
@@ -93,8 +274,9 @@ func opposite(r llm.Refusals) llm.Refusals {
 
 // remember stores what the server turned out to refuse or to accept.
 func (a *attempt) remember(res *accounts.Result) {
-	if r := &a.forms; r.learned|r.lifted != 0 && r.connection == res.Connection.ID {
+	if r := &a.forms; r.connection == res.Connection.ID {
 		res.Refuses(r.learned.Names(), true)
 		res.Refuses(r.lifted.Names(), false)
+		res.Refuses(r.omitted, true)
 	}
 }

@@ -11,9 +11,8 @@ import (
 // milliseconds.
 const KeepRefusal = int64(24 * time.Hour / time.Millisecond)
 
-// MaxRefusals is the number of refusals of one connection; the data plane has
-// four names.
-const MaxRefusals = 8
+// MaxRefusals is the number of refusals of one connection.
+const MaxRefusals = 32
 
 // AddRefusal stores a refusal, or removes it if its Until is 0.
 func (t *Tx) AddRefusal(r store.Refusal) {

@@ -4,7 +4,10 @@
 // writes.
 package vendortext
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind is the meaning of a row.
 type Kind string
@@ -22,12 +25,18 @@ const (
 	RefusesField Kind = "field refused"
 	// RefusesDeveloper: the message role developer is not accepted.
 	RefusesDeveloper Kind = "role refused"
+	// RefusesBeta: values of the header anthropic-beta are not accepted. A message
+	// that quotes none of those that were sent means all of them.
+	RefusesBeta Kind = "beta refused"
+	// RefusesThoughts: the signature of a thought of the conversation is missing, or
+	// not one of this provider's.
+	RefusesThoughts Kind = "thoughts refused"
 )
 
 // Row is one error of one vendor. A row with a status is found by Find: it has
 // either a code, or a text that error.message begins with. A row without one
-// is found by Match: its text is contained in the message, where {field}
-// stands for the name of a request field.
+// is found by Match and Named: it has a code, or a text that is contained in the
+// message, where {field} stands for the name of a request field.
 //
 // A row of ContextLength has a text whose parts, separated by Gap, follow each
 // other in the message, in letters of either case. Its status stands for 413
@@ -81,11 +90,27 @@ var table = [...]Row{
 	{RefusesField, "OpenAI, Azure OpenAI", 0, "", "Unsupported parameter: '{field}' is not supported with this model", "https://github.com/OpenHands/OpenHands/issues/11662"},
 	{RefusesField, "vLLM before 0.6.5", 0, "", "'loc': ('body', '{field}'), 'msg': 'Extra inputs are not permitted'", "https://github.com/voideditor/void/issues/128"},
 	{RefusesField, "NVIDIA NIM", 0, "", "body -> {field}\n  Extra inputs are not permitted", "https://github.com/NVIDIA/garak/issues/748"},
-	{RefusesField, "LiteLLM and servers behind it", 0, "", "{field}: Extra inputs are not permitted", "https://github.com/arbs-io/github-copilot-llm-gateway/issues/68"},
+	{RefusesField, "Anthropic, LiteLLM and servers behind them", 0, "", "{field}: Extra inputs are not permitted", "https://github.com/decolua/9router/issues/1468"},
+	{RefusesField, "OpenAI", 0, "", "Unknown parameter: '{field}'", "https://github.com/pydantic/pydantic-ai/issues/3653"},
+	{RefusesField, "Groq", 0, "", "property '{field}' is unsupported", "https://github.com/fanenr/chatbot/issues/21"},
+	{RefusesField, "Groq (Responses)", 0, "", "unknown field `{field}` in request body", "https://github.com/mozilla-ai/any-llm/issues/186"},
+	{RefusesField, "xAI", 0, "", "does not support parameter {field}", "https://github.com/miaoxworld/NativeTavern/issues/83"},
+	{RefusesField, "xAI", 0, "", "Argument not supported on this model: {field}", "https://github.com/BerriAI/litellm/issues/14056"},
+	{RefusesField, "Google Gemini (OpenAI endpoint)", 0, "", "Unknown name \"{field}\": Cannot find field", "https://github.com/Routstr/routstr-core/issues/505"},
 	{RefusesDeveloper, "DeepSeek and servers written with serde", 0, "", "unknown variant `developer`", "https://github.com/num-scope/pix/issues/34"},
 	{RefusesDeveloper, "OpenAI", 0, "", "does not support 'developer' with this model", "https://github.com/langchain-ai/langchain/issues/28895"},
 	{RefusesDeveloper, "vLLM with Qwen's chat template", 0, "", "Unexpected message role.", "https://github.com/ogx-ai/ogx/issues/6069"},
 	{RefusesDeveloper, "Z.ai (GLM)", 0, "", "Incorrect role information", "https://github.com/vastsa/PI-Desktop/issues/30"},
+	{RefusesBeta, "Anthropic, Vertex AI", 0, "", "for the `anthropic-beta` header", "https://github.com/QuantumNous/new-api/issues/2975"},
+	{RefusesBeta, "Amazon Bedrock", 0, "", "invalid beta flag", "https://github.com/quarkiverse/quarkus-langchain4j/issues/2132"},
+	{RefusesThoughts, "Anthropic", 0, "", "Invalid `signature` in `thinking` block", "https://github.com/anthropics/claude-code/issues/10627"},
+	{RefusesThoughts, "Anthropic", 0, "", ".thinking.signature: Field required", "https://github.com/lbjlaq/Antigravity-Manager/issues/270"},
+	{RefusesThoughts, "GitHub Copilot", 0, "", "Invalid signature in thinking block", "https://github.com/arojunior/handle-failed-requests-js/issues/8"},
+	{RefusesThoughts, "OpenAI", 0, "invalid_encrypted_content", "", "https://github.com/openai/codex/issues/8145"},
+	{RefusesThoughts, "Google Gemini", 0, "", "Corrupted thought signature", "https://github.com/google-gemini/gemini-cli/issues/13467"},
+	{RefusesThoughts, "Google Gemini", 0, "", "Thought signature is not valid", "https://github.com/decolua/9router/issues/301"},
+	{RefusesThoughts, "Google Gemini", 0, "", "Invalid thought signature", "https://github.com/lbjlaq/Antigravity-Manager/pull/3342"},
+	{RefusesThoughts, "Google Gemini", 0, "", "Function call is missing a thought_signature", "https://ai.google.dev/gemini-api/docs/thought-signatures"},
 }
 
 // Find returns the kind of an error by its status, code and message, "" when
@@ -140,13 +165,77 @@ func indexFold(s, part string) int {
 	return -1
 }
 
-// Match reports whether the message contains a text of the kind. field replaces
-// {field} and must be non-empty for a kind whose texts name one.
-func Match(kind Kind, field, message string) bool {
+// Match reports whether the message contains a text of the kind, or the code is one
+// of it.
+func Match(kind Kind, code, message string) bool {
 	for i := range table {
-		if r := &table[i]; r.Kind == kind && strings.Contains(message, strings.ReplaceAll(r.Text, "{field}", field)) {
+		r := &table[i]
+		if r.Kind == kind && (r.Code != "" && r.Code == code || r.Text != "" && strings.Contains(message, r.Text)) {
 			return true
 		}
 	}
 	return false
+}
+
+// maxNamed is the number of names that Named returns.
+const maxNamed = 16
+
+// Named returns the names, or dotted paths, that stand for {field} where the
+// message contains a text of the kind, each once.
+func Named(kind Kind, message string) (names []string) {
+	for i := range table {
+		r := &table[i]
+		before, after, ok := strings.Cut(r.Text, "{field}")
+		if r.Kind != kind || !ok {
+			continue
+		}
+		for rest := message; len(names) < maxNamed; {
+			var name string
+			if name, rest, ok = cutNamed(rest, before, after); !ok {
+				break
+			}
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// cutNamed returns the name between before and after where both are found first, ""
+// if there is none, and the text behind it. after follows the name at once.
+func cutNamed(text, before, after string) (name, rest string, ok bool) {
+	if before == "" {
+		at := strings.Index(text, after)
+		if at < 0 {
+			return "", "", false
+		}
+		from := at
+		for from > 0 && inPath(text[from-1]) {
+			from--
+		}
+		return text[from:at], text[at+len(after):], true
+	}
+	at := strings.Index(text, before)
+	if at < 0 {
+		return "", "", false
+	}
+	text = text[at+len(before):]
+	n := 0
+	for n < len(text) && inPath(text[n]) {
+		n++
+	}
+	name, rest = text[:n], text[n:]
+	if !strings.HasPrefix(rest, after) {
+		return "", rest, true
+	}
+	if after == "" {
+		name = strings.TrimRight(name, ".") // of the sentence
+	}
+	return name, rest, true
+}
+
+// inPath reports whether a path of names and numbers has this character.
+func inPath(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.' || c == '[' || c == ']'
 }

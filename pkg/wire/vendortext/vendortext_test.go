@@ -55,8 +55,10 @@ func TestRowsAreComplete(t *testing.T) {
 			t.Errorf("no vendor or source: %+v", r)
 		case byStatus && (r.Status < 400 || r.Status > 499 || (r.Code == "") == (r.Text == "")):
 			t.Errorf("want a 4xx status and either a code or a text: %+v", r)
-		case !byStatus && (r.Status != 0 || r.Code != "" || r.Text == ""):
-			t.Errorf("want a text alone: %+v", r)
+		case !byStatus && (r.Status != 0 || (r.Code == "") == (r.Text == "")):
+			t.Errorf("want either a code or a text: %+v", r)
+		case strings.Contains(r.Text, "{field}") != (r.Kind == RefusesField):
+			t.Errorf("want {field} in a text of a refused field: %+v", r)
 		}
 	}
 }
@@ -108,20 +110,53 @@ func TestFind(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	tests := []struct {
-		kind           Kind
-		field, message string
-		want           bool
+		kind          Kind
+		code, message string
+		want          bool
 	}{
-		{RefusesField, "max_completion_tokens", "Unrecognized request argument supplied: max_completion_tokens", true},
-		{RefusesField, "max_completion_tokens", "[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': 'Extra inputs are not permitted', 'input': 8192}]", true},
-		{RefusesField, "max_completion_tokens", "Unrecognized request argument supplied: functions", false},
-		{RefusesField, "max_completion_tokens", "max_completion_tokens is too large: 99999999", false},
 		{RefusesDeveloper, "", "Failed to deserialize the JSON body into the target type: messages[0].role: unknown variant `developer`, expected one of `system`", true},
 		{RefusesDeveloper, "", "ask your developer", false},
+		{RefusesBeta, "", "Unexpected value(s) `a-2026-01-05` for the `anthropic-beta` header. Please consult our documentation at docs.anthropic.com or try again without the header.", true},
+		{RefusesBeta, "", `{"message":"invalid beta flag"}`, true},
+		{RefusesThoughts, "", "messages.1.content.0: Invalid `signature` in `thinking` block", true},
+		{RefusesThoughts, "invalid_encrypted_content", "The encrypted content gAAA...DQ== could not be verified.", true},
+		{RefusesThoughts, "invalid_value", "The encrypted content is nice.", false},
+		{RefusesThoughts, "", "", false},
 	}
 	for _, tt := range tests {
-		if got := Match(tt.kind, tt.field, tt.message); got != tt.want {
-			t.Errorf("Match(%s, %q, %q) = %v", tt.kind, tt.field, tt.message, got)
+		if got := Match(tt.kind, tt.code, tt.message); got != tt.want {
+			t.Errorf("Match(%s, %q, %q) = %v", tt.kind, tt.code, tt.message, got)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	tests := []struct{ message, want string }{
+		{"Unrecognized request argument supplied: max_completion_tokens", "max_completion_tokens"},
+		{"[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': 'Extra inputs are not permitted', 'input': 8192}]", "max_completion_tokens"},
+		{"max_completion_tokens is too large: 99999999", ""},
+		{"Extra inputs are not permitted", ""},
+		{"context_management: Extra inputs are not permitted", "context_management"},
+		{"tools.0.custom.defer_loading: Extra inputs are not permitted, tools.1.custom.defer_loading: Extra inputs are not permitted", "tools.0.custom.defer_loading tools.1.custom.defer_loading"},
+		{"Unknown parameter: 'input[4].action.query'.", "input[4].action.query"},
+		{"property 'store' is unsupported, did you mean 'stop'?", "store"},
+		{"Model grok-4.6 does not support parameter presencePenalty.", "presencePenalty"},
+		{"Invalid JSON payload received. Unknown name \"metadata\": Cannot find field.\nInvalid JSON payload received. Unknown name \"store\": Cannot find field.", "metadata store"},
+		{"Unknown name \"const\" at 'tools[0].function_declarations[5]': Cannot find field.", ""},
+		{"Unknown parameter: 'a' and property 'a' is unsupported", "a"},
+	}
+	for _, tt := range tests {
+		if got := strings.Join(Named(RefusesField, tt.message), " "); got != tt.want {
+			t.Errorf("Named(%q) = %q, want %q", tt.message, got, tt.want)
+		}
+	}
+}
+
+// The message of an upstream is read in linear time, and names few fields.
+func TestNamedReadsLongMessages(t *testing.T) {
+	for _, piece := range []string{"a: Extra inputs are not permitted ", "property 'b' is unsupported", "aaaaaaaaaaaaaaaa"} {
+		if got := Named(RefusesField, strings.Repeat(piece, 1<<16)); len(got) > maxNamed {
+			t.Errorf("%d names", len(got))
 		}
 	}
 }
