@@ -218,6 +218,10 @@ func valuesOf(h httpmsg.Header) string {
 
 // send makes the call. It runs outside the cell.
 func (x *exchange) send(hr *http.Request) {
+	if x.req.Socket != nil {
+		x.sendSocket(hr)
+		return
+	}
 	res, err := x.transport.RoundTrip(hr)
 	if err != nil {
 		x.err = x.failed(err, upstream.ErrNetwork)

@@ -57,7 +57,9 @@ type Host struct {
 	Config
 	instances []*instance
 	next      atomic.Uint32
-	draining  atomic.Bool // new calls are refused
+	draining  atomic.Bool   // new calls are refused
+	stopped   chan struct{} // closed then
+	stopOnce  sync.Once
 	calls     atomic.Int64
 	flows     atomic.Int64
 	afters    atomic.Int64
@@ -86,7 +88,7 @@ func New(c Config) *Host {
 	if c.Cells <= 0 {
 		c.Cells = runtime.GOMAXPROCS(0)
 	}
-	h := &Host{Config: c}
+	h := &Host{Config: c, stopped: make(chan struct{})}
 	c.Gateway.MaxMemory = defaultMemory
 	if c.Memory > 0 {
 		c.Gateway.MaxMemory = c.Memory / int64(c.Cells)
@@ -152,8 +154,12 @@ func (i *instance) learn() {
 	}
 }
 
-// Drain refuses calls from now on with 503. Those under way continue.
-func (h *Host) Drain() { h.draining.Store(true) }
+// Drain refuses calls from now on with 503. Those under way
+// continue; a WebSocket ends when the program waits for its client.
+func (h *Host) Drain() {
+	h.draining.Store(true)
+	h.stopOnce.Do(func() { close(h.stopped) })
+}
 
 // Wait returns when what follows the answers has been done: usage is recorded and
 // logs are written. It is called when no request is under way any more. The error
@@ -220,6 +226,10 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		}
 		h.later(hr.Context(), i, a.After)
 	}()
+	if a.Upgrade != nil {
+		h.converse(w, hr, i, r, a)
+		return
+	}
 	h.respond(w, hr, a)
 }
 

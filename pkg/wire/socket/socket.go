@@ -118,10 +118,7 @@ func (c *Closed) Error() string {
 
 // Upgrade is an answer of status 101 that continues as a WebSocket connection.
 type Upgrade struct {
-	// Protocol is the sub-protocol that was chosen of those that the client offers,
-	// or "".
-	Protocol string
-	Limits   Limits
+	Limits Limits
 	// Serve uses the connection, and may call the host. The connection is closed with
 	// Normal when it returns, with Internal if it panics. It runs as part of the
 	// request: what follows an answer follows it.

@@ -1,0 +1,442 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/redact"
+	"weir/pkg/wire/socket"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+	"weir/server/cell"
+)
+
+// wsConn is a WebSocket connection. One goroutine reads it as long as it is open, which
+// also answers pings.
+type wsConn struct {
+	cell.Leaver
+	ws     *websocket.Conn
+	limits socket.Limits
+	left   func()          // of a client's connection, called when it has ended; else nil
+	stop   <-chan struct{} // closed when the server stops; nil for an upstream's
+
+	more   chan struct{} // has a value if queue has grown
+	over   chan struct{} // closed with ended
+	shut   sync.WaitGroup
+	silent *time.Timer
+
+	mu     sync.Mutex
+	queue  []socket.Message
+	queued int                  // bytes of queue
+	pass   func(socket.Message) // of a relay; it waits until the message is sent
+	lastAt time.Time
+	ended  *socket.Closed
+}
+
+func newWSConn(l cell.Leaver, ws *websocket.Conn, limits socket.Limits, left func(), stop <-chan struct{}) *wsConn {
+	ws.SetReadLimit(int64(limits.Message))
+	c := &wsConn{
+		Leaver: l, ws: ws, limits: limits, left: left, stop: stop,
+		more: make(chan struct{}, 1), over: make(chan struct{}), lastAt: time.Now(),
+	}
+	c.silent = time.AfterFunc(limits.Idle, c.checkIdle)
+	c.shut.Add(1)
+	go c.receive()
+	return c
+}
+
+// receive reads messages until the connection has ended.
+func (c *wsConn) receive() {
+	defer c.shut.Done()
+	for {
+		kind, data, err := c.ws.Read(context.Background())
+		if err != nil {
+			c.end(endOf(err))
+			c.ws.CloseNow()
+			return
+		}
+		m := socket.Message{Binary: kind == websocket.MessageBinary, Data: data}
+		c.mu.Lock()
+		c.lastAt = time.Now()
+		pass := c.pass
+		if pass == nil {
+			c.store(m)
+		}
+		c.mu.Unlock()
+		if pass != nil {
+			pass(m)
+		}
+	}
+}
+
+// endOf returns how a connection has ended by the error of its Read.
+func endOf(err error) *socket.Closed {
+	var ce websocket.CloseError
+	switch {
+	case errors.As(err, &ce):
+		return &socket.Closed{Code: int(ce.Code), Reason: ce.Reason}
+	case errors.Is(err, websocket.ErrMessageTooBig): // the library has closed it
+		return &socket.Closed{Code: socket.TooBig, Reason: "a message is too big"}
+	}
+	return &socket.Closed{Code: socket.Abnormal}
+}
+
+// store adds a message to the queue. It is called with the lock.
+func (c *wsConn) store(m socket.Message) {
+	if c.ended != nil {
+		return
+	}
+	behind := 0
+	if len(c.queue) > 0 {
+		behind = c.queued - len(c.queue[0].Data) + len(m.Data)
+	}
+	if len(c.queue) >= socket.QueueLength || behind > c.limits.Queue {
+		go c.fail(socket.Policy, "too many messages wait")
+		return
+	}
+	c.queue = append(c.queue, m)
+	c.queued += len(m.Data)
+	select {
+	case c.more <- struct{}{}:
+	default:
+	}
+}
+
+// end records how the connection has ended, once, and reports whether it was open.
+func (c *wsConn) end(how *socket.Closed) bool {
+	c.mu.Lock()
+	open := c.ended == nil
+	if open {
+		c.ended = how
+		if c.left != nil {
+			c.queue = nil // of a client that has left
+		}
+		close(c.over)
+	}
+	c.mu.Unlock()
+	if open {
+		c.silent.Stop()
+		if c.left != nil {
+			c.left()
+		}
+	}
+	return open
+}
+
+// fail ends the connection with a code. It does not wait for the peer.
+func (c *wsConn) fail(code int, reason string) {
+	if !c.end(&socket.Closed{Code: code, Reason: reason}) {
+		return
+	}
+	c.shut.Add(1)
+	go func() {
+		defer c.shut.Done()
+		c.ws.Close(websocket.StatusCode(socket.Sendable(code)), socket.Shorten(reason))
+	}()
+}
+
+func (c *wsConn) checkIdle() {
+	c.mu.Lock()
+	left := c.limits.Idle - time.Since(c.lastAt)
+	open := c.ended == nil
+	if open && left > 0 {
+		c.silent.Reset(left)
+	}
+	c.mu.Unlock()
+	if open && left <= 0 {
+		c.fail(socket.Policy, "no message for too long")
+	}
+}
+
+// next returns the next message, or the end of the connection.
+func (c *wsConn) next() (m socket.Message, ok bool, end *socket.Closed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		return m, false, c.ended
+	}
+	m = c.queue[0]
+	c.queue = c.queue[1:]
+	c.queued -= len(m.Data)
+	return m, true, nil
+}
+
+// Read waits for the next message. A server that stops ends a connection that waits.
+func (c *wsConn) Read() (m socket.Message, err error) {
+	c.Outside(context.Background(), func() {
+		for {
+			next, ok, end := c.next()
+			if ok {
+				m = next
+				return
+			}
+			if end != nil {
+				err = end
+				return
+			}
+			select {
+			case <-c.more:
+			case <-c.over:
+			case <-c.stop:
+				c.fail(socket.Restart, stopping)
+			}
+		}
+	})
+	return m, err
+}
+
+const stopping = "the gateway is stopping, connect again"
+
+// Write sends a message.
+func (c *wsConn) Write(m socket.Message) (err error) {
+	c.Outside(context.Background(), func() { err = c.send(m) })
+	return err
+}
+
+// send sends a message. It is called outside the cell.
+func (c *wsConn) send(m socket.Message) error {
+	c.mu.Lock()
+	end := c.ended
+	c.lastAt = time.Now()
+	c.mu.Unlock()
+	if end != nil {
+		return end
+	}
+	kind := websocket.MessageText
+	if m.Binary {
+		kind = websocket.MessageBinary
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), socket.WriteStall)
+	defer cancel()
+	if c.ws.Write(ctx, kind, m.Data) == nil {
+		return nil
+	}
+	c.end(&socket.Closed{Code: socket.Abnormal}) // the library closes the connection
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// Close ends the connection.
+func (c *wsConn) Close(code int, reason string) { c.fail(code, reason) }
+
+// Relay passes messages between two connections, outside the cell.
+func (c *wsConn) Relay(to socket.Conn, w socket.Watch) (end *socket.Closed, byOther bool) {
+	other := to.(*wsConn)
+	seen, done := make(chan []byte), make(chan struct{})
+	defer close(done)
+	texts := make([][]byte, len(w.Texts))
+	for i, t := range w.Texts {
+		texts[i] = []byte(t)
+	}
+	var due <-chan time.Time
+	if w.Every > 0 {
+		t := time.NewTicker(w.Every)
+		defer t.Stop()
+		due = t.C
+	}
+	c.relayTo(other, nil)
+	other.relayTo(c, func(m socket.Message) {
+		if m.Binary || !containsOne(m.Data, texts) {
+			return
+		}
+		select {
+		case seen <- m.Data:
+		case <-done:
+		}
+	})
+	for end == nil {
+		var shown []byte
+		check := false
+		c.Outside(context.Background(), func() {
+			select {
+			case shown = <-seen:
+			case <-due:
+				check = true
+			case <-c.over:
+				end = c.how()
+			case <-other.over:
+				end, byOther = other.how(), true
+			case <-c.stop:
+				end = &socket.Closed{Code: socket.Restart, Reason: stopping}
+			}
+			if end != nil {
+				select { // what was sent before the end
+				case shown = <-seen:
+					end, byOther = nil, false
+				default:
+				}
+			}
+		})
+		switch {
+		case shown != nil:
+			end = w.Seen(shown)
+		case check:
+			end = w.Check()
+		}
+	}
+	c.fail(end.Code, end.Reason)
+	other.fail(end.Code, end.Reason)
+	return end, byOther
+}
+
+// relayTo sends what arrives from now on to another connection, after what waits.
+// shown receives each message that was sent; it may be nil.
+func (c *wsConn) relayTo(to *wsConn, shown func(socket.Message)) {
+	var order sync.Mutex // held while one is sent
+	pass := func(m socket.Message) {
+		if to.send(m) == nil && shown != nil {
+			shown(m)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	waiting := c.queue
+	c.queue, c.queued = nil, 0
+	c.pass = func(m socket.Message) {
+		order.Lock()
+		defer order.Unlock()
+		pass(m)
+	}
+	if len(waiting) == 0 {
+		return
+	}
+	order.Lock()
+	c.shut.Add(1)
+	go func() {
+		defer c.shut.Done()
+		defer order.Unlock()
+		for _, m := range waiting {
+			pass(m)
+		}
+	}()
+}
+
+// how returns how the connection has ended.
+func (c *wsConn) how() *socket.Closed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+func containsOne(data []byte, texts [][]byte) bool {
+	for _, t := range texts {
+		if bytes.Contains(data, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// converse answers a request with a WebSocket connection and serves it.
+func (h *Host) converse(w http.ResponseWriter, hr *http.Request, i *instance, r *httpmsg.Request, a answer) {
+	if e := badHandshake(hr); e != nil {
+		h.refuse(w, hr, r, e)
+		return
+	}
+	header := w.Header()
+	for _, c := range a.constant {
+		header[c.name] = c.values
+	}
+	for _, f := range a.Header {
+		header[headerName(f.Name)] = []string{f.Value}
+	}
+	// A key admits the client, never a cookie, so its origin does not matter.
+	ws, err := websocket.Accept(w, hr, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	if err != nil {
+		h.ErrorLog().Print(err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(hr.Context()))
+	defer cancel()
+	c := newWSConn(&i.Cell, ws, a.Upgrade.Limits, cancel, h.stopped)
+	func() {
+		i.Enter()
+		defer i.Exit()
+		defer func() {
+			if p := recover(); p != nil {
+				h.Log(2, redact.PanicLine(r.ID, p))
+				c.Close(socket.Internal, "internal error")
+			}
+		}()
+		a.Upgrade.Serve(ctx, c)
+	}()
+	c.Close(socket.Normal, "")
+	c.shut.Wait()
+}
+
+// badHandshake returns what is wrong with the request for a WebSocket, or nil
+// (RFC 6455, 4.2.1).
+func badHandshake(hr *http.Request) *apierr.Error {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(hr.Header.Get("Sec-WebSocket-Key")))
+	switch {
+	case hr.ProtoMajor != 1 || !strings.Contains(strings.ToLower(strings.Join(hr.Header["Connection"], ",")), "upgrade"):
+		return apierr.New(400, "", "The request for a WebSocket needs Connection: Upgrade over HTTP/1.1.")
+	case hr.Header.Get("Sec-WebSocket-Version") != "13":
+		return apierr.New(400, "", "Only version 13 of the WebSocket protocol is supported.")
+	case err != nil || len(key) != 16:
+		return apierr.New(400, "", "Sec-WebSocket-Key is missing or invalid.")
+	}
+	return nil
+}
+
+// sendSocket makes a call that opens a WebSocket. It runs outside the cell.
+func (x *exchange) sendSocket(hr *http.Request) {
+	t := &refusals{next: x.transport, url: hr.URL, max: x.req.MaxBody}
+	ws, res, err := websocket.Dial(x.ctx, x.req.URL, &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		HTTPHeader: hr.Header, Host: hr.Host,
+		Subprotocols: hr.Header["Sec-Websocket-Protocol"],
+	})
+	defer x.finish()
+	switch {
+	case err == nil:
+		c := newWSConn(x.Leaver, ws, *x.req.Socket, nil, nil)
+		x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header), Body: stream.FromBytes(nil), Socket: c}
+	case t.answer != nil:
+		x.answer = t.answer
+	default:
+		x.err = x.failed(err, upstream.ErrNetwork)
+	}
+}
+
+// refusals sends the request for a WebSocket to the address as it is written, and
+// stores the answer of an upstream that refuses, of which the library reads a part
+// only.
+type refusals struct {
+	next   http.RoundTripper
+	url    *url.URL
+	max    int64
+	answer *upstream.Response
+}
+
+func (t *refusals) RoundTrip(hr *http.Request) (*http.Response, error) {
+	hr.URL = t.url
+	res, err := t.next.RoundTrip(hr)
+	if err != nil || res.StatusCode == http.StatusSwitchingProtocols {
+		return res, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, t.max+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(body)) > t.max:
+		return nil, stream.ErrTooLarge
+	}
+	t.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header), Body: stream.FromBytes(body), Owned: true}
+	res.Body = http.NoBody
+	return res, nil
+}
