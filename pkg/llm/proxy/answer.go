@@ -93,25 +93,31 @@ func (a *attempt) wholeJSON(body []byte) (err error) {
 	return err
 }
 
-// answerFields are the members that identify an answer of a dialect.
-var answerFields = [...]string{llm.Chat: "choices", llm.Responses: "output", llm.Messages: "content"}
+// answerFields are the members that identify an answer of a dialect, and those of its
+// usage.
+var answerFields = [...]struct{ list, usage string }{
+	llm.Chat: {"choices", "usage"}, llm.Responses: {"output", "usage"}, llm.Messages: {"content", "usage"}, llm.Gemini: {"candidates", "usageMetadata"},
+}
 
 // readUnchanged reads the usage and the id of an answer in the client's own
 // dialect, which passes byte for byte.
 func (a *attempt) readUnchanged(body []byte) error {
-	mark := answerFields[a.req.Dialect]
-	set, err := jsonscan.Read(body, mark, "usage", "id")
+	f := &answerFields[a.req.Dialect]
+	set, err := jsonscan.Read(body, f.list, f.usage, "id")
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	if set.Get(mark).Kind != jsonscan.Array {
-		// An error with status 2xx, or another document.
-		if _, _, err = llm.Response(a.api.dialect, a.req.Dialect, body, a.opt); err == nil {
+	if set.Get(f.list).Kind != jsonscan.Array {
+		// An error with status 2xx, or another document. An answer of Gemini to a
+		// prompt that it blocks has no candidates.
+		if _, _, err = llm.Response(a.api.dialect, a.req.Dialect, body, a.opt); err == nil && a.req.Dialect != llm.Gemini {
 			err = endpoint.BadBody(nil)
 		}
-		return err
+		if err != nil {
+			return err
+		}
 	}
-	if v := set.Get("usage"); v.Kind == jsonscan.Object {
+	if v := set.Get(f.usage); v.Kind == jsonscan.Object {
 		a.parsed.usage = llm.CountUsage(a.req.Dialect, body[v.Start:v.End])
 	} else {
 		a.parsed.usage = llm.UsageOf(a.req.Dialect, body)
@@ -158,11 +164,14 @@ func (a *attempt) reply(res *accounts.Result) *Result {
 		r.Response = a.stream(res)
 		return r
 	}
+	if a.req.Array { // of the events of an answer that came whole
+		a.parsed.whole = arrayOf(a.parsed.whole)
+	}
 	r.Response = endpoint.JSONAnswer(res.Header, a.parsed.whole)
 	if len(a.parsed.parts) > 1 {
 		r.Body = stream.FromParts(a.parsed.parts)
 	}
-	if a.req.Stream {
+	if a.req.Stream && !a.req.Array {
 		r.Header.Set("content-type", eventStream)
 	}
 	return r
@@ -177,16 +186,27 @@ func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
 	m := outcome{a: a, res: res}
 	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: eventStream})
 	resp := &httpmsg.Response{Status: 200, Header: provider.AppendNotes(header, res.Header)}
+	idle := a.call.Machine.Settings.Idle()
+	var t stream.Transform
 	if a.passes() {
 		w := passthrough{outcome: m, o: llm.Observe(a.req.Dialect)}
 		w.begin()
-		if a.api.frames {
-			resp.Body = &stream.Through{Src: res.Body, T: &unframed{passthrough: w}, Idle: a.call.Machine.Settings.Idle()}
-		} else {
-			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: a.call.Machine.Settings.Idle()}
+		switch {
+		case a.req.Array:
+			t = &copied{passthrough: w}
+		case a.api.frames:
+			t = &unframed{passthrough: w}
+		default:
+			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: idle}
+			return resp
 		}
-		return resp
+	} else {
+		t = a.translator(m)
 	}
-	resp.Body = &stream.Through{Src: res.Body, T: a.translator(m), Idle: a.call.Machine.Settings.Idle()}
+	if a.req.Array {
+		resp.Header.Set("content-type", "application/json")
+		t = &arrayed{events: t}
+	}
+	resp.Body = &stream.Through{Src: res.Body, T: t, Idle: idle}
 	return resp
 }

@@ -21,7 +21,7 @@ type api struct {
 }
 
 // endpoints are the endpoints of a provider in a client's dialect.
-var endpoints = [...]string{llm.Chat: "chat", llm.Responses: "responses", llm.Messages: "messages"}
+var endpoints = [...]string{llm.Chat: "chat", llm.Responses: "responses", llm.Messages: "messages", llm.Gemini: "chat"}
 
 // nativeDialect returns the dialect of the endpoint "chat" of a family. The
 // messages family has none.
@@ -78,8 +78,8 @@ func chooseAPI(to *routing.Target, conn *store.Connection, from llm.Dialect, cha
 func ownAPI(d *provider.Descriptor, from llm.Dialect, claude, cloud, chatOnly bool) (api, bool) {
 	name := endpoints[from]
 	switch from {
-	case llm.Chat:
-		if got, speaks := nativeDialect(d.Family); !speaks || got != llm.Chat {
+	case llm.Chat, llm.Gemini:
+		if got, speaks := nativeDialect(d.Family); !speaks || got != from || claude {
 			return api{}, false
 		}
 	case llm.Messages:
@@ -98,7 +98,7 @@ func ownAPI(d *provider.Descriptor, from llm.Dialect, claude, cloud, chatOnly bo
 // further base has another address: a key for a custom address is not sent to
 // it.
 func furtherAPI(d *provider.Descriptor, conn *store.Connection, from llm.Dialect, chatOnly bool) (api, bool) {
-	if conn != nil && d.Rebase && conn.Data.BaseURL != "" || d.Family == provider.Bedrock || d.Express(conn) || from == llm.Responses && chatOnly {
+	if conn != nil && d.Rebase && conn.Data.BaseURL != "" || d.Family == provider.Bedrock || d.Express(conn) || from == llm.Responses && chatOnly || from == llm.Gemini {
 		return api{}, false
 	}
 	family := provider.OpenAI

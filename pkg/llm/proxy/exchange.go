@@ -173,6 +173,7 @@ func (a *attempt) options() llm.Options {
 	o := llm.Options{
 		Model: a.api.model, ID: strings.TrimPrefix(a.call.ID, "req_"), Now: a.proxy.Now().Unix(),
 		Deviations: llm.DeviationsOf(a.Target.Provider.ID), StreamUsage: a.req.WantsUsage,
+		Stream: a.req.Stream, HideThoughts: a.req.HideThoughts,
 		Tools: &a.tools, Vendor: !a.Target.Provider.Compatible, LongUser: a.req.LongUser,
 	}
 	if a.api.dialect != a.req.Dialect && len(a.req.Body) > memory.Uncounted {

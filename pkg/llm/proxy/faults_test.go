@@ -14,7 +14,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// families are the two kinds of upstream that each client is tested against.
+// families are the kinds of upstream that each client is tested against.
 var families = []struct {
 	prefix   string
 	provider string
@@ -22,6 +22,7 @@ var families = []struct {
 }{
 	{"up", "openai-compatible-0123abcd", "https://up.example/v1"},
 	{"an", "anthropic-compatible-0123abcd", "https://an.example/v1"},
+	{"ge", "gemini", ""},
 }
 
 // pieces cuts a recorded stream at its events.
@@ -80,7 +81,12 @@ func TestStreamHasOneOutcome(t *testing.T) {
 		{"cut_F18", func(_ llm.Dialect, p []string) ([]string, error) { return p[:len(p)/2], nil }, "with an error", "with an error", false, "unsteady"},
 		// A stream that sent its finish or stop reason and ended cleanly is
 		// complete. A Responses stream says it in its last event.
-		{"terminator_missing", func(_ llm.Dialect, p []string) ([]string, error) { return p[:len(p)-1], nil }, "well", "well", true, ""},
+		{"terminator_missing", func(d llm.Dialect, p []string) ([]string, error) {
+			if d == llm.Gemini {
+				return p, nil // it has none
+			}
+			return p[:len(p)-1], nil
+		}, "well", "well", true, ""},
 		{"terminator_missing_after_reset", func(d llm.Dialect, p []string) ([]string, error) {
 			if d == llm.Responses {
 				p = p[:len(p)-1]
@@ -320,7 +326,7 @@ func TestJSONIsWholeOrAnError(t *testing.T) {
 					w := newWorld(t, provided{prefix: f.prefix, provider: f.provider, base: f.base}, provided{prefix: f.prefix + "#2", provider: f.provider, base: f.base, priority: 1})
 					w.Answer = func(r *fake.Seen) fake.Answer {
 						whole := recorded(t, upstreamDialect(t, r), false)
-						if r.Header.Get("authorization")+r.Header.Get("x-api-key") != "" && len(w.Seen)%2 == 1 {
+						if r.Header.Get("authorization")+r.Header.Get("x-api-key")+r.Header.Get("x-goog-api-key") != "" && len(w.Seen)%2 == 1 {
 							return broken(strings.Join(whole.Pieces, ""))
 						}
 						return whole

@@ -14,7 +14,7 @@ import (
 	"weir/pkg/wire/sse"
 )
 
-var clients = [...]llm.Dialect{llm.Chat, llm.Responses, llm.Messages}
+var clients = [...]llm.Dialect{llm.Chat, llm.Responses, llm.Messages, llm.Gemini}
 
 // requests are one question with a tool, in each dialect.
 var requests = [...]string{
@@ -24,17 +24,27 @@ var requests = [...]string{
 		"tools":[{"type":"function","name":"multiply","parameters":{"type":"object","properties":{"a":{"type":"number"}}},"strict":false}],"store":falseSTREAM}`,
 	llm.Messages: `{"model":"MODEL","max_tokens":300,"system":"Be brief.","messages":[{"role":"user","content":"What is 6×7?"}],
 		"tools":[{"name":"multiply","input_schema":{"type":"object","properties":{"a":{"type":"number"}}}}],"top_k":5STREAM}`,
+	llm.Gemini: `{"contents":[{"role":"user","parts":[{"text":"What is 6×7?"}]}],"systemInstruction":{"parts":[{"text":"Be brief."}]},"generationConfig":{"maxOutputTokens":300},
+		"tools":[{"functionDeclarations":[{"name":"multiply","parameters":{"type":"OBJECT","properties":{"a":{"type":"NUMBER"}}}}]}]}`,
 }
 
+// request returns a client's request. One of Gemini's dialect comes after the model and
+// the method of its URL.
 func request(d llm.Dialect, model string, stream bool) string {
-	more := ""
+	more, url := "", ""
+	if d == llm.Gemini {
+		url = model + ":generateContent "
+		if stream {
+			url = model + ":streamGenerateContent?alt=sse "
+		}
+	}
 	if stream {
 		more = `,"stream":true`
 		if d == llm.Chat {
 			more += `,"stream_options":{"include_usage":true}`
 		}
 	}
-	return strings.NewReplacer("MODEL", model, "STREAM", more, "\n\t\t", "").Replace(requests[d])
+	return url + strings.NewReplacer("MODEL", model, "STREAM", more, "\n\t\t", "").Replace(requests[d])
 }
 
 // recorded returns an upstream's answer from the recordings of pkg/llm.
@@ -93,7 +103,7 @@ func TestEveryPair(t *testing.T) {
 		{"openai", "oa/gpt-4.1", []llm.Dialect{llm.Chat, llm.Responses}},
 		{"compatible", "up/some-model", []llm.Dialect{llm.Chat, llm.Responses}},
 		{"anthropic", "cl/claude-sonnet-4-5", []llm.Dialect{llm.Messages}},
-		{"gemini", "ge/gemini-2.5-flash", []llm.Dialect{llm.Chat}},
+		{"gemini", "ge/gemini-2.5-flash", []llm.Dialect{llm.Chat, llm.Gemini}},
 		{"cohere", "co/command-a-03-2025", []llm.Dialect{llm.Chat}},
 		{"bedrock", "br/amazon.nova-lite-v1:0", nil},
 		{"moonshot", "mo/kimi-k2", []llm.Dialect{llm.Chat, llm.Messages}},
@@ -277,6 +287,9 @@ func ends(t testing.TB, d llm.Dialect, text string) string {
 	var ev sse.Event
 	r.Push([]byte(text))
 	good, bad, done := 0, 0, 0
+	if d == llm.Gemini && failureIn([]byte(text)) != nil {
+		bad++
+	}
 	for r.Next(&ev) {
 		name, data := string(ev.Name), string(ev.Data)
 		switch d {
@@ -286,6 +299,13 @@ func ends(t testing.TB, d llm.Dialect, text string) string {
 				done++
 			case strings.HasPrefix(data, `{"error"`):
 				bad++
+			}
+		case llm.Gemini:
+			if strings.Contains(data, `"finishReason"`) && bad == 0 {
+				good++
+			}
+			if strings.HasPrefix(data, `{"error"`) {
+				bad++ // as the upstream sent it
 			}
 		case llm.Messages:
 			if name == "message_stop" {

@@ -1,4 +1,4 @@
-// Package proxy serves the three chat endpoints.
+// Package proxy serves the chat endpoints.
 //
 // A client's request is resolved to its targets. Each target gets it in the
 // client's own dialect if it supports that (the bytes pass), or translated
@@ -89,7 +89,7 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 		}
 		return nil
 	})
-	if err != nil && a.Dialect == llm.Messages {
+	if err != nil && (a.Dialect == llm.Messages || a.Dialect == llm.Gemini) {
 		err = unknownModel(err)
 	}
 	if err == nil && a.marked.Named() {
@@ -105,7 +105,7 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 }
 
 // unknownModel returns the error of a model that does not exist with the status of
-// Anthropic's API, by which its clients recognize it.
+// Anthropic's and Google's APIs, by which their clients recognize it.
 func unknownModel(err error) error {
 	var e *apierr.Error
 	if !errors.As(err, &e) || e.Status != 400 || e.Code != "model_not_found" {

@@ -31,6 +31,9 @@ type Request struct {
 	// marked and modelAt are what ReadRequest has found for llm.Options.
 	marked  *jsonscan.Marked
 	modelAt jsonscan.Span
+	// Array reports that the stream of a Gemini client is a JSON array, HideThoughts
+	// that it has not asked for thoughts.
+	Array, HideThoughts bool
 	// Connection is the id of the only account that may answer; empty is any.
 	Connection string
 }
@@ -41,6 +44,7 @@ var routingFields = [...][]string{
 	llm.Chat:      {"model", "stream", "messages", "stream_options", "user", "safety_identifier"},
 	llm.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt", "user", "safety_identifier"},
 	llm.Messages:  {"model", "stream", "messages"},
+	llm.Gemini:    {"model", "contents", "generationConfig", "generation_config"},
 }
 
 // marks are what ReadRequest looks for besides these fields.
@@ -48,27 +52,21 @@ var marks = [...]jsonscan.Marks{
 	llm.Chat:      {Strings: llm.Marks(llm.Chat), Names: endpoint.FurtherFields[:]},
 	llm.Responses: {Strings: llm.Marks(llm.Responses), Names: endpoint.FurtherFields[:]},
 	llm.Messages:  {Strings: llm.Marks(llm.Messages), Names: endpoint.FurtherFields[:]},
+	llm.Gemini:    {Strings: llm.Marks(llm.Gemini), Names: endpoint.FurtherFields[:]},
 }
 
 // minUserLimit is the smallest limit of an upstream for a user's id, in bytes.
 const minUserLimit = 64
 
-// ReadRequest parses a request of a client's dialect: strict JSON, one object,
+// ReadRequest parses a request of a client's dialect other than Gemini's: strict JSON, one object,
 // none of its routing fields twice. The upstream or the translation validates
 // all other fields. The body is not parsed again for an upstream of the same
 // dialect.
 func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
-	read := &struct { // one allocation
-		Request
-		found jsonscan.Marked
-	}{Request: Request{Dialect: d, Body: body, WantsUsage: true}}
-	a := &read.Request
-	a.marked = &read.found
-	set, err := jsonscan.ReadMarked(body, &marks[d], a.marked, routingFields[d]...)
+	a, set, err := readFields(d, body)
 	if err != nil {
-		return nil, endpoint.BadJSON(err)
+		return nil, err
 	}
-	a.modelAt = set.Get("model").Span
 	if a.Model, _, err = set.String("model"); err != nil || a.Model == "" {
 		return nil, apierr.Invalid("model", "model is required.")
 	}
@@ -98,6 +96,44 @@ func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
 		}
 		a.Unstored = given && !stored && !background
 		a.Stateful = a.Previous != "" || background || set.Has("conversation") || set.Has("prompt")
+	}
+	return a, nil
+}
+
+// readFields reads the routing fields of a request.
+func readFields(d llm.Dialect, body []byte) (*Request, jsonscan.Set, error) {
+	read := &struct { // one allocation
+		Request
+		found jsonscan.Marked
+	}{Request: Request{Dialect: d, Body: body, WantsUsage: true}}
+	a := &read.Request
+	a.marked = &read.found
+	set, err := jsonscan.ReadMarked(body, &marks[d], a.marked, routingFields[d]...)
+	if err != nil {
+		return nil, set, endpoint.BadJSON(err)
+	}
+	a.modelAt = set.Get("model").Span
+	return a, set, nil
+}
+
+// ReadGemini parses a request of the Gemini dialect, as ReadRequest. The URL names the
+// model, and says whether the answer is a stream.
+func ReadGemini(model string, stream bool, body []byte) (*Request, error) {
+	a, set, err := readFields(llm.Gemini, body)
+	if err != nil {
+		return nil, err
+	}
+	a.Model, a.Stream = model, stream
+	if k := set.Get("contents").Kind; k != jsonscan.Array && k != jsonscan.Object {
+		return nil, apierr.Invalid("contents", "contents must be an array.")
+	}
+	a.HideThoughts = true
+	for _, name := range [...]string{"generationConfig", "generation_config"} {
+		for _, path := range [...]string{"thinkingConfig.includeThoughts", "thinking_config.include_thoughts"} {
+			if gjson.GetBytes(set.Raw(name), path).Type == gjson.True {
+				a.HideThoughts = false
+			}
+		}
 	}
 	return a, nil
 }

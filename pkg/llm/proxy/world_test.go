@@ -127,7 +127,18 @@ func (w *world) attempts() (n int64) {
 // ask sends a client's request.
 func (w *world) ask(d llm.Dialect, raw string, header ...httpmsg.Field) (*Result, error) {
 	w.Helper()
-	a, err := ReadRequest(d, []byte(raw))
+	var a *Request
+	var err error
+	if d == llm.Gemini {
+		url, body, _ := strings.Cut(raw, " ")
+		i := strings.LastIndexByte(url, ':')
+		a, err = ReadGemini(url[:i], strings.Contains(url[i:], "stream"), []byte(body))
+		if a != nil {
+			a.Array = a.Stream && !strings.HasSuffix(url, "alt=sse")
+		}
+	} else {
+		a, err = ReadRequest(d, []byte(raw))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +146,7 @@ func (w *world) ask(d llm.Dialect, raw string, header ...httpmsg.Field) (*Result
 }
 
 func (w *world) send(a *Request, header ...httpmsg.Field) (*Result, error) {
-	route := [...]string{"/v1/chat/completions", "/v1/responses", "/v1/messages"}[a.Dialect]
+	route := [...]string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1beta/models/{model...}"}[a.Dialect]
 	w.call = &auth.Call{
 		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Path: route, Query: w.query, Header: header, Start: w.Now(), Route: route},
 		Trace:   accounts.Trace{KeyID: "k1"},
