@@ -157,7 +157,7 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		chat:       &chat.Handler{Proxy: chats},
 		messages:   &messages.Handler{Proxy: chats},
 		responses:  &responses.Handler{Proxy: chats, Object: w.Objects},
-		gemini:     &v1beta.Handler{Models: w.models, Embeddings: vectors},
+		gemini:     &v1beta.Handler{Models: w.models, Embeddings: vectors, Chats: chats},
 		audio: &audio.Handler{
 			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
 		},

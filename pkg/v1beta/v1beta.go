@@ -33,6 +33,7 @@ type embedder interface {
 type Handler struct {
 	Models     modelLists
 	Embeddings embedder
+	Chats      answerer
 }
 
 // method is a method of a model.
@@ -44,6 +45,8 @@ type method struct {
 
 // methods are the methods that are offered.
 var methods = [...]method{
+	{"generateContent", "/v1beta/models/{model}:generateContent", (*Handler).generate},
+	{stream, "/v1beta/models/{model}:streamGenerateContent", (*Handler).generateStream},
 	{"embedContent", "/v1beta/models/{model}:embedContent", (*Handler).embed},
 	{"batchEmbedContents", "/v1beta/models/{model}:batchEmbedContents", (*Handler).embedBatch},
 }

@@ -42,7 +42,7 @@ func (f *arrayForm) push(events, out []byte) []byte {
 	return out
 }
 
-// element appends an element. The rest of an event that was cut is none.
+// element appends an element, unless the event was cut and its data is not JSON.
 func (f *arrayForm) element(data, out []byte) []byte {
 	if ir.Check(data) != nil {
 		return out
