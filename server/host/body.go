@@ -19,10 +19,15 @@ type upstreamBody struct {
 	unread []byte
 	err    error
 
-	granted int64 // bytes that its memory was acquired for
+	wait    time.Duration // limit of a Read, 0 for that of the head
+	granted int64         // bytes that its memory was acquired for
 }
 
-// Read reads the next bytes, within the time that the head may take.
+// LimitRead limits how long each Read may take from now on.
+func (b *upstreamBody) LimitRead(d time.Duration) { b.wait = d }
+
+// Read reads the next bytes, within the time that the head may take unless LimitRead
+// has set another.
 func (b *upstreamBody) Read(p []byte) (n int, err error) {
 	if len(b.unread) > 0 {
 		n = copy(p, b.unread)
@@ -33,7 +38,11 @@ func (b *upstreamBody) Read(p []byte) (n int, err error) {
 		return 0, b.err
 	}
 	b.Outside(b.caller, func() {
-		b.limits.within(b.req.HeaderTimeout, upstream.ErrTimeout, stream.ErrTimeout)
+		wait := b.wait
+		if wait == 0 {
+			wait = b.req.HeaderTimeout
+		}
+		b.limits.within(wait, upstream.ErrTimeout, stream.ErrTimeout)
 		n, err = b.body.Read(p)
 		b.limits.within(0, nil, stream.ErrTimeout)
 		if err == nil {

@@ -73,6 +73,9 @@ func (b *hostBody) Read(d []byte) (int, error) {
 	return n, nil
 }
 
+// LimitRead limits how long each Read may take from now on.
+func (b *hostBody) LimitRead(d time.Duration) { b.wait = d }
+
 // Unread returns bytes to the body, to be read again.
 func (b *hostBody) Unread(head []byte) { b.unread = append(head[:len(head):len(head)], b.unread...) }
 

@@ -165,6 +165,9 @@ type Through struct {
 	// Idle is how long Src may be silent before the stream ends with ErrIdle. Zero
 	// means no limit.
 	Idle time.Duration
+	// Wait, if not nil, is called by Read before a chunk of n bytes is pushed. Its
+	// error ends the stream.
+	Wait func(n int) error
 
 	buf   []byte
 	out   []byte
@@ -182,6 +185,12 @@ func (t *Through) Read(d []byte) (int, error) {
 		}
 		n, err := t.Src.Read(t.buf)
 		t.out = t.out[:0]
+		if n > 0 && t.Wait != nil {
+			if failed := t.Wait(n); failed != nil {
+				n, err = 0, failed
+				t.Src.Close()
+			}
+		}
 		if n > 0 {
 			t.out = t.T.Push(t.buf[:n], t.out)
 			if s, ok := t.T.(Stopper); ok && s.Stopped() {
