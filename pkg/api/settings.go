@@ -13,6 +13,7 @@ type settingsView struct {
 	FirstByteSeconds int    `json:"firstByteSeconds"`
 	IdleSeconds      int    `json:"idleSeconds"`
 	EmbeddingInput   string `json:"embeddingInputType"`
+	ResponsesSocket  string `json:"responsesWebSocket"`
 	ClaudeOpus       string `json:"claudeOpusModel,omitempty"` // these only if they are set
 	ClaudeSonnet     string `json:"claudeSonnetModel,omitempty"`
 	ClaudeHaiku      string `json:"claudeHaikuModel,omitempty"`
@@ -23,7 +24,7 @@ type settingsView struct {
 
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
-		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput,
+		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket,
 		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel,
 	}
 	if v.Strategy == "" {
@@ -37,6 +38,9 @@ func viewSettings(s store.Settings) settingsView {
 	}
 	if v.EmbeddingInput == "" {
 		v.EmbeddingInput = "document"
+	}
+	if v.ResponsesSocket == "" {
+		v.ResponsesSocket = "on"
 	}
 	return v
 }
@@ -52,7 +56,7 @@ func (c *change) settingsPatch() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "allowUnknown"}, modelFields[:]...)...)
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "allowUnknown"}, modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
 		known := namesOf(c.Tx)
@@ -111,6 +115,7 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	}
 	oneOf("strategy", &s.Strategy, "priority", "round-robin")
 	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
+	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
 	seconds("firstByteSeconds", &s.FirstByteSeconds, 3600)
 	seconds("idleSeconds", &s.IdleSeconds, 3600)
 	return s

@@ -127,6 +127,7 @@ type Settings struct {
 	FirstByteSeconds int    `json:"firstByteSeconds,omitempty"`   // see FirstEvent, FirstByte
 	IdleSeconds      int    `json:"idleSeconds,omitempty"`        // see Idle
 	EmbeddingInput   string `json:"embeddingInputType,omitempty"` // document, query
+	ResponsesSocket  string `json:"responsesWebSocket,omitempty"` // on, off
 
 	// The models that plain Claude names of a family stand for; see
 	// ClaudeModel. Empty is Anthropic's own.

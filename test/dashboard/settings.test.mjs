@@ -41,6 +41,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
     firstByteSeconds: 45,
     idleSeconds: 300,
     embeddingInputType: "document",
+    responsesWebSocket: "on",
     claudeHaikuModel: "fast",
   });
   await page.getByLabel("Model for Claude Haiku").fill("");

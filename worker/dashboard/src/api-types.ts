@@ -231,6 +231,7 @@ export interface SettingValues {
   firstByteSeconds: number;
   idleSeconds: number;
   embeddingInputType: string;
+  responsesWebSocket: string;
   // The models that plain Claude names stand for; undefined is Anthropic's own.
   claudeOpusModel?: string;
   claudeSonnetModel?: string;

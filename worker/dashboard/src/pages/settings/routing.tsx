@@ -66,6 +66,15 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="query">Query</option>
                 </select>
               </Field>
+              <Field label="Responses over WebSocket" hint="Off: Codex and other clients use HTTP instead.">
+                <select
+                  value={v.responsesWebSocket}
+                  onChange={(e) => put({ responsesWebSocket: e.currentTarget.value })}
+                >
+                  <option value="on">On</option>
+                  <option value="off">Off</option>
+                </select>
+              </Field>
               <Field label="First-byte timeout (seconds)" hint="Time until an answer begins.">
                 <input
                   type="number"
