@@ -69,7 +69,7 @@ func (c *Config) missing() string {
 // New builds the program.
 func New(cfg Config, p Ports) *App {
 	app := &App{Gateway: &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet}}
-	w := &wiring{Config: cfg, Ports: p}
+	w := &wiring{Config: cfg, Ports: p, serve: app.Serve}
 	errs := w.read()
 	app.Redact = w.redact
 	if missing := w.unusable(errs); missing != "" {

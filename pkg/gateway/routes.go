@@ -27,6 +27,7 @@ type handlers struct {
 	chat       *chat.Handler
 	messages   *messages.Handler
 	responses  *responses.Handler
+	sockets    *responses.Sockets
 	gemini     *v1beta.Handler
 
 	audio  *audio.Handler
@@ -75,7 +76,7 @@ func dataRoutes(h *handlers) []Route {
 		{Pattern: "/v1/chat/completions", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.chat.Complete)},
 		{Pattern: "/v1/messages", Explain: true, Translates: true, Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.Create)},
 		{Pattern: "/v1/messages/count_tokens", Explain: true, Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.CountTokens)},
-		{Pattern: "/v1/responses", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.responses.Create)},
+		{Pattern: "/v1/responses", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.responses.Create), Upgrade: h.sockets.Connect},
 		{Pattern: "/v1/responses/{id}", Access: Data, Cors: OpenCors, Methods: []Method{
 			{Name: "GET", Handler: h.responses.Get}, {Name: "DELETE", Handler: h.responses.Delete},
 		}},

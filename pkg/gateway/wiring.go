@@ -31,6 +31,7 @@ import (
 	"weir/pkg/v1/web"
 	"weir/pkg/v1beta"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/upstream"
@@ -41,6 +42,7 @@ type wiring struct {
 	Config
 	Ports
 
+	serve   func(ctx context.Context, r *httpmsg.Request) *httpmsg.Response // of the gateway
 	clients []oauth.Provider
 	public  string // PUBLIC_URL
 	proxy   tokens.Proxy
@@ -53,6 +55,7 @@ type wiring struct {
 	models      *models.Handler
 	downloads   *download.Downloads
 	chatOnly    *proxy.ChatOnly // servers without a Responses endpoint
+	sockets     *responses.Sockets
 	memory      *memory.Budget
 }
 
@@ -114,6 +117,7 @@ func (w *wiring) share() {
 	w.credentials = &accounts.Credentials{Pool: w.pool}
 	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
 	w.chatOnly = &proxy.ChatOnly{}
+	w.sockets = &responses.Sockets{Serve: w.serve, Pause: w.Pause, Now: w.Now}
 	w.memory = &memory.Budget{Max: w.MaxMemory, Pause: w.Pause, Elsewhere: w.Memory, Collect: w.Collect}
 	w.downloads = &download.Downloads{Do: w.Do, CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()}
 }
@@ -157,6 +161,7 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		chat:       &chat.Handler{Proxy: chats},
 		messages:   &messages.Handler{Proxy: chats},
 		responses:  &responses.Handler{Proxy: chats, Object: w.Objects},
+		sockets:    w.sockets,
 		gemini:     &v1beta.Handler{Models: w.models, Embeddings: vectors, Chats: chats},
 		audio: &audio.Handler{
 			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
