@@ -260,10 +260,11 @@ test("a model look-up fails in the caller's dialect", async () => {
   }
 });
 
-test("an upgrade is refused with 426 on every route", async () => {
+test("an upgrade is refused with 426 where no route serves it", async () => {
   const { hostname, port } = new URL(gw.url);
   for (const [method, path] of [
-    ["GET", "/v1/responses"],
+    ["POST", "/v1/responses"],
+    ["GET", "/v1/responses/resp_1"],
     ["GET", "/v1/realtime"],
     ["POST", "/v1/chat/completions"],
     ["POST", "/v1/messages"],
