@@ -63,7 +63,11 @@ func TestThoughtsSurviveGeminiClients(t *testing.T) {
 						t.Errorf("a thought that was not asked for: %s", p.Raw)
 					}
 				}
-				body := `{"contents":[{"parts":[{"text":"a"}]},{"role":"model","parts":[` + strings.Join(turn, ",") + `]},{"parts":[` + times(3, `{"functionResponse":{"name":"f","response":{"output":"r"}}}`) + `]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":2000}}}`
+				between := ","
+				if form == "streamed" { // each event is stored as a content
+					between = `]},{"role":"model","parts":[`
+				}
+				body := `{"contents":[{"parts":[{"text":"a"}]},{"role":"model","parts":[` + strings.Join(turn, between) + `]},{"parts":[` + times(3, `{"functionResponse":{"name":"f","response":{"output":"r"}}}`) + `]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":2000}}}`
 				got, dropped := send(t, llm.Gemini, llm.Messages, body, llm.Options{Model: "claude-sonnet-4-5"})
 				if c := got.Get("messages.1.content").Raw; c != want || got.Get("thinking.type").Str != "enabled" || len(dropped) > 0 {
 					t.Errorf("%s, %s, hidden %v: got %s, thinking %s, dropped %v", name, form, hidden, c, got.Get("thinking").Raw, dropped)

@@ -11,9 +11,9 @@ import (
 // Marks are the strings in a request without which Adapt leaves its arrays unread.
 var Marks = []string{encodedMark}
 
-// Adapt removes from a body for Gemini the signatures of other issuers: their
-// thoughts, and those of calls, which Gemini 3 requires, become the one that stands
-// for a missing signature.
+// Adapt removes from a body for Gemini what other issuers have signed. The signatures
+// of their calls, which Gemini 3 requires, become the one that stands for a missing
+// signature.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	if !p.Marked(0) {
 		return p
@@ -21,7 +21,7 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	signs, own := signsCalls(opt.Model), opt.IssuerOr(ir.IssuerGemini)
 	p.Each("contents", func(content gjson.Result) (string, bool) {
 		parts := content.Get("parts")
-		if !parts.IsArray() || !strings.Contains(parts.Raw, encodedMark) {
+		if !parts.IsArray() || !strings.Contains(parts.Raw, `"thought`) {
 			return content.Raw, true
 		}
 		d := ir.Writer{Buf: make([]byte, 0, len(parts.Raw))}
@@ -46,8 +46,8 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	return p
 }
 
-// ownPart returns a part of a turn in which another issuer has signed, without that
-// signature. The thoughts of the turn are that issuer's.
+// ownPart returns a part without the signature of another issuer. A thought that Gemini
+// has not signed may be of another issuer, and Gemini does without its own.
 func ownPart(p *ir.Patch, v gjson.Result, own string, signs bool) (raw string, keep bool) {
 	var signed ir.Block
 	var signature string

@@ -73,6 +73,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, opt *ir.Options) (err error) 
 		i++
 		return err == nil
 	})
+	r.endTurn()
 	if err == nil && len(q.Messages) == lead {
 		err = apierr.Invalid("contents", "contents must have at least one part.")
 	}
@@ -85,7 +86,10 @@ type reader struct {
 	format    string // schema of the answer
 	validated bool   // calls are to match their schemas
 	calls     int    // of the conversation so far
-	asked     bool   // the last content was the user's
+	// turn are the blocks of the model's contents since the last one of the user, and
+	// run the text of the last block. Clients store each event of a stream as a content.
+	turn []ir.Block
+	run  ir.Joiner
 	// waiting are the ids of the calls of the model's last turn that have no result
 	// yet, and byName the ids of all of its calls, in order.
 	waiting map[string]bool
@@ -93,7 +97,7 @@ type reader struct {
 }
 
 func (r *reader) system(v gjson.Result) (err error) {
-	blocks, err := r.blocks("systemInstruction", v, ir.RoleSystem)
+	blocks, err := r.blocks("systemInstruction", v)
 	if len(blocks) > 0 {
 		r.q.Messages = slices.Insert(r.q.Messages, 0, ir.Message{Role: ir.RoleSystem, Blocks: blocks})
 	}
@@ -101,60 +105,67 @@ func (r *reader) system(v gjson.Result) (err error) {
 }
 
 func (r *reader) content(at string, v gjson.Result) error {
-	role := ir.RoleUser
 	switch name := ir.Str(v.Get("role")); name {
 	case "", "user", "function":
-		r.asked = true
-	case "model":
-		role = ir.RoleAssistant
-		if r.asked {
-			r.asked, r.waiting, r.byName = false, nil, nil
+		r.endTurn()
+		blocks, err := r.blocks(at, v)
+		if len(blocks) > 0 {
+			r.q.Messages = append(r.q.Messages, ir.Message{Role: ir.RoleUser, Blocks: blocks})
 		}
+		return err
+	case "model":
+		if len(r.turn) == 0 {
+			r.waiting, r.byName = nil, nil
+		}
+		parts := v.Get("parts")
+		elements(parts, func(v gjson.Result) bool {
+			r.q.Work(ir.PieceWork + len(v.Raw))
+			r.turn = ir.Reserve(r.turn, parts)
+			r.modelPart(v)
+			return true
+		})
+		return nil
 	default:
 		return apierr.Invalid(at+".role", "role must be user or model, not %q.", ir.Truncate(name))
 	}
-	blocks, err := r.blocks(at, v, role)
-	if len(blocks) > 0 {
-		r.q.Messages = append(r.q.Messages, ir.Message{Role: role, Blocks: blocks})
-	}
-	return err
 }
 
-// blocks reads the parts of a content. Pieces of one text or thought of the model,
-// which clients store as they were streamed, become one block.
-func (r *reader) blocks(at string, v gjson.Result, role ir.Role) (blocks []ir.Block, err error) {
-	if v.Type != gjson.String && !v.IsObject() {
-		return nil, apierr.Invalid(at, "%s must be an object with parts.", at)
+// endTurn ends the turn of the model.
+func (r *reader) endTurn() {
+	r.settle()
+	if len(r.turn) > 0 {
+		r.q.Messages = append(r.q.Messages, ir.Message{Role: ir.RoleAssistant, Blocks: r.turn})
+		r.turn = nil
 	}
+}
+
+// blocks reads the parts of a content of the user or the system.
+func (r *reader) blocks(at string, v gjson.Result) (blocks []ir.Block, err error) {
 	if v.Type == gjson.String {
 		return []ir.Block{{Text: v.Str}}, nil
 	}
+	if !v.IsObject() {
+		return nil, apierr.Invalid(at, "%s must be an object with parts.", at)
+	}
 	parts := v.Get("parts")
-	var run ir.Joiner // text of the last block of a model
 	elements(parts, func(v gjson.Result) bool {
 		r.q.Work(ir.PieceWork + len(v.Raw))
-		blocks = ir.Reserve(blocks, parts)
-		if role == ir.RoleAssistant {
-			blocks = r.modelPart(blocks, &run, v)
-			return true
-		}
 		var b ir.Block
 		var ok bool
 		if b, ok, err = r.userPart(at+".parts", v); ok {
-			blocks = append(blocks, b)
+			blocks = append(ir.Reserve(blocks, parts), b)
 		}
 		return err == nil
 	})
-	settle(blocks, &run)
 	return blocks, err
 }
 
-// settle sets the text of the last block.
-func settle(blocks []ir.Block, run *ir.Joiner) {
-	if text := run.Text(); text != "" {
-		blocks[len(blocks)-1].Text = text
+// settle sets the text of the last block of the turn.
+func (r *reader) settle() {
+	if text := r.run.Text(); text != "" {
+		r.turn[len(r.turn)-1].Text = text
 	}
-	*run = ir.Joiner{}
+	r.run = ir.Joiner{}
 }
 
 // part is a part as it was read.
@@ -207,14 +218,15 @@ func (p *part) plainText() string {
 	return ir.Str(p.text)
 }
 
-func (r *reader) modelPart(blocks []ir.Block, run *ir.Joiner, v gjson.Result) []ir.Block {
+// modelPart adds a part to the turn. Pieces of one text or thought become one block.
+func (r *reader) modelPart(v gjson.Result) {
 	p := r.part(v)
 	thought, foreign := decodeSignature(p.signature)
-	n := len(blocks)
-	open := n > 0 && blocks[n-1].Kind == ir.ThinkingBlock && blocks[n-1].Signature == "" && blocks[n-1].Issuer == ""
+	n := len(r.turn)
+	open := n > 0 && r.turn[n-1].Kind == ir.ThinkingBlock && r.turn[n-1].Signature == "" && r.turn[n-1].Issuer == ""
 	switch {
 	case p.call.IsObject():
-		settle(blocks, run)
+		r.settle()
 		b := r.call(p.call)
 		switch {
 		case !foreign:
@@ -222,41 +234,43 @@ func (r *reader) modelPart(blocks []ir.Block, run *ir.Joiner, v gjson.Result) []
 				b.Signature, b.Issuer = p.signature, ir.IssuerGemini
 			}
 		case thought.Text != "" || thought.Signature != "": // else the mark of a foreign call
-			blocks = withThought(blocks, thought)
+			r.turn = withThought(r.turn, thought)
 		}
-		return append(blocks, b)
+		r.turn = append(r.turn, b)
+		return
 	case p.inline.IsObject() || p.file.IsObject():
 		r.q.Drop("contents.parts.inlineData") // no other model takes media of its own
-		return blocks
+		return
 	}
 	text := p.plainText()
 	if !p.thought {
 		if p.signature != "" {
 			r.q.DropField(ir.FieldThinking)
 		}
-		return extend(blocks, run, ir.TextBlock, text)
+		r.extend(ir.TextBlock, text)
+		return
 	}
 	if text != "" {
-		if n > 0 && !open && blocks[n-1].Kind == ir.ThinkingBlock {
-			settle(blocks, run)
-			blocks = append(blocks, ir.Block{Kind: ir.ThinkingBlock})
+		if n > 0 && !open && r.turn[n-1].Kind == ir.ThinkingBlock {
+			r.settle()
+			r.turn = append(r.turn, ir.Block{Kind: ir.ThinkingBlock})
 		}
-		blocks = extend(blocks, run, ir.ThinkingBlock, text)
+		r.extend(ir.ThinkingBlock, text)
 		open = true
 	}
 	if p.signature == "" {
-		return blocks
+		return
 	}
-	settle(blocks, run)
+	r.settle()
 	if !foreign {
 		thought = ir.Block{Kind: ir.ThinkingBlock, Signature: p.signature, Issuer: ir.IssuerGemini}
 	}
 	if !open || thought.Redacted {
-		return append(blocks, thought)
+		r.turn = append(r.turn, thought)
+		return
 	}
-	last := &blocks[len(blocks)-1]
+	last := &r.turn[len(r.turn)-1]
 	last.Signature, last.Issuer = thought.Signature, thought.Issuer
-	return blocks
 }
 
 // withThought puts the thought that a call has brought back into the blocks since the
@@ -283,16 +297,15 @@ func withThought(blocks []ir.Block, thought ir.Block) []ir.Block {
 }
 
 // extend adds a text to the last block if it has the same kind, or begins a block.
-func extend(blocks []ir.Block, run *ir.Joiner, kind ir.BlockKind, text string) []ir.Block {
+func (r *reader) extend(kind ir.BlockKind, text string) {
 	if text == "" {
-		return blocks
+		return
 	}
-	if n := len(blocks); n == 0 || blocks[n-1].Kind != kind {
-		settle(blocks, run)
-		blocks = append(blocks, ir.Block{Kind: kind})
+	if n := len(r.turn); n == 0 || r.turn[n-1].Kind != kind {
+		r.settle()
+		r.turn = append(r.turn, ir.Block{Kind: kind})
 	}
-	run.Add("", text)
-	return blocks
+	r.run.Add("", text)
 }
 
 // call reads a function call. One without an id gets the same in every request of

@@ -13,13 +13,12 @@ import (
 const (
 	markSignature = iota
 	markResult
-	markAttribution
 )
 
 const resultID = `tool_use_id"`
 
 // Marks are the strings in a request without which Adapt leaves its arrays unread.
-var Marks = []string{markSignature: ir.SignatureMark, markResult: resultID, markAttribution: attributionMark}
+var Marks = []string{markSignature: ir.SignatureMark, markResult: resultID}
 
 // Adapt removes from a body for Claude what other providers have added.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
@@ -29,9 +28,6 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 		if strings.HasPrefix(v, "bedrock") {
 			p.Del("stream")
 		}
-	}
-	if !opt.Attribution && p.Marked(markAttribution) {
-		dropAttribution(&p)
 	}
 	if p.Marked(markSignature) {
 		foreignThoughts(&p, opt.IssuerOr(ir.IssuerAnthropic))
