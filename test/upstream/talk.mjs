@@ -1,4 +1,4 @@
-// A model that follows rules, in the three chat dialects: a script for the test
+// A model that follows rules, in the four chat dialects of clients: a script for the test
 // upstream (start({ script: talk() })). It
 //
 //	calls the first tool it is given with {"city":"Paris"}, and with degrees if
@@ -145,6 +145,39 @@ function messages(b) {
   return events(list);
 }
 
+function gemini(b, path) {
+  const parts = b.contents.at(-1).parts;
+  const done = parts.find((p) => p.functionResponse);
+  const config = b.generationConfig ?? {};
+  const t = turn({
+    tools: b.tools
+      ?.flatMap((x) => x.functionDeclarations ?? [])
+      .map((f) => [f.name, f.parametersJsonSchema ?? f.parameters]),
+    result: done && done.functionResponse.response.output,
+    schema: !!(config.responseJsonSchema ?? config.responseSchema),
+    think: config.thinkingConfig?.includeThoughts,
+    last: text(parts),
+  });
+  const list = [];
+  if (t.think) list.push({ text: "Let me see.", thought: true });
+  if (t.call) list.push({ functionCall: { name: t.call, args: JSON.parse(t.args) }, thoughtSignature: "R0VNSU5J" });
+  else list.push(...halves(t.say).map((text) => ({ text })));
+  const answer = (parts, finishReason) => ({
+    candidates: [{ content: { parts, role: "model" }, ...(finishReason ? { finishReason } : {}), index: 0 }],
+    usageMetadata: {
+      promptTokenCount: usage.in,
+      cachedContentTokenCount: usage.cached,
+      candidatesTokenCount: usage.out - usage.thought,
+      thoughtsTokenCount: usage.thought,
+      totalTokenCount: usage.in + usage.out,
+    },
+    modelVersion: "gemini-talk",
+    responseId: "talk",
+  });
+  if (!path.includes(":stream")) return json(answer(list, "STOP"));
+  return events(list.map((p, i) => sse("", answer([p], i === list.length - 1 && "STOP"))));
+}
+
 let made = 0;
 
 function responses(b, kept) {
@@ -245,6 +278,7 @@ export function talk({ responsesEndpoint = true } = {}) {
     if (req.method === "POST" && typeof b?.model === "string" && b.model.includes("!")) return null; // a fault
     if (req.method === "POST" && path.endsWith("/chat/completions")) return chat(b);
     if (req.method === "POST" && path.endsWith("/messages")) return messages(b);
+    if (req.method === "POST" && /:(streamG|g)enerateContent$/.test(path)) return gemini(b, path);
     const id = /\/responses\/(resp_[^/]+)(\/cancel|\/input_items)?$/.exec(path);
     if ((id || path.endsWith("/responses")) && !responsesEndpoint) return json({ detail: "Not Found" }, 404);
     if (req.method === "POST" && path.endsWith("/responses")) {
