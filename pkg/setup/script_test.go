@@ -87,6 +87,15 @@ func (h *home) read(path string) string {
 	return string(text)
 }
 
+func (h *home) mode(path string) os.FileMode {
+	h.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return info.Mode().Perm()
+}
+
 // tree lists the files of the home folder with their contents.
 func (h *home) tree() map[string]string {
 	h.Helper()
@@ -132,8 +141,8 @@ func TestScriptWritesWhatIsShown(t *testing.T) {
 			for i := range tool.Files {
 				f := &tool.Files[i]
 				same(t, f.Format, h.read(h.path(f)), values.fill(f.fresh()))
-				if info, err := os.Stat(h.path(f)); err != nil || info.Mode().Perm() != 0o600 {
-					t.Errorf("%s: %v, %v", f.Path(), info.Mode(), err)
+				if mode := h.mode(h.path(f)); mode != 0o600 {
+					t.Errorf("%s: others may read a file with the key: %v", f.Path(), mode)
 				}
 				if !strings.Contains(out, h.path(f)) {
 					t.Errorf("the output does not name %s:\n%s", f.Path(), out)
@@ -179,6 +188,9 @@ func TestUndoRestoresEveryFile(t *testing.T) {
 				if text := h.read(h.path(&tool.Files[i])); before && !strings.Contains(text, "mine") {
 					t.Errorf("%s lost a comment:\n%s", id, text)
 				}
+				if mode := h.mode(h.path(&tool.Files[i])); mode != 0o600 {
+					t.Errorf("%s: others may read a file with the key: %v", id, mode)
+				}
 			}
 			out, err := h.run(id, "--undo")
 			if err != nil {
@@ -186,6 +198,9 @@ func TestUndoRestoresEveryFile(t *testing.T) {
 			}
 			if end := h.tree(); !reflect.DeepEqual(end, start) {
 				t.Errorf("%s: got %q, want %q", id, end, start)
+			}
+			if before && h.mode(h.path(&tool.Files[0])) != 0o644 {
+				t.Errorf("%s: the mode is not restored", id)
 			}
 			if out, err := h.run(id, "--undo"); err == nil || !strings.Contains(out, "Nothing to undo") {
 				t.Errorf("%s: a second undo: %v\n%s", id, err, out)
@@ -423,6 +438,8 @@ models:
 version: 1
 schema: v1
 `},
+		{"lines of Windows", "gemini-cli", ".gemini/settings.json", "{\r\n  \"a\": 1\r\n}\r\n",
+			"{\r\n  \"a\": 1,\r\n  \"security\": {\r\n    \"auth\": {\r\n      \"selectedType\": \"gemini-api-key\"\r\n    }\r\n  }\r\n}\r\n"},
 		{"env", "gemini-cli", ".gemini/.env", "export GEMINI_API_KEY=a\n# GEMINI_MODEL=x\nOTHER=$(b)\nGEMINI_API_KEY = c", `GEMINI_API_KEY=KEY
 # GEMINI_MODEL=x
 OTHER=$(b)

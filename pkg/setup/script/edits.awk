@@ -19,6 +19,12 @@ function note(verb, path, value) {
 	value = replace(value, "__KEY__", "(the new key)")
 	print "    " verb " " fill(path) ": " fill(value) > ENVIRON["WEIR_NOTES"]
 }
+# emit writes the file, with the ends of lines that it had.
+function emit(s) {
+	if (crlf) gsub(/\n/, "\r\n", s)
+	ORS = ""
+	print s
+}
 function fail(why) {
 	print why > "/dev/stderr"
 	failed = 1
@@ -36,6 +42,6 @@ FILENAME == ARGV[1] {
 	next
 }
 {
-	sub(/\r$/, "")
+	crlf += sub(/\r$/, "")
 	line[++lines] = $0
 }

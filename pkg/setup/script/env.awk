@@ -14,5 +14,7 @@ END {
 		if (!done) line[++lines] = path[n] "=" fill(value_of[n])
 		note(done ? "changed" : "added", path[n], value_of[n])
 	}
-	for (i = 1; i <= lines; i++) print line[i]
+	out = ""
+	for (i = 1; i <= lines; i++) out = out line[i] "\n"
+	emit(out)
 }

@@ -128,6 +128,5 @@ END {
 	if (skip(s, 1) > length(s)) s = s "{}\n"
 	if (skip(s, value_end(s, skip(s, 1))) <= length(s)) fail("text follows the JSON value")
 	for (n = 1; n <= edits; n++) s = change(s, n)
-	ORS = ""
-	print s
+	emit(s)
 }

@@ -16,7 +16,10 @@ $state = Join-Path $HOME ".local/state/weir/$tool"
 function Under([string]$root, [string]$folder, [string]$name, [string]$other) {
   $base = $null
   if ($root) { $base = [Environment]::GetEnvironmentVariable($root) }
-  if (-not $base) { $base = Join-Path $HOME $folder }
+  if (-not $base) {
+    $base = $HOME
+    if ($folder) { $base = Join-Path $HOME $folder }
+  }
   if ($other -and (Test-Path -LiteralPath (Join-Path $base $other))) { $name = $other }
   return Join-Path $base $name
 }
@@ -52,6 +55,7 @@ function Edit-Json([string]$text, $edits) {
     $object = $document
     for ($i = 0; $i -lt $names.Count - 1; $i++) {
       $next = Get-Member-Of $object $names[$i]
+      if ($null -ne $next -and $next -isnot [PSCustomObject]) { throw "$($names[$i]) is not an object." }
       if ($null -eq $next) {
         $next = New-Object PSObject
         Set-Member-Of $object $names[$i] $next
@@ -163,6 +167,8 @@ function Install {
   $body = ConvertTo-Json @{ lease = $Lease; tool = $tool }
   try { $answer = Invoke-RestMethod -Method Post -Uri "$url/setup/claim" -ContentType 'application/json' -Body $body -MaximumRedirection 0 }
   catch { throw "The gateway refused the lease. Create a new command in the dashboard. ($($_.Exception.Message))" }
+  if ($answer.apiKey -notmatch '^[A-Za-z0-9_-]+$') { throw "The gateway's answer has no key. Nothing was changed." }
+  if ("$($answer.model) $($answer.smallModel)" -notmatch '^[A-Za-z0-9._:/@+~-]+ [A-Za-z0-9._:/@+~-]+$') { throw "The gateway's answer has no usable model. Nothing was changed." }
   $values['__URL__'] = $url
   $values['__KEY__'] = $answer.apiKey
   $values['__MODEL__'] = $answer.model

@@ -66,8 +66,8 @@ write() {
 		printf '%s\n' "$file" >"$state/$1.path"
 	fi
 	mkdir -p "${file%/*}"
+	if [ -e "$file" ]; then chmod go-rwx "$file"; fi
 	cat "$work/new.$1" >"$file"
-	chmod go-rwx "$file"
 	cp "$file" "$state/$1.after"
 	say "$file"
 	if [ -s "$work/notes.$1" ]; then cat "$work/notes.$1"; else say "    unchanged"; fi

@@ -59,6 +59,5 @@ END {
 	if (head != "" && out != "") head = head "\n"
 	sub(/\n\n+$/, "\n", out)
 	for (i = 1; i <= tables; i++) out = out (head out == "" ? "" : "\n") "[" order[i] "]\n" body[order[i]]
-	ORS = ""
-	print head out
+	emit(head out)
 }

@@ -85,5 +85,7 @@ END {
 		if (first) splice(first, end, path[n] ": " fill(value_of[n]))
 		else splice(lines + 1, lines + 1, path[n] ": " fill(value_of[n]))
 	}
-	for (i = 1; i <= lines; i++) print line[i]
+	out = ""
+	for (i = 1; i <= lines; i++) out = out line[i] "\n"
+	emit(out)
 }

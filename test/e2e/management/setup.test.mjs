@@ -46,6 +46,24 @@ const chat = (key, model) =>
     body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
   });
 
+// firstCall makes a call as a tool does, at the base URL of its configuration.
+function firstCall(id, text, key) {
+  const [base] = /http:\/\/[\d.:]+(\/v1)?/.exec(text),
+    headers = { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    post = (path, body) =>
+      fetch(base + path, { method: "POST", headers, body: JSON.stringify({ model: "up/test-chat", ...body }) });
+  const messages = [{ role: "user", content: "hi" }];
+  switch (id) {
+    case "claude-code":
+      return post("/v1/messages?beta=true", { max_tokens: 10, messages });
+    case "codex":
+      return post("/responses", { input: "hi", store: false });
+    case "gemini-cli":
+      return fetch(`${base}/v1beta/models`, { headers: { "x-goog-api-key": key } });
+  }
+  return post("/chat/completions", { messages });
+}
+
 // shell runs a command line with a home folder of its own.
 const shell = (command, home) =>
   run("sh", ["-c", command], { env: { PATH: process.env.PATH, HOME: home, no_proxy: "*" } });
@@ -76,7 +94,8 @@ test("the command of every tool writes its configuration with a key that works, 
         assert.ok(!stdout.includes(key), "the key is not printed");
         assert.ok(texts.join("\n").includes(gw.url) && texts.join("\n").includes("up/test-chat"), tool.id);
         for (const f of written) assert.equal((await stat(join(home, f))).mode & 0o77, 0, `${tool.id}: ${f}`);
-        assert.equal((await chat(key, "up/test-chat")).status, 200);
+        const res = await firstCall(tool.id, texts.join("\n"), key);
+        assert.equal(res.status, 200, `${tool.id}: ${await res.text()}`);
         const row = (await api("GET", "/keys")).data.find((k) => k.last4 === key.slice(-4) && k.name === tool.name);
         assert.deepEqual(row?.scopes, ["data"]);
 
