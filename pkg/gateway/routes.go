@@ -77,6 +77,8 @@ func dataRoutes(h *handlers) []Route {
 		{Pattern: "/v1/messages", Explain: true, Translates: true, Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.Create)},
 		{Pattern: "/v1/messages/count_tokens", Explain: true, Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.CountTokens)},
 		{Pattern: "/v1/responses", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.responses.Create), Upgrade: h.sockets.Connect},
+		{Pattern: "/v1/responses/compact", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.responses.Compact)},
+		{Pattern: "/v1/responses/input_tokens", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.responses.InputTokens)},
 		{Pattern: "/v1/responses/{id}", Access: Data, Cors: OpenCors, Methods: []Method{
 			{Name: "GET", Handler: h.responses.Get}, {Name: "DELETE", Handler: h.responses.Delete},
 		}},

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
+	"weir/pkg/llm/responses"
 )
 
 // Collect turns an upstream's whole event stream into the JSON answer of the
@@ -18,6 +19,11 @@ func Collect(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, e
 	t.End(nil, nil)
 	if t.failure != nil {
 		return nil, t.usage, t.failure
+	}
+	if opt.Compacts() {
+		if e := responses.CheckSummary(&c.a); e != nil {
+			return nil, t.usage, e
+		}
 	}
 	c.a.Usage = t.usage
 	c.a.Logprobs = joinLogprobs(c.logprobs)

@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
+	"weir/pkg/llm/responses"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/memory"
 )
@@ -195,6 +196,11 @@ func readAnswer(a *ir.Answer, from Dialect, body []byte, copied int, opt *ir.Opt
 		return badBody()
 	}
 	opt.Tools.Restore(a)
+	if opt.Compacts() {
+		if e := responses.CheckSummary(a); e != nil {
+			return e
+		}
+	}
 	return nil
 }
 
@@ -209,3 +215,11 @@ func UsageOf(from Dialect, body []byte) ir.Usage {
 func CountUsage(d Dialect, usage []byte) ir.Usage {
 	return dialects[d].countUsage(gjson.Parse(ir.View(usage)))
 }
+
+// CompactionMark is the number, among the Marks of Responses, of the one without
+// which a request does not ask for a compaction.
+const CompactionMark = responses.TriggerMark
+
+// AsksForCompaction reports whether the input of a Responses request ends with a
+// compaction_trigger.
+func AsksForCompaction(input []byte) bool { return responses.EndsWithTrigger(input) }

@@ -11,6 +11,7 @@ var vendors = []Descriptor{{
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "responses", Path: "/responses"},
+		{Name: "compact", Path: "/responses/compact"},
 		{Name: "countTokens", Path: "/responses/input_tokens"},
 		{Name: "embeddings", Path: "/embeddings"},
 		{Name: "models", Path: "/models", Method: "GET"},

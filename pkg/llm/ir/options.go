@@ -78,6 +78,8 @@ const (
 	IssuerAnthropic = "anthropic"
 	IssuerGemini    = "gemini"
 	IssuerBedrock   = "bedrock"
+	// IssuerCompaction marks a summary that weir has made of a conversation.
+	IssuerCompaction = "compaction"
 )
 
 // IssuerOr returns the name under which this upstream signs; vendor is the one of
@@ -121,4 +123,13 @@ func (o *Options) ModelOr(upstream string) string {
 
 // Settings holds the settings of a Responses request, which every event with a
 // response repeats. Request fills it in.
-type Settings struct{ Raw string }
+type Settings struct {
+	Raw string
+	// Compact asks for the compaction of the conversation: the answer is one
+	// item with a summary of it. Request sets it for a request that ends with a
+	// compaction_trigger; the caller may set it before.
+	Compact bool
+}
+
+// Compacts reports whether the answer is the compaction of a conversation.
+func (o *Options) Compacts() bool { return o.Settings != nil && o.Settings.Compact }

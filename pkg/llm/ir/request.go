@@ -73,6 +73,7 @@ type Request struct {
 	Logprobs                                bool
 	TopLogprobs                             string
 	Stream                                  bool
+	Compact                                 bool // a Responses request for a compaction
 	Think                                   thinkMode
 	Effort                                  string // none, minimal, low, medium, high, xhigh, max
 	ThinkBudget                             int64

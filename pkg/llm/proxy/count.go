@@ -33,17 +33,23 @@ const (
 	maxCount     = 64 << 10 // bytes of a counter's answer
 )
 
-// Count counts the input tokens of a Messages request in the body that would be
-// sent: by the vendor's own counter if the target has one, or by an estimate. A
+// Count counts the input tokens of a request of a client's dialect in the body that
+// would be sent: by the vendor's own counter if the target has one, or by an estimate. A
 // request that the vendor refuses as invalid is an error; a counter that fails
 // for another reason is replaced by the estimate. An empty request has 0
 // tokens, also without a model.
-func (d *Proxy) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, error) {
+func (d *Proxy) Count(ctx context.Context, c *auth.Call, dialect llm.Dialect, body []byte) (Tokens, error) {
+	return d.CountAt(ctx, c, dialect, body, "")
+}
+
+// CountAt is Count by one connection, which stores what the request refers to. An
+// empty id is any.
+func (d *Proxy) CountAt(ctx context.Context, c *auth.Call, dialect llm.Dialect, body []byte, connection string) (Tokens, error) {
 	set, err := jsonscan.Read(body, "model", "messages")
 	if err != nil {
 		return Tokens{}, endpoint.BadJSON(err)
 	}
-	if k := set.Get("messages").Kind; k > jsonscan.Null && k != jsonscan.Array {
+	if k := set.Get("messages").Kind; dialect == llm.Messages && k > jsonscan.Null && k != jsonscan.Array {
 		return Tokens{}, apierr.Invalid("messages", "messages must be an array.")
 	}
 	model, given, err := set.String("model")
@@ -54,7 +60,7 @@ func (d *Proxy) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, e
 	if !given || model == "" || plain.Input == 0 {
 		return plain, nil
 	}
-	a := &Request{Dialect: llm.Messages, Body: body, Model: model}
+	a := &Request{Dialect: dialect, Body: body, Model: model, Connection: connection}
 	targets, err := d.targets(c, a)
 	if err != nil {
 		var e *apierr.Error
@@ -152,14 +158,15 @@ func counterOf(d *provider.Descriptor, w *api) *counter {
 // build returns the counter's request, and stores the estimate of the same
 // body.
 func (n *counting) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
-	w, ok := chooseAPI(to, conn, llm.Messages, false)
+	from := n.req.Dialect
+	w, ok := chooseAPI(to, conn, from, n.proxy.isChatOnly(connectionKey{n.call.Machine.ID, conn.ID}))
 	if !ok {
 		return nil, errNoCounter
 	}
 	a := &countAttempt{attempt: n.attempt(to, conn, nil)}
 	a.setAPI(w)
 	a.opt = a.options()
-	sent, _, err := llm.Request(llm.Messages, w.dialect, n.req.Body, a.opt)
+	sent, _, err := llm.Request(from, w.dialect, n.req.Body, a.opt)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +182,7 @@ func (n *counting) build(to *routing.Target, conn *store.Connection, _ *accounts
 		if w.hosted {
 			opt.Deviations = nil // the counter's address does not name the model
 		}
-		if sent, _, err = llm.Request(llm.Messages, by, n.req.Body, opt); err != nil {
+		if sent, _, err = llm.Request(from, by, n.req.Body, opt); err != nil {
 			return nil, err
 		}
 	}
@@ -249,7 +256,7 @@ func forHosted(sent []byte, _ string) []byte {
 }
 
 func forResponses(sent []byte, _ string) []byte {
-	return selectMembers(sent, "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning", "truncation")
+	return selectMembers(sent, "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning", "truncation", "previous_response_id", "conversation")
 }
 
 // forTokenizer returns the request of Moonshot's counter, which supports

@@ -7,16 +7,19 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
+	"weir/pkg/llm"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
 
-func (w *world) count(body string) (Tokens, error) {
+func (w *world) count(body string) (Tokens, error) { return w.countOf(llm.Messages, body) }
+
+func (w *world) countOf(d llm.Dialect, body string) (Tokens, error) {
 	w.call = &auth.Call{
 		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Start: w.Now(), Route: "/v1/messages/count_tokens"},
 		Machine: w.machine, MachineID: mid, MaxBody: 32 << 20,
 	}
-	return w.dialog.Count(context.Background(), w.call, []byte(body))
+	return w.dialog.Count(context.Background(), w.call, d, []byte(body))
 }
 
 const counted = `"max_tokens":9,"system":"Be brief.","messages":[{"role":"user","content":"What is 6×7?"}]}`
@@ -96,5 +99,30 @@ func TestImagesAreNotCountedAsText(t *testing.T) {
 	got, err := w.count(`{"model":"up/m","messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("iVBORw0KGgo", 20000) + `"}}]}]}`)
 	if err != nil || got.Input < 200 || got.Input > 4000 {
 		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// A Responses request is counted as a Messages request is: in the body that would
+// be sent, by the vendor's counter.
+func TestCountOfResponses(t *testing.T) {
+	for _, tt := range []struct{ name, model, answer, url, sent string }{
+		{"openai", "oa/m", `{"object":"response.input_tokens","input_tokens":15}`, "https://api.openai.com/v1/responses/input_tokens", `{"model":"m","instructions":"Be brief.","input":"What is 6×7?"}`},
+		{"anthropic", "cl/m", `{"input_tokens":15}`, "https://api.anthropic.com/v1/messages/count_tokens", `{"model":"m","system":"Be brief.","messages":[{"role":"user","content":[{"type":"text","text":"What is 6×7?"}]}]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, usual...)
+			w.Answer = func(*fake.Seen) fake.Answer { return jsonOf(200, tt.answer) }
+			n, err := w.countOf(llm.Responses, `{"model":"`+tt.model+`","instructions":"Be brief.","input":"What is 6×7?"}`)
+			if err != nil || n != (Tokens{Input: 15, Exact: true}) {
+				t.Fatalf("%+v, %v", n, err)
+			}
+			if s := w.Seen[0]; s.URL != tt.url || s.Body != tt.sent {
+				t.Errorf("sent %s to %s", s.Body, s.URL)
+			}
+		})
+	}
+	w := newWorld(t, usual...)
+	if n, err := w.countOf(llm.Responses, `{"model":"mi/m","input":"What is 6×7?"}`); err != nil || n.Exact || n.Input < 3 || n.Input > 30 || len(w.Seen) != 0 {
+		t.Errorf("an estimate: %+v, %v, %d calls", n, err, len(w.Seen))
 	}
 }

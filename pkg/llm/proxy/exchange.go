@@ -57,7 +57,11 @@ type attempt struct {
 // build makes the upstream's request for one target and account.
 func (x *exchange) build(to *routing.Target, conn *store.Connection, before *accounts.Attempt) (*accounts.Attempt, error) {
 	a := x.attempt(to, conn, before)
-	w, ok := chooseAPI(to, conn, x.req.Dialect, a.lacksResponses() || x.proxy.isChatOnly(connectionKey{x.call.Machine.ID, conn.ID}))
+	w, ok := chooseAPI(to, conn, x.req.Dialect, x.req.Compacts && !to.Provider.Serves("compact") ||
+		a.lacksResponses() || x.proxy.isChatOnly(connectionKey{x.call.Machine.ID, conn.ID}))
+	if ok && x.req.Compaction && w.dialect == llm.Responses {
+		w.endpoint, w.stream = "compact", "compact"
+	}
 	if !ok {
 		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint)
 	}
@@ -190,7 +194,7 @@ func (a *attempt) options() llm.Options {
 		o.Lost = a.lost
 	}
 	if a.req.Dialect == llm.Responses && a.api.dialect != llm.Responses {
-		o.Settings = &llm.Settings{}
+		o.Settings = &llm.Settings{Compact: a.req.Compacts}
 	}
 	if a.api.dialect == a.req.Dialect {
 		o.Marked, o.ModelAt = a.req.marked, a.req.modelAt

@@ -73,7 +73,7 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 		return x.overflow(err)
 	}
 	made := res.Attempt.State.(*attempt)
-	if made.noResponses != nil && made.noResponses.ID == res.Connection.ID {
+	if made.noResponses != nil && made.noResponses.ID == res.Connection.ID && !a.Compaction {
 		d.remember(connectionKey{c.Machine.ID, res.Connection.ID})
 	}
 	made.remember(res)

@@ -25,6 +25,11 @@ type Request struct {
 	Stateful bool
 	// Unstored reports a Responses request with store false.
 	Unstored bool
+	// Compacts reports a Responses request for a compaction of its conversation:
+	// its input ends with a compaction_trigger, or it is Compaction.
+	Compacts bool
+	// Compaction reports the body of POST /v1/responses/compact.
+	Compaction bool
 	// LongUser reports that user or safety_identifier may be over an upstream's
 	// limit.
 	LongUser bool
@@ -94,6 +99,7 @@ func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
 		if err != nil {
 			return nil, apierr.Invalid("store", "store must be a boolean.")
 		}
+		a.Compacts = a.marked.Has(llm.CompactionMark) && llm.AsksForCompaction(set.Raw("input"))
 		a.Unstored = given && !stored && !background
 		a.Stateful = a.Previous != "" || background || set.Has("conversation") || set.Has("prompt")
 	}

@@ -8,16 +8,26 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// Marks are the strings in a request without which Adapt leaves its input unread.
-var Marks = []string{ir.SignatureMark}
+// Marks are the strings in a request without which Adapt leaves its input unread,
+// and the one of a request for a compaction.
+var Marks = []string{ir.SignatureMark, triggerType}
 
-// Adapt removes reasoning items that only other providers can read.
+// TriggerMark is the number of the mark of a request for a compaction.
+const TriggerMark = 1
+
+// Adapt removes reasoning items that only other providers can read, and replaces
+// compactions made by weir with their texts.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	if !p.Marked(0) {
 		return p
 	}
 	p.Each("input", func(item gjson.Result) (string, bool) {
 		if strings.HasPrefix(ir.Str(item.Get("encrypted_content")), ir.SignatureMark) {
+			if item.Get("type").Str == "compaction" {
+				if text, ok := summaryOf(item); ok {
+					return `{"type":"message","role":"user","content":[{"type":"input_text","text":` + ir.Quote(text) + `}]}`, true
+				}
+			}
 			p.Note("input.reasoning")
 			return "", false
 		}

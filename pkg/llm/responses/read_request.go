@@ -139,6 +139,10 @@ func ReadRequest(root gjson.Result, q *ir.Request, opt *ir.Options) (err error) 
 		ir.Each(input, func(_, item gjson.Result) bool {
 			q.Work(ir.PieceWork + len(item.Raw))
 			q.Messages = ir.Reserve(q.Messages, input)
+			if q.Compact {
+				err = apierr.Invalid("input", "compaction_trigger must be the last item of input.")
+				return false
+			}
 			err = readItem("input["+strconv.Itoa(i)+"]", item, q)
 			i++
 			return err == nil
@@ -151,6 +155,9 @@ func ReadRequest(root gjson.Result, q *ir.Request, opt *ir.Options) (err error) 
 	}
 	if err == nil && opt.Settings != nil {
 		a.store(opt.Settings)
+	}
+	if err == nil && (q.Compact || opt.Compacts()) {
+		compact(q, opt)
 	}
 	return err
 }
@@ -245,6 +252,15 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 		if id := ir.Str(v.Get("call_id")); id != "" && kind[0] == 't' {
 			q.Add(ir.RoleUser, ir.Block{Kind: ir.ToolResultBlock, ID: id, Parts: []ir.Block{{Text: loadedTools(q.Tools[at:])}}})
 		}
+	case "compaction", "compaction_summary":
+		text, ok := summaryOf(v)
+		if !ok { // only its vendor can read it
+			q.Drop("input." + kind)
+			return nil
+		}
+		q.Messages = append(q.Messages, ir.Message{Role: ir.RoleUser, Blocks: []ir.Block{{Text: text}}})
+	case triggerType:
+		q.Compact = true
 	case "item_reference":
 		if strings.HasPrefix(ir.Str(v.Get("id")), "rs_") {
 			q.DropField(ir.FieldThinking) // the model reasons again

@@ -282,6 +282,10 @@ func (s *sink) Event(e *ir.Event) {
 	if e.Kind != ir.EventFail && e.Kind != ir.EventUsage {
 		s.begin(e)
 	}
+	if s.opt.Compacts() && e.Kind != ir.EventUsage && e.Kind != ir.EventFail {
+		s.compacted(e)
+		return
+	}
 	switch e.Kind {
 	case ir.EventUsage:
 		s.usage = e.Usage

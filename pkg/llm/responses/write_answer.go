@@ -15,6 +15,13 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 	id := opt.AnswerID("resp_", strings.TrimPrefix(a.ID, "resp_"))
 	status := statusName(a.Finish)
 	openResponse(d, id, opt.ModelOr(a.Model), status, nil, opt)
+	if opt.Compacts() {
+		d.Open("output", '[')
+		writeCompaction(d, itemID(opt, "cmp_", 0), answerText(a))
+		d.Close(']')
+		closeResponse(d, a.Finish, &a.Usage, a.ServiceTier)
+		return
+	}
 	if a.Explanation != "" {
 		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.RefusalBlock, Text: a.Explanation})
 	}

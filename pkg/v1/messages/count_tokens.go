@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"weir/pkg/auth"
+	"weir/pkg/llm"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 )
@@ -20,7 +21,7 @@ func (h *Handler) CountTokens(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	if err != nil {
 		return nil, err
 	}
-	n, err := h.Proxy.Count(ctx, c, body)
+	n, err := h.Proxy.Count(ctx, c, llm.Messages, body)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 // answerer is the part of proxy.Proxy used here.
 type answerer interface {
 	Answer(ctx context.Context, c *auth.Call, a *proxy.Request) (*proxy.Result, error)
-	Count(ctx context.Context, c *auth.Call, body []byte) (proxy.Tokens, error)
+	Count(ctx context.Context, c *auth.Call, d llm.Dialect, body []byte) (proxy.Tokens, error)
 }
 
 // Handler serves the endpoints.

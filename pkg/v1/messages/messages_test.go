@@ -23,7 +23,7 @@ func (d *desk) Answer(_ context.Context, _ *auth.Call, a *proxy.Request) (*proxy
 	return &proxy.Result{Response: &httpmsg.Response{Status: 200}}, nil
 }
 
-func (d *desk) Count(_ context.Context, _ *auth.Call, body []byte) (proxy.Tokens, error) {
+func (d *desk) Count(_ context.Context, _ *auth.Call, _ llm.Dialect, body []byte) (proxy.Tokens, error) {
 	if string(body) == "bad" {
 		return proxy.Tokens{}, apierr.Invalid("", "bad")
 	}

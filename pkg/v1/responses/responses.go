@@ -1,5 +1,5 @@
-// Package responses serves POST /v1/responses and the calls about a response by
-// its id.
+// Package responses serves POST /v1/responses, the calls about a response by its
+// id, and the compaction and the tokens of a conversation.
 //
 // A response that the upstream stores is bound to the account that created it:
 // reading, deleting, cancelling and continuing it go to that account only.
@@ -22,6 +22,7 @@ import (
 type answerer interface {
 	Answer(ctx context.Context, c *auth.Call, a *proxy.Request) (*proxy.Result, error)
 	Fetch(ctx context.Context, c *auth.Call, f *proxy.StoredCall) (*httpmsg.Response, error)
+	CountAt(ctx context.Context, c *auth.Call, d llm.Dialect, body []byte, connection string) (proxy.Tokens, error)
 }
 
 // objects is the part of rpc.Stub used here.
@@ -49,17 +50,8 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	if req.Previous != "" {
-		job, err := h.find(ctx, c.Machine.ID, req.Previous)
-		switch {
-		case errors.Is(err, errUnknown):
-			e := apierr.Invalid("previous_response_id", "No account of this machine stores the previous response.")
-			e.Code = "previous_response_not_found"
-			return nil, e
-		case err != nil:
-			return nil, err
-		}
-		req.Connection = job.ConnectionID
+	if err := h.continues(ctx, c, req); err != nil {
+		return nil, err
 	}
 	result, err := h.Proxy.Answer(ctx, c, req)
 	if err != nil {
@@ -69,6 +61,24 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		h.bind(ctx, c, result)
 	}
 	return result.Response, nil
+}
+
+// continues binds a request to the account that stores its previous response.
+func (h *Handler) continues(ctx context.Context, c *auth.Call, req *proxy.Request) error {
+	if req.Previous == "" {
+		return nil
+	}
+	job, err := h.find(ctx, c.Machine.ID, req.Previous)
+	switch {
+	case errors.Is(err, errUnknown):
+		e := apierr.Invalid("previous_response_id", "No account of this machine stores the previous response.")
+		e.Code = "previous_response_not_found"
+		return e
+	case err != nil:
+		return err
+	}
+	req.Connection = job.ConnectionID
+	return nil
 }
 
 // bind records which account stores a response, before the client gets its id.

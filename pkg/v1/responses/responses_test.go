@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	testobjects "weir/internal/testgw/objects"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
+	"weir/pkg/llm"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
@@ -29,6 +31,8 @@ type world struct {
 	forwarded *proxy.StoredCall
 	gone      bool
 	id        string // of the answers
+	answer    string // to a compaction
+	counted   string // connection of the count
 }
 
 func (w *world) object() *testobjects.Script { return &testobjects.Script{Answer: w.stored} }
@@ -58,9 +62,14 @@ func (w *world) stored(op string, body []byte) (int, []byte, error) {
 func (w *world) Answer(_ context.Context, _ *auth.Call, a *proxy.Request) (*proxy.Result, error) {
 	w.request = a
 	return &proxy.Result{
-		Response: &httpmsg.Response{Status: 200}, ResponseID: w.id,
+		Response: &httpmsg.Response{Status: 200, Body: stream.FromString(w.answer)}, ResponseID: w.id,
 		Target: &routing.Target{Provider: provider.Lookup("openai"), Model: "m"}, Connection: &store.Connection{ID: "c1"},
 	}, nil
+}
+
+func (w *world) CountAt(_ context.Context, _ *auth.Call, d llm.Dialect, _ []byte, connection string) (proxy.Tokens, error) {
+	w.counted = connection
+	return proxy.Tokens{Input: 7, Exact: d == llm.Responses}, nil
 }
 
 func (w *world) Fetch(_ context.Context, _ *auth.Call, k *proxy.StoredCall) (*httpmsg.Response, error) {
@@ -168,5 +177,62 @@ func TestResponsesOfOtherMachinesAreNotFound(t *testing.T) {
 		if s, _ := statusOf(f()); s != 503 {
 			t.Errorf("with the object down: %d", s)
 		}
+	}
+}
+
+func TestInputTokens(t *testing.T) {
+	ctx := context.Background()
+	w := &world{jobs: map[string]rpc.Job{"resp_1": {ID: "resp_1", Kind: kind, ConnectionID: "c1"}}}
+	h := &Handler{Proxy: w, Object: w.object()}
+	resp, err := h.InputTokens(ctx, call(`{"model":"m","input":"x","previous_response_id":"resp_1"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := stream.ReadAll(resp.Body, 100)
+	if string(raw) != `{"object":"response.input_tokens","input_tokens":7}` || resp.Header.Get("x-weir-token-count") != "exact" || w.counted != "c1" {
+		t.Errorf("got %s %v by %q", raw, resp.Header, w.counted)
+	}
+	for body, code := range map[string]string{`{`: "", `{"previous_response_id":7}`: "", `{"previous_response_id":"resp_9"}`: "previous_response_not_found"} {
+		_, err := h.InputTokens(ctx, call(body))
+		if s, got := statusOf(err); s != 400 || got != code {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+func TestCompactRepeatsTheUsersMessages(t *testing.T) {
+	const summary = `{"id":"resp_1","object":"response","created_at":5,"output":[{"id":"cmp_1","type":"compaction","encrypted_content":"weir.compaction.eA=="}],"usage":{"total_tokens":3}}`
+	for _, tt := range []struct{ name, body, answer, want string }{
+		{"the vendor's own passes", `{"model":"m","input":"x"}`, `{"object":"response.compaction","output":[ ]}`, `{"object":"response.compaction","output":[ ]}`},
+		{"a text", `{"model":"m","input":"x"}`, summary, `{"id":"resp_1","object":"response.compaction","created_at":5,"output":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]},{"id":"cmp_1","type":"compaction","encrypted_content":"weir.compaction.eA=="}],"usage":{"total_tokens":3}}`},
+		{"items", `{"model":"m","input":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"type":"function_call_output","call_id":"c","output":"d"},{"type":"message","role":"user","content":[{"type":"input_text","text":"e"}]}]}`, summary,
+			`{"id":"resp_1","object":"response.compaction","created_at":5,"output":[{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]},{"type":"message","role":"user","content":[{"type":"input_text","text":"e"}]},{"id":"cmp_1","type":"compaction","encrypted_content":"weir.compaction.eA=="}],"usage":{"total_tokens":3}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := &world{answer: tt.answer}
+			resp, err := (&Handler{Proxy: w, Object: w.object()}).Compact(context.Background(), call(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, _ := stream.ReadAll(resp.Body, 1<<20)
+			if string(raw) != tt.want {
+				t.Errorf("got %s", raw)
+			}
+			if r := w.request; !r.Compacts || !r.Compaction || r.Stream {
+				t.Errorf("asked %+v", r)
+			}
+		})
+	}
+	long := `{"role":"user","content":"` + strings.Repeat("x", 200<<10) + `"}`
+	w := &world{answer: summary}
+	resp, err := (&Handler{Proxy: w, Object: w.object()}).Compact(context.Background(), call(`{"model":"m","input":[`+long+`,`+long+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, _ := stream.ReadAll(resp.Body, 1<<20); strings.Count(string(raw), `"role":"user"`) != 1 {
+		t.Errorf("%d bytes", len(raw))
+	}
+	if _, err := (&Handler{Proxy: &world{answer: "<html>"}, Object: w.object()}).Compact(context.Background(), call(`{"model":"m","input":"x"}`)); err == nil {
+		t.Error("an answer that is not JSON passes")
 	}
 }
