@@ -1,0 +1,171 @@
+package contentcoding
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+var codings = []string{"gzip", "br", "zstd"}
+
+// encode encodes parts, each flushed by itself.
+func encode(t testing.TB, coding string, parts ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w interface {
+		io.WriteCloser
+		Flush() error
+	}
+	switch coding {
+	case "gzip":
+		w = gzip.NewWriter(&b)
+	case "br":
+		w = brotli.NewWriterOptions(&b, brotli.WriterOptions{Quality: 5, LGWin: 18})
+	case "zstd":
+		z, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = z
+	}
+	for _, p := range parts {
+		if _, err := io.WriteString(w, p); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func decode(coding string, body []byte) ([]byte, error) {
+	return io.ReadAll(NewReader(coding, io.NopCloser(bytes.NewReader(body)), nil, nil))
+}
+
+func TestDecode(t *testing.T) {
+	text := strings.Repeat(`{"role":"user","content":"hello"},`, 5000)
+	for _, coding := range codings {
+		for _, body := range []string{"{}", text} {
+			raw := encode(t, coding, body)
+			for name, src := range map[string]io.Reader{"whole": bytes.NewReader(raw), "byte by byte": iotest.OneByteReader(bytes.NewReader(raw))} {
+				got, err := io.ReadAll(NewReader(coding, io.NopCloser(src), nil, nil))
+				if err != nil || string(got) != body {
+					t.Errorf("%s %s: %d bytes, %v; want %d", coding, name, len(got), err, len(body))
+				}
+			}
+		}
+	}
+}
+
+func TestBadBodies(t *testing.T) {
+	lost := errors.New("lost")
+	for _, coding := range codings {
+		raw := encode(t, coding, strings.Repeat("hello, world ", 1000))
+		for name, body := range map[string][]byte{
+			"empty": nil, "not encoded": []byte(`{"model":"m"}`), "cut": raw[:len(raw)/2], "one byte": raw[:1],
+		} {
+			if got, err := decode(coding, body); !errors.Is(err, ErrInvalid) {
+				t.Errorf("%s %s: %d bytes, %v", coding, name, len(got), err)
+			}
+		}
+		src := io.MultiReader(bytes.NewReader(raw[:len(raw)/2]), iotest.ErrReader(lost))
+		if _, err := io.ReadAll(NewReader(coding, io.NopCloser(src), nil, nil)); err != lost {
+			t.Errorf("%s: a body that breaks off: %v", coding, err)
+		}
+	}
+}
+
+// The memory of a decoder is acquired before it is taken, and released at the end.
+func TestWindowIsAcquired(t *testing.T) {
+	for _, tt := range []struct {
+		coding string
+		window int64
+	}{{"br", 256 << 10}, {"zstd", 256 << 10}, {"gzip", 0}} {
+		raw := encode(t, tt.coding, strings.Repeat("a", 300<<10), "b")
+		var acquired int64
+		released := 0
+		r := NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(n int64) error { acquired += n; return nil }, func() { released++ })
+		if _, err := io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		if acquired != tt.window || released != min(1, int(tt.window)) {
+			t.Errorf("%s: acquired %d, released %d times", tt.coding, acquired, released)
+		}
+		refused := errors.New("no memory")
+		r = NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(int64) error { return refused }, nil)
+		if _, err := io.ReadAll(r); tt.window > 0 && err != refused {
+			t.Errorf("%s: without memory: %v", tt.coding, err)
+		}
+		released = 0
+		r = NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(int64) error { return nil }, func() { released++ })
+		r.Read(make([]byte, 10))
+		r.Close()
+		if released != min(1, int(tt.window)) {
+			t.Errorf("%s: closed early, released %d times", tt.coding, released)
+		}
+	}
+}
+
+// zstdFrame is the head of a frame with a window of 2 to the power of bits.
+func zstdFrame(bits byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, 0xFD2FB528), 0, (bits-10)<<3, 3, 0, 0, 'x')
+}
+
+func TestLargeWindowIsRefused(t *testing.T) {
+	if _, err := decode("zstd", zstdFrame(25)); !errors.Is(err, ErrWindow) {
+		t.Errorf("got %v", err)
+	}
+	// Nor may a later frame have a larger one than the first.
+	if _, err := decode("zstd", append(encode(t, "zstd", "a", "b"), zstdFrame(24)...)); !errors.Is(err, ErrWindow) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A short body that stands for a long one is decoded no further than it is read.
+func TestOutputIsNotAhead(t *testing.T) {
+	for _, coding := range codings {
+		raw := encode(t, coding, strings.Repeat("\x00", 64<<20))
+		src := bytes.NewReader(raw)
+		r := NewReader(coding, io.NopCloser(src), nil, nil)
+		if n, err := io.CopyN(io.Discard, r, 1<<20); n != 1<<20 || err != nil {
+			t.Fatalf("%s: %d, %v", coding, n, err)
+		}
+		allocs := testing.AllocsPerRun(1, func() {
+			if _, err := io.CopyN(io.Discard, r, 8<<20); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if allocs > 500 {
+			t.Errorf("%s: %.0f allocations for 8 MiB", coding, allocs)
+		}
+		r.Close()
+	}
+}
+
+// The bytes of clients are of any form; reading them ends, with linear output.
+func FuzzDecode(f *testing.F) {
+	for i, coding := range codings {
+		f.Add(uint8(i), encode(f, coding, "hello", " world"))
+	}
+	f.Add(uint8(2), zstdFrame(20))
+	f.Fuzz(func(t *testing.T, coding uint8, body []byte) {
+		r := NewReader(codings[int(coding)%len(codings)], io.NopCloser(bytes.NewReader(body)), nil, nil)
+		if _, err := io.Copy(io.Discard, io.LimitReader(r, 4<<20)); err != nil && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrWindow) {
+			t.Fatal(err)
+		}
+		r.Close()
+	})
+}
