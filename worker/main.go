@@ -6,7 +6,10 @@ package main
 
 import (
 	"crypto/rand"
+	"io"
 	"time"
+
+	"github.com/andybalholm/brotli"
 
 	"weir/pkg/gateway"
 	"weir/worker/bridge"
@@ -24,6 +27,7 @@ func main() {
 			CanonicalURL: bridge.CanonicalURL,
 			Normalize:    bridge.Normalize,
 			Decode:       bridge.Decode,
+			Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },
 			SignRS256:    bridge.SignRS256,
 			DeriveKey:    bridge.DeriveKey,
 			Memory:       bridge.Memory,

@@ -13,6 +13,7 @@ import (
 	machinestorage "weir/pkg/machine/storage"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
@@ -29,6 +30,7 @@ type Ports struct {
 	CanonicalURL func(raw string) (string, bool)
 	Normalize    func(text string) string                              // NFKC
 	Decode       func(label string, raw []byte) (text string, ok bool) // of an encoding by its WHATWG label
+	Brotli       func(r io.Reader) io.Reader                           // decodes a body; nil refuses those
 	SignRS256    func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
 	DeriveKey    func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error) // PBKDF2 with SHA-256; nil does it in Go
 	SpendCode    func(code string) bool                                                             // of a sign-in link, see session.Sessions; nil if there are no links
@@ -68,7 +70,7 @@ func (c *Config) missing() string {
 
 // New builds the program.
 func New(cfg Config, p Ports) *App {
-	app := &App{Gateway: &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet}}
+	app := &App{Gateway: &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet, Decoder: contentcoding.Decoder{Brotli: p.Brotli}}}
 	w := &wiring{Config: cfg, Ports: p, serve: app.Serve}
 	errs := w.read()
 	app.Redact = w.redact

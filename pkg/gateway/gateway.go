@@ -17,6 +17,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
@@ -51,6 +52,8 @@ type Gateway struct {
 	// Late returns what runs after the answer to any other call, or nil: the reports
 	// that no call of their machine may follow. May be nil.
 	Late func() func(context.Context)
+	// Decoder decodes the bodies of requests.
+	Decoder contentcoding.Decoder
 	// Memory bounds what all calls have in memory together. May be nil.
 	Memory *memory.Budget
 
@@ -155,6 +158,9 @@ func (g *Gateway) run(ctx context.Context, c *auth.Call, route *Route, m *Method
 			c.Memory.Release()
 		}
 	}()
+	if r.Body != nil && !route.AnyEncoding {
+		g.decodeBody(ctx, c)
+	}
 	if isRead(r, route) {
 		r.Body = c.Memory.Read(ctx, r.Body, r.Length, route.Translates)
 	}
@@ -222,8 +228,8 @@ func (g *Gateway) checkBody(r *httpmsg.Request, route *Route) error {
 	if r.Length > route.MaxBody {
 		return endpoint.BodyTooLarge(route.MaxBody)
 	}
-	if enc := r.Header.Get("content-encoding"); enc != "" && enc != "identity" && !route.AnyEncoding {
-		return apierr.New(415, "unsupported_encoding", "A compressed request body is not accepted here.")
+	if enc := encodingOf(r); enc != "" && !route.AnyEncoding && !g.decodes(route, enc) {
+		return apierr.New(415, "unsupported_encoding", "This Content-Encoding is not accepted here. JSON bodies of /v1 may be gzip, br or zstd.")
 	}
 	return nil
 }

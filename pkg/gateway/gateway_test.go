@@ -187,7 +187,8 @@ func TestRefusalsBeforeTheBodyIsRead(t *testing.T) {
 	}{
 		{"no_key", "", nil, 10, 401},
 		{"declared_too_large", "data", nil, 101, 413},
-		{"compressed", "data", httpmsg.Header{{Name: "content-encoding", Value: "gzip"}}, 10, 415},
+		{"compressed_in_another_coding", "data", httpmsg.Header{{Name: "content-encoding", Value: "deflate"}}, 10, 415},
+		{"compressed_twice", "data", httpmsg.Header{{Name: "content-encoding", Value: "gzip, br"}}, 10, 415},
 		{"too_many_hops", "data", httpmsg.Header{{Name: "x-weir-hop", Value: "3"}}, 10, 508},
 		{"hops_unreadable", "data", httpmsg.Header{{Name: "x-weir-hop", Value: "x"}}, 10, 508},
 	} {

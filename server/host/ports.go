@@ -5,8 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"time"
+
+	"github.com/andybalholm/brotli"
 
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/gateway"
@@ -33,6 +36,7 @@ func Ports(l cell.Leaver, c *Config) gateway.Ports {
 		CanonicalURL: webapi.CanonicalURL,
 		Normalize:    webapi.Normalize,
 		Decode:       webapi.Decode,
+		Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },
 		SignRS256: func(ctx context.Context, pkcs8, data []byte) (signature []byte, err error) {
 			l.Outside(ctx, func() { signature, err = webapi.SignRS256(ctx, pkcs8, data) })
 			return signature, err

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -26,27 +25,34 @@ const maxWindow = 16 << 20
 // small is the window of a decoder that is not counted: gzip has 32 KiB.
 const small = 64 << 10
 
-// Known reports whether a content coding can be decoded.
-func Known(coding string) bool {
-	switch coding {
-	case "gzip", "x-gzip", "br", "zstd":
-		return true
-	}
-	return false
+// Decoder decodes bodies. The zero value does not know br.
+type Decoder struct {
+	// Brotli returns a reader of what a stream of brotli stands for. It comes from
+	// the platform, since the library for it imports net/http.
+	Brotli func(io.Reader) io.Reader
 }
 
-// NewReader returns body decoded. The coding is one that Known knows. acquire is
+// Knows reports whether a content coding can be decoded.
+func (d Decoder) Knows(coding string) bool {
+	switch coding {
+	case "gzip", "x-gzip", "zstd":
+		return true
+	}
+	return coding == "br" && d.Brotli != nil
+}
+
+// NewReader returns body decoded, of a coding that d knows. acquire is
 // called once before the decoder takes more than 64 KiB of memory, with the number
 // of bytes; its error ends the body. release is called after the last byte, or when
 // the body is closed, if acquire was called.
 //
 // A read fails with ErrInvalid or ErrWindow for a bad body, and otherwise as body
-// does. What comes out is not limited; the caller reads no more than it wants.
-func NewReader(coding string, body io.ReadCloser, acquire func(bytes int64) error, release func()) io.ReadCloser {
-	d := &decoder{coding: coding, acquire: acquire, release: release}
-	d.src.ReadCloser = body
-	d.in = bufio.NewReader(&d.src)
-	return d
+// does. The decoded length is not limited: the caller reads as much as it allows.
+func (d Decoder) NewReader(coding string, body io.ReadCloser, acquire func(bytes int64) error, release func()) io.ReadCloser {
+	r := &reader{coding: coding, brotli: d.Brotli, acquire: acquire, release: release}
+	r.src.ReadCloser = body
+	r.in = bufio.NewReader(&r.src)
+	return r
 }
 
 // source is the encoded body, which remembers how it failed: decoders wrap errors.
@@ -63,8 +69,9 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type decoder struct {
+type reader struct {
 	coding   string
+	brotli   func(io.Reader) io.Reader
 	src      source
 	in       *bufio.Reader
 	out      io.Reader
@@ -74,42 +81,42 @@ type decoder struct {
 	err      error
 }
 
-func (d *decoder) Read(p []byte) (int, error) {
-	if d.err != nil {
-		return 0, d.err
+func (r *reader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
 	}
-	if d.out == nil {
-		if d.err = d.open(); d.err != nil {
-			d.end()
-			return 0, d.err
+	if r.out == nil {
+		if r.err = r.open(); r.err != nil {
+			r.end()
+			return 0, r.err
 		}
 	}
-	n, err := d.out.Read(p)
+	n, err := r.out.Read(p)
 	if err != nil {
-		d.err = d.failure(err)
-		d.end()
+		r.err = r.failure(err)
+		r.end()
 	}
-	return n, d.err
+	return n, r.err
 }
 
 // open reads the head of the body, which states the window, and begins to decode.
-func (d *decoder) open() error {
+func (r *reader) open() error {
 	window := int64(small)
-	switch d.coding {
+	switch r.coding {
 	case "br":
-		head, err := d.in.Peek(1)
+		head, err := r.in.Peek(1)
 		if err != nil {
-			return d.failure(err)
+			return r.failure(err)
 		}
 		window = brotliWindow(head[0])
 	case "zstd":
 		var h zstd.Header
-		head, err := d.in.Peek(zstd.HeaderMaxSize)
+		head, err := r.in.Peek(zstd.HeaderMaxSize)
 		if len(head) == 0 {
-			return d.failure(err)
+			return r.failure(err)
 		}
 		if err := h.Decode(head); err != nil {
-			return d.failure(err)
+			return r.failure(err)
 		}
 		switch {
 		case h.Skippable:
@@ -123,29 +130,29 @@ func (d *decoder) open() error {
 	if window > maxWindow {
 		return ErrWindow
 	}
-	if window > small && d.acquire != nil {
-		if err := d.acquire(window); err != nil {
+	if window > small && r.acquire != nil {
+		if err := r.acquire(window); err != nil {
 			return err
 		}
-		d.acquired = true
+		r.acquired = true
 	}
-	switch d.coding {
+	switch r.coding {
 	case "br":
-		d.out = brotli.NewReader(d.in)
+		r.out = r.brotli(r.in)
 	case "zstd":
 		// One decoder works within the calls of Read, without goroutines. A later
 		// frame gets no larger window than the first.
-		z, err := zstd.NewReader(d.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(max(window, zstd.MinWindowSize))))
+		z, err := zstd.NewReader(r.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(max(window, zstd.MinWindowSize))))
 		if err != nil {
-			return d.failure(err)
+			return r.failure(err)
 		}
-		d.out = z
+		r.out = z
 	default:
-		z, err := gzip.NewReader(d.in)
+		z, err := gzip.NewReader(r.in)
 		if err != nil {
-			return d.failure(err)
+			return r.failure(err)
 		}
-		d.out = z
+		r.out = z
 	}
 	return nil
 }
@@ -166,11 +173,11 @@ func brotliWindow(first byte) int64 {
 }
 
 // failure returns the error of a body that the decoder has failed to read.
-func (d *decoder) failure(err error) error {
+func (r *reader) failure(err error) error {
 	switch {
-	case d.src.err != nil:
-		return d.src.err
-	case err == io.EOF && d.out != nil:
+	case r.src.err != nil:
+		return r.src.err
+	case err == io.EOF && r.out != nil:
 		return io.EOF
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
 		return ErrWindow
@@ -179,22 +186,22 @@ func (d *decoder) failure(err error) error {
 }
 
 // end releases the decoder's memory.
-func (d *decoder) end() {
-	if z, ok := d.out.(*zstd.Decoder); ok {
+func (r *reader) end() {
+	if z, ok := r.out.(*zstd.Decoder); ok {
 		z.Close()
 	}
-	d.out = nil
-	if d.acquired && d.release != nil {
-		d.acquired = false
-		d.release()
+	r.out = nil
+	if r.acquired && r.release != nil {
+		r.acquired = false
+		r.release()
 	}
 }
 
 // Close closes the encoded body.
-func (d *decoder) Close() error {
-	if d.err == nil {
-		d.err = io.ErrClosedPipe
+func (r *reader) Close() error {
+	if r.err == nil {
+		r.err = io.ErrClosedPipe
 	}
-	d.end()
-	return d.src.Close()
+	r.end()
+	return r.src.Close()
 }

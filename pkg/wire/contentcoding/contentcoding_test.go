@@ -14,6 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+var decoder = Decoder{Brotli: func(r io.Reader) io.Reader { return brotli.NewReader(r) }}
+
 var codings = []string{"gzip", "br", "zstd"}
 
 // encode encodes parts, each flushed by itself.
@@ -51,7 +53,7 @@ func encode(t testing.TB, coding string, parts ...string) []byte {
 }
 
 func decode(coding string, body []byte) ([]byte, error) {
-	return io.ReadAll(NewReader(coding, io.NopCloser(bytes.NewReader(body)), nil, nil))
+	return io.ReadAll(decoder.NewReader(coding, io.NopCloser(bytes.NewReader(body)), nil, nil))
 }
 
 func TestDecode(t *testing.T) {
@@ -60,7 +62,7 @@ func TestDecode(t *testing.T) {
 		for _, body := range []string{"{}", text} {
 			raw := encode(t, coding, body)
 			for name, src := range map[string]io.Reader{"whole": bytes.NewReader(raw), "byte by byte": iotest.OneByteReader(bytes.NewReader(raw))} {
-				got, err := io.ReadAll(NewReader(coding, io.NopCloser(src), nil, nil))
+				got, err := io.ReadAll(decoder.NewReader(coding, io.NopCloser(src), nil, nil))
 				if err != nil || string(got) != body {
 					t.Errorf("%s %s: %d bytes, %v; want %d", coding, name, len(got), err, len(body))
 				}
@@ -81,7 +83,7 @@ func TestBadBodies(t *testing.T) {
 			}
 		}
 		src := io.MultiReader(bytes.NewReader(raw[:len(raw)/2]), iotest.ErrReader(lost))
-		if _, err := io.ReadAll(NewReader(coding, io.NopCloser(src), nil, nil)); err != lost {
+		if _, err := io.ReadAll(decoder.NewReader(coding, io.NopCloser(src), nil, nil)); err != lost {
 			t.Errorf("%s: a body that breaks off: %v", coding, err)
 		}
 	}
@@ -96,7 +98,7 @@ func TestWindowIsAcquired(t *testing.T) {
 		raw := encode(t, tt.coding, strings.Repeat("a", 300<<10), "b")
 		var acquired int64
 		released := 0
-		r := NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(n int64) error { acquired += n; return nil }, func() { released++ })
+		r := decoder.NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(n int64) error { acquired += n; return nil }, func() { released++ })
 		if _, err := io.ReadAll(r); err != nil {
 			t.Fatal(err)
 		}
@@ -105,12 +107,12 @@ func TestWindowIsAcquired(t *testing.T) {
 			t.Errorf("%s: acquired %d, released %d times", tt.coding, acquired, released)
 		}
 		refused := errors.New("no memory")
-		r = NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(int64) error { return refused }, nil)
+		r = decoder.NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(int64) error { return refused }, nil)
 		if _, err := io.ReadAll(r); tt.window > 0 && err != refused {
 			t.Errorf("%s: without memory: %v", tt.coding, err)
 		}
 		released = 0
-		r = NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(int64) error { return nil }, func() { released++ })
+		r = decoder.NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(int64) error { return nil }, func() { released++ })
 		r.Read(make([]byte, 10))
 		r.Close()
 		if released != min(1, int(tt.window)) {
@@ -139,7 +141,7 @@ func TestOutputIsNotAhead(t *testing.T) {
 	for _, coding := range codings {
 		raw := encode(t, coding, strings.Repeat("\x00", 64<<20))
 		src := bytes.NewReader(raw)
-		r := NewReader(coding, io.NopCloser(src), nil, nil)
+		r := decoder.NewReader(coding, io.NopCloser(src), nil, nil)
 		if n, err := io.CopyN(io.Discard, r, 1<<20); n != 1<<20 || err != nil {
 			t.Fatalf("%s: %d, %v", coding, n, err)
 		}
@@ -162,7 +164,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(uint8(2), zstdFrame(20))
 	f.Fuzz(func(t *testing.T, coding uint8, body []byte) {
-		r := NewReader(codings[int(coding)%len(codings)], io.NopCloser(bytes.NewReader(body)), nil, nil)
+		r := decoder.NewReader(codings[int(coding)%len(codings)], io.NopCloser(bytes.NewReader(body)), nil, nil)
 		if _, err := io.Copy(io.Discard, io.LimitReader(r, 4<<20)); err != nil && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrWindow) {
 			t.Fatal(err)
 		}

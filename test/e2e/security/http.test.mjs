@@ -562,7 +562,7 @@ test("without a key no body is read [T39]", async () => {
   assert.equal(up.seen.length, 0);
 });
 
-test("a compressed body is refused where it would be read [T40]", async () => {
+test("a compressed body is refused if it cannot be decoded within the limits [T40]", async () => {
   const bomb = gzipSync(Buffer.alloc(20 << 20, " "));
   for (const [path] of calls) {
     if (path.startsWith("/v1/videos")) continue; // its bytes pass
@@ -570,7 +570,10 @@ test("a compressed body is refused where it would be read [T40]", async () => {
       const a = await request(gw.url, "POST", path, [bearer(me.apiKey), json, ["content-encoding", encoding]], bomb, {
         ms: 5000,
       });
-      assert.equal(a?.status, 415, `${path} ${encoding}: ${a?.text}`);
+      // A bomb of 20 MiB of blanks is too long, or within the limit of a chat and no
+      // JSON; forms are not decoded.
+      const want = /^(gzip|br)$/i.test(encoding) ? [400, 413, 415] : [415];
+      assert.ok(want.includes(a?.status), `${path} ${encoding}: ${a?.status} ${a?.text}`);
     }
   }
   assert.equal(up.seen.length, 0);

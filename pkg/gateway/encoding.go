@@ -1,0 +1,44 @@
+package gateway
+
+import (
+	"context"
+	"strings"
+
+	"weir/pkg/auth"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
+)
+
+// encodingOf returns the content coding of a request's body in lower case, "" for
+// none.
+func encodingOf(r *httpmsg.Request) string {
+	enc := r.Header.Get("content-encoding")
+	if enc == "" {
+		return ""
+	}
+	if enc = strings.ToLower(strings.TrimSpace(enc)); enc == "identity" {
+		return ""
+	}
+	return enc
+}
+
+// decodes reports whether the bodies of a route are decoded. Forms, which the host
+// may hold, and the bodies of management routes are not.
+func (g *Gateway) decodes(route *Route, enc string) bool {
+	return g.Decoder.Knows(enc) && route.Access == Data && route.MaxBody <= maxChat
+}
+
+// decodeBody makes a body that is encoded one that is not. Its decoded length is
+// limited as that of any other body.
+func (g *Gateway) decodeBody(ctx context.Context, c *auth.Call) {
+	r := c.Request
+	enc := encodingOf(r)
+	if enc == "" {
+		return
+	}
+	acquire := func(n int64) error {
+		return c.Memory.Acquire(ctx, memory.Line, memory.Amount{Program: n})
+	}
+	r.Body = g.Decoder.NewReader(enc, r.Body, acquire, func() { c.Memory.Drop(memory.Line) })
+	r.Length = -1
+}

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"weir/pkg/auth"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
+)
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// An encoded body is decoded, and what comes of it has the limits of any other.
+func TestEncodedBodies(t *testing.T) {
+	const limit = 1 << 20
+	text := strings.Repeat("a", limit)
+	for _, tt := range []struct {
+		name, path, enc string
+		body            []byte
+		want            int
+	}{
+		{"gzip", "/v1/json", "gzip", gzipped(t, text), 204},
+		{"in capitals", "/v1/json", " GZIP", gzipped(t, text), 204},
+		{"identity", "/v1/json", "identity", []byte(text), 204},
+		{"a byte too long", "/v1/json", "gzip", gzipped(t, text+"a"), 413},
+		{"far too long", "/v1/json", "gzip", gzipped(t, strings.Repeat(text, 64)), 413},
+		{"not gzip", "/v1/json", "gzip", []byte(text[:100]), 400},
+		{"cut", "/v1/json", "gzip", gzipped(t, text)[:500], 400},
+		{"not zstd", "/v1/json", "zstd", []byte(text[:100]), 400},
+		{"brotli, which this platform does not decode", "/v1/json", "br", []byte(text), 415},
+		{"another coding", "/v1/json", "compress", []byte(text), 415},
+		{"a form", "/v1/form", "gzip", gzipped(t, text), 415},
+		{"bytes that are never read", "/v1/bytes", "gzip", gzipped(t, text), 204},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture()
+			budget := &memory.Budget{Max: 32 << 20}
+			f.Memory = budget
+			most := int64(0)
+			handler := func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+				if c.Request.Path == "/v1/bytes" {
+					return &httpmsg.Response{Status: 204}, nil
+				}
+				got, err := c.ReadBody()
+				if most = budget.Used(); err == nil && string(got) != text {
+					t.Errorf("read %d bytes", len(got))
+				}
+				return &httpmsg.Response{Status: 204}, err
+			}
+			post := []Method{{Name: "POST", Handler: handler}}
+			f.SetRoutes([]Route{
+				{Pattern: "/v1/json", Access: Data, MaxBody: limit, Methods: post},
+				{Pattern: "/v1/form", Access: Data, MaxBody: maxForm, Methods: post},
+				{Pattern: "/v1/bytes", Access: Data, MaxBody: maxForm, AnyEncoding: true, Methods: post},
+			})
+			resp := f.Serve(context.Background(), &httpmsg.Request{
+				Method: "POST", Path: tt.path, Length: int64(len(tt.body)), Body: io.NopCloser(bytes.NewReader(tt.body)),
+				Header: httpmsg.Header{{Name: "authorization", Value: "data"}, {Name: "content-encoding", Value: tt.enc}},
+			})
+			if resp.Status != tt.want || most > 4*limit || budget.Used() != 0 {
+				t.Errorf("status %d, want %d; %d bytes were held, %d are left", resp.Status, tt.want, most, budget.Used())
+			}
+		})
+	}
+}
