@@ -100,7 +100,7 @@ test("a conversation is compacted by an upstream that only chats", async () => {
     // The summary goes on to the other upstream.
     const other = prefixes.find((p) => p !== prefix) + "/m";
     await openai().responses.create({ model: other, input: [...compacted.output, ...hello], store: false });
-    assert.match(up.seen.at(-1).body, /The conversation so far was compacted.*Summarize this conversation/);
+    assert.match(String(up.seen.at(-1).body), /The conversation so far was compacted.*Summarize this conversation/);
   }
 });
 
