@@ -7,6 +7,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/v1/audio"
 	"weir/pkg/v1/chat"
+	"weir/pkg/v1/completions"
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/v1/images"
 	"weir/pkg/v1/messages"
@@ -29,6 +30,8 @@ type handlers struct {
 	responses  *responses.Handler
 	sockets    *responses.Sockets
 	gemini     *v1beta.Handler
+
+	completions *completions.Handler
 
 	audio  *audio.Handler
 	images *images.Handler
@@ -74,6 +77,7 @@ func dataRoutes(h *handlers) []Route {
 		list("/v1/models/{alias}/{model...}", h.models.Model),
 		{Pattern: "/v1/embeddings", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.embeddings.Create)},
 		{Pattern: "/v1/chat/completions", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.chat.Complete)},
+		{Pattern: "/v1/completions", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.completions.Create)},
 		{Pattern: "/v1/messages", Explain: true, Translates: true, Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.Create)},
 		{Pattern: "/v1/messages/count_tokens", Explain: true, Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.CountTokens)},
 		{Pattern: "/v1/responses", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.responses.Create), Upgrade: h.sockets.Connect},

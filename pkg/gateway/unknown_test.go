@@ -30,7 +30,7 @@ func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
 		{"GET", "/v1/none/sk-0123456789abcdef-canary", 404, "No route has this path."},
 		{"POST", "/none/sk-canary1/embeddings", 404, "No route has this path. Did you mean /v1/embeddings? Set the base URL to ORIGIN/v1."},
 		{"GET", "/none/a%2Fb", 404, "No route has this path."},
-		{"POST", "/v1/completions", 501, "/v1/completions is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
+		{"POST", "/v1/assistants", 501, "/v1/assistants is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
 		{"GET", "/v1/files/file-1", 501, "/v1/files is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
 		{"POST", "/v1beta/files", 501, "/v1beta/files is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
 		{"POST", "/v1alpha/cachedContents/x", 501, "/v1beta/cachedContents is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},

@@ -19,6 +19,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/v1/audio"
 	"weir/pkg/v1/chat"
+	"weir/pkg/v1/completions"
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/v1/images"
 	"weir/pkg/v1/messages"
@@ -163,6 +164,9 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		responses:  &responses.Handler{Proxy: chats, Object: w.Objects},
 		sockets:    w.sockets,
 		gemini:     &v1beta.Handler{Models: w.models, Embeddings: vectors, Chats: chats},
+
+		completions: &completions.Handler{Proxy: chats},
+
 		audio: &audio.Handler{
 			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
 		},

@@ -5,6 +5,7 @@ import (
 
 	"weir/pkg/llm/chat"
 	"weir/pkg/llm/cohere"
+	"weir/pkg/llm/completions"
 	"weir/pkg/llm/converse"
 	"weir/pkg/llm/gemini"
 	"weir/pkg/llm/ir"
@@ -130,6 +131,11 @@ var dialects = [...]dialect{
 		write: cohere.WriteRequest, readAnswer: cohere.ReadAnswer, usage: cohere.ReadUsage,
 		source: cohere.NewSource,
 		tools:  ir.ToolRules{MaxName: 64}, customTools: noCustomTools,
+	},
+	Completions: {
+		name: "completions", fields: &completions.Fields, openAI: true,
+		read: completions.ReadRequest, writeAnswer: completions.WriteAnswer, sink: completions.NewSink, failure: completions.AppendFailure,
+		terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 	},
 	Converse: {
 		name:  "converse",

@@ -19,17 +19,21 @@ func TestDialectsAreComplete(t *testing.T) {
 			}
 		}
 		need("name", d.name != "")
-		need("write", d.write != nil)
-		need("tools.MaxName", d.tools.MaxName > 0)
-		need("customTools", d.customTools != nil)
-		need("readAnswer", d.readAnswer != nil)
-		need("source", d.source != nil)
-		need("usage", d.usage != nil)
+		if d.write != nil { // upstreams speak it
+			need("tools.MaxName", d.tools.MaxName > 0)
+			need("customTools", d.customTools != nil)
+			need("readAnswer", d.readAnswer != nil)
+			need("source", d.source != nil)
+			need("usage", d.usage != nil)
+		}
+		need("read or write", d.read != nil || d.write != nil)
 		if d.read != nil { // clients speak it
 			need("fields", d.fields != nil)
 			need("writeAnswer", d.writeAnswer != nil)
 			need("sink", d.sink != nil)
 			need("failure", d.failure != nil)
+		}
+		if d.read != nil && d.write != nil {
 			need("watch", d.watch != nil)
 			need("seenUsage", d.seenUsage != nil)
 			for _, dir := range []string{"requests", "answers", "streams"} {

@@ -23,7 +23,7 @@ import (
 // Dialect is a wire format of chat.
 type Dialect uint8
 
-// The dialects. Clients speak the first four.
+// The dialects. Clients speak the first four, and Completions.
 const (
 	Chat      Dialect = iota // OpenAI chat completions
 	Responses                // OpenAI Responses
@@ -31,6 +31,8 @@ const (
 	Gemini                   // Google generateContent
 	Cohere                   // Cohere v2 chat
 	Converse                 // Amazon Bedrock's Converse; its frames as server-sent events (pkg/provider/bedrock)
+
+	Completions // OpenAI's legacy text completions, which clients alone speak
 )
 
 // String returns the dialect's name in lower case.

@@ -21,7 +21,7 @@ type api struct {
 }
 
 // endpoints are the endpoints of a provider in a client's dialect.
-var endpoints = [...]string{llm.Chat: "chat", llm.Responses: "responses", llm.Messages: "messages", llm.Gemini: "chat"}
+var endpoints = [...]string{llm.Chat: "chat", llm.Responses: "responses", llm.Messages: "messages", llm.Gemini: "chat", llm.Completions: ""}
 
 // nativeDialect returns the dialect of the endpoint "chat" of a family. The
 // messages family has none.

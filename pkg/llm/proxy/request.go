@@ -50,6 +50,8 @@ var routingFields = [...][]string{
 	llm.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt", "user", "safety_identifier"},
 	llm.Messages:  {"model", "stream", "messages"},
 	llm.Gemini:    {"model", "contents", "generationConfig", "generation_config"},
+
+	llm.Completions: {"model", "stream", "prompt", "stream_options"},
 }
 
 // marks are what ReadRequest looks for besides these fields.
@@ -58,6 +60,8 @@ var marks = [...]jsonscan.Marks{
 	llm.Responses: {Strings: llm.Marks(llm.Responses), Names: endpoint.FurtherFields[:]},
 	llm.Messages:  {Strings: llm.Marks(llm.Messages), Names: endpoint.FurtherFields[:]},
 	llm.Gemini:    {Strings: llm.Marks(llm.Gemini), Names: endpoint.FurtherFields[:]},
+
+	llm.Completions: {Names: endpoint.FurtherFields[:]},
 }
 
 // minUserLimit is the smallest limit of an upstream for a user's id, in bytes.
@@ -78,12 +82,12 @@ func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
 	if a.Stream, _, err = set.Bool("stream"); err != nil {
 		return nil, apierr.Invalid("stream", "stream must be a boolean.")
 	}
-	if d != llm.Responses && set.Get("messages").Kind != jsonscan.Array {
+	if d != llm.Responses && d != llm.Completions && set.Get("messages").Kind != jsonscan.Array {
 		return nil, apierr.Invalid("messages", "messages must be an array.")
 	}
 	a.LongUser = max(len(set.Raw("user")), len(set.Raw("safety_identifier"))) > minUserLimit
 	switch d {
-	case llm.Chat:
+	case llm.Chat, llm.Completions:
 		a.WantsUsage = a.Stream && gjson.GetBytes(set.Raw("stream_options"), "include_usage").Type == gjson.True
 	case llm.Responses:
 		if set.Has("previous_response_id") {

@@ -146,7 +146,7 @@ func (w *world) ask(d llm.Dialect, raw string, header ...httpmsg.Field) (*Result
 }
 
 func (w *world) send(a *Request, header ...httpmsg.Field) (*Result, error) {
-	route := [...]string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1beta/models/{model...}"}[a.Dialect]
+	route := map[llm.Dialect]string{llm.Chat: "/v1/chat/completions", llm.Responses: "/v1/responses", llm.Messages: "/v1/messages", llm.Gemini: "/v1beta/models/{model...}", llm.Completions: "/v1/completions"}[a.Dialect]
 	w.call = &auth.Call{
 		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Path: route, Query: w.query, Header: header, Start: w.Now(), Route: route},
 		Trace:   accounts.Trace{KeyID: "k1"},

@@ -104,6 +104,32 @@ test("a conversation is compacted by an upstream that only chats", async () => {
   }
 });
 
+test("legacy completions are answered by every family", async () => {
+  for (const prefix of prefixes) {
+    const model = prefix + "/m";
+    const whole = await openai().completions.create({ model, prompt: "Hello", max_tokens: 99 });
+    assert.equal(whole.object, "text_completion");
+    assert.equal(whole.choices[0].text, "You said: Hello");
+    assert.equal(whole.choices[0].finish_reason, "stop");
+    assert.ok(whole.usage.total_tokens > 0);
+    const stream = await openai().completions.create({
+      model,
+      prompt: ["Hello"],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    let text = "";
+    let usage;
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.text ?? "";
+      usage = chunk.usage ?? usage;
+    }
+    assert.equal(text, "You said: Hello");
+    assert.ok(usage.total_tokens > 0);
+  }
+  await assert.rejects(openai().completions.create({ model: "up/m", prompt: ["a", "b"] }), { status: 400 });
+});
+
 test("input tokens of a Responses request are counted", async () => {
   for (const prefix of prefixes) {
     const r = await post("/v1/responses/input_tokens", { model: prefix + "/m", input: "What is 6×7?" });

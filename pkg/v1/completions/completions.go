@@ -1,0 +1,39 @@
+// Package completions serves POST /v1/completions, OpenAI's legacy endpoint.
+package completions
+
+import (
+	"context"
+
+	"weir/pkg/auth"
+	"weir/pkg/llm"
+	"weir/pkg/llm/proxy"
+	"weir/pkg/wire/httpmsg"
+)
+
+// answerer is the part of proxy.Proxy used here.
+type answerer interface {
+	Answer(ctx context.Context, c *auth.Call, a *proxy.Request) (*proxy.Result, error)
+}
+
+// Handler serves the endpoint.
+type Handler struct{ Proxy answerer }
+
+// Create answers one request, by a chat model whose user says the prompt: a
+// text_completion, or with stream its chunks.
+//
+//	{"model","prompt",…} → {"id","object":"text_completion","choices":[{"text","index","logprobs","finish_reason"}],"usage"}
+func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	body, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	req, err := proxy.ReadRequest(llm.Completions, body)
+	if err != nil {
+		return nil, err
+	}
+	result, err := h.Proxy.Answer(ctx, c, req)
+	if err != nil {
+		return nil, err
+	}
+	return result.Response, nil
+}
