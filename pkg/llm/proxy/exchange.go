@@ -85,7 +85,9 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 		}
 		return nil, err
 	}
-	a.Dropped = dropped
+	if a.Dropped = dropped; len(x.req.Dropped) > 0 {
+		a.Dropped = append(slices.Clone(x.req.Dropped), dropped...)
+	}
 	if a.forms.changes() {
 		if body, err = a.leaveOut(x.ctx, body); err != nil {
 			return nil, err

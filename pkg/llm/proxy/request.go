@@ -33,6 +33,9 @@ type Request struct {
 	// LongUser reports that user or safety_identifier may be over an upstream's
 	// limit.
 	LongUser bool
+	// Dropped names the fields that were left out when the request was brought into
+	// its dialect.
+	Dropped []string
 	// marked and modelAt are what ReadRequest has found for llm.Options.
 	marked  *jsonscan.Marked
 	modelAt jsonscan.Span
@@ -46,7 +49,7 @@ type Request struct {
 // routingFields are the fields of each dialect that decide how a request is
 // sent.
 var routingFields = [...][]string{
-	llm.Chat:      {"model", "stream", "messages", "stream_options", "user", "safety_identifier"},
+	llm.Chat:      {"model", "stream", "messages", "stream_options", "user", "safety_identifier", "tools"},
 	llm.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt", "user", "safety_identifier"},
 	llm.Messages:  {"model", "stream", "messages"},
 	llm.Gemini:    {"model", "contents", "generationConfig", "generation_config"},
@@ -81,6 +84,11 @@ func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
 	}
 	if a.Stream, _, err = set.Bool("stream"); err != nil {
 		return nil, apierr.Invalid("stream", "stream must be a boolean.")
+	}
+	if d == llm.Chat && (!set.Has("messages") || llm.FlatTools(set.Raw("tools"))) {
+		if other, err := readOtherShape(a, set.Has("messages")); other != nil || err != nil {
+			return other, err
+		}
 	}
 	if d != llm.Responses && d != llm.Completions && set.Get("messages").Kind != jsonscan.Array {
 		return nil, apierr.Invalid("messages", "messages must be an array.")
@@ -146,4 +154,23 @@ func ReadGemini(model string, stream bool, body []byte) (*Request, error) {
 		}
 	}
 	return a, nil
+}
+
+// readOtherShape reads a request to the chat endpoint that has the form of another
+// dialect, as Cursor sends (docs/reference/clients.md, 6.3): input in place of
+// messages, or flat tools. It returns nil for one that has neither messages nor
+// input.
+func readOtherShape(a *Request, messages bool) (*Request, error) {
+	if !messages && !gjson.GetBytes(a.Body, "input").Exists() {
+		return nil, nil
+	}
+	body, dropped, err := llm.ToChat(a.Body, messages, a.Model)
+	if err != nil {
+		return nil, err
+	}
+	chat, err := ReadRequest(llm.Chat, body)
+	if err == nil {
+		chat.Dropped = dropped
+	}
+	return chat, err
 }

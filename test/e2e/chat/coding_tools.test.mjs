@@ -130,6 +130,30 @@ test("legacy completions are answered by every family", async () => {
   await assert.rejects(openai().completions.create({ model: "up/m", prompt: ["a", "b"] }), { status: 400 });
 });
 
+test("a Responses request at the chat endpoint is answered as chat", async () => {
+  const tools = [
+    { type: "function", name: "weather", description: "", parameters: { type: "object", properties: {} } },
+  ];
+  for (const prefix of prefixes) {
+    const input = [{ role: "user", content: "What is the weather?" }];
+    const body = { model: prefix + "/m", input, tools, stream: true, store: false, truncation: "auto" };
+    const r = await post("/v1/chat/completions", body);
+    assert.equal(r.status, 200);
+    assert.equal(r.headers.get("x-weir-dropped"), "truncation");
+    const text = await r.text();
+    const chunks = text
+      .trim()
+      .split("\n\n")
+      .filter((x) => x.startsWith("data: {"))
+      .map((x) => JSON.parse(x.slice(6)));
+    assert.ok(chunks.every((c) => c.object === "chat.completion.chunk"));
+    const calls = chunks.flatMap((c) => c.choices[0]?.delta.tool_calls ?? []);
+    assert.equal(calls[0].function.name, "weather");
+    assert.ok(chunks.some((c) => c.usage));
+    assert.ok(text.endsWith("data: [DONE]\n\n"));
+  }
+});
+
 test("input tokens of a Responses request are counted", async () => {
   for (const prefix of prefixes) {
     const r = await post("/v1/responses/input_tokens", { model: prefix + "/m", input: "What is 6×7?" });
