@@ -14,12 +14,14 @@ const (
 	openAI    form = iota
 	anthropic      // in pages
 	gemini         // in pages
-	detailed       // for management
+	codex
+	detailed // for management
 )
 
 // formOf returns the form that a caller of /v1/models reads: Anthropic's for one that sends
 // anthropic-version or a parameter that only Anthropic's list has. Claude Code
-// may discover models with limit=1000 alone (docs/reference/clients.md, 1.4).
+// may discover models with limit=1000 alone (docs/reference/clients.md, 1.4). Codex
+// sends client_version (2.3 there).
 func formOf(c *auth.Call) form {
 	if c.Header.Get("anthropic-version") != "" {
 		return anthropic
@@ -29,6 +31,9 @@ func formOf(c *auth.Call) form {
 			if endpoint.Query(c.Query, name) != "" {
 				return anthropic
 			}
+		}
+		if endpoint.Query(c.Query, "client_version") != "" {
+			return codex
 		}
 	}
 	return openAI
@@ -40,7 +45,7 @@ const toolWait = 2400 * time.Millisecond
 
 // wait returns how long a list of the form waits for the upstreams' lists.
 func (f form) wait() time.Duration {
-	if f == anthropic {
+	if f == anthropic || f == codex {
 		return toolWait
 	}
 	return total

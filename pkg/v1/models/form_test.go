@@ -47,7 +47,7 @@ func TestCodingToolsListWaitsLess(t *testing.T) {
 		for _, tt := range []struct {
 			query string
 			most  time.Duration
-		}{{"", total}, {"limit=1000", 2500 * time.Millisecond}} {
+		}{{"", total}, {"limit=1000", 2500 * time.Millisecond}, {"client_version=0.160.0", 2500 * time.Millisecond}} {
 			var conns []store.Connection
 			for i := range silent + 1 {
 				c := compat(fmt.Sprintf("https://bad%02d.example", i))

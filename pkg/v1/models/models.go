@@ -114,6 +114,8 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		switch f {
 		case anthropic, gemini:
 			k.entries = entries
+		case codex:
+			k.body = appendCodexList(nil, entries)
 		case detailed:
 			k.body = appendDetailedList(nil, entries, k.created)
 		default:
@@ -133,6 +135,9 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		return nil, err
 	}
 	resp := answerJSON(body)
+	if f == codex {
+		setETag(resp, body)
+	}
 	h.after(resp, c, stale)
 	return resp, nil
 }
