@@ -129,3 +129,42 @@ test("an unknown model is Anthropic's 404", async () => {
     assert.deepEqual([res.status, body.type, body.error.type], [404, "error", "not_found_error"], JSON.stringify(body));
   }
 });
+
+test("the attribution of Claude Code reaches Anthropic alone", async () => {
+  await operator.connect(me.machineId, { provider: "anthropic", apiKey: "anthropic-test-key-0123456789" });
+  const line = "x-anthropic-billing-header: cc_version=2.1.177; cc_entrypoint=cli; cch=36ee5;";
+  const body = {
+    ...hello,
+    system: [
+      { type: "text", text: line },
+      { type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } },
+    ],
+  };
+  for (const [model, gets] of [
+    ["anthropic/claude-haiku-4-5", true],
+    ["an/m", false],
+    ["up/m", false],
+  ]) {
+    up.clear();
+    const res = await me.post("/v1/messages?beta=true", { model, ...body });
+    assert.equal(res.status, 200, `${model}: ${await res.text()}`);
+    const sent = up.seen[0].body.toString();
+    assert.equal(sent.includes("cch="), gets, `${model}: ${sent}`);
+    assert.ok(sent.includes("Be brief."));
+    const dropped = (res.headers.get("x-weir-dropped") ?? "").split(",");
+    assert.equal(dropped.includes("system.x-anthropic-billing-header"), !gets, `${model}: ${dropped}`);
+    if (model === "an/m") assert.deepEqual(JSON.parse(sent).system, body.system.slice(1));
+  }
+});
+
+test("a provider that forbids repeating a call is obeyed by the client", async () => {
+  up.script = () => ({
+    status: 429,
+    headers: { "content-type": "application/json", "retry-after": "5", "x-should-retry": "false" },
+    body: JSON.stringify({ type: "error", error: { type: "rate_limit_error", message: "Spend limit reached." } }),
+  });
+  const res = await me.post("/v1/messages", { model: "an/m", ...hello });
+  const body = await res.json();
+  assert.deepEqual([res.status, body.error.type], [429, "rate_limit_error"]);
+  assert.deepEqual([res.headers.get("x-should-retry"), res.headers.get("retry-after")], ["false", "5"]);
+});

@@ -237,6 +237,39 @@ export interface SettingValues {
   claudeSonnetModel?: string;
   claudeHaikuModel?: string;
   claudeFableModel?: string;
+  // Written into the configuration of tools; undefined for none.
+  defaultModel?: string;
+  smallModel?: string;
+}
+
+// ToolRow is a tool of GET /api/setup.
+export interface ToolRow {
+  id: string;
+  name: string;
+  kind: "coding" | "app" | "library";
+  /** POST /api/setup has a command for it */
+  script: boolean;
+  /** that the command writes */
+  files?: string[];
+  texts: { where: string; language: string; text: string }[];
+  notes?: string[];
+}
+
+// ToolList is the body of GET /api/setup. The texts have the placeholders.
+export interface ToolList {
+  data: ToolRow[];
+  placeholders: { url: string; key: string; model: string; smallModel: string };
+  model?: string;
+  smallModel?: string;
+}
+
+// SetupCommand is the body of POST /api/setup.
+export interface SetupCommand {
+  lease: string;
+  model: string;
+  smallModel: string;
+  expiresAt: number;
+  command: { sh: string; ps1: string };
 }
 
 // Difference lists the records of one kind that an import changes.

@@ -34,7 +34,7 @@ export function served(res: Response): Served {
 }
 
 // shell quotes a text for a POSIX shell.
-export const shell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+const shell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 // curlOf returns a call as a curl command that takes the key from a variable.
 export function curlOf(path: string, body: unknown): string {

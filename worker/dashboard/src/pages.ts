@@ -9,6 +9,7 @@ export const pages: PageEntry[] = [
   { path: "models", title: "Models", icon: "models", load: () => import("./pages/models") },
   { path: "combos", title: "Combos", icon: "combos", load: () => import("./pages/combos") },
   { path: "keys", title: "Keys", icon: "keys", load: () => import("./pages/keys") },
+  { path: "setup", title: "Set up", icon: "setup", load: () => import("./pages/setup") },
   { path: "usage", title: "Usage", icon: "usage", load: () => import("./pages/usage") },
   {
     path: "requests",

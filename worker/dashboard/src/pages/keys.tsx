@@ -10,7 +10,8 @@ import { Load, MoreRows, Page, Section, Table } from "../layout";
 import { Badge, Button, Empty } from "../ui";
 import { Create, Created } from "./keys/create";
 import { Revoke } from "./keys/revoke";
-import { noKey, Snippets } from "./keys/snippets";
+import { Snippets } from "./keys/snippets";
+import { noKey } from "../tools";
 
 // Keys lists the API keys of the machine. A new key is shown once.
 export default function Keys({ machine, session }: PageProps) {

@@ -1,0 +1,85 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Machine } from "../../api";
+import type { SetupCommand, ToolRow } from "../../api-types";
+import { Code } from "../../code";
+import { time } from "../../format";
+import { Tabs } from "../../forms";
+import { useAction } from "../../hooks";
+import { Section } from "../../layout";
+import { Button, ErrorBox, Notice } from "../../ui";
+
+type Shell = "sh" | "ps1";
+
+const shells: [Shell, string][] = [
+  ["sh", "macOS, Linux"],
+  ["ps1", "Windows"],
+];
+
+// Command creates the command that sets a tool up, and shows it until it expires.
+export function Command({
+  machine,
+  tool,
+  model,
+  small,
+}: {
+  machine: Machine;
+  tool: ToolRow;
+  model: string;
+  small: string;
+}) {
+  const [created, setCreated] = useState<SetupCommand | null>(null),
+    [expired, setExpired] = useState(false),
+    [shell, setShell] = useState<Shell>(navigator.userAgent.includes("Windows") ? "ps1" : "sh");
+  const act = useAction();
+  const create = () =>
+    act.run(async () => {
+      const body = { tool: tool.id, ...(model && { model }), ...(small && { smallModel: small }) };
+      setCreated(await machine.post<SetupCommand>("/setup", body));
+      setExpired(false);
+    });
+  useEffect(() => {
+    if (!created) return;
+    const timer = setTimeout(() => setExpired(true), created.expiresAt - Date.now());
+    return () => clearTimeout(timer);
+  }, [created]);
+  const undo = `${location.origin}/setup/${tool.id}.${shell}`;
+  return (
+    <Section
+      title="With one command"
+      intro={
+        <>
+          Creates a key and writes {tool.files?.map((f, i) => [i > 0 && " and ", <code key={f}>{f}</code>])}. The rest
+          of {tool.files?.length === 1 ? "the file" : "the files"} stays.
+        </>
+      }
+    >
+      <div class="stack">
+        {act.error && <ErrorBox>{act.error}</ErrorBox>}
+        {created && !expired && (
+          <>
+            <Tabs label="System" items={shells} value={shell} onPick={setShell} />
+            <Code label={`Command for ${tool.name}`} text={created.command[shell]} />
+            <p class="muted small">
+              Works once, until {time(created.expiresAt)}. It contains no key: the key is created when the command runs.
+            </p>
+            <p class="muted small">To restore the files as they were:</p>
+            <Code
+              label="Command to undo"
+              text={
+                shell === "sh"
+                  ? `curl -fsSL '${undo}' | sh -s -- --undo`
+                  : `& ([scriptblock]::Create((irm '${undo}'))) -Undo`
+              }
+            />
+          </>
+        )}
+        {expired && <Notice kind="warn">The command has expired. Create a new one.</Notice>}
+        <div class="row">
+          <Button kind={created && !expired ? undefined : "main"} busy={act.busy} onClick={() => void create()}>
+            {created ? "Create a new command" : "Create command"}
+          </Button>
+        </div>
+      </div>
+    </Section>
+  );
+}

@@ -1,0 +1,130 @@
+// The settings of tools and libraries, with this gateway's values.
+import { useId } from "preact/hooks";
+import type { Machine } from "./api";
+import type { ToolList, ToolRow } from "./api-types";
+import { Code } from "./code";
+import { useLoad } from "./hooks";
+import { Field, Notice } from "./ui";
+
+export const noKey = "YOUR_KEY";
+
+const kinds = { coding: "Coding agents and editors", app: "Chat and automation", library: "SDKs and frameworks" };
+
+export function useTools(machine: Machine) {
+  return useLoad(() => machine.get<ToolList>("/setup"), [machine]);
+}
+
+// SelectTool chooses one of the tools.
+export function SelectTool({
+  label,
+  tools,
+  value,
+  onSelect,
+}: {
+  label: string;
+  tools: ToolRow[];
+  value: string;
+  onSelect: (id: string) => void;
+}) {
+  return (
+    <Field label={label}>
+      <select value={value} onChange={(e) => onSelect(e.currentTarget.value)}>
+        {Object.entries(kinds).map(([kind, title]) => (
+          <optgroup key={kind} label={title}>
+            {tools
+              .filter((t) => t.kind === kind)
+              .map((t) => (
+                <option key={t.id} value={t.id}>
+                  {t.name}
+                </option>
+              ))}
+          </optgroup>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+// ModelInput is an input for a model's name, which suggests those of the machine.
+export function ModelInput({
+  label,
+  hint,
+  models,
+  value,
+  standard,
+  onText,
+}: {
+  label: string;
+  hint?: string;
+  models: string[];
+  value: string;
+  standard: string;
+  onText: (text: string) => void;
+}) {
+  const id = useId();
+  return (
+    <>
+      <Field label={label} hint={hint}>
+        <input
+          list={id}
+          autocapitalize="none"
+          spellcheck={false}
+          placeholder={standard}
+          value={value}
+          onInput={(e) => onText(e.currentTarget.value.trim())}
+        />
+      </Field>
+      <datalist id={id}>
+        {models.slice(0, 500).map((m) => (
+          <option key={m} value={m} />
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+// ToolTexts shows the settings of a tool, ready to paste.
+export function ToolTexts({
+  list,
+  tool,
+  apiKey = noKey,
+  model,
+  small,
+}: {
+  list: ToolList;
+  tool: ToolRow;
+  apiKey?: string;
+  model: string;
+  small: string;
+}) {
+  // A name that would need quoting is not put into a text: the formats differ.
+  if (![model, small].every((m) => /^[\w.:/@+~-]+$/.test(m)))
+    return (
+      <Notice kind="warn">
+        A model name may have letters, digits and <code>._:/@+~-</code> here. Add an alias for the model, and use that.
+      </Notice>
+    );
+  const fill = (text: string) =>
+    text
+      .replaceAll(list.placeholders.url, location.origin)
+      .replaceAll(list.placeholders.key, apiKey)
+      .replaceAll(list.placeholders.model, model)
+      .replaceAll(list.placeholders.smallModel, small);
+  return (
+    <div class="stack">
+      {tool.texts.map(({ where, text }, i) => (
+        <div key={where} class="stack">
+          <p class="muted small">{where}</p>
+          <Code label={`Settings for ${tool.name}${i ? ` (${i + 1})` : ""}`} text={fill(text)} />
+        </div>
+      ))}
+      {tool.notes && (
+        <ul class="muted small">
+          {tool.notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
