@@ -81,6 +81,32 @@ func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 	}
 }
 
+// Clients repeat a 429 ten times unless x-should-retry tells them not to.
+func TestProviderMayForbidRepeating(t *testing.T) {
+	answer := func(status int, retry string) fake.Answer {
+		return fake.Answer{Status: status, Header: httpmsg.Header{{Name: "retry-after", Value: "7"}, {Name: "x-should-retry", Value: retry}}}
+	}
+	for _, tt := range []struct {
+		name    string
+		answers []fake.Answer
+		noRetry bool
+	}{
+		{"spending limit", []fake.Answer{answer(429, "false")}, true},
+		{"short limit", []fake.Answer{answer(429, "true")}, false},
+		{"another account is ready before", []fake.Answer{answer(429, "false"), answer(429, "true")}, false},
+		{"invalid request", []fake.Answer{answer(400, "false")}, true},
+		{"failing provider", []fake.Answer{answer(500, "false")}, false},
+	} {
+		w := newWorld(t).add(accounts("abc"[:len(tt.answers)])...)
+		for i, a := range tt.answers {
+			w.script[key("abc"[i:i+1])] = []fake.Answer{a}
+		}
+		if _, e := w.send(); e == nil || e.NoRetry != tt.noRetry {
+			t.Errorf("%s: got %+v", tt.name, e)
+		}
+	}
+}
+
 func TestBillableWithoutCreditFailsAtOnce(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
 	w.script["*"] = []fake.Answer{{Status: 402}}

@@ -25,6 +25,9 @@ const maxMessage = 500
 func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Credential) *apierr.Error {
 	e := apierr.New(status, "", "")
 	e.Header = notes(h, live(cred))
+	// Anthropic and OpenAI state that the same call will fail again, such as over a
+	// spending limit.
+	e.NoRetry = status < 500 && h.Get("x-should-retry") == "false"
 	if len(raw) > 0 && jsonscan.Valid(raw) {
 		read(e, raw, cred)
 	}

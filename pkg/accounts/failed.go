@@ -58,6 +58,7 @@ func (pl *plan) limited() error {
 	m := &pl.missed[rankLimit]
 	if pl.best != nil && pl.best.rank() == rankLimit {
 		e := *pl.best.err
+		e.NoRetry = e.NoRetry && len(m.conns) == 1 // another account may be ready before
 		return waiting(&e, m.wait)
 	}
 	e := apierr.New(429, "rate_limit_exceeded", "All accounts for this model are rate limited.")

@@ -16,8 +16,9 @@ import (
 //     otherwise (Deviations), and the fields for reasoning and signatures that
 //     weir adds to answers, for upstreams that do not know them; for any other
 //     compatible server only what it has refused by name (Options.Refuses);
-//   - Messages: thoughts that another provider signed, and for hosted Claude
-//     anthropic_version in place of the model;
+//   - Messages: thoughts that another provider signed, Claude Code's attribution
+//     unless the upstream is Anthropic's, and for hosted Claude anthropic_version
+//     in place of the model;
 //   - Gemini: signatures of other providers;
 //   - all thoughts, once the upstream has refused the signature of one
 //     (Options.NoThoughts).

@@ -34,6 +34,9 @@ type Options struct {
 	// LongUser reports that user or safety_identifier may be over the
 	// upstream's limit.
 	LongUser bool
+	// Attribution reports that the upstream is Anthropic itself, which reads what Claude
+	// Code says of itself in front of its system prompt. Others do not get it.
+	Attribution bool
 	// Marked is what was found of the marks of the client's dialect in the body of a
 	// request for an upstream of the same dialect, and ModelAt is the place of the
 	// body's model. If they are missing, Request looks for them.

@@ -13,12 +13,13 @@ import (
 const (
 	markSignature = iota
 	markResult
+	markAttribution
 )
 
 const resultID = `tool_use_id"`
 
 // Marks are the strings in a request without which Adapt leaves its arrays unread.
-var Marks = []string{markSignature: ir.SignatureMark, markResult: resultID}
+var Marks = []string{markSignature: ir.SignatureMark, markResult: resultID, markAttribution: attributionMark}
 
 // Adapt removes from a body for Claude what other providers have added.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
@@ -28,6 +29,9 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 		if strings.HasPrefix(v, "bedrock") {
 			p.Del("stream")
 		}
+	}
+	if !opt.Attribution && p.Marked(markAttribution) {
+		dropAttribution(&p)
 	}
 	if p.Marked(markSignature) {
 		foreignThoughts(&p, opt.IssuerOr(ir.IssuerAnthropic))

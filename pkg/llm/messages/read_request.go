@@ -42,6 +42,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 			messages = v
 		case "system":
 			prompt, err = readContent("system", v, q)
+			prompt = withoutAttribution(prompt, q)
 		case "max_tokens":
 			q.MaxTokens, err = ir.WholeNumber(k.Str, v)
 		case "stop_sequences":

@@ -31,6 +31,19 @@ var hostedBetas = [...]struct {
 	{"web-search-2025-03-05", "", false, true},
 }
 
+// anthropicHost is the address of Anthropic's own API.
+const anthropicHost = "https://api.anthropic.com"
+
+// atAnthropic reports whether the account is called at Anthropic's own address.
+func (a *attempt) atAnthropic() bool {
+	base := a.Connection.Data.BaseURL
+	if base == "" {
+		return a.Target.Provider.ID == "anthropic"
+	}
+	rest, ok := strings.CutPrefix(strings.TrimSpace(base), anthropicHost)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
 // betas returns the beta features that a client of the Messages dialect asks
 // for and that the cloud has; others reports that it asks for more. Claude 3
 // refuses interleaved thinking at the clouds.

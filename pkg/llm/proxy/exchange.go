@@ -181,6 +181,7 @@ func (a *attempt) options() llm.Options {
 		Deviations: llm.DeviationsOf(a.Target.Provider.ID), StreamUsage: a.req.WantsUsage,
 		Stream: a.req.Stream, HideThoughts: a.req.HideThoughts,
 		Tools: &a.tools, Vendor: !a.Target.Provider.Compatible, LongUser: a.req.LongUser,
+		Attribution: a.atAnthropic(),
 	}
 	if a.api.dialect != a.req.Dialect && len(a.req.Body) > memory.Uncounted {
 		o.Memory = a.memory

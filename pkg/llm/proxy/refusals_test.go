@@ -13,6 +13,8 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/internal/testgw/objects"
 	"weir/pkg/llm"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -206,6 +208,32 @@ func TestToolHeadersGoOnlyToTheirDialect(t *testing.T) {
 			if r.Header.Get(name) != "" {
 				t.Errorf("%v to %s: %s was sent", tt.client, tt.model, name)
 			}
+		}
+	}
+}
+
+// Only Anthropic's own API reads the attribution of Claude Code, under whatever
+// connection it is called.
+func TestAttributionFollowsTheAddress(t *testing.T) {
+	for base, gets := range map[string]bool{
+		"https://api.anthropic.com/v1": true, "https://api.anthropic.com": true, "https://api.anthropic.com.example.org/v1": false, "https://an.example/v1": false,
+	} {
+		a := &attempt{}
+		a.Target, a.Connection = &routing.Target{Provider: provider.Lookup("anthropic-compatible-0123abcd")}, &store.Connection{Data: store.ProviderData{BaseURL: base}}
+		if a.atAnthropic() != gets {
+			t.Errorf("%s: got %v", base, !gets)
+		}
+	}
+	const body = `{"model":"%s","max_tokens":9,"system":[{"type":"text","text":"x-anthropic-billing-header: cch=1;"},{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":"Hello"}]}`
+	for model, gets := range map[string]bool{"cl/m": true, "an/m": false, "up/m": false} {
+		w := newWorld(t, usual...)
+		w.Answer = w.good()
+		if _, err := w.ask(llm.Messages, strings.ReplaceAll(body, "%s", model)); err != nil {
+			t.Fatal(err)
+		}
+		sent := w.bodies()[0]
+		if strings.Contains(sent, "cch=1") != gets || !strings.Contains(sent, "Be brief.") || slices.Contains(w.call.Trace.Dropped, "system.x-anthropic-billing-header") == gets {
+			t.Errorf("%s: sent %s, dropped %v", model, sent, w.call.Trace.Dropped)
 		}
 	}
 }
