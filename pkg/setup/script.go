@@ -58,17 +58,6 @@ func Script(name string) string {
 	return ""
 }
 
-// Scripted lists the ids of the tools that have a script.
-func Scripted() []string {
-	var ids []string
-	for i := range Tools {
-		if len(Tools[i].Files) > 0 {
-			ids = append(ids, Tools[i].ID)
-		}
-	}
-	return ids
-}
-
 func (t *Tool) render(script, files string) string {
 	var paths, ending strings.Builder
 	for i := range t.Files {

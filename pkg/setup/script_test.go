@@ -133,7 +133,7 @@ func same(t *testing.T, format Format, got, want string) {
 }
 
 func TestScriptWritesWhatIsShown(t *testing.T) {
-	for _, id := range Scripted() {
+	for _, id := range scripted() {
 		t.Run(id, func(t *testing.T) {
 			h := serving(t)
 			out := h.install(id)
@@ -172,7 +172,7 @@ func TestUndoRestoresEveryFile(t *testing.T) {
 		YAML: "# mine\ndark-mode: true\n",
 		Env:  "# mine\nOTHER=1",
 	}
-	for _, id := range Scripted() {
+	for _, id := range scripted() {
 		for _, before := range []bool{false, true} {
 			h := serving(t)
 			tool := Lookup(id)
@@ -228,7 +228,7 @@ func TestUndoKeepsLaterChanges(t *testing.T) {
 }
 
 func TestRefusedLeaseChangesNothing(t *testing.T) {
-	for _, id := range Scripted() {
+	for _, id := range scripted() {
 		h := newHome(t, "403", `{"error":{"message":"This set-up command was used. Create a new one.","type":"permission_error"}}`)
 		out, err := h.run(id, values.URL, lease)
 		if err == nil || !strings.Contains(out, "weir: This set-up command was used. Create a new one. Nothing was changed.") {
@@ -246,7 +246,7 @@ func TestUnreadableFileIsFoundBeforeTheClaim(t *testing.T) {
 		TOML: {"model = \"\"\"\na\n\"\"\"\n", "model_providers = { weir = { name = \"x\" } }\n"},
 		YAML: {"\tmodel: x\n", "{model: x}\n"},
 	}
-	for _, id := range Scripted() {
+	for _, id := range scripted() {
 		tool := Lookup(id)
 		for i := range tool.Files {
 			f := &tool.Files[i]
@@ -265,6 +265,20 @@ func TestUnreadableFileIsFoundBeforeTheClaim(t *testing.T) {
 					t.Errorf("%s with %q: the lease was used", id, text)
 				}
 			}
+		}
+	}
+}
+
+func TestUnwritableFileIsFoundBeforeTheClaim(t *testing.T) {
+	for _, blocked := range []string{".codex/config.toml/x", ".codex", ".local/state", ".local/state/weir/codex"} {
+		h := serving(t)
+		h.write(filepath.Join(h.dir, blocked), "")
+		out, err := h.run("codex", values.URL, lease)
+		if err == nil || !strings.Contains(out, "cannot be written. Nothing was changed.") {
+			t.Errorf("%s: %v\n%s", blocked, err, out)
+		}
+		if _, err := os.Stat(filepath.Join(h.bin, "log")); err == nil || len(h.tree()) != 1 {
+			t.Errorf("%s: the lease was used, or a file written: %q", blocked, h.tree())
 		}
 	}
 }

@@ -8,6 +8,17 @@ import (
 	"testing"
 )
 
+// scripted lists the ids of the tools that have a script.
+func scripted() []string {
+	var ids []string
+	for i := range Tools {
+		if len(Tools[i].Files) > 0 {
+			ids = append(ids, Tools[i].ID)
+		}
+	}
+	return ids
+}
+
 func TestTableIsComplete(t *testing.T) {
 	id := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	seen := map[string]bool{}
@@ -56,7 +67,7 @@ func TestTableIsComplete(t *testing.T) {
 
 func TestScriptsAreStatic(t *testing.T) {
 	left := regexp.MustCompile(`@[A-Z]+@`)
-	for _, id := range Scripted() {
+	for _, id := range scripted() {
 		for _, name := range []string{id + ".sh", id + ".ps1"} {
 			text := Script(name)
 			if text == "" || left.MatchString(text) || strings.Contains(text, "%!") || !strings.HasSuffix(text, "\n") || strings.ContainsAny(text, "\r") {
@@ -77,7 +88,7 @@ func TestScriptsAreStatic(t *testing.T) {
 // A script that arrives in part does nothing: its only statement that acts is the
 // last line.
 func TestShellScriptActsInItsLastLine(t *testing.T) {
-	for _, id := range Scripted() {
+	for _, id := range scripted() {
 		text := Script(id + ".sh")
 		if !strings.HasSuffix(text, "\n}\n\nmain \"$@\"\n") || strings.Count(text, "\nmain ") != 1 {
 			t.Errorf("%s.sh does not end with its call", id)
@@ -93,7 +104,7 @@ func TestShellScriptActsInItsLastLine(t *testing.T) {
 // No PowerShell runs here, so its scripts are compared with the table and read for
 // balance.
 func TestPowerShellHasEveryEdit(t *testing.T) {
-	for _, id := range Scripted() {
+	for _, id := range scripted() {
 		text := Script(id + ".ps1")
 		tool := Lookup(id)
 		for i := range tool.Files {
@@ -186,7 +197,7 @@ func TestCommandsNeedNoQuoting(t *testing.T) {
 		c.PowerShell != "& ([scriptblock]::Create((irm 'https://weir.example.com/setup/codex.ps1'))) 'https://weir.example.com' 'setup-a-b-c'" {
 		t.Errorf("got %+v", c)
 	}
-	if !slices.Contains(Scripted(), "codex") || slices.Contains(Scripted(), "curl") {
-		t.Errorf("got %q", Scripted())
+	if !slices.Contains(scripted(), "codex") || slices.Contains(scripted(), "curl") {
+		t.Errorf("got %q", scripted())
 	}
 }

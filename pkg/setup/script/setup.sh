@@ -57,6 +57,17 @@ claim() {
 # member returns a string of the answer.
 member() { printf '%s' "$answer" | sed -n 's/.*"'"$1"'":"\([^"]*[^".]\)[."].*/\1/p'; }
 
+# writable reports whether a file can be written, or created.
+writable() {
+	if [ -e "$1" ]; then
+		[ -f "$1" ] && [ -w "$1" ]
+		return
+	fi
+	folder=${1%/*}
+	while [ ! -e "${folder:-/}" ]; do folder=${folder%/*}; done
+	[ -d "${folder:-/}" ] && [ -w "${folder:-/}" ]
+}
+
 # write replaces file $1, and keeps it as it was before the first set-up.
 write() {
 	file=$(path "$1")
@@ -120,8 +131,10 @@ main() {
 
 	# A file that cannot be edited is found before the lease is used.
 	key=check model=check small=check
+	writable "$state/1.path" || fail "$state cannot be written. Nothing was changed."
 	i=1
 	while [ $i -le $count ]; do
+		writable "$(path $i)" || fail "$(path $i) cannot be written. Nothing was changed."
 		edit $i >/dev/null 2>"$work/why" || fail "$(path $i) cannot be edited: $(cat "$work/why"). Nothing was changed."
 		i=$((i + 1))
 	done
