@@ -178,6 +178,18 @@ test("errors have a status and leave the socket open", async () => {
   await quiet();
 });
 
+test("an upstream that falls silent ends the turn after idleSeconds", async () => {
+  const other = await families(operator, up);
+  await operator.call("PATCH", `/${other.machineId}/api/settings`, { idleSeconds: 1 });
+  for (const model of ["up/test-chat!chunks=20!stall-after=3", "openai/gpt-4.1!stall-after=5"]) {
+    const c = await open("/v1/responses", other.apiKey);
+    const events = await turn(c, create(model, "x"));
+    assert.equal(events.at(-1).type, "response.failed", JSON.stringify(events.at(-1)));
+    c.ws.close();
+  }
+  await quiet();
+});
+
 test("a client that leaves ends the upstream's call, and blames no account", async () => {
   const c = await open();
   c.send(create("up/test-chat!chunks=2000!slow=20", "x"));
