@@ -158,3 +158,23 @@ func TestResponsesOverWebSocketMayBeTurnedOff(t *testing.T) {
 	}
 	w.get(400, w.do("PATCH", "/"+machine+"/api/settings", adminToken, `{"responsesWebSocket":"maybe"}`), nil)
 }
+
+// Codex compacts a conversation after response.failed, and only then.
+func TestContextOverflowOverWebSocket(t *testing.T) {
+	w := newWorld(t)
+	_, key := w.tenant(1)
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.Reply(400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`)
+	}
+	c := &fake.Socket{Messages: []string{`{"type":"response.create","model":"up/m","input":"x","store":false}`}}
+	w.connect("/v1/responses", key, c)
+	last := gjson.Parse(c.Received[len(c.Received)-1])
+	if last.Get("type").Str != "response.failed" || last.Get("response.error.code").Str != "context_length_exceeded" {
+		t.Errorf("got %q", c.Received)
+	}
+	for _, m := range c.Received {
+		if gjson.Get(m, "status").Exists() {
+			t.Errorf("%s is read as an answer with a status", m)
+		}
+	}
+}
