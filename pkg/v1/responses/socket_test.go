@@ -215,6 +215,20 @@ func TestSocketLeavesOutReasoningThatNoUpstreamCanRead(t *testing.T) {
 	equal(t, ids, "", "rs_2", "rs_7_0", "msg_resp_1")
 }
 
+// A compaction stands for the conversation before it, with the item that asked for it.
+func TestSocketContinuesAfterACompaction(t *testing.T) {
+	s := newServer(func(n int, _ string) *httpmsg.Response {
+		return completed(fmt.Sprintf("resp_%d", n), "hi", `{"type":"response.output_item.done","item":{"type":"compaction","encrypted_content":"c"}}`)
+	})
+	s.send(t,
+		`{"type":"response.create","model":"m","input":[{"n":1},{"type":"compaction_trigger"}],"store":false,"previous_response_id":"resp_0"}`,
+		`{"type":"response.create","model":"m","input":[{"n":2}],"store":false,"previous_response_id":"resp_1"}`)
+	want := `{"model":"m","store":false,"input":[{"type":"compaction","encrypted_content":"c"},{"type":"message","id":"msg_resp_1","role":"assistant","content":[{"type":"output_text","text":"hi"}]},{"n":2}],"stream":true}`
+	if s.bodies[1] != want {
+		t.Errorf("got %s, want %s", s.bodies[1], want)
+	}
+}
+
 func TestSocketTakesOutputOfTheLastEvent(t *testing.T) {
 	s := newServer(func(int, string) *httpmsg.Response {
 		return events(`{"type":"response.incomplete","response":{"id":"resp_1","output":[{"n":1},{"n":2}]}}`)

@@ -358,8 +358,13 @@ func (t *turn) item(v gjson.Result) {
 		return
 	}
 	t.output = true
-	if v.Get("type").Str == "reasoning" && v.Get("encrypted_content").Str == "" && !strings.HasPrefix(v.Get("id").Str, t.ownID) {
-		return
+	switch v.Get("type").Str {
+	case "reasoning":
+		if v.Get("encrypted_content").Str == "" && !strings.HasPrefix(v.Get("id").Str, t.ownID) {
+			return
+		}
+	case "compaction": // stands for all that was before it
+		t.items, t.after, t.lost = nil, "", false
 	}
 	t.remember([]byte(v.Raw))
 }
