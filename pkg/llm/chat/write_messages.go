@@ -43,7 +43,7 @@ func writeUser(q *ir.Request, d *ir.Writer, blocks []ir.Block, v *ir.Deviations)
 		}
 		d.Open("", '{')
 		d.Str("role", "tool")
-		d.Str("tool_call_id", toolID(v, b.ID))
+		d.Str("tool_call_id", toolID(v, ir.ShortCallID(b.ID, maxID)))
 		d.Str("content", ir.ResultText(b))
 		d.Close('}')
 	}
@@ -84,12 +84,15 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 			if b.Kind != ir.ToolCallBlock {
 				continue
 			}
-			ir.WriteChatCall(d, b, toolID(v, b.ID), v.Extra && (b.Issuer == opt.IssuerOr(ir.IssuerChat) || b.Issuer == ir.IssuerGemini))
+			ir.WriteChatCall(d, b, toolID(v, ir.ShortCallID(b.ID, maxID)), v.Extra && (b.Issuer == opt.IssuerOr(ir.IssuerChat) || b.Issuer == ir.IssuerGemini))
 		}
 		d.Close(']')
 	}
 	d.Close('}')
 }
+
+// maxID is OpenAI's limit for the id of a call, in bytes.
+const maxID = 40
 
 // toolID returns an id of the length that the upstream requires. It is the same
 // for the same id, so that a call matches its result.

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"encoding/base64"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -154,22 +155,55 @@ func ReadAllowedTools(v gjson.Result) (c ToolChoice) {
 	return c
 }
 
-// SafeCallID returns an id of the characters that Anthropic accepts, the same
-// for the same id.
+// callMark begins the id of a call that stands for another one: after it comes that
+// id in base64url.
+const callMark = "weir_"
+
+// maxCallID is the longest id of a call that all vendors accept in a request, but
+// OpenAI's chat, which has a limit of 40.
+const maxCallID = 64
+
+// SafeCallID returns an id of the characters that Anthropic accepts, the same for
+// the same id. OriginalCallID reverses it: some models expect the ids of their own
+// calls, such as functions.weather:0, in later turns.
 func SafeCallID(id string) string {
-	for i := 0; i < len(id); i++ {
-		if c := id[i]; !IsLetter(c) && (c < '0' || c > '9') && c != '_' && c != '-' {
-			b := []byte(id)
-			for j := range b {
-				if c := b[j]; !IsLetter(c) && (c < '0' || c > '9') && c != '_' && c != '-' {
-					b[j] = '_'
-				}
-			}
-			return string(b)
-		}
-	}
 	if id == "" {
 		return "call"
 	}
+	safe := func(c byte) bool { return IsLetter(c) || c >= '0' && c <= '9' || c == '_' || c == '-' }
+	for i := 0; i < len(id); i++ {
+		if safe(id[i]) {
+			continue
+		}
+		if n := base64.RawURLEncoding.EncodedLen(len(id)); len(callMark)+n <= maxCallID {
+			return callMark + base64.RawURLEncoding.EncodeToString([]byte(id))
+		}
+		b := []byte(id)
+		for j := range b {
+			if !safe(b[j]) {
+				b[j] = '_'
+			}
+		}
+		return string(b)
+	}
 	return id
+}
+
+// OriginalCallID returns the id for which SafeCallID has returned id.
+func OriginalCallID(id string) string {
+	if rest, ok := strings.CutPrefix(id, callMark); ok {
+		if raw, err := base64.RawURLEncoding.DecodeString(rest); err == nil && SafeCallID(string(raw)) == id {
+			return string(raw)
+		}
+	}
+	return id
+}
+
+// ShortCallID returns an id of at most max characters: the same, or a digest of one
+// that is longer.
+func ShortCallID(id string, max int) string {
+	if len(id) <= max {
+		return id
+	}
+	return "call_" + digest(id)[:32]
 }

@@ -263,12 +263,12 @@ func readContent(at string, v gjson.Result, q *ir.Request) (blocks []ir.Block, e
 		case "search_result":
 			b.Text = ir.Str(p.Get("title")) + "\n" + ir.Str(p.Get("source")) + "\n" + ir.JoinTextFields(p.Get("content"), "\n")
 		case "tool_use":
-			b = ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(p.Get("id")), Name: ir.Str(p.Get("name")), Arguments: "{}"}
+			b = ir.Block{Kind: ir.ToolCallBlock, ID: ir.OriginalCallID(ir.Str(p.Get("id"))), Name: ir.Str(p.Get("name")), Arguments: "{}"}
 			if in := p.Get("input"); in.IsObject() {
 				b.Arguments = in.Raw
 			}
 		case "tool_result":
-			b = ir.Block{Kind: ir.ToolResultBlock, ID: ir.Str(p.Get("tool_use_id")), IsError: p.Get("is_error").Type == gjson.True}
+			b = ir.Block{Kind: ir.ToolResultBlock, ID: ir.OriginalCallID(ir.Str(p.Get("tool_use_id"))), IsError: p.Get("is_error").Type == gjson.True}
 			b.Parts, err = readContent(at, p.Get("content"), q)
 		case "tool_reference":
 			// The tool search of Claude Code: the tools themselves are in tools.

@@ -112,7 +112,7 @@ func writeUser(d *ir.Writer, m *ir.Message) error {
 			kind = "custom_tool_call_output"
 		}
 		d.Str("type", kind)
-		d.Str("call_id", b.ID)
+		d.Str("call_id", ir.ShortCallID(b.ID, 64))
 		plain := true
 		for _, p := range b.Parts {
 			plain = plain && p.Kind == ir.TextBlock
@@ -254,7 +254,7 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 			d.Open("", '{')
 			if b.Custom {
 				d.Str("type", "custom_tool_call")
-				d.Str("call_id", b.ID)
+				d.Str("call_id", ir.ShortCallID(b.ID, 64))
 				d.Str("name", b.Name)
 				d.Str("input", b.Arguments)
 			} else {
@@ -263,7 +263,7 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 					args = "{}"
 				}
 				d.Str("type", "function_call")
-				d.Str("call_id", b.ID)
+				d.Str("call_id", ir.ShortCallID(b.ID, 64))
 				d.Str("name", b.Name)
 				d.Str("arguments", args)
 			}
