@@ -1,6 +1,9 @@
 package proxy
 
 import (
+	"bytes"
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -31,6 +34,25 @@ var hostedBetas = [...]struct {
 	{"web-search-2025-03-05", "", false, true},
 }
 
+// betaFields are the fields of a request that mean something only with a beta feature
+// of Anthropic's API. A server that does not get the feature refuses them
+// (docs/reference/clients.md, 1.5). Source: Anthropic's API reference; Claude Code's
+// requests.
+var betaFields = [...]struct {
+	beta  string // the name without its date
+	paths []string
+}{
+	{"prompt-caching-scope-", []string{"system.*.cache_control.scope", "tools.*.cache_control.scope", "messages.*.content.*.cache_control.scope"}},
+	{"task-budgets-", []string{"output_config.task_budget"}},
+	{"fast-mode-", []string{"speed"}},
+	{"fine-grained-tool-streaming-", []string{"tools.*.eager_input_streaming"}},
+	{"context-management-", []string{"context_management"}},
+	{"server-side-fallback-", []string{"fallbacks"}},
+	{"fallback-credit-", []string{"fallback_credit_token"}},
+	{"cache-diagnosis-", []string{"diagnostics"}},
+	{"user-profiles-", []string{"user_profile_id"}},
+}
+
 // anthropicHost is the address of Anthropic's own API.
 const anthropicHost = "https://api.anthropic.com"
 
@@ -45,17 +67,16 @@ func (a *attempt) atAnthropic() bool {
 }
 
 // betas returns the beta features that a client of the Messages dialect asks
-// for and that the cloud has; others reports that it asks for more. Claude 3
-// refuses interleaved thinking at the clouds.
-func (a *attempt) betas() (known []string, others bool) {
+// for and that the cloud has, and the others. Claude 3 refuses interleaved thinking
+// at the clouds.
+func (a *attempt) betas() (known, others []string) {
 	bedrock := a.Target.Provider.Family == provider.Bedrock
 	for _, f := range provider.RequestHeader(a.call.Header, clientheader.ToMessages) {
 		if f.Name != "anthropic-beta" {
 			continue
 		}
 	next:
-		for name := range strings.SplitSeq(f.Value, ",") {
-			name = strings.TrimSpace(name)
+		for _, name := range betaNames(f.Value) {
 			for i := range hostedBetas {
 				b := &hostedBetas[i]
 				if b.name != name || bedrock && !b.bedrock || !bedrock && !b.vertex || strings.HasPrefix(name, "interleaved") && strings.Contains(a.Target.Model, "claude-3") {
@@ -70,10 +91,65 @@ func (a *attempt) betas() (known []string, others bool) {
 				known = append(known, name)
 				continue next
 			}
-			others = others || name != ""
+			others = append(others, name)
 		}
 	}
 	return known, others
+}
+
+// lacking returns the beta features that a client of the Messages dialect asks for and
+// that this upstream of the same dialect does not get.
+func (a *attempt) lacking() (names []string) {
+	if a.api.dialect != llm.Messages || a.req.Dialect != llm.Messages {
+		return nil
+	}
+	if a.api.hosted {
+		_, names = a.betas()
+		return names
+	}
+	if !a.forms.changes() {
+		return nil
+	}
+	for _, f := range a.call.Header {
+		if f.Name != betaField {
+			continue
+		}
+		for _, name := range betaNames(f.Value) {
+			if a.forms.refusesBeta(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// leaveOutFeatures returns a request without the fields of the beta features that the
+// upstream does not get.
+func (a *attempt) leaveOutFeatures(ctx context.Context, body []byte) ([]byte, error) {
+	names := a.lacking()
+	if len(names) == 0 {
+		return body, nil
+	}
+	if err := a.memoryToOmit(ctx, body); err != nil {
+		return nil, err
+	}
+	for i := range betaFields {
+		f := &betaFields[i]
+		if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, f.beta) }) {
+			continue
+		}
+		for _, path := range f.paths {
+			last := path[strings.LastIndexByte(path, '.')+1:]
+			if !bytes.Contains(body, []byte(`"`+last+`"`)) {
+				continue
+			}
+			var had bool
+			if body, had = llm.Omit(body, path); had {
+				a.lost(strings.ReplaceAll(path, ".*", ""))
+			}
+		}
+	}
+	return body, nil
 }
 
 // addBetas writes the beta features of a hosted Claude: for Vertex AI into the
@@ -83,7 +159,7 @@ func (a *attempt) addBetas(body []byte) (out []byte, header string) {
 		return body, ""
 	}
 	known, others := a.betas()
-	if others {
+	if len(others) > 0 {
 		a.Dropped = append(a.Dropped[:len(a.Dropped):len(a.Dropped)], "anthropic-beta")
 	}
 	switch {

@@ -95,6 +95,9 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	}
 	betas := ""
 	if len(parts) <= 1 {
+		if body, err = a.leaveOutFeatures(x.ctx, body); err != nil {
+			return nil, err
+		}
 		body, betas = a.addBetas(body)
 	}
 	x.call.Memory.Settle()

@@ -271,3 +271,21 @@ func TestRefusedSignatureInStream(t *testing.T) {
 		t.Errorf("%v after %d calls", err, len(w.Seen))
 	}
 }
+
+// A refused beta feature takes its fields with it, which spares the call that would
+// have been refused for them.
+func TestRefusedBetaTakesItsFields(t *testing.T) {
+	w := newWorld(t, usual...)
+	w.Answer = strict(w, []string{"context-management-2025-06-27"}, "context_management")
+	betas := httpmsg.Field{Name: "anthropic-beta", Value: "context-management-2025-06-27,x-1"}
+	if _, err := w.ask(llm.Messages, codeRequest, betas); err != nil {
+		t.Fatal(err)
+	}
+	last := w.Seen[len(w.Seen)-1]
+	if len(w.Seen) != 2 || gjson.Get(last.Body, "context_management").Exists() || last.Header.Get("anthropic-beta") != "x-1" {
+		t.Errorf("%d calls, sent %s, beta %q", len(w.Seen), last.Body, last.Header.Get("anthropic-beta"))
+	}
+	if got := w.call.Trace.Dropped; !slices.Equal(got, []string{"context_management", "context-management-2025-06-27"}) {
+		t.Errorf("dropped %v", got)
+	}
+}

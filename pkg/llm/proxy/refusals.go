@@ -81,10 +81,8 @@ func (a *attempt) adapts() bool {
 
 // leaveOut returns a request without the fields that the server has refused.
 func (a *attempt) leaveOut(ctx context.Context, body []byte) ([]byte, error) {
-	if len(body) > memory.Uncounted {
-		if err := a.call.Memory.Acquire(ctx, memory.Work, memory.Amount{Program: 3 * int64(len(body))}); err != nil {
-			return nil, err
-		}
+	if err := a.memoryToOmit(ctx, body); err != nil {
+		return nil, err
 	}
 	prefix := a.api.dialect.String() + ":"
 	for _, name := range a.forms.omit {
@@ -97,6 +95,14 @@ func (a *attempt) leaveOut(ctx context.Context, body []byte) ([]byte, error) {
 		}
 	}
 	return body, nil
+}
+
+// memoryToOmit acquires what it takes to leave fields out of a large body.
+func (a *attempt) memoryToOmit(ctx context.Context, body []byte) error {
+	if len(body) <= memory.Uncounted {
+		return nil
+	}
+	return a.call.Memory.Acquire(ctx, memory.Work, memory.Amount{Program: 3 * int64(len(body))})
 }
 
 // adds reports whether the gateway itself sets a field that the client's dialect does
