@@ -1,6 +1,10 @@
 package snapshot
 
-import "weir/pkg/store"
+import (
+	"slices"
+
+	"weir/pkg/store"
+)
 
 // heard is what this isolate has learned about a field since the replica.
 type heard struct {
@@ -15,7 +19,7 @@ const maxRefused = 32
 func (m *Machine) AnyRefused() bool { return len(m.Refusals) > 0 || len(m.Local.refused) > 0 }
 
 // Refused returns the names of the fields and roles that the connection's
-// server is known to refuse now.
+// server is known to refuse now, sorted.
 func (m *Machine) Refused(connection string, now int64) (names []string) {
 	if !m.AnyRefused() {
 		return nil
@@ -38,6 +42,7 @@ func (m *Machine) Refused(connection string, now int64) (names []string) {
 		}
 		names = append(names, r.Field)
 	}
+	slices.Sort(names)
 	return names
 }
 
