@@ -152,3 +152,24 @@ func TestEndOfLongGeminiEventIsRead(t *testing.T) {
 		t.Error("a finish reason in a text ends the answer")
 	}
 }
+
+func TestLogprobsOfGeminiClients(t *testing.T) {
+	logprobs := func(token string) string {
+		return `{"content":[{"token":"` + token + `","logprob":-0.5,"bytes":null,"top_logprobs":[{"token":"` + token + `","logprob":-0.5},{"token":"z","logprob":-2}]}],"refusal":null}`
+	}
+	const want = `{"topCandidates":[{"candidates":[{"token":"a","logProbability":-0.5},{"token":"z","logProbability":-2}]}],"chosenCandidates":[{"token":"a","logProbability":-0.5}]}`
+	whole, _, err := llm.Response(llm.Chat, llm.Gemini, []byte(`{"choices":[{"message":{"content":"a"},"logprobs":`+logprobs("a")+`,"finish_reason":"stop"}]}`), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := gjson.GetBytes(whole, "candidates.0.logprobsResult").Raw; got != want {
+		t.Errorf("whole: got %s", whole)
+	}
+	chunk := func(text, finish string) string {
+		return `data: {"choices":[{"index":0,"delta":{"content":"` + text + `"},"logprobs":` + logprobs(text) + `,"finish_reason":` + finish + `}]}` + "\n\n"
+	}
+	events, s := run(llm.Chat, llm.Gemini, []byte(chunk("a", "null")+chunk("b", `"stop"`)+"data: [DONE]\n\n"))
+	if n := strings.Count(string(events), `"chosenCandidates":[{"token":"a"`) + strings.Count(string(events), `"chosenCandidates":[{"token":"b"`); !s.Complete() || n != 2 || !strings.Contains(string(events), want) {
+		t.Errorf("streamed: got %s", events)
+	}
+}

@@ -26,6 +26,7 @@ type sink struct {
 	isText bool   // the open block is a text
 	calls  int
 
+	logprobs    []string // of the next event
 	sources     grounded
 	finish      ir.Finish
 	explanation string
@@ -41,6 +42,10 @@ const (
 	wholeThought   // its signature is not written yet
 	writtenThought // its signature is written
 )
+
+// maxLogprobs is the maximum number of an upstream's events with logprobs that wait for
+// the next one with a part.
+const maxLogprobs = 256
 
 // NewSink returns the sink of a client's stream.
 func NewSink(opt *ir.Options) ir.StreamSink { return &sink{opt: opt} }
@@ -63,6 +68,10 @@ func (s *sink) done(d *ir.Writer, last bool) {
 	d.Int("index", 0)
 	if last {
 		s.sources.write(d)
+	}
+	if len(s.logprobs) > 0 {
+		writeLogprobs(d, s.logprobs)
+		s.logprobs = s.logprobs[:0]
 	}
 	d.Buf = append(d.Buf, "}]"...)
 	if last {
@@ -110,6 +119,10 @@ func (s *sink) Event(e *ir.Event) {
 		s.args, s.isCall = s.args[:0], true
 	case ir.EventArguments:
 		s.args = append(s.args, e.Text...)
+	case ir.EventLogprobs:
+		if len(s.logprobs) < maxLogprobs {
+			s.logprobs = append(s.logprobs, strings.Clone(e.Signature))
+		}
 	case ir.EventCitation:
 		s.sources.cite(e.Citation.Clone())
 	case ir.EventImage:

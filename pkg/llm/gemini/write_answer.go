@@ -1,6 +1,10 @@
 package gemini
 
-import "weir/pkg/llm/ir"
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
+)
 
 // WriteAnswer writes a GenerateContentResponse.
 func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
@@ -60,6 +64,9 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 	d.OptStr("finishMessage", a.Explanation)
 	d.Int("index", 0)
 	sources.write(d)
+	if a.Logprobs != "" {
+		writeLogprobs(d, []string{a.Logprobs})
+	}
 	d.Close('}')
 	d.Close(']')
 	writeUsage(d, &a.Usage)
@@ -131,5 +138,34 @@ func writeUsage(d *ir.Writer, u *ir.Usage) {
 		d.Int("thoughtsTokenCount", u.Reasoning)
 	}
 	d.Int("totalTokenCount", u.Input+u.Output)
+	d.Close('}')
+}
+
+// writeLogprobs writes logprobs, which come in chat's form, as a logprobsResult.
+func writeLogprobs(d *ir.Writer, list []string) {
+	each := func(f func(token gjson.Result)) {
+		for _, s := range list {
+			ir.Each(gjson.Get(s, "content"), func(_, token gjson.Result) bool { f(token); return true })
+		}
+	}
+	token := func(v gjson.Result) {
+		d.Open("", '{')
+		d.Str("token", ir.Str(v.Get("token")))
+		d.OptRaw("logProbability", ir.Raw(v.Get("logprob")))
+		d.Close('}')
+	}
+	d.Open("logprobsResult", '{')
+	d.Open("topCandidates", '[')
+	each(func(v gjson.Result) {
+		d.Open("", '{')
+		d.Open("candidates", '[')
+		ir.Each(v.Get("top_logprobs"), func(_, v gjson.Result) bool { token(v); return true })
+		d.Close(']')
+		d.Close('}')
+	})
+	d.Close(']')
+	d.Open("chosenCandidates", '[')
+	each(token)
+	d.Close(']')
 	d.Close('}')
 }
