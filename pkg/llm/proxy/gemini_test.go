@@ -191,3 +191,23 @@ func TestThoughtsAreHiddenUnlessAsked(t *testing.T) {
 		}
 	}
 }
+
+// Whatever an upstream sends, the array of a Gemini client is valid JSON.
+func FuzzArrayForm(f *testing.F) {
+	for _, seed := range []string{
+		"data: {}\n\n", ": x\n\ndata: {\"a\":1}\r\n\r\n", "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}", "data: {\"error\":{\"code\":429}}\n\n",
+		"data: {\"a\":\n\n", "{\"error\":{}}", "data: [DONE]\n\n", "event: x\ndata: 1\ndata: 2\n\n", "",
+	} {
+		f.Add([]byte(seed), uint16(3))
+	}
+	f.Fuzz(func(t *testing.T, body []byte, cut uint16) {
+		a := &arrayed{events: &copied{passthrough: passthrough{outcome: outcome{done: true}, o: llm.Observe(llm.Gemini)}}}
+		at := int(cut) % (len(body) + 1)
+		out := a.Push(body[at:], a.Push(body[:at], nil))
+		out = a.End(nil, out)
+		var list []any
+		if err := json.Unmarshal(out, &list); err != nil {
+			t.Fatalf("%v: %q", err, out)
+		}
+	})
+}
