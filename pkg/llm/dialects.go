@@ -75,6 +75,8 @@ type dialect struct {
 	// terminator is the last event. sentinel is the data of an event that is not
 	// JSON. afterFailure follows an error event.
 	terminator, sentinel, afterFailure string
+	// heartbeat is sent to clients while the upstream is silent; "" sends none.
+	heartbeat string
 }
 
 // order is the order in which a sink takes the events of an answer.
@@ -88,6 +90,9 @@ const (
 
 func noCustomTools(*ir.Deviations) bool { return false }
 
+// comment is a heartbeat that means nothing to a client.
+const comment = ": keep-alive\n\n"
+
 // dialects is the table of the dialects. A new dialect is a package and a row.
 var dialects = [...]dialect{
 	Chat: {
@@ -97,6 +102,7 @@ var dialects = [...]dialect{
 		source: chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: chat.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
 		watch: chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
+		heartbeat: comment,
 	},
 	Responses: {
 		name: "responses", fields: &responses.Fields, openAI: true, details: true,
@@ -104,7 +110,7 @@ var dialects = [...]dialect{
 		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage, countUsage: responses.CountUsage,
 		source: responses.NewSource, harmless: responses.Harmless, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(*ir.Deviations) bool { return true },
-		watch: responses.Watch, seenUsage: responses.UsageObject,
+		watch: responses.Watch, seenUsage: responses.UsageObject, heartbeat: comment,
 	},
 	Messages: {
 		name: "messages", fields: &messages.Fields,
@@ -115,6 +121,7 @@ var dialects = [...]dialect{
 		tools:           ir.ToolRules{MaxName: 128}, customTools: noCustomTools,
 		userLimit: 256,
 		watch:     messages.Watch, seenUsage: messages.UsageObject, terminator: "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+		heartbeat: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 	},
 	Gemini: {
 		name: "gemini", fields: &gemini.Fields, modelInURL: true,

@@ -186,6 +186,14 @@ func (o *Observer) readLine(line []byte) {
 	o.dialect.watch(&o.state, o.kind, data, true)
 }
 
+// Beat appends a heartbeat, unless an event has begun or the stream is over.
+func (o *Observer) Beat(out []byte) []byte {
+	if o.inEvent || len(o.line) > 0 || o.long || o.state.Done || o.state.Failure != nil {
+		return out
+	}
+	return append(out, o.dialect.heartbeat...)
+}
+
 // End returns what the client's stream still needs: nothing after a complete
 // stream, the terminator if only that is missing, or the failure in its
 // dialect. An incomplete event is closed first.

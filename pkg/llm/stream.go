@@ -26,6 +26,8 @@ type Translator struct {
 	quick ir.QuickSource // from, or nil
 	to    ir.StreamSink
 	done  bool
+	// heartbeat is that of the client's dialect.
+	heartbeat string
 	outcome
 }
 
@@ -64,7 +66,7 @@ var _ stream.Transform = (*Translator)(nil)
 // Stream returns the translator of one stream.
 func Stream(from, to Dialect, opt ir.Options) *Translator {
 	o := &opt
-	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o)}
+	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o), heartbeat: dialects[to].heartbeat}
 	t.quick, _ = t.from.(ir.QuickSource)
 	t.next, t.clean = t.to, opt.Clean
 	if order := dialects[to].order; order != anyOrder {
@@ -99,6 +101,14 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 		out = sse.Comment(out, "keep-alive")
 	}
 	return out
+}
+
+// Beat appends a heartbeat, unless the stream is over. Push returns whole events only.
+func (t *Translator) Beat(out []byte) []byte {
+	if t.ended || t.done {
+		return out
+	}
+	return append(out, t.heartbeat...)
 }
 
 // Buffered returns how many bytes of a begun event are stored.

@@ -182,6 +182,8 @@ type observer struct {
 	*instance
 	transform stream.Transform
 	watcher   stream.Watcher
+	beater    stream.Beater // of one of them, or nil
+	every     time.Duration // between its heartbeats
 	cut       bool
 	sample    []byte // seen, but not yet shown to watcher, up to sampleSize
 	out       []byte
@@ -237,6 +239,17 @@ func (o *observer) has(w stream.Waiter, n int) bool {
 	return w.Ready(n)
 }
 
+// beat returns a heartbeat for the client, nothing within an event.
+func (o *observer) beat() []byte {
+	o.Enter()
+	defer o.Exit()
+	if o.watcher != nil {
+		o.flush()
+	}
+	o.out = o.beater.Beat(o.out[:0])
+	return o.out
+}
+
 // flush shows the collected pieces to the watcher. It is called inside the cell.
 func (o *observer) flush() {
 	if len(o.sample) > 0 {
@@ -261,9 +274,13 @@ func (o *observer) end(cause error) []byte {
 func (i *instance) observe(body io.ReadCloser) (source, *observer) {
 	switch b := body.(type) {
 	case *stream.Through:
-		return open(b.Src, b.Idle), &observer{instance: i, transform: b.T}
+		o := &observer{instance: i, transform: b.T, every: stream.BeatEvery(b.Idle)}
+		o.beater, _ = b.T.(stream.Beater)
+		return open(b.Src, b.Idle), o
 	case *stream.Watched:
-		return open(b.Src, b.Idle), &observer{instance: i, watcher: b.W, cut: b.Cut}
+		o := &observer{instance: i, watcher: b.W, cut: b.Cut, every: stream.BeatEvery(b.Idle)}
+		o.beater, _ = b.W.(stream.Beater)
+		return open(b.Src, b.Idle), o
 	}
 	return open(body, 0), nil
 }

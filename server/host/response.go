@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"weir/pkg/wire/httpmsg"
@@ -150,21 +151,17 @@ func (h *Host) pump(hr *http.Request, a answer, out *answerWriter) error {
 			h.buffers.Put(large)
 		}
 	}()
+	var beats *heart
+	if a.o != nil && a.o.beater != nil {
+		beats = newHeart(a.o, out)
+		defer beats.stop()
+	}
 	for {
 		n, err := a.src.Read(buf)
 		if n > 0 {
-			piece, over := buf[:n], false
-			if a.o != nil {
-				if !a.o.ready(hr.Context(), n) {
-					return stream.ErrMemory
-				}
-				piece, over = a.o.push(piece)
-			}
-			if out.write(piece) != nil {
-				return stream.ErrClient
-			}
-			if over {
-				return nil
+			over, err := h.forward(hr, a.o, beats, out, buf[:n])
+			if err != nil || over {
+				return err
 			}
 		}
 		switch {
@@ -180,6 +177,69 @@ func (h *Host) pump(hr *http.Request, a answer, out *answerWriter) error {
 			large, buf = nil, small
 		}
 	}
+}
+
+// forward sends a piece of a body, and reports whether the body is over.
+func (h *Host) forward(hr *http.Request, o *observer, beats *heart, out *answerWriter, piece []byte) (over bool, err error) {
+	if o != nil && !o.ready(hr.Context(), len(piece)) {
+		return false, stream.ErrMemory
+	}
+	if beats != nil {
+		beats.mu.Lock()
+		defer beats.mu.Unlock()
+		beats.last = time.Now()
+	}
+	if o != nil {
+		piece, over = o.push(piece)
+	}
+	if out.write(piece) != nil {
+		return false, stream.ErrClient
+	}
+	return over, nil
+}
+
+// heart sends heartbeats while a stream is silent.
+type heart struct {
+	o   *observer
+	out *answerWriter
+
+	mu      sync.Mutex // of what follows, o and out
+	last    time.Time  // when something was sent
+	timer   *time.Timer
+	stopped bool
+}
+
+func newHeart(o *observer, out *answerWriter) *heart {
+	b := &heart{o: o, out: out, last: time.Now()}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = time.AfterFunc(o.every, b.beat)
+	return b
+}
+
+// beat sends a heartbeat if it is due, and waits for the next. A client that has left is
+// noticed by the body's next piece, or its end.
+func (b *heart) beat() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return
+	}
+	if now := time.Now(); now.Sub(b.last) >= b.o.every {
+		b.last = now
+		if b.out.write(b.o.beat()) != nil {
+			return
+		}
+	}
+	b.timer.Reset(time.Until(b.last.Add(b.o.every)))
+}
+
+// stop ends the heartbeats.
+func (b *heart) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	b.timer.Stop()
 }
 
 // answerWriter writes a body and flushes each piece.

@@ -338,6 +338,25 @@ func exportSample(id, n int32) {
 	}
 }
 
+// weir_beat puts a heartbeat for the client into out and returns its length.
+//
+//go:wasmexport weir_beat
+func exportBeat(id int32) int32 {
+	f := watched[id]
+	if f == nil {
+		return 0
+	}
+	b, ok := f.transform.(stream.Beater)
+	if f.watcher != nil {
+		b, ok = f.watcher.(stream.Beater)
+	}
+	if !ok {
+		return 0
+	}
+	out = b.Beat(out[:0])
+	return int32(len(out))
+}
+
 //go:wasmexport weir_end
 func exportEnd(id, ending int32) int32 {
 	f := watched[id]
@@ -409,16 +428,25 @@ func handOver(body io.ReadCloser) (int32, *flow) {
 		}
 		stop, _ := b.T.(stream.Stopper)
 		wait, _ := b.T.(stream.Waiter)
-		return watch(hostThrough(src, ms(b.Idle), length), &flow{transform: b.T, stop: stop, wait: wait})
+		return watch(hostThrough(src, ms(b.Idle), beatMs(b.T, b.Idle), length), &flow{transform: b.T, stop: stop, wait: wait})
 	case *stream.Watched:
 		src, _ := handOver(b.Src)
 		cut := int32(0)
 		if b.Cut {
 			cut = 1
 		}
-		return watch(hostWatch(src, ms(b.Idle), cut), &flow{watcher: b.W})
+		return watch(hostWatch(src, ms(b.Idle), beatMs(b.W, b.Idle), cut), &flow{watcher: b.W})
 	}
 	panic(fmt.Sprintf("bridge: the host cannot send a body of type %T", body))
+}
+
+// beatMs returns the interval of the heartbeats of a transform or watcher in
+// milliseconds, 0 if it has none.
+func beatMs(v any, idle time.Duration) int32 {
+	if _, ok := v.(stream.Beater); !ok {
+		return 0
+	}
+	return ms(stream.BeatEvery(idle))
 }
 
 func watch(id int32, f *flow) (int32, *flow) {

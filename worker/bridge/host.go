@@ -88,10 +88,10 @@ func hostWhole(parts int32) int32
 func hostMemory(others int32) float64
 
 //go:wasmimport host through
-func hostThrough(src, idleMs int32, length float64) int32
+func hostThrough(src, idleMs, beatMs int32, length float64) int32
 
 //go:wasmimport host watch
-func hostWatch(src, idleMs, cut int32) int32
+func hostWatch(src, idleMs, beatMs, cut int32) int32
 
 //go:wasmimport host template
 func hostTemplate(number int32, head unsafe.Pointer, headLen int32)

@@ -182,11 +182,11 @@ function functions(inst) {
     memory(others) {
       return others ? inst.others() : inst.u8().buffer.byteLength;
     },
-    through(src, idleMs, length) {
-      return inst.streams.derived("through", src, idleMs, length);
+    through(src, idleMs, beatMs, length) {
+      return inst.streams.derived("through", src, idleMs, length, beatMs);
     },
-    watch(src, idleMs, cut) {
-      return inst.streams.derived(cut ? "guard" : "watch", src, idleMs, -1);
+    watch(src, idleMs, beatMs, cut) {
+      return inst.streams.derived(cut ? "guard" : "watch", src, idleMs, -1, beatMs);
     },
 
     // template stores the constant fields of a kind of answers for respond.

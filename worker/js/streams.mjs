@@ -28,6 +28,10 @@ const waitingRead = 1 << 10;
 const smallRead = 4 << 10;
 const largeRead = 64 << 10;
 const lastRead = 32 << 10;
+// The bytes that a pipe has passed on when it may be ended for a heartbeat: they fit the
+// buffers between the platform and a client, so none is lost with the pipe.
+const maxPiped = 64 << 10;
+const maxTimer = 60_000; // ms
 const maxUnsent = 4; // small writes to a client that are not waited for
 const pieceBytes = 32 << 10; // of a read where the length is unknown
 const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
@@ -135,21 +139,32 @@ function until(promise, ms) {
   return Promise.race([promise, limit]).finally(() => clearTimeout(timer));
 }
 
-// watchdog calls expire once a wait has taken ms: one timer for a stream instead
-// of one for each of its chunks. begin and end surround a wait; stop ends the
-// watchdog.
-function watchdog(ms, expire) {
+// watchdog calls expire once a wait has taken ms, and beat after each beatMs of one: one
+// timer for a stream instead of one for each of its chunks. Zero is no limit, and no
+// beats. begin and end surround a wait; stop ends the watchdog.
+function watchdog(ms, expire, beatMs = 0, beat = null) {
   let since = 0;
+  let beaten = 0;
   let timer = 0;
   const check = () => {
-    const left = since ? since + ms - Date.now() : ms;
-    if (left > 0) timer = setTimeout(check, left);
-    else expire();
+    const now = Date.now();
+    if (since && ms > 0 && now >= since + ms) return expire();
+    if (since && beatMs > 0 && now >= Math.max(since, beaten) + beatMs) {
+      beaten = now;
+      beat();
+    }
+    arm(now);
   };
-  if (ms > 0) timer = setTimeout(check, ms);
+  const arm = (now) => {
+    const from = since || now;
+    const expires = ms > 0 ? from + ms : Infinity;
+    const beats = beatMs > 0 ? Math.max(from, beaten) + beatMs : Infinity;
+    timer = setTimeout(check, Math.max(1, Math.min(expires, beats) - now));
+  };
+  if (ms > 0 || beatMs > 0) arm(Date.now());
   return {
-    begin() {
-      since = Date.now();
+    begin(from = Date.now()) {
+      since = from;
     },
     end() {
       since = 0;
@@ -226,9 +241,9 @@ export class Streams {
     return readable;
   }
 
-  derived(kind, src, idle, length) {
+  derived(kind, src, idle, length, beatMs = 0) {
     const id = this.next++;
-    this.table.set(id, { kind, src, idle, length });
+    this.table.set(id, { kind, src, idle, length, beatMs });
     return id;
   }
 
@@ -496,6 +511,14 @@ export class Streams {
     });
   }
 
+  // beat returns a heartbeat for the client, or null within an event.
+  beat(id) {
+    return this.inst.enter(() => {
+      const n = this.inst.x.weir_beat(id);
+      return n ? this.inst.bytes(this.inst.x.weir_out() >>> 0, n) : null;
+    });
+  }
+
   // end tells Go how a stream ended and returns the last bytes for the client, or
   // null.
   end(id, ending) {
@@ -507,7 +530,7 @@ export class Streams {
 
   // through moves a stream chunk by chunk through a transform in Go.
   through(id, call) {
-    const { src, idle, length } = this.remove(id);
+    const { src, idle, length, beatMs } = this.remove(id);
     const { head, body, inflight, owner } = this.source(src);
     const { readable, writable } = length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
     this.flow(id, call, readable);
@@ -525,10 +548,11 @@ export class Streams {
       let buffer = body ? new ArrayBuffer(upload ? oneReadMax : waitingRead) : null;
       let unsent = 0; // writes that the client's stream has not taken
       let sent = null; // the last write
-      const idleDog = watchdog(idle, () => {
+      const expire = () => {
         ending = ENDED_IDLE;
         reader?.cancel().catch(() => {});
-      });
+      };
+      const idleDog = watchdog(idle, expire, beatMs, () => unsent || send(this.beat(id)));
       // send writes to the client. While it takes what it gets, the next chunk is read
       // meanwhile; bytes that the next push overwrites are waited for.
       let first = upload ? 0 : null; // the timer of the first write; 0 once that was taken
@@ -609,7 +633,7 @@ export class Streams {
   // between, and the rest when the first has ended. A guarded stream is not shown
   // to Go, which learns only how it ended; if it breaks off, so does the client's.
   watch(id, call) {
-    const { kind, src, idle } = this.remove(id);
+    const { kind, src, idle, beatMs } = this.remove(id);
     const guarded = kind === "guard";
     const { head, body, inflight } = this.source(src);
     const { readable, writable } = new IdentityTransformStream();
@@ -631,7 +655,7 @@ export class Streams {
       else if (body)
         ending = await (guarded
           ? piecewise(body, writable, idle)
-          : this.sampledTee(id, body, writable, idle, inflight));
+          : this.watched(id, body, writable, idle, beatMs, inflight));
       if (ending === ENDED_RESET && (await clientLeft(call))) ending = ENDED_BY_CLIENT;
       if (ending === ENDED_BY_CLIENT || ending === ENDED_IDLE) inflight?.abort();
       inflight?.finish();
@@ -651,19 +675,87 @@ export class Streams {
     return readable;
   }
 
+  // watched passes body to the client by sampled tees, with heartbeats between them
+  // while it is silent, and returns how it ended.
+  async watched(id, body, writable, idle, beatMs, inflight) {
+    for (;;) {
+      const part = await this.sampledTee(id, body, writable, idle, beatMs, inflight);
+      if (!part.silence) return part.ending;
+      const ending = await this.beats(id, part.silence, writable, idle, beatMs, inflight);
+      if (ending !== ENDED_CLEANLY) return ending;
+      body = part.silence.rest;
+    }
+  }
+
+  // beats sends heartbeats until the upstream continues, then what it has sent. It
+  // returns ENDED_CLEANLY if the stream goes on, or may have ended.
+  async beats(id, silence, writable, idle, beatMs, inflight) {
+    const writer = writable.getWriter();
+    let ending = ENDED_CLEANLY;
+    let unsent = false; // a heartbeat that the client has not taken
+    const beat = (bytes) => {
+      if (!bytes || unsent) return;
+      unsent = true;
+      writer.write(bytes).then(
+        () => {
+          unsent = false;
+        },
+        () => {
+          ending ||= ENDED_RESET;
+          inflight.abort();
+        },
+      );
+    };
+    const expire = () => {
+      ending = ENDED_IDLE;
+      inflight.abort();
+    };
+    beat(silence.first);
+    const dog = watchdog(idle, expire, beatMs, () => beat(this.beat(id)));
+    dog.begin(silence.since);
+    await silence.over;
+    dog.stop();
+    for (const bytes of silence.bytes) {
+      if (ending) break;
+      await writer.write(bytes).catch(() => {
+        ending ||= ENDED_RESET;
+      });
+    }
+    silence.reader.releaseLock();
+    writer.releaseLock();
+    if (ending) await this.drain(id, silence.rest, inflight);
+    return ending;
+  }
+
+  // drain shows the rest of a stream that was given up to Go: it is usage.
+  async drain(id, body, inflight) {
+    inflight.abort();
+    try {
+      for await (const bytes of body) this.sample(id, bytes);
+    } catch {
+      /* it has been aborted */
+    }
+  }
+
   // sampledTee pipes body to the client, shows all of it to Go, and returns how it
   // ended. The tee holds what the client has received and Go has not seen.
   //
   // A timer begins each sample. One that waits for the upstream shows how long that
-  // has been silent.
-  async sampledTee(id, body, writable, idle, inflight) {
+  // has been silent. After beatMs the pipe is ended, unless Go says that an event has
+  // begun or the pipe may hold bytes that the client has not taken: then silence has
+  // the branch that Go reads, which is the rest of the stream.
+  async sampledTee(id, body, writable, idle, beatMs, inflight) {
     const [toClient, toGo] = body.tee();
     const reader = toGo.getReader({ mode: "byob" });
+    const pipe = new AbortController();
+    let silence = null;
+    let piped = 0; // bytes
     let ending = ENDED_CLEANLY;
     let piping = true;
     let more = true;
     let sampling = null;
-    let since = 0; // when the sample began
+    let since = 0; // when the sample began, or read its last bytes
+    let quiet = 0; // times that beatMs has passed since
     let waiting = new ArrayBuffer(waitingRead); // of a read that waits
     let wait = firstSample;
     let longest = sampleEvery;
@@ -674,7 +766,13 @@ export class Streams {
     const read = async (buffer, atLeast) => {
       const { value, done } = await reader.readAtLeast(atLeast, new Uint8Array(buffer));
       more = !done;
-      if (value?.byteLength) this.sample(id, value);
+      if (value?.byteLength) {
+        since = Date.now();
+        quiet = 0;
+        this.sample(id, value);
+        piped += value.byteLength;
+        silence?.bytes.push(value.slice());
+      }
       if (value?.buffer.byteLength === waitingRead) waiting = value.buffer;
       return value?.byteLength ?? 0;
     };
@@ -701,24 +799,39 @@ export class Streams {
       timerAt = Date.now() + ms;
       timer = setTimeout(tick, ms);
     };
+    const beats = beatMs > 0 ? beatMs : Infinity;
     const tick = () => {
       const now = Date.now();
       if (!sampling) {
         since = now;
+        quiet = 0;
         sampling = sample().catch(() => {
           more = false;
         });
-        arm(sampleEvery);
-      } else if (!(idle > 0) || now < since + idle) arm(idle > 0 ? since + idle - now : sampleEvery);
-      else {
+        return arm(sampleEvery);
+      }
+      if (idle > 0 && now >= since + idle) {
         ending = ENDED_IDLE;
         inflight.abort();
+        return;
       }
+      if (now >= since + (quiet + 1) * beats) {
+        quiet++;
+        const first = piped <= maxPiped ? this.beat(id) : null;
+        if (first) {
+          piping = false;
+          silence = { first, since, reader, rest: toGo, over: sampling, bytes: [] };
+          pipe.abort();
+          return;
+        }
+      }
+      arm(Math.min(idle > 0 ? since + idle : Infinity, since + (quiet + 1) * beats, now + maxTimer) - now);
     };
     arm(wait);
     try {
-      await toClient.pipeTo(writable, { preventClose: true, preventAbort: true });
+      await toClient.pipeTo(writable, { preventClose: true, preventAbort: true, signal: pipe.signal });
     } catch {
+      if (silence) return { ending, silence };
       ending ||= ENDED_RESET;
       inflight.abort(); // bytes that have arrived are usage, even if the client has left
     }
@@ -734,7 +847,7 @@ export class Streams {
     } catch {
       ending ||= ENDED_RESET;
     }
-    return ending;
+    return { ending, silence: null };
   }
 
   // flow notes a stream that begins to flow to readable.

@@ -60,7 +60,10 @@ type passthrough struct {
 	estimate bool
 }
 
-var _ stream.Watcher = (*passthrough)(nil)
+var (
+	_ stream.Watcher = (*passthrough)(nil)
+	_ stream.Beater  = (*passthrough)(nil)
+)
 
 // maxStoredBody is the maximum length of a request that is stored until the end
 // of its stream. The tokens of a longer one are estimated at once, so that many
@@ -80,6 +83,9 @@ func (w *passthrough) begin() {
 
 // Sample reads the next part.
 func (w *passthrough) Sample(piece []byte) { w.o.Sample(piece) }
+
+// Beat appends a heartbeat.
+func (w *passthrough) Beat(out []byte) []byte { return w.o.Beat(out) }
 
 // End records how the stream ended.
 func (w *passthrough) End(cause error) []byte {
@@ -132,6 +138,7 @@ type translator struct {
 var (
 	_ stream.Transform = (*translator)(nil)
 	_ stream.Waiter    = (*translator)(nil)
+	_ stream.Beater    = (*translator)(nil)
 )
 
 func (a *attempt) translator(m outcome) *translator {
@@ -166,6 +173,9 @@ func lineMemory(n int) memory.Amount {
 
 // Push translates the next part.
 func (t *translator) Push(chunk, out []byte) []byte { return t.to.Push(chunk, out) }
+
+// Beat appends a heartbeat.
+func (t *translator) Beat(out []byte) []byte { return t.t.Beat(out) }
 
 // Stopped reports that the stream has failed: what the upstream goes on to send
 // is not waited for (docs/reference/reliability.md, T41).

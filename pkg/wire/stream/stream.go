@@ -158,6 +158,25 @@ const (
 	ReadyWait  = time.Minute
 )
 
+// Beater is a Transform or a Watcher of an event stream that keeps the client's
+// connection alive while the upstream is silent.
+type Beater interface {
+	// Beat appends a heartbeat to out: nothing if the client has received a part of an
+	// event, or the end of the stream. The host calls it after each BeatEvery in which
+	// the client has received nothing. By then everything that it has received was
+	// pushed or sampled.
+	Beat(out []byte) []byte
+}
+
+// BeatEvery returns the interval of heartbeats in a stream that may be silent for idle,
+// 0 for no limit: 15 s, or a tenth of the limit if that is less.
+func BeatEvery(idle time.Duration) time.Duration {
+	if idle > 0 {
+		return min(15*time.Second, idle/10)
+	}
+	return 15 * time.Second
+}
+
 // Through is the body Src, changed by a Transform.
 type Through struct {
 	Src io.ReadCloser
