@@ -183,7 +183,9 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			t.Err = nil
 			pl.dropped(a)
 			if _, whole := resp.Body.(*stream.Bytes); whole {
-				pl.used(call.Machine, call.Request, call.Trace, a, false)
+				if resp.Socket == nil {
+					pl.used(call.Machine, call.Request, call.Trace, a, false)
+				}
 				pl.succeeded(call.Machine, conn.ID, to.Model)
 			}
 			res := t.newResult()
@@ -337,7 +339,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	case post && (s == 204 || s == 205 || s == 304):
 		resp.Body.Close()
 		return strange("empty_upstream", "the provider answered without a body", pl.call.Billable)
-	case s >= 200 && s < 300:
+	case s >= 200 && s < 300, resp.Socket != nil:
 		return nil
 	case s >= 300 && s < 400:
 		resp.Body.Close()

@@ -30,11 +30,11 @@ func tried(t *Trace, f *failure, took time.Duration) store.Attempt {
 	return a
 }
 
-// Record records a client's POST to a data route after its end: its time is added
+// Record records a client's POST or WebSocket to a data route after its end: its time is added
 // to the usage, and it is listed by GET /api/requests. status is that of the
 // answer, e its error or nil. Both go to the object with the next report.
 func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status int, e *apierr.Error) {
-	if m == nil || r.Method != "POST" || !strings.HasPrefix(r.Route, "/v1/") && !strings.HasPrefix(r.Route, "/v1beta/") {
+	if m == nil || !recorded(r) || !strings.HasPrefix(r.Route, "/v1/") && !strings.HasPrefix(r.Route, "/v1beta/") {
 		return
 	}
 	now := p.Now()

@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"weir/pkg/routing"
@@ -24,7 +25,7 @@ const staleWait = 10 * time.Second
 // a failure. The tokens and the cost of an accepted answer are added to the
 // request's trace.
 func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attempt, failed bool) {
-	if r.Method != "POST" {
+	if !recorded(r) {
 		return
 	}
 	row := usage.Row{
@@ -44,6 +45,22 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		t.use(row.Used())
 	}
 	p.Use(m, row)
+}
+
+// recorded reports whether the usage of a client's request is recorded: of a POST, and
+// of a WebSocket.
+func recorded(r *httpmsg.Request) bool {
+	return r.Method == "POST" || r.Method == "GET" && strings.EqualFold(r.Header.Get("upgrade"), "websocket")
+}
+
+// Use records what one of the answers of a WebSocket has used.
+func (r *Result) Use(u Used) {
+	if r.pool == nil { // a test's Sender
+		return
+	}
+	a := *r.Attempt
+	a.Used = u
+	r.pool.used(r.machine, r.request, r.trace, &a, false)
 }
 
 // RecordDirect records an attempt that the gateway made itself, without an account

@@ -85,6 +85,26 @@ func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachin
 	return c, nil
 }
 
+// Live reports whether the caller of a socket that has been open for a while may still
+// use it: its key was neither revoked nor removed. While the machine cannot be read
+// nothing changes.
+func (a *Authenticator) Live(ctx context.Context, c *Call) bool {
+	a.Machines.Revalidate(ctx, c.MachineID)
+	m, err := a.Machines.Get(ctx, c.MachineID)
+	if errors.Is(err, snapshot.ErrUnknown) {
+		return false
+	}
+	if err != nil || c.Key == nil {
+		return true
+	}
+	for i := range m.Keys {
+		if k := &m.Keys[i]; k.ID == c.Key.ID {
+			return a.live(k) && hasScope(k, ScopeData)
+		}
+	}
+	return false
+}
+
 // List admits a call to the model list: as Data, and where no key is required
 // also without any machine.
 func (a *Authenticator) List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {

@@ -536,3 +536,48 @@ func TestLimitNamesItsNumber(t *testing.T) {
 		}
 	}
 }
+
+// A socket stays open for an hour: its caller is looked at again.
+func TestCallerOfAnOpenSocket(t *testing.T) {
+	k := newKeys(t)
+	call := func(key string) *Call {
+		c, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(key)}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := call(k.data)
+	if !k.auth.Live(context.Background(), c) {
+		t.Error("a key that did not change")
+	}
+	k.err = errors.New("down")
+	if !k.auth.Live(context.Background(), c) {
+		t.Error("a machine that cannot be read")
+	}
+	k.err = nil
+	newer := *k.have[mid]
+	newer.Keys = append([]store.Key(nil), newer.Keys...)
+	k.newer[mid], k.due = &newer, true
+	for i := range newer.Keys {
+		if newer.Keys[i].ID == c.Key.ID {
+			newer.Keys[i].RevokedAt = 1
+		}
+	}
+	if k.auth.Live(context.Background(), c) {
+		t.Error("a revoked key")
+	}
+	newer.Keys = nil
+	if k.auth.Live(context.Background(), c) {
+		t.Error("a removed key")
+	}
+	delete(k.have, mid)
+	delete(k.newer, mid)
+	if k.auth.Live(context.Background(), c) {
+		t.Error("a removed machine")
+	}
+	k.auth.RequireKey = false
+	if keyless := (&Call{MachineID: other}); !k.auth.Live(context.Background(), keyless) {
+		t.Error("a call without a key")
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"weir/pkg/v1/messages"
 	"weir/pkg/v1/models"
 	"weir/pkg/v1/moderations"
+	"weir/pkg/v1/realtime"
 	"weir/pkg/v1/rerank"
 	"weir/pkg/v1/responses"
 	"weir/pkg/v1/search"
@@ -41,6 +42,7 @@ type handlers struct {
 	web         *web.Handler
 	rerank      *rerank.Handler
 	moderations *moderations.Handler
+	realtime    *realtime.Handler
 
 	management *api.Handlers
 }
@@ -110,6 +112,7 @@ func dataRoutes(h *handlers) []Route {
 		{Pattern: "/v1/search", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxAsk, Methods: post(h.search.Create)},
 		{Pattern: "/v1/web/fetch", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxAsk, Methods: post(h.web.Fetch)},
 		{Pattern: "/v1/rerank", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.rerank.Create)},
+		{Pattern: "/v1/realtime", Access: Data, Cors: OpenCors, Methods: get(upgradeRequired), Upgrade: h.realtime.Connect},
 		{Pattern: "/v1/moderations", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.moderations.Create)},
 	}
 }

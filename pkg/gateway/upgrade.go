@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/auth"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
@@ -28,6 +29,7 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 		e.RetryAfter = time.Second
 		return g.finish(ctx, r, route, nil, nil, e)
 	}
+	moveProtocolKey(&r.Header)
 	resp, c, err := g.serve(ctx, r, route, &Method{Name: "GET", Handler: route.Upgrade}, machine, params)
 	resp = g.finish(ctx, r, route, c, resp, err)
 	if resp.Upgrade != nil {
@@ -40,4 +42,36 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 // UpgradeNotSupported returns the refusal of a request for another protocol.
 func UpgradeNotSupported() *apierr.Error {
 	return apierr.New(426, "upgrade_not_supported", "Protocol upgrades such as WebSocket are not supported here; send a plain HTTP request.")
+}
+
+// upgradeRequired refuses an ordinary GET of a route that has a WebSocket only.
+func upgradeRequired(context.Context, *auth.Call) (*httpmsg.Response, error) {
+	return nil, apierr.New(426, "upgrade_required", "This address has a WebSocket only: connect to it with wss:// or ws://.")
+}
+
+// keyProtocol begins the sub-protocol in which a browser, which cannot set header
+// fields, sends its key (docs/reference/dialects.md, c.1).
+const keyProtocol = "openai-insecure-api-key."
+
+// moveProtocolKey makes the key among the sub-protocols that of Authorization, unless
+// there is one, and removes it from them.
+func moveProtocolKey(h *httpmsg.Header) {
+	list := h.Get("sec-websocket-protocol")
+	if !strings.Contains(list, keyProtocol) {
+		return
+	}
+	var others []string
+	key := ""
+	for p := range strings.SplitSeq(list, ",") {
+		p = strings.TrimSpace(p)
+		if k, ok := strings.CutPrefix(p, keyProtocol); ok {
+			key = k
+		} else {
+			others = append(others, p)
+		}
+	}
+	h.Set("sec-websocket-protocol", strings.Join(others, ", "))
+	if h.Get("authorization") == "" {
+		h.Add("authorization", "Bearer "+key)
+	}
 }

@@ -59,3 +59,21 @@ func TestOpenSocketsAreBounded(t *testing.T) {
 		t.Errorf("after one has ended: got %d", got.Status)
 	}
 }
+
+func TestKeyAmongSubProtocols(t *testing.T) {
+	for _, tt := range []struct{ protocols, authorization, wantProtocols, wantKey string }{
+		{"realtime, openai-insecure-api-key.sk-1", "", "realtime", "Bearer sk-1"},
+		{"openai-insecure-api-key.sk-1,realtime, other", "", "realtime, other", "Bearer sk-1"},
+		{"openai-insecure-api-key.sk-1", "Bearer sk-2", "", "Bearer sk-2"},
+		{"realtime", "", "realtime", ""},
+	} {
+		h := httpmsg.Header{{Name: "sec-websocket-protocol", Value: tt.protocols}}
+		if tt.authorization != "" {
+			h.Add("authorization", tt.authorization)
+		}
+		moveProtocolKey(&h)
+		if p, k := h.Get("sec-websocket-protocol"), h.Get("authorization"); p != tt.wantProtocols || k != tt.wantKey {
+			t.Errorf("%s: got %q and %q", tt.protocols, p, k)
+		}
+	}
+}

@@ -25,6 +25,7 @@ import (
 	"weir/pkg/v1/messages"
 	"weir/pkg/v1/models"
 	"weir/pkg/v1/moderations"
+	"weir/pkg/v1/realtime"
 	"weir/pkg/v1/rerank"
 	"weir/pkg/v1/responses"
 	"weir/pkg/v1/search"
@@ -49,6 +50,7 @@ type wiring struct {
 	proxy   tokens.Proxy
 	redact  func(string) string
 	keys    *store.Keyring
+	callers *auth.Authenticator
 
 	cache       *snapshot.Cache
 	pool        *accounts.Pool
@@ -125,12 +127,12 @@ func (w *wiring) share() {
 
 // sessions returns the sign-in of the dashboard, over the check of keys.
 func (w *wiring) sessions() *session.Sessions {
-	keys := &auth.Authenticator{
+	w.callers = &auth.Authenticator{
 		KeySecret: []byte(w.KeySecret), AdminToken: auth.Digest(w.AdminToken), RequireKey: w.RequireKey,
 		Machines: w.cache, Now: w.Now, Count: w.pool.Count,
 	}
 	return &session.Sessions{
-		Credentials: keys, Objects: w.Objects, Rand: w.Rand, Now: w.Now, KeySecret: []byte(w.KeySecret), AdminToken: keys.AdminToken,
+		Credentials: w.callers, Objects: w.Objects, Rand: w.Rand, Now: w.Now, KeySecret: []byte(w.KeySecret), AdminToken: w.callers.AdminToken,
 		SpendCode: w.SpendCode,
 	}
 }
@@ -184,6 +186,7 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		},
 		rerank:      &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
 		moderations: &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
+		realtime:    &realtime.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Keys: w.callers, Reports: w.pool},
 	}
 }
 

@@ -20,6 +20,9 @@ const audioVersion = "2025-04-01-preview"
 //	v1, latest, preview  …/openai/v1/chat/completions?api-version=preview
 //	YYYY-MM-DD[-preview] …/openai/deployments/{deployment}/chat/completions?api-version=…
 //
+// A socket of the Realtime API is at …/openai/v1/realtime?model=…, or with a dated
+// version at …/openai/realtime?api-version=…&deployment=….
+//
 // {deployment} is the model. The list of models and the Responses API have no
 // deployment. The connection's own base URL is that of the resource, or any of the
 // above up to /openai, /openai/v1 or /openai/deployments.
@@ -61,6 +64,11 @@ func (d *Descriptor) azureTemplate(tmpl string, conn *store.Connection) (string,
 		name, _, _ = strings.Cut(strings.TrimPrefix(rest, "/deployments/{deployment}/"), "?")
 	}
 	switch {
+	case strings.HasPrefix(name, "realtime?"): // the versions of its own name the deployment in the query
+		if version == "" || version[0] < '0' || version[0] > '9' {
+			return root + "/v1/" + name, nil
+		}
+		return root + "/realtime?api-version=" + version + "&deployment={deployment}", nil
 	case version == "":
 		return root + "/v1/" + name, nil
 	case version[0] < '0' || version[0] > '9':

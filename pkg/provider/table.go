@@ -78,6 +78,7 @@ var (
 			{Name: "videoStatus", Path: "/videos/{request_id}", Method: "GET"},
 			{Name: "rerank", Path: "/rerank"},
 			{Name: "moderations", Path: "/moderations"},
+			{Name: "realtime", Path: "/realtime?model={model}", Method: "GET"},
 		},
 		Models: List{Array: "data models results", ID: "id"},
 	}

@@ -21,6 +21,7 @@ var vendors = []Descriptor{{
 		{Name: "transcriptions", Path: "/audio/transcriptions"},
 		{Name: "translations", Path: "/audio/translations"},
 		{Name: "moderations", Path: "/moderations"},
+		{Name: "realtime", Path: "/realtime?model={model}", Method: "GET"},
 	},
 	Models: List{Array: "data", ID: "id"},
 	Rebase: true, SpentInside: true,
@@ -135,6 +136,7 @@ var vendors = []Descriptor{{
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "responses", Path: "/responses"},
+		{Name: "realtime", Path: "/realtime?model={model}", Method: "GET"},
 		{Name: "embeddings", Path: "/embeddings"},
 		{Name: "images", Path: "/images/generations"},
 		{Name: "models", Path: "/models", Method: "GET"},
@@ -190,6 +192,7 @@ var vendors = []Descriptor{{
 		{Name: "videoStatus", Path: "/videos/{request_id}", Method: "GET"},
 		{Name: "speech", Path: "/tts"},
 		{Name: "transcriptions", Path: "/stt"},
+		{Name: "realtime", Path: "/realtime?model={model}", Method: "GET"},
 		{Name: "voices", Path: "/tts/voices", Method: "GET"},
 	},
 	Models: List{Array: "data", ID: "id"},

@@ -343,6 +343,7 @@ func containsOne(data []byte, texts [][]byte) bool {
 // converse answers a request with a WebSocket connection and serves it.
 func (h *Host) converse(w http.ResponseWriter, hr *http.Request, i *instance, r *httpmsg.Request, a answer) {
 	if e := badHandshake(hr); e != nil {
+		h.abandon(i, r, a)
 		h.refuse(w, hr, r, e)
 		return
 	}
@@ -357,24 +358,37 @@ func (h *Host) converse(w http.ResponseWriter, hr *http.Request, i *instance, r 
 	ws, err := websocket.Accept(w, hr, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
 		h.ErrorLog().Print(err)
+		h.abandon(i, r, a)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(hr.Context()))
 	defer cancel()
 	c := newWSConn(&i.Cell, ws, a.Upgrade.Limits, cancel, h.stopped)
-	func() {
-		i.Enter()
-		defer i.Exit()
-		defer func() {
-			if p := recover(); p != nil {
-				h.Log(2, redact.PanicLine(r.ID, p))
-				c.Close(socket.Internal, "internal error")
-			}
-		}()
-		a.Upgrade.Serve(ctx, c)
-	}()
+	h.talk(ctx, i, r, a, c)
 	c.Close(socket.Normal, "")
 	c.shut.Wait()
+}
+
+// talk runs the program for a connection.
+func (h *Host) talk(ctx context.Context, i *instance, r *httpmsg.Request, a answer, c *wsConn) {
+	i.Enter()
+	defer i.Exit()
+	defer func() {
+		if p := recover(); p != nil {
+			h.Log(2, redact.PanicLine(r.ID, p))
+			c.Close(socket.Internal, "internal error")
+		}
+	}()
+	a.Upgrade.Serve(ctx, c)
+}
+
+// abandon lets the program end what it has for a connection that was not opened.
+func (h *Host) abandon(i *instance, r *httpmsg.Request, a answer) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	c := &wsConn{Leaver: &i.Cell, over: make(chan struct{}), ended: &socket.Closed{Code: socket.Abnormal}}
+	close(c.over)
+	h.talk(ctx, i, r, a, c)
 }
 
 // badHandshake returns what is wrong with the request for a WebSocket, or nil

@@ -52,6 +52,10 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.open.Add(-1)
 		return nil, err
 	}
+	if res.StatusCode == http.StatusSwitchingProtocols { // the body is the connection, which is written too
+		c.open.Add(-1)
+		return res, nil
+	}
 	res.Body = &countedBody{ReadCloser: res.Body, end: sync.OnceFunc(func() { c.open.Add(-1) })}
 	return res, nil
 }

@@ -65,6 +65,7 @@ const (
 	ToTranscriptions
 	ToImages
 	ToVideos
+	ToRealtime
 
 	toMedia = ToSpeech | ToTranscriptions | ToImages | ToVideos
 )
@@ -97,6 +98,7 @@ var fields = [...]Field{
 	{Name: "content-type", Read: unhurried, Sent: toMedia},
 	{Name: "accept", Read: Data, Sent: toMedia},
 	{Name: "anthropic-version", Read: Data | Management}, // asks for a model list in Anthropic's form
+	{Name: "sec-websocket-protocol", Read: Data},         // has the key of a browser's WebSocket
 	{Name: "x-model", Read: Data},
 	{Name: "x-provider", Read: Data},
 	{Name: "x-weir-internal-models-fetch", Read: Data},
@@ -108,7 +110,8 @@ var fields = [...]Field{
 	{Name: "x-app", Read: Messages, Sent: ToMessages},
 	{Name: "x-claude-code-", Read: Messages, Sent: ToMessages},
 	{Name: "conversation_id", Read: Responses, Sent: ToResponses},
-	{Name: "openai-beta", Read: Responses, Sent: ToResponses},
+	{Name: "openai-beta", Read: Responses | Data, Sent: ToResponses | ToRealtime},
+	{Name: "openai-safety-identifier", Read: Data, Sent: ToRealtime},
 	{Name: "originator", Read: Responses, Sent: ToResponses},
 	{Name: "session-id", Read: Responses, Sent: ToResponses},
 	{Name: "session_id", Read: Responses, Sent: ToResponses},

@@ -265,7 +265,7 @@ test("an upgrade is refused with 426 where no route serves it", async () => {
   for (const [method, path] of [
     ["POST", "/v1/responses"],
     ["GET", "/v1/responses/resp_1"],
-    ["GET", "/v1/realtime"],
+    ["GET", "/v1/audio/voices"],
     ["POST", "/v1/chat/completions"],
     ["POST", "/v1/messages"],
     ["GET", "/api/machines"],

@@ -1,0 +1,207 @@
+// Package realtime serves GET /v1/realtime, a WebSocket of OpenAI's Realtime API: its
+// messages pass between the client and a provider that has it. The program reads only
+// those that state usage.
+package realtime
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/llm/ir"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/socket"
+	"weir/pkg/wire/upstream"
+)
+
+// usual are the vendors of models that clients name without one.
+var usual = [...]struct{ alias, begins string }{
+	{"openai", "gpt-realtime"}, {"openai", "gpt-4o-realtime"}, {"openai", "gpt-4o-mini-realtime"}, {"xai", "grok-voice"},
+}
+
+// The sub-protocol that browsers offer beside the one with their key.
+const protocol = "realtime"
+
+const (
+	maxRefusal = 64 << 10 // bytes of the answer of a provider that refuses
+	checkEvery = time.Minute
+)
+
+// checker reports whether the caller of a socket that stays open may still use it.
+type checker interface {
+	Live(ctx context.Context, c *auth.Call) bool
+}
+
+// flusher sends the usage of a machine.
+type flusher interface {
+	Flush(ctx context.Context, m *snapshot.Machine)
+}
+
+// Handler serves the endpoint.
+type Handler struct {
+	Router   endpoint.Router
+	Accounts endpoint.Sender
+	Allows   endpoint.Allows
+	Keys     checker
+	Reports  flusher // may be nil
+}
+
+// Connect resolves the model of the address, opens the provider's socket and then the
+// client's. The account stays the same as long as they are open.
+func (h *Handler) Connect(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	model := endpoint.Query(c.Query, "model")
+	if model == "" {
+		return nil, apierr.Invalid("model", "The address names no model; connect to /v1/realtime?model=NAME.")
+	}
+	targets, err := h.targets(c, model)
+	if err != nil {
+		return nil, err
+	}
+	x := session{request: c.Request, limits: socket.Standard(), settings: &c.Machine.Settings}
+	res, err := h.Accounts.Send(ctx, &accounts.Call{
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: opened,
+	})
+	if err != nil {
+		return nil, err
+	}
+	resp := &httpmsg.Response{Status: 101, Upgrade: &socket.Upgrade{Limits: x.limits, Serve: func(ctx context.Context, client socket.Conn) {
+		h.relay(ctx, c, client, res)
+	}}}
+	if offers(c.Header.Get("sec-websocket-protocol"), protocol) {
+		resp.Header.Add("sec-websocket-protocol", protocol)
+	}
+	return resp, nil
+}
+
+// targets resolves a model. A vendor's bare name means that vendor, if it is connected.
+func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) {
+	model := asked
+	if !strings.Contains(asked, "/") && c.Machine.Combo(asked) == nil && c.Machine.Alias(asked) == "" {
+		for _, u := range usual {
+			if strings.HasPrefix(asked, u.begins) && len(c.Machine.Active(u.alias)) > 0 {
+				model = u.alias + "/" + asked
+				break
+			}
+		}
+	}
+	return endpoint.Targets(h.Router, h.Allows, c, model, "", func(to *routing.Target) error {
+		if !to.Provider.Serves("realtime") {
+			return apierr.Invalid("model", "The provider of this model has no Realtime API.")
+		}
+		return nil
+	})
+}
+
+// session is a client's request for a socket.
+type session struct {
+	request  *httpmsg.Request
+	limits   socket.Limits
+	settings *store.Settings
+}
+
+func (x *session) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
+	method, url, err := to.Provider.Endpoint(conn, "realtime", to.Model)
+	if err != nil {
+		return nil, err
+	}
+	if endpoint.Query(x.request.Query, "intent") == "transcription" {
+		url += "&intent=transcription"
+	}
+	a := &accounts.Attempt{Request: upstream.Request{
+		Method: method, URL: url, Socket: &x.limits, MaxBody: maxRefusal, HeaderTimeout: x.settings.FirstByte(),
+	}}
+	for _, f := range x.request.Header {
+		if clientheader.Sent(f.Name, clientheader.ToRealtime) {
+			a.Request.Header.Add(f.Name, f.Value)
+		}
+	}
+	return a, nil
+}
+
+// opened refuses an answer of 2xx that is no socket.
+func opened(_ *accounts.Attempt, resp *upstream.Response) error {
+	if resp.Socket == nil {
+		return apierr.New(502, "bad_upstream_body", "The provider did not open a WebSocket.")
+	}
+	return nil
+}
+
+// relay passes the messages until one side ends, and records what they used.
+func (h *Handler) relay(ctx context.Context, c *auth.Call, client socket.Conn, res *accounts.Result) {
+	end, byProvider := client.Relay(res.Socket, socket.Watch{
+		Texts: []string{`"response.done"`, `input_audio_transcription.completed"`},
+		Seen: func(event []byte) *socket.Closed {
+			if used, ok := usedBy(event); ok {
+				res.Use(used)
+			}
+			return nil
+		},
+		Every: checkEvery,
+		Check: func() *socket.Closed {
+			if !h.Keys.Live(ctx, c) {
+				return &socket.Closed{Code: socket.Policy, Reason: "the API key may not be used any more"}
+			}
+			if h.Reports != nil {
+				h.Reports.Flush(ctx, c.Machine)
+			}
+			return nil
+		},
+	})
+	if byProvider && end.Code == socket.Abnormal {
+		c.Trace.Err = end
+	}
+}
+
+// usedBy returns what an event of the provider says was used.
+//
+//	response.done            response.usage, one of each answer
+//	….transcription.completed  usage, of the transcription of the user's speech
+//
+// Audio has other prices than text, and a transcription those of another model: their
+// cost is unknown.
+func usedBy(event []byte) (accounts.Used, bool) {
+	e := gjson.ParseBytes(event)
+	var v gjson.Result
+	transcript := false
+	switch e.Get("type").Str {
+	case "response.done":
+		v = e.Get("response.usage")
+	case "conversation.item.input_audio_transcription.completed":
+		v, transcript = e.Get("usage"), true
+	}
+	if !v.IsObject() {
+		return accounts.Used{}, false
+	}
+	used := accounts.Used{Price: accounts.Unknown}
+	if in := v.Get("input_tokens"); in.Type == gjson.Number {
+		used.Tokens = ir.Usage{
+			Known: true, Final: true, Input: ir.Count(in), Output: ir.Count(v.Get("output_tokens")),
+			CacheRead: ir.Count(v.Get("input_token_details.cached_tokens")),
+		}
+	}
+	audio := v.Get("input_token_details.audio_tokens").Int() > 0 || v.Get("output_token_details.audio_tokens").Int() > 0
+	if used.Tokens.Known && !audio && !transcript {
+		used.Price = accounts.ByTokens
+	}
+	return used, true
+}
+
+// offers reports whether a list of sub-protocols has one.
+func offers(list, name string) bool {
+	for p := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(p) == name {
+			return true
+		}
+	}
+	return false
+}
