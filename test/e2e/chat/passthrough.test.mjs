@@ -185,7 +185,15 @@ test("other errors are translated into the client's dialect", async () => {
   const body = await res.json();
   assert.deepEqual(
     [res.status, body.error],
-    [400, { type: "invalid_request_error", message: "long", param: "messages", code: "context_length_exceeded" }],
+    [
+      400,
+      {
+        type: "invalid_request_error",
+        message: "prompt is too long: long",
+        param: "messages",
+        code: "context_length_exceeded",
+      },
+    ],
   );
 });
 
