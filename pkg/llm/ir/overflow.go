@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"fmt"
 	"strings"
 
 	"weir/pkg/wire/apierr"
@@ -23,10 +24,15 @@ func MarkOverflow(e *apierr.Error) {
 var claudeOverflows = [...]string{"prompt is too long", "input is too long for requested model", "exceed context limit", "capability_rejected: prompt_too_long"}
 
 // MessagesText returns the message of a failure for a client of the Messages
-// dialect, which recognizes a context overflow by its text alone.
+// dialect, which recognizes a context overflow by its text alone. If the conversation
+// would fit with a smaller max_tokens, Claude Code is told so: it would compact the
+// conversation without end.
 func MessagesText(e *apierr.Error) string {
 	if e.Code != CodeContextLength || TellsClaude(e.Message) {
 		return e.Message
+	}
+	if input, output, limit, ok := reservedOutput(e.Message); ok {
+		return fmt.Sprintf("input length and `max_tokens` exceed context limit: %d + %d > %d, decrease input length or `max_tokens` and try again", input, output, limit)
 	}
 	return "prompt is too long: " + e.Message
 }

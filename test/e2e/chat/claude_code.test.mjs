@@ -168,3 +168,22 @@ test("a provider that forbids repeating a call is obeyed by the client", async (
   assert.deepEqual([res.status, body.error.type], [429, "rate_limit_error"]);
   assert.deepEqual([res.headers.get("x-should-retry"), res.headers.get("retry-after")], ["false", "5"]);
 });
+
+test("a conversation that fits with a smaller max_tokens is not compacted", async () => {
+  const message = (input, output) =>
+    `This model's maximum context length is 32768 tokens. However, you requested ${input + output} tokens (${input} in the messages, ${output} in the completion).`;
+  for (const [input, output, want] of [
+    [8000, 32000, /^input length and `max_tokens` exceed context limit: 8000 \+ 32000 > 32768, /],
+    [40000, 32000, /^prompt is too long: /],
+  ]) {
+    up.script = () => ({
+      status: 400,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ error: { message: message(input, output), type: "BadRequestError", code: 400 } }),
+    });
+    const res = await me.post("/v1/messages", { model: "up/m", ...hello });
+    const { error } = await res.json();
+    assert.deepEqual([res.status, error.type], [400, "invalid_request_error"]);
+    assert.match(error.message, want);
+  }
+});
