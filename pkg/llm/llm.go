@@ -56,9 +56,12 @@ func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped
 	return parts[0], dropped, nil
 }
 
-// RequestParts is Request between different dialects, with the result in parts, some
-// of which are texts of body: of a large one only what must be changed is copied.
+// RequestParts is Request with the result in parts, some of which are texts of body: of
+// a large one only what must be changed is copied.
 func RequestParts(from, to Dialect, body []byte, opt ir.Options) (parts [][]byte, dropped []string, err error) {
+	if from == to {
+		return adaptParts(from, body, &opt)
+	}
 	return translate(from, to, body, opt, len(body) >= minParts)
 }
 

@@ -31,19 +31,55 @@ func adaptRequest(d Dialect, body []byte, opt *ir.Options) ([]byte, []string, er
 		}
 	}
 	p := ir.NewPatch(body, opt.Marked)
-	switch {
-	case dialects[d].modelInURL:
-		if opt.ModelAt.End > 0 {
-			p.Body = jsonscan.Splice(body, opt.ModelAt, jsonscan.Quote(nil, "models/"+opt.Model))
-		}
-	case opt.DeviationsOrDefault().Anthropic == "" || d != Messages:
-		if opt.ModelAt.End > 0 {
-			name := make([]byte, 0, 128)
-			p.Body = jsonscan.Splice(body, opt.ModelAt, jsonscan.Quote(name, opt.Model))
-		} else {
-			p.Set("model", ir.Quote(opt.Model))
+	if name := upstreamModel(d, opt); name == nil {
+	} else if opt.ModelAt.End > 0 {
+		p.Body = jsonscan.Splice(body, opt.ModelAt, name)
+	} else {
+		p.Set("model", string(name))
+	}
+	p = adapt(d, p, opt)
+	if p.Err != nil {
+		return nil, nil, p.Err
+	}
+	return p.Body, p.Dropped, nil
+}
+
+// adaptParts is adaptRequest with the result in parts: if only the model changes, they
+// refer to body, which is not copied.
+func adaptParts(d Dialect, body []byte, opt *ir.Options) ([][]byte, []string, error) {
+	if opt.Marked == nil {
+		if err := markRequest(d, body, opt); err != nil {
+			return nil, nil, err
 		}
 	}
+	if opt.ModelAt.End > 0 {
+		p := adapt(d, ir.NewPatch(body, opt.Marked), opt)
+		name := upstreamModel(d, opt)
+		if name != nil && p.Err == nil && len(p.Body) == len(body) && &p.Body[0] == &body[0] {
+			return [][]byte{body[:opt.ModelAt.Start], name, body[opt.ModelAt.End:]}, p.Dropped, nil
+		}
+	}
+	out, dropped, err := adaptRequest(d, body, opt)
+	return [][]byte{out}, dropped, err
+}
+
+// upstreamModel returns the JSON text that replaces the model of a request's body, nil
+// if the body has none for this upstream.
+func upstreamModel(d Dialect, opt *ir.Options) []byte {
+	name := make([]byte, 0, 128)
+	switch {
+	case dialects[d].modelInURL && opt.ModelAt.End == 0:
+		return nil
+	case dialects[d].modelInURL:
+		return jsonscan.Quote(name, "models/"+opt.Model)
+	case opt.DeviationsOrDefault().Anthropic == "" || d != Messages:
+		return jsonscan.Quote(name, opt.Model)
+	}
+	return nil
+}
+
+// adapt applies what the upstream needs besides its model.
+func adapt(d Dialect, p ir.Patch, opt *ir.Options) ir.Patch {
 	if forget := dialects[d].forget; opt.NoThoughts && forget != nil {
 		forget(&p)
 	}
@@ -53,10 +89,7 @@ func adaptRequest(d Dialect, body []byte, opt *ir.Options) ([]byte, []string, er
 	if opt.LongUser && dialects[d].openAI && (!opt.DeviationsOrDefault().Passes || opt.Vendor) {
 		p.ShortUser(opt.DeviationsOrDefault().UserLimit())
 	}
-	if p.Err != nil {
-		return nil, nil, p.Err
-	}
-	return p.Body, p.Dropped, nil
+	return p
 }
 
 // Marks returns the strings for which a request of a client's dialect is searched:

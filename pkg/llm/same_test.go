@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"bytes"
 	"reflect"
 	"strings"
 	"testing"
@@ -86,6 +87,10 @@ func TestSameDialectPassesBytes(t *testing.T) {
 			got, dropped, err := llm.Request(tt.d, tt.d, in, opt)
 			if err != nil {
 				t.Fatal(err)
+			}
+			parts, _, err := llm.RequestParts(tt.d, tt.d, in, opt)
+			if err != nil || !strings.Contains(tt.want, `"ID"`) && string(bytes.Join(parts, nil)) != string(got) {
+				t.Errorf("in parts %s %v", bytes.Join(parts, nil), err)
 			}
 			if string(in) != tt.in {
 				t.Errorf("the client's body was changed: %s", in)

@@ -162,6 +162,10 @@ func QuoteList(list []string) string {
 // MapMembers rewrites an object: change returns the new value of a member, or
 // false to omit the member.
 func MapMembers(v gjson.Result, change func(name string, v gjson.Result) (raw string, keep bool)) string {
+	return string(mapMembers(v, change))
+}
+
+func mapMembers(v gjson.Result, change func(name string, v gjson.Result) (raw string, keep bool)) []byte {
 	d := Writer{Buf: make([]byte, 0, len(v.Raw))}
 	d.Open("", '{')
 	Each(v, func(k, x gjson.Result) bool {
@@ -172,7 +176,7 @@ func MapMembers(v gjson.Result, change func(name string, v gjson.Result) (raw st
 		return true
 	})
 	d.Close('}')
-	return string(d.Buf)
+	return d.Buf
 }
 
 // OneLine replaces line ends in JSON with spaces; within strings they are

@@ -82,24 +82,33 @@ func (p *Patch) Drop(name string) {
 }
 
 // Only omits all members but those named, in one pass, and removes refused
-// members of the schemas.
+// members of the schemas. A body without any of them is not copied.
 func (p *Patch) Only(names []string) {
 	if p.Err != nil {
 		return
 	}
 	marked := bytes.Contains(p.Body, []byte(schemaMark))
-	p.Body = []byte(MapMembers(gjson.ParseBytes(p.Body), func(name string, v gjson.Result) (string, bool) {
+	hasMarks := func(name string) bool { return marked && (name == "tools" || name == "response_format") }
+	root, changed := gjson.Parse(View(p.Body)), false
+	Each(root, func(k, _ gjson.Result) bool {
+		changed = !slices.Contains(names, k.Str) || hasMarks(k.Str)
+		return !changed
+	})
+	if !changed {
+		return
+	}
+	p.Body = mapMembers(root, func(name string, v gjson.Result) (string, bool) {
 		if !slices.Contains(names, name) {
 			if v.Type != gjson.Null && len(p.Dropped) < maxDropped {
-				p.Note(name)
+				p.Note(strings.Clone(name))
 			}
 			return "", false
 		}
-		if marked && (name == "tools" || name == "response_format") {
+		if hasMarks(name) {
 			return WithoutSchemaMarks(v.Raw), true
 		}
 		return v.Raw, true
-	}))
+	})
 }
 
 // Rename moves a value to another name, unless that exists.

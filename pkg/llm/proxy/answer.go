@@ -182,7 +182,8 @@ const eventStream = "text/event-stream; charset=utf-8"
 // stream returns the client's stream: unchanged and observed if the dialects
 // are equal, or translated.
 func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
-	a.call.Body = nil // has been read; an open stream need not hold it
+	a.call.Body, a.Request.Body = nil, nil // an open stream need not hold them
+	a.body.Reset(nil)
 	m := outcome{a: a, res: res}
 	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: eventStream})
 	resp := &httpmsg.Response{Status: 200, Header: provider.AppendNotes(header, res.Header)}

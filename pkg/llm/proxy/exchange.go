@@ -68,10 +68,10 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	a.setAPI(w)
 	a.opt = a.options()
 	var body []byte
-	var parts [][]byte // of a large body that is translated
+	var parts [][]byte // of a large body
 	var dropped []string
 	var err error
-	if len(x.req.Body) > memory.Uncounted && x.req.Dialect != w.dialect && !a.forms.changes() {
+	if len(x.req.Body) > memory.Uncounted && !a.forms.changes() {
 		if parts, dropped, err = llm.RequestParts(x.req.Dialect, w.dialect, x.req.Body, a.opt); err == nil {
 			body = parts[0]
 		}
