@@ -59,3 +59,10 @@ func (t *Trace) use(u store.Used) {
 	}
 	t.Used, t.answered = u, true
 }
+
+// Forget drops the plan and the result, whose request and answer can be large. The
+// endpoint has made the client's answer.
+func (t *Trace) Forget() {
+	t.plan, t.planned = plan{}, false
+	t.result, t.given = Result{}, false
+}

@@ -168,6 +168,8 @@ func (g *Gateway) run(ctx context.Context, c *auth.Call, route *Route, m *Method
 	done = true
 	if whole, ok := bodyOf(resp); ok {
 		c.Memory.Passed(whole)
+		c.Trace.Forget()
+		r.Body = nil
 	} else {
 		c.Memory.Release()
 	}

@@ -302,9 +302,11 @@ func (c *call) respond(resp *httpmsg.Response) *flow {
 		if all = b.All(); len(all) > memory.Uncounted {
 			h, f = handOverWhole([][]byte{all})
 			all = nil
+			b.Reset(nil) // while the client reads, only the host has it
 		}
 	case *stream.Parts:
 		h, f = handOverWhole(b.All())
+		resp.Body = nil
 	default:
 		h, f = handOver(b)
 	}
