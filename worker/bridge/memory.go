@@ -31,8 +31,8 @@ func exportHeld() float64 {
 	return float64(needs.Host + max(startMemory+needs.Program-size, 0))
 }
 
-// exportReserve reports whether the body that an operation reads may have total
-// bytes, of expected ones, -1 if unknown.
+// exportReserve returns whether the body that an operation reads may have total bytes,
+// of expected ones, -1 if unknown: 1 if it may, 0 if not yet, -1 if it never will.
 //
 //go:wasmexport weir_reserve
 func exportReserve(number int32, total, expected float64) int32 {
@@ -44,11 +44,18 @@ func exportReserve(number int32, total, expected float64) int32 {
 	if o.number != number || o.done || o.memory == nil {
 		return 1
 	}
-	if !o.memory.TryAnswer(o.had, int64(total), int64(expected)) {
-		return 0
+	if o.had == 0 {
+		o.memory.Sent() // the head has come
 	}
-	o.had = int64(total)
-	return 1
+	ok, refused := o.memory.TryAnswer(o.had, int64(total), int64(expected))
+	switch {
+	case ok:
+		o.had = int64(total)
+		return 1
+	case refused:
+		return -1
+	}
+	return 0
 }
 
 // collectEvery is the number of bytes of large bodies after which garbage is collected:

@@ -24,7 +24,8 @@ export class Instances {
       this.old = null;
     }
     const inst = this.current;
-    const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null;
+    // Large calls under way count on the memory that a successor takes.
+    const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null && inst.x.weir_used() === 0;
     if (inst.dead || grown) {
       if (grown && !inst.dead && !inst.idle) {
         this.old = inst;

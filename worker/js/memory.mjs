@@ -7,13 +7,15 @@ const waitMs = 60_000;
 export const noMemory = Symbol("no memory");
 
 // reserver returns the function by which the reader of a body waits until the body may
-// have total bytes, of expected ones, -1 if unknown. onWait is called meanwhile. It reports whether the body may.
+// have total bytes, of expected ones, -1 if unknown. onWait is called meanwhile. It reports whether
+// the body may.
 export function reserver(inst, op) {
   return async (total, expected, onWait) => {
     for (let waited = 0; ; waited += againMs) {
       if (inst.dead) return false;
-      if (inst.enter(() => inst.x.weir_reserve(op, total, expected))) return true;
-      if (waited >= waitMs) return false;
+      const may = inst.enter(() => inst.x.weir_reserve(op, total, expected));
+      if (may > 0) return true;
+      if (may < 0 || waited >= waitMs) return false;
       onWait?.();
       await scheduler.wait(againMs);
     }

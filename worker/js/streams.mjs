@@ -35,6 +35,7 @@ const maxTimer = 60_000; // ms
 const maxUnsent = 4; // small writes to a client that are not waited for
 const pieceBytes = 32 << 10; // of a read where the length is unknown
 const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
+const mostMore = 4 << 20; // bytes by which a large body of unknown length grows
 // The least rate of a client's upload, in bytes a second, and how far it may fall
 // behind, in ms.
 const minRate = 64 << 10;
@@ -95,7 +96,7 @@ async function gather(body, head, length, maxBytes, idleMs, onOpen, onChunk = nu
     if (size === buffer.byteLength) {
       // Memory that is reserved grows by less. A short body needs none.
       const short = size <= oneReadMax;
-      const more = short ? oneReadMax + 1 : size + Math.max(oneReadMax, size >> 1);
+      const more = short ? oneReadMax + 1 : size + Math.min(Math.max(oneReadMax, size >> 1), mostMore);
       let next = Math.min(reserve ? more : 2 * size, maxBytes + 1);
       if (reserve && length > size) next = Math.min(next, length + 1);
       if (reserve && !short && !(await reserve(next, length < 0 ? -1 : Math.min(length, maxBytes) + 1, onChunk))) {

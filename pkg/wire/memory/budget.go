@@ -50,7 +50,9 @@ func Both(n int64) Amount { return Amount{n, n} }
 //
 // Calls that grow at the same time must not deadlock. So memory is granted only
 // while every lease could still get all that it may need, one after the other (the
-// banker's algorithm).
+// banker's algorithm). Of an answer of unknown length that is not known: such answers
+// share a part of the memory, and beyond it one at a time grows. If all calls with
+// memory wait nevertheless, the last one is refused.
 type Budget struct {
 	Max   int64           // bytes; zero means DefaultMax
 	Pause upstream.Pauser // nil: Acquire fails at once
@@ -68,7 +70,9 @@ type Budget struct {
 	of     map[string]int64 // bytes by tenant
 	leases []*Lease         // those with memory
 	queue  []*waiter
-	moves  uint64 // counts changes: without one a retry is pointless
+	turn   *Lease // the call that may grow although others might not complete
+	// failures counts attempts in vain of calls with memory, since any has changed.
+	failures int
 }
 
 // DefaultMax is the limit of a Budget without one.
@@ -96,17 +100,27 @@ type Lease struct {
 	have   Amount
 	part   [parts]Amount
 	small  int64
+	open   bool // its answer has no known length
+	tries  int  // attempts in vain since it waits
 }
 
-// waiter is a lease that waits until it may have total bytes.
+// waiter is a lease that waits until a part of it may have amount in all.
 type waiter struct {
-	lease *Lease
-	total Amount
+	lease  *Lease
+	part   Part
+	amount Amount
 }
+
+// total returns the memory that the lease waits for. Its other parts may change
+// meanwhile.
+func (w *waiter) total() Amount { return w.lease.with(w.part, w.amount) }
 
 // The pace of waiting calls.
 const (
-	look = 100 * time.Millisecond // between two attempts
+	look = 100 * time.Millisecond // between two attempts, which the host of a body keeps too
+	// The attempts in vain after which a call may have the turn, may have it instead
+	// of one that does not wait, and may be refused because all calls wait.
+	turnAfter, nextTurnAfter, standstillAfter = 3, 50, 20
 	// wait is how long a call waits before it is refused. The upstream has done the
 	// work for an answer, so that waits longer.
 	wait       = 15 * time.Second
@@ -149,10 +163,7 @@ func (l *Lease) Acquire(ctx context.Context, p Part, a Amount) error {
 	if !total.within(l.have) {
 		l.most = l.most.most(total)
 		if !b.enter(l, total, len(b.queue)) {
-			if err := b.wait(ctx, l, p, total); err != nil {
-				return err
-			}
-			total = l.with(p, a) // another part may have changed meanwhile
+			return b.wait(ctx, l, p, a)
 		}
 	}
 	l.part[p] = a
@@ -168,6 +179,7 @@ func (l *Lease) TryAcquire(p Part, a Amount) bool {
 	}
 	total := l.with(p, a)
 	if !total.within(l.have) && !b.enter(l, total, 0) {
+		b.failed(l)
 		return false
 	}
 	l.part[p] = a
@@ -182,7 +194,12 @@ func (l *Lease) with(p Part, a Amount) Amount { return l.have.minus(l.part[p]).p
 func (l *Lease) Has() bool { return l.have != Amount{} || l.small != 0 }
 
 // Settle states that a call needs no more than it has.
-func (l *Lease) Settle() { l.most = l.have }
+func (l *Lease) Settle() {
+	l.most, l.open = l.have, false
+	if l.budget != nil && l.budget.turn == l {
+		l.budget.turn = nil
+	}
+}
 
 // Drop releases the memory of a part, and of what the lease was expected to need.
 func (l *Lease) Drop(p Part) {
@@ -207,7 +224,6 @@ func (l *Lease) Shrink(p Part, a Amount) {
 func (l *Lease) DropSmall() {
 	if l.small != 0 {
 		l.budget.small -= l.small
-		l.budget.moves++
 		l.small = 0
 	}
 }
@@ -297,21 +313,16 @@ func (l *Lease) GrowAnswer(ctx context.Context, had, total, expected int64) erro
 }
 
 // TryAnswer implements stream.Memory.
-func (l *Lease) TryAnswer(had, total, expected int64) bool {
+func (l *Lease) TryAnswer(had, total, expected int64) (ok, refused bool) {
 	if l.budget == nil {
-		return true
+		return true, false
 	}
 	more := l.expectAnswer(had, total, expected)
-	return l.TryAcquire(Answer, l.part[Answer].plus(more))
+	if l.TryAcquire(Answer, l.part[Answer].plus(more)) {
+		return true, false
+	}
+	return false, l.budget.refuses(l)
 }
-
-// The lengths that an answer of unknown length is expected to have: most are far
-// shorter, and no endpoint reads a longer one. Answers that grow beyond what was
-// expected could wait for each other.
-const (
-	longAnswer    = 26 << 20
-	longestAnswer = 32 << 20
-)
 
 // expectAnswer states what the call needs for an answer, and returns what it needs
 // now.
@@ -319,12 +330,7 @@ func (l *Lease) expectAnswer(had, total, expected int64) (more Amount) {
 	if had, total = counted(had), counted(total); total == 0 {
 		return Both(-had) // a short answer neither waits nor makes others wait
 	}
-	if expected < 0 {
-		if expected = longAnswer; total > longAnswer {
-			expected = longestAnswer
-		}
-		expected = min(expected, l.budget.share()/2)
-	}
+	l.open = expected < 0
 	l.Expect(l.have.plus(Both(max(total, expected) - had)))
 	return Both(total - had)
 }
@@ -341,10 +347,11 @@ func counted(n int64) int64 {
 // Sent implements stream.Memory: the host has sent the request, and has freed its
 // copy of the body. Nothing refers to what the translation needed.
 func (l *Lease) Sent() {
-	if l.budget != nil && l.have != (Amount{}) {
-		l.Drop(Work)
-		l.Shrink(Body, Amount{Program: l.part[Body].Program})
+	if l.budget == nil || l.have == (Amount{}) {
+		return
 	}
+	l.Drop(Work)
+	l.Shrink(Body, Amount{Program: l.part[Body].Program})
 }
 
 // Passed states that nothing is needed any more but the answer, n bytes that are with
@@ -360,15 +367,16 @@ func (l *Lease) Passed(n int64) {
 	l.Settle()
 }
 
-// wait retries until the lease may have total bytes.
-func (b *Budget) wait(ctx context.Context, l *Lease, p Part, total Amount) error {
-	if total.sum() > b.limit() {
+// wait retries until the part of the lease may have a in all.
+func (b *Budget) wait(ctx context.Context, l *Lease, p Part, a Amount) error {
+	mine := &waiter{l, p, a}
+	if total := mine.total(); total.sum() > b.limit() {
 		return tooLarge(p, total, b.limit())
 	}
 	if b.Pause != nil {
-		mine := &waiter{l, total}
 		b.queue = append(b.queue, mine)
 		defer func() {
+			l.tries = 0
 			if i := slices.Index(b.queue, mine); i >= 0 {
 				b.queue = slices.Delete(b.queue, i, i+1)
 			}
@@ -377,17 +385,16 @@ func (b *Budget) wait(ctx context.Context, l *Lease, p Part, total Amount) error
 		if p == Answer || p == Reply {
 			longest = waitAnswer
 		}
-		seen := b.moves
 		for waited := time.Duration(0); waited < longest; waited += look {
 			if b.Pause.Pause(ctx, look) != nil {
 				return upstream.ErrCanceled
 			}
-			if b.moves == seen && b.Elsewhere == nil {
-				continue
-			}
-			seen = b.moves
-			if b.enter(l, total, slices.Index(b.queue, mine)) {
+			if b.enter(l, mine.total(), slices.Index(b.queue, mine)) {
+				l.part[p] = a
 				return nil
+			}
+			if b.failed(l); b.refuses(l) {
+				break
 			}
 		}
 	}
@@ -427,18 +434,119 @@ func tooLarge(p Part, total Amount, limit int64) error {
 // queues behind the first before waiters without memory, except those whose
 // own tenant has reached its share. One of a small body does not.
 func (b *Budget) enter(l *Lease, total Amount, before int) bool {
-	if !b.safe(l, total) {
+	free := b.safe
+	if l.open {
+		free = b.spare
+	}
+	if !free(l, total) && !b.takeTurn(l, total) {
 		return false
 	}
 	if l.have == (Amount{}) && l.most.most(total).sum() > Both(smallBody+1).sum()+Translated(smallBody+1) {
 		for _, w := range b.queue[:before] {
-			if w.lease.have == (Amount{}) && b.of[w.lease.who]+w.total.sum() <= b.share() {
+			if w.lease.have == (Amount{}) && b.of[w.lease.who]+w.total().sum() <= b.share() {
 				return false
 			}
 		}
 	}
+	l.tries = 0
 	b.set(l, total)
 	return true
+}
+
+// spare reports whether a lease with an answer of unknown length may have total bytes:
+// such answers have an eighth of the limit, so that the longest one that has the turn
+// fits beside them.
+func (b *Budget) spare(l *Lease, total Amount) bool {
+	answers := total.minus(l.have).plus(l.part[Answer]).sum()
+	for _, x := range b.leases {
+		if x.open && x != l && x != b.turn {
+			answers += x.part[Answer].sum()
+		}
+	}
+	return answers <= b.limit()/8 && b.has(l, total)
+}
+
+// takeTurn lets the call that has waited longest have memory although the others might
+// not complete then: one with an answer of unknown length, or any with memory if all
+// wait. One call at a time has the turn, until it needs no more; one that does not
+// wait itself, since its upstream is slow, loses it to others.
+func (b *Budget) takeTurn(l *Lease, total Amount) bool {
+	if b.turn != l {
+		if l.tries < turnAfter || b.turn != nil && (b.turn.tries > 0 || l.tries < nextTurnAfter) {
+			return false
+		}
+		if !l.open && (l.have == (Amount{}) || !b.standsStill(standstillAfter)) {
+			return false
+		}
+		for _, x := range b.leases {
+			if x.tries > l.tries {
+				return false
+			}
+		}
+	}
+	if !b.fitsNow(l, total) {
+		return false
+	}
+	b.turn = l
+	return true
+}
+
+// has reports whether there are total bytes for the lease now.
+func (b *Budget) has(l *Lease, total Amount) bool {
+	if b.alone(l) {
+		return b.hasAlone(l, total)
+	}
+	own := b.of[l.who] - l.have.sum() + total.sum()
+	return b.fitsNow(l, total) && b.allowed(own, total.sum())
+}
+
+// fitsNow is has without regard for the share of a tenant.
+func (b *Budget) fitsNow(l *Lease, total Amount) bool {
+	if b.alone(l) {
+		return b.hasAlone(l, total)
+	}
+	grown, others := b.elsewhere()
+	return b.fits(b.used.minus(l.have).plus(total), grown, others)
+}
+
+// alone reports whether nothing else has much.
+func (b *Budget) alone(l *Lease) bool { return b.used.minus(l.have).sum() <= b.limit()/8 }
+
+// hasAlone is has beside little else. A program that has grown too far must still serve
+// one call after the other, for which there is a reserve.
+func (b *Budget) hasAlone(l *Lease, total Amount) bool {
+	grown, others := b.elsewhere()
+	reserve := b.limit() / 5
+	return total.sum() <= b.limit() && b.size(b.used.minus(l.have).plus(total), grown, others) <= b.limit()+reserve
+}
+
+// failed counts an attempt in vain.
+func (b *Budget) failed(l *Lease) {
+	l.tries++
+	if l.have != (Amount{}) {
+		b.failures++
+	}
+}
+
+// standsStill reports whether all calls with memory have made n attempts in vain, about,
+// since any has got or released some.
+func (b *Budget) standsStill(n int) bool {
+	if b.failures < n*len(b.leases) {
+		return false
+	}
+	for _, x := range b.leases {
+		if x.tries == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// refuses reports whether the lease must give way: it is the last of those that stand
+// still, and the turn has not helped.
+func (b *Budget) refuses(l *Lease) bool {
+	n := len(b.leases)
+	return n > 1 && b.leases[n-1] == l && b.standsStill(2*standstillAfter)
 }
 
 // set changes the memory of the lease to total bytes.
@@ -446,7 +554,7 @@ func (b *Budget) set(l *Lease, total Amount) {
 	if total == l.have {
 		return
 	}
-	b.moves++
+	b.failures = 0
 	if l.have == (Amount{}) {
 		b.leases = append(b.leases, l)
 	}
@@ -462,6 +570,7 @@ func (b *Budget) set(l *Lease, total Amount) {
 		delete(b.of, l.who)
 	}
 	if l.have = total; total == (Amount{}) {
+		l.tries = 0
 		i := slices.Index(b.leases, l)
 		b.leases = slices.Delete(b.leases, i, i+1)
 	}
@@ -471,11 +580,16 @@ func (b *Budget) set(l *Lease, total Amount) {
 // the size that it has grown to, even if less of it is in use. Beside a large body it
 // has gaps that no other fits into.
 func (b *Budget) fits(used Amount, grown, others int64) bool {
+	return b.size(used, grown, others) <= b.limit()
+}
+
+// size returns the memory of the isolate if the calls have used.
+func (b *Budget) size(used Amount, grown, others int64) int64 {
 	program := used.Program
 	if b.Elsewhere != nil {
 		program += program / 4
 	}
-	return max(grown, program)+used.Host+b.small+others <= b.limit()
+	return max(grown, program) + used.Host + b.small + others
 }
 
 func (b *Budget) elsewhere() (grown, others int64) {
@@ -494,10 +608,8 @@ func (b *Budget) allowed(total, own int64) bool {
 // safe reports whether all leases could still complete, one after the other, if
 // this lease had total bytes.
 func (b *Budget) safe(l *Lease, total Amount) bool {
-	if b.used.minus(l.have).sum() <= b.limit()/8 {
-		// Nothing else has much. A program that has grown too far must still serve
-		// one call after the other.
-		return total.sum() <= b.limit()
+	if b.alone(l) {
+		return b.hasAlone(l, total)
 	}
 	grown, others := b.elsewhere()
 	used, own := b.used.minus(l.have).plus(total), b.of[l.who]-l.have.sum()+total.sum()

@@ -98,13 +98,13 @@ func TestGrownMemoryIsForTheProgramOnly(t *testing.T) {
 		t.Error("beside another instance")
 	}
 	l.Release()
-	others = 40 * mib
+	others = 16 * mib
 	if l.TryAcquire(memory.Body, host(mib)) {
 		t.Error("there is no memory left")
 	}
 	z.Release()
-	if !l.TryAcquire(memory.Body, host(mib)) {
-		t.Error("a call that is alone gets none")
+	if !l.TryAcquire(memory.Body, host(2*mib)) || l.TryAcquire(memory.Body, host(3*mib)) {
+		t.Error("a call that is alone has a reserve of a fifth")
 	}
 }
 
@@ -262,11 +262,11 @@ func TestShortAnswerNeitherWaitsNorCounts(t *testing.T) {
 	lease(b, "a").TryAcquire(memory.Body, host(32*mib))
 	used, l := b.Used(), lease(b, "b")
 	for _, step := range [][2]int64{{0, 32 << 10}, {32 << 10, memory.Uncounted + 1}} {
-		if !l.TryAnswer(step[0], step[1], -1) || l.GrowAnswer(ctx, step[0], step[1], -1) != nil {
+		if ok, _ := l.TryAnswer(step[0], step[1], -1); !ok || l.GrowAnswer(ctx, step[0], step[1], -1) != nil {
 			t.Errorf("an answer of %d bytes waits", step[1])
 		}
 	}
-	if b.Used() != used || l.TryAnswer(memory.Uncounted+1, memory.Uncounted+2, -1) {
+	if ok, _ := l.TryAnswer(memory.Uncounted+1, memory.Uncounted+2, -1); ok || b.Used() != used {
 		t.Errorf("%d bytes, want %d", b.Used(), used)
 	}
 }
@@ -324,4 +324,159 @@ func TestMixNeverExceedsLimit(t *testing.T) {
 	if b.Used() != 0 {
 		t.Errorf("%d bytes are left", b.Used())
 	}
+}
+
+// What a call gets after waiting is what it asked for.
+func TestWaitingAcquiresNoMore(t *testing.T) {
+	clock := fake.NewClock(time.Time{})
+	b := &memory.Budget{Pause: clock}
+	first, second := lease(b, "a"), lease(b, "b")
+	for _, step := range []struct {
+		l *memory.Lease
+		n int64
+	}{{first, 40}, {second, 10}} {
+		if err := step.l.Acquire(ctx, memory.Body, host(step.n*mib)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.Meanwhile = first.Release
+	if err := second.Acquire(ctx, memory.Body, host(40*mib)); err != nil || clock.Pauses() == 0 {
+		t.Fatal(err, clock.Pauses())
+	}
+	if b.Used() != 40*mib {
+		t.Errorf("%d MiB, want 40", b.Used()/mib)
+	}
+}
+
+// reading is a call with a body of body bytes, whose answer of answer bytes has no
+// declared length.
+type reading struct {
+	l                 *memory.Lease
+	had, next, answer int64
+	waited            int
+	refused           bool
+}
+
+// read begins a call, or reads a step of its answer as a host does. It reports whether
+// the call has ended.
+func (r *reading) read() bool {
+	if r.had == r.answer || r.refused {
+		return true
+	}
+	next := min(r.had+max(memory.Uncounted+1, r.had/2), r.answer)
+	ok, refused := r.l.TryAnswer(r.had, next, -1)
+	switch {
+	case ok:
+		r.had = next
+	case refused:
+		r.refused = true
+	default:
+		r.waited++
+		return false
+	}
+	if r.had == r.answer || r.refused {
+		r.l.Release()
+		return true
+	}
+	return false
+}
+
+// Answers of unknown length share the memory, and wait for each other only shortly.
+func TestAnswersOfUnknownLengthDoNotStandStill(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		body, answer int64
+		calls        int
+		refused      int // at most
+		tenants      int
+	}{
+		{"two with bodies", 6, 4, 2, 0, 2},
+		{"three with bodies", 6, 6, 3, 0, 3},
+		{"8 of 23 MiB", 0, 23, 8, 0, 1},
+		{"20 of 8 MiB", 0, 8, 20, 0, 4},
+		{"3 of 24 MiB", 0, 24, 3, 0, 1},
+		{"50 of 4 MiB", 0, 4, 50, 0, 4},
+		{"10 with bodies and answers of 3 MiB", 3, 3, 10, 2, 4},
+	} {
+		b := &memory.Budget{Elsewhere: func() (int64, int64) { return 0, 0 }}
+		var calls []*reading
+		for i := range c.calls {
+			l := lease(b, string(rune('a'+i%c.tenants)))
+			if c.body > 0 && !l.TryAcquire(memory.Body, memory.Amount{Program: c.body * mib}) {
+				continue // its client waits for the others
+			}
+			calls = append(calls, &reading{l: l, answer: c.answer * mib})
+		}
+		rounds, most := 0, int64(0)
+		for left := len(calls); left > 0 && rounds < 600; rounds++ {
+			left = 0
+			for _, r := range calls {
+				if !r.read() {
+					left++
+				}
+				most = max(most, b.Used())
+			}
+		}
+		refused := 0
+		for _, r := range calls {
+			if r.refused {
+				refused++
+			}
+		}
+		if rounds >= 600 || refused > c.refused || most > memory.DefaultMax || b.Used() != 0 {
+			t.Errorf("%s: %d rounds, %d refused, at most %d MiB, %d left", c.name, rounds, refused, most/mib, b.Used())
+		}
+	}
+}
+
+// A slow upstream does not keep the others waiting: it loses the turn.
+func TestSlowAnswerLosesTheTurn(t *testing.T) {
+	b := &memory.Budget{}
+	slow, other := &reading{l: lease(b, "a"), answer: 20 * mib}, &reading{l: lease(b, "b"), answer: 20 * mib}
+	for slow.had < 9*mib {
+		slow.read()
+		if slow.waited > 10 {
+			t.Fatal("it does not get the turn")
+		}
+	}
+	for rounds := 0; !other.read(); rounds++ {
+		if rounds > 100 {
+			t.Fatalf("the other waits with %d MiB", other.had/mib)
+		}
+	}
+	for rounds := 0; !slow.read(); rounds++ {
+		if rounds > 100 {
+			t.Fatalf("the slow one waits with %d MiB", slow.had/mib)
+		}
+	}
+	if b.Used() != 0 {
+		t.Errorf("%d bytes are left", b.Used())
+	}
+}
+
+// Calls that all wait, and cannot all have what they need, end soon: the last is
+// refused.
+func TestStandstillEnds(t *testing.T) {
+	b := &memory.Budget{Max: 32 * mib}
+	first, last := lease(b, "a"), lease(b, "b")
+	for _, l := range []*memory.Lease{first, last} {
+		if !l.TryAcquire(memory.Body, memory.Amount{Program: 14 * mib}) {
+			t.Fatal("no memory for the body")
+		}
+	}
+	for range 100 {
+		one, refusedFirst := first.TryAnswer(0, 10*mib, -1)
+		two, refusedLast := last.TryAnswer(0, 10*mib, -1)
+		if one || two || refusedFirst {
+			t.Fatal(one, two, refusedFirst)
+		}
+		if refusedLast {
+			last.Release()
+			if ok, _ := first.TryAnswer(0, 8*mib, -1); !ok {
+				t.Error("the first still waits")
+			}
+			return
+		}
+	}
+	t.Error("none is refused")
 }

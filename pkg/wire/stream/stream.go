@@ -354,9 +354,10 @@ func ReadAll(body io.ReadCloser, maxBytes int64) ([]byte, error) {
 type Memory interface {
 	// GrowAnswer waits until an answer that had bytes in memory may have total, of
 	// expected ones, -1 if unknown. TryAnswer does not wait, and reports whether it
-	// may; a host that waits itself uses it. Answers of over 64 KiB are counted.
+	// may, or never will; a host that waits itself uses it. Answers of over 64 KiB are
+	// counted.
 	GrowAnswer(ctx context.Context, had, total, expected int64) error
-	TryAnswer(had, total, expected int64) bool
+	TryAnswer(had, total, expected int64) (ok, refused bool)
 	// Sent reports that the upstream has the request: the host's copy is free.
 	Sent()
 }
@@ -371,8 +372,11 @@ type Metered struct {
 	Grow func(total int64, last bool) error
 }
 
-// Step is the least that a Metered acquires at a time, in bytes.
-const Step = 64 << 10
+// Step is the least that a Metered acquires at a time, and maxStep the most, in bytes.
+const (
+	Step    = 64 << 10
+	maxStep = 4 << 20
+)
 
 // stepper is a body that the host gathers in steps. step returns the number of
 // bytes up to which to read next.
@@ -381,10 +385,10 @@ type stepper interface {
 	HoldSteps(maxBytes int64, step func(have int64) (int64, error)) (Held, error)
 }
 
-// step acquires memory for a body of have bytes to grow by half, at least by Step,
-// and by one byte past the end to detect it.
+// step acquires memory for a body of have bytes to grow by half, within Step and
+// maxStep, and by one byte past the end to detect it.
 func (m *Metered) step(have, maxBytes int64) (int64, error) {
-	total := min(have+max(Step, have/2), maxBytes+1)
+	total := min(have+min(max(Step, have/2), maxStep), maxBytes+1)
 	if m.Length >= 0 {
 		total = min(total, max(m.Length, have)+1)
 	}
