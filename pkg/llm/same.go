@@ -31,7 +31,7 @@ func adaptRequest(d Dialect, body []byte, opt *ir.Options) ([]byte, []string, er
 		}
 	}
 	p := ir.NewPatch(body, opt.Marked)
-	if name := upstreamModel(d, opt); name == nil {
+	if name := upstreamModel(make([]byte, 0, 128), d, opt); name == nil {
 	} else if opt.ModelAt.End > 0 {
 		p.Body = jsonscan.Splice(body, opt.ModelAt, name)
 	} else {
@@ -54,7 +54,7 @@ func adaptParts(d Dialect, body []byte, opt *ir.Options) ([][]byte, []string, er
 	}
 	if opt.ModelAt.End > 0 {
 		p := adapt(d, ir.NewPatch(body, opt.Marked), opt)
-		name := upstreamModel(d, opt)
+		name := upstreamModel(nil, d, opt)
 		if name != nil && p.Err == nil && len(p.Body) == len(body) && &p.Body[0] == &body[0] {
 			return [][]byte{body[:opt.ModelAt.Start], name, body[opt.ModelAt.End:]}, p.Dropped, nil
 		}
@@ -63,17 +63,16 @@ func adaptParts(d Dialect, body []byte, opt *ir.Options) ([][]byte, []string, er
 	return [][]byte{out}, dropped, err
 }
 
-// upstreamModel returns the JSON text that replaces the model of a request's body, nil
-// if the body has none for this upstream.
-func upstreamModel(d Dialect, opt *ir.Options) []byte {
-	name := make([]byte, 0, 128)
+// upstreamModel appends to dst the JSON text that replaces the model of a request's
+// body. It returns nil if the body has none for this upstream.
+func upstreamModel(dst []byte, d Dialect, opt *ir.Options) []byte {
 	switch {
 	case dialects[d].modelInURL && opt.ModelAt.End == 0:
 		return nil
 	case dialects[d].modelInURL:
-		return jsonscan.Quote(name, "models/"+opt.Model)
+		return jsonscan.Quote(dst, "models/"+opt.Model)
 	case opt.DeviationsOrDefault().Anthropic == "" || d != Messages:
-		return jsonscan.Quote(name, opt.Model)
+		return jsonscan.Quote(dst, opt.Model)
 	}
 	return nil
 }

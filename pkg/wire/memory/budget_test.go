@@ -326,7 +326,7 @@ func TestMixNeverExceedsLimit(t *testing.T) {
 	}
 }
 
-// What a call gets after waiting is what it asked for.
+// A call that has waited gets what it asked for, and no more.
 func TestWaitingAcquiresNoMore(t *testing.T) {
 	clock := fake.NewClock(time.Time{})
 	b := &memory.Budget{Pause: clock}
