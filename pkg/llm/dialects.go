@@ -28,6 +28,7 @@ type dialect struct {
 	writeAnswer func(a *ir.Answer, d *ir.Writer, opt *ir.Options)
 	sink        func(opt *ir.Options) ir.StreamSink
 	order       order
+	noComments  bool // the clients fail at comments in a stream
 	failure     func(dst []byte, e *apierr.Error) []byte
 	// objectArguments: the clients expect the arguments of calls to be objects.
 	objectArguments bool
@@ -127,7 +128,7 @@ var dialects = [...]dialect{
 		name: "gemini", fields: &gemini.Fields, modelInURL: true,
 		read: gemini.ReadRequest, write: gemini.WriteRequest, adapt: gemini.Adapt, marks: gemini.Marks, forget: gemini.DropThoughts,
 		writeAnswer: gemini.WriteAnswer, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage, countUsage: gemini.CountUsage, array: true,
-		source: gemini.NewSource, harmless: gemini.Harmless, sink: gemini.NewSink, order: blockOrder, failure: gemini.AppendFailure,
+		source: gemini.NewSource, harmless: gemini.Harmless, sink: gemini.NewSink, order: blockOrder, noComments: true, failure: gemini.AppendFailure,
 		objectArguments: true,
 		tools:           ir.ToolRules{MaxName: 64, LetterFirst: true}, customTools: noCustomTools,
 		watch: gemini.Watch, seenUsage: gemini.UsageObject,

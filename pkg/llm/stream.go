@@ -26,8 +26,9 @@ type Translator struct {
 	quick ir.QuickSource // from, or nil
 	to    ir.StreamSink
 	done  bool
-	// heartbeat is that of the client's dialect.
-	heartbeat string
+	// heartbeat and noComments are those of the client's dialect.
+	heartbeat  string
+	noComments bool
 	outcome
 }
 
@@ -66,7 +67,7 @@ var _ stream.Transform = (*Translator)(nil)
 // Stream returns the translator of one stream.
 func Stream(from, to Dialect, opt ir.Options) *Translator {
 	o := &opt
-	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o), heartbeat: dialects[to].heartbeat}
+	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o), heartbeat: dialects[to].heartbeat, noComments: dialects[to].noComments}
 	t.quick, _ = t.from.(ir.QuickSource)
 	t.next, t.clean = t.to, opt.Clean
 	if order := dialects[to].order; order != anyOrder {
@@ -95,7 +96,7 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 	}
 	out = *b
 	*b = nil
-	if len(out) == before && (events > 0 || t.in.Comments > comments) {
+	if len(out) == before && !t.noComments && (events > 0 || t.in.Comments > comments) {
 		// The upstream is alive but sent no content: keep the client's
 		// connection alive as well.
 		out = sse.Comment(out, "keep-alive")

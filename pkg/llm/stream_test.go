@@ -144,6 +144,21 @@ func TestChatStreamOmitsUsageUnlessRequested(t *testing.T) {
 	}
 }
 
+// @google/generative-ai, which LangChain uses, reads nothing behind a comment.
+func TestGeminiStreamsHaveNoComments(t *testing.T) {
+	for _, from := range upstreams {
+		for name, body := range cases(t, "streams/"+from.String(), ".sse") {
+			pieces := bytes.SplitAfter(append([]byte(": a comment\n\n"), body...), []byte("\n\n"))
+			out, _ := run(from, llm.Gemini, pieces...)
+			for _, p := range bytes.SplitAfter(out, []byte("\n\n")) {
+				if len(p) > 0 && !bytes.HasPrefix(p, []byte("data: {")) && bareError(out) == nil {
+					t.Errorf("%v/%s: %q", from, name, p)
+				}
+			}
+		}
+	}
+}
+
 // The first event of most streams is not parsed for a failure.
 func TestUsualFirstEventDoesNotAllocate(t *testing.T) {
 	for _, d := range clients {

@@ -153,7 +153,7 @@ func TestEveryPair(t *testing.T) {
 // as binary frames.
 func TestRequestsToHostedClaude(t *testing.T) {
 	for _, model := range []string{"ve/claude-sonnet-4-5", "br/anthropic.claude-sonnet-4-5-v1:0"} {
-		for _, d := range []llm.Dialect{llm.Messages, llm.Chat} {
+		for _, d := range []llm.Dialect{llm.Messages, llm.Chat, llm.Gemini} {
 			for _, streams := range []bool{false, true} {
 				name := fmt.Sprintf("%s_claude_from_%s", model[:2], d)
 				if streams {
