@@ -173,3 +173,13 @@ func TestLogprobsOfGeminiClients(t *testing.T) {
 		t.Errorf("streamed: got %s", events)
 	}
 }
+
+// Both spellings of a request have as many tokens.
+func TestTokensOfBothSpellings(t *testing.T) {
+	const body = `{"systemInstruction":{"parts":[{"text":"Be brief and kind."}]},"contents":[{"parts":[{"text":"Look"},{"inlineData":{"mimeType":"image/png","data":"AAAA"}},{"fileData":{"mimeType":"image/png","fileUri":"https://a.example/b.png"}}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"AAAAAAAAAAAAAAAA"}]}],"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"type":"object"}}]}]}`
+	snake := strings.NewReplacer("systemInstruction", "system_instruction", "inlineData", "inline_data", "mimeType", "mime_type", "fileData", "file_data", "fileUri", "file_uri", "functionCall", "function_call",
+		"thoughtSignature", "thought_signature", "functionDeclarations", "function_declarations", "parametersJsonSchema", "parameters_json_schema").Replace(body)
+	if a, b := llm.Estimate([]byte(body)), llm.Estimate([]byte(snake)); a != b || a < 1600 {
+		t.Errorf("%d and %d", a, b)
+	}
+}

@@ -42,11 +42,15 @@ func Estimate(body []byte) int64 {
 		switch k.Str {
 		case "messages", "input", "contents":
 			c.conversation(v)
-		case "system", "instructions", "systemInstruction":
+		case "system", "instructions", "systemInstruction", "system_instruction":
 			c.value("text", v)
 		case "tools":
 			ir.Each(v, func(_, t gjson.Result) bool {
-				if f := t.Get("functionDeclarations"); f.IsArray() {
+				f := t.Get("functionDeclarations")
+				if !f.Exists() {
+					f = t.Get("function_declarations")
+				}
+				if f.IsArray() {
 					ir.Each(f, func(_, t gjson.Result) bool { c.tool(t); return true })
 				} else {
 					c.tool(t)
@@ -108,7 +112,7 @@ func (c *counter) value(key string, v gjson.Result) {
 	case v.Type == gjson.String:
 		switch key {
 		case "role", "type", "id", "tool_use_id", "tool_call_id", "call_id", "signature", "thoughtSignature",
-			"encrypted_content", "media_type", "mimeType", "detail", "status", "file_id", "fileUri", "ttl",
+			"encrypted_content", "media_type", "mimeType", "mime_type", "detail", "status", "file_id", "fileUri", "file_uri", "ttl",
 			"thought_signature", "format", "issuer":
 		default:
 			c.text(v.Str)
@@ -120,7 +124,7 @@ func (c *counter) value(key string, v gjson.Result) {
 		case "schema":
 			ir.Each(v, func(k, x gjson.Result) bool {
 				switch k.Str {
-				case "input_schema", "parameters", "parametersJsonSchema":
+				case "input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema":
 					c.text(x.Raw)
 				case "type", "cache_control":
 				default:
@@ -144,9 +148,11 @@ func (c *counter) value(key string, v gjson.Result) {
 
 // attachment counts a block that is not text, in any dialect's form.
 func (c *counter) attachment(v gjson.Result) bool {
-	if in := v.Get("inlineData"); in.IsObject() {
-		c.bytes(ir.Str(in.Get("mimeType")), ir.Str(in.Get("data")), "")
-		return true
+	for _, name := range [...][2]string{{"inlineData", "mimeType"}, {"inline_data", "mime_type"}} {
+		if in := v.Get(name[0]); in.IsObject() {
+			c.bytes(ir.Str(in.Get(name[1])), ir.Str(in.Get("data")), "")
+			return true
+		}
 	}
 	switch ir.Str(v.Get("type")) {
 	case "image":
