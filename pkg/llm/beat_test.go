@@ -12,6 +12,7 @@ import (
 func TestObserverBeatsBetweenEvents(t *testing.T) {
 	const chunk = `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}]}`
 	const comment, ping = ": keep-alive\n\n", "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+	const empty = `data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"index":0}]}` + "\n\n"
 	tests := []struct {
 		name    string
 		dialect llm.Dialect
@@ -33,6 +34,8 @@ func TestObserverBeatsBetweenEvents(t *testing.T) {
 		{"Messages", llm.Messages, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{}}\n\n", ping},
 		{"Messages, after the name", llm.Messages, "event: message_start\n", ""},
 		{"Messages, over", llm.Messages, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", ""},
+		{"Gemini", llm.Gemini, "data: {\"candidates\":[{\"index\":0}]}\r\n\r\n", empty},
+		{"Gemini, after the finish reason", llm.Gemini, "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n", ""},
 		{"Responses", llm.Responses, "event: response.created\ndata: {\"type\":\"response.created\"}\n\n", comment},
 	}
 	for _, tt := range tests {
@@ -52,7 +55,7 @@ func TestObserverBeatsBetweenEvents(t *testing.T) {
 
 // A translated stream gets heartbeats of the client's dialect until it is over.
 func TestTranslatorBeats(t *testing.T) {
-	for d, want := range map[llm.Dialect]string{llm.Chat: ": keep-alive\n\n", llm.Responses: ": keep-alive\n\n", llm.Messages: "event: ping\ndata: {\"type\":\"ping\"}\n\n"} {
+	for d, want := range map[llm.Dialect]string{llm.Chat: ": keep-alive\n\n", llm.Responses: ": keep-alive\n\n", llm.Messages: "event: ping\ndata: {\"type\":\"ping\"}\n\n", llm.Gemini: `data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"index":0}]}` + "\n\n"} {
 		s := llm.Stream(llm.Chat, d, options())
 		s.Push([]byte(chatHead+chatPiece(0, "c1", "p", `{"in`)), nil)
 		if got := string(s.Beat([]byte("x"))); got != "x"+want {

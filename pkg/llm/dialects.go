@@ -133,6 +133,7 @@ var dialects = [...]dialect{
 		tools:           ir.ToolRules{MaxName: 64, LetterFirst: true}, customTools: noCustomTools,
 		watch: gemini.Watch, seenUsage: gemini.UsageObject,
 		usageName: `"usageMetadata"`, finishName: `"finishReason":`,
+		heartbeat: gemini.Heartbeat,
 	},
 	Cohere: {
 		name:  "cohere",

@@ -188,7 +188,8 @@ func (o *Observer) readLine(line []byte) {
 
 // Beat appends a heartbeat, unless an event has begun or the stream is over.
 func (o *Observer) Beat(out []byte) []byte {
-	if o.inEvent || len(o.line) > 0 || o.long || o.state.Done || o.state.Failure != nil {
+	over := o.state.Done || o.state.Failure != nil || o.state.Stopped && o.dialect.finishName != ""
+	if o.inEvent || len(o.line) > 0 || o.long || over {
 		return out
 	}
 	return append(out, o.dialect.heartbeat...)

@@ -209,6 +209,10 @@ func (s *sink) close() {
 	s.thinks = noThought
 }
 
+// Heartbeat is an event with an empty text. A comment is no heartbeat for these clients:
+// @google/generative-ai reads nothing behind one.
+const Heartbeat = `data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"index":0}]}` + "\n\n"
+
 // AppendFailure ends a stream with an error: a bare object instead of an event.
 // Google's clients report that as the error that it is, and an event with an error as
 // an answer without candidates. Source: npm:@google/genai, src/_api_client.ts, and

@@ -95,12 +95,14 @@ type arrayed struct {
 	events stream.Transform
 	form   arrayForm
 	buf    []byte
+	ended  bool
 }
 
 var (
 	_ stream.Transform = (*arrayed)(nil)
 	_ stream.Stopper   = (*arrayed)(nil)
 	_ stream.Waiter    = (*arrayed)(nil)
+	_ stream.Beater    = (*arrayed)(nil)
 )
 
 // Ready reports whether the events' Transform has memory for n bytes.
@@ -115,6 +117,14 @@ func (t *arrayed) Stopped() bool {
 	return t.form.failed || ok && s.Stopped()
 }
 
+// Beat appends a blank line, which may be between any two elements.
+func (t *arrayed) Beat(out []byte) []byte {
+	if t.ended || t.form.failed {
+		return out
+	}
+	return append(out, '\n')
+}
+
 // Push returns the elements of the next piece.
 func (t *arrayed) Push(chunk, out []byte) []byte {
 	t.buf = t.events.Push(chunk, t.buf[:0])
@@ -127,6 +137,7 @@ func (t *arrayed) Push(chunk, out []byte) []byte {
 
 // End ends the array.
 func (t *arrayed) End(cause error, out []byte) []byte {
+	t.ended = true
 	t.buf = t.events.End(cause, t.buf[:0])
 	if errors.Is(cause, stream.ErrClient) {
 		return out

@@ -134,11 +134,11 @@ func TestArrayForm(t *testing.T) {
 	}
 }
 
-// A client that leaves an array gets no end of it.
+// A client that leaves an array gets no end of it. Heartbeats are blank lines.
 func TestClosedArray(t *testing.T) {
 	a := &arrayed{events: &copied{passthrough: passthrough{outcome: outcome{done: true}, o: llm.Observe(llm.Gemini)}}}
-	out := a.Push([]byte("data: {}\n\n"), nil)
-	if out = a.End(stream.ErrClient, out); string(out) != "[{}\n" {
+	out := a.Beat(a.Push([]byte("data: {}\n\n"), nil))
+	if out = a.Beat(a.End(stream.ErrClient, out)); string(out) != "[{}\n\n" {
 		t.Errorf("got %q", out)
 	}
 	empty := &arrayed{events: &copied{passthrough: passthrough{outcome: outcome{done: true}, o: llm.Observe(llm.Gemini)}}}
