@@ -204,6 +204,17 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 		}
 		d.EnabledModels = v
 	}
+	switch v := in.values["streamUsage"]; v.Type {
+	case gjson.True, gjson.False:
+		takes := v.Bool()
+		d.StreamUsage = &takes
+	case gjson.Null:
+		if v.Exists() {
+			d.StreamUsage = nil
+		}
+	default:
+		in.fail("streamUsage", "must be a boolean")
+	}
 	vars := map[string]string{}
 	for k, v := range d.Vars {
 		vars[k] = v
@@ -215,7 +226,7 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 	for _, name := range in.names {
 		v := in.values[name]
 		switch {
-		case name == "baseUrl" || name == "prefix" || name == "enabledModels" || name == "proxyUrl":
+		case name == "baseUrl" || name == "prefix" || name == "enabledModels" || name == "streamUsage" || name == "proxyUrl":
 		case name == store.ClientSecret || name == store.ProxyAuth:
 			s, _ := secretOf(in, name)
 			c.secrets[name] = s
@@ -306,7 +317,7 @@ func variable(providerID, name string) bool {
 
 // dataFields returns the fields of providerSpecificData that a provider knows.
 func dataFields(providerID string) []string {
-	list := []string{"baseUrl", "prefix", "enabledModels", "proxyUrl", "clientId", "region", "project", "location", "resource", "organization", "account_id", "tenant", "apiVersion", store.ClientSecret, store.ProxyAuth}
+	list := []string{"baseUrl", "prefix", "enabledModels", "streamUsage", "proxyUrl", "clientId", "region", "project", "location", "resource", "organization", "account_id", "tenant", "apiVersion", store.ClientSecret, store.ProxyAuth}
 	if d := provider.Lookup(providerID); d != nil {
 		list = append(append(list, d.Vars...), d.OptVars...)
 		for _, h := range d.OptHeader {

@@ -67,6 +67,9 @@ func viewConnection(t *storage.Tx, c *storage.Connection, cools []store.Cooldown
 	if c.Data.EnabledModels != nil {
 		v.Data["enabledModels"] = storage.EncodeJSON(c.Data.EnabledModels)
 	}
+	if c.Data.StreamUsage != nil {
+		v.Data["streamUsage"] = storage.EncodeJSON(*c.Data.StreamUsage)
+	}
 	for _, cool := range cools {
 		if cool.ConnectionID == c.ID && cool.Until > t.Now {
 			v.CooldownUntil = max(v.CooldownUntil, cool.Until)

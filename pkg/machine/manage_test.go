@@ -39,6 +39,7 @@ func TestManagementCalls(t *testing.T) {
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"prefix":"a b"}}`, "400 providerSpecificData.prefix"},
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"prefix":"claude-weir"}}`, "400 providerSpecificData.prefix"},
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"enabledModels":"gpt"}}`, "400 providerSpecificData.enabledModels"},
+		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"streamUsage":"yes"}}`, "400 providerSpecificData.streamUsage"},
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"enabledModels":["a/../b"]}}`, "400 providerSpecificData.enabledModels"},
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"accessToken":"0123456789"}}`, "400 providerSpecificData.accessToken"},
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"extra":{"list":[{"apiKey":"0123456789"}]}}}`, "400 providerSpecificData.extra"},

@@ -99,6 +99,7 @@ type Descriptor struct {
 	Local           bool // runs on the operator's own network
 	Compatible      bool // one of the two compatible families: derived from an id, not a row
 	Rebase          bool // a connection may have another base URL
+	StreamUsage     bool // its chat accepts stream_options, by its API reference
 	ModelPath       bool // {model} keeps its slashes in a URL
 	// Spent are the statuses, apart from 402, that mean that the account's plan or
 	// credit is used up.

@@ -79,8 +79,9 @@ var regional = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "dashscope", Alias: "qwen", Name: "Alibaba Cloud Model Studio (DashScope)",
-	BaseURL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.Video, catalog.ImageToText},
+	StreamUsage: true,
+	BaseURL:     "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+	Kinds:       []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.Video, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "embeddings", Path: "/embeddings"},

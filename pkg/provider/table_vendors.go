@@ -5,9 +5,10 @@ import "weir/pkg/catalog"
 // vendors are the model vendors and clouds.
 var vendors = []Descriptor{{
 	ID: "openai", Alias: "openai", Name: "OpenAI",
-	BaseURL:   "https://api.openai.com/v1",
-	OptHeader: [][2]string{{"openai-organization", "organization"}, {"openai-project", "project"}},
-	Kinds:     []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.ImageToText},
+	StreamUsage: true,
+	BaseURL:     "https://api.openai.com/v1",
+	OptHeader:   [][2]string{{"openai-organization", "organization"}, {"openai-project", "project"}},
+	Kinds:       []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "responses", Path: "/responses"},
@@ -165,8 +166,9 @@ var vendors = []Descriptor{{
 	Embed:  "mistral",
 }, {
 	ID: "groq", Alias: "groq", Name: "Groq",
-	BaseURL: "https://api.groq.com/openai/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.TTS, catalog.STT, catalog.ImageToText},
+	StreamUsage: true,
+	BaseURL:     "https://api.groq.com/openai/v1",
+	Kinds:       []catalog.Kind{catalog.LLM, catalog.TTS, catalog.STT, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "models", Path: "/models", Method: "GET"},
@@ -178,8 +180,9 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "xai", Alias: "xai", Name: "xAI",
-	BaseURL: "https://api.x.ai/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.ImageToText},
+	StreamUsage: true,
+	BaseURL:     "https://api.x.ai/v1",
+	Kinds:       []catalog.Kind{catalog.LLM, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "responses", Path: "/responses"},
@@ -198,8 +201,9 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "deepseek", Alias: "deepseek", Name: "DeepSeek",
-	BaseURL: "https://api.deepseek.com",
-	Kinds:   []catalog.Kind{catalog.LLM},
+	StreamUsage: true,
+	BaseURL:     "https://api.deepseek.com",
+	Kinds:       []catalog.Kind{catalog.LLM},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "models", Path: "/models", Method: "GET"},

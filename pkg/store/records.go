@@ -52,6 +52,9 @@ type ProviderData struct {
 	BaseURL       string   `json:"baseUrl,omitempty"`
 	Prefix        string   `json:"prefix,omitempty"`
 	EnabledModels []string `json:"enabledModels,omitempty"`
+	// StreamUsage reports whether the server's chat accepts stream_options; nil is
+	// what the provider's row says.
+	StreamUsage *bool `json:"streamUsage,omitempty"`
 	// Proxy is the "host:port" of the HTTP CONNECT proxy that tokens are
 	// refreshed through; its user and password are the secret ProxyAuth.
 	Proxy string `json:"proxy,omitempty"`

@@ -27,6 +27,13 @@ var Marks = []string{
 // a body of its own dialect.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	v := opt.DeviationsOrDefault()
+	if opt.AskUsage {
+		if p.Get("stream_options").IsObject() {
+			p.Set("stream_options.include_usage", "true")
+		} else {
+			p.Set("stream_options", `{"include_usage":true}`)
+		}
+	}
 	if !v.Custom && (!v.Passes || opt.Vendor) && opt.Tools != nil && p.Marked(markCustom) {
 		wrapCustomTools(&p, opt.Tools)
 	}

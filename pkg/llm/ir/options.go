@@ -56,6 +56,8 @@ type Options struct {
 	HideThoughts bool
 	// StreamUsage reports that the chat client wants usage in its stream.
 	StreamUsage bool
+	// AskUsage asks the upstream of a chat client for the usage of a stream.
+	AskUsage bool
 	// Clean removes what a client must not see from a failure that a stream
 	// reports; nil changes nothing.
 	Clean func(*apierr.Error)

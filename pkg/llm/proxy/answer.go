@@ -197,6 +197,8 @@ func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
 			t = &copied{passthrough: w}
 		case a.api.frames:
 			t = &unframed{passthrough: w}
+		case a.opt.AskUsage:
+			t = &askedUsage{passthrough: w}
 		default:
 			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: idle}
 			return resp

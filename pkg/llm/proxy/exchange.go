@@ -189,12 +189,15 @@ func (a *attempt) options() llm.Options {
 	if a.api.dialect != a.req.Dialect && len(a.req.Body) > memory.Uncounted {
 		o.Memory = a.memory
 	}
-	if a.opt.Deviations = o.Deviations; a.adapts() {
+	a.opt.Deviations = o.Deviations
+	adapts, asks := a.adapts(), a.acceptsStreamOptions()
+	if adapts || asks {
 		a.readRefusals()
-		if a.api.dialect == llm.Chat {
-			o.Refuses = a.forms.set()
-		}
 	}
+	if adapts && a.api.dialect == llm.Chat {
+		o.Refuses = a.forms.set()
+	}
+	o.AskUsage = asks && !slices.Contains(a.forms.omit, refusedStreamOptions)
 	o.NoThoughts = a.forms.noThoughts
 	if a.api.dialect != a.req.Dialect && !a.req.Stream {
 		o.Lost = a.lost

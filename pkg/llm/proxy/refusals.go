@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/accounts"
 	"weir/pkg/llm"
 	"weir/pkg/wire/apierr"
@@ -105,10 +107,41 @@ func (a *attempt) memoryToOmit(ctx context.Context, body []byte) error {
 	return a.call.Memory.Acquire(ctx, memory.Work, memory.Amount{Program: 3 * int64(len(body))})
 }
 
-// adds reports whether the gateway itself sets a field that the client's dialect does
-// not have.
+// refusedStreamOptions is stored for a server that refuses stream_options.
+const refusedStreamOptions = "chat:stream_options"
+
+// adds reports whether the gateway itself sets a field that the client has not set.
 func (a *attempt) adds(path string) bool {
-	return path == "stream_options" && a.req.Dialect != llm.Chat
+	return path == "stream_options" && (a.req.Dialect != llm.Chat || !gjson.GetBytes(a.req.Body, path).Exists())
+}
+
+// acceptsStreamOptions reports whether the upstream of a chat client that has not asked
+// for the usage of its stream may be asked for it: its row or the connection says that
+// it accepts that.
+func (a *attempt) acceptsStreamOptions() bool {
+	if !a.req.mayAskUsage || a.req.Dialect != llm.Chat || a.api.dialect != llm.Chat || a.api.base != nil {
+		return false
+	}
+	if says := a.Connection.Data.StreamUsage; says != nil {
+		return *says
+	}
+	return a.Target.Provider.StreamUsage
+}
+
+// refusesStreamOptions notes that the server refuses stream_options, and reports whether
+// the request can be sent without: the client has not asked for the usage.
+func (a *attempt) refusesStreamOptions(e *refusal) bool {
+	if !a.opt.AskUsage {
+		return false
+	}
+	for _, path := range llm.RefusedFields(e.sent, e.Status, e.Code, e.Param, e.message, e.body) {
+		if path == "stream_options" || path == "stream_options.include_usage" {
+			n := len(a.forms.omitted)
+			a.omit(refusedStreamOptions)
+			return len(a.forms.omitted) > n
+		}
+	}
+	return false
 }
 
 // refusesBeta reports whether the server has refused a beta feature.
@@ -165,7 +198,7 @@ func (a *attempt) OtherForm(e *apierr.Error, body []byte) (retry bool, instead *
 	if r.message == "" {
 		r.message = e.Message // of an event of a stream
 	}
-	if a.refusesThoughts(&r) {
+	if a.refusesThoughts(&r) || a.refusesStreamOptions(&r) {
 		return true, nil
 	}
 	if !a.adapts() {

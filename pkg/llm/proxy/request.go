@@ -18,6 +18,9 @@ type Request struct {
 	// Usage reports that the client is told the usage of a stream; in the chat
 	// dialect it must ask for that.
 	WantsUsage bool
+	// mayAskUsage reports that the upstream of a chat client's stream may be asked for
+	// its usage in place of the client.
+	mayAskUsage bool
 	// Previous is previous_response_id of a Responses request.
 	Previous string
 	// Stateful reports that the request refers to state of the upstream, or
@@ -97,6 +100,10 @@ func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
 	switch d {
 	case llm.Chat, llm.Completions:
 		a.WantsUsage = a.Stream && gjson.GetBytes(set.Raw("stream_options"), "include_usage").Type == gjson.True
+		switch v := set.Get("stream_options"); v.Kind {
+		case jsonscan.Absent, jsonscan.Null, jsonscan.Object:
+			a.mayAskUsage = a.Stream && !a.WantsUsage
+		}
 	case llm.Responses:
 		if set.Has("previous_response_id") {
 			if a.Previous, _, err = set.String("previous_response_id"); err != nil || a.Previous == "" {

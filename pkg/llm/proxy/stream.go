@@ -107,6 +107,37 @@ func (w *passthrough) estimated() llm.Usage {
 	return llm.Usage{Input: in, Output: int64(w.o.Text()+3) / 4, Known: true}
 }
 
+// askedUsage is a stream whose usage the gateway has asked for: the client does not get
+// the chunk that has it.
+type askedUsage struct {
+	passthrough
+	filter llm.UsageFilter
+}
+
+var (
+	_ stream.Transform = (*askedUsage)(nil)
+	_ stream.Beater    = (*askedUsage)(nil)
+)
+
+// Push returns the next part without that chunk.
+func (s *askedUsage) Push(chunk, out []byte) []byte {
+	s.Sample(chunk)
+	return s.filter.Push(chunk, out)
+}
+
+// Beat appends a heartbeat.
+func (s *askedUsage) Beat(out []byte) []byte {
+	if s.filter.Begun() {
+		return out
+	}
+	return s.passthrough.Beat(out)
+}
+
+// End ends the client's stream.
+func (s *askedUsage) End(cause error, out []byte) []byte {
+	return append(s.filter.End(out), s.passthrough.End(cause)...)
+}
+
 // unframed reads a stream of the client's own dialect from Amazon's frames.
 type unframed struct {
 	passthrough

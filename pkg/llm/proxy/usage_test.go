@@ -1,0 +1,93 @@
+package proxy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/testgw/fake"
+	"weir/pkg/llm"
+)
+
+const (
+	usageText  = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":null}]}\n\n"
+	usageStop  = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+	usageExtra = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":70,\"completion_tokens\":80}}\n\n"
+	usageDone  = "data: [DONE]\n\n"
+)
+
+// The provider is asked for the usage of a stream, and the client, which has not asked,
+// does not get its chunk.
+func TestUsageIsAskedForAndTakenOut(t *testing.T) {
+	yes, no := true, false
+	tests := []struct {
+		name, model, more string
+		says              *bool
+		sent              string // of stream_options
+		asks              bool
+	}{
+		{"the row says so", "oa/gpt-4o", "", nil, `{"include_usage":true}`, true},
+		{"the client said no", "oa/gpt-4o", `,"stream_options":{"include_usage":false,"include_obfuscation":false}`, nil, `{"include_usage":true,"include_obfuscation":false}`, true},
+		{"null", "oa/gpt-4o", `,"stream_options":null`, nil, `{"include_usage":true}`, true},
+		{"the client has asked", "oa/gpt-4o", `,"stream_options":{"include_usage":true}`, nil, `{"include_usage":true}`, false},
+		{"a compatible server", "up/m", "", nil, "", false},
+		{"the connection says so", "up/m", "", &yes, `{"include_usage":true}`, true},
+		{"the connection says no", "oa/gpt-4o", "", &no, "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, usual...)
+			for i := range w.machine.Connections {
+				w.machine.Connections[i].Data.StreamUsage = tt.says
+			}
+			w.Answer = func(*fake.Seen) fake.Answer {
+				body := usageText + usageStop
+				if strings.Contains(w.Seen[len(w.Seen)-1].Body, `"include_usage":true`) {
+					body += usageExtra
+				}
+				return events(body + usageDone)
+			}
+			res, err := w.ask(llm.Chat, `{"model":"`+tt.model+`","stream":true`+tt.more+`,"messages":[{"role":"user","content":"a"}]}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := w.text(res)
+			if sent := w.Seen[0].Body; tt.sent == "" && strings.Contains(sent, "stream_options") || !strings.Contains(sent, tt.sent) {
+				t.Errorf("sent %s", sent)
+			}
+			if want := usageText + usageStop + usageDone; tt.asks && got != want {
+				t.Errorf("the client got %q", got)
+			}
+			row := w.rows()[0]
+			if known := strings.Contains(w.Seen[0].Body, `"include_usage":true`); (row.InputTokens == 70 && row.OutputTokens == 80) != known {
+				t.Errorf("usage %+v", row)
+			}
+		})
+	}
+}
+
+// A provider that refuses stream_options is asked once more without, and that is
+// remembered; the client did not set it.
+func TestRefusedStreamOptionsAreRemembered(t *testing.T) {
+	w := newWorld(t, usual...)
+	w.Answer = func(*fake.Seen) fake.Answer {
+		if strings.Contains(w.Seen[len(w.Seen)-1].Body, "stream_options") {
+			return jsonOf(400, `{"error":{"message":"Unknown parameter: 'stream_options'.","type":"invalid_request_error","param":"stream_options","code":"unknown_parameter"}}`)
+		}
+		return events(usageText + usageStop + usageDone)
+	}
+	const body = `{"model":"oa/gpt-4o","stream":true,"messages":[{"role":"user","content":"a"}]}`
+	for _, calls := range []int{2, 1} {
+		w.Seen = nil
+		res, err := w.ask(llm.Chat, body)
+		if err != nil || len(w.Seen) != calls || len(w.call.Trace.Dropped) > 0 {
+			t.Fatalf("%v after %d calls, dropped %v", err, len(w.Seen), w.call.Trace.Dropped)
+		}
+		if got := w.text(res); got != usageText+usageStop+usageDone {
+			t.Errorf("got %q", got)
+		}
+	}
+	if !slices.Contains(w.machine.Refused("c-oa", w.Now().UnixMilli()), refusedStreamOptions) {
+		t.Error("it is not remembered")
+	}
+}
