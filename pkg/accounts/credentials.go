@@ -21,6 +21,11 @@ func (c *Credentials) Credential(ctx context.Context, m *snapshot.Machine, conn 
 	return c.Pool.open(ctx, m.ID, conn, new(use))
 }
 
+// Ready reports whether Credential returns without asking the object for a token.
+func (c *Credentials) Ready(m *snapshot.Machine, conn *store.Connection) bool {
+	return !c.Pool.expired(conn, c.Pool.current(m.ID, conn))
+}
+
 // Refreshed returns a newer credential after the upstream refused the one that
 // was presented.
 func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error) {

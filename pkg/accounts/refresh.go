@@ -93,11 +93,16 @@ func (p *Pool) openKept(ctx context.Context, m *snapshot.Machine, conn *store.Co
 	return m.Open(conn, access, cred), nil
 }
 
+// expired reports whether a token is missing or past its end, and can be renewed.
+func (p *Pool) expired(conn *store.Connection, access token) bool {
+	return renewable(conn) && (access.sealed == "" || access.expires > 0 && access.expires <= p.Now().UnixMilli())
+}
+
 // access returns the access token of a connection, sealed, or "" if it has none. A
 // token that is missing or past its end is renewed first.
 func (p *Pool) access(ctx context.Context, machineID string, conn *store.Connection, u *use) (secret.Sealed, error) {
 	access := p.current(machineID, conn)
-	if !u.refreshed && renewable(conn) && (access.sealed == "" || access.expires > 0 && access.expires <= p.Now().UnixMilli()) {
+	if !u.refreshed && p.expired(conn, access) {
 		u.refreshed = true
 		var ok, asked bool
 		ok, asked, u.wait = p.renew(ctx, machineID, conn, access.generation)

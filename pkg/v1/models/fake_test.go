@@ -81,6 +81,7 @@ type keyring struct {
 	cannot    bool // refresh
 	signed    int
 	none      map[string]bool
+	expired   map[string]bool
 }
 
 func (k *keyring) Credential(_ context.Context, _ *snapshot.Machine, conn *store.Connection) (provider.Credential, error) {
@@ -92,6 +93,8 @@ func (k *keyring) Credential(_ context.Context, _ *snapshot.Machine, conn *store
 	}
 	return provider.Credential{APIKey: secret.New("key-" + conn.ID)}, nil
 }
+
+func (k *keyring) Ready(_ *snapshot.Machine, conn *store.Connection) bool { return !k.expired[conn.ID] }
 
 func (k *keyring) Refreshed(_ context.Context, _ *snapshot.Machine, conn *store.Connection, _ provider.Credential) (provider.Credential, error) {
 	if k.cannot {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/store"
 )
 
@@ -71,5 +72,31 @@ func TestCodingToolsListWaitsLess(t *testing.T) {
 				t.Errorf("%d silent, %q: got %q", silent, tt.query, got)
 			}
 		}
+	}
+}
+
+// A token is refreshed in the machine's object, within that call's own limit, which
+// may be longer than a coding tool waits.
+func TestCodingToolsListWaitsForNoToken(t *testing.T) {
+	for name, expired := range map[string]bool{"past its end": true, "refused": false} {
+		w := newWorld(compat("https://a.example/v1"))
+		w.keys.expired = map[string]bool{"c1": expired}
+		w.up.on("a.example", func(r *fake.Seen) fake.Answer {
+			if expired && w.keys.expired["c1"] || !expired && w.keys.refreshed["c1"] == 0 {
+				return fake.Answer{Status: 401}
+			}
+			return fake.Answer{Status: 200, Body: `[{"id":"m"}]`}
+		})
+		resp, err := w.List(context.Background(), w.call("limit=1000"))
+		if err != nil || w.keys.refreshed["c1"] != 0 {
+			t.Fatalf("%s: %v, %d refreshes before the answer", name, err, w.keys.refreshed["c1"])
+		}
+		want(t, gjson.Get(body(resp, err), "data.#").Raw, "0")
+		if w.keys.refreshed["c1"] != 1 {
+			t.Errorf("%s: %d refreshes after the answer", name, w.keys.refreshed["c1"])
+		}
+		w.keys.expired = nil
+		w.clock.Add(retryAfter)
+		want(t, ids(body(w.List(context.Background(), w.call("limit=1000")))), "claude-weir/c/m c/m")
 	}
 }

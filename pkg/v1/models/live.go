@@ -33,6 +33,8 @@ const (
 type credentials interface {
 	// Credential returns the connection's credential in the clear.
 	Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error)
+	// Ready reports whether Credential returns without waiting for a new token.
+	Ready(m *snapshot.Machine, conn *store.Connection) bool
 	// Refreshed returns a newer one after the upstream refused it with 401 or
 	// 403. It returns an error for a connection that cannot be refreshed.
 	Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error)
@@ -116,9 +118,9 @@ func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope, wa
 				heard = append(heard, s)
 			}
 		}
-		late := l.discover(ctx, c.Machine, hop, heard, wait)
+		late := l.discover(ctx, c.Machine, hop, heard, wait, wait < total)
 		left := wait - l.Now().Sub(now)
-		late = append(late, l.discover(ctx, c.Machine, hop, silent, min(left, patience))...)
+		late = append(late, l.discover(ctx, c.Machine, hop, silent, min(left, patience), wait < total)...)
 		if len(late) > 0 {
 			v.stale = append(v.stale, late...)
 			v.expire(l.Now().Add(time.Second))
@@ -223,16 +225,17 @@ func (l *LiveLists) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 	slices.SortStableFunc(v.stale, func(a, b *scope) int {
 		return l.entry(m, a.conn).full.Compare(l.entry(m, b.conn).full)
 	})
-	l.discover(ctx, m, v.hop, v.stale, afterwards)
+	l.discover(ctx, m, v.hop, v.stale, afterwards, false)
 }
 
 // discover asks the upstreams, at most three at a time, and keeps what they
 // return. A failure keeps the last good list. It takes no longer than limit.
 // While a client waits, each upstream gets a share of the remaining time, so
 // that silent ones leave time for the others; after an answer each has its
-// whole time while there is some. discover returns the scopes that were not
-// asked, or that timed out after a shortened time.
-func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope, limit time.Duration) (late []*scope) {
+// whole time while there is some. hurried refreshes no token, which has a time
+// limit of its own. discover returns the scopes that were not asked, that timed
+// out after a shortened time, or that need a new token.
+func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope, limit time.Duration, hurried bool) (late []*scope) {
 	until := l.Now().Add(limit)
 	jobs := make([]*job, len(scopes))
 	next := 0
@@ -244,7 +247,7 @@ func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpm
 				share = min(left, fetchTimeout, left*atOnce/time.Duration(len(jobs)-next))
 			}
 			if 0 < share && share <= left {
-				jobs[next] = l.start(ctx, m, scopes[next], hop, share, until)
+				jobs[next] = l.start(ctx, m, scopes[next], hop, share, until, hurried)
 			}
 		}
 		j := jobs[i]
@@ -260,7 +263,7 @@ func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpm
 		if !j.short {
 			e.full = e.tried
 		}
-		if e.silent = errors.Is(err, upstream.ErrTimeout); e.silent && j.short {
+		if e.silent = errors.Is(err, upstream.ErrTimeout); e.silent && j.short || errors.Is(err, errNoToken) {
 			late = append(late, scopes[i])
 		}
 		if err == nil {
@@ -269,6 +272,9 @@ func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpm
 	}
 	return late
 }
+
+// errNoToken is the failure of a hurried discovery that needs a new token.
+var errNoToken = errors.New("models: the token must be refreshed first")
 
 // job is one discovery under way.
 type job struct {
@@ -279,16 +285,21 @@ type job struct {
 	cred    provider.Credential
 	until   time.Time        // of its calls
 	latest  time.Time        // of calls with a refreshed credential
+	hurried bool             // refreshes no token
 	short   bool             // the time is shorter than that of docs/reference/spec.md, 4.2
 	pending upstream.Pending // of the list
 	more    upstream.Pending // of the inference profiles; nil for most
 	err     error            // why nothing was started
 }
 
-func (l *LiveLists) start(ctx context.Context, m *snapshot.Machine, s *scope, hop httpmsg.Field, share time.Duration, latest time.Time) *job {
+func (l *LiveLists) start(ctx context.Context, m *snapshot.Machine, s *scope, hop httpmsg.Field, share time.Duration, latest time.Time, hurried bool) *job {
 	now := l.Now()
-	j := &job{m: m, s: s, entry: l.entry(m, s.conn), hop: hop, until: now.Add(share), latest: latest, short: share < fetchTimeout}
+	j := &job{m: m, s: s, entry: l.entry(m, s.conn), hop: hop, until: now.Add(share), latest: latest, short: share < fetchTimeout, hurried: hurried}
 	j.entry.refreshing = now
+	if hurried && !l.Credentials.Ready(m, s.conn) {
+		j.err = errNoToken
+		return j
+	}
 	if j.cred, j.err = l.Credentials.Credential(ctx, m, s.conn); j.err != nil {
 		return j
 	}
@@ -338,6 +349,9 @@ func (l *LiveLists) finish(ctx context.Context, j *job) (*Live, error) {
 	var profilesBody []byte
 	if j.more != nil {
 		profilesBody, _ = answer(j.more.Wait())
+	}
+	if refused(err) && j.hurried {
+		return nil, errNoToken
 	}
 	if refused(err) {
 		fresh, ferr := l.Credentials.Refreshed(ctx, j.m, j.s.conn, j.cred)
