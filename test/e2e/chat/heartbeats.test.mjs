@@ -98,6 +98,7 @@ function follow(answer) {
 const count = (text, part) => text.split(part).length - 1;
 const comment = ": keep-alive\n\n";
 const ping = event("ping");
+const empty = 'data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"index":0}]}\n\n';
 const messages = [{ role: "user", content: "a" }];
 
 for (const [name, path, body, parts, beat, passes] of [
@@ -124,6 +125,14 @@ for (const [name, path, body, parts, beat, passes] of [
     { model: "up/to-responses", input: "a" },
     [chunk("a"), chunk("b"), finish],
     comment,
+    false,
+  ],
+  [
+    "chat to Gemini",
+    "/v1beta/models/up/to-gemini:streamGenerateContent?alt=sse",
+    { model: "up/to-gemini", contents: [{ parts: [{ text: "a" }] }] },
+    [chunk("a"), chunk("b"), finish],
+    empty,
     false,
   ],
 ])
