@@ -12,6 +12,7 @@ import (
 // answerer is the part of proxy.Proxy used here.
 type answerer interface {
 	Answer(ctx context.Context, c *auth.Call, a *proxy.Request) (*proxy.Result, error)
+	CountGemini(ctx context.Context, c *auth.Call, model string, body []byte) (proxy.Tokens, error)
 }
 
 // generate answers with one GenerateContentResponse.

@@ -10,10 +10,13 @@ import (
 	"weir/pkg/llm/proxy"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
-	wire "weir/pkg/wire/stream"
+	"weir/pkg/wire/stream"
 )
 
-type chats struct{ request *proxy.Request }
+type chats struct {
+	answerer
+	request *proxy.Request
+}
 
 func (d *chats) Answer(_ context.Context, _ *auth.Call, a *proxy.Request) (*proxy.Result, error) {
 	d.request = a
@@ -32,7 +35,7 @@ func TestGenerateMethods(t *testing.T) {
 		{"a/b:c:streamGenerateContent", "alt=json", true, true},
 	} {
 		d := &chats{}
-		c := &auth.Call{Request: &httpmsg.Request{Query: tt.query, Body: wire.FromString(`{"contents":[]}`)}, MaxBody: 100, Params: []string{tt.name}}
+		c := &auth.Call{Request: &httpmsg.Request{Query: tt.query, Body: stream.FromString(`{"contents":[]}`)}, MaxBody: 100, Params: []string{tt.name}}
 		resp, err := (&Handler{Chats: d}).Call(context.Background(), c)
 		if err != nil || resp.Status != 200 {
 			t.Fatal(err)
@@ -45,12 +48,12 @@ func TestGenerateMethods(t *testing.T) {
 		}
 	}
 	var e *apierr.Error
-	c := &auth.Call{Request: &httpmsg.Request{Body: wire.FromString(`{}`)}, MaxBody: 100, Params: []string{"a:generateContent"}}
+	c := &auth.Call{Request: &httpmsg.Request{Body: stream.FromString(`{}`)}, MaxBody: 100, Params: []string{"a:generateContent"}}
 	if _, err := (&Handler{Chats: &chats{}}).Call(context.Background(), c); !errors.As(err, &e) || e.Status != 400 {
 		t.Errorf("without contents: %v", err)
 	}
-	c = &auth.Call{Request: &httpmsg.Request{Body: wire.FromString(`{"contents":[]}`)}, MaxBody: 5, Params: []string{"a:generateContent"}}
-	if _, err := (&Handler{Chats: &chats{}}).Call(context.Background(), c); !errors.Is(err, wire.ErrTooLarge) {
+	c = &auth.Call{Request: &httpmsg.Request{Body: stream.FromString(`{"contents":[]}`)}, MaxBody: 5, Params: []string{"a:generateContent"}}
+	if _, err := (&Handler{Chats: &chats{}}).Call(context.Background(), c); !errors.Is(err, stream.ErrTooLarge) {
 		t.Errorf("over the limit: %v", err)
 	}
 }

@@ -46,13 +46,14 @@ type method struct {
 // methods are the methods that are offered.
 var methods = [...]method{
 	{"generateContent", "/v1beta/models/{model}:generateContent", (*Handler).generate},
-	{stream, "/v1beta/models/{model}:streamGenerateContent", (*Handler).generateStream},
+	{streaming, "/v1beta/models/{model}:streamGenerateContent", (*Handler).generateStream},
+	{"countTokens", "/v1beta/models/{model}:countTokens", (*Handler).countTokens},
 	{"embedContent", "/v1beta/models/{model}:embedContent", (*Handler).embed},
 	{"batchEmbedContents", "/v1beta/models/{model}:batchEmbedContents", (*Handler).embedBatch},
 }
 
-// stream is the name of the method whose answer is a stream.
-const stream = "streamGenerateContent"
+// streaming is the name of the method whose answer is a stream.
+const streaming = "streamGenerateContent"
 
 // List serves GET /v1beta/models.
 func (h *Handler) List(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
@@ -98,5 +99,5 @@ func Split(name string) (model, method string) {
 // IsArray reports whether the answer to a call is a JSON array: that of a stream
 // without ?alt=sse.
 func IsArray(r *httpmsg.Request) bool {
-	return strings.HasSuffix(r.Path, ":"+stream) && endpoint.Query(r.Query, "alt") != "sse"
+	return strings.HasSuffix(r.Path, ":"+streaming) && endpoint.Query(r.Query, "alt") != "sse"
 }

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"weir/pkg/auth"
+	"weir/pkg/llm/proxy"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 func TestSplitAtTheLastColon(t *testing.T) {
@@ -64,6 +66,48 @@ func TestEmbeddingMethods(t *testing.T) {
 	}
 	if got := strings.Join(*v, ", "); got != "a/b:c false, a true" {
 		t.Error(got)
+	}
+}
+
+type counts struct {
+	answerer
+	n proxy.Tokens
+}
+
+func (n counts) CountGemini(_ context.Context, _ *auth.Call, model string, body []byte) (proxy.Tokens, error) {
+	if model != "a/b" || string(body) == "bad" {
+		return proxy.Tokens{}, apierr.Invalid("", "bad")
+	}
+	return n.n, nil
+}
+
+func TestCountTokens(t *testing.T) {
+	ask := func(n proxy.Tokens, body string) (*httpmsg.Response, error) {
+		c := &auth.Call{Request: &httpmsg.Request{Body: stream.FromString(body)}, MaxBody: 100, Params: []string{"a/b:countTokens"}}
+		return (&Handler{Chats: counts{n: n}}).Call(context.Background(), c)
+	}
+	for _, tt := range []struct {
+		n         proxy.Tokens
+		body, how string
+	}{
+		{proxy.Tokens{Input: 7}, `{"totalTokens":7}`, "estimate"},
+		{proxy.Tokens{Input: 7, Exact: true}, `{"totalTokens":7}`, "exact"},
+		{proxy.Tokens{Input: 7, Exact: true, Answer: `{ "totalTokens":7, "x":1 }`}, `{ "totalTokens":7, "x":1 }`, "exact"},
+	} {
+		resp, err := ask(tt.n, "{}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := stream.ReadAll(resp.Body, 100)
+		if string(raw) != tt.body || resp.Header.Get("x-weir-token-count") != tt.how || resp.Header.Get("content-type") != "application/json" {
+			t.Errorf("got %s %v, want %s %s", raw, resp.Header, tt.body, tt.how)
+		}
+	}
+	if _, err := ask(proxy.Tokens{}, "bad"); err == nil {
+		t.Error("a refusal passes")
+	}
+	if _, err := ask(proxy.Tokens{}, strings.Repeat(" ", 101)); !errors.Is(err, stream.ErrTooLarge) {
+		t.Errorf("over the limit: %v", err)
 	}
 }
 

@@ -26,6 +26,9 @@ import (
 type Tokens struct {
 	Input int64
 	Exact bool
+	// Answer is the counter's own answer if client and counter speak Gemini's dialect,
+	// where it has more than the count.
+	Answer string
 }
 
 const (
@@ -60,8 +63,39 @@ func (d *Proxy) CountAt(ctx context.Context, c *auth.Call, dialect llm.Dialect, 
 	if !given || model == "" || plain.Input == 0 {
 		return plain, nil
 	}
-	a := &Request{Dialect: dialect, Body: body, Model: model, Connection: connection}
-	targets, err := d.targets(c, a)
+	n := &counting{exchange: exchange{req: &Request{Dialect: dialect, Body: body, Model: model, Connection: connection}}, estimate: plain.Input}
+	return d.count(ctx, c, n)
+}
+
+// CountGemini is Count for a request of the Gemini API, whose URL names the model:
+//
+//	{contents} or {generateContentRequest{model, contents, …}}
+func (d *Proxy) CountGemini(ctx context.Context, c *auth.Call, model string, body []byte) (Tokens, error) {
+	set, err := jsonscan.Read(body, "contents", "generateContentRequest", "generate_content_request")
+	if err != nil {
+		return Tokens{}, endpoint.BadJSON(err)
+	}
+	n := &counting{exchange: exchange{req: &Request{Dialect: llm.Gemini, Body: body, Model: model}}}
+	for _, name := range [...]string{"generateContentRequest", "generate_content_request"} {
+		switch v := set.Get(name); {
+		case v.Kind <= jsonscan.Null:
+		case v.Kind != jsonscan.Object || set.Has("contents") || n.whole != nil:
+			return Tokens{}, apierr.Invalid(name, "Give either contents or an object %s.", name)
+		default:
+			n.whole, n.at, n.req.Body = body, v.Span, body[v.Start:v.End]
+		}
+	}
+	if n.estimate = llm.Estimate(n.req.Body); n.estimate == 0 {
+		return Tokens{}, nil
+	}
+	return d.count(ctx, c, n)
+}
+
+// count counts a request that is not empty.
+func (d *Proxy) count(ctx context.Context, c *auth.Call, n *counting) (Tokens, error) {
+	n.ctx, n.proxy, n.call = ctx, d, c
+	plain := Tokens{Input: n.estimate}
+	targets, err := d.targets(c, n.req)
 	if err != nil {
 		var e *apierr.Error
 		if errors.As(err, &e) && e.Code == "no_credentials" {
@@ -71,7 +105,6 @@ func (d *Proxy) CountAt(ctx context.Context, c *auth.Call, dialect llm.Dialect, 
 	}
 	// A combo is counted as its first member.
 	to := &targets[0]
-	n := counting{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a}, estimate: plain.Input}
 	if len(to.Connections) > 0 {
 		if _, err := n.build(to, to.Connections[0], nil); err != nil && !errors.Is(err, errNoCounter) && !errors.Is(err, provider.ErrIncomplete) {
 			return Tokens{}, err
@@ -86,7 +119,12 @@ func (d *Proxy) CountAt(ctx context.Context, c *auth.Call, dialect llm.Dialect, 
 	var e *apierr.Error
 	switch {
 	case err == nil:
-		return Tokens{Input: res.Attempt.State.(*countAttempt).counted, Exact: true}, nil
+		a := res.Attempt.State.(*countAttempt)
+		t := Tokens{Input: a.counted, Exact: true}
+		if a.by.dialect == llm.Gemini && n.req.Dialect == llm.Gemini {
+			t.Answer = string(a.answer)
+		}
+		return t, nil
 	case errors.As(err, &e) && (e.Status == 400 && e.Code != "no_credentials" && e.Code != "unsupported_endpoint" || e.Status == 413 || e.Status == 422 || e.Status == 499):
 		return Tokens{}, err
 	case !errors.As(err, &e):
@@ -104,6 +142,10 @@ var errNoCounter = errors.New("proxy: the provider does not count tokens")
 type counting struct {
 	exchange
 	estimate int64 // over the body that would be sent
+	// whole is the body of a Gemini client in which the request is at at; nil if the
+	// body is the request.
+	whole []byte
+	at    jsonscan.Span
 }
 
 // countAttempt is one call of a counter.
@@ -111,6 +153,7 @@ type countAttempt struct {
 	*attempt
 	by      *counter
 	counted int64
+	answer  []byte
 }
 
 // counter describes a vendor's endpoint "countTokens".
@@ -187,7 +230,15 @@ func (n *counting) build(to *routing.Target, conn *store.Connection, _ *accounts
 		}
 	}
 	a.setAPI(w)
-	body := a.by.body(sent, to.Model)
+	var body []byte
+	switch {
+	case from != llm.Gemini || a.by.dialect != llm.Gemini:
+		body = a.by.body(sent, to.Model)
+	case n.whole != nil:
+		body = jsonscan.Splice(n.whole, n.at, sent)
+	default:
+		body = sent
+	}
 	if body == nil {
 		return nil, errNoCounter
 	}
@@ -214,7 +265,7 @@ func readCount(up *accounts.Attempt, resp *upstream.Response) error {
 	if endpoint.ValidJSON(raw) != nil || v.Type != gjson.Number || v.Num < 0 || v.Num > 1e12 {
 		return endpoint.BadBody(nil)
 	}
-	a.counted = v.Int()
+	a.counted, a.answer = v.Int(), raw
 	resp.Body = stream.FromBytes(raw)
 	return nil
 }

@@ -126,3 +126,59 @@ func TestCountOfResponses(t *testing.T) {
 		t.Errorf("an estimate: %+v, %v, %d calls", n, err, len(w.Seen))
 	}
 }
+
+// A Gemini upstream counts the client's own bytes, and its answer passes.
+func TestCountOfGemini(t *testing.T) {
+	const turn = `"contents":[ {"role":"user","parts":[{"text":"What is 6×7?"}]} ]`
+	for _, tt := range []struct{ name, model, body, answer, url, sent, want string }{
+		{"gemini", "ge/m", `{ ` + turn + `, "later":1.0 }`, `{ "totalTokens":15, "promptTokensDetails":[] }`,
+			"https://generativelanguage.googleapis.com/v1beta/models/m:countTokens", `{ ` + turn + `, "later":1.0 }`, `{ "totalTokens":15, "promptTokensDetails":[] }`},
+		{"gemini_whole", "ge/m", `{ "generateContentRequest" : {"model":"models/x", ` + turn + `,"system_instruction":{"parts":[{"text":"Be brief."}]}} }`, `{"totalTokens":15}`,
+			"https://generativelanguage.googleapis.com/v1beta/models/m:countTokens", `{ "generateContentRequest" : {"model":"models/m", ` + turn + `,"system_instruction":{"parts":[{"text":"Be brief."}]}} }`, `{"totalTokens":15}`},
+		{"anthropic", "cl/m", `{"generateContentRequest":{"model":"models/x",` + turn + `,"systemInstruction":{"parts":[{"text":"Be brief."}]}}}`, `{"input_tokens":15}`,
+			"https://api.anthropic.com/v1/messages/count_tokens", `{"model":"m","system":"Be brief.","messages":[{"role":"user","content":[{"type":"text","text":"What is 6×7?"}]}]}`, ""},
+		{"openai", "oa/m", `{` + turn + `}`, `{"object":"response.input_tokens","input_tokens":15}`, "https://api.openai.com/v1/responses/input_tokens", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, usual...)
+			w.Answer = func(*fake.Seen) fake.Answer { return jsonOf(200, tt.answer) }
+			n, err := w.countGemini(tt.model, tt.body)
+			if err != nil || n != (Tokens{Input: 15, Exact: true, Answer: tt.want}) {
+				t.Fatalf("%+v, %v", n, err)
+			}
+			if s := w.Seen[0]; s.URL != tt.url || tt.sent != "" && s.Body != tt.sent {
+				t.Errorf("sent %s to %s, want %s", s.Body, s.URL, tt.sent)
+			}
+		})
+	}
+	for _, tt := range []struct {
+		model, body string
+		status      int // 0 is an estimate
+		empty       bool
+	}{
+		{"up/m", `{` + turn + `}`, 0, false},
+		{"mi/m", `{"generate_content_request":{` + turn + `}}`, 0, false},
+		{"up/m", `{}`, 0, true},
+		{"up/m", `{"contents":[]}`, 0, true},
+		{"no/such", `{` + turn + `}`, 404, false},
+		{"up/m", `{`, 400, false},
+		{"up/m", `[]`, 400, false},
+		{"up/m", `{"generateContentRequest":1}`, 400, false},
+		{"up/m", `{` + turn + `,"generateContentRequest":{` + turn + `}}`, 400, false},
+		{"up/m", `{"generate_content_request":{` + turn + `},"generateContentRequest":{` + turn + `}}`, 400, false},
+	} {
+		w := newWorld(t, usual...)
+		n, err := w.countGemini(tt.model, tt.body)
+		if status(err) != tt.status || n.Exact || len(w.Seen) > 0 || err == nil && (n.Input == 0) != tt.empty {
+			t.Errorf("%s %s: %+v, %v, %d calls", tt.model, tt.body, n, err, len(w.Seen))
+		}
+	}
+}
+
+func (w *world) countGemini(model, body string) (Tokens, error) {
+	w.call = &auth.Call{
+		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Start: w.Now(), Route: "/v1beta/models/{model}:countTokens"},
+		Machine: w.machine, MachineID: mid, MaxBody: 32 << 20,
+	}
+	return w.dialog.CountGemini(context.Background(), w.call, model, []byte(body))
+}
