@@ -153,7 +153,7 @@ function gemini(b, path) {
     tools: b.tools
       ?.flatMap((x) => x.functionDeclarations ?? [])
       .map((f) => [f.name, f.parametersJsonSchema ?? f.parameters]),
-    result: done?.functionResponse.response.output,
+    result: done?.functionResponse.response.output ?? done?.functionResponse.response.result,
     schema: !!(config.responseJsonSchema ?? config.responseSchema),
     think: config.thinkingConfig?.includeThoughts,
     last: text(parts),

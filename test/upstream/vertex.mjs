@@ -55,8 +55,7 @@ export function serviceAccount(project) {
   return { file, email, kid, publicKey, project };
 }
 
-// gemini is a model of the Gemini API that follows the rules of talk.mjs.
-export function gemini(got, model, method) {
+function gemini(got, model, method) {
   const b = got.json,
     last = b.contents?.at(-1);
   const extra = Object.keys(b).find(
