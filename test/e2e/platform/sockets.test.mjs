@@ -201,6 +201,21 @@ test("a handshake without a key is refused", async () => {
   await quiet();
 });
 
+test("a program that is replaced ends connections that wait, and relays that are silent, with 1012", async () => {
+  up.talk = (ws) => ws.on("message", (data) => ws.send(echo(data)));
+  const c = await open("/socket");
+  const relayed = await open(`/relay?${up.url}/echo`);
+  for (const each of [c, relayed]) {
+    each.send("a");
+    await each.read();
+  }
+  await text("/hold?60"); // MiB
+  await text("/random"); // begins in the successor
+  for (const each of [c, relayed]) assert.equal((await each.closed).code, 1012);
+  await until("the upstream's close", () => up.seen.findLast((r) => r.upgrade).closed);
+  await quiet();
+});
+
 test("a program that has ended closes its connections with 1012", async () => {
   const c = await open("/socket");
   c.send("a");
