@@ -46,6 +46,36 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
+// FuzzOtherForms reads text completions, and requests to the chat endpoint in the
+// forms of other dialects.
+func FuzzOtherForms(f *testing.F) {
+	f.Add(uint8(0), []byte(`{"model":"m","prompt":["Once upon"],"max_tokens":9,"stop":["a","b"],"suffix":"x","n":1}`))
+	f.Add(uint8(1), []byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"custom","name":"p","format":{"type":"grammar","syntax":"lark","definition":"x"}},{"name":"f","input_schema":{}}],"tool_choice":{"type":"any"}}`))
+	f.Add(uint8(1), []byte(`{"model":"m","system":"s","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"weir_YS5i","content":"x"}]}],"tools":[{"name":"f","input_schema":{}}]}`))
+	f.Add(uint8(2), []byte(`{"model":"m","input":[{"role":"user","content":"x"},{"type":"compaction","encrypted_content":"weir.compaction.eA=="},{"type":"compaction_trigger"}]}`))
+	f.Fuzz(func(t *testing.T, form uint8, body []byte) {
+		var out []byte
+		var err error
+		if json.Valid(body) && len(body) > 0 && body[0] == '{' {
+			switch form % 3 {
+			case 0:
+				out, _, err = llm.Request(llm.Completions, upstreams[int(form)%len(upstreams)], body, options())
+			case 1:
+				out, _, err = llm.ToChat(body, true, "m")
+			default:
+				out, _, err = llm.ToChat(body, false, "m")
+			}
+		}
+		var e *apierr.Error
+		if err != nil && (!errors.As(err, &e) || e.Status != 400) {
+			t.Fatalf("not a 400: %v", err)
+		}
+		if err == nil && len(out) > 0 && !json.Valid(out) {
+			t.Fatalf("not JSON: %s", out)
+		}
+	})
+}
+
 func FuzzAnswer(f *testing.F) {
 	seeds(f, "answers", ".json", upstreams, func(d uint8, body []byte) {
 		for to := range clients {

@@ -218,5 +218,7 @@ const Heartbeat = `data: {"candidates":[{"content":{"parts":[{"text":""}],"role"
 // an answer without candidates. Source: npm:@google/genai, src/_api_client.ts, and
 // npm:@google/generative-ai, src/requests/response-stream.ts.
 func AppendFailure(out []byte, e *apierr.Error) []byte {
-	return append(e.AppendGemini(out), '\n')
+	shown := *e
+	shown.Message = ir.GeminiText(e)
+	return append(shown.AppendGemini(out), '\n')
 }

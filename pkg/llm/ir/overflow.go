@@ -58,3 +58,12 @@ func OpenAIText(e *apierr.Error) string {
 	}
 	return "This model's maximum context length is exceeded, the prompt is too long: " + e.Message
 }
+
+// GeminiText returns the message of a failure for a client of the Gemini dialect,
+// in the words of Google's own.
+func GeminiText(e *apierr.Error) string {
+	if e.Code != CodeContextLength || strings.HasPrefix(e.Message, "The input token count") {
+		return e.Message
+	}
+	return "The input token count exceeds the maximum number of tokens allowed: " + e.Message
+}

@@ -25,19 +25,23 @@ func (x *exchange) overflow(err error) (*Result, error) {
 	}
 	o := *e
 	o.Status, o.Type, o.Code = 400, "invalid_request_error", ir.CodeContextLength
-	if x.req.Dialect == llm.Messages {
-		if len(o.Body) > 0 && e.Status == 400 && ir.TellsClaude(gjson.GetBytes(o.Body, "error.message").Str) {
-			return nil, err // Anthropic's own
-		}
+	own := len(e.Body) > 0 && e.Status == 400 // the vendor's own body tells the client
+	switch x.req.Dialect {
+	case llm.Messages:
+		own = own && ir.TellsClaude(gjson.GetBytes(e.Body, "error.message").Str)
 		o.Message = ir.MessagesText(&o)
-	} else {
-		if !x.req.Stream && len(o.Body) > 0 && e.Status == 400 && gjson.GetBytes(o.Body, "error.code").Str == ir.CodeContextLength {
-			return nil, err // OpenAI's own
-		}
+	case llm.Gemini:
+		o.Message = ir.GeminiText(&o)
+	default:
+		own = own && gjson.GetBytes(e.Body, "error.code").Str == ir.CodeContextLength
 		o.Message = ir.OpenAIText(&o)
 	}
 	o.Body = nil
-	if !x.req.Stream || x.req.Dialect != llm.Responses {
+	switch {
+	case x.req.Stream && x.req.Dialect == llm.Responses:
+	case own:
+		return nil, err
+	default:
 		return nil, &o
 	}
 	x.call.Trace.Err = &o

@@ -40,6 +40,8 @@ func TestContextOverflowIsToldInTheClientsForm(t *testing.T) {
 		{llm.Chat, `{"model":"M","messages":[{"role":"user","content":"x"}]}`},
 		{llm.Messages, `{"model":"M","max_tokens":9,"messages":[{"role":"user","content":"x"}]}`},
 		{llm.Responses, `{"model":"M","input":"x"}`},
+		{llm.Completions, `{"model":"M","prompt":"x"}`},
+		{llm.Gemini, `M:generateContent {"contents":[{"role":"user","parts":[{"text":"x"}]}]}`},
 	}
 	for _, o := range overflowing {
 		for _, q := range requests {
@@ -47,7 +49,10 @@ func TestContextOverflowIsToldInTheClientsForm(t *testing.T) {
 				name := o.model + " to " + q.d.String()
 				body := strings.Replace(q.body, "M", o.model, 1)
 				if streams {
-					name, body = name+", stream", strings.TrimSuffix(body, "}")+`,"stream":true}`
+					name = name + ", stream"
+					if body = strings.Replace(body, ":generate", ":streamGenerate", 1); q.d != llm.Gemini {
+						body = strings.TrimSuffix(body, "}") + `,"stream":true}`
+					}
 				}
 				t.Run(name, func(t *testing.T) {
 					w := newWorld(t, usual...)
@@ -72,11 +77,16 @@ func TestContextOverflowIsToldInTheClientsForm(t *testing.T) {
 						message, code = gjson.GetBytes(e.Body, "error.message").Str, gjson.GetBytes(e.Body, "error.code").Str
 					}
 					low := strings.ToLower(message)
-					if q.d == llm.Messages {
+					switch {
+					case q.d == llm.Gemini:
+						if !strings.HasPrefix(message, "The input token count") || !strings.Contains(message, "exceeds the maximum") {
+							t.Errorf("got %q", message)
+						}
+					case q.d == llm.Messages:
 						if !strings.Contains(low, "prompt is too long") && !strings.Contains(low, "input is too long for requested model") {
 							t.Errorf("Claude Code does not compact on %q", message)
 						}
-					} else if code != "context_length_exceeded" {
+					case code != "context_length_exceeded":
 						t.Errorf("code %q, message %q", code, message)
 					}
 				})
@@ -112,6 +122,7 @@ func TestVendorsOwnContextOverflowPasses(t *testing.T) {
 		at    int
 	}{
 		{llm.Chat, "oa/gpt-5", `"messages":[{"role":"user","content":"x"}]`, 0},
+		{llm.Chat, "oa/gpt-5", `"stream":true,"messages":[{"role":"user","content":"x"}]`, 0},
 		{llm.Messages, "cl/claude-sonnet-4-5", `"max_tokens":9,"messages":[{"role":"user","content":"x"}]`, 1},
 	} {
 		w := newWorld(t, usual...)

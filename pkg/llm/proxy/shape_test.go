@@ -60,3 +60,18 @@ func TestOtherShapesOfChat(t *testing.T) {
 		}
 	}
 }
+
+// The work for flat tools grows as their number.
+func TestFlatToolsGrowLinearly(t *testing.T) {
+	allocations := func(n int) float64 {
+		body := []byte(`{"model":"m","messages":[],"tools":[` + strings.Repeat(`{"name":"f","input_schema":{"type":"object"}},`, n) + `{"name":"g"}]}`)
+		return testing.AllocsPerRun(3, func() {
+			if _, err := ReadRequest(llm.Chat, body); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := allocations(100), allocations(800); many > 9*few {
+		t.Errorf("%.0f allocations for 100 tools, %.0f for 800", few, many)
+	}
+}
