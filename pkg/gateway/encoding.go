@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weir/pkg/auth"
+	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 )
@@ -36,9 +37,16 @@ func (g *Gateway) decodeBody(ctx context.Context, c *auth.Call) {
 	if enc == "" {
 		return
 	}
-	acquire := func(n int64) error {
-		return c.Memory.Acquire(ctx, memory.Line, memory.Amount{Program: n})
-	}
-	r.Body = g.Decoder.NewReader(enc, r.Body, acquire, func() { c.Memory.Drop(memory.Line) })
+	r.Body = g.Decoder.NewReader(enc, r.Body, contentcoding.Call{
+		Acquire: func(n int64) error {
+			return c.Memory.Acquire(ctx, memory.Line, memory.Amount{Program: n})
+		},
+		Release: func() { c.Memory.Drop(memory.Line) },
+		Pause: func() {
+			if g.Memory != nil && g.Memory.Pause != nil {
+				_ = g.Memory.Pause.Pause(ctx, 0) // the next read reports a client that has left
+			}
+		},
+	})
 	r.Length = -1
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -77,5 +78,32 @@ func TestEncodedBodies(t *testing.T) {
 				t.Errorf("status %d, want %d; %d bytes were held, %d are left", resp.Status, tt.want, most, budget.Used())
 			}
 		})
+	}
+}
+
+// The length of an encoded body is unknown until its end. Reading it takes its bytes
+// in parts, and once more as a whole, no more: an isolate has 128 MiB.
+func TestMemoryOfEncodedBody(t *testing.T) {
+	const size = 16 << 20
+	f := newFixture()
+	f.Memory = &memory.Budget{Max: 64 << 20}
+	handler := func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := c.ReadBody()
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; len(got) != size || took > 5*size/2 {
+			t.Errorf("%d bytes took %d", len(got), took)
+		}
+		return &httpmsg.Response{Status: 204}, err
+	}
+	f.SetRoutes([]Route{{Pattern: "/v1/json", Access: Data, MaxBody: maxChat, Methods: []Method{{Name: "POST", Handler: handler}}}})
+	body := gzipped(t, strings.Repeat("a", size))
+	resp := f.Serve(context.Background(), &httpmsg.Request{
+		Method: "POST", Path: "/v1/json", Length: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+		Header: httpmsg.Header{{Name: "authorization", Value: "data"}, {Name: "content-encoding", Value: "gzip"}},
+	})
+	if resp.Status != 204 {
+		t.Errorf("status %d", resp.Status)
 	}
 }

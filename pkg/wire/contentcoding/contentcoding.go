@@ -41,15 +41,26 @@ func (d Decoder) Knows(coding string) bool {
 	return coding == "br" && d.Brotli != nil
 }
 
-// NewReader returns body decoded, of a coding that d knows. acquire is
-// called once before the decoder takes more than 64 KiB of memory, with the number
-// of bytes; its error ends the body. release is called after the last byte, or when
-// the body is closed, if acquire was called.
+// Call is what a body needs of the call that it belongs to. Each may be nil.
+type Call struct {
+	// Acquire is called once before the decoder takes more than 64 KiB of memory, with
+	// the number of bytes; its error ends the body. Release is called after the last
+	// byte, or when the body is closed, if Acquire was called.
+	Acquire func(bytes int64) error
+	Release func()
+	// Pause is called after each MiB that was decoded, and lets other calls run.
+	Pause func()
+}
+
+// pauseAfter is the number of decoded bytes after which other calls may run.
+const pauseAfter = 1 << 20
+
+// NewReader returns body decoded, of a coding that d knows.
 //
 // A read fails with ErrInvalid or ErrWindow for a bad body, and otherwise as body
 // does. The decoded length is not limited: the caller reads as much as it allows.
-func (d Decoder) NewReader(coding string, body io.ReadCloser, acquire func(bytes int64) error, release func()) io.ReadCloser {
-	r := &reader{coding: coding, brotli: d.Brotli, acquire: acquire, release: release}
+func (d Decoder) NewReader(coding string, body io.ReadCloser, c Call) io.ReadCloser {
+	r := &reader{coding: coding, brotli: d.Brotli, call: c}
 	r.src.ReadCloser = body
 	r.in = bufio.NewReader(&r.src)
 	return r
@@ -75,9 +86,9 @@ type reader struct {
 	src      source
 	in       *bufio.Reader
 	out      io.Reader
-	acquire  func(bytes int64) error
-	release  func()
+	call     Call
 	acquired bool
+	decoded  int // since the last pause
 	err      error
 }
 
@@ -95,6 +106,10 @@ func (r *reader) Read(p []byte) (int, error) {
 	if err != nil {
 		r.err = r.failure(err)
 		r.end()
+	}
+	if r.decoded += n; r.decoded >= pauseAfter && r.call.Pause != nil {
+		r.decoded = 0
+		r.call.Pause()
 	}
 	return n, r.err
 }
@@ -130,8 +145,8 @@ func (r *reader) open() error {
 	if window > maxWindow {
 		return ErrWindow
 	}
-	if window > small && r.acquire != nil {
-		if err := r.acquire(window); err != nil {
+	if window > small && r.call.Acquire != nil {
+		if err := r.call.Acquire(window); err != nil {
 			return err
 		}
 		r.acquired = true
@@ -191,9 +206,9 @@ func (r *reader) end() {
 		z.Close()
 	}
 	r.out = nil
-	if r.acquired && r.release != nil {
+	if r.acquired && r.call.Release != nil {
 		r.acquired = false
-		r.release()
+		r.call.Release()
 	}
 }
 

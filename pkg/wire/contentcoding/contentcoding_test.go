@@ -53,7 +53,7 @@ func encode(t testing.TB, coding string, parts ...string) []byte {
 }
 
 func decode(coding string, body []byte) ([]byte, error) {
-	return io.ReadAll(decoder.NewReader(coding, io.NopCloser(bytes.NewReader(body)), nil, nil))
+	return io.ReadAll(decoder.NewReader(coding, io.NopCloser(bytes.NewReader(body)), Call{}))
 }
 
 func TestDecode(t *testing.T) {
@@ -62,7 +62,7 @@ func TestDecode(t *testing.T) {
 		for _, body := range []string{"{}", text} {
 			raw := encode(t, coding, body)
 			for name, src := range map[string]io.Reader{"whole": bytes.NewReader(raw), "byte by byte": iotest.OneByteReader(bytes.NewReader(raw))} {
-				got, err := io.ReadAll(decoder.NewReader(coding, io.NopCloser(src), nil, nil))
+				got, err := io.ReadAll(decoder.NewReader(coding, io.NopCloser(src), Call{}))
 				if err != nil || string(got) != body {
 					t.Errorf("%s %s: %d bytes, %v; want %d", coding, name, len(got), err, len(body))
 				}
@@ -83,7 +83,7 @@ func TestBadBodies(t *testing.T) {
 			}
 		}
 		src := io.MultiReader(bytes.NewReader(raw[:len(raw)/2]), iotest.ErrReader(lost))
-		if _, err := io.ReadAll(decoder.NewReader(coding, io.NopCloser(src), nil, nil)); err != lost {
+		if _, err := io.ReadAll(decoder.NewReader(coding, io.NopCloser(src), Call{})); err != lost {
 			t.Errorf("%s: a body that breaks off: %v", coding, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestWindowIsAcquired(t *testing.T) {
 		raw := encode(t, tt.coding, strings.Repeat("a", 300<<10), "b")
 		var acquired int64
 		released := 0
-		r := decoder.NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(n int64) error { acquired += n; return nil }, func() { released++ })
+		r := decoder.NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), Call{Acquire: func(n int64) error { acquired += n; return nil }, Release: func() { released++ }})
 		if _, err := io.ReadAll(r); err != nil {
 			t.Fatal(err)
 		}
@@ -107,12 +107,12 @@ func TestWindowIsAcquired(t *testing.T) {
 			t.Errorf("%s: acquired %d, released %d times", tt.coding, acquired, released)
 		}
 		refused := errors.New("no memory")
-		r = decoder.NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(int64) error { return refused }, nil)
+		r = decoder.NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), Call{Acquire: func(int64) error { return refused }})
 		if _, err := io.ReadAll(r); tt.window > 0 && err != refused {
 			t.Errorf("%s: without memory: %v", tt.coding, err)
 		}
 		released = 0
-		r = decoder.NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), func(int64) error { return nil }, func() { released++ })
+		r = decoder.NewReader(tt.coding, io.NopCloser(bytes.NewReader(raw)), Call{Acquire: func(int64) error { return nil }, Release: func() { released++ }})
 		r.Read(make([]byte, 10))
 		r.Close()
 		if released != min(1, int(tt.window)) {
@@ -140,8 +140,8 @@ func TestLargeWindowIsRefused(t *testing.T) {
 func TestOutputIsNotAhead(t *testing.T) {
 	for _, coding := range codings {
 		raw := encode(t, coding, strings.Repeat("\x00", 64<<20))
-		src := bytes.NewReader(raw)
-		r := decoder.NewReader(coding, io.NopCloser(src), nil, nil)
+		pauses := 0
+		r := decoder.NewReader(coding, io.NopCloser(bytes.NewReader(raw)), Call{Pause: func() { pauses++ }})
 		if n, err := io.CopyN(io.Discard, r, 1<<20); n != 1<<20 || err != nil {
 			t.Fatalf("%s: %d, %v", coding, n, err)
 		}
@@ -152,6 +152,9 @@ func TestOutputIsNotAhead(t *testing.T) {
 		})
 		if allocs > 500 {
 			t.Errorf("%s: %.0f allocations for 8 MiB", coding, allocs)
+		}
+		if pauses < 15 || pauses > 17 { // 17 MiB, AllocsPerRun reads twice
+			t.Errorf("%s: %d pauses", coding, pauses)
 		}
 		r.Close()
 	}
@@ -164,7 +167,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(uint8(2), zstdFrame(20))
 	f.Fuzz(func(t *testing.T, coding uint8, body []byte) {
-		r := decoder.NewReader(codings[int(coding)%len(codings)], io.NopCloser(bytes.NewReader(body)), nil, nil)
+		r := decoder.NewReader(codings[int(coding)%len(codings)], io.NopCloser(bytes.NewReader(body)), Call{})
 		if _, err := io.Copy(io.Discard, io.LimitReader(r, 4<<20)); err != nil && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrWindow) {
 			t.Fatal(err)
 		}

@@ -428,23 +428,55 @@ func (m *Metered) readSteps(maxBytes int64, step func(have int64) (int64, error)
 	if b, ok := m.ReadCloser.(*Bytes); ok {
 		return ReadAll(b, maxBytes)
 	}
-	var all []byte
+	var parts [][]byte // a buffer that grows would take up to three times its content
+	have := int64(0)
 	for {
-		total, err := step(int64(len(all)))
+		total, err := step(have)
 		if err != nil {
 			return nil, err
 		}
-		more, err := io.ReadAll(io.LimitReader(m.ReadCloser, total-int64(len(all))))
-		all = append(all, more...)
-		switch {
-		case err != nil:
-			return nil, err
-		case int64(len(all)) > maxBytes:
-			return nil, ErrTooLarge
-		case int64(len(all)) < total:
-			return all, nil
+		for have < total {
+			part, err := readPart(m.ReadCloser, min(total-have, maxPart))
+			have += int64(len(part))
+			parts = append(parts, part)
+			switch {
+			case have > maxBytes:
+				return nil, ErrTooLarge
+			case err == io.EOF:
+				return join(parts, have), nil
+			case err != nil:
+				return nil, err
+			}
 		}
 	}
+}
+
+// maxPart is the most that readSteps reads into one buffer, in bytes.
+const maxPart = 1 << 20
+
+// readPart reads n bytes, or to the end, which is io.EOF.
+func readPart(r io.Reader, n int64) ([]byte, error) {
+	part := make([]byte, 0, n)
+	for int64(len(part)) < n {
+		m, err := r.Read(part[len(part):n])
+		if part = part[:len(part)+m]; err != nil {
+			return part, err
+		}
+	}
+	return part, nil
+}
+
+// join returns the content of parts, which have n bytes in all, and frees each as it
+// is copied.
+func join(parts [][]byte, n int64) []byte {
+	if len(parts) == 1 && n > int64(cap(parts[0]))/2 {
+		return parts[0]
+	}
+	all := make([]byte, 0, n)
+	for i := range parts {
+		all, parts[i] = append(all, parts[i]...), nil
+	}
+	return all
 }
 
 // Held is a complete body that can be sent more than once. On the edge platform the
