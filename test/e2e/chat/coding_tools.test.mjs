@@ -13,6 +13,11 @@ import { admin, compatible, start } from "../gateway.mjs";
 let gw, up, me;
 const prefixes = ["up", "an"]; // of the two compatible families
 
+// Bodies far over the limit once decoded. They are created before the first
+// connection, which would be closed meanwhile.
+const blanks = Buffer.alloc(80 << 20, " ");
+const bombs = { gzip: gzipSync(blanks), br: brotliCompressSync(blanks) };
+
 before(async () => {
   up = await startUpstream();
   gw = await start({ vendors: up });
@@ -195,14 +200,9 @@ test("compressed bodies are decoded, within the limits of any body [T40]", async
     assert.equal(bad.status, 400, coding);
     assert.equal((await bad.json()).type, "error");
   }
-  for (const [coding, encode] of [
-    ["gzip", gzipSync],
-    ["br", brotliCompressSync],
-  ]) {
-    const bomb = await post("/v1/chat/completions", encode(Buffer.alloc(200 << 20, " ")), {
-      "content-encoding": coding,
-    });
-    assert.equal(bomb.status, 413, coding);
+  for (const [coding, bomb] of Object.entries(bombs)) {
+    const r = await post("/v1/chat/completions", bomb, { "content-encoding": coding });
+    assert.equal(r.status, 413, coding);
   }
   const other = await post("/v1/chat/completions", "x", { "content-encoding": "deflate" });
   assert.equal(other.status, 415);
