@@ -25,14 +25,10 @@ after(async () => {
 
 const text = async (path) => (await gw.fetch(path)).text();
 const quiet = () =>
-  until(
-    "everything has ended",
-    async () => {
-      const s = JSON.parse(await text("/stats"));
-      return s.calls <= 1 && s.ops === 0;
-    },
-    15_000,
-  );
+  until("everything has ended", async () => {
+    const s = JSON.parse(await text("/stats"));
+    return s.calls <= 1 && s.ops === 0;
+  });
 const echo = (what) => `up:${what}`;
 
 // open returns a connection to path whose upstream echoes.
@@ -185,7 +181,7 @@ test("an upstream that refuses, or does not answer, is an answer", async () => {
   await quiet();
 });
 
-test("a handshake without a key is refused", async () => {
+test("a handshake without a key is refused by the platform, and ends by its silence", async () => {
   for (const missing of ["sec-websocket-key", "sec-websocket-version"]) {
     const headers = {
       connection: "upgrade",
@@ -194,7 +190,7 @@ test("a handshake without a key is refused", async () => {
       "sec-websocket-key": "MDEyMzQ1Njc4OWFiY2RlZg==",
     };
     delete headers[missing];
-    const [res] = await once(request(`${gw.url}/socket`, { headers }).end(), "response");
+    const [res] = await once(request(`${gw.url}/socket-short`, { headers }).end(), "response");
     assert.ok(res.statusCode >= 400 && res.statusCode < 500, `${missing}: ${res.statusCode}`);
     res.resume();
   }
