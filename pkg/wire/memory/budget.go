@@ -73,10 +73,11 @@ type Budget struct {
 	turn   *Lease // the call that may grow although others might not complete
 	// failures counts attempts in vain of calls with memory, since any has changed.
 	failures int
+	waiting  [2]int // calls that wait: those that read no answer yet, and those that do
 }
 
 // DefaultMax is the limit of a Budget without one.
-const DefaultMax = 72 << 20
+const DefaultMax = 64 << 20
 
 // Part is what the memory of a call is for.
 type Part uint8
@@ -102,6 +103,7 @@ type Lease struct {
 	small  int64
 	open   bool // its answer has no known length
 	tries  int  // attempts in vain since it waits
+	waits  int  // the place in waiting where it is counted
 }
 
 // waiter is a lease that waits until a part of it may have amount in all.
@@ -121,6 +123,10 @@ const (
 	// The attempts in vain after which a call may have the turn, may have it instead
 	// of one that does not wait, and may be refused because all calls wait.
 	turnAfter, nextTurnAfter, standstillAfter = 3, 50, 20
+	// How many calls wait at most. One that reads an answer has up to Uncounted bytes
+	// of it already. Their clients may have left, which the platform does not always
+	// report before the answer.
+	maxWaiting, maxWaitingAnswers = 256, 64
 	// wait is how long a call waits before it is refused. The upstream has done the
 	// work for an answer, so that waits longer.
 	wait       = 15 * time.Second
@@ -179,7 +185,7 @@ func (l *Lease) TryAcquire(p Part, a Amount) bool {
 	}
 	total := l.with(p, a)
 	if !total.within(l.have) && !b.enter(l, total, 0) {
-		b.failed(l)
+		b.failed(l, p)
 		return false
 	}
 	l.part[p] = a
@@ -233,6 +239,7 @@ func (l *Lease) Release() {
 	if l.budget == nil {
 		return
 	}
+	l.stopWaiting()
 	l.DropSmall()
 	l.part = [parts]Amount{}
 	l.budget.set(l, Amount{})
@@ -321,7 +328,7 @@ func (l *Lease) TryAnswer(had, total, expected int64) (ok, refused bool) {
 	if l.TryAcquire(Answer, l.part[Answer].plus(more)) {
 		return true, false
 	}
-	return false, l.budget.refuses(l)
+	return false, l.tries == 0 || l.budget.refuses(l)
 }
 
 // expectAnswer states what the call needs for an answer, and returns what it needs
@@ -373,10 +380,10 @@ func (b *Budget) wait(ctx context.Context, l *Lease, p Part, a Amount) error {
 	if total := mine.total(); total.sum() > b.limit() {
 		return tooLarge(p, total, b.limit())
 	}
-	if b.Pause != nil {
+	if b.Pause != nil && b.failed(l, p) {
 		b.queue = append(b.queue, mine)
 		defer func() {
-			l.tries = 0
+			l.stopWaiting()
 			if i := slices.Index(b.queue, mine); i >= 0 {
 				b.queue = slices.Delete(b.queue, i, i+1)
 			}
@@ -393,7 +400,7 @@ func (b *Budget) wait(ctx context.Context, l *Lease, p Part, a Amount) error {
 				l.part[p] = a
 				return nil
 			}
-			if b.failed(l); b.refuses(l) {
+			if b.failed(l, p); b.refuses(l) {
 				break
 			}
 		}
@@ -448,7 +455,7 @@ func (b *Budget) enter(l *Lease, total Amount, before int) bool {
 			}
 		}
 	}
-	l.tries = 0
+	l.stopWaiting()
 	b.set(l, total)
 	return true
 }
@@ -520,11 +527,31 @@ func (b *Budget) hasAlone(l *Lease, total Amount) bool {
 	return total.sum() <= b.limit() && b.size(b.used.minus(l.have).plus(total), grown, others) <= b.limit()+reserve
 }
 
-// failed counts an attempt in vain.
-func (b *Budget) failed(l *Lease) {
+// failed counts an attempt in vain. It reports whether the call may wait.
+func (b *Budget) failed(l *Lease, p Part) bool {
+	if l.tries == 0 {
+		kind, most := 0, maxWaiting
+		if p == Answer {
+			kind, most = 1, maxWaitingAnswers
+		}
+		if b.waiting[kind] >= most {
+			return false
+		}
+		b.waiting[kind]++
+		l.waits = kind
+	}
 	l.tries++
 	if l.have != (Amount{}) {
 		b.failures++
+	}
+	return true
+}
+
+// stopWaiting ends what failed has begun.
+func (l *Lease) stopWaiting() {
+	if l.tries > 0 {
+		l.tries = 0
+		l.budget.waiting[l.waits]--
 	}
 }
 
@@ -570,7 +597,6 @@ func (b *Budget) set(l *Lease, total Amount) {
 		delete(b.of, l.who)
 	}
 	if l.have = total; total == (Amount{}) {
-		l.tries = 0
 		i := slices.Index(b.leases, l)
 		b.leases = slices.Delete(b.leases, i, i+1)
 	}
