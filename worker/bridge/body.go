@@ -264,6 +264,9 @@ func (b *clientBody) gather(maxBytes int64, hold int32, step func(have int64) (i
 		}
 		e := o.wait()
 		if e.outcome != contract.OK && e.outcome != contract.EndOfBody {
+			if e.outcome == contract.Canceled {
+				hostDiscard(id) // of a call that was swept the host still has it
+			}
 			return 0, 0, nil, uploadError(failure(e.outcome))
 		}
 		if size = int64(e.status); size > maxBytes {

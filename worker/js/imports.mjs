@@ -163,8 +163,10 @@ function functions(inst) {
       inst.streams.discard(stream);
     },
     client_body(callID) {
-      const { request } = inst.calls.get(callID);
-      return request?.body ? inst.streams.add(request, null, Number(request.headers.get("content-length") ?? -1)) : 0;
+      const call = inst.calls.get(callID);
+      const { request } = call;
+      if (!request?.body) return 0;
+      return inst.streams.add(request, null, Number(request.headers.get("content-length") ?? -1), call);
     },
     prefix(at, n, rest) {
       return inst.streams.prefix(inst.bytes(at, n), rest);

@@ -28,6 +28,7 @@ const waitingRead = 1 << 10;
 const smallRead = 4 << 10;
 const largeRead = 64 << 10;
 const lastRead = 32 << 10;
+const aheadRead = 1 << 10; // of a client's body while its call may wait
 // The bytes that a pipe has passed on when it may be ended for a heartbeat: they fit the
 // buffers between the platform and a client, so none is lost with the pipe.
 const maxPiped = 64 << 10;
@@ -189,10 +190,10 @@ export class Streams {
   }
 
   // add adds the body of a request or response. inflight is the call that it
-  // answers, or null.
-  add(message, inflight, length) {
+  // answers, or null; client is the call whose request it is.
+  add(message, inflight, length, client = null) {
     const id = this.next++;
-    this.table.set(id, { kind: "body", message, body: message.body, inflight, length, reader: null });
+    this.table.set(id, { kind: "body", message, body: message.body, inflight, length, client, reader: null });
     return id;
   }
 
@@ -290,7 +291,7 @@ export class Streams {
   // source removes a stream and returns its first bytes and the stream after them.
   source(id) {
     const s = this.remove(id);
-    if (s.kind === "body") return { head: null, body: s.body, inflight: s.inflight, length: s.length };
+    if (s.kind === "body") return { head: null, body: s.body, inflight: s.inflight, length: s.length, client: s.client };
     if (s.kind === "bytes")
       return { head: s.bytes, body: null, inflight: null, length: s.bytes.byteLength, owner: s.owner };
     if (s.kind === "parts") return { head: s.bytes, body: null, inflight: null, length: s.bytes.byteLength };
@@ -428,10 +429,12 @@ export class Streams {
     let s = this.table.get(id);
     if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK));
     if (s.kind !== "gathered") {
-      const { head, body } = this.source(id);
+      const { head, body, client } = this.source(id);
       s = {
         kind: "gathered",
         body,
+        client,
+        ahead: null,
         reader: body?.getReader({ mode: "byob" }),
         buffer: head ? head.slice().buffer : new ArrayBuffer(0),
         size: head?.byteLength ?? 0,
@@ -445,11 +448,19 @@ export class Streams {
       while (!done && s.size < upTo) {
         if (s.buffer.byteLength < upTo) s.buffer = s.buffer.transfer(upTo);
         const asked = Date.now();
-        const got = await until(s.reader.read(new Uint8Array(s.buffer, s.size)), Math.max(1, Math.min(s.lag, s.left)));
+        const { ahead } = s;
+        s.ahead = null;
+        const got = await until(
+          ahead ?? s.reader.read(new Uint8Array(s.buffer, s.size)),
+          Math.max(1, Math.min(s.lag, s.left)),
+        );
         if (!this.table.has(id)) return; // discarded during the read
         const took = Date.now() - asked;
         const n = got.value?.byteLength ?? 0;
-        if (got.value) s.buffer = got.value.buffer;
+        if (got.value && ahead) {
+          if (s.buffer.byteLength < s.size + n) s.buffer = s.buffer.transfer(s.size + n);
+          new Uint8Array(s.buffer).set(got.value, s.size);
+        } else if (got.value) s.buffer = got.value.buffer;
         s.size += n;
         s.left -= took;
         s.lag = Math.min(maxLag, s.lag - took + (n * 1000) / minRate);
@@ -459,7 +470,13 @@ export class Streams {
       this.discard(id);
       return this.inst.emit(op, e === timedOut ? TIMEOUT : NETWORK);
     }
-    if (!done) return void queueMicrotask(() => this.inst.emit(op, OK, s.size));
+    if (!done) {
+      // The call may wait for memory now. A read that fails is the only sign of a
+      // client that leaves meanwhile.
+      s.ahead = s.reader.read(new Uint8Array(aheadRead));
+      s.ahead.catch(() => s.client && this.inst.cancel(s.client));
+      return void queueMicrotask(() => this.inst.emit(op, OK, s.size));
+    }
     const bytes = new Uint8Array(s.buffer.byteLength > s.size + 1 ? s.buffer.transfer(s.size) : s.buffer, 0, s.size);
     if (hold) this.table.set(id, heldBody(bytes));
     else this.table.delete(id);

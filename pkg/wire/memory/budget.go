@@ -73,11 +73,11 @@ type Budget struct {
 	turn   *Lease // the call that may grow although others might not complete
 	// failures counts attempts in vain of calls with memory, since any has changed.
 	failures int
-	waiting  [2]int // calls that wait: those that read no answer yet, and those that do
+	waiting  map[waiters]int // calls that wait, of a tenant and, with who empty, of all
 }
 
 // DefaultMax is the limit of a Budget without one.
-const DefaultMax = 64 << 20
+const DefaultMax = 72 << 20
 
 // Part is what the memory of a call is for.
 type Part uint8
@@ -103,7 +103,13 @@ type Lease struct {
 	small  int64
 	open   bool // its answer has no known length
 	tries  int  // attempts in vain since it waits
-	waits  int  // the place in waiting where it is counted
+	waits  bool // as answer of waiters
+}
+
+// waiters are the calls of a tenant that wait and read an answer, or do not yet.
+type waiters struct {
+	who    string
+	answer bool
 }
 
 // waiter is a lease that waits until a part of it may have amount in all.
@@ -123,9 +129,9 @@ const (
 	// The attempts in vain after which a call may have the turn, may have it instead
 	// of one that does not wait, and may be refused because all calls wait.
 	turnAfter, nextTurnAfter, standstillAfter = 3, 50, 20
-	// How many calls wait at most. One that reads an answer has up to Uncounted bytes
-	// of it already. Their clients may have left, which the platform does not always
-	// report before the answer.
+	// How many calls wait at most; three quarters of them may be of one tenant. One that
+	// reads an answer has up to Uncounted bytes of it already. Their clients may have
+	// left, which the platform does not always report before the answer.
 	maxWaiting, maxWaitingAnswers = 256, 64
 	// wait is how long a call waits before it is refused. The upstream has done the
 	// work for an answer, so that waits longer.
@@ -328,7 +334,8 @@ func (l *Lease) TryAnswer(had, total, expected int64) (ok, refused bool) {
 	if l.TryAcquire(Answer, l.part[Answer].plus(more)) {
 		return true, false
 	}
-	return false, l.tries == 0 || l.budget.refuses(l)
+	all := l.with(Answer, l.part[Answer].plus(more))
+	return false, l.tries == 0 || all.sum() > l.budget.limit() || l.budget.refuses(l)
 }
 
 // expectAnswer states what the call needs for an answer, and returns what it needs
@@ -530,15 +537,15 @@ func (b *Budget) hasAlone(l *Lease, total Amount) bool {
 // failed counts an attempt in vain. It reports whether the call may wait.
 func (b *Budget) failed(l *Lease, p Part) bool {
 	if l.tries == 0 {
-		kind, most := 0, maxWaiting
-		if p == Answer {
-			kind, most = 1, maxWaitingAnswers
+		l.waits = p == Answer
+		most := maxWaiting
+		if l.waits {
+			most = maxWaitingAnswers
 		}
-		if b.waiting[kind] >= most {
+		if b.waiting[waiters{"", l.waits}] >= most || b.waiting[waiters{l.who, l.waits}] >= most/4*3 {
 			return false
 		}
-		b.waiting[kind]++
-		l.waits = kind
+		b.countWaiting(l, 1)
 	}
 	l.tries++
 	if l.have != (Amount{}) {
@@ -551,7 +558,18 @@ func (b *Budget) failed(l *Lease, p Part) bool {
 func (l *Lease) stopWaiting() {
 	if l.tries > 0 {
 		l.tries = 0
-		l.budget.waiting[l.waits]--
+		l.budget.countWaiting(l, -1)
+	}
+}
+
+func (b *Budget) countWaiting(l *Lease, n int) {
+	if b.waiting == nil {
+		b.waiting = map[waiters]int{}
+	}
+	for _, w := range [...]waiters{{"", l.waits}, {l.who, l.waits}} {
+		if b.waiting[w] += n; b.waiting[w] == 0 {
+			delete(b.waiting, w)
+		}
 	}
 }
 

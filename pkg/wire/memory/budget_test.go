@@ -465,8 +465,8 @@ func TestStandstillEnds(t *testing.T) {
 		}
 	}
 	for range 100 {
-		one, refusedFirst := first.TryAnswer(0, 10*mib, -1)
-		two, refusedLast := last.TryAnswer(0, 10*mib, -1)
+		one, refusedFirst := first.TryAnswer(0, 9*mib, -1)
+		two, refusedLast := last.TryAnswer(0, 9*mib, -1)
 		if one || two || refusedFirst {
 			t.Fatal(one, two, refusedFirst)
 		}
@@ -479,4 +479,27 @@ func TestStandstillEnds(t *testing.T) {
 		}
 	}
 	t.Error("none is refused")
+}
+
+// Calls of one tenant whose clients have left unseen do not take all places to wait.
+func TestWaitingCallsAreBounded(t *testing.T) {
+	b := &memory.Budget{Max: 32 * mib}
+	full := lease(b, "z")
+	full.TryAcquire(memory.Body, host(31*mib))
+	waiting := func(who string) (n int) {
+		for range 100 {
+			if _, refused := lease(b, who).TryAnswer(0, mib, -1); !refused {
+				n++
+			}
+		}
+		return n
+	}
+	if a, others := waiting("a"), waiting("b"); a != 48 || others != 16 {
+		t.Errorf("%d and %d wait, want 48 and 16", a, others)
+	}
+	l := lease(b, "c")
+	if _, refused := l.TryAnswer(0, mib, -1); !refused {
+		t.Error("all places are taken")
+	}
+	l.Release()
 }

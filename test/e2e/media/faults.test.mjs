@@ -357,24 +357,24 @@ test("invalid forms are refused, and none of them is forwarded whole [T42]", { t
   );
 });
 
-test("a compressed body is refused where it is read, and forwarded where it is not [T40]", async () => {
+test("a compressed form is refused, JSON is decoded within the limit, and other bodies are forwarded [T40]", async () => {
   const zipped = gzipSync(Buffer.alloc(200 << 20)),
     gzip = [["content-encoding", "gzip"]];
-  for (const [path, type] of [
-    ["/v1/audio/transcriptions", "multipart/form-data; boundary=b"],
-    ["/v1/audio/speech", "application/json"],
-    ["/v1/images/generations", "application/json"],
-    ["/v1/images/edits", "multipart/form-data; boundary=b"],
+  for (const [path, type, status] of [
+    ["/v1/audio/transcriptions", "multipart/form-data; boundary=b", 415],
+    ["/v1/audio/speech", "application/json", 413],
+    ["/v1/images/generations", "application/json", 413],
+    ["/v1/images/edits", "multipart/form-data; boundary=b", 415],
   ]) {
     const a = await request(
       gw.url,
       "POST",
       path,
       [bearer(me.apiKey), ["content-type", type], ...gzip],
-      zipped.subarray(0, 1000),
+      status === 415 ? zipped.subarray(0, 1000) : zipped,
       { length: zipped.length },
     );
-    assert.equal(a?.status, 415, path);
+    assert.equal(a?.status, status, path);
   }
   assert.equal(up.seen.length, 0);
   up.answer = (res) => ok(res, { request_id: "job-1" });
