@@ -291,7 +291,8 @@ export class Streams {
   // source removes a stream and returns its first bytes and the stream after them.
   source(id) {
     const s = this.remove(id);
-    if (s.kind === "body") return { head: null, body: s.body, inflight: s.inflight, length: s.length, client: s.client };
+    if (s.kind === "body")
+      return { head: null, body: s.body, inflight: s.inflight, length: s.length, client: s.client };
     if (s.kind === "bytes")
       return { head: s.bytes, body: null, inflight: null, length: s.bytes.byteLength, owner: s.owner };
     if (s.kind === "parts") return { head: s.bytes, body: null, inflight: null, length: s.bytes.byteLength };
