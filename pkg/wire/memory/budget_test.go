@@ -351,10 +351,10 @@ func TestWaitingAcquiresNoMore(t *testing.T) {
 // reading is a call with a body of body bytes, whose answer of answer bytes has no
 // declared length.
 type reading struct {
-	l                 *memory.Lease
-	had, next, answer int64
-	waited            int
-	refused           bool
+	l           *memory.Lease
+	had, answer int64
+	waited      int
+	refused     bool
 }
 
 // read begins a call, or reads a step of its answer as a host does. It reports whether
