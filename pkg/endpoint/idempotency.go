@@ -119,13 +119,13 @@ func (o *Once) Begin(ctx context.Context, c *auth.Call, key, digest string) (*Cl
 	case s.State == rpc.StateNew:
 		return &Claim{o, c, key, digest}, nil, nil
 	case s.State == rpc.StateOther:
-		return refuse(422, "idempotency_mismatch", "the idempotency key was used with another request")
+		return refuse(422, "idempotency_mismatch", "This idempotency key was used for another request. Use a new key for each request.")
 	case s.State == rpc.StateRunning:
-		return refuse(409, "idempotency_in_progress", "a request with this idempotency key is still running")
+		return refuse(409, "idempotency_in_progress", "A request with this idempotency key is still running. Send it again when that one has ended.")
 	case s.State == rpc.StateLost:
-		return refuse(502, outcomeUnknown, "the request with this idempotency key was interrupted: it is not known whether anything was created. Use a new key to create it anyway.")
+		return refuse(502, outcomeUnknown, "The request with this idempotency key was interrupted, so it is unknown whether anything was created. Check at the provider. Use a new key to create it anyway.")
 	case !s.Whole:
-		return refuse(409, "idempotency_done", "the request with this idempotency key is done; its answer was too large to be kept")
+		return refuse(409, "idempotency_done", "The request with this idempotency key has succeeded, but its answer was too large to store. Use a new key to create it again.")
 	}
 	resp := &httpmsg.Response{Status: s.Status, Body: stream.FromBytes(s.Body)}
 	for _, f := range s.Header {
@@ -243,7 +243,7 @@ func failure(e *apierr.Error) (header [][2]string, body []byte) {
 			Code    string  `json:"code"`
 		} `json:"error"`
 	}
-	b.Error.Message, b.Error.Type, b.Error.Code = "it is not known whether anything was created", "server_error", outcomeUnknown
+	b.Error.Message, b.Error.Type, b.Error.Code = "It is unknown whether anything was created. Check at the provider before you repeat the request.", "server_error", outcomeUnknown
 	if e != nil {
 		b.Error.Message, b.Error.Type = e.Message, e.Type
 		if e.Code != "" {

@@ -88,6 +88,11 @@ func apiErrors(t *testing.T) (errs []apiError, codes map[string]string) {
 					add(literal(n.Args[0]), n.Args[1])
 				case "endpoint.Refused":
 					add("", n.Args[0])
+				default: // a function of its file that takes status, code and message
+					if len(n.Args) == 3 && isStatus(n.Args[0]) {
+						code(n.Args[1])
+						add("", n.Args[2])
+					}
 				}
 			case *ast.CompositeLit:
 				if name(n.Type) != "apierr.Error" {
@@ -114,6 +119,12 @@ func apiErrors(t *testing.T) (errs []apiError, codes map[string]string) {
 		})
 	}
 	return errs, codes
+}
+
+// isStatus reports whether an expression is the number of an HTTP error.
+func isStatus(e ast.Expr) bool {
+	l, ok := e.(*ast.BasicLit)
+	return ok && l.Kind == token.INT && len(l.Value) == 3 && (l.Value[0] == '4' || l.Value[0] == '5')
 }
 
 // name returns a name as it is written: "apierr.New", or "" for another expression.

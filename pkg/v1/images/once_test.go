@@ -92,7 +92,7 @@ func TestImageIdempotencyAfterFailure(t *testing.T) {
 		{"page_stays_taken", "openai", []fake.Answer{fake.OK("text/html", "<p>")}, "502 upstream_outcome_unknown", `502 application/json {"error":{"message":`, 1},
 		{"large_is_done", "openai", []fake.Answer{fake.JSON(`{"data":[{"b64_json":"` + strings.Repeat("A", 70<<10) + `"}]}`)}, "200", "409 idempotency_done", 1},
 		{"events_are_done", "openai", []fake.Answer{fake.OK("text/event-stream", events)}, "200", "409 idempotency_done", 1},
-		{"cut_events_stay_taken", "openai", []fake.Answer{fake.OK("text/event-stream", events[:20])}, "200", `502 application/json {"error":{"message":"it is not known`, 1},
+		{"cut_events_stay_taken", "openai", []fake.Answer{fake.OK("text/event-stream", events[:20])}, "200", `502 application/json {"error":{"message":"It is unknown`, 1},
 		{"failed_job_is_free_again", "bfl", []fake.Answer{fake.JSON(`{"id":"1"}`), fake.JSON(`{"status":"Error"}`), fake.JSON(`{"id":"2"}`), fake.JSON(`{"status":"Ready","result":{"sample":"https://d.bfl.ai/1.png"}}`)}, "400 generation_failed", "200", 4},
 		{"lost_job_stays_taken", "bfl", []fake.Answer{fake.JSON(`{"id":"1"}`), {Status: 404}}, "404", `404 application/json {"error":{"message":`, 2},
 	} {
