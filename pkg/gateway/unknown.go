@@ -38,7 +38,11 @@ func lacking(path string) string {
 // must not retry. Anything else is a 404, which names the route that was probably meant.
 func (g *Gateway) noRoute(r *httpmsg.Request, machine, path string) *apierr.Error {
 	if prefix := lacking(path); prefix != "" {
-		e := apierr.New(501, "not_implemented", "%s is not offered by this gateway. Offered: %s.", prefix, strings.Join(g.table.offered(), ", "))
+		offered := "Offered: " + strings.Join(g.table.offered(), ", ") + "."
+		if strings.Contains(prefix, "/v1beta") {
+			offered = "Offered of the Gemini API: /v1beta/models, and the methods of a model."
+		}
+		e := apierr.New(501, "not_implemented", "%s is not offered by this gateway. %s", prefix, offered)
 		e.NoRetry = true
 		return e
 	}
@@ -106,11 +110,11 @@ func (t *table) meant(path, machine string) (route, ofMachine string) {
 	return "", ""
 }
 
-// offered lists the routes of the data plane that have no parameters, sorted.
+// offered lists the routes under /v1 that have no parameters, sorted.
 func (t *table) offered() []string {
 	var out []string
 	for path := range t.exact {
-		if strings.HasPrefix(path, "/v1/") || isGemini(path) {
+		if strings.HasPrefix(path, "/v1/") {
 			out = append(out, path)
 		}
 	}

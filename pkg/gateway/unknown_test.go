@@ -32,9 +32,9 @@ func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
 		{"GET", "/none/a%2Fb", 404, "No route has this path."},
 		{"POST", "/v1/assistants", 501, "/v1/assistants is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
 		{"GET", "/v1/files/file-1", 501, "/v1/files is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
-		{"POST", "/v1beta/files", 501, "/v1beta/files is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
-		{"POST", "/v1alpha/cachedContents/x", 501, "/v1beta/cachedContents is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
-		{"POST", "/upload/v1beta/files", 501, "/upload/v1beta is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
+		{"POST", "/v1beta/files", 501, "/v1beta/files is not offered by this gateway. Offered of the Gemini API: /v1beta/models, and the methods of a model."},
+		{"POST", "/v1alpha/cachedContents/x", 501, "/v1beta/cachedContents is not offered by this gateway. Offered of the Gemini API: /v1beta/models, and the methods of a model."},
+		{"POST", "/upload/v1beta/files", 501, "/upload/v1beta is not offered by this gateway. Offered of the Gemini API: /v1beta/models, and the methods of a model."},
 		{"GET", "/v1/filesystem", 404, "No route GET /v1/filesystem."},
 		{"PUT", "/api/keys", 405, "PUT is not allowed for /api/keys. Use GET."},
 	} {
