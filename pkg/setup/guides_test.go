@@ -20,7 +20,7 @@ func guide(t *Tool) string {
 		}
 		fmt.Fprintf(&b, `## With one command
 
-On the page *Set up* of the dashboard choose %s and copy the command. It has this form, works once and within five minutes:
+On the page *Set up* of the dashboard choose %s and copy the command. It works once, within five minutes, and has this form:
 
 `+"```sh\n%s\n```"+`
 
@@ -28,7 +28,7 @@ In PowerShell:
 
 `+"```powershell\n%s\n```"+`
 
-It creates an API key, writes it with the gateway's address and your models to %s, and prints each change. The rest of the file stays. To restore it as it was:
+It creates an API key, writes it with the gateway's address and your models to %s, and prints each change. Everything else stays. To restore what was there before:
 
 `+"```sh\ncurl -fsSL 'https://weir.example.com/setup/%s.sh' | sh -s -- --undo\n```"+`
 
@@ -36,7 +36,7 @@ It creates an API key, writes it with the gateway's address and your models to %
 
 `, t.Name, command.Shell, command.PowerShell, strings.Join(paths, " and "), t.ID)
 	}
-	b.WriteString("Replace `http://127.0.0.1:8787` by your gateway's address, `sk-…` by a key, and the model by one of yours. The page *Set up* of the dashboard shows these settings with your values.\n")
+	b.WriteString("Replace `http://127.0.0.1:8787` with your gateway's address, `sk-…` with a key of it, and the model with one that `GET /v1/models` lists. The page *Set up* of the dashboard shows these settings with your address and models.\n")
 	for _, text := range t.AllTexts() {
 		fmt.Fprintf(&b, "\n%s:\n\n```%s\n%s\n```\n", text.Where, text.Language, example.fill(text.Text))
 	}

@@ -152,7 +152,7 @@ var Tools = [...]Tool{
 		},
 		Unset: []string{"GOOGLE_API_KEY"},
 		Notes: []string{
-			"The base URL ends without /v1beta, and must begin with https:// unless the host is localhost.",
+			"The base URL ends without /v1beta, and must begin with https:// unless the host is localhost, 127.0.0.1 or [::1].",
 			"A file .env in the project's folder takes the place of ~/.gemini/.env.",
 		},
 	},
