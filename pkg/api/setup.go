@@ -196,7 +196,7 @@ func (c *change) leaseCreate() (any, error) {
 		}
 	}
 	if live >= maxLeases {
-		return nil, apierr.New(409, "too_many", "A machine has at most %d set-up commands that are not used. They expire after five minutes.", maxLeases)
+		return nil, apierr.New(409, "too_many", "A machine has at most %d unused set-up commands. They expire after five minutes.", maxLeases)
 	}
 	text, err := rpc.MintLease(c.o.Rand, c.o.KeySecret, c.ID)
 	if err != nil {

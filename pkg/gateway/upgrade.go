@@ -46,7 +46,7 @@ func UpgradeNotSupported() *apierr.Error {
 
 // upgradeRequired refuses an ordinary GET of a route that has a WebSocket only.
 func upgradeRequired(context.Context, *auth.Call) (*httpmsg.Response, error) {
-	return nil, apierr.New(426, "upgrade_required", "This address has a WebSocket only: connect to it with wss:// or ws://.")
+	return nil, apierr.New(426, "upgrade_required", "This route is served over WebSocket only. Connect with wss:// or ws://.")
 }
 
 // keyProtocol begins the sub-protocol in which a browser, which cannot set header

@@ -67,7 +67,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 		return err
 	}
 	if prompt == "" {
-		return apierr.Invalid("prompt", "prompt must be a text that is not empty.")
+		return apierr.Invalid("prompt", "prompt must be a non-empty string.")
 	}
 	q.Messages = append(q.Messages, ir.Message{Role: ir.RoleUser, Blocks: []ir.Block{{Text: prompt}}})
 	return nil
@@ -82,7 +82,7 @@ func readPrompt(v gjson.Result) (string, error) {
 		}
 	}
 	if v.Type != gjson.String {
-		return "", apierr.Invalid("prompt", "prompt must be one text: token arrays and several prompts cannot be translated for chat models.")
+		return "", apierr.Invalid("prompt", "prompt must be one string: token arrays and several prompts cannot be translated for chat models.")
 	}
 	return v.Str, nil
 }

@@ -80,7 +80,7 @@ func (d *Proxy) CountGemini(ctx context.Context, c *auth.Call, model string, bod
 		switch v := set.Get(name); {
 		case v.Kind <= jsonscan.Null:
 		case v.Kind != jsonscan.Object || set.Has("contents") || n.whole != nil:
-			return Tokens{}, apierr.Invalid(name, "Give either contents or an object %s.", name)
+			return Tokens{}, apierr.Invalid(name, "Send either contents or an object %s.", name)
 		default:
 			n.whole, n.at, n.req.Body = body, v.Span, body[v.Start:v.End]
 		}

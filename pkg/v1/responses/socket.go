@@ -182,7 +182,7 @@ func (v *session) lane(set *jsonscan.Set) (string, error) {
 			named--
 		}
 		if named == maxLanes {
-			e := apierr.Invalid("stream_id", "The WebSocket connection has used %d names of streams. Use one of them again, or open another connection.", maxLanes)
+			e := apierr.Invalid("stream_id", "The WebSocket connection has used %d stream names. Use one of them again, or open another connection.", maxLanes)
 			e.Code = "websocket_stream_limit_reached"
 			return name, e
 		}
