@@ -29,8 +29,8 @@ func (g *Gateway) decodes(route *Route, enc string) bool {
 	return g.Decoder.Knows(enc) && route.Access == Data && route.MaxBody <= maxChat
 }
 
-// decodeBody makes a body that is encoded one that is not. Its decoded length is
-// limited as that of any other body.
+// decodeBody makes a body that is encoded one that is not. Both lengths are limited as
+// that of any other body.
 func (g *Gateway) decodeBody(ctx context.Context, c *auth.Call) {
 	r := c.Request
 	enc := encodingOf(r)
@@ -38,6 +38,7 @@ func (g *Gateway) decodeBody(ctx context.Context, c *auth.Call) {
 		return
 	}
 	r.Body = g.Decoder.NewReader(enc, r.Body, contentcoding.Call{
+		MaxEncoded: c.MaxBody,
 		Acquire: func(n int64) error {
 			return c.Memory.Acquire(ctx, memory.Line, memory.Amount{Program: n})
 		},

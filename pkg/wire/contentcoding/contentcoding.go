@@ -9,6 +9,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"weir/pkg/wire/stream"
 )
 
 // ErrInvalid reports a body that is not of its coding.
@@ -43,6 +45,9 @@ func (d Decoder) Knows(coding string) bool {
 
 // Call is what a body needs of the call that it belongs to. Each may be nil.
 type Call struct {
+	// MaxEncoded is the most bytes of the encoded body; 0 is no limit. A body can be
+	// endless without a byte of output: members and blocks may be empty.
+	MaxEncoded int64
 	// Acquire is called once before the decoder takes more than 64 KiB of memory, with
 	// the number of bytes; its error ends the body. Release is called after the last
 	// byte, or when the body is closed, if Acquire was called.
@@ -57,11 +62,11 @@ const pauseAfter = 1 << 20
 
 // NewReader returns body decoded, of a coding that d knows.
 //
-// A read fails with ErrInvalid or ErrWindow for a bad body, and otherwise as body
-// does. The decoded length is not limited: the caller reads as much as it allows.
+// A read fails with ErrInvalid or ErrWindow for a bad body, with stream.ErrTooLarge for
+// one that is longer than MaxEncoded, and otherwise as body does. The decoded length is not limited: the caller reads as much as it allows.
 func (d Decoder) NewReader(coding string, body io.ReadCloser, c Call) io.ReadCloser {
 	r := &reader{coding: coding, brotli: d.Brotli, call: c}
-	r.src.ReadCloser = body
+	r.src.ReadCloser, r.src.max = body, c.MaxEncoded
 	r.in = bufio.NewReader(&r.src)
 	return r
 }
@@ -69,13 +74,18 @@ func (d Decoder) NewReader(coding string, body io.ReadCloser, c Call) io.ReadClo
 // source is the encoded body, which remembers how it failed: decoders wrap errors.
 type source struct {
 	io.ReadCloser
-	err error
+	max, n int64 // bytes; n were read
+	err    error
 }
 
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		s.err = err
+	}
+	if s.n += int64(n); s.max > 0 && s.n > s.max {
+		s.err = stream.ErrTooLarge
+		return 0, s.err
 	}
 	return n, err
 }

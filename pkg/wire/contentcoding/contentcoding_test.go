@@ -12,6 +12,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"weir/pkg/wire/stream"
 )
 
 var decoder = Decoder{Brotli: func(r io.Reader) io.Reader { return brotli.NewReader(r) }}
@@ -90,6 +92,32 @@ func TestBadBodies(t *testing.T) {
 }
 
 // The memory of a decoder is acquired before it is taken, and released at the end.
+// endless is a body that repeats its bytes.
+type endless struct {
+	again []byte
+	at, n int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.again[e.at:])
+	e.at, e.n = (e.at+n)%len(e.again), e.n+n
+	return n, nil
+}
+
+func TestBodyWithoutOutputEnds(t *testing.T) {
+	for coding, again := range map[string][]byte{
+		"gzip": encode(t, "gzip", ""),
+		"zstd": {0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0}, // a frame without content
+	} {
+		const limit = 1 << 20
+		body := &endless{again: again}
+		_, err := io.ReadAll(Decoder{}.NewReader(coding, io.NopCloser(io.LimitReader(body, 4*limit)), Call{MaxEncoded: limit}))
+		if !errors.Is(err, stream.ErrTooLarge) || body.n > limit+64<<10 {
+			t.Errorf("%s: %v after %d bytes", coding, err, body.n)
+		}
+	}
+}
+
 func TestWindowIsAcquired(t *testing.T) {
 	for _, tt := range []struct {
 		coding string
