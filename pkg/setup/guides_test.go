@@ -30,7 +30,11 @@ In PowerShell:
 
 It creates an API key, writes it with the gateway's address and your models to %s, and prints each change. Everything else stays. To restore what was there before:
 
-`+"```sh\ncurl -fsSL 'https://weir.example.com/setup/%s.sh' | sh -s -- --undo\n```"+`
+`+"```sh\ncurl -fsSL 'https://weir.example.com/setup/%[5]s.sh' | sh -s -- --undo\n```"+`
+
+`+"```powershell\n& ([scriptblock]::Create((irm 'https://weir.example.com/setup/%[5]s.ps1'))) -Undo\n```"+`
+
+The key remains. Revoke it on the page *Keys*.
 
 ## By hand
 

@@ -25,10 +25,10 @@ var claudeOverflows = [...]string{"prompt is too long", "input is too long for r
 
 // MessagesText returns the message of a failure for a client of the Messages
 // dialect, which recognizes a context overflow by its text alone. If the conversation
-// would fit with a smaller max_tokens, Claude Code is told so: it would compact the
-// conversation without end.
+// would fit with a smaller max_tokens, the message says so, because Claude Code would
+// compact the conversation without end.
 func MessagesText(e *apierr.Error) string {
-	if e.Code != CodeContextLength || TellsClaude(e.Message) {
+	if e.Code != CodeContextLength || ClaudeCompacts(e.Message) {
 		return e.Message
 	}
 	if input, output, limit, ok := reservedOutput(e.Message); ok {
@@ -37,9 +37,9 @@ func MessagesText(e *apierr.Error) string {
 	return "prompt is too long: " + e.Message
 }
 
-// TellsClaude reports whether Claude Code recognizes a message as a context
+// ClaudeCompacts reports whether Claude Code recognizes a message as a context
 // overflow.
-func TellsClaude(message string) bool {
+func ClaudeCompacts(message string) bool {
 	message = strings.ToLower(message)
 	for _, text := range claudeOverflows {
 		if strings.Contains(message, text) {
@@ -60,7 +60,7 @@ func OpenAIText(e *apierr.Error) string {
 }
 
 // GeminiText returns the message of a failure for a client of the Gemini dialect,
-// in the words of Google's own.
+// in the form of Google's own.
 func GeminiText(e *apierr.Error) string {
 	if e.Code != CodeContextLength || strings.HasPrefix(e.Message, "The input token count") {
 		return e.Message

@@ -30,7 +30,7 @@ func TestClaudeIsToldToReserveLess(t *testing.T) {
 		if got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.message, got, want)
 		}
-		if !TellsClaude(got) {
+		if !ClaudeCompacts(got) {
 			t.Errorf("Claude Code does not recognize %q", got)
 		}
 	}

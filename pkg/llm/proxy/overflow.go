@@ -28,7 +28,7 @@ func (x *exchange) overflow(err error) (*Result, error) {
 	own := len(e.Body) > 0 && e.Status == 400 // the vendor's own body tells the client
 	switch x.req.Dialect {
 	case llm.Messages:
-		own = own && ir.TellsClaude(gjson.GetBytes(e.Body, "error.message").Str)
+		own = own && ir.ClaudeCompacts(gjson.GetBytes(e.Body, "error.message").Str)
 		o.Message = ir.MessagesText(&o)
 	case llm.Gemini:
 		o.Message = ir.GeminiText(&o)
