@@ -64,6 +64,7 @@ type Host struct {
 	flows     atomic.Int64
 	afters    atomic.Int64
 	buffers   sync.Pool // *[]byte of largeRead bytes
+	inbox     inbox
 }
 
 // instance is one instance of the program in its cell.
@@ -92,6 +93,7 @@ func New(c Config) *Host {
 	c.Gateway.MaxMemory = defaultMemory
 	if c.Memory > 0 {
 		c.Gateway.MaxMemory = c.Memory / int64(c.Cells)
+		h.inbox.max = max(c.Memory/2, minInbox)
 	}
 	h.buffers.New = func() any { b := make([]byte, largeRead); return &b }
 	for range c.Cells {

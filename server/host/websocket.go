@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -29,6 +31,7 @@ type wsConn struct {
 	cell.Leaver
 	ws     *websocket.Conn
 	limits socket.Limits
+	inbox  *inbox          // of all clients' connections; nil for an upstream's
 	left   func()          // of a client's connection, called when it has ended; else nil
 	stop   <-chan struct{} // closed when the server stops; nil for an upstream's
 
@@ -38,17 +41,81 @@ type wsConn struct {
 	silent *time.Timer
 
 	mu     sync.Mutex
-	queue  []socket.Message
+	queue  []received
 	queued int                  // bytes of queue
 	pass   func(socket.Message) // of a relay; it waits until the message is sent
 	lastAt time.Time
 	ended  *socket.Closed
 }
 
-func newWSConn(l cell.Leaver, ws *websocket.Conn, limits socket.Limits, left func(), stop <-chan struct{}) *wsConn {
+// received is a message that was read, and what the inbox counts of it.
+type received struct {
+	socket.Message
+	counted int64
+}
+
+// inbox bounds the bytes that all clients' connections have received of messages over
+// smallMessage and not passed on: of parts of messages, and of those that wait.
+type inbox struct {
+	max  int64 // 0: maxInbox
+	used atomic.Int64
+}
+
+const (
+	maxInbox     = 256 << 20
+	minInbox     = 32 << 20 // of a server with little memory
+	smallMessage = 64 << 10
+)
+
+// add counts n bytes, and reports whether there may be as many.
+func (b *inbox) add(n int64) bool {
+	if b == nil || b.used.Add(n) <= cmp.Or(b.max, maxInbox) || n <= 0 {
+		return true
+	}
+	b.used.Add(-n)
+	return false
+}
+
+// errInbox reports a message for which the inbox has no space.
+var errInbox = errors.New("the messages of all connections take too much memory")
+
+// readMessage reads the next message of a connection.
+func readMessage(ws *websocket.Conn, longest int, b *inbox) (m received, err error) {
+	kind, r, err := ws.Reader(context.Background())
+	if err != nil {
+		return m, err
+	}
+	m.Binary, m.Data = kind == websocket.MessageBinary, make([]byte, 0, 512)
+	for {
+		n, err := r.Read(m.Data[len(m.Data):cap(m.Data)])
+		m.Data = m.Data[:len(m.Data)+n]
+		if err == io.EOF {
+			return m, nil
+		}
+		if err == nil && len(m.Data) == cap(m.Data) {
+			size := min(2*cap(m.Data), longest+512) // the end may follow in a read of its own
+			more := int64(size) - m.counted
+			switch {
+			case size <= smallMessage:
+				more = 0
+			case !b.add(more):
+				more, err = 0, errInbox
+			}
+			if m.counted += more; err == nil {
+				m.Data = append(make([]byte, 0, size), m.Data...)
+			}
+		}
+		if err != nil {
+			b.add(-m.counted)
+			return received{}, err
+		}
+	}
+}
+
+func newWSConn(l cell.Leaver, ws *websocket.Conn, limits socket.Limits, b *inbox, left func(), stop <-chan struct{}) *wsConn {
 	ws.SetReadLimit(int64(limits.Message))
 	c := &wsConn{
-		Leaver: l, ws: ws, limits: limits, left: left, stop: stop,
+		Leaver: l, ws: ws, limits: limits, inbox: b, left: left, stop: stop,
 		more: make(chan struct{}, 1), over: make(chan struct{}), lastAt: time.Now(),
 	}
 	c.silent = time.AfterFunc(limits.Idle, c.checkIdle)
@@ -61,13 +128,16 @@ func newWSConn(l cell.Leaver, ws *websocket.Conn, limits socket.Limits, left fun
 func (c *wsConn) receive() {
 	defer c.shut.Done()
 	for {
-		kind, data, err := c.ws.Read(context.Background())
+		m, err := readMessage(c.ws, c.limits.Message, c.inbox)
+		if err == errInbox {
+			c.fail(socket.TryLater, "the gateway has too little memory, try again")
+			return
+		}
 		if err != nil {
 			c.end(endOf(err))
 			c.ws.CloseNow()
 			return
 		}
-		m := socket.Message{Binary: kind == websocket.MessageBinary, Data: data}
 		c.mu.Lock()
 		c.lastAt = time.Now()
 		pass := c.pass
@@ -76,7 +146,8 @@ func (c *wsConn) receive() {
 		}
 		c.mu.Unlock()
 		if pass != nil {
-			pass(m)
+			pass(m.Message)
+			c.inbox.add(-m.counted)
 		}
 	}
 }
@@ -94,8 +165,9 @@ func endOf(err error) *socket.Closed {
 }
 
 // store adds a message to the queue. It is called with the lock.
-func (c *wsConn) store(m socket.Message) {
+func (c *wsConn) store(m received) {
 	if c.ended != nil {
+		c.inbox.add(-m.counted)
 		return
 	}
 	behind := 0
@@ -103,6 +175,7 @@ func (c *wsConn) store(m socket.Message) {
 		behind = c.queued - len(c.queue[0].Data) + len(m.Data)
 	}
 	if len(c.queue) >= socket.QueueLength || behind > c.limits.Queue {
+		c.inbox.add(-m.counted)
 		go c.fail(socket.Policy, "too many messages wait")
 		return
 	}
@@ -120,8 +193,11 @@ func (c *wsConn) end(how *socket.Closed) bool {
 	open := c.ended == nil
 	if open {
 		c.ended = how
-		if c.left != nil {
-			c.queue = nil // of a client that has left
+		if c.left != nil { // a client's
+			for _, m := range c.queue {
+				c.inbox.add(-m.counted)
+			}
+			c.queue = nil
 		}
 		close(c.over)
 	}
@@ -167,10 +243,12 @@ func (c *wsConn) next() (m socket.Message, ok bool, end *socket.Closed) {
 	if len(c.queue) == 0 {
 		return m, false, c.ended
 	}
-	m = c.queue[0]
+	first := c.queue[0]
+	c.queue[0] = received{}
 	c.queue = c.queue[1:]
-	c.queued -= len(m.Data)
-	return m, true, nil
+	c.queued -= len(first.Data)
+	c.inbox.add(-first.counted)
+	return first.Message, true, nil
 }
 
 // Read waits for the next message. A server that stops ends a connection that waits.
@@ -319,7 +397,8 @@ func (c *wsConn) relayTo(to *wsConn, shown func(socket.Message)) {
 		defer c.shut.Done()
 		defer order.Unlock()
 		for _, m := range waiting {
-			pass(m)
+			pass(m.Message)
+			c.inbox.add(-m.counted)
 		}
 	}()
 }
@@ -363,7 +442,7 @@ func (h *Host) converse(w http.ResponseWriter, hr *http.Request, i *instance, r 
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(hr.Context()))
 	defer cancel()
-	c := newWSConn(&i.Cell, ws, a.Upgrade.Limits, cancel, h.stopped)
+	c := newWSConn(&i.Cell, ws, a.Upgrade.Limits, &h.inbox, cancel, h.stopped)
 	h.talk(ctx, i, r, a, c)
 	c.Close(socket.Normal, "")
 	c.shut.Wait()
@@ -417,7 +496,7 @@ func (x *exchange) sendSocket(hr *http.Request) {
 	defer x.finish()
 	switch {
 	case err == nil:
-		c := newWSConn(x.Leaver, ws, *x.req.Socket, nil, nil)
+		c := newWSConn(x.Leaver, ws, *x.req.Socket, nil, nil, nil)
 		x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header), Body: stream.FromBytes(nil), Socket: c}
 	case t.answer != nil:
 		x.answer = t.answer

@@ -107,6 +107,52 @@ func echo(_ context.Context, _ *talker, c socket.Conn) {
 	}
 }
 
+// All connections together have a limited number of bytes, in parts of messages and in
+// messages that wait. The program's own reading frees them.
+func TestReceivedMessagesAreBounded(t *testing.T) {
+	limits := socket.Standard()
+	limits.Message = 1 << 20
+	read := make(chan struct{})
+	w := newTalker(t, limits, func(ctx context.Context, w *talker, c socket.Conn) {
+		w.inst.Outside(ctx, func() { <-read })
+		echo(ctx, w, c)
+	})
+	w.host.inbox.max = 2 << 20
+	large := strings.Repeat("x", 900<<10)
+	half := func(c *websocket.Conn) {
+		wr, err := c.Writer(context.Background(), websocket.MessageText)
+		if err == nil {
+			_, err = wr.Write([]byte(large))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := w.open(), w.open()
+	w.send(a, large)
+	half(b)
+	for w.host.inbox.used.Load() <= 3<<19 {
+		time.Sleep(time.Millisecond)
+	}
+	late := w.open()
+	w.send(late, large)
+	if got := w.closed(late); !strings.HasPrefix(got, "1013 ") {
+		t.Errorf("one message more: %s", got)
+	}
+	small := w.open()
+	w.send(small, "small")
+	close(read)
+	for c, want := range map[*websocket.Conn]string{a: "false 921600 xxxxxxxxxxxxxxxxxxxx", small: "false 5 small"} {
+		if got := w.read(c); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	b.CloseNow()
+	for w.host.inbox.used.Load() != 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestWebSocketCarriesMessages(t *testing.T) {
 	w := newTalker(t, socket.Standard(), echo)
 	c := w.open()
