@@ -228,7 +228,7 @@ func (c *change) modelOf(in *Input, field, otherwise string) string {
 }
 
 // ClaimLease creates the key of a lease, once: the lease is removed in the same turn.
-// It does not count if whoever created it may no longer create keys.
+// It is refused if its creator may no longer create keys.
 func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 	var in rpc.ClaimLease
 	var row storage.Lease

@@ -221,8 +221,8 @@ func CountUsage(d Dialect, usage []byte) ir.Usage {
 	return dialects[d].countUsage(gjson.Parse(ir.View(usage)))
 }
 
-// CompactionMark is the number, among the Marks of Responses, of the one without
-// which a request does not ask for a compaction.
+// CompactionMark is the index, in the Marks of Responses, of the one without which
+// a request does not ask for a compaction.
 const CompactionMark = responses.TriggerMark
 
 // AsksForCompaction reports whether the input of a Responses request ends with a

@@ -123,7 +123,7 @@ var Tools = [...]Tool{
 		}}},
 		Unset: []string{"ANTHROPIC_API_KEY"},
 		Notes: []string{
-			"The base URL ends without /v1.",
+			"The base URL does not end with /v1.",
 		},
 	},
 	{
@@ -152,7 +152,7 @@ var Tools = [...]Tool{
 		},
 		Unset: []string{"GOOGLE_API_KEY"},
 		Notes: []string{
-			"The base URL ends without /v1beta, and must begin with https:// unless the host is localhost, 127.0.0.1 or [::1].",
+			"The base URL does not end with /v1beta, and must begin with https:// unless the host is localhost, 127.0.0.1 or [::1].",
 			"A file .env in the project's folder takes the place of ~/.gemini/.env.",
 		},
 	},
@@ -284,7 +284,7 @@ var Tools = [...]Tool{
 	{
 		ID: "goose", Name: "Goose", Kind: Coding,
 		Texts: []Text{{"In a shell", "sh", "export GOOSE_PROVIDER=openai\nexport GOOSE_MODEL='__MODEL__'\nexport OPENAI_HOST='__URL__'\nexport OPENAI_API_KEY='__KEY__'\ngoose"}},
-		Notes: []string{"The base URL ends without /v1."},
+		Notes: []string{"The base URL does not end with /v1."},
 	},
 	{
 		ID: "open-webui", Name: "Open WebUI", Kind: App,
@@ -370,7 +370,7 @@ console.log(answer.content[0].text);`}},
 const client = new GoogleGenAI({ apiKey: "__KEY__", httpOptions: { baseUrl: "__URL__" } });
 const answer = await client.models.generateContent({ model: "__MODEL__", contents: "Hello" });
 console.log(answer.text);`}},
-		Notes: []string{"The base URL ends without /v1beta."},
+		Notes: []string{"The base URL does not end with /v1beta."},
 	},
 	{
 		ID: "ai-sdk", Name: "AI SDK", Kind: Library,

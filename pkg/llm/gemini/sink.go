@@ -163,7 +163,7 @@ func (s *sink) textPart(escaped string, thought bool) {
 	s.done(d, false)
 }
 
-// think begins a thought, or goes on with it.
+// think begins a thought, or continues it.
 func (s *sink) think() {
 	if s.thinks != openThought {
 		s.flushThought()

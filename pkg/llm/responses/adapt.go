@@ -12,7 +12,7 @@ import (
 // and the one of a request for a compaction.
 var Marks = []string{ir.SignatureMark, triggerType}
 
-// TriggerMark is the number of the mark of a request for a compaction.
+// TriggerMark is the index in Marks of the mark of a request for a compaction.
 const TriggerMark = 1
 
 // Adapt removes reasoning items that only other providers can read, and replaces

@@ -18,8 +18,8 @@ type answerer interface {
 // Handler serves the endpoint.
 type Handler struct{ Proxy answerer }
 
-// Create answers one request, by a chat model whose user says the prompt: a
-// text_completion, or with stream its chunks.
+// Create answers one request, by a chat model that gets the prompt as a message of the
+// user: a text_completion, or with stream its chunks.
 //
 //	{"model","prompt",…} → {"id","object":"text_completion","choices":[{"text","index","logprobs","finish_reason"}],"usage"}
 func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {

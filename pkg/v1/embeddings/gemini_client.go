@@ -300,7 +300,7 @@ func (g *geminiRequest) option(name string) []byte {
 }
 
 // write makes the body for a Gemini upstream: the client's, with the upstream's
-// model, or the part of it that goes up in one call.
+// model, or the part of it that is sent in one call.
 func (g *geminiRequest) write(p *part) []byte {
 	model := jsonscan.Quote(nil, "models/"+p.model)
 	out := make([]byte, 0, len(g.body)+len(g.items)*(len(model)+16))
