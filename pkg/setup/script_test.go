@@ -269,8 +269,21 @@ func TestUnreadableFileIsFoundBeforeTheClaim(t *testing.T) {
 	}
 }
 
+// A native server on the same computer has its data in ~/.local/state/weir by
+// default, and does not start if that folder has other files.
+func TestStateIsNotInTheServersFolder(t *testing.T) {
+	h := serving(t)
+	h.install("codex")
+	if _, err := os.Stat(filepath.Join(h.dir, ".local/state/weir")); err == nil {
+		t.Errorf("the set-up has files in the server's folder: %v", h.tree())
+	}
+	if script := Script("codex.ps1"); !strings.Contains(script, `".local/state/weir-setup/`) {
+		t.Error("the PowerShell script has another folder")
+	}
+}
+
 func TestUnwritableFileIsFoundBeforeTheClaim(t *testing.T) {
-	for _, blocked := range []string{".codex/config.toml/x", ".codex", ".local/state", ".local/state/weir/codex"} {
+	for _, blocked := range []string{".codex/config.toml/x", ".codex", ".local/state", ".local/state/weir-setup/codex"} {
 		h := serving(t)
 		h.write(filepath.Join(h.dir, blocked), "")
 		out, err := h.run("codex", values.URL, lease)
@@ -487,7 +500,7 @@ func TestVariablesMoveFolders(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 	h.read(filepath.Join(other, "config.toml"))
-	h.read(filepath.Join(other, "weir/codex/1.after"))
+	h.read(filepath.Join(other, "weir-setup/codex/1.after"))
 	if _, err := os.Stat(filepath.Join(other, "opencode/opencode.json")); err == nil {
 		t.Error("a second file was written")
 	}

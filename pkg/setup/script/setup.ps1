@@ -12,7 +12,7 @@ $ErrorActionPreference = 'Stop'
 Set-StrictMode -Version 2
 
 $tool = '@ID@'
-$state = Join-Path $HOME ".local/state/weir/$tool"
+$state = Join-Path $HOME ".local/state/weir-setup/$tool"
 function Under([string]$root, [string]$folder, [string]$name, [string]$other) {
   $base = $null
   if ($root) { $base = [Environment]::GetEnvironmentVariable($root) }

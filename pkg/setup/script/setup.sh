@@ -22,7 +22,8 @@ fail() {
 tool='@ID@'
 count=@COUNT@
 : "${HOME:?weir: HOME is not set}"
-state="${XDG_STATE_HOME:-$HOME/.local/state}/weir/$tool"
+# Not the folder weir: that has the data of a native server.
+state="${XDG_STATE_HOME:-$HOME/.local/state}/weir-setup/$tool"
 
 @FILES@
 # edit writes file $1 to standard output as it will be.
