@@ -146,7 +146,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	}
 	var token use
 	for {
-		cred, err := pl.openKept(ctx, call.Machine, conn, &token)
+		cred, err := pl.credential(ctx, conn, &token)
 		if err != nil {
 			var none *noToken
 			if errors.As(err, &none) {
@@ -217,6 +217,14 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	}
 }
 
+// credential returns what is presented: the call's own credential, or the account's.
+func (pl *plan) credential(ctx context.Context, conn *store.Connection, token *use) (*snapshot.Opened, error) {
+	if own := pl.call.Credential; own != nil {
+		return &snapshot.Opened{Credential: *own}, nil
+	}
+	return pl.openKept(ctx, pl.call.Machine, conn, token)
+}
+
 // dropped sets what the last attempt left out. A further call for the same
 // request, such as a poll, leaves out nothing and does not count.
 func (pl *plan) dropped(a *Attempt) {
@@ -251,6 +259,9 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 	}
 	if f != nil && tooLate(f.err, headed) {
 		f.next = false
+	}
+	if f != nil && f.effect == badKey && call.Credential != nil {
+		f.next, f.refresh, f.effect = false, false, nothing
 	}
 	return resp, f
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -31,6 +32,9 @@ type Call struct {
 	// (a stream's first event is read here). An *apierr.Error counts as an
 	// answer of its status. May be nil.
 	Read func(a *Attempt, resp *upstream.Response) error
+	// Credential is presented in place of the account's own. If it is refused, that is
+	// no evidence about the account. May be nil.
+	Credential *provider.Credential
 	// Billable marks a creation that is sent again only after a definite
 	// refusal (docs/reference/spec.md, 4.4.3).
 	Billable bool

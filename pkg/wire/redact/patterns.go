@@ -11,7 +11,7 @@ type token struct {
 
 // tokens by vendor, in no order. See docs/reference/reliability.md, 3.7.
 var tokens = []token{
-	{prefix: "sk-", least: 16}, {prefix: "gsk_", least: 16}, {prefix: "xai-", least: 16},
+	{prefix: "sk-", least: 16}, {prefix: "gsk_", least: 16}, {prefix: "xai-", least: 16}, {prefix: "ek_", least: 16},
 	{prefix: "AIza", least: 30}, {prefix: "ya29.", least: 8}, {prefix: "1//0", least: 8},
 	{prefix: "ghp_", least: 16}, {prefix: "gho_", least: 16}, {prefix: "ghu_", least: 16}, {prefix: "ghs_", least: 16}, {prefix: "ghr_", least: 16},
 	{prefix: "github_pat_", least: 16}, {prefix: "hf_", least: 16}, {prefix: "gw1_", least: 8},

@@ -11,6 +11,7 @@ func TestPatterns(t *testing.T) {
 		{"x-api-key=0123456789&y=1", "x-api-key=***&y=1"},
 		{`\"apiKey\":\"0123456789\"`, `\"apiKey\":\"***\"`},
 		{"Incorrect API key provided: sk-proj-0123456789abcdefXYZ_-. Find it", "Incorrect API key provided: *** Find it"},
+		{"client secret ek_68af296e8e408191a1120ab6383263c2", "client secret ***"},
 		{"key sk-ant-api03-0123456789abcdef!", "key ***!"},
 		{"(sk-or-v1-0123456789abcdef0123)", "(***)"},
 		{"gsk_0123456789abcdef xai-0123456789abcdef hf_0123456789abcdef", "*** *** ***"},
