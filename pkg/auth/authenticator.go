@@ -49,6 +49,8 @@ type Authenticator struct {
 	RequireKey bool
 	Machines   machines
 	Now        func() time.Time
+	// Vault seals client secrets; required by SealClientSecret and Realtime alone.
+	Vault vault
 	// Count is told of each call admitted to the data plane with a key that
 	// has a limit. May be nil.
 	Count func(m *snapshot.Machine, k *store.Key)
@@ -73,16 +75,25 @@ func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachin
 	if !hasScope(c.Key, ScopeData) {
 		return nil, rpc.ErrInvalidKey()
 	}
-	if c.Key.RPM != 0 || c.Key.DailyMax != 0 {
-		now, until := a.Now().UnixMilli(), c.Machine.LimitedUntil(c.Key)
-		if until > now {
-			return nil, limited(c.Key, time.Duration(until-now)*time.Millisecond)
-		}
-		if a.Count != nil {
-			a.Count(c.Machine, c.Key)
-		}
+	if err := a.count(c); err != nil {
+		return nil, err
 	}
 	return c, nil
+}
+
+// count counts a call against the limits of its key. The error is a 429.
+func (a *Authenticator) count(c *Call) error {
+	if c.Key.RPM == 0 && c.Key.DailyMax == 0 {
+		return nil
+	}
+	now, until := a.Now().UnixMilli(), c.Machine.LimitedUntil(c.Key)
+	if until > now {
+		return limited(c.Key, time.Duration(until-now)*time.Millisecond)
+	}
+	if a.Count != nil {
+		a.Count(c.Machine, c.Key)
+	}
+	return nil
 }
 
 // Live reports whether the caller of a socket that has been open for a while may still
@@ -97,12 +108,18 @@ func (a *Authenticator) Live(ctx context.Context, c *Call) bool {
 	if err != nil || c.Key == nil {
 		return true
 	}
+	k := keyOf(m, c.Key.ID)
+	return k != nil && a.live(k) && hasScope(k, ScopeData)
+}
+
+// keyOf returns the key with an id, or nil.
+func keyOf(m *snapshot.Machine, id string) *store.Key {
 	for i := range m.Keys {
-		if k := &m.Keys[i]; k.ID == c.Key.ID {
-			return a.live(k) && hasScope(k, ScopeData)
+		if k := &m.Keys[i]; k.ID == id {
+			return k
 		}
 	}
-	return false
+	return nil
 }
 
 // List admits a call to the model list: as Data, and where no key is required

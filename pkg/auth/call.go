@@ -36,6 +36,9 @@ type Call struct {
 	// MachineID is the machine of the path or of the key. For the operator it
 	// may name a machine that does not exist.
 	MachineID string
+	// ClientSecret is what the client secret of the call stands for; nil for any other
+	// credential.
+	ClientSecret *ClientSecret
 	// SignIn is SignedIn or SignedInLately for a session of the dashboard, and
 	// 0 for a key or token.
 	SignIn SignIn

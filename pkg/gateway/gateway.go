@@ -26,6 +26,7 @@ import (
 // authenticator is the part of auth.Authenticator used here.
 type authenticator interface {
 	Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Realtime(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
@@ -215,6 +216,8 @@ func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access Access, m
 		return &auth.Call{Request: r}, nil
 	case Data:
 		return g.Auth.Data(ctx, r, machine)
+	case Realtime:
+		return g.Auth.Realtime(ctx, r, machine)
 	case List:
 		return g.Auth.List(ctx, r, machine)
 	case Manage:

@@ -33,6 +33,9 @@ func (k *keyring) check(r *httpmsg.Request, path string, words ...string) (*auth
 func (k *keyring) Data(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "data")
 }
+func (k *keyring) Realtime(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
+	return k.check(r, p, "realtime", "data")
+}
 func (k *keyring) List(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "list", "data")
 }

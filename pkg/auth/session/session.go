@@ -31,6 +31,7 @@ import (
 // credentials is the part of auth.Authenticator used here.
 type credentials interface {
 	Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Realtime(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)

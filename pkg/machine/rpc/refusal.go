@@ -24,6 +24,11 @@ func ErrNotKey() *apierr.Error {
 	return apierr.New(401, invalidKey, `This is not a key of this gateway. Its keys have the form sk-<machine>-<id>-<check>: use one of those instead of a provider's key. The operator token is accepted on /api only.`)
 }
 
+// ErrClientSecret refuses a client secret of the Realtime API, whatever is wrong with it.
+func ErrClientSecret() *apierr.Error {
+	return apierr.New(401, invalidKey, `Invalid client secret. It is unknown or expired, its API key was revoked, or its account is gone or refuses it. Create another one with POST /v1/realtime/client_secrets.`)
+}
+
 // ErrInvalidKey refuses a well-formed key: an unknown, revoked or expired one,
 // or one without the scope that the route needs.
 func ErrInvalidKey() *apierr.Error {
