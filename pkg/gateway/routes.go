@@ -112,7 +112,8 @@ func dataRoutes(h *handlers) []Route {
 		{Pattern: "/v1/search", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxAsk, Methods: post(h.search.Create)},
 		{Pattern: "/v1/web/fetch", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxAsk, Methods: post(h.web.Fetch)},
 		{Pattern: "/v1/rerank", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.rerank.Create)},
-		{Pattern: "/v1/realtime", Access: Data, Cors: OpenCors, Methods: get(upgradeRequired), Upgrade: h.realtime.Connect},
+		{Pattern: "/v1/realtime", Access: Realtime, Cors: OpenCors, Methods: get(upgradeRequired), Upgrade: h.realtime.Connect},
+		{Pattern: "/v1/realtime/client_secrets", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.realtime.CreateSecret)},
 		{Pattern: "/v1/moderations", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.moderations.Create)},
 	}
 }

@@ -129,7 +129,7 @@ func (w *wiring) share() {
 func (w *wiring) sessions() *session.Sessions {
 	w.callers = &auth.Authenticator{
 		KeySecret: []byte(w.KeySecret), AdminToken: auth.Digest(w.AdminToken), RequireKey: w.RequireKey,
-		Machines: w.cache, Now: w.Now, Count: w.pool.Count,
+		Machines: w.cache, Now: w.Now, Vault: w.keys, Count: w.pool.Count,
 	}
 	return &session.Sessions{
 		Credentials: w.callers, Objects: w.Objects, Rand: w.Rand, Now: w.Now, KeySecret: []byte(w.KeySecret), AdminToken: w.callers.AdminToken,
@@ -186,7 +186,7 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		},
 		rerank:      &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
 		moderations: &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
-		realtime:    &realtime.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Keys: w.callers, Reports: w.pool},
+		realtime:    &realtime.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Keys: w.callers, Reports: w.pool, Now: w.Now},
 	}
 }
 

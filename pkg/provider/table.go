@@ -79,6 +79,7 @@ var (
 			{Name: "rerank", Path: "/rerank"},
 			{Name: "moderations", Path: "/moderations"},
 			{Name: "realtime", Path: "/realtime?model={model}", Method: "GET"},
+			{Name: "clientSecrets", Path: "/realtime/client_secrets"},
 		},
 		Models: List{Array: "data models results", ID: "id"},
 	}

@@ -23,6 +23,7 @@ var vendors = []Descriptor{{
 		{Name: "translations", Path: "/audio/translations"},
 		{Name: "moderations", Path: "/moderations"},
 		{Name: "realtime", Path: "/realtime?model={model}", Method: "GET"},
+		{Name: "clientSecrets", Path: "/realtime/client_secrets"},
 	},
 	Models: List{Array: "data", ID: "id"},
 	Rebase: true, SpentInside: true,

@@ -45,6 +45,7 @@ function answerOf(vendor, method, path, query, body, model, fault) {
   if (ends("/embeddings") && method === "POST") return { json: openai.embeddings(body, model, fault) };
   if (ends("/chat/completions") && method === "POST") return openai.chat(body, model, fault);
   if (ends("/models") && method === "GET") return { json: openai.models() };
+  if (ends("/realtime/client_secrets") && method === "POST") return { json: sockets.clientSecret(body) };
   return null;
 }
 

@@ -1,4 +1,5 @@
 // The WebSockets of the test upstream: a small realtime provider.
+import { createHash } from "node:crypto";
 import { WebSocketServer } from "ws";
 
 const sessionID = "sess_0001";
@@ -41,6 +42,14 @@ export function serve(server, up) {
       (up.talk ?? realtime)(ws, got);
     });
   });
+}
+
+// clientSecret answers a request for a client secret.
+export function clientSecret(body) {
+  const value = `ek_upstream${createHash("sha256").update(JSON.stringify(body)).digest("hex").slice(0, 16)}`;
+  const expires_at = Math.floor(Date.now() / 1000) + (body.expires_after?.seconds ?? 600);
+  const session = { id: sessionID, object: "realtime.session", ...body.session };
+  return { value, expires_at, session: { ...session, client_secret: { value, expires_at } } };
 }
 
 // realtime answers response.create with a text, audio and usage, and session.update

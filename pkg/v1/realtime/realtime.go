@@ -1,10 +1,12 @@
 // Package realtime serves GET /v1/realtime, a WebSocket of OpenAI's Realtime API: its
 // messages pass between the client and a provider that has it. The program reads only
-// those that state usage.
+// those that state usage. POST /v1/realtime/client_secrets creates credentials for
+// browsers.
 package realtime
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/llm/ir"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -37,9 +40,10 @@ const (
 	checkEvery = time.Minute
 )
 
-// checker reports whether the caller of a socket that stays open may still use it.
-type checker interface {
+// authenticator is the part of auth.Authenticator used here.
+type authenticator interface {
 	Live(ctx context.Context, c *auth.Call) bool
+	SealClientSecret(machineID string, s *auth.ClientSecret) (string, error)
 }
 
 // flusher sends the usage of a machine.
@@ -52,25 +56,26 @@ type Handler struct {
 	Router   endpoint.Router
 	Accounts endpoint.Sender
 	Allows   endpoint.Allows
-	Keys     checker
+	Keys     authenticator
 	Reports  flusher // may be nil
+	Now      func() time.Time
 }
 
 // Connect resolves the model of the address, opens the provider's socket and then the
 // client's. The account stays the same as long as they are open.
 func (h *Handler) Connect(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	model := endpoint.Query(c.Query, "model")
-	if model == "" {
-		return nil, apierr.Invalid("model", "The address names no model; connect to /v1/realtime?model=NAME.")
-	}
-	targets, err := h.targets(c, model)
+	targets, err := h.asked(c)
 	if err != nil {
 		return nil, err
 	}
 	x := session{request: c.Request, limits: socket.Standard(), settings: &c.Machine.Settings}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: opened,
+		Credential: credential(c.ClientSecret),
 	})
+	if e := (*apierr.Error)(nil); c.ClientSecret != nil && errors.As(err, &e) && e.Status == 401 {
+		return nil, rpc.ErrClientSecret()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +88,21 @@ func (h *Handler) Connect(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	return resp, nil
 }
 
-// targets resolves a model. A vendor's bare name means that vendor, if it is connected.
-func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) {
+// asked returns the targets of the address, or of the caller's client secret.
+func (h *Handler) asked(c *auth.Call) ([]routing.Target, error) {
+	model := endpoint.Query(c.Query, "model")
+	switch {
+	case c.ClientSecret != nil:
+		return h.boundTargets(c, model)
+	case model == "":
+		return nil, apierr.Invalid("model", "The address names no model; connect to /v1/realtime?model=NAME.")
+	}
+	return h.targets(c, model, "realtime")
+}
+
+// targets resolves a model of providers with an endpoint. A vendor's bare name means that
+// vendor, if it is connected.
+func (h *Handler) targets(c *auth.Call, asked, name string) ([]routing.Target, error) {
 	model := asked
 	if !strings.Contains(asked, "/") && c.Machine.Combo(asked) == nil && c.Machine.Alias(asked) == "" {
 		for _, u := range usual {
@@ -94,12 +112,20 @@ func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) 
 			}
 		}
 	}
-	return endpoint.Targets(h.Router, h.Allows, c, model, "", func(to *routing.Target) error {
-		if !to.Provider.Serves("realtime") {
+	return endpoint.Targets(h.Router, h.Allows, c, model, "", serves(name))
+}
+
+// serves returns a check that the provider of a target has an endpoint.
+func serves(name string) func(*routing.Target) error {
+	return func(to *routing.Target) error {
+		switch {
+		case !to.Provider.Serves("realtime"):
 			return apierr.Invalid("model", "The provider of this model has no Realtime API.")
+		case !to.Provider.Serves(name):
+			return apierr.Invalid("model", "The provider of this model has no client secrets for its Realtime API. Connect with an API key.")
 		}
 		return nil
-	})
+	}
 }
 
 // session is a client's request for a socket.

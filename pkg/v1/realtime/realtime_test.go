@@ -31,7 +31,8 @@ func (c *watched) Relay(_ socket.Conn, w socket.Watch) (*socket.Closed, bool) {
 // revoked is a key that is revoked after some checks.
 type revoked struct{ after int }
 
-func (r *revoked) Live(context.Context, *auth.Call) bool { r.after--; return r.after > 0 }
+func (*revoked) SealClientSecret(string, *auth.ClientSecret) (string, error) { return "", nil }
+func (r *revoked) Live(context.Context, *auth.Call) bool                     { r.after--; return r.after > 0 }
 
 type reports struct{ sent int }
 

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import net from "node:net";
 import { after, before, test } from "node:test";
 import OpenAI from "openai";
+import { OpenAIRealtimeWebSocket } from "openai/realtime/websocket";
 import { OpenAIRealtimeWS } from "openai/realtime/ws";
+import WebSocket from "ws";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
 import { connect, refusal } from "../sockets.mjs";
@@ -113,6 +115,112 @@ test("a browser's key comes as a sub-protocol, and goes no further", async () =>
   await c.closed;
   assert.equal((await refusal(address(), { protocols: ["realtime", "openai-insecure-api-key.sk-wrong"] })).status, 401);
   assert.ok(!gw.logs.join("\n").includes(me.apiKey));
+});
+
+// browser runs f where the global WebSocket is one that the gateway here, which has no
+// TLS, can be reached with.
+async function browser(f) {
+  const native = globalThis.WebSocket;
+  globalThis.WebSocket = class extends WebSocket {
+    constructor(url, protocols) {
+      super(url.replace(/^wss/, "ws"), protocols);
+    }
+  };
+  try {
+    return await f();
+  } finally {
+    globalThis.WebSocket = native;
+  }
+}
+
+test("a browser connects with a client secret to the account that made it", async () => {
+  const own = await operator.machine();
+  for (const apiKey of ["first-key", "second-key"]) await operator.connect(own.machineId, compatible(up, { apiKey }));
+  await operator.call("PATCH", `/${own.machineId}/api/settings`, { strategy: "round-robin" });
+  const openai = new OpenAI({ apiKey: own.apiKey, baseURL: `${gw.url}/v1` });
+  for (let i = 0; i < 3; i++) {
+    const session = { type: "realtime", model: "up/gpt-realtime", instructions: `number ${i}` };
+    const { data: made, response } = await openai.realtime.clientSecrets.create({ session }).withResponse();
+    const asked = up.seen.at(-1);
+    assert.equal(asked.path, "/v1/realtime/client_secrets");
+    assert.equal(asked.json.session.model, "gpt-realtime");
+    assert.match(made.value, /^ek_/);
+    assert.equal(made.session.model, "up/gpt-realtime");
+    assert.ok(made.expires_at > Date.now() / 1000);
+    assert.ok(!JSON.stringify(made).includes("ek_upstream"));
+
+    const page = new OpenAI({ apiKey: made.value, baseURL: `${gw.url}/v1` });
+    const rt = await browser(() => new OpenAIRealtimeWebSocket({ model: "up/gpt-realtime" }, page));
+    const done = new Promise((resolve, reject) => {
+      rt.on("response.done", resolve);
+      rt.on("error", reject);
+    });
+    rt.on("session.created", () => rt.send({ type: "response.create" }));
+    assert.equal((await done).response.usage.total_tokens, 253);
+    const socket = last();
+    assert.match(socket.headers.authorization, /^Bearer ek_upstream[0-9a-f]{16}$/);
+    assert.equal(socket.path, "/v1/realtime?model=gpt-realtime");
+    assert.ok(!JSON.stringify(socket.headers).includes(made.value));
+    const closed = new Promise((resolve) => rt.socket.addEventListener("close", resolve));
+    rt.close();
+    await closed;
+
+    const c = await connect(`${gw.url}/v1/realtime`, bearer(made.value)); // it names the model
+    assert.equal(c.answer.headers["x-weir-connection-id"], response.headers.get("x-weir-connection-id"));
+    c.ws.close();
+    await c.closed;
+    assert.ok(!gw.logs.join("\n").includes(made.value));
+  }
+  const { data } = await until("the records", async () => {
+    const list = await operator.call("GET", `/${own.machineId}/api/requests`);
+    return list.data.some((r) => r.endpoint === "/v1/realtime/client_secrets") && list;
+  });
+  assert.ok(data.length > 0);
+});
+
+test("a client secret that is forged, of another model or of a revoked key is refused", async () => {
+  const own = await operator.machine();
+  await operator.connect(own.machineId, compatible(up));
+  const create = async (body, key = own.apiKey) => {
+    const res = await gw.fetch("/v1/realtime/client_secrets", {
+      method: "POST",
+      headers: { ...bearer(key).headers, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return { status: res.status, ...(await res.json()) };
+  };
+  const session = { type: "realtime", model: "up/gpt-realtime" };
+  const { value } = await create({ session });
+  const sockets = up.seen.filter((r) => r.upgrade).length;
+  const swapped = value.slice(-10).startsWith("A") ? "B" : "A";
+  for (const [bad, url, status] of [
+    ["ek_0123456789abcdef", address(), 401],
+    [value.slice(0, -10) + swapped + value.slice(-9), address(), 401],
+    [value.replace(own.machineId, me.machineId), address(), 401],
+    [value, address("up/another"), 403],
+  ]) {
+    const got = await refusal(url, { protocols: ["realtime", `openai-insecure-api-key.${bad}`] });
+    assert.equal(got.status, status, got.body);
+  }
+  assert.equal(up.seen.filter((r) => r.upgrade).length, sockets);
+  // It is a credential of the socket alone.
+  assert.equal((await gw.fetch("/v1/models", bearer(value))).status, 401);
+  assert.equal((await create({ session }, value)).status, 401);
+  for (const [body, param] of [
+    [{}, "session"],
+    [{ session: { type: "transcription" } }, "session.type"],
+    [{ session: { type: "realtime" } }, "session.model"],
+  ]) {
+    const got = await create(body);
+    assert.equal(got.status, 400);
+    assert.equal(got.error.param, param);
+  }
+  await operator.call("DELETE", `/${own.machineId}/api/keys/${own.apiKey.split("-")[2]}`);
+  await until("the revocation", async () => {
+    const c = await connect(address(), bearer(value)).catch((e) => e);
+    c.ws?.terminate();
+    return c.status === 401;
+  });
 });
 
 test("a machine in the path, and a vendor's bare model name, work", async () => {
