@@ -64,6 +64,7 @@ export async function debug(host, stats) {
       return memory();
     },
     watch: (ms) => watch(memory, ms),
+    watchLive: (ms) => watch(() => call("HeapProfiler.collectGarbage").then(memory), ms),
     close() {
       ws.close();
     },

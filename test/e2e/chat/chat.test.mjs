@@ -647,7 +647,7 @@ test("errors are in the client's dialect, also with a stream", async () => {
     assert.deepEqual([chat.status, (await chat.json()).error.param], [400, "model"]);
     const unknown = await post("/v1/messages", { model: "no/such", max_tokens: 5, messages: hello, stream });
     const body = await unknown.json();
-    assert.deepEqual([unknown.status, body.type, body.error.type], [400, "error", "invalid_request_error"]);
+    assert.deepEqual([unknown.status, body.type, body.error.type], [404, "error", "not_found_error"]);
     assert.match(body.request_id, /^req_/);
     assert.equal(unknown.headers.get("access-control-allow-origin"), "*");
   }

@@ -196,14 +196,14 @@ async function streams(n) {
 
 // during runs calls and reports the largest memory of the isolate and what the process
 // grew by. The isolate must stay under the mark, and nothing may be left.
-async function during(t, what) {
+async function during(t, what, live = false) {
   const calm = await gw.memory.collect();
   const before = gw.resident();
   let grown = 0;
   const sampled = setInterval(() => {
     grown = Math.max(grown, gw.resident() - before);
   }, 20);
-  const watched = gw.memory.watch(20);
+  const watched = live ? gw.memory.watchLive(250) : gw.memory.watch(20);
   const from = performance.now();
   let peak, all;
   try {
@@ -315,7 +315,7 @@ function random(seed) {
 test("no mix of 200 large requests and answers passes the mark", { timeout: 900_000, skip: !soak }, async (t) => {
   const rnd = random(11);
   const kinds = Object.values(sends);
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < (+process.env.MIXES || 10); round++) {
     await during(t, () =>
       Promise.all(
         times(200, () => {
@@ -325,6 +325,7 @@ test("no mix of 200 large requests and answers passes the mark", { timeout: 900_
           return kinds[Math.floor(rnd() * kinds.length)](mib, { key, leave });
         }),
       ),
+      true,
     );
     await settled();
   }
@@ -333,7 +334,7 @@ test("no mix of 200 large requests and answers passes the mark", { timeout: 900_
 test("aborted calls leave nothing", { timeout: 900_000, skip: !soak }, async (t) => {
   const rnd = random(5);
   const kinds = Object.values(sends);
-  let left = 10_000;
+  let left = +process.env.LEFT || 10_000;
   await during(t, () =>
     Promise.all(
       times(20, async () => {
@@ -342,6 +343,7 @@ test("aborted calls leave nothing", { timeout: 900_000, skip: !soak }, async (t)
         return [];
       }),
     ),
+    true,
   );
   const s = await settled();
   t.diagnostic(`left: ${JSON.stringify(s)}, ${shown(await gw.memory.collect())}`);
