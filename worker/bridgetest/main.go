@@ -368,6 +368,10 @@ func (a *app) talk(ctx context.Context, c socket.Conn, how string) {
 			return
 		case text == "panic":
 			panic("as asked")
+		case text == "hold": // until the client leaves
+			for ctx.Err() == nil {
+				(bridge.Pauser{}).Pause(ctx, 20*time.Millisecond)
+			}
 		case text == "wait":
 			err := (bridge.Pauser{}).Pause(ctx, 200*time.Millisecond)
 			c.Write(socket.Message{Data: fmt.Appendf(nil, "waited %v", err)})

@@ -15,6 +15,13 @@ const policy = 1008;
 const tooBig = 1009;
 const internal = 1011;
 const restart = 1012;
+const tryLater = 1013;
+
+// The bytes that all connections of a program may have of large messages that wait for
+// Go, or that it works on: an isolate has 128 MiB, and Go has such a message twice. One
+// message may always come.
+const maxLarge = 32 << 20;
+const small = 256 << 10;
 
 // How often a connection looks whether it was silent for too long, and whether its
 // program ends, in ms. Nothing but its own event can close it.
@@ -44,6 +51,11 @@ function sizeOf(data, limit) {
   return n > limit || 3 * n <= limit ? n : encoder.encode(data).byteLength;
 }
 
+// largeOf returns the bytes that count of a message.
+function largeOf(size) {
+  return size > small ? size : 0;
+}
+
 class Conn {
   constructor(sockets, id, call, ws, limits, ofClient) {
     this.sockets = sockets;
@@ -55,6 +67,8 @@ class Conn {
     this.ofClient = ofClient;
     this.queue = []; // { data, size }, of messages that Go has not read
     this.queued = 0; // bytes of queue
+    this.large = 0; // bytes counted of large messages, see maxLarge
+    this.given = 0; // those of the message that Go works on
     this.op = 0; // that waits for a message
     this.ended = null; // { code, reason }
     this.relay = null; // of a client's connection
@@ -82,15 +96,32 @@ class Conn {
     const size = sizeOf(data, limits.message);
     if (size > limits.message) return this.fail(tooBig, `a message has more than ${limits.message} bytes`);
     if (this.peer) return this.#pass(data, size);
+    if (!this.#count(size)) return this.fail(tryLater, "the gateway has too little memory, try again");
     if (this.op) {
       const op = this.op;
       this.op = 0;
+      this.given = largeOf(size);
       return this.#deliver(op, data);
     }
     const behind = queue.length ? this.queued - queue[0].size + size : 0;
     if (queue.length >= limits.length || behind > limits.queue) return this.fail(policy, "too many messages wait");
     queue.push({ data, size });
     this.queued += size;
+  }
+
+  // count counts a message and reports whether there may be as many.
+  #count(size) {
+    const { sockets } = this;
+    const n = largeOf(size);
+    if (n && sockets.large && sockets.large + n > maxLarge) return false;
+    sockets.large += n;
+    this.large += n;
+    return true;
+  }
+
+  #free(n) {
+    this.sockets.large -= n;
+    this.large -= n;
   }
 
   // pass sends a message to the other connection of a relay.
@@ -114,16 +145,20 @@ class Conn {
   // report reports the end to an operation, the last one.
   #report(op) {
     const { code, reason, byPeer } = this.ended;
+    this.#free(this.large);
     this.sockets.table.delete(this.id);
     this.inst.emit(op, END_OF_BODY, code, reason, null, byPeer ? 1 : 0);
   }
 
-  // next answers an operation of Go with the next message. Go is not entered within
-  // its own call.
+  // next answers an operation of Go with the next message: it is done with the one
+  // before. Go is not entered within its own call.
   next(op) {
+    this.#free(this.given);
+    this.given = 0;
     const first = this.queue.shift();
     if (first) {
       this.queued -= first.size;
+      this.given = largeOf(first.size);
       queueMicrotask(() => this.#deliver(op, first.data));
     } else if (this.ended) queueMicrotask(() => this.#report(op));
     else this.op = op;
@@ -157,6 +192,8 @@ class Conn {
     for (const c of [this, to]) {
       const { queue } = c;
       c.queue = [];
+      c.#free(c.large);
+      c.given = 0;
       for (const { data, size } of queue) c.#pass(data, size);
       if (c.ended) this.#endBoth(c);
     }
@@ -230,6 +267,7 @@ class Conn {
 
   // close ends the connection for Go, which asks for nothing more.
   close(code, reason) {
+    this.#free(this.large);
     this.sockets.table.delete(this.id);
     if (this.ended) return;
     this.ended = { code, reason };
@@ -254,6 +292,7 @@ class Conn {
     this.call.removeDeadline(this.deadline);
     if (this.ofClient) {
       this.queue = [];
+      this.#free(this.large - this.given);
       this.inst.cancel(this.call);
     }
     if (this.peer) return (this.ofClient ? this : this.peer).#endBoth(this);
@@ -281,6 +320,7 @@ export class WebSockets {
   constructor(inst) {
     this.inst = inst;
     this.table = new Map(); // number → Conn
+    this.large = 0; // see maxLarge
     this.following = 1;
   }
 

@@ -103,6 +103,26 @@ test("a flood that is not read closes with 1008, by bytes and by number", async 
   await quiet();
 });
 
+test("large messages of all connections that wait are bounded, one too many closes with 1013", async () => {
+  const all = await Promise.all(["/socket", "/socket", "/socket"].map(open));
+  for (const c of all) {
+    c.send("hold");
+    c.send("x".repeat(15 << 20));
+  }
+  assert.equal((await Promise.race(all.map((c) => c.closed))).code, 1013);
+  for (const c of all) c.ws.terminate();
+  await quiet();
+  const again = await Promise.all([open("/socket"), open("/socket")]);
+  for (const c of again) {
+    c.send("x".repeat(16 << 20));
+    assert.equal((await c.read()).data, `false ${16 << 20} ${"x".repeat(20)}`);
+    c.send("hold");
+    c.send("x".repeat(15 << 20));
+  }
+  for (const c of again) c.ws.terminate();
+  await quiet();
+});
+
 test("a client that never reads is closed", async () => {
   const c = await open("/socket-short?flood");
   const end = await c.closed;
