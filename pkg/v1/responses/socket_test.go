@@ -341,6 +341,30 @@ func TestSocketEndsEachTurnWithAnEventThatClientsWaitFor(t *testing.T) {
 	}
 }
 
+// An event that the end of the stream has cut is not sent: it is no JSON.
+func TestSocketSendsWholeEventsOfCutStreams(t *testing.T) {
+	whole, err := stream.ReadAll(completed("resp_1", "hi ☃").Body, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(whole) - 2 { // without the empty line the last event is whole
+		s := newServer(func(int, string) *httpmsg.Response {
+			answer := events()
+			answer.Body = stream.FromBytes(whole[:n])
+			return answer
+		})
+		c := s.send(t, `{"type":"response.create","model":"m","input":"x"}`)
+		for _, m := range c.Received {
+			if !gjson.Valid(m) {
+				t.Fatalf("cut at %d: sent %s", n, m)
+			}
+		}
+		if types := c.types(); types[len(types)-1] != "error 502 " {
+			t.Fatalf("cut at %d: %v", n, types)
+		}
+	}
+}
+
 func TestFailedTurnForgetsItsParent(t *testing.T) {
 	for name, failure := range map[string]func() *httpmsg.Response{
 		"refused": func() *httpmsg.Response { return &httpmsg.Response{Status: 500} },

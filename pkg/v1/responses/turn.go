@@ -251,7 +251,7 @@ func (t *turn) events(ctx context.Context, body io.ReadCloser) error {
 		if err == nil && in.Err() == nil {
 			continue
 		}
-		if err != nil && in.Finish(&ev) {
+		if err != nil && in.Finish(&ev) && jsonscan.Valid(ev.Data) { // else it is cut
 			if err := t.event(ev.Data); err != nil {
 				return err
 			}
