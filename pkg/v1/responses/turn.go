@@ -251,7 +251,7 @@ func (t *turn) events(ctx context.Context, body io.ReadCloser) error {
 		if err == nil && in.Err() == nil {
 			continue
 		}
-		if err != nil && in.Finish(&ev) && jsonscan.Valid(ev.Data) { // else it is cut
+		if err != nil && in.Finish(&ev) {
 			if err := t.event(ev.Data); err != nil {
 				return err
 			}
@@ -326,8 +326,8 @@ func limitRead(body io.ReadCloser, d time.Duration) {
 // event sends an event of the stream. An error event is sent with the next one: if it
 // is the last, clients would wait for more, and it gets a status instead.
 func (t *turn) event(data []byte) error {
-	if len(data) == 0 || data[0] != '{' {
-		return nil // [DONE]
+	if len(data) == 0 || data[0] != '{' || !jsonscan.Valid(data) {
+		return nil // [DONE], or cut: what ends a broken stream may follow in a line of its own
 	}
 	if t.held != nil {
 		held := t.held
