@@ -530,7 +530,7 @@ func (b *Budget) alone(l *Lease) bool { return b.used.minus(l.have).sum() <= b.l
 // one call after the other, for which there is a reserve.
 func (b *Budget) hasAlone(l *Lease, total Amount) bool {
 	grown, others := b.elsewhere()
-	reserve := b.limit() / 5
+	reserve := b.limit() / 4
 	return total.sum() <= b.limit() && b.size(b.used.minus(l.have).plus(total), grown, others) <= b.limit()+reserve
 }
 

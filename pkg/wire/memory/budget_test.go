@@ -103,8 +103,8 @@ func TestGrownMemoryIsForTheProgramOnly(t *testing.T) {
 		t.Error("there is no memory left")
 	}
 	z.Release()
-	if !l.TryAcquire(memory.Body, host(2*mib)) || l.TryAcquire(memory.Body, host(3*mib)) {
-		t.Error("a call that is alone has a reserve of a fifth")
+	if !l.TryAcquire(memory.Body, host(4*mib)) || l.TryAcquire(memory.Body, host(5*mib)) {
+		t.Error("a call that is alone has a reserve of a quarter")
 	}
 }
 

@@ -73,7 +73,8 @@ test("each field is read once, and the second key only without the first", () =>
   };
   assert.equal(read("/v1/messages", message).length, 8);
   assert.deepEqual(read("/v1/responses", { "openai-beta": "o", "x-app": "a" }), ["openai-beta", "o"]);
-  assert.deepEqual(read("/v1/models", { "openai-beta": "o", cookie: "c" }), []);
+  assert.deepEqual(read("/v1/models", { "openai-beta": "o", cookie: "c" }), ["openai-beta", "o"]);
+  assert.deepEqual(read("/api/keys", { "openai-beta": "o", cookie: "c" }), ["cookie", "c"]);
 });
 
 test("a Gemini client's key and time limit are read, and its errors are those of its API", async () => {

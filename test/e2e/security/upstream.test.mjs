@@ -523,7 +523,7 @@ test("a connection test shows a status and a fixed text, never the answer, and i
   assert.equal(texts.size, 4);
 });
 
-test("one place makes calls, one opens sockets, and nothing is put into the platform's cache [T19]", () => {
+test("one place makes calls, one each opens sockets and WebSockets, and nothing is put into the platform's cache [T19]", () => {
   const root = fileURLToPath(new URL("../../../worker/js/", import.meta.url)),
     uses = { fetch: new Set(), connect: new Set(), caches: new Set() };
   for (const name of readdirSync(root).filter((n) => n.endsWith(".mjs"))) {
@@ -533,7 +533,7 @@ test("one place makes calls, one opens sockets, and nothing is put into the plat
     for (const _ of text.matchAll(/\bcaches\b/g)) uses.caches.add(name);
   }
   assert.deepEqual(uses, {
-    fetch: new Set(["platform.mjs"]),
+    fetch: new Set(["platform.mjs", "websockets.mjs"]),
     connect: new Set(["sockets.mjs"]),
     caches: new Set(),
   });
