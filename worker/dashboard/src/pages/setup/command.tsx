@@ -15,6 +15,10 @@ const shells: [Shell, string][] = [
   ["ps1", "Windows"],
 ];
 
+// How long a command works, in ms (docs/decisions/0111): measured here, because the
+// clock of this computer may differ from the gateway's.
+const lifetime = 5 * 60_000;
+
 // Command creates the command that sets a tool up, and shows it until it expires.
 export function Command({
   machine,
@@ -28,6 +32,7 @@ export function Command({
   small: string;
 }) {
   const [created, setCreated] = useState<SetupCommand | null>(null),
+    [until, setUntil] = useState(0),
     [expired, setExpired] = useState(false),
     [shell, setShell] = useState<Shell>(navigator.userAgent.includes("Windows") ? "ps1" : "sh");
   const act = useAction();
@@ -35,11 +40,12 @@ export function Command({
     act.run(async () => {
       const body = { tool: tool.id, ...(model && { model }), ...(small && { smallModel: small }) };
       setCreated(await machine.post<SetupCommand>("/setup", body));
+      setUntil(Date.now() + lifetime);
       setExpired(false);
     });
   useEffect(() => {
     if (!created) return;
-    const timer = setTimeout(() => setExpired(true), created.expiresAt - Date.now());
+    const timer = setTimeout(() => setExpired(true), lifetime);
     return () => clearTimeout(timer);
   }, [created]);
   const undo = `${location.origin}/setup/${tool.id}.${shell}`;
@@ -60,7 +66,7 @@ export function Command({
             <Tabs label="System" items={shells} value={shell} onPick={setShell} />
             <Code label={`Command for ${tool.name}`} text={created.command[shell]} />
             <p class="muted small">
-              Works once, until {time(created.expiresAt)}. It contains no key: the key is created when the command runs.
+              Works once, until {time(until)}. It contains no key: the key is created when the command runs.
             </p>
             <p class="muted small">To restore the files as they were:</p>
             <Code
