@@ -438,8 +438,8 @@ func TestWhereTheKeyIsRead(t *testing.T) {
 		{"two keys in one field", httpmsg.Header{{Name: auth, Value: "Bearer " + k.data + ", Bearer " + k.data}}, "401"},
 		{"x-goog-api-key", httpmsg.Header{{Name: goog, Value: k.data}}, mid},
 		{"x-api-key goes before", httpmsg.Header{{Name: goog, Value: k.data}, {Name: x, Value: k.foreign}}, other},
-		{"empty x-api-key is none", httpmsg.Header{{Name: goog, Value: k.data}, {Name: x, Value: " "}}, mid},
-		{"empty x-goog-api-key is none", httpmsg.Header{{Name: goog, Value: ""}}, "401"},
+		{"an empty x-api-key does not count", httpmsg.Header{{Name: goog, Value: k.data}, {Name: x, Value: " "}}, mid},
+		{"an empty x-goog-api-key does not count", httpmsg.Header{{Name: goog, Value: ""}}, "401"},
 		{"long x-goog-api-key", httpmsg.Header{{Name: goog, Value: k.data + strings.Repeat(" ", 4096)}}, "401"},
 		{"other fields", httpmsg.Header{{Name: "api-key", Value: k.data}, {Name: "x-forwarded-for", Value: "127.0.0.1"}}, "401"},
 	} {
