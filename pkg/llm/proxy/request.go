@@ -1,11 +1,15 @@
 package proxy
 
 import (
+	"context"
+
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
 )
 
@@ -180,4 +184,26 @@ func readOtherShape(a *Request, messages bool) (*Request, error) {
 		chat.Dropped = dropped
 	}
 	return chat, err
+}
+
+// answerer is the part of Proxy that Serve uses.
+type answerer interface {
+	Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, error)
+}
+
+// Serve reads a request of a client's dialect and returns the answer of p to it.
+func Serve(ctx context.Context, p answerer, c *auth.Call, d llm.Dialect) (*httpmsg.Response, error) {
+	body, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	req, err := ReadRequest(d, body)
+	if err != nil {
+		return nil, err
+	}
+	result, err := p.Answer(ctx, c, req)
+	if err != nil {
+		return nil, err
+	}
+	return result.Response, nil
 }

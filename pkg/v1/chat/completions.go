@@ -21,17 +21,5 @@ type Handler struct{ Proxy answerer }
 // chat.completion, or with stream its chunks. The answer's model is the
 // upstream's; x-weir-model is the target that answered.
 func (h *Handler) Complete(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	body, err := c.ReadBody()
-	if err != nil {
-		return nil, err
-	}
-	req, err := proxy.ReadRequest(llm.Chat, body)
-	if err != nil {
-		return nil, err
-	}
-	result, err := h.Proxy.Answer(ctx, c, req)
-	if err != nil {
-		return nil, err
-	}
-	return result.Response, nil
+	return proxy.Serve(ctx, h.Proxy, c, llm.Chat)
 }

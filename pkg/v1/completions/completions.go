@@ -23,17 +23,5 @@ type Handler struct{ Proxy answerer }
 //
 //	{"model","prompt",…} → {"id","object":"text_completion","choices":[{"text","index","logprobs","finish_reason"}],"usage"}
 func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	body, err := c.ReadBody()
-	if err != nil {
-		return nil, err
-	}
-	req, err := proxy.ReadRequest(llm.Completions, body)
-	if err != nil {
-		return nil, err
-	}
-	result, err := h.Proxy.Answer(ctx, c, req)
-	if err != nil {
-		return nil, err
-	}
-	return result.Response, nil
+	return proxy.Serve(ctx, h.Proxy, c, llm.Completions)
 }

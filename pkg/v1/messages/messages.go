@@ -22,17 +22,5 @@ type Handler struct{ Proxy answerer }
 // Create answers one request (docs/reference/api-shapes.md, 8): a message, or
 // with stream its events.
 func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	body, err := c.ReadBody()
-	if err != nil {
-		return nil, err
-	}
-	req, err := proxy.ReadRequest(llm.Messages, body)
-	if err != nil {
-		return nil, err
-	}
-	result, err := h.Proxy.Answer(ctx, c, req)
-	if err != nil {
-		return nil, err
-	}
-	return result.Response, nil
+	return proxy.Serve(ctx, h.Proxy, c, llm.Messages)
 }
