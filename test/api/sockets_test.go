@@ -120,7 +120,11 @@ func TestResponsesOverWebSocketCheckTheKey(t *testing.T) {
 	w := newWorld(t)
 	machine, key := w.tenant(1)
 	create := `{"type":"response.create","model":"up/m","input":"x"}`
-	if resp := w.connect("/v1/responses", key[:len(key)-1]+"0", &fake.Socket{}); resp.Status != 401 {
+	wrong := key[:len(key)-1] + "0"
+	if wrong == key {
+		wrong = key[:len(key)-1] + "1"
+	}
+	if resp := w.connect("/v1/responses", wrong, &fake.Socket{}); resp.Status != 401 {
 		t.Errorf("status %d with a wrong key", resp.Status)
 	}
 	for path, want := range map[string]int{"/v1/responses/resp_1": 426, "/v1/chat/completions": 426, "/v1/nothing": 426, "/" + machine + "/v1/responses": 101} {
