@@ -42,10 +42,8 @@ func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time
 	try := 0
 	for i := range targets {
 		e.to, e.left = &targets[i], nil
-		list := ready(nil, m, e.to, pin, now.UnixMilli(), e)
-		if len(list) > 1 && m.Settings.Strategy == roundRobin {
-			list = rotated(list, m.NextTurn(e.to.Provider.ID))
-		}
+		o := ordering{machine: m, target: e.to, explain: true}
+		list := o.sort(ready(nil, m, e.to, pin, now.UnixMilli(), e))
 		for j := range list {
 			try++
 			e.steps = append(e.steps, Step{Target: e.to, Connection: list[j].conn, Try: try, Trial: list[j].trial, Outlier: list[j].outlier})

@@ -34,21 +34,12 @@ func pinned(call *Call, id string) bool {
 	return false
 }
 
-// order returns the accounts of a target that are ready, in the order in which
-// they are tried: outliers last, lower priority first, then the least recently
-// failed, then as stored. With the strategy round-robin each call begins one
-// account later, whatever the priorities. Those that cool down leave their wait
-// in the plan.
+// order returns the accounts of a target that are ready, in the order in which they
+// are tried. Those that cool down leave their wait in the plan.
 func (pl *plan) order(list []candidate, to *routing.Target, pin string) []candidate {
-	m := pl.call.Machine
-	list = ready(list, m, to, pin, pl.Now().UnixMilli(), pl)
-	if len(list) > 1 && m.Settings.Strategy == roundRobin {
-		return rotated(list, m.Turn(to.Provider.ID))
-	}
-	return list
+	o := ordering{machine: pl.call.Machine, target: to}
+	return o.sort(ready(list, o.machine, to, pin, pl.Now().UnixMilli(), pl))
 }
-
-const roundRobin = "round-robin"
 
 // skipper is told which accounts are left out, and why.
 type skipper interface {
@@ -70,8 +61,7 @@ func (pl *plan) skip(conn *store.Connection, status string, wait time.Duration, 
 // needsReauth is the status of a connection whose sign-in was revoked.
 const needsReauth = "needs_reauth"
 
-// ready appends the accounts that may be tried, in order of priority and of
-// failure.
+// ready appends the accounts that may be tried, as stored.
 func ready(list []candidate, m *snapshot.Machine, to *routing.Target, pin string, now int64, s skipper) []candidate {
 	for _, conn := range to.Connections {
 		if pin != "" && conn.ID != pin {
@@ -88,36 +78,7 @@ func ready(list []candidate, m *snapshot.Machine, to *routing.Target, pin string
 		}
 		list = append(list, c)
 	}
-	for i := 1; i < len(list); i++ { // insertion sort: short, stable
-		for j := i; j > 0 && before(&list[j], &list[j-1]); j-- {
-			list[j], list[j-1] = list[j-1], list[j]
-		}
-	}
 	return list
-}
-
-// rotated returns the list starting at a turn's position, outliers last.
-func rotated(list []candidate, turn uint32) []candidate {
-	n := int(turn % uint32(len(list)))
-	out := make([]candidate, 0, len(list))
-	for _, outlier := range [...]bool{false, true} {
-		for i := range list {
-			if c := &list[(n+i)%len(list)]; c.outlier == outlier {
-				out = append(out, *c)
-			}
-		}
-	}
-	return out
-}
-
-func before(a, b *candidate) bool {
-	if a.outlier != b.outlier {
-		return b.outlier
-	}
-	if a.conn.Priority != b.conn.Priority {
-		return a.conn.Priority < b.conn.Priority
-	}
-	return a.failed < b.failed
 }
 
 // look reads what is noted against the account and the model, and returns the
