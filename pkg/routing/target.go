@@ -4,6 +4,7 @@ package routing
 import (
 	"weir/pkg/catalog"
 	"weir/pkg/provider"
+	"weir/pkg/snapshot"
 	"weir/pkg/store"
 )
 
@@ -59,4 +60,9 @@ func (t *Target) Endpoint(conn *store.Connection, name string) (method, url stri
 		f.addresses = append(f.addresses, address{conn, name, method, url})
 	}
 	return method, url, err
+}
+
+// Price returns what the model costs the machine, or "" if that is not known.
+func (t *Target) Price(_ *snapshot.Machine) catalog.Price {
+	return catalog.PriceOf(t.Provider.Alias, t.Model)
 }

@@ -5,34 +5,92 @@ import (
 	"weir/pkg/llm"
 )
 
-// Cost returns the price of an answer in USD. known is false if the usage, or a
-// price that it needs, is not known: a cost is never guessed.
-func Cost(alias, model string, u llm.Usage) (usd float64, known bool) {
-	if !u.Known {
+// Media is what an answer is billed by besides tokens. A zero count is unknown.
+type Media struct {
+	Images     int64
+	Seconds    float64 // of audio or video
+	Characters int64   // of a text that is spoken
+	Searches   int64   // that one request stands for; 0 is one
+	// Options are those that a price may depend on: quality, size, resolution.
+	Options []string
+}
+
+// Cost returns what an answer costs in USD. m is nil for an answer that is billed by
+// tokens alone. known is false if the price, or what it is asked for, is not known: a
+// cost is never guessed.
+func Cost(p catalog.Price, t *llm.Usage, m *Media) (usd float64, known bool) {
+	if p.Free() {
+		return 0, true
+	}
+	terms := catalog.Terms{Input: t.Input, Service: t.Service}
+	if m == nil {
+		m = &Media{}
+	}
+	terms.Options = m.Options
+	rates, known := p.Rates(terms)
+	if !known {
 		return 0, false
 	}
-	var price catalog.Price
-	for _, m := range catalog.Lookup(alias, model) {
-		if price = m.Price; price != "" {
-			break
-		}
+	return sum(&rates, t, m)
+}
+
+func sum(rates *catalog.Rates, t *llm.Usage, m *Media) (usd float64, known bool) {
+	amounts := [catalog.Units]float64{
+		catalog.PerCharacter: float64(m.Characters), catalog.PerImage: float64(m.Images), catalog.PerSecond: m.Seconds,
+		catalog.PerRequest: float64(max(m.Searches, 1)),
 	}
-	rates, ok := price.Rates()
-	if !ok {
+	priced := false // by any unit
+	byTokens := false
+	for u := range catalog.Unit(catalog.Units) {
+		priced = priced || rates[u] >= 0
+		byTokens = byTokens || rates[u] >= 0 && u.Token()
+	}
+	if !priced || byTokens && !t.Known {
 		return 0, false
 	}
-	fresh := max(u.Input-u.CacheRead-u.CacheWrite, 0)
-	for _, part := range [...]struct {
-		tokens int64
-		rate   float64
-	}{{fresh, rates.Input}, {u.Output, rates.Output}, {u.CacheRead, rates.CacheRead}, {u.CacheWrite, rates.CacheWrite}} {
-		if part.tokens == 0 {
-			continue
-		}
-		if part.rate < 0 {
+	if byTokens {
+		if !tokens(&amounts, rates, t) {
 			return 0, false
 		}
-		usd += float64(part.tokens) * part.rate / 1e6
+	}
+	for u, rate := range rates {
+		unit, n := catalog.Unit(u), amounts[u]
+		switch {
+		case rate == 0 || rate < 0 && n <= 0:
+			continue
+		case rate < 0 && unit.Token():
+			return 0, false // a part without a rate
+		case rate < 0:
+			continue // the price is by something else
+		case n <= 0 && !unit.Token():
+			return 0, false // what it is asked for is not known
+		}
+		part := n * rate
+		if unit.Million() {
+			part /= 1e6
+		}
+		usd += part
 	}
 	return usd, true
+}
+
+// tokens fills in the amounts of the kinds of tokens. Tokens of images are billed as
+// text, unless they have a rate. It reports false if tokens of audio or images may be
+// among those of the cache, which have other rates: the vendors do not say which.
+func tokens(amounts *[catalog.Units]float64, rates *catalog.Rates, t *llm.Usage) bool {
+	u := *t
+	if rates[catalog.PerImageInput] < 0 {
+		u.ImageInput = 0
+	}
+	if u.CacheRead+u.CacheWrite > 0 && u.AudioInput+u.ImageInput > 0 {
+		return false
+	}
+	amounts[catalog.PerInput] = float64(max(u.Input-u.CacheRead-u.CacheWrite-u.AudioInput-u.ImageInput, 0))
+	amounts[catalog.PerOutput] = float64(max(u.Output-u.AudioOutput-u.ImageOutput, 0))
+	amounts[catalog.PerCacheRead] = float64(u.CacheRead)
+	amounts[catalog.PerCacheWrite] = float64(max(u.CacheWrite-u.CacheWriteHour, 0))
+	amounts[catalog.PerCacheWriteHour] = float64(min(u.CacheWriteHour, u.CacheWrite))
+	amounts[catalog.PerAudioInput], amounts[catalog.PerAudioOutput] = float64(u.AudioInput), float64(u.AudioOutput)
+	amounts[catalog.PerImageInput], amounts[catalog.PerImageOutput] = float64(u.ImageInput), float64(u.ImageOutput)
+	return true
 }

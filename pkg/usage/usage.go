@@ -8,6 +8,7 @@ package usage
 import (
 	"strings"
 
+	"weir/pkg/catalog"
 	"weir/pkg/llm"
 	"weir/pkg/store"
 )
@@ -80,13 +81,12 @@ func (r *Row) View(day string) View {
 	}
 }
 
-// Price fills in the tokens, and the cost by the catalogue's prices of the
-// model id under a provider's own alias. If a part of the cost is not known, the
-// attempts count as unpriced.
-func (r *Row) Price(alias, model string, u llm.Usage) {
+// Price fills in the tokens, and the cost by a price; see Cost. If a part of the cost is
+// not known, the attempts count as unpriced.
+func (r *Row) Price(p catalog.Price, u *llm.Usage, m *Media) {
 	r.InputTokens, r.OutputTokens, r.ReasoningTokens = u.Input, u.Output, u.Reasoning
 	r.CacheReadTokens, r.CacheWriteTokens = u.CacheRead, u.CacheWrite
-	cost, known := Cost(alias, model, u)
+	cost, known := Cost(p, u, m)
 	if !known {
 		r.Unpriced = r.Requests
 		return

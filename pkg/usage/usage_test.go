@@ -4,58 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
 
-	"weir/pkg/catalog"
 	"weir/pkg/llm"
 )
-
-// priced finds a model with all four prices, and one without the last two.
-func priced(t *testing.T, alias string, whole bool) (catalog.Model, catalog.Rates) {
-	t.Helper()
-	for _, m := range catalog.Models(alias) {
-		if r, ok := m.Price.Rates(); ok && m.Kind == catalog.LLM && r.Input > 0 && r.Output > 0 && whole == (r.CacheRead >= 0 && r.CacheWrite >= 0) {
-			return m, r
-		}
-	}
-	t.Fatalf("%s: no such model", alias)
-	return catalog.Model{}, catalog.Rates{}
-}
-
-func TestCost(t *testing.T) {
-	full, r := priced(t, "anthropic", true)
-	part, _ := priced(t, "openai", false)
-	tests := []struct {
-		name, alias, model string
-		u                  llm.Usage
-		want               float64
-		known              bool
-	}{
-		{"every_part_has_its_rate", "anthropic", full.ID, llm.Usage{Input: 3000, Output: 200, CacheRead: 1000, CacheWrite: 500, Known: true},
-			(1500*r.Input + 200*r.Output + 1000*r.CacheRead + 500*r.CacheWrite) / 1e6, true},
-		{"reasoning_is_part_of_the_output", "anthropic", full.ID, llm.Usage{Output: 200, Reasoning: 150, Known: true}, 200 * r.Output / 1e6, true},
-		{"nothing_used_costs_nothing", "anthropic", full.ID, llm.Usage{Known: true}, 0, true},
-		{"usage_that_is_not_known", "anthropic", full.ID, llm.Usage{Input: 1}, 0, false},
-		{"a_model_that_is_not_known", "anthropic", "no-such-model", llm.Usage{Input: 1, Known: true}, 0, false},
-		{"a_rate_that_is_not_known_is_not_guessed", "openai", part.ID, llm.Usage{Input: 10, CacheRead: 5, CacheWrite: 5, Known: true}, 0, false},
-	}
-	for _, tt := range tests {
-		got, known := Cost(tt.alias, tt.model, tt.u)
-		if known != tt.known || math.Abs(got-tt.want) > 1e-12 {
-			t.Errorf("%s: got %v %v, want %v %v", tt.name, got, known, tt.want, tt.known)
-		}
-	}
-}
 
 func TestAddMergesRowsOfOneKind(t *testing.T) {
 	var list []Row
 	row := func(model string) Row {
 		r := Row{KeyID: "k", ConnectionID: "c", Provider: "p", Model: model, Endpoint: "/e", Requests: 1, LatencyMs: 30, Calls: 1, FailedCalls: 1}
-		r.Price("openai", "no-such-model", llm.Usage{Input: 10, Output: 2, CacheRead: 3, CacheWrite: 1, Reasoning: 1, Known: true})
+		r.Price("", &llm.Usage{Input: 10, Output: 2, CacheRead: 3, CacheWrite: 1, Reasoning: 1, Known: true}, nil)
 		return r
 	}
 	list = Add(Add(Add(list, row("a")), row("b")), row("a"))

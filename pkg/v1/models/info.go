@@ -173,15 +173,18 @@ func info(e *Entry) []byte {
 
 // appendPricing writes the known rates, after a comma.
 func appendPricing(b []byte, p catalog.Price) []byte {
-	r, ok := p.Rates()
-	if !ok {
+	if p == "" {
 		return b
 	}
+	r, _ := p.Rates(catalog.Terms{})
 	b = append(b, `,"pricing":{`...)
 	for _, part := range [...]struct {
 		name string
 		rate float64
-	}{{"input", r.Input}, {"output", r.Output}, {"cache_read", r.CacheRead}, {"cache_write", r.CacheWrite}} {
+	}{
+		{"input", r[catalog.PerInput]}, {"output", r[catalog.PerOutput]},
+		{"cache_read", r[catalog.PerCacheRead]}, {"cache_write", r[catalog.PerCacheWrite]},
+	} {
 		if part.rate < 0 {
 			continue
 		}

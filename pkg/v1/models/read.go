@@ -410,9 +410,11 @@ func perToken(v gjson.Result) catalog.Price {
 		}
 		return math.Round(f*1e12) / 1e6
 	}
-	r := catalog.Rates{Input: rate("prompt"), Output: rate("completion"), CacheRead: rate("input_cache_read"), CacheWrite: rate("input_cache_write")}
-	if r.Input < 0 || r.Output < 0 {
+	r := catalog.NoRates()
+	r[catalog.PerInput], r[catalog.PerOutput] = rate("prompt"), rate("completion")
+	r[catalog.PerCacheRead], r[catalog.PerCacheWrite] = rate("input_cache_read"), rate("input_cache_write")
+	if r[catalog.PerInput] < 0 || r[catalog.PerOutput] < 0 {
 		return ""
 	}
-	return catalog.PriceOf(r)
+	return r.Price()
 }
