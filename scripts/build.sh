@@ -32,7 +32,7 @@ modules
 case "${1:-quick}" in
   quick) # "quick" is an alias: there is one build
     program ./worker build
-    script node_modules/vite/bin/vite.js build worker/dashboard --logLevel warn
+    static
     sizes
     ;;
   *) program "$1" "$2" ;;

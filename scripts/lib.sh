@@ -53,10 +53,17 @@ script() {
   PATH="$(dirname "$bin"):$PATH" "$bin" "$@"
 }
 
-# dashboard builds the dashboard and copies it to where the native server embeds it.
-dashboard() {
+# static builds what is served as files, in build/dashboard: the dashboard and the
+# description of the API.
+static() {
   modules
   script node_modules/vite/bin/vite.js build worker/dashboard --logLevel warn
+  cp docs/reference/openapi.json build/dashboard/
+}
+
+# dashboard builds the files and copies them to where the native server embeds them.
+dashboard() {
+  static
   find server/dashboard/files -mindepth 1 ! -name .gitignore -delete
   cp -R build/dashboard/. server/dashboard/files/
 }

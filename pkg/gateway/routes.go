@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"weir/pkg/api"
+	"weir/pkg/auth/session"
 	"weir/pkg/endpoint"
 	"weir/pkg/v1/audio"
 	"weir/pkg/v1/chat"
@@ -60,6 +61,11 @@ var health = Route{Pattern: "/health", Access: Public, Methods: []Method{{Name: 
 // too. The routes of /api are the table of pkg/api.
 func routes(h *handlers) []Route {
 	return append(append([]Route{health}, dataRoutes(h)...), managementRoutes(h.management)...)
+}
+
+// Routes returns every URL without working handlers, for the description of the API.
+func Routes() []Route {
+	return routes(&handlers{management: &api.Handlers{Sessions: &session.Sessions{}}})
 }
 
 // dataRoutes returns the routes of the data plane.

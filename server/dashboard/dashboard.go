@@ -1,5 +1,6 @@
-// Package dashboard serves the dashboard's files, which are part of the binary, as
-// the edge platform serves them: one page at / and what it loads under /assets.
+// Package dashboard serves the files that are part of the binary, as the edge
+// platform serves them: the dashboard, one page at / and what it loads under
+// /assets, and the description of the API at /openapi.json.
 //
 // scripts/ copy the built dashboard (build/dashboard) to files/ before they compile
 // the binary. Without it a plain page says so.
@@ -50,6 +51,10 @@ var security = [...][2]string{
 	{"Cross-Origin-Resource-Policy", "same-origin"},
 	{"Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=(), usb=()"},
 }
+
+// openAPI is the path of the description of the API, which tools on other sites may
+// read.
+const openAPI = "/openapi.json"
 
 // cacheControl returns how long a browser may use a file without asking.
 func cacheControl(urlPath string) string {
@@ -119,6 +124,7 @@ func (f *file) gzipped() []byte {
 func Handler(files fs.FS, next http.Handler) http.Handler {
 	h := &handler{next: next, files: map[string]*file{}}
 	h.add("/", "index.html", files)
+	h.add(openAPI, "openapi.json", files)
 	if h.files["/"] == nil {
 		h.files["/"] = newFile("index.html", placeholder)
 		return h
@@ -154,7 +160,7 @@ func newFile(name string, content []byte) *file {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/" && !strings.HasPrefix(r.URL.Path, "/assets/") {
+	if r.URL.Path != "/" && h.files[r.URL.Path] == nil && !strings.HasPrefix(r.URL.Path, "/assets/") {
 		h.next.ServeHTTP(w, r)
 		return
 	}
@@ -169,6 +175,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, field := range security {
 		head.Set(field[0], field[1])
+	}
+	if r.URL.Path == openAPI {
+		head.Set("Cross-Origin-Resource-Policy", "cross-origin")
+		head.Set("Access-Control-Allow-Origin", "*")
 	}
 	f := h.files[r.URL.Path]
 	switch {

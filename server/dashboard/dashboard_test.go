@@ -26,6 +26,7 @@ func dashboard() http.Handler {
 		".gitignore":                 {Data: []byte("*")},
 		"_headers":                   {Data: []byte("/*")},
 		"index.html":                 {Data: []byte("<!doctype html>" + strings.Repeat("<p>page</p>", 200))},
+		"openapi.json":               {Data: []byte("{}")},
 		"assets/index-0123abcd.js":   {Data: []byte(strings.Repeat("f();", 1000))},
 		"assets/index-0123abcd.css":  {Data: []byte("a{}")},
 		"assets/icon.svg":            {Data: []byte("<svg/>")},
@@ -69,13 +70,14 @@ func edgeHeaders(t *testing.T) map[string]map[string]string {
 
 func TestHeadersAreThoseOfTheEdge(t *testing.T) {
 	rules := edgeHeaders(t)
-	if len(rules) != 3 || len(rules["/*"]) != len(security) {
-		t.Errorf("_headers has %d patterns and %d fields for every file, want 3 and %d", len(rules), len(rules["/*"]), len(security))
+	if len(rules) != 4 || len(rules["/*"]) != len(security) {
+		t.Errorf("_headers has %d patterns and %d fields for every file, want 4 and %d", len(rules), len(rules["/*"]), len(security))
 	}
 	for path, patterns := range map[string][]string{
 		"/":                         {"/*"},
 		"/assets/index-0123abcd.js": {"/*", "/assets/*"},
 		"/assets/icon.svg":          {"/*", "/assets/icon.svg"},
+		"/openapi.json":             {"/*", "/openapi.json"},
 	} {
 		for name, h := range map[string]http.Handler{"built": dashboard(), "placeholder": handlerOf(fstest.MapFS{})} {
 			if name == "placeholder" && path != "/" {
@@ -87,6 +89,9 @@ func TestHeadersAreThoseOfTheEdge(t *testing.T) {
 			}
 			for _, p := range patterns {
 				for field, want := range rules[p] {
+					if over := rules[path][field]; over != "" {
+						want = over
+					}
 					if got := res.Header.Get(field); got != want {
 						t.Errorf("%s %s: %s is %q, want %q", name, path, field, got, want)
 					}
@@ -110,6 +115,7 @@ func TestAPIPathsAreNotFiles(t *testing.T) {
 		{"GET", "/assets/index-0123abcd.css", 200, "text/css; charset=utf-8"},
 		{"GET", "/assets/icon.svg", 200, "image/svg+xml"},
 		{"GET", "/assets/nested/x-0123abcd.x", 200, "application/octet-stream"},
+		{"GET", "/openapi.json", 200, "application/json"},
 		{"GET", "/assets/", 404, ""},
 		{"GET", "/assets/missing.js", 404, ""},
 		{"GET", "/assets/..%2findex.html", 404, ""},

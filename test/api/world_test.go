@@ -42,6 +42,11 @@ type reply struct {
 
 func (w *world) do(method, path, key, body string, header ...httpmsg.Field) reply {
 	w.t.Helper()
+	return w.send(method, path, key, "application/json", body, header...)
+}
+
+func (w *world) send(method, path, key, contentType, body string, header ...httpmsg.Field) reply {
+	w.t.Helper()
 	path, query, _ := strings.Cut(path, "?")
 	r := &httpmsg.Request{Method: method, Path: path, Query: query, Origin: "http://gateway.example", Start: w.Now(), Length: int64(len(body)), Header: header}
 	if key != "" {
@@ -49,7 +54,7 @@ func (w *world) do(method, path, key, body string, header ...httpmsg.Field) repl
 	}
 	if body != "" {
 		r.Body = stream.FromString(body)
-		r.Header = append(r.Header, httpmsg.Field{Name: "content-type", Value: "application/json"})
+		r.Header = append(r.Header, httpmsg.Field{Name: "content-type", Value: contentType})
 	}
 	resp := w.App.Serve(context.Background(), r)
 	out := reply{status: resp.Status}

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { becomes, bench, looks, open, settled, signIn } from "./browser.mjs";
 import { secrets } from "../e2e/gateway.mjs";
 
@@ -35,6 +36,18 @@ test("every file has the security headers", async () => {
     if (/-[\w-]{8}\.(js|css)$/.test(path)) assert.match(res.headers.get("cache-control"), /immutable/);
   }
   assert.doesNotMatch(html, /<script(?![^>]* src=)|<style|\son\w+=|https?:/);
+});
+
+test("the description of the API is served, and is OpenAPI 3.1", async () => {
+  const res = await b.gateway.fetch("/openapi.json");
+  assert.equal(res.status, 200);
+  assert.equal(res.headers.get("content-type"), "application/json");
+  assert.equal(res.headers.get("access-control-allow-origin"), "*");
+  assert.equal(res.headers.get("cross-origin-resource-policy"), "cross-origin");
+  const document = await res.json();
+  const { valid, errors } = await new Validator().validate(document);
+  assert.ok(valid, JSON.stringify(errors));
+  assert.ok(document.paths["/v1/chat/completions"].post && document.paths["/api/keys"].get);
 });
 
 test("the dashboard is served at / only", async () => {

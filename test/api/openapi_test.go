@@ -1,0 +1,239 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/internal/openapi"
+	"weir/internal/testgw/fake"
+	"weir/pkg/wire/httpmsg"
+)
+
+// call is a request and the status that its answer must have. MACHINE, CONN, COMBO,
+// KEY, RESPONSE and VIDEO in the path stand for ids.
+type call struct {
+	method, path, body string
+	status             int
+}
+
+// calls has each operation that answers without a WebSocket or another site.
+var calls = []call{
+	{"GET", "/health", "", 200},
+	{"GET", "/api/version", "", 200},
+	{"POST", "/api/session", `{"token":"ADMIN"}`, 200},
+	{"GET", "/api/session", "", 200},
+	{"DELETE", "/api/session", "", 204},
+	{"GET", "/api/machines", "", 200},
+	{"GET", "/api/machines?limit=x", "", 400},
+	{"POST", "/api/machines", `{"name":"second"}`, 201},
+	{"GET", "/MACHINE/api/catalog/providers", "", 200},
+	{"POST", "/MACHINE/api/providers", `{"provider":"openai","apiKey":"key-0123456789abcdef"}`, 201},
+	{"POST", "/MACHINE/api/providers", `{"provider":"xai","apiKey":"key-0123456789abcdef"}`, 201},
+	{"POST", "/MACHINE/api/providers", `{"provider":"tavily","apiKey":"key-0123456789abcdef"}`, 201},
+	{"POST", "/MACHINE/api/providers", `{"provider":"elevenlabs","apiKey":"key-0123456789abcdef"}`, 201},
+	{"POST", "/MACHINE/api/providers", `{"provider":"jina","apiKey":"key-0123456789abcdef"}`, 201},
+	{"GET", "/MACHINE/api/providers", "", 200},
+	{"GET", "/MACHINE/api/providers/CONN", "", 200},
+	{"GET", "/MACHINE/api/providers/none", "", 404},
+	{"PUT", "/MACHINE/api/providers/CONN", `{"name":"renamed"}`, 200},
+	{"PUT", "/MACHINE/api/providers/CONN", `{"nam":"renamed"}`, 400},
+	{"GET", "/MACHINE/api/providers/CONN/models", "", 200},
+	{"POST", "/MACHINE/api/providers/CONN/test", "{}", 200},
+	{"GET", "/MACHINE/api/combos", "", 200},
+	{"POST", "/MACHINE/api/combos", `{"name":"both","models":["up/m","up/n"],"strategy":"fallback"}`, 201},
+	{"GET", "/MACHINE/api/combos", "", 200},
+	{"GET", "/MACHINE/api/combos/COMBO", "", 200},
+	{"PUT", "/MACHINE/api/combos/COMBO", `{"models":["up/n"]}`, 200},
+	{"DELETE", "/MACHINE/api/combos/COMBO", "", 204},
+	{"GET", "/MACHINE/api/models/list/llm", "", 200},
+	{"GET", "/MACHINE/api/models/info?id=openai/gpt-4.1", "", 200},
+	{"PUT", "/MACHINE/api/models/alias", `{"alias":"fast","model":"up/m"}`, 200},
+	{"GET", "/MACHINE/api/models/alias", "", 200},
+	{"DELETE", "/MACHINE/api/models/alias?alias=fast", "", 204},
+	{"POST", "/MACHINE/api/models/custom", `{"id":"mine","providerAlias":"up","contextLength":1000}`, 201},
+	{"GET", "/MACHINE/api/models/custom", "", 200},
+	{"DELETE", "/MACHINE/api/models/custom?providerAlias=up&id=mine", "", 204},
+	{"POST", "/MACHINE/api/models/disabled", `{"providerAlias":"up","ids":["x"]}`, 200},
+	{"GET", "/MACHINE/api/models/disabled", "", 200},
+	{"DELETE", "/MACHINE/api/models/disabled?providerAlias=up&id=x", "", 204},
+	{"GET", "/MACHINE/api/models/availability", "", 200},
+	{"POST", "/MACHINE/api/keys", `{"name":"second","rpm":1000,"models":["up/*"],"allowUnknown":true}`, 201},
+	{"GET", "/MACHINE/api/keys", "", 200},
+	{"GET", "/MACHINE/api/keys/KEY", "", 200},
+	{"DELETE", "/MACHINE/api/keys/KEY", "", 204},
+	{"GET", "/MACHINE/api/setup", "", 200},
+	{"POST", "/MACHINE/api/setup", `{"tool":"codex","model":"up/m","allowUnknown":true}`, 201},
+	{"GET", "/setup/codex.sh", "", 200},
+	{"POST", "/setup/claim", `{"lease":"LEASE","tool":"codex"}`, 200},
+	{"POST", "/setup/claim", `{"lease":"LEASE","tool":"codex"}`, 403},
+	{"GET", "/MACHINE/api/settings", "", 200},
+	{"PATCH", "/MACHINE/api/settings", `{"idleSeconds":30,"defaultModel":"up/m","allowUnknown":true}`, 200},
+	{"POST", "/MACHINE/api/explain", `{"path":"/v1/embeddings","body":{"model":"up/m","input":"x"}}`, 200},
+	{"GET", "/MACHINE/api/export", "", 200},
+	{"POST", "/MACHINE/api/export", `{"passphrase":"correct horse battery staple"}`, 200},
+	{"POST", "/MACHINE/api/import", `{"document":{"combos":[{"name":"added","models":["up/m"]}]},"preview":true}`, 200},
+	{"POST", "/MACHINE/api/import", `{"document":{"combos":[{"name":"added","models":["up/m"]}]}}`, 200},
+
+	{"GET", "/v1/models", "", 200},
+	{"GET", "/v1/models?limit=1000", "", 200},
+	{"GET", "/v1/models/embedding", "", 200},
+	{"GET", "/v1/models/none", "", 404},
+	{"GET", "/v1/models/up/m", "", 200},
+	{"GET", "/v1/models/info?id=openai/gpt-4.1", "", 200},
+	{"GET", "/v1beta/models", "", 200},
+	{"GET", "/v1beta/models/up/m", "", 200},
+	{"POST", "/v1beta/models/up/m:generateContent", `{"contents":[{"parts":[{"text":"x"}]}]}`, 200},
+	{"POST", "/v1beta/models/up/none:nothing", `{}`, 501},
+	{"POST", "/v1/chat/completions", `{"model":"up/m","messages":[{"role":"user","content":"x"}]}`, 200},
+	{"POST", "/v1/chat/completions", `{"model":"nothing","messages":[{"role":"user","content":"x"}]}`, 400},
+	{"POST", "/v1/completions", `{"model":"up/m","prompt":"x"}`, 200},
+	{"POST", "/v1/messages", `{"model":"up/m","max_tokens":10,"messages":[{"role":"user","content":"x"}]}`, 200},
+	{"POST", "/v1/messages", `{"model":"nothing","max_tokens":10,"messages":[{"role":"user","content":"x"}]}`, 404},
+	{"POST", "/v1/messages/count_tokens", `{"model":"up/m","messages":[{"role":"user","content":"x"}]}`, 200},
+	{"POST", "/v1/responses", `{"model":"up/m","input":"x","store":false}`, 200},
+	{"POST", "/v1/responses/compact", `{"model":"up/m","input":"x"}`, 200},
+	{"POST", "/v1/responses/input_tokens", `{"model":"up/m","input":"x"}`, 200},
+	{"POST", "/v1/responses", `{"model":"openai/gpt-4.1","input":"x"}`, 200},
+	{"GET", "/v1/responses/RESPONSE", "", 200},
+	{"GET", "/v1/responses/RESPONSE/input_items", "", 200},
+	{"POST", "/v1/responses/RESPONSE/cancel", "", 200},
+	{"DELETE", "/v1/responses/RESPONSE", "", 200},
+	{"GET", "/v1/responses/resp_none", "", 404},
+	{"POST", "/v1/embeddings", `{"model":"up/m","input":"x"}`, 200},
+	{"POST", "/v1/embeddings", `{"model":"up/m"}`, 400},
+	{"POST", "/v1/rerank", `{"model":"jina/jina-reranker-v3","query":"x","documents":["a"]}`, 200},
+	{"POST", "/v1/moderations", `{"model":"openai/omni-moderation-latest","input":"x"}`, 200},
+	{"POST", "/v1/audio/speech", `{"model":"up/m","input":"x","voice":"alloy"}`, 200},
+	{"GET", "/v1/audio/voices?provider=el", "", 200},
+	{"POST", "/v1/audio/transcriptions", "form", 200},
+	{"POST", "/v1/audio/translations", "form", 200},
+	{"POST", "/v1/images/generations", `{"model":"up/m","prompt":"x"}`, 200},
+	{"POST", "/v1/images/edits", "form", 200},
+	{"POST", "/v1/images/variations", "form", 200},
+	{"POST", "/v1/videos/generations", `{"model":"xai/grok-imagine-video","prompt":"x"}`, 200},
+	{"POST", "/v1/videos/edits", `{"model":"xai/grok-imagine-video","prompt":"x"}`, 200},
+	{"POST", "/v1/videos/extensions", `{"model":"xai/grok-imagine-video","prompt":"x"}`, 200},
+	{"GET", "/v1/videos/VIDEO", "", 200},
+	{"GET", "/v1/videos/VIDEO/content", "", 200},
+	{"POST", "/v1/search", `{"model":"tavily/search","query":"x"}`, 200},
+	{"POST", "/v1/search", `{"model":"nothing","query":"x"}`, 400},
+	{"POST", "/v1/web/fetch", `{"model":"tavily/fetch","url":"https://example.com"}`, 200},
+	{"POST", "/v1/realtime/client_secrets", `{"session":{"type":"realtime","model":"openai/gpt-realtime"}}`, 200},
+	{"GET", "/v1/realtime?model=up/m", "", 426},
+
+	{"GET", "/MACHINE/api/usage", "", 200},
+	{"GET", "/MACHINE/api/usage?groupBy=day,model", "", 200},
+	{"GET", "/MACHINE/api/requests", "", 200},
+	{"GET", "/MACHINE/api/audit?verify=true", "", 200},
+	{"DELETE", "/MACHINE/api/providers/CONN", "", 204},
+	{"DELETE", "/api/machines/MACHINE", "", 204},
+}
+
+// elsewhere are the operations that need another site, a browser or a socket; their
+// own tests check them.
+var elsewhere = []string{"beginSignIn", "beginDeviceSignIn", "pollSignIn", "cancelSignIn", "endSignIn", "connectRealtime"}
+
+// The answers of the gateway are those of the OpenAPI document, and each operation
+// that can be called here was answered with success.
+func TestAnswersMatchTheDescription(t *testing.T) {
+	page := httpmsg.Header{{Name: "origin", Value: "http://gateway.example"}, {Name: "sec-fetch-site", Value: "same-origin"}}
+	check, err := openapi.NewChecker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	w.Answer = described
+	machine, key := w.tenant(1)
+	ids := map[string]string{"MACHINE": machine, "ADMIN": adminToken}
+	var conns struct{ Data []struct{ ID string } }
+	w.get(200, w.do("GET", "/"+machine+"/api/providers", adminToken, ""), &conns)
+	ids["CONN"] = conns.Data[0].ID
+	for _, c := range calls {
+		path := c.path
+		for name, id := range ids {
+			path = strings.ReplaceAll(path, name, id)
+		}
+		token := adminToken
+		if strings.HasPrefix(path, "/v1") {
+			token = key
+		}
+		body := c.body
+		for name, id := range ids {
+			body = strings.ReplaceAll(body, name, id)
+		}
+		var r reply
+		if body == "form" {
+			r = w.form(path, token)
+		} else {
+			r = w.do(c.method, path, token, body, page...)
+		}
+		if r.status != c.status {
+			t.Errorf("%s %s: status %d, want %d: %s", c.method, path, r.status, c.status, r.body)
+			continue
+		}
+		plain, _, _ := strings.Cut(strings.TrimPrefix(path, "/"+machine), "?")
+		if err := check.Answer(c.method, plain, r.status, r.header.Get("content-type"), r.body); err != nil {
+			t.Error(err)
+		}
+		for name, of := range map[string][2]string{
+			"COMBO": {"/api/combos", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"},
+			"RESPONSE": {"/v1/responses", "id"}, "VIDEO": {"/v1/videos/generations", "request_id"},
+		} {
+			if c.method == "POST" && strings.HasSuffix(c.path, of[0]) {
+				ids[name] = gjson.Get(r.body, of[1]).Str
+			}
+		}
+	}
+	for _, id := range check.Operations() {
+		if !slices.Contains(elsewhere, id) && !check.Answered[id] {
+			t.Errorf("no success of %s was checked", id)
+		}
+	}
+}
+
+// form sends a form with a file.
+func (w *world) form(path, key string) reply {
+	body := "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nup/m\r\n--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\nx\r\n" +
+		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\nContent-Type: audio/wav\r\n\r\nRIFF\r\n" +
+		"--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\nPNG\r\n--b--\r\n"
+	return w.send("POST", path, key, "multipart/form-data; boundary=b", body)
+}
+
+// described answers as an OpenAI-compatible server.
+func described(s *fake.Seen) fake.Answer {
+	switch {
+	case strings.HasSuffix(s.URL, "/models"):
+		return fake.JSON(`{"object":"list","data":[{"id":"m","object":"model"},{"id":"gpt-4.1","object":"model"}]}`)
+	case strings.HasSuffix(s.URL, "/chat/completions"):
+		return fake.JSON(`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
+	case strings.HasSuffix(s.URL, "/embeddings"):
+		return fake.JSON(embedding)
+	case strings.HasSuffix(s.URL, "/audio/speech"):
+		return fake.OK("audio/mpeg", "ID3")
+	}
+	for part, answer := range map[string]string{
+		"/rerank":         `{"model":"m","results":[{"index":0,"relevance_score":0.5}],"usage":{"total_tokens":3}}`,
+		"/moderations":    `{"id":"m","model":"m","results":[{"flagged":false,"categories":{},"category_scores":{}}]}`,
+		"/audio/tra":      `{"text":"spoken"}`,
+		"/extract":        `{"results":[{"url":"https://example.com","raw_content":"page"}],"failed_results":[]}`,
+		"/search":         `{"query":"x","results":[{"title":"t","url":"https://example.com","content":"c","score":0.5}]}`,
+		"/client_secrets": `{"value":"ek_0123456789","expires_at":1750000600,"session":{"type":"realtime","model":"gpt-realtime"}}`,
+		"/voices":         `{"voices":[{"voice_id":"v","name":"Voice","labels":{}}],"has_more":false}`,
+		"/images/":        `{"created":1,"data":[{"b64_json":"AA=="}]}`,
+		"/videos/gen":     `{"request_id":"v"}`,
+		"/videos/edits":   `{"request_id":"v"}`,
+		"/videos/ext":     `{"request_id":"v"}`,
+		"/videos/v":       `{"status":"done","video":{"url":"https://vidgen.x.ai/v.mp4","duration":1}}`,
+	} {
+		if strings.Contains(s.URL, part) {
+			return fake.JSON(answer)
+		}
+	}
+	if strings.HasSuffix(s.URL, ".mp4") {
+		return fake.OK("video/mp4", "ftyp")
+	}
+	return fake.JSON(`{"id":"resp_x","object":"response","status":"completed","model":"m","output":[],"input_tokens":3,"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`)
+}
