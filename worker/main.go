@@ -26,6 +26,7 @@ func main() {
 			KV:           kvStore{},
 			CanonicalURL: bridge.CanonicalURL,
 			Normalize:    bridge.Normalize,
+			ZoneOffset:   bridge.ZoneOffset,
 			Decode:       bridge.Decode,
 			Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },
 			SignRS256:    bridge.SignRS256,

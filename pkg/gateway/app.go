@@ -28,9 +28,10 @@ type Ports struct {
 	Objects      rpc.Stub
 	KV           store.KV // of replicas; nil where the objects are near
 	CanonicalURL func(raw string) (string, bool)
-	Normalize    func(text string) string                              // NFKC
-	Decode       func(label string, raw []byte) (text string, ok bool) // of an encoding by its WHATWG label
-	Brotli       func(r io.Reader) io.Reader                           // decodes a body; nil refuses those
+	Normalize    func(text string) string                                  // NFKC
+	ZoneOffset   func(zone string, unixMilli int64) (seconds int, ok bool) // ahead of UTC; nil knows UTC alone
+	Decode       func(label string, raw []byte) (text string, ok bool)     // of an encoding by its WHATWG label
+	Brotli       func(r io.Reader) io.Reader                               // decodes a body; nil refuses those
 	SignRS256    func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
 	DeriveKey    func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error) // PBKDF2 with SHA-256; nil does it in Go
 	SpendCode    func(code string) bool                                                             // of a sign-in link, see session.Sessions; nil if there are no links

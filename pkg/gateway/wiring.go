@@ -108,7 +108,7 @@ func (w *wiring) object() *machine.Object {
 			Keyring: w.keys, Objects: w.Objects, Do: w.Do, Pause: w.Pause, Now: w.Now, Rand: w.Rand, Log: w.logLine,
 			SignRS256: w.SignRS256, OAuth: w.clients, Dialer: w.Dialer, Proxy: w.proxy,
 		},
-		CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
+		CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret), ZoneOffset: w.ZoneOffset,
 		Reseed: w.Reseed, DeriveKey: w.DeriveKey,
 	}}
 }

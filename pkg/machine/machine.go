@@ -31,6 +31,7 @@ var ops = [...]struct {
 }{
 	{"snapshot", (*Object).snapshot},
 	{"report", (*Object).report},
+	{"budget.take", (*Object).budgetTake},
 	{"refresh", (*Object).Refresh},
 	{"job.put", (*Object).jobPut},
 	{"job.get", (*Object).jobGet},

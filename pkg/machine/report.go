@@ -9,8 +9,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// report takes what an isolate has seen. Counts of limited keys are written at
-// once, the rest is buffered.
+// report takes what an isolate has seen. Counts of limited keys and the use of
+// budgets are written at once, the rest is buffered.
 func (o *Object) report(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
@@ -23,15 +23,16 @@ func (o *Object) report(r *storage.Call) (any, error) {
 		return nil, apierr.Invalid("", "The report has too many entries.")
 	}
 	limited, reached := r.CountRequests(rep.Keys)
-	if len(rep.Keys) > 0 {
-		// Limits hold also if the buffer is lost.
+	grants := o.take(r.Tx, rep.Budgets)
+	if len(rep.Keys)+len(grants) > 0 {
+		// Limits and budgets hold also if the buffer is lost.
 		if reached {
 			r.Observe()
 		}
 		if err := r.Commit(); err != nil {
 			return nil, err
 		}
-		rep.Keys = nil
+		rep.Keys, rep.Budgets = nil, nil
 	}
 	for i := range rep.Refusals {
 		rep.Refusals[i].Until = min(rep.Refusals[i].Until, r.Now+storage.KeepRefusal)
@@ -55,5 +56,5 @@ func (o *Object) report(r *storage.Call) (any, error) {
 		o.WriteLog(fmt.Sprintf("machine %s: report: %v", r.ID, err))
 	}
 	r.Settled = true
-	return rpc.Reported{Observed: observed, Limited: limited}, nil
+	return rpc.Reported{Observed: observed, Limited: limited, Budgets: grants}, nil
 }

@@ -139,6 +139,10 @@ type Settings struct {
 	ClaudeHaiku  string `json:"claudeHaikuModel,omitempty"`
 	ClaudeFable  string `json:"claudeFableModel,omitempty"`
 
+	// TimeZone is where days, weeks and months of budgets begin, such as
+	// "Europe/Berlin"; "" is UTC.
+	TimeZone string `json:"timeZone,omitempty"`
+
 	// DefaultModel and SmallModel are written into the configuration of tools that are
 	// set up; the small one is for their background work. They do not affect calls.
 	DefaultModel string `json:"defaultModel,omitempty"`
@@ -177,6 +181,7 @@ type Machine struct {
 	ModelAliases map[string]string `json:"modelAliases,omitempty"`
 	Disabled     []DisabledModels  `json:"disabledModels,omitempty"`
 	Settings     Settings          `json:"settings"`
+	Budgets      []Budget          `json:"budgets,omitempty"`
 
 	// The state that calls have shown. Observed moves with every change of it.
 	Observed  int64        `json:"observed,omitempty"`

@@ -35,6 +35,7 @@ func Ports(l cell.Leaver, c *Config) gateway.Ports {
 		Objects:      stub{l, c.Objects},
 		CanonicalURL: webapi.CanonicalURL,
 		Normalize:    webapi.Normalize,
+		ZoneOffset:   webapi.ZoneOffset,
 		Decode:       webapi.Decode,
 		Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },
 		SignRS256: func(ctx context.Context, pkcs8, data []byte) (signature []byte, err error) {

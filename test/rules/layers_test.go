@@ -22,6 +22,7 @@ var layers = [][]string{
 	{"machine/tokens"},
 	{"machine/storage"},
 	{"machine/rpc"},
+	{"budget"},
 	{"usage"},
 	{"provider"},
 	{"store"},

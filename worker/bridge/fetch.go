@@ -165,6 +165,13 @@ func CanonicalURL(raw string) (string, bool) {
 	return viaHost(raw, func(out []byte) int32 { return hostURL(sptr(raw), int32(len(raw)), ptr(out), int32(len(out))) })
 }
 
+// ZoneOffset returns how far a time zone is ahead of UTC at a time, in seconds. It
+// reports false for an unknown one.
+func ZoneOffset(name string, unixMilli int64) (seconds int, ok bool) {
+	n := hostZone(sptr(name), int32(len(name)), float64(unixMilli))
+	return int(n), n != contract.Missing
+}
+
 // Normalize returns the NFKC form of a text.
 func Normalize(text string) string {
 	s, ok := viaHost(text, func(out []byte) int32 {

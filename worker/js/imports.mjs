@@ -1,6 +1,7 @@
 // The functions that the Go program imports. worker/bridge/host.go declares them.
 import { BINARY_MESSAGE, DELETED_ROW, MISSING, NETWORK, OK, OUTLIVE, STORAGE_FAULT } from "./contract.mjs";
 import { errorResponse } from "./request.mjs";
+import { zoneOffset } from "./zone.mjs";
 
 const encoder = new TextEncoder();
 
@@ -276,6 +277,10 @@ function functions(inst) {
         return MISSING;
       }
       return write(inst, href, outAt, outSize);
+    },
+    // zone returns how far a time zone is ahead of UTC at a time, in seconds.
+    zone(at, n, unixMilli) {
+      return zoneOffset(inst.text(at, n), unixMilli);
     },
     // normalize writes the NFKC form of a text and returns its size.
     normalize(at, n, outAt, outSize) {

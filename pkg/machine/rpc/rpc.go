@@ -5,6 +5,7 @@
 //
 //	snapshot  SnapshotQuery                            200 Same, or a store.Machine; 404 no such machine
 //	report    Report                                   200 Reported
+//	budget.take budget.Asks                            200 Granted
 //	refresh   {"connectionId":"…","tokenGeneration":n} 200 Refreshed; 409 cannot; 503 not now
 //	job.put   Job                                      200 {}
 //	job.get   {"id":"…"}                               200 Job; 404
@@ -16,6 +17,7 @@ package rpc
 import (
 	"context"
 
+	"weir/pkg/budget"
 	"weir/pkg/store"
 	"weir/pkg/usage"
 )
@@ -104,6 +106,8 @@ type Report struct {
 	Refusals []store.Refusal `json:"refusals,omitempty"`
 	// Keys counts requests per key, for its limits.
 	Keys []KeyCount `json:"keys,omitempty"`
+	// Budgets have what calls have used of budgets.
+	Budgets *budget.Asks `json:"budgets,omitempty"`
 	// Usage is added to the rows of the day.
 	Usage []usage.Row `json:"usage,omitempty"`
 	// Requests are the latest requests of clients, oldest first.
@@ -135,6 +139,12 @@ type KeyCount struct {
 type Reported struct {
 	Observed int64              `json:"observed"`
 	Limited  []store.LimitedKey `json:"limited,omitempty"`
+	Budgets  []budget.Grant     `json:"budgets,omitempty"`
+}
+
+// Granted is the answer to "budget.take": a Grant for each Ask whose budget exists.
+type Granted struct {
+	Grants []budget.Grant `json:"grants"`
 }
 
 // Refreshed is the answer to a refresh: the connection with its new token,

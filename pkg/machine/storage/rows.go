@@ -20,6 +20,8 @@ const (
 	CustomModelPrefix = "custom:"
 	AliasPrefix       = "alias:"
 	DisabledPrefix    = "disabled:"
+	BudgetPrefix      = "budget:"
+	LedgerPrefix      = "ledger:" // and the id of the budget
 	CooldownPrefix    = "cool:"
 	ErrorPrefix       = "error:"
 	refusalPrefix     = "refusal:"
@@ -219,6 +221,9 @@ func (t *Tx) Configuration() *store.Machine {
 	}
 	for _, d := range t.Disabled() {
 		m.Disabled = append(m.Disabled, d.DisabledModels)
+	}
+	for _, b := range t.Budgets() {
+		m.Budgets = append(m.Budgets, b.Budget)
 	}
 	return m
 }

@@ -1,0 +1,245 @@
+// Package budget limits what calls use: US dollars, tokens or requests.
+//
+// The object of a machine has a Ledger for each budget. It lends slices of what is
+// left to the isolates, whose Wallets reserve the estimate of a call before it is sent
+// and count its true use afterwards. A slice is stored before it is used, so what
+// isolates use without the object's knowledge is never more than what is lent to them.
+// See docs/decisions/0126-budgets-are-lent.md.
+//
+// Amounts are nano-dollars, tokens or requests, times are Unix milliseconds.
+package budget
+
+import (
+	"math"
+	"slices"
+
+	"weir/pkg/store"
+)
+
+// How long a slice is lent, from the last time that its isolate was heard of.
+const (
+	restFor  = minute      // what no call has reserved
+	heldFor  = 20 * minute // what calls have; the longest takes 15 minutes
+	restSpan = 50 * second // of restFor, on the isolate's clock
+)
+
+// A slice is a share of what is left, and not more than a share of the limit.
+const (
+	shareOfLeft  = 16
+	shareOfLimit = 20
+)
+
+const (
+	maxLeases = 256     // of one budget; more push out the oldest
+	maxAmount = 1 << 60 // of anything an isolate states
+)
+
+// Ledger is the durable state of a budget in one window.
+type Ledger struct {
+	Open     bool    `json:"open,omitempty"` // a window has begun
+	Start    int64   `json:"start"`
+	End      int64   `json:"end,omitempty"` // 0 for never
+	Spent    int64   `json:"spent"`
+	Unpriced int64   `json:"unpriced,omitempty"` // answers whose price is not known
+	Alerted  int     `json:"alerted,omitempty"`  // the highest percentage that was reported
+	Refused  bool    `json:"refused,omitempty"`  // a call was refused for good
+	Seq      int64   `json:"seq,omitempty"`      // of the last Grant
+	Leases   []Lease `json:"leases,omitempty"`
+}
+
+// Lease is what one isolate has of a budget. Granted, Used and Held count from the
+// beginning of the window.
+type Lease struct {
+	Holder   string `json:"holder"`
+	Granted  int64  `json:"granted"` // it may use as much
+	Used     int64  `json:"used"`    // part of Ledger.Spent
+	Held     int64  `json:"held"`    // reserved by its calls
+	Unpriced int64  `json:"unpriced,omitempty"`
+	At       int64  `json:"at"` // when it was last heard of
+}
+
+// out returns how much of the lease is lent and not spent.
+func (l *Lease) out(now int64) int64 {
+	switch since := now - l.At; {
+	case since < restFor:
+		return max(l.Granted-l.Used, l.Held, 0)
+	case since < heldFor:
+		return max(l.Held, 0)
+	}
+	return 0
+}
+
+// Ask is what an isolate states of a budget, and what it needs. All amounts but Own
+// count from the beginning of the window, so that an Ask whose answer is lost can be
+// repeated.
+type Ask struct {
+	Budget       string `json:"budget"`
+	Start        int64  `json:"start"`          // of the window
+	Used         int64  `json:"used,omitempty"` // by calls that have ended
+	From         int64  `json:"from,omitempty"` // of Used: what the object has confirmed
+	Held         int64  `json:"held,omitempty"` // reserved by calls under way
+	Need         int64  `json:"need,omitempty"` // of calls that wait for a slice, together
+	Own          int64  `json:"own,omitempty"`  // of the call that asks; 0 for a report
+	Unpriced     int64  `json:"unpriced,omitempty"`
+	UnpricedFrom int64  `json:"unpricedFrom,omitempty"`
+}
+
+func (a *Ask) valid() bool {
+	for _, n := range [...]int64{a.Used, a.From, a.Held, a.Need, a.Own, a.Unpriced, a.UnpricedFrom} {
+		if n < 0 || n > maxAmount {
+			return false
+		}
+	}
+	return a.Used >= a.From && a.Unpriced >= a.UnpricedFrom
+}
+
+// Asks is the body of the operation "budget.take".
+type Asks struct {
+	Holder string `json:"holder"`
+	Asks   []Ask  `json:"asks"`
+}
+
+// Grant answers an Ask.
+type Grant struct {
+	Budget   string `json:"budget"`
+	Seq      int64  `json:"seq"` // a Grant with a lower one is older
+	Start    int64  `json:"start"`
+	End      int64  `json:"end,omitempty"`
+	Granted  int64  `json:"granted"` // from the beginning of the window
+	Used     int64  `json:"used,omitempty"`
+	Unpriced int64  `json:"unpriced,omitempty"`
+	For      int64  `json:"for"` // how long calls may begin with it, milliseconds
+	// Refused reports that Own does not fit. Wait is when to ask again, in
+	// milliseconds; 0 if the budget never has more.
+	Refused bool  `json:"refused,omitempty"`
+	Wait    int64 `json:"wait,omitempty"`
+	// Lent reports that it does not fit because other isolates have slices.
+	Lent bool `json:"lent,omitempty"`
+}
+
+// Roll begins a new window if the last one has ended. A clock that went back keeps
+// the window for as long as that is near.
+func (l *Ledger) Roll(b *store.Budget, now int64, zone Zone) {
+	if l.Open && (l.End == 0 || now < l.End && (now >= l.Start || l.Start-now <= l.End-l.Start)) {
+		return
+	}
+	*l = Ledger{Open: true, Seq: l.Seq}
+	l.Start, l.End = Window(b.Window, now, zone)
+}
+
+// Out returns how much is lent and not spent.
+func (l *Ledger) Out(now int64) (sum int64) {
+	for i := range l.Leases {
+		sum += l.Leases[i].out(now)
+	}
+	return sum
+}
+
+// Left returns how much of the limit is neither spent nor lent.
+func (l *Ledger) Left(b *store.Budget, now int64) int64 { return b.Limit - l.Spent - l.Out(now) }
+
+// Take counts what an isolate has used and lends it what it needs, with a slice for
+// the calls that follow. ok is false for an Ask that is not valid, which changes
+// nothing.
+func (l *Ledger) Take(b *store.Budget, holder string, a *Ask, now int64, zone Zone) (g Grant, ok bool) {
+	if !a.valid() {
+		return g, false
+	}
+	l.Roll(b, now, zone)
+	if a.Start != l.Start { // of another window
+		a = &Ask{Budget: a.Budget, Need: a.Need, Own: a.Own}
+	}
+	s := l.lease(holder, a, now)
+	lent := s.out(now)
+	if used := a.Used - s.Used; used > 0 {
+		l.Spent, s.Used = l.Spent+used, a.Used
+		lent -= used
+	}
+	if n := a.Unpriced - s.Unpriced; n > 0 {
+		l.Unpriced, s.Unpriced = l.Unpriced+n, a.Unpriced
+	}
+	// The isolate keeps what its calls have reserved, and the rest while that is fresh.
+	rest := max(lent-a.Held, 0)
+	s.Held, s.At, s.Granted = a.Held, now, s.Used+a.Held+rest
+
+	left := max(l.Left(b, now), 0)
+	slice := min(left/shareOfLeft, b.Limit/shareOfLimit)
+	want := max(a.Need, a.Own) - rest
+	g = Grant{Budget: b.ID, Start: l.Start, End: l.End, Used: s.Used, Unpriced: s.Unpriced, For: restSpan}
+	switch {
+	case a.Own > rest+left:
+		l.refuse(b, a.Own, now, &g)
+	case want > 0 || rest < slice/2:
+		s.Granted += min(max(want, 0)+slice, left)
+	}
+	if l.End > 0 {
+		g.For = max(min(g.For, l.End-now), 0)
+	}
+	l.Seq++
+	g.Seq, g.Granted = l.Seq, s.Granted
+	return g, true
+}
+
+// refuse fills in why a call does not fit, and until when.
+func (l *Ledger) refuse(b *store.Budget, own, now int64, g *Grant) {
+	g.Refused = true
+	if g.Lent = l.Spent+own <= b.Limit; g.Lent {
+		g.Wait = restFor
+		for i := range l.Leases {
+			s := &l.Leases[i]
+			until := s.At + restFor
+			if now >= until {
+				until = s.At + heldFor
+			}
+			if s.out(now) > 0 {
+				g.Wait = min(g.Wait, max(until-now, second))
+			}
+		}
+		return
+	}
+	l.Refused = true
+	if l.End > 0 {
+		g.Wait = max(l.End-now, second)
+	}
+}
+
+// lease returns the lease of an isolate. If it is not known any more, what it has
+// confirmed is part of Spent.
+func (l *Ledger) lease(holder string, a *Ask, now int64) *Lease {
+	for i := range l.Leases {
+		s := &l.Leases[i]
+		if s.At > now { // the clock went back
+			s.At = now
+		}
+	}
+	if i := slices.IndexFunc(l.Leases, func(s Lease) bool { return s.Holder == holder }); i >= 0 {
+		return &l.Leases[i]
+	}
+	if len(l.Leases) >= maxLeases {
+		oldest := 0
+		for i := range l.Leases {
+			if l.Leases[i].At < l.Leases[oldest].At {
+				oldest = i
+			}
+		}
+		l.Leases = slices.Delete(l.Leases, oldest, oldest+1)
+	}
+	l.Leases = append(l.Leases, Lease{Holder: holder, Granted: a.From, Used: a.From, Unpriced: a.UnpricedFrom, At: now})
+	return &l.Leases[len(l.Leases)-1]
+}
+
+// Reached returns the highest of the percentages 50, 80 and 100 that the budget has
+// reached and not reported yet, and notes it; 0 for none. A call that was refused
+// for good has reached the last one.
+func (l *Ledger) Reached(b *store.Budget) int {
+	for _, percent := range [...]int{100, 80, 50} {
+		if percent <= l.Alerted {
+			return 0
+		}
+		if l.Spent >= int64(math.Ceil(float64(b.Limit)/100*float64(percent))) || percent == 100 && l.Refused {
+			l.Alerted = percent
+			return percent
+		}
+	}
+	return 0
+}

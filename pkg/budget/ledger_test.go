@@ -1,0 +1,389 @@
+package budget
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+
+	"weir/pkg/store"
+)
+
+const noon = int64(1_795_348_800_000) // 2026-11-22T12:00Z
+
+// object is a ledger that is stored after every turn.
+type object struct {
+	t      *testing.T
+	budget store.Budget
+	stored []byte
+	now    int64
+	zone   Zone
+}
+
+func newObject(t *testing.T, limit int64, window string) *object {
+	return &object{t: t, budget: store.Budget{ID: "b1", Name: "b1", Unit: store.Requests, Limit: limit, Window: window}, stored: []byte("{}"), now: noon}
+}
+
+func (o *object) ledger() *Ledger {
+	l := new(Ledger)
+	if err := json.Unmarshal(o.stored, l); err != nil {
+		o.t.Fatal(err)
+	}
+	return l
+}
+
+func (o *object) take(holder string, a Ask) Grant {
+	l := o.ledger()
+	g, ok := l.Take(&o.budget, holder, &a, o.now, o.zone)
+	if !ok {
+		o.t.Fatalf("%s: the ask is refused as not valid: %+v", holder, a)
+	}
+	o.stored, _ = json.Marshal(l)
+	return g
+}
+
+// call reserves an amount, asking once if that is needed.
+func (o *object) call(w *Wallet, amount int64) (Hold, Grant, bool) {
+	if h, ok := w.Reserve(&o.budget, amount, o.now); ok {
+		return h, Grant{}, true
+	}
+	ask, done := w.Wait(&o.budget, amount)
+	g := o.take(w.Holder, ask)
+	w.Apply(&o.budget, g, amount, o.now)
+	done()
+	h, ok := w.Reserve(&o.budget, amount, o.now)
+	return h, g, ok
+}
+
+// report tells the object what was used.
+func (o *object) report(w *Wallet) {
+	for _, a := range w.Report([]store.Budget{o.budget}) {
+		w.Apply(&o.budget, o.take(w.Holder, a), 0, o.now)
+	}
+}
+
+func TestSliceServesFollowingCallsWithoutAsking(t *testing.T) {
+	o, w := newObject(t, 10_000, Day), &Wallet{Holder: "a"}
+	if _, _, ok := o.call(w, 10); !ok {
+		t.Fatal("the first call is refused")
+	}
+	asked := 0
+	for range 40 {
+		if _, ok := w.Reserve(&o.budget, 10, o.now); !ok {
+			asked++
+			o.call(w, 10)
+		}
+	}
+	if asked > 1 {
+		t.Errorf("40 further calls asked %d times, want at most once", asked)
+	}
+}
+
+func TestRefusalForGoodStatesTheEndOfTheWindow(t *testing.T) {
+	o, w := newObject(t, 3, Day), &Wallet{Holder: "a"}
+	for i := range 3 {
+		h, _, ok := o.call(w, 1)
+		if !ok {
+			t.Fatalf("call %d is refused", i+1)
+		}
+		h.Settle(1)
+	}
+	_, g, ok := o.call(w, 1)
+	if ok || !g.Refused || g.Lent || g.Wait != 12*hour {
+		t.Fatalf("the fourth call: %v %+v, want a refusal until midnight", ok, g)
+	}
+	if w.Refusal(&o.budget, 1, o.now+second) == nil {
+		t.Error("the isolate does not remember the refusal")
+	}
+	if got := w.Refusal(&o.budget, 1, o.now+2*second).Wait; got != 12*hour-2*second {
+		t.Errorf("the remembered wait is %d, want what is left", got)
+	}
+	if w.Refusal(&o.budget, 1, o.now+refusedFor) != nil {
+		t.Error("a refusal is remembered for too long")
+	}
+	raised := o.budget
+	raised.Limit++
+	if w.Refusal(&raised, 1, o.now+second) != nil {
+		t.Error("a refusal outlives its limit")
+	}
+	o.now += 12 * hour
+	if _, _, ok := o.call(w, 1); !ok {
+		t.Error("a call of the next day is refused")
+	}
+}
+
+func TestRefusalWhileOthersHoldSlicesIsShort(t *testing.T) {
+	o, a, b := newObject(t, 1, Total), &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
+	if _, _, ok := o.call(a, 1); !ok {
+		t.Fatal("the first call is refused")
+	}
+	_, g, ok := o.call(b, 1)
+	if ok || !g.Lent || g.Wait <= 0 || g.Wait > minute {
+		t.Errorf("got %v %+v, want a refusal for a minute at most", ok, g)
+	}
+}
+
+func TestUnusedSliceComesBack(t *testing.T) {
+	o, a, b := newObject(t, 100, Total), &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
+	h, _, _ := o.call(a, 1) // and a slice of 5, of which nothing is used
+	h.Settle(0)
+	if out := o.ledger().Leases[0].Granted; out < 2 {
+		t.Fatalf("only %d is lent", out)
+	}
+	if _, _, ok := o.call(b, 100); ok {
+		t.Fatal("what is lent is lent again")
+	}
+	o.now += restFor
+	if _, _, ok := o.call(b, 99); !ok {
+		t.Error("the rest of a slice did not come back after a minute")
+	}
+	if _, ok := a.Reserve(&o.budget, 1, o.now); ok {
+		t.Error("its isolate still uses it")
+	}
+}
+
+func TestReservedAmountStaysForTheLongestCall(t *testing.T) {
+	o, a, b := newObject(t, 10, Total), &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
+	h, _, ok := o.call(a, 8)
+	if !ok {
+		t.Fatal("refused")
+	}
+	o.report(a)
+	a.Apply(&o.budget, o.take("a", Ask{Budget: "b1", Held: 8}), 0, o.now)
+	o.now += 15 * minute
+	if _, _, ok := o.call(b, 3); ok {
+		t.Error("what a call of 15 minutes has reserved is lent again")
+	}
+	h.Settle(8)
+	o.report(a)
+	if l := o.ledger(); l.Spent != 8 || l.Out(o.now) > 2 {
+		t.Errorf("after its end: %+v", l)
+	}
+	if _, _, ok := o.call(b, 3); ok {
+		t.Error("more than the limit is lent")
+	}
+}
+
+func TestCallsThatWaitTogetherAreLentOnce(t *testing.T) {
+	o, w := newObject(t, 1000, Total), &Wallet{Holder: "a"}
+	var asks []Ask
+	var done []func()
+	for range 100 {
+		a, d := w.Wait(&o.budget, 5)
+		asks, done = append(asks, a), append(done, d)
+	}
+	var grants []Grant
+	for _, a := range asks {
+		grants = append(grants, o.take("a", a))
+	}
+	if got := o.ledger().Leases[0].Granted; got < 500 || got > 550+100 {
+		t.Errorf("100 calls of 5 were lent %d, want 500 and a slice", got)
+	}
+	served := 0
+	for i := len(grants) - 1; i >= 0; i-- { // the answers come in any order
+		w.Apply(&o.budget, grants[i], 5, o.now)
+		done[i]()
+		if _, ok := w.Reserve(&o.budget, 5, o.now); ok {
+			served++
+		}
+	}
+	if served != 100 {
+		t.Errorf("%d of 100 calls were served", served)
+	}
+}
+
+func TestLostAnswerIsNotLentTwice(t *testing.T) {
+	o, w := newObject(t, 100, Total), &Wallet{Holder: "a"}
+	ask, done := w.Wait(&o.budget, 50)
+	o.take("a", ask) // the answer is lost
+	done()
+	if _, _, ok := o.call(w, 50); !ok {
+		t.Error("the second try is refused: the first is lent for nothing")
+	}
+	if out := o.ledger().Out(o.now); out > 55 {
+		t.Errorf("%d is lent to one call of 50", out)
+	}
+}
+
+func TestUseOfAForgottenLeaseCountsOnce(t *testing.T) {
+	o, w := newObject(t, 1_000_000, Total), &Wallet{Holder: "first"}
+	h, _, _ := o.call(w, 10)
+	h.Settle(10)
+	o.report(w)
+	for i := range maxLeases {
+		o.now++
+		o.call(&Wallet{Holder: string(rune('a'+i%26)) + string(rune('a'+i/26))}, 1)
+	}
+	if n := len(o.ledger().Leases); n != maxLeases {
+		t.Fatalf("there are %d leases", n)
+	}
+	h, _, ok := o.call(w, 7)
+	if !ok {
+		t.Fatal("refused")
+	}
+	h.Settle(7)
+	o.report(w)
+	if got := o.ledger().Spent; got != 17 {
+		t.Errorf("spent is %d, want 17", got)
+	}
+}
+
+func TestUseBeyondTheEstimateCounts(t *testing.T) {
+	o, w := newObject(t, 100, Total), &Wallet{Holder: "a"}
+	h, _, _ := o.call(w, 10)
+	h.Settle(95)
+	o.report(w)
+	if _, _, ok := o.call(w, 10); ok {
+		t.Error("a call beyond the limit is served")
+	}
+	if l := o.ledger(); l.Spent != 95 {
+		t.Errorf("spent is %d", l.Spent)
+	}
+}
+
+func TestInvalidAskChangesNothing(t *testing.T) {
+	o := newObject(t, 100, Total)
+	for _, a := range []Ask{{Used: -1}, {Held: -1}, {Own: maxAmount + 1}, {Used: 1, From: 2}, {UnpricedFrom: 1}} {
+		l := o.ledger()
+		if _, ok := l.Take(&o.budget, "a", &a, o.now, nil); ok || len(l.Leases) > 0 {
+			t.Errorf("%+v is accepted", a)
+		}
+	}
+}
+
+func TestEachThresholdIsReportedOnce(t *testing.T) {
+	b := store.Budget{Limit: 1000}
+	var l Ledger
+	for _, step := range []struct {
+		spent   int64
+		refused bool
+		want    int
+	}{{499, false, 0}, {500, false, 50}, {700, false, 0}, {800, false, 80}, {990, false, 0}, {990, true, 100}, {1200, true, 0}} {
+		l.Spent, l.Refused = step.spent, step.refused
+		if got := l.Reached(&b); got != step.want {
+			t.Errorf("spent %d, refused %v: got %d, want %d", step.spent, step.refused, got, step.want)
+		}
+	}
+	l = Ledger{Spent: 1000}
+	if got := l.Reached(&b); got != 100 {
+		t.Errorf("a jump to the limit reports %d, want 100 alone", got)
+	}
+}
+
+// TestBudgetHolds plays ten isolates that end at any time, whose messages get lost
+// and whose clock and that of the object jump. The overshoot is at most what isolates
+// that ended, or whose slice expired under a call, had been lent.
+func TestBudgetHolds(t *testing.T) {
+	for seed := range uint64(40) {
+		play(t, seed, false)
+		play(t, seed, true)
+	}
+}
+
+func play(t *testing.T, seed uint64, hostile bool) {
+	const each, limit = 10, 1000 // a budget of 100 calls
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	o := newObject(t, limit, Total)
+	type call struct {
+		hold Hold
+		by   int
+	}
+	var wallets []*Wallet
+	for i := range 10 {
+		wallets = append(wallets, &Wallet{Holder: string(rune('a' + i))})
+	}
+	var running []call
+	used, lost, served, ended := int64(0), int64(0), 0, 0
+	// leave counts what a lease that will not be accounted for has out.
+	leave := func(holder string) {
+		l := o.ledger()
+		for i := range l.Leases {
+			if l.Leases[i].Holder == holder {
+				lost += l.Leases[i].Granted - l.Leases[i].Used
+			}
+		}
+	}
+	finish := func(i int) {
+		c := running[i]
+		true_ := int64(each)
+		if rnd.IntN(4) == 0 {
+			true_ = rnd.Int64N(each + 1) // the estimate was too high
+		}
+		c.hold.Settle(true_)
+		used += true_
+		running = append(running[:i], running[i+1:]...)
+	}
+	for range 1000 {
+		by := rnd.IntN(len(wallets))
+		w := wallets[by]
+		if h, ok := w.Reserve(&o.budget, each, o.now); ok {
+			running, served = append(running, call{h, by}), served+1
+		} else {
+			ask, done := w.Wait(&o.budget, each)
+			lose := hostile && rnd.IntN(10) == 0
+			if !lose || rnd.IntN(2) == 0 { // else the message itself is lost
+				if g := o.take(w.Holder, ask); !lose {
+					w.Apply(&o.budget, g, each, o.now)
+				}
+			}
+			done()
+			if h, ok := w.Reserve(&o.budget, each, o.now); ok {
+				running, served = append(running, call{h, by}), served+1
+			}
+		}
+		if len(running) > 0 && rnd.IntN(3) > 0 {
+			finish(rnd.IntN(len(running)))
+		}
+		if rnd.IntN(5) == 0 {
+			if a := w.Report([]store.Budget{o.budget}); len(a) > 0 {
+				g := o.take(w.Holder, a[0])
+				if !hostile || rnd.IntN(5) > 0 {
+					w.Apply(&o.budget, g, 0, o.now)
+				}
+			}
+		}
+		o.now += rnd.Int64N(500)
+		if hostile && rnd.IntN(50) == 0 { // an isolate ends with its calls
+			leave(w.Holder)
+			for i := len(running) - 1; i >= 0; i-- {
+				if running[i].by == by {
+					used += each // the provider may bill them
+					running = append(running[:i], running[i+1:]...)
+				}
+			}
+			ended++
+			wallets[by] = &Wallet{Holder: w.Holder + "'"}
+		}
+		if hostile && rnd.IntN(100) == 0 { // the clock jumps, under all calls
+			for _, w := range wallets {
+				leave(w.Holder)
+			}
+			o.now += rnd.Int64N(4*hour) - 2*hour
+		}
+	}
+	for len(running) > 0 {
+		finish(0)
+	}
+	for _, w := range wallets {
+		o.report(w)
+	}
+	if used > limit+lost {
+		t.Fatalf("seed %d: %d used of %d, with slices of %d lost", seed, used, limit, lost)
+	}
+	if !hostile && used > limit {
+		t.Fatalf("seed %d: %d used of %d without any loss", seed, used, limit)
+	}
+	// Once the slices are back all of it can be used.
+	o.now += heldFor + 3*hour
+	w := &Wallet{Holder: "last"}
+	for {
+		h, _, ok := o.call(w, each)
+		if !ok {
+			break
+		}
+		h.Settle(each)
+	}
+	o.report(w)
+	if l := o.ledger(); limit-l.Spent >= each {
+		t.Fatalf("seed %d: %d of %d cannot be used", seed, limit-l.Spent, limit)
+	}
+}

@@ -1,0 +1,160 @@
+package budget
+
+import (
+	"weir/pkg/store"
+)
+
+// How long a refusal is remembered. A limit that was raised ends it.
+const (
+	refusedFor = 5 * second
+	lentFor    = second
+)
+
+// Wallet has the slices that one isolate was lent of a machine's budgets.
+type Wallet struct {
+	Holder string // random, different for every Wallet
+	slices map[string]*slice
+}
+
+// slice is what the isolate has of one budget in one window.
+type slice struct {
+	Grant                // the last one
+	sent           int64 // when it was asked for
+	used, reserved int64
+	unpriced       int64
+	waiting        int64 // of calls that ask for a slice
+	refused        int64 // calls that need as much are refused
+	until          int64 // until then
+	limit          int64 // that the refusal was for
+}
+
+// Hold is what a call has reserved of a budget.
+type Hold struct {
+	Budget *store.Budget
+	Amount int64
+	slice  *slice
+	start  int64 // of the window
+}
+
+func (w *Wallet) slice(b *store.Budget) *slice {
+	s := w.slices[b.ID]
+	if s == nil {
+		if w.slices == nil {
+			w.slices = map[string]*slice{}
+		}
+		s = &slice{}
+		w.slices[b.ID] = s
+	}
+	return s
+}
+
+// free returns what a call that begins now may use.
+func (s *slice) free(now int64) int64 {
+	if now < s.sent || now-s.sent >= s.For {
+		return 0
+	}
+	return s.Granted - s.used - s.reserved
+}
+
+// Refusal returns the Grant by which a call of an amount is known to be refused, with
+// the wait that is left, or nil.
+func (w *Wallet) Refusal(b *store.Budget, amount, now int64) *Grant {
+	s := w.slices[b.ID]
+	if s == nil || s.refused == 0 || amount < s.refused || now >= s.until || now < s.sent || s.limit != b.Limit {
+		return nil
+	}
+	g := s.Grant
+	if g.Wait > 0 {
+		g.Wait = max(g.Wait-(now-s.sent), second)
+	}
+	return &g
+}
+
+// Reserve reserves an amount if a slice has it, without asking anyone.
+func (w *Wallet) Reserve(b *store.Budget, amount, now int64) (Hold, bool) {
+	s := w.slices[b.ID]
+	if s == nil || s.free(now) < amount {
+		return Hold{}, false
+	}
+	s.reserved += amount
+	return Hold{Budget: b, Amount: amount, slice: s, start: s.Start}, true
+}
+
+// Wait notes that a call needs an amount and asks for it, until done is called.
+func (w *Wallet) Wait(b *store.Budget, amount int64) (ask Ask, done func()) {
+	s := w.slice(b)
+	s.waiting += amount
+	ask = s.ask(b.ID)
+	ask.Own = amount
+	return ask, func() { s.waiting -= amount }
+}
+
+func (s *slice) ask(id string) Ask {
+	return Ask{
+		Budget: id, Start: s.Start, Used: s.used, From: s.Used, Held: s.reserved, Need: s.waiting,
+		Unpriced: s.unpriced, UnpricedFrom: s.Grant.Unpriced,
+	}
+}
+
+// Report returns what the object does not know yet of the budgets' use.
+func (w *Wallet) Report(budgets []store.Budget) (asks []Ask) {
+	for i := range budgets {
+		s := w.slices[budgets[i].ID]
+		if s != nil && (s.used != s.Used || s.unpriced != s.Grant.Unpriced) {
+			asks = append(asks, s.ask(budgets[i].ID))
+		}
+	}
+	return asks
+}
+
+// Apply takes the answer to an Ask for an amount that was sent at a time.
+func (w *Wallet) Apply(b *store.Budget, g Grant, amount, sent int64) {
+	s := w.slice(b)
+	if g.Seq <= s.Seq {
+		return // a later answer has overtaken it
+	}
+	if g.Start != s.Start {
+		s.used, s.reserved, s.unpriced = g.Used, 0, g.Unpriced
+	}
+	s.Grant, s.sent = g, sent
+	s.refused, s.until = 0, 0
+	if g.Refused {
+		s.refused, s.limit = amount, b.Limit
+		s.until = sent + refusedFor
+		if g.Lent {
+			s.until = sent + lentFor
+		}
+	}
+}
+
+// Settle ends a reservation with what the call has used in truth.
+func (h *Hold) Settle(used int64) {
+	s := h.slice
+	if s == nil || s.Start != h.start {
+		return // of a window that is over
+	}
+	s.reserved -= h.Amount
+	h.Amount = 0
+	s.used += used
+}
+
+// CountUnpriced counts an answer whose price is not known.
+func (h *Hold) CountUnpriced() {
+	if s := h.slice; s != nil && s.Start == h.start {
+		s.unpriced++
+	}
+}
+
+// Forget drops the slices of budgets that are not in a list.
+func (w *Wallet) Forget(budgets []store.Budget) {
+	if len(w.slices) <= len(budgets) {
+		return
+	}
+	live := make(map[string]*slice, len(budgets))
+	for i := range budgets {
+		if s := w.slices[budgets[i].ID]; s != nil {
+			live[budgets[i].ID] = s
+		}
+	}
+	w.slices = live
+}
