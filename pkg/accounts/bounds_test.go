@@ -284,19 +284,21 @@ func TestBilledCallOfUnknownOutcomeIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestErrorInsideAnswerSkipsMember(t *testing.T) {
+func TestClassOfErrorInsideAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		status   int
 		code     string
 		billable bool
-		want     bool
+		want     routing.Class
 	}{
-		{404, "model_not_found", false, true}, {404, "model_not_found", true, false}, {404, "other", false, false},
-		{400, "context_length_exceeded", false, true}, {400, "unsupported_country_region_territory", false, false},
-		{429, "model_not_found", false, false},
+		{404, "model_not_found", false, routing.ModelGone}, {404, "model_not_found", true, routing.Final}, {404, "other", false, routing.Any4xx},
+		{410, "", false, routing.ModelGone}, {403, "content_policy_violation", false, routing.ContentFilter},
+		{400, "context_length_exceeded", false, routing.ContextLength}, {400, "unsupported_country_region_territory", false, routing.Final},
+		{429, "model_not_found", false, routing.Final},
 	} {
-		if f := judgeInside(&apierr.Error{Status: tt.status, Code: tt.code}, openai, tt.billable); f.member != tt.want {
-			t.Errorf("%+v: got %v", tt, f.member)
+		f := judgeInside(&apierr.Error{Status: tt.status, Code: tt.code}, openai, tt.billable)
+		if f.class != tt.want {
+			t.Errorf("%+v: got %v", tt, f.class)
 		}
 	}
 }

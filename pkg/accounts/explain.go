@@ -18,9 +18,10 @@ type Step struct {
 	// Try is the place in the plan from 1 on; 0 for an account left out. A
 	// place over the limit of attempts is never reached.
 	Try int
-	// Skipped tells why it is left out: the connection's status
-	// (needs_reauth, …), the reason of its cooldown (rate_limited, …), or
-	// "pinned" when the call names another one.
+	// Skipped is why it is left out: the connection's status (needs_reauth, …),
+	// the reason of its cooldown (rate_limited, …), "pinned" when the call names
+	// another one, "context_length" when the request does not fit into the model's
+	// context, or "not_reached" when the combo ends before it.
 	Skipped string
 	// Wait is what is left of the cooldown.
 	Wait time.Duration
@@ -29,6 +30,9 @@ type Step struct {
 	Trial bool
 	// Outlier reports that it fails so often that the others are tried first.
 	Outlier bool
+	// NextAfter names the classes of failures after which the next member of the
+	// combo is tried; see routing.Classes.
+	NextAfter []string
 }
 
 // MaxAttempts is the number of upstream calls a plan makes at most.
@@ -39,20 +43,37 @@ const MaxAttempts = maxAttempts
 // order, then those left out. pin is the value of x-connection-id, or "".
 func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time.Time) []Step {
 	e := &explainer{}
-	try := 0
+	try, reached := 0, 0
 	for i := range targets {
-		e.to, e.left = &targets[i], nil
-		o := ordering{machine: m, target: e.to, explain: true}
-		list := o.sort(ready(nil, m, e.to, pin, now.UnixMilli(), e))
-		for j := range list {
-			try++
-			e.steps = append(e.steps, Step{Target: e.to, Connection: list[j].conn, Try: try, Trial: list[j].trial, Outlier: list[j].outlier})
-		}
-		e.steps = append(e.steps, e.left...)
-		for _, conn := range e.to.Connections {
-			if pin != "" && conn.ID != pin {
-				e.steps = append(e.steps, Step{Target: e.to, Connection: conn, Skipped: "pinned"})
+		to := &targets[i]
+		e.to, e.left, e.cause = to, nil, rankNone
+		from, class := len(e.steps), routing.ContextLength
+		switch {
+		case i != reached:
+			e.leaveOut("not_reached")
+		case to.TooLong:
+			e.leaveOut(class.String())
+			reached = routing.After(targets, i, class)
+		default:
+			o := ordering{machine: m, target: to, explain: true}
+			list := o.sort(ready(nil, m, to, pin, now.UnixMilli(), e))
+			for j := range list {
+				try++
+				e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Try: try, Trial: list[j].trial, Outlier: list[j].outlier})
 			}
+			e.steps = append(e.steps, e.left...)
+			for _, conn := range to.Connections {
+				if pin != "" && conn.ID != pin {
+					e.steps = append(e.steps, Step{Target: to, Connection: conn, Skipped: "pinned"})
+				}
+			}
+			if reached = i + 1; len(list) == 0 {
+				reached = routing.After(targets, i, classOf(e.cause))
+			}
+		}
+		after := routing.Policy(targets, i)
+		for j := range e.steps[from:] {
+			e.steps[from+j].NextAfter = after
 		}
 	}
 	return e.steps
@@ -88,10 +109,24 @@ func Usable(a *Attempt, to *routing.Target, conn *store.Connection) error {
 type explainer struct {
 	to          *routing.Target
 	steps, left []Step
+	cause       int // the highest rank of what leaves accounts of the target out
+}
+
+// leaveOut adds the accounts of a target that is left out as a whole.
+func (e *explainer) leaveOut(why string) {
+	for _, conn := range e.to.Connections {
+		e.steps = append(e.steps, Step{Target: e.to, Connection: conn, Skipped: why})
+	}
 }
 
 func (e *explainer) skip(conn *store.Connection, status string, wait time.Duration, s snapshot.State) {
 	reason := s.Reason
+	switch status {
+	case "":
+		e.cause = max(e.cause, rankOf(reason))
+	case needsReauth:
+		e.cause = max(e.cause, rankRefused)
+	}
 	if status != "" {
 		reason = status
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/pkg/provider"
+	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -60,7 +61,7 @@ const (
 type failure struct {
 	err     *apierr.Error // RetryAfter is the wait that the upstream stated
 	next    bool          // another account may be tried
-	member  bool          // the next member of a combo may be tried, no other account
+	class   routing.Class // unless next: whether the next member of a combo may be tried
 	refresh bool          // the same account may be tried with a new token
 	blocked bool          // the location or egress address is refused, not the account
 	weekly  bool          // the stated wait is for a weekly window
@@ -72,14 +73,43 @@ type failure struct {
 // Ranks of the causes for which a call cannot be served. The highest decides the
 // client's error.
 const (
-	rankMember    = iota // the next member of the combo may serve it
+	rankMember    = iota // another member of the combo may serve it
 	rankBlocked          // this location is refused
 	rankRefused          // the owner must change a key
 	rankCredit           // the owner must pay
 	rankLimit            // the client may wait
 	rankTransient        // the client may try again
 	ranks
+
+	rankNone = -1
 )
+
+// classOf returns the class of a target without another account to try, by the
+// highest rank of its failures.
+func classOf(rank int) routing.Class {
+	switch rank {
+	case rankMember:
+		return routing.Unsuitable
+	case rankCredit, rankLimit:
+		return routing.Limit
+	}
+	return routing.Unavailable
+}
+
+// classOfAnswer returns the class of a refusal for which no other account is tried.
+func classOfAnswer(status int, means vendortext.Kind) routing.Class {
+	switch {
+	case means == vendortext.ContextLength:
+		return routing.ContextLength
+	case means == vendortext.ModelRetired, status == 410:
+		return routing.ModelGone
+	case means == vendortext.ContentFilter:
+		return routing.ContentFilter
+	case status >= 400 && status <= 499:
+		return routing.Any4xx
+	}
+	return routing.Final
+}
 
 func (f *failure) rank() int {
 	switch f.effect {
@@ -93,7 +123,7 @@ func (f *failure) rank() int {
 	switch {
 	case f.blocked:
 		return rankBlocked
-	case f.member:
+	case f.class != routing.Final:
 		return rankMember
 	}
 	return rankTransient
@@ -176,7 +206,12 @@ func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failur
 	if means == vendortext.ContextLength {
 		e.Code = CodeContextLength
 	}
-	f.member = !f.next && !billable && means != "" && means != vendortext.PlaceRefused
+	if means == vendortext.ContentFilter {
+		f = &failure{err: e}
+	}
+	if !f.next && !billable && means != vendortext.PlaceRefused {
+		f.class = classOfAnswer(e.Status, means)
+	}
 	if f.effect == spent && (d == nil || !d.SpentInside) {
 		f.effect = limited
 		e.Status, e.Type = 429, apierr.TypeOf(429)

@@ -39,6 +39,7 @@ type plan struct {
 	before   *Attempt       // the last one
 	absent   error          // the answer of the first endpoint that a server lacks
 	later    *noToken       // an account has no token at the moment
+	cause    int            // the highest rank of a failure of the current target
 }
 
 // missed are the accounts that did not serve for one cause, because they cool
@@ -71,31 +72,47 @@ func (pl *plan) send(ctx context.Context) (*Result, error) {
 	if pin != "" && !pinned(call, pin) {
 		return nil, apierr.Invalid("", "The header x-connection-id names no active connection of this model.")
 	}
-	for i := range call.Targets {
-		to := &call.Targets[i]
-		var few [8]candidate
-		ready := pl.order(few[:0], to, pin)
-		for j := range ready {
-			res, f := pl.account(ctx, to, &ready[j])
-			if res != nil {
-				return res, nil
-			}
-			if f == nil {
-				continue // it could not be tried
-			}
-			pl.keep(f, ready[j].conn)
-			if !f.next {
-				if f.member && i+1 < len(call.Targets) {
-					break
-				}
-				return nil, pl.ended(f)
-			}
-			if pl.attempts >= maxAttempts {
-				return nil, pl.failed()
+	for i := 0; i >= 0 && i < len(call.Targets); {
+		class := routing.ContextLength
+		if !call.Targets[i].TooLong {
+			var res *Result
+			var err error
+			if res, class, err = pl.target(ctx, i, pin); res != nil || err != nil {
+				return res, err
 			}
 		}
+		i = routing.After(call.Targets, i, class)
 	}
 	return nil, pl.failed()
+}
+
+// target tries the accounts of a target. Without a result and an error, the class
+// of the failure decides on the next target.
+func (pl *plan) target(ctx context.Context, i int, pin string) (*Result, routing.Class, error) {
+	to := &pl.call.Targets[i]
+	pl.cause = rankNone
+	var few [8]candidate
+	ready := pl.order(few[:0], to, pin)
+	for j := range ready {
+		res, f := pl.account(ctx, to, &ready[j])
+		if res != nil {
+			return res, routing.Final, nil
+		}
+		if f == nil {
+			continue // it could not be tried
+		}
+		pl.keep(f, ready[j].conn)
+		if !f.next {
+			if pl.attempts < maxAttempts && routing.After(pl.call.Targets, i, f.class) >= 0 {
+				return nil, f.class, nil
+			}
+			return nil, routing.Final, pl.ended(f)
+		}
+		if pl.attempts >= maxAttempts {
+			return nil, routing.Final, pl.failed()
+		}
+	}
+	return nil, classOf(pl.cause), nil
 }
 
 // limit finds the deadline of the plan. On the edge, reading the clock is a call of
@@ -254,7 +271,7 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 				resp.Body.Close()
 			}
 			f = failureOf(err, to.Provider, false)
-			f.next, f.refresh, f.effect = false, false, nothing
+			f.next, f.refresh, f.effect, f.class = false, false, nothing, routing.Final
 		}
 	}
 	if f != nil && tooLate(f.err, headed) {
@@ -323,6 +340,7 @@ func (pl *plan) unbuilt(err error) *failure {
 			pl.refusal = other.err
 		}
 		pl.unusable = provider.ErrNoEndpoint
+		pl.cause = max(pl.cause, rankMember)
 		return nil
 	case errors.As(err, &shown):
 		return &failure{err: shown}
@@ -379,7 +397,12 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 		return &failure{err: e, blocked: true, next: !pl.call.Billable || s == 403}
 	}
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)
-	f.member = means != "" && !f.next && !pl.call.Billable
+	if means == vendortext.ContentFilter {
+		f = &failure{err: e} // with 403, too, the account is not at fault
+	}
+	if !f.next && !pl.call.Billable {
+		f.class = classOfAnswer(s, means)
+	}
 	f.weekly = e.RetryAfter > store.MaxCooldown && weekly(resp.Header, raw)
 	if !f.next && f.effect == nothing || f.effect == unsteady && pl.call.Billable {
 		f.body = raw
@@ -402,7 +425,8 @@ func least(a, b time.Duration) time.Duration {
 // keep notes a failure, unless a more useful one is known.
 func (pl *plan) keep(f *failure, conn *store.Connection) {
 	r := f.rank()
-	if r < rankTransient {
+	pl.cause = max(pl.cause, r)
+	if r > rankMember && r < rankTransient {
 		pl.miss(r, conn, pl.Now().UnixMilli(), f.cooled)
 	}
 	if pl.best == nil || r >= pl.best.rank() {
@@ -419,6 +443,7 @@ func (pl *plan) wait(n *noToken) {
 
 // miss notes an account that does not serve.
 func (pl *plan) miss(rank int, conn *store.Connection, since int64, wait time.Duration) {
+	pl.cause = max(pl.cause, rank)
 	if pl.missed == nil {
 		pl.missed = make([]missed, ranks)
 	}

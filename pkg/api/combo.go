@@ -1,8 +1,11 @@
 package api
 
 import (
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/catalog"
 	"weir/pkg/machine/storage"
+	"weir/pkg/routing"
 	"weir/pkg/wire/apierr"
 )
 
@@ -13,7 +16,7 @@ const (
 	maxComboDepth = 4
 )
 
-var comboFields = []string{"name", "kind", "models", "strategy"}
+var comboFields = []string{"name", "kind", "models", "strategy", "on"}
 
 // isComboName reports whether s may name a combo: 1 to 128 of [A-Za-z0-9_.-].
 func isComboName(s string) bool {
@@ -49,6 +52,9 @@ func applyCombo(in *Input, row storage.Combo, seed bool) storage.Combo {
 			row.Models[i] = catalog.PlainName(m)
 		}
 	}
+	if v, ok := in.values["on"]; ok {
+		row.On = readPolicy(in, v)
+	}
 	for _, m := range row.Models {
 		if !isComboName(m) && !isModelRef(m) && !IsAliasName(m) {
 			in.fail("models", "has an entry that cannot be a model")
@@ -61,6 +67,35 @@ func applyCombo(in *Input, row storage.Combo, seed bool) storage.Combo {
 		row.Models = []string{}
 	}
 	return row
+}
+
+// readPolicy reads what a combo states for classes of failures; null states nothing.
+//
+//	{"limit":"next","context_length":"stop", …}
+func readPolicy(in *Input, v gjson.Result) map[string]string {
+	if v.Type == gjson.Null {
+		return nil
+	}
+	var names []string
+	for _, row := range routing.Classes {
+		names = append(names, row.Name)
+	}
+	policy := sub(v, in.at+"on")
+	policy.only(names...)
+	on := map[string]string{}
+	for _, name := range policy.names {
+		switch value, _ := policy.text(name, 40); value {
+		case routing.Next, routing.Stop:
+			on[name] = value
+		case "":
+		default:
+			policy.fail(name, "must be %s or %s", routing.Next, routing.Stop)
+		}
+	}
+	if in.Err == nil {
+		in.Err = policy.Err
+	}
+	return on
 }
 
 // checkCombos refuses names that are taken and combos that lead back to

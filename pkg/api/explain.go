@@ -56,6 +56,10 @@ type PlanStep struct {
 	// in another form, Dropped those that the upstream does not know.
 	Translated []string `json:"translated"`
 	Dropped    []string `json:"dropped"`
+	// NextAfter names the classes of failures after which the next member of the
+	// combo is tried: limit, unavailable, context_length, model_gone,
+	// content_filter, any_4xx (docs/fallback.md).
+	NextAfter []string `json:"nextAfter"`
 	// Skipped is why it is left out, "" if it is tried: the reason of
 	// accounts.Step, blocked_here (the provider does not serve this location),
 	// no_credential, incomplete (a setting is missing), refused (this model
@@ -165,6 +169,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
 			Translated: []string{}, Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier,
+			NextAfter: append([]string{}, s.NextAfter...),
 		}
 		a, err := call.Build(s.Target, s.Connection, nil)
 		var refusal *apierr.Error

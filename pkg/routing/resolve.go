@@ -177,6 +177,7 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 	if len(r.out) == before {
 		return first
 	}
+	Group(r.out[before:], c.On)
 	return nil
 }
 

@@ -16,7 +16,11 @@ type Target struct {
 	Kind     catalog.Kind // "" when unknown
 	// Connections are the active ones of the provider, in stored order.
 	Connections []*store.Connection
+	// TooLong reports that the request is known not to fit into the model's
+	// context: the target is left out.
+	TooLong bool
 
+	group *group // nil for a target that is not of a combo
 	fixed *fixed // nil for a target that was not resolved
 }
 

@@ -90,14 +90,17 @@ type LimitedKey struct {
 
 // Combo is a named group of models. See docs/reference/spec.md, 2.4.
 type Combo struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name"`
-	Kind       string   `json:"kind,omitempty"`
-	Models     []string `json:"models"`
-	Strategy   string   `json:"strategy,omitempty"` // fallback, round-robin
-	CreatedAt  int64    `json:"createdAt"`
-	UpdatedAt  int64    `json:"updatedAt"`
-	Generation int64    `json:"generation"`
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind,omitempty"`
+	Models   []string `json:"models"`
+	Strategy string   `json:"strategy,omitempty"` // fallback, round-robin
+	// On states for classes of failures of a member whether the next one is tried:
+	// "next" or "stop". See routing.Classes for the names and what holds by default.
+	On         map[string]string `json:"on,omitempty"`
+	CreatedAt  int64             `json:"createdAt"`
+	UpdatedAt  int64             `json:"updatedAt"`
+	Generation int64             `json:"generation"`
 }
 
 // CustomModel is a model that a user added. See docs/reference/spec.md, 2.5.

@@ -90,6 +90,23 @@ test("a combo is created, changed and deleted with the keyboard only", async (t)
   assert.deepEqual(await list(), []);
 });
 
+test("a combo states which failures continue with its next member", async (t) => {
+  const { page, list } = await combos(t, [{ name: "pair", models: ["up/test-chat", "up/vendor/nested-model"] }]);
+  await page.getByRole("button", { name: "Edit pair" }).click();
+  await page.getByText("When a member fails").click();
+  await page.getByLabel("Rate limit or no credit").selectOption("Return the error");
+  await page.getByLabel("Content filtered").selectOption("Try the next member");
+  await looks(page, "combos-policy");
+  await page.getByRole("button", { name: "Save combo" }).click();
+  await page.getByText("Saved pair.").waitFor();
+  assert.deepEqual((await list())[0].on, { limit: "stop", content_filter: "next" });
+  await page.getByRole("button", { name: "Edit pair" }).click();
+  await page.getByLabel("Rate limit or no credit").selectOption({ index: 0 });
+  await page.getByRole("button", { name: "Save combo" }).click();
+  await page.getByText("Saved pair.").waitFor();
+  assert.deepEqual((await list())[0].on, { content_filter: "next" });
+});
+
 test("combos nest, and a cycle is refused with an error", async (t) => {
   const { page, list } = await combos(t, [{ name: "inner", models: ["up/test-chat"] }], {
     failures: ["PUT /* 400", "POST /* 409"],

@@ -37,7 +37,7 @@ func Read(root gjson.Result) Error {
 	if named.IsObject() {
 		in = named
 	}
-	e := Error{Code: text(in, "code"), Type: text(in, "type"), Status: text(in, "status"), Param: text(in, "param")}
+	e := Error{Code: codeIn(in), Type: text(in, "type"), Status: text(in, "status"), Param: text(in, "param")}
 	for _, path := range paths {
 		if e.Message = text(in, path); e.Message == "" && named.IsObject() {
 			e.Message = text(root, path)
@@ -50,6 +50,18 @@ func Read(root gjson.Result) Error {
 		e.Message = named.Str
 	}
 	return e
+}
+
+// codeIn returns the code of an error object. OpenRouter's is the status; what its
+// moderation refuses has the details beside it:
+//
+//	{"code":403,"message":"…","metadata":{"reasons":[…],"flagged_input":"…","provider_name":"…"}}
+func codeIn(in gjson.Result) string {
+	code := text(in, "code")
+	if code == "" && in.Get("metadata.flagged_input").Exists() {
+		return "content_policy_violation"
+	}
+	return code
 }
 
 // text returns a string that is not blank, or "".

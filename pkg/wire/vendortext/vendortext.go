@@ -19,8 +19,10 @@ const (
 	PlaceRefused Kind = "place refused"
 	// ContextLength: the request is too long for the model.
 	ContextLength Kind = "context length"
-	// ModelRetired: the model no longer exists.
+	// ModelRetired: the model does not exist, or no longer.
 	ModelRetired Kind = "model retired"
+	// ContentFilter: a filter of the vendor refused the content.
+	ContentFilter Kind = "content filtered"
 	// RefusesField: the request field {field} is not accepted.
 	RefusesField Kind = "field refused"
 	// RefusesDeveloper: the message role developer is not accepted.
@@ -86,6 +88,22 @@ var table = [...]Row{
 	{ContextLength, "Cohere", 400, "", "too many tokens: ", "https://github.com/cohere-ai/sandbox-topically/issues/4"},
 	{ModelRetired, "OpenAI", 404, "model_not_found", "", "https://platform.openai.com/docs/guides/error-codes"},
 	{ModelRetired, "Anthropic", 404, "", "model: ", "https://docs.anthropic.com/en/api/errors"},
+	{ModelRetired, "Azure OpenAI", 404, "DeploymentNotFound", "", "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference"},
+	{ModelRetired, "Amazon Bedrock", 404, "ResourceNotFoundException", "", "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"},
+	{ModelRetired, "Alibaba Model Studio", 404, "ModelNotFound", "", "https://help.aliyun.com/en/model-studio/error-code-start"},
+	{ModelRetired, "Groq", 400, "model_decommissioned", "", "https://console.groq.com/docs/deprecations"},
+	{ModelRetired, "Google Gemini", 404, "", "models/", "https://github.com/openclaw/openclaw/issues/14036"},
+	{ModelRetired, "Vertex AI", 404, "", "Publisher Model `", "https://github.com/genkit-ai/genkit/issues/4688"},
+	{ContentFilter, "Azure OpenAI", 400, "content_filter", "", "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/concepts/content-filter"},
+	{ContentFilter, "OpenAI", 400, "content_policy_violation", "", "https://platform.openai.com/docs/guides/error-codes"},
+	{ContentFilter, "OpenAI", 400, "moderation_blocked", "", "https://platform.openai.com/docs/guides/image-generation"},
+	{ContentFilter, "OpenAI", 400, "invalid_prompt", "", "https://platform.openai.com/docs/guides/reasoning"},
+	{ContentFilter, "OpenRouter", 403, "content_policy_violation", "", "https://openrouter.ai/docs/api/reference/errors-and-debugging"},
+	{ContentFilter, "Alibaba Model Studio", 400, "data_inspection_failed", "", "https://help.aliyun.com/en/model-studio/error-code-start"},
+	{ContentFilter, "Alibaba Model Studio", 400, "DataInspectionFailed", "", "https://help.aliyun.com/en/model-studio/error-code-start"},
+	{ContentFilter, "Anthropic", 400, "", "Output blocked by content filtering policy", "https://github.com/anthropics/claude-code/issues/58367"},
+	{ContentFilter, "DeepSeek", 400, "", "Content Exists Risk", "https://github.com/deepseek-ai/awesome-deepseek-integration/issues/13"},
+	{ContentFilter, "Moonshot, Kimi", 400, "", "The request was rejected because it was considered high risk", "https://platform.kimi.com/docs/api/errors"},
 	{RefusesField, "OpenAI, Azure OpenAI", 0, "", "Unrecognized request argument supplied: {field}", "https://github.com/openai/openai-python/issues/1724"},
 	{RefusesField, "OpenAI, Azure OpenAI", 0, "", "Unsupported parameter: '{field}' is not supported with this model", "https://github.com/OpenHands/OpenHands/issues/11662"},
 	{RefusesField, "vLLM before 0.6.5", 0, "", "'loc': ('body', '{field}'), 'msg': 'Extra inputs are not permitted'", "https://github.com/voideditor/void/issues/128"},

@@ -49,7 +49,7 @@ func TestPageListsTheTable(t *testing.T) {
 
 func TestRowsAreComplete(t *testing.T) {
 	for _, r := range table {
-		byStatus := r.Kind == PlaceRefused || r.Kind == ContextLength || r.Kind == ModelRetired
+		byStatus := r.Kind == PlaceRefused || r.Kind == ContextLength || r.Kind == ModelRetired || r.Kind == ContentFilter
 		switch {
 		case r.Vendor == "" || r.Source == "":
 			t.Errorf("no vendor or source: %+v", r)
@@ -77,6 +77,16 @@ func TestFind(t *testing.T) {
 		{400, "", "the prompt says: User location is not supported", ""},
 		{400, "context_length_exceeded", "", ContextLength},
 		{404, "", "model: claude-2.0", ModelRetired},
+		{404, "", "models/gemini-1.0-pro is not found for API version v1beta, or is not supported for generateContent.", ModelRetired},
+		{404, "", "Publisher Model `projects/p/locations/l/publishers/google/models/m` was not found", ModelRetired},
+		{404, "ResourceNotFoundException", "This model version has reached the end of its life.", ModelRetired},
+		{400, "model_decommissioned", "The model `m` has been decommissioned and is no longer supported.", ModelRetired},
+		{404, "NOT_FOUND", "cachedContents/1 was not found", ""},
+		{400, "content_filter", "The response was filtered", ContentFilter},
+		{403, "content_policy_violation", "", ContentFilter},
+		{403, "content_filter", "", ""},
+		{400, "", "Output blocked by content filtering policy", ContentFilter},
+		{400, "", "they said: Content Exists Risk", ""},
 		{400, "", "max_tokens: Extra inputs are not permitted", ""},
 		{500, "model_not_found", "", ""},
 		{413, "context_length_exceeded", "", ContextLength},

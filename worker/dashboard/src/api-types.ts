@@ -136,6 +136,8 @@ export interface Combo {
   kind?: string;
   models: string[];
   strategy?: string;
+  /** for classes of failures, whether the next member is tried */
+  on?: Record<string, "next" | "stop">;
   generation: number;
 }
 
@@ -213,6 +215,8 @@ export interface PlanStep {
   translated: string[];
   dropped: string[];
   skipped: string;
+  /** the classes of failures after which the next member of the combo is tried */
+  nextAfter: string[];
   cooldownMs: number;
   trial: boolean;
 }

@@ -70,6 +70,7 @@ const reasons: Record<string, string> = {
   inactive: "disabled",
   refused: "the model does not support this request, which ends here",
   not_reached: "the request ends before this account",
+  context_length: "the request is too long for the model",
 };
 
 // reasonText returns why a connection is not used, see Cooldown and PlanStep.

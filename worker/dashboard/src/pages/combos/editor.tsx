@@ -30,6 +30,44 @@ const strategies = [
   ["round-robin", "Round-robin"],
 ];
 
+// failures are the classes of failures of a member, with what holds by default.
+const failures = [
+  ["limit", "Rate limit or no credit", "next"],
+  ["unavailable", "Not available", "next"],
+  ["context_length", "Request too long", "next"],
+  ["model_gone", "Model does not exist", "next"],
+  ["content_filter", "Content filtered", "as other refusals"],
+  ["any_4xx", "Other refusals (4xx)", "stop"],
+] as const;
+
+const actions = { next: "try the next member", stop: "return the error", "as other refusals": "as other refusals" };
+
+type PolicyOf = NonNullable<Combo["on"]>;
+
+// Policy edits which failures of a member continue with the next one.
+function Policy({ on, onChange }: { on: PolicyOf; onChange: (on: PolicyOf) => void }) {
+  const set = (name: string, value: string) => {
+    const { [name]: _, ...others } = on;
+    onChange(value ? { ...others, [name]: value as "next" | "stop" } : others);
+  };
+  return (
+    <details open={Object.keys(on).length > 0}>
+      <summary>When a member fails</summary>
+      <div class="grid">
+        {failures.map(([name, label, byDefault]) => (
+          <Field key={name} label={label}>
+            <select value={on[name] ?? ""} onChange={(e) => set(name, e.currentTarget.value)}>
+              <option value="">Default: {actions[byDefault]}</option>
+              <option value="next">Try the next member</option>
+              <option value="stop">Return the error</option>
+            </select>
+          </Field>
+        ))}
+      </div>
+    </details>
+  );
+}
+
 // Editor creates or changes a combo; a new one has no id.
 export function Editor({
   machine,
@@ -51,15 +89,16 @@ export function Editor({
     kind: combo.kind || "llm",
     strategy: combo.strategy === "fallback" ? "" : (combo.strategy ?? ""),
     models: combo.models,
+    on: combo.on ?? {},
   });
-  const { name, kind, strategy, models } = form;
+  const { name, kind, strategy, models, on } = form;
   const put = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }));
   const setModels = (models: string[]) => put({ models });
   const [asking, setAsking] = useState(false);
   const save = useAction();
   const submit = (e: Event) => {
     e.preventDefault();
-    const body = { name: name.trim(), kind, strategy: strategy || "fallback", models };
+    const body = { name: name.trim(), kind, strategy: strategy || "fallback", models, on };
     void save.run(async () => {
       if (combo.id) await machine.put(`/combos/${combo.id}`, body, combo.generation);
       else await machine.post("/combos", body);
@@ -154,6 +193,7 @@ export function Editor({
           </div>
           <Candidates machine={machine} kind={kind} others={others} members={models} onAdd={add} />
         </div>
+        <Policy on={on} onChange={(on) => put({ on })} />
         <Failed
           of={save}
           reload={async () => {

@@ -61,6 +61,11 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                     Translated fields: <code>{s.translated.join(", ")}</code>
                   </p>
                 )}
+                {s.nextAfter.length > 0 && (
+                  <p class="small">
+                    The next member is tried after: <code>{s.nextAfter.join(", ")}</code>
+                  </p>
+                )}
                 {s.dropped.length > 0 && (
                   <p class="small">
                     Fields that the provider does not support (not sent): <code>{s.dropped.join(", ")}</code>

@@ -1,0 +1,101 @@
+// The failure policy of combos: which failures of a member continue with the next
+// one. See docs/fallback.md, Combos.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { talk } from "../../upstream/talk.mjs";
+import { admin, compatible, start } from "../gateway.mjs";
+
+let gw, up, operator;
+before(async () => {
+  up = await startUpstream();
+  gw = await start({ vendors: up });
+  operator = admin(gw);
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+beforeEach(() => up.clear());
+
+const messages = [{ role: "user", content: "Hello" }];
+
+// combo creates a machine with a combo of two models and returns functions that
+// call and explain it. The first model answers as failure says.
+async function combo(on, failure) {
+  const { machineId, apiKey } = await operator.machine();
+  await operator.connect(machineId, compatible(up));
+  const { id } = await operator.call("POST", `/${machineId}/api/combos`, {
+    name: "pair",
+    models: ["up/first", "up/talk"],
+    on,
+  });
+  const answer = talk();
+  up.script = (req) => (req.json.model === "first" ? failure : answer(req));
+  const ask = async (body = {}) => {
+    up.seen.length = 0;
+    const res = await gw.fetch("/v1/chat/completions", {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "pair", messages, ...body }),
+    });
+    await res.text();
+    return { status: res.status, asked: up.seen.map((r) => r.json.model) };
+  };
+  const explain = async (body = {}) =>
+    (
+      await operator.call("POST", `/${machineId}/api/explain`, {
+        path: "/v1/chat/completions",
+        body: { model: "pair", messages, ...body },
+      })
+    ).plan;
+  return { machineId, id, ask, explain };
+}
+const failed = (status, code) => ({ status, body: JSON.stringify({ error: { message: "No.", code } }) });
+
+const defaults = {
+  limit: [failed(429), true],
+  unavailable: [failed(503), true],
+  context_length: [failed(400, "context_length_exceeded"), true],
+  model_gone: [failed(410), true],
+  content_filter: [failed(400, "content_filter"), false],
+  any_4xx: [failed(422), false],
+};
+
+for (const [name, [failure, next]] of Object.entries(defaults))
+  test(`${name}: the default, next and stop`, async () => {
+    for (const [value, goesOn] of [
+      [undefined, next],
+      ["next", true],
+      ["stop", false],
+    ]) {
+      const c = await combo(value && { [name]: value }, failure);
+      const [first, second] = await c.explain();
+      assert.equal(first.nextAfter.includes(name), goesOn, `${value}: ${first.nextAfter}`);
+      assert.deepEqual(second.nextAfter, []);
+      const want = goesOn ? { status: 200, asked: ["first", "talk"] } : { status: failure.status, asked: ["first"] };
+      assert.deepEqual(await c.ask(), want, `${value}`);
+    }
+  });
+
+test("a stream's first event counts as its status", async () => {
+  const failure = {
+    headers: { "content-type": "text/event-stream" },
+    body: 'data: {"error":{"message":"The model is gone.","code":"model_not_found"}}\n\n',
+  };
+  assert.deepEqual((await (await combo(undefined, failure)).ask({ stream: true })).asked, ["first", "talk"]);
+  assert.deepEqual((await (await combo({ model_gone: "stop" }, failure)).ask({ stream: true })).asked, ["first"]);
+});
+
+test("a policy is stored, replaced and removed", async () => {
+  const c = await combo({ any_4xx: "next" }, failed(404));
+  const read = () => operator.call("GET", `/${c.machineId}/api/combos/${c.id}`);
+  assert.deepEqual((await read()).on, { any_4xx: "next" });
+  await operator.call("PUT", `/${c.machineId}/api/combos/${c.id}`, { on: { limit: "stop" } });
+  assert.deepEqual((await read()).on, { limit: "stop" });
+  await operator.call("PUT", `/${c.machineId}/api/combos/${c.id}`, { on: null });
+  assert.equal((await read()).on, undefined);
+  await assert.rejects(operator.call("PUT", `/${c.machineId}/api/combos/${c.id}`, { on: { limit: "retry" } }), {
+    status: 400,
+  });
+});
