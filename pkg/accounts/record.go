@@ -48,12 +48,16 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider, ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
 		Asked:  strings.Clone(cut(t.Asked, maxRecordText)),
-		Status: status, LatencyMs: ms, Attempts: t.Attempts, Failed: t.Failed, Dropped: t.Dropped, Used: t.Used,
+		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, Attempts: t.Attempts, Failed: t.Failed, Dropped: t.Dropped, Used: t.Used,
 	}
 	if e == nil && t.Err != nil { // what broke a stream
 		errors.As(t.Err, &e)
 	}
 	row.LatencyMs, row.Calls = ms, 1
+	row.Latency.Observe(ms)
+	if t.FirstMs > 0 {
+		row.FirstToken.Observe(t.FirstMs)
+	}
 	if e != nil {
 		if rec.Error = e.Code; rec.Error == "" {
 			rec.Error = e.Type

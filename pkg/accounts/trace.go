@@ -15,6 +15,7 @@ type Trace struct {
 	Failed       []store.Attempt
 	Dropped      []string // fields that the last attempt left out
 	Used         store.Used
+	FirstMs      int64 // from the request's arrival to the first event of its stream; 0 for none
 	Err          error // cause of a failure, for the log after redaction
 
 	answered bool // Used holds an answer

@@ -14,27 +14,23 @@ import (
 
 // usageList answers GET /api/usage?from=&to=&groupBy=day,model: rows of the days
 // asked for, the last seven unless told, and their sum. period=30d stands for
-// from and to, group is another name of groupBy.
-func (c *change) usageList() (any, error) {
-	from, to, period := c.query("from"), c.query("to"), c.query("period")
-	if period != "" && (from != "" || to != "") {
-		return nil, apierr.Invalid("period", "period cannot go with from or to.")
-	}
-	days, err := daysOf(period)
-	if err != nil {
-		return nil, err
-	}
-	if to == "" {
-		to = storage.DayOf(c.Now)
-	}
-	if from == "" {
-		from = storage.DayOf(c.Now - (days-1)*storage.Day)
-	}
-	for name, d := range map[string]string{"from": from, "to": to} {
-		if _, err := time.Parse(time.DateOnly, d); err != nil {
-			return nil, apierr.Invalid(name, "%s must be a day: 2026-01-31.", name)
-		}
-	}
+// from and to, group is another name of groupBy. With groupBy=hour the rows are
+// those of hours, period=24h or "2026-01-31T19".
+func (c *change) usageList() (any, error) { return c.usageOf("") }
+
+// usageReport is the answer to GET /api/usage.
+type usageReport struct {
+	Object string       `json:"object"`
+	From   string       `json:"from"`
+	To     string       `json:"to"`
+	Data   []usage.View `json:"data"`
+	// Groups are the rows of Data with all their days or hours together.
+	Groups []usage.View `json:"groups,omitempty"`
+	Total  usage.View   `json:"total"`
+}
+
+// usageOf returns the usage that the query asks for, of one key unless keyID is "".
+func (c *change) usageOf(keyID string) (*usageReport, error) {
 	groups := c.query("groupBy")
 	if groups == "" {
 		groups = c.query("group")
@@ -43,53 +39,141 @@ func (c *change) usageList() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var total storage.UsageRow
-	rows := []storage.UsageRow{}
-	index := map[string]int{}
-	for _, u := range storage.RowsOf[storage.UsageRow](c.Tx, storage.UsagePrefix) {
-		if u.Day < from || u.Day > to {
-			continue
-		}
-		total.Add(&u.Row)
-		if by == nil {
-			rows = append(rows, u)
-			continue
-		}
-		var g storage.UsageRow
-		var name string
-		if g.Row, name = u.GroupedBy(by); slices.Contains(by, "day") {
-			g.Day = u.Day
-		}
-		name = g.Day + "\n" + name
-		at, ok := index[name]
-		if !ok {
-			at = len(rows)
-			index[name] = at
-			rows = append(rows, g)
-		}
-		rows[at].Add(&u.Row)
+	span, err := c.spanOf(slices.Contains(by, "hour"))
+	if err != nil {
+		return nil, err
 	}
-	sort.SliceStable(rows, func(i, j int) bool {
-		if rows[i].Day != rows[j].Day {
-			return rows[i].Day < rows[j].Day
+	var total usage.Row
+	timed := by == nil || span.hours || slices.Contains(by, "day")
+	var rows, whole groupedUsage
+	add := func(when string, r *usage.Row) {
+		if keyID != "" && r.KeyID != keyID {
+			return
 		}
-		return rows[i].Model+rows[i].KeyID < rows[j].Model+rows[j].KeyID
+		total.Add(r)
+		group, name := r.Kind(), ""
+		if by != nil {
+			group, name = r.GroupedBy(by)
+		} else {
+			_, name = r.GroupedBy(usageGroups[:])
+		}
+		if !timed {
+			when = ""
+		} else if by != nil && len(by) > 1 {
+			whole.add("", name, group, r)
+		}
+		rows.add(when, name, group, r)
+	}
+	if span.hours {
+		c.Hours(span.start, span.end, add)
+	} else {
+		for _, u := range storage.RowsOf[storage.UsageRow](c.Tx, storage.UsagePrefix) {
+			if u.Day >= span.from && u.Day <= span.to {
+				add(u.Day, &u.Row)
+			}
+		}
+	}
+	return &usageReport{"list", span.from, span.to, rows.views(span.hours), whole.views(false), total.View()}, nil
+}
+
+// groupedUsage has rows of usage by the time and the name of their group.
+type groupedUsage struct {
+	rows  []timedUsage
+	index map[string]int
+}
+
+// timedUsage is the usage of a day or an hour.
+type timedUsage struct {
+	when string
+	usage.Row
+}
+
+func (g *groupedUsage) add(when, name string, group usage.Row, r *usage.Row) {
+	name = when + "\n" + name
+	at, ok := g.index[name]
+	if !ok {
+		if g.index == nil {
+			g.index = map[string]int{}
+		}
+		at = len(g.rows)
+		g.index[name] = at
+		g.rows = append(g.rows, timedUsage{when, group})
+	}
+	g.rows[at].Add(r)
+}
+
+// views returns the rows as they are shown, in the order of time.
+func (g *groupedUsage) views(hours bool) []usage.View {
+	sort.SliceStable(g.rows, func(i, j int) bool {
+		a, b := &g.rows[i], &g.rows[j]
+		if a.when != b.when {
+			return a.when < b.when
+		}
+		return a.Model+a.KeyID < b.Model+b.KeyID
 	})
-	shown := make([]usage.View, len(rows))
-	for i := range rows {
-		shown[i] = rows[i].View(rows[i].Day)
+	shown := make([]usage.View, len(g.rows))
+	for i := range g.rows {
+		v := g.rows[i].View()
+		if hours {
+			v.Hour = g.rows[i].when
+		} else {
+			v.Day = g.rows[i].when
+		}
+		shown[i] = v
 	}
-	return struct {
-		Object string       `json:"object"`
-		From   string       `json:"from"`
-		To     string       `json:"to"`
-		Data   []usage.View `json:"data"`
-		Total  usage.View   `json:"total"`
-	}{"list", from, to, shown, total.View("")}, nil
+	return shown
+}
+
+// usageSpan is the time of a report, in days or in hours, the last one included.
+type usageSpan struct {
+	hours      bool
+	from, to   string
+	start, end int64 // Unix milliseconds
+}
+
+// spanOf reads from, to and period.
+func (c *change) spanOf(hours bool) (s usageSpan, err error) {
+	from, to, period := c.query("from"), c.query("to"), c.query("period")
+	if period != "" && (from != "" || to != "") {
+		return s, apierr.Invalid("period", "period cannot go with from or to.")
+	}
+	count, unit, form := int64(24), storage.Hour, "2006-01-02T15"
+	s.hours = hours
+	if hours {
+		count, err = hoursOf(period)
+	} else {
+		unit, form = storage.Day, time.DateOnly
+		count, err = daysOf(period)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.start, s.end = c.Now-(count-1)*unit, c.Now
+	for _, p := range [...]struct {
+		name, text string
+		at         *int64
+	}{{"from", from, &s.start}, {"to", to, &s.end}} {
+		if p.text == "" {
+			continue
+		}
+		at, err := time.Parse(form, p.text)
+		if err != nil && hours {
+			return s, apierr.Invalid(p.name, "%s must be an hour with groupBy=hour: 2026-01-31T19.", p.name)
+		}
+		if err != nil {
+			return s, apierr.Invalid(p.name, "%s must be a day: 2026-01-31.", p.name)
+		}
+		*p.at = at.UnixMilli()
+	}
+	if hours { // of which there are rows
+		s.start, s.end = max(s.start, c.Now-storage.UsageHours*storage.Hour), min(s.end, c.Now)
+	}
+	s.from, s.to = time.UnixMilli(s.start).UTC().Format(form), time.UnixMilli(s.end).UTC().Format(form)
+	return s, nil
 }
 
 // usageGroups are what usage can be added up by.
-var usageGroups = [...]string{"day", "key", "connection", "provider", "model", "endpoint"}
+var usageGroups = [...]string{"day", "hour", "key", "connection", "provider", "model", "endpoint"}
 
 // groupsOf reads "day,model".
 func groupsOf(list string) ([]string, error) {
@@ -99,8 +183,11 @@ func groupsOf(list string) ([]string, error) {
 	by := strings.Split(list, ",")
 	for i, g := range by {
 		if !slices.Contains(usageGroups[:], g) || slices.Contains(by[:i], g) {
-			return nil, apierr.Invalid("groupBy", "groupBy must be a list of day, key, connection, provider, model and endpoint.")
+			return nil, apierr.Invalid("groupBy", "groupBy must be a list of day or hour, key, connection, provider, model and endpoint.")
 		}
+	}
+	if slices.Contains(by, "day") && slices.Contains(by, "hour") {
+		return nil, apierr.Invalid("groupBy", "groupBy can have day or hour, not both.")
 	}
 	return by, nil
 }
@@ -118,6 +205,18 @@ func daysOf(period string) (int64, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(period, "d"))
 	if err != nil || !strings.HasSuffix(period, "d") || n < 1 || n > storage.UsageDays {
 		return 0, apierr.Invalid("period", "period must be day, week, month, or a number of days: 30d.")
+	}
+	return int64(n), nil
+}
+
+// hoursOf reads a period in hours: 24h; "" is a day.
+func hoursOf(period string) (int64, error) {
+	if period == "" || period == "day" {
+		return 24, nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(period, "h"))
+	if err != nil || !strings.HasSuffix(period, "h") || n < 1 || n > storage.UsageHours {
+		return 0, apierr.Invalid("period", "period must be a number of hours with groupBy=hour, up to %dh: 24h.", storage.UsageHours)
 	}
 	return int64(n), nil
 }

@@ -29,9 +29,9 @@ const (
 // pending are the reports of a machine that are not written, as one.
 type pending struct {
 	rpc.Report
-	Day      string `json:"day"`                // of the reports, UTC
-	Size     int    `json:"size"`               // of the reports, in bytes
-	Observed int64  `json:"observed,omitempty"` // of the state with the reports; 0 if they do not change it
+	At       int64 `json:"at"`                 // of the last report; 0 from an earlier version
+	Size     int   `json:"size"`               // of the reports, in bytes
+	Observed int64 `json:"observed,omitempty"` // of the state with the reports; 0 if they do not change it
 }
 
 // entry is what the buffer knows of a machine.
@@ -153,9 +153,9 @@ func (b *turn) waits() bool {
 	return e != nil && e.pending != nil
 }
 
-// ofAnotherDay reports whether what is buffered was not reported today.
-func (b *turn) ofAnotherDay() bool {
-	return b.o.buffers.machines[b.tx.ID].pending.Day != storage.DayOf(b.tx.Now)
+// ofAnotherHour reports whether what is buffered was not reported in this hour.
+func (b *turn) ofAnotherHour() bool {
+	return b.o.buffers.machines[b.tx.ID].pending.At/storage.Hour != b.tx.Now/storage.Hour
 }
 
 // discard drops what is buffered.
@@ -169,7 +169,7 @@ func (b *turn) add(rep *rpc.Report, size int) int64 {
 	e := b.o.buffers.entry(b.tx.ID)
 	known := b.tx.Meta.Observed
 	if e.pending == nil {
-		e.pending = &pending{Day: storage.DayOf(b.tx.Now)}
+		e.pending = &pending{}
 	} else {
 		known = max(known, e.pending.Observed)
 	}
@@ -178,6 +178,7 @@ func (b *turn) add(rep *rpc.Report, size int) int64 {
 		observed = max(known+1, b.tx.Now)
 	}
 	e.pending.add(rep, size, observed)
+	e.pending.At = b.tx.Now
 	b.o.buffers.size += size
 	return max(known, observed)
 }
@@ -250,7 +251,11 @@ func apply(t *storage.Tx, p *pending) {
 		}
 	}
 	t.AddOutcomes(&p.Report, has)
-	t.AddUsage(p.Day, p.Usage)
+	at := p.At
+	if at == 0 {
+		at = t.Now
+	}
+	t.AddUsage(at, p.Usage)
 	t.AddRequests(p.Requests)
 }
 

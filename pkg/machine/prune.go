@@ -31,6 +31,10 @@ func (o *Object) prune(r *storage.Call) {
 		_, ok := r.Get(storage.KeyPrefix + strings.TrimPrefix(key, storage.CountPrefix))
 		return !ok || c.Day < r.Now/storage.Day-1
 	})
+	storage.RemoveIf(r.Tx, storage.KeyUsePrefix, func(key string, _ storage.KeyUse) bool {
+		_, ok := r.Get(storage.KeyPrefix + strings.TrimPrefix(key, storage.KeyUsePrefix))
+		return !ok
+	})
 	storage.RemoveIf(r.Tx, storage.ErrorPrefix, func(key string, _ string) bool {
 		_, ok := r.Get(storage.ConnectionPrefix + strings.TrimPrefix(key, storage.ErrorPrefix))
 		return !ok
@@ -48,6 +52,7 @@ func (o *Object) prune(r *storage.Call) {
 			r.Del(row.Key)
 		}
 	}
+	r.PruneHours()
 	storage.RemoveIf(r.Tx, storage.OldRequestPrefix, func(string, json.RawMessage) bool { return true })
 	r.PruneAudit()
 	if len(r.Order) >= storage.MaxRemoved { // there is more: soon again

@@ -39,7 +39,7 @@ func (o *Object) report(r *storage.Call) (any, error) {
 	}
 	b := r.Buffer.(*turn)
 	first := !b.waits()
-	if !first && b.ofAnotherDay() {
+	if !first && b.ofAnotherHour() {
 		b.settle()
 		r.Flush = true
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"weir/pkg/machine/storage"
 )
 
 func requestOf(i int) string {
@@ -121,5 +123,50 @@ func TestUsageIsGroupedBySeveral(t *testing.T) {
 		if status, _ := w.api("GET", "/api/usage?groupBy="+by, ""); status != 400 {
 			t.Errorf("%s: got %d", by, status)
 		}
+	}
+}
+
+func TestUsageByHour(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	report := func(body string) { t.Helper(); w.want(200, "report", `{"usage":[`+body+`]}`) }
+	first := storage.HourOf(w.clock.Now().UnixMilli())
+	report(`{"keyId":"k1","model":"a","requests":2,"calls":2,"inputTokens":100,"cacheReadTokens":25,"latency":[11,1,20,1],"firstToken":[9,2]}`)
+	w.clock.Add(3600e9)
+	report(`{"keyId":"k2","model":"a","requests":1,"calls":1,"latency":[4,1]},{"keyId":"k1","model":"b","requests":1,"calls":1}`)
+	second := storage.HourOf(w.clock.Now().UnixMilli())
+	for query, want := range map[string]int{
+		"groupBy=hour": 2, "groupBy=hour,model": 3, "groupBy=hour,key&period=1h": 2, "groupBy=hour&from=" + second: 1,
+		"groupBy=hour&to=" + first: 1, "groupBy=hour&period=192h": 2,
+	} {
+		if got := w.ok("GET", "/api/usage?"+query, ""); len(got.Get("data").Array()) != want {
+			t.Errorf("%s: got %s", query, got.Raw)
+		}
+	}
+	got := w.ok("GET", "/api/usage?groupBy=hour,model", "")
+	one := got.Get(`data.#(hour=="` + first + `")`)
+	if one.Get("latencyP50Ms").Int() != 610 || one.Get("latencyP95Ms").Int() != 13824 || one.Get("firstTokenP95Ms").Int() != 305 || one.Get("cacheShare").Num != 0.25 || one.Get("day").Exists() {
+		t.Errorf("got %s", one.Raw)
+	}
+	if groups := got.Get("groups"); len(groups.Array()) != 2 || groups.Get(`#(model=="a").requests`).Int() != 3 || groups.Get(`#(model=="a").latencyP50Ms`).Int() != 610 {
+		t.Errorf("groups: %s", groups.Raw)
+	}
+	if days := w.ok("GET", "/api/usage?groupBy=day", ""); days.Get("groups").Exists() || days.Get("data.0.latencyP50Ms").Int() != 610 || days.Get("total.latencyP95Ms").Int() != 13824 {
+		t.Errorf("by day: %s", days.Raw)
+	}
+	for _, q := range []string{"groupBy=hour,day", "groupBy=hour&from=2026-01-31", "groupBy=hour&period=30d", "groupBy=hour&period=193h", "groupBy=hour&period=0h", "period=24h"} {
+		if status, _ := w.api("GET", "/api/usage?"+q, ""); status != 400 {
+			t.Errorf("%s: got %d", q, status)
+		}
+	}
+	w.clock.Add(9 * 24 * 3600e9)
+	w.loc.Alarms(w.ctx)
+	for _, hour := range []string{first, second} {
+		if _, ok := w.tx().Get(storage.HourPrefix + hour); ok {
+			t.Errorf("the hour %s is stored after nine days", hour)
+		}
+	}
+	if n := w.ok("GET", "/api/usage?period=30d", "").Get("total.requests").Int(); n != 4 {
+		t.Errorf("the days have %d requests", n)
 	}
 }

@@ -16,7 +16,8 @@ type Request struct {
 	// Error is the code of the failure, or its type; with a status of 200 the
 	// stream failed later.
 	Error     string    `json:"error,omitempty"`
-	LatencyMs int64     `json:"latencyMs"` // to the end of the answer
+	LatencyMs int64     `json:"latencyMs"`         // to the end of the answer
+	FirstMs   int64     `json:"firstMs,omitempty"` // to the first event of a stream
 	Attempts  int       `json:"attempts"`
 	Failed    []Attempt `json:"failed,omitempty"` // the attempts that failed, in order
 	Dropped   []string  `json:"dropped,omitempty"`

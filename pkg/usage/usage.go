@@ -14,7 +14,7 @@ import (
 )
 
 // Row counts the calls of one kind. The isolates send rows to the object of a
-// machine, which adds them up by day.
+// machine, which adds them up by hour and day.
 type Row struct {
 	KeyID        string `json:"keyId,omitempty"`
 	ConnectionID string `json:"connectionId,omitempty"`
@@ -39,6 +39,10 @@ type Row struct {
 	FailedCalls int64 `json:"failedCalls,omitempty"`
 	// Unpriced counts the attempts whose cost is not known and not in CostUSD.
 	Unpriced int64 `json:"unpriced,omitempty"`
+	// Latency has the durations that LatencyMs sums up. FirstToken has those from the
+	// arrival of a call to the first event of its stream.
+	Latency    Histogram `json:"latency,omitzero"`
+	FirstToken Histogram `json:"firstToken,omitzero"`
 }
 
 // counts returns the integers that are added up.
@@ -53,6 +57,7 @@ func (r *Row) counts() [11]*int64 {
 // and, separately, the attempts with providers.
 type View struct {
 	Day          string `json:"day,omitempty"`
+	Hour         string `json:"hour,omitempty"` // "2026-11-22T19", UTC
 	KeyID        string `json:"keyId,omitempty"`
 	ConnectionID string `json:"connectionId,omitempty"`
 	Provider     string `json:"provider,omitempty"`
@@ -71,14 +76,31 @@ type View struct {
 	CostUSD          float64 `json:"costUsd,omitempty"`
 	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"` // not in CostUSD
 	LatencyMs        int64   `json:"latencyMs,omitempty"`        // the sum over Requests
+	// Percentiles of the time to the end of an answer and, of streams, to their first
+	// event. 0 is unknown.
+	LatencyP50Ms    int64 `json:"latencyP50Ms,omitempty"`
+	LatencyP95Ms    int64 `json:"latencyP95Ms,omitempty"`
+	FirstTokenP50Ms int64 `json:"firstTokenP50Ms,omitempty"`
+	FirstTokenP95Ms int64 `json:"firstTokenP95Ms,omitempty"`
+	// CacheShare is the share of InputTokens that was read from a prompt cache.
+	CacheShare float64 `json:"cacheShare,omitempty"`
 }
 
-// View returns the row of a day, "2026-11-21", as it is shown.
-func (r *Row) View(day string) View {
-	return View{
-		day, r.KeyID, r.ConnectionID, r.Provider, r.Model, r.Endpoint, r.Calls, r.FailedCalls, r.Requests, r.Errors,
-		r.InputTokens, r.OutputTokens, r.ReasoningTokens, r.CacheReadTokens, r.CacheWriteTokens, r.CostUSD, r.Unpriced, r.LatencyMs,
+// View returns the row as it is shown. The caller sets Day or Hour.
+func (r *Row) View() View {
+	v := View{
+		KeyID: r.KeyID, ConnectionID: r.ConnectionID, Provider: r.Provider, Model: r.Model, Endpoint: r.Endpoint,
+		Requests: r.Calls, FailedRequests: r.FailedCalls, Attempts: r.Requests, FailedAttempts: r.Errors,
+		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
+		CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
+		CostUSD: r.CostUSD, UnpricedAttempts: r.Unpriced, LatencyMs: r.LatencyMs,
+		LatencyP50Ms: r.Latency.Percentile(50), LatencyP95Ms: r.Latency.Percentile(95),
+		FirstTokenP50Ms: r.FirstToken.Percentile(50), FirstTokenP95Ms: r.FirstToken.Percentile(95),
 	}
+	if r.InputTokens > 0 {
+		v.CacheShare = float64(min(r.CacheReadTokens, r.InputTokens)) / float64(r.InputTokens)
+	}
+	return v
 }
 
 // Price fills in the tokens, and the cost by a price; see Cost. If a part of the cost is
@@ -124,6 +146,8 @@ func (r *Row) Add(o *Row) {
 		*n += *add[i]
 	}
 	r.CostUSD += o.CostUSD
+	r.Latency.Add(&o.Latency)
+	r.FirstToken.Add(&o.FirstToken)
 }
 
 // Kind returns a row without counts, of the same kind as r.

@@ -207,11 +207,11 @@ func TestBufferedReportsAreWrittenAtTheEnd(t *testing.T) {
 		w.call(mid, "report", `{"usage":[{"keyId":"k","model":"openai/m","requests":1,"calls":1}]}`, 200)
 		w.call(mid, "report", `{"usage":[{"keyId":"k","model":"openai/m","requests":1,"calls":1}]}`, 200)
 		<-time.After(11 * time.Second) // by alarm
-		writes := 0
+		written := false
 		for _, row := range w.store.Rows(mid).List("activity", "", 0) {
-			writes += strings.Count(string(row.Value), `"requests":5`)
+			written = written || strings.Contains(string(row.Value), `"model":"openai/m","requests":5`)
 		}
-		if writes != 1 {
+		if !written {
 			t.Errorf("the alarm has not written the reports: %q", w.store.Rows(mid).List("activity", "", 0))
 		}
 	})

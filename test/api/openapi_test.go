@@ -126,6 +126,7 @@ var calls = []call{
 
 	{"GET", "/MACHINE/api/usage", "", 200},
 	{"GET", "/MACHINE/api/usage?groupBy=day,model", "", 200},
+	{"GET", "/MACHINE/api/usage?groupBy=hour,model", "", 200},
 	{"GET", "/MACHINE/api/requests", "", 200},
 	{"GET", "/MACHINE/api/audit?verify=true", "", 200},
 	{"DELETE", "/MACHINE/api/providers/CONN", "", 204},

@@ -47,7 +47,7 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
     .getByRole("row", { name: new RegExp(`^${today}`) });
   await cell.waitFor();
   await looks(p, "usage-by-model");
-  for (const metric of ["Cost", "Failed requests", "Attempts", "Average latency"]) {
+  for (const metric of ["Cost", "Cache share", "Attempts", "Average latency", "Latency p95", "First token p95"]) {
     await p.getByRole("radio", { name: metric }).check();
     await p.getByRole("img", { name: new RegExp(`^${metric} per day`) }).waitFor();
   }
@@ -59,6 +59,13 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   await settled(p);
   await p.getByRole("radio", { name: "Today" }).check();
   await settled(p);
+  await p.getByRole("radio", { name: "24 hours" }).check();
+  await p.getByRole("img", { name: /^First token p95 per hour, .+T\d\d to .+T\d\d\./ }).waitFor();
+  await p.getByRole("radio", { name: "Requests", exact: true }).check();
+  const hours = p.getByRole("region", { name: "Requests per hour, as a table" });
+  await hours.getByRole("rowheader").nth(23).waitFor();
+  assert.equal(await hours.getByRole("rowheader").count(), 24);
+  await looks(p, "usage-by-hour");
   await p.locator(".chart canvas").waitFor();
 });
 
@@ -128,7 +135,7 @@ test("a column is summed, named once in each place, and shown as unknown without
   const sum = {};
   addRow(sum, row);
   addRow(sum, row);
-  for (const { field } of columns) if (field) assert.equal(sum[field], 2 * row[field], field);
+  for (const { field, highest } of columns) if (field) assert.equal(sum[field], (highest ? 1 : 2) * row[field], field);
   for (const names of [columns.map((c) => c.head), columns.map((c) => c.csv), metrics.map((m) => m.metric.id)]) {
     const given = names.filter(Boolean);
     assert.equal(new Set(given).size, given.length, given.join());
@@ -136,6 +143,10 @@ test("a column is summed, named once in each place, and shown as unknown without
   const column = (field) => columns.find((c) => c.field === field);
   assert.equal(textOf(column("latencyMs"), {}), "–");
   assert.equal(textOf(column("latencyMs"), { requests: 2, latencyMs: 301 }), "151 ms");
+  assert.equal(textOf(column("latencyP95Ms"), {}), "–");
+  assert.equal(textOf(column("latencyP95Ms"), { latencyP95Ms: 1500 }), "1,500 ms");
+  assert.equal(textOf(column("cacheShare"), {}), "–");
+  assert.equal(textOf(column("cacheShare"), { inputTokens: 8, cacheReadTokens: 1 }), "12.5%");
   assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1 }), "–");
   assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1, costUsd: 0.5 }), "$0.50");
 });

@@ -27,7 +27,7 @@ const maxHead = 1 << 20
 // answer of its status; a body that is not an event stream is an invalid answer
 // (docs/reference/reliability.md, F26). The bytes read go to the client first.
 func (a *attempt) begin(resp *upstream.Response) error {
-	f := firstEvent{a: a, body: resp.Body, start: a.proxy.Now().UnixMilli(), alive: min(a.call.Machine.Settings.FirstEvent(), commentLimit).Milliseconds()}
+	f := firstEvent{a: a, body: resp.Body, alive: min(a.call.Machine.Settings.FirstEvent(), commentLimit).Milliseconds()}
 	err := f.read()
 	a.call.Memory.Drop(memory.Line)
 	if err != nil {
@@ -37,6 +37,9 @@ func (a *attempt) begin(resp *upstream.Response) error {
 		return nil
 	}
 	a.parsed.events = true
+	if f.came {
+		a.call.Trace.FirstMs = max(a.proxy.Now().Sub(a.call.Start).Milliseconds(), 1)
+	}
 	resp.Body = &stream.Prefix{Head: f.head, Rest: resp.Body}
 	return nil
 }
@@ -51,8 +54,9 @@ type firstEvent struct {
 	body         io.Reader
 	head         []byte
 	in           sse.Reader
-	known        bool // what kind of body it is has been seen
-	start, alive int64
+	came         bool  // the first event has come
+	known        bool  // what kind of body it is has been seen
+	start, alive int64 // Unix milliseconds of the first comment; how long they may go on
 }
 
 func (f *firstEvent) read() error {
@@ -71,6 +75,7 @@ func (f *firstEvent) read() error {
 		f.head = f.head[:from+n]
 		if n > 0 {
 			if done, bad := f.look(f.head[from:]); done || bad != nil {
+				f.came = done
 				return bad
 			}
 		}
@@ -79,11 +84,20 @@ func (f *firstEvent) read() error {
 			return f.ended()
 		case err != nil:
 			return err
-		case len(f.head) > maxHead, f.in.Comments > 0 && f.a.proxy.Now().UnixMilli()-f.start > f.alive:
+		case len(f.head) > maxHead, f.in.Comments > 0 && f.commented():
 			// The upstream is alive; the client gets its events from here on.
 			return nil
 		}
 	}
+}
+
+// commented reports whether the upstream has sent only comments for too long.
+func (f *firstEvent) commented() bool {
+	now := f.a.proxy.Now().UnixMilli()
+	if f.start == 0 {
+		f.start = now
+	}
+	return now-f.start > f.alive
 }
 
 // look reads the next part. done reports that the stream may be accepted.

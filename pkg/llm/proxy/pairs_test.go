@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -271,7 +272,8 @@ func show(w *world, reply *Result, got string, native bool) string {
 		fmt.Fprintf(&b, "(dropped %s)\n", strings.Join(w.call.Trace.Dropped, ","))
 	}
 	// A call counts as failed where it is recorded, not here.
-	fmt.Fprintf(&b, "(used %s)\n\n", strings.Replace(fmt.Sprintf("%+v", w.rows()[0]), " FailedCalls:0", "", 1))
+	used := regexp.MustCompile(` FailedCalls:0| (Latency|FirstToken):\[[0 ]+\]`).ReplaceAllString(fmt.Sprintf("%+v", w.rows()[0]), "")
+	fmt.Fprintf(&b, "(used %s)\n\n", used)
 	if native {
 		got = "(the upstream's bytes)\n"
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/testgw/fake"
 	"weir/pkg/llm"
@@ -89,5 +90,37 @@ func TestRefusedStreamOptionsAreRemembered(t *testing.T) {
 	}
 	if !slices.Contains(w.machine.Refused("c-oa", w.Now().UnixMilli()), refusedStreamOptions) {
 		t.Error("it is not remembered")
+	}
+}
+
+// The time to the first event of a stream is recorded, from the request's arrival on.
+func TestTimeToFirstEventIsRecorded(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		a    fake.Answer
+		body string
+		want int64
+	}{
+		{"stream", events(usageText + usageStop + usageDone), `,"stream":true`, 1500},
+		{"comments before it", events(": wait\n\n" + usageText + usageStop + usageDone), `,"stream":true`, 1500},
+		{"no stream", fake.JSON(`{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}`), "", 0},
+	} {
+		w := newWorld(t, usual...)
+		tt.a.Takes = 1500 * time.Millisecond
+		w.Answer = func(*fake.Seen) fake.Answer { return tt.a }
+		res, err := w.ask(llm.Chat, `{"model":"up/m"`+tt.body+`,"messages":[{"role":"user","content":"a"}]}`)
+		if err != nil {
+			t.Fatal(tt.name, err)
+		}
+		w.text(res)
+		if got := w.call.Trace.FirstMs; got != tt.want {
+			t.Errorf("%s: %d ms, want %d", tt.name, got, tt.want)
+		}
+		w.pool.Record(w.machine, w.call.Request, &w.call.Trace, 200, nil)
+		for _, r := range w.rows() {
+			if r.Calls == 1 && (r.Latency.Percentile(50) == 0 || (r.FirstToken.Percentile(50) > 0) != (tt.want > 0)) {
+				t.Errorf("%s: recorded %v, %v", tt.name, r.Latency, r.FirstToken)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 const (
 	Minute = int64(time.Minute / time.Millisecond)
+	Hour   = int64(time.Hour / time.Millisecond)
 	Day    = int64(24 * time.Hour / time.Millisecond)
 )
 

@@ -20,7 +20,7 @@ import (
 const ActivityRow = "activity"
 
 // packedPrefixes are the prefixes of the keys of these rows.
-var packedPrefixes = [...]string{CooldownPrefix, ErrorPrefix, refusalPrefix, HealthPrefix, UsagePrefix, usageCountPrefix, RequestsRow}
+var packedPrefixes = [...]string{CooldownPrefix, ErrorPrefix, refusalPrefix, HealthPrefix, UsagePrefix, usageCountPrefix, HourPrefix, KeyUsePrefix, RequestsRow}
 
 // Sizes of the row, in bytes: larger ones are reduced to packRest.
 const (
@@ -137,18 +137,19 @@ func (t *Tx) rows() []Row {
 }
 
 // spill takes out of the pack what changes no more, full pages of requests and
-// the usage of past days, and the largest rows if it is still too large.
+// the usage of past hours and days, and the largest rows if it is still too large.
 func (t *Tx) spill() (out []Row) {
 	take := func(k string) {
 		out = append(out, Row{k, t.pack[k]})
 		delete(t.pack, k)
 	}
-	today, open := UsagePrefix+DayOf(t.Now), t.openPage()
+	today, hour, open := UsagePrefix+DayOf(t.Now), HourPrefix+HourOf(t.Now), t.openPage()
 	size := 0
 	for k, v := range t.pack {
 		switch {
 		case strings.HasPrefix(k, RequestsRow+":") && k != open,
-			strings.HasPrefix(k, UsagePrefix) && !strings.HasPrefix(k, today):
+			strings.HasPrefix(k, UsagePrefix) && !strings.HasPrefix(k, today),
+			strings.HasPrefix(k, HourPrefix) && k != hour:
 			take(k)
 		default:
 			size += len(k) + len(v) + 2

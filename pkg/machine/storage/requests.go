@@ -80,7 +80,7 @@ func (t *Tx) openPage() string {
 // one that makes no sense.
 func tidyRequest(r *store.Request) bool {
 	if max(len(r.ID), len(r.KeyID), len(r.Endpoint), len(r.Asked), len(r.Model), len(r.Provider), len(r.ConnectionID), len(r.Error)) > maxRequestText ||
-		r.Status < 100 || r.Status > 999 || r.LatencyMs < 0 || r.Input < 0 || r.Output < 0 || !(r.CostUSD >= 0 && r.CostUSD < 1e9) {
+		r.Status < 100 || r.Status > 999 || min(r.LatencyMs, r.FirstMs) < 0 || r.Input < 0 || r.Output < 0 || !(r.CostUSD >= 0 && r.CostUSD < 1e9) {
 		return false
 	}
 	tidy := func(s string) string { return strings.ToValidUTF8(redact.Patterns(s), "") }

@@ -27,6 +27,8 @@ const (
 	refusalPrefix     = "refusal:"
 	HealthPrefix      = "health:"
 	CountPrefix       = "count:"
+	KeyUsePrefix      = "keyuse:"
+	HourPrefix        = "hour:" // and the hour
 	UsagePrefix       = "usage:"
 	usageCountPrefix  = "usages:"  // of a day: how many rows of usage it has
 	OldRequestPrefix  = "request:" // of an earlier form

@@ -12,10 +12,68 @@ type UsageRow struct {
 	usage.Row
 }
 
+// UsageHours is for how long the usage of each hour is stored.
+const UsageHours = 8 * 24
+
+// DayOf returns the UTC day of a time: "2026-11-21".
 func DayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
 
-// AddUsage adds to the rows of a day.
-func (t *Tx) AddUsage(day string, list []usage.Row) {
+// HourOf returns the UTC hour of a time: "2026-11-21T19".
+func HourOf(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15") }
+
+// AddUsage adds what was used at a time, Unix milliseconds, to the rows of the day,
+// to those of the hour, and to those of the keys.
+func (t *Tx) AddUsage(at int64, list []usage.Row) {
+	if len(list) == 0 {
+		return
+	}
+	t.addDay(DayOf(at), list)
+	t.addHour(HourOf(at), list)
+	t.addKeyUse(at, list)
+}
+
+// addHour adds to the row of an hour. The rows of an hour are stored in one, because
+// the platform bills each row that is written.
+func (t *Tx) addHour(hour string, list []usage.Row) {
+	var rows []usage.Row
+	t.Load(HourPrefix+hour, &rows)
+	for i := range list {
+		if list[i].Valid() {
+			rows = usage.Add(rows, list[i])
+		}
+	}
+	if rows != nil {
+		t.Put(HourPrefix+hour, rows)
+	}
+}
+
+// Hours calls each with the rows of usage of the hours between two times, Unix
+// milliseconds. One hour at a time is in memory.
+func (t *Tx) Hours(from, to int64, each func(hour string, r *usage.Row)) {
+	for at := from; at <= to; at += Hour {
+		hour := HourOf(at)
+		var rows []usage.Row
+		t.Load(HourPrefix+hour, &rows)
+		for i := range rows {
+			each(hour, &rows[i])
+		}
+	}
+}
+
+// PruneHours removes the hours that are no longer stored.
+func (t *Tx) PruneHours() {
+	first := HourPrefix + HourOf(t.Now-UsageHours*Hour)
+	t.Pages(HourPrefix, 4, func(r Row) bool {
+		if r.Key >= first {
+			return false
+		}
+		t.Del(r.Key)
+		return true
+	})
+}
+
+// addDay adds to the rows of a day.
+func (t *Tx) addDay(day string, list []usage.Row) {
 	countKey := usageCountPrefix + day
 	var rows int
 	t.Load(countKey, &rows)

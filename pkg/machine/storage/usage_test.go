@@ -2,6 +2,8 @@ package storage_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"weir/internal/testgw/objects"
@@ -13,20 +15,20 @@ func TestUsageOfADayIsAddedUpByKind(t *testing.T) {
 	tx := at(objects.NewStorage(), noon)
 	a, b := usage.Row{KeyID: "k", Model: "a", Requests: 2}, usage.Row{KeyID: "k", Model: "b", Requests: 5}
 	invalid := usage.Row{KeyID: "k", Model: "a", Requests: -1}
-	tx.AddUsage("2026-11-21", []usage.Row{a, invalid, b, a})
-	tx.AddUsage("2026-11-22", []usage.Row{a})
+	tx.AddUsage(noon, []usage.Row{a, invalid, b, a})
+	tx.AddUsage(noon+day, []usage.Row{a})
 	got := map[string]int64{}
 	for _, r := range storage.RowsOf[storage.UsageRow](tx, storage.UsagePrefix) {
 		got[r.Day+" "+r.Model] = r.Requests
 	}
-	if len(got) != 3 || got["2026-11-21 a"] != 4 || got["2026-11-21 b"] != 5 || got["2026-11-22 a"] != 2 {
+	if len(got) != 3 || got[today+" a"] != 4 || got[today+" b"] != 5 || got[storage.DayOf(noon+day)+" a"] != 2 {
 		t.Errorf("got %v", got)
 	}
 }
 
 // Callers choose the names of models, so the rows of a day are bounded.
 func TestRowsOfUsageAreBounded(t *testing.T) {
-	const most, day = 5000, "2026-11-21"
+	const most = 5000
 	st := objects.NewStorage()
 	add := func(models ...string) {
 		t.Helper()
@@ -35,7 +37,7 @@ func TestRowsOfUsageAreBounded(t *testing.T) {
 		for _, m := range models {
 			list = append(list, usage.Row{KeyID: "k", Model: m, Requests: 1})
 		}
-		tx.AddUsage(day, list)
+		tx.AddUsage(noon, list)
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
@@ -69,11 +71,82 @@ func TestRowsOfUsageAreBounded(t *testing.T) {
 func TestCountOfUsageRowsIsWrittenWhenItChanges(t *testing.T) {
 	tx := at(objects.NewStorage(), noon)
 	row := []usage.Row{{KeyID: "k", Model: "a", Requests: 1}}
-	tx.AddUsage("2026-11-21", row)
+	tx.AddUsage(noon, row)
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if tx.AddUsage("2026-11-21", row); len(tx.Order) != 1 {
+	tx.AddUsage(noon, row)
+	if slices.Contains(tx.Order, "usages:"+today) {
 		t.Errorf("changed %v", tx.Order)
+	}
+}
+
+func TestUsageOfAnHourIsOneRowForEightDays(t *testing.T) {
+	st := objects.NewStorage()
+	add := func(at_ int64, models ...string) {
+		t.Helper()
+		tx := at(st, at_)
+		var list []usage.Row
+		for _, m := range models {
+			list = append(list, usage.Row{KeyID: "k", Model: m, Requests: 1, Calls: 1})
+		}
+		tx.AddUsage(at_, list)
+		commit(t, st, tx)
+	}
+	stored := func() (own []string) {
+		for _, k := range keysOf(st.List(storage.HourPrefix, "", 0)) {
+			own = append(own, strings.TrimPrefix(k, storage.HourPrefix))
+		}
+		return own
+	}
+	add(noon, "a", "b")
+	add(noon+59*minute, "a")
+	if own := stored(); len(own) != 0 {
+		t.Errorf("the current hour has rows of its own: %v", own)
+	}
+	add(noon+60*minute, "c")
+	if own := stored(); !slices.Equal(own, []string{storage.HourOf(noon)}) {
+		t.Errorf("rows of past hours: %v", own)
+	}
+	got := map[string]int64{}
+	at(st, noon+60*minute).Hours(noon, noon+60*minute, func(hour string, r *usage.Row) { got[hour+" "+r.Model] += r.Calls })
+	h := storage.HourOf(noon)
+	if len(got) != 3 || got[h+" a"] != 2 || got[h+" b"] != 1 || got[storage.HourOf(noon+60*minute)+" c"] != 1 {
+		t.Errorf("got %v", got)
+	}
+
+	for tries := int64(1); tries <= 20; tries++ {
+		add(noon+tries*60*minute, "d")
+	}
+	for now, want := range map[int64]int{noon + 8*day: 21, noon + 8*day + 60*minute: 20} {
+		tx := at(st, now)
+		tx.PruneHours()
+		if left := len(tx.List(storage.HourPrefix)); left != want {
+			t.Errorf("%d hours later %d are left, want %d", (now-noon)/60/minute, left, want)
+		}
+	}
+}
+
+func TestUseOfAKeyIsAddedUp(t *testing.T) {
+	st := objects.NewStorage()
+	tx := at(st, noon)
+	row := func(key string, calls int64) usage.Row {
+		return usage.Row{KeyID: key, Model: "m", Requests: calls + 1, Calls: calls, InputTokens: 10, OutputTokens: 2, CostUSD: 0.5, Unpriced: 1}
+	}
+	tx.AddUsage(noon, []usage.Row{row("k", 2), row("other", 1), row("", 7), row("not an id", 7), {KeyID: "k", Calls: -1}})
+	tx.AddUsage(noon+23*60*minute, []usage.Row{row("k", 3)})
+	commit(t, st, tx)
+	for hours, inDay := range map[int64]int64{0: 5, 23: 5, 24: 3, 46: 3, 47: 0, 500: 0} {
+		got := at(st, noon+hours*60*minute).KeyUse("k")
+		if got.InDay() != inDay {
+			t.Errorf("%d hours later: %d requests of the last day, want %d", hours, got.InDay(), inDay)
+		}
+		got.Hour, got.Hours = 0, [24]int64{}
+		if want := (storage.KeyUse{LastAt: noon + 23*60*minute, Requests: 5, Tokens: 24, CostUSD: 1, Unpriced: 2}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	if keys := keysOf(at(st, noon).List(storage.KeyUsePrefix)); !slices.Equal(keys, []string{"keyuse:k", "keyuse:other"}) {
+		t.Errorf("rows of %v", keys)
 	}
 }

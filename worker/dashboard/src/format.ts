@@ -7,6 +7,9 @@ export const number = (n: number) => n.toLocaleString("en");
 export const money = (usd: number) =>
   "$" + usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: usd > 0 && usd < 1 ? 4 : 2 });
 
+// percent returns a share from 0 to 1: "12.5%".
+export const percent = (share: number) => `${(share * 100).toLocaleString("en", { maximumFractionDigits: 1 })}%`;
+
 // rate returns a price in US dollars per million tokens, "" if it is unknown.
 export function rate(usd?: number): string {
   if (usd === undefined) return "";

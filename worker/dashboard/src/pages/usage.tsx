@@ -12,14 +12,26 @@ import { Button, Empty, Field } from "../ui";
 import type { Line } from "./usage/chart";
 import { columns, type Metric, metrics, textOf, type UsageRow, unpricedAttempts, amount } from "./usage/columns";
 import { csv } from "./usage/csv";
-import { dayMs, daysOf, type Group, groupRows, groups, type NameOf, nameOf, type Report, utcDay } from "./usage/report";
+import {
+  dayMs,
+  type Group,
+  groupRows,
+  groups,
+  type NameOf,
+  nameOf,
+  type Report,
+  startOf,
+  timesOf,
+  utcDay,
+  whenOf,
+} from "./usage/report";
 
 const maxLines = 6; // of the chart
 const loadChart = () => import("./usage/chart");
 
-// Usage shows how much the machine was used, by day and group.
+// Usage shows how much the machine was used, by day or hour and group.
 export default function Usage({ machine }: PageProps) {
-  const [days, setDays] = useFilter("days", "7", ["1", "7", "30", "90"]);
+  const [period, setPeriod] = useFilter("days", "7", ["24h", "1", "7", "30", "90"]);
   const [group, setGroup] = useFilter<Group>(
     "by",
     "",
@@ -28,12 +40,14 @@ export default function Usage({ machine }: PageProps) {
   const ids = metrics.map((m) => m.metric.id);
   const [metricId, setMetricId] = useFilter("show", ids[0], ids);
   const usage = useLoad(async (): Promise<Report> => {
-    const now = Date.now(),
-      to = utcDay(now),
-      from = utcDay(now - (Number(days) - 1) * dayMs);
     const by = group && `,${group}`;
-    return { ...(await machine.get<Report>(`/usage?from=${from}&to=${to}&groupBy=day${by}`)), by: group };
-  }, [machine, days, group]);
+    const now = Date.now(),
+      days = Number(period);
+    const query = days
+      ? `from=${utcDay(now - (days - 1) * dayMs)}&to=${utcDay(now)}&groupBy=day`
+      : `period=${period}&groupBy=hour`;
+    return { ...(await machine.get<Report>(`/usage?${query}${by}`)), by: group };
+  }, [machine, period, group]);
   const names = useNames(machine).data;
   const name: NameOf = (r) => nameOf(r, usage.data?.by ?? "", names);
   const actions = (
@@ -42,18 +56,23 @@ export default function Usage({ machine }: PageProps) {
     </Button>
   );
   return (
-    <Page title="Usage" intro="Days are in UTC. Usage is stored for 90 days." actions={actions}>
+    <Page
+      title="Usage"
+      intro="Days and hours are in UTC. Usage is stored for 90 days, by hour for 8 days."
+      actions={actions}
+    >
       <div class="row wrap end filters">
         <Tabs
           label="Period"
-          value={days}
+          value={period}
           items={[
+            ["24h", "24 hours"],
             ["1", "Today"],
             ["7", "7 days"],
             ["30", "30 days"],
             ["90", "90 days"],
           ]}
-          onPick={setDays}
+          onPick={setPeriod}
         />
         <div class="narrow">
           <Field label="Group by">
@@ -105,24 +124,23 @@ function Shown({
   metric: Metric;
   onMetric: (id: string) => void;
 }) {
-  const days = useMemo(() => daysOf(u), [u]);
+  const times = useMemo(() => timesOf(u), [u]);
   const rows = useMemo(
     () =>
-      groupRows(u.data, name).sort(
-        (a, b) => amount(metric, b.sum) - amount(metric, a.sum) || a.name.localeCompare(b.name),
-      ),
+      groupRows(u, name).sort((a, b) => amount(metric, b.sum) - amount(metric, a.sum) || a.name.localeCompare(b.name)),
     [u, metric, names],
   );
   const lines = useMemo<Line[]>(
     () =>
       rows.slice(0, maxLines).map((g) => ({
         name: g.name,
-        values: days.map((d) => amount(metric, g.days.get(d) ?? { day: d })),
+        values: times.map((at) => amount(metric, g.times.get(at) ?? {})),
       })),
-    [rows, days],
+    [rows, times],
   );
   const unpriced = unpricedAttempts(u.total);
-  const title = `${metric.metric.name} per day`;
+  const unit = u.from.includes("T") ? "hour" : "day";
+  const title = `${metric.metric.name} per ${unit}`;
   return (
     <>
       <dl class="tilerow">
@@ -148,7 +166,8 @@ function Shown({
           load={loadChart}
           what="chart"
           props={{
-            days,
+            times: times.map((at) => ({ name: at, ms: startOf(at) })),
+            hours: unit === "hour",
             lines,
             format: metric.text,
             whole: !metric.decimals,
@@ -165,7 +184,7 @@ function Shown({
           <Table label={`${title}, as a table`}>
             <thead>
               <tr>
-                <th>Day</th>
+                <th>{unit === "hour" ? "Hour" : "Day"}</th>
                 {lines.map((l) => (
                   <th key={l.name} class="num">
                     {l.name}
@@ -174,9 +193,9 @@ function Shown({
               </tr>
             </thead>
             <tbody>
-              {days.map((d, i) => (
-                <tr key={d}>
-                  <th scope="row">{d}</th>
+              {times.map((at, i) => (
+                <tr key={at}>
+                  <th scope="row">{at}</th>
                   {lines.map((l) => (
                     <td key={l.name} class="num">
                       {metric.text(l.values[i] ?? 0)}
@@ -235,7 +254,7 @@ function TableRow({ name, r }: { name: string; r: UsageRow }) {
 
 function save(u: Report, name: NameOf) {
   const saved = columns.filter((c) => c.csv);
-  const head = ["day", u.by || "all", ...saved.map((c) => c.csv ?? "")];
-  const rows = u.data.map((r) => [r.day, name(r), ...saved.map((c) => amount(c, r))]);
+  const head = [u.from.includes("T") ? "hour" : "day", u.by || "all", ...saved.map((c) => c.csv ?? "")];
+  const rows = u.data.map((r) => [whenOf(r), name(r), ...saved.map((c) => amount(c, r))]);
   download(`usage-${u.from}-${u.to}${u.by && `-${u.by}`}.csv`, "text/csv;charset=utf-8", csv(head, rows));
 }

@@ -6,22 +6,28 @@ import { monthDay } from "../../format";
 // steps are the possible distances of the marks on an axis without decimals.
 const steps = Array.from({ length: 12 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
 
+// daySteps and hourSteps are the possible distances of the marks of time, in seconds.
+const daySteps = [1, 2, 7, 14, 28].map((n) => n * 86_400);
+const hourSteps = [1, 2, 3, 6, 12, 24].map((n) => n * 3600);
+
 export interface Line {
   name: string;
   values: (number | null)[];
 }
 
-// Chart draws lines by day. It takes its colours from the swatches of its legend,
+// Chart draws lines by day or hour. It takes its colours from the swatches of its legend,
 // so that they follow the theme. With whole the axis has no decimals. Screen
 // readers read the label; the page has the numbers in a table.
 export default function Chart({
-  days,
+  times,
+  hours,
   lines,
   label,
   format,
   whole,
 }: {
-  days: string[];
+  times: { name: string; ms: number }[];
+  hours: boolean;
   lines: Line[];
   label: string;
   format: (n: number) => string;
@@ -65,8 +71,9 @@ export default function Chart({
           {
             ...axis,
             space: 56,
-            incrs: [86_400, 2 * 86_400, 7 * 86_400, 14 * 86_400, 28 * 86_400],
-            values: (_, marks) => marks.map((s) => monthDay(s * 1000, "UTC")),
+            incrs: hours ? hourSteps : daySteps,
+            values: (_, marks) =>
+              marks.map((s) => (hours ? new Date(s * 1000).toISOString().slice(11, 16) : monthDay(s * 1000, "UTC"))),
           },
           { ...axis, size: 68, ...(whole ? { incrs: steps } : {}), values: (_, marks) => marks.map(format) },
         ],
@@ -75,13 +82,13 @@ export default function Chart({
           ...lines.map((_, i) => ({
             stroke: swatches[i],
             width: 2,
-            points: { show: days.length < 40, size: 6, fill: swatches[i] },
+            points: { show: times.length < 40, size: 6, fill: swatches[i] },
             ...(lines.length === 1 ? { fill: swatches[i].replace(/^rgb\((.+)\)$/, "rgba($1, .14)") } : {}),
           })),
         ],
         hooks: { setCursor: [(u) => point(u.cursor.idx ?? -1)] },
       },
-      [days.map((d) => Date.parse(d) / 1000), ...lines.map((l) => l.values)],
+      [times.map((t) => t.ms / 1000), ...lines.map((l) => l.values)],
       el,
     );
     const resized = new ResizeObserver(() => plot.setSize(size()));
@@ -90,7 +97,7 @@ export default function Chart({
       resized.disconnect();
       plot.destroy();
     };
-  }, [days, lines, theme]);
+  }, [times, lines, theme]);
   return (
     <figure class="chart">
       <div class="plot" role="img" aria-label={label} ref={box} />
@@ -102,7 +109,7 @@ export default function Chart({
             {at >= 0 && <strong>{format(l.values[at] ?? 0)}</strong>}
           </li>
         ))}
-        <li class="muted">{at >= 0 ? days[at] : ""}</li>
+        <li class="muted">{at >= 0 ? times[at]?.name : ""}</li>
       </ul>
     </figure>
   );

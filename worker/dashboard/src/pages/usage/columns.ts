@@ -1,10 +1,12 @@
 // The figures of usage. To add one that GET /api/usage returns, add a row to
 // columns: the table, the tiles, the chart and the CSV file follow.
-import { money, number } from "../../format.ts";
+import { money, number, percent } from "../../format.ts";
 
 // Dimensions are what the rows of GET /api/usage are grouped by.
 export interface Dimensions {
-  day: string;
+  day?: string;
+  /** "2026-11-22T19", UTC; set in place of day in a report by hours */
+  hour?: string;
   keyId?: string;
   connectionId?: string;
   provider?: string;
@@ -21,6 +23,8 @@ export type UsageRow = Dimensions;
 interface Column {
   /** JSON field, summed over the rows of a group; "" for a column that is computed */
   field: string;
+  /** rows of one name have the highest value instead of the sum */
+  highest?: boolean;
   /** in the CSV file */
   csv?: string;
   /** in the table */
@@ -35,6 +39,19 @@ interface Column {
   /** the chart's axis has no decimals unless set */
   decimals?: boolean;
 }
+
+const ms = (n: number) => `${number(n)} ms`;
+
+// percentile returns a column of a percentile, which is unknown if it is 0.
+const percentile = (field: string, csv: string, head: string, metric?: Column["metric"]): Column => ({
+  field,
+  csv,
+  head,
+  metric,
+  highest: true,
+  unknown: (f) => !f[field],
+  text: ms,
+});
 
 export const columns: Column[] = [
   {
@@ -62,6 +79,16 @@ export const columns: Column[] = [
   { field: "inputTokens", csv: "input_tokens", head: "Input", text: number },
   { field: "outputTokens", csv: "output_tokens", head: "Output", text: number },
   { field: "cacheReadTokens", csv: "cache_read_tokens", head: "Cached", text: number },
+  {
+    field: "cacheShare",
+    csv: "cache_share",
+    head: "Cache share",
+    metric: { id: "cache", name: "Cache share" },
+    value: (f) => (f.inputTokens ? (f.cacheReadTokens ?? 0) / f.inputTokens : 0),
+    unknown: (f) => !f.inputTokens,
+    text: percent,
+    decimals: true,
+  },
   { field: "cacheWriteTokens", csv: "cache_write_tokens", text: number },
   { field: "reasoningTokens", csv: "reasoning_tokens", head: "Reasoning", text: number },
   {
@@ -83,12 +110,15 @@ export const columns: Column[] = [
   {
     field: "latencyMs",
     csv: "average_latency_ms",
-    head: "Latency",
     metric: { id: "latency", name: "Average latency" },
     value: (f) => (f.requests ? Math.round((f.latencyMs ?? 0) / f.requests) : 0),
     unknown: (f) => !f.requests,
-    text: (n) => `${number(n)} ms`,
+    text: ms,
   },
+  percentile("latencyP50Ms", "latency_p50_ms", "Latency p50"),
+  percentile("latencyP95Ms", "latency_p95_ms", "Latency p95", { id: "p95", name: "Latency p95" }),
+  percentile("firstTokenP50Ms", "first_token_p50_ms", "First token p50"),
+  percentile("firstTokenP95Ms", "first_token_p95_ms", "First token p95", { id: "first", name: "First token p95" }),
 ];
 
 export type Metric = Column & Required<Pick<Column, "metric">>;
@@ -109,5 +139,8 @@ export const unpricedAttempts = (r: UsageRow) => figures(r).unpricedAttempts ?? 
 
 // addRow adds the figures of a row to those of another.
 export function addRow(to: UsageRow, r: UsageRow) {
-  for (const { field } of columns) if (field) figures(to)[field] = (figures(to)[field] ?? 0) + (figures(r)[field] ?? 0);
+  for (const { field, highest } of columns) {
+    const [a, b] = [figures(to)[field] ?? 0, figures(r)[field] ?? 0];
+    if (field) figures(to)[field] = highest ? Math.max(a, b) : a + b;
+  }
 }

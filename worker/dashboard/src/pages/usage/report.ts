@@ -13,25 +13,37 @@ export const groups: [Group, string][] = [
   ["endpoint", "Endpoint"],
 ];
 
-// Report is the body of GET /api/usage, with the group it was asked for.
+// Report is the body of GET /api/usage, with the group it was asked for. Its times
+// are days or, in a report by hours, hours.
 export interface Report {
   from: string;
   to: string;
   data: UsageRow[];
+  /** the rows of all days or hours together */
+  groups?: UsageRow[];
   total: UsageRow;
   by: Group;
 }
 
 export const dayMs = 86_400_000;
+const hourMs = 3_600_000;
 
 // utcDay returns the day of a time: "2026-11-22".
 export const utcDay = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
-// daysOf returns every day of a report, also those without requests.
-export function daysOf(u: Report): string[] {
-  const days: string[] = [];
-  for (let t = Date.parse(u.from); t <= Date.parse(u.to); t += dayMs) days.push(utcDay(t));
-  return days;
+// whenOf returns the day or hour of a row.
+export const whenOf = (r: UsageRow) => r.hour ?? r.day ?? "";
+
+// startOf returns when a day or an hour begins, in ms.
+export const startOf = (when: string) => Date.parse(when.includes("T") ? `${when}:00Z` : when);
+
+// timesOf returns every day or hour of a report, also those without requests.
+export function timesOf(u: Report): string[] {
+  const hours = u.from.includes("T");
+  const times: string[] = [];
+  for (let t = startOf(u.from); t <= startOf(u.to); t += hours ? hourMs : dayMs)
+    times.push(new Date(t).toISOString().slice(0, hours ? 13 : 10));
+  return times;
 }
 
 export type NameOf = (r: UsageRow) => string;
@@ -55,24 +67,28 @@ export function nameOf(r: UsageRow, by: Group, names: Names | null): string {
   return "All";
 }
 
-// GroupUsage is the usage of one group: its sum and its days.
+// GroupUsage is the usage of one group: its sum and its days or hours.
 export interface GroupUsage {
   name: string;
   sum: UsageRow;
-  days: Map<string, UsageRow>;
+  times: Map<string, UsageRow>;
 }
 
-// groupRows sums the rows of a report by the name of their group.
-export function groupRows(rows: UsageRow[], name: NameOf): GroupUsage[] {
+// groupRows returns the rows of a report by the name of their group.
+export function groupRows(u: Report, name: NameOf): GroupUsage[] {
   const groups = new Map<string, GroupUsage>();
-  for (const r of rows) {
+  const groupOf = (r: UsageRow) => {
     const key = name(r);
-    const g = groups.get(key) ?? { name: key, sum: { day: "" }, days: new Map<string, UsageRow>() };
+    const g = groups.get(key) ?? { name: key, sum: {}, times: new Map<string, UsageRow>() };
     groups.set(key, g);
-    addRow(g.sum, r);
-    const d = g.days.get(r.day) ?? { day: r.day };
-    addRow(d, r);
-    g.days.set(r.day, d);
+    return g;
+  };
+  for (const r of u.data) {
+    const { times } = groupOf(r);
+    const at = times.get(whenOf(r)) ?? {};
+    addRow(at, r);
+    times.set(whenOf(r), at);
   }
+  for (const r of u.groups ?? [u.total]) addRow(groupOf(r).sum, r);
   return [...groups.values()];
 }

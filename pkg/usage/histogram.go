@@ -1,0 +1,82 @@
+package usage
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// Histogram counts durations. Its buckets grow by a factor of √2: the first ends at
+// 16 ms, the last has everything over 524 s. Between these, a percentile is at most a
+// fifth away from the true one.
+//
+// In JSON it is a list of buckets and their counts, without the empty ones:
+//
+//	[11,3,14,1] is three durations from 512 to 724 ms and one from 1.4 to 2 s
+type Histogram [32]uint32
+
+// bucketEnd returns the longest duration of a bucket, in ms.
+func bucketEnd(i int) int64 {
+	return [2]int64{1024, 1448}[i&1] << (i / 2) >> 6
+}
+
+// Observe counts a duration of ms milliseconds.
+func (h *Histogram) Observe(ms int64) {
+	i := 0
+	for i < len(h)-1 && ms > bucketEnd(i) {
+		i++
+	}
+	h[i]++
+}
+
+// Add adds the counts of o.
+func (h *Histogram) Add(o *Histogram) {
+	for i := range h {
+		h[i] += o[i]
+	}
+}
+
+// Percentile returns the duration, in ms, that p percent of the durations do not
+// exceed: the middle of its bucket. It returns 0 without any duration.
+func (h *Histogram) Percentile(p int64) int64 {
+	var all int64
+	for _, n := range h {
+		all += int64(n)
+	}
+	rest := (all*p + 99) / 100 // durations up to the one asked for
+	for i, n := range h {
+		if rest -= int64(n); rest <= 0 && n > 0 {
+			return bucketEnd(i) * 27 / 32 // ends are apart by √2, middles by its root
+		}
+	}
+	return 0
+}
+
+// MarshalJSON implements json.Marshaler.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	list := make([]uint32, 0, 2*len(h))
+	for i, n := range h {
+		if n > 0 {
+			list = append(list, uint32(i), n)
+		}
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *Histogram) UnmarshalJSON(raw []byte) error {
+	var list []uint32
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return err
+	}
+	*h = Histogram{}
+	if len(list)%2 != 0 || len(list) > 2*len(h) {
+		return errors.New("usage: a histogram with an invalid number of entries")
+	}
+	for i := 0; i < len(list); i += 2 {
+		if list[i] >= uint32(len(h)) {
+			return errors.New("usage: a histogram with an unknown bucket")
+		}
+		h[list[i]] = list[i+1]
+	}
+	return nil
+}
