@@ -129,6 +129,8 @@ var rows = [...]row{
 	{"DELETE", "/api/models/disabled", (*change).disabledDelete, nil},
 	{"GET", "/api/models/availability", (*change).availability, nil},
 
+	{"GET", "/api/quota", (*change).quota, nil},
+
 	{"GET", "/api/settings", (*change).settingsGet, nil},
 	{"PATCH", "/api/settings", (*change).settingsPatch, nil},
 	{"GET", "/api/audit", (*change).auditList, nil},

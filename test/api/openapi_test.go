@@ -60,6 +60,7 @@ var calls = []call{
 	{"GET", "/MACHINE/api/models/disabled", "", 200},
 	{"DELETE", "/MACHINE/api/models/disabled?providerAlias=up&id=x", "", 204},
 	{"GET", "/MACHINE/api/models/availability", "", 200},
+	{"GET", "/MACHINE/api/quota", "", 200},
 	{"POST", "/MACHINE/api/keys", `{"name":"second","rpm":1000,"models":["up/*"],"allowUnknown":true}`, 201},
 	{"GET", "/MACHINE/api/keys", "", 200},
 	{"GET", "/MACHINE/api/keys/KEY", "", 200},

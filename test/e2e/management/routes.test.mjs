@@ -109,6 +109,7 @@ const routes = {
     return ["/models/disabled?providerAlias=up&id=gone"];
   },
   "GET /api/models/availability": () => ["/models/availability"],
+  "GET /api/quota": () => ["/quota"],
   "GET /api/settings": () => ["/settings"],
   "PATCH /api/settings": () => ["/settings", { strategy: "round-robin" }],
   "GET /api/setup": () => ["/setup"],
