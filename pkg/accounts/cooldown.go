@@ -12,6 +12,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
+	"weir/pkg/wire/quota"
 )
 
 // Lengths of the backoff. Those of cooldowns are in package store.
@@ -81,8 +82,8 @@ func statedWait(h httpmsg.Header, body []byte, now time.Time) (wait time.Duratio
 		if d, ok := number(h[i].Value, time.Second); ok {
 			return d, true
 		}
-		if d, ok := date(h[i].Value, now); ok {
-			return d, true
+		if at, ok := quota.Date(h[i].Value); ok {
+			return until(at, now), true
 		}
 	}
 	if d, ok := resets(h, now); ok {
@@ -94,8 +95,14 @@ func statedWait(h httpmsg.Header, body []byte, now time.Time) (wait time.Duratio
 	if d, ok := retryInfo(body); ok {
 		return d, true
 	}
-	return bodyReset(body, now)
+	if at, ok := quota.ResetOf(body, now.UnixMilli()); ok {
+		return until(at, now), true
+	}
+	return 0, false
 }
+
+// until returns the wait until a time in Unix milliseconds.
+func until(at int64, now time.Time) time.Duration { return floor(time.UnixMilli(at).Sub(now)) }
 
 // weekly reports whether the wait that an upstream states is for a weekly
 // window:
@@ -107,24 +114,6 @@ func weekly(h httpmsg.Header, body []byte) bool {
 		return true
 	}
 	return len(body) > 0 && jsonscan.Valid(body) && gjson.GetBytes(body, "error.type").Str == "usage_limit_reached"
-}
-
-// bodyReset reads from a body when a limit ends: a number of seconds, or a time
-// in any format. The fields are in the error object or beside it.
-func bodyReset(body []byte, now time.Time) (time.Duration, bool) {
-	for _, in := range [...]string{"error.", ""} {
-		if v := gjson.GetBytes(body, in+"resets_in_seconds"); v.Type == gjson.Number || v.Type == gjson.String {
-			if d, ok := number(v.String(), time.Second); ok {
-				return d, true
-			}
-		}
-		if v := gjson.GetBytes(body, in+"resets_at"); v.Type == gjson.Number || v.Type == gjson.String {
-			if d, ok := moment(v.String(), now); ok {
-				return d, true
-			}
-		}
-	}
-	return 0, false
 }
 
 // resets reads the fields that tell when a limit is lifted:
@@ -142,10 +131,11 @@ func resets(h httpmsg.Header, now time.Time) (time.Duration, bool) {
 		if at < 0 || !strings.Contains(n, "ratelimit") {
 			continue
 		}
-		d, ok := moment(h[i].Value, now)
+		moment, ok := quota.At(h[i].Value, now.UnixMilli())
 		if !ok {
 			continue
 		}
+		d := until(moment, now)
 		switch left := h.Get(n[:at] + "remaining" + n[at+len("reset"):]); {
 		case left == "":
 			if unknown == 0 || d < unknown {
@@ -161,37 +151,6 @@ func resets(h httpmsg.Header, now time.Time) (time.Duration, bool) {
 	return unknown, unknown > 0
 }
 
-// moment reads a reset in any spelling: a duration ("6m0s", "120ms", "1d2h"),
-// seconds, seconds or milliseconds since 1970, RFC 3339, an HTTP date.
-func moment(v string, now time.Time) (time.Duration, bool) {
-	v = strings.TrimSpace(v)
-	if n, err := strconv.ParseFloat(v, 64); err == nil {
-		switch {
-		case n >= 1e11 && n < 1e15:
-			return floor(time.UnixMilli(int64(n)).Sub(now)), true
-		case n >= 1e9 && n < 1e11:
-			return floor(time.Unix(int64(n), 0).Sub(now)), true
-		}
-		return number(v, time.Second)
-	}
-	var days time.Duration
-	if d, rest, ok := strings.Cut(v, "d"); ok {
-		if n, err := strconv.Atoi(d); err == nil && n >= 0 && n < 1000 {
-			days = time.Duration(n) * 24 * time.Hour
-			if v = rest; v == "" {
-				return floor(days), true
-			}
-		}
-	}
-	if d, err := time.ParseDuration(v); err == nil {
-		return floor(days + d), true
-	}
-	if t, err := time.Parse(time.RFC3339, v); err == nil {
-		return floor(t.Sub(now)), true
-	}
-	return date(v, now)
-}
-
 // number reads a count of units. A negative one is the least wait.
 func number(v string, unit time.Duration) (time.Duration, bool) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
@@ -203,19 +162,6 @@ func number(v string, unit time.Duration) (time.Duration, bool) {
 		return most, true
 	}
 	return floor(time.Duration(n * float64(unit))), true
-}
-
-// dateForms are those of RFC 9110, 5.6.7, and what servers send instead.
-var dateForms = [...]string{time.RFC1123, time.RFC850, time.ANSIC, time.RFC1123Z}
-
-func date(v string, now time.Time) (time.Duration, bool) {
-	v = strings.TrimSpace(v)
-	for _, form := range dateForms {
-		if t, err := time.Parse(form, v); err == nil {
-			return floor(t.Sub(now)), true
-		}
-	}
-	return 0, false
 }
 
 func floor(d time.Duration) time.Duration { return max(d, store.MinCooldown) }

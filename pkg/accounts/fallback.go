@@ -51,7 +51,7 @@ type effect uint8
 const (
 	nothing  effect = iota
 	badKey          // 2 min, the account
-	limited         // the stated wait or the backoff, this model only
+	limited         // the stated wait or the backoff, this model or what the limit says
 	spent           // the stated reset or 1 h, the account
 	unsteady        // this model's rate of failures
 	unstable        // the account's rate of failures
@@ -65,6 +65,7 @@ type failure struct {
 	refresh bool          // the same account may be tried with a new token
 	blocked bool          // the location or egress address is refused, not the account
 	weekly  bool          // the stated wait is for a weekly window
+	whole   bool          // the limit is the account's, not the model's
 	effect  effect
 	cooled  time.Duration // the cooldown that came of it
 	body    []byte        // of an answer that ends the plan
@@ -308,7 +309,9 @@ func (p *Pool) note(m *snapshot.Machine, connection, model string, f *failure) {
 	case badKey:
 		reason, model = store.KeyRefused, ""
 	case limited:
-		if reason = store.RateLimited; len(model) > store.MaxCooledModel {
+		if reason = store.RateLimited; f.whole {
+			model = ""
+		} else if len(model) > store.MaxCooledModel {
 			return
 		}
 	case spent:

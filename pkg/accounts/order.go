@@ -58,7 +58,8 @@ func sortBy(list []candidate, compare func(a, b *candidate) int64) {
 	}
 }
 
-// behind puts outliers and accounts of a higher priority number behind the others.
+// behind puts outliers behind the others, then accounts of a higher priority number,
+// then those of a limit of which not enough is left.
 func behind(a, b *candidate) int64 {
 	switch {
 	case a.outlier != b.outlier && a.outlier:
@@ -66,22 +67,49 @@ func behind(a, b *candidate) int64 {
 	case a.outlier != b.outlier:
 		return -1
 	}
-	return int64(a.conn.Priority - b.conn.Priority)
+	if a.conn.Priority != b.conn.Priority || a.low == b.low {
+		return int64(a.conn.Priority - b.conn.Priority)
+	}
+	if a.low {
+		return 1
+	}
+	return -1
 }
 
-// leastRecentlyFailed is the strategy priority.
-func leastRecentlyFailed(a, b *candidate) int64 { return a.failed - b.failed }
+// leastRecentlyFailed is the strategy priority. Of accounts that have not failed, that
+// goes first whose limit begins again first: what is left of it would be lost.
+func leastRecentlyFailed(a, b *candidate) int64 {
+	if a.failed != b.failed {
+		return a.failed - b.failed
+	}
+	return a.ends - b.ends
+}
 
-// rotated returns the list starting at a turn's position, outliers last.
+// rotated returns the list starting at a turn's position, accounts with little left
+// and then outliers last.
 func rotated(list []candidate, turn uint32) []candidate {
 	n := int(turn % uint32(len(list)))
 	out := make([]candidate, 0, len(list))
-	for _, outlier := range [...]bool{false, true} {
+	for class := range classes {
 		for i := range list {
-			if c := &list[(n+i)%len(list)]; c.outlier == outlier {
+			if c := &list[(n+i)%len(list)]; c.class() == class {
 				out = append(out, *c)
 			}
 		}
 	}
 	return out
+}
+
+const classes = 3
+
+// class returns 2 for an outlier, 1 for an account of a limit of which not enough is
+// left, else 0.
+func (c *candidate) class() int {
+	switch {
+	case c.outlier:
+		return 2
+	case c.low:
+		return 1
+	}
+	return 0
 }

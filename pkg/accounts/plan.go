@@ -199,6 +199,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		if f == nil {
 			t.Err = nil
 			pl.dropped(a)
+			pl.quotas(a, resp.Header, nil, began)
 			if _, whole := resp.Body.(*stream.Bytes); whole {
 				if resp.Socket == nil {
 					pl.used(call.Machine, call.Request, call.Trace, a, false)
@@ -384,6 +385,11 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	now := pl.Now()
 	e := upstreamError(s, resp.Header, raw, *cred)
 	e.RetryAfter, _ = statedWait(resp.Header, raw, now)
+	var used exhausted
+	if s == 429 || s == 402 {
+		used = pl.quotas(a, resp.Header, raw, now)
+		e.RetryAfter = max(e.RetryAfter, used.wait)
+	}
 	for _, spent := range to.Provider.Spent {
 		if s == spent {
 			e.Status, e.Type, e.Code = 402, apierr.TypeOf(402), quotaCode
@@ -403,7 +409,8 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	if !f.next && !pl.call.Billable {
 		f.class = classOfAnswer(s, means)
 	}
-	f.weekly = e.RetryAfter > store.MaxCooldown && weekly(resp.Header, raw)
+	f.weekly = e.RetryAfter > store.MaxCooldown && (used.weekly || weekly(resp.Header, raw))
+	f.whole = used.account
 	if !f.next && f.effect == nothing || f.effect == unsteady && pl.call.Billable {
 		f.body = raw
 		pass(e, raw, *cred, a.Errors)

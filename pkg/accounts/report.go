@@ -131,7 +131,7 @@ func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != n
 // for up to a second. A report that does not get through is
 // kept for the next call.
 //
-//	report {cooldowns, cleared, errors, keys, usage, requests} → {observed, limited: [{keyId, until}]}
+//	report {cooldowns, cleared, errors, keys, quotas, usage, requests} → {observed, limited: [{keyId, until}]}
 //
 // observed is that of the first state which carries the report.
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
@@ -152,6 +152,9 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	}
 	r.arrange()
 	delete(p.reports, m.ID) // what comes in during the call is the next report
+	if m.AnyQuota() {
+		r.Quotas = m.ChangedQuotas(p.Now().UnixMilli())
+	}
 	body, err := json.Marshal(&r.Report)
 	if err != nil {
 		return
@@ -159,6 +162,7 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	status, answer, err := p.Object.Call(ctx, m.ID, "report", body)
 	switch {
 	case err != nil || status >= 500:
+		m.UnreportedQuotas(r.Quotas)
 		p.restore(m.ID, r)
 		p.delay(m)
 	case status == 200:

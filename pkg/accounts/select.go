@@ -18,6 +18,8 @@ type candidate struct {
 	conn    *store.Connection
 	failed  int64 // time of its last failure, 0 for none
 	outlier bool  // it fails so often that the others are tried first
+	low     bool  // too little is left of a limit: see snapshot.Headroom
+	ends    int64 // when its first limit of an hour or more begins again
 	trial   bool  // one request at a time may try it: after a long cooldown, or within one
 	whole   bool  // the cooldown that the trial is about is the account's, not the model's
 }
@@ -63,6 +65,7 @@ const needsReauth = "needs_reauth"
 
 // ready appends the accounts that may be tried, as stored.
 func ready(list []candidate, m *snapshot.Machine, to *routing.Target, pin string, now int64, s skipper) []candidate {
+	quotas := m.AnyQuota() && len(to.Connections) > 1
 	for _, conn := range to.Connections {
 		if pin != "" && conn.ID != pin {
 			continue
@@ -75,6 +78,9 @@ func ready(list []candidate, m *snapshot.Machine, to *routing.Target, pin string
 		if wait, state := c.look(m, to.Model, now); wait > 0 {
 			s.skip(conn, "", wait, state)
 			continue
+		}
+		if quotas {
+			c.low, c.ends = m.Headroom(conn.ID, to.Model, now)
 		}
 		list = append(list, c)
 	}

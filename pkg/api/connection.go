@@ -472,6 +472,7 @@ func (o *Manager) finishConnection(t *storage.Tx, c *connInput) error {
 		t.Del(storage.IntentPrefix + r.ID)
 		t.Del(storage.HealthPrefix + r.ID)
 		t.ClearCooldowns(r.ID)
+		t.ForgetQuota(r.ID)
 	}
 	if r.Seq != 0 && r.Origin != origin { // another host: its health is unknown
 		t.Del(storage.HealthPrefix + r.ID)

@@ -204,6 +204,7 @@ func (c *change) providerDelete() (any, error) {
 	c.Del(storage.IntentPrefix + row.ID)
 	c.Del(storage.ErrorPrefix + row.ID)
 	c.ForgetRefusals(row.ID)
+	c.ForgetQuota(row.ID)
 	c.Del(storage.HealthPrefix + row.ID)
 	c.ClearCooldowns(row.ID)
 	c.Due, c.status = true, 204

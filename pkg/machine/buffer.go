@@ -2,9 +2,11 @@ package machine
 
 import (
 	"encoding/json"
+	"slices"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/store"
 	"weir/pkg/usage"
 )
 
@@ -174,7 +176,8 @@ func (b *turn) add(rep *rpc.Report, size int) int64 {
 		known = max(known, e.pending.Observed)
 	}
 	observed := int64(0)
-	if len(rep.Cooldowns)+len(rep.Cleared)+len(rep.Refusals) > 0 {
+	moved := slices.ContainsFunc(rep.Quotas, func(q rpc.Quota) bool { return q.Moved })
+	if moved || len(rep.Cooldowns)+len(rep.Cleared)+len(rep.Refusals) > 0 {
 		observed = max(known+1, b.tx.Now)
 	}
 	e.pending.add(rep, size, observed)
@@ -188,6 +191,9 @@ func (p *pending) add(rep *rpc.Report, size int, observed int64) {
 	p.Cleared = append(p.Cleared, rep.Cleared...)
 	p.Errors = append(p.Errors, rep.Errors...)
 	p.Refusals = append(p.Refusals, rep.Refusals...)
+	for i := range rep.Quotas {
+		p.addQuota(&rep.Quotas[i])
+	}
 	for _, u := range rep.Usage {
 		if u.Valid() {
 			p.Usage = usage.Add(p.Usage, u)
@@ -201,6 +207,18 @@ func (p *pending) add(rep *rpc.Report, size int, observed int64) {
 	p.Observed = max(p.Observed, observed)
 }
 
+// addQuota adds a gauge to that of the same account.
+func (p *pending) addQuota(q *rpc.Quota) {
+	for i := range p.Quotas {
+		if had := &p.Quotas[i]; had.ConnectionID == q.ConnectionID {
+			had.Windows = store.MergeWindows(had.Windows, q.Windows, 0)
+			had.Moved = had.Moved || q.Moved
+			return
+		}
+	}
+	p.Quotas = append(p.Quotas, *q)
+}
+
 // due reports whether the reports must be written in this turn.
 func (b *turn) due() bool {
 	all, e := &b.o.buffers, b.o.buffers.entry(b.tx.ID)
@@ -208,7 +226,7 @@ func (b *turn) due() bool {
 	since := b.tx.Now - e.written
 	return all.closed || all.size > maxBuffered || len(all.machines) > maxMachines || since >= flushEvery || since < 0 ||
 		p.Size > maxBufferedEach || len(p.Usage) > maxBufferedKinds ||
-		max(len(p.Cooldowns), len(p.Cleared), len(p.Errors), len(p.Refusals)) > maxBufferedList
+		max(len(p.Cooldowns), len(p.Cleared), len(p.Errors), len(p.Refusals), len(p.Quotas)) > maxBufferedList
 }
 
 // apply puts reports into a turn.
@@ -248,6 +266,11 @@ func apply(t *storage.Tx, p *pending) {
 	for _, f := range p.Refusals {
 		if has(f.ConnectionID) {
 			t.AddRefusal(f)
+		}
+	}
+	for _, q := range p.Quotas {
+		if has(q.ConnectionID) {
+			t.SetQuota(q)
 		}
 	}
 	t.AddOutcomes(&p.Report, has)

@@ -2,7 +2,11 @@
 // headers from the rows.
 package provider
 
-import "weir/pkg/catalog"
+import (
+	"time"
+
+	"weir/pkg/catalog"
+)
 
 // Family is the API family of a base URL.
 type Family uint8
@@ -101,10 +105,12 @@ type Descriptor struct {
 	Rebase          bool // a connection may have another base URL
 	StreamUsage     bool // its chat accepts stream_options, by its API reference
 	ModelPath       bool // {model} keeps its slashes in a URL
-	StatesCost      bool // the usage of its answers has what they cost, see ir.Usage.Charge
 	// Spent are the statuses, apart from 402, that mean that the account's plan or
 	// credit is used up.
 	Spent []int
+	// RequestsPer is what x-ratelimit-limit-requests counts, if the vendor documents
+	// it: requests a day at Groq.
+	RequestsPer time.Duration
 	// SpentInside reports that the code insufficient_quota applies to the
 	// account within a 2xx answer too, as in an event of a stream.
 	SpentInside bool

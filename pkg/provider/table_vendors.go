@@ -1,6 +1,10 @@
 package provider
 
-import "weir/pkg/catalog"
+import (
+	"time"
+
+	"weir/pkg/catalog"
+)
 
 // vendors are the model vendors and clouds.
 var vendors = []Descriptor{{
@@ -167,6 +171,7 @@ var vendors = []Descriptor{{
 	Embed:  "mistral",
 }, {
 	ID: "groq", Alias: "groq", Name: "Groq",
+	RequestsPer: 24 * time.Hour, // https://console.groq.com/docs/rate-limits
 	StreamUsage: true,
 	BaseURL:     "https://api.groq.com/openai/v1",
 	Kinds:       []catalog.Kind{catalog.LLM, catalog.TTS, catalog.STT, catalog.ImageToText},
@@ -181,7 +186,6 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "xai", Alias: "xai", Name: "xAI",
-	StatesCost:  true,
 	StreamUsage: true,
 	BaseURL:     "https://api.x.ai/v1",
 	Kinds:       []catalog.Kind{catalog.LLM, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.ImageToText},

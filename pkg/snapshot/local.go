@@ -16,6 +16,7 @@ type Local struct {
 	turns   map[string]uint32
 	refused map[string]map[string]heard // by connection and name
 	limits  map[string]int64            // until when a key has reached its limit
+	gauges  map[string]*gauge           // by connection
 	counted time.Time                   // when key counts were last reported
 }
 

@@ -112,12 +112,13 @@ func (m *Machine) index() {
 			m.limited[k.KeyID] = k.Until
 		}
 	}
+	m.learnQuotas()
 }
 
 // observe replaces what calls have shown by what the object knows. The
 // configuration stays, with everything that is derived from it.
 func (m *Machine) observe(observed int64, s *rpc.State, now int64) {
-	m.Observed, m.Cooldowns, m.Refusals, m.Limited = observed, s.Cooldowns, s.Refusals, s.Limited
+	m.Observed, m.Cooldowns, m.Refusals, m.Limited, m.Quotas = observed, s.Cooldowns, s.Refusals, s.Limited, s.Quotas
 	m.index()
 	m.Local.settle(m, now)
 }

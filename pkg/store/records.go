@@ -191,6 +191,7 @@ type Machine struct {
 	Cooldowns []Cooldown   `json:"cooldowns,omitempty"`
 	Refusals  []Refusal    `json:"refusals,omitempty"`
 	Limited   []LimitedKey `json:"limited,omitempty"`
+	Quotas    []Quota      `json:"quotas,omitempty"`
 }
 
 // KV is the platform's key-value store: eventually consistent, at most one

@@ -10,19 +10,16 @@ type Media struct {
 	Images     int64
 	Seconds    float64 // of audio or video
 	Characters int64   // of a text that is spoken
-	Requests   int64   // that the call counts as; 0 is one
+	Searches   int64   // that one request stands for; 0 is one
 	// Options are those that a price may depend on: quality, size, resolution.
 	Options []string
 }
 
 // Cost returns what an answer costs in USD. m is nil for an answer that is billed by
-// tokens alone. A cost that the vendor states goes before the price. known is false if the price, or what it is asked for, is not known: a
+// tokens alone. known is false if the price, or what it is asked for, is not known: a
 // cost is never guessed.
 func Cost(p catalog.Price, t *llm.Usage, m *Media) (usd float64, known bool) {
-	switch {
-	case t.Charged:
-		return t.Cost, true
-	case p.Free():
+	if p.Free() {
 		return 0, true
 	}
 	terms := catalog.Terms{Input: t.Input, Service: t.Service}
@@ -40,7 +37,7 @@ func Cost(p catalog.Price, t *llm.Usage, m *Media) (usd float64, known bool) {
 func sum(rates *catalog.Rates, t *llm.Usage, m *Media) (usd float64, known bool) {
 	amounts := [catalog.Units]float64{
 		catalog.PerCharacter: float64(m.Characters), catalog.PerImage: float64(m.Images), catalog.PerSecond: m.Seconds,
-		catalog.PerRequest: float64(max(m.Requests, 1)), catalog.PerSearch: float64(t.Searches),
+		catalog.PerRequest: float64(max(m.Searches, 1)),
 	}
 	priced := false // by any unit
 	byTokens := false
@@ -58,18 +55,21 @@ func sum(rates *catalog.Rates, t *llm.Usage, m *Media) (usd float64, known bool)
 	}
 	for u, rate := range rates {
 		unit, n := catalog.Unit(u), amounts[u]
-		part := unit.Token() || unit == catalog.PerSearch // of an answer that is billed by tokens
 		switch {
-		case rate == 0 || rate < 0 && (n <= 0 || !part || !byTokens):
+		case rate == 0 || rate < 0 && n <= 0:
 			continue
-		case rate < 0 || n <= 0 && !part:
-			return 0, false // the rate, or what it is for, is not known
+		case rate < 0 && unit.Token():
+			return 0, false // a part without a rate
+		case rate < 0:
+			continue // the price is by something else
+		case n <= 0 && !unit.Token():
+			return 0, false // what it is asked for is not known
 		}
-		cost := n * rate
+		part := n * rate
 		if unit.Million() {
-			cost /= 1e6
+			part /= 1e6
 		}
-		usd += cost
+		usd += part
 	}
 	return usd, true
 }

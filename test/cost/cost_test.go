@@ -38,6 +38,8 @@ type world struct {
 	id, key          string
 	requests, alarms int
 	refused          bool                    // by the upstream
+	answered         int                     // by the upstream
+	resets           int64                   // when its limits begin again, Unix seconds
 	after            []func(context.Context) // the work after answers
 }
 
@@ -49,23 +51,38 @@ const (
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, Gateway: front.New(nil)}
+	w.resets = w.Now().Add(24 * time.Hour).Unix()
 	w.Meanwhile = w.work
 	w.Answer = func(s *fake.Seen) fake.Answer {
 		switch {
 		case w.refused:
 			return fake.Reply(429, `{"error":{"message":"slow down","type":"rate_limit_error"}}`, httpmsg.Field{Name: "retry-after", Value: "2"})
 		case strings.Contains(s.Body, `"stream":true`):
-			return fake.OK("text/event-stream", strings.Repeat(chunk, 20)+last)
+			return w.limited(fake.OK("text/event-stream", strings.Repeat(chunk, 20)+last))
 		}
-		return fake.JSON(answer)
+		return w.limited(fake.JSON(answer))
 	}
 	made := w.do(201, "POST", "/api/machines", front.AdminToken, `{}`)
 	w.id, w.key = gjson.Get(made, "machineId").Str, gjson.Get(made, "apiKey").Str
 	w.do(201, "POST", "/"+w.id+"/api/providers", front.AdminToken,
 		`{"provider":"openai-compatible-0123abcd","name":"a","apiKey":"upstream-key","providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"up"}}`)
-	w.call(false)
-	w.pass(2 * time.Minute) // until all of this is stored
+	for range 2 { // the second is told what the first has reported of limits
+		w.call(false)
+		w.pass(time.Minute) // until all of this is stored
+	}
 	return w
+}
+
+// limited adds what many providers say of the account's limits. Each call uses some
+// of them.
+func (w *world) limited(a fake.Answer) fake.Answer {
+	w.answered++
+	for _, unit := range [...]string{"requests-day", "tokens-minute"} {
+		a.Header = append(a.Header, httpmsg.Field{Name: "x-ratelimit-limit-" + unit, Value: "10000"},
+			httpmsg.Field{Name: "x-ratelimit-remaining-" + unit, Value: strconv.Itoa(10000 - w.answered%10000)},
+			httpmsg.Field{Name: "x-ratelimit-reset-" + unit, Value: strconv.FormatInt(w.resets, 10)})
+	}
+	return a
 }
 
 // do serves a request and returns the answer. pass does the work after it.

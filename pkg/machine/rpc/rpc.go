@@ -85,6 +85,9 @@ type State struct {
 	Cooldowns []store.Cooldown   `json:"cooldowns,omitempty"`
 	Refusals  []store.Refusal    `json:"refusals,omitempty"`
 	Limited   []store.LimitedKey `json:"limited,omitempty"`
+	// Quotas has the windows of an hour and more: shorter ones are over before
+	// another isolate hears of them.
+	Quotas []store.Quota `json:"quotas,omitempty"`
 }
 
 // Bounds of a Report.
@@ -104,6 +107,8 @@ type Report struct {
 	// Refusals are the fields that servers have refused by name; an Until of 0
 	// means that the server accepts the field again.
 	Refusals []store.Refusal `json:"refusals,omitempty"`
+	// Quotas are the gauges of accounts that have changed.
+	Quotas []Quota `json:"quotas,omitempty"`
 	// Keys counts requests per key, for its limits.
 	Keys []KeyCount `json:"keys,omitempty"`
 	// Budgets have what calls have used of budgets.
@@ -121,6 +126,17 @@ type Cleared struct {
 	Model        string `json:"model,omitempty"`
 	At           int64  `json:"at"`
 }
+
+// Quota is a changed gauge. Moved reports that other isolates should hear of it:
+// a window of an hour or more has changed by more than QuotaStep.
+type Quota struct {
+	store.Quota
+	Moved bool `json:"moved,omitempty"`
+}
+
+// QuotaStep is the share of a window by which the gauge of another isolate may be
+// wrong.
+const QuotaStep = 0.05
 
 // LastError is the latest error of a connection.
 type LastError struct {

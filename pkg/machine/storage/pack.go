@@ -20,7 +20,7 @@ import (
 const ActivityRow = "activity"
 
 // packedPrefixes are the prefixes of the keys of these rows.
-var packedPrefixes = [...]string{CooldownPrefix, ErrorPrefix, refusalPrefix, HealthPrefix, UsagePrefix, usageCountPrefix, HourPrefix, KeyUsePrefix, RequestsRow}
+var packedPrefixes = [...]string{CooldownPrefix, ErrorPrefix, refusalPrefix, quotaPrefix, HealthPrefix, UsagePrefix, usageCountPrefix, HourPrefix, KeyUsePrefix, RequestsRow}
 
 // Sizes of the row, in bytes: larger ones are reduced to packRest.
 const (
@@ -168,6 +168,10 @@ func (t *Tx) spill() (out []Row) {
 			break
 		}
 		size -= len(k) + len(t.pack[k]) + 2
+		if strings.HasPrefix(k, quotaPrefix) {
+			delete(t.pack, k)
+			continue
+		}
 		take(k)
 	}
 	return out

@@ -25,6 +25,7 @@ const (
 	CooldownPrefix    = "cool:"
 	ErrorPrefix       = "error:"
 	refusalPrefix     = "refusal:"
+	quotaPrefix       = "quota:" // see quotas.go
 	HealthPrefix      = "health:"
 	CountPrefix       = "count:"
 	KeyUsePrefix      = "keyuse:"
@@ -188,13 +189,13 @@ func DigestOf(parts ...string) string {
 // and its State.
 func (t *Tx) Replica() *store.Machine {
 	m, s := t.Configuration(), t.State()
-	m.Observed, m.Cooldowns, m.Refusals, m.Limited = t.Meta.Observed, s.Cooldowns, s.Refusals, s.Limited
+	m.Observed, m.Cooldowns, m.Refusals, m.Limited, m.Quotas = t.Meta.Observed, s.Cooldowns, s.Refusals, s.Limited, s.Quotas
 	return m
 }
 
 // State returns what calls have shown of the machine.
 func (t *Tx) State() rpc.State {
-	return rpc.State{Cooldowns: t.Cooldowns(), Refusals: t.refusals(), Limited: t.limited()}
+	return rpc.State{Cooldowns: t.Cooldowns(), Refusals: t.refusals(), Limited: t.limited(), Quotas: t.longQuotas()}
 }
 
 // Configuration returns the machine as KV has it, without what calls change.

@@ -1,0 +1,184 @@
+package snapshot
+
+import (
+	"math"
+	"strings"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/store"
+	"weir/pkg/wire/quota"
+)
+
+// gauge is what this isolate knows of the limits of an account, by its own calls and
+// by those of others.
+type gauge struct {
+	windows []quota.Window
+	read    int64 // when an answer was last read
+	changed bool  // since the last report
+}
+
+// quotaEvery is how often the header of an account's answers is read for its limits.
+const quotaEvery = 1000 // ms
+
+// lowShare is the share of a window under which an account has not enough left.
+const lowShare = 0.05
+
+// AnyQuota reports whether anything is known of the limits of any account.
+func (m *Machine) AnyQuota() bool { return len(m.Local.gauges) > 0 }
+
+// QuotaDue reports, at most once a second for an account, that an answer should be
+// read for what it says of limits.
+func (m *Machine) QuotaDue(connection string, now int64) bool {
+	g := m.Local.gauges[connection]
+	return g == nil || now-g.read >= quotaEvery || now < g.read
+}
+
+// NoteQuota notes what an answer says of an account's limits. It does not retain the
+// memory of the list.
+func (m *Machine) NoteQuota(connection string, list []quota.Window, now int64) {
+	g := m.Local.gauge(connection)
+	g.read = now
+	for i := range list {
+		g.note(&list[i], now)
+	}
+}
+
+func (l *Local) gauge(connection string) *gauge {
+	g := l.gauges[connection]
+	if g == nil {
+		if l.gauges == nil || len(l.gauges) >= maxMarks {
+			l.gauges = map[string]*gauge{}
+		}
+		g = &gauge{}
+		l.gauges[connection] = g
+	}
+	return g
+}
+
+// note puts in a newer observation of a window.
+func (g *gauge) note(w *quota.Window, now int64) {
+	for i := range g.windows {
+		had := &g.windows[i]
+		if had.Name != w.Name || had.Model != w.Model {
+			continue
+		}
+		if w.At < had.At {
+			return
+		}
+		g.changed = g.changed || differs(had, w, 0.01)
+		name, model := had.Name, had.Model // the memory of those is known
+		*had = *w
+		had.Name, had.Model = name, model
+		return
+	}
+	added := *w
+	added.Name, added.Model = strings.Clone(w.Name), strings.Clone(w.Model)
+	g.changed = true
+	g.windows = store.MergeWindows(g.windows, []quota.Window{added}, now)
+}
+
+// differs reports whether two observations of a window differ by a share, or are of
+// two periods of it. The end of a window that refills all the time moves with each
+// call.
+func differs(a, b *quota.Window, share float64) bool {
+	moved := max(a.ResetsAt, b.ResetsAt) - min(a.ResetsAt, b.ResetsAt)
+	return math.Abs(a.Left-b.Left) >= share || a.Left < lowShare != (b.Left < lowShare) || moved > max(500*b.Span, 60_000)
+}
+
+// Headroom reports whether an account has less than a twentieth of a limit left that
+// applies to the model, and when the first of its windows of an hour or more ends,
+// in Unix milliseconds; math.MaxInt64 if none is known.
+func (m *Machine) Headroom(connection, model string, now int64) (low bool, ends int64) {
+	ends = math.MaxInt64
+	g := m.Local.gauges[connection]
+	if g == nil {
+		return false, ends
+	}
+	for i := range g.windows {
+		w := &g.windows[i]
+		if w.Model != "" && w.Model != model || w.ResetsAt > 0 && w.ResetsAt <= now || store.QuotaOver(w, now) {
+			continue
+		}
+		low = low || w.Left < lowShare
+		if w.Long() && w.ResetsAt > now {
+			ends = min(ends, w.ResetsAt)
+		}
+	}
+	return low, ends
+}
+
+// ChangedQuotas returns the gauges that have changed since it was last called, for
+// the next report.
+func (m *Machine) ChangedQuotas(now int64) (out []rpc.Quota) {
+	for id, g := range m.Local.gauges {
+		if !g.changed {
+			continue
+		}
+		g.changed = false
+		g.windows = store.MergeWindows(g.windows, nil, now)
+		q := rpc.Quota{Quota: store.Quota{ConnectionID: id, Windows: append([]quota.Window{}, g.windows...)}}
+		known := m.quota(id)
+		for i := range q.Windows {
+			w := &q.Windows[i]
+			q.Moved = q.Moved || w.Long() && !known.has(w)
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// UnreportedQuotas notes that a report of gauges did not get through.
+func (m *Machine) UnreportedQuotas(list []rpc.Quota) {
+	for i := range list {
+		if g := m.Local.gauges[list[i].ConnectionID]; g != nil {
+			g.changed = true
+		}
+	}
+}
+
+type knownQuota []quota.Window
+
+// has reports whether other isolates know about as much of a window.
+func (k knownQuota) has(w *quota.Window) bool {
+	for i := range k {
+		if k[i].Name == w.Name && k[i].Model == w.Model {
+			return !differs(&k[i], w, rpc.QuotaStep)
+		}
+	}
+	return false
+}
+
+// quota returns what the object has told of an account.
+func (m *Machine) quota(connection string) knownQuota {
+	for i := range m.Quotas {
+		if m.Quotas[i].ConnectionID == connection {
+			return m.Quotas[i].Windows
+		}
+	}
+	return nil
+}
+
+// learnQuotas takes over what other isolates have seen.
+func (m *Machine) learnQuotas() {
+	for i := range m.Quotas {
+		q := &m.Quotas[i]
+		g := m.Local.gauge(q.ConnectionID)
+		changed := g.changed
+		for j := range q.Windows {
+			g.note(&q.Windows[j], q.Windows[j].At)
+		}
+		g.changed = changed
+	}
+}
+
+// renewQuotas takes over what the object has told with a new configuration, and
+// drops what is known of accounts whose key was replaced.
+func (m *Machine) renewQuotas(old *Machine) {
+	for id := range m.Local.gauges {
+		was, is := old.Connection(id), m.Connection(id)
+		if is == nil || was != nil && was.Secrets[store.APIKey] != is.Secrets[store.APIKey] {
+			delete(m.Local.gauges, id)
+		}
+	}
+	m.learnQuotas()
+}
