@@ -209,6 +209,21 @@ func readAnswer(a *ir.Answer, from Dialect, body []byte, copied int, opt *ir.Opt
 	return nil
 }
 
+// Filtered reports whether an upstream's JSON answer has nothing but the finish reason
+// that a filter has withheld it.
+func Filtered(from Dialect, body []byte) bool {
+	var a ir.Answer
+	if readAnswer(&a, from, body, len(body), &ir.Options{}) != nil || a.Finish != ir.FinishFilter {
+		return false
+	}
+	for i := range a.Blocks {
+		if b := &a.Blocks[i]; b.Kind != ir.ThinkingBlock && (b.Kind != ir.TextBlock || b.Text != "") {
+			return false
+		}
+	}
+	return true
+}
+
 // UsageOf returns the token counts of an upstream's JSON answer. The body must
 // be valid JSON. Known is false for an answer without usage.
 func UsageOf(from Dialect, body []byte) ir.Usage {

@@ -8,6 +8,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
 	"weir/pkg/provider"
+	"weir/pkg/routing"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
@@ -63,6 +64,9 @@ func (a *attempt) readWhole(resp *upstream.Response) error {
 	}
 	switch shapeOf(body) {
 	case jsonBody:
+		if err = a.filtered(body); err != nil {
+			return err
+		}
 		return a.wholeJSON(body)
 	case eventBody:
 		// Some servers only stream.
@@ -70,6 +74,23 @@ func (a *attempt) readWhole(resp *upstream.Response) error {
 		return err
 	}
 	return endpoint.BadBody(nil)
+}
+
+// maxFiltered is the longest answer that may have nothing but a finish reason, in bytes.
+const maxFiltered = 16 << 10
+
+// filtered returns the failure of an answer that a filter has withheld, if the combo
+// tries its next member after that. For any other client it is an answer.
+func (a *attempt) filtered(body []byte) error {
+	if len(a.targets) < 2 || len(body) > maxFiltered {
+		return nil
+	}
+	for i := range a.targets {
+		if &a.targets[i] == a.Target && routing.After(a.targets, i, routing.ContentFilter) >= 0 && llm.Filtered(a.api.dialect, body) {
+			return apierr.New(400, "content_filter", "The provider's filter has withheld the answer.")
+		}
+	}
+	return nil
 }
 
 // passes reports whether the answer goes to the client unchanged: it is in the

@@ -30,11 +30,11 @@ const (
 
 // exchange is one client's request.
 type exchange struct {
-	ctx            context.Context
-	proxy          *Proxy
-	call           *auth.Call
-	req            *Request
-	severalTargets bool // there are several targets
+	ctx     context.Context
+	proxy   *Proxy
+	call    *auth.Call
+	req     *Request
+	targets []routing.Target
 }
 
 // attempt is one upstream call of an exchange.
@@ -79,7 +79,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 		body, dropped, err = llm.Request(x.req.Dialect, w.dialect, x.req.Body, a.opt)
 	}
 	if err != nil {
-		if x.severalTargets {
+		if len(x.targets) > 1 {
 			// Another member of the combo may understand it.
 			return nil, accounts.Unsuitable(err)
 		}

@@ -144,6 +144,9 @@ func (f *firstEvent) event(ev *sse.Event) error {
 	if err := failure(f.a.api.dialect, ev.Name, ev.Data); err != nil {
 		return err
 	}
+	if f.a.api.dialect == llm.Gemini { // each event has the form of an answer
+		return f.a.filtered(ev.Data)
+	}
 	if f.a.api.dialect == llm.Responses {
 		f.a.parsed.id = gjson.GetBytes(ev.Data, "response.id").Str
 	}
@@ -174,6 +177,9 @@ func (f *firstEvent) json() error {
 		return err
 	}
 	a := f.a
+	if err = a.filtered(rest); err != nil {
+		return err
+	}
 	a.parsed.whole, a.parsed.usage, err = llm.Replay(a.api.dialect, a.req.Dialect, rest, a.opt)
 	return err
 }

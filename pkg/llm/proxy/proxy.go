@@ -63,10 +63,11 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 	if err != nil {
 		return nil, err
 	}
+	leaveOutTooLong(c, a, targets)
 	x := &struct { // one allocation
 		exchange
 		send accounts.Call
-	}{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a, severalTargets: len(targets) > 1}}
+	}{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a, targets: targets}}
 	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: readAnswer}
 	res, err := d.Accounts.Send(ctx, &x.send)
 	if err != nil {

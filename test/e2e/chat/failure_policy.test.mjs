@@ -87,6 +87,37 @@ test("a stream's first event counts as its status", async () => {
   assert.deepEqual((await (await combo({ model_gone: "stop" }, failure)).ask({ stream: true })).asked, ["first"]);
 });
 
+test("a member whose context is too small is not asked", async () => {
+  const c = await combo(undefined, failed(400, "context_length_exceeded"));
+  await operator.call("POST", `/${c.machineId}/api/models/custom`, {
+    providerAlias: "up",
+    id: "first",
+    contextLength: 1000,
+  });
+  const long = (words) => ({ messages: [{ role: "user", content: "four ".repeat(words) }] });
+  for (const words of [3000, 300_000]) {
+    const [first, second] = await c.explain(long(words));
+    assert.deepEqual([first.try, first.skipped, second.try], [0, "context_length", 1], `${words} words`);
+  }
+  assert.deepEqual(await c.ask(long(3000)), { status: 200, asked: ["talk"] });
+  assert.equal((await c.explain(long(100)))[0].try, 1);
+  await operator.call("PUT", `/${c.machineId}/api/combos/${c.id}`, { on: { context_length: "stop" } });
+  assert.equal((await c.explain(long(3000)))[0].try, 1);
+});
+
+test("an answer that a filter has withheld is a failure if the combo states so", async () => {
+  const failure = {
+    body: JSON.stringify({
+      id: "c",
+      object: "chat.completion",
+      choices: [{ index: 0, message: { role: "assistant", content: null }, finish_reason: "content_filter" }],
+    }),
+  };
+  const next = await combo({ content_filter: "next" }, failure);
+  assert.deepEqual(await next.ask(), { status: 200, asked: ["first", "talk"] });
+  assert.deepEqual(await (await combo(undefined, failure)).ask(), { status: 200, asked: ["first"] });
+});
+
 test("a policy is stored, replaced and removed", async () => {
   const c = await combo({ any_4xx: "next" }, failed(404));
   const read = () => operator.call("GET", `/${c.machineId}/api/combos/${c.id}`);
