@@ -53,11 +53,12 @@ script() {
   PATH="$(dirname "$bin"):$PATH" "$bin" "$@"
 }
 
-# static builds what is served as files, in build/dashboard: the dashboard and the
-# description of the API.
+# static builds what is served as files, in build/dashboard: the dashboard, the
+# documentation and the description of the API.
 static() {
   modules
   script node_modules/vite/bin/vite.js build worker/dashboard --logLevel warn
+  script node_modules/@11ty/eleventy/cmd.cjs --config worker/site/eleventy.config.mjs
   cp docs/reference/openapi.json build/dashboard/
 }
 

@@ -35,7 +35,7 @@ part "end to end, in workerd" scripts/e2e.sh
 PLATFORM=native part "end to end, native" scripts/e2e.sh
 PLATFORM=native RACE=1 part "end to end, under the race detector" scripts/e2e.sh "$race"
 part "dashboard, in a browser" scripts/pages.sh
-PLATFORM=native part "dashboard of the native server, in a browser" scripts/pages.sh 'shell|pages|playground'
+PLATFORM=native part "dashboard of the native server, in a browser" scripts/pages.sh 'shell|pages|playground|docs'
 part "release" release_tests
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \

@@ -1,6 +1,6 @@
 // Package dashboard serves the files that are part of the binary, as the edge
 // platform serves them: the dashboard, one page at / and what it loads under
-// /assets, and the description of the API at /openapi.json.
+// /assets; the documentation under /docs; the description of the API at /openapi.json.
 //
 // scripts/ copy the built dashboard (build/dashboard) to files/ before they compile
 // the binary. Without it a plain page says so.
@@ -125,6 +125,7 @@ func Handler(files fs.FS, next http.Handler) http.Handler {
 	h := &handler{next: next, files: map[string]*file{}}
 	h.add("/", "index.html", files)
 	h.add(openAPI, "openapi.json", files)
+	h.add("/llms.txt", "llms.txt", files)
 	if h.files["/"] == nil {
 		h.files["/"] = newFile("index.html", placeholder)
 		return h
@@ -136,7 +137,22 @@ func Handler(files fs.FS, next http.Handler) http.Handler {
 		}
 		return nil
 	})
+	_ = fs.WalkDir(files, "docs", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			h.add(pageOf("/"+name), name, files)
+		}
+		return nil
+	})
 	return h
+}
+
+// pageOf returns the URL path of a file of the documentation: /docs/guides/codex of
+// /docs/guides/codex.html, /docs/ of /docs/index.html.
+func pageOf(name string) string {
+	if folder, ok := strings.CutSuffix(name, "/index.html"); ok {
+		return folder + "/"
+	}
+	return strings.TrimSuffix(name, ".html")
 }
 
 type handler struct {
@@ -160,6 +176,11 @@ func newFile(name string, content []byte) *file {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if page := r.URL.Path + "/"; h.files[page] != nil && strings.HasPrefix(page, "/docs/") {
+		w.Header().Set("Location", page)
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		return
+	}
 	if r.URL.Path != "/" && h.files[r.URL.Path] == nil && !strings.HasPrefix(r.URL.Path, "/assets/") {
 		h.next.ServeHTTP(w, r)
 		return

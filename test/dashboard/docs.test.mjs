@@ -1,0 +1,123 @@
+// The documentation as the gateway serves it at /docs.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { accessible, becomes, bench, looks, open } from "./browser.mjs";
+import { navigation } from "../../worker/site/navigation.mjs";
+
+let b;
+before(async () => {
+  b = await bench();
+});
+after(() => b?.close());
+
+const get = (path) => b.gateway.fetch(path, { redirect: "manual" });
+
+// crawl fetches every page that links lead to, from the first one on, and returns
+// its HTML by path.
+async function crawl() {
+  const pages = new Map();
+  const wanted = ["/docs/"];
+  for (let path = wanted.pop(); path; path = wanted.pop()) {
+    if (pages.has(path)) continue;
+    const res = await get(path);
+    assert.equal(res.status, 200, path);
+    const html = await res.text();
+    pages.set(path, html);
+    for (const [, link] of html.matchAll(/ (?:href|src)="([^"]+)"/g)) {
+      const to = new URL(link, `http://docs.example${path}`);
+      if (to.host !== "docs.example") continue;
+      assert.ok(to.pathname.startsWith("/docs/"), `${path} links to ${link}`);
+      wanted.push(to.pathname);
+    }
+  }
+  return pages;
+}
+
+test("every page is reached by links, and every link leads to a page and a place on it", async () => {
+  const pages = await crawl();
+  const ids = new Map(
+    [...pages].map(([path, html]) => [path, new Set([...html.matchAll(/ id="([^"]+)"/g)].map((m) => m[1]))]),
+  );
+  const broken = [];
+  for (const [path, html] of pages)
+    for (const [, link] of html.matchAll(/ href="([^"]+)"/g)) {
+      const to = new URL(link, `http://docs.example${path}`);
+      const id = decodeURIComponent(to.hash.slice(1));
+      if (to.host === "docs.example" && id && !ids.get(to.pathname).has(id)) broken.push(`${path}: ${link}`);
+    }
+  assert.deepEqual(broken, []);
+  const files = readdirSync("docs", { recursive: true })
+    .filter((f) => f.endsWith(".md"))
+    .map((f) => `/docs/${f.replace(/\.md$/, "").replace(/(^|\/)README$/, "$1")}`);
+  assert.deepEqual(
+    files.filter((f) => !pages.has(f)),
+    [],
+  );
+  for (const group of navigation) for (const path of group.pages) assert.ok(pages.has(`/docs/${path}`), path);
+  for (const [path, html] of pages)
+    if (html.startsWith("<!doctype")) assert.doesNotMatch(html, /<script(?![^>]* src=)|<style| style=|\son\w+=/, path);
+});
+
+test("each error code has an entry of its own", async () => {
+  const html = await (await get("/docs/reference/errors")).text();
+  const codes = [...readFileSync("docs/reference/errors.md", "utf8").matchAll(/^\| `(\w+)` \|/gm)].map((m) => m[1]);
+  assert.ok(codes.length > 60);
+  for (const code of codes) assert.ok(html.includes(`<tr id="${code}">`), code);
+});
+
+test("/docs leads to /docs/, and a page that does not exist is 404", async () => {
+  const res = await get("/docs");
+  assert.equal(res.status, 307);
+  assert.equal(new URL(res.headers.get("location"), b.url).pathname, "/docs/");
+  assert.equal((await get("/docs/nothing")).status, 404);
+  const text = await (await get("/llms.txt")).text();
+  assert.match(text, /^# weir\n/);
+  for (const [, path] of text.matchAll(/\]\((\/docs\/[^)]*)\)/g)) assert.equal((await get(path)).status, 200, path);
+});
+
+test("the search finds a section, and the keyboard opens it", async (t) => {
+  const page = await open(t, b, { as: null, at: "docs/" });
+  await page.keyboard.press("/");
+  const field = page.getByRole("combobox", { name: "Search the documentation" });
+  await field.fill("idempotency keys");
+  await page.getByRole("option").first().waitFor();
+  await accessible(page, "the results of a search");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/docs\/creations#idempotency-keys$/);
+  await field.fill("zzzzqqqq");
+  await page.getByText("No page has “zzzzqqqq”.").waitFor();
+  await page.keyboard.press("Escape");
+  await becomes(() => page.getByText("No page has").isVisible(), false);
+});
+
+test("the theme is the system's until one is chosen, which stays", async (t) => {
+  const page = await open(t, b, { as: null, at: "docs/quick-start", dark: true });
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await background();
+  await page.getByRole("button", { name: "Light" }).click();
+  await becomes(async () => (await background()) === dark, false);
+  await page.getByRole("link", { name: "Concepts" }).first().click();
+  await page.getByRole("heading", { name: "Concepts", level: 1 }).waitFor();
+  assert.notEqual(await background(), dark);
+});
+
+// The files are the same on both platforms.
+test("pages are readable on a desktop and on a phone", { skip: process.env.PLATFORM === "native" }, async (t) => {
+  const page = await open(t, b, { as: null, at: "docs/" });
+  await looks(page, "docs");
+  await page.goto(`${b.url}/docs/guides/codex`);
+  await looks(page, "docs-guide");
+  await page.goto(`${b.url}/docs/reference/api`);
+  await accessible(page, "the API page");
+});
+
+test("on a phone a button opens the list of pages", async (t) => {
+  const page = await open(t, b, { as: null, at: "docs/", phone: true });
+  const link = page.getByRole("navigation").getByRole("link", { name: "Quick start" });
+  await becomes(() => link.isVisible(), false);
+  await page.getByRole("button", { name: "Menu" }).click();
+  await link.click();
+  await page.getByRole("heading", { name: "Quick start", level: 1 }).waitFor();
+});

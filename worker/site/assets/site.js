@@ -1,0 +1,135 @@
+// The search, the theme and the menu of small screens. Without this script the
+// pages are complete.
+const root = new URL(document.body.dataset.root, location.href);
+const html = document.documentElement;
+html.classList.add("scripted");
+
+// Theme: the system's until the reader chooses one.
+const theme = document.querySelector(".theme");
+const dark = () =>
+  (html.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+const stored = () => {
+  try {
+    return localStorage.getItem("weir-docs-theme");
+  } catch {
+    return null; // storage is turned off
+  }
+};
+const show = () => {
+  theme.textContent = dark() ? "Light" : "Dark";
+};
+if (["light", "dark"].includes(stored())) html.dataset.theme = stored();
+theme.hidden = false;
+show();
+theme.addEventListener("click", () => {
+  html.dataset.theme = dark() ? "light" : "dark";
+  show();
+  try {
+    localStorage.setItem("weir-docs-theme", html.dataset.theme);
+  } catch {
+    // the choice lasts for this page
+  }
+});
+
+// Menu of small screens.
+const menu = document.querySelector(".menu");
+const navigation = document.getElementById("navigation");
+menu.hidden = false;
+menu.addEventListener("click", () => {
+  menu.setAttribute("aria-expanded", String(navigation.classList.toggle("open")));
+});
+
+// Search: the index is loaded when the field gets the focus.
+const form = document.querySelector("form[role=search]");
+const input = form.querySelector("input");
+const results = document.getElementById("results");
+const status = form.querySelector("[role=status]");
+form.hidden = false;
+let index;
+const load = () => {
+  index ??= Promise.all([import("./minisearch.js"), fetch(new URL("search.json", root)).then((r) => r.json())]).then(
+    ([{ default: MiniSearch }, sections]) => {
+      const search = new MiniSearch({
+        fields: ["title", "page", "text"],
+        storeFields: ["url", "anchor", "page", "title", "text"],
+        searchOptions: {
+          boost: { title: 3, page: 2 },
+          // what maintainers read comes after what users read
+          boostDocument: (_id, _term, { url }) => (/^(decisions|reference)\//.test(url) ? 0.3 : 1),
+          prefix: true,
+          fuzzy: 0.15,
+          combineWith: "AND",
+        },
+      });
+      search.addAll(sections);
+      return search;
+    },
+  );
+  return index;
+};
+
+// excerpt returns the text around the first of the terms.
+function excerpt(text, terms) {
+  const at = Math.max(0, Math.min(...terms.map((t) => text.toLowerCase().indexOf(t)).filter((i) => i >= 0), text.length));
+  const start = Math.max(0, at - 40);
+  return (start > 0 ? "…" : "") + text.slice(start, start + 140);
+}
+
+function item(found) {
+  const a = document.createElement("a");
+  a.href = new URL(`${found.url.replace(/index\.html$|\.html$/, "")}#${found.anchor}`, root).href;
+  a.setAttribute("role", "option");
+  a.append(found.title === found.page ? found.title : `${found.page}: ${found.title}`);
+  const small = document.createElement("small");
+  small.textContent = excerpt(found.text, found.terms);
+  a.append(small);
+  return a;
+}
+
+const close = () => {
+  results.hidden = true;
+  status.textContent = "";
+  input.setAttribute("aria-expanded", "false");
+};
+async function search() {
+  const query = input.value.trim();
+  if (!query) return close();
+  const found = (await load()).search(query).slice(0, 12);
+  if (query !== input.value.trim()) return;
+  close();
+  if (found.length === 0) {
+    status.textContent = `No page has “${query}”.`;
+    return;
+  }
+  results.replaceChildren(...found.map(item));
+  results.hidden = false;
+  input.setAttribute("aria-expanded", "true");
+}
+input.addEventListener("focus", () => load());
+input.addEventListener("input", () => search());
+form.addEventListener("submit", (e) => {
+  e.preventDefault();
+  (results.querySelector("[aria-selected=true]") ?? results.querySelector("a"))?.click();
+});
+form.addEventListener("keydown", (e) => {
+  const links = [...results.querySelectorAll("a")];
+  const at = links.findIndex((a) => a.getAttribute("aria-selected") === "true");
+  if (e.key === "Escape") close();
+  else if ((e.key === "ArrowDown" || e.key === "ArrowUp") && links.length > 0) {
+    e.preventDefault();
+    const next = (at + (e.key === "ArrowDown" ? 1 : links.length - (at < 0 ? 0 : 1))) % links.length;
+    links.forEach((a, i) => {
+      a.setAttribute("aria-selected", String(i === next));
+    });
+    links[next].scrollIntoView({ block: "nearest" });
+  }
+});
+document.addEventListener("click", (e) => {
+  if (!form.contains(e.target)) close();
+});
+document.addEventListener("keydown", (e) => {
+  if (e.key === "/" && !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) {
+    e.preventDefault();
+    input.focus();
+  }
+});
