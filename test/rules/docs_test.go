@@ -149,9 +149,16 @@ func documents(files []sourceFile) map[string]document {
 		if strings.HasSuffix(f.path, ".md") {
 			out[f.path] = parseDocument(f.text)
 		}
+		if f.path == "docs/reference/errors.md" { // on the pages its rows are places too
+			for _, m := range errorCode.FindAllStringSubmatch(f.text, -1) {
+				out[f.path].anchors[m[1]] = true
+			}
+		}
 	}
 	return out
 }
+
+var errorCode = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
 
 var (
 	// docs/reference/spec.md, 2.9 and 4.3.1
