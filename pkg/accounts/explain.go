@@ -30,6 +30,9 @@ type Step struct {
 	Trial bool
 	// Outlier reports that it fails so often that the others are tried first.
 	Outlier bool
+	// Low reports that so little is left of a limit that accounts of equal priority
+	// are tried first.
+	Low bool
 	// NextAfter names the classes of failures after which the next member of the
 	// combo is tried; see routing.Classes.
 	NextAfter []string
@@ -59,7 +62,7 @@ func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time
 			list := o.sort(ready(nil, m, to, pin, now.UnixMilli(), e))
 			for j := range list {
 				try++
-				e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Try: try, Trial: list[j].trial, Outlier: list[j].outlier})
+				e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Try: try, Trial: list[j].trial, Outlier: list[j].outlier, Low: list[j].low})
 			}
 			e.steps = append(e.steps, e.left...)
 			for _, conn := range to.Connections {

@@ -68,6 +68,9 @@ type PlanStep struct {
 	CooldownMs int64  `json:"cooldownMs"`
 	Trial      bool   `json:"trial"`   // one request at a time tries it, after a long cooldown or every 30 minutes within one
 	Outlier    bool   `json:"outlier"` // it fails so often that the others are tried first
+	// LowQuota reports that less than 5 % is left of a limit, so accounts of equal
+	// priority are tried first.
+	LowQuota bool `json:"lowQuota"`
 }
 
 // Explain serves the route. A request that the endpoint refuses is refused here
@@ -168,7 +171,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 		step := PlanStep{
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
-			Translated: []string{}, Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier,
+			Translated: []string{}, Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier, LowQuota: s.Low,
 			NextAfter: append([]string{}, s.NextAfter...),
 		}
 		a, err := call.Build(s.Target, s.Connection, nil)

@@ -112,6 +112,18 @@ test("of equal accounts, one with little left is tried last, and what ends first
   );
   for (const id of me.ids) assert.equal((await me.send({ "x-connection-id": id })).status, 200);
   assert.deepEqual((await me.send()).tried, [2]);
+  const plan = await operator.call("POST", `/${me.machineId}/api/explain`, {
+    path: "/v1/embeddings",
+    body: { model: "up/test-embed", input: "a" },
+  });
+  assert.deepEqual(
+    plan.plan.map((s) => [s.connectionId, s.try, s.lowQuota]),
+    [
+      [me.ids[2], 1, false],
+      [me.ids[1], 2, false],
+      [me.ids[0], 3, true],
+    ],
+  );
   for (const a of me.answers) Object.assign(a, { status: 529, headers: {} });
   assert.deepEqual((await me.send()).tried, [2, 1, 0]);
 });
