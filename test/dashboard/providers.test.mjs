@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { last, placed } from "../../worker/dashboard/src/pages/providers/priorities.ts";
 import { compatible } from "../e2e/gateway.mjs";
+import { until } from "../e2e/wait.mjs";
 import { answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
@@ -713,4 +714,48 @@ test("a failed load shows an error and can be repeated", async (t) => {
   broken = false;
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("heading", { name: "One" }).waitFor();
+});
+
+test("a connection shows what is left of its limits", async (t) => {
+  const { page, machineId, apiKey, made } = await machine(t, three().slice(0, 2));
+  await page.getByRole("link", { name: "One", exact: true }).waitFor();
+  assert.equal(await page.getByRole("meter").count(), 0, "nothing is known before a call");
+  const ends = Math.floor(Date.now() / 1000) + 3 * 3600 + 60;
+  b.upstream.script = () => ({
+    status: 200,
+    headers: {
+      "content-type": "application/json",
+      "anthropic-ratelimit-unified-5h-utilization": "0.975",
+      "anthropic-ratelimit-unified-5h-reset": String(ends),
+      "x-ratelimit-limit-requests-day": "1000",
+      "x-ratelimit-remaining-requests-day": "250",
+      "x-ratelimit-reset-requests-day": "9h",
+    },
+    body: '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0]}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}',
+  });
+  t.after(() => {
+    b.upstream.script = null;
+  });
+  const res = await b.gateway.fetch("/v1/embeddings", {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({ model: "one/test-embed", input: "a" }),
+  });
+  assert.equal(res.status, 200, await res.text());
+  const known = async () =>
+    (await b.operator.call("GET", `/${machineId}/api/quota`)).data.find((q) => q.connectionId === made[0].id).windows;
+  await until("the gauge is stored", async () => (await known()).length === 2);
+  await page.reload();
+  const gauge = page.getByRole("meter", { name: "Usage, 5 h: left" });
+  await gauge.waitFor();
+  assert.equal(await gauge.getAttribute("value"), "0.025");
+  await page.getByText("2.5% left, resets in 3 h").waitFor();
+  assert.equal(await page.getByRole("meter").count(), 1, "the list shows the window of which the least is left");
+  await looks(page, "providers-gauge");
+  await page.getByRole("link", { name: "One", exact: true }).click();
+  const limits = page.getByRole("list", { name: "Limits" });
+  await limits.getByText("Requests, 24 h").waitFor();
+  await limits.getByText("25% left (250 of 1,000), resets in 9 h").waitFor();
+  assert.equal(await limits.getByRole("listitem").count(), 2);
+  await looks(page, "connection-gauge");
 });

@@ -129,6 +129,25 @@ export interface Cooldown {
   failures?: number;
 }
 
+// QuotaWindow is one limit of an account; left is a share from 0 to 1.
+export interface QuotaWindow {
+  name: string;
+  /** upstream model; missing for a limit of the whole account */
+  model?: string;
+  left: number;
+  limit?: number;
+  remaining?: number;
+  resetsAt?: number;
+  spanSeconds?: number;
+  observedAt: number;
+}
+
+// Quota is a row of GET /api/quota.
+export interface Quota {
+  connectionId: string;
+  windows: QuotaWindow[];
+}
+
 // Combo is a row of GET /api/combos.
 export interface Combo {
   id: string;
@@ -219,6 +238,8 @@ export interface PlanStep {
   nextAfter: string[];
   cooldownMs: number;
   trial: boolean;
+  /** little is left of a limit: accounts of equal priority are tried first */
+  lowQuota: boolean;
 }
 
 // Plan is the body of POST /api/explain.

@@ -37,10 +37,12 @@ export const time = (ms: number) => new Date(ms).toLocaleTimeString("en", { time
 // clock returns a time of day: "15:04".
 export const clock = (ms: number) => new Date(ms).toLocaleTimeString("en", { timeStyle: "short", hourCycle: "h23" });
 
-// duration returns a time span, rounded up to a second: "45 s", "12 min", "1.5 h".
+// duration returns a time span, rounded up to a second: "45 s", "12 min", "1.5 h",
+// "7 days".
 export function duration(ms: number): string {
   const s = Math.max(0, Math.ceil(ms / 1000));
   if (s < 90) return `${s} s`;
   if (s < 5400) return `${Math.round(s / 60)} min`;
+  if (s >= 48 * 3600) return `${Math.round(s / 86400)} days`;
   return `${Math.round(s / 360) / 10} h`;
 }

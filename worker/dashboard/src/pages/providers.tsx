@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { Machine } from "../api";
-import type { ConnectionRow, ProviderRow } from "../api-types";
+import type { ConnectionRow, ProviderRow, Quota } from "../api-types";
 import { providerName } from "../connections";
 import { number } from "../format";
 import { useAction, useLoad, useNow } from "../hooks";
@@ -29,25 +29,28 @@ const searchFrom = 8; // connections
 // List shows the connections in the order they are tried.
 function List({ machine, machineName }: PageProps) {
   const rows = useLoad(async () => {
-    const [conns, catalog] = await Promise.all([
+    const [conns, catalog, quotas] = await Promise.all([
       machine.list<ConnectionRow>("/providers"),
       machine.list<ProviderRow>("/catalog/providers"),
+      machine.list<Quota>("/quota"),
     ]);
-    return { conns: conns.toSorted((a, b) => a.priority - b.priority), catalog };
+    return { conns: conns.toSorted((a, b) => a.priority - b.priority), catalog, quotas };
   }, [machine]);
   const order = useAction(),
     [progress, setProgress] = useState("");
-  const now = useNow(!!rows.data?.conns.some((c) => c.cooldownUntil));
+  const now = useNow(
+    !!rows.data?.conns.some((c) => c.cooldownUntil) || !!rows.data?.quotas.some((q) => q.windows.length > 0),
+  );
 
   // Moves are saved one after the other. The stored order is loaded after the last.
   const saving = useRef(Promise.resolve()),
     moves = useRef(0);
   const move = (c: ConnectionRow, place: ConnectionRow) => {
     const mine = ++moves.current,
-      { conns, catalog } = rows.data!;
+      { conns } = rows.data!;
     const next = placed(moved(conns, conns.indexOf(c), conns.indexOf(place)), c.id);
     const changed = next.filter((n) => !conns.includes(n));
-    rows.set({ conns: next, catalog });
+    rows.set({ ...rows.data!, conns: next });
     saving.current = saving.current
       .then(() =>
         order.run(() =>
@@ -82,7 +85,7 @@ function List({ machine, machineName }: PageProps) {
         {order.busy && progress && <p>{progress}</p>}
       </div>
       <Load of={rows} what="connections">
-        {({ conns, catalog }) =>
+        {({ conns, catalog, quotas }) =>
           conns.length === 0 ? (
             <Empty title="No providers yet">
               <p class="muted">
@@ -91,7 +94,15 @@ function List({ machine, machineName }: PageProps) {
               {add}
             </Empty>
           ) : (
-            <Ordered machine={machine} conns={conns} catalog={catalog} now={now} onMove={move} onChange={rows.reload} />
+            <Ordered
+              machine={machine}
+              conns={conns}
+              catalog={catalog}
+              quotas={quotas}
+              now={now}
+              onMove={move}
+              onChange={rows.reload}
+            />
           )
         }
       </Load>
@@ -105,6 +116,7 @@ function Ordered({
   machine,
   conns,
   catalog,
+  quotas,
   now,
   onMove,
   onChange,
@@ -112,6 +124,7 @@ function Ordered({
   machine: Machine;
   conns: ConnectionRow[];
   catalog: ProviderRow[];
+  quotas: Quota[];
   now: number;
   onMove: (c: ConnectionRow, place: ConnectionRow) => void;
   onChange: () => Promise<void>;
@@ -139,7 +152,16 @@ function Ordered({
           onMove={(from, at) => onMove(shown[from], shown[at])}
           name={(c) => c.name || provider(c)}
         >
-          {(c) => <Row machine={machine} c={c} now={now} provider={provider(c)} onChange={onChange} />}
+          {(c) => (
+            <Row
+              machine={machine}
+              c={c}
+              quota={quotas.find((q) => q.connectionId === c.id)}
+              now={now}
+              provider={provider(c)}
+              onChange={onChange}
+            />
+          )}
         </Order>
       )}
     </>

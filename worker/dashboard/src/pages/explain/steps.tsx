@@ -48,6 +48,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                     <bdi>{s.connectionName || s.provider}</bdi>
                   </a>{" "}
                   as <code>{s.model}</code> {s.trial && <Badge kind="warn">Trial</Badge>}{" "}
+                  {s.lowQuota && <Badge kind="warn">Limit almost used up</Badge>}{" "}
                   {s.try > plan.maxAttempts && <Badge>Never reached</Badge>}
                 </p>
                 <p class="small muted">

@@ -1,11 +1,12 @@
 import { type Machine, sentence } from "../../api";
-import type { ConnectionRow } from "../../api-types";
+import type { ConnectionRow, Quota } from "../../api-types";
 import { keyText } from "../../connections";
 import { count, duration, when } from "../../format";
 import { useAction } from "../../hooks";
 import { to } from "../../route";
 import { Switch } from "../../forms";
 import { Badge, Button, ErrorBox } from "../../ui";
+import { Gauge, tightest } from "./gauge";
 import { statusOf } from "./health";
 import { TestText, useTest } from "./test";
 
@@ -13,12 +14,14 @@ import { TestText, useTest } from "./test";
 export function Row({
   machine,
   c,
+  quota,
   now,
   provider,
   onChange,
 }: {
   machine: Machine;
   c: ConnectionRow;
+  quota?: Quota;
   now: number;
   provider: string;
   onChange: () => Promise<void>;
@@ -28,6 +31,7 @@ export function Row({
   const label = c.name || provider;
   const wait = (c.cooldownUntil ?? 0) - now;
   const [kind, text] = statusOf(c, now);
+  const window = tightest(quota);
   const selected = c.providerSpecificData.enabledModels;
   const setActive = (isActive: boolean) =>
     toggle.run(async () => {
@@ -55,6 +59,11 @@ export function Row({
           {` · ${keyText(c)}`}
           {selected && ` · ${count(selected.length, "model")} selected`}
         </p>
+        {window && (
+          <p>
+            <Gauge w={window} now={now} />
+          </p>
+        )}
         {c.lastError && (c.health !== "ready" || c.status !== "active") && (
           <p class="small bad">
             <strong>Last error{c.healthAt && c.health !== "ready" ? `, ${when(c.healthAt)}` : ""}:</strong>{" "}

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { type Machine, sentence } from "../../api";
-import type { ConnectionRow, Cooldown, ProviderRow } from "../../api-types";
+import type { ConnectionRow, Cooldown, ProviderRow, Quota } from "../../api-types";
 import { reasonText } from "../../connections";
 import { Dialog } from "../../dialog";
 import { duration, when } from "../../format";
@@ -8,6 +8,7 @@ import { useLoad, useNow } from "../../hooks";
 import { toast } from "../../toast";
 import { Section } from "../../layout";
 import { Badge, Button, Notice } from "../../ui";
+import { Gauge } from "./gauge";
 import { statusOf } from "./health";
 import { type Flow, SignInFlow } from "./oauth";
 import { TestText, useTest } from "./test";
@@ -36,7 +37,11 @@ export function Status({
       (await machine.list<Cooldown>("/models/availability")).filter((r) => r.connectionId === c.id && r.until),
     [machine, c],
   );
-  const now = useNow(!!cooldowns.data?.length);
+  const quota = useLoad(
+    async () => (await machine.list<Quota>("/quota")).find((q) => q.connectionId === c.id)?.windows ?? [],
+    [machine, c],
+  );
+  const now = useNow(!!cooldowns.data?.length || !!quota.data?.length);
   const [flow, setFlow] = useState<Flow | null>(null);
   const test = useTest(machine, c.id, onChange);
   const flows = c.authType === "oauth" ? (known?.connect ?? []) : [];
@@ -87,6 +92,18 @@ export function Status({
         <p class="bad">
           <strong>Last error:</strong> {sentence(c.lastError)}
         </p>
+      )}
+      {!!quota.data?.length && (
+        <>
+          <h3>Limits</h3>
+          <ul class="plain" aria-label="Limits">
+            {quota.data.map((w) => (
+              <li key={`${w.name} ${w.model ?? ""}`}>
+                <Gauge w={w} now={now} />
+              </li>
+            ))}
+          </ul>
+        </>
       )}
       {waiting.length > 0 && (
         <ul class="plain">
