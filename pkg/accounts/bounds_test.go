@@ -578,18 +578,6 @@ func TestReportIsRepeatedOnlyAfterATemporaryFailure(t *testing.T) {
 	}
 }
 
-func TestTextIsCutAtItsBound(t *testing.T) {
-	for _, tt := range []struct {
-		s    string
-		n    int
-		want string
-	}{{"abc", 3, "abc"}, {"abcd", 3, "abc"}, {"aé", 2, "a"}, {"é", 1, ""}, {"aé", 3, "aé"}} {
-		if got := cut(tt.s, tt.n); got != tt.want {
-			t.Errorf("%q to %d: got %q", tt.s, tt.n, got)
-		}
-	}
-}
-
 func TestTokenOfTheSameGenerationIsTheSnapshots(t *testing.T) {
 	w := newWorld(t)
 	conn := w.oauth("a", 0)

@@ -159,7 +159,7 @@ func notes(h httpmsg.Header, secrets *redact.R) httpmsg.Header {
 func shownText(s string, cred provider.Credential) string {
 	s = strings.ToValidUTF8(s, "")
 	if len(s) > 8*maxMessage {
-		s = cut(s, 8*maxMessage)
+		s = apierr.Shorten(s, 8*maxMessage)
 	}
 	s = redact.Patterns(live(cred).String(s))
 	if looksHTML(s) {
@@ -174,7 +174,7 @@ func shownText(s string, cred provider.Credential) string {
 		}
 		return r
 	}, s)
-	return cut(strings.TrimSpace(s), maxMessage)
+	return apierr.Shorten(strings.TrimSpace(s), maxMessage)
 }
 
 func looksHTML(s string) bool {

@@ -92,7 +92,7 @@ func (pl *plan) refused(rank int) error {
 	if text != "" {
 		e.Message += " Its answer: " + text
 	}
-	e.Message, e.Header, e.NoRetry = cut(apierr.Sentence(e.Message), maxMessage), header, true
+	e.Message, e.Header, e.NoRetry = apierr.Shorten(apierr.Sentence(e.Message), maxMessage), header, true
 	if pl.attempts == 0 && m.wait > 0 {
 		e.Err = &cooling{m.wait}
 	}

@@ -25,7 +25,7 @@ func tried(t *Trace, f *failure, took time.Duration) store.Attempt {
 		Status: f.err.Status, Code: f.err.Code, Ms: took.Milliseconds(),
 	}
 	if f.next || f.effect != nothing {
-		a.Text = cut(f.err.Message, maxRecordText)
+		a.Text = apierr.Shorten(f.err.Message, maxRecordText)
 	}
 	return a
 }
@@ -47,7 +47,7 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 	rec := store.Request{
 		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider, ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
-		Asked:  strings.Clone(cut(t.Asked, maxRecordText)),
+		Asked:  strings.Clone(apierr.Shorten(t.Asked, maxRecordText)),
 		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, Attempts: t.Attempts, Failed: t.Failed, Dropped: t.Dropped, Used: t.Used,
 	}
 	if e == nil && t.Err != nil { // what broke a stream

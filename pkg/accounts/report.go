@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -40,7 +39,7 @@ func (p *Pool) cool(m *snapshot.Machine, connection, model string, span time.Dur
 	r := p.reportOf(m.ID)
 	r.drop(connection, c.Model)
 	r.Cooldowns = last(append(r.Cooldowns, c))
-	r.lastError(connection, cut(e.Message, maxLastError))
+	r.lastError(connection, apierr.Shorten(e.Message, maxLastError))
 	r.at = max(r.at, c.Since)
 }
 
@@ -235,15 +234,4 @@ func last[T any](list []T) []T {
 		return list[over:]
 	}
 	return list
-}
-
-// cut shortens a text to at most n bytes, between characters.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

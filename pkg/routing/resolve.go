@@ -326,23 +326,15 @@ func (r *resolution) unknown(model string) error {
 			names = append(names, m.ID)
 		}
 	}
-	text := "Unknown model " + strconv.Quote(shortened(model)) + "."
+	text := "Unknown model " + strconv.Quote(apierr.ShortName(model)) + "."
 	if near := catalog.Closest(model, names); near != "" {
 		text += " Did you mean " + strconv.Quote(near) + "?"
 	} else if slash && provider.ByAlias(alias) == nil {
-		text += " No provider or prefix is named " + strconv.Quote(shortened(alias)) + "."
+		text += " No provider or prefix is named " + strconv.Quote(apierr.ShortName(alias)) + "."
 	}
 	e := apierr.Invalid("model", "%s GET /v1/models lists those that this API key can call.", text)
 	e.Code = "model_not_found"
 	return e
-}
-
-// shortened returns a client's name fit for a message.
-func shortened(name string) string {
-	if len(name) > 100 {
-		return strings.ToValidUTF8(name[:100], "") + "…"
-	}
-	return name
 }
 
 func (r *resolution) tooMany() error {

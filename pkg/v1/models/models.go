@@ -229,17 +229,9 @@ func allowed(key *store.Key, list []Entry) []Entry {
 }
 
 func unknown(id string) error {
-	e := apierr.New(404, "model_not_found", "The model '%s' does not exist or you do not have access to it.", clip(id))
+	e := apierr.New(404, "model_not_found", "The model '%s' does not exist or you do not have access to it.", apierr.ShortName(id))
 	e.Param = "id"
 	return e
-}
-
-// clip shortens an id for a message.
-func clip(id string) string {
-	if len(id) > 100 {
-		return strings.ToValidUTF8(id[:100], "") + "…"
-	}
-	return id
 }
 
 // page makes Anthropic's form of a list: at most limit (20, or 1 to 1000)

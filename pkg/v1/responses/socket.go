@@ -161,7 +161,7 @@ func (v *session) message(ctx context.Context, text []byte) error {
 	case kind == "response.processed": // Codex reports what it has read
 		return nil
 	}
-	return v.fail(e.lane, apierr.Invalid("type", "The event %q is not supported. Send response.create.", shorten(kind)))
+	return v.fail(e.lane, apierr.Invalid("type", "The event %q is not supported. Send response.create.", apierr.ShortName(kind)))
 }
 
 // lane returns the lane of an event. A lane that is named for the first time counts
@@ -202,12 +202,4 @@ func isLane(name string) bool {
 		}
 	}
 	return true
-}
-
-// shorten returns the beginning of a text of the client, for a message to it.
-func shorten(s string) string {
-	if len(s) > 40 {
-		return strings.ToValidUTF8(s[:40], "")
-	}
-	return s
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/endpoint"
+	"weir/pkg/wire/apierr"
 )
 
 // Limits of a request.
@@ -202,7 +203,7 @@ func (r *request) readOptions(p *endpoint.Reader, path, provider string, v gjson
 		p.Fail(path, path+" must be an object")
 	}
 	v.ForEach(func(k, v gjson.Result) bool {
-		param := clip(path + "." + k.Str)
+		param := apierr.ShortName(path + "." + k.Str)
 		if v.IsObject() && provider == "" && k.Str != "" {
 			r.readOptions(p, param, k.Str, v)
 			return p.Err == nil
@@ -220,8 +221,6 @@ func (r *request) readOptions(p *endpoint.Reader, path, provider string, v gjson
 		return p.Err == nil
 	})
 }
-
-func clip(s string) string { return s[:min(len(s), 100)] }
 
 func plain(v gjson.Result) bool {
 	if v.IsObject() || v.Type == gjson.Null || len(v.Raw) > 4096 {

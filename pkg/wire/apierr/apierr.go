@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"weir/pkg/wire/httpmsg"
 )
@@ -129,4 +130,26 @@ func MessagesType(status int) string {
 		return "api_error"
 	}
 	return "invalid_request_error"
+}
+
+// Shorten returns at most max bytes of s, cut between characters.
+func Shorten(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max]
+}
+
+// maxName is the most bytes of a client's name that a message repeats.
+const maxName = 100
+
+// ShortName returns a client's name fit for a message.
+func ShortName(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return Shorten(name, maxName) + "…"
 }

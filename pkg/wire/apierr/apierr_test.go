@@ -2,6 +2,7 @@ package apierr
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -21,5 +22,27 @@ func TestErrorJoinsMessageAndCause(t *testing.T) {
 		if got := e.Error(); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.message, got, c.want)
 		}
+	}
+}
+
+func TestTextsAreCutBetweenCharacters(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		max  int
+		want string
+	}{
+		{"", 0, ""}, {"ab", 2, "ab"}, {"abc", 2, "ab"}, {"aé", 2, "a"}, {"aé", 3, "aé"}, {"日本", 5, "日"}, {"日", 2, ""},
+		{"a\x80\x80\x80", 3, ""},
+	} {
+		if got := Shorten(c.text, c.max); got != c.want {
+			t.Errorf("%q to %d bytes: %q, want %q", c.text, c.max, got, c.want)
+		}
+	}
+	name := strings.Repeat("é", 50)
+	if got := ShortName(name); got != name {
+		t.Errorf("got %q", got)
+	}
+	if got := ShortName(name + "x"); got != name+"…" {
+		t.Errorf("got %q", got)
 	}
 }
