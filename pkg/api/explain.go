@@ -26,11 +26,15 @@ type Endpoint = func(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 //
 //	{"path":"/v1/embeddings","body":{…},"connectionId":"…"} → Plan
 //
+// The path may have a query. One that opens a WebSocket has no body.
+//
 // The real endpoint runs with a sender that builds each request and sends
 // none, so what is explained is what would happen.
 type Explainer struct {
-	// Endpoint returns the endpoint of a /v1 path over another sender, or nil.
-	Endpoint func(path string, s accounts.Sender) Endpoint
+	// Endpoint returns the endpoint of a call's path over another sender, or nil. It
+	// sets what the gateway sets of a call: its route, and its parameters. An endpoint
+	// that opens a WebSocket makes the method GET.
+	Endpoint func(c *auth.Call, s accounts.Sender) Endpoint
 	Cache    cache
 	Now      func() time.Time
 }
@@ -89,20 +93,21 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 		return nil, err
 	}
 	rec := &recorder{plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}}, body: in.Body, now: h.Now()}
-	endpoint := h.Endpoint(strings.TrimPrefix(in.Path, "/"+c.MachineID), rec)
-	if endpoint == nil {
-		return nil, apierr.Invalid("path", "The path is not one whose calls are planned.")
-	}
-	if len(in.Body) == 0 {
-		return nil, apierr.Invalid("body", "body is missing.")
-	}
+	path, query, _ := strings.Cut(strings.TrimPrefix(in.Path, "/"+c.MachineID), "?")
 	sub := &auth.Call{
 		Request: &httpmsg.Request{
-			ID: c.ID, Method: "POST", Path: in.Path, Start: c.Start, Length: int64(len(in.Body)),
+			ID: c.ID, Method: "POST", Path: path, Query: query, Start: c.Start, Length: int64(len(in.Body)),
 			Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
 			Body:   stream.FromBytes(in.Body),
 		},
 		Machine: m.ReadOnly(), Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody,
+	}
+	endpoint := h.Endpoint(sub, rec)
+	if endpoint == nil {
+		return nil, apierr.Invalid("path", "The path is not one whose calls are planned.")
+	}
+	if len(in.Body) == 0 && sub.Method == "POST" {
+		return nil, apierr.Invalid("body", "body is missing.")
 	}
 	if in.ConnectionID != "" {
 		sub.Header.Set("x-connection-id", in.ConnectionID)

@@ -26,8 +26,8 @@ import (
 // explainer is the route over the real embeddings endpoint.
 func explainer(m *snapshot.Machine, now time.Time) *Explainer {
 	return &Explainer{
-		Endpoint: func(path string, s accounts.Sender) Endpoint {
-			if path != "/v1/embeddings" {
+		Endpoint: func(c *auth.Call, s accounts.Sender) Endpoint {
+			if c.Path != "/v1/embeddings" {
 				return nil
 			}
 			return (&embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}).Create
@@ -176,7 +176,7 @@ func TestExplainEndsWhereTheCallEnds(t *testing.T) {
 	conn := func(id string) *store.Connection {
 		return &store.Connection{ID: id, Secrets: map[string]secret.Sealed{store.APIKey: "x"}}
 	}
-	h.Endpoint = func(_ string, s accounts.Sender) Endpoint {
+	h.Endpoint = func(_ *auth.Call, s accounts.Sender) Endpoint {
 		return func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 			_, err := s.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace,
 				Targets: []routing.Target{{Provider: d, Model: "a", Connections: []*store.Connection{conn("a")}}, {Provider: d, Model: "b", Connections: []*store.Connection{conn("b")}}, {Provider: d, Model: "c", Connections: []*store.Connection{conn("c")}}},

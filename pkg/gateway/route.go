@@ -64,8 +64,8 @@ type Route struct {
 	// AnyEncoding lets a body through that has a Content-Encoding: for bodies
 	// that are never parsed.
 	AnyEncoding bool
-	// Explain lets POST /api/explain run the route's POST with a sender that
-	// does not send. Its body must be JSON.
+	// Explain lets POST /api/explain run the route's POST with a sender that does not
+	// send, or else its Upgrade. The body of a POST must be JSON.
 	Explain bool
 	Methods []Method
 	// Upgrade serves a GET that asks for a WebSocket; nil refuses it with 426. Its

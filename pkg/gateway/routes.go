@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"weir/pkg/api"
+	"weir/pkg/auth"
 	"weir/pkg/auth/session"
 	"weir/pkg/endpoint"
 	"weir/pkg/v1/audio"
@@ -98,7 +99,7 @@ func dataRoutes(h *handlers) []Route {
 		{Pattern: "/v1/responses/{id}/cancel", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.responses.Cancel)},
 
 		{Pattern: "/v1beta/models", Access: List, Dialect: Gemini, Cors: OpenCors, Methods: get(h.gemini.List)},
-		{Pattern: "/v1beta/models/{model...}", Translates: true, Access: Data, Dialect: Gemini, Cors: OpenCors, MaxBody: maxChat, Methods: []Method{
+		{Pattern: "/v1beta/models/{model...}", Explain: true, Translates: true, Access: Data, Dialect: Gemini, Cors: OpenCors, MaxBody: maxChat, Methods: []Method{
 			{Name: "GET", Handler: h.gemini.Model, Access: List}, {Name: "POST", Handler: h.gemini.Call},
 		}},
 
@@ -118,7 +119,7 @@ func dataRoutes(h *handlers) []Route {
 		{Pattern: "/v1/search", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxAsk, Methods: post(h.search.Create)},
 		{Pattern: "/v1/web/fetch", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxAsk, Methods: post(h.web.Fetch)},
 		{Pattern: "/v1/rerank", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.rerank.Create)},
-		{Pattern: "/v1/realtime", Access: Realtime, Cors: OpenCors, Methods: get(upgradeRequired), Upgrade: h.realtime.Connect},
+		{Pattern: "/v1/realtime", Explain: true, Access: Realtime, Cors: OpenCors, Methods: get(upgradeRequired), Upgrade: h.realtime.Connect},
 		{Pattern: "/v1/realtime/client_secrets", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.realtime.CreateSecret)},
 		{Pattern: "/v1/moderations", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.moderations.Create)},
 	}
@@ -138,11 +139,19 @@ func managementRoutes(h *api.Handlers) []Route {
 	return out
 }
 
-// explained returns the endpoint of a path whose plan POST /api/explain shows,
-// or nil.
-func explained(h *handlers, path string) api.Endpoint {
-	if r, _ := newTable(dataRoutes(h)).find(path); r != nil && r.Explain {
-		return r.method("POST").Handler
+// explained returns the endpoint of a call whose plan POST /api/explain shows, or nil.
+// It sets the route and the parameters of the call, and the method of one that opens a
+// WebSocket.
+func explained(h *handlers, c *auth.Call) api.Endpoint {
+	machine, path := split(c.Request)
+	r, params := newTable(dataRoutes(h)).find(path)
+	if r == nil || !r.Explain || machine != "" {
+		return nil
 	}
-	return nil
+	c.Route, c.Params = r.Pattern, params
+	if m := r.method("POST"); m != nil {
+		return m.Handler
+	}
+	c.Method = "GET"
+	return r.Upgrade
 }

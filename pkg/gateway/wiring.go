@@ -203,8 +203,8 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 		Connectivity: &api.Connectivity{
 			Objects: w.Objects, Models: w.models, Chat: h.chat.Complete, Embeddings: h.embeddings.Create, Search: h.search.Create, Now: w.Now,
 		},
-		Explain: &api.Explainer{Cache: w.cache, Now: w.Now, Endpoint: func(path string, s accounts.Sender) api.Endpoint {
-			return explained(w.endpoints(s, nil), path)
+		Explain: &api.Explainer{Cache: w.cache, Now: w.Now, Endpoint: func(c *auth.Call, s accounts.Sender) api.Endpoint {
+			return explained(w.endpoints(s, nil), c)
 		}},
 	}
 }

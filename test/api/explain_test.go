@@ -34,3 +34,29 @@ func TestExplainShowsChatOfServerWithoutResponses(t *testing.T) {
 		t.Errorf("planned %q and %q, called %q and %q", before, after, first, second)
 	}
 }
+
+// The Gemini API names the model in the path, a socket of the Realtime API in the query.
+func TestExplainKnowsRoutesWithParametersAndSockets(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.tenant(1)
+	w.get(201, w.do("POST", "/"+id+"/api/providers", adminToken, `{"provider":"openai","apiKey":"sk-0123456789abcdef"}`), nil)
+	for _, tt := range []struct{ path, body, want string }{
+		{"/v1beta/models/up/m:generateContent", `,"body":{"contents":[{"parts":[{"text":"a"}]}]}`, "/chat/completions"},
+		{"/" + id + "/v1beta/models/up/m:streamGenerateContent?alt=sse", `,"body":{"contents":[{"parts":[{"text":"a"}]}]}`, "/chat/completions"},
+		{"/v1/realtime?model=gpt-realtime", "", "/realtime"},
+	} {
+		var p struct {
+			Plan []struct{ Upstream, Skipped string }
+		}
+		w.get(200, w.do("POST", "/"+id+"/api/explain", adminToken, `{"path":"`+tt.path+`"`+tt.body+`}`), &p)
+		if len(p.Plan) != 1 || !strings.HasSuffix(p.Plan[0].Upstream, tt.want) || p.Plan[0].Skipped != "" {
+			t.Errorf("%s: %+v", tt.path, p.Plan)
+		}
+	}
+	if len(w.Seen) != 0 {
+		t.Errorf("%d calls were sent", len(w.Seen))
+	}
+	for path, body := range map[string]string{"/v1/responses/{id}/cancel": `,"body":{}`, "/v1/embeddings": "", "/v1beta/models": `,"body":{}`} {
+		w.get(400, w.do("POST", "/"+id+"/api/explain", adminToken, `{"path":"`+path+`"`+body+`}`), nil)
+	}
+}
