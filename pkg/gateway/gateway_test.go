@@ -334,6 +334,19 @@ func TestMisconfiguredAnswersOnlyHealth(t *testing.T) {
 	}
 }
 
+// A client's text for a model may be a key that was put into the wrong field.
+func TestLogHasNoKeyInPlaceOfAModel(t *testing.T) {
+	f := newFixture()
+	f.SetRoutes([]Route{{Pattern: "/v1/x", Access: Data, Methods: []Method{{Name: "GET", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+		c.Trace.Model = "up/sk-hidden"
+		return &httpmsg.Response{Status: 200}, nil
+	}}}}})
+	f.get("GET", "/v1/x", "data", "")
+	if len(f.log) != 1 || strings.Contains(f.log[0], "sk-hidden") || !strings.Contains(f.log[0], `"model":"up/***"`) {
+		t.Errorf("%q", f.log)
+	}
+}
+
 func TestLoggedTimeEndsWithTheAnswer(t *testing.T) {
 	f := newFixture()
 	now := time.Unix(1000, 0)

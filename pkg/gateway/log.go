@@ -32,7 +32,7 @@ func logLine(r *httpmsg.Request, t *accounts.Trace, machine string, status int, 
 	b = appendField(b, "key", t.KeyID)
 	b = appendField(b, "provider", t.Provider)
 	b = appendField(b, "connection", t.ConnectionID)
-	b = appendField(b, "model", t.Model)
+	b = appendField(b, "model", clean(t.Model)) // the client's text
 	if t.Attempts > 0 {
 		b = append(b, `,"attempts":`...)
 		b = strconv.AppendInt(b, int64(t.Attempts), 10)
