@@ -448,19 +448,19 @@ func tooLarge(p Part, total Amount, limit int64) error {
 // queues behind the first before waiters without memory, except those whose
 // own tenant has reached its share. One of a small body does not.
 func (b *Budget) enter(l *Lease, total Amount, before int) bool {
-	free := b.safe
-	if l.open {
-		free = b.spare
-	}
-	if !free(l, total) && !b.takeTurn(l, total) {
-		return false
-	}
 	if l.have == (Amount{}) && l.most.most(total).sum() > Both(smallBody+1).sum()+Translated(smallBody+1) {
 		for _, w := range b.queue[:before] {
 			if w.lease.have == (Amount{}) && b.of[w.lease.who]+w.total().sum() <= b.share() {
 				return false
 			}
 		}
+	}
+	free := b.safe
+	if l.open {
+		free = b.spare
+	}
+	if !free(l, total) && !b.takeTurn(l, total) {
+		return false
 	}
 	l.stopWaiting()
 	b.set(l, total)

@@ -503,3 +503,36 @@ func TestWaitingCallsAreBounded(t *testing.T) {
 	}
 	l.Release()
 }
+
+// A call that has to wait behind others in the queue does not take the turn, which
+// would keep it from those that could use it.
+func TestQueuedCallDoesNotTakeTheTurn(t *testing.T) {
+	clock := fake.NewClock(time.Time{})
+	b := &memory.Budget{Max: 32 * mib, Pause: clock}
+	lease(b, "z").Acquire(ctx, memory.Body, host(20*mib))
+	got := false
+	clock.Meanwhile = func() { // the first of the queue waits
+		clock.Meanwhile = func() {
+			if clock.Pauses() < 5 {
+				return
+			}
+			clock.Meanwhile = nil
+			other := lease(b, "c")
+			for range 5 {
+				if ok, _ := other.TryAnswer(0, 5*mib, -1); ok {
+					got = true
+				}
+			}
+			other.Release()
+		}
+		if lease(b, "b").GrowAnswer(ctx, 0, 5*mib, -1) == nil {
+			t.Error("it has passed the first of the queue")
+		}
+	}
+	if lease(b, "a").Acquire(ctx, memory.Body, host(16*mib)) == nil {
+		t.Error("the first of the queue has memory")
+	}
+	if !got {
+		t.Error("an answer that does not queue waits for the turn")
+	}
+}
