@@ -201,6 +201,9 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		if r.Path == "/socket-short" {
 			l = socket.Limits{Message: 1000, Idle: 300 * time.Millisecond, Queue: 2000, Unsent: 4000}
 		}
+		if r.Query == "fill" {
+			l.Idle = time.Minute
+		}
 		return a.upgrade(l, func(ctx context.Context, c socket.Conn) { a.talk(ctx, c, r.Query) }), nil
 	case "/relay", "/relay-short":
 		l := socket.Standard()
@@ -350,6 +353,10 @@ func (a *app) talk(ctx context.Context, c socket.Conn, how string) {
 	switch how {
 	case "busy": // reads nothing for a while
 		(bridge.Pauser{}).Pause(ctx, 500*time.Millisecond)
+	case "fill":
+		for range 4 {
+			c.Write(socket.Message{Data: bytes.Repeat([]byte{'x'}, 900)})
+		}
 	case "flood":
 		for i := 0; c.Write(socket.Message{Data: bytes.Repeat([]byte{'x'}, 999)}) == nil; i++ {
 		}

@@ -168,11 +168,15 @@ class Conn {
   send(data, size) {
     if (this.ended) return false;
     const now = Date.now();
-    const { unsent, rate } = this.limits;
-    this.unsent = Math.max(0, this.unsent - ((now - this.sentAt) * rate) / 1000) + size;
+    const { unsent } = this.limits;
+    this.unsent = this.unsentAt(now) + size;
     this.sentAt = this.lastAt = now;
     if (this.unsent > unsent) {
       this.fail(policy, "the messages are not read");
+      return false;
+    }
+    if (this.unsent > unsent / 16 && this.sockets.crowded(this, now)) {
+      this.fail(tryLater, "too many messages of all connections are not read, try again");
       return false;
     }
     try {
@@ -182,6 +186,11 @@ class Conn {
       this.#over(abnormal, "");
       return false;
     }
+  }
+
+  // unsentAt returns how many bytes may be on their way to the peer.
+  unsentAt(now) {
+    return Math.max(0, this.unsent - ((now - this.sentAt) * this.limits.rate) / 1000);
   }
 
   // relayTo passes messages between this connection, of a client, and another.
@@ -378,6 +387,21 @@ export class WebSockets {
 
   #gone(op) {
     queueMicrotask(() => this.inst.emit(op, END_OF_BODY, abnormal));
+  }
+
+  // crowded reports whether more is on its way on all connections than may be on one,
+  // and more than its share of that on conn.
+  crowded(conn, now) {
+    const most = conn.limits.unsent;
+    let all = 0;
+    let n = 0;
+    for (const c of this.table.values()) {
+      const unsent = c.ended ? 0 : c.unsentAt(now);
+      if (unsent <= most / 16) continue;
+      all += unsent;
+      n++;
+    }
+    return all > most && conn.unsent > most / n;
   }
 
   // leave ends the connection of a client that has left without a word.

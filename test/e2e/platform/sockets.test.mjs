@@ -131,6 +131,22 @@ test("a client that never reads is closed", async () => {
   await quiet();
 });
 
+test("what is sent on all connections and not read is bounded", async () => {
+  const first = await open("/socket-short?fill");
+  for (let i = 0; i < 4; i++) await first.read();
+  const second = await open("/socket-short?fill");
+  const end = await second.closed;
+  assert.equal(end.code, 1013);
+  assert.match(end.reason, /not read/);
+  first.send("a"); // it is read
+  assert.equal((await first.read()).data, "false 1 a");
+  const third = await open("/socket-short?fill");
+  for (let i = 0; i < 4; i++) await third.read();
+  first.ws.terminate();
+  third.ws.terminate();
+  await quiet();
+});
+
 test("a relay passes both ways, and shows what it is asked for", async () => {
   up.talk = (ws) => ws.on("message", (data, binary) => ws.send(binary ? data : echo(data), { binary }));
   const c = await open(`/relay?${up.url}/echo`);
