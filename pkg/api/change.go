@@ -114,7 +114,8 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 // stillAllowed looks the caller's key up again: the isolate that admitted it
 // may know the machine as it was a minute ago.
 func (c *change) stillAllowed() error {
-	if _, ok := c.ManageKey(c.env.KeyID); ok {
+	k, ok := c.ManageKey(c.env.KeyID)
+	if ok && (c.env.KeyDigest == "" || k.Accepts(c.env.KeyDigest, c.Now)) {
 		return nil
 	}
 	return rpc.ErrInvalidKey()

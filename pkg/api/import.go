@@ -316,6 +316,9 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 	had := map[string]bool{}
 	for _, k := range c.Keys() {
 		had[k.Digest] = true
+		if k.Earlier != nil {
+			had[k.Earlier.Digest] = true
+		}
 	}
 	for _, k := range keys {
 		if !isKey(&k) {
@@ -327,6 +330,7 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 			if k.CreatedAt == 0 {
 				k.CreatedAt = c.Now
 			}
+			k.Earlier = nil // only the current text is imported
 			c.PutKey(&storage.Key{Key: k})
 			made = append(made, k.ID)
 		}
@@ -396,7 +400,7 @@ func badKeys() error {
 // isKey reports whether a row of an export is one that could have been made.
 func isKey(k *store.Key) bool {
 	ok := rpc.IsDigest(k.Digest) && rpc.IsRowID(k.ID) && utf8.RuneCountInString(k.Name) <= 200 && storage.IsPrintable(k.Name) && len(k.Last4) <= 4 && storage.IsPrintable(k.Last4) &&
-		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.CreatedAt >= 0 && k.ExpiresAt >= 0 && k.RevokedAt >= 0
+		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.CreatedAt >= 0 && k.ExpiresAt >= 0 && k.RevokedAt >= 0 && k.PausedAt >= 0
 	for _, s := range k.Scopes {
 		ok = ok && (s == "data" || s == "manage" || s == "export")
 	}

@@ -4,17 +4,21 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"slices"
 
+	"weir/pkg/budget"
 	"weir/pkg/catalog"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
 
 // keyView is a gateway key as it is shown.
 type keyView struct {
 	ID            string   `json:"id"`
-	APIKey        string   `json:"apiKey,omitempty"` // once, at its creation
+	APIKey        string   `json:"apiKey,omitempty"` // once, at its creation or rotation
 	Name          string   `json:"name,omitempty"`
 	Last4         string   `json:"last4,omitempty"`
 	Scopes        []string `json:"scopes"`
@@ -24,23 +28,52 @@ type keyView struct {
 	RequestsToday int      `json:"requestsToday"` // counted for keys with a limit
 	CreatedAt     int64    `json:"createdAt"`
 	ExpiresAt     int64    `json:"expiresAt,omitempty"`
+	PausedAt      int64    `json:"pausedAt,omitempty"`
 	LimitedUntil  int64    `json:"limitedUntil,omitempty"`
-	Generation    int64    `json:"generation"`
+	// Earlier is the text that a rotation has replaced, while it is valid.
+	Earlier *earlierView `json:"earlier,omitempty"`
+	keyUse
+	Generation int64 `json:"generation"`
+}
+
+type earlierView struct {
+	Last4 string `json:"last4,omitempty"`
+	Until int64  `json:"until"`
+}
+
+// keyUse is what a key was used for, since its creation unless its name says more.
+type keyUse struct {
+	LastUsedAt       int64   `json:"lastUsedAt,omitempty"`
+	Requests         int64   `json:"requests"`
+	RequestsLastDay  int64   `json:"requestsLastDay"` // of the last 24 hours
+	Tokens           int64   `json:"tokens"`
+	SpentUSD         float64 `json:"spentUsd"`
+	SpentTodayUSD    float64 `json:"spentTodayUsd"` // of the UTC day
+	SpentMonthUSD    float64 `json:"spentMonthUsd"` // of the UTC month
+	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"`
+}
+
+func useOf(t *storage.Tx, id string) keyUse {
+	u := t.KeyUse(id)
+	return keyUse{
+		LastUsedAt: u.LastAt, Requests: u.Requests, RequestsLastDay: u.InDay(), Tokens: u.Tokens,
+		SpentUSD: u.CostUSD, SpentTodayUSD: u.DayUSD, SpentMonthUSD: u.MonthUSD, UnpricedAttempts: u.Unpriced,
+	}
 }
 
 func viewKey(t *storage.Tx, k *storage.Key) keyView {
 	v := keyView{
 		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
-		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, Generation: k.Generation,
+		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, keyUse: useOf(t, k.ID), Generation: k.Generation,
 	}
 	if len(v.Scopes) == 0 {
 		v.Scopes = []string{"data"}
 	}
-	v.LimitedUntil = t.LimitedUntil(k)
-	var c storage.CountRow
-	if t.Load(storage.CountPrefix+k.ID, &c) {
-		v.RequestsToday = c.At(t.Now).InDay
+	if e := k.Earlier; e != nil && e.Until > t.Now {
+		v.Earlier = &earlierView{e.Last4, e.Until}
 	}
+	v.LimitedUntil = t.LimitedUntil(k)
+	v.RequestsToday = t.KeyCounts(k.ID).InDay
 	return v
 }
 
@@ -74,30 +107,49 @@ func (c *change) keyGet() (any, error) {
 	return viewKey(c.Tx, &row), nil
 }
 
-func (c *change) keyCreate() (any, error) {
-	in := readObject(orEmpty(c.env.Body), "")
-	in.only("name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "allowUnknown")
-	var row storage.Key
-	row.Name, _ = in.text("name", 200)
-	row.Scopes = readScopes(in)
-	row.Models, _ = in.texts("models", 500, maxModelName)
-	for i, name := range row.Models {
-		row.Models[i] = catalog.PlainName(name)
+// keyFields are the fields of a key that can be set.
+var keyFields = [...]string{"name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "allowUnknown"}
+
+// readKey reads the fields of a key that were sent.
+func (c *change) readKey(in *Input, row *storage.Key) {
+	if name, ok := in.text("name", 200); ok {
+		row.Name = name
 	}
-	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
-		known := namesOf(c.Tx)
-		for i := 0; i < len(row.Models) && in.Err == nil; i++ {
-			known.CheckAllowed(in, row.Models[i])
+	if _, ok := in.values["scopes"]; ok {
+		row.Scopes = readScopes(in)
+	}
+	unknown, _ := in.bool("allowUnknown")
+	if models, ok := in.texts("models", 500, maxModelName); ok {
+		row.Models = models
+		for i, name := range models {
+			models[i] = catalog.PlainName(name)
+		}
+		if in.Err == nil && !unknown {
+			known := namesOf(c.Tx)
+			for i := 0; i < len(models) && in.Err == nil; i++ {
+				known.CheckAllowed(in, models[i])
+			}
 		}
 	}
-	rpm, _ := in.int("rpm", 0, 1_000_000)
-	daily, _ := in.int("dailyMax", 0, 1_000_000_000)
-	if at, ok := in.time("expiresAt"); ok && at != 0 {
-		if at <= c.Now {
+	if rpm, ok := in.int("rpm", 0, 1_000_000); ok {
+		row.RPM = int(rpm)
+	}
+	if daily, ok := in.int("dailyMax", 0, 1_000_000_000); ok {
+		row.DailyMax = int(daily)
+	}
+	if at, ok := in.time("expiresAt"); ok {
+		if at != 0 && at <= c.Now {
 			in.fail("expiresAt", "has passed already")
 		}
 		row.ExpiresAt = at
 	}
+}
+
+func (c *change) keyCreate() (any, error) {
+	in := readObject(orEmpty(c.env.Body), "")
+	in.only(keyFields[:]...)
+	var row storage.Key
+	c.readKey(in, &row)
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
@@ -114,14 +166,177 @@ func (c *change) keyCreate() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	row.ID, row.Digest, row.Last4 = minted.ID, minted.Digest, minted.Last4
-	row.RPM, row.DailyMax, row.CreatedAt = int(rpm), int(daily), c.Now
-	c.PutKey(&row)
-	c.target, c.fields = c.o.MaskedKey(row.ID), in.names
-	c.status, c.etag = 201, row.Generation
-	v := viewKey(c.Tx, &row)
+	row.ID, row.Digest, row.Last4, row.CreatedAt = minted.ID, minted.Digest, minted.Last4, c.Now
+	c.target, c.fields, c.status = c.o.MaskedKey(row.ID), in.names, 201
+	return c.putKey(&row, text), nil
+}
+
+// putKey stores a changed key. text is the key itself if it is new, else "".
+func (c *change) putKey(row *storage.Key, text string) keyView {
+	c.PutKey(row)
+	c.etag = row.Generation
+	v := viewKey(c.Tx, row)
 	v.APIKey = text
-	return v, nil
+	return v
+}
+
+// keyUpdate answers PUT /api/keys/{id}: the fields that are sent are changed.
+//
+//	{"name","scopes","expiresAt","models","rpm","dailyMax","paused","allowUnknown"}
+func (c *change) keyUpdate() (any, error) {
+	row, err := c.key()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.match(row.Generation); err != nil {
+		return nil, err
+	}
+	in := c.input()
+	in.only(append(keyFields[:], "paused")...)
+	was := row.Key
+	c.readKey(in, &row)
+	paused, given := in.bool("paused")
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	switch {
+	case given && paused && row.PausedAt == 0:
+		row.PausedAt = c.Now
+	case given && !paused:
+		row.PausedAt = 0
+	}
+	longer := was.ExpiresAt != 0 && (row.ExpiresAt == 0 || row.ExpiresAt > was.ExpiresAt)
+	if longer || was.PausedAt != 0 && row.PausedAt == 0 || !slices.Equal(was.Scopes, row.Scopes) {
+		if err := c.mayGrant(row.Scopes); err != nil {
+			return nil, err
+		}
+	}
+	if was.RPM != row.RPM || was.DailyMax != row.DailyMax {
+		c.Observe() // it may have reached a limit, or no longer
+	}
+	c.fields = in.names
+	return c.putKey(&row, ""), nil
+}
+
+// Times of a rotation, in seconds.
+const (
+	overlapUnlessSaid = 24 * 3600
+	maxOverlap        = 30 * 24 * 3600
+)
+
+// keyRotate answers POST /api/keys/{id}/rotate {"overlapSeconds"}: the key gets
+// another text, which is shown once, and keeps everything else. The text it had is
+// valid for a day more unless told; one from an earlier rotation ends at once.
+func (c *change) keyRotate() (any, error) {
+	row, err := c.key()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.match(row.Generation); err != nil {
+		return nil, err
+	}
+	in := readObject(orEmpty(c.env.Body), "")
+	in.only("overlapSeconds")
+	overlap, given := in.int("overlapSeconds", 0, maxOverlap)
+	if !given {
+		overlap = overlapUnlessSaid
+	}
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	if err := c.mayGrant(row.Scopes); err != nil {
+		return nil, err
+	}
+	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	row.Earlier = nil
+	if overlap > 0 {
+		row.Earlier = &store.EarlierKey{Digest: row.Digest, Last4: row.Last4, Until: c.Now + overlap*1000}
+	}
+	row.Digest, row.Last4 = minted.Digest, minted.Last4
+	c.fields = in.names
+	return c.putKey(&row, text), nil
+}
+
+// keyUsage answers GET /api/keys/{id}/usage: as GET /api/usage, of one key.
+func (c *change) keyUsage() (any, error) {
+	row, err := c.key()
+	if err != nil {
+		return nil, err
+	}
+	report, err := c.usageOf(row.ID)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		*usageReport
+		Key keyView `json:"key"`
+	}{report, viewKey(c.Tx, &row)}, nil
+}
+
+// ownUsage is the answer to GET /v1/usage.
+type ownUsage struct {
+	Object    string     `json:"object"`
+	ID        string     `json:"id"`
+	Name      string     `json:"name,omitempty"`
+	Last4     string     `json:"last4,omitempty"`
+	Models    []string   `json:"models,omitempty"`
+	CreatedAt int64      `json:"createdAt"`
+	ExpiresAt int64      `json:"expiresAt,omitempty"`
+	Limits    []ownLimit `json:"limits"`
+	keyUse
+}
+
+// ownLimit is a limit of a key, or a budget that is its own.
+type ownLimit struct {
+	Unit      string   `json:"unit"` // requests, tokens, usd
+	Window    string   `json:"window"`
+	Models    []string `json:"models,omitempty"` // of a budget; none means all
+	Limit     float64  `json:"limit"`
+	Used      float64  `json:"used"`
+	Remaining float64  `json:"remaining"`
+	ResetAt   int64    `json:"resetAt,omitempty"` // Unix milliseconds; 0 for never
+}
+
+// OwnUsage answers the operation "key.usage": what a key may know of itself. Budgets
+// that it shares with others are not shown.
+func (o *Manager) OwnUsage(r *storage.Call) (any, error) {
+	var q rpc.KeyUsageQuery
+	var row storage.Key
+	if json.Unmarshal(r.Body, &q) != nil || !r.Exists() || !rpc.IsRowID(q.KeyID) || !r.Load(storage.KeyPrefix+q.KeyID, &row) {
+		return nil, rpc.ErrInvalidKey()
+	}
+	out := ownUsage{
+		"key.usage", row.ID, row.Name, row.Last4, row.Models, row.CreatedAt, row.ExpiresAt, []ownLimit{}, useOf(r.Tx, row.ID),
+	}
+	add := func(unit, window string, models []string, limit, used int64, resetAt int64) {
+		scale := 1.0
+		if unit == store.USD {
+			scale = 1e9
+		}
+		out.Limits = append(out.Limits, ownLimit{unit, window, models, float64(limit) / scale, float64(used) / scale, float64(max(limit-used, 0)) / scale, resetAt})
+	}
+	counts := r.KeyCounts(row.ID)
+	if row.RPM > 0 {
+		add(store.Requests, budget.Minute, nil, int64(row.RPM), int64(counts.InMinute), (counts.Minute+1)*storage.Minute)
+	}
+	if row.DailyMax > 0 {
+		add(store.Requests, budget.Day, nil, int64(row.DailyMax), int64(counts.InDay), (counts.Day+1)*storage.Day)
+	}
+	for _, b := range r.Budgets() {
+		if b.KeyID != row.ID {
+			continue
+		}
+		zone := o.Zone(r.Tx)
+		l := r.Ledger(&b.Budget, zone)
+		if !l.Open {
+			_, l.End = budget.Window(b.Window, r.Now, zone)
+		}
+		add(b.Unit, b.Window, b.Models, b.Limit, l.Spent, l.End)
+	}
+	return out, nil
 }
 
 func (c *change) keyDelete() (any, error) {
@@ -135,6 +350,7 @@ func (c *change) keyDelete() (any, error) {
 	c.Touch("keys")
 	c.Del(storage.KeyPrefix + row.ID)
 	c.Del(storage.CountPrefix + row.ID)
+	c.Del(storage.KeyUsePrefix + row.ID)
 	c.status = 204
 	return nil, nil
 }

@@ -8,6 +8,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -54,6 +55,9 @@ func envelope(c *auth.Call) (env rpc.ManageCall, err error) {
 	env = rpc.ManageCall{Method: c.Method, Route: c.Route, Params: c.Params, IfMatch: c.Header.Get("if-match")}
 	if c.Key != nil {
 		env.KeyID = c.Key.ID
+		if c.KeyDigest != ([32]byte{}) {
+			env.KeyDigest = hex.EncodeToString(c.KeyDigest[:])
+		}
 	}
 	switch c.SignIn {
 	case auth.SignedIn:

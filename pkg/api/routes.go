@@ -109,7 +109,10 @@ var rows = [...]row{
 	{"GET", "/api/keys", (*change).keyList, nil},
 	{"POST", "/api/keys", (*change).keyCreate, nil},
 	{"GET", "/api/keys/{id}", (*change).keyGet, nil},
+	{"PUT", "/api/keys/{id}", (*change).keyUpdate, nil},
 	{"DELETE", "/api/keys/{id}", (*change).keyDelete, nil},
+	{"POST", "/api/keys/{id}/rotate", (*change).keyRotate, nil},
+	{"GET", "/api/keys/{id}/usage", (*change).keyUsage, nil},
 
 	{"GET", "/api/setup", nil, func(h *Handlers) Endpoint { return h.Setup.Tools }},
 	{"POST", "/api/setup", (*change).leaseCreate, func(h *Handlers) Endpoint { return h.Setup.Create }},

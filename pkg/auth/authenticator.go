@@ -37,9 +37,9 @@ type machines interface {
 // Authenticator identifies the caller. A refusal is a 401 that depends on the form
 // of the credential alone: every well-formed key that may not be used gets one
 // body, so that no caller learns which machines and keys exist
-// (docs/reference/reliability.md, T4, T5). The two exceptions are an old key
-// that needs its machine in the path (400) and a key that has reached its limit
-// (429).
+// (docs/reference/reliability.md, T4, T5). The three exceptions are an old key
+// that needs its machine in the path (400), a key that is paused (403) and one that
+// has reached its limit (429).
 type Authenticator struct {
 	// KeySecret is the worker secret API_KEY_SECRET.
 	KeySecret []byte
@@ -64,9 +64,25 @@ func Digest(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 // machine of the key overrides that of the path
 // (docs/reference/spec.md, 5.2).
 func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
+	if credential(r.Header) == "" {
+		return a.keyless(ctx, r, pathMachine)
+	}
+	c, err := a.Key(ctx, r, pathMachine)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.count(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Key admits a call about the key itself: as Data, but never without a key, uncounted,
+// and also if the key has reached its limit.
+func (a *Authenticator) Key(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	text := credential(r.Header)
 	if text == "" {
-		return a.keyless(ctx, r, pathMachine)
+		return nil, rpc.ErrNoKey()
 	}
 	c, err := a.byKey(ctx, r, text, pathMachine)
 	if err != nil {
@@ -74,9 +90,6 @@ func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachin
 	}
 	if !hasScope(c.Key, ScopeData) {
 		return nil, rpc.ErrInvalidKey()
-	}
-	if err := a.count(c); err != nil {
-		return nil, err
 	}
 	return c, nil
 }
@@ -97,7 +110,7 @@ func (a *Authenticator) count(c *Call) error {
 }
 
 // Live reports whether the caller of a socket that has been open for a while may still
-// use it: its key was neither revoked nor removed. While the machine cannot be read
+// use it: its key was neither revoked nor replaced, paused or removed. While the machine cannot be read
 // nothing changes.
 func (a *Authenticator) Live(ctx context.Context, c *Call) bool {
 	a.Machines.Revalidate(ctx, c.MachineID)
@@ -109,6 +122,9 @@ func (a *Authenticator) Live(ctx context.Context, c *Call) bool {
 		return true
 	}
 	k := keyOf(m, c.Key.ID)
+	if c.KeyDigest != ([32]byte{}) { // a rotation may have replaced it
+		k = m.FindKey(c.KeyDigest, a.Now)
+	}
 	return k != nil && a.live(k) && hasScope(k, ScopeData)
 }
 
@@ -197,8 +213,8 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 	case !k.Old():
 		// A key that was admitted before costs one digest.
 		if m := a.Machines.InMemory(id); m != nil {
-			if found := m.CheckedKey(k.Digest); found != nil && a.live(found) {
-				return &Call{Request: r, Machine: m, Key: found, MachineID: m.ID}, nil
+			if found := m.CheckedKey(k.Digest, a.Now); found != nil && a.live(found) {
+				return &Call{Request: r, Machine: m, Key: found, KeyDigest: k.Digest, MachineID: m.ID}, nil
 			}
 		}
 		if !k.CheckOK(a.KeySecret) {
@@ -219,7 +235,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 	if err != nil {
 		return nil, unknown(err)
 	}
-	found := m.FindKey(k.Digest)
+	found := m.FindKey(k.Digest, a.Now)
 	if found == nil {
 		// It may have been made, or seeded, a moment ago. The check of a key
 		// says that it is worth asking; keys without one, which anybody can
@@ -233,19 +249,26 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 		if err != nil {
 			return nil, unknown(err)
 		}
-		found = m.FindKey(k.Digest)
+		found = m.FindKey(k.Digest, a.Now)
 	}
-	if found == nil || !a.live(found) {
+	if found == nil || a.ended(found) {
 		return nil, rpc.ErrInvalidKey()
+	}
+	if found.PausedAt != 0 {
+		return nil, apierr.New(403, "key_paused", "This API key is paused. Resume it on the page Keys of the dashboard, or use another key.")
 	}
 	if !k.Old() {
 		m.KeyChecked(k.Digest)
 	}
-	return &Call{Request: r, Machine: m, Key: found, MachineID: id}, nil
+	return &Call{Request: r, Machine: m, Key: found, KeyDigest: k.Digest, MachineID: id}, nil
 }
 
-func (a *Authenticator) live(k *store.Key) bool {
-	return k.RevokedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > a.Now().UnixMilli())
+// live reports whether a key may be used now.
+func (a *Authenticator) live(k *store.Key) bool { return k.PausedAt == 0 && !a.ended(k) }
+
+// ended reports whether a key can never be used again.
+func (a *Authenticator) ended(k *store.Key) bool {
+	return k.RevokedAt != 0 || k.ExpiresAt != 0 && k.ExpiresAt <= a.Now().UnixMilli()
 }
 
 func hasScope(k *store.Key, scope string) bool {

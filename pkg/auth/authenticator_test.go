@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -400,6 +401,7 @@ func TestCheckedKeyIsJudgedForEachCall(t *testing.T) {
 			a.KeySecret, a.Machines = []byte("another secret"), one{snapshot.New(m.Machine)}
 		}, false},
 		{"revoked", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].RevokedAt = 1 }, false},
+		{"paused", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].PausedAt = 1 }, false},
 		{"expired", func(a *Authenticator, m *snapshot.Machine) { m.Keys[0].ExpiresAt = now.UnixMilli() }, false},
 		{"limited", func(_ *Authenticator, m *snapshot.Machine) {
 			m.Keys[0].RPM = 1
@@ -413,6 +415,95 @@ func TestCheckedKeyIsJudgedForEachCall(t *testing.T) {
 		if got := admitted(tt.change); got != tt.want {
 			t.Errorf("%s: admitted %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// The text that a rotation has replaced is valid until its time, in every snapshot and
+// for sockets that are open.
+func TestEarlierTextOfAKey(t *testing.T) {
+	old, was, _ := rpc.MintKey(rand.Reader, keySecret, mid)
+	text, is, _ := rpc.MintKey(rand.Reader, keySecret, mid)
+	until := now.UnixMilli() + 1000
+	rec := store.Key{ID: was.ID, Digest: is.Digest, Earlier: &store.EarlierKey{Digest: was.Digest, Until: until}}
+	m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{rec}})
+	at := now
+	a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return at }}
+	call := func(text string) (*Call, string) {
+		c, err := a.Data(t.Context(), &httpmsg.Request{Header: bearer(text)}, "")
+		return c, outcome(c, err)
+	}
+	socket, _ := call(old)
+	for range 2 { // the second call is one of a checked key
+		for _, text := range []string{old, text} {
+			if c, got := call(text); got != mid || c.Key.ID != was.ID || c.KeyDigest != Digest(text) {
+				t.Errorf("within the overlap: got %s", got)
+			}
+		}
+	}
+	if !a.Live(t.Context(), socket) {
+		t.Error("a socket was ended within the overlap")
+	}
+	at = at.Add(time.Second)
+	if _, got := call(old); got != "401" {
+		t.Errorf("the earlier text after its time: got %s", got)
+	}
+	if _, got := call(text); got != mid {
+		t.Errorf("the current text: got %s", got)
+	}
+	if a.Live(t.Context(), socket) {
+		t.Error("a socket of the earlier text stays open")
+	}
+}
+
+func TestPausedKeyIsNamed(t *testing.T) {
+	text, key, _ := rpc.MintKey(rand.Reader, keySecret, mid)
+	rec := store.Key{ID: key.ID, Digest: key.Digest, PausedAt: 1, Scopes: []string{"data", "manage"}}
+	refusal := func(change func(k *store.Key)) string {
+		k := rec
+		change(&k)
+		a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{k}})}, Now: func() time.Time { return now }}
+		r := &httpmsg.Request{Header: bearer(text)}
+		var all []string
+		for _, f := range []func(context.Context, *httpmsg.Request, string) (*Call, error){a.Data, a.Key, a.Manage, a.Realtime} {
+			_, err := f(t.Context(), r, mid)
+			var e *apierr.Error
+			if !errors.As(err, &e) {
+				t.Fatal("admitted")
+			}
+			all = append(all, fmt.Sprint(e.Status, " ", e.Code))
+		}
+		return strings.Join(slices.Compact(all), ", ")
+	}
+	for name, tt := range map[string]struct {
+		change func(k *store.Key)
+		want   string
+	}{
+		"paused":             {func(*store.Key) {}, "403 key_paused"},
+		"paused and revoked": {func(k *store.Key) { k.RevokedAt = 1 }, "401 invalid_api_key"},
+		"paused and expired": {func(k *store.Key) { k.ExpiresAt = 1 }, "401 invalid_api_key"},
+	} {
+		if got := refusal(tt.change); got != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// A key may ask about itself although it has reached its limit, and is not counted.
+func TestKeyIsAdmittedBeyondItsLimit(t *testing.T) {
+	k := newKeys(t)
+	counted := 0
+	k.auth.Count = func(*snapshot.Machine, *store.Key) { counted++ }
+	for name, tt := range map[string]struct{ key, want string }{
+		"limited": {k.limited, mid}, "data": {k.data, mid}, "both": {k.both, mid},
+		"manage": {k.manage, "401"}, "revoked": {k.revoked, "401"}, "none": {"", "401"},
+	} {
+		c, err := k.auth.Key(t.Context(), &httpmsg.Request{Header: bearer(tt.key)}, mid)
+		if got := outcome(c, err); got != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		}
+	}
+	if counted != 0 {
+		t.Errorf("%d calls were counted", counted)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestDamagedDigestMatchesNoKey(t *testing.T) {
 	parsed, _ := rpc.ParseKey(text)
 	for _, digest := range []string{"", "zz", key.Digest[:62], key.Digest[:62] + "zz"} {
 		m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{ID: key.ID, Digest: digest}}})
-		if m.FindKey(parsed.Digest) != nil {
+		if m.FindKey(parsed.Digest, nil) != nil {
 			t.Errorf("digest %q matches", digest)
 		}
 	}

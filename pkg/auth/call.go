@@ -31,6 +31,9 @@ type Call struct {
 	Machine *snapshot.Machine
 	// Key is the key used; nil for the operator, and where no key is required.
 	Key *store.Key
+	// KeyDigest is the SHA-256 of the key as it was presented; zero for a session and a
+	// client secret.
+	KeyDigest [32]byte
 	// Operator reports that the operator's token was used.
 	Operator bool
 	// MachineID is the machine of the path or of the key. For the operator it

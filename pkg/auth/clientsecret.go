@@ -9,6 +9,7 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
+	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
 )
@@ -17,6 +18,7 @@ import (
 // connection, with the provider's own secret.
 type ClientSecret struct {
 	KeyID        string        `json:"k"` // of the key that created it; "" for none
+	KeyDigest    []byte        `json:"d"` // SHA-256 of that key as it was presented
 	ConnectionID string        `json:"c"`
 	Asked        string        `json:"a"` // the model, as the client named it
 	Model        string        `json:"m"` // its public id
@@ -104,17 +106,18 @@ func (a *Authenticator) Realtime(ctx context.Context, r *httpmsg.Request, pathMa
 		return nil, unusable(err)
 	}
 	c := &Call{Request: r, Machine: m, MachineID: id, ClientSecret: s}
+	copy(c.KeyDigest[:], s.KeyDigest)
 	if s.KeyID == "" {
 		if a.RequireKey {
 			return nil, rpc.ErrClientSecret()
 		}
 		return c, nil
 	}
-	if c.Key = keyOf(m, s.KeyID); c.Key == nil { // it may be newer than the snapshot
+	if c.Key = a.creator(m, c); c.Key == nil { // it may be newer than the snapshot
 		if c.Machine, err = a.Machines.Confirm(ctx, id); err != nil {
 			return nil, unusable(err)
 		}
-		c.Key = keyOf(c.Machine, s.KeyID)
+		c.Key = a.creator(c.Machine, c)
 	}
 	if c.Key == nil || !a.live(c.Key) || !hasScope(c.Key, ScopeData) {
 		return nil, rpc.ErrClientSecret()
@@ -123,6 +126,15 @@ func (a *Authenticator) Realtime(ctx context.Context, r *httpmsg.Request, pathMa
 		return nil, err
 	}
 	return c, nil
+}
+
+// creator returns the key that created the client secret of a call, or nil: also if a
+// rotation has replaced what was presented then.
+func (a *Authenticator) creator(m *snapshot.Machine, c *Call) *store.Key {
+	if c.KeyDigest == ([32]byte{}) { // a client secret from an earlier version
+		return keyOf(m, c.ClientSecret.KeyID)
+	}
+	return m.FindKey(c.KeyDigest, a.Now)
 }
 
 // unusable returns the refusal of a client secret whose machine cannot be read.

@@ -70,6 +70,36 @@ func TestClientSecretCountsAsItsKey(t *testing.T) {
 	}
 }
 
+// A client secret ends with the text of the key that created it.
+func TestClientSecretEndsWithTheTextOfItsKey(t *testing.T) {
+	k := withVault(t)
+	delete(k.newer, mid)
+	record := &k.have[mid].Keys[0]
+	secret := newClientSecret(record.ID)
+	digest := Digest(k.data)
+	secret.KeyDigest = digest[:]
+	text := sealSecret(t, k, mid, secret)
+	admitted := func() string {
+		return outcome(k.auth.Realtime(t.Context(), &httpmsg.Request{Header: bearer(text)}, ""))
+	}
+	if got := admitted(); got != mid {
+		t.Errorf("before: got %s", got)
+	}
+	replaced := record.Digest
+	record.Digest, record.Earlier = strings.Repeat("0", 64), &store.EarlierKey{Digest: replaced, Until: now.UnixMilli() + 1}
+	if got := admitted(); got != mid {
+		t.Errorf("within the overlap of a rotation: got %s", got)
+	}
+	record.Earlier.Until--
+	if got := admitted(); got != "401" {
+		t.Errorf("after it: got %s", got)
+	}
+	record.PausedAt, record.Earlier, record.Digest = 1, nil, replaced
+	if got := admitted(); got != "401" {
+		t.Errorf("paused: got %s", got)
+	}
+}
+
 func TestInvalidClientSecretIsRefusedUnread(t *testing.T) {
 	k := withVault(t)
 	valid := newClientSecret(keyID(t, k.data))

@@ -27,6 +27,7 @@ import (
 type authenticator interface {
 	Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Realtime(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Key(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
@@ -216,6 +217,8 @@ func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access Access, m
 		return &auth.Call{Request: r}, nil
 	case Data:
 		return g.Auth.Data(ctx, r, machine)
+	case Own:
+		return g.Auth.Key(ctx, r, machine)
 	case Realtime:
 		return g.Auth.Realtime(ctx, r, machine)
 	case List:

@@ -39,6 +39,9 @@ func (k *keyring) Realtime(_ context.Context, r *httpmsg.Request, p string) (*au
 func (k *keyring) List(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "list", "data")
 }
+func (k *keyring) Key(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
+	return k.check(r, p, "data")
+}
 func (k *keyring) Manage(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "manage")
 }

@@ -22,6 +22,7 @@ const (
 	Nobody   Access = iota
 	Public          // no key: /health, the sign-in, static pages
 	Data            // a gateway key with scope data
+	Own             // as Data, with a key, which is neither counted nor limited
 	Realtime        // as Data, or a client secret of the Realtime API
 	List            // as Data, but open without a machine where keys are not required
 	Manage          // the operator, or a key with scope manage, of the machine

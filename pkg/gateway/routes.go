@@ -19,6 +19,7 @@ import (
 	"weir/pkg/v1/rerank"
 	"weir/pkg/v1/responses"
 	"weir/pkg/v1/search"
+	"weir/pkg/v1/usage"
 	"weir/pkg/v1/videos"
 	"weir/pkg/v1/web"
 	"weir/pkg/v1beta"
@@ -44,6 +45,7 @@ type handlers struct {
 	web         *web.Handler
 	rerank      *rerank.Handler
 	moderations *moderations.Handler
+	usage       *usage.Handler
 	realtime    *realtime.Handler
 
 	management *api.Handlers
@@ -120,6 +122,7 @@ func dataRoutes(h *handlers) []Route {
 		{Pattern: "/v1/web/fetch", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxAsk, Methods: post(h.web.Fetch)},
 		{Pattern: "/v1/rerank", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.rerank.Create)},
 		{Pattern: "/v1/realtime", Explain: true, Access: Realtime, Cors: OpenCors, Methods: get(upgradeRequired), Upgrade: h.realtime.Connect},
+		{Pattern: "/v1/usage", Access: Own, Cors: OpenCors, Methods: get(h.usage.Get)},
 		{Pattern: "/v1/realtime/client_secrets", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.realtime.CreateSecret)},
 		{Pattern: "/v1/moderations", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.moderations.Create)},
 	}

@@ -29,6 +29,7 @@ import (
 	"weir/pkg/v1/rerank"
 	"weir/pkg/v1/responses"
 	"weir/pkg/v1/search"
+	"weir/pkg/v1/usage"
 	"weir/pkg/v1/videos"
 	"weir/pkg/v1/web"
 	"weir/pkg/v1beta"
@@ -185,6 +186,7 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 			CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), Decode: w.Decode, Usage: w.pool, Now: w.Now,
 		},
 		rerank:      &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
+		usage:       &usage.Handler{Objects: w.Objects},
 		moderations: &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
 		realtime:    &realtime.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Keys: w.callers, Reports: w.pool, Now: w.Now},
 	}

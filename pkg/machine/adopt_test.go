@@ -51,7 +51,7 @@ func TestSeedIsAdopted(t *testing.T) {
 	}
 	for _, text := range []string{"sk-abcdefgh12", "sk-abcdefgh01234567-abcdefghijklmnopqrstuvwxyz-0123abcd"} {
 		k, _ := rpc.ParseKey(text)
-		if snapshot.New(m).FindKey(k.Digest) == nil {
+		if snapshot.New(m).FindKey(k.Digest, nil) == nil {
 			t.Errorf("key %s is not known", text)
 		}
 	}
@@ -178,7 +178,7 @@ func TestSeedInKVIsAdoptedBeforePublishing(t *testing.T) {
 	w.loc.Alarms(w.ctx)
 	k, _ := rpc.ParseKey("sk-fromhand12")
 	m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
-	if err != nil || m.FindKey(k.Digest) == nil || len(m.Keys) != 3 {
+	if err != nil || m.FindKey(k.Digest, nil) == nil || len(m.Keys) != 3 {
 		t.Errorf("the seed is lost: %v", err)
 	}
 }

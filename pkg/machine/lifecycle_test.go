@@ -38,7 +38,7 @@ func TestCreatedMachineHasAKeyThatWorks(t *testing.T) {
 		t.Fatalf("%s is no key of the machine", text)
 	}
 	m := snapshot.New(w.replica())
-	if found := m.FindKey(k.Digest); found == nil || found.ID != k.ID {
+	if found := m.FindKey(k.Digest, nil); found == nil || found.ID != k.ID {
 		t.Error("the digest of the key is not in the replica")
 	}
 	w.want(409, "create", `{"name":"again"}`)

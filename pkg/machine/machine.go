@@ -51,6 +51,7 @@ var ops = [...]struct {
 	{"session.end", (*Object).sessionEnd},
 	{"oauth.callback", (*Object).FinishSignIn},
 	{"lease.claim", (*Object).ClaimLease},
+	{"key.usage", (*Object).OwnUsage},
 }
 
 // registryOps are those of the registry.
@@ -92,7 +93,7 @@ func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op s
 	defer buffer.release()
 	r := &storage.Call{Ctx: ctx, Body: body, Tx: tx}
 	switch op {
-	case "manage", "tested", "probe", "adopt", "oauth.callback", "lease.claim", "flush":
+	case "manage", "tested", "probe", "adopt", "oauth.callback", "lease.claim", "key.usage", "flush":
 		buffer.settle()
 	}
 	v, err := o.dispatch(r, op)

@@ -27,6 +27,7 @@ const (
 
 type sessionRow struct {
 	KeyID     string `json:"keyId,omitempty"`
+	KeyDigest string `json:"keyDigest,omitempty"` // of the key as it was presented
 	Bound     string `json:"bound,omitempty"`
 	CreatedAt int64  `json:"createdAt"`
 	SeenAt    int64  `json:"seenAt"`
@@ -46,15 +47,15 @@ func errNoSession() error {
 
 // sessionKey returns the key of a session while it may still manage. The
 // operator has none.
-func sessionKey(r *storage.Call, id string) (*store.Key, bool) {
+func sessionKey(r *storage.Call, id, digest string) (*store.Key, bool) {
 	if r.ID == rpc.RegistryID {
 		return nil, id == ""
 	}
 	k, ok := r.ManageKey(id)
-	if !ok || !r.Exists() {
+	if !ok || !r.Exists() || digest != "" && !k.Accepts(digest, r.Now) {
 		return nil, false
 	}
-	k.Digest = ""
+	k.Digest, k.Earlier = "", nil
 	return &k.Key, true
 }
 
@@ -64,7 +65,7 @@ func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Digest) {
 		return nil, apierr.Invalid("digest", "digest is not valid.")
 	}
-	key, ok := sessionKey(r, in.KeyID)
+	key, ok := sessionKey(r, in.KeyID, in.KeyDigest)
 	if !ok {
 		return nil, errNoSession()
 	}
@@ -88,7 +89,7 @@ func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	for i := 0; i <= len(live)-maxSessions; i++ {
 		r.Del(live[i].name)
 	}
-	row := sessionRow{KeyID: in.KeyID, Bound: in.Bound, CreatedAt: r.Now, SeenAt: r.Now}
+	row := sessionRow{KeyID: in.KeyID, KeyDigest: in.KeyDigest, Bound: in.Bound, CreatedAt: r.Now, SeenAt: r.Now}
 	r.Put(sessionPrefix+in.Digest, row)
 	if key != nil {
 		r.Audit("key:"+o.MaskedKey(key.ID), "sign-in", "", nil)
@@ -103,7 +104,7 @@ func (o *Object) sessionCheck(r *storage.Call) (any, error) {
 	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Digest) || !r.Load(sessionPrefix+in.Digest, &row) {
 		return nil, errNoSession()
 	}
-	key, ok := sessionKey(r, row.KeyID)
+	key, ok := sessionKey(r, row.KeyID, row.KeyDigest)
 	if !ok || row.over(r.Now) || row.KeyID == "" && row.Bound != in.Bound {
 		r.Del(sessionPrefix + in.Digest)
 		if err := r.Commit(); err != nil {

@@ -75,7 +75,7 @@ func (w *world) serves(s stored) {
 	}
 	snap := snapshot.New(m)
 	for _, key := range []string{s.Key, s.Managed, s.Named} {
-		if snap.FindKey(sha256.Sum256([]byte(key))) == nil {
+		if snap.FindKey(sha256.Sum256([]byte(key)), nil) == nil {
 			w.Errorf("a key is not accepted any more")
 		}
 	}

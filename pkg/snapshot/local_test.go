@@ -29,7 +29,7 @@ func TestIndexes(t *testing.T) {
 	if got := fmt.Sprint(m.Providers()); got != "[openai gemini]" {
 		t.Errorf("providers %s", got)
 	}
-	if k := m.FindKey([32]byte{1}); k == nil || k.ID != "k" || m.FindKey([32]byte{}) != nil {
+	if k := m.FindKey([32]byte{1}, nil); k == nil || k.ID != "k" || m.FindKey([32]byte{}, nil) != nil {
 		t.Errorf("key %v", k)
 	}
 	if m.Combo("best") == nil || m.Combo("1") != nil || m.Alias("fast") != "openai/gpt" {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -56,9 +57,10 @@ func New(rec *store.Machine) *Machine {
 		active:  make(map[string][]*store.Connection, len(rec.Connections)),
 	}
 	for i := range rec.Keys {
-		var d [32]byte
-		if n, err := hex.Decode(d[:], []byte(rec.Keys[i].Digest)); err == nil && n == len(d) {
-			m.keys[d] = &indexedKey{Key: &rec.Keys[i], digest: d}
+		k := &rec.Keys[i]
+		m.indexKey(k, k.Digest, 0)
+		if k.Earlier != nil {
+			m.indexKey(k, k.Earlier.Digest, k.Earlier.Until)
 		}
 	}
 	for i := range rec.Connections {
@@ -94,6 +96,14 @@ func New(rec *store.Machine) *Machine {
 	}
 	m.index()
 	return m
+}
+
+// indexKey indexes a key by the digest of one of its texts.
+func (m *Machine) indexKey(k *store.Key, digest string, until int64) {
+	var d [32]byte
+	if n, err := hex.Decode(d[:], []byte(digest)); err == nil && n == len(d) && m.keys[d] == nil {
+		m.keys[d] = &indexedKey{Key: k, digest: d, until: until}
+	}
 }
 
 // index indexes what calls have shown.
@@ -146,16 +156,23 @@ func Parse(id string, raw []byte) (*Machine, error) {
 type indexedKey struct {
 	*store.Key
 	digest  [32]byte
-	checked bool // the check digits of its text are right
+	until   int64 // Unix milliseconds; 0 for the key's current text
+	checked bool  // the check digits of its text are right
 }
 
-// FindKey returns the key with this SHA-256 digest, or nil. The index leads to it, the
-// comparison in constant time decides.
-func (m *Machine) FindKey(digest [32]byte) *store.Key {
-	if k := m.findKey(digest); k != nil {
+// FindKey returns the key with this SHA-256 digest, or nil: also by the text that a
+// rotation has replaced, while that is valid. The index leads to it, the comparison in
+// constant time decides. now is called for such a text only.
+func (m *Machine) FindKey(digest [32]byte, now func() time.Time) *store.Key {
+	if k := m.findKey(digest); k != nil && k.valid(now) {
 		return k.Key
 	}
 	return nil
+}
+
+// valid reports whether the text of the key is valid.
+func (k *indexedKey) valid(now func() time.Time) bool {
+	return k.until == 0 || k.until > now().UnixMilli()
 }
 
 func (m *Machine) findKey(digest [32]byte) *indexedKey {
@@ -167,8 +184,8 @@ func (m *Machine) findKey(digest [32]byte) *indexedKey {
 }
 
 // CheckedKey is FindKey for a key that KeyChecked was called for.
-func (m *Machine) CheckedKey(digest [32]byte) *store.Key {
-	if k := m.findKey(digest); k != nil && k.checked {
+func (m *Machine) CheckedKey(digest [32]byte, now func() time.Time) *store.Key {
+	if k := m.findKey(digest); k != nil && k.checked && k.valid(now) {
 		return k.Key
 	}
 	return nil

@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -67,18 +68,34 @@ type ProviderData struct {
 
 // Key is a gateway key. The key itself is never stored.
 type Key struct {
-	ID         string   `json:"id"`     // the keyId part, or a digest prefix for a two-part key
-	Digest     string   `json:"digest"` // SHA-256 of the whole key, lower-case hex
-	Name       string   `json:"name,omitempty"`
-	Scopes     []string `json:"scopes,omitempty"` // data, manage; none means data
-	Last4      string   `json:"last4,omitempty"`
-	Models     []string `json:"models,omitempty"`    // allow-list of public ids, "*" at the end matches the rest; none means all
-	RPM        int      `json:"rpm,omitempty"`       // requests a minute; 0 is no limit
-	DailyMax   int      `json:"dailyMax,omitempty"`  // requests a UTC day; 0 is no limit
-	CreatedAt  int64    `json:"createdAt,omitempty"` // Unix milliseconds
-	ExpiresAt  int64    `json:"expiresAt,omitempty"` // Unix milliseconds; 0 is never
-	RevokedAt  int64    `json:"revokedAt,omitempty"`
-	Generation int64    `json:"generation"`
+	ID        string   `json:"id"`     // the keyId part, or a digest prefix for a two-part key
+	Digest    string   `json:"digest"` // SHA-256 of the whole key, lower-case hex
+	Name      string   `json:"name,omitempty"`
+	Scopes    []string `json:"scopes,omitempty"` // data, manage; none means data
+	Last4     string   `json:"last4,omitempty"`
+	Models    []string `json:"models,omitempty"`    // allow-list of public ids, "*" at the end matches the rest; none means all
+	RPM       int      `json:"rpm,omitempty"`       // requests a minute; 0 is no limit
+	DailyMax  int      `json:"dailyMax,omitempty"`  // requests a UTC day; 0 is no limit
+	CreatedAt int64    `json:"createdAt,omitempty"` // Unix milliseconds
+	ExpiresAt int64    `json:"expiresAt,omitempty"` // Unix milliseconds; 0 is never
+	RevokedAt int64    `json:"revokedAt,omitempty"`
+	PausedAt  int64    `json:"pausedAt,omitempty"`
+	// Earlier is the text that the last rotation has replaced.
+	Earlier    *EarlierKey `json:"earlier,omitempty"`
+	Generation int64       `json:"generation"`
+}
+
+// EarlierKey is a text of a key that is valid until a time, besides the current one.
+type EarlierKey struct {
+	Digest string `json:"digest"`
+	Last4  string `json:"last4,omitempty"`
+	Until  int64  `json:"until"` // Unix milliseconds
+}
+
+// Accepts reports whether a digest is that of a text of the key that is valid now.
+func (k *Key) Accepts(digest string, now int64) bool {
+	same := func(own string) bool { return subtle.ConstantTimeCompare([]byte(own), []byte(digest)) == 1 }
+	return same(k.Digest) || k.Earlier != nil && k.Earlier.Until > now && same(k.Earlier.Digest)
 }
 
 // LimitedKey is a key that must not be used before Until, because it has reached a

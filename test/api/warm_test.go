@@ -49,6 +49,28 @@ func TestRepeatedCallSeesEveryChange(t *testing.T) {
 		{"the key is revoked", func(w *world, id, key string, _ []string) {
 			w.get(204, w.do("DELETE", "/"+id+"/api/keys/"+key, adminToken, ""), nil)
 		}, []string{"401", "401"}},
+		{"the key is paused", func(w *world, id, key string, _ []string) {
+			w.get(200, w.do("PUT", "/"+id+"/api/keys/"+key, adminToken, `{"paused":true}`), nil)
+		}, []string{"403", "403"}},
+		{"the key is paused and resumed", func(w *world, id, key string, _ []string) {
+			w.get(200, w.do("PUT", "/"+id+"/api/keys/"+key, adminToken, `{"paused":true}`), nil)
+			w.called(w.key)
+			w.get(200, w.do("PUT", "/"+id+"/api/keys/"+key, adminToken, `{"paused":false}`), nil)
+		}, []string{first}},
+		{"the key gets other models", func(w *world, id, key string, _ []string) {
+			w.get(200, w.do("PUT", "/"+id+"/api/keys/"+key, adminToken, `{"models":["up/other"],"allowUnknown":true}`), nil)
+		}, []string{"403"}},
+		{"the key is rotated with an overlap", func(w *world, id, key string, _ []string) {
+			w.get(200, w.do("POST", "/"+id+"/api/keys/"+key+"/rotate", adminToken, `{}`), nil)
+		}, []string{first, first}},
+		{"the key is rotated and its overlap is over", func(w *world, id, key string, _ []string) {
+			w.get(200, w.do("POST", "/"+id+"/api/keys/"+key+"/rotate", adminToken, `{"overlapSeconds":1}`), nil)
+			w.called(w.key)
+			w.Add(time.Second)
+		}, []string{"401", "401"}},
+		{"the key is rotated at once", func(w *world, id, key string, _ []string) {
+			w.get(200, w.do("POST", "/"+id+"/api/keys/"+key+"/rotate", adminToken, `{"overlapSeconds":0}`), nil)
+		}, []string{"401"}},
 		{"the key expires", func(w *world, id, key string, _ []string) { w.Add(2 * time.Hour) }, []string{"401"}},
 		{"the machine is deleted", func(w *world, id, _ string, _ []string) {
 			w.get(204, w.do("DELETE", "/api/machines/"+id, adminToken, ""), nil)

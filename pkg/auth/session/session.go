@@ -32,6 +32,7 @@ import (
 type credentials interface {
 	Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Realtime(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Key(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
@@ -142,7 +143,7 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 	t := ticket{home: rpc.RegistryID, id: base64.RawURLEncoding.EncodeToString(b[:])}
 	in := rpc.SessionOpen{Digest: t.digest(), Bound: s.bound()}
 	if who.Key != nil {
-		t.home, in.KeyID = who.MachineID, who.Key.ID
+		t.home, in.KeyID, in.KeyDigest = who.MachineID, who.Key.ID, hex.EncodeToString(who.KeyDigest[:])
 	}
 	if before, ok := s.readCookie(c.Header); ok {
 		if before.home == t.home {

@@ -16,6 +16,8 @@ type ManageCall struct {
 	Body    json.RawMessage   `json:"body,omitempty"`
 	IfMatch string            `json:"ifMatch,omitempty"`
 	KeyID   string            `json:"keyId,omitempty"` // of the caller; "" for the operator
+	// KeyDigest is that of the caller's key as it was presented; "" for a session.
+	KeyDigest string `json:"keyDigest,omitempty"`
 	// SignIn is SignInOld or SignInRecent for a session of the dashboard, "" for a
 	// key or token.
 	SignIn     string `json:"signIn,omitempty"`

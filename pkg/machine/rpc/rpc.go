@@ -9,6 +9,7 @@
 //	refresh   {"connectionId":"…","tokenGeneration":n} 200 Refreshed; 409 cannot; 503 not now
 //	job.put   Job                                      200 {}
 //	job.get   {"id":"…"}                               200 Job; 404
+//	key.usage KeyUsageQuery                            200 what GET /v1/usage returns; 401 no such key
 //
 // A refresh is sent with exactly these bytes, in this order and without blanks:
 // identical calls that overlap become one call.
@@ -171,6 +172,11 @@ type Refreshed struct {
 	Generation int64            `json:"generation"` // of the machine
 	Unsaved    bool             `json:"unsaved,omitempty"`
 	Earlier    bool             `json:"earlier,omitempty"`
+}
+
+// KeyUsageQuery asks for the limits and the use of a key.
+type KeyUsageQuery struct {
+	KeyID string `json:"keyId"`
 }
 
 // Job is work of an upstream that outlives one request. It records the account

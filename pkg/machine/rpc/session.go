@@ -15,6 +15,8 @@ import "weir/pkg/store"
 type SessionOpen struct {
 	Digest string `json:"digest"`          // SHA-256 of the id, hex
 	KeyID  string `json:"keyId,omitempty"` // "" for the operator
+	// KeyDigest is that of the key as it was presented: the session ends with this text.
+	KeyDigest string `json:"keyDigest,omitempty"`
 	// Bound is a digest of the operator's token: the session ends when the token
 	// changes.
 	Bound string `json:"bound,omitempty"`

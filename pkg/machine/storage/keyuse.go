@@ -13,14 +13,26 @@ type KeyUse struct {
 	Tokens   int64   `json:"tokens"`
 	CostUSD  float64 `json:"costUsd,omitempty"`
 	Unpriced int64   `json:"unpriced,omitempty"` // attempts that are not in CostUSD
+	// Day and Month are those of the costs beside them, UTC: "2026-11-22", "2026-11".
+	Day      string  `json:"day"`
+	DayUSD   float64 `json:"dayUsd,omitempty"`
+	Month    string  `json:"month"`
+	MonthUSD float64 `json:"monthUsd,omitempty"`
 	// Hours has the requests of the last hours up to Hour, counted from 1970; that of
 	// an hour is at its number modulo 24.
 	Hour  int64     `json:"hour"`
 	Hours [24]int64 `json:"hours"`
 }
 
-// At returns the use as it is at a time: hours that are over are empty.
+// At returns the use as it is at a time: what has begun since is empty.
 func (u KeyUse) At(now int64) KeyUse {
+	day := DayOf(now)
+	if month := day[:len("2026-11")]; u.Month < month {
+		u.Month, u.MonthUSD = month, 0
+	}
+	if u.Day < day {
+		u.Day, u.DayUSD = day, 0
+	}
 	n := int64(len(u.Hours))
 	hour := now / Hour
 	for h := max(u.Hour+1, hour-n+1); h <= hour; h++ {
@@ -58,6 +70,8 @@ func (t *Tx) addKeyUse(at int64, list []usage.Row) {
 		u.Requests += r.Calls
 		u.Tokens += r.InputTokens + r.OutputTokens
 		u.CostUSD += r.CostUSD
+		u.DayUSD += r.CostUSD
+		u.MonthUSD += r.CostUSD
 		u.Unpriced += r.Unpriced
 		u.Hours[u.Hour%int64(len(u.Hours))] += r.Calls
 		t.Put(KeyUsePrefix+r.KeyID, u)

@@ -59,6 +59,12 @@ func (t *Tx) CountRequests(keys []rpc.KeyCount) (limited []store.LimitedKey, rea
 	return limited, reached
 }
 
+// KeyCounts returns the requests of a key that has a limit.
+func (t *Tx) KeyCounts(id string) (c CountRow) {
+	t.Load(CountPrefix+id, &c)
+	return c.At(t.Now)
+}
+
 // LimitedUntil returns when a key may be used again, 0 if it may now.
 func (t *Tx) LimitedUntil(k *Key) int64 {
 	var c CountRow

@@ -66,7 +66,7 @@ func (h *Handler) CreateSecret(ctx context.Context, c *auth.Call) (*httpmsg.Resp
 		ConnectionID: res.Connection.ID, Asked: x.asked, Model: res.Target.ID(), ExpiresAt: made.expiresAt, Value: secret.New(made.value),
 	}
 	if c.Key != nil {
-		s.KeyID = c.Key.ID
+		s.KeyID, s.KeyDigest = c.Key.ID, c.KeyDigest[:]
 	}
 	own, err := h.Keys.SealClientSecret(c.MachineID, s)
 	if err != nil {

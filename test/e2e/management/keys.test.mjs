@@ -92,6 +92,70 @@ test("a limited key names no other model for the upstream to fall back to", asyn
   assert.notEqual((await ask("/v1/embeddings", { input: "a", models: ["b"] }, one.apiKey)).status, 403);
 });
 
+test("a key is edited, paused, resumed and rotated, and shows what it has used", async () => {
+  const me = await tenant(gw, up, {});
+  const api = (method, path, body) => admin(gw).call(method, `/${me.machineId}/api${path}`, body);
+  const made = await api("POST", "/keys", { name: "Laptop" });
+  const at = `/keys/${made.id}`;
+  const status = async (key) => {
+    const res = await call("/v1/embeddings", bearer(key));
+    const { error } = await res.json();
+    return [res.status, error?.code].filter(Boolean).join(" ");
+  };
+  const own = async (key) => {
+    const res = await gw.fetch("/v1/usage", { headers: bearer(key) });
+    return { status: res.status, ...(await res.json()) };
+  };
+  const becomes = (key, want) => until(`${want}`, async () => (await status(key)) === want);
+  assert.equal(await status(made.apiKey), "200");
+  await until("its use is counted", async () => (await own(made.apiKey)).requests === 1);
+  const seen = await api("GET", at);
+  assert.ok(Math.abs(seen.lastUsedAt - Date.now()) < 600_000, `${seen.lastUsedAt}`);
+  assert.deepEqual([seen.requests, seen.requestsLastDay], [1, 1]);
+  assert.equal((await api("GET", `${at}/usage?groupBy=hour,model`)).total.requests, 1);
+
+  await api("PUT", at, { name: "Desktop", models: ["up/other"], allowUnknown: true });
+  await becomes(made.apiKey, "403 model_not_allowed");
+  await api("PUT", at, { models: null, paused: true });
+  await becomes(made.apiKey, "403 key_paused");
+  assert.deepEqual(await own(made.apiKey).then((u) => [u.status, u.error.code]), [403, "key_paused"]);
+  await api("PUT", at, { paused: false });
+  await becomes(made.apiKey, "200");
+
+  const rotated = await api("POST", `${at}/rotate`, { overlapSeconds: 3600 });
+  assert.notEqual(rotated.apiKey, made.apiKey);
+  assert.deepEqual([rotated.id, rotated.name, rotated.earlier.last4], [made.id, "Desktop", made.last4]);
+  await becomes(rotated.apiKey, "200");
+  assert.equal(await status(made.apiKey), "200");
+  const again = await api("POST", `${at}/rotate`, { overlapSeconds: 0 });
+  await becomes(made.apiKey, "401 invalid_api_key");
+  await becomes(rotated.apiKey, "401 invalid_api_key");
+  await becomes(again.apiKey, "200");
+  assert.ok((await own(again.apiKey)).requests >= 1, "its use goes on");
+  assert.equal((await gw.fetch("/v1/usage")).status, 401);
+});
+
+test("a key that has reached its limit sees the limit", async () => {
+  const me = await tenant(gw, up, {});
+  const { apiKey } = await admin(gw).call("POST", `/${me.machineId}/api/keys`, { dailyMax: 2 });
+  const limit = async () => {
+    const res = await gw.fetch("/v1/usage", { headers: bearer(apiKey) });
+    assert.equal(res.status, 200);
+    const { limits } = await res.json();
+    assert.ok(limits[0].resetAt > 0);
+    return limits.map((l) => `${l.unit} ${l.window} ${l.limit} ${l.remaining}`).join();
+  };
+  assert.equal(await limit(), "requests day 2 2");
+  for (let i = 0; i < 2; i++) await (await call("/v1/embeddings", bearer(apiKey))).text();
+  await until("the limit is reached", async () => (await limit()) === "requests day 2 0");
+  await until("calls are refused", async () => {
+    const res = await call("/v1/embeddings", bearer(apiKey));
+    await res.text();
+    return res.status === 429;
+  });
+  assert.match(await limit(), /^requests day 2 0$/);
+});
+
 test("every well-formed wrong key gets one body, and other forms a hint", async () => {
   const operator = admin(gw),
     revoked = await operator.call("POST", `/${one.machineId}/api/keys`, { name: "to revoke" });

@@ -1,0 +1,291 @@
+package machine
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/snapshot"
+)
+
+// ofKey sets the route of a call about a key, which path has to begin with.
+func ofKey(id, rest string) func(*rpc.ManageCall) {
+	return func(e *rpc.ManageCall) { e.Route, e.Params = "/api/keys/{id}"+rest, []string{id} }
+}
+
+// by sets the caller of a management call to a key, as it was presented.
+func by(text string) func(*rpc.ManageCall) {
+	return func(e *rpc.ManageCall) {
+		k, _ := rpc.ParseKey(text)
+		e.KeyID, e.KeyDigest = k.ID, hex.EncodeToString(k.Digest[:])
+	}
+}
+
+// newKey creates a key and returns its view, with the key.
+func (w *world) newKey(body string) gjson.Result {
+	w.Helper()
+	status, a := w.api("POST", "/api/keys", body)
+	if status != 200 || a.Get("status").Int() != 201 {
+		w.Fatalf("got %d %s", status, a.Raw)
+	}
+	return a.Get("body")
+}
+
+func (w *world) rotate(id, body string, set ...func(*rpc.ManageCall)) (int, gjson.Result) {
+	w.Helper()
+	return w.api("POST", "/api/keys/"+id, body, append([]func(*rpc.ManageCall){ofKey(id, "/rotate")}, set...)...)
+}
+
+// accepted returns the id of the key whose text is valid now by the replica, "" for none.
+func (w *world) accepted(text string) string {
+	k, _ := rpc.ParseKey(text)
+	if found := snapshot.New(w.replica()).FindKey(k.Digest, w.clock.Now); found != nil {
+		return found.ID
+	}
+	return ""
+}
+
+func TestKeyIsEdited(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.newKey(`{"name":"one","models":["up/a"],"allowUnknown":true,"rpm":5,"dailyMax":50}`).Get("id").Str
+	now := w.clock.Now().UnixMilli()
+	for _, tt := range []struct{ body, path, want string }{
+		{`{"name":"two"}`, "name", "two"},
+		{`{"name":"two"}`, "rpm", "5"},
+		{`{"rpm":7}`, "rpm", "7"},
+		{`{"rpm":null}`, "rpm", ""},
+		{`{"dailyMax":0}`, "dailyMax", ""},
+		{`{"models":["up/b","claude-weir/up/c"],"allowUnknown":true}`, "models", `["up/b","up/c"]`},
+		{`{"models":null}`, "models", ""},
+		{fmt.Sprintf(`{"expiresAt":%d}`, now+1000), "expiresAt", fmt.Sprint(now + 1000)},
+		{`{"expiresAt":null}`, "expiresAt", ""},
+		{`{"scopes":["data","manage"]}`, "scopes", `["data","manage"]`},
+		{`{"scopes":null}`, "scopes", `["data"]`},
+		{`{"paused":true}`, "pausedAt", fmt.Sprint(now)},
+		{`{"paused":true}`, "pausedAt", fmt.Sprint(now)},
+		{`{"name":"three"}`, "pausedAt", fmt.Sprint(now)},
+		{`{"paused":false}`, "pausedAt", ""},
+	} {
+		before := w.replica().Generation
+		v := w.ok("PUT", "/api/keys/"+id, tt.body)
+		if got := v.Get(tt.path).String(); got != tt.want {
+			t.Errorf("%s: %s is %s, want %s", tt.body, tt.path, got, tt.want)
+		}
+		if w.replica().Generation == before || v.Get("apiKey").Exists() {
+			t.Errorf("%s: the generation stays, or the key is shown: %s", tt.body, v.Raw)
+		}
+	}
+	for _, body := range []string{
+		`{"expiresAt":1}`, `{"rpm":-1}`, `{"scopes":["root"]}`, `{"models":["unknown-model"]}`, `{"paused":"yes"}`, `{"id":"x"}`, `{"apiKey":"sk-x"}`, `[]`,
+	} {
+		if status, a := w.api("PUT", "/api/keys/"+id, body); status != 400 {
+			t.Errorf("%s: got %d %s", body, status, a.Raw)
+		}
+	}
+	if status, _ := w.api("PUT", "/api/keys/"+id, `{"name":"x"}`, func(e *rpc.ManageCall) { e.IfMatch = `"1"` }); status != 412 {
+		t.Errorf("another generation: got %d", status)
+	}
+	if status, _ := w.api("PUT", "/api/keys/none", `{"name":"x"}`); status != 404 {
+		t.Errorf("no such key: got %d", status)
+	}
+}
+
+// An isolate hears at once that the limits of a key are others.
+func TestEditedLimitHoldsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.newKey(`{"name":"one","dailyMax":3}`).Get("id").Str
+	w.want(200, "report", `{"keys":[{"keyId":"`+id+`","requests":3}]}`)
+	if r := w.replica(); len(r.Limited) != 1 {
+		t.Fatalf("not limited: %+v", r.Limited)
+	}
+	before := w.replica().Observed
+	w.ok("PUT", "/api/keys/"+id, `{"dailyMax":5}`)
+	if r := w.replica(); len(r.Limited) != 0 || r.Observed <= before {
+		t.Errorf("limited %+v, observed %d after %d", r.Limited, r.Observed, before)
+	}
+	w.ok("PUT", "/api/keys/"+id, `{"dailyMax":2}`)
+	if r := w.replica(); len(r.Limited) != 1 {
+		t.Errorf("limited %+v", r.Limited)
+	}
+}
+
+func TestRotatedKeyKeepsItsRecord(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	first := w.newKey(`{"name":"one","rpm":9}`)
+	id, old := first.Get("id").Str, first.Get("apiKey").Str
+	w.want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":2,"calls":2,"costUsd":0.5}],"keys":[{"keyId":"`+id+`","requests":2}]}`)
+
+	status, a := w.rotate(id, `{"overlapSeconds":60}`)
+	second := a.Get("body").Get("apiKey").Str
+	until := w.clock.Now().UnixMilli() + 60_000
+	if status != 200 || second == old || !strings.HasPrefix(second, "sk-"+mid+"-") {
+		t.Fatalf("got %d %s", status, a.Raw)
+	}
+	v := w.ok("GET", "/api/keys/"+id, "")
+	if v.Get("name").Str != "one" || v.Get("rpm").Int() != 9 || v.Get("requestsToday").Int() != 2 || v.Get("spentUsd").Num != 0.5 ||
+		v.Get("last4").Str != second[len(second)-4:] || v.Get("earlier.last4").Str != old[len(old)-4:] || v.Get("earlier.until").Int() != until || v.Get("apiKey").Exists() {
+		t.Errorf("got %s", v.Raw)
+	}
+	if w.accepted(old) != id || w.accepted(second) != id {
+		t.Error("a text is not accepted within the overlap")
+	}
+	w.clock.Add(time.Minute - time.Millisecond)
+	if w.accepted(old) != id {
+		t.Error("the earlier text has ended early")
+	}
+	w.clock.Add(time.Millisecond)
+	if w.accepted(old) != "" || w.accepted(second) != id || w.ok("GET", "/api/keys/"+id, "").Get("earlier").Exists() {
+		t.Error("after the overlap: the earlier text is valid, or the new one is not")
+	}
+
+	// Another rotation ends what the last one has replaced, and one without an overlap
+	// ends every text.
+	_, a = w.rotate(id, "")
+	third := a.Get("body.apiKey").Str
+	if got := a.Get("body.earlier.until").Int() - w.clock.Now().UnixMilli(); got != 24*3600_000 {
+		t.Errorf("unless told the overlap is %d ms", got)
+	}
+	_, a = w.rotate(id, `{"overlapSeconds":60}`)
+	fourth := a.Get("body.apiKey").Str
+	if w.accepted(second) != "" || w.accepted(third) != id || w.accepted(fourth) != id {
+		t.Error("after two rotations the first text is valid, or the last ones are not")
+	}
+	_, a = w.rotate(id, `{"overlapSeconds":0}`)
+	if w.accepted(third)+w.accepted(fourth) != "" || w.accepted(a.Get("body.apiKey").Str) != id {
+		t.Error("without an overlap an earlier text is valid")
+	}
+	for _, body := range []string{`{"overlapSeconds":-1}`, `{"overlapSeconds":2592001}`, `{"overlap":1}`} {
+		if status, _ := w.rotate(id, body); status != 400 {
+			t.Errorf("%s: got %d", body, status)
+		}
+	}
+}
+
+// The object refuses the caller whose text was replaced, although an isolate with an
+// older replica admits it.
+func TestReplacedKeyManagesNoMore(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	first := w.newKey(`{"name":"m","scopes":["manage"]}`)
+	id, old := first.Get("id").Str, first.Get("apiKey").Str
+	k, _ := rpc.ParseKey(old)
+	session := func(n int) (status int) {
+		status, _ = w.at(mid, "session.check", `{"digest":"`+digest(n)+`","bound":""}`)
+		return status
+	}
+	open := func(n int, text string) {
+		t.Helper()
+		p, _ := rpc.ParseKey(text)
+		if status, a := w.at(mid, "session.open", fmt.Sprintf(`{"digest":%q,"keyId":%q,"keyDigest":"%x"}`, digest(n), id, p.Digest)); status != 200 {
+			t.Fatalf("got %d %s", status, a.Raw)
+		}
+	}
+	open(1, old)
+	_, a := w.rotate(id, `{"overlapSeconds":60}`)
+	text := a.Get("body.apiKey").Str
+	called := func(text string) int {
+		status, _ := w.api("GET", "/api/keys", "", by(text), func(e *rpc.ManageCall) { e.KeyID = k.ID })
+		return status
+	}
+	open(2, text)
+	if got := fmt.Sprint(called(old), called(text), session(1), session(2)); got != "200 200 200 200" {
+		t.Errorf("within the overlap: got %s", got)
+	}
+	w.clock.Add(time.Minute)
+	if got := fmt.Sprint(called(old), called(text), session(1), session(2)); got != "401 200 401 200" {
+		t.Errorf("after the overlap: got %s", got)
+	}
+	w.ok("PUT", "/api/keys/"+id, `{"paused":true}`)
+	if got := fmt.Sprint(called(text), session(2)); got != "401 401" {
+		t.Errorf("paused: got %s", got)
+	}
+}
+
+// Who may not create a key with some scopes may not get one by editing, resuming or
+// rotating another.
+func TestKeysOfHigherScopesAreGuarded(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	manager := w.newKey(`{"name":"m","scopes":["data","manage"]}`)
+	exporter := w.newKey(fmt.Sprintf(`{"name":"e","scopes":["manage","export"],"expiresAt":%d}`, w.clock.Now().UnixMilli()+3600_000)).Get("id").Str
+	plain := w.newKey(`{"name":"p"}`).Get("id").Str
+	as := by(manager.Get("apiKey").Str)
+	edit := func(id, body string, set ...func(*rpc.ManageCall)) int {
+		status, _ := w.api("PUT", "/api/keys/"+id, body, set...)
+		return status
+	}
+	for _, body := range []string{`{"scopes":["data","export"]}`, `{"scopes":["manage","export"]}`} {
+		if status := edit(plain, body, as); status != 403 {
+			t.Errorf("%s: got %d", body, status)
+		}
+	}
+	if status, _ := w.rotate(exporter, "", as); status != 403 {
+		t.Errorf("rotated: got %d", status)
+	}
+	for _, body := range []string{`{"expiresAt":null}`, fmt.Sprintf(`{"expiresAt":%d}`, w.clock.Now().UnixMilli()+7200_000)} {
+		if status := edit(exporter, body, as); status != 403 {
+			t.Errorf("%s: got %d", body, status)
+		}
+	}
+	if status := edit(exporter, `{"paused":true,"name":"stopped","expiresAt":`+fmt.Sprint(w.clock.Now().UnixMilli()+60_000)+`}`, as); status != 200 {
+		t.Errorf("paused: got %d", status)
+	}
+	if status := edit(exporter, `{"paused":false}`, as); status != 403 {
+		t.Errorf("resumed: got %d", status)
+	}
+	old := func(e *rpc.ManageCall) { as(e); e.SignIn = rpc.SignInOld }
+	if got := fmt.Sprint(edit(plain, `{"scopes":["manage"]}`, old), edit(plain, `{"name":"x","paused":true}`, old), edit(plain, `{"scopes":["manage"]}`, as)); got != "403 200 200" {
+		t.Errorf("with an old sign-in: got %s", got)
+	}
+}
+
+func TestUsageOfAKey(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	one, two := w.newKey(`{"name":"one","rpm":5,"dailyMax":50}`).Get("id").Str, w.newKey(`{"name":"two"}`).Get("id").Str
+	at := w.clock.Now().UnixMilli()
+	w.want(200, "report", `{"usage":[{"keyId":"`+one+`","model":"a","requests":3,"calls":2,"inputTokens":10,"costUsd":0.25},{"keyId":"`+two+`","model":"a","requests":1,"calls":1,"unpriced":1}],
+		"keys":[{"keyId":"`+one+`","requests":2}]}`)
+	u := w.ok("GET", "/api/keys/"+one, "", ofKey(one, "/usage"))
+	if u.Get("total.requests").Int() != 2 || u.Get("total.attempts").Int() != 3 || len(u.Get("data").Array()) != 1 || u.Get("key.id").Str != one || u.Get("key.lastUsedAt").Int() != at {
+		t.Errorf("got %s", u.Raw)
+	}
+	v := w.ok("GET", "/api/keys/"+two, "")
+	if v.Get("requests").Int() != 1 || v.Get("requestsLastDay").Int() != 1 || v.Get("unpricedAttempts").Int() != 1 || v.Get("spentUsd").Num != 0 {
+		t.Errorf("got %s", v.Raw)
+	}
+	w.write(mid, storage.BudgetPrefix+"b1", `{"id":"b1","name":"b","keyId":"`+one+`","unit":"usd","limit":2500000000,"window":"month","models":["up/*"]}`)
+	w.write(mid, storage.LedgerPrefix+"b1", fmt.Sprintf(`{"open":true,"start":%d,"end":%d,"spent":500000000}`, at-1, at+1000))
+	w.write(mid, storage.BudgetPrefix+"b2", `{"id":"b2","name":"shared","unit":"tokens","limit":7,"window":"total"}`)
+	own := w.want(200, "key.usage", `{"keyId":"`+one+`"}`)
+	if own.Get("object").Str != "key.usage" || own.Get("spentUsd").Num != 0.25 || own.Get("spentMonthUsd").Num != 0.25 || own.Get("tokens").Int() != 10 ||
+		own.Get(`limits.#(window=="minute").remaining`).Int() != 3 || own.Get(`limits.#(window=="day").used`).Int() != 2 || own.Get(`limits.#(window=="day").resetAt`).Int() <= at {
+		t.Errorf("got %s", own.Raw)
+	}
+	if got := own.Get(`limits.#(unit=="usd")`).Raw; got != fmt.Sprintf(`{"unit":"usd","window":"month","models":["up/*"],"limit":2.5,"used":0.5,"remaining":2,"resetAt":%d}`, at+1000) {
+		t.Errorf("its budget: %s", got)
+	}
+	for _, secret := range []string{"digest", "scopes", `"total"`, two} {
+		if strings.Contains(own.Raw, secret) {
+			t.Errorf("%s is shown: %s", secret, own.Raw)
+		}
+	}
+	if status, _ := w.call("key.usage", `{"keyId":"none"}`); status != 401 {
+		t.Errorf("no such key: got %d", status)
+	}
+	w.api("DELETE", "/api/keys/"+one, "")
+	w.clock.Add(2 * time.Hour)
+	w.loc.Alarms(w.ctx)
+	if w.tx().KeyUse(one).Requests != 0 || w.tx().KeyUse(two).Requests != 1 {
+		t.Error("the use of a deleted key stays, or that of another one is gone")
+	}
+}
