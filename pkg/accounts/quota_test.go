@@ -68,6 +68,8 @@ func TestOrderByWhatIsLeft(t *testing.T) {
 		{"too little left of one window", map[string][]string{"a": claude(0.96, 1, 0.1, 100), "b": claude(0.1, 4, 0.97, 50)}, "cdab"},
 		{"just enough left", map[string][]string{"b": claude(0.95, 1, 0.95, 100)}, "bacd"},
 		{"of equal accounts only", map[string][]string{"d": claude(0.1, 1, 0.1, 100), "a": claude(0.99, 1, 0.5, 100), "b": claude(0.99, 2, 0.99, 100), "c": claude(0.99, 3, 0.99, 100)}, "dabc"},
+		{"the ends of limits of a model", map[string][]string{"c": {"x-ratelimit-limit-requests-day: 100", "x-ratelimit-remaining-requests-day: 50", "x-ratelimit-reset-requests-day: 3m"}}, "abcd"},
+		{"ends that differ by seconds", map[string][]string{"b": {"x-codex-primary-used-percent: 5", "x-codex-primary-window-minutes: 300", "x-codex-primary-reset-after-seconds: 7230"}, "a": {"x-codex-primary-used-percent: 5", "x-codex-primary-window-minutes: 300", "x-codex-primary-reset-after-seconds: 7233"}}, "abcd"},
 		{"a limit of a minute", map[string][]string{"a": {"x-ratelimit-limit-tokens-minute: 100", "x-ratelimit-remaining-tokens-minute: 4", "x-ratelimit-reset-tokens-minute: 40"}}, "bcda"},
 		{"a limit of a minute with enough left", map[string][]string{"c": {"x-ratelimit-limit-tokens-minute: 100", "x-ratelimit-remaining-tokens-minute: 6", "x-ratelimit-reset-tokens-minute: 40"}}, "abcd"},
 		{"a limit that is lifted by now", map[string][]string{"a": {"x-ratelimit-limit-tokens: 100", "x-ratelimit-remaining-tokens: 0", "x-ratelimit-reset-tokens: 10ms"}}, "abcd"},

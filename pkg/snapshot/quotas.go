@@ -23,6 +23,14 @@ const quotaEvery = 1000 // ms
 // lowShare is the share of a window under which an account has not enough left.
 const lowShare = 0.05
 
+// endStep is the exactness of ends: those that are stated as a number of seconds
+// differ a little from call to call.
+const endStep = 600_000 // ms
+
+// maxQuotas is the number of gauges of one report. With all their windows they are a
+// quarter of what a report may have.
+const maxQuotas = 32
+
 // AnyQuota reports whether anything is known of the limits of any account.
 func (m *Machine) AnyQuota() bool { return len(m.Local.gauges) > 0 }
 
@@ -86,8 +94,10 @@ func differs(a, b *quota.Window, share float64) bool {
 }
 
 // Headroom reports whether an account has less than a twentieth of a limit left that
-// applies to the model, and when the first of its windows of an hour or more ends,
-// in Unix milliseconds; math.MaxInt64 if none is known.
+// applies to the model, and when the first window of the whole account that lasts an
+// hour or more ends, in Unix milliseconds rounded to 10 minutes; math.MaxInt64 if none
+// is known. Limits of a model often refill all the time: their ends move with each
+// call, which would move conversations between accounts.
 func (m *Machine) Headroom(connection, model string, now int64) (low bool, ends int64) {
 	ends = math.MaxInt64
 	g := m.Local.gauges[connection]
@@ -100,18 +110,18 @@ func (m *Machine) Headroom(connection, model string, now int64) (low bool, ends 
 			continue
 		}
 		low = low || w.Left < lowShare
-		if w.Long() && w.ResetsAt > now {
-			ends = min(ends, w.ResetsAt)
+		if w.Long() && w.Model == "" && w.ResetsAt > now {
+			ends = min(ends, w.ResetsAt-w.ResetsAt%endStep)
 		}
 	}
 	return low, ends
 }
 
 // ChangedQuotas returns the gauges that have changed since it was last called, for
-// the next report.
+// the next report; of many, the others with the one after.
 func (m *Machine) ChangedQuotas(now int64) (out []rpc.Quota) {
 	for id, g := range m.Local.gauges {
-		if !g.changed {
+		if !g.changed || len(out) == maxQuotas {
 			continue
 		}
 		g.changed = false

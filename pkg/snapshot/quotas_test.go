@@ -29,6 +29,7 @@ func TestHeadroom(t *testing.T) {
 	m.NoteQuota("a", []quota.Window{
 		five(0.5, at0+2*hr, at0), {Name: "7d", Left: 0.04, ResetsAt: at0 + hr, Span: 7 * 86400, At: at0},
 		{Name: "requests", Model: "m", Left: 0.01, ResetsAt: at0 + 1000, At: at0}, {Name: "tokens", Model: "n", Left: 0.01, At: at0},
+		{Name: "requests-day", Model: "k", Left: 0.9, ResetsAt: at0 + hr + 60_000, Span: 86400, At: at0},
 	}, at0)
 	for _, tt := range []struct {
 		model string
@@ -36,7 +37,7 @@ func TestHeadroom(t *testing.T) {
 		low   bool
 		ends  int64
 	}{
-		{"m", at0, true, at0 + hr}, {"m", at0 + hr, false, at0 + 2*hr}, {"m", at0 + 2*hr, false, math.MaxInt64},
+		{"m", at0, true, at0 + hr}, {"m", at0 + hr, false, at0 + 2*hr}, {"m", at0 + 2*hr, false, math.MaxInt64}, {"k", at0 + hr, false, at0 + 2*hr},
 		{"n", at0 + hr, false, at0 + 2*hr}, {"n", at0, true, at0 + hr},
 	} {
 		if low, ends := m.Headroom("a", tt.model, tt.at); low != tt.low || ends != tt.ends {
@@ -132,5 +133,27 @@ func TestOnlyLongWindowsMove(t *testing.T) {
 	m.NoteQuota("a", []quota.Window{{Name: "tokens", Left: 0.1, Span: 60, At: at0}}, at0)
 	if list := m.ChangedQuotas(at0); len(list) != 1 || list[0].Moved {
 		t.Errorf("a window of a minute: %+v", list)
+	}
+}
+
+// A report has a part of many gauges, the next ones the rest.
+func TestManyGaugesAreReportedInParts(t *testing.T) {
+	m := New(&store.Machine{})
+	const n = 100
+	for i := range n {
+		m.NoteQuota(fmt.Sprint(i), []quota.Window{five(0.5, at0+hr, at0)}, at0)
+	}
+	seen := map[string]bool{}
+	for range (n + maxQuotas - 1) / maxQuotas {
+		list := m.ChangedQuotas(at0)
+		if len(list) > maxQuotas {
+			t.Fatalf("%d gauges in a report", len(list))
+		}
+		for _, q := range list {
+			seen[q.ConnectionID] = true
+		}
+	}
+	if len(seen) != n || len(m.ChangedQuotas(at0)) > 0 {
+		t.Errorf("%d gauges were reported, want %d once", len(seen), n)
 	}
 }
