@@ -10,13 +10,11 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// ReadBody appends the windows that a body states which refuses a call, or an
-// event of Codex. Of a body that is not JSON it appends nothing.
+// ReadBody appends the windows that a body states which refuses a call. Of a body that is not JSON it appends nothing.
 //
-//	{"error":{"type":"usage_limit_reached","resets_at":1795244460}}          a ChatGPT subscription
-//	{"type":"codex.rate_limits","rate_limits":{"primary":{"used_percent":…}}} the same, as an event
-//	{"error":{"details":[{"violations":[{"quotaId":"…PerDay…"}]}]}}          Gemini's QuotaFailure
-//	{"error":{"metadata":{"headers":{"X-RateLimit-Limit":"50",…}}}}          OpenRouter
+//	{"error":{"type":"usage_limit_reached","resets_at":1795244460}}   a ChatGPT subscription
+//	{"error":{"details":[{"violations":[{"quotaId":"…PerDay…"}]}]}}   Gemini's QuotaFailure
+//	{"error":{"metadata":{"headers":{"X-RateLimit-Limit":"50",…}}}}   OpenRouter
 func ReadBody(out []Window, body []byte, c Call) []Window {
 	if len(body) == 0 || !jsonscan.Valid(body) {
 		return out
@@ -24,9 +22,6 @@ func ReadBody(out []Window, body []byte, c Call) []Window {
 	root := gjson.ParseBytes(body)
 	if root.IsArray() { // Gemini's errors may stand in one
 		root = root.Get("0")
-	}
-	if root.Get("type").Str == "codex.rate_limits" {
-		return codexEvent(out, root.Get("rate_limits"), c)
 	}
 	e := root.Get("error")
 	out = openRouter(out, e.Get("metadata.headers"), c)
@@ -70,22 +65,6 @@ func ResetOf(body []byte, now int64) (at int64, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// codexEvent reads the windows of an event of Codex:
-//
-//	{"primary":{"used_percent":12.5,"window_minutes":300,"reset_at":1704069000},"secondary":…}
-func codexEvent(out []Window, limits gjson.Result, c Call) []Window {
-	for _, name := range [...]string{"primary", "secondary"} {
-		w := limits.Get(name)
-		used := w.Get("used_percent")
-		if used.Type != gjson.Number {
-			continue
-		}
-		at, _ := At(w.Get("reset_at").String(), c.Now)
-		out = append(out, Window{Name: name, Left: share(1 - used.Num/100), ResetsAt: at, Span: seconds(w.Get("window_minutes").Num * minute), At: c.Now})
-	}
-	return out
 }
 
 // openRouter reads the header fields that OpenRouter puts into an error.

@@ -17,7 +17,6 @@ func Forms() []Form {
 		{"Anthropic, subscription", "`anthropic-ratelimit-unified-7d_{family}-{utilization,status,reset}`", "7 days, family of models", "https://github.com/anthropics/claude-code/issues/12829"},
 		{"OpenAI", "`x-ratelimit-{limit,remaining,reset}-{requests,tokens}`", "not stated; model", "https://platform.openai.com/docs/guides/rate-limits"},
 		{"OpenAI, ChatGPT subscription", "`x-codex-{primary,secondary}-{used-percent,window-minutes,reset-at,reset-after-seconds}`", "as stated; account", "https://github.com/openai/codex/blob/main/codex-rs/codex-api/src/rate_limits.rs"},
-		{"OpenAI, ChatGPT subscription", "event `codex.rate_limits`: `rate_limits.{primary,secondary}.{used_percent,window_minutes,reset_at}`", "as stated; account", "https://github.com/openai/codex/blob/main/codex-rs/codex-api/src/rate_limits.rs"},
 		{"OpenAI, ChatGPT subscription", "body `error.type` `usage_limit_reached`, `error.{resets_in_seconds,resets_at}`", "not stated; account", "https://github.com/openai/codex/tree/main/codex-rs"},
 		{"Azure OpenAI", "`x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, -1 where there is no limit", "not stated; deployment", "https://learn.microsoft.com/en-us/answers/questions/5625878/azure-openai-responses-api-x-ratelimit-headers-val"},
 		{"Groq", "`x-ratelimit-{limit,remaining,reset}-requests`", "a day, model", "https://console.groq.com/docs/rate-limits"},

@@ -76,11 +76,6 @@ var answers = []struct {
 		},
 	},
 	{
-		vendor: "OpenAI, ChatGPT subscription", fields: "codex.rate_limits",
-		body: `{"type":"codex.rate_limits","plan_type":"plus","rate_limits":{"allowed":true,"limit_reached":false,"primary":{"used_percent":12.5,"window_minutes":300,"reset_at":1795384800},"secondary":null}}`,
-		want: []Window{{Name: "primary", Left: 0.875, ResetsAt: 1795384800000, Span: 5 * hour}},
-	},
-	{
 		vendor: "OpenAI, ChatGPT subscription", fields: "usage_limit_reached",
 		body: `{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","plan_type":"plus","resets_at":1795395600,"resets_in_seconds":10800}}`,
 		want: []Window{{Name: "usage", Left: 0, ResetsAt: now + 10800*sec}},
@@ -259,7 +254,7 @@ func TestUnusableFieldsStateNothing(t *testing.T) {
 			t.Errorf("%q: got %+v", h, got)
 		}
 	}
-	for _, b := range []string{"", "<html>", "null", "[]", "[[]]", `{"error":"no"}`, `{"error":{"details":{}}}`, `{"error":{"details":[{"violations":7},{"violations":[7,{"quotaId":5}]}]}}`, `{"type":"codex.rate_limits"}`, strings.Repeat("[", 1<<20)} {
+	for _, b := range []string{"", "<html>", "null", "[]", "[[]]", `{"error":"no"}`, `{"error":{"details":{}}}`, `{"error":{"details":[{"violations":7},{"violations":[7,{"quotaId":5}]}]}}`, strings.Repeat("[", 1<<20)} {
 		if got := ReadBody(nil, []byte(b), Call{Now: now}); len(got) > 0 {
 			t.Errorf("%.40q: got %+v", b, got)
 		}
