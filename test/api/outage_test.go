@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -108,6 +109,39 @@ func TestCooldownsReachOtherIsolates(t *testing.T) {
 	w.get(200, w.embed(key), nil)
 	if len(w.Seen) != 5 {
 		t.Errorf("after the wait the account is tried again: %d calls, want 5", len(w.Seen))
+	}
+}
+
+// Isolates hear from each other how much is left of an account's limits.
+func TestGaugesReachOtherIsolates(t *testing.T) {
+	w := newWorld(t)
+	id, key := w.tenant(2)
+	var list struct{ Data []struct{ ID string } }
+	w.get(200, w.do("GET", "/"+id+"/api/providers", adminToken, ""), &list)
+	for _, c := range list.Data {
+		w.get(200, w.do("PUT", "/"+id+"/api/providers/"+c.ID, adminToken, `{"priority":1}`), nil)
+	}
+	w.get(200, w.do("PATCH", "/"+id+"/api/settings", adminToken, `{"strategy":"priority"}`), nil)
+	ends := strconv.FormatInt(w.Now().Add(3*time.Hour).Unix(), 10)
+	w.Answer = func(r *fake.Seen) fake.Answer {
+		return fake.Reply(200, embedding, httpmsg.Field{Name: "anthropic-ratelimit-unified-5h-utilization", Value: "0.99"}, httpmsg.Field{Name: "anthropic-ratelimit-unified-5h-reset", Value: ends})
+	}
+	first := func() string {
+		w.Seen = nil
+		w.get(200, w.embed(key), nil)
+		return w.Seen[0].Header.Get("authorization")
+	}
+	if got := first(); got != "Bearer upstream-key-0" {
+		t.Fatalf("the first call went to %s", got)
+	}
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.JSON(embedding) }
+	w.Restart()
+	if got := first(); got != "Bearer upstream-key-1" {
+		t.Errorf("in another isolate the call went to %s, want the account with enough left", got)
+	}
+	w.Add(3*time.Hour + time.Minute)
+	if got := first(); got != "Bearer upstream-key-0" {
+		t.Errorf("after the reset the call went to %s", got)
 	}
 }
 
