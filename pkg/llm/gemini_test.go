@@ -117,6 +117,27 @@ func TestCallIDsAreStable(t *testing.T) {
 }
 
 // The sources of an answer come with byte offsets.
+// Gemini CLI repeats the results of a session that it resumes; Claude and others refuse a
+// second result of a call.
+func TestRepeatedResultsOfGeminiClientsAreLeftOut(t *testing.T) {
+	result := func(id, text string) string {
+		return `{"functionResponse":{"id":"` + id + `","name":"weather","response":{"output":"` + text + `"}}}`
+	}
+	call := func(id string) string { return `{"functionCall":{"id":"` + id + `","name":"weather","args":{}}}` }
+	turns := `{"contents":[{"role":"user","parts":[{"text":"?"}]},` +
+		`{"role":"model","parts":[` + call("a") + `,` + call("b") + `]},` +
+		`{"role":"user","parts":[` + result("a", "sun") + `,` + result("a", "sun") + `,` + result("b", "rain") + `]},` +
+		`{"role":"model","parts":[` + call("a") + `]},{"role":"user","parts":[` + result("a", "snow") + `]}]}`
+	for _, to := range []llm.Dialect{llm.Messages, llm.Chat} {
+		got, _ := send(t, llm.Gemini, to, turns, llm.Options{Model: "m"})
+		for _, text := range []string{"sun", "rain", "snow"} {
+			if n := strings.Count(got.Raw, text); n != 1 {
+				t.Errorf("%s: the result %q is sent %d times: %s", to, text, n, got.Raw)
+			}
+		}
+	}
+}
+
 func TestSourcesOfGeminiClients(t *testing.T) {
 	in := []byte(`{"content":[{"type":"text","text":"Né "},{"type":"text","text":"☃😀","citations":[{"type":"web_search_result_location","url":"a","title":"A","cited_text":"q","encrypted_index":"E"}]},{"type":"text","text":" so."}],"stop_reason":"end_turn"}`)
 	whole, _, err := llm.Response(llm.Messages, llm.Gemini, in, options())

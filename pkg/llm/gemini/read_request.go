@@ -90,8 +90,8 @@ type reader struct {
 	// run the text of the last block. Clients store each event of a stream as a content.
 	turn []ir.Block
 	run  ir.Joiner
-	// waiting are the ids of the calls of the model's last turn that have no result
-	// yet, and byName the ids of all of its calls, in order.
+	// waiting has the ids of the calls of the model's last turn, with true until
+	// their result is read; byName has the same ids by the name of the function.
 	waiting map[string]bool
 	byName  map[string][]string
 }
@@ -341,7 +341,7 @@ func (r *reader) call(v gjson.Result) ir.Block {
 // next call of that name.
 func (r *reader) callOf(id, name string) string {
 	if r.waiting[id] {
-		delete(r.waiting, id)
+		r.waiting[id] = false
 		return id
 	}
 	for list := r.byName[name]; len(list) > 0; {
@@ -349,7 +349,7 @@ func (r *reader) callOf(id, name string) string {
 		list = list[1:]
 		r.byName[name] = list
 		if r.waiting[next] {
-			delete(r.waiting, next)
+			r.waiting[next] = false
 			return next
 		}
 	}
@@ -364,6 +364,9 @@ func (r *reader) userPart(at string, v gjson.Result) (b ir.Block, ok bool, err e
 	p := r.part(v)
 	switch {
 	case p.result.IsObject():
+		if waiting, known := r.waiting[ir.Str(p.result.Get("id"))]; known && !waiting {
+			return b, false, nil // Gemini CLI repeats the results of a session that it resumes
+		}
 		b, err = r.result(at, p.result)
 		return b, err == nil, err
 	case p.inline.IsObject(), p.file.IsObject():
