@@ -136,7 +136,10 @@ var Tools = [...]Tool{
 			set("model_providers.weir.experimental_bearer_token", `"__KEY__"`),
 			set("model_providers.weir.wire_api", `"responses"`),
 		}}},
-		Notes: []string{"The file contains the key. To take it from the environment instead, replace experimental_bearer_token with env_key = \"WEIR_KEY\"."},
+		Notes: []string{
+			"The file contains the key. To take it from the environment instead, replace experimental_bearer_token with env_key = \"WEIR_KEY\".",
+			"Codex 0.156 and newer read the context windows of the models if the table model_providers.weir also has model_catalog_url: the base_url with /models at its end.",
+		},
 	},
 	{
 		ID: "gemini-cli", Name: "Gemini CLI", Kind: Coding,
@@ -154,6 +157,7 @@ var Tools = [...]Tool{
 		Notes: []string{
 			"The base URL does not end with /v1beta, and must begin with https:// unless the host is localhost, 127.0.0.1 or [::1].",
 			"A file .env in the project's folder takes the place of ~/.gemini/.env.",
+			"Gemini CLI reads ~/.gemini/.env only in folders that you trust: it asks at its first start in a folder; without a terminal pass --skip-trust.",
 		},
 	},
 	{
