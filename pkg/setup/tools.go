@@ -163,7 +163,10 @@ var Tools = [...]Tool{
 	{
 		ID: "opencode", Name: "OpenCode", Kind: Coding,
 		Files: []File{{Root: "XDG_CONFIG_HOME", Home: ".config", Name: "opencode/opencode.json", Or: "opencode/opencode.jsonc", Format: JSON, Edits: openCode("https://opencode.ai/config.json")}},
-		Notes: []string{"OpenCode compacts long sessions only for models with a limit: add \"limit\": {\"context\": …, \"output\": …} to each."},
+		Notes: []string{
+			"OpenCode compacts long sessions only for models with a limit: add \"limit\": {\"context\": …, \"output\": …} to each.",
+			"It sends pictures only to models that are marked: add \"attachment\": true and \"modalities\": {\"input\": [\"text\", \"image\"], \"output\": [\"text\"]} to each that accepts them.",
+		},
 	},
 	{
 		ID: "kilo", Name: "Kilo CLI", Kind: Coding,
@@ -202,6 +205,7 @@ var Tools = [...]Tool{
 			set("security.auth.selectedType", `"openai"`),
 			set("model.name", `"__MODEL__"`),
 		}}},
+		Notes: []string{"Qwen Code guesses from a model's name whether it accepts pictures and how long its context is. To say so, add \"generationConfig\": {\"modalities\": {\"image\": true}, \"contextWindowSize\": …} to its entry."},
 	},
 	{
 		ID: "aider", Name: "Aider", Kind: Coding,
