@@ -15,6 +15,8 @@ usage() {
 ./build.sh e2e [PATTERN]      the end-to-end tests in workerd whose path matches;
                               PLATFORM=native runs them against the native server
 ./build.sh pages [PATTERN]    the tests of the dashboard in a browser whose path matches
+./build.sh clients [PATTERN]  the tests with the tools that people use, in workerd;
+                              PLATFORM=native runs them against the native server
 ./build.sh test               all of the above: what a change must pass
 ./build.sh soak               the long forms of the tests that have one
 ./build.sh mutants [PACKAGE]  the share of changes to the code that the tests notice
@@ -29,7 +31,7 @@ TEXT
 
 command=${1:-build}
 case "$command" in
-  build | dev | serve | check | format | e2e | pages | test | soak | mutants | bench | deploy | doctor | release | clean)
+  build | dev | serve | check | format | e2e | pages | clients | test | soak | mutants | bench | deploy | doctor | release | clean)
     [ $# -eq 0 ] || shift
     exec "scripts/$command.sh" "$@"
     ;;

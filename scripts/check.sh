@@ -35,6 +35,9 @@ lint() {
   GOOS=js GOARCH=wasm "$bin" -checks all,-U1000 ./worker/...
 }
 
+# compatibility fails if docs/compatibility.md is not that of the tests' tables.
+compatibility() { script test/clients/compatibility.mjs; }
+
 # used fails for exported names that only tests use.
 used() {
   local bin
@@ -74,6 +77,7 @@ step "vet, native and wasm" vet
 step "exported names are used" used
 step "biome" biome_clean
 step "types of the dashboard" types
+step "compatibility page" compatibility
 step "gofmt" gofmt_clean
 step "go modules" go_modules
 step "shellcheck" shell

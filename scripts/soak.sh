@@ -13,5 +13,7 @@ go -C scripts/tools test -count=1 -timeout=30m ./release || code=1
 files=$(grep -rl --include='*.test.mjs' 'env\.SOAK' test/e2e | sort | paste -sd '|')
 scripts/e2e.sh "^(${files//./\\.})\$" || code=1
 PLATFORM=native scripts/e2e.sh "^(${files//./\\.})\$" || code=1
+scripts/clients.sh || code=1
+PLATFORM=native scripts/clients.sh || code=1
 PLATFORM=native RACE=1 scripts/e2e.sh platform/race || code=1
 exit "$code"

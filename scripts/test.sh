@@ -34,6 +34,8 @@ export BUILT=1
 part "end to end, in workerd" scripts/e2e.sh
 PLATFORM=native part "end to end, native" scripts/e2e.sh
 PLATFORM=native RACE=1 part "end to end, under the race detector" scripts/e2e.sh "$race"
+part "clients, in workerd" scripts/clients.sh
+PLATFORM=native part "clients, native" scripts/clients.sh
 part "dashboard, in a browser" scripts/pages.sh
 PLATFORM=native part "dashboard of the native server, in a browser" scripts/pages.sh 'shell|pages|playground|docs'
 part "release" release_tests
@@ -41,4 +43,5 @@ part "release" release_tests
 script test/report.mjs total "${#failed[@]}" \
   unit=test/out/unit.json "end to end, in workerd=test/out/e2e-workerd.tap" \
   "end to end, native=test/out/e2e-native.tap" "race detector=test/out/e2e-race.tap" \
+  "clients, in workerd=test/out/clients-workerd.tap" "clients, native=test/out/clients-native.tap" \
   dashboard=test/out/dashboard.tap "dashboard, native=test/out/dashboard-native.tap"

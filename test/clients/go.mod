@@ -2,6 +2,8 @@ module weir/test/clients
 
 go 1.26.0
 
+ignore ./cli/node_modules
+
 require (
 	github.com/openai/openai-go/v3 v3.95.0
 	github.com/tidwall/gjson v1.20.0

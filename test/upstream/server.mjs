@@ -64,7 +64,8 @@ const errors = { anthropic: anthropic.error, gemini: vendors.geminiError };
 // The result has `url`, `seen` (every request: method, host, path, headers,
 // rawHeaders, body, bytes, digest, json, aborted), `clear()`, `script` (a
 // function that may answer a request itself by returning {status, headers,
-// body}, or return a fault spec as a string) and `close()`. WebSockets are in
+// body}, body a text, bytes or a Readable, or return a fault spec as a string)
+// and `close()`. WebSockets are in
 // sockets.mjs.
 export async function start({ port = 0, script = null, keep = true } = {}) {
   const up = { seen: [], script, open: 0, total: 0 };
@@ -127,6 +128,10 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
     const scripted = await up.script?.(got);
     if (scripted && typeof scripted === "object") {
       res.writeHead(scripted.status ?? 200, scripted.headers ?? { "content-type": "application/json" });
+      if (scripted.body?.pipe) {
+        res.on("close", () => scripted.body.destroy());
+        return void scripted.body.pipe(res);
+      }
       return void res.end(scripted.body ?? "{}");
     }
     const found = faultOf(
