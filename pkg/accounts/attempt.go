@@ -22,6 +22,9 @@ type Attempt struct {
 	// Dropped names the fields of the client's request that are left out, because
 	// the upstream does not know them. Read may add parts of the answer.
 	Dropped []string
+	// CacheMarks names the places of marks of cached prefixes that the gateway has
+	// added to the request.
+	CacheMarks []string
 	// Errors is the dialect of the upstream's errors.
 	Errors ErrorForm
 	// OtherAPI is set if the account's server may lack the endpoint and has

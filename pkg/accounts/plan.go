@@ -243,11 +243,14 @@ func (pl *plan) credential(ctx context.Context, conn *store.Connection, token *u
 	return pl.openKept(ctx, pl.call.Machine, conn, token)
 }
 
-// dropped sets what the last attempt left out. A further call for the same
+// dropped sets what the last attempt left out and added. A further call for the same
 // request, such as a poll, leaves out nothing and does not count.
 func (pl *plan) dropped(a *Attempt) {
 	if len(a.Dropped) > 0 || pl.attempts > 1 {
 		pl.call.Trace.Dropped = a.Dropped
+	}
+	if len(a.CacheMarks) > 0 || pl.attempts > 1 {
+		pl.call.Trace.CacheMarks = a.CacheMarks
 	}
 }
 

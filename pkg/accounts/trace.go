@@ -14,6 +14,7 @@ type Trace struct {
 	Attempts     int    // upstream calls made
 	Failed       []store.Attempt
 	Dropped      []string // fields that the last attempt left out
+	CacheMarks   []string // marks that were added to the last attempt; see Attempt
 	Used         store.Used
 	FirstMs      int64 // from the request's arrival to the first event of its stream; 0 for none
 	Err          error // cause of a failure, for the log after redaction

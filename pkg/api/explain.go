@@ -60,6 +60,9 @@ type PlanStep struct {
 	// in another form, Dropped those that the upstream does not know.
 	Translated []string `json:"translated"`
 	Dropped    []string `json:"dropped"`
+	// CacheMarks names the places where marks of cached prefixes are added: tools,
+	// system, and user for each turn.
+	CacheMarks []string `json:"cacheMarks"`
 	// NextAfter names the classes of failures after which the next member of the
 	// combo is tried: limit, unavailable, context_length, model_gone,
 	// content_filter, any_4xx (docs/fallback.md).
@@ -176,7 +179,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 		step := PlanStep{
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
-			Translated: []string{}, Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier, LowQuota: s.Low,
+			Translated: []string{}, Dropped: []string{}, CacheMarks: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier, LowQuota: s.Low,
 			NextAfter: append([]string{}, s.NextAfter...),
 		}
 		a, err := call.Build(s.Target, s.Connection, nil)
@@ -187,6 +190,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 			url, _, _ := strings.Cut(req.URL, "?")
 			step.Upstream = req.Method + " " + url
 			step.Dropped = append(step.Dropped, a.Dropped...)
+			step.CacheMarks = append(step.CacheMarks, a.CacheMarks...)
 			step.Translated = append(step.Translated, translated(r.body, req, a.Dropped)...)
 			switch {
 			case s.Try == 0:

@@ -14,6 +14,7 @@ type settingsView struct {
 	IdleSeconds      int    `json:"idleSeconds"`
 	EmbeddingInput   string `json:"embeddingInputType"`
 	ResponsesSocket  string `json:"responsesWebSocket"`
+	PromptCaching    string `json:"promptCaching"`
 	ClaudeOpus       string `json:"claudeOpusModel,omitempty"` // these only if they are set
 	ClaudeSonnet     string `json:"claudeSonnetModel,omitempty"`
 	ClaudeHaiku      string `json:"claudeHaikuModel,omitempty"`
@@ -24,7 +25,7 @@ type settingsView struct {
 
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
-		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket,
+		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching,
 		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel,
 	}
 	if v.Strategy == "" {
@@ -42,6 +43,9 @@ func viewSettings(s store.Settings) settingsView {
 	if v.ResponsesSocket == "" {
 		v.ResponsesSocket = "on"
 	}
+	if v.PromptCaching == "" {
+		v.PromptCaching = "off"
+	}
 	return v
 }
 
@@ -56,7 +60,7 @@ func (c *change) settingsPatch() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "allowUnknown"}, modelFields[:]...)...)
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "allowUnknown"}, modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
 		known := namesOf(c.Tx)
@@ -116,6 +120,7 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	oneOf("strategy", &s.Strategy, "priority", "round-robin")
 	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
 	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
+	oneOf("promptCaching", &s.PromptCaching, "on", "off")
 	seconds("firstByteSeconds", &s.FirstByteSeconds, 3600)
 	seconds("idleSeconds", &s.IdleSeconds, 3600)
 	return s

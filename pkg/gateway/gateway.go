@@ -281,6 +281,9 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	if len(t.Dropped) > 0 {
 		h.Add("x-weir-dropped", headerSafe(strings.Join(t.Dropped, ",")))
 	}
+	if len(t.CacheMarks) > 0 {
+		h.Add("x-weir-cache-marks", strings.Join(t.CacheMarks, ","))
+	}
 	if c != nil && c.Memory.Has() {
 		resp.After = append(resp.After, func(context.Context) { c.Memory.Release() })
 	}

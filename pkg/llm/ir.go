@@ -10,6 +10,7 @@ type (
 	Settings   = ir.Settings
 	Deviations = ir.Deviations
 	Refusals   = ir.Refusals
+	CacheMarks = ir.CacheMarks
 )
 
 // The members of a set of refusals.

@@ -48,7 +48,7 @@ func TestAbsurdInputsBreakNothing(t *testing.T) {
 		{"PUT", "/api/models/alias", `{"alias":"a","model":"kept/m"}`},
 		{"POST", "/api/models/custom", `{"id":"m","type":"llm","providerAlias":"kept","name":"n","contextLength":1,"maxTokens":1}`},
 		{"POST", "/api/models/disabled", `{"providerAlias":"kept","ids":["gone"]}`},
-		{"PATCH", "/api/settings", `{"strategy":"priority","firstByteSeconds":30,"idleSeconds":120,"embeddingInputType":"document","claudeOpusModel":"openai/gpt-5","claudeSonnetModel":"openai/gpt-5","claudeHaikuModel":"openai/gpt-5","claudeFableModel":"openai/gpt-5","defaultModel":"kept/m","smallModel":"kept/m"}`},
+		{"PATCH", "/api/settings", `{"strategy":"priority","firstByteSeconds":30,"idleSeconds":120,"embeddingInputType":"document","promptCaching":"on","claudeOpusModel":"openai/gpt-5","claudeSonnetModel":"openai/gpt-5","claudeHaikuModel":"openai/gpt-5","claudeFableModel":"openai/gpt-5","defaultModel":"kept/m","smallModel":"kept/m"}`},
 		{"POST", "/api/setup", `{"tool":"codex","model":"kept/m","smallModel":"kept/m","allowUnknown":true}`},
 		{"POST", "/api/import", `{"document":` + document + `,"passphrase":"correct horse battery"}`},
 		{"POST", "/api/export", `{"passphrase":"correct horse battery"}`},

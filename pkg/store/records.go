@@ -151,6 +151,7 @@ type Settings struct {
 	IdleSeconds      int    `json:"idleSeconds,omitempty"`        // see Idle
 	EmbeddingInput   string `json:"embeddingInputType,omitempty"` // document, query
 	ResponsesSocket  string `json:"responsesWebSocket,omitempty"` // on, off
+	PromptCaching    string `json:"promptCaching,omitempty"`      // on, off; see MarksCaches
 
 	// The models that plain Claude names of a family stand for; see
 	// ClaudeModel. Empty is Anthropic's own.
@@ -168,6 +169,10 @@ type Settings struct {
 	DefaultModel string `json:"defaultModel,omitempty"`
 	SmallModel   string `json:"smallModel,omitempty"`
 }
+
+// MarksCaches reports whether the ends of cached prefixes are marked for clients of
+// dialects without marks.
+func (s *Settings) MarksCaches() bool { return s.PromptCaching == "on" }
 
 // ClaudeModel returns the model that the settings name for a plain Claude name,
 // such as "claude-haiku-4-5", "claude-3-5-haiku-20241022" or "haiku", or "".

@@ -347,7 +347,7 @@ var canonicalNames = names(
 	"openai-beta", "user-agent", "x-api-key", "x-goog-api-key", "x-stainless-timeout", "x-weir-hop",
 	"access-control-allow-origin", "access-control-expose-headers", "cache-control", "content-length", "request-id",
 	"retry-after", "retry-after-ms", "vary", "x-content-type-options", "x-request-id", "x-should-retry",
-	"x-weir-attempts", "x-weir-connection-id", "x-weir-dropped", "x-weir-model",
+	"x-weir-attempts", "x-weir-cache-marks", "x-weir-connection-id", "x-weir-dropped", "x-weir-model",
 )
 
 func names(lower ...string) map[string]string {

@@ -32,6 +32,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
   const { page, call } = await settings(t);
   await looks(page, "settings");
   await page.getByLabel("Account strategy").selectOption("round-robin");
+  await page.getByLabel("Prompt caching").selectOption("on");
   await page.getByLabel("First-byte timeout (seconds)").fill("45");
   await page.getByLabel("Model for Claude Haiku").fill("fast");
   await page.getByRole("button", { name: "Save" }).click();
@@ -42,6 +43,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
     idleSeconds: 300,
     embeddingInputType: "document",
     responsesWebSocket: "on",
+    promptCaching: "on",
     claudeHaikuModel: "fast",
   });
   await page.getByLabel("Model for Claude Haiku").fill("");

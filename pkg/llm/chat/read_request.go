@@ -280,12 +280,7 @@ func readContent(pace *ir.Pacer, at string, v gjson.Result) ([]ir.Block, error) 
 		default:
 			err = apierr.Invalid(at+".content", "Unknown content part %q.", ir.Truncate(t))
 		}
-		if c := p.Get("prompt_cache_breakpoint"); c.IsObject() {
-			b.Cache = "5m"
-			if t := ir.Str(c.Get("ttl")); t != "" && t != "5m" {
-				b.Cache = "1h"
-			}
-		}
+		b.Cache = ir.CacheBreakpoint(p.Get("prompt_cache_breakpoint"))
 		if c := p.Get("cache_control"); c.IsObject() { // as OpenRouter's clients mark it
 			b.Cache = ir.CacheControl(c)
 		}

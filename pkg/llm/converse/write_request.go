@@ -10,7 +10,7 @@ import (
 
 // model is what the models of a vendor support behind Bedrock's Converse.
 // Source: AWS, Bedrock API Reference, Converse; User Guide, "Supported models
-// and model features" and "Inference request parameters".
+// and model features", "Inference request parameters" and "Prompt caching".
 type model struct {
 	name  string // part of the model id
 	force bool   // toolChoice any and tool
@@ -23,6 +23,9 @@ type model struct {
 // models are the rows by vendor. The first row whose name is in the model's id
 // applies.
 var models = [...]model{
+	{name: "claude-3-5-haiku", force: true, cache: true, topK: `"top_k":`, think: "claude"},
+	{name: "claude-3-7", force: true, cache: true, topK: `"top_k":`, think: "claude"},
+	{name: "claude-3-", force: true, topK: `"top_k":`, think: "claude"},
 	{name: "claude", force: true, cache: true, topK: `"top_k":`, think: "claude"},
 	{name: "nova-2", force: true, cache: true, topK: `"inferenceConfig":{"topK":}`, think: "nova"},
 	{name: "nova", force: true, cache: true, topK: `"inferenceConfig":{"topK":}`},
@@ -53,6 +56,9 @@ type requestWriter struct {
 // WriteRequest writes a Converse request. The model is in its URL.
 func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	c := &requestWriter{Request: q, d: d, opt: opt, model: modelNamed(opt.Model)}
+	if c.model.think == "claude" && c.model.cache {
+		q.MarkCache(opt, true)
+	}
 	gen := &ir.OtherClaude
 	isClaude := c.model.think == "claude"
 	if isClaude {

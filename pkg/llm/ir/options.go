@@ -58,6 +58,9 @@ type Options struct {
 	StreamUsage bool
 	// AskUsage asks the upstream of a chat client for the usage of a stream.
 	AskUsage bool
+	// CacheMarks, if set, asks for marks of cached prefixes where the model caches
+	// nothing without, and is filled in by Request.
+	CacheMarks *CacheMarks
 	// Clean removes what a client must not see from a failure that a stream
 	// reports; nil changes nothing.
 	Clean func(*apierr.Error)

@@ -132,6 +132,18 @@ func Boolean(v gjson.Result) string {
 	return ""
 }
 
+// CacheBreakpoint reads a prompt_cache_breakpoint of OpenAI's dialects: {mode, ttl?}.
+// See CacheControl.
+func CacheBreakpoint(v gjson.Result) string {
+	if !v.IsObject() {
+		return ""
+	}
+	if ttl := Str(v.Get("ttl")); ttl != "" && ttl != "5m" {
+		return "1h"
+	}
+	return "5m"
+}
+
 // CacheControl reads Anthropic's cache_control.
 func CacheControl(v gjson.Result) string {
 	if !v.IsObject() {

@@ -13,6 +13,9 @@ import (
 func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	gen := ir.ClaudeNamed(opt.Model)
 	v := opt.DeviationsOrDefault()
+	if gen != &ir.OtherClaude {
+		q.MarkCache(opt, true)
+	}
 	d.Open("", '{')
 	if v.Anthropic != "" {
 		d.Str("anthropic_version", v.Anthropic)

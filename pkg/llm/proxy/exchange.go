@@ -49,6 +49,7 @@ type attempt struct {
 	noResponses *store.Connection
 	forms       refusedForms
 	parsed      parsed
+	cacheMarks  llm.CacheMarks    // of opt, if the machine's settings ask for marks
 	body        stream.Bytes      // of Request
 	whole       stream.Bytes      // the answer, when it is in memory
 	fields      [10]httpmsg.Field // of Request, and space for the account's
@@ -100,6 +101,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 		}
 		body, betas = a.addBetas(body)
 	}
+	a.CacheMarks = a.cacheMarks.Added
 	x.call.Memory.Settle()
 	name := w.endpoint
 	if x.req.Stream {
@@ -199,6 +201,9 @@ func (a *attempt) options() llm.Options {
 	}
 	o.AskUsage = asks && !slices.Contains(a.forms.omit, refusedStreamOptions)
 	o.NoThoughts = a.forms.noThoughts
+	if a.call.Machine.Settings.MarksCaches() && a.req.Dialect != llm.Messages && !a.refusesCacheMarks() {
+		o.CacheMarks = &a.cacheMarks
+	}
 	if a.api.dialect != a.req.Dialect && !a.req.Stream {
 		o.Lost = a.lost
 	}

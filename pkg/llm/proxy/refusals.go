@@ -144,6 +144,11 @@ func (a *attempt) refusesStreamOptions(e *refusal) bool {
 	return false
 }
 
+// refusesCacheMarks reports whether the server has refused a mark of a cached prefix.
+func (a *attempt) refusesCacheMarks() bool {
+	return slices.ContainsFunc(a.forms.omit, func(name string) bool { return strings.HasSuffix(name, "cache_control") })
+}
+
 // refusesBeta reports whether the server has refused a beta feature.
 func (r *refusedForms) refusesBeta(name string) bool {
 	return slices.Contains(r.omit, allBetas) || slices.Contains(r.omit, betaPrefix+name)

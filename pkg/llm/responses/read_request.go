@@ -297,6 +297,7 @@ func readContent(pace *ir.Pacer, at string, v gjson.Result) ([]ir.Block, error) 
 		default:
 			err = apierr.Invalid(at+".content", "Unknown content part %q.", ir.Truncate(t))
 		}
+		b.Cache = ir.CacheBreakpoint(p.Get("prompt_cache_breakpoint"))
 		return b, err
 	})
 }

@@ -234,6 +234,8 @@ export interface PlanStep {
   translated: string[];
   dropped: string[];
   skipped: string;
+  /** where marks of cached prefixes are added */
+  cacheMarks: string[];
   /** the classes of failures after which the next member of the combo is tried */
   nextAfter: string[];
   cooldownMs: number;
@@ -257,6 +259,7 @@ export interface SettingValues {
   idleSeconds: number;
   embeddingInputType: string;
   responsesWebSocket: string;
+  promptCaching: string;
   // The models that plain Claude names stand for; undefined is Anthropic's own.
   claudeOpusModel?: string;
   claudeSonnetModel?: string;

@@ -62,6 +62,11 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                     Translated fields: <code>{s.translated.join(", ")}</code>
                   </p>
                 )}
+                {s.cacheMarks.length > 0 && (
+                  <p class="small">
+                    Cache marks added: <code>{s.cacheMarks.join(", ")}</code>
+                  </p>
+                )}
                 {s.nextAfter.length > 0 && (
                   <p class="small">
                     The next member is tried after: <code>{s.nextAfter.join(", ")}</code>

@@ -75,6 +75,12 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="off">Off</option>
                 </select>
               </Field>
+              <Field label="Prompt caching" hint="On: marks cached prefixes on Claude for clients that cannot.">
+                <select value={v.promptCaching} onChange={(e) => put({ promptCaching: e.currentTarget.value })}>
+                  <option value="off">Off</option>
+                  <option value="on">On</option>
+                </select>
+              </Field>
               <Field label="First-byte timeout (seconds)" hint="Time until an answer begins.">
                 <input
                   type="number"
