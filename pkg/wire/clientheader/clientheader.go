@@ -26,6 +26,7 @@ const (
 
 	everywhere = Calls | Messages | Responses | Gemini | Data | Management
 	unhurried  = everywhere &^ Calls
+	sessions   = unhurried &^ Management
 )
 
 // Class is a route class as the platform tells it by the path of a request,
@@ -118,6 +119,14 @@ var fields = [...]Field{
 	{Name: "thread-id", Read: Responses, Sent: ToResponses},
 	{Name: "x-codex-", Read: Responses, Sent: ToResponses},
 	{Name: "x-openai-", Read: Responses, Sent: ToResponses},
+
+	// By these tools name their session (docs/routing.md).
+	{Name: "agent-session-id", Read: sessions},
+	{Name: "x-client-session-id", Read: sessions},
+	{Name: "x-litellm-session-id", Read: sessions},
+	{Name: "x-openwebui-chat-id", Read: sessions},
+	{Name: "x-session-affinity", Read: sessions | Calls},
+	{Name: "x-session-id", Read: sessions | Calls},
 
 	{Name: "cf-connecting-ip", Read: Management},
 	{Name: "cookie", Read: Management},
