@@ -36,6 +36,9 @@ type Step struct {
 	// NextAfter names the classes of failures after which the next member of the
 	// combo is tried; see routing.Classes.
 	NextAfter []string
+	// Home reports that the session of the call belongs to this account as long as all
+	// accounts of the target are ready.
+	Home bool
 }
 
 // MaxAttempts is the number of upstream calls a plan makes at most.
@@ -44,11 +47,12 @@ const MaxAttempts = maxAttempts
 // Explain returns the plan that a call would follow now, without calling anyone
 // and without taking a turn: for each target the accounts to be tried in
 // order, then those left out. pin is the value of x-connection-id, or "".
-func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time.Time) []Step {
+func Explain(call *Call, pin string, now time.Time) []Step {
 	e := &explainer{}
+	pl := &plan{call: call}
 	try, reached := 0, 0
-	for i := range targets {
-		to := &targets[i]
+	for i := range call.Targets {
+		to := &call.Targets[i]
 		e.to, e.left, e.cause = to, nil, rankNone
 		from, class := len(e.steps), routing.ContextLength
 		switch {
@@ -56,25 +60,30 @@ func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time
 			e.leaveOut("not_reached")
 		case to.TooLong:
 			e.leaveOut(class.String())
-			reached = routing.After(targets, i, class)
+			reached = routing.After(call.Targets, i, class)
 		default:
-			o := ordering{machine: m, target: to, explain: true}
-			list := o.sort(ready(nil, m, to, pin, now.UnixMilli(), e))
+			o := pl.ordering(to, now.UnixMilli())
+			o.explain = true
+			home := o.home()
+			list := o.sort(ready(nil, call.Machine, to, pin, o.now, e))
 			for j := range list {
 				try++
 				e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Try: try, Trial: list[j].trial, Outlier: list[j].outlier, Low: list[j].low})
 			}
 			e.steps = append(e.steps, e.left...)
+			for j := range e.steps[from:] {
+				e.steps[from+j].Home = home != nil && e.steps[from+j].Connection == home
+			}
 			for _, conn := range to.Connections {
 				if pin != "" && conn.ID != pin {
 					e.steps = append(e.steps, Step{Target: to, Connection: conn, Skipped: "pinned"})
 				}
 			}
 			if reached = i + 1; len(list) == 0 {
-				reached = routing.After(targets, i, classOf(e.cause))
+				reached = routing.After(call.Targets, i, classOf(e.cause))
 			}
 		}
-		after := routing.Policy(targets, i)
+		after := routing.Policy(call.Targets, i)
 		for j := range e.steps[from:] {
 			e.steps[from+j].NextAfter = after
 		}

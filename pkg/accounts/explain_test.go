@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"weir/internal/testgw/fake"
-	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 )
 
 func (w *world) explain(pin string) string {
 	var b strings.Builder
-	for _, s := range Explain(w.machine, w.call().Targets, pin, w.Now()) {
+	for _, s := range Explain(w.call(), pin, w.Now()) {
 		fmt.Fprintf(&b, "%d:%s:%s:%s ", s.Try, s.Connection.ID, s.Skipped, s.Wait)
 	}
 	return strings.TrimSpace(b.String())
@@ -37,7 +36,7 @@ func TestExplainEqualsSend(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	w.Add(2 * time.Minute)
-	steps := Explain(w.machine, w.call().Targets, "", w.Now())
+	steps := Explain(w.call(), "", w.Now())
 	for _, s := range steps {
 		if s.Trial != (s.Connection.ID == "a") {
 			t.Errorf("%s: trial %v", s.Connection.ID, s.Trial)
@@ -47,7 +46,7 @@ func TestExplainEqualsSend(t *testing.T) {
 
 func TestExplainDoesNotAdvanceRoundRobin(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
-	w.machine.Settings.Strategy = roundRobin
+	w.machine.Settings.Strategy = store.RoundRobin
 	w.send()
 	for range 3 {
 		if got := w.explain(""); got != "1:b::0s 2:c::0s 3:a::0s" {
@@ -57,7 +56,7 @@ func TestExplainDoesNotAdvanceRoundRobin(t *testing.T) {
 	if w.send(); w.saw() != "b" {
 		t.Errorf("upstream saw %s, want b", w.saw())
 	}
-	if got := Explain(w.machine, []routing.Target{}, "", w.Now()); len(got) != 0 {
+	if got := Explain(&Call{Machine: w.machine}, "", w.Now()); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }

@@ -1,17 +1,19 @@
 package accounts
 
 import (
+	"cmp"
+
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
+	"weir/pkg/store"
 )
-
-// roundRobin is the strategy by which each call begins one account later.
-const roundRobin = "round-robin"
 
 // ordering is what the order of a target's accounts depends on.
 type ordering struct {
 	machine *snapshot.Machine
 	target  *routing.Target
+	session *routing.Session // set if the strategy asks for it
+	now     int64
 	explain bool // the call is not sent: it takes no turn
 }
 
@@ -29,16 +31,63 @@ func (o *ordering) sort(list []candidate) []candidate {
 		}
 		o.equals(list[from:to])
 	}
-	if o.machine.Settings.Strategy == roundRobin {
+	if o.machine.Settings.Strategy == store.RoundRobin {
 		return rotated(list, o.turn())
 	}
 	return list
 }
 
-// equals sorts accounts of equal priority by the machine's strategy. Each strategy is
-// one function.
+// equals sorts accounts of equal priority by the machine's strategy: the highest score
+// first, then as stored.
 func (o *ordering) equals(list []candidate) {
-	sortBy(list, leastRecentlyFailed)
+	if len(list) < 2 {
+		return
+	}
+	for i := range list {
+		list[i].score = o.score(&list[i])
+	}
+	sortBy(list, lowerScore)
+}
+
+// score ranks an account by the machine's strategy.
+func (o *ordering) score(c *candidate) float64 {
+	switch o.machine.Settings.Strategy {
+	case store.Affinity, store.Weighted:
+		return o.sticky(c.conn)
+	case store.Fastest:
+		return -o.machine.Speed(c.conn.ID, o.target.Model, o.session.Stream, o.now)
+	case store.LeastBusy:
+		return -float64(o.machine.Busy(c.conn.ID, "", o.now))
+	}
+	return -float64(c.failed) // the least recently failed first
+}
+
+// sticky ranks an account for the session of the call.
+func (o *ordering) sticky(conn *store.Connection) float64 {
+	weight := store.DefaultWeight
+	if o.machine.Settings.Strategy == store.Weighted {
+		weight = conn.Share()
+	}
+	return routing.Score(o.session.ID(), conn.ID, weight)
+}
+
+// home returns the account that has the session as long as all accounts of the target
+// are ready. It is nil if the strategy does not keep sessions together or there is no
+// choice.
+func (o *ordering) home() (best *store.Connection) {
+	if !store.Sticky(o.machine.Settings.Strategy) || len(o.target.Connections) < 2 {
+		return nil
+	}
+	score := 0.0
+	for _, conn := range o.target.Connections {
+		if best != nil && conn.Priority > best.Priority {
+			continue
+		}
+		if s := o.sticky(conn); best == nil || conn.Priority < best.Priority || s > score {
+			best, score = conn, s
+		}
+	}
+	return best
 }
 
 // turn returns the turn of this call.
@@ -50,7 +99,7 @@ func (o *ordering) turn() uint32 {
 }
 
 // sortBy sorts a short list. Equal elements keep their order.
-func sortBy(list []candidate, compare func(a, b *candidate) int64) {
+func sortBy(list []candidate, compare func(a, b *candidate) int) {
 	for i := 1; i < len(list); i++ {
 		for j := i; j > 0 && compare(&list[j], &list[j-1]) < 0; j-- {
 			list[j], list[j-1] = list[j-1], list[j]
@@ -60,29 +109,26 @@ func sortBy(list []candidate, compare func(a, b *candidate) int64) {
 
 // behind puts outliers behind the others, then accounts of a higher priority number,
 // then those of a limit of which not enough is left.
-func behind(a, b *candidate) int64 {
+func behind(a, b *candidate) int {
 	switch {
 	case a.outlier != b.outlier && a.outlier:
 		return 1
 	case a.outlier != b.outlier:
 		return -1
 	}
-	if a.conn.Priority != b.conn.Priority || a.low == b.low {
-		return int64(a.conn.Priority - b.conn.Priority)
-	}
-	if a.low {
+	switch {
+	case a.conn.Priority != b.conn.Priority || a.low == b.low:
+		return cmp.Compare(a.conn.Priority, b.conn.Priority)
+	case a.low:
 		return 1
 	}
 	return -1
 }
 
-// leastRecentlyFailed is the strategy priority. Of accounts that have not failed, that
-// goes first whose limit begins again first: what is left of it would be lost.
-func leastRecentlyFailed(a, b *candidate) int64 {
-	if a.failed != b.failed {
-		return a.failed - b.failed
-	}
-	return a.ends - b.ends
+// lowerScore puts accounts of a lower score behind the others. Of equal ones, that goes
+// first whose limit begins again first: what is left of it would be lost.
+func lowerScore(a, b *candidate) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.ends, b.ends))
 }
 
 // rotated returns the list starting at a turn's position, accounts with little left

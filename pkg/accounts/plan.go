@@ -96,6 +96,7 @@ func (pl *plan) target(ctx context.Context, i int, pin string) (*Result, routing
 	for j := range ready {
 		res, f := pl.account(ctx, to, &ready[j])
 		if res != nil {
+			pl.affinity(i, res, pin)
 			return res, routing.Final, nil
 		}
 		if f == nil {
@@ -195,12 +196,24 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()
 		pl.dropped(a)
 		began := pl.Now()
+		counted := call.Machine.Uses(store.LeastBusy)
+		if counted {
+			call.Machine.Begin(conn.ID, to.Model, began.UnixMilli())
+		}
 		resp, f := pl.try(ctx, a, cred)
+		if counted && f != nil {
+			call.Machine.End(conn.ID, to.Model, began.UnixMilli())
+		}
 		if f == nil {
+			if call.Machine.Uses(store.Fastest) {
+				now := pl.Now()
+				call.Machine.Took(conn.ID, to.Model, call.Session != nil && call.Session.Stream, now.Sub(began), now.UnixMilli())
+			}
 			t.Err = nil
 			pl.dropped(a)
 			pl.quotas(a, resp.Header, nil, began)
-			if _, whole := resp.Body.(*stream.Bytes); whole {
+			_, whole := resp.Body.(*stream.Bytes)
+			if whole {
 				if resp.Socket == nil {
 					pl.used(call.Machine, call.Request, call.Trace, a, false)
 				}
@@ -208,6 +221,11 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			}
 			res := t.newResult()
 			*res = Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request, trace: t}
+			if counted {
+				if res.began = began.UnixMilli(); whole {
+					res.ended()
+				}
+			}
 			return res, nil
 		}
 		t.Err, a.Failure = f.err, f.err
@@ -232,6 +250,28 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		}
 		pl.note(call.Machine, conn.ID, to.Model, f)
 		return nil, f
+	}
+}
+
+// affinity records whether the account of the session answered. target is the index of
+// the target that did.
+func (pl *plan) affinity(target int, res *Result, pin string) {
+	call := pl.call
+	if pin != "" {
+		return
+	}
+	first := 0
+	for first < target && call.Targets[first].TooLong {
+		first++
+	}
+	o := pl.ordering(&call.Targets[first], 0)
+	home := o.home()
+	if call.Session == nil || call.Session.By() == "" {
+		return
+	}
+	call.Trace.Affinity = Kept
+	if target > first || home != nil && home.ID != res.Connection.ID {
+		call.Trace.Affinity = Moved
 	}
 }
 

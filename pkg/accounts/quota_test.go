@@ -87,7 +87,7 @@ func TestOrderByWhatIsLeft(t *testing.T) {
 				t.Errorf("saw %s, want %s", w.saw(), tt.want)
 			}
 			explained := ""
-			for _, s := range Explain(w.machine, []routing.Target{w.target("gpt")}, "", w.Now()) {
+			for _, s := range Explain(w.call(), "", w.Now()) {
 				explained += s.Connection.ID
 			}
 			if explained != tt.want {
@@ -110,7 +110,7 @@ func TestLittleLeftDoesNotChangePriorities(t *testing.T) {
 
 func TestRoundRobinTriesLittleLeftLast(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
-	w.machine.Settings.Strategy = roundRobin
+	w.machine.Settings.Strategy = store.RoundRobin
 	w.see("a", limits(200, claude(0.99, 1, 0.5, 100)...))
 	first := ""
 	for range 6 {

@@ -16,12 +16,13 @@ const longCooldown = time.Minute
 // candidate is an account that may be tried.
 type candidate struct {
 	conn    *store.Connection
-	failed  int64 // time of its last failure, 0 for none
-	outlier bool  // it fails so often that the others are tried first
-	low     bool  // too little is left of a limit: see snapshot.Headroom
-	ends    int64 // when its first limit of an hour or more begins again
-	trial   bool  // one request at a time may try it: after a long cooldown, or within one
-	whole   bool  // the cooldown that the trial is about is the account's, not the model's
+	failed  int64   // time of its last failure, 0 for none
+	score   float64 // among accounts of equal priority; see ordering
+	outlier bool    // it fails so often that the others are tried first
+	low     bool    // too little is left of a limit: see snapshot.Headroom
+	ends    int64   // when its first limit of an hour or more begins again
+	trial   bool    // one request at a time may try it: after a long cooldown, or within one
+	whole   bool    // the cooldown that the trial is about is the account's, not the model's
 }
 
 // pinned reports whether one of the targets may be served by the connection id.
@@ -39,8 +40,26 @@ func pinned(call *Call, id string) bool {
 // order returns the accounts of a target that are ready, in the order in which they
 // are tried. Those that cool down leave their wait in the plan.
 func (pl *plan) order(list []candidate, to *routing.Target, pin string) []candidate {
-	o := ordering{machine: pl.call.Machine, target: to}
-	return o.sort(ready(list, o.machine, to, pin, pl.Now().UnixMilli(), pl))
+	o := pl.ordering(to, pl.Now().UnixMilli())
+	return o.sort(ready(list, o.machine, to, pin, o.now, pl))
+}
+
+// ordering returns what the order of a target's accounts depends on.
+func (pl *plan) ordering(to *routing.Target, now int64) ordering {
+	o := ordering{machine: pl.call.Machine, target: to, now: now}
+	if s := o.machine.Settings.Strategy; len(to.Connections) > 1 && (store.Sticky(s) || s == store.Fastest) {
+		o.session = pl.session()
+	}
+	return o
+}
+
+// session returns the session of the call: without one of its endpoint, that of its
+// header fields.
+func (pl *plan) session() *routing.Session {
+	if pl.call.Session == nil {
+		pl.call.Session = &routing.Session{Request: pl.call.Request}
+	}
+	return pl.call.Session
 }
 
 // skipper is told which accounts are left out, and why.

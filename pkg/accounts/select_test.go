@@ -134,7 +134,7 @@ func TestLongCooldownIsTriedEvery30Minutes(t *testing.T) {
 }
 
 func TestOutliersAreTriedAfterTheOthers(t *testing.T) {
-	for _, strategy := range []string{"", roundRobin} {
+	for _, strategy := range []string{"", store.RoundRobin} {
 		w := newWorld(t).add(accounts("abc")...)
 		w.machine.Settings.Strategy = strategy
 		c := w.call()

@@ -22,6 +22,9 @@ type Call struct {
 	Machine *snapshot.Machine
 	Request *httpmsg.Request // for its headers (x-connection-id, X-Stainless-Timeout)
 	Trace   *Trace           // records what the call came to
+	// Session is the conversation that the call belongs to; nil for an endpoint that
+	// reads it from header fields alone.
+	Session *routing.Session
 	// Targets are tried in order; more than one for a combo.
 	Targets []routing.Target
 	// Build returns the attempt for one target and account. before is the last
@@ -67,6 +70,7 @@ type Result struct {
 	cred    *snapshot.Opened
 	request *httpmsg.Request
 	trace   *Trace
+	began   int64 // Unix milliseconds; 0 if the call is not counted as one under way
 }
 
 // Clean takes the credential in use, and anything else that could be one, out
@@ -100,6 +104,7 @@ func (r *Result) Done(cause error) {
 	if r.pool == nil { // a test's Sender
 		return
 	}
+	r.ended()
 	left := errors.Is(cause, stream.ErrClient)
 	if t := r.trace; left && t.Err == nil {
 		t.Err = apierr.ClientLeft(cause)
@@ -111,6 +116,14 @@ func (r *Result) Done(cause error) {
 	}
 	if f := failureOf(cause, r.Target.Provider, false); f != nil {
 		r.pool.note(r.machine, r.Connection.ID, r.Target.Model, f)
+	}
+}
+
+// ended notes that the call is no longer under way.
+func (r *Result) ended() {
+	if r.began != 0 {
+		r.machine.End(r.Connection.ID, r.Target.Model, r.began)
+		r.began = 0
 	}
 }
 

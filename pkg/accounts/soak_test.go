@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/testgw/fake"
+	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
@@ -80,7 +81,7 @@ func TestFailureShareOfUnstableAccounts(t *testing.T) {
 	if os.Getenv("SOAK") != "" {
 		calls = 4000
 	}
-	for _, strategy := range []string{"", roundRobin} {
+	for _, strategy := range []string{"", store.RoundRobin} {
 		for _, share := range []float64{0.01, 0.10, 0.30} {
 			for _, n := range []int{1, 2, 5} {
 				for _, concurrency := range []int{1, 50} {

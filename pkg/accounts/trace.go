@@ -16,8 +16,9 @@ type Trace struct {
 	Dropped      []string // fields that the last attempt left out
 	CacheMarks   []string // marks that were added to the last attempt; see Attempt
 	Used         store.Used
-	FirstMs      int64 // from the request's arrival to the first event of its stream; 0 for none
-	Err          error // cause of a failure, for the log after redaction
+	FirstMs      int64  // from the request's arrival to the first event of its stream; 0 for none
+	Affinity     string // Kept, Moved, or "" if no strategy asked for the session
+	Err          error  // cause of a failure, for the log after redaction
 
 	answered bool // Used holds an answer
 
@@ -28,6 +29,12 @@ type Trace struct {
 	planned bool // plan is in use
 	given   bool // result is
 }
+
+// Values of Trace.Affinity, and of the header x-weir-affinity.
+const (
+	Kept  = "kept"  // the account of the session answered
+	Moved = "moved" // another one
+)
 
 // newPlan returns an empty plan.
 func (t *Trace) newPlan() *plan {

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/catalog"
 	"weir/pkg/machine/storage"
 	"weir/pkg/routing"
+	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
 
@@ -16,7 +19,7 @@ const (
 	maxComboDepth = 4
 )
 
-var comboFields = []string{"name", "kind", "models", "strategy", "on"}
+var comboFields = []string{"name", "kind", "models", "strategy", "weights", "splitBy", "on"}
 
 // isComboName reports whether s may name a combo: 1 to 128 of [A-Za-z0-9_.-].
 func isComboName(s string) bool {
@@ -41,10 +44,16 @@ func applyCombo(in *Input, row storage.Combo, seed bool) storage.Combo {
 		row.Kind = v
 	}
 	if v, ok := in.text("strategy", 40); ok {
-		if v != "" && v != "fallback" && v != "round-robin" {
-			in.fail("strategy", "must be fallback or round-robin")
+		if v != "" && !store.IsStrategy(v, true) {
+			in.fail("strategy", "must be fallback, round-robin, affinity, weighted, cheapest, fastest or least-busy")
 		}
 		row.Strategy = v
+	}
+	if v, ok := in.text("splitBy", 40); ok {
+		if v != "" && v != store.SplitBySession && v != store.SplitByKey {
+			in.fail("splitBy", "must be session or key")
+		}
+		row.SplitBy = v
 	}
 	if v, ok := in.texts("models", maxMembers, maxModelName); ok {
 		row.Models = v
@@ -59,6 +68,10 @@ func applyCombo(in *Input, row storage.Combo, seed bool) storage.Combo {
 		if !isComboName(m) && !isModelRef(m) && !IsAliasName(m) {
 			in.fail("models", "has an entry that cannot be a model")
 		}
+	}
+	row.Weights = weightsOf(row.Models, row.Weights) // a member may have gone
+	if v, ok := in.values["weights"]; ok && in.Err == nil {
+		row.Weights = readWeights(in, v, row.Models)
 	}
 	if len(row.Models) == 0 {
 		if !seed {
@@ -96,6 +109,38 @@ func readPolicy(in *Input, v gjson.Result) map[string]string {
 		in.Err = policy.Err
 	}
 	return on
+}
+
+// readWeights reads {"<member>": weight}. null is the default of all.
+func readWeights(in *Input, v gjson.Result, members []string) map[string]int {
+	if v.Type == gjson.Null {
+		return nil
+	}
+	w := sub(v, in.at+"weights")
+	weights := map[string]int{}
+	for _, name := range w.names {
+		n, _ := w.int(name, 1, store.MaxWeight)
+		member := catalog.PlainName(name)
+		if !slices.Contains(members, member) {
+			w.fail(name, "is not a member of the combo")
+		}
+		weights[member] = int(n)
+	}
+	in.Err = w.Err
+	return weightsOf(members, weights)
+}
+
+// weightsOf returns the weights of members that have one.
+func weightsOf(members []string, all map[string]int) (weights map[string]int) {
+	for _, m := range members {
+		if all[m] != 0 {
+			if weights == nil {
+				weights = map[string]int{}
+			}
+			weights[m] = all[m]
+		}
+	}
+	return weights
 }
 
 // checkCombos refuses names that are taken and combos that lead back to

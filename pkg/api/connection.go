@@ -32,7 +32,7 @@ var secretFields = [...]string{
 
 // connFields are the fields of a connection that a caller may set.
 var connFields = append([]string{
-	"provider", "name", "authType", "expiresAt", "priority", "isActive", "providerSpecificData",
+	"provider", "name", "authType", "expiresAt", "priority", "weight", "isActive", "providerSpecificData",
 }, secretFields[:]...)
 
 // connInput is what was sent about a connection: the row with it, and the
@@ -76,6 +76,9 @@ func (o *Manager) applyConnection(in *Input, row storage.Connection, seed bool) 
 	}
 	if v, ok := in.int("priority", -1_000_000, 1_000_000); ok {
 		r.Priority = int(v)
+	}
+	if v, ok := in.int("weight", 1, store.MaxWeight); ok {
+		r.Weight = int(v)
 	}
 	if v, ok := in.time("expiresAt"); ok {
 		r.ExpiresAt = v

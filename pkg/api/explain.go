@@ -41,10 +41,13 @@ type Explainer struct {
 
 // Plan is what a call would do now.
 type Plan struct {
-	Path        string     `json:"path"`
-	MaxAttempts int        `json:"maxAttempts"`
-	Billable    bool       `json:"billable"` // sent again only after a definite refusal
-	Steps       []PlanStep `json:"plan"`
+	Path        string `json:"path"`
+	MaxAttempts int    `json:"maxAttempts"`
+	Billable    bool   `json:"billable"` // sent again only after a definite refusal
+	// Session is the field by which a strategy has recognized the session, "messages"
+	// for the first ones, or "" if none has asked for it.
+	Session string     `json:"session"`
+	Steps   []PlanStep `json:"plan"`
 }
 
 // PlanStep is one account: in the order of the attempts, those left out after
@@ -78,6 +81,7 @@ type PlanStep struct {
 	// LowQuota reports that less than 5 % is left of a limit, so accounts of equal
 	// priority are tried first.
 	LowQuota bool `json:"lowQuota"`
+	Home     bool `json:"home"` // the session belongs to it as long as all accounts of the model are ready
 }
 
 // Explain serves the route. A request that the endpoint refuses is refused here
@@ -171,15 +175,18 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 	r.plan.Billable = call.Billable
 	tries, over := 0, false
 	pin := call.Request.Header.Get("x-connection-id")
-	steps := accounts.Explain(call.Machine, call.Targets, pin, r.now)
+	steps := accounts.Explain(call, pin, r.now)
 	if pin != "" && !slices.ContainsFunc(steps, func(s accounts.Step) bool { return s.Connection.ID == pin }) {
 		return nil, apierr.Invalid("connectionId", "connectionId names no active connection of this model.")
+	}
+	if call.Session != nil {
+		r.plan.Session = call.Session.By()
 	}
 	for _, s := range steps {
 		step := PlanStep{
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
-			Translated: []string{}, Dropped: []string{}, CacheMarks: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier, LowQuota: s.Low,
+			Translated: []string{}, Dropped: []string{}, CacheMarks: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier, LowQuota: s.Low, Home: s.Home,
 			NextAfter: append([]string{}, s.NextAfter...),
 		}
 		a, err := call.Build(s.Target, s.Connection, nil)

@@ -62,10 +62,13 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 		Combos: []store.Combo{}, CustomModels: []store.CustomModel{}, ModelAliases: map[string]string{}, Disabled: []store.DisabledModels{},
 		Settings: c.Settings(),
 	}
+	if d.Settings.Strategy == "" {
+		d.Settings.Strategy = store.Priority // without it the document is from before Affinity was the default
+	}
 	for _, row := range c.Connections() {
 		v := viewConnection(c.Tx, &row, nil)
 		m := map[string]json.RawMessage{
-			"id": storage.EncodeJSON(v.ID), "provider": storage.EncodeJSON(v.Provider), "authType": storage.EncodeJSON(v.AuthType), "priority": storage.EncodeJSON(v.Priority),
+			"id": storage.EncodeJSON(v.ID), "provider": storage.EncodeJSON(v.Provider), "authType": storage.EncodeJSON(v.AuthType), "priority": storage.EncodeJSON(v.Priority), "weight": storage.EncodeJSON(v.Weight),
 			"isActive": storage.EncodeJSON(v.IsActive), "providerSpecificData": storage.EncodeJSON(v.Data), "createdAt": storage.EncodeJSON(v.CreatedAt),
 		}
 		if v.Name != "" {

@@ -75,6 +75,9 @@ func (c *change) importDoc() (any, error) {
 		if err := sin.failed(); err != nil {
 			return nil, err
 		}
+		if gjson.GetBytes(raw, "format").Exists() && !s.Get("strategy").Exists() {
+			settings.Strategy = store.Priority // the default when such a document was written
+		}
 	}
 	var keys []store.Key
 	if k := gjson.GetBytes(raw, "keys"); opened && k.Exists() && json.Unmarshal([]byte(k.Raw), &keys) != nil {

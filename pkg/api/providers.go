@@ -22,6 +22,7 @@ type connView struct {
 	Secrets         []string                   `json:"secrets"` // the names of those that are set
 	ExpiresAt       int64                      `json:"expiresAt,omitempty"`
 	Priority        int                        `json:"priority"`
+	Weight          int                        `json:"weight"`
 	IsActive        bool                       `json:"isActive"`
 	Data            map[string]json.RawMessage `json:"providerSpecificData"`
 	CreatedAt       int64                      `json:"createdAt"`
@@ -40,7 +41,7 @@ type connView struct {
 func viewConnection(t *storage.Tx, c *storage.Connection, cools []store.Cooldown) connView {
 	v := connView{
 		ID: c.ID, Provider: c.Provider, Name: c.Name, AuthType: c.AuthType, HasKey: hasCredential(c.Secrets), Secrets: SortedKeys(c.Secrets),
-		ExpiresAt: c.ExpiresAt, Priority: c.Priority, IsActive: !c.Inactive, Data: map[string]json.RawMessage{},
+		ExpiresAt: c.ExpiresAt, Priority: c.Priority, Weight: c.Share(), IsActive: !c.Inactive, Data: map[string]json.RawMessage{},
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Generation: c.Generation, TokenGeneration: c.TokenGeneration,
 		LastError: t.LastError(c),
 	}

@@ -29,7 +29,7 @@ func viewSettings(s store.Settings) settingsView {
 		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel,
 	}
 	if v.Strategy == "" {
-		v.Strategy = "priority"
+		v.Strategy = store.Priority
 	}
 	if v.FirstByteSeconds == 0 {
 		v.FirstByteSeconds = int(store.FirstEvent.Seconds())
@@ -117,7 +117,20 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 			in.fail(modelFields[i], notPlain)
 		}
 	}
-	oneOf("strategy", &s.Strategy, "priority", "round-robin")
+	if v, ok := in.text("strategy", 40); ok {
+		switch {
+		case v == "":
+			s.Strategy = store.Affinity
+		case v == store.Fallback:
+			s.Strategy = store.Priority
+		case store.IsStrategy(v, false):
+			s.Strategy = v
+		case v == store.Cheapest:
+			in.fail("strategy", "must not be cheapest: the accounts of a model cost the same. Use it for a combo")
+		default:
+			in.fail("strategy", "must be priority, round-robin, affinity, weighted, fastest or least-busy")
+		}
+	}
 	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
 	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
 	oneOf("promptCaching", &s.PromptCaching, "on", "off")

@@ -4,6 +4,7 @@ package auth
 
 import (
 	"weir/pkg/accounts"
+	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -51,6 +52,33 @@ type Call struct {
 	Memory memory.Lease
 	// Trace records what became of the request.
 	Trace accounts.Trace
+
+	session routing.Session
+}
+
+// Session returns the conversation that the call belongs to.
+func (c *Call) Session() *routing.Session {
+	if c.session.Request == nil {
+		c.session = routing.Session{Request: c.Request}
+		if c.Key != nil {
+			c.session.KeyID = c.Key.ID
+		}
+	}
+	return &c.session
+}
+
+// Converse sets the body of the call's conversation, and whether its answer is a stream.
+func (c *Call) Converse(body routing.Conversation, stream bool) *routing.Session {
+	c.session.Request = nil
+	s := c.Session()
+	s.Conversation, s.Stream = body, stream
+	return s
+}
+
+// Forget drops what refers to the body, once the answer is complete.
+func (c *Call) Forget() {
+	c.Trace.Forget()
+	c.session.Conversation = nil
 }
 
 // ReadBody reads the request's body whole, within the route's limit.

@@ -26,7 +26,7 @@ const MaxParts = 40
 
 // Router is the part of routing.Router used here.
 type Router interface {
-	Resolve(model string, m *snapshot.Machine, kind catalog.Kind) ([]routing.Target, error)
+	Resolve(model string, m *snapshot.Machine, kind catalog.Kind, session *routing.Session) ([]routing.Target, error)
 }
 
 // Sender is the part of accounts.Pool used here.
@@ -42,7 +42,7 @@ type Allows func(k *store.Key, id string) bool
 // which usable says nothing. The error is that of the first one left out.
 func Targets(r Router, allows Allows, c *auth.Call, model string, kind catalog.Kind, usable func(*routing.Target) error) ([]routing.Target, error) {
 	c.Trace.Asked = model
-	all, err := r.Resolve(model, c.Machine, kind)
+	all, err := r.Resolve(model, c.Machine, kind, c.Session())
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (g *Gateway) run(ctx context.Context, c *auth.Call, route *Route, m *Method
 	done = true
 	if whole, ok := bodyOf(resp); ok {
 		c.Memory.Passed(whole)
-		c.Trace.Forget()
+		c.Forget()
 		r.Body = nil
 	} else {
 		c.Memory.Release()
@@ -277,6 +277,9 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	}
 	if t.Attempts > 0 {
 		h.Add("x-weir-attempts", strconv.Itoa(t.Attempts))
+	}
+	if t.Affinity != "" {
+		h.Add("x-weir-affinity", t.Affinity)
 	}
 	if len(t.Dropped) > 0 {
 		h.Add("x-weir-dropped", headerSafe(strings.Join(t.Dropped, ",")))

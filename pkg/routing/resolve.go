@@ -41,13 +41,14 @@ type Router struct{}
 // The error is an *apierr.Error: 400 for a string that names nothing or breaks
 // a rule, and for a provider without an active connection; 404
 // model_not_found for a model that is disabled. A combo leaves out members that
-// fail and has the first one's error when all do.
-func (Router) Resolve(model string, m *snapshot.Machine, kind catalog.Kind) ([]Target, error) {
+// fail and has the first one's error when all do. Its strategy orders them, for the
+// session of the call where it asks for that; nil is a call without one.
+func (Router) Resolve(model string, m *snapshot.Machine, kind catalog.Kind, session *Session) ([]Target, error) {
 	key := snapshot.Derived{Kind: kind, Model: model}
 	if targets, ok := m.Derived(key).([]Target); ok {
 		return slices.Clone(targets), nil
 	}
-	r := resolution{m: m, kind: kind}
+	r := resolution{m: m, kind: kind, session: session}
 	if err := r.add(model, 0); err != nil {
 		return nil, err
 	}
@@ -59,10 +60,11 @@ func (Router) Resolve(model string, m *snapshot.Machine, kind catalog.Kind) ([]T
 }
 
 type resolution struct {
-	m    *snapshot.Machine
-	kind catalog.Kind
-	out  []Target
-	path [MaxDepth]string // names being expanded, for loops
+	m       *snapshot.Machine
+	kind    catalog.Kind
+	session *Session
+	out     []Target
+	path    [MaxDepth]string // names being expanded, for loops
 	// broken reports that the records themselves are at fault, so that no other
 	// member of a combo is tried.
 	broken bool
@@ -151,7 +153,7 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 	if n > MaxTargets {
 		return r.tooMany()
 	}
-	if c.Strategy == "round-robin" {
+	if c.Strategy == store.RoundRobin {
 		// A combo whose members only stand by takes no turn: where two take
 		// turns within each other, some members would never be the first.
 		turn := r.m.NextTurn
@@ -163,6 +165,7 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 	}
 	before := len(r.out)
 	var first error
+	var ends [MaxTargets]int
 	for i := range n {
 		err := r.add(c.Models[(start+i)%n], depth+1)
 		switch {
@@ -173,9 +176,15 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 		case first == nil:
 			first = err
 		}
+		ends[i] = len(r.out)
 	}
 	if len(r.out) == before {
 		return first
+	}
+	switch c.Strategy {
+	case "", store.Fallback, store.Priority, store.RoundRobin:
+	default:
+		r.members(c, before, ends[:n])
 	}
 	Group(r.out[before:], c.On)
 	return nil

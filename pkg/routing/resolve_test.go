@@ -154,7 +154,7 @@ func TestResolve(t *testing.T) {
 	m := machine()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := show(Router{}.Resolve(tt.model, m, tt.kind)); got != tt.want {
+			if got := show(Router{}.Resolve(tt.model, m, tt.kind, nil)); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -162,14 +162,14 @@ func TestResolve(t *testing.T) {
 }
 
 func TestResolveReturnsTheVendorsIDAndKind(t *testing.T) {
-	got, err := Router{}.Resolve("openai/text-embedding-3-small", machine(), catalog.Embedding)
+	got, err := Router{}.Resolve("openai/text-embedding-3-small", machine(), catalog.Embedding, nil)
 	if err != nil || got[0].Kind != catalog.Embedding {
 		t.Fatalf("kind %q, %v", got[0].Kind, err)
 	}
 	// A list leaves out "nvidia/", also where it is the vendor's own name.
 	for _, row := range catalog.Models("nvidia") {
 		if id, ok := strings.CutPrefix(row.ID, "nvidia/"); ok {
-			got, err := Router{}.Resolve("nvidia/"+id, machine(), catalog.Embedding)
+			got, err := Router{}.Resolve("nvidia/"+id, machine(), catalog.Embedding, nil)
 			if err != nil || got[0].Model != row.ID {
 				t.Fatalf("%s: got %s, want %s (%v)", id, got[0].Model, row.ID, err)
 			}
@@ -183,7 +183,7 @@ func TestRoundRobinComboTurns(t *testing.T) {
 	m := machine()
 	var first []string
 	for range 4 {
-		got, err := Router{}.Resolve("turns", m, catalog.Embedding)
+		got, err := Router{}.Resolve("turns", m, catalog.Embedding, nil)
 		if err != nil || len(got) != 3 {
 			t.Fatalf("%v %v", got, err)
 		}
@@ -206,7 +206,7 @@ func TestNestedRoundRobinComboTurns(t *testing.T) {
 		if i == 2 {
 			at = m.ReadOnly()
 		}
-		got, err := Router{}.Resolve("outer", at, catalog.Embedding)
+		got, err := Router{}.Resolve("outer", at, catalog.Embedding, nil)
 		if err != nil || len(got) != 3 {
 			t.Fatalf("%v %v", got, err)
 		}
@@ -220,7 +220,7 @@ func TestNestedRoundRobinComboTurns(t *testing.T) {
 func TestResolveAllocatesOnlyTheTargets(t *testing.T) {
 	m := machine()
 	n := testing.AllocsPerRun(100, func() {
-		if _, err := (Router{}).Resolve("openai/text-embedding-3-small", m, catalog.Embedding); err != nil {
+		if _, err := (Router{}).Resolve("openai/text-embedding-3-small", m, catalog.Embedding, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -233,7 +233,7 @@ func BenchmarkResolve(b *testing.B) {
 	m := machine()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := (Router{}).Resolve("openai/text-embedding-3-small", m, catalog.Embedding); err != nil {
+		if _, err := (Router{}).Resolve("openai/text-embedding-3-small", m, catalog.Embedding, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -248,7 +248,7 @@ func TestNestedRoundRobinCombos(t *testing.T) {
 	)
 	first := ""
 	for range 8 {
-		got, err := Router{}.Resolve("outer", m, catalog.Embedding)
+		got, err := Router{}.Resolve("outer", m, catalog.Embedding, nil)
 		if err != nil || len(got) != 3 {
 			t.Fatalf("%v %v", got, err)
 		}

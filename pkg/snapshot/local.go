@@ -12,6 +12,7 @@ import (
 type Local struct {
 	marks   map[account]*mark
 	steady  map[account]*steadiness // of accounts that failed recently
+	loads   map[account]*load
 	blocked map[place]Block
 	turns   map[string]uint32
 	refused map[string]map[string]heard // by connection and name

@@ -42,6 +42,8 @@ type Machine struct {
 	looking  bool             // Turn takes none
 	derived  map[Derived]any
 	opened   *opened // nil: nothing is kept
+
+	fastestCombo, leastBusyCombo bool // there is such a combo; see Uses
 }
 
 // account is a connection, or one upstream model of it.
@@ -78,6 +80,8 @@ func New(rec *store.Machine) *Machine {
 		m.combos = make(map[string]*store.Combo, len(rec.Combos))
 		for i := range rec.Combos {
 			m.combos[rec.Combos[i].Name] = &rec.Combos[i]
+			m.fastestCombo = m.fastestCombo || rec.Combos[i].Strategy == store.Fastest
+			m.leastBusyCombo = m.leastBusyCombo || rec.Combos[i].Strategy == store.LeastBusy
 		}
 	}
 	if len(rec.Disabled) > 0 {

@@ -36,6 +36,7 @@ type Connection struct {
 	Secrets    map[string]secret.Sealed `json:"secrets,omitempty"`
 	ExpiresAt  int64                    `json:"expiresAt,omitempty"` // of the access token, Unix milliseconds
 	Priority   int                      `json:"priority"`            // lower is tried first
+	Weight     int                      `json:"weight,omitempty"`    // for Weighted; 0 is DefaultWeight
 	Inactive   bool                     `json:"inactive,omitempty"`  // isActive was exactly false
 	Data       ProviderData             `json:"providerSpecificData"`
 	CreatedAt  int64                    `json:"createdAt"` // Unix milliseconds
@@ -111,7 +112,12 @@ type Combo struct {
 	Name     string   `json:"name"`
 	Kind     string   `json:"kind,omitempty"`
 	Models   []string `json:"models"`
-	Strategy string   `json:"strategy,omitempty"` // fallback, round-robin
+	Strategy string   `json:"strategy,omitempty"` // see Priority; "" is Fallback
+	// Weights are those of members, for Weighted; others have DefaultWeight.
+	Weights map[string]int `json:"weights,omitempty"`
+	// SplitBy is what Weighted keeps together: SplitBySession, which is also "", or
+	// SplitByKey.
+	SplitBy string `json:"splitBy,omitempty"`
 	// On states for classes of failures of a member whether the next one is tried:
 	// "next" or "stop". See routing.Classes for the names and what holds by default.
 	On         map[string]string `json:"on,omitempty"`
@@ -146,7 +152,7 @@ type Refusal struct {
 
 // Settings are a machine's settings; a zero field means the default.
 type Settings struct {
-	Strategy         string `json:"strategy,omitempty"`           // priority, round-robin
+	Strategy         string `json:"strategy,omitempty"`           // see Priority, which is also ""
 	FirstByteSeconds int    `json:"firstByteSeconds,omitempty"`   // see FirstEvent, FirstByte
 	IdleSeconds      int    `json:"idleSeconds,omitempty"`        // see Idle
 	EmbeddingInput   string `json:"embeddingInputType,omitempty"` // document, query

@@ -26,7 +26,7 @@ type quick struct {
 	sent    []byte
 }
 
-func (q *quick) Resolve(string, *snapshot.Machine, catalog.Kind) ([]routing.Target, error) {
+func (q *quick) Resolve(string, *snapshot.Machine, catalog.Kind, *routing.Session) ([]routing.Target, error) {
 	return q.targets[:], nil
 }
 
@@ -76,7 +76,7 @@ func TestAllocationsOfACall(t *testing.T) {
 		},
 	} {
 		w := newWorld(t, provided{prefix: "up", provider: tt.provider, base: "https://up.example/v1"})
-		targets, err := routing.Router{}.Resolve("up/bench", w.machine, catalog.LLM)
+		targets, err := routing.Router{}.Resolve("up/bench", w.machine, catalog.LLM, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

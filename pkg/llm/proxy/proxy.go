@@ -59,6 +59,7 @@ type Result struct {
 // error, so the client gets it as JSON; a later failure ends the stream with an
 // error of the client's dialect.
 func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, error) {
+	session := c.Converse(a, a.Stream)
 	targets, err := d.targets(c, a)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 		exchange
 		send accounts.Call
 	}{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a, targets: targets}}
-	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: readAnswer}
+	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Session: session, Targets: targets, Build: x.build, Read: readAnswer}
 	res, err := d.Accounts.Send(ctx, &x.send)
 	if err != nil {
 		return x.overflow(err)

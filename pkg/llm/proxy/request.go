@@ -51,17 +51,19 @@ type Request struct {
 	Array, HideThoughts bool
 	// Connection is the id of the only account that may answer; empty is any.
 	Connection string
+
+	session sessionParts
 }
 
 // routingFields are the fields of each dialect that decide how a request is
-// sent.
+// sent, and by which its session is recognized.
 var routingFields = [...][]string{
-	llm.Chat:      {"model", "stream", "messages", "stream_options", "user", "safety_identifier", "tools"},
-	llm.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt", "user", "safety_identifier"},
-	llm.Messages:  {"model", "stream", "messages"},
-	llm.Gemini:    {"model", "contents", "generationConfig", "generation_config"},
+	llm.Chat:      {"model", "stream", "messages", "stream_options", "user", "safety_identifier", "tools", "session_id", "prompt_cache_key", "metadata"},
+	llm.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt", "user", "safety_identifier", "session_id", "prompt_cache_key", "metadata", "instructions"},
+	llm.Messages:  {"model", "stream", "messages", "session_id", "metadata", "system"},
+	llm.Gemini:    {"model", "contents", "generationConfig", "generation_config", "systemInstruction", "system_instruction"},
 
-	llm.Completions: {"model", "stream", "prompt", "stream_options"},
+	llm.Completions: {"model", "stream", "prompt", "stream_options", "session_id", "prompt_cache_key", "metadata"},
 }
 
 // marks are what ReadRequest looks for besides these fields.
@@ -142,6 +144,7 @@ func readFields(d llm.Dialect, body []byte) (*Request, jsonscan.Set, error) {
 		return nil, set, endpoint.BadJSON(err)
 	}
 	a.modelAt = set.Get("model").Span
+	a.readSession(&set)
 	return a, set, nil
 }
 

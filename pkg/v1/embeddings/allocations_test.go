@@ -49,7 +49,7 @@ func (q *quick) Send(_ context.Context, call *accounts.Call) (*accounts.Result, 
 // same is a router with one target, for the same reason.
 type same struct{ targets [1]routing.Target }
 
-func (s *same) Resolve(string, *snapshot.Machine, catalog.Kind) ([]routing.Target, error) {
+func (s *same) Resolve(string, *snapshot.Machine, catalog.Kind, *routing.Session) ([]routing.Target, error) {
 	return s.targets[:], nil
 }
 

@@ -37,7 +37,7 @@ const (
 
 // router is the part of routing.Router used here.
 type router interface {
-	Resolve(model string, m *snapshot.Machine, kind catalog.Kind) ([]routing.Target, error)
+	Resolve(model string, m *snapshot.Machine, kind catalog.Kind, session *routing.Session) ([]routing.Target, error)
 }
 
 // sender is the part of accounts.Pool used here.

@@ -207,7 +207,7 @@ func (h *Handler) boundTargets(c *auth.Call, asked string) ([]routing.Target, er
 	if asked != "" && asked != s.Asked && asked != s.Model {
 		return nil, apierr.New(403, "model_not_allowed", "This client secret is for another model. Connect to the one that it was created for, or create another.")
 	}
-	all, err := h.Router.Resolve(s.Model, c.Machine, "")
+	all, err := h.Router.Resolve(s.Model, c.Machine, "", c.Session())
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) {
 	if model != "" {
 		c.Trace.Asked = model
-		all, err := h.Router.Resolve(model, c.Machine, catalog.WebSearch)
+		all, err := h.Router.Resolve(model, c.Machine, catalog.WebSearch, c.Session())
 		if err != nil {
 			return nil, err
 		}

@@ -147,7 +147,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 			model = "video"
 		}
 		x.call.Trace.Asked = model
-		all, err := h.Router.Resolve(named+"/"+model, c.Machine, "video")
+		all, err := h.Router.Resolve(named+"/"+model, c.Machine, "video", c.Session())
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 	}
 	if asked != "" {
 		x.call.Trace.Asked = asked
-		all, err := h.Router.Resolve(asked, c.Machine, "video")
+		all, err := h.Router.Resolve(asked, c.Machine, "video", c.Session())
 		var e *apierr.Error
 		switch {
 		case err == nil:

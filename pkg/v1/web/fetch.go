@@ -227,7 +227,7 @@ func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step
 		return append(steps, step{own: true}), nil
 	}
 	c.Trace.Asked = model
-	all, err := h.Router.Resolve(model, c.Machine, catalog.WebFetch)
+	all, err := h.Router.Resolve(model, c.Machine, catalog.WebFetch, c.Session())
 	if err != nil {
 		return nil, err
 	}
