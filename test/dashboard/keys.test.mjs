@@ -101,6 +101,72 @@ test("a management key signs in to its own machine", async (t) => {
   await other.getByText(canary.slice(0, 150)).first().waitFor();
 });
 
+test("a key is edited, paused, resumed and rotated", async (t) => {
+  const { page, machineId, list } = await keys(t);
+  const made = await b.operator.call("POST", `/${machineId}/api/keys`, { name: "Old name", rpm: 60, models: ["up/*"] });
+  const api = () => b.operator.call("GET", `/${machineId}/api/keys/${made.id}`);
+  assert.equal((await chat(made.apiKey)).status, 200);
+  for (const end = Date.now() + 60_000; (await api()).requests === 0; await new Promise((r) => setTimeout(r, 50)))
+    assert.ok(Date.now() < end, "the call is counted");
+  await page.reload();
+  await settled(page);
+  const row = (name) => page.getByRole("region", { name: "Keys" }).getByRole("row", { name: new RegExp(name) });
+  assert.doesNotMatch(await row("Old name").innerText(), /Never.*Never/s, "it was used");
+  await page.getByRole("button", { name: "Edit Old name" }).click();
+  const form = page.getByRole("dialog", { name: "Edit Old name" });
+  await form.getByText("Last used").waitFor();
+  assert.deepEqual(
+    [await form.getByLabel("Requests per minute").inputValue(), await form.getByLabel("Allowed models").inputValue()],
+    ["60", "up/*"],
+  );
+  assert.equal(await form.getByRole("button", { name: "Save" }).isDisabled(), true);
+  await looks(page, "keys-edit");
+  await form.getByRole("textbox", { name: /^Name/ }).fill("New name");
+  await form.getByLabel("Requests per minute").fill("");
+  await form.getByLabel("Requests per day").fill("500");
+  await form.getByLabel("Expires").selectOption({ label: "In 30 days" });
+  await form.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved New name.").or(page.getByText("Saved Old name.")).waitFor();
+  const edited = (await list()).find((k) => k.id === made.id);
+  assert.deepEqual(
+    [edited.name, edited.rpm, edited.dailyMax, edited.models, edited.scopes],
+    ["New name", undefined, 500, ["up/*"], ["data"]],
+  );
+  assert.ok(edited.expiresAt > Date.now());
+
+  const status = async (key) => (await chat(key)).status;
+  await page.getByRole("button", { name: "Edit New name" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+  await row("New name").getByText("Paused").waitFor();
+  assert.equal(await status(made.apiKey), 403);
+  await page.getByRole("button", { name: "Edit New name" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+  await row("New name").getByText("Paused").waitFor({ state: "detached" });
+  assert.equal(await status(made.apiKey), 200);
+
+  const rotate = async (overlap) => {
+    await page.getByRole("button", { name: "Edit New name" }).click();
+    const dialog = page.getByRole("dialog", { name: "Edit New name" });
+    await dialog.getByLabel("Present key stays valid").selectOption({ label: overlap });
+    await dialog.getByRole("button", { name: "Rotate key" }).click();
+    const shown = page.getByRole("dialog", { name: "Key rotated" });
+    const key = (await shown.getByRole("region", { name: "API key" }).innerText()).trim();
+    await shown.getByRole("button", { name: "Done" }).click();
+    return key;
+  };
+  const second = await rotate("1 hour");
+  assert.deepEqual([await status(made.apiKey), await status(second)], [200, 200]);
+  await page.getByRole("button", { name: "Edit New name" }).click();
+  await page
+    .getByRole("dialog")
+    .getByText(/The key before the last rotation.*is valid until/)
+    .waitFor();
+  await page.keyboard.press("Escape");
+  const third = await rotate("Not at all");
+  assert.deepEqual([await status(made.apiKey), await status(second), await status(third)], [401, 401, 200]);
+  assert.equal((await list()).filter((k) => k.name === "New name").length, 1);
+});
+
 test("an error of the gateway is shown in the form", async (t) => {
   const { page } = await keys(t, { failures: ["POST /* 400"] });
   await page.getByRole("button", { name: "New key" }).click();

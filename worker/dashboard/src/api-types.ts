@@ -174,7 +174,20 @@ export interface KeyRow {
   requestsToday: number;
   createdAt: number;
   expiresAt?: number;
+  pausedAt?: number;
   limitedUntil?: number;
+  /** the text that a rotation has replaced, while it is valid */
+  earlier?: { last4?: string; until: number };
+  lastUsedAt?: number;
+  /** since the creation of the key, as are tokens and spentUsd */
+  requests: number;
+  requestsLastDay: number;
+  tokens: number;
+  spentUsd: number;
+  spentTodayUsd: number;
+  spentMonthUsd: number;
+  unpricedAttempts?: number;
+  generation: number;
 }
 
 // Attempt is one failed attempt of a request.

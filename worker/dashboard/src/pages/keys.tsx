@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { KeyRow } from "../api-types";
-import { number, when } from "../format";
+import { money, number, when } from "../format";
 import { useLoad } from "../hooks";
 import { keyName } from "../names";
 import type { PageProps } from "../page";
@@ -9,6 +9,7 @@ import { ListHead } from "../forms";
 import { Load, MoreRows, Page, Section, Table } from "../layout";
 import { Badge, Button, Empty } from "../ui";
 import { Create, Created } from "./keys/create";
+import { Edit } from "./keys/edit";
 import { Revoke } from "./keys/revoke";
 import { Snippets } from "./keys/snippets";
 import { noKey } from "../tools";
@@ -17,11 +18,13 @@ import { noKey } from "../tools";
 export default function Keys({ machine, session }: PageProps) {
   const list = useLoad(() => machine.list<KeyRow>("/keys"), [machine]);
   const [creating, setCreating] = useState(false),
-    [created, setCreated] = useState<KeyRow | null>(null),
+    [created, setCreated] = useState<[title: string, k: KeyRow] | null>(null),
+    [editing, setEditing] = useState<KeyRow | null>(null),
     [revoking, setRevoking] = useState<KeyRow | null>(null);
-  const done = async (k: KeyRow) => {
+  const show = async (title: string, k: KeyRow) => {
     setCreating(false);
-    setCreated(k);
+    setEditing(null);
+    setCreated([title, k]);
     await list.reload();
   };
   return (
@@ -44,7 +47,7 @@ export default function Keys({ machine, session }: PageProps) {
               </Button>
             </Empty>
           ) : (
-            <List keys={keys} onRevoke={setRevoking} />
+            <List keys={keys} onEdit={setEditing} onRevoke={setRevoking} />
           )
         }
       </Load>
@@ -58,8 +61,23 @@ export default function Keys({ machine, session }: PageProps) {
       >
         <Snippets machine={machine} />
       </Section>
-      {creating && <Create machine={machine} onDone={done} onClose={() => setCreating(false)} />}
-      {created && <Created machine={machine} k={created} onClose={() => setCreated(null)} />}
+      {creating && (
+        <Create machine={machine} onDone={(k) => show("Key created", k)} onClose={() => setCreating(false)} />
+      )}
+      {created && <Created machine={machine} title={created[0]} k={created[1]} onClose={() => setCreated(null)} />}
+      {editing && (
+        <Edit
+          machine={machine}
+          k={editing}
+          own={session.keyId === editing.id}
+          onChange={async () => {
+            setEditing(null);
+            await list.reload();
+          }}
+          onRotated={(k) => show("Key rotated", k)}
+          onClose={() => setEditing(null)}
+        />
+      )}
       {revoking && (
         <Revoke
           machine={machine}
@@ -80,7 +98,15 @@ export default function Keys({ machine, session }: PageProps) {
 const searchFrom = 8; // keys
 const maxShown = 200;
 
-function List({ keys, onRevoke }: { keys: KeyRow[]; onRevoke: (k: KeyRow) => void }) {
+function List({
+  keys,
+  onEdit,
+  onRevoke,
+}: {
+  keys: KeyRow[];
+  onEdit: (k: KeyRow) => void;
+  onRevoke: (k: KeyRow) => void;
+}) {
   const [search, setSearch] = useFilter("q", "");
   const query = search.trim().toLowerCase();
   const shown = keys.filter((k) => `${k.name ?? ""} ${k.last4 ?? ""} ${k.id}`.toLowerCase().includes(query));
@@ -99,16 +125,18 @@ function List({ keys, onRevoke }: { keys: KeyRow[]; onRevoke: (k: KeyRow) => voi
               <th>Key</th>
               <th>Permissions</th>
               <th>Limits</th>
-              <th>Created</th>
+              <th>Last used</th>
+              <th class="num">24 hours</th>
+              <th class="num">Spent</th>
               <th>Expires</th>
               <th>
-                <span class="hidden">Revoke</span>
+                <span class="hidden">Actions</span>
               </th>
             </tr>
           </thead>
           <tbody>
             {shown.slice(0, maxShown).map((k) => (
-              <Row key={k.id} k={k} onRevoke={() => onRevoke(k)} />
+              <Row key={k.id} k={k} onEdit={() => onEdit(k)} onRevoke={() => onRevoke(k)} />
             ))}
           </tbody>
         </Table>
@@ -124,7 +152,7 @@ const scopeNames: Record<string, string> = {
   export: "Export credentials",
 };
 
-function Row({ k, onRevoke }: { k: KeyRow; onRevoke: () => void }) {
+function Row({ k, onEdit, onRevoke }: { k: KeyRow; onEdit: () => void; onRevoke: () => void }) {
   const now = Date.now();
   const limits = [
     k.rpm && `${number(k.rpm)} per minute`,
@@ -136,7 +164,7 @@ function Row({ k, onRevoke }: { k: KeyRow; onRevoke: () => void }) {
   return (
     <tr>
       <th scope="row">
-        <bdi>{keyName(k)}</bdi>
+        <bdi>{keyName(k)}</bdi> {k.pausedAt && <Badge kind="warn">Paused</Badge>}
       </th>
       <td>{k.last4 && <code>…{k.last4}</code>}</td>
       <td>
@@ -152,13 +180,22 @@ function Row({ k, onRevoke }: { k: KeyRow; onRevoke: () => void }) {
         {limits || <span class="muted">None</span>}{" "}
         {(k.limitedUntil ?? 0) > now && <Badge kind="warn">Limit reached</Badge>}
       </td>
-      <td class="when" data-label="Created">
-        {when(k.createdAt)}
+      <td class="when" data-label="Last used" title={`Created ${when(k.createdAt)}`}>
+        {when(k.lastUsedAt)}
+      </td>
+      <td class="num" data-label="Requests, 24 hours">
+        {number(k.requestsLastDay)}
+      </td>
+      <td class="num" data-label="Spent">
+        {money(k.spentUsd)}
       </td>
       <td class="when" data-label="Expires">
         {k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">Expired</Badge> : when(k.expiresAt)}
       </td>
       <td class="num full">
+        <Button kind="quiet" aria-label={`Edit ${keyName(k)}`} onClick={onEdit}>
+          Edit
+        </Button>{" "}
         <Button kind="quiet" aria-label={`Revoke ${keyName(k)}`} onClick={onRevoke}>
           Revoke
         </Button>

@@ -27,7 +27,7 @@ export function Revoke({
   // lastOf reports whether no other valid key has a scope.
   const lastOf = (scope: string) =>
     k.scopes.includes(scope) &&
-    !keys.some((o) => o.id !== k.id && o.scopes.includes(scope) && (!o.expiresAt || o.expiresAt > now));
+    !keys.some((o) => o.id !== k.id && o.scopes.includes(scope) && !o.pausedAt && (!o.expiresAt || o.expiresAt > now));
   const revoke = () =>
     act.run(async () => {
       await machine.del(`/keys/${k.id}`);

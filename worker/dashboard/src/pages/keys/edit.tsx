@@ -1,0 +1,169 @@
+import { useState } from "preact/hooks";
+import type { Machine } from "../../api";
+import type { KeyRow } from "../../api-types";
+import { Dialog, losing } from "../../dialog";
+import { useDraft } from "../../drafts";
+import { money, number, when } from "../../format";
+import { useAction } from "../../hooks";
+import { keyName } from "../../names";
+import { toast } from "../../toast";
+import { Button, ErrorBox, Field, Notice } from "../../ui";
+import { changesOf, Fields, formOf } from "./fields";
+
+// Edit changes a key: its fields, whether it is paused, and its text.
+export function Edit({
+  machine,
+  k,
+  own,
+  onChange,
+  onRotated,
+  onClose,
+}: {
+  machine: Machine;
+  k: KeyRow;
+  /** the session was opened with this key */
+  own: boolean;
+  onChange: () => Promise<void>;
+  onRotated: (k: KeyRow) => Promise<void>;
+  onClose: () => void;
+}) {
+  const [form, setForm, draft] = useDraft(`key ${k.id}`, formOf(k));
+  const save = useAction(),
+    pause = useAction();
+  const change = async (body: object, done: string) => {
+    await machine.put(`/keys/${k.id}`, body, k.generation);
+    draft.clear();
+    toast(done);
+    await onChange();
+  };
+  return (
+    <Dialog title={`Edit ${keyName(k)}`} ask={losing(draft)} onClose={onClose}>
+      <Used k={k} />
+      <form
+        onSubmit={(e) => {
+          e.preventDefault();
+          void save.run(() => change(changesOf(formOf(k), form), `Saved ${keyName(k)}.`));
+        }}
+      >
+        <Fields machine={machine} form={form} of={k} put={(part) => setForm((f) => ({ ...f, ...part }))} />
+        {save.error && <ErrorBox>{save.error}</ErrorBox>}
+        <div class="row">
+          <Button kind="main" type="submit" busy={save.busy} disabled={!draft.dirty || (!form.data && !form.manage)}>
+            Save
+          </Button>
+          <Button
+            busy={pause.busy}
+            onClick={() =>
+              void pause.run(() =>
+                k.pausedAt
+                  ? change({ paused: false }, `Resumed ${keyName(k)}.`)
+                  : change({ paused: true }, `Paused ${keyName(k)}. Apps that use it are refused within a minute.`),
+              )
+            }
+          >
+            {k.pausedAt ? "Resume" : "Pause"}
+          </Button>
+        </div>
+        {pause.error && <ErrorBox>{pause.error}</ErrorBox>}
+      </form>
+      <Rotate machine={machine} k={k} own={own} onRotated={onRotated} />
+    </Dialog>
+  );
+}
+
+// Used shows what a key was used for.
+function Used({ k }: { k: KeyRow }) {
+  const unpriced = k.unpricedAttempts ?? 0;
+  const figures: [string, string][] = [
+    ["Last used", when(k.lastUsedAt)],
+    ["Requests, 24 hours", number(k.requestsLastDay)],
+    ["Requests", number(k.requests)],
+    ["Tokens", number(k.tokens)],
+    ["Spent today", money(k.spentTodayUsd)],
+    ["Spent this month", money(k.spentMonthUsd)],
+    ["Spent", money(k.spentUsd)],
+  ];
+  return (
+    <>
+      <dl class="tilerow">
+        {figures.map(([name, value]) => (
+          <div key={name} class="stat">
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {unpriced > 0 && (
+        <p class="muted small">
+          {number(unpriced)} {unpriced === 1 ? "attempt has" : "attempts have"} no known price and{" "}
+          {unpriced === 1 ? "is" : "are"} not in these amounts.
+        </p>
+      )}
+    </>
+  );
+}
+
+// overlaps are for how long the present text of a key may stay valid.
+const overlaps: [label: string, seconds: number][] = [
+  ["1 day", 86_400],
+  ["Not at all", 0],
+  ["1 hour", 3600],
+  ["7 days", 7 * 86_400],
+  ["30 days", 30 * 86_400],
+];
+
+// Rotate replaces the text of a key.
+function Rotate({
+  machine,
+  k,
+  own,
+  onRotated,
+}: {
+  machine: Machine;
+  k: KeyRow;
+  own: boolean;
+  onRotated: (k: KeyRow) => Promise<void>;
+}) {
+  const [overlap, setOverlap] = useState(overlaps[0][1]);
+  const act = useAction();
+  const rotate = () =>
+    act.run(async () =>
+      onRotated(
+        await machine.post<KeyRow>(
+          `/keys/${k.id}/rotate`,
+          { overlapSeconds: overlap },
+          { "if-match": `"${k.generation}"` },
+        ),
+      ),
+    );
+  return (
+    <section class="stack">
+      <h3>Rotate</h3>
+      <p class="muted small">You get a new key with the same name, limits and usage.</p>
+      {k.earlier && (
+        <Notice kind="warn">
+          The key before the last rotation{k.earlier.last4 && `, …${k.earlier.last4},`} is valid until{" "}
+          {when(k.earlier.until)}. Another rotation ends it.
+        </Notice>
+      )}
+      {own && overlap === 0 && (
+        <Notice kind="warn">You are signed in with this key. Without an overlap, rotating signs you out.</Notice>
+      )}
+      <div class="row end wrap">
+        <Field label="Present key stays valid">
+          <select value={String(overlap)} onChange={(e) => setOverlap(Number(e.currentTarget.value))}>
+            {overlaps.map(([label, seconds]) => (
+              <option key={seconds} value={String(seconds)}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </Field>
+        <Button busy={act.busy} onClick={() => void rotate()}>
+          Rotate key
+        </Button>
+      </div>
+      {act.error && <ErrorBox>{act.error}</ErrorBox>}
+    </section>
+  );
+}

@@ -1,0 +1,159 @@
+import type { Machine } from "../../api";
+import type { KeyRow } from "../../api-types";
+import { when } from "../../format";
+import { Text } from "../../forms";
+import { useLoad } from "../../hooks";
+import { Field } from "../../ui";
+
+// Form is what is typed into the form of a key.
+export interface Form {
+  name: string;
+  data: boolean;
+  manage: boolean;
+  exports: boolean;
+  /** in how many ms the key expires; 0 for never, unchanged for an existing key */
+  span: number;
+  models: string;
+  rpm: string;
+  daily: string;
+}
+
+const unchanged = -1;
+
+export const emptyForm: Form = {
+  name: "",
+  data: true,
+  manage: false,
+  exports: false,
+  span: 0,
+  models: "",
+  rpm: "",
+  daily: "",
+};
+
+// formOf returns the form of an existing key.
+export const formOf = (k: KeyRow): Form => ({
+  name: k.name ?? "",
+  data: k.scopes.includes("data"),
+  manage: k.scopes.includes("manage"),
+  exports: k.scopes.includes("export"),
+  span: unchanged,
+  models: (k.models ?? []).join("\n"),
+  rpm: k.rpm ? String(k.rpm) : "",
+  daily: k.dailyMax ? String(k.dailyMax) : "",
+});
+
+// bodyOf returns the fields of a form as they are sent.
+const bodyOf = (f: Form): Record<string, unknown> => ({
+  name: f.name.trim(),
+  scopes: scopesOf(f),
+  models: f.models.split(/[\s,]+/).filter(Boolean),
+  rpm: Number(f.rpm),
+  dailyMax: Number(f.daily),
+  ...(f.span === unchanged ? {} : { expiresAt: f.span ? Date.now() + f.span : null }),
+});
+
+// changesOf returns the fields that differ from those of another form.
+export function changesOf(was: Form, form: Form) {
+  const before = bodyOf(was);
+  const changed = ([name, value]: [string, unknown]) => JSON.stringify(value) !== JSON.stringify(before[name]);
+  return Object.fromEntries(Object.entries(bodyOf(form)).filter(changed));
+}
+
+// scopesOf returns the scopes of a form.
+export const scopesOf = (f: Form) =>
+  [f.data && "data", f.manage && "manage", f.manage && f.exports && "export"].filter(Boolean);
+
+// lifetimes are the choices of when the key expires.
+const lifetimes: [label: string, ms: number][] = [
+  ["Never", 0],
+  ["In 1 hour", 3_600_000],
+  ["In 1 day", 86_400_000],
+  ["In 30 days", 30 * 86_400_000],
+  ["In 90 days", 90 * 86_400_000],
+  ["In 1 year", 365 * 86_400_000],
+];
+
+// Fields are the inputs of a key. of is the key that is edited.
+export function Fields({
+  machine,
+  form,
+  of,
+  put,
+}: {
+  machine: Machine;
+  form: Form;
+  of?: KeyRow;
+  put: (part: Partial<Form>) => void;
+}) {
+  const { name, data, manage, exports, span, models, rpm, daily } = form;
+  const known = useLoad(() => machine.modelIds("llm"), [machine]);
+  const spans: typeof lifetimes = of
+    ? [[of.expiresAt ? when(of.expiresAt) : "Never", unchanged], ...lifetimes.slice(of.expiresAt ? 0 : 1)]
+    : lifetimes;
+  return (
+    <>
+      <Field label="Name" hint="Label, e.g. “Laptop” or “Production”.">
+        <Text max={200} value={name} onText={(name) => put({ name })} />
+      </Field>
+      <fieldset class="stack">
+        <legend>
+          <h3>Permissions</h3>
+        </legend>
+        <label class="row tight">
+          <input type="checkbox" checked={data} onChange={(e) => put({ data: e.currentTarget.checked })} />
+          Call models
+        </label>
+        <label class="row tight">
+          <input type="checkbox" checked={manage} onChange={(e) => put({ manage: e.currentTarget.checked })} />
+          Manage this machine (providers, keys and everything else in this dashboard)
+        </label>
+        {manage && (
+          <label class="row tight">
+            <input type="checkbox" checked={exports} onChange={(e) => put({ exports: e.currentTarget.checked })} />
+            Export the machine’s credentials
+          </label>
+        )}
+      </fieldset>
+      <Field label="Allowed models" hint="One per line; combo names work too. Leave empty to allow all.">
+        <textarea
+          rows={2}
+          spellcheck={false}
+          autocapitalize="none"
+          placeholder={known.data?.[0]}
+          value={models}
+          onInput={(e) => put({ models: e.currentTarget.value })}
+        />
+      </Field>
+      <div class="grid">
+        <Field label="Requests per minute" hint="Leave empty for no limit.">
+          <input
+            type="number"
+            min={1}
+            max={1_000_000}
+            value={rpm}
+            onInput={(e) => put({ rpm: e.currentTarget.value })}
+          />
+        </Field>
+        <Field label="Requests per day" hint="Days start at 00:00 UTC.">
+          <input
+            type="number"
+            min={1}
+            max={1_000_000_000}
+            value={daily}
+            onInput={(e) => put({ daily: e.currentTarget.value })}
+          />
+        </Field>
+        <Field label="Expires">
+          <select value={String(span)} onChange={(e) => put({ span: Number(e.currentTarget.value) })}>
+            {spans.map(([label, ms]) => (
+              <option key={ms} value={String(ms)}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </Field>
+      </div>
+    </>
+  );
+}
