@@ -49,6 +49,8 @@ type Attempt struct {
 	// Failure is set after a failed attempt, Retry if its account is asked again.
 	Failure *apierr.Error
 	Retry   Retry
+
+	reserved []reservation // of budgets, until used
 }
 
 // Former finds another form of a request that an upstream has refused.

@@ -15,6 +15,9 @@ import (
 // temporary failure, then a limited account, then missing credit, then a
 // refused key, then a refused location.
 func (pl *plan) failed() error {
+	if pl.broke != nil && pl.best == nil {
+		return pl.broke
+	}
 	if pl.best != nil && pl.best.rank() == rankTransient {
 		return pl.best.err
 	}

@@ -40,6 +40,8 @@ type plan struct {
 	absent   error          // the answer of the first endpoint that a server lacks
 	later    *noToken       // an account has no token at the moment
 	cause    int            // the highest rank of a failure of the current target
+	broke    *apierr.Error  // the first budget that refuses the call
+	reserved []reservation  // of the target that is tried
 }
 
 // missed are the accounts that did not serve for one cause, because they cool
@@ -58,6 +60,9 @@ func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
 	pl := call.Trace.newPlan()
 	pl.Pool, pl.call = p, call
 	res, err := pl.send(ctx)
+	if err != nil {
+		pl.release()
+	}
 	if err != nil && pl.absent != nil && lacksEndpoint(err) {
 		err = pl.absent // neither API is there: the client's own counts
 	}
@@ -81,6 +86,7 @@ func (pl *plan) send(ctx context.Context) (*Result, error) {
 				return res, err
 			}
 		}
+		pl.release()
 		i = routing.After(call.Targets, i, class)
 	}
 	return nil, pl.failed()
@@ -93,6 +99,9 @@ func (pl *plan) target(ctx context.Context, i int, pin string) (*Result, routing
 	pl.cause = rankNone
 	var few [8]candidate
 	ready := pl.order(few[:0], to, pin)
+	if len(ready) > 0 && !pl.afford(ctx, to) {
+		return nil, routing.Limit, nil
+	}
 	for j := range ready {
 		res, f := pl.account(ctx, to, &ready[j])
 		if res != nil {
@@ -190,7 +199,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		}
 		pl.attempts++
 		pl.before = a
-		a.Target, a.Connection = to, conn
+		a.Target, a.Connection, a.reserved = to, conn, pl.reserved
 		t := call.Trace
 		t.Attempts++
 		t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()

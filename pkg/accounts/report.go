@@ -150,6 +150,7 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 		return
 	}
 	r.arrange()
+	sent := p.reportBudgets(m, r)
 	delete(p.reports, m.ID) // what comes in during the call is the next report
 	if m.AnyQuota() {
 		r.Quotas = m.ChangedQuotas(p.Now().UnixMilli())
@@ -173,6 +174,7 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 				p.Changed(m.ID)
 			}
 		}
+		r.applyBudgets(m, answer, sent)
 		for _, k := range gjson.GetBytes(answer, "limited").Array() {
 			m.LimitKey(k.Get("keyId").Str, k.Get("until").Int())
 		}

@@ -5,6 +5,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"weir/pkg/provider"
@@ -41,6 +42,8 @@ type Call struct {
 	// Billable marks a creation that is sent again only after a definite
 	// refusal (docs/reference/spec.md, 4.4.3).
 	Billable bool
+	// Estimate is what the call may use, for budgets.
+	Estimate Estimate
 	// Timeout limits all attempts together, the waits for answers and for
 	// bodies in memory. Zero means no limit but the client's.
 	Timeout time.Duration
@@ -143,6 +146,7 @@ type Pool struct {
 	Object stub
 	Keys   *store.Keyring
 	Now    func() time.Time
+	Rand   io.Reader // names what is lent of budgets; without it their calls are refused
 	// Pause lets counts and usage gather before they are reported; nil leaves
 	// what comes within a second of a report to the next call.
 	Pause upstream.Pauser

@@ -42,6 +42,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		case Unknown:
 			row.CostUSD, row.Unpriced = 0, 1
 		}
+		settle(a.reserved, a, &row)
 		t.use(row.Used())
 	}
 	p.Use(m, row)

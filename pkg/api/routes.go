@@ -106,6 +106,12 @@ var rows = [...]row{
 	{"PUT", "/api/combos/{id}", (*change).comboUpdate, nil},
 	{"DELETE", "/api/combos/{id}", (*change).comboDelete, nil},
 
+	{"GET", "/api/budgets", (*change).budgetList, nil},
+	{"POST", "/api/budgets", (*change).budgetCreate, nil},
+	{"GET", "/api/budgets/{id}", (*change).budgetGet, nil},
+	{"PUT", "/api/budgets/{id}", (*change).budgetUpdate, nil},
+	{"DELETE", "/api/budgets/{id}", (*change).budgetDelete, nil},
+
 	{"GET", "/api/keys", (*change).keyList, nil},
 	{"POST", "/api/keys", (*change).keyCreate, nil},
 	{"GET", "/api/keys/{id}", (*change).keyGet, nil},

@@ -21,12 +21,13 @@ type settingsView struct {
 	ClaudeFable      string `json:"claudeFableModel,omitempty"`
 	DefaultModel     string `json:"defaultModel,omitempty"`
 	SmallModel       string `json:"smallModel,omitempty"`
+	TimeZone         string `json:"timeZone"`
 }
 
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching,
-		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel,
+		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel, s.TimeZone,
 	}
 	if v.Strategy == "" {
 		v.Strategy = store.Priority
@@ -39,6 +40,9 @@ func viewSettings(s store.Settings) settingsView {
 	}
 	if v.EmbeddingInput == "" {
 		v.EmbeddingInput = "document"
+	}
+	if v.TimeZone == "" {
+		v.TimeZone = "UTC"
 	}
 	if v.ResponsesSocket == "" {
 		v.ResponsesSocket = "on"
@@ -60,7 +64,7 @@ func (c *change) settingsPatch() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "allowUnknown"}, modelFields[:]...)...)
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "timeZone", "allowUnknown"}, modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
 		known := namesOf(c.Tx)
@@ -69,6 +73,9 @@ func (c *change) settingsPatch() (any, error) {
 				known.checkModel(in, name, model)
 			}
 		}
+	}
+	if s.TimeZone != "" && in.Err == nil && !c.o.knownZone(s.TimeZone) {
+		in.fail("timeZone", "must be a time zone such as Europe/Berlin")
 	}
 	if err := in.failed(); err != nil {
 		return nil, err
@@ -134,6 +141,11 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
 	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
 	oneOf("promptCaching", &s.PromptCaching, "on", "off")
+	if v, ok := in.text("timeZone", 64); ok {
+		if s.TimeZone = v; v == "UTC" {
+			s.TimeZone = ""
+		}
+	}
 	seconds("firstByteSeconds", &s.FirstByteSeconds, 3600)
 	seconds("idleSeconds", &s.IdleSeconds, 3600)
 	return s

@@ -22,9 +22,6 @@ func (o *Manager) Zone(t *storage.Tx) budget.Zone {
 
 // knownZone reports whether a machine may have a time zone.
 func (o *Manager) knownZone(name string) bool {
-	if name == "" || name == "UTC" {
-		return true
-	}
 	if o.ZoneOffset == nil {
 		return false
 	}

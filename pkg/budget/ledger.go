@@ -23,11 +23,18 @@ const (
 	restSpan = 50 * second // of restFor, on the isolate's clock
 )
 
-// A slice is a share of what is left, and not more than a share of the limit.
-const (
-	shareOfLeft  = 16
-	shareOfLimit = 20
-)
+// slice returns how much an isolate is lent beyond what it needs: a sixteenth of what
+// is left, less with many isolates, which together are lent a quarter, and at most a
+// twentieth of the limit.
+func (l *Ledger) slice(b *store.Budget, left, now int64) int64 {
+	live := int64(0)
+	for i := range l.Leases {
+		if l.Leases[i].out(now) > 0 {
+			live++
+		}
+	}
+	return min(left/(16+4*live), b.Limit/20)
+}
 
 const (
 	maxLeases = 256     // of one budget; more push out the oldest
@@ -163,7 +170,7 @@ func (l *Ledger) Take(b *store.Budget, holder string, a *Ask, now int64, zone Zo
 	s.Held, s.At, s.Granted = a.Held, now, s.Used+a.Held+rest
 
 	left := max(l.Left(b, now), 0)
-	slice := min(left/shareOfLeft, b.Limit/shareOfLimit)
+	slice := l.slice(b, left, now)
 	want := max(a.Need, a.Own) - rest
 	g = Grant{Budget: b.ID, Start: l.Start, End: l.End, Used: s.Used, Unpriced: s.Unpriced, For: restSpan}
 	switch {

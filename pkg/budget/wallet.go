@@ -56,6 +56,9 @@ func (s *slice) free(now int64) int64 {
 	return s.Granted - s.used - s.reserved
 }
 
+// open reports whether the window of the last Grant has not ended.
+func (s *slice) open(now int64) bool { return s.Seq > 0 && (s.End == 0 || now < s.End) }
+
 // Refusal returns the Grant by which a call of an amount is known to be refused, with
 // the wait that is left, or nil.
 func (w *Wallet) Refusal(b *store.Budget, amount, now int64) *Grant {
@@ -70,10 +73,11 @@ func (w *Wallet) Refusal(b *store.Budget, amount, now int64) *Grant {
 	return &g
 }
 
-// Reserve reserves an amount if a slice has it, without asking anyone.
+// Reserve reserves an amount if a slice has it, without asking anyone. For an amount
+// of 0 the window must be known.
 func (w *Wallet) Reserve(b *store.Budget, amount, now int64) (Hold, bool) {
 	s := w.slices[b.ID]
-	if s == nil || s.free(now) < amount {
+	if s == nil || amount > 0 && s.free(now) < amount || amount == 0 && !s.open(now) {
 		return Hold{}, false
 	}
 	s.reserved += amount

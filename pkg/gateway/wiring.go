@@ -117,7 +117,7 @@ func (w *wiring) object() *machine.Object {
 // share creates what all endpoints use.
 func (w *wiring) share() {
 	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine, Changed: w.Changed}
-	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Pause: w.Pause, Changed: w.Changed}
+	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause, Changed: w.Changed}
 	w.credentials = &accounts.Credentials{Pool: w.pool}
 	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
 	w.chatOnly = &proxy.ChatOnly{}

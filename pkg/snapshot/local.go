@@ -3,6 +3,7 @@ package snapshot
 import (
 	"time"
 
+	"weir/pkg/budget"
 	"weir/pkg/store"
 )
 
@@ -19,6 +20,7 @@ type Local struct {
 	gauges  map[string]*gauge           // by connection
 	limits  map[string]keyLimit         // of keys that have reached a limit
 	counted time.Time                   // when key counts were last reported
+	wallet  *budget.Wallet              // of the machine's budgets; nil until a call needs it
 }
 
 type mark struct {

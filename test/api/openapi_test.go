@@ -48,6 +48,12 @@ var calls = []call{
 	{"GET", "/MACHINE/api/combos/COMBO", "", 200},
 	{"PUT", "/MACHINE/api/combos/COMBO", `{"models":["up/n"]}`, 200},
 	{"DELETE", "/MACHINE/api/combos/COMBO", "", 204},
+	{"POST", "/MACHINE/api/budgets", `{"name":"team","unit":"usd","limit":1000,"window":"year"}`, 400},
+	{"POST", "/MACHINE/api/budgets", `{"name":"team","unit":"usd","limit":1000,"window":"month","models":["up/m"]}`, 201},
+	{"GET", "/MACHINE/api/budgets", "", 200},
+	{"GET", "/MACHINE/api/budgets/BUDGET", "", 200},
+	{"PUT", "/MACHINE/api/budgets/BUDGET", `{"limit":2000.5}`, 200},
+	{"DELETE", "/MACHINE/api/budgets/BUDGET", "", 204},
 	{"GET", "/MACHINE/api/models/list/llm", "", 200},
 	{"GET", "/MACHINE/api/models/info?id=openai/gpt-4.1", "", 200},
 	{"PUT", "/MACHINE/api/models/alias", `{"alias":"fast","model":"up/m"}`, 200},
@@ -185,7 +191,7 @@ func TestAnswersMatchTheDescription(t *testing.T) {
 			t.Error(err)
 		}
 		for name, of := range map[string][2]string{
-			"COMBO": {"/api/combos", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"},
+			"COMBO": {"/api/combos", "id"}, "BUDGET": {"/api/budgets", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"},
 			"RESPONSE": {"/v1/responses", "id"}, "VIDEO": {"/v1/videos/generations", "request_id"},
 		} {
 			if c.method == "POST" && strings.HasSuffix(c.path, of[0]) {

@@ -114,7 +114,7 @@ func (d *Proxy) count(ctx context.Context, c *auth.Call, n *counting) (Tokens, e
 		}
 	}
 	res, err := d.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets[:1], Timeout: countTimeout, Build: n.build, Read: readCount,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets[:1], Timeout: countTimeout, Build: n.build, Read: readCount, Estimate: accounts.Estimate{Follows: true},
 	})
 	var e *apierr.Error
 	switch {

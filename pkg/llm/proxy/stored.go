@@ -52,7 +52,7 @@ func (d *Proxy) Fetch(ctx context.Context, c *auth.Call, k *StoredCall) (*httpms
 	}
 	streams := k.Method == "GET" && k.Subpath == "" && endpoint.Query(c.Query, "stream") == "true"
 	x := &exchange{ctx: ctx, proxy: d, call: c, req: &Request{Dialect: llm.Responses, Stream: streams, WantsUsage: true}}
-	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to}, Read: readStored}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to}, Read: readStored, Estimate: accounts.Estimate{Follows: true}}
 	call.Build = func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 		return x.fetch(to, conn, k)
 	}

@@ -92,7 +92,7 @@ func (h *Handler) same(ctx context.Context, c *auth.Call, res *accounts.Result, 
 	to := *res.Target
 	to.Connections = []*store.Connection{res.Connection}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to},
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to}, Estimate: accounts.Estimate{Follows: true},
 		Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 			method, url, err := to.Provider.Endpoint(conn, operation, model, provider.Part{Name: "id", Value: id, Any: true}, provider.Part{Name: "request_id", Value: id, Any: true})
 			if err != nil {

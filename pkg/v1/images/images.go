@@ -345,7 +345,7 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result, a
 		}
 		p := a.shape.poll(a.made, to.Model, step)
 		polled, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: x.call.Machine, Request: x.call.Request, Trace: &x.call.Trace, Targets: []routing.Target{to},
+			Machine: x.call.Machine, Request: x.call.Request, Trace: &x.call.Trace, Targets: []routing.Target{to}, Estimate: accounts.Estimate{Follows: true},
 			Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 				method, url, err := to.Provider.Endpoint(conn, p.endpoint, p.model, p.parts...)
 				if err != nil {

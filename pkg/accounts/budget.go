@@ -1,0 +1,320 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"weir/pkg/budget"
+	"weir/pkg/catalog"
+	"weir/pkg/llm"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/usage"
+	"weir/pkg/wire/apierr"
+)
+
+// Codes of calls that budgets refuse.
+const (
+	CodeBudgetExceeded = "budget_exceeded"
+	CodeUnpriced       = "model_not_priced"
+)
+
+// Estimate is what a call may use, for budgets. The zero value is a call of unknown
+// use, which is admitted as long as anything is left.
+type Estimate struct {
+	Input  int64 // tokens that the model reads
+	Output int64 // the most tokens that the request asks for; 0 for no limit
+	Text   bool  // the answer is a text
+	// Follows marks a call that belongs to an earlier one, such as a poll, or that is
+	// free, such as a count of tokens. It is not refused, and only what its answer says
+	// it cost counts.
+	Follows bool
+}
+
+const (
+	bytesPerToken = 4
+	usualOutput   = 4096       // tokens of an answer without a limit
+	askTries      = 3          // other calls may take what was lent for one
+	nano          = 1e9        // nano-dollars of a dollar
+	maxCost       = 1 << 40    // nano-dollars of an estimate, $1,100
+	maxEstimate   = 10_000_000 // tokens of one
+)
+
+// EstimateOf returns the Estimate of a call whose model reads a text and does not write
+// one.
+func EstimateOf(text []byte) Estimate {
+	return Estimate{Input: int64(len(text)+bytesPerToken-1) / bytesPerToken}
+}
+
+// reservation is what a call has reserved of one budget.
+type reservation struct {
+	budget.Hold
+	priced  bool // the price of the model is known
+	follows bool // see Estimate
+}
+
+// afford reserves the estimate of a call to a target of each budget that covers it. It
+// reports false if one of them refuses it. Without budgets it costs nothing.
+func (pl *plan) afford(ctx context.Context, to *routing.Target) bool {
+	call := pl.call
+	if len(call.Machine.Budgets) == 0 || !recorded(call.Request) {
+		return true
+	}
+	err := pl.reserve(ctx, to)
+	if err == nil {
+		return true
+	}
+	pl.release()
+	if pl.broke == nil {
+		pl.broke = err
+	}
+	return false
+}
+
+func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
+	m, t := pl.call.Machine, pl.call.Trace
+	w := m.Local.Wallet(pl.newHolder)
+	if w == nil {
+		return unavailable(nil)
+	}
+	id, price := to.ID(), to.Price(m)
+	tokens, cost := pl.call.Estimate.of(to, price)
+	for i := range m.Budgets {
+		b := &m.Budgets[i]
+		if !b.Covers(t.KeyID, id, t.Asked) {
+			continue
+		}
+		r, amount := reservation{priced: price != "", follows: pl.call.Estimate.Follows}, int64(1)
+		switch b.Unit {
+		case store.Tokens:
+			amount = max(tokens, 1)
+		case store.USD:
+			if !r.priced && b.RefuseUnpriced && !r.follows {
+				return unpriced(b, id)
+			}
+			if price.Free() {
+				continue
+			}
+			if amount = max(cost, 1); !r.priced {
+				amount = 0
+			}
+		}
+		if r.follows {
+			if h, ok := w.Reserve(b, 0, pl.Now().UnixMilli()); ok {
+				r.Hold = h
+				pl.reserved = append(pl.reserved, r)
+			}
+			continue
+		}
+		hold, err := pl.hold(ctx, w, b, amount)
+		if err != nil {
+			return err
+		}
+		r.Hold = hold
+		pl.reserved = append(pl.reserved, r)
+	}
+	return nil
+}
+
+// hold reserves an amount of a budget. Only if the slice of this isolate does not have
+// it, the object is asked.
+func (pl *plan) hold(ctx context.Context, w *budget.Wallet, b *store.Budget, amount int64) (budget.Hold, *apierr.Error) {
+	for range askTries {
+		now := pl.Now()
+		if h, ok := w.Reserve(b, amount, now.UnixMilli()); ok {
+			return h, nil
+		}
+		if g := w.Refusal(b, amount, now.UnixMilli()); g != nil {
+			return budget.Hold{}, exceeded(b, g, amount)
+		}
+		ask, done := w.Wait(b, amount)
+		grants, err := pl.take(ctx, pl.call.Machine.ID, w, ask)
+		done()
+		if err != nil {
+			return budget.Hold{}, unavailable(err)
+		}
+		if len(grants) == 0 { // the budget was deleted
+			return budget.Hold{Budget: b}, nil
+		}
+		w.Apply(b, grants[0], amount, now.UnixMilli())
+		if grants[0].Refused {
+			return budget.Hold{}, exceeded(b, &grants[0], amount)
+		}
+	}
+	return budget.Hold{}, exceeded(b, &budget.Grant{Lent: true, Wait: 1000}, amount)
+}
+
+// take asks the object for a slice.
+func (p *Pool) take(ctx context.Context, machineID string, w *budget.Wallet, ask budget.Ask) ([]budget.Grant, error) {
+	body, err := json.Marshal(budget.Asks{Holder: w.Holder, Asks: []budget.Ask{ask}})
+	if err != nil {
+		return nil, err
+	}
+	status, answer, err := p.Object.Call(ctx, machineID, "budget.take", body)
+	if err != nil {
+		return nil, err
+	}
+	var out rpc.Granted
+	if status != 200 {
+		return nil, fmt.Errorf("budget.take: status %d", status)
+	}
+	return out.Grants, json.Unmarshal(answer, &out)
+}
+
+// newHolder returns a random name for the wallet of a machine; "" without randomness.
+func (p *Pool) newHolder() string {
+	if p.Rand == nil {
+		return ""
+	}
+	id, err := rpc.NewID(p.Rand, 12)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// release ends what is reserved and no attempt has used.
+func (pl *plan) release() {
+	for i := range pl.reserved {
+		pl.reserved[i].Settle(0)
+	}
+	pl.reserved = nil
+}
+
+// of returns the tokens and the nano-dollars that a call to a target may use.
+func (e *Estimate) of(to *routing.Target, price catalog.Price) (tokens, nanoUSD int64) {
+	u := llm.Usage{Known: true, Input: min(e.Input, maxEstimate)}
+	if e.Text {
+		if u.Output = e.Output; u.Output <= 0 {
+			u.Output = usualOutput
+			for _, m := range catalog.Lookup(to.Provider.Alias, to.Model) {
+				if m.Kind == catalog.LLM && m.MaxOutput > 0 {
+					u.Output = min(u.Output, int64(m.MaxOutput))
+				}
+			}
+		}
+		u.Output = min(u.Output, maxEstimate)
+	}
+	usd, _ := usage.Cost(price, &u, nil)
+	return u.Input + u.Output, min(int64(math.Ceil(usd*nano)), maxCost)
+}
+
+// settle replaces what an attempt has reserved by what it has used. An answer whose
+// use is not known counts as estimated.
+func settle(reserved []reservation, a *Attempt, row *usage.Row) {
+	for i := range reserved {
+		r := &reserved[i]
+		if r.Budget == nil {
+			continue
+		}
+		used := r.Amount
+		switch r.Budget.Unit {
+		case store.Requests:
+			if used = 1; r.follows {
+				used = 0
+			}
+		case store.Tokens:
+			if a.Used.Tokens.Known {
+				used = row.InputTokens + row.OutputTokens
+			}
+		case store.USD:
+			switch {
+			case row.Unpriced == 0:
+				used = int64(math.Round(row.CostUSD * nano))
+			case !r.priced && !r.follows:
+				r.CountUnpriced()
+			}
+		}
+		r.Settle(used)
+	}
+}
+
+// exceeded returns the 429 of a call that does not fit into a budget.
+func exceeded(b *store.Budget, g *budget.Grant, amount int64) *apierr.Error {
+	wait := time.Duration(g.Wait) * time.Millisecond
+	text := "The budget " + strconv.Quote(b.Name) + " of " + amountText(b.Unit, b.Limit) + windowText(b.Window)
+	switch {
+	case g.Lent:
+		text += " is reserved by calls under way. Try again in " + wait.Round(time.Second).String() + "."
+	case wait == 0:
+		text += " has too little left for this call, which may use " + amountText(b.Unit, amount) + ". Ask for a higher limit."
+	default:
+		text += " has too little left for this call, which may use " + amountText(b.Unit, amount) + ". It starts again at " +
+			time.UnixMilli(g.End).UTC().Format(time.RFC3339) + "."
+	}
+	e := apierr.New(429, CodeBudgetExceeded, "%s", text)
+	e.RetryAfter, e.NoRetry = wait, true
+	return e
+}
+
+func unpriced(b *store.Budget, model string) *apierr.Error {
+	return apierr.New(403, CodeUnpriced, "The price of %s is not known, and the budget %s refuses such models. Set a price, or let the budget pass them.", model, strconv.Quote(b.Name))
+}
+
+func unavailable(cause error) *apierr.Error {
+	e := apierr.New(503, "unavailable", "The budgets of this machine cannot be read at the moment.")
+	e.RetryAfter, e.Err = time.Second, cause
+	return e
+}
+
+func amountText(unit string, n int64) string {
+	switch unit {
+	case store.USD:
+		return "$" + strconv.FormatFloat(float64(n)/nano, 'f', -1, 64)
+	case store.Requests:
+		if n == 1 {
+			return "1 request"
+		}
+		return strconv.FormatInt(n, 10) + " requests"
+	}
+	return strconv.FormatInt(n, 10) + " tokens"
+}
+
+func windowText(window string) string {
+	switch window {
+	case budget.Total:
+		return ""
+	case budget.FiveHours:
+		return " per 5 hours"
+	}
+	return " per " + window
+}
+
+// reportBudgets adds what the machine's calls have used to a report, and returns when.
+func (p *Pool) reportBudgets(m *snapshot.Machine, r *report) (sent int64) {
+	r.Budgets = nil
+	w := m.Local.CurrentWallet()
+	if w == nil {
+		return 0
+	}
+	w.Forget(m.Budgets)
+	if asks := w.Report(m.Budgets); len(asks) > 0 {
+		r.Budgets = &budget.Asks{Holder: w.Holder, Asks: asks}
+	}
+	return p.Now().UnixMilli()
+}
+
+// applyBudgets takes the slices that the answer to a report has.
+func (r *report) applyBudgets(m *snapshot.Machine, answer []byte, sent int64) {
+	w := m.Local.CurrentWallet()
+	if r.Budgets == nil || w == nil {
+		return
+	}
+	var out rpc.Reported
+	if json.Unmarshal(answer, &out) != nil {
+		return
+	}
+	for _, g := range out.Budgets {
+		for i := range m.Budgets {
+			if b := &m.Budgets[i]; b.ID == g.Budget {
+				w.Apply(b, g, 0, sent)
+			}
+		}
+	}
+}

@@ -1,0 +1,303 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/testgw/fake"
+	"weir/pkg/budget"
+	"weir/pkg/llm"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// budgeted is a world whose object has ledgers.
+type budgeted struct {
+	*world
+	ledgers map[string]*budget.Ledger
+	takes   int
+	used    llm.Usage // of each answer
+	model   string
+	ask     Estimate
+}
+
+func newBudgeted(t *testing.T, budgets ...store.Budget) *budgeted {
+	b := &budgeted{world: newWorld(t).add(accounts("a")...), ledgers: map[string]*budget.Ledger{}, model: "gpt-4o"}
+	for i := range budgets {
+		if budgets[i].ID == "" {
+			budgets[i].ID = "b" + string(rune('1'+i))
+		}
+		b.ledgers[budgets[i].ID] = &budget.Ledger{}
+	}
+	rec := *b.machine.Machine
+	rec.Budgets = budgets
+	b.use(&rec)
+	b.req.Method, b.req.Route = "POST", "/v1/chat/completions"
+	b.trace.KeyID = "k1"
+	b.pool.Rand = rand.NewChaCha8([32]byte{1})
+	b.object.Answer = b.answer
+	return b
+}
+
+func (b *budgeted) answer(op string, body []byte) (int, []byte, error) {
+	var asks budget.Asks
+	switch op {
+	case "budget.take":
+		b.takes++
+		json.Unmarshal(body, &asks)
+	case "report":
+		var rep rpc.Report
+		if json.Unmarshal(body, &rep); rep.Budgets != nil {
+			asks = *rep.Budgets
+		}
+	}
+	var grants []budget.Grant
+	for i := range asks.Asks {
+		for j := range b.machine.Budgets {
+			if rec := &b.machine.Budgets[j]; rec.ID == asks.Asks[i].Budget {
+				g, _ := b.ledgers[rec.ID].Take(rec, asks.Holder, &asks.Asks[i], b.Now().UnixMilli(), nil)
+				grants = append(grants, g)
+			}
+		}
+	}
+	if op == "report" {
+		out, err := json.Marshal(rpc.Reported{Budgets: grants})
+		return 200, out, err
+	}
+	out, err := json.Marshal(rpc.Granted{Grants: grants})
+	return 200, out, err
+}
+
+// to returns a call to a model.
+func (b *budgeted) to(model string) *Call {
+	call := b.world.call()
+	call.Targets = []routing.Target{b.target(model)}
+	return call
+}
+
+// call makes a call and reports it.
+func (b *budgeted) call() error {
+	b.Helper()
+	call := b.to(b.model)
+	call.Estimate = b.ask
+	call.Read = func(a *Attempt, _ *upstream.Response) error { a.Used.Tokens = b.used; return nil }
+	res, err := b.pool.Send(context.Background(), call)
+	if err == nil {
+		if _, whole := res.Body.(*stream.Bytes); !whole {
+			res.Done(nil)
+		}
+	}
+	b.pool.Flush(context.Background(), b.machine)
+	return err
+}
+
+func refusal(err error) (status int, code string, e *apierr.Error) {
+	if errors.As(err, &e) {
+		return e.Status, e.Code, e
+	}
+	return 0, "", nil
+}
+
+func TestRequestsOfABudgetAreCounted(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Name: "three a day", Unit: store.Requests, Limit: 3, Window: budget.Day})
+	for i := range 3 {
+		if err := b.call(); err != nil {
+			t.Fatalf("call %d: %v", i+1, err)
+		}
+	}
+	status, code, e := refusal(b.call())
+	if status != 429 || code != "budget_exceeded" || !e.NoRetry || len(b.Seen) != 3 {
+		t.Fatalf("got %d %s %+v, upstream saw %d calls", status, code, e, len(b.Seen))
+	}
+	if want := time.Duration(b.ledgers["b1"].End-b.Now().UnixMilli()) * time.Millisecond; e.RetryAfter != want {
+		t.Errorf("the wait is %v, want %v", e.RetryAfter, want)
+	}
+	if !strings.Contains(e.Message, `"three a day" of 3 requests per day`) || !strings.Contains(e.Message, "starts again at 20") {
+		t.Errorf("message: %s", e.Message)
+	}
+	takes := b.takes
+	b.call()
+	if b.takes != takes {
+		t.Error("a refusal that is known asks the object again")
+	}
+}
+
+func TestTrueUseReplacesTheEstimate(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.Tokens, Limit: 10_000, Window: budget.Total})
+	b.ask, b.used = Estimate{Input: 100, Output: 900, Text: true}, llm.Usage{Known: true, Input: 90, Output: 10}
+	for i := range 90 {
+		if err := b.call(); err != nil {
+			t.Fatalf("call %d: %v", i+1, err)
+		}
+	}
+	if err := b.call(); err != nil {
+		t.Errorf("1,000 tokens are left, the call is refused: %v", err)
+	}
+	if _, code, _ := refusal(b.call()); code != "budget_exceeded" {
+		t.Error("900 tokens are left, a call that may use 1,000 is served")
+	}
+	if l := b.ledgers["b1"]; l.Spent != 9100 {
+		t.Errorf("spent is %d, want 9,100", l.Spent)
+	}
+}
+
+func TestSteadyCallsAskTheObjectForNothing(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.USD, Limit: 1000e9, Window: budget.Month})
+	b.ask, b.used = Estimate{Input: 1000, Text: true}, llm.Usage{Known: true, Input: 1000, Output: 100}
+	for range 100 {
+		if err := b.call(); err != nil {
+			t.Fatal(err)
+		}
+		b.Clock.Add(time.Second)
+	}
+	if b.takes != 1 {
+		t.Errorf("100 calls asked %d times for a slice, want once", b.takes)
+	}
+	// gpt-4o: $2.50 and $10 per million.
+	if got := b.ledgers["b1"].Spent; got != 100*3_500_000 {
+		t.Errorf("spent is %d nano-dollars, want %d", got, 100*3_500_000)
+	}
+}
+
+func TestFailedCallUsesNothing(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.Requests, Limit: 1, Window: budget.Total})
+	b.script["*"] = []fake.Answer{{Status: 400, Body: `{"error":{"message":"no"}}`}, {Status: 400, Body: `{"error":{"message":"no"}}`}, {Body: `{}`}}
+	for range 2 {
+		if status, _, _ := refusal(b.call()); status != 400 {
+			t.Fatalf("got %d", status)
+		}
+	}
+	if err := b.call(); err != nil {
+		t.Errorf("failed calls have used the budget: %v", err)
+	}
+}
+
+func TestUnknownUseCountsAsEstimated(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.USD, Limit: 100e9, Window: budget.Total})
+	b.ask = Estimate{Input: 1_000_000, Output: 100_000, Text: true}
+	if err := b.call(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.ledgers["b1"].Spent; got != 3_500_000_000 {
+		t.Errorf("spent is %d, want the estimate of $3.50", got)
+	}
+}
+
+func TestModelsWithoutAPrice(t *testing.T) {
+	for _, refuse := range []bool{false, true} {
+		b := newBudgeted(t, store.Budget{Name: "n", Unit: store.USD, Limit: 1, Window: budget.Day, RefuseUnpriced: refuse})
+		b.model = "a-model-without-a-price"
+		b.used = llm.Usage{Known: true, Input: 1000}
+		status, code, _ := refusal(b.call())
+		if refuse && (status != 403 || code != "model_not_priced") || !refuse && status != 0 {
+			t.Errorf("refuse %v: got %d %s", refuse, status, code)
+		}
+		want := int64(1)
+		if refuse {
+			want = 0
+		}
+		if l := b.ledgers["b1"]; l.Unpriced != want || l.Spent != 0 {
+			t.Errorf("refuse %v: counted %+v", refuse, l)
+		}
+	}
+}
+
+func TestBudgetOfAnotherKeyOrModelDoesNotCount(t *testing.T) {
+	b := newBudgeted(t,
+		store.Budget{KeyID: "k2", Unit: store.Requests, Limit: 1, Window: budget.Total},
+		store.Budget{Models: []string{"openai/gpt-5*", "group"}, Unit: store.Requests, Limit: 1, Window: budget.Total},
+		store.Budget{KeyID: "k1", Models: []string{"openai/gpt-4o"}, Unit: store.Requests, Limit: 5, Window: budget.Total})
+	for range 5 {
+		if err := b.call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, e := refusal(b.call()); e == nil || b.ledgers["b3"].Spent != 5 || b.ledgers["b1"].Open || b.ledgers["b2"].Open {
+		t.Errorf("got %v, %+v", e, b.ledgers)
+	}
+	b.trace.Asked = "group"
+	b.model = "gpt-4o-mini"
+	if err := b.call(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, e := refusal(b.call()); e == nil {
+		t.Error("the name that the client asked for does not count")
+	}
+}
+
+func TestAllBudgetsOfACallMustHaveIt(t *testing.T) {
+	b := newBudgeted(t,
+		store.Budget{Unit: store.Requests, Limit: 10, Window: budget.Total},
+		store.Budget{Unit: store.Requests, Limit: 1, Window: budget.Total})
+	b.call()
+	for range 3 {
+		if _, code, _ := refusal(b.call()); code != "budget_exceeded" {
+			t.Fatal("the second budget does not hold")
+		}
+	}
+	if l := b.ledgers["b1"]; l.Spent != 1 || l.Leases[0].Held != 0 {
+		t.Errorf("refused calls count in the first: %+v", l)
+	}
+}
+
+func TestComboSkipsAModelWithoutBudget(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Models: []string{"openai/gpt-4o"}, Unit: store.Requests, Limit: 1, Window: budget.Total})
+	served := func() string {
+		call := b.to("gpt-4o")
+		second := b.to("gpt-4o-mini")
+		call.Targets = append(call.Targets, second.Targets...)
+		res, err := b.pool.Send(context.Background(), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Target.Model
+	}
+	if got := served() + " " + served(); got != "gpt-4o gpt-4o-mini" {
+		t.Errorf("served by %s", got)
+	}
+}
+
+func TestUnreachableObjectRefusesWithoutASlice(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.Requests, Limit: 1000, Window: budget.Total})
+	if err := b.call(); err != nil {
+		t.Fatal(err)
+	}
+	b.object.Answer = nil
+	if err := b.call(); err != nil {
+		t.Errorf("a call with a slice is refused: %v", err)
+	}
+	b.Clock.Add(2 * time.Minute)
+	if status, _, e := refusal(b.call()); status != 503 || e.RetryAfter == 0 {
+		t.Errorf("got %d", status)
+	}
+}
+
+func TestStreamIsSettledAtItsEnd(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.Tokens, Limit: 1000, Window: budget.Total})
+	call := b.to(b.model)
+	call.Estimate = Estimate{Input: 100, Output: 500, Text: true}
+	b.script["*"] = []fake.Answer{{Pieces: []string{"data: {}\n\n"}}}
+	res, err := b.pool.Send(context.Background(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := b.machine.Local.CurrentWallet()
+	if _, ok := w.Reserve(&b.machine.Budgets[0], 401, b.Now().UnixMilli()); ok {
+		t.Error("what a stream has reserved is free")
+	}
+	res.Attempt.Used.Tokens = llm.Usage{Known: true, Input: 100, Output: 30}
+	res.Done(nil)
+	b.pool.Flush(context.Background(), b.machine)
+	if l := b.ledgers["b1"]; l.Spent != 130 {
+		t.Errorf("spent is %d", l.Spent)
+	}
+}

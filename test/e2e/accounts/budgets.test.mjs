@@ -1,0 +1,149 @@
+// Budgets. See docs/guides/budgets.md and docs/decisions/0126-budgets-are-lent.md. The
+// test upstream counts the calls that were sent.
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { admin, compatible, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
+
+const cells = 10;
+let gw, up, operator, storage;
+before(async () => {
+  storage = await mkdtemp(join(tmpdir(), "weir-budgets-"));
+  up = await startUpstream();
+  gw = await start({ cells, persist: storage });
+  operator = admin(gw);
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+  await rm(storage, { recursive: true, force: true });
+});
+beforeEach(() => up.clear());
+
+// machine creates a machine with budgets.
+async function machine(...budgets) {
+  const { machineId, apiKey } = await operator.machine();
+  await operator.connect(machineId, compatible(up));
+  for (const b of budgets) await operator.call("POST", `/${machineId}/api/budgets`, b);
+  const shown = async () => (await operator.call("GET", `/${machineId}/api/budgets`)).data;
+  const send = async (path = "/v1/chat/completions", body = {}) => {
+    const res = await gw.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+      body: JSON.stringify({
+        model: "up/test-chat",
+        messages: [{ role: "user", content: "a" }],
+        max_tokens: 20,
+        ...body,
+      }),
+    });
+    return { status: res.status, headers: res.headers, text: await res.text() };
+  };
+  return { machineId, apiKey, shown, send };
+}
+
+test("of 1,000 concurrent calls a budget of 100 serves 100", async () => {
+  const { send, shown } = await machine({ name: "hundred", unit: "requests", limit: 100, window: "total" });
+  const answers = await Promise.all(Array.from({ length: 1000 }, () => send()));
+  const served = answers.filter((a) => a.status === 200).length;
+  assert.ok(up.seen.length <= 100, `${up.seen.length} calls were sent`);
+  assert.equal(served, up.seen.length);
+  // The slice of an instance whose calls came too early may have the others.
+  assert.ok(served >= 95, `only ${served} calls were served`);
+  for (const a of answers)
+    if (a.status !== 200) {
+      assert.equal(a.status, 429, a.text);
+      assert.equal(JSON.parse(a.text).error.code, "budget_exceeded");
+      assert.equal(a.headers.get("x-should-retry"), "false");
+    }
+  await until("the count of what was served", async () => (await shown())[0].spent === served);
+});
+
+test("a budget survives the end of the program, and its slices come back", async () => {
+  const { send, shown } = await machine({ name: "kept", unit: "requests", limit: 40, window: "total" });
+  await Promise.all(Array.from({ length: 20 }, () => send()));
+  const before = up.seen.length;
+  assert.equal(before, 20);
+  await until("the count of the first calls", async () => (await shown())[0].spent === 20);
+  await gw.kill();
+  gw = await start({ cells, persist: storage });
+  operator = admin(gw);
+  await Promise.all(Array.from({ length: 60 }, () => send()));
+  assert.ok(up.seen.length <= 40, `${up.seen.length} calls were sent`);
+  // The instances that were ended had slices: at most half of what is left.
+  assert.ok(up.seen.length >= 30, `only ${up.seen.length} calls were sent`);
+});
+
+test("the error is that of the client's dialect, with the reset", async () => {
+  const { send } = await machine({ name: "one a day", unit: "requests", limit: 1, window: "day" });
+  assert.equal((await send()).status, 200);
+  const messages = await send("/v1/messages");
+  assert.equal(messages.status, 429);
+  const { type, error } = JSON.parse(messages.text);
+  assert.deepEqual([type, error.type], ["error", "rate_limit_error"]);
+  assert.match(error.message, /"one a day" of 1 request per day .* starts again at \d{4}-\d\d-\d\dT00:00:00Z/);
+  const seconds = Number(messages.headers.get("retry-after"));
+  const left = 86_400 - ((Date.now() / 1000) % 86_400);
+  assert.ok(Math.abs(seconds - left) < 30, `${seconds} s instead of ${left} s`);
+  const chat = JSON.parse((await send()).text).error;
+  assert.deepEqual([chat.type, chat.code], ["rate_limit_error", "budget_exceeded"]);
+  assert.equal(up.seen.length, 1);
+});
+
+test("tokens of answers and streams count, of the budget's key and models alone", async () => {
+  const { machineId, send, shown } = await machine({
+    name: "small",
+    unit: "tokens",
+    limit: 100_000,
+    window: "month",
+    models: ["up/test-*"],
+  });
+  const key = await operator.call("POST", `/${machineId}/api/keys`, { name: "other" });
+  await operator.call("POST", `/${machineId}/api/budgets`, {
+    name: "other",
+    keyId: key.id,
+    unit: "tokens",
+    limit: 5,
+    window: "month",
+  });
+  const first = await send();
+  const tokens = JSON.parse(first.text).usage.total_tokens;
+  assert.equal((await send(undefined, { stream: true, stream_options: { include_usage: true } })).status, 200);
+  assert.equal((await send("/v1/messages")).status, 200);
+  const spent = await until("the count", async () => {
+    const [small, other] = await shown();
+    assert.equal(other.spent, 0);
+    return small.spent >= 2 * tokens && small.spent;
+  });
+  assert.ok(spent > 0);
+  const res = await gw.fetch("/v1/chat/completions", {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${key.apiKey}` },
+    body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "a" }], max_tokens: 20 }),
+  });
+  assert.equal(res.status, 429);
+  assert.match((await res.json()).error.message, /"other" of 5 tokens per month/);
+});
+
+test("a call that does not fit is refused, a smaller one is served", async () => {
+  const { send } = await machine({ name: "small", unit: "tokens", limit: 1000, window: "total" });
+  assert.equal((await send(undefined, { max_tokens: 5000 })).status, 429);
+  assert.equal((await send()).status, 200);
+  assert.equal(up.seen.length, 1);
+});
+
+test("days begin in the machine's time zone", async () => {
+  const { machineId, send, shown } = await machine();
+  await operator.call("PATCH", `/${machineId}/api/settings`, { timeZone: "Asia/Kathmandu" });
+  await assert.rejects(operator.call("PATCH", `/${machineId}/api/settings`, { timeZone: "Asia/Nowhere" }), {
+    status: 400,
+  });
+  await operator.call("POST", `/${machineId}/api/budgets`, { name: "day", unit: "requests", limit: 10, window: "day" });
+  await until("a call that counts", async () => (await send()).status === 200 && (await shown())[0].resetsAt);
+  const end = new Date((await shown())[0].resetsAt).toISOString();
+  assert.match(end, /T18:15:00.000Z$/);
+});
