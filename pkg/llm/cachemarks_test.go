@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -157,6 +158,47 @@ func TestCacheMarksOfRecordedRequests(t *testing.T) {
 					t.Errorf("%s to %s: %d marks, told %v; dropped %v", file, to, n, marks.Added, dropped)
 				}
 			}
+		}
+	}
+}
+
+// OpenRouter reads marks of texts in chat requests of its own dialect.
+func TestCacheMarksOfChatRequests(t *testing.T) {
+	const mark = `"cache_control":{"type":"ephemeral"}`
+	for _, tt := range []struct{ name, model, body, added, want string }{
+		{"system and turns", "anthropic/claude-sonnet-4.5",
+			`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"1"},{"role":"assistant","content":"x"},{"role":"user","content":"2"},{"role":"user","content":"3"}]}`,
+			"system user user",
+			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"system","content":[{"type":"text","text":"s",` + mark + `}]},{"role":"user","content":[{"type":"text","text":"1",` + mark + `}]},{"role":"assistant","content":"x"},{"role":"user","content":"2"},{"role":"user","content":[{"type":"text","text":"3",` + mark + `}]}]}`},
+		{"parts", "anthropic/claude-sonnet-4.5",
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"https://x.example/i.png"}},{"type":"text","text":" "}]}]}`,
+			"user",
+			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"user","content":[{"type":"text","text":"a",` + mark + `},{"type":"image_url","image_url":{"url":"https://x.example/i.png"}},{"type":"text","text":" "}]}]}`},
+		{"a turn of results", "anthropic/claude-sonnet-4.5",
+			`{"model":"m","messages":[{"role":"user","content":"1"},{"role":"assistant","content":null,"tool_calls":[]},{"role":"tool","tool_call_id":"c","content":"y"}]}`,
+			"user",
+			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"user","content":[{"type":"text","text":"1",` + mark + `}]},{"role":"assistant","content":null,"tool_calls":[]},{"role":"tool","tool_call_id":"c","content":"y"}]}`},
+		{"own marks", "anthropic/claude-sonnet-4.5", `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"1",` + mark + `}]},{"role":"user","content":"2"}]}`, "",
+			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"user","content":[{"type":"text","text":"1",` + mark + `}]},{"role":"user","content":"2"}]}`},
+		{"another family", "openai/gpt-5", `{"model":"m","messages":[{"role":"user","content":"1"}]}`, "", `{"model":"openai/gpt-5","messages":[{"role":"user","content":"1"}]}`},
+		{"a client that says so in words", "anthropic/claude-sonnet-4.5", `{"model":"m","messages":[{"role":"user","content":"\"cache_control\""}]}`, "user",
+			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"user","content":[{"type":"text","text":"\"cache_control\"",` + mark + `}]}]}`},
+	} {
+		marks := &llm.CacheMarks{}
+		opt := llm.Options{Model: tt.model, CacheMarks: marks, Deviations: llm.DeviationsOf("openrouter"), Vendor: true}
+		parts, _, err := llm.RequestParts(llm.Chat, llm.Chat, []byte(tt.body), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(bytes.Join(parts, nil)); got != tt.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
+		}
+		if added := strings.Join(marks.Added, " "); added != tt.added {
+			t.Errorf("%s: told %q, want %q", tt.name, added, tt.added)
+		}
+		opt.Deviations, marks.Added = llm.DeviationsOf("openai-compatible-0123abcd"), nil
+		if out, _, _ := llm.Request(llm.Chat, llm.Chat, []byte(tt.body), opt); strings.Count(string(out), mark) != strings.Count(tt.body, mark) || marks.Added != nil {
+			t.Errorf("%s: a compatible server gets marks: %s", tt.name, out)
 		}
 	}
 }

@@ -76,6 +76,7 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 			}
 		}
 	}
+	markCache(&p, &opt)
 	if v.System && p.Marked(markDeveloper) || v.ToolID > 0 || p.Marked(markExtra) ||
 		p.Marked(markReasoning) || p.Marked(markReasoningContent) || p.Marked(markReasoningDetails) {
 		adaptMessageFields(&p, v)

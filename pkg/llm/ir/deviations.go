@@ -40,6 +40,9 @@ type Deviations struct {
 	Reasoning string
 	// Details reports that reasoning_details with signatures are supported.
 	Details bool
+	// CacheTexts reports that texts of messages may mark the end of a cached prefix
+	// (cache_control), which Claude's models need.
+	CacheTexts bool
 	// Extra reports that Google's extra_content of tool calls is supported.
 	Extra bool
 	// System reports that the role developer is not supported.
@@ -82,7 +85,7 @@ var deviations = [...]struct {
 }{
 	{"openai", Deviations{Custom: true}},
 	{"azure", Deviations{Custom: true, User: 64}},
-	{"openrouter", Deviations{MaxTokens: MaxTokensName, Think: ReasoningObject, Reasoning: "reasoning", Details: true, Extra: true}},
+	{"openrouter", Deviations{CacheTexts: true, MaxTokens: MaxTokensName, Think: ReasoningObject, Reasoning: "reasoning", Details: true, Extra: true}},
 	{"xai", Deviations{
 		System: true, Efforts: "low medium high",
 		Drop: []string{"logit_bias"}, DropReasoning: []string{"presence_penalty", "frequency_penalty", "stop"},

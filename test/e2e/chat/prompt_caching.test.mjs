@@ -95,6 +95,18 @@ test("other models are not marked", async () => {
   assert.doesNotMatch(JSON.stringify(sent), /cache_control/);
 });
 
+test("at OpenRouter the texts of a chat client are marked", async () => {
+  const { post, machineId } = await machine({ promptCaching: "on" });
+  await operator.connect(machineId, { provider: "openrouter", apiKey: "sk-or-test-0123456789abcdef" });
+  const body = { model: "openrouter/anthropic/claude-sonnet-4.5", messages: conversation, tools };
+  const { told, sent } = await post("/v1/chat/completions", body);
+  assert.equal(told, "system,user,user");
+  assert.deepEqual(
+    sent[0].messages.map((m) => m.content?.[0]?.cache_control),
+    [mark, mark, undefined, mark],
+  );
+});
+
 test("a server that refuses a mark gets none", async () => {
   const { post } = await machine({ promptCaching: "on" });
   const answer = talk();
