@@ -88,6 +88,7 @@ func TestEachAttemptIsRecordedOnce(t *testing.T) {
 		"unknown cost":   {used: StatedCost(0, false), want: "a 1 1 0 0, c 1 0 0 1"},
 		"negative cost":  {used: StatedCost(-1, true), want: "a 1 1 0 0, c 1 0 0 1"},
 		"unknown tokens": {want: "a 1 1 0 0, c 1 0 0 1"},
+		"unknown unit":   {used: Used{Tokens: llm.Usage{Input: 1e6, Known: true, Cost: 9, Charged: true}}, want: "a 1 1 0 0, c 1 0 2.5 0", spent: store.Used{Input: 1e6, CostUSD: 2.5, Priced: true}},
 		"tokens":         {used: Used{Tokens: llm.Usage{Input: 1e6, Known: true}}, want: "a 1 1 0 0, c 1 0 2.5 0", spent: store.Used{Input: 1e6, CostUSD: 2.5, Priced: true}},
 		"client left":    {left: true, want: "a 1 1 0 0"},
 	} {

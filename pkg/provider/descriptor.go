@@ -105,6 +105,7 @@ type Descriptor struct {
 	Rebase          bool // a connection may have another base URL
 	StreamUsage     bool // its chat accepts stream_options, by its API reference
 	ModelPath       bool // {model} keeps its slashes in a URL
+	StatesCost      bool // the usage of its answers has what they cost, see ir.Usage.Charge
 	// Spent are the statuses, apart from 402, that mean that the account's plan or
 	// credit is used up.
 	Spent []int

@@ -46,9 +46,10 @@ var hosts = []Descriptor{{
 	ModelPath: true,
 }, {
 	ID: "openrouter", Alias: "openrouter", Name: "OpenRouter",
-	BaseURL:   "https://openrouter.ai/api/v1",
-	OptHeader: [][2]string{{"http-referer", "referer"}, {"x-title", "title"}},
-	Kinds:     []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.ImageToText, catalog.Rerank},
+	StatesCost: true,
+	BaseURL:    "https://openrouter.ai/api/v1",
+	OptHeader:  [][2]string{{"http-referer", "referer"}, {"x-title", "title"}},
+	Kinds:      []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.ImageToText, catalog.Rerank},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "responses", Path: "/responses"},
@@ -148,8 +149,9 @@ var hosts = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "perplexity", Alias: "pplx", Name: "Perplexity",
-	BaseURL: "https://api.perplexity.ai",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.WebSearch},
+	StatesCost: true,
+	BaseURL:    "https://api.perplexity.ai",
+	Kinds:      []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.WebSearch},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "responses", Path: "/v1/responses"},

@@ -186,6 +186,7 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "xai", Alias: "xai", Name: "xAI",
+	StatesCost:  true,
 	StreamUsage: true,
 	BaseURL:     "https://api.x.ai/v1",
 	Kinds:       []catalog.Kind{catalog.LLM, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.ImageToText},

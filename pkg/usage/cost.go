@@ -16,10 +16,13 @@ type Media struct {
 }
 
 // Cost returns what an answer costs in USD. m is nil for an answer that is billed by
-// tokens alone. known is false if the price, or what it is asked for, is not known: a
+// tokens alone. A cost that the vendor states goes before the price. known is false if the price, or what it is asked for, is not known: a
 // cost is never guessed.
 func Cost(p catalog.Price, t *llm.Usage, m *Media) (usd float64, known bool) {
-	if p.Free() {
+	switch {
+	case t.Charged:
+		return t.Cost, true
+	case p.Free():
 		return 0, true
 	}
 	terms := catalog.Terms{Input: t.Input, Service: t.Service}

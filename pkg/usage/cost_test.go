@@ -43,6 +43,7 @@ func TestCost(t *testing.T) {
 		{"request", "request=0.002", llm.Usage{}, nil, 0.002, true},
 		{"searches_of_a_request", "request=0.002", llm.Usage{}, &Media{Searches: 3}, 0.006, true},
 		{"request_and_tokens", "1/1 request=0.005", tokens(llm.Usage{Input: 1000, Output: 1000}), nil, 0.007, true},
+		{"stated_by_the_vendor", "1/1", tokens(llm.Usage{Input: 1000, Output: 1000, Cost: 0.25, Charged: true}), nil, 0.25, true},
 		{"free_however_it_is_used", "0/0", llm.Usage{Input: 5, CacheRead: 5, Service: "priority"}, nil, 0, true},
 	}
 	for _, tt := range tests {

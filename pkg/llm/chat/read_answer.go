@@ -102,7 +102,9 @@ func ReadUsage(root gjson.Result) (u ir.Usage) {
 			}
 		}
 	}
-	return CountUsage(v)
+	u = CountUsage(v)
+	u.Serve(root.Get("service_tier").Str)
+	return u
 }
 
 // CountUsage reads a usage object.
@@ -117,8 +119,13 @@ func CountUsage(v gjson.Result) (u ir.Usage) {
 		case "prompt_tokens_details":
 			u.CacheRead = max(u.CacheRead, ir.Count(n.Get("cached_tokens")))
 			u.CacheWrite = ir.Count(n.Get("cache_write_tokens"))
+			u.AudioInput = ir.Count(n.Get("audio_tokens"))
 		case "completion_tokens_details":
 			u.Reasoning = ir.Count(n.Get("reasoning_tokens"))
+			u.AudioOutput = ir.Count(n.Get("audio_tokens"))
+			u.ImageOutput = ir.Count(n.Get("image_tokens"))
+		case "cost", "cost_in_usd_ticks":
+			u.Charge(v, k.Str, n)
 		case "cached_tokens", "prompt_cache_hit_tokens": // Moonshot; DeepSeek
 			u.CacheRead = max(u.CacheRead, ir.Count(n))
 		}

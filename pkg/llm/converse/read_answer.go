@@ -60,7 +60,7 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 		a.Finish = ir.FinishStop
 	}
 	a.StopSequence = ir.Str(root.Get("additionalModelResponseFields.stop_sequence"))
-	a.Usage = usageOf(root.Get("usage"))
+	a.Usage = ReadUsage(root)
 	a.ServiceTier = ir.Str(root.Get("serviceTier.type"))
 	return true
 }
@@ -82,8 +82,18 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 	u.CacheRead, u.CacheWrite = ir.Count(v.Get("cacheReadInputTokens")), ir.Count(v.Get("cacheWriteInputTokens"))
 	u.Input = ir.Count(v.Get("inputTokens")) + u.CacheRead + u.CacheWrite
 	u.Output = ir.Count(v.Get("outputTokens"))
+	ir.Each(v.Get("cacheDetails"), func(_, d gjson.Result) bool {
+		if d.Get("ttl").Str == "1h" {
+			u.CacheWriteHour += ir.Count(d.Get("inputTokens"))
+		}
+		return true
+	})
 	return u
 }
 
 // ReadUsage reads the token counts of a JSON answer.
-func ReadUsage(root gjson.Result) ir.Usage { return usageOf(root.Get("usage")) }
+func ReadUsage(root gjson.Result) ir.Usage {
+	u := usageOf(root.Get("usage"))
+	u.Serve(root.Get("serviceTier.type").Str)
+	return u
+}

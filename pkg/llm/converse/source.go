@@ -70,7 +70,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		}
 		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f, StopSequence: ir.Str(root.Get("additionalModelResponseFields.stop_sequence"))})
 	case "metadata":
-		if u := usageOf(root.Get("usage")); u.Known {
+		if u := ReadUsage(root); u.Known {
 			to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
 		}
 		if s.stopped {

@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
@@ -118,10 +120,29 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 		case "thoughtsTokenCount":
 			u.Reasoning = ir.Count(n)
 			u.Output += u.Reasoning
+		case "promptTokensDetails":
+			u.AudioInput = tokensOf(n, "AUDIO")
+		case "candidatesTokensDetails":
+			u.AudioOutput, u.ImageOutput = tokensOf(n, "AUDIO"), tokensOf(n, "IMAGE")
+		case "serviceTier", "trafficType": // the latter of Vertex: ON_DEMAND, ON_DEMAND_FLEX, PROVISIONED_THROUGHPUT
+			u.Serve(strings.TrimPrefix(n.Str, "ON_DEMAND_"))
 		}
 		return true
 	})
 	return u
+}
+
+// tokensOf returns the tokens of a modality.
+//
+//	[{"modality":"TEXT","tokenCount":5}]
+func tokensOf(details gjson.Result, modality string) (n int64) {
+	ir.Each(details, func(_, d gjson.Result) bool {
+		if d.Get("modality").Str == modality {
+			n += ir.Count(d.Get("tokenCount"))
+		}
+		return true
+	})
+	return n
 }
 
 // ReadUsage reads the token counts of a JSON answer.

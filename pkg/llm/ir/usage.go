@@ -1,5 +1,11 @@
 package ir
 
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
 // Usage is the number of tokens of an answer. Input is the whole prompt,
 // including what was read from and written to the cache. Output includes
 // Reasoning.
@@ -15,6 +21,47 @@ type Usage struct {
 	ImageInput, ImageOutput int64 `json:",omitempty"`
 	// Service is the tier that the answer was served in; "" is the standard one.
 	Service string `json:",omitempty"`
+	// Cost is what the vendor says that it charges, in USD, if Charged is set.
+	Cost    float64 `json:",omitempty"`
+	Charged bool    `json:",omitempty"`
+}
+
+// Serve notes the service tier of an answer, as a vendor writes it.
+func (u *Usage) Serve(tier string) {
+	switch strings.ToLower(tier) {
+	case "", "auto", "default", "standard", "standard_only", "on_demand", "global", "not_available", "unspecified", "traffic_type_unspecified":
+		return
+	}
+	tier = strings.ToLower(strings.Clone(tier))
+	if u.Service != "" && u.Service != tier {
+		tier = u.Service + "+" + tier
+	}
+	u.Service = tier
+}
+
+// Charge reads a member of a usage object that states the cost:
+//
+//	cost               USD, https://openrouter.ai/docs/use-cases/usage-accounting;
+//	                   or {total_cost} in USD, https://docs.perplexity.ai/api-reference
+//	cost_details       {upstream_inference_cost} of a key of the account's own at OpenRouter,
+//	is_byok            if that is true: it comes in addition
+//	cost_in_usd_ticks  1e-10 USD, https://docs.x.ai/developers/cost-tracking
+func (u *Usage) Charge(object gjson.Result, name string, v gjson.Result) {
+	usd := -1.0
+	switch {
+	case name == "cost" && v.Type == gjson.Number:
+		usd = v.Num
+		if object.Get("is_byok").Bool() {
+			usd += object.Get("cost_details.upstream_inference_cost").Float()
+		}
+	case name == "cost" && v.IsObject() && v.Get("total_cost").Type == gjson.Number:
+		usd = v.Get("total_cost").Num
+	case name == "cost_in_usd_ticks" && v.Type == gjson.Number:
+		usd = v.Num / 1e10
+	}
+	if usd >= 0 && usd < 1e6 {
+		u.Cost, u.Charged = usd, true
+	}
 }
 
 // Merge replaces earlier counts with later ones; streams report them in parts.
@@ -32,5 +79,8 @@ func (u *Usage) Merge(v Usage) {
 	u.ImageInput, u.ImageOutput = max(u.ImageInput, v.ImageInput), max(u.ImageOutput, v.ImageOutput)
 	if v.Service != "" {
 		u.Service = v.Service
+	}
+	if v.Charged {
+		u.Cost, u.Charged = v.Cost, true
 	}
 }

@@ -88,6 +88,8 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 		case "cache_creation_input_tokens":
 			u.CacheWrite = ir.Count(n)
 			u.Input += u.CacheWrite
+		case "cache_creation":
+			u.CacheWriteHour = ir.Count(n.Get("ephemeral_1h_input_tokens"))
 		case "cache_read_input_tokens":
 			u.CacheRead = ir.Count(n)
 			u.Input += u.CacheRead
@@ -95,6 +97,10 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 			u.Output = ir.Count(n)
 		case "output_tokens_details":
 			u.Reasoning = ir.Count(n.Get("thinking_tokens"))
+		case "service_tier", "speed", "inference_geo":
+			u.Serve(n.Str)
+		case "cost":
+			u.Charge(v, k.Str, n)
 		}
 		return true
 	})

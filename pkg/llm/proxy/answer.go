@@ -124,7 +124,7 @@ var answerFields = [...]struct{ list, usage string }{
 // dialect, which passes byte for byte.
 func (a *attempt) readUnchanged(body []byte) error {
 	f := &answerFields[a.req.Dialect]
-	set, err := jsonscan.Read(body, f.list, f.usage, "id")
+	set, err := jsonscan.Read(body, f.list, f.usage, "id", "service_tier")
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
@@ -140,6 +140,9 @@ func (a *attempt) readUnchanged(body []byte) error {
 	}
 	if v := set.Get(f.usage); v.Kind == jsonscan.Object {
 		a.parsed.usage = llm.CountUsage(a.req.Dialect, body[v.Start:v.End])
+		if tier := set.Get("service_tier"); tier.Kind == jsonscan.String && string(body[tier.Start:tier.End]) != `"default"` {
+			a.parsed.usage.Serve(set.Text(tier))
+		}
 	} else {
 		a.parsed.usage = llm.UsageOf(a.req.Dialect, body)
 	}

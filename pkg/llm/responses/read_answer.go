@@ -14,7 +14,7 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	}
 	a.ID, a.Model = ir.Str(root.Get("id")), ir.Str(root.Get("model"))
 	a.ServiceTier = ir.Str(root.Get("service_tier"))
-	a.Usage = usageOf(root.Get("usage"))
+	a.Usage = ReadUsage(root)
 	ir.Each(output, func(_, item gjson.Result) bool {
 		a.Blocks = readOutputItem(a.Blocks, item, opt)
 		return true
@@ -91,6 +91,9 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 	u.CacheRead = ir.Count(v.Get("input_tokens_details.cached_tokens"))
 	u.CacheWrite = ir.Count(v.Get("input_tokens_details.cache_write_tokens"))
 	u.Reasoning = ir.Count(v.Get("output_tokens_details.reasoning_tokens"))
+	for _, name := range [...]string{"cost", "cost_in_usd_ticks"} {
+		u.Charge(v, name, v.Get(name))
+	}
 	return u
 }
 
@@ -98,4 +101,8 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 func CountUsage(v gjson.Result) ir.Usage { return usageOf(v) }
 
 // ReadUsage reads the token counts of a JSON answer.
-func ReadUsage(root gjson.Result) ir.Usage { return usageOf(root.Get("usage")) }
+func ReadUsage(root gjson.Result) ir.Usage {
+	u := usageOf(root.Get("usage"))
+	u.Serve(root.Get("service_tier").Str)
+	return u
+}

@@ -174,7 +174,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 			to.Event(&ir.Event{Kind: ir.EventStart, ID: strings.TrimPrefix(ir.Str(response.Get("id")), "resp_"), Name: ir.Str(response.Get("model"))})
 		}
 	case "response.completed", "response.incomplete":
-		if u := usageOf(response.Get("usage")); u.Known {
+		if u := ReadUsage(response); u.Known {
 			to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
 		}
 		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: finishOf(response)})

@@ -16,7 +16,7 @@ func Watch(w *ir.Watched, name, data []byte, whole bool) {
 	}
 	switch kind {
 	case "response.completed", "response.incomplete":
-		if u := usageOf(gjson.Get(ir.View(data), "response.usage")); u.Known {
+		if u := ReadUsage(gjson.Get(ir.View(data), "response")); u.Known {
 			w.Usage.Merge(u)
 		}
 		w.Done = true
