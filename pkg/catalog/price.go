@@ -16,6 +16,7 @@ import (
 //	audioInput=1 audioOutput=20  per million tokens that are not text
 //	image@hd@1024x1792=0.12      per image with these options; the first clause that fits counts
 //	image=0.04 second=0.3 minute=0.006 request=0.005
+//	search=0.01                  per search of the web by a tool that the vendor runs
 //	character=15                 per million characters
 //
 // A missing or empty part is unknown.
@@ -39,6 +40,7 @@ const (
 	PerImage
 	PerSecond // of audio or video
 	PerRequest
+	PerSearch // of the web, by a tool that the vendor runs
 
 	Units = iota // their number
 )
@@ -50,7 +52,7 @@ const positional = int(PerAudioInput)
 // unitNames are the names of the other units in a Price. A minute is 60 seconds.
 var unitNames = [Units]string{
 	PerAudioInput: "audioInput", PerAudioOutput: "audioOutput", PerImageInput: "imageInput", PerImageOutput: "imageOutput",
-	PerCharacter: "character", PerImage: "image", PerSecond: "second", PerRequest: "request",
+	PerCharacter: "character", PerImage: "image", PerSecond: "second", PerRequest: "request", PerSearch: "search",
 }
 
 // Million reports whether a rate of the unit is for a million.

@@ -29,7 +29,7 @@ func TestEverySectionIsSortedAndReadable(t *testing.T) {
 			}
 			m := parse(line)
 			if m.Price != "" {
-				if r, ok := m.Price.Rates(Terms{}); !ok || r[PerInput] < 0 || r[PerOutput] < 0 && m.Kind != Embedding {
+				if r, ok := m.Price.Rates(Terms{}); !ok || r == NoRates() || m.Kind == LLM && (r[PerInput] < 0 || r[PerOutput] < 0) {
 					t.Errorf("%s: price of %q", s.alias, line)
 				}
 			}
@@ -59,7 +59,7 @@ func TestStaticFacts(t *testing.T) {
 	if len(m) != 1 || m[0].Kind != LLM || m[0].Context != 1_000_000 || m[0].MaxOutput != 128_000 || m[0].Name != "Claude Opus 5.5" {
 		t.Fatalf("claude-opus-5-5 = %+v", m)
 	}
-	if m[0].Price != "4/20/0.2/5" {
+	if m[0].Price != "4/20/0.2/5/8 search=0.01" {
 		t.Errorf("price = %v", m[0].Price)
 	}
 	if m[0].Input != Text|Images || m[0].Output != Text {

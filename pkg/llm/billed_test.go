@@ -24,6 +24,7 @@ func TestUsageThatIsBilledApart(t *testing.T) {
 		{"tier_of_responses", Responses, `{"service_tier":"priority","usage":{"input_tokens":9,"output_tokens":8}}`, Usage{Input: 9, Output: 8, Service: "priority"}},
 		{"cache_of_an_hour", Messages, `{"usage":{"input_tokens":1,"output_tokens":2,"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"service_tier":"standard"}}`,
 			Usage{Input: 31, Output: 2, CacheWrite: 30, CacheWriteHour: 20}},
+		{"searches", Messages, `{"usage":{"input_tokens":1,"output_tokens":2,"server_tool_use":{"web_search_requests":3}}}`, Usage{Input: 1, Output: 2, Searches: 3}},
 		{"tier_speed_and_place", Messages, `{"usage":{"input_tokens":1,"output_tokens":2,"service_tier":"priority","speed":"fast","inference_geo":"us"}}`,
 			Usage{Input: 1, Output: 2, Service: "priority+fast+us"}},
 		{"modalities", Gemini, `{"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":8,"promptTokensDetails":[{"modality":"TEXT","tokenCount":4},{"modality":"AUDIO","tokenCount":5}],"candidatesTokensDetails":[{"modality":"IMAGE","tokenCount":7}],"trafficType":"ON_DEMAND"}}`,

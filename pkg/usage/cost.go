@@ -10,7 +10,7 @@ type Media struct {
 	Images     int64
 	Seconds    float64 // of audio or video
 	Characters int64   // of a text that is spoken
-	Searches   int64   // that one request stands for; 0 is one
+	Requests   int64   // that the call counts as; 0 is one
 	// Options are those that a price may depend on: quality, size, resolution.
 	Options []string
 }
@@ -40,7 +40,7 @@ func Cost(p catalog.Price, t *llm.Usage, m *Media) (usd float64, known bool) {
 func sum(rates *catalog.Rates, t *llm.Usage, m *Media) (usd float64, known bool) {
 	amounts := [catalog.Units]float64{
 		catalog.PerCharacter: float64(m.Characters), catalog.PerImage: float64(m.Images), catalog.PerSecond: m.Seconds,
-		catalog.PerRequest: float64(max(m.Searches, 1)),
+		catalog.PerRequest: float64(max(m.Requests, 1)), catalog.PerSearch: float64(t.Searches),
 	}
 	priced := false // by any unit
 	byTokens := false
@@ -58,21 +58,18 @@ func sum(rates *catalog.Rates, t *llm.Usage, m *Media) (usd float64, known bool)
 	}
 	for u, rate := range rates {
 		unit, n := catalog.Unit(u), amounts[u]
+		part := unit.Token() || unit == catalog.PerSearch // of an answer that is billed by tokens
 		switch {
-		case rate == 0 || rate < 0 && n <= 0:
+		case rate == 0 || rate < 0 && (n <= 0 || !part || !byTokens):
 			continue
-		case rate < 0 && unit.Token():
-			return 0, false // a part without a rate
-		case rate < 0:
-			continue // the price is by something else
-		case n <= 0 && !unit.Token():
-			return 0, false // what it is asked for is not known
+		case rate < 0 || n <= 0 && !part:
+			return 0, false // the rate, or what it is for, is not known
 		}
-		part := n * rate
+		cost := n * rate
 		if unit.Million() {
-			part /= 1e6
+			cost /= 1e6
 		}
-		usd += part
+		usd += cost
 	}
 	return usd, true
 }

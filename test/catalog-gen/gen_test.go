@@ -38,7 +38,7 @@ declare const other: {
 
 func TestReadChatsTakesFactsOnly(t *testing.T) {
 	f := files{"dist/providers/data/x.json": `{"api":{
-		"1":{"type":"chat","id":"m","name":"M","baseUrl":"https://secret.example","reasoning":true,"input":["text","image"],"cost":{"input":0.1,"output":2,"cacheRead":0,"cacheWrite":3},"contextWindow":9,"maxTokens":8},
+		"1":{"type":"chat","id":"m","name":"M","baseUrl":"https://secret.example","reasoning":true,"input":["text","image"],"cost":{"input":0.1,"output":2,"cacheRead":0,"cacheWrite":3,"tiers":[{"inputTokensAbove":9,"input":0.2,"output":4,"cacheRead":0,"cacheWrite":6}]},"contextWindow":9,"maxTokens":8},
 		"2":{"type":"chat","id":"unpriced","name":"unpriced","reasoning":false,"input":["text"],"cost":{"input":0,"output":0}},
 		"3":{"type":"chat","id":"gift:free","input":["text"],"cost":{}},
 		"4":{"type":"image","id":"draw","input":["text"],"output":["text","image"],"cost":{"input":1,"output":2}},
@@ -50,7 +50,7 @@ func TestReadChatsTakesFactsOnly(t *testing.T) {
 	index, text, n, err := render(map[string]list{"openai": l})
 	want := "draw\ti\t\t\tt\tti\tI\t1/2\n" +
 		"gift:free\tl\t\t\tt\tt\tTv\t0/0\n" +
-		"m\tl\t9\t8\tti\tt\tTRV\t0.1/2//3\t\tM\n" +
+		"m\tl\t9\t8\tti\tt\tTRV\t0.1/2//3 >9=0.2/4//6\t\tM\n" +
 		"unpriced\tl\t\t\tt\tt\tTrv\n"
 	if err != nil || n != 4 || string(text) != want || !strings.HasSuffix(string(index), fmt.Sprintf("{\"openai\", 0, %d},\n}\n", len(want))) {
 		t.Errorf("%d %v\n%s\n%s\nwant\n%s", n, err, index, text, want)

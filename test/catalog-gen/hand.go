@@ -77,16 +77,62 @@ var dimensions = map[string]int{
 	"nomic-ai/nomic-embed-text-v1.5": 768, "text-embedding-v3": 1024, "text-embedding-v4": 1024, "embedding-3": 2048, "embedding-2": 1024,
 }
 
-// embeddingPrices are USD per million input tokens, as the vendors state them
-// (November 2026). A model that is missing here counts as unpriced.
-var embeddingPrices = map[string]map[string]string{
-	"openai":     {"text-embedding-3-small": "0.02", "text-embedding-3-large": "0.13", "text-embedding-ada-002": "0.1"},
-	"azure":      {"text-embedding-3-small": "0.02", "text-embedding-3-large": "0.13", "text-embedding-ada-002": "0.1"},
-	"openrouter": {"openai/text-embedding-3-small": "0.02", "openai/text-embedding-3-large": "0.13", "openai/text-embedding-ada-002": "0.1", "google/gemini-embedding-001": "0.15"},
-	"gemini":     {"gemini-embedding-001": "0.15"},
-	"vertex":     {"gemini-embedding-001": "0.15"},
-	"cohere":     {"embed-english-v3.0": "0.1", "embed-multilingual-v3.0": "0.1"},
-	"bedrock":    {"amazon.titan-embed-text-v2:0": "0.02", "cohere.embed-english-v3": "0.1", "cohere.embed-multilingual-v3": "0.1"},
-	"mistral":    {"mistral-embed": "0.1", "mistral-embed-2312": "0.1"},
-	"voyage":     {"voyage-4-large": "0.12", "voyage-4": "0.06", "voyage-4-lite": "0.02", "voyage-3-large": "0.18", "voyage-3.5": "0.06", "voyage-3.5-lite": "0.02", "voyage-code-3": "0.18"},
+// prices are those that the packages do not have, as in catalog.Price, by alias and ids.
+// They are added to those that a package has. A price that depends on what weir does not
+// know of a call, such as a shortest time that is billed, is left out: the calls count as
+// unpriced.
+var prices = []struct{ alias, ids, price string }{
+	// https://developers.openai.com/api/docs/pricing, November 2026
+	{"openai azure", "text-embedding-3-small", "0.02"},
+	{"openai azure", "text-embedding-3-large", "0.13"},
+	{"openai azure", "text-embedding-ada-002", "0.1"},
+	{"openai", "gpt-image-1-mini", "2//0.2 imageInput=2.5 imageOutput=8"},
+	{"openai", "gpt-image-1.5", "5/10/1.25 imageInput=8 imageOutput=32"},
+	{"openai", "gpt-image-2", "5//1.25 imageInput=8 imageOutput=30"},
+	{"openai", "gpt-4o-transcribe gpt-4o-transcribe-diarize", "2.5/10 audioInput=6"},
+	{"openai", "gpt-4o-mini-transcribe gpt-4o-mini-transcribe-2025-03-20 gpt-4o-mini-transcribe-2025-12-15", "1.25/5 audioInput=3"},
+	{"openai", "gpt-4o-mini-tts gpt-4o-mini-tts-2025-03-20 gpt-4o-mini-tts-2025-12-15", "0.6/ audioOutput=12"},
+	{"openai", "tts-1 tts-1-1106", "character=15"},
+	{"openai", "tts-1-hd tts-1-hd-1106", "character=30"},
+	{"openai", "whisper-1", "minute=0.006"},
+	// https://openai.com/api-priority-processing/, November 2026
+	{"openai", "gpt-5.5", "@priority=12.5/75/1.25"},
+	{"openai", "gpt-5.4", "@priority=5/30/0.5"},
+	{"openai", "gpt-5.4-mini", "@priority=1.5/9/0.15"},
+	{"openai", "gpt-5.2", "@priority=3.5/28/0.35"},
+	{"openai", "gpt-5.1 gpt-5 gpt-5-codex gpt-5.1-codex", "@priority=2.5/20/0.25"},
+	{"openai", "gpt-5-mini", "@priority=0.45/3.6/0.045"},
+	{"openai", "gpt-4.1", "@priority=3.5/14/0.875"},
+	// https://ai.google.dev/gemini-api/docs/pricing, https://cloud.google.com/vertex-ai/generative-ai/pricing, November 2026
+	{"gemini vertex", "gemini-embedding-001", "0.15"},
+	{"gemini vertex", "gemini-2.5-flash gemini-3-flash-preview", "audioInput=1"},
+	{"gemini vertex", "gemini-2.5-flash-lite", "audioInput=0.3"},
+	{"gemini vertex", "gemini-3.1-flash-lite", "audioInput=0.5"},
+	{"gemini vertex", "gemini-2.5-flash-image", "0.3/2.5 imageOutput=30"},
+	{"gemini vertex", "gemini-3-pro-image-preview", "2/12 imageOutput=120"},
+	{"gemini vertex", "gemini-3.1-flash-image-preview", "0.5/3 imageOutput=60"},
+	{"vertex", "gemini-2.5-pro", ">200000=2.5/15/0.25"},
+	{"vertex", "gemini-3.1-pro-preview gemini-3.1-pro-preview-customtools", ">200000=4/18/0.4"},
+	// https://platform.claude.com/docs/en/about-claude/pricing, November 2026
+	{"anthropic vertex", "claude-sonnet-4-5 claude-sonnet-4-5-20250929 claude-sonnet-4-5@20250929", ">200000=6/22.5/0.6/7.5/12"},
+	{"anthropic", "claude-*", "search=0.01"},
+	// https://cohere.com/pricing: a search has one query and up to 100 documents
+	{"cohere", "embed-v4.0", "0.12"},
+	{"cohere bedrock", "embed-english-v3.0 embed-multilingual-v3.0 cohere.embed-english-v3 cohere.embed-multilingual-v3", "0.1"},
+	{"cohere", "rerank-v3.5 rerank-english-v3.0 rerank-multilingual-v3.0", "request=0.002"},
+	{"bedrock", "amazon.titan-embed-text-v2:0", "0.02"},
+	{"mistral", "mistral-embed mistral-embed-2312", "0.1"},
+	// https://docs.voyageai.com/docs/pricing, November 2026
+	{"voyage", "voyage-4-large", "0.12"},
+	{"voyage", "voyage-4 voyage-3 voyage-3.5", "0.06"},
+	{"voyage", "voyage-4-lite voyage-3-lite voyage-3.5-lite", "0.02"},
+	{"voyage", "voyage-3-large voyage-code-3", "0.18"},
+	{"voyage", "voyage-2", "0.1"},
+	{"voyage", "voyage-code-2 voyage-finance-2 voyage-large-2 voyage-large-2-instruct voyage-law-2 voyage-multilingual-2", "0.12"},
+	// https://developers.cloudflare.com/workers-ai/platform/pricing/, November 2026
+	{"cf", "@cf/openai/whisper @cf/openai/whisper-large-v3-turbo", "minute=0.0005"},
+	{"cf", "@cf/deepgram/nova-3", "minute=0.0052"},
+	{"cf", "@cf/deepgram/aura-1", "character=15"},
+	// https://console.groq.com/docs/flex-processing: the price of on-demand calls
+	{"groq", "*", "@flex"},
 }

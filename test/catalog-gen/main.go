@@ -21,6 +21,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ type row struct {
 	context, max int
 	in, out      string // letters of modalities
 	caps         string // letters of capabilities, upper case true, lower case false
-	price        string // input/output/cache read/cache write
+	price        string // as in catalog.Price
 	dims         int
 	name         string
 }
@@ -125,21 +126,35 @@ func build(pkgs map[string]files) (index, text []byte, n int, err error) {
 			log.Printf("note: no source lists the retired %s/%s any more", p.alias, p.id)
 		}
 	}
-	for alias, prices := range embeddingPrices {
-		for id, price := range prices {
-			key := id + "\te"
-			r, ok := all[alias][key]
-			if !ok {
-				log.Printf("note: no source lists the priced %s/%s", alias, id)
-				continue
-			}
-			if r.price == "" {
-				r.price = price
+	addPrices(all)
+	return render(all)
+}
+
+// addPrices adds the prices of hand.go to what the packages have.
+func addPrices(all map[string]list) {
+	for _, p := range prices {
+		used := false
+		for _, alias := range strings.Fields(p.alias) {
+			for key, r := range all[alias] {
+				if !slices.ContainsFunc(strings.Fields(p.ids), func(id string) bool { return match(id, r.id) }) {
+					continue
+				}
+				used = true
+				if p.price == "@flex" { // as without
+					base, _, _ := strings.Cut(r.price, " ")
+					if base != "" {
+						r.price += " @flex=" + base
+					}
+				} else if r.price != "" || !strings.ContainsAny(p.price[:1], "@>") { // special terms need usual ones
+					r.price = strings.TrimSpace(r.price + " " + p.price)
+				}
 				all[alias][key] = r
 			}
 		}
+		if !used {
+			log.Printf("note: no source lists the priced %s %s", p.alias, p.ids)
+		}
 	}
-	return render(all)
 }
 
 // match compares an id with a pattern that may end in an asterisk.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"sort"
 	"strconv"
@@ -21,14 +22,36 @@ type entry struct {
 	Input     []string `json:"input"`
 	Output    []string `json:"output"`
 	Cost      struct {
-		Input      float64 `json:"input"` // USD per million tokens
-		Output     float64 `json:"output"`
-		CacheRead  float64 `json:"cacheRead"`
-		CacheWrite float64 `json:"cacheWrite"`
+		rates
+		Tiers []struct {
+			Above int `json:"inputTokensAbove"`
+			rates
+		} `json:"tiers"`
 	} `json:"cost"`
 	Context int `json:"contextWindow"`
 	Max     int `json:"maxTokens"`
 }
+
+// rates are USD per million tokens.
+type rates struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
+}
+
+// text writes the rates as in catalog.Price. Claude is cached for an hour at twice the
+// price of input (https://platform.claude.com/docs/en/build-with-claude/prompt-caching#pricing),
+// which the packages do not state.
+func (r rates) text(id string) string {
+	if strings.Contains(id, "claude") && r.CacheWrite > 0 {
+		return price(r.Input, r.Output, r.CacheRead, r.CacheWrite, round(2*r.Input))
+	}
+	return price(r.Input, r.Output, r.CacheRead, r.CacheWrite)
+}
+
+// round removes what binary fractions add.
+func round(f float64) float64 { return math.Round(f*1e9) / 1e9 }
 
 // readChats adds the chat and image models of one catalogue file.
 func readChats(f files, c chatList, to list) error {
@@ -65,7 +88,10 @@ func readChats(f files, c chatList, to list) error {
 			// A price of nothing means an unknown one, except where the id
 			// says that the model is free.
 			if p := m.Cost; p.Input > 0 || p.Output > 0 || strings.HasSuffix(m.ID, ":free") {
-				r.price = price(p.Input, p.Output, p.CacheRead, p.CacheWrite)
+				r.price = p.text(m.ID)
+				for _, t := range p.Tiers {
+					r.price += fmt.Sprintf(" >%d=%s", t.Above, t.text(m.ID))
+				}
 			}
 			if m.Name != "" {
 				r.name = m.Name
@@ -96,8 +122,8 @@ func has(list []string, s string) bool {
 	return false
 }
 
-// price writes input/output/cache read/cache write; cache prices of nothing
-// are unknown and left out.
+// price writes input/output/cache read/cache write/cache write for an hour; cache
+// prices of nothing are unknown and left out.
 func price(v ...float64) string {
 	var parts []string
 	for i, f := range v {

@@ -19,6 +19,7 @@ type Usage struct {
 	CacheWriteHour          int64 `json:",omitempty"`
 	AudioInput, AudioOutput int64 `json:",omitempty"`
 	ImageInput, ImageOutput int64 `json:",omitempty"`
+	Searches                int64 `json:",omitempty"` // of the web, by a tool that the vendor runs
 	// Service is the tier that the answer was served in; "" is the standard one.
 	Service string `json:",omitempty"`
 	// Cost is what the vendor says that it charges, in USD, if Charged is set.
@@ -77,6 +78,7 @@ func (u *Usage) Merge(v Usage) {
 	u.CacheWriteHour = max(u.CacheWriteHour, v.CacheWriteHour)
 	u.AudioInput, u.AudioOutput = max(u.AudioInput, v.AudioInput), max(u.AudioOutput, v.AudioOutput)
 	u.ImageInput, u.ImageOutput = max(u.ImageInput, v.ImageInput), max(u.ImageOutput, v.ImageOutput)
+	u.Searches = max(u.Searches, v.Searches)
 	if v.Service != "" {
 		u.Service = v.Service
 	}

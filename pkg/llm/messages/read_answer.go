@@ -97,6 +97,8 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 			u.Output = ir.Count(n)
 		case "output_tokens_details":
 			u.Reasoning = ir.Count(n.Get("thinking_tokens"))
+		case "server_tool_use":
+			u.Searches = ir.Count(n.Get("web_search_requests"))
 		case "service_tier", "speed", "inference_geo":
 			u.Serve(n.Str)
 		case "cost":

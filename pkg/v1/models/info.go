@@ -171,6 +171,15 @@ func info(e *Entry) []byte {
 	return append(b, '}')
 }
 
+// rateNames are the members of pricing, in USD: of the first ones for a million tokens,
+// of character for a million, of the others for one.
+var rateNames = [catalog.Units]string{
+	catalog.PerInput: "input", catalog.PerOutput: "output", catalog.PerCacheRead: "cache_read", catalog.PerCacheWrite: "cache_write",
+	catalog.PerCacheWriteHour: "cache_write_1h", catalog.PerAudioInput: "audio_input", catalog.PerAudioOutput: "audio_output",
+	catalog.PerImageInput: "image_input", catalog.PerImageOutput: "image_output", catalog.PerCharacter: "character",
+	catalog.PerImage: "image", catalog.PerSecond: "second", catalog.PerRequest: "request", catalog.PerSearch: "search",
+}
+
 // appendPricing writes the known rates, after a comma.
 func appendPricing(b []byte, p catalog.Price) []byte {
 	if p == "" {
@@ -178,21 +187,15 @@ func appendPricing(b []byte, p catalog.Price) []byte {
 	}
 	r, _ := p.Rates(catalog.Terms{})
 	b = append(b, `,"pricing":{`...)
-	for _, part := range [...]struct {
-		name string
-		rate float64
-	}{
-		{"input", r[catalog.PerInput]}, {"output", r[catalog.PerOutput]},
-		{"cache_read", r[catalog.PerCacheRead]}, {"cache_write", r[catalog.PerCacheWrite]},
-	} {
-		if part.rate < 0 {
+	for u, f := range r {
+		if f < 0 {
 			continue
 		}
 		if b[len(b)-1] != '{' {
 			b = append(b, ',')
 		}
-		b = append(b, `"`+part.name+`":`...)
-		b = strconv.AppendFloat(b, part.rate, 'f', -1, 64)
+		b = append(b, `"`+rateNames[u]+`":`...)
+		b = strconv.AppendFloat(b, f, 'f', -1, 64)
 	}
 	return append(b, '}')
 }

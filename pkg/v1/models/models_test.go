@@ -209,7 +209,7 @@ func TestInfo(t *testing.T) {
 	for query, path := range map[string]map[string]string{
 		"id=anthropic/claude-opus-5-5": {
 			"kind": "llm", "name": "Claude Opus 5.5", "owned_by": "anthropic", "endpoint": "/v1/chat/completions", "context_length": "1000000",
-			"max_completion_tokens": "128000", "pricing": `{"input":4,"output":20,"cache_read":0.2,"cache_write":5}`,
+			"max_completion_tokens": "128000", "pricing": `{"input":4,"output":20,"cache_read":0.2,"cache_write":5,"cache_write_1h":8,"search":0.01}`,
 			"input_modalities": `["text","image"]`, "output_modalities": `["text"]`, "capabilities": `{"tools":true,"reasoning":true,"vision":true}`, "dimensions": "",
 		},
 		"id=openai/text-embedding-3-large":            {"kind": "embedding", "endpoint": "/v1/embeddings", "dimensions": "3072", "pricing": `{"input":0.13}`, "context_length": "", "capabilities": "{}"},
