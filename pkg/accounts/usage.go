@@ -35,8 +35,8 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		row.Errors = 1
 	}
 	if a.Failure == nil {
-		if !a.Target.Provider.StatesCost {
-			a.Used.Tokens.Charged = false // its unit is not known
+		if !a.Target.Provider.StatesCost || a.Target.OwnPrice(m) != "" {
+			a.Used.Tokens.Charged = false // its unit is not known, or the machine pays another price
 		}
 		row.Price(a.Target.Price(m), &a.Used.Tokens, a.Used.Media)
 		switch a.Used.Price {

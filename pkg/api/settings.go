@@ -1,6 +1,11 @@
 package api
 
 import (
+	"maps"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/catalog"
 	"weir/pkg/machine/storage"
 	"weir/pkg/setup"
@@ -9,25 +14,26 @@ import (
 
 // settingsView shows every setting with the value that applies.
 type settingsView struct {
-	Strategy         string `json:"strategy"`
-	FirstByteSeconds int    `json:"firstByteSeconds"`
-	IdleSeconds      int    `json:"idleSeconds"`
-	EmbeddingInput   string `json:"embeddingInputType"`
-	ResponsesSocket  string `json:"responsesWebSocket"`
-	PromptCaching    string `json:"promptCaching"`
-	ClaudeOpus       string `json:"claudeOpusModel,omitempty"` // these only if they are set
-	ClaudeSonnet     string `json:"claudeSonnetModel,omitempty"`
-	ClaudeHaiku      string `json:"claudeHaikuModel,omitempty"`
-	ClaudeFable      string `json:"claudeFableModel,omitempty"`
-	DefaultModel     string `json:"defaultModel,omitempty"`
-	SmallModel       string `json:"smallModel,omitempty"`
-	TimeZone         string `json:"timeZone"`
+	Strategy         string            `json:"strategy"`
+	FirstByteSeconds int               `json:"firstByteSeconds"`
+	IdleSeconds      int               `json:"idleSeconds"`
+	EmbeddingInput   string            `json:"embeddingInputType"`
+	ResponsesSocket  string            `json:"responsesWebSocket"`
+	PromptCaching    string            `json:"promptCaching"`
+	ClaudeOpus       string            `json:"claudeOpusModel,omitempty"` // these only if they are set
+	ClaudeSonnet     string            `json:"claudeSonnetModel,omitempty"`
+	ClaudeHaiku      string            `json:"claudeHaikuModel,omitempty"`
+	ClaudeFable      string            `json:"claudeFableModel,omitempty"`
+	DefaultModel     string            `json:"defaultModel,omitempty"`
+	SmallModel       string            `json:"smallModel,omitempty"`
+	ModelPrices      map[string]string `json:"modelPrices,omitempty"`
+	TimeZone         string            `json:"timeZone"`
 }
 
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching,
-		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel, s.TimeZone,
+		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel, s.ModelPrices, s.TimeZone,
 	}
 	if v.Strategy == "" {
 		v.Strategy = store.Priority
@@ -64,13 +70,18 @@ func (c *change) settingsPatch() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "timeZone", "allowUnknown"}, modelFields[:]...)...)
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "timeZone", "modelPrices", "allowUnknown"}, modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
 		known := namesOf(c.Tx)
 		for _, name := range modelFields {
 			if model, _ := in.text(name, maxModelName); model != "" {
 				known.checkModel(in, name, model)
+			}
+		}
+		for name := range s.ModelPrices {
+			if _, old := c.Settings().ModelPrices[name]; !old {
+				known.checkModel(in, "modelPrices", name)
 			}
 		}
 	}
@@ -88,6 +99,54 @@ func (c *change) settingsPatch() (any, error) {
 
 // modelFields are the settings that name a model.
 var modelFields = [...]string{"claudeOpusModel", "claudeSonnetModel", "claudeHaikuModel", "claudeFableModel", "defaultModel", "smallModel"}
+
+// maxPrices is the number of models that may have prices of their own.
+const maxPrices = 500
+
+// applyPrices changes prices: {"openai/gpt-5": "1/8/0.1", "openai/gpt-4": null}. null for
+// a model removes its price, for all removes every one.
+func applyPrices(in *Input, s *store.Settings) {
+	const field = "modelPrices"
+	v, ok := in.values[field]
+	switch {
+	case !ok:
+		return
+	case v.Type == gjson.Null:
+		s.ModelPrices = nil
+		return
+	case !v.IsObject():
+		in.fail(field, "must be an object of models and prices")
+		return
+	}
+	prices := maps.Clone(s.ModelPrices)
+	if prices == nil {
+		prices = map[string]string{}
+	}
+	v.ForEach(func(k, v gjson.Result) bool {
+		name := field + "." + k.Str
+		switch {
+		case !isModelRef(k.Str) || len(k.Str) > maxModelName:
+			in.fail(field, "must have names such as <alias>/<model>")
+		case v.Type == gjson.Null:
+			delete(prices, k.Str)
+		case v.Type != gjson.String:
+			in.fail(name, "must be a text such as 4/20/0.4/5")
+		default:
+			p, err := catalog.ParsePrice(v.Str)
+			if err != nil {
+				in.fail(name, "%v", err)
+			}
+			prices[strings.Clone(k.Str)] = string(p)
+		}
+		return in.Err == nil
+	})
+	if len(prices) > maxPrices {
+		in.fail(field, "has more than %d models", maxPrices)
+	}
+	if s.ModelPrices = prices; len(prices) == 0 {
+		s.ModelPrices = nil
+	}
+}
 
 // maxModelName is the longest name of a model, in characters.
 const maxModelName = 320
@@ -148,5 +207,6 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	}
 	seconds("firstByteSeconds", &s.FirstByteSeconds, 3600)
 	seconds("idleSeconds", &s.IdleSeconds, 3600)
+	applyPrices(in, &s)
 	return s
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -161,6 +162,67 @@ func fits(clause string, options []string) bool {
 		}
 	}
 	return true
+}
+
+// Bounds of a price.
+const (
+	maxPrice = 500     // bytes
+	maxRate  = 100_000 // USD
+)
+
+// ParsePrice checks a text and returns it as a Price. The error says what is wrong, and
+// what a price is.
+func ParsePrice(text string) (Price, error) {
+	clauses := strings.Fields(text)
+	if len(clauses) == 0 || len(text) > maxPrice {
+		return "", fmt.Errorf("must be a price of 1 to %d characters, such as 4/20/0.4/5", maxPrice)
+	}
+	for _, clause := range clauses {
+		if !validClause(clause) {
+			return "", fmt.Errorf("has %q: write input/output/cache read/cache write/cache write for an hour in USD per million tokens, or NAME=USD with one of %s", clause, clauseNames())
+		}
+	}
+	return Price(strings.Join(clauses, " ")), nil
+}
+
+// clauseNames lists the names of clauses.
+func clauseNames() string {
+	return strings.Join(unitNames[positional:], ", ") + ", minute"
+}
+
+func validClause(clause string) bool {
+	key, value := cutClause(clause)
+	name, special, _ := strings.Cut(key, "@")
+	if name != "" && name[0] != '>' {
+		u, _ := namedRate(name, value)
+		return u < Units && !strings.Contains(special, ">") && validRate(value)
+	}
+	_, threshold, limited := strings.Cut(key, ">")
+	if n := number(threshold); limited && (!digits(threshold) || len(threshold) > 9 || n == 0) {
+		return false
+	}
+	if key == "" && strings.HasPrefix(clause, "=") || key == "@" {
+		return false
+	}
+	parts := strings.Split(value, "/")
+	known := false
+	for _, part := range parts {
+		if part != "" && !validRate(part) {
+			return false
+		}
+		known = known || part != ""
+	}
+	return known && len(parts) <= positional
+}
+
+// validRate reports whether s is a decimal number of USD that a vendor may ask.
+func validRate(s string) bool {
+	whole, fraction, ok := strings.Cut(s, ".")
+	return digits(whole) && (!ok || digits(fraction)) && rate(s) >= 0 && rate(s) <= maxRate
+}
+
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 // Free reports whether the model costs nothing, however it is used.

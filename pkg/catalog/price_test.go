@@ -58,6 +58,28 @@ func TestPricesRoundTrip(t *testing.T) {
 	}
 }
 
+func TestParsePrice(t *testing.T) {
+	for text, want := range map[string]Price{
+		"4/20": "4/20", "  4/20   image=0.04 ": "4/20 image=0.04", "/20": "/20", "4//0.4": "4//0.4", "1/2/3/4/5": "1/2/3/4/5",
+		"1/2 >200000=2/3 @flex=1/1 @flex>200000=2/2": "1/2 >200000=2/3 @flex=1/1 @flex>200000=2/2", "image@hd@1x1=0.1": "image@hd@1x1=0.1",
+		"minute=0.006 search=0.01": "minute=0.006 search=0.01", "0/0": "0/0",
+		"": "", "x": "", "/": "", "1/2/3/4/5/6": "", "-1/2": "", "1e3/2": "", "NaN": "", ".5/1": "", "1./2": "", "100001/1": "", "=1/2": "", "@=1/2": "",
+		">0=1/2": "", ">x=1/2": "", ">9999999999=1/1": "", "picture=1": "", "image=": "", "image=1/2": "", "image>5=1": "", "$4/20": "",
+	} {
+		got, err := ParsePrice(text)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("ParsePrice(%q) = %q %v, want %q", text, got, err, want)
+		}
+	}
+	for _, alias := range Aliases() {
+		for _, m := range Models(alias) {
+			if got, err := ParsePrice(string(m.Price)); m.Price != "" && (err != nil || got != m.Price) {
+				t.Errorf("%s/%s: %v", alias, m.ID, err)
+			}
+		}
+	}
+}
+
 func TestFree(t *testing.T) {
 	for p, want := range map[Price]bool{"": false, "0/0": true, "0/0//0": true, "0/0 request=0.1": false, "0/1": false, "x/0": false, "image=0": true} {
 		if got := p.Free(); got != want {

@@ -66,7 +66,23 @@ func (t *Target) Endpoint(conn *store.Connection, name string) (method, url stri
 	return method, url, err
 }
 
-// Price returns what the model costs the machine, or "" if that is not known.
-func (t *Target) Price(_ *snapshot.Machine) catalog.Price {
+// Price returns what the model costs the machine, or "" if that is not known: its own
+// price, or the catalogue's.
+func (t *Target) Price(m *snapshot.Machine) catalog.Price {
+	if p := t.OwnPrice(m); p != "" {
+		return p
+	}
 	return catalog.PriceOf(t.Provider.Alias, t.Model)
+}
+
+// OwnPrice returns the price that the machine has set for the model, or "".
+func (t *Target) OwnPrice(m *snapshot.Machine) catalog.Price {
+	if m == nil || len(m.Settings.ModelPrices) == 0 {
+		return ""
+	}
+	p, ok := m.Settings.ModelPrices[t.ID()]
+	if !ok && t.Alias != t.Provider.Alias {
+		p = m.Settings.ModelPrices[t.Provider.Alias+"/"+t.Model]
+	}
+	return catalog.Price(p)
 }

@@ -174,6 +174,11 @@ type Settings struct {
 	// set up; the small one is for their background work. They do not affect calls.
 	DefaultModel string `json:"defaultModel,omitempty"`
 	SmallModel   string `json:"smallModel,omitempty"`
+
+	// ModelPrices are prices of the machine's own by public id, "<alias>/<model>", as
+	// in catalog.Price. They go before those of the catalogue and of the vendor's
+	// answers.
+	ModelPrices map[string]string `json:"modelPrices,omitempty"`
 }
 
 // MarksCaches reports whether the ends of cached prefixes are marked for clients of

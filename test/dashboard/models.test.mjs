@@ -111,6 +111,23 @@ test("aliases are added and deleted, and an invalid one is refused with an error
   assert.deepEqual((await b.operator.call("GET", `/${machineId}/api/models/alias`)).aliases, {});
 });
 
+test("own prices are added and deleted, and one that cannot be read is refused with an error", async (t) => {
+  const { page, machineId } = await models(t, { failures: ["PATCH /* 400"] });
+  await page.getByLabel("Priced model").fill("up/test-chat");
+  await page.getByLabel("Price", { exact: true }).fill("cheap");
+  await page.getByRole("button", { name: "Save price" }).click();
+  await page.getByRole("alert").getByText("in USD per million tokens").waitFor();
+  await page.getByLabel("Price", { exact: true }).fill("4/20/0.4");
+  await page.getByRole("button", { name: "Save price" }).click();
+  const remove = page.getByRole("button", { name: "Delete price of up/test-chat" });
+  await remove.waitFor();
+  const prices = async () => (await b.operator.call("GET", `/${machineId}/api/settings`)).modelPrices;
+  assert.deepEqual(await prices(), { "up/test-chat": "4/20/0.4" });
+  await remove.click();
+  await page.getByText("No own prices yet.").waitFor();
+  assert.equal(await prices(), undefined);
+});
+
 test("custom models are added with their limits, and deleted", async (t) => {
   const { page, seen, machineId } = await models(t);
   await page.getByLabel("Provider alias or prefix").fill("up");

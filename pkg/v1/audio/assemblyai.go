@@ -103,7 +103,7 @@ func (h *Handler) same(ctx context.Context, c *auth.Call, res *accounts.Result, 
 				req.Header.Add("content-type", "application/json")
 				req.Body = stream.FromBytes(body)
 			}
-			return &accounts.Attempt{Request: req}, nil
+			return &accounts.Attempt{Request: req, Used: accounts.StatedCost(0, true)}, nil
 		},
 		Read: func(a *accounts.Attempt, resp *upstream.Response) error {
 			raw, err := stream.ReadAll(resp.Body, maxTranscript)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -18,6 +19,7 @@ import (
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
@@ -163,6 +165,7 @@ func (h *Handler) speechTargets(s *speechRequest) ([]routing.Target, error) {
 func (r *speechRequest) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	s := &spoken{speechRequest: *r, shape: speakerOf(to.Provider)}
 	s.State = s
+	s.Used.Media = &usage.Media{Characters: int64(utf8.RuneCountInString(s.input))}
 	req := &s.Request
 	req.HeaderTimeout, req.Timeout = s.call.Machine.Settings.FirstByte(), speechTotal
 	endpoint := s.shape.at()

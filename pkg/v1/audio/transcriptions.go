@@ -12,15 +12,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/endpoint/upload"
+	"weir/pkg/llm"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
@@ -185,6 +189,9 @@ func readTranscription(up *accounts.Attempt, resp *upstream.Response) error {
 		if err == nil {
 			err = endpoint.CheckStart(resp, false)
 		}
+		if b, whole := resp.Body.(*stream.Bytes); whole && err == nil {
+			a.Used = usedBy(b.All())
+		}
 		return err
 	}
 	raw, err := stream.ReadAll(resp.Body, maxTranscript)
@@ -194,6 +201,9 @@ func readTranscription(up *accounts.Attempt, resp *upstream.Response) error {
 	if err == nil {
 		a.text, err = a.shape.read(a, raw)
 	}
+	if a.text != nil {
+		a.Used.Media = &usage.Media{Seconds: a.text.duration}
+	}
 	var shown *apierr.Error
 	if errors.As(err, &shown) {
 		return err
@@ -202,4 +212,26 @@ func readTranscription(up *accounts.Attempt, resp *upstream.Response) error {
 		return endpoint.BadBody(err)
 	}
 	return nil
+}
+
+// usedBy returns what a JSON answer says that it is billed by.
+//
+//	usage     {type: "tokens", input_tokens, output_tokens, input_token_details{audio_tokens}}
+//	usage     {type: "duration", seconds}
+//	duration  seconds, of a verbose answer
+func usedBy(raw []byte) (u accounts.Used) {
+	doc := gjson.ParseBytes(raw)
+	v := doc.Get("usage")
+	if in := v.Get("input_tokens"); in.Type == gjson.Number {
+		u.Tokens = llm.Usage{
+			Known: true, Input: max(in.Int(), 0), Output: max(v.Get("output_tokens").Int(), 0), AudioInput: max(v.Get("input_token_details.audio_tokens").Int(), 0),
+		}
+	}
+	for _, seconds := range []gjson.Result{v.Get("seconds"), doc.Get("duration")} {
+		if seconds.Num > 0 {
+			u.Media = &usage.Media{Seconds: seconds.Num}
+			break
+		}
+	}
+	return u
 }

@@ -14,15 +14,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/endpoint/upload"
+	"weir/pkg/llm"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
@@ -75,6 +79,27 @@ type attempt struct {
 	accounts.Attempt
 	shape *shape
 	made  *made // the answer of a provider of another shape
+	// ordered is the number of images that the client asks for, options their quality
+	// and size.
+	ordered int64
+	options []string
+}
+
+// maxOrder is the size of a body, in bytes, in which the order is looked for.
+const maxOrder = 64 << 10
+
+// order returns what the price of a creation may depend on.
+func (x *creation) order() (n int64, options []string) {
+	if x.request == nil || len(x.body) > maxOrder {
+		return 1, nil
+	}
+	v := gjson.GetManyBytes(x.body, "n", "quality", "size")
+	for _, o := range v[1:] {
+		if o.Str != "" {
+			options = append(options, o.Str)
+		}
+	}
+	return max(v[0].Int(), 1), options
 }
 
 // Generations answers POST /v1/images/generations, JSON. Partial images pass
@@ -233,6 +258,7 @@ func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Targe
 func (x *creation) build(to *routing.Target, conn *store.Connection, before *accounts.Attempt) (*accounts.Attempt, error) {
 	a := &attempt{shape: shapeOf(to.Provider)}
 	a.State = a
+	a.ordered, a.options = x.order()
 	method, url, err := to.Provider.Endpoint(conn, a.shape.of(x.endpoint, to.Model), to.Model)
 	if err != nil {
 		return nil, err
@@ -286,6 +312,9 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 		if err == nil && !endpoint.HasField(resp, "data") {
 			err = endpoint.BadBody(errNoImage)
 		}
+		if b, whole := resp.Body.(*stream.Bytes); whole && err == nil {
+			a.used(gjson.GetBytes(b.All(), "data.#").Int(), gjson.GetBytes(b.All(), "usage"))
+		}
 		return outcome(err)
 	}
 	raw, err := stream.ReadAll(resp.Body, maxImages)
@@ -305,7 +334,36 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 	if err != nil {
 		return outcome(endpoint.BadBody(err))
 	}
+	a.used(int64(len(a.made.images)), gjson.GetBytes(raw, "usage"))
+	if v := gjson.GetBytes(raw, "usageMetadata"); v.IsObject() {
+		a.Used.Tokens = llm.CountUsage(llm.Gemini, []byte(v.Raw))
+	}
 	return nil
+}
+
+// used notes what the answer is billed by: its images, those that a job will make, and
+// the tokens that it states.
+//
+//	usage {input_tokens, output_tokens, input_tokens_details{image_tokens}, output_tokens_details{image_tokens}, cost_in_usd_ticks}
+//
+// Without details all output is of images.
+func (a *attempt) used(images int64, v gjson.Result) {
+	m := &usage.Media{Images: images, Options: a.options}
+	if a.made != nil && a.made.job != "" {
+		m.Images = a.ordered
+	}
+	a.Used.Media = m
+	t := &a.Used.Tokens
+	if in := v.Get("input_tokens"); in.Type == gjson.Number {
+		*t = llm.Usage{Known: true, Input: max(in.Int(), 0), Output: max(v.Get("output_tokens").Int(), 0)}
+		t.ImageInput = max(v.Get("input_tokens_details.image_tokens").Int(), 0)
+		if t.ImageOutput = t.Output; v.Get("output_tokens_details.image_tokens").Exists() {
+			t.ImageOutput = max(v.Get("output_tokens_details.image_tokens").Int(), 0)
+		}
+	}
+	for _, name := range [...]string{"cost", "cost_in_usd_ticks"} {
+		t.Charge(v, name, v.Get(name))
+	}
 }
 
 var errNoImage = errors.New("images: the answer has no image")
@@ -362,7 +420,7 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result, a
 					req.Header.Add("content-type", "application/json")
 					req.Body = stream.FromBytes(p.body)
 				}
-				return &accounts.Attempt{Request: req}, nil
+				return &accounts.Attempt{Request: req, Used: accounts.StatedCost(0, true)}, nil
 			},
 			Read: func(up *accounts.Attempt, resp *upstream.Response) error {
 				raw, err := stream.ReadAll(resp.Body, maxImages)

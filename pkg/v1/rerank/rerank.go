@@ -15,6 +15,7 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonvalue"
@@ -107,6 +108,9 @@ func (x *exchange) read(a *accounts.Attempt, resp *upstream.Response) error {
 	r.tokens = count(all, "usage.total_tokens", "meta.tokens.input_tokens", "meta.billed_units.input_tokens")
 	r.units = count(all, "usage.search_units", "meta.billed_units.search_units")
 	a.State, a.Used.Tokens = r, llm.Usage{Input: max(r.tokens, 0), Known: r.tokens >= 0}
+	if r.units > 0 {
+		a.Used.Media = &usage.Media{Requests: r.units}
+	}
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
@@ -15,6 +17,7 @@ import (
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
@@ -260,10 +263,30 @@ func (h *Handler) put(ctx context.Context, machineID string, job *rpc.Job) bool 
 	return false
 }
 
+// maxOrder is the size of a body, in bytes, in which the order is looked for.
+const maxOrder = 64 << 10
+
+// order returns what the price of a video may depend on: its length and its size.
+func (x *creation) order() *usage.Media {
+	if x.request == nil || len(x.body) > maxOrder {
+		return nil
+	}
+	m := &usage.Media{}
+	for i, v := range gjson.GetManyBytes(x.body, "seconds", "duration", "size", "resolution") {
+		switch {
+		case i < 2 && m.Seconds == 0:
+			m.Seconds = max(v.Float(), 0)
+		case i >= 2 && v.Str != "":
+			m.Options = append(m.Options, v.Str)
+		}
+	}
+	return m
+}
+
 // build makes the upstream's request for one target and account.
 func (x *creation) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	a := &attempt{shape: shapeOf(to.Provider)}
-	a.State = a
+	a.State, a.Used.Media = a, x.order()
 	req := &a.Request
 	if a.shape.native {
 		method, url, err := to.Provider.Endpoint(conn, x.endpoint, to.Model)

@@ -97,7 +97,7 @@ export interface ModelRow {
   max_completion_tokens?: number;
   dimensions?: number;
   capabilities?: Record<string, boolean>;
-  /** USD per million tokens: input, output, cache_read, cache_write */
+  /** USD per million tokens: input, output, cache_read, …; character per million; image, second, request, search each */
   pricing?: Record<string, number>;
 }
 
@@ -281,6 +281,7 @@ export interface SettingValues {
   // Written into the configuration of tools; undefined for none.
   defaultModel?: string;
   smallModel?: string;
+  modelPrices?: Record<string, string>; // own prices of models
 }
 
 // ToolRow is a tool of GET /api/setup.

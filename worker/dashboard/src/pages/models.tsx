@@ -12,6 +12,7 @@ import { Customs } from "./models/customs";
 import { Detail } from "./models/detail";
 import { Disabled } from "./models/disabled";
 import { ModelList } from "./models/list";
+import { Prices } from "./models/prices";
 
 // segments are the lists of models, see segmentOf.
 const segments: [segment: string, name: string][] = [
@@ -52,6 +53,7 @@ export default function Models({ machine }: PageProps) {
       <ModelList key={segment} machine={machine} list={list} onOpen={setOpen} onChange={reload} />
       <Disabled machine={machine} off={off} onChange={reload} />
       <Aliases machine={machine} models={(list.data ?? []).map((m) => m.id)} />
+      <Prices machine={machine} models={(list.data ?? []).map((m) => m.id)} />
       <Customs machine={machine} onChange={list.reload} />
       {open && <Detail machine={machine} m={open} segment={segment} onClose={() => setOpen(null)} />}
     </Page>

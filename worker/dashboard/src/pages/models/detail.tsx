@@ -8,6 +8,12 @@ import { Code } from "../../code";
 import { Load } from "../../layout";
 import { Badge } from "../../ui";
 
+// unitOf returns what a price of this name is for.
+function unitOf(name: string) {
+  if (name === "character") return "per million";
+  return ["image", "second", "request", "search"].includes(name) ? "each" : "per million tokens";
+}
+
 // Detail shows the limits, modalities and prices of a model.
 export function Detail({
   machine,
@@ -59,7 +65,7 @@ export function Detail({
                 {i.pricing
                   ? Object.entries(i.pricing).map(([k, v]) => (
                       <div key={k}>
-                        {k.replaceAll("_", " ")}: ${v} per million tokens
+                        {k.replaceAll("_", " ")}: ${v} {unitOf(k)}
                       </div>
                     ))
                   : "Unknown"}
