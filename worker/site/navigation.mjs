@@ -3,7 +3,7 @@
 export const navigation = [
   {
     title: "Start",
-    pages: ["", "quick-start", "concepts", "connections", "clients"],
+    pages: ["", "quick-start", "concepts", "connections", "keys", "clients"],
   },
   {
     title: "Use",

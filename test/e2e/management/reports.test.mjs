@@ -146,6 +146,51 @@ test("requests, failed requests and attempts are three numbers; embeddings are p
   await assert.rejects(ids("status=bad"), { status: 400 });
 });
 
+test("usage is counted by hour, with percentiles and the share of cached tokens", async () => {
+  const me = await machine("Hours");
+  await me.api("POST", "/providers", compatible(up, { prefix: "up" }));
+  up.script = (r) =>
+    r.path.endsWith("/embeddings")
+      ? null
+      : {
+          headers: { "content-type": "text/event-stream" },
+          body: [
+            { choices: [{ index: 0, delta: { role: "assistant", content: "Hi" }, finish_reason: null }] },
+            { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+            {
+              choices: [],
+              usage: { prompt_tokens: 80, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 20 } },
+            },
+          ]
+            .map((event) => `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", ...event })}\n\n`)
+            .concat("data: [DONE]\n\n")
+            .join(""),
+        };
+  const res = await gw.fetch("/v1/chat/completions", {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}` },
+    body: JSON.stringify({ model: "up/test-chat", messages: hello, stream: true }),
+  });
+  assert.match(await res.text(), /\[DONE\]/);
+  up.script = null;
+  assert.equal((await me.post("/v1/embeddings", { model: "up/test-embed", input: "one" })).status, 200);
+  const report = () => me.api("GET", "/usage?groupBy=hour,model");
+  await becomes(async () => (await report()).total.requests, 2);
+  const { data, groups, total, from } = await report();
+  assert.match(from, /^\d{4}-\d\d-\d\dT\d\d$/);
+  assert.ok(
+    data.every((r) => r.hour > from && r.day === undefined),
+    JSON.stringify(data),
+  );
+  const chat = groups.find((r) => r.model === "up/test-chat");
+  assert.ok(chat.latencyP50Ms > 0 && chat.latencyP95Ms >= chat.latencyP50Ms, JSON.stringify(chat));
+  assert.ok(chat.firstTokenP50Ms > 0 && chat.firstTokenP95Ms > 0, JSON.stringify(chat));
+  assert.equal(chat.cacheShare, 0.25);
+  const embed = groups.find((r) => r.model === "up/test-embed");
+  assert.ok(embed.latencyP50Ms > 0 && embed.firstTokenP50Ms === undefined, JSON.stringify(embed));
+  assert.equal(total.requests, 2);
+});
+
 test("machines are listed in pages and searched on the server", async () => {
   const made = [];
   for (let i = 0; i < 12; i++)

@@ -216,6 +216,8 @@ export interface RequestRow {
   status: number;
   error?: string;
   latencyMs: number;
+  /** to the first event of a stream */
+  firstMs?: number;
   attempts: number;
   failed?: Attempt[];
   dropped?: string[];

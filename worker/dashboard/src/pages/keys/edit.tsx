@@ -75,7 +75,6 @@ export function Edit({
 function Used({ k }: { k: KeyRow }) {
   const unpriced = k.unpricedAttempts ?? 0;
   const figures: [string, string][] = [
-    ["Last used", when(k.lastUsedAt)],
     ["Requests, 24 hours", number(k.requestsLastDay)],
     ["Requests", number(k.requests)],
     ["Tokens", number(k.tokens)],
@@ -85,6 +84,9 @@ function Used({ k }: { k: KeyRow }) {
   ];
   return (
     <>
+      <p class="muted small">
+        Created {when(k.createdAt)}. Last used: {when(k.lastUsedAt)}.
+      </p>
       <dl class="tilerow">
         {figures.map(([name, value]) => (
           <div key={name} class="stat">

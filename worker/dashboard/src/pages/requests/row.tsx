@@ -91,6 +91,7 @@ export function Row({
       </td>
       <td class="num" data-label="Latency">
         {number(r.latencyMs)} ms
+        {r.firstMs && <div class="muted small">first token {number(r.firstMs)} ms</div>}
       </td>
       <td class="num" data-label="Tokens">
         {r.inputTokens || r.outputTokens ? `${number(r.inputTokens ?? 0)} + ${number(r.outputTokens ?? 0)}` : "–"}
