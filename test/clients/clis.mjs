@@ -65,6 +65,17 @@ async function compactsNext({ run, seen }) {
   assert.ok(seen().some((q) => q.turns.some((t) => t.text.includes("SUMMARY"))));
 }
 
+// compactsAtOnce: OpenCode asks for a summary and goes on with it.
+async function compactsAtOnce({ run, seen }) {
+  const { out } = await run({ prompt: "Go on. @@full@@" });
+  assert.match(out, /Going on/);
+  assert.ok(
+    seen()
+      .at(-1)
+      .turns.some((t) => t.text.includes("SUMMARY")),
+  );
+}
+
 // listed: with the address of the list Codex knows the model, and says nothing of
 // metadata that is not found.
 async function listed({ ask }) {
@@ -139,6 +150,7 @@ export const clis = [
         for (const m of Object.values(s.provider.weir.models))
           Object.assign(m, { attachment: true, modalities: { input: ["text", "image"], output: ["text"] } });
       }),
+    compacts: compactsAtOnce,
     settings: "`OPENCODE_DISABLE_MODELS_FETCH`, `OPENCODE_DISABLE_AUTOUPDATE`, `NPM_CONFIG_REGISTRY`",
   },
   {
@@ -206,7 +218,7 @@ export const scenarios = {
   },
   compaction: {
     title: "recognizes that a conversation is too long, and compacts it",
-    only: "Codex CLI",
+    only: "Codex CLI, OpenCode",
     when: (cli) => cli.compacts,
     short: true,
     play: (o) => o.cli.compacts(o),

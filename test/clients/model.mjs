@@ -12,9 +12,9 @@
 //	refuse             refuses with 400
 //	slow               says "tick " until the caller disconnects
 //
-// Asked for a summary, it says "SUMMARY". A request that the vendor would refuse, for
-// calls without results or thoughts with changed signatures, is answered with 400 and
-// listed in faults.
+// Asked for a summary, without a verb or without tools, it says "SUMMARY". A request that
+// the vendor would refuse, for calls without results or thoughts with changed
+// signatures, is answered with 400 and listed in faults.
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { event as frame } from "../upstream/eventstream.mjs";
@@ -93,7 +93,8 @@ function decide({ tools, turns }, limited) {
   });
   const last = turns.at(-1)?.text ?? "";
   const summarized = turns.some((t) => t.text.includes(summary));
-  if (!summarized && /summar|compact|handoff/i.test(last) && !last.match(marker) && !turns.at(-1).results.length)
+  const asked = /summar|compact|handoff/i.test(last) && !turns.at(-1).results.length;
+  if (!summarized && asked && (!tools.length || !last.match(marker)))
     return { say: `${summary} of ${turns.length} turns` };
   if (at < 0) return { say: summarized ? "Going on" : `You said: ${last.slice(-80)}` };
   const results = turns.slice(at).flatMap((t) => t.results.map((r) => r.text.trim()));
