@@ -144,7 +144,7 @@ func TestCommitWritesOnlyChanges(t *testing.T) {
 	tx.Put("job:a", 1)
 	commit(tx, "job:a") // there is no machine
 	tx.Create("demo")
-	commit(tx, "alarm", "meta")
+	commit(tx, "alarm", "meta", "settings")
 	commit(tx)
 	tx.Meta.Name = "renamed"
 	commit(tx, "meta") // the alarm is set
