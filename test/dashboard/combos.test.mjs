@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { compatible } from "../e2e/gateway.mjs";
-import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
+import { answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -97,14 +97,33 @@ test("a combo states which failures continue with its next member", async (t) =>
   await page.getByLabel("Rate limit or no credit").selectOption("Return the error");
   await page.getByLabel("Content filtered").selectOption("Try the next member");
   await looks(page, "combos-policy");
-  await page.getByRole("button", { name: "Save combo" }).click();
-  await page.getByText("Saved pair.").waitFor();
+  await answered(page, "PUT", () => page.getByRole("button", { name: "Save combo" }).click());
   assert.deepEqual((await list())[0].on, { limit: "stop", content_filter: "next" });
   await page.getByRole("button", { name: "Edit pair" }).click();
   await page.getByLabel("Rate limit or no credit").selectOption({ index: 0 });
-  await page.getByRole("button", { name: "Save combo" }).click();
-  await page.getByText("Saved pair.").waitFor();
+  await answered(page, "PUT", () => page.getByRole("button", { name: "Save combo" }).click());
   assert.deepEqual((await list())[0].on, { content_filter: "next" });
+});
+
+test("a canary has weights, and keeps the calls of a key together", async (t) => {
+  const { page, list } = await combos(t, [{ name: "main", models: ["up/test-chat", "up/vendor/nested-model"] }]);
+  await page.getByRole("button", { name: "Edit main" }).click();
+  await page.getByLabel("Strategy").selectOption("weighted");
+  await page.getByLabel("Weight of up/test-chat").fill("90");
+  await page.getByLabel("Weight of up/vendor/nested-model").fill("10");
+  await page.getByLabel("Keep together").selectOption("key");
+  await answered(page, "PUT", () => page.getByRole("button", { name: "Save combo" }).click());
+  const [c] = await list();
+  assert.deepEqual(
+    [c.strategy, c.weights, c.splitBy],
+    ["weighted", { "up/test-chat": 90, "up/vendor/nested-model": 10 }, "key"],
+  );
+  await page.getByText("2 models, weighted").waitFor();
+  await page.getByRole("button", { name: "Edit main" }).click();
+  assert.equal(await page.getByLabel("Weight of up/test-chat").inputValue(), "90");
+  await page.getByRole("button", { name: "Remove up/test-chat" }).click();
+  await answered(page, "PUT", () => page.getByRole("button", { name: "Save combo" }).click());
+  assert.deepEqual((await list())[0].weights, { "up/vendor/nested-model": 10 });
 });
 
 test("combos nest, and a cycle is refused with an error", async (t) => {

@@ -31,14 +31,15 @@ async function saved(page, button) {
 test("settings are changed, and invalid values are refused", async (t) => {
   const { page, call } = await settings(t);
   await looks(page, "settings");
-  await page.getByLabel("Account strategy").selectOption("round-robin");
+  assert.equal(await page.getByLabel("Account strategy").inputValue(), "affinity");
+  await page.getByLabel("Account strategy").selectOption("least-busy");
   await page.getByLabel("Prompt caching").selectOption("on");
   await page.getByLabel("First-byte timeout (seconds)").fill("45");
   await page.getByLabel("Model for Claude Haiku").fill("fast");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Settings saved.").waitFor();
   assert.deepEqual(await call("GET", "/settings"), {
-    strategy: "round-robin",
+    strategy: "least-busy",
     firstByteSeconds: 45,
     idleSeconds: 300,
     embeddingInputType: "document",

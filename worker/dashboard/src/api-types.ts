@@ -155,6 +155,10 @@ export interface Combo {
   kind?: string;
   models: string[];
   strategy?: string;
+  /** by member, for the strategy weighted; others have 1 */
+  weights?: Record<string, number>;
+  /** what the strategy weighted keeps together */
+  splitBy?: string;
   /** for classes of failures, whether the next member is tried */
   on?: Record<string, "next" | "stop">;
   generation: number;
@@ -257,6 +261,8 @@ export interface PlanStep {
   trial: boolean;
   /** little is left of a limit: accounts of equal priority are tried first */
   lowQuota: boolean;
+  /** the session belongs to it as long as all accounts of the model are ready */
+  home: boolean;
 }
 
 // Plan is the body of POST /api/explain.
@@ -264,6 +270,8 @@ export interface Plan {
   path: string;
   maxAttempts: number;
   billable: boolean;
+  /** the field by which the session was recognized, or "" */
+  session: string;
   plan: PlanStep[];
 }
 

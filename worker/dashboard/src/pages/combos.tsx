@@ -140,7 +140,7 @@ function Item({
       actions={actions}
       intro={
         <>
-          {count(c.models.length, "model")}, {c.strategy === "round-robin" ? "round-robin" : "by priority"}
+          {count(c.models.length, "model")}, {!c.strategy || c.strategy === "fallback" ? "by priority" : c.strategy}
           {c.kind && (
             <>
               {" "}

@@ -28,6 +28,11 @@ const kinds = [
 const strategies = [
   ["", "Fallback (by priority)"],
   ["round-robin", "Round-robin"],
+  ["affinity", "Affinity (a session stays)"],
+  ["weighted", "Weighted (canary)"],
+  ["cheapest", "Cheapest"],
+  ["fastest", "Fastest"],
+  ["least-busy", "Least busy"],
 ];
 
 // failures are the classes of failures of a member, with what holds by default.
@@ -87,18 +92,21 @@ export function Editor({
   const [form, setForm, draft] = useDraft(`combo ${machine.id} ${combo.id} ${combo.generation}`, {
     name: combo.name,
     kind: combo.kind || "llm",
-    strategy: combo.strategy === "fallback" ? "" : (combo.strategy ?? ""),
+    strategy: combo.strategy === "fallback" || combo.strategy === "priority" ? "" : (combo.strategy ?? ""),
     models: combo.models,
+    weights: combo.weights ?? {},
+    splitBy: combo.splitBy || "session",
     on: combo.on ?? {},
   });
-  const { name, kind, strategy, models, on } = form;
+  const { name, kind, strategy, models, weights, splitBy, on } = form;
   const put = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }));
   const setModels = (models: string[]) => put({ models });
   const [asking, setAsking] = useState(false);
   const save = useAction();
   const submit = (e: Event) => {
     e.preventDefault();
-    const body = { name: name.trim(), kind, strategy: strategy || "fallback", models, on };
+    const ofMembers = Object.fromEntries(Object.entries(weights).filter(([m]) => models.includes(m)));
+    const body = { name: name.trim(), kind, strategy: strategy || "fallback", models, weights: ofMembers, splitBy, on };
     void save.run(async () => {
       if (combo.id) await machine.put(`/combos/${combo.id}`, body, combo.generation);
       else await machine.post("/combos", body);
@@ -156,6 +164,14 @@ export function Editor({
               ))}
             </select>
           </Field>
+          {strategy === "weighted" && (
+            <Field label="Keep together" hint="Calls that stay with one member.">
+              <select value={splitBy} onChange={(e) => put({ splitBy: e.currentTarget.value })}>
+                <option value="session">A session</option>
+                <option value="key">All calls of an API key</option>
+              </select>
+            </Field>
+          )}
         </div>
         <div class="build">
           <div
@@ -180,6 +196,16 @@ export function Editor({
                     <span>
                       <code>{m}</code> {others.some((o) => o.name === m) && <Badge kind="accent">Combo</Badge>}
                     </span>
+                    {strategy === "weighted" && (
+                      <input
+                        type="number"
+                        min={1}
+                        max={1000}
+                        aria-label={`Weight of ${m}`}
+                        value={weights[m] ?? 1}
+                        onInput={(e) => put({ weights: { ...weights, [m]: e.currentTarget.valueAsNumber || 1 } })}
+                      />
+                    )}
                     <Button
                       kind="quiet"
                       icon="close"

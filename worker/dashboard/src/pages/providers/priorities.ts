@@ -53,5 +53,6 @@ export async function together<T>(list: T[], f: (item: T) => Promise<unknown>, o
   if (failures.length > 0) throw failures[0];
 }
 
-// last returns the priority of a new connection, after all others.
-export const last = (conns: { priority: number }[]) => Math.max(0, ...conns.map((c) => c.priority)) + gap;
+// last returns the priority of a new connection: that of the last one, so that the
+// strategy of the machine decides between accounts that were not moved.
+export const last = (conns: { priority: number }[]) => Math.max(0, ...conns.map((c) => c.priority));

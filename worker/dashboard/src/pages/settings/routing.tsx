@@ -48,10 +48,14 @@ export function Routing({ machine }: { machine: Machine }) {
           v && (
             <form class="grid wide" onSubmit={submit}>
               <Restored draft={draft} />
-              <Field label="Account strategy" hint="By priority, the next account is tried when one fails.">
+              <Field label="Account strategy" hint="Decides among accounts of equal priority.">
                 <select value={v.strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>
+                  <option value="affinity">Affinity (a session stays)</option>
                   <option value="priority">By priority</option>
                   <option value="round-robin">Round-robin</option>
+                  <option value="weighted">Weighted</option>
+                  <option value="fastest">Fastest</option>
+                  <option value="least-busy">Least busy</option>
                 </select>
               </Field>
               <Field
