@@ -371,7 +371,7 @@ func (c *Cache) keep(machineID string, m *Machine, verified time.Time) *Machine 
 	if old := e.machine; old != nil && old != m {
 		if m != nil {
 			m.Local = old.Local
-			m.renewQuotas(old)
+			m.renewQuotas(old, c.Now().UnixMilli())
 			m.Local.settle(m, c.Now().UnixMilli())
 		}
 		old.Discard()

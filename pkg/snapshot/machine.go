@@ -132,7 +132,9 @@ func (m *Machine) index() {
 // observe replaces what calls have shown by what the object knows. The
 // configuration stays, with everything that is derived from it.
 func (m *Machine) observe(observed int64, s *rpc.State, now int64) {
+	before := m.Quotas
 	m.Observed, m.Cooldowns, m.Refusals, m.Limited, m.Quotas = observed, s.Cooldowns, s.Refusals, s.Limited, s.Quotas
+	m.forgetQuotas(before, now)
 	m.index()
 	m.Local.settle(m, now)
 }

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"weir/pkg/machine/rpc"
@@ -183,12 +184,28 @@ func (m *Machine) learnQuotas() {
 
 // renewQuotas takes over what the object has told with a new configuration, and
 // drops what is known of accounts whose key was replaced.
-func (m *Machine) renewQuotas(old *Machine) {
+func (m *Machine) renewQuotas(old *Machine, now int64) {
 	for id := range m.Local.gauges {
 		was, is := old.Connection(id), m.Connection(id)
 		if is == nil || was != nil && was.Secrets[store.APIKey] != is.Secrets[store.APIKey] {
 			delete(m.Local.gauges, id)
 		}
 	}
+	if m.Observed == 0 { // it comes from KV, which has no state
+		m.Quotas = old.Quotas
+	}
+	m.forgetQuotas(old.Quotas, now)
 	m.learnQuotas()
+}
+
+// forgetQuotas drops the gauges that the object had and has forgotten, because the
+// connection has another account now.
+func (m *Machine) forgetQuotas(before []store.Quota, now int64) {
+	for i := range before {
+		q := &before[i]
+		current := slices.ContainsFunc(q.Windows, func(w quota.Window) bool { return !store.QuotaOver(&w, now) })
+		if current && m.quota(q.ConnectionID) == nil {
+			delete(m.Local.gauges, q.ConnectionID)
+		}
+	}
 }

@@ -99,6 +99,47 @@ func TestReplacedKeyForgetsTheGauge(t *testing.T) {
 	}
 }
 
+// A new sign-in may be another account's too. The object knows of it.
+func TestForgottenGaugeIsForgotten(t *testing.T) {
+	known := []store.Quota{{ConnectionID: "a", Windows: []quota.Window{five(0.01, at0+hr, at0)}}}
+	conns := []store.Connection{{ID: "a"}}
+	low := func(m *Machine) bool {
+		low, _ := m.Headroom("a", "m", at0+1)
+		return low
+	}
+	m := New(&store.Machine{ID: "x", Connections: conns, Observed: 5, Quotas: known})
+	m.observe(6, &rpc.State{Quotas: known}, at0)
+	if !low(m) {
+		t.Fatal("the gauge is not known")
+	}
+	m.observe(7, &rpc.State{}, at0+1)
+	if low(m) {
+		t.Error("after a state without it the gauge is still there")
+	}
+
+	// With a configuration of the object, and with one of KV, which has no state.
+	for _, observed := range []int64{7, 0} {
+		c := &Cache{Now: func() time.Time { return time.UnixMilli(at0) }}
+		c.keep("x", New(&store.Machine{ID: "x", Connections: conns, Observed: 5, Quotas: known}), time.UnixMilli(at0))
+		m := c.keep("x", New(&store.Machine{ID: "x", Connections: conns, Observed: observed}), time.UnixMilli(at0+1))
+		if low(m) != (observed == 0) {
+			t.Errorf("observed %d: low %v", observed, low(m))
+		}
+		m.observe(8, &rpc.State{}, at0+1)
+		if low(m) {
+			t.Errorf("observed %d: after the state the gauge is still there", observed)
+		}
+	}
+
+	// A window that has ended is not listed either.
+	m = New(&store.Machine{ID: "x", Observed: 5, Quotas: known})
+	m.NoteQuota("a", []quota.Window{five(0.01, at0+6*hr, at0+hr)}, at0+hr)
+	m.observe(9, &rpc.State{}, at0+hr)
+	if low, _ := m.Headroom("a", "m", at0+hr+1); !low {
+		t.Error("the gauge of the next window is dropped")
+	}
+}
+
 func TestGaugesAreBounded(t *testing.T) {
 	m := New(&store.Machine{})
 	for i := range 2 * maxMarks {
