@@ -202,3 +202,57 @@ func TestCacheMarksOfChatRequests(t *testing.T) {
 		}
 	}
 }
+
+// Marking takes memory proportional to the length of the request.
+func TestCacheMarksAreLinearInLength(t *testing.T) {
+	const n, factor = 5000, 150
+	user := `{"role":"user","content":"x"}`
+	for name, body := range map[string]string{
+		"turns":    `{"messages":[` + times(n, user+`,{"role":"assistant","content":"y"}`) + `,` + user + `]}`,
+		"messages": `{"messages":[` + times(n, user) + `]}`,
+		"systems":  `{"messages":[` + times(n, `{"role":"system","content":" "}`) + `,` + user + `]}`,
+		"parts":    `{"messages":[{"role":"user","content":[` + times(n, `{"type":"text","text":" "}`) + `]}]}`,
+		"tools": `{"messages":[` + user + `],"tools":[` + times(n, `{"type":"function","function":{"name":"f#","parameters":{}}}`) +
+			`],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + times(n, `{"type":"function","function":{"name":"g#"}}`) + `]}}}`,
+	} {
+		for to, devs := range map[llm.Dialect]string{llm.Chat: "openrouter", llm.Messages: "anthropic", llm.Converse: "bedrock"} {
+			opt := llm.Options{Model: "anthropic.claude-sonnet-4-5", CacheMarks: &llm.CacheMarks{}, Deviations: llm.DeviationsOf(devs)}
+			used := allocated(func() { _, _, _ = llm.Request(llm.Chat, to, []byte(body), opt) })
+			if used > factor*len(body) {
+				t.Errorf("%s to %s: %d bytes for one of %d", name, to, used, len(body))
+			}
+		}
+	}
+}
+
+// FuzzCacheMarks marks requests of chat clients. The marks that are told are in the
+// request, four at most, unless the client has its own.
+func FuzzCacheMarks(f *testing.F) {
+	for _, body := range cases(f, "requests/chat", ".json") {
+		for to := range 3 {
+			f.Add(uint8(to), body)
+		}
+	}
+	targets := []llm.Dialect{llm.Chat, llm.Messages, llm.Converse}
+	names := []string{"openrouter", "anthropic", "bedrock"}
+	f.Fuzz(func(t *testing.T, to uint8, body []byte) {
+		i := int(to) % len(targets)
+		opt := options()
+		opt.Model, opt.Deviations = "claude-sonnet-4-5", llm.DeviationsOf(names[i])
+		plain, _, err := llm.Request(llm.Chat, targets[i], body, opt)
+		if err != nil {
+			return
+		}
+		opt.CacheMarks = &llm.CacheMarks{}
+		out, _, err := llm.Request(llm.Chat, targets[i], body, opt)
+		if err != nil || json.Valid(plain) != json.Valid(out) {
+			t.Fatalf("%v: %s", err, out)
+		}
+		count := func(b []byte) int {
+			return bytes.Count(b, []byte(`"cache_control":{"type":"ephemeral"`)) + bytes.Count(b, []byte(`"cachePoint":{"type":"default"`))
+		}
+		if added := len(opt.CacheMarks.Added); added > 4 || count(out) != count(plain)+added {
+			t.Fatalf("told %v, %d marks in %s", opt.CacheMarks.Added, count(out)-count(plain), out)
+		}
+	})
+}

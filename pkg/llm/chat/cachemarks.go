@@ -61,8 +61,10 @@ func markCache(p *ir.Patch, opt *ir.Options) {
 		default:
 			return m.Raw, true
 		}
+		done := false // a second content is not looked at
 		return ir.MapMembers(m, func(name string, v gjson.Result) (string, bool) {
-			if name == "content" {
+			if name == "content" && !done {
+				done = true
 				return markedContent(v), true
 			}
 			return v.Raw, true

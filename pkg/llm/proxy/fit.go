@@ -11,13 +11,14 @@ import (
 )
 
 // leaveOutTooLong marks the targets into whose context a request is known not to
-// fit, if the combo goes on with another member. The last one is always asked: its
-// provider knows best, and refuses such a request without a charge.
+// fit, if the combo goes on with another member. The last one is always asked, as is
+// an account that the call names: the provider knows best, and refuses such a request
+// without a charge.
 //
 // A token has at least one byte of text, so small bodies are not read. The estimate
 // must exceed the context by a quarter, more than its error for texts (llm.Estimate).
 func leaveOutTooLong(c *auth.Call, a *Request, targets []routing.Target) {
-	if len(targets) < 2 || strings.Contains(c.Header.Get(betaField), longContextBeta) {
+	if len(targets) < 2 || strings.Contains(c.Header.Get(betaField), longContextBeta) || c.Header.Get("x-connection-id") != "" {
 		return
 	}
 	tokens := int64(-1)

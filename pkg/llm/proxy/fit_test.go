@@ -44,6 +44,7 @@ func TestMembersWithASmallContextAreNotAsked(t *testing.T) {
 		{name: "the combo stops", models: "up/small up/large", on: map[string]string{"context_length": "stop"}, tokens: 3000, want: "small"},
 		{name: "a single model", models: "up/small", tokens: 3000, want: "small"},
 		{name: "Claude's large context", models: "cl/claude-sonnet-4-5 up/large", tokens: 300_000, header: httpmsg.Header{{Name: "anthropic-beta", Value: "context-1m-2025-08-07"}}, want: "claude-sonnet-4-5"},
+		{name: "the account is named", models: "up/small cl/claude-sonnet-4-5", tokens: 3000, header: httpmsg.Header{{Name: "x-connection-id", Value: "c-up"}}, want: "small"},
 		{name: "the catalogue's context", models: "cl/claude-sonnet-4-5 up/large", tokens: 300_000, want: "large"},
 	} {
 		w := newWorld(t, usual...)
