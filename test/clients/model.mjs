@@ -792,7 +792,7 @@ export function model(ids = []) {
   let n = 0;
   const script = (request) => {
     const path = request.path.split("?")[0];
-    if (request.method === "GET" && /\/models$/.test(path)) return lists(ids);
+    if (request.method === "GET" && /\/models$/.test(path)) return lists(ids, request.host);
     if (request.method !== "POST") return null;
     const [dialect, d] = Object.entries(dialects).find(([, x]) => x.match(path)) ?? [];
     if (!d) return null;
@@ -845,13 +845,16 @@ export function model(ids = []) {
 }
 
 // lists is a list of models that can be read as each vendor's.
-const lists = (ids) => ({
+const lists = (ids, host) => ({
   headers: { "content-type": "application/json" },
   body: JSON.stringify({
     object: "list",
     data: ids.map((id) => ({ id, type: "model", object: "model", created: 1, created_at: "2026-01-01T00:00:00Z" })),
     has_more: false,
-    models: ids.map((id) => ({ name: `models/${id}`, supportedGenerationMethods: ["generateContent"] })),
+    models: ids.map((id) => ({
+      name: host === "api.cohere.com" ? id : `models/${id}`,
+      supportedGenerationMethods: ["generateContent"],
+    })),
   }),
 });
 
