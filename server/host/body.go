@@ -19,8 +19,8 @@ type upstreamBody struct {
 	unread []byte
 	err    error
 
-	wait    time.Duration // limit of a Read, 0 for that of the head
-	granted int64         // bytes that its memory was acquired for
+	wait    time.Duration   // limit of a Read, 0 for that of the head
+	granted stream.Gathered // that its memory was acquired for
 }
 
 // LimitRead limits how long each Read may take from now on.
@@ -79,12 +79,13 @@ func (b *upstreamBody) ReadAll(maxBytes int64) (all []byte, err error) {
 		if m := b.req.Memory; m != nil {
 			upTo = min(upTo, int64(len(all)+max(stream.Step, len(all)/2)))
 			b.limits.within(0, nil, stream.ErrTimeout) // waiting for memory is not the upstream's silence
-			if err := m.GrowAnswer(b.caller, b.granted, upTo, b.length); err != nil {
+			next := stream.Gathered{Bytes: upTo, Of: b.length}
+			if err := m.GrowAnswer(b.caller, b.granted, next); err != nil {
 				b.finish()
 				go b.body.Close() // as in Close
 				return nil, err
 			}
-			b.granted = upTo
+			b.granted = next
 		}
 		b.Outside(b.caller, func() { all, done, err = b.gather(all, upTo, maxBytes, b.req.Idle) })
 	}

@@ -217,14 +217,13 @@ func (o *observer) push(piece []byte) (out []byte, over bool) {
 	return piece, false
 }
 
-// ready waits until there is memory for the next n bytes, and reports whether there
-// is.
-func (o *observer) ready(ctx context.Context, n int) bool {
+// ready waits until there is memory for the next chunk, and reports whether there is.
+func (o *observer) ready(ctx context.Context, chunk []byte) bool {
 	w, ok := o.transform.(stream.Waiter)
 	if !ok {
 		return true
 	}
-	for waited := time.Duration(0); !o.has(w, n); waited += stream.ReadyAgain {
+	for waited := time.Duration(0); !o.has(w, chunk); waited += stream.ReadyAgain {
 		if waited >= stream.ReadyWait || ctx.Err() != nil {
 			return false
 		}
@@ -233,10 +232,10 @@ func (o *observer) ready(ctx context.Context, n int) bool {
 	return true
 }
 
-func (o *observer) has(w stream.Waiter, n int) bool {
+func (o *observer) has(w stream.Waiter, chunk []byte) bool {
 	o.Enter()
 	defer o.Exit()
-	return w.Ready(n)
+	return w.Ready(chunk)
 }
 
 // beat returns a heartbeat for the client, nothing within an event.

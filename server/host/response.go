@@ -181,7 +181,7 @@ func (h *Host) pump(hr *http.Request, a answer, out *answerWriter) error {
 
 // forward sends a piece of a body, and reports whether the body is over.
 func (h *Host) forward(hr *http.Request, o *observer, beats *heart, out *answerWriter, piece []byte) (over bool, err error) {
-	if o != nil && !o.ready(hr.Context(), len(piece)) {
+	if o != nil && !o.ready(hr.Context(), piece) {
 		return false, stream.ErrMemory
 	}
 	if beats != nil {

@@ -324,7 +324,7 @@ func exportPush(id, n int32) int32 {
 	if f == nil {
 		return 0
 	}
-	if f.wait != nil && !f.wait.Ready(int(n)) {
+	if f.wait != nil && !f.wait.Ready(chunk[:n]) {
 		return contract.NotReady
 	}
 	out = f.transform.Push(chunk[:n], out[:0])

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"weir/pkg/wire/memory"
+	"weir/pkg/wire/stream"
 )
 
 // startMemory is the linear memory of an instance without large bodies, in bytes.
@@ -32,7 +33,8 @@ func exportHeld() float64 {
 }
 
 // exportReserve returns whether the body that an operation reads may have total bytes,
-// of expected ones, -1 if unknown: 1 if it may, 0 if not yet, -1 if it never will.
+// of expected ones, -1 if unknown: 1 if it may, 0 if not yet, -1 if it never will. A
+// body that has all expected bytes is passed to Go next.
 //
 //go:wasmexport weir_reserve
 func exportReserve(number int32, total, expected float64) int32 {
@@ -44,13 +46,14 @@ func exportReserve(number int32, total, expected float64) int32 {
 	if o.number != number || o.done || o.memory == nil {
 		return 1
 	}
-	if o.had == 0 {
+	if o.had.Bytes == 0 {
 		o.memory.Sent() // the head has come
 	}
-	ok, refused := o.memory.TryAnswer(o.had, int64(total), int64(expected))
+	next := stream.Gathered{Bytes: int64(total), Of: int64(expected)}
+	ok, refused := o.memory.TryAnswer(o.had, next)
 	switch {
 	case ok:
-		o.had = int64(total)
+		o.had = next
 		return 1
 	case refused:
 		return -1

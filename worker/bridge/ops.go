@@ -31,8 +31,8 @@ type op struct {
 	task   *task // that waits for it
 	done   bool
 	event  event
-	memory stream.Memory // for a body that it reads; nil means it is not counted
-	had    int64         // bytes of the body that memory was acquired for
+	memory stream.Memory   // for a body that it reads; nil means it is not counted
+	had    stream.Gathered // of the body, that memory was acquired for
 }
 
 const (
@@ -165,10 +165,10 @@ func (o *op) wait() event {
 		current.pause()
 	}
 	e := o.event
-	if o.had > 0 && e.outcome != contract.OK {
-		o.memory.TryAnswer(o.had, 0, 0)
+	if o.had.Bytes > 0 && e.outcome != contract.OK {
+		o.memory.TryAnswer(o.had, stream.Gathered{})
 	}
-	o.event, o.call, o.memory, o.had = event{}, nil, nil, 0
+	o.event, o.call, o.memory, o.had = event{}, nil, nil, stream.Gathered{}
 	freeOps = append(freeOps, o)
 	return e
 }

@@ -127,6 +127,11 @@ async function gather(body, head, length, maxBytes, idleMs, onOpen, onChunk = nu
     }
     if (done) break;
   }
+  // Go gets the whole body next. A known length was reserved with the last bytes.
+  if (reserve && length < 0 && size > oneReadMax && !(await reserve(size, size, onChunk))) {
+    buffer.transfer(0);
+    throw noMemory;
+  }
   return new Uint8Array(buffer, 0, size);
 }
 

@@ -105,10 +105,10 @@ var (
 	_ stream.Beater    = (*arrayed)(nil)
 )
 
-// Ready reports whether the events' Transform has memory for n bytes.
-func (t *arrayed) Ready(n int) bool {
+// Ready reports whether the events' Transform has memory for the next chunk.
+func (t *arrayed) Ready(chunk []byte) bool {
 	w, ok := t.events.(stream.Waiter)
-	return !ok || w.Ready(n)
+	return !ok || w.Ready(chunk)
 }
 
 // Stopped reports that the stream has failed.

@@ -183,23 +183,24 @@ func (a *attempt) translator(m outcome) *translator {
 	return t
 }
 
-// Ready reports whether there is memory for the next n bytes of a long line: to store
-// it, to read it, for the translated event, and for what the host sends.
-func (t *translator) Ready(n int) bool {
+// Ready reports whether there is memory for the next part of a long line.
+func (t *translator) Ready(chunk []byte) bool {
 	l := &t.a.call.Memory
-	n += t.t.Buffered()
+	n := len(chunk) + t.t.Buffered()
 	if n <= memory.Uncounted {
 		l.Drop(memory.Line)
 		return true
 	}
-	l.Expect(lineMemory(sse.MaxLine))
-	return l.TryAcquire(memory.Line, lineMemory(n))
+	return l.TryGrow(memory.Line, lineMemory(int64(n), sse.LineEnd(chunk) >= 0))
 }
 
-// lineMemory returns what the translation of a line of n bytes takes. The line is
-// stored in a buffer that grows by quarters.
-func lineMemory(n int) memory.Amount {
-	return memory.Amount{Program: int64(4 * n), Host: int64(n)}
+// lineMemory returns what a line of n bytes takes: it is stored in a buffer that grows
+// by quarters, and once it ends, it is read, translated, and sent by the host.
+func lineMemory(n int64, ends bool) memory.Amount {
+	if ends {
+		return memory.Amount{Program: 4 * n, Host: n}
+	}
+	return memory.Amount{Program: 9 * n / 4}
 }
 
 // Push translates the next part.

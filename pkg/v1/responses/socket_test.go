@@ -521,7 +521,7 @@ type waiter struct {
 	asks int
 }
 
-func (w *waiter) Ready(int) bool                     { w.asks--; return w.asks < 0 }
+func (w *waiter) Ready([]byte) bool                  { w.asks--; return w.asks < 0 }
 func (w *waiter) Push(chunk, out []byte) []byte      { return append(out, chunk...) }
 func (w *waiter) End(cause error, out []byte) []byte { w.cause = cause; return out }
 

@@ -269,7 +269,7 @@ func (t *turn) open(ctx context.Context, body io.ReadCloser) {
 	case *stream.Through:
 		b.Src = &source{ReadCloser: b.Src, ctx: ctx, idle: b.Idle}
 		if w, ok := b.T.(stream.Waiter); ok {
-			b.Wait = func(n int) error { return t.wait(ctx, w, n) }
+			b.Wait = func(chunk []byte) error { return t.wait(ctx, w, chunk) }
 		}
 	case *stream.Watched:
 		b.Src = &source{ReadCloser: b.Src, ctx: ctx, idle: b.Idle}
@@ -277,8 +277,8 @@ func (t *turn) open(ctx context.Context, body io.ReadCloser) {
 }
 
 // wait returns when there is memory for a transform's next chunk.
-func (t *turn) wait(ctx context.Context, w stream.Waiter, n int) error {
-	for waited := time.Duration(0); !w.Ready(n); waited += stream.ReadyAgain {
+func (t *turn) wait(ctx context.Context, w stream.Waiter, chunk []byte) error {
+	for waited := time.Duration(0); !w.Ready(chunk); waited += stream.ReadyAgain {
 		if t.Pause == nil || waited >= stream.ReadyWait {
 			return stream.ErrMemory
 		}

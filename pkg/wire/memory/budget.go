@@ -52,7 +52,7 @@ func Both(n int64) Amount { return Amount{n, n} }
 // while every lease could still get all that it may need, one after the other (the
 // banker's algorithm). Of an answer of unknown length that is not known: such answers
 // share a part of the memory, and beyond it one at a time grows. If all calls with
-// memory wait nevertheless, the last one is refused.
+// memory wait nevertheless, those that began last are refused.
 type Budget struct {
 	Max   int64           // bytes; zero means DefaultMax
 	Pause upstream.Pauser // nil: Acquire fails at once
@@ -71,9 +71,9 @@ type Budget struct {
 	leases []*Lease         // those with memory
 	queue  []*waiter
 	turn   *Lease // the call that may grow although others might not complete
-	// failures counts attempts in vain of calls with memory, since any has changed.
-	failures int
-	waiting  map[waiters]int // calls that wait, of a tenant and, with who empty, of all
+	// vain counts the attempts in vain of all calls since one was granted memory.
+	vain    int
+	waiting map[waiters]int // calls that wait, of a tenant and, with who empty, of all
 }
 
 // DefaultMax is the limit of a Budget without one.
@@ -101,9 +101,11 @@ type Lease struct {
 	have   Amount
 	part   [parts]Amount
 	small  int64
-	open   bool // its answer has no known length
+	open   bool // its answer, or its line, has no known length
 	tries  int  // attempts in vain since it waits
 	waits  bool // as answer of waiters
+	line   bool // it waits for a line, which is not refused
+	begun  bool // its upstream has begun to answer
 }
 
 // waiters are the calls of a tenant that wait and read an answer, or do not yet.
@@ -126,16 +128,18 @@ func (w *waiter) total() Amount { return w.lease.with(w.part, w.amount) }
 // The pace of waiting calls.
 const (
 	look = 100 * time.Millisecond // between two attempts, which the host of a body keeps too
-	// The attempts in vain after which a call may have the turn, may have it instead
-	// of one that does not wait, and may be refused because all calls wait.
-	turnAfter, nextTurnAfter, standstillAfter = 3, 50, 20
+	// The attempts in vain after which a call whose upstream answers may have the turn,
+	// any call with memory may have it if all wait, and one may have it instead of one
+	// that does not wait; those of each call, since any was granted memory, after which
+	// one gives way, and how many of them it takes back.
+	turnAfter, anyTurnAfter, nextTurnAfter, giveWayAfter, giveWayEvery = 3, 20, 50, 10, 2
 	// How many calls wait at most; three quarters of them may be of one tenant. One that
 	// reads an answer has up to Uncounted bytes of it already. Their clients may have
 	// left, which the platform does not always report before the answer.
 	maxWaiting, maxWaitingAnswers = 256, 64
 	// wait is how long a call waits before it is refused. The upstream has done the
 	// work for an answer, so that waits longer.
-	wait       = 15 * time.Second
+	wait       = 30 * time.Second
 	waitAnswer = time.Minute
 )
 
@@ -197,6 +201,12 @@ func (l *Lease) TryAcquire(p Part, a Amount) bool {
 	l.part[p] = a
 	b.set(l, total)
 	return true
+}
+
+// TryGrow is TryAcquire for a part whose length is not known before it is complete.
+func (l *Lease) TryGrow(p Part, a Amount) bool {
+	l.open, l.begun = true, true
+	return l.TryAcquire(p, a)
 }
 
 // with returns the memory of the lease if the part p had a.
@@ -264,14 +274,17 @@ func (l *Lease) Spare(n int64) bool {
 	return b != nil && b.Used()+n <= b.share() && b.safe(l, l.have.plus(Amount{Host: n}))
 }
 
-// Grow returns the function that acquires memory for a body as it arrives. The
-// host gathers a body, and passes it to the program whole.
-func (l *Lease) Grow(ctx context.Context, p Part, amount func(n int64) Amount) func(total int64, last bool) error {
+// grow returns the function that acquires memory for a body as it arrives. The host
+// gathers it; whole reports whether it is passed to the program after that many bytes.
+func (l *Lease) grow(ctx context.Context, p Part, whole func(n int64) bool) func(total int64, last bool) error {
 	return func(total int64, last bool) error {
-		if total <= Uncounted {
-			total = 0
+		switch {
+		case total <= Uncounted:
+			return l.Acquire(ctx, p, Amount{})
+		case whole(total):
+			return l.Acquire(ctx, p, Both(total))
 		}
-		return l.Acquire(ctx, p, amount(total))
+		return l.Acquire(ctx, p, Amount{Host: total})
 	}
 }
 
@@ -287,7 +300,9 @@ func (l *Lease) Read(ctx context.Context, body io.ReadCloser, length int64, tran
 		most.Program = max(most.Program, min(most.Program+Translated(most.Program), l.budget.share()-most.Host))
 	}
 	l.Expect(most)
-	return &stream.Metered{ReadCloser: body, Length: length, Grow: l.Grow(ctx, Body, Both)}
+	// A body of unknown length, as a decoded one, may be complete at any time.
+	whole := func(n int64) bool { return n >= length }
+	return &stream.Metered{ReadCloser: body, Length: length, Grow: l.grow(ctx, Body, whole)}
 }
 
 // Hold reads a body of at most max bytes and keeps it outside of the program.
@@ -302,7 +317,7 @@ func (l *Lease) Hold(ctx context.Context, body io.ReadCloser, length, max int64)
 	if length > 0 && l.budget != nil {
 		l.Expect(l.have.plus(Amount{Host: min(length, l.budget.limit())}))
 	}
-	held, err = stream.Hold(&stream.Metered{ReadCloser: body, Length: length, Grow: l.Grow(ctx, Form, hosted)}, max)
+	held, err = stream.Hold(&stream.Metered{ReadCloser: body, Length: length, Grow: l.grow(ctx, Form, func(int64) bool { return false })}, max)
 	if err != nil {
 		l.Drop(Form)
 		return nil, nil, BodyError(err)
@@ -313,49 +328,48 @@ func (l *Lease) Hold(ctx context.Context, body io.ReadCloser, length, max int64)
 	}, nil
 }
 
-func hosted(n int64) Amount { return Amount{Host: n} }
-
 // GrowAnswer implements stream.Memory: an answer is gathered by the host, and passed
 // to the program whole.
-func (l *Lease) GrowAnswer(ctx context.Context, had, total, expected int64) error {
+func (l *Lease) GrowAnswer(ctx context.Context, had, next stream.Gathered) error {
 	if l.budget == nil {
 		return nil
 	}
-	more := l.expectAnswer(had, total, expected)
-	return l.Acquire(ctx, Answer, l.part[Answer].plus(more))
+	return l.Acquire(ctx, Answer, l.expectAnswer(had, next))
 }
 
 // TryAnswer implements stream.Memory.
-func (l *Lease) TryAnswer(had, total, expected int64) (ok, refused bool) {
+func (l *Lease) TryAnswer(had, next stream.Gathered) (ok, refused bool) {
 	if l.budget == nil {
 		return true, false
 	}
-	more := l.expectAnswer(had, total, expected)
-	if l.TryAcquire(Answer, l.part[Answer].plus(more)) {
+	a := l.expectAnswer(had, next)
+	if l.TryAcquire(Answer, a) {
 		return true, false
 	}
-	all := l.with(Answer, l.part[Answer].plus(more))
-	return false, l.tries == 0 || all.sum() > l.budget.limit() || l.budget.refuses(l)
+	return false, l.tries == 0 || l.with(Answer, a).sum() > l.budget.limit() || l.budget.refuses(l)
 }
 
-// expectAnswer states what the call needs for an answer, and returns what it needs
-// now.
-func (l *Lease) expectAnswer(had, total, expected int64) (more Amount) {
-	if had, total = counted(had), counted(total); total == 0 {
-		return Both(-had) // a short answer neither waits nor makes others wait
+// expectAnswer states what the call needs for an answer, and returns what its answers
+// need now.
+func (l *Lease) expectAnswer(had, next stream.Gathered) Amount {
+	others := l.part[Answer].minus(gathered(had))
+	a := others.plus(gathered(next))
+	if next.Bytes > Uncounted+1 { // a short answer neither waits nor makes others wait
+		l.open, l.begun = next.Of < 0 || had.Of < 0, true
+		l.Expect(l.with(Answer, others.plus(Both(max(next.Bytes, next.Of)))))
 	}
-	l.open = expected < 0
-	l.Expect(l.have.plus(Both(max(total, expected) - had)))
-	return Both(total - had)
+	return a
 }
 
-// counted returns how many of the n bytes in which an answer is gathered count. One
-// byte more than the answer has shows its end.
-func counted(n int64) int64 {
-	if n <= Uncounted+1 {
-		return 0
+// gathered returns the memory of an answer. One byte more than it has shows its end.
+func gathered(g stream.Gathered) Amount {
+	switch {
+	case g.Bytes <= Uncounted+1:
+		return Amount{}
+	case g.All():
+		return Both(g.Bytes)
 	}
-	return n
+	return Amount{Host: g.Bytes}
 }
 
 // Sent implements stream.Memory: the host has sent the request, and has freed its
@@ -449,6 +463,9 @@ func tooLarge(p Part, total Amount, limit int64) error {
 // own tenant has reached its share. One of a small body does not.
 func (b *Budget) enter(l *Lease, total Amount, before int) bool {
 	if l.have == (Amount{}) && l.most.most(total).sum() > Both(smallBody+1).sum()+Translated(smallBody+1) {
+		if b.turn != nil && b.turn != l && b.turn.tries > 0 {
+			return false
+		}
 		for _, w := range b.queue[:before] {
 			if w.lease.have == (Amount{}) && b.of[w.lease.who]+w.total().sum() <= b.share() {
 				return false
@@ -464,45 +481,55 @@ func (b *Budget) enter(l *Lease, total Amount, before int) bool {
 	}
 	l.stopWaiting()
 	b.set(l, total)
+	b.vain = 0
 	return true
 }
 
-// spare reports whether a lease with an answer of unknown length may have total bytes:
-// such answers have an eighth of the limit, so that the longest one that has the turn
-// fits beside them.
+// spare reports whether a lease with an answer, or a line, of unknown length may have
+// total bytes: such leases have an eighth of the limit for these, so that the longest one
+// that has the turn fits beside them.
 func (b *Budget) spare(l *Lease, total Amount) bool {
-	answers := total.minus(l.have).plus(l.part[Answer]).sum()
+	growing := total.minus(l.have).plus(l.growing()).sum()
 	for _, x := range b.leases {
 		if x.open && x != l && x != b.turn {
-			answers += x.part[Answer].sum()
+			growing += x.growing().sum()
 		}
 	}
-	return answers <= b.limit()/8 && b.has(l, total)
+	return growing <= b.limit()/8 && b.has(l, total) && b.safe(l, total)
 }
 
+// stuck reports whether a lease may wait for memory, which was not promised, with all that
+// it has.
+func (l *Lease) stuck() bool { return l.open || l.begun && l.part[Answer] == (Amount{}) }
+
+// growing returns the memory of the parts whose length may be unknown.
+func (l *Lease) growing() Amount { return l.part[Answer].plus(l.part[Line]) }
+
 // takeTurn lets the call that has waited longest have memory although the others might
-// not complete then: one with an answer of unknown length, or any with memory if all
-// wait. One call at a time has the turn, until it needs no more; one that does not
-// wait itself, since its upstream is slow, loses it to others.
+// not complete then: one with an answer of unknown length, or any with memory if all have
+// waited for a while. One call at a time has the turn, until it needs no more; one that does
+// not wait itself, since its upstream is slow, loses it to others.
 func (b *Budget) takeTurn(l *Lease, total Amount) bool {
-	if b.turn != l {
-		if l.tries < turnAfter || b.turn != nil && (b.turn.tries > 0 || l.tries < nextTurnAfter) {
-			return false
-		}
-		if !l.open && (l.have == (Amount{}) || !b.standsStill(standstillAfter)) {
-			return false
-		}
-		for _, x := range b.leases {
-			if x.tries > l.tries {
-				return false
-			}
-		}
-	}
-	if !b.fitsNow(l, total) {
+	if b.turn != l && !b.isNext(l, total) {
 		return false
 	}
 	b.turn = l
-	return true
+	return b.fitsNow(l, total) && (b.vain >= giveWayAfter/2*b.allWaiting() || b.safe(l, total))
+}
+
+// isNext reports whether the lease is the one that gets the turn.
+func (b *Budget) isNext(l *Lease, total Amount) bool {
+	if l.tries < turnAfter || b.turn != nil && (b.turn.tries > 0 || l.tries < nextTurnAfter) {
+		return false
+	}
+	if !l.begun {
+		own := b.of[l.who] - l.have.sum() + total.sum()
+		waits := func(x *Lease) bool { return x.tries > 0 }
+		if l.have == (Amount{}) || l.tries < anyTurnAfter || !b.allowed(own, total.sum()) || !all(b.leases, waits) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(b.leases, func(x *Lease) bool { return x.tries > l.tries })
 }
 
 // has reports whether there are total bytes for the lease now.
@@ -537,7 +564,7 @@ func (b *Budget) hasAlone(l *Lease, total Amount) bool {
 // failed counts an attempt in vain. It reports whether the call may wait.
 func (b *Budget) failed(l *Lease, p Part) bool {
 	if l.tries == 0 {
-		l.waits = p == Answer
+		l.waits, l.line = p == Answer || p == Reply, p == Line
 		most := maxWaiting
 		if l.waits {
 			most = maxWaitingAnswers
@@ -548,9 +575,7 @@ func (b *Budget) failed(l *Lease, p Part) bool {
 		b.countWaiting(l, 1)
 	}
 	l.tries++
-	if l.have != (Amount{}) {
-		b.failures++
-	}
+	b.vain++
 	return true
 }
 
@@ -573,25 +598,33 @@ func (b *Budget) countWaiting(l *Lease, n int) {
 	}
 }
 
-// standsStill reports whether all calls with memory have made n attempts in vain, about,
-// since any has got or released some.
-func (b *Budget) standsStill(n int) bool {
-	if b.failures < n*len(b.leases) {
+// refuses reports whether the lease must give way, since none that waits is granted
+// anything: the last to begin of those that wait for other than a line, one without an
+// answer before one with, whose upstream has done its work.
+func (b *Budget) refuses(l *Lease) bool {
+	if b.turn == nil || b.turn == l || b.vain < giveWayAfter*b.allWaiting() || l.tries == 0 || l.have == (Amount{}) {
 		return false
 	}
+	var last *Lease
 	for _, x := range b.leases {
-		if x.tries == 0 {
-			return false
+		if x.tries > 0 && x != b.turn && !x.line && (last == nil || last.waits || !x.waits) {
+			last = x
 		}
 	}
+	if last != l {
+		return false
+	}
+	b.vain -= giveWayEvery * b.allWaiting()
 	return true
 }
 
-// refuses reports whether the lease must give way: it is the last of those that stand
-// still, and the turn has not helped.
-func (b *Budget) refuses(l *Lease) bool {
-	n := len(b.leases)
-	return n > 1 && b.leases[n-1] == l && b.standsStill(2*standstillAfter)
+// allWaiting returns how many calls wait.
+func (b *Budget) allWaiting() int {
+	return b.waiting[waiters{"", true}] + b.waiting[waiters{"", false}]
+}
+
+func all(leases []*Lease, is func(*Lease) bool) bool {
+	return !slices.ContainsFunc(leases, func(x *Lease) bool { return !is(x) })
 }
 
 // set changes the memory of the lease to total bytes.
@@ -599,7 +632,6 @@ func (b *Budget) set(l *Lease, total Amount) {
 	if total == l.have {
 		return
 	}
-	b.failures = 0
 	if l.have == (Amount{}) {
 		b.leases = append(b.leases, l)
 	}
@@ -629,11 +661,15 @@ func (b *Budget) fits(used Amount, grown, others int64) bool {
 
 // size returns the memory of the isolate if the calls have used.
 func (b *Budget) size(used Amount, grown, others int64) int64 {
-	program := used.Program
-	if b.Elsewhere != nil {
-		program += program / 4
+	return max(grown, b.program(used)) + used.Host + b.small + others
+}
+
+// program returns the size to which the program grows if the calls have used.
+func (b *Budget) program(used Amount) int64 {
+	if b.Elsewhere == nil {
+		return used.Program
 	}
-	return max(grown, program) + used.Host + b.small + others
+	return used.Program + used.Program/4
 }
 
 func (b *Budget) elsewhere() (grown, others int64) {
@@ -661,7 +697,7 @@ func (b *Budget) safe(l *Lease, total Amount) bool {
 		return false
 	}
 	most := l.most.most(total)
-	if b.fits(used.minus(total).plus(most), grown, others) && b.allowed(own-total.sum()+most.sum(), most.sum()) {
+	if !l.open && b.fits(used.minus(total).plus(most), grown, others) && b.allowed(own-total.sum()+most.sum(), most.sum()) {
 		return true // it can complete, and then releases all it has
 	}
 	of := map[string]int64{l.who: own}
@@ -670,8 +706,13 @@ func (b *Budget) safe(l *Lease, total Amount) bool {
 			of[who] = n
 		}
 	}
-	rest := slices.Clone(b.leases)
-	if l.have == (Amount{}) {
+	var rest []*Lease
+	for _, x := range b.leases {
+		if x == l && !l.open || !x.stuck() {
+			rest = append(rest, x)
+		}
+	}
+	if l.have == (Amount{}) && !l.open {
 		rest = append(rest, l)
 	}
 	has := func(x *Lease) Amount {

@@ -10,11 +10,15 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/memory"
+	"weir/pkg/wire/stream"
 )
 
 const mib = 1 << 20
 
 var ctx = context.Background()
+
+// none is an answer without bytes.
+var none stream.Gathered
 
 func host(n int64) memory.Amount { return memory.Amount{Host: n} }
 
@@ -116,8 +120,11 @@ func TestPartsAreReleasedOneByOne(t *testing.T) {
 	if l.Sent(); b.Used() != 4*mib {
 		t.Errorf("after the request was sent: %d", b.Used())
 	}
-	l.GrowAnswer(ctx, 0, mib, 2*mib)
-	l.GrowAnswer(ctx, mib, 2*mib, 2*mib)
+	half, all := stream.Gathered{Bytes: mib, Of: 2 * mib}, stream.Gathered{Bytes: 2 * mib, Of: 2 * mib}
+	if l.GrowAnswer(ctx, none, half); b.Used() != 5*mib {
+		t.Errorf("with half an answer: %d", b.Used())
+	}
+	l.GrowAnswer(ctx, half, all)
 	if b.Used() != 8*mib {
 		t.Errorf("with an answer: %d", b.Used())
 	}
@@ -261,12 +268,15 @@ func TestShortAnswerNeitherWaitsNorCounts(t *testing.T) {
 	b := &memory.Budget{Max: 32 * mib}
 	lease(b, "a").TryAcquire(memory.Body, host(32*mib))
 	used, l := b.Used(), lease(b, "b")
-	for _, step := range [][2]int64{{0, 32 << 10}, {32 << 10, memory.Uncounted + 1}} {
-		if ok, _ := l.TryAnswer(step[0], step[1], -1); !ok || l.GrowAnswer(ctx, step[0], step[1], -1) != nil {
-			t.Errorf("an answer of %d bytes waits", step[1])
+	had := none
+	for _, n := range []int64{32 << 10, memory.Uncounted + 1} {
+		next := stream.Gathered{Bytes: n, Of: -1}
+		if ok, _ := l.TryAnswer(had, next); !ok || l.GrowAnswer(ctx, had, next) != nil {
+			t.Errorf("an answer of %d bytes waits", n)
 		}
+		had = next
 	}
-	if ok, _ := l.TryAnswer(memory.Uncounted+1, memory.Uncounted+2, -1); ok || b.Used() != used {
+	if ok, _ := l.TryAnswer(had, stream.Gathered{Bytes: memory.Uncounted + 2, Of: -1}); ok || b.Used() != used {
 		t.Errorf("%d bytes, want %d", b.Used(), used)
 	}
 }
@@ -351,20 +361,24 @@ func TestWaitingAcquiresNoMore(t *testing.T) {
 // reading is a call with a body of body bytes, whose answer of answer bytes has no
 // declared length.
 type reading struct {
-	l           *memory.Lease
-	had, answer int64
-	waited      int
-	refused     bool
+	l       *memory.Lease
+	had     stream.Gathered
+	answer  int64
+	waited  int
+	refused bool
 }
 
 // read begins a call, or reads a step of its answer as a host does. It reports whether
 // the call has ended.
 func (r *reading) read() bool {
-	if r.had == r.answer || r.refused {
+	if r.had.All() && r.had.Bytes > 0 || r.refused {
 		return true
 	}
-	next := min(r.had+max(memory.Uncounted+1, r.had/2), r.answer)
-	ok, refused := r.l.TryAnswer(r.had, next, -1)
+	next := stream.Gathered{Bytes: min(r.had.Bytes+max(memory.Uncounted+1, r.had.Bytes/2), r.answer), Of: -1}
+	if r.had.Bytes == r.answer {
+		next.Of = r.answer // its end was seen
+	}
+	ok, refused := r.l.TryAnswer(r.had, next)
 	switch {
 	case ok:
 		r.had = next
@@ -374,7 +388,7 @@ func (r *reading) read() bool {
 		r.waited++
 		return false
 	}
-	if r.had == r.answer || r.refused {
+	if r.had.All() || r.refused {
 		r.l.Release()
 		return true
 	}
@@ -433,7 +447,7 @@ func TestAnswersOfUnknownLengthDoNotStandStill(t *testing.T) {
 func TestSlowAnswerLosesTheTurn(t *testing.T) {
 	b := &memory.Budget{}
 	slow, other := &reading{l: lease(b, "a"), answer: 20 * mib}, &reading{l: lease(b, "b"), answer: 20 * mib}
-	for slow.had < 9*mib {
+	for slow.had.Bytes < 9*mib {
 		slow.read()
 		if slow.waited > 10 {
 			t.Fatal("it does not get the turn")
@@ -441,12 +455,12 @@ func TestSlowAnswerLosesTheTurn(t *testing.T) {
 	}
 	for rounds := 0; !other.read(); rounds++ {
 		if rounds > 100 {
-			t.Fatalf("the other waits with %d MiB", other.had/mib)
+			t.Fatalf("the other waits with %d MiB", other.had.Bytes/mib)
 		}
 	}
 	for rounds := 0; !slow.read(); rounds++ {
 		if rounds > 100 {
-			t.Fatalf("the slow one waits with %d MiB", slow.had/mib)
+			t.Fatalf("the slow one waits with %d MiB", slow.had.Bytes/mib)
 		}
 	}
 	if b.Used() != 0 {
@@ -465,14 +479,14 @@ func TestStandstillEnds(t *testing.T) {
 		}
 	}
 	for range 100 {
-		one, refusedFirst := first.TryAnswer(0, 9*mib, -1)
-		two, refusedLast := last.TryAnswer(0, 9*mib, -1)
+		one, refusedFirst := first.TryAnswer(none, stream.Gathered{Bytes: 9 * mib, Of: -1})
+		two, refusedLast := last.TryAnswer(none, stream.Gathered{Bytes: 9 * mib, Of: -1})
 		if one || two || refusedFirst {
 			t.Fatal(one, two, refusedFirst)
 		}
 		if refusedLast {
 			last.Release()
-			if ok, _ := first.TryAnswer(0, 8*mib, -1); !ok {
+			if ok, _ := first.TryAnswer(none, stream.Gathered{Bytes: 8 * mib, Of: -1}); !ok {
 				t.Error("the first still waits")
 			}
 			return
@@ -488,7 +502,7 @@ func TestWaitingCallsAreBounded(t *testing.T) {
 	full.TryAcquire(memory.Body, host(31*mib))
 	waiting := func(who string) (n int) {
 		for range 100 {
-			if _, refused := lease(b, who).TryAnswer(0, mib, -1); !refused {
+			if _, refused := lease(b, who).TryAnswer(none, stream.Gathered{Bytes: 2 * mib, Of: -1}); !refused {
 				n++
 			}
 		}
@@ -498,7 +512,7 @@ func TestWaitingCallsAreBounded(t *testing.T) {
 		t.Errorf("%d and %d wait, want 48 and 16", a, others)
 	}
 	l := lease(b, "c")
-	if _, refused := l.TryAnswer(0, mib, -1); !refused {
+	if _, refused := l.TryAnswer(none, stream.Gathered{Bytes: 2 * mib, Of: -1}); !refused {
 		t.Error("all places are taken")
 	}
 	l.Release()
@@ -519,13 +533,13 @@ func TestQueuedCallDoesNotTakeTheTurn(t *testing.T) {
 			clock.Meanwhile = nil
 			other := lease(b, "c")
 			for range 5 {
-				if ok, _ := other.TryAnswer(0, 5*mib, -1); ok {
+				if ok, _ := other.TryAnswer(none, stream.Gathered{Bytes: 5 * mib, Of: -1}); ok {
 					got = true
 				}
 			}
 			other.Release()
 		}
-		if lease(b, "b").GrowAnswer(ctx, 0, 5*mib, -1) == nil {
+		if lease(b, "b").GrowAnswer(ctx, none, stream.Gathered{Bytes: 5 * mib, Of: -1}) == nil {
 			t.Error("it has passed the first of the queue")
 		}
 	}

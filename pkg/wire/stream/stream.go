@@ -146,10 +146,10 @@ type Stopper interface {
 }
 
 // Waiter is a Transform that may need memory: the host calls Push only after Ready has
-// reported that there is enough for a chunk of n bytes. Until then it leaves the rest
-// of the source unread, and asks again after ReadyAgain, for at most ReadyWait.
+// reported that there is enough for the chunk. Until then it leaves the rest of the
+// source unread, and asks again after ReadyAgain, for at most ReadyWait.
 type Waiter interface {
-	Ready(n int) bool
+	Ready(chunk []byte) bool
 }
 
 // How often, and for how long, a host asks a Waiter.
@@ -184,9 +184,9 @@ type Through struct {
 	// Idle is how long Src may be silent before the stream ends with ErrIdle. Zero
 	// means no limit.
 	Idle time.Duration
-	// Wait, if not nil, is called by Read before a chunk of n bytes is pushed. Its
-	// error ends the stream.
-	Wait func(n int) error
+	// Wait, if not nil, is called by Read before a chunk is pushed. Its error ends the
+	// stream.
+	Wait func(chunk []byte) error
 
 	buf   []byte
 	out   []byte
@@ -205,7 +205,7 @@ func (t *Through) Read(d []byte) (int, error) {
 		n, err := t.Src.Read(t.buf)
 		t.out = t.out[:0]
 		if n > 0 && t.Wait != nil {
-			if failed := t.Wait(n); failed != nil {
+			if failed := t.Wait(t.buf[:n]); failed != nil {
 				n, err = 0, failed
 				t.Src.Close()
 			}
@@ -352,15 +352,21 @@ func ReadAll(body io.ReadCloser, maxBytes int64) ([]byte, error) {
 // Memory is the memory of a call, by which its host acquires what the answer of an
 // upstream takes.
 type Memory interface {
-	// GrowAnswer waits until an answer that had bytes in memory may have total, of
-	// expected ones, -1 if unknown. TryAnswer does not wait, and reports whether it
-	// may, or never will; a host that waits itself uses it. Answers of over 64 KiB are
-	// counted.
-	GrowAnswer(ctx context.Context, had, total, expected int64) error
-	TryAnswer(had, total, expected int64) (ok, refused bool)
+	// GrowAnswer waits until an answer that had so much in memory may have more.
+	// TryAnswer does not wait, and reports whether it may, or never will; a host that
+	// waits itself uses it. Answers of over 64 KiB are counted.
+	GrowAnswer(ctx context.Context, had, next Gathered) error
+	TryAnswer(had, next Gathered) (ok, refused bool)
 	// Sent reports that the upstream has the request: the host's copy is free.
 	Sent()
 }
+
+// Gathered is an answer that a host gathers: its bytes so far, and how many it may have
+// in all, -1 if that is unknown. One that has all is passed to the program next.
+type Gathered struct{ Bytes, Of int64 }
+
+// All reports whether the answer may have all its bytes.
+func (g Gathered) All() bool { return g.Of >= 0 && g.Bytes >= g.Of }
 
 // Metered is a body that acquires memory while it is read by ReadAll or Hold, in
 // steps ahead of the bytes.
