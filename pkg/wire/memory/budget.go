@@ -137,10 +137,8 @@ const (
 	// reads an answer has up to Uncounted bytes of it already. Their clients may have
 	// left, which the platform does not always report before the answer.
 	maxWaiting, maxWaitingAnswers = 256, 64
-	// wait is how long a call waits before it is refused. The upstream has done the
-	// work for an answer, so that waits longer.
-	wait       = 30 * time.Second
-	waitAnswer = time.Minute
+	// wait is how long a call waits before it is refused.
+	wait = time.Minute
 )
 
 // smallBody is the length up to which a body does not queue behind larger ones.
@@ -275,13 +273,13 @@ func (l *Lease) Spare(n int64) bool {
 }
 
 // grow returns the function that acquires memory for a body as it arrives. The host
-// gathers it; whole reports whether it is passed to the program after that many bytes.
-func (l *Lease) grow(ctx context.Context, p Part, whole func(n int64) bool) func(total int64, last bool) error {
+// gathers it; whole reports whether the program has it, or gets it with that many bytes.
+func (l *Lease) grow(ctx context.Context, p Part, whole func(n int64, last bool) bool) func(total int64, last bool) error {
 	return func(total int64, last bool) error {
 		switch {
 		case total <= Uncounted:
 			return l.Acquire(ctx, p, Amount{})
-		case whole(total):
+		case whole(total, last):
 			return l.Acquire(ctx, p, Both(total))
 		}
 		return l.Acquire(ctx, p, Amount{Host: total})
@@ -301,8 +299,19 @@ func (l *Lease) Read(ctx context.Context, body io.ReadCloser, length int64, tran
 	}
 	l.Expect(most)
 	// A body of unknown length, as a decoded one, may be complete at any time.
-	whole := func(n int64) bool { return n >= length }
+	whole := func(n int64, last bool) bool { return last || n >= length }
 	return &stream.Metered{ReadCloser: body, Length: length, Grow: l.grow(ctx, Body, whole)}
+}
+
+// ReadWhole reads a body of at most max bytes, whose length is not known, into memory of
+// the part Form.
+func (l *Lease) ReadWhole(ctx context.Context, body io.ReadCloser, max int64) ([]byte, error) {
+	m := stream.Metered{ReadCloser: body, Length: -1, Grow: l.grow(ctx, Form, func(int64, bool) bool { return true })}
+	all, err := m.ReadAll(max)
+	if err != nil {
+		l.Drop(Form)
+	}
+	return all, err
 }
 
 // Hold reads a body of at most max bytes and keeps it outside of the program.
@@ -317,7 +326,7 @@ func (l *Lease) Hold(ctx context.Context, body io.ReadCloser, length, max int64)
 	if length > 0 && l.budget != nil {
 		l.Expect(l.have.plus(Amount{Host: min(length, l.budget.limit())}))
 	}
-	held, err = stream.Hold(&stream.Metered{ReadCloser: body, Length: length, Grow: l.grow(ctx, Form, func(int64) bool { return false })}, max)
+	held, err = stream.Hold(&stream.Metered{ReadCloser: body, Length: length, Grow: l.grow(ctx, Form, func(int64, bool) bool { return false })}, max)
 	if err != nil {
 		l.Drop(Form)
 		return nil, nil, BodyError(err)
@@ -409,11 +418,7 @@ func (b *Budget) wait(ctx context.Context, l *Lease, p Part, a Amount) error {
 				b.queue = slices.Delete(b.queue, i, i+1)
 			}
 		}()
-		longest := wait
-		if p == Answer || p == Reply {
-			longest = waitAnswer
-		}
-		for waited := time.Duration(0); waited < longest; waited += look {
+		for waited := time.Duration(0); waited < wait; waited += look {
 			if b.Pause.Pause(ctx, look) != nil {
 				return upstream.ErrCanceled
 			}

@@ -70,6 +70,7 @@ async function upstream() {
     await sleep(20);
     send(shape(text || "a"));
   });
+  server.keepAliveTimeout = 600_000; // else it closes a connection just as the gateway uses it again
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   up.url = `http://127.0.0.1:${server.address().port}`;
