@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"io"
 	"strings"
 
 	"weir/pkg/auth"
@@ -39,10 +40,16 @@ func (g *Gateway) decodeBody(ctx context.Context, c *auth.Call) {
 	}
 	r.Body = g.Decoder.NewReader(enc, r.Body, contentcoding.Call{
 		MaxEncoded: c.MaxBody,
+		Whole: func(body io.ReadCloser) ([]byte, error) {
+			return c.Memory.ReadWhole(ctx, body, c.MaxBody)
+		},
 		Acquire: func(n int64) error {
 			return c.Memory.Acquire(ctx, memory.Line, memory.Amount{Program: n})
 		},
-		Release: func() { c.Memory.Drop(memory.Line) },
+		Release: func() {
+			c.Memory.Drop(memory.Line)
+			c.Memory.Drop(memory.Form)
+		},
 		Pause: func() {
 			if g.Memory != nil && g.Memory.Pause != nil {
 				_ = g.Memory.Pause.Pause(ctx, 0) // the next read reports a client that has left

@@ -4,6 +4,7 @@ package contentcoding
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -48,6 +49,10 @@ type Call struct {
 	// MaxEncoded is the most bytes of the encoded body; 0 is no limit. A body can be
 	// endless without a byte of output: members and blocks may be empty.
 	MaxEncoded int64
+	// Whole reads the encoded body to its end, and returns it. It is called before Acquire:
+	// a client that sends a head of a few bytes, and nothing more, shall not have the
+	// memory of a decoder.
+	Whole func(body io.ReadCloser) ([]byte, error)
 	// Acquire is called once before the decoder takes more than 64 KiB of memory, with
 	// the number of bytes; its error ends the body. Release is called after the last
 	// byte, or when the body is closed, if Acquire was called.
@@ -155,6 +160,11 @@ func (r *reader) open() error {
 	if window > maxWindow {
 		return ErrWindow
 	}
+	if window > small && r.call.Whole != nil {
+		if err := r.readWhole(); err != nil {
+			return err
+		}
+	}
 	if window > small && r.call.Acquire != nil {
 		if err := r.call.Acquire(window); err != nil {
 			return err
@@ -179,6 +189,20 @@ func (r *reader) open() error {
 		}
 		r.out = z
 	}
+	return nil
+}
+
+// readWhole replaces the encoded body by all that is left of it.
+func (r *reader) readWhole() error {
+	head, _ := r.in.Peek(r.in.Buffered())
+	rest, err := r.call.Whole(r.src.ReadCloser)
+	if err != nil {
+		return err
+	}
+	if r.src.max > 0 && r.src.n+int64(len(rest)) > r.src.max {
+		return stream.ErrTooLarge
+	}
+	r.in = bufio.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(head)), bytes.NewReader(rest)))
 	return nil
 }
 

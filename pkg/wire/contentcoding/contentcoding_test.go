@@ -202,3 +202,48 @@ func FuzzDecode(f *testing.F) {
 		r.Close()
 	})
 }
+
+// A client that states a large window, and then sends nothing, has no decoder's memory.
+func TestLargeWindowIsAcquiredForAWholeBody(t *testing.T) {
+	text := strings.Repeat("0123456789", 100_000)
+	for _, coding := range []string{"br", "zstd"} {
+		for _, bytewise := range []bool{false, true} {
+			encoded := encode(t, coding, text[:500_000], text[500_000:])
+			var src io.Reader = bytes.NewReader(encoded)
+			if bytewise {
+				src = iotest.OneByteReader(src)
+			}
+			var order []string
+			r := decoder.NewReader(coding, io.NopCloser(src), Call{
+				MaxEncoded: int64(len(encoded)),
+				Whole: func(body io.ReadCloser) ([]byte, error) {
+					order = append(order, "whole")
+					return io.ReadAll(body)
+				},
+				Acquire: func(int64) error { order = append(order, "acquire"); return nil },
+			})
+			got, err := io.ReadAll(r)
+			if string(got) != text || err != nil || strings.Join(order, " ") != "whole acquire" {
+				t.Errorf("%s: %d bytes, %v, %q", coding, len(got), err, order)
+			}
+			for want, read := range map[error]func(io.ReadCloser) ([]byte, error){
+				stream.ErrIdle:     func(io.ReadCloser) ([]byte, error) { return nil, stream.ErrIdle },
+				stream.ErrTooLarge: func(io.ReadCloser) ([]byte, error) { return make([]byte, len(encoded)), nil },
+			} {
+				r := decoder.NewReader(coding, io.NopCloser(bytes.NewReader(encoded)), Call{
+					MaxEncoded: int64(len(encoded)), Whole: read,
+					Acquire: func(int64) error { t.Error("memory was acquired"); return nil },
+				})
+				if _, err := io.ReadAll(r); !errors.Is(err, want) {
+					t.Errorf("%s: %v, want %v", coding, err, want)
+				}
+			}
+		}
+	}
+	r := decoder.NewReader("gzip", io.NopCloser(bytes.NewReader(encode(t, "gzip", text))), Call{
+		Whole: func(io.ReadCloser) ([]byte, error) { t.Error("gzip has a small window"); return nil, nil },
+	})
+	if got, err := io.ReadAll(r); string(got) != text || err != nil {
+		t.Errorf("gzip: %d bytes, %v", len(got), err)
+	}
+}
