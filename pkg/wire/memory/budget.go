@@ -131,7 +131,7 @@ const (
 	// The attempts in vain after which a call whose upstream answers may have the turn,
 	// any call with memory may have it if all wait, and one may have it instead of one
 	// that does not wait; those of each call, since any was granted memory, after which
-	// one gives way, and how many of them it takes back.
+	// one makes way, and how many of them it takes back.
 	turnAfter, anyTurnAfter, nextTurnAfter, giveWayAfter, giveWayEvery = 3, 20, 50, 10, 2
 	// How many calls wait at most; three quarters of them may be of one tenant. One that
 	// reads an answer has up to Uncounted bytes of it already. Their clients may have
