@@ -304,3 +304,26 @@ func (w *world) ok2(method, path, body string) gjson.Result {
 	_, a := w.api(method, path, body)
 	return a.Get("body")
 }
+
+// A backup from before the strategy affinity was the default has no strategy: the machine
+// that it restores keeps the order of its accounts.
+func TestOldBackupKeepsThePriorities(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	if got := w.ok("GET", "/api/settings", "").Get("strategy").Str; got != "affinity" {
+		t.Errorf("a new machine has the strategy %s", got)
+	}
+	backup := w.ok("GET", "/api/export", "").Raw
+	for _, tt := range []struct{ settings, want string }{
+		{`"strategy":"affinity"`, "affinity"}, {`"firstByteSeconds":60`, "priority"},
+	} {
+		doc := strings.Replace(backup, `"strategy":"affinity"`, tt.settings, 1)
+		w.ok("POST", "/api/import", `{"document":`+doc+`}`)
+		if got := w.ok("GET", "/api/settings", "").Get("strategy").Str; got != tt.want {
+			t.Errorf("after a backup with %s: strategy %s, want %s", tt.settings, got, tt.want)
+		}
+	}
+	if got := w.ok("PATCH", "/api/settings", `{"strategy":null}`).Get("strategy").Str; got != "affinity" {
+		t.Errorf("null restores %s", got)
+	}
+}
