@@ -36,6 +36,8 @@ type budgetView struct {
 	Limit      float64  `json:"limit"`
 	Window     string   `json:"window"`
 	Unpriced   string   `json:"unpriced,omitempty"` // pass or refuse, for usd
+	Webhook    string   `json:"webhookUrl,omitempty"`
+	Secret     string   `json:"webhookSecret,omitempty"` // signs alerts; not in the list
 	CreatedAt  int64    `json:"createdAt"`
 	UpdatedAt  int64    `json:"updatedAt"`
 	Generation int64    `json:"generation"`
@@ -54,7 +56,7 @@ func (c *change) viewBudget(b *store.Budget) budgetView {
 	l := c.Ledger(b, c.o.Zone(c.Tx))
 	v := budgetView{
 		ID: b.ID, Name: b.Name, KeyID: b.KeyID, Models: b.Models, Unit: b.Unit, Limit: shownAmount(b.Unit, b.Limit), Window: b.Window,
-		CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt, Generation: b.Generation,
+		Webhook: b.Webhook, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt, Generation: b.Generation,
 		Spent: shownAmount(b.Unit, l.Spent), Reserved: shownAmount(b.Unit, l.Out(c.Now)),
 		StartedAt: l.Start, ResetsAt: l.End, UnpricedCalls: l.Unpriced, Exhausted: l.Refused || l.Open && l.Spent >= b.Limit,
 	}
@@ -62,6 +64,15 @@ func (c *change) viewBudget(b *store.Budget) budgetView {
 		if v.Unpriced = "pass"; b.RefuseUnpriced {
 			v.Unpriced = "refuse"
 		}
+	}
+	return v
+}
+
+// showBudget is viewBudget with the key that alerts are signed with.
+func (c *change) showBudget(b *store.Budget) budgetView {
+	v := c.viewBudget(b)
+	if b.Webhook != "" {
+		v.Secret = c.o.webhookSecret(c.ID, b.ID)
 	}
 	return v
 }
@@ -100,7 +111,7 @@ func (c *change) budgetGet() (any, error) {
 		return nil, err
 	}
 	c.etag = row.Generation
-	return c.viewBudget(&row.Budget), nil
+	return c.showBudget(&row.Budget), nil
 }
 
 func (c *change) budgetCreate() (any, error) {
@@ -145,7 +156,7 @@ func (c *change) storeBudget(row *storage.Budget) (any, error) {
 		c.Put(storage.LedgerPrefix+row.ID, l)
 	}
 	c.etag = row.Generation
-	return c.viewBudget(&row.Budget), nil
+	return c.showBudget(&row.Budget), nil
 }
 
 func (c *change) budgetDelete() (any, error) {
@@ -167,7 +178,7 @@ func (c *change) budgetDelete() (any, error) {
 // as they were created: what was counted has them.
 func (c *change) applyBudget(row *storage.Budget) error {
 	in := c.input()
-	in.only("name", "keyId", "models", "unit", "limit", "window", "unpriced", "allowUnknown")
+	in.only("name", "keyId", "models", "unit", "limit", "window", "unpriced", "webhookUrl", "allowUnknown")
 	made := row.ID != ""
 	if v, ok := in.text("name", 100); ok || !made {
 		if v == "" {
@@ -215,6 +226,9 @@ func (c *change) applyBudget(row *storage.Budget) error {
 	}
 	if v, ok := in.values["limit"]; ok || !made {
 		row.Limit = readLimit(in, v, row.Unit)
+	}
+	if v, ok := c.o.webhook(in, "webhookUrl"); ok {
+		row.Webhook = v
 	}
 	c.fields = in.names
 	return in.failed()

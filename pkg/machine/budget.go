@@ -28,5 +28,5 @@ func (o *Object) take(t *storage.Tx, asks *budget.Asks) []budget.Grant {
 	if asks == nil {
 		return nil
 	}
-	return t.TakeBudgets(asks, o.Zone(t), func(b *store.Budget, l *budget.Ledger) {})
+	return t.TakeBudgets(asks, o.Zone(t), func(b *store.Budget, l *budget.Ledger) { o.alert(t, b, l) })
 }

@@ -36,7 +36,7 @@ func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string
 		}
 		return
 	}
-	if r.Meta.Dirty || r.Meta.Unregistered || r.Meta.RefreshAt > 0 && r.Meta.RefreshAt <= r.Now {
+	if r.Meta.Dirty || r.Meta.Unregistered || r.Meta.AlertAt > 0 || r.Meta.RefreshAt > 0 && r.Meta.RefreshAt <= r.Now {
 		// Should this run end while it waits, another alarm follows.
 		r.Meta.AlarmAt = r.Now + alarmSpare
 		if err := r.Commit(); err != nil {
@@ -48,6 +48,7 @@ func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string
 		o.publish(r)
 		o.register(r)
 		o.RefreshDue(r)
+		o.sendAlerts(r)
 		o.prune(r)
 	}
 	r.Meta.AlarmAt = 0

@@ -49,7 +49,7 @@ var calls = []call{
 	{"PUT", "/MACHINE/api/combos/COMBO", `{"models":["up/n"]}`, 200},
 	{"DELETE", "/MACHINE/api/combos/COMBO", "", 204},
 	{"POST", "/MACHINE/api/budgets", `{"name":"team","unit":"usd","limit":1000,"window":"year"}`, 400},
-	{"POST", "/MACHINE/api/budgets", `{"name":"team","unit":"usd","limit":1000,"window":"month","models":["up/m"]}`, 201},
+	{"POST", "/MACHINE/api/budgets", `{"name":"team","unit":"usd","limit":1000,"window":"month","models":["up/m"],"webhookUrl":"https://hooks.example.com/x"}`, 201},
 	{"GET", "/MACHINE/api/budgets", "", 200},
 	{"GET", "/MACHINE/api/budgets/BUDGET", "", 200},
 	{"PUT", "/MACHINE/api/budgets/BUDGET", `{"limit":2000.5}`, 200},

@@ -226,6 +226,7 @@ func (t *Tx) Configuration() *store.Machine {
 		m.Disabled = append(m.Disabled, d.DisabledModels)
 	}
 	for _, b := range t.Budgets() {
+		b.Webhook = "" // the object alone calls it
 		m.Budgets = append(m.Budgets, b.Budget)
 	}
 	return m

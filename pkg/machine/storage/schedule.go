@@ -41,6 +41,9 @@ func (t *Tx) schedule() {
 		if m.RefreshAt > 0 {
 			due(m.RefreshAt)
 		}
+		if m.AlertAt > 0 {
+			due(m.AlertAt)
+		}
 		if m.PruneAt == 0 || m.PruneAt > t.Now+2*PruneEvery {
 			m.PruneAt = t.Now + PruneEvery
 		}

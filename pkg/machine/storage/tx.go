@@ -36,6 +36,7 @@ type meta struct {
 	RegisterFail int   `json:"registerFail,omitempty"`
 	RefreshAt    int64 `json:"refreshAt,omitempty"` // the next refresh ahead of expiry
 	PruneAt      int64 `json:"pruneAt,omitempty"`
+	AlertAt      int64 `json:"alertAt,omitempty"` // the next alert of a budget
 	AlarmAt      int64 `json:"alarmAt,omitempty"` // as it was set last; 0 for none
 
 	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted again when pruned

@@ -1,0 +1,111 @@
+package machine
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/internal/testgw/fake"
+)
+
+// alerted is a world with a budget of 100 requests and a webhook.
+func alerted(t *testing.T) (w *world, hook *fake.Upstream, id string, use func(n int)) {
+	w = newWorld(t)
+	hook = &fake.Upstream{Clock: w.clock}
+	w.obj.Do = hook
+	w.create()
+	id = w.budget(`{"name":"team","unit":"requests","limit":100,"window":"total","webhookUrl":"https://hooks.example.com/a"}`)
+	use = func(n int) {
+		w.want(200, "report", fmt.Sprintf(`{"budgets":{"holder":"a","asks":[{"budget":%q,"used":%d}]}}`, id, n))
+	}
+	return w, hook, id, use
+}
+
+func TestAlertIsSignedAndSentOnce(t *testing.T) {
+	w, hook, id, use := alerted(t)
+	use(49)
+	w.loc.Alarms(w.ctx)
+	if len(hook.Seen) != 0 {
+		t.Fatalf("at 49 %%: %v", hook.Seen[0].Body)
+	}
+	use(50)
+	use(51)
+	for range 3 {
+		w.clock.Add(time.Minute)
+		w.loc.Alarms(w.ctx)
+	}
+	if len(hook.Seen) != 1 {
+		t.Fatalf("%d alerts were sent, want one", len(hook.Seen))
+	}
+	s := hook.Seen[0]
+	if got := gjson.Get(s.Body, "data.percent").Int(); s.URL != "https://hooks.example.com/a" || got != 50 || !strings.Contains(gjson.Get(s.Body, "text").Str, `"team" has reached 50 %`) {
+		t.Errorf("sent %s: %s", s.URL, s.Body)
+	}
+	secret := w.ok("GET", "/api/budgets", "", atBudget(id)).Get("webhookSecret").Str
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil || len(key) != 32 {
+		t.Fatalf("the secret is %q", secret)
+	}
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.%s", s.Header.Get("webhook-id"), s.Header.Get("webhook-timestamp"), s.Body)
+	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); s.Header.Get("webhook-signature") != want {
+		t.Errorf("the signature is %s, want %s", s.Header.Get("webhook-signature"), want)
+	}
+	use(100)
+	w.loc.Alarms(w.ctx)
+	if len(hook.Seen) != 2 || gjson.Get(hook.Seen[1].Body, "data.percent").Int() != 100 {
+		t.Errorf("the limit is not reported: %d alerts", len(hook.Seen))
+	}
+	if m := w.replica(); m.Budgets[0].Webhook != "" {
+		t.Error("the replica has the address of the webhook")
+	}
+}
+
+func TestFailedAlertIsSentAgain(t *testing.T) {
+	w, hook, _, use := alerted(t)
+	status := 500
+	hook.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: status} }
+	use(60)
+	w.loc.Alarms(w.ctx)
+	w.loc.Alarms(w.ctx)
+	if len(hook.Seen) != 1 {
+		t.Fatalf("%d tries at once", len(hook.Seen))
+	}
+	w.obj.buffers = buffers{} // a restart of the program
+	w.clock.Add(2 * time.Minute)
+	w.loc.Alarms(w.ctx)
+	if len(hook.Seen) != 2 || hook.Seen[0].Header.Get("webhook-id") != hook.Seen[1].Header.Get("webhook-id") {
+		t.Fatalf("after two minutes: %d tries", len(hook.Seen))
+	}
+	for range 20 {
+		w.clock.Add(time.Hour)
+		w.loc.Alarms(w.ctx)
+	}
+	if len(hook.Seen) != 12 || !strings.Contains(strings.Join(w.logs, "\n"), "gave up the alert") {
+		t.Errorf("%d tries, logs %q", len(hook.Seen), w.logs)
+	}
+	if strings.Contains(strings.Join(w.logs, "\n"), "hooks.example.com") {
+		t.Error("the address is in the log")
+	}
+}
+
+func TestWebhooksStayOutsideThePrivateNetwork(t *testing.T) {
+	w, hook, id, use := alerted(t)
+	for _, bad := range []string{"http://hooks.example.com/a", "https://10.0.0.1/a", "https://localhost/a", "https://a:b@hooks.example.com/", "https://hooks.example.com/?a=b", "ftp://x.example.com", "nothing"} {
+		if status, a := w.api("PUT", "/api/budgets", fmt.Sprintf(`{"webhookUrl":%q}`, bad), atBudget(id)); status != 400 {
+			t.Errorf("%s: got %d %s", bad, status, a.Raw)
+		}
+	}
+	w.obj.OwnHosts = []string{"hooks.example.com"} // the rules have changed since
+	use(60)
+	w.loc.Alarms(w.ctx)
+	if len(hook.Seen) != 0 {
+		t.Error("an address that is refused by now was called")
+	}
+}
