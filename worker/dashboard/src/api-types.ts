@@ -148,6 +148,27 @@ export interface Quota {
   windows: QuotaWindow[];
 }
 
+// Budget is a row of GET /api/budgets. Amounts are dollars, tokens or requests.
+export interface Budget {
+  id: string;
+  name: string;
+  keyId?: string;
+  models?: string[];
+  unit: "usd" | "tokens" | "requests";
+  limit: number;
+  window: "minute" | "5h" | "day" | "week" | "month" | "total";
+  unpriced?: "pass" | "refuse";
+  webhookUrl?: string;
+  /** in the answer for one budget only */
+  webhookSecret?: string;
+  spent: number;
+  reserved: number;
+  resetsAt?: number;
+  unpricedCalls?: number;
+  exhausted?: boolean;
+  generation: number;
+}
+
 // Combo is a row of GET /api/combos.
 export interface Combo {
   id: string;
@@ -281,6 +302,7 @@ export interface SettingValues {
   firstByteSeconds: number;
   idleSeconds: number;
   embeddingInputType: string;
+  timeZone: string;
   responsesWebSocket: string;
   promptCaching: string;
   // The models that plain Claude names stand for; undefined is Anthropic's own.

@@ -9,6 +9,13 @@ export const pages: PageEntry[] = [
   { path: "models", title: "Models", icon: "models", load: () => import("./pages/models") },
   { path: "combos", title: "Combos", icon: "combos", load: () => import("./pages/combos") },
   { path: "keys", title: "Keys", icon: "keys", load: () => import("./pages/keys") },
+  {
+    path: "budgets",
+    title: "Budgets",
+    icon: "budgets",
+    needs: "GET /api/budgets",
+    load: () => import("./pages/budgets"),
+  },
   { path: "setup", title: "Set up", icon: "setup", load: () => import("./pages/setup") },
   { path: "usage", title: "Usage", icon: "usage", load: () => import("./pages/usage") },
   {

@@ -105,6 +105,15 @@ export function Routing({ machine }: { machine: Machine }) {
                   onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })}
                 />
               </Field>
+              <Field label="Time zone" hint="Where the days of budgets start, e.g. Europe/Berlin.">
+                <input
+                  autocapitalize="none"
+                  spellcheck={false}
+                  placeholder="UTC"
+                  value={v.timeZone}
+                  onInput={(e) => put({ timeZone: e.currentTarget.value })}
+                />
+              </Field>
               {families.map(([family, name]) => (
                 <Field
                   key={name}

@@ -1,0 +1,70 @@
+// The page of budgets: creation, what is spent, change and deletion.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { compatible } from "../e2e/gateway.mjs";
+import { until } from "../e2e/wait.mjs";
+import { accessible, bench, looks, open, settled } from "./browser.mjs";
+
+let b;
+before(async () => {
+  b = await bench();
+});
+after(() => b?.close());
+
+test("a budget is created, used, exhausted, changed and deleted", async (t) => {
+  const { machineId, apiKey } = await b.operator.machine({ name: "Test" });
+  await b.operator.connect(machineId, compatible(b.upstream));
+  const list = async () => (await b.operator.call("GET", `/${machineId}/api/budgets`)).data;
+  const page = await open(t, b, { at: `#/m/${machineId}/budgets` });
+  await page.getByRole("heading", { level: 1, name: "Budgets" }).waitFor();
+  await page.getByText("No budgets yet").waitFor();
+  await settled(page);
+  await looks(page, "budgets-empty");
+
+  await page.getByRole("button", { name: "New budget" }).click();
+  const form = page.getByRole("dialog", { name: "New budget" });
+  await form.getByRole("textbox", { name: /^Name/ }).fill("Team");
+  await form.getByLabel("Limit").fill("2");
+  await form.getByLabel("Unit").selectOption({ label: "Requests" });
+  await form.getByLabel("Resets").selectOption({ label: "Every day" });
+  await form.getByLabel("Models").fill("up/test-chat");
+  await form.getByLabel("Webhook").fill("https://hooks.example.com/weir");
+  await looks(page, "budgets-new");
+  await form.getByRole("button", { name: "Create budget" }).click();
+  await page.getByRole("row", { name: /Team.*0 requests of 2 requests.*up\/test-chat/ }).waitFor();
+  const [made] = await list();
+  assert.deepEqual(
+    [made.unit, made.limit, made.window, made.models, made.webhookUrl],
+    ["requests", 2, "day", ["up/test-chat"], "https://hooks.example.com/weir"],
+  );
+
+  const statuses = [];
+  await until("a refused call", async () => {
+    const res = await b.gateway.fetch("/v1/chat/completions", {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hi" }] }),
+    });
+    statuses.push(res.status);
+    return res.status === 429;
+  });
+  await until("the count", async () => (await list())[0].spent === 2);
+  await page.reload();
+  await page.getByRole("row", { name: /Team.*2 requests of 2 requests.*Exhausted/ }).waitFor();
+  await settled(page);
+  await looks(page, "budgets");
+  await accessible(page, "budgets");
+
+  await page.getByRole("button", { name: "Edit Team" }).click();
+  const edit = page.getByRole("dialog", { name: "Edit Team" });
+  assert.ok(await edit.getByLabel("Unit").isDisabled());
+  await edit.getByRole("region", { name: "Signing secret" }).getByText("whsec_").waitFor();
+  await edit.getByLabel("Limit").fill("10");
+  await edit.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("row", { name: /Team.*2 requests of 10 requests/ }).waitFor();
+
+  await page.getByRole("button", { name: "Delete Team" }).click();
+  await page.getByRole("dialog", { name: "Delete Team?" }).getByRole("button", { name: "Delete budget" }).click();
+  await page.getByText("No budgets yet").waitFor();
+  assert.deepEqual(await list(), []);
+});

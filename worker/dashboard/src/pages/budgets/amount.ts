@@ -1,0 +1,22 @@
+import type { Budget } from "../../api-types";
+import { number } from "../../format";
+
+// amount writes an amount of a budget's unit: "$1.50", "2,000 tokens".
+export function amount(unit: Budget["unit"], n: number): string {
+  if (unit === "usd") {
+    return `$${n.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: n < 0.01 ? 6 : 2 })}`;
+  }
+  return `${number(n)} ${n === 1 ? unit.slice(0, -1) : unit}`;
+}
+
+// windowNames are the windows as the form and the list show them.
+export const windowNames: Record<Budget["window"], string> = {
+  minute: "Every minute",
+  "5h": "5 hours after the first request",
+  day: "Every day",
+  week: "Every Monday",
+  month: "Every month",
+  total: "Never",
+};
+
+export const unitNames: Record<Budget["unit"], string> = { usd: "US dollars", tokens: "Tokens", requests: "Requests" };

@@ -1,0 +1,154 @@
+import type { Machine } from "../../api";
+import type { Budget, KeyRow } from "../../api-types";
+import { Code } from "../../code";
+import { Dialog, losing } from "../../dialog";
+import { useDraft } from "../../drafts";
+import { Text } from "../../forms";
+import { useAction, useLoad } from "../../hooks";
+import { keyName } from "../../names";
+import { Button, ErrorBox, Field } from "../../ui";
+import { unitNames, windowNames } from "./amount";
+
+// Editor is the form of a new or a stored budget. The unit and the window of a stored
+// one cannot change.
+export function Editor({
+  machine,
+  budget: b,
+  keys,
+  onDone,
+  onClose,
+}: {
+  machine: Machine;
+  budget: Budget;
+  keys: KeyRow[];
+  onDone: (name: string) => Promise<void>;
+  onClose: () => void;
+}) {
+  const [form, setForm, draft] = useDraft(`budget ${machine.id} ${b.id}`, {
+    name: b.name,
+    limit: b.limit ? String(b.limit) : "",
+    unit: b.unit,
+    window: b.window,
+    keyId: b.keyId ?? "",
+    models: (b.models ?? []).join("\n"),
+    refuse: b.unpriced === "refuse",
+    webhook: b.webhookUrl ?? "",
+  });
+  const put = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }));
+  const act = useAction();
+  // The list does not have the key that alerts are signed with.
+  const stored = useLoad(async () => (b.id ? machine.get<Budget>(`/budgets/${b.id}`) : b), [machine, b.id]);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    const body = {
+      name: form.name.trim(),
+      limit: Number(form.limit),
+      keyId: form.keyId || null,
+      models: form.models.split(/[\s,]+/).filter(Boolean),
+      webhookUrl: form.webhook.trim() || null,
+      ...(form.unit === "usd" ? { unpriced: form.refuse ? "refuse" : "pass" } : {}),
+      ...(b.id ? {} : { unit: form.unit, window: form.window }),
+    };
+    void act.run(async () => {
+      if (b.id) await machine.put(`/budgets/${b.id}`, body);
+      else await machine.post("/budgets", body);
+      draft.clear();
+      await onDone(body.name);
+    });
+  };
+  return (
+    <Dialog title={b.id ? `Edit ${b.name}` : "New budget"} ask={losing(draft)} onClose={onClose}>
+      <form onSubmit={submit}>
+        <Field label="Name" hint="Shown in the error of a refused request.">
+          <Text max={100} required value={form.name} onText={(name) => put({ name })} />
+        </Field>
+        <div class="grid">
+          <Field label="Limit">
+            <input
+              type="number"
+              required
+              min={form.unit === "usd" ? 0.000001 : 1}
+              step={form.unit === "usd" ? "any" : 1}
+              value={form.limit}
+              onInput={(e) => put({ limit: e.currentTarget.value })}
+            />
+          </Field>
+          <Field label="Unit">
+            <select
+              value={form.unit}
+              disabled={!!b.id}
+              onChange={(e) => put({ unit: e.currentTarget.value as Budget["unit"] })}
+            >
+              {Object.entries(unitNames).map(([unit, name]) => (
+                <option key={unit} value={unit}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </Field>
+          <Field label="Resets" hint="Days start at midnight in the time zone of the settings.">
+            <select
+              value={form.window}
+              disabled={!!b.id}
+              onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
+            >
+              {Object.entries(windowNames).map(([window, name]) => (
+                <option key={window} value={window}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </Field>
+          <Field label="Key">
+            <select value={form.keyId} onChange={(e) => put({ keyId: e.currentTarget.value })}>
+              <option value="">All keys</option>
+              {keys.map((k) => (
+                <option key={k.id} value={k.id}>
+                  {keyName(k)}
+                </option>
+              ))}
+            </select>
+          </Field>
+        </div>
+        <Field label="Models" hint="One per line; “openai/*” matches every model of a provider. Leave empty for all.">
+          <textarea
+            rows={2}
+            spellcheck={false}
+            autocapitalize="none"
+            value={form.models}
+            onInput={(e) => put({ models: e.currentTarget.value })}
+          />
+        </Field>
+        {form.unit === "usd" && (
+          <label class="row tight">
+            <input type="checkbox" checked={form.refuse} onChange={(e) => put({ refuse: e.currentTarget.checked })} />
+            Refuse models without a known price
+          </label>
+        )}
+        <Field label="Webhook" hint="Gets a message at 50%, 80% and 100%.">
+          <input
+            type="url"
+            placeholder="https://"
+            value={form.webhook}
+            onInput={(e) => put({ webhook: e.currentTarget.value })}
+          />
+        </Field>
+        {stored.data?.webhookSecret && <Code label="Signing secret" text={stored.data.webhookSecret} />}
+        {act.error && <ErrorBox>{act.error}</ErrorBox>}
+        <div class="row">
+          <Button kind="main" type="submit" busy={act.busy}>
+            {b.id ? "Save" : "Create budget"}
+          </Button>
+          <Button
+            onClick={() => {
+              draft.clear();
+              onClose();
+            }}
+          >
+            Cancel
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
