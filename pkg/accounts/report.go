@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsoncodec"
 )
 
 // Bounds of what waits to be reported.
@@ -155,7 +155,7 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	if m.AnyQuota() {
 		r.Quotas = m.ChangedQuotas(p.Now().UnixMilli())
 	}
-	body, err := json.Marshal(&r.Report)
+	body, err := jsoncodec.Marshal(&r.Report)
 	if err != nil {
 		return
 	}

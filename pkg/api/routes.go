@@ -173,22 +173,19 @@ func accessOf(pattern string) Access {
 	return Managers
 }
 
-// maxBodyOf returns the limit of a pattern's bodies.
-func maxBodyOf(pattern string) int64 {
-	switch pattern {
-	case "/api/session":
+// maxBodyOf returns the limit of the bodies of a row.
+func maxBodyOf(r *row) int64 {
+	switch {
+	case r.object == nil && r.method != "POST":
+		return 0
+	case r.pattern == "/api/session":
 		return maxSignInBody
-	case "/api/explain":
+	case r.pattern == "/api/explain":
 		return maxExplainBody
-	case "/setup/claim":
+	case r.pattern == "/setup/claim":
 		return maxClaimBody
 	}
-	for i := range rows {
-		if r := &rows[i]; r.pattern == pattern && (r.object != nil || r.method == "POST") {
-			return maxBody
-		}
-	}
-	return 0
+	return maxBody
 }
 
 // Routes returns the management routes, one for each pattern.
@@ -201,9 +198,10 @@ func Routes(h *Handlers) []Route {
 			serve = r.gateway(h)
 		}
 		if n := len(out); n == 0 || out[n-1].Pattern != r.pattern {
-			out = append(out, Route{Pattern: r.pattern, Access: accessOf(r.pattern), MaxBody: maxBodyOf(r.pattern)})
+			out = append(out, Route{Pattern: r.pattern, Access: accessOf(r.pattern)})
 		}
 		last := &out[len(out)-1]
+		last.MaxBody = max(last.MaxBody, maxBodyOf(r))
 		last.Methods = append(last.Methods, Method{r.method, serve})
 	}
 	return out

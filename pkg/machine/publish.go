@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsoncodec"
 )
 
 // Alarm does what is due: it writes what is buffered, publishes the replica, tells
@@ -103,7 +103,7 @@ func (o *Object) snapshot(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	var q rpc.SnapshotQuery
-	if json.Unmarshal(r.Body, &q) != nil {
+	if jsoncodec.Unmarshal(r.Body, &q) != nil {
 		return nil, apierr.Invalid("", "The query is not readable.")
 	}
 	r.Rearm()

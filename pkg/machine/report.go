@@ -1,12 +1,12 @@
 package machine
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsoncodec"
 )
 
 // report takes what an isolate has seen. Counts of limited keys and the use of
@@ -16,7 +16,7 @@ func (o *Object) report(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	var rep rpc.Report
-	if len(r.Body) > rpc.MaxReport || json.Unmarshal(r.Body, &rep) != nil {
+	if len(r.Body) > rpc.MaxReport || jsoncodec.Unmarshal(r.Body, &rep) != nil {
 		return nil, apierr.Invalid("", "The report is not readable.")
 	}
 	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage), len(rep.Requests), len(rep.Refusals), len(rep.Quotas)) > rpc.MaxReportEntries {

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsoncodec"
 )
 
 // How old knowledge of a machine may be. See docs/reference/design.md, 2.
@@ -268,7 +268,7 @@ func query(m *Machine, confirm bool) []byte {
 	if m != nil {
 		q.Have, q.Observed = m.Generation, m.Observed
 	}
-	b, _ := json.Marshal(q)
+	b, _ := jsoncodec.Marshal(q)
 	return b
 }
 
@@ -298,7 +298,7 @@ func (c *Cache) confirmed(ctx context.Context, machineID string, known, replica 
 			return c.keep(machineID, m, now), nil
 		}
 		var same rpc.Same
-		if err := json.Unmarshal(answer, &same); err != nil {
+		if err := jsoncodec.Unmarshal(answer, &same); err != nil {
 			return nil, errors.New("snapshot: the object's answer is not readable")
 		}
 		m := known

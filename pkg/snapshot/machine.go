@@ -7,7 +7,6 @@ package snapshot
 import (
 	"crypto/subtle"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
+	"weir/pkg/wire/jsoncodec"
 )
 
 // Version is the replica format that this build reads and writes.
@@ -148,7 +148,7 @@ func Parse(id string, raw []byte) (*Machine, error) {
 		return nil, fmt.Errorf("snapshot: replica of format %d", v)
 	}
 	rec := new(store.Machine)
-	if err := json.Unmarshal(raw, rec); err != nil {
+	if err := jsoncodec.Unmarshal(raw, rec); err != nil {
 		// The text of the error may quote the document.
 		return nil, errors.New("snapshot: the replica is not readable")
 	}

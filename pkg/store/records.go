@@ -151,6 +151,8 @@ type Refusal struct {
 }
 
 // Settings are a machine's settings; a zero field means the default.
+//
+//easyjson:json
 type Settings struct {
 	Strategy         string `json:"strategy,omitempty"`           // see Priority, which is also ""
 	FirstByteSeconds int    `json:"firstByteSeconds,omitempty"`   // see FirstEvent, FirstByte
@@ -205,6 +207,8 @@ func (s *Settings) ClaudeModel(name string) string {
 
 // Machine is everything the data plane needs of one tenant. The replica in KV has
 // its configuration only.
+//
+//easyjson:json
 type Machine struct {
 	Version      int               `json:"v"` // of this format: 1
 	ID           string            `json:"machineId"`

@@ -2,6 +2,8 @@ package store
 
 // Request is what is kept of a client's call for a while: no body, nothing of
 // its text.
+//
+//easyjson:json
 type Request struct {
 	Seq          int64  `json:"seq,omitempty"` // within the machine, from 1 on
 	ID           string `json:"id"`

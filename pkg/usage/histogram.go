@@ -1,8 +1,10 @@
 package usage
 
 import (
-	"encoding/json"
 	"errors"
+	"strconv"
+
+	"github.com/tidwall/gjson"
 )
 
 // Histogram counts durations. Its buckets grow by a factor of √2: the first ends at
@@ -53,20 +55,30 @@ func (h *Histogram) Percentile(p int64) int64 {
 
 // MarshalJSON implements json.Marshaler.
 func (h Histogram) MarshalJSON() ([]byte, error) {
-	list := make([]uint32, 0, 2*len(h))
+	b := []byte{'['}
 	for i, n := range h {
-		if n > 0 {
-			list = append(list, uint32(i), n)
+		if n == 0 {
+			continue
 		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(i), 10)
+		b = append(b, ',')
+		b = strconv.AppendUint(b, uint64(n), 10)
 	}
-	return json.Marshal(list)
+	return append(b, ']'), nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (h *Histogram) UnmarshalJSON(raw []byte) error {
 	var list []uint32
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return err
+	for _, v := range gjson.ParseBytes(raw).Array() {
+		n, err := strconv.ParseUint(v.Raw, 10, 32)
+		if err != nil {
+			return errors.New("usage: a histogram with an entry that is no count")
+		}
+		list = append(list, uint32(n))
 	}
 	*h = Histogram{}
 	if len(list)%2 != 0 || len(list) > 2*len(h) {

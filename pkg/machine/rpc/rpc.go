@@ -63,6 +63,8 @@ type later struct {
 func (l later) Wait() (int, []byte, error) { return l.stub.Call(l.ctx, l.machineID, l.op, l.body) }
 
 // SnapshotQuery asks for what has changed since the caller's replica.
+//
+//easyjson:json
 type SnapshotQuery struct {
 	Have     int64 `json:"have"`               // its generation; 0 for none
 	Observed int64 `json:"observed,omitempty"` // of its State
@@ -74,6 +76,8 @@ type SnapshotQuery struct {
 // Same is the answer to a SnapshotQuery without the configuration. Same reports
 // that the caller has the newest configuration; State is nil if it has the newest
 // one too.
+//
+//easyjson:json
 type Same struct {
 	Same       bool   `json:"same"`
 	Generation int64  `json:"generation"`
@@ -99,6 +103,8 @@ const (
 )
 
 // Report is what an isolate has seen since its last report.
+//
+//easyjson:json
 type Report struct {
 	Cooldowns []store.Cooldown `json:"cooldowns,omitempty"`
 	// Cleared lists accounts that worked again.
@@ -153,6 +159,8 @@ type KeyCount struct {
 
 // Reported is the answer to a Report: the Observed of the State that has its
 // changes, and the keys that have reached a limit.
+//
+//easyjson:json
 type Reported struct {
 	Observed int64              `json:"observed"`
 	Limited  []store.LimitedKey `json:"limited,omitempty"`

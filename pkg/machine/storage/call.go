@@ -29,6 +29,9 @@ func Encode(v any) []byte {
 	if raw, ok := v.(json.RawMessage); ok {
 		return raw
 	}
+	if b, ok := generated(v); ok {
+		return b
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

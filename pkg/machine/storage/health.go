@@ -22,6 +22,8 @@ const (
 const okEvery = Minute
 
 // Health is the last outcome of a connection; Reason is "" for success.
+//
+//easyjson:json
 type Health struct {
 	Reason    string `json:"reason,omitempty"`
 	Status    int    `json:"status,omitempty"` // of the upstream, 0 without an answer

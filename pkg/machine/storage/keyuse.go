@@ -7,6 +7,8 @@ import (
 
 // KeyUse is what a key was used for since its creation. It outlives the rows of
 // usage.
+//
+//easyjson:json
 type KeyUse struct {
 	LastAt   int64   `json:"lastAt"`   // Unix milliseconds
 	Requests int64   `json:"requests"` // of clients

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -70,7 +69,7 @@ func (t *Tx) begunPage(seq int64) []byte {
 // openPage returns the key of the page that has begun and is not full, "" for none.
 func (t *Tx) openPage() string {
 	var seq int64
-	if raw, ok := t.stored(RequestsRow); !ok || json.Unmarshal(raw, &seq) != nil || seq%RequestsPerPage == 0 {
+	if raw, ok := t.stored(RequestsRow); !ok || decode(raw, &seq) != nil || seq%RequestsPerPage == 0 {
 		return ""
 	}
 	return RequestKey(seq / RequestsPerPage)

@@ -45,6 +45,8 @@ const (
 )
 
 // Connection is a stored connection.
+//
+//easyjson:json
 type Connection struct {
 	store.Connection
 	Seq    int64             `json:"seq"`
@@ -53,30 +55,35 @@ type Connection struct {
 	Last4  map[string]string `json:"last4,omitempty"`  // of secrets of 20 characters and more
 }
 
+//easyjson:json
 type Key struct {
 	store.Key
 	Seq    int64 `json:"seq"`
 	Seeded bool  `json:"seeded,omitempty"`
 }
 
+//easyjson:json
 type Combo struct {
 	store.Combo
 	Seq    int64 `json:"seq"`
 	Seeded bool  `json:"seeded,omitempty"`
 }
 
+//easyjson:json
 type CustomModel struct {
 	store.CustomModel
 	Seq    int64 `json:"seq"`
 	Seeded bool  `json:"seeded,omitempty"`
 }
 
+//easyjson:json
 type Alias struct {
 	Alias  string `json:"alias"`
 	Model  string `json:"model"`
 	Seeded bool   `json:"seeded,omitempty"`
 }
 
+//easyjson:json
 type DisabledModels struct {
 	store.DisabledModels
 	Seq    int64 `json:"seq"`

@@ -9,11 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
 
 // meta is the row "meta": what an object knows of itself.
+//
+//easyjson:json
 type meta struct {
 	ID         string `json:"id"`
 	Name       string `json:"name,omitempty"`
@@ -22,7 +26,7 @@ type meta struct {
 	Deleted    bool   `json:"deleted,omitempty"`
 	Seq        int64  `json:"seq"` // of the rows, in the order of their creation
 	// Changed has the generation of the last change of each collection.
-	Changed map[string]int64 `json:"changed,omitempty"`
+	Changed generations `json:"changed,omitempty"`
 
 	AuditSeq  int64  `json:"auditSeq,omitempty"`
 	AuditHash string `json:"auditHash,omitempty"` // of the last record
@@ -102,7 +106,7 @@ func (t *Tx) Reload(now time.Time) {
 	raw, ok := t.St.Get("meta")
 	t.before = raw
 	if ok {
-		json.Unmarshal(raw, &t.Meta)
+		decode(raw, &t.Meta)
 	}
 	if t.ID == "" { // an alarm may not know whose it is
 		t.ID = t.Meta.ID
@@ -128,7 +132,7 @@ type Buffer interface {
 // with the turn's own ones; a turn without any leaves them to the buffer.
 func (t *Tx) Settled() {
 	t.own, t.seen = false, false
-	t.settled, _ = json.Marshal(t.Meta)
+	t.settled, _ = generated(t.Meta)
 }
 
 // Exists reports whether the machine is there.
@@ -145,11 +149,16 @@ func (t *Tx) Get(key string) ([]byte, bool) {
 // Load reads a row into v.
 func (t *Tx) Load(key string, v any) bool {
 	raw, ok := t.Get(key)
-	return ok && json.Unmarshal(raw, v) == nil
+	return ok && decode(raw, v) == nil
 }
 
 // Put writes a row at the end of the turn, del removes it.
 func (t *Tx) Put(key string, v any) {
+	b, ok := generated(v)
+	if ok {
+		t.Set(key, b)
+		return
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("machine: a row that has no JSON form") // the types are ours
@@ -225,7 +234,7 @@ func RowsOf[T any](t *Tx, prefix string) []T {
 	out := make([]T, 0, len(rows))
 	for _, r := range rows {
 		var v T
-		if json.Unmarshal(r.Value, &v) == nil {
+		if decode(r.Value, &v) == nil {
 			out = append(out, v)
 		}
 	}
@@ -272,7 +281,7 @@ func (t *Tx) Commit() (err error) {
 		t.Meta.RefreshAt = t.nextRefresh(t)
 	}
 	t.schedule()
-	row, _ := json.Marshal(t.Meta)
+	row, _ := generated(t.Meta)
 	if t.settled != nil && !t.own && !t.Flush && bytes.Equal(row, t.settled) {
 		return nil
 	}
@@ -332,11 +341,7 @@ func (t *Tx) alarm() int64 {
 }
 
 func alarmOf(raw []byte) int64 {
-	var m struct {
-		AlarmAt int64 `json:"alarmAt"`
-	}
-	json.Unmarshal(raw, &m)
-	return m.AlarmAt
+	return gjson.GetBytes(raw, "alarmAt").Int()
 }
 
 // Open begins a turn of an object. nextRefresh returns when the next token must

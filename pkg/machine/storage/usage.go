@@ -7,6 +7,8 @@ import (
 )
 
 // UsageRow is a day's use by one key, of one account and model.
+//
+//easyjson:json
 type UsageRow struct {
 	Day string `json:"day"` // 2026-11-21, UTC
 	usage.Row

@@ -1,0 +1,130 @@
+package storage
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/mailru/easyjson/jlexer"
+	"github.com/mailru/easyjson/jwriter"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/store"
+	"weir/pkg/usage"
+	"weir/pkg/wire/jsoncodec"
+)
+
+// usageRows is a row that has several rows of usage.
+//
+//easyjson:json
+type usageRows []usage.Row
+
+// decode reads JSON into v. The rows that the first call of a start reads have
+// generated code (docs/decisions/0140-generated-codecs.md). The types are named one by one: a type
+// that embeds one of them has its methods, but more fields.
+func decode(raw []byte, v any) error {
+	switch v := v.(type) {
+	case *meta:
+		return jsoncodec.Unmarshal(raw, v)
+	case *Connection:
+		return jsoncodec.Unmarshal(raw, v)
+	case *Key:
+		return jsoncodec.Unmarshal(raw, v)
+	case *Combo:
+		return jsoncodec.Unmarshal(raw, v)
+	case *CustomModel:
+		return jsoncodec.Unmarshal(raw, v)
+	case *DisabledModels:
+		return jsoncodec.Unmarshal(raw, v)
+	case *Alias:
+		return jsoncodec.Unmarshal(raw, v)
+	case *Health:
+		return jsoncodec.Unmarshal(raw, v)
+	case *KeyUse:
+		return jsoncodec.Unmarshal(raw, v)
+	case *UsageRow:
+		return jsoncodec.Unmarshal(raw, v)
+	case *[]usage.Row:
+		return jsoncodec.Unmarshal(raw, (*usageRows)(v))
+	case *store.Settings:
+		return jsoncodec.Unmarshal(raw, v)
+	case *int:
+		n, err := strconv.Atoi(string(raw))
+		*v = n
+		return err
+	case *int64:
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		*v = n
+		return err
+	}
+	return json.Unmarshal(raw, v)
+}
+
+// generated returns the JSON of v if its type has generated code.
+func generated(v any) (raw []byte, ok bool) {
+	var m jsoncodec.Marshaler
+	switch v := v.(type) {
+	case meta:
+		m = v
+	case Health:
+		m = v
+	case KeyUse:
+		m = v
+	case UsageRow:
+		m = v
+	case []usage.Row:
+		m = usageRows(v)
+	case store.Request:
+		m = v
+	case *store.Machine:
+		m = v
+	case rpc.Same:
+		m = v
+	case rpc.Reported:
+		m = v
+	case int:
+		return strconv.AppendInt(nil, int64(v), 10), true
+	case int64:
+		return strconv.AppendInt(nil, v, 10), true
+	default:
+		return nil, false
+	}
+	raw, err := jsoncodec.Marshal(m)
+	return raw, err == nil
+}
+
+// generations are numbers by the name of a collection. They are written in the order
+// of the names: a row that has not changed has the same bytes.
+type generations map[string]int64
+
+// MarshalEasyJSON implements jsoncodec.Marshaler.
+func (g generations) MarshalEasyJSON(w *jwriter.Writer) {
+	names := make([]string, 0, len(g))
+	for name := range g {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	w.RawByte('{')
+	for i, name := range names {
+		if i > 0 {
+			w.RawByte(',')
+		}
+		w.String(name)
+		w.RawByte(':')
+		w.Int64(g[name])
+	}
+	w.RawByte('}')
+}
+
+// UnmarshalEasyJSON implements jsoncodec.Unmarshaler.
+func (g *generations) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	*g = generations{}
+	l.Delim('{')
+	for !l.IsDelim('}') {
+		name := l.String()
+		l.WantColon()
+		(*g)[name] = l.Int64()
+		l.WantComma()
+	}
+	l.Delim('}')
+}

@@ -1,0 +1,13 @@
+package store
+
+import (
+	"testing"
+
+	"weir/internal/codectest"
+)
+
+func TestGeneratedCodeHasEveryField(t *testing.T) {
+	codectest.Check(t, &Machine{})
+	codectest.Check(t, &Settings{})
+	codectest.Check(t, &Request{})
+}
