@@ -61,6 +61,12 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.ResponsesSocket = string(in.String())
 			}
+		case "promptCaching":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.PromptCaching = string(in.String())
+			}
 		case "claudeOpusModel":
 			if in.IsNull() {
 				in.Skip()
@@ -162,6 +168,16 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 			out.RawString(prefix)
 		}
 		out.String(string(in.ResponsesSocket))
+	}
+	if in.PromptCaching != "" {
+		const prefix string = ",\"promptCaching\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.String(string(in.PromptCaching))
 	}
 	if in.ClaudeOpus != "" {
 		const prefix string = ",\"claudeOpusModel\":"
@@ -2065,6 +2081,36 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 			} else {
 				out.Strategy = string(in.String())
 			}
+		case "weights":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('{')
+				if !in.IsDelim('}') {
+					out.Weights = make(map[string]int)
+				} else {
+					out.Weights = nil
+				}
+				for !in.IsDelim('}') {
+					key := string(in.String())
+					in.WantColon()
+					var v49 int
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v49 = int(in.Int())
+					}
+					(out.Weights)[key] = v49
+					in.WantComma()
+				}
+				in.Delim('}')
+			}
+		case "splitBy":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.SplitBy = string(in.String())
+			}
 		case "on":
 			if in.IsNull() {
 				in.Skip()
@@ -2078,13 +2124,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v49 string
+					var v50 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v49 = string(in.String())
+						v50 = string(in.String())
 					}
-					(out.On)[key] = v49
+					(out.On)[key] = v50
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2143,11 +2189,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v50, v51 := range in.Models {
-				if v50 > 0 {
+			for v51, v52 := range in.Models {
+				if v51 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v51))
+				out.String(string(v52))
 			}
 			out.RawByte(']')
 		}
@@ -2157,21 +2203,45 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		out.String(string(in.Strategy))
 	}
+	if len(in.Weights) != 0 {
+		const prefix string = ",\"weights\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('{')
+			v53First := true
+			for v53Name, v53Value := range in.Weights {
+				if v53First {
+					v53First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v53Name))
+				out.RawByte(':')
+				out.Int(int(v53Value))
+			}
+			out.RawByte('}')
+		}
+	}
+	if in.SplitBy != "" {
+		const prefix string = ",\"splitBy\":"
+		out.RawString(prefix)
+		out.String(string(in.SplitBy))
+	}
 	if len(in.On) != 0 {
 		const prefix string = ",\"on\":"
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v52First := true
-			for v52Name, v52Value := range in.On {
-				if v52First {
-					v52First = false
+			v54First := true
+			for v54Name, v54Value := range in.On {
+				if v54First {
+					v54First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v52Name))
+				out.String(string(v54Name))
 				out.RawByte(':')
-				out.String(string(v52Value))
+				out.String(string(v54Value))
 			}
 			out.RawByte('}')
 		}
@@ -2241,13 +2311,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v53 string
+					var v55 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v53 = string(in.String())
+						v55 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v53)
+					out.Scopes = append(out.Scopes, v55)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2274,13 +2344,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v54 string
+					var v56 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v54 = string(in.String())
+						v56 = string(in.String())
 					}
-					out.Models = append(out.Models, v54)
+					out.Models = append(out.Models, v56)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2314,6 +2384,22 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 				in.Skip()
 			} else {
 				out.RevokedAt = int64(in.Int64())
+			}
+		case "pausedAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.PausedAt = int64(in.Int64())
+			}
+		case "earlier":
+			if in.IsNull() {
+				in.Skip()
+				out.Earlier = nil
+			} else {
+				if out.Earlier == nil {
+					out.Earlier = new(EarlierKey)
+				}
+				easyjson38c57360DecodeWeirPkgStore14(in, out.Earlier)
 			}
 		case "generation":
 			if in.IsNull() {
@@ -2355,11 +2441,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v55, v56 := range in.Scopes {
-				if v55 > 0 {
+			for v57, v58 := range in.Scopes {
+				if v57 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v56))
+				out.String(string(v58))
 			}
 			out.RawByte(']')
 		}
@@ -2374,11 +2460,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v57, v58 := range in.Models {
-				if v57 > 0 {
+			for v59, v60 := range in.Models {
+				if v59 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v58))
+				out.String(string(v60))
 			}
 			out.RawByte(']')
 		}
@@ -2408,10 +2494,83 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		out.Int64(int64(in.RevokedAt))
 	}
+	if in.PausedAt != 0 {
+		const prefix string = ",\"pausedAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.PausedAt))
+	}
+	if in.Earlier != nil {
+		const prefix string = ",\"earlier\":"
+		out.RawString(prefix)
+		easyjson38c57360EncodeWeirPkgStore14(out, *in.Earlier)
+	}
 	{
 		const prefix string = ",\"generation\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.Generation))
+	}
+	out.RawByte('}')
+}
+func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *EarlierKey) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "digest":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Digest = string(in.String())
+			}
+		case "last4":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Last4 = string(in.String())
+			}
+		case "until":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Until = int64(in.Int64())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in EarlierKey) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"digest\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.Digest))
+	}
+	if in.Last4 != "" {
+		const prefix string = ",\"last4\":"
+		out.RawString(prefix)
+		out.String(string(in.Last4))
+	}
+	{
+		const prefix string = ",\"until\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Until))
 	}
 	out.RawByte('}')
 }
@@ -2466,13 +2625,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v59 secret.Sealed
+					var v61 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v59 = secret.Sealed(in.String())
+						v61 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v59
+					(out.Secrets)[key] = v61
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2489,6 +2648,12 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
 			} else {
 				out.Priority = int(in.Int())
 			}
+		case "weight":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Weight = int(in.Int())
+			}
 		case "inactive":
 			if in.IsNull() {
 				in.Skip()
@@ -2496,7 +2661,7 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
 				out.Inactive = bool(in.Bool())
 			}
 		case "providerSpecificData":
-			easyjson38c57360DecodeWeirPkgStore14(in, &out.Data)
+			easyjson38c57360DecodeWeirPkgStore15(in, &out.Data)
 		case "createdAt":
 			if in.IsNull() {
 				in.Skip()
@@ -2572,16 +2737,16 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v60First := true
-			for v60Name, v60Value := range in.Secrets {
-				if v60First {
-					v60First = false
+			v62First := true
+			for v62Name, v62Value := range in.Secrets {
+				if v62First {
+					v62First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v60Name))
+				out.String(string(v62Name))
 				out.RawByte(':')
-				out.String(string(v60Value))
+				out.String(string(v62Value))
 			}
 			out.RawByte('}')
 		}
@@ -2596,6 +2761,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		out.Int(int(in.Priority))
 	}
+	if in.Weight != 0 {
+		const prefix string = ",\"weight\":"
+		out.RawString(prefix)
+		out.Int(int(in.Weight))
+	}
 	if in.Inactive {
 		const prefix string = ",\"inactive\":"
 		out.RawString(prefix)
@@ -2604,7 +2774,7 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 	{
 		const prefix string = ",\"providerSpecificData\":"
 		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore14(out, in.Data)
+		easyjson38c57360EncodeWeirPkgStore15(out, in.Data)
 	}
 	{
 		const prefix string = ",\"createdAt\":"
@@ -2638,7 +2808,7 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
+func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2680,13 +2850,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v61 string
+					var v63 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v61 = string(in.String())
+						v63 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v61)
+					out.EnabledModels = append(out.EnabledModels, v63)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2724,13 +2894,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v62 string
+					var v64 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v62 = string(in.String())
+						v64 = string(in.String())
 					}
-					(out.Vars)[key] = v62
+					(out.Vars)[key] = v64
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2748,15 +2918,15 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v63 json.RawMessage
+					var v65 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v63).UnmarshalJSON(data))
+							in.AddError((v65).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v63
+					(out.Other)[key] = v65
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2771,7 +2941,7 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) {
+func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2801,11 +2971,11 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v64, v65 := range in.EnabledModels {
-				if v64 > 0 {
+			for v66, v67 := range in.EnabledModels {
+				if v66 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v65))
+				out.String(string(v67))
 			}
 			out.RawByte(']')
 		}
@@ -2840,16 +3010,16 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v66First := true
-			for v66Name, v66Value := range in.Vars {
-				if v66First {
-					v66First = false
+			v68First := true
+			for v68Name, v68Value := range in.Vars {
+				if v68First {
+					v68First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v66Name))
+				out.String(string(v68Name))
 				out.RawByte(':')
-				out.String(string(v66Value))
+				out.String(string(v68Value))
 			}
 			out.RawByte('}')
 		}
@@ -2864,16 +3034,16 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v67First := true
-			for v67Name, v67Value := range in.Other {
-				if v67First {
-					v67First = false
+			v69First := true
+			for v69Name, v69Value := range in.Other {
+				if v69First {
+					v69First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v67Name))
+				out.String(string(v69Name))
 				out.RawByte(':')
-				out.Raw((v67Value).MarshalJSON())
+				out.Raw((v69Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}

@@ -973,6 +973,30 @@ func easyjson38c57360DecodeWeirPkgMachineStorage3(in *jlexer.Lexer, out *KeyUse)
 			} else {
 				out.Unpriced = int64(in.Int64())
 			}
+		case "day":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Day = string(in.String())
+			}
+		case "dayUsd":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.DayUSD = float64(in.Float64())
+			}
+		case "month":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Month = string(in.String())
+			}
+		case "monthUsd":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.MonthUSD = float64(in.Float64())
+			}
 		case "hour":
 			if in.IsNull() {
 				in.Skip()
@@ -1038,6 +1062,26 @@ func easyjson38c57360EncodeWeirPkgMachineStorage3(out *jwriter.Writer, in KeyUse
 		const prefix string = ",\"unpriced\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.Unpriced))
+	}
+	{
+		const prefix string = ",\"day\":"
+		out.RawString(prefix)
+		out.String(string(in.Day))
+	}
+	if in.DayUSD != 0 {
+		const prefix string = ",\"dayUsd\":"
+		out.RawString(prefix)
+		out.Float64(float64(in.DayUSD))
+	}
+	{
+		const prefix string = ",\"month\":"
+		out.RawString(prefix)
+		out.String(string(in.Month))
+	}
+	if in.MonthUSD != 0 {
+		const prefix string = ",\"monthUsd\":"
+		out.RawString(prefix)
+		out.Float64(float64(in.MonthUSD))
 	}
 	{
 		const prefix string = ",\"hour\":"
@@ -1202,6 +1246,22 @@ func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *Key) {
 			} else {
 				out.RevokedAt = int64(in.Int64())
 			}
+		case "pausedAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.PausedAt = int64(in.Int64())
+			}
+		case "earlier":
+			if in.IsNull() {
+				in.Skip()
+				out.Earlier = nil
+			} else {
+				if out.Earlier == nil {
+					out.Earlier = new(store.EarlierKey)
+				}
+				easyjson38c57360DecodeWeirPkgStore(in, out.Earlier)
+			}
 		case "generation":
 			if in.IsNull() {
 				in.Skip()
@@ -1305,6 +1365,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		out.Int64(int64(in.RevokedAt))
 	}
+	if in.PausedAt != 0 {
+		const prefix string = ",\"pausedAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.PausedAt))
+	}
+	if in.Earlier != nil {
+		const prefix string = ",\"earlier\":"
+		out.RawString(prefix)
+		easyjson38c57360EncodeWeirPkgStore(out, *in.Earlier)
+	}
 	{
 		const prefix string = ",\"generation\":"
 		out.RawString(prefix)
@@ -1321,6 +1391,69 @@ func (v Key) MarshalEasyJSON(w *jwriter.Writer) {
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Key) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgMachineStorage4(l, v)
+}
+func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *store.EarlierKey) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "digest":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Digest = string(in.String())
+			}
+		case "last4":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Last4 = string(in.String())
+			}
+		case "until":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Until = int64(in.Int64())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in store.EarlierKey) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"digest\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.Digest))
+	}
+	if in.Last4 != "" {
+		const prefix string = ",\"last4\":"
+		out.RawString(prefix)
+		out.String(string(in.Last4))
+	}
+	{
+		const prefix string = ",\"until\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Until))
+	}
+	out.RawByte('}')
 }
 func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *Health) {
 	isTopLevel := in.IsStart()
@@ -1777,6 +1910,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Connect
 			} else {
 				out.Priority = int(in.Int())
 			}
+		case "weight":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Weight = int(in.Int())
+			}
 		case "inactive":
 			if in.IsNull() {
 				in.Skip()
@@ -1784,7 +1923,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Connect
 				out.Inactive = bool(in.Bool())
 			}
 		case "providerSpecificData":
-			easyjson38c57360DecodeWeirPkgStore(in, &out.Data)
+			easyjson38c57360DecodeWeirPkgStore1(in, &out.Data)
 		case "createdAt":
 			if in.IsNull() {
 				in.Skip()
@@ -1918,6 +2057,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Connec
 		out.RawString(prefix)
 		out.Int(int(in.Priority))
 	}
+	if in.Weight != 0 {
+		const prefix string = ",\"weight\":"
+		out.RawString(prefix)
+		out.Int(int(in.Weight))
+	}
 	if in.Inactive {
 		const prefix string = ",\"inactive\":"
 		out.RawString(prefix)
@@ -1926,7 +2070,7 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Connec
 	{
 		const prefix string = ",\"providerSpecificData\":"
 		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore(out, in.Data)
+		easyjson38c57360EncodeWeirPkgStore1(out, in.Data)
 	}
 	{
 		const prefix string = ",\"createdAt\":"
@@ -1970,7 +2114,7 @@ func (v Connection) MarshalEasyJSON(w *jwriter.Writer) {
 func (v *Connection) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgMachineStorage8(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *store.ProviderData) {
+func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderData) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2103,7 +2247,7 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *store.ProviderDat
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in store.ProviderData) {
+func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in store.ProviderData) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2289,6 +2433,36 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Combo) 
 			} else {
 				out.Strategy = string(in.String())
 			}
+		case "weights":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('{')
+				if !in.IsDelim('}') {
+					out.Weights = make(map[string]int)
+				} else {
+					out.Weights = nil
+				}
+				for !in.IsDelim('}') {
+					key := string(in.String())
+					in.WantColon()
+					var v27 int
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v27 = int(in.Int())
+					}
+					(out.Weights)[key] = v27
+					in.WantComma()
+				}
+				in.Delim('}')
+			}
+		case "splitBy":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.SplitBy = string(in.String())
+			}
 		case "on":
 			if in.IsNull() {
 				in.Skip()
@@ -2302,13 +2476,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Combo) 
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v27 string
+					var v28 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v27 = string(in.String())
+						v28 = string(in.String())
 					}
-					(out.On)[key] = v27
+					(out.On)[key] = v28
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2377,11 +2551,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Combo)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v28, v29 := range in.Models {
-				if v28 > 0 {
+			for v29, v30 := range in.Models {
+				if v29 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v29))
+				out.String(string(v30))
 			}
 			out.RawByte(']')
 		}
@@ -2391,21 +2565,45 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Combo)
 		out.RawString(prefix)
 		out.String(string(in.Strategy))
 	}
+	if len(in.Weights) != 0 {
+		const prefix string = ",\"weights\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('{')
+			v31First := true
+			for v31Name, v31Value := range in.Weights {
+				if v31First {
+					v31First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v31Name))
+				out.RawByte(':')
+				out.Int(int(v31Value))
+			}
+			out.RawByte('}')
+		}
+	}
+	if in.SplitBy != "" {
+		const prefix string = ",\"splitBy\":"
+		out.RawString(prefix)
+		out.String(string(in.SplitBy))
+	}
 	if len(in.On) != 0 {
 		const prefix string = ",\"on\":"
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v30First := true
-			for v30Name, v30Value := range in.On {
-				if v30First {
-					v30First = false
+			v32First := true
+			for v32Name, v32Value := range in.On {
+				if v32First {
+					v32First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v30Name))
+				out.String(string(v32Name))
 				out.RawByte(':')
-				out.String(string(v30Value))
+				out.String(string(v32Value))
 			}
 			out.RawByte('}')
 		}
