@@ -109,6 +109,30 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.SmallModel = string(in.String())
 			}
+		case "modelPrices":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('{')
+				if !in.IsDelim('}') {
+					out.ModelPrices = make(map[string]string)
+				} else {
+					out.ModelPrices = nil
+				}
+				for !in.IsDelim('}') {
+					key := string(in.String())
+					in.WantColon()
+					var v1 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v1 = string(in.String())
+					}
+					(out.ModelPrices)[key] = v1
+					in.WantComma()
+				}
+				in.Delim('}')
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -249,6 +273,30 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 		}
 		out.String(string(in.SmallModel))
 	}
+	if len(in.ModelPrices) != 0 {
+		const prefix string = ",\"modelPrices\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		{
+			out.RawByte('{')
+			v2First := true
+			for v2Name, v2Value := range in.ModelPrices {
+				if v2First {
+					v2First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v2Name))
+				out.RawByte(':')
+				out.String(string(v2Value))
+			}
+			out.RawByte('}')
+		}
+	}
 	out.RawByte('}')
 }
 
@@ -375,9 +423,9 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Failed = (out.Failed)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v1 Attempt
-					easyjson38c57360DecodeWeirPkgStore2(in, &v1)
-					out.Failed = append(out.Failed, v1)
+					var v3 Attempt
+					easyjson38c57360DecodeWeirPkgStore2(in, &v3)
+					out.Failed = append(out.Failed, v3)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -398,13 +446,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Dropped = (out.Dropped)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v2 string
+					var v4 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v2 = string(in.String())
+						v4 = string(in.String())
 					}
-					out.Dropped = append(out.Dropped, v2)
+					out.Dropped = append(out.Dropped, v4)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -540,11 +588,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v3, v4 := range in.Failed {
-				if v3 > 0 {
+			for v5, v6 := range in.Failed {
+				if v5 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore2(out, v4)
+				easyjson38c57360EncodeWeirPkgStore2(out, v6)
 			}
 			out.RawByte(']')
 		}
@@ -554,11 +602,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v5, v6 := range in.Dropped {
-				if v5 > 0 {
+			for v7, v8 := range in.Dropped {
+				if v7 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v6))
+				out.String(string(v8))
 			}
 			out.RawByte(']')
 		}
@@ -766,9 +814,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Connections = (out.Connections)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v7 Connection
-					easyjson38c57360DecodeWeirPkgStore4(in, &v7)
-					out.Connections = append(out.Connections, v7)
+					var v9 Connection
+					easyjson38c57360DecodeWeirPkgStore4(in, &v9)
+					out.Connections = append(out.Connections, v9)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -789,9 +837,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Keys = (out.Keys)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v8 Key
-					easyjson38c57360DecodeWeirPkgStore5(in, &v8)
-					out.Keys = append(out.Keys, v8)
+					var v10 Key
+					easyjson38c57360DecodeWeirPkgStore5(in, &v10)
+					out.Keys = append(out.Keys, v10)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -812,9 +860,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Combos = (out.Combos)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v9 Combo
-					easyjson38c57360DecodeWeirPkgStore6(in, &v9)
-					out.Combos = append(out.Combos, v9)
+					var v11 Combo
+					easyjson38c57360DecodeWeirPkgStore6(in, &v11)
+					out.Combos = append(out.Combos, v11)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -835,9 +883,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.CustomModels = (out.CustomModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v10 CustomModel
-					easyjson38c57360DecodeWeirPkgStore7(in, &v10)
-					out.CustomModels = append(out.CustomModels, v10)
+					var v12 CustomModel
+					easyjson38c57360DecodeWeirPkgStore7(in, &v12)
+					out.CustomModels = append(out.CustomModels, v12)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -855,13 +903,13 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v11 string
+					var v13 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v11 = string(in.String())
+						v13 = string(in.String())
 					}
-					(out.ModelAliases)[key] = v11
+					(out.ModelAliases)[key] = v13
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -882,9 +930,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Disabled = (out.Disabled)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v12 DisabledModels
-					easyjson38c57360DecodeWeirPkgStore8(in, &v12)
-					out.Disabled = append(out.Disabled, v12)
+					var v14 DisabledModels
+					easyjson38c57360DecodeWeirPkgStore8(in, &v14)
+					out.Disabled = append(out.Disabled, v14)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -911,9 +959,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Budgets = (out.Budgets)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v13 Budget
-					easyjson38c57360DecodeWeirPkgStore9(in, &v13)
-					out.Budgets = append(out.Budgets, v13)
+					var v15 Budget
+					easyjson38c57360DecodeWeirPkgStore9(in, &v15)
+					out.Budgets = append(out.Budgets, v15)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -940,9 +988,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Cooldowns = (out.Cooldowns)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v14 Cooldown
-					easyjson38c57360DecodeWeirPkgStore10(in, &v14)
-					out.Cooldowns = append(out.Cooldowns, v14)
+					var v16 Cooldown
+					easyjson38c57360DecodeWeirPkgStore10(in, &v16)
+					out.Cooldowns = append(out.Cooldowns, v16)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -963,9 +1011,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Refusals = (out.Refusals)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v15 Refusal
-					easyjson38c57360DecodeWeirPkgStore11(in, &v15)
-					out.Refusals = append(out.Refusals, v15)
+					var v17 Refusal
+					easyjson38c57360DecodeWeirPkgStore11(in, &v17)
+					out.Refusals = append(out.Refusals, v17)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -986,9 +1034,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Limited = (out.Limited)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v16 LimitedKey
-					easyjson38c57360DecodeWeirPkgStore12(in, &v16)
-					out.Limited = append(out.Limited, v16)
+					var v18 LimitedKey
+					easyjson38c57360DecodeWeirPkgStore12(in, &v18)
+					out.Limited = append(out.Limited, v18)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1009,9 +1057,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Quotas = (out.Quotas)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v17 Quota
-					easyjson38c57360DecodeWeirPkgStore13(in, &v17)
-					out.Quotas = append(out.Quotas, v17)
+					var v19 Quota
+					easyjson38c57360DecodeWeirPkgStore13(in, &v19)
+					out.Quotas = append(out.Quotas, v19)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1057,11 +1105,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v18, v19 := range in.Connections {
-				if v18 > 0 {
+			for v20, v21 := range in.Connections {
+				if v20 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore4(out, v19)
+				easyjson38c57360EncodeWeirPkgStore4(out, v21)
 			}
 			out.RawByte(']')
 		}
@@ -1073,11 +1121,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v20, v21 := range in.Keys {
-				if v20 > 0 {
+			for v22, v23 := range in.Keys {
+				if v22 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore5(out, v21)
+				easyjson38c57360EncodeWeirPkgStore5(out, v23)
 			}
 			out.RawByte(']')
 		}
@@ -1087,11 +1135,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v22, v23 := range in.Combos {
-				if v22 > 0 {
+			for v24, v25 := range in.Combos {
+				if v24 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore6(out, v23)
+				easyjson38c57360EncodeWeirPkgStore6(out, v25)
 			}
 			out.RawByte(']')
 		}
@@ -1101,11 +1149,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v24, v25 := range in.CustomModels {
-				if v24 > 0 {
+			for v26, v27 := range in.CustomModels {
+				if v26 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore7(out, v25)
+				easyjson38c57360EncodeWeirPkgStore7(out, v27)
 			}
 			out.RawByte(']')
 		}
@@ -1115,16 +1163,16 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v26First := true
-			for v26Name, v26Value := range in.ModelAliases {
-				if v26First {
-					v26First = false
+			v28First := true
+			for v28Name, v28Value := range in.ModelAliases {
+				if v28First {
+					v28First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v26Name))
+				out.String(string(v28Name))
 				out.RawByte(':')
-				out.String(string(v26Value))
+				out.String(string(v28Value))
 			}
 			out.RawByte('}')
 		}
@@ -1134,11 +1182,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v27, v28 := range in.Disabled {
-				if v27 > 0 {
+			for v29, v30 := range in.Disabled {
+				if v29 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore8(out, v28)
+				easyjson38c57360EncodeWeirPkgStore8(out, v30)
 			}
 			out.RawByte(']')
 		}
@@ -1153,11 +1201,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v29, v30 := range in.Budgets {
-				if v29 > 0 {
+			for v31, v32 := range in.Budgets {
+				if v31 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore9(out, v30)
+				easyjson38c57360EncodeWeirPkgStore9(out, v32)
 			}
 			out.RawByte(']')
 		}
@@ -1172,11 +1220,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v31, v32 := range in.Cooldowns {
-				if v31 > 0 {
+			for v33, v34 := range in.Cooldowns {
+				if v33 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore10(out, v32)
+				easyjson38c57360EncodeWeirPkgStore10(out, v34)
 			}
 			out.RawByte(']')
 		}
@@ -1186,11 +1234,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v33, v34 := range in.Refusals {
-				if v33 > 0 {
+			for v35, v36 := range in.Refusals {
+				if v35 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore11(out, v34)
+				easyjson38c57360EncodeWeirPkgStore11(out, v36)
 			}
 			out.RawByte(']')
 		}
@@ -1200,11 +1248,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v35, v36 := range in.Limited {
-				if v35 > 0 {
+			for v37, v38 := range in.Limited {
+				if v37 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore12(out, v36)
+				easyjson38c57360EncodeWeirPkgStore12(out, v38)
 			}
 			out.RawByte(']')
 		}
@@ -1214,11 +1262,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v37, v38 := range in.Quotas {
-				if v37 > 0 {
+			for v39, v40 := range in.Quotas {
+				if v39 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore13(out, v38)
+				easyjson38c57360EncodeWeirPkgStore13(out, v40)
 			}
 			out.RawByte(']')
 		}
@@ -1271,9 +1319,9 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v39 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v39)
-					out.Windows = append(out.Windows, v39)
+					var v41 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v41)
+					out.Windows = append(out.Windows, v41)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1304,11 +1352,11 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v40, v41 := range in.Windows {
-				if v40 > 0 {
+			for v42, v43 := range in.Windows {
+				if v42 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v41)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v43)
 			}
 			out.RawByte(']')
 		}
@@ -1692,13 +1740,13 @@ func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v42 string
+					var v44 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v42 = string(in.String())
+						v44 = string(in.String())
 					}
-					out.Models = append(out.Models, v42)
+					out.Models = append(out.Models, v44)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1785,11 +1833,11 @@ func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v43, v44 := range in.Models {
-				if v43 > 0 {
+			for v45, v46 := range in.Models {
+				if v45 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v44))
+				out.String(string(v46))
 			}
 			out.RawByte(']')
 		}
@@ -1872,13 +1920,13 @@ func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) 
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v45 string
+					var v47 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v45 = string(in.String())
+						v47 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v45)
+					out.IDs = append(out.IDs, v47)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1909,11 +1957,11 @@ func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v46, v47 := range in.IDs {
-				if v46 > 0 {
+			for v48, v49 := range in.IDs {
+				if v48 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v47))
+				out.String(string(v49))
 			}
 			out.RawByte(']')
 		}
@@ -2064,13 +2112,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v48 string
+					var v50 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v48 = string(in.String())
+						v50 = string(in.String())
 					}
-					out.Models = append(out.Models, v48)
+					out.Models = append(out.Models, v50)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2094,13 +2142,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v49 int
+					var v51 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v49 = int(in.Int())
+						v51 = int(in.Int())
 					}
-					(out.Weights)[key] = v49
+					(out.Weights)[key] = v51
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2124,13 +2172,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v50 string
+					var v52 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v50 = string(in.String())
+						v52 = string(in.String())
 					}
-					(out.On)[key] = v50
+					(out.On)[key] = v52
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2189,11 +2237,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v51, v52 := range in.Models {
-				if v51 > 0 {
+			for v53, v54 := range in.Models {
+				if v53 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v52))
+				out.String(string(v54))
 			}
 			out.RawByte(']')
 		}
@@ -2208,16 +2256,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v53First := true
-			for v53Name, v53Value := range in.Weights {
-				if v53First {
-					v53First = false
+			v55First := true
+			for v55Name, v55Value := range in.Weights {
+				if v55First {
+					v55First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v53Name))
+				out.String(string(v55Name))
 				out.RawByte(':')
-				out.Int(int(v53Value))
+				out.Int(int(v55Value))
 			}
 			out.RawByte('}')
 		}
@@ -2232,16 +2280,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v54First := true
-			for v54Name, v54Value := range in.On {
-				if v54First {
-					v54First = false
+			v56First := true
+			for v56Name, v56Value := range in.On {
+				if v56First {
+					v56First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v54Name))
+				out.String(string(v56Name))
 				out.RawByte(':')
-				out.String(string(v54Value))
+				out.String(string(v56Value))
 			}
 			out.RawByte('}')
 		}
@@ -2311,13 +2359,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v55 string
+					var v57 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v55 = string(in.String())
+						v57 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v55)
+					out.Scopes = append(out.Scopes, v57)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2344,13 +2392,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v56 string
+					var v58 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v56 = string(in.String())
+						v58 = string(in.String())
 					}
-					out.Models = append(out.Models, v56)
+					out.Models = append(out.Models, v58)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2441,11 +2489,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v57, v58 := range in.Scopes {
-				if v57 > 0 {
+			for v59, v60 := range in.Scopes {
+				if v59 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v58))
+				out.String(string(v60))
 			}
 			out.RawByte(']')
 		}
@@ -2460,11 +2508,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v59, v60 := range in.Models {
-				if v59 > 0 {
+			for v61, v62 := range in.Models {
+				if v61 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v60))
+				out.String(string(v62))
 			}
 			out.RawByte(']')
 		}
@@ -2625,13 +2673,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v61 secret.Sealed
+					var v63 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v61 = secret.Sealed(in.String())
+						v63 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v61
+					(out.Secrets)[key] = v63
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2737,16 +2785,16 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v62First := true
-			for v62Name, v62Value := range in.Secrets {
-				if v62First {
-					v62First = false
+			v64First := true
+			for v64Name, v64Value := range in.Secrets {
+				if v64First {
+					v64First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v62Name))
+				out.String(string(v64Name))
 				out.RawByte(':')
-				out.String(string(v62Value))
+				out.String(string(v64Value))
 			}
 			out.RawByte('}')
 		}
@@ -2850,13 +2898,13 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v63 string
+					var v65 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v63 = string(in.String())
+						v65 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v63)
+					out.EnabledModels = append(out.EnabledModels, v65)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2894,13 +2942,13 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v64 string
+					var v66 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v64 = string(in.String())
+						v66 = string(in.String())
 					}
-					(out.Vars)[key] = v64
+					(out.Vars)[key] = v66
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2918,15 +2966,15 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v65 json.RawMessage
+					var v67 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v65).UnmarshalJSON(data))
+							in.AddError((v67).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v65
+					(out.Other)[key] = v67
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2971,11 +3019,11 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v66, v67 := range in.EnabledModels {
-				if v66 > 0 {
+			for v68, v69 := range in.EnabledModels {
+				if v68 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v67))
+				out.String(string(v69))
 			}
 			out.RawByte(']')
 		}
@@ -3010,16 +3058,16 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v68First := true
-			for v68Name, v68Value := range in.Vars {
-				if v68First {
-					v68First = false
+			v70First := true
+			for v70Name, v70Value := range in.Vars {
+				if v70First {
+					v70First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v68Name))
+				out.String(string(v70Name))
 				out.RawByte(':')
-				out.String(string(v68Value))
+				out.String(string(v70Value))
 			}
 			out.RawByte('}')
 		}
@@ -3034,16 +3082,16 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v69First := true
-			for v69Name, v69Value := range in.Other {
-				if v69First {
-					v69First = false
+			v71First := true
+			for v71Name, v71Value := range in.Other {
+				if v71First {
+					v71First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v69Name))
+				out.String(string(v71Name))
 				out.RawByte(':')
-				out.Raw((v69Value).MarshalJSON())
+				out.Raw((v71Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}
