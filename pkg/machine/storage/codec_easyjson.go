@@ -461,6 +461,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.PruneAt = int64(in.Int64())
 			}
+		case "alertAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.AlertAt = int64(in.Int64())
+			}
 		case "alarmAt":
 			if in.IsNull() {
 				in.Skip()
@@ -612,6 +618,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage1(out *jwriter.Writer, in meta) 
 		const prefix string = ",\"pruneAt\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.PruneAt))
+	}
+	if in.AlertAt != 0 {
+		const prefix string = ",\"alertAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.AlertAt))
 	}
 	if in.AlarmAt != 0 {
 		const prefix string = ",\"alarmAt\":"
