@@ -62,7 +62,7 @@ type Budget struct {
 	Elsewhere func() (grown, others int64)
 
 	// Collect is called before the program's memory grows by n bytes, so that garbage
-	// makes way for them. It may be nil.
+	// makes way for them, and when n bytes have become garbage. It may be nil.
 	Collect func(n int64)
 
 	used   Amount
@@ -641,8 +641,8 @@ func (b *Budget) set(l *Lease, total Amount) {
 		b.leases = append(b.leases, l)
 	}
 	more := total.minus(l.have)
-	if more.Program > 0 && b.Collect != nil {
-		b.Collect(more.Program)
+	if more.Program != 0 && b.Collect != nil {
+		b.Collect(max(more.Program, -more.Program))
 	}
 	b.used = b.used.plus(more)
 	if b.of == nil {
