@@ -59,7 +59,7 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 		}
 		if !timed {
 			when = ""
-		} else if by != nil && len(by) > 1 {
+		} else if len(by) > 1 {
 			whole.add("", name, group, r)
 		}
 		rows.add(when, name, group, r)

@@ -125,6 +125,3 @@ func (l *Local) load(key account) *load {
 	l.loads[key] = e
 	return e
 }
-
-// Measures reports whether anything is measured.
-func (l *Local) Measures() bool { return len(l.loads) > 0 }

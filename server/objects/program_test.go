@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -315,7 +316,7 @@ func TestFailingStorageIsAnswered503(t *testing.T) {
 		if answer.Get("error.code").Str != "storage_failed" || answer.Get("error.retryAfterMs").Int() <= 0 {
 			t.Errorf("answer %s", answer.Raw)
 		}
-		if after := w.snapshot(); after.Raw != before.Raw {
+		if after := w.snapshot(); !reflect.DeepEqual(after.Value(), before.Value()) {
 			t.Errorf("snapshot %s, want %s", after.Raw, before.Raw)
 		}
 		w.call(mid, "job.get", `{"id":"job-1"}`, 404)
