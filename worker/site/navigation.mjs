@@ -7,7 +7,18 @@ export const navigation = [
   },
   {
     title: "Use",
-    pages: ["fallback", "creations", "troubleshooting", "privacy", "benchmark", "glossary"],
+    pages: [
+      "routing",
+      "fallback",
+      "guides/budgets",
+      "prices",
+      "creations",
+      "compatibility",
+      "troubleshooting",
+      "privacy",
+      "benchmark",
+      "glossary",
+    ],
   },
   {
     title: "Run",
