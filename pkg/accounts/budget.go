@@ -202,7 +202,7 @@ func (e *Estimate) of(to *routing.Target, price catalog.Price) (tokens, nanoUSD 
 		u.Output = min(u.Output, maxEstimate)
 	}
 	usd, _ := usage.Cost(price, &u, nil)
-	return u.Input + u.Output, min(int64(math.Ceil(usd*nano)), maxCost)
+	return u.Input + u.Output, int64(math.Ceil(min(usd*nano, maxCost)))
 }
 
 // settle replaces what an attempt has reserved by what it has used. An answer whose
@@ -230,6 +230,9 @@ func settle(reserved []reservation, a *Attempt, row *usage.Row) {
 			case !r.priced && !r.follows:
 				r.CountUnpriced()
 			}
+		}
+		if a.Partial {
+			used = max(used, r.Amount)
 		}
 		r.Settle(used)
 	}

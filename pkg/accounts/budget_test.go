@@ -15,6 +15,7 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -64,8 +65,9 @@ func (b *budgeted) answer(op string, body []byte) (int, []byte, error) {
 	for i := range asks.Asks {
 		for j := range b.machine.Budgets {
 			if rec := &b.machine.Budgets[j]; rec.ID == asks.Asks[i].Budget {
-				g, _ := b.ledgers[rec.ID].Take(rec, asks.Holder, &asks.Asks[i], b.Now().UnixMilli(), nil)
-				grants = append(grants, g)
+				if g, ok := b.ledgers[rec.ID].Take(rec, asks.Holder, &asks.Asks[i], b.Now().UnixMilli(), nil); ok {
+					grants = append(grants, g)
+				}
 			}
 		}
 	}
@@ -299,5 +301,72 @@ func TestStreamIsSettledAtItsEnd(t *testing.T) {
 	b.pool.Flush(context.Background(), b.machine)
 	if l := b.ledgers["b1"]; l.Spent != 130 {
 		t.Errorf("spent is %d", l.Spent)
+	}
+}
+
+// An upstream must not turn a budget off by what it states of an answer.
+func TestHostileUsageLeavesTheBudgetInForce(t *testing.T) {
+	const most = 1<<63 - 1
+	for _, tt := range []struct {
+		name, unit, model string
+		used              llm.Usage
+		media             *usage.Media
+	}{
+		{"a sum that overflows", store.Tokens, "gpt-4o", llm.Usage{Known: true, Input: most, Output: most}, nil},
+		{"a negative sum", store.Tokens, "gpt-4o", llm.Usage{Known: true, Input: -most}, nil},
+		{"a cost that overflows", store.USD, "gpt-4o", llm.Usage{Known: true, Input: most, Output: most}, nil},
+		{"an endless speech", store.USD, "whisper-1", llm.Usage{}, &usage.Media{Seconds: 1e308}},
+	} {
+		b := newBudgeted(t, store.Budget{Unit: tt.unit, Limit: 100, Window: budget.Total})
+		b.model, b.used = tt.model, tt.used
+		call := b.to(tt.model)
+		call.Read = func(a *Attempt, _ *upstream.Response) error {
+			a.Used = Used{Tokens: tt.used, Media: tt.media}
+			return nil
+		}
+		if _, err := b.pool.Send(context.Background(), call); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		b.pool.Flush(context.Background(), b.machine)
+		if l := b.ledgers["b1"]; l.Spent < 0 {
+			t.Errorf("%s: spent is %d", tt.name, l.Spent)
+		}
+		b.model, b.used, b.ask = "gpt-4o", llm.Usage{}, Estimate{Input: 1 << 30, Text: true}
+		if _, code, _ := refusal(b.call()); code != "budget_exceeded" {
+			t.Errorf("%s: a call beyond the limit is served: %+v", tt.name, b.ledgers["b1"])
+		}
+	}
+}
+
+func TestSocketWithoutAnswersUsesNothing(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.Requests, Limit: 2, Window: budget.Total})
+	for i := range 5 {
+		call := b.to(b.model)
+		b.script["*"] = []fake.Answer{{Pieces: []string{"data: {}\n\n"}}}
+		res, err := b.pool.Send(context.Background(), call)
+		if err != nil {
+			t.Fatalf("socket %d: %v", i+1, err)
+		}
+		res.Closed()
+	}
+	if err := b.call(); err != nil {
+		t.Errorf("sockets that were closed have used the budget: %v", err)
+	}
+}
+
+func TestStreamThatTheClientHasLeftCountsAsEstimated(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.Tokens, Limit: 10_000, Window: budget.Total})
+	call := b.to(b.model)
+	call.Estimate = Estimate{Input: 100, Output: 500, Text: true}
+	b.script["*"] = []fake.Answer{{Pieces: []string{"data: {}\n\n"}}}
+	res, err := b.pool.Send(context.Background(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Attempt.Used.Tokens, res.Attempt.Partial = llm.Usage{Known: true, Input: 100, Output: 1}, true
+	res.Done(stream.ErrClient)
+	b.pool.Flush(context.Background(), b.machine)
+	if l := b.ledgers["b1"]; l.Spent != 600 {
+		t.Errorf("spent is %d, want the estimate of 600", l.Spent)
 	}
 }

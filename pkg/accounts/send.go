@@ -122,6 +122,16 @@ func (r *Result) Done(cause error) {
 	}
 }
 
+// Closed ends what a WebSocket has reserved of budgets and none of its answers has used.
+func (r *Result) Closed() {
+	if r.Attempt == nil { // a test's Sender
+		return
+	}
+	for i := range r.Attempt.reserved {
+		r.Attempt.reserved[i].Settle(0)
+	}
+}
+
 // ended notes that the call is no longer under way.
 func (r *Result) ended() {
 	if r.began != 0 {

@@ -39,6 +39,7 @@ func (l *Ledger) slice(b *store.Budget, left, now int64) int64 {
 const (
 	maxLeases = 256     // of one budget; more push out the oldest
 	maxAmount = 1 << 60 // of anything an isolate states
+	maxUse    = 1 << 50 // of one call, more than any limit
 )
 
 // Ledger is the durable state of a budget in one window.
@@ -158,8 +159,11 @@ func (l *Ledger) Take(b *store.Budget, holder string, a *Ask, now int64, zone Zo
 	}
 	s := l.lease(holder, a, now)
 	lent := s.out(now)
+	if a.Used < s.Used { // a later Ask has overtaken it: some of Held is used by now
+		a.Held = min(a.Held, lent)
+	}
 	if used := a.Used - s.Used; used > 0 {
-		l.Spent, s.Used = l.Spent+used, a.Used
+		l.Spent, s.Used = min(l.Spent+used, maxAmount), a.Used
 		lent -= used
 	}
 	if n := a.Unpriced - s.Unpriced; n > 0 {

@@ -204,6 +204,47 @@ func TestLostAnswerIsNotLentTwice(t *testing.T) {
 	}
 }
 
+// A report that arrives after a later one must not lend again what it states as
+// reserved and what is used by now.
+func TestOvertakenReportLendsNothing(t *testing.T) {
+	o, w := newObject(t, 100, Total), &Wallet{Holder: "a"}
+	first, _, _ := o.call(w, 10)
+	rest, _, ok := o.call(w, 90)
+	if !ok {
+		t.Fatal("refused")
+	}
+	first.Settle(10)
+	late := w.Report([]store.Budget{o.budget})[0]
+	rest.Settle(90)
+	o.report(w)
+	w.Apply(&o.budget, o.take("a", late), 0, o.now)
+	if _, ok := w.Reserve(&o.budget, 1, o.now); ok {
+		t.Error("a call beyond the limit is served")
+	}
+	if l := o.ledger(); l.Spent != 100 || l.Out(o.now) != 0 {
+		t.Errorf("after a late report: %+v", l)
+	}
+}
+
+func TestUseHasABound(t *testing.T) {
+	o, w := newObject(t, 100, Total), &Wallet{Holder: "a"}
+	less, _, _ := o.call(w, 10)
+	more, _, _ := o.call(w, 10)
+	less.Settle(-1 << 62)
+	o.report(w)
+	if l := o.ledger(); l.Spent != 0 {
+		t.Errorf("a negative use counts: spent is %d", l.Spent)
+	}
+	more.Settle(1<<63 - 1)
+	o.report(w)
+	if l := o.ledger(); l.Spent != maxUse {
+		t.Errorf("spent is %d, want %d", l.Spent, int64(maxUse))
+	}
+	if _, _, ok := o.call(w, 1); ok {
+		t.Error("a call beyond the limit is served")
+	}
+}
+
 func TestUseOfAForgottenLeaseCountsOnce(t *testing.T) {
 	o, w := newObject(t, 1_000_000, Total), &Wallet{Holder: "first"}
 	h, _, _ := o.call(w, 10)

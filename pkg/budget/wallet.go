@@ -139,7 +139,7 @@ func (h *Hold) Settle(used int64) {
 	}
 	s.reserved -= h.Amount
 	h.Amount = 0
-	s.used += used
+	s.used = min(s.used+min(max(used, 0), maxUse), maxAmount)
 }
 
 // CountUnpriced counts an answer whose price is not known.

@@ -37,6 +37,10 @@ func Cost(p catalog.Price, t *llm.Usage, m *Media) (usd float64, known bool) {
 	return sum(&rates, t, m)
 }
 
+// maxCost bounds the cost of an answer in USD. An upstream that states more, such as a
+// duration of 1e300 seconds, is not believed.
+const maxCost = 1e6
+
 func sum(rates *catalog.Rates, t *llm.Usage, m *Media) (usd float64, known bool) {
 	amounts := [catalog.Units]float64{
 		catalog.PerCharacter: float64(m.Characters), catalog.PerImage: float64(m.Images), catalog.PerSecond: m.Seconds,
@@ -70,6 +74,9 @@ func sum(rates *catalog.Rates, t *llm.Usage, m *Media) (usd float64, known bool)
 			cost /= 1e6
 		}
 		usd += cost
+	}
+	if !(usd < maxCost) {
+		return 0, false
 	}
 	return usd, true
 }

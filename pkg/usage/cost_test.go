@@ -46,6 +46,7 @@ func TestCost(t *testing.T) {
 		{"searches_without_a_rate", "1/1", tokens(llm.Usage{Input: 1000, Searches: 2}), nil, 0, false},
 		{"request_and_tokens", "1/1 request=0.005", tokens(llm.Usage{Input: 1000, Output: 1000}), nil, 0.007, true},
 		{"stated_by_the_vendor", "1/1", tokens(llm.Usage{Input: 1000, Output: 1000, Cost: 0.25, Charged: true}), nil, 0.25, true},
+		{"a_duration_that_cannot_be", "second=0.3", llm.Usage{}, &Media{Seconds: 1e308}, 0, false},
 		{"free_however_it_is_used", "0/0", llm.Usage{Input: 5, CacheRead: 5, Service: "priority"}, nil, 0, true},
 	}
 	for _, tt := range tests {

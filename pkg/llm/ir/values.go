@@ -78,15 +78,18 @@ func Object(text string) (string, bool) {
 	return text, true
 }
 
-// Count reads a whole number that is not negative; anything else is 0.
+// maxCount bounds a count, so that sums of what a server states cannot overflow.
+const maxCount = 1 << 40
+
+// Count reads a whole number that is not negative, up to maxCount; anything else is 0.
 func Count(v gjson.Result) int64 {
-	if v.Type != gjson.Number {
+	if v.Type != gjson.Number || !(v.Num > 0) {
 		return 0
 	}
-	if n := v.Int(); n > 0 {
-		return n
+	if v.Num >= maxCount {
+		return maxCount
 	}
-	return 0
+	return max(v.Int(), 0)
 }
 
 // Number returns the JSON text of a number.

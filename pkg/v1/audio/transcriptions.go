@@ -21,6 +21,7 @@ import (
 	"weir/pkg/endpoint/download"
 	"weir/pkg/endpoint/upload"
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -224,7 +225,7 @@ func usedBy(raw []byte) (u accounts.Used) {
 	v := doc.Get("usage")
 	if in := v.Get("input_tokens"); in.Type == gjson.Number {
 		u.Tokens = llm.Usage{
-			Known: true, Input: max(in.Int(), 0), Output: max(v.Get("output_tokens").Int(), 0), AudioInput: max(v.Get("input_token_details.audio_tokens").Int(), 0),
+			Known: true, Input: ir.Count(in), Output: ir.Count(v.Get("output_tokens")), AudioInput: ir.Count(v.Get("input_token_details.audio_tokens")),
 		}
 	}
 	for _, seconds := range []gjson.Result{v.Get("seconds"), doc.Get("duration")} {

@@ -23,6 +23,7 @@ import (
 	"weir/pkg/endpoint/download"
 	"weir/pkg/endpoint/upload"
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -355,10 +356,10 @@ func (a *attempt) used(images int64, v gjson.Result) {
 	a.Used.Media = m
 	t := &a.Used.Tokens
 	if in := v.Get("input_tokens"); in.Type == gjson.Number {
-		*t = llm.Usage{Known: true, Input: max(in.Int(), 0), Output: max(v.Get("output_tokens").Int(), 0)}
-		t.ImageInput = max(v.Get("input_tokens_details.image_tokens").Int(), 0)
+		*t = llm.Usage{Known: true, Input: ir.Count(in), Output: ir.Count(v.Get("output_tokens"))}
+		t.ImageInput = ir.Count(v.Get("input_tokens_details.image_tokens"))
 		if t.ImageOutput = t.Output; v.Get("output_tokens_details.image_tokens").Exists() {
-			t.ImageOutput = max(v.Get("output_tokens_details.image_tokens").Int(), 0)
+			t.ImageOutput = ir.Count(v.Get("output_tokens_details.image_tokens"))
 		}
 	}
 	for _, name := range [...]string{"cost", "cost_in_usd_ticks"} {
