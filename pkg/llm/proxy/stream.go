@@ -33,6 +33,8 @@ func (m *outcome) end(cause error, complete bool, failure *apierr.Error, u llm.U
 	case complete:
 		m.res.Done(nil)
 	case left:
+		// Claude states the output at the beginning too, where it is 1.
+		m.a.Partial = m.a.api.dialect == llm.Messages
 		m.res.Done(stream.ErrClient)
 	default:
 		// A failure that the upstream reported counts as its status, all others

@@ -183,6 +183,7 @@ func (h *Handler) relay(ctx context.Context, c *auth.Call, client socket.Conn, r
 			return nil
 		},
 	})
+	res.Closed()
 	if byProvider && end.Code == socket.Abnormal {
 		c.Trace.Err = end
 	}
