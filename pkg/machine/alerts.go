@@ -41,6 +41,16 @@ func (o *Object) sendAlerts(r *storage.Call) {
 		if !r.Load(key, &a) {
 			continue
 		}
+		var now storage.Budget // it may have been deleted, or have another address
+		if !r.Load(storage.BudgetPrefix+a.Budget.ID, &now) || now.Webhook == "" {
+			r.Del(key)
+			if r.Commit() != nil {
+				r.Reload(o.Now())
+				return
+			}
+			continue
+		}
+		a.Budget.Webhook = now.Webhook
 		err := o.post(r, &a)
 		r.Reload(o.Now())
 		if !r.AlertSent(key, err == nil) {

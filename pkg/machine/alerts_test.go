@@ -109,3 +109,24 @@ func TestWebhooksStayOutsideThePrivateNetwork(t *testing.T) {
 		t.Error("an address that is refused by now was called")
 	}
 }
+
+func TestAlertFollowsItsBudget(t *testing.T) {
+	w, hook, id, use := alerted(t)
+	hook.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: 500} }
+	use(60)
+	w.loc.Alarms(w.ctx)
+	if status, a := w.api("PUT", "/api/budgets", `{"webhookUrl":"https://hooks.example.com/b"}`, atBudget(id)); status != 200 {
+		t.Fatalf("got %d %s", status, a.Raw)
+	}
+	w.clock.Add(time.Hour)
+	w.loc.Alarms(w.ctx)
+	if n := len(hook.Seen); n != 2 || hook.Seen[1].URL != "https://hooks.example.com/b" {
+		t.Fatalf("%d tries, the last at %s", n, hook.Seen[n-1].URL)
+	}
+	w.api("DELETE", "/api/budgets", "", atBudget(id))
+	w.clock.Add(time.Hour)
+	w.loc.Alarms(w.ctx)
+	if n := len(hook.Seen); n != 2 {
+		t.Errorf("an alert of a deleted budget was sent: %d tries", n)
+	}
+}
