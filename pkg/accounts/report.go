@@ -130,7 +130,7 @@ func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != n
 // for up to a second. A report that does not get through is
 // kept for the next call.
 //
-//	report {cooldowns, cleared, errors, keys, quotas, usage, requests} → {observed, limited: [{keyId, until}]}
+//	report rpc.Report → rpc.Reported
 //
 // observed is that of the first state which carries the report.
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {

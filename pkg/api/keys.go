@@ -355,6 +355,7 @@ func (c *change) keyDelete() (any, error) {
 	return nil, nil
 }
 
+// MaxKeys is the number of keys of a machine.
 const MaxKeys = 1000
 
 // MaskedKey is how audit names a key (docs/reference/reliability.md, T34).

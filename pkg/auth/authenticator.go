@@ -110,8 +110,8 @@ func (a *Authenticator) count(c *Call) error {
 }
 
 // Live reports whether the caller of a socket that has been open for a while may still
-// use it: its key was neither revoked nor replaced, paused or removed. While the machine cannot be read
-// nothing changes.
+// use it: its key was not revoked, replaced, paused or removed. While the machine
+// cannot be read nothing changes.
 func (a *Authenticator) Live(ctx context.Context, c *Call) bool {
 	a.Machines.Revalidate(ctx, c.MachineID)
 	m, err := a.Machines.Get(ctx, c.MachineID)

@@ -31,7 +31,7 @@ func (o *Object) alert(t *storage.Tx, b *store.Budget, l *budget.Ledger) {
 }
 
 // sendAlerts posts the alerts that are due to their webhooks. One that fails is sent
-// again after 2, 4, 8 … minutes, at most an hour apart, for about six hours.
+// again after 2, 4, 8 … minutes, at most an hour apart, for about seven hours.
 func (o *Object) sendAlerts(r *storage.Call) {
 	if r.Meta.AlertAt == 0 || !r.Exists() {
 		return

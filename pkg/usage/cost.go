@@ -16,8 +16,8 @@ type Media struct {
 }
 
 // Cost returns what an answer costs in USD. m is nil for an answer that is billed by
-// tokens alone. A cost that the vendor states goes before the price. known is false if the price, or what it is asked for, is not known: a
-// cost is never guessed.
+// tokens alone. A cost that the vendor states goes before the price. known is false if
+// the price, or a count that it is for, is not known: a cost is never guessed.
 func Cost(p catalog.Price, t *llm.Usage, m *Media) (usd float64, known bool) {
 	switch {
 	case t.Charged:

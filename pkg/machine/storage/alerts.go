@@ -7,8 +7,8 @@ import (
 	"weir/pkg/store"
 )
 
-// Alert is a budget that has reached a share of its limit and whose webhook is to be
-// told. Amounts are those of the budget's unit; dollars are counted in nano-dollars.
+// Alert states that a budget has reached a share of its limit. It is stored until its
+// webhook has it. Amounts are those of the budget's unit; dollars are counted in nano-dollars.
 type Alert struct {
 	ID      string       `json:"id"`
 	Budget  store.Budget `json:"budget"`
@@ -24,7 +24,7 @@ type Alert struct {
 const (
 	alertPrefix = "alert:"
 	maxAlerts   = 100 // of a machine; more replace the oldest
-	alertTries  = 12  // within about six hours
+	alertTries  = 12  // within about seven hours
 )
 
 // AddAlert stores an alert, which the alarm sends.
@@ -67,7 +67,7 @@ func (t *Tx) AlertSent(key string, delivered bool) (again bool) {
 	return true
 }
 
-// PlanAlerts finds when the next alert must be sent.
+// PlanAlerts sets Meta.AlertAt to the time of the next try, or to 0 without an alert.
 func (t *Tx) PlanAlerts() {
 	t.Meta.AlertAt = 0
 	for _, row := range t.List(alertPrefix) {

@@ -25,6 +25,7 @@ type Reply struct {
 	Body   any
 }
 
+// Encode returns the JSON of v; a json.RawMessage is returned as it is.
 func Encode(v any) []byte {
 	if raw, ok := v.(json.RawMessage); ok {
 		return raw
@@ -41,9 +42,11 @@ func Encode(v any) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// EncodeJSON is encode for a value kept inside another.
+// EncodeJSON is Encode for a value inside another one.
 func EncodeJSON(v any) json.RawMessage { return Encode(v) }
 
+// ErrNoMachine returns the error for a machine that does not exist.
 func ErrNoMachine() error { return apierr.New(404, "machine_not_found", "There is no such machine.") }
 
+// Milliseconds returns a number of milliseconds as a duration.
 func Milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

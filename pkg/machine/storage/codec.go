@@ -20,8 +20,8 @@ import (
 type usageRows []usage.Row
 
 // decode reads JSON into v. The rows that the first call of a start reads have
-// generated code (docs/decisions/0140-generated-codecs.md). The types are named one by one: a type
-// that embeds one of them has its methods, but more fields.
+// generated code (docs/decisions/0140-generated-codecs.md). The types are named one by
+// one: a type that embeds one of them has its methods, but more fields.
 func decode(raw []byte, v any) error {
 	switch v := v.(type) {
 	case *meta:

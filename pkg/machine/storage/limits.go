@@ -7,6 +7,7 @@ import (
 	"weir/pkg/store"
 )
 
+// Spans of time in milliseconds.
 const (
 	Minute = int64(time.Minute / time.Millisecond)
 	Hour   = int64(time.Hour / time.Millisecond)

@@ -90,38 +90,45 @@ type DisabledModels struct {
 	Seeded bool  `json:"seeded,omitempty"`
 }
 
+// Connections returns the connections in the order of their creation.
 func (t *Tx) Connections() []Connection {
 	rows := RowsOf[Connection](t, ConnectionPrefix)
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
 	return rows
 }
 
+// Keys returns the keys in the order of their creation.
 func (t *Tx) Keys() []Key {
 	rows := RowsOf[Key](t, KeyPrefix)
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
 	return rows
 }
 
+// Combos returns the combos in the order of their creation.
 func (t *Tx) Combos() []Combo {
 	rows := RowsOf[Combo](t, ComboPrefix)
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
 	return rows
 }
 
+// CustomModels returns the custom models in the order of their creation.
 func (t *Tx) CustomModels() []CustomModel {
 	rows := RowsOf[CustomModel](t, CustomModelPrefix)
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
 	return rows
 }
 
+// Aliases returns the model aliases in the order of their names.
 func (t *Tx) Aliases() []Alias { return RowsOf[Alias](t, AliasPrefix) }
 
+// Disabled returns the disabled models by provider, in the order of their creation.
 func (t *Tx) Disabled() []DisabledModels {
 	rows := RowsOf[DisabledModels](t, DisabledPrefix)
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
 	return rows
 }
 
+// Settings returns the settings of the machine.
 func (t *Tx) Settings() (s store.Settings) {
 	t.Load(SettingsRow, &s)
 	return s
@@ -137,6 +144,7 @@ func (t *Tx) PutConnection(c *Connection) {
 	t.Due = true
 }
 
+// PutKey stores a changed key under the generation of this turn.
 func (t *Tx) PutKey(k *Key) {
 	k.Generation = t.Touch("keys")
 	if k.Seq == 0 {
@@ -145,6 +153,7 @@ func (t *Tx) PutKey(k *Key) {
 	t.Put(KeyPrefix+k.ID, k)
 }
 
+// PutCombo stores a changed combo under the generation of this turn.
 func (t *Tx) PutCombo(c *Combo) {
 	c.Generation = t.Touch("combos")
 	if c.Seq == 0 {
@@ -153,6 +162,7 @@ func (t *Tx) PutCombo(c *Combo) {
 	t.Put(ComboPrefix+c.ID, c)
 }
 
+// PutCustom stores a custom model.
 func (t *Tx) PutCustom(c *CustomModel) {
 	t.Touch("custom")
 	if c.Seq == 0 {
@@ -161,11 +171,13 @@ func (t *Tx) PutCustom(c *CustomModel) {
 	t.Put(CustomModelKey(c.Type, c.ProviderAlias, c.ID), c)
 }
 
+// PutAlias stores a model alias.
 func (t *Tx) PutAlias(a *Alias) {
 	t.Touch("alias")
 	t.Put(AliasPrefix+a.Alias, a)
 }
 
+// PutDisabled stores the disabled models of a provider.
 func (t *Tx) PutDisabled(d *DisabledModels) {
 	t.Touch("disabled")
 	if d.Seq == 0 {
@@ -174,6 +186,7 @@ func (t *Tx) PutDisabled(d *DisabledModels) {
 	t.Put(DisabledPrefix+d.ProviderAlias, d)
 }
 
+// CustomModelKey returns the key of a custom model's row. An empty type is llm.
 func CustomModelKey(typ, alias, id string) string {
 	if typ == "" {
 		typ = "llm"
@@ -279,6 +292,7 @@ type Mutation struct {
 	Answer  secret.Sealed `json:"answer"`
 }
 
+// Bounds of the usage of days.
 const (
 	UsageDays    = 90
 	maxUsageRows = 5000 // of one day; what comes after is added up without its model

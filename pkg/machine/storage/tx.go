@@ -166,8 +166,10 @@ func (t *Tx) Put(key string, v any) {
 	t.Set(key, b)
 }
 
+// Del removes a row.
 func (t *Tx) Del(key string) { t.Set(key, nil) }
 
+// Set stores the bytes of a row. Nil removes it.
 func (t *Tx) Set(key string, value []byte) {
 	if t.writes == nil {
 		t.writes = map[string][]byte{}

@@ -10,7 +10,8 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// ReadBody appends the windows that a body states which refuses a call. Of a body that is not JSON it appends nothing.
+// ReadBody appends the windows that the body of a refused call states. It appends
+// nothing for a body that is not JSON.
 //
 //	{"error":{"type":"usage_limit_reached","resets_at":1795244460}}   a ChatGPT subscription
 //	{"error":{"details":[{"violations":[{"quotaId":"…PerDay…"}]}]}}   Gemini's QuotaFailure
