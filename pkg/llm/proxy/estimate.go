@@ -16,17 +16,19 @@ func (a *Request) estimate(m *snapshot.Machine) accounts.Estimate {
 	if len(m.Budgets) == 0 {
 		return accounts.Estimate{}
 	}
-	output, choices := int64(0), int64(1)
-	for _, path := range outputLimits(a.Dialect) {
-		if n := gjson.GetBytes(a.Body, path).Int(); n > 0 {
-			output = n
-			break
+	output := firstCount(a.Body, outputLimits(a.Dialect))
+	choices := max(firstCount(a.Body, choiceFields(a.Dialect)), 1)
+	return accounts.Estimate{Input: llm.Estimate(a.Body), Output: min(output, 1<<30) * min(choices, maxChoices), Text: true}
+}
+
+// firstCount returns the first positive number at one of the paths, or 0.
+func firstCount(body []byte, paths []string) int64 {
+	for _, path := range paths {
+		if n := gjson.GetBytes(body, path).Int(); n > 0 {
+			return n
 		}
 	}
-	if n := gjson.GetBytes(a.Body, choicesField(a.Dialect)).Int(); n > 1 {
-		choices = min(n, maxChoices)
-	}
-	return accounts.Estimate{Input: llm.Estimate(a.Body), Output: min(output, 1<<30) * choices, Text: true}
+	return 0
 }
 
 // outputLimits are the fields that limit the output tokens, the one that counts first.
@@ -40,10 +42,10 @@ func outputLimits(d llm.Dialect) []string {
 	return []string{"max_completion_tokens", "max_tokens"}
 }
 
-// choicesField is the field that asks for more than one answer.
-func choicesField(d llm.Dialect) string {
+// choiceFields are the fields that ask for more than one answer.
+func choiceFields(d llm.Dialect) []string {
 	if d == llm.Gemini {
-		return "generationConfig.candidateCount"
+		return []string{"generationConfig.candidateCount", "generation_config.candidate_count", "generationConfig.candidate_count", "generation_config.candidateCount"}
 	}
-	return "n"
+	return []string{"n"}
 }

@@ -26,6 +26,7 @@ func TestEstimateReadsTheOutputLimitOfEachDialect(t *testing.T) {
 		{llm.Responses, `{"max_output_tokens":5,"max_tokens":9}`, 5},
 		{llm.Gemini, `{"generationConfig":{"maxOutputTokens":5,"candidateCount":2}}`, 10},
 		{llm.Gemini, `{"generation_config":{"max_output_tokens":5}}`, 5},
+		{llm.Gemini, `{"generation_config":{"max_output_tokens":5,"candidate_count":2}}`, 10},
 		{llm.Gemini, `{}`, 0},
 	} {
 		r := &Request{Dialect: tt.dialect, Body: []byte(tt.body)}
