@@ -110,16 +110,15 @@ func sortBy(list []candidate, compare func(a, b *candidate) int) {
 // behind puts outliers behind the others, then accounts of a higher priority number,
 // then those of a limit of which not enough is left.
 func behind(a, b *candidate) int {
+	return cmp.Or(compareFlags(a.outlier, b.outlier), cmp.Compare(a.conn.Priority, b.conn.Priority), compareFlags(a.low, b.low))
+}
+
+// compareFlags puts true behind false.
+func compareFlags(a, b bool) int {
 	switch {
-	case a.outlier != b.outlier && a.outlier:
-		return 1
-	case a.outlier != b.outlier:
-		return -1
-	}
-	switch {
-	case a.conn.Priority != b.conn.Priority || a.low == b.low:
-		return cmp.Compare(a.conn.Priority, b.conn.Priority)
-	case a.low:
+	case a == b:
+		return 0
+	case a:
 		return 1
 	}
 	return -1
