@@ -41,7 +41,6 @@ const (
 	bytesPerToken = 4
 	usualOutput   = 4096       // tokens of an answer without a limit
 	askTries      = 3          // other calls may take what was lent for one
-	nano          = 1e9        // nano-dollars of a dollar
 	maxCost       = 1 << 40    // nano-dollars of an estimate, $1,100
 	maxEstimate   = 10_000_000 // tokens of one
 )
@@ -71,12 +70,14 @@ func (pl *plan) afford(ctx context.Context, to *routing.Target) bool {
 		return true
 	}
 	pl.release()
-	if pl.broke == nil {
-		pl.broke = err
+	if pl.overBudget == nil {
+		pl.overBudget = err
 	}
 	return false
 }
 
+// reserve is afford with the reason of a refusal. pl.reserved has what it has reserved
+// until then.
 func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 	m, t := pl.call.Machine, pl.call.Trace
 	w := m.Local.Wallet(pl.newHolder)
@@ -202,7 +203,7 @@ func (e *Estimate) of(to *routing.Target, price catalog.Price) (tokens, nanoUSD 
 		u.Output = min(u.Output, maxEstimate)
 	}
 	usd, _ := usage.Cost(price, &u, nil)
-	return u.Input + u.Output, int64(math.Ceil(min(usd*nano, maxCost)))
+	return u.Input + u.Output, int64(math.Ceil(min(usd*store.NanoDollars, maxCost)))
 }
 
 // settle replaces what an attempt has reserved by what it has used. An answer whose
@@ -226,7 +227,7 @@ func settle(reserved []reservation, a *Attempt, row *usage.Row) {
 		case store.USD:
 			switch {
 			case row.Unpriced == 0:
-				used = int64(math.Round(row.CostUSD * nano))
+				used = int64(math.Round(row.CostUSD * store.NanoDollars))
 			case !r.priced && !r.follows:
 				r.CountUnpriced()
 			}
@@ -269,7 +270,7 @@ func unavailable(cause error) *apierr.Error {
 func amountText(unit string, n int64) string {
 	switch unit {
 	case store.USD:
-		return "$" + strconv.FormatFloat(float64(n)/nano, 'f', -1, 64)
+		return "$" + strconv.FormatFloat(store.ShownAmount(unit, n), 'f', -1, 64)
 	case store.Requests:
 		if n == 1 {
 			return "1 request"

@@ -15,8 +15,8 @@ import (
 // temporary failure, then a limited account, then missing credit, then a
 // refused key, then a refused location.
 func (pl *plan) failed() error {
-	if pl.broke != nil && pl.best == nil {
-		return pl.broke
+	if pl.overBudget != nil && pl.best == nil {
+		return pl.overBudget
 	}
 	if pl.best != nil && pl.best.rank() == rankTransient {
 		return pl.best.err

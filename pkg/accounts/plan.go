@@ -28,20 +28,20 @@ const (
 // plan is one call on its way through the accounts.
 type plan struct {
 	*Pool
-	call     *Call
-	deadline time.Time // zero for none
-	attempts int
-	best     *failure       // the most useful failure so far
-	missed   []missed       // accounts that did not serve, by rank; nil without any
-	place    snapshot.Block // the refusal of a location that is skipped
-	unusable error          // why an account could not be tried at all
-	refusal  error          // the first Unsuitable
-	before   *Attempt       // the last one
-	absent   error          // the answer of the first endpoint that a server lacks
-	later    *noToken       // an account has no token at the moment
-	cause    int            // the highest rank of a failure of the current target
-	broke    *apierr.Error  // the first budget that refuses the call
-	reserved []reservation  // of the target that is tried
+	call       *Call
+	deadline   time.Time // zero for none
+	attempts   int
+	best       *failure       // the most useful failure so far
+	missed     []missed       // accounts that did not serve, by rank; nil without any
+	place      snapshot.Block // the refusal of a location that is skipped
+	unusable   error          // why an account could not be tried at all
+	refusal    error          // the first Unsuitable
+	before     *Attempt       // the last one
+	absent     error          // the answer of the first endpoint that a server lacks
+	later      *noToken       // an account has no token at the moment
+	cause      int            // the highest rank of a failure of the current target
+	overBudget *apierr.Error  // of the first budget that refuses the call
+	reserved   []reservation  // of the target that is tried
 }
 
 // missed are the accounts that did not serve for one cause, because they cool

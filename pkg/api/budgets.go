@@ -9,7 +9,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/budget"
-	"weir/pkg/catalog"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
@@ -21,9 +20,8 @@ const maxBudgets = 100
 
 // Bounds of limits.
 const (
-	nanoDollars = 1e9
-	maxDollars  = 1e6
-	maxCounted  = 1_000_000_000_000_000 // tokens or requests
+	maxDollars = 1e6
+	maxCounted = 1_000_000_000_000_000 // tokens or requests
 )
 
 // budgetView is a budget as it is shown. Amounts are US dollars, tokens or requests.
@@ -55,9 +53,9 @@ type budgetView struct {
 func (c *change) viewBudget(b *store.Budget) budgetView {
 	l := c.Ledger(b, c.o.Zone(c.Tx))
 	v := budgetView{
-		ID: b.ID, Name: b.Name, KeyID: b.KeyID, Models: b.Models, Unit: b.Unit, Limit: shownAmount(b.Unit, b.Limit), Window: b.Window,
+		ID: b.ID, Name: b.Name, KeyID: b.KeyID, Models: b.Models, Unit: b.Unit, Limit: store.ShownAmount(b.Unit, b.Limit), Window: b.Window,
 		Webhook: b.Webhook, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt, Generation: b.Generation,
-		Spent: shownAmount(b.Unit, l.Spent), Reserved: shownAmount(b.Unit, l.Out(c.Now)),
+		Spent: store.ShownAmount(b.Unit, l.Spent), Reserved: store.ShownAmount(b.Unit, l.Out(c.Now)),
 		StartedAt: l.Start, ResetsAt: l.End, UnpricedCalls: l.Unpriced, Exhausted: l.Refused || l.Open && l.Spent >= b.Limit,
 	}
 	if b.Unit == store.USD {
@@ -75,13 +73,6 @@ func (c *change) showBudget(b *store.Budget) budgetView {
 		v.Secret = c.o.webhookSecret(c.ID, b.ID)
 	}
 	return v
-}
-
-func shownAmount(unit string, n int64) float64 {
-	if unit == store.USD {
-		return float64(n) / nanoDollars
-	}
-	return float64(n)
 }
 
 func (c *change) budgetList() (any, error) {
@@ -179,8 +170,8 @@ func (c *change) budgetDelete() (any, error) {
 func (c *change) applyBudget(row *storage.Budget) error {
 	in := c.input()
 	in.only("name", "keyId", "models", "unit", "limit", "window", "unpriced", "webhookUrl", "allowUnknown")
-	made := row.ID != ""
-	if v, ok := in.text("name", 100); ok || !made {
+	stored := row.ID != ""
+	if v, ok := in.text("name", 100); ok || !stored {
 		if v == "" {
 			in.fail("name", "must not be empty")
 		}
@@ -192,23 +183,14 @@ func (c *change) applyBudget(row *storage.Budget) error {
 		}
 		row.KeyID = v
 	}
-	if v, ok := in.texts("models", 100, maxModelName); ok {
+	if v, ok := c.allowedModels(in, 100); ok {
 		row.Models = v
-		for i := range v {
-			v[i] = catalog.PlainName(v[i])
-		}
-		if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
-			known := namesOf(c.Tx)
-			for i := 0; i < len(v) && in.Err == nil; i++ {
-				known.CheckAllowed(in, v[i])
-			}
-		}
 	}
 	oneOf := func(name string, to *string, values []string) {
 		v, ok := in.text(name, 40)
 		switch {
-		case !ok && made || ok && made && v == *to:
-		case ok && made:
+		case stored && (!ok || v == *to):
+		case stored:
 			in.fail(name, "cannot change; create another budget")
 		case !slices.Contains(values, v):
 			in.fail(name, "must be one of %s", strings.Join(values, ", "))
@@ -224,7 +206,7 @@ func (c *change) applyBudget(row *storage.Budget) error {
 		}
 		row.RefuseUnpriced = v == "refuse"
 	}
-	if v, ok := in.values["limit"]; ok || !made {
+	if v, ok := in.values["limit"]; ok || !stored {
 		row.Limit = readLimit(in, v, row.Unit)
 	}
 	if v, ok := c.o.webhook(in, "webhookUrl"); ok {
@@ -237,11 +219,11 @@ func (c *change) applyBudget(row *storage.Budget) error {
 // readLimit reads a limit: dollars, or a number of tokens or requests.
 func readLimit(in *Input, v gjson.Result, unit string) int64 {
 	if unit == store.USD {
-		if v.Type != gjson.Number || !(v.Num*nanoDollars >= 1) || v.Num > maxDollars {
+		if v.Type != gjson.Number || !(v.Num*store.NanoDollars >= 1) || v.Num > maxDollars {
 			in.fail("limit", "must be a number of US dollars up to %.0f", float64(maxDollars))
 			return 0
 		}
-		return int64(math.Round(v.Num * nanoDollars))
+		return int64(math.Round(v.Num * store.NanoDollars))
 	}
 	n, err := strconv.ParseInt(v.Raw, 10, 64)
 	if v.Type != gjson.Number || err != nil || n < 1 || n > maxCounted {

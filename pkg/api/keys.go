@@ -118,18 +118,8 @@ func (c *change) readKey(in *Input, row *storage.Key) {
 	if _, ok := in.values["scopes"]; ok {
 		row.Scopes = readScopes(in)
 	}
-	unknown, _ := in.bool("allowUnknown")
-	if models, ok := in.texts("models", 500, maxModelName); ok {
+	if models, ok := c.allowedModels(in, 500); ok {
 		row.Models = models
-		for i, name := range models {
-			models[i] = catalog.PlainName(name)
-		}
-		if in.Err == nil && !unknown {
-			known := namesOf(c.Tx)
-			for i := 0; i < len(models) && in.Err == nil; i++ {
-				known.CheckAllowed(in, models[i])
-			}
-		}
 	}
 	if rpm, ok := in.int("rpm", 0, 1_000_000); ok {
 		row.RPM = int(rpm)
@@ -143,6 +133,24 @@ func (c *change) readKey(in *Input, row *storage.Key) {
 		}
 		row.ExpiresAt = at
 	}
+}
+
+// allowedModels reads the models that a key may call or that a budget covers, at most
+// max: public ids, or beginnings that end in "*". They must exist unless allowUnknown
+// is set.
+func (c *change) allowedModels(in *Input, max int) (models []string, given bool) {
+	unknown, _ := in.bool("allowUnknown")
+	models, given = in.texts("models", max, maxModelName)
+	for i, name := range models {
+		models[i] = catalog.PlainName(name)
+	}
+	if in.Err == nil && !unknown && len(models) > 0 {
+		known := namesOf(c.Tx)
+		for i := 0; i < len(models) && in.Err == nil; i++ {
+			known.CheckAllowed(in, models[i])
+		}
+	}
+	return models, given
 }
 
 func (c *change) keyCreate() (any, error) {
@@ -312,11 +320,9 @@ func (o *Manager) OwnUsage(r *storage.Call) (any, error) {
 		"key.usage", row.ID, row.Name, row.Last4, row.Models, row.CreatedAt, row.ExpiresAt, []ownLimit{}, useOf(r.Tx, row.ID),
 	}
 	add := func(unit, window string, models []string, limit, used int64, resetAt int64) {
-		scale := 1.0
-		if unit == store.USD {
-			scale = 1e9
-		}
-		out.Limits = append(out.Limits, ownLimit{unit, window, models, float64(limit) / scale, float64(used) / scale, float64(max(limit-used, 0)) / scale, resetAt})
+		out.Limits = append(out.Limits, ownLimit{
+			unit, window, models, store.ShownAmount(unit, limit), store.ShownAmount(unit, used), store.ShownAmount(unit, max(limit-used, 0)), resetAt,
+		})
 	}
 	counts := r.KeyCounts(row.ID)
 	if row.RPM > 0 {

@@ -70,7 +70,7 @@ func AlertBody(machineID string, a *storage.Alert) []byte {
 		StartedAt int64   `json:"startedAt,omitempty"`
 		ResetsAt  int64   `json:"resetsAt,omitempty"`
 	}
-	spent, limit := shownAmount(b.Unit, a.Spent), shownAmount(b.Unit, b.Limit)
+	spent, limit := store.ShownAmount(b.Unit, a.Spent), store.ShownAmount(b.Unit, b.Limit)
 	return storage.Encode(struct {
 		Type      string `json:"type"`
 		Timestamp string `json:"timestamp"`

@@ -9,6 +9,17 @@ const (
 	Requests = "requests"
 )
 
+// NanoDollars is the number of nano-dollars in a US dollar.
+const NanoDollars = 1e9
+
+// ShownAmount returns an amount as users see it: US dollars, tokens or requests.
+func ShownAmount(unit string, n int64) float64 {
+	if unit == USD {
+		return float64(n) / NanoDollars
+	}
+	return float64(n)
+}
+
 // Budget limits what calls may use within a window. See
 // docs/decisions/0126-budgets-are-lent.md.
 type Budget struct {
