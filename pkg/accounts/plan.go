@@ -187,12 +187,8 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		if a == nil {
 			return nil, f
 		}
-		if call.Machine.AnyBlocked() {
-			if b, ok := call.Machine.Blocked(to.Provider.ID, provider.Origin(a.Request.URL), pl.Now().UnixMilli()); ok {
-				pl.place = b
-				pl.miss(rankBlocked, conn, 0, 0)
-				return nil, nil
-			}
+		if call.Machine.AnyBlocked() && pl.blocked(a, to, conn) {
+			return nil, nil
 		}
 		if !pl.deadline.IsZero() && !pl.Now().Before(pl.deadline) {
 			return nil, &failure{err: timedOut(false)}
@@ -214,28 +210,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			call.Machine.End(conn.ID, to.Model, began.UnixMilli())
 		}
 		if f == nil {
-			if call.Machine.Uses(store.Fastest) {
-				now := pl.Now()
-				call.Machine.Took(conn.ID, to.Model, call.Session != nil && call.Session.Stream, now.Sub(began), now.UnixMilli())
-			}
-			t.Err = nil
-			pl.dropped(a)
-			pl.quotas(a, resp.Header, nil, began)
-			_, whole := resp.Body.(*stream.Bytes)
-			if whole {
-				if resp.Socket == nil {
-					pl.used(call.Machine, call.Request, call.Trace, a, false)
-				}
-				pl.succeeded(call.Machine, conn.ID, to.Model)
-			}
-			res := t.newResult()
-			*res = Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request, trace: t}
-			if counted {
-				if res.began = began.UnixMilli(); whole {
-					res.ended()
-				}
-			}
-			return res, nil
+			return pl.accepted(a, resp, cred, began, counted), nil
 		}
 		t.Err, a.Failure = f.err, f.err
 		t.Failed = append(t.Failed, tried(t, f, pl.Now().Sub(began)))
@@ -260,6 +235,46 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		pl.note(call.Machine, conn.ID, to.Model, f)
 		return nil, f
 	}
+}
+
+// blocked reports whether the provider refuses this location at the address of an
+// attempt. The account is left out then.
+func (pl *plan) blocked(a *Attempt, to *routing.Target, conn *store.Connection) bool {
+	b, ok := pl.call.Machine.Blocked(to.Provider.ID, provider.Origin(a.Request.URL), pl.Now().UnixMilli())
+	if ok {
+		pl.place = b
+		pl.miss(rankBlocked, conn, 0, 0)
+	}
+	return ok
+}
+
+// accepted records the answer of an attempt that began at a time, and returns the Result.
+// counted reports that the attempt counts as a call under way.
+func (pl *plan) accepted(a *Attempt, resp *upstream.Response, cred *snapshot.Opened, began time.Time, counted bool) *Result {
+	call, to, conn := pl.call, a.Target, a.Connection
+	t := call.Trace
+	if call.Machine.Uses(store.Fastest) {
+		now := pl.Now()
+		call.Machine.Took(conn.ID, to.Model, call.Session != nil && call.Session.Stream, now.Sub(began), now.UnixMilli())
+	}
+	t.Err = nil
+	pl.dropped(a)
+	pl.quotas(a, resp.Header, nil, began)
+	_, whole := resp.Body.(*stream.Bytes)
+	if whole {
+		if resp.Socket == nil {
+			pl.used(call.Machine, call.Request, t, a, false)
+		}
+		pl.succeeded(call.Machine, conn.ID, to.Model)
+	}
+	res := t.newResult()
+	*res = Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request, trace: t}
+	if counted {
+		if res.began = began.UnixMilli(); whole {
+			res.ended()
+		}
+	}
+	return res
 }
 
 // affinity records whether the account of the session answered. target is the index of
