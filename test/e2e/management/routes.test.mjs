@@ -70,6 +70,7 @@ const connection = () =>
     compatible(up, { apiKey: "sk-canary-upstream-key", suffix: (0x10000000 + n++).toString(16), prefix: `p${n}` }),
   );
 const combo = () => add("combos", { name: `combo-${n++}`, models: ["up/test-chat"] });
+const budget = () => ({ name: `budget-${n++}`, unit: "requests", limit: 10_000, window: "day" });
 const own = { path: "/v1/embeddings", body: { model: "up/test-embed", input: "a" } };
 const routes = {
   "GET /api/providers": () => ["/providers"],
@@ -91,6 +92,11 @@ const routes = {
   "POST /api/keys/{id}/rotate": async () => [`/keys/${(await add("keys", { name: "one" })).id}/rotate`, {}],
   "GET /api/keys/{id}/usage": async () => [`/keys/${(await add("keys", { name: "one" })).id}/usage?groupBy=hour`],
   "DELETE /api/keys/{id}": async () => [`/keys/${(await add("keys", { name: "one" })).id}`],
+  "GET /api/budgets": () => ["/budgets"],
+  "POST /api/budgets": () => ["/budgets", budget()],
+  "GET /api/budgets/{id}": async () => [`/budgets/${(await add("budgets", budget())).id}`],
+  "PUT /api/budgets/{id}": async () => [`/budgets/${(await add("budgets", budget())).id}`, { limit: 20_000 }],
+  "DELETE /api/budgets/{id}": async () => [`/budgets/${(await add("budgets", budget())).id}`],
   "GET /api/models/list/{kind}": () => ["/models/list/embedding"],
   "GET /api/models/info": () => ["/models/info?id=openai/text-embedding-3-small"],
   "GET /api/models/alias": () => ["/models/alias"],
