@@ -226,6 +226,27 @@ func TestOvertakenReportLendsNothing(t *testing.T) {
 	}
 }
 
+func TestCallWithoutAnEndFreesItsReservation(t *testing.T) {
+	o, w := newObject(t, 10, Total), &Wallet{Holder: "a"}
+	late, _, _ := o.call(w, 4)
+	o.call(w, 6) // its end is never seen
+	o.now += heldFor
+	if _, _, ok := o.call(w, 1); ok {
+		t.Fatal("what calls have reserved is lent again before the longest has ended")
+	}
+	o.now += heldFor
+	h, _, ok := o.call(w, 10)
+	if !ok {
+		t.Fatal("the reservation of a lost call never ends")
+	}
+	late.Settle(4)
+	h.Settle(6)
+	o.report(w)
+	if l := o.ledger(); l.Spent != 10 || l.Out(o.now) != 0 {
+		t.Errorf("at the end: %+v", l)
+	}
+}
+
 func TestUseHasABound(t *testing.T) {
 	o, w := newObject(t, 100, Total), &Wallet{Holder: "a"}
 	less, _, _ := o.call(w, 10)

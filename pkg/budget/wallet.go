@@ -18,14 +18,17 @@ type Wallet struct {
 
 // slice is what the isolate has of one budget in one window.
 type slice struct {
-	Grant                // the last one
-	sent           int64 // when it was asked for
-	used, reserved int64
-	unpriced       int64
-	waiting        int64 // of calls that ask for a slice
-	refused        int64 // calls that need as much are refused
-	until          int64 // until then
-	limit          int64 // that the refusal was for
+	Grant          // the last one
+	sent     int64 // when it was asked for
+	used     int64
+	reserved [2]int64 // by calls that began in this span of heldFor, and in the one before
+	span     int64    // the number of this span
+	since    int64    // when it began
+	unpriced int64
+	waiting  int64 // of calls that ask for a slice
+	refused  int64 // calls that need as much are refused
+	until    int64 // until then
+	limit    int64 // that the refusal was for
 }
 
 // Hold is what a call has reserved of a budget.
@@ -34,6 +37,7 @@ type Hold struct {
 	Amount int64
 	slice  *slice
 	start  int64 // of the window
+	span   int64 // see slice
 }
 
 func (w *Wallet) slice(b *store.Budget) *slice {
@@ -53,7 +57,23 @@ func (s *slice) free(now int64) int64 {
 	if now < s.sent || now-s.sent >= s.For {
 		return 0
 	}
-	return s.Granted - s.used - s.reserved
+	return s.Granted - s.used - s.held()
+}
+
+// held returns what calls have reserved.
+func (s *slice) held() int64 { return s.reserved[0] + s.reserved[1] }
+
+// age drops what calls have reserved that began one to two spans ago: the platform can
+// end a call without a word.
+func (s *slice) age(now int64) {
+	switch since := now - s.since; {
+	case since < 0: // the clock went back
+		s.since = now
+	case since >= 2*heldFor:
+		s.reserved, s.span, s.since = [2]int64{}, s.span+2, now
+	case since >= heldFor:
+		s.reserved, s.span, s.since = [2]int64{0, s.reserved[0]}, s.span+1, now
+	}
 }
 
 // open reports whether the window of the last Grant has not ended.
@@ -77,11 +97,15 @@ func (w *Wallet) Refusal(b *store.Budget, amount, now int64) *Grant {
 // of 0 the window must be known.
 func (w *Wallet) Reserve(b *store.Budget, amount, now int64) (Hold, bool) {
 	s := w.slices[b.ID]
-	if s == nil || amount > 0 && s.free(now) < amount || amount == 0 && !s.open(now) {
+	if s == nil {
 		return Hold{}, false
 	}
-	s.reserved += amount
-	return Hold{Budget: b, Amount: amount, slice: s, start: s.Start}, true
+	s.age(now)
+	if amount > 0 && s.free(now) < amount || amount == 0 && !s.open(now) {
+		return Hold{}, false
+	}
+	s.reserved[0] += amount
+	return Hold{Budget: b, Amount: amount, slice: s, start: s.Start, span: s.span}, true
 }
 
 // Wait notes that a call needs an amount and asks for it, until done is called.
@@ -95,7 +119,7 @@ func (w *Wallet) Wait(b *store.Budget, amount int64) (ask Ask, done func()) {
 
 func (s *slice) ask(id string) Ask {
 	return Ask{
-		Budget: id, Start: s.Start, Used: s.used, From: s.Used, Held: s.reserved, Need: s.waiting,
+		Budget: id, Start: s.Start, Used: s.used, From: s.Used, Held: s.held(), Need: s.waiting,
 		Unpriced: s.unpriced, UnpricedFrom: s.Grant.Unpriced,
 	}
 }
@@ -118,7 +142,7 @@ func (w *Wallet) Apply(b *store.Budget, g Grant, amount, sent int64) {
 		return // a later answer has overtaken it
 	}
 	if g.Start != s.Start {
-		s.used, s.reserved, s.unpriced = g.Used, 0, g.Unpriced
+		s.used, s.reserved, s.unpriced = g.Used, [2]int64{}, g.Unpriced
 	}
 	s.Grant, s.sent = g, sent
 	s.refused, s.until = 0, 0
@@ -137,7 +161,9 @@ func (h *Hold) Settle(used int64) {
 	if s == nil || s.Start != h.start {
 		return // of a window that is over
 	}
-	s.reserved -= h.Amount
+	if i := s.span - h.span; i < int64(len(s.reserved)) {
+		s.reserved[i] -= h.Amount
+	}
 	h.Amount = 0
 	s.used = min(s.used+min(max(used, 0), maxUse), maxAmount)
 }
