@@ -116,6 +116,10 @@ func weekly(h httpmsg.Header, body []byte) bool {
 	return len(body) > 0 && jsonscan.Valid(body) && gjson.GetBytes(body, "error.type").Str == "usage_limit_reached"
 }
 
+// maxResets bounds how many of these fields are read: for each one the header is
+// searched for its remaining count.
+const maxResets = 32
+
 // resets reads the fields that tell when a limit is lifted:
 //
 //	x-ratelimit-reset-requests: 6m0s     x-ratelimit-reset: 1893456000
@@ -125,12 +129,13 @@ func weekly(h httpmsg.Header, body []byte) bool {
 // any such count the shortest.
 func resets(h httpmsg.Header, now time.Time) (time.Duration, bool) {
 	var used, unknown time.Duration
-	for i := range h {
+	for i, read := 0, 0; i < len(h) && read < maxResets; i++ {
 		n := h[i].Name
 		at := strings.Index(n, "reset")
 		if at < 0 || !strings.Contains(n, "ratelimit") {
 			continue
 		}
+		read++
 		moment, ok := quota.At(h[i].Value, now.UnixMilli())
 		if !ok {
 			continue

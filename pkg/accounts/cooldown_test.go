@@ -82,6 +82,18 @@ func TestStatedWait(t *testing.T) {
 	}
 }
 
+// The work for an answer grows with the length of its header only.
+func TestResetsAreBounded(t *testing.T) {
+	var h httpmsg.Header
+	for range maxResets {
+		h = append(h, httpmsg.Field{Name: "x-ratelimit-reset", Value: "9s"})
+	}
+	h = append(h, httpmsg.Field{Name: "x-ratelimit-reset", Value: "3s"})
+	if got, _ := statedWait(h, nil, time.UnixMilli(0)); got != 9*time.Second {
+		t.Errorf("%d fields are read: %v", len(h), got)
+	}
+}
+
 func TestCooldownsAreClamped(t *testing.T) {
 	const day = 24 * time.Hour
 	for stated, want := range map[time.Duration][2]time.Duration{ // of a day's window, of a week's
