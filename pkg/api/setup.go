@@ -202,7 +202,7 @@ func (c *change) leaseCreate() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := storage.Lease{Tool: tool.ID, Model: model, SmallModel: small, KeyID: c.env.KeyID, ExpiresAt: c.Now + leaseFor.Milliseconds()}
+	row := storage.Lease{Tool: tool.ID, Model: model, SmallModel: small, KeyID: c.env.KeyID, KeyDigest: c.env.KeyDigest, ExpiresAt: c.Now + leaseFor.Milliseconds()}
 	c.Put(storage.LeasePrefix+rpc.KeyDigest(text), row)
 	c.target, c.fields, c.status = tool.ID, in.names, 201
 	return leased{Tool: tool.ID, Lease: text, Model: model, SmallModel: small, ExpiresAt: row.ExpiresAt}, nil
@@ -240,7 +240,8 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 	}
 	actor := "operator"
 	if row.KeyID != "" {
-		if _, ok := r.ManageKey(row.KeyID); !ok {
+		k, ok := r.ManageKey(row.KeyID)
+		if !ok || row.KeyDigest != "" && !k.Accepts(row.KeyDigest, r.Now) {
 			return nil, errLease()
 		}
 		actor = "key:" + o.MaskedKey(row.KeyID)

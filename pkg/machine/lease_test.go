@@ -205,3 +205,20 @@ func TestSetupFillsInModels(t *testing.T) {
 		}
 	}
 }
+
+// A rotation without an overlap ends what the replaced text has opened.
+func TestLeaseEndsWithTheTextOfTheKey(t *testing.T) {
+	for overlap, want := range map[string]int{`{"overlapSeconds":0}`: 403, `{"overlapSeconds":60}`: 200} {
+		w := newWorld(t)
+		w.create()
+		key := w.newKey(`{"name":"m","scopes":["manage"]}`)
+		_, a := w.api("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o"}`, by(key.Get("apiKey").Str))
+		lease := a.Get("body.lease").Str
+		if status, a := w.rotate(key.Get("id").Str, overlap); status != 200 {
+			t.Fatalf("got %d %s", status, a.Raw)
+		}
+		if status, a := w.claim(mid, lease, "codex"); status != want {
+			t.Errorf("%s: got %d %s, want %d", overlap, status, a.Raw, want)
+		}
+	}
+}

@@ -268,8 +268,9 @@ type Lease struct {
 	Tool       string `json:"tool"`
 	Model      string `json:"model"`
 	SmallModel string `json:"smallModel"`
-	KeyID      string `json:"keyId,omitempty"` // of who created it; "" for the operator
-	ExpiresAt  int64  `json:"expiresAt"`       // Unix milliseconds
+	KeyID      string `json:"keyId,omitempty"`     // of who created it; "" for the operator
+	KeyDigest  string `json:"keyDigest,omitempty"` // of that key as it was presented; "" for a session
+	ExpiresAt  int64  `json:"expiresAt"`           // Unix milliseconds
 }
 
 // The values of store.Connection.Status besides "".
