@@ -50,7 +50,7 @@ type Ledger struct {
 	Spent    int64   `json:"spent"`
 	Unpriced int64   `json:"unpriced,omitempty"` // answers whose price is not known
 	Alerted  int     `json:"alerted,omitempty"`  // the highest percentage that was reported
-	Refused  bool    `json:"refused,omitempty"`  // a call was refused for good
+	Refused  bool    `json:"refused,omitempty"`  // a call that fits into the limit was refused for good
 	Seq      int64   `json:"seq,omitempty"`      // of the last Grant
 	Leases   []Lease `json:"leases,omitempty"`
 }
@@ -208,7 +208,8 @@ func (l *Ledger) refuse(b *store.Budget, own, now int64, g *Grant) {
 		}
 		return
 	}
-	l.Refused = true
+	// A call larger than the limit never fits, so it says nothing of what is left.
+	l.Refused = l.Refused || own <= b.Limit
 	if l.End > 0 {
 		g.Wait = max(l.End-now, second)
 	}

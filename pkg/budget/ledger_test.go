@@ -111,6 +111,28 @@ func TestRefusalForGoodStatesTheEndOfTheWindow(t *testing.T) {
 	}
 }
 
+// A regression: a call larger than the limit marked the budget as exhausted, so that
+// no alert at 50 or 80 % followed.
+func TestCallLargerThanTheLimitDoesNotExhaustIt(t *testing.T) {
+	o, w := newObject(t, 100, Day), &Wallet{Holder: "a"}
+	if _, g, ok := o.call(w, 101); ok || !g.Refused || g.Lent {
+		t.Fatalf("a call of 101: %v %+v, want a refusal", ok, g)
+	}
+	if l := o.ledger(); l.Refused || l.Reached(&o.budget) != 0 {
+		t.Errorf("the budget is exhausted: %+v", l)
+	}
+	h, _, _ := o.call(w, 60)
+	h.Settle(60)
+	o.report(w)
+	if got := o.ledger().Reached(&o.budget); got != 50 {
+		t.Errorf("at 60 of 100 the alert is %d, want 50", got)
+	}
+	o.call(w, 41)
+	if l := o.ledger(); !l.Refused || l.Reached(&o.budget) != 100 {
+		t.Errorf("a call that fits into the limit and not into the rest: %+v", l)
+	}
+}
+
 func TestRefusalWhileOthersHoldSlicesIsShort(t *testing.T) {
 	o, a, b := newObject(t, 1, Total), &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
 	if _, _, ok := o.call(a, 1); !ok {
