@@ -41,6 +41,7 @@ const (
 	bytesPerToken = 4
 	usualOutput   = 4096       // tokens of an answer without a limit
 	askTries      = 3          // other calls may take what was lent for one
+	rounding      = 1e-3       // nano-dollars: the error of a cost in floating point
 	maxCost       = 1 << 40    // nano-dollars of an estimate, $1,100
 	maxEstimate   = 10_000_000 // tokens of one
 )
@@ -203,7 +204,7 @@ func (e *Estimate) of(to *routing.Target, price catalog.Price) (tokens, nanoUSD 
 		u.Output = min(u.Output, maxEstimate)
 	}
 	usd, _ := usage.Cost(price, &u, nil)
-	return u.Input + u.Output, int64(math.Ceil(min(usd*store.NanoDollars, maxCost)))
+	return u.Input + u.Output, int64(math.Ceil(min(usd*store.NanoDollars-rounding, maxCost)))
 }
 
 // settle replaces what an attempt has reserved by what it has used. An answer whose
@@ -246,6 +247,8 @@ func exceeded(b *store.Budget, g *budget.Grant, amount int64) *apierr.Error {
 	switch {
 	case g.Lent:
 		text += " is reserved by calls under way. Try again in " + wait.Round(time.Second).String() + "."
+	case amount > b.Limit:
+		text += " is less than this call may use, " + amountText(b.Unit, amount) + ". Ask for fewer output tokens or a higher limit."
 	case wait == 0:
 		text += " has too little left for this call, which may use " + amountText(b.Unit, amount) + ". Ask for a higher limit."
 	default:

@@ -133,6 +133,25 @@ func TestRequestsOfABudgetAreCounted(t *testing.T) {
 	}
 }
 
+func TestCallLargerThanABudgetIsToldSo(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Name: "small", Unit: store.USD, Limit: 50_000_000, Window: budget.Day})
+	b.ask = Estimate{Input: 8, Output: 10_000, Text: true}
+	// gpt-4o: $2.50 and $10 per million.
+	_, code, e := refusal(b.call())
+	want := `The budget "small" of $0.05 per day is less than this call may use, $0.10002. Ask for fewer output tokens or a higher limit.`
+	if code != "budget_exceeded" || e.Message != want {
+		t.Errorf("got %s %q, want %q", code, e.Message, want)
+	}
+}
+
+// A regression: the floating-point error of a cost was rounded up to a nano-dollar.
+func TestEstimateIsExact(t *testing.T) {
+	e := Estimate{Input: 7, Output: 4096, Text: true}
+	if _, got := e.of(nil, "4/20 request=0.002"); got != 83_948_000 {
+		t.Errorf("got %d nano-dollars, want 83,948,000", got)
+	}
+}
+
 func TestTrueUseReplacesTheEstimate(t *testing.T) {
 	b := newBudgeted(t, store.Budget{Unit: store.Tokens, Limit: 10_000, Window: budget.Total})
 	b.ask, b.used = Estimate{Input: 100, Output: 900, Text: true}, llm.Usage{Known: true, Input: 90, Output: 10}
