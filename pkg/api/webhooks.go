@@ -71,6 +71,10 @@ func AlertBody(machineID string, a *storage.Alert) []byte {
 		ResetsAt  int64   `json:"resetsAt,omitempty"`
 	}
 	spent, limit := store.ShownAmount(b.Unit, a.Spent), store.ShownAmount(b.Unit, b.Limit)
+	what := fmt.Sprintf("has reached %d %%", a.Percent)
+	if a.Percent == 100 && a.Spent < b.Limit {
+		what = "has refused a call" // that needs more than is left
+	}
 	return storage.Encode(struct {
 		Type      string `json:"type"`
 		Timestamp string `json:"timestamp"`
@@ -78,14 +82,17 @@ func AlertBody(machineID string, a *storage.Alert) []byte {
 		Data      data   `json:"data"`
 	}{
 		"budget.reached", time.UnixMilli(a.At).UTC().Format(time.RFC3339),
-		fmt.Sprintf("The budget %s has reached %d %%: %s of %s.", strconv.Quote(b.Name), a.Percent, amountText(b.Unit, spent), amountText(b.Unit, limit)),
+		fmt.Sprintf("The budget %s %s: %s of %s.", strconv.Quote(b.Name), what, amountText(b.Unit, spent), amountText(b.Unit, limit)),
 		data{machineID, b.ID, b.Name, a.Percent, spent, limit, b.Unit, b.Window, a.Start, a.End},
 	})
 }
 
 func amountText(unit string, n float64) string {
-	if unit == store.USD {
+	switch {
+	case unit == store.USD:
 		return "$" + strconv.FormatFloat(n, 'f', 2, 64)
+	case unit == store.Requests && n == 1:
+		return "1 request"
 	}
 	return strconv.FormatFloat(n, 'f', -1, 64) + " " + unit
 }

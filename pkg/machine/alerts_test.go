@@ -67,6 +67,19 @@ func TestAlertIsSignedAndSentOnce(t *testing.T) {
 	}
 }
 
+func TestAlertOfARefusalSaysSo(t *testing.T) {
+	w, hook, id, use := alerted(t)
+	use(1)
+	w.want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"used":1,"own":100,"need":100}]}`, id))
+	w.loc.Alarms(w.ctx)
+	if len(hook.Seen) != 1 {
+		t.Fatalf("%d alerts were sent, want one", len(hook.Seen))
+	}
+	if got, want := gjson.Get(hook.Seen[0].Body, "text").Str, `The budget "team" has refused a call: 1 request of 100 requests.`; got != want {
+		t.Errorf("the text is %q, want %q", got, want)
+	}
+}
+
 func TestFailedAlertIsSentAgain(t *testing.T) {
 	w, hook, _, use := alerted(t)
 	status := 500
