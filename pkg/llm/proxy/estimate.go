@@ -1,10 +1,13 @@
 package proxy
 
 import (
+	"slices"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/accounts"
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/snapshot"
 )
 
@@ -16,28 +19,37 @@ func (a *Request) estimate(m *snapshot.Machine) accounts.Estimate {
 	if len(m.Budgets) == 0 {
 		return accounts.Estimate{}
 	}
-	output := firstCount(a.Body, outputLimits(a.Dialect))
-	choices := max(firstCount(a.Body, choiceFields(a.Dialect)), 1)
+	limits, counts := outputLimits(a.Dialect), choiceFields(a.Dialect)
+	output, choices := int64(0), int64(1)
+	read := func(key, v gjson.Result) bool {
+		switch n := v.Int(); {
+		case slices.Contains(limits, key.Str):
+			output = max(output, n)
+		case slices.Contains(counts, key.Str):
+			choices = max(choices, n)
+		}
+		return true
+	}
+	ir.Each(gjson.ParseBytes(a.Body), func(key, v gjson.Result) bool {
+		if a.Dialect != llm.Gemini {
+			return read(key, v)
+		}
+		if key.Str == "generationConfig" || key.Str == "generation_config" {
+			ir.Each(v, read)
+		}
+		return true
+	})
 	return accounts.Estimate{Input: llm.Estimate(a.Body), Output: min(output, 1<<30) * min(choices, maxChoices), Text: true}
 }
 
-// firstCount returns the first positive number at one of the paths, or 0.
-func firstCount(body []byte, paths []string) int64 {
-	for _, path := range paths {
-		if n := gjson.GetBytes(body, path).Int(); n > 0 {
-			return n
-		}
-	}
-	return 0
-}
-
-// outputLimits are the fields that limit the output tokens, the one that counts first.
+// outputLimits are the fields that limit the output tokens. The largest counts: servers
+// differ in which one they read, and in which of two with one name.
 func outputLimits(d llm.Dialect) []string {
 	switch d {
 	case llm.Responses:
 		return []string{"max_output_tokens"}
 	case llm.Gemini:
-		return []string{"generationConfig.maxOutputTokens", "generation_config.max_output_tokens", "generationConfig.max_output_tokens", "generation_config.maxOutputTokens"}
+		return []string{"maxOutputTokens", "max_output_tokens"}
 	}
 	return []string{"max_completion_tokens", "max_tokens"}
 }
@@ -45,7 +57,7 @@ func outputLimits(d llm.Dialect) []string {
 // choiceFields are the fields that ask for more than one answer.
 func choiceFields(d llm.Dialect) []string {
 	if d == llm.Gemini {
-		return []string{"generationConfig.candidateCount", "generation_config.candidate_count", "generationConfig.candidate_count", "generation_config.candidateCount"}
+		return []string{"candidateCount", "candidate_count"}
 	}
 	return []string{"n"}
 }

@@ -17,6 +17,11 @@ func TestEstimateReadsTheOutputLimitOfEachDialect(t *testing.T) {
 	}{
 		{llm.Chat, `{"max_tokens":5}`, 5},
 		{llm.Chat, `{"max_tokens":5,"max_completion_tokens":7}`, 7},
+		{llm.Chat, `{"max_tokens":5,"max_completion_tokens":1}`, 5},
+		{llm.Chat, `{"max_tokens":1,"max_tokens":5}`, 5},
+		{llm.Messages, `{"max_completion_tokens":1,"max_tokens":5}`, 5},
+		{llm.Gemini, `{"generationConfig":{"maxOutputTokens":1},"generation_config":{"maxOutputTokens":5}}`, 5},
+		{llm.Gemini, `{"maxOutputTokens":5}`, 0},
 		{llm.Chat, `{"max_tokens":5,"n":3}`, 15},
 		{llm.Chat, `{"max_tokens":5,"n":1000000}`, 5 * maxChoices},
 		{llm.Chat, `{"max_tokens":-5}`, 0},
