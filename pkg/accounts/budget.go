@@ -85,11 +85,11 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 	if w == nil {
 		return unavailable(nil)
 	}
-	id, price := to.ID(), to.Price(m)
+	id, price, asked := to.ID(), to.Price(m), catalog.PlainName(t.Asked)
 	tokens, cost := pl.call.Estimate.of(to, price)
 	for i := range m.Budgets {
 		b := &m.Budgets[i]
-		if !b.Covers(t.KeyID, id, t.Asked) {
+		if !b.Covers(t.KeyID, id, asked) {
 			continue
 		}
 		r, amount := reservation{priced: price != "", follows: pl.call.Estimate.Follows}, int64(1)

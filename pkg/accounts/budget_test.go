@@ -253,6 +253,10 @@ func TestBudgetOfAnotherKeyOrModelDoesNotCount(t *testing.T) {
 	if _, _, e := refusal(b.call()); e == nil {
 		t.Error("the name that the client asked for does not count")
 	}
+	b.trace.Asked = "claude-weir/group" // the same name
+	if _, _, e := refusal(b.call()); e == nil {
+		t.Error("the prefix of names that Claude Code shows passes the budget")
+	}
 }
 
 func TestAllBudgetsOfACallMustHaveIt(t *testing.T) {
