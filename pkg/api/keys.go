@@ -228,13 +228,13 @@ func (c *change) keyUpdate() (any, error) {
 
 // Times of a rotation, in seconds.
 const (
-	overlapUnlessSaid = 24 * 3600
-	maxOverlap        = 30 * 24 * 3600
+	defaultOverlap = 24 * 3600
+	maxOverlap     = 30 * 24 * 3600
 )
 
 // keyRotate answers POST /api/keys/{id}/rotate {"overlapSeconds"}: the key gets
 // another text, which is shown once, and keeps everything else. The text it had is
-// valid for a day more unless told; one from an earlier rotation ends at once.
+// valid for another day by default; one from an earlier rotation ends at once.
 func (c *change) keyRotate() (any, error) {
 	row, err := c.key()
 	if err != nil {
@@ -247,7 +247,7 @@ func (c *change) keyRotate() (any, error) {
 	in.only("overlapSeconds")
 	overlap, given := in.int("overlapSeconds", 0, maxOverlap)
 	if !given {
-		overlap = overlapUnlessSaid
+		overlap = defaultOverlap
 	}
 	if err := in.failed(); err != nil {
 		return nil, err

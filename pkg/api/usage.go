@@ -13,7 +13,7 @@ import (
 )
 
 // usageList answers GET /api/usage?from=&to=&groupBy=day,model: rows of the days
-// asked for, the last seven unless told, and their sum. period=30d stands for
+// asked for, by default the last seven, and their sum. period=30d stands for
 // from and to, group is another name of groupBy. With groupBy=hour the rows are
 // those of hours, period=24h or "2026-01-31T19".
 func (c *change) usageList() (any, error) { return c.usageOf("") }

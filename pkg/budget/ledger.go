@@ -16,7 +16,7 @@ import (
 	"weir/pkg/store"
 )
 
-// How long a slice is lent, from the last time that its isolate was heard of.
+// How long a slice is lent, from the last Ask of its isolate.
 const (
 	restFor  = minute      // what no call has reserved
 	heldFor  = 20 * minute // what calls have; the longest takes 15 minutes
@@ -63,7 +63,7 @@ type Lease struct {
 	Used     int64  `json:"used"`    // part of Ledger.Spent
 	Held     int64  `json:"held"`    // reserved by its calls
 	Unpriced int64  `json:"unpriced,omitempty"`
-	At       int64  `json:"at"` // when it was last heard of
+	At       int64  `json:"at"` // of the last Ask
 }
 
 // out returns how much of the lease is lent and not spent.

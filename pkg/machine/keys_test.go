@@ -152,7 +152,7 @@ func TestRotatedKeyKeepsItsRecord(t *testing.T) {
 	_, a = w.rotate(id, "")
 	third := a.Get("body.apiKey").Str
 	if got := a.Get("body.earlier.until").Int() - w.clock.Now().UnixMilli(); got != 24*3600_000 {
-		t.Errorf("unless told the overlap is %d ms", got)
+		t.Errorf("the default overlap is %d ms", got)
 	}
 	_, a = w.rotate(id, `{"overlapSeconds":60}`)
 	fourth := a.Get("body.apiKey").Str

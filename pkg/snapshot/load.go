@@ -18,7 +18,7 @@ const (
 type load struct {
 	speed [2]speed // of calls without and with a stream
 	// begun counts the calls under way by the epoch in which they began. A call whose
-	// end is never told is forgotten with its epoch.
+	// end is never reported is forgotten with its epoch.
 	begun [2]struct {
 		epoch int64
 		calls int

@@ -159,7 +159,7 @@ func (k knownQuota) has(w *quota.Window) bool {
 	return false
 }
 
-// quota returns what the object has told of an account.
+// quota returns the windows that the object has reported of an account.
 func (m *Machine) quota(connection string) knownQuota {
 	for i := range m.Quotas {
 		if m.Quotas[i].ConnectionID == connection {
@@ -182,7 +182,7 @@ func (m *Machine) learnQuotas() {
 	}
 }
 
-// renewQuotas takes over what the object has told with a new configuration, and
+// renewQuotas takes over what the object has sent with a new configuration, and
 // drops what is known of accounts whose key was replaced.
 func (m *Machine) renewQuotas(old *Machine, now int64) {
 	for id := range m.Local.gauges {

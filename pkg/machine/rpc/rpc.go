@@ -91,7 +91,7 @@ type State struct {
 	Refusals  []store.Refusal    `json:"refusals,omitempty"`
 	Limited   []store.LimitedKey `json:"limited,omitempty"`
 	// Quotas has the windows of an hour and more: shorter ones are over before
-	// another isolate hears of them.
+	// another isolate learns of them.
 	Quotas []store.Quota `json:"quotas,omitempty"`
 }
 
@@ -134,7 +134,7 @@ type Cleared struct {
 	At           int64  `json:"at"`
 }
 
-// Quota is a changed gauge. Moved reports that other isolates should hear of it:
+// Quota is a changed gauge. Moved reports that other isolates should learn of it:
 // a window of an hour or more has changed by more than QuotaStep.
 type Quota struct {
 	store.Quota

@@ -14,7 +14,7 @@ import (
 // The gauges of accounts are in the activity row only, so that to look for one reads
 // no further row. If the row becomes too large, the largest are dropped.
 
-// SetQuota stores what an isolate has seen of an account's limits. The others hear
+// SetQuota stores what an isolate has seen of an account's limits. The others learn
 // of it if it has moved.
 func (t *Tx) SetQuota(q rpc.Quota) {
 	had := t.Quota(q.ConnectionID)
