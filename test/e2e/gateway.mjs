@@ -118,7 +118,12 @@ export async function placed(gateway, connections, settings = null) {
   return { machineId, apiKey };
 }
 
-// admin is a client of the operator's routes.
+// connected counts the accounts of a machine by what calls name: machine, provider, prefix.
+const connected = new Map();
+
+// admin is a client of the operator's routes. connect tries accounts of the same models
+// in the order of their creation, unless a connection states its priority: those of
+// equal priority share the calls.
 export function admin(gateway, token = secrets.ADMIN_TOKEN) {
   async function call(method, path, body) {
     const res = await gateway.fetch(path, {
@@ -146,7 +151,12 @@ export function admin(gateway, token = secrets.ADMIN_TOKEN) {
   return {
     call,
     machine: (body = {}) => call("POST", "/api/machines", body),
-    connect: (machineId, connection) => call("POST", `/${machineId}/api/providers`, connection),
+    connect: (machineId, connection) => {
+      const of = [machineId, connection.provider, connection.providerSpecificData?.prefix].join(" "),
+        n = connected.get(of) ?? 0;
+      connected.set(of, n + 1);
+      return call("POST", `/${machineId}/api/providers`, { ...(n ? { priority: n } : {}), ...connection });
+    },
   };
 }
 

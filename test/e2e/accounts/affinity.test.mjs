@@ -25,7 +25,9 @@ async function accounts(n, more = () => ({})) {
   const { machineId, apiKey } = await operator.machine();
   const ids = [];
   for (let i = 0; i < n; i++)
-    ids.push((await operator.connect(machineId, compatible(up, { apiKey: `upstream-key-${i}`, ...more(i) }))).id);
+    ids.push(
+      (await operator.connect(machineId, compatible(up, { apiKey: `upstream-key-${i}`, priority: 0, ...more(i) }))).id,
+    );
   const send = async (text, headers = {}, body = {}) => {
     const res = await gw.fetch("/v1/chat/completions", {
       method: "POST",

@@ -36,7 +36,12 @@ async function accounts(...answers) {
   const ids = [];
   for (const i of answers.keys())
     ids.push(
-      (await operator.connect(machineId, compatible(up, { apiKey: `upstream-key-${i}`, name: `account ${i}` }))).id,
+      (
+        await operator.connect(
+          machineId,
+          compatible(up, { apiKey: `upstream-key-${i}`, name: `account ${i}`, priority: 0 }),
+        )
+      ).id,
     );
   const body =
     '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0]}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}';
