@@ -18,13 +18,15 @@ modules
 mkdir -p test/out
 out=clients-$PLATFORM
 
-# installed installs the tools of test/clients/cli, once for each lock file. Their
-# install scripts are not run: none of them is needed.
+# installed installs the tools of test/clients/cli, once for each lock file, in the
+# versions of that file. "npm ci" refuses it where a registry lacks optional packages
+# for other systems. Their install scripts are not run: none of them is needed.
 installed() {
   local folder=test/clients/cli
   cmp -s $folder/package-lock.json $folder/node_modules/.weir-lock && return
   echo "installing the tools of $folder/package-lock.json"
-  npm ci --prefix $folder --ignore-scripts --no-audit --no-fund --loglevel=error
+  rm -rf $folder/node_modules
+  npm install --prefix $folder --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
   cp $folder/package-lock.json $folder/node_modules/.weir-lock
 }
 
@@ -38,7 +40,7 @@ if [ "$(uname)" = Linux ]; then
   if test/out/loopback "$LOOPBACK_NAMES" true; then
     loopback=(test/out/loopback "$LOOPBACK_NAMES")
   else
-    [ "${CI:-}" != 1 ] || die "the tools need a network of their own: run as root, in a container with --privileged"
+    echo "no tool is run, conversations are played only: a network of their own needs root, in a container with --privileged"
   fi
 fi
 if [ ${#loopback[@]} -gt 0 ]; then installed; else unset LOOPBACK_NAMES; fi

@@ -46,6 +46,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
     responsesWebSocket: "on",
     promptCaching: "on",
     claudeHaikuModel: "fast",
+    timeZone: "UTC",
   });
   await page.getByLabel("Model for Claude Haiku").fill("");
   await answered(page, "PATCH", () => page.getByRole("button", { name: "Save" }).click());
