@@ -136,7 +136,7 @@ func document(strict bool) (object, error) {
 			"title":       "weir",
 			"version":     "1",
 			"description": "One address and one key for all provider accounts. Bodies of the vendors' APIs pass with all their fields; only the ones that the gateway reads itself are named here.",
-			"license":     object{"name": "See the repository"},
+			"license":     object{"name": "MIT", "identifier": "MIT"},
 		},
 		"servers": []object{
 			{"url": "/"},
