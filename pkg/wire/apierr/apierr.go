@@ -31,7 +31,9 @@ type Error struct {
 	// Body is the upstream's own JSON body, without credentials, which becomes
 	// the answer's body. If empty, a body is written in the dialect.
 	Body []byte
-	Err  error
+	// DocURL is the page that explains the code; may be empty.
+	DocURL string
+	Err    error
 }
 
 // MaxRetryWait is the longest wait after which a client's own retry makes sense.

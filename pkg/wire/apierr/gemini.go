@@ -42,9 +42,10 @@ func GeminiStatus(status int) string {
 //
 //	{"error":{"code": HTTP status,"message","status","details":[…]}}
 //
-// The details are those that clients act on: the wait (RetryInfo), the code
-// (ErrorInfo), the field (BadRequest), and for a 429 after which a client must not
-// retry by itself a quota of a day (QuotaFailure), which Gemini CLI takes as final.
+// The details are the page that explains the code (Help), and those that clients act
+// on: the wait (RetryInfo), the code (ErrorInfo), the field (BadRequest), and for a 429
+// after which a client must not retry by itself a quota of a day (QuotaFailure), which
+// Gemini CLI takes as final.
 // See docs/reference/dialects.md, a.7.
 func (e *Error) AppendGemini(b []byte) []byte {
 	b = append(b, `{"error":{"code":`...)
@@ -79,6 +80,12 @@ func (e *Error) AppendGemini(b []byte) []byte {
 	if e.Status == 429 && e.NoRetry {
 		detail("QuotaFailure")
 		b = append(b, `"violations":[{"quotaId":"RequestsPerDay"}]}`...)
+	}
+	if e.DocURL != "" {
+		detail("Help")
+		b = append(b, `"links":[{"description":"What the code means","url":`...)
+		b = appendText(b, e.DocURL)
+		b = append(b, `}]}`...)
 	}
 	if e.RetryAfter > 0 {
 		detail("RetryInfo")

@@ -11,10 +11,15 @@ func TestAppendGemini(t *testing.T) {
 	day.RetryIn(2 * time.Hour)
 	minute := New(429, "rate_limit_exceeded", "Wait.")
 	minute.RetryIn(1500 * time.Millisecond)
+	helped := New(404, "not_found", "No.")
+	helped.DocURL = "https://weir.example.com/docs/reference/errors#not_found"
 	for _, tt := range []struct {
 		e    *Error
 		want string
 	}{
+		{helped, `{"error":{"code":404,"message":"No.","status":"NOT_FOUND","details":[` +
+			`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"NOT_FOUND","domain":"weir"},` +
+			`{"@type":"type.googleapis.com/google.rpc.Help","links":[{"description":"What the code means","url":"https://weir.example.com/docs/reference/errors#not_found"}]}]}}`},
 		{New(404, "", "a <b> & \"c\"\n"), `{"error":{"code":404,"message":"a <b> & \"c\"\n","status":"NOT_FOUND"}}`},
 		{New(401, "invalid_api_key", "no"), `{"error":{"code":401,"message":"no","status":"UNAUTHENTICATED","details":[` +
 			`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"weir"}]}}`},

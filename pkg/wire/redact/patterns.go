@@ -35,7 +35,7 @@ func Patterns(s string) string {
 	var b strings.Builder
 	done := 0
 	for p := 0; p < len(s); {
-		if p > 0 && wordByte(s[p-1]) && s[p] != ':' { // only where a word begins
+		if p > 0 && wordByte(s[p-1]) && s[p] != ':' && !escapeEnd(s[:p]) { // only where a word begins
 			p++
 			continue
 		}
@@ -181,6 +181,30 @@ func userinfo(s string, p int) (from, to int) {
 		}
 	}
 	return 0, 0
+}
+
+// escapeEnd reports whether s ends with an escape of JSON or of an address, after which
+// a word may begin: \n, \u000a, %20.
+func escapeEnd(s string) bool {
+	n := len(s)
+	switch {
+	case n >= 2 && s[n-2] == '\\':
+		return strings.IndexByte("nrtbf", s[n-1]) >= 0
+	case n >= 3 && s[n-3] == '%':
+		return isHex(s[n-2:])
+	case n >= 6 && s[n-6] == '\\' && s[n-5] == 'u':
+		return isHex(s[n-4:])
+	}
+	return false
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
+			return false
+		}
+	}
+	return true
 }
 
 func wordByte(c byte) bool {

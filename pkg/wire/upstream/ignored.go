@@ -12,3 +12,7 @@ var ignored = [...]string{
 // Ignored returns the names, in lower case, of the header fields of an answer that
 // the platform leaves out of a Response.
 func Ignored() []string { return ignored[:] }
+
+// Place is the field that names where an answer came from. It is ignored unless the
+// status is 400 or above: a provider may refuse the place of the gateway.
+const Place = "cf-ray"
