@@ -295,7 +295,7 @@ func (l *Lease) Read(ctx context.Context, body io.ReadCloser, length int64, tran
 	}
 	most := Both(max(length, 0) + 1) // the end is noticed by asking for more
 	if translates {
-		most.Program = max(most.Program, min(most.Program+Translated(most.Program), l.budget.share()-most.Host))
+		most.Program = max(most.Program, min(most.Program/4*5, l.budget.share()-most.Host)) // its long texts are not copied
 	}
 	l.Expect(most)
 	// A body of unknown length, as a decoded one, may be complete at any time.
