@@ -73,19 +73,47 @@ func translate(from, to Dialect, body []byte, opt ir.Options, spans bool) (parts
 	if err != nil {
 		return nil, nil, apierr.Invalid("", "The body is not valid JSON.")
 	}
-	root := gjson.Parse(ir.View(body))
-	if !root.IsObject() {
+	if !gjson.Parse(ir.View(body)).IsObject() {
 		return nil, nil, apierr.Invalid("", "The body must be a JSON object.")
 	}
 	if pieces > ir.MaxPieces {
 		return nil, nil, ir.TooManyPieces(pieces)
 	}
 	copied := ir.Copied(body, spans)
-	if opt.Memory != nil {
-		if err := opt.Memory(int64(pieces)*ir.PieceMemory + memory.Translated(int64(copied))); err != nil {
-			return nil, nil, err
+	if spans && copied >= ir.MinSpan {
+		// Their escapes would have them copied.
+		if long := ir.LongTexts(body, opt.ID); 2*long.Size() < copied {
+			if err := takeMemory(&opt, pieces, long.Size(), long.Size()); err != nil {
+				return nil, nil, err
+			}
+			parts, dropped, err = rewrite(from, to, long.Short(), opt, pieces, long.Size(), true)
+			if err != nil {
+				return nil, nil, err
+			}
+			if parts, ok := long.Restore(parts); ok {
+				return parts, dropped, nil
+			}
+			opt.Forget()
 		}
 	}
+	if err := takeMemory(&opt, pieces, copied, 0); err != nil {
+		return nil, nil, err
+	}
+	return rewrite(from, to, body, opt, pieces, copied, spans)
+}
+
+// takeMemory acquires the memory of a translation that copies this number of bytes, and
+// more bytes besides.
+func takeMemory(opt *ir.Options, pieces, copied, more int) error {
+	if opt.Memory == nil {
+		return nil
+	}
+	return opt.Memory(int64(pieces)*ir.PieceMemory + memory.Translated(int64(copied)) + int64(more))
+}
+
+// rewrite translates a checked request, of which copied bytes are copied.
+func rewrite(from, to Dialect, body []byte, opt ir.Options, pieces, copied int, spans bool) (parts [][]byte, dropped []string, err error) {
+	root := gjson.Parse(ir.View(body))
 	client, upstream := &dialects[from], &dialects[to]
 	if client.read == nil {
 		return nil, nil, apierr.New(500, "", "No client speaks this dialect.")
@@ -175,10 +203,8 @@ func readAnswer(a *ir.Answer, from Dialect, body []byte, copied int, opt *ir.Opt
 	if pieces > ir.MaxPieces {
 		return apierr.New(502, "upstream_too_large", "The provider's answer has more than %d parts.", ir.MaxPieces)
 	}
-	if opt.Memory != nil {
-		if err := opt.Memory(int64(pieces)*ir.PieceMemory + memory.Translated(int64(copied))); err != nil {
-			return err
-		}
+	if err := takeMemory(opt, pieces, copied, 0); err != nil {
+		return err
 	}
 	root := gjson.Parse(ir.View(body))
 	if dialects[from].array && root.IsArray() {

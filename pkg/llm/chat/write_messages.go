@@ -1,6 +1,10 @@
 package chat
 
-import "weir/pkg/llm/ir"
+import (
+	"hash/fnv"
+
+	"weir/pkg/llm/ir"
+)
 
 func writeMessages(q *ir.Request, d *ir.Writer, opt *ir.Options, v *ir.Deviations) {
 	d.Open("messages", '[')
@@ -108,10 +112,9 @@ func toolID(v *ir.Deviations, id string) string {
 		return id
 	}
 	const set = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	h := uint64(14695981039346656037) // FNV-1a
-	for i := 0; i < len(id); i++ {
-		h = (h ^ uint64(id[i])) * 1099511628211
-	}
+	sum := fnv.New64a()
+	sum.Write([]byte(id))
+	h := sum.Sum64()
 	b := make([]byte, v.ToolID)
 	for i := range b {
 		b[i] = set[h%62]

@@ -69,6 +69,19 @@ type Options struct {
 	Pause func()
 }
 
+// Forget removes what a translation has filled in.
+func (o *Options) Forget() {
+	if o.Tools != nil {
+		*o.Tools = Tools{}
+	}
+	if o.Settings != nil {
+		*o.Settings = Settings{Compact: o.Settings.Compact}
+	}
+	if o.CacheMarks != nil {
+		*o.CacheMarks = CacheMarks{}
+	}
+}
+
 var noDeviations = Deviations{Custom: true}
 
 // DeviationsOrDefault returns the deviations, plain OpenAI's if they are nil.

@@ -48,8 +48,11 @@ func countPieces(c *jsonscan.Cursor, depth int, pieces *int) {
 	}
 }
 
-func isOpaque(c *jsonscan.Cursor) bool {
-	for _, name := range opaque {
+func isOpaque(c *jsonscan.Cursor) bool { return keyIn(c, opaque[:]) }
+
+// keyIn reports whether the last name is one of names.
+func keyIn(c *jsonscan.Cursor, names []string) bool {
+	for _, name := range names {
 		if c.KeyIs(name) {
 			return true
 		}

@@ -18,6 +18,7 @@ type Usage struct {
 	// Input and Output those that are not text.
 	CacheWriteHour          int64 `json:",omitempty"`
 	AudioInput, AudioOutput int64 `json:",omitempty"`
+	TextCached              bool  `json:",omitempty"` // CacheRead and CacheWrite are text alone
 	ImageInput, ImageOutput int64 `json:",omitempty"`
 	Searches                int64 `json:",omitempty"` // of the web, by a tool that the vendor runs
 	// Service is the tier that the answer was served in; "" is the standard one.

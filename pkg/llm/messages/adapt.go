@@ -19,7 +19,7 @@ const (
 const resultID = `tool_use_id"`
 
 // Marks are the strings in a request without which Adapt leaves its arrays unread.
-var Marks = []string{markSignature: ir.SignatureMark, markResult: resultID, markAttribution: attributionMark}
+var Marks = []string{markSignature: ir.SignatureMark, markResult: resultID, markAttribution: ir.AttributionMark}
 
 // Adapt removes from a body for Claude what other providers have added.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {

@@ -6,18 +6,15 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// attributionMark begins the system text by which Claude Code tells Anthropic's
-// billing its version and a hash of the request. At another provider it is noise in
-// front of the prompt that differs between requests, so that nothing behind it is
-// read from the provider's cache (docs/reference/clients.md, 1.5).
-const attributionMark = "x-anthropic-billing-header:"
-
-// attributionField is its name in x-weir-dropped.
+// attributionField is the name in x-weir-dropped of the text that ir.AttributionMark
+// begins. At another provider than Anthropic it is noise in front of the prompt that
+// differs between requests, so that nothing behind it is read from the provider's cache
+// (docs/reference/clients.md, 1.5).
 const attributionField = "system.x-anthropic-billing-header"
 
 // cutAttribution removes the line from a system prompt that is a string.
 func cutAttribution(text string) (rest string, had bool) {
-	if !strings.HasPrefix(text, attributionMark) {
+	if !strings.HasPrefix(text, ir.AttributionMark) {
 		return text, false
 	}
 	_, rest, _ = strings.Cut(text, "\n")
