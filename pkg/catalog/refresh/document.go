@@ -1,0 +1,203 @@
+// Package refresh reads prices from a source that the operator has named, and decides
+// which of them are taken. See docs/decisions/0124-refresh-of-prices.md.
+package refresh
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/catalog"
+	"weir/pkg/wire/jsonscan"
+)
+
+// Bounds of a document.
+const (
+	MaxDocument = 4 << 20 // bytes
+	maxRows     = 20_000
+	maxID       = 256 // bytes of a model's id
+)
+
+// document is what a source states.
+type document struct {
+	issuedAt int64 // Unix milliseconds; 0 if it is not stated
+	rows     []row
+}
+
+type row struct {
+	alias, id string
+	price     catalog.Price
+}
+
+// add adds a row unless its names are not usable.
+func (d *document) add(alias, id string, price catalog.Price) {
+	if id != "" && len(id) <= maxID && strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
+		d.rows = append(d.rows, row{alias, id, price})
+	}
+}
+
+// read reads a document in one of two formats: weir's own, and api.json of models.dev.
+func read(raw []byte) (d document, err error) {
+	if len(raw) > MaxDocument {
+		return d, fmt.Errorf("it has more than %d MiB", MaxDocument>>20)
+	}
+	if !jsonscan.Valid(raw) {
+		return d, errors.New("it is not JSON")
+	}
+	v := gjson.ParseBytes(raw)
+	if v.Get("format").Str == "weir-prices" {
+		err = d.own(v)
+	} else {
+		d.modelsDev(v)
+	}
+	if err == nil && len(d.rows) > maxRows {
+		err = fmt.Errorf("it has more than %d prices", maxRows)
+	}
+	return d, err
+}
+
+// own reads weir's own format:
+//
+//	{"format":"weir-prices","version":1,"issuedAt": Unix seconds,"prices":{alias:{id: catalog.Price}}}
+//
+// Aliases that this version does not know are left out.
+func (d *document) own(v gjson.Result) (err error) {
+	if n := v.Get("version"); n.Num != 1 {
+		return fmt.Errorf("it has version %s of the format; this build reads version 1", n.Raw)
+	}
+	if s := v.Get("issuedAt").Num; s > 0 && s < 1e11 {
+		d.issuedAt = int64(s) * 1000
+	}
+	v.Get("prices").ForEach(func(alias, models gjson.Result) bool {
+		if !catalog.Has(alias.Str) {
+			return true
+		}
+		models.ForEach(func(id, text gjson.Result) bool {
+			price, bad := catalog.ParsePrice(text.String())
+			if bad != nil {
+				err = fmt.Errorf("the price of %s: %s %w", alias.Str, shorten(id.Str), bad)
+				return false
+			}
+			d.add(alias.Str, id.Str, price)
+			return len(d.rows) <= maxRows
+		})
+		return err == nil && len(d.rows) <= maxRows
+	})
+	return err
+}
+
+// shorten returns the beginning of a text of a document, for a log line.
+func shorten(s string) string { return strconv.QuoteToASCII(s[:min(len(s), 80)]) }
+
+// vendors are the providers of models.dev by the aliases of the catalogue. Those that
+// are not listed are subscriptions, other gateways and vendors without prices here.
+var vendors = [...]struct{ name, alias string }{
+	{"openai", "openai"}, {"anthropic", "anthropic"}, {"google", "gemini"}, {"google-vertex", "vertex"},
+	{"google-vertex-anthropic", "vertex"}, {"amazon-bedrock", "bedrock"}, {"azure", "azure"}, {"mistral", "mistral"},
+	{"groq", "groq"}, {"xai", "xai"}, {"deepseek", "deepseek"}, {"togetherai", "together"}, {"fireworks-ai", "fireworks"},
+	{"openrouter", "openrouter"}, {"cohere", "cohere"}, {"nvidia", "nvidia"}, {"cerebras", "cerebras"},
+	{"perplexity", "pplx"}, {"zai", "zai"}, {"moonshotai", "moonshot"}, {"minimax", "minimax"}, {"alibaba", "qwen"},
+	{"huggingface", "hf"}, {"cloudflare-workers-ai", "cf"}, {"deepinfra", "deepinfra"},
+}
+
+// modelsDev reads api.json of models.dev: USD per million tokens. Rows that a
+// catalog.Price cannot express are left out: tokens of reasoning with a price of their
+// own, and a price of nothing, which means an unknown one unless the id says ":free".
+//
+//	{provider:{"models":{id:{"cost":{"input","output","cache_read","cache_write","reasoning",
+//	 "input_audio","output_audio","context_over_200k":{…}}}}}}
+func (d *document) modelsDev(v gjson.Result) {
+	for i := range vendors {
+		alias := vendors[i].alias
+		v.Get(vendors[i].name).Get("models").ForEach(func(id, model gjson.Result) bool {
+			cost := model.Get("cost")
+			in, out, reasoning := amount(cost, "input"), amount(cost, "output"), cost.Get("reasoning")
+			free := in == 0 && out == 0
+			if in < 0 || out < 0 || reasoning.Exists() && reasoning.Num != out || free && !strings.HasSuffix(id.Str, ":free") {
+				return true
+			}
+			if price := vendorPrice(alias, id.Str, cost); price != "" {
+				d.add(alias, id.Str, price)
+			}
+			return len(d.rows) <= maxRows
+		})
+	}
+}
+
+// vendorPrice returns the price that a cost of models.dev stands for, or "". A cost states
+// no tiers of service and no media: while the rates are those of the catalogue its price
+// stays; with other rates the media stay, and the tiers are unknown.
+func vendorPrice(alias, id string, cost gjson.Result) catalog.Price {
+	built := catalog.PriceOf(alias, id)
+	rates := catalog.NoRates()
+	rates[catalog.PerInput], rates[catalog.PerOutput] = amount(cost, "input"), amount(cost, "output")
+	rates[catalog.PerCacheRead], rates[catalog.PerCacheWrite] = amount(cost, "cache_read"), amount(cost, "cache_write")
+	usual, _ := built.Rates(catalog.Terms{})
+	same := built != ""
+	for u := catalog.PerInput; u <= catalog.PerCacheWrite; u++ {
+		if rates[u] == 0 && u >= catalog.PerCacheRead {
+			rates[u] = -1 // as in the catalogue
+		}
+		same = same && rates[u] == usual[u]
+	}
+	if same {
+		return built
+	}
+	over := cost.Get("context_over_200k")
+	if strings.Contains(string(built), ">") && !over.Exists() {
+		return "" // the rates above the threshold have changed too, to what is not stated
+	}
+	claudeHour(id, &rates)
+	text := rates.Price()
+	if over.Exists() {
+		tier := catalog.NoRates()
+		tier[catalog.PerInput], tier[catalog.PerOutput] = amount(over, "input"), amount(over, "output")
+		if tier[catalog.PerInput] < 0 || tier[catalog.PerOutput] < 0 {
+			return ""
+		}
+		tier[catalog.PerCacheRead], tier[catalog.PerCacheWrite] = amount(over, "cache_read"), amount(over, "cache_write")
+		claudeHour(id, &tier)
+		text += " >200000=" + tier.Price()
+	}
+	audio := catalog.NoRates()
+	audio[catalog.PerAudioInput], audio[catalog.PerAudioOutput] = amount(cost, "input_audio"), amount(cost, "output_audio")
+	if more := audio.Price(); more != "" {
+		text += " " + more
+	}
+	for clause := range strings.SplitSeq(string(built), " ") {
+		name, _, named := strings.Cut(clause, "=")
+		if named && name[0] != '@' && name[0] != '>' && !strings.Contains(string(text), " "+name+"=") {
+			text += catalog.Price(" " + clause)
+		}
+	}
+	price, err := catalog.ParsePrice(string(text))
+	if err != nil {
+		return ""
+	}
+	return price
+}
+
+// claudeHour sets the rate of caching for an hour, which models.dev does not state: Claude's
+// is twice that of input
+// (https://platform.claude.com/docs/en/build-with-claude/prompt-caching#pricing).
+func claudeHour(id string, r *catalog.Rates) {
+	if strings.Contains(id, "claude") && r[catalog.PerCacheWrite] > 0 {
+		r[catalog.PerCacheWriteHour] = round(2 * r[catalog.PerInput])
+	}
+}
+
+// amount returns a number of USD, or -1.
+func amount(v gjson.Result, name string) float64 {
+	n := v.Get(name)
+	if n.Type != gjson.Number || !(n.Num >= 0) || math.IsInf(n.Num, 0) {
+		return -1
+	}
+	return round(n.Num)
+}
+
+// round removes what binary fractions add.
+func round(f float64) float64 { return math.Round(f*1e9) / 1e9 }

@@ -1,0 +1,165 @@
+package refresh
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"weir/pkg/catalog"
+)
+
+// Bounds of what a document may change.
+const (
+	minRows    = 10      // of a document that is a price list
+	maxText    = 1 << 20 // bytes of the rows that are stored
+	maxChange  = 10      // the largest factor between an old and a new rate
+	maxHeldOf  = 5       // at most one in five prices may be held back
+	issueAhead = 24 * 60 * 60 * 1000
+)
+
+// Source is where prices come from.
+type Source struct {
+	URL string
+	Key ed25519.PublicKey // nil for a source that is not signed
+}
+
+// Issued reports whether stored prices are of this source, as it is checked now.
+func (s *Source) Issued(p *catalog.Prices) bool {
+	return p.Source == s.URL && (p.Signed || s.Key == nil)
+}
+
+// ParseKey reads a public key: 32 bytes in base64.
+func ParseKey(text string) (ed25519.PublicKey, error) {
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(raw) != ed25519.PublicKeySize {
+		return nil, errors.New("must be an Ed25519 public key, 32 bytes in base64")
+	}
+	return raw, nil
+}
+
+// Verify checks the detached signature of a document, in base64 over its exact bytes.
+func (s *Source) Verify(document, signature []byte) error {
+	if s.Key == nil {
+		return nil
+	}
+	sig, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(signature)))
+	if err != nil || len(sig) != ed25519.SignatureSize || !ed25519.Verify(s.Key, document, sig) {
+		return errors.New("the signature is not one of PRICES_KEY")
+	}
+	return nil
+}
+
+// Take returns the prices of a document that Verify has accepted. before are the last
+// ones of this source, or none. The error says why nothing of the document is taken.
+func (s *Source) Take(raw []byte, before *catalog.Prices, now int64) (*catalog.Prices, error) {
+	d, err := read(raw)
+	if err != nil {
+		return nil, err
+	}
+	signed := s.Key != nil
+	switch {
+	case len(d.rows) < minRows:
+		return nil, fmt.Errorf("it has %d prices; a price list has at least %d", len(d.rows), minRows)
+	case signed && d.issuedAt == 0:
+		return nil, errors.New("a signed document must state issuedAt")
+	case signed && d.issuedAt > now+issueAhead:
+		return nil, errors.New("issuedAt is in the future")
+	case signed && d.issuedAt < before.IssuedAt:
+		return nil, errors.New("issuedAt is before that of the last document")
+	}
+	slices.SortStableFunc(d.rows, func(a, b row) int {
+		if c := strings.Compare(a.alias, b.alias); c != 0 {
+			return c
+		}
+		return strings.Compare(a.id, b.id)
+	})
+	d.rows = slices.CompactFunc(d.rows, func(a, b row) bool { return a.alias == b.alias && a.id == b.id })
+	p := &catalog.Prices{Source: s.URL, Signed: signed, IssuedAt: d.issuedAt, FetchedAt: now}
+	known := 0
+	var text strings.Builder
+	for _, r := range d.rows {
+		built := catalog.PriceOf(r.alias, r.id)
+		last, base := before.Find(r.alias, r.id), built
+		if base == "" {
+			base = last
+		}
+		if base != "" {
+			known++
+		}
+		price := r.price
+		if base != "" && implausible(base, price) || base == "" && !signed && price.Free() && !strings.HasSuffix(r.id, ":free") {
+			p.Held++
+			price = last
+		}
+		if price == "" || price == built {
+			continue
+		}
+		p.Rows++
+		text.WriteString(r.alias + "/" + r.id + "\t" + string(price) + "\n")
+	}
+	switch p.Text = text.String(); {
+	case p.Held*maxHeldOf > max(known, minRows):
+		return nil, fmt.Errorf("%d of %d prices are more than %d times what they were, or the reverse", p.Held, len(d.rows), maxChange)
+	case len(p.Text) > maxText:
+		return nil, fmt.Errorf("its new prices have more than %d MiB", maxText>>20)
+	}
+	return p, nil
+}
+
+// implausible reports whether a price changes by more than a vendor changes it at once:
+// by a factor of more than ten, between free and not free, or to unknown.
+func implausible(before, after catalog.Price) bool {
+	was, _ := before.Rates(catalog.Terms{})
+	is, _ := after.Rates(catalog.Terms{})
+	least, most := spread(before)
+	low, high := spread(after)
+	var tokens float64 // the highest rate of any token
+	for u := catalog.Unit(0); u < catalog.Units; u++ {
+		if u.Token() {
+			tokens = max(tokens, most[u])
+		}
+	}
+	for u := catalog.Unit(0); u < catalog.Units; u++ {
+		switch {
+		case was[u] >= 0 && is[u] >= 0 && apart(was[u], is[u]):
+			return true
+		case most[u] >= 0 && high[u] < 0:
+			if u == catalog.PerInput || u == catalog.PerOutput || !u.Token() {
+				return true
+			}
+		case most[u] >= 0 && (apart(most[u], max(high[u], most[u])) || apart(least[u], min(low[u], least[u]))):
+			return true
+		case most[u] < 0 && high[u] >= 0 && (!u.Token() || high[u] > maxChange*tokens):
+			return true // it was not billed in this unit before
+		}
+	}
+	return false
+}
+
+// apart reports whether one rate is more than ten times the other.
+func apart(a, b float64) bool {
+	return (a == 0) != (b == 0) || a > maxChange*b || b > maxChange*a
+}
+
+// spread returns the lowest and the highest rate of each unit on all terms that a price
+// distinguishes; -1 for a unit without one.
+func spread(p catalog.Price) (least, most catalog.Rates) {
+	least, most = catalog.NoRates(), catalog.NoRates()
+	for _, t := range p.Terms() {
+		r, _ := p.Rates(t)
+		for u, f := range r {
+			if f < 0 {
+				continue
+			}
+			if most[u] < 0 {
+				least[u] = math.Inf(1)
+			}
+			least[u], most[u] = min(least[u], f), max(most[u], f)
+		}
+	}
+	return least, most
+}

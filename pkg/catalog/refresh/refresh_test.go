@@ -1,0 +1,274 @@
+package refresh
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/catalog"
+)
+
+const now = int64(1_795_000_000_000)
+
+// some are prices of the catalogue, which are no change.
+func some() map[string]map[string]string {
+	all := map[string]map[string]string{"openai": {}}
+	for _, m := range catalog.Models("openai") {
+		if m.Price != "" && len(all["openai"]) < 20 {
+			all["openai"][m.ID] = string(m.Price)
+		}
+	}
+	return all
+}
+
+func list(prices map[string]map[string]string, more ...string) []byte {
+	raw, err := json.Marshal(prices)
+	if err != nil {
+		panic(err)
+	}
+	return []byte(`{"format":"weir-prices","version":1,` + strings.Join(append(more, `"prices":`), ",") + string(raw) + `}`)
+}
+
+func with(alias, id, price string) map[string]map[string]string {
+	all := some()
+	if all[alias] == nil {
+		all[alias] = map[string]string{}
+	}
+	all[alias][id] = price
+	return all
+}
+
+func take(t *testing.T, raw []byte, before catalog.Prices) *catalog.Prices {
+	t.Helper()
+	s := Source{URL: "https://prices.example/p.json"}
+	p, err := s.Take(raw, &before, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestOnlyWhatDiffersIsStored(t *testing.T) {
+	p := take(t, list(some()), catalog.Prices{})
+	if p.Rows != 0 || p.Held != 0 || p.Text != "" || p.FetchedAt != now || p.Signed {
+		t.Errorf("%+v", p)
+	}
+	all := with("openai", "gpt-5", "1/8/0.1")
+	all["anthropic"] = map[string]string{"claude-new": "3/15/0.3/3.75/6"}
+	all["no-such-alias"] = map[string]string{"m": "1/2"}
+	p = take(t, list(all), catalog.Prices{})
+	if want := "anthropic/claude-new\t3/15/0.3/3.75/6\nopenai/gpt-5\t1/8/0.1\n"; p.Text != want || p.Rows != 2 || p.Held != 0 {
+		t.Errorf("%+v, want %q", p, want)
+	}
+	if got := p.Of("openai", "gpt-5"); got != "1/8/0.1" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestImplausiblePricesAreHeldBack(t *testing.T) {
+	built := catalog.PriceOf("openai", "gpt-5") // 1.25/10/0.125 @priority=2.5/20/0.25
+	if !strings.HasPrefix(string(built), "1.25/10/0.125") {
+		t.Fatalf("the catalogue has %s", built)
+	}
+	for price, held := range map[string]bool{
+		"12.5/100/1.25":                false,
+		"12.6/10/0.125":                true,
+		"0.124/10/0.125":               true,
+		"1.25/0/0.125":                 true,
+		"0/0":                          true,
+		"1.25":                         true, // the output is unknown
+		"/10":                          true,
+		"1.25/10":                      false,
+		"1.25/10 >1=10000/10000":       true,
+		"1.25/10 >200000=2.5/15":       false,
+		"1.25/10 @flex=0.001/0.001":    true,
+		"1.25/10 @flex=0.6/5":          false,
+		"1.25/10 @flex>9=300/5":        true,
+		"1.25/10 request=0.1":          true,
+		"1.25/10 image@hd=1":           true,
+		"1.25/10 audioInput=40":        false,
+		"1.25/10 audioInput=4000":      true,
+		"1.25/10/0.125 @priority=0/20": true,
+	} {
+		p := take(t, list(with("openai", "gpt-5", price)), catalog.Prices{})
+		if (p.Held == 1) != held || held && p.Text != "" || !held && p.Text != "openai/gpt-5\t"+price+"\n" {
+			t.Errorf("%s: %+v", price, p)
+		}
+	}
+	// A price that is held back leaves the last one, within reach of the catalogue's.
+	last := *take(t, list(with("openai", "gpt-5", "12/90/1")), catalog.Prices{})
+	p := take(t, list(with("openai", "gpt-5", "100/900/10")), last)
+	if p.Text != last.Text || p.Held != 1 || p.Rows != 1 {
+		t.Errorf("%+v", p)
+	}
+	// A model of the source alone is compared with its last price.
+	last = *take(t, list(with("openai", "gpt-new", "1/2")), catalog.Prices{})
+	if p := take(t, list(with("openai", "gpt-new", "11/2")), last); p.Held != 1 || p.Text != "openai/gpt-new\t1/2\n" {
+		t.Errorf("%+v", p)
+	}
+	for id, held := range map[string]int{"gpt-new": 1, "gpt-new:free": 0} {
+		if p := take(t, list(with("openai", id, "0/0")), catalog.Prices{}); p.Held != held {
+			t.Errorf("%s for nothing: %+v", id, p)
+		}
+	}
+}
+
+func TestDocumentsThatAreNotBelievedAreRefused(t *testing.T) {
+	raised := some()
+	for id := range maps.Clone(raised["openai"]) {
+		raised["openai"][id] = "5000/5000"
+	}
+	many := map[string]map[string]string{"openai": {}}
+	for i := range maxRows + 1 {
+		many["openai"][fmt.Sprint("m", i)] = "1/2"
+	}
+	long := map[string]map[string]string{"openai": {}}
+	for i := range 5000 {
+		long["openai"][fmt.Sprintf("%0250d", i)] = "1/2"
+	}
+	for want, raw := range map[string][]byte{
+		"not JSON":            []byte(`<html>`),
+		"is not JSON":         []byte(`{"prices":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + "}"),
+		"it has 0 prices":     []byte(`{}`),
+		"it has 1 prices":     list(map[string]map[string]string{"openai": {"a": "1/2"}}),
+		"version 2":           []byte(`{"format":"weir-prices","version":2,"prices":{}}`),
+		`openai: "gpt-5" has`: list(with("openai", "gpt-5", "cheap")),
+		"more than 10 times":  list(raised),
+		"more than 20000":     list(many),
+		"more than 1 MiB":     list(long),
+		"more than 4 MiB":     append(list(some()), strings.Repeat(" ", MaxDocument)...),
+	} {
+		s := Source{URL: "https://prices.example/p.json"}
+		if p, err := s.Take(raw, &catalog.Prices{}, now); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v", want, p, err)
+		}
+	}
+}
+
+func TestSignedSources(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ParseKey(" " + base64.StdEncoding.EncodeToString(public) + "\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"", "x", base64.StdEncoding.EncodeToString(public[1:]), base64.StdEncoding.EncodeToString(private)} {
+		if _, err := ParseKey(bad); err == nil {
+			t.Errorf("the key %q is accepted", bad)
+		}
+	}
+	s := Source{URL: "https://prices.example/p.json", Key: key}
+	raw := list(with("openai", "gpt-5", "1/8/0.1"), fmt.Sprintf(`"issuedAt":%d`, now/1000))
+	sig := base64.StdEncoding.EncodeToString(ed25519.Sign(private, raw))
+	if err := s.Verify(raw, []byte(sig+"\n")); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", sig[:len(sig)-4], base64.StdEncoding.EncodeToString(ed25519.Sign(private, raw[1:]))} {
+		if s.Verify(raw, []byte(bad)) == nil {
+			t.Errorf("the signature %q is accepted", bad)
+		}
+	}
+	if s.Verify(append(raw, ' '), []byte(sig)) == nil {
+		t.Error("a document that was changed is accepted")
+	}
+	p, err := s.Take(raw, &catalog.Prices{}, now)
+	if err != nil || !p.Signed || p.IssuedAt != now || p.Rows != 1 {
+		t.Fatalf("%+v %v", p, err)
+	}
+	if !s.Issued(p) || s.Issued(&catalog.Prices{Source: s.URL}) || (&Source{URL: "https://other.example/"}).Issued(p) {
+		t.Error("prices of another source, or without a signature, count")
+	}
+	day := 24 * time.Hour.Milliseconds()
+	for at, ok := range map[int64]bool{now - 1000: false, now: true, now + 1000: true, now + day + 1000: false, 0: false} {
+		raw := list(some(), fmt.Sprintf(`"issuedAt":%d`, at/1000))
+		if _, err := s.Take(raw, p, now); (err == nil) != ok {
+			t.Errorf("issued at %d: %v", at-now, err)
+		}
+	}
+	// A signed price may be nothing.
+	raw = list(with("openai", "own", "0/0"), fmt.Sprintf(`"issuedAt":%d`, now/1000))
+	if p, err := s.Take(raw, p, now); err != nil || p.Held != 0 || p.Rows != 1 {
+		t.Errorf("%+v %v", p, err)
+	}
+}
+
+func TestModelsDev(t *testing.T) {
+	claude := catalog.PriceOf("anthropic", "claude-sonnet-4-5")
+	gpt := catalog.PriceOf("openai", "gpt-5")
+	if claude == "" || gpt == "" {
+		t.Fatal("the catalogue lacks the models of this test")
+	}
+	raw := `{"anthropic":{"models":{"claude-new":{"cost":{"input":3,"output":15,"cache_read":0.3,"cache_write":3.75,"context_over_200k":{"input":6,"output":22.5,"cache_read":0.6,"cache_write":7.5}}}}},
+	"openai":{"models":{
+	 "gpt-5":{"cost":{"input":1.25,"output":10,"cache_read":0.125}},
+	 "gpt-5-mini":{"cost":{"input":0.3,"output":2.5,"cache_read":0.03}},
+	 "gpt-image-1-mini":{"cost":{"input":2.5,"output":9}},
+	 "a":{"cost":{"input":0.1,"output":0.2,"reasoning":0.2}},
+	 "b":{"cost":{"input":0.1,"output":0.2,"reasoning":0.3}},
+	 "c":{"cost":{"input":0,"output":0}},
+	 "c:free":{"cost":{"input":0,"output":0}},
+	 "d":{"cost":{"input":"0.1","output":0.2}},
+	 "e":{},
+	 "f":{"cost":{"input":1,"output":2,"input_audio":10,"output_audio":20}},
+	 "g\u0001":{"cost":{"input":1,"output":2}}}},
+	"google":{"models":{"gemini-new":{"cost":{"input":0.1,"output":0.4}}}},
+	"github-copilot":{"models":{"x":{"cost":{"input":1,"output":2}}}}}`
+	d, err := read([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range d.rows {
+		got[r.alias+"/"+r.id] = string(r.price)
+	}
+	want := map[string]string{
+		"anthropic/claude-new":    "3/15/0.3/3.75/6 >200000=6/22.5/0.6/7.5/12",
+		"openai/gpt-5":            string(gpt),
+		"openai/gpt-5-mini":       "0.3/2.5/0.03",
+		"openai/gpt-image-1-mini": "2.5/9 imageInput=2.5 imageOutput=8",
+		"openai/a":                "0.1/0.2",
+		"openai/c:free":           "0/0",
+		"openai/f":                "1/2 audioInput=10 audioOutput=20",
+		"gemini/gemini-new":       "0.1/0.4",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v,\nwant %v", got, want)
+	}
+	for _, v := range vendors {
+		if !catalog.Has(v.alias) {
+			t.Errorf("the catalogue has no alias %s", v.alias)
+		}
+	}
+}
+
+func FuzzTake(f *testing.F) {
+	f.Add(list(with("openai", "gpt-5", "1/8/0.1 @flex>5=1/2 image@hd=3")))
+	f.Add([]byte(`{"openai":{"models":{"gpt-5":{"cost":{"input":1.25,"output":1e9,"context_over_200k":{"input":1}}}}}}`))
+	f.Add([]byte(`{"format":"weir-prices","version":1,"issuedAt":1e300,"prices":[{"openai":1}]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s := Source{URL: "https://prices.example/p.json"}
+		p, err := s.Take(raw, &catalog.Prices{}, now)
+		if err != nil {
+			return
+		}
+		last := ""
+		for line := range strings.Lines(p.Text) {
+			name, price, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			alias, id, _ := strings.Cut(name, "/")
+			if _, bad := catalog.ParsePrice(price); !ok || bad != nil || p.Find(alias, id) != catalog.Price(price) {
+				t.Errorf("the line %q: %v", line, bad)
+			}
+			if name == last {
+				t.Errorf("%s is there twice", name)
+			}
+			last = name
+		}
+	})
+}
