@@ -1,6 +1,10 @@
 package store
 
-import "strings"
+import (
+	"math"
+	"strconv"
+	"strings"
+)
 
 // Units of a budget.
 const (
@@ -12,12 +16,43 @@ const (
 // NanoDollars is the number of nano-dollars in a US dollar.
 const NanoDollars = 1e9
 
+// Dollars rounds an amount in US dollars to nano-dollars: a sum of costs has digits that
+// come from its addition in floating point.
+func Dollars(usd float64) float64 { return math.Round(usd*NanoDollars) / NanoDollars }
+
 // ShownAmount returns an amount as users see it: US dollars, tokens or requests.
 func ShownAmount(unit string, n int64) float64 {
 	if unit == USD {
 		return float64(n) / NanoDollars
 	}
 	return float64(n)
+}
+
+// AmountText returns an amount with its unit, as messages state it: dollars with cents, or
+// below a cent with two digits that are not 0.
+func AmountText(unit string, n int64) string {
+	switch {
+	case unit == USD:
+		return dollars(float64(n) / NanoDollars)
+	case n == 1:
+		return "1 " + strings.TrimSuffix(unit, "s")
+	}
+	return strconv.FormatInt(n, 10) + " " + unit
+}
+
+func dollars(n float64) string {
+	places := 2
+	for least := 0.1; places < 9 && n > 0 && n < least; least /= 10 {
+		places++
+	}
+	s := strconv.FormatFloat(n, 'f', places, 64)
+	if places > 2 {
+		s = strings.TrimRight(s, "0")
+		for len(s) < len("0.00") {
+			s += "0"
+		}
+	}
+	return "$" + strings.TrimSuffix(s, ".00")
 }
 
 // Budget limits what calls may use within a window. See

@@ -97,6 +97,18 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.TimeZone = string(in.String())
 			}
+		case "capturePercent":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CapturePercent = int(in.Int())
+			}
+		case "captureHours":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CaptureHours = int(in.Int())
+			}
 		case "defaultModel":
 			if in.IsNull() {
 				in.Skip()
@@ -253,6 +265,26 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 		}
 		out.String(string(in.TimeZone))
 	}
+	if in.CapturePercent != 0 {
+		const prefix string = ",\"capturePercent\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.Int(int(in.CapturePercent))
+	}
+	if in.CaptureHours != 0 {
+		const prefix string = ",\"captureHours\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.Int(int(in.CaptureHours))
+	}
 	if in.DefaultModel != "" {
 		const prefix string = ",\"defaultModel\":"
 		if first {
@@ -401,6 +433,12 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 			} else {
 				out.FirstMs = int64(in.Int64())
 			}
+		case "sentMs":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.SentMs = int64(in.Int64())
+			}
 		case "attempts":
 			if in.IsNull() {
 				in.Skip()
@@ -456,6 +494,24 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					in.WantComma()
 				}
 				in.Delim(']')
+			}
+		case "requestBytes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RequestBytes = int64(in.Int64())
+			}
+		case "answerBytes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.AnswerBytes = int64(in.Int64())
+			}
+		case "captured":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Captured = bool(in.Bool())
 			}
 		case "inputTokens":
 			if in.IsNull() {
@@ -578,6 +634,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		out.Int64(int64(in.FirstMs))
 	}
+	if in.SentMs != 0 {
+		const prefix string = ",\"sentMs\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.SentMs))
+	}
 	{
 		const prefix string = ",\"attempts\":"
 		out.RawString(prefix)
@@ -610,6 +671,21 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 			}
 			out.RawByte(']')
 		}
+	}
+	if in.RequestBytes != 0 {
+		const prefix string = ",\"requestBytes\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RequestBytes))
+	}
+	if in.AnswerBytes != 0 {
+		const prefix string = ",\"answerBytes\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.AnswerBytes))
+	}
+	if in.Captured {
+		const prefix string = ",\"captured\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Captured))
 	}
 	if in.Input != 0 {
 		const prefix string = ",\"inputTokens\":"
@@ -703,6 +779,18 @@ func easyjson38c57360DecodeWeirPkgStore2(in *jlexer.Lexer, out *Attempt) {
 			} else {
 				out.Text = string(in.String())
 			}
+		case "place":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Place = string(in.String())
+			}
+		case "sentMs":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.SentMs = int64(in.Int64())
+			}
 		case "ms":
 			if in.IsNull() {
 				in.Skip()
@@ -752,6 +840,16 @@ func easyjson38c57360EncodeWeirPkgStore2(out *jwriter.Writer, in Attempt) {
 		const prefix string = ",\"text\":"
 		out.RawString(prefix)
 		out.String(string(in.Text))
+	}
+	if in.Place != "" {
+		const prefix string = ",\"place\":"
+		out.RawString(prefix)
+		out.String(string(in.Place))
+	}
+	if in.SentMs != 0 {
+		const prefix string = ",\"sentMs\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.SentMs))
 	}
 	{
 		const prefix string = ",\"ms\":"
@@ -2439,6 +2537,26 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 			} else {
 				out.PausedAt = int64(in.Int64())
 			}
+		case "capturePercent":
+			if in.IsNull() {
+				in.Skip()
+				out.CapturePercent = nil
+			} else {
+				if out.CapturePercent == nil {
+					out.CapturePercent = new(int)
+				}
+				if in.IsNull() {
+					in.Skip()
+				} else {
+					*out.CapturePercent = int(in.Int())
+				}
+			}
+		case "captureHours":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CaptureHours = int(in.Int())
+			}
 		case "earlier":
 			if in.IsNull() {
 				in.Skip()
@@ -2546,6 +2664,16 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		const prefix string = ",\"pausedAt\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.PausedAt))
+	}
+	if in.CapturePercent != nil {
+		const prefix string = ",\"capturePercent\":"
+		out.RawString(prefix)
+		out.Int(int(*in.CapturePercent))
+	}
+	if in.CaptureHours != 0 {
+		const prefix string = ",\"captureHours\":"
+		out.RawString(prefix)
+		out.Int(int(in.CaptureHours))
 	}
 	if in.Earlier != nil {
 		const prefix string = ",\"earlier\":"

@@ -81,6 +81,10 @@ type Key struct {
 	ExpiresAt int64    `json:"expiresAt,omitempty"` // Unix milliseconds; 0 is never
 	RevokedAt int64    `json:"revokedAt,omitempty"`
 	PausedAt  int64    `json:"pausedAt,omitempty"`
+	// CapturePercent and CaptureHours go before those of the settings; nil and 0 are
+	// the settings'.
+	CapturePercent *int `json:"capturePercent,omitempty"`
+	CaptureHours   int  `json:"captureHours,omitempty"`
 	// Earlier is the text that the last rotation has replaced.
 	Earlier    *EarlierKey `json:"earlier,omitempty"`
 	Generation int64       `json:"generation"`
@@ -171,6 +175,11 @@ type Settings struct {
 	// TimeZone is where days, weeks and months of budgets begin, such as
 	// "Europe/Berlin"; "" is UTC.
 	TimeZone string `json:"timeZone,omitempty"`
+
+	// CapturePercent is the share of calls whose bodies are stored, for CaptureHours; see
+	// CapturePercentOf.
+	CapturePercent int `json:"capturePercent,omitempty"`
+	CaptureHours   int `json:"captureHours,omitempty"`
 
 	// DefaultModel and SmallModel are written into the configuration of tools that are
 	// set up; the small one is for their background work. They do not affect calls.

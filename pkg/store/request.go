@@ -1,7 +1,7 @@
 package store
 
 // Request is what is kept of a client's call for a while: no body, nothing of
-// its text.
+// its text. The bodies of those that are captured are stored elsewhere, sealed.
 //
 //easyjson:json
 type Request struct {
@@ -20,9 +20,15 @@ type Request struct {
 	Error     string    `json:"error,omitempty"`
 	LatencyMs int64     `json:"latencyMs"`         // to the end of the answer
 	FirstMs   int64     `json:"firstMs,omitempty"` // to the first event of a stream
+	SentMs    int64     `json:"sentMs,omitempty"`  // to the start of the attempt that answered
 	Attempts  int       `json:"attempts"`
 	Failed    []Attempt `json:"failed,omitempty"` // the attempts that failed, in order
 	Dropped   []string  `json:"dropped,omitempty"`
+	// RequestBytes and AnswerBytes are the sizes of the bodies; 0 if they are not
+	// known in advance, as that of a stream.
+	RequestBytes int64 `json:"requestBytes,omitempty"`
+	AnswerBytes  int64 `json:"answerBytes,omitempty"`
+	Captured     bool  `json:"captured,omitempty"` // its bodies were stored
 	Used
 }
 
@@ -36,7 +42,11 @@ type Attempt struct {
 	// Text is the error message. It is empty for a refusal of the request itself,
 	// which may repeat what was asked.
 	Text string `json:"text,omitempty"`
-	Ms   int64  `json:"ms"`
+	// Place is where a call came from that the provider does not serve: the code of the
+	// airport near the data center, "FRA". It is "" if it is not known.
+	Place  string `json:"place,omitempty"`
+	SentMs int64  `json:"sentMs,omitempty"` // from the arrival of the request to the start
+	Ms     int64  `json:"ms"`               // from the start to the failure
 }
 
 // Used is what the answers to a request used.
@@ -53,6 +63,6 @@ type Used struct {
 func (u Used) Add(o Used) Used {
 	return Used{
 		Input: u.Input + o.Input, Output: u.Output + o.Output, Reasoning: u.Reasoning + o.Reasoning, CacheRead: u.CacheRead + o.CacheRead,
-		CostUSD: u.CostUSD + o.CostUSD, Priced: u.Priced && o.Priced,
+		CostUSD: Dollars(u.CostUSD + o.CostUSD), Priced: u.Priced && o.Priced,
 	}
 }
