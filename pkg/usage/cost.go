@@ -83,13 +83,13 @@ func sum(rates *catalog.Rates, t *llm.Usage, m *Media) (usd float64, known bool)
 
 // tokens fills in the amounts of the kinds of tokens. Tokens of images are billed as
 // text, unless they have a rate. It reports false if tokens of audio or images may be
-// among those of the cache, which have other rates: the vendors do not say which.
+// among those of the cache, which have other rates: few vendors say which.
 func tokens(amounts *[catalog.Units]float64, rates *catalog.Rates, t *llm.Usage) bool {
 	u := *t
 	if rates[catalog.PerImageInput] < 0 {
 		u.ImageInput = 0
 	}
-	if u.CacheRead+u.CacheWrite > 0 && u.AudioInput+u.ImageInput > 0 {
+	if u.CacheRead+u.CacheWrite > 0 && u.AudioInput+u.ImageInput > 0 && !u.TextCached {
 		return false
 	}
 	amounts[catalog.PerInput] = float64(max(u.Input-u.CacheRead-u.CacheWrite-u.AudioInput-u.ImageInput, 0))

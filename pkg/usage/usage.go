@@ -93,7 +93,7 @@ func (r *Row) View() View {
 		Requests: r.Calls, FailedRequests: r.FailedCalls, Attempts: r.Requests, FailedAttempts: r.Errors,
 		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
 		CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
-		CostUSD: r.CostUSD, UnpricedAttempts: r.Unpriced, LatencyMs: r.LatencyMs,
+		CostUSD: store.Dollars(r.CostUSD), UnpricedAttempts: r.Unpriced, LatencyMs: r.LatencyMs,
 		LatencyP50Ms: r.Latency.Percentile(50), LatencyP95Ms: r.Latency.Percentile(95),
 		FirstTokenP50Ms: r.FirstToken.Percentile(50), FirstTokenP95Ms: r.FirstToken.Percentile(95),
 	}
@@ -120,7 +120,7 @@ func (r *Row) Price(p catalog.Price, u *llm.Usage, m *Media) {
 func (r *Row) Used() store.Used {
 	return store.Used{
 		Input: r.InputTokens, Output: r.OutputTokens, Reasoning: r.ReasoningTokens, CacheRead: r.CacheReadTokens,
-		CostUSD: r.CostUSD, Priced: r.Unpriced == 0,
+		CostUSD: store.Dollars(r.CostUSD), Priced: r.Unpriced == 0,
 	}
 }
 
