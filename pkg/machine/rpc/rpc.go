@@ -9,6 +9,7 @@
 //	refresh   {"connectionId":"…","tokenGeneration":n} 200 Refreshed; 409 cannot; 503 not now
 //	job.put   Job                                      200 {}
 //	job.get   {"id":"…"}                               200 Job; 404
+//	capture.put a Capture, a line feed, the sealed bodies  200 {"stored":true}, or false
 //	key.usage KeyUsageQuery                            200 what GET /v1/usage returns; 401 no such key
 //
 // A refresh is sent with exactly these bytes, in this order and without blanks:
@@ -186,6 +187,16 @@ type Refreshed struct {
 type KeyUsageQuery struct {
 	KeyID string `json:"keyId"`
 }
+
+// Capture is a call whose bodies are to be stored. They are a capture.Document, sealed
+// under CaptureField and the call's id.
+type Capture struct {
+	ID    string `json:"id"` // of the request
+	KeyID string `json:"keyId,omitempty"`
+}
+
+// CaptureField is the field that captures are sealed for.
+const CaptureField = "capture:"
 
 // Job is work of an upstream that outlives one request. It records the account
 // and the address. The id is the upstream's.

@@ -1,0 +1,48 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"weir/pkg/catalog"
+	"weir/pkg/store"
+)
+
+// PricesKey is the key of the refreshed prices in KV. Without KV they are a row of the
+// registry, of its operations "prices.get" and "prices.put".
+const PricesKey = "prices"
+
+// Prices reads the refreshed prices. They are empty if none were stored.
+func Prices(ctx context.Context, kv store.KV, objects Stub) (p catalog.Prices, err error) {
+	var raw []byte
+	if kv != nil {
+		raw, err = kv.Get(ctx, PricesKey)
+	} else {
+		var status int
+		if status, raw, err = objects.Call(ctx, RegistryID, "prices.get", nil); err == nil && status != 200 {
+			err = fmt.Errorf("prices.get: status %d", status)
+		}
+	}
+	if err != nil {
+		return p, err
+	}
+	p, _ = catalog.ReadPrices(raw) // of another version: as if there were none
+	return p, nil
+}
+
+// PutPrices stores refreshed prices.
+func PutPrices(ctx context.Context, kv store.KV, objects Stub, p *catalog.Prices) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if kv != nil {
+		return kv.Put(ctx, PricesKey, raw)
+	}
+	status, _, err := objects.Call(ctx, RegistryID, "prices.put", raw)
+	if err == nil && status != 200 {
+		err = fmt.Errorf("prices.put: status %d", status)
+	}
+	return err
+}
