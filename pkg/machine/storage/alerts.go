@@ -38,6 +38,9 @@ func (t *Tx) AddAlert(a Alert) {
 	t.Meta.AlertAt = t.Now
 }
 
+// Alerts returns the alerts that were not delivered.
+func (t *Tx) Alerts() []Alert { return RowsOf[Alert](t, alertPrefix) }
+
 // DueAlerts returns the keys of at most n alerts that are to be sent now.
 func (t *Tx) DueAlerts(n int) (keys []string) {
 	for _, row := range t.List(alertPrefix) {

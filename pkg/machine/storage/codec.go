@@ -19,6 +19,11 @@ import (
 //easyjson:json
 type usageRows []usage.Row
 
+// recentList is the row of the last hour.
+//
+//easyjson:json
+type recentList []RecentUsage
+
 // decode reads JSON into v. The rows that the first call of a start reads have
 // generated code (docs/decisions/0140-generated-codecs.md). The types are named one by
 // one: a type that embeds one of them has its methods, but more fields.
@@ -42,10 +47,16 @@ func decode(raw []byte, v any) error {
 		return jsoncodec.Unmarshal(raw, v)
 	case *KeyUse:
 		return jsoncodec.Unmarshal(raw, v)
+	case *ConnUse:
+		return jsoncodec.Unmarshal(raw, v)
 	case *UsageRow:
 		return jsoncodec.Unmarshal(raw, v)
+	case *[]RecentUsage:
+		return jsoncodec.Unmarshal(raw, (*recentList)(v))
 	case *[]usage.Row:
 		return jsoncodec.Unmarshal(raw, (*usageRows)(v))
+	case *captureList:
+		return jsoncodec.Unmarshal(raw, v)
 	case *store.Settings:
 		return jsoncodec.Unmarshal(raw, v)
 	case *int:
@@ -70,10 +81,16 @@ func generated(v any) (raw []byte, ok bool) {
 		m = v
 	case KeyUse:
 		m = v
+	case ConnUse:
+		m = v
 	case UsageRow:
 		m = v
+	case []RecentUsage:
+		m = recentList(v)
 	case []usage.Row:
 		m = usageRows(v)
+	case captureList:
+		m = v
 	case store.Request:
 		m = v
 	case *store.Machine:

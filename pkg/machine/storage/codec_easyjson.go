@@ -339,7 +339,63 @@ func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in usage.Row) {
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *meta) {
+func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *recentList) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		in.Skip()
+		*out = nil
+	} else {
+		in.Delim('[')
+		if *out == nil {
+			if !in.IsDelim(']') {
+				*out = make(recentList, 0, 0)
+			} else {
+				*out = recentList{}
+			}
+		} else {
+			*out = (*out)[:0]
+		}
+		for !in.IsDelim(']') {
+			var v4 RecentUsage
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				(v4).UnmarshalEasyJSON(in)
+			}
+			*out = append(*out, v4)
+			in.WantComma()
+		}
+		in.Delim(']')
+	}
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage1(out *jwriter.Writer, in recentList) {
+	if in == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
+		out.RawString("null")
+	} else {
+		out.RawByte('[')
+		for v5, v6 := range in {
+			if v5 > 0 {
+				out.RawByte(',')
+			}
+			(v6).MarshalEasyJSON(out)
+		}
+		out.RawByte(']')
+	}
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v recentList) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage1(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *recentList) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage1(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage2(in *jlexer.Lexer, out *meta) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -467,6 +523,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.AlertAt = int64(in.Int64())
 			}
+		case "eraseAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.EraseAt = int64(in.Int64())
+			}
 		case "alarmAt":
 			if in.IsNull() {
 				in.Skip()
@@ -515,6 +577,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.Derives = int(in.Int())
 			}
+		case "captures":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Captures = bool(in.Bool())
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -525,7 +593,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *meta) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage1(out *jwriter.Writer, in meta) {
+func easyjson38c57360EncodeWeirPkgMachineStorage2(out *jwriter.Writer, in meta) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -624,6 +692,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage1(out *jwriter.Writer, in meta) 
 		out.RawString(prefix)
 		out.Int64(int64(in.AlertAt))
 	}
+	if in.EraseAt != 0 {
+		const prefix string = ",\"eraseAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.EraseAt))
+	}
 	if in.AlarmAt != 0 {
 		const prefix string = ",\"alarmAt\":"
 		out.RawString(prefix)
@@ -664,19 +737,161 @@ func easyjson38c57360EncodeWeirPkgMachineStorage1(out *jwriter.Writer, in meta) 
 		out.RawString(prefix)
 		out.Int(int(in.Derives))
 	}
+	if in.Captures {
+		const prefix string = ",\"captures\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Captures))
+	}
 	out.RawByte('}')
 }
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v meta) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage1(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage2(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *meta) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage1(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage2(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage2(in *jlexer.Lexer, out *UsageRow) {
+func easyjson38c57360DecodeWeirPkgMachineStorage3(in *jlexer.Lexer, out *captureList) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		in.Skip()
+		*out = nil
+	} else {
+		in.Delim('[')
+		if *out == nil {
+			if !in.IsDelim(']') {
+				*out = make(captureList, 0, 1)
+			} else {
+				*out = captureList{}
+			}
+		} else {
+			*out = (*out)[:0]
+		}
+		for !in.IsDelim(']') {
+			var v7 Capture
+			easyjson38c57360DecodeWeirPkgMachineStorage4(in, &v7)
+			*out = append(*out, v7)
+			in.WantComma()
+		}
+		in.Delim(']')
+	}
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage3(out *jwriter.Writer, in captureList) {
+	if in == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
+		out.RawString("null")
+	} else {
+		out.RawByte('[')
+		for v8, v9 := range in {
+			if v8 > 0 {
+				out.RawByte(',')
+			}
+			easyjson38c57360EncodeWeirPkgMachineStorage4(out, v9)
+		}
+		out.RawByte(']')
+	}
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v captureList) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage3(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *captureList) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage3(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *Capture) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "id":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ID = string(in.String())
+			}
+		case "keyId":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.KeyID = string(in.String())
+			}
+		case "at":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.At = int64(in.Int64())
+			}
+		case "until":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Until = int64(in.Int64())
+			}
+		case "bytes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Bytes = int(in.Int())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in Capture) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"id\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.ID))
+	}
+	if in.KeyID != "" {
+		const prefix string = ",\"keyId\":"
+		out.RawString(prefix)
+		out.String(string(in.KeyID))
+	}
+	{
+		const prefix string = ",\"at\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.At))
+	}
+	{
+		const prefix string = ",\"until\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Until))
+	}
+	{
+		const prefix string = ",\"bytes\":"
+		out.RawString(prefix)
+		out.Int(int(in.Bytes))
+	}
+	out.RawByte('}')
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *UsageRow) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -824,7 +1039,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage2(in *jlexer.Lexer, out *UsageRo
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage2(out *jwriter.Writer, in UsageRow) {
+func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in UsageRow) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -933,14 +1148,278 @@ func easyjson38c57360EncodeWeirPkgMachineStorage2(out *jwriter.Writer, in UsageR
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v UsageRow) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage2(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage5(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *UsageRow) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage2(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage5(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage3(in *jlexer.Lexer, out *KeyUse) {
+func easyjson38c57360DecodeWeirPkgMachineStorage6(in *jlexer.Lexer, out *RecentUsage) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "at":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.At = int64(in.Int64())
+			}
+		case "keyId":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.KeyID = string(in.String())
+			}
+		case "connectionId":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ConnectionID = string(in.String())
+			}
+		case "provider":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Provider = string(in.String())
+			}
+		case "model":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Model = string(in.String())
+			}
+		case "endpoint":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Endpoint = string(in.String())
+			}
+		case "requests":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Requests = int64(in.Int64())
+			}
+		case "errors":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Errors = int64(in.Int64())
+			}
+		case "inputTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.InputTokens = int64(in.Int64())
+			}
+		case "outputTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.OutputTokens = int64(in.Int64())
+			}
+		case "reasoningTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ReasoningTokens = int64(in.Int64())
+			}
+		case "cacheReadTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CacheReadTokens = int64(in.Int64())
+			}
+		case "cacheWriteTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CacheWriteTokens = int64(in.Int64())
+			}
+		case "costUsd":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CostUSD = float64(in.Float64())
+			}
+		case "latencyMs":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.LatencyMs = int64(in.Int64())
+			}
+		case "calls":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Calls = int64(in.Int64())
+			}
+		case "failedCalls":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.FailedCalls = int64(in.Int64())
+			}
+		case "unpriced":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Unpriced = int64(in.Int64())
+			}
+		case "latency":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				if data := in.Raw(); in.Ok() {
+					in.AddError((out.Latency).UnmarshalJSON(data))
+				}
+			}
+		case "firstToken":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				if data := in.Raw(); in.Ok() {
+					in.AddError((out.FirstToken).UnmarshalJSON(data))
+				}
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage6(out *jwriter.Writer, in RecentUsage) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"at\":"
+		out.RawString(prefix[1:])
+		out.Int64(int64(in.At))
+	}
+	if in.KeyID != "" {
+		const prefix string = ",\"keyId\":"
+		out.RawString(prefix)
+		out.String(string(in.KeyID))
+	}
+	if in.ConnectionID != "" {
+		const prefix string = ",\"connectionId\":"
+		out.RawString(prefix)
+		out.String(string(in.ConnectionID))
+	}
+	if in.Provider != "" {
+		const prefix string = ",\"provider\":"
+		out.RawString(prefix)
+		out.String(string(in.Provider))
+	}
+	if in.Model != "" {
+		const prefix string = ",\"model\":"
+		out.RawString(prefix)
+		out.String(string(in.Model))
+	}
+	if in.Endpoint != "" {
+		const prefix string = ",\"endpoint\":"
+		out.RawString(prefix)
+		out.String(string(in.Endpoint))
+	}
+	{
+		const prefix string = ",\"requests\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Requests))
+	}
+	if in.Errors != 0 {
+		const prefix string = ",\"errors\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Errors))
+	}
+	if in.InputTokens != 0 {
+		const prefix string = ",\"inputTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.InputTokens))
+	}
+	if in.OutputTokens != 0 {
+		const prefix string = ",\"outputTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.OutputTokens))
+	}
+	if in.ReasoningTokens != 0 {
+		const prefix string = ",\"reasoningTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.ReasoningTokens))
+	}
+	if in.CacheReadTokens != 0 {
+		const prefix string = ",\"cacheReadTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.CacheReadTokens))
+	}
+	if in.CacheWriteTokens != 0 {
+		const prefix string = ",\"cacheWriteTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.CacheWriteTokens))
+	}
+	if in.CostUSD != 0 {
+		const prefix string = ",\"costUsd\":"
+		out.RawString(prefix)
+		out.Float64(float64(in.CostUSD))
+	}
+	if in.LatencyMs != 0 {
+		const prefix string = ",\"latencyMs\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.LatencyMs))
+	}
+	if in.Calls != 0 {
+		const prefix string = ",\"calls\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Calls))
+	}
+	if in.FailedCalls != 0 {
+		const prefix string = ",\"failedCalls\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.FailedCalls))
+	}
+	if in.Unpriced != 0 {
+		const prefix string = ",\"unpriced\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Unpriced))
+	}
+	if (in.Latency != usage.Histogram{}) {
+		const prefix string = ",\"latency\":"
+		out.RawString(prefix)
+		out.Raw((in.Latency).MarshalJSON())
+	}
+	if (in.FirstToken != usage.Histogram{}) {
+		const prefix string = ",\"firstToken\":"
+		out.RawString(prefix)
+		out.Raw((in.FirstToken).MarshalJSON())
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v RecentUsage) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage6(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *RecentUsage) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage6(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage7(in *jlexer.Lexer, out *KeyUse) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1019,15 +1498,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage3(in *jlexer.Lexer, out *KeyUse)
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v4 := 0
+				v10 := 0
 				for !in.IsDelim(']') {
-					if v4 < 24 {
+					if v10 < 24 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Hours)[v4] = int64(in.Int64())
+							(out.Hours)[v10] = int64(in.Int64())
 						}
-						v4++
+						v10++
 					} else {
 						in.SkipRecursive()
 					}
@@ -1045,7 +1524,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage3(in *jlexer.Lexer, out *KeyUse)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage3(out *jwriter.Writer, in KeyUse) {
+func easyjson38c57360EncodeWeirPkgMachineStorage7(out *jwriter.Writer, in KeyUse) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1103,11 +1582,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage3(out *jwriter.Writer, in KeyUse
 		const prefix string = ",\"hours\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v5 := range in.Hours {
-			if v5 > 0 {
+		for v11 := range in.Hours {
+			if v11 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Hours)[v5]))
+			out.Int64(int64((in.Hours)[v11]))
 		}
 		out.RawByte(']')
 	}
@@ -1116,14 +1595,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage3(out *jwriter.Writer, in KeyUse
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v KeyUse) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage3(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage7(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *KeyUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage3(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage7(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *Key) {
+func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Key) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1183,13 +1662,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v6 string
+					var v12 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v6 = string(in.String())
+						v12 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v6)
+					out.Scopes = append(out.Scopes, v12)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1216,13 +1695,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v7 string
+					var v13 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v7 = string(in.String())
+						v13 = string(in.String())
 					}
-					out.Models = append(out.Models, v7)
+					out.Models = append(out.Models, v13)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1263,6 +1742,26 @@ func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *Key) {
 			} else {
 				out.PausedAt = int64(in.Int64())
 			}
+		case "capturePercent":
+			if in.IsNull() {
+				in.Skip()
+				out.CapturePercent = nil
+			} else {
+				if out.CapturePercent == nil {
+					out.CapturePercent = new(int)
+				}
+				if in.IsNull() {
+					in.Skip()
+				} else {
+					*out.CapturePercent = int(in.Int())
+				}
+			}
+		case "captureHours":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CaptureHours = int(in.Int())
+			}
 		case "earlier":
 			if in.IsNull() {
 				in.Skip()
@@ -1289,7 +1788,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *Key) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in Key) {
+func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Key) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1323,11 +1822,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v8, v9 := range in.Scopes {
-				if v8 > 0 {
+			for v14, v15 := range in.Scopes {
+				if v14 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v9))
+				out.String(string(v15))
 			}
 			out.RawByte(']')
 		}
@@ -1342,11 +1841,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v10, v11 := range in.Models {
-				if v10 > 0 {
+			for v16, v17 := range in.Models {
+				if v16 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v11))
+				out.String(string(v17))
 			}
 			out.RawByte(']')
 		}
@@ -1381,6 +1880,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		out.Int64(int64(in.PausedAt))
 	}
+	if in.CapturePercent != nil {
+		const prefix string = ",\"capturePercent\":"
+		out.RawString(prefix)
+		out.Int(int(*in.CapturePercent))
+	}
+	if in.CaptureHours != 0 {
+		const prefix string = ",\"captureHours\":"
+		out.RawString(prefix)
+		out.Int(int(in.CaptureHours))
+	}
 	if in.Earlier != nil {
 		const prefix string = ",\"earlier\":"
 		out.RawString(prefix)
@@ -1396,12 +1905,12 @@ func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in Key) {
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Key) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage4(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage8(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Key) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage4(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage8(l, v)
 }
 func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *store.EarlierKey) {
 	isTopLevel := in.IsStart()
@@ -1466,7 +1975,7 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in store.EarlierKey
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *Health) {
+func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Health) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1498,11 +2007,23 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *Health)
 			} else {
 				out.At = int64(in.Int64())
 			}
+		case "since":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Since = int64(in.Int64())
+			}
 		case "succeedAt":
 			if in.IsNull() {
 				in.Skip()
 			} else {
 				out.SucceedAt = int64(in.Int64())
+			}
+		case "place":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Place = string(in.String())
 			}
 		default:
 			in.SkipRecursive()
@@ -1514,7 +2035,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *Health)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in Health) {
+func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Health) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1544,24 +2065,34 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in Health
 		}
 		out.Int64(int64(in.At))
 	}
+	if in.Since != 0 {
+		const prefix string = ",\"since\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Since))
+	}
 	if in.SucceedAt != 0 {
 		const prefix string = ",\"succeedAt\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.SucceedAt))
+	}
+	if in.Place != "" {
+		const prefix string = ",\"place\":"
+		out.RawString(prefix)
+		out.String(string(in.Place))
 	}
 	out.RawByte('}')
 }
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Health) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage5(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage9(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Health) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage5(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage9(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage6(in *jlexer.Lexer, out *DisabledModels) {
+func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *DisabledModels) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1609,13 +2140,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage6(in *jlexer.Lexer, out *Disable
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v12 string
+					var v18 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v12 = string(in.String())
+						v18 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v12)
+					out.IDs = append(out.IDs, v18)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1630,7 +2161,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage6(in *jlexer.Lexer, out *Disable
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage6(out *jwriter.Writer, in DisabledModels) {
+func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in DisabledModels) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1656,11 +2187,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage6(out *jwriter.Writer, in Disabl
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v13, v14 := range in.IDs {
-				if v13 > 0 {
+			for v19, v20 := range in.IDs {
+				if v19 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v14))
+				out.String(string(v20))
 			}
 			out.RawByte(']')
 		}
@@ -1670,14 +2201,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage6(out *jwriter.Writer, in Disabl
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v DisabledModels) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage6(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage10(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *DisabledModels) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage6(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage10(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage7(in *jlexer.Lexer, out *CustomModel) {
+func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *CustomModel) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1749,7 +2280,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage7(in *jlexer.Lexer, out *CustomM
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage7(out *jwriter.Writer, in CustomModel) {
+func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in CustomModel) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1798,14 +2329,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage7(out *jwriter.Writer, in Custom
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v CustomModel) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage7(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage11(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *CustomModel) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage7(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage11(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Connection) {
+func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Connection) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1850,13 +2381,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Connect
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v15 string
+					var v21 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v15 = string(in.String())
+						v21 = string(in.String())
 					}
-					(out.Last4)[key] = v15
+					(out.Last4)[key] = v21
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -1898,13 +2429,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Connect
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v16 secret.Sealed
+					var v22 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v16 = secret.Sealed(in.String())
+						v22 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v16
+					(out.Secrets)[key] = v22
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -1981,7 +2512,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Connect
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Connection) {
+func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Connection) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2005,16 +2536,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Connec
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v17First := true
-			for v17Name, v17Value := range in.Last4 {
-				if v17First {
-					v17First = false
+			v23First := true
+			for v23Name, v23Value := range in.Last4 {
+				if v23First {
+					v23First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v17Name))
+				out.String(string(v23Name))
 				out.RawByte(':')
-				out.String(string(v17Value))
+				out.String(string(v23Value))
 			}
 			out.RawByte('}')
 		}
@@ -2044,16 +2575,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Connec
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v18First := true
-			for v18Name, v18Value := range in.Secrets {
-				if v18First {
-					v18First = false
+			v24First := true
+			for v24Name, v24Value := range in.Secrets {
+				if v24First {
+					v24First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v18Name))
+				out.String(string(v24Name))
 				out.RawByte(':')
-				out.String(string(v18Value))
+				out.String(string(v24Value))
 			}
 			out.RawByte('}')
 		}
@@ -2118,12 +2649,12 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Connec
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Connection) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage8(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage12(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Connection) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage8(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage12(l, v)
 }
 func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderData) {
 	isTopLevel := in.IsStart()
@@ -2167,13 +2698,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderDa
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v19 string
+					var v25 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v19 = string(in.String())
+						v25 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v19)
+					out.EnabledModels = append(out.EnabledModels, v25)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2211,13 +2742,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderDa
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v20 string
+					var v26 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v20 = string(in.String())
+						v26 = string(in.String())
 					}
-					(out.Vars)[key] = v20
+					(out.Vars)[key] = v26
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2235,15 +2766,15 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderDa
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v21 json.RawMessage
+					var v27 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v21).UnmarshalJSON(data))
+							in.AddError((v27).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v21
+					(out.Other)[key] = v27
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2288,11 +2819,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in store.ProviderD
 		}
 		{
 			out.RawByte('[')
-			for v22, v23 := range in.EnabledModels {
-				if v22 > 0 {
+			for v28, v29 := range in.EnabledModels {
+				if v28 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v23))
+				out.String(string(v29))
 			}
 			out.RawByte(']')
 		}
@@ -2327,16 +2858,16 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in store.ProviderD
 		}
 		{
 			out.RawByte('{')
-			v24First := true
-			for v24Name, v24Value := range in.Vars {
-				if v24First {
-					v24First = false
+			v30First := true
+			for v30Name, v30Value := range in.Vars {
+				if v30First {
+					v30First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v24Name))
+				out.String(string(v30Name))
 				out.RawByte(':')
-				out.String(string(v24Value))
+				out.String(string(v30Value))
 			}
 			out.RawByte('}')
 		}
@@ -2351,23 +2882,195 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in store.ProviderD
 		}
 		{
 			out.RawByte('{')
-			v25First := true
-			for v25Name, v25Value := range in.Other {
-				if v25First {
-					v25First = false
+			v31First := true
+			for v31Name, v31Value := range in.Other {
+				if v31First {
+					v31First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v25Name))
+				out.String(string(v31Name))
 				out.RawByte(':')
-				out.Raw((v25Value).MarshalJSON())
+				out.Raw((v31Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Combo) {
+func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *ConnUse) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "day":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Day = string(in.String())
+			}
+		case "dayUsd":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.DayUSD = float64(in.Float64())
+			}
+		case "month":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Month = string(in.String())
+			}
+		case "monthUsd":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.MonthUSD = float64(in.Float64())
+			}
+		case "unpriced":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Unpriced = int64(in.Int64())
+			}
+		case "span":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Span = int64(in.Int64())
+			}
+		case "attempts":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('[')
+				v32 := 0
+				for !in.IsDelim(']') {
+					if v32 < 12 {
+						if in.IsNull() {
+							in.Skip()
+						} else {
+							(out.Attempts)[v32] = int64(in.Int64())
+						}
+						v32++
+					} else {
+						in.SkipRecursive()
+					}
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		case "failed":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('[')
+				v33 := 0
+				for !in.IsDelim(']') {
+					if v33 < 12 {
+						if in.IsNull() {
+							in.Skip()
+						} else {
+							(out.Failed)[v33] = int64(in.Int64())
+						}
+						v33++
+					} else {
+						in.SkipRecursive()
+					}
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in ConnUse) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"day\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.Day))
+	}
+	if in.DayUSD != 0 {
+		const prefix string = ",\"dayUsd\":"
+		out.RawString(prefix)
+		out.Float64(float64(in.DayUSD))
+	}
+	{
+		const prefix string = ",\"month\":"
+		out.RawString(prefix)
+		out.String(string(in.Month))
+	}
+	if in.MonthUSD != 0 {
+		const prefix string = ",\"monthUsd\":"
+		out.RawString(prefix)
+		out.Float64(float64(in.MonthUSD))
+	}
+	if in.Unpriced != 0 {
+		const prefix string = ",\"unpriced\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Unpriced))
+	}
+	{
+		const prefix string = ",\"span\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Span))
+	}
+	{
+		const prefix string = ",\"attempts\":"
+		out.RawString(prefix)
+		out.RawByte('[')
+		for v34 := range in.Attempts {
+			if v34 > 0 {
+				out.RawByte(',')
+			}
+			out.Int64(int64((in.Attempts)[v34]))
+		}
+		out.RawByte(']')
+	}
+	{
+		const prefix string = ",\"failed\":"
+		out.RawString(prefix)
+		out.RawByte('[')
+		for v35 := range in.Failed {
+			if v35 > 0 {
+				out.RawByte(',')
+			}
+			out.Int64(int64((in.Failed)[v35]))
+		}
+		out.RawByte(']')
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v ConnUse) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage13(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *ConnUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage13(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *Combo) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2427,13 +3130,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Combo) 
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v26 string
+					var v36 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v26 = string(in.String())
+						v36 = string(in.String())
 					}
-					out.Models = append(out.Models, v26)
+					out.Models = append(out.Models, v36)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2457,13 +3160,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Combo) 
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v27 int
+					var v37 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v27 = int(in.Int())
+						v37 = int(in.Int())
 					}
-					(out.Weights)[key] = v27
+					(out.Weights)[key] = v37
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2487,13 +3190,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Combo) 
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v28 string
+					var v38 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v28 = string(in.String())
+						v38 = string(in.String())
 					}
-					(out.On)[key] = v28
+					(out.On)[key] = v38
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2526,7 +3229,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Combo) 
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Combo) {
+func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in Combo) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2562,11 +3265,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Combo)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v29, v30 := range in.Models {
-				if v29 > 0 {
+			for v39, v40 := range in.Models {
+				if v39 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v30))
+				out.String(string(v40))
 			}
 			out.RawByte(']')
 		}
@@ -2581,16 +3284,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Combo)
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v31First := true
-			for v31Name, v31Value := range in.Weights {
-				if v31First {
-					v31First = false
+			v41First := true
+			for v41Name, v41Value := range in.Weights {
+				if v41First {
+					v41First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v31Name))
+				out.String(string(v41Name))
 				out.RawByte(':')
-				out.Int(int(v31Value))
+				out.Int(int(v41Value))
 			}
 			out.RawByte('}')
 		}
@@ -2605,16 +3308,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Combo)
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v32First := true
-			for v32Name, v32Value := range in.On {
-				if v32First {
-					v32First = false
+			v42First := true
+			for v42Name, v42Value := range in.On {
+				if v42First {
+					v42First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v32Name))
+				out.String(string(v42Name))
 				out.RawByte(':')
-				out.String(string(v32Value))
+				out.String(string(v42Value))
 			}
 			out.RawByte('}')
 		}
@@ -2639,14 +3342,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Combo)
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Combo) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage9(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage14(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Combo) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage9(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage14(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *Alias) {
+func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Alias) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2688,7 +3391,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *Alias)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in Alias) {
+func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Alias) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2712,10 +3415,10 @@ func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in Alias
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Alias) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage10(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage15(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Alias) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage10(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage15(l, v)
 }

@@ -34,6 +34,13 @@ func (t *Tx) AddCooldown(c store.Cooldown) bool {
 	if c.Until <= t.Now {
 		return false
 	}
+	if is := HealthOf(c.Reason); is == HealthKeyRefused || is == HealthOutOfCredit {
+		// A report may come after a test that has succeeded.
+		var h Health
+		if t.Load(HealthPrefix+c.ConnectionID, &h); h.SucceedAt > c.Since && h.SucceedAt <= t.Now {
+			return false
+		}
+	}
 	key := coolKey(c.ConnectionID, c.Model)
 	var had store.Cooldown
 	found := t.Load(key, &had)

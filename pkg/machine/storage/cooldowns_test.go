@@ -290,3 +290,16 @@ func TestEachConnectionWithTooManyModelsIsBounded(t *testing.T) {
 		t.Errorf("%d rows: %+v", len(got), got)
 	}
 }
+
+func TestRefusalFromBeforeASuccessIsIgnored(t *testing.T) {
+	for reason, ignored := range map[string]bool{store.KeyRefused: true, store.OutOfCredit: true, store.RateLimited: false} {
+		for _, succeedAt := range []int64{noon - 2*second, noon - second, noon} {
+			tx := at(objects.NewStorage(), noon)
+			tx.Put(storage.HealthPrefix+"a", storage.Health{At: succeedAt, SucceedAt: succeedAt})
+			added := tx.AddCooldown(store.Cooldown{ConnectionID: "a", Reason: reason, Since: noon - second, Until: noon + minute})
+			if want := !ignored || succeedAt <= noon-second; added != want {
+				t.Errorf("%s, %d ms before now succeeded: added %v", reason, noon-succeedAt, added)
+			}
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package storage
 
 import (
+	"cmp"
+	"strconv"
+
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 )
@@ -16,6 +19,7 @@ const (
 	healthLimited     = "limited"         // 429, until the cooldown ends
 	HealthUnreachable = "unreachable"     // no answer at all
 	HealthFailing     = "failing"         // 5xx, or an unusable answer
+	HealthBlocked     = "blocked"         // the provider does not serve the place that the call came from
 )
 
 // okEvery is how often a success is stored for a connection that keeps working.
@@ -28,15 +32,30 @@ type Health struct {
 	Reason    string `json:"reason,omitempty"`
 	Status    int    `json:"status,omitempty"` // of the upstream, 0 without an answer
 	At        int64  `json:"at"`
+	Since     int64  `json:"since,omitempty"`     // of the first outcome of this Reason; 0 in rows of earlier versions
 	SucceedAt int64  `json:"succeedAt,omitempty"` // last success
+	Place     string `json:"place,omitempty"`     // that was refused; see store.Attempt
+}
+
+// Outcome is what one call has shown of an account. Reason is "" for success. Text is
+// the error message.
+type Outcome struct {
+	Reason string
+	Status int
+	At     int64
+	Text   string
+	Place  string
 }
 
 // reasonOf returns the health that an attempt shows, "" for none: a refused
-// request, a limit and a refused location are not a state of the account.
+// request and a limit are not a state of the account, nor is an old token that cannot
+// be refreshed at the moment.
 func reasonOf(status int, code string) string {
 	switch {
-	case code == "upstream_blocked_here":
+	case code == "token_unavailable":
 		return ""
+	case code == "upstream_blocked_here":
+		return HealthBlocked
 	case code == "upstream_unreachable", code == "upstream_timeout":
 		return HealthUnreachable
 	case status == 402, code == "insufficient_quota":
@@ -49,23 +68,48 @@ func reasonOf(status int, code string) string {
 	return ""
 }
 
-// SetHealth records the outcome of a call; reason "" is success. An outcome older
-// than the row is ignored.
-func (t *Tx) SetHealth(conn, reason string, status int, at int64) {
-	at = min(at, t.Now)
+// SetHealth records the outcome of a call, with its error. An outcome older than the
+// row is ignored.
+func (t *Tx) SetHealth(conn string, o Outcome) {
+	at := min(o.At, t.Now)
 	var row Health
 	known := t.Load(HealthPrefix+conn, &row)
-	if known && (at < row.At && row.At <= t.Now || reason == "" && row.Reason == "" && at < row.At+okEvery && row.At <= t.Now) {
+	if known && (at < row.At && row.At <= t.Now || o.Reason == "" && row.Reason == "" && at < row.At+okEvery && row.At <= t.Now) {
 		return
 	}
-	row.Reason, row.Status, row.At = reason, status, at
-	if reason == "" {
-		row.Status, row.SucceedAt = 0, at
+	switch {
+	case !known || row.Reason != o.Reason || row.Since > at:
+		row.Since = at
+	case row.Since == 0:
+		row.Since = min(row.At, at)
 	}
-	if reason == HealthUnreachable {
+	switch text := cmp.Or(o.Text, textOf(o.Reason, o.Status)); {
+	case o.Reason == "" && row.Reason != "":
+		t.SetError(conn, "")
+	case o.Reason != "" && text != "":
+		t.SetError(conn, text)
+	}
+	row.Reason, row.Status, row.At, row.Place = o.Reason, o.Status, at, ""
+	switch o.Reason {
+	case "":
+		row.Status, row.SucceedAt = 0, at
+	case HealthUnreachable:
 		row.Status = 0
+	case HealthBlocked:
+		row.Place = o.Place
 	}
 	t.Put(HealthPrefix+conn, row)
+}
+
+// textOf describes a failure whose message is not known.
+func textOf(reason string, status int) string {
+	switch {
+	case reason == HealthUnreachable:
+		return "The provider could not be reached."
+	case status > 0:
+		return "The provider answered with status " + strconv.Itoa(status) + "."
+	}
+	return ""
 }
 
 // AddOutcomes records the outcomes in a report, for connections that exist.
@@ -81,7 +125,7 @@ func (t *Tx) AddOutcomes(rep *rpc.Report, has func(string) bool) {
 			}
 			told[a.ConnectionID] = true
 			if reason := reasonOf(a.Status, a.Code); reason != "" {
-				t.SetHealth(a.ConnectionID, reason, a.Status, end)
+				t.SetHealth(a.ConnectionID, Outcome{reason, a.Status, end, a.Text, a.Place})
 				well[a.ConnectionID] = false
 			}
 		}
@@ -89,7 +133,7 @@ func (t *Tx) AddOutcomes(rep *rpc.Report, has func(string) bool) {
 			told[r.ConnectionID] = true
 			if !well[r.ConnectionID] { // once is enough
 				well[r.ConnectionID] = true
-				t.SetHealth(r.ConnectionID, "", 0, end)
+				t.SetHealth(r.ConnectionID, Outcome{At: end})
 			}
 		}
 	}
@@ -98,18 +142,18 @@ func (t *Tx) AddOutcomes(rep *rpc.Report, has func(string) bool) {
 	for _, c := range rep.Cooldowns {
 		if reason := HealthOf(c.Reason); has(c.ConnectionID) && (reason == HealthKeyRefused || reason == HealthOutOfCredit) {
 			told[c.ConnectionID] = true
-			t.SetHealth(c.ConnectionID, reason, 0, c.Since)
+			t.SetHealth(c.ConnectionID, Outcome{Reason: reason, At: c.Since})
 		}
 	}
 	for _, c := range rep.Cleared {
 		if has(c.ConnectionID) {
 			told[c.ConnectionID] = true
-			t.SetHealth(c.ConnectionID, "", 0, c.At)
+			t.SetHealth(c.ConnectionID, Outcome{At: c.At})
 		}
 	}
 	for i := range rep.Usage {
 		if u := &rep.Usage[i]; u.Requests > u.Errors && u.Errors >= 0 && !told[u.ConnectionID] && has(u.ConnectionID) {
-			t.SetHealth(u.ConnectionID, "", 0, t.Now)
+			t.SetHealth(u.ConnectionID, Outcome{At: t.Now})
 		}
 	}
 }
@@ -127,7 +171,8 @@ func HealthOf(reason string) string {
 	return ""
 }
 
-// Health returns the health of a connection and its row.
+// Health returns the health of a connection and its row. The row is that of the state
+// which is returned: of a limit it has the beginning.
 func (t *Tx) Health(c *Connection, cools []store.Cooldown) (health string, row Health) {
 	t.Load(HealthPrefix+c.ID, &row)
 	switch {
@@ -144,9 +189,13 @@ func (t *Tx) Health(c *Connection, cools []store.Cooldown) (health string, row H
 		}
 		switch is := HealthOf(cool.Reason); {
 		case (is == HealthKeyRefused || is == HealthOutOfCredit) && cool.Since > row.At:
+			row.At, row.Since = cool.Since, cool.Since
 			return is, row
 		case is == healthLimited && (health == healthReady || health == healthUntested):
 			health = healthLimited
+			row.Since = cool.Since
+		case is == healthLimited && health == healthLimited:
+			row.Since = min(row.Since, cool.Since)
 		}
 	}
 	return health, row

@@ -44,10 +44,11 @@ func TestHealthIsTheLastOutcome(t *testing.T) {
 		{"another connection", with(func(r *store.Request) { r.ConnectionID = "b" }), "untested", 0, 0},
 		{"unreachable", failed(502, "upstream_unreachable"), "unreachable", 0, noon - 60},
 		{"too slow", failed(504, "upstream_timeout"), "unreachable", 0, noon - 60},
-		{"refused location", failed(403, "upstream_blocked_here"), "untested", 0, 0},
+		{"refused location", failed(403, "upstream_blocked_here"), "blocked", 403, noon - 60},
 		{"no credit", failed(402, ""), "out_of_credit", 402, noon - 60},
 		{"no quota", failed(429, "insufficient_quota"), "out_of_credit", 429, noon - 60},
 		{"wrong key", failed(401, ""), "key_refused", 401, noon - 60},
+		{"old token", failed(401, "token_unavailable"), "untested", 0, 0},
 		{"forbidden", failed(403, ""), "key_refused", 403, noon - 60},
 		{"not found", failed(404, ""), "untested", 0, 0},
 		{"limited", failed(429, ""), "untested", 0, 0},
@@ -82,9 +83,11 @@ func TestOlderOutcomeIsIgnored(t *testing.T) {
 	} {
 		tx := at(objects.NewStorage(), noon)
 		tx.Put(storage.HealthPrefix+"a", tt.before)
-		tx.SetHealth("a", tt.reason, 500, tt.at)
+		tx.SetHealth("a", storage.Outcome{Reason: tt.reason, Status: 500, At: tt.at})
 		var got storage.Health
-		if tx.Load(storage.HealthPrefix+"a", &got); got != tt.want {
+		tx.Load(storage.HealthPrefix+"a", &got)
+		got.Since = 0 // TestHealthHasItsBeginning
+		if got != tt.want {
 			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		}
 	}
@@ -164,7 +167,49 @@ func TestSuccessOfTheSameTimeIsNotStoredAgain(t *testing.T) {
 	st := objects.NewStorage()
 	st.Rows[storage.HealthPrefix+"a"] = storage.Encode(storage.Health{At: noon, SucceedAt: noon})
 	tx := at(st, noon)
-	if tx.SetHealth("a", "", 0, noon); len(tx.Order) != 0 {
+	if tx.SetHealth("a", storage.Outcome{At: noon}); len(tx.Order) != 0 {
 		t.Errorf("changed %v", tx.Order)
+	}
+}
+
+func TestHealthHasItsBeginning(t *testing.T) {
+	a := &storage.Connection{Connection: store.Connection{ID: "a"}}
+	st := objects.NewStorage()
+	for _, tt := range []struct {
+		name  string
+		o     storage.Outcome
+		since int64
+		text  string
+		place string
+	}{
+		{"first success", storage.Outcome{At: noon}, noon, "", ""},
+		{"success again", storage.Outcome{At: noon + 2*minute}, noon, "", ""},
+		{"failure", storage.Outcome{Reason: storage.HealthFailing, Status: 503, At: noon + 3*minute}, noon + 3*minute, "The provider answered with status 503.", ""},
+		{"the same failure", storage.Outcome{Reason: storage.HealthFailing, Status: 500, At: noon + 4*minute, Text: "overloaded"}, noon + 3*minute, "overloaded", ""},
+		{"no answer", storage.Outcome{Reason: storage.HealthUnreachable, At: noon + 5*minute}, noon + 5*minute, "The provider could not be reached.", ""},
+		{"a refused place", storage.Outcome{Reason: storage.HealthBlocked, Status: 403, At: noon + 6*minute, Text: "not here", Place: "HKG"}, noon + 6*minute, "not here", "HKG"},
+		{"a refusal without a text", storage.Outcome{Reason: storage.HealthKeyRefused, At: noon + 7*minute}, noon + 7*minute, "not here", ""},
+		{"an older outcome", storage.Outcome{At: noon + 6*minute}, noon + 7*minute, "not here", ""},
+		{"success after failures", storage.Outcome{At: noon + 8*minute}, noon + 8*minute, "", ""},
+	} {
+		tx := at(st, noon+9*minute)
+		tx.SetHealth("a", tt.o)
+		if _, row := tx.Health(a, nil); row.Since != tt.since || row.Place != tt.place || tx.LastError(a) != tt.text {
+			t.Errorf("%s: %+v, error %q", tt.name, row, tx.LastError(a))
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	st = objects.NewStorage()
+	st.Rows[storage.HealthPrefix+"a"] = storage.Encode(storage.Health{At: noon, SucceedAt: noon})
+	tx := at(st, noon+minute)
+	tx.SetHealth("a", storage.Outcome{At: noon + minute})
+	if _, row := tx.Health(a, nil); row.Since != noon {
+		t.Errorf("a row of an earlier version: %+v", row)
+	}
+	limit := []store.Cooldown{{ConnectionID: "a", Reason: store.RateLimited, Since: noon + 30*second, Until: noon + 2*minute}}
+	if is, row := tx.Health(a, limit); is != "limited" || row.Since != noon+30*second {
+		t.Errorf("a limit: %s, %+v", is, row)
 	}
 }

@@ -52,6 +52,14 @@ func (u *KeyUse) InDay() (n int64) {
 	return n
 }
 
+// Today returns the requests of the UTC day so far.
+func (u *KeyUse) Today() (n int64) {
+	for h := range u.Hour%int64(len(u.Hours)) + 1 { // the first hour of a day is a multiple of 24
+		n += u.Hours[h]
+	}
+	return n
+}
+
 // KeyUse returns what a key was used for.
 func (t *Tx) KeyUse(id string) (u KeyUse) {
 	t.Load(KeyUsePrefix+id, &u)

@@ -79,7 +79,7 @@ func (t *Tx) openPage() string {
 // one that makes no sense.
 func tidyRequest(r *store.Request) bool {
 	if max(len(r.ID), len(r.KeyID), len(r.Endpoint), len(r.Asked), len(r.Model), len(r.Provider), len(r.ConnectionID), len(r.Error)) > maxRequestText ||
-		r.Status < 100 || r.Status > 999 || min(r.LatencyMs, r.FirstMs) < 0 || r.Input < 0 || r.Output < 0 || !(r.CostUSD >= 0 && r.CostUSD < 1e9) {
+		r.Status < 100 || r.Status > 999 || min(r.LatencyMs, r.FirstMs, r.SentMs, r.RequestBytes, r.AnswerBytes) < 0 || r.Input < 0 || r.Output < 0 || !(r.CostUSD >= 0 && r.CostUSD < 1e9) {
 		return false
 	}
 	tidy := func(s string) string { return strings.ToValidUTF8(redact.Patterns(s), "") }
@@ -92,6 +92,9 @@ func tidyRequest(r *store.Request) bool {
 			a.Text = a.Text[:rpc.MaxErrorText]
 		}
 		a.Text, a.Code = tidy(a.Text), tidy(a.Code)
+		if len(a.Place) > 3 {
+			a.Place = ""
+		}
 	}
 	if len(r.Dropped) > 32 {
 		r.Dropped = r.Dropped[:32]

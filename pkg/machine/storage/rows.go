@@ -29,6 +29,7 @@ const (
 	HealthPrefix      = "health:"
 	CountPrefix       = "count:"
 	KeyUsePrefix      = "keyuse:"
+	ConnUsePrefix     = "connuse:"
 	HourPrefix        = "hour:" // and the hour
 	UsagePrefix       = "usage:"
 	usageCountPrefix  = "usages:"  // of a day: how many rows of usage it has
@@ -40,6 +41,9 @@ const (
 	LeasePrefix       = "lease:" // and the digest of the lease
 	OAuthPrefix       = "oauth/"
 	FlowPrefix        = "oauth/flow/"
+	RecentRow         = "recent"   // usage of the last hour
+	CapturePrefix     = "capture:" // and the id of the request
+	CapturesRow       = "captures" // the list of them
 	SettingsRow       = "settings"
 	SeenRow           = "seen"
 )

@@ -41,6 +41,9 @@ func (t *Tx) schedule() {
 		if m.RefreshAt > 0 {
 			due(m.RefreshAt)
 		}
+		if m.EraseAt > 0 {
+			due(min(m.EraseAt, t.Now+UndoFor))
+		}
 		if m.AlertAt > 0 {
 			due(m.AlertAt)
 		}

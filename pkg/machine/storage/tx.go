@@ -41,6 +41,7 @@ type meta struct {
 	RefreshAt    int64 `json:"refreshAt,omitempty"` // the next refresh ahead of expiry
 	PruneAt      int64 `json:"pruneAt,omitempty"`
 	AlertAt      int64 `json:"alertAt,omitempty"` // the next alert of a budget
+	EraseAt      int64 `json:"eraseAt,omitempty"` // when a deleted connection is erased
 	AlarmAt      int64 `json:"alarmAt,omitempty"` // as it was set last; 0 for none
 
 	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted again when pruned
@@ -54,6 +55,8 @@ type meta struct {
 	// DeriveAt is the minute in which Derives keys were derived from passphrases.
 	DeriveAt int64 `json:"deriveAt,omitempty"`
 	Derives  int   `json:"derives,omitempty"`
+	// Captures reports that there is a list of captures.
+	Captures bool `json:"captures,omitempty"`
 }
 
 // maxValueBytes is the largest value that is stored; the platform takes 2 MB.

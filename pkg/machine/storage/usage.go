@@ -24,13 +24,14 @@ func DayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOn
 func HourOf(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15") }
 
 // AddUsage adds what was used at a time, Unix milliseconds, to the rows of the day,
-// to those of the hour, and to those of the keys.
+// to those of the hour, to the last hour's, and to those of the keys.
 func (t *Tx) AddUsage(at int64, list []usage.Row) {
 	if len(list) == 0 {
 		return
 	}
 	t.addDay(DayOf(at), list)
 	t.addHour(HourOf(at), list)
+	t.addRecent(at, list)
 	t.addKeyUse(at, list)
 }
 

@@ -136,10 +136,10 @@ func TestUseOfAKeyIsAddedUp(t *testing.T) {
 	tx.AddUsage(noon, []usage.Row{row("k", 2), row("other", 1), row("", 7), row("not an id", 7), {KeyID: "k", Calls: -1}})
 	tx.AddUsage(noon+23*60*minute, []usage.Row{row("k", 3)})
 	commit(t, st, tx)
-	for hours, want := range map[int64]string{0: "5 0.5 1", 11: "5 0.5 1", 23: "5 0.5 1", 24: "3 0.5 1", 46: "3 0 1", 47: "0 0 1", 500: "0 0 1", 700: "0 0 0"} {
+	for hours, want := range map[int64]string{0: "5 3 0.5 1", 11: "5 3 0.5 1", 12: "5 3 0.5 1", 23: "5 3 0.5 1", 24: "3 3 0.5 1", 36: "3 0 0 1", 46: "3 0 0 1", 47: "0 0 0 1", 500: "0 0 0 1", 700: "0 0 0 0"} {
 		got := at(st, noon+hours*60*minute).KeyUse("k")
-		if use := fmt.Sprint(got.InDay(), got.DayUSD, got.MonthUSD); use != want {
-			t.Errorf("%d hours later: got %s of the last 24 hours, the day and the month, want %s", hours, use, want)
+		if use := fmt.Sprint(got.InDay(), got.Today(), got.DayUSD, got.MonthUSD); use != want {
+			t.Errorf("%d hours later: got %s of the last 24 hours, the day, the day and the month, want %s", hours, use, want)
 		}
 		got.Day, got.DayUSD, got.Month, got.MonthUSD = "", 0, "", 0
 		got.Hour, got.Hours = 0, [24]int64{}
