@@ -8,6 +8,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/catalog"
+	"weir/pkg/catalog/refresh"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -50,9 +52,13 @@ type Cache struct {
 	// Changed receives the id of a machine that Invalidate is called for. May be
 	// nil.
 	Changed func(machineID string)
+	// PriceSource is where refreshed prices come from; nil for none.
+	PriceSource *refresh.Source
 
-	entries map[string]*entry
-	uses    uint64
+	entries  map[string]*entry
+	uses     uint64
+	prices   catalog.Prices
+	pricesAt time.Time // when they were last read
 }
 
 type entry struct {
@@ -143,6 +149,7 @@ func (c *Cache) lookDue(e *entry, now time.Time) bool {
 // after an answer, by any request: the first one after 5 s does it, for the
 // others it costs nothing. A failure leaves the snapshot to age.
 func (c *Cache) Revalidate(ctx context.Context, machineID string) {
+	c.loadPrices(ctx)
 	if !c.Due(machineID) {
 		return
 	}
@@ -232,6 +239,9 @@ func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Mac
 		known, look = e.machine, look && e.machine == nil && !e.made
 	}
 	pending := rpc.Start(ctx, c.Object, machineID, "snapshot", query(known, look))
+	if c.pricesAt.IsZero() { // many isolates serve one call only
+		c.loadPrices(ctx)
+	}
 	if look {
 		var adopted bool
 		if replica, adopted = c.replica(ctx, machineID, known); adopted {
@@ -378,6 +388,9 @@ func (c *Cache) keep(machineID string, m *Machine, verified time.Time) *Machine 
 	}
 	if m != nil {
 		m.KeepOpened()
+		if c.PriceSource != nil {
+			m.Prices = &c.prices
+		}
 	}
 	e.machine, e.verified = m, verified
 	if verified.Before(e.stale) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/catalog"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/jsoncodec"
@@ -30,6 +31,8 @@ type Machine struct {
 	*store.Machine
 	// Local outlives the replica: the next one of the same machine has it too.
 	Local *Local
+	// Prices are those of the operator's source; nil without one.
+	Prices *catalog.Prices
 
 	keys     map[[32]byte]*indexedKey
 	conns    map[string]*store.Connection

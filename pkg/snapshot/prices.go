@@ -1,0 +1,34 @@
+package snapshot
+
+import (
+	"context"
+	"time"
+
+	"weir/pkg/catalog"
+	"weir/pkg/machine/rpc"
+)
+
+// How often the refreshed prices are read again, and after a failure.
+const (
+	pricesEvery = 10 * time.Minute
+	pricesRetry = time.Minute
+)
+
+// loadPrices reads the refreshed prices if that is due. All machines have the same, which
+// are replaced between events.
+func (c *Cache) loadPrices(ctx context.Context) {
+	now := c.Now()
+	if c.PriceSource == nil || within(now, c.pricesAt, pricesEvery) {
+		return
+	}
+	c.pricesAt = now // the others do not wait for it
+	p, err := rpc.Prices(ctx, c.KV, c.Object)
+	if err != nil {
+		c.pricesAt = now.Add(pricesRetry - pricesEvery)
+		return
+	}
+	if !c.PriceSource.Issued(&p) {
+		p = catalog.Prices{}
+	}
+	c.prices = p
+}
