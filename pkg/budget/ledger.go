@@ -36,6 +36,10 @@ func (l *Ledger) slice(b *store.Budget, left, now int64) int64 {
 	return min(left/(16+4*live), b.Limit/20)
 }
 
+// refusedPart decides whether a budget that refuses a call is exhausted: if less than
+// 1/refusedPart of its limit is left.
+const refusedPart = 20
+
 const (
 	maxLeases = 256     // of one budget; more push out the oldest
 	maxAmount = 1 << 60 // of anything an isolate states
@@ -50,7 +54,7 @@ type Ledger struct {
 	Spent    int64   `json:"spent"`
 	Unpriced int64   `json:"unpriced,omitempty"` // answers whose price is not known
 	Alerted  int     `json:"alerted,omitempty"`  // the highest percentage that was reported
-	Refused  bool    `json:"refused,omitempty"`  // a call that fits into the limit was refused for good
+	Refused  bool    `json:"refused,omitempty"`  // a call was refused for good, with hardly anything left
 	Seq      int64   `json:"seq,omitempty"`      // of the last Grant
 	Leases   []Lease `json:"leases,omitempty"`
 }
@@ -208,8 +212,8 @@ func (l *Ledger) refuse(b *store.Budget, own, now int64, g *Grant) {
 		}
 		return
 	}
-	// A call larger than the limit never fits, so it says nothing of what is left.
-	l.Refused = l.Refused || own <= b.Limit
+	// A large call says little of what is left: smaller ones are still served.
+	l.Refused = l.Refused || own <= b.Limit && b.Limit-l.Spent < b.Limit/refusedPart
 	if l.End > 0 {
 		g.Wait = max(l.End-now, second)
 	}

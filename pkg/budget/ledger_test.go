@@ -85,7 +85,7 @@ func TestRefusalForGoodStatesTheEndOfTheWindow(t *testing.T) {
 		if !ok {
 			t.Fatalf("call %d is refused", i+1)
 		}
-		h.Settle(1)
+		h.Settle(1, o.now)
 	}
 	_, g, ok := o.call(w, 1)
 	if ok || !g.Refused || g.Lent || g.Wait != 12*hour {
@@ -122,14 +122,98 @@ func TestCallLargerThanTheLimitDoesNotExhaustIt(t *testing.T) {
 		t.Errorf("the budget is exhausted: %+v", l)
 	}
 	h, _, _ := o.call(w, 60)
-	h.Settle(60)
+	h.Settle(60, o.now)
 	o.report(w)
 	if got := o.ledger().Reached(&o.budget); got != 50 {
 		t.Errorf("at 60 of 100 the alert is %d, want 50", got)
 	}
-	o.call(w, 41)
+	if _, g, ok := o.call(w, 41); ok || !g.Refused {
+		t.Fatalf("a call of 41 with 40 left: %+v", g)
+	}
+	if l := o.ledger(); l.Refused || l.Reached(&o.budget) != 50 {
+		t.Errorf("a call that fits into the limit and not into the rest exhausts it: %+v", l)
+	}
+	h, _, _ = o.call(w, 36)
+	h.Settle(36, o.now)
+	o.report(w)
+	o.call(w, 5)
 	if l := o.ledger(); !l.Refused || l.Reached(&o.budget) != 100 {
-		t.Errorf("a call that fits into the limit and not into the rest: %+v", l)
+		t.Errorf("a call of 5 with 4 left: %+v", l)
+	}
+}
+
+// A regression: what a call used was lost if its window had ended, so that calls longer
+// than a window of a minute never counted beyond their estimate.
+func TestUseBeyondTheEstimateCountsInTheNextWindow(t *testing.T) {
+	for _, asked := range []bool{false, true} { // whether another call has asked before the end
+		o, w := newObject(t, 1000, Minute), &Wallet{Holder: "a"}
+		long, _, _ := o.call(w, 10)
+		exact, _, _ := o.call(w, 10)
+		o.now += minute
+		if asked {
+			o.call(w, 1)
+		}
+		long.Settle(50, o.now)
+		exact.Settle(10, o.now)
+		next, _, ok := o.call(w, 1)
+		if !ok {
+			t.Fatal("a call of the next window is refused")
+		}
+		next.Settle(1, o.now)
+		o.report(w)
+		if l := o.ledger(); l.Spent != 41 {
+			t.Errorf("asked %v: %d is spent, want 40 beyond the estimate and 1: %+v", asked, l.Spent, l)
+		}
+	}
+}
+
+// FuzzTake plays asks of one isolate that may state anything.
+func FuzzTake(f *testing.F) {
+	f.Add([]byte(`[{"budget":"b1","start":0,"used":5,"held":3,"need":4,"own":4}]`), int64(100))
+	f.Add([]byte(`[{"used":1,"from":2},{"used":1152921504606846976,"own":1},{"start":-9,"unpriced":3}]`), int64(1))
+	f.Add([]byte(`[{"held":1152921504606846976,"need":1152921504606846976},{"own":9}]`), int64(1<<50))
+	f.Fuzz(func(t *testing.T, raw []byte, limit int64) {
+		var asks []Ask
+		if json.Unmarshal(raw, &asks) != nil || len(asks) > 100 || limit < 1 || limit > 1<<50 {
+			return
+		}
+		o := newObject(t, limit, Day)
+		spent := int64(0)
+		for i := range asks {
+			l := o.ledger()
+			before, out := *l, l.Out(o.now)
+			g, ok := l.Take(&o.budget, string(rune('a'+i%3)), &asks[i], o.now, nil)
+			if !ok {
+				if l.Spent != before.Spent || l.Out(o.now) != out {
+					t.Fatalf("ask %d is not valid and changes the ledger: %+v", i, l)
+				}
+				continue
+			}
+			if l.Spent < spent || l.Spent > maxAmount || g.Granted < 0 || g.Seq != before.Seq+1 {
+				t.Fatalf("ask %d: %+v, %+v", i, l, g)
+			}
+			// Only what the isolates state themselves exceeds the limit.
+			if now := l.Out(o.now); now > out && l.Spent+now > limit && asks[i].Held == 0 {
+				t.Fatalf("ask %d: %d is lent and %d spent of %d", i, now, l.Spent, limit)
+			}
+			spent = l.Spent
+			o.stored, _ = json.Marshal(l)
+			o.now += int64(i) * second
+		}
+	})
+}
+
+// A ledger stays small however many isolates ask, and an ask costs about the same.
+func TestLedgerDoesNotGrow(t *testing.T) {
+	o := newObject(t, 1<<40, Total)
+	for i := range 3 * maxLeases {
+		o.take("holder-"+string(rune('a'+i%26))+string(rune('a'+i/26%26))+string(rune('a'+i/676)), Ask{Budget: "b1", Own: 1, Need: 1})
+	}
+	if n := len(o.ledger().Leases); n != maxLeases {
+		t.Errorf("%d leases, want %d", n, maxLeases)
+	}
+	if len(o.stored) > 200*maxLeases {
+		t.Errorf("the ledger has %d bytes", len(o.stored))
 	}
 }
 
@@ -147,7 +231,7 @@ func TestRefusalWhileOthersHoldSlicesIsShort(t *testing.T) {
 func TestUnusedSliceComesBack(t *testing.T) {
 	o, a, b := newObject(t, 100, Total), &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
 	h, _, _ := o.call(a, 1) // and a slice of 5, of which nothing is used
-	h.Settle(0)
+	h.Settle(0, o.now)
 	if out := o.ledger().Leases[0].Granted; out < 2 {
 		t.Fatalf("only %d is lent", out)
 	}
@@ -175,7 +259,7 @@ func TestReservedAmountStaysForTheLongestCall(t *testing.T) {
 	if _, _, ok := o.call(b, 3); ok {
 		t.Error("what a call of 15 minutes has reserved is lent again")
 	}
-	h.Settle(8)
+	h.Settle(8, o.now)
 	o.report(a)
 	if l := o.ledger(); l.Spent != 8 || l.Out(o.now) > 2 {
 		t.Errorf("after its end: %+v", l)
@@ -235,9 +319,9 @@ func TestOvertakenReportLendsNothing(t *testing.T) {
 	if !ok {
 		t.Fatal("refused")
 	}
-	first.Settle(10)
+	first.Settle(10, o.now)
 	late := w.Report([]store.Budget{o.budget})[0]
-	rest.Settle(90)
+	rest.Settle(90, o.now)
 	o.report(w)
 	w.Apply(&o.budget, o.take("a", late), 0, o.now)
 	if _, ok := w.Reserve(&o.budget, 1, o.now); ok {
@@ -261,8 +345,8 @@ func TestCallWithoutAnEndFreesItsReservation(t *testing.T) {
 	if !ok {
 		t.Fatal("the reservation of a lost call never ends")
 	}
-	late.Settle(4)
-	h.Settle(6)
+	late.Settle(4, o.now)
+	h.Settle(6, o.now)
 	o.report(w)
 	if l := o.ledger(); l.Spent != 10 || l.Out(o.now) != 0 {
 		t.Errorf("at the end: %+v", l)
@@ -273,12 +357,12 @@ func TestUseHasABound(t *testing.T) {
 	o, w := newObject(t, 100, Total), &Wallet{Holder: "a"}
 	less, _, _ := o.call(w, 10)
 	more, _, _ := o.call(w, 10)
-	less.Settle(-1 << 62)
+	less.Settle(-1<<62, o.now)
 	o.report(w)
 	if l := o.ledger(); l.Spent != 0 {
 		t.Errorf("a negative use counts: spent is %d", l.Spent)
 	}
-	more.Settle(1<<63 - 1)
+	more.Settle(1<<63-1, o.now)
 	o.report(w)
 	if l := o.ledger(); l.Spent != maxUse {
 		t.Errorf("spent is %d, want %d", l.Spent, int64(maxUse))
@@ -291,7 +375,7 @@ func TestUseHasABound(t *testing.T) {
 func TestUseOfAForgottenLeaseCountsOnce(t *testing.T) {
 	o, w := newObject(t, 1_000_000, Total), &Wallet{Holder: "first"}
 	h, _, _ := o.call(w, 10)
-	h.Settle(10)
+	h.Settle(10, o.now)
 	o.report(w)
 	for i := range maxLeases {
 		o.now++
@@ -304,7 +388,7 @@ func TestUseOfAForgottenLeaseCountsOnce(t *testing.T) {
 	if !ok {
 		t.Fatal("refused")
 	}
-	h.Settle(7)
+	h.Settle(7, o.now)
 	o.report(w)
 	if got := o.ledger().Spent; got != 17 {
 		t.Errorf("spent is %d, want 17", got)
@@ -314,7 +398,7 @@ func TestUseOfAForgottenLeaseCountsOnce(t *testing.T) {
 func TestUseBeyondTheEstimateCounts(t *testing.T) {
 	o, w := newObject(t, 100, Total), &Wallet{Holder: "a"}
 	h, _, _ := o.call(w, 10)
-	h.Settle(95)
+	h.Settle(95, o.now)
 	o.report(w)
 	if _, _, ok := o.call(w, 10); ok {
 		t.Error("a call beyond the limit is served")
@@ -392,7 +476,7 @@ func play(t *testing.T, seed uint64, hostile bool) {
 		if rnd.IntN(4) == 0 {
 			true_ = rnd.Int64N(each + 1) // the estimate was too high
 		}
-		c.hold.Settle(true_)
+		c.hold.Settle(true_, o.now)
 		used += true_
 		running = append(running[:i], running[i+1:]...)
 	}
@@ -464,7 +548,7 @@ func play(t *testing.T, seed uint64, hostile bool) {
 		if !ok {
 			break
 		}
-		h.Settle(each)
+		h.Settle(each, o.now)
 	}
 	o.report(w)
 	if l := o.ledger(); limit-l.Spent >= each {

@@ -25,6 +25,7 @@ type slice struct {
 	span     int64    // the number of this span
 	since    int64    // when it began
 	unpriced int64
+	late     int64 // used by calls of earlier windows beyond their estimates, for the next one
 	waiting  int64 // of calls that ask for a slice
 	refused  int64 // calls that need as much are refused
 	until    int64 // until then
@@ -142,7 +143,8 @@ func (w *Wallet) Apply(b *store.Budget, g Grant, amount, sent int64) {
 		return // a later answer has overtaken it
 	}
 	if g.Start != s.Start {
-		s.used, s.reserved, s.unpriced = g.Used, [2]int64{}, g.Unpriced
+		s.used, s.reserved, s.unpriced = min(g.Used+s.late, maxAmount), [2]int64{}, g.Unpriced
+		s.late = 0
 	}
 	s.Grant, s.sent = g, sent
 	s.refused, s.until = 0, 0
@@ -155,17 +157,26 @@ func (w *Wallet) Apply(b *store.Budget, g Grant, amount, sent int64) {
 	}
 }
 
-// Settle ends a reservation with what the call has used in truth.
-func (h *Hold) Settle(used int64) {
+// Settle ends a reservation with what the call has used in truth. If its window is over,
+// the estimate has counted there, and what is beyond it counts in the next one.
+func (h *Hold) Settle(used, now int64) {
 	s := h.slice
-	if s == nil || s.Start != h.start {
-		return // of a window that is over
+	if s == nil {
+		return
 	}
-	if i := s.span - h.span; i < int64(len(s.reserved)) {
+	used = min(max(used, 0), maxUse)
+	if s.Start != h.start || !s.open(now) {
+		used = max(used-h.Amount, 0)
+	}
+	if i := s.span - h.span; s.Start == h.start && i < int64(len(s.reserved)) {
 		s.reserved[i] -= h.Amount
 	}
 	h.Amount = 0
-	s.used = min(s.used+min(max(used, 0), maxUse), maxAmount)
+	if s.open(now) {
+		s.used = min(s.used+used, maxAmount)
+	} else {
+		s.late = min(s.late+used, maxAmount)
+	}
 }
 
 // CountUnpriced counts an answer whose price is not known.
