@@ -121,15 +121,15 @@ func (a *Authenticator) Live(ctx context.Context, c *Call) bool {
 	if err != nil || c.Key == nil {
 		return true
 	}
-	k := keyOf(m, c.Key.ID)
+	k := KeyOf(m, c.Key.ID)
 	if c.KeyDigest != ([32]byte{}) { // a rotation may have replaced it
 		k = m.FindKey(c.KeyDigest, a.Now)
 	}
 	return k != nil && a.live(k) && hasScope(k, ScopeData)
 }
 
-// keyOf returns the key with an id, or nil.
-func keyOf(m *snapshot.Machine, id string) *store.Key {
+// KeyOf returns the key with an id, or nil.
+func KeyOf(m *snapshot.Machine, id string) *store.Key {
 	for i := range m.Keys {
 		if k := &m.Keys[i]; k.ID == id {
 			return k

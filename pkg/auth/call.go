@@ -7,6 +7,7 @@ import (
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/wire/capture"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
@@ -50,6 +51,8 @@ type Call struct {
 	MaxBody int64
 	// Memory is what the call takes of the memory for large bodies and answers.
 	Memory memory.Lease
+	// Capture collects the bodies of the call; nil unless they are stored.
+	Capture *capture.Bodies
 	// Trace records what became of the request.
 	Trace accounts.Trace
 
@@ -82,6 +85,13 @@ func (c *Call) Forget() {
 }
 
 // ReadBody reads the request's body whole, within the route's limit.
-func (c *Call) ReadBody() ([]byte, error) {
-	return stream.ReadAll(c.Body, c.MaxBody)
+func (c *Call) ReadBody() ([]byte, error) { return c.ReadUpTo(c.MaxBody) }
+
+// ReadUpTo reads the request's body whole, within a limit of its endpoint.
+func (c *Call) ReadUpTo(maxBytes int64) ([]byte, error) {
+	body, err := stream.ReadAll(c.Body, maxBytes)
+	if c.Capture != nil && err == nil {
+		c.Capture.Request(c.Header.Get("content-type"), body)
+	}
+	return body, err
 }

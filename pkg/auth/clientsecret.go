@@ -132,7 +132,7 @@ func (a *Authenticator) Realtime(ctx context.Context, r *httpmsg.Request, pathMa
 // rotation has replaced what was presented then.
 func (a *Authenticator) creator(m *snapshot.Machine, c *Call) *store.Key {
 	if c.KeyDigest == ([32]byte{}) { // a client secret from an earlier version
-		return keyOf(m, c.ClientSecret.KeyID)
+		return KeyOf(m, c.ClientSecret.KeyID)
 	}
 	return m.FindKey(c.KeyDigest, a.Now)
 }

@@ -19,6 +19,7 @@ const freshMs = 5 * 60 * 1000
 var fresh = [...]struct{ method, route string }{
 	{"DELETE", "/api/machines/{id}"},
 	{"POST", "/api/export"},
+	{"GET", "/api/captures/{id}"},
 }
 
 // Authenticator tells who calls, also by the cookie of a session. The cookie

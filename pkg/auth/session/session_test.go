@@ -348,6 +348,27 @@ func TestDestructiveActionsNeedReauthentication(t *testing.T) {
 	}
 }
 
+// Captured bodies are read after a recent sign-in alone, also by the holder of a key; a
+// list of them needs none.
+func TestCapturedBodiesNeedARecentSignIn(t *testing.T) {
+	w := newWorld(t)
+	cookie, _, _ := w.signIn(admin)
+	read := func(route string) error {
+		_, err := w.auth.Manage(context.Background(), from("GET", route, "", "cookie", cookie), mid)
+		return err
+	}
+	if err := read("/api/captures/{id}"); err != nil {
+		t.Errorf("at once: %v", err)
+	}
+	w.now = w.now.Add(5 * time.Minute)
+	if err := read("/api/captures/{id}"); codeOf(err) != "reauth_required" {
+		t.Errorf("after five minutes: got %v", err)
+	}
+	if err := read("/api/captures"); err != nil {
+		t.Errorf("the list: %v", err)
+	}
+}
+
 // Each address has ten failed attempts in a window. A valid credential always
 // passes, so guessing cannot lock out the operator.
 func TestWrongAttemptsAreLimitedByAddress(t *testing.T) {
