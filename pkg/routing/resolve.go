@@ -101,7 +101,10 @@ func (r *resolution) add(model string, depth int) error {
 		if err := r.enter(model, depth); err != nil {
 			return err
 		}
-		return r.add(full, depth+1)
+		before := len(r.out)
+		err := r.add(full, depth+1)
+		r.lead(before, model, depth)
+		return err
 	}
 	for i := range r.m.CustomModels {
 		c := &r.m.CustomModels[i]
@@ -118,8 +121,10 @@ func (r *resolution) add(model string, depth int) error {
 			return err
 		}
 		r.mapped = true
+		before := len(r.out)
 		err := r.add(to, depth+1)
 		r.mapped = false
+		r.lead(before, model, depth)
 		return err
 	}
 	return r.static(model)
@@ -139,6 +144,17 @@ func (r *resolution) enter(name string, depth int) error {
 	}
 	r.path[depth] = name
 	return nil
+}
+
+// lead notes that a combo or an alias has led to the targets from an index on.
+func (r *resolution) lead(from int, name string, depth int) {
+	if depth == 0 || len(r.m.Budgets) == 0 {
+		return
+	}
+	for i := range r.out[from:] {
+		to := &r.out[from+i]
+		to.through = append(to.through, strings.Clone(name))
+	}
 }
 
 func (r *resolution) combo(c *store.Combo, depth int) error {
@@ -181,6 +197,7 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 	if len(r.out) == before {
 		return first
 	}
+	r.lead(before, c.Name, depth)
 	switch c.Strategy {
 	case "", store.Fallback, store.Priority, store.RoundRobin:
 	default:

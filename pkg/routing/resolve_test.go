@@ -258,3 +258,27 @@ func TestNestedRoundRobinCombos(t *testing.T) {
 		t.Errorf("asked first %s, want cacbcacb", first)
 	}
 }
+
+// A regression: a budget of a combo or an alias did not cover calls that came to it
+// through another combo.
+func TestBudgetsCoverCombosWithinCombos(t *testing.T) {
+	m := machine(store.Combo{Name: "outer", Models: []string{"inner", "lab/b"}}, store.Combo{Name: "inner", Models: []string{"fast", "lab/a"}})
+	m.Budgets = []store.Budget{{ID: "b"}}
+	targets, err := Router{}.Resolve("outer", m, catalog.Embedding, nil)
+	if err != nil || len(targets) != 3 {
+		t.Fatal(show(targets, err))
+	}
+	for name, want := range map[string]string{"outer": "yyy", "inner": "yyn", "fast": "ynn", "lab/a": "nyn", "lab/*": "nyy", "nested": "nnn"} {
+		got := ""
+		for i := range targets {
+			to := &targets[i]
+			got += map[bool]string{true: "y", false: "n"}[to.Charged(&store.Budget{Models: []string{name}}, "k", to.ID(), "outer")]
+		}
+		if got != want {
+			t.Errorf("a budget of %s covers %s, want %s", name, got, want)
+		}
+	}
+	if to := &targets[0]; to.Charged(&store.Budget{KeyID: "other", Models: []string{"inner"}}, "k", to.ID(), "outer") {
+		t.Error("a budget of another key covers the call")
+	}
+}

@@ -20,6 +20,10 @@ type Target struct {
 	// context: the target is left out.
 	TooLong bool
 
+	// through are the combos and aliases that led from the name of the call to the target,
+	// without that name. They are noted for a machine with budgets.
+	through []string
+
 	group *group // nil for a target that is not of a combo
 	fixed *fixed // nil for a target that was not resolved
 }
@@ -48,6 +52,20 @@ func (t *Target) ID() string {
 	return t.Alias + "/" + t.Model
 }
 
+// Charged reports whether a budget covers the calls of a key to the target: by its id, by
+// the name that the client asked for, or by a combo or alias in between.
+func (t *Target) Charged(b *store.Budget, keyID, id, asked string) bool {
+	if b.Covers(keyID, id, asked) {
+		return true
+	}
+	for _, name := range t.through {
+		if b.Covers(keyID, name, "") {
+			return true
+		}
+	}
+	return false
+}
+
 // Endpoint is Endpoint of the target's provider for its model.
 func (t *Target) Endpoint(conn *store.Connection, name string) (method, url string, err error) {
 	f := t.fixed
@@ -67,12 +85,15 @@ func (t *Target) Endpoint(conn *store.Connection, name string) (method, url stri
 }
 
 // Price returns what the model costs the machine, or "" if that is not known: its own
-// price, or the catalogue's.
+// price, that of the operator's source, or the catalogue's.
 func (t *Target) Price(m *snapshot.Machine) catalog.Price {
 	if p := t.OwnPrice(m); p != "" {
 		return p
 	}
-	return catalog.PriceOf(t.Provider.Alias, t.Model)
+	if m == nil {
+		return catalog.PriceOf(t.Provider.Alias, t.Model)
+	}
+	return m.Prices.Of(t.Provider.Alias, t.Model)
 }
 
 // OwnPrice returns the price that the machine has set for the model, or "".
