@@ -69,13 +69,52 @@ func TestAlertIsSignedAndSentOnce(t *testing.T) {
 
 func TestAlertOfARefusalSaysSo(t *testing.T) {
 	w, hook, id, use := alerted(t)
+	ask := func(used, own int) {
+		w.want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"used":%d,"own":%d,"need":%d}]}`, id, used, own, own))
+		w.loc.Alarms(w.ctx)
+	}
 	use(1)
-	w.want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"used":1,"own":100,"need":100}]}`, id))
-	w.loc.Alarms(w.ctx)
+	ask(1, 100)
+	if b := w.ok("GET", "/api/budgets", "", atBudget(id)); len(hook.Seen) != 0 || b.Get("exhausted").Bool() {
+		t.Fatalf("a call that needs all of it: %d alerts, %s", len(hook.Seen), b.Raw)
+	}
+	ask(97, 5)
 	if len(hook.Seen) != 1 {
 		t.Fatalf("%d alerts were sent, want one", len(hook.Seen))
 	}
-	if got, want := gjson.Get(hook.Seen[0].Body, "text").Str, `The budget "team" has refused a call: 1 request of 100 requests.`; got != want {
+	if got, want := gjson.Get(hook.Seen[0].Body, "text").Str, `The budget "team" has refused a call: 97 requests of 100 requests.`; got != want {
+		t.Errorf("the text is %q, want %q", got, want)
+	}
+}
+
+func TestAlertIsRepeatedForAnotherLimitOnly(t *testing.T) {
+	w, hook, id, use := alerted(t)
+	use(60)
+	w.loc.Alarms(w.ctx)
+	for _, change := range []struct {
+		body string
+		sent int
+	}{{`{"name":"people"}`, 1}, {`{"limit":100}`, 1}, {`{"limit":110}`, 2}} {
+		if status, a := w.api("PUT", "/api/budgets", change.body, atBudget(id)); status != 200 {
+			t.Fatalf("%s: %d %s", change.body, status, a.Raw)
+		}
+		use(61)
+		w.loc.Alarms(w.ctx)
+		if len(hook.Seen) != change.sent {
+			t.Errorf("%s: %d alerts, want %d", change.body, len(hook.Seen), change.sent)
+		}
+	}
+}
+
+func TestAlertStatesSmallAmounts(t *testing.T) {
+	w, hook, _, _ := alerted(t)
+	id := w.budget(`{"name":"small","unit":"usd","limit":0.005,"window":"total","webhookUrl":"https://hooks.example.com/b"}`)
+	w.want(200, "report", fmt.Sprintf(`{"budgets":{"holder":"a","asks":[{"budget":%q,"used":4123456}]}}`, id))
+	w.loc.Alarms(w.ctx)
+	if len(hook.Seen) != 1 {
+		t.Fatalf("%d alerts", len(hook.Seen))
+	}
+	if got, want := gjson.Get(hook.Seen[0].Body, "text").Str, `The budget "small" has reached 80 %: $0.0041 of $0.005.`; got != want {
 		t.Errorf("the text is %q, want %q", got, want)
 	}
 }

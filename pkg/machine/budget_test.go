@@ -66,6 +66,31 @@ func TestBudgetsAreManaged(t *testing.T) {
 	}
 }
 
+func TestBudgetsOfADeletedKeyEnd(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	_, made := w.api("POST", "/api/keys", `{"name":"left"}`)
+	key := made.Get("body.id").Str
+	gone := w.budget(fmt.Sprintf(`{"name":"of the key","keyId":%q,"unit":"requests","limit":10,"window":"day"}`, key))
+	stays := w.budget(`{"name":"of all","unit":"requests","limit":10,"window":"day"}`)
+	w.take("a", gone, 1)
+	if status, a := w.api("DELETE", "/api/keys/"+key, ""); status != 200 || a.Get("status").Int() != 204 {
+		t.Fatalf("DELETE: %d %s", status, a.Raw)
+	}
+	if status, _ := w.api("GET", "/api/budgets", "", atBudget(gone)); status != 404 {
+		t.Errorf("the budget of the key: %d", status)
+	}
+	w.ok("GET", "/api/budgets", "", atBudget(stays))
+	if m := w.replica(); len(m.Budgets) != 1 || m.Budgets[0].ID != stays {
+		t.Errorf("replica: %+v", m.Budgets)
+	}
+	for key := range w.loc.Storage(mid).Dump() {
+		if strings.HasSuffix(key, gone) {
+			t.Errorf("the row %s is left", key)
+		}
+	}
+}
+
 func (w *world) take(holder, id string, own int) (granted int64, refused bool) {
 	w.Helper()
 	g := w.want(200, "budget.take", fmt.Sprintf(`{"holder":%q,"asks":[{"budget":%q,"start":-1,"need":%d,"own":%d}]}`, holder, id, own, own)).Get("grants.0")

@@ -279,6 +279,7 @@ func apply(t *storage.Tx, p *pending) {
 		at = t.Now
 	}
 	t.AddUsage(at, p.Usage)
+	t.AddConnUse(at, p.Usage, has)
 	t.AddRequests(p.Requests)
 }
 

@@ -66,7 +66,7 @@ func TestHealthOfConnection(t *testing.T) {
 	is("server error", "failing")
 	request(200, "")
 	request(403, failed(403, "upstream_blocked_here"))
-	is("refused for the place", "ready")
+	is("refused for the place", "blocked")
 	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"key_refused","status":401}`, id))
 	is("refused in a test", "key_refused")
 	cool("key_refused", 600)

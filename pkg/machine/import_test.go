@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"weir/pkg/api"
 	"weir/pkg/machine/rpc"
@@ -33,6 +34,7 @@ func TestImportsAreBounded(t *testing.T) {
 		"custom":      `{"customModels":[` + some(api.MaxCustoms, `{"id":"c%","providerAlias":"openai"}`) + `]}`,
 		"aliases":     `{"modelAliases":{` + some(api.MaxAliases, `"a%":"openai/x"`) + `}}`,
 		"disabled":    `{"disabledModels":[` + some(api.MaxDisabled, `{"providerAlias":"a%","ids":["x"]}`) + `]}`,
+		"budgets":     `{"budgets":[` + some(api.MaxBudgets, `{"name":"b%","unit":"requests","limit":5,"window":"day"}`) + `]}`,
 		"hidden":      `{"disabledModels":[{"providerAlias":"openai","ids":[` + some(api.MaxHidden, `"m%"`) + `]}]}`,
 	}
 	for name, doc := range tests {
@@ -45,6 +47,7 @@ func TestImportsAreBounded(t *testing.T) {
 			w.ok("POST", "/api/models/custom", `{"id":"by-hand","providerAlias":"openai"}`)
 			w.ok("POST", "/api/models/disabled", `{"providerAlias":"by-hand","ids":["x"]}`)
 			w.ok("POST", "/api/models/disabled", `{"providerAlias":"openai","ids":["by-hand"]}`)
+			w.ok("POST", "/api/budgets", `{"name":"by-hand","unit":"requests","limit":5,"window":"day"}`)
 			before := w.loc.Storage(mid).Dump()
 			status, a := w.api("POST", "/api/import", `{"document":`+doc+`,"keys":true}`)
 			if status != 409 || a.Get("error.code").Str != "too_many" {
@@ -325,5 +328,54 @@ func TestOldBackupKeepsThePriorities(t *testing.T) {
 	}
 	if got := w.ok("PATCH", "/api/settings", `{"strategy":null}`).Get("strategy").Str; got != "affinity" {
 		t.Errorf("null restores %s", got)
+	}
+}
+
+// Regression: budgets were in no export. They keep what was spent, and the addresses of
+// alerts are in encrypted exports only.
+func TestBudgetsAreExportedAndImported(t *testing.T) {
+	const pass = "correct horse battery"
+	w := newWorld(t)
+	w.create()
+	key := w.newKey(`{"name":"one"}`).Get("id").Str
+	all := w.ok("POST", "/api/budgets", `{"name":"all","unit":"usd","limit":1.5,"window":"month","unpriced":"refuse","webhookUrl":"https://example.com/hook"}`).Get("id").Str
+	w.ok("POST", "/api/budgets", `{"name":"of one","keyId":"`+key+`","models":["openai/*"],"unit":"requests","limit":9,"window":"day","allowUnknown":true}`)
+	plain := w.ok("GET", "/api/export", "")
+	if got := plain.Get("budgets.#").Int(); got != 2 || strings.Contains(plain.Raw, "webhookUrl") {
+		t.Fatalf("got %s", plain.Get("budgets").Raw)
+	}
+	sealed := w.ok("POST", "/api/export", `{"passphrase":"`+pass+`"}`)
+
+	// Into the same machine: nothing changes, the address and the generation of others stay.
+	in := `{"document":` + plain.Raw + `,"replace":true`
+	if p := w.ok("POST", "/api/import", in+`,"preview":true}`); p.Get("changes.budgets").Raw != `{"added":[],"changed":[],"deleted":[]}` || p.Get("budgets").Int() != 2 {
+		t.Errorf("preview: %s", p.Raw)
+	}
+	w.ok("POST", "/api/import", in+`}`)
+	if b := w.ok("GET", "/api/budgets", "").Get("data.0"); b.Get("webhookUrl").Str != "https://example.com/hook" || b.Get("limit").Num != 1.5 || b.Get("unpriced").Str != "refuse" {
+		t.Errorf("got %s", b.Raw)
+	}
+	doc, _ := sjson.SetRaw(plain.Raw, "budgets", `[{"id":"`+all+`","name":"all","unit":"usd","limit":2,"window":"month"},{"name":"new","unit":"tokens","limit":5,"window":"day"},{"name":"gone","keyId":"k0","unit":"tokens","limit":5,"window":"day"}]`)
+	p := w.ok("POST", "/api/import", `{"document":`+doc+`,"replace":true,"preview":true}`)
+	if got := p.Get("changes.budgets").Raw; got != `{"added":["new"],"changed":["all"],"deleted":["of one"]}` || p.Get("budgets").Int() != 2 || p.Get("budgetsSkipped").Int() != 1 {
+		t.Errorf("preview: %s", p.Raw)
+	}
+	if got := w.ok("GET", "/api/budgets", "").Get("data.#.name").Raw; got != `["all","of one"]` {
+		t.Errorf("the preview has changed the budgets: %s", got)
+	}
+	w.ok("POST", "/api/import", `{"document":`+doc+`,"replace":true}`)
+	if got := w.ok("GET", "/api/budgets", "").Get("data.#.name").Raw; got != `["all","new"]` {
+		t.Errorf("got %s", got)
+	}
+	w.clock.Add(time.Minute)
+	w.ok("POST", "/api/import", `{"document":`+sealed.Raw+`,"passphrase":"`+pass+`","replace":true}`)
+	if b := w.ok("GET", "/api/budgets", ""); b.Get("data.#.name").Raw != `["all","of one"]` || b.Get("data.0.webhookUrl").Str != "https://example.com/hook" || b.Get("data.1.models.0").Str != "openai/*" {
+		t.Errorf("got %s", b.Raw)
+	}
+	for _, bad := range []string{`{}`, `[{}]`, `[{"name":"a","unit":"euro","limit":1,"window":"day"}]`, `[{"id":"../a","name":"a","unit":"usd","limit":1,"window":"day"}]`,
+		`[{"name":"a","unit":"usd","limit":-1,"window":"day"}]`, `[{"name":"a","unit":"usd","limit":1,"window":"day"},{"name":"a","unit":"usd","limit":1,"window":"day"}]`} {
+		if status, a := w.api("POST", "/api/import", `{"document":{"budgets":`+bad+`}}`); status != 400 || !strings.HasPrefix(a.Get("error.param").Str, "document.budgets") {
+			t.Errorf("%s: %d %s", bad, status, a.Raw)
+		}
 	}
 }

@@ -289,3 +289,26 @@ func TestUsageOfAKey(t *testing.T) {
 		t.Error("the use of a deleted key stays, or that of another one is gone")
 	}
 }
+
+// Regression: a key of three calls at $0.1 has spent $0.30000000000000004, and one
+// without a limit has made no requests today.
+func TestUseOfAKeyIsShownAsCounted(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.newKey(`{"name":"one"}`).Get("id").Str
+	for range 3 {
+		w.want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":1,"calls":1,"costUsd":0.1}],"keys":[{"keyId":"`+id+`","requests":1}]}`)
+	}
+	v := w.ok("GET", "/api/keys/"+id, "")
+	for _, name := range []string{"spentUsd", "spentTodayUsd", "spentMonthUsd"} {
+		if got := v.Get(name).Raw; got != "0.3" {
+			t.Errorf("%s is %s", name, got)
+		}
+	}
+	if got := w.ok("GET", "/api/usage", "").Get("total.costUsd").Raw; got != "0.3" {
+		t.Errorf("costUsd of the usage is %s", got)
+	}
+	if v.Get("requestsToday").Int() != 3 || v.Get("requestsLastDay").Int() != 3 {
+		t.Errorf("got %s", v.Raw)
+	}
+}

@@ -22,9 +22,12 @@ func (o *Object) remove(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
 	}
+	if err := r.DropCaptures(); err != nil {
+		return nil, err
+	}
 	r.Wipe()
 	r.Touch()
-	r.Meta.Deleted, r.Meta.Name, r.Meta.RefreshAt, r.Meta.PruneAt = true, "", 0, 0
+	r.Meta.Deleted, r.Meta.Name, r.Meta.RefreshAt, r.Meta.PruneAt, r.Meta.EraseAt = true, "", 0, 0, 0
 	r.Meta.Unregistered, r.Meta.RegisterFrom, r.Meta.RegisterFail = true, r.Now, 0
 	r.Meta.AuditBase = r.Meta.AuditHash
 	r.Audit("operator", "DELETE /api/machines/{id}", r.ID, nil)

@@ -52,6 +52,7 @@ var ops = [...]struct {
 	{"oauth.callback", (*Object).FinishSignIn},
 	{"lease.claim", (*Object).ClaimLease},
 	{"key.usage", (*Object).OwnUsage},
+	{"capture.put", (*Object).capturePut},
 }
 
 // registryOps are those of the registry.
@@ -62,6 +63,8 @@ var registryOps = [...]struct {
 	{"put", (*Object).registryPut},
 	{"list", (*Object).registryList},
 	{"tick", (*Object).registryTick},
+	{"prices.put", (*Object).pricesPut},
+	{"prices.get", (*Object).pricesGet},
 	{"session.open", (*Object).sessionOpen},
 	{"session.check", (*Object).sessionCheck},
 	{"session.end", (*Object).sessionEnd},

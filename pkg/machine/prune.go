@@ -36,7 +36,11 @@ func (o *Object) prune(r *storage.Call) {
 		return !ok
 	})
 	storage.RemoveIf(r.Tx, storage.ErrorPrefix, func(key string, _ string) bool {
-		_, ok := r.Get(storage.ConnectionPrefix + strings.TrimPrefix(key, storage.ErrorPrefix))
+		id := strings.TrimPrefix(key, storage.ErrorPrefix)
+		if _, ok := r.Get(storage.ConnectionPrefix + id); ok {
+			return false
+		}
+		_, ok := r.Get(storage.DeletedPrefix + id)
 		return !ok
 	})
 	for _, row := range r.List(storage.OAuthPrefix) {
@@ -55,6 +59,7 @@ func (o *Object) prune(r *storage.Call) {
 	r.PruneHours()
 	storage.RemoveIf(r.Tx, storage.OldRequestPrefix, func(string, json.RawMessage) bool { return true })
 	r.PruneAudit()
+	r.PruneCaptures()
 	if len(r.Order) >= storage.MaxRemoved { // there is more: soon again
 		r.Meta.PruneAt = r.Now + storage.PruneAgain
 	}

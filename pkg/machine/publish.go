@@ -50,6 +50,7 @@ func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string
 		o.RefreshDue(r)
 		o.sendAlerts(r)
 		o.prune(r)
+		r.Erase()
 	}
 	r.Meta.AlarmAt = 0
 	if err := r.Commit(); err != nil {

@@ -50,6 +50,7 @@ func TestLastRequestsAreListed(t *testing.T) {
 		"failed=true": 10, "failed=false": 90, "key=k1": 50, "model=openai/m0": 33, "model=fast": 100, "model=fast&key=k0&failed=true": 10,
 		"connection=c1": 100, "connection=c2": 0, "endpoint=/v1/messages": 0, "status=429": 10, "status=4xx": 10, "status=2xx": 90, "status=error": 10, "status=client_left": 0,
 		"q=req_7": 11, "q=SLOW": 10, "q=m1": 34, "q=nothing": 0, "from=11&to=20": 10, "provider=openai": 0, "q=embeddings&status=429&key=k0": 10,
+		"after=90": 10, "after=90&before=96": 5, "after=100": 0, "after=80&status=429": 2,
 	} {
 		if got := w.ok("GET", "/api/requests?limit=200&"+query, ""); len(got.Get("data").Array()) != want {
 			t.Errorf("%s: got %d, want %d", query, len(got.Get("data").Array()), want)
@@ -82,9 +83,46 @@ func TestLastRequestsAreListed(t *testing.T) {
 	if w.replica().Generation != gen {
 		t.Error("requests move the generation")
 	}
-	for _, query := range []string{"limit=0", "limit=201", "limit=x", "before=0", "failed=maybe", "status=bad", "status=9", "from=x"} {
+	for _, query := range []string{"limit=0", "limit=201", "limit=x", "before=0", "failed=maybe", "status=bad", "status=9", "from=x", "after=0"} {
 		if status, _ := w.api("GET", "/api/requests?"+query, ""); status != 400 {
 			t.Errorf("%s: got %d", query, status)
+		}
+	}
+}
+
+// A request that another account answered is one of the account that failed.
+func TestRequestsAreFilteredByTheirFailedAttempts(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.want(200, "report", `{"requests":[
+		{"id":"a","endpoint":"/v1/embeddings","asked":"fall","model":"two/b","provider":"p2","connectionId":"c2","status":200,"attempts":2,"failed":[{"connectionId":"c1","provider":"p1","model":"one/a","status":429,"code":"rate_limit_exceeded","ms":3}]},
+		{"id":"b","endpoint":"/v1/embeddings","asked":"two/b","model":"two/b","provider":"p2","connectionId":"c2","status":400,"error":"model_not_found","attempts":1}]}`)
+	for query, want := range map[string]string{
+		"connection=c1": `["a"]`, "connection=c2": `["b","a"]`, "connection=c3": `[]`, "provider=p1": `["a"]`, "model=one/a": `["a"]`, "model=two/b": `["b","a"]`,
+		"model=fall": `["a"]`, "code=rate_limit_exceeded": `["a"]`, "code=model_not_found": `["b"]`, "code=other": `[]`, "code=model_not_found&connection=c1": `[]`,
+	} {
+		if got := w.ok("GET", "/api/requests?"+query, "").Get("data.#.id").Raw; got != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+}
+
+func TestRequestIsReadByItsID(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	n := 0
+	for n < 1300 {
+		var list []string
+		for range 100 {
+			n++
+			list = append(list, requestOf(n))
+		}
+		w.want(200, "report", `{"requests":[`+strings.Join(list, ",")+`]}`)
+	}
+	for _, id := range []string{"req_1300", "req_1", "req_130", "req_301", "req_300", "req", "req_1301", `"`} {
+		status, got := w.api("GET", "/api/requests/"+id, "")
+		if listed := id == "req_1300" || id == "req_301"; listed && (status != 200 || got.Get("body.id").Str != id) || !listed && (status != 404 || got.Get("error.code").Str != "request_not_found") {
+			t.Errorf("%s: %d %s", id, status, got.Raw)
 		}
 	}
 }

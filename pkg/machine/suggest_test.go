@@ -25,10 +25,16 @@ func TestUnknownTargetsAreRefusedWithSuggestion(t *testing.T) {
 		{"POST", "/api/models/custom", `{"id":"x","providerAlias":"home"}`, ""},
 		{"POST", "/api/models/custom", `{"id":"x","providerAlias":"opnai"}`, "did you mean openai?"},
 		{"POST", "/api/models/custom", `{"id":"x","providerAlias":"nobody"}`, "names no provider or prefix"},
+		{"POST", "/api/combos", `{"name":"c1","models":["home/llama-large","smart","a","openai/gpt-99","tavily","web","builtin/fetch"]}`, ""},
+		{"POST", "/api/combos", `{"name":"c2","models":["home/llama-large","smrat"]}`, "did you mean smart?"},
+		{"POST", "/api/combos", `{"name":"c2","models":["hoem/llama-large"]}`, "did you mean home/llama-large?"},
+		{"POST", "/api/combos", `{"name":"c2","models":["home/lama-large"]}`, "did you mean home/llama-large?"},
+		{"POST", "/api/combos", `{"name":"c2","models":["nowhere"]}`, "names no combo, alias or model: nowhere (set allowUnknown to true"},
+		{"POST", "/api/combos", `{"name":"c2","models":["nowhere","other/x"],"allowUnknown":true}`, ""},
 		{"POST", "/api/keys", `{"models":["smart","home/*","home/llama-large","*","a"]}`, ""},
 		{"POST", "/api/keys", `{"models":["smrat"]}`, "did you mean smart?"},
 		{"POST", "/api/keys", `{"models":["gpt-5-mini"]}`, "did you mean openai/gpt-5-mini?"},
-		{"POST", "/api/keys", `{"models":["hme/*"]}`, "names no provider or prefix"},
+		{"POST", "/api/keys", `{"models":["hme/*"]}`, "names no provider or prefix of this machine: hme; did you mean home/*?"},
 		{"POST", "/api/keys", `{"models":["no-such-model"]}`, "names no combo, alias or model"},
 		{"POST", "/api/keys", `{"models":["no-such-model"],"allowUnknown":true}`, ""},
 		{"POST", "/api/providers", `{"provider":"open-ai","apiKey":"k"}`, "did you mean openai?"},
@@ -41,6 +47,20 @@ func TestUnknownTargetsAreRefusedWithSuggestion(t *testing.T) {
 		status, a := w.api(c.method, c.path, c.body)
 		if got := a.Get("error.message").Str; (c.want == "") != (status == 200) || !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: got %d %q, want %q", c.path, c.body, status, got, c.want)
+		}
+	}
+	// A member that has gone does not keep its combo from being changed.
+	for _, combo := range w.ok("GET", "/api/combos", "").Get("data").Array() {
+		if combo.Get("name").Str != "c2" {
+			continue
+		}
+		if got := combo.Get("unknown").Raw; got != `["nowhere","other/x"]` {
+			t.Errorf("unknown members: got %s", got)
+		}
+		path := "/api/combos/" + combo.Get("id").Str
+		w.ok("PUT", path, `{"models":["other/x","nowhere","smart"]}`)
+		if status, a := w.api("PUT", path, `{"models":["other/x","another/x"]}`); status != 400 {
+			t.Errorf("an unknown member is added: %s", a.Raw)
 		}
 	}
 	if a := w.ok("PUT", "/api/models/alias", `{"alias":"new","model":"openai/gpt-99"}`); !strings.Contains(a.Get("warning").Str, "openai/gpt-99") {

@@ -96,9 +96,12 @@ func (w *world) api(method, path, body string, set ...func(*rpc.ManageCall)) (in
 			e.Query[k] = v
 		}
 	}
-	for _, base := range []string{"/api/providers/", "/api/combos/", "/api/keys/"} {
+	for _, base := range []string{"/api/providers/", "/api/combos/", "/api/keys/", "/api/requests/"} {
 		if id, ok := strings.CutPrefix(path, base); ok {
-			e.Route, e.Params = base+"{id}", []string{id}
+			id, restore := strings.CutSuffix(id, "/restore")
+			if e.Route, e.Params = base+"{id}", []string{id}; restore {
+				e.Route += "/restore"
+			}
 		}
 	}
 	for _, f := range set {

@@ -1,0 +1,45 @@
+package machine
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+)
+
+// capturePut stores the sealed bodies of a call, if the settings still ask for that:
+// what the isolate knows of them may be a minute old.
+func (o *Object) capturePut(r *storage.Call) (any, error) {
+	if !r.Exists() {
+		return nil, storage.ErrNoMachine()
+	}
+	var c rpc.Capture
+	head, sealed, _ := bytes.Cut(r.Body, []byte("\n"))
+	if json.Unmarshal(head, &c) != nil || !rpc.IsRowID(c.ID) || len(sealed) == 0 {
+		return nil, apierr.Invalid("", "The capture is not readable.")
+	}
+	var key *store.Key
+	if c.KeyID != "" {
+		var row storage.Key
+		if !rpc.IsRowID(c.KeyID) || !r.Load(storage.KeyPrefix+c.KeyID, &row) {
+			return captured{}, nil
+		}
+		key = &row.Key
+	}
+	settings := r.Settings()
+	if settings.CapturePercentOf(key) == 0 {
+		return captured{}, nil
+	}
+	r.AddCapture(storage.Capture{
+		ID: c.ID, KeyID: c.KeyID, At: r.Now, Until: r.Now + int64(settings.CaptureHoursOf(key))*storage.Hour,
+	}, sealed)
+	return captured{true}, nil
+}
+
+// captured is the answer to "capture.put".
+type captured struct {
+	Stored bool `json:"stored"`
+}
