@@ -483,7 +483,7 @@ func TestRecordOfAttemptHasTextOnlyIfAccountIsConcerned(t *testing.T) {
 		want string
 	}{{failure{next: true}, "m"}, {failure{effect: limited}, "m"}, {failure{}, ""}} {
 		tt.f.err = &apierr.Error{Message: "m"}
-		if got := tried(&Trace{}, &tt.f, 0); got.Text != tt.want {
+		if got := tried(&Trace{}, &tt.f, 0, 0); got.Text != tt.want {
 			t.Errorf("%+v: got %q", tt.f, got.Text)
 		}
 	}

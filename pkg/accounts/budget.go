@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -25,12 +26,18 @@ const (
 	CodeUnpriced       = "model_not_priced"
 )
 
+// errLent is the cause of a refusal by a budget whose rest is reserved.
+var errLent = errors.New("reserved by other calls")
+
 // Estimate is what a call may use, for budgets. The zero value is a call of unknown
 // use, which is admitted as long as anything is left.
 type Estimate struct {
 	Input  int64 // tokens that the model reads
 	Output int64 // the most tokens that the request asks for; 0 for no limit
 	Text   bool  // the answer is a text
+	// Media is what the call orders besides tokens, such as images; nil for nothing that is
+	// known before the answer.
+	Media *usage.Media
 	// Follows marks a call that belongs to an earlier one, such as a poll, or that is
 	// free, such as a count of tokens. It is not refused, and only what its answer says
 	// it cost counts.
@@ -43,7 +50,9 @@ const (
 	askTries      = 3          // other calls may take what was lent for one
 	rounding      = 1e-3       // nano-dollars: the error of a cost in floating point
 	maxCost       = 1 << 40    // nano-dollars of an estimate, $1,100
-	maxEstimate   = 10_000_000 // tokens of one
+	maxEstimate   = 10_000_000 // tokens or characters of one
+	maxImages     = 1000
+	maxSeconds    = 24 * 60 * 60
 )
 
 // EstimateOf returns the Estimate of a call whose model reads a text and does not write
@@ -57,6 +66,7 @@ type reservation struct {
 	budget.Hold
 	priced  bool // the price of the model is known
 	follows bool // see Estimate
+	unknown bool // an answer had no known cost, see CountUnpriced
 }
 
 // afford reserves the estimate of a call to a target of each budget that covers it. It
@@ -89,23 +99,16 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 	tokens, cost := pl.call.Estimate.of(to, price)
 	for i := range m.Budgets {
 		b := &m.Budgets[i]
-		if !b.Covers(t.KeyID, id, asked) {
+		if !to.Charged(b, t.KeyID, id, asked) {
 			continue
 		}
-		r, amount := reservation{priced: price != "", follows: pl.call.Estimate.Follows}, int64(1)
-		switch b.Unit {
-		case store.Tokens:
-			amount = max(tokens, 1)
-		case store.USD:
-			if !r.priced && b.RefuseUnpriced && !r.follows {
-				return unpriced(b, id)
-			}
-			if price.Free() {
-				continue
-			}
-			if amount = max(cost, 1); !r.priced {
-				amount = 0
-			}
+		r := reservation{priced: price != "", follows: pl.call.Estimate.Follows}
+		if b.Unit == store.USD && !r.priced && b.RefuseUnpriced && !r.follows {
+			return unpriced(b, id)
+		}
+		amount, counts := amountOf(b, price, tokens, cost)
+		if !counts {
+			continue
 		}
 		if r.follows {
 			if h, ok := w.Reserve(b, 0, pl.Now().UnixMilli()); ok {
@@ -114,7 +117,7 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 			}
 			continue
 		}
-		hold, err := pl.hold(ctx, w, b, amount)
+		hold, err := pl.hold(ctx, m.ID, w, b, amount)
 		if err != nil {
 			return err
 		}
@@ -124,11 +127,25 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 	return nil
 }
 
+// amountOf returns how much of a budget a call reserves. counts is false for a free call
+// and a budget in dollars.
+func amountOf(b *store.Budget, price catalog.Price, tokens, cost int64) (amount int64, counts bool) {
+	switch {
+	case b.Unit == store.Tokens:
+		return max(tokens, 1), true
+	case b.Unit != store.USD:
+		return 1, true
+	case price == "":
+		return 0, true
+	}
+	return max(cost, 1), !price.Free()
+}
+
 // hold reserves an amount of a budget. Only if the slice of this isolate does not have
 // it, the object is asked.
-func (pl *plan) hold(ctx context.Context, w *budget.Wallet, b *store.Budget, amount int64) (budget.Hold, *apierr.Error) {
+func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, amount int64) (budget.Hold, *apierr.Error) {
 	for range askTries {
-		now := pl.Now()
+		now := p.Now()
 		if h, ok := w.Reserve(b, amount, now.UnixMilli()); ok {
 			return h, nil
 		}
@@ -136,7 +153,7 @@ func (pl *plan) hold(ctx context.Context, w *budget.Wallet, b *store.Budget, amo
 			return budget.Hold{}, exceeded(b, g, amount)
 		}
 		ask, done := w.Wait(b, amount)
-		grants, err := pl.take(ctx, pl.call.Machine.ID, w, ask)
+		grants, err := p.take(ctx, machineID, w, ask)
 		done()
 		if err != nil {
 			return budget.Hold{}, unavailable(err)
@@ -181,10 +198,42 @@ func (p *Pool) newHolder() string {
 	return id
 }
 
+// Next reserves of budgets for the next answer of a WebSocket, after Use. It returns the
+// error of a budget that is exhausted, or that refuses answers like the last one. While
+// others have what is left, or the object cannot be reached, the socket goes on: what it
+// uses counts afterwards.
+func (r *Result) Next(ctx context.Context) *apierr.Error {
+	if r.pool == nil { // a test's Sender
+		return nil
+	}
+	w := r.machine.Local.CurrentWallet()
+	for i := range r.Attempt.reserved {
+		n := &r.Attempt.reserved[i]
+		if n.Budget == nil || w == nil {
+			continue
+		}
+		amount := int64(1)
+		if n.Budget.Unit == store.USD && !n.priced {
+			amount = 0
+		}
+		if n.unknown && n.Budget.RefuseUnpriced {
+			return unpriced(n.Budget, r.Target.ID())
+		}
+		hold, err := r.pool.hold(ctx, r.machine.ID, w, n.Budget, amount)
+		switch {
+		case err == nil:
+			n.Hold = hold
+		case err.Code == CodeBudgetExceeded && err.Err != errLent:
+			return err
+		}
+	}
+	return nil
+}
+
 // release ends what is reserved and no attempt has used.
 func (pl *plan) release() {
 	for i := range pl.reserved {
-		pl.reserved[i].Settle(0)
+		pl.reserved[i].Settle(0, pl.Now().UnixMilli())
 	}
 	pl.reserved = nil
 }
@@ -203,13 +252,19 @@ func (e *Estimate) of(to *routing.Target, price catalog.Price) (tokens, nanoUSD 
 		}
 		u.Output = min(u.Output, maxEstimate)
 	}
-	usd, _ := usage.Cost(price, &u, nil)
+	var ordered *usage.Media
+	if e.Media != nil { // bounded: a cost that is not believed is no estimate
+		m := *e.Media
+		m.Images, m.Characters, m.Seconds = min(m.Images, maxImages), min(m.Characters, maxEstimate), min(m.Seconds, maxSeconds)
+		ordered = &m
+	}
+	usd, _ := usage.Cost(price, &u, ordered)
 	return u.Input + u.Output, int64(math.Ceil(min(usd*store.NanoDollars-rounding, maxCost)))
 }
 
 // settle replaces what an attempt has reserved by what it has used. An answer whose
 // use is not known counts as estimated.
-func settle(reserved []reservation, a *Attempt, row *usage.Row) {
+func settle(reserved []reservation, a *Attempt, row *usage.Row, now int64) {
 	for i := range reserved {
 		r := &reserved[i]
 		if r.Budget == nil {
@@ -229,33 +284,40 @@ func settle(reserved []reservation, a *Attempt, row *usage.Row) {
 			switch {
 			case row.Unpriced == 0:
 				used = int64(math.Round(row.CostUSD * store.NanoDollars))
-			case !r.priced && !r.follows:
+			case !r.follows && (!r.priced || r.Amount <= 1): // no estimate counts instead
 				r.CountUnpriced()
+				r.unknown = true
 			}
 		}
 		if a.Partial {
 			used = max(used, r.Amount)
 		}
-		r.Settle(used)
+		r.Settle(used, now)
 	}
 }
 
 // exceeded returns the 429 of a call that does not fit into a budget.
 func exceeded(b *store.Budget, g *budget.Grant, amount int64) *apierr.Error {
 	wait := time.Duration(g.Wait) * time.Millisecond
-	text := "The budget " + strconv.Quote(b.Name) + " of " + amountText(b.Unit, b.Limit) + windowText(b.Window)
+	text := "The budget " + strconv.Quote(b.Name) + " of " + store.AmountText(b.Unit, b.Limit) + windowText(b.Window)
 	switch {
 	case g.Lent:
 		text += " is reserved by calls under way. Try again in " + wait.Round(time.Second).String() + "."
 	case amount > b.Limit:
-		text += " is less than this call may use, " + amountText(b.Unit, amount) + ". Ask for fewer output tokens or a higher limit."
+		text += " is less than this call may use, " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + ". Ask for fewer output tokens or a higher limit."
 	case wait == 0:
-		text += " has too little left for this call, which may use " + amountText(b.Unit, amount) + ". Ask for a higher limit."
+		text += " has too little left for this call, which may use " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + ". Ask for a higher limit."
 	default:
-		text += " has too little left for this call, which may use " + amountText(b.Unit, amount) + ". It starts again at " +
+		text += " has too little left for this call, which may use " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + ". It starts again at " +
 			time.UnixMilli(g.End).UTC().Format(time.RFC3339) + "."
 	}
+	if !g.Lent && amount > b.Limit {
+		wait = 0 // it never fits
+	}
 	e := apierr.New(429, CodeBudgetExceeded, "%s", text)
+	if g.Lent {
+		e.Err = errLent
+	}
 	e.RetryAfter, e.NoRetry = wait, true
 	return e
 }
@@ -270,17 +332,17 @@ func unavailable(cause error) *apierr.Error {
 	return e
 }
 
-func amountText(unit string, n int64) string {
-	switch unit {
-	case store.USD:
-		return "$" + strconv.FormatFloat(store.ShownAmount(unit, n), 'f', -1, 64)
-	case store.Requests:
-		if n == 1 {
-			return "1 request"
-		}
-		return strconv.FormatInt(n, 10) + " requests"
+// roundedUp rounds an estimate up to cents, or below ten cents to two digits, as
+// store.AmountText shows it: so it is not shown as what it does not fit into.
+func roundedUp(unit string, n int64) int64 {
+	if unit != store.USD {
+		return n
 	}
-	return strconv.FormatInt(n, 10) + " tokens"
+	step := int64(store.NanoDollars / 100)
+	for n < 10*step && step > 1 {
+		step /= 10
+	}
+	return (n + step - 1) / step * step
 }
 
 func windowText(window string) string {

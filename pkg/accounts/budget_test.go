@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/pkg/budget"
+	"weir/pkg/catalog"
 	"weir/pkg/llm"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
@@ -138,9 +139,12 @@ func TestCallLargerThanABudgetIsToldSo(t *testing.T) {
 	b.ask = Estimate{Input: 8, Output: 10_000, Text: true}
 	// gpt-4o: $2.50 and $10 per million.
 	_, code, e := refusal(b.call())
-	want := `The budget "small" of $0.05 per day is less than this call may use, $0.10002. Ask for fewer output tokens or a higher limit.`
+	want := `The budget "small" of $0.05 per day is less than this call may use, $0.11. Ask for fewer output tokens or a higher limit.`
 	if code != "budget_exceeded" || e.Message != want {
 		t.Errorf("got %s %q, want %q", code, e.Message, want)
+	}
+	if e.RetryAfter != 0 || !e.NoRetry {
+		t.Errorf("a call that never fits is asked to come again after %v", e.RetryAfter)
 	}
 }
 
@@ -149,6 +153,27 @@ func TestEstimateIsExact(t *testing.T) {
 	e := Estimate{Input: 7, Output: 4096, Text: true}
 	if _, got := e.of(nil, "4/20 request=0.002"); got != 83_948_000 {
 		t.Errorf("got %d nano-dollars, want 83,948,000", got)
+	}
+}
+
+func TestEstimateOfMedia(t *testing.T) {
+	for _, tt := range []struct {
+		ordered usage.Media
+		price   catalog.Price
+		want    int64
+	}{
+		{usage.Media{Images: 2}, "image=0.04", 80_000_000},
+		{usage.Media{Images: 2, Options: []string{"hd"}}, "image@hd=0.08 image=0.04", 160_000_000},
+		{usage.Media{Images: 2}, "image@hd=0.08", 0},
+		{usage.Media{Characters: 1000}, "character=15", 15_000_000},
+		{usage.Media{Seconds: 8}, "second=0.1", 800_000_000},
+		{usage.Media{Images: 1 << 62}, "image=0.04", 40_000_000_000},
+		{usage.Media{Seconds: 1e300}, "second=0.001", 86_400_000_000},
+	} {
+		e := Estimate{Media: &tt.ordered}
+		if _, got := e.of(nil, tt.price); max(got, 0) != tt.want {
+			t.Errorf("%+v at %s: %d, want %d", tt.ordered, tt.price, got, tt.want)
+		}
 	}
 }
 
@@ -374,6 +399,65 @@ func TestSocketWithoutAnswersUsesNothing(t *testing.T) {
 	}
 	if err := b.call(); err != nil {
 		t.Errorf("sockets that were closed have used the budget: %v", err)
+	}
+}
+
+// A regression: an open socket went on however much its answers used.
+func TestSocketEndsWithItsBudget(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.Requests, Limit: 2, Window: budget.Total})
+	b.script["*"] = []fake.Answer{{Pieces: []string{"data: {}\n\n"}}}
+	res, err := b.pool.Send(context.Background(), b.to(b.model))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Use(Used{Tokens: llm.Usage{Known: true, Input: 5}})
+	if e := res.Next(context.Background()); e != nil {
+		t.Fatalf("after one of two answers: %v", e)
+	}
+	res.Use(Used{Tokens: llm.Usage{Known: true, Input: 5}})
+	if e := res.Next(context.Background()); e == nil || e.Code != CodeBudgetExceeded {
+		t.Errorf("after two of two answers: %v", e)
+	}
+	res.Closed()
+	b.pool.Flush(context.Background(), b.machine)
+	if l := b.ledgers["b1"]; l.Spent != 2 || l.Leases[0].Held != 0 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// A regression: answers with audio, whose price is not known, neither used a budget in
+// dollars nor counted as unpriced, because the model's text has a price.
+func TestAnswersWithoutAKnownCostCountAsUnpriced(t *testing.T) {
+	audio := Used{Tokens: llm.Usage{Known: true, Input: 50, AudioInput: 40}}
+	b := newBudgeted(t, store.Budget{Unit: store.USD, Limit: 1e9, Window: budget.Total})
+	open := func() *Result {
+		b.script["*"] = []fake.Answer{{Pieces: []string{"data: {}\n\n"}}}
+		res, err := b.pool.Send(context.Background(), b.to(b.model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	res := open()
+	for range 2 {
+		res.Use(audio)
+		if e := res.Next(context.Background()); e != nil {
+			t.Fatal(e)
+		}
+	}
+	b.machine.Settings.ModelPrices = map[string]string{"openai/gpt-4o": "4/16 audioInput=32"}
+	res.Use(audio) // 10 · 4 + 40 · 32 for a million
+	res.Closed()
+	b.pool.Flush(context.Background(), b.machine)
+	if l := b.ledgers["b1"]; l.Unpriced != 2 || l.Spent < 1_320_000 || l.Spent > 1_320_002 {
+		t.Errorf("%+v, want two unpriced answers and $0.00132", l)
+	}
+	b.machine.Settings.ModelPrices = nil
+	b.machine.Budgets[0].RefuseUnpriced = true
+	res = open()
+	res.Use(audio)
+	if e := res.Next(context.Background()); e == nil || e.Code != CodeUnpriced {
+		t.Errorf("a budget that refuses what is not priced: %v", e)
 	}
 }
 

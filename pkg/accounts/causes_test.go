@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
+	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -212,6 +214,9 @@ func TestBlockedHere(t *testing.T) {
 			if e.Status != tt.a.Status || w.saw() != "a" || n != 0 || whole != 0 || w.pool.Pending(mid) {
 				t.Errorf("got %d, saw %s, %d refreshes, cools %v", e.Status, w.saw(), n, whole)
 			}
+			if tried := w.trace.Failed; len(tried) != 1 || tried[0].Place != "" || tried[0].Text == "" {
+				t.Errorf("recorded %+v", tried)
+			}
 			if strings.Contains(e.Message, "<") {
 				t.Errorf("shows a page: %s", e.Message)
 			}
@@ -225,6 +230,19 @@ func TestBlockedHere(t *testing.T) {
 				t.Errorf("after it: saw %q, %v", w.saw(), e)
 			}
 		})
+	}
+}
+
+func TestRefusedPlaceIsNamed(t *testing.T) {
+	for ray, want := range map[string]string{
+		"": "", "8f2c1d0e4b5a6978-FRA": "FRA", "8f2c1d0e4b5a6978": "", "8f2c1d0e4b5a6978-fra": "", "8f2c-FRAX": "", "8f2c-F-A": "", "FRA": "",
+	} {
+		w := newWorld(t).add(accounts("a")...)
+		w.script["*"] = []fake.Answer{{Status: 403, Body: openaiPlace, Header: httpmsg.Header{{Name: "cf-ray", Value: ray}}}}
+		w.send()
+		if tried := w.trace.Failed; len(tried) != 1 || tried[0].Place != want {
+			t.Errorf("cf-ray %q: recorded %+v, want %q", ray, tried, want)
+		}
 	}
 }
 
@@ -302,4 +320,40 @@ func TestComboSkipsMemberThatCannotServe(t *testing.T) {
 			t.Errorf("%s: there is something to report", tt.body)
 		}
 	}
+}
+
+// A test of the connection, which another isolate has served, ends the cooldown in the
+// object.
+func TestRefusedAccountIsConfirmedBeforeTheRefusal(t *testing.T) {
+	for _, status := range []int{401, 402} {
+		w := newWorld(t).add(accounts("a")...)
+		w.script["*"] = []fake.Answer{{Status: status}, {Status: 200}}
+		asked, tested := 0, false
+		w.pool.Confirm = func(context.Context, string) (*snapshot.Machine, error) {
+			asked++
+			if tested {
+				w.machine.Clear("a", "", w.Now().UnixMilli())
+				w.machine.Observed++
+			}
+			return w.machine, nil
+		}
+		if _, e := w.send(); e == nil || e.Status != status || asked != 0 {
+			t.Errorf("%d: %v, asked %d times after an attempt", status, e, asked)
+		}
+		if _, e := w.send(); e == nil || e.Status != status || w.saw() != "" || asked != 1 {
+			t.Errorf("%d: before the test %v, asked %d times", status, e, asked)
+		}
+		tested = true
+		if _, e := w.send(); e != nil || w.saw() != "a" || asked != 2 {
+			t.Errorf("%d: after the test %v, saw %q, asked %d times", status, e, w.saw(), asked)
+		}
+	}
+	limited := newWorld(t).add(accounts("a")...)
+	limited.script["*"] = []fake.Answer{{Status: 429}}
+	limited.pool.Confirm = func(context.Context, string) (*snapshot.Machine, error) {
+		t.Error("asked for a limit")
+		return limited.machine, nil
+	}
+	limited.send()
+	limited.send()
 }

@@ -3,6 +3,7 @@ package accounts
 import (
 	"time"
 
+	"weir/pkg/catalog"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -20,8 +21,9 @@ type Step struct {
 	Try int
 	// Skipped is why it is left out: the connection's status (needs_reauth, …),
 	// the reason of its cooldown (rate_limited, …), "pinned" when the call names
-	// another one, "context_length" when the request does not fit into the model's
-	// context, or "not_reached" when the combo ends before it.
+	// another one, the code of a budget that refuses the call, "context_length" when the
+	// request does not fit into the model's context, or "not_reached" when the combo ends
+	// before it.
 	Skipped string
 	// Wait is what is left of the cooldown.
 	Wait time.Duration
@@ -39,6 +41,16 @@ type Step struct {
 	// Home reports that the session of the call belongs to this account as long as all
 	// accounts of the target are ready.
 	Home bool
+	// Charges are what the call would reserve of budgets.
+	Charges []Charge
+}
+
+// Charge is what a call would reserve of a budget that covers it.
+type Charge struct {
+	Budget  *store.Budget
+	Amount  int64  // nano-dollars, tokens or requests
+	Left    int64  // of the limit
+	Refused string // the code of the refusal, or ""
 }
 
 // MaxAttempts is the number of upstream calls a plan makes at most.
@@ -46,8 +58,9 @@ const MaxAttempts = maxAttempts
 
 // Explain returns the plan that a call would follow now, without calling anyone
 // and without taking a turn: for each target the accounts to be tried in
-// order, then those left out. pin is the value of x-connection-id, or "".
-func Explain(call *Call, pin string, now time.Time) []Step {
+// order, then those left out. pin is the value of x-connection-id, or "". left returns
+// how much of a budget is left; it is nil without budgets.
+func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) int64) []Step {
 	e := &explainer{}
 	pl := &plan{call: call}
 	try, reached := 0, 0
@@ -66,12 +79,18 @@ func Explain(call *Call, pin string, now time.Time) []Step {
 			o.explain = true
 			home := o.home()
 			list := o.sort(ready(nil, call.Machine, to, pin, o.now, e))
+			charges, refused := chargesOf(call, to, left)
 			for j := range list {
+				if refused != "" {
+					e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Skipped: refused})
+					continue
+				}
 				try++
 				e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Try: try, Trial: list[j].trial, Outlier: list[j].outlier, Low: list[j].low})
 			}
 			e.steps = append(e.steps, e.left...)
 			for j := range e.steps[from:] {
+				e.steps[from+j].Charges = charges
 				e.steps[from+j].Home = home != nil && e.steps[from+j].Connection == home
 			}
 			for _, conn := range to.Connections {
@@ -79,8 +98,11 @@ func Explain(call *Call, pin string, now time.Time) []Step {
 					e.steps = append(e.steps, Step{Target: to, Connection: conn, Skipped: "pinned"})
 				}
 			}
-			if reached = i + 1; len(list) == 0 {
+			switch reached = i + 1; {
+			case len(list) == 0:
 				reached = routing.After(call.Targets, i, classOf(e.cause))
+			case refused != "":
+				reached = routing.After(call.Targets, i, routing.Limit)
 			}
 		}
 		after := routing.Policy(call.Targets, i)
@@ -89,6 +111,40 @@ func Explain(call *Call, pin string, now time.Time) []Step {
 		}
 	}
 	return e.steps
+}
+
+// chargesOf returns what a call to a target would reserve of budgets, and the code of the
+// first refusal.
+func chargesOf(call *Call, to *routing.Target, left func(b *store.Budget) int64) (list []Charge, refused string) {
+	if left == nil {
+		return nil, ""
+	}
+	id, price, asked := to.ID(), to.Price(call.Machine), catalog.PlainName(call.Trace.Asked)
+	tokens, cost := call.Estimate.of(to, price)
+	for i := range call.Machine.Budgets {
+		b := &call.Machine.Budgets[i]
+		if !to.Charged(b, call.Trace.KeyID, id, asked) {
+			continue
+		}
+		amount, counts := amountOf(b, price, tokens, cost)
+		if !counts {
+			continue
+		}
+		c := Charge{Budget: b, Amount: amount, Left: left(b)}
+		switch {
+		case call.Estimate.Follows:
+			c.Amount = 0
+		case b.Unit == store.USD && price == "" && b.RefuseUnpriced:
+			c.Refused = CodeUnpriced
+		case amount > c.Left || c.Left <= 0:
+			c.Refused = CodeBudgetExceeded
+		}
+		if refused == "" {
+			refused = c.Refused
+		}
+		list = append(list, c)
+	}
+	return list, refused
 }
 
 // stands is put where a credential would be.

@@ -62,12 +62,35 @@ func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
 	res, err := pl.send(ctx)
 	if err != nil {
 		pl.release()
+		if pl.refusedBefore() && p.worksAgain(ctx, call.Machine) {
+			*pl = plan{Pool: p, call: call}
+			if res, err = pl.send(ctx); err != nil {
+				pl.release()
+			}
+		}
 	}
 	if err != nil && pl.absent != nil && lacksEndpoint(err) {
 		err = pl.absent // neither API is there: the client's own counts
 	}
 	call.Trace.endPlan(pl)
 	return res, err
+}
+
+// refusedBefore reports whether nothing was sent because of an earlier refusal of an
+// account. A test of its connection may have succeeded since.
+func (pl *plan) refusedBefore() bool {
+	return pl.attempts == 0 && pl.missed != nil && pl.missed[rankRefused].wait+pl.missed[rankCredit].wait > 0
+}
+
+// worksAgain asks the object of a machine for what has changed, and reports whether the
+// snapshot has learned of it.
+func (p *Pool) worksAgain(ctx context.Context, m *snapshot.Machine) bool {
+	if p.Confirm == nil {
+		return false
+	}
+	observed := m.Observed
+	now, err := p.Confirm(ctx, m.ID)
+	return err == nil && now == m && m.Observed != observed
 }
 
 func (pl *plan) send(ctx context.Context) (*Result, error) {
@@ -213,7 +236,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			return pl.accepted(a, resp, cred, began, counted), nil
 		}
 		t.Err, a.Failure = f.err, f.err
-		t.Failed = append(t.Failed, tried(t, f, pl.Now().Sub(began)))
+		t.Failed = append(t.Failed, tried(t, f, sinceArrival(call.Request, began), pl.Now().Sub(began)))
 		if f.err.Status != 499 {
 			pl.used(call.Machine, call.Request, call.Trace, a, true)
 		}
@@ -231,6 +254,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			// The token is old, and refreshing it failed for a temporary
 			// reason: the account is not at fault.
 			f = &failure{err: (&noToken{token.wait}).shown(), next: true}
+			t.Failed[len(t.Failed)-1].Code = f.err.Code
 		}
 		pl.note(call.Machine, conn.ID, to.Model, f)
 		return nil, f
@@ -257,7 +281,7 @@ func (pl *plan) accepted(a *Attempt, resp *upstream.Response, cred *snapshot.Ope
 		now := pl.Now()
 		call.Machine.Took(conn.ID, to.Model, call.Session != nil && call.Session.Stream, now.Sub(began), now.UnixMilli())
 	}
-	t.Err = nil
+	t.Err, t.SentMs = nil, sinceArrival(call.Request, began)
 	pl.dropped(a)
 	pl.quotas(a, resp.Header, nil, began)
 	_, whole := resp.Body.(*stream.Bytes)
@@ -467,7 +491,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 		e.Code, e.RetryAfter = blockedCode, 0
 		b := snapshot.Block{Status: s, Message: e.Message}
 		pl.call.Machine.Block(to.Provider.ID, provider.Origin(req.URL), b, now.UnixMilli())
-		return &failure{err: e, blocked: true, next: !pl.call.Billable || s == 403}
+		return &failure{err: e, blocked: true, place: placeOf(resp.Header), next: !pl.call.Billable || s == 403}
 	}
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)
 	if means == vendortext.ContentFilter {

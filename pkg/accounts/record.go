@@ -19,15 +19,24 @@ const (
 )
 
 // tried is the record of an attempt that failed.
-func tried(t *Trace, f *failure, took time.Duration) store.Attempt {
+func tried(t *Trace, f *failure, sentMs int64, took time.Duration) store.Attempt {
 	a := store.Attempt{
 		ConnectionID: t.ConnectionID, Provider: t.Provider, Model: t.Model,
-		Status: f.err.Status, Code: f.err.Code, Ms: took.Milliseconds(),
+		Status: f.err.Status, Code: f.err.Code, Place: f.place, SentMs: sentMs, Ms: took.Milliseconds(),
 	}
-	if f.next || f.effect != nothing {
+	if f.next || f.blocked || f.effect != nothing {
 		a.Text = apierr.Shorten(f.err.Message, maxRecordText)
 	}
 	return a
+}
+
+// sinceArrival returns the time from the arrival of a request to a later one, in
+// milliseconds.
+func sinceArrival(r *httpmsg.Request, at time.Time) int64 {
+	if r.Start.IsZero() {
+		return 0
+	}
+	return max(at.Sub(r.Start).Milliseconds(), 0)
 }
 
 // Record records a client's POST or WebSocket to a data route after its end: its time is added
@@ -48,7 +57,8 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider, ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
 		Asked:  strings.Clone(apierr.Shorten(t.Asked, maxRecordText)),
-		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, Attempts: t.Attempts, Failed: t.Failed, Dropped: t.Dropped, Used: t.Used,
+		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, SentMs: t.SentMs, Attempts: t.Attempts, Failed: t.Failed, Dropped: t.Dropped,
+		RequestBytes: max(t.RequestBytes, r.Length, 0), AnswerBytes: t.AnswerBytes, Captured: t.Captured, Used: t.Used,
 	}
 	if e == nil && t.Err != nil { // what broke a stream
 		errors.As(t.Err, &e)

@@ -65,6 +65,23 @@ func TestRequestRecordHasFailedAttempts(t *testing.T) {
 	}
 }
 
+func TestRequestRecordHasTimesOfAttempts(t *testing.T) {
+	w := newWorld(t).add(accounts("abc")...)
+	w.script[key("a")] = []fake.Answer{{Status: 429, Takes: 30 * time.Millisecond}}
+	w.script[key("b")] = []fake.Answer{{Status: 500, Takes: 20 * time.Millisecond}}
+	w.script[key("c")] = []fake.Answer{{Status: 200, Body: "{}", Takes: 40 * time.Millisecond}}
+	w.req.Length = 1234
+	w.trace.AnswerBytes = 2
+	rec := w.recorded(w.kind("llm"), 10*time.Millisecond).Get("requests.0")
+	for path, want := range map[string]int64{
+		"failed.0.sentMs": 0, "failed.0.ms": 30, "failed.1.sentMs": 30, "failed.1.ms": 20, "sentMs": 50, "latencyMs": 100, "requestBytes": 1234, "answerBytes": 2,
+	} {
+		if got := rec.Get(path).Int(); got != want {
+			t.Errorf("%s: got %d, want %d in %s", path, got, want, rec.Raw)
+		}
+	}
+}
+
 // A provider may repeat in its refusal what it was asked.
 func TestRefusedRequestTextIsNotStored(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)

@@ -128,7 +128,7 @@ func (r *Result) Closed() {
 		return
 	}
 	for i := range r.Attempt.reserved {
-		r.Attempt.reserved[i].Settle(0)
+		r.Attempt.reserved[i].Settle(0, r.pool.Now().UnixMilli())
 	}
 }
 
@@ -163,6 +163,9 @@ type Pool struct {
 	// Changed receives the id of a machine whose object has stored a cooldown, or
 	// the end of one, that was reported here. It may be nil.
 	Changed func(machineID string)
+	// Confirm returns the snapshot of a machine after asking its object for what has
+	// changed, at most once a second. It may be nil.
+	Confirm func(ctx context.Context, machineID string) (*snapshot.Machine, error)
 
 	reports map[string]*report
 	spare   []store.Request // empty: the memory of a report that got through

@@ -9,6 +9,7 @@ import (
 	"weir/pkg/snapshot"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
+	"weir/pkg/wire/upstream"
 	"weir/pkg/wire/vendortext"
 )
 
@@ -47,6 +48,23 @@ func blockedHere(status int, h httpmsg.Header, raw []byte, means vendortext.Kind
 		return true
 	}
 	return status == 403 && (strings.HasPrefix(h.Get("content-type"), "text/html") || strings.HasPrefix(strings.TrimLeft(string(raw[:min(len(raw), 64)]), " \t\r\n\uFEFF"), "<"))
+}
+
+// placeOf returns where an answer came from, which is near where the call was sent from: the
+// data center that Cloudflare names at the end of cf-ray, "8f2c1d0e4b5a6978-FRA". It
+// returns "" for servers that are not behind Cloudflare. See
+// developers.cloudflare.com/fundamentals/reference/cloudflare-ray-id.
+func placeOf(h httpmsg.Header) string {
+	_, code, _ := strings.Cut(h.Get(upstream.Place), "-")
+	if len(code) != 3 {
+		return ""
+	}
+	for _, c := range code {
+		if c < 'A' || c > 'Z' {
+			return ""
+		}
+	}
+	return code
 }
 
 // Blocked reports whether a machine's calls to a provider's address are skipped

@@ -45,7 +45,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		case Unknown:
 			row.CostUSD, row.Unpriced = 0, 1
 		}
-		settle(a.reserved, a, &row)
+		settle(a.reserved, a, &row, p.Now().UnixMilli())
 		t.use(row.Used())
 	}
 	p.Use(m, row)
