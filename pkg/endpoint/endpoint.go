@@ -6,7 +6,9 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"weir/pkg/accounts"
@@ -44,9 +46,21 @@ func Targets(r Router, allows Allows, c *auth.Call, model string, kind catalog.K
 	c.Trace.Asked = model
 	all, err := r.Resolve(model, c.Machine, kind, c.Session())
 	if err != nil {
-		return nil, err
+		return nil, Unresolved(err, allows, c.Key, model)
 	}
 	return FilterTargets(all, allows, c.Key, model, usable)
+}
+
+// Unresolved returns the error of a name that was not resolved. A key that may not use it
+// does not learn from the error what the machine's other models and combos are named.
+func Unresolved(err error, allows Allows, key *store.Key, asked string) error {
+	var e *apierr.Error
+	if asked == "" || allows == nil || allows(key, asked) || !errors.As(err, &e) || e.Code != "model_not_found" || e.Status != 400 {
+		return err
+	}
+	plain := apierr.Invalid("model", "Unknown model %s. GET /v1/models lists those that this API key can call.", strconv.Quote(apierr.ShortName(asked)))
+	plain.Code = e.Code
+	return plain
 }
 
 // FilterTargets is Targets for resolved targets.

@@ -12,8 +12,11 @@ import (
 	"weir/internal/testgw"
 	"weir/internal/testgw/fake"
 	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
+	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -107,6 +110,34 @@ func TestDownloadInGatewayLoopIsRefused(t *testing.T) {
 	var e *apierr.Error
 	if !errors.As(err, &e) || e.Status != 508 || len(w.Seen) != 0 {
 		t.Errorf("got %v after %d calls, want 508 without a call", err, len(w.Seen))
+	}
+}
+
+// A key learns the names of models and combos only if it may use them.
+func TestUnknownModelOfLimitedKeyNamesNoOther(t *testing.T) {
+	m := snapshot.New(&store.Machine{
+		Combos:       []store.Combo{{Name: "board", Models: []string{"gone/x"}}, {Name: "mine", Models: []string{"gone/x"}}},
+		ModelAliases: map[string]string{"merger": "openai/x"},
+	})
+	limited := &store.Key{Models: []string{"mine"}}
+	for _, tt := range []struct {
+		asked string
+		key   *store.Key
+		other string // named in the error
+		named bool
+	}{
+		{"bord", nil, `"board"`, true},
+		{"bord", limited, `"board"`, false},
+		{"merge", limited, `"merger"`, false},
+		{"board", &store.Key{}, `"gone/x"`, true},
+		{"board", limited, `"gone/x"`, false},
+		{"mine", limited, `"gone/x"`, true},
+	} {
+		_, err := endpoint.Targets(routing.Router{}, auth.AllowsModel, &auth.Call{Machine: m, Key: tt.key}, tt.asked, catalog.LLM, nil)
+		var e *apierr.Error
+		if !errors.As(err, &e) || e.Status != 400 || e.Code != "model_not_found" || strings.Contains(e.Message, tt.other) != tt.named || !tt.named && !strings.Contains(e.Message, `"`+tt.asked+`"`) {
+			t.Errorf("%s: %v", tt.asked, err)
+		}
 	}
 }
 

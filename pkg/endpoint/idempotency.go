@@ -166,9 +166,10 @@ func (l *Claim) End(ctx context.Context, resp *httpmsg.Response, err error, made
 		in.Header = l.header(resp)
 		body, whole := resp.Body.(*stream.Bytes)
 		if !whole {
+			w := watcherOf(resp) // now: later the gateway may have wrapped it
 			resp.After = append(resp.After, func(ctx context.Context) {
 				in.Large = true
-				if !ended(resp) {
+				if w == nil || !w.whole {
 					in.Status, in.Large, in.Unknown = 502, false, true
 					in.Header, in.Body = failure(nil)
 				}
@@ -218,14 +219,13 @@ func (l *Claim) put(ctx context.Context, in *rpc.IdempotencyEnd) {
 	}
 }
 
-// ended reports whether a finished stream ended properly.
-func ended(resp *httpmsg.Response) bool {
-	w, ok := resp.Body.(*stream.Watched)
-	if !ok {
-		return false
+// watcherOf returns the watcher of an answer that is an event stream, or nil.
+func watcherOf(resp *httpmsg.Response) *StreamWatcher {
+	if body, ok := resp.Body.(*stream.Watched); ok {
+		w, _ := body.W.(*StreamWatcher)
+		return w
 	}
-	e, ok := w.W.(*StreamWatcher)
-	return ok && e.whole
+	return nil
 }
 
 // unknown reports whether an upstream may have created something despite e.
