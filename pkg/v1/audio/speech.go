@@ -84,7 +84,7 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: req.build, Read: readSpeech,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: req.build, Read: readSpeech, Estimate: req.estimate(),
 	})
 	if err != nil {
 		return nil, err
@@ -161,11 +161,24 @@ func (h *Handler) speechTargets(s *speechRequest) ([]routing.Target, error) {
 	})
 }
 
+// estimate returns what the speech may use, for budgets.
+func (r *speechRequest) estimate() accounts.Estimate {
+	if len(r.call.Machine.Budgets) == 0 {
+		return accounts.Estimate{}
+	}
+	return accounts.Estimate{Input: int64(len(r.input)+3) / 4, Media: r.spoken()}
+}
+
+// spoken returns what a speech is billed by.
+func (r *speechRequest) spoken() *usage.Media {
+	return &usage.Media{Characters: int64(utf8.RuneCountInString(r.input))}
+}
+
 // build makes the upstream's request for one target and account.
 func (r *speechRequest) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	s := &spoken{speechRequest: *r, shape: speakerOf(to.Provider)}
 	s.State = s
-	s.Used.Media = &usage.Media{Characters: int64(utf8.RuneCountInString(s.input))}
+	s.Used.Media = r.spoken()
 	req := &s.Request
 	req.HeaderTimeout, req.Timeout = s.call.Machine.Settings.FirstByte(), speechTotal
 	endpoint := s.shape.at()

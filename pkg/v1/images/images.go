@@ -134,7 +134,7 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*
 	if operation != generations && !endpoint.IsJSON(c.Header.Get("content-type")) {
 		return h.upload(ctx, x)
 	}
-	body, err := stream.ReadAll(c.Body, endpoint.MaxForm)
+	body, err := c.ReadUpTo(endpoint.MaxForm)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (h *Handler) targets(x *creation, model string) ([]routing.Target, error) {
 func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Target) (*httpmsg.Response, error) {
 	c := x.call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read, Billable: true,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read, Billable: true, Estimate: x.estimate(),
 	})
 	if err != nil {
 		return nil, err
@@ -253,6 +253,20 @@ func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Targe
 		}
 	}
 	return x.answer(ctx, res, done)
+}
+
+// estimate returns what the creation may use, for budgets.
+func (x *creation) estimate() (e accounts.Estimate) {
+	if len(x.call.Machine.Budgets) == 0 {
+		return e
+	}
+	m := &usage.Media{}
+	m.Images, m.Options = x.order()
+	if x.request != nil && len(x.body) <= maxOrder {
+		e = accounts.EstimateOf([]byte(gjson.GetBytes(x.body, "prompt").Str))
+	}
+	e.Media = m
+	return e
 }
 
 // build makes the upstream's request for one target and account.

@@ -21,6 +21,7 @@ type cacheKey struct {
 	kinds      string
 	key        string
 	form       form
+	prices     int64 // when those of the operator's source were fetched
 	internal   bool
 }
 
@@ -39,6 +40,9 @@ func cacheKeyOf(c *auth.Call, kinds string, f form) cacheKey {
 	if m := c.Machine; m != nil {
 		q.machine, q.generation, q.published = m.ID, m.Generation, m.PublishedAt
 		q.internal = internal(c)
+		if m.Prices != nil {
+			q.prices = m.Prices.FetchedAt
+		}
 		if c.Key != nil && len(c.Key.Models) > 0 {
 			q.key = c.Key.ID
 		}

@@ -53,6 +53,7 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 			entries = append(entries, Entry{ID: m.ID, OwnedBy: s.out, Kind: m.Kind, Model: m})
 		}
 	}
+	reprice(c.Machine, entries)
 	body := appendDetailedList(nil, entries, h.Now().Unix())
 	body = append(body[:len(body)-1], `,"source":"`+source+`"}`...)
 	return answerJSON(body), nil

@@ -58,7 +58,9 @@ func (h *Handler) Info(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	if entry == nil {
 		return nil, unknown(id)
 	}
-	resp := answerJSON(info(entry))
+	only := []Entry{*entry}
+	reprice(c.Machine, only)
+	resp := answerJSON(info(&only[0]))
 	h.after(resp, c, v)
 	return resp, nil
 }

@@ -117,6 +117,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		case codex:
 			k.body = appendCodexList(nil, entries)
 		case detailed:
+			reprice(c.Machine, entries)
 			k.body = appendDetailedList(nil, entries, k.created)
 		default:
 			k.body = appendList(make([]byte, 0, 64+384*len(entries)), entries, k.created)

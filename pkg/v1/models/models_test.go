@@ -76,6 +76,25 @@ func TestDetailedLists(t *testing.T) {
 	}
 }
 
+func TestListsHaveOwnPrices(t *testing.T) {
+	prefixed := store.Connection{Provider: "openai", Data: store.ProviderData{Prefix: "team"}}
+	w := newWorld(prefixed)
+	w.rec.Settings.ModelPrices = map[string]string{"openai/gpt-5-mini": "7/8", "team/gpt-5": "1/2", "openai/gpt-5": "9/9"}
+	c := w.call("")
+	c.Params = []string{"llm"}
+	list := body(w.Detailed(context.Background(), c))
+	for id, input := range map[string]string{"team/gpt-5-mini": "7", "team/gpt-5": "1"} {
+		want(t, gjson.Get(list, `data.#(id=="`+id+`").pricing.input`).String(), input)
+		want(t, gjson.Get(body(w.Info(context.Background(), w.call("id="+id))), "pricing.input").String(), input)
+	}
+	w = newWorld(prefixed) // the prices of the catalogue are unchanged
+	c = w.call("")
+	c.Params = []string{"llm"}
+	if in := gjson.Get(body(w.Detailed(context.Background(), c)), `data.#(id=="team/gpt-5-mini").pricing.input`).Num; in == 7 || in <= 0 {
+		t.Errorf("the catalogue's price is %v", in)
+	}
+}
+
 func TestOneModel(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "deepseek", Data: store.ProviderData{EnabledModels: []string{"deepseek-flash", "org/deep/er"}}}, store.Connection{Provider: "tavily"})
 	w.rec.Combos = []store.Combo{{Name: "best", Models: []string{"deepseek/deepseek-flash"}}}

@@ -167,8 +167,14 @@ func (h *Handler) relay(ctx context.Context, c *auth.Call, client socket.Conn, r
 	end, byProvider := client.Relay(res.Socket, socket.Watch{
 		Texts: []string{`"response.done"`, `input_audio_transcription.completed"`},
 		Seen: func(event []byte) *socket.Closed {
-			if used, ok := usedBy(event); ok {
-				res.Use(used)
+			used, ok := usedBy(event)
+			if !ok {
+				return nil
+			}
+			res.Use(used)
+			if e := res.Next(ctx); e != nil {
+				c.Trace.Err = e
+				return &socket.Closed{Code: socket.Policy, Reason: e.Code + ": a budget of the machine has ended the session"}
 			}
 			return nil
 		},
@@ -194,8 +200,8 @@ func (h *Handler) relay(ctx context.Context, c *auth.Call, client socket.Conn, r
 //	response.done            response.usage, one of each answer
 //	….transcription.completed  usage, of the transcription of the user's speech
 //
-// Audio has other prices than text, and a transcription those of another model: their
-// cost is unknown.
+// Audio and images have prices of their own. The cost of audio that was cached is unknown,
+// and that of a transcription, which has the prices of another model.
 func usedBy(event []byte) (accounts.Used, bool) {
 	e := gjson.ParseBytes(event)
 	var v gjson.Result
@@ -210,15 +216,18 @@ func usedBy(event []byte) (accounts.Used, bool) {
 		return accounts.Used{}, false
 	}
 	used := accounts.Used{Price: accounts.Unknown}
-	if in := v.Get("input_tokens"); in.Type == gjson.Number {
+	if n := v.Get("input_tokens"); n.Type == gjson.Number {
+		in, out := v.Get("input_token_details"), v.Get("output_token_details")
+		cached := in.Get("cached_tokens_details")
 		used.Tokens = ir.Usage{
-			Known: true, Final: true, Input: ir.Count(in), Output: ir.Count(v.Get("output_tokens")),
-			CacheRead: ir.Count(v.Get("input_token_details.cached_tokens")),
+			Known: true, Final: true, Input: ir.Count(n), Output: ir.Count(v.Get("output_tokens")),
+			CacheRead:  ir.Count(in.Get("cached_tokens")),
+			AudioInput: ir.Count(in.Get("audio_tokens")), AudioOutput: ir.Count(out.Get("audio_tokens")), ImageInput: ir.Count(in.Get("image_tokens")),
+			TextCached: cached.IsObject() && cached.Get("audio_tokens").Int() == 0 && cached.Get("image_tokens").Int() == 0,
 		}
-	}
-	audio := v.Get("input_token_details.audio_tokens").Int() > 0 || v.Get("output_token_details.audio_tokens").Int() > 0
-	if used.Tokens.Known && !audio && !transcript {
-		used.Price = accounts.ByTokens
+		if !transcript {
+			used.Price = accounts.ByTokens
+		}
 	}
 	return used, true
 }

@@ -82,7 +82,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 		c.Trace.Asked = model
 		all, err := h.Router.Resolve(model, c.Machine, catalog.WebSearch, c.Session())
 		if err != nil {
-			return nil, err
+			return nil, endpoint.Unresolved(err, h.Allows, c.Key, model)
 		}
 		for i := range all {
 			// A provider of chat models that is named alone: its usual model.

@@ -113,7 +113,7 @@ func (h *Handler) read(ctx context.Context, x *creation) (release func(), err er
 	}
 	encoding := c.Header.Get("content-encoding")
 	if endpoint.IsJSON(c.Header.Get("content-type")) && (encoding == "" || encoding == "identity") {
-		body, err := stream.ReadAll(c.Body, endpoint.MaxForm)
+		body, err := c.ReadUpTo(endpoint.MaxForm)
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +217,7 @@ func (h *Handler) send(ctx context.Context, x *creation) (*httpmsg.Response, err
 	c := x.call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: x.targets,
-		Build: x.build, Read: read, Billable: true,
+		Build: x.build, Read: read, Billable: true, Estimate: x.estimate(),
 	})
 	if err != nil {
 		return nil, err
@@ -261,6 +261,14 @@ func (h *Handler) put(ctx context.Context, machineID string, job *rpc.Job) bool 
 		}
 	}
 	return false
+}
+
+// estimate returns what the creation may use, for budgets.
+func (x *creation) estimate() (e accounts.Estimate) {
+	if len(x.call.Machine.Budgets) > 0 {
+		e.Media = x.order()
+	}
+	return e
 }
 
 // maxOrder is the size of a body, in bytes, in which the order is looked for.

@@ -229,7 +229,7 @@ func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step
 	c.Trace.Asked = model
 	all, err := h.Router.Resolve(model, c.Machine, catalog.WebFetch, c.Session())
 	if err != nil {
-		return nil, err
+		return nil, endpoint.Unresolved(err, h.Allows, c.Key, asked)
 	}
 	kept, err := endpoint.FilterTargets(all, h.Allows, c.Key, asked, usable)
 	if err != nil {

@@ -1,0 +1,54 @@
+package models
+
+import (
+	"strings"
+
+	"weir/pkg/catalog"
+	"weir/pkg/snapshot"
+)
+
+// reprice sets the prices that count (docs/prices.md): the machine's own, else those of
+// the operator's source in place of the static catalogue's. A price that the upstream's
+// list states goes before the latter.
+func reprice(m *snapshot.Machine, list []Entry) {
+	if m == nil {
+		return
+	}
+	own, refreshed := m.Settings.ModelPrices, m.Prices != nil && m.Prices.Text != ""
+	if len(own) == 0 && !refreshed {
+		return
+	}
+	aliases := map[string]string{} // of the catalogue, by the alias that a list has
+	for _, s := range scopes(m.Machine) {
+		aliases[s.out] = s.static
+	}
+	for i := range list {
+		e := &list[i]
+		alias, ok := aliases[e.OwnedBy]
+		if !ok {
+			alias = e.OwnedBy
+		}
+		price, isOwn := own[e.ID]
+		if rest, prefixed := strings.CutPrefix(e.ID, e.OwnedBy+"/"); prefixed && !isOwn {
+			price, isOwn = own[alias+"/"+rest]
+		}
+		if isOwn {
+			e.setPrice(catalog.Price(price))
+			continue
+		}
+		if !refreshed {
+			continue
+		}
+		id := catalog.UpstreamID(alias, e.Model.ID)
+		if p := m.Prices.Find(alias, id); p != "" && e.Model.Price == catalog.PriceOf(alias, id) {
+			e.setPrice(p)
+		}
+	}
+}
+
+// setPrice sets the price in a copy of the model, which is shared.
+func (e *Entry) setPrice(p catalog.Price) {
+	model := *e.Model
+	model.Price = p
+	e.Model = &model
+}
