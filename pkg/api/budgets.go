@@ -15,8 +15,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// maxBudgets is the number of budgets of a machine.
-const maxBudgets = 100
+// MaxBudgets is the number of budgets of a machine.
+const MaxBudgets = 100
 
 // Bounds of limits.
 const (
@@ -46,7 +46,8 @@ type budgetView struct {
 	StartedAt     int64 `json:"startedAt,omitempty"`
 	ResetsAt      int64 `json:"resetsAt,omitempty"`
 	UnpricedCalls int64 `json:"unpricedCalls,omitempty"` // not in Spent
-	// Exhausted reports that a call was refused in this window.
+	// Exhausted reports that the limit is spent in this window, or nearly, so that a call was
+	// refused.
 	Exhausted bool `json:"exhausted,omitempty"`
 }
 
@@ -109,8 +110,8 @@ func (c *change) budgetCreate() (any, error) {
 	if err := c.match(c.changed("budgets")); err != nil {
 		return nil, err
 	}
-	if len(c.List(storage.BudgetPrefix)) >= maxBudgets {
-		return nil, apierr.New(409, "too_many", "A machine has at most %d budgets.", maxBudgets)
+	if len(c.List(storage.BudgetPrefix)) >= MaxBudgets {
+		return nil, apierr.New(409, "too_many", "A machine has at most %d budgets.", MaxBudgets)
 	}
 	var row storage.Budget
 	if err := c.applyBudget(&row); err != nil {
@@ -139,15 +140,23 @@ func (c *change) budgetUpdate() (any, error) {
 }
 
 func (c *change) storeBudget(row *storage.Budget) (any, error) {
+	c.putBudget(row)
+	c.etag = row.Generation
+	return c.showBudget(&row.Budget), nil
+}
+
+// putBudget stores a created or changed budget. If the limit has changed, alerts are sent
+// again.
+func (c *change) putBudget(row *storage.Budget) {
+	var before storage.Budget
+	c.Load(storage.BudgetPrefix+row.ID, &before)
 	row.UpdatedAt = c.Now
 	c.PutBudget(row)
 	var l budget.Ledger
-	if c.Load(storage.LedgerPrefix+row.ID, &l) {
-		l.Refused, l.Alerted = false, 0 // the limit may be higher now
+	if row.Limit != before.Limit && c.Load(storage.LedgerPrefix+row.ID, &l) {
+		l.Refused, l.Alerted = false, 0
 		c.Put(storage.LedgerPrefix+row.ID, l)
 	}
-	c.etag = row.Generation
-	return c.showBudget(&row.Budget), nil
 }
 
 func (c *change) budgetDelete() (any, error) {
@@ -158,11 +167,15 @@ func (c *change) budgetDelete() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Touch("budgets")
-	c.Del(storage.BudgetPrefix + row.ID)
-	c.Del(storage.LedgerPrefix + row.ID)
+	c.deleteBudget(row.ID)
 	c.status = 204
 	return nil, nil
+}
+
+func (c *change) deleteBudget(id string) {
+	c.Touch("budgets")
+	c.Del(storage.BudgetPrefix + id)
+	c.Del(storage.LedgerPrefix + id)
 }
 
 // applyBudget changes a budget by the fields of the body. The unit and the window stay
@@ -170,7 +183,17 @@ func (c *change) budgetDelete() (any, error) {
 func (c *change) applyBudget(row *storage.Budget) error {
 	in := c.input()
 	in.only("name", "keyId", "models", "unit", "limit", "window", "unpriced", "webhookUrl", "allowUnknown")
-	stored := row.ID != ""
+	c.readBudget(in, row, row.ID != "")
+	if _, found := c.Get(storage.KeyPrefix + row.KeyID); row.KeyID != "" && !found {
+		in.fail("keyId", "is not the id of a key")
+	}
+	c.fields = in.names
+	return in.failed()
+}
+
+// readBudget reads the fields of a budget that were sent. The unit and the window of a
+// stored one cannot be changed.
+func (c *change) readBudget(in *Input, row *storage.Budget, stored bool) {
 	if v, ok := in.text("name", 100); ok || !stored {
 		if v == "" {
 			in.fail("name", "must not be empty")
@@ -178,7 +201,7 @@ func (c *change) applyBudget(row *storage.Budget) error {
 		row.Name = v
 	}
 	if v, ok := in.text("keyId", 64); ok {
-		if _, found := c.Get(storage.KeyPrefix + v); v != "" && (!rpc.IsRowID(v) || !found) {
+		if v != "" && !rpc.IsRowID(v) {
 			in.fail("keyId", "is not the id of a key")
 		}
 		row.KeyID = v
@@ -212,8 +235,6 @@ func (c *change) applyBudget(row *storage.Budget) error {
 	if v, ok := c.o.webhook(in, "webhookUrl"); ok {
 		row.Webhook = v
 	}
-	c.fields = in.names
-	return in.failed()
 }
 
 // readLimit reads a limit: dollars, or a number of tokens or requests.

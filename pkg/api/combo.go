@@ -19,7 +19,7 @@ const (
 	maxComboDepth = 4
 )
 
-var comboFields = []string{"name", "kind", "models", "strategy", "weights", "splitBy", "on"}
+var comboFields = [...]string{"name", "kind", "models", "strategy", "weights", "splitBy", "on"}
 
 // isComboName reports whether s may name a combo: 1 to 128 of [A-Za-z0-9_.-].
 func isComboName(s string) bool {

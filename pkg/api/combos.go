@@ -1,19 +1,39 @@
 package api
 
 import (
+	"slices"
+
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
 
+// comboView is a combo as it is shown.
+type comboView struct {
+	store.Combo
+	// Unknown are the members that no longer exist.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+func (k *Known) viewCombo(row storage.Combo) comboView {
+	v := comboView{Combo: row.Combo}
+	for _, m := range row.Models {
+		if !k.isMember(m) {
+			v.Unknown = append(v.Unknown, m)
+		}
+	}
+	return v
+}
+
 func (c *change) comboList() (any, error) {
 	out := struct {
-		Object string        `json:"object"`
-		Data   []store.Combo `json:"data"`
-	}{"list", []store.Combo{}}
+		Object string      `json:"object"`
+		Data   []comboView `json:"data"`
+	}{"list", []comboView{}}
+	known := namesOf(c.Tx)
 	for _, row := range c.Combos() {
-		out.Data = append(out.Data, row.Combo)
+		out.Data = append(out.Data, known.viewCombo(row))
 	}
 	c.etag = c.changed("combos")
 	return out, nil
@@ -34,7 +54,7 @@ func (c *change) comboGet() (any, error) {
 		return nil, err
 	}
 	c.etag = row.Generation
-	return row.Combo, nil
+	return namesOf(c.Tx).viewCombo(row), nil
 }
 
 func (c *change) comboCreate() (any, error) {
@@ -42,8 +62,7 @@ func (c *change) comboCreate() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(comboFields...)
-	row := applyCombo(in, storage.Combo{}, false)
+	row := c.readCombo(in, storage.Combo{})
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
@@ -64,13 +83,30 @@ func (c *change) comboUpdate() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(comboFields...)
-	row = applyCombo(in, row, false)
+	row = c.readCombo(in, row)
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
 	c.fields = in.names
 	return c.storeCombo(row, 200)
+}
+
+// readCombo changes a combo by the fields of a body. Members must exist unless
+// allowUnknown is set; those that the combo has already may be gone.
+func (c *change) readCombo(in *Input, was storage.Combo) storage.Combo {
+	in.only(append(comboFields[:], "allowUnknown")...)
+	unknown, _ := in.bool("allowUnknown")
+	row := applyCombo(in, was, false)
+	if in.Err != nil || unknown {
+		return row
+	}
+	known := namesOf(c.Tx)
+	for _, m := range row.Models {
+		if m != row.Name && in.Err == nil && !slices.Contains(was.Models, m) {
+			known.checkMember(in, m)
+		}
+	}
+	return row
 }
 
 // storeCombo checks the combo together with all others: a loop is refused.
@@ -90,7 +126,7 @@ func (c *change) storeCombo(row storage.Combo, status int) (any, error) {
 	row.UpdatedAt = c.Now
 	c.PutCombo(&row)
 	c.status, c.etag = status, row.Generation
-	return row.Combo, nil
+	return namesOf(c.Tx).viewCombo(row), nil
 }
 
 func (c *change) comboDelete() (any, error) {

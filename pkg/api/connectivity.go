@@ -33,6 +33,7 @@ const (
 // Connectivity serves POST /api/providers/{id}/test.
 type Connectivity struct {
 	Objects rpc.Stub
+	Cache   *snapshot.Cache // of the calls, which a success may make possible again; may be nil
 	Models  connectionModels
 	// Chat, Embeddings and Search are the endpoints that a test goes through;
 	// without one of them its tests answer "unsupported".
@@ -53,6 +54,8 @@ type TestResult struct {
 	Error     *string `json:"error"`
 	Message   string  `json:"message,omitempty"`
 	Model     string  `json:"model,omitempty"`
+
+	place string // that the provider refuses; see store.Attempt
 }
 
 // testTexts are the messages by error.
@@ -98,6 +101,8 @@ func healthOf(r TestResult) (reason string, ok bool) {
 		return "unreachable", true
 	case "failed":
 		return "failing", true
+	case "blocked":
+		return "blocked", true
 	case "not_found", "rejected":
 		// For a called model this does not concern the account. Without one,
 		// the base URL has no list of models, so it is probably wrong.
@@ -144,6 +149,9 @@ func (h *Connectivity) Test(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 	if err := h.tell(ctx, c.MachineID, id, out); err != nil {
 		return nil, err
 	}
+	if out.OK && h.Cache != nil {
+		h.Cache.Invalidate(c.MachineID)
+	}
 	return shown(out)
 }
 
@@ -169,6 +177,7 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 			if s := shownStatus(&apierr.Error{Status: last.Status, Code: last.Code}); s >= 400 {
 				out = fail(*out.Error, s)
 			}
+			out.place = last.Place
 		}
 		out.Model = call.Trace.Model
 	case listed == nil && h.Models != nil && row.Serves("models") && !row.Models.None:
@@ -192,7 +201,9 @@ func (h *Connectivity) tell(ctx context.Context, machineID, connection string, r
 		ID     string `json:"connectionId"`
 		Reason string `json:"reason"`
 		Status int    `json:"status"`
-	}{connection, reason, r.Status})
+		Text   string `json:"text,omitempty"`
+		Place  string `json:"place,omitempty"`
+	}{connection, reason, r.Status, r.Message, r.place})
 	if err != nil {
 		return err
 	}

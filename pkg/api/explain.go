@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,8 @@ import (
 
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
@@ -24,9 +27,10 @@ type Endpoint = func(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 
 // Explainer serves POST /api/explain.
 //
-//	{"path":"/v1/embeddings","body":{…},"connectionId":"…"} → Plan
+//	{"path":"/v1/embeddings","body":{…},"connectionId":"…","keyId":"…"} → Plan
 //
-// The path may have a query. One that opens a WebSocket has no body.
+// The path may have a query. One that opens a WebSocket has no body. With keyId the
+// call is one of that key: its models and its budgets hold.
 //
 // The real endpoint runs with a sender that builds each request and sends
 // none, so what is explained is what would happen.
@@ -35,6 +39,7 @@ type Explainer struct {
 	// sets what the gateway sets of a call: its route, and its parameters. An endpoint
 	// that opens a WebSocket makes the method GET.
 	Endpoint func(c *auth.Call, s accounts.Sender) Endpoint
+	Objects  rpc.Stub
 	Cache    cache
 	Now      func() time.Time
 }
@@ -71,7 +76,8 @@ type PlanStep struct {
 	// content_filter, any_4xx (docs/fallback.md).
 	NextAfter []string `json:"nextAfter"`
 	// Skipped is why it is left out, "" if it is tried: the reason of
-	// accounts.Step, blocked_here (the provider does not serve this location),
+	// accounts.Step, budget_exceeded or model_not_priced (a budget refuses the
+	// call), blocked_here (the provider does not serve this location),
 	// no_credential, incomplete (a setting is missing), refused (this model
 	// does not support the request: the plan ends here), not_reached.
 	Skipped    string `json:"skipped"`
@@ -82,6 +88,20 @@ type PlanStep struct {
 	// priority are tried first.
 	LowQuota bool `json:"lowQuota"`
 	Home     bool `json:"home"` // the session belongs to it as long as all accounts of the model are ready
+	// Budgets are those that cover the call.
+	Budgets []PlanBudget `json:"budgets"`
+}
+
+// PlanBudget is what a call would reserve of a budget. Amounts are US dollars, tokens or
+// requests.
+type PlanBudget struct {
+	ID       string  `json:"id"`
+	Name     string  `json:"name"`
+	Unit     string  `json:"unit"`
+	Reserves float64 `json:"reserves"`
+	Left     float64 `json:"left"` // of the limit; what is reserved by calls under way counts as left
+	// Refused is the code of the refusal, budget_exceeded or model_not_priced, or "".
+	Refused string `json:"refused"`
 }
 
 // Explain serves the route. A request that the endpoint refuses is refused here
@@ -116,6 +136,20 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 	if len(in.Body) == 0 && sub.Method == "POST" {
 		return nil, apierr.Invalid("body", "body is missing.")
 	}
+	if in.KeyID != "" {
+		if sub.Key = auth.KeyOf(m, in.KeyID); sub.Key == nil {
+			return nil, apierr.Invalid("keyId", "keyId is not the id of a key.")
+		}
+		sub.Operator = false
+	}
+	if sub.Key != nil {
+		sub.Trace.KeyID = sub.Key.ID
+	}
+	if len(m.Budgets) > 0 {
+		if rec.budgets, err = h.budgets(ctx, c); err != nil {
+			return nil, err
+		}
+	}
 	if in.ConnectionID != "" {
 		sub.Header.Set("x-connection-id", in.ConnectionID)
 	}
@@ -138,14 +172,40 @@ type question struct {
 	Path         string          `json:"path"`
 	Body         json.RawMessage `json:"body"`
 	ConnectionID string          `json:"connectionId"`
+	KeyID        string          `json:"keyId"`
 }
 
 // explained reads the question: exactly its fields, each once.
 func explained(raw []byte) (in question, err error) {
-	if !exact(raw, "path", "body", "connectionId") || json.Unmarshal(raw, &in) != nil {
-		return in, apierr.Invalid("", "The body must be {path, body, connectionId}.")
+	if !exact(raw, "path", "body", "connectionId", "keyId") || json.Unmarshal(raw, &in) != nil {
+		return in, apierr.Invalid("", "The body must be {path, body, connectionId, keyId}.")
 	}
 	return in, nil
+}
+
+// budgets returns the budgets of the machine as its object knows them now, by id.
+func (h *Explainer) budgets(ctx context.Context, c *auth.Call) (map[string]budgetView, error) {
+	env := rpc.ManageCall{Method: "GET", Route: "/api/budgets"}
+	if c.Key != nil {
+		env.KeyID = c.Key.ID
+	}
+	raw, err := json.Marshal(env)
+	if err != nil {
+		return nil, err
+	}
+	if raw, err = (&Handler{Objects: h.Objects}).ask(ctx, c.MachineID, "manage", raw); err != nil {
+		return nil, err
+	}
+	var a rpc.ManageAnswer
+	var list struct{ Data []budgetView }
+	if err := errors.Join(json.Unmarshal(raw, &a), json.Unmarshal(a.Body, &list)); err != nil {
+		return nil, err
+	}
+	byID := make(map[string]budgetView, len(list.Data))
+	for _, b := range list.Data {
+		byID[b.ID] = b
+	}
+	return byID, nil
 }
 
 // exact reports whether a body is an object with none but the named fields,
@@ -165,9 +225,19 @@ var errExplained = errors.New("explained")
 
 // recorder is the sender that sends nothing.
 type recorder struct {
-	plan Plan
-	body []byte // of the client
-	now  time.Time
+	plan    Plan
+	body    []byte // of the client
+	now     time.Time
+	budgets map[string]budgetView
+}
+
+// left returns how much of a budget is not spent.
+func (r *recorder) left(b *store.Budget) int64 {
+	spent := r.budgets[b.ID].Spent
+	if b.Unit == store.USD {
+		spent *= store.NanoDollars
+	}
+	return max(b.Limit-int64(math.Round(spent)), 0)
 }
 
 // Send notes the plan of a call.
@@ -175,7 +245,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 	r.plan.Billable = call.Billable
 	tries, over := 0, false
 	pin := call.Request.Header.Get("x-connection-id")
-	steps := accounts.Explain(call, pin, r.now)
+	steps := accounts.Explain(call, pin, r.now, r.left)
 	if pin != "" && !slices.ContainsFunc(steps, func(s accounts.Step) bool { return s.Connection.ID == pin }) {
 		return nil, apierr.Invalid("connectionId", "connectionId names no active connection of this model.")
 	}
@@ -187,7 +257,13 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
 			Translated: []string{}, Dropped: []string{}, CacheMarks: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier, LowQuota: s.Low, Home: s.Home,
-			NextAfter: append([]string{}, s.NextAfter...),
+			NextAfter: append([]string{}, s.NextAfter...), Budgets: []PlanBudget{},
+		}
+		for _, ch := range s.Charges {
+			b := ch.Budget
+			step.Budgets = append(step.Budgets, PlanBudget{
+				b.ID, b.Name, b.Unit, store.ShownAmount(b.Unit, ch.Amount), store.ShownAmount(b.Unit, ch.Left), ch.Refused,
+			})
 		}
 		a, err := call.Build(s.Target, s.Connection, nil)
 		var refusal *apierr.Error

@@ -40,8 +40,23 @@ type exportDoc struct {
 	CustomModels []store.CustomModel          `json:"customModels"`
 	ModelAliases map[string]string            `json:"modelAliases"`
 	Disabled     []store.DisabledModels       `json:"disabledModels"`
+	Budgets      []exportBudget               `json:"budgets"`
 	Settings     store.Settings               `json:"settings"`
 	Keys         []store.Key                  `json:"keys,omitempty"` // digests
+}
+
+// exportBudget is a budget without what was spent.
+type exportBudget struct {
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	KeyID     string   `json:"keyId,omitempty"`
+	Models    []string `json:"models,omitempty"`
+	Unit      string   `json:"unit"`
+	Limit     float64  `json:"limit"`
+	Window    string   `json:"window"`
+	Unpriced  string   `json:"unpriced,omitempty"`
+	Webhook   string   `json:"webhookUrl,omitempty"` // who knows some addresses may post to them: in encrypted exports only
+	CreatedAt int64    `json:"createdAt"`
 }
 
 // SealedDoc is an encrypted export: AES-256-GCM under a key made of a
@@ -59,9 +74,10 @@ type SealedDoc struct {
 func (c *change) document(secrets bool) (*exportDoc, error) {
 	d := &exportDoc{
 		Format: ExportFormat, Version: 1, MachineID: c.ID, ExportedAt: c.Now, Connections: []map[string]json.RawMessage{},
-		Combos: []store.Combo{}, CustomModels: []store.CustomModel{}, ModelAliases: map[string]string{}, Disabled: []store.DisabledModels{},
+		Combos: []store.Combo{}, CustomModels: []store.CustomModel{}, ModelAliases: map[string]string{}, Disabled: []store.DisabledModels{}, Budgets: []exportBudget{},
 		Settings: c.Settings(),
 	}
+	d.Settings.CapturePercent, d.Settings.CaptureHours = 0, 0 // an import turns nothing on
 	if d.Settings.Strategy == "" {
 		d.Settings.Strategy = store.Priority // without it the document is from before Affinity was the default
 	}
@@ -101,6 +117,16 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 	}
 	for _, row := range c.Disabled() {
 		d.Disabled = append(d.Disabled, row.DisabledModels)
+	}
+	for _, row := range c.Budgets() {
+		v := c.viewBudget(&row.Budget)
+		b := exportBudget{
+			ID: v.ID, Name: v.Name, KeyID: v.KeyID, Models: v.Models, Unit: v.Unit, Limit: v.Limit, Window: v.Window, Unpriced: v.Unpriced, CreatedAt: v.CreatedAt,
+		}
+		if secrets {
+			b.Webhook = v.Webhook
+		}
+		d.Budgets = append(d.Budgets, b)
 	}
 	if secrets {
 		for _, row := range c.Keys() {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -79,6 +80,10 @@ func (c *change) importDoc() (any, error) {
 			settings.Strategy = store.Priority // the default when such a document was written
 		}
 	}
+	budgets, err := c.importedBudgets(gjson.GetBytes(raw, "budgets"))
+	if err != nil {
+		return nil, err
+	}
 	var keys []store.Key
 	if k := gjson.GetBytes(raw, "keys"); opened && k.Exists() && json.Unmarshal([]byte(k.Raw), &keys) != nil {
 		return nil, badKeys()
@@ -95,9 +100,13 @@ func (c *change) importDoc() (any, error) {
 	}
 	c.etag = c.Meta.Generation
 	if replace {
-		c.dropConfig(doc, gjson.ParseBytes(raw))
+		c.dropConfig(doc, budgets, gjson.ParseBytes(raw))
 	}
 	made, err := c.putDocument(doc, keys)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := c.putBudgets(budgets)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +114,7 @@ func (c *change) importDoc() (any, error) {
 	c.Put(storage.SettingsRow, settings)
 	out := imported{
 		Connections: len(doc.conns), Combos: len(doc.combos), CustomModels: len(doc.customs), ModelAliases: len(doc.aliases),
-		Disabled: len(doc.disabled), Keys: len(made), KeysSkipped: skipped,
+		Disabled: len(doc.disabled), Budgets: stored, BudgetsSkipped: len(budgets) - stored, Keys: len(made), KeysSkipped: skipped,
 	}
 	if preview {
 		if err := c.CheckSize(); err != nil {
@@ -122,7 +131,7 @@ func (c *change) importDoc() (any, error) {
 		return out, nil
 	}
 	c.etag = c.Meta.Generation
-	c.fields = []string{"connections", "combos", "customModels", "modelAliases", "disabledModels", "settings"}
+	c.fields = []string{"connections", "combos", "customModels", "modelAliases", "disabledModels", "budgets", "settings"}
 	if replace {
 		c.fields = append(c.fields, "replace")
 	}
@@ -150,7 +159,11 @@ type imported struct {
 	CustomModels int `json:"customModels"`
 	ModelAliases int `json:"modelAliases"`
 	Disabled     int `json:"disabledModels"`
-	Keys         int `json:"keys"`
+	Budgets      int `json:"budgets"`
+	// BudgetsSkipped is the number of the document's budgets of keys that the machine
+	// does not have.
+	BudgetsSkipped int `json:"budgetsSkipped,omitempty"`
+	Keys           int `json:"keys"`
 	// KeysSkipped is the number of the document's gateway keys without keys:
 	// true.
 	KeysSkipped int  `json:"keysSkipped,omitempty"`
@@ -189,6 +202,7 @@ func (c *change) compare(before *storage.Tx) map[string]difference {
 		}},
 		{"modelAliases", storage.AliasPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "alias").Str }},
 		{"disabledModels", storage.DisabledPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "providerAlias").Str }},
+		{"budgets", storage.BudgetPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "name").Str }},
 		{"keys", storage.KeyPrefix, func(raw []byte) string {
 			if name := gjson.GetBytes(raw, "name").Str; name != "" {
 				return name
@@ -254,7 +268,7 @@ func (c *change) essence(prefix string, raw []byte) string {
 }
 
 // documentFields are those of a seed document and of an export.
-var documentFields = [...]string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels", "settings"}
+var documentFields = [...]string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels", "budgets", "settings"}
 
 // newerBackup refuses an export of a newer version.
 func newerBackup(doc gjson.Result) error {
@@ -376,6 +390,67 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 	return made, c.bounded()
 }
 
+// importedBudgets reads the budgets of a document. One that is stored and has no address
+// for alerts in the document keeps the stored one.
+func (c *change) importedBudgets(list gjson.Result) (budgets []storage.Budget, err error) {
+	if !list.Exists() || list.Type == gjson.Null {
+		return nil, nil
+	}
+	if !list.IsArray() {
+		return nil, apierr.Invalid("document.budgets", "document.budgets must be an array.")
+	}
+	ids := map[string]bool{}
+	for i, v := range list.Array() {
+		in := sub(v, "document.budgets["+strconv.Itoa(i)+"]")
+		var row storage.Budget
+		id, _ := in.text("id", 64)
+		if id != "" && !rpc.IsRowID(id) {
+			in.fail("id", "must be 1 to 64 of letters, digits, dash and underscore")
+		}
+		c.Load(storage.BudgetPrefix+id, &row)
+		row.KeyID, row.Models, row.RefuseUnpriced = "", nil, false
+		in.values["allowUnknown"] = gjson.Result{Type: gjson.True} // its models may follow, or be gone
+		c.readBudget(in, &row, false)
+		if at, ok := in.time("createdAt"); ok && row.CreatedAt == 0 {
+			row.CreatedAt = at
+		}
+		if row.ID = id; id == "" {
+			row.ID = "u" + storage.DigestOf(c.ID, "budget", row.Name)[:20]
+		}
+		if ids[row.ID] {
+			in.fail("id", "is repeated; send it once")
+		}
+		ids[row.ID] = true
+		if err := in.failed(); err != nil {
+			return nil, err
+		}
+		budgets = append(budgets, row)
+	}
+	return budgets, nil
+}
+
+// putBudgets stores imported budgets and returns their number. A budget of a key that
+// the machine does not have is left out. A budget in another unit or window starts with
+// nothing spent.
+func (c *change) putBudgets(budgets []storage.Budget) (stored int, err error) {
+	for i := range budgets {
+		row := &budgets[i]
+		if _, ok := c.Get(storage.KeyPrefix + row.KeyID); row.KeyID != "" && !ok {
+			continue
+		}
+		stored++
+		var had storage.Budget
+		if c.Load(storage.BudgetPrefix+row.ID, &had) && (had.Unit != row.Unit || had.Window != row.Window) {
+			c.Del(storage.LedgerPrefix + row.ID)
+		}
+		if row.CreatedAt == 0 {
+			row.CreatedAt = c.Now
+		}
+		c.putBudget(row)
+	}
+	return stored, c.bounded()
+}
+
 // bounded refuses an import that leaves more than may be made one by one.
 func (c *change) bounded() error {
 	for _, b := range [...]struct {
@@ -384,6 +459,7 @@ func (c *change) bounded() error {
 	}{
 		{storage.ConnectionPrefix, "connections", MaxConns}, {storage.KeyPrefix, "keys", MaxKeys}, {storage.ComboPrefix, "combos", MaxCombos},
 		{storage.CustomModelPrefix, "custom models", MaxCustoms}, {storage.AliasPrefix, "aliases", MaxAliases}, {storage.DisabledPrefix, "aliases with disabled models", MaxDisabled},
+		{storage.BudgetPrefix, "budgets", MaxBudgets},
 	} {
 		if len(c.List(b.prefix)) > b.most {
 			return overfull(b.what, b.most)
@@ -415,7 +491,7 @@ func isKey(k *store.Key) bool {
 
 // dropConfig removes the rows that a replacing import lacks, in the collections
 // that the document has.
-func (c *change) dropConfig(doc *document, raw gjson.Result) {
+func (c *change) dropConfig(doc *document, budgets []storage.Budget, raw gjson.Result) {
 	keep := map[string]bool{}
 	for i := range doc.conns {
 		var had storage.Connection
@@ -425,18 +501,29 @@ func (c *change) dropConfig(doc *document, raw gjson.Result) {
 	for i := range doc.combos {
 		keep[storage.ComboPrefix+doc.combos[i].ID] = true
 	}
+	for i := range budgets {
+		keep[storage.BudgetPrefix+budgets[i].ID] = true
+	}
 	for _, of := range [...][2]string{
 		{storage.ConnectionPrefix, "connections"}, {storage.ComboPrefix, "combos"}, {storage.CustomModelPrefix, "customModels"}, {storage.AliasPrefix, "modelAliases"}, {storage.DisabledPrefix, "disabledModels"},
+		{storage.BudgetPrefix, "budgets"},
 	} {
 		if v := raw.Get(of[1]); !v.Exists() || v.Type == gjson.Null {
 			continue
 		}
 		for _, r := range c.List(of[0]) {
-			if !keep[r.Key] {
-				c.Del(r.Key)
+			if keep[r.Key] {
+				continue
+			}
+			c.Del(r.Key)
+			if id, ok := strings.CutPrefix(r.Key, storage.ConnectionPrefix); ok {
+				c.ForgetConnection(id)
+			}
+			if id, ok := strings.CutPrefix(r.Key, storage.BudgetPrefix); ok {
+				c.Del(storage.LedgerPrefix + id)
 			}
 		}
 	}
-	c.Touch("providers", "combos", "custom", "alias", "disabled")
+	c.Touch("providers", "combos", "custom", "alias", "disabled", "budgets")
 	c.Due = true
 }

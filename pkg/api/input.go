@@ -171,6 +171,12 @@ func (in *Input) int(name string, least, most int64) (value int64, given bool) {
 	return n, true
 }
 
+// isNull reports whether a field is null.
+func (in *Input) isNull(name string) bool {
+	v, ok := in.values[name]
+	return ok && v.Type == gjson.Null
+}
+
 func (in *Input) bool(name string) (value, given bool) {
 	v, ok := in.values[name]
 	if !ok {

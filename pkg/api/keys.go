@@ -25,11 +25,14 @@ type keyView struct {
 	Models        []string `json:"models,omitempty"`
 	RPM           int      `json:"rpm,omitempty"`
 	DailyMax      int      `json:"dailyMax,omitempty"`
-	RequestsToday int      `json:"requestsToday"` // counted for keys with a limit
+	RequestsToday int64    `json:"requestsToday"` // of the UTC day; with a limit, those that count against dailyMax
 	CreatedAt     int64    `json:"createdAt"`
 	ExpiresAt     int64    `json:"expiresAt,omitempty"`
 	PausedAt      int64    `json:"pausedAt,omitempty"`
 	LimitedUntil  int64    `json:"limitedUntil,omitempty"`
+	// CapturePercent and CaptureHours are those of the settings if they are not set.
+	CapturePercent *int `json:"capturePercent,omitempty"`
+	CaptureHours   int  `json:"captureHours,omitempty"`
 	// Earlier is the text that a rotation has replaced, while it is valid.
 	Earlier *earlierView `json:"earlier,omitempty"`
 	keyUse
@@ -57,14 +60,14 @@ func useOf(t *storage.Tx, id string) keyUse {
 	u := t.KeyUse(id)
 	return keyUse{
 		LastUsedAt: u.LastAt, Requests: u.Requests, RequestsLastDay: u.InDay(), Tokens: u.Tokens,
-		SpentUSD: u.CostUSD, SpentTodayUSD: u.DayUSD, SpentMonthUSD: u.MonthUSD, UnpricedAttempts: u.Unpriced,
+		SpentUSD: store.Dollars(u.CostUSD), SpentTodayUSD: store.Dollars(u.DayUSD), SpentMonthUSD: store.Dollars(u.MonthUSD), UnpricedAttempts: u.Unpriced,
 	}
 }
 
 func viewKey(t *storage.Tx, k *storage.Key) keyView {
 	v := keyView{
 		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
-		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, keyUse: useOf(t, k.ID), Generation: k.Generation,
+		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, CapturePercent: k.CapturePercent, CaptureHours: k.CaptureHours, keyUse: useOf(t, k.ID), Generation: k.Generation,
 	}
 	if len(v.Scopes) == 0 {
 		v.Scopes = []string{"data"}
@@ -73,7 +76,10 @@ func viewKey(t *storage.Tx, k *storage.Key) keyView {
 		v.Earlier = &earlierView{e.Last4, e.Until}
 	}
 	v.LimitedUntil = t.LimitedUntil(k)
-	v.RequestsToday = t.KeyCounts(k.ID).InDay
+	use := t.KeyUse(k.ID)
+	if v.RequestsToday = use.Today(); k.RPM != 0 || k.DailyMax != 0 {
+		v.RequestsToday = int64(t.KeyCounts(k.ID).InDay)
+	}
 	return v
 }
 
@@ -108,7 +114,7 @@ func (c *change) keyGet() (any, error) {
 }
 
 // keyFields are the fields of a key that can be set.
-var keyFields = [...]string{"name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "allowUnknown"}
+var keyFields = [...]string{"name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "capturePercent", "captureHours", "allowUnknown"}
 
 // readKey reads the fields of a key that were sent.
 func (c *change) readKey(in *Input, row *storage.Key) {
@@ -127,6 +133,7 @@ func (c *change) readKey(in *Input, row *storage.Key) {
 	if daily, ok := in.int("dailyMax", 0, 1_000_000_000); ok {
 		row.DailyMax = int(daily)
 	}
+	readCapture(in, &row.Key)
 	if at, ok := in.time("expiresAt"); ok {
 		if at != 0 && at <= c.Now {
 			in.fail("expiresAt", "has passed already")
@@ -190,7 +197,7 @@ func (c *change) putKey(row *storage.Key, text string) keyView {
 
 // keyUpdate answers PUT /api/keys/{id}: the fields that are sent are changed.
 //
-//	{"name","scopes","expiresAt","models","rpm","dailyMax","paused","allowUnknown"}
+//	{"name","scopes","expiresAt","models","rpm","dailyMax","capturePercent","captureHours","paused","allowUnknown"}
 func (c *change) keyUpdate() (any, error) {
 	row, err := c.key()
 	if err != nil {
@@ -354,6 +361,11 @@ func (c *change) keyDelete() (any, error) {
 		return nil, err
 	}
 	c.Touch("keys")
+	for _, b := range c.Budgets() {
+		if b.KeyID == row.ID {
+			c.deleteBudget(b.ID)
+		}
+	}
 	c.Del(storage.KeyPrefix + row.ID)
 	c.Del(storage.CountPrefix + row.ID)
 	c.Del(storage.KeyUsePrefix + row.ID)

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"weir/pkg/auth"
+	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
@@ -38,6 +39,9 @@ type Handler struct {
 	// machine is made of the Idempotency-Key that asks for one.
 	KeySecret []byte
 	Version   string // of the build
+	// Prices returns what was last taken of the operator's source of prices, without the
+	// text. nil without a source.
+	Prices func(ctx context.Context) *catalog.Prices
 }
 
 // Forward serves every route whose records live in the object: the route's

@@ -30,11 +30,23 @@ type connView struct {
 	Generation      int64                      `json:"generation"`
 	TokenGeneration int64                      `json:"tokenGeneration"`
 	Status          string                     `json:"status"` // active, inactive, needs_credential, needs_reauth, cooling
-	Health          string                     `json:"health"` // ready, untested, key_refused, out_of_credit, limited, unreachable, failing
+	Health          string                     `json:"health"` // ready, untested, key_refused, out_of_credit, limited, unreachable, failing, blocked
+	HealthSince     int64                      `json:"healthSince,omitempty"`
 	HealthAt        int64                      `json:"healthAt,omitempty"`
 	LastSuccessAt   int64                      `json:"lastSuccessAt,omitempty"`
 	LastError       string                     `json:"lastError,omitempty"`
+	BlockedPlace    string                     `json:"blockedPlace,omitempty"` // airport code, of health blocked
 	CooldownUntil   int64                      `json:"cooldownUntil,omitempty"`
+	LastHour        lastHour                   `json:"lastHour"`
+	SpentTodayUSD   float64                    `json:"spentTodayUsd"`
+	SpentMonthUSD   float64                    `json:"spentMonthUsd"`
+	Unpriced        int64                      `json:"unpricedAttempts,omitempty"` // of the month
+}
+
+// lastHour counts attempts with a provider.
+type lastHour struct {
+	Attempts int64 `json:"attempts"`
+	Failed   int64 `json:"failedAttempts"`
 }
 
 // view shows a connection. cools are the machine's cooldowns.
@@ -78,7 +90,13 @@ func viewConnection(t *storage.Tx, c *storage.Connection, cools []store.Cooldown
 	}
 	var known storage.Health
 	v.Health, known = t.Health(c, cools)
-	v.HealthAt, v.LastSuccessAt = known.At, known.SucceedAt
+	v.HealthSince, v.HealthAt, v.LastSuccessAt = known.Since, known.At, known.SucceedAt
+	if v.Health == storage.HealthBlocked {
+		v.BlockedPlace = known.Place
+	}
+	use := t.ConnUse(c.ID)
+	v.LastHour.Attempts, v.LastHour.Failed = use.InHour()
+	v.SpentTodayUSD, v.SpentMonthUSD, v.Unpriced = use.DayUSD, use.MonthUSD, use.Unpriced
 	switch {
 	case c.Status != "":
 		v.Status = c.Status
@@ -200,14 +218,30 @@ func (c *change) providerDelete() (any, error) {
 	if err := c.match(row.Generation); err != nil {
 		return nil, err
 	}
-	c.Touch("providers")
-	c.Del(storage.ConnectionPrefix + row.ID)
-	c.Del(storage.IntentPrefix + row.ID)
-	c.Del(storage.ErrorPrefix + row.ID)
-	c.ForgetRefusals(row.ID)
-	c.ForgetQuota(row.ID)
-	c.Del(storage.HealthPrefix + row.ID)
-	c.ClearCooldowns(row.ID)
-	c.Due, c.status = true, 204
+	c.DeleteConnection(&row)
+	c.status = 204
 	return nil, nil
+}
+
+// providerRestore undoes the deletion of a connection.
+//
+//	POST /api/providers/{id}/restore → the connection; 404 a minute after its deletion
+func (c *change) providerRestore() (any, error) {
+	id := c.param()
+	if len(c.List(storage.ConnectionPrefix)) >= MaxConns {
+		return nil, apierr.New(409, "too_many", "A machine has at most %d connections.", MaxConns)
+	}
+	if !rpc.IsRowID(id) {
+		return nil, errNotDeleted()
+	}
+	row, ok := c.RestoreConnection(id)
+	if !ok {
+		return nil, errNotDeleted()
+	}
+	c.target, c.etag = id, row.Generation
+	return viewConnection(c.Tx, &row, c.Cooldowns()), nil
+}
+
+func errNotDeleted() error {
+	return apierr.New(404, "connection_not_found", "No connection with this id was deleted in the last minute.")
 }

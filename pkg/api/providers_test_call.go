@@ -12,14 +12,16 @@ import (
 
 // RecordTest records the outcome of a connection test.
 //
-//	tested {connectionId, reason, status} → 200 {}; 404
+//	tested {connectionId, reason, status, text, place} → 200 {}; 404
 //
-// reason is "" for success, else one of the constants above.
+// reason is "" for success, else a health of storage.
 func (o *Manager) RecordTest(r *storage.Call) (any, error) {
 	var c struct {
 		ID     string `json:"connectionId"`
 		Reason string `json:"reason"`
 		Status int    `json:"status"`
+		Text   string `json:"text"`
+		Place  string `json:"place"`
 	}
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
@@ -31,8 +33,8 @@ func (o *Manager) RecordTest(r *storage.Call) (any, error) {
 		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
 	}
 	switch c.Reason {
-	case "", storage.HealthKeyRefused, storage.HealthOutOfCredit, storage.HealthUnreachable, storage.HealthFailing:
-		r.SetHealth(c.ID, c.Reason, c.Status, r.Now)
+	case "", storage.HealthKeyRefused, storage.HealthOutOfCredit, storage.HealthUnreachable, storage.HealthFailing, storage.HealthBlocked:
+		r.SetHealth(c.ID, storage.Outcome{Reason: c.Reason, Status: c.Status, At: r.Now, Text: c.Text, Place: c.Place})
 	}
 	if c.Reason == "" {
 		for _, row := range r.List(storage.CooldownPrefix + c.ID + ":") {

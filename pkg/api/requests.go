@@ -1,13 +1,16 @@
 package api
 
 import (
-	"encoding/json"
+	"bytes"
 	"strconv"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsoncodec"
 )
 
 // requestList answers GET /api/requests, the newest first, those below the
@@ -16,18 +19,23 @@ import (
 //
 //	q           a part of the id, the models, the endpoint, the provider, the error or a failed attempt
 //	status      429, 4xx, error (400 and above, but not client_left), client_left
-//	key, connection, provider, endpoint
-//	model       the id asked for, or the one that served
+//	code        of the failure, or of a failed attempt's
+//	key, endpoint
+//	connection, provider   of the answer, or of a failed attempt
+//	model       the id asked for, the one that served, or that of a failed attempt
 //	failed      true: with a failure at any attempt
 //	from, to    Unix milliseconds
 //	limit, before
+//	after       the number of a request: only newer ones
+//
+// A call reads the rows of the list at most once: RequestPages.
 func (c *change) requestList() (any, error) {
-	limit, before, from, to := int64(50), int64(1)<<53, int64(0), int64(1)<<53
+	limit, before, after, from, to := int64(50), int64(1)<<53, int64(0), int64(0), int64(1)<<53
 	for _, p := range [...]struct {
 		name string
 		to   *int64
 		most int64
-	}{{"limit", &limit, maxRequestsPage}, {"before", &before, before}, {"from", &from, to}, {"to", &to, to}} {
+	}{{"limit", &limit, maxRequestsPage}, {"before", &before, before}, {"after", &after, before}, {"from", &from, to}, {"to", &to, to}} {
 		if v := c.query(p.name); v != "" {
 			n, err := strconv.ParseInt(v, 10, 64)
 			if err != nil || n < 1 || n > p.most {
@@ -36,6 +44,74 @@ func (c *change) requestList() (any, error) {
 			*p.to = n
 		}
 	}
+	wanted, err := c.requestFilter(from, to)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Object string          `json:"object"`
+		Data   []store.Request `json:"data"`
+		More   bool            `json:"has_more"`
+	}{"list", []store.Request{}, false}
+	c.requests(before, after, nil, func(r *store.Request) bool {
+		if !wanted(r) {
+			return true
+		}
+		if out.More = int64(len(out.Data)) == limit; !out.More {
+			out.Data = append(out.Data, *r)
+		}
+		return !out.More
+	})
+	return out, nil
+}
+
+// requestGet answers GET /api/requests/{id}.
+func (c *change) requestGet() (any, error) {
+	var found *store.Request
+	c.requests(1<<53, 0, []byte(c.param()), func(r *store.Request) bool {
+		if r.ID == c.param() {
+			found = r
+		}
+		return found == nil
+	})
+	if found == nil {
+		return nil, apierr.New(404, "request_not_found", "No request with this id is among the last %d. GET /api/requests lists them.", storage.MaxRequests)
+	}
+	return found, nil
+}
+
+// requests calls f with the stored requests whose numbers are between two, the
+// newest first, until it returns false. With part, rows without that text are left
+// out.
+func (c *change) requests(before, after int64, part []byte, f func(r *store.Request) bool) {
+	var seq int64
+	c.Load(storage.RequestsRow, &seq)
+	oldest := max(seq-storage.MaxRequests, after, 0) + 1
+	for next := min(before-1, seq); next >= oldest; {
+		at := (next - 1) / storage.RequestsPerPage
+		first := at*storage.RequestsPerPage + 1
+		raw, ok := c.Get(storage.RequestKey(at))
+		if !ok {
+			return
+		}
+		if part == nil || bytes.Contains(raw, part) {
+			page := gjson.ParseBytes(raw).Array()
+			for i := len(page) - 1; i >= 0; i-- {
+				if n := page[i].Get("seq").Int(); n > next || n < max(first, oldest) {
+					continue
+				}
+				r := &store.Request{}
+				if jsoncodec.Unmarshal([]byte(page[i].Raw), r) == nil && !f(r) {
+					return
+				}
+			}
+		}
+		next = first - 1
+	}
+}
+
+// requestFilter returns the condition that the query sets.
+func (c *change) requestFilter(from, to int64) (func(r *store.Request) bool, error) {
 	failed := c.query("failed")
 	if failed != "" && failed != "true" && failed != "false" {
 		return nil, apierr.Invalid("failed", "failed must be true or false.")
@@ -45,48 +121,31 @@ func (c *change) requestList() (any, error) {
 		return nil, err
 	}
 	text := strings.ToLower(strings.TrimSpace(c.query("q")))
-	wanted := func(r *store.Request) bool {
-		for _, f := range [...]struct{ want, a, b string }{
-			{c.query("key"), r.KeyID, ""}, {c.query("connection"), r.ConnectionID, ""}, {c.query("provider"), r.Provider, ""},
-			{c.query("model"), r.Model, r.Asked}, {c.query("endpoint"), r.Endpoint, ""},
-		} {
-			if f.want != "" && f.want != f.a && f.want != f.b {
-				return false
+	key, endpoint, code := c.query("key"), c.query("endpoint"), c.query("code")
+	connection, provider, model := c.query("connection"), c.query("provider"), c.query("model")
+	return func(r *store.Request) bool {
+		if r.At < from || r.At > to || !status(r) || key != "" && r.KeyID != key || endpoint != "" && r.Endpoint != endpoint {
+			return false
+		}
+		tried := func(want, last string, of func(a *store.Attempt) string) bool {
+			if want == "" || want == last {
+				return true
 			}
+			for i := range r.Failed {
+				if of(&r.Failed[i]) == want {
+					return true
+				}
+			}
+			return false
 		}
 		bad := r.Status >= 400 && r.Status != 499 || r.Error != "" && r.Error != apierr.CodeClientLeft || len(r.Failed) > 0
-		return r.At >= from && r.At <= to && (failed == "" || bad == (failed == "true")) && status(r) && (text == "" || requestHas(r, text))
-	}
-	out := struct {
-		Object string          `json:"object"`
-		Data   []store.Request `json:"data"`
-		More   bool            `json:"has_more"`
-	}{"list", []store.Request{}, false}
-	var seq int64
-	c.Load(storage.RequestsRow, &seq)
-	oldest := max(seq-storage.MaxRequests, 0) + 1
-	for next := min(before-1, seq); next >= oldest; {
-		at := (next - 1) / storage.RequestsPerPage
-		first := at*storage.RequestsPerPage + 1
-		raw, ok := c.Get(storage.RequestKey(at))
-		var page []store.Request
-		if !ok || json.Unmarshal(raw, &page) != nil {
-			break
-		}
-		for i := len(page) - 1; i >= 0; i-- {
-			r := &page[i]
-			if r.Seq > next || r.Seq < max(first, oldest) || !wanted(r) {
-				continue
-			}
-			if int64(len(out.Data)) == limit {
-				out.More = true
-				return out, nil
-			}
-			out.Data = append(out.Data, *r)
-		}
-		next = first - 1
-	}
-	return out, nil
+		return (failed == "" || bad == (failed == "true")) &&
+			tried(connection, r.ConnectionID, func(a *store.Attempt) string { return a.ConnectionID }) &&
+			tried(provider, r.Provider, func(a *store.Attempt) string { return a.Provider }) &&
+			tried(code, r.Error, func(a *store.Attempt) string { return a.Code }) &&
+			(model == r.Asked || tried(model, r.Model, func(a *store.Attempt) string { return a.Model })) &&
+			(text == "" || requestHas(r, text))
+	}, nil
 }
 
 // statusFilter reads the filter "status".

@@ -28,12 +28,15 @@ type settingsView struct {
 	SmallModel       string            `json:"smallModel,omitempty"`
 	ModelPrices      map[string]string `json:"modelPrices,omitempty"`
 	TimeZone         string            `json:"timeZone"`
+	CapturePercent   int               `json:"capturePercent"`
+	CaptureHours     int               `json:"captureHours"`
 }
 
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching,
 		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel, s.ModelPrices, s.TimeZone,
+		s.CapturePercent, s.CaptureHoursOf(nil),
 	}
 	if v.Strategy == "" {
 		v.Strategy = store.Priority
@@ -70,7 +73,7 @@ func (c *change) settingsPatch() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "timeZone", "modelPrices", "allowUnknown"}, modelFields[:]...)...)
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "timeZone", "modelPrices", "capturePercent", "captureHours", "allowUnknown"}, modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
 		known := namesOf(c.Tx)
@@ -165,7 +168,7 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 		}
 		in.fail(name, "must be %s or %s", values[0], values[1])
 	}
-	seconds := func(name string, to *int, most int64) {
+	number := func(name string, to *int, most int64) {
 		v, ok := in.int(name, 1, most)
 		if ok {
 			*to = int(v)
@@ -205,8 +208,12 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 			s.TimeZone = ""
 		}
 	}
-	seconds("firstByteSeconds", &s.FirstByteSeconds, 3600)
-	seconds("idleSeconds", &s.IdleSeconds, 3600)
+	number("firstByteSeconds", &s.FirstByteSeconds, 3600)
+	number("idleSeconds", &s.IdleSeconds, 3600)
+	number("captureHours", &s.CaptureHours, store.MaxCaptureHours)
+	if v, ok := in.int("capturePercent", 0, 100); ok {
+		s.CapturePercent = int(v)
+	}
 	applyPrices(in, &s)
 	return s
 }

@@ -17,6 +17,9 @@ func didYouMean(s string) string {
 	return "; did you mean " + s + "?"
 }
 
+// saveAnyway ends the refusal of a name that the field allowUnknown accepts.
+const saveAnyway = " (set allowUnknown to true to save it anyway)"
+
 // providerLike returns the provider id most similar to an unknown one.
 func providerLike(id string) string {
 	var ids []string
@@ -43,7 +46,7 @@ type Known struct {
 }
 
 func namesOf(t *storage.Tx) *Known {
-	k := &Known{Conns: t.Connections(), customs: t.CustomModels(), Models: map[string][]string{}}
+	k := &Known{Conns: t.Connections(), customs: t.CustomModels(), Prefixes: []string{provider.Own, "builtin"}, Models: map[string][]string{}}
 	for i := range k.Conns {
 		c := &k.Conns[i]
 		if c.Data.Prefix != "" {
@@ -112,7 +115,7 @@ func (k *Known) checkTarget(in *Input, field, id string) (unlisted bool) {
 		if near != "" {
 			near += "/" + model
 		}
-		in.fail(field, "names no provider or prefix of this machine: %s%s", prefix, didYouMean(near))
+		in.fail(field, "names no provider or prefix of this machine: %s%s%s", prefix, didYouMean(near), saveAnyway)
 		return false
 	}
 	models := k.modelsOf(prefix)
@@ -120,12 +123,12 @@ func (k *Known) checkTarget(in *Input, field, id string) (unlisted bool) {
 		return false
 	}
 	if near := catalog.Closest(model, models); near != "" {
-		in.fail(field, "names an unknown model: %s%s (set allowUnknown to true to save it anyway)", id, didYouMean(prefix+"/"+near))
+		in.fail(field, "names an unknown model: %s%s%s", id, didYouMean(prefix+"/"+near), saveAnyway)
 	}
 	return true
 }
 
-// checkModel refuses a name of a chat model that a call could not use: it is neither
+// checkModel refuses a name of a model that a call could not use: it is neither
 // a combo, an alias or a custom model, nor a known model, nor a known prefix with a
 // model.
 func (k *Known) checkModel(in *Input, field, id string) {
@@ -134,11 +137,32 @@ func (k *Known) checkModel(in *Input, field, id string) {
 		k.checkTarget(in, field, id)
 		return
 	}
-	custom := func(m storage.CustomModel) bool { return m.ID == id }
-	if slices.Contains(k.names, id) || slices.ContainsFunc(k.customs, custom) || len(catalog.Find(id)) > 0 {
+	if k.isName(id) {
 		return
 	}
-	in.fail(field, "names no combo, alias or model: %s%s", id, didYouMean(catalog.Closest(id, k.names)))
+	in.fail(field, "names no combo, alias or model: %s%s%s", id, didYouMean(catalog.Closest(id, k.names)), saveAnyway)
+}
+
+// isName reports whether a name without a slash is one of a combo, an alias, a custom
+// model or a model of the catalog.
+func (k *Known) isName(name string) bool {
+	custom := func(m storage.CustomModel) bool { return m.ID == name }
+	return slices.Contains(k.names, name) || slices.ContainsFunc(k.customs, custom) || len(catalog.Find(name)) > 0
+}
+
+// isMember reports whether the name of a combo's member exists. Any model under a
+// known prefix may.
+func (k *Known) isMember(name string) bool {
+	prefix, _, slash := strings.Cut(name, "/")
+	return slices.Contains(k.Prefixes, prefix) || !slash && k.isName(name)
+}
+
+// checkMember refuses a member of a combo that checkModel refuses, unless it is a
+// provider, which stands for the service of its searches and fetches.
+func (k *Known) checkMember(in *Input, id string) {
+	if !slices.Contains(k.Prefixes, id) {
+		k.checkModel(in, "models", id)
+	}
 }
 
 // CheckAllowed refuses an entry of a key's model list that cannot match a model:
@@ -151,7 +175,11 @@ func (k *Known) CheckAllowed(in *Input, id string) {
 	}
 	if slash && strings.HasSuffix(rest, "*") {
 		if !slices.Contains(k.Prefixes, prefix) {
-			in.fail("models", "names no provider or prefix of this machine: %s%s", prefix, didYouMean(catalog.Closest(prefix, k.Prefixes)))
+			near := catalog.Closest(prefix, k.Prefixes)
+			if near != "" {
+				near += "/" + rest
+			}
+			in.fail("models", "names no provider or prefix of this machine: %s%s%s", prefix, didYouMean(near), saveAnyway)
 		}
 		return
 	}
@@ -171,5 +199,5 @@ func (k *Known) CheckAllowed(in *Input, id string) {
 			}
 		}
 	}
-	in.fail("models", "names no combo, alias or model: %s%s", id, didYouMean(near))
+	in.fail("models", "names no combo, alias or model: %s%s%s", id, didYouMean(near), saveAnyway)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strconv"
@@ -15,7 +16,8 @@ import (
 // usageList answers GET /api/usage?from=&to=&groupBy=day,model: rows of the days
 // asked for, by default the last seven, and their sum. period=30d stands for
 // from and to, group is another name of groupBy. With groupBy=hour the rows are
-// those of hours, period=24h or "2026-01-31T19".
+// those of hours, period=24h or "2026-01-31T19". key, connection, provider, model and
+// endpoint are filters.
 func (c *change) usageList() (any, error) { return c.usageOf("") }
 
 // usageReport is the answer to GET /api/usage.
@@ -27,7 +29,19 @@ type usageReport struct {
 	// Groups are the rows of Data with all their days or hours together.
 	Groups []usage.View `json:"groups,omitempty"`
 	Total  usage.View   `json:"total"`
+	// Unpriced names models with attempts whose price is not known, those
+	// with the most attempts first.
+	Unpriced []unpricedModel `json:"unpriced,omitempty"`
 }
+
+type unpricedModel struct {
+	Model    string `json:"model"`
+	Provider string `json:"provider,omitempty"`
+	Attempts int64  `json:"attempts"`
+}
+
+// maxUnpriced is the number of models in Unpriced.
+const maxUnpriced = 20
 
 // usageOf returns the usage that the query asks for, of one key unless keyID is "".
 func (c *change) usageOf(keyID string) (*usageReport, error) {
@@ -43,14 +57,24 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	want := usage.Row{
+		KeyID: c.query("key"), ConnectionID: c.query("connection"), Provider: c.query("provider"), Model: c.query("model"), Endpoint: c.query("endpoint"),
+	}
+	if keyID != "" {
+		want.KeyID = keyID
+	}
 	var total usage.Row
+	unpriced := map[[2]string]int64{} // attempts by model and provider
 	timed := by == nil || span.hours || slices.Contains(by, "day")
 	var rows, whole groupedUsage
 	add := func(when string, r *usage.Row) {
-		if keyID != "" && r.KeyID != keyID {
+		if !isOf(r, &want) {
 			return
 		}
 		total.Add(r)
+		if r.Unpriced > 0 {
+			unpriced[[2]string{r.Model, r.Provider}] += r.Unpriced
+		}
 		group, name := r.Kind(), ""
 		if by != nil {
 			group, name = r.GroupedBy(by)
@@ -67,13 +91,36 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 	if span.hours {
 		c.Hours(span.start, span.end, add)
 	} else {
-		for _, u := range storage.RowsOf[storage.UsageRow](c.Tx, storage.UsagePrefix) {
-			if u.Day >= span.from && u.Day <= span.to {
+		first := max(span.start, c.Now-storage.UsageDays*storage.Day)
+		for at := first - first%storage.Day; at <= min(span.end, c.Now); at += storage.Day {
+			for _, u := range storage.RowsOf[storage.UsageRow](c.Tx, storage.UsagePrefix+storage.DayOf(at)) {
 				add(u.Day, &u.Row)
 			}
 		}
 	}
-	return &usageReport{"list", span.from, span.to, rows.views(span.hours), whole.views(false), total.View()}, nil
+	return &usageReport{"list", span.from, span.to, rows.views(span.hours), whole.views(false), total.View(), unpricedModels(unpriced)}, nil
+}
+
+// isOf reports whether a row has the ids that are set in want.
+func isOf(r, want *usage.Row) bool {
+	for _, f := range [...][2]string{
+		{want.KeyID, r.KeyID}, {want.ConnectionID, r.ConnectionID}, {want.Provider, r.Provider}, {want.Model, r.Model}, {want.Endpoint, r.Endpoint},
+	} {
+		if f[0] != "" && f[0] != f[1] {
+			return false
+		}
+	}
+	return true
+}
+
+func unpricedModels(attempts map[[2]string]int64) (list []unpricedModel) {
+	for name, n := range attempts {
+		list = append(list, unpricedModel{name[0], name[1], n})
+	}
+	slices.SortFunc(list, func(a, b unpricedModel) int {
+		return cmp.Or(cmp.Compare(b.Attempts, a.Attempts), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Provider, b.Provider))
+	})
+	return list[:min(len(list), maxUnpriced)]
 }
 
 // groupedUsage has rows of usage by the time and the name of their group.

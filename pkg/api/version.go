@@ -5,16 +5,23 @@ import (
 	"encoding/json"
 
 	"weir/pkg/auth"
+	"weir/pkg/catalog"
 	"weir/pkg/wire/httpmsg"
 )
 
-// ShowVersion serves GET /api/version: the version of the build, for the operator.
+// ShowVersion serves GET /api/version: the version of the build, for the operator, and
+// with a source of prices what was last taken of it. fetchedAt is missing until then.
 //
-//	{"version":"0.1.0-g0123456789ab"}
-func (h *Handler) ShowVersion(context.Context, *auth.Call) (*httpmsg.Response, error) {
-	body, err := json.Marshal(struct {
-		Version string `json:"version"`
-	}{h.Version})
+//	{"version":"0.1.0-g0123456789ab","prices"?:{"source","signed","issuedAt"?,"fetchedAt"?,"rows","held"}}
+func (h *Handler) ShowVersion(ctx context.Context, _ *auth.Call) (*httpmsg.Response, error) {
+	v := struct {
+		Version string          `json:"version"`
+		Prices  *catalog.Prices `json:"prices,omitempty"`
+	}{Version: h.Version}
+	if h.Prices != nil {
+		v.Prices = h.Prices(ctx)
+	}
+	body, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}

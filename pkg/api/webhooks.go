@@ -82,17 +82,7 @@ func AlertBody(machineID string, a *storage.Alert) []byte {
 		Data      data   `json:"data"`
 	}{
 		"budget.reached", time.UnixMilli(a.At).UTC().Format(time.RFC3339),
-		fmt.Sprintf("The budget %s %s: %s of %s.", strconv.Quote(b.Name), what, amountText(b.Unit, spent), amountText(b.Unit, limit)),
+		fmt.Sprintf("The budget %s %s: %s of %s.", strconv.Quote(b.Name), what, store.AmountText(b.Unit, a.Spent), store.AmountText(b.Unit, b.Limit)),
 		data{machineID, b.ID, b.Name, a.Percent, spent, limit, b.Unit, b.Window, a.Start, a.End},
 	})
-}
-
-func amountText(unit string, n float64) string {
-	switch {
-	case unit == store.USD:
-		return "$" + strconv.FormatFloat(n, 'f', 2, 64)
-	case unit == store.Requests && n == 1:
-		return "1 request"
-	}
-	return strconv.FormatFloat(n, 'f', -1, 64) + " " + unit
 }
