@@ -52,6 +52,8 @@ type App struct {
 	*Gateway
 	object *machine.Object
 	cache  *snapshot.Cache
+
+	refreshPrices func(ctx context.Context)
 }
 
 const minSecret = 32 // bytes
@@ -80,11 +82,12 @@ func New(cfg Config, p Ports) *App {
 		app.SetRoutes([]Route{health})
 		return app
 	}
-	for _, err := range []error{errs.clients, errs.public} {
+	for _, err := range []error{errs.clients, errs.public, errs.prices} {
 		if err != nil { // its part does not work; the rest is served
 			p.Log(2, "misconfigured: "+err.Error())
 		}
 	}
+	app.PublicURL = w.public
 	app.object = w.object()
 	w.share()
 	app.cache = w.cache
@@ -92,7 +95,8 @@ func New(cfg Config, p Ports) *App {
 	app.Auth = sessions.Wrap()
 	app.After = w.after
 	app.Late = w.late
-	app.Memory = w.memory
+	app.Memory, app.Captures.Memory = w.memory, w.memory
+	app.refreshPrices = w.refreshPrices
 	h := w.endpoints(w.pool, p.Do)
 	h.management = w.management(h, sessions)
 	app.SetRoutes(withFeatures(routes(h)))
@@ -153,6 +157,7 @@ func (a *App) TakeOver(handed []byte) {
 func (a *App) Cron(ctx context.Context, _ string) {
 	if a.object != nil {
 		a.object.Cron(ctx)
+		a.refreshPrices(ctx)
 	}
 }
 

@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"weir/pkg/catalog/refresh"
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/machine/tokens"
 	"weir/pkg/provider"
@@ -84,6 +86,32 @@ func (c *Config) proxy(canonical func(string) (string, bool)) (p tokens.Proxy, e
 		p.Address, p.Auth, err = provider.ParseProxy(c.ProxyURL, canonical, c.AllowPrivate, c.ownHosts()...)
 	}
 	return p, err
+}
+
+// prices returns the source of refreshed prices, or nil.
+func (c *Config) prices(canonical func(string) (string, bool)) (*refresh.Source, error) {
+	if c.PricesURL == "" {
+		if c.PricesKey != "" {
+			return nil, errors.New("PRICES_KEY: it is set without PRICES_URL")
+		}
+		return nil, nil
+	}
+	url, ok := canonical(strings.TrimSpace(c.PricesURL))
+	if !ok {
+		return nil, errors.New("PRICES_URL: it must be a URL, https://prices.example.com/prices.json")
+	}
+	if err := provider.CheckBaseURL(url, c.AllowPrivate, c.ownHosts()...); err != nil {
+		return nil, fmt.Errorf("PRICES_URL: %w", err)
+	}
+	source := &refresh.Source{URL: url}
+	if c.PricesKey != "" {
+		key, err := refresh.ParseKey(c.PricesKey)
+		if err != nil {
+			return nil, fmt.Errorf("PRICES_KEY: %w", err)
+		}
+		source.Key = key
+	}
+	return source, nil
 }
 
 // publicURL returns PUBLIC_URL as scheme and host: https, or http on loopback.

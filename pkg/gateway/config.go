@@ -19,6 +19,8 @@ type Config struct {
 	OAuthProviders [MaxOAuthLists]string
 	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
 	ProxyURL       string // PROXY_URL; http://user:password@host:port, for token refresh; "" for none
+	PricesURL      string // PRICES_URL, where prices are refreshed from; "" for nowhere
+	PricesKey      string // PRICES_KEY, the Ed25519 public key that signs them; "" for unsigned ones
 	Version        string // of the build; the platform sets it
 	MaxMemory      int64  // bytes of large bodies and answers in memory, see memory.Budget; 0 is its default
 	Quiet          bool   // no log line for a success, unless LOG_LEVEL is info or debug
@@ -48,6 +50,8 @@ func ReadConfig(variable func(name string) string) Config {
 		Reseed:         oneOf(variable("ALLOW_RESEED"), "true", "1", "on", "yes"),
 		PublicURL:      variable("PUBLIC_URL"),
 		ProxyURL:       variable("PROXY_URL"),
+		PricesURL:      variable("PRICES_URL"),
+		PricesKey:      variable("PRICES_KEY"),
 		Quiet:          !oneOf(variable("LOG_LEVEL"), "info", "debug"),
 	}
 	for i := range c.OAuthProviders {
@@ -81,6 +85,8 @@ func (c *Config) Check(canonical func(raw string) (string, bool)) error {
 		return errs.clients
 	case errs.proxy != nil:
 		return fmt.Errorf("PROXY_URL: %w", errs.proxy)
+	case errs.prices != nil:
+		return errs.prices
 	}
 	if name := w.unusable(errs); name != "" {
 		return fmt.Errorf("%s: invalid", name)

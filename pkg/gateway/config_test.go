@@ -13,10 +13,11 @@ func TestVariablesAreRead(t *testing.T) {
 	set := map[string]string{
 		"ADMIN_TOKEN": "a", "API_KEY_SECRET": "b", "CREDENTIALS_KEY": "c", "REQUIRE_API_KEY": "Off", "ALLOW_PRIVATE_UPSTREAMS": "YES",
 		"ALLOW_RESEED": "1", "OAUTH_PROVIDERS": "d", "OAUTH_PROVIDERS_3": "g", "OAUTH_PROVIDERS_16": "h", "PUBLIC_URL": "e", "PROXY_URL": "f",
+		"PRICES_URL": "i", "PRICES_KEY": "j",
 	}
 	want := Config{
 		AdminToken: "a", KeySecret: "b", CredentialsKey: "c", AllowPrivate: true, Reseed: true,
-		OAuthProviders: [MaxOAuthLists]string{0: "d", 2: "g", 15: "h"}, PublicURL: "e", ProxyURL: "f", Quiet: true,
+		OAuthProviders: [MaxOAuthLists]string{0: "d", 2: "g", 15: "h"}, PublicURL: "e", ProxyURL: "f", PricesURL: "i", PricesKey: "j", Quiet: true,
 	}
 	if got := ReadConfig(func(name string) string { return set[name] }); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -36,6 +37,10 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"OAUTH_PROVIDERS":   func(c *Config) { c.OAuthProviders[0] = "[" },
 		"OAUTH_PROVIDERS_2": func(c *Config) { c.OAuthProviders[1] = "[" },
 		"PROXY_URL":         func(c *Config) { c.ProxyURL = "socks5://proxy" },
+		"PRICES_URL":        func(c *Config) { c.PricesURL = "http://prices.example/p.json" },
+		"PRICES_URL: base":  func(c *Config) { c.PricesURL = "https://127.0.0.1/p.json" },
+		"PRICES_KEY":        func(c *Config) { c.PricesURL, c.PricesKey = "https://prices.example/p.json", "abc" },
+		"PRICES_KEY: it is": func(c *Config) { c.PricesKey = strings.Repeat("A", 43) + "=" },
 	} {
 		c := usable
 		change(&c)

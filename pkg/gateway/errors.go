@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"weir/pkg/setup"
 	"weir/pkg/v1beta"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/contentcoding"
@@ -68,12 +69,28 @@ func write(e *apierr.Error, d Dialect, requestID string) *httpmsg.Response {
 	return &httpmsg.Response{Status: e.Status, Header: h, Body: stream.FromBytes(body(e, d, requestID))}
 }
 
+// documented returns the error with the page of the documentation that explains its
+// code. Codes of providers have none.
+func (g *Gateway) documented(e *apierr.Error, r *httpmsg.Request) *apierr.Error {
+	origin := g.PublicURL
+	if origin == "" {
+		origin = r.Origin
+	}
+	if e.Code == "" || e.Own || len(e.Body) > 0 || !setup.IsOrigin(origin) {
+		return e
+	}
+	with := *e // the error may be shared, and is logged as it is
+	with.DocURL = origin + "/docs/reference/errors#" + e.Code
+	return &with
+}
+
 type openAIError struct {
 	Error struct {
 		Message string  `json:"message"`
 		Type    string  `json:"type"`
 		Param   *string `json:"param"`
 		Code    *string `json:"code"`
+		DocURL  string  `json:"doc_url,omitempty"`
 	} `json:"error"`
 }
 
@@ -85,6 +102,7 @@ type anthropicError struct {
 		Param   string          `json:"param,omitempty"` // of another vendor's error
 		Code    string          `json:"code,omitempty"`
 		Details json.RawMessage `json:"details,omitempty"`
+		DocURL  string          `json:"doc_url,omitempty"`
 	} `json:"error"`
 	RequestID string `json:"request_id"`
 }
@@ -112,6 +130,7 @@ func body(e *apierr.Error, d Dialect, requestID string) []byte {
 	case d == Anthropic:
 		a := anthropicError{Type: "error", RequestID: requestID}
 		a.Error.Type, a.Error.Message, a.Error.Details = apierr.MessagesType(e.Status), e.Message, json.RawMessage(e.Details)
+		a.Error.DocURL = e.DocURL
 		if e.Own {
 			a.Error.Type, a.Error.Param, a.Error.Code = e.Type, e.Param, e.Code
 		}
@@ -122,7 +141,7 @@ func body(e *apierr.Error, d Dialect, requestID string) []byte {
 		v = l
 	default:
 		var o openAIError
-		o.Error.Message, o.Error.Type = e.Message, e.Type
+		o.Error.Message, o.Error.Type, o.Error.DocURL = e.Message, e.Type, e.DocURL
 		if e.Param != "" {
 			o.Error.Param = &e.Param
 		}

@@ -17,6 +17,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/capture"
 	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
@@ -58,6 +59,11 @@ type Gateway struct {
 	Decoder contentcoding.Decoder
 	// Memory bounds what all calls have in memory together. May be nil.
 	Memory *memory.Budget
+	// Captures collects the bodies of calls whose machine stores them.
+	Captures capture.Collector
+	// PublicURL is scheme and host of the documentation that errors refer to; "" takes
+	// those of the request.
+	PublicURL string
 
 	table   *table
 	idBase  string
@@ -144,6 +150,7 @@ func (g *Gateway) handle(ctx context.Context, c *auth.Call, route *Route, m *Met
 		}
 	}
 	c.MaxBody = route.MaxBody
+	g.begin(c, route)
 	return g.run(ctx, c, route, m)
 }
 
@@ -158,8 +165,10 @@ func (g *Gateway) run(ctx context.Context, c *auth.Call, route *Route, m *Method
 	defer func() {
 		if !done { // a panic
 			c.Memory.Release()
+			c.Capture.Release()
 		}
 	}()
+	c.Trace.RequestBytes = max(r.Length, 0) // encoded
 	if r.Body != nil && !route.AnyEncoding {
 		g.decodeBody(ctx, c)
 	}
@@ -168,7 +177,7 @@ func (g *Gateway) run(ctx context.Context, c *auth.Call, route *Route, m *Method
 	}
 	resp, err := m.Handler(ctx, c)
 	done = true
-	if whole, ok := bodyOf(resp); ok {
+	if whole := wholeBody(resp); whole > memory.Uncounted {
 		c.Memory.Passed(whole)
 		c.Forget()
 		r.Body = nil
@@ -186,18 +195,18 @@ func arrived(body io.ReadCloser) int64 {
 	return 0
 }
 
-// bodyOf returns the length of a large answer in memory.
-func bodyOf(resp *httpmsg.Response) (n int64, ok bool) {
+// wholeBody returns the length of an answer in memory, 0 for any other.
+func wholeBody(resp *httpmsg.Response) int64 {
 	if resp == nil {
-		return 0, false
+		return 0
 	}
 	switch b := resp.Body.(type) {
 	case *stream.Bytes:
-		n = int64(len(b.All()))
+		return int64(len(b.All()))
 	case *stream.Parts:
-		n = b.Size()
+		return b.Size()
 	}
-	return n, n > memory.Uncounted
+	return 0
 }
 
 // isRead reports whether the body of a request is read into memory, and not by the
@@ -261,8 +270,9 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 		if t.Err == nil && (e.Err != nil || e.Status >= 500) {
 			t.Err = e
 		}
-		resp = write(e, dialectOf(route, r), r.ID)
+		resp = write(g.documented(e, r), dialectOf(route, r), r.ID)
 	}
+	t.AnswerBytes = wholeBody(resp)
 	resp.Template = route.template(&resp.Header, r.Header.Get("origin") != "")
 	h := &resp.Header
 	h.Add("x-request-id", r.ID)
@@ -286,6 +296,9 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	}
 	if len(t.CacheMarks) > 0 {
 		h.Add("x-weir-cache-marks", strings.Join(t.CacheMarks, ","))
+	}
+	if c != nil && c.Capture != nil {
+		resp.Body = c.Capture.Answer(resp.Get("content-type"), resp.Body)
 	}
 	if c != nil && c.Memory.Has() {
 		resp.After = append(resp.After, func(context.Context) { c.Memory.Release() })

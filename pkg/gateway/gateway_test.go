@@ -248,6 +248,37 @@ func TestErrorsHaveTheDialectOfTheEndpoint(t *testing.T) {
 	}
 }
 
+// An error with a code of weir has the address of its entry in the documentation, in
+// every dialect; an error of a provider is as the provider sent it.
+func TestErrorsNameTheirPage(t *testing.T) {
+	const own, at = "https://weir.example.com", "/docs/reference/errors#not_found"
+	providers := &apierr.Error{Status: 404, Type: "t", Code: "not_found", Message: "no", Own: true}
+	weirs := apierr.New(404, "not_found", "no")
+	for _, tt := range []struct {
+		name, public, origin string
+		e                    *apierr.Error
+		want                 string
+	}{
+		{"the request's", "", "http://127.0.0.1:8787", weirs, "http://127.0.0.1:8787" + at},
+		{"PUBLIC_URL", own, "http://10.0.0.1", weirs, own + at},
+		{"no code", own, own, apierr.Invalid("model", "no"), ""},
+		{"a provider's", own, own, providers, ""},
+		{"a provider's body", own, own, &apierr.Error{Status: 404, Code: "not_found", Body: []byte("{}")}, ""},
+		{"an unusable host", "", `https://a"b`, weirs, ""},
+	} {
+		g := &Gateway{PublicURL: tt.public}
+		e := g.documented(tt.e, &httpmsg.Request{Origin: tt.origin})
+		if e.DocURL != tt.want || tt.e.DocURL != "" {
+			t.Errorf("%s: %q, want %q; the error itself has %q", tt.name, e.DocURL, tt.want, tt.e.DocURL)
+		}
+		for _, d := range []Dialect{OpenAI, Anthropic, Gemini, geminiArray} {
+			if got := string(body(e, d, "r")); !json.Valid([]byte(got)) || strings.Contains(got, at) != (tt.want != "") {
+				t.Errorf("%s, dialect %d: %s", tt.name, d, got)
+			}
+		}
+	}
+}
+
 // An upgrade is refused on every address, before anything is looked at.
 func TestUpgradesAreRefused(t *testing.T) {
 	f := newFixture()

@@ -8,11 +8,14 @@ import (
 	"weir/pkg/api"
 	"weir/pkg/auth"
 	"weir/pkg/auth/session"
+	"weir/pkg/catalog"
+	"weir/pkg/catalog/refresh"
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/tokens"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -49,6 +52,7 @@ type wiring struct {
 	clients []oauth.Provider
 	public  string // PUBLIC_URL
 	proxy   tokens.Proxy
+	prices  *refresh.Source // nil: prices are not refreshed
 	redact  func(string) string
 	keys    *store.Keyring
 	callers *auth.Authenticator
@@ -64,7 +68,7 @@ type wiring struct {
 }
 
 // configErrors are the errors of the optional settings.
-type configErrors struct{ clients, public, proxy error }
+type configErrors struct{ clients, public, proxy, prices error }
 
 // read parses the settings. The operator's own secrets never reach a log; those
 // of tenants are removed where they are used, and by their form here.
@@ -72,6 +76,7 @@ func (w *wiring) read() (errs configErrors) {
 	w.clients, errs.clients = w.Config.clients()
 	w.public, errs.public = w.publicURL()
 	w.proxy, errs.proxy = w.Config.proxy(w.CanonicalURL)
+	w.prices, errs.prices = w.Config.prices(w.CanonicalURL)
 	hidden := []string{w.AdminToken, w.KeySecret, w.CredentialsKey, w.proxy.Auth.Reveal()}
 	for i := range w.clients {
 		hidden = append(hidden, w.clients[i].ClientSecret.Reveal(), w.clients[i].ProxyAuth.Reveal())
@@ -116,14 +121,36 @@ func (w *wiring) object() *machine.Object {
 
 // share creates what all endpoints use.
 func (w *wiring) share() {
-	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine, Changed: w.Changed}
-	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause, Changed: w.Changed}
+	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine, Changed: w.Changed, PriceSource: w.prices}
+	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause, Changed: w.Changed, Confirm: w.cache.Confirm}
 	w.credentials = &accounts.Credentials{Pool: w.pool}
 	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
 	w.chatOnly = &proxy.ChatOnly{}
 	w.sockets = &responses.Sockets{Serve: w.serve, Pause: w.Pause, Now: w.Now}
 	w.memory = &memory.Budget{Max: w.MaxMemory, Pause: w.Pause, Elsewhere: w.Memory, Collect: w.Collect}
 	w.downloads = &download.Downloads{Do: w.Do, CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()}
+}
+
+// pricesState returns what was last taken of the source of prices.
+func (w *wiring) pricesState(ctx context.Context) *catalog.Prices {
+	p, err := rpc.Prices(ctx, w.KV, w.Objects)
+	if err != nil || !w.prices.Issued(&p) {
+		p = catalog.Prices{Source: w.prices.URL, Signed: w.prices.Key != nil}
+	}
+	p.Text = ""
+	return &p
+}
+
+// refreshPrices is part of the scheduled work.
+func (w *wiring) refreshPrices(ctx context.Context) {
+	if w.prices == nil {
+		return
+	}
+	f := machine.Refresher{Source: *w.prices, Do: w.Do, KV: w.KV, Objects: w.Objects, Now: w.Now, Log: w.logLine}
+	var lease memory.Lease
+	w.memory.Start(&lease, "", 0)
+	defer lease.Release()
+	f.Refresh(ctx, &lease)
 }
 
 // sessions returns the sign-in of the dashboard, over the check of keys.
@@ -140,9 +167,13 @@ func (w *wiring) sessions() *session.Sessions {
 
 // after records a call once its answer has ended.
 func (w *wiring) after(ctx context.Context, c *auth.Call, status int, e *apierr.Error) {
+	c.Trace.Captured = c.Capture.Ready()
 	w.pool.Record(c.Machine, c.Request, &c.Trace, status, e)
 	w.pool.Flush(ctx, c.Machine)
 	w.pool.FlushLate(ctx, c.MachineID)
+	if c.Trace.Captured {
+		w.storeCapture(ctx, c)
+	}
 	w.cache.Revalidate(ctx, c.MachineID)
 }
 
@@ -196,6 +227,9 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 // tests call.
 func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handlers {
 	objects := &api.Handler{Objects: w.Objects, Cache: w.cache, KeySecret: []byte(w.KeySecret), Version: w.Version}
+	if w.prices != nil {
+		objects.Prices = w.pricesState
+	}
 	return &api.Handlers{
 		Objects: objects, Sessions: sessions,
 		OAuth:          &api.OAuth{Handler: objects, Clients: w.clients, PublicURL: w.public, Rand: w.Rand},
@@ -203,9 +237,9 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},
 		ProviderModels: &api.ProviderModels{Models: w.models, Cache: w.cache},
 		Connectivity: &api.Connectivity{
-			Objects: w.Objects, Models: w.models, Chat: h.chat.Complete, Embeddings: h.embeddings.Create, Search: h.search.Create, Now: w.Now,
+			Objects: w.Objects, Cache: w.cache, Models: w.models, Chat: h.chat.Complete, Embeddings: h.embeddings.Create, Search: h.search.Create, Now: w.Now,
 		},
-		Explain: &api.Explainer{Cache: w.cache, Now: w.Now, Endpoint: func(c *auth.Call, s accounts.Sender) api.Endpoint {
+		Explain: &api.Explainer{Objects: w.Objects, Cache: w.cache, Now: w.Now, Endpoint: func(c *auth.Call, s accounts.Sender) api.Endpoint {
 			return explained(w.endpoints(s, nil), c)
 		}},
 	}
