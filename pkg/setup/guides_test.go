@@ -20,7 +20,7 @@ func guide(t *Tool) string {
 		}
 		fmt.Fprintf(&b, `## With one command
 
-On the page *Set up* of the dashboard choose %s and copy the command. It works once, within five minutes, and has this form:
+On the page *Connect a tool* of the dashboard choose %s and copy the command. It works once, within five minutes, and has this form:
 
 `+"```sh\n%s\n```"+`
 
@@ -40,7 +40,7 @@ The key remains. Revoke it on the page *Keys*.
 
 `, t.Name, command.Shell, command.PowerShell, strings.Join(paths, " and "), t.ID)
 	}
-	b.WriteString("Replace `http://127.0.0.1:8787` with your gateway's address, `sk-…` with a key of it, and the model with one that `GET /v1/models` lists. The page *Set up* of the dashboard shows these settings with your address and models.\n")
+	b.WriteString("Replace `http://127.0.0.1:8787` with your gateway's address, `sk-…` with a key of it, and the model with one that `GET /v1/models` lists. The page *Connect a tool* of the dashboard shows these settings with your address and models.\n")
 	for _, text := range t.AllTexts() {
 		fmt.Fprintf(&b, "\n%s:\n\n```%s\n%s\n```\n", text.Where, text.Language, example.fill(text.Text))
 	}

@@ -1,0 +1,225 @@
+package provider
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/pkg/catalog"
+)
+
+// pagesDir has a page for each provider.
+const pagesDir = "../../docs/providers/"
+
+const pageNote = "<!-- Written by go test ./pkg/provider from the table and the catalogue: GOLDEN=update. -->\n\n"
+
+// kindUses are the kinds of models, as the dashboard names them, with the routes that
+// call them.
+var kindUses = []struct {
+	kind        catalog.Kind
+	name, route string
+}{
+	{catalog.LLM, "Chat", "`POST /v1/chat/completions`, `/v1/messages`, `/v1/responses`, the Gemini API"},
+	{catalog.Embedding, "Embeddings", "`POST /v1/embeddings`"},
+	{catalog.Image, "Images", "`POST /v1/images/generations`"},
+	{catalog.TTS, "Speech", "`POST /v1/audio/speech`"},
+	{catalog.STT, "Transcription", "`POST /v1/audio/transcriptions`"},
+	{catalog.ImageToText, "Image to text", "`POST /v1/chat/completions` with images"},
+	{catalog.Video, "Video", "`POST /v1/videos/generations`"},
+	{catalog.Music, "Music", "listed only"},
+	{catalog.Rerank, "Rerank", "`POST /v1/rerank`"},
+	{catalog.WebSearch, "Web search", "`POST /v1/search`"},
+	{catalog.WebFetch, "Web fetch", "`POST /v1/web/fetch`"},
+}
+
+var families = map[Family]string{
+	OpenAI: "OpenAI Chat Completions", Anthropic: "Anthropic Messages", Gemini: "Gemini", Vertex: "Vertex AI", Bedrock: "Amazon Bedrock Converse",
+	Azure: "OpenAI Chat Completions at Azure", Cohere: "Cohere Chat",
+}
+
+// maxListed is the number of models of a kind that a page names.
+const maxListed = 12
+
+func credentialOf(d *Descriptor) string {
+	text := "an API key"
+	switch d.Auth.Scheme {
+	case None:
+		text = "none"
+	case SigV4:
+		text = "an access key ID with its secret access key, or an API key"
+	case GoogleSA:
+		text = "the key file of a service account, or an API key"
+	}
+	if d.Auth.Optional {
+		text += " (optional)"
+	}
+	return text
+}
+
+// connection returns the body that creates a connection.
+func connection(d *Descriptor, id string) string {
+	fields := []string{fmt.Sprintf(`"provider": %q`, id)}
+	switch d.Auth.Scheme {
+	case None:
+	case SigV4:
+		fields = append(fields, `"accessKeyId": "…"`, `"secretAccessKey": "…"`)
+	case GoogleSA:
+		fields = append(fields, `"serviceAccount": {…}`)
+	default:
+		if !d.Auth.Optional {
+			fields = append(fields, `"apiKey": "…"`)
+		}
+	}
+	var vars []string
+	if d.Compatible {
+		vars = append(vars, `"baseUrl": "http://127.0.0.1:8000/v1"`, `"prefix": "mine"`)
+	}
+	for _, name := range d.Vars {
+		if d.Family != Vertex { // the key file has the project
+			vars = append(vars, fmt.Sprintf(`%q: "…"`, name))
+		}
+	}
+	if len(vars) > 0 {
+		fields = append(fields, `"providerSpecificData": {`+strings.Join(vars, ", ")+`}`)
+	}
+	return "{" + strings.Join(fields, ", ") + "}"
+}
+
+// page returns the page of a provider in docs/providers.
+func page(d *Descriptor, id, alias, name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s", name, pageNote)
+	row := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "| %s | %s |\n", name, text)
+		}
+	}
+	b.WriteString("| | |\n|---|---|\n")
+	row("Provider", "`"+id+"`")
+	row("Model ids", "`"+alias+"/<model>`, or with the `prefix` of the connection")
+	row("Credential", credentialOf(d))
+	switch {
+	case d.Compatible:
+		row("Base URL", "the server's, as its documentation names it")
+	case d.BaseURL != "" && d.Rebase:
+		row("Base URL", "`"+d.BaseURL+"`; a connection may have another one")
+	case d.BaseURL != "":
+		row("Base URL", "`"+d.BaseURL+"`")
+	}
+	row("API of its chat models", families[d.Family])
+	if d.Local {
+		row("Where it runs", "on your own network: set `ALLOW_PRIVATE_UPSTREAMS=true`")
+	}
+	switch {
+	case d.Search || d.Fetch: // a service has none
+	case d.Models.None || !d.Serves("models"):
+		row("List of models", "the catalogue's")
+	default:
+		row("List of models", "the provider's own")
+	}
+
+	b.WriteString("\n## Connect\n\nIn the dashboard, on the page *Providers*, or with a key of scope `manage`:\n\n")
+	fmt.Fprintf(&b, "```sh\ncurl https://weir.example.com/api/providers -H \"Authorization: Bearer $MANAGE_KEY\" \\\n  -H 'content-type: application/json' -d '%s'\n```\n", connection(d, id))
+	if d.Compatible {
+		b.WriteString("\nThe digits at the end of the provider are any eight or more hexadecimal digits: each server has its own.\n")
+	}
+	var vars [][2]string
+	for _, v := range d.Vars {
+		need := "required"
+		if d.Family == Vertex {
+			need = "required with an access token; a key file has it"
+		}
+		vars = append(vars, [2]string{v, need})
+	}
+	for _, v := range d.OptVars {
+		vars = append(vars, [2]string{v, "optional"})
+	}
+	for _, h := range d.OptHeader {
+		vars = append(vars, [2]string{h[1], "optional, sent as `" + h[0] + "`"})
+	}
+	if len(vars) > 0 {
+		b.WriteString("\n| Field of `providerSpecificData` | |\n|---|---|\n")
+		for _, v := range vars {
+			row("`"+v[0]+"`", v[1])
+		}
+	}
+	b.WriteString("\nThe other fields of a connection are in [Connections](../connections.md).\n")
+
+	models := catalog.Models(alias)
+	kinds := d.Kinds
+	if len(kinds) == 0 {
+		kinds = []catalog.Kind{catalog.LLM}
+	}
+	b.WriteString("\n## What it serves\n\n| Kind | Route | Models of the catalogue |\n|---|---|---|\n")
+	for _, use := range kindUses {
+		if !slices.Contains(kinds, use.kind) {
+			continue
+		}
+		var ids []string
+		n := 0
+		for i := range models {
+			if models[i].Kind == use.kind {
+				if n++; n <= maxListed {
+					ids = append(ids, "`"+alias+"/"+models[i].ID+"`")
+				}
+			}
+		}
+		list := strings.Join(ids, ", ")
+		if n > maxListed {
+			list += fmt.Sprintf(", and %d more", n-maxListed)
+		}
+		if n == 0 {
+			list = "–"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", use.name, use.route, list)
+	}
+	b.WriteString("\n`GET /v1/models` lists what your accounts offer. [Prices](../prices.md) explains where prices come from.\n")
+	return b.String()
+}
+
+func TestProviderPagesAreThoseOfTheTable(t *testing.T) {
+	files := map[string]string{}
+	index := "# Providers\n\n" + pageNote + "A page for each provider of the table: how it is connected and what it serves. [Connections](../connections.md) describes what all of them share.\n\n| Provider | Model ids | Kinds |\n|---|---|---|\n"
+	add := func(d *Descriptor, id, alias, name, file string) {
+		files[file+".md"] = page(d, id, alias, name)
+		var kinds []string
+		for _, use := range kindUses {
+			if slices.Contains(d.Kinds, use.kind) || use.kind == catalog.LLM && len(d.Kinds) == 0 {
+				kinds = append(kinds, strings.ToLower(use.name))
+			}
+		}
+		index += fmt.Sprintf("| [%s](%s.md) | `%s/…` | %s |\n", name, file, alias, strings.Join(kinds, ", "))
+	}
+	for _, d := range All() {
+		add(d, d.ID, d.Alias, d.Name, d.ID)
+	}
+	add(&openAILike, openAICompatible+"-0123abcd", "mine", "OpenAI-compatible server", openAICompatible)
+	add(&anthropicLike, anthropicCompatible+"-0123abcd", "mine", "Anthropic-compatible server", anthropicCompatible)
+	files["README.md"] = index
+	if os.Getenv("GOLDEN") == "update" {
+		if err := os.MkdirAll(pagesDir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range files {
+		if os.Getenv("GOLDEN") == "update" {
+			if err := os.WriteFile(pagesDir+name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if got, err := os.ReadFile(pagesDir + name); err != nil || string(got) != want {
+			t.Errorf("docs/providers/%s is not what the table says (%v): run GOLDEN=update go test ./pkg/provider", name, err)
+		}
+	}
+	stored, err := filepath.Glob(pagesDir + "*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range stored {
+		if files[filepath.Base(path)] == "" {
+			t.Errorf("docs/providers/%s is of no provider: delete it", filepath.Base(path))
+		}
+	}
+}
