@@ -233,7 +233,7 @@ func (x *exchange) send(hr *http.Request) {
 		res.Body.Close()
 		res.Body, res.ContentLength = http.NoBody, 0
 	}
-	x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header)}
+	x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header, res.StatusCode)}
 	body := &upstreamBody{exchange: x, body: res.Body, length: res.ContentLength}
 	if res.Uncompressed {
 		body.length = -1
@@ -388,14 +388,14 @@ func set(names []string) map[string]bool {
 
 // answerHeader returns the fields of an answer that the gateway receives, ordered by
 // name: two of one name are joined, as the edge platform does.
-func answerHeader(from http.Header) httpmsg.Header {
+func answerHeader(from http.Header, status int) httpmsg.Header {
 	h := make(httpmsg.Header, 0, len(from))
 	for name, values := range from {
 		lower, ok := lowerNames[name]
 		if !ok {
 			lower = strings.ToLower(name)
 		}
-		if ignored[lower] || len(values) == 0 {
+		if ignored[lower] && !(status >= 400 && lower == upstream.Place) || len(values) == 0 {
 			continue
 		}
 		value := values[0]

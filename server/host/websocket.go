@@ -497,7 +497,7 @@ func (x *exchange) sendSocket(hr *http.Request) {
 	switch {
 	case err == nil:
 		c := newWSConn(x.Leaver, ws, *x.req.Socket, nil, nil, nil)
-		x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header), Body: stream.FromBytes(nil), Socket: c}
+		x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header, res.StatusCode), Body: stream.FromBytes(nil), Socket: c}
 	case t.answer != nil:
 		x.answer = t.answer
 	default:
@@ -529,7 +529,7 @@ func (t *refusals) RoundTrip(hr *http.Request) (*http.Response, error) {
 	case int64(len(body)) > t.max:
 		return nil, stream.ErrTooLarge
 	}
-	t.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header), Body: stream.FromBytes(body), Owned: true}
+	t.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header, res.StatusCode), Body: stream.FromBytes(body), Owned: true}
 	res.Body = http.NoBody
 	return res, nil
 }
