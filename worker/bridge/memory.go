@@ -3,7 +3,9 @@
 package bridge
 
 import (
+	"math"
 	"runtime"
+	"runtime/debug"
 	"unsafe"
 
 	"weir/pkg/wire/memory"
@@ -67,11 +69,47 @@ const collectEvery = 4 << 20
 
 var sinceCollected int64
 
-// Collect is called before n bytes are used for a large body.
+// Collect is called before n bytes are used for a large body, and when n bytes have
+// become garbage.
 func Collect(n int64) {
+	limitHeap(n)
 	if sinceCollected += n; sinceCollected >= collectEvery {
 		runtime.GC()
 		sinceCollected = 0
+	}
+}
+
+// The limit of Go's heap while calls have large bodies: without one, garbage may reach
+// the size of what is in use before it is collected, which linear memory would grow by.
+const (
+	heapSpare = 6 << 20 // beside the memory of calls
+	heapStep  = 1 << 20 // between two limits, since changing it stops the program
+)
+
+var (
+	heapLimit int64 = math.MaxInt64 // none, as Go starts
+	notHeap   int64                 // of linear memory: the program's data; 0 until it is measured
+)
+
+// limitHeap has garbage collected before linear memory grows beyond what the calls need,
+// n bytes more than at present. The limit is not below the present size.
+func limitHeap(n int64) {
+	a, ok := app.(interface{ MemoryNeeds() memory.Amount })
+	if !ok {
+		return
+	}
+	limit, size := int64(math.MaxInt64), int64(hostMemory(0))
+	if need := a.MemoryNeeds().Program + n; need > heapStep {
+		if notHeap == 0 {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			notHeap = max(size-int64(m.Sys), 1)
+		}
+		limit = max(startMemory-notHeap+heapSpare+need, size-notHeap) &^ (heapStep - 1)
+	}
+	if limit != heapLimit {
+		heapLimit = limit
+		debug.SetMemoryLimit(limit)
 	}
 }
 

@@ -41,10 +41,13 @@ class Instance {
     this.retiredAt = 0; // when a successor has taken the new events over, 0 before
     this.nextID = 1;
     this.sweptAt = 0;
+    this.timersUntil = 0; // timers that were due by then have come
+    this.asksTimer = false; // a silent call waits for a timer of another
     this.dead = false;
     this.view = null;
     this.result = null; // bytes or rows that Go copies next
-    this.go = boot(imports(this), this.context, (fn) => this.enter(fn));
+    this.clock = { now: 0 };
+    this.go = boot(imports(this), this.context, this.clock, (fn) => this.enter(fn));
     this.x = this.go._inst.exports;
     this.scratch = this.x.weir_scratch();
     this.scratchSize = this.x.weir_scratch_size();
@@ -66,6 +69,7 @@ class Instance {
   // instance: the calls in flight fail, and the next request gets a new instance.
   enter(fn) {
     if (this.dead) return undefined;
+    this.clock.now = 0;
     try {
       const result = fn();
       if (this.go.exited) this.#die("exit");
@@ -204,6 +208,7 @@ class Instance {
       if (!call.begun)
         this.calls.delete(call.id); // while its body arrived
       else {
+        call.fail(); // an answer that Go makes now would belong to this event
         this.streams.sweep(call);
         this.enter(() => this.run(this.x.weir_sweep(call.id)));
       }
@@ -249,6 +254,7 @@ export async function handle(request, env, ctx) {
   });
   const call = inst.add(env, resolve);
   call.serve(request, ctx);
+  if (inst.asksTimer) call.probe();
   if (request.body === null) inst.begin(call, head, NO_BODY);
   else if (later) {
     call.keep();

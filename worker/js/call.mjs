@@ -42,6 +42,22 @@ export class Call {
     this.#arm(listenAfter);
   }
 
+  // probe sets a timer of this call's event that is due at once, for lost to know until
+  // when timers have come.
+  probe() {
+    const { inst } = this,
+      at = Date.now();
+    inst.asksTimer = false;
+    this.ctx.waitUntil(
+      new Promise((done) => {
+        setTimeout(() => {
+          inst.timersUntil = Math.max(inst.timersUntil, at);
+          done();
+        }, 0);
+      }),
+    );
+  }
+
   // keep keeps the event of a request alive, also after its answer and the client's
   // departure, until the call has ended. It is called within that event.
   keep() {
@@ -55,9 +71,15 @@ export class Call {
   }
 
   // lost reports whether the event has been silent for longer than a live one is, and
-  // was so the last two times.
+  // was so the last two times. In a busy isolate timers are late: one that has not come
+  // says nothing until one that was due later has.
   lost(now) {
-    if (now - this.aliveAt < (this.listening ? 3 * aliveEvery : 2 * listenAfter)) return false;
+    const silence = now - this.aliveAt;
+    if (silence < (this.listening ? 3 * aliveEvery : 2 * listenAfter)) return false;
+    if (this.inst.timersUntil < this.timerAt && silence < 6 * aliveEvery) {
+      this.inst.asksTimer = true;
+      return false;
+    }
     return ++this.silent > 2;
   }
 
@@ -109,6 +131,7 @@ export class Call {
   #tick() {
     if (this.ended) return;
     this.timer = 0;
+    this.inst.timersUntil = Math.max(this.inst.timersUntil, this.timerAt);
     const now = Date.now();
     this.aliveAt = now;
     this.silent = 0;

@@ -246,3 +246,6 @@ export const IGNORED = [
   "x-frame-options",
   "x-powered-by",
 ];
+
+// The one of them that is not ignored in an answer of 400 and above.
+export const PLACE = "cf-ray";

@@ -9,6 +9,7 @@ import {
   NETWORK,
   NO_MEMORY,
   OK,
+  PLACE,
   TIMEOUT,
   TOO_LARGE,
 } from "./contract.mjs";
@@ -65,7 +66,7 @@ class WholeFetch {
     if (this.reported) return void r.body?.cancel().catch(() => {});
     this.response = r;
     this.#within(this.idleMs);
-    const { head, length } = headOf(r.headers);
+    const { head, length } = headOf(r.headers, r.status);
     if (inOneStep(length, this.maxBody, this.idleMs)) {
       r.arrayBuffer().then(
         (body) => this.report(OK, r.status, head, new Uint8Array(body)),
@@ -143,12 +144,12 @@ class StreamFetch {
 
 // headOf returns "name\nvalue…" with the fields of an answer, and the declared length of
 // its body, -1 if that is unknown or the body is encoded.
-function headOf(headers) {
+function headOf(headers, status) {
   let head = "";
   let length = -1;
   let encoded = false;
   headers.forEach((value, name) => {
-    if (ignored.has(name)) return;
+    if (ignored.has(name) && !(status >= 400 && name === PLACE)) return;
     if (name === "content-length") length = +value;
     else if (name === "content-encoding") encoded = true;
     head += head ? "\n" + name + "\n" + value : name + "\n" + value;
@@ -203,7 +204,7 @@ export const platform = {
       headArrived = true;
       // The stream keeps its deadline and can be aborted until its end.
       const stream = r.body ? inst.streams.add(r, inflight, -1) : 0;
-      if (!inst.emit(op, OK, r.status, headOf(r.headers).head, null, stream)) inst.streams.discard(stream);
+      if (!inst.emit(op, OK, r.status, headOf(r.headers, r.status).head, null, stream)) inst.streams.discard(stream);
     } catch (e) {
       if (header) call.removeDeadline(header);
       inflight.finish();
@@ -253,7 +254,7 @@ export const platform = {
   dialSocket(inst, op, call, url, headers, limits, headerMs, maxBody) {
     if (call.canceled) return void queueMicrotask(() => inst.emit(op, CANCELED));
     dial(inst, op, call, url, headers, limits, headerMs, {
-      head: (r) => headOf(r.headers).head,
+      head: (r) => headOf(r.headers, r.status).head,
       body: (r) => readAll(r, maxBody, headerMs, null, undefined, reserver(inst, op)),
     });
   },

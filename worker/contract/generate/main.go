@@ -115,6 +115,9 @@ func ignored(out *bytes.Buffer) {
 		fmt.Fprintf(out, "  %q,\n", name)
 	}
 	fmt.Fprintln(out, "];")
+	fmt.Fprintln(out)
+	comment(out, "The one of them that is not ignored in an answer of 400 and above.\n")
+	fmt.Fprintf(out, "export const PLACE = %q;\n", upstream.Place)
 }
 
 // list writes an array as biome formats it: on one line if that has at most 120
