@@ -3,7 +3,7 @@
 export const navigation = [
   {
     title: "Start",
-    pages: ["", "quick-start", "concepts", "connections", "keys", "clients"],
+    pages: ["", "quick-start", "concepts", "connections", "providers/", "keys", "clients"],
   },
   {
     title: "Use",
@@ -11,6 +11,7 @@ export const navigation = [
       "routing",
       "fallback",
       "guides/budgets",
+      "guides/captured-bodies",
       "prices",
       "creations",
       "compatibility",

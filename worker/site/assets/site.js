@@ -4,21 +4,13 @@ const root = new URL(document.body.dataset.root, location.href);
 const html = document.documentElement;
 html.classList.add("scripted");
 
-// Theme: the system's until the reader chooses one.
+// Theme: the system's until the reader chooses one, which theme.js applies.
 const theme = document.querySelector(".theme");
 const dark = () =>
   (html.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-const stored = () => {
-  try {
-    return localStorage.getItem("weir-docs-theme");
-  } catch {
-    return null; // storage is turned off
-  }
-};
 const show = () => {
   theme.textContent = dark() ? "Light" : "Dark";
 };
-if (["light", "dark"].includes(stored())) html.dataset.theme = stored();
 theme.hidden = false;
 show();
 theme.addEventListener("click", () => {
