@@ -1,0 +1,119 @@
+import { useState } from "preact/hooks";
+import type { Budget, ConnectionRow, KeyRow, List, ProviderRow, Quota, RequestRow } from "../api-types";
+import { Tabs } from "../forms";
+import { useLoad, useRefresh } from "../hooks";
+import { Lazy } from "../lazy";
+import { Load, Page, Section } from "../layout";
+import type { PageProps } from "../page";
+import { to, useFilter } from "../route";
+import { Accounts } from "./overview/accounts";
+import { Budgets } from "./overview/budgets";
+import { Checklist, progressOf, toolLinks, useHidden } from "./overview/checklist";
+import { Failures } from "./overview/failures";
+import { Figures, loadSeries, type Range, ranges } from "./overview/figures";
+import { last } from "./providers/priorities";
+
+const newMs = 4000; // between refreshes, while the checklist is shown
+const refreshMs = 30_000;
+const failures = 5; // that are listed
+
+const loadAdd = () => import("./providers/add").then((m) => ({ default: m.AddConnection }));
+
+// Overview is the first page of a machine: what to do first, how it works now, and what
+// needs its owner.
+export default function Overview({ machine, machineName, has }: PageProps) {
+  const [range, setRange] = useFilter<Range>(
+    "range",
+    "day",
+    ranges.map(([r]) => r),
+  );
+  const catalog = useLoad(() => machine.list<ProviderRow>("/catalog/providers"), [machine]).data ?? [];
+  const accounts = useLoad(async () => {
+    const [conns, quotas] = await Promise.all([
+      machine.list<ConnectionRow>("/providers"),
+      machine.list<Quota>("/quota"),
+    ]);
+    return { conns, quotas };
+  }, [machine]);
+  const start = useLoad(async () => {
+    const [keys, answered] = await Promise.all([
+      machine.list<KeyRow>("/keys"),
+      machine.get<List<RequestRow>>("/requests?status=2xx&limit=1"),
+    ]);
+    return { keys, answered: answered.data.length > 0 };
+  }, [machine]);
+  const series = useLoad(() => loadSeries(machine, range), [machine, range]);
+  const failed = useLoad(
+    async () => (await machine.get<List<RequestRow>>(`/requests?status=error&limit=${failures}`)).data,
+    [machine],
+  );
+  const hasBudgets = has("GET /api/budgets");
+  const budgets = useLoad(async () => (hasBudgets ? machine.list<Budget>("/budgets") : []), [machine]);
+  const [hidden, hide] = useHidden(machine);
+  const [adding, setAdding] = useState<ProviderRow | null>(null);
+
+  const progress = accounts.data && start.data && progressOf(accounts.data.conns, start.data);
+  const isNew = !!progress && !hidden && progress.some((done) => !done);
+  const all = [accounts, series, failed, budgets, ...(isNew || !start.data ? [start] : [])];
+  useRefresh(
+    async () => {
+      await Promise.all(all.map((l) => l.reload()));
+    },
+    isNew ? newMs : refreshMs,
+  );
+  return (
+    <Page
+      title="Overview"
+      intro={machineName && <bdi>{machineName}</bdi>}
+      actions={<Tabs label="Period" value={range} items={ranges} onPick={setRange} />}
+    >
+      {isNew && <Checklist machine={machine} progress={progress} catalog={catalog} onAdd={setAdding} onHide={hide} />}
+      <Load of={accounts} what="accounts" rows={1}>
+        {(a) =>
+          a.conns.length > 0 && <Accounts machine={machine} catalog={catalog} {...a} onChange={accounts.reload} />
+        }
+      </Load>
+      <Load of={series} what="figures" rows={2}>
+        {(s) => <Figures machine={machine} range={range} series={s} />}
+      </Load>
+      <div class="grid wide">
+        <Section
+          title="Recent failures"
+          actions={<a href={`${to(machine.id, "requests")}?status=error`}>All failures</a>}
+        >
+          <Load of={failed} what="failures" rows={2}>
+            {(rows) => <Failures machine={machine} rows={rows} />}
+          </Load>
+        </Section>
+        {hasBudgets && (
+          <Section title="Budgets" actions={<a href={to(machine.id, "budgets")}>All budgets</a>}>
+            <Load of={budgets} what="budgets" rows={2}>
+              {(rows) => <Budgets machine={machine} rows={rows} />}
+            </Load>
+          </Section>
+        )}
+      </div>
+      {adding && (
+        <Lazy
+          load={loadAdd}
+          what="form"
+          props={{
+            machine,
+            of: adding,
+            priority: accounts.data ? last(accounts.data.conns) : undefined,
+            next: (
+              <>
+                <h3>Connect a tool</h3>
+                <div class="row wrap">{toolLinks(machine)}</div>
+              </>
+            ),
+            onClose: () => {
+              setAdding(null);
+              void accounts.reload();
+            },
+          }}
+        />
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,292 @@
+import { useState } from "preact/hooks";
+import { type Machine, sentence } from "../../api";
+import type { ConnectionRow, ProviderRow, Quota } from "../../api-types";
+import { providerName } from "../../connections";
+import { Dialog } from "../../dialog";
+import { count, percent } from "../../format";
+import { useAction } from "../../hooks";
+import { Section } from "../../layout";
+import { to } from "../../route";
+import { Time } from "../../time";
+import { toast } from "../../toast";
+import { Badge, Button, ErrorBox } from "../../ui";
+import { tightest } from "../providers/gauge";
+import { statusOf } from "../providers/health";
+import { Credential, secretBody, type Typed } from "../providers/inputs";
+import { SignInFlow } from "../providers/oauth";
+import { TestText, testConnection, type Outcome, useTest } from "../providers/test";
+
+const lowQuota = 0.1; // share that is left of a limit
+const expiringMs = 24 * 3_600_000;
+
+type Fix = "signin" | "key" | "test" | "another";
+
+interface Need {
+  c: ConnectionRow;
+  kind: "" | "good" | "warn" | "bad";
+  badge: string;
+  text: string;
+  fix: Fix;
+}
+
+// needOf returns what an account needs from its owner, or null. Limits end by
+// themselves, and a disabled account is meant to be.
+export function needOf(c: ConnectionRow, quota: Quota | undefined, now: number): Need | null {
+  if (!c.isActive) return null;
+  const [kind, badge] = statusOf(c, now);
+  const need = (fix: Fix, text = c.lastError ? sentence(c.lastError) : ""): Need => ({ c, kind, badge, text, fix });
+  const oauth = c.authType === "oauth";
+  if (c.status === "needs_reauth") return need("signin");
+  if (c.status === "needs_credential") return need(oauth ? "signin" : "key");
+  switch (c.health) {
+    case "key_refused":
+      return need(oauth ? "signin" : "key");
+    case "out_of_credit":
+      return need("test", "Add credit at the provider, then test the account.");
+    case "ready":
+    case "untested":
+    case "limited":
+      break;
+    default:
+      return need("test");
+  }
+  if (oauth && !c.secrets.includes("refreshToken") && c.expiresAt && c.expiresAt < now + expiringMs)
+    return {
+      ...need("signin", "The sign-in can’t be renewed automatically."),
+      kind: "warn",
+      badge: "Sign-in expires soon",
+    };
+  const window = tightest(quota);
+  if (window && window.left < lowQuota && (window.resetsAt ?? Infinity) > now)
+    return { ...need("another", `${percent(window.left)} of a limit is left.`), kind: "warn", badge: "Low quota" };
+  return null;
+}
+
+// Accounts lists the accounts that need their owner, each with what solves it.
+export function Accounts({
+  machine,
+  conns,
+  catalog,
+  quotas,
+  onChange,
+}: {
+  machine: Machine;
+  conns: ConnectionRow[];
+  catalog: ProviderRow[];
+  quotas: Quota[];
+  onChange: () => Promise<void>;
+}) {
+  const now = Date.now();
+  const needs = conns.flatMap(
+    (c) =>
+      needOf(
+        c,
+        quotas.find((q) => q.connectionId === c.id),
+        now,
+      ) ?? [],
+  );
+  const active = conns.filter((c) => c.isActive).length;
+  // A dialog stays open when the account needs nothing any more.
+  const [fixing, setFixing] = useState<Need | null>(null);
+  const nameOf = (c: ConnectionRow) => c.name || providerName(c.provider, catalog);
+  const close = () => {
+    setFixing(null);
+    void onChange();
+  };
+  return (
+    <Section title="Accounts" actions={<a href={to(machine.id, "providers")}>All accounts</a>}>
+      {needs.length === 0 ? (
+        <p class="row tight">
+          <Badge kind="good">OK</Badge>
+          {active === conns.length
+            ? `${count(conns.length, "account")}, none needs your attention.`
+            : `${active} of ${count(conns.length, "account")} enabled, none needs your attention.`}
+        </p>
+      ) : (
+        <ul class="plain" aria-label="Accounts that need your attention">
+          {needs.map((n) => (
+            <li key={n.c.id}>
+              <Account
+                machine={machine}
+                need={n}
+                provider={catalog.find((p) => p.id === n.c.provider)}
+                name={nameOf(n.c)}
+                onFix={() => setFixing(n)}
+                onChange={onChange}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      {fixing && (
+        <Repair
+          machine={machine}
+          need={fixing}
+          provider={catalog.find((p) => p.id === fixing.c.provider)}
+          name={nameOf(fixing.c)}
+          onDone={(message) => {
+            toast(message);
+            close();
+          }}
+          onClose={close}
+        />
+      )}
+    </Section>
+  );
+}
+
+function Account({
+  machine,
+  need: { c, kind, badge, text, fix },
+  provider,
+  name,
+  onFix,
+  onChange,
+}: {
+  machine: Machine;
+  need: Need;
+  provider?: ProviderRow;
+  name: string;
+  onFix: () => void;
+  onChange: () => Promise<void>;
+}) {
+  const test = useTest(machine, c.id, onChange);
+  const own = to(machine.id, "providers", c.id);
+  const label = fix === "signin" ? "Sign in again" : c.hasKey ? "Replace key" : "Add credentials";
+  return (
+    <div class="conn">
+      <div>
+        <p class="row tight wrap">
+          <strong>
+            <a href={own}>
+              <bdi>{name}</bdi>
+            </a>
+          </strong>
+          <Badge kind={kind}>{badge}</Badge>
+          {c.health !== "ready" && c.healthSince && (
+            <small class="muted">
+              since <Time at={c.healthSince} />
+            </small>
+          )}
+        </p>
+        {text && (
+          <p class="small">
+            <bdi>{text}</bdi>
+          </p>
+        )}
+        <TestText outcome={test.outcome} />
+      </div>
+      {fix === "test" ? (
+        <Button busy={test.busy} aria-label={`Test ${name}`} onClick={() => void test.run()}>
+          Test
+        </Button>
+      ) : fix === "another" ? (
+        <a class="button" href={`${to(machine.id, "providers", "add")}?q=${encodeURIComponent(provider?.name ?? "")}`}>
+          Add another account
+        </a>
+      ) : fix === "signin" && !provider?.connect.length ? (
+        <a class="button main" href={own}>
+          {label}
+        </a>
+      ) : (
+        <Button kind="main" aria-label={`${label}: ${name}`} onClick={onFix}>
+          {label}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+// Repair is the dialog that solves what an account needs: a sign-in or a key.
+function Repair({
+  machine,
+  need: { c, fix },
+  provider,
+  name,
+  onDone,
+  onClose,
+}: {
+  machine: Machine;
+  need: Need;
+  provider?: ProviderRow;
+  name: string;
+  onDone: (message: string) => void;
+  onClose: () => void;
+}) {
+  if (fix === "signin" && provider)
+    return (
+      <Dialog title={`Sign in with ${provider.name}`} onClose={onClose}>
+        <SignInFlow
+          flow={provider.connect[0]}
+          machine={machine}
+          provider={provider}
+          body={{ connectionId: c.id }}
+          onCancel={onClose}
+          onDone={() => onDone("Account connected again.")}
+        />
+      </Dialog>
+    );
+  return (
+    <ReplaceKey
+      machine={machine}
+      c={c}
+      name={name}
+      auth={provider?.auth ?? "bearer"}
+      onDone={() => onDone(`${name} works.`)}
+      onClose={onClose}
+    />
+  );
+}
+
+// ReplaceKey asks for another credential and tests it.
+function ReplaceKey({
+  machine,
+  c,
+  name,
+  auth,
+  onDone,
+  onClose,
+}: {
+  machine: Machine;
+  c: ConnectionRow;
+  name: string;
+  auth: string;
+  onDone: () => void;
+  onClose: () => void;
+}) {
+  const [typed, setTyped] = useState<Typed>({});
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const save = useAction();
+  const secrets = secretBody(auth, typed);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void save.run(async () => {
+      setOutcome(null);
+      await machine.put(`/providers/${c.id}`, secrets);
+      const result = await testConnection(machine, c.id);
+      if (typeof result === "object" && result.ok) return onDone();
+      setOutcome(result);
+    });
+  };
+  return (
+    <Dialog title={`New key for ${name}`} onClose={onClose}>
+      <form onSubmit={submit}>
+        <Credential
+          auth={auth}
+          typed={typed}
+          hint="Stored encrypted and never shown again."
+          required
+          onType={(field, value) => setTyped((all) => ({ ...all, [field]: value }))}
+        />
+        {save.error && <ErrorBox>{save.error}</ErrorBox>}
+        <TestText outcome={outcome} />
+        <div class="row">
+          <Button type="submit" kind="main" busy={save.busy} disabled={Object.keys(secrets).length === 0}>
+            Save and test
+          </Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,147 @@
+import type { Machine } from "../../api";
+import { clock, count, day, money, number, percent } from "../../format";
+import { to } from "../../route";
+import { dayMs, hourMs, startOf } from "../usage/span";
+
+export type Range = "hour" | "day" | "week";
+
+export const ranges: [Range, string][] = [
+  ["hour", "Last hour"],
+  ["day", "24 hours"],
+  ["week", "7 days"],
+];
+
+// Counts are the numbers of a row of GET /api/usage.
+interface Counts {
+  requests?: number;
+  failedRequests?: number;
+  inputTokens?: number;
+  outputTokens?: number;
+  costUsd?: number;
+  unpricedAttempts?: number;
+  latencyP95Ms?: number;
+}
+
+type Row = Counts & { day?: string; hour?: string; at?: number };
+
+// Series is what was used in a range, by its steps.
+interface Series {
+  steps: { at: number; row: Counts }[];
+  total: Counts;
+}
+
+// loadSeries returns the usage of a range: by five minutes, hour or day.
+export async function loadSeries(machine: Machine, range: Range): Promise<Series> {
+  if (range === "hour") {
+    const { data, total } = await machine.get<{ data: (Counts & { at: number })[]; total: Counts }>("/usage/recent");
+    return { steps: data.map((row) => ({ at: row.at, row })), total };
+  }
+  const [query, stepMs, steps] =
+    range === "day" ? ["period=24h&groupBy=hour", hourMs, 24] : ["period=7d&groupBy=day", dayMs, 7];
+  const { data, to: end, total } = await machine.get<{ data: Row[]; to: string; total: Counts }>(`/usage?${query}`);
+  const rows = new Map(data.map((r) => [startOf(r.hour ?? r.day ?? ""), r]));
+  const at = (i: number) => startOf(end) - (steps - 1 - i) * stepMs;
+  return { steps: Array.from({ length: steps }, (_, i) => ({ at: at(i), row: rows.get(at(i)) ?? {} })), total };
+}
+
+interface Figure {
+  name: string;
+  /** the metric of the page Usage */
+  metric: string;
+  /** undefined is unknown */
+  value: (c: Counts) => number | undefined;
+  text: (n: number) => string;
+  /** what the total leaves out */
+  note?: (c: Counts) => string;
+}
+
+const figures: Figure[] = [
+  { name: "Requests", metric: "requests", value: (c) => c.requests ?? 0, text: number },
+  {
+    name: "Success rate",
+    metric: "success",
+    value: (c) => (c.requests ? 1 - (c.failedRequests ?? 0) / c.requests : undefined),
+    text: percent,
+    note: (c) => (c.failedRequests ? `${number(c.failedRequests)} failed` : ""),
+  },
+  {
+    name: "Spend",
+    metric: "cost",
+    value: (c) => (c.unpricedAttempts && !c.costUsd ? undefined : (c.costUsd ?? 0)),
+    text: money,
+    note: (c) => (c.unpricedAttempts ? `${count(c.unpricedAttempts, "attempt")} without a price` : ""),
+  },
+  {
+    name: "Tokens",
+    metric: "tokens",
+    value: (c) => (c.inputTokens ?? 0) + (c.outputTokens ?? 0),
+    text: number,
+    note: (c) =>
+      c.inputTokens || c.outputTokens ? `${number(c.inputTokens ?? 0)} in, ${number(c.outputTokens ?? 0)} out` : "",
+  },
+  {
+    name: "Latency p95",
+    metric: "p95",
+    value: (c) => c.latencyP95Ms || undefined,
+    text: (n) => `${number(n)} ms`,
+  },
+];
+
+// Figures shows what was used in a range, each figure with a small chart.
+export function Figures({
+  machine,
+  range,
+  series: { steps, total },
+}: {
+  machine: Machine;
+  range: Range;
+  series: Series;
+}) {
+  const usage = (metric: string) =>
+    `${to(machine.id, "usage")}?${new URLSearchParams({ range: range === "week" ? "7d" : "24h", show: metric })}`;
+  const when = (at: number) => (range === "week" ? `${day(at)} UTC` : clock(at));
+  return (
+    <dl class="tilerow figures">
+      {figures.map((f) => {
+        const value = f.value(total),
+          note = f.note?.(total);
+        return (
+          <div key={f.name} class="stat">
+            <dt>
+              <a href={usage(f.metric)}>{f.name}</a>
+            </dt>
+            <dd>{value === undefined ? "–" : f.text(value)}</dd>
+            <dd class="note">{note}</dd>
+            <dd>
+              <Bars
+                values={steps.map(({ at, row }) => {
+                  const n = f.value(row);
+                  return { n, title: `${when(at)}: ${n === undefined ? "–" : f.text(n)}` };
+                })}
+              />
+            </dd>
+          </div>
+        );
+      })}
+    </dl>
+  );
+}
+
+const height = 32; // of a chart, in px
+
+// Bars is a small chart. Screen readers have the figure above it and the page Usage.
+function Bars({ values }: { values: { n?: number; title: string }[] }) {
+  const most = Math.max(...values.map((v) => v.n ?? 0));
+  const heightOf = (n?: number) => (n && most > 0 ? Math.max(1.5, (n / most) * height) : 0);
+  return (
+    <svg class="bars" viewBox={`0 0 ${values.length} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+      {values.map(({ n, title }, i) => (
+        <g key={title}>
+          <title>{title}</title>
+          <rect class="slot" x={i} y={0} width={1} height={height} />
+          <rect x={i + 0.1} y={height - heightOf(n)} width={0.8} height={heightOf(n)} />
+        </g>
+      ))}
+    </svg>
+  );
+}
