@@ -2,11 +2,11 @@ import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { SetupCommand, ToolRow } from "../../api-types";
 import { Code } from "../../code";
-import { time } from "../../format";
 import { Tabs } from "../../forms";
 import { useAction } from "../../hooks";
 import { Section } from "../../layout";
 import { Button, ErrorBox, Notice } from "../../ui";
+import { Time } from "../../time";
 
 type Shell = "sh" | "ps1";
 
@@ -19,7 +19,8 @@ const shells: [Shell, string][] = [
 // clock of this computer may differ from the gateway's.
 const lifetime = 5 * 60_000;
 
-// Command creates the command that sets a tool up, and shows it until it expires.
+// Command creates and copies the command that sets a tool up, and shows it until it
+// expires.
 export function Command({
   machine,
   tool,
@@ -34,14 +35,22 @@ export function Command({
   const [created, setCreated] = useState<SetupCommand | null>(null),
     [until, setUntil] = useState(0),
     [expired, setExpired] = useState(false),
+    [copied, setCopied] = useState(false),
     [shell, setShell] = useState<Shell>(navigator.userAgent.includes("Windows") ? "ps1" : "sh");
   const act = useAction();
   const create = () =>
     act.run(async () => {
       const body = { tool: tool.id, ...(model && { model }), ...(small && { smallModel: small }) };
-      setCreated(await machine.post<SetupCommand>("/setup", body));
+      const next = await machine.post<SetupCommand>("/setup", body);
+      setCreated(next);
       setUntil(Date.now() + lifetime);
       setExpired(false);
+      setCopied(
+        await navigator.clipboard.writeText(next.command[shell]).then(
+          () => true,
+          () => false,
+        ),
+      );
     });
   useEffect(() => {
     if (!created) return;
@@ -60,13 +69,15 @@ export function Command({
       }
     >
       <div class="stack">
+        <Tabs label="System" items={shells} value={shell} onPick={setShell} />
         {act.error && <ErrorBox>{act.error}</ErrorBox>}
+        <p role="status">{created && !expired && copied && "Copied. Paste it into a terminal."}</p>
         {created && !expired && (
           <>
-            <Tabs label="System" items={shells} value={shell} onPick={setShell} />
             <Code label={`Command for ${tool.name}`} text={created.command[shell]} />
             <p class="muted small">
-              Works once, until {time(until)}. It contains no key: the key is created when the command runs.
+              Works once, until <Time at={until} as="time" />. It contains no key: the key is created when the command
+              runs.
             </p>
             <p class="muted small">To restore the files as they were:</p>
             <Code
@@ -82,7 +93,7 @@ export function Command({
         {expired && <Notice kind="warn">The command has expired. Create a new one.</Notice>}
         <div class="row">
           <Button kind={created && !expired ? undefined : "main"} busy={act.busy} onClick={() => void create()}>
-            {created ? "Create a new command" : "Create command"}
+            {created ? "Copy a new command" : "Copy command"}
           </Button>
         </div>
       </div>
