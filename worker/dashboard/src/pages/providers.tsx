@@ -1,8 +1,8 @@
 import { useRef, useState } from "preact/hooks";
 import type { Machine } from "../api";
 import type { ConnectionRow, ProviderRow, Quota } from "../api-types";
-import { providerName } from "../connections";
-import { number } from "../format";
+import { families, providerName } from "../connections";
+import { count, number } from "../format";
 import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
 import { moved, Order } from "../order";
@@ -13,8 +13,10 @@ import { Load, Page } from "../layout";
 import { Empty, ErrorBox } from "../ui";
 import { Connection } from "./providers/connection";
 import { Gallery } from "./providers/gallery";
+import { Mark } from "./providers/mark";
 import { placed, together } from "./providers/priorities";
 import { Row } from "./providers/row";
+import { servers } from "./providers/servers";
 
 // Providers are the connections of a machine; below its address stand the
 // gallery (add) and each connection (its id).
@@ -25,6 +27,8 @@ export default function Providers(props: PageProps) {
 }
 
 const searchFrom = 8; // connections
+const manyFrom = 200; // connections
+const reserved = families.length + servers.length; // places of marks, as in the gallery
 
 // List shows the connections in the order they are tried.
 function List({ machine, machineName }: PageProps) {
@@ -47,10 +51,11 @@ function List({ machine, machineName }: PageProps) {
     moves = useRef(0);
   const move = (c: ConnectionRow, place: ConnectionRow) => {
     const mine = ++moves.current,
-      { conns } = rows.data!;
-    const next = placed(moved(conns, conns.indexOf(c), conns.indexOf(place)), c.id);
-    const changed = next.filter((n) => !conns.includes(n));
-    rows.set({ ...rows.data!, conns: next });
+      { conns, catalog } = rows.data!;
+    const group = groupsOf(conns, catalog).find((g) => g.conns.includes(c))!.conns;
+    const next = placed(moved(group, group.indexOf(c), group.indexOf(place)), c.id);
+    const changed = next.filter((n) => !group.includes(n));
+    rows.set({ ...rows.data!, conns: conns.map((o) => (group.includes(o) ? next[group.indexOf(o)] : o)) });
     saving.current = saving.current
       .then(() =>
         order.run(() =>
@@ -77,14 +82,17 @@ function List({ machine, machineName }: PageProps) {
       title="Providers"
       actions={add}
       intro={
-        <>Connections of {machineName ? <strong>{machineName}</strong> : "this machine"}, tried from top to bottom.</>
+        <>
+          Accounts of {machineName ? <strong>{machineName}</strong> : "this machine"}. Accounts of the same provider are
+          tried from top to bottom.
+        </>
       }
     >
       {order.error && <ErrorBox>{order.error}</ErrorBox>}
       <div class="toasts" role="status">
         {order.busy && progress && <p>{progress}</p>}
       </div>
-      <Load of={rows} what="connections">
+      <Load of={rows} what="accounts">
         {({ conns, catalog, quotas }) =>
           conns.length === 0 ? (
             <Empty title="No providers yet">
@@ -108,6 +116,26 @@ function List({ machine, machineName }: PageProps) {
       </Load>
     </Page>
   );
+}
+
+// Group has the accounts of a provider. Those of compatible servers are one group.
+interface Group {
+  /** id of the provider, or the format of compatible servers */
+  id: string;
+  name: string;
+  conns: ConnectionRow[];
+}
+
+// groupsOf returns the groups in the order of their first accounts.
+function groupsOf(conns: ConnectionRow[], catalog: ProviderRow[]): Group[] {
+  const groups: Group[] = [];
+  for (const c of conns) {
+    const name = providerName(c.provider, catalog);
+    const known = groups.find((g) => g.name === name);
+    if (known) known.conns.push(c);
+    else groups.push({ id: families.find(([, family]) => family === name)?.[0] ?? c.provider, name, conns: [c] });
+  }
+  return groups;
 }
 
 // Ordered is the list with its search. A move in a filtered list changes the place
@@ -140,30 +168,37 @@ function Ordered({
   return (
     <>
       {conns.length > searchFrom && (
-        <ListHead what="connection" text={search} shown={shown.length} all={conns.length} onInput={setSearch} />
+        <ListHead what="account" text={search} shown={shown.length} all={conns.length} onInput={setSearch} />
       )}
-      {shown.length === 0 ? (
-        <Empty title="No connections found" />
-      ) : (
-        <Order
-          items={shown}
-          label="Connections, in the order they are tried"
-          keyOf={(c) => c.id}
-          onMove={(from, at) => onMove(shown[from], shown[at])}
-          name={(c) => c.name || provider(c)}
-        >
-          {(c) => (
-            <Row
-              machine={machine}
-              c={c}
-              quota={quotas.find((q) => q.connectionId === c.id)}
-              now={now}
-              provider={provider(c)}
-              onChange={onChange}
-            />
-          )}
-        </Order>
-      )}
+      {shown.length === 0 && <Empty title="No accounts found" />}
+      {groupsOf(shown, catalog).map((g) => (
+        <section key={g.id} class="accounts" aria-label={g.name}>
+          <h2 class="row tight">
+            <Mark id={g.id} name={g.name} place={catalog.findIndex((p) => p.id === g.id) + reserved} />
+            {g.name}
+            {g.conns.length > 1 && <small class="muted">{count(g.conns.length, "account")}</small>}
+          </h2>
+          <Order
+            items={g.conns}
+            label={`Accounts of ${g.name}, in the order they are tried`}
+            keyOf={(c) => c.id}
+            onMove={(from, at) => onMove(g.conns[from], g.conns[at])}
+            name={(c) => c.name || provider(c)}
+          >
+            {(c) => (
+              <Row
+                machine={machine}
+                c={c}
+                quota={quotas.find((q) => q.connectionId === c.id)}
+                now={now}
+                provider={provider(c)}
+                many={conns.length > manyFrom}
+                onChange={onChange}
+              />
+            )}
+          </Order>
+        </section>
+      ))}
     </>
   );
 }

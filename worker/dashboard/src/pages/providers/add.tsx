@@ -9,25 +9,46 @@ import { useAction } from "../../hooks";
 import { Restored, Tabs, Text } from "../../forms";
 import { Button, ErrorBox, Field } from "../../ui";
 import { Added } from "./added";
-import { BaseUrlInput, Credential, ProxyInput, secretBody, secretNames, type Typed } from "./inputs";
+import {
+  Advanced,
+  BaseUrlInput,
+  Credential,
+  ProxyInput,
+  secretBody,
+  secretNames,
+  type Typed,
+  WeightInput,
+} from "./inputs";
+import { keyPage } from "./keylinks";
 import { type Flow, flowNames, SignInFlow } from "./oauth";
+import type { Server } from "./servers";
 
-// Addable is a provider of the table, or a format of compatible providers.
-export type Addable = ProviderRow | Family;
+// Addable is a provider of the table, a format of compatible providers, or a program
+// whose servers have OpenAI's format.
+export type Addable = ProviderRow | Family | Server;
+
+const isServer = (of: Addable): of is Server => typeof of === "object" && !("alias" in of);
 
 interface Props {
   machine: Machine;
   of: Addable;
   /** of the new connection; unset if the others are not loaded yet */
   priority?: number;
+  /** shown once the test has succeeded */
+  next?: ComponentChildren;
   onClose: () => void;
 }
 
+// guideOf returns the page of what is added in the documentation; programs share the page
+// of their format.
+const guideOf = (of: Addable) =>
+  `/docs/providers/${typeof of === "string" ? of : isServer(of) ? "openai-compatible" : of.id}`;
+
 // AddConnection creates a connection, tried after all others, and tests it.
-export function AddConnection({ machine, of, priority, onClose }: Props) {
+export function AddConnection({ machine, of, priority, next, onClose }: Props) {
   const [added, setAdded] = useState(""); // id
   const title = typeof of === "string" ? families.find(([id]) => id === of)![1] : of.name;
-  if (added) return <Added machine={machine} title={title} id={added} onClose={onClose} />;
+  if (added) return <Added machine={machine} title={title} id={added} next={next} onClose={onClose} />;
   return <Form title={title} machine={machine} of={of} priority={priority} onAdded={setAdded} onClose={onClose} />;
 }
 
@@ -43,10 +64,15 @@ function Form({
   onAdded,
   onClose,
 }: Props & { title: string; onAdded: (id: string) => void }) {
-  const row = typeof of === "string" ? null : of;
+  const row = typeof of === "string" || isServer(of) ? null : of;
+  const server = isServer(of) ? of : null;
   const [method, setMethod] = useState<Flow | "key">(row?.connect[0] ?? "key");
   const [flowBody, setFlowBody] = useState<Record<string, unknown> | null>(null);
-  const [typed, setTyped, draft] = useDraft<Typed>(`add ${machine.id} ${row?.id ?? of}`, {}, withoutSecrets);
+  const [typed, setTyped, draft] = useDraft<Typed>(
+    `add ${machine.id} ${typeof of === "string" ? of : of.id}`,
+    server ? { name: server.name, baseUrl: server.baseUrl, prefix: server.prefix } : {},
+    withoutSecrets,
+  );
   const done = (id: string) => {
     draft.clear();
     onAdded(id);
@@ -68,6 +94,7 @@ function Form({
       if (typed[n]?.trim()) data[n] = n === "baseUrl" ? address(typed[n]) : typed[n].trim();
     const body: Record<string, unknown> = priority === undefined ? {} : { priority };
     if (typed.name?.trim()) body.name = typed.name.trim();
+    if (Number(typed.weight) > 1) body.weight = Number(typed.weight);
     if (Object.keys(data).length) body.providerSpecificData = data;
     if (method !== "key") return setFlowBody(body);
     const secrets = secretBody(auth, typed);
@@ -77,7 +104,7 @@ function Form({
       done(
         (
           await machine.post<ConnectionRow>("/providers", {
-            provider: row?.id ?? `${of}-${suffix()}`,
+            provider: row?.id ?? `${server ? "openai-compatible" : of}-${suffix()}`,
             ...body,
             ...secrets,
           })
@@ -88,6 +115,11 @@ function Form({
   const within = (body: ComponentChildren) => (
     <Dialog title={`Add ${title}`} ask={losing(draft)} onClose={onClose}>
       {body}
+      <p class="small">
+        <a href={guideOf(of)} target="_blank" rel="noreferrer">
+          About {title} and its models
+        </a>
+      </p>
     </Dialog>
   );
   if (flowBody && method !== "key") {
@@ -102,6 +134,39 @@ function Form({
       />,
     );
   }
+  const baseRequired = !row?.baseUrl && (!row || row.vars.includes("baseUrl"));
+  const baseUrl = (
+    <BaseUrlInput
+      value={typed.baseUrl ?? ""}
+      onText={(v) => type("baseUrl", v)}
+      required={baseRequired}
+      placeholder={row?.baseUrl ?? "https://host.example/v1"}
+      hint={
+        row?.baseUrl
+          ? "Leave blank to use the provider’s own address."
+          : server
+            ? "The gateway must be able to reach this address."
+            : "Include /v1, e.g. http://localhost:11434/v1"
+      }
+    />
+  );
+  const prefix = (
+    <Field
+      label={row ? "Prefix (optional)" : "Prefix"}
+      hint={
+        <>
+          Call its models as <code>{`${typed.prefix || row?.alias || "prefix"}/model`}</code>
+        </>
+      }
+    >
+      <Text required={!row} name max={64} value={typed.prefix ?? ""} onText={(v) => type("prefix", v)} />
+    </Field>
+  );
+  const varInput = (n: string) => (
+    <Field key={n} label={varLabel(n, row!.vars.includes(n))}>
+      <input required={row!.vars.includes(n)} {...input(n)} />
+    </Field>
+  );
   return within(
     <form onSubmit={submit}>
       <Restored draft={draft} note="Enter the credentials again." />
@@ -113,32 +178,7 @@ function Form({
           items={[...row.connect.map((f): [Flow, string] => [f, flowNames[f](title)]), ["key", "Use an API key"]]}
         />
       )}
-      <Field label="Name" hint="Label, e.g. “Team billing”.">
-        <Text value={typed.name ?? ""} max={200} placeholder={row?.name} onText={(v) => type("name", v)} />
-      </Field>
-      {(!row || row.baseUrlAllowed || row.vars.includes("baseUrl")) && (
-        <BaseUrlInput
-          value={typed.baseUrl ?? ""}
-          onText={(v) => type("baseUrl", v)}
-          required={!row?.baseUrl && (!row || row.vars.includes("baseUrl"))}
-          placeholder={row?.baseUrl ?? "https://host.example/v1"}
-          hint={
-            row?.baseUrl
-              ? "Leave blank to use the provider’s own address."
-              : "Include /v1, e.g. http://localhost:11434/v1"
-          }
-        />
-      )}
-      <Field
-        label={row ? "Prefix (optional)" : "Prefix"}
-        hint={
-          <>
-            Call its models as <code>{`${typed.prefix || row?.alias || "prefix"}/model`}</code>
-          </>
-        }
-      >
-        <Text required={!row} name max={64} value={typed.prefix ?? ""} onText={(v) => type("prefix", v)} />
-      </Field>
+      {!row && baseUrl}
       {method === "key" && auth !== "none" && (
         <Credential
           auth={auth}
@@ -146,18 +186,38 @@ function Form({
           onType={type}
           required={!!row && !row.keyFree}
           hint={
-            row
-              ? "Stored encrypted and never shown again."
-              : "Stored encrypted and never shown again. Leave blank if the server needs no key."
+            <>
+              Stored encrypted and never shown again.{!row && " Leave blank if the server needs no key."}
+              {row && keyPage(row.id) && (
+                <>
+                  {" "}
+                  <a href={keyPage(row.id)} target="_blank" rel="noreferrer">
+                    {auth === "google" ? `Create a key file at ${title}` : `Get an API key from ${title}`}
+                  </a>
+                </>
+              )}
+            </>
           }
         />
       )}
-      {vars.map((n) => (
-        <Field key={n} label={varLabel(n, row!.vars.includes(n))}>
-          <input required={row!.vars.includes(n)} {...input(n)} />
-        </Field>
-      ))}
-      {usesOAuth && <ProxyInput value={typed.proxyUrl ?? ""} onType={(v) => type("proxyUrl", v)} />}
+      {row && (baseRequired || row.local) && baseUrl}
+      {row?.vars.filter((n) => vars.includes(n)).map(varInput)}
+      {!row && prefix}
+      <Field label="Name (optional)" hint="Label, e.g. “Team billing”.">
+        <Text
+          value={typed.name ?? ""}
+          max={200}
+          placeholder={row?.name ?? server?.name}
+          onText={(v) => type("name", v)}
+        />
+      </Field>
+      <Advanced>
+        {row && !baseRequired && !row.local && row.baseUrlAllowed && baseUrl}
+        {row && prefix}
+        {vars.filter((n) => !row!.vars.includes(n)).map(varInput)}
+        <WeightInput value={typed.weight ?? "1"} onText={(v) => type("weight", v)} />
+        {usesOAuth && <ProxyInput value={typed.proxyUrl ?? ""} onType={(v) => type("proxyUrl", v)} />}
+      </Advanced>
       {save.error && <ErrorBox>{save.error}</ErrorBox>}
       <div class="row">
         <Button type="submit" kind="main" busy={save.busy}>

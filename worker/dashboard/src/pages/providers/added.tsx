@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { errorText, type Machine } from "../../api";
 import { testText } from "../../connections";
@@ -19,11 +20,13 @@ export function Added({
   machine,
   title,
   id,
+  next,
   onClose,
 }: {
   machine: Machine;
   title: string;
   id: string;
+  next?: ComponentChildren;
   onClose: () => void;
 }) {
   const [check, setCheck] = useState<Check | null>(null);
@@ -77,8 +80,9 @@ export function Added({
           </>
         )}
       </div>
+      {ok && next}
       <div class="row wrap">
-        <a class="button main" href={to(machine.id, "providers", id)}>
+        <a class={ok && next ? "button" : "button main"} href={to(machine.id, "providers", id)}>
           {ok || !check ? "Choose models" : "Edit"}
         </a>
         <a class="button" href={to(machine.id, "providers")}>
@@ -91,7 +95,7 @@ export function Added({
           onClick={() =>
             void remove.run(async () => {
               await machine.del(`/providers/${id}`);
-              toast("Connection deleted.");
+              toast("Account deleted.");
               onClose();
             })
           }

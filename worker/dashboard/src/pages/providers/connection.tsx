@@ -1,6 +1,5 @@
 import type { ConnectionRow, ProviderRow } from "../../api-types";
 import { keyText, providerName } from "../../connections";
-import { when } from "../../format";
 import { useLoad } from "../../hooks";
 import type { PageProps } from "../../page";
 import { to } from "../../route";
@@ -8,6 +7,7 @@ import { Load, Page } from "../../layout";
 import { Details } from "./details";
 import { ModelPicker } from "./picker";
 import { Status } from "./status";
+import { Time } from "../../time";
 
 // Connection is the page of one connection: its status, details and models.
 export function Connection({ machine, args: [id] }: PageProps) {
@@ -17,7 +17,7 @@ export function Connection({ machine, args: [id] }: PageProps) {
   const provider = row.data ? providerName(row.data.provider, catalog.data ?? []) : "";
   return (
     <Page
-      title={row.data ? row.data.name || provider : "Connection"}
+      title={row.data ? row.data.name || provider : "Account"}
       actions={
         <a class="button" href={to(machine.id, "providers")}>
           Back to providers
@@ -26,12 +26,12 @@ export function Connection({ machine, args: [id] }: PageProps) {
       intro={
         row.data && (
           <>
-            {provider} · {keyText(row.data)} · changed {when(row.data.updatedAt)}
+            {provider} · {keyText(row.data)} · changed <Time at={row.data.updatedAt} />
           </>
         )
       }
     >
-      <Load of={row} what="connection" rows={4}>
+      <Load of={row} what="account" rows={4}>
         {(c) => (
           <>
             <Status machine={machine} c={c} known={known} onChange={row.reload} />

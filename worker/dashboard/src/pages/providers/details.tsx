@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
 import { address, family, varLabel, varsOf } from "../../connections";
-import { TypedConfirm } from "../../confirm";
+import { Confirm } from "../../confirm";
 import { useDraft } from "../../drafts";
 import { useAction } from "../../hooks";
 import { go, to } from "../../route";
@@ -10,7 +10,7 @@ import { toast } from "../../toast";
 import { Restored, Text } from "../../forms";
 import { Failed, Section } from "../../layout";
 import { Button, Field } from "../../ui";
-import { BaseUrlInput, Credential, ProxyInput, secretBody, type Typed } from "./inputs";
+import { BaseUrlInput, Credential, ProxyInput, secretBody, type Typed, WeightInput } from "./inputs";
 import { Dependents } from "./dependents";
 
 // Details is the form of a connection's settings.
@@ -30,10 +30,16 @@ export function Details({
   const data = c.providerSpecificData;
   const [form, setForm, draft] = useDraft(
     `connection ${c.id} ${c.generation}`,
-    { name: c.name ?? "", base: data.baseUrl ?? "", prefix: data.prefix ?? "", vars: {} as Typed },
+    {
+      name: c.name ?? "",
+      base: data.baseUrl ?? "",
+      prefix: data.prefix ?? "",
+      weight: String(c.weight),
+      vars: {} as Typed,
+    },
     (f) => ({ ...f, vars: Object.fromEntries(Object.entries(f.vars).filter(([n]) => n !== "proxyUrl")) }),
   );
-  const { name, base, prefix, vars } = form;
+  const { name, base, prefix, weight, vars } = form;
   const put = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }));
   const [typed, setTyped] = useState<Typed>({});
   const names = varsOf(known);
@@ -52,6 +58,7 @@ export function Details({
         `/providers/${c.id}`,
         {
           name: name.trim(),
+          weight: Number(weight) || null,
           ...secretBody(auth, typed),
           providerSpecificData: {
             prefix: prefix.trim() || null,
@@ -63,7 +70,7 @@ export function Details({
         },
         c.generation,
       );
-      toast("Connection saved.");
+      toast("Account saved.");
       draft.clear();
       onChange(next);
     });
@@ -71,7 +78,10 @@ export function Details({
   const doRemove = () =>
     remove.run(async () => {
       await machine.del(`/providers/${c.id}`);
-      toast("Connection deleted.");
+      toast("Account deleted.", async () => {
+        await machine.post(`/providers/${c.id}/restore`, {});
+        go(to(machine.id, "providers", c.id));
+      });
       go(to(machine.id, "providers"));
     });
   return (
@@ -112,6 +122,7 @@ export function Details({
             />
           </Field>
         ))}
+        <WeightInput value={weight} onText={(weight) => put({ weight })} />
         {usesOAuth && (
           <ProxyInput
             value={varOf("proxyUrl")}
@@ -140,23 +151,24 @@ export function Details({
               setDeleting(true);
             }}
           >
-            Delete connection…
+            Delete account…
           </Button>
         </div>
       </form>
       {deleting && (
-        <TypedConfirm
-          title="Delete connection?"
-          word="delete"
-          what="delete"
-          action="Delete connection"
+        <Confirm
+          title="Delete account?"
+          action="Delete account"
           of={remove}
           onClose={() => setDeleting(false)}
           onDo={() => void doRemove()}
         >
-          <p>This deletes its credentials and removes its models from the list. This cannot be undone.</p>
+          <p>
+            Its models can no longer be called with this account. You can undo this for 10 seconds; then its credentials
+            are erased.
+          </p>
           <Dependents machine={machine} c={c} />
-        </TypedConfirm>
+        </Confirm>
       )}
     </Section>
   );

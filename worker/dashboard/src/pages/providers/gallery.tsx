@@ -10,10 +10,9 @@ import { Search, Tabs } from "../../forms";
 import { Load, Page } from "../../layout";
 import { Badge, Empty } from "../../ui";
 import { AddConnection, type Addable } from "./add";
+import { Mark } from "./mark";
 import { last } from "./priorities";
-
-// servers are programs that users may search for. They are compatible providers.
-const servers = "Ollama, vLLM, LM Studio, LiteLLM, any compatible server";
+import { serverFits, servers } from "./servers";
 
 // Gallery shows the table of providers to choose from.
 export function Gallery({ machine }: PageProps) {
@@ -26,12 +25,12 @@ export function Gallery({ machine }: PageProps) {
   const fits = (p: ProviderRow) =>
     (!kind || p.kinds.includes(kind)) && `${p.name} ${p.id} ${p.alias}`.toLowerCase().includes(query);
   const isConnected = (id: string) => conns.data?.some((c) => c.provider === id);
-  const tile = (a: Addable, name: string, about: string, tag: string, connected = false) => (
-    <li key={name}>
+  const places = [...families.map(([id]) => id), ...servers.map((s) => s.id), ...(list.data ?? []).map((p) => p.id)];
+  const place = (id: string) => places.indexOf(id);
+  const tile = (a: Addable, id: string, name: string, about: string, tag: string, connected = false) => (
+    <li key={id}>
       <button type="button" class="tile" onClick={() => setAdding(a)}>
-        <span class="monogram" aria-hidden="true" style={{ "--hue": hue(name) }}>
-          {name.replace(/[^\p{L}\p{N}]/gu, "").slice(0, 2)}
-        </span>
+        <Mark id={id} name={name} place={place(id)} />
         <span class="about">
           <strong>
             <span class="hidden">Add </span>
@@ -59,19 +58,22 @@ export function Gallery({ machine }: PageProps) {
       </div>
       <Load of={list} what="providers" rows={5}>
         {(data) => {
-          const shown = data.filter(fits),
-            byAddress = !!query && servers.toLowerCase().includes(query);
+          const shown = data.filter(fits);
+          const local =
+            kind && kind !== "llm" && kind !== "embedding" ? [] : servers.filter((s) => serverFits(s, query));
           return (
             <>
               <p class="muted small" role="status">
                 {shown.length} of {count(data.length, "provider")}
-                {byAddress && ". Connect your own server as a compatible provider."}
+                {!!query && local.length > 0 && `, ${count(local.length, "server")}`}
               </p>
               <ul class="tiles">
-                {families.map(([id, name]) => tile(id, name, servers, ""))}
+                {families.map(([id, name]) => tile(id, id, name, "Any server with this API", ""))}
+                {local.map((s) => tile(s, s.id, s.name, s.baseUrl.replace("http://", ""), "Your own server"))}
                 {shown.map((p) =>
                   tile(
                     p,
+                    p.id,
                     p.name,
                     `${p.alias}/`,
                     [
@@ -82,7 +84,7 @@ export function Gallery({ machine }: PageProps) {
                   ),
                 )}
               </ul>
-              {shown.length === 0 && !byAddress && (
+              {shown.length === 0 && local.length === 0 && (
                 <Empty title="No providers found">
                   <p>If it is compatible with OpenAI or Anthropic, connect it as a compatible provider.</p>
                 </Empty>
@@ -104,11 +106,4 @@ export function Gallery({ machine }: PageProps) {
       )}
     </Page>
   );
-}
-
-// hue returns the hue of a name's monogram, in degrees.
-function hue(name: string): number {
-  let h = 7;
-  for (const c of name) h = (h * 31 + c.codePointAt(0)!) % 360;
-  return h;
 }

@@ -1,10 +1,12 @@
 import type { ConnectionRow } from "../../api-types";
-import { clock } from "../../format";
+import { clock, when } from "../../format";
+
+const dayMs = 86_400_000;
 
 type Kind = "" | "good" | "warn" | "bad";
 
 const statuses: Record<string, [kind: Kind, text: string]> = {
-  inactive: ["", "Disabled"],
+  inactive: ["", "Paused"],
   needs_credential: ["bad", "Credentials missing"],
   needs_reauth: ["bad", "Sign in again"],
 };
@@ -19,6 +21,7 @@ const healths: Record<string, [kind: Kind, text: string]> = {
   limited: ["warn", "Limited"],
   unreachable: ["bad", "Unreachable"],
   failing: ["warn", "Last call failed"],
+  blocked: ["warn", "Blocked here"],
 };
 
 // statusOf returns the badge of a connection. A limit that has ended since the
@@ -27,8 +30,13 @@ export function statusOf(c: ConnectionRow, now: number): [kind: Kind, text: stri
   if (statuses[c.status]) return statuses[c.status];
   if (c.health === "limited") {
     const until = c.cooldownUntil ?? 0;
-    if (until > now) return ["warn", `Limited until ${clock(until)}`];
+    if (until > now) return ["warn", `Limited until ${until - now < dayMs ? clock(until) : when(until)}`];
     return healths[c.lastSuccessAt ? "ready" : "untested"];
   }
+  if (c.health === "blocked" && c.blockedPlace) return ["warn", `Blocked in ${c.blockedPlace}`];
   return healths[c.health] ?? ["", c.health];
 }
+
+// hasFailed reports whether the last error of a connection still matters.
+export const hasFailed = (c: ConnectionRow) =>
+  !!c.lastError && (c.health !== "ready" || !["active", "inactive"].includes(c.status));

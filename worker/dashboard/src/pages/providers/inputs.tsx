@@ -1,4 +1,6 @@
 // Inputs of a connection, for a new one and a stored one.
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import { address } from "../../connections";
 import { Field } from "../../ui";
 
@@ -55,7 +57,7 @@ export function Credential({
   typed: Typed;
   onType: (field: string, value: string) => void;
   required?: boolean;
-  hint?: string;
+  hint?: ComponentChildren;
 }) {
   const secrets = secretsOf(auth);
   return (
@@ -152,4 +154,38 @@ export function secretBody(auth: string, typed: Typed): Record<string, string> {
   const out: Record<string, string> = {};
   for (const { field } of secretsOf(auth)) if (typed[field]?.trim()) out[field] = typed[field].trim();
   return out;
+}
+
+// WeightInput asks for the weight of a connection.
+export function WeightInput({ value, onText }: { value: string; onText: (value: string) => void }) {
+  return (
+    <Field label="Weight" hint="Its share of calls, relative to other accounts. Used by the strategy “Weighted”.">
+      <input
+        type="number"
+        inputMode="numeric"
+        min={1}
+        max={1000}
+        value={value}
+        onInput={(e) => onText(e.currentTarget.value)}
+      />
+    </Field>
+  );
+}
+
+// Advanced has the inputs that few users need, folded. It opens if one of them is
+// invalid.
+export function Advanced({ children }: { children: ComponentChildren }) {
+  const ref = useRef<HTMLDetailsElement>(null);
+  return (
+    <details
+      class="advanced"
+      ref={ref}
+      onInvalidCapture={() => {
+        ref.current!.open = true;
+      }}
+    >
+      <summary>Advanced</summary>
+      <div class="stack">{children}</div>
+    </details>
+  );
 }

@@ -54,7 +54,7 @@ export function ModelPicker({
       onChange(next);
     });
   return (
-    <Section title="Models" intro="The models of this connection that clients can see and call.">
+    <Section title="Models" intro="The models of this account that clients can see and call.">
       <Load of={list} what="models">
         {({ data, source }) => {
           const listed = new Set(data.map((m) => m.id));
@@ -63,8 +63,7 @@ export function ModelPicker({
             return (
               <Empty title="No models found">
                 <p>
-                  No model list received. Test the connection to check its credentials and base URL, or add custom
-                  models.
+                  No model list received. Test the account to check its credentials and base URL, or add custom models.
                 </p>
               </Empty>
             );

@@ -1,11 +1,12 @@
-import { type Machine, sentence } from "../../api";
+import type { Machine } from "../../api";
 import type { ConnectionRow, Quota } from "../../api-types";
 import { keyText } from "../../connections";
-import { count, duration, when } from "../../format";
+import { count, duration } from "../../format";
 import { useAction } from "../../hooks";
 import { to } from "../../route";
 import { Switch } from "../../forms";
 import { Badge, Button, ErrorBox } from "../../ui";
+import { LastError, Since, Used } from "./facts";
 import { Gauge, tightest } from "./gauge";
 import { statusOf } from "./health";
 import { TestText, useTest } from "./test";
@@ -17,6 +18,7 @@ export function Row({
   quota,
   now,
   provider,
+  many,
   onChange,
 }: {
   machine: Machine;
@@ -24,6 +26,8 @@ export function Row({
   quota?: Quota;
   now: number;
   provider: string;
+  /** of a long list, whose rows are drawn when they are seen */
+  many: boolean;
   onChange: () => Promise<void>;
 }) {
   const test = useTest(machine, c.id, onChange),
@@ -39,24 +43,27 @@ export function Row({
       await onChange();
     });
   return (
-    <div class="conn">
+    <div class={many ? "conn many" : "conn"}>
       <div>
-        <h2 class="row tight wrap">
+        <h3 class="row tight wrap">
           <a href={to(machine.id, "providers", c.id)}>
             <bdi>{label}</bdi>
           </a>{" "}
           <Badge kind={kind}>{text}</Badge>
           {wait > 0 && <small class="muted">retry in {duration(wait)}</small>}
-        </h2>
+        </h3>
+        <p class="muted small facts">
+          <Since c={c} />
+          <Used c={c} />
+        </p>
         <p class="muted small">
-          {provider}
+          {keyText(c)}
           {c.providerSpecificData.prefix && (
             <>
               {" "}
               · <code>{c.providerSpecificData.prefix}/</code>
             </>
           )}
-          {` · ${keyText(c)}`}
           {selected && ` · ${count(selected.length, "model")} selected`}
         </p>
         {window && (
@@ -64,12 +71,7 @@ export function Row({
             <Gauge w={window} now={now} />
           </p>
         )}
-        {c.lastError && (c.health !== "ready" || c.status !== "active") && (
-          <p class="small bad">
-            <strong>Last error{c.healthAt && c.health !== "ready" ? `, ${when(c.healthAt)}` : ""}:</strong>{" "}
-            {sentence(c.lastError)}
-          </p>
-        )}
+        <LastError c={c} />
         <TestText outcome={test.outcome} />
         {toggle.error && <ErrorBox>{toggle.error}</ErrorBox>}
       </div>

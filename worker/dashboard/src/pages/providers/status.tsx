@@ -1,17 +1,19 @@
 import { useState } from "preact/hooks";
-import { type Machine, sentence } from "../../api";
+import type { Machine } from "../../api";
 import type { ConnectionRow, Cooldown, ProviderRow, Quota } from "../../api-types";
 import { reasonText } from "../../connections";
 import { Dialog } from "../../dialog";
-import { duration, when } from "../../format";
+import { duration } from "../../format";
 import { useLoad, useNow } from "../../hooks";
 import { toast } from "../../toast";
 import { Section } from "../../layout";
 import { Badge, Button, Notice } from "../../ui";
+import { LastError, Since, Used } from "./facts";
 import { Gauge } from "./gauge";
 import { statusOf } from "./health";
 import { type Flow, SignInFlow } from "./oauth";
 import { TestText, useTest } from "./test";
+import { Time } from "../../time";
 
 // signInAgain are the labels of the sign-in flows, for an account of a provider.
 const signInAgain: Record<Flow, (provider: string) => string> = {
@@ -58,9 +60,23 @@ export function Status({
     >
       <p class="row tight wrap">
         <Badge kind={kind}>{text}</Badge>
-        {c.lastSuccessAt && <span class="muted">Last success {when(c.lastSuccessAt)}</span>}
-        {c.expiresAt && c.status !== "needs_reauth" && <span class="muted">Token valid until {when(c.expiresAt)}</span>}
+        {c.expiresAt && c.status !== "needs_reauth" && (
+          <span class="muted">
+            Token valid until <Time at={c.expiresAt} />
+          </span>
+        )}
       </p>
+      <p class="muted small facts">
+        <Since c={c} />
+        <Used c={c} />
+      </p>
+      {c.health === "blocked" && c.status === "active" && (
+        <Notice kind="warn">
+          The provider doesn’t serve the place that the gateway calls from
+          {c.blockedPlace && ` (data center ${c.blockedPlace})`}. Run the gateway in a region that it serves, or use
+          another provider.
+        </Notice>
+      )}
       <TestText outcome={test.outcome} />
       {c.status === "needs_reauth" && <Notice kind="warn">Sign in again to use this account.</Notice>}
       {flows.length > 0 && (
@@ -88,11 +104,7 @@ export function Status({
           />
         </Dialog>
       )}
-      {c.lastError && (c.health !== "ready" || c.status !== "active") && (
-        <p class="bad">
-          <strong>Last error:</strong> {sentence(c.lastError)}
-        </p>
-      )}
+      <LastError c={c} />
       {!!quota.data?.length && (
         <>
           <h3>Limits</h3>
