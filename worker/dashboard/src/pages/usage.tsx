@@ -1,107 +1,112 @@
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { download } from "../download";
-import { count } from "../format";
+import { count, when } from "../format";
+import { Tabs } from "../forms";
 import { useLoad } from "../hooks";
+import { Load, Page, Section, Table } from "../layout";
 import { Lazy } from "../lazy";
 import { useNames } from "../names";
 import type { PageProps } from "../page";
-import { useFilter } from "../route";
-import { Tabs } from "../forms";
-import { Load, Page, Section, Table } from "../layout";
-import { Button, Empty, Field } from "../ui";
+import { to, useFilter } from "../route";
+import { Time } from "../time";
+import { Button, Empty, Notice } from "../ui";
 import type { Line } from "./usage/chart";
-import { columns, type Metric, metrics, textOf, type UsageRow, unpricedAttempts, amount } from "./usage/columns";
-import { csv } from "./usage/csv";
 import {
-  dayMs,
+  amount,
+  change,
+  type Column,
+  columns,
+  type Metric,
+  metrics,
+  partsOf,
+  textOf,
+  unpricedAttempts,
+  type UsageRow,
+} from "./usage/columns";
+import { csv } from "./usage/csv";
+import { FilterFields, PeriodFields, useIds, usePeriod } from "./usage/filters";
+import {
   type Group,
+  type GroupUsage,
   groupRows,
   groups,
-  type NameOf,
+  idOf,
+  type Ids,
   nameOf,
   type Report,
-  startOf,
   timesOf,
-  utcDay,
   whenOf,
 } from "./usage/report";
+import { type Asked, dayMs, hourMs, type Period, spanOf, startOf } from "./usage/span";
 
 const maxLines = 6; // of the chart
 const loadChart = () => import("./usage/chart");
 
+// RequestsOf returns the address of the requests that a number is of.
+type RequestsOf = (c: Column, ids?: Ids, when?: string) => string;
+
 // Usage shows how much the machine was used, by day or hour and group.
 export default function Usage({ machine }: PageProps) {
-  const [period, setPeriod] = useFilter("days", "7", ["24h", "1", "7", "30", "90"]);
+  const period = usePeriod();
+  const ids = useIds();
   const [group, setGroup] = useFilter<Group>(
     "by",
     "",
     groups.map(([k]) => k),
   );
-  const ids = metrics.map((m) => m.metric.id);
-  const [metricId, setMetricId] = useFilter("show", ids[0], ids);
+  const [compare, setCompare] = useFilter("compare", "", ["", "1"]);
+  const metricIds = metrics.map((m) => m.metric.id);
+  const [metricId, setMetricId] = useFilter("show", metricIds[0], metricIds);
+  const { range, from, to: last, unit } = period.values;
+  const asked: Asked = { range, from, to: last, unit };
+  const wanted = new URLSearchParams(ids.values).toString();
   const usage = useLoad(async (): Promise<Report> => {
-    const by = group && `,${group}`;
-    const now = Date.now(),
-      days = Number(period);
-    const query = days
-      ? `from=${utcDay(now - (days - 1) * dayMs)}&to=${utcDay(now)}&groupBy=day`
-      : `period=${period}&groupBy=hour`;
-    return { ...(await machine.get<Report>(`/usage?${query}${by}`)), by: group };
-  }, [machine, period, group]);
+    const span = spanOf(asked, Date.now());
+    const get = ({ unit, from, to }: Period) =>
+      machine.get<Report>(
+        `/usage?from=${from}&to=${to}&groupBy=${unit}${group && `,${group}`}${wanted && `&${wanted}`}`,
+      );
+    const [report, before] = await Promise.all([get(span), compare && span.before ? get(span.before) : null]);
+    return { ...report, by: group, ...(compare ? { before } : {}) };
+  }, [machine, range, from, last, unit, group, compare, wanted]);
   const names = useNames(machine).data;
-  const name: NameOf = (r) => nameOf(r, usage.data?.by ?? "", names);
   const actions = (
-    <Button disabled={!usage.data} onClick={() => usage.data && save(usage.data, name)}>
+    <Button disabled={!usage.data} onClick={() => usage.data && save(usage.data, (id, by) => nameOf(id, by, names))}>
       Export CSV
     </Button>
   );
   return (
-    <Page
-      title="Usage"
-      intro="Days and hours are in UTC. Usage is stored for 90 days, by hour for 8 days."
-      actions={actions}
-    >
-      <div class="row wrap end filters">
-        <Tabs
-          label="Period"
-          value={period}
-          items={[
-            ["24h", "24 hours"],
-            ["1", "Today"],
-            ["7", "7 days"],
-            ["30", "30 days"],
-            ["90", "90 days"],
-          ]}
-          onPick={setPeriod}
-        />
-        <div class="narrow">
-          <Field label="Group by">
-            <select value={group} onChange={(e) => setGroup(e.currentTarget.value as Group)}>
-              {groups.map(([k, n]) => (
-                <option key={k} value={k}>
-                  {n}
-                </option>
-              ))}
-            </select>
-          </Field>
-        </div>
+    <Page title="Usage" intro="Days are in UTC. Usage is stored for 90 days, by hour for 8 days." actions={actions}>
+      <PeriodFields of={period} span={spanOf(asked, Date.now())} group={group} onGroup={setGroup}>
+        <label class="row tight">
+          <input type="checkbox" checked={!!compare} onChange={(e) => setCompare(e.currentTarget.checked ? "1" : "")} />
+          Compare with the previous period
+        </label>
         <Button onClick={() => void usage.reload()} busy={usage.loading}>
           Refresh
         </Button>
-      </div>
+      </PeriodFields>
+      <FilterFields of={ids} names={names} />
       <Load of={usage} what="usage" rows={4}>
         {(u) =>
           u.data.length === 0 ? (
-            <Empty title="No usage in this period">
+            <Empty title={wanted ? "No usage matches the filters" : "No usage in this period"}>
               <p>Requests appear here within seconds.</p>
             </Empty>
           ) : (
             <Shown
               u={u}
-              name={name}
+              name={(id) => nameOf(id, u.by, names)}
               names={names}
+              machineId={machine.id}
+              ids={ids.values}
               metric={metrics.find((m) => m.metric.id === metricId) ?? metrics[0]}
               onMetric={setMetricId}
+              onGroup={(id) => {
+                if (u.by) ids.set(u.by, id);
+                setGroup("");
+              }}
             />
           )
         }
@@ -110,47 +115,60 @@ export default function Usage({ machine }: PageProps) {
   );
 }
 
-function Shown({
-  u,
-  name,
-  names,
-  metric,
-  onMetric,
-}: {
+interface ShownProps {
   u: Report;
-  name: NameOf;
+  name: (id: string) => string;
   /** changes when name returns other names */
   names: unknown;
+  machineId: string;
+  ids: Ids;
   metric: Metric;
   onMetric: (id: string) => void;
-}) {
+  /** shows one group alone */
+  onGroup: (id: string) => void;
+}
+
+function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: ShownProps) {
+  const hours = u.from.includes("T");
+  const unitMs = hours ? hourMs : dayMs;
   const times = useMemo(() => timesOf(u), [u]);
   const rows = useMemo(
     () =>
-      groupRows(u, name).sort((a, b) => amount(metric, b.sum) - amount(metric, a.sum) || a.name.localeCompare(b.name)),
+      groupRows(u, u.by).sort(
+        (a, b) => amount(metric, b.sum) - amount(metric, a.sum) || name(a.id).localeCompare(name(b.id)),
+      ),
     [u, metric, names],
   );
-  const lines = useMemo<Line[]>(
-    () =>
-      rows.slice(0, maxLines).map((g) => ({
-        name: g.name,
-        values: times.map((at) => amount(metric, g.times.get(at) ?? {})),
-      })),
-    [rows, times],
-  );
-  const unpriced = unpricedAttempts(u.total);
-  const unit = u.from.includes("T") ? "hour" : "day";
+  const lines = useMemo(() => linesOf(u, rows, times, metric, name), [rows, times]);
+  const requests: RequestsOf = (c, of = {}, at) => {
+    const [first, end] = at ? [startOf(at), startOf(at)] : [startOf(u.from), startOf(u.to)];
+    const query = { ...ids, ...of, ...c.of, from: String(first), to: String(end + unitMs - 1) };
+    return `${to(machineId, "requests")}?${new URLSearchParams(query)}`;
+  };
+  const groupIds = (id: string): Ids => (u.by && id ? { [u.by]: id } : {});
+  const unit = hours ? "hour" : "day";
   const title = `${metric.metric.name} per ${unit}`;
+  const spanText = hours ? `${when(startOf(u.from))} to ${when(startOf(u.to) + hourMs)}` : `${u.from} to ${u.to}`;
+  const before = u.before ? groupRows(u.before, u.by) : [];
   return (
     <>
+      {u.before === null && <Notice>No usage is stored for the previous period.</Notice>}
       <dl class="tilerow">
         {metrics.map((m) => (
           <div key={m.metric.id} class="stat">
             <dt>{m.metric.name}</dt>
-            <dd>{textOf(m, u.total)}</dd>
+            <dd>
+              <Figure c={m} r={u.total} at={requests(m)} what={m.metric.name} />
+            </dd>
+            {u.before && (
+              <dd class="change">
+                {change(m, u.total, u.before.total)} from {textOf(m, u.before.total)}
+              </dd>
+            )}
           </div>
         ))}
       </dl>
+      <Unpriced u={u} machineId={machineId} requests={requests} />
       <Section
         title={title}
         actions={
@@ -166,15 +184,16 @@ function Shown({
           load={loadChart}
           what="chart"
           props={{
-            times: times.map((at) => ({ name: at, ms: startOf(at) })),
-            hours: unit === "hour",
+            times: times.map((at) => ({ name: hours ? when(startOf(at)) : at, ms: startOf(at) })),
+            hours,
             lines,
+            bars: !!metric.stacks,
             format: metric.text,
             whole: !metric.decimals,
-            label: `${title}, ${u.from} to ${u.to}. The table below has the numbers.`,
+            label: `${title}, ${spanText}. The table below has the numbers.`,
           }}
         />
-        {rows.length > maxLines && (
+        {rows.length > maxLines && !metric.stacks && (
           <p class="muted small">
             The chart shows the top {maxLines} of {rows.length}. The table shows all.
           </p>
@@ -184,21 +203,21 @@ function Shown({
           <Table label={`${title}, as a table`}>
             <thead>
               <tr>
-                <th>{unit === "hour" ? "Hour" : "Day"}</th>
-                {lines.map((l) => (
-                  <th key={l.name} class="num">
-                    {l.name}
+                <th>{hours ? "Hour" : "Day"}</th>
+                {rows.slice(0, maxLines).map((g) => (
+                  <th key={g.id} class="num">
+                    {name(g.id)}
                   </th>
                 ))}
               </tr>
             </thead>
             <tbody>
-              {times.map((at, i) => (
+              {times.map((at) => (
                 <tr key={at}>
-                  <th scope="row">{at}</th>
-                  {lines.map((l) => (
-                    <td key={l.name} class="num">
-                      {metric.text(l.values[i] ?? 0)}
+                  <th scope="row">{hours ? <Time at={startOf(at)} /> : at}</th>
+                  {rows.slice(0, maxLines).map((g) => (
+                    <td key={g.id} class="num">
+                      <Figure c={metric} r={g.times.get(at) ?? {}} at={requests(metric, groupIds(g.id), at)} />
                     </td>
                   ))}
                 </tr>
@@ -219,24 +238,94 @@ function Shown({
                   </th>
                 ),
             )}
+            {u.before && <th class="num">{metric.metric.name}, change</th>}
           </tr>
         </thead>
         <tbody>
-          {u.by !== "" && rows.map((g) => <TableRow key={g.name} name={g.name} r={g.sum} />)}
-          <TableRow name="Total" r={u.total} />
+          {u.by !== "" &&
+            rows.map((g) => (
+              <TableRow
+                key={g.id}
+                name={
+                  g.id ? (
+                    <Button kind="link" onClick={() => onGroup(g.id)}>
+                      <bdi>{name(g.id)}</bdi>
+                    </Button>
+                  ) : (
+                    name(g.id)
+                  )
+                }
+                r={g.sum}
+                at={(c) => requests(c, groupIds(g.id))}
+                change={u.before && (change(metric, g.sum, before.find((b) => b.id === g.id)?.sum ?? {}) || "–")}
+              />
+            ))}
+          <TableRow
+            name="Total"
+            r={u.total}
+            at={(c) => requests(c)}
+            change={u.before && (change(metric, u.total, u.before.total) || "–")}
+          />
         </tbody>
       </Table>
       <p class="muted small">
         A request counts once and is failed if the client received an error. It may take several attempts with
-        providers. Token counts come from the providers.
-        {unpriced > 0 &&
-          ` ${count(unpriced, "attempt")} ${unpriced === 1 ? "has no known price and is" : "have no known price and are"} not in the total.`}
+        providers. Token counts come from the providers. Numbers link to the requests, of which the latest ~1,000 are
+        stored.
       </p>
     </>
   );
 }
 
-function TableRow({ name, r }: { name: string; r: UsageRow }) {
+// linesOf returns what the chart draws: the groups with the most, and for sums the
+// others together. A metric with parts is drawn by them if there is no group.
+function linesOf(u: Report, rows: GroupUsage[], times: string[], metric: Metric, name: (id: string) => string): Line[] {
+  const of = (g: GroupUsage, value: (r: UsageRow) => number) => times.map((at) => value(g.times.get(at) ?? {}));
+  const plain = (r: UsageRow) => amount(metric, r);
+  let lines: Line[];
+  if (u.by === "" && metric.parts && rows.length > 0)
+    lines = partsOf(metric).map(({ name, color, value }) => ({ name, color, values: of(rows[0], value) }));
+  else {
+    lines = rows.slice(0, maxLines).map((g) => ({ name: name(g.id), values: of(g, plain) }));
+    const rest = rows.slice(maxLines).map((g) => of(g, plain));
+    if (metric.stacks && rest.length > 0)
+      lines.push({
+        name: `Other (${rest.length})`,
+        color: "rest",
+        values: times.map((_, i) => rest.reduce((sum, values) => sum + values[i], 0)),
+      });
+  }
+  // The previous period of the same length in the same unit; of groups only sums add up.
+  if (u.before && u.before.from.length === u.from.length && (metric.stacks || u.by === "")) {
+    const earlier = groupRows(u.before, u.by);
+    const values = timesOf(u.before).map((at) => earlier.reduce((sum, g) => sum + plain(g.times.get(at) ?? {}), 0));
+    lines.push({ name: "Previous period", color: "rest", dashed: true, values: times.map((_, i) => values[i] ?? 0) });
+  }
+  return lines;
+}
+
+// Figure is a number that leads to its requests.
+function Figure({ c, r, at, what }: { c: Column; r: UsageRow; at: string; what?: string }) {
+  const text = textOf(c, r);
+  if (text === "–" || amount(c, r) === 0) return <>{text}</>;
+  return (
+    <a class="plain" href={at} aria-label={what && `${what}: ${text}`}>
+      {text}
+    </a>
+  );
+}
+
+function TableRow({
+  name,
+  r,
+  at,
+  change,
+}: {
+  name: ComponentChildren;
+  r: UsageRow;
+  at: (c: Column) => string;
+  change?: string | null;
+}) {
   return (
     <tr>
       <th scope="row">{name}</th>
@@ -244,17 +333,38 @@ function TableRow({ name, r }: { name: string; r: UsageRow }) {
         (c) =>
           c.head && (
             <td key={c.head} class="num">
-              {textOf(c, r)}
+              <Figure c={c} r={r} at={at(c)} />
             </td>
           ),
       )}
+      {change && <td class="num">{change}</td>}
     </tr>
   );
 }
 
-function save(u: Report, name: NameOf) {
+// Unpriced names the models whose cost is not in the total.
+function Unpriced({ u, machineId, requests }: { u: Report; machineId: string; requests: RequestsOf }) {
+  const unpriced = unpricedAttempts(u.total);
+  if (unpriced === 0) return null;
+  const cost = columns.find((c) => c.field === "costUsd")!;
+  return (
+    <Notice kind="warn">
+      {count(unpriced, "attempt")} {unpriced === 1 ? "has" : "have"} no known price and {unpriced === 1 ? "is" : "are"}{" "}
+      not in the cost:{" "}
+      {u.unpriced?.map((m, i) => (
+        <span key={`${m.provider}/${m.model}`}>
+          {i > 0 && ", "}
+          <a href={requests(cost, m.model ? { model: m.model } : {})}>{m.model || "no model"}</a> ({m.attempts})
+        </span>
+      ))}
+      . <a href={`${to(machineId, "models")}?view=prices`}>Set prices</a>
+    </Notice>
+  );
+}
+
+function save(u: Report, name: (id: string, by: Group) => string) {
   const saved = columns.filter((c) => c.csv);
   const head = [u.from.includes("T") ? "hour" : "day", u.by || "all", ...saved.map((c) => c.csv ?? "")];
-  const rows = u.data.map((r) => [whenOf(r), name(r), ...saved.map((c) => amount(c, r))]);
+  const rows = u.data.map((r) => [whenOf(r), name(idOf(r, u.by), u.by), ...saved.map((c) => amount(c, r))]);
   download(`usage-${u.from}-${u.to}${u.by && `-${u.by}`}.csv`, "text/csv;charset=utf-8", csv(head, rows));
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { monthDay } from "../../format";
+import { clock, monthDay } from "../../format";
 
 // steps are the possible distances of the marks on an axis without decimals.
 const steps = Array.from({ length: 12 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
@@ -13,15 +13,47 @@ const hourSteps = [1, 2, 3, 6, 12, 24].map((n) => n * 3600);
 export interface Line {
   name: string;
   values: (number | null)[];
+  /** its color: that of its place, unless set */
+  color?: "bad" | "rest";
+  /** drawn as a dashed line, also beside bars */
+  dashed?: boolean;
 }
 
-// Chart draws lines by day or hour. It takes its colours from the swatches of its legend,
-// so that they follow the theme. With whole the axis has no decimals. Screen
-// readers read the label; the page has the numbers in a table.
+// hourMark returns the time of a mark, or the day at midnight.
+function hourMark(ms: number) {
+  const text = clock(ms);
+  return text === "00:00" ? monthDay(ms) : text;
+}
+
+// paint draws a series of the plot: a line, or bars that are covered by those of the
+// series after it.
+function paint(line: Line, color: string, bars: boolean, points: boolean, alone: boolean): uPlot.Series {
+  if (line.dashed) return { stroke: color, width: 2, dash: [4, 4], points: { show: false } };
+  if (bars)
+    return {
+      stroke: color,
+      fill: color,
+      width: 0,
+      paths: uPlot.paths.bars!({ size: [0.75, 48] }),
+      points: { show: false },
+    };
+  return {
+    stroke: color,
+    width: 2,
+    points: { show: points, size: 6, fill: color },
+    ...(alone ? { fill: color.replace(/^rgb\((.+)\)$/, "rgba($1, .14)") } : {}),
+  };
+}
+
+// Chart draws lines or stacked bars by day, in UTC, or by hour, in the browser's time
+// zone. It takes its colours from the swatches of its legend, so that they follow the
+// theme. With whole the axis has no decimals. Screen readers read the label; the page
+// has the numbers in a table.
 export default function Chart({
   times,
   hours,
   lines,
+  bars = false,
   label,
   format,
   whole,
@@ -29,6 +61,7 @@ export default function Chart({
   times: { name: string; ms: number }[];
   hours: boolean;
   lines: Line[];
+  bars?: boolean;
   label: string;
   format: (n: number) => string;
   whole: boolean;
@@ -53,6 +86,17 @@ export default function Chart({
     const swatches = [...legend.current!.querySelectorAll(".swatch")].map(colour);
     const ink = colour(el),
       line = getComputedStyle(el).borderTopColor;
+    // Bars are drawn from the highest sum to the lowest one.
+    const order = lines.map((_, i) => i);
+    if (bars) order.sort((a, b) => Number(!!lines[a].dashed) - Number(!!lines[b].dashed) || b - a);
+    const stacked = lines.map((l) => l.values);
+    if (bars) {
+      const sum = times.map(() => 0);
+      lines.forEach((l, i) => {
+        if (!l.dashed) stacked[i] = times.map((_, at) => (sum[at] += l.values[at] ?? 0));
+      });
+    }
+    const step = hours ? 3600 : 86_400; // seconds
     const axis: uPlot.Axis = {
       stroke: ink,
       grid: { stroke: line, width: 1 },
@@ -65,30 +109,24 @@ export default function Chart({
         ...size(),
         legend: { show: false },
         cursor: { y: false, drag: { setScale: false, x: false, y: false } },
-        tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "Etc/UTC"),
-        scales: { y: { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
+        tzDate: (s) => (hours ? new Date(s * 1000) : uPlot.tzDate(new Date(s * 1000), "Etc/UTC")),
+        scales: {
+          ...(bars ? { x: { range: (_, min, max) => [min - step / 2, max + step / 2] } } : {}),
+          y: { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
+        },
         axes: [
           {
             ...axis,
             space: 56,
             incrs: hours ? hourSteps : daySteps,
-            values: (_, marks) =>
-              marks.map((s) => (hours ? new Date(s * 1000).toISOString().slice(11, 16) : monthDay(s * 1000, "UTC"))),
+            values: (_, marks) => marks.map((s) => (hours ? hourMark(s * 1000) : monthDay(s * 1000, "UTC"))),
           },
           { ...axis, size: 68, ...(whole ? { incrs: steps } : {}), values: (_, marks) => marks.map(format) },
         ],
-        series: [
-          {},
-          ...lines.map((_, i) => ({
-            stroke: swatches[i],
-            width: 2,
-            points: { show: times.length < 40, size: 6, fill: swatches[i] },
-            ...(lines.length === 1 ? { fill: swatches[i].replace(/^rgb\((.+)\)$/, "rgba($1, .14)") } : {}),
-          })),
-        ],
+        series: [{}, ...order.map((n) => paint(lines[n], swatches[n], bars, times.length < 40, lines.length === 1))],
         hooks: { setCursor: [(u) => point(u.cursor.idx ?? -1)] },
       },
-      [times.map((t) => t.ms / 1000), ...lines.map((l) => l.values)],
+      [times.map((t) => t.ms / 1000), ...order.map((n) => stacked[n])],
       el,
     );
     const resized = new ResizeObserver(() => plot.setSize(size()));
@@ -97,14 +135,14 @@ export default function Chart({
       resized.disconnect();
       plot.destroy();
     };
-  }, [times, lines, theme]);
+  }, [times, lines, bars, theme]);
   return (
     <figure class="chart">
       <div class="plot" role="img" aria-label={label} ref={box} />
       <ul class="legend" ref={legend}>
         {lines.map((l, i) => (
           <li key={l.name}>
-            <span class={`swatch s${i}`} aria-hidden="true" />
+            <span class={`swatch ${l.color ?? `s${i}`}`} aria-hidden="true" />
             {l.name}
             {at >= 0 && <strong>{format(l.values[at] ?? 0)}</strong>}
           </li>

@@ -20,7 +20,7 @@ export type Figures = Partial<Record<string, number>>;
 // UsageRow is a row of GET /api/usage: a Dimensions with Figures.
 export type UsageRow = Dimensions;
 
-interface Column {
+export interface Column {
   /** JSON field, summed over the rows of a group; "" for a column that is computed */
   field: string;
   /** rows of one name have the highest value instead of the sum */
@@ -31,6 +31,12 @@ interface Column {
   head?: string;
   /** as a tile and in the chart; id is its name in the address */
   metric?: { id: string; name: string };
+  /** a sum, drawn as stacked bars */
+  stacks?: boolean;
+  /** the parts of one bar without a group */
+  parts?: { name: string; value: (f: Figures) => number; color?: "bad" }[];
+  /** the requests that the number is of, as filters of the page of requests */
+  of?: Record<string, string>;
   /** for a column that is not a plain sum */
   value?: (f: Figures) => number;
   /** reports whether the value of a row is unknown */
@@ -59,6 +65,11 @@ export const columns: Column[] = [
     csv: "requests",
     head: "Requests",
     metric: { id: "requests", name: "Requests" },
+    stacks: true,
+    parts: [
+      { name: "Succeeded", value: (f) => (f.requests ?? 0) - (f.failedRequests ?? 0) },
+      { name: "Failed", value: (f) => f.failedRequests ?? 0, color: "bad" },
+    ],
     text: number,
   },
   {
@@ -66,16 +77,39 @@ export const columns: Column[] = [
     csv: "failed_requests",
     head: "Failed",
     metric: { id: "failed", name: "Failed requests" },
+    stacks: true,
+    of: { status: "error" },
     text: number,
+  },
+  {
+    field: "",
+    csv: "success_rate",
+    head: "Success rate",
+    metric: { id: "success", name: "Success rate" },
+    value: (f) => (f.requests ? 1 - (f.failedRequests ?? 0) / f.requests : 0),
+    unknown: (f) => !f.requests,
+    text: percent,
+    decimals: true,
   },
   {
     field: "attempts",
     csv: "attempts",
     head: "Attempts",
     metric: { id: "attempts", name: "Attempts" },
+    stacks: true,
+    parts: [
+      { name: "Succeeded", value: (f) => (f.attempts ?? 0) - (f.failedAttempts ?? 0) },
+      { name: "Failed", value: (f) => f.failedAttempts ?? 0, color: "bad" },
+    ],
     text: number,
   },
-  { field: "failedAttempts", csv: "failed_attempts", head: "Failed attempts", text: number },
+  {
+    field: "failedAttempts",
+    csv: "failed_attempts",
+    head: "Failed attempts",
+    of: { failed: "true" },
+    text: number,
+  },
   { field: "inputTokens", csv: "input_tokens", head: "Input", text: number },
   { field: "outputTokens", csv: "output_tokens", head: "Output", text: number },
   { field: "cacheReadTokens", csv: "cache_read_tokens", head: "Cached", text: number },
@@ -94,6 +128,12 @@ export const columns: Column[] = [
   {
     field: "",
     metric: { id: "tokens", name: "Tokens" },
+    stacks: true,
+    parts: [
+      { name: "Input", value: (f) => (f.inputTokens ?? 0) - (f.cacheReadTokens ?? 0) },
+      { name: "Cached input", value: (f) => f.cacheReadTokens ?? 0 },
+      { name: "Output", value: (f) => f.outputTokens ?? 0 },
+    ],
     value: (f) => (f.inputTokens ?? 0) + (f.outputTokens ?? 0),
     text: number,
   },
@@ -102,6 +142,7 @@ export const columns: Column[] = [
     csv: "cost_usd",
     head: "Cost",
     metric: { id: "cost", name: "Cost" },
+    stacks: true,
     unknown: (f) => !!f.unpricedAttempts && !f.costUsd,
     text: money,
     decimals: true,
@@ -133,6 +174,20 @@ export const amount = (c: Column, r: UsageRow) => (c.value ? c.value(figures(r))
 
 // textOf returns the value of a column in a row as text.
 export const textOf = (c: Column, r: UsageRow) => (c.unknown?.(figures(r)) ? "–" : c.text(amount(c, r)));
+
+// partsOf returns the parts of a metric's bar.
+export const partsOf = (c: Column) =>
+  (c.parts ?? []).map(({ name, color, value }) => ({ name, color, value: (r: UsageRow) => value(figures(r)) }));
+
+// change returns how much a value differs from that of an earlier period: "+12.5%", or
+// "+2 points" of a share; "" if one of them is unknown.
+export function change(c: Column, now: UsageRow, before: UsageRow): string {
+  if (c.unknown?.(figures(now)) || c.unknown?.(figures(before))) return "";
+  const [a, b] = [amount(c, now), amount(c, before)];
+  const sign = a < b ? "−" : a > b ? "+" : "±";
+  if (c.text === percent) return `${sign}${percent(Math.abs(a - b)).slice(0, -1)} points`;
+  return b === 0 ? "" : `${sign}${percent(Math.abs(a / b - 1))}`;
+}
 
 // unpricedAttempts returns the number of attempts whose price is unknown.
 export const unpricedAttempts = (r: UsageRow) => figures(r).unpricedAttempts ?? 0;

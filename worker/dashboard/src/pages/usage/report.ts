@@ -1,6 +1,7 @@
 // A report of usage, as GET /api/usage returns it, and its parts.
 import type { Names } from "../../names";
 import { addRow, type UsageRow } from "./columns";
+import { dayMs, hourMs, startOf, utcDay, utcHour } from "./span";
 
 export type Group = "" | "model" | "key" | "connection" | "provider" | "endpoint";
 
@@ -8,13 +9,23 @@ export const groups: [Group, string][] = [
   ["", "None"],
   ["model", "Model"],
   ["key", "Key"],
-  ["connection", "Connection"],
+  ["connection", "Account"],
   ["provider", "Provider"],
   ["endpoint", "Endpoint"],
 ];
 
-// Report is the body of GET /api/usage, with the group it was asked for. Its times
-// are days or, in a report by hours, hours.
+// Ids are the filters of GET /api/usage and of the page of requests.
+export type Ids = Partial<Record<Exclude<Group, "">, string>>;
+
+// UnpricedModel is a model with attempts whose price is not known.
+export interface UnpricedModel {
+  model: string;
+  provider?: string;
+  attempts: number;
+}
+
+// Report is the body of GET /api/usage, with what it was asked for. Its times are days
+// or, in a report by hours, hours.
 export interface Report {
   from: string;
   to: string;
@@ -22,65 +33,74 @@ export interface Report {
   /** the rows of all days or hours together */
   groups?: UsageRow[];
   total: UsageRow;
+  unpriced?: UnpricedModel[];
   by: Group;
+  /** the report of the period before; null if none is stored */
+  before?: Omit<Report, "by"> | null;
 }
-
-export const dayMs = 86_400_000;
-const hourMs = 3_600_000;
-
-// utcDay returns the day of a time: "2026-11-22".
-export const utcDay = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 // whenOf returns the day or hour of a row.
 export const whenOf = (r: UsageRow) => r.hour ?? r.day ?? "";
 
-// startOf returns when a day or an hour begins, in ms.
-export const startOf = (when: string) => Date.parse(when.includes("T") ? `${when}:00Z` : when);
-
 // timesOf returns every day or hour of a report, also those without requests.
-export function timesOf(u: Report): string[] {
+export function timesOf(u: Pick<Report, "from" | "to">): string[] {
   const hours = u.from.includes("T");
   const times: string[] = [];
   for (let t = startOf(u.from); t <= startOf(u.to); t += hours ? hourMs : dayMs)
-    times.push(new Date(t).toISOString().slice(0, hours ? 13 : 10));
+    times.push(hours ? utcHour(t) : utcDay(t));
   return times;
 }
 
-export type NameOf = (r: UsageRow) => string;
-
-// nameOf returns the name of a row's group; names may not be loaded yet.
-export function nameOf(r: UsageRow, by: Group, names: Names | null): string {
-  const known = (map: Map<string, string> | undefined, id: string, removed: string) =>
-    map?.get(id) ?? `${id.slice(0, 8)}… (${removed})`;
+// idOf returns the id of a row's group, "" for a row without one.
+export function idOf(r: UsageRow, by: Group): string {
   switch (by) {
     case "model":
-      return r.model || "No model";
+      return r.model ?? "";
     case "key":
-      return r.keyId ? known(names?.keys, r.keyId, "revoked") : "No key";
+      return r.keyId ?? "";
     case "connection":
-      return r.connectionId ? known(names?.connections, r.connectionId, "deleted") : "No connection";
+      return r.connectionId ?? "";
     case "provider":
-      return r.provider || "No provider";
+      return r.provider ?? "";
     case "endpoint":
-      return r.endpoint || "Other";
+      return r.endpoint ?? "";
+  }
+  return "";
+}
+
+// nameOf returns the name of a group by its id; names may not be loaded yet.
+export function nameOf(id: string, by: Group, names: Names | null): string {
+  const known = (map: Map<string, string> | undefined, removed: string) =>
+    map ? (map.get(id) ?? `${id.slice(0, 8)}… (${removed})`) : `${id.slice(0, 8)}…`;
+  switch (by) {
+    case "model":
+      return id || "No model";
+    case "key":
+      return id ? known(names?.keys, "revoked") : "No key";
+    case "connection":
+      return id ? known(names?.connections, "deleted") : "No account";
+    case "provider":
+      return id || "No provider";
+    case "endpoint":
+      return id || "Other";
   }
   return "All";
 }
 
 // GroupUsage is the usage of one group: its sum and its days or hours.
 export interface GroupUsage {
-  name: string;
+  id: string;
   sum: UsageRow;
   times: Map<string, UsageRow>;
 }
 
-// groupRows returns the rows of a report by the name of their group.
-export function groupRows(u: Report, name: NameOf): GroupUsage[] {
+// groupRows returns the rows of a report by the id of their group.
+export function groupRows(u: Pick<Report, "data" | "groups" | "total">, by: Group): GroupUsage[] {
   const groups = new Map<string, GroupUsage>();
   const groupOf = (r: UsageRow) => {
-    const key = name(r);
-    const g = groups.get(key) ?? { name: key, sum: {}, times: new Map<string, UsageRow>() };
-    groups.set(key, g);
+    const id = idOf(r, by);
+    const g = groups.get(id) ?? { id, sum: {}, times: new Map<string, UsageRow>() };
+    groups.set(id, g);
     return g;
   };
   for (const r of u.data) {

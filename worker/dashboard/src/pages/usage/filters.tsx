@@ -1,0 +1,188 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Tabs } from "../../forms";
+import type { Names } from "../../names";
+import { useFilter } from "../../route";
+import { Field } from "../../ui";
+import { type Group, groups, type Ids } from "./report";
+import { type Asked, dayMs, type Range, ranges, type Span, type Unit, utcDay } from "./span";
+
+// PeriodFilter is the period that is shown, as it is in the address.
+export interface PeriodFilter {
+  values: Asked;
+  set: { [K in keyof Asked]: (value: Asked[K]) => void };
+}
+
+export function usePeriod(): PeriodFilter {
+  const [range, setRange] = useFilter<Range>(
+    "range",
+    "7d",
+    ranges.map(([k]) => k),
+  );
+  const [from, setFrom] = useFilter("from", "");
+  const [to, setTo] = useFilter("to", "");
+  const [unit, setUnit] = useFilter<Unit | "">("unit", "", ["", "hour", "day"]);
+  return { values: { range, from, to, unit }, set: { range: setRange, from: setFrom, to: setTo, unit: setUnit } };
+}
+
+// PeriodFields are the controls of the period and of the group.
+export function PeriodFields({
+  of: { values, set },
+  span,
+  group,
+  onGroup,
+  children,
+}: {
+  of: PeriodFilter;
+  span: Span;
+  group: Group;
+  onGroup: (group: Group) => void;
+  children: ComponentChildren;
+}) {
+  const today = utcDay(Date.now());
+  return (
+    <div class="row wrap end filters">
+      <Tabs label="Period" value={values.range} items={ranges.map(([k, n]) => [k, n])} onPick={set.range} />
+      {values.range === "custom" && (
+        <>
+          <DayField
+            label="From (UTC)"
+            value={values.from || utcDay(Date.now() - 6 * dayMs)}
+            max={today}
+            onDay={set.from}
+          />
+          <DayField label="To (UTC)" value={values.to || today} max={today} onDay={set.to} />
+        </>
+      )}
+      {span.units.length > 1 && (
+        <Tabs<Unit>
+          label="Interval"
+          value={span.unit}
+          items={[
+            ["hour", "Hours"],
+            ["day", "Days"],
+          ]}
+          onPick={set.unit}
+        />
+      )}
+      <div class="narrow">
+        <Field label="Group by">
+          <select value={group} onChange={(e) => onGroup(e.currentTarget.value as Group)}>
+            {groups.map(([k, n]) => (
+              <option key={k} value={k}>
+                {n}
+              </option>
+            ))}
+          </select>
+        </Field>
+      </div>
+      {children}
+    </div>
+  );
+}
+
+function DayField({
+  label,
+  value,
+  max,
+  onDay,
+}: {
+  label: string;
+  value: string;
+  max: string;
+  onDay: (day: string) => void;
+}) {
+  return (
+    <div class="narrow">
+      <Field label={label}>
+        <input
+          type="date"
+          required
+          max={max}
+          value={value}
+          onChange={(e) => e.currentTarget.value && onDay(e.currentTarget.value)}
+        />
+      </Field>
+    </div>
+  );
+}
+
+// IdFilter is what the usage is of, as it is in the address; unset filters are missing.
+export interface IdFilter {
+  values: Ids;
+  set: (of: keyof Ids, id: string) => void;
+}
+
+export function useIds(): IdFilter {
+  const of = {
+    key: useFilter("key", ""),
+    connection: useFilter("connection", ""),
+    provider: useFilter("provider", ""),
+    model: useFilter("model", ""),
+    endpoint: useFilter("endpoint", ""),
+  };
+  const values: Ids = {};
+  for (const [name, [value]] of Object.entries(of)) if (value) values[name as keyof Ids] = value;
+  return { values, set: (name, id) => of[name][1](id) };
+}
+
+// FilterFields are the controls of the ids, folded until one is set.
+export function FilterFields({ of: { values, set }, names }: { of: IdFilter; names: Names | null }) {
+  const n = Object.keys(values).length;
+  const used = useRef(false);
+  used.current ||= n > 0;
+  const text = (of: keyof Ids, label: string) => (
+    <TextFilter label={label} value={values[of] ?? ""} onValue={(id) => set(of, id)} />
+  );
+  const choice = (of: keyof Ids, label: string, list?: Map<string, string>) => {
+    const id = values[of] ?? "";
+    return (
+      <div class="narrow">
+        <Field label={label}>
+          <select value={id} onChange={(e) => set(of, e.currentTarget.value)}>
+            <option value="">All</option>
+            {id && !list?.has(id) && <option value={id}>{id.slice(0, 8)}…</option>}
+            {[...(list ?? [])].map(([id, name]) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </Field>
+      </div>
+    );
+  };
+  return (
+    <details open={used.current}>
+      <summary>{n > 0 ? `Filters (${n})` : "Filters"}</summary>
+      <div class="row wrap end">
+        {choice("key", "Key", names?.keys)}
+        {choice("connection", "Account", names?.connections)}
+        {text("provider", "Provider")}
+        {text("model", "Model")}
+        {text("endpoint", "Endpoint")}
+      </div>
+    </details>
+  );
+}
+
+// TextFilter is applied when it loses the focus or on Enter. The typed text stays until
+// then, also if the page is drawn again.
+function TextFilter({ label, value, onValue }: { label: string; value: string; onValue: (value: string) => void }) {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  return (
+    <div class="narrow">
+      <Field label={label}>
+        <input
+          autocapitalize="none"
+          spellcheck={false}
+          placeholder="All"
+          value={typed}
+          onInput={(e) => setTyped(e.currentTarget.value)}
+          onChange={(e) => onValue(e.currentTarget.value.trim())}
+        />
+      </Field>
+    </div>
+  );
+}
