@@ -1,108 +1,79 @@
-import { useEffect, useState } from "preact/hooks";
-import type { List, RequestRow } from "../api-types";
-import { useAction, useIdle, useLoad, useSettled } from "../hooks";
+import { useState } from "preact/hooks";
+import { useAction, useIdle, useSettled } from "../hooks";
+import { Load, Page, Table } from "../layout";
 import { useNames } from "../names";
 import type { PageProps } from "../page";
-import { Load, Page, Table } from "../layout";
+import { replace, to } from "../route";
 import { Button, Empty, ErrorBox } from "../ui";
-import { FilterRow, useFilters } from "./requests/filters";
+import { VirtualBody } from "../virtual";
+import { Details } from "./requests/details";
+import { type NameOf, save } from "./requests/export";
+import { FilterRow, paramsOf, useFilters } from "./requests/filters";
+import { useRequests } from "./requests/list";
 import { Row } from "./requests/row";
 
-const perPage = 50;
-const refreshMs = 5000;
-const idleMs = 10 * 60_000; // without input, after which the page stops refreshing
-
-// RequestPage is a page of GET /api/requests.
-interface RequestPage extends List<RequestRow> {
-  has_more: boolean;
-}
-
 // Requests lists the latest requests of the machine's clients: the model, the
-// connection that served it, and why attempts failed.
-export default function Requests({ machine }: PageProps) {
+// connection that served it, and why attempts failed. One of them is open at
+// #/m/{machineId}/requests/{id}.
+export default function Requests({ machine, args: [open] }: PageProps) {
   const filters = useFilters();
-  const { key, connection, model, status, failed } = filters.values;
-  const q = useSettled(filters.values.q.trim(), 250);
-  const [auto, setAuto] = useState(true);
-  const [older, setOlder] = useState<RequestRow[]>([]),
-    [more, setMore] = useState(true);
-  const query = (before = 0) =>
-    "/requests?" +
-    new URLSearchParams({
-      limit: String(perPage),
-      ...(q && { q }),
-      ...(key && { key }),
-      ...(connection && { connection }),
-      ...(model && { model }),
-      ...(status && { status }),
-      ...(failed && { failed }),
-      ...(before && { before: String(before) }),
-    });
-  const list = useLoad(() => machine.get<RequestPage>(query()), [machine, q, key, connection, model, status, failed]);
-  useEffect(() => {
-    setOlder([]);
-    setMore(true);
-  }, [machine, q, key, connection, model, status, failed]);
+  const settled = useSettled(JSON.stringify(filters.values), 250);
+  const params = () => paramsOf(JSON.parse(settled), Date.now());
+  const [live, setLive] = useState(true);
+  const idle = useIdle();
+  const list = useRequests(machine, settled, params, live && !idle);
   const names = useNames(machine).data;
-  const idle = useIdle(idleMs);
-  // The list is not refreshed while older requests are shown.
-  useEffect(() => {
-    if (!auto || idle || older.length > 0) return;
-    const timer = setInterval(() => {
-      if (!document.hidden) void list.reload();
-    }, refreshMs);
-    return () => clearInterval(timer);
-  }, [auto, idle, list.reload, older.length]);
-  const next = useAction();
-  const loadMore = (last: RequestRow) =>
-    next.run(async () => {
-      const page = await machine.get<RequestPage>(query(last.seq));
-      setOlder((o) => [...o, ...page.data]);
-      setMore(page.has_more);
-    });
-  const nameOf = (id: string | undefined, of: "keys" | "connections") =>
-    id ? (names?.[of].get(id) ?? `${id.slice(0, 8)}…`) : "";
-  const filtered = !!(q || key || connection || model || status || failed);
+  const nameOf: NameOf = (id, of) => (id ? (names?.[of].get(id) ?? `${id.slice(0, 8)}…`) : "");
+  const saving = useAction();
+  const saved = (as: "csv" | "json") => void saving.run(() => save(machine, params(), as, nameOf));
+  // linkTo keeps the filters, which are in the address.
+  const linkTo = (...id: string[]) => {
+    const query = location.hash.split("?")[1];
+    return to(machine.id, "requests", ...id) + (query ? `?${query}` : "");
+  };
+  const failed = saving.error || list.older.error || list.newerError;
   return (
     <Page
       title="Requests"
-      intro="The latest ~1,000 requests. Prompts and answers are never stored."
+      intro={
+        <>
+          The latest ~1,000 requests. Prompts and answers are stored only if you turn on{" "}
+          <a href={to(machine.id, "settings")}>captured bodies</a>.
+        </>
+      }
       actions={
         <>
           <label class="row tight">
-            <input type="checkbox" checked={auto} onChange={(e) => setAuto(e.currentTarget.checked)} />
-            Auto-refresh{auto && idle && " (paused)"}
+            <input type="checkbox" checked={live} onChange={(e) => setLive(e.currentTarget.checked)} />
+            Live{live && idle && " (paused)"}
           </label>
-          <Button
-            onClick={() => {
-              setOlder([]);
-              setMore(true);
-              void list.reload();
-            }}
-          >
-            Refresh
+          <Button onClick={() => void list.reload()}>Refresh</Button>
+          <Button busy={saving.busy} onClick={() => saved("csv")}>
+            Export CSV
+          </Button>
+          <Button busy={saving.busy} onClick={() => saved("json")}>
+            Export JSON
           </Button>
         </>
       }
     >
       <FilterRow filters={filters} names={names} />
+      {failed && <ErrorBox>{failed}</ErrorBox>}
       <Load of={list} what="requests" rows={6}>
-        {({ data, has_more }) => {
-          const all = older.length > 0 ? [...data, ...older.filter((r) => r.seq < data[data.length - 1].seq)] : data;
-          if (all.length === 0) {
-            return filtered ? (
+        {({ data, has_more }) =>
+          data.length === 0 ? (
+            filters.any ? (
               <Empty title="No requests found" />
             ) : (
               <Empty title="No requests yet">
                 <p>Requests appear here within seconds.</p>
               </Empty>
-            );
-          }
-          return (
+            )
+          ) : (
             <>
-              <Table label="Requests" stacked>
+              <Table label="Requests" stacked rowCount={data.length + 1}>
                 <thead>
-                  <tr>
+                  <tr aria-rowindex={1}>
                     <th>Time</th>
                     <th>Requested model</th>
                     <th>Served by</th>
@@ -113,27 +84,39 @@ export default function Requests({ machine }: PageProps) {
                     <th>Key</th>
                   </tr>
                 </thead>
-                <tbody>
-                  {all.map((r) => (
+                <VirtualBody rows={data} columns={8} keyOf={(r) => r.seq}>
+                  {(r, i) => (
                     <Row
                       key={r.seq}
                       r={r}
+                      index={i}
+                      link={linkTo(r.id)}
                       connectionName={(id) => nameOf(id, "connections")}
                       keyName={nameOf(r.keyId, "keys")}
                     />
-                  ))}
-                </tbody>
+                  )}
+                </VirtualBody>
               </Table>
-              {next.error && <ErrorBox>{next.error}</ErrorBox>}
-              {(older.length > 0 ? more : has_more) && (
-                <Button busy={next.busy} onClick={() => void loadMore(all[all.length - 1])}>
+              {has_more && (
+                <Button busy={list.older.busy} onClick={() => void list.older.load()}>
                   Load more
                 </Button>
               )}
             </>
-          );
-        }}
+          )
+        }
       </Load>
+      {open && (
+        <Details
+          key={open}
+          id={open}
+          machine={machine}
+          listed={list.data?.data.find((r) => r.id === open)}
+          connectionName={(id) => nameOf(id, "connections")}
+          keyName={(id) => nameOf(id, "keys")}
+          onClose={() => replace(linkTo())}
+        />
+      )}
     </Page>
   );
 }

@@ -1,45 +1,33 @@
 import type { RequestRow } from "../../api-types";
-import { money, monthDay, number, time } from "../../format";
+import { money, monthDay, number } from "../../format";
+import { Time } from "../../time";
 import { Badge } from "../../ui";
+import { outcome, statusText } from "./outcome";
 
-const statusTexts: Record<number, string> = {
-  400: "bad request",
-  401: "key refused",
-  402: "out of credit",
-  403: "forbidden",
-  404: "not found",
-  408: "timed out",
-  413: "too large",
-  422: "bad request",
-  429: "rate limited",
-  499: "client disconnected",
-  500: "server error",
-  502: "bad gateway",
-  503: "unavailable",
-  504: "timed out",
-  529: "overloaded",
-};
-
-// Row shows a request, with its failed attempts.
+// Row shows a request, with its failed attempts. It links to its details.
 export function Row({
   r,
+  index,
+  link,
   connectionName,
   keyName,
 }: {
   r: RequestRow;
+  /** of its row in the list, from 0 on */
+  index: number;
+  link: string;
   connectionName: (id?: string) => string;
   keyName: string;
 }) {
-  const disconnected = r.status === 499 || r.error === "client_closed";
-  const failed = r.status >= 400 && !disconnected,
-    interrupted = !failed && !disconnected && r.error;
+  const result = outcome(r);
+  const failed = result.kind === "bad";
   return (
-    <tr>
+    <tr aria-rowindex={index + 2}>
       <th scope="row" class="at">
-        <time dateTime={new Date(r.at).toISOString()} title={r.id}>
-          {time(r.at)}
-          <small class="muted"> {monthDay(r.at)}</small>
-        </time>
+        <a href={link}>
+          <Time at={r.at} as="time" />
+        </a>
+        <small class="muted"> {monthDay(r.at)}</small>
       </th>
       <td class="full">
         <code>{r.asked || "–"}</code>
@@ -60,15 +48,8 @@ export function Row({
         )}
       </td>
       <td class="why full">
-        {disconnected ? (
-          <Badge>Client disconnected</Badge>
-        ) : (
-          <Badge kind={failed ? "bad" : interrupted ? "warn" : "good"}>
-            {r.status}
-            {failed ? ` ${statusTexts[r.status] ?? ""}` : interrupted ? " interrupted" : ""}
-          </Badge>
-        )}
-        {r.error && !disconnected && (
+        <Badge kind={result.kind}>{result.text}</Badge>
+        {r.error && result.kind !== "" && (
           <div class="small">
             <code>{r.error}</code>
           </div>
@@ -80,7 +61,7 @@ export function Row({
                 <strong>
                   <bdi>{connectionName(f.connectionId)}</bdi>
                 </strong>{" "}
-                {f.model && <code>{f.model}</code>} {f.status} {statusTexts[f.status] ?? ""}
+                {f.model && <code>{f.model}</code>} {statusText(f.status)}
                 {f.text && `: ${f.text}`}
                 {!f.text && f.code && ` (${f.code})`} <span class="muted">after {number(f.ms)} ms</span>
               </li>

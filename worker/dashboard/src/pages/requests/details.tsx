@@ -1,0 +1,197 @@
+import type { ComponentChildren } from "preact";
+import type { Machine } from "../../api";
+import type { RequestRow } from "../../api-types";
+import { Copy } from "../../code";
+import { Dialog } from "../../dialog";
+import { bytes, money, number } from "../../format";
+import { useLoad } from "../../hooks";
+import { Load } from "../../layout";
+import { to } from "../../route";
+import { Time } from "../../time";
+import { Badge, Notice } from "../../ui";
+import { Bodies } from "./bodies";
+import { explainLink } from "./explain";
+import { outcome, statusText } from "./outcome";
+
+interface Props {
+  machine: Machine;
+  id: string;
+  /** the request if the list has it; it is loaded otherwise */
+  listed?: RequestRow;
+  connectionName: (id?: string) => string;
+  keyName: (id?: string) => string;
+  onClose: () => void;
+}
+
+// Details is the drawer with everything that is stored of a request.
+export function Details({ machine, id, listed, connectionName, keyName, onClose }: Props) {
+  const loaded = useLoad(
+    async () => listed ?? (await machine.get<RequestRow>(`/requests/${encodeURIComponent(id)}`)),
+    [machine, id],
+  );
+  return (
+    <Dialog title="Request" drawer onClose={onClose}>
+      <Load of={loaded} what="request" rows={4}>
+        {(r) => <Shown {...{ r, machine, connectionName, keyName }} />}
+      </Load>
+    </Dialog>
+  );
+}
+
+function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "listed" | "onClose"> & { r: RequestRow }) {
+  const result = outcome(r);
+  const explain = explainLink(machine.id, r);
+  return (
+    <>
+      <div class="row wrap">
+        <Badge kind={result.kind}>{result.text}</Badge>
+        <code>{r.asked || r.model || r.endpoint}</code>
+      </div>
+      {r.error && result.kind !== "" && (
+        <Notice kind="warn">
+          <code>{r.error}</code>{" "}
+          <a href={`/docs/reference/errors#${encodeURIComponent(r.error)}`} target="_blank" rel="noreferrer">
+            What this error means
+          </a>
+        </Notice>
+      )}
+      <dl class="facts">
+        <Fact name="Time">
+          <Time at={r.at} as="day" /> <Time at={r.at} as="time" />
+        </Fact>
+        <Fact name="Request ID">
+          <code>{r.id}</code>
+        </Fact>
+        <Fact name="Endpoint">
+          <code>{r.endpoint}</code>
+        </Fact>
+        <Fact name="Key">{r.keyId && <bdi>{keyName(r.keyId)}</bdi>}</Fact>
+        <Fact name="Requested model">{r.asked && <code>{r.asked}</code>}</Fact>
+        <Fact name="Latency">
+          {number(r.latencyMs)} ms{r.firstMs !== undefined && `, first token after ${number(r.firstMs)} ms`}
+        </Fact>
+        <Fact name="Input tokens">
+          {r.inputTokens !== undefined &&
+            number(r.inputTokens) + (r.cacheReadTokens ? `, ${number(r.cacheReadTokens)} of them cached` : "")}
+        </Fact>
+        <Fact name="Output tokens">
+          {r.outputTokens !== undefined &&
+            number(r.outputTokens) + (r.reasoningTokens ? `, ${number(r.reasoningTokens)} of them reasoning` : "")}
+        </Fact>
+        <Fact name="Cost">{r.priced ? money(r.costUsd ?? 0) : r.inputTokens ? "No known price" : undefined}</Fact>
+        <Fact name="Request size">{r.requestBytes !== undefined && bytes(r.requestBytes)}</Fact>
+        <Fact name="Answer size">{r.answerBytes !== undefined ? bytes(r.answerBytes) : r.firstMs && "Streamed"}</Fact>
+        <Fact name="Fields not sent">{r.dropped && <code>{r.dropped.join(", ")}</code>}</Fact>
+      </dl>
+      <section aria-label="Attempts" class="stack">
+        <h3>Attempts</h3>
+        <Attempts r={r} machineId={machine.id} connectionName={connectionName} />
+      </section>
+      <Bodies machine={machine} r={r} />
+      <div class="row wrap">
+        {explain && (
+          <a class="button" href={explain}>
+            Explain this request
+          </a>
+        )}
+        <Copy text={r.id} label="Copy ID" />
+        <Copy text={JSON.stringify(r, null, 2)} label="Copy as JSON" />
+        <Copy text={location.href} label="Copy link" />
+      </div>
+    </>
+  );
+}
+
+// Fact is an entry of the list of facts. It is left out if its value is not known.
+function Fact({ name, children }: { name: string; children?: ComponentChildren }) {
+  if (children === undefined || children === false || children === "") return null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+// Attempts lists the attempts with their times from the arrival of the request.
+function Attempts({
+  r,
+  machineId,
+  connectionName,
+}: {
+  r: RequestRow;
+  machineId: string;
+  connectionName: (id?: string) => string;
+}) {
+  if (r.attempts === 0) return <p class="muted">Not sent to a provider.</p>;
+  const failed = r.failed ?? [];
+  const answered = r.attempts > failed.length && r.connectionId;
+  return (
+    <ol class="steps" aria-label="Attempts">
+      {failed.map((f, i) => (
+        <li key={`${i}`}>
+          <span class="place" aria-hidden="true">
+            {i + 1}
+          </span>
+          <div>
+            <p>
+              <Account id={f.connectionId} machineId={machineId} name={connectionName(f.connectionId) || f.provider} />{" "}
+              {f.model && (
+                <>
+                  as <code>{f.model}</code>{" "}
+                </>
+              )}
+              <Badge kind="bad">{statusText(f.status)}</Badge>
+            </p>
+            <p class="small muted">
+              Sent after {number(f.sentMs ?? 0)} ms, failed after {number(f.ms)} ms
+            </p>
+            {f.text && <p class="small">{f.text}</p>}
+            {f.code && (
+              <p class="small">
+                <code>{f.code}</code>
+              </p>
+            )}
+          </div>
+        </li>
+      ))}
+      {answered && (
+        <li>
+          <span class="place" aria-hidden="true">
+            {failed.length + 1}
+          </span>
+          <div>
+            <p>
+              <Account
+                id={r.connectionId}
+                machineId={machineId}
+                name={connectionName(r.connectionId) || r.provider || ""}
+              />{" "}
+              {r.model && (
+                <>
+                  as <code>{r.model}</code>{" "}
+                </>
+              )}
+              <Badge kind={r.error ? "warn" : "good"}>{r.error ? "Interrupted" : "Answered"}</Badge>
+            </p>
+            <p class="small muted">
+              {r.sentMs !== undefined
+                ? `Sent after ${number(r.sentMs)} ms, ended after ${number(Math.max(0, r.latencyMs - r.sentMs))} ms`
+                : `Ended ${number(r.latencyMs)} ms after the arrival of the request`}
+            </p>
+          </div>
+        </li>
+      )}
+    </ol>
+  );
+}
+
+// Account links to an account.
+function Account({ id, machineId, name }: { id?: string; machineId: string; name: string }) {
+  if (!id) return <bdi>{name}</bdi>;
+  return (
+    <a href={to(machineId, "providers", id)}>
+      <bdi>{name}</bdi>
+    </a>
+  );
+}

@@ -1,0 +1,35 @@
+import type { RequestRow } from "../../api-types";
+
+const statusTexts: Record<number, string> = {
+  400: "bad request",
+  401: "key refused",
+  402: "out of credit",
+  403: "forbidden",
+  404: "not found",
+  408: "timed out",
+  413: "too large",
+  422: "bad request",
+  429: "rate limited",
+  499: "client disconnected",
+  500: "server error",
+  502: "bad gateway",
+  503: "unavailable",
+  504: "timed out",
+  529: "overloaded",
+};
+
+// statusText returns a status with its meaning: "429 rate limited".
+export const statusText = (status: number) => `${status} ${statusTexts[status] ?? ""}`.trim();
+
+// Outcome is what became of a request, as the text of a badge.
+export interface Outcome {
+  text: string;
+  kind: "" | "good" | "warn" | "bad";
+}
+
+export function outcome(r: RequestRow): Outcome {
+  if (r.status === 499 || r.error === "client_closed") return { text: "Client disconnected", kind: "" };
+  if (r.status >= 400) return { text: statusText(r.status), kind: "bad" };
+  if (r.error) return { text: `${r.status} interrupted`, kind: "warn" };
+  return { text: String(r.status), kind: "good" };
+}
