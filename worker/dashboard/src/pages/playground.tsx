@@ -1,5 +1,5 @@
 import type { ComponentType } from "preact";
-import type { ConnectionRow, ModelRow } from "../api-types";
+import type { ConnectionRow, ModelRow, SettingValues } from "../api-types";
 import { useLoad } from "../hooks";
 import type { PageProps } from "../page";
 import { go, to } from "../route";
@@ -32,16 +32,20 @@ export default function Playground({ machine, args }: PageProps) {
   const kind = (args[0] ?? "") in kinds ? (args[0] as Kind) : "chat";
   const { noun, segment, only, View } = kinds[kind];
   const models = useLoad(async () => {
-    const [list, connections] = await Promise.all([
+    const [list, connections, settings] = await Promise.all([
       machine.list<ModelRow>(`/models/list/${segment}`),
       machine.list<ConnectionRow>("/providers"),
+      machine.get<SettingValues>("/settings"),
     ]);
     // Without a connection the list is the built-in catalog, which cannot be called.
     const callable = connections.length > 0 ? list : [];
+    const ids = callable.filter((m) => !only || !m.kind || m.kind === only).map((m) => m.id);
+    // The machine's default model is the first choice.
+    const standard = settings.defaultModel ?? "";
     return {
       of: kind,
       connections,
-      ids: callable.filter((m) => !only || !m.kind || m.kind === only).map((m) => m.id),
+      ids: ids.includes(standard) ? [standard, ...ids.filter((id) => id !== standard)] : ids,
     };
   }, [machine, kind]);
   return (

@@ -1,8 +1,7 @@
-import { useState } from "preact/hooks";
 import { number } from "../../format";
 import { Section, Table } from "../../layout";
 import { Button, ErrorBox, Field } from "../../ui";
-import { Details, ModelField, type TryProps, useTry } from "./call";
+import { Details, ModelField, type TryProps, useInput, useModel, useTry } from "./call";
 
 const maxLines = 12;
 
@@ -22,13 +21,17 @@ function cosine(a: number[], b: number[]): number {
 
 // Embeddings compares lines of text by their embeddings.
 export function Embeddings({ machine, models }: TryProps) {
-  const [model, setModel] = useState(models[0]);
-  const [text, setText] = useState("The cat sits on the mat.\nA kitten rests on a rug.\nInterest rates rose again.");
+  const [model, setModel] = useModel({ machine, models }, "embeddings");
+  const [text, setText] = useInput(
+    machine,
+    "embeddings text",
+    "The cat sits on the mat.\nA kitten rests on a rug.\nInterest rates rose again.",
+  );
   const t = useTry(machine, "/v1/embeddings", async (res) => {
     const { data } = (await res.json()) as { data: { index: number; embedding: number[] }[] };
     return data.sort((a, b) => a.index - b.index).map((d) => d.embedding);
   });
-  const [compared, setCompared] = useState<string[]>([]);
+  const [compared, setCompared] = useInput<string[]>(machine, "embeddings compared", []);
   const lines = text
     .split("\n")
     .map((l) => l.trim())
@@ -89,7 +92,7 @@ export function Embeddings({ machine, models }: TryProps) {
           </Table>
         </Section>
       )}
-      {t.sent && <Details sent={t.sent} />}
+      {t.sent && <Details machine={machine} sent={t.sent} />}
     </>
   );
 }

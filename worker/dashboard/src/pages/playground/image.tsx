@@ -1,7 +1,6 @@
-import { useState } from "preact/hooks";
 import { Section } from "../../layout";
 import { Button, ErrorBox, Field } from "../../ui";
-import { Details, ModelField, type TryProps, useTry } from "./call";
+import { Details, ModelField, type TryProps, useInput, useModel, useTry } from "./call";
 
 // images are the types of images, by the start of their base64.
 const images: [start: string, type: string][] = [
@@ -15,9 +14,9 @@ const images: [start: string, type: string][] = [
 // no images of other origins; OpenAI's GPT image models return base64 only and
 // reject the field that requests it.
 export function Image({ machine, models }: TryProps) {
-  const [model, setModel] = useState(models[0]),
-    [prompt, setPrompt] = useState("A weir in a quiet river, woodcut"),
-    [size, setSize] = useState("");
+  const [model, setModel] = useModel({ machine, models }, "image");
+  const [prompt, setPrompt] = useInput(machine, "image prompt", "A weir in a quiet river, woodcut"),
+    [size, setSize] = useInput(machine, "image size", "");
   const t = useTry(machine, "/v1/images/generations", async (res) => {
     const { data } = (await res.json()) as { data: { b64_json?: string; url?: string; revised_prompt?: string }[] };
     return data;
@@ -81,7 +80,7 @@ export function Image({ machine, models }: TryProps) {
           );
         })}
       </Section>
-      {t.sent && <Details sent={t.sent} />}
+      {t.sent && <Details machine={machine} sent={t.sent} />}
     </>
   );
 }

@@ -1,7 +1,6 @@
-import { useState } from "preact/hooks";
 import { Section } from "../../layout";
 import { Button, Empty, ErrorBox, Field } from "../../ui";
-import { Details, ModelField, type TryProps, useTry } from "./call";
+import { Details, ModelField, type TryProps, useInput, useModel, useTry } from "./call";
 
 interface SearchResult {
   title?: string;
@@ -12,8 +11,8 @@ interface SearchResult {
 
 // Search searches the web.
 export function Search({ machine, models }: TryProps) {
-  const [model, setModel] = useState(models[0]),
-    [query, setQuery] = useState("");
+  const [model, setModel] = useModel({ machine, models }, "search");
+  const [query, setQuery] = useInput(machine, "search query", "");
   const t = useTry(
     machine,
     "/v1/search",
@@ -58,7 +57,7 @@ export function Search({ machine, models }: TryProps) {
           </ol>
         )}
       </Section>
-      {t.sent && <Details sent={t.sent} />}
+      {t.sent && <Details machine={machine} sent={t.sent} />}
     </>
   );
 }

@@ -4,7 +4,7 @@ import { count } from "../../format";
 import { useAction } from "../../hooks";
 import { Section } from "../../layout";
 import { Button, ErrorBox, Field } from "../../ui";
-import { Details, ModelField, type TryProps, useTry } from "./call";
+import { Details, ModelField, type TryProps, useInput, useModel, useTry } from "./call";
 import { useVoices } from "./voices";
 
 // sounds are the file extensions of sound types: the answer may have another type
@@ -20,15 +20,14 @@ const ending = (type: string) => sounds.find(([known]) => known.test(type))?.[1]
 
 // Speech turns a text into speech, which plays from this page's memory.
 export function Speech({ machine, models, connections }: TryProps) {
-  const [model, setModel] = useState(models[0]),
-    [typed, setVoice] = useState<string | null>(null),
-    [format, setFormat] = useState("mp3"),
-    [text, setText] = useState("Hello from weir.");
+  const [model, setModel] = useModel({ machine, models }, "speech");
+  const [typed, setVoice] = useInput<string | null>(machine, "speech typed", null),
+    [format, setFormat] = useInput(machine, "speech format", "mp3"),
+    [text, setText] = useInput(machine, "speech text", "Hello from weir.");
   const [seconds, setSeconds] = useState(NaN);
   const t = useTry(machine, "/v1/audio/speech", async (res) => {
     setSeconds(NaN);
-    const blob = await res.blob();
-    return { url: URL.createObjectURL(blob), size: blob.size, type: blob.type };
+    return res.blob();
   });
   const prefix = model.split("/")[0],
     known = models.some((m) => m.startsWith(`${prefix}/`)) || connections.some((c) => c.provider === prefix);
@@ -37,13 +36,16 @@ export function Speech({ machine, models, connections }: TryProps) {
   const listing = useAction();
   // Compatible servers know OpenAI's voices; other providers use their first one.
   const voice = typed ?? (family(provider) ? "alloy" : (voices[0]?.id ?? ""));
-  const url = t.result?.url;
-  useEffect(
-    () => () => {
-      if (url) URL.revokeObjectURL(url);
-    },
-    [url],
-  );
+  const [url, setUrl] = useState("");
+  useEffect(() => {
+    if (!t.result) return;
+    const made = URL.createObjectURL(t.result);
+    setUrl(made);
+    return () => {
+      setUrl("");
+      URL.revokeObjectURL(made);
+    };
+  }, [t.result]);
   return (
     <>
       <Section title="Speech">
@@ -107,25 +109,25 @@ export function Speech({ machine, models, connections }: TryProps) {
             )}
           </div>
         </form>
-        {t.result && (
+        {t.result && url && (
           <div class="stack">
             <audio
               controls
-              src={t.result.url}
+              src={url}
               aria-label="Generated speech"
               onDurationChange={(e) => setSeconds(e.currentTarget.duration)}
             />
             <p class="muted small">
               {Number.isFinite(seconds) && `${seconds.toFixed(1)} s, `}
               {Math.ceil(t.result.size / 1024)} kB, {t.result.type || "unknown type"} ·{" "}
-              <a href={t.result.url} download={`speech.${ending(t.result.type) ?? format}`}>
+              <a href={url} download={`speech.${ending(t.result.type) ?? format}`}>
                 Download
               </a>
             </p>
           </div>
         )}
       </Section>
-      {t.sent && <Details sent={t.sent} />}
+      {t.sent && <Details machine={machine} sent={t.sent} />}
     </>
   );
 }
