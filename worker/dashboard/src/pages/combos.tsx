@@ -1,34 +1,30 @@
 import { useState } from "preact/hooks";
+import { useAddressed } from "../addressed";
 import type { Machine } from "../api";
-import type { Combo, ConnectionRow, ProviderRow } from "../api-types";
-import { servedBy } from "../connections";
-import { Dialog } from "../dialog";
-import { useMemoryState } from "../drafts";
+import type { Combo } from "../api-types";
+import { Confirm } from "../confirm";
 import { count } from "../format";
 import { useAction, useLoad } from "../hooks";
 import { kindNames } from "../kinds";
 import type { PageProps } from "../page";
 import { toast } from "../toast";
 import { Load, Page, Section } from "../layout";
-import { Badge, Button, Empty, ErrorBox } from "../ui";
+import { Badge, Button, Empty } from "../ui";
+import { UsedBy, usesOf } from "../uses";
 import { Editor } from "./combos/editor";
+import { Flow } from "./combos/flow";
+import { loadKnown, type State, stateOf } from "./combos/members";
 import { TryIt } from "./combos/try";
+
+const blank: Combo = { id: "", name: "", models: [], generation: 0 };
 
 // Combos lists the combos: names for several models, which are tried in order or
 // round-robin. A member may be another combo.
-export default function Combos({ machine }: PageProps) {
+export default function Combos({ machine, args: [asked] }: PageProps) {
   const list = useLoad(() => machine.list<Combo>("/combos"), [machine]);
-  // An editor that was left reopens with its unsaved input.
-  const [edited, edit] = useMemoryState<Combo | null>(`combo ${machine.id}`, null);
-  const known = useLoad(async () => {
-    const [conns, { aliases }, catalog] = await Promise.all([
-      machine.list<ConnectionRow>("/providers"),
-      machine.get<{ aliases: Record<string, string> }>("/models/alias"),
-      machine.list<ProviderRow>("/catalog/providers"),
-    ]);
-    return { conns, aliases: Object.keys(aliases), catalog };
-  }, [machine]);
-  const blank: Combo = { id: "", name: "", models: [], generation: 0 };
+  const [edited, edit] = useAddressed(machine, "combos", asked, list.data, blank);
+  const known = useLoad(() => loadKnown(machine), [machine]);
+  const state = (member: string) => known.data && stateOf(known.data, member);
   const done = async (name: string) => {
     edit(null);
     toast(`Saved ${name}.`);
@@ -57,6 +53,7 @@ export default function Combos({ machine }: PageProps) {
           machine={machine}
           combo={edited}
           others={(list.data ?? []).filter((c) => c.id !== edited.id)}
+          state={state}
           onDone={done}
           onReload={editStored}
           onClose={() => edit(null)}
@@ -83,12 +80,8 @@ export default function Combos({ machine }: PageProps) {
                   key={c.id}
                   machine={machine}
                   c={c}
-                  unserved={(m) =>
-                    !!known.data &&
-                    !all.some((o) => o.name === m) &&
-                    !known.data.aliases.includes(m) &&
-                    !servedBy(m, known.data.conns, known.data.catalog)
-                  }
+                  all={all}
+                  state={state}
                   onEdit={() => edit(c)}
                   onChange={list.reload}
                 />
@@ -104,24 +97,30 @@ export default function Combos({ machine }: PageProps) {
 function Item({
   machine,
   c,
-  unserved,
+  all,
+  state,
   onEdit,
   onChange,
 }: {
   machine: Machine;
   c: Combo;
-  /** reports whether no connection serves a member */
-  unserved: (member: string) => boolean;
+  all: Combo[];
+  state: (member: string) => State | null;
   onEdit: () => void;
   onChange: () => Promise<void>;
 }) {
   const [asking, setAsking] = useState(false);
+  const uses = useLoad(async () => (asking ? usesOf(machine, c.name) : null), [machine, c.name, asking]);
   const remove = useAction();
   const doRemove = () =>
     remove.run(async () => {
       await machine.del(`/combos/${c.id}`);
       setAsking(false);
-      toast(`Deleted ${c.name}.`);
+      const { name, kind, models, strategy, weights, splitBy, on } = c;
+      toast(`Deleted ${name}.`, async () => {
+        await machine.post("/combos", { name, kind, models, strategy, weights, splitBy, on, allowUnknown: true });
+        await onChange();
+      });
       await onChange();
     });
   const actions = (
@@ -150,25 +149,20 @@ function Item({
         </>
       }
     >
-      <ol class="members">
-        {c.models.map((m, i) => (
-          <li key={`${i} ${m}`}>
-            <code>{m}</code> {unserved(m) && <Badge kind="bad">No connection</Badge>}
-          </li>
-        ))}
-      </ol>
+      <Flow of={c} all={all} state={state} />
       <TryIt machine={machine} model={c.name} kind={c.kind ?? "llm"} />
       {asking && (
-        <Dialog title={`Delete ${c.name}?`} onClose={() => setAsking(false)}>
+        <Confirm
+          title={`Delete ${c.name}?`}
+          action="Delete combo"
+          of={remove}
+          onDo={() => void doRemove()}
+          onClose={() => setAsking(false)}
+        >
           <p>Requests to this combo will fail.</p>
-          {remove.error && <ErrorBox>{remove.error}</ErrorBox>}
-          <div class="row">
-            <Button kind="danger" busy={remove.busy} onClick={() => void doRemove()}>
-              Delete combo
-            </Button>
-            <Button onClick={() => setAsking(false)}>Cancel</Button>
-          </div>
-        </Dialog>
+          {uses.data && <UsedBy uses={uses.data} />}
+          {uses.error && <p class="muted">Couldn’t load what uses this combo: {uses.error}</p>}
+        </Confirm>
       )}
     </Section>
   );

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import type { ConnectionRow, ModelRow } from "../api-types";
+import { Tabs } from "../forms";
 import { useLoad } from "../hooks";
 import { kindNames, modelKinds, segmentOf } from "../kinds";
+import { Page } from "../layout";
 import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
-import { Tabs } from "../forms";
-import { Page } from "../layout";
 import { Notice } from "../ui";
 import { Aliases } from "./models/aliases";
 import { Customs } from "./models/customs";
@@ -20,16 +20,34 @@ const segments: [segment: string, name: string][] = [
   ["web", "Web"],
 ];
 
-// Models is the list of models as the machine's clients see it, with disabled
-// models, aliases and custom models.
+type View = "list" | "disabled" | "aliases" | "custom" | "prices";
+
+const views: [View, string][] = [
+  ["list", "All models"],
+  ["disabled", "Disabled"],
+  ["aliases", "Aliases"],
+  ["custom", "Custom"],
+  ["prices", "Prices"],
+];
+
+// Models is the list of models as the machine's clients see it, and what changes it:
+// disabled models, aliases, custom models and prices.
 export default function Models({ machine }: PageProps) {
+  const [view, setView] = useFilter<View>(
+    "view",
+    "list",
+    views.map(([v]) => v),
+  );
   const [segment, setSegment] = useFilter(
     "kind",
     "llm",
     segments.map(([k]) => k),
   );
   const [open, setOpen] = useState<ModelRow | null>(null);
-  const list = useLoad(() => machine.list<ModelRow>(`/models/list/${segment}`), [machine, segment]);
+  const list = useLoad(
+    async () => ({ segment, rows: await machine.list<ModelRow>(`/models/list/${segment}`) }),
+    [machine, segment],
+  );
   const off = useLoad(
     async () => (await machine.get<{ disabled: Record<string, string[]> }>("/models/disabled")).disabled,
     [machine],
@@ -41,6 +59,9 @@ export default function Models({ machine }: PageProps) {
   const reload = async () => {
     await Promise.all([list.reload(), off.reload()]);
   };
+  // The list of another kind is not shown while this one loads.
+  const rows = { ...list, data: list.data?.segment === segment ? list.data.rows : null };
+  const ids = (list.data?.rows ?? []).map((m) => m.id);
   return (
     <Page title="Models" intro="Models your clients can call.">
       {connected.data === false && (
@@ -49,13 +70,33 @@ export default function Models({ machine }: PageProps) {
           <a href={to(machine.id, "providers", "add")}>Add provider</a>
         </Notice>
       )}
-      <Tabs label="Kind" value={segment} items={segments} onPick={setSegment} />
-      <ModelList key={segment} machine={machine} list={list} onOpen={setOpen} onChange={reload} />
-      <Disabled machine={machine} off={off} onChange={reload} />
-      <Aliases machine={machine} models={(list.data ?? []).map((m) => m.id)} />
-      <Prices machine={machine} models={(list.data ?? []).map((m) => m.id)} />
-      <Customs machine={machine} onChange={list.reload} />
-      {open && <Detail machine={machine} m={open} segment={segment} onClose={() => setOpen(null)} />}
+      <Tabs label="View" value={view} items={views} onPick={setView} />
+      {view === "list" && (
+        <ModelList
+          machine={machine}
+          list={rows}
+          segments={segments}
+          segment={segment}
+          callable={connected.data === true}
+          onSegment={setSegment}
+          onOpen={setOpen}
+          onChange={reload}
+        />
+      )}
+      {view === "disabled" && <Disabled machine={machine} off={off} onChange={reload} />}
+      {view === "aliases" && <Aliases machine={machine} models={ids} />}
+      {view === "custom" && <Customs machine={machine} onChange={list.reload} />}
+      {view === "prices" && <Prices machine={machine} models={ids} onChange={list.reload} />}
+      {open && (
+        <Detail
+          machine={machine}
+          m={open}
+          segment={segment}
+          callable={connected.data === true}
+          onClose={() => setOpen(null)}
+          onChange={reload}
+        />
+      )}
     </Page>
   );
 }

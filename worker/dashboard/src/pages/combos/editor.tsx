@@ -10,7 +10,11 @@ import { toast } from "../../toast";
 import { Restored, Text } from "../../forms";
 import { Failed, Section } from "../../layout";
 import { Badge, Button, Field } from "../../ui";
+import { corrected, Refused, unknownName } from "../../unknown";
 import { Candidates, dragType } from "./candidates";
+import { Flow } from "./flow";
+import type { State } from "./members";
+import { Policy } from "./policy";
 
 const kinds = [
   "llm",
@@ -35,49 +39,12 @@ const strategies = [
   ["least-busy", "Least busy"],
 ];
 
-// failures are the classes of failures of a member, with what holds by default.
-const failures = [
-  ["limit", "Rate limit or no credit", "next"],
-  ["unavailable", "Not available", "next"],
-  ["context_length", "Request too long", "next"],
-  ["model_gone", "Model does not exist", "next"],
-  ["content_filter", "Content filtered", "as other refusals"],
-  ["any_4xx", "Other refusals (4xx)", "stop"],
-] as const;
-
-const actions = { next: "try the next member", stop: "return the error", "as other refusals": "as other refusals" };
-
-type PolicyOf = NonNullable<Combo["on"]>;
-
-// Policy edits which failures of a member continue with the next one.
-function Policy({ on, onChange }: { on: PolicyOf; onChange: (on: PolicyOf) => void }) {
-  const set = (name: string, value: string) => {
-    const { [name]: _, ...others } = on;
-    onChange(value ? { ...others, [name]: value as "next" | "stop" } : others);
-  };
-  return (
-    <details open={Object.keys(on).length > 0}>
-      <summary>When a member fails</summary>
-      <div class="grid">
-        {failures.map(([name, label, byDefault]) => (
-          <Field key={name} label={label}>
-            <select value={on[name] ?? ""} onChange={(e) => set(name, e.currentTarget.value)}>
-              <option value="">Default: {actions[byDefault]}</option>
-              <option value="next">Try the next member</option>
-              <option value="stop">Return the error</option>
-            </select>
-          </Field>
-        ))}
-      </div>
-    </details>
-  );
-}
-
 // Editor creates or changes a combo; a new one has no id.
 export function Editor({
   machine,
   combo,
   others,
+  state,
   onDone,
   onReload,
   onClose,
@@ -85,6 +52,7 @@ export function Editor({
   machine: Machine;
   combo: Combo;
   others: Combo[];
+  state: (member: string) => State | null;
   onDone: (name: string) => Promise<void>;
   onReload: () => Promise<void>;
   onClose: () => void;
@@ -103,10 +71,19 @@ export function Editor({
   const setModels = (models: string[]) => put({ models });
   const [asking, setAsking] = useState(false);
   const save = useAction();
-  const submit = (e: Event) => {
-    e.preventDefault();
+  const submit = (e: Event | null, allowUnknown = false) => {
+    e?.preventDefault();
     const ofMembers = Object.fromEntries(Object.entries(weights).filter(([m]) => models.includes(m)));
-    const body = { name: name.trim(), kind, strategy: strategy || "fallback", models, weights: ofMembers, splitBy, on };
+    const body = {
+      name: name.trim(),
+      kind,
+      strategy: strategy || "fallback",
+      models,
+      weights: ofMembers,
+      splitBy,
+      on,
+      ...(allowUnknown && { allowUnknown }),
+    };
     void save.run(async () => {
       if (combo.id) await machine.put(`/combos/${combo.id}`, body, combo.generation);
       else await machine.post("/combos", body);
@@ -122,6 +99,8 @@ export function Editor({
     if (models.includes(id)) toast(`${id} is already in the combo.`);
     else setModels([...models, id]);
   };
+  const wrongOf = (m: string) =>
+    !others.some((o) => o.name === m) && (state(m)?.wrong || (combo.unknown?.includes(m) ? "Not found" : ""));
   // Models of the list can be dropped here. Reordering members is a separate drag.
   const [over, setOver] = useState(false);
   const dragged = (e: DragEvent) => {
@@ -194,7 +173,8 @@ export function Editor({
                 {(m) => (
                   <div class="row between">
                     <span>
-                      <code>{m}</code> {others.some((o) => o.name === m) && <Badge kind="accent">Combo</Badge>}
+                      <code>{m}</code> {others.some((o) => o.name === m) && <Badge kind="accent">Combo</Badge>}{" "}
+                      {wrongOf(m) && <Badge kind="bad">{wrongOf(m)}</Badge>}
                     </span>
                     {strategy === "weighted" && (
                       <input
@@ -220,13 +200,28 @@ export function Editor({
           <Candidates machine={machine} kind={kind} others={others} members={models} onAdd={add} />
         </div>
         <Policy on={on} onChange={(on) => put({ on })} />
-        <Failed
-          of={save}
-          reload={async () => {
-            draft.clear();
-            await onReload();
-          }}
-        />
+        {models.length > 0 && (
+          <Flow
+            of={{ name: name.trim(), models, strategy, weights, splitBy, on, unknown: combo.unknown }}
+            all={others}
+            state={state}
+          />
+        )}
+        {unknownName(save.error) ? (
+          <Refused
+            of={save}
+            onUse={(u) => setModels([...new Set(corrected(models, u))])}
+            onAnyway={() => submit(null, true)}
+          />
+        ) : (
+          <Failed
+            of={save}
+            reload={async () => {
+              draft.clear();
+              await onReload();
+            }}
+          />
+        )}
         {asking ? (
           <Ask text="Discard unsaved changes?" action="Discard" onBack={() => setAsking(false)} onConfirm={discard} />
         ) : (

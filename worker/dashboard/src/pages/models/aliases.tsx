@@ -1,10 +1,12 @@
-import { useState } from "preact/hooks";
-import { ApiError, type Machine } from "../../api";
+import type { Machine } from "../../api";
 import { useDraft } from "../../drafts";
 import { useAction, useLoad } from "../../hooks";
 import { toast } from "../../toast";
 import { Load, Section } from "../../layout";
-import { Button, ErrorBox, Field } from "../../ui";
+import { Button, Field } from "../../ui";
+import { corrected, Refused } from "../../unknown";
+import { useDeletion } from "../../uses";
+import { VirtualList } from "../../virtual";
 
 // Aliases lists the aliases: short names for models.
 export function Aliases({ machine, models }: { machine: Machine; models: string[] }) {
@@ -13,34 +15,29 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
     [machine],
   );
   const [{ alias, model }, setForm, draft] = useDraft(`alias ${machine.id}`, { alias: "", model: "" });
-  const [anyway, setAnyway] = useState(false);
   const act = useAction();
-  const put = (part: Partial<{ alias: string; model: string }>) => {
-    setAnyway(false);
-    setForm((f) => ({ ...f, ...part }));
-  };
+  const put = (part: Partial<{ alias: string; model: string }>) => setForm((f) => ({ ...f, ...part }));
   const add = (e: Event | null, allowUnknown = false) => {
     e?.preventDefault();
     void act.run(async () => {
-      try {
-        const saved = await machine.put<{ warning?: string }>("/models/alias", {
-          alias: alias.trim(),
-          model: model.trim(),
-          ...(allowUnknown && { allowUnknown }),
-        });
-        if (saved.warning) toast(`${saved.warning}.`);
-      } catch (e) {
-        setAnyway(e instanceof ApiError && e.param === "model" && e.message.includes("allowUnknown"));
-        throw e;
-      }
+      const saved = await machine.put<{ warning?: string }>("/models/alias", {
+        alias: alias.trim(),
+        model: model.trim(),
+        ...(allowUnknown && { allowUnknown }),
+      });
+      if (saved.warning) toast(`${saved.warning}.`);
       draft.clear();
-      setAnyway(false);
       await list.reload();
     });
   };
-  const remove = (name: string) =>
-    act.run(async () => {
+  const deletion = useDeletion(machine, act);
+  const remove = (name: string, model: string) =>
+    deletion.start(name, async () => {
       await machine.del(`/models/alias?alias=${encodeURIComponent(name)}`);
+      toast(`Deleted ${name}.`, async () => {
+        await machine.put("/models/alias", { alias: name, model, allowUnknown: true });
+        await list.reload();
+      });
       await list.reload();
     });
   return (
@@ -50,9 +47,9 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
           Object.keys(aliases).length === 0 ? (
             <p class="muted">No aliases yet.</p>
           ) : (
-            <ul class="plain">
-              {Object.entries(aliases).map(([name, of]) => (
-                <li key={name} class="row between">
+            <VirtualList rows={Object.entries(aliases)} keyOf={([name]) => name}>
+              {([name, of]) => (
+                <>
                   <span>
                     <code>{name}</code> <span class="muted">points to</span> <code>{of}</code>
                   </span>
@@ -60,16 +57,17 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
                     kind="quiet"
                     disabled={act.busy}
                     aria-label={`Delete alias ${name}`}
-                    onClick={() => void remove(name)}
+                    onClick={() => remove(name, of)}
                   >
                     Delete
                   </Button>
-                </li>
-              ))}
-            </ul>
+                </>
+              )}
+            </VirtualList>
           )
         }
       </Load>
+      {deletion.dialog}
       <form class="row wrap end" onSubmit={add}>
         <Field label="Alias">
           <input
@@ -100,11 +98,11 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
           Add alias
         </Button>
       </form>
-      {act.error && (
-        <ErrorBox retry={anyway ? () => add(null, true) : undefined} retryText="Save anyway">
-          {act.error}
-        </ErrorBox>
-      )}
+      <Refused
+        of={act}
+        onUse={(u) => put({ model: corrected([model.trim()], u)[0] })}
+        onAnyway={() => add(null, true)}
+      />
     </Section>
   );
 }

@@ -4,8 +4,11 @@ import { useDraft } from "../../drafts";
 import { number } from "../../format";
 import { useAction, useLoad } from "../../hooks";
 import { kindNames, modelKinds } from "../../kinds";
+import { toast } from "../../toast";
 import { Load, Section } from "../../layout";
 import { Badge, Button, ErrorBox, Field } from "../../ui";
+import { useDeletion } from "../../uses";
+import { VirtualList } from "../../virtual";
 
 const empty = { id: "", providerAlias: "", type: "llm", contextLength: "", maxTokens: "" };
 
@@ -32,12 +35,17 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
       await Promise.all([list.reload(), onChange()]);
     });
   };
+  const deletion = useDeletion(machine, act);
   const remove = (m: CustomModel) =>
-    act.run(async () => {
+    deletion.start(`${m.providerAlias}/${m.id}`, async () => {
       const type = m.type ? `&type=${encodeURIComponent(m.type)}` : "";
       await machine.del(
         `/models/custom?providerAlias=${encodeURIComponent(m.providerAlias)}&id=${encodeURIComponent(m.id)}${type}`,
       );
+      toast(`Deleted ${m.providerAlias}/${m.id}.`, async () => {
+        await machine.post("/models/custom", m);
+        await Promise.all([list.reload(), onChange()]);
+      });
       await Promise.all([list.reload(), onChange()]);
     });
   return (
@@ -47,9 +55,9 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
           data.length === 0 ? (
             <p class="muted">No custom models yet.</p>
           ) : (
-            <ul class="plain">
-              {data.map((m) => (
-                <li key={`${m.providerAlias}/${m.id}/${m.type}`} class="row between">
+            <VirtualList rows={data} keyOf={(m) => `${m.providerAlias}/${m.id}/${m.type}`}>
+              {(m) => (
+                <>
                   <span>
                     <code>
                       {m.providerAlias}/{m.id}
@@ -62,16 +70,17 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
                     kind="quiet"
                     disabled={act.busy}
                     aria-label={`Delete ${m.providerAlias}/${m.id}`}
-                    onClick={() => void remove(m)}
+                    onClick={() => remove(m)}
                   >
                     Delete
                   </Button>
-                </li>
-              ))}
-            </ul>
+                </>
+              )}
+            </VirtualList>
           )
         }
       </Load>
+      {deletion.dialog}
       <form class="grid" onSubmit={add}>
         <Field label="Provider alias or prefix">
           <input required autocapitalize="none" spellcheck={false} {...input("providerAlias")} />

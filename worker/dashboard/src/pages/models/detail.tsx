@@ -2,11 +2,12 @@ import type { Machine } from "../../api";
 import type { ModelInfo, ModelRow } from "../../api-types";
 import { Dialog } from "../../dialog";
 import { number } from "../../format";
-import { useLoad } from "../../hooks";
+import { useAction, useLoad } from "../../hooks";
 import { kindNames } from "../../kinds";
 import { Code } from "../../code";
 import { Load } from "../../layout";
-import { Badge } from "../../ui";
+import { Badge, Button, ErrorBox } from "../../ui";
+import { canDisable, disable, TryLink } from "./actions";
 
 // unitOf returns what a price of this name is for.
 function unitOf(name: string) {
@@ -19,13 +20,19 @@ export function Detail({
   machine,
   m,
   segment,
+  callable,
   onClose,
+  onChange,
 }: {
   machine: Machine;
   m: ModelRow;
   segment: string;
+  /** an account is connected */
+  callable: boolean;
   onClose: () => void;
+  onChange: () => Promise<void>;
 }) {
+  const hide = useAction();
   const info = useLoad(
     () => machine.get<ModelInfo>(`/models/info?id=${encodeURIComponent(m.id)}&kind=${m.kind ?? segment}`),
     [m.id],
@@ -82,6 +89,23 @@ export function Detail({
               </>
             )}
             <Code label="Model ID" text={i.id} />
+            <div class="row">
+              {callable && <TryLink machine={machine} m={m} segment={segment} />}
+              {canDisable(m) && (
+                <Button
+                  busy={hide.busy}
+                  onClick={() =>
+                    void hide.run(async () => {
+                      await disable(machine, m, onChange);
+                      onClose();
+                    })
+                  }
+                >
+                  Disable
+                </Button>
+              )}
+            </div>
+            {hide.error && <ErrorBox>{hide.error}</ErrorBox>}
           </>
         )}
       </Load>

@@ -3,6 +3,7 @@ import { type Loaded, useAction } from "../../hooks";
 import { toast } from "../../toast";
 import { Load, Section } from "../../layout";
 import { Button, ErrorBox } from "../../ui";
+import { VirtualList } from "../../virtual";
 
 // Disabled lists the disabled models.
 export function Disabled({
@@ -28,9 +29,9 @@ export function Disabled({
           const rows = Object.entries(all).flatMap(([alias, ids]) => ids.map((id) => [alias, id] as const));
           if (rows.length === 0) return <p class="muted">No models are disabled.</p>;
           return (
-            <ul class="plain">
-              {rows.map(([alias, id]) => (
-                <li key={`${alias}/${id}`} class="row between">
+            <VirtualList rows={rows} keyOf={([alias, id]) => `${alias}/${id}`}>
+              {([alias, id]) => (
+                <>
                   <code>
                     {alias}/{id}
                   </code>
@@ -41,9 +42,9 @@ export function Disabled({
                   >
                     Enable
                   </Button>
-                </li>
-              ))}
-            </ul>
+                </>
+              )}
+            </VirtualList>
           );
         }}
       </Load>

@@ -1,138 +1,220 @@
 import type { Machine } from "../../api";
 import type { ModelRow } from "../../api-types";
-import { number, rate } from "../../format";
-import { type Loaded, useAction } from "../../hooks";
-import { to, useFilter } from "../../route";
-import { toast } from "../../toast";
 import { ListHead } from "../../forms";
-import { Load, MoreRows, Table } from "../../layout";
-import { Button, Empty, ErrorBox } from "../../ui";
-
-const maxShown = 300;
-
-// columns are the figures of a list; one is omitted if no model has it.
-const columns: [name: string, of: (m: ModelRow) => string][] = [
-  ["Context", (m) => (m.context_length ? number(m.context_length) : "")],
-  ["Max output", (m) => (m.max_completion_tokens ? number(m.max_completion_tokens) : "")],
-  ["Dimensions", (m) => (m.dimensions ? number(m.dimensions) : "")],
-  ["Input price", (m) => rate(m.pricing?.input)],
-  ["Output price", (m) => rate(m.pricing?.output)],
-];
+import { count } from "../../format";
+import { type Loaded, useAction } from "../../hooks";
+import { Load, Table } from "../../layout";
+import { to, useFilter } from "../../route";
+import { Button, Empty, ErrorBox, Field } from "../../ui";
+import { VirtualBody } from "../../virtual";
+import { CopyId, canDisable, disable, TryLink } from "./actions";
+import { type Column, columns, listed, otherPrice } from "./sort";
 
 // ModelList lists the models of a kind.
 export function ModelList({
   machine,
   list,
+  segments,
+  segment,
+  callable,
+  onSegment,
   onOpen,
   onChange,
 }: {
   machine: Machine;
-  list: Loaded<ModelRow[]>;
+  list: Omit<Loaded<ModelRow[]>, "set">;
+  segments: [segment: string, name: string][];
+  segment: string;
+  callable: boolean;
+  onSegment: (segment: string) => void;
   onOpen: (m: ModelRow) => void;
   onChange: () => Promise<void>;
 }) {
-  const [search, setSearch] = useFilter("q", "");
+  const [search, setSearch] = useFilter("q", ""),
+    [sort, setSort] = useFilter("sort", ""),
+    [group, setGroup] = useFilter("group", "", ["", "provider"]);
   const hide = useAction();
-  const disable = (m: ModelRow) =>
-    hide.run(async () => {
-      await machine.post("/models/disabled", { providerAlias: m.owned_by, ids: [m.id.slice(m.owned_by.length + 1)] });
-      toast(`Disabled ${m.id}.`);
-      await onChange();
-    });
+  const data = list.data ?? [];
+  const query = search.trim().toLowerCase();
+  const found = data.filter((m) => m.id.toLowerCase().includes(query));
+  const grouped = group === "provider";
+  const rows = listed(found, sort, grouped);
+  const used = columns.filter((c) => data.some((m) => c.text(m)));
+  const other = data.some((m) => otherPrice(m)),
+    abilities = data.some((m) => m.capabilities);
+  const width = used.length + 2 + Number(!grouped) + Number(other) + Number(abilities);
+  const row = (key: string, m: ModelRow, index: number) => {
+    const facts = used.map((c) => c.text(m) && `${c.name} ${c.money ? "$" : ""}${c.text(m)}`).filter(Boolean);
+    return (
+      <tr key={key} aria-rowindex={index + 2}>
+        <th scope="row">
+          <Button kind="link" onClick={() => onOpen(m)}>
+            {m.id}
+          </Button>
+          <small class="phone muted">{[...facts, otherPrice(m)].filter(Boolean).join(" · ")}</small>
+        </th>
+        {!grouped && <td class="desk">{m.owned_by}</td>}
+        {used.map((c) => (
+          <td key={c.key} class="num desk">
+            {c.text(m) || "–"}
+          </td>
+        ))}
+        {other && <td class="desk">{otherPrice(m) || "–"}</td>}
+        {abilities && (
+          <td class="desk can">
+            <small class="muted">
+              {Object.entries(m.capabilities ?? {})
+                .filter(([, v]) => v)
+                .map(([k]) => k.replaceAll("_", " "))
+                .join(" · ")}
+            </small>
+          </td>
+        )}
+        <td>
+          <div class="actions">
+            <CopyId id={m.id} />
+            {callable && <TryLink machine={machine} m={m} segment={segment} />}
+            {canDisable(m) && (
+              <span class="desk">
+                <Button
+                  kind="quiet"
+                  disabled={hide.busy}
+                  aria-label={`Disable ${m.id}`}
+                  onClick={() => void hide.run(() => disable(machine, m, onChange))}
+                >
+                  Disable
+                </Button>
+              </span>
+            )}
+          </div>
+        </td>
+      </tr>
+    );
+  };
   return (
-    <Load of={list} what="models" rows={6}>
-      {(data) => {
-        if (data.length === 0) {
-          return (
+    <>
+      <div class="row wrap end">
+        <div class="narrow">
+          <Field label="Kind">
+            <select value={segment} onChange={(e) => onSegment(e.currentTarget.value)}>
+              {segments.map(([k, name]) => (
+                <option key={k} value={k}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </Field>
+        </div>
+        <div class="narrow">
+          <Field label="Group by">
+            <select value={group} onChange={(e) => setGroup(e.currentTarget.value)}>
+              <option value="">None</option>
+              <option value="provider">Provider</option>
+            </select>
+          </Field>
+        </div>
+        <div class="narrow phone">
+          <Field label="Sort by">
+            <select value={sort} onChange={(e) => setSort(e.currentTarget.value)}>
+              <option value="">Provider’s order</option>
+              {[{ key: "id", name: "Model" }, ...used].flatMap(({ key, name }) => [
+                <option key={key} value={key}>{`${name}, ascending`}</option>,
+                <option key={`-${key}`} value={`-${key}`}>{`${name}, descending`}</option>,
+              ])}
+            </select>
+          </Field>
+        </div>
+      </div>
+      <Load of={list} what="models" rows={6}>
+        {() =>
+          data.length === 0 ? (
             <Empty title="No models of this kind">
               <p>Add a provider that has some.</p>
               <a class="button" href={to(machine.id, "providers", "add")}>
                 Add provider
               </a>
             </Empty>
-          );
-        }
-        const query = search.trim().toLowerCase();
-        const shown = data.filter((m) => m.id.toLowerCase().includes(query));
-        const figures = columns.filter(([, of]) => data.some((m) => of(m))),
-          abilities = data.some((m) => m.capabilities);
-        return (
-          <>
-            <ListHead what="model" text={search} shown={shown.length} all={data.length} onInput={setSearch} />
-            {hide.error && <ErrorBox>{hide.error}</ErrorBox>}
-            {shown.length === 0 ? (
-              <Empty title="No models found" />
-            ) : (
-              <Table label="Models">
-                <thead>
-                  <tr>
-                    <th scope="col">Model</th>
-                    <th scope="col" class="desk">
-                      Provider
-                    </th>
-                    {figures.map(([name]) => (
-                      <th key={name} scope="col" class="num desk">
-                        {name}
-                      </th>
-                    ))}
-                    {abilities && (
-                      <th scope="col" class="desk">
-                        Capabilities
-                      </th>
-                    )}
-                    <th scope="col">
-                      <span class="hidden">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {shown.slice(0, maxShown).map((m) => (
-                    <tr key={m.id}>
-                      <th scope="row">
-                        <Button kind="link" onClick={() => onOpen(m)}>
-                          {m.id}
-                        </Button>
-                      </th>
-                      <td class="desk">{m.owned_by}</td>
-                      {figures.map(([name, of]) => (
-                        <td key={name} class="num desk">
-                          {of(m) || "–"}
-                        </td>
-                      ))}
-                      {abilities && (
-                        <td class="desk can">
-                          <small class="muted">
-                            {Object.entries(m.capabilities ?? {})
-                              .filter(([, v]) => v)
-                              .map(([k]) => k.replaceAll("_", " "))
-                              .join(" · ")}
-                          </small>
-                        </td>
+          ) : (
+            <>
+              <ListHead what="model" text={search} shown={found.length} all={data.length} onInput={setSearch} />
+              {hide.error && <ErrorBox>{hide.error}</ErrorBox>}
+              {rows.length === 0 ? (
+                <Empty title="No models found" />
+              ) : (
+                <Table label="Models" rowCount={rows.length + 1}>
+                  <thead>
+                    <tr>
+                      <SortHead column={{ key: "id", name: "Model" }} sort={sort} onSort={setSort} />
+                      {!grouped && (
+                        <th scope="col" class="desk">
+                          Provider
+                        </th>
                       )}
-                      <td class="num">
-                        {m.id.startsWith(`${m.owned_by}/`) && (
-                          <Button
-                            kind="quiet"
-                            disabled={hide.busy}
-                            aria-label={`Disable ${m.id}`}
-                            onClick={() => void disable(m)}
-                          >
-                            Disable
-                          </Button>
-                        )}
-                      </td>
+                      {used.map((c) => (
+                        <SortHead key={c.key} column={c} sort={sort} onSort={setSort} figure />
+                      ))}
+                      {other && (
+                        <th scope="col" class="desk">
+                          Price
+                        </th>
+                      )}
+                      {abilities && (
+                        <th scope="col" class="desk">
+                          Capabilities
+                        </th>
+                      )}
+                      <th scope="col">
+                        <span class="hidden">Actions</span>
+                      </th>
                     </tr>
-                  ))}
-                </tbody>
-              </Table>
-            )}
-            {figures.some(([name]) => name.endsWith("price")) && (
-              <p class="muted small desk">Prices are in US dollars per million tokens.</p>
-            )}
-            <MoreRows n={shown.length - maxShown} />
-          </>
-        );
-      }}
-    </Load>
+                  </thead>
+                  <VirtualBody rows={rows} columns={width} keyOf={(r) => r.key}>
+                    {(r, i) =>
+                      r.m ? (
+                        row(r.key, r.m, i)
+                      ) : (
+                        <tr key={r.key} class="group" aria-rowindex={i + 2}>
+                          <th scope="rowgroup" colSpan={width}>
+                            {r.group} <span class="muted">{count(r.n!, "model")}</span>
+                          </th>
+                        </tr>
+                      )
+                    }
+                  </VirtualBody>
+                </Table>
+              )}
+              {used.some((c) => c.money) && (
+                <p class="muted small">Prices are in US dollars per million tokens, your own where you have set one.</p>
+              )}
+            </>
+          )
+        }
+      </Load>
+    </>
+  );
+}
+
+// SortHead is the head of a column that sorts: ascending, descending, then in the
+// provider's order again.
+function SortHead({
+  column: { key, name },
+  sort,
+  onSort,
+  figure,
+}: {
+  column: Pick<Column, "key" | "name">;
+  sort: string;
+  onSort: (sort: string) => void;
+  figure?: boolean;
+}) {
+  const up = sort === key,
+    down = sort === `-${key}`;
+  return (
+    <th scope="col" class={figure ? "num desk" : ""} aria-sort={up ? "ascending" : down ? "descending" : undefined}>
+      <button type="button" class="sort" onClick={() => onSort(up ? `-${key}` : down ? "" : key)}>
+        {name}
+        <span aria-hidden="true">{up ? " ↑" : down ? " ↓" : ""}</span>
+      </button>
+    </th>
   );
 }

@@ -1,55 +1,60 @@
-import { useState } from "preact/hooks";
-import { ApiError, type Machine } from "../../api";
+import type { Machine } from "../../api";
 import type { SettingValues } from "../../api-types";
 import { useDraft } from "../../drafts";
 import { useAction, useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
-import { Button, ErrorBox, Field } from "../../ui";
+import { toast } from "../../toast";
+import { Button, Field } from "../../ui";
+import { corrected, Refused } from "../../unknown";
+import { VirtualList } from "../../virtual";
 
 // Prices lists the machine's own prices of models.
-export function Prices({ machine, models }: { machine: Machine; models: string[] }) {
+export function Prices({
+  machine,
+  models,
+  onChange,
+}: {
+  machine: Machine;
+  models: string[];
+  onChange: () => Promise<void>;
+}) {
   const list = useLoad(async () => (await machine.get<SettingValues>("/settings")).modelPrices ?? {}, [machine]);
   const [{ model, price }, setForm, draft] = useDraft(`price ${machine.id}`, { model: "", price: "" });
-  const [anyway, setAnyway] = useState(false);
   const act = useAction();
-  const put = (part: Partial<{ model: string; price: string }>) => {
-    setAnyway(false);
-    setForm((f) => ({ ...f, ...part }));
-  };
+  const reload = () => Promise.all([list.reload(), onChange()]);
+  const put = (part: Partial<{ model: string; price: string }>) => setForm((f) => ({ ...f, ...part }));
   const save = (modelPrices: Record<string, string | null>, allowUnknown: boolean) =>
     machine.tagged("PATCH", "/settings", { modelPrices, ...(allowUnknown && { allowUnknown }) });
   const add = (e: Event | null, allowUnknown = false) => {
     e?.preventDefault();
     void act.run(async () => {
-      try {
-        await save({ [model.trim()]: price.trim() }, allowUnknown);
-      } catch (e) {
-        setAnyway(e instanceof ApiError && e.message.includes("allowUnknown"));
-        throw e;
-      }
+      await save({ [model.trim()]: price.trim() }, allowUnknown);
       draft.clear();
-      setAnyway(false);
-      await list.reload();
+      await reload();
     });
   };
-  const remove = (name: string) =>
+  const remove = (name: string, of: string) =>
     act.run(async () => {
       await save({ [name]: null }, true);
-      await list.reload();
+      toast(`Deleted the price of ${name}.`, async () => {
+        await save({ [name]: of }, true);
+        await reload();
+      });
+      await reload();
     });
   return (
     <Section
       title="Own prices"
-      intro="What you pay, where that differs from the catalog or the catalog has no price. In US dollars per million tokens: input/output/cache read/cache write, or image=0.04, minute=0.006, character=15."
+      intro="What you pay, where that differs from the catalog or the catalog has no price. In US dollars per million tokens: input/output/cache read/cache write, or image=0.04, minute=0.006, character=15. A part that is left out is unknown, not free: without cache prices, calls that use the cache have no known cost."
     >
       <Load of={list} what="prices" rows={1}>
         {(prices) =>
           Object.keys(prices).length === 0 ? (
             <p class="muted">No own prices yet.</p>
           ) : (
-            <ul class="plain">
-              {Object.entries(prices).map(([name, of]) => (
-                <li key={name} class="row between">
+            <VirtualList rows={Object.entries(prices)} keyOf={([name]) => name}>
+              {([name, of]) => (
+                <>
                   <span>
                     <code>{name}</code> <span class="muted">costs</span> <code>{of}</code>
                   </span>
@@ -57,13 +62,13 @@ export function Prices({ machine, models }: { machine: Machine; models: string[]
                     kind="quiet"
                     disabled={act.busy}
                     aria-label={`Delete price of ${name}`}
-                    onClick={() => void remove(name)}
+                    onClick={() => void remove(name, of)}
                   >
                     Delete
                   </Button>
-                </li>
-              ))}
-            </ul>
+                </>
+              )}
+            </VirtualList>
           )
         }
       </Load>
@@ -98,11 +103,11 @@ export function Prices({ machine, models }: { machine: Machine; models: string[]
           Save price
         </Button>
       </form>
-      {act.error && (
-        <ErrorBox retry={anyway ? () => add(null, true) : undefined} retryText="Save anyway">
-          {act.error}
-        </ErrorBox>
-      )}
+      <Refused
+        of={act}
+        onUse={(u) => put({ model: corrected([model.trim()], u)[0] })}
+        onAnyway={() => add(null, true)}
+      />
     </Section>
   );
 }
