@@ -1,16 +1,18 @@
 import { useState } from "preact/hooks";
+import { useAddressed } from "../addressed";
 import type { Budget, KeyRow } from "../api-types";
-import { Dialog } from "../dialog";
-import { useMemoryState } from "../drafts";
-import { count, when } from "../format";
+import { Confirm } from "../confirm";
+import { count } from "../format";
 import { useAction, useLoad } from "../hooks";
 import { Load, Page, Table } from "../layout";
 import { keyName } from "../names";
 import type { PageProps } from "../page";
 import { toast } from "../toast";
-import { Badge, Button, Empty, ErrorBox } from "../ui";
-import { amount, windowNames } from "./budgets/amount";
+import { Badge, Button, Empty } from "../ui";
+import { windowNames } from "./budgets/amount";
 import { Editor } from "./budgets/editor";
+import { UsedBadge, UsedMeter, usedText } from "./budgets/used";
+import { Time } from "../time";
 
 const blank: Budget = {
   id: "",
@@ -24,10 +26,10 @@ const blank: Budget = {
 };
 
 // Budgets lists what calls may use, and what they have used.
-export default function Budgets({ machine }: PageProps) {
+export default function Budgets({ machine, args: [asked] }: PageProps) {
   const list = useLoad(() => machine.list<Budget>("/budgets"), [machine]);
   const keys = useLoad(() => machine.list<KeyRow>("/keys"), [machine]);
-  const [edited, edit] = useMemoryState<Budget | null>(`budget ${machine.id}`, null);
+  const [edited, edit] = useAddressed(machine, "budgets", asked, list.data, blank);
   const [deleting, setDeleting] = useState<Budget | null>(null);
   const remove = useAction();
   const done = async (name: string) => {
@@ -93,24 +95,21 @@ export default function Budgets({ machine }: PageProps) {
         <Editor machine={machine} budget={edited} keys={keys.data ?? []} onDone={done} onClose={() => edit(null)} />
       )}
       {deleting && (
-        <Dialog title={`Delete ${deleting.name}?`} onClose={() => setDeleting(null)}>
-          <p>Requests will no longer be limited by it.</p>
-          {remove.error && <ErrorBox>{remove.error}</ErrorBox>}
-          <div class="row">
-            <Button kind="danger" busy={remove.busy} onClick={() => void doRemove(deleting)}>
-              Delete budget
-            </Button>
-            <Button onClick={() => setDeleting(null)}>Cancel</Button>
-          </div>
-        </Dialog>
+        <Confirm
+          title={`Delete ${deleting.name}?`}
+          action="Delete budget"
+          of={remove}
+          onDo={() => void doRemove(deleting)}
+          onClose={() => setDeleting(null)}
+        >
+          <p>Requests will no longer be limited by it. What it has counted is lost.</p>
+        </Confirm>
       )}
     </Page>
   );
 }
 
 function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit: () => void; onDelete: () => void }) {
-  const share = b.spent / b.limit;
-  const used = `${amount(b.unit, b.spent)} of ${amount(b.unit, b.limit)}`;
   const scope = [
     b.keyId && (owner ? keyName(owner) : "a deleted key"),
     b.models && (b.models.length === 1 ? b.models[0] : count(b.models.length, "model")),
@@ -121,16 +120,7 @@ function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit
         <bdi>{b.name}</bdi>
       </th>
       <td class="full" data-label="Used">
-        <meter
-          min={0}
-          max={1}
-          low={0.5}
-          high={0.8}
-          optimum={0}
-          value={Math.min(share, 1)}
-          aria-label={`${b.name}: ${used}`}
-        />{" "}
-        {used} {b.exhausted ? <Badge kind="bad">Exhausted</Badge> : share >= 0.8 && <Badge kind="warn">80% used</Badge>}
+        <UsedMeter b={b} /> {usedText(b)} <UsedBadge b={b} />
         {(b.unpricedCalls ?? 0) > 0 && (
           <Badge kind="warn">{count(b.unpricedCalls ?? 0, "request")} without a price</Badge>
         )}
@@ -139,7 +129,7 @@ function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit
         <bdi>{scope.join(", ") || "All requests"}</bdi>
       </td>
       <td class="when" data-label="Resets">
-        {b.window === "total" ? "Never" : b.resetsAt ? when(b.resetsAt) : windowNames[b.window]}
+        {b.window === "total" ? "Never" : b.resetsAt ? <Time at={b.resetsAt} /> : windowNames[b.window]}
       </td>
       <td class="num full">
         <Button aria-label={`Edit ${b.name}`} onClick={onEdit}>

@@ -1,75 +1,87 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { ConnectionRow, Plan } from "../api-types";
+import { useMemoryState } from "../drafts";
 import { useAction, useLoad } from "../hooks";
 import type { PageProps } from "../page";
+import { useFilter } from "../route";
 import { Page, Section } from "../layout";
 import { Button, ErrorBox, Field } from "../ui";
 import { pasted } from "./explain/curl";
+import { exampleOf, examples, geminiRoute } from "./explain/examples";
 import { Steps } from "./explain/steps";
 
-// examples are the paths that can be explained, each with an example body.
-const examples: [path: string, segment: string, body: (model: string) => object][] = [
-  ["/v1/chat/completions", "llm", (model) => ({ model, messages: [{ role: "user", content: "Hello" }] })],
-  ["/v1/messages", "llm", (model) => ({ model, max_tokens: 256, messages: [{ role: "user", content: "Hello" }] })],
-  ["/v1/messages/count_tokens", "llm", (model) => ({ model, messages: [{ role: "user", content: "Hello" }] })],
-  ["/v1/responses", "llm", (model) => ({ model, input: "Hello" })],
-  ["/v1/embeddings", "embedding", (model) => ({ model, input: "Hello" })],
-  ["/v1/rerank", "rerank", (model) => ({ model, query: "Hello", documents: ["Hello", "Goodbye"] })],
-  ["/v1/audio/speech", "tts", (model) => ({ model, input: "Hello", voice: "alloy" })],
-  ["/v1/images/generations", "image", (model) => ({ model, prompt: "A river" })],
-  ["/v1/videos/generations", "video", (model) => ({ model, prompt: "A river" })],
-  ["/v1/search", "web", (model) => ({ model, query: "Hello" })],
-  ["/v1/web/fetch", "web", (model) => ({ model, url: "https://example.com/" })],
-  ["/v1/moderations", "llm", (model) => ({ model, input: "Hello" })],
-];
+const paths = [...examples.map((e) => e.path), geminiRoute];
 
-// Explain shows which accounts a request would try, without sending it.
+// Explain shows which accounts a request would try, without sending it. With a model
+// in the address, an example call of that model is explained at once. The input is
+// remembered until the dashboard is closed.
 export default function Explain({ machine }: PageProps) {
-  const [path, setPath] = useState(examples[0][0]),
-    [text, setText] = useState(""),
-    [pin, setPin] = useState("");
+  const [lastPath, setLastPath] = useMemoryState(`explain path ${machine.id}`, paths[0]);
+  const [path, putPath] = useFilter("path", lastPath, paths);
+  const setPath = (p: string) => {
+    putPath(p);
+    setLastPath(p);
+  };
+  const [model, setModel] = useFilter("model", ""),
+    [stream, setStream] = useFilter("stream", "");
+  const [text, putText] = useMemoryState(`explain ${machine.id}`, ""),
+    [pin, setPin] = useMemoryState(`explain pin ${machine.id}`, "");
+  const setText = (t: string) => {
+    putText(t);
+    setModel(""); // the address no longer describes the call
+    setStream("");
+  };
   const [plan, setPlan] = useState<Plan | null>(null);
   const act = useAction();
-  const example = examples.find(([p]) => p === path) ?? examples[0];
-  const models = useLoad(() => machine.modelIds(example[1]), [machine, example[1]]);
+  const example = examples.find((e) => e.path === path) ?? examples[0];
+  const models = useLoad(() => machine.modelIds(example.segment), [machine, example.segment]);
   const conns = useLoad(() => machine.list<ConnectionRow>("/providers"), [machine]);
-  const fill = () => setText(JSON.stringify(example[2](models.data?.[0] ?? "provider/model"), null, 2));
-  const run = (e: Event) => {
-    e.preventDefault();
+  const fill = () => setText(exampleOf(example.path, models.data?.[0] ?? "provider/model", false));
+  const run = (body = text) =>
     void act.run(async () => {
       setPlan(null);
-      const call = pasted(text);
+      const call = pasted(body);
       // A curl command includes the path. A known one is selected.
-      const known = examples.find(([p]) => call.path?.endsWith(p))?.[0];
+      const known = examples.find((e) => call.path?.endsWith(e.path))?.path;
       if (known) setPath(known);
       setPlan(
         await machine.post<Plan>("/explain", {
-          path: known ?? call.path ?? path,
+          path: known ?? call.path ?? example.path,
           body: call.body,
           ...(pin ? { connectionId: pin } : {}),
         }),
       );
     });
-  };
+  useEffect(() => {
+    if (!model) return;
+    const example = exampleOf(path, model, stream === "true");
+    putText(example);
+    run(example);
+  }, []);
   return (
     <Page title="Explain" intro="Preview how a request is routed. Nothing is sent to a provider.">
       <Section title="Request">
-        <form onSubmit={run}>
+        <form
+          onSubmit={(e) => {
+            e.preventDefault();
+            run();
+          }}
+        >
           <div class="grid">
             <Field label="Path">
               <select
-                value={path}
+                value={example.path}
                 onChange={(e) => {
                   setPath(e.currentTarget.value);
                   setPlan(null);
                 }}
               >
-                {examples.map(([p]) => (
-                  <option key={p}>{p}</option>
+                {examples.map((e) => (
+                  <option key={e.path}>{e.path}</option>
                 ))}
               </select>
             </Field>
-            <Field label="Connection" hint="Same as the x-connection-id header.">
+            <Field label="Account" hint="Same as the x-connection-id header.">
               <select value={pin} onChange={(e) => setPin(e.currentTarget.value)}>
                 <option value="">Any</option>
                 {conns.data?.map((c) => (

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { KeyRow } from "../api-types";
-import { money, number, when } from "../format";
+import { money, number } from "../format";
 import { useLoad } from "../hooks";
 import { keyName } from "../names";
 import type { PageProps } from "../page";
-import { useFilter } from "../route";
+import { go, to, useFilter } from "../route";
 import { ListHead } from "../forms";
 import { Load, MoreRows, Page, Section, Table } from "../layout";
 import { Badge, Button, Empty } from "../ui";
@@ -13,17 +13,18 @@ import { Edit } from "./keys/edit";
 import { Revoke } from "./keys/revoke";
 import { Snippets } from "./keys/snippets";
 import { noKey } from "../tools";
+import { Time } from "../time";
 
 // Keys lists the API keys of the machine. A new key is shown once.
-export default function Keys({ machine, session }: PageProps) {
+export default function Keys({ machine, session, args: [asked] }: PageProps) {
   const list = useLoad(() => machine.list<KeyRow>("/keys"), [machine]);
-  const [creating, setCreating] = useState(false),
-    [created, setCreated] = useState<[title: string, k: KeyRow] | null>(null),
-    [editing, setEditing] = useState<KeyRow | null>(null),
+  // The address names the key that is edited: keys/new, keys/{id}.
+  const edit = (id?: string) => go(to(machine.id, "keys", ...(id ? [id] : [])));
+  const editing = list.data?.find((k) => k.id === asked);
+  const [created, setCreated] = useState<[title: string, k: KeyRow] | null>(null),
     [revoking, setRevoking] = useState<KeyRow | null>(null);
   const show = async (title: string, k: KeyRow) => {
-    setCreating(false);
-    setEditing(null);
+    edit();
     setCreated([title, k]);
     await list.reload();
   };
@@ -32,7 +33,7 @@ export default function Keys({ machine, session }: PageProps) {
       title="Keys"
       intro="API keys for your apps and tools."
       actions={
-        <Button kind="main" icon="plus" onClick={() => setCreating(true)}>
+        <Button kind="main" icon="plus" onClick={() => edit("new")}>
           New key
         </Button>
       }
@@ -42,12 +43,12 @@ export default function Keys({ machine, session }: PageProps) {
           keys.length === 0 ? (
             <Empty title="No keys yet">
               <p>Apps and tools need an API key to call models.</p>
-              <Button kind="main" onClick={() => setCreating(true)}>
+              <Button kind="main" onClick={() => edit("new")}>
                 Create a key
               </Button>
             </Empty>
           ) : (
-            <List keys={keys} onEdit={setEditing} onRevoke={setRevoking} />
+            <List keys={keys} onEdit={(k) => edit(k.id)} onRevoke={setRevoking} />
           )
         }
       </Load>
@@ -61,9 +62,7 @@ export default function Keys({ machine, session }: PageProps) {
       >
         <Snippets machine={machine} />
       </Section>
-      {creating && (
-        <Create machine={machine} onDone={(k) => show("Key created", k)} onClose={() => setCreating(false)} />
-      )}
+      {asked === "new" && <Create machine={machine} onDone={(k) => show("Key created", k)} onClose={() => edit()} />}
       {created && <Created machine={machine} title={created[0]} k={created[1]} onClose={() => setCreated(null)} />}
       {editing && (
         <Edit
@@ -71,11 +70,11 @@ export default function Keys({ machine, session }: PageProps) {
           k={editing}
           own={session.keyId === editing.id}
           onChange={async () => {
-            setEditing(null);
+            edit();
             await list.reload();
           }}
           onRotated={(k) => show("Key rotated", k)}
-          onClose={() => setEditing(null)}
+          onClose={() => edit()}
         />
       )}
       {revoking && (
@@ -180,8 +179,8 @@ function Row({ k, onEdit, onRevoke }: { k: KeyRow; onEdit: () => void; onRevoke:
         {limits || <span class="muted">None</span>}{" "}
         {(k.limitedUntil ?? 0) > now && <Badge kind="warn">Limit reached</Badge>}
       </td>
-      <td class="when" data-label="Last used" title={`Created ${when(k.createdAt)}`}>
-        {when(k.lastUsedAt)}
+      <td class="when" data-label="Last used">
+        <Time at={k.lastUsedAt} />
       </td>
       <td class="num" data-label="Requests, 24 hours">
         {number(k.requestsLastDay)}
@@ -190,7 +189,7 @@ function Row({ k, onEdit, onRevoke }: { k: KeyRow; onEdit: () => void; onRevoke:
         {money(k.spentUsd)}
       </td>
       <td class="when" data-label="Expires">
-        {k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">Expired</Badge> : when(k.expiresAt)}
+        {k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">Expired</Badge> : <Time at={k.expiresAt} />}
       </td>
       <td class="num full">
         <Button kind="quiet" aria-label={`Edit ${keyName(k)}`} onClick={onEdit}>

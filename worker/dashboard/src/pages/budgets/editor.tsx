@@ -6,7 +6,8 @@ import { useDraft } from "../../drafts";
 import { Text } from "../../forms";
 import { useAction, useLoad } from "../../hooks";
 import { keyName } from "../../names";
-import { Button, ErrorBox, Field } from "../../ui";
+import { Button, Field } from "../../ui";
+import { corrected, Refused } from "../../unknown";
 import { unitNames, windowNames } from "./amount";
 
 // Editor is the form of a new or a stored budget. The unit and the window of a stored
@@ -38,15 +39,17 @@ export function Editor({
   const act = useAction();
   // The list does not have the key that alerts are signed with.
   const stored = useLoad(async () => (b.id ? machine.get<Budget>(`/budgets/${b.id}`) : b), [machine, b.id]);
-  const submit = (e: Event) => {
-    e.preventDefault();
+  const models = form.models.split(/[\s,]+/).filter(Boolean);
+  const submit = (e: Event | null, allowUnknown = false) => {
+    e?.preventDefault();
     const body = {
       name: form.name.trim(),
       limit: Number(form.limit),
       keyId: form.keyId || null,
-      models: form.models.split(/[\s,]+/).filter(Boolean),
+      models,
       webhookUrl: form.webhook.trim() || null,
       ...(form.unit === "usd" ? { unpriced: form.refuse ? "refuse" : "pass" } : {}),
+      ...(allowUnknown && { allowUnknown }),
       ...(b.id ? {} : { unit: form.unit, window: form.window }),
     };
     void act.run(async () => {
@@ -134,7 +137,11 @@ export function Editor({
           />
         </Field>
         {stored.data?.webhookSecret && <Code label="Signing secret" text={stored.data.webhookSecret} />}
-        {act.error && <ErrorBox>{act.error}</ErrorBox>}
+        <Refused
+          of={act}
+          onUse={(u) => put({ models: corrected(models, u).join("\n") })}
+          onAnyway={() => submit(null, true)}
+        />
         <div class="row">
           <Button kind="main" type="submit" busy={act.busy}>
             {b.id ? "Save" : "Create budget"}

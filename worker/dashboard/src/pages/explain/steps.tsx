@@ -3,6 +3,7 @@ import { reasonText } from "../../connections";
 import { count, duration } from "../../format";
 import { to } from "../../route";
 import { Section } from "../../layout";
+import { amount } from "../budgets/amount";
 import { Badge, Empty, Notice } from "../../ui";
 
 // Steps shows a plan: the accounts that are tried, in order, and those that are
@@ -28,6 +29,12 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
           This request is billed when it is sent, so it is repeated only after a definite refusal.
         </Notice>
       )}
+      {plan.session && (
+        <p class="small">
+          Session recognized by {plan.session === "messages" ? "its first messages" : <code>{plan.session}</code>}. Its
+          requests stay with one account while all accounts of the model are ready.
+        </p>
+      )}
       {plan.plan.length === 0 && <Empty title="No account serves this model" />}
       {plan.plan.length > 0 && tried.length === 0 && (
         <Notice kind="warn">
@@ -47,7 +54,8 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                   <a href={to(machineId, "providers", s.connectionId)}>
                     <bdi>{s.connectionName || s.provider}</bdi>
                   </a>{" "}
-                  as <code>{s.model}</code> {s.trial && <Badge kind="warn">Trial</Badge>}{" "}
+                  as <code>{s.model}</code> {s.home && <Badge kind="accent">Account of the session</Badge>}{" "}
+                  {s.trial && <Badge kind="warn">Trial</Badge>}{" "}
                   {s.lowQuota && <Badge kind="warn">Limit almost used up</Badge>}{" "}
                   {s.try > plan.maxAttempts && <Badge>Never reached</Badge>}
                 </p>
@@ -72,6 +80,17 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                     The next member is tried after: <code>{s.nextAfter.join(", ")}</code>
                   </p>
                 )}
+                {s.budgets.length > 0 && (
+                  <p class="small">
+                    Budgets:{" "}
+                    {s.budgets.map((b, i) => (
+                      <span key={b.id}>
+                        {i > 0 && "; "}
+                        <bdi>{b.name}</bdi> (reserves {amount(b.unit, b.reserves)} of {amount(b.unit, b.left)} left)
+                      </span>
+                    ))}
+                  </p>
+                )}
                 {s.dropped.length > 0 && (
                   <p class="small">
                     Fields that the provider does not support (not sent): <code>{s.dropped.join(", ")}</code>
@@ -92,6 +111,12 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                   <bdi>{s.connectionName || s.provider}</bdi>
                 </a>{" "}
                 as <code>{s.model}</code>: {reasonText(s.skipped)}
+                {s.budgets.some((b) => b.refused) && (
+                  <>
+                    {" "}
+                    (<bdi>{s.budgets.find((b) => b.refused)?.name}</bdi>)
+                  </>
+                )}
                 {s.cooldownMs > 0 && `, ready in ${duration(s.cooldownMs)}`}
               </li>
             ))}

@@ -4,8 +4,9 @@ import { Dialog, losing, shownOnce } from "../../dialog";
 import { useDraft } from "../../drafts";
 import { useAction } from "../../hooks";
 import { Code } from "../../code";
-import { Button, ErrorBox, Notice } from "../../ui";
-import { changesOf, emptyForm, Fields, scopesOf } from "./fields";
+import { Button, Notice } from "../../ui";
+import { corrected, Refused } from "../../unknown";
+import { changesOf, emptyForm, Fields, type Form, modelsOf, scopesOf } from "./fields";
 import { Snippets } from "./snippets";
 
 // Create is the form of a new key.
@@ -19,13 +20,15 @@ export function Create({
   onClose: () => void;
 }) {
   const [form, setForm, draft] = useDraft(`key ${machine.id}`, emptyForm);
+  const put = (part: Partial<Form>) => setForm((f) => ({ ...f, ...part }));
   const act = useAction();
-  const submit = (e: Event) => {
-    e.preventDefault();
+  const submit = (e: Event | null, allowUnknown = false) => {
+    e?.preventDefault();
     void act.run(async () => {
       const created = await machine.post<KeyRow>("/keys", {
         ...changesOf(emptyForm, form),
         scopes: scopesOf(form),
+        ...(allowUnknown && { allowUnknown }),
       });
       draft.clear();
       await onDone(created);
@@ -34,8 +37,12 @@ export function Create({
   return (
     <Dialog title="New key" ask={losing(draft)} onClose={onClose}>
       <form onSubmit={submit}>
-        <Fields machine={machine} form={form} put={(part) => setForm((f) => ({ ...f, ...part }))} />
-        {act.error && <ErrorBox>{act.error}</ErrorBox>}
+        <Fields machine={machine} form={form} put={put} />
+        <Refused
+          of={act}
+          onUse={(u) => put({ models: corrected(modelsOf(form), u).join("\n") })}
+          onAnyway={() => submit(null, true)}
+        />
         <div class="row">
           <Button kind="main" type="submit" busy={act.busy} disabled={!form.data && !form.manage}>
             Create key

@@ -3,12 +3,14 @@ import type { Machine } from "../../api";
 import type { KeyRow } from "../../api-types";
 import { Dialog, losing } from "../../dialog";
 import { useDraft } from "../../drafts";
-import { money, number, when } from "../../format";
+import { money, number } from "../../format";
 import { useAction } from "../../hooks";
 import { keyName } from "../../names";
 import { toast } from "../../toast";
 import { Button, ErrorBox, Field, Notice } from "../../ui";
-import { changesOf, Fields, formOf } from "./fields";
+import { corrected, Refused } from "../../unknown";
+import { changesOf, Fields, formOf, type Form, modelsOf } from "./fields";
+import { Time } from "../../time";
 
 // Edit changes a key: its fields, whether it is paused, and its text.
 export function Edit({
@@ -36,17 +38,22 @@ export function Edit({
     toast(done);
     await onChange();
   };
+  const put = (part: Partial<Form>) => setForm((f) => ({ ...f, ...part }));
+  const submit = (e: Event | null, allowUnknown = false) => {
+    e?.preventDefault();
+    const body = { ...changesOf(formOf(k), form), ...(allowUnknown && { allowUnknown }) };
+    void save.run(() => change(body, `Saved ${keyName(k)}.`));
+  };
   return (
     <Dialog title={`Edit ${keyName(k)}`} ask={losing(draft)} onClose={onClose}>
       <Used k={k} />
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          void save.run(() => change(changesOf(formOf(k), form), `Saved ${keyName(k)}.`));
-        }}
-      >
-        <Fields machine={machine} form={form} of={k} put={(part) => setForm((f) => ({ ...f, ...part }))} />
-        {save.error && <ErrorBox>{save.error}</ErrorBox>}
+      <form onSubmit={submit}>
+        <Fields machine={machine} form={form} of={k} put={put} />
+        <Refused
+          of={save}
+          onUse={(u) => put({ models: corrected(modelsOf(form), u).join("\n") })}
+          onAnyway={() => submit(null, true)}
+        />
         <div class="row">
           <Button kind="main" type="submit" busy={save.busy} disabled={!draft.dirty || (!form.data && !form.manage)}>
             Save
@@ -85,7 +92,7 @@ function Used({ k }: { k: KeyRow }) {
   return (
     <>
       <p class="muted small">
-        Created {when(k.createdAt)}. Last used: {when(k.lastUsedAt)}.
+        Created <Time at={k.createdAt} />. Last used: <Time at={k.lastUsedAt} />.
       </p>
       <dl class="tilerow">
         {figures.map(([name, value]) => (
@@ -145,7 +152,7 @@ function Rotate({
       {k.earlier && (
         <Notice kind="warn">
           The key before the last rotation{k.earlier.last4 && `, …${k.earlier.last4},`} is valid until{" "}
-          {when(k.earlier.until)}. Another rotation ends it.
+          <Time at={k.earlier.until} />. Another rotation ends it.
         </Notice>
       )}
       {own && overlap === 0 && (

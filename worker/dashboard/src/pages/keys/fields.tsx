@@ -16,6 +16,8 @@ export interface Form {
   models: string;
   rpm: string;
   daily: string;
+  /** percent of the calls whose bodies are stored; empty for the machine's setting */
+  capture: string;
 }
 
 const unchanged = -1;
@@ -29,6 +31,7 @@ export const emptyForm: Form = {
   models: "",
   rpm: "",
   daily: "",
+  capture: "",
 };
 
 // formOf returns the form of an existing key.
@@ -41,17 +44,22 @@ export const formOf = (k: KeyRow): Form => ({
   models: (k.models ?? []).join("\n"),
   rpm: k.rpm ? String(k.rpm) : "",
   daily: k.dailyMax ? String(k.dailyMax) : "",
+  capture: k.capturePercent === undefined ? "" : String(k.capturePercent),
 });
 
 // bodyOf returns the fields of a form as they are sent.
 const bodyOf = (f: Form): Record<string, unknown> => ({
   name: f.name.trim(),
   scopes: scopesOf(f),
-  models: f.models.split(/[\s,]+/).filter(Boolean),
+  models: modelsOf(f),
   rpm: Number(f.rpm),
   dailyMax: Number(f.daily),
+  capturePercent: f.capture === "" ? null : Number(f.capture),
   ...(f.span === unchanged ? {} : { expiresAt: f.span ? Date.now() + f.span : null }),
 });
+
+// modelsOf returns the models of a form.
+export const modelsOf = (f: Form) => f.models.split(/[\s,]+/).filter(Boolean);
 
 // changesOf returns the fields that differ from those of another form.
 export function changesOf(was: Form, form: Form) {
@@ -86,7 +94,7 @@ export function Fields({
   of?: KeyRow;
   put: (part: Partial<Form>) => void;
 }) {
-  const { name, data, manage, exports, span, models, rpm, daily } = form;
+  const { name, data, manage, exports, span, models, rpm, daily, capture } = form;
   const known = useLoad(() => machine.modelIds("llm"), [machine]);
   const spans: typeof lifetimes = of
     ? [[of.expiresAt ? when(of.expiresAt) : "Never", unchanged], ...lifetimes.slice(of.expiresAt ? 0 : 1)]
@@ -142,6 +150,15 @@ export function Fields({
             max={1_000_000_000}
             value={daily}
             onInput={(e) => put({ daily: e.currentTarget.value })}
+          />
+        </Field>
+        <Field label="Captured requests (%)" hint="Stores their bodies. Empty: the machine’s setting.">
+          <input
+            type="number"
+            min={0}
+            max={100}
+            value={capture}
+            onInput={(e) => put({ capture: e.currentTarget.value })}
           />
         </Field>
         <Field label="Expires">

@@ -1,0 +1,33 @@
+import type { Budget } from "../../api-types";
+import { Badge } from "../../ui";
+import { amount } from "./amount";
+
+const almostUsed = 0.8; // share from which a budget is marked
+
+// shareOf returns the used share of a budget; it may be over 1.
+export const shareOf = (b: Budget) => b.spent / b.limit;
+
+// usedText returns what is used of a budget: "$40.12 of $50".
+export const usedText = (b: Budget) => `${amount(b.unit, b.spent)} of ${amount(b.unit, b.limit)}`;
+
+// UsedMeter shows the used share of a budget.
+export function UsedMeter({ b }: { b: Budget }) {
+  return (
+    <meter
+      min={0}
+      max={1}
+      low={0.5}
+      high={almostUsed}
+      optimum={0}
+      value={Math.min(shareOf(b), 1)}
+      aria-label={`${b.name}: ${usedText(b)}`}
+    />
+  );
+}
+
+// UsedBadge marks a budget that is exhausted or almost used.
+export function UsedBadge({ b }: { b: Budget }) {
+  if (b.exhausted) return <Badge kind="bad">Exhausted</Badge>;
+  if (shareOf(b) < almostUsed) return null;
+  return <Badge kind="warn">{Math.floor(shareOf(b) * 100)}% used</Badge>;
+}
