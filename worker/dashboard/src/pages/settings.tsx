@@ -1,12 +1,15 @@
 import { useState } from "preact/hooks";
 import type { PageProps } from "../page";
 import { Page } from "../layout";
+import { About } from "./settings/about";
 import { Audit } from "./settings/audit";
 import { Backup } from "./settings/backup";
+import { Captures } from "./settings/captures";
 import { Routing } from "./settings/routing";
 
-// Settings shows the settings of a machine, its backup and its audit log.
-export default function Settings({ machine, machineName }: PageProps) {
+// Settings shows the settings of a machine, its backup, its audit log and the health of
+// the gateway.
+export default function Settings({ machine, machineName, session }: PageProps) {
   const [imports, setImports] = useState(0); // each one reloads the sections
   return (
     <Page
@@ -25,8 +28,10 @@ export default function Settings({ machine, machineName }: PageProps) {
       }
     >
       <Routing key={imports} machine={machine} />
+      <Captures machine={machine} onChange={() => setImports(imports + 1)} />
       <Backup machine={machine} onImport={() => setImports(imports + 1)} />
       <Audit key={imports} machine={machine} />
+      <About machine={machine} operator={session.operator} />
     </Page>
   );
 }

@@ -1,75 +1,102 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { AuditRow, List } from "../../api-types";
-import { when } from "../../format";
-import { useAction, useLoad } from "../../hooks";
+import { Choice, Search } from "../../forms";
+import { useAction, useLoad, useSettled } from "../../hooks";
 import { Load, Section, Table } from "../../layout";
+import { useFilter } from "../../route";
+import { Time } from "../../time";
 import { Badge, Button, Empty, ErrorBox } from "../../ui";
+import { actionText, actors, actorText, fieldText, kinds, targetText } from "./words";
 
 // AuditPage is a page of GET /api/audit.
 interface AuditPage extends List<AuditRow> {
   has_more: boolean;
+  /** the value of before for the next page */
+  next?: number;
+  /** of keys, accounts, combos and budgets, by their ids in the rows */
+  names: Record<string, string>;
   /** with verify: whether the hash chain is intact */
   chain?: { ok: boolean; brokenAt?: number };
 }
 
 const perPage = 50;
+const dayMs = 86_400_000;
+
+// periods are the choices of the filter, in days.
+const periods: [days: string, name: string][] = [
+  ["", "All"],
+  ["1", "24 hours"],
+  ["7", "7 days"],
+  ["30", "30 days"],
+];
 
 // Audit is the log of all changes: who changed what and when, without values.
 export function Audit({ machine }: { machine: Machine }) {
-  const list = useLoad(() => machine.get<AuditPage>(`/audit?limit=${perPage}&verify=true`), [machine]);
-  const [older, setOlder] = useState<AuditRow[]>([]),
-    [more, setMore] = useState(true);
+  const [text, setText] = useFilter("q", "");
+  const [kind, setKind] = useFilter("kind", "");
+  const [actor, setActor] = useFilter(
+    "by",
+    "",
+    actors.map(([k]) => k),
+  );
+  const [days, setDays] = useFilter(
+    "days",
+    "",
+    periods.map(([k]) => k),
+  );
+  const q = useSettled(text.trim(), 250);
+  const filtered = !!(q || kind || actor || days);
+  const query = (more: Record<string, string>) => {
+    const asked: Record<string, string> = { limit: String(perPage), ...more };
+    if (q) asked.q = q;
+    if (kind) asked.kind = kind;
+    if (actor) asked.actor = actor;
+    if (days) asked.from = String(Date.now() - Number(days) * dayMs);
+    return `/audit?${new URLSearchParams(asked)}`;
+  };
+  const list = useLoad(() => machine.get<AuditPage>(query({ verify: "true" })), [machine, q, kind, actor, days]);
+  const [older, setOlder] = useState<AuditPage[]>([]);
+  useEffect(() => setOlder([]), [machine, q, kind, actor, days]);
   const act = useAction();
-  const load = (from: number) =>
+  const load = (before: number) =>
     act.run(async () => {
-      const page = await machine.get<AuditPage>(`/audit?limit=${perPage}&before=${from}`);
-      setOlder((all) => [...all, ...page.data]);
-      setMore(page.has_more);
+      const page = await machine.get<AuditPage>(query({ before: String(before) }));
+      setOlder((all) => [...all, page]);
     });
   return (
     <Section title="Audit log" intro="Who changed what. Entries are hash-chained, so tampering is detected.">
+      <div class="row wrap end">
+        <Search label="Search names" value={text} onInput={setText} />
+        <Choice label="Kind" value={kind} options={kinds} onPick={setKind} />
+        <Choice label="User" value={actor} options={actors} onPick={setActor} />
+        <Choice label="Period" value={days} options={periods} onPick={setDays} />
+      </div>
       <Load of={list} what="audit log" rows={2}>
-        {({ data, has_more, chain }) => {
-          const all = [...data, ...older];
-          if (all.length === 0) return <Empty title="No changes yet" />;
+        {(first) => {
+          const pages = [first, ...older],
+            last = pages[pages.length - 1];
+          const all = pages.flatMap((p) => p.data);
+          const names = Object.assign({}, ...pages.map((p) => p.names)) as Record<string, string>;
+          const next = last.next ?? last.data[last.data.length - 1]?.seq;
           return (
             <>
-              {chain && (
+              {first.chain && (
                 <p>
-                  {chain.ok ? (
+                  {first.chain.ok ? (
                     <Badge kind="good">Verified</Badge>
                   ) : (
-                    <Badge kind="bad">Altered at entry {chain.brokenAt}</Badge>
+                    <Badge kind="bad">Altered at entry {first.chain.brokenAt}</Badge>
                   )}
                 </p>
               )}
-              <Table label="Changes" stacked>
-                <thead>
-                  <tr>
-                    <th scope="col">Time</th>
-                    <th scope="col">User</th>
-                    <th scope="col">Action</th>
-                    <th scope="col">Fields</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {all.map((e) => (
-                    <tr key={e.seq}>
-                      <td class="when">{when(e.at)}</td>
-                      <td>{e.actor}</td>
-                      <td class="full">
-                        <code>{e.action}</code> {e.target && <span class="muted">{e.target}</span>}
-                      </td>
-                      <td class="full" data-label={e.fields && "Fields"}>
-                        {e.fields?.join(", ")}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </Table>
-              {has_more && more && (
-                <Button busy={act.busy} onClick={() => void load(all[all.length - 1].seq)}>
+              {all.length > 0 && <Changes rows={all} names={names} />}
+              {all.length === 0 && !last.has_more && (
+                <Empty title={filtered ? "No changes match the filters" : "No changes yet"} />
+              )}
+              {all.length === 0 && last.has_more && <p class="muted">No match among the latest changes.</p>}
+              {last.has_more && next && (
+                <Button busy={act.busy} onClick={() => void load(next)}>
                   Load more
                 </Button>
               )}
@@ -79,5 +106,41 @@ export function Audit({ machine }: { machine: Machine }) {
         }}
       </Load>
     </Section>
+  );
+}
+
+function Changes({ rows, names }: { rows: AuditRow[]; names: Record<string, string> }) {
+  return (
+    <Table label="Changes" stacked>
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          <th scope="col">User</th>
+          <th scope="col">Change</th>
+          <th scope="col">Fields</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((e) => (
+          <tr key={e.seq}>
+            <td class="when">
+              <Time at={e.at} />
+            </td>
+            <td>
+              <bdi>{actorText(e.actor, names)}</bdi>
+            </td>
+            <td class="full">
+              <span title={e.action}>{actionText(e.action)}</span>{" "}
+              <strong>
+                <bdi>{targetText(e, names)}</bdi>
+              </strong>
+            </td>
+            <td class="full" data-label={e.fields && "Fields"}>
+              {e.fields?.map(fieldText).join(", ")}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </Table>
   );
 }

@@ -10,19 +10,21 @@ import { Badge, Button, ErrorBox, Field, Notice } from "../../ui";
 type Counts = Record<string, number>;
 
 const countNames: [field: string, name: string][] = [
-  ["connections", "connection"],
+  ["connections", "account"],
   ["combos", "combo"],
   ["customModels", "custom model"],
   ["modelAliases", "alias"],
+  ["budgets", "budget"],
   ["keys", "key"],
 ];
 
 const changeNames: [field: string, name: string][] = [
-  ["connections", "Connections"],
+  ["connections", "Accounts"],
   ["combos", "Combos"],
   ["customModels", "Custom models"],
   ["modelAliases", "Aliases"],
   ["disabledModels", "Disabled models of"],
+  ["budgets", "Budgets"],
   ["settings", "Settings"],
   ["keys", "API keys"],
 ];
@@ -40,7 +42,7 @@ function names(list: string[]) {
 }
 
 // Changes lists what an import adds, changes and deletes.
-function Changes({ of, withKeys }: { of: ImportPreview; withKeys: boolean }) {
+function Changes({ of, withKeys, machineId }: { of: ImportPreview; withKeys: boolean; machineId: string }) {
   const rows = changeNames.flatMap(([field, name]) =>
     kinds
       .filter(([kind]) => of.changes[field]?.[kind].length)
@@ -64,6 +66,17 @@ function Changes({ of, withKeys }: { of: ImportPreview; withKeys: boolean }) {
           </li>
         ))}
       </ul>
+      {!!of.budgetsSkipped && (
+        <p class="muted">
+          {count(of.budgetsSkipped, "budget")} of API keys that this machine does not have will not be imported.
+        </p>
+      )}
+      {!!of.from && of.from !== machineId && !!of.changes.keys?.added.length && (
+        <Notice kind="warn">
+          Keys that name another machine, <code>sk-{of.from}-…</code>, do not work here. Create new keys after the
+          import.
+        </Notice>
+      )}
       {!withKeys && !!of.keysSkipped && (
         <p class="muted">{count(of.keysSkipped, "API key")} in the backup will not be imported.</p>
       )}
@@ -157,7 +170,7 @@ export function Import({ machine, onImport }: { machine: Machine; onImport: () =
         <Button type="submit" busy={act.busy} disabled={!file}>
           Preview import
         </Button>
-        {preview && <Changes of={preview.value} withKeys={keys} />}
+        {preview && <Changes of={preview.value} withKeys={keys} machineId={machine.id} />}
         {preview && (
           <div class="row">
             <Button

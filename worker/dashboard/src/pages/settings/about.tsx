@@ -1,0 +1,119 @@
+import { call, type Machine } from "../../api";
+import { bytes, count, duration, number } from "../../format";
+import { useLoad } from "../../hooks";
+import { Load, Section } from "../../layout";
+import { Time } from "../../time";
+import { Badge, Button } from "../../ui";
+
+// Health is the body of GET /api/health.
+interface Health {
+  ok: boolean;
+  now: number;
+  configuration: { bytes: number; maxBytes: number };
+  replica?: { pending: boolean; publishedAt?: number; failures: number };
+  alerts: { waiting: number; failing: number };
+  auditRecords: number;
+}
+
+const docs: [path: string, name: string][] = [
+  ["/docs/", "Documentation"],
+  ["/docs/reference/api", "API reference"],
+  ["/openapi.json", "OpenAPI document"],
+  ["/docs/troubleshooting", "Troubleshooting"],
+  ["/docs/privacy", "Privacy"],
+  ["/docs/upgrading", "Upgrading"],
+];
+
+const maxSkewMs = 60_000; // by which the clocks may differ
+
+// About shows the health of the gateway, its version and links to its documentation.
+export function About({ machine, operator }: { machine: Machine; operator: boolean }) {
+  const loaded = useLoad(async () => {
+    const began = performance.now();
+    const health = await machine.get<Health>("/health");
+    const ms = Math.round(performance.now() - began);
+    const skewMs = Date.now() - ms / 2 - health.now;
+    const version = operator ? (await call<{ version: string }>("GET", "/api/version")).version : "";
+    return { health, ms, skewMs, version };
+  }, [machine, operator]);
+  return (
+    <Section
+      title="Gateway"
+      actions={
+        <Button busy={loaded.loading} onClick={() => void loaded.reload()}>
+          Check again
+        </Button>
+      }
+    >
+      <Load of={loaded} what="health" rows={2}>
+        {({ health: h, ms, skewMs, version }) => (
+          <dl class="facts">
+            <dt>Health</dt>
+            <dd>
+              {h.ok && Math.abs(skewMs) < maxSkewMs ? (
+                <Badge kind="good">Healthy</Badge>
+              ) : (
+                <Badge kind="warn">Needs attention</Badge>
+              )}{" "}
+              <span class="muted">answered in {number(ms)} ms</span>
+            </dd>
+            {version && (
+              <>
+                <dt>Version</dt>
+                <dd>
+                  <code>{version}</code>
+                </dd>
+              </>
+            )}
+            <dt>Configuration</dt>
+            <dd>
+              {bytes(h.configuration.bytes)} of {bytes(h.configuration.maxBytes)}
+            </dd>
+            {h.replica && (
+              <>
+                <dt>Copy at the edge</dt>
+                <dd>
+                  {h.replica.failures > 0 ? (
+                    `Failed ${count(h.replica.failures, "time")}. The gateway tries again by itself.`
+                  ) : h.replica.pending ? (
+                    "A change is being written"
+                  ) : (
+                    <>
+                      Up to date
+                      {h.replica.publishedAt && (
+                        <>
+                          , written <Time at={h.replica.publishedAt} />
+                        </>
+                      )}
+                    </>
+                  )}
+                </dd>
+              </>
+            )}
+            <dt>Budget alerts</dt>
+            <dd>
+              {h.alerts.waiting === 0
+                ? "All delivered"
+                : `${number(h.alerts.waiting)} waiting, ${number(h.alerts.failing)} of them failed and will be tried again`}
+            </dd>
+            <dt>Clock</dt>
+            <dd>
+              {Math.abs(skewMs) < maxSkewMs
+                ? "In sync with this computer"
+                : `${duration(Math.abs(skewMs))} ${skewMs > 0 ? "behind" : "ahead of"} this computer. Check both clocks: sign-ins and signatures need the right time.`}
+            </dd>
+            <dt>Audit log</dt>
+            <dd>{count(h.auditRecords, "entry")} since this machine was created</dd>
+          </dl>
+        )}
+      </Load>
+      <ul class="row wrap" aria-label="Documentation">
+        {docs.map(([path, name]) => (
+          <li key={path}>
+            <a href={path}>{name}</a>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
