@@ -44,15 +44,25 @@ export interface ConnectionRow {
   last4?: string;
   secrets: string[];
   priority: number;
+  weight: number;
   isActive: boolean;
   providerSpecificData: Record<string, unknown> & { baseUrl?: string; prefix?: string; enabledModels?: string[] };
   status: string;
-  /** outcome of its last call: ready, untested, key_refused, out_of_credit, limited, unreachable, failing */
+  /** outcome of its last call: ready, untested, key_refused, out_of_credit, limited, unreachable, failing, blocked */
   health: string;
+  /** of the first call with this outcome */
+  healthSince?: number;
   healthAt?: number;
+  /** airport code of the place that the provider refuses */
+  blockedPlace?: string;
   lastSuccessAt?: number;
   lastError?: string;
   cooldownUntil?: number;
+  lastHour: { attempts: number; failedAttempts: number };
+  spentTodayUsd: number;
+  spentMonthUsd: number;
+  /** attempts of the month without a known price */
+  unpricedAttempts?: number;
   generation: number;
   tokenGeneration: number;
   updatedAt: number;
@@ -182,6 +192,8 @@ export interface Combo {
   splitBy?: string;
   /** for classes of failures, whether the next member is tried */
   on?: Record<string, "next" | "stop">;
+  /** members that no longer exist */
+  unknown?: string[];
   generation: number;
 }
 
@@ -196,6 +208,9 @@ export interface KeyRow {
   models?: string[];
   rpm?: number;
   dailyMax?: number;
+  /** undefined is the setting of the machine */
+  capturePercent?: number;
+  captureHours?: number;
   requestsToday: number;
   createdAt: number;
   expiresAt?: number;
@@ -223,6 +238,9 @@ export interface Attempt {
   status: number;
   code?: string;
   text?: string;
+  /** from the arrival of the request to the start of the attempt */
+  sentMs?: number;
+  /** from its start to its failure */
   ms: number;
 }
 
@@ -243,13 +261,53 @@ export interface RequestRow {
   latencyMs: number;
   /** to the first event of a stream */
   firstMs?: number;
+  /** to the start of the attempt that answered */
+  sentMs?: number;
   attempts: number;
   failed?: Attempt[];
   dropped?: string[];
+  /** sizes of the bodies; missing if they were not known in advance */
+  requestBytes?: number;
+  answerBytes?: number;
+  /** its bodies were stored, see CapturedBodies */
+  captured?: boolean;
   inputTokens?: number;
   outputTokens?: number;
+  reasoningTokens?: number;
+  cacheReadTokens?: number;
   costUsd?: number;
   priced?: boolean;
+}
+
+// CaptureRow is a row of GET /api/captures: a request whose bodies are stored.
+export interface CaptureRow {
+  id: string;
+  keyId?: string;
+  at: number;
+  expiresAt: number;
+  bytes: number;
+}
+
+// CaptureList is the answer to GET /api/captures.
+export interface CaptureList extends List<CaptureRow> {
+  bytes: number;
+  maxBytes: number;
+}
+
+// CapturedBody is a stored body, CapturedBodies are both of a request.
+export interface CapturedBody {
+  contentType?: string;
+  /** of the whole body */
+  bytes: number;
+  /** text is its beginning */
+  cut: boolean;
+  /** it is not text */
+  omitted: boolean;
+  text: string;
+}
+export interface CapturedBodies extends CaptureRow {
+  request: CapturedBody;
+  answer: CapturedBody;
 }
 
 // AuditRow is a row of GET /api/audit.
@@ -284,6 +342,18 @@ export interface PlanStep {
   lowQuota: boolean;
   /** the session belongs to it as long as all accounts of the model are ready */
   home: boolean;
+  budgets: PlanBudget[];
+}
+
+// PlanBudget is what a request would reserve of a budget.
+export interface PlanBudget {
+  id: string;
+  name: string;
+  unit: Budget["unit"];
+  reserves: number;
+  left: number;
+  /** budget_exceeded or model_not_priced; "" if the budget admits the request */
+  refused: string;
 }
 
 // Plan is the body of POST /api/explain.
@@ -314,6 +384,8 @@ export interface SettingValues {
   defaultModel?: string;
   smallModel?: string;
   modelPrices?: Record<string, string>; // own prices of models
+  capturePercent: number; // share of the requests whose bodies are stored
+  captureHours: number;
 }
 
 // ToolRow is a tool of GET /api/setup.
@@ -355,6 +427,7 @@ export interface Difference {
 
 // ImportPreview is the body of POST /api/import with preview.
 export interface ImportPreview {
+  budgetsSkipped?: number;
   keysSkipped?: number;
   from?: string;
   exportedAt?: number;

@@ -132,7 +132,7 @@ export async function signOut(all: boolean) {
   csrf = "";
 }
 
-const playgroundKeyName = "Dashboard playground";
+export const playgroundKeyName = "Dashboard playground";
 const playgroundKeyMs = 3_600_000;
 
 // Tagged is a value and the ETag of the state it was read in.
@@ -221,8 +221,10 @@ const byCode: Record<string, string> = {
   cross_site: "The gateway refused this request because it does not come from its own dashboard.",
   csrf_token: "Your session has changed in another tab. Reload this page.",
   machine_not_found: "This machine no longer exists.",
-  connection_not_found: "This connection no longer exists.",
+  connection_not_found: "This account no longer exists.",
   key_not_found: "This key no longer exists.",
+  request_not_found: "This request is no longer listed. The latest 1,000 requests are.",
+  capture_not_found: "The bodies of this request are no longer stored.",
   combo_not_found: "This combo no longer exists.",
   alias_not_found: "This alias no longer exists.",
 };

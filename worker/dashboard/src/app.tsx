@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, errorText, raw, setHandlers, signIn, whoami } from "./api";
 import type { Session } from "./api-types";
 import { Dialog } from "./dialog";
@@ -24,10 +24,13 @@ export function App() {
     setWhy(text);
     setSession({ signedIn: false, operator: false });
   };
+  // One answer after the other: a link may be opened while the page asks who is signed in.
+  const entered = useRef(Promise.resolve());
   const load = (code = "") => {
     setError("");
-    const entered = code ? signIn(code).catch(refusedLink) : whoami();
-    entered.then(setSession, (e) => setError(errorText(e)));
+    entered.current = entered.current
+      .then(() => (code ? signIn(code).catch(refusedLink) : whoami()))
+      .then(setSession, (e) => setError(errorText(e)));
   };
   const refusedLink = (e: unknown) => {
     if (!(e instanceof ApiError) || e.status !== 401) throw e;

@@ -32,14 +32,3 @@ export function served(res: Response): Served {
     dropped: h("x-weir-dropped").split(",").filter(Boolean),
   };
 }
-
-// shell quotes a text for a POSIX shell.
-const shell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-
-// curlOf returns a call as a curl command that takes the key from a variable.
-export function curlOf(path: string, body: unknown): string {
-  return `curl ${shell(location.origin + path)} \\
-  -H "Authorization: Bearer $WEIR_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d ${shell(JSON.stringify(body))}`;
-}

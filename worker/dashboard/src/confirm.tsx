@@ -54,3 +54,34 @@ export function TypedConfirm({
     </Dialog>
   );
 }
+
+// Confirm asks before an action, and shows what it affects.
+export function Confirm({
+  title,
+  action,
+  of,
+  onDo,
+  onClose,
+  children,
+}: {
+  title: string;
+  /** label of the button */
+  action: string;
+  of: Action;
+  onDo: () => void;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {children}
+      {of.error && <ErrorBox>{of.error}</ErrorBox>}
+      <div class="row">
+        <Button kind="danger" busy={of.busy} onClick={onDo}>
+          {action}
+        </Button>
+        <Button onClick={onClose}>Cancel</Button>
+      </div>
+    </Dialog>
+  );
+}

@@ -19,16 +19,18 @@ export const shownOnce: Question = {
   action: "Close without copying",
 };
 
-// Dialog is a modal dialog: the dialog element traps the focus, closes on Escape
-// and restores the focus. Escape calls onClose immediately, because the close
-// event of the element is a task later and would undo a key pressed in between.
+// Dialog is a modal dialog, with drawer at the right edge of the screen: the dialog
+// element traps the focus, closes on Escape and restores the focus. Escape calls onClose
+// immediately, because the close event of the element is a task later and would undo a
+// key pressed in between.
 export function Dialog({
   title,
   onClose,
   children,
   wide,
+  drawer,
   ask,
-}: Children & { title: string; onClose: () => void; wide?: boolean; ask?: Question }) {
+}: Children & { title: string; onClose: () => void; wide?: boolean; drawer?: boolean; ask?: Question }) {
   const ref = useRef<HTMLDialogElement>(null),
     gone = useRef(false);
   const [asking, setAsking] = useState(false);
@@ -49,7 +51,7 @@ export function Dialog({
   return (
     <dialog
       ref={ref}
-      class={wide ? "wide" : ""}
+      class={wide ? "wide" : drawer ? "drawer" : ""}
       aria-label={title}
       onCancel={(e) => {
         e.preventDefault();

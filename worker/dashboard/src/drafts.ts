@@ -1,18 +1,21 @@
 // Unsaved input of forms. It survives navigation and the end of a session. It is
 // stored only in memory, and discarded when the user signs out or another user
 // signs in.
-import { useCallback, useRef, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const drafts = new Map<string, unknown>();
 let owner = "";
 
 // setOwner discards the drafts of another user.
 export function setOwner(who: string) {
-  if (who !== owner) drafts.clear();
+  if (who !== owner) discardDrafts();
   owner = who;
 }
 
-export const discardDrafts = () => drafts.clear();
+export function discardDrafts() {
+  drafts.clear();
+  memory.clear();
+}
 
 // unsaved reports whether there are drafts.
 export const unsaved = () => drafts.size > 0;
@@ -63,28 +66,65 @@ export function useDraft<T>(
   return [value, set, { dirty: !same(value, initialValue.current), restored: restored.current, clear }];
 }
 
-const memory = new Map<string, unknown>();
+// MemoryStore holds a value until the page is closed: it outlives the components
+// that show it, and code that runs in the background may change it.
+export class MemoryStore<T> {
+  private listeners = new Set<() => void>();
+  constructor(
+    private key: string,
+    private value: T,
+    private unsavedValue: (value: T) => boolean,
+  ) {}
+  get = () => this.value;
+  set = (next: T) => {
+    this.value = next;
+    if (!this.discarded) {
+      if (this.unsavedValue(next)) drafts.set(this.key, true);
+      else drafts.delete(this.key);
+    }
+    for (const changed of this.listeners) changed();
+  };
+  // discarded reports whether its user has signed out.
+  get discarded() {
+    return memory.get(this.key) !== this;
+  }
+  subscribe = (changed: () => void) => {
+    this.listeners.add(changed);
+    return () => void this.listeners.delete(changed);
+  };
+}
 
-// useMemoryState is useState for values that are remembered until the page is
-// closed but never saved, such as a conversation. unsavedValue reports whether a
-// value counts as unsaved input.
-export function useMemoryState<T>(
+const memory = new Map<string, MemoryStore<unknown>>();
+
+// memoryStore returns the store named key, which starts with initial. unsavedValue
+// reports whether a value counts as unsaved input.
+export function memoryStore<T>(
   key: string,
   initial: T,
   unsavedValue: (value: T) => boolean = () => false,
+): MemoryStore<T> {
+  let store = memory.get(key) as MemoryStore<T> | undefined;
+  if (!store) {
+    store = new MemoryStore(key, initial, unsavedValue);
+    memory.set(key, store as MemoryStore<unknown>);
+  }
+  return store;
+}
+
+// useStore returns the value of a store and follows its changes.
+export function useStore<T>(store: MemoryStore<T>): T {
+  const [, draw] = useState({});
+  useLayoutEffect(() => store.subscribe(() => draw({})), [store]);
+  return store.get();
+}
+
+// useMemoryState is useState for values that are remembered until the page is
+// closed but never saved, such as a conversation.
+export function useMemoryState<T>(
+  key: string,
+  initial: T,
+  unsavedValue?: (value: T) => boolean,
 ): [value: T, set: (next: T) => void] {
-  const [value, put] = useState<T>(() =>
-    memory.has(key) && owner === memory.get(`owner ${key}`) ? (memory.get(key) as T) : initial,
-  );
-  const set = useCallback(
-    (next: T) => {
-      memory.set(key, next);
-      memory.set(`owner ${key}`, owner);
-      if (unsavedValue(next)) drafts.set(key, true);
-      else drafts.delete(key);
-      put(next);
-    },
-    [key],
-  );
-  return [value, set];
+  const store = memoryStore(key, initial, unsavedValue);
+  return [useStore(store), store.set];
 }

@@ -16,9 +16,26 @@ export function rate(usd?: number): string {
   return usd === 0 ? "free" : usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
 }
 
-// count returns a number of things: "1 model", "20 models".
-export const count = (n: number, what: string) =>
-  `${number(n)} ${what}${n === 1 ? "" : /(s|x|ch)$/.test(what) ? "es" : "s"}`;
+// count returns a number of things: "1 model", "20 models", "3 aliases", "2 entries".
+export const count = (n: number, what: string) => `${number(n)} ${n === 1 ? what : plural(what)}`;
+const plural = (what: string) =>
+  /[^aeiou]y$/.test(what) ? what.replace(/y$/, "ies") : what + (/(s|x|ch)$/.test(what) ? "es" : "s");
+
+// bytes returns a size: "312 B", "1.5 kB", "2 MB".
+export function bytes(n: number): string {
+  if (n < 1000) return `${n} B`;
+  const [size, unit] = n < 1e6 ? [n / 1e3, "kB"] : [n / 1e6, "MB"];
+  return `${size.toLocaleString("en", { maximumFractionDigits: 1 })} ${unit}`;
+}
+
+// indented returns a JSON text with indentation, "" if it is not JSON.
+export function indented(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return "";
+  }
+}
 
 // day returns a date: "Nov 22, 2026".
 export const day = (ms: number) => new Date(ms).toLocaleDateString("en", { dateStyle: "medium" });

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Draft } from "./drafts";
 import { count, number } from "./format";
 import { Icon } from "./icons";
-import { Button } from "./ui";
+import { Button, Field } from "./ui";
 
 // Restored says that a form starts with the input of an earlier visit.
 export function Restored({ draft, note }: { draft: Draft; note?: string }) {
@@ -74,6 +74,36 @@ export function Search({ label, value, onInput }: { label: string; value: string
         onInput={(e) => onInput(e.currentTarget.value)}
       />
     </label>
+  );
+}
+
+// Choice is the select of a filter. A value that is not an option, such as the id of a key
+// that was deleted, is shown as it is.
+export function Choice({
+  label,
+  value,
+  options,
+  onPick,
+}: {
+  label: string;
+  value: string;
+  options: [value: string, name: string][];
+  onPick: (value: string) => void;
+}) {
+  const known = options.some(([k]) => k === value);
+  return (
+    <div class="narrow">
+      <Field label={label}>
+        <select value={value} onChange={(e) => onPick(e.currentTarget.value)}>
+          {options.map(([k, n]) => (
+            <option key={k} value={k}>
+              {n}
+            </option>
+          ))}
+          {!known && <option value={value}>{value}</option>}
+        </select>
+      </Field>
+    </div>
   );
 }
 

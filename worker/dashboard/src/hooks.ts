@@ -72,15 +72,17 @@ export function useAction(): Action {
   return { ...state, run, clear };
 }
 
+const idleMs = 10 * 60_000; // without input, after which pages stop refreshing
+
 // useIdle reports whether the user has not touched the page for a while. Pages
 // that refresh themselves pause then, because each call extends the session.
-export function useIdle(afterMs: number): boolean {
+export function useIdle(): boolean {
   const [idle, set] = useState(false);
   useEffect(() => {
     let timer = 0;
     const touched = () => {
       clearTimeout(timer);
-      timer = window.setTimeout(() => set(true), afterMs);
+      timer = window.setTimeout(() => set(true), idleMs);
       set(false);
     };
     const kinds = ["pointerdown", "pointermove", "keydown", "wheel", "focus"];
@@ -90,8 +92,21 @@ export function useIdle(afterMs: number): boolean {
       clearTimeout(timer);
       for (const kind of kinds) removeEventListener(kind, touched);
     };
-  }, [afterMs]);
+  }, []);
   return idle;
+}
+
+// useRefresh calls reload at an interval, which is off if everyMs is 0. It pauses while the
+// page is hidden or the user is idle.
+export function useRefresh(reload: () => Promise<void>, everyMs: number) {
+  const idle = useIdle();
+  useEffect(() => {
+    if (idle || !everyMs) return;
+    const timer = setInterval(() => {
+      if (!document.hidden) void reload();
+    }, everyMs);
+    return () => clearInterval(timer);
+  }, [reload, everyMs, idle]);
 }
 
 // useNow returns the current time, updated every second while active.

@@ -1,12 +1,13 @@
 // Line icons on a grid of 24 units, in the colour of the text.
 const paths = {
   machines: "M4 5h16v5H4zM4 14h16v5H4zM7.5 7.5h.01M7.5 16.5h.01",
+  overview: "M4 4h7v9H4zM13 4h7v5h-7zM13 11h7v9h-7zM4 15h7v5H4z",
   providers: "M9 3v5M15 3v5M6 8h12v3a6 6 0 0 1-12 0zM12 17v4",
   models: "M12 3l8 4.5v9L12 21l-8-4.5v-9zM12 12l8-4.5M12 12v9M12 12L4 7.5",
   combos: "M4 6h5l6 12h5M4 18h5l2-4M13 10l2-4h5M17.5 3.5L20 6l-2.5 2.5M17.5 15.5L20 18l-2.5 2.5",
   keys: "M14.5 9.5a4.5 4.5 0 1 0-4.3 4.49L12 12.5h2V10.5zM10 14l-1.5 1.5v2H6.5v2H3.5v-3l5-5",
   budgets: "M4 7h16v12H4zM4 10.5h16M7.5 15.5h4M4 7l3-3h10l3 3",
-  setup: "M4 5h16v14H4zM7.5 9.5l3 2.5-3 2.5M12.5 15h4",
+  connect: "M4 5h16v14H4zM7.5 9.5l3 2.5-3 2.5M12.5 15h4",
   usage: "M4 20V10M10 20V4M16 20v-7M21 20H3",
   requests: "M4 6h16M4 12h16M4 18h10",
   playground: "M7 5l12 7-12 7z",

@@ -31,7 +31,7 @@ export function Page({
           </h1>
           {intro && <p class="muted">{intro}</p>}
         </div>
-        {actions && <div class="row">{actions}</div>}
+        {actions && <div class="row wrap">{actions}</div>}
       </header>
       {children}
     </>
@@ -66,7 +66,7 @@ export function Load<T>({
   rows = 3,
   children,
 }: {
-  of: Loaded<T>;
+  of: Omit<Loaded<T>, "set">;
   what: string;
   rows?: number;
   children: (data: T) => ComponentChildren;
@@ -107,10 +107,20 @@ export function Failed({ of, reload }: { of: Action; reload?: () => unknown }) {
 
 // Table scrolls horizontally on a narrow screen. A stacked one shows each row as a
 // card there, with data-label as the names of the cells.
-export function Table({ label, stacked, children }: Children & { label: string; stacked?: boolean }) {
+export function Table({
+  label,
+  stacked,
+  rowCount,
+  children,
+}: Children & {
+  label: string;
+  stacked?: boolean;
+  /** with the head, if VirtualBody renders only some rows */
+  rowCount?: number;
+}) {
   return (
     <div class={stacked ? "scroll stacked" : "scroll"} tabIndex={0} role="region" aria-label={label}>
-      <table>{children}</table>
+      <table aria-rowcount={rowCount}>{children}</table>
     </div>
   );
 }

@@ -4,14 +4,16 @@ import type { MachinePage, MachineRow } from "./api-types";
 import { TypedConfirm } from "./confirm";
 import { Dialog, shownOnce } from "./dialog";
 import { useDraft } from "./drafts";
-import { count, day, number } from "./format";
+import { count, number } from "./format";
 import { useAction, useLoad, useSettled } from "./hooks";
+import { home } from "./pages";
 import { to, useFilter } from "./route";
 import { toast } from "./toast";
 import { Code } from "./code";
 import { Search, Text } from "./forms";
 import { Load, Page } from "./layout";
 import { Button, Empty, ErrorBox, Field } from "./ui";
+import { Time } from "./time";
 
 const searchFrom = 6; // machines
 
@@ -90,20 +92,18 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
                 {rows.map((m) => (
                   <li key={m.machineId} class="card">
                     <h2>
-                      <a href={to(m.machineId, "providers")}>
+                      <a href={to(m.machineId, home)}>
                         <bdi>{m.name || "Unnamed"}</bdi>
                       </a>
                     </h2>
                     <p class="muted">
                       <code>{m.machineId}</code>
                     </p>
-                    <p class="muted small">Created {day(m.createdAt)}</p>
+                    <p class="muted small">
+                      Created <Time at={m.createdAt} as="day" />
+                    </p>
                     <div class="row">
-                      <a
-                        class="button"
-                        href={to(m.machineId, "providers")}
-                        aria-label={`Open ${m.name || m.machineId}`}
-                      >
+                      <a class="button" href={to(m.machineId, home)} aria-label={`Open ${m.name || m.machineId}`}>
                         Open
                       </a>
                       <Button
@@ -135,7 +135,7 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
           <p>Copy your API key now. You won’t see it again.</p>
           <Code label="API key" text={created.apiKey} />
           <div class="row">
-            <a class="button main" href={to(created.machineId, "providers")} onClick={() => setCreated(null)}>
+            <a class="button main" href={to(created.machineId, home)} onClick={() => setCreated(null)}>
               Open machine
             </a>
           </div>

@@ -3,8 +3,9 @@ import type { PageEntry } from "./page";
 // pages are the pages of a machine, in the order of the navigation. Each is
 // loaded when it is first opened. To add a page: a file in pages/, a row here,
 // an icon in icons.tsx and a test in test/dashboard; pages.test.mjs reports
-// what is missing.
+// what is missing. The first is where a machine opens.
 export const pages: PageEntry[] = [
+  { path: "overview", title: "Overview", icon: "overview", load: () => import("./pages/overview") },
   { path: "providers", title: "Providers", icon: "providers", load: () => import("./pages/providers") },
   { path: "models", title: "Models", icon: "models", load: () => import("./pages/models") },
   { path: "combos", title: "Combos", icon: "combos", load: () => import("./pages/combos") },
@@ -16,7 +17,7 @@ export const pages: PageEntry[] = [
     needs: "GET /api/budgets",
     load: () => import("./pages/budgets"),
   },
-  { path: "setup", title: "Set up", icon: "setup", load: () => import("./pages/setup") },
+  { path: "connect", title: "Connect a tool", icon: "connect", load: () => import("./pages/connect") },
   { path: "usage", title: "Usage", icon: "usage", load: () => import("./pages/usage") },
   {
     path: "requests",
@@ -29,3 +30,6 @@ export const pages: PageEntry[] = [
   { path: "explain", title: "Explain", icon: "explain", load: () => import("./pages/explain") },
   { path: "settings", title: "Settings", icon: "settings", load: () => import("./pages/settings") },
 ];
+
+// home is the path of the first page.
+export const home = pages[0].path;

@@ -47,17 +47,24 @@ export function to(machineId: string, page: string, ...args: string[]): string {
   return `#/m/${[machineId, page, ...args].map(encodeURIComponent).join("/")}`;
 }
 
+// replace opens an address in place of the present one, which leaves the history.
+export function replace(address: string) {
+  location.replace(address);
+}
+
 // go opens an address.
 export function go(address: string) {
   location.hash = address;
 }
 
+const path = () => location.hash.split("?")[0];
+
+// useRoute returns the page of the address. A change of the filters does not mount it again.
 export function useRoute(): Route {
-  // A change of the filters does not mount the page again.
-  const path = () => location.hash.split("?")[0];
   const [hash, set] = useState(path);
   useEffect(() => {
     const changed = () => set(path());
+    changed(); // since the first rendering
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
@@ -83,10 +90,21 @@ export function useFilter<T extends string>(
   initial: T,
   allowed?: readonly T[],
 ): [value: T, set: (value: T) => void] {
-  const [value, put] = useState<T>(() => {
+  const read = () => {
     const given = filters().get(name) as T | null;
     return given !== null && (!allowed || allowed.includes(given)) ? given : initial;
-  });
+  };
+  const [value, put] = useState<T>(read);
+  // A link to the page that is open changes nothing but the filters.
+  useEffect(() => {
+    let was = path();
+    const changed = () => {
+      if (path() === was) put(read());
+      was = path();
+    };
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, [name]);
   const set = useCallback(
     (next: T) => {
       put(next);

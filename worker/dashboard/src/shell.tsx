@@ -8,7 +8,7 @@ import { useLoad } from "./hooks";
 import { Icon } from "./icons";
 import { Guard, Lazy } from "./lazy";
 import type { Has } from "./page";
-import { pages } from "./pages";
+import { home, pages } from "./pages";
 import { go, to, useRoute } from "./route";
 import { ThemeButton } from "./theme";
 import { Toasts } from "./toast";
@@ -40,8 +40,17 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
 
   useEffect(() => {
     setOpen(false);
-    if (!session.operator && route.machineId !== machineId) go(to(machineId, "providers"));
+    if (!session.operator && route.machineId !== machineId) go(to(machineId, home));
   }, [location.hash]);
+
+  // The operator of one machine starts with it.
+  const started = useRef(false);
+  useEffect(() => {
+    if (!list.data || started.current) return;
+    started.current = true;
+    if (session.operator && !route.machineId && !route.page && list.data.total === 1)
+      location.replace(to(list.data.data[0].machineId, home));
+  }, [list.data]);
 
   // Revoke the playground's key when the page is closed or shows another machine.
   useEffect(() => {
@@ -68,7 +77,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
       setError(errorText(e));
     }
   };
-  const page = route.page || "providers";
+  const page = route.page || home;
   const entry = offered.find((p) => p.path === page);
   const machineName = list.data?.data.find((m) => m.machineId === machineId)?.name;
 
@@ -86,7 +95,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
       </a>
       <header class={open ? "side open" : "side"}>
         <div class="row between brand">
-          <a href={session.operator ? "#/machines" : to(machineId, "providers")} class="logo">
+          <a href={session.operator ? "#/machines" : to(machineId, home)} class="logo">
             <img src="/assets/icon.svg" alt="" width="26" height="26" />
             weir
           </a>
@@ -111,7 +120,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
               <select
                 value={machineId}
                 onChange={(e) =>
-                  go(e.currentTarget.value ? to(e.currentTarget.value, entry?.path ?? "providers") : "#/machines")
+                  go(e.currentTarget.value ? to(e.currentTarget.value, entry?.path ?? home) : "#/machines")
                 }
               >
                 <option value="">
@@ -183,8 +192,8 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
             />
           ) : (
             <Empty title="Page not found">
-              <a class="button" href={to(machineId, "providers")}>
-                Go to providers
+              <a class="button" href={to(machineId, home)}>
+                Go to the overview
               </a>
             </Empty>
           )}

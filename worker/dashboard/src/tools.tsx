@@ -8,7 +8,12 @@ import { Field, Notice } from "./ui";
 
 export const noKey = "YOUR_KEY";
 
-const kinds = { coding: "Coding agents and editors", app: "Chat and automation", library: "SDKs and frameworks" };
+// toolKinds are the kinds of tools, with their titles.
+export const toolKinds: [ToolRow["kind"], string][] = [
+  ["coding", "Coding agents and editors"],
+  ["app", "Chat and automation"],
+  ["library", "SDKs and frameworks"],
+];
 
 export function useTools(machine: Machine) {
   return useLoad(() => machine.get<ToolList>("/setup"), [machine]);
@@ -29,7 +34,7 @@ export function SelectTool({
   return (
     <Field label={label}>
       <select value={value} onChange={(e) => onSelect(e.currentTarget.value)}>
-        {Object.entries(kinds).map(([kind, title]) => (
+        {toolKinds.map(([kind, title]) => (
           <optgroup key={kind} label={title}>
             {tools
               .filter((t) => t.kind === kind)
