@@ -37,7 +37,7 @@ PLATFORM=native RACE=1 part "end to end, under the race detector" scripts/e2e.sh
 part "clients, in workerd" scripts/clients.sh
 PLATFORM=native part "clients, native" scripts/clients.sh
 part "dashboard, in a browser" scripts/pages.sh
-PLATFORM=native part "dashboard of the native server, in a browser" scripts/pages.sh 'shell|pages|playground|docs'
+PLATFORM=native part "dashboard of the native server, in a browser" scripts/pages.sh 'shell|pages|playground|docs|newcomer|overview|connect|states|usage|requests|captures|models|combos|drafts|settings'
 part "release" release_tests
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \

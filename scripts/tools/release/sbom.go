@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,7 @@ type module struct {
 	path    string
 	version string
 	hash    cdx.Hash // zero if unknown
+	dir     string   // of an npm package: its folder, as the lock file names it
 }
 
 func (m module) purl() string { return "pkg:" + m.kind + "/" + m.path + "@" + m.version }
@@ -127,7 +129,7 @@ func (r *release) folder(m module) (string, error) {
 	args := []string{"list", "-m", "-f", "{{.Dir}}", m.path}
 	switch {
 	case m.kind == "npm":
-		return filepath.Join(r.root, "node_modules", m.path), nil
+		return filepath.Join(r.root, m.dir), nil
 	case m.path == "std":
 		args = []string{"env", "GOROOT"}
 	}
@@ -140,8 +142,19 @@ func (r *release) folder(m module) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// pagePackages are the npm packages that the dashboard's files contain.
-var pagePackages = []string{"preact", "uplot"}
+// pagePackages are the npm packages that the dashboard's files import. The lock
+// file has those that these need in turn.
+var pagePackages = []string{"markdown-it", "preact", "uplot"}
+
+// commandOnly are packages that only the command lines of others need, so that
+// no file of the dashboard contains them.
+var commandOnly = []string{"argparse"}
+
+// lockedPackage is an entry of package-lock.json.
+type lockedPackage struct {
+	Version, Integrity string
+	Dependencies       map[string]string
+}
 
 // pageModules returns the npm packages of the embedded dashboard, in the
 // versions of the lock file, and none without a dashboard.
@@ -149,9 +162,7 @@ func (r *release) pageModules() ([]module, error) {
 	if _, err := os.Stat(filepath.Join(r.root, page)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var lock struct {
-		Packages map[string]struct{ Version, Integrity string }
-	}
+	var lock struct{ Packages map[string]lockedPackage }
 	b, err := os.ReadFile(filepath.Join(r.root, "package-lock.json"))
 	if err == nil {
 		err = json.Unmarshal(b, &lock)
@@ -160,13 +171,48 @@ func (r *release) pageModules() ([]module, error) {
 		return nil, fmt.Errorf("read package-lock.json: %w", err)
 	}
 	var out []module
-	for _, name := range pagePackages {
-		p := lock.Packages["node_modules/"+name]
+	seen := map[string]bool{}
+	var add func(name, parent string) error
+	add = func(name, parent string) error {
+		dir := lockedFolder(lock.Packages, name, parent)
+		if seen[dir] {
+			return nil
+		}
+		seen[dir] = true
+		p := lock.Packages[dir]
 		sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(p.Integrity, "sha512-"))
 		if err != nil || p.Version == "" {
-			return nil, fmt.Errorf("package-lock.json has no version and sha512 of %s", name)
+			return fmt.Errorf("package-lock.json has no version and sha512 of %s", name)
 		}
-		out = append(out, module{kind: "npm", path: name, version: p.Version, hash: cdx.Hash{Algorithm: cdx.HashAlgoSHA512, Value: hex.EncodeToString(sum)}})
+		out = append(out, module{kind: "npm", path: name, version: p.Version, hash: cdx.Hash{Algorithm: cdx.HashAlgoSHA512, Value: hex.EncodeToString(sum)}, dir: dir})
+		for _, needed := range slices.Sorted(maps.Keys(p.Dependencies)) {
+			if slices.Contains(commandOnly, needed) {
+				continue
+			}
+			if err := add(needed, dir); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
+	for _, name := range pagePackages {
+		if err := add(name, ""); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b module) int { return strings.Compare(a.purl(), b.purl()) })
 	return out, nil
+}
+
+// lockedFolder returns the folder of the package that Node finds by a name in
+// the files of another: its own folder's, or that of the nearest one above.
+func lockedFolder(locked map[string]lockedPackage, name, parent string) string {
+	for parent != "" {
+		if dir := parent + "/node_modules/" + name; locked[dir].Version != "" {
+			return dir
+		}
+		i := strings.LastIndex(parent, "/node_modules/")
+		parent = parent[:max(i, 0)]
+	}
+	return "node_modules/" + name
 }
