@@ -15,7 +15,7 @@ import { gzipSync } from "node:zlib";
 import { admin } from "../e2e/gateway.mjs";
 import { MiB, debug } from "../e2e/isolate.mjs";
 import * as weir from "./native.mjs";
-import { onCore, usage } from "./process.mjs";
+import { runLoad, usage } from "./process.mjs";
 import { chat, done, message, requests, rowsOf, stopped } from "./rows.mjs";
 import { prepare, root, serve } from "./workerd.mjs";
 
@@ -42,22 +42,7 @@ const upstream = spawn(join(out, "upstream"), { stdio: ["pipe", "pipe", "inherit
 const [port, kvPort] = (await new Promise((r) => createInterface(upstream.stdout).once("line", r))).split(" ");
 const upstreamUrl = `http://127.0.0.1:${port}`;
 
-// load runs the load generator and returns its report.
-function load(url, { n, c = 32, seconds = 20, body = null, headers = {}, ends = "", pieces = 1, equal = false, core }) {
-  const args = ["-url", url, "-n", n, "-c", c, "-seconds", seconds, "-ends", ends, "-pieces", pieces].map(String);
-  if (equal) args.push("-equal");
-  if (body) args.push("-post");
-  for (const [k, v] of Object.entries({ ...(body ? json : {}), ...headers })) args.push("-header", `${k}: ${v}`);
-  return new Promise((resolve, reject) => {
-    const child = spawn(...onCore(core, join(out, "load"), args), { stdio: ["pipe", "pipe", "inherit"] });
-    let text = "";
-    child.stdout.on("data", (d) => {
-      text += d;
-    });
-    child.on("close", (code) => (code ? reject(new Error(`load ended with ${code}`)) : resolve(JSON.parse(text))));
-    child.stdin.end(body ?? "");
-  });
-}
+const load = (url, how) => runLoad(join(out, "load"), url, how);
 
 // Targets: the floor, the same translation in JavaScript, the bare bridge
 // (worker/bridgetest), and the gateway in workerd and as the native server. own

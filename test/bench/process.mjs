@@ -1,4 +1,6 @@
-// The CPU time and memory of a server process, and functions that wait for it.
+// The CPU time and memory of a server process, functions that wait for it, and the load
+// generator.
+import { spawn } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import { connect, createServer } from "node:net";
 
@@ -87,3 +89,25 @@ export function usage(pid) {
 // onCore prefixes a command so that it runs on one core only; core may be undefined.
 export const onCore = (core, command, args) =>
   core === undefined ? [command, args] : ["taskset", ["-c", String(core), command, ...args]];
+
+// runLoad runs the load generator at a path and returns its report.
+export function runLoad(
+  program,
+  url,
+  { n, c = 32, seconds = 20, body = null, headers = {}, ends = "", pieces = 1, equal = false, core },
+) {
+  const args = ["-url", url, "-n", n, "-c", c, "-seconds", seconds, "-ends", ends, "-pieces", pieces].map(String);
+  if (equal) args.push("-equal");
+  if (body) args.push("-post");
+  const all = body ? { "content-type": "application/json", ...headers } : headers;
+  for (const [k, v] of Object.entries(all)) args.push("-header", `${k}: ${v}`);
+  return new Promise((resolve, reject) => {
+    const child = spawn(...onCore(core, program, args), { stdio: ["pipe", "pipe", "inherit"] });
+    let text = "";
+    child.stdout.on("data", (d) => {
+      text += d;
+    });
+    child.on("close", (code) => (code ? reject(new Error(`load ended with ${code}`)) : resolve(JSON.parse(text))));
+    child.stdin.end(body ?? "");
+  });
+}
