@@ -42,6 +42,9 @@ var calls = []call{
 	{"PUT", "/MACHINE/api/providers/CONN", `{"nam":"renamed"}`, 400},
 	{"GET", "/MACHINE/api/providers/CONN/models", "", 200},
 	{"POST", "/MACHINE/api/providers/CONN/test", "{}", 200},
+	{"DELETE", "/MACHINE/api/providers/CONN", "", 204},
+	{"POST", "/MACHINE/api/providers/CONN/restore", "", 200},
+	{"POST", "/MACHINE/api/providers/CONN/restore", "", 404},
 	{"GET", "/MACHINE/api/combos", "", 200},
 	{"POST", "/MACHINE/api/combos", `{"name":"both","models":["up/m","up/n"],"strategy":"fallback"}`, 201},
 	{"GET", "/MACHINE/api/combos", "", 200},
@@ -138,8 +141,19 @@ var calls = []call{
 	{"GET", "/MACHINE/api/usage", "", 200},
 	{"GET", "/MACHINE/api/usage?groupBy=day,model", "", 200},
 	{"GET", "/MACHINE/api/usage?groupBy=hour,model", "", 200},
+	{"GET", "/MACHINE/api/usage/recent", "", 200},
 	{"GET", "/MACHINE/api/requests", "", 200},
+	{"GET", "/MACHINE/api/requests/REQUEST", "", 200},
+	{"PATCH", "/MACHINE/api/settings", `{"capturePercent":100}`, 200},
+	{"POST", "/v1/embeddings", `{"model":"up/m","input":"x"}`, 200},
+	{"GET", "/MACHINE/api/captures", "", 200},
+	{"GET", "/MACHINE/api/captures/CAPTURE", "", 200},
+	{"DELETE", "/MACHINE/api/captures/CAPTURE", "", 204},
+	{"GET", "/MACHINE/api/captures/CAPTURE", "", 404},
+	{"DELETE", "/MACHINE/api/captures", "", 204},
 	{"GET", "/MACHINE/api/audit?verify=true", "", 200},
+	{"GET", "/MACHINE/api/audit?actor=operator&kind=keys&limit=1", "", 200},
+	{"GET", "/MACHINE/api/health", "", 200},
 	{"DELETE", "/MACHINE/api/providers/CONN", "", 204},
 	{"DELETE", "/api/machines/MACHINE", "", 204},
 }
@@ -186,9 +200,15 @@ func TestAnswersMatchTheDescription(t *testing.T) {
 			t.Errorf("%s %s: status %d, want %d: %s", c.method, path, r.status, c.status, r.body)
 			continue
 		}
+		if path == "/v1/embeddings" {
+			ids["CAPTURE"] = r.header.Get("x-request-id")
+		}
 		plain, _, _ := strings.Cut(strings.TrimPrefix(path, "/"+machine), "?")
 		if err := check.Answer(c.method, plain, r.status, r.header.Get("content-type"), r.body); err != nil {
 			t.Error(err)
+		}
+		if strings.HasSuffix(c.path, "/api/requests") {
+			ids["REQUEST"] = gjson.Get(r.body, "data.0.id").Str
 		}
 		for name, of := range map[string][2]string{
 			"COMBO": {"/api/combos", "id"}, "BUDGET": {"/api/budgets", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"},

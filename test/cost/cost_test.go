@@ -191,6 +191,7 @@ var classes = [...]struct {
 	{"day of a machine without calls", 1, 10, func(w *world) { w.pass(24 * time.Hour) }},
 	{"call, 10 a second, with a budget", 10, 100, func(w *world) { w.second(false) }},
 	{"call after 10 minutes, with a budget", 1, 100, func(w *world) { w.pass(10 * time.Minute); w.call(false) }},
+	{"call, 10 a second, captured", 10, 100, func(w *world) { w.second(false) }},
 }
 
 // measure returns the counts of all classes.
@@ -201,6 +202,10 @@ func measure(t *testing.T) []counts {
 		if strings.HasSuffix(class.name, "with a budget") {
 			w.do(201, "POST", "/"+w.id+"/api/budgets", front.AdminToken, `{"name":"b","unit":"requests","limit":1000000,"window":"month"}`)
 			w.call(false)
+			w.pass(2 * time.Minute)
+		}
+		if strings.HasSuffix(class.name, "captured") {
+			w.do(200, "PATCH", "/"+w.id+"/api/settings", front.AdminToken, `{"capturePercent":100}`)
 			w.pass(2 * time.Minute)
 		}
 		before := w.count()

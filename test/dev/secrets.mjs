@@ -7,7 +7,7 @@ const maxLists = 16; // MaxOAuthLists in pkg/gateway/config.go
 const lists = ["OAUTH_PROVIDERS", ...Array.from({ length: maxLists - 1 }, (_, i) => `OAUTH_PROVIDERS_${i + 2}`)];
 
 // optional are the secrets that are uploaded if the environment has them.
-export const optional = [...lists, "PROXY_URL"];
+export const optional = [...lists, "PROXY_URL", "PRICES_URL", "PRICES_KEY"];
 
 const minSecret = 32; // bytes
 const maxSecret = 5000; // bytes of a secret or variable on the platform, 5 KB
