@@ -92,7 +92,7 @@ async function send(apiKey, [path, body], more = {}) {
 async function untouched(machineId) {
   assert.deepEqual((await operator.call("GET", `/${machineId}/api/models/availability`)).data, []);
   for (const c of (await operator.call("GET", `/${machineId}/api/providers`)).data)
-    assert.deepEqual([c.status, c.lastError], ["active", undefined]);
+    assert.deepEqual([c.status, c.cooldownUntil], ["active", undefined]);
 }
 
 for (const [name, answer] of Object.entries({ "OpenAI's code": place, "a challenge": page, "Gemini's text": gemini })) {

@@ -90,6 +90,32 @@ test("each response is recorded with what it used, the session as one call", asy
   assert.deepEqual(got, { requests: 1, attempts: 2, inputTokens: 264, outputTokens: 242, unpricedAttempts: 2 });
 });
 
+test("audio is priced, and a budget that is exhausted ends the session", async () => {
+  const own = await operator.machine();
+  await operator.connect(own.machineId, compatible(up));
+  const api = (method, path, body) => operator.call(method, `/${own.machineId}/api${path}`, body);
+  await api("PATCH", "/settings", { modelPrices: { "up/gpt-realtime": "4/16/0.4 audioInput=32 audioOutput=64" } });
+  // A response costs 55 · 4 + 30 · 16 + 64 · 0.4 + 13 · 32 + 91 · 64 for a million.
+  const cost = 0.0069656;
+  await api("POST", "/budgets", { name: "two", unit: "usd", limit: 1.5 * cost, window: "total" });
+  const c = await connect(address(), bearer(own.apiKey));
+  await c.json();
+  await respond(c);
+  await respond(c);
+  const { code, reason } = await c.closed;
+  assert.deepEqual([code, reason.split(":")[0]], [1008, "budget_exceeded"]);
+  await until("the use", async () => {
+    const [b] = (await api("GET", "/budgets")).data;
+    return Math.abs(b.spent - 2 * cost) < 1e-9 && !b.unpricedCalls;
+  });
+  const { status, body } = await refusal(address(), bearer(own.apiKey));
+  assert.equal(status, 429, body);
+  const record = await until("the record", async () =>
+    (await api("GET", "/requests")).data.find((r) => r.status === 101),
+  );
+  assert.equal(record.error, "budget_exceeded");
+});
+
 test("OpenAI's client talks to it", async () => {
   const openai = new OpenAI({ apiKey: me.apiKey, baseURL: `${gw.url}/v1` });
   const { port } = new URL(gw.url); // the client asks for TLS, which the gateway here has not

@@ -99,6 +99,36 @@ test("prices that cannot be read are refused, with what to write", async () => {
   assert.equal((await me.api("GET", "/settings")).modelPrices, undefined);
 });
 
+test("a budget in dollars refuses images and speech that cost more than is left", async () => {
+  const me = await machine("Ordered");
+  await me.api("PATCH", "/settings", { modelPrices: { "xai/grok-imagine-image": "image=0.07" } });
+  await me.api("POST", "/budgets", { name: "small", unit: "usd", limit: 0.1, window: "total" });
+  const sent = [];
+  up.script = ({ path }) => {
+    sent.push(path);
+    return { body: JSON.stringify({ created: 1, data: [{ b64_json: "aGk=" }] }) };
+  };
+  const refused = async (path, body, text) => {
+    const res = await gw.fetch(path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${me.apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    const { error } = await res.json();
+    assert.deepEqual([res.status, error.code], [429, "budget_exceeded"]);
+    assert.ok(error.message.includes(text), error.message);
+  };
+  const image = { model: "xai/grok-imagine-image", prompt: "a cat" };
+  await refused("/v1/images/generations", { ...image, n: 2 }, "may use, $0.14.");
+  await me.post("/v1/images/generations", { ...image, n: 1 });
+  assert.deepEqual(await me.spent(2), [0.07, 0]); // the refused call is a request too
+  await refused("/v1/images/generations", { ...image, n: 1 }, "may use $0.07");
+  const speech = { model: "openai/tts-1", input: "é".repeat(3000), voice: "alloy" };
+  await refused("/v1/audio/speech", speech, "may use $0.045");
+  assert.deepEqual(sent, ["/v1/images/generations"]);
+  up.script = null;
+});
+
 test("images, speech, transcriptions and rerank are priced by what they are billed by", async () => {
   const me = await machine("Media");
   await me.api("PATCH", "/settings", { modelPrices: { "xai/grok-imagine-image": "image=0.07" } });

@@ -84,8 +84,76 @@ test("a test that succeeds ends the cooldown of a key that was refused", async (
     assert.equal((await me.api("POST", `/providers/${c.id}/test`, {})).ok, true);
     const row = await me.api("GET", `/providers/${c.id}`);
     assert.deepEqual([row.health, row.cooldownUntil], ["ready", undefined]);
-    await becomes(call, 200); // once the isolate has read the machine again
+    assert.equal(await call(), 200, "calls reach it at once");
   }
+});
+
+test("an account shows since when it fails, its last error, its last hour and its spend", async () => {
+  const me = await machine("State");
+  const c = await me.api("POST", "/providers", { provider: "openai", apiKey: "openai-test-key-0123456789" });
+  const row = () => me.api("GET", `/providers/${c.id}`);
+  const { lastHour, spentTodayUsd, spentMonthUsd, healthSince } = await row();
+  assert.deepEqual([lastHour, spentTodayUsd, spentMonthUsd], [{ attempts: 0, failedAttempts: 0 }, 0, 0]);
+  assert.equal(healthSince, undefined);
+  const embed = async (answer) => {
+    up.script = () => answer;
+    return (await me.post("/v1/embeddings", { model: "openai/text-embedding-3-small", input: "one" })).status;
+  };
+  const embedding = {
+    object: "list",
+    model: "m",
+    data: [{ object: "embedding", index: 0, embedding: [0.1] }],
+    usage: { prompt_tokens: 1_000_000, total_tokens: 1_000_000 },
+  };
+  const error = (message, code) => JSON.stringify({ error: { message, code } });
+  assert.equal(await embed({ body: JSON.stringify(embedding) }), 200);
+  await becomes(async () => (await row()).health, "ready");
+  const since = (await row()).healthSince;
+  assert.ok(since > 0);
+  assert.equal(await embed({ status: 503, body: error("Overloaded, try later") }), 503);
+  await becomes(async () => (await row()).health, "failing");
+  const failing = await row();
+  assert.ok(failing.healthSince >= since, `${failing.healthSince} ${since}`);
+  assert.equal(failing.lastError, "Overloaded, try later");
+  assert.equal(failing.lastSuccessAt, since);
+  assert.equal(await embed({ status: 503, body: error("Still overloaded") }), 503);
+  await becomes(async () => (await row()).lastError, "Still overloaded");
+  assert.equal((await row()).healthSince, failing.healthSince);
+  await becomes(async () => (await row()).lastHour, { attempts: 3, failedAttempts: 2 });
+  const { spentTodayUsd: today, spentMonthUsd: month } = await row();
+  assert.deepEqual([today, month], [0.02, 0.02]);
+  // A provider that refuses the place says nothing about the account.
+  const place = {
+    status: 403,
+    headers: { "content-type": "application/json", "cf-ray": "8f2c1d0e4b5a6978-HKG" },
+    body: error("Country, region, or territory not supported", "unsupported_country_region_territory"),
+  };
+  assert.equal(await embed(place), 403);
+  await becomes(async () => (await row()).health, "blocked");
+  const blocked = await row();
+  assert.deepEqual(
+    [blocked.blockedPlace, blocked.status, blocked.lastError],
+    ["HKG", "active", "Country, region, or territory not supported"],
+  );
+  up.script = null;
+});
+
+test("a deleted account serves no call, and serves again once its deletion is undone", async () => {
+  const me = await machine("Undo");
+  const c = await me.api("POST", "/providers", compatible(up, { prefix: "up", name: "Main" }));
+  const call = async () => (await me.post("/v1/embeddings", { model: "up/test-embed", input: "one" })).status;
+  assert.equal(await call(), 200);
+  await me.api("DELETE", `/providers/${c.id}`);
+  assert.equal(await call(), 400, "no account serves the model");
+  await assert.rejects(me.api("GET", `/providers/${c.id}`), { status: 404 });
+  const exported = JSON.stringify(await me.api("GET", "/export"));
+  assert.ok(!exported.includes(c.id), "it is in no export");
+  const back = await me.api("POST", `/providers/${c.id}/restore`);
+  assert.deepEqual([back.id, back.name, back.hasKey], [c.id, "Main", true]);
+  assert.equal(await call(), 200);
+  await assert.rejects(me.api("POST", `/providers/${c.id}/restore`), { status: 404 });
+  const { data } = await me.api("GET", "/audit");
+  assert.ok(data.some((r) => r.action === "POST /api/providers/{id}/restore" && r.target === c.id));
 });
 
 test("a compatible server without keys is called without one", async () => {
@@ -144,6 +212,20 @@ test("requests, failed requests and attempts are three numbers; embeddings are p
   assert.deepEqual(await ids("q=TEXT-embedding&status=2xx"), ["openai/text-embedding-3-small"]);
   assert.deepEqual(await ids("failed=true"), ["unknown/x", "fall"]);
   await assert.rejects(ids("status=bad"), { status: 400 });
+  assert.deepEqual(await ids("code=model_not_found"), ["unknown/x"]);
+  // Those of an attempt that failed, those after another one, and one by its id.
+  const [fall] = (await me.api("GET", "/requests?q=fall")).data;
+  const [failed] = fall.failed;
+  assert.ok((await ids(`connection=${failed.connectionId}`)).includes("fall"));
+  assert.ok((await ids(`model=${encodeURIComponent(failed.model)}`)).includes("fall"));
+  const all = (await me.api("GET", "/requests")).data;
+  assert.deepEqual(
+    (await me.api("GET", `/requests?after=${fall.seq}`)).data,
+    all.filter((r) => r.seq > fall.seq),
+  );
+  assert.deepEqual(await me.api("GET", `/requests/${fall.id}`), fall);
+  await assert.rejects(me.api("GET", "/requests/req_0"), { status: 404 });
+  assert.ok(fall.requestBytes > 0 && fall.answerBytes > 0 && failed.ms >= 0, JSON.stringify(fall));
 });
 
 test("usage is counted by hour, with percentiles and the share of cached tokens", async () => {
@@ -189,6 +271,12 @@ test("usage is counted by hour, with percentiles and the share of cached tokens"
   const embed = groups.find((r) => r.model === "up/test-embed");
   assert.ok(embed.latencyP50Ms > 0 && embed.firstTokenP50Ms === undefined, JSON.stringify(embed));
   assert.equal(total.requests, 2);
+
+  const recent = await me.api("GET", "/usage/recent");
+  assert.deepEqual([recent.data.length, recent.stepMs, recent.total], [12, 300_000, total]);
+  assert.ok(recent.data.every((r, i) => i === 0 || r.at === recent.data[i - 1].at + recent.stepMs));
+  assert.ok(recent.data[11].at <= Date.now(), JSON.stringify(recent.data));
+  assert.equal(recent.data[10].requests + recent.data[11].requests, 2);
 });
 
 test("machines are listed in pages and searched on the server", async () => {

@@ -71,6 +71,23 @@ const connection = () =>
   );
 const combo = () => add("combos", { name: `combo-${n++}`, models: ["up/test-chat"] });
 const budget = () => ({ name: `budget-${n++}`, unit: "requests", limit: 10_000, window: "day" });
+// requested makes a call and returns its id once it is listed.
+const requested = async () => {
+  const sent = await call("POST", "/v1/embeddings", mine.data, { model: "up/test-embed", input: "a" });
+  const id = sent.headers.get("x-request-id");
+  const list = `/${mine.machineId}/api/requests?q=${id}`;
+  await until("the request in the list", async () => (await operator.call("GET", list)).data.length === 1);
+  return id;
+};
+// captured makes a call whose bodies are stored, and returns its id.
+async function captured() {
+  await operator.call("PATCH", `/${mine.machineId}/api/settings`, { capturePercent: 100 });
+  const res = await call("POST", "/v1/embeddings", mine.data, own.body);
+  const id = res.headers.get("x-request-id");
+  await until("the capture", async () =>
+    (await operator.call("GET", `/${mine.machineId}/api/captures`)).data.some((c) => c.id === id),
+  );
+}
 const own = { path: "/v1/embeddings", body: { model: "up/test-embed", input: "a" } };
 const routes = {
   "GET /api/providers": () => ["/providers"],
@@ -80,6 +97,11 @@ const routes = {
   "DELETE /api/providers/{id}": async () => [`/providers/${(await connection()).id}`],
   "GET /api/providers/{id}/models": () => [`/providers/${mine.connection.id}/models`],
   "POST /api/providers/{id}/test": () => [`/providers/${mine.connection.id}/test`, { model: "test-chat" }],
+  "POST /api/providers/{id}/restore": async () => {
+    const { id } = await connection();
+    await operator.call("DELETE", `/${mine.machineId}/api/providers/${id}`);
+    return [`/providers/${id}/restore`, {}];
+  },
   "GET /api/combos": () => ["/combos"],
   "POST /api/combos": () => ["/combos", { name: `combo-${n++}`, models: ["up/test-chat"] }],
   "GET /api/combos/{id}": async () => [`/combos/${(await combo()).id}`],
@@ -124,8 +146,15 @@ const routes = {
   "GET /api/setup": () => ["/setup"],
   "POST /api/setup": () => ["/setup", { tool: "codex", model: "up/test-chat" }],
   "GET /api/audit": () => ["/audit"],
+  "GET /api/health": () => ["/health"],
   "GET /api/usage": () => ["/usage?period=30d&group=model"],
+  "GET /api/usage/recent": () => ["/usage/recent"],
   "GET /api/requests": () => ["/requests"],
+  "GET /api/requests/{id}": async () => [`/requests/${await requested()}`],
+  "GET /api/captures": () => ["/captures"],
+  "DELETE /api/captures": () => ["/captures"],
+  "GET /api/captures/{id}": async () => [`/captures/${await captured()}`],
+  "DELETE /api/captures/{id}": async () => [`/captures/${await captured()}`],
   "GET /api/export": () => ["/export"],
   "POST /api/export": () => ["/export", { passphrase: "a long enough passphrase" }],
   "POST /api/import": async () => [

@@ -1,0 +1,146 @@
+// The operator's cron refreshes prices from a source. See docs/prices.md.
+import assert from "node:assert/strict";
+import { generateKeyPairSync, sign } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { admin, start } from "../gateway.mjs";
+import { edit } from "../storage.mjs";
+import { until } from "../wait.mjs";
+
+let gw, up, operator, storage, me;
+const keys = generateKeyPairSync("ed25519");
+const source = { document: "", signature: "", status: 200, asked: 0 };
+
+before(async () => {
+  storage = await mkdtemp(join(tmpdir(), "weir-prices-"));
+  up = await startUpstream();
+  up.script = ({ path }) => {
+    if (path === "/prices.json") source.asked++;
+    if (path.startsWith("/prices.json"))
+      return { status: source.status, body: path.endsWith(".sig") ? source.signature : source.document };
+    return {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        id: "c",
+        object: "chat.completion",
+        created: 1,
+        model: "m",
+        choices: [{ index: 0, message: { role: "assistant", content: "hi" }, finish_reason: "stop" }],
+        usage: { prompt_tokens: 1_000_000, completion_tokens: 0, total_tokens: 1_000_000 },
+      }),
+    };
+  };
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+  await rm(storage, { recursive: true, force: true });
+});
+
+// again starts the gateway again: a new instance reads the stored prices with its first
+// call. aged makes them older than an hour.
+async function again({ env = {}, aged = false } = {}) {
+  const older = (text) => text.replace(/"fetchedAt":\d{13}/, `"fetchedAt":${Date.now() - 3_700_000}`);
+  const { kv } = gw ?? {};
+  if (aged && kv) await kv.put("prices", older(await kv.get("prices")));
+  await gw?.close();
+  if (aged && !kv) edit(storage, (key, text) => (key === "prices" ? older(text) : text));
+  const key = keys.publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64");
+  gw = await start({
+    persist: storage,
+    vendors: up,
+    cells: 1,
+    env: { PRICES_URL: `${up.url}/prices.json`, PRICES_KEY: key, ...env },
+  });
+  operator = admin(gw);
+}
+
+function publish(gpt5, more = {}, signed = true) {
+  const openai = { "gpt-5": gpt5, ...more };
+  for (let i = 0; i < 30; i++) openai[`test-${i}`] = "1/2";
+  source.document = JSON.stringify({
+    format: "weir-prices",
+    version: 1,
+    issuedAt: Math.floor(Date.now() / 1000),
+    prices: { openai },
+  });
+  source.signature = signed ? sign(null, Buffer.from(source.document), keys.privateKey).toString("base64") : "AAAA";
+}
+
+const state = async () => (await operator.call("GET", "/api/version")).prices;
+
+// costs makes a call of a million tokens and returns what it costs.
+let calls = 0,
+  spent = 0;
+async function costs() {
+  const res = await gw.fetch("/v1/chat/completions", {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}` },
+    body: JSON.stringify({ model: "openai/gpt-5", messages: [{ role: "user", content: "hi" }] }),
+  });
+  assert.equal(res.status, 200, await res.text());
+  calls++;
+  const total = await until("the usage", async () => {
+    const { total } = await operator.call("GET", `/${me.machineId}/api/usage`);
+    return total.requests === calls && total;
+  });
+  const cost = Math.round((total.costUsd - spent) * 1e6) / 1e6;
+  spent = total.costUsd;
+  return cost;
+}
+
+test("prices of a signed source are taken, checked, and stay", async () => {
+  publish("1/8/0.1");
+  await again();
+  assert.deepEqual(await state(), { source: `${up.url}/prices.json`, signed: true, rows: 0, held: 0 });
+  await gw.cron();
+  const first = await state();
+  assert.equal(first.rows, 31, JSON.stringify(first));
+  assert.ok(first.fetchedAt > Date.now() - 60_000);
+  me = await operator.machine();
+  await operator.call("POST", `/${me.machineId}/api/providers`, {
+    provider: "openai",
+    apiKey: "openai-test-key-012345",
+  });
+  assert.equal(await costs(), 1);
+  const listed = await operator.call("GET", `/${me.machineId}/api/models/list/llm`);
+  assert.equal(listed.data.find((m) => m.id === "openai/gpt-5").pricing.input, 1);
+  await gw.cron();
+  assert.equal(source.asked, 1, "the source was asked twice within an hour");
+
+  // A wrong signature: the prices stay.
+  publish("2/8/0.1", {}, false);
+  await again({ aged: true });
+  await gw.cron();
+  assert.equal((await state()).issuedAt, first.issuedAt);
+  assert.ok(
+    gw.logs.some((l) => l.includes("the signature is not one of PRICES_KEY")),
+    gw.logs.join("\n"),
+  );
+  assert.equal(await costs(), 1);
+
+  // An absurd row is held back, and the others are taken; what is past keeps its price.
+  publish("3/8/0.1", { "gpt-5-mini": "500/500" });
+  await gw.cron();
+  const second = await state();
+  assert.deepEqual([second.rows, second.held], [31, 1]);
+  await again();
+  assert.equal(await costs(), 3);
+  assert.equal(Math.round(spent * 1e6) / 1e6, 5);
+
+  // The source is gone.
+  source.status = 404;
+  await again({ aged: true });
+  await gw.cron();
+  assert.equal((await state()).rows, 31);
+  assert.equal(await costs(), 3);
+
+  // Without a source, or without what was stored, the catalogue of the build counts.
+  if (gw.kv) await gw.kv.delete("prices");
+  await again(gw.kv ? {} : { env: { PRICES_URL: undefined, PRICES_KEY: undefined } });
+  assert.equal(await costs(), 1.25);
+  assert.equal((await state())?.rows ?? 0, 0);
+});
