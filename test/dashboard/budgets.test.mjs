@@ -68,3 +68,41 @@ test("a budget is created, used, exhausted, changed and deleted", async (t) => {
   await page.getByText("No budgets yet").waitFor();
   assert.deepEqual(await list(), []);
 });
+
+test("the address names the budget that is edited", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const made = await b.operator.call("POST", `/${machineId}/api/budgets`, {
+    name: "Team",
+    unit: "usd",
+    limit: 5,
+    window: "month",
+  });
+  const at = `#/m/${machineId}/budgets`;
+  const page = await open(t, b, { at: `${at}/${made.id}` });
+  const edit = page.getByRole("dialog", { name: "Edit Team" });
+  await edit.waitFor();
+  await page.reload();
+  await edit.waitFor();
+  await edit.getByRole("button", { name: "Close" }).click();
+  await edit.waitFor({ state: "detached" });
+  assert.equal(await page.evaluate(() => location.hash), at);
+  await page.getByRole("button", { name: "New budget" }).click();
+  await page.getByRole("dialog", { name: "New budget" }).waitFor();
+  assert.equal(await page.evaluate(() => location.hash), `${at}/new`);
+  await page.goBack();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+});
+
+test("a budget that is almost used shows its share", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const api = (path, method = "GET", body) => b.operator.call(method, `/${machineId}/api${path}`, body);
+  const made = await api("/budgets", "POST", { name: "Team", unit: "requests", limit: 100, window: "day" });
+  const page = await open(t, b, { at: `#/m/${machineId}/keys` });
+  await page.route(`**/${machineId}/api/budgets`, (route) =>
+    route.fulfill({ json: { data: [{ ...made, spent: 93 }] } }),
+  );
+  for (const path of ["budgets", "overview"]) {
+    await page.goto(`${b.url}/#/m/${machineId}/${path}`);
+    await page.getByText("93% used", { exact: true }).waitFor();
+  }
+});

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { compatible } from "../e2e/gateway.mjs";
-import { answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
+import { accessible, answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -124,6 +124,135 @@ test("a canary has weights, and keeps the calls of a key together", async (t) =>
   await page.getByRole("button", { name: "Remove up/test-chat" }).click();
   await answered(page, "PUT", () => page.getByRole("button", { name: "Save combo" }).click());
   assert.deepEqual((await list())[0].weights, { "up/vendor/nested-model": 10 });
+});
+
+test("a picture shows the way of a request, and members that are gone", async (t) => {
+  const { page, machineId } = await combos(t, [
+    { name: "inner", models: ["up/test-chat", "up/vendor/nested-model"], strategy: "round-robin" },
+    {
+      name: "main",
+      models: ["inner", "up/long", "an-alias", "groq/llama", "lost/model", "gone"],
+      strategy: "weighted",
+      weights: { inner: 5 },
+      on: { any_4xx: "next", limit: "stop" },
+      allowUnknown: true,
+    },
+  ]);
+  const call = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
+  await call("POST", "/models/disabled", { providerAlias: "up", ids: ["long"] });
+  await call("PUT", "/models/alias", { alias: "an-alias", model: "up/test-chat" });
+  await page.reload();
+  const route = page.getByRole("list", { name: "Route of main" });
+  const member = (name) => route.locator(":scope > li").filter({ has: page.getByText(name, { exact: true }) });
+  for (const [name, text] of [
+    ["inner", "50%"],
+    ["up/long", "Disabled"],
+    ["an-alias", "1 account"],
+    ["groq/llama", "No account"],
+    ["lost/model", "No account"],
+    ["gone", "Not found"],
+  ])
+    await member(name).getByText(text, { exact: true }).first().waitFor();
+  assert.deepEqual(
+    await route.getByRole("list", { name: "Route of inner" }).getByRole("listitem").locator("code").allInnerTexts(),
+    ["up/test-chat", "up/vendor/nested-model"],
+  );
+  await page
+    .getByText(
+      "The first member is chosen by weight, the same for a session. Tries the next member after: not available, request too long, model does not exist, content filtered, other refusals (4xx). Returns the error after: rate limit or no credit.",
+    )
+    .waitFor();
+  await looks(page, "combos-route");
+  // The editor shows the picture of what is not saved yet.
+  await page.getByRole("button", { name: "Edit main" }).click();
+  assert.ok(page.url().includes("/combos/"), page.url());
+  await page.getByRole("button", { name: "Remove gone" }).click();
+  await page.getByLabel("Strategy").selectOption("cheapest");
+  await page.getByText("The cheapest member is first.", { exact: false }).waitFor();
+  await page.getByText("5 models, weighted").waitFor({ state: "detached" });
+  await answered(page, "PUT", () => page.getByRole("button", { name: "Save combo" }).click());
+  await page.getByText("5 models, cheapest").waitFor();
+});
+
+test("an editor has an address, and going back closes it with its draft kept", async (t) => {
+  const { page, list } = await combos(t, [{ name: "pair", models: ["up/test-chat"] }]);
+  await page.getByRole("button", { name: "Edit pair" }).click();
+  const [{ id }] = await list();
+  assert.ok(page.url().endsWith(`/combos/${id}`), page.url());
+  await page.getByLabel("Name").fill("pair-2");
+  await page.goBack();
+  await page.getByLabel("Name").waitFor({ state: "detached" });
+  await page.goForward();
+  await becomes(() => page.getByLabel("Name").inputValue(), "pair-2");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Discard", exact: true }).click();
+  await page.getByLabel("Name").waitFor({ state: "detached" });
+  await page.reload(); // nothing is unsaved
+  await page.evaluate(() => {
+    location.hash += "/new";
+  });
+  await page.getByRole("heading", { level: 2, name: "New combo" }).waitFor();
+});
+
+test("a member that was deleted while the form was open is named, and the combo saved anyway", async (t) => {
+  const { page, list, machineId } = await combos(t, [{ name: "inner", models: ["up/test-chat"] }], {
+    failures: ["POST /* 400"],
+  });
+  await page.getByRole("button", { name: "New combo" }).click();
+  await page.getByLabel("Name").fill("outer");
+  await page.getByRole("button", { name: "Add inner" }).click();
+  const [{ id }] = await list();
+  await b.operator.call("DELETE", `/${machineId}/api/combos/${id}`);
+  await b.operator.call("POST", `/${machineId}/api/combos`, { name: "innes", models: ["up/test-chat"] });
+  await page.getByRole("button", { name: "Save combo" }).click();
+  await page.getByRole("alert").getByText("Unknown model “inner”. Did you mean “innes”?").waitFor();
+  await accessible(page, "an unknown member");
+  await page.getByRole("button", { name: "Save anyway" }).click();
+  await page.getByText("Saved outer.").waitFor();
+  const route = page.getByRole("list", { name: "Route of outer" });
+  await route.getByText("Not found", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Edit outer" }).click();
+  await page.getByRole("button", { name: "Remove inner" }).click();
+  await page.getByRole("button", { name: "Add innes" }).click();
+  await page.getByRole("button", { name: "Save combo" }).click();
+  await becomes(async () => (await list()).find((c) => c.name === "outer").models, ["innes"]);
+});
+
+test("deleting a combo says what uses it and can be undone", async (t) => {
+  const { page, list, machineId } = await combos(t, [
+    {
+      name: "inner",
+      models: ["up/test-chat", "up/vendor/nested-model"],
+      strategy: "weighted",
+      weights: { "up/test-chat": 3 },
+    },
+    { name: "outer", models: ["inner"] },
+  ]);
+  const call = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
+  await call("POST", "/keys", { name: "laptop", models: ["inner"] });
+  await call("POST", "/budgets", { name: "small", models: ["inner"], unit: "requests", limit: 5, window: "day" });
+  await call("PATCH", "/settings", { claudeHaikuModel: "inner" });
+  await page.getByRole("button", { name: "Delete inner" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete inner?" });
+  for (const text of ["Combos: outer", "Keys limited to it: laptop", "Budgets: small", "The settings of Claude models"])
+    await dialog.getByText(text).waitFor();
+  await accessible(page, "the deletion of a combo");
+  await dialog.getByRole("button", { name: "Delete combo" }).click();
+  await page.getByText("Deleted inner.").waitFor();
+  assert.deepEqual(
+    (await list()).map((c) => c.name),
+    ["outer"],
+  );
+  await page.getByRole("list", { name: "Route of outer" }).getByText("Not found", { exact: true }).waitFor();
+  await accessible(page, "an offer to undo");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Restored.").waitFor();
+  await page.getByRole("heading", { level: 2, name: "inner" }).waitFor();
+  const c = (await list()).find((c) => c.name === "inner");
+  assert.deepEqual(
+    [c.models, c.strategy, c.weights],
+    [["up/test-chat", "up/vendor/nested-model"], "weighted", { "up/test-chat": 3 }],
+  );
 });
 
 test("combos nest, and a cycle is refused with an error", async (t) => {

@@ -34,6 +34,57 @@ async function crawl() {
   return pages;
 }
 
+test("an error leads to the entry of its code in every dialect", async (t) => {
+  const page = await open(t, b, { as: null, failures: ["GET /api/session 401"] });
+  for (const [path, key, urlOf] of [
+    ["/v1/embeddings", "authorization", (body) => body.error.doc_url],
+    ["/v1/messages", "x-api-key", (body) => body.error.doc_url],
+    [
+      "/v1beta/models/x:generateContent",
+      "x-goog-api-key",
+      (body) => body.error.details.find((d) => d["@type"].endsWith(".Help")).links[0].url,
+    ],
+    ["/api/machines", "authorization", (body) => body.error.doc_url],
+  ]) {
+    const res = await b.gateway.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json", [key]: "Bearer sk-wrong" },
+      body: "{}",
+    });
+    const url = new URL(urlOf(await res.json()));
+    assert.deepEqual([url.origin, url.pathname], [b.url, "/docs/reference/errors"], path);
+    await page.goto(url.href);
+    const entry = page.locator(`[id="${url.hash.slice(1)}"]`);
+    await entry.waitFor();
+    assert.ok((await entry.innerText()).startsWith(url.hash.slice(1)), path);
+  }
+});
+
+test("each provider has a page, and its dialog leads there", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const { data } = await b.operator.call("GET", `/${machineId}/api/catalog/providers`);
+  for (const id of [...data.map((p) => p.id), "openai-compatible", "anthropic-compatible"])
+    assert.equal((await get(`/docs/providers/${id}`)).status, 200, id);
+  const page = await open(t, b, { at: `#/m/${machineId}/providers/add` });
+  for (const [name, id] of [
+    ["Groq", "groq"],
+    ["OpenAI-compatible", "openai-compatible"],
+    ["LM Studio", "openai-compatible"],
+  ]) {
+    await page
+      .getByRole("button", { name: `Add ${name}` })
+      .first()
+      .click();
+    const link = page.getByRole("dialog").getByRole("link", { name: `About ${name} and its models` });
+    assert.equal(await link.getAttribute("href"), `/docs/providers/${id}`);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
+  await page.goto(`${b.url}/docs/providers/groq`);
+  await page.getByRole("heading", { level: 1, name: "Groq" }).waitFor();
+  await looks(page, "docs-provider");
+});
+
 test("every page is reached by links, and every link leads to a page and a place on it", async () => {
   const pages = await crawl();
   const ids = new Map(

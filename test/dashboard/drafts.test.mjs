@@ -104,7 +104,7 @@ test("unsaved settings survive leaving the page", async (t) => {
   await page.getByRole("button", { name: "Discard changes" }).click();
   await becomes(() => seconds.inputValue(), "300");
   await seconds.fill("78");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Settings saved.").waitFor();
   assert.equal((await call("GET", "/settings")).firstByteSeconds, 78);
 });
@@ -112,7 +112,7 @@ test("unsaved settings survive leaving the page", async (t) => {
 test("a compatible server is found by its name, and a wrong base URL fails the test", async (t) => {
   const { page, machineId } = await machine(t, "providers/add");
   await page.getByLabel("Search providers").fill("vLLM");
-  await page.getByText(/^0 of \d+ providers\. Connect your own server as a compatible provider\.$/).waitFor();
+  await page.getByText(/^0 of \d+ providers, 1 server$/).waitFor();
   assert.equal(await page.getByText("No providers found").count(), 0);
   await page.getByRole("button", { name: "Add OpenAI-compatible" }).click();
   const dialog = page.getByRole("dialog");
@@ -134,7 +134,7 @@ test("a compatible server is found by its name, and a wrong base URL fails the t
 
 test("filters are stored in the URL, and going back restores the scroll position", async (t) => {
   const { page, machineId } = await machine(t, "models");
-  await page.getByRole("radio", { name: "Embeddings" }).check();
+  await page.getByLabel("Kind").selectOption("Embeddings");
   await page.getByRole("button", { name: "up/test-embed", exact: true }).waitFor();
   assert.ok(page.url().endsWith("/models?kind=embedding"), page.url());
   await page.reload();
@@ -151,22 +151,30 @@ test("filters are stored in the URL, and going back restores the scroll position
   await becomes(() => page.evaluate(() => scrollY), 900);
 });
 
-test("deleting a connection lists the combos and aliases that will fail, and marks them afterwards", async (t) => {
+test("deleting a connection lists what depends on it, and marks it afterwards", async (t) => {
   const { page, machineId } = await machine(t, "providers", {
     prepare: async (call) => {
       await call("POST", "/combos", { name: "smart", models: ["up/test-chat"] });
       await call("PUT", "/models/alias", { alias: "quick", model: "up/test-chat" });
+      await call("POST", "/keys", { name: "ci", models: ["up/test-chat"] });
+      await call("POST", "/budgets", {
+        name: "chat",
+        unit: "requests",
+        limit: 10,
+        window: "day",
+        models: ["up/test-chat"],
+      });
     },
   });
   await page.getByRole("link", { name: "Mine", exact: true }).click();
-  await page.getByRole("button", { name: "Delete connection…" }).click();
+  await page.getByRole("button", { name: "Delete account…" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("Combos that will fail: smart. Aliases that will fail: quick.").waitFor();
-  await dialog.getByLabel("Type delete to confirm").fill(" Delete ");
-  await dialog.getByRole("button", { name: "Delete connection" }).click();
+  for (const text of ["Combos: smart", "Aliases: quick", "Keys limited to them: ci", "Budgets for them: chat"])
+    await dialog.getByText(text).waitFor();
+  await dialog.getByRole("button", { name: "Delete account" }).click();
   await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/combos`);
-  await page.getByText("No connection", { exact: true }).waitFor();
+  await page.getByText("No account", { exact: true }).waitFor();
 });
 
 test("revoking your own key or the last management key shows a warning", async (t) => {
@@ -198,7 +206,7 @@ test("the speech page creates no key before a request", async (t) => {
 });
 
 test("an unknown target of an alias is refused with a suggestion, and saved on confirmation", async (t) => {
-  const { page, call, c } = await machine(t, "models", {
+  const { page, call, c } = await machine(t, "models?view=aliases", {
     failures: ["PUT /* 400"],
     prepare: (call, c) => call("PUT", `/providers/${c.id}`, { providerSpecificData: { enabledModels: ["test-chat"] } }),
   });
@@ -206,7 +214,7 @@ test("an unknown target of an alias is refused with a suggestion, and saved on c
   await page.getByLabel("Alias", { exact: true }).fill("quick");
   await page.getByLabel("Target model").fill("up/tset-chat");
   await page.getByRole("button", { name: "Add alias" }).click();
-  await page.getByRole("alert").getByText("did you mean up/test-chat?").waitFor();
+  await page.getByRole("alert").getByText("Did you mean “up/test-chat”?").waitFor();
   await page.getByRole("button", { name: "Save anyway" }).click();
   await page.getByRole("button", { name: "Delete alias quick" }).waitFor();
   assert.deepEqual((await call("GET", "/models/alias")).aliases, { quick: "up/tset-chat" });

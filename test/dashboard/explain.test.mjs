@@ -66,10 +66,25 @@ test("accounts are listed in the order of attempts, and skipped ones with the re
   await looks(page, "explain");
   assert.equal(b.upstream.seen.length, calls, "no provider was called");
 
-  await page.getByLabel("Connection").selectOption({ label: "First" });
+  await page.getByRole("combobox", { name: "Account" }).selectOption({ label: "First" });
   await page.getByRole("button", { name: "Explain" }).click();
-  await page.getByText("the request names another connection").first().waitFor();
+  await page.getByText("the request names another account").first().waitFor();
   await page.getByText(/No account is available/).waitFor();
+});
+
+test("the account of the session is marked", async (t) => {
+  const { page } = await explain(
+    t,
+    ["First", "Second"].map((name) => compatible(b.upstream, { name, prefix: "up", suffix: "cafe0002" })),
+  );
+  const body = { model: "up/test-chat", messages: [{ role: "user", content: "hi" }] };
+  await page.getByLabel("Body").fill(JSON.stringify(body));
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByText("Session recognized by its first messages").waitFor();
+  const steps = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
+  assert.equal(await steps.filter({ hasText: "Account of the session" }).count(), 1);
+  assert.match(await steps.first().innerText(), /Account of the session/);
+  await looks(page, "explain-session");
 });
 
 test("translated and dropped fields are listed", async (t) => {
@@ -124,6 +139,13 @@ test("a pasted curl command sets the path and the body", async (t) => {
   const step = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
   await step.getByText("up/test-embed").waitFor();
   assert.match(await step.innerText(), /POST http:\/\/127\.0\.0\.1:\d+\/v1\/embeddings/);
+  assert.equal(await page.getByLabel("Path").inputValue(), "/v1/embeddings");
+  // Another page and back: nothing is lost.
+  await page.getByRole("link", { name: "Usage" }).click();
+  await page.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
+  await page.getByRole("link", { name: "Explain", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Explain" }).waitFor();
+  assert.match(await page.getByLabel("Body").inputValue(), /It'\\''s a test/);
   assert.equal(await page.getByLabel("Path").inputValue(), "/v1/embeddings");
 });
 

@@ -271,3 +271,22 @@ test("every snippet works", async (t) => {
   });
   assert.ok((await snippet("Cline, Roo Code, Kilo for VS Code")).includes(`Base URL: ${b.url}/v1`));
 });
+
+test("the address names the key that is edited", async (t) => {
+  const { page, machineId, list } = await keys(t);
+  const [key] = await list();
+  const at = `#/m/${machineId}/keys`;
+  const address = () => page.evaluate(() => location.hash);
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByRole("dialog", { name: "New key" }).waitFor();
+  assert.equal(await address(), `${at}/new`);
+  await page.goBack();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.goto(`${b.url}/${at}/${key.id}`);
+  await page.reload();
+  const edit = page.getByRole("dialog", { name: /^Edit / });
+  await edit.waitFor();
+  await edit.getByRole("button", { name: "Close" }).click();
+  await edit.waitFor({ state: "detached" });
+  assert.equal(await address(), at);
+});

@@ -28,8 +28,8 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), key);
   await looks(page, "machines-key");
   await dialog.getByRole("link", { name: "Open machine" }).click();
-  await heading(page, "Providers").waitFor();
-  await page.getByText("No providers yet").waitFor();
+  await heading(page, "Overview").waitFor();
+  await page.getByText("Connect an account").waitFor();
   assert.equal(await page.getByText(key).count(), 0, "the key is shown once");
   assert.equal((await b.gateway.fetch("/v1/models", { headers: { authorization: `Bearer ${key}` } })).status, 200);
 
@@ -37,7 +37,7 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   await page.reload();
   await settled(page);
   await page.getByRole("combobox", { name: "Machine" }).selectOption(second.machineId);
-  await page.getByText(`Connections of Second ${canary}`).waitFor();
+  await page.getByRole("main").getByText(`Second ${canary}`).waitFor();
   await page.getByRole("link", { name: "Machines" }).click();
   await heading(page, "Machines").waitFor();
   await looks(page, "machines");
@@ -109,13 +109,13 @@ test("a management key shows only its own machine", async (t) => {
     scopes: ["manage"],
   });
   const page = await open(t, b, { as: apiKey, at: "#/machines" });
-  await heading(page, "Providers").waitFor();
-  assert.ok(page.url().endsWith(`#/m/${machineId}/providers`));
+  await heading(page, "Overview").waitFor();
+  assert.ok(page.url().endsWith(`#/m/${machineId}/overview`));
   await page.getByText("Signed in with key laptop").waitFor();
   assert.equal(await page.getByRole("link", { name: "Machines" }).count(), 0);
   assert.equal(await page.getByRole("combobox", { name: "Machine" }).count(), 0);
   await page.goto(`${b.url}/#/m/abcdefgh01234567/providers`);
-  await page.waitForURL(`**/#/m/${machineId}/providers`);
+  await page.waitForURL(`**/#/m/${machineId}/overview`);
 });
 
 test("deleting a machine needs a recent sign-in, and an ended session asks to sign in", async (t) => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { compatible } from "../e2e/gateway.mjs";
-import { bench, looks, open, settled } from "./browser.mjs";
+import { becomes, bench, looks, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -33,6 +33,8 @@ async function models(t, { connected = true, ...options } = {}) {
   return { machineId, apiKey, page, seen, shown };
 }
 
+const view = (page, name) => page.getByRole("radio", { name, exact: true }).check();
+
 test("the list is the one that clients see, by kind and search", async (t) => {
   const { page, seen, shown } = await models(t);
   const chat = await seen();
@@ -40,16 +42,12 @@ test("the list is the one that clients see, by kind and search", async (t) => {
   assert.deepEqual(await shown(), chat);
   await looks(page, "models");
 
-  await page.getByRole("radio", { name: "Embeddings" }).check();
+  await page.getByLabel("Kind").selectOption("Embeddings");
   await page.getByRole("button", { name: "up/test-embed", exact: true }).waitFor();
   assert.deepEqual(await shown(), await seen("/embedding"));
-
-  await page.getByRole("radio", { name: "Embeddings" }).focus();
-  await page.keyboard.press("ArrowRight");
-  await page.getByRole("radio", { name: "Images" }).and(page.locator(":checked")).waitFor();
+  await page.getByLabel("Kind").selectOption("Images");
   await page.getByRole("button", { name: "up/test-image", exact: true }).waitFor();
-
-  await page.getByRole("radio", { name: "Chat" }).check();
+  await page.getByLabel("Kind").selectOption("Chat");
   await page.getByRole("button", { name: "up/test-chat", exact: true }).waitFor();
   await page.getByRole("searchbox", { name: "Search models" }).fill("HAIKU");
   const haiku = chat.filter((id) => id.includes("haiku"));
@@ -79,20 +77,145 @@ test("limits and prices of a model are shown", async (t) => {
   assert.equal(await page.evaluate(() => document.activeElement.textContent), id, "the focus is back");
 });
 
+test("the list is sorted and grouped, as its address says", async (t) => {
+  const { page, machineId, shown } = await models(t);
+  await b.operator.call("PATCH", `/${machineId}/api/settings`, {
+    modelPrices: { "up/vendor/nested-model": "1000/2000", "up/test-chat": "0/0" },
+  });
+  await b.operator.call("POST", `/${machineId}/api/models/custom`, {
+    id: "unpriced",
+    providerAlias: "up",
+    type: "llm",
+  });
+  await page.reload();
+  await settled(page);
+  const chat = await shown();
+  const head = (name) => page.getByRole("columnheader", { name, exact: true });
+  const by = (name) => head(name).getByRole("button").click();
+  await by("Model");
+  await head("Model").and(page.locator('[aria-sort="ascending"]')).waitFor();
+  assert.deepEqual(await shown(), [...chat].sort());
+  await by("Model");
+  assert.deepEqual(await shown(), [...chat].sort().reverse());
+  await by("Model");
+  assert.deepEqual(await shown(), chat);
+  assert.ok(!page.url().includes("sort="), page.url());
+
+  // Own prices count; models without the figure are last, whatever the direction.
+  const list = (await b.operator.call("GET", `/${machineId}/api/models/list/llm`)).data;
+  const inputs = async () => {
+    const of = new Map(list.map((m) => [m.id, m.pricing?.input]));
+    return (await shown()).map((id) => of.get(id));
+  };
+  const known = list.flatMap((m) => m.pricing?.input ?? []).sort((x, y) => x - y);
+  const unknown = list.filter((m) => m.pricing?.input === undefined).map(() => undefined);
+  assert.ok(known.length > 2 && unknown.length > 0);
+  await by("Input price");
+  assert.equal((await shown())[0], "up/test-chat");
+  assert.deepEqual(await inputs(), [...known, ...unknown]);
+  await by("Input price");
+  assert.equal((await shown())[0], "up/vendor/nested-model");
+  assert.deepEqual(await inputs(), [...known.toReversed(), ...unknown]);
+  await page
+    .getByRole("row")
+    .filter({ has: page.getByRole("button", { name: "up/vendor/nested-model", exact: true }) })
+    .getByRole("cell", { name: "1,000.00", exact: true })
+    .waitFor();
+
+  await page.getByLabel("Group by").selectOption("Provider");
+  const anthropic = list.filter((m) => m.owned_by === "anthropic").length;
+  const heads = async () => (await shown()).filter((text) => / models$/.test(text));
+  assert.deepEqual(await heads(), [`anthropic ${anthropic} models`, `up ${list.length - anthropic} models`]);
+  await looks(page, "models-grouped");
+  assert.ok(page.url().endsWith("?sort=-input&group=provider"), page.url());
+  await page.reload();
+  await settled(page);
+  assert.deepEqual(await heads(), [`anthropic ${anthropic} models`, `up ${list.length - anthropic} models`]);
+  assert.equal((await shown())[anthropic + 2], "up/vendor/nested-model");
+});
+
+test("on a phone the list shows figures below the names and is sorted by a menu", async (t) => {
+  const { page, shown } = await models(t, { phone: true });
+  await page.getByLabel("Sort by").selectOption("Model, descending");
+  const rows = await shown();
+  const ids = rows.map((text) => text.split("\n")[0]);
+  assert.deepEqual(ids, [...ids].sort().reverse());
+  assert.ok(
+    rows.some((text) => /Context [\d,]+ · .*Input price \$[\d.]+ · Output price \$[\d.]+/.test(text)),
+    rows.join("\n"),
+  );
+});
+
+test("a model is copied and tried from its row", async (t) => {
+  const { page } = await models(t);
+  await page.getByRole("button", { name: "Copy up/vendor/nested-model" }).click();
+  await becomes(() => page.evaluate(() => navigator.clipboard.readText()), "up/vendor/nested-model");
+  await page.getByLabel("Kind").selectOption("Speech");
+  await page.getByRole("link", { name: "Try up/test-tts" }).waitFor();
+  await page.getByLabel("Kind").selectOption("Chat");
+  await page.getByRole("link", { name: "Try up/vendor/nested-model" }).click();
+  await page.getByRole("heading", { level: 1, name: "Playground" }).waitFor();
+  assert.equal(await page.getByLabel("Model", { exact: true }).inputValue(), "up/vendor/nested-model");
+  await page.getByLabel("Message").fill("hello");
+  await page.keyboard.press("Enter");
+  await page.getByText(/tokens in/).waitFor();
+});
+
 test("models are disabled and enabled again", async (t) => {
   const { page, seen } = await models(t);
-  await page.getByRole("button", { name: "Disable up/vendor/nested-model" }).click();
-  await page.getByRole("button", { name: "Enable up/vendor/nested-model" }).waitFor();
-  await page.getByRole("button", { name: "Disable up/vendor/nested-model" }).waitFor({ state: "detached" });
+  const disable = page.getByRole("button", { name: "Disable up/vendor/nested-model" });
+  await disable.click();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await becomes(async () => (await seen()).includes("up/vendor/nested-model"), true);
+  await disable.click();
+  await disable.waitFor({ state: "detached" });
   assert.equal((await seen()).includes("up/vendor/nested-model"), false);
+  // Also from the details of a model.
+  await page.getByRole("button", { name: "up/test-chat", exact: true }).click();
+  await page.getByRole("dialog", { name: "up/test-chat" }).getByRole("button", { name: "Disable" }).click();
+  await page.getByRole("button", { name: "Disable up/test-chat" }).waitFor({ state: "detached" });
+  await view(page, "Disabled");
   await looks(page, "models-disabled");
   await page.getByRole("button", { name: "Enable up/vendor/nested-model" }).click();
-  await page.getByRole("button", { name: "Disable up/vendor/nested-model" }).waitFor();
+  await page.getByRole("button", { name: "Enable up/vendor/nested-model" }).waitFor({ state: "detached" });
   assert.equal((await seen()).includes("up/vendor/nested-model"), true);
+  await page.goBack(); // the view is in the address, not in the history
+  await page.goForward();
+  await page.getByRole("button", { name: "Enable up/test-chat" }).click();
+  await page.getByText("No models are disabled.").waitFor();
+  await view(page, "All models");
+  await disable.waitFor();
+});
+
+test("a long list of disabled models has only the rows near the screen", async (t) => {
+  const { page, machineId } = await models(t);
+  const ids = Array.from({ length: 400 }, (_, i) => `model-${i}`);
+  await b.operator.call("POST", `/${machineId}/api/models/disabled`, { providerAlias: "up", ids });
+  await page.reload();
+  await view(page, "Disabled");
+  const enable = page.getByRole("button", { name: /^Enable up\// });
+  await enable.first().waitFor();
+  const names = () => enable.evaluateAll((list) => list.map((e) => e.getAttribute("aria-label")));
+  const all = (await b.operator.call("GET", `/${machineId}/api/models/disabled`)).disabled.up;
+  assert.equal(all.length, 400);
+  assert.equal((await names())[0], `Enable up/${all[0]}`);
+  assert.ok((await names()).length < 120);
+  await becomes(
+    async () => {
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+      return (await names()).at(-1);
+    },
+    `Enable up/${all.at(-1)}`,
+  );
+  assert.ok((await names()).length < 120);
+  assert.equal(await page.getByRole("listitem").last().getAttribute("aria-posinset"), "400");
+  await page.getByRole("button", { name: `Enable up/${all.at(-1)}`, exact: true }).click();
+  await page.getByRole("button", { name: `Enable up/${all.at(-1)}`, exact: true }).waitFor({ state: "detached" });
 });
 
 test("aliases are added and deleted, and an invalid one is refused with an error", async (t) => {
   const { page, apiKey, machineId } = await models(t, { failures: ["PUT /* 400"] });
+  await view(page, "Aliases");
   await page.getByLabel("Alias", { exact: true }).fill("fast");
   await page.getByLabel("Target model").fill("nothing");
   await page.getByRole("button", { name: "Add alias" }).click();
@@ -113,6 +236,7 @@ test("aliases are added and deleted, and an invalid one is refused with an error
 
 test("own prices are added and deleted, and one that cannot be read is refused with an error", async (t) => {
   const { page, machineId } = await models(t, { failures: ["PATCH /* 400"] });
+  await view(page, "Prices");
   await page.getByLabel("Priced model").fill("up/test-chat");
   await page.getByLabel("Price", { exact: true }).fill("cheap");
   await page.getByRole("button", { name: "Save price" }).click();
@@ -130,13 +254,16 @@ test("own prices are added and deleted, and one that cannot be read is refused w
 
 test("custom models are added with their limits, and deleted", async (t) => {
   const { page, seen, machineId } = await models(t);
+  await view(page, "Custom");
   await page.getByLabel("Provider alias or prefix").fill("up");
   await page.getByLabel("Model ID").fill("secret-model");
   await page.getByLabel("Context (tokens)").fill("128000");
   await page.getByLabel("Output limit (tokens)").fill("8000");
   await page.getByRole("button", { name: "Add model" }).click();
-  await page.getByRole("button", { name: "up/secret-model", exact: true }).waitFor();
   await page.getByText("128,000 tokens of context").waitFor();
+  await view(page, "All models");
+  await page.getByRole("button", { name: "up/secret-model", exact: true }).waitFor();
+  await view(page, "Custom");
   assert.ok((await seen()).includes("up/secret-model"));
   const [custom] = (await b.operator.call("GET", `/${machineId}/api/models/custom`)).data;
   assert.deepEqual([custom.contextLength, custom.maxTokens], [128000, 8000]);
@@ -147,7 +274,7 @@ test("custom models are added with their limits, and deleted", async (t) => {
 
 test("a kind without models links to the providers", async (t) => {
   const { page } = await models(t);
-  await page.getByRole("radio", { name: "Music" }).check();
+  await page.getByLabel("Kind").selectOption("Music");
   await page.getByText("No models of this kind").waitFor();
   await looks(page, "models-empty");
   await page.getByRole("link", { name: "Add provider" }).click();
@@ -157,8 +284,25 @@ test("a kind without models links to the providers", async (t) => {
 test("without a provider the page says that the catalog cannot be called", async (t) => {
   const { page, seen, shown } = await models(t, { connected: false });
   await page.getByText("No provider is connected. This is the built-in catalog").waitFor();
-  assert.deepEqual(await shown(), (await seen()).slice(0, 300));
-  await page.getByText(/^[\d,]+ more\. Search to see them\.$/).waitFor();
+  // A list of this length has only the rows near the screen in the page.
+  const all = await seen();
+  const table = page.getByRole("region", { name: "Models", exact: true }).getByRole("table");
+  assert.ok(all.length > 400);
+  assert.equal(await table.getAttribute("aria-rowcount"), `${all.length + 1}`);
+  const top = await shown();
+  assert.ok(top.length < 120, `${top.length} rows`);
+  assert.deepEqual(top, all.slice(0, top.length));
+  await becomes(async () => {
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+    return (await shown()).at(-1);
+  }, all.at(-1));
+  assert.ok((await shown()).length < 120);
+  assert.equal(await page.getByRole("link", { name: /^Try / }).count(), 0);
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.getByRole("searchbox", { name: "Search models" }).fill(all.at(-1));
+  await becomes(shown, [all.at(-1)]);
+  await page.getByRole("searchbox", { name: "Search models" }).fill("");
+  await becomes(async () => (await shown())[0], all[0]);
   await looks(page, "models-catalogue");
   await page.getByRole("link", { name: "Add provider" }).click();
   await page.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();

@@ -80,7 +80,7 @@ test("an account is connected with a device code while the page waits", async (t
   await code.waitFor();
   const shown = await code.innerText();
   assert.ok((await code.evaluate((e) => parseFloat(getComputedStyle(e).fontSize))) >= 28, "the code is large");
-  assert.match(await dialog.getByRole("link").getAttribute("href"), /^https:/);
+  assert.match(await dialog.getByRole("link", { name: /^https:/ }).getAttribute("href"), /^https:/);
   await dialog.getByRole("progressbar", { name: "Time left" }).waitFor();
   await dialog.getByRole("button", { name: "Copy code" }).click();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), shown);

@@ -1,6 +1,8 @@
 // The pages of connections: adding, testing, ordering, enabling, selecting models.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { keyPage } from "../../worker/dashboard/src/pages/providers/keylinks.ts";
+import { initialsOf } from "../../worker/dashboard/src/pages/providers/initials.ts";
 import { last, placed } from "../../worker/dashboard/src/pages/providers/priorities.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { until } from "../e2e/wait.mjs";
@@ -95,7 +97,7 @@ test("the gallery is filtered by kind, and a refused key shows an error", async 
   await page.getByText("The provider refused the API key (status 401).").waitFor();
   assert.equal(await page.getByText("is connected").count(), 0, "a failed test is never read as connected");
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-  await page.getByText("Connection deleted.").waitFor();
+  await page.getByText("Account deleted.").waitFor();
 });
 
 test("a compatible provider is added with its base URL, prefix and format", async (t) => {
@@ -138,9 +140,11 @@ test("an error of the gateway is shown in the form", async (t) => {
 
 test("connections are reordered by dragging", async (t) => {
   const { page, list } = await machine(t, three());
-  const items = page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("listitem");
+  const items = page
+    .getByRole("list", { name: "Accounts of OpenAI-compatible, in the order they are tried" })
+    .getByRole("listitem");
   await items.nth(2).locator(".grip").dragTo(items.nth(0));
-  await page.waitForFunction(() => document.querySelector(".order li h2").textContent.startsWith("Three"));
+  await page.waitForFunction(() => document.querySelector(".order li h3").textContent.startsWith("Three"));
   await becomes(async () => (await list()).map((c) => c.name), ["Three", "One", "Two"]);
   await page.reload();
   await settled(page);
@@ -150,7 +154,9 @@ test("connections are reordered by dragging", async (t) => {
 
 test("connections are reordered by touch, and Escape cancels a drag", async (t) => {
   const { page, list } = await machine(t, three(), { hasTouch: true, phone: true });
-  const items = page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("listitem");
+  const items = page
+    .getByRole("list", { name: "Accounts of OpenAI-compatible, in the order they are tried" })
+    .getByRole("listitem");
   const finger = await page.context().newCDPSession(page);
   const touch = (type, ...touchPoints) => finger.send("Input.dispatchTouchEvent", { type, touchPoints });
   const middle = async (of) => {
@@ -252,18 +258,20 @@ test("five hundred connections are searched, and a move is one call", async (t) 
     return route.fulfill({ json: {} });
   });
   await page.reload();
-  await page.getByText("500 connections").waitFor();
-  const items = page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("listitem");
+  await page.getByText("500 accounts").first().waitFor();
+  const items = page
+    .getByRole("list", { name: "Accounts of OpenAI-compatible, in the order they are tried" })
+    .getByRole("listitem");
   assert.equal(await items.count(), 500);
-  await page.getByRole("searchbox", { name: "Search connections" }).fill("account 49");
-  await page.getByText("11 of 500 connections").waitFor();
+  await page.getByRole("searchbox", { name: "Search accounts" }).fill("account 49");
+  await page.getByText("11 of 500 accounts").waitFor();
   const last = page.waitForResponse((r) => r.request().method() === "PUT");
   await page.getByRole("button", { name: `Move ${many[499].name} up` }).click();
   await page.getByText(/^Moved Account 499 .+ to position 10 of 11\.$/).waitFor();
   await last;
   assert.deepEqual(sent, [[many[499].id, { priority: 4975 }]], "between 497 and 498");
-  await page.getByRole("searchbox", { name: "Search connections" }).fill("no such account");
-  await page.getByText("No connections found").waitFor();
+  await page.getByRole("searchbox", { name: "Search accounts" }).fill("no such account");
+  await page.getByText("No accounts found").waitFor();
 });
 
 test("a move among equal priorities assigns all of them, six calls at a time", async (t) => {
@@ -288,7 +296,7 @@ test("a move among equal priorities assigns all of them, six calls at a time", a
     });
   });
   await page.reload();
-  await page.getByText("60 connections").waitFor();
+  await page.getByText("60 accounts").first().waitFor();
   await page.getByRole("button", { name: "Move Account 59 up" }).click();
   let ended = 0;
   const end = async (n) => {
@@ -322,7 +330,7 @@ test("a move among equal priorities assigns all of them, six calls at a time", a
   await becomes(
     async () =>
       await page
-        .getByRole("list", { name: "Connections, in the order they are tried" })
+        .getByRole("list", { name: "Accounts of OpenAI-compatible, in the order they are tried" })
         .getByRole("link", { name: /^Account/ })
         .first()
         .innerText(),
@@ -337,8 +345,8 @@ test("a new connection is tried after the others", async (t) => {
   await page.getByRole("button", { name: "Add Groq" }).click();
   assert.equal(
     await page.evaluate(() => document.activeElement.labels?.[0].innerText.trim()),
-    "Name",
-    "a form begins at its first field",
+    "API key",
+    "a form begins at the key",
   );
   await page.getByRole("dialog").getByLabel("API key").fill("gsk-test-key-0123456789");
   await page.getByRole("button", { name: "Add and test" }).click();
@@ -371,7 +379,7 @@ test("a connection that someone else changed is not overwritten", async (t) => {
   await alert.waitFor({ state: "detached" });
   await page.getByLabel("Prefix").fill("mine");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText("Connection saved.").waitFor();
+  await page.getByText("Account saved.").waitFor();
   assert.deepEqual(
     (await list()).map((c) => [c.name, c.providerSpecificData.prefix]),
     [["Theirs", "mine"]],
@@ -445,6 +453,7 @@ test("the OAuth proxy of a connection is set, preserved and removed, and its pas
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Add Google Vertex AI" }).click();
   await page.getByRole("dialog").getByLabel("API key (instead of a key file)").fill("vertex-key-0123456789");
+  await page.getByRole("dialog").getByText("Advanced", { exact: true }).click();
   await field.fill("http://proxy.example.com:3128");
   await page.getByRole("button", { name: "Add and test" }).click();
   await page.getByRole("dialog", { name: /^Google Vertex AI (is connected|was saved)/ }).waitFor();
@@ -467,11 +476,11 @@ test("connections are reordered, enabled and tested with the keyboard only", asy
 
   await page.getByRole("switch", { name: "Enable Three" }).focus();
   await page.keyboard.press("Space");
-  await page.getByText("Disabled").waitFor();
+  await page.getByText("Paused").waitFor();
   assert.equal((await list())[0].isActive, false);
   await page.locator("[role=switch][aria-disabled]").waitFor({ state: "detached" }); // until then it ignores input
   await page.keyboard.press("Space");
-  await page.getByText("Disabled").waitFor({ state: "detached" });
+  await page.getByText("Paused").waitFor({ state: "detached" });
   assert.equal((await list())[0].isActive, true);
 
   await page.keyboard.press("Tab");
@@ -503,23 +512,34 @@ test("models of a connection are searched and selected", async (t) => {
   assert.equal((await list())[0].providerSpecificData.enabledModels, undefined);
 });
 
-test("a connection is changed, and deleted after a typed confirmation", async (t) => {
+test("a connection is changed, and deleted, and its deletion is undone", async (t) => {
   const { page, list } = await machine(t, three().slice(0, 1));
   await page.getByRole("link", { name: "Models and details of One" }).click();
   await page.getByLabel("Name").fill("Renamed");
   await page.getByLabel("Prefix").fill("uno");
   await page.getByLabel("API key").fill("another-key-0123456789");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText("Connection saved.").waitFor();
+  await page.getByText("Account saved.").waitFor();
   await heading(page, "Renamed").waitFor();
   const [c] = await list();
   assert.deepEqual([c.name, c.providerSpecificData.prefix, c.last4], ["Renamed", "uno", "6789"]);
-  await page.getByRole("button", { name: "Delete connection…" }).click();
-  await page.getByLabel("Type delete to confirm").fill("delete");
-  await page.getByRole("button", { name: "Delete connection", exact: true }).click();
-  await heading(page, "Providers").waitFor();
-  await page.getByText("No providers yet").waitFor();
-  assert.deepEqual(await list(), []);
+  await page.getByRole("button", { name: "Delete account…" }).click();
+  await page.getByText("No combo, alias, key or budget depends on it.").waitFor();
+  await looks(page, "connection-delete");
+  const remove = async () => {
+    await page.getByRole("button", { name: "Delete account", exact: true }).click();
+    await heading(page, "Providers").waitFor();
+    await page.getByText("No providers yet").waitFor();
+    assert.deepEqual(await list(), []);
+  };
+  await remove();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Restored.").waitFor();
+  await heading(page, "Renamed").waitFor();
+  const [back] = await list();
+  assert.deepEqual([back.id, back.name, back.last4], [c.id, "Renamed", "6789"]);
+  await page.getByRole("button", { name: "Delete account…" }).click();
+  await remove();
 });
 
 test("variables of a provider are set and changed", async (t) => {
@@ -532,11 +552,12 @@ test("variables of a provider are set and changed", async (t) => {
   assert.equal(await dialog.getByLabel("Account ID").evaluate((e) => e.validity.valueMissing), true);
   await dialog.getByLabel("Account ID").fill("acc0123");
   await dialog.getByRole("button", { name: "Add and test" }).click();
+  await page.getByRole("dialog", { name: /^Cloudflare Workers AI (is connected|was saved)/ }).waitFor();
   await page.getByRole("link", { name: /^(Choose models|Edit)$/ }).click();
   await heading(page, /Cloudflare/).waitFor();
   await page.getByLabel("Account ID").fill("acc4567");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText("Connection saved.").waitFor();
+  await page.getByText("Account saved.").waitFor();
   const [c] = await list();
   assert.deepEqual([c.providerSpecificData.account_id, c.hasKey], ["acc4567", true]);
 });
@@ -560,6 +581,7 @@ test("AWS access keys and service account keys are added", async (t) => {
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: "Add Google Vertex AI" }).click();
   await dialog.getByLabel("Service account key (JSON)").fill("{}");
+  await dialog.getByText("Advanced", { exact: true }).click();
   for (const name of ["Project", "Location"]) await dialog.getByLabel(name).fill("one");
   await dialog.getByRole("button", { name: "Add and test" }).click();
   await dialog.getByRole("alert").getByText("must be the JSON key file of a service account").waitFor();
@@ -758,4 +780,148 @@ test("a connection shows what is left of its limits", async (t) => {
   await limits.getByText("25% left (250 of 1,000), resets in 9 h").waitFor();
   assert.equal(await limits.getByRole("listitem").count(), 2);
   await looks(page, "connection-gauge");
+});
+
+test("accounts are grouped by provider and show their state, last hour, spend and last error", async (t) => {
+  const { page, made, apiKey, machineId, list } = await machine(t, [
+    { provider: "openai", name: "Work", apiKey: "openai-test-key-0123456789" },
+    { provider: "openai", name: "Spare", apiKey: "openai-test-key-9876543210", priority: 5, isActive: false },
+    compatible(b.upstream, { prefix: "own", name: "Server" }),
+  ]);
+  const group = (name) => page.getByRole("region", { name, exact: true });
+  await group("OpenAI").getByRole("heading", { name: "Spare" }).waitFor();
+  assert.deepEqual(await page.locator(".accounts > h2").allInnerTexts(), [
+    "OA\nOpenAI\n2 accounts",
+    "{}\nOpenAI-compatible",
+  ]);
+  const row = (name) => page.locator(".conn").filter({ has: page.getByRole("heading", { name }) });
+  const badge = (name) => row(name).locator(".badge").innerText();
+  assert.deepEqual(
+    [await badge("Work"), await badge("Spare"), await badge("Server")],
+    ["Untested", "Paused", "Untested"],
+  );
+  await row("Work").getByText("Last hour: no requests").waitFor();
+  let answer = {
+    body: JSON.stringify({
+      object: "list",
+      model: "m",
+      data: [{ object: "embedding", index: 0, embedding: [0.1] }],
+      usage: { prompt_tokens: 1_000_000, total_tokens: 1_000_000 },
+    }),
+  };
+  b.upstream.script = (got) => (got.path.endsWith("/embeddings") ? answer : null);
+  t.after(() => {
+    b.upstream.script = null;
+  });
+  const call = async () => {
+    const res = await b.gateway.fetch("/v1/embeddings", {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "openai/text-embedding-3-small", input: "hi" }),
+    });
+    await res.text();
+  };
+  const health = async () => (await list()).find((c) => c.id === made[0].id).health;
+  await call();
+  await becomes(health, "ready");
+  await page.reload();
+  await settled(page);
+  assert.equal(await badge("Work"), "Ready");
+  await row("Work")
+    .getByText(/^Last success .+ \d\d:\d\d$/)
+    .waitFor();
+  await row("Work").getByText("Last hour: 1 request").waitFor();
+  await row("Work").getByText("$0.02 today, $0.02 this month").waitFor();
+  answer = {
+    status: 403,
+    headers: { "content-type": "application/json", "cf-ray": "8f2c1d0e4b5a6978-HKG" },
+    body: JSON.stringify({
+      error: { message: `not here ${canary}`, code: "unsupported_country_region_territory" },
+    }),
+  };
+  await call();
+  await becomes(health, "blocked");
+  await page.reload();
+  await settled(page);
+  assert.equal(await badge("Work"), "Blocked in HKG");
+  await row("Work")
+    .getByText(/^Since .+ \d\d:\d\d$/)
+    .waitFor();
+  await row("Work").getByText("Last hour: 2 requests, 1 failed").waitFor();
+  await row("Work")
+    .getByText(/^Last error, .+:/)
+    .waitFor();
+  await looks(page, "providers-states");
+  await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
+  await page.getByText("The provider doesn’t serve the place that the gateway calls from (data center HKG).").waitFor();
+});
+
+test("a local server is found by its name and added with its usual address", async (t) => {
+  const { page, list, machineId } = await machine(t);
+  await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
+  const search = page.getByRole("searchbox", { name: "Search providers" });
+  for (const [text, name, url] of [
+    ["vllm", "vLLM", "http://localhost:8000/v1"],
+    ["lm studio", "LM Studio", "http://localhost:1234/v1"],
+    ["llamacpp", "llama.cpp", "http://localhost:8080/v1"],
+    ["litellm", "LiteLLM", "http://localhost:4000/v1"],
+    ["ollama", "Ollama (local)", ""],
+  ]) {
+    await search.fill(text);
+    await page.getByRole("button", { name: `Add ${name}` }).click();
+    const dialog = page.getByRole("dialog", { name: `Add ${name}` });
+    assert.equal(await dialog.getByLabel("Base URL").inputValue(), url);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  }
+  await search.fill("llama.cpp");
+  await page.getByRole("button", { name: "Add llama.cpp" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Base URL").fill(`${b.upstream.url}/v1`);
+  await dialog.getByLabel("API key").fill("any-key-0123456789");
+  await dialog.getByRole("button", { name: "Add and test" }).click();
+  await page.getByRole("dialog", { name: "llama.cpp is connected" }).waitFor();
+  const [c] = await list();
+  assert.match(c.provider, /^openai-compatible-[0-9a-f]+$/);
+  assert.deepEqual([c.name, c.providerSpecificData.prefix], ["llama.cpp", "llama"]);
+});
+
+test("every provider has a mark of its own, and those with keys a link to create one", async () => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const { data } = await b.operator.call("GET", `/${machineId}/api/catalog/providers`);
+  const without = data.filter((p) => !keyPage(p.id) && p.auth !== "none" && !p.keyFree).map((p) => p.id);
+  assert.deepEqual(without, []);
+  const [first, ...others] = data.map((p) => initialsOf(p.id, p.name));
+  assert.equal(new Set([first, ...others]).size, data.length, `initials: ${[first, ...others].sort().join(" ")}`);
+});
+
+test("the weight of a connection is set when it is added and changed later", async (t) => {
+  const { page, list, machineId } = await machine(t);
+  await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
+  await page.getByRole("button", { name: "Add Groq" }).click();
+  const dialog = page.getByRole("dialog", { name: "Add Groq" });
+  assert.equal(
+    await dialog.getByRole("link", { name: "Get an API key from Groq" }).getAttribute("href"),
+    "https://console.groq.com/keys",
+  );
+  await dialog.getByLabel("API key").fill("gsk-test-key-0123456789");
+  assert.equal(await dialog.getByLabel("Prefix").isVisible(), false, "it is folded");
+  await dialog.getByText("Advanced", { exact: true }).click();
+  await dialog.getByLabel("Weight").fill("9");
+  // An invalid input unfolds them.
+  await dialog.getByLabel("Prefix").fill("a b");
+  await dialog.getByText("Advanced", { exact: true }).click();
+  await dialog.getByRole("button", { name: "Add and test" }).click();
+  await dialog.getByLabel("Prefix").fill("fast");
+  await dialog.getByRole("button", { name: "Add and test" }).click();
+  await page.getByRole("dialog", { name: "Groq is connected" }).waitFor();
+  assert.deepEqual(
+    (await list()).map((c) => [c.weight, c.providerSpecificData.prefix]),
+    [[9, "fast"]],
+  );
+  await page.getByRole("link", { name: "Choose models" }).click();
+  await page.getByLabel("Weight").fill("3");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Account saved.").waitFor();
+  assert.equal((await list())[0].weight, 3);
 });

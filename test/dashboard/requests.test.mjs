@@ -1,7 +1,9 @@
 // The page of requests: the list, its filters, its refresh, and failed
 // attempts.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { sliceOf } from "../../worker/dashboard/src/slice.ts";
 import { becomes, bench, canary, looks, settled, steady } from "./browser.mjs";
 import { openPage, recorded, used } from "./used.mjs";
 
@@ -17,6 +19,12 @@ const shared = () => {
   one ??= used(b);
   return one;
 };
+
+// keyName returns the name of a key as the page shows it.
+async function keyName(api, id) {
+  const key = (await api("/keys")).data.find((k) => k.id === id);
+  return key.name || `…${key.last4}`;
+}
 
 test("requests are listed with the errors of their attempts and without their texts", async () => {
   const { api, first, second } = await shared();
@@ -110,10 +118,71 @@ test("the page lists requests and filters them", async (t) => {
   await p.goBack();
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
   await p.getByRole("combobox", { name: "Status" }).selectOption({ label: "All" });
-  await p.getByLabel("Connection").selectOption({ label: "Second" });
+  await p.getByRole("combobox", { name: "Account" }).selectOption({ label: "Second" });
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
-  await p.getByLabel("Connection").selectOption({ label: "All" });
+  await p.getByRole("combobox", { name: "Account" }).selectOption({ label: "All" });
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 6);
+});
+
+test("a request opens in a drawer with its attempts, and by its address", async (t) => {
+  const { machineId, api } = await shared();
+  const p = await openPage(t, b, machineId, "Requests");
+  const { data } = await api("/requests");
+  const fell = data.find((r) => r.asked === "fall");
+  await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
+  await p.getByRole("row").filter({ hasText: "fall" }).click();
+  const drawer = p.getByRole("dialog", { name: "Request" });
+  await drawer.getByText(fell.id, { exact: true }).waitFor();
+  assert.ok(p.url().endsWith(`/requests/${fell.id}?failed=true`), p.url());
+  const fact = (name) => drawer.locator("dt", { hasText: name }).locator("xpath=following-sibling::dd[1]").innerText();
+  assert.deepEqual(
+    [await fact("Endpoint"), await fact("Requested model"), await fact("Request size"), await fact("Key")],
+    ["/v1/chat/completions", "fall", `${fell.requestBytes} B`, await keyName(api, fell.keyId)],
+  );
+  assert.match(await fact("Answer size"), /^\d.* (B|kB)$/);
+  const attempts = drawer.getByRole("list", { name: "Attempts" }).getByRole("listitem");
+  const [failed, answered] = await attempts.allInnerTexts();
+  assert.match(failed, /First as up\/limited!status=429 429 rate limited\s+Sent after \d+ ms, failed after \d+ ms/);
+  assert.match(answered, /Second as two\/test-chat Answered\s+(Sent|Ended) /);
+  await drawer.getByRole("button", { name: "Copy ID" }).click();
+  await drawer.getByText("Copied").waitFor();
+  assert.equal(await p.evaluate(() => navigator.clipboard.readText()), fell.id);
+  await looks(p, "request");
+  await p.keyboard.press("Escape");
+  await drawer.waitFor({ state: "detached" });
+  assert.ok(p.url().endsWith("/requests?failed=true"), p.url());
+  assert.equal(await p.locator("tbody tr").count(), 3);
+
+  // The address alone opens it, although the list does not have it.
+  const other = data.find((r) => r.attempts === 0);
+  await p.goto(`${b.url}/#/m/${machineId}/requests/${other.id}?failed=false`);
+  await p.reload();
+  await drawer.getByText("Not sent to a provider.").waitFor();
+  const meaning = drawer.getByRole("link", { name: "What this error means" });
+  assert.equal(await meaning.getAttribute("target"), "_blank");
+  const path = await meaning.getAttribute("href");
+  assert.equal((await b.gateway.fetch(path, { redirect: "manual" })).status, 200, path);
+});
+
+test("a request that is not listed any more is reported as such", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Requests", { failures: ["GET /* 404"] });
+  await p.goto(`${b.url}/#/m/${machineId}/requests/req_0`);
+  await p.getByRole("dialog").getByText("This request is no longer listed.").waitFor();
+});
+
+test("a request leads to the explanation of a call of the same form", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Requests");
+  await p.getByRole("row").filter({ hasText: "fall" }).click();
+  await p.getByRole("link", { name: "Explain this request" }).click();
+  const steps = p.getByRole("list", { name: "Attempts" }).getByRole("listitem");
+  await steps.getByText("two/test-chat").waitFor();
+  assert.deepEqual(JSON.parse(await p.getByLabel("Body").inputValue()).model, "fall");
+  assert.equal(await p.getByLabel("Path").inputValue(), "/v1/chat/completions");
+  await p.goBack();
+  await p.getByRole("dialog", { name: "Request" }).waitFor();
 });
 
 test("the list refreshes itself and pauses when the page is idle", async (t) => {
@@ -134,7 +203,7 @@ test("the list refreshes itself and pauses when the page is idle", async (t) => 
   await p.clock.runFor(5_000);
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 7);
   await p.clock.runFor(10 * 60_000);
-  await p.getByText("Auto-refresh (paused)").waitFor();
+  await p.getByText("Live (paused)").waitFor();
   const before = await steady(() => asked); // calls before the pause
   await p.clock.runFor(120_000);
   assert.equal(await steady(() => asked), before, "an idle page does not extend the session");
@@ -143,22 +212,196 @@ test("the list refreshes itself and pauses when the page is idle", async (t) => 
   await becomes(() => asked, before + 1);
 });
 
-test("older requests are loaded page by page, and the search covers all of them", async (t) => {
+test("older requests are loaded page by page, and newer ones are added to them", async (t) => {
   const { machineId, call, api } = await used(b);
-  await call("/v1/embeddings", { model: "up/test-embed", input: "the one", user: "x" });
-  await recorded(api, 7);
   await Promise.all(Array.from({ length: 60 }, () => call("/v1/embeddings", { model: "up/test-embed", input: "x" })));
-  await recorded(api, 67);
+  await recorded(api, 66);
   const p = await openPage(t, b, machineId, "Requests");
-  assert.equal(await p.locator("tbody tr").count(), 50);
+  await p.clock.install();
+  await p.reload();
+  await settled(p);
+  const count = (n) => p.waitForFunction((want) => document.querySelectorAll("tbody tr").length === want, n);
+  await count(50);
   await p.getByRole("searchbox").fill("nothing/like-it");
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
-  await p.getByRole("rowheader").first().waitFor();
-  await p.getByRole("searchbox").fill("");
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 50);
+  await p.clock.runFor(300);
+  await count(1);
+  await p.getByRole("button", { name: "Clear filters" }).click();
+  await p.clock.runFor(300);
+  await count(50);
   await p.getByRole("button", { name: "Load more" }).click();
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 67);
+  await count(66);
   assert.equal(await p.getByRole("button", { name: "Load more" }).count(), 0);
+  await call("/v1/embeddings", { model: "up/newest", input: "x" });
+  await recorded(api, 67);
+  await p.clock.runFor(5_000);
+  await count(67);
+  assert.match(await p.locator("tbody tr").first().innerText(), /up\/newest/);
+});
+
+test("requests are searched by period, endpoint and error code, which the address keeps", async (t) => {
+  const { machineId, api } = await shared();
+  const { data } = await api("/requests");
+  const p = await openPage(t, b, machineId, "Requests");
+  const count = (n) => p.waitForFunction((want) => document.querySelectorAll("tbody tr").length === want, n);
+  const pick = (name, label) => p.getByRole("combobox", { name, exact: true }).selectOption({ label });
+  await pick("Endpoint", "/v1/embeddings");
+  await count(1);
+  await pick("Endpoint", "All");
+  await count(6);
+  await p.getByRole("textbox", { name: "Error code" }).fill("model_not_found");
+  await count(1);
+  await p.reload();
+  await count(1);
+  await p.getByText("nothing/like-it").waitFor();
+  await p.getByRole("button", { name: "Clear filters" }).click();
+  await count(6);
+  assert.ok(p.url().endsWith("/requests"), p.url());
+  await pick("Period", "Last 15 minutes");
+  await count(6);
+  await pick("Period", "Custom");
+  await count(6);
+  // The years before the first request.
+  await p.getByLabel("From", { exact: true }).fill("2020-01-01T00:00");
+  await p.getByLabel("To", { exact: true }).fill("2021-01-01T00:00");
+  await p.getByText("No requests found").waitFor();
+  await looks(p, "requests-search");
+  await p.getByLabel("To", { exact: true }).fill("");
+  await count(6);
+  // A link to the requests of a time, with the key that made them.
+  const [last] = data;
+  await p.goto(`${b.url}/#/m/${machineId}/requests?from=${last.at}&to=${last.at}&key=${last.keyId}`);
+  await p.reload();
+  await p.getByText(last.asked).first().waitFor();
+  assert.equal(await p.getByRole("combobox", { name: "Period" }).inputValue(), "custom");
+});
+
+// Regression: the list stayed filtered under an address without filters.
+test("the entry of the open page in the navigation clears its filters", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Requests");
+  const count = (n) => p.waitForFunction((want) => document.querySelectorAll("tbody tr").length === want, n);
+  await p.getByRole("textbox", { name: "Error code" }).fill("model_not_found");
+  await count(1);
+  await p.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Requests" }).click();
+  await count(6);
+  assert.equal(await p.getByRole("textbox", { name: "Error code" }).inputValue(), "");
+  assert.ok(p.url().endsWith("/requests"), p.url());
+});
+
+test("a failed look for newer requests is reported until one succeeds", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Requests", { failures: ["GET /* 503"] });
+  await p.clock.install();
+  await p.reload();
+  await settled(p);
+  await p.route("**/api/requests?*after=*", (r) => r.fulfill({ status: 503, json: { error: { message: "not now" } } }));
+  await p.clock.runFor(5_000);
+  await p.getByRole("alert").getByText("Not now.").waitFor();
+  assert.equal(await p.locator("tbody tr").count(), 6, "the list stays");
+  await p.unroute("**/api/requests?*after=*");
+  await p.clock.runFor(5_000);
+  await p.getByRole("alert").waitFor({ state: "detached" });
+});
+
+test("the requests that match are exported as CSV and JSON", async (t) => {
+  const { machineId, api } = await shared();
+  const p = await openPage(t, b, machineId, "Requests");
+  await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
+  const saved = async (name) => {
+    const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name }).click()]);
+    return [file.suggestedFilename(), readFileSync(await file.path(), "utf8")];
+  };
+  const [jsonName, json] = await saved("Export JSON");
+  assert.match(jsonName, /^requests-.+\.json$/);
+  assert.deepEqual(JSON.parse(json), (await api("/requests?failed=true")).data);
+  const [csvName, text] = await saved("Export CSV");
+  assert.match(csvName, /^requests-.+\.csv$/);
+  const [head, ...rows] = text.trim().split("\r\n");
+  assert.match(head, /^\ufeff?"time","id","key","endpoint","requested_model",/);
+  assert.equal(rows.length, 3);
+  assert.match(
+    rows.find((r) => r.includes('"fall"')),
+    /"First 429"/,
+  );
+});
+
+test("a long list renders only the rows near the screen", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Requests");
+  const all = Array.from({ length: 850 }, (_, i) => ({
+    seq: 850 - i,
+    id: `req_${850 - i}`,
+    at: Date.now() - i * 1000,
+    endpoint: "/v1/embeddings",
+    asked: `up/m${850 - i}`,
+    model: "up/m",
+    status: 200,
+    latencyMs: 5,
+    attempts: 1,
+    // Rows have different heights.
+    ...(i % 7 === 0 && { dropped: ["seed"], firstMs: 3 }),
+  }));
+  await p.route("**/api/requests?*", (r) => {
+    const query = new URL(r.request().url()).searchParams;
+    const before = Number(query.get("before") ?? 1e9),
+      after = Number(query.get("after") ?? 0),
+      limit = Number(query.get("limit"));
+    const rows = all.filter((x) => x.seq < before && x.seq > after);
+    return r.fulfill({ json: { object: "list", data: rows.slice(0, limit), has_more: rows.length > limit } });
+  });
+  await p.getByRole("button", { name: "Refresh" }).click();
+  await p.getByText("up/m850", { exact: true }).waitFor();
+  const table = p.getByRole("table");
+  for (const n of [250, 450, 650, 850]) {
+    await p.getByRole("button", { name: "Load more" }).click();
+    await p.waitForFunction((want) => document.querySelector("table").ariaRowCount === String(want), n + 1);
+  }
+  for (const [share, min, max] of [
+    [0, 840, 850],
+    [0.5, 380, 470],
+    [1, 1, 20],
+  ]) {
+    await p.evaluate((s) => scrollTo(0, s * (document.documentElement.scrollHeight - innerHeight)), share);
+    // A row in the middle of the screen, and not the gap that stands for others.
+    await p.waitForFunction(
+      ([from, to]) => {
+        const row = document.elementFromPoint(innerWidth / 2, innerHeight / 2)?.closest("tbody tr");
+        const n = Number(/up\/m(\d+)/.exec(row?.textContent ?? "")?.[1]);
+        return n >= from && n <= to;
+      },
+      [min, max],
+    );
+    const rendered = await p.locator("tbody tr").count();
+    assert.ok(rendered < 120, `${rendered} rows at ${share}`);
+  }
+  await p.getByText("up/m1", { exact: true }).waitFor();
+  assert.equal(await table.getByRole("row").last().getAttribute("aria-rowindex"), "851");
+  await looks(p, "requests-long");
+});
+
+test("the slice of a long list has the rows near the screen", () => {
+  const heights = Array.from({ length: 1000 }, (_, i) => 20 + (i % 3) * 10); // 30 on average
+  const sum = (from, to) => heights.slice(from, to).reduce((a, b) => a + b, 0);
+  for (const [top, screen] of [
+    [0, 900],
+    [300, 900],
+    [-900, 900],
+    [-15_000, 700],
+    [-29_000, 900],
+    [-40_000, 900],
+    [5_000, 900],
+  ]) {
+    const s = sliceOf(heights, top, screen);
+    assert.equal(s.before, sum(0, s.first), "before");
+    assert.equal(s.after, sum(s.end, 1000), "after");
+    // Every row on the screen is in the slice.
+    for (let i = 0; i < heights.length; i++) {
+      const y = top + sum(0, i);
+      if (y + heights[i] > 0 && y < screen) assert.ok(i >= s.first && i < s.end, `row ${i} at ${y}`);
+    }
+    assert.ok(s.end - s.first <= 130, `${s.end - s.first} rows`);
+  }
 });
 
 test("a request whose client disconnects is listed as such and is not failed", async (t) => {
@@ -204,4 +447,14 @@ test("error texts of providers are shown as text", async (t) => {
   await recorded(api, 7);
   const p = await openPage(t, b, machineId, "Requests");
   await p.getByText(canary.slice(0, 40), { exact: false }).first().waitFor();
+  await p
+    .getByRole("row")
+    .filter({ hasText: canary.slice(0, 40) })
+    .click();
+  const drawer = p.getByRole("dialog", { name: "Request" });
+  await drawer.getByText(canary.slice(0, 40), { exact: false }).first().waitFor();
+  assert.ok((await drawer.getByRole("list", { name: "Attempts" }).innerText()).includes(canary.slice(0, 40)));
+  await p.getByRole("link", { name: "Explain this request" }).click();
+  await p.getByRole("heading", { level: 1, name: "Explain" }).waitFor();
+  await p.getByRole("list", { name: "Attempts" }).waitFor();
 });

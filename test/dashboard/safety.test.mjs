@@ -153,6 +153,7 @@ test("300 payloads in stored and received texts are harmless on every page", asy
 });
 
 test("signing in, creating a machine and adding a provider work with the keyboard only", async (t) => {
+  for (const name of ["One", "Two"]) await b.operator.machine({ name });
   const page = await open(t, b, { as: null });
   const active = () =>
     page.evaluate(() => {
@@ -189,9 +190,9 @@ test("signing in, creating a machine and adding a provider work with the keyboar
   await page.getByRole("dialog", { name: "Machine created" }).waitFor();
   await tabTo("Open machine");
   await page.keyboard.press("Enter");
-  await page.getByText("No providers yet").waitFor();
-  assert.equal(await active(), "Providers", "the heading of the new page has the focus");
-  await tabTo("Add provider");
+  await page.getByText("Connect an account").waitFor();
+  assert.equal(await active(), "Overview", "the heading of the new page has the focus");
+  await tabTo("All providers");
   await page.keyboard.press("Enter");
   await settled(page);
   await tabTo("Search providers");
@@ -236,14 +237,14 @@ test("slow pages say that they load, and an unknown address links back", async (
     await route.continue();
   });
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
-  await page.getByRole("status", { name: "Loading connections" }).waitFor();
+  await page.getByRole("status", { name: "Loading accounts" }).waitFor();
   await accessible(page, "loading");
   go();
   await page.getByText("No providers yet").waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/nowhere`);
   await page.getByText("Page not found").waitFor();
-  await page.getByRole("link", { name: "Go to providers" }).click();
-  await page.getByText("No providers yet").waitFor();
+  await page.getByRole("link", { name: "Go to the overview" }).click();
+  await page.getByText("Connect an account").waitFor();
 });
 
 test("an unavailable gateway shows an error and can be tried again", async (t) => {

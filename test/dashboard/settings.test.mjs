@@ -1,8 +1,10 @@
 // The page of settings: values, backup and audit log.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { compatible, secrets } from "../e2e/gateway.mjs";
+import { actionText } from "../../worker/dashboard/src/pages/settings/words.ts";
 import { answered, bench, looks, open, settled } from "./browser.mjs";
 
 let b;
@@ -36,7 +38,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
   await page.getByLabel("Prompt caching").selectOption("on");
   await page.getByLabel("First-byte timeout (seconds)").fill("45");
   await page.getByLabel("Model for Claude Haiku").fill("fast");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Settings saved.").waitFor();
   assert.deepEqual(await call("GET", "/settings"), {
     strategy: "least-busy",
@@ -47,12 +49,16 @@ test("settings are changed, and invalid values are refused", async (t) => {
     promptCaching: "on",
     claudeHaikuModel: "fast",
     timeZone: "UTC",
+    capturePercent: 0,
+    captureHours: 24,
   });
   await page.getByLabel("Model for Claude Haiku").fill("");
-  await answered(page, "PATCH", () => page.getByRole("button", { name: "Save" }).click());
+  await answered(page, "PATCH", () =>
+    page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click(),
+  );
   assert.equal((await call("GET", "/settings")).claudeHaikuModel, undefined);
   await page.getByLabel("First-byte timeout (seconds)").fill("100000");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click();
   assert.equal(await page.getByLabel("First-byte timeout (seconds)").evaluate((e) => e.validity.rangeOverflow), true);
   assert.equal((await call("GET", "/settings")).firstByteSeconds, 45);
 });
@@ -60,7 +66,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
 test("settings that someone else changed are not overwritten", async (t) => {
   const { page, call } = await settings(t, { failures: ["PATCH /* 412"] });
   const seconds = page.getByLabel("First-byte timeout (seconds)"),
-    save = page.getByRole("button", { name: "Save" });
+    save = page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" });
   const stale = page.getByRole("alert").filter({ hasText: "Someone else changed this." });
   // They were the defaults when the page read them, then what the page itself had saved.
   for (const [theirs, mine] of [
@@ -110,14 +116,15 @@ test("a backup is exported and imported into another machine, and a wrong passph
   await page.getByLabel("Import API keys").check();
   await changes.waitFor({ state: "detached" });
   await preview.click();
-  await changes.getByText("Connections: up").waitFor();
+  await changes.getByText("Accounts: up").waitFor();
+  await changes.getByText(`sk-${machineId}-…, do not work here`).waitFor();
   assert.equal(
     (await b.operator.call("GET", `/${other}/api/providers`)).data.length,
     0,
     "the preview changed something",
   );
   await page.getByRole("button", { name: "Import", exact: true }).click();
-  await page.getByText(/^Imported 1 connection, 1 alias, \d keys?\.$/).waitFor();
+  await page.getByText(/^Imported 1 account, 1 alias, \d keys?\.$/).waitFor();
   const [c] = (await b.operator.call("GET", `/${other}/api/providers`)).data;
   assert.deepEqual([c.hasKey, c.status], [true, "active"]);
 });
@@ -139,7 +146,7 @@ test("an import shows a preview, and deletes nothing without confirmation", asyn
   const doc = { ...(await call("GET", "/export")), connections: [], modelAliases: { quick: "up/test-chat" } };
   await put(doc);
   await preview.click();
-  await changes.getByText("Connections: up").waitFor();
+  await changes.getByText("Accounts: up").waitFor();
   await changes.getByText("Aliases: quick").waitFor();
   assert.equal(await providers(), 1);
   await call("PUT", "/models/alias", { alias: "meanwhile", model: "up/test-chat" });
@@ -153,7 +160,7 @@ test("an import shows a preview, and deletes nothing without confirmation", asyn
   assert.equal(await providers(), 1);
   await preview.click();
   await page.getByRole("button", { name: "Replace everything…" }).click();
-  await dialog.getByText("Connections: up").waitFor();
+  await dialog.getByText("Accounts: up").waitFor();
   await dialog.getByRole("textbox").fill("replace");
   await go.click();
   await page.getByText("Imported 1 alias.").waitFor();
@@ -188,7 +195,7 @@ test("the audit log lists all changes, page by page", async (t) => {
   const { page, call } = await settings(t);
   await page.getByText("Verified").waitFor();
   const rows = page.getByRole("region", { name: "Changes" }).getByRole("row");
-  await rows.filter({ hasText: "PUT /api/models/alias" }).first().waitFor();
+  await rows.filter({ hasText: "Saved a model alias" }).first().waitFor();
   for (let i = 0; i < 55; i++) await call("PUT", "/models/alias", { alias: `a${i}`, model: "up/test-chat" });
   await page.reload();
   await settled(page);
@@ -196,4 +203,115 @@ test("the audit log lists all changes, page by page", async (t) => {
   await page.getByRole("button", { name: "Load more" }).click();
   await page.getByRole("button", { name: "Load more" }).waitFor({ state: "detached" });
   assert.equal(await rows.count(), 1 + (await call("GET", "/audit?limit=500")).data.length);
+});
+
+test("the audit log is in words, names what was changed, and is filtered", async (t) => {
+  const { page, call } = await settings(t);
+  const { id } = await call("POST", "/keys", { name: "Laptop", scopes: ["data"] });
+  await call("PUT", `/keys/${id}`, { rpm: 5, dailyMax: 100 });
+  await call("PATCH", "/settings", { idleSeconds: 7 });
+  await page.reload();
+  await settled(page);
+  const rows = page.getByRole("region", { name: "Changes" }).locator("tbody tr");
+  const shown = async () => (await rows.allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+  // The rows of the filters before may be as many.
+  const becomesRows = (...wanted) =>
+    page.waitForFunction(
+      (patterns) => {
+        const rows = [...document.querySelectorAll('[aria-label="Changes"] tbody tr')];
+        const texts = rows.map((row) => row.innerText.replace(/\s+/g, " ").trim());
+        return texts.length === patterns.length && texts.every((text, i) => new RegExp(patterns[i]).test(text));
+      },
+      wanted.map((w) => w.source),
+    );
+  assert.match((await shown())[0], /Operator Changed the settings idle seconds$/);
+  await page.getByLabel("Kind").selectOption("keys");
+  await becomesRows(
+    /Operator Changed API key Laptop requests per minute, requests per day$/,
+    /Operator Created API key Laptop name, scopes$/,
+  );
+  await looks(page, "settings-audit");
+  await page.getByLabel("Search names").fill("lapt");
+  await page.getByLabel("Kind").selectOption("");
+  await becomesRows(/Changed API key Laptop/, /Created API key Laptop/);
+  await page.getByLabel("Period").selectOption("7");
+  assert.match(page.url(), /\?q=lapt&days=7$/);
+  await page.reload();
+  await settled(page);
+  await becomesRows(/Changed API key Laptop/, /Created API key Laptop/);
+  await page.getByLabel("User").selectOption("system");
+  await page.getByText("No changes match the filters").waitFor();
+});
+
+// A route that is added has words: none is shown as its method and path.
+test("every action of the audit log has words", () => {
+  const routes = readFileSync(new URL("../../pkg/api/routes.go", import.meta.url), "utf8");
+  const actions = [...routes.matchAll(/^\t\{"(POST|PUT|PATCH|DELETE)", "(\/api[^"]*)"/gm)].map(
+    ([, m, p]) => `${m} ${p}`,
+  );
+  assert.ok(actions.length > 25, actions.join());
+  for (const action of [...actions, "sign-in", "refresh", "adopt", "GET /oauth/callback", "POST /setup/claim"]) {
+    const text = actionText(action);
+    assert.match(text, /^[A-Z][a-z]+(-[a-z]+)?( [\w-]+)+$/, `${action}: ${text}`);
+  }
+  assert.equal(actionText("DELETE /api/keys/{id}"), "Deleted API key");
+  assert.equal(actionText("PUT /api/some-things/{id}/new_parts"), "Changed some things new parts");
+});
+
+test("the health of the gateway, its version and the documentation are shown", async (t) => {
+  const { page, machineId } = await settings(t);
+  const section = page.getByRole("region", { name: "Gateway" });
+  await section.getByText("Healthy").waitFor();
+  const { version } = await b.operator.call("GET", "/api/version");
+  await section.getByText(version, { exact: true }).waitFor();
+  await section.getByText("In sync with this computer").waitFor();
+  for (const link of [...(await section.getByRole("link").all()), page.getByRole("link", { name: "Learn more" })]) {
+    const path = await link.getAttribute("href");
+    assert.equal((await b.gateway.fetch(path, { redirect: "manual" })).status, 200, path);
+  }
+  await page.route(`**/${machineId}/api/health`, (route) =>
+    route.fulfill({
+      json: {
+        object: "health",
+        ok: false,
+        now: Date.now() - 3_600_000,
+        configuration: { bytes: 2_000_000, maxBytes: 2_097_152 },
+        replica: { pending: true, failures: 3 },
+        alerts: { waiting: 2, failing: 1 },
+        auditRecords: 2,
+      },
+    }),
+  );
+  await section.getByRole("button", { name: "Check again" }).click();
+  await section.getByText("Needs attention").waitFor();
+  await section.getByText("Failed 3 times.").waitFor();
+  await section.getByText("2 waiting, 1 of them failed").waitFor();
+  await section.getByText("2 entries since this machine was created").waitFor();
+  await section.getByText(/^(60 min|1 h) behind this computer/).waitFor();
+  await looks(page, "settings-health");
+});
+
+test("budgets are in the preview of an import", async (t) => {
+  const { page, call } = await settings(t);
+  await call("POST", "/budgets", { name: "Monthly", unit: "usd", limit: 5, window: "month" });
+  const doc = await call("GET", "/export");
+  assert.equal(doc.budgets[0].name, "Monthly");
+  doc.budgets[0].limit = 9;
+  doc.budgets.push({ name: "Daily", unit: "requests", limit: 5, window: "day" });
+  await page
+    .getByLabel("File", { exact: true })
+    .setInputFiles({ name: "file.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(doc)) });
+  await page.getByRole("button", { name: "Preview import" }).click();
+  const changes = page.getByRole("region", { name: "Preview" });
+  await changes.getByText("Budgets: Monthly").waitFor();
+  await changes.getByText("Budgets: Daily").waitFor();
+  await page.getByRole("button", { name: "Import", exact: true }).click();
+  await page.getByText(/^Imported .*2 budgets\.$/).waitFor();
+  assert.deepEqual(
+    (await call("GET", "/budgets")).data.map((b) => [b.name, b.limit]),
+    [
+      ["Monthly", 9],
+      ["Daily", 5],
+    ],
+  );
 });

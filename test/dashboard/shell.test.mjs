@@ -104,6 +104,7 @@ test("the first load is small", async (t) => {
 });
 
 test("signing in and out", async (t) => {
+  for (const name of ["One", "Two"]) await b.operator.machine({ name });
   const page = await open(t, b, { as: null, failures: ["POST /api/session 401"] });
   await looks(page, "signin");
   await page.getByLabel("Operator token or management key").fill("not-the-token");

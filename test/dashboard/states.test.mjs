@@ -6,6 +6,7 @@ import { accessible, bench, canary, open, settled } from "./browser.mjs";
 let b;
 before(async () => {
   b = await bench();
+  await b.operator.machine({ name: "Other" }); // with one machine alone the dashboard opens its overview
 });
 after(() => b?.close());
 

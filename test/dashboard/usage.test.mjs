@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { addRow, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
+import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
 import { csv } from "../../worker/dashboard/src/pages/usage/csv.ts";
+import { spanOf } from "../../worker/dashboard/src/pages/usage/span.ts";
 import { bench, looks, settled } from "./browser.mjs";
 import { openPage, used } from "./used.mjs";
 
@@ -20,16 +21,23 @@ const shared = () => {
   return one;
 };
 
+// legend returns the names of the chart's lines or bars.
+const legend = (p) =>
+  p.locator(".legend li:has(.swatch)").evaluateAll((list) => list.map((li) => li.firstChild.nextSibling.textContent));
+
 test("usage is shown in a chart and in tables, by group and metric", async (t) => {
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Usage");
   await p.locator(".chart canvas").waitFor();
+  assert.deepEqual(await legend(p), ["Succeeded", "Failed"]);
   await looks(p, "usage");
   const table = p.getByRole("region", { name: "Usage", exact: true });
   const { total } = await api("/usage");
   await table
     .getByRole("row", {
-      name: new RegExp(`^Total ${total.requests} ${total.failedRequests} ${total.attempts} ${total.failedAttempts} `),
+      name: new RegExp(
+        `^Total ${total.requests} ${total.failedRequests} 66.7% ${total.attempts} ${total.failedAttempts} `,
+      ),
     })
     .waitFor();
   assert.deepEqual([total.requests, total.failedRequests, total.attempts, total.failedAttempts], [6, 2, 6, 2]);
@@ -37,6 +45,7 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
   await table.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
   await table.getByRole("rowheader", { name: "up/limited!status=429" }).waitFor();
+  assert.ok((await legend(p)).includes("up/test-embed"));
   await p.getByRole("radio", { name: "Tokens" }).check();
   await p.getByRole("img", { name: /^Tokens per day, .+ to / }).waitFor();
   await p.getByText("Show as table").focus();
@@ -47,26 +56,215 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
     .getByRole("row", { name: new RegExp(`^${today}`) });
   await cell.waitFor();
   await looks(p, "usage-by-model");
-  for (const metric of ["Cost", "Cache share", "Attempts", "Average latency", "Latency p95", "First token p95"]) {
+  for (const metric of [
+    "Cost",
+    "Success rate",
+    "Cache share",
+    "Attempts",
+    "Average latency",
+    "Latency p95",
+    "First token p95",
+  ]) {
     await p.getByRole("radio", { name: metric }).check();
     await p.getByRole("img", { name: new RegExp(`^${metric} per day`) }).waitFor();
   }
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("connection");
   await table.getByRole("rowheader", { name: "Second" }).waitFor();
+  await p.getByRole("combobox", { name: /^Group by/ }).selectOption("endpoint");
+  await table.getByRole("rowheader", { name: "/v1/embeddings" }).waitFor();
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("key");
   await table.getByRole("rowheader").first().waitFor();
+  await p.locator(".chart canvas").waitFor();
+});
+
+test("the period is a range of hours or days, is in the address and outlives a reload", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Usage", { timezoneId: "Asia/Tokyo" });
+  const chart = (name) => p.getByRole("img", { name }).waitFor();
+  await chart(/^Requests per day, \d{4}-\d\d-\d\d to /);
   await p.getByRole("radio", { name: "90 days" }).check();
   await settled(p);
   await p.getByRole("radio", { name: "Today" }).check();
-  await settled(p);
+  await chart(/^Requests per hour, .+, 09:00 to /); // of Tokyo, where the UTC day begins then
   await p.getByRole("radio", { name: "24 hours" }).check();
-  await p.getByRole("img", { name: /^First token p95 per hour, .+T\d\d to .+T\d\d\./ }).waitFor();
-  await p.getByRole("radio", { name: "Requests", exact: true }).check();
+  await p.getByText("Show as table").click();
   const hours = p.getByRole("region", { name: "Requests per hour, as a table" });
   await hours.getByRole("rowheader").nth(23).waitFor();
   assert.equal(await hours.getByRole("rowheader").count(), 24);
+  const [shown, utc] = await hours
+    .locator("time")
+    .first()
+    .evaluate((e) => [e.textContent, e.title]);
+  const hour = (text) => Number(/(\d\d):00/.exec(text)[1]);
+  assert.equal(hour(shown), (hour(utc) + 9) % 24, `${shown}, ${utc}`);
   await looks(p, "usage-by-hour");
-  await p.locator(".chart canvas").waitFor();
+
+  const day = (ago) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  await p.getByRole("radio", { name: "Custom" }).check();
+  await p.getByLabel("From (UTC)").fill(day(3));
+  await chart(new RegExp(`^Requests per day, ${day(3)} to ${day(0)}`));
+  await p.getByRole("radio", { name: "Hours", exact: true }).check();
+  await chart(/^Requests per hour/);
+  await p.getByLabel("To (UTC)").fill(day(3));
+  await p.getByText("No usage in this period").waitFor();
+  await p.getByLabel("To (UTC)").fill(day(0));
+  await chart(/^Requests per hour/);
+  await looks(p, "usage-custom");
+  await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
+  await p.getByRole("radio", { name: "Attempts" }).check();
+  const query = new URLSearchParams(p.url().split("?")[1]);
+  assert.deepEqual(Object.fromEntries(query), {
+    range: "custom",
+    from: day(3),
+    to: day(0),
+    unit: "hour",
+    by: "model",
+    show: "attempts",
+  });
+  await p.reload();
+  await settled(p);
+  await chart(/^Attempts per hour/);
+  assert.equal(await p.getByLabel("From (UTC)").inputValue(), day(3));
+});
+
+test("a number leads to its requests, and a group is shown alone", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Usage");
+  const table = p.getByRole("region", { name: "Usage", exact: true }),
+    rows = p.getByRole("region", { name: "Requests", exact: true }).locator("tbody tr");
+  const opened = async () => {
+    await p.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
+    await settled(p);
+    return Object.fromEntries(new URLSearchParams(p.url().split("?")[1]));
+  };
+  await p.getByRole("link", { name: "Failed requests: 2" }).click();
+  const query = await opened();
+  assert.equal(query.status, "error");
+  assert.ok(Number(query.from) < Date.now() && Number(query.to) > Date.now(), JSON.stringify(query));
+  assert.equal(await rows.count(), 2);
+  await p.goBack();
+
+  await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
+  await table
+    .getByRole("row", { name: /^up\/test-embed/ })
+    .getByRole("link")
+    .first()
+    .click();
+  assert.equal((await opened()).model, "up/test-embed");
+  assert.equal(await rows.count(), 1);
+  await p.goBack();
+  await table.getByRole("rowheader", { name: "up/test-embed" }).getByRole("button").click();
+  await table.getByRole("row", { name: /^Total 1 0 100% 1 0 / }).waitFor();
+  assert.equal(await p.getByLabel("Model", { exact: true }).inputValue(), "up/test-embed");
+  await p.getByText("Filters (1)").waitFor();
+  await looks(p, "usage-filtered");
+  await p.getByLabel("Model", { exact: true }).fill("");
+  await p.getByRole("textbox", { name: "Endpoint" }).fill("/v1/never");
+  await p.getByRole("textbox", { name: "Endpoint" }).blur();
+  await p.getByText("No usage matches the filters").waitFor();
+  assert.deepEqual(Object.fromEntries(new URLSearchParams(p.url().split("?")[1])), { endpoint: "/v1/never" });
+});
+
+test("a period is compared with the one before", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Usage");
+  const day = (ago) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  // Usage of the days before, which no call of a test can make.
+  await p.route(`**/${machineId}/api/usage?from=${day(13)}&to=${day(7)}*`, (route) => {
+    const figures = { requests: 4, failedRequests: 0, attempts: 4, failedAttempts: 0, inputTokens: 8, outputTokens: 0 };
+    const row = { day: day(9), ...figures };
+    return route.fulfill({
+      json: { object: "list", from: day(13), to: day(7), data: [row], groups: [row], total: row },
+    });
+  });
+  await p.getByLabel("Compare with the previous period").check();
+  const tile = (name) =>
+    p
+      .locator(".stat")
+      .filter({ has: p.getByText(name, { exact: true }) })
+      .innerText();
+  await p.getByText("+50% from 4").first().waitFor();
+  assert.match(await tile("Requests"), /6\s+\+50% from 4/);
+  assert.match(await tile("Success rate"), /66\.7%\s+−33\.3 points from 100%/);
+  assert.match(await tile("Failed requests"), /2\s+from 0/);
+  assert.ok((await legend(p)).includes("Previous period"));
+  await looks(p, "usage-compared");
+  await p.reload();
+  await settled(p);
+  await p.getByText("+50% from 4").first().waitFor();
+  await p.getByRole("radio", { name: "90 days" }).check();
+  await p.getByText("No usage is stored for the previous period.").waitFor();
+});
+
+test("models without a known price are named", async (t) => {
+  const { machineId, call, api } = await used(b);
+  const p = await openPage(t, b, machineId, "Usage");
+  const { unpriced } = await api("/usage");
+  assert.ok(unpriced.length > 0, "the models of the test upstream have no prices");
+  const note = p.getByText(/no known price and .+ not in the cost/);
+  await note.waitFor();
+  const prices = await note.getByRole("link", { name: "Set prices" }).getAttribute("href");
+  assert.match(prices, /\/models\?view=prices$/);
+  await note.getByRole("link", { name: unpriced[0].model }).click();
+  await p.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
+  assert.match(p.url(), new RegExp(`model=${encodeURIComponent(unpriced[0].model)}`));
+  assert.ok(call);
+});
+
+// 2026-11-22T19:40Z
+const now = Date.UTC(2026, 10, 22, 19, 40);
+const asked = (range, more = {}) => spanOf({ range, from: "", to: "", unit: "", ...more }, now);
+
+test("the time of a report and of the one before it", () => {
+  assert.deepEqual(asked("24h"), {
+    unit: "hour",
+    units: ["hour"],
+    from: "2026-11-21T20",
+    to: "2026-11-22T19",
+    before: { unit: "hour", from: "2026-11-20T20", to: "2026-11-21T19" },
+  });
+  assert.deepEqual(asked("today"), {
+    unit: "hour",
+    units: ["hour"],
+    from: "2026-11-22T00",
+    to: "2026-11-22T19",
+    before: { unit: "hour", from: "2026-11-21T00", to: "2026-11-21T19" },
+  });
+  assert.deepEqual(asked("7d"), {
+    unit: "day",
+    units: ["hour", "day"],
+    from: "2026-11-16",
+    to: "2026-11-22",
+    before: { unit: "day", from: "2026-11-09", to: "2026-11-15" },
+  });
+  // Hours that are not stored are compared as days.
+  assert.deepEqual(asked("7d", { unit: "hour" }), {
+    unit: "hour",
+    units: ["hour", "day"],
+    from: "2026-11-16T00",
+    to: "2026-11-22T19",
+    before: { unit: "day", from: "2026-11-09", to: "2026-11-15" },
+  });
+  assert.deepEqual(asked("30d", { unit: "hour" }).unit, "day");
+  assert.equal(asked("90d").before, null);
+  const custom = (from, to, unit = "") => asked("custom", { from, to, unit });
+  assert.deepEqual(custom("2026-11-20", "2026-11-20"), {
+    unit: "hour",
+    units: ["hour", "day"],
+    from: "2026-11-20T00",
+    to: "2026-11-20T23",
+    before: { unit: "hour", from: "2026-11-19T00", to: "2026-11-19T23" },
+  });
+  assert.deepEqual(
+    [custom("2026-11-30", "2026-12-30").from, custom("2026-11-30", "2026-12-30").to],
+    ["2026-11-22T00", "2026-11-22T19"],
+  );
+  assert.deepEqual(
+    [custom("2026-11-10", "2026-11-01").from, custom("2026-11-10", "2026-11-01").to],
+    ["2026-11-01", "2026-11-01"],
+  );
+  assert.equal(custom("1970-01-01", "2026-11-01").from, "2026-08-25");
+  assert.deepEqual(custom("nonsense", "2026-13-77"), asked("7d"));
 });
 
 test("usage is exported as CSV", async (t) => {
@@ -77,11 +275,14 @@ test("usage is exported as CSV", async (t) => {
   const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Export CSV" }).click()]);
   assert.match(file.suggestedFilename(), /^usage-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d-model\.csv$/);
   const lines = (await readFile(await file.path(), "utf8")).trimEnd().split("\r\n");
-  assert.match(lines[0], /^\ufeff"day","model","requests","failed_requests","attempts","failed_attempts",/);
+  assert.match(
+    lines[0],
+    /^\ufeff"day","model","requests","failed_requests","success_rate","attempts","failed_attempts",/,
+  );
   const rows = (await api("/usage?groupBy=day,model")).data;
   assert.equal(lines.length - 1, rows.length);
   assert.ok(
-    lines.some((l) => l.includes(`"up/test-embed",1,0,1,0,`)),
+    lines.some((l) => l.includes(`"up/test-embed",1,0,1,1,0,`)),
     lines.join("\n"),
   );
 });
@@ -150,4 +351,12 @@ test("a column is summed, named once in each place, and shown as unknown without
   assert.equal(textOf(column("cacheShare"), { inputTokens: 8, cacheReadTokens: 1 }), "12.5%");
   assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1 }), "–");
   assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1, costUsd: 0.5 }), "$0.50");
+  const requests = column("requests"),
+    rate = columns.find((c) => c.csv === "success_rate");
+  assert.equal(change(requests, { requests: 3 }, { requests: 2 }), "+50%");
+  assert.equal(change(requests, { requests: 1 }, { requests: 2 }), "−50%");
+  assert.equal(change(requests, { requests: 2 }, { requests: 2 }), "±0%");
+  assert.equal(change(requests, { requests: 2 }, {}), "");
+  assert.equal(change(rate, { requests: 4, failedRequests: 1 }, { requests: 2, failedRequests: 1 }), "+25 points");
+  assert.equal(change(rate, { requests: 4 }, {}), "");
 });

@@ -1,0 +1,230 @@
+// The first page of a machine: its checklist, figures, accounts, failures and budgets.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { compatible } from "../e2e/gateway.mjs";
+import { answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
+import { used } from "./used.mjs";
+
+let b;
+before(async () => {
+  b = await bench();
+});
+after(() => b?.close());
+
+// overview opens the page of a machine; prepare is called before.
+async function overview(t, { prepare = async () => {}, ...options } = {}) {
+  const me = await b.operator.machine({ name: "Test" });
+  const call = (method, path, body) => b.operator.call(method, `/${me.machineId}/api${path}`, body);
+  await prepare(call, me);
+  const page = await open(t, b, { at: `#/m/${me.machineId}/overview`, ...options });
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await settled(page);
+  return { page, call, ...me };
+}
+
+async function ask(apiKey, model) {
+  const res = await b.gateway.fetch("/v1/chat/completions", {
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "hello" }] }),
+  });
+  await res.text();
+  return res.status;
+}
+
+// figure returns the text of a figure, its note and the number of its bars.
+const figure = (page, name) =>
+  page
+    .locator(".stat")
+    .filter({ has: page.getByRole("link", { name, exact: true }) })
+    .evaluate((e) => [
+      ...[...e.querySelectorAll("dd")].slice(0, 2).map((d) => d.textContent),
+      e.querySelectorAll("g").length,
+    ]);
+
+test("the checklist is ticked by what the machine has", async (t) => {
+  const { page, machineId, apiKey } = await overview(t);
+  const list = page.getByRole("region", { name: "Get started" });
+  const steps = async () =>
+    (await list.getByRole("heading", { level: 3 }).allInnerTexts()).map((s) => / ?: done$/.test(s.trim()));
+  assert.deepEqual(await steps(), [false, true, false, false], "a machine is created with a key");
+  assert.equal(
+    await list
+      .locator("[aria-current=step]")
+      .innerText()
+      .then((s) => s.includes("Connect an account")),
+    true,
+  );
+  await looks(page, "overview-new");
+  await b.operator.connect(machineId, compatible(b.upstream));
+  await becomes(steps, [true, true, false, false]);
+  assert.equal(await ask(apiKey, "up/wrong!status=400"), 400);
+  await becomes(steps, [true, true, true, false]);
+  assert.equal(await ask(apiKey, "up/test-chat"), 200);
+  await list.waitFor({ state: "detached" });
+});
+
+test("the checklist can be hidden", async (t) => {
+  const { page } = await overview(t);
+  const list = page.getByRole("region", { name: "Get started" });
+  await list.getByRole("button", { name: "Hide" }).click();
+  await list.waitFor({ state: "detached" });
+  await page.reload();
+  await settled(page);
+  assert.equal(await list.count(), 0);
+});
+
+test("figures are those of the last hour, day or week", async (t) => {
+  const me = await used(b);
+  const page = await open(t, b, { at: `#/m/${me.machineId}/overview` });
+  await settled(page);
+  const { total } = await me.api("/usage?period=24h&groupBy=hour");
+  assert.deepEqual([total.requests, total.failedRequests], [6, 2]);
+  const steps = { "Last hour": 12, "24 hours": 24, "7 days": 7 };
+  for (const [range, n] of Object.entries(steps)) {
+    await page.getByRole("radio", { name: range }).check();
+    await becomes(() => figure(page, "Requests"), ["6", "", n]);
+    assert.deepEqual(await figure(page, "Success rate"), ["66.7%", "2 failed", n]);
+    const tokens = await figure(page, "Tokens");
+    assert.equal(tokens[0], (total.inputTokens + total.outputTokens).toLocaleString("en"));
+    assert.match((await figure(page, "Latency p95"))[0], /^[\d,]+ ms$/);
+    const [spend, unpriced] = await figure(page, "Spend");
+    assert.deepEqual([spend, unpriced], ["–", `${total.unpricedAttempts} attempts without a price`]);
+  }
+  await looks(page, "overview");
+  await page.reload();
+  await settled(page);
+  assert.equal(await page.getByRole("radio", { name: "7 days" }).isChecked(), true, "the range is in the address");
+  await page.getByRole("link", { name: "Tokens", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
+  await page.getByRole("img", { name: /^Tokens per day/ }).waitFor();
+});
+
+test("failures lead to their requests", async (t) => {
+  const me = await used(b);
+  const page = await open(t, b, { at: `#/m/${me.machineId}/overview` });
+  await settled(page);
+  const list = page.getByRole("region", { name: "Recent failures" });
+  assert.equal(await list.getByRole("listitem").count(), 2);
+  await list.getByRole("link", { name: "up/wrong!status=400" }).click();
+  await page.getByRole("dialog", { name: "Request" }).getByText("up/wrong!status=400").first().waitFor();
+});
+
+test("an account whose key is refused gets another one, and is tested", async (t) => {
+  b.upstream.script = (got) =>
+    got.headers.authorization?.startsWith("Bearer refused-")
+      ? { status: 401, body: `{"error":{"message":"no"}}` }
+      : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
+  const { page, call } = await overview(t, {
+    prepare: async (call, { machineId }) => {
+      await b.operator.connect(machineId, {
+        provider: "deepseek",
+        name: `Dead ${canary}`,
+        apiKey: "refused-key-0123456789",
+      });
+      const [{ id }] = (await call("GET", "/providers")).data;
+      assert.equal((await call("POST", `/providers/${id}/test`, {})).ok, false);
+    },
+  });
+  const accounts = page.getByRole("region", { name: "Accounts" });
+  await accounts.getByText("Key refused", { exact: true }).waitFor();
+  await accounts.getByText(/^since /).waitFor();
+  await looks(page, "overview-refused");
+  await accounts.getByRole("button", { name: `Replace key: Dead ${canary}` }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("API key").fill("refused-key-9876543210");
+  await dialog.getByRole("button", { name: "Save and test" }).click();
+  await dialog.getByText("The provider refused the API key (status 401).").waitFor();
+  await dialog.getByLabel("API key").fill("good-key-0123456789");
+  await dialog.getByRole("button", { name: "Save and test" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByText(`Dead ${canary} works.`).waitFor();
+  await accounts.getByText("1 account, none needs your attention.").waitFor();
+  assert.equal((await call("GET", "/providers")).data[0].health, "ready");
+});
+
+test("each state of an account has the button that solves it", async (t) => {
+  const base = {
+    authType: "api_key",
+    hasKey: true,
+    secrets: ["apiKey"],
+    priority: 0,
+    isActive: true,
+    providerSpecificData: {},
+    status: "active",
+    health: "ready",
+    generation: 1,
+    tokenGeneration: 0,
+    updatedAt: 1,
+    provider: "deepseek",
+  };
+  const soon = Date.now() + 3_600_000;
+  const rows = [
+    { id: "a1", name: "Signed out", authType: "oauth", status: "needs_reauth" },
+    { id: "a2", name: "Keyless", hasKey: false, status: "needs_credential" },
+    { id: "a3", name: "Broke", health: "out_of_credit" },
+    { id: "a4", name: "Away", health: "unreachable", lastError: "no answer" },
+    { id: "a5", name: "Expiring", authType: "oauth", secrets: ["accessToken"], expiresAt: soon },
+    { id: "a6", name: "Renewed", authType: "oauth", secrets: ["accessToken", "refreshToken"], expiresAt: soon },
+    { id: "a7", name: "Low" },
+    { id: "a8", name: "Off", isActive: false, health: "key_refused" },
+    { id: "a9", name: "Limited", health: "limited", cooldownUntil: soon },
+  ].map((c) => ({ ...base, ...c }));
+  const quotas = [
+    { connectionId: "a7", windows: [{ name: "requests-per-day", left: 0.04, observedAt: 1, resetsAt: soon }] },
+  ];
+  const { page, machineId } = await overview(t);
+  await page.route(`**/${machineId}/api/providers`, (route) => route.fulfill({ json: { data: rows } }));
+  await page.route(`**/${machineId}/api/quota`, (route) => route.fulfill({ json: { data: quotas } }));
+  await page.reload();
+  const list = page.getByRole("list", { name: "Accounts that need your attention" });
+  await list.waitFor();
+  const shown = await list
+    .getByRole("listitem")
+    .evaluateAll((all) =>
+      all.map((li) => [
+        li.querySelector("bdi").textContent,
+        li.querySelector(".badge").textContent,
+        li.querySelector("button, a.button").textContent,
+      ]),
+    );
+  assert.deepEqual(shown, [
+    ["Signed out", "Sign in again", "Sign in again"],
+    ["Keyless", "Credentials missing", "Add credentials"],
+    ["Broke", "Out of credit", "Test"],
+    ["Away", "Unreachable", "Test"],
+    ["Expiring", "Sign-in expires soon", "Sign in again"],
+    ["Low", "Low quota", "Add another account"],
+  ]);
+  await looks(page, "overview-accounts");
+});
+
+test("budgets are shown by what is used", async (t) => {
+  const { page } = await overview(t, {
+    prepare: async (call) => {
+      await call("POST", "/budgets", { name: "Requests a day", unit: "requests", limit: 10, window: "day" });
+      await call("POST", "/budgets", { name: `Dollars ${canary}`, unit: "usd", limit: 5, window: "month" });
+    },
+  });
+  const budgets = page.getByRole("region", { name: "Budgets" });
+  await budgets.getByText("0 requests of 10 requests").waitFor();
+  await budgets.getByText("$0.00 of $5.00").waitFor();
+  await budgets.getByRole("link", { name: "All budgets" }).click();
+  await page.getByRole("heading", { level: 1, name: "Budgets" }).waitFor();
+});
+
+test("figures that cannot be loaded show an error and can be tried again", async (t) => {
+  const { page, machineId } = await overview(t, { failures: ["GET /* 503"] });
+  await page.route(`**/${machineId}/api/usage?*`, (route) =>
+    route.fulfill({ status: 503, contentType: "application/json", body: `{"error":{"message":"not now"}}` }),
+  );
+  await page.reload();
+  const alert = page.getByRole("alert").filter({ hasText: "Not now." });
+  await alert.waitFor();
+  await page.unrouteAll({ behavior: "wait" });
+  await answered(page, "GET", () => alert.getByRole("button", { name: "Try again" }).click());
+  await alert.waitFor({ state: "detached" });
+});
