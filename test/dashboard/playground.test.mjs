@@ -300,6 +300,12 @@ test("two models answer side by side, each with its own conversation", async (t)
   await page.goto(`${b.url}/#/m/${machineId}/keys`);
   await page.goto(`${b.url}/#/m/${machineId}/playground?model=up%2Ftest-chat&with=up%2Ftest-embed`);
   await becomes(() => page.getByLabel("Second model", { exact: true }).inputValue(), "up/test-embed");
+  // Also if the page is open already.
+  await page.evaluate(() => (location.hash = location.hash.replace("up%2Ftest-embed", "up%2Fvendor%2Fnested-model")));
+  await becomes(() => page.getByLabel("Second model", { exact: true }).inputValue(), "up/vendor/nested-model");
+  await page.getByRole("button", { name: "Stop comparing" }).click();
+  await page.evaluate(() => (location.hash += "&with=up%2Ftest-embed"));
+  await becomes(() => page.getByLabel("Second model", { exact: true }).inputValue(), "up/test-embed");
 });
 
 test("images are sent, pasted and dropped", async (t) => {

@@ -33,11 +33,13 @@ export function Chat({ machine, models }: TryProps) {
   const [error, setError] = useState("");
   const input = useRef<HTMLTextAreaElement>(null);
   const put = (part: Partial<typeof talk>) => store.set({ ...store.get(), ...part });
-  // The models of the address are compared, whatever an earlier visit has compared.
+  // The models of the address are compared, whatever an earlier visit has compared, also
+  // if only the models change in the address of an open page.
   useEffect(() => {
-    if (first && first !== store.get().sides[0].model) changeSide(store, 0, { model: first });
-    if (second) compare(second);
-  }, []);
+    const { sides } = store.get();
+    if (first && first !== sides[0].model) changeSide(store, 0, { model: first });
+    if (second && second !== sides[1]?.model) compare(second);
+  }, [first, second]);
   const compare = (model: string) => {
     const { sides } = store.get();
     if (sides.length > 1) changeSide(store, 1, { model });
