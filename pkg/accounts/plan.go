@@ -313,7 +313,7 @@ func (pl *plan) affinity(target int, res *Result, pin string) {
 		first++
 	}
 	o := pl.ordering(&call.Targets[first], 0)
-	home := o.home()
+	home := o.home() // before By, which is empty until the session was asked for
 	if call.Session == nil || call.Session.By() == "" {
 		return
 	}

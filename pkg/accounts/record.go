@@ -48,11 +48,6 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 	}
 	now := p.Now()
 	ms := max(now.Sub(r.Start).Milliseconds(), 0)
-	row := usage.Row{KeyID: t.KeyID, Endpoint: r.Route}
-	if t.Attempts > 0 {
-		row.ConnectionID, row.Provider, row.Model = t.ConnectionID, t.Provider, t.Model
-	}
-
 	rec := store.Request{
 		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider, ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
@@ -63,20 +58,17 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 	if e == nil && t.Err != nil { // what broke a stream
 		errors.As(t.Err, &e)
 	}
-	row.LatencyMs, row.Calls = ms, 1
-	row.Latency.Observe(ms)
-	if t.FirstMs > 0 {
-		row.FirstToken.Observe(t.FirstMs)
-	}
 	if e != nil {
 		if rec.Error = e.Code; rec.Error == "" {
 			rec.Error = e.Type
 		}
 	}
-	if left := e != nil && e.Status == 499; !left && (e != nil || status >= 400) {
-		row.FailedCalls = 1
+	kind := usage.Row{KeyID: t.KeyID, Endpoint: r.Route}
+	if t.Attempts > 0 {
+		kind.ConnectionID, kind.Provider, kind.Model = t.ConnectionID, t.Provider, t.Model
 	}
-	p.Use(m, row)
+	left := e != nil && e.Status == 499
+	p.rowOf(m, &kind).Call(ms, t.FirstMs, !left && (e != nil || status >= 400))
 	rep := p.reportOf(m.ID)
 	if rep.Requests == nil {
 		rep.Requests, p.spare = p.spare, nil

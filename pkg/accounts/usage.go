@@ -48,7 +48,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		settle(a.reserved, a, &row, p.Now().UnixMilli())
 		t.use(row.Used())
 	}
-	p.Use(m, row)
+	p.add(m, &row)
 }
 
 // recorded reports whether the usage of a client's request is recorded: of a POST, and
@@ -80,14 +80,19 @@ func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, t *Trace, t
 	p.used(m, r, t, a, err != nil)
 }
 
-// Use notes what an answered attempt has used. Rows of one kind are added up,
-// and go to the object with the next report.
-func (p *Pool) Use(m *snapshot.Machine, row usage.Row) {
-	if m == nil {
-		return
+// add notes what an attempt has used. Rows of one kind are added up, and go to the object
+// with the next report.
+func (p *Pool) add(m *snapshot.Machine, row *usage.Row) {
+	if m != nil {
+		p.rowOf(m, row).AddCounts(row)
 	}
+}
+
+// rowOf returns the row of a kind in the next report of a machine.
+func (p *Pool) rowOf(m *snapshot.Machine, kind *usage.Row) (row *usage.Row) {
 	r := p.reportOf(m.ID)
-	r.Usage = usage.Add(r.Usage, row)
+	r.Usage, row = usage.Of(r.Usage, kind)
+	return row
 }
 
 // gather waits until the counts of a machine may be reported, so that many

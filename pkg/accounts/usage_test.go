@@ -13,7 +13,7 @@ func TestUsageIsGatheredIntoOneReport(t *testing.T) {
 	w.pool.Pause = w.Clock
 	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, []byte(`{"generation":1}`), nil }
 	used := func() {
-		w.pool.Use(w.machine, usage.Row{KeyID: "k", Model: "m", Requests: 1, InputTokens: 10, CostUSD: 0.5})
+		w.pool.add(w.machine, &usage.Row{KeyID: "k", Model: "m", Requests: 1, InputTokens: 10, CostUSD: 0.5})
 	}
 	flush := func() { w.pool.Flush(context.Background(), w.machine) }
 	used()
@@ -40,9 +40,9 @@ func TestUsageIsGatheredIntoOneReport(t *testing.T) {
 func TestUsageOfFailedReportIsKept(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.pool.Pause = w.Clock
-	w.pool.Use(w.machine, usage.Row{Model: "m", Requests: 1})
+	w.pool.add(w.machine, &usage.Row{Model: "m", Requests: 1})
 	w.pool.Flush(context.Background(), w.machine) // the object cannot be reached
-	w.pool.Use(w.machine, usage.Row{Model: "m", Requests: 1})
+	w.pool.add(w.machine, &usage.Row{Model: "m", Requests: 1})
 	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
 	w.pool.Flush(context.Background(), w.machine)
 	if got := w.object.Calls[len(w.object.Calls)-1]; !strings.Contains(got, `{"model":"m","requests":2}`) {

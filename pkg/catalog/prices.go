@@ -39,6 +39,14 @@ func ReadPrices(raw []byte) (p Prices, ok bool) {
 	return p, p.FetchedAt > 0 && (p.Text == "" || strings.HasSuffix(p.Text, "\n"))
 }
 
+// At returns when the prices were fetched; 0 for none.
+func (p *Prices) At() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.FetchedAt
+}
+
 // Of returns the price of a model: that of the source, else that of the static
 // catalogue, else "".
 func (p *Prices) Of(alias, id string) Price {

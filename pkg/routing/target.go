@@ -34,6 +34,10 @@ type fixed struct {
 	provider         *provider.Descriptor // of the target that was resolved,
 	alias, model, id string               // which its user may change
 	addresses        []address
+
+	priced   bool  // price is that of the model,
+	pricedAt int64 // by the prices of the operator's source of this time
+	price    catalog.Price
 }
 
 type address struct {
@@ -93,7 +97,14 @@ func (t *Target) Price(m *snapshot.Machine) catalog.Price {
 	if m == nil {
 		return catalog.PriceOf(t.Provider.Alias, t.Model)
 	}
-	return m.Prices.Of(t.Provider.Alias, t.Model)
+	f := t.fixed
+	if f == nil || f.provider != t.Provider || f.model != t.Model {
+		return m.Prices.Of(t.Provider.Alias, t.Model)
+	}
+	if at := m.Prices.At(); !f.priced || f.pricedAt != at {
+		f.priced, f.pricedAt, f.price = true, at, m.Prices.Of(t.Provider.Alias, t.Model)
+	}
+	return f.price
 }
 
 // OwnPrice returns the price that the machine has set for the model, or "".

@@ -22,6 +22,8 @@ func Cost(p catalog.Price, t *llm.Usage, m *Media) (usd float64, known bool) {
 	switch {
 	case t.Charged:
 		return t.Cost, true
+	case p == "":
+		return 0, false
 	case p.Free():
 		return 0, true
 	}

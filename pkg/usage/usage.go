@@ -139,15 +139,34 @@ func (r *Row) Valid() bool {
 		max(len(r.Model), len(r.KeyID), len(r.ConnectionID), len(r.Provider), len(r.Endpoint)) <= maxName
 }
 
-// Add adds the counts of o to the row.
+// Add adds what o has counted to the row.
 func (r *Row) Add(o *Row) {
+	r.AddCounts(o)
+	r.Latency.Add(&o.Latency)
+	r.FirstToken.Add(&o.FirstToken)
+}
+
+// AddCounts is Add for an o without durations.
+func (r *Row) AddCounts(o *Row) {
 	add := o.counts()
 	for i, n := range r.counts() {
 		*n += *add[i]
 	}
 	r.CostUSD += o.CostUSD
-	r.Latency.Add(&o.Latency)
-	r.FirstToken.Add(&o.FirstToken)
+}
+
+// Call counts a client's request: its duration, the time to the first event of its stream,
+// 0 for none, and whether it failed.
+func (r *Row) Call(ms, firstMs int64, failed bool) {
+	r.Calls++
+	r.LatencyMs += ms
+	r.Latency.Observe(ms)
+	if firstMs > 0 {
+		r.FirstToken.Observe(firstMs)
+	}
+	if failed {
+		r.FailedCalls++
+	}
 }
 
 // Kind returns a row without counts, of the same kind as r.
@@ -181,17 +200,26 @@ const maxRows = 256
 
 // Add adds a row to a list: to the row of its kind, or as a new one.
 func Add(list []Row, r Row) []Row {
+	list, row := Of(list, &r)
+	row.Add(&r)
+	return list
+}
+
+// Of returns the row of a list that has the kind of r, and the list, to which a row without
+// counts is added if there was none.
+func Of(list []Row, r *Row) ([]Row, *Row) {
 	for i := range list {
-		if list[i].sameKind(&r) {
-			list[i].Add(&r)
-			return list
+		if list[i].sameKind(r) {
+			return list, &list[i]
 		}
 	}
-	if len(list) >= maxRows && r.Model != "" {
-		r.Model, r.ConnectionID, r.Provider = "", "", ""
-		return Add(list, r)
+	kind := r.Kind()
+	if len(list) >= maxRows && kind.Model != "" {
+		kind.Model, kind.ConnectionID, kind.Provider = "", "", ""
+		return Of(list, &kind)
 	}
-	return append(list, r)
+	list = append(list, kind)
+	return list, &list[len(list)-1]
 }
 
 func (r *Row) sameKind(o *Row) bool {
