@@ -2,6 +2,7 @@
 // request after signing in again, and deleted.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { indented } from "../../worker/dashboard/src/format.ts";
 import { compatible, secrets } from "../e2e/gateway.mjs";
 import { answered, becomes, bench, canary, looks, settled } from "./browser.mjs";
 import { openPage } from "./used.mjs";
@@ -144,4 +145,31 @@ test("a key has its own share", async (t) => {
   await becomes(m.captured, [own]);
   assert.equal(await edit("0"), 0);
   assert.equal(await edit(""), undefined);
+});
+
+test("JSON is indented without a change of its values", () => {
+  const odd = '{"id":12345678901234567890,"x":1.0,"s":"a\\"{,:\\\\","none":{},"empty":[ ],"list":[1,{"a":null}]}';
+  assert.equal(
+    indented(odd),
+    [
+      "{",
+      '  "id": 12345678901234567890,',
+      '  "x": 1.0,',
+      '  "s": "a\\"{,:\\\\",',
+      '  "none": {},',
+      '  "empty": [],',
+      '  "list": [',
+      "    1,",
+      "    {",
+      '      "a": null',
+      "    }",
+      "  ]",
+      "}",
+    ].join("\n"),
+  );
+  for (const value of [0, "x", [], {}, [[]], [{}, []], { a: [1, 2], b: { c: "é \u0000" } }, [[[1], 2], 3]])
+    assert.equal(indented(JSON.stringify(value)), JSON.stringify(value, null, 2));
+  assert.equal(indented('{"a":'), "");
+  const long = JSON.stringify({ text: '\\"'.repeat(500_000) });
+  assert.deepEqual(JSON.parse(indented(long)), JSON.parse(long));
 });

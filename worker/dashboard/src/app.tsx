@@ -91,6 +91,11 @@ export function App() {
       {asking && (
         <Dialog title="Sign in again" onClose={() => answer(false)}>
           <p>To continue, enter your {session.operator ? "operator token" : "management key"} again.</p>
+          {session.operator && (
+            <p class="muted">
+              On a server of your own, you can instead open a new link from <code>weir init</code> and try again.
+            </p>
+          )}
           <SignIn
             inside
             onDone={(s) => {

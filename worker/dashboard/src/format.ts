@@ -28,13 +28,37 @@ export function bytes(n: number): string {
   return `${size.toLocaleString("en", { maximumFractionDigits: 1 })} ${unit}`;
 }
 
-// indented returns a JSON text with indentation, "" if it is not JSON.
+// indented returns a JSON text with indentation, "" if it is not JSON. Strings and numbers
+// stay as they are written: as values, large numbers would be rounded.
 export function indented(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    JSON.parse(text);
   } catch {
     return "";
   }
+  let out = "",
+    depth = 0,
+    empty = false; // nothing has followed the last { or [
+  const line = () => "\n" + "  ".repeat(depth);
+  for (let at = 0; at < text.length; at++) {
+    const c = text[at];
+    if (" \t\r\n".includes(c)) continue;
+    if (c === "}" || c === "]") {
+      depth--;
+      out += empty ? c : line() + c;
+      empty = false;
+      continue;
+    }
+    if (empty) out += line();
+    empty = c === "{" || c === "[";
+    if (empty) depth++;
+    if (c === '"') {
+      const from = at++;
+      while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+      out += text.slice(from, at + 1);
+    } else out += c === "," ? c + line() : c === ":" ? ": " : c;
+  }
+  return out;
 }
 
 // day returns a date: "Nov 22, 2026".
