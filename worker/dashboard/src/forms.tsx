@@ -1,5 +1,5 @@
 // The inputs of forms and lists.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Draft } from "./drafts";
 import { count, number } from "./format";
 import { Icon } from "./icons";
@@ -74,6 +74,40 @@ export function Search({ label, value, onInput }: { label: string; value: string
         onInput={(e) => onInput(e.currentTarget.value)}
       />
     </label>
+  );
+}
+
+// TextFilter is a filter by a typed text. It is applied on Enter or when it loses the
+// focus, live with each letter.
+export function TextFilter({
+  label,
+  value,
+  live,
+  onValue,
+}: {
+  label: string;
+  value: string;
+  live?: boolean;
+  onValue: (value: string) => void;
+}) {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  return (
+    <div class="narrow">
+      <Field label={label}>
+        <input
+          autocapitalize="none"
+          spellcheck={false}
+          placeholder="All"
+          value={typed}
+          onInput={(e) => {
+            setTyped(e.currentTarget.value);
+            if (live) onValue(e.currentTarget.value.trim());
+          }}
+          onChange={(e) => onValue(e.currentTarget.value.trim())}
+        />
+      </Field>
+    </div>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Names } from "../../names";
 import { useFilter } from "../../route";
-import { Choice, Search } from "../../forms";
+import { Choice, Search, TextFilter } from "../../forms";
 import { Button, Field } from "../../ui";
 import { examples } from "../explain/examples";
 
@@ -121,7 +121,7 @@ export function FilterRow({ filters, names }: { filters: Filters; names: Names |
         options={named(names?.connections)}
         onPick={(v) => set("connection", v)}
       />
-      <Typed label="Model" value={values.model} onInput={(v) => set("model", v)} />
+      <TextFilter live label="Model" value={values.model} onValue={(v) => set("model", v)} />
       <Choice label="Status" value={values.status} options={statuses} onPick={(v) => set("status", v)} />
       <Choice
         label="Attempts"
@@ -139,29 +139,13 @@ export function FilterRow({ filters, names }: { filters: Filters; names: Names |
         options={[["", "All"], ...examples.map((e): [string, string] => [e.path, e.path])]}
         onPick={(v) => set("endpoint", v)}
       />
-      <Typed label="Error code" value={values.code} onInput={(v) => set("code", v)} />
+      <TextFilter live label="Error code" value={values.code} onValue={(v) => set("code", v)} />
       {filters.any && <Button onClick={filters.clear}>Clear filters</Button>}
     </div>
   );
 }
 
 const named = (of?: Map<string, string>): [string, string][] => [["", "All"], ...(of ?? [])];
-
-function Typed({ label, value, onInput }: { label: string; value: string; onInput: (value: string) => void }) {
-  return (
-    <div class="narrow">
-      <Field label={label}>
-        <input
-          autocapitalize="none"
-          spellcheck={false}
-          placeholder="All"
-          value={value}
-          onInput={(e) => onInput(e.currentTarget.value.trim())}
-        />
-      </Field>
-    </div>
-  );
-}
 
 // At is the input of a time, in milliseconds. With last it is the end of the minute.
 function At({

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { Tabs } from "../../forms";
+import { useRef } from "preact/hooks";
+import { Tabs, TextFilter } from "../../forms";
 import type { Names } from "../../names";
 import { useFilter } from "../../route";
 import { Field } from "../../ui";
@@ -163,26 +163,5 @@ export function FilterFields({ of: { values, set }, names }: { of: IdFilter; nam
         {text("endpoint", "Endpoint")}
       </div>
     </details>
-  );
-}
-
-// TextFilter is applied when it loses the focus or on Enter. The typed text stays until
-// then, also if the page is drawn again.
-function TextFilter({ label, value, onValue }: { label: string; value: string; onValue: (value: string) => void }) {
-  const [typed, setTyped] = useState(value);
-  useEffect(() => setTyped(value), [value]);
-  return (
-    <div class="narrow">
-      <Field label={label}>
-        <input
-          autocapitalize="none"
-          spellcheck={false}
-          placeholder="All"
-          value={typed}
-          onInput={(e) => setTyped(e.currentTarget.value)}
-          onChange={(e) => onValue(e.currentTarget.value.trim())}
-        />
-      </Field>
-    </div>
   );
 }
