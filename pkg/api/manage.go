@@ -41,7 +41,7 @@ type Handler struct {
 	Version   string // of the build
 	// Prices returns what was last taken of the operator's source of prices, without the
 	// text. nil without a source.
-	Prices func(ctx context.Context) *catalog.Prices
+	Prices func(ctx context.Context) *catalog.Update
 }
 
 // Forward serves every route whose records live in the object: the route's

@@ -16,7 +16,7 @@ import (
 func (h *Handler) ShowVersion(ctx context.Context, _ *auth.Call) (*httpmsg.Response, error) {
 	v := struct {
 		Version string          `json:"version"`
-		Prices  *catalog.Prices `json:"prices,omitempty"`
+		Prices  *catalog.Update `json:"prices,omitempty"`
 	}{Version: h.Version}
 	if h.Prices != nil {
 		v.Prices = h.Prices(ctx)

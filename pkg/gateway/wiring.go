@@ -132,10 +132,10 @@ func (w *wiring) share() {
 }
 
 // pricesState returns what was last taken of the source of prices.
-func (w *wiring) pricesState(ctx context.Context) *catalog.Prices {
+func (w *wiring) pricesState(ctx context.Context) *catalog.Update {
 	p, err := rpc.Prices(ctx, w.KV, w.Objects)
 	if err != nil || !w.prices.Issued(&p) {
-		p = catalog.Prices{Source: w.prices.URL, Signed: w.prices.Key != nil}
+		p = catalog.Update{Source: w.prices.URL, Signed: w.prices.Key != nil}
 	}
 	p.Text = ""
 	return &p

@@ -43,7 +43,7 @@ func (f *Refresher) Refresh(ctx context.Context, memory stream.Memory) {
 	}
 	now := f.Now().UnixMilli()
 	if !f.Issued(&before) {
-		before = catalog.Prices{}
+		before = catalog.Update{}
 	}
 	if age := now - before.FetchedAt; age >= 0 && age < refreshEvery.Milliseconds() {
 		return
@@ -67,7 +67,7 @@ func (f *Refresher) Refresh(ctx context.Context, memory stream.Memory) {
 
 // take fetches the document of the source and its signature, and returns the prices that
 // are taken. before are the stored ones.
-func (f *Refresher) take(ctx context.Context, memory stream.Memory, before *catalog.Prices, now int64) (*catalog.Prices, error) {
+func (f *Refresher) take(ctx context.Context, memory stream.Memory, before *catalog.Update, now int64) (*catalog.Update, error) {
 	document, err := f.get(ctx, f.URL, refresh.MaxDocument, memory)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (f *Refresher) get(ctx context.Context, url string, most int64, memory stre
 
 // pricesPut stores refreshed prices.
 func (o *Object) pricesPut(r *storage.Call) (any, error) {
-	if _, ok := catalog.ReadPrices(r.Body); !ok {
+	if _, ok := catalog.ReadUpdate(r.Body); !ok {
 		return nil, apierr.Invalid("", "The prices are not readable.")
 	}
 	r.Meta.ID = rpc.RegistryID

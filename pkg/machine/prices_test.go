@@ -58,7 +58,7 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 			if platform == "registry" {
 				f.KV = nil
 			}
-			now := func() catalog.Prices {
+			now := func() catalog.Update {
 				t.Helper()
 				p, err := rpc.Prices(w.ctx, f.KV, w.loc)
 				if err != nil {
@@ -70,7 +70,7 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 				t.Helper()
 				calls, w.logs = 0, nil
 				f.Refresh(w.ctx, nil)
-				if p := now(); calls != wantCalls || string(p.Find("openai", "gpt-5")) != price {
+				if p := now(); calls != wantCalls || string(p.Price("openai", "gpt-5")) != price {
 					t.Errorf("%d calls, %+v", calls, p)
 				}
 				if got := strings.Join(w.logs, "\n"); !strings.Contains(got, logged) || logged == "" && got != "" {
@@ -113,7 +113,7 @@ func TestRegistryRefusesUnreadablePrices(t *testing.T) {
 	if status, _, err := w.loc.Call(w.ctx, rpc.RegistryID, "prices.put", []byte(`{"text":1}`)); err != nil || status != 400 {
 		t.Errorf("%d %v", status, err)
 	}
-	if p, err := rpc.Prices(w.ctx, nil, w.loc); err != nil || p != (catalog.Prices{}) {
+	if p, err := rpc.Prices(w.ctx, nil, w.loc); err != nil || p != (catalog.Update{}) {
 		t.Errorf("%+v %v", p, err)
 	}
 }

@@ -99,10 +99,10 @@ func (t *Target) Price(m *snapshot.Machine) catalog.Price {
 	}
 	f := t.fixed
 	if f == nil || f.provider != t.Provider || f.model != t.Model {
-		return m.Prices.Of(t.Provider.Alias, t.Model)
+		return m.Catalog.PriceOf(t.Provider.Alias, t.Model)
 	}
-	if at := m.Prices.At(); !f.priced || f.pricedAt != at {
-		f.priced, f.pricedAt, f.price = true, at, m.Prices.Of(t.Provider.Alias, t.Model)
+	if at := m.Catalog.At(); !f.priced || f.pricedAt != at {
+		f.priced, f.pricedAt, f.price = true, at, m.Catalog.PriceOf(t.Provider.Alias, t.Model)
 	}
 	return f.price
 }

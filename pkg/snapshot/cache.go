@@ -57,7 +57,7 @@ type Cache struct {
 
 	entries  map[string]*entry
 	uses     uint64
-	prices   catalog.Prices
+	prices   catalog.Update
 	pricesAt time.Time // when they were last read
 }
 
@@ -389,7 +389,7 @@ func (c *Cache) keep(machineID string, m *Machine, verified time.Time) *Machine 
 	if m != nil {
 		m.KeepOpened()
 		if c.PriceSource != nil {
-			m.Prices = &c.prices
+			m.Catalog = &c.prices
 		}
 	}
 	e.machine, e.verified = m, verified

@@ -31,8 +31,8 @@ type Machine struct {
 	*store.Machine
 	// Local outlives the replica: the next one of the same machine has it too.
 	Local *Local
-	// Prices are those of the operator's source; nil without one.
-	Prices *catalog.Prices
+	// Catalog is what the operator's source changes of the static catalogue; nil without one.
+	Catalog *catalog.Update
 
 	keys     map[[32]byte]*indexedKey
 	conns    map[string]*store.Connection

@@ -28,7 +28,7 @@ func (c *Cache) loadPrices(ctx context.Context) {
 		return
 	}
 	if !c.PriceSource.Issued(&p) {
-		p = catalog.Prices{}
+		p = catalog.Update{}
 	}
 	c.prices = p
 }

@@ -15,7 +15,7 @@ import (
 const pricesURL = "https://prices.example/p.json"
 
 func stored(id string) []byte {
-	raw, _ := json.Marshal(catalog.Prices{Source: pricesURL, FetchedAt: 1, Text: "openai/" + id + "\t1/2\n"})
+	raw, _ := json.Marshal(catalog.Update{Source: pricesURL, FetchedAt: 1, Text: "openai/" + id + "\t1/2\n"})
 	return raw
 }
 
@@ -25,7 +25,7 @@ func TestRefreshedPricesAreReadWithTheFirstSnapshot(t *testing.T) {
 	w.publish(1)
 	w.kv.Put(ctx, "prices", stored("first"))
 	w.want("without a source", 1, 1, 1)
-	if m, _ := w.cache.Get(ctx, mid); m.Prices != nil {
+	if m, _ := w.cache.Get(ctx, mid); m.Catalog != nil {
 		t.Error("there are prices without a source")
 	}
 
@@ -35,9 +35,9 @@ func TestRefreshedPricesAreReadWithTheFirstSnapshot(t *testing.T) {
 	w.cache.PriceSource = &refresh.Source{URL: pricesURL}
 	w.want("the first call", 1, 2, 1)
 	m, _ := w.cache.Get(ctx, mid)
-	find := func(id string) string { return string(m.Prices.Find("openai", id)) }
+	find := func(id string) string { return string(m.Catalog.Price("openai", id)) }
 	if find("first") != "1/2" {
-		t.Fatalf("%+v", m.Prices)
+		t.Fatalf("%+v", m.Catalog)
 	}
 	w.kv.Put(ctx, "prices", stored("second"))
 	w.now = w.now.Add(9 * time.Minute)
@@ -49,7 +49,7 @@ func TestRefreshedPricesAreReadWithTheFirstSnapshot(t *testing.T) {
 	w.want("a snapshot that is loaded again", 1, 0, 1)
 	w.cache.Revalidate(ctx, mid)
 	if find("second") != "1/2" || find("first") != "" { // also in the snapshot that calls have
-		t.Errorf("%+v", m.Prices)
+		t.Errorf("%+v", m.Catalog)
 	}
 	// While KV is down the prices stay; it is tried again after a minute.
 	w.now = w.now.Add(10 * time.Minute)
@@ -59,19 +59,19 @@ func TestRefreshedPricesAreReadWithTheFirstSnapshot(t *testing.T) {
 	w.kv.Put(ctx, "prices", stored("third"))
 	w.cache.Revalidate(ctx, mid)
 	if find("second") != "1/2" {
-		t.Errorf("%+v", m.Prices)
+		t.Errorf("%+v", m.Catalog)
 	}
 	w.now = w.now.Add(time.Minute)
 	w.cache.Revalidate(ctx, mid)
 	if find("third") != "1/2" {
-		t.Errorf("%+v", m.Prices)
+		t.Errorf("%+v", m.Catalog)
 	}
 	// Those of another source, or without the signature that is asked for, do not count.
 	w.cache.PriceSource = &refresh.Source{URL: pricesURL, Key: make([]byte, 32)}
 	w.now = w.now.Add(10 * time.Minute)
 	w.cache.Revalidate(ctx, mid)
 	if find("third") != "" {
-		t.Errorf("%+v", m.Prices)
+		t.Errorf("%+v", m.Catalog)
 	}
 }
 
@@ -87,13 +87,13 @@ func TestWithoutKVTheRegistryHasThePrices(t *testing.T) {
 		return 200, machine, nil
 	}
 	m, err := w.cache.Get(context.Background(), mid)
-	if err != nil || m.Prices.Find("openai", "first") != "1/2" || !slices.Contains(w.obj.Called, "registry") {
+	if err != nil || m.Catalog.Price("openai", "first") != "1/2" || !slices.Contains(w.obj.Called, "registry") {
 		t.Errorf("%v, %v", err, w.obj.Called)
 	}
 	w.obj.Answer = func(string, []byte) (int, []byte, error) { return 0, nil, objects.ErrUnreachable }
 	w.now = w.now.Add(10 * time.Minute)
 	w.cache.Revalidate(context.Background(), mid)
-	if m.Prices.Find("openai", "first") != "1/2" {
+	if m.Catalog.Price("openai", "first") != "1/2" {
 		t.Error("the prices are gone while the registry is unreachable")
 	}
 }

@@ -28,7 +28,7 @@ type Source struct {
 }
 
 // Issued reports whether stored prices are of this source, as it is checked now.
-func (s *Source) Issued(p *catalog.Prices) bool {
+func (s *Source) Issued(p *catalog.Update) bool {
 	return p.Source == s.URL && (p.Signed || s.Key == nil)
 }
 
@@ -55,7 +55,7 @@ func (s *Source) Verify(document, signature []byte) error {
 
 // Take returns the prices of a document that Verify has accepted. before are the last
 // ones of this source, or none. The error says why nothing of the document is taken.
-func (s *Source) Take(raw []byte, before *catalog.Prices, now int64) (*catalog.Prices, error) {
+func (s *Source) Take(raw []byte, before *catalog.Update, now int64) (*catalog.Update, error) {
 	d, err := read(raw)
 	if err != nil {
 		return nil, err
@@ -78,12 +78,12 @@ func (s *Source) Take(raw []byte, before *catalog.Prices, now int64) (*catalog.P
 		return strings.Compare(a.id, b.id)
 	})
 	d.rows = slices.CompactFunc(d.rows, func(a, b row) bool { return a.alias == b.alias && a.id == b.id })
-	p := &catalog.Prices{Source: s.URL, Signed: signed, IssuedAt: d.issuedAt, FetchedAt: now}
+	p := &catalog.Update{Source: s.URL, Signed: signed, IssuedAt: d.issuedAt, FetchedAt: now}
 	known := 0
 	var text strings.Builder
 	for _, r := range d.rows {
 		built := catalog.PriceOf(r.alias, r.id)
-		last, base := before.Find(r.alias, r.id), built
+		last, base := before.Price(r.alias, r.id), built
 		if base == "" {
 			base = last
 		}

@@ -43,7 +43,7 @@ func with(alias, id, price string) map[string]map[string]string {
 	return all
 }
 
-func take(t *testing.T, raw []byte, before catalog.Prices) *catalog.Prices {
+func take(t *testing.T, raw []byte, before catalog.Update) *catalog.Update {
 	t.Helper()
 	s := Source{URL: "https://prices.example/p.json"}
 	p, err := s.Take(raw, &before, now)
@@ -54,18 +54,18 @@ func take(t *testing.T, raw []byte, before catalog.Prices) *catalog.Prices {
 }
 
 func TestOnlyWhatDiffersIsStored(t *testing.T) {
-	p := take(t, list(some()), catalog.Prices{})
+	p := take(t, list(some()), catalog.Update{})
 	if p.Rows != 0 || p.Held != 0 || p.Text != "" || p.FetchedAt != now || p.Signed {
 		t.Errorf("%+v", p)
 	}
 	all := with("openai", "gpt-5", "1/8/0.1")
 	all["anthropic"] = map[string]string{"claude-new": "3/15/0.3/3.75/6"}
 	all["no-such-alias"] = map[string]string{"m": "1/2"}
-	p = take(t, list(all), catalog.Prices{})
+	p = take(t, list(all), catalog.Update{})
 	if want := "anthropic/claude-new\t3/15/0.3/3.75/6\nopenai/gpt-5\t1/8/0.1\n"; p.Text != want || p.Rows != 2 || p.Held != 0 {
 		t.Errorf("%+v, want %q", p, want)
 	}
-	if got := p.Of("openai", "gpt-5"); got != "1/8/0.1" {
+	if got := p.PriceOf("openai", "gpt-5"); got != "1/8/0.1" {
 		t.Errorf("%q", got)
 	}
 }
@@ -95,24 +95,24 @@ func TestImplausiblePricesAreHeldBack(t *testing.T) {
 		"1.25/10 audioInput=4000":      true,
 		"1.25/10/0.125 @priority=0/20": true,
 	} {
-		p := take(t, list(with("openai", "gpt-5", price)), catalog.Prices{})
+		p := take(t, list(with("openai", "gpt-5", price)), catalog.Update{})
 		if (p.Held == 1) != held || held && p.Text != "" || !held && p.Text != "openai/gpt-5\t"+price+"\n" {
 			t.Errorf("%s: %+v", price, p)
 		}
 	}
 	// A price that is held back leaves the last one, within reach of the catalogue's.
-	last := *take(t, list(with("openai", "gpt-5", "12/90/1")), catalog.Prices{})
+	last := *take(t, list(with("openai", "gpt-5", "12/90/1")), catalog.Update{})
 	p := take(t, list(with("openai", "gpt-5", "100/900/10")), last)
 	if p.Text != last.Text || p.Held != 1 || p.Rows != 1 {
 		t.Errorf("%+v", p)
 	}
 	// A model of the source alone is compared with its last price.
-	last = *take(t, list(with("openai", "gpt-new", "1/2")), catalog.Prices{})
+	last = *take(t, list(with("openai", "gpt-new", "1/2")), catalog.Update{})
 	if p := take(t, list(with("openai", "gpt-new", "11/2")), last); p.Held != 1 || p.Text != "openai/gpt-new\t1/2\n" {
 		t.Errorf("%+v", p)
 	}
 	for id, held := range map[string]int{"gpt-new": 1, "gpt-new:free": 0} {
-		if p := take(t, list(with("openai", id, "0/0")), catalog.Prices{}); p.Held != held {
+		if p := take(t, list(with("openai", id, "0/0")), catalog.Update{}); p.Held != held {
 			t.Errorf("%s for nothing: %+v", id, p)
 		}
 	}
@@ -144,7 +144,7 @@ func TestDocumentsThatAreNotBelievedAreRefused(t *testing.T) {
 		"more than 4 MiB":     append(list(some()), strings.Repeat(" ", MaxDocument)...),
 	} {
 		s := Source{URL: "https://prices.example/p.json"}
-		if p, err := s.Take(raw, &catalog.Prices{}, now); err == nil || !strings.Contains(err.Error(), want) {
+		if p, err := s.Take(raw, &catalog.Update{}, now); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v", want, p, err)
 		}
 	}
@@ -178,11 +178,11 @@ func TestSignedSources(t *testing.T) {
 	if s.Verify(append(raw, ' '), []byte(sig)) == nil {
 		t.Error("a document that was changed is accepted")
 	}
-	p, err := s.Take(raw, &catalog.Prices{}, now)
+	p, err := s.Take(raw, &catalog.Update{}, now)
 	if err != nil || !p.Signed || p.IssuedAt != now || p.Rows != 1 {
 		t.Fatalf("%+v %v", p, err)
 	}
-	if !s.Issued(p) || s.Issued(&catalog.Prices{Source: s.URL}) || (&Source{URL: "https://other.example/"}).Issued(p) {
+	if !s.Issued(p) || s.Issued(&catalog.Update{Source: s.URL}) || (&Source{URL: "https://other.example/"}).Issued(p) {
 		t.Error("prices of another source, or without a signature, count")
 	}
 	day := 24 * time.Hour.Milliseconds()
@@ -254,7 +254,7 @@ func FuzzTake(f *testing.F) {
 	f.Add([]byte(`{"format":"weir-prices","version":1,"issuedAt":1e300,"prices":[{"openai":1}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s := Source{URL: "https://prices.example/p.json"}
-		p, err := s.Take(raw, &catalog.Prices{}, now)
+		p, err := s.Take(raw, &catalog.Update{}, now)
 		if err != nil {
 			return
 		}
@@ -262,7 +262,7 @@ func FuzzTake(f *testing.F) {
 		for line := range strings.Lines(p.Text) {
 			name, price, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 			alias, id, _ := strings.Cut(name, "/")
-			if _, bad := catalog.ParsePrice(price); !ok || bad != nil || p.Find(alias, id) != catalog.Price(price) {
+			if _, bad := catalog.ParsePrice(price); !ok || bad != nil || p.Price(alias, id) != catalog.Price(price) {
 				t.Errorf("the line %q: %v", line, bad)
 			}
 			if name == last {

@@ -14,7 +14,7 @@ import (
 const PricesKey = "prices"
 
 // Prices reads the refreshed prices. They are empty if none were stored.
-func Prices(ctx context.Context, kv store.KV, objects Stub) (p catalog.Prices, err error) {
+func Prices(ctx context.Context, kv store.KV, objects Stub) (p catalog.Update, err error) {
 	var raw []byte
 	if kv != nil {
 		raw, err = kv.Get(ctx, PricesKey)
@@ -27,12 +27,12 @@ func Prices(ctx context.Context, kv store.KV, objects Stub) (p catalog.Prices, e
 	if err != nil {
 		return p, err
 	}
-	p, _ = catalog.ReadPrices(raw) // of another version: as if there were none
+	p, _ = catalog.ReadUpdate(raw) // of another version: as if there were none
 	return p, nil
 }
 
 // PutPrices stores refreshed prices.
-func PutPrices(ctx context.Context, kv store.KV, objects Stub, p *catalog.Prices) error {
+func PutPrices(ctx context.Context, kv store.KV, objects Stub, p *catalog.Update) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return err

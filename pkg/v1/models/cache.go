@@ -40,8 +40,8 @@ func cacheKeyOf(c *auth.Call, kinds string, f form) cacheKey {
 	if m := c.Machine; m != nil {
 		q.machine, q.generation, q.published = m.ID, m.Generation, m.PublishedAt
 		q.internal = internal(c)
-		if m.Prices != nil {
-			q.prices = m.Prices.FetchedAt
+		if m.Catalog != nil {
+			q.prices = m.Catalog.FetchedAt
 		}
 		if c.Key != nil && len(c.Key.Models) > 0 {
 			q.key = c.Key.ID

@@ -14,7 +14,7 @@ func reprice(m *snapshot.Machine, list []Entry) {
 	if m == nil {
 		return
 	}
-	own, refreshed := m.Settings.ModelPrices, m.Prices != nil && m.Prices.Text != ""
+	own, refreshed := m.Settings.ModelPrices, m.Catalog != nil && m.Catalog.Text != ""
 	if len(own) == 0 && !refreshed {
 		return
 	}
@@ -40,7 +40,7 @@ func reprice(m *snapshot.Machine, list []Entry) {
 			continue
 		}
 		id := catalog.UpstreamID(alias, e.Model.ID)
-		if p := m.Prices.Find(alias, id); p != "" && e.Model.Price == catalog.PriceOf(alias, id) {
+		if p := m.Catalog.Price(alias, id); p != "" && e.Model.Price == catalog.PriceOf(alias, id) {
 			e.setPrice(p)
 		}
 	}

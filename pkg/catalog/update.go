@@ -6,10 +6,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Prices are prices from a source that the operator has named, where they differ from
-// those of the static catalogue. Times are Unix milliseconds. A nil or zero Prices has
+// Update is the prices from a source that the operator has named, where they differ from
+// those of the static catalogue. Times are Unix milliseconds. A nil or zero Update has
 // none.
-type Prices struct {
+type Update struct {
 	Source    string `json:"source"`
 	Signed    bool   `json:"signed"`             // the signature of the source was verified
 	IssuedAt  int64  `json:"issuedAt,omitempty"` // as a signed source states it
@@ -24,14 +24,14 @@ type Prices struct {
 	Text string `json:"text,omitempty"`
 }
 
-// ReadPrices reads what encoding/json has written of Prices. ok is false for anything
+// ReadUpdate reads what encoding/json has written of an Update. ok is false for anything
 // else.
-func ReadPrices(raw []byte) (p Prices, ok bool) {
+func ReadUpdate(raw []byte) (p Update, ok bool) {
 	if !gjson.ValidBytes(raw) {
 		return p, false
 	}
 	v := gjson.ParseBytes(raw)
-	p = Prices{
+	p = Update{
 		Source: v.Get("source").String(), Signed: v.Get("signed").Bool(), IssuedAt: v.Get("issuedAt").Int(),
 		FetchedAt: v.Get("fetchedAt").Int(), Rows: int(v.Get("rows").Int()), Held: int(v.Get("held").Int()),
 		Text: v.Get("text").String(),
@@ -40,26 +40,26 @@ func ReadPrices(raw []byte) (p Prices, ok bool) {
 }
 
 // At returns when the prices were fetched; 0 for none.
-func (p *Prices) At() int64 {
+func (p *Update) At() int64 {
 	if p == nil {
 		return 0
 	}
 	return p.FetchedAt
 }
 
-// Of returns the price of a model: that of the source, else that of the static
+// PriceOf returns the price of a model: that of the source, else that of the static
 // catalogue, else "".
-func (p *Prices) Of(alias, id string) Price {
+func (p *Update) PriceOf(alias, id string) Price {
 	if p != nil && p.Text != "" {
-		if price := p.Find(alias, id); price != "" {
+		if price := p.Price(alias, id); price != "" {
 			return price
 		}
 	}
 	return PriceOf(alias, id)
 }
 
-// Find returns the price that the source has for a model, or "".
-func (p *Prices) Find(alias, id string) Price {
+// Price returns the price that the source has for a model, or "".
+func (p *Update) Price(alias, id string) Price {
 	if p == nil {
 		return ""
 	}
