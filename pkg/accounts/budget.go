@@ -96,7 +96,7 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 		return unavailable(nil)
 	}
 	id, price, asked := to.ID(), to.Price(m), catalog.PlainName(t.Asked)
-	tokens, cost := pl.call.Estimate.of(to, price)
+	tokens, cost := pl.call.Estimate.of(m.Catalog, to, price)
 	for i := range m.Budgets {
 		b := &m.Budgets[i]
 		if !to.Charged(b, t.KeyID, id, asked) {
@@ -239,12 +239,12 @@ func (pl *plan) release() {
 }
 
 // of returns the tokens and the nano-dollars that a call to a target may use.
-func (e *Estimate) of(to *routing.Target, price catalog.Price) (tokens, nanoUSD int64) {
+func (e *Estimate) of(update *catalog.Update, to *routing.Target, price catalog.Price) (tokens, nanoUSD int64) {
 	u := llm.Usage{Known: true, Input: min(e.Input, maxEstimate)}
 	if e.Text {
 		if u.Output = e.Output; u.Output <= 0 {
 			u.Output = usualOutput
-			for _, m := range catalog.Lookup(to.Provider.Alias, to.Model) {
+			for _, m := range update.Lookup(to.Provider.Alias, to.Model) {
 				if m.Kind == catalog.LLM && m.MaxOutput > 0 {
 					u.Output = min(u.Output, int64(m.MaxOutput))
 				}

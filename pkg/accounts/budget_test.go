@@ -14,6 +14,7 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/llm"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/usage"
@@ -151,8 +152,22 @@ func TestCallLargerThanABudgetIsToldSo(t *testing.T) {
 // A regression: the floating-point error of a cost was rounded up to a nano-dollar.
 func TestEstimateIsExact(t *testing.T) {
 	e := Estimate{Input: 7, Output: 4096, Text: true}
-	if _, got := e.of(nil, "4/20 request=0.002"); got != 83_948_000 {
+	if _, got := e.of(nil, nil, "4/20 request=0.002"); got != 83_948_000 {
 		t.Errorf("got %d nano-dollars, want 83,948,000", got)
+	}
+}
+
+// An answer without a limit is estimated by the longest one that the operator's source
+// states for the model.
+func TestEstimateOfAModelOfTheSource(t *testing.T) {
+	u := &catalog.Update{ModelText: "openai/gpt-next\tl\t9000\t300\n"}
+	e := Estimate{Input: 7, Text: true}
+	to := &routing.Target{Provider: provider.Lookup("openai"), Model: "gpt-next"}
+	if got, _ := e.of(u, to, ""); got != 307 {
+		t.Errorf("got %d tokens, want 307", got)
+	}
+	if got, _ := e.of(nil, to, ""); got != 7+usualOutput {
+		t.Errorf("without the source: %d tokens", got)
 	}
 }
 
@@ -171,7 +186,7 @@ func TestEstimateOfMedia(t *testing.T) {
 		{usage.Media{Seconds: 1e300}, "second=0.001", 86_400_000_000},
 	} {
 		e := Estimate{Media: &tt.ordered}
-		if _, got := e.of(nil, tt.price); max(got, 0) != tt.want {
+		if _, got := e.of(nil, nil, tt.price); max(got, 0) != tt.want {
 			t.Errorf("%+v at %s: %d, want %d", tt.ordered, tt.price, got, tt.want)
 		}
 	}

@@ -120,7 +120,7 @@ func chargesOf(call *Call, to *routing.Target, left func(b *store.Budget) int64)
 		return nil, ""
 	}
 	id, price, asked := to.ID(), to.Price(call.Machine), catalog.PlainName(call.Trace.Asked)
-	tokens, cost := call.Estimate.of(to, price)
+	tokens, cost := call.Estimate.of(call.Machine.Catalog, to, price)
 	for i := range call.Machine.Budgets {
 		b := &call.Machine.Budgets[i]
 		if !to.Charged(b, call.Trace.KeyID, id, asked) {

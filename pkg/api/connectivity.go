@@ -284,7 +284,7 @@ func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.C
 	if model == "" && !searches {
 		return nil, nil
 	}
-	kind := kindOf(row, model)
+	kind := kindOf(m, row, model)
 	var endpoint Endpoint
 	var body []byte
 	switch {
@@ -355,7 +355,7 @@ func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot
 	ids, out := h.list(ctx, c, m, conn)
 	for _, kind := range []catalog.Kind{catalog.LLM, catalog.Embedding} {
 		for _, id := range ids {
-			if kindOf(row, id) == kind && row.Has(kind) {
+			if kindOf(m, row, id) == kind && row.Has(kind) {
 				return id, &out
 			}
 		}
@@ -363,8 +363,8 @@ func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot
 	return "", &out
 }
 
-func kindOf(row *provider.Descriptor, model string) catalog.Kind {
-	kind, known := catalog.KindOf(row.Alias, model)
+func kindOf(m *snapshot.Machine, row *provider.Descriptor, model string) catalog.Kind {
+	kind, known := m.Catalog.KindOf(row.Alias, model)
 	if !known {
 		kind = catalog.InferKind(model)
 	}

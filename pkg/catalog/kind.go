@@ -1,8 +1,6 @@
 // Package catalog knows model ids and their kinds, as data.
 package catalog
 
-import "strings"
-
 // Kind is what a model is for. See docs/reference/spec.md, 1.6.
 type Kind string
 
@@ -171,22 +169,4 @@ func looksVideo(id string) bool {
 		}
 	}
 	return false
-}
-
-// KnownVideo reports whether a provider has a video model with this id, and no provider
-// has a model of another kind with it. For an id with slashes the last part counts too.
-func KnownVideo(id string) bool {
-	if !looksVideo(id) {
-		return false
-	}
-	found := Find(id)
-	if i := strings.LastIndexByte(id, '/'); found == nil && i >= 0 {
-		found = Find(id[i+1:])
-	}
-	for i := range found {
-		if found[i].Kind != Video {
-			return false
-		}
-	}
-	return found != nil
 }

@@ -100,6 +100,16 @@ var capabilities = []struct {
 	{'I', "image_output"}, {'O', "audio_output"}, {'S', "search"}, {'J', "structured_outputs"},
 }
 
+// CapOf returns the capability with a name on the wire, or 0.
+func CapOf(name string) Cap {
+	for i := range capabilities {
+		if capabilities[i].name == name {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
 // Caps states for each capability whether the model has it, lacks it, or whether that is
 // unknown. In the zero value all are unknown.
 type Caps struct{ known, has Cap }

@@ -176,10 +176,17 @@ func (s *section) has(id string) bool {
 	return at < len(body) && named(body[at:], id)
 }
 
+// has reports whether an alias has a static model with this id.
+func has(alias, id string) bool {
+	s := find(alias)
+	return s != nil && s.has(id)
+}
+
 // Found is a model with the alias that lists it.
 type Found struct {
 	Alias string
 	Model
+	Added bool // by an Update
 }
 
 // Find returns every static model with this id, in the order of the providers'
@@ -191,7 +198,7 @@ func Find(id string) []Found {
 	var got []Found
 	for i := range sections {
 		for _, m := range sections[i].lookup(id) {
-			got = append(got, Found{sections[i].alias, m})
+			got = append(got, Found{sections[i].alias, m, false})
 		}
 	}
 	return got
@@ -218,12 +225,18 @@ func kindOf(letter byte) Kind {
 
 // parse reads one line.
 func parse(line string) Model {
+	id, fields, _ := strings.Cut(line, "\t")
+	return parseFields(id, fields)
+}
+
+// parseFields reads the fields that follow the id.
+func parseFields(id, line string) Model {
 	next := func() string {
 		field, rest, _ := strings.Cut(line, "\t")
 		line = rest
 		return field
 	}
-	m := Model{ID: next()}
+	m := Model{ID: id}
 	if k := next(); k != "" {
 		m.Kind = kindOf(k[0])
 	}

@@ -257,7 +257,7 @@ func TestKnownVideo(t *testing.T) {
 		"fal-ai/luma-ray-2": true, "MiniMax-Hailuo-02": true, "happyhorse_1_0": true, "aleph2": false, "wan2.6-t2v": true,
 		"video-llama": false, "veo-99": false, "gpt-4o": false, "": false, "v": false,
 	} {
-		if got := KnownVideo(id); got != want {
+		if got := (*Update)(nil).KnownVideo(id); got != want {
 			t.Errorf("KnownVideo(%q) = %v, want %v", id, got, want)
 		}
 	}

@@ -1,57 +1,83 @@
 package catalog
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
 )
 
-// Update is the prices from a source that the operator has named, where they differ from
-// those of the static catalogue. Times are Unix milliseconds. A nil or zero Update has
-// none.
+// Update is what a source that the operator has named changes of the static catalogue:
+// prices that differ, and models that the catalogue lacks. Times are Unix milliseconds. A
+// nil or zero Update changes nothing: its methods return what the static catalogue has.
 type Update struct {
-	Source    string `json:"source"`
-	Signed    bool   `json:"signed"`             // the signature of the source was verified
-	IssuedAt  int64  `json:"issuedAt,omitempty"` // as a signed source states it
-	FetchedAt int64  `json:"fetchedAt,omitempty"`
-	Rows      int    `json:"rows"`
-	Held      int    `json:"held"` // prices of the source that were not taken, because they change too much
-	// Text has a line for each row, sorted by alias, then id, by bytes:
+	Source        string `json:"source"`
+	Signed        bool   `json:"signed"`             // the signature of the source was verified
+	IssuedAt      int64  `json:"issuedAt,omitempty"` // as a signed source states it
+	FetchedAt     int64  `json:"fetchedAt,omitempty"`
+	Rows          int    `json:"rows"`          // prices
+	Held          int    `json:"held"`          // prices of the source that were not taken, because they change too much
+	AddedModels   int    `json:"addedModels"`   // models that the static catalogue lacks
+	RefusedModels int    `json:"refusedModels"` // models of the source that were not taken, because they are out of bounds
+	// Text has a line for each price, sorted by alias, then id, by bytes:
 	//
 	//	alias/id  price
 	//
 	// with a tab between them.
 	Text string `json:"text,omitempty"`
+	// ModelText has a line for each model, in the same order: the alias, a slash and the
+	// line of models.txt, without a price, which is in Text.
+	ModelText string `json:"modelText,omitempty"`
 }
 
 // ReadUpdate reads what encoding/json has written of an Update. ok is false for anything
 // else.
-func ReadUpdate(raw []byte) (p Update, ok bool) {
+func ReadUpdate(raw []byte) (u Update, ok bool) {
 	if !gjson.ValidBytes(raw) {
-		return p, false
+		return u, false
 	}
-	v := gjson.ParseBytes(raw)
-	p = Update{
-		Source: v.Get("source").String(), Signed: v.Get("signed").Bool(), IssuedAt: v.Get("issuedAt").Int(),
-		FetchedAt: v.Get("fetchedAt").Int(), Rows: int(v.Get("rows").Int()), Held: int(v.Get("held").Int()),
-		Text: v.Get("text").String(),
-	}
-	return p, p.FetchedAt > 0 && (p.Text == "" || strings.HasSuffix(p.Text, "\n"))
+	gjson.ParseBytes(raw).ForEach(func(name, v gjson.Result) bool {
+		switch name.Str {
+		case "source":
+			u.Source = v.String()
+		case "signed":
+			u.Signed = v.Bool()
+		case "issuedAt":
+			u.IssuedAt = v.Int()
+		case "fetchedAt":
+			u.FetchedAt = v.Int()
+		case "rows":
+			u.Rows = int(v.Int())
+		case "held":
+			u.Held = int(v.Int())
+		case "addedModels":
+			u.AddedModels = int(v.Int())
+		case "refusedModels":
+			u.RefusedModels = int(v.Int())
+		case "text":
+			u.Text = v.String()
+		case "modelText":
+			u.ModelText = v.String()
+		}
+		return true
+	})
+	lines := func(s string) bool { return s == "" || strings.HasSuffix(s, "\n") }
+	return u, u.FetchedAt > 0 && lines(u.Text) && lines(u.ModelText)
 }
 
-// At returns when the prices were fetched; 0 for none.
-func (p *Update) At() int64 {
-	if p == nil {
+// At returns when the source was fetched; 0 for never.
+func (u *Update) At() int64 {
+	if u == nil {
 		return 0
 	}
-	return p.FetchedAt
+	return u.FetchedAt
 }
 
 // PriceOf returns the price of a model: that of the source, else that of the static
 // catalogue, else "".
-func (p *Update) PriceOf(alias, id string) Price {
-	if p != nil && p.Text != "" {
-		if price := p.Price(alias, id); price != "" {
+func (u *Update) PriceOf(alias, id string) Price {
+	if u != nil && u.Text != "" {
+		if price := u.Price(alias, id); price != "" {
 			return price
 		}
 	}
@@ -59,31 +85,188 @@ func (p *Update) PriceOf(alias, id string) Price {
 }
 
 // Price returns the price that the source has for a model, or "".
-func (p *Update) Price(alias, id string) Price {
-	if p == nil {
+func (u *Update) Price(alias, id string) Price {
+	if u == nil {
 		return ""
 	}
-	low, high := 0, len(p.Text)
+	return Price(row(u.Text, alias, id))
+}
+
+// Lookup is the function Lookup, with the models that the source adds.
+func (u *Update) Lookup(alias, id string) []Model {
+	built := Lookup(alias, id)
+	if len(built) > 0 || !u.adds() {
+		return built
+	}
+	if fields := row(u.ModelText, alias, id); fields != "" {
+		return []Model{parseFields(id, fields)}
+	}
+	return nil
+}
+
+// KindOf is the function KindOf, with the models that the source adds.
+func (u *Update) KindOf(alias, id string) (Kind, bool) {
+	kind, known := KindOf(alias, id)
+	if known || !u.adds() {
+		return kind, known
+	}
+	if fields := row(u.ModelText, alias, id); fields != "" {
+		return kindOf(fields[0]), true
+	}
+	return "", false
+}
+
+// UpstreamID is the function UpstreamID, with the models that the source adds.
+func (u *Update) UpstreamID(alias, id string) string {
+	built := UpstreamID(alias, id)
+	if !u.adds() || built != id || has(alias, id) || row(u.ModelText, alias, id) != "" {
+		return built
+	}
+	if whole := alias + "/" + id; row(u.ModelText, alias, whole) != "" {
+		return whole
+	}
+	return id
+}
+
+// Models is the function Models, with the models that the source adds.
+func (u *Update) Models(alias string) []Model {
+	built := Models(alias)
+	if !u.adds() {
+		return built
+	}
+	lines := u.ModelText[seek(u.ModelText, alias, ""):seek(u.ModelText, alias+"\x00", "")]
+	if lines == "" {
+		return built
+	}
+	all := make([]Model, 0, len(built)+strings.Count(lines, "\n"))
+	for line := range strings.Lines(lines) {
+		m := parse(line[len(alias)+1 : len(line)-1])
+		for len(built) > 0 && built[0].ID < m.ID {
+			all, built = append(all, built[0]), built[1:]
+		}
+		if len(built) == 0 || built[0].ID != m.ID {
+			all = append(all, m)
+		}
+	}
+	return append(all, built...)
+}
+
+// Find is the function Find. The models that the source adds follow those of the static
+// catalogue.
+func (u *Update) Find(id string) []Found {
+	got := Find(id)
+	if id == "" || !u.adds() {
+		return got
+	}
+	for i := range sections {
+		s := &sections[i]
+		if fields := row(u.ModelText, s.alias, id); fields != "" && !s.has(id) {
+			got = append(got, Found{s.alias, parseFields(id, fields), true})
+		}
+	}
+	return got
+}
+
+// KnownVideo reports whether a provider has a video model with this id, and no provider
+// has a model of another kind with it. For an id with slashes the last part counts too.
+// A model that the source adds counts for an id that the static catalogue lacks.
+func (u *Update) KnownVideo(id string) bool {
+	if !looksVideo(id) {
+		return false
+	}
+	found := u.Find(id)
+	if i := strings.LastIndexByte(id, '/'); found == nil && i >= 0 {
+		found = u.Find(id[i+1:])
+	}
+	for i := range found {
+		if found[i].Added && !found[0].Added {
+			break
+		}
+		if found[i].Kind != Video {
+			return false
+		}
+	}
+	return found != nil
+}
+
+// adds reports whether the source adds a model.
+func (u *Update) adds() bool { return u != nil && u.ModelText != "" }
+
+// row returns what follows the name and the tab in the line of a model, or "".
+func row(text, alias, id string) string {
+	rest := text[seek(text, alias, id):]
+	n := len(alias) + 1 + len(id)
+	if len(rest) <= n || rest[:len(alias)] != alias || rest[len(alias)] != '/' || rest[len(alias)+1:n] != id || rest[n] != '\t' {
+		return ""
+	}
+	line, _, _ := strings.Cut(rest[n+1:], "\n")
+	return line
+}
+
+// seek returns the offset of the first line, of those that begin with alias/id and a tab
+// and are in this order, that does not sort before alias and id.
+func seek(text, alias, id string) int {
+	low, high := 0, len(text)
 	for low < high {
 		mid := low + (high-low)/2
-		start := strings.LastIndexByte(p.Text[low:mid], '\n') + 1 + low
-		line, _, _ := strings.Cut(p.Text[start:], "\n")
-		name, price, _ := strings.Cut(line, "\t")
+		start := strings.LastIndexByte(text[low:mid], '\n') + 1 + low
+		line, _, _ := strings.Cut(text[start:], "\n")
+		name, _, _ := strings.Cut(line, "\t")
 		lineAlias, lineID, _ := strings.Cut(name, "/")
 		c := strings.Compare(lineAlias, alias)
 		if c == 0 {
 			c = strings.Compare(lineID, id)
 		}
-		switch {
-		case c == 0:
-			return Price(price)
-		case c < 0:
-			low = start + len(line) + 1
-		default:
+		if c < 0 {
+			low = min(start+len(line)+1, len(text))
+		} else {
 			high = start
 		}
 	}
-	return ""
+	return low
+}
+
+// AppendModel appends the line of a model for Update.ModelText.
+func AppendModel(b []byte, alias string, m *Model) []byte {
+	b = append(append(append(append(b, alias...), '/'), m.ID...), '\t')
+	for i := range kinds {
+		if kinds[i].kind == m.Kind {
+			b = append(b, kinds[i].letter)
+		}
+	}
+	b = appendNumber(append(b, '\t'), m.Context)
+	b = appendNumber(append(b, '\t'), m.MaxOutput)
+	in, out := Usual(m.Kind)
+	b = appendLetters(append(b, '\t'), m.Input&^in)
+	b = appendLetters(append(b, '\t'), m.Output&^out)
+	b = append(b, '\t')
+	for i := range capabilities {
+		switch has, known := m.Caps.Get(1 << i); {
+		case has:
+			b = append(b, capabilities[i].letter)
+		case known:
+			b = append(b, capabilities[i].letter|0x20)
+		}
+	}
+	b = appendNumber(append(b, "\t\t"...), m.Dimensions)
+	b = append(append(b, '\t'), m.Name...)
+	return append(b, '\n')
+}
+
+func appendNumber(b []byte, n int) []byte {
+	if n == 0 {
+		return b
+	}
+	return strconv.AppendInt(b, int64(n), 10)
+}
+
+func appendLetters(b []byte, m Modality) []byte {
+	for i := range modalities {
+		if m&(1<<i) != 0 {
+			b = append(b, modalities[i].letter)
+		}
+	}
+	return b
 }
 
 // Terms returns the usual terms, and those that the clauses of a price are for.

@@ -87,7 +87,7 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 		record := &store.Machine{Version: 1, ID: "abcdefgh01234567", Connections: []store.Connection{conn}}
 		machine := snapshot.New(record)
 		for _, k := range kinds {
-			for _, m := range models.List(record, []catalog.Kind{k.kind}, nil) {
+			for _, m := range models.List(record, nil, []catalog.Kind{k.kind}, nil) {
 				if m.Kind != k.kind {
 					continue
 				}

@@ -258,7 +258,7 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	}
 	id := model
 	if !d.Compatible {
-		id = catalog.UpstreamID(d.Alias, model)
+		id = r.m.Catalog.UpstreamID(d.Alias, model)
 	}
 	visible := r.m.Visible(d.Alias, conns, model, id)
 	if len(conns) > len(visible) && len(visible) == 0 || len(conns) == 0 && (r.hidden(d, model) || r.hidden(d, id)) {
@@ -270,7 +270,7 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 		e.Code = "no_credentials"
 		return e
 	}
-	kind, _ := catalog.KindOf(d.Alias, id)
+	kind, _ := r.m.Catalog.KindOf(d.Alias, id)
 	id = strings.Clone(id)
 	out = strings.Clone(out)
 	r.out = append(r.out, Target{
@@ -285,16 +285,16 @@ func (r *resolution) hidden(d *provider.Descriptor, id string) bool {
 	return r.m.Hidden(d.Alias, id) || r.m.Hidden(d.ID, id)
 }
 
-// static resolves a bare id by the static catalogue: a row of the wanted kind
-// that has a connection goes before other rows with one, and those before rows
-// without.
+// static resolves a bare id by the catalogue: a row of the wanted kind that has a
+// connection goes before other rows with one, and those before rows without. A row that
+// the operator's source adds does not go before one of the build with a connection.
 func (r *resolution) static(model string) error {
-	rows := catalog.Find(model)
+	rows := r.m.Catalog.Find(model)
 	var best *provider.Descriptor
 	rank := 0
 	for i := range rows {
 		d := provider.ByAlias(rows[i].Alias)
-		if d == nil {
+		if d == nil || rows[i].Added && rank >= 3 {
 			continue
 		}
 		n := 1
@@ -348,7 +348,7 @@ func (r *resolution) unknown(model string) error {
 			names = append(names, out+"/"+rest)
 			continue
 		}
-		for _, m := range catalog.Models(d.Alias) {
+		for _, m := range r.m.Catalog.Models(d.Alias) {
 			names = append(names, m.ID)
 		}
 	}

@@ -6,7 +6,7 @@ import "weir/pkg/catalog"
 // names of models.
 const maxDerived = 64
 
-// Derived names a value that follows from the snapshot alone: what a model string
+// Derived names a value that follows from the snapshot and its Catalog alone: what a model string
 // means for a kind of endpoint.
 type Derived struct {
 	Kind  catalog.Kind

@@ -14,8 +14,8 @@ const (
 	pricesRetry = time.Minute
 )
 
-// loadPrices reads the refreshed prices if that is due. All machines have the same, which
-// are replaced between events.
+// loadPrices reads what a refresh has stored if that is due. All machines have the same,
+// which is replaced between events.
 func (c *Cache) loadPrices(ctx context.Context) {
 	now := c.Now()
 	if c.PriceSource == nil || within(now, c.pricesAt, pricesEvery) {
@@ -29,6 +29,13 @@ func (c *Cache) loadPrices(ctx context.Context) {
 	}
 	if !c.PriceSource.Issued(&p) {
 		p = catalog.Update{}
+	}
+	if p.FetchedAt != c.prices.FetchedAt {
+		for _, e := range c.entries {
+			if e.machine != nil {
+				e.machine.derived = nil // kinds of models may have changed
+			}
+		}
 	}
 	c.prices = p
 }

@@ -75,6 +75,32 @@ func TestRefreshedPricesAreReadWithTheFirstSnapshot(t *testing.T) {
 	}
 }
 
+func TestRefreshDiscardsDerivedValues(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t)
+	w.publish(1)
+	w.kv.Put(ctx, "prices", stored("first"))
+	w.cache.PriceSource = &refresh.Source{URL: pricesURL}
+	m, err := w.cache.Get(ctx, mid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := Derived{Kind: catalog.LLM, Model: "gpt-next"}
+	m.KeepDerived(key, 1)
+	w.now = w.now.Add(10 * time.Minute)
+	w.cache.Revalidate(ctx, mid)
+	if m.Derived(key) == nil {
+		t.Error("discarded although nothing has changed")
+	}
+	raw, _ := json.Marshal(catalog.Update{Source: pricesURL, FetchedAt: 2, ModelText: "openai/gpt-next\tl\n"})
+	w.kv.Put(ctx, "prices", raw)
+	w.now = w.now.Add(10 * time.Minute)
+	w.cache.Revalidate(ctx, mid)
+	if kind, _ := m.Catalog.KindOf("openai", "gpt-next"); kind != catalog.LLM || m.Derived(key) != nil {
+		t.Errorf("the kind is %q, the derived value %v", kind, m.Derived(key))
+	}
+}
+
 func TestWithoutKVTheRegistryHasThePrices(t *testing.T) {
 	w := newWorld(t)
 	w.publish(1)

@@ -50,7 +50,7 @@ func contextOf(m *snapshot.Machine, to *routing.Target) int64 {
 			}
 		}
 	}
-	for _, model := range catalog.Lookup(to.Provider.Alias, to.Model) {
+	for _, model := range m.Catalog.Lookup(to.Provider.Alias, to.Model) {
 		if model.Kind == catalog.LLM {
 			return int64(model.Context)
 		}

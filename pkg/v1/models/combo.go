@@ -96,7 +96,7 @@ func (b *builder) member(name string, depth int) *catalog.Model {
 			return m
 		}
 	}
-	for _, f := range catalog.Find(name) {
+	for _, f := range b.update.Find(name) {
 		for _, s := range b.scopes {
 			if s.static == f.Alias {
 				return b.describe(s, name)
@@ -131,7 +131,7 @@ func (b *builder) qualified(name string) (*catalog.Model, bool) {
 // know of a provider's chat model, in that order, or nil.
 func (b *builder) describe(s *scope, id string) *catalog.Model {
 	var m *catalog.Model
-	for _, k := range s.lookup(id) {
+	for _, k := range s.lookup(b.update, id) {
 		if m == nil || k.Kind == catalog.LLM {
 			m = &k
 		}

@@ -16,12 +16,12 @@ type Live struct {
 }
 
 // List builds the model list of a machine for a set of kinds; of a nil machine
-// it is the static catalogue. live holds the upstreams' own lists by
-// connection id. It does no I/O, and keeps the order of docs/reference/spec.md,
-// 4.1: combos, then each provider's models, then its web entries; the first
-// entry of an id wins.
-func List(m *store.Machine, kinds []catalog.Kind, live map[string]*Live) []Entry {
-	b := builder{m: m, kinds: kinds, live: live, scopes: scopes(m)}
+// it is the catalogue. update is what the operator's source changes of the static
+// catalogue, or nil. live holds the upstreams' own lists by connection id. It does no
+// I/O, and keeps the order of docs/reference/spec.md, 4.1: combos, then each provider's
+// models, then its web entries; the first entry of an id wins.
+func List(m *store.Machine, update *catalog.Update, kinds []catalog.Kind, live map[string]*Live) []Entry {
+	b := builder{m: m, update: update, kinds: kinds, live: live, scopes: scopes(m)}
 	b.build()
 	return b.list
 }
@@ -65,6 +65,7 @@ func (b *builder) guess() int {
 // builder collects the entries of one list.
 type builder struct {
 	m      *store.Machine
+	update *catalog.Update
 	kinds  []catalog.Kind
 	live   map[string]*Live
 	scopes []*scope
@@ -125,7 +126,7 @@ func (b *builder) static() {
 			continue
 		}
 		s := newScope(b.m, row, nil)
-		models := catalog.Models(row.Alias)
+		models := b.update.Models(row.Alias)
 		for i := range models {
 			if m := &models[i]; b.wants(m.Kind) && !s.hidden[m.ID] && row.Callable(m.Kind, m.ID) {
 				b.add(s.out+"/"+m.ID, s.out, m.Kind, m)
@@ -220,7 +221,7 @@ func (b *builder) catalogue(s *scope) {
 			covered[kind] = !l.Partial
 		}
 	}
-	models := catalog.Models(s.static)
+	models := b.update.Models(s.static)
 	for i := range models {
 		if m := &models[i]; !covered[m.Kind] && b.wants(m.Kind) {
 			b.known(s, s.cut(m.ID), m)
@@ -232,11 +233,11 @@ func (b *builder) catalogue(s *scope) {
 // facts have precedence over those of the static catalogue, except for the kind.
 func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
 	id := s.cut(live.ID)
-	known := s.lookup(id)
+	known := s.lookup(b.update, id)
 	m := *live
 	if len(known) == 0 {
 		if m.Kind == "" {
-			m.Kind = infer(id)
+			m.Kind = infer(b.update, id)
 		}
 		if b.wants(m.Kind) {
 			b.known(s, id, &m)
@@ -265,7 +266,7 @@ func (b *builder) examine(s *scope, id string, c *store.CustomModel) {
 	if id == "" {
 		return
 	}
-	known := s.lookup(id)
+	known := s.lookup(b.update, id)
 	for i := range known {
 		if b.wants(known[i].Kind) {
 			b.known(s, id, custom(c, &known[i]))
@@ -274,7 +275,7 @@ func (b *builder) examine(s *scope, id string, c *store.CustomModel) {
 	if known != nil {
 		return
 	}
-	if kind := infer(id); b.wants(kind) {
+	if kind := infer(b.update, id); b.wants(kind) {
 		m := blank(kind)
 		if c != nil {
 			m = custom(c, m)
@@ -286,9 +287,9 @@ func (b *builder) examine(s *scope, id string, c *store.CustomModel) {
 // infer is docs/reference/spec.md, 4.1.4.7 for an id that its provider's
 // catalogue does not know, but for video models of other providers, which are
 // no chat models.
-func infer(id string) catalog.Kind {
+func infer(update *catalog.Update, id string) catalog.Kind {
 	kind := catalog.InferKind(id)
-	if kind == catalog.LLM && catalog.KnownVideo(id) {
+	if kind == catalog.LLM && update.KnownVideo(id) {
 		return catalog.Video
 	}
 	return kind

@@ -40,7 +40,7 @@ func TestListRules(t *testing.T) {
 			if err := json.Unmarshal(raw, &c); err != nil {
 				t.Fatal(err)
 			}
-			list := List(c.Machine, c.Kinds, c.Live)
+			list := List(c.Machine, nil, c.Kinds, c.Live)
 			body := appendList(nil, list, 1_700_000_000)
 			if !json.Valid(body) {
 				t.Fatalf("not JSON: %s", body)
@@ -51,7 +51,7 @@ func TestListRules(t *testing.T) {
 }
 
 func TestStaticCatalogueWithoutAMachine(t *testing.T) {
-	list := List(nil, []catalog.Kind{catalog.LLM}, nil)
+	list := List(nil, nil, []catalog.Kind{catalog.LLM}, nil)
 	if len(list) < 1000 {
 		t.Errorf("%d chat models, want at least 1000", len(list))
 	}
@@ -72,7 +72,7 @@ func TestStaticCatalogueWithoutAMachine(t *testing.T) {
 
 func TestStringsAreEscaped(t *testing.T) {
 	m := &store.Machine{Combos: []store.Combo{{Name: "a\"b\\c\n<é\x00"}}}
-	body := appendList(nil, List(m, []catalog.Kind{catalog.LLM}, nil)[:1], 1)
+	body := appendList(nil, List(m, nil, []catalog.Kind{catalog.LLM}, nil)[:1], 1)
 	var got struct{ Data []struct{ ID string } }
 	if err := json.Unmarshal(body, &got); err != nil || got.Data[0].ID != m.Combos[0].Name {
 		t.Errorf("%s: %v", body, err)

@@ -94,8 +94,9 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 	var stale view
 	if k == nil {
 		var rec *store.Machine
+		var update *catalog.Update
 		if c.Machine != nil {
-			rec = c.Machine.Machine
+			rec, update = c.Machine.Machine, c.Machine.Catalog
 			var asked []*scope
 			for _, s := range scopes(rec) {
 				if serves(s.row, kinds) {
@@ -106,7 +107,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		} else {
 			stale.until = h.Now().Add(liveTTL)
 		}
-		entries := allowed(c.Key, own(rec, kinds, List(rec, kinds, stale.lists)))
+		entries := allowed(c.Key, own(rec, kinds, List(rec, update, kinds, stale.lists)))
 		if f == anthropic && name == segments[0].name && !q.internal {
 			entries = claudeNames(c, entries)
 		}
@@ -185,7 +186,7 @@ func (h *Handler) entry(ctx context.Context, c *auth.Call, id string, kinds []ca
 	var v view
 	b := builder{kinds: kinds}
 	if c.Machine != nil {
-		b.m = c.Machine.Machine
+		b.m, b.update = c.Machine.Machine, c.Machine.Catalog
 		b.scopes = scopes(b.m)
 		asked := named(b.scopes, id)
 		if c.Machine.Combo(id) != nil {

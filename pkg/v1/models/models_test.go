@@ -288,7 +288,7 @@ func TestListCostIsLinear(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range runs {
-			List(w.rec, []catalog.Kind{catalog.LLM}, nil)
+			List(w.rec, nil, []catalog.Kind{catalog.LLM}, nil)
 		}
 		runtime.ReadMemStats(&after)
 		return (after.Mallocs - before.Mallocs) / runs, (after.TotalAlloc - before.TotalAlloc) / runs

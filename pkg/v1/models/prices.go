@@ -39,7 +39,7 @@ func reprice(m *snapshot.Machine, list []Entry) {
 		if !refreshed {
 			continue
 		}
-		id := catalog.UpstreamID(alias, e.Model.ID)
+		id := m.Catalog.UpstreamID(alias, e.Model.ID)
 		if p := m.Catalog.Price(alias, id); p != "" && e.Model.Price == catalog.PriceOf(alias, id) {
 			e.setPrice(p)
 		}

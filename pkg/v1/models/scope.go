@@ -69,15 +69,15 @@ func (s *scope) cutPrefix(id string) (string, bool) {
 	return id, false
 }
 
-// lookup returns what the static catalogue knows of a listed id.
-func (s *scope) lookup(id string) []catalog.Model {
+// lookup returns what the catalogue knows of a listed id.
+func (s *scope) lookup(update *catalog.Update, id string) []catalog.Model {
 	if !s.known {
 		return nil
 	}
-	if known := catalog.Lookup(s.static, id); known != nil {
+	if known := update.Lookup(s.static, id); known != nil {
 		return known
 	}
-	return catalog.Lookup(s.static, catalog.UpstreamID(s.static, id))
+	return update.Lookup(s.static, update.UpstreamID(s.static, id))
 }
 
 // scopes lists the providers of a machine: the first active connection of
