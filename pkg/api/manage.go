@@ -40,7 +40,7 @@ type Handler struct {
 	KeySecret []byte
 	Version   string // of the build
 	// Prices returns what was last taken of the operator's source of prices, without the
-	// text. nil without a source.
+	// texts. nil without a source.
 	Prices func(ctx context.Context) *catalog.Update
 }
 

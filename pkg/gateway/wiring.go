@@ -137,7 +137,7 @@ func (w *wiring) pricesState(ctx context.Context) *catalog.Update {
 	if err != nil || !w.prices.Issued(&p) {
 		p = catalog.Update{Source: w.prices.URL, Signed: w.prices.Key != nil}
 	}
-	p.Text = ""
+	p.Text, p.ModelText = "", ""
 	return &p
 }
 

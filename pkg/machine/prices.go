@@ -23,7 +23,7 @@ const (
 	maxSignature   = 4 << 10 // bytes
 )
 
-// Refresher fetches prices from the operator's source and stores them.
+// Refresher fetches prices and models from the operator's source and stores them.
 type Refresher struct {
 	refresh.Source
 	Do      upstream.Doer
@@ -56,17 +56,18 @@ func (f *Refresher) Refresh(ctx context.Context, memory stream.Memory) {
 		f.Log(fmt.Sprintf("prices: %s: %v", f.URL, err))
 		return
 	}
-	if p.Rows != before.Rows || p.Held != before.Held || p.Text != before.Text {
+	if p.Held != before.Held || p.Text != before.Text || p.RefusedModels != before.RefusedModels || p.ModelText != before.ModelText {
 		checked := "signed"
 		if !p.Signed {
 			checked = "unsigned: bounds only"
 		}
-		f.Log(fmt.Sprintf("prices: %s: %d prices differ from the catalogue, %d held back (%s)", f.URL, p.Rows, p.Held, checked))
+		f.Log(fmt.Sprintf("prices: %s: %d prices differ from the catalogue, %d held back, %d models added, %d out of bounds (%s)",
+			f.URL, p.Rows, p.Held, p.AddedModels, p.RefusedModels, checked))
 	}
 }
 
-// take fetches the document of the source and its signature, and returns the prices that
-// are taken. before are the stored ones.
+// take fetches the document of the source and its signature, and returns what is
+// taken. before is what is stored.
 func (f *Refresher) take(ctx context.Context, memory stream.Memory, before *catalog.Update, now int64) (*catalog.Update, error) {
 	document, err := f.get(ctx, f.URL, refresh.MaxDocument, memory)
 	if err != nil {

@@ -77,7 +77,7 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 					t.Errorf("logged %q, want %q", got, logged)
 				}
 			}
-			run(2, "1/8/0.1", "1 prices differ from the catalogue, 0 held back (signed)")
+			run(2, "1/8/0.1", "1 prices differ from the catalogue, 0 held back, 0 models added, 0 out of bounds (signed)")
 			w.clock.Add(59 * time.Minute)
 			document = priceList(w.clock.Now(), "2/8/0.1")
 			sign()
@@ -104,6 +104,13 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 			run(1, "1/8/0.1", "it has 0 prices")
 			document = priceList(w.clock.Now(), "3/8/0.1")
 			run(1, "3/8/0.1", fmt.Sprint(f.URL, ": 1 prices differ"))
+			// Models are stored with the prices.
+			w.clock.Add(time.Hour)
+			document = strings.Replace(document, `{`, `{"models":{"openai":{"gpt-next":{"kind":"llm"},"gpt-odd":{"kind":"odd"}}},`, 1)
+			run(1, "3/8/0.1", "1 models added, 1 out of bounds")
+			if p := now(); p.AddedModels != 1 || p.RefusedModels != 1 || len(p.Lookup("openai", "gpt-next")) != 1 {
+				t.Errorf("%+v", p)
+			}
 		})
 	}
 }

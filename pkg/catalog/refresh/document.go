@@ -1,5 +1,6 @@
-// Package refresh reads prices from a source that the operator has named, and decides
-// which of them are taken. See docs/decisions/0124-refresh-of-prices.md.
+// Package refresh reads prices and models from a source that the operator has named, and
+// decides which of them are taken. See docs/decisions/0124-refresh-of-prices.md and
+// docs/decisions/0155-refresh-adds-models.md.
 package refresh
 
 import (
@@ -26,6 +27,8 @@ const (
 type document struct {
 	issuedAt int64 // Unix milliseconds; 0 if it is not stated
 	rows     []row
+	models   []addition
+	refused  int // models that are out of bounds
 }
 
 type row struct {
@@ -62,7 +65,8 @@ func read(raw []byte) (d document, err error) {
 
 // own reads weir's own format:
 //
-//	{"format":"weir-prices","version":1,"issuedAt": Unix seconds,"prices":{alias:{id: catalog.Price}}}
+//	{"format":"weir-prices","version":1,"issuedAt": Unix seconds,"prices":{alias:{id: catalog.Price}},
+//	 "models"?:{alias:{id: see ownModel}}}
 //
 // Aliases that this version does not know are left out.
 func (d *document) own(v gjson.Result) (err error) {
@@ -87,6 +91,16 @@ func (d *document) own(v gjson.Result) (err error) {
 		})
 		return err == nil && len(d.rows) <= maxRows
 	})
+	v.Get("models").ForEach(func(alias, models gjson.Result) bool {
+		if catalog.Has(alias.Str) {
+			models.ForEach(func(id, model gjson.Result) bool {
+				m, ok := ownModel(id.Str, model)
+				d.addModel(alias.Str, m, ok)
+				return true
+			})
+		}
+		return true
+	})
 	return err
 }
 
@@ -106,14 +120,20 @@ var vendors = [...]struct{ name, alias string }{
 
 // modelsDev reads api.json of models.dev: USD per million tokens. Rows that a
 // catalog.Price cannot express are left out: tokens of reasoning with a price of their
-// own, and a price of nothing, which means an unknown one unless the id says ":free".
+// own, and a price of nothing, which means an unknown one unless the id says ":free". A
+// model is added with or without a price.
 //
 //	{provider:{"models":{id:{"cost":{"input","output","cache_read","cache_write","reasoning",
-//	 "input_audio","output_audio","context_over_200k":{…}}}}}}
+//	 "input_audio","output_audio","context_over_200k":{…}}, and see vendorModel}}}}
 func (d *document) modelsDev(v gjson.Result) {
 	for i := range vendors {
 		alias := vendors[i].alias
 		v.Get(vendors[i].name).Get("models").ForEach(func(id, model gjson.Result) bool {
+			if !isBuiltIn(alias, id.Str) {
+				if m, taken, ok := vendorModel(id.Str, model); taken {
+					d.addModel(alias, m, ok)
+				}
+			}
 			cost := model.Get("cost")
 			in, out, reasoning := amount(cost, "input"), amount(cost, "output"), cost.Get("reasoning")
 			free := in == 0 && out == 0

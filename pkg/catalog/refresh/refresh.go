@@ -3,6 +3,7 @@ package refresh
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,10 +15,10 @@ import (
 
 // Bounds of what a document may change.
 const (
-	minRows    = 10      // of a document that is a price list
-	maxText    = 1 << 20 // bytes of the rows that are stored
-	maxChange  = 10      // the largest factor between an old and a new rate
-	maxHeldOf  = 5       // at most one in five prices may be held back
+	minRows    = 10            // of a document that is a price list
+	maxStored  = 1<<20 - 8<<10 // bytes of all rows as they are stored: a row of the registry has at most 1 MiB
+	maxChange  = 10            // the largest factor between an old and a new rate
+	maxHeldOf  = 5             // at most one in five prices may be held back
 	issueAhead = 24 * 60 * 60 * 1000
 )
 
@@ -53,8 +54,8 @@ func (s *Source) Verify(document, signature []byte) error {
 	return nil
 }
 
-// Take returns the prices of a document that Verify has accepted. before are the last
-// ones of this source, or none. The error says why nothing of the document is taken.
+// Take returns what is taken of a document that Verify has accepted. before is what was
+// last taken of this source, or nothing. The error says why nothing of the document is taken.
 func (s *Source) Take(raw []byte, before *catalog.Update, now int64) (*catalog.Update, error) {
 	d, err := read(raw)
 	if err != nil {
@@ -101,13 +102,24 @@ func (s *Source) Take(raw []byte, before *catalog.Update, now int64) (*catalog.U
 		p.Rows++
 		text.WriteString(r.alias + "/" + r.id + "\t" + string(price) + "\n")
 	}
-	switch p.Text = text.String(); {
+	p.Text = text.String()
+	room := maxStored - stored(p.Text)
+	switch {
 	case p.Held*maxHeldOf > max(known, minRows):
 		return nil, fmt.Errorf("%d of %d prices are more than %d times what they were, or the reverse", p.Held, len(d.rows), maxChange)
-	case len(p.Text) > maxText:
-		return nil, fmt.Errorf("its new prices have more than %d MiB", maxText>>20)
+	case room < 0:
+		return nil, errors.New("its new prices have more than 1 MiB")
 	}
+	var refused int
+	p.ModelText, p.AddedModels, refused = d.lines(min(room, maxModelText))
+	p.RefusedModels = d.refused + refused
 	return p, nil
+}
+
+// stored returns the number of bytes of a text in the JSON that is stored.
+func stored(text string) int {
+	raw, _ := json.Marshal(text)
+	return len(raw)
 }
 
 // implausible reports whether a price changes by more than a vendor changes it at once:

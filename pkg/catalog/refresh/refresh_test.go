@@ -252,6 +252,8 @@ func FuzzTake(f *testing.F) {
 	f.Add(list(with("openai", "gpt-5", "1/8/0.1 @flex>5=1/2 image@hd=3")))
 	f.Add([]byte(`{"openai":{"models":{"gpt-5":{"cost":{"input":1.25,"output":1e9,"context_over_200k":{"input":1}}}}}}`))
 	f.Add([]byte(`{"format":"weir-prices","version":1,"issuedAt":1e300,"prices":[{"openai":1}]}`))
+	f.Add(withModels("openai", map[string]any{"gpt-next": map[string]any{"kind": "tts", "name": "é", "context_length": 1000, "capabilities": map[string]bool{"tools": true}}}))
+	f.Add([]byte(`{"openai":{"models":{"gpt-next":{"modalities":{"input":["text"],"output":["audio","text"]},"limit":{"context":1e9,"output":1}}}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s := Source{URL: "https://prices.example/p.json"}
 		p, err := s.Take(raw, &catalog.Update{}, now)
@@ -269,6 +271,9 @@ func FuzzTake(f *testing.F) {
 				t.Errorf("%s is there twice", name)
 			}
 			last = name
+		}
+		for _, wrong := range checkModels(p) {
+			t.Error(wrong)
 		}
 	})
 }

@@ -9,11 +9,11 @@ import (
 	"weir/pkg/store"
 )
 
-// PricesKey is the key of the refreshed prices in KV. Without KV they are a row of the
+// PricesKey is the key of the refreshed prices and models in KV. Without KV they are a row of the
 // registry, of its operations "prices.get" and "prices.put".
 const PricesKey = "prices"
 
-// Prices reads the refreshed prices. They are empty if none were stored.
+// Prices reads the refreshed prices and models. They are empty if none were stored.
 func Prices(ctx context.Context, kv store.KV, objects Stub) (p catalog.Update, err error) {
 	var raw []byte
 	if kv != nil {
@@ -31,7 +31,7 @@ func Prices(ctx context.Context, kv store.KV, objects Stub) (p catalog.Update, e
 	return p, nil
 }
 
-// PutPrices stores refreshed prices.
+// PutPrices stores refreshed prices and models.
 func PutPrices(ctx context.Context, kv store.KV, objects Stub, p *catalog.Update) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
