@@ -1,4 +1,4 @@
-// The operator's cron refreshes prices from a source. See docs/prices.md.
+// The operator's cron refreshes prices and models from a source. See docs/prices.md.
 import assert from "node:assert/strict";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -58,7 +58,7 @@ async function again({ env = {}, aged = false } = {}) {
   operator = admin(gw);
 }
 
-function publish(gpt5, more = {}, signed = true) {
+function publish(gpt5, more = {}, signed = true, models = undefined) {
   const openai = { "gpt-5": gpt5, ...more };
   for (let i = 0; i < 30; i++) openai[`test-${i}`] = "1/2";
   source.document = JSON.stringify({
@@ -66,6 +66,7 @@ function publish(gpt5, more = {}, signed = true) {
     version: 1,
     issuedAt: Math.floor(Date.now() / 1000),
     prices: { openai },
+    models: models && { openai: models },
   });
   source.signature = signed ? sign(null, Buffer.from(source.document), keys.privateKey).toString("base64") : "AAAA";
 }
@@ -95,7 +96,14 @@ async function costs() {
 test("prices of a signed source are taken, checked, and stay", async () => {
   publish("1/8/0.1");
   await again();
-  assert.deepEqual(await state(), { source: `${up.url}/prices.json`, signed: true, rows: 0, held: 0 });
+  assert.deepEqual(await state(), {
+    source: `${up.url}/prices.json`,
+    signed: true,
+    rows: 0,
+    held: 0,
+    addedModels: 0,
+    refusedModels: 0,
+  });
   await gw.cron();
   const first = await state();
   assert.equal(first.rows, 31, JSON.stringify(first));
@@ -143,4 +151,55 @@ test("prices of a signed source are taken, checked, and stay", async () => {
   await again(gw.kv ? {} : { env: { PRICES_URL: undefined, PRICES_KEY: undefined } });
   assert.equal(await costs(), 1.25);
   assert.equal((await state())?.rows ?? 0, 0);
+});
+
+test("models of the source are added", async () => {
+  source.status = 200;
+  publish("1/8/0.1", { "gpt-next": "2/4" }, true, {
+    "gpt-next": { kind: "llm", name: "GPT Next", context_length: 1000, max_completion_tokens: 500 },
+    "embed-next": { kind: "embedding" },
+    "gpt-5": { kind: "embedding", context_length: 1000 },
+    "gpt-absurd": { kind: "llm", context_length: 1 },
+  });
+  await again({ aged: !gw.kv });
+  await gw.cron();
+  const taken = await state();
+  assert.deepEqual([taken.rows, taken.addedModels, taken.refusedModels], [32, 2, 1]);
+  assert.equal(taken.modelText, undefined);
+
+  const other = await operator.machine();
+  await operator.call("POST", `/${other.machineId}/api/providers`, {
+    provider: "openai",
+    apiKey: "openai-test-key-012345",
+  });
+  const list = (kind) => operator.call("GET", `/${other.machineId}/api/models/list/${kind}`);
+  const { data: chats } = await list("llm");
+  const added = chats.find((m) => m.id === "openai/gpt-next");
+  assert.deepEqual(
+    [added?.kind, added?.context_length, added?.pricing?.input],
+    ["llm", 1000, 2],
+    JSON.stringify(added),
+  );
+  assert.ok(chats.some((m) => m.id === "openai/gpt-5"));
+  assert.ok(!chats.some((m) => m.id === "openai/gpt-absurd"));
+  assert.ok((await list("embedding")).data.some((m) => m.id === "openai/embed-next"));
+
+  // A request that does not fit goes to the next member of a combo.
+  await operator.call("POST", `/${other.machineId}/api/combos`, {
+    name: "mix",
+    models: ["openai/gpt-next", "openai/gpt-5"],
+  });
+  const asks = async (model, words) => {
+    up.seen.length = 0;
+    const res = await gw.fetch("/v1/chat/completions", {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${other.apiKey}` },
+      body: JSON.stringify({ model, messages: [{ role: "user", content: "four ".repeat(words) }] }),
+    });
+    assert.equal(res.status, 200, await res.text());
+    return up.seen.filter((r) => r.path.endsWith("/chat/completions")).map((r) => r.json.model);
+  };
+  assert.deepEqual(await asks("mix", 10), ["gpt-next"]);
+  assert.deepEqual(await asks("mix", 3000), ["gpt-5"]);
+  assert.deepEqual(await asks("gpt-next", 10), ["gpt-next"]); // without the alias
 });
