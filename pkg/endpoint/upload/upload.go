@@ -22,6 +22,9 @@ const (
 	maxModel = 256 // bytes of a model in a form
 	// uploadIdle is how long a client may send nothing (docs/reference/reliability.md, T38).
 	uploadIdle = 20 * time.Second
+	// flowing is what a form that flows takes of the host's memory, in bytes: a buffer of
+	// what it reads and one of what the program has made of that.
+	flowing = 144 << 10
 )
 
 // Upload is a client's form on its way up. It may flow when its model is known
@@ -100,6 +103,15 @@ func (u *Upload) Hold(ctx context.Context) (release func(), err error) {
 		return nil, memory.BodyError(err)
 	}
 	return release, nil
+}
+
+// Flow acquires what a form takes while it flows, whatever its length. release must be
+// called when it has been sent.
+func (u *Upload) Flow(ctx context.Context) (release func(), err error) {
+	if err := u.Call.Memory.Acquire(ctx, memory.Form, memory.Amount{Host: flowing}); err != nil {
+		return nil, err
+	}
+	return func() { u.Call.Memory.Drop(memory.Form) }, nil
 }
 
 func (u *Upload) fields() (err error) {

@@ -114,7 +114,7 @@ func TestUploadFlows(t *testing.T) {
 			if sent, _ := io.ReadAll(f); string(sent) != sound {
 				t.Error("the file was changed")
 			}
-			if held := tt.name == "model_last_is_held"; held != (room > 0) || w.Memory.Used() != 0 {
+			if held := tt.name == "model_last_is_held"; held != (room >= int64(len(sound))) || room == 0 || w.Memory.Used() != 0 {
 				t.Errorf("%d bytes were held, %d are", room, w.Memory.Used())
 			}
 		})

@@ -114,6 +114,11 @@ func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string)
 			}
 		}
 	} else {
+		release, err := u.Flow(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
 		targets = targets[:1]
 	}
 	return h.send(ctx, u, targets)

@@ -211,6 +211,11 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*httpmsg.Response, e
 			}
 		}
 	} else {
+		release, err := x.form.Flow(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
 		targets = targets[:1]
 	}
 	return h.once(ctx, x, targets)
