@@ -172,23 +172,29 @@ test("partial images are streamed as they arrive; a stream that breaks off ends 
   const ask = { model: "up/gpt-image-1.5", prompt: "a", stream: true, partial_images: 2 };
   assert.deepEqual(await list(await client().images.generate(ask)), [part(0), part(1), done]);
   assert.deepEqual(JSON.parse(up.seen[0].body), { ...ask, model: "gpt-image-1.5" });
-  const edit = async () =>
-    list(await client().images.edit({ ...ask, image: await toFile(clip, "a.png", { type: "image/png" }) }));
+  const edit = async () => client().images.edit({ ...ask, image: await toFile(clip, "a.png", { type: "image/png" }) });
   up.answer = (res) =>
     res
       .writeHead(200, { "content-type": "text/event-stream" })
       .end(events(part(0, "image_edit.partial_image"), { type: "image_edit.completed", b64_json: "BBBB" }));
   assert.deepEqual(
-    (await edit()).map((e) => e.type),
+    (await list(await edit())).map((e) => e.type),
     ["image_edit.partial_image", "image_edit.completed"],
   );
   up.seen.length = 0;
+  let reset;
   up.answer = (res) => {
     res.writeHead(200, { "content-type": "text/event-stream" }).write(events(part(0)));
-    setTimeout(() => res.socket?.resetAndDestroy(), 50);
+    reset = () => res.socket?.resetAndDestroy();
   };
-  await assert.rejects(async () => list(await client().images.generate(ask)), /broke off/);
-  await assert.rejects(edit, /broke off/);
+  const broken = async (stream) => {
+    for await (const e of await stream) {
+      assert.equal(e.partial_image_index, 0);
+      reset();
+    }
+  };
+  await assert.rejects(broken(client().images.generate(ask)), /broke off/);
+  await assert.rejects(broken(edit()), /broke off/);
   assert.equal(up.seen.length, 2, "a creation is sent once");
 });
 
