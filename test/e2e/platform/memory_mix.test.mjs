@@ -13,7 +13,8 @@ import { sleep, until } from "../wait.mjs";
 
 const soak = !!process.env.SOAK;
 // Of the isolate; natively docs/reference/platforms.md has the bound.
-const mark = (process.env.PLATFORM === "native" ? 372 : 110) * MiB;
+const mark = (process.env.PLATFORM === "native" ? 372 : 110) * MiB,
+  limit = (process.env.PLATFORM === "native" ? 372 : 128) * MiB; // of the platform
 
 let gw, up, me;
 
@@ -196,8 +197,8 @@ async function streams(n) {
 }
 
 // during runs calls and reports the largest memory of the isolate and what the process
-// grew by. The isolate must stay under the mark, and nothing may be left.
-async function during(t, what, live = false) {
+// grew by. The isolate must stay under the mark, or under most, and nothing may be left.
+async function during(t, what, live = false, most = mark) {
   const calm = await gw.memory.collect();
   const before = gw.resident();
   let grown = 0;
@@ -218,7 +219,7 @@ async function during(t, what, live = false) {
   t.diagnostic(
     `${JSON.stringify(count)} in ${((performance.now() - from) / 1000).toFixed(1)} s; before ${shown(calm)}; at most ${shown(peak)}; process +${(grown / MiB).toFixed(0)} MiB`,
   );
-  assert.ok(peak.total <= mark, shown(peak));
+  assert.ok(peak.total <= most, shown(peak));
   for (const s of Object.keys(count)) assert.ok(["200", "503", "413", "0"].includes(s), JSON.stringify(count));
   return { count, peak };
 }
@@ -334,6 +335,8 @@ test("no mix of 200 large requests and answers passes the mark", { timeout: 900_
   }
 });
 
+// Local workerd does not report a client that leaves before the answer, so hundreds of
+// such calls are under way at once, of which each has up to 64 KiB that is not counted.
 test("aborted calls leave nothing", { timeout: 900_000, skip: !soak }, async (t) => {
   const rnd = random(5);
   const kinds = Object.values(sends);
@@ -349,6 +352,7 @@ test("aborted calls leave nothing", { timeout: 900_000, skip: !soak }, async (t)
         }),
       ),
     true,
+    limit,
   );
   const s = await settled();
   t.diagnostic(`left: ${JSON.stringify(s)}, ${shown(await gw.memory.collect())}`);
