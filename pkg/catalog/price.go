@@ -166,8 +166,9 @@ func fits(clause string, options []string) bool {
 
 // Bounds of a price.
 const (
-	maxPrice = 500     // bytes
-	maxRate  = 100_000 // USD
+	maxPrice   = 500 // bytes
+	maxClauses = 16
+	maxRate    = 100_000 // USD
 )
 
 // ParsePrice checks a text and returns it as a Price. The error says what is wrong, and
@@ -176,6 +177,9 @@ func ParsePrice(text string) (Price, error) {
 	clauses := strings.Fields(text)
 	if len(clauses) == 0 || len(text) > maxPrice {
 		return "", fmt.Errorf("must be a price of 1 to %d characters, such as 4/20/0.4/5", maxPrice)
+	}
+	if len(clauses) > maxClauses {
+		return "", fmt.Errorf("must have at most %d clauses", maxClauses)
 	}
 	for _, clause := range clauses {
 		if !validClause(clause) {

@@ -130,6 +130,17 @@ func search(body, id string) int {
 	return low
 }
 
+// HasPrefixed reports whether an alias has static models whose ids begin with the alias and
+// a slash.
+func HasPrefixed(alias string) bool {
+	s := find(alias)
+	if s == nil {
+		return false
+	}
+	body, prefix := s.body(), alias+"/"
+	return strings.HasPrefix(body[search(body, prefix):], prefix)
+}
+
 func named(line, id string) bool {
 	return len(line) > len(id) && line[len(id)] == '\t' && line[:len(id)] == id
 }

@@ -174,14 +174,16 @@ func (u *Update) KnownVideo(id string) bool {
 	if !looksVideo(id) {
 		return false
 	}
-	found := u.Find(id)
-	if i := strings.LastIndexByte(id, '/'); found == nil && i >= 0 {
-		found = u.Find(id[i+1:])
+	last := id[strings.LastIndexByte(id, '/')+1:]
+	var found []Found
+	for _, find := range [...]func(string) []Found{Find, u.Find} {
+		for _, name := range [...]string{id, last} {
+			if found == nil {
+				found = find(name)
+			}
+		}
 	}
 	for i := range found {
-		if found[i].Added && !found[0].Added {
-			break
-		}
 		if found[i].Kind != Video {
 			return false
 		}

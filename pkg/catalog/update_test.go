@@ -205,8 +205,8 @@ func TestModelIsReadAsWritten(t *testing.T) {
 }
 
 func TestVideoModelOfTheSource(t *testing.T) {
-	u := &Update{ModelText: "gemini/veo-99\tv\nopenai/veo-98\tl\nopenai/veo-3.1-generate-preview\tl\n"}
-	for id, want := range map[string]bool{"veo-99": true, "google/veo-99": true, "veo-98": false, "veo-97": false, "veo-3.1-generate-preview": true} {
+	u := &Update{ModelText: "gemini/veo-99\tv\nopenai/veo-98\tl\nopenai/veo-3.1-generate-preview\tl\nhf/google/veo-3.1-generate-preview\tl\n"}
+	for id, want := range map[string]bool{"veo-99": true, "google/veo-99": true, "veo-98": false, "veo-97": false, "veo-3.1-generate-preview": true, "google/veo-3.1-generate-preview": true} {
 		if got := u.KnownVideo(id); got != want {
 			t.Errorf("KnownVideo(%q) = %v, want %v", id, got, want)
 		}

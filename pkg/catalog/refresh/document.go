@@ -71,7 +71,7 @@ func read(raw []byte) (d document, err error) {
 // Aliases that this version does not know are left out.
 func (d *document) own(v gjson.Result) (err error) {
 	if n := v.Get("version"); n.Num != 1 {
-		return fmt.Errorf("it has version %s of the format; this build reads version 1", n.Raw)
+		return fmt.Errorf("it has version %s of the format; this build reads version 1", strings.Trim(shorten(n.Raw), `"`))
 	}
 	if s := v.Get("issuedAt").Num; s > 0 && s < 1e11 {
 		d.issuedAt = int64(s) * 1000

@@ -21,7 +21,7 @@ const (
 	maxDimensions = 65_536
 	// minTokens are the fewest tokens of a chat model: fewer would turn every request
 	// away, or cut every answer short.
-	minTokens = 256
+	minTokens = 2048
 )
 
 // addition is a model that the static catalogue lacks.
@@ -31,11 +31,14 @@ type addition struct {
 }
 
 // addModel adds a model unless the static catalogue has it. One that is out of bounds is
-// counted only; ok is false for one of which a value is.
+// counted only; ok is false if a value of it could not be read.
 func (d *document) addModel(alias string, m catalog.Model, ok bool) {
+	// With the alias in front, the id of a model that is used without being in the
+	// catalogue would become another one.
+	twice := strings.HasPrefix(m.ID, alias+"/") && !catalog.HasPrefixed(alias)
 	switch {
 	case isBuiltIn(alias, m.ID):
-	case ok && inBounds(&m) && len(d.models) < maxRows:
+	case ok && !twice && inBounds(&m) && len(d.models) < maxRows:
 		d.models = append(d.models, addition{alias, m})
 	default:
 		d.refused++
@@ -63,8 +66,12 @@ func inBounds(m *catalog.Model) bool {
 		fits(m.Context, least, maxTokens) && fits(m.MaxOutput, least, maxTokens) && fits(m.Dimensions, 1, maxDimensions)
 }
 
-// validID reports whether an id is a path of the characters that ids of models have.
+// validID reports whether an id is a path of the characters that ids of models have. The
+// names search and fetch are those of web services.
 func validID(id string) bool {
+	if last := id[strings.LastIndexByte(id, '/')+1:]; last == "search" || last == "fetch" {
+		return false
+	}
 	for part := range strings.SplitSeq(id, "/") {
 		if strings.Trim(part, ".") == "" {
 			return false
@@ -127,7 +134,7 @@ func ownModel(id string, v gjson.Result) (m catalog.Model, ok bool) {
 // or that is called in another way than those of the catalogue.
 func vendorModel(id string, v gjson.Result) (m catalog.Model, taken, ok bool) {
 	for _, word := range [...]string{"realtime", "-live-", "moderation"} {
-		if strings.Contains(id, word) {
+		if strings.Contains(strings.ToLower(id), word) {
 			return m, false, false
 		}
 	}
@@ -183,7 +190,7 @@ func vendorKind(m *catalog.Model) catalog.Kind {
 	switch {
 	case m.Output == 0:
 		return ""
-	case strings.Contains(m.ID, "rerank"):
+	case strings.Contains(strings.ToLower(m.ID), "rerank"):
 		return catalog.Rerank
 	case inferred == catalog.Embedding:
 		return catalog.Embedding

@@ -57,11 +57,11 @@ func TestModelsOutOfBoundsAreLeftOut(t *testing.T) {
 		"no kind":             {},
 		"an unknown kind":     {"kind": "oracle"},
 		"a kind of a service": {"kind": "webSearch"},
-		"a small context":     {"kind": "llm", "context_length": 255},
+		"a small context":     {"kind": "llm", "context_length": minTokens - 1},
 		"a large context":     {"kind": "llm", "context_length": 1e12},
 		"a negative context":  {"kind": "llm", "context_length": -1},
-		"half a token":        {"kind": "llm", "context_length": 1000.5},
-		"a text for a number": {"kind": "llm", "context_length": "1000"},
+		"half a token":        {"kind": "llm", "context_length": 10000.5},
+		"a text for a number": {"kind": "llm", "context_length": "10000"},
 		"a small output":      {"kind": "llm", "max_completion_tokens": 1},
 		"large vectors":       {"kind": "embedding", "dimensions": 100_000},
 		"a long name":         {"kind": "llm", "name": strings.Repeat("n", maxName+1)},
@@ -74,7 +74,7 @@ func TestModelsOutOfBoundsAreLeftOut(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	for _, id := range []string{"", "a b", "a\tb", "a\nb", "../a", "a//b", "/a", "a/", "a/./b", "a?b", "a%2fb", "é", `a"b`, strings.Repeat("a", maxID+1)} {
+	for _, id := range []string{"", "a b", "a\tb", "a\nb", "../a", "a//b", "/a", "a/", "a/./b", "a?b", "a%2fb", "é", `a"b`, "search", "x/fetch", "openai/gpt-6", strings.Repeat("a", maxID+1)} {
 		p := take(t, withModels("openai", model{id: model{"kind": "llm"}}), catalog.Update{})
 		if p.RefusedModels != 1 || p.ModelText != "" {
 			t.Errorf("%q: %+v", id, p)
@@ -155,8 +155,8 @@ func TestModelsOfModelsDev(t *testing.T) {
 	 "bad-two":{"modalities":{"input":["text"],"output":["text"]},"name":["x"]},
 	 "text":1}},
 	"google":{"models":{"gemini-next-image":{"modalities":{"input":["text","image"],"output":["text","image"]},"limit":{"context":32768,"output":32768}}}},
-	"google-vertex":{"models":{"both-next":{"modalities":{"input":["text"],"output":["text"]},"limit":{"context":1000}}}},
-	"google-vertex-anthropic":{"models":{"both-next":{"modalities":{"input":["text"],"output":["text"]},"limit":{"context":2000}}}},
+	"google-vertex":{"models":{"both-next":{"modalities":{"input":["text"],"output":["text"]},"limit":{"context":4000}}}},
+	"google-vertex-anthropic":{"models":{"both-next":{"modalities":{"input":["text"],"output":["text"]},"limit":{"context":5000}}}},
 	"cohere":{"models":{"rerank-next":{"modalities":{"input":["text"],"output":["text"]},"limit":{"context":4096,"output":0}}}},
 	"github-copilot":{"models":{"x":{"modalities":{"input":["text"],"output":["text"]}}}}}`
 	d, err := read([]byte(raw))
@@ -174,7 +174,7 @@ func TestModelsOfModelsDev(t *testing.T) {
 		"openai/tts-next\tt\t\t\t\t\t\t\t\t",
 		"openai/video-next\tv\t\t\ti\t\t\t\t\t",
 		"openai/whisper-next\ts\t448\t448\t\t\t\t\t\t",
-		"vertex/both-next\tl\t1000\t\tt\tt\tvpado\t\t\t",
+		"vertex/both-next\tl\t4000\t\tt\tt\tvpado\t\t\t",
 	}, "\n") + "\n"
 	if text != want || added != 10 || refused != 0 || d.refused != 2 {
 		t.Errorf("%d added, %d and %d refused:\n%s\nwant\n%s", added, refused, d.refused, text, want)
@@ -209,4 +209,12 @@ func checkModels(p *catalog.Update) (wrong []string) {
 		wrong = append(wrong, fmt.Sprint(len(names), " lines, counted ", p.AddedModels))
 	}
 	return wrong
+}
+
+// A vendor's own ids may begin with its alias where the build has such ids.
+func TestAnIDMayBeginWithTheAliasOfTheBuildsIDs(t *testing.T) {
+	model := map[string]any{"nvidia/next": map[string]any{"kind": "llm"}}
+	if p := take(t, withModels("nvidia", model), catalog.Update{}); p.AddedModels != 1 {
+		t.Errorf("%+v", p)
+	}
 }

@@ -137,6 +137,8 @@ func TestDocumentsThatAreNotBelievedAreRefused(t *testing.T) {
 		"it has 0 prices":     []byte(`{}`),
 		"it has 1 prices":     list(map[string]map[string]string{"openai": {"a": "1/2"}}),
 		"version 2":           []byte(`{"format":"weir-prices","version":2,"prices":{}}`),
+		"version 99":          []byte(`{"format":"weir-prices","version":` + strings.Repeat("9", 1<<20) + `,"prices":{}}`),
+		"at most 16 clauses":  list(with("openai", "gpt-5", strings.Repeat("@a=1 ", 17))),
 		`openai: "gpt-5" has`: list(with("openai", "gpt-5", "cheap")),
 		"more than 10 times":  list(raised),
 		"more than 20000":     list(many),
@@ -144,7 +146,7 @@ func TestDocumentsThatAreNotBelievedAreRefused(t *testing.T) {
 		"more than 4 MiB":     append(list(some()), strings.Repeat(" ", MaxDocument)...),
 	} {
 		s := Source{URL: "https://prices.example/p.json"}
-		if p, err := s.Take(raw, &catalog.Update{}, now); err == nil || !strings.Contains(err.Error(), want) {
+		if p, err := s.Take(raw, &catalog.Update{}, now); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
 			t.Errorf("%s: %+v, %v", want, p, err)
 		}
 	}
