@@ -291,10 +291,10 @@ func (r *resolution) hidden(d *provider.Descriptor, id string) bool {
 func (r *resolution) static(model string) error {
 	rows := r.m.Catalog.Find(model)
 	var best *provider.Descriptor
-	rank := 0
+	rank, built := 0, false
 	for i := range rows {
 		d := provider.ByAlias(rows[i].Alias)
-		if d == nil || rows[i].Added && rank >= 3 {
+		if d == nil || rows[i].Added && built {
 			continue
 		}
 		n := 1
@@ -306,6 +306,7 @@ func (r *resolution) static(model string) error {
 		}
 		if n > rank {
 			best, rank = d, n
+			built = n >= 3 && !rows[i].Added
 		}
 	}
 	if best == nil {

@@ -68,6 +68,17 @@ func TestModelsOfTheSourceDoNotTakePlainNames(t *testing.T) {
 	}
 }
 
+// Among models that only the source has, the kind of the endpoint decides.
+func TestKindDecidesAmongModelsOfTheSource(t *testing.T) {
+	m := refreshed("openai/next\te\nxai/next\tl\n", "openai", "xai")
+	for kind, want := range map[catalog.Kind]string{catalog.LLM: "xai/next", catalog.Embedding: "openai/next"} {
+		targets, err := Router{}.Resolve("next", m, kind, nil)
+		if err != nil || targets[0].ID() != want {
+			t.Errorf("%s: %+v %v, want %s", kind, targets, err, want)
+		}
+	}
+}
+
 func TestModelsOfTheSourceAreSuggested(t *testing.T) {
 	_, err := Router{}.Resolve("glorious_next", refreshed("groq/glorious-next\tl\n", "groq"), catalog.LLM, nil)
 	var e *apierr.Error

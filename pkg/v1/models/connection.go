@@ -18,7 +18,7 @@ import (
 //	{"object":"list","data":[entries as Detailed has them],"source":"upstream"|"last"|"catalog"}
 //
 // source states whether the upstream answered, whether it failed and this is its last
-// list, or whether it has no list and these are the static models. A failure of the
+// list, or whether it has no list and these are the models of the catalogue. A failure of the
 // upstream is not an error (docs/reference/spec.md, 4.2.6).
 func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Connection) (*httpmsg.Response, error) {
 	row := provider.Lookup(conn.Provider)

@@ -223,14 +223,20 @@ func (b *builder) catalogue(s *scope) {
 	}
 	models := b.update.Models(s.static)
 	for i := range models {
-		if m := &models[i]; !covered[m.Kind] && b.wants(m.Kind) {
-			b.known(s, s.cut(m.ID), m)
+		m := &models[i]
+		id := s.cut(m.ID)
+		if id != m.ID && b.update.UpstreamID(s.static, id) != m.ID && catalog.Lookup(s.static, m.ID) == nil {
+			continue // an added model that is not called by this name
+		}
+		if !covered[m.Kind] && b.wants(m.Kind) {
+			b.known(s, id, m)
 		}
 	}
 }
 
-// upstream lists a model of the upstream's list and returns its kind. The upstream's
-// facts have precedence over those of the static catalogue, except for the kind.
+// upstream lists a model of the upstream's list and returns its kind, without regard for
+// what the operator's source adds, which must not hide models of the build. The upstream's
+// facts have precedence over those of the catalogue, except for the kind.
 func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
 	id := s.cut(live.ID)
 	known := s.lookup(b.update, id)
@@ -249,7 +255,13 @@ func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
 			b.known(s, id, merge(live, &known[i]))
 		}
 	}
-	return known[0].Kind
+	if built := s.lookup(nil, id); len(built) > 0 {
+		return built[0].Kind
+	}
+	if m.Kind == "" {
+		m.Kind = infer(nil, id)
+	}
+	return m.Kind
 }
 
 // known lists an id whose kind is known and requested, if it can be called.

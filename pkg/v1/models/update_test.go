@@ -75,7 +75,7 @@ func TestModelsOfTheSourceDescribeListedOnes(t *testing.T) {
 	w.up.json("/v1/models", 200, `{"object":"list","data":[{"id":"next"},{"id":"other"}]}`)
 	w.rec.Combos = []store.Combo{{Name: "both", Models: []string{"openai/chat-next", "chat-next"}}}
 	u := &catalog.Update{FetchedAt: 1, ModelText: "openai/chat-next\tl\t7000\t500\t\t\tT\nopenai/next\te\n"}
-	want(t, ids(body(w.Kind(context.Background(), w.of(u, "embedding")))), "openai/next")
+	want(t, ids(body(w.Kind(context.Background(), w.of(u, "embedding")))), "openai/next openai/text-embedding-3-large openai/text-embedding-3-small openai/text-embedding-ada-002")
 	chats := body(w.Kind(context.Background(), w.of(u, "llm")))
 	if combo := gjson.Get(chats, `data.#(id=="both")`); combo.Get("context_length").Int() != 7000 {
 		t.Error(combo.Raw)
@@ -87,5 +87,41 @@ func TestModelsOfTheSourceDescribeListedOnes(t *testing.T) {
 	got := body(w.Connection(context.Background(), c, &w.rec.Connections[0]))
 	if e := gjson.Get(got, `data.#(id=="next")`); e.Get("kind").Str != "embedding" {
 		t.Error(got)
+	}
+}
+
+// The kind that the source states for a model of the upstream's own list hides none of the
+// build's models of that kind.
+func TestModelsOfTheSourceHideNoneOfTheBuild(t *testing.T) {
+	listed := func(u *catalog.Update, kind string) []string {
+		w := newWorld(store.Connection{Provider: "openai"})
+		w.up.json("/v1/models", 200, `{"object":"list","data":[{"id":"gpt-5"},{"id":"gpt-6"}]}`)
+		return strings.Fields(ids(body(w.Kind(context.Background(), w.of(u, kind)))))
+	}
+	for kind, letter := range map[string]string{"image": "i", "tts": "t", "stt": "s", "embedding": "e"} {
+		before := listed(nil, kind)
+		after := listed(&catalog.Update{FetchedAt: 1, ModelText: "openai/gpt-6\t" + letter + "\n"}, kind)
+		if len(before) == 0 || len(after) != len(before)+1 {
+			t.Errorf("%s: %v became %v", kind, before, after)
+		}
+	}
+}
+
+// A list omits a provider's id and the prefix of a connection in front of an id. An added
+// model whose id begins with one does not replace the build's.
+func TestModelsOfTheSourceDoNotReplaceEntries(t *testing.T) {
+	for _, tt := range []struct{ provider, prefix, entry, added string }{
+		{"perplexity", "", "pplx/sonar", "pplx/perplexity/sonar"},
+		{"openai", "az", "az/gpt-5", "openai/az/gpt-5"},
+	} {
+		entry := func(u *catalog.Update) string {
+			w := newWorld(store.Connection{Provider: tt.provider, Data: store.ProviderData{Prefix: tt.prefix}})
+			w.up.json("/models", 500, `{}`)
+			return gjson.Get(body(w.Detailed(context.Background(), w.of(u, "llm"))), `data.#(id=="`+tt.entry+`")`).Raw
+		}
+		before := entry(nil)
+		if after := entry(&catalog.Update{FetchedAt: 1, ModelText: tt.added + "\tl\t4000\t4000\n"}); before == "" || after != before {
+			t.Errorf("%s became %s", before, after)
+		}
 	}
 }
