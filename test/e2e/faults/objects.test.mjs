@@ -127,6 +127,7 @@ test("while objects are silent a new isolate serves from a fresh replica, and an
 
 test("callers wait for a slow object and call it once each", { timeout: 180_000 }, async () => {
   const m = await tenant();
+  await published(m); // without a replica, the object is asked for the whole snapshot too
   await gw.close();
   await open();
   await object(400, "snapshot");
