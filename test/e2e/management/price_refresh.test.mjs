@@ -156,9 +156,9 @@ test("prices of a signed source are taken, checked, and stay", async () => {
 test("models of the source are added", async () => {
   source.status = 200;
   publish("1/8/0.1", { "gpt-next": "2/4" }, true, {
-    "gpt-next": { kind: "llm", name: "GPT Next", context_length: 1000, max_completion_tokens: 500 },
+    "gpt-next": { kind: "llm", name: "GPT Next", context_length: 4000, max_completion_tokens: 2500 },
     "embed-next": { kind: "embedding" },
-    "gpt-5": { kind: "embedding", context_length: 1000 },
+    "gpt-5": { kind: "embedding", context_length: 4000 },
     "gpt-absurd": { kind: "llm", context_length: 1 },
   });
   await again({ aged: !gw.kv });
@@ -177,7 +177,7 @@ test("models of the source are added", async () => {
   const added = chats.find((m) => m.id === "openai/gpt-next");
   assert.deepEqual(
     [added?.kind, added?.context_length, added?.pricing?.input],
-    ["llm", 1000, 2],
+    ["llm", 4000, 2],
     JSON.stringify(added),
   );
   assert.ok(chats.some((m) => m.id === "openai/gpt-5"));
@@ -200,6 +200,6 @@ test("models of the source are added", async () => {
     return up.seen.filter((r) => r.path.endsWith("/chat/completions")).map((r) => r.json.model);
   };
   assert.deepEqual(await asks("mix", 10), ["gpt-next"]);
-  assert.deepEqual(await asks("mix", 3000), ["gpt-5"]);
+  assert.deepEqual(await asks("mix", 12_000), ["gpt-5"]);
   assert.deepEqual(await asks("gpt-next", 10), ["gpt-next"]); // without the alias
 });
