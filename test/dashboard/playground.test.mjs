@@ -298,6 +298,7 @@ test("two models answer side by side, each with its own conversation", async (t)
 
   // The models to compare are in the address.
   await page.goto(`${b.url}/#/m/${machineId}/keys`);
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/playground?model=up%2Ftest-chat&with=up%2Ftest-embed`);
   await becomes(() => page.getByLabel("Second model", { exact: true }).inputValue(), "up/test-embed");
   // Also if the page is open already.
@@ -344,6 +345,7 @@ test("images are sent, pasted and dropped", async (t) => {
   await page.getByRole("button", { name: "Remove dropped.png" }).click();
   await looks(page, "playground-images");
   await page.getByRole("link", { name: "Keys" }).click();
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
   await page.goBack();
   await page.getByRole("img", { name: "pasted.png" }).waitFor();
   await say(page, "what is this?");
@@ -410,6 +412,7 @@ test("tools are called and answered, and JSON is asked for by a schema", async (
   await result.fill("21 degrees");
   await looks(page, "playground-tools");
   await page.getByRole("link", { name: "Keys" }).click();
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
   await page.goBack();
   assert.equal(await result.inputValue(), "21 degrees");
   await page.getByRole("button", { name: "Send results" }).click();
