@@ -9,6 +9,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { compatible } from "../e2e/gateway.mjs";
 import { answered, becomes, bench, looks, open, settled } from "./browser.mjs";
+import { ask } from "./used.mjs";
 
 const run = promisify(execFile);
 
@@ -38,17 +39,6 @@ async function choose(page, tool) {
   await tile(page, tool).getByRole("link").click();
   await page.getByRole("heading", { level: 1, name: `Connect ${tool}`, exact: true }).waitFor();
   await settled(page);
-}
-
-// ask makes a call as a tool with a key does.
-async function ask(apiKey, model) {
-  const res = await b.gateway.fetch("/v1/chat/completions", {
-    method: "POST",
-    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ model, messages: [{ role: "user", content: "hello" }] }),
-  });
-  await res.text();
-  return res.status;
 }
 
 const command = (page, tool) => page.getByRole("region", { name: `Command for ${tool}`, exact: true });
@@ -173,7 +163,7 @@ test("tools are searched, and one that has called is marked", async (t) => {
   await page.getByText("Any client of the OpenAI").waitFor();
 
   const { apiKey } = await call("POST", "/keys", { name: "Zed" });
-  assert.equal(await ask(apiKey, "up/test-chat"), 200);
+  assert.equal(await ask(b, apiKey, "up/test-chat"), 200);
   await becomes(async () => (await call("GET", "/keys")).data.filter((k) => k.lastUsedAt).length, 1);
   await page.reload();
   await page.getByLabel("Search tools").fill("zed");
@@ -189,10 +179,10 @@ test("the page waits for the first call of a tool and shows the last one", async
   await last.getByText("Its key was created on").waitFor();
   const text = await page.getByRole("region", { name: "Settings for Cursor" }).innerText();
   const [apiKey] = /sk-[\w-]+/.exec(text);
-  assert.equal(await ask(apiKey, "up/wrong!status=400"), 400);
+  assert.equal(await ask(b, apiKey, "up/wrong!status=400"), 400);
   await last.getByText("The last call of Cursor failed.").waitFor();
   await last.getByText("up/wrong!status=400").first().waitFor();
-  assert.equal(await ask(apiKey, "up/test-chat"), 200);
+  assert.equal(await ask(b, apiKey, "up/test-chat"), 200);
   await last.getByText("Cursor is connected.").waitFor();
   await looks(page, "connect-called");
   await last.getByRole("link", { name: "Show request" }).click();
@@ -203,7 +193,7 @@ test("a call with a key that is not the tool's is shown as that", async (t) => {
   const { page, apiKey } = await connect(t, "n8n");
   const last = page.getByRole("region", { name: /^(First|Last) call$/ });
   await last.getByText("Waiting for the first call…").waitFor();
-  assert.equal(await ask(apiKey, "up/test-chat"), 200);
+  assert.equal(await ask(b, apiKey, "up/test-chat"), 200);
   await last.getByText("A call has arrived.").waitFor();
 });
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { compatible } from "../e2e/gateway.mjs";
 import { answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
-import { used } from "./used.mjs";
+import { ask, used } from "./used.mjs";
 
 let b;
 before(async () => {
@@ -20,16 +20,6 @@ async function overview(t, { prepare = async () => {}, ...options } = {}) {
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   await settled(page);
   return { page, call, ...me };
-}
-
-async function ask(apiKey, model) {
-  const res = await b.gateway.fetch("/v1/chat/completions", {
-    method: "POST",
-    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ model, messages: [{ role: "user", content: "hello" }] }),
-  });
-  await res.text();
-  return res.status;
 }
 
 // figure returns the text of a figure, its note and the number of its bars.
@@ -58,9 +48,9 @@ test("the checklist is ticked by what the machine has", async (t) => {
   await looks(page, "overview-new");
   await b.operator.connect(machineId, compatible(b.upstream));
   await becomes(steps, [true, true, false, false]);
-  assert.equal(await ask(apiKey, "up/wrong!status=400"), 400);
+  assert.equal(await ask(b, apiKey, "up/wrong!status=400"), 400);
   await becomes(steps, [true, true, true, false]);
-  assert.equal(await ask(apiKey, "up/test-chat"), 200);
+  assert.equal(await ask(b, apiKey, "up/test-chat"), 200);
   await list.waitFor({ state: "detached" });
 });
 

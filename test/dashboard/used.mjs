@@ -49,6 +49,17 @@ export async function used(b) {
   return { machineId, apiKey, call, api, leave, first, second };
 }
 
+// ask makes a chat call as a tool with a key does, and returns the status.
+export async function ask(b, apiKey, model) {
+  const res = await b.gateway.fetch("/v1/chat/completions", {
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "hello" }] }),
+  });
+  await res.text();
+  return res.status;
+}
+
 // recorded waits until n requests are listed, which happens after their answers.
 export async function recorded(api, n) {
   await becomes(async () => (await api("/requests?limit=200")).data.length, n);
