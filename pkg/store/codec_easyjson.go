@@ -549,6 +549,12 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 			} else {
 				out.Priced = bool(in.Bool())
 			}
+		case "estimated":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Estimated = bool(in.Bool())
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -716,6 +722,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		const prefix string = ",\"priced\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Priced))
+	}
+	if in.Estimated {
+		const prefix string = ",\"estimated\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Estimated))
 	}
 	out.RawByte('}')
 }

@@ -56,13 +56,14 @@ type Used struct {
 	Reasoning int64   `json:"reasoningTokens,omitempty"`
 	CacheRead int64   `json:"cacheReadTokens,omitempty"`
 	CostUSD   float64 `json:"costUsd,omitempty"`
-	Priced    bool    `json:"priced,omitempty"` // the cost is known
+	Priced    bool    `json:"priced,omitempty"`    // the cost is known
+	Estimated bool    `json:"estimated,omitempty"` // the provider did not state all of the tokens
 }
 
 // Add returns the sum of two answers.
 func (u Used) Add(o Used) Used {
 	return Used{
 		Input: u.Input + o.Input, Output: u.Output + o.Output, Reasoning: u.Reasoning + o.Reasoning, CacheRead: u.CacheRead + o.CacheRead,
-		CostUSD: Dollars(u.CostUSD + o.CostUSD), Priced: u.Priced && o.Priced,
+		CostUSD: Dollars(u.CostUSD + o.CostUSD), Priced: u.Priced && o.Priced, Estimated: u.Estimated || o.Estimated,
 	}
 }

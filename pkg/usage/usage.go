@@ -39,6 +39,8 @@ type Row struct {
 	FailedCalls int64 `json:"failedCalls,omitempty"`
 	// Unpriced counts the attempts whose cost is not known and not in CostUSD.
 	Unpriced int64 `json:"unpriced,omitempty"`
+	// Estimated counts the attempts with tokens that the provider did not state.
+	Estimated int64 `json:"estimated,omitempty"`
 	// Latency has the durations that LatencyMs sums up. FirstToken has those from the
 	// arrival of a call to the first event of its stream.
 	Latency    Histogram `json:"latency,omitzero"`
@@ -46,10 +48,10 @@ type Row struct {
 }
 
 // counts returns the integers that are added up.
-func (r *Row) counts() [11]*int64 {
+func (r *Row) counts() [12]*int64 {
 	return [...]*int64{
 		&r.Requests, &r.Errors, &r.InputTokens, &r.OutputTokens, &r.ReasoningTokens, &r.CacheReadTokens, &r.CacheWriteTokens,
-		&r.LatencyMs, &r.Calls, &r.FailedCalls, &r.Unpriced,
+		&r.LatencyMs, &r.Calls, &r.FailedCalls, &r.Unpriced, &r.Estimated,
 	}
 }
 
@@ -75,7 +77,9 @@ type View struct {
 	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
 	CostUSD          float64 `json:"costUsd,omitempty"`
 	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"` // not in CostUSD
-	LatencyMs        int64   `json:"latencyMs,omitempty"`        // the sum over Requests
+	// EstimatedAttempts are those with tokens that the provider did not state, with their cost.
+	EstimatedAttempts int64 `json:"estimatedAttempts,omitempty"`
+	LatencyMs         int64 `json:"latencyMs,omitempty"` // the sum over Requests
 	// Percentiles of the time to the end of an answer and, of streams, to their first
 	// event. 0 is unknown.
 	LatencyP50Ms    int64 `json:"latencyP50Ms,omitempty"`
@@ -93,7 +97,7 @@ func (r *Row) View() View {
 		Requests: r.Calls, FailedRequests: r.FailedCalls, Attempts: r.Requests, FailedAttempts: r.Errors,
 		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
 		CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
-		CostUSD: store.Dollars(r.CostUSD), UnpricedAttempts: r.Unpriced, LatencyMs: r.LatencyMs,
+		CostUSD: store.Dollars(r.CostUSD), UnpricedAttempts: r.Unpriced, EstimatedAttempts: r.Estimated, LatencyMs: r.LatencyMs,
 		LatencyP50Ms: r.Latency.Percentile(50), LatencyP95Ms: r.Latency.Percentile(95),
 		FirstTokenP50Ms: r.FirstToken.Percentile(50), FirstTokenP95Ms: r.FirstToken.Percentile(95),
 	}
@@ -108,6 +112,9 @@ func (r *Row) View() View {
 func (r *Row) Price(p catalog.Price, u *llm.Usage, m *Media) {
 	r.InputTokens, r.OutputTokens, r.ReasoningTokens = u.Input, u.Output, u.Reasoning
 	r.CacheReadTokens, r.CacheWriteTokens = u.CacheRead, u.CacheWrite
+	if u.Estimated {
+		r.Estimated = r.Requests
+	}
 	cost, known := Cost(p, u, m)
 	if !known {
 		r.Unpriced = r.Requests
@@ -120,7 +127,7 @@ func (r *Row) Price(p catalog.Price, u *llm.Usage, m *Media) {
 func (r *Row) Used() store.Used {
 	return store.Used{
 		Input: r.InputTokens, Output: r.OutputTokens, Reasoning: r.ReasoningTokens, CacheRead: r.CacheReadTokens,
-		CostUSD: store.Dollars(r.CostUSD), Priced: r.Unpriced == 0,
+		CostUSD: store.Dollars(r.CostUSD), Priced: r.Unpriced == 0, Estimated: r.Estimated > 0,
 	}
 }
 

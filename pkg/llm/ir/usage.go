@@ -11,8 +11,11 @@ import (
 // Reasoning.
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite, Reasoning int64
-	Known                                           bool // the upstream reported them
+	Known                                           bool // the upstream reported them, or they are Estimated
 	Final                                           bool `json:"-"` // Output is the final count and replaces earlier ones
+
+	// Estimated reports that the gateway has computed counts that the upstream did not state.
+	Estimated bool `json:",omitempty"`
 
 	// Parts that have prices of their own: of CacheWrite those kept for an hour, and of
 	// Input and Output those that are not text.
@@ -69,6 +72,7 @@ func (u *Usage) Charge(object gjson.Result, name string, v gjson.Result) {
 // Merge replaces earlier counts with later ones; streams report them in parts.
 func (u *Usage) Merge(v Usage) {
 	u.Known = u.Known || v.Known
+	u.Estimated = u.Estimated || v.Estimated
 	u.Input = max(u.Input, v.Input)
 	if u.Output = max(u.Output, v.Output); v.Final {
 		u.Output = v.Output

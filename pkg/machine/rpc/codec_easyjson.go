@@ -1571,6 +1571,12 @@ func easyjson38c57360DecodeWeirPkgUsage(in *jlexer.Lexer, out *usage.Row) {
 			} else {
 				out.Unpriced = int64(in.Int64())
 			}
+		case "estimated":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Estimated = int64(in.Int64())
+			}
 		case "latency":
 			if in.IsNull() {
 				in.Skip()
@@ -1711,6 +1717,11 @@ func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in usage.Row) {
 		const prefix string = ",\"unpriced\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.Unpriced))
+	}
+	if in.Estimated != 0 {
+		const prefix string = ",\"estimated\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Estimated))
 	}
 	if (in.Latency != usage.Histogram{}) {
 		const prefix string = ",\"latency\":"

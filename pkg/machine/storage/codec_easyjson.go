@@ -186,6 +186,12 @@ func easyjson38c57360DecodeWeirPkgUsage(in *jlexer.Lexer, out *usage.Row) {
 			} else {
 				out.Unpriced = int64(in.Int64())
 			}
+		case "estimated":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Estimated = int64(in.Int64())
+			}
 		case "latency":
 			if in.IsNull() {
 				in.Skip()
@@ -326,6 +332,11 @@ func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in usage.Row) {
 		const prefix string = ",\"unpriced\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.Unpriced))
+	}
+	if in.Estimated != 0 {
+		const prefix string = ",\"estimated\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Estimated))
 	}
 	if (in.Latency != usage.Histogram{}) {
 		const prefix string = ",\"latency\":"
@@ -1013,6 +1024,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *UsageRo
 			} else {
 				out.Unpriced = int64(in.Int64())
 			}
+		case "estimated":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Estimated = int64(in.Int64())
+			}
 		case "latency":
 			if in.IsNull() {
 				in.Skip()
@@ -1132,6 +1149,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in UsageR
 		const prefix string = ",\"unpriced\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.Unpriced))
+	}
+	if in.Estimated != 0 {
+		const prefix string = ",\"estimated\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Estimated))
 	}
 	if (in.Latency != usage.Histogram{}) {
 		const prefix string = ",\"latency\":"
@@ -1277,6 +1299,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage6(in *jlexer.Lexer, out *RecentU
 			} else {
 				out.Unpriced = int64(in.Int64())
 			}
+		case "estimated":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Estimated = int64(in.Int64())
+			}
 		case "latency":
 			if in.IsNull() {
 				in.Skip()
@@ -1396,6 +1424,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage6(out *jwriter.Writer, in Recent
 		const prefix string = ",\"unpriced\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.Unpriced))
+	}
+	if in.Estimated != 0 {
+		const prefix string = ",\"estimated\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Estimated))
 	}
 	if (in.Latency != usage.Histogram{}) {
 		const prefix string = ",\"latency\":"

@@ -277,6 +277,8 @@ export interface RequestRow {
   cacheReadTokens?: number;
   costUsd?: number;
   priced?: boolean;
+  /** the provider did not state all of the tokens */
+  estimated?: boolean;
 }
 
 // CaptureRow is a row of GET /api/captures: a request whose bodies are stored.

@@ -148,6 +148,7 @@ export const columns: Column[] = [
     decimals: true,
   },
   { field: "unpricedAttempts", csv: "unpriced_attempts", text: number },
+  { field: "estimatedAttempts", csv: "estimated_attempts", text: number },
   {
     field: "latencyMs",
     csv: "average_latency_ms",
