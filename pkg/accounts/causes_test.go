@@ -83,6 +83,47 @@ func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 	}
 }
 
+// Vendors that do not answer a refused key with 401, or a spent account with 402.
+func TestRefusedKeyWithAnotherStatus(t *testing.T) {
+	const info = `"details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com"}]`
+	for _, tt := range []struct {
+		name   string
+		answer fake.Answer
+		code   string // of the client's error if no other account is left; "" for the upstream's own 4xx
+	}{
+		{"google", fake.Answer{Status: 400, Body: `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT",` + info + `}}`}, "account_key_refused"},
+		{"google's list", fake.Answer{Status: 400, Body: `[{"error":{"code":400,"message":"API key expired.","status":"INVALID_ARGUMENT",` + info + `}}]`}, "account_key_refused"},
+		{"xai", fake.Answer{Status: 400, Body: `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xa***ab."}`}, "account_key_refused"},
+		{"cloudflare", fake.Answer{Status: 400, Body: `{"success":false,"errors":[{"code":6003,"message":"Invalid request headers","error_chain":[{"code":6111,"message":"Invalid format for Authorization header"}]}]}`}, "account_key_refused"},
+		{"brave", fake.Answer{Status: 422, Body: `{"type":"ErrorResponse","error":{"id":"1","status":422,"code":"SUBSCRIPTION_TOKEN_INVALID","detail":"The provided subscription token is invalid."}}`}, "account_key_refused"},
+		{"elevenlabs", fake.Answer{Status: 400, Body: `{"detail":{"status":"invalid_api_key","message":"Invalid API key"}}`}, "account_key_refused"},
+		{"hugging face", fake.Answer{Status: 400, Body: `{"error":"Authorization header is correct, but the token seems invalid"}`}, "account_key_refused"},
+		{"bedrock", fake.Answer{Status: 400, Header: httpmsg.Header{{Name: "x-amzn-errortype", Value: "IncompleteSignature:http://x"}}, Body: `{"message":"m"}`}, "account_key_refused"},
+		{"anthropic", fake.Answer{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`}, quotaCode},
+		{"alibaba", fake.Answer{Status: 400, Body: `{"error":{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing."}}`}, quotaCode},
+		{"a request that quotes it", fake.Answer{Status: 400, Body: `{"error":{"message":"the text says Incorrect API key provided","code":"invalid_value"}}`}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t).add(accounts("ab")...)
+			w.script[key("a")] = []fake.Answer{tt.answer}
+			_, e := w.send()
+			if tt.code == "" {
+				if e == nil || e.Status != 400 || w.saw() != "a" {
+					t.Errorf("saw %q, got %+v", w.saw(), e)
+				}
+				return
+			}
+			if _, whole := w.cooling("a"); e != nil || w.saw() != "ab" || whole == 0 {
+				t.Errorf("saw %q, out for %v, got %+v", w.saw(), whole, e)
+			}
+			w.script[key("b")] = []fake.Answer{tt.answer}
+			if _, e = w.send(); e == nil || e.Code != tt.code {
+				t.Errorf("no account left: got %+v", e)
+			}
+		})
+	}
+}
+
 // Clients repeat a 429 ten times unless x-should-retry tells them not to.
 func TestProviderMayForbidRepeating(t *testing.T) {
 	answer := func(status int, retry string) fake.Answer {

@@ -196,15 +196,25 @@ func lacksEndpoint(err error) bool {
 	return errors.As(err, &e) && (e.Status == 404 && e.Code != "model_not_found" && e.Param == "" || e.Status == 405 || e.Status == 501)
 }
 
+// stand gives an error the status that it stands for by the published table.
+func stand(e *apierr.Error, means vendortext.Kind) {
+	s := statusOf(e.Status, means)
+	if s == e.Status {
+		return
+	}
+	e.Status, e.Type, e.Code = s, apierr.TypeOf(s), codeOf(s)
+}
+
 // judgeInside judges an error that came within an answer of 2xx: in its body or
 // in an event of its stream. There insufficient_quota applies to the account only
 // if the provider's row says so; otherwise it limits the model.
 func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failure {
-	f := judge(e, e.Code == quotaCode, billable)
 	means := vendortext.Kind("")
 	if e.Status >= 400 && e.Status <= 499 {
 		means = vendortext.Find(e.Status, e.Code, e.Message)
 	}
+	stand(e, means)
+	f := judge(e, e.Code == quotaCode, billable)
 	if means == vendortext.ContextLength {
 		e.Code = CodeContextLength
 	}

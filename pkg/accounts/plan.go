@@ -493,6 +493,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 		pl.call.Machine.Block(to.Provider.ID, provider.Origin(req.URL), b, now.UnixMilli())
 		return &failure{err: e, blocked: true, place: placeOf(resp.Header), next: !pl.call.Billable || s == 403}
 	}
+	stand(e, means)
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)
 	if means == vendortext.ContentFilter {
 		f = &failure{err: e} // with 403, too, the account is not at fault

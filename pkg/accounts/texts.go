@@ -10,6 +10,7 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/upstream"
+	"weir/pkg/wire/vendorerror"
 	"weir/pkg/wire/vendortext"
 )
 
@@ -28,11 +29,36 @@ func meaningOf(status int, code string, raw []byte) vendortext.Kind {
 			}
 		}
 	}
-	means := vendortext.Find(status, code, text)
-	if means == "" && vendortext.Find(status, "", MessageOf(raw)) == vendortext.ContextLength {
-		return vendortext.ContextLength // vendors have that message in many places
+	if means := vendortext.Find(status, code, text); means != "" || len(raw) == 0 || !jsonscan.Valid(raw) {
+		return means
 	}
-	return means
+	v := vendorerror.Read(gjson.ParseBytes(raw))
+	switch means := vendortext.Find(status, v.Reason, v.Message); means {
+	case vendortext.ContextLength, vendortext.KeyRefused, vendortext.OutOfCredit:
+		return means // vendors have these messages in many places
+	}
+	return ""
+}
+
+// StatusOf returns the status that an answer outside 2xx stands for: 401 or 402
+// if the published table says that its vendor refuses a key, or has no credit left,
+// with another one.
+func StatusOf(status int, raw []byte) int {
+	code := ""
+	if jsonscan.Valid(raw) {
+		code = vendorerror.Read(gjson.ParseBytes(raw)).Code
+	}
+	return statusOf(status, meaningOf(status, code, raw))
+}
+
+func statusOf(status int, means vendortext.Kind) int {
+	switch means {
+	case vendortext.KeyRefused:
+		return 401
+	case vendortext.OutOfCredit:
+		return 402
+	}
+	return status
 }
 
 // blockedHere reports whether an answer refuses this place or egress address

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/accounts"
 	"weir/pkg/catalog"
 	"weir/pkg/provider"
 	"weir/pkg/store"
@@ -26,6 +27,7 @@ const InternalFetch = "x-weir-internal-models-fetch"
 const (
 	fetchTimeout = 5 * time.Second // docs/reference/spec.md, 4.2.2, 8
 	maxBody      = 4 << 20         // bytes of one list, inflated
+	maxErrorBody = 64 << 10
 	maxPages     = 5
 )
 
@@ -103,10 +105,11 @@ func answer(resp *upstream.Response, err error) ([]byte, error) {
 		return nil, err
 	}
 	if resp.Status < 200 || resp.Status > 299 {
+		var body []byte
 		if resp.Body != nil {
-			resp.Body.Close()
+			body, _ = stream.ReadAll(resp.Body, maxErrorBody)
 		}
-		return nil, statusError(resp.Status)
+		return nil, statusError(accounts.StatusOf(resp.Status, body))
 	}
 	body, err := stream.ReadAll(resp.Body, maxBody)
 	if err != nil {

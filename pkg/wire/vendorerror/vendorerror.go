@@ -15,6 +15,7 @@ type Error struct {
 	Code    string // a name, such as OpenAI's "model_not_found"
 	Type    string // such as "invalid_request_error"
 	Status  string // such as Google's "INVALID_ARGUMENT"
+	Reason  string // Google's ErrorInfo.reason, such as "API_KEY_INVALID", or ElevenLabs' detail.status
 	Param   string
 }
 
@@ -38,6 +39,9 @@ func Read(root gjson.Result) Error {
 		in = named
 	}
 	e := Error{Code: codeIn(in), Type: text(in, "type"), Status: text(in, "status"), Param: text(in, "param")}
+	if e.Reason = text(in, "details.#(reason).reason"); e.Reason == "" {
+		e.Reason = text(in, "detail.status")
+	}
 	for _, path := range paths {
 		if e.Message = text(in, path); e.Message == "" && named.IsObject() {
 			e.Message = text(root, path)

@@ -17,6 +17,12 @@ const (
 	// PlaceRefused: the vendor does not serve this country, region or egress
 	// address.
 	PlaceRefused Kind = "place refused"
+	// KeyRefused: the credential of the account is wrong, expired or revoked. The
+	// vendor states that with another status than 401 and 403.
+	KeyRefused Kind = "key refused"
+	// OutOfCredit: the account has used up its credit. The vendor states that with
+	// another status than 402.
+	OutOfCredit Kind = "out of credit"
 	// ContextLength: the request is too long for the model.
 	ContextLength Kind = "context length"
 	// ModelRetired: the model does not exist, or no longer.
@@ -64,6 +70,17 @@ var table = [...]Row{
 	{PlaceRefused, "OpenAI", 403, "unsupported_country_region_territory", "", "https://platform.openai.com/docs/supported-countries"},
 	{PlaceRefused, "Google Gemini", 400, "", "User location is not supported", "https://ai.google.dev/gemini-api/docs/available-regions"},
 	{PlaceRefused, "Anthropic", 403, "", "Request not allowed", "https://www.anthropic.com/supported-countries"},
+	{KeyRefused, "Google Gemini, Vertex AI", 400, "API_KEY_INVALID", "", "https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto"},
+	{KeyRefused, "xAI", 400, "", "Incorrect API key provided", "https://github.com/i-am-bee/beeai-framework/issues/447"},
+	{KeyRefused, "xAI", 400, "", "Incorrect%20API%20key%20provided", "https://github.com/i-am-bee/beeai-framework/issues/447"},
+	{KeyRefused, "Amazon Bedrock", 400, "IncompleteSignature", "", "https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html"},
+	{KeyRefused, "Amazon Bedrock", 400, "NotAuthorized", "", "https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html"},
+	{KeyRefused, "Brave Search", 422, "SUBSCRIPTION_TOKEN_INVALID", "", "https://github.com/nearai/ironclaw/issues/2780"},
+	{KeyRefused, "Cloudflare", 400, "", "Invalid request headers", "https://github.com/cloudflare/cloudflare-typescript/issues/161"},
+	{KeyRefused, "ElevenLabs", 400, "invalid_api_key", "", "https://help.elevenlabs.io/hc/en-us/articles/19572237925521-API-Error-Code-400-or-401"},
+	{KeyRefused, "Hugging Face", 400, "", "Authorization header is correct, but the token seems invalid", "https://github.com/huggingface/huggingface_hub/issues/2507"},
+	{OutOfCredit, "Anthropic", 400, "", "Your credit balance is too low", "https://github.com/anthropics/claude-code/issues/4684"},
+	{OutOfCredit, "Alibaba Model Studio", 400, "Arrearage", "", "https://www.alibabacloud.com/help/en/model-studio/error-code"},
 	{ContextLength, "OpenAI", 400, "context_length_exceeded", "", "https://platform.openai.com/docs/guides/error-codes"},
 	{ContextLength, "Anthropic", 400, "", "prompt is too long", "https://docs.anthropic.com/en/api/errors"},
 	{ContextLength, "Google Gemini", 400, "", "The input token count", "https://ai.google.dev/gemini-api/docs/troubleshooting"},

@@ -49,7 +49,7 @@ func TestPageListsTheTable(t *testing.T) {
 
 func TestRowsAreComplete(t *testing.T) {
 	for _, r := range table {
-		byStatus := r.Kind == PlaceRefused || r.Kind == ContextLength || r.Kind == ModelRetired || r.Kind == ContentFilter
+		byStatus := r.Kind == PlaceRefused || r.Kind == KeyRefused || r.Kind == OutOfCredit || r.Kind == ContextLength || r.Kind == ModelRetired || r.Kind == ContentFilter
 		switch {
 		case r.Vendor == "" || r.Source == "":
 			t.Errorf("no vendor or source: %+v", r)
@@ -75,6 +75,11 @@ func TestFind(t *testing.T) {
 		{400, "", "User location is not supported for the API use.", PlaceRefused},
 		{451, "", "User location is not supported for the API use.", ""},
 		{400, "", "the prompt says: User location is not supported", ""},
+		{400, "API_KEY_INVALID", "", KeyRefused},
+		{400, "", "Incorrect API key provided: xa***ab. You can obtain an API key from https://console.x.ai.", KeyRefused},
+		{422, "", "Incorrect API key provided", ""},
+		{400, "", "the prompt says: Incorrect API key provided", ""},
+		{400, "Arrearage", "", OutOfCredit},
 		{400, "context_length_exceeded", "", ContextLength},
 		{404, "", "model: claude-2.0", ModelRetired},
 		{404, "", "models/gemini-1.0-pro is not found for API version v1beta, or is not supported for generateContent.", ModelRetired},
