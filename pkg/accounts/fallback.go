@@ -263,6 +263,14 @@ func newFailure(err error, d *provider.Descriptor, billable bool) *failure {
 	switch {
 	case errors.Is(err, stream.ErrMemory): // the gateway's own
 		return &failure{err: memory.Refusal(err)}
+	case errors.Is(err, upstream.ErrLocal):
+		e = apierr.New(503, "overloaded", "The gateway has no connection for this call at the moment. Try again in a moment.")
+		e.RetryAfter, e.Err = time.Second, err
+		return &failure{err: e}
+	case errors.Is(err, stream.ErrStopping):
+		e = apierr.Stopping()
+		e.NoRetry = billable
+		return &failure{err: e}
 	case errors.As(err, &e):
 		shown := *e
 		return judgeInside(&shown, d, billable)

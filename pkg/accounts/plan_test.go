@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -94,6 +95,8 @@ func TestTable(t *testing.T) {
 		{"header time-out", fake.Answer{Err: upstream.ErrTimeout}, but(want{"ab", 200}, want{"a", 504}), 0, 0},
 		{"client left", fake.Answer{Err: upstream.ErrCanceled}, same(want{"a", 499}), 0, 0},
 		{"no more calls", fake.Answer{Err: fmt.Errorf("x: %w", upstream.ErrBudget)}, same(want{"a", 503}), 0, 0},
+		{"no connection", fake.Answer{Err: fmt.Errorf("x: %w", upstream.ErrLocal)}, same(want{"a", 503}), 0, 0},
+		{"stopping", fake.Answer{Err: stream.ErrStopping}, same(want{"a", 503}), 0, 0},
 		{"too large", fake.Answer{Err: stream.ErrTooLarge}, same(want{"a", 502}), 0, 0},
 		{"redirect", fake.Answer{Status: 302}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
 		{"204", fake.Answer{Status: 204}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
@@ -124,7 +127,7 @@ func TestTable(t *testing.T) {
 				if model, whole := w.cooling("b"); model+whole != 0 {
 					t.Errorf("b cools")
 				}
-				if kind == "billable" && e != nil && e.Status >= 500 && !e.NoRetry {
+				if kind == "billable" && e != nil && e.Status >= 500 && !e.NoRetry && !errors.Is(e, upstream.ErrLocal) {
 					t.Error("a billable call without a clear outcome must tell the client not to retry")
 				}
 				if e != nil && (strings.Contains(e.Message, "<") || strings.Contains(e.Message, "sk-0")) {

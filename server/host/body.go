@@ -142,8 +142,11 @@ func (b *upstreamBody) release() {
 
 // take returns a reader of the rest for use outside the cell, which closes the body.
 func (b *upstreamBody) take() *answerSource {
-	s := &answerSource{body: b, head: b.unread}
-	s.done.Store(b.err != nil)
+	s := &answerSource{body: b, head: b.unread, end: io.EOF}
+	if b.err != nil { // which may have come together with the unread bytes
+		s.end = sourceError(b.err)
+		s.done.Store(true)
+	}
 	b.unread = nil
 	if b.err == nil {
 		b.err = io.EOF
@@ -156,6 +159,7 @@ type answerSource struct {
 	body *upstreamBody
 	head []byte
 	done atomic.Bool   // net/http may close the body of a call while it reads it
+	end  error         // of a body that is done
 	idle time.Duration // limit of the silence, 0 for none
 }
 
@@ -168,7 +172,7 @@ func (s *answerSource) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if s.done.Load() {
-		return 0, io.EOF
+		return 0, s.end
 	}
 	b := s.body
 	if s.idle > 0 {
@@ -176,14 +180,27 @@ func (s *answerSource) Read(p []byte) (int, error) {
 	}
 	n, err := b.body.Read(p)
 	if err != nil && err != io.EOF {
-		if err = b.failed(err, stream.ErrReset); errors.Is(err, upstream.ErrCanceled) {
-			err = stream.ErrClient
-		}
+		err = sourceError(b.failed(err, stream.ErrReset))
 	}
 	if err != nil {
 		s.Close()
 	}
 	return n, err
+}
+
+// sourceError returns the error of package stream for one that ended a body.
+func sourceError(err error) error {
+	switch {
+	case err == io.EOF:
+		return err
+	case errors.Is(err, upstream.ErrCanceled):
+		return stream.ErrClient
+	case errors.Is(err, upstream.ErrTimeout):
+		return stream.ErrIdle
+	case errors.Is(err, upstream.ErrNetwork):
+		return stream.ErrReset
+	}
+	return err
 }
 
 // Close ends the call.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"weir/pkg/wire/httpmsg"
@@ -296,6 +297,9 @@ func (x *exchange) failed(err, other error) error {
 	}
 	if errors.Is(err, errPanic) || x.upload != nil && x.upload.failed.Load() {
 		return upstream.ErrCanceled // the upstream did not fail
+	}
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return &failure{upstream.ErrLocal, err}
 	}
 	if errors.Is(err, upstream.ErrNetwork) {
 		return err

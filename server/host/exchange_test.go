@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +12,9 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"weir/pkg/wire/httpmsg"
@@ -353,6 +356,50 @@ func TestReadBytesCanBeReturned(t *testing.T) {
 		}
 		if string(all) != "hello world" || err != nil {
 			t.Errorf("whole %v: got %q, %v", whole, all, err)
+		}
+	}
+}
+
+// An error that came together with the bytes that were read first ends the body too.
+func TestErrorBesideTheFirstBytesEndsTheBody(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		err, want error
+	}{
+		{"end", io.EOF, nil},
+		{"cut", io.ErrUnexpectedEOF, stream.ErrReset},
+		{"checksum", gzip.ErrChecksum, stream.ErrReset},
+	} {
+		d, url := inside(t, nil)
+		d.transport = roundTripper(func(*http.Request) (*http.Response, error) {
+			body := iotest.DataErrReader(io.MultiReader(strings.NewReader("hello"), iotest.ErrReader(tt.err)))
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(body), ContentLength: -1}, nil
+		})
+		resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := make([]byte, 100)
+		n, _ := resp.Body.Read(head)
+		resp.Body.(interface{ Unread([]byte) }).Unread(head[:n])
+		s := open(resp.Body, 0)
+		all, err := io.ReadAll(s)
+		s.Close()
+		if string(all) != "hello" || !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			t.Errorf("%s: got %q, %v, want %v", tt.name, all, err, tt.want)
+		}
+	}
+}
+
+// A limit of the gateway's own is no failure of the upstream.
+func TestNoDescriptorIsNotTheUpstreamsFailure(t *testing.T) {
+	d, url := inside(t, nil)
+	for _, no := range []error{syscall.EMFILE, syscall.ENFILE} {
+		d.transport = roundTripper(func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", no)}
+		})
+		if _, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url}); !errors.Is(err, upstream.ErrLocal) || errors.Is(err, upstream.ErrNetwork) {
+			t.Errorf("%v: got %v", no, err)
 		}
 	}
 }

@@ -14,6 +14,16 @@ const (
 	errNoAddress    = syscall.EADDRNOTAVAIL
 )
 
+// openFiles returns how many files the process may have open. The Go runtime has
+// raised the limit as far as it may.
+func openFiles() uint64 {
+	var l syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
+		return minFiles
+	}
+	return uint64(l.Cur)
+}
+
 // sameOwner reports whether two files belong to one user.
 func sameOwner(a, b os.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)

@@ -67,6 +67,9 @@ var (
 	// ErrBudget: the platform allows no more calls for this request. The call was not
 	// sent, so it is not a failure of the provider.
 	ErrBudget = errors.New("too many calls for one request")
+	// ErrLocal: the gateway has no connection for the call, such as at its limit of open
+	// files. The call was not sent.
+	ErrLocal = errors.New("the gateway has no connection for the call")
 )
 
 // Pending is a call that has been started.
