@@ -175,6 +175,8 @@ func errorOf(cause error) *apierr.Error {
 		return apierr.New(504, "timeout", "The provider took too long to continue.")
 	case errors.Is(cause, stream.ErrMemory):
 		return apierr.New(503, "overloaded", "The gateway has no memory for the answer at the moment. Try again in a moment.")
+	case errors.Is(cause, stream.ErrStopping):
+		return apierr.Stopping()
 	case errors.Is(cause, stream.ErrTooLarge):
 		return apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")
 	case errors.Is(cause, stream.ErrClient):

@@ -285,10 +285,13 @@ func (i *instance) observe(body io.ReadCloser) (source, *observer) {
 }
 
 // cause returns how a stream has ended: nil for io.EOF. A connection that broke
-// because the client left is stream.ErrClient.
+// because the client left is stream.ErrClient, or stream.ErrStopping if the server did.
 func cause(ctx context.Context, err error) error {
 	c := stream.Cause(err)
-	if c == stream.ErrReset && ctx.Err() != nil {
+	if (c == stream.ErrReset || c == stream.ErrClient) && ctx.Err() != nil {
+		if isCut(ctx) {
+			return stream.ErrStopping
+		}
 		return stream.ErrClient
 	}
 	return c

@@ -7,6 +7,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"log"
 	"net/http"
 	"runtime"
@@ -20,6 +21,7 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/redact"
+	"weir/pkg/wire/stream"
 	"weir/server/cell"
 )
 
@@ -186,14 +188,16 @@ func (h *Host) InFlight() (calls, flows, afters int) {
 }
 
 // ServeHTTP answers one request. It panics with http.ErrAbortHandler to close a
-// connection whose answer has broken off.
+// connection whose answer has broken off. A call whose context ends with the cause
+// stream.ErrStopping gets the error of its dialect.
 func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	h.calls.Add(1)
 	defer h.calls.Add(-1)
 	defer h.recover()
-	if hr.TransferEncoding != nil {
+	if hr.TransferEncoding != nil || !hr.ProtoAtLeast(1, 1) {
 		// A Content-Length beside it, which net/http has dropped, may have said
-		// otherwise: what follows is not another request (RFC 9112, 6.1).
+		// otherwise: what follows is not another request (RFC 9112, 6.1). Of a
+		// request of HTTP/1.0 it drops Transfer-Encoding without a trace.
 		closeAfter(w, hr)
 	}
 	r, ok := h.request(hr)
@@ -206,10 +210,8 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		return
 	}
 	if h.draining.Load() {
-		e := apierr.New(503, "stopping", "The gateway is stopping. Try again in a moment.")
-		e.RetryAfter = time.Second
 		w.Header().Set("Connection", "close")
-		h.refuse(w, hr, r, e)
+		h.refuse(w, hr, r, apierr.Stopping())
 		return
 	}
 	i, e := h.open(w, hr, r)
@@ -219,6 +221,11 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	}
 	body, _ := r.Body.(*clientBody)
 	a := h.serve(hr.Context(), i, r)
+	if a.Status == apierr.StatusClientLeft && isCut(hr.Context()) {
+		w.Header().Set("Connection", "close")
+		h.later(hr.Context(), i, a.After)
+		i, a = h.refusal(r, apierr.Stopping())
+	}
 	if body != nil && !body.source.whole.Load() {
 		closeAfter(w, hr)
 	}
@@ -279,11 +286,7 @@ func (h *Host) serve(ctx context.Context, i *instance, r *httpmsg.Request) (a an
 
 // refuse answers a request that the program does not receive.
 func (h *Host) refuse(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request, e *apierr.Error) {
-	i := h.enter()
-	a := func() answer {
-		defer i.Exit() // also if Refuse panics
-		return i.answerOf(i.app.Refuse(r, e))
-	}()
+	i, a := h.refusal(r, e)
 	if hr.ContentLength != 0 {
 		closeAfter(w, hr)
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTime))
@@ -291,6 +294,17 @@ func (h *Host) refuse(w http.ResponseWriter, hr *http.Request, r *httpmsg.Reques
 	h.respond(w, hr, a)
 	h.later(hr.Context(), i, a.After)
 }
+
+// refusal returns the answer for a request that the program does not serve.
+func (h *Host) refusal(r *httpmsg.Request, e *apierr.Error) (*instance, answer) {
+	i := h.enter()
+	defer i.Exit() // also if Refuse panics
+	return i, i.answerOf(i.app.Refuse(r, e))
+}
+
+// isCut reports whether a call ended because the server cut it, as its context says,
+// not because its client left.
+func isCut(ctx context.Context) bool { return errors.Is(context.Cause(ctx), stream.ErrStopping) }
 
 // later runs what follows an answer, which the client does not wait for.
 func (h *Host) later(ctx context.Context, i *instance, after []func(context.Context)) {

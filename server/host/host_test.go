@@ -203,6 +203,18 @@ func TestNothingFollowsABodyInChunks(t *testing.T) {
 	}
 }
 
+// net/http ignores Transfer-Encoding in HTTP/1.0, so the body would be read as a request.
+func TestNothingFollowsARequestOfHTTP10(t *testing.T) {
+	w := newWorld(t, 1, upstreams)
+	for _, length := range []string{"", "Content-Length: 4\r\n"} {
+		got := w.raw("POST /v1/embeddings HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n" + length +
+			"\r\n1f\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n0\r\n\r\n")
+		if strings.Count(got, "HTTP/1.") != 1 {
+			t.Errorf("%q: got %q", length, got)
+		}
+	}
+}
+
 // A regression: the other cell did not know of an acknowledged change for seconds.
 func TestEveryCellKnowsOfAnAcknowledgedChange(t *testing.T) {
 	w := newWorld(t, 2, upstreams)

@@ -443,6 +443,12 @@ func (h *Host) converse(w http.ResponseWriter, hr *http.Request, i *instance, r 
 	ctx, cancel := context.WithCancel(context.WithoutCancel(hr.Context()))
 	defer cancel()
 	c := newWSConn(&i.Cell, ws, a.Upgrade.Limits, &h.inbox, cancel, h.stopped)
+	stop := context.AfterFunc(hr.Context(), func() {
+		if isCut(hr.Context()) {
+			c.fail(socket.Restart, stopping)
+		}
+	})
+	defer stop()
 	h.talk(ctx, i, r, a, c)
 	c.Close(socket.Normal, "")
 	c.shut.Wait()

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"weir/pkg/wire/stream"
 	"weir/server/dashboard"
 	"weir/server/gctune"
 	"weir/server/host"
@@ -29,7 +30,7 @@ type limits struct {
 	idle   time.Duration // of a connection without a call; longer than that of the usual proxies
 	stall  time.Duration // for a client that reads nothing of its answer
 	drain  time.Duration // of a graceful stop, for calls under way
-	cut    time.Duration // then for calls whose connection was closed
+	cut    time.Duration // then for calls that are told that the server stops
 	after  time.Duration // then for records of the calls, and for turns of machines
 }
 
@@ -45,6 +46,7 @@ type server struct {
 	host    *host.Host
 	gate    *gate
 	http    *http.Server
+	cut     context.CancelCauseFunc // ends the calls under way
 	at      net.Addr
 	control *http.Server // nil if the control socket could not be opened
 }
@@ -85,7 +87,11 @@ func (r *run) serve(f *flags) error {
 	}
 	v := &server{run: r, stack: k, log: log, host: host.New(k.config), at: l.Addr()}
 	v.gate = newGate(dashboard.Handler(dashboard.Files(), v.host))
+	base, cut := context.WithCancelCause(context.Background())
+	defer cut(nil)
+	v.cut = cut
 	v.http = v.newHTTP()
+	v.http.BaseContext = func(net.Listener) context.Context { return base }
 	if r.Started != nil {
 		r.Started(Parts{v.at, v.host, k.store, k.objects})
 	}
@@ -148,18 +154,16 @@ func number(s os.Signal) int {
 }
 
 // drain ends the calls under way, and reports whether a second signal came. New
-// calls are answered with 503 meanwhile.
+// calls are answered with 503 meanwhile, and those that have not ended within their
+// time with an error of their dialect.
 func (v *server) drain(signals <-chan os.Signal) (again bool) {
 	v.host.Drain()
 	if n := v.gate.close(); n > 0 {
 		fmt.Fprintf(v.stdout, "weir is stopping; calls that have %d s to end: %d. A second signal stops at once.\n", int(v.limits.drain.Seconds()), n)
 	}
-	limit := time.NewTimer(v.limits.drain)
-	defer limit.Stop()
-	select {
-	case <-v.gate.idle:
-	case <-limit.C:
-	case <-signals:
+	again = !v.idleWithin(v.limits.drain, signals)
+	v.cut(stream.ErrStopping)
+	if !v.idleWithin(min(v.limits.cut, time.Second), signals) {
 		return true
 	}
 	// Answers of 503 are on their way; then nothing is.
@@ -168,15 +172,21 @@ func (v *server) drain(signals <-chan os.Signal) (again bool) {
 	if v.http.Shutdown(ctx) != nil {
 		v.http.Close()
 	}
-	cut := time.NewTimer(v.limits.cut)
-	defer cut.Stop()
+	return again || !v.idleWithin(v.limits.cut, signals)
+}
+
+// idleWithin waits until no call is under way, for at most d. It reports false as soon
+// as a signal comes.
+func (v *server) idleWithin(d time.Duration, signals <-chan os.Signal) bool {
+	limit := time.NewTimer(d)
+	defer limit.Stop()
 	select {
 	case <-v.gate.idle:
-	case <-cut.C:
+	case <-limit.C:
 	case <-signals:
-		return true
+		return false
 	}
-	return false
+	return true
 }
 
 // serveControl serves the control socket. Without one the server runs, but init
@@ -211,6 +221,16 @@ func (v *server) initialize(ctx context.Context, name string) (initialized, erro
 	return v.stack.initialize(ctx, name, v.at)
 }
 
+// warnOfFiles names a low limit of open files: each call has one for its client and
+// one for its upstream.
+func (r *run) warnOfFiles(limit uint64) {
+	if limit < minFiles {
+		r.warn("at most %d files may be open, which is enough for about %d calls at once: raise the limit (ulimit -n, LimitNOFILE)", limit, limit/3)
+	}
+}
+
+const minFiles = 4096
+
 // greet prints where the server is and, at the first start, how to sign in.
 func (v *server) greet() error {
 	s, base := v.settings, v.settings.base(v.at)
@@ -226,6 +246,7 @@ func (v *server) greet() error {
 		v.warn("%s is open to other computers without TLS: set --tls-cert and --tls-key, or --trusted-proxies to the address of the proxy that has the certificate", v.at)
 	}
 	v.warnOfWritable(s.data)
+	v.warnOfFiles(openFiles())
 	if !v.first || base == "" {
 		fmt.Fprintf(v.stdout, "%s prints a link that signs you in to the dashboard.\n", v.call("init", s))
 		return nil

@@ -515,8 +515,8 @@ func TestStreamIsCutAfterTheGrace(t *testing.T) {
 	s := serveInProcess(t, func(l *limits) { l.drain = 50 * time.Millisecond })
 	out := s.stream(u)
 	s.signals <- syscall.SIGTERM
-	if rest, err := io.ReadAll(out); err == nil && strings.Contains(string(rest), "[DONE]\n") && !strings.Contains(string(rest), "error") {
-		t.Errorf("the cut stream looks complete: %q", rest)
+	if rest, err := io.ReadAll(out); err != nil || !strings.Contains(string(rest), `"code":"stopping"`) || !strings.HasSuffix(string(rest), "data: [DONE]\n\n") {
+		t.Errorf("got %q, %v", rest, err)
 	}
 	select {
 	case <-u.left:
@@ -528,13 +528,41 @@ func TestStreamIsCutAfterTheGrace(t *testing.T) {
 	}
 }
 
+// A call that waits for its upstream gets an answer at the end, too.
+func TestCallIsAnsweredAfterTheGrace(t *testing.T) {
+	arrived := make(chan struct{})
+	u := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		close(arrived)
+		<-r.Context().Done()
+	}))
+	defer u.Close()
+	s := serveInProcess(t, func(l *limits) { l.drain = 50 * time.Millisecond })
+	s.connect(u.URL)
+	go func() {
+		<-arrived
+		s.signals <- syscall.SIGTERM
+	}()
+	status, body, header := answer(t, http.DefaultClient, "POST", s.base+"/v1/messages", `{"model":"up/m","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}`,
+		"Authorization", "Bearer "+s.key, "Content-Type", "application/json")
+	if status != 503 || header.Get("Retry-After") != "1" || !strings.Contains(body, "overloaded_error") || !strings.Contains(body, "stopping") {
+		t.Errorf("got %d, Retry-After %q, %s", status, header.Get("Retry-After"), body)
+	}
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d: %s", code, &s.stderr)
+	}
+}
+
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	u := newEndless(t)
 	s := serveInProcess(t, func(l *limits) { l.drain = time.Hour })
-	s.stream(u)
+	out := s.stream(u)
 	s.signals <- syscall.SIGTERM
 	s.until("weir is stopping")
 	s.signals <- syscall.SIGTERM
+	if rest, err := io.ReadAll(out); err != nil || !strings.Contains(string(rest), `"code":"stopping"`) {
+		t.Errorf("got %q, %v", rest, err)
+	}
 	if code := s.end(); code != 128+15 {
 		t.Errorf("exit code %d", code)
 	}

@@ -73,13 +73,25 @@ func Invalid(param, format string, args ...any) *Error {
 	return &Error{Status: 400, Type: "invalid_request_error", Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
-// CodeClientLeft is the code of a call whose client closed the connection.
-const CodeClientLeft = "client_closed"
+// StatusClientLeft and CodeClientLeft are those of a call whose client closed the
+// connection.
+const (
+	StatusClientLeft = 499
+	CodeClientLeft   = "client_closed"
+)
 
 // ClientLeft returns the failure of a call whose client closed the connection
 // before the answer ended. It is only logged and listed.
 func ClientLeft(cause error) *Error {
-	return &Error{Status: 499, Type: "invalid_request_error", Code: CodeClientLeft, Message: "The client closed the connection.", Err: cause}
+	return &Error{Status: StatusClientLeft, Type: "invalid_request_error", Code: CodeClientLeft, Message: "The client closed the connection.", Err: cause}
+}
+
+// Stopping returns the error of a call that the native server ends, or refuses, because
+// it stops.
+func Stopping() *Error {
+	e := New(503, "stopping", "The gateway is stopping. Try again in a moment.")
+	e.RetryAfter = time.Second
+	return e
 }
 
 // New returns an error with a status and the type that OpenAI uses for it.

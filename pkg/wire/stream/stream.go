@@ -27,6 +27,8 @@ var (
 	ErrTimeout = errors.New("stream: time limit reached")
 	// ErrMemory ends a stream that gets no memory.
 	ErrMemory = errors.New("stream: no memory")
+	// ErrStopping ends a stream because the server stops.
+	ErrStopping = errors.New("stream: the gateway is stopping")
 )
 
 // Bytes is a body in memory.
@@ -312,7 +314,7 @@ func Cause(err error) error {
 	switch {
 	case err == nil, errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil
-	case errors.Is(err, ErrIdle), errors.Is(err, ErrClient), errors.Is(err, ErrTooLarge), errors.Is(err, ErrTimeout), errors.Is(err, ErrMemory):
+	case errors.Is(err, ErrIdle), errors.Is(err, ErrClient), errors.Is(err, ErrTooLarge), errors.Is(err, ErrTimeout), errors.Is(err, ErrMemory), errors.Is(err, ErrStopping):
 		return err
 	}
 	return ErrReset
