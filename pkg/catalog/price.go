@@ -15,9 +15,11 @@ import (
 //	>200000=6/22.5/0.6           the same for a call with more than 200,000 input tokens
 //	@flex=2/10/0.2               the same for a call of another service tier; @flex>200000= is possible
 //	audioInput=1 audioOutput=20  per million tokens that are not text
+//	audioCacheRead=0.4           per million tokens of audio that were read from the cache; imageCacheRead too
 //	image@hd@1024x1792=0.12      per image with these options; the first clause that fits counts
+//	audioInput@flex=0.5          a service tier is such an option of any part but the first line's
 //	image=0.04 second=0.3 minute=0.006 request=0.005
-//	search=0.01                  per search of the web by a tool that the vendor runs
+//	search=0.01                  per search of the web by a tool that the vendor runs; see ToolPrice for others
 //	character=15                 per million characters
 //
 // A missing or empty part is unknown.
@@ -37,11 +39,19 @@ const (
 	PerAudioOutput                // tokens
 	PerImageInput                 // tokens
 	PerImageOutput                // tokens
+	PerAudioCacheRead             // tokens
+	PerImageCacheRead             // tokens
 	PerCharacter
 	PerImage
 	PerSecond // of audio or video
 	PerRequest
-	PerSearch // of the web, by a tool that the vendor runs
+
+	// The units of tools that the vendor runs.
+	PerSearch     // of the web
+	PerGrounded   // answer with such searches, however many
+	PerMaps       // answer that a service of maps was asked for
+	PerFileSearch // of files or documents that the vendor stores
+	PerCode       // container in which the vendor runs code, or run of it
 
 	Units = iota // their number
 )
@@ -53,14 +63,19 @@ const positional = int(PerAudioInput)
 // unitNames are the names of the other units in a Price. A minute is 60 seconds.
 var unitNames = [Units]string{
 	PerAudioInput: "audioInput", PerAudioOutput: "audioOutput", PerImageInput: "imageInput", PerImageOutput: "imageOutput",
-	PerCharacter: "character", PerImage: "image", PerSecond: "second", PerRequest: "request", PerSearch: "search",
+	PerAudioCacheRead: "audioCacheRead", PerImageCacheRead: "imageCacheRead",
+	PerCharacter: "character", PerImage: "image", PerSecond: "second", PerRequest: "request",
+	PerSearch: "search", PerGrounded: "grounded", PerMaps: "maps", PerFileSearch: "fileSearch", PerCode: "code",
 }
 
 // Million reports whether a rate of the unit is for a million.
 func (u Unit) Million() bool { return u <= PerCharacter }
 
 // Token reports whether the unit is a kind of token.
-func (u Unit) Token() bool { return u <= PerImageOutput }
+func (u Unit) Token() bool { return u <= PerImageCacheRead }
+
+// Tool reports whether the unit counts what tools of the vendor do.
+func (u Unit) Tool() bool { return u >= PerSearch }
 
 // Rates are the rates of a call in USD. A negative one is unknown.
 type Rates [Units]float64
@@ -77,7 +92,7 @@ func NoRates() (r Rates) {
 type Terms struct {
 	Input   int64    // tokens, with those of the cache
 	Service string   // service tier; "" is the standard one
-	Options []string // of an image or a video: quality, size, resolution
+	Options []string // of an image or a video: quality, size, resolution; or of a tool
 }
 
 // Rates returns the rates of a call. known is false without a price, and if the price
@@ -95,9 +110,9 @@ func (p Price) Rates(t Terms) (r Rates, known bool) {
 			u, f := namedRate(name, value)
 			switch {
 			case u == Units || r[u] >= 0:
-			case options == "" || fits(options, t.Options):
+			case options == "" || t.fits(options):
 				r[u], other[u] = f, false
-			default:
+			case !Unit(u).Token() && !Unit(u).Tool():
 				other[u] = true
 			}
 			continue
@@ -153,11 +168,11 @@ func rate(s string) float64 {
 	return f
 }
 
-// fits reports whether all options of a clause, with an @ between them, are among those
-// of a call.
-func fits(clause string, options []string) bool {
+// fits reports whether all options of a clause, with an @ between them, are the service
+// tier or among the options of a call.
+func (t *Terms) fits(clause string) bool {
 	for o := range strings.SplitSeq(clause, "@") {
-		if !slices.ContainsFunc(options, func(s string) bool { return strings.EqualFold(s, o) }) {
+		if o != t.Service && !slices.ContainsFunc(t.Options, func(s string) bool { return strings.EqualFold(s, o) }) {
 			return false
 		}
 	}
@@ -227,6 +242,15 @@ func validRate(s string) bool {
 
 func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// With returns the price with the clauses of another one, which count where p has none
+// for a unit. A price that is unknown or free stays as it is.
+func (p Price) With(more Price) Price {
+	if p == "" || more == "" || p.Free() {
+		return p
+	}
+	return p + " " + more
 }
 
 // Free reports whether the model costs nothing, however it is used.

@@ -107,6 +107,11 @@ func (t *Target) Price(m *snapshot.Machine) catalog.Price {
 	return f.price
 }
 
+// FullPrice returns the price of the model with the rates of tools that the vendor runs.
+func (t *Target) FullPrice(m *snapshot.Machine) catalog.Price {
+	return t.Price(m).With(catalog.ToolPrice(t.Provider.Alias, t.Model))
+}
+
 // OwnPrice returns the price that the machine has set for the model, or "".
 func (t *Target) OwnPrice(m *snapshot.Machine) catalog.Price {
 	if m == nil || len(m.Settings.ModelPrices) == 0 {

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -43,6 +44,19 @@ func TestCost(t *testing.T) {
 		{"request", "request=0.002", llm.Usage{}, nil, 0.002, true},
 		{"requests_of_a_call", "request=0.002", llm.Usage{}, &Media{Requests: 3}, 0.006, true},
 		{"searches_of_the_vendor", "1/1 search=0.01", tokens(llm.Usage{Input: 1000, Searches: 2}), nil, 0.021, true},
+		{"audio_that_was_cached", "4/24/0.4 audioInput=32 audioCacheRead=0.4", tokens(llm.Usage{Input: 3000, CacheRead: 1500, AudioInput: 2000, AudioCacheRead: 1000, CacheByKind: true}), nil, 0.0346, true},
+		{"audio_of_which_none_was_cached", "4/24/0.4 audioInput=32", tokens(llm.Usage{Input: 3000, CacheRead: 500, AudioInput: 2000, CacheByKind: true}), nil, 0.0662, true},
+		{"cached_audio_without_a_rate", "4/24/0.4 audioInput=32", tokens(llm.Usage{Input: 3000, CacheRead: 1500, AudioInput: 2000, AudioCacheRead: 1000, CacheByKind: true}), nil, 0, false},
+		{"images_that_were_cached", "4/24/0.4 imageInput=5 imageCacheRead=0.5", tokens(llm.Usage{Input: 3000, CacheRead: 1500, ImageInput: 2000, ImageCacheRead: 1000, CacheByKind: true}), nil, 0.0077, true},
+		{"cached_images_are_text_without_a_rate", "4/24/0.4", tokens(llm.Usage{Input: 3000, CacheRead: 1500, ImageInput: 2000, ImageCacheRead: 1000, CacheByKind: true}), nil, 0.0066, true},
+		{"audio_of_a_service_tier", "1/10 @flex=0.5/5 audioInput@flex=2 audioInput=4", tokens(llm.Usage{Input: 1000, AudioInput: 1000, Service: "flex"}), nil, 0.002, true},
+		{"a_compaction_is_no_long_prompt", "1/10 >200000=2/20", tokens(llm.Usage{Input: 203_000, Output: 4500, Apart: 180_000}), nil, 0.248, true},
+		{"searches_that_are_billed_once", "1/1 grounded=0.035", tokens(llm.Usage{Input: 1000, Searches: 3}), nil, 0.036, true},
+		{"tools", "1/1 fileSearch=0.0025 maps=0.025 code@1g=0.03 code@4g=0.12", tokens(llm.Usage{FileSearches: 2, Maps: 1, Code: 2, ToolOptions: "4g"}), nil, 0.27, true},
+		{"tool_with_an_option_without_a_rate", "1/1 code@1g=0.03", tokens(llm.Usage{Code: 1, ToolOptions: "128g"}), nil, 0, false},
+		{"options_of_tools_that_are_not_used", "1/1 code@1g=0.03", tokens(llm.Usage{Input: 1000}), nil, 0.001, true},
+		{"part_that_no_price_has", "1/1", tokens(llm.Usage{Input: 1000, Unrated: "image_generation"}), nil, 0, false},
+		{"part_that_no_price_has_of_a_free_model", "0/0", tokens(llm.Usage{Input: 1000, Unrated: "image_generation"}), nil, 0, true},
 		{"searches_without_a_rate", "1/1", tokens(llm.Usage{Input: 1000, Searches: 2}), nil, 0, false},
 		{"request_and_tokens", "1/1 request=0.005", tokens(llm.Usage{Input: 1000, Output: 1000}), nil, 0.007, true},
 		{"stated_by_the_vendor", "1/1", tokens(llm.Usage{Input: 1000, Output: 1000, Cost: 0.25, Charged: true}), nil, 0.25, true},
@@ -53,6 +67,34 @@ func TestCost(t *testing.T) {
 		got, known := Cost(tt.price, &tt.u, tt.m)
 		if known != tt.known || math.Abs(got-tt.want) > 1e-12 {
 			t.Errorf("%s: got %v %v, want %v %v", tt.name, got, known, tt.want, tt.known)
+		}
+	}
+}
+
+func TestMissingPartsAreNamed(t *testing.T) {
+	tokens := func(u llm.Usage) llm.Usage { u.Known = true; return u }
+	tests := []struct {
+		price catalog.Price
+		u     llm.Usage
+		m     *Media
+		want  string
+	}{
+		{"1/1", tokens(llm.Usage{Input: 5, Searches: 1, FileSearches: 2, Maps: 1, Code: 1}), nil, "[web_search maps file_search code_execution]"},
+		{"1/1", tokens(llm.Usage{Input: 9, AudioInput: 5, CacheRead: 4}), nil, "[cached_audio]"},
+		{"1/1/1 audioInput=2", tokens(llm.Usage{Input: 9, AudioInput: 5, CacheRead: 4, AudioCacheRead: 4, CacheByKind: true}), nil, "[cached_audio]"},
+		{"1/1", tokens(llm.Usage{Service: "flex"}), nil, "[service_tier]"},
+		{"1/1", llm.Usage{}, nil, "[tokens]"},
+		{"1/1", tokens(llm.Usage{Searches: 1, Unrated: "image_generation advisor"}), nil, "[image_generation advisor web_search]"},
+		{"image@hd=1", llm.Usage{}, &Media{Images: 1, Options: []string{"low"}}, "[options]"},
+		{"image=1", llm.Usage{}, nil, "[images]"},
+		{"", tokens(llm.Usage{Searches: 1}), nil, "[]"},
+		{"", llm.Usage{Unrated: "transcription"}, nil, "[transcription]"},
+		{"1/1", tokens(llm.Usage{Input: 5}), nil, "[]"},
+		{"0/0", tokens(llm.Usage{Searches: 5}), nil, "[]"},
+	}
+	for _, tt := range tests {
+		if got := fmt.Sprint(Missing(tt.price, &tt.u, tt.m)); got != tt.want {
+			t.Errorf("Missing(%q, %+v) = %s, want %s", tt.price, tt.u, got, tt.want)
 		}
 	}
 }

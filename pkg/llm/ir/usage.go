@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -21,9 +22,25 @@ type Usage struct {
 	// Input and Output those that are not text.
 	CacheWriteHour          int64 `json:",omitempty"`
 	AudioInput, AudioOutput int64 `json:",omitempty"`
-	TextCached              bool  `json:",omitempty"` // CacheRead and CacheWrite are text alone
 	ImageInput, ImageOutput int64 `json:",omitempty"`
-	Searches                int64 `json:",omitempty"` // of the web, by a tool that the vendor runs
+	// Of AudioInput and ImageInput those that were read from the cache, if CacheByKind is set:
+	// without it, any of CacheRead may be audio or images.
+	AudioCacheRead, ImageCacheRead int64 `json:",omitempty"`
+	CacheByKind                    bool  `json:",omitempty"`
+	// Apart is how much of Input a request read that the vendor made beside the client's,
+	// as for a compaction: thresholds of prices hold for each of them.
+	Apart int64 `json:",omitempty"`
+
+	// Counts of tools that the vendor runs. ToolOptions are the options that their rates
+	// depend on, between blanks; see catalog.ToolPrice.
+	Searches     int64  `json:",omitempty"` // of the web
+	Maps         int64  `json:",omitempty"` // 1 if a service of maps was asked
+	FileSearches int64  `json:",omitempty"`
+	Code         int64  `json:",omitempty"` // containers in which code was run, or runs
+	ToolOptions  string `json:",omitempty"`
+	// Unrated names what is billed and has no rate in any price, between blanks.
+	Unrated string `json:",omitempty"`
+
 	// Service is the tier that the answer was served in; "" is the standard one.
 	Service string `json:",omitempty"`
 	// Cost is what the vendor says that it charges, in USD, if Charged is set.
@@ -43,6 +60,26 @@ func (u *Usage) Serve(tier string) {
 	}
 	u.Service = tier
 }
+
+// UsesTools reports whether tools of the vendor are billed.
+func (u *Usage) UsesTools() bool { return u.Searches+u.Maps+u.FileSearches+u.Code > 0 }
+
+// addWord adds a word to a list between blanks, unless it is there.
+func addWord(list, word string) string {
+	switch {
+	case list == "":
+		return word
+	case slices.Contains(strings.Fields(list), word):
+		return list
+	}
+	return list + " " + word
+}
+
+// ToolOption notes an option that the rate of a tool depends on.
+func (u *Usage) ToolOption(name string) { u.ToolOptions = addWord(u.ToolOptions, name) }
+
+// NoRate notes a part of what is billed that has no rate in any price.
+func (u *Usage) NoRate(name string) { u.Unrated = addWord(u.Unrated, name) }
 
 // Charge reads a member of a usage object that states the cost:
 //
@@ -83,7 +120,17 @@ func (u *Usage) Merge(v Usage) {
 	u.CacheWriteHour = max(u.CacheWriteHour, v.CacheWriteHour)
 	u.AudioInput, u.AudioOutput = max(u.AudioInput, v.AudioInput), max(u.AudioOutput, v.AudioOutput)
 	u.ImageInput, u.ImageOutput = max(u.ImageInput, v.ImageInput), max(u.ImageOutput, v.ImageOutput)
-	u.Searches = max(u.Searches, v.Searches)
+	u.AudioCacheRead, u.ImageCacheRead = max(u.AudioCacheRead, v.AudioCacheRead), max(u.ImageCacheRead, v.ImageCacheRead)
+	u.CacheByKind = u.CacheByKind || v.CacheByKind
+	u.Apart = max(u.Apart, v.Apart)
+	u.Searches, u.Maps = max(u.Searches, v.Searches), max(u.Maps, v.Maps)
+	u.FileSearches, u.Code = max(u.FileSearches, v.FileSearches), max(u.Code, v.Code)
+	for word := range strings.FieldsSeq(v.ToolOptions) {
+		u.ToolOption(word)
+	}
+	for word := range strings.FieldsSeq(v.Unrated) {
+		u.NoRate(word)
+	}
 	if v.Service != "" {
 		u.Service = v.Service
 	}

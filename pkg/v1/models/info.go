@@ -178,8 +178,11 @@ func info(e *Entry) []byte {
 var rateNames = [catalog.Units]string{
 	catalog.PerInput: "input", catalog.PerOutput: "output", catalog.PerCacheRead: "cache_read", catalog.PerCacheWrite: "cache_write",
 	catalog.PerCacheWriteHour: "cache_write_1h", catalog.PerAudioInput: "audio_input", catalog.PerAudioOutput: "audio_output",
-	catalog.PerImageInput: "image_input", catalog.PerImageOutput: "image_output", catalog.PerCharacter: "character",
-	catalog.PerImage: "image", catalog.PerSecond: "second", catalog.PerRequest: "request", catalog.PerSearch: "search",
+	catalog.PerImageInput: "image_input", catalog.PerImageOutput: "image_output",
+	catalog.PerAudioCacheRead: "audio_cache_read", catalog.PerImageCacheRead: "image_cache_read", catalog.PerCharacter: "character",
+	catalog.PerImage: "image", catalog.PerSecond: "second", catalog.PerRequest: "request",
+	catalog.PerSearch: "search", catalog.PerGrounded: "grounded", catalog.PerMaps: "maps", catalog.PerFileSearch: "file_search",
+	catalog.PerCode: "code",
 }
 
 // appendPricing writes the known rates, after a comma.

@@ -200,8 +200,8 @@ func (h *Handler) relay(ctx context.Context, c *auth.Call, client socket.Conn, r
 //	response.done            response.usage, one of each answer
 //	….transcription.completed  usage, of the transcription of the user's speech
 //
-// Audio and images have prices of their own. The cost of audio that was cached is unknown,
-// and that of a transcription, which has the prices of another model.
+// Audio and images have prices of their own, also when they were cached, if the event says
+// what was. The cost of a transcription is unknown: it has the prices of another model.
 func usedBy(event []byte) (accounts.Used, bool) {
 	e := gjson.ParseBytes(event)
 	var v gjson.Result
@@ -223,11 +223,15 @@ func usedBy(event []byte) (accounts.Used, bool) {
 			Known: true, Final: true, Input: ir.Count(n), Output: ir.Count(v.Get("output_tokens")),
 			CacheRead:  ir.Count(in.Get("cached_tokens")),
 			AudioInput: ir.Count(in.Get("audio_tokens")), AudioOutput: ir.Count(out.Get("audio_tokens")), ImageInput: ir.Count(in.Get("image_tokens")),
-			TextCached: cached.IsObject() && cached.Get("audio_tokens").Int() == 0 && cached.Get("image_tokens").Int() == 0,
+			AudioCacheRead: ir.Count(cached.Get("audio_tokens")), ImageCacheRead: ir.Count(cached.Get("image_tokens")),
+			CacheByKind: cached.IsObject(),
 		}
 		if !transcript {
 			used.Price = accounts.ByTokens
 		}
+	}
+	if transcript {
+		used.Tokens.NoRate("transcription")
 	}
 	return used, true
 }
