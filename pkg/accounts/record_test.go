@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -104,7 +105,7 @@ func TestEachAttemptIsRecordedOnce(t *testing.T) {
 		"stated cost":    {used: StatedCost(0.25, true), want: "a 1 1 0 0, c 1 0 0.25 0", spent: store.Used{CostUSD: 0.25, Priced: true}},
 		"unknown cost":   {used: StatedCost(0, false), want: "a 1 1 0 0, c 1 0 0 1"},
 		"negative cost":  {used: StatedCost(-1, true), want: "a 1 1 0 0, c 1 0 0 1"},
-		"unknown tokens": {want: "a 1 1 0 0, c 1 0 0 1"},
+		"unknown tokens": {want: "a 1 1 0 0, c 1 0 0 1", spent: store.Used{Unpriced: []string{"tokens"}}},
 		"unknown unit":   {used: Used{Tokens: llm.Usage{Input: 1e6, Known: true, Cost: 9, Charged: true}}, want: "a 1 1 0 0, c 1 0 2.5 0", spent: store.Used{Input: 1e6, CostUSD: 2.5, Priced: true}},
 		"tokens":         {used: Used{Tokens: llm.Usage{Input: 1e6, Known: true}}, want: "a 1 1 0 0, c 1 0 2.5 0", spent: store.Used{Input: 1e6, CostUSD: 2.5, Priced: true}},
 		"client left":    {left: true, want: "a 1 1 0 0"},
@@ -138,7 +139,7 @@ func TestEachAttemptIsRecordedOnce(t *testing.T) {
 		if g := strings.Join(got, ", "); g != tt.want {
 			t.Errorf("%s: got %s, want %s", name, g, tt.want)
 		}
-		if w.trace.Used != tt.spent {
+		if !reflect.DeepEqual(w.trace.Used, tt.spent) {
 			t.Errorf("%s: the request used %+v, want %+v", name, w.trace.Used, tt.spent)
 		}
 	}

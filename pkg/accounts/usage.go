@@ -38,15 +38,23 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		if !a.Target.Provider.StatesCost || a.Target.OwnPrice(m) != "" {
 			a.Used.Tokens.Charged = false // its unit is not known, or the machine pays another price
 		}
-		row.Price(a.Target.Price(m), &a.Used.Tokens, a.Used.Media)
+		price := a.Target.Price(m)
+		if a.Used.Tokens.UsesTools() {
+			price = a.Target.FullPrice(m)
+		}
+		row.Price(price, &a.Used.Tokens, a.Used.Media)
 		switch a.Used.Price {
 		case Stated:
 			row.CostUSD, row.Unpriced = a.Used.USD, 0
 		case Unknown:
-			row.CostUSD, row.Unpriced = 0, 1
+			row.CostUSD, row.Unpriced, price = 0, 1, ""
 		}
 		settle(a.reserved, a, &row, p.Now().UnixMilli())
-		t.use(row.Used())
+		used := row.Used()
+		if row.Unpriced > 0 {
+			used.Unpriced = usage.Missing(price, &a.Used.Tokens, a.Used.Media)
+		}
+		t.use(used)
 	}
 	p.add(m, &row)
 }

@@ -555,6 +555,33 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 			} else {
 				out.Estimated = bool(in.Bool())
 			}
+		case "unpricedParts":
+			if in.IsNull() {
+				in.Skip()
+				out.Unpriced = nil
+			} else {
+				in.Delim('[')
+				if out.Unpriced == nil {
+					if !in.IsDelim(']') {
+						out.Unpriced = make([]string, 0, 4)
+					} else {
+						out.Unpriced = []string{}
+					}
+				} else {
+					out.Unpriced = (out.Unpriced)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v5 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v5 = string(in.String())
+					}
+					out.Unpriced = append(out.Unpriced, v5)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -655,11 +682,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v5, v6 := range in.Failed {
-				if v5 > 0 {
+			for v6, v7 := range in.Failed {
+				if v6 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore2(out, v6)
+				easyjson38c57360EncodeWeirPkgStore2(out, v7)
 			}
 			out.RawByte(']')
 		}
@@ -669,11 +696,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v7, v8 := range in.Dropped {
-				if v7 > 0 {
+			for v8, v9 := range in.Dropped {
+				if v8 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v8))
+				out.String(string(v9))
 			}
 			out.RawByte(']')
 		}
@@ -727,6 +754,20 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		const prefix string = ",\"estimated\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Estimated))
+	}
+	if len(in.Unpriced) != 0 {
+		const prefix string = ",\"unpricedParts\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v10, v11 := range in.Unpriced {
+				if v10 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v11))
+			}
+			out.RawByte(']')
+		}
 	}
 	out.RawByte('}')
 }
@@ -923,9 +964,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Connections = (out.Connections)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v9 Connection
-					easyjson38c57360DecodeWeirPkgStore4(in, &v9)
-					out.Connections = append(out.Connections, v9)
+					var v12 Connection
+					easyjson38c57360DecodeWeirPkgStore4(in, &v12)
+					out.Connections = append(out.Connections, v12)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -946,9 +987,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Keys = (out.Keys)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v10 Key
-					easyjson38c57360DecodeWeirPkgStore5(in, &v10)
-					out.Keys = append(out.Keys, v10)
+					var v13 Key
+					easyjson38c57360DecodeWeirPkgStore5(in, &v13)
+					out.Keys = append(out.Keys, v13)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -969,9 +1010,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Combos = (out.Combos)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v11 Combo
-					easyjson38c57360DecodeWeirPkgStore6(in, &v11)
-					out.Combos = append(out.Combos, v11)
+					var v14 Combo
+					easyjson38c57360DecodeWeirPkgStore6(in, &v14)
+					out.Combos = append(out.Combos, v14)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -992,9 +1033,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.CustomModels = (out.CustomModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v12 CustomModel
-					easyjson38c57360DecodeWeirPkgStore7(in, &v12)
-					out.CustomModels = append(out.CustomModels, v12)
+					var v15 CustomModel
+					easyjson38c57360DecodeWeirPkgStore7(in, &v15)
+					out.CustomModels = append(out.CustomModels, v15)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1012,13 +1053,13 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v13 string
+					var v16 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v13 = string(in.String())
+						v16 = string(in.String())
 					}
-					(out.ModelAliases)[key] = v13
+					(out.ModelAliases)[key] = v16
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -1039,9 +1080,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Disabled = (out.Disabled)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v14 DisabledModels
-					easyjson38c57360DecodeWeirPkgStore8(in, &v14)
-					out.Disabled = append(out.Disabled, v14)
+					var v17 DisabledModels
+					easyjson38c57360DecodeWeirPkgStore8(in, &v17)
+					out.Disabled = append(out.Disabled, v17)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1068,9 +1109,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Budgets = (out.Budgets)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v15 Budget
-					easyjson38c57360DecodeWeirPkgStore9(in, &v15)
-					out.Budgets = append(out.Budgets, v15)
+					var v18 Budget
+					easyjson38c57360DecodeWeirPkgStore9(in, &v18)
+					out.Budgets = append(out.Budgets, v18)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1097,9 +1138,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Cooldowns = (out.Cooldowns)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v16 Cooldown
-					easyjson38c57360DecodeWeirPkgStore10(in, &v16)
-					out.Cooldowns = append(out.Cooldowns, v16)
+					var v19 Cooldown
+					easyjson38c57360DecodeWeirPkgStore10(in, &v19)
+					out.Cooldowns = append(out.Cooldowns, v19)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1120,9 +1161,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Refusals = (out.Refusals)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v17 Refusal
-					easyjson38c57360DecodeWeirPkgStore11(in, &v17)
-					out.Refusals = append(out.Refusals, v17)
+					var v20 Refusal
+					easyjson38c57360DecodeWeirPkgStore11(in, &v20)
+					out.Refusals = append(out.Refusals, v20)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1143,9 +1184,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Limited = (out.Limited)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v18 LimitedKey
-					easyjson38c57360DecodeWeirPkgStore12(in, &v18)
-					out.Limited = append(out.Limited, v18)
+					var v21 LimitedKey
+					easyjson38c57360DecodeWeirPkgStore12(in, &v21)
+					out.Limited = append(out.Limited, v21)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1166,9 +1207,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Quotas = (out.Quotas)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v19 Quota
-					easyjson38c57360DecodeWeirPkgStore13(in, &v19)
-					out.Quotas = append(out.Quotas, v19)
+					var v22 Quota
+					easyjson38c57360DecodeWeirPkgStore13(in, &v22)
+					out.Quotas = append(out.Quotas, v22)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1214,11 +1255,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v20, v21 := range in.Connections {
-				if v20 > 0 {
+			for v23, v24 := range in.Connections {
+				if v23 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore4(out, v21)
+				easyjson38c57360EncodeWeirPkgStore4(out, v24)
 			}
 			out.RawByte(']')
 		}
@@ -1230,11 +1271,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v22, v23 := range in.Keys {
-				if v22 > 0 {
+			for v25, v26 := range in.Keys {
+				if v25 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore5(out, v23)
+				easyjson38c57360EncodeWeirPkgStore5(out, v26)
 			}
 			out.RawByte(']')
 		}
@@ -1244,11 +1285,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v24, v25 := range in.Combos {
-				if v24 > 0 {
+			for v27, v28 := range in.Combos {
+				if v27 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore6(out, v25)
+				easyjson38c57360EncodeWeirPkgStore6(out, v28)
 			}
 			out.RawByte(']')
 		}
@@ -1258,11 +1299,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v26, v27 := range in.CustomModels {
-				if v26 > 0 {
+			for v29, v30 := range in.CustomModels {
+				if v29 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore7(out, v27)
+				easyjson38c57360EncodeWeirPkgStore7(out, v30)
 			}
 			out.RawByte(']')
 		}
@@ -1272,16 +1313,16 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v28First := true
-			for v28Name, v28Value := range in.ModelAliases {
-				if v28First {
-					v28First = false
+			v31First := true
+			for v31Name, v31Value := range in.ModelAliases {
+				if v31First {
+					v31First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v28Name))
+				out.String(string(v31Name))
 				out.RawByte(':')
-				out.String(string(v28Value))
+				out.String(string(v31Value))
 			}
 			out.RawByte('}')
 		}
@@ -1291,11 +1332,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v29, v30 := range in.Disabled {
-				if v29 > 0 {
+			for v32, v33 := range in.Disabled {
+				if v32 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore8(out, v30)
+				easyjson38c57360EncodeWeirPkgStore8(out, v33)
 			}
 			out.RawByte(']')
 		}
@@ -1310,11 +1351,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v31, v32 := range in.Budgets {
-				if v31 > 0 {
+			for v34, v35 := range in.Budgets {
+				if v34 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore9(out, v32)
+				easyjson38c57360EncodeWeirPkgStore9(out, v35)
 			}
 			out.RawByte(']')
 		}
@@ -1329,11 +1370,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v33, v34 := range in.Cooldowns {
-				if v33 > 0 {
+			for v36, v37 := range in.Cooldowns {
+				if v36 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore10(out, v34)
+				easyjson38c57360EncodeWeirPkgStore10(out, v37)
 			}
 			out.RawByte(']')
 		}
@@ -1343,11 +1384,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v35, v36 := range in.Refusals {
-				if v35 > 0 {
+			for v38, v39 := range in.Refusals {
+				if v38 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore11(out, v36)
+				easyjson38c57360EncodeWeirPkgStore11(out, v39)
 			}
 			out.RawByte(']')
 		}
@@ -1357,11 +1398,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v37, v38 := range in.Limited {
-				if v37 > 0 {
+			for v40, v41 := range in.Limited {
+				if v40 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore12(out, v38)
+				easyjson38c57360EncodeWeirPkgStore12(out, v41)
 			}
 			out.RawByte(']')
 		}
@@ -1371,11 +1412,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v39, v40 := range in.Quotas {
-				if v39 > 0 {
+			for v42, v43 := range in.Quotas {
+				if v42 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore13(out, v40)
+				easyjson38c57360EncodeWeirPkgStore13(out, v43)
 			}
 			out.RawByte(']')
 		}
@@ -1428,9 +1469,9 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v41 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v41)
-					out.Windows = append(out.Windows, v41)
+					var v44 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v44)
+					out.Windows = append(out.Windows, v44)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1461,11 +1502,11 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v42, v43 := range in.Windows {
-				if v42 > 0 {
+			for v45, v46 := range in.Windows {
+				if v45 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v43)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v46)
 			}
 			out.RawByte(']')
 		}
@@ -1849,13 +1890,13 @@ func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v44 string
+					var v47 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v44 = string(in.String())
+						v47 = string(in.String())
 					}
-					out.Models = append(out.Models, v44)
+					out.Models = append(out.Models, v47)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1942,11 +1983,11 @@ func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v45, v46 := range in.Models {
-				if v45 > 0 {
+			for v48, v49 := range in.Models {
+				if v48 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v46))
+				out.String(string(v49))
 			}
 			out.RawByte(']')
 		}
@@ -2029,13 +2070,13 @@ func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) 
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v47 string
+					var v50 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v47 = string(in.String())
+						v50 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v47)
+					out.IDs = append(out.IDs, v50)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2066,11 +2107,11 @@ func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v48, v49 := range in.IDs {
-				if v48 > 0 {
+			for v51, v52 := range in.IDs {
+				if v51 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v49))
+				out.String(string(v52))
 			}
 			out.RawByte(']')
 		}
@@ -2221,13 +2262,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v50 string
+					var v53 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v50 = string(in.String())
+						v53 = string(in.String())
 					}
-					out.Models = append(out.Models, v50)
+					out.Models = append(out.Models, v53)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2251,13 +2292,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v51 int
+					var v54 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v51 = int(in.Int())
+						v54 = int(in.Int())
 					}
-					(out.Weights)[key] = v51
+					(out.Weights)[key] = v54
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2281,13 +2322,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v52 string
+					var v55 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v52 = string(in.String())
+						v55 = string(in.String())
 					}
-					(out.On)[key] = v52
+					(out.On)[key] = v55
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2346,11 +2387,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v53, v54 := range in.Models {
-				if v53 > 0 {
+			for v56, v57 := range in.Models {
+				if v56 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v54))
+				out.String(string(v57))
 			}
 			out.RawByte(']')
 		}
@@ -2365,16 +2406,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v55First := true
-			for v55Name, v55Value := range in.Weights {
-				if v55First {
-					v55First = false
+			v58First := true
+			for v58Name, v58Value := range in.Weights {
+				if v58First {
+					v58First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v55Name))
+				out.String(string(v58Name))
 				out.RawByte(':')
-				out.Int(int(v55Value))
+				out.Int(int(v58Value))
 			}
 			out.RawByte('}')
 		}
@@ -2389,16 +2430,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v56First := true
-			for v56Name, v56Value := range in.On {
-				if v56First {
-					v56First = false
+			v59First := true
+			for v59Name, v59Value := range in.On {
+				if v59First {
+					v59First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v56Name))
+				out.String(string(v59Name))
 				out.RawByte(':')
-				out.String(string(v56Value))
+				out.String(string(v59Value))
 			}
 			out.RawByte('}')
 		}
@@ -2468,13 +2509,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v57 string
+					var v60 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v57 = string(in.String())
+						v60 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v57)
+					out.Scopes = append(out.Scopes, v60)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2501,13 +2542,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v58 string
+					var v61 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v58 = string(in.String())
+						v61 = string(in.String())
 					}
-					out.Models = append(out.Models, v58)
+					out.Models = append(out.Models, v61)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2618,11 +2659,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v59, v60 := range in.Scopes {
-				if v59 > 0 {
+			for v62, v63 := range in.Scopes {
+				if v62 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v60))
+				out.String(string(v63))
 			}
 			out.RawByte(']')
 		}
@@ -2637,11 +2678,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v61, v62 := range in.Models {
-				if v61 > 0 {
+			for v64, v65 := range in.Models {
+				if v64 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v62))
+				out.String(string(v65))
 			}
 			out.RawByte(']')
 		}
@@ -2812,13 +2853,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v63 secret.Sealed
+					var v66 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v63 = secret.Sealed(in.String())
+						v66 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v63
+					(out.Secrets)[key] = v66
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2924,16 +2965,16 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v64First := true
-			for v64Name, v64Value := range in.Secrets {
-				if v64First {
-					v64First = false
+			v67First := true
+			for v67Name, v67Value := range in.Secrets {
+				if v67First {
+					v67First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v64Name))
+				out.String(string(v67Name))
 				out.RawByte(':')
-				out.String(string(v64Value))
+				out.String(string(v67Value))
 			}
 			out.RawByte('}')
 		}
@@ -3037,13 +3078,13 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v65 string
+					var v68 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v65 = string(in.String())
+						v68 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v65)
+					out.EnabledModels = append(out.EnabledModels, v68)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3081,13 +3122,13 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v66 string
+					var v69 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v66 = string(in.String())
+						v69 = string(in.String())
 					}
-					(out.Vars)[key] = v66
+					(out.Vars)[key] = v69
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3105,15 +3146,15 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v67 json.RawMessage
+					var v70 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v67).UnmarshalJSON(data))
+							in.AddError((v70).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v67
+					(out.Other)[key] = v70
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3158,11 +3199,11 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v68, v69 := range in.EnabledModels {
-				if v68 > 0 {
+			for v71, v72 := range in.EnabledModels {
+				if v71 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v69))
+				out.String(string(v72))
 			}
 			out.RawByte(']')
 		}
@@ -3197,16 +3238,16 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v70First := true
-			for v70Name, v70Value := range in.Vars {
-				if v70First {
-					v70First = false
+			v73First := true
+			for v73Name, v73Value := range in.Vars {
+				if v73First {
+					v73First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v70Name))
+				out.String(string(v73Name))
 				out.RawByte(':')
-				out.String(string(v70Value))
+				out.String(string(v73Value))
 			}
 			out.RawByte('}')
 		}
@@ -3221,16 +3262,16 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v71First := true
-			for v71Name, v71Value := range in.Other {
-				if v71First {
-					v71First = false
+			v74First := true
+			for v74Name, v74Value := range in.Other {
+				if v74First {
+					v74First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v71Name))
+				out.String(string(v74Name))
 				out.RawByte(':')
-				out.Raw((v71Value).MarshalJSON())
+				out.Raw((v74Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}

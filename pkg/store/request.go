@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // Request is what is kept of a client's call for a while: no body, nothing of
 // its text. The bodies of those that are captured are stored elsewhere, sealed.
 //
@@ -58,6 +60,9 @@ type Used struct {
 	CostUSD   float64 `json:"costUsd,omitempty"`
 	Priced    bool    `json:"priced,omitempty"`    // the cost is known
 	Estimated bool    `json:"estimated,omitempty"` // the provider did not state all of the tokens
+	// Unpriced names the parts that keep it unknown, such as web_search; empty without any
+	// price.
+	Unpriced []string `json:"unpricedParts,omitempty"`
 }
 
 // Add returns the sum of two answers.
@@ -65,5 +70,16 @@ func (u Used) Add(o Used) Used {
 	return Used{
 		Input: u.Input + o.Input, Output: u.Output + o.Output, Reasoning: u.Reasoning + o.Reasoning, CacheRead: u.CacheRead + o.CacheRead,
 		CostUSD: Dollars(u.CostUSD + o.CostUSD), Priced: u.Priced && o.Priced, Estimated: u.Estimated || o.Estimated,
+		Unpriced: union(u.Unpriced, o.Unpriced),
 	}
+}
+
+// union returns the names of a, followed by those that only b has.
+func union(a, b []string) []string {
+	for _, name := range b {
+		if !slices.Contains(a, name) {
+			a = append(a[:len(a):len(a)], name)
+		}
+	}
+	return a
 }
