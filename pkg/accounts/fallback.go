@@ -196,7 +196,7 @@ func lacksEndpoint(err error) bool {
 	return errors.As(err, &e) && (e.Status == 404 && e.Code != "model_not_found" && e.Param == "" || e.Status == 405 || e.Status == 501)
 }
 
-// stand gives an error the status that it stands for by the published table.
+// stand sets the status of an error to the one that it stands for by the published table.
 func stand(e *apierr.Error, means vendortext.Kind) {
 	s := statusOf(e.Status, means)
 	if s == e.Status {
