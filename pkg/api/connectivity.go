@@ -44,7 +44,7 @@ type Connectivity struct {
 // TestResult is the outcome of a connection test. Status is the upstream's, 0
 // without an answer. Error is null, or one of unauthorized, quota,
 // rate_limited, not_found, rejected, failed, blocked, timeout,
-// connection_failed, unsupported, no_credentials; Message is its text for
+// connection_failed, invalid_answer, unsupported, no_credentials; Message is its text for
 // users. Model is the model that was called, "" if the test fetched the list of
 // models.
 type TestResult struct {
@@ -68,7 +68,8 @@ var testTexts = map[string]string{
 	"failed":            "The provider returned a server error",
 	"blocked":           "The provider refuses calls from this location",
 	"timeout":           "The provider did not answer in time",
-	"connection_failed": "The provider could not be reached, or its answer is not valid for this API",
+	"connection_failed": "The provider could not be reached",
+	"invalid_answer":    "The server answered, but not as this API does. Check the base URL",
 	"unsupported":       "There is no model that a test can call",
 	"no_credentials":    "This connection has no usable credential",
 }
@@ -99,7 +100,7 @@ func healthOf(r TestResult) (reason string, ok bool) {
 		return store.OutOfCredit, true
 	case "connection_failed", "timeout":
 		return "unreachable", true
-	case "failed":
+	case "failed", "invalid_answer":
 		return "failing", true
 	case "blocked":
 		return "blocked", true
@@ -115,7 +116,8 @@ func healthOf(r TestResult) (reason string, ok bool) {
 
 // Test answers {"model"}, or nothing, with a TestResult: one chat call with
 // max_tokens 16, or one embedding where the provider has no chat, or one search
-// for one result where it only searches, or else the provider's list of models.
+// for one result where it only searches, or else the provider's list of models or
+// the endpoint that its row names for this.
 // An answer of reasoning alone is ok. At most ten tests a minute.
 //
 // The body of a failed probe is not shown. The upstream's status is, even for a
@@ -170,16 +172,16 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 	switch {
 	case endpoint != nil:
 		start = h.Now()
-		out = outcome(endpoint(ctx, call))
-		if tried := call.Trace.Failed; !out.OK && out.Status > 0 && len(tried) > 0 {
-			// The client's error may have another status than the upstream's.
-			last := tried[len(tried)-1]
-			if s := shownStatus(&apierr.Error{Status: last.Status, Code: last.Code}); s >= 400 {
-				out = fail(*out.Error, s)
+		out = run(ctx, call, endpoint)
+		if own := model != "" && model == row.Test && len(conn.Data.EnabledModels) == 0; own && !out.OK && (*out.Error == "not_found" || *out.Error == "rejected") {
+			// The provider may have ended the model, or not serve it in this region.
+			if id, _ := h.listedModel(ctx, c, m, conn, row); id != "" && id != model {
+				call, endpoint = h.testCall(c, m, conn, row, id)
+				out = run(ctx, call, endpoint)
 			}
-			out.place = last.Place
 		}
-		out.Model = call.Trace.Model
+	case row.Check != "" && h.Models != nil:
+		out = h.check(ctx, c, m, conn)
 	case listed == nil && h.Models != nil && row.Serves("models") && !row.Models.None:
 		_, out = h.list(ctx, c, m, conn)
 	case listed != nil:
@@ -188,6 +190,21 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 		out = fail("unsupported", 0)
 	}
 	out.LatencyMs = h.Now().Sub(start).Milliseconds()
+	return out
+}
+
+// run makes the call of a test.
+func run(ctx context.Context, call *auth.Call, endpoint Endpoint) TestResult {
+	out := outcome(endpoint(ctx, call))
+	if tried := call.Trace.Failed; !out.OK && out.Status > 0 && len(tried) > 0 {
+		// The client's error may have another status than the upstream's.
+		last := tried[len(tried)-1]
+		if s := shownStatus(&apierr.Error{Status: last.Status, Code: last.Code}); s >= 400 {
+			out = fail(*out.Error, s)
+		}
+		out.place = last.Place
+	}
+	out.Model = call.Trace.Model
 	return out
 }
 
@@ -217,22 +234,43 @@ func (h *Connectivity) list(ctx context.Context, c *auth.Call, m *snapshot.Machi
 	call := *c
 	call.Machine = m
 	ids, err := h.Models.Probe(ctx, &call, conn)
-	status, answered := models.UpstreamStatus(err)
 	switch {
 	case err == nil && len(ids) > 0:
 		return ids, TestResult{OK: true, Status: 200}
 	case err == nil:
 		return nil, fail("unsupported", 200)
-	case answered:
-		return nil, fail(statusCode(status), status)
 	case errors.Is(err, provider.ErrNoCredential):
 		out := fail("unsupported", 0)
 		out.Message = noKeyText
 		return nil, out
-	case errors.Is(err, upstream.ErrTimeout):
-		return nil, fail("timeout", 0)
 	}
-	return nil, fail("connection_failed", 0)
+	return nil, unanswered(err)
+}
+
+// check calls the endpoint of the row that is there for a test.
+func (h *Connectivity) check(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection) TestResult {
+	call := *c
+	call.Machine = m
+	if err := h.Models.Check(ctx, &call, conn); err != nil {
+		return unanswered(err)
+	}
+	return TestResult{OK: true, Status: 200}
+}
+
+// unanswered returns the outcome of a GET that failed.
+func unanswered(err error) TestResult {
+	status, answered := models.UpstreamStatus(err)
+	switch {
+	case answered:
+		return fail(statusCode(status), status)
+	case errors.Is(err, upstream.ErrTimeout):
+		return fail("timeout", 0)
+	case errors.Is(err, models.ErrNoList):
+		return fail("invalid_answer", 0)
+	case errors.Is(err, provider.ErrNoCredential):
+		return fail("no_credentials", 0)
+	}
+	return fail("connection_failed", 0)
 }
 
 // probe asks the object to admit a test. It returns the current machine.
@@ -323,9 +361,9 @@ func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.C
 }
 
 // firstModel picks the model of a test: the first that the connection enables,
-// else the provider's first chat model, else its first for embeddings, else
-// the first that the upstream lists. If it fetched the list, it also returns
-// the outcome of that.
+// else the one that the row names, else a custom one, else one that the upstream
+// lists. If it fetched the list, it also returns the outcome of that. An account of
+// Azure calls deployments, whose names no list has.
 func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
 	if len(conn.Data.EnabledModels) > 0 {
 		id := conn.Data.EnabledModels[0]
@@ -336,23 +374,33 @@ func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot
 		}
 		return id, nil
 	}
-	known := catalog.Models(row.Alias)
-	for _, kind := range []catalog.Kind{catalog.LLM, catalog.Embedding} {
-		for i := range known {
-			if known[i].Kind == kind && row.Has(kind) {
-				return known[i].ID, nil
-			}
-		}
+	if row.Test != "" {
+		return row.Test, nil
 	}
 	for i := range m.CustomModels {
 		if a := m.CustomModels[i].ProviderAlias; a == row.ID || a == row.Alias || a == conn.Data.Prefix && a != "" {
 			return m.CustomModels[i].ID, nil
 		}
 	}
+	if row.Family == provider.Azure {
+		return "", nil
+	}
+	return h.listedModel(ctx, c, m, conn, row)
+}
+
+// listedModel returns a model of the upstream's own list, the row's own under a
+// longer name ("eu.amazon.nova-micro-v1:0") if it is there, else the first for chat, else
+// for embeddings.
+func (h *Connectivity) listedModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
 	if h.Models == nil || !row.Serves("models") || row.Models.None {
 		return "", nil
 	}
 	ids, out := h.list(ctx, c, m, conn)
+	for _, id := range ids {
+		if row.Test != "" && id != row.Test && strings.HasSuffix(id, row.Test) {
+			return id, &out
+		}
+	}
 	for _, kind := range []catalog.Kind{catalog.LLM, catalog.Embedding} {
 		for _, id := range ids {
 			if kindOf(m, row, id) == kind && row.Has(kind) {
@@ -385,9 +433,12 @@ func outcome(resp *httpmsg.Response, err error) TestResult {
 		return fail("connection_failed", 0)
 	}
 	b, err := stream.ReadAll(resp.Body, maxTestBody)
-	a := gjson.ParseBytes(b)
-	if err != nil || !jsonscan.Valid(b) || !a.Get("choices").IsArray() && !a.Get("data").IsArray() && !a.Get("results").IsArray() {
+	if err != nil {
 		return fail("connection_failed", 0)
+	}
+	a := gjson.ParseBytes(b)
+	if !jsonscan.Valid(b) || !a.Get("choices.0").Exists() && !a.Get("data.0").Exists() && !a.Get("results").IsArray() {
+		return fail("invalid_answer", resp.Status)
 	}
 	return TestResult{OK: true, Status: resp.Status}
 }
@@ -414,6 +465,8 @@ func errorCode(e *apierr.Error) string {
 		return "blocked"
 	case "insufficient_quota":
 		return "quota"
+	case "bad_upstream_body", "empty_upstream":
+		return "invalid_answer"
 	}
 	if shownStatus(e) == 0 {
 		return "connection_failed"

@@ -214,7 +214,8 @@ func TestConnectivity(t *testing.T) {
 		{"own address fails", own, says(500, `panic`), `{"ok":false,"latencyMs":120,"status":500,"error":"failed"}`},
 		{"own address refuses to connect", own, lost, `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
 		{"own address is silent", own, fake.Answer{Err: upstream.ErrTimeout}, `{"ok":false,"latencyMs":1000,"status":0,"error":"timeout"}`},
-		{"own address has a web page", own, says(200, `<html>router login</html>`), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
+		{"own address has a web page", own, says(200, `<html>router login</html>`), `{"ok":false,"latencyMs":1000,"status":0,"error":"invalid_answer"}`},
+		{"list is a web page", bare, says(200, `<html>router login</html>`), `{"ok":false,"latencyMs":1000,"status":0,"error":"invalid_answer"}`},
 		{"own address redirects", own, says(302, ``), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
 		// Without a model the list of models is asked.
 		{"list refuses the key", bare, says(401, `{}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
@@ -239,7 +240,7 @@ func TestConnectivity(t *testing.T) {
 				t.Errorf("message %q", a.Get("message").Str)
 			}
 			_, row, _ := w.call(w.h.Forward, "GET", "/api/providers/{id}", "", "", param(id))
-			health := map[string]string{"": "ready", "unauthorized": "key_refused", "quota": "out_of_credit", "failed": "failing", "timeout": "unreachable", "connection_failed": "unreachable"}[a.Get("error").Str]
+			health := map[string]string{"": "ready", "unauthorized": "key_refused", "quota": "out_of_credit", "failed": "failing", "invalid_answer": "failing", "timeout": "unreachable", "connection_failed": "unreachable"}[a.Get("error").Str]
 			if health == "" {
 				health = "untested"
 			}
@@ -296,15 +297,17 @@ func TestConnectivityOfChatProviders(t *testing.T) {
 	if gjson.Get(sent, "model").Str != "anthropic/claude-haiku-4-5" {
 		t.Errorf("sent %s", sent)
 	}
-	answer = `<html>`
-	if a := run(``); a.Get("ok").Bool() || a.Get("error").Str != "connection_failed" {
-		t.Errorf("got %s", a.Raw)
+	for _, answer = range []string{`<html>`, `{"choices":[]}`, `{}`, `"text"`} {
+		if a := run(``); a.Get("ok").Bool() || a.Get("error").Str != "invalid_answer" || a.Get("status").Int() != 200 {
+			t.Errorf("%s: got %s", answer, a.Raw)
+		}
 	}
 	for _, body := range []string{`{"model":5}`, `{"url":"https://evil.example.com"}`, `{"model":"a/../b"}`, `[1]`} {
 		if status, _, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", body, param(id)); status != 400 {
 			t.Errorf("%s: got %d", body, status)
 		}
 	}
+	w.Add(time.Minute)
 	for range 10 {
 		w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id))
 	}
@@ -313,6 +316,53 @@ func TestConnectivityOfChatProviders(t *testing.T) {
 	}
 	if status, _, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param("nobody")); status != 404 {
 		t.Errorf("unknown connection: %d", status)
+	}
+}
+
+// The first model of the catalogue is not one that every account can call.
+func TestConnectionTestTakesTheModelOfTheRow(t *testing.T) {
+	const list = `{"models":[{"name":"models/deep-research-max-preview-04-2026","supportedGenerationMethods":["generateContent"]},{"name":"models/gemini-9","supportedGenerationMethods":["generateContent"]}]}`
+	gone := &apierr.Error{Status: 404, Code: "model_not_found", Message: "gone"}
+	for _, tt := range []struct{ conn, list, want string }{
+		{`{"provider":"gemini","apiKey":"AIza-0123456789abcdef"}`, list, "gemini/gemini-2.5-flash-lite gemini/gemini-9"},
+		{`{"provider":"gemini","apiKey":"AIza-0123456789abcdef","providerSpecificData":{"enabledModels":["gemini/mine"]}}`, list, "gemini/mine"},
+		{`{"provider":"bedrock","accessKeyId":"AKIA0123456789ABCDEF","secretAccessKey":"0123456789abcdef","providerSpecificData":{"region":"eu-west-1"}}`,
+			`{"modelSummaries":[{"modelId":"ai21.jamba"},{"modelId":"eu.amazon.nova-micro-v1:0"}]}`, "bedrock/amazon.nova-micro-v1:0 bedrock/eu.amazon.nova-micro-v1:0"},
+		{`{"provider":"azure","apiKey":"0123456789abcdef","providerSpecificData":{"resource":"r"}}`, `{"data":[{"id":"gpt-4o"}]}`, ""},
+	} {
+		w := newWorld(t)
+		w.machine()
+		w.answers(fake.Reply(200, tt.list))
+		var called []string
+		w.test.Chat = func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+			b, _ := c.ReadBody()
+			called = append(called, gjson.GetBytes(b, "model").Str)
+			return nil, gone
+		}
+		id := w.connect(tt.conn)
+		_, a, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id))
+		if got := strings.Join(called, " "); got != tt.want || a.Get("ok").Bool() != (tt.want == "") {
+			t.Errorf("%s: called %q, want %q: %s", tt.conn, got, tt.want, a.Raw)
+		}
+	}
+}
+
+func TestConnectionTestOfMediaProviders(t *testing.T) {
+	for provider, url := range map[string]string{
+		"runway": "https://api.dev.runwayml.com/v1/organization", "fal": "https://api.fal.ai/v1/models/pricing?endpoint_id=fal-ai/flux/dev", "assemblyai": "https://api.assemblyai.com/v2/transcript?limit=1",
+		"luma": "https://api.lumalabs.ai/dream-machine/v1/credits", "bfl": "https://api.bfl.ai/v1/credits", "stability": "https://api.stability.ai/v1/user/balance",
+		"cartesia": "https://api.cartesia.ai/voices", "inworld": "https://api.inworld.ai/voices/v1/voices",
+	} {
+		for status, want := range map[int]string{200: "", 401: "unauthorized", 403: "unauthorized", 500: "failed"} {
+			w := newWorld(t)
+			w.machine()
+			w.answers(fake.Reply(status, `{"id":1}`))
+			id := w.connect(`{"provider":"` + provider + `","apiKey":"0123456789abcdef"}`)
+			_, a, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id))
+			if a.Get("error").Str != want || a.Get("ok").Bool() != (want == "") || len(w.Seen) != 1 || w.Seen[0].URL != url || w.Seen[0].Method != "GET" {
+				t.Errorf("%s, status %d: got %s after %+v", provider, status, a.Raw, w.Seen)
+			}
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 type connectionModels interface {
 	Connection(ctx context.Context, c *auth.Call, conn *store.Connection) (*httpmsg.Response, error)
 	Probe(ctx context.Context, c *auth.Call, conn *store.Connection) (ids []string, err error)
+	Check(ctx context.Context, c *auth.Call, conn *store.Connection) error
 }
 
 // ProviderModels serves GET /api/providers/{id}/models: the upstream's own

@@ -68,6 +68,7 @@ type List struct {
 	ID       string // field with the id, "owner/name" joins two
 	IDPrefix string // removed from the id
 	None     bool   // the provider has no list
+	Skip     string // prefix of listed ids that only an API without an endpoint here serves
 	Size     string // query that requests large pages, "limit=1000"
 	Token    string // query parameter of the next page; a page number if Next is empty
 	Next     string // field of the response with its value, or with the whole URL if Token is empty
@@ -118,4 +119,11 @@ type Descriptor struct {
 	// Embed names the format of the embeddings endpoint if it is not OpenAI's:
 	// "gemini", "cohere", "voyage", "jina", …
 	Embed string
+	// Test is the model that a connection test calls: small, cheap and open to every
+	// account. Without one the test takes a model of the provider's own list.
+	Test string
+	// Check names the endpoint whose GET a connection test calls where the provider
+	// has neither chat, embeddings, search nor a list of models. It costs nothing and
+	// refuses a wrong key.
+	Check string
 }

@@ -5,6 +5,7 @@ import "weir/pkg/catalog"
 // hosts are hosts of many models, and the embedding vendors.
 var hosts = []Descriptor{{
 	ID: "together", Alias: "together", Name: "Together AI",
+	Test:    "openai/gpt-oss-120b",
 	BaseURL: "https://api.together.ai/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.ImageToText, catalog.Rerank},
 	Endpoints: []Endpoint{
@@ -24,6 +25,7 @@ var hosts = []Descriptor{{
 	Rebase: true, Embed: "together",
 }, {
 	ID: "fireworks", Alias: "fireworks", Name: "Fireworks AI",
+	Test:    "accounts/fireworks/models/glm-5p3-flash",
 	BaseURL: "https://api.fireworks.ai/inference/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -46,6 +48,7 @@ var hosts = []Descriptor{{
 	ModelPath: true,
 }, {
 	ID: "openrouter", Alias: "openrouter", Name: "OpenRouter",
+	Test:       "amazon/nova-micro-v1",
 	StatesCost: true,
 	BaseURL:    "https://openrouter.ai/api/v1",
 	OptHeader:  [][2]string{{"http-referer", "referer"}, {"x-title", "title"}},
@@ -72,6 +75,7 @@ var hosts = []Descriptor{{
 	Aggregator: true,
 }, {
 	ID: "cohere", Alias: "cohere", Name: "Cohere",
+	Test:    "command-r7b-12-2024",
 	Family:  Cohere,
 	BaseURL: "https://api.cohere.com",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.STT, catalog.ImageToText, catalog.Rerank},
@@ -95,6 +99,7 @@ var hosts = []Descriptor{{
 	Embed: "cohere",
 }, {
 	ID: "voyage", Alias: "voyage", Name: "Voyage AI",
+	Test:    "voyage-3.5-lite",
 	BaseURL: "https://api.voyageai.com/v1",
 	Kinds:   []catalog.Kind{catalog.Embedding, catalog.Rerank},
 	Endpoints: []Endpoint{
@@ -107,6 +112,7 @@ var hosts = []Descriptor{{
 	Embed:  "voyage",
 }, {
 	ID: "jina", Alias: "jina", Name: "Jina AI",
+	Test:    "jina-embeddings-v3",
 	BaseURL: "https://api.jina.ai/v1",
 	Kinds:   []catalog.Kind{catalog.Embedding, catalog.Rerank},
 	Endpoints: []Endpoint{
@@ -117,6 +123,7 @@ var hosts = []Descriptor{{
 	Embed:  "jina",
 }, {
 	ID: "nvidia", Alias: "nvidia", Name: "NVIDIA NIM (build.nvidia.com)",
+	Test:    "openai/gpt-oss-20b",
 	BaseURL: "https://integrate.api.nvidia.com/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -128,6 +135,7 @@ var hosts = []Descriptor{{
 	Rebase: true, Embed: "nvidia",
 }, {
 	ID: "cerebras", Alias: "cerebras", Name: "Cerebras",
+	Test:    "gpt-oss-120b",
 	BaseURL: "https://api.cerebras.ai/v1",
 	Kinds:   []catalog.Kind{catalog.LLM},
 	Endpoints: []Endpoint{
@@ -137,6 +145,7 @@ var hosts = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "sambanova", Alias: "sambanova", Name: "SambaNova Cloud",
+	Test:    "gpt-oss-120b",
 	BaseURL: "https://api.sambanova.ai/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.STT, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -149,6 +158,7 @@ var hosts = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "perplexity", Alias: "pplx", Name: "Perplexity",
+	Test:       "sonar",
 	StatesCost: true,
 	BaseURL:    "https://api.perplexity.ai",
 	Kinds:      []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.WebSearch},

@@ -5,6 +5,7 @@ import "weir/pkg/catalog"
 // regional are further chat hosts, regional and local ones among them.
 var regional = []Descriptor{{
 	ID: "zai", Alias: "zai", Name: "Z.ai (GLM)",
+	Test:    "glm-4.7-flash",
 	BaseURL: "https://api.z.ai/api/paas/v4",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.STT, catalog.Video, catalog.WebSearch, catalog.WebFetch, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -32,6 +33,7 @@ var regional = []Descriptor{{
 	Search: true, Results: 50, Fetch: true, Rebase: true,
 }, {
 	ID: "moonshot", Alias: "moonshot", Name: "Moonshot AI (Kimi)",
+	Test:    "kimi-k2.6",
 	BaseURL: "https://api.moonshot.ai/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -51,6 +53,7 @@ var regional = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "minimax", Alias: "minimax", Name: "MiniMax",
+	Test:    "MiniMax-M2.7",
 	BaseURL: "https://api.minimax.io/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -79,6 +82,7 @@ var regional = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "dashscope", Alias: "qwen", Name: "Alibaba Cloud Model Studio (DashScope)",
+	Test:        "qwen-flash",
 	StreamUsage: true,
 	BaseURL:     "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
 	Kinds:       []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.Video, catalog.ImageToText},
@@ -97,6 +101,7 @@ var regional = []Descriptor{{
 	Rebase: true, Embed: "dashscope",
 }, {
 	ID: "huggingface", Alias: "hf", Name: "Hugging Face Inference Providers (router)",
+	Test:      "Qwen/Qwen3-8B",
 	BaseURL:   "https://router.huggingface.co/v1",
 	OptHeader: [][2]string{{"x-hf-bill-to", "bill_to"}},
 	Kinds:     []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.ImageToText},
@@ -111,6 +116,7 @@ var regional = []Descriptor{{
 	Aggregator: true, ModelPath: true, Embed: "huggingface",
 }, {
 	ID: "cloudflare", Alias: "cf", Name: "Cloudflare Workers AI",
+	Test:    "@cf/openai/gpt-oss-20b",
 	BaseURL: "https://api.cloudflare.com/client/v4/accounts/{account_id}/ai/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -128,6 +134,7 @@ var regional = []Descriptor{{
 	ModelPath: true, Embed: "cloudflare",
 }, {
 	ID: "deepinfra", Alias: "deepinfra", Name: "DeepInfra",
+	Test:    "openai/gpt-oss-20b",
 	BaseURL: "https://api.deepinfra.com/v1/openai",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -161,6 +168,7 @@ var regional = []Descriptor{{
 	Local:  true, Rebase: true,
 }, {
 	ID: "ollama-cloud", Alias: "ollama-cloud", Name: "Ollama Cloud",
+	Test:    "gpt-oss:20b",
 	BaseURL: "https://ollama.com/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.WebSearch, catalog.WebFetch, catalog.ImageToText},
 	Endpoints: []Endpoint{

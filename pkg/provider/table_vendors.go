@@ -9,6 +9,7 @@ import (
 // vendors are the model vendors and clouds.
 var vendors = []Descriptor{{
 	ID: "openai", Alias: "openai", Name: "OpenAI",
+	Test:        "gpt-4.1-nano",
 	StreamUsage: true,
 	BaseURL:     "https://api.openai.com/v1",
 	OptHeader:   [][2]string{{"openai-organization", "organization"}, {"openai-project", "project"}},
@@ -33,6 +34,7 @@ var vendors = []Descriptor{{
 	Rebase: true, SpentInside: true,
 }, {
 	ID: "anthropic", Alias: "anthropic", Name: "Anthropic",
+	Test:      "claude-haiku-4-5",
 	Family:    Anthropic,
 	BaseURL:   "https://api.anthropic.com/v1",
 	Auth:      Auth{Scheme: KeyName, Header: "x-api-key", Alt: []Auth{{}}},
@@ -47,6 +49,7 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id", Size: "limit=1000", Token: "after_id", Next: "last_id"},
 }, {
 	ID: "gemini", Alias: "gemini", Name: "Google Gemini API",
+	Test:    "gemini-2.5-flash-lite",
 	Family:  Gemini,
 	BaseURL: "https://generativelanguage.googleapis.com/v1beta",
 	Auth:    Auth{Scheme: KeyName, Header: "x-goog-api-key"},
@@ -63,7 +66,7 @@ var vendors = []Descriptor{{
 		{Name: "videos", Path: "/models/{model}:predictLongRunning"},
 		{Name: "videoStatus", Path: "/{operation}", Method: "GET"},
 	},
-	Models: List{Array: "models", ID: "name", IDPrefix: "models/", Size: "pageSize=1000", Token: "pageToken", Next: "nextPageToken"},
+	Models: List{Array: "models", ID: "name", IDPrefix: "models/", Skip: "deep-research-", Size: "pageSize=1000", Token: "pageToken", Next: "nextPageToken"},
 	Alt: []Base{{
 		Family: OpenAI,
 		URL:    "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -77,6 +80,7 @@ var vendors = []Descriptor{{
 	Embed: "gemini",
 }, {
 	ID: "vertex", Alias: "vertex", Name: "Google Vertex AI",
+	Test:    "gemini-2.5-flash-lite",
 	Family:  Vertex,
 	BaseURL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}",
 	Auth:    Auth{Scheme: GoogleSA, TokenURL: "https://oauth2.googleapis.com/token", Scope: "https://www.googleapis.com/auth/cloud-platform", Alt: []Auth{{Scheme: KeyName, Header: "x-goog-api-key"}}},
@@ -106,6 +110,7 @@ var vendors = []Descriptor{{
 	Rebase: true, Embed: "vertex",
 }, {
 	ID: "bedrock", Alias: "bedrock", Name: "Amazon Bedrock",
+	Test:    "amazon.nova-micro-v1:0",
 	Family:  Bedrock,
 	BaseURL: "https://bedrock-runtime.{region}.amazonaws.com",
 	Auth:    Auth{Scheme: SigV4, Service: "bedrock", Alt: []Auth{{}}},
@@ -154,6 +159,7 @@ var vendors = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "mistral", Alias: "mistral", Name: "Mistral AI",
+	Test:    "mistral-small-latest",
 	BaseURL: "https://api.mistral.ai/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.TTS, catalog.STT, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -171,6 +177,7 @@ var vendors = []Descriptor{{
 	Embed:  "mistral",
 }, {
 	ID: "groq", Alias: "groq", Name: "Groq",
+	Test:        "openai/gpt-oss-20b",
 	RequestsPer: 24 * time.Hour, // https://console.groq.com/docs/rate-limits
 	StreamUsage: true,
 	BaseURL:     "https://api.groq.com/openai/v1",
@@ -186,6 +193,7 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "xai", Alias: "xai", Name: "xAI",
+	Test:        "grok-4.3",
 	StatesCost:  true,
 	StreamUsage: true,
 	BaseURL:     "https://api.x.ai/v1",
@@ -208,6 +216,7 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "deepseek", Alias: "deepseek", Name: "DeepSeek",
+	Test:        "deepseek-flash",
 	StreamUsage: true,
 	BaseURL:     "https://api.deepseek.com",
 	Kinds:       []catalog.Kind{catalog.LLM},

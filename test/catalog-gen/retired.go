@@ -12,6 +12,7 @@ var retired = []struct{ alias, id, why string }{
 	{"azure", "gpt-image-1", "ended with OpenAI's"},
 	{"openai", "gpt-live-transcribe", "a realtime socket, not the transcription route"},
 	{"openai", "gpt-realtime-whisper", "a realtime socket, not the transcription route"},
+	{"gemini", "deep-research-*", "the Interactions API alone serves them"},
 	{"groq", "llama-3.3-70b-versatile", "ended 2026-08-16"},
 	{"groq", "llama-3.1-8b-instant", "ended 2026-08-16"},
 	{"mistral", "voxtral-mini-transcribe-realtime-3*", "a realtime socket, not the transcription route"},

@@ -84,6 +84,24 @@ func (h *Handler) Probe(ctx context.Context, c *auth.Call, conn *store.Connectio
 	return ids, nil
 }
 
+// Check calls the endpoint of a connection's provider that is there for a connection
+// test, and returns why it did not answer with 2xx. UpstreamStatus returns the status
+// of an error.
+func (h *Handler) Check(ctx context.Context, c *auth.Call, conn *store.Connection) error {
+	row := provider.Lookup(conn.Provider)
+	hop, err := provider.Hop(c.Header)
+	if err != nil {
+		return err
+	}
+	l := h.Live
+	j := &job{m: c.Machine, s: newScope(c.Machine.Machine, row, conn), hop: hop, until: l.Now().Add(fetchTimeout)}
+	if j.cred, err = l.Credentials.Credential(ctx, c.Machine, conn); err != nil {
+		return err
+	}
+	_, err = l.again(ctx, j, row.Check, "")
+	return err
+}
+
 // UpstreamStatus returns the status of an answer outside 2xx.
 func UpstreamStatus(err error) (status int, ok bool) {
 	var s statusError

@@ -273,6 +273,9 @@ func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpm
 	return late
 }
 
+// ErrNoList is the failure of an answer of 2xx that is not a list of models.
+var ErrNoList = errors.New("the answer is no model list")
+
 // errNoToken is the failure of a hurried discovery that needs a new token.
 var errNoToken = errors.New("models: the token must be refreshed first")
 
@@ -371,7 +374,7 @@ func (l *LiveLists) finish(ctx context.Context, j *job) (*Live, error) {
 	}
 	models, ok := readList(j.s.row, body)
 	if !ok {
-		return nil, errors.New("the answer is no model list")
+		return nil, ErrNoList
 	}
 	partial := false
 	if !j.s.row.Compatible {

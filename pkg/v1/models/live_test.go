@@ -371,7 +371,7 @@ var vendorLists = []struct {
 	provider, kinds, answer, want string
 }{
 	{"openai", "llm", `{"object":"list","data":[{"id":"gpt-4o","object":"model"},{"id":"new-one"},{"id":"whisper-1"},{"id":"text-embedding-3-small"}]}`, "openai/gpt-4o openai/new-one"},
-	{"gemini", "llm", `{"models":[{"name":"models/gemini-4-argon","inputTokenLimit":7,"supportedGenerationMethods":["generateContent"]},{"name":"models/some-embedder","supportedGenerationMethods":["embedContent"]},{"name":"models/talker","supportedGenerationMethods":["bidiGenerateContent"]}]}`, "gemini/gemini-4-argon"},
+	{"gemini", "llm", `{"models":[{"name":"models/gemini-4-argon","inputTokenLimit":7,"supportedGenerationMethods":["generateContent"]},{"name":"models/some-embedder","supportedGenerationMethods":["embedContent"]},{"name":"models/deep-research-preview-9","supportedGenerationMethods":["generateContent"]},{"name":"models/talker","supportedGenerationMethods":["bidiGenerateContent"]}]}`, "gemini/gemini-4-argon"},
 	{"together", "rerank", `[{"id":"a/b","type":"rerank"},{"id":"c/d","type":"chat"},{"id":"e","type":"moderation"}]`, "together/a/b"},
 	{"cohere", "embedding", `{"models":[{"name":"command-x","endpoints":["chat"]},{"name":"vec-x","endpoints":["embed"]}]}`, "cohere/vec-x"},
 	{"elevenlabs", "tts", `[{"model_id":"eleven_v9","name":"Nine","can_do_text_to_speech":true},{"model_id":"sts","can_do_text_to_speech":false}]`, "el/eleven_v9"},

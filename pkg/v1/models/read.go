@@ -43,7 +43,7 @@ func readList(row *provider.Descriptor, body []byte) ([]model, bool) {
 	read := func(array gjson.Result, kind catalog.Kind) {
 		array.ForEach(func(_, el gjson.Result) bool {
 			id := elementID(row, el)
-			if id == "" || seen[id] || len(id) > maxID {
+			if id == "" || seen[id] || len(id) > maxID || row.Models.Skip != "" && strings.HasPrefix(id, row.Models.Skip) {
 				return true
 			}
 			seen[id] = true

@@ -48,3 +48,24 @@ func TestEveryListHasAnAddress(t *testing.T) {
 		}
 	}
 }
+
+// A connection test has something to call at every provider, that every account can.
+func TestEveryProviderCanBeTested(t *testing.T) {
+	for _, row := range provider.All() {
+		chats := row.Has(catalog.LLM) || row.Has(catalog.Embedding)
+		switch {
+		case row.Test != "":
+			m := catalog.Lookup(row.Alias, row.Test)
+			if len(m) == 0 || m[0].Kind != catalog.LLM && m[0].Kind != catalog.Embedding {
+				t.Errorf("%s: %s is not a chat or embedding model of the catalogue", row.ID, row.Test)
+			}
+		case chats && (row.Local || row.Family == provider.Azure), row.Search, row.Fetch:
+		case row.Check != "":
+			if !row.Serves(row.Check) {
+				t.Errorf("%s has no endpoint %s", row.ID, row.Check)
+			}
+		case chats || row.Models.None:
+			t.Errorf("%s has nothing that a test can call", row.ID)
+		}
+	}
+}
