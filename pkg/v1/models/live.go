@@ -24,7 +24,7 @@ const (
 	lease      = 15 * time.Second // of a refresh; a longer one is taken for lost
 	atOnce     = 3                // discoveries of one request under way
 	total      = 5 * time.Second  // that one answer waits for discoveries; see form.wait
-	patience   = time.Second      // for upstreams that timed out the last time
+	patience   = time.Second      // for upstreams that timed out the last time; others have it at first
 	afterwards = 15 * time.Second // of the discoveries behind an answer
 	maxLive    = 512              // connections whose lists are cached
 )
@@ -93,6 +93,8 @@ func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope, wa
 		switch {
 		case e.list == nil && now.Sub(e.tried) >= retryAfter:
 			missing = append(missing, s)
+		case e.list == nil && now.Sub(e.refreshing) < lease:
+			v.expire(now.Add(time.Second))
 		case e.list == nil:
 			v.expire(e.tried.Add(retryAfter))
 		case now.Sub(e.at) >= ttl(s.row):
@@ -231,20 +233,26 @@ func (l *LiveLists) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 // discover asks the upstreams, at most three at a time, and keeps what they
 // return. A failure keeps the last good list. It takes no longer than limit.
 // While a client waits, each upstream gets a share of the remaining time, so
-// that silent ones leave time for the others; after an answer each has its
-// whole time while there is some. hurried refreshes no token, which has a time
-// limit of its own. discover returns the scopes that were not asked, that timed
-// out after a shortened time, or that need a new token.
+// that silent ones leave time for the others, but at least a fifth of it unless
+// many are silent: lists that are a little too slow for their share come as far
+// as the time goes. After an answer each has its whole time while there is some.
+// hurried refreshes no token, which has a time limit of its own. discover returns
+// the scopes that were not asked, that timed out after a shortened time, or that
+// need a new token.
 func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope, limit time.Duration, hurried bool) (late []*scope) {
 	until := l.Now().Add(limit)
 	jobs := make([]*job, len(scopes))
-	next := 0
+	next, silent := 0, 0 // silent is how many more were silent than answered
 	for i := range jobs {
 		for ; next < len(jobs) && next < i+atOnce; next++ {
 			left := until.Sub(l.Now())
 			share := fetchTimeout
 			if limit < afterwards {
-				share = min(left, fetchTimeout, left*atOnce/time.Duration(len(jobs)-next))
+				share = left * atOnce / time.Duration(len(jobs)-next)
+				if silent < 2*atOnce {
+					share = max(share, min(patience, limit/5))
+				}
+				share = min(share, left, fetchTimeout)
 			}
 			if 0 < share && share <= left {
 				jobs[next] = l.start(ctx, m, scopes[next], hop, share, until, hurried)
@@ -263,7 +271,12 @@ func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpm
 		if !j.short {
 			e.full = e.tried
 		}
-		if e.silent = errors.Is(err, upstream.ErrTimeout); e.silent && j.short || errors.Is(err, errNoToken) {
+		if e.silent = errors.Is(err, upstream.ErrTimeout); e.silent {
+			silent++
+		} else {
+			silent--
+		}
+		if e.silent && j.short || errors.Is(err, errNoToken) {
 			late = append(late, scopes[i])
 		}
 		if err == nil {

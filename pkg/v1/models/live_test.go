@@ -186,6 +186,46 @@ func TestDiscoveryConcurrencyLimit(t *testing.T) {
 	}
 }
 
+// Lists that together take longer than an answer waits once were all cut just before
+// they arrived.
+func TestListsComeAsFarAsTheTimeGoes(t *testing.T) {
+	for _, tt := range []struct {
+		lists, silent int
+		takes         time.Duration
+		first         int // lists in the first answer
+	}{
+		{40, 0, 300 * time.Millisecond, 40},
+		{60, 0, 300 * time.Millisecond, 48},
+		{100, 0, 200 * time.Millisecond, 75},
+		{300, 0, 50 * time.Millisecond, 300},
+		{500, 0, 50 * time.Millisecond, 300},
+		{60, 2, 300 * time.Millisecond, 30},
+	} {
+		var conns []store.Connection
+		for i := range tt.lists + tt.silent {
+			c := compat(fmt.Sprintf("https://good%03d.example", i))
+			if i < tt.silent {
+				c.Data.BaseURL = fmt.Sprintf("https://bad%03d.example", i)
+			}
+			c.Provider, c.Data.Prefix = fmt.Sprintf("openai-compatible-%08d", i), fmt.Sprintf("p%03d", i)
+			conns = append(conns, c)
+		}
+		w := newWorld(conns...)
+		w.up.stall("bad")
+		w.up.slow("good", tt.takes, `[{"id":"m"}]`)
+		begun := w.clock.Now()
+		resp, err := w.List(context.Background(), w.call(""))
+		took := w.clock.Now().Sub(begun)
+		if got := len(strings.Fields(ids(body(resp, err)))); got < tt.first || took > total {
+			t.Errorf("%d lists of %v, %d silent: %d in the first answer after %v, want %d", tt.lists, tt.takes, tt.silent, got, took, tt.first)
+		}
+		w.clock.Add(2 * time.Second) // what was asked behind the answer is there
+		if got := len(strings.Fields(w.list())); got != tt.lists {
+			t.Errorf("%d lists of %v, %d silent: then %d", tt.lists, tt.takes, tt.silent, got)
+		}
+	}
+}
+
 // Nine silent providers once hid the eight behind them, for 15 s, again every
 // 10 s.
 func TestSilentUpstreamsDoNotHideOthers(t *testing.T) {
