@@ -39,7 +39,8 @@ type machines interface {
 // body, so that no caller learns which machines and keys exist
 // (docs/reference/reliability.md, T4, T5). The three exceptions are an old key
 // that needs its machine in the path (400), a key that is paused (403) and one that
-// has reached its limit (429).
+// has reached its limit (429). Data, Key and Realtime return the call of a key that is
+// refused too, if its machine is known: it is counted.
 type Authenticator struct {
 	// KeySecret is the worker secret API_KEY_SECRET.
 	KeySecret []byte
@@ -69,12 +70,9 @@ func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachin
 	}
 	c, err := a.Key(ctx, r, pathMachine)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	if err := a.count(c); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, a.count(c)
 }
 
 // Key admits a call about the key itself: as Data, but never without a key, uncounted,
@@ -85,13 +83,10 @@ func (a *Authenticator) Key(ctx context.Context, r *httpmsg.Request, pathMachine
 		return nil, rpc.ErrNoKey()
 	}
 	c, err := a.byKey(ctx, r, text, pathMachine)
-	if err != nil {
-		return nil, err
+	if err == nil && !hasScope(c.Key, ScopeData) {
+		err = rpc.ErrInvalidKey()
 	}
-	if !hasScope(c.Key, ScopeData) {
-		return nil, rpc.ErrInvalidKey()
-	}
-	return c, nil
+	return c, err
 }
 
 // count counts a call against the limits of its key. The error is a 429.
@@ -202,7 +197,7 @@ func (a *Authenticator) keyless(ctx context.Context, r *httpmsg.Request, pathMac
 	return &Call{Request: r, Machine: m, MachineID: pathMachine}, nil
 }
 
-// byKey finds the key that text is.
+// byKey finds the key that text is. A refusal of a key that exists has its call too.
 func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pathMachine string) (*Call, error) {
 	k, ok := rpc.ParseKey(text)
 	if !ok {
@@ -251,16 +246,20 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 		}
 		found = m.FindKey(k.Digest, a.Now)
 	}
-	if found == nil || a.ended(found) {
+	if found == nil {
 		return nil, rpc.ErrInvalidKey()
 	}
+	c := &Call{Request: r, Machine: m, Key: found, KeyDigest: k.Digest, MachineID: id}
+	if a.ended(found) {
+		return c, rpc.ErrInvalidKey()
+	}
 	if found.PausedAt != 0 {
-		return nil, apierr.New(403, "key_paused", "This API key is paused. Resume it on the page Keys of the dashboard, or use another key.")
+		return c, apierr.New(403, "key_paused", "This API key is paused. Resume it on the page Keys of the dashboard, or use another key.")
 	}
 	if !k.Old() {
 		m.KeyChecked(k.Digest)
 	}
-	return &Call{Request: r, Machine: m, Key: found, KeyDigest: k.Digest, MachineID: id}, nil
+	return c, nil
 }
 
 // live reports whether a key may be used now.
@@ -375,6 +374,7 @@ func limited(k *store.Key, wait time.Duration) error {
 		text = "its limit of " + strconv.Itoa(limit) + " requests per " + per
 	}
 	e := apierr.New(429, "rate_limit_exceeded", "This API key has reached %s. Try again later.", text)
+	e.Reason = store.RefusedByKeyLimit
 	e.RetryIn(max(wait, time.Second))
 	return e
 }

@@ -119,13 +119,13 @@ func (a *Authenticator) Realtime(ctx context.Context, r *httpmsg.Request, pathMa
 		}
 		c.Key = a.creator(c.Machine, c)
 	}
-	if c.Key == nil || !a.live(c.Key) || !hasScope(c.Key, ScopeData) {
+	if c.Key == nil {
 		return nil, rpc.ErrClientSecret()
 	}
-	if err := a.count(c); err != nil {
-		return nil, err
+	if !a.live(c.Key) || !hasScope(c.Key, ScopeData) {
+		return c, rpc.ErrClientSecret()
 	}
-	return c, nil
+	return c, a.count(c)
 }
 
 // creator returns the key that created the client secret of a call, or nil: also if a

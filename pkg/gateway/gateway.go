@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
@@ -118,8 +120,15 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 		access = route.Access
 	}
 	c, err := g.call(ctx, r, access, machine)
+	if c != nil && c.Key != nil {
+		c.Trace.KeyID = c.Key.ID
+	}
 	if err != nil {
-		return nil, nil, err
+		if c != nil { // of a key that exists
+			c.Trace.Asked = askedOf(r, route, params)
+			c.Machine.Hold()
+		}
+		return nil, c, err
 	}
 	c.Params = params
 	if c.Machine == nil {
@@ -138,12 +147,21 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 	return resp, c, err
 }
 
+// askedOf returns the model that a call asks for which is refused before it is read: that
+// of the path, "gemini-2.5-pro:generateContent", or of a body that has arrived whole.
+func askedOf(r *httpmsg.Request, route *Route, params []string) string {
+	if route.Dialect == Gemini && len(params) > 0 {
+		return params[0][:max(strings.LastIndexByte(params[0], ':'), 0)]
+	}
+	if b, ok := r.Body.(*stream.Bytes); ok {
+		return gjson.GetBytes(b.All(), "model").Str
+	}
+	return ""
+}
+
 // handle calls the handler of a request whose caller is known.
 func (g *Gateway) handle(ctx context.Context, c *auth.Call, route *Route, m *Method) (*httpmsg.Response, error) {
 	r := c.Request
-	if c.Key != nil {
-		c.Trace.KeyID = c.Key.ID
-	}
 	if r.Body != nil {
 		if err := g.checkBody(r, route); err != nil {
 			return nil, err

@@ -19,6 +19,7 @@ type Error struct {
 	Status     int            // HTTP status, 400–599
 	Type       string         // "invalid_request_error", "rate_limit_error", …
 	Code       string         // "model_not_found", …; may be empty
+	Reason     string         // why the gateway refuses, if the code does not say it: store.RefusedBy…; never sent
 	Param      string         // the offending field; may be empty
 	Message    string         // no credential, no upstream address
 	Details    string         // raw JSON of error.details, which the Messages dialect shows; may be empty
