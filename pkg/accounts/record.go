@@ -63,12 +63,15 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 			rec.Error = e.Type
 		}
 	}
+	rec.Outcome, rec.Reason = outcomeOf(t.Attempts, status, e)
 	kind := usage.Row{KeyID: t.KeyID, Endpoint: r.Route}
 	if t.Attempts > 0 {
 		kind.ConnectionID, kind.Provider, kind.Model = t.ConnectionID, t.Provider, t.Model
+	} else {
+		untried(&kind, m, rec.Asked)
+		rec.Model = kind.Model
 	}
-	left := e != nil && e.Status == 499
-	p.rowOf(m, &kind).Call(ms, t.FirstMs, !left && (e != nil || status >= 400))
+	p.rowOf(m, &kind).Call(ms, t.FirstMs, rec.Outcome, rec.Reason)
 	rep := p.reportOf(m.ID)
 	if rep.Requests == nil {
 		rep.Requests, p.spare = p.spare, nil

@@ -48,6 +48,7 @@ type earlierView struct {
 type keyUse struct {
 	LastUsedAt       int64   `json:"lastUsedAt,omitempty"`
 	Requests         int64   `json:"requests"`
+	Refused          int64   `json:"refused"`         // of Requests, by the gateway
 	RequestsLastDay  int64   `json:"requestsLastDay"` // of the last 24 hours
 	Tokens           int64   `json:"tokens"`
 	SpentUSD         float64 `json:"spentUsd"`
@@ -59,7 +60,7 @@ type keyUse struct {
 func useOf(t *storage.Tx, id string) keyUse {
 	u := t.KeyUse(id)
 	return keyUse{
-		LastUsedAt: u.LastAt, Requests: u.Requests, RequestsLastDay: u.InDay(), Tokens: u.Tokens,
+		LastUsedAt: u.LastAt, Requests: u.Requests, Refused: u.Refused, RequestsLastDay: u.InDay(), Tokens: u.Tokens,
 		SpentUSD: store.Dollars(u.CostUSD), SpentTodayUSD: store.Dollars(u.DayUSD), SpentMonthUSD: store.Dollars(u.MonthUSD), UnpricedAttempts: u.Unpriced,
 	}
 }

@@ -20,6 +20,8 @@ import (
 //	q           a part of the id, the models, the endpoint, the provider, the error or a failed attempt
 //	status      429, 4xx, error (400 and above, but not client_left), client_left
 //	code        of the failure, or of a failed attempt's
+//	outcome     succeeded, provider_failed, refused or left
+//	reason      of a refusal: key_limit, budget, concurrency, key, model, request
 //	key, endpoint
 //	connection, provider   of the answer, or of a failed attempt
 //	model       the id asked for, the one that served, or that of a failed attempt
@@ -122,9 +124,11 @@ func (c *change) requestFilter(from, to int64) (func(r *store.Request) bool, err
 	}
 	text := strings.ToLower(strings.TrimSpace(c.query("q")))
 	key, endpoint, code := c.query("key"), c.query("endpoint"), c.query("code")
+	outcome, reason := c.query("outcome"), c.query("reason")
 	connection, provider, model := c.query("connection"), c.query("provider"), c.query("model")
 	return func(r *store.Request) bool {
-		if r.At < from || r.At > to || !status(r) || key != "" && r.KeyID != key || endpoint != "" && r.Endpoint != endpoint {
+		if r.At < from || r.At > to || !status(r) || key != "" && r.KeyID != key || endpoint != "" && r.Endpoint != endpoint ||
+			outcome != "" && r.Outcome != outcome || reason != "" && r.Reason != reason {
 			return false
 		}
 		tried := func(want, last string, of func(a *store.Attempt) string) bool {

@@ -421,6 +421,18 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 			} else {
 				out.Error = string(in.String())
 			}
+		case "outcome":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Outcome = string(in.String())
+			}
+		case "reason":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Reason = string(in.String())
+			}
 		case "latencyMs":
 			if in.IsNull() {
 				in.Skip()
@@ -656,6 +668,16 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		const prefix string = ",\"error\":"
 		out.RawString(prefix)
 		out.String(string(in.Error))
+	}
+	if in.Outcome != "" {
+		const prefix string = ",\"outcome\":"
+		out.RawString(prefix)
+		out.String(string(in.Outcome))
+	}
+	if in.Reason != "" {
+		const prefix string = ",\"reason\":"
+		out.RawString(prefix)
+		out.String(string(in.Reason))
 	}
 	{
 		const prefix string = ",\"latencyMs\":"

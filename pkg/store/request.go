@@ -13,13 +13,16 @@ type Request struct {
 	KeyID        string `json:"keyId,omitempty"`
 	Endpoint     string `json:"endpoint"`
 	Asked        string `json:"asked,omitempty"` // model id as the client wrote it
-	Model        string `json:"model,omitempty"` // public id of the model that served, or was tried last
+	Model        string `json:"model,omitempty"` // public id of the model that served or was tried last, else of the one asked for
 	Provider     string `json:"provider,omitempty"`
 	ConnectionID string `json:"connectionId,omitempty"`
 	Status       int    `json:"status"`
 	// Error is the code of the failure, or its type; with a status of 200 the
 	// stream failed later.
-	Error     string    `json:"error,omitempty"`
+	Error string `json:"error,omitempty"`
+	// Outcome is Succeeded, ProviderFailed, Refused or Left, Reason that of Refused.
+	Outcome   string    `json:"outcome,omitempty"` // "" in requests of earlier versions
+	Reason    string    `json:"reason,omitempty"`
 	LatencyMs int64     `json:"latencyMs"`         // to the end of the answer
 	FirstMs   int64     `json:"firstMs,omitempty"` // to the first event of a stream
 	SentMs    int64     `json:"sentMs,omitempty"`  // to the start of the attempt that answered

@@ -30,13 +30,23 @@ type Row struct {
 	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
 	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
 	CostUSD          float64 `json:"costUsd,omitempty"`
-	// LatencyMs is the sum over Calls, from their arrival to the end of their
-	// answers. Calls counts the requests of clients; Requests counts each attempt.
+	// LatencyMs is the sum over Calls without the refused ones, from their arrival to the
+	// end of their answers. Calls counts the requests of clients; Requests counts each attempt.
 	LatencyMs int64 `json:"latencyMs,omitempty"`
 	Calls     int64 `json:"calls,omitempty"`
-	// FailedCalls are those of Calls that were answered with an error, or whose
+	// FailedCalls are those of Calls that were refused, answered with an error, or whose
 	// stream ended in one; Errors counts each attempt that failed.
 	FailedCalls int64 `json:"failedCalls,omitempty"`
+	// LeftCalls are those of Calls whose client closed the connection.
+	LeftCalls int64 `json:"leftCalls,omitempty"`
+	// Those of FailedCalls that the gateway refused, by the reasons of store.Request. Their
+	// durations are not counted.
+	RefusedKeyLimit    int64 `json:"refusedKeyLimit,omitempty"`
+	RefusedBudget      int64 `json:"refusedBudget,omitempty"`
+	RefusedConcurrency int64 `json:"refusedConcurrency,omitempty"`
+	RefusedKey         int64 `json:"refusedKey,omitempty"`
+	RefusedModel       int64 `json:"refusedModel,omitempty"`
+	RefusedRequest     int64 `json:"refusedRequest,omitempty"`
 	// Unpriced counts the attempts whose cost is not known and not in CostUSD.
 	Unpriced int64 `json:"unpriced,omitempty"`
 	// Estimated counts the attempts with tokens that the provider did not state.
@@ -48,11 +58,17 @@ type Row struct {
 }
 
 // counts returns the integers that are added up.
-func (r *Row) counts() [12]*int64 {
+func (r *Row) counts() [19]*int64 {
 	return [...]*int64{
 		&r.Requests, &r.Errors, &r.InputTokens, &r.OutputTokens, &r.ReasoningTokens, &r.CacheReadTokens, &r.CacheWriteTokens,
-		&r.LatencyMs, &r.Calls, &r.FailedCalls, &r.Unpriced, &r.Estimated,
+		&r.LatencyMs, &r.Calls, &r.FailedCalls, &r.LeftCalls, &r.Unpriced, &r.Estimated,
+		&r.RefusedKeyLimit, &r.RefusedBudget, &r.RefusedConcurrency, &r.RefusedKey, &r.RefusedModel, &r.RefusedRequest,
 	}
+}
+
+// Refused returns the number of Calls that the gateway refused.
+func (r *Row) Refused() int64 {
+	return r.RefusedKeyLimit + r.RefusedBudget + r.RefusedConcurrency + r.RefusedKey + r.RefusedModel + r.RefusedRequest
 }
 
 // View is a row as GET /api/usage returns it. It counts the requests of clients
@@ -66,8 +82,23 @@ type View struct {
 	Model        string `json:"model,omitempty"`
 	Endpoint     string `json:"endpoint,omitempty"`
 
-	Requests         int64   `json:"requests"`
-	FailedRequests   int64   `json:"failedRequests"`
+	// Requests is the sum of Succeeded, ProviderFailed, Refused and Left, FailedRequests that
+	// of ProviderFailed and Refused. Rows of earlier versions have refused requests in
+	// ProviderFailed, and those that clients left in Succeeded.
+	Requests       int64 `json:"requests"`
+	FailedRequests int64 `json:"failedRequests"`
+	Succeeded      int64 `json:"succeeded"`
+	ProviderFailed int64 `json:"providerFailed"`
+	Left           int64 `json:"left"`
+	// Refused is the sum of the reasons below.
+	Refused            int64 `json:"refused"`
+	RefusedKeyLimit    int64 `json:"refusedKeyLimit,omitempty"`
+	RefusedBudget      int64 `json:"refusedBudget,omitempty"`
+	RefusedConcurrency int64 `json:"refusedConcurrency,omitempty"`
+	RefusedKey         int64 `json:"refusedKey,omitempty"`
+	RefusedModel       int64 `json:"refusedModel,omitempty"`
+	RefusedRequest     int64 `json:"refusedRequest,omitempty"`
+
 	Attempts         int64   `json:"attempts"`
 	FailedAttempts   int64   `json:"failedAttempts"`
 	InputTokens      int64   `json:"inputTokens"`
@@ -79,7 +110,7 @@ type View struct {
 	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"` // not in CostUSD
 	// EstimatedAttempts are those with tokens that the provider did not state, with their cost.
 	EstimatedAttempts int64 `json:"estimatedAttempts,omitempty"`
-	LatencyMs         int64 `json:"latencyMs,omitempty"` // the sum over Requests
+	LatencyMs         int64 `json:"latencyMs,omitempty"` // the sum over Requests without Refused
 	// Percentiles of the time to the end of an answer and, of streams, to their first
 	// event. 0 is unknown.
 	LatencyP50Ms    int64 `json:"latencyP50Ms,omitempty"`
@@ -94,7 +125,11 @@ type View struct {
 func (r *Row) View() View {
 	v := View{
 		KeyID: r.KeyID, ConnectionID: r.ConnectionID, Provider: r.Provider, Model: r.Model, Endpoint: r.Endpoint,
-		Requests: r.Calls, FailedRequests: r.FailedCalls, Attempts: r.Requests, FailedAttempts: r.Errors,
+		Requests: r.Calls, FailedRequests: r.FailedCalls,
+		Succeeded: r.Calls - r.FailedCalls - r.LeftCalls, ProviderFailed: r.FailedCalls - r.Refused(), Left: r.LeftCalls,
+		Refused: r.Refused(), RefusedKeyLimit: r.RefusedKeyLimit, RefusedBudget: r.RefusedBudget, RefusedConcurrency: r.RefusedConcurrency,
+		RefusedKey: r.RefusedKey, RefusedModel: r.RefusedModel, RefusedRequest: r.RefusedRequest,
+		Attempts: r.Requests, FailedAttempts: r.Errors,
 		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
 		CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
 		CostUSD: store.Dollars(r.CostUSD), UnpricedAttempts: r.Unpriced, EstimatedAttempts: r.Estimated, LatencyMs: r.LatencyMs,
@@ -162,18 +197,43 @@ func (r *Row) AddCounts(o *Row) {
 	r.CostUSD += o.CostUSD
 }
 
-// Call counts a client's request: its duration, the time to the first event of its stream,
-// 0 for none, and whether it failed.
-func (r *Row) Call(ms, firstMs int64, failed bool) {
+// Call counts a client's request by its outcome: its duration, and the time to the first
+// event of its stream, 0 for none. The durations of refused requests would only hide those
+// of providers.
+func (r *Row) Call(ms, firstMs int64, outcome, reason string) {
 	r.Calls++
+	switch outcome {
+	case store.Left:
+		r.LeftCalls++
+	case store.ProviderFailed:
+		r.FailedCalls++
+	case store.Refused:
+		r.FailedCalls++
+		*r.refusedBy(reason)++
+		return
+	}
 	r.LatencyMs += ms
 	r.Latency.Observe(ms)
 	if firstMs > 0 {
 		r.FirstToken.Observe(firstMs)
 	}
-	if failed {
-		r.FailedCalls++
+}
+
+// refusedBy returns the count of a reason.
+func (r *Row) refusedBy(reason string) *int64 {
+	switch reason {
+	case store.RefusedByKeyLimit:
+		return &r.RefusedKeyLimit
+	case store.RefusedByBudget:
+		return &r.RefusedBudget
+	case store.RefusedByConcurrency:
+		return &r.RefusedConcurrency
+	case store.RefusedByKey:
+		return &r.RefusedKey
+	case store.RefusedByModel:
+		return &r.RefusedModel
 	}
+	return &r.RefusedRequest
 }
 
 // Kind returns a row without counts, of the same kind as r.

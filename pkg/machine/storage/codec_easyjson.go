@@ -180,6 +180,48 @@ func easyjson38c57360DecodeWeirPkgUsage(in *jlexer.Lexer, out *usage.Row) {
 			} else {
 				out.FailedCalls = int64(in.Int64())
 			}
+		case "leftCalls":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.LeftCalls = int64(in.Int64())
+			}
+		case "refusedKeyLimit":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedKeyLimit = int64(in.Int64())
+			}
+		case "refusedBudget":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedBudget = int64(in.Int64())
+			}
+		case "refusedConcurrency":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedConcurrency = int64(in.Int64())
+			}
+		case "refusedKey":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedKey = int64(in.Int64())
+			}
+		case "refusedModel":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedModel = int64(in.Int64())
+			}
+		case "refusedRequest":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedRequest = int64(in.Int64())
+			}
 		case "unpriced":
 			if in.IsNull() {
 				in.Skip()
@@ -327,6 +369,41 @@ func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in usage.Row) {
 		const prefix string = ",\"failedCalls\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.FailedCalls))
+	}
+	if in.LeftCalls != 0 {
+		const prefix string = ",\"leftCalls\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.LeftCalls))
+	}
+	if in.RefusedKeyLimit != 0 {
+		const prefix string = ",\"refusedKeyLimit\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedKeyLimit))
+	}
+	if in.RefusedBudget != 0 {
+		const prefix string = ",\"refusedBudget\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedBudget))
+	}
+	if in.RefusedConcurrency != 0 {
+		const prefix string = ",\"refusedConcurrency\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedConcurrency))
+	}
+	if in.RefusedKey != 0 {
+		const prefix string = ",\"refusedKey\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedKey))
+	}
+	if in.RefusedModel != 0 {
+		const prefix string = ",\"refusedModel\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedModel))
+	}
+	if in.RefusedRequest != 0 {
+		const prefix string = ",\"refusedRequest\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedRequest))
 	}
 	if in.Unpriced != 0 {
 		const prefix string = ",\"unpriced\":"
@@ -1018,6 +1095,48 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *UsageRo
 			} else {
 				out.FailedCalls = int64(in.Int64())
 			}
+		case "leftCalls":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.LeftCalls = int64(in.Int64())
+			}
+		case "refusedKeyLimit":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedKeyLimit = int64(in.Int64())
+			}
+		case "refusedBudget":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedBudget = int64(in.Int64())
+			}
+		case "refusedConcurrency":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedConcurrency = int64(in.Int64())
+			}
+		case "refusedKey":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedKey = int64(in.Int64())
+			}
+		case "refusedModel":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedModel = int64(in.Int64())
+			}
+		case "refusedRequest":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedRequest = int64(in.Int64())
+			}
 		case "unpriced":
 			if in.IsNull() {
 				in.Skip()
@@ -1144,6 +1263,41 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in UsageR
 		const prefix string = ",\"failedCalls\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.FailedCalls))
+	}
+	if in.LeftCalls != 0 {
+		const prefix string = ",\"leftCalls\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.LeftCalls))
+	}
+	if in.RefusedKeyLimit != 0 {
+		const prefix string = ",\"refusedKeyLimit\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedKeyLimit))
+	}
+	if in.RefusedBudget != 0 {
+		const prefix string = ",\"refusedBudget\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedBudget))
+	}
+	if in.RefusedConcurrency != 0 {
+		const prefix string = ",\"refusedConcurrency\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedConcurrency))
+	}
+	if in.RefusedKey != 0 {
+		const prefix string = ",\"refusedKey\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedKey))
+	}
+	if in.RefusedModel != 0 {
+		const prefix string = ",\"refusedModel\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedModel))
+	}
+	if in.RefusedRequest != 0 {
+		const prefix string = ",\"refusedRequest\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedRequest))
 	}
 	if in.Unpriced != 0 {
 		const prefix string = ",\"unpriced\":"
@@ -1293,6 +1447,48 @@ func easyjson38c57360DecodeWeirPkgMachineStorage6(in *jlexer.Lexer, out *RecentU
 			} else {
 				out.FailedCalls = int64(in.Int64())
 			}
+		case "leftCalls":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.LeftCalls = int64(in.Int64())
+			}
+		case "refusedKeyLimit":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedKeyLimit = int64(in.Int64())
+			}
+		case "refusedBudget":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedBudget = int64(in.Int64())
+			}
+		case "refusedConcurrency":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedConcurrency = int64(in.Int64())
+			}
+		case "refusedKey":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedKey = int64(in.Int64())
+			}
+		case "refusedModel":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedModel = int64(in.Int64())
+			}
+		case "refusedRequest":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedRequest = int64(in.Int64())
+			}
 		case "unpriced":
 			if in.IsNull() {
 				in.Skip()
@@ -1420,6 +1616,41 @@ func easyjson38c57360EncodeWeirPkgMachineStorage6(out *jwriter.Writer, in Recent
 		out.RawString(prefix)
 		out.Int64(int64(in.FailedCalls))
 	}
+	if in.LeftCalls != 0 {
+		const prefix string = ",\"leftCalls\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.LeftCalls))
+	}
+	if in.RefusedKeyLimit != 0 {
+		const prefix string = ",\"refusedKeyLimit\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedKeyLimit))
+	}
+	if in.RefusedBudget != 0 {
+		const prefix string = ",\"refusedBudget\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedBudget))
+	}
+	if in.RefusedConcurrency != 0 {
+		const prefix string = ",\"refusedConcurrency\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedConcurrency))
+	}
+	if in.RefusedKey != 0 {
+		const prefix string = ",\"refusedKey\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedKey))
+	}
+	if in.RefusedModel != 0 {
+		const prefix string = ",\"refusedModel\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedModel))
+	}
+	if in.RefusedRequest != 0 {
+		const prefix string = ",\"refusedRequest\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedRequest))
+	}
 	if in.Unpriced != 0 {
 		const prefix string = ",\"unpriced\":"
 		out.RawString(prefix)
@@ -1477,6 +1708,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage7(in *jlexer.Lexer, out *KeyUse)
 				in.Skip()
 			} else {
 				out.Requests = int64(in.Int64())
+			}
+		case "refused":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Refused = int64(in.Int64())
 			}
 		case "tokens":
 			if in.IsNull() {
@@ -1570,6 +1807,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage7(out *jwriter.Writer, in KeyUse
 		const prefix string = ",\"requests\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.Requests))
+	}
+	if in.Refused != 0 {
+		const prefix string = ",\"refused\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Refused))
 	}
 	{
 		const prefix string = ",\"tokens\":"

@@ -11,7 +11,8 @@ import (
 //easyjson:json
 type KeyUse struct {
 	LastAt   int64   `json:"lastAt"`   // Unix milliseconds
-	Requests int64   `json:"requests"` // of clients
+	Requests int64   `json:"requests"` // of clients, with those refused
+	Refused  int64   `json:"refused,omitempty"`
 	Tokens   int64   `json:"tokens"`
 	CostUSD  float64 `json:"costUsd,omitempty"`
 	Unpriced int64   `json:"unpriced,omitempty"` // attempts that are not in CostUSD
@@ -78,6 +79,7 @@ func (t *Tx) addKeyUse(at int64, list []usage.Row) {
 		u = u.At(at)
 		u.LastAt = max(u.LastAt, at)
 		u.Requests += r.Calls
+		u.Refused += r.Refused()
 		u.Tokens += r.InputTokens + r.OutputTokens
 		u.CostUSD += r.CostUSD
 		u.DayUSD += r.CostUSD

@@ -301,4 +301,7 @@ type Mutation struct {
 const (
 	UsageDays    = 90
 	maxUsageRows = 5000 // of one day; what comes after is added up without its model
+	// maxRefusedRows is the number of a day's rows from which on refused requests are added
+	// up without their model: a client can name any, at no cost.
+	maxRefusedRows = 1000
 )

@@ -86,6 +86,11 @@ func (t *Tx) addDay(day string, list []usage.Row) {
 		if !v.Valid() {
 			continue
 		}
+		if rows >= maxRefusedRows && v.Requests == 0 && v.Refused() > 0 {
+			unnamed := *v
+			unnamed.Model, unnamed.Provider = "", ""
+			v = &unnamed
+		}
 		name := UsagePrefix + day + ":" + DigestOf(v.KeyID, v.ConnectionID, v.Model, v.Endpoint)
 		row := UsageRow{Day: day}
 		if !t.Load(name, &row) {

@@ -1,0 +1,20 @@
+package store
+
+// Outcomes of a client's request. ProviderFailed is a request that no account served: those
+// that were tried failed, none could be tried, or the gateway itself failed.
+const (
+	Succeeded      = "succeeded"
+	ProviderFailed = "provider_failed"
+	Refused        = "refused" // by the gateway, before any attempt
+	Left           = "left"    // the client closed the connection
+)
+
+// Reasons of Refused.
+const (
+	RefusedByKeyLimit    = "key_limit"   // the key has reached a limit of its own
+	RefusedByBudget      = "budget"      // a budget has too little left, or refuses unpriced models
+	RefusedByConcurrency = "concurrency" // too many requests are under way
+	RefusedByKey         = "key"         // the key is paused, has expired or lacks the scope
+	RefusedByModel       = "model"       // unknown, disabled, without an account, or not allowed for the key
+	RefusedByRequest     = "request"     // the request is not valid
+)

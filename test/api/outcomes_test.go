@@ -1,0 +1,144 @@
+package api
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/internal/testgw/fake"
+	"weir/pkg/wire/upstream"
+)
+
+// Every call of a mix is counted once, by its outcome, its key and its model: as the
+// client saw it and as the upstream counted its calls.
+func TestEveryCallIsCountedByItsOutcome(t *testing.T) {
+	w := newWorld(t)
+	id, plain := w.tenant(1)
+	api := func(method, path, body string) gjson.Result {
+		t.Helper()
+		r := w.do(method, "/"+id+"/api"+path, adminToken, body)
+		if r.status >= 300 {
+			t.Fatalf("%s %s: %d %s", method, path, r.status, r.body)
+		}
+		return gjson.Parse(r.body)
+	}
+	ids := map[string]string{plain: api("GET", "/keys", "").Get("data.0.id").Str}
+	key := func(body string) string {
+		k := api("POST", "/keys", body)
+		ids[k.Get("apiKey").Str] = k.Get("id").Str
+		return k.Get("apiKey").Str
+	}
+	limited := key(`{"name":"limited","dailyMax":40}`)
+	paused := key(`{"name":"paused"}`)
+	api("PUT", "/keys/"+ids[paused], `{"paused":true}`)
+	expired := key(fmt.Sprintf(`{"name":"expired","expiresAt":%d}`, w.Now().Add(time.Second).UnixMilli()))
+	manager := key(`{"name":"manager","scopes":["manage"]}`)
+	narrow := key(`{"name":"narrow","models":["up/other"]}`)
+	poor := key(`{"name":"poor"}`)
+	api("POST", "/budgets", fmt.Sprintf(`{"name":"poor","keyId":%q,"unit":"tokens","limit":1,"window":"day"}`, ids[poor]))
+	w.Add(2 * time.Second)
+
+	var sent, accepted int64 // as the upstream counts
+	w.Answer = func(s *fake.Seen) fake.Answer {
+		sent++
+		switch {
+		case strings.Contains(s.Body, "breaks"):
+			return fake.Answer{Status: 500}
+		case strings.Contains(s.Body, "picky"):
+			return fake.Answer{Status: 400, Body: `{"error":{"message":"no"}}`}
+		case strings.Contains(s.Body, "leaves"):
+			return fake.Answer{Err: upstream.ErrCanceled}
+		}
+		accepted++
+		return fake.JSON(embedding)
+	}
+	calls := []struct{ outcome, key, model, input, counted string }{
+		{"succeeded", plain, "up/m", "a", "up/m"},
+		{"succeeded", plain, "up/m", "b", "up/m"},
+		{"provider_failed", plain, "up/p", "picky", "up/p"},
+		{"left", plain, "up/m", "leaves", "up/m"},
+		{"limit", limited, "up/m", "c", "up/m"},
+		{"refused key", paused, "up/m", "d", "up/m"},
+		{"refused key", expired, "up/m", "e", "up/m"},
+		{"refused key", manager, "up/m", "f", "up/m"},
+		{"refused model", narrow, "up/m", "g", "up/m"},
+		{"refused model", plain, "invented", "h", ""},
+		{"refused budget", poor, "up/m", "several words of text", "up/m"},
+		{"refused request", plain, "up/m", `","dimensions":"x`, ""},
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	want := map[string]int64{}
+	for range 2000 {
+		c := calls[random.IntN(len(calls))]
+		r := w.do("POST", "/v1/embeddings", c.key, fmt.Sprintf(`{"model":"%s","input":"%s"}`, c.model, c.input))
+		outcome := c.outcome
+		if outcome == "limit" {
+			if outcome = "succeeded"; r.status == 429 {
+				outcome = "refused key_limit"
+			}
+		}
+		if ok := r.status == 200; ok != (outcome == "succeeded") {
+			t.Fatalf("%+v: %d %s", c, r.status, r.body)
+		}
+		want["outcome "+outcome]++
+		want["key "+ids[c.key]+" "+outcome]++
+		want["model "+c.counted+" "+outcome]++
+		w.Add(50 * time.Millisecond)
+	}
+	w.Add(time.Second)
+	w.embed(plain) // brings the last report
+	want["outcome succeeded"]++
+	want["key "+ids[plain]+" succeeded"]++
+	want["model up/m succeeded"]++
+
+	got := map[string]int64{}
+	count := func(of string, v gjson.Result) {
+		for name, field := range map[string]string{
+			"succeeded": "succeeded", "provider_failed": "providerFailed", "left": "left", "refused key_limit": "refusedKeyLimit",
+			"refused budget": "refusedBudget", "refused concurrency": "refusedConcurrency", "refused key": "refusedKey",
+			"refused model": "refusedModel", "refused request": "refusedRequest",
+		} {
+			if n := v.Get(field).Int(); n > 0 {
+				got[of+" "+name] = n
+			}
+		}
+	}
+	u := api("GET", "/usage?groupBy=key", "")
+	count("outcome", u.Get("total"))
+	for _, v := range u.Get("data").Array() {
+		count("key "+v.Get("keyId").Str, v)
+	}
+	for _, v := range api("GET", "/usage?groupBy=model", "").Get("data").Array() {
+		count("model "+v.Get("model").Str, v)
+	}
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: got %d, want %d", name, got[name], want[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	total := u.Get("total")
+	if n := total.Get("requests").Int(); n != 2001 || total.Get("refused").Int() != n-total.Get("succeeded").Int()-total.Get("providerFailed").Int()-total.Get("left").Int() {
+		t.Errorf("got %s", total.Raw)
+	}
+	if total.Get("succeeded").Int() != accepted || total.Get("attempts").Int() != sent-got["outcome left"] {
+		t.Errorf("the upstream was called %d times and answered %d: got %s", sent, accepted, total.Raw)
+	}
+	for _, q := range []string{"outcome=left", "outcome=provider_failed", "outcome=refused&reason=budget", "reason=key_limit", "reason=key&key=" + ids[expired]} {
+		list := api("GET", "/requests?"+q, "").Get("data").Array()
+		if len(list) == 0 {
+			t.Errorf("%s: no request", q)
+		}
+		for _, r := range list {
+			if !strings.Contains("outcome="+r.Get("outcome").Str+"&reason="+r.Get("reason").Str+"&key="+r.Get("keyId").Str, q) || r.Get("keyId").Str == "" || r.Get("model").Str == "" {
+				t.Errorf("%s: got %s", q, r.Raw)
+			}
+		}
+	}
+}
