@@ -73,6 +73,10 @@ type dialect struct {
 	// reason that ends an answer, where that may be at the end of a long event.
 	seenUsage             func(v gjson.Result) ir.Usage
 	usageName, finishName string
+	// billedMarks are in answers that are billed by more than the usage object states.
+	// seenBilled reads that from a part of a long line of such a stream; it may be nil.
+	billedMarks []string
+	seenBilled  func(u *ir.Usage, part []byte)
 	// terminator is the last event. sentinel is the data of an event that is not
 	// JSON. afterFailure follows an error event.
 	terminator, sentinel, afterFailure string
@@ -102,7 +106,8 @@ var dialects = [...]dialect{
 		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage, countUsage: chat.CountUsage,
 		source: chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: chat.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
-		watch: chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
+		billedMarks: []string{chat.BilledMark},
+		watch:       chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 		heartbeat: comment,
 	},
 	Responses: {
@@ -111,6 +116,7 @@ var dialects = [...]dialect{
 		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage, countUsage: responses.CountUsage,
 		source: responses.NewSource, harmless: responses.Harmless, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(*ir.Deviations) bool { return true },
+		billedMarks: responses.BilledMarks[:], seenBilled: responses.SeenBilled,
 		watch: responses.Watch, seenUsage: responses.UsageObject, heartbeat: comment,
 	},
 	Messages: {
@@ -120,8 +126,9 @@ var dialects = [...]dialect{
 		source: messages.NewSource, harmless: messages.Harmless, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
 		objectArguments: true,
 		tools:           ir.ToolRules{MaxName: 128}, customTools: noCustomTools,
-		userLimit: 256,
-		watch:     messages.Watch, seenUsage: messages.UsageObject, terminator: "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+		userLimit:   256,
+		billedMarks: messages.BilledMarks[:],
+		watch:       messages.Watch, seenUsage: messages.UsageObject, terminator: "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 		heartbeat: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 	},
 	Gemini: {
@@ -131,6 +138,7 @@ var dialects = [...]dialect{
 		source: gemini.NewSource, harmless: gemini.Harmless, sink: gemini.NewSink, order: blockOrder, noComments: true, failure: gemini.AppendFailure,
 		objectArguments: true,
 		tools:           ir.ToolRules{MaxName: 64, LetterFirst: true}, customTools: noCustomTools,
+		billedMarks: []string{gemini.BilledMark}, seenBilled: gemini.SeenBilled,
 		watch: gemini.Watch, seenUsage: gemini.UsageObject,
 		usageName: `"usageMetadata"`, finishName: `"finishReason":`,
 		heartbeat: gemini.Heartbeat,

@@ -12,6 +12,7 @@
 package llm
 
 import (
+	"bytes"
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
@@ -254,6 +255,17 @@ func Filtered(from Dialect, body []byte) bool {
 // be valid JSON. Known is false for an answer without usage.
 func UsageOf(from Dialect, body []byte) ir.Usage {
 	return dialects[from].usage(gjson.Parse(ir.View(body)))
+}
+
+// BilledApart reports whether an answer may be billed by more than its usage object
+// states, which UsageOf reads.
+func BilledApart(d Dialect, body []byte) bool {
+	for _, mark := range dialects[d].billedMarks {
+		if bytes.Contains(body, []byte(mark)) {
+			return true
+		}
+	}
+	return false
 }
 
 // CountUsage returns the token counts of a usage object, valid JSON, in an answer of

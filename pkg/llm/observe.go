@@ -141,6 +141,9 @@ func (o *Observer) search(part []byte) {
 	if name := o.dialect.finishName; name != "" && bytes.Contains(part, []byte(name)) {
 		o.state.Stopped = true
 	}
+	if o.dialect.seenBilled != nil {
+		o.dialect.seenBilled(&o.state.Usage, part)
+	}
 	name := []byte(o.dialect.usageName)
 	if len(name) == 0 {
 		name = []byte(`"usage"`)

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
@@ -104,8 +106,18 @@ func ReadUsage(root gjson.Result) (u ir.Usage) {
 	}
 	u = CountUsage(v)
 	u.Serve(root.Get("service_tier").Str)
+	if model := root.Get("model").Str; strings.Contains(model, BilledMark) && strings.HasPrefix(model, "gpt-") && !u.ToolsFinal {
+		u.Searches = 1
+		if strings.Contains(model, "-preview") {
+			u.ToolOption("preview")
+		}
+	}
 	return u
 }
+
+// BilledMark is in the names of OpenAI's models that search the web for each answer:
+// https://platform.openai.com/docs/guides/tools-web-search?api-mode=chat
+const BilledMark = "-search-"
 
 // CountUsage reads a usage object.
 func CountUsage(v gjson.Result) (u ir.Usage) {
@@ -126,6 +138,8 @@ func CountUsage(v gjson.Result) (u ir.Usage) {
 			u.ImageOutput = ir.Count(n.Get("image_tokens"))
 		case "cost", "cost_in_usd_ticks":
 			u.Charge(v, k.Str, n)
+		case "server_side_tool_usage_details": // xAI
+			u.ServerTools(n)
 		case "cached_tokens", "prompt_cache_hit_tokens": // Moonshot; DeepSeek
 			u.CacheRead = max(u.CacheRead, ir.Count(n))
 		}

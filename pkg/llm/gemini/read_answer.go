@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -16,7 +17,7 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 		return false
 	}
 	a.ID, a.Model = ir.Str(root.Get("responseId")), ir.Str(root.Get("modelVersion"))
-	a.Usage = usageOf(root.Get("usageMetadata"))
+	a.Usage = ReadUsage(root)
 	a.Finish = ir.FinishFilter
 	if candidate.IsObject() {
 		a.Finish = finishOf(ir.Str(candidate.Get("finishReason")))
@@ -122,6 +123,8 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 			u.Output += u.Reasoning
 		case "promptTokensDetails":
 			u.AudioInput = tokensOf(n, "AUDIO")
+		case "cacheTokensDetails":
+			u.AudioCacheRead, u.CacheByKind = tokensOf(n, "AUDIO"), n.IsArray()
 		case "candidatesTokensDetails":
 			u.AudioOutput, u.ImageOutput = tokensOf(n, "AUDIO"), tokensOf(n, "IMAGE")
 		case "serviceTier", "trafficType": // the latter of Vertex: ON_DEMAND, ON_DEMAND_FLEX, PROVISIONED_THROUGHPUT
@@ -145,5 +148,62 @@ func tokensOf(details gjson.Result, modality string) (n int64) {
 	return n
 }
 
-// ReadUsage reads the token counts of a JSON answer.
-func ReadUsage(root gjson.Result) ir.Usage { return usageOf(root.Get("usageMetadata")) }
+// ReadUsage reads the usage of a JSON answer.
+func ReadUsage(root gjson.Result) ir.Usage {
+	u := usageOf(root.Get("usageMetadata"))
+	countGrounding(&u, root.Get("candidates"))
+	return u
+}
+
+// BilledMark is in an answer with sources that Google has searched.
+const BilledMark = `"groundingMetadata"`
+
+// countGrounding notes what the sources of an answer's candidates are billed by:
+//
+//	{"webSearchQueries": ["…"], "imageSearchQueries": ["…"], "retrievalQueries": ["…"],
+//	 "groundingChunks": [{"maps": {}}]}
+//
+// See https://ai.google.dev/gemini-api/docs/google-search; retrievalQueries are of Vertex AI
+// Search. Empty queries are free.
+func countGrounding(u *ir.Usage, candidates gjson.Result) {
+	if !strings.Contains(candidates.Raw, BilledMark) {
+		return
+	}
+	ir.Each(candidates, func(_, c gjson.Result) bool {
+		g := c.Get("groundingMetadata")
+		u.Searches = max(u.Searches, queries(g.Get("webSearchQueries"))+queries(g.Get("imageSearchQueries")))
+		if queries(g.Get("retrievalQueries")) > 0 {
+			u.NoRate("retrieval")
+		}
+		if g.Get("googleMapsWidgetContextToken").Str != "" || g.Get("groundingChunks.#.maps.uri|0").Exists() {
+			u.Maps = 1
+		}
+		return true
+	})
+}
+
+// queries counts the queries of a list that are not empty.
+func queries(list gjson.Result) (n int64) {
+	ir.Each(list, func(_, q gjson.Result) bool {
+		if q.Str != "" {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// SeenBilled reads what is billed in a part of a long line.
+func SeenBilled(u *ir.Usage, part []byte) {
+	for _, name := range [...]string{`"webSearchQueries":`, `"imageSearchQueries":`} {
+		if _, rest, ok := bytes.Cut(part, []byte(name)); ok {
+			u.Searches = max(u.Searches, queries(gjson.ParseBytes(rest)))
+		}
+	}
+	if bytes.Contains(part, []byte(`"retrievalQueries":`)) {
+		u.NoRate("retrieval")
+	}
+	if bytes.Contains(part, []byte(`"maps":{`)) || bytes.Contains(part, []byte(`"maps": {`)) {
+		u.Maps = 1
+	}
+}

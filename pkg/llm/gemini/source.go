@@ -18,6 +18,7 @@ type source struct {
 	text      []byte // the text so far, escaped: citations have byte offsets in it
 	grounding string // groundingMetadata, which is read when the answer ends
 	e         ir.Event
+	billed    ir.Usage // what the sources are billed by
 }
 
 // maxText is the maximum number of bytes of a text that are stored for its
@@ -42,6 +43,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		switch k.Str {
 		case "candidates":
 			candidate = v.Get("0")
+			countGrounding(&s.billed, v)
 		case "usageMetadata":
 			usage = v
 		case "promptFeedback":
@@ -89,6 +91,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		s.grounding = ""
 	}
 	if u := usageOf(usage); u.Known {
+		u.Merge(s.billed)
 		to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
 	}
 	if f := ir.Str(finish); f != "" {

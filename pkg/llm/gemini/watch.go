@@ -35,6 +35,7 @@ func Watch(w *ir.Watched, _, data []byte, whole bool) {
 	if u := usageOf(usage); u.Known {
 		w.Usage.Merge(u)
 	}
+	countGrounding(&w.Usage, candidate)
 	if candidate.Exists() {
 		w.Stopped = w.Stopped || ir.Str(candidate.Get("0.finishReason")) != ""
 	} else if feedback.Exists() {

@@ -38,6 +38,7 @@ type Usage struct {
 	FileSearches int64  `json:",omitempty"`
 	Code         int64  `json:",omitempty"` // containers in which code was run, or runs
 	ToolOptions  string `json:",omitempty"`
+	ToolsFinal   bool   `json:"-"` // the counts of tools are final and replace earlier ones
 	// Unrated names what is billed and has no rate in any price, between blanks.
 	Unrated string `json:",omitempty"`
 
@@ -80,6 +81,23 @@ func (u *Usage) ToolOption(name string) { u.ToolOptions = addWord(u.ToolOptions,
 
 // NoRate notes a part of what is billed that has no rate in any price.
 func (u *Usage) NoRate(name string) { u.Unrated = addWord(u.Unrated, name) }
+
+// ServerTools reads the tools that xAI has run, as it bills them:
+//
+//	{"web_search_calls", "x_search_calls", "file_search_calls", "code_interpreter_calls",
+//	 "document_search_calls", "image_generation_calls", "mcp_calls"}
+//
+// Calls of MCP servers are free. See https://docs.x.ai/developers/tools/tool-usage-details.
+func (u *Usage) ServerTools(v gjson.Result) {
+	u.Searches = Count(v.Get("web_search_calls")) + Count(v.Get("x_search_calls"))
+	u.FileSearches, u.Code = Count(v.Get("file_search_calls")), Count(v.Get("code_interpreter_calls"))
+	u.ToolsFinal = true
+	for _, name := range [...]string{"document_search", "image_generation"} {
+		if Count(v.Get(name+"_calls")) > 0 {
+			u.NoRate(name)
+		}
+	}
+}
 
 // Charge reads a member of a usage object that states the cost:
 //
@@ -125,6 +143,9 @@ func (u *Usage) Merge(v Usage) {
 	u.Apart = max(u.Apart, v.Apart)
 	u.Searches, u.Maps = max(u.Searches, v.Searches), max(u.Maps, v.Maps)
 	u.FileSearches, u.Code = max(u.FileSearches, v.FileSearches), max(u.Code, v.Code)
+	if v.ToolsFinal {
+		u.Searches, u.Maps, u.FileSearches, u.Code, u.ToolsFinal = v.Searches, v.Maps, v.FileSearches, v.Code, true
+	}
 	for word := range strings.FieldsSeq(v.ToolOptions) {
 		u.ToolOption(word)
 	}

@@ -15,6 +15,8 @@ type Watched struct {
 	Done    bool // the last event arrived
 	Stopped bool // a finish or stop reason arrived, and no text after it
 
+	Container string // in which code was run last
+
 	// Text is the length of the text in the chunks of a chat stream, for an
 	// estimate of its usage. It counts JSON's escapes as they are.
 	Text int

@@ -52,7 +52,7 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	}
 	a.StopSequence = ir.Str(root.Get("stop_sequence"))
 	a.Explanation = ir.Str(root.Get("stop_details.explanation"))
-	a.Usage = usageOf(root.Get("usage"))
+	a.Usage = ReadUsage(root)
 	a.ServiceTier = tierOf(ir.Str(root.Get("usage.service_tier")))
 	return true
 }
@@ -81,10 +81,12 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 		return u
 	}
 	u.Known = true
+	own := false // the counts include the iterations of the answer itself
 	ir.Each(v, func(k, n gjson.Result) bool {
 		switch k.Str {
 		case "input_tokens":
 			u.Input += ir.Count(n)
+			own = own || n.Type == gjson.Number
 		case "cache_creation_input_tokens":
 			u.CacheWrite = ir.Count(n)
 			u.Input += u.CacheWrite
@@ -106,19 +108,73 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 		}
 		return true
 	})
+	if list := v.Get("iterations"); list.IsArray() {
+		addIterations(&u, list, own)
+	}
 	return u
+}
+
+// addIterations adds the requests that Claude made beside the client's and that are not
+// in the counts of a usage object:
+//
+//	[{"type": "compaction", "input_tokens", "output_tokens", "cache_…"}, {"type": "message", …}]
+//
+// Those of the type message are in them, if it states the input. Others are of another
+// model. See https://platform.claude.com/docs/en/build-with-claude/compaction.
+func addIterations(u *ir.Usage, list gjson.Result, own bool) {
+	ir.Each(list, func(_, v gjson.Result) bool {
+		part := usageOf(v)
+		switch v.Get("type").Str {
+		case "message":
+			if own {
+				return true
+			}
+			part.Output = 0
+		case "compaction":
+			u.Apart += part.Input
+		case "advisor_message":
+			u.NoRate("advisor")
+			return true
+		case "fallback_message":
+			u.NoRate("fallback_model")
+			return true
+		}
+		u.Input += part.Input
+		u.Output += part.Output
+		u.CacheRead += part.CacheRead
+		u.CacheWrite += part.CacheWrite
+		u.CacheWriteHour += part.CacheWriteHour
+		return true
+	})
+}
+
+// BilledMarks are in an answer for which Claude had a container.
+var BilledMarks = [...]string{`"container":{`, `"container": {`}
+
+// countContainer notes the container in which Claude has run code. It is free in a request
+// with tools that search or fetch:
+// https://platform.claude.com/docs/en/agents-and-tools/tool-use/code-execution-tool
+func countContainer(u *ir.Usage, container, usage gjson.Result) {
+	if tools := usage.Get("server_tool_use"); container.IsObject() && ir.Count(tools.Get("web_search_requests"))+ir.Count(tools.Get("web_fetch_requests")) == 0 {
+		u.Code = 1
+	}
 }
 
 // CountUsage reads a usage object.
 func CountUsage(v gjson.Result) ir.Usage { return usageOf(v) }
 
-// ReadUsage reads the token counts of a JSON answer.
-func ReadUsage(root gjson.Result) ir.Usage { return usageOf(root.Get("usage")) }
+// ReadUsage reads the usage of a JSON answer.
+func ReadUsage(root gjson.Result) ir.Usage {
+	u := usageOf(root.Get("usage"))
+	countContainer(&u, root.Get("container"), root.Get("usage"))
+	return u
+}
 
-// lastUsage reads the token counts at the end of a stream. Its output is the
+// lastUsage reads the usage at the end of a stream, and its delta. Its output is the
 // final count, which may be lower than the first one (0 for a refused answer).
-func lastUsage(v gjson.Result) ir.Usage {
+func lastUsage(v, delta gjson.Result) ir.Usage {
 	u := usageOf(v)
+	countContainer(&u, delta.Get("container"), v)
 	u.Final = v.Get("output_tokens").Type == gjson.Number
 	return u
 }

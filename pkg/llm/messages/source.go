@@ -108,7 +108,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 			to.Event(&ir.Event{Kind: ir.EventClose, Block: index})
 		}
 	case "message_delta":
-		if u := lastUsage(usage); u.Known {
+		if u := lastUsage(usage, delta); u.Known {
 			to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
 		}
 		if r := ir.Str(delta.Get("stop_reason")); r != "" {

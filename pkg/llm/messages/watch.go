@@ -20,7 +20,7 @@ func Watch(w *ir.Watched, name, data []byte, whole bool) {
 			w.Usage.Merge(u)
 		}
 	case "message_delta":
-		if u := lastUsage(gjson.Get(ir.View(data), "usage")); u.Known {
+		if u := lastUsage(gjson.Get(ir.View(data), "usage"), gjson.Get(ir.View(data), "delta")); u.Known {
 			w.Usage.Merge(u)
 		}
 		w.Stopped = w.Stopped || ir.Str(gjson.Get(ir.View(data), "delta.stop_reason")) != ""

@@ -138,7 +138,7 @@ func (a *attempt) readUnchanged(body []byte) error {
 			return err
 		}
 	}
-	if v := set.Get(f.usage); v.Kind == jsonscan.Object {
+	if v := set.Get(f.usage); v.Kind == jsonscan.Object && !llm.BilledApart(a.req.Dialect, body) {
 		a.parsed.usage = llm.CountUsage(a.req.Dialect, body[v.Start:v.End])
 		if tier := set.Get("service_tier"); tier.Kind == jsonscan.String && string(body[tier.Start:tier.End]) != `"default"` {
 			a.parsed.usage.Serve(set.Text(tier))

@@ -94,15 +94,19 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 	for _, name := range [...]string{"cost", "cost_in_usd_ticks"} {
 		u.Charge(v, name, v.Get(name))
 	}
+	if tools := v.Get("server_side_tool_usage_details"); tools.IsObject() {
+		u.ServerTools(tools)
+	}
 	return u
 }
 
 // CountUsage reads a usage object.
 func CountUsage(v gjson.Result) ir.Usage { return usageOf(v) }
 
-// ReadUsage reads the token counts of a JSON answer.
+// ReadUsage reads the usage of a JSON answer.
 func ReadUsage(root gjson.Result) ir.Usage {
 	u := usageOf(root.Get("usage"))
+	countTools(&u, root)
 	u.Serve(root.Get("service_tier").Str)
 	return u
 }

@@ -19,6 +19,8 @@ type source struct {
 	began bool
 	calls []streamedItem // by output index
 	e     ir.Event
+	tools ir.Usage // what tools of the vendor have done
+	last  string   // container of the last run of code
 }
 
 // streamedItem is the state of an output item.
@@ -163,6 +165,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, Custom: t[0] == 'c', ID: ir.Str(item.Get("call_id")), Name: ir.Str(item.Get("name"))})
 		}
 	case "response.output_item.done":
+		countItem(&s.tools, &s.last, item)
 		s.ended(index, item, to)
 	case "response.output_text.annotation.added":
 		if c := ir.ReadURLCitation(note); c.URL != "" {
@@ -171,10 +174,13 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	case "response.created", "response.in_progress":
 		if !s.began {
 			s.began = true
+			toolOptions(&s.tools, response)
 			to.Event(&ir.Event{Kind: ir.EventStart, ID: strings.TrimPrefix(ir.Str(response.Get("id")), "resp_"), Name: ir.Str(response.Get("model"))})
 		}
 	case "response.completed", "response.incomplete":
 		if u := ReadUsage(response); u.Known {
+			s.tools.Merge(u)
+			u = s.tools
 			to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
 		}
 		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: finishOf(response)})

@@ -15,6 +15,14 @@ func Watch(w *ir.Watched, name, data []byte, whole bool) {
 		data = nil
 	}
 	switch kind {
+	case "response.output_item.done":
+		if hasBilled(ir.View(data)) {
+			countItem(&w.Usage, &w.Container, gjson.Get(ir.View(data), "item"))
+		}
+	case "response.image_generation_call.completed": // the item itself may be long
+		w.Usage.NoRate("image_generation")
+	case "response.created":
+		toolOptions(&w.Usage, gjson.Get(ir.View(data), "response"))
 	case "response.completed", "response.incomplete":
 		if u := ReadUsage(gjson.Get(ir.View(data), "response")); u.Known {
 			w.Usage.Merge(u)
