@@ -83,6 +83,29 @@ func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 	}
 }
 
+// A model that is not enabled in Vertex AI's Model Garden says nothing about the others.
+func TestForbiddenModelOfVertexKeepsTheAccount(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	vertex := *openai
+	vertex.Family = provider.Vertex
+	call := func() *Call {
+		c := w.call()
+		c.Targets[0].Provider = &vertex
+		return c
+	}
+	w.script[key("a")] = []fake.Answer{{Status: 403, Body: `{"error":{"code":403,"message":"Permission denied","status":"PERMISSION_DENIED"}}`}}
+	if _, e := w.sendCall(call()); e != nil || w.saw() != "ab" {
+		t.Fatalf("saw %q, got %+v", w.saw(), e)
+	}
+	if model, whole := w.cooling("a"); model != 0 || whole != 0 {
+		t.Errorf("out for %v, %v", model, whole)
+	}
+	w.script[key("b")] = w.script[key("a")]
+	if _, e := w.sendCall(call()); e == nil || e.Status != 403 || e.Message != "Permission denied" {
+		t.Errorf("no account left: got %+v", e)
+	}
+}
+
 // Vendors that do not answer a refused key with 401, or a spent account with 402.
 func TestRefusedKeyWithAnotherStatus(t *testing.T) {
 	const info = `"details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com"}]`

@@ -495,6 +495,9 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	}
 	stand(e, means)
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)
+	if s == 403 && to.Provider.Family == provider.Vertex {
+		f.effect = nothing // a permission of one publisher's model, such as one not enabled in Model Garden
+	}
 	if means == vendortext.ContentFilter {
 		f = &failure{err: e} // with 403, too, the account is not at fault
 	}

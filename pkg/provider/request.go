@@ -57,6 +57,9 @@ func (d *Descriptor) Endpoint(conn *store.Connection, name, model string, parts 
 	case Azure:
 		url, err = d.azureTemplate(e.on(d.BaseURL), conn)
 	case Vertex:
+		if d.Express(conn) && !InExpress(model) {
+			return "", "", fmt.Errorf("%s with an API key: %w", name, ErrNoEndpoint)
+		}
 		url, err = d.vertexTemplate(e.on(d.BaseURL), conn)
 	default:
 		url, err = d.template(e, conn)

@@ -62,7 +62,8 @@ func TestEndpoint(t *testing.T) {
 		{"vertex_without_location", "vertex", conn("", "project", "p"), "chat", "m", "POST https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/m:generateContent"},
 		{"vertex_express", "vertex", keyed("location", "eu"), "chatStream", "m", "POST https://aiplatform.googleapis.com/v1/publishers/google/models/m:streamGenerateContent?alt=sse"},
 		{"vertex_express_has_googles_models_only", "vertex", keyed(), "messages", "claude", "no endpoint"},
-		{"vertex_key_of_a_project", "vertex", keyed("project", "p"), "chat", "m", "POST https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/m:generateContent"},
+		{"vertex_key_beside_a_project", "vertex", keyed("project", "p", "location", "us-central1"), "chat", "m", "POST https://aiplatform.googleapis.com/v1/publishers/google/models/m:generateContent"},
+		{"vertex_key_and_other_publishers", "vertex", keyed(), "chat", "deepseek-ai/deepseek-v3.1-maas", "no endpoint"},
 		{"vertex_behind_a_host", "vertex", conn("https://psc.example.com", "project", "p"), "messages", "claude", "POST https://psc.example.com/v1/projects/p/locations/global/publishers/anthropic/models/claude:rawPredict"},
 		{"vertex_behind_a_base", "vertex", conn("https://gw.example.com/v1/projects/p/locations/eu/publishers/google", "project", "p"), "chat", "m", "POST https://gw.example.com/v1/projects/p/locations/eu/publishers/google/models/m:generateContent"},
 		{"bedrock_private_link", "bedrock", conn("https://vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com", "region", "eu-west-1"), "chat", "a:0", "POST https://vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com/model/a%3A0/converse"},
@@ -338,7 +339,7 @@ func TestExpress(t *testing.T) {
 		"other_provider":   {"gemini", keyed(), false},
 		"no_connection":    {"vertex", nil, false},
 		"no_key":           {"vertex", conn(""), false},
-		"project":          {"vertex", keyed("project", "p"), false},
+		"key_and_project":  {"vertex", keyed("project", "p"), true},
 		"key_beside_token": {"vertex", token, false},
 	} {
 		if got := Lookup(tt.provider).Express(tt.conn); got != tt.want {

@@ -14,10 +14,11 @@ const (
 )
 
 // Express reports whether the connection calls Vertex AI in express mode, with an API
-// key and without a project: Google's models only, at a URL without project and
-// location. Source: cloud.google.com, "Vertex AI in express mode REST API reference".
+// key: Google's models only, at a URL without project and location, whatever else the
+// connection has. The addresses of a project take no keys of express mode. Source:
+// cloud.google.com, "Vertex AI in express mode REST API reference".
 func (d *Descriptor) Express(conn *store.Connection) bool {
-	if d.Family != Vertex || conn == nil || conn.Data.Vars["project"] != "" || conn.Secrets[store.APIKey] == "" {
+	if d.Family != Vertex || conn == nil || conn.Secrets[store.APIKey] == "" {
 		return false
 	}
 	for _, f := range [...]string{store.ServiceAccount, store.AccessToken, store.RefreshToken} {
@@ -28,6 +29,12 @@ func (d *Descriptor) Express(conn *store.Connection) bool {
 	return true
 }
 
+// InExpress reports whether express mode serves a model: one of Google's own, whose
+// ids have no publisher and are not Claude's.
+func InExpress(model string) bool {
+	return !strings.Contains(model, "/") && !strings.Contains(model, "claude")
+}
+
 // vertexTemplate returns the URL for the connection: in express mode, or below its own
 // base URL. That replaces Google's host if it has no path, else everything before
 // /publishers.
@@ -36,7 +43,7 @@ func (d *Descriptor) vertexTemplate(tmpl string, conn *store.Connection) (string
 	if d.Express(conn) {
 		_, model, ok := strings.Cut(tmpl, google)
 		if !ok {
-			return "", fmt.Errorf("with an API key and no project: %w", ErrNoEndpoint)
+			return "", fmt.Errorf("with an API key: %w", ErrNoEndpoint)
 		}
 		base = vertexGlobal + "/v1"
 		tmpl = base + google + model

@@ -141,8 +141,8 @@ function claude(got, stream) {
 // `expire()`, `fail` (what becomes of the next token call).
 //
 //	accounts  of serviceAccount()
-//	apiKeys   good without a project; and with one, by name: {project: key}
-export function vertex({ accounts = [], apiKeys = [], projectKeys = {} }) {
+//	apiKeys   of express mode: good without a project
+export function vertex({ accounts = [], apiKeys = [] }) {
   const google = { issued: [], refused: [], life: 3599, fail: null };
   google.expire = () => {
     for (const t of google.issued) t.live = false;
@@ -198,7 +198,7 @@ export function vertex({ accounts = [], apiKeys = [], projectKeys = {} }) {
     if (express ? place !== "global" : location !== place) return error(404, `no such path: ${got.path}`);
     const good =
       key !== undefined
-        ? got.headers.authorization === undefined && (express ? apiKeys.includes(key) : projectKeys[project] === key)
+        ? got.headers.authorization === undefined && !!express && apiKeys.includes(key)
         : google.issued.some(
             (t) => t.live && t.project === project && got.headers.authorization === `Bearer ${t.token}`,
           );

@@ -21,6 +21,7 @@ import (
 	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
 )
 
 const mid = sealed.MachineID
@@ -75,8 +76,12 @@ func newWorld(t testing.TB, list ...provided) *world {
 	for _, p := range list {
 		id := "c-" + p.prefix
 		prefix, _, _ := strings.Cut(p.prefix, "#")
+		field := store.APIKey
+		if p.provider == "vertex" && p.vars["project"] != "" {
+			field = store.AccessToken
+		}
 		rec.Connections = append(rec.Connections, store.Connection{
-			ID: id, Provider: p.provider, Priority: p.priority, Secrets: sealed.APIKey(t, keys, id, "key-"+p.prefix+"-0123456789"),
+			ID: id, Provider: p.provider, Priority: p.priority, Secrets: map[string]secret.Sealed{field: sealed.Field(t, keys, id, field, "key-"+p.prefix+"-0123456789")},
 			Data: store.ProviderData{BaseURL: p.base, Prefix: prefix, Vars: p.vars},
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"weir/internal/golden"
 	"weir/pkg/catalog"
 	"weir/pkg/store"
+	"weir/pkg/wire/secret"
 )
 
 // listCase is testdata/list/<rule>.json.
@@ -47,6 +48,28 @@ func TestListRules(t *testing.T) {
 			}
 			golden.JSON(t, "list/"+name, json.RawMessage(body))
 		})
+	}
+}
+
+// An API key of Vertex AI calls Google's own models only.
+func TestModelsOfVertexWithAKey(t *testing.T) {
+	key := store.Connection{ID: "a", Provider: "vertex", Secrets: map[string]secret.Sealed{store.APIKey: "sealed"}}
+	file := store.Connection{ID: "b", Provider: "vertex", Secrets: map[string]secret.Sealed{store.ServiceAccount: "sealed"}}
+	for _, tt := range []struct {
+		conns []store.Connection
+		all   bool
+	}{{[]store.Connection{key}, false}, {[]store.Connection{file}, true}, {[]store.Connection{key, file}, true}} {
+		google, others := 0, 0
+		for _, e := range List(&store.Machine{Connections: tt.conns}, nil, []catalog.Kind{catalog.LLM}, nil) {
+			if id := strings.TrimPrefix(e.ID, "vertex/"); strings.Contains(id, "claude") || strings.Contains(id, "/") {
+				others++
+			} else {
+				google++
+			}
+		}
+		if google == 0 || (others > 0) != tt.all {
+			t.Errorf("%d accounts: %d models of Google, %d others", len(tt.conns), google, others)
+		}
 	}
 }
 

@@ -16,12 +16,16 @@ type scope struct {
 	static string            // the provider's own alias
 	known  bool              // the static catalogue has models of the provider
 	hidden map[string]bool   // upstream ids on the disabled list; nil when none
+	// express reports that the provider's connections call Vertex AI with an API key
+	// alone, which serves Google's models only.
+	express bool
 }
 
 // newScope finds the output alias of a provider: the prefix of the connection,
 // else the provider's alias. See docs/reference/spec.md, 4.1.4.1.
 func newScope(m *store.Machine, row *provider.Descriptor, conn *store.Connection) *scope {
 	s := &scope{row: row, conn: conn, static: row.Alias, known: catalog.Has(row.Alias)}
+	s.express = row.Express(conn)
 	if conn != nil {
 		s.out = strings.TrimSpace(conn.Data.Prefix)
 	}

@@ -12,11 +12,10 @@ import { admin, compatible, start } from "../gateway.mjs";
 const acme = serviceAccount("acme-prod"),
   other = serviceAccount("other-prod"),
   stranger = serviceAccount("acme-prod");
-const apiKey = "AQ.Ab8RN6-express-key-canary-0123456789",
-  projectKey = "AQ.Ab8RN6-project-key-canary-0123456";
+const apiKey = "AQ.Ab8RN6-express-key-canary-0123456789";
 let gw, cloud, up, google, operator;
 before(async () => {
-  google = vertex({ accounts: [acme, other], apiKeys: [apiKey], projectKeys: { "acme-prod": projectKey } });
+  google = vertex({ accounts: [acme, other], apiKeys: [apiKey] });
   cloud = await startCloud(google.answer);
   up = await startUpstream();
   gw = await start({ vendors: cloud });
@@ -27,7 +26,7 @@ after(async () => {
   await gw?.close();
   await cloud?.close();
   await up?.close();
-  for (const s of [apiKey, projectKey, acme.file.private_key.split("\n")[1], ...google.issued.map((t) => t.token)])
+  for (const s of [apiKey, acme.file.private_key.split("\n")[1], ...google.issued.map((t) => t.token)])
     assert.ok(!logs.includes(s), "a secret is in the logs");
 });
 beforeEach(() => {
@@ -236,17 +235,27 @@ test("express mode needs an API key and neither project nor token", async () => 
   );
 });
 
-test("an API key of a project is sent to the project", async () => {
+test("with an API key a project and location change nothing", async () => {
   const m = await machine({
     provider: "vertex",
-    apiKey: projectKey,
+    apiKey,
     providerSpecificData: { project: "acme-prod", location: "us-central1" },
   });
+  const model = "vertex/gemini-2.5-flash";
+  await m.openai.chat.completions.create({ model, messages: hello });
+  await m.anthropic.messages.create({ model, max_tokens: 100, messages: hello });
+  await m.openai.responses.create({ model, input: "Hello" });
   await m.embed();
   assert.deepEqual(
-    cloud.seen.map((s) => [s.host, s.headers["x-goog-api-key"]]),
-    [["us-central1-aiplatform.googleapis.com", projectKey]],
+    [...new Set(cloud.seen.map((s) => `${s.host} ${s.headers["x-goog-api-key"]}`))],
+    [`aiplatform.googleapis.com ${apiKey}`],
   );
+  const listed = (await m.openai.models.list()).data.map((x) => x.id);
+  assert.deepEqual(
+    listed.filter((id) => /claude|maas/.test(id)),
+    [],
+  );
+  assert.ok(listed.includes(model), listed.join(" "));
 });
 
 test("gemini-embedding-2 is called at its own address in its own shape", async () => {
