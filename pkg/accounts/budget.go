@@ -32,9 +32,12 @@ var errLent = errors.New("reserved by other calls")
 // Estimate is what a call may use, for budgets. The zero value is a call of unknown
 // use, which is admitted as long as anything is left.
 type Estimate struct {
-	Input  int64 // tokens that the model reads
-	Output int64 // the most tokens that the request asks for; 0 for no limit
-	Text   bool  // the answer is a text
+	Input    int64  // tokens that the model reads
+	Output   int64  // the most tokens of one answer that the request asks for; 0 for no limit
+	Choices  int64  // answers; 0 is one
+	Searches int64  // the most searches by a tool of the vendor
+	Service  string // the tier that it asks for if that costs more: "priority", "fast"
+	Text     bool   // the answer is a text
 	// Media is what the call orders besides tokens, such as images; nil for nothing that is
 	// known before the answer.
 	Media *usage.Media
@@ -46,12 +49,14 @@ type Estimate struct {
 
 const (
 	bytesPerToken = 4
-	usualOutput   = 4096       // tokens of an answer without a limit
+	leastOutput   = 4096       // tokens of an answer without a limit that a budget must have
+	unknownOutput = 128 << 10  // the longest answer of a model without a known limit
 	askTries      = 3          // other calls may take what was lent for one
 	rounding      = 1e-3       // nano-dollars: the error of a cost in floating point
 	maxCost       = 1 << 40    // nano-dollars of an estimate, $1,100
 	maxEstimate   = 10_000_000 // tokens or characters of one
 	maxImages     = 1000
+	maxSearches   = 1000
 	maxSeconds    = 24 * 60 * 60
 )
 
@@ -96,13 +101,18 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 		return unavailable(nil)
 	}
 	id, price, asked := to.ID(), to.Price(m), catalog.PlainName(t.Asked)
-	tokens, cost := pl.call.Estimate.of(m.Catalog, to, price)
+	e := &pl.call.Estimate
+	least, most := e.outputs(m, to)
+	fewTokens, lowCost := e.of(price, least)
+	tokens, cost := e.of(price, most)
+	output := most
+	to.OutputLimit = 0
 	for i := range m.Budgets {
 		b := &m.Budgets[i]
 		if !to.Charged(b, t.KeyID, id, asked) {
 			continue
 		}
-		r := reservation{priced: price != "", follows: pl.call.Estimate.Follows}
+		r := reservation{priced: price != "", follows: e.Follows}
 		if b.Unit == store.USD && !r.priced && b.RefuseUnpriced && !r.follows {
 			return unpriced(b, id)
 		}
@@ -117,12 +127,22 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 			}
 			continue
 		}
-		hold, err := pl.hold(ctx, m.ID, w, b, amount)
+		low, _ := amountOf(b, price, fewTokens, lowCost)
+		hold, err := pl.hold(ctx, m.ID, w, b, low, amount)
 		if err != nil {
 			return err
 		}
+		if b.Unit != store.Requests && e.Output > 0 {
+			to.OutputLimit = most
+		}
+		if hold.Amount < amount {
+			output = min(output, least+int64(float64(most-least)*float64(hold.Amount-low)/float64(amount-low)))
+		}
 		r.Hold = hold
 		pl.reserved = append(pl.reserved, r)
+	}
+	if output < most {
+		to.OutputLimit = output
 	}
 	return nil
 }
@@ -141,16 +161,17 @@ func amountOf(b *store.Budget, price catalog.Price, tokens, cost int64) (amount 
 	return max(cost, 1), !price.Free()
 }
 
-// hold reserves an amount of a budget. Only if the slice of this isolate does not have
-// it, the object is asked.
-func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, amount int64) (budget.Hold, *apierr.Error) {
+// hold reserves an amount of a budget: most, or a share of what is left, and at least
+// least. Only if the slice of this isolate does not have it, the object is asked.
+func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, least, most int64) (budget.Hold, *apierr.Error) {
 	for range askTries {
 		now := p.Now()
+		amount := w.Share(b, least, most, now.UnixMilli())
 		if h, ok := w.Reserve(b, amount, now.UnixMilli()); ok {
 			return h, nil
 		}
-		if g := w.Refusal(b, amount, now.UnixMilli()); g != nil {
-			return budget.Hold{}, exceeded(b, g, amount)
+		if g := w.Refusal(b, least, now.UnixMilli()); g != nil {
+			return budget.Hold{}, exceeded(b, g, least)
 		}
 		ask, done := w.Wait(b, amount)
 		grants, err := p.take(ctx, machineID, w, ask)
@@ -159,14 +180,14 @@ func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *
 			return budget.Hold{}, unavailable(err)
 		}
 		if len(grants) == 0 { // the budget was deleted
-			return budget.Hold{Budget: b}, nil
+			return budget.Hold{Budget: b, Amount: most}, nil
 		}
 		w.Apply(b, grants[0], amount, now.UnixMilli())
-		if grants[0].Refused {
+		if grants[0].Refused && amount == least {
 			return budget.Hold{}, exceeded(b, &grants[0], amount)
 		}
 	}
-	return budget.Hold{}, exceeded(b, &budget.Grant{Lent: true, Wait: 1000}, amount)
+	return budget.Hold{}, exceeded(b, &budget.Grant{Lent: true, Wait: 1000}, least)
 }
 
 // take asks the object for a slice.
@@ -219,7 +240,7 @@ func (r *Result) Next(ctx context.Context) *apierr.Error {
 		if n.unknown && n.Budget.RefuseUnpriced {
 			return unpriced(n.Budget, r.Target.ID())
 		}
-		hold, err := r.pool.hold(ctx, r.machine.ID, w, n.Budget, amount)
+		hold, err := r.pool.hold(ctx, r.machine.ID, w, n.Budget, amount, amount)
 		switch {
 		case err == nil:
 			n.Hold = hold
@@ -238,27 +259,40 @@ func (pl *plan) release() {
 	pl.reserved = nil
 }
 
-// of returns the tokens and the nano-dollars that a call to a target may use.
-func (e *Estimate) of(update *catalog.Update, to *routing.Target, price catalog.Price) (tokens, nanoUSD int64) {
-	u := llm.Usage{Known: true, Input: min(e.Input, maxEstimate)}
-	if e.Text {
-		if u.Output = e.Output; u.Output <= 0 {
-			u.Output = usualOutput
-			for _, m := range update.Lookup(to.Provider.Alias, to.Model) {
-				if m.Kind == catalog.LLM && m.MaxOutput > 0 {
-					u.Output = min(u.Output, int64(m.MaxOutput))
-				}
-			}
-		}
-		u.Output = min(u.Output, maxEstimate)
+// outputs returns the fewest and the most output tokens of one answer that a call to a
+// target may reserve. They differ for a call without a limit.
+func (e *Estimate) outputs(m *snapshot.Machine, to *routing.Target) (least, most int64) {
+	switch {
+	case !e.Text:
+		return 0, 0
+	case e.Output > 0:
+		most = min(e.Output, maxEstimate)
+		return most, most
 	}
+	context, most := to.Limits(m)
+	if most == 0 {
+		if most = unknownOutput; context > 0 {
+			most = min(most, context)
+		}
+	}
+	return min(leastOutput, most), most
+}
+
+// of returns the tokens and the nano-dollars that a call may use whose answers have up to
+// output tokens each.
+func (e *Estimate) of(price catalog.Price, output int64) (tokens, nanoUSD int64) {
+	u := llm.Usage{Known: true, Input: min(e.Input, maxEstimate), Output: min(output*max(e.Choices, 1), maxEstimate), Searches: min(e.Searches, maxSearches), Service: e.Service}
 	var ordered *usage.Media
 	if e.Media != nil { // bounded: a cost that is not believed is no estimate
 		m := *e.Media
 		m.Images, m.Characters, m.Seconds = min(m.Images, maxImages), min(m.Characters, maxEstimate), min(m.Seconds, maxSeconds)
 		ordered = &m
 	}
-	usd, _ := usage.Cost(price, &u, ordered)
+	usd, known := usage.Cost(price, &u, ordered)
+	if !known && (u.Searches > 0 || u.Service != "") { // their price is not known
+		u.Searches, u.Service = 0, ""
+		usd, _ = usage.Cost(price, &u, ordered)
+	}
 	return u.Input + u.Output, int64(math.Ceil(min(usd*store.NanoDollars-rounding, maxCost)))
 }
 

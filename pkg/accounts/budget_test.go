@@ -16,6 +16,7 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
+	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
@@ -152,22 +153,119 @@ func TestCallLargerThanABudgetIsToldSo(t *testing.T) {
 // A regression: the floating-point error of a cost was rounded up to a nano-dollar.
 func TestEstimateIsExact(t *testing.T) {
 	e := Estimate{Input: 7, Output: 4096, Text: true}
-	if _, got := e.of(nil, nil, "4/20 request=0.002"); got != 83_948_000 {
+	if _, got := e.of("4/20 request=0.002", 4096); got != 83_948_000 {
 		t.Errorf("got %d nano-dollars, want 83,948,000", got)
 	}
 }
 
-// An answer without a limit is estimated by the longest one that the operator's source
-// states for the model.
-func TestEstimateOfAModelOfTheSource(t *testing.T) {
-	u := &catalog.Update{ModelText: "openai/gpt-next\tl\t9000\t300\n"}
-	e := Estimate{Input: 7, Text: true}
-	to := &routing.Target{Provider: provider.Lookup("openai"), Model: "gpt-next"}
-	if got, _ := e.of(u, to, ""); got != 307 {
-		t.Errorf("got %d tokens, want 307", got)
+// An answer without a limit is estimated by the longest one of the model: of the catalogue,
+// or what the operator's source states.
+func TestEstimateWithoutALimit(t *testing.T) {
+	m := snapshot.New(&store.Machine{CustomModels: []store.CustomModel{{ID: "own", ProviderAlias: "openai", ContextLength: 9000}}})
+	for _, tt := range []struct {
+		e           Estimate
+		source      string
+		model       string
+		least, most int64
+	}{
+		{Estimate{}, "", "gpt-5.5", 0, 0},
+		{Estimate{Text: true, Output: 70}, "", "gpt-5.5", 70, 70},
+		{Estimate{Text: true, Output: 1 << 60}, "", "gpt-5.5", maxEstimate, maxEstimate},
+		{Estimate{Text: true}, "", "gpt-5.5", leastOutput, 128_000},
+		{Estimate{Text: true}, "openai/gpt-next\tl\t9000\t300\n", "gpt-next", 300, 300},
+		{Estimate{Text: true}, "", "gpt-next", leastOutput, unknownOutput},
+		{Estimate{Text: true}, "", "own", leastOutput, 9000},
+	} {
+		m.Catalog = nil
+		if tt.source != "" {
+			m.Catalog = &catalog.Update{ModelText: tt.source}
+		}
+		to := &routing.Target{Provider: provider.Lookup("openai"), Alias: "openai", Model: tt.model}
+		if least, most := tt.e.outputs(m, to); least != tt.least || most != tt.most {
+			t.Errorf("%s, %+v: got %d to %d, want %d to %d", tt.model, tt.e, least, most, tt.least, tt.most)
+		}
 	}
-	if got, _ := e.of(nil, to, ""); got != 7+usualOutput {
-		t.Errorf("without the source: %d tokens", got)
+}
+
+func TestEstimateCountsChoicesSearchesAndTheTier(t *testing.T) {
+	const price = "1/10 search=0.01 @priority=2/20"
+	for _, tt := range []struct {
+		e      Estimate
+		output int64
+		want   int64 // nano-dollars
+	}{
+		{Estimate{Input: 1000, Text: true}, 1000, 11_000_000},
+		{Estimate{Input: 1000, Text: true, Choices: 8}, 1000, 81_000_000},
+		{Estimate{Text: true, Searches: 10}, 100, 101_000_000},
+		{Estimate{Text: true, Searches: 1 << 60}, 0, 10_000_000_000},
+		{Estimate{Input: 1000, Text: true, Service: "priority"}, 1000, 22_000_000},
+		{Estimate{Input: 1000, Text: true, Service: "fast"}, 1000, 11_000_000}, // its price is not known
+	} {
+		if _, got := tt.e.of(price, tt.output); got != tt.want {
+			t.Errorf("%+v: %d nano-dollars, want %d", tt.e, got, tt.want)
+		}
+	}
+	if _, got := (&Estimate{Text: true, Searches: 3}).of("1/10", 100); got != 1_000_000 {
+		t.Errorf("searches without a price: %d", got)
+	}
+}
+
+// Of 200 calls at once, each without a limit and with an answer of any length, a budget
+// serves more than a few, each at most as much as it may use, and all of it in the end.
+func TestBudgetHoldsForCallsWithoutALimit(t *testing.T) {
+	const limit = 20_000_000_000 // $20; the longest answer costs $3.84
+	for _, stated := range []int64{0, 32_000} {
+		b := newBudgeted(t, store.Budget{Unit: store.USD, Limit: limit, Window: budget.Total})
+		b.script["*"] = []fake.Answer{{Pieces: []string{"data: {}\n\n"}}}
+		rnd := rand.New(rand.NewPCG(uint64(stated), 7))
+		type open struct {
+			res   *Result
+			limit int64
+		}
+		var running []open
+		served, refused, most, cut := 0, 0, 0, 0
+		for step := range 20_000 {
+			if len(running) < 200 && step < 15_000 {
+				call := b.to("gpt-5.5")
+				call.Trace = &Trace{}
+				call.Estimate = Estimate{Input: 1000, Output: stated, Text: true}
+				res, err := b.pool.Send(context.Background(), call)
+				if err == nil {
+					o := open{res, call.Targets[0].OutputLimit}
+					if o.limit == 0 {
+						o.limit = 128_000
+					} else if stated == 0 {
+						cut++
+					}
+					running, served = append(running, o), served+1
+					most = max(most, len(running))
+				} else if _, code, _ := refusal(err); code == CodeBudgetExceeded {
+					refused++
+				} else {
+					t.Fatal(err)
+				}
+			}
+			if n := len(running); n > 0 && rnd.IntN(2) == 0 {
+				i := rnd.IntN(n)
+				o := running[i]
+				running = append(running[:i], running[i+1:]...)
+				o.res.Attempt.Used.Tokens = llm.Usage{Known: true, Input: 1000, Output: min(1+rnd.Int64N(128_000), o.limit)}
+				o.res.Done(nil)
+			}
+			if step%50 == 0 {
+				b.pool.Flush(context.Background(), b.machine)
+				b.Clock.Add(time.Second)
+			}
+		}
+		b.pool.Flush(context.Background(), b.machine)
+		l := b.ledgers["b1"]
+		t.Logf("limit %d: %d served, %d at once, %d with a lower limit, %d refused, $%.2f spent", stated, served, most, cut, refused, float64(l.Spent)/1e9)
+		if l.Spent > limit {
+			t.Errorf("limit %d: %d nano-dollars are spent of %d", stated, l.Spent, int64(limit))
+		}
+		if l.Spent < limit*9/10 || stated == 0 && (most < 15 || cut == 0) {
+			t.Errorf("limit %d: %d nano-dollars are spent, %d calls at once, %d with a lower limit", stated, l.Spent, most, cut)
+		}
 	}
 }
 
@@ -186,7 +284,7 @@ func TestEstimateOfMedia(t *testing.T) {
 		{usage.Media{Seconds: 1e300}, "second=0.001", 86_400_000_000},
 	} {
 		e := Estimate{Media: &tt.ordered}
-		if _, got := e.of(nil, nil, tt.price); max(got, 0) != tt.want {
+		if _, got := e.of(tt.price, 0); max(got, 0) != tt.want {
 			t.Errorf("%+v at %s: %d, want %d", tt.ordered, tt.price, got, tt.want)
 		}
 	}

@@ -3,6 +3,7 @@ package accounts
 import (
 	"time"
 
+	"weir/pkg/budget"
 	"weir/pkg/catalog"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -120,7 +121,9 @@ func chargesOf(call *Call, to *routing.Target, left func(b *store.Budget) int64)
 		return nil, ""
 	}
 	id, price, asked := to.ID(), to.Price(call.Machine), catalog.PlainName(call.Trace.Asked)
-	tokens, cost := call.Estimate.of(call.Machine.Catalog, to, price)
+	least, most := call.Estimate.outputs(call.Machine, to)
+	fewTokens, lowCost := call.Estimate.of(price, least)
+	tokens, cost := call.Estimate.of(price, most)
 	for i := range call.Machine.Budgets {
 		b := &call.Machine.Budgets[i]
 		if !to.Charged(b, call.Trace.KeyID, id, asked) {
@@ -130,13 +133,15 @@ func chargesOf(call *Call, to *routing.Target, left func(b *store.Budget) int64)
 		if !counts {
 			continue
 		}
-		c := Charge{Budget: b, Amount: amount, Left: left(b)}
+		low, _ := amountOf(b, price, fewTokens, lowCost)
+		c := Charge{Budget: b, Left: left(b)}
+		c.Amount = budget.Share(c.Left, low, amount)
 		switch {
 		case call.Estimate.Follows:
 			c.Amount = 0
 		case b.Unit == store.USD && price == "" && b.RefuseUnpriced:
 			c.Refused = CodeUnpriced
-		case amount > c.Left || c.Left <= 0:
+		case c.Amount > c.Left || c.Left <= 0:
 			c.Refused = CodeBudgetExceeded
 		}
 		if refused == "" {

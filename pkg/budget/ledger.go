@@ -120,7 +120,8 @@ type Grant struct {
 	Granted  int64  `json:"granted"` // from the beginning of the window
 	Used     int64  `json:"used,omitempty"`
 	Unpriced int64  `json:"unpriced,omitempty"`
-	For      int64  `json:"for"` // how long calls may begin with it, milliseconds
+	For      int64  `json:"for"`            // how long calls may begin with it, milliseconds
+	Left     int64  `json:"left,omitempty"` // of the limit, neither spent nor lent
 	// Refused reports that Own does not fit. Wait is when to ask again, in
 	// milliseconds; 0 if the budget never has more.
 	Refused bool  `json:"refused,omitempty"`
@@ -191,7 +192,7 @@ func (l *Ledger) Take(b *store.Budget, holder string, a *Ask, now int64, zone Zo
 		g.For = max(min(g.For, l.End-now), 0)
 	}
 	l.Seq++
-	g.Seq, g.Granted = l.Seq, s.Granted
+	g.Seq, g.Granted, g.Left = l.Seq, s.Granted, max(l.Left(b, now), 0)
 	return g, true
 }
 

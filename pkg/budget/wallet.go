@@ -109,6 +109,24 @@ func (w *Wallet) Reserve(b *store.Budget, amount, now int64) (Hold, bool) {
 	return Hold{Budget: b, Amount: amount, slice: s, start: s.Start, span: s.span}, true
 }
 
+// sharePart is the part of what is left of a budget that a call may reserve which can do
+// with less: so that a few long answers do not reserve all of it.
+const sharePart = 8
+
+// Share returns how much a call reserves that needs least, and can use up to most, of a
+// budget that has left.
+func Share(left, least, most int64) int64 { return min(max(left/sharePart, least), most) }
+
+// Share is Share of what the isolate knows to be left.
+func (w *Wallet) Share(b *store.Budget, least, most, now int64) int64 {
+	left := b.Limit
+	if s := w.slices[b.ID]; s != nil && s.open(now) {
+		s.age(now)
+		left = max(s.Granted-s.used-s.held(), 0) + s.Left
+	}
+	return Share(left, least, most)
+}
+
 // Wait notes that a call needs an amount and asks for it, until done is called.
 func (w *Wallet) Wait(b *store.Budget, amount int64) (ask Ask, done func()) {
 	s := w.slice(b)

@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"strconv"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
@@ -82,6 +84,7 @@ func adapt(d Dialect, p ir.Patch, opt *ir.Options) ir.Patch {
 	if forget := dialects[d].forget; opt.NoThoughts && forget != nil {
 		forget(&p)
 	}
+	limitOutput(d, &p, opt)
 	if adapt := dialects[d].adapt; adapt != nil {
 		p = adapt(p, *opt)
 	}
@@ -90,6 +93,39 @@ func adapt(d Dialect, p ir.Patch, opt *ir.Options) ir.Patch {
 	}
 	return p
 }
+
+// outputLimits are the fields that limit the output tokens, the one that is set last.
+var outputLimits = [...][]string{
+	Chat: {"max_tokens", "max_completion_tokens"}, Responses: {"max_output_tokens"}, Messages: {"max_tokens"},
+	Gemini: {
+		"generationConfig.max_output_tokens", "generation_config.max_output_tokens", "generation_config.maxOutputTokens",
+		"generationConfig.maxOutputTokens",
+	},
+}
+
+// limitOutput sets Options.OutputLimit in a request without a limit.
+func limitOutput(d Dialect, p *ir.Patch, opt *ir.Options) {
+	if opt.OutputLimit <= 0 {
+		return
+	}
+	names := outputLimits[d]
+	for _, name := range names {
+		if p.Get(name).Int() > 0 {
+			return
+		}
+	}
+	name := names[len(names)-1]
+	if v := opt.DeviationsOrDefault(); d == Chat && v.MaxTokens != "" {
+		name = v.MaxTokens
+	} else if d == Gemini && p.Has("generation_config") {
+		name = names[len(names)-2]
+	}
+	p.Set(name, strconv.FormatInt(opt.OutputLimit, 10))
+	p.Note(limited(name, opt.OutputLimit))
+}
+
+// limited returns how a limit that the gateway sets is named among the dropped fields.
+func limited(name string, n int64) string { return name + "=" + strconv.FormatInt(n, 10) }
 
 // Marks returns the strings for which a request of a client's dialect is searched:
 // see Options.Marked.

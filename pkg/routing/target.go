@@ -2,6 +2,8 @@
 package routing
 
 import (
+	"strings"
+
 	"weir/pkg/catalog"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
@@ -19,6 +21,9 @@ type Target struct {
 	// TooLong reports that the request is known not to fit into the model's
 	// context: the target is left out.
 	TooLong bool
+	// OutputLimit is the most output tokens of one answer that budgets have reserved; 0 if
+	// that is the model's own limit, or if no budget counts them.
+	OutputLimit int64
 
 	// through are the combos and aliases that led from the name of the call to the target,
 	// without that name. They are noted for a machine with budgets.
@@ -86,6 +91,26 @@ func (t *Target) Endpoint(conn *store.Connection, name string) (method, url stri
 		f.addresses = append(f.addresses, address{conn, name, method, url})
 	}
 	return method, url, err
+}
+
+// Limits returns the context and the longest answer of the model in tokens, as the
+// machine's custom models or the catalogue state them. 0 is unknown.
+func (t *Target) Limits(m *snapshot.Machine) (context, output int64) {
+	for _, model := range m.Catalog.Lookup(t.Provider.Alias, t.Model) {
+		if model.Kind == catalog.LLM || context == 0 {
+			context, output = int64(model.Context), int64(model.MaxOutput)
+		}
+	}
+	for i := range m.CustomModels {
+		c := &m.CustomModels[i]
+		if c.ContextLength > 0 && strings.TrimSpace(c.ID) == t.Model {
+			switch strings.TrimSpace(c.ProviderAlias) {
+			case t.Alias, t.Provider.Alias, t.Provider.ID:
+				return int64(c.ContextLength), output
+			}
+		}
+	}
+	return context, output
 }
 
 // Price returns what the model costs the machine, or "" if that is not known: its own

@@ -82,6 +82,9 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	if limit == 0 && isClaude {
 		limit = gen.MaxOutput
 	}
+	if n := opt.OutputLimit; n > 0 && (limit == 0 || n < limit) {
+		limit = n
+	}
 	think := c.thinking(gen, limit, forceFormat)
 
 	d.Open("", '{')

@@ -27,6 +27,9 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	if limit == 0 {
 		limit = gen.MaxOutput
 	}
+	if n := opt.OutputLimit; n > 0 && (limit == 0 || n < limit) {
+		limit = n
+	}
 	max := q.MaxTokens
 	if max == 0 {
 		if max = opt.MaxTokens; max == 0 {

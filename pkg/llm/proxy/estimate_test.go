@@ -23,6 +23,7 @@ func TestEstimateReadsTheOutputLimitOfEachDialect(t *testing.T) {
 		{llm.Gemini, `{"generationConfig":{"maxOutputTokens":1},"generation_config":{"maxOutputTokens":5}}`, 5},
 		{llm.Gemini, `{"maxOutputTokens":5}`, 0},
 		{llm.Chat, `{"max_tokens":5,"n":3}`, 15},
+		{llm.Chat, `{"max_tokens":5,"n":-3}`, 5},
 		{llm.Chat, `{"max_tokens":5,"n":1000000}`, 5 * maxChoices},
 		{llm.Chat, `{"max_tokens":-5}`, 0},
 		{llm.Chat, `{"max_tokens":null}`, 0},
@@ -35,11 +36,19 @@ func TestEstimateReadsTheOutputLimitOfEachDialect(t *testing.T) {
 		{llm.Gemini, `{}`, 0},
 	} {
 		r := &Request{Dialect: tt.dialect, Body: []byte(tt.body)}
-		if e := r.estimate(m); e.Output != tt.want || !e.Text {
+		if e := r.estimate(m); e.Output*e.Choices != tt.want || !e.Text {
 			t.Errorf("%s: got %+v, want %d", tt.body, e, tt.want)
 		}
 	}
-	r := &Request{Dialect: llm.Chat, Body: []byte(`{"max_tokens":5}`)}
+	r := &Request{Dialect: llm.Chat, Body: []byte(`{"n":8,"service_tier":"priority"}`)}
+	if e := r.estimate(m); e.Output != 0 || e.Choices != 8 || e.Service != "priority" {
+		t.Errorf("eight choices: %+v", e)
+	}
+	r = &Request{Dialect: llm.Messages, Body: []byte(`{"tools":[{"type":"web_search_20250305","max_uses":10},{"type":"web_search_20260209","max_uses":5e18},{"type":"custom","max_uses":7}]}`)}
+	if e := r.estimate(m); e.Searches != 10+maxUses {
+		t.Errorf("searches: %+v", e)
+	}
+	r = &Request{Dialect: llm.Chat, Body: []byte(`{"max_tokens":5}`)}
 	if e := r.estimate(snapshot.New(&store.Machine{})); e.Text {
 		t.Error("without budgets a request is scanned")
 	}

@@ -188,6 +188,9 @@ func (a *attempt) options() llm.Options {
 		Tools: &a.tools, Vendor: !a.Target.Provider.Compatible, LongUser: a.req.LongUser,
 		Attribution: a.atAnthropic(),
 	}
+	if !a.req.Compaction { // which has no limit
+		o.OutputLimit = a.Target.OutputLimit
+	}
 	if a.api.dialect != a.req.Dialect && len(a.req.Body) > memory.Uncounted {
 		o.Memory = a.memory
 	}

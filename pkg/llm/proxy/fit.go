@@ -4,10 +4,8 @@ import (
 	"strings"
 
 	"weir/pkg/auth"
-	"weir/pkg/catalog"
 	"weir/pkg/llm"
 	"weir/pkg/routing"
-	"weir/pkg/snapshot"
 )
 
 // leaveOutTooLong marks the targets into whose context a request is known not to
@@ -23,7 +21,7 @@ func leaveOutTooLong(c *auth.Call, a *Request, targets []routing.Target) {
 	}
 	tokens := int64(-1)
 	for i := range targets {
-		size := contextOf(c.Machine, &targets[i])
+		size, _ := targets[i].Limits(c.Machine)
 		if size == 0 || int64(len(a.Body)) <= size || routing.After(targets, i, routing.ContextLength) < 0 {
 			continue
 		}
@@ -37,23 +35,3 @@ func leaveOutTooLong(c *auth.Call, a *Request, targets []routing.Target) {
 // longContextBeta begins the name of the beta feature by which a Claude model has a
 // larger context than the catalogue states.
 const longContextBeta = "context-1m"
-
-// contextOf returns the context of a target's model in tokens, as the machine's
-// custom models or the catalogue state it, or 0.
-func contextOf(m *snapshot.Machine, to *routing.Target) int64 {
-	for i := range m.CustomModels {
-		c := &m.CustomModels[i]
-		if c.ContextLength > 0 && strings.TrimSpace(c.ID) == to.Model {
-			switch strings.TrimSpace(c.ProviderAlias) {
-			case to.Alias, to.Provider.Alias, to.Provider.ID:
-				return int64(c.ContextLength)
-			}
-		}
-	}
-	for _, model := range m.Catalog.Lookup(to.Provider.Alias, to.Model) {
-		if model.Kind == catalog.LLM {
-			return int64(model.Context)
-		}
-	}
-	return 0
-}

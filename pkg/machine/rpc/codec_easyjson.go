@@ -970,6 +970,12 @@ func easyjson38c57360DecodeWeirPkgBudget(in *jlexer.Lexer, out *budget.Grant) {
 			} else {
 				out.For = int64(in.Int64())
 			}
+		case "left":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Left = int64(in.Int64())
+			}
 		case "refused":
 			if in.IsNull() {
 				in.Skip()
@@ -1041,6 +1047,11 @@ func easyjson38c57360EncodeWeirPkgBudget(out *jwriter.Writer, in budget.Grant) {
 		const prefix string = ",\"for\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.For))
+	}
+	if in.Left != 0 {
+		const prefix string = ",\"left\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Left))
 	}
 	if in.Refused {
 		const prefix string = ",\"refused\":"
