@@ -23,17 +23,17 @@ func (c *change) signedIn() error {
 	return nil
 }
 
-// mayExport refuses a key without scope export to export secrets, or to create
-// a key that may. A session with a recent sign-in is allowed.
+// mayExport refuses a key without scope export, and its sessions, to export secrets
+// or to create a key that may. A recent sign-in confirms who calls; it adds no right.
 func (c *change) mayExport() error {
-	if c.env.KeyID == "" || c.env.SignIn == rpc.SignInRecent {
+	if c.env.KeyID == "" {
 		return nil
 	}
 	var k storage.Key
 	if c.Load(storage.KeyPrefix+c.env.KeyID, &k) && slices.Contains(k.Scopes, "export") {
 		return nil
 	}
-	return apierr.New(403, "scope_required", "This needs a key with the scope export, or a recent sign-in to the dashboard.")
+	return apierr.New(403, "scope_required", "This needs the scope export: use a key that has it, or sign in with the operator token.")
 }
 
 // mayGrant refuses scopes for a new key that the caller may not grant.

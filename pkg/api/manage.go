@@ -63,11 +63,8 @@ func envelope(c *auth.Call) (env rpc.ManageCall, err error) {
 			env.KeyDigest = hex.EncodeToString(c.KeyDigest[:])
 		}
 	}
-	switch c.SignIn {
-	case auth.SignedIn:
+	if c.OldSignIn {
 		env.SignIn = rpc.SignInOld
-	case auth.SignedInLately:
-		env.SignIn = rpc.SignInRecent
 	}
 	if env.MutationID, err = mutationID(c); err != nil {
 		return env, err

@@ -13,15 +13,6 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// SignIn is how long ago the credential of a session was presented.
-type SignIn uint8
-
-// The values of SignIn besides 0, for no session.
-const (
-	SignedIn       SignIn = iota + 1
-	SignedInLately        // within the last five minutes
-)
-
 // Call is a request with its caller.
 type Call struct {
 	*httpmsg.Request
@@ -44,9 +35,9 @@ type Call struct {
 	// ClientSecret is what the client secret of the call stands for; nil for any other
 	// credential.
 	ClientSecret *ClientSecret
-	// SignIn is SignedIn or SignedInLately for a session of the dashboard, and
-	// 0 for a key or token.
-	SignIn SignIn
+	// OldSignIn reports that the call comes from a session of the dashboard whose sign-in
+	// is more than five minutes ago.
+	OldSignIn bool
 	// MaxBody is the route's limit for the body, in bytes.
 	MaxBody int64
 	// Memory is what the call takes of the memory for large bodies and answers.

@@ -217,19 +217,17 @@ func TestSensitiveChangesNeedRecentSignIn(t *testing.T) {
 		{"data key, old session", "", rpc.SignInOld, "/api/keys", `{}`, 201, ""},
 		{"manage key, old session", "", rpc.SignInOld, "/api/keys", `{"scopes":["manage"]}`, 403, "reauth_required"},
 		{"export key, old session of a key", boss, rpc.SignInOld, "/api/keys", `{"scopes":["manage","export"]}`, 403, "scope_required"},
-		{"manage key, fresh session", "", rpc.SignInRecent, "/api/keys", `{"scopes":["manage"]}`, 201, ""},
-		{"export key, fresh session of a key", boss, rpc.SignInRecent, "/api/keys", `{"scopes":["manage","export"]}`, 201, ""},
+		{"manage key, fresh session", "", "", "/api/keys", `{"scopes":["manage"]}`, 201, ""},
 		{"manage key by a key", boss, "", "/api/keys", `{"scopes":["manage"]}`, 201, ""},
 		{"export key by a manage key", boss, "", "/api/keys", `{"scopes":["export"]}`, 403, "scope_required"},
 		{"export key by an export key", exporter, "", "/api/keys", `{"scopes":["export"]}`, 201, ""},
 		{"import, old session", "", rpc.SignInOld, "/api/import", imports, 403, "reauth_required"},
 		{"preview, old session", "", rpc.SignInOld, "/api/import", `{"document":{"combos":[]},"preview":true}`, 200, ""},
-		{"import, fresh session", boss, rpc.SignInRecent, "/api/import", imports, 200, ""},
 		{"import by a key", boss, "", "/api/import", imports, 200, ""},
 		{"export by the operator", "", "", "/api/export", export, 200, ""},
 		{"export by a manage key", boss, "", "/api/export", export, 403, "scope_required"},
 		{"export by an export key", exporter, "", "/api/export", export, 200, ""},
-		{"export, fresh session of a key", boss, rpc.SignInRecent, "/api/export", export, 200, ""},
+		{"export, old session of an export key", exporter, rpc.SignInOld, "/api/keys", `{"scopes":["export"]}`, 403, "reauth_required"},
 	} {
 		if status, a := w.api("POST", tt.path, tt.body, who(tt.key, tt.signIn)); statusOf(status, a.Get("status").Int()) != tt.status || a.Get("error.code").Str != tt.code {
 			t.Errorf("%s: got %d %s", tt.name, status, a.Raw)

@@ -43,20 +43,17 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 	if err != nil {
 		return nil, err
 	}
-	signIn := auth.SignedIn
-	if a.lately(row) {
-		signIn = auth.SignedInLately
-	}
+	old := !a.lately(row)
 	if row.Key == nil {
 		if !rpc.IsMachineID(pathMachine) {
 			return nil, apierr.Invalid("", "Name the machine in the path, as in /{machineId}/api/keys.")
 		}
-		return &auth.Call{Request: r, Operator: true, MachineID: pathMachine, SignIn: signIn}, nil
+		return &auth.Call{Request: r, Operator: true, MachineID: pathMachine, OldSignIn: old}, nil
 	}
 	if pathMachine != "" && pathMachine != t.home {
 		return nil, refused()
 	}
-	return &auth.Call{Request: r, Key: row.Key, MachineID: t.home, SignIn: signIn}, nil
+	return &auth.Call{Request: r, Key: row.Key, MachineID: t.home, OldSignIn: old}, nil
 }
 
 // lately reports whether the credential was presented in the last five minutes.

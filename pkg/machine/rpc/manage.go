@@ -18,8 +18,7 @@ type ManageCall struct {
 	KeyID   string            `json:"keyId,omitempty"` // of the caller; "" for the operator
 	// KeyDigest is that of the caller's key as it was presented; "" for a session.
 	KeyDigest string `json:"keyDigest,omitempty"`
-	// SignIn is SignInOld or SignInRecent for a session of the dashboard, "" for a
-	// key or token.
+	// SignIn is SignInOld for a session of the dashboard with an old sign-in, else "".
 	SignIn     string `json:"signIn,omitempty"`
 	MutationID string `json:"mutationId,omitempty"`
 	// Session and RedirectURI belong to an authorization that begins. The gateway
@@ -28,11 +27,8 @@ type ManageCall struct {
 	RedirectURI string `json:"redirectUri,omitempty"`
 }
 
-// The values of ManageCall.SignIn.
-const (
-	SignInOld    = "old"
-	SignInRecent = "lately" // within five minutes
-)
+// SignInOld marks a call of a session whose sign-in is more than five minutes ago.
+const SignInOld = "old"
 
 // ErrSignInAgain returns the refusal of a call that needs a recent sign-in.
 func ErrSignInAgain() error {
