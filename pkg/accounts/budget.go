@@ -100,7 +100,7 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 	if w == nil {
 		return unavailable(nil)
 	}
-	id, price, asked := to.ID(), to.Price(m), catalog.PlainName(t.Asked)
+	price, asked := to.Price(m), catalog.PlainName(t.Asked)
 	e := &pl.call.Estimate
 	least, most := e.outputs(m, to)
 	fewTokens, lowCost := e.of(price, least)
@@ -109,12 +109,12 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 	to.OutputLimit = 0
 	for i := range m.Budgets {
 		b := &m.Budgets[i]
-		if !to.Charged(b, t.KeyID, id, asked) {
+		if !to.Charged(b, t.KeyID, asked) {
 			continue
 		}
 		r := reservation{priced: price != "", follows: e.Follows}
 		if b.Unit == store.USD && !r.priced && b.RefuseUnpriced && !r.follows {
-			return unpriced(b, id)
+			return unpriced(b, to.ID())
 		}
 		amount, counts := amountOf(b, price, tokens, cost)
 		if !counts {

@@ -120,13 +120,13 @@ func chargesOf(call *Call, to *routing.Target, left func(b *store.Budget) int64)
 	if left == nil {
 		return nil, ""
 	}
-	id, price, asked := to.ID(), to.Price(call.Machine), catalog.PlainName(call.Trace.Asked)
+	price, asked := to.Price(call.Machine), catalog.PlainName(call.Trace.Asked)
 	least, most := call.Estimate.outputs(call.Machine, to)
 	fewTokens, lowCost := call.Estimate.of(price, least)
 	tokens, cost := call.Estimate.of(price, most)
 	for i := range call.Machine.Budgets {
 		b := &call.Machine.Budgets[i]
-		if !to.Charged(b, call.Trace.KeyID, id, asked) {
+		if !to.Charged(b, call.Trace.KeyID, asked) {
 			continue
 		}
 		amount, counts := amountOf(b, price, tokens, cost)

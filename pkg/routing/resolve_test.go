@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/pkg/catalog"
+	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -259,6 +260,42 @@ func TestNestedRoundRobinCombos(t *testing.T) {
 	}
 }
 
+// A regression: a budget or price of a model did not hold for its other names.
+func TestLimitsHoldUnderEveryNameOfAModel(t *testing.T) {
+	m := machine()
+	names := []string{"lab/gpt-x", compat + "/gpt-x", "LAB/gpt-x", "lab/GPT-X", " lab/gpt-x ", "lab/gpt*", compat + "/GPT*"}
+	for _, called := range []string{"lab/gpt-x", compat + "/gpt-x", "lab/GPT-X", "lab/gpt-x "} {
+		targets, err := Router{}.Resolve(called, m, catalog.LLM, nil)
+		if err != nil || len(targets) != 1 {
+			t.Fatal(called, show(targets, err))
+		}
+		to := &targets[0]
+		for _, limited := range names {
+			if !to.Charged(&store.Budget{Models: []string{limited}}, "k", called) {
+				t.Errorf("a call of %q is not covered by a budget of %q", called, limited)
+			}
+			if strings.HasSuffix(limited, "*") {
+				continue
+			}
+			own := *m
+			own.Settings.ModelPrices = map[string]string{limited: "1/2"}
+			fresh := *to
+			fresh.fixed = nil
+			if p := fresh.OwnPrice(&own); p != "1/2" {
+				t.Errorf("a call of %q has price %q, that of %q is 1/2", called, p, limited)
+			}
+		}
+		for _, other := range []string{"lab/gpt", "lab/gpt-xx", "openai/gpt-x", "gpt-x"} {
+			if to.Charged(&store.Budget{Models: []string{other}}, "k", called) {
+				t.Errorf("a call of %q is covered by a budget of %q", called, other)
+			}
+		}
+	}
+	if p := (&Target{Provider: provider.ByAlias("openai"), Alias: "openai", Model: "GPT-4o"}).Price(nil); p == "" {
+		t.Error("a model in upper case has no price")
+	}
+}
+
 // A regression: a budget of a combo or an alias did not cover calls that came to it
 // through another combo.
 func TestBudgetsCoverCombosWithinCombos(t *testing.T) {
@@ -272,13 +309,13 @@ func TestBudgetsCoverCombosWithinCombos(t *testing.T) {
 		got := ""
 		for i := range targets {
 			to := &targets[i]
-			got += map[bool]string{true: "y", false: "n"}[to.Charged(&store.Budget{Models: []string{name}}, "k", to.ID(), "outer")]
+			got += map[bool]string{true: "y", false: "n"}[to.Charged(&store.Budget{Models: []string{name}}, "k", "outer")]
 		}
 		if got != want {
 			t.Errorf("a budget of %s covers %s, want %s", name, got, want)
 		}
 	}
-	if to := &targets[0]; to.Charged(&store.Budget{KeyID: "other", Models: []string{"inner"}}, "k", to.ID(), "outer") {
+	if to := &targets[0]; to.Charged(&store.Budget{KeyID: "other", Models: []string{"inner"}}, "k", "outer") {
 		t.Error("a budget of another key covers the call")
 	}
 }

@@ -2,6 +2,7 @@
 package routing
 
 import (
+	"slices"
 	"strings"
 
 	"weir/pkg/catalog"
@@ -40,6 +41,11 @@ type fixed struct {
 	alias, model, id string               // which its user may change
 	addresses        []address
 
+	names []string // see Target.names; nil until they are needed
+
+	owned bool // own is the machine's own price of the model, "" for none
+	own   catalog.Price
+
 	priced   bool  // price is that of the model,
 	pricedAt int64 // by the prices of the operator's source of this time
 	price    catalog.Price
@@ -61,18 +67,38 @@ func (t *Target) ID() string {
 	return t.Alias + "/" + t.Model
 }
 
-// Charged reports whether a budget covers the calls of a key to the target: by its id, by
-// the name that the client asked for, or by a combo or alias in between.
-func (t *Target) Charged(b *store.Budget, keyID, id, asked string) bool {
-	if b.Covers(keyID, id, asked) {
-		return true
+// Charged reports whether a budget covers the calls of a key to the target: by any of its
+// public names, by the name that the client asked for, or by a combo or alias in between.
+func (t *Target) Charged(b *store.Budget, keyID, asked string) bool {
+	if b.KeyID != "" && b.KeyID != keyID {
+		return false
 	}
-	for _, name := range t.through {
-		if b.Covers(keyID, name, "") {
-			return true
+	return len(b.Models) == 0 || b.Names(asked) || slices.ContainsFunc(t.names(), b.Names) || slices.ContainsFunc(t.through, b.Names)
+}
+
+// names returns the public ids of the target: under its alias, under the alias and the
+// id of its provider, and under the prefixes of its connections. A model that is limited
+// by one of them is limited under all.
+func (t *Target) names() []string {
+	f := t.fixed
+	if f != nil && f.names != nil && f.provider == t.Provider && f.alias == t.Alias && f.model == t.Model {
+		return f.names
+	}
+	aliases := []string{t.Alias, t.Provider.Alias, t.Provider.ID}
+	for _, c := range t.Connections {
+		if p := strings.TrimSpace(c.Data.Prefix); p != "" {
+			aliases = append(aliases, p)
 		}
 	}
-	return false
+	slices.Sort(aliases)
+	aliases = slices.Compact(aliases)
+	for i := range aliases {
+		aliases[i] += "/" + t.Model
+	}
+	if f != nil && f.provider == t.Provider && f.alias == t.Alias && f.model == t.Model {
+		f.names = aliases
+	}
+	return aliases
 }
 
 // Endpoint is Endpoint of the target's provider for its model.
@@ -120,14 +146,14 @@ func (t *Target) Price(m *snapshot.Machine) catalog.Price {
 		return p
 	}
 	if m == nil {
-		return catalog.PriceOf(t.Provider.Alias, t.Model)
+		return t.listed(nil)
 	}
 	f := t.fixed
 	if f == nil || f.provider != t.Provider || f.model != t.Model {
-		return m.Catalog.PriceOf(t.Provider.Alias, t.Model)
+		return t.listed(m.Catalog)
 	}
 	if at := m.Catalog.At(); !f.priced || f.pricedAt != at {
-		f.priced, f.pricedAt, f.price = true, at, m.Catalog.PriceOf(t.Provider.Alias, t.Model)
+		f.priced, f.pricedAt, f.price = true, at, t.listed(m.Catalog)
 	}
 	return f.price
 }
@@ -137,14 +163,45 @@ func (t *Target) FullPrice(m *snapshot.Machine) catalog.Price {
 	return t.Price(m).With(catalog.ToolPrice(t.Provider.Alias, t.Model))
 }
 
-// OwnPrice returns the price that the machine has set for the model, or "".
+// listed returns the price of the catalogue with its update. A model that is not listed
+// as it is written is looked up in lower case: some providers ignore the case.
+func (t *Target) listed(update *catalog.Update) catalog.Price {
+	p := update.PriceOf(t.Provider.Alias, t.Model)
+	if p == "" {
+		if plain := strings.ToLower(strings.TrimSpace(t.Model)); plain != t.Model {
+			return update.PriceOf(t.Provider.Alias, plain)
+		}
+	}
+	return p
+}
+
+// OwnPrice returns the price that the machine has set for the model under one of its
+// names, or "". The id of the target goes first.
 func (t *Target) OwnPrice(m *snapshot.Machine) catalog.Price {
 	if m == nil || len(m.Settings.ModelPrices) == 0 {
 		return ""
 	}
-	p, ok := m.Settings.ModelPrices[t.ID()]
-	if !ok && t.Alias != t.Provider.Alias {
-		p = m.Settings.ModelPrices[t.Provider.Alias+"/"+t.Model]
+	f := t.fixed
+	if f == nil || f.provider != t.Provider || f.alias != t.Alias || f.model != t.Model {
+		return t.ownPrice(m.Settings.ModelPrices)
 	}
-	return catalog.Price(p)
+	if !f.owned {
+		f.owned, f.own = true, t.ownPrice(m.Settings.ModelPrices)
+	}
+	return f.own
+}
+
+func (t *Target) ownPrice(prices map[string]string) catalog.Price {
+	if p, ok := prices[t.ID()]; ok {
+		return catalog.Price(p)
+	}
+	set := ""
+	for _, name := range t.names() {
+		for id := range prices {
+			if store.SameName(id, name) && (set == "" || id < set) {
+				set = id
+			}
+		}
+	}
+	return catalog.Price(prices[set])
 }

@@ -75,19 +75,21 @@ type Budget struct {
 	Generation     int64  `json:"generation"`
 }
 
-// Covers reports whether the budget is one of a key's calls to a model, by its
-// public id and the name that the client asked for.
-func (b *Budget) Covers(keyID, publicID, asked string) bool {
-	if b.KeyID != "" && b.KeyID != keyID {
-		return false
-	}
-	if len(b.Models) == 0 {
-		return true
-	}
+// Names reports whether Models names a model: as it is written, in another case, or by
+// its beginning. Space around a name does not count.
+func (b *Budget) Names(name string) bool {
+	name = strings.TrimSpace(name)
 	for _, m := range b.Models {
-		if head, ok := strings.CutSuffix(m, "*"); ok && (strings.HasPrefix(publicID, head) || strings.HasPrefix(asked, head)) || m == publicID || m == asked {
+		head, begins := strings.CutSuffix(m, "*")
+		if begins && len(name) >= len(head) && strings.EqualFold(name[:len(head)], head) || SameName(m, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// SameName reports whether two names of a model differ in case and surrounding space
+// at most, which some providers ignore.
+func SameName(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
