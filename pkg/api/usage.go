@@ -16,7 +16,8 @@ import (
 // usageList answers GET /api/usage?from=&to=&groupBy=day,model: rows of the days
 // asked for, by default the last seven, and their sum. period=30d stands for
 // from and to, group is another name of groupBy. With groupBy=hour the rows are
-// those of hours, period=24h or "2026-01-31T19". key, connection, provider, model and
+// those of hours, period=24h or "2026-01-31T19", with groupBy=month those of months, by
+// default all that are stored. key, connection, provider, model and
 // endpoint are filters.
 func (c *change) usageList() (any, error) { return c.usageOf("") }
 
@@ -53,7 +54,7 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	span, err := c.spanOf(slices.Contains(by, "hour"))
+	span, err := c.spanOf(by)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 	}
 	var total usage.Row
 	unpriced := map[[2]string]int64{} // attempts by model and provider
-	timed := by == nil || span.hours || slices.Contains(by, "day")
+	timed := by == nil || span.unit != ""
 	var rows, whole groupedUsage
 	add := func(when string, r *usage.Row) {
 		if !isOf(r, &want) {
@@ -86,9 +87,12 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 		} else if len(by) > 1 {
 			whole.add("", name, group, r)
 		}
+		if span.unit == "month" {
+			when = when[:len("2026-11")]
+		}
 		rows.add(when, name, group, r)
 	}
-	if span.hours {
+	if span.unit == "hour" {
 		c.Hours(span.start, span.end, add)
 	} else {
 		first := max(span.start, c.Now-storage.UsageDays*storage.Day)
@@ -98,7 +102,7 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 			}
 		}
 	}
-	return &usageReport{"list", span.from, span.to, rows.views(span.hours), whole.views(false), total.View(), unpricedModels(unpriced)}, nil
+	return &usageReport{"list", span.from, span.to, rows.views(span.unit), whole.views(""), total.View(), unpricedModels(unpriced)}, nil
 }
 
 // isOf reports whether a row has the ids that are set in want.
@@ -129,7 +133,7 @@ type groupedUsage struct {
 	index map[string]int
 }
 
-// timedUsage is the usage of a day or an hour.
+// timedUsage is the usage of a month, a day or an hour.
 type timedUsage struct {
 	when string
 	usage.Row
@@ -150,7 +154,7 @@ func (g *groupedUsage) add(when, name string, group usage.Row, r *usage.Row) {
 }
 
 // views returns the rows as they are shown, in the order of time.
-func (g *groupedUsage) views(hours bool) []usage.View {
+func (g *groupedUsage) views(unit string) []usage.View {
 	sort.SliceStable(g.rows, func(i, j int) bool {
 		a, b := &g.rows[i], &g.rows[j]
 		if a.when != b.when {
@@ -161,10 +165,13 @@ func (g *groupedUsage) views(hours bool) []usage.View {
 	shown := make([]usage.View, len(g.rows))
 	for i := range g.rows {
 		v := g.rows[i].View()
-		if hours {
-			v.Hour = g.rows[i].when
-		} else {
-			v.Day = g.rows[i].when
+		switch when := g.rows[i].when; unit {
+		case "hour":
+			v.Hour = when
+		case "month":
+			v.Month = when
+		default:
+			v.Day = when
 		}
 		shown[i] = v
 	}
@@ -173,24 +180,31 @@ func (g *groupedUsage) views(hours bool) []usage.View {
 
 // usageSpan is the time of a report, in days or in hours, the last one included.
 type usageSpan struct {
-	hours      bool
+	unit       string // of the rows: "hour", "day", "month", or "" for days without groups
 	from, to   string
 	start, end int64 // Unix milliseconds
 }
 
-// spanOf reads from, to and period.
-func (c *change) spanOf(hours bool) (s usageSpan, err error) {
+// spanOf reads from, to and period. by are the groups that were asked for.
+func (c *change) spanOf(by []string) (s usageSpan, err error) {
+	for _, unit := range usageUnits {
+		if slices.Contains(by, unit) {
+			s.unit = unit
+		}
+	}
+	hours := s.unit == "hour"
 	from, to, period := c.query("from"), c.query("to"), c.query("period")
 	if period != "" && (from != "" || to != "") {
 		return s, apierr.Invalid("period", "period cannot go with from or to.")
 	}
 	count, unit, form := int64(24), storage.Hour, "2006-01-02T15"
-	s.hours = hours
 	if hours {
 		count, err = hoursOf(period)
 	} else {
 		unit, form = storage.Day, time.DateOnly
-		count, err = daysOf(period)
+		if count, err = daysOf(period); s.unit == "month" && period == "" {
+			count = storage.UsageDays
+		}
 	}
 	if err != nil {
 		return s, err
@@ -220,7 +234,10 @@ func (c *change) spanOf(hours bool) (s usageSpan, err error) {
 }
 
 // usageGroups are what usage can be added up by.
-var usageGroups = [...]string{"day", "hour", "key", "connection", "provider", "model", "endpoint"}
+var usageGroups = [...]string{"month", "day", "hour", "key", "connection", "provider", "model", "endpoint"}
+
+// usageUnits are those of usageGroups that are a time.
+var usageUnits = usageGroups[:3]
 
 // groupsOf reads "day,model".
 func groupsOf(list string) ([]string, error) {
@@ -230,11 +247,17 @@ func groupsOf(list string) ([]string, error) {
 	by := strings.Split(list, ",")
 	for i, g := range by {
 		if !slices.Contains(usageGroups[:], g) || slices.Contains(by[:i], g) {
-			return nil, apierr.Invalid("groupBy", "groupBy must be a list of day or hour, key, connection, provider, model and endpoint.")
+			return nil, apierr.Invalid("groupBy", "groupBy must be a list of month, day or hour, key, connection, provider, model and endpoint.")
 		}
 	}
-	if slices.Contains(by, "day") && slices.Contains(by, "hour") {
-		return nil, apierr.Invalid("groupBy", "groupBy can have day or hour, not both.")
+	times := 0
+	for _, g := range by {
+		if slices.Contains(usageUnits, g) {
+			times++
+		}
+	}
+	if times > 1 {
+		return nil, apierr.Invalid("groupBy", "groupBy can have one of month, day and hour.")
 	}
 	return by, nil
 }

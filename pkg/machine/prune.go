@@ -49,13 +49,7 @@ func (o *Object) prune(r *storage.Call) {
 		}
 	}
 	storage.RemoveIf(r.Tx, storage.LeasePrefix, func(_ string, l storage.Lease) bool { return l.ExpiresAt <= r.Now })
-	first := storage.DayOf(r.Now - storage.UsageDays*storage.Day)
-	storage.RemoveIf(r.Tx, storage.UsagePrefix, func(_ string, u storage.UsageRow) bool { return u.Day < first })
-	for _, row := range r.List("usages:") {
-		if strings.TrimPrefix(row.Key, "usages:") < first {
-			r.Del(row.Key)
-		}
-	}
+	r.PruneUsage()
 	r.PruneHours()
 	storage.RemoveIf(r.Tx, storage.OldRequestPrefix, func(string, json.RawMessage) bool { return true })
 	r.PruneAudit()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/pkg/machine/storage"
 )
@@ -160,6 +161,44 @@ func TestUsageIsGroupedBySeveral(t *testing.T) {
 	for _, by := range []string{"day,day", "day,", "magic,day"} {
 		if status, _ := w.api("GET", "/api/usage?groupBy="+by, ""); status != 400 {
 			t.Errorf("%s: got %d", by, status)
+		}
+	}
+}
+
+// Days are stored for 13 months.
+func TestUsageByMonth(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	months := map[string]int64{}
+	for range 60 {
+		w.want(200, "report", `{"usage":[{"keyId":"k1","model":"a","requests":1,"calls":1},{"keyId":"k1","model":"b","requests":1,"calls":1},{"keyId":"k2","model":"a","requests":1,"calls":2}]}`)
+		months[storage.DayOf(w.clock.Now().UnixMilli())[:7]] += 2
+		w.clock.Add(7 * 24 * time.Hour)
+		w.loc.Alarms(w.ctx)
+	}
+	got := w.ok("GET", "/api/usage?groupBy=month,key,model&key=k2", "")
+	data := got.Get("data").Array()
+	first := storage.DayOf(w.clock.Now().UnixMilli() - storage.UsageDays*storage.Day)[:7]
+	if len(data) < 13 || data[0].Get("month").Str != first {
+		t.Fatalf("want the months from %s on, got %s", first, got.Raw)
+	}
+	for _, v := range data[1:] { // the first is not whole
+		if month := v.Get("month").Str; v.Get("requests").Int() != months[month] || v.Get("model").Str != "a" || v.Get("day").Exists() {
+			t.Errorf("got %s, want %d", v.Raw, months[month])
+		}
+	}
+	if n := len(w.ok("GET", "/api/usage?groupBy=month,key,model&period=month", "").Get("data").Array()); n != 6 && n != 3 {
+		t.Errorf("of 30 days: %d rows", n)
+	}
+	for day := range 424 / 7 * 7 {
+		of := storage.DayOf(w.clock.Now().UnixMilli() - int64(day)*storage.Day)
+		if rows := w.tx().List(storage.UsagePrefix + of); day > storage.UsageDays && len(rows) > 0 {
+			t.Errorf("%s is stored after %d days", of, day)
+		}
+	}
+	for _, q := range []string{"groupBy=month,day", "groupBy=month,hour", "period=398d"} {
+		if status, _ := w.api("GET", "/api/usage?"+q, ""); status != 400 {
+			t.Errorf("%s: got %d", q, status)
 		}
 	}
 }

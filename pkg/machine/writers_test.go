@@ -267,12 +267,12 @@ func TestUsageIsSummed(t *testing.T) {
 	if a := w.ok("GET", "/api/usage?period=day&group=key", ""); a.Get("from").Str != a.Get("to").Str || len(a.Get("data").Array()) != 1 || a.Get("total.attempts").Int() != 1 {
 		t.Errorf("of a day: %s", a.Raw)
 	}
-	for period, n := range map[string]int64{"week": 10, "month": 10, "2d": 10, "1d": 1, "90d": 10} {
+	for period, n := range map[string]int64{"week": 10, "month": 10, "2d": 10, "1d": 1, "397d": 10} {
 		if a := w.ok("GET", "/api/usage?period="+period, ""); a.Get("total.attempts").Int() != n {
 			t.Errorf("%s: %s", period, a.Raw)
 		}
 	}
-	for _, q := range []string{"from=yesterday", "period=0d", "period=91d", "period=year", "period=7", "period=day&from=2026-01-01", "group=nothing"} {
+	for _, q := range []string{"from=yesterday", "period=0d", "period=398d", "period=year", "period=7", "period=day&from=2026-01-01", "group=nothing"} {
 		if status, _ := w.api("GET", "/api/usage?"+q, ""); status != 400 {
 			t.Errorf("%s: got %d", q, status)
 		}
@@ -280,10 +280,10 @@ func TestUsageIsSummed(t *testing.T) {
 	if w.replica().Generation != gen {
 		t.Error("usage moves the generation")
 	}
-	w.clock.Add(100 * 24 * 3600e9)
+	w.clock.Add(400 * 24 * 3600e9)
 	w.loc.Alarms(w.ctx)
 	if n := len(w.loc.Storage(mid).List("usage", "", 0)); n != 0 {
-		t.Errorf("%d rows after 100 days", n)
+		t.Errorf("%d rows after 400 days", n)
 	}
 }
 

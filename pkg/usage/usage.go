@@ -74,6 +74,7 @@ func (r *Row) Refused() int64 {
 // View is a row as GET /api/usage returns it. It counts the requests of clients
 // and, separately, the attempts with providers.
 type View struct {
+	Month        string `json:"month,omitempty"` // "2026-11"
 	Day          string `json:"day,omitempty"`
 	Hour         string `json:"hour,omitempty"` // "2026-11-22T19", UTC
 	KeyID        string `json:"keyId,omitempty"`
@@ -121,7 +122,7 @@ type View struct {
 	CacheShare float64 `json:"cacheShare,omitempty"`
 }
 
-// View returns the row as it is shown. The caller sets Day or Hour.
+// View returns the row as it is shown. The caller sets Month, Day or Hour.
 func (r *Row) View() View {
 	v := View{
 		KeyID: r.KeyID, ConnectionID: r.ConnectionID, Provider: r.Provider, Model: r.Model, Endpoint: r.Endpoint,

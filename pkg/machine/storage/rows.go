@@ -299,7 +299,7 @@ type Mutation struct {
 
 // Bounds of the usage of days.
 const (
-	UsageDays    = 90
+	UsageDays    = 397  // 13 months
 	maxUsageRows = 5000 // of one day; what comes after is added up without its model
 	// maxRefusedRows is the number of a day's rows from which on refused requests are added
 	// up without their model: a client can name any, at no cost.

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"strings"
 	"time"
 
 	"weir/pkg/usage"
@@ -73,6 +74,21 @@ func (t *Tx) PruneHours() {
 		t.Del(r.Key)
 		return true
 	})
+}
+
+// PruneUsage removes the days that are no longer stored. The keys are in the order of the
+// days, so that it reads little else than what it removes.
+func (t *Tx) PruneUsage() {
+	first := DayOf(t.Now - UsageDays*Day)
+	for _, prefix := range [...]string{UsagePrefix, usageCountPrefix} {
+		t.Pages(prefix, 16, func(r Row) bool {
+			if strings.TrimPrefix(r.Key, prefix) >= first {
+				return false
+			}
+			t.Del(r.Key)
+			return len(t.Order) < MaxRemoved
+		})
+	}
 }
 
 // addDay adds to the rows of a day.

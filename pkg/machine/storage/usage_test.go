@@ -68,6 +68,22 @@ func TestRowsOfUsageAreBounded(t *testing.T) {
 	}
 }
 
+// Refused requests may name any model at no cost: beyond a bound they have none, but their key.
+func TestModelsOfRefusedRequestsAreBounded(t *testing.T) {
+	tx := at(objects.NewStorage(), noon)
+	for i := range 1200 {
+		tx.AddUsage(noon, []usage.Row{{KeyID: "k", Model: fmt.Sprint("m", i), Calls: 1, FailedCalls: 1, RefusedBudget: 1}})
+	}
+	tx.AddUsage(noon, []usage.Row{{KeyID: "k", Model: "m1", Calls: 1, FailedCalls: 1, RefusedBudget: 1}, {KeyID: "k", Model: "new", Requests: 1}})
+	got := map[string]int64{}
+	for _, r := range storage.RowsOf[storage.UsageRow](tx, storage.UsagePrefix) {
+		got[r.KeyID+" "+r.Model] = r.Refused() + r.Requests
+	}
+	if len(got) != 1002 || got["k "] != 201 || got["k m1"] != 1 || got["k new"] != 1 {
+		t.Errorf("%d rows, %d without a model, %d of m1", len(got), got["k "], got["k m1"])
+	}
+}
+
 func TestCountOfUsageRowsIsWrittenWhenItChanges(t *testing.T) {
 	tx := at(objects.NewStorage(), noon)
 	row := []usage.Row{{KeyID: "k", Model: "a", Requests: 1}}
