@@ -3,6 +3,7 @@
 // ends with the calls and streams that it has. There are at most two at a time.
 
 const replaceAt = 44 << 20; // bytes of linear memory
+const roomUntil = 72 << 20; // bytes of linear memory with which the predecessor serves large requests
 
 export class Instances {
   constructor(first) {
@@ -37,10 +38,10 @@ export class Instances {
   }
 
   // forRequest returns the instance for a request. The predecessor has memory for a
-  // large one, which its successor would have to grow for.
+  // large one, which its successor would have to grow for, unless it has grown too far.
   forRequest(large) {
     const inst = this.next();
-    return large && this.old !== null ? this.old : inst;
+    return large && this.old !== null && this.old.x.mem.buffer.byteLength <= roomUntil ? this.old : inst;
   }
 
   // forObject returns the instance for a call of an object. Two instances may not work

@@ -55,7 +55,7 @@ type Call struct {
 	Whole func(body io.ReadCloser) ([]byte, error)
 	// Acquire is called once before the decoder takes more than 64 KiB of memory, with
 	// the number of bytes; its error ends the body. Release is called after the last
-	// byte, or when the body is closed, if Acquire was called.
+	// byte, or when the body is closed, if Acquire or Whole was called.
 	Acquire func(bytes int64) error
 	Release func()
 	// Pause is called after each MiB that was decoded, and lets other calls run.
@@ -102,9 +102,67 @@ type reader struct {
 	in       *bufio.Reader
 	out      io.Reader
 	call     Call
+	whole    []byte // the encoded body, if it was read to its end
 	acquired bool
-	decoded  int // since the last pause
+	again    bool // it is decoded once more after its end
+	decoded  int  // since the last pause
 	err      error
+}
+
+// inOnePass is the length up to which ReadSteps decodes a body once, in bytes.
+const inOnePass = 1 << 20
+
+// ReadSteps returns the whole body, of at most maxBytes. A long one is decoded twice, the
+// first time for its length: a buffer that grows with it would take several times as much.
+// step returns the number of bytes up to which to read next.
+func (r *reader) ReadSteps(maxBytes int64, step func(have int64) (int64, error)) ([]byte, error) {
+	if r.call.Whole != nil && r.whole == nil {
+		if err := r.readWhole(); err != nil {
+			return nil, err
+		}
+	}
+	r.again = r.whole != nil
+	all, n, err := r.measure(maxBytes, step)
+	if r.again = false; err != nil {
+		return nil, err
+	}
+	defer r.end()
+	if int64(len(all)) == n {
+		return all, nil
+	}
+	all = make([]byte, n)
+	r.err, r.src.max, r.in = nil, 0, bufio.NewReader(bytes.NewReader(r.whole))
+	_, err = io.ReadFull(r, all)
+	return all, err
+}
+
+// measure decodes the body to its end and returns its length, and the body itself unless it
+// is long and can be decoded again.
+func (r *reader) measure(maxBytes int64, step func(have int64) (int64, error)) (all []byte, n int64, err error) {
+	part := make([]byte, 32<<10)
+	for upTo := int64(0); ; {
+		m, end := r.Read(part)
+		n += int64(m)
+		if n > maxBytes {
+			return nil, 0, stream.ErrTooLarge
+		}
+		for upTo < n {
+			if upTo, err = step(n); err != nil {
+				return nil, 0, err
+			}
+		}
+		if r.again && n > inOnePass {
+			all = nil
+		} else {
+			all = append(all, part[:m]...)
+		}
+		if end == io.EOF {
+			return all, n, nil
+		}
+		if end != nil {
+			return nil, 0, end
+		}
+	}
 }
 
 func (r *reader) Read(p []byte) (int, error) {
@@ -160,12 +218,12 @@ func (r *reader) open() error {
 	if window > maxWindow {
 		return ErrWindow
 	}
-	if window > small && r.call.Whole != nil {
+	if window > small && r.call.Whole != nil && r.whole == nil {
 		if err := r.readWhole(); err != nil {
 			return err
 		}
 	}
-	if window > small && r.call.Acquire != nil {
+	if window > small && r.call.Acquire != nil && !r.acquired {
 		if err := r.call.Acquire(window); err != nil {
 			return err
 		}
@@ -202,7 +260,8 @@ func (r *reader) readWhole() error {
 	if r.src.max > 0 && r.src.n+int64(len(rest)) > r.src.max {
 		return stream.ErrTooLarge
 	}
-	r.in = bufio.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(head)), bytes.NewReader(rest)))
+	r.whole = append(bytes.Clone(head), rest...)
+	r.in = bufio.NewReader(bytes.NewReader(r.whole))
 	return nil
 }
 
@@ -240,14 +299,18 @@ func (r *reader) end() {
 		z.Close()
 	}
 	r.out = nil
-	if r.acquired && r.call.Release != nil {
-		r.acquired = false
+	if r.again {
+		return
+	}
+	if (r.acquired || r.whole != nil) && r.call.Release != nil {
 		r.call.Release()
 	}
+	r.acquired, r.whole = false, nil
 }
 
 // Close closes the encoded body.
 func (r *reader) Close() error {
+	r.again = false
 	if r.err == nil {
 		r.err = io.ErrClosedPipe
 	}

@@ -247,3 +247,33 @@ func TestLargeWindowIsAcquiredForAWholeBody(t *testing.T) {
 		t.Errorf("gzip: %d bytes, %v", len(got), err)
 	}
 }
+
+// A long body is decoded into memory of its length, and not into one that grows.
+func TestDecodedBodyTakesItsLength(t *testing.T) {
+	for _, coding := range codings {
+		for _, n := range []int{0, 100, inOnePass - 1, inOnePass, inOnePass + 1, 5 << 20} {
+			text := strings.Repeat("ab", n/2) + strings.Repeat("c", n%2)
+			raw := encode(t, coding, text)
+			released := 0
+			r := decoder.NewReader(coding, io.NopCloser(bytes.NewReader(raw)), Call{
+				MaxEncoded: 1 << 20,
+				Whole:      func(body io.ReadCloser) ([]byte, error) { return io.ReadAll(body) },
+				Release:    func() { released++ },
+			})
+			var acquired int64
+			m := stream.Metered{ReadCloser: r, Length: -1, Grow: func(total int64, _ bool) error { acquired = total; return nil }}
+			all, err := m.ReadAll(8 << 20)
+			if err != nil || string(all) != text || acquired != int64(n) || released != 1 {
+				t.Errorf("%s %d: %d bytes, %v, acquired %d, released %d times", coding, n, len(all), err, acquired, released)
+			}
+			if n > inOnePass && cap(all) != n {
+				t.Errorf("%s %d: a buffer of %d bytes", coding, n, cap(all))
+			}
+			r = decoder.NewReader(coding, io.NopCloser(bytes.NewReader(raw)), Call{Whole: func(body io.ReadCloser) ([]byte, error) { return io.ReadAll(body) }})
+			m.ReadCloser = r
+			if _, err := m.ReadAll(int64(n) - 1); n > 0 && err != stream.ErrTooLarge {
+				t.Errorf("%s %d, over the limit: %v", coding, n, err)
+			}
+		}
+	}
+}

@@ -355,7 +355,7 @@ func (l *Lease) TryAnswer(had, next stream.Gathered) (ok, refused bool) {
 	if l.TryAcquire(Answer, a) {
 		return true, false
 	}
-	return false, l.tries == 0 || l.with(Answer, a).sum() > l.budget.limit() || l.budget.refuses(l)
+	return false, l.tries == 0 || l.with(Answer, a).sum() > l.budget.limit() || l.budget.never(l.with(Answer, a)) || l.budget.refuses(l)
 }
 
 // expectAnswer states what the call needs for an answer, and returns what its answers
@@ -407,10 +407,11 @@ func (l *Lease) Passed(n int64) {
 // wait retries until the part of the lease may have a in all.
 func (b *Budget) wait(ctx context.Context, l *Lease, p Part, a Amount) error {
 	mine := &waiter{l, p, a}
-	if total := mine.total(); total.sum() > b.limit() {
+	total := mine.total()
+	if total.sum() > b.limit() {
 		return tooLarge(p, total, b.limit())
 	}
-	if b.Pause != nil && b.failed(l, p) {
+	if b.Pause != nil && !b.never(total) && b.failed(l, p) {
 		b.queue = append(b.queue, mine)
 		defer func() {
 			l.stopWaiting()
@@ -426,7 +427,7 @@ func (b *Budget) wait(ctx context.Context, l *Lease, p Part, a Amount) error {
 				l.part[p] = a
 				return nil
 			}
-			if b.failed(l, p); b.refuses(l) {
+			if b.failed(l, p); b.refuses(l) || b.never(mine.total()) {
 				break
 			}
 		}
@@ -562,8 +563,15 @@ func (b *Budget) alone(l *Lease) bool { return b.used.minus(l.have).sum() <= b.l
 // one call after the other, for which there is a reserve.
 func (b *Budget) hasAlone(l *Lease, total Amount) bool {
 	grown, others := b.elsewhere()
-	reserve := b.limit() / 4
-	return total.sum() <= b.limit() && b.size(b.used.minus(l.have).plus(total), grown, others) <= b.limit()+reserve
+	return total.sum() <= b.limit() && b.size(b.used.minus(l.have).plus(total), grown, others) <= b.limit()+b.limit()/4
+}
+
+// never reports whether a call could not have total bytes even if all others of the
+// instance ended: the memory of the program, or of another instance, has grown too far,
+// and that shrinks with the instance alone.
+func (b *Budget) never(total Amount) bool {
+	grown, others := b.elsewhere()
+	return b.size(total, grown, others)-b.small > b.limit()+b.limit()/4
 }
 
 // failed counts an attempt in vain. It reports whether the call may wait.

@@ -550,3 +550,23 @@ func TestQueuedCallDoesNotTakeTheTurn(t *testing.T) {
 		t.Error("an answer that does not queue waits for the turn")
 	}
 }
+
+// The memory of a program that has grown comes back with its end alone: a call that it has
+// no room for is refused at once, also one whose answer grows.
+func TestCallThatCanNeverHaveMemoryIsRefusedAtOnce(t *testing.T) {
+	clock := fake.NewClock(time.Time{})
+	grown := int64(20 * mib)
+	b := &memory.Budget{Max: 72 * mib, Pause: clock, Elsewhere: func() (int64, int64) { return grown, 13 * mib }}
+	if err := lease(b, "a").Acquire(ctx, memory.Body, memory.Both(mib)); err != nil {
+		t.Fatal(err)
+	}
+	grown = 98 * mib
+	err := lease(b, "b").Acquire(ctx, memory.Body, memory.Both(mib))
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.Status != 503 || e.RetryAfter == 0 || clock.Pauses() != 0 {
+		t.Errorf("%v after %d pauses", err, clock.Pauses())
+	}
+	if ok, refused := lease(b, "c").TryAnswer(none, stream.Gathered{Bytes: mib, Of: mib}); ok || !refused {
+		t.Error("an answer waits")
+	}
+}

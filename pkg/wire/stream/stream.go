@@ -386,10 +386,14 @@ const (
 	maxStep = 4 << 20
 )
 
-// stepper is a body that the host gathers in steps. step returns the number of
-// bytes up to which to read next.
+// stepper is a body that is gathered in steps. step returns the number of bytes up to
+// which to read next.
 type stepper interface {
 	ReadSteps(maxBytes int64, step func(have int64) (int64, error)) ([]byte, error)
+}
+
+// stepHolder is a body that the host stores in steps.
+type stepHolder interface {
 	HoldSteps(maxBytes int64, step func(have int64) (int64, error)) (Held, error)
 }
 
@@ -419,7 +423,7 @@ func (m *Metered) ReadAll(maxBytes int64) (all []byte, err error) {
 
 // Hold stores the whole body.
 func (m *Metered) Hold(maxBytes int64) (held Held, err error) {
-	s, ok := m.ReadCloser.(stepper)
+	s, ok := m.ReadCloser.(stepHolder)
 	if !ok {
 		all, err := m.ReadAll(maxBytes)
 		return heldBytes(all), err

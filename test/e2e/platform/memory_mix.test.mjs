@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
 import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { admin, compatible, start } from "../gateway.mjs";
 import { MiB, shown } from "../isolate.mjs";
 import { sleep, until } from "../wait.mjs";
@@ -116,12 +117,17 @@ const agent = new Agent({ maxSockets: Infinity });
 
 // call sends a request and reads the answer to its end, or leaves after ms. It returns
 // the status, 0 for a call that was left.
-function call(path, body, { type = "application/json", key = me.apiKey, leave = 0, open = null } = {}) {
+function call(path, body, { type = "application/json", key = me.apiKey, leave = 0, open = null, encoding = "" } = {}) {
   return new Promise((resolve) => {
     const req = request(gw.url + path, {
       method: "POST",
       agent,
-      headers: { authorization: `Bearer ${key}`, "content-type": type, "content-length": Buffer.byteLength(body) },
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": type,
+        "content-length": Buffer.byteLength(body),
+        ...(encoding && { "content-encoding": encoding }),
+      },
     });
     const timer = leave ? setTimeout(() => req.destroy(), leave) : 0;
     const end = (status) => {
@@ -297,6 +303,27 @@ if (soak)
       { 200: 200 },
     ],
   );
+
+// A large body grows the memory of an instance, which a stream keeps alive. The bodies of
+// others are served meanwhile.
+test("a large encoded body beside a stream does not keep bodies of others waiting", { timeout: 300_000 }, async (t) => {
+  const { count } = await during(t, async () => {
+    const open = await streams(1);
+    const zipped = gzipSync(chat("up/plain-0", plain(31)));
+    const all = [];
+    for (let i = 0; i < 2; i++) all.push(await call(Chat, zipped, { encoding: "gzip" }));
+    for (const other of others) {
+      for (const kib of [70, 300, 1024]) {
+        const status = await sends.same(kib / 1024, { key: other.apiKey });
+        assert.equal(status, 200, `${kib} KiB of another tenant`);
+      }
+    }
+    await open.close();
+    return all;
+  });
+  assert.ok(count[200], JSON.stringify(count));
+  await settled();
+});
 
 for (const [name, run, want] of cases)
   test(name, { timeout: 300_000 }, async (t) => {
