@@ -5,25 +5,44 @@ import "strings"
 // token is a credential that is recognized by its prefix.
 type token struct {
 	prefix string
-	least  int  // characters that follow
-	upper  bool // only A–Z and 0–9 follow
+	least  int             // characters that follow
+	of     func(byte) bool // them; nil is tokenByte
 }
 
-// tokens by vendor, in no order. See docs/reference/reliability.md, 3.7.
+// tokens are the beginnings that vendors document for their keys: those of the table of
+// providers, those of gitleaks' rules for other services that stand in prompts, and
+// weir's own. In no order. See docs/reference/reliability.md, 3.7.
 var tokens = []token{
+	// Providers of models.
 	{prefix: "sk-", least: 16}, {prefix: "gsk_", least: 16}, {prefix: "xai-", least: 16}, {prefix: "ek_", least: 16},
-	{prefix: "AIza", least: 30}, {prefix: "ya29.", least: 8}, {prefix: "1//0", least: 8},
-	{prefix: "ghp_", least: 16}, {prefix: "gho_", least: 16}, {prefix: "ghu_", least: 16}, {prefix: "ghs_", least: 16}, {prefix: "ghr_", least: 16},
-	{prefix: "github_pat_", least: 16}, {prefix: "hf_", least: 16}, {prefix: "gw1_", least: 8},
-	{prefix: "AKIA", least: 16, upper: true}, {prefix: "ASIA", least: 16, upper: true},
+	{prefix: "AIza", least: 30}, {prefix: "ya29.", least: 8}, {prefix: "1//0", least: 8}, {prefix: "AQ.A", least: 30},
+	{prefix: "hf_", least: 16}, {prefix: "pplx-", least: 16}, {prefix: "fw_", least: 16}, {prefix: "jina_", least: 16},
+	{prefix: "tvly-", least: 16}, {prefix: "r8_", least: 16}, {prefix: "nvapi-", least: 16}, {prefix: "csk-", least: 16},
+	{prefix: "tgp_v1_", least: 16}, {prefix: "pa-", least: 40}, {prefix: "luma-", least: 30}, {prefix: "sk_", least: 16},
+	{prefix: "fc-", least: 30, of: isHexByte}, {prefix: "ABSK", least: 40}, {prefix: "bedrock-api-key-", least: 16},
+	{prefix: "AKIA", least: 16, of: upperDigit}, {prefix: "ASIA", least: 16, of: upperDigit}, {prefix: "v1.0-", least: 16},
+	// Other services.
+	{prefix: "ghp_", least: 16}, {prefix: "gho_", least: 16}, {prefix: "ghu_", least: 16}, {prefix: "ghs_", least: 16},
+	{prefix: "ghr_", least: 16}, {prefix: "github_pat_", least: 16}, {prefix: "glpat-", least: 16}, {prefix: "glptt-", least: 16},
+	{prefix: "xoxb-", least: 10}, {prefix: "xoxp-", least: 10}, {prefix: "xoxa-", least: 10}, {prefix: "xoxr-", least: 10},
+	{prefix: "xoxs-", least: 10}, {prefix: "xoxe-", least: 10}, {prefix: "xoxe.", least: 10}, {prefix: "xapp-", least: 10},
+	{prefix: "rk_live_", least: 10}, {prefix: "rk_test_", least: 10}, {prefix: "whsec_", least: 16}, {prefix: "npm_", least: 30},
+	{prefix: "SG.", least: 30}, {prefix: "dop_v1_", least: 16}, {prefix: "doo_v1_", least: 16}, {prefix: "dor_v1_", least: 16},
+	{prefix: "dapi", least: 32, of: isHexByte}, {prefix: "pypi-", least: 40}, {prefix: "SK", least: 32, of: isHexByte},
+	{prefix: "lin_api_", least: 16}, {prefix: "ntn_", least: 30}, {prefix: "shpat_", least: 16}, {prefix: "hvs.", least: 16},
+	{prefix: "dckr_pat_", least: 16}, {prefix: "sntrys_", least: 16}, {prefix: "LTAI", least: 16},
 	{prefix: "eyJ", least: 16},
+	// weir: keys of earlier versions, leases of set-up commands, codes of sign-in links.
+	{prefix: "gw1_", least: 8}, {prefix: "setup-", least: 40}, {prefix: "once-", least: 40},
 }
 
-// names whose value is a credential, in lower case; - stands for "-", "_" or
-// nothing. bare names need a separator of = or : after them.
+// names whose value is a credential, in lower case; - stands for "-", "_" or nothing. A
+// name that begins with another one stands before it. bare names need a separator of
+// = or : after them.
 var names = []string{
-	"bearer", "api-key", "access-token", "refresh-token", "id-token", "session-token", "security-token",
-	"client-secret", "aws-secret-access-key", "secret-access-key", "secret-key", "private-key", "password", "authorization", "code",
+	"bearer", "api-key", "access-token", "refresh-token", "id-token", "session-token", "security-token", "auth-token",
+	"client-secret", "aws-secret-access-key", "secret-access-key", "secret-key", "private-key-id", "private-key",
+	"password", "authorization", "set-cookie", "cookie", "code",
 }
 
 const minNamed = 8 // characters of a named value
@@ -68,7 +87,11 @@ func credentialAt(s string, p int) (from, to int) {
 		t := &tokens[i]
 		if s[p] == t.prefix[0] && strings.HasPrefix(s[p:], t.prefix) {
 			to := p + len(t.prefix)
-			for to < len(s) && (t.upper && (upperDigit(s[to])) || !t.upper && tokenByte(s[to])) {
+			of := t.of
+			if of == nil {
+				of = tokenByte
+			}
+			for to < len(s) && of(s[to]) {
 				to++
 			}
 			if to-p-len(t.prefix) >= t.least {
@@ -79,8 +102,7 @@ func credentialAt(s string, p int) (from, to int) {
 	return named(s, p)
 }
 
-// named finds `api_key": "…`, `Bearer …`, `code=…&`. No name begins with another
-// one, so at most one of them stands at s[p].
+// named finds `api_key": "…`, `Bearer …`, `code=…&`, and all pairs of a cookie.
 func named(s string, p int) (from, to int) {
 	for _, name := range names {
 		q := after(s, p, name)
@@ -109,8 +131,12 @@ func named(s string, p int) (from, to int) {
 			}
 		}
 		end := sep
-		for end < len(s) && valueByte(s[end]) {
+		cookie := strings.HasSuffix(name, "cookie")
+		for end < len(s) && (valueByte(s[end]) || cookie && s[end] == ' ') {
 			end++
+		}
+		if cookie && !strings.Contains(s[sep:end], "=") {
+			return 0, 0 // "cookie: not set"
 		}
 		if !marked && !strings.ContainsAny(s[sep:end], "0123456789") {
 			return 0, 0 // "api key provided", "bearer authentication"
@@ -200,12 +226,14 @@ func escapeEnd(s string) bool {
 
 func isHex(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
+		if !isHexByte(s[i]) {
 			return false
 		}
 	}
 	return true
 }
+
+func isHexByte(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 func wordByte(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
