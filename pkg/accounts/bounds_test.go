@@ -510,7 +510,7 @@ func TestRecordCountsAnswersFrom400AsFailed(t *testing.T) {
 		if u := r.Usage; len(u) != 1 || int64(u[0].FailedCalls) != tt.failed || u[0].Provider != "" {
 			t.Errorf("%+v: got %+v", tt, u)
 		}
-		if got := r.arrange()[0].Error; got != tt.code {
+		if got := r.Requests[0].Error; got != tt.code {
 			t.Errorf("%+v: error %q", tt, got)
 		}
 	}

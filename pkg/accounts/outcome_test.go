@@ -98,7 +98,7 @@ func TestRefusedRequestsHaveNoLatency(t *testing.T) {
 	if v.Requests != 4 || v.Succeeded != 1 || v.ProviderFailed != 1 || v.Refused != 1 || v.RefusedBudget != 1 || v.Left != 1 || v.FailedRequests != 2 || v.LatencyMs != 3000 {
 		t.Errorf("got %+v", v)
 	}
-	rec := w.pool.reportOf(mid).arrange()[2]
+	rec := w.pool.reportOf(mid).Requests[2]
 	if rec.Outcome != store.Refused || rec.Reason != store.RefusedByBudget || rec.Model != "openai/gpt" || rec.KeyID != "k" {
 		t.Errorf("got %+v", rec)
 	}

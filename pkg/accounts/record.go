@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 
 // Bounds of a record.
 const (
-	maxRecords    = 64  // of one report; of more within a second the last are kept
+	maxRecords    = 256 // of one report, unless Pool.MaxRecords is set
 	maxRecordText = 160 // bytes of an id or of an attempt's failure
 )
 
@@ -76,25 +77,21 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 	if rep.Requests == nil {
 		rep.Requests, p.spare = p.spare, nil
 	}
-	rep.record(&rec)
+	p.record(rep, &rec)
 }
 
-// record keeps the last requests of a report in a ring.
-func (r *report) record(rec *store.Request) {
-	if len(r.Requests) < maxRecords {
-		r.Requests = append(r.Requests, *rec)
-	} else {
-		r.Requests[r.recorded%maxRecords] = *rec
+// record adds a request to a report. A list that is full is thinned.
+func (p *Pool) record(r *report, rec *store.Request) {
+	if most := cmp.Or(p.MaxRecords, maxRecords); len(r.Requests) >= most {
+		r.thin(most)
 	}
-	r.recorded++
+	r.Requests = append(r.Requests, *rec)
 }
 
-// arrange brings the ring into the order of time.
-func (r *report) arrange() []store.Request {
-	if over := r.recorded - len(r.Requests); over > 0 {
-		at := r.recorded % maxRecords
-		r.Requests = append(append(make([]store.Request, 0, maxRecords), r.Requests[at:]...), r.Requests[:at]...)
-		r.recorded = len(r.Requests)
-	}
-	return r.Requests
+// thin shortens the list of a report, whose largest length is most.
+func (r *report) thin(most int) {
+	kept, lost := store.Thin(r.Requests, most*5/8, most/8)
+	r.Unlisted += int64(len(r.Requests) - len(kept))
+	r.UnlistedFailed += int64(lost)
+	r.Requests = kept
 }

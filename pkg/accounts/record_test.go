@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -186,25 +187,49 @@ func TestDirectCallIsRecordedWithoutAccount(t *testing.T) {
 	}
 }
 
-func TestReportKeepsOnlyLastRequests(t *testing.T) {
-	var w = newWorld(t).add(accounts("a")...)
-	for i := range maxRecords + 10 {
+// Successes push no failure out of a report, nor the slowest and the dearest calls.
+func TestFullReportKeepsFailures(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	const calls, failed = 5000, 100
+	for i := range calls {
 		r := &httpmsg.Request{ID: fmt.Sprint(i), Method: "POST", Start: w.Now(), Route: "/v1/embeddings"}
-		w.pool.Record(w.machine, r, &Trace{Asked: strings.Repeat("m", 500)}, 400, apierr.Invalid("model", "no such model"))
+		status, e, trace := 200, (*apierr.Error)(nil), &Trace{Asked: strings.Repeat("m", 500)}
+		switch {
+		case i%(calls/failed) == 7:
+			status, e = 400, apierr.Invalid("model", "no such model")
+		case i == 3:
+			trace.Used.CostUSD = 9
+		case i == 4:
+			r.Start = r.Start.Add(-time.Minute)
+		}
+		w.pool.Record(w.machine, r, trace, status, e)
 	}
 	for _, r := range []*httpmsg.Request{
 		{Method: "GET", Route: "/v1/models"}, {Method: "POST", Route: "/api/keys"},
 	} {
 		w.pool.Record(w.machine, r, &Trace{}, 200, nil)
 	}
-	list := w.pool.reportOf(mid).arrange()
-	if len(list) != maxRecords || list[0].ID != "10" || list[maxRecords-1].ID != fmt.Sprint(maxRecords+9) {
-		t.Errorf("%d, from %s to %s", len(list), list[0].ID, list[len(list)-1].ID)
+	rep := w.pool.reportOf(mid)
+	var failures, last int
+	for i := range rep.Requests {
+		at, _ := strconv.Atoi(rep.Requests[i].ID)
+		if at < last {
+			t.Fatalf("%d after %d", at, last)
+		}
+		if last = at; rep.Requests[i].HasFailed() {
+			failures++
+		}
 	}
-	if r := list[0]; len(r.Asked) != maxRecordText || r.Error != "invalid_request_error" || r.Attempts != 0 {
+	if len(rep.Requests) > maxRecords || int64(len(rep.Requests))+rep.Unlisted != calls || failures != failed || rep.UnlistedFailed != 0 {
+		t.Errorf("%d listed, %d not; %d failures", len(rep.Requests), rep.Unlisted, failures)
+	}
+	if rep.Requests[0].ID != "3" || rep.Requests[1].ID != "4" {
+		t.Errorf("first %s and %s", rep.Requests[0].ID, rep.Requests[1].ID)
+	}
+	if r := rep.Requests[0]; len(r.Asked) != maxRecordText {
 		t.Errorf("got %+v", r)
 	}
-	if u := w.pool.reportOf(mid).Usage; len(u) != 1 || u[0].Calls != maxRecords+10 || u[0].Requests != 0 {
+	if u := rep.Usage; len(u) != 1 || u[0].Calls != calls || u[0].Requests != 0 {
 		t.Errorf("got %+v", u)
 	}
 }
@@ -213,7 +238,7 @@ func TestCallsOfTheGeminiAPIAreRecorded(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	const route = "/v1beta/models/{model}:embedContent"
 	w.pool.Record(w.machine, &httpmsg.Request{ID: "1", Method: "POST", Start: w.Now(), Route: route}, &Trace{}, 200, nil)
-	if list := w.pool.reportOf(mid).arrange(); len(list) != 1 || list[0].Endpoint != route {
+	if list := w.pool.reportOf(mid).Requests; len(list) != 1 || list[0].Endpoint != route {
 		t.Errorf("got %+v", list)
 	}
 }
@@ -225,7 +250,7 @@ func TestRecordCountsFailedCalls(t *testing.T) {
 	record := func(status int, e *apierr.Error, cause error) store.Request {
 		r := &httpmsg.Request{ID: "r", Method: "POST", Start: w.Now(), Route: "/v1/chat/completions"}
 		w.pool.Record(w.machine, r, &Trace{Err: cause}, status, e)
-		list := w.pool.reportOf(mid).arrange()
+		list := w.pool.reportOf(mid).Requests
 		return list[len(list)-1]
 	}
 	record(200, nil, nil)

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -25,8 +26,7 @@ const (
 // report is what the object of a machine is to be told.
 type report struct {
 	rpc.Report
-	recorded int // requests that were recorded, with those left out
-	at       int64
+	at int64
 }
 
 // cool notes a cooldown in this isolate and for the next report.
@@ -149,7 +149,6 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	if r = p.reports[m.ID]; r == nil { // another request has told it meanwhile
 		return
 	}
-	r.arrange()
 	sent := p.reportBudgets(m, r)
 	delete(p.reports, m.ID) // what comes in during the call is the next report
 	if m.AnyQuota() {
@@ -222,8 +221,12 @@ func (p *Pool) restore(machineID string, old *report) {
 	for _, u := range old.Usage {
 		since.Usage = usage.Add(since.Usage, u)
 	}
-	since.Requests = last(append(old.Requests, since.arrange()...))
-	since.recorded = len(since.Requests)
+	since.Requests = append(old.Requests, since.Requests...)
+	since.Unlisted += old.Unlisted
+	since.UnlistedFailed += old.UnlistedFailed
+	if most := cmp.Or(p.MaxRecords, maxRecords); len(since.Requests) > most {
+		since.thin(most)
+	}
 	since.Cooldowns = last(append(old.Cooldowns, since.Cooldowns...))
 	since.Cleared = last(append(old.Cleared, since.Cleared...))
 	since.Refusals = last(append(old.Refusals, since.Refusals...))

@@ -160,6 +160,8 @@ type Pool struct {
 	// Pause lets counts and usage gather before they are reported; nil leaves
 	// what comes within a second of a report to the next call.
 	Pause upstream.Pauser
+	// MaxRecords is the number of requests that a report lists; 0 is maxRecords.
+	MaxRecords int
 	// Changed receives the id of a machine whose object has stored a cooldown, or
 	// the end of one, that was reported here. It may be nil.
 	Changed func(machineID string)

@@ -78,20 +78,12 @@ func envelope(c *auth.Call) (env rpc.ManageCall, err error) {
 
 // send carries a management call to the machine's object and back.
 func (h *Handler) send(ctx context.Context, c *auth.Call, env rpc.ManageCall) (*httpmsg.Response, error) {
-	call, err := json.Marshal(env)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := h.ask(ctx, c.MachineID, "manage", call)
+	a, err := h.manage(ctx, c.MachineID, &env)
 	if c.Method != "GET" {
 		// Also after an error: what became of the change may not be known.
 		h.Cache.Invalidate(c.MachineID)
 	}
 	if err != nil {
-		return nil, err
-	}
-	var a rpc.ManageAnswer
-	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, err
 	}
 	if a.Status == 204 {
@@ -102,6 +94,19 @@ func (h *Handler) send(ctx context.Context, c *auth.Call, env rpc.ManageCall) (*
 		resp.Header.Set("etag", a.ETag)
 	}
 	return resp, nil
+}
+
+// manage makes a management call of the machine's object.
+func (h *Handler) manage(ctx context.Context, machineID string, env *rpc.ManageCall) (a rpc.ManageAnswer, err error) {
+	call, err := json.Marshal(env)
+	if err != nil {
+		return a, err
+	}
+	raw, err := h.ask(ctx, machineID, "manage", call)
+	if err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(raw, &a)
 }
 
 // ask calls an object. A refusal of the object is the error.

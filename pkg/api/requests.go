@@ -1,21 +1,184 @@
 package api
 
 import (
-	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/auth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
-	"weir/pkg/wire/jsoncodec"
+	"weir/pkg/wire/httpmsg"
 )
 
-// requestList answers GET /api/requests, the newest first, those below the
-// number "before" when it is given. The filters are applied to every stored
-// request, so that a page is full while there are more:
+// requestPage is the answer to GET /api/requests.
+type requestPage struct {
+	Object string          `json:"object"`
+	Data   []store.Request `json:"data"`
+	More   bool            `json:"has_more"`
+	Cursor string          `json:"cursor,omitempty"` // of the next page, if there is more
+	// Kept is the number of requests that are listed, of Total since the oldest of them.
+	Kept  int64 `json:"kept"`
+	Total int64 `json:"total"`
+	// LostFailureAt is when the last failure came in that is not listed, Unix
+	// milliseconds; 0 if all are.
+	LostFailureAt int64 `json:"lostFailureAt,omitempty"`
+	// Scan is set if only a part of the list was read, see rpc.ManageCall. The gateway
+	// removes it.
+	Scan int64 `json:"scan,omitempty"`
+}
+
+// requestList is the object's part of GET /api/requests: the first requests, in the
+// order of the query, of those that one scan reads.
+func (c *change) requestList() (any, error) {
+	q, err := readRequestQuery(c.env.Query)
+	if err != nil {
+		return nil, err
+	}
+	counts := c.RequestCounts()
+	page := requestPage{Object: "list", Data: []store.Request{}, Kept: counts.Kept, Total: counts.Total, LostFailureAt: counts.LostFailureAt}
+	before := q.before
+	if c.env.Scan > 0 {
+		before = c.env.Scan
+	}
+	page.Scan = c.ScanRequests(before, q.after, func(r *store.Request) bool {
+		return q.mayBeFollowed(r) && (!q.wanted(r) || q.add(&page, r))
+	})
+	q.end(&page)
+	return page, nil
+}
+
+// Requests answers GET /api/requests. The object is asked until it has read the list, as
+// far as the page needs it: a call of it reads a bounded part, so that others are served
+// in between.
+func (h *Handler) Requests(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	env, err := envelope(c)
+	if err != nil {
+		return nil, err
+	}
+	raw, _, err := h.requestPage(ctx, c.MachineID, env)
+	if err != nil {
+		return nil, err
+	}
+	return answer(200, raw), nil
+}
+
+// requestPage returns a page of requests as JSON, and the cursor of the next one, "" for
+// none.
+func (h *Handler) requestPage(ctx context.Context, machineID string, env rpc.ManageCall) (raw []byte, cursor string, err error) {
+	a, err := h.manage(ctx, machineID, &env)
+	if err != nil {
+		return nil, "", err
+	}
+	if !gjson.GetBytes(a.Body, "scan").Exists() {
+		return a.Body, gjson.GetBytes(a.Body, "cursor").Str, nil
+	}
+	q, err := readRequestQuery(env.Query)
+	if err != nil {
+		return nil, "", err
+	}
+	var page requestPage
+	if err := json.Unmarshal(a.Body, &page); err != nil {
+		return nil, "", err
+	}
+	for more := true; more && page.Scan > 0; {
+		env.Scan = page.Scan
+		if a, err = h.manage(ctx, machineID, &env); err != nil {
+			return nil, "", err
+		}
+		var part requestPage
+		if err := json.Unmarshal(a.Body, &part); err != nil {
+			return nil, "", err
+		}
+		for i := 0; i < len(part.Data) && more; i++ {
+			more = q.add(&page, &part.Data[i])
+		}
+		page.Scan, page.More = part.Scan, page.More || part.More
+	}
+	page.Scan = 0
+	q.end(&page)
+	raw = storage.EncodeJSON(page)
+	return raw, page.Cursor, nil
+}
+
+// requestGet is the object's part of GET /api/requests/{id}.
+func (c *change) requestGet() (any, error) {
+	found, more := c.FindRequest(c.param(), c.env.Scan)
+	switch {
+	case found != nil:
+		return found, nil
+	case more > 0:
+		return requestPage{Scan: more}, nil
+	}
+	return nil, apierr.New(404, "request_not_found", "No request with this id is listed. GET /api/requests lists them.")
+}
+
+// Request answers GET /api/requests/{id}.
+func (h *Handler) Request(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	env, err := envelope(c)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		a, err := h.manage(ctx, c.MachineID, &env)
+		if err != nil {
+			return nil, err
+		}
+		if env.Scan = gjson.GetBytes(a.Body, "scan").Int(); env.Scan == 0 {
+			return answer(a.Status, a.Body), nil
+		}
+	}
+}
+
+// ownRequest is the answer to GET /v1/usage/requests/{id}: what a key may know of a call
+// of its own.
+type ownRequest struct {
+	Object    string `json:"object"`
+	ID        string `json:"id"`
+	At        int64  `json:"at"` // when it came in, Unix milliseconds
+	Endpoint  string `json:"endpoint"`
+	Model     string `json:"model,omitempty"`
+	Provider  string `json:"provider,omitempty"`
+	Status    int    `json:"status"`
+	Error     string `json:"error,omitempty"`
+	Outcome   string `json:"outcome,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	LatencyMs int64  `json:"latencyMs"`
+	FirstMs   int64  `json:"firstMs,omitempty"`
+	Attempts  int    `json:"attempts"`
+	store.Used
+}
+
+// OwnRequest answers the operation "key.request".
+func (o *Manager) OwnRequest(r *storage.Call) (any, error) {
+	var q rpc.KeyRequestQuery
+	if json.Unmarshal(r.Body, &q) != nil || !r.Exists() || q.KeyID == "" {
+		return nil, rpc.ErrInvalidKey()
+	}
+	f, more := r.FindRequest(q.ID, q.Scan)
+	switch {
+	case f != nil && f.KeyID == q.KeyID:
+		return ownRequest{
+			"key.request", f.ID, f.At, f.Endpoint, f.Model, f.Provider, f.Status, f.Error, f.Outcome, f.Reason, f.LatencyMs, f.FirstMs, f.Attempts, f.Used,
+		}, nil
+	case f == nil && more > 0:
+		return requestPage{Scan: more}, nil
+	}
+	e := apierr.New(404, "request_not_found", "No request of this key with this x-request-id is listed: not yet, if it has ended within the last seconds, or no longer.")
+	e.RetryAfter = 2 * time.Second
+	return nil, e
+}
+
+// requestQuery is the query of a list of requests:
 //
 //	q           a part of the id, the models, the endpoint, the provider, the error or a failed attempt
 //	status      429, 4xx, error (400 and above, but not client_left), client_left
@@ -27,18 +190,68 @@ import (
 //	model       the id asked for, the one that served, or that of a failed attempt
 //	failed      true: with a failure at any attempt
 //	from, to    Unix milliseconds
-//	limit, before
+//	minDurationMs, minFirstTokenMs, minCostUsd
+//	sort        of requestOrders; time is that of their ends
+//	order       desc or asc
+//	limit       of a page
+//	cursor      that of the page before
+//	before      the number of a request: only older ones
 //	after       the number of a request: only newer ones
-//
-// A call reads the rows of the list at most once: RequestPages.
-func (c *change) requestList() (any, error) {
-	limit, before, after, from, to := int64(50), int64(1)<<53, int64(0), int64(0), int64(1)<<53
+type requestQuery struct {
+	limit               int
+	before, after, from int64
+	wanted              func(r *store.Request) bool
+	order               requestOrder
+	ascending           bool
+	past                *requestKey // that the cursor names
+}
+
+// requestParameters are the names of the parameters of a requestQuery.
+var requestParameters = [...]string{
+	"q", "status", "code", "key", "endpoint", "connection", "provider", "model", "outcome", "reason", "failed", "from", "to",
+	"minDurationMs", "minFirstTokenMs", "minCostUsd", "sort", "order", "limit", "cursor", "before", "after",
+}
+
+// requestOrder is what requests are sorted by: a number or a text.
+type requestOrder struct {
+	name   string
+	number func(r *store.Request) float64
+	text   func(r *store.Request) string
+}
+
+var requestOrders = [...]requestOrder{
+	{name: "time"},
+	{name: "duration", number: func(r *store.Request) float64 { return float64(r.LatencyMs) }},
+	{name: "first_token", number: func(r *store.Request) float64 { return float64(r.FirstMs) }},
+	{name: "cost", number: func(r *store.Request) float64 { return r.CostUSD }},
+	{name: "status", number: func(r *store.Request) float64 { return float64(r.Status) }},
+	{name: "key", text: func(r *store.Request) string { return r.KeyID }},
+	{name: "model", text: func(r *store.Request) string { return cmp.Or(r.Model, r.Asked) }},
+	{name: "connection", text: func(r *store.Request) string { return r.ConnectionID }},
+}
+
+// requestKey is the place of a request in an order. Seq makes it the only one there.
+type requestKey struct {
+	number float64
+	text   string
+	seq    int64
+}
+
+// maxRequestsPage is the largest number of requests in one answer.
+const maxRequestsPage = 200
+
+func readRequestQuery(query map[string]string) (*requestQuery, error) {
+	if err := onlyParameters(query, requestParameters[:]); err != nil {
+		return nil, err
+	}
+	q := &requestQuery{before: 1 << 53}
+	limit, to := int64(50), q.before
 	for _, p := range [...]struct {
 		name string
 		to   *int64
 		most int64
-	}{{"limit", &limit, maxRequestsPage}, {"before", &before, before}, {"after", &after, before}, {"from", &from, to}, {"to", &to, to}} {
-		if v := c.query(p.name); v != "" {
+	}{{"limit", &limit, maxRequestsPage}, {"before", &q.before, to}, {"after", &q.after, to}, {"from", &q.from, to}, {"to", &to, to}} {
+		if v := query[p.name]; v != "" {
 			n, err := strconv.ParseInt(v, 10, 64)
 			if err != nil || n < 1 || n > p.most {
 				return nil, apierr.Invalid(p.name, "%s must be an integer from 1 to %d.", p.name, p.most)
@@ -46,89 +259,149 @@ func (c *change) requestList() (any, error) {
 			*p.to = n
 		}
 	}
-	wanted, err := c.requestFilter(from, to)
-	if err != nil {
+	q.limit = int(limit)
+	i := slices.IndexFunc(requestOrders[:], func(o requestOrder) bool { return o.name == cmp.Or(query["sort"], "time") })
+	if i < 0 {
+		return nil, apierr.Invalid("sort", "sort must be time, duration, first_token, cost, status, key, model or connection.")
+	}
+	q.order = requestOrders[i]
+	switch query["order"] {
+	case "", "desc":
+	case "asc":
+		q.ascending = true
+	default:
+		return nil, apierr.Invalid("order", "order must be desc or asc.")
+	}
+	if err := q.readCursor(query["cursor"]); err != nil {
 		return nil, err
 	}
-	out := struct {
-		Object string          `json:"object"`
-		Data   []store.Request `json:"data"`
-		More   bool            `json:"has_more"`
-	}{"list", []store.Request{}, false}
-	c.requests(before, after, nil, func(r *store.Request) bool {
-		if !wanted(r) {
-			return true
-		}
-		if out.More = int64(len(out.Data)) == limit; !out.More {
-			out.Data = append(out.Data, *r)
-		}
-		return !out.More
-	})
-	return out, nil
+	var err error
+	q.wanted, err = requestFilter(query, q.from, to)
+	return q, err
 }
 
-// requestGet answers GET /api/requests/{id}.
-func (c *change) requestGet() (any, error) {
-	var found *store.Request
-	c.requests(1<<53, 0, []byte(c.param()), func(r *store.Request) bool {
-		if r.ID == c.param() {
-			found = r
+// onlyParameters refuses a query with other parameters.
+func onlyParameters(query map[string]string, names []string) error {
+	for name := range query {
+		if !slices.Contains(names, name) {
+			return apierr.Invalid(name, "This route has no query parameter %q. It has %s.", name, strings.Join(names, ", "))
 		}
-		return found == nil
-	})
-	if found == nil {
-		return nil, apierr.New(404, "request_not_found", "No request with this id is among the last %d. GET /api/requests lists them.", storage.MaxRequests)
 	}
-	return found, nil
+	return nil
 }
 
-// requests calls f with the stored requests whose numbers are between two, the
-// newest first, until it returns false. With part, rows without that text are left
-// out.
-func (c *change) requests(before, after int64, part []byte, f func(r *store.Request) bool) {
-	var seq int64
-	c.Load(storage.RequestsRow, &seq)
-	oldest := max(seq-storage.MaxRequests, after, 0) + 1
-	for next := min(before-1, seq); next >= oldest; {
-		at := (next - 1) / storage.RequestsPerPage
-		first := at*storage.RequestsPerPage + 1
-		raw, ok := c.Get(storage.RequestKey(at))
-		if !ok {
-			return
-		}
-		if part == nil || bytes.Contains(raw, part) {
-			page := gjson.ParseBytes(raw).Array()
-			for i := len(page) - 1; i >= 0; i-- {
-				if n := page[i].Get("seq").Int(); n > next || n < max(first, oldest) {
-					continue
-				}
-				r := &store.Request{}
-				if jsoncodec.Unmarshal([]byte(page[i].Raw), r) == nil && !f(r) {
-					return
-				}
-			}
-		}
-		next = first - 1
+// readCursor reads the cursor of a page: the number of its last request, and for an
+// order that has one its value.
+func (q *requestQuery) readCursor(cursor string) error {
+	if cursor == "" {
+		return nil
 	}
+	seq, value, _ := strings.Cut(cursor, ".")
+	k := requestKey{text: value}
+	var err, failed error
+	k.seq, err = strconv.ParseInt(seq, 10, 64)
+	if q.order.number != nil {
+		k.text = ""
+		k.number, failed = strconv.ParseFloat(value, 64)
+	}
+	if err != nil || failed != nil || k.seq < 1 {
+		return apierr.Invalid("cursor", "cursor must be the one of the page before, with the same sort and order.")
+	}
+	if q.past = &k; q.scansInOrder() {
+		q.before = min(q.before, k.seq)
+	}
+	return nil
+}
+
+func (q *requestQuery) keyOf(r *store.Request) requestKey {
+	k := requestKey{seq: r.Seq}
+	switch {
+	case q.order.number != nil:
+		k.number = q.order.number(r)
+	case q.order.text != nil:
+		k.text = q.order.text(r)
+	}
+	return k
+}
+
+// scansInOrder reports whether requests are scanned in the order of the query.
+func (q *requestQuery) scansInOrder() bool { return q.order.name == "time" && !q.ascending }
+
+// compare returns a negative number if a comes before b.
+func (q *requestQuery) compare(a, b requestKey) int {
+	if q.ascending {
+		a, b = b, a
+	}
+	return cmp.Or(cmp.Compare(b.number, a.number), cmp.Compare(b.text, a.text), cmp.Compare(b.seq, a.seq))
+}
+
+// add adds a request to a page if it is one of the first, and reports whether another
+// one can still be.
+func (q *requestQuery) add(p *requestPage, r *store.Request) (more bool) {
+	k := q.keyOf(r)
+	if q.past != nil && q.compare(*q.past, k) >= 0 {
+		return true
+	}
+	if len(p.Data) == q.limit && q.compare(q.keyOf(&p.Data[q.limit-1]), k) < 0 {
+		p.More = true
+		return !q.scansInOrder()
+	}
+	at := sort.Search(len(p.Data), func(i int) bool { return q.compare(q.keyOf(&p.Data[i]), k) > 0 })
+	p.Data = slices.Insert(p.Data, at, *r)
+	if len(p.Data) > q.limit {
+		p.Data, p.More = p.Data[:q.limit], true
+	}
+	return true
+}
+
+// end sets the cursor of a page.
+func (q *requestQuery) end(p *requestPage) {
+	if !p.More || len(p.Data) == 0 {
+		return
+	}
+	k := q.keyOf(&p.Data[len(p.Data)-1])
+	p.Cursor = strconv.FormatInt(k.seq, 10)
+	switch {
+	case q.order.number != nil:
+		p.Cursor += "." + strconv.FormatFloat(k.number, 'g', -1, 64)
+	case q.order.text != nil:
+		p.Cursor += "." + k.text
+	}
+}
+
+// mayBeFollowed reports whether a request that is older than r may have come in after
+// from. Requests are numbered within an hour of their end, unless the object could not
+// be reached for long.
+func (q *requestQuery) mayBeFollowed(r *store.Request) bool {
+	return r.At+r.LatencyMs >= q.from-storage.Hour
 }
 
 // requestFilter returns the condition that the query sets.
-func (c *change) requestFilter(from, to int64) (func(r *store.Request) bool, error) {
-	failed := c.query("failed")
+func requestFilter(query map[string]string, from, to int64) (func(r *store.Request) bool, error) {
+	failed := query["failed"]
 	if failed != "" && failed != "true" && failed != "false" {
 		return nil, apierr.Invalid("failed", "failed must be true or false.")
 	}
-	status, err := statusFilter(c.query("status"))
+	status, err := statusFilter(query["status"])
 	if err != nil {
 		return nil, err
 	}
-	text := strings.ToLower(strings.TrimSpace(c.query("q")))
-	key, endpoint, code := c.query("key"), c.query("endpoint"), c.query("code")
-	outcome, reason := c.query("outcome"), c.query("reason")
-	connection, provider, model := c.query("connection"), c.query("provider"), c.query("model")
+	var least [3]float64
+	for i, name := range [...]string{"minDurationMs", "minFirstTokenMs", "minCostUsd"} {
+		if v := query[name]; v != "" {
+			if least[i], err = strconv.ParseFloat(v, 64); err != nil || !(least[i] >= 0) {
+				return nil, apierr.Invalid(name, "%s must be a number that is not negative.", name)
+			}
+		}
+	}
+	text := strings.ToLower(strings.TrimSpace(query["q"]))
+	key, endpoint, code := query["key"], query["endpoint"], query["code"]
+	outcome, reason := query["outcome"], query["reason"]
+	connection, provider, model := query["connection"], query["provider"], query["model"]
 	return func(r *store.Request) bool {
 		if r.At < from || r.At > to || !status(r) || key != "" && r.KeyID != key || endpoint != "" && r.Endpoint != endpoint ||
-			outcome != "" && r.Outcome != outcome || reason != "" && r.Reason != reason {
+			outcome != "" && r.Outcome != outcome || reason != "" && r.Reason != reason ||
+			float64(r.LatencyMs) < least[0] || float64(r.FirstMs) < least[1] || r.CostUSD < least[2] {
 			return false
 		}
 		tried := func(want, last string, of func(a *store.Attempt) string) bool {
@@ -142,7 +415,7 @@ func (c *change) requestFilter(from, to int64) (func(r *store.Request) bool, err
 			}
 			return false
 		}
-		bad := r.Status >= 400 && r.Status != 499 || r.Error != "" && r.Error != apierr.CodeClientLeft || len(r.Failed) > 0
+		bad := r.HasFailed() || len(r.Failed) > 0
 		return (failed == "" || bad == (failed == "true")) &&
 			tried(connection, r.ConnectionID, func(a *store.Attempt) string { return a.ConnectionID }) &&
 			tried(provider, r.Provider, func(a *store.Attempt) string { return a.Provider }) &&
@@ -154,15 +427,14 @@ func (c *change) requestFilter(from, to int64) (func(r *store.Request) bool, err
 
 // statusFilter reads the filter "status".
 func statusFilter(want string) (func(r *store.Request) bool, error) {
-	left := func(r *store.Request) bool { return r.Status == 499 || r.Error == apierr.CodeClientLeft }
 	n, err := strconv.Atoi(want)
 	switch {
 	case want == "":
 		return func(*store.Request) bool { return true }, nil
 	case want == "client_left":
-		return left, nil
+		return (*store.Request).Left, nil
 	case want == "error":
-		return func(r *store.Request) bool { return !left(r) && (r.Status >= 400 || r.Error != "") }, nil
+		return (*store.Request).HasFailed, nil
 	case len(want) == 3 && want[0] >= '1' && want[0] <= '9' && want[1:] == "xx":
 		return func(r *store.Request) bool { return r.Status/100 == int(want[0]-'0') }, nil
 	case err == nil && n >= 100 && n <= 999:
@@ -188,6 +460,3 @@ func requestHas(r *store.Request, text string) bool {
 	}
 	return false
 }
-
-// maxRequestsPage is the largest number of requests in one answer.
-const maxRequestsPage = 200

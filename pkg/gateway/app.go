@@ -41,6 +41,9 @@ type Ports struct {
 	// Memory returns how many bytes the program's memory has grown by, and how many
 	// other instances have of the same limit; nil if the system takes memory back.
 	Memory func() (grown, others int64)
+	// MaxRequests is the number of the latest requests that a machine lists, and lists in
+	// full unless there are very many at once; 0 is what fits the edge.
+	MaxRequests int64
 	// Collect makes way for n bytes of a large body, see memory.Budget; may be nil.
 	Collect func(n int64)
 	Changed func(machineID string) // receives the machines that were changed, or whose cooldowns were reported, here; may be nil

@@ -109,7 +109,7 @@ func (w *wiring) logLine(line string) { w.Log(1, w.redact(line)) }
 
 // object returns the logic of the machines' objects.
 func (w *wiring) object() *machine.Object {
-	return &machine.Object{KV: w.KV, Manager: api.Manager{
+	return &machine.Object{KV: w.KV, MaxRequests: w.MaxRequests, Manager: api.Manager{
 		Service: tokens.Service{
 			Keyring: w.keys, Objects: w.Objects, Do: w.Do, Pause: w.Pause, Now: w.Now, Rand: w.Rand, Log: w.logLine,
 			SignRS256: w.SignRS256, OAuth: w.clients, Dialer: w.Dialer, Proxy: w.proxy,
@@ -123,6 +123,9 @@ func (w *wiring) object() *machine.Object {
 func (w *wiring) share() {
 	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine, Changed: w.Changed, PriceSource: w.prices}
 	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause, Changed: w.Changed, Confirm: w.cache.Confirm}
+	if w.MaxRequests > 0 {
+		w.pool.MaxRecords = rpc.MaxReportEntries
+	}
 	w.credentials = &accounts.Credentials{Pool: w.pool}
 	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
 	w.chatOnly = &proxy.ChatOnly{}

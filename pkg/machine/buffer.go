@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -25,6 +26,9 @@ const (
 	maxBufferedEach  = 768 << 10 // bytes of those of one machine
 	maxBufferedKinds = 200       // rows of usage of one machine; usage.Add adds up more than 256 without their models
 	maxBufferedList  = 500       // entries of the other lists of one machine
+	// maxBufferedLines is the number of requests of one machine. A machine that lists
+	// fewer buffers fewer, and thins them, so that a flush writes few rows.
+	maxBufferedLines = 2000
 	maxMachines      = 1024
 )
 
@@ -114,7 +118,7 @@ func (b *turn) release() {
 	e := b.o.buffers.entry(b.tx.ID)
 	if e.pending != nil {
 		b.o.buffers.size -= e.pending.Size
-		old.add(&e.pending.Report, e.pending.Size, e.pending.Observed)
+		old.add(&e.pending.Report, e.pending.Size, e.pending.Observed, b.lines())
 	}
 	e.pending = old
 	b.o.buffers.size += old.Size
@@ -166,6 +170,12 @@ func (b *turn) discard() {
 	b.o.buffers.drop(b.tx.ID)
 }
 
+// lines returns how many requests are buffered. While the storage fails there are more
+// than maxBufferedLines.
+func (b *turn) lines() int {
+	return int(min(cmp.Or(b.o.MaxRequests, storage.MaxRequests), 2*maxBufferedLines))
+}
+
 // add buffers a report and returns the Observed of the state that has it.
 func (b *turn) add(rep *rpc.Report, size int) int64 {
 	e := b.o.buffers.entry(b.tx.ID)
@@ -180,13 +190,14 @@ func (b *turn) add(rep *rpc.Report, size int) int64 {
 	if moved || len(rep.Cooldowns)+len(rep.Cleared)+len(rep.Refusals) > 0 {
 		observed = max(known+1, b.tx.Now)
 	}
-	e.pending.add(rep, size, observed)
+	e.pending.add(rep, size, observed, b.lines())
 	e.pending.At = b.tx.Now
 	b.o.buffers.size += size
 	return max(known, observed)
 }
 
-func (p *pending) add(rep *rpc.Report, size int, observed int64) {
+// add adds a report. Of the requests it keeps most, or fewer.
+func (p *pending) add(rep *rpc.Report, size int, observed int64, most int) {
 	p.Cooldowns = append(p.Cooldowns, rep.Cooldowns...)
 	p.Cleared = append(p.Cleared, rep.Cleared...)
 	p.Errors = append(p.Errors, rep.Errors...)
@@ -200,8 +211,13 @@ func (p *pending) add(rep *rpc.Report, size int, observed int64) {
 		}
 	}
 	p.Requests = append(p.Requests, rep.Requests...)
-	if over := len(p.Requests) - storage.MaxRequests; over > 0 {
-		p.Requests = append(p.Requests[:0], p.Requests[over:]...)
+	p.Unlisted += max(rep.Unlisted, 0)
+	p.UnlistedFailed += max(rep.UnlistedFailed, 0)
+	if n := len(p.Requests); n > most {
+		var lost int
+		p.Requests, lost = store.Thin(p.Requests, most*5/8, most/8)
+		p.Unlisted += int64(n - len(p.Requests))
+		p.UnlistedFailed += int64(lost)
 	}
 	p.Size += size
 	p.Observed = max(p.Observed, observed)
@@ -225,7 +241,7 @@ func (b *turn) due() bool {
 	p := e.pending
 	since := b.tx.Now - e.written
 	return all.closed || all.size > maxBuffered || len(all.machines) > maxMachines || since >= flushEvery || since < 0 ||
-		p.Size > maxBufferedEach || len(p.Usage) > maxBufferedKinds ||
+		p.Size > maxBufferedEach || len(p.Usage) > maxBufferedKinds || len(p.Requests) > maxBufferedLines ||
 		max(len(p.Cooldowns), len(p.Cleared), len(p.Errors), len(p.Refusals), len(p.Quotas)) > maxBufferedList
 }
 
@@ -280,7 +296,7 @@ func apply(t *storage.Tx, p *pending) {
 	}
 	t.AddUsage(at, p.Usage)
 	t.AddConnUse(at, p.Usage, has)
-	t.AddRequests(p.Requests)
+	t.AddRequests(p.Requests, p.Unlisted, p.UnlistedFailed)
 }
 
 // Buffered returns the machines with reports that are not written. The operation

@@ -19,6 +19,9 @@ import (
 type Object struct {
 	api.Manager
 	KV store.KV // of replicas; nil for none
+	// MaxRequests is the number of the latest requests that a machine lists. 0 is
+	// storage.MaxRequests.
+	MaxRequests int64
 
 	buffers buffers
 	seat    string // see seatID
@@ -52,6 +55,7 @@ var ops = [...]struct {
 	{"oauth.callback", (*Object).FinishSignIn},
 	{"lease.claim", (*Object).ClaimLease},
 	{"key.usage", (*Object).OwnUsage},
+	{"key.request", (*Object).OwnRequest},
 	{"capture.put", (*Object).capturePut},
 }
 
@@ -74,7 +78,7 @@ var registryOps = [...]struct {
 // begin begins a turn. Its buffer is released when the turn is over.
 func (o *Object) begin(st storage.Storage, machineID string) (*storage.Tx, *turn) {
 	t := o.Begin(st, machineID)
-	t.Unpublished = o.KV == nil
+	t.Unpublished, t.MaxRequests = o.KV == nil, o.MaxRequests
 	b := &turn{o: o, tx: t}
 	t.Buffer = b
 	return t, b
@@ -96,7 +100,7 @@ func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op s
 	defer buffer.release()
 	r := &storage.Call{Ctx: ctx, Body: body, Tx: tx}
 	switch op {
-	case "manage", "tested", "probe", "adopt", "oauth.callback", "lease.claim", "key.usage", "flush":
+	case "manage", "tested", "probe", "adopt", "oauth.callback", "lease.claim", "key.usage", "key.request", "flush":
 		buffer.settle()
 	}
 	v, err := o.dispatch(r, op)

@@ -52,6 +52,7 @@ func (o *Object) prune(r *storage.Call) {
 	r.PruneUsage()
 	r.PruneHours()
 	storage.RemoveIf(r.Tx, storage.OldRequestPrefix, func(string, json.RawMessage) bool { return true })
+	r.PruneRequests()
 	r.PruneAudit()
 	r.PruneCaptures()
 	if len(r.Order) >= storage.MaxRemoved { // there is more: soon again

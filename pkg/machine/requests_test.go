@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +35,7 @@ func TestLastRequestsAreListed(t *testing.T) {
 			list = append(list, requestOf(n))
 		}
 		w.want(200, "report", `{"requests":[`+strings.Join(list, ",")+`]}`)
+		w.want(200, "flush", "")
 	}
 	for _, count := range []int{1, 30, 24, 45} {
 		report(count)
@@ -60,23 +64,26 @@ func TestLastRequestsAreListed(t *testing.T) {
 	for n < 2000 {
 		report(64)
 	}
-	kept := 0
-	for before := ""; ; {
-		got := w.ok("GET", "/api/requests?limit=200"+before, "")
-		list := got.Get("data").Array()
-		for i := range list {
-			if want := fmt.Sprintf("req_%d", n-kept-i); list[i].Get("id").Str != want {
-				t.Fatalf("got %s, want %s", list[i].Get("id").Str, want)
+	kept, failed := 0, 0
+	for cursor := ""; ; {
+		got := w.ok("GET", "/api/requests?limit=200"+cursor, "")
+		for _, r := range got.Get("data").Array() {
+			if want := fmt.Sprintf("req_%d", n-kept); kept < 1000 && r.Get("id").Str != want {
+				t.Fatalf("got %s, want %s", r.Get("id").Str, want)
+			}
+			if kept++; r.Get("status").Int() == 429 {
+				failed++
 			}
 		}
-		kept += len(list)
-		if !got.Get("has_more").Bool() {
+		if cursor = "&cursor=" + got.Get("cursor").Str; !got.Get("has_more").Bool() {
+			if got.Get("kept").Int() != int64(kept) || got.Get("total").Int() != int64(n) || got.Get("lostFailureAt").Exists() {
+				t.Errorf("%d of %d are listed: %s", kept, n, got.Get("total").Raw)
+			}
 			break
 		}
-		before = "&before=" + list[len(list)-1].Get("seq").Raw
 	}
-	if kept < 976 || kept > 1000 {
-		t.Errorf("%d are kept", kept)
+	if kept < 1000 || kept > 1000+n/10+1000/5 || failed != n/10 {
+		t.Errorf("%d are listed, %d of them failures", kept, failed)
 	}
 	if rows := len(w.loc.Storage(mid).List("request:", "", 0)); rows > 40 {
 		t.Errorf("%d rows", rows)
@@ -84,7 +91,7 @@ func TestLastRequestsAreListed(t *testing.T) {
 	if w.replica().Generation != gen {
 		t.Error("requests move the generation")
 	}
-	for _, query := range []string{"limit=0", "limit=201", "limit=x", "before=0", "failed=maybe", "status=bad", "status=9", "from=x", "after=0"} {
+	for _, query := range []string{"limit=0", "limit=201", "limit=x", "before=0", "failed=maybe", "status=bad", "status=9", "from=x", "after=0", "sort=size", "order=up", "cursor=x", "cursor=0", "sort=cost&cursor=1.x", "minCostUsd=-1", "minDurationMs=x", "format=csv"} {
 		if status, _ := w.api("GET", "/api/requests?"+query, ""); status != 400 {
 			t.Errorf("%s: got %d", query, status)
 		}
@@ -119,10 +126,11 @@ func TestRequestIsReadByItsID(t *testing.T) {
 			list = append(list, requestOf(n))
 		}
 		w.want(200, "report", `{"requests":[`+strings.Join(list, ",")+`]}`)
+		w.want(200, "flush", "")
 	}
-	for _, id := range []string{"req_1300", "req_1", "req_130", "req_301", "req_300", "req", "req_1301", `"`} {
+	for _, id := range []string{"req_1300", "req_1", "req_130", "req_301", "req_2", "req", "req_1301", `"`} {
 		status, got := w.api("GET", "/api/requests/"+id, "")
-		if listed := id == "req_1300" || id == "req_301"; listed && (status != 200 || got.Get("body.id").Str != id) || !listed && (status != 404 || got.Get("error.code").Str != "request_not_found") {
+		if listed := id == "req_1300" || id == "req_301" || id == "req_130"; listed && (status != 200 || got.Get("body.id").Str != id) || !listed && (status != 404 || got.Get("error.code").Str != "request_not_found") {
 			t.Errorf("%s: %d %s", id, status, got.Raw)
 		}
 	}
@@ -139,6 +147,69 @@ func TestRequestRecordIsNormalized(t *testing.T) {
 	got := w.ok("GET", "/api/requests", "")
 	if got.Get("data.#").Int() != 1 || strings.Contains(got.Raw, "abcdefghij") || len(got.Get("data.0.failed.0.text").Str) > 300 {
 		t.Errorf("got %s", got.Raw)
+	}
+}
+
+// Pages in every order, one after the other, are compared with the whole list sorted.
+func TestRequestsAreSorted(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	random := rand.New(rand.NewPCG(3, 4))
+	type row struct {
+		seq                     int64
+		duration, first, status int64
+		cost                    float64
+		key, model, connection  string
+	}
+	var all []row
+	for seq := int64(0); seq < 900; {
+		var list []string
+		for range 90 {
+			seq++
+			r := row{seq, random.Int64N(50), random.Int64N(20), 200 + random.Int64N(3), float64(random.IntN(9)) / 8, fmt.Sprint("k", random.IntN(4)), fmt.Sprint("a.b/m", random.IntN(4)), fmt.Sprint("c", random.IntN(4))}
+			all = append(all, r)
+			list = append(list, fmt.Sprintf(`{"id":"r%d","endpoint":"/v1/rerank","status":%d,"latencyMs":%d,"firstMs":%d,"costUsd":%g,"keyId":%q,"model":%q,"connectionId":%q,"attempts":1}`, seq, r.status, r.duration, r.first, r.cost, r.key, r.model, r.connection))
+		}
+		w.want(200, "report", `{"requests":[`+strings.Join(list, ",")+`]}`)
+	}
+	for name, by := range map[string]func(a, b *row) int{
+		"time":        func(a, b *row) int { return 0 },
+		"duration":    func(a, b *row) int { return cmp.Compare(a.duration, b.duration) },
+		"first_token": func(a, b *row) int { return cmp.Compare(a.first, b.first) },
+		"cost":        func(a, b *row) int { return cmp.Compare(a.cost, b.cost) },
+		"status":      func(a, b *row) int { return cmp.Compare(a.status, b.status) },
+		"key":         func(a, b *row) int { return cmp.Compare(a.key, b.key) },
+		"model":       func(a, b *row) int { return cmp.Compare(a.model, b.model) },
+		"connection":  func(a, b *row) int { return cmp.Compare(a.connection, b.connection) },
+	} {
+		for _, order := range []string{"asc", "desc"} {
+			for _, filter := range []string{"", "&key=k1", "&minDurationMs=40&minFirstTokenMs=5&minCostUsd=0.5"} {
+				var want, got []int64
+				sorted := slices.Clone(all)
+				slices.SortFunc(sorted, func(a, b row) int { return cmp.Or(by(&a, &b), cmp.Compare(a.seq, b.seq)) })
+				if order == "desc" {
+					slices.Reverse(sorted)
+				}
+				for _, r := range sorted {
+					if filter == "" || filter == "&key=k1" && r.key == "k1" || filter != "&key=k1" && r.duration >= 40 && r.first >= 5 && r.cost >= 0.5 {
+						want = append(want, r.seq)
+					}
+				}
+				for cursor := ""; ; {
+					page := w.ok("GET", "/api/requests?limit=97&sort="+name+"&order="+order+filter+cursor, "")
+					for _, r := range page.Get("data").Array() {
+						got = append(got, r.Get("seq").Int())
+					}
+					if !page.Get("has_more").Bool() {
+						break
+					}
+					cursor = "&cursor=" + page.Get("cursor").Str
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s %s%s: got %v, want %v", name, order, filter, got, want)
+				}
+			}
+		}
 	}
 }
 

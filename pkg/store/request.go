@@ -1,6 +1,11 @@
 package store
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"weir/pkg/wire/apierr"
+)
 
 // Request is what is kept of a client's call for a while: no body, nothing of
 // its text. The bodies of those that are captured are stored elsewhere, sealed.
@@ -35,6 +40,56 @@ type Request struct {
 	AnswerBytes  int64 `json:"answerBytes,omitempty"`
 	Captured     bool  `json:"captured,omitempty"` // its bodies were stored
 	Used
+}
+
+// Left reports whether the client left before the end of the answer.
+func (r *Request) Left() bool { return r.Status == 499 || r.Error == apierr.CodeClientLeft }
+
+// HasFailed reports whether the request failed. One whose client left did not.
+func (r *Request) HasFailed() bool { return !r.Left() && (r.Status >= 400 || r.Error != "") }
+
+// notable is how many of the slowest requests Thin keeps, and how many of the dearest.
+const notable = 8
+
+// Thin shortens a list of requests, in place, to those that matter most, in their
+// order: the last failures, up to a number, the slowest and the dearest of the
+// others, and a sample of the rest. lost is the number of failures that it left out.
+func Thin(list []Request, failures, sample int) (kept []Request, lost int) {
+	keep := make([]bool, len(list))
+	var rest []int
+	for i := len(list) - 1; i >= 0; i-- {
+		switch {
+		case !list[i].HasFailed():
+			rest = append(rest, i)
+		case failures > 0:
+			keep[i] = true
+			failures--
+		default:
+			lost++
+		}
+	}
+	most := func(value func(r *Request) float64) {
+		slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(value(&list[b]), value(&list[a])) })
+		for n := min(notable, len(rest)); n > 0 && value(&list[rest[0]]) > 0; n-- {
+			keep[rest[0]] = true
+			rest = rest[1:]
+		}
+	}
+	most(func(r *Request) float64 { return r.CostUSD })
+	most(func(r *Request) float64 { return float64(r.LatencyMs) })
+	slices.Sort(rest)
+	sample = min(sample, len(rest))
+	for i := range sample {
+		keep[rest[(i+1)*len(rest)/sample-1]] = true
+	}
+	kept = list[:0]
+	for i := range list {
+		if keep[i] {
+			kept = append(kept, list[i])
+		}
+	}
+	clear(list[len(kept):])
+	return kept, lost
 }
 
 // Attempt is an upstream call that failed.

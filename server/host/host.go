@@ -34,6 +34,9 @@ type Config struct {
 	// Memory is how many bytes large bodies and answers may have in memory at once,
 	// in all cells together. Zero means defaultMemory for each.
 	Memory int64
+	// Requests is the number of the latest requests that a machine lists. Zero means
+	// defaultRequests.
+	Requests int64
 	// Objects calls the objects of machines. It is called outside the cells.
 	Objects rpc.Stub
 	// Transport makes the upstream calls. It does not follow redirects.

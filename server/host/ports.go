@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -46,12 +47,16 @@ func Ports(l cell.Leaver, c *Config) gateway.Ports {
 			l.Outside(ctx, func() { key, err = webapi.DeriveKey(ctx, passphrase, salt, iterations) })
 			return key, err
 		},
-		SpendCode: c.SpendCode,
-		Now:       now,
-		Rand:      rand.Reader,
-		Log:       c.Log,
+		SpendCode:   c.SpendCode,
+		Now:         now,
+		Rand:        rand.Reader,
+		Log:         c.Log,
+		MaxRequests: cmp.Or(c.Requests, defaultRequests),
 	}
 }
+
+// defaultRequests is the number of requests that a machine lists, about 40 MB.
+const defaultRequests = 100_000
 
 // pauser pauses the goroutine of a request.
 type pauser struct{ cell.Leaver }

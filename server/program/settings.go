@@ -31,6 +31,7 @@ func settingTable() []setting {
 		{"trusted-proxies", "TRUSTED_PROXIES", "LIST", "addresses of proxies whose X-Forwarded fields count: 10.0.0.7,192.168.0.0/16, or loopback, private"},
 		{"cells", "CELLS", "NUMBER", "instances of the program that run side by side (default: one for each core)"},
 		{"memory", "MEMORY", "MIB", "memory for large requests and answers at once, in MiB (default 128 for each cell)"},
+		{"requests", "REQUESTS", "NUMBER", "requests of the last 30 days that the list of each machine has (default 100000)"},
 		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; debug and info add a line for each successful call (default warn)"},
 	}
 }
@@ -95,6 +96,7 @@ type settings struct {
 	proxies           proxies
 	cells             int
 	memory            int64 // bytes for large bodies and answers, 0 for the default
+	requests          int64 // that are listed, 0 for the default
 	logLevel          int   // the lowest level that is logged
 	variable          func(name string) string
 	secretEnvironment secrets // those that the environment has
@@ -137,6 +139,7 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 		func() (err error) { s.proxies, err = parseProxies(values["TRUSTED_PROXIES"]); return err },
 		func() (err error) { s.cells, err = parseCells(values["CELLS"]); return err },
 		func() (err error) { s.memory, err = parseMemory(values["MEMORY"]); return err },
+		func() (err error) { s.requests, err = parseRequests(values["REQUESTS"]); return err },
 		func() (err error) { s.logLevel, err = parseLevel(values["LOG_LEVEL"]); return err },
 	} {
 		if err := read(); err != nil {
@@ -256,6 +259,17 @@ func parseMemory(v string) (int64, error) {
 		return 0, usagef("--memory %s: it must be a number of MiB from %d to %d", v, minMemory, 1<<20)
 	}
 	return n << 20, nil
+}
+
+func parseRequests(v string) (int64, error) {
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 1000 || n > 1_000_000 {
+		return 0, usagef("--requests %s: it must be a number from 1000 to 1000000", v)
+	}
+	return n, nil
 }
 
 // minMemory is the least memory for large bodies, in MiB: less would refuse ordinary

@@ -69,7 +69,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	}
 	k.objects = objects.New(st, options...)
 	k.config = host.Config{
-		Gateway: program, Cells: s.cells, Memory: s.memory, Objects: k.objects,
+		Gateway: program, Cells: s.cells, Memory: s.memory, Requests: s.requests, Objects: k.objects,
 		Transport: dial.Decode(transport),
 		Dialer:    func(l cell.Leaver) proxydial.Dialer { return dial.NewSockets(policy, l) },
 		Origin:    s.proxies.origin, ClientAddress: s.proxies.clientAddress,

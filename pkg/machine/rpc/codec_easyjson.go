@@ -1282,6 +1282,18 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 				}
 				in.Delim(']')
 			}
+		case "unlisted":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Unlisted = int64(in.Int64())
+			}
+		case "unlistedFailed":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.UnlistedFailed = int64(in.Int64())
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -1453,6 +1465,26 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 			}
 			out.RawByte(']')
 		}
+	}
+	if in.Unlisted != 0 {
+		const prefix string = ",\"unlisted\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.Int64(int64(in.Unlisted))
+	}
+	if in.UnlistedFailed != 0 {
+		const prefix string = ",\"unlistedFailed\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.Int64(int64(in.UnlistedFailed))
 	}
 	out.RawByte('}')
 }

@@ -21,6 +21,9 @@ type ManageCall struct {
 	// SignIn is SignInOld for a session of the dashboard with an old sign-in, else "".
 	SignIn     string `json:"signIn,omitempty"`
 	MutationID string `json:"mutationId,omitempty"`
+	// Scan is where a scan of the list of requests goes on, from the object's answer to
+	// the call before; 0 begins. It is never the caller's.
+	Scan int64 `json:"scan,omitempty"`
 	// Session and RedirectURI belong to an authorization that begins. The gateway
 	// sets them; they are never the caller's text.
 	Session     string `json:"session,omitempty"`

@@ -11,6 +11,7 @@
 //	job.get   {"id":"…"}                               200 Job; 404
 //	capture.put a Capture, a line feed, the sealed bodies  200 {"stored":true}, or false
 //	key.usage KeyUsageQuery                            200 what GET /v1/usage returns; 401 no such key
+//	key.request KeyRequestQuery                        200 what GET /v1/usage/requests/{id} returns, or {"scan"} to go on from; 404
 //
 // A refresh is sent with exactly these bytes, in this order and without blanks:
 // identical calls that overlap become one call.
@@ -98,7 +99,7 @@ type State struct {
 
 // Bounds of a Report.
 const (
-	MaxReport        = 1 << 20 // bytes
+	MaxReport        = 8 << 20 // bytes
 	MaxReportEntries = 1000    // of each kind
 	MaxErrorText     = 300     // bytes of a LastError, or of an attempt's failure
 )
@@ -123,8 +124,12 @@ type Report struct {
 	Budgets *budget.Asks `json:"budgets,omitempty"`
 	// Usage is added to the rows of the day.
 	Usage []usage.Row `json:"usage,omitempty"`
-	// Requests are the latest requests of clients, oldest first.
-	Requests []store.Request `json:"requests,omitempty"`
+	// Requests are requests of clients, oldest first: all, or those that store.Thin
+	// has kept. Unlisted is the number of the others, and UnlistedFailed that of the
+	// failures among these.
+	Requests       []store.Request `json:"requests,omitempty"`
+	Unlisted       int64           `json:"unlisted,omitempty"`
+	UnlistedFailed int64           `json:"unlistedFailed,omitempty"`
 }
 
 // Cleared reports that an account, or one model of it, works. At is comparable
@@ -186,6 +191,14 @@ type Refreshed struct {
 // KeyUsageQuery asks for the limits and the use of a key.
 type KeyUsageQuery struct {
 	KeyID string `json:"keyId"`
+}
+
+// KeyRequestQuery asks for a request of a key. Scan is where the search goes on, as in
+// ManageCall.
+type KeyRequestQuery struct {
+	KeyID string `json:"keyId"`
+	ID    string `json:"id"`
+	Scan  int64  `json:"scan,omitempty"`
 }
 
 // Capture is a call whose bodies are to be stored. They are a capture.Document, sealed

@@ -57,6 +57,10 @@ func decode(raw []byte, v any) error {
 		return jsoncodec.Unmarshal(raw, (*usageRows)(v))
 	case *captureList:
 		return jsoncodec.Unmarshal(raw, v)
+	case *requestList:
+		return jsoncodec.Unmarshal(raw, v)
+	case *[]store.Request:
+		return jsoncodec.Unmarshal(raw, (*requestRows)(v))
 	case *store.Settings:
 		return jsoncodec.Unmarshal(raw, v)
 	case *int:
@@ -90,6 +94,8 @@ func generated(v any) (raw []byte, ok bool) {
 	case []usage.Row:
 		m = usageRows(v)
 	case captureList:
+		m = v
+	case requestList:
 		m = v
 	case store.Request:
 		m = v

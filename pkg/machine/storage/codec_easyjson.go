@@ -427,7 +427,228 @@ func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in usage.Row) {
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *recentList) {
+func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *requestRows) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		in.Skip()
+		*out = nil
+	} else {
+		in.Delim('[')
+		if *out == nil {
+			if !in.IsDelim(']') {
+				*out = make(requestRows, 0, 0)
+			} else {
+				*out = requestRows{}
+			}
+		} else {
+			*out = (*out)[:0]
+		}
+		for !in.IsDelim(']') {
+			var v4 store.Request
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				(v4).UnmarshalEasyJSON(in)
+			}
+			*out = append(*out, v4)
+			in.WantComma()
+		}
+		in.Delim(']')
+	}
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage1(out *jwriter.Writer, in requestRows) {
+	if in == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
+		out.RawString("null")
+	} else {
+		out.RawByte('[')
+		for v5, v6 := range in {
+			if v5 > 0 {
+				out.RawByte(',')
+			}
+			(v6).MarshalEasyJSON(out)
+		}
+		out.RawByte(']')
+	}
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v requestRows) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage1(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *requestRows) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage1(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage2(in *jlexer.Lexer, out *requestList) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "seq":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Seq = int64(in.Int64())
+			}
+		case "rings":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('[')
+				v7 := 0
+				for !in.IsDelim(']') {
+					if v7 < 3 {
+						easyjson38c57360DecodeWeirPkgMachineStorage3(in, &(out.Rings)[v7])
+						v7++
+					} else {
+						in.SkipRecursive()
+					}
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		case "lostFailureAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.LostFailureAt = int64(in.Int64())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage2(out *jwriter.Writer, in requestList) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"seq\":"
+		out.RawString(prefix[1:])
+		out.Int64(int64(in.Seq))
+	}
+	{
+		const prefix string = ",\"rings\":"
+		out.RawString(prefix)
+		out.RawByte('[')
+		for v8 := range in.Rings {
+			if v8 > 0 {
+				out.RawByte(',')
+			}
+			easyjson38c57360EncodeWeirPkgMachineStorage3(out, (in.Rings)[v8])
+		}
+		out.RawByte(']')
+	}
+	if in.LostFailureAt != 0 {
+		const prefix string = ",\"lostFailureAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.LostFailureAt))
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v requestList) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage2(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *requestList) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage2(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage3(in *jlexer.Lexer, out *ring) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "rows":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Rows = int64(in.Int64())
+			}
+		case "first":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.First = int64(in.Int64())
+			}
+		case "base":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Base = int64(in.Int64())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage3(out *jwriter.Writer, in ring) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	if in.Rows != 0 {
+		const prefix string = ",\"rows\":"
+		first = false
+		out.RawString(prefix[1:])
+		out.Int64(int64(in.Rows))
+	}
+	if in.First != 0 {
+		const prefix string = ",\"first\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.Int64(int64(in.First))
+	}
+	if in.Base != 0 {
+		const prefix string = ",\"base\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.Int64(int64(in.Base))
+	}
+	out.RawByte('}')
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *recentList) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		in.Skip()
@@ -444,13 +665,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *recentL
 			*out = (*out)[:0]
 		}
 		for !in.IsDelim(']') {
-			var v4 RecentUsage
+			var v9 RecentUsage
 			if in.IsNull() {
 				in.Skip()
 			} else {
-				(v4).UnmarshalEasyJSON(in)
+				(v9).UnmarshalEasyJSON(in)
 			}
-			*out = append(*out, v4)
+			*out = append(*out, v9)
 			in.WantComma()
 		}
 		in.Delim(']')
@@ -459,16 +680,16 @@ func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *recentL
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage1(out *jwriter.Writer, in recentList) {
+func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in recentList) {
 	if in == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
 		out.RawString("null")
 	} else {
 		out.RawByte('[')
-		for v5, v6 := range in {
-			if v5 > 0 {
+		for v10, v11 := range in {
+			if v10 > 0 {
 				out.RawByte(',')
 			}
-			(v6).MarshalEasyJSON(out)
+			(v11).MarshalEasyJSON(out)
 		}
 		out.RawByte(']')
 	}
@@ -476,14 +697,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage1(out *jwriter.Writer, in recent
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v recentList) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage1(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage4(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *recentList) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage1(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage4(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage2(in *jlexer.Lexer, out *meta) {
+func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -681,7 +902,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage2(in *jlexer.Lexer, out *meta) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage2(out *jwriter.Writer, in meta) {
+func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -835,14 +1056,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage2(out *jwriter.Writer, in meta) 
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v meta) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage2(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage5(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *meta) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage2(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage5(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage3(in *jlexer.Lexer, out *captureList) {
+func easyjson38c57360DecodeWeirPkgMachineStorage6(in *jlexer.Lexer, out *captureList) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		in.Skip()
@@ -859,9 +1080,9 @@ func easyjson38c57360DecodeWeirPkgMachineStorage3(in *jlexer.Lexer, out *capture
 			*out = (*out)[:0]
 		}
 		for !in.IsDelim(']') {
-			var v7 Capture
-			easyjson38c57360DecodeWeirPkgMachineStorage4(in, &v7)
-			*out = append(*out, v7)
+			var v12 Capture
+			easyjson38c57360DecodeWeirPkgMachineStorage7(in, &v12)
+			*out = append(*out, v12)
 			in.WantComma()
 		}
 		in.Delim(']')
@@ -870,16 +1091,16 @@ func easyjson38c57360DecodeWeirPkgMachineStorage3(in *jlexer.Lexer, out *capture
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage3(out *jwriter.Writer, in captureList) {
+func easyjson38c57360EncodeWeirPkgMachineStorage6(out *jwriter.Writer, in captureList) {
 	if in == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
 		out.RawString("null")
 	} else {
 		out.RawByte('[')
-		for v8, v9 := range in {
-			if v8 > 0 {
+		for v13, v14 := range in {
+			if v13 > 0 {
 				out.RawByte(',')
 			}
-			easyjson38c57360EncodeWeirPkgMachineStorage4(out, v9)
+			easyjson38c57360EncodeWeirPkgMachineStorage7(out, v14)
 		}
 		out.RawByte(']')
 	}
@@ -887,14 +1108,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage3(out *jwriter.Writer, in captur
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v captureList) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage3(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage6(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *captureList) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage3(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage6(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *Capture) {
+func easyjson38c57360DecodeWeirPkgMachineStorage7(in *jlexer.Lexer, out *Capture) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -948,7 +1169,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage4(in *jlexer.Lexer, out *Capture
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in Capture) {
+func easyjson38c57360EncodeWeirPkgMachineStorage7(out *jwriter.Writer, in Capture) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -979,7 +1200,7 @@ func easyjson38c57360EncodeWeirPkgMachineStorage4(out *jwriter.Writer, in Captur
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *UsageRow) {
+func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *UsageRow) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1175,7 +1396,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *UsageRo
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in UsageRow) {
+func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in UsageRow) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1324,14 +1545,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in UsageR
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v UsageRow) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage5(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage8(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *UsageRow) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage5(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage8(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage6(in *jlexer.Lexer, out *RecentUsage) {
+func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *RecentUsage) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1527,7 +1748,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage6(in *jlexer.Lexer, out *RecentU
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage6(out *jwriter.Writer, in RecentUsage) {
+func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in RecentUsage) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1676,14 +1897,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage6(out *jwriter.Writer, in Recent
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v RecentUsage) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage6(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage9(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *RecentUsage) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage6(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage9(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage7(in *jlexer.Lexer, out *KeyUse) {
+func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *KeyUse) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1768,15 +1989,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage7(in *jlexer.Lexer, out *KeyUse)
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v10 := 0
+				v15 := 0
 				for !in.IsDelim(']') {
-					if v10 < 24 {
+					if v15 < 24 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Hours)[v10] = int64(in.Int64())
+							(out.Hours)[v15] = int64(in.Int64())
 						}
-						v10++
+						v15++
 					} else {
 						in.SkipRecursive()
 					}
@@ -1794,7 +2015,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage7(in *jlexer.Lexer, out *KeyUse)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage7(out *jwriter.Writer, in KeyUse) {
+func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in KeyUse) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1857,11 +2078,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage7(out *jwriter.Writer, in KeyUse
 		const prefix string = ",\"hours\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v11 := range in.Hours {
-			if v11 > 0 {
+		for v16 := range in.Hours {
+			if v16 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Hours)[v11]))
+			out.Int64(int64((in.Hours)[v16]))
 		}
 		out.RawByte(']')
 	}
@@ -1870,14 +2091,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage7(out *jwriter.Writer, in KeyUse
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v KeyUse) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage7(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage10(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *KeyUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage7(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage10(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Key) {
+func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *Key) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1937,13 +2158,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v12 string
+					var v17 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v12 = string(in.String())
+						v17 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v12)
+					out.Scopes = append(out.Scopes, v17)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1970,13 +2191,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v13 string
+					var v18 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v13 = string(in.String())
+						v18 = string(in.String())
 					}
-					out.Models = append(out.Models, v13)
+					out.Models = append(out.Models, v18)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2063,7 +2284,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *Key) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Key) {
+func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in Key) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2097,11 +2318,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v14, v15 := range in.Scopes {
-				if v14 > 0 {
+			for v19, v20 := range in.Scopes {
+				if v19 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v15))
+				out.String(string(v20))
 			}
 			out.RawByte(']')
 		}
@@ -2116,11 +2337,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v16, v17 := range in.Models {
-				if v16 > 0 {
+			for v21, v22 := range in.Models {
+				if v21 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v17))
+				out.String(string(v22))
 			}
 			out.RawByte(']')
 		}
@@ -2180,12 +2401,12 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in Key) {
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Key) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage8(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage11(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Key) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage8(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage11(l, v)
 }
 func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *store.EarlierKey) {
 	isTopLevel := in.IsStart()
@@ -2250,7 +2471,7 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in store.EarlierKey
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Health) {
+func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Health) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2310,7 +2531,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *Health)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Health) {
+func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Health) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2360,14 +2581,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Health
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Health) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage9(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage12(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Health) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage9(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage12(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *DisabledModels) {
+func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *DisabledModels) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2415,13 +2636,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *Disabl
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v18 string
+					var v23 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v18 = string(in.String())
+						v23 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v18)
+					out.IDs = append(out.IDs, v23)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2436,7 +2657,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *Disabl
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in DisabledModels) {
+func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in DisabledModels) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2462,11 +2683,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in Disab
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v19, v20 := range in.IDs {
-				if v19 > 0 {
+			for v24, v25 := range in.IDs {
+				if v24 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v20))
+				out.String(string(v25))
 			}
 			out.RawByte(']')
 		}
@@ -2476,14 +2697,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in Disab
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v DisabledModels) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage10(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage13(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *DisabledModels) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage10(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage13(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *CustomModel) {
+func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *CustomModel) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2555,7 +2776,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *Custom
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in CustomModel) {
+func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in CustomModel) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2604,14 +2825,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in Custo
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v CustomModel) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage11(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage14(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *CustomModel) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage11(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage14(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Connection) {
+func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Connection) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2656,13 +2877,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Connec
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v21 string
+					var v26 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v21 = string(in.String())
+						v26 = string(in.String())
 					}
-					(out.Last4)[key] = v21
+					(out.Last4)[key] = v26
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2704,13 +2925,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Connec
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v22 secret.Sealed
+					var v27 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v22 = secret.Sealed(in.String())
+						v27 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v22
+					(out.Secrets)[key] = v27
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2787,7 +3008,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Connec
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Connection) {
+func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Connection) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2811,16 +3032,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Conne
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v23First := true
-			for v23Name, v23Value := range in.Last4 {
-				if v23First {
-					v23First = false
+			v28First := true
+			for v28Name, v28Value := range in.Last4 {
+				if v28First {
+					v28First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v23Name))
+				out.String(string(v28Name))
 				out.RawByte(':')
-				out.String(string(v23Value))
+				out.String(string(v28Value))
 			}
 			out.RawByte('}')
 		}
@@ -2850,16 +3071,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Conne
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v24First := true
-			for v24Name, v24Value := range in.Secrets {
-				if v24First {
-					v24First = false
+			v29First := true
+			for v29Name, v29Value := range in.Secrets {
+				if v29First {
+					v29First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v24Name))
+				out.String(string(v29Name))
 				out.RawByte(':')
-				out.String(string(v24Value))
+				out.String(string(v29Value))
 			}
 			out.RawByte('}')
 		}
@@ -2924,12 +3145,12 @@ func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Conne
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Connection) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage12(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage15(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Connection) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage12(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage15(l, v)
 }
 func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderData) {
 	isTopLevel := in.IsStart()
@@ -2973,13 +3194,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderDa
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v25 string
+					var v30 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v25 = string(in.String())
+						v30 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v25)
+					out.EnabledModels = append(out.EnabledModels, v30)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3017,13 +3238,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderDa
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v26 string
+					var v31 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v26 = string(in.String())
+						v31 = string(in.String())
 					}
-					(out.Vars)[key] = v26
+					(out.Vars)[key] = v31
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3041,15 +3262,15 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderDa
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v27 json.RawMessage
+					var v32 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v27).UnmarshalJSON(data))
+							in.AddError((v32).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v27
+					(out.Other)[key] = v32
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3094,11 +3315,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in store.ProviderD
 		}
 		{
 			out.RawByte('[')
-			for v28, v29 := range in.EnabledModels {
-				if v28 > 0 {
+			for v33, v34 := range in.EnabledModels {
+				if v33 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v29))
+				out.String(string(v34))
 			}
 			out.RawByte(']')
 		}
@@ -3133,16 +3354,16 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in store.ProviderD
 		}
 		{
 			out.RawByte('{')
-			v30First := true
-			for v30Name, v30Value := range in.Vars {
-				if v30First {
-					v30First = false
+			v35First := true
+			for v35Name, v35Value := range in.Vars {
+				if v35First {
+					v35First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v30Name))
+				out.String(string(v35Name))
 				out.RawByte(':')
-				out.String(string(v30Value))
+				out.String(string(v35Value))
 			}
 			out.RawByte('}')
 		}
@@ -3157,23 +3378,23 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in store.ProviderD
 		}
 		{
 			out.RawByte('{')
-			v31First := true
-			for v31Name, v31Value := range in.Other {
-				if v31First {
-					v31First = false
+			v36First := true
+			for v36Name, v36Value := range in.Other {
+				if v36First {
+					v36First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v31Name))
+				out.String(string(v36Name))
 				out.RawByte(':')
-				out.Raw((v31Value).MarshalJSON())
+				out.Raw((v36Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *ConnUse) {
+func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUse) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -3228,15 +3449,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v32 := 0
+				v37 := 0
 				for !in.IsDelim(']') {
-					if v32 < 12 {
+					if v37 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Attempts)[v32] = int64(in.Int64())
+							(out.Attempts)[v37] = int64(in.Int64())
 						}
-						v32++
+						v37++
 					} else {
 						in.SkipRecursive()
 					}
@@ -3249,15 +3470,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v33 := 0
+				v38 := 0
 				for !in.IsDelim(']') {
-					if v33 < 12 {
+					if v38 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Failed)[v33] = int64(in.Int64())
+							(out.Failed)[v38] = int64(in.Int64())
 						}
-						v33++
+						v38++
 					} else {
 						in.SkipRecursive()
 					}
@@ -3275,7 +3496,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *ConnUs
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in ConnUse) {
+func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnUse) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -3313,11 +3534,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"attempts\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v34 := range in.Attempts {
-			if v34 > 0 {
+		for v39 := range in.Attempts {
+			if v39 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Attempts)[v34]))
+			out.Int64(int64((in.Attempts)[v39]))
 		}
 		out.RawByte(']')
 	}
@@ -3325,11 +3546,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"failed\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v35 := range in.Failed {
-			if v35 > 0 {
+		for v40 := range in.Failed {
+			if v40 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Failed)[v35]))
+			out.Int64(int64((in.Failed)[v40]))
 		}
 		out.RawByte(']')
 	}
@@ -3338,14 +3559,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in ConnU
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v ConnUse) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage13(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage16(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *ConnUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage13(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage16(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *Combo) {
+func easyjson38c57360DecodeWeirPkgMachineStorage17(in *jlexer.Lexer, out *Combo) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -3405,13 +3626,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *Combo)
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v36 string
+					var v41 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v36 = string(in.String())
+						v41 = string(in.String())
 					}
-					out.Models = append(out.Models, v36)
+					out.Models = append(out.Models, v41)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3435,13 +3656,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *Combo)
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v37 int
+					var v42 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v37 = int(in.Int())
+						v42 = int(in.Int())
 					}
-					(out.Weights)[key] = v37
+					(out.Weights)[key] = v42
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3465,13 +3686,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *Combo)
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v38 string
+					var v43 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v38 = string(in.String())
+						v43 = string(in.String())
 					}
-					(out.On)[key] = v38
+					(out.On)[key] = v43
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3504,7 +3725,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *Combo)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in Combo) {
+func easyjson38c57360EncodeWeirPkgMachineStorage17(out *jwriter.Writer, in Combo) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -3540,11 +3761,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in Combo
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v39, v40 := range in.Models {
-				if v39 > 0 {
+			for v44, v45 := range in.Models {
+				if v44 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v40))
+				out.String(string(v45))
 			}
 			out.RawByte(']')
 		}
@@ -3559,16 +3780,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in Combo
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v41First := true
-			for v41Name, v41Value := range in.Weights {
-				if v41First {
-					v41First = false
+			v46First := true
+			for v46Name, v46Value := range in.Weights {
+				if v46First {
+					v46First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v41Name))
+				out.String(string(v46Name))
 				out.RawByte(':')
-				out.Int(int(v41Value))
+				out.Int(int(v46Value))
 			}
 			out.RawByte('}')
 		}
@@ -3583,16 +3804,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in Combo
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v42First := true
-			for v42Name, v42Value := range in.On {
-				if v42First {
-					v42First = false
+			v47First := true
+			for v47Name, v47Value := range in.On {
+				if v47First {
+					v47First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v42Name))
+				out.String(string(v47Name))
 				out.RawByte(':')
-				out.String(string(v42Value))
+				out.String(string(v47Value))
 			}
 			out.RawByte('}')
 		}
@@ -3617,14 +3838,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in Combo
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Combo) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage14(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage17(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Combo) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage14(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage17(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Alias) {
+func easyjson38c57360DecodeWeirPkgMachineStorage18(in *jlexer.Lexer, out *Alias) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -3666,7 +3887,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Alias)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Alias) {
+func easyjson38c57360EncodeWeirPkgMachineStorage18(out *jwriter.Writer, in Alias) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -3690,10 +3911,10 @@ func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Alias
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Alias) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage15(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage18(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Alias) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage15(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage18(l, v)
 }

@@ -89,6 +89,9 @@ type Tx struct {
 	Due    bool // the next refresh must be found again
 	// Unpublished reports that the platform has no replicas, so none is due.
 	Unpublished bool
+	// MaxRequests is the number of the latest requests that are listed. 0 is
+	// storage.MaxRequests.
+	MaxRequests int64
 	// Buffer is the machine's buffer of reports. May be nil.
 	Buffer Buffer
 	// Flush writes what the buffer has put into the turn, even if the turn changes
