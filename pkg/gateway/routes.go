@@ -123,6 +123,7 @@ func dataRoutes(h *handlers) []Route {
 		{Pattern: "/v1/rerank", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.rerank.Create)},
 		{Pattern: "/v1/realtime", Explain: true, Access: Realtime, Cors: OpenCors, Methods: get(upgradeRequired), Upgrade: h.realtime.Connect},
 		{Pattern: "/v1/usage", Access: Own, Cors: OpenCors, Methods: get(h.usage.Get)},
+		{Pattern: "/v1/usage/requests/{id}", Access: Own, Cors: OpenCors, Methods: get(h.usage.Request)},
 		{Pattern: "/v1/realtime/client_secrets", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.realtime.CreateSecret)},
 		{Pattern: "/v1/moderations", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.moderations.Create)},
 	}

@@ -144,6 +144,7 @@ var calls = []call{
 	{"GET", "/MACHINE/api/usage/recent", "", 200},
 	{"GET", "/MACHINE/api/requests", "", 200},
 	{"GET", "/MACHINE/api/requests/REQUEST", "", 200},
+	{"GET", "/v1/usage/requests/CAPTURE", "", 200},
 	{"PATCH", "/MACHINE/api/settings", `{"capturePercent":100}`, 200},
 	{"POST", "/v1/embeddings", `{"model":"up/m","input":"x"}`, 200},
 	{"GET", "/MACHINE/api/captures", "", 200},

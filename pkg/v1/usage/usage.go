@@ -1,9 +1,12 @@
-// Package usage serves GET /v1/usage: what a key may know of itself.
+// Package usage serves GET /v1/usage and GET /v1/usage/requests/{id}: what a key may know
+// of itself and of its calls.
 package usage
 
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/tidwall/gjson"
 
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
@@ -18,11 +21,36 @@ type Handler struct {
 
 // Get serves GET /v1/usage: the limits of the caller's key and what it has used.
 func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	body, err := json.Marshal(rpc.KeyUsageQuery{KeyID: c.Key.ID})
+	raw, err := h.ask(ctx, c.MachineID, "key.usage", rpc.KeyUsageQuery{KeyID: c.Key.ID})
 	if err != nil {
 		return nil, err
 	}
-	status, raw, err := h.Objects.Call(ctx, c.MachineID, "key.usage", body)
+	return answer(raw), nil
+}
+
+// Request serves GET /v1/usage/requests/{id}: the tokens and the cost of a call of the
+// caller's key, by its x-request-id. The object looks through a part of the list at a
+// time.
+func (h *Handler) Request(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	q := rpc.KeyRequestQuery{KeyID: c.Key.ID, ID: c.Params[0]}
+	for {
+		raw, err := h.ask(ctx, c.MachineID, "key.request", q)
+		if err != nil {
+			return nil, err
+		}
+		if q.Scan = gjson.GetBytes(raw, "scan").Int(); q.Scan == 0 {
+			return answer(raw), nil
+		}
+	}
+}
+
+// ask makes a call of the machine's object. A refusal of the object is the error.
+func (h *Handler) ask(ctx context.Context, machineID, op string, query any) ([]byte, error) {
+	body, err := json.Marshal(query)
+	if err != nil {
+		return nil, err
+	}
+	status, raw, err := h.Objects.Call(ctx, machineID, op, body)
 	if err != nil {
 		e := rpc.ReadFailure(503, nil)
 		e.Err = err
@@ -31,9 +59,13 @@ func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 	if status != 200 {
 		return nil, rpc.ReadFailure(status, raw)
 	}
+	return raw, nil
+}
+
+func answer(raw []byte) *httpmsg.Response {
 	return &httpmsg.Response{
 		Status: 200,
 		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
 		Body:   stream.FromBytes(raw),
-	}, nil
+	}
 }
