@@ -1,6 +1,10 @@
 package accounts
 
-import "weir/pkg/store"
+import (
+	"strconv"
+
+	"weir/pkg/store"
+)
 
 // Trace is what became of a client's request: the log line, the x-weir headers of
 // the answer and the record of GET /api/requests are made from it. The gateway sets
@@ -71,6 +75,23 @@ func (t *Trace) use(u store.Used) {
 		u = t.Used.Add(u)
 	}
 	t.Used, t.answered = u, true
+}
+
+// Cost returns the value of the header x-weir-cost: what the answer costs in USD, marked if
+// it was computed from estimated tokens, or unknown; "" without an answer. Streams have
+// one when they have ended.
+func (t *Trace) Cost() string {
+	switch {
+	case !t.answered:
+		return ""
+	case !t.Used.Priced:
+		return "unknown"
+	}
+	cost := strconv.FormatFloat(t.Used.CostUSD, 'f', -1, 64)
+	if t.Used.Estimated {
+		cost += "; estimated"
+	}
+	return cost
 }
 
 // Forget drops the plan and the result, whose request and answer can be large. The

@@ -20,6 +20,7 @@ type settingsView struct {
 	EmbeddingInput   string            `json:"embeddingInputType"`
 	ResponsesSocket  string            `json:"responsesWebSocket"`
 	PromptCaching    string            `json:"promptCaching"`
+	StreamCost       string            `json:"streamCost"`
 	ClaudeOpus       string            `json:"claudeOpusModel,omitempty"` // these only if they are set
 	ClaudeSonnet     string            `json:"claudeSonnetModel,omitempty"`
 	ClaudeHaiku      string            `json:"claudeHaikuModel,omitempty"`
@@ -34,7 +35,7 @@ type settingsView struct {
 
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
-		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching,
+		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching, s.StreamCost,
 		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel, s.ModelPrices, s.TimeZone,
 		s.CapturePercent, s.CaptureHoursOf(nil),
 	}
@@ -59,6 +60,9 @@ func viewSettings(s store.Settings) settingsView {
 	if v.PromptCaching == "" {
 		v.PromptCaching = "off"
 	}
+	if v.StreamCost == "" {
+		v.StreamCost = "off"
+	}
 	return v
 }
 
@@ -73,7 +77,7 @@ func (c *change) settingsPatch() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "timeZone", "modelPrices", "capturePercent", "captureHours", "allowUnknown"}, modelFields[:]...)...)
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "streamCost", "timeZone", "modelPrices", "capturePercent", "captureHours", "allowUnknown"}, modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
 		known := namesOf(c.Tx)
@@ -203,6 +207,7 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
 	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
 	oneOf("promptCaching", &s.PromptCaching, "on", "off")
+	oneOf("streamCost", &s.StreamCost, "on", "off")
 	if v, ok := in.text("timeZone", 64); ok {
 		if s.TimeZone = v; v == "UTC" {
 			s.TimeZone = ""

@@ -306,6 +306,9 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	if t.Attempts > 0 {
 		h.Add("x-weir-attempts", strconv.Itoa(t.Attempts))
 	}
+	if cost := t.Cost(); cost != "" {
+		h.Add("x-weir-cost", cost)
+	}
 	if t.Affinity != "" {
 		h.Add("x-weir-affinity", t.Affinity)
 	}

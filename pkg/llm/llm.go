@@ -261,6 +261,9 @@ func UsageOf(from Dialect, body []byte) ir.Usage {
 	return dialects[from].usage(gjson.Parse(ir.View(body)))
 }
 
+// TakesComments reports whether the clients of a dialect ignore comments in a stream.
+func TakesComments(d Dialect) bool { return !dialects[d].noComments }
+
 // BilledApart reports whether an answer may be billed by more than its usage object
 // states, which UsageOf reads.
 func BilledApart(d Dialect, body []byte) bool {

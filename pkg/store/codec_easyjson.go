@@ -67,6 +67,12 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.PromptCaching = string(in.String())
 			}
+		case "streamCost":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.StreamCost = string(in.String())
+			}
 		case "claudeOpusModel":
 			if in.IsNull() {
 				in.Skip()
@@ -214,6 +220,16 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 			out.RawString(prefix)
 		}
 		out.String(string(in.PromptCaching))
+	}
+	if in.StreamCost != "" {
+		const prefix string = ",\"streamCost\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.String(string(in.StreamCost))
 	}
 	if in.ClaudeOpus != "" {
 		const prefix string = ",\"claudeOpusModel\":"

@@ -164,6 +164,7 @@ type Settings struct {
 	EmbeddingInput   string `json:"embeddingInputType,omitempty"` // document, query
 	ResponsesSocket  string `json:"responsesWebSocket,omitempty"` // on, off
 	PromptCaching    string `json:"promptCaching,omitempty"`      // on, off; see MarksCaches
+	StreamCost       string `json:"streamCost,omitempty"`         // on, off; see StatesStreamCost
 
 	// The models that plain Claude names of a family stand for; see
 	// ClaudeModel. Empty is Anthropic's own.
@@ -195,6 +196,9 @@ type Settings struct {
 // MarksCaches reports whether the ends of cached prefixes are marked for clients of
 // dialects without marks.
 func (s *Settings) MarksCaches() bool { return s.PromptCaching == "on" }
+
+// StatesStreamCost reports whether a stream ends with a comment that states its cost.
+func (s *Settings) StatesStreamCost() bool { return s.StreamCost == "on" }
 
 // ClaudeModel returns the model that the settings name for a plain Claude name,
 // such as "claude-haiku-4-5", "claude-3-5-haiku-20241022" or "haiku", or "".

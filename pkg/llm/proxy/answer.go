@@ -208,7 +208,7 @@ const eventStream = "text/event-stream; charset=utf-8"
 func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
 	a.call.Body, a.Request.Body = nil, nil // an open stream need not hold them
 	a.body.Reset(nil)
-	m := outcome{a: a, res: res}
+	m := outcome{a: a, res: res, costs: a.call.Machine.Settings.StatesStreamCost() && llm.TakesComments(a.req.Dialect)}
 	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: eventStream})
 	resp := &httpmsg.Response{Status: 200, Header: provider.AppendNotes(header, res.Header)}
 	idle := a.call.Machine.Settings.Idle()

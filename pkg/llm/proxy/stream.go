@@ -15,9 +15,10 @@ import (
 // outcome records how a stream ended: for the account, in the usage and in the
 // log. Each stream is recorded once.
 type outcome struct {
-	a    *attempt
-	res  *accounts.Result
-	done bool
+	a     *attempt
+	res   *accounts.Result
+	costs bool // a comment states the cost
+	done  bool
 }
 
 // end records the end of a stream: complete, or with the error that it held or
@@ -50,6 +51,18 @@ func (m *outcome) end(cause error, complete bool, failure *apierr.Error, u llm.U
 		}
 		m.res.Done(failure)
 	}
+}
+
+// cost appends a comment that states what the stream cost, which end has recorded. A
+// client that has left gets none.
+func (m *outcome) cost(cause error, out []byte) []byte {
+	if !m.costs || errors.Is(cause, stream.ErrClient) {
+		return out
+	}
+	if cost := m.a.call.Trace.Cost(); cost != "" {
+		out = append(append(append(out, ": x-weir-cost "...), cost...), "\n\n"...)
+	}
+	return out
 }
 
 // passthrough observes a stream of the client's own dialect.
@@ -97,7 +110,7 @@ func (w *passthrough) End(cause error) []byte {
 		u = w.estimated()
 	}
 	w.end(cause, w.o.Complete(), w.o.Failure(), u)
-	return tail
+	return w.cost(cause, tail)
 }
 
 // estimated returns the usage of a stream that did not report it.
@@ -220,5 +233,5 @@ func (t *translator) End(cause error, out []byte) []byte {
 	out = t.to.End(cause, out)
 	t.a.call.Memory.Drop(memory.Line)
 	t.end(cause, t.t.Complete(), t.t.Failure(), t.t.Usage())
-	return out
+	return t.cost(cause, out)
 }

@@ -279,6 +279,8 @@ export interface RequestRow {
   priced?: boolean;
   /** the provider did not state all of the tokens */
   estimated?: boolean;
+  /** what keeps the cost unknown, such as web_search */
+  unpricedParts?: string[];
 }
 
 // CaptureRow is a row of GET /api/captures: a request whose bodies are stored.
@@ -377,6 +379,7 @@ export interface SettingValues {
   timeZone: string;
   responsesWebSocket: string;
   promptCaching: string;
+  streamCost: string;
   // The models that plain Claude names stand for; undefined is Anthropic's own.
   claudeOpusModel?: string;
   claudeSonnetModel?: string;

@@ -23,6 +23,14 @@ interface Props {
   onClose: () => void;
 }
 
+// costOf returns the cost of a request in words, or what keeps it unknown.
+function costOf(r: RequestRow) {
+  if (r.priced) return money(r.costUsd ?? 0);
+  const parts = r.unpricedParts?.map((p) => p.replaceAll("_", " ")).join(", ");
+  if (parts) return `No price for: ${parts}`;
+  return r.inputTokens ? "No known price" : undefined;
+}
+
 // Details is the drawer with everything that is stored of a request.
 export function Details({ machine, id, listed, connectionName, keyName, onClose }: Props) {
   const loaded = useLoad(
@@ -78,7 +86,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
           {r.outputTokens !== undefined &&
             number(r.outputTokens) + (r.reasoningTokens ? `, ${number(r.reasoningTokens)} of them reasoning` : "")}
         </Fact>
-        <Fact name="Cost">{r.priced ? money(r.costUsd ?? 0) : r.inputTokens ? "No known price" : undefined}</Fact>
+        <Fact name="Cost">{costOf(r)}</Fact>
         <Fact name="Request size">{r.requestBytes !== undefined && bytes(r.requestBytes)}</Fact>
         <Fact name="Answer size">{r.answerBytes !== undefined ? bytes(r.answerBytes) : r.firstMs && "Streamed"}</Fact>
         <Fact name="Fields not sent">{r.dropped && <code>{r.dropped.join(", ")}</code>}</Fact>

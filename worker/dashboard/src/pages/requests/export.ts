@@ -34,6 +34,7 @@ const columns: [head: string, of: (r: RequestRow, nameOf: NameOf) => string | nu
   ["reasoning_tokens", (r) => r.reasoningTokens],
   ["cache_read_tokens", (r) => r.cacheReadTokens],
   ["cost_usd", (r) => (r.priced ? (r.costUsd ?? 0) : undefined)],
+  ["unpriced_parts", (r) => r.unpricedParts?.join(", ")],
   ["request_bytes", (r) => r.requestBytes],
   ["answer_bytes", (r) => r.answerBytes],
 ];

@@ -85,6 +85,12 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="on">On</option>
                 </select>
               </Field>
+              <Field label="Cost in streams" hint="On: a comment at the end states the cost of the answer.">
+                <select value={v.streamCost} onChange={(e) => put({ streamCost: e.currentTarget.value })}>
+                  <option value="off">Off</option>
+                  <option value="on">On</option>
+                </select>
+              </Field>
               <Field label="First-byte timeout (seconds)" hint="Time until an answer begins.">
                 <input
                   type="number"

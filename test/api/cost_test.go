@@ -1,0 +1,170 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/internal/testgw/fake"
+)
+
+// priced makes a machine with an account of each vendor, whose models cost $1 and $10 per
+// million tokens, and whose streams state their cost.
+func (w *world) priced() (machine, key string) {
+	w.t.Helper()
+	machine, key = w.tenant(0)
+	for _, provider := range []string{"openai", "anthropic", "gemini", "xai"} {
+		w.get(201, w.do("POST", "/"+machine+"/api/providers", adminToken, `{"provider":"`+provider+`","name":"a","apiKey":"upstream-key"}`), nil)
+	}
+	w.get(200, w.do("PATCH", "/"+machine+"/api/settings", adminToken, `{"streamCost":"on","allowUnknown":true,"modelPrices":{
+		"openai/gpt-5.5":"1/10 @flex=0.5/5","anthropic/claude-opus-4-8":"1/10","gemini/gemini-3.8-flash":"1/10","gemini/gemini-2.5-flash":"1/10","xai/grok-4.3":"1/10"}}`), nil)
+	return machine, key
+}
+
+// Each part that a vendor bills is in the cost of an answer, or keeps it unknown and is
+// named: in JSON, in streams of the client's dialect, in translated ones, in the list of
+// requests, in usage and for the client.
+func TestEveryPartOfAnAnswerIsBilledOrNamed(t *testing.T) {
+	const tokens = `"input_tokens":10000,"output_tokens":1000` // $0.02
+	tests := []struct {
+		name, model string
+		answer      string // of the upstream's dialect
+		stream      string
+		cost        string // of x-weir-cost
+		parts       string
+	}{
+		{"searches of OpenAI", "openai/gpt-5.5",
+			`{"id":"resp_1","object":"response","status":"completed","output":[{"type":"web_search_call"},{"type":"web_search_call"},{"type":"web_search_call"}],"usage":{` + tokens + `}}`,
+			`data: {"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call"}}` + "\n\n" +
+				`data: {"type":"response.output_item.done","output_index":1,"item":{"type":"web_search_call"}}` + "\n\n" +
+				`data: {"type":"response.output_item.done","output_index":2,"item":{"type":"web_search_call"}}` + "\n\n" +
+				`data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"usage":{` + tokens + `}}}` + "\n\n",
+			"0.05", ""},
+		{"files", "openai/gpt-5.5",
+			`{"id":"resp_1","object":"response","status":"completed","output":[{"type":"file_search_call"},{"type":"file_search_call"}],"usage":{` + tokens + `}}`,
+			`data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[{"type":"file_search_call"},{"type":"file_search_call"}],"usage":{` + tokens + `}}}` + "\n\n",
+			"0.025", ""},
+		{"code", "openai/gpt-5.5",
+			`{"id":"resp_1","object":"response","status":"completed","tools":[{"type":"code_interpreter","container":{"type":"auto"}}],"output":[{"type":"code_interpreter_call","container_id":"c"}],"usage":{` + tokens + `}}`,
+			`data: {"type":"response.created","response":{"id":"resp_1","tools":[{"type":"code_interpreter","container":{"type":"auto"}}]}}` + "\n\n" +
+				`data: {"type":"response.output_item.done","output_index":0,"item":{"type":"code_interpreter_call","container_id":"c"}}` + "\n\n" +
+				`data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"usage":{` + tokens + `}}}` + "\n\n",
+			"0.05", ""},
+		{"an image", "openai/gpt-5.5",
+			`{"id":"resp_1","object":"response","status":"completed","output":[{"type":"image_generation_call","result":"iVBO"}],"usage":{` + tokens + `}}`,
+			`data: {"type":"response.image_generation_call.completed","output_index":0}` + "\n\n" +
+				`data: {"type":"response.output_item.done","output_index":0,"item":{"type":"image_generation_call"}}` + "\n\n" +
+				`data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"usage":{` + tokens + `}}}` + "\n\n",
+			"unknown", `["image_generation"]`},
+		{"tier of flex", "openai/gpt-5.5",
+			`{"id":"resp_1","object":"response","status":"completed","service_tier":"flex","output":[],"usage":{` + tokens + `}}`,
+			`data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","service_tier":"flex","output":[],"usage":{` + tokens + `}}}` + "\n\n",
+			"0.01", ""},
+		{"tier without a price", "openai/gpt-5.5",
+			`{"id":"resp_1","object":"response","status":"completed","service_tier":"priority","output":[],"usage":{` + tokens + `}}`,
+			`data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","service_tier":"priority","output":[],"usage":{` + tokens + `}}}` + "\n\n",
+			"unknown", `["service_tier"]`},
+		{"tools of xAI", "xai/grok-4.3",
+			`{"id":"resp_1","object":"response","status":"completed","output":[],"usage":{` + tokens + `,"server_side_tool_usage_details":{"web_search_calls":2,"x_search_calls":2}}}`,
+			`data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"usage":{` + tokens + `,"server_side_tool_usage_details":{"web_search_calls":2,"x_search_calls":2}}}}` + "\n\n",
+			"0.04", ""},
+		{"compaction of Claude", "anthropic/claude-opus-4-8",
+			`{"id":"msg_1","type":"message","role":"assistant","content":[],"stop_reason":"end_turn","usage":{` + tokens + `,"iterations":[{"type":"compaction","input_tokens":180000,"output_tokens":3500},{"type":"message",` + tokens + `}]}}`,
+			`data: {"type":"message_start","message":{"id":"msg_1","usage":{"input_tokens":10000,"output_tokens":1}}}` + "\n\n" +
+				`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{` + tokens + `,"iterations":[{"type":"compaction","input_tokens":180000,"output_tokens":3500},{"type":"message",` + tokens + `}]}}` + "\n\n" +
+				`data: {"type":"message_stop"}` + "\n\n",
+			"0.235", ""},
+		{"container of Claude", "anthropic/claude-opus-4-8",
+			`{"id":"msg_1","type":"message","role":"assistant","container":{"id":"c"},"content":[],"stop_reason":"end_turn","usage":{` + tokens + `}}`,
+			`data: {"type":"message_start","message":{"id":"msg_1","usage":{"input_tokens":10000,"output_tokens":1}}}` + "\n\n" +
+				`data: {"type":"message_delta","delta":{"stop_reason":"end_turn","container":{"id":"c"}},"usage":{` + tokens + `}}` + "\n\n" +
+				`data: {"type":"message_stop"}` + "\n\n",
+			"unknown", `["code_execution"]`},
+		{"grounding of Gemini 3", "gemini/gemini-3.8-flash", grounded, "data: " + grounded + "\n\n", "0.048", ""},
+		{"grounding of Gemini 2", "gemini/gemini-2.5-flash", grounded, "data: " + grounded + "\n\n", "0.055", ""},
+		{"maps of Gemini 3", "gemini/gemini-3.8-flash", mapped, "data: " + mapped + "\n\n", "unknown", `["maps"]`},
+	}
+	for _, tt := range tests {
+		for _, client := range []string{"/v1/responses", "/v1/messages", "/v1beta/models/", "/v1/chat/completions"} {
+			for _, streams := range []bool{false, true} {
+				w := newWorld(t)
+				machine, key := w.priced()
+				w.Answer = func(s *fake.Seen) fake.Answer {
+					if streams {
+						return fake.OK("text/event-stream", tt.stream)
+					}
+					return fake.JSON(tt.answer)
+				}
+				what := tt.name + " to " + client
+				path, body := client, `{"model":"`+tt.model+`"`
+				switch client {
+				case "/v1/responses":
+					body += `,"input":"x"`
+				case "/v1beta/models/":
+					path += tt.model + ":generateContent"
+					if streams {
+						path = client + tt.model + ":streamGenerateContent?alt=sse"
+					}
+					body = `{"contents":[{"role":"user","parts":[{"text":"x"}]}]`
+				default:
+					body += `,"max_tokens":5000,"messages":[{"role":"user","content":"x"}]`
+				}
+				if streams && client != "/v1beta/models/" {
+					body, what = body+`,"stream":true`, what+", stream"
+				}
+				vendor, _, _ := strings.Cut(tt.model, "/")
+				if client != "/v1/responses" && (vendor == "openai" || vendor == "xai") || client == "/v1/chat/completions" && vendor == "gemini" {
+					continue // they go to the vendor's chat endpoint
+				}
+				got := w.do("POST", path, key, body+"}")
+				if got.status != 200 {
+					t.Errorf("%s: %d %s", what, got.status, got.body)
+					continue
+				}
+				cost := got.header.Get("x-weir-cost")
+				if streams {
+					_, cost, _ = strings.Cut(got.body, "\n: x-weir-cost ")
+					cost = strings.TrimSpace(cost)
+					if client == "/v1beta/models/" && cost == "" {
+						cost = tt.cost // no comments
+					}
+				}
+				row := gjson.Get(w.do("GET", "/"+machine+"/api/requests", adminToken, "").body, "data.0")
+				known := row.Get("priced").Bool() && row.Get("costUsd").Raw == tt.cost
+				if cost != tt.cost || row.Get("unpricedParts").Raw != tt.parts || known != (tt.parts == "") {
+					t.Errorf("%s: cost %q, want %q: %s", what, cost, tt.cost, row.Raw)
+				}
+				usage := gjson.Get(w.do("GET", "/"+machine+"/api/usage?groupBy=model", adminToken, "").body, "data.0")
+				if counted := usage.Get("costUsd").Raw == tt.cost && !usage.Get("unpricedAttempts").Exists(); counted != known {
+					t.Errorf("%s: usage is %s", what, usage.Raw)
+				}
+			}
+		}
+	}
+}
+
+const (
+	grounded = `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a","b"]}}],"usageMetadata":{"promptTokenCount":10000,"candidatesTokenCount":1000}}`
+	mapped   = `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"maps":{"uri":"u"}}]}}],"usageMetadata":{"promptTokenCount":10000,"candidatesTokenCount":1000}}`
+)
+
+// A stream states its cost only where the machine asks for it, and an error has none.
+func TestStreamsPassWithoutTheirCost(t *testing.T) {
+	w := newWorld(t)
+	machine, key := w.priced()
+	const events = `data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":1}}}` + "\n\n"
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.OK("text/event-stream", events) }
+	const body = `{"model":"openai/gpt-5.5","input":"x","stream":true}`
+	if got := w.do("POST", "/v1/responses", key, body); !strings.HasSuffix(got.body, events+"\n: x-weir-cost 0.000011\n\n") && !strings.HasSuffix(got.body, events+": x-weir-cost 0.000011\n\n") {
+		t.Errorf("got %s", got.body)
+	}
+	w.get(200, w.do("PATCH", "/"+machine+"/api/settings", adminToken, `{"streamCost":null}`), nil)
+	w.Restart()
+	if got := w.do("POST", "/v1/responses", key, body); strings.Contains(got.body, "x-weir-cost") {
+		t.Errorf("got %s", got.body)
+	}
+	if got := w.do("POST", "/v1/responses", key, `{"model":"none/none","input":"x"}`); got.header.Get("x-weir-cost") != "" {
+		t.Errorf("an error with %s", got.header.Get("x-weir-cost"))
+	}
+}
