@@ -34,6 +34,10 @@ func Refused(sent []byte, status int, code, param, message string, raw []byte) R
 	return ir.Refused(sent, status, code, param, message, raw)
 }
 
+// DefaultOnly reports whether an error says that the model takes no value of a field but
+// the default.
+func DefaultOnly(code, message string) bool { return ir.DefaultOnly(code, message) }
+
 // RefusedFields returns the paths of the fields that an upstream's answer to the
 // request sent refuses by name; see Omit.
 func RefusedFields(sent []byte, status int, code, param, message string, raw []byte) []string {

@@ -2,7 +2,10 @@ package llm_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
+
+	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm"
 )
@@ -34,6 +37,30 @@ func TestCompatibleServerGetsClientBytes(t *testing.T) {
 				t.Errorf("got\n%s %v %v\nwant\n%s %v", got, dropped, err, tt.want, tt.dropped)
 			}
 		})
+	}
+}
+
+// A model that reasons cannot be forced to call a tool by these vendors.
+func TestForcedToolYieldsToReasoning(t *testing.T) {
+	const tools = `"tools":[{"type":"function","function":{"name":"f"}}],"messages":[{"role":"user","content":"a"}]`
+	for _, tt := range []struct {
+		from     llm.Dialect
+		provider string
+		body     string
+		forced   bool
+	}{
+		{llm.Chat, "moonshot", `{"model":"m","reasoning_effort":"high","tool_choice":"required",` + tools + `}`, false},
+		{llm.Chat, "moonshot", `{"model":"m","reasoning_effort":"high","tool_choice":{"type":"function","function":{"name":"f"}},` + tools + `}`, false},
+		{llm.Chat, "moonshot", `{"model":"m","reasoning_effort":"none","tool_choice":"required",` + tools + `}`, true},
+		{llm.Chat, "moonshot", `{"model":"m","tool_choice":"required",` + tools + `}`, true},
+		{llm.Chat, "dashscope", `{"model":"m","reasoning_effort":"high","tool_choice":"required",` + tools + `}`, false},
+		{llm.Chat, "openai", `{"model":"m","reasoning_effort":"high","tool_choice":"required",` + tools + `}`, true},
+		{llm.Messages, "moonshot", `{"model":"m","max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2000},"tool_choice":{"type":"any"},"tools":[{"name":"f","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"a"}]}`, false},
+	} {
+		got, dropped, err := llm.Request(tt.from, llm.Chat, []byte(tt.body), llm.Options{Model: "up", Vendor: true, Deviations: llm.DeviationsOf(tt.provider)})
+		if forced := gjson.GetBytes(got, "tool_choice").Exists(); err != nil || forced != tt.forced || slices.Contains(dropped, "tool_choice") == forced {
+			t.Errorf("%s, %s: got %s, dropped %v, %v", tt.provider, tt.body, got, dropped, err)
+		}
 	}
 }
 

@@ -70,12 +70,16 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 			p.Del("stream_options")
 		}
 		adaptEffort(&p, v)
+		if v.ThinksFreely && thinks(&p) && forces(p.Get("tool_choice")) {
+			p.Drop("tool_choice")
+		}
 		for _, f := range v.Set {
 			if !p.Has(f[0]) {
 				p.Set(f[0], f[1])
 			}
 		}
 	}
+	applyRefusals(&p, opt.Refuses)
 	markCache(&p, &opt)
 	if v.System && p.Marked(markDeveloper) || v.ToolID > 0 || p.Marked(markExtra) ||
 		p.Marked(markReasoning) || p.Marked(markReasoningContent) || p.Marked(markReasoningDetails) {
@@ -84,12 +88,27 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	return p
 }
 
+// thinks reports whether a body asks for reasoning in one of the forms that adaptEffort
+// writes.
+func thinks(p *ir.Patch) bool {
+	return p.Get("thinking.type").Str == "enabled" || p.Get("enable_thinking").Bool()
+}
+
+// forces reports whether a tool_choice makes the model call a tool.
+func forces(choice gjson.Result) bool {
+	return choice.Str == "required" || choice.IsObject()
+}
+
 // applyRefusals replaces the fields and roles that the server has refused by
-// name with their older form.
+// name with their older form, or max_tokens with the newer one.
 func applyRefusals(p *ir.Patch, r ir.Refusals) {
 	if r&ir.RefusesMaxCompletionTokens != 0 && p.Has("max_completion_tokens") {
 		p.Rename("max_completion_tokens", ir.MaxTokensName)
 		p.Note("max_completion_tokens")
+	}
+	if r&ir.RefusesMaxTokens != 0 && p.Has(ir.MaxTokensName) {
+		p.Rename(ir.MaxTokensName, "max_completion_tokens")
+		p.Note(ir.MaxTokensName)
 	}
 	if r&ir.RefusesEffort != 0 {
 		p.Drop("reasoning_effort")

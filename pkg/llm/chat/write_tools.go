@@ -33,6 +33,8 @@ func writeTools(q *ir.Request, d *ir.Writer, v *ir.Deviations, set func(name, cl
 	}
 	d.Close(']')
 	switch c := &q.ToolChoice; {
+	case v.ThinksFreely && (c.Mode == ir.ChoiceAny || c.Mode == ir.ChoiceTool) && thinksAbout(q):
+		q.Drop("tool_choice")
 	case len(c.Allowed) > 0 && v.IsOpenAI():
 		e := ir.Writer{}
 		e.Open("", '{')
@@ -75,6 +77,12 @@ func writeTools(q *ir.Request, d *ir.Writer, v *ir.Deviations, set func(name, cl
 		set("tool_choice", "tool_choice", `{"type":"`+kind+`","`+kind+`":{"name":`+ir.Quote(c.Name)+`}}`)
 	}
 	set("parallel_tool_calls", q.FieldName(ir.FieldParallel), q.Parallel)
+}
+
+// thinksAbout reports whether a request asks for reasoning.
+func thinksAbout(q *ir.Request) bool {
+	name := q.EffortName()
+	return name != "none" && (name != "" || q.Think != ir.ThinkUnset)
 }
 
 // writeFunction writes an entry of tools.

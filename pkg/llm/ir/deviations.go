@@ -53,10 +53,14 @@ type Deviations struct {
 	// ToolID is the exact length of a tool call id, letters and digits; 0 is
 	// any.
 	ToolID int
+	// ThinksFreely reports that a model that reasons refuses to be forced to call a
+	// tool.
+	ThinksFreely bool
 	// ZeroSample reports that temperature 0 is sent as do_sample false.
 	ZeroSample bool
 	// Passes reports that a chat client's body passes byte for byte except for
-	// the model and what the server has refused by name (Options.Refuses).
+	// the model and what the server has refused by name (Options.Refuses), which is
+	// remembered for all of the server's models.
 	Passes bool
 	// Custom reports that custom tools are supported. Other upstreams get
 	// functions instead.
@@ -91,7 +95,7 @@ var deviations = [...]struct {
 		Drop: []string{"logit_bias"}, DropReasoning: []string{"presence_penalty", "frequency_penalty", "stop"},
 	}},
 	{"deepseek", Deviations{
-		MaxTokens: MaxTokensName, System: true, Think: ReasoningType, Reasoning: "reasoning_content",
+		MaxTokens: MaxTokensName, System: true, Think: ReasoningType, Reasoning: "reasoning_content", ThinksFreely: true,
 		// How the vendor maps unsupported names, from its guide to the thinking
 		// mode.
 		Efforts: "minimal=low low medium=high high xhigh=high max",
@@ -111,12 +115,12 @@ var deviations = [...]struct {
 	{"cerebras", Deviations{
 		System: true, Drop: []string{"frequency_penalty", "presence_penalty", "logit_bias"},
 	}},
-	{"moonshot", Deviations{MaxTokens: MaxTokensName, System: true, Think: ReasoningType, Efforts: "low high max", Reasoning: "reasoning_content"}},
+	{"moonshot", Deviations{MaxTokens: MaxTokensName, System: true, Think: ReasoningType, Efforts: "low high max", Reasoning: "reasoning_content", ThinksFreely: true}},
 	{"zai", Deviations{
 		MaxTokens: MaxTokensName, System: true, Think: ReasoningSwitch, Reasoning: "reasoning_content", ZeroSample: true,
 		Drop: []string{"seed", "n", "logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty", "parallel_tool_calls"},
 	}},
-	{"dashscope", Deviations{MaxTokens: MaxTokensName, System: true, Think: ReasoningEnable, Reasoning: "reasoning_content"}},
+	{"dashscope", Deviations{MaxTokens: MaxTokensName, System: true, Think: ReasoningEnable, Reasoning: "reasoning_content", ThinksFreely: true}},
 	{"minimax", Deviations{
 		MaxTokens: MaxTokensName, System: true, Think: ReasoningNone, Details: true,
 		Set: [][2]string{{"reasoning_split", "true"}},

@@ -69,7 +69,7 @@ func RefusedFields(sent []byte, status int, code, param, message string, raw []b
 			paths = append(paths, path)
 		}
 	}
-	if fieldCode(code) {
+	if fieldCode(code) || DefaultOnly(code, message) {
 		add(namesOf(param))
 	}
 	eachForbidden(raw, func(loc []gjson.Result) {

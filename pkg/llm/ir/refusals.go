@@ -18,7 +18,7 @@ const (
 	RefusesMaxCompletionTokens Refusals = 1 << iota // gets max_tokens
 	RefusesDeveloper                                // gets the role system
 	RefusesEffort                                   // gets no reasoning_effort
-	RefusesMaxTokens                                // gets max_completion_tokens; translated requests only
+	RefusesMaxTokens                                // gets max_completion_tokens
 )
 
 // refusalNames are the names under which refusals are remembered.
@@ -93,7 +93,7 @@ func Refused(sent []byte, status int, code, param, message string, raw []byte) R
 				return r
 			}
 		}
-		if extraForbidden(raw, name) || slices.Contains(named, name) {
+		if extraForbidden(raw, name) || slices.ContainsFunc(named, func(n string) bool { return snake(n) == name }) {
 			return r
 		}
 	}
@@ -120,6 +120,14 @@ func refusesDeveloper(sent []byte, code, param, message string) bool {
 // accepted, whatever its value.
 func fieldCode(code string) bool {
 	return code == "unsupported_parameter" || code == "unknown_parameter" || code == "extra_forbidden"
+}
+
+// DefaultOnly reports whether an error says that the model takes no value of the field
+// of its param but the default. OpenAI's:
+//
+//	{"param":"temperature","code":"unsupported_value","message":"… Only the default (1) value is supported."}
+func DefaultOnly(code, message string) bool {
+	return code == "unsupported_value" && strings.Contains(message, "Only the default ")
 }
 
 // extraForbidden reports whether a pydantic error list in an error body names

@@ -164,10 +164,46 @@ func TestChatServerGetsNoRefusedFields(t *testing.T) {
 	if want := `{"model":"m","messages":[{"role":"user","content":"a"}]}`; len(w.Seen) != 2 || w.Seen[1].Body != want {
 		t.Errorf("sent %v", w.bodies())
 	}
-	// The vendors of the table have their fields listed: the error passes.
-	w = newWorld(t, usual...)
-	w.Answer = refusing(w, "parallel_tool_calls")
-	if _, err := w.ask(llm.Chat, `{"model":"oa/gpt-5","parallel_tool_calls":true,"messages":[{"role":"user","content":"a"}]}`); status(err) != 400 || len(w.Seen) != 1 {
+}
+
+// A vendor's model is asked once more in the form that its error names, each time:
+// another model of the vendor may take the field.
+func TestVendorIsAskedOnceMoreWithoutRefusedFields(t *testing.T) {
+	const rest = `"messages":[{"role":"user","content":"a"}]`
+	unsupported := func(param string) string {
+		return `{"error":{"message":"Unsupported parameter: '` + param + `' is not supported with this model.","type":"invalid_request_error","param":"` + param + `","code":"unsupported_parameter"}}`
+	}
+	for _, tt := range []struct{ name, body, path, answer, want, dropped string }{
+		{"any field", `{"model":"oa/gpt-5","parallel_tool_calls":true,` + rest + `}`, "parallel_tool_calls", unsupported("parallel_tool_calls"), `{"model":"gpt-5",` + rest + `}`, "parallel_tool_calls"},
+		{"limit", `{"model":"oa/gpt-5","max_tokens":9,` + rest + `}`, "max_tokens",
+			`{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}`,
+			`{"model":"gpt-5",` + rest + `,"max_completion_tokens":9}`, "max_tokens"},
+		{"temperature", `{"model":"oa/gpt-5","temperature":0.7,` + rest + `}`, "temperature",
+			`{"error":{"message":"Unsupported value: 'temperature' does not support 0.7 with this model. Only the default (1) value is supported.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`,
+			`{"model":"gpt-5",` + rest + `}`, "temperature"},
+		{"effort", `{"model":"oa/gpt-4o","reasoning_effort":"low",` + rest + `}`, "reasoning_effort", `{"error":{"message":"Unrecognized request argument supplied: reasoning_effort","type":"invalid_request_error","param":null,"code":null}}`, `{"model":"gpt-4o",` + rest + `}`, "reasoning_effort"},
+		{"xai's names", `{"model":"xa/grok-4","reasoning_effort":"low",` + rest + `}`, "reasoning_effort", `{"code":"Client specified an invalid argument","error":"Model grok-4 does not support parameter reasoningEffort."}`, `{"model":"grok-4",` + rest + `}`, "reasoning_effort"},
+	} {
+		w := newWorld(t, append(usual, provided{prefix: "xa", provider: "xai"})...)
+		w.Answer = func(*fake.Seen) fake.Answer {
+			if gjson.Get(w.Seen[len(w.Seen)-1].Body, tt.path).Exists() {
+				return jsonOf(400, tt.answer)
+			}
+			return jsonOf(200, plainAnswer)
+		}
+		for range 2 {
+			w.Seen = nil
+			if _, err := w.ask(llm.Chat, tt.body); err != nil || len(w.Seen) != 2 || w.Seen[1].Body != tt.want || strings.Join(w.call.Trace.Dropped, ",") != tt.dropped {
+				t.Errorf("%s: %v, sent %v, dropped %v", tt.name, err, w.bodies(), w.call.Trace.Dropped)
+			}
+		}
+	}
+	// A value that is wrong is the client's mistake.
+	w := newWorld(t, usual...)
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return jsonOf(400, `{"error":{"message":"Invalid value: 'x'.","type":"invalid_request_error","param":"temperature","code":"invalid_value"}}`)
+	}
+	if _, err := w.ask(llm.Chat, `{"model":"oa/gpt-5","temperature":7,`+rest+`}`); status(err) != 400 || len(w.Seen) != 1 {
 		t.Errorf("%v after %d calls", err, len(w.Seen))
 	}
 }

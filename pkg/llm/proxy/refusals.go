@@ -31,6 +31,8 @@ type refusedForms struct {
 	//	<dialect>:<path>   a field, see llm.Omit
 	//	beta:<name>        a value of anthropic-beta; "*" is all
 	omit, omitted []string
+	// once: what was refused holds for the model or the value of this request alone.
+	once bool
 	// noThoughts: it has refused the signature of a thought of this conversation.
 	noThoughts bool
 }
@@ -68,13 +70,12 @@ func (a *attempt) readRefusals() {
 	}
 }
 
-// adapts reports whether the upstream gets other forms of what it refuses by name. The
-// vendors whose fields are listed (llm.Deviations) do not, nor does Anthropic: its
-// refusals are for its own clients, which adapt their requests.
+// adapts reports whether the upstream gets other forms of what it refuses by name.
+// Anthropic does not: its refusals are for its own clients, which adapt their requests.
 func (a *attempt) adapts() bool {
 	switch a.api.dialect {
 	case llm.Chat, llm.Responses:
-		return a.opt.Deviations.Passes
+		return true
 	case llm.Messages:
 		return a.Target.Provider.ID != "anthropic"
 	}
@@ -256,8 +257,6 @@ func (a *attempt) learn(e *refusal) bool {
 		return false // it refuses both forms
 	case other != 0 && known&other != 0:
 		r.lifted |= other
-	case got == llm.RefusesMaxTokens && a.req.Dialect == llm.Chat:
-		return false // the client's own choice
 	default:
 		r.learned |= got
 	}
@@ -268,6 +267,7 @@ func (a *attempt) learn(e *refusal) bool {
 // whether there are others than before.
 func (a *attempt) learnNames(e *refusal) bool {
 	n := len(a.forms.omitted)
+	a.forms.once = a.forms.once || llm.DefaultOnly(e.Code, e.message)
 	for _, path := range llm.RefusedFields(e.sent, e.Status, e.Code, e.Param, e.message, e.body) {
 		if a.api.dialect != llm.Chat || llm.RefusalOf(path) == 0 {
 			a.omit(a.api.dialect.String() + ":" + path)
@@ -316,11 +316,20 @@ func opposite(r llm.Refusals) llm.Refusals {
 	return 0
 }
 
-// remember stores what the server turned out to refuse or to accept.
+// remember stores what the server turned out to refuse or to accept. The refusals of a
+// vendor of the table depend on the model and are not stored, stream_options aside.
 func (a *attempt) remember(res *accounts.Result) {
-	if r := &a.forms; r.connection == res.Connection.ID {
-		res.Refuses(r.learned.Names(), true)
-		res.Refuses(r.lifted.Names(), false)
-		res.Refuses(r.omitted, true)
+	r := &a.forms
+	if r.connection != res.Connection.ID {
+		return
 	}
+	if vendor := a.api.dialect != llm.Messages && !llm.DeviationsOf(a.Target.Provider.ID).Passes; vendor || r.once {
+		if slices.Contains(r.omitted, refusedStreamOptions) {
+			res.Refuses([]string{refusedStreamOptions}, true)
+		}
+		return
+	}
+	res.Refuses(r.learned.Names(), true)
+	res.Refuses(r.lifted.Names(), false)
+	res.Refuses(r.omitted, true)
 }
