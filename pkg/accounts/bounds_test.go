@@ -527,7 +527,7 @@ func TestReportWaitsOnlyWithCountsAlone(t *testing.T) {
 			t.Errorf("report %d can wait", i)
 		}
 	}
-	if !(&report{Report: rpc.Report{Keys: []rpc.KeyCount{{}}}}).onlyCounts() {
+	if !(&report{Report: rpc.Report{Requests: []store.Request{{}}}}).onlyCounts() {
 		t.Error("counts cannot wait")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/pkg/budget"
@@ -20,14 +21,16 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Codes of calls that budgets refuse.
+// Codes of calls that budgets and limits of keys refuse.
 const (
 	CodeBudgetExceeded = "budget_exceeded"
 	CodeUnpriced       = "model_not_priced"
+	CodeKeyLimit       = "rate_limit_exceeded" // requests or tokens of a key
+	CodeConcurrency    = "concurrency_limit_exceeded"
 )
 
-// errLent is the cause of a refusal by a budget whose rest is reserved.
-var errLent = errors.New("reserved by other calls")
+// errLent is the cause of a refusal by a budget whose rest is lent.
+var errLent = errors.New("lent to other calls")
 
 // Estimate is what a call may use, for budgets. The zero value is a call of unknown
 // use, which is admitted as long as anything is left.
@@ -74,6 +77,33 @@ type reservation struct {
 	unknown bool // an answer had no known cost, see CountUnpriced
 }
 
+// admit reserves of the limits of the call's key, once for all its targets: of tokens the
+// least that is reserved of budgets for the first one. The error is a 429.
+func (pl *plan) admit(ctx context.Context, to *routing.Target) error {
+	call := pl.call
+	limits := call.Machine.KeyLimits(call.Trace.KeyID)
+	if len(limits) == 0 || pl.limits > 0 || call.Estimate.Follows || !recorded(call.Request) {
+		return nil
+	}
+	w := call.Machine.Local.Wallet(pl.newHolder)
+	if w == nil {
+		return unavailable(nil)
+	}
+	price := to.Price(call.Machine)
+	output, _ := call.Estimate.outputs(call.Machine, to)
+	tokens, _ := call.Estimate.of(price, output)
+	for i := range limits {
+		amount, _ := amountOf(&limits[i], price, tokens, 0)
+		hold, err := pl.hold(ctx, call.Machine.ID, w, &limits[i], amount, amount)
+		if err != nil {
+			return err
+		}
+		pl.reserved = append(pl.reserved, reservation{Hold: hold})
+		pl.limits++
+	}
+	return nil
+}
+
 // afford reserves the estimate of a call to a target of each budget that covers it. It
 // reports false if one of them refuses it. Without budgets it costs nothing.
 func (pl *plan) afford(ctx context.Context, to *routing.Target) bool {
@@ -85,7 +115,7 @@ func (pl *plan) afford(ctx context.Context, to *routing.Target) bool {
 	if err == nil {
 		return true
 	}
-	pl.release()
+	pl.releaseTarget()
 	if pl.overBudget == nil {
 		pl.overBudget = err
 	}
@@ -187,7 +217,7 @@ func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *
 			return budget.Hold{}, exceeded(b, &grants[0], amount)
 		}
 	}
-	return budget.Hold{}, exceeded(b, &budget.Grant{Lent: true, Wait: 1000}, least)
+	return budget.Hold{}, exceeded(b, &budget.Grant{Lent: true, Busy: true, Wait: 1000}, least)
 }
 
 // take asks the object for a slice.
@@ -251,12 +281,26 @@ func (r *Result) Next(ctx context.Context) *apierr.Error {
 	return nil
 }
 
-// release ends what is reserved and no attempt has used.
-func (pl *plan) release() {
-	for i := range pl.reserved {
-		pl.reserved[i].Settle(0, pl.Now().UnixMilli())
+// releaseTarget ends what is reserved for a target that has not answered.
+func (pl *plan) releaseTarget() {
+	for i := range pl.reserved[pl.limits:] {
+		pl.reserved[pl.limits+i].Settle(0, pl.Now().UnixMilli())
 	}
-	pl.reserved = nil
+	pl.reserved = pl.reserved[:pl.limits:pl.limits]
+}
+
+// release ends what a call without an answer has reserved. It counts as a request of its
+// key if an attempt was sent.
+func (pl *plan) release() {
+	pl.releaseTarget()
+	for i := range pl.reserved {
+		r, used := &pl.reserved[i], int64(0)
+		if r.Budget.Unit == store.Requests && pl.attempts > 0 {
+			used = 1
+		}
+		r.Settle(used, pl.Now().UnixMilli())
+	}
+	pl.reserved, pl.limits = nil, 0
 }
 
 // outputs returns the fewest and the most output tokens of one answer that a call to a
@@ -330,30 +374,81 @@ func settle(reserved []reservation, a *Attempt, row *usage.Row, now int64) {
 	}
 }
 
-// exceeded returns the 429 of a call that does not fit into a budget.
+// exceeded returns the 429 of a call that does not fit into a budget or a limit of its
+// key.
 func exceeded(b *store.Budget, g *budget.Grant, amount int64) *apierr.Error {
-	wait := time.Duration(g.Wait) * time.Millisecond
-	text := "The budget " + strconv.Quote(b.Name) + " of " + store.AmountText(b.Unit, b.Limit) + windowText(b.Window)
-	switch {
-	case g.Lent:
-		text += " is reserved by calls under way. Try again in " + wait.Round(time.Second).String() + "."
-	case amount > b.Limit:
-		text += " is less than this call may use, " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + ". Ask for fewer output tokens or a higher limit."
-	case wait == 0:
-		text += " has too little left for this call, which may use " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + ". Ask for a higher limit."
-	default:
-		text += " has too little left for this call, which may use " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + ". It starts again at " +
-			time.UnixMilli(g.End).UTC().Format(time.RFC3339) + "."
-	}
-	if !g.Lent && amount > b.Limit {
-		wait = 0 // it never fits
-	}
-	e := apierr.New(429, CodeBudgetExceeded, "%s", text)
+	wait := max(time.Duration(g.Wait)*time.Millisecond, 0)
+	e := apierr.New(429, CodeBudgetExceeded, "%s", refusedText(b, g, amount, wait))
 	if g.Lent {
 		e.Err = errLent
 	}
-	e.RetryAfter, e.NoRetry = wait, true
+	if amount > b.Limit {
+		wait = 0 // it never fits
+	}
+	switch {
+	case !b.OfKey():
+		e.RetryAfter, e.NoRetry = wait, true
+		return e
+	case b.Unit == store.Calls:
+		e.Code, e.Reason = CodeConcurrency, store.RefusedByConcurrency
+	default:
+		e.Code, e.Reason = CodeKeyLimit, store.RefusedByKeyLimit
+	}
+	if e.NoRetry = wait == 0; !e.NoRetry {
+		e.RetryIn(max(wait, time.Second))
+	}
 	return e
+}
+
+// refusedText says why a call does not fit, and when it may.
+func refusedText(b *store.Budget, g *budget.Grant, amount int64, wait time.Duration) string {
+	limit := store.AmountText(b.Unit, b.Limit) + windowText(b.Window)
+	what := "The budget " + strconv.Quote(b.Name) + " of " + limit
+	if b.OfKey() {
+		what = "The limit of " + limit + " of this API key"
+	}
+	could := "; this call could use " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + "."
+	if b.Unit == store.USD {
+		could = "; this call could cost " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + "."
+	}
+	again := " Try again in " + waitText(wait) + "."
+	left := " has " + store.AmountText(b.Unit, g.Unspent) + " left"
+	switch {
+	case b.Unit == store.Calls:
+		return "This API key has " + store.AmountText(b.Unit, b.Limit) + " under way, as many as it may." + again
+	case amount > b.Limit:
+		could = strings.TrimPrefix(could, ";")
+		return what + " is too low:" + could + " Ask for fewer output tokens or a higher limit."
+	case g.Busy:
+		return what + left + ", reserved by calls under way" + could + again
+	case g.Lent:
+		return what + left + ", lent to another instance of the gateway" + could + again
+	case b.OfKey() && g.Unspent == 0:
+		return "This API key has reached its limit of " + limit + "." + again
+	}
+	if left += could; g.Unspent == 0 {
+		left = " is used up."
+	}
+	if wait == 0 {
+		return what + left + " Ask for a higher limit."
+	}
+	return what + left + " Resets " + time.UnixMilli(g.End).UTC().Format("Jan 2, 15:04 UTC") + "."
+}
+
+// waitText returns a wait in words: seconds up to two minutes, then minutes, hours from
+// two hours on.
+func waitText(wait time.Duration) string {
+	n, unit := int64((wait+time.Second-1)/time.Second), "second"
+	switch {
+	case wait >= 2*time.Hour:
+		n, unit = int64((wait+time.Hour-1)/time.Hour), "hour"
+	case n == 60 || n >= 120:
+		n, unit = (n+59)/60, "minute"
+	}
+	if n != 1 {
+		unit += "s"
+	}
+	return strconv.FormatInt(n, 10) + " " + unit
 }
 
 func unpriced(b *store.Budget, model string) *apierr.Error {
@@ -396,8 +491,7 @@ func (p *Pool) reportBudgets(m *snapshot.Machine, r *report) (sent int64) {
 	if w == nil {
 		return 0
 	}
-	w.Forget(m.Budgets)
-	if asks := w.Report(m.Budgets); len(asks) > 0 {
+	if asks := w.Report(m.Budget); len(asks) > 0 {
 		r.Budgets = &budget.Asks{Holder: w.Holder, Asks: asks}
 	}
 	return p.Now().UnixMilli()
@@ -414,10 +508,8 @@ func (r *report) applyBudgets(m *snapshot.Machine, answer []byte, sent int64) {
 		return
 	}
 	for _, g := range out.Budgets {
-		for i := range m.Budgets {
-			if b := &m.Budgets[i]; b.ID == g.Budget {
-				w.Apply(b, g, 0, sent)
-			}
+		if b := m.Budget(g.Budget); b != nil {
+			w.Apply(b, g, 0, sent)
 		}
 	}
 }

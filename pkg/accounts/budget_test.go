@@ -66,11 +66,12 @@ func (b *budgeted) answer(op string, body []byte) (int, []byte, error) {
 	}
 	var grants []budget.Grant
 	for i := range asks.Asks {
-		for j := range b.machine.Budgets {
-			if rec := &b.machine.Budgets[j]; rec.ID == asks.Asks[i].Budget {
-				if g, ok := b.ledgers[rec.ID].Take(rec, asks.Holder, &asks.Asks[i], b.Now().UnixMilli(), nil); ok {
-					grants = append(grants, g)
-				}
+		if rec := b.machine.Budget(asks.Asks[i].Budget); rec != nil {
+			if b.ledgers[rec.ID] == nil {
+				b.ledgers[rec.ID] = &budget.Ledger{}
+			}
+			if g, ok := b.ledgers[rec.ID].Take(rec, asks.Holder, &asks.Asks[i], b.Now().UnixMilli(), nil); ok {
+				grants = append(grants, g)
 			}
 		}
 	}
@@ -105,6 +106,13 @@ func (b *budgeted) call() error {
 	return err
 }
 
+// report tells the object what a call has used, a second after the last report.
+func (b *budgeted) report() {
+	b.Clock.Add(time.Second)
+	b.pool.reportOf(b.machine.ID)
+	b.pool.Flush(context.Background(), b.machine)
+}
+
 func refusal(err error) (status int, code string, e *apierr.Error) {
 	if errors.As(err, &e) {
 		return e.Status, e.Code, e
@@ -126,7 +134,7 @@ func TestRequestsOfABudgetAreCounted(t *testing.T) {
 	if want := time.Duration(b.ledgers["b1"].End-b.Now().UnixMilli()) * time.Millisecond; e.RetryAfter != want {
 		t.Errorf("the wait is %v, want %v", e.RetryAfter, want)
 	}
-	if !strings.Contains(e.Message, `"three a day" of 3 requests per day`) || !strings.Contains(e.Message, "starts again at 20") {
+	if !strings.Contains(e.Message, `"three a day" of 3 requests per day`) || !strings.Contains(e.Message, "is used up. Resets Jan 16, 00:00 UTC.") {
 		t.Errorf("message: %s", e.Message)
 	}
 	takes := b.takes
@@ -141,7 +149,7 @@ func TestCallLargerThanABudgetIsToldSo(t *testing.T) {
 	b.ask = Estimate{Input: 8, Output: 10_000, Text: true}
 	// gpt-4o: $2.50 and $10 per million.
 	_, code, e := refusal(b.call())
-	want := `The budget "small" of $0.05 per day is less than this call may use, $0.11. Ask for fewer output tokens or a higher limit.`
+	want := `The budget "small" of $0.05 per day is too low: this call could cost $0.11. Ask for fewer output tokens or a higher limit.`
 	if code != "budget_exceeded" || e.Message != want {
 		t.Errorf("got %s %q, want %q", code, e.Message, want)
 	}
@@ -407,6 +415,7 @@ func TestAllBudgetsOfACallMustHaveIt(t *testing.T) {
 			t.Fatal("the second budget does not hold")
 		}
 	}
+	b.report()
 	if l := b.ledgers["b1"]; l.Spent != 1 || l.Leases[0].Held != 0 {
 		t.Errorf("refused calls count in the first: %+v", l)
 	}

@@ -41,7 +41,8 @@ type plan struct {
 	later      *noToken       // an account has no token at the moment
 	cause      int            // the highest rank of a failure of the current target
 	overBudget *apierr.Error  // of the first budget that refuses the call
-	reserved   []reservation  // of the target that is tried
+	reserved   []reservation  // of the key's limits, then for the target that is tried
+	limits     int            // of reserved: those of the key's limits
 }
 
 // missed are the accounts that did not serve for one cause, because they cool
@@ -109,7 +110,7 @@ func (pl *plan) send(ctx context.Context) (*Result, error) {
 				return res, err
 			}
 		}
-		pl.release()
+		pl.releaseTarget()
 		i = routing.After(call.Targets, i, class)
 	}
 	return nil, pl.failed()
@@ -122,8 +123,13 @@ func (pl *plan) target(ctx context.Context, i int, pin string) (*Result, routing
 	pl.cause = rankNone
 	var few [8]candidate
 	ready := pl.order(few[:0], to, pin)
-	if len(ready) > 0 && !pl.afford(ctx, to) {
-		return nil, routing.Limit, nil
+	if len(ready) > 0 {
+		if err := pl.admit(ctx, to); err != nil {
+			return nil, routing.Final, err
+		}
+		if !pl.afford(ctx, to) {
+			return nil, routing.Limit, nil
+		}
 	}
 	for j := range ready {
 		res, f := pl.account(ctx, to, &ready[j])

@@ -52,26 +52,6 @@ func (p *Pool) cleared(machineID, connection, model string) {
 	r.at = max(r.at, at)
 }
 
-// Count notes a request of a key that has a limit. The counts go to the object
-// at most once a second and isolate, so a limit may be passed by what comes in
-// a second; without a limit it costs nothing.
-func (p *Pool) Count(m *snapshot.Machine, key *store.Key) {
-	if m == nil || key == nil || key.RPM == 0 && key.DailyMax == 0 {
-		return
-	}
-	p.reportOf(m.ID).count(key.ID, 1)
-}
-
-func (r *report) count(keyID string, n int) {
-	for i := range r.Keys {
-		if r.Keys[i].KeyID == keyID {
-			r.Keys[i].Requests += n
-			return
-		}
-	}
-	r.Keys = last(append(r.Keys, rpc.KeyCount{KeyID: keyID, Requests: n}))
-}
-
 func (r *report) lastError(connection, text string) {
 	for i := range r.Errors {
 		if r.Errors[i].ConnectionID == connection {
@@ -125,10 +105,9 @@ func (p *Pool) reportOf(machineID string) *report {
 func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != nil }
 
 // Flush tells the object of a machine what became of its accounts since the
-// last time, and how often its limited keys were used. It is called after the
-// answer; without news it costs nothing. Counts and usage alone are gathered
-// for up to a second. A report that does not get through is
-// kept for the next call.
+// last time, and what was used of its budgets. It is called after the answer; without
+// news it costs nothing. Usage alone is gathered for up to a second. A report that does
+// not get through is kept for the next call.
 //
 //	report rpc.Report → rpc.Reported
 //
@@ -174,9 +153,6 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 			}
 		}
 		r.applyBudgets(m, answer, sent)
-		for _, k := range gjson.GetBytes(answer, "limited").Array() {
-			m.LimitKey(k.Get("keyId").Str, k.Get("until").Int())
-		}
 	}
 }
 
@@ -215,9 +191,6 @@ func (p *Pool) restore(machineID string, old *report) {
 	for _, e := range since.Errors {
 		old.lastError(e.ConnectionID, e.Text)
 	}
-	for _, k := range since.Keys {
-		old.count(k.KeyID, k.Requests)
-	}
 	for _, u := range old.Usage {
 		since.Usage = usage.Add(since.Usage, u)
 	}
@@ -230,7 +203,7 @@ func (p *Pool) restore(machineID string, old *report) {
 	since.Cooldowns = last(append(old.Cooldowns, since.Cooldowns...))
 	since.Cleared = last(append(old.Cleared, since.Cleared...))
 	since.Refusals = last(append(old.Refusals, since.Refusals...))
-	since.Errors, since.Keys = old.Errors, old.Keys
+	since.Errors = old.Errors
 	since.at = max(since.at, old.at)
 }
 

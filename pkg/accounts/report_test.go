@@ -3,7 +3,6 @@ package accounts
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/pkg/routing"
-	"weir/pkg/store"
 	"weir/pkg/usage"
 	"weir/pkg/wire/httpmsg"
 )
@@ -80,61 +78,6 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 	if n := len(w.pool.reports[mid].Cooldowns); n != maxPerReport {
 		t.Errorf("%d kept, want %d", n, maxPerReport)
-	}
-}
-
-func TestKeysWithALimitAreCounted(t *testing.T) {
-	w := newWorld(t).add(accounts("a")...)
-	limited, free := &store.Key{ID: "k", RPM: 2}, &store.Key{ID: "f"}
-	until := w.Now().Add(40 * time.Second).UnixMilli()
-	w.object.Answer = func(_ string, body []byte) (int, []byte, error) {
-		if gjson.GetBytes(body, "keys.0.requests").Int() == 1 {
-			return 200, []byte(`{"generation":2}`), nil
-		}
-		return 200, fmt.Appendf(nil, `{"generation":2,"limited":[{"keyId":"k","until":%d}]}`, until), nil
-	}
-	use := func(k *store.Key) {
-		w.pool.Count(w.machine, k)
-		w.pool.Flush(context.Background(), w.machine)
-	}
-	use(free)
-	use(nil)
-	if len(w.object.Calls) != 0 {
-		t.Fatalf("told %v of keys without a limit", w.object.Calls)
-	}
-	use(limited)
-	use(limited)
-	use(limited)
-	if len(w.object.Calls) != 1 || w.object.Calls[0] != `report {"keys":[{"keyId":"k","requests":1}]}` {
-		t.Fatalf("calls %v, want one within the second", w.object.Calls)
-	}
-	if w.machine.LimitedUntil(limited) != 0 {
-		t.Fatal("limited too early")
-	}
-	w.Add(time.Second)
-	use(limited)
-	if len(w.object.Calls) != 2 || w.object.Calls[1] != `report {"keys":[{"keyId":"k","requests":3}]}` {
-		t.Fatalf("calls %v, want the rest after a second", w.object.Calls)
-	}
-	if got := w.machine.LimitedUntil(limited); got != until || w.machine.LimitedUntil(free) != 0 {
-		t.Errorf("limited until %d, want %d at once", got, until)
-	}
-}
-
-func TestCountsAreNotLostWithAReport(t *testing.T) {
-	w := newWorld(t).add(accounts("a")...)
-	k := &store.Key{ID: "k", DailyMax: 9}
-	w.pool.Count(w.machine, k)
-	w.object.Answer = func(string, []byte) (int, []byte, error) {
-		w.pool.Count(w.machine, k)
-		return 503, nil, nil
-	}
-	w.pool.Flush(context.Background(), w.machine)
-	w.Add(time.Second)
-	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
-	w.pool.Flush(context.Background(), w.machine)
-	if got := w.object.Calls[1]; got != `report {"keys":[{"keyId":"k","requests":2}]}` {
-		t.Errorf("got %s", got)
 	}
 }
 

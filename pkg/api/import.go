@@ -479,7 +479,7 @@ func badKeys() error {
 // isKey reports whether a row of an export is one that could have been made.
 func isKey(k *store.Key) bool {
 	ok := rpc.IsDigest(k.Digest) && rpc.IsRowID(k.ID) && utf8.RuneCountInString(k.Name) <= 200 && storage.IsPrintable(k.Name) && len(k.Last4) <= 4 && storage.IsPrintable(k.Last4) &&
-		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.CreatedAt >= 0 && k.ExpiresAt >= 0 && k.RevokedAt >= 0 && k.PausedAt >= 0
+		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.TPM >= 0 && k.MaxParallel >= 0 && k.CreatedAt >= 0 && k.ExpiresAt >= 0 && k.RevokedAt >= 0 && k.PausedAt >= 0
 	for _, s := range k.Scopes {
 		ok = ok && (s == "data" || s == "manage" || s == "export")
 	}

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+
+	"github.com/tidwall/gjson"
 
 	"weir/pkg/budget"
 	"weir/pkg/catalog"
@@ -25,7 +28,9 @@ type keyView struct {
 	Models        []string `json:"models,omitempty"`
 	RPM           int      `json:"rpm,omitempty"`
 	DailyMax      int      `json:"dailyMax,omitempty"`
-	RequestsToday int64    `json:"requestsToday"` // of the UTC day; with a limit, those that count against dailyMax
+	TPM           int      `json:"tpm,omitempty"`
+	MaxParallel   int      `json:"maxParallel,omitempty"`
+	RequestsToday int64    `json:"requestsToday"` // of the UTC day; with dailyMax those that count against it
 	CreatedAt     int64    `json:"createdAt"`
 	ExpiresAt     int64    `json:"expiresAt,omitempty"`
 	PausedAt      int64    `json:"pausedAt,omitempty"`
@@ -67,7 +72,7 @@ func useOf(t *storage.Tx, id string) keyUse {
 
 func viewKey(t *storage.Tx, k *storage.Key) keyView {
 	v := keyView{
-		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
+		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax, TPM: k.TPM, MaxParallel: k.MaxParallel,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, CapturePercent: k.CapturePercent, CaptureHours: k.CaptureHours, keyUse: useOf(t, k.ID), Generation: k.Generation,
 	}
 	if len(v.Scopes) == 0 {
@@ -76,10 +81,15 @@ func viewKey(t *storage.Tx, k *storage.Key) keyView {
 	if e := k.Earlier; e != nil && e.Until > t.Now {
 		v.Earlier = &earlierView{e.Last4, e.Until}
 	}
-	v.LimitedUntil = t.LimitedUntil(k)
 	use := t.KeyUse(k.ID)
-	if v.RequestsToday = use.Today(); k.RPM != 0 || k.DailyMax != 0 {
-		v.RequestsToday = int64(t.KeyCounts(k.ID).InDay)
+	v.RequestsToday = use.Today()
+	for _, l := range t.KeyLimits(k) {
+		if l.Used >= l.Limit {
+			v.LimitedUntil = max(v.LimitedUntil, l.End)
+		}
+		if l.Unit == store.Requests && l.Window == budget.Day {
+			v.RequestsToday = l.Used
+		}
 	}
 	return v
 }
@@ -115,7 +125,7 @@ func (c *change) keyGet() (any, error) {
 }
 
 // keyFields are the fields of a key that can be set.
-var keyFields = [...]string{"name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "capturePercent", "captureHours", "allowUnknown"}
+var keyFields = [...]string{"name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "tpm", "maxParallel", "capturePercent", "captureHours", "allowUnknown"}
 
 // readKey reads the fields of a key that were sent.
 func (c *change) readKey(in *Input, row *storage.Key) {
@@ -133,6 +143,12 @@ func (c *change) readKey(in *Input, row *storage.Key) {
 	}
 	if daily, ok := in.int("dailyMax", 0, 1_000_000_000); ok {
 		row.DailyMax = int(daily)
+	}
+	if tpm, ok := in.int("tpm", 0, 1_000_000_000); ok {
+		row.TPM = int(tpm)
+	}
+	if calls, ok := in.int("maxParallel", 0, 1_000_000); ok {
+		row.MaxParallel = int(calls)
 	}
 	readCapture(in, &row.Key)
 	if at, ok := in.time("expiresAt"); ok {
@@ -161,12 +177,22 @@ func (c *change) allowedModels(in *Input, max int) (models []string, given bool)
 	return models, given
 }
 
+// keyCreate answers POST /api/keys. With the field budget the key has a budget of its own
+// from the start:
+//
+//	"budget": {"limit","unit","window","name","models","unpriced","webhookUrl"}
+//
+// Without a name it has that of the key.
 func (c *change) keyCreate() (any, error) {
 	in := readObject(orEmpty(c.env.Body), "")
-	in.only(keyFields[:]...)
+	in.only(append(keyFields[:], "budget")...)
 	var row storage.Key
 	c.readKey(in, &row)
-	if err := in.failed(); err != nil {
+	own, err := c.budgetOfKey(in, row.Name)
+	if err == nil {
+		err = in.failed()
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := c.mayGrant(row.Scopes); err != nil {
@@ -183,8 +209,40 @@ func (c *change) keyCreate() (any, error) {
 		return nil, err
 	}
 	row.ID, row.Digest, row.Last4, row.CreatedAt = minted.ID, minted.Digest, minted.Last4, c.Now
+	if own != nil {
+		own.KeyID, own.CreatedAt = row.ID, c.Now
+		c.putBudget(own)
+	}
 	c.target, c.fields, c.status = c.o.MaskedKey(row.ID), in.names, 201
 	return c.putKey(&row, text), nil
+}
+
+// budgetOfKey reads the budget that a new key is to have; nil for none.
+func (c *change) budgetOfKey(in *Input, keyName string) (*storage.Budget, error) {
+	v, given := in.values["budget"]
+	if !given || v.Type == gjson.Null {
+		return nil, nil
+	}
+	fields := sub(v, "budget")
+	if fields.Err != nil {
+		return nil, fields.Err
+	}
+	fields.only("name", "models", "unit", "limit", "window", "unpriced", "webhookUrl", "allowUnknown")
+	if _, named := fields.values["name"]; !named {
+		name := cmp.Or(apierr.Shorten(keyName, 100), "Budget of a key")
+		fields.values["name"] = gjson.Result{Type: gjson.String, Str: name}
+	}
+	var row storage.Budget
+	c.readBudget(fields, &row, false)
+	if err := fields.failed(); err != nil {
+		return nil, err
+	}
+	if len(c.List(storage.BudgetPrefix)) >= MaxBudgets {
+		return nil, apierr.New(409, "too_many", "A machine has at most %d budgets.", MaxBudgets)
+	}
+	id, err := rpc.NewID(c.o.Rand, 20)
+	row.ID = id
+	return &row, err
 }
 
 // putKey stores a changed key. text is the key itself if it is new, else "".
@@ -198,7 +256,7 @@ func (c *change) putKey(row *storage.Key, text string) keyView {
 
 // keyUpdate answers PUT /api/keys/{id}: the fields that are sent are changed.
 //
-//	{"name","scopes","expiresAt","models","rpm","dailyMax","capturePercent","captureHours","paused","allowUnknown"}
+//	{"name","scopes","expiresAt","models","rpm","dailyMax","tpm","maxParallel","capturePercent","captureHours","paused","allowUnknown"}
 func (c *change) keyUpdate() (any, error) {
 	row, err := c.key()
 	if err != nil {
@@ -226,9 +284,6 @@ func (c *change) keyUpdate() (any, error) {
 		if err := c.mayGrant(row.Scopes); err != nil {
 			return nil, err
 		}
-	}
-	if was.RPM != row.RPM || was.DailyMax != row.DailyMax {
-		c.Observe() // it may have reached a limit, or no longer
 	}
 	c.fields = in.names
 	return c.putKey(&row, ""), nil
@@ -294,14 +349,16 @@ func (c *change) keyUsage() (any, error) {
 
 // ownUsage is the answer to GET /v1/usage.
 type ownUsage struct {
-	Object    string     `json:"object"`
-	ID        string     `json:"id"`
-	Name      string     `json:"name,omitempty"`
-	Last4     string     `json:"last4,omitempty"`
-	Models    []string   `json:"models,omitempty"`
-	CreatedAt int64      `json:"createdAt"`
-	ExpiresAt int64      `json:"expiresAt,omitempty"`
-	Limits    []ownLimit `json:"limits"`
+	Object    string   `json:"object"`
+	ID        string   `json:"id"`
+	Name      string   `json:"name,omitempty"`
+	Last4     string   `json:"last4,omitempty"`
+	Models    []string `json:"models,omitempty"`
+	CreatedAt int64    `json:"createdAt"`
+	ExpiresAt int64    `json:"expiresAt,omitempty"`
+	// MaxParallel is the number of calls that may be under way at a time.
+	MaxParallel int        `json:"maxParallel,omitempty"`
+	Limits      []ownLimit `json:"limits"`
 	keyUse
 }
 
@@ -325,19 +382,17 @@ func (o *Manager) OwnUsage(r *storage.Call) (any, error) {
 		return nil, rpc.ErrInvalidKey()
 	}
 	out := ownUsage{
-		"key.usage", row.ID, row.Name, row.Last4, row.Models, row.CreatedAt, row.ExpiresAt, []ownLimit{}, useOf(r.Tx, row.ID),
+		"key.usage", row.ID, row.Name, row.Last4, row.Models, row.CreatedAt, row.ExpiresAt, row.MaxParallel, []ownLimit{}, useOf(r.Tx, row.ID),
 	}
 	add := func(unit, window string, models []string, limit, used int64, resetAt int64) {
 		out.Limits = append(out.Limits, ownLimit{
 			unit, window, models, store.ShownAmount(unit, limit), store.ShownAmount(unit, used), store.ShownAmount(unit, max(limit-used, 0)), resetAt,
 		})
 	}
-	counts := r.KeyCounts(row.ID)
-	if row.RPM > 0 {
-		add(store.Requests, budget.Minute, nil, int64(row.RPM), int64(counts.InMinute), (counts.Minute+1)*storage.Minute)
-	}
-	if row.DailyMax > 0 {
-		add(store.Requests, budget.Day, nil, int64(row.DailyMax), int64(counts.InDay), (counts.Day+1)*storage.Day)
+	for _, l := range r.KeyLimits(&row) {
+		if l.Unit != store.Calls {
+			add(l.Unit, l.Window, nil, l.Limit, l.Used, l.End)
+		}
 	}
 	for _, b := range r.Budgets() {
 		if b.KeyID != row.ID {
@@ -368,7 +423,6 @@ func (c *change) keyDelete() (any, error) {
 		}
 	}
 	c.Del(storage.KeyPrefix + row.ID)
-	c.Del(storage.CountPrefix + row.ID)
 	c.Del(storage.KeyUsePrefix + row.ID)
 	c.status = 204
 	return nil, nil

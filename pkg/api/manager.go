@@ -24,4 +24,7 @@ type Manager struct {
 	// DeriveKey returns a key of 32 bytes by PBKDF2 with SHA-256 without blocking
 	// other requests. Nil derives it in Go.
 	DeriveKey func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error)
+	// Began is when the only process that serves the machines was started, in Unix
+	// milliseconds; 0 if there may be others.
+	Began int64
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,10 +36,10 @@ type machines interface {
 // Authenticator identifies the caller. A refusal is a 401 that depends on the form
 // of the credential alone: every well-formed key that may not be used gets one
 // body, so that no caller learns which machines and keys exist
-// (docs/reference/reliability.md, T4, T5). The three exceptions are an old key
-// that needs its machine in the path (400), a key that is paused (403) and one that
-// has reached its limit (429). Data, Key and Realtime return the call of a key that is
-// refused too, if its machine is known: it is counted.
+// (docs/reference/reliability.md, T4, T5). The two exceptions are an old key
+// that needs its machine in the path (400) and a key that is paused (403). Data, Key and
+// Realtime return the call of a key that is refused too, if its machine is known: it is
+// counted.
 type Authenticator struct {
 	// KeySecret is the worker secret API_KEY_SECRET.
 	KeySecret []byte
@@ -52,9 +51,6 @@ type Authenticator struct {
 	Now        func() time.Time
 	// Vault seals client secrets; required by SealClientSecret and Realtime alone.
 	Vault vault
-	// Count is told of each call admitted to the data plane with a key that
-	// has a limit. May be nil.
-	Count func(m *snapshot.Machine, k *store.Key)
 }
 
 // Digest returns the SHA-256 of a secret that is compared, never stored.
@@ -68,15 +64,10 @@ func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachin
 	if credential(r.Header) == "" {
 		return a.keyless(ctx, r, pathMachine)
 	}
-	c, err := a.Key(ctx, r, pathMachine)
-	if err != nil {
-		return c, err
-	}
-	return c, a.count(c)
+	return a.Key(ctx, r, pathMachine)
 }
 
-// Key admits a call about the key itself: as Data, but never without a key, uncounted,
-// and also if the key has reached its limit.
+// Key admits a call about the key itself: as Data, but never without a key.
 func (a *Authenticator) Key(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	text := credential(r.Header)
 	if text == "" {
@@ -87,21 +78,6 @@ func (a *Authenticator) Key(ctx context.Context, r *httpmsg.Request, pathMachine
 		err = rpc.ErrInvalidKey()
 	}
 	return c, err
-}
-
-// count counts a call against the limits of its key. The error is a 429.
-func (a *Authenticator) count(c *Call) error {
-	if c.Key.RPM == 0 && c.Key.DailyMax == 0 {
-		return nil
-	}
-	now, until := a.Now().UnixMilli(), c.Machine.LimitedUntil(c.Key)
-	if until > now {
-		return limited(c.Key, time.Duration(until-now)*time.Millisecond)
-	}
-	if a.Count != nil {
-		a.Count(c.Machine, c.Key)
-	}
-	return nil
 }
 
 // Live reports whether the caller of a socket that has been open for a while may still
@@ -357,24 +333,4 @@ func refusedForm(h httpmsg.Header, text string) error {
 		return rpc.ErrNotKey()
 	}
 	return rpc.ErrInvalidKey()
-}
-
-// limited returns the 429 of a key at its limit: the one per minute ends within a
-// minute, the one per day at midnight UTC.
-func limited(k *store.Key, wait time.Duration) error {
-	limit, per := k.RPM, "minute"
-	if limit == 0 || wait > time.Minute && k.DailyMax > 0 {
-		limit, per = k.DailyMax, "day"
-	}
-	text := "its limit"
-	switch {
-	case limit == 1:
-		text = "its limit of 1 request per " + per
-	case limit > 1:
-		text = "its limit of " + strconv.Itoa(limit) + " requests per " + per
-	}
-	e := apierr.New(429, "rate_limit_exceeded", "This API key has reached %s. Try again later.", text)
-	e.Reason = store.RefusedByKeyLimit
-	e.RetryIn(max(wait, time.Second))
-	return e
 }

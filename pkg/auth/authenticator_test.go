@@ -76,8 +76,8 @@ var now = time.UnixMilli(1_800_000_000_000)
 
 type keys struct {
 	loader
-	data, manage, both, revoked, expired, limited, foreign, fresh, unknown, noMachine, wrongCheck string
-	auth                                                                                          Authenticator
+	data, manage, both, revoked, expired, foreign, fresh, unknown, noMachine, wrongCheck string
+	auth                                                                                 Authenticator
 }
 
 const oldKey = "sk-old0123456789"
@@ -102,8 +102,6 @@ func newKeys(t *testing.T) *keys {
 	k.both = mint(mid, store.Key{Scopes: []string{"data", "manage"}})
 	k.revoked = mint(mid, store.Key{RevokedAt: 1})
 	k.expired = mint(mid, store.Key{ExpiresAt: at})
-	k.limited = mint(mid, store.Key{RPM: 1})
-	k.have[mid].Limited = []store.LimitedKey{{KeyID: k.have[mid].Keys[len(k.have[mid].Keys)-1].ID, Until: at + 61_500}}
 	k.foreign = mint(other, store.Key{Scopes: []string{"data", "manage"}})
 	old := Digest(oldKey)
 	k.have[mid].Keys = append(k.have[mid].Keys, store.Key{ID: "old", Digest: fmt.Sprintf("%x", old[:])})
@@ -162,7 +160,6 @@ func TestWhoMayCall(t *testing.T) {
 		{"key not of that machine", k.unknown, "", "401", "401", "401", "401"},
 		{"revoked", k.revoked, "", "401", "401", "401", "401"},
 		{"expired", k.expired, "", "401", "401", "401", "401"},
-		{"limit reached", k.limited, "", "429", "429", "401", "429"},
 		{"data key", k.data, "", mid, mid, "401", mid},
 		{"data key, own path", k.data, mid, mid, mid, "401", mid},
 		{"data key, path of another", k.data, other, mid, mid, "401", mid},
@@ -342,33 +339,6 @@ func TestStoreDownIsNot401(t *testing.T) {
 	}
 }
 
-func TestLimitReportsItsReset(t *testing.T) {
-	k := newKeys(t)
-	_, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(k.limited)}, "")
-	var e *apierr.Error
-	if !errors.As(err, &e) || e.RetryAfter != 61_500*time.Millisecond || !e.NoRetry {
-		t.Errorf("got %+v, want 61.5 s and no retry", e)
-	}
-}
-
-func TestCallsWithALimitedKeyAreCounted(t *testing.T) {
-	text, limited, _ := rpc.MintKey(rand.Reader, keySecret, mid)
-	m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{ID: limited.ID, Digest: limited.Digest, RPM: 2}}})
-	counted := 0
-	a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now },
-		Count: func(_ *snapshot.Machine, k *store.Key) { counted += k.RPM }}
-	r := &httpmsg.Request{Header: bearer(text)}
-	if _, err := a.Data(context.Background(), r, ""); err != nil || counted != 2 {
-		t.Fatalf("got %v, counted %d", err, counted)
-	}
-	m.LimitKey(limited.ID, now.UnixMilli()+5000) // what the object answered
-	_, err := a.Data(context.Background(), r, "")
-	var e *apierr.Error
-	if !errors.As(err, &e) || e.Status != 429 || e.RetryAfter != 5*time.Second || e.NoRetry || counted != 2 {
-		t.Errorf("got %+v, counted %d; want 429 at once, not counted", e, counted)
-	}
-}
-
 // The check digits of a key are computed once for a snapshot. Everything else is judged
 // for each call.
 func TestCheckedKeyIsJudgedForEachCall(t *testing.T) {
@@ -403,10 +373,6 @@ func TestCheckedKeyIsJudgedForEachCall(t *testing.T) {
 		{"revoked", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].RevokedAt = 1 }, false},
 		{"paused", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].PausedAt = 1 }, false},
 		{"expired", func(a *Authenticator, m *snapshot.Machine) { m.Keys[0].ExpiresAt = now.UnixMilli() }, false},
-		{"limited", func(_ *Authenticator, m *snapshot.Machine) {
-			m.Keys[0].RPM = 1
-			m.LimitKey(m.Keys[0].ID, now.UnixMilli()+1)
-		}, false},
 		{"without the scope", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].Scopes = []string{"manage"} }, false},
 		{"removed", func(a *Authenticator, m *snapshot.Machine) {
 			a.Machines = one{snapshot.New(&store.Machine{ID: mid, Keys: m.Keys[1:]})}
@@ -488,22 +454,16 @@ func TestPausedKeyIsNamed(t *testing.T) {
 	}
 }
 
-// A key may ask about itself although it has reached its limit, and is not counted.
-func TestKeyIsAdmittedBeyondItsLimit(t *testing.T) {
+func TestKeyMayAskAboutItself(t *testing.T) {
 	k := newKeys(t)
-	counted := 0
-	k.auth.Count = func(*snapshot.Machine, *store.Key) { counted++ }
 	for name, tt := range map[string]struct{ key, want string }{
-		"limited": {k.limited, mid}, "data": {k.data, mid}, "both": {k.both, mid},
+		"data": {k.data, mid}, "both": {k.both, mid},
 		"manage": {k.manage, "401"}, "revoked": {k.revoked, "401"}, "none": {"", "401"},
 	} {
 		c, err := k.auth.Key(t.Context(), &httpmsg.Request{Header: bearer(tt.key)}, mid)
 		if got := outcome(c, err); got != tt.want {
 			t.Errorf("%s: got %s, want %s", name, got, tt.want)
 		}
-	}
-	if counted != 0 {
-		t.Errorf("%d calls were counted", counted)
 	}
 }
 
@@ -604,26 +564,6 @@ func TestForgedMachineIDsAreOnlyLookedUpInKV(t *testing.T) {
 		}
 		if _, err := a.Data(context.Background(), r, "zzzzzzzz01234567"); err == nil || l.known != 1 || len(l.gets) != 1 {
 			t.Errorf("%s: %v, looked %d times, %d in KV first", name, err, len(l.gets), l.known)
-		}
-	}
-}
-
-func TestLimitNamesItsNumber(t *testing.T) {
-	for _, tt := range []struct {
-		rpm, daily int
-		wait       time.Duration
-		want       string
-	}{
-		{1, 0, time.Second, "its limit of 1 request per minute."},
-		{60, 0, time.Minute, "its limit of 60 requests per minute."},
-		{0, 100, time.Second, "its limit of 100 requests per day."},
-		{60, 100, time.Minute, "its limit of 60 requests per minute."},
-		{60, 100, time.Minute + 1, "its limit of 100 requests per day."},
-		{60, 0, time.Hour, "its limit of 60 requests per minute."},
-		{0, 0, time.Second, "its limit."},
-	} {
-		if err := limited(&store.Key{RPM: tt.rpm, DailyMax: tt.daily}, tt.wait); !strings.Contains(err.Error(), "This API key has reached "+tt.want) {
-			t.Errorf("%+v: got %v", tt, err)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
@@ -36,44 +35,6 @@ func TestCredentialHasAtMost512Bytes(t *testing.T) {
 		if !errors.As(err, &e) || e.Status != tt.want || tt.text != nil && !reflect.DeepEqual(err, tt.text) {
 			t.Errorf("%s: got %v, want %d", tt.name, err, tt.want)
 		}
-	}
-}
-
-// Only calls with a key that has a limit are counted, of either kind.
-func TestEachKindOfLimitIsCounted(t *testing.T) {
-	for name, limits := range map[string]store.Key{"minute": {RPM: 1}, "day": {DailyMax: 1}, "none": {}} {
-		text, key, err := rpc.MintKey(rand.Reader, keySecret, mid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		limits.ID, limits.Digest = key.ID, key.Digest
-		m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{limits}})
-		counted := 0
-		a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now },
-			Count: func(*snapshot.Machine, *store.Key) { counted++ }}
-		if _, err := a.Data(context.Background(), &httpmsg.Request{Header: bearer(text)}, ""); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if want := name != "none"; (counted == 1) != want {
-			t.Errorf("%s: counted %d times", name, counted)
-		}
-	}
-}
-
-func TestWaitOfLimitDecidesOnRetry(t *testing.T) {
-	for _, tt := range []struct {
-		wait, after time.Duration
-		noRetry     bool
-	}{
-		{time.Millisecond, time.Second, false}, {time.Second, time.Second, false}, {apierr.MaxRetryWait, apierr.MaxRetryWait, false}, {apierr.MaxRetryWait + 1, apierr.MaxRetryWait + 1, true},
-	} {
-		var e *apierr.Error
-		if errors.As(limited(&store.Key{}, tt.wait), &e); e.RetryAfter != tt.after || e.NoRetry != tt.noRetry || e.Status != 429 {
-			t.Errorf("%s: got %s, no retry %v", tt.wait, e.RetryAfter, e.NoRetry)
-		}
-	}
-	if apierr.MaxRetryWait != time.Minute {
-		t.Errorf("clients do not retry after more than %s, want a minute", apierr.MaxRetryWait)
 	}
 }
 

@@ -150,7 +150,6 @@ func TestClientSecretEndsWithItsKey(t *testing.T) {
 		"without scope":   {keyID(t, k.manage), "401"},
 		"removed":         {keyID(t, k.unknown), "401"},
 		"of another":      {keyID(t, k.foreign), "401"},
-		"at its limit":    {keyID(t, k.limited), "429"},
 		"made lately":     {"fresh", mid},
 		"none, but it is": {"", "401"},
 	} {

@@ -21,17 +21,22 @@ const (
 	restFor  = minute      // what no call has reserved
 	heldFor  = 20 * minute // what calls have; the longest takes 15 minutes
 	restSpan = 50 * second // of restFor, on the isolate's clock
+	busyWait = 2 * second  // until a call under way may have ended
 )
 
 // slice returns how much an isolate is lent beyond what it needs: a sixteenth of what
 // is left, less with many isolates, which together are lent a quarter, and at most a
-// twentieth of the limit.
+// twentieth of the limit. The limits of keys are small numbers, of which an isolate is
+// lent more.
 func (l *Ledger) slice(b *store.Budget, left, now int64) int64 {
 	live := int64(0)
 	for i := range l.Leases {
 		if l.Leases[i].out(now) > 0 {
 			live++
 		}
+	}
+	if b.OfKey() {
+		return left / (4 + 4*live)
 	}
 	return min(left/(16+4*live), b.Limit/20)
 }
@@ -59,13 +64,14 @@ type Ledger struct {
 	Leases   []Lease `json:"leases,omitempty"`
 }
 
-// Lease is what one isolate has of a budget. Granted, Used and Held count from the
-// beginning of the window.
+// Lease is what one isolate has of a budget. Granted, Used, Held and Back count from
+// the beginning of the window.
 type Lease struct {
 	Holder   string `json:"holder"`
-	Granted  int64  `json:"granted"` // it may use as much
-	Used     int64  `json:"used"`    // part of Ledger.Spent
-	Held     int64  `json:"held"`    // reserved by its calls
+	Granted  int64  `json:"granted"`        // it may use as much
+	Used     int64  `json:"used"`           // part of Ledger.Spent
+	Held     int64  `json:"held"`           // reserved by its calls
+	Back     int64  `json:"back,omitempty"` // it has given back
 	Unpriced int64  `json:"unpriced,omitempty"`
 	At       int64  `json:"at"` // of the last Ask
 }
@@ -90,6 +96,7 @@ type Ask struct {
 	Used         int64  `json:"used,omitempty"` // by calls that have ended
 	From         int64  `json:"from,omitempty"` // of Used: what the object has confirmed
 	Held         int64  `json:"held,omitempty"` // reserved by calls under way
+	Back         int64  `json:"back,omitempty"` // given back of what was granted
 	Need         int64  `json:"need,omitempty"` // of calls that wait for a slice, together
 	Own          int64  `json:"own,omitempty"`  // of the call that asks; 0 for a report
 	Unpriced     int64  `json:"unpriced,omitempty"`
@@ -97,7 +104,7 @@ type Ask struct {
 }
 
 func (a *Ask) valid() bool {
-	for _, n := range [...]int64{a.Used, a.From, a.Held, a.Need, a.Own, a.Unpriced, a.UnpricedFrom} {
+	for _, n := range [...]int64{a.Used, a.From, a.Held, a.Back, a.Need, a.Own, a.Unpriced, a.UnpricedFrom} {
 		if n < 0 || n > maxAmount {
 			return false
 		}
@@ -119,6 +126,8 @@ type Grant struct {
 	End      int64  `json:"end,omitempty"`
 	Granted  int64  `json:"granted"` // from the beginning of the window
 	Used     int64  `json:"used,omitempty"`
+	Held     int64  `json:"held,omitempty"`
+	Back     int64  `json:"back,omitempty"`
 	Unpriced int64  `json:"unpriced,omitempty"`
 	For      int64  `json:"for"`            // how long calls may begin with it, milliseconds
 	Left     int64  `json:"left,omitempty"` // of the limit, neither spent nor lent
@@ -126,8 +135,11 @@ type Grant struct {
 	// milliseconds; 0 if the budget never has more.
 	Refused bool  `json:"refused,omitempty"`
 	Wait    int64 `json:"wait,omitempty"`
-	// Lent reports that it does not fit because other isolates have slices.
-	Lent bool `json:"lent,omitempty"`
+	// Lent reports that it does not fit because of what is lent, Busy that calls under way
+	// have reserved too much. Unspent is what is not spent of the limit.
+	Lent    bool  `json:"lent,omitempty"`
+	Busy    bool  `json:"busy,omitempty"`
+	Unspent int64 `json:"unspent,omitempty"`
 }
 
 // Roll begins a new window if the last one has ended. A clock that went back keeps
@@ -138,6 +150,24 @@ func (l *Ledger) Roll(b *store.Budget, now int64, zone Zone) {
 	}
 	*l = Ledger{Open: true, Seq: l.Seq}
 	l.Start, l.End = Window(b.Window, now, zone)
+}
+
+// Expire counts as spent what calls had reserved whose isolate is dead: it has stated nothing
+// for longer than any call takes, or since before began, when the only process that serves
+// calls was started; 0 if there may be others. It reports whether it has changed anything.
+func (l *Ledger) Expire(b *store.Budget, now, began int64) (changed bool) {
+	for i := range l.Leases {
+		s := &l.Leases[i]
+		if now-s.At < heldFor && s.At >= began || s.Held == 0 && s.Granted == s.Used {
+			continue
+		}
+		changed = true
+		if b.Unit != store.Calls {
+			l.Spent, s.Used = min(l.Spent+s.Held, maxAmount), min(s.Used+s.Held, maxAmount)
+		}
+		s.Held, s.Granted = 0, s.Used
+	}
+	return changed
 }
 
 // Out returns how much is lent and not spent.
@@ -159,11 +189,15 @@ func (l *Ledger) Take(b *store.Budget, holder string, a *Ask, now int64, zone Zo
 		return g, false
 	}
 	l.Roll(b, now, zone)
+	l.Expire(b, now, 0)
 	if a.Start != l.Start { // of another window
 		a = &Ask{Budget: a.Budget, Need: a.Need, Own: a.Own}
 	}
 	s := l.lease(holder, a, now)
 	lent := s.out(now)
+	if back := a.Back - s.Back; back > 0 {
+		lent, s.Back = max(lent-back, 0), a.Back
+	}
 	if a.Used < s.Used { // a later Ask has overtaken it: some of Held is used by now
 		a.Held = min(a.Held, lent)
 	}
@@ -181,40 +215,46 @@ func (l *Ledger) Take(b *store.Budget, holder string, a *Ask, now int64, zone Zo
 	left := max(l.Left(b, now), 0)
 	slice := l.slice(b, left, now)
 	want := max(a.Need, a.Own) - rest
-	g = Grant{Budget: b.ID, Start: l.Start, End: l.End, Used: s.Used, Unpriced: s.Unpriced, For: restSpan}
+	g = Grant{Budget: b.ID, Start: l.Start, End: l.End, Used: s.Used, Back: s.Back, Unpriced: s.Unpriced, For: restSpan}
 	switch {
 	case a.Own > rest+left:
 		l.refuse(b, a.Own, now, &g)
 	case want > 0 || rest < slice/2:
 		s.Granted += min(max(want, 0)+slice, left)
+		fallthrough
+	default:
+		s.Held = min(s.Held+max(a.Need, a.Own), s.Granted-s.Used) // these calls begin with the answer
 	}
 	if l.End > 0 {
 		g.For = max(min(g.For, l.End-now), 0)
 	}
 	l.Seq++
-	g.Seq, g.Granted, g.Left = l.Seq, s.Granted, max(l.Left(b, now), 0)
+	g.Seq, g.Granted, g.Held, g.Left = l.Seq, s.Granted, s.Held, max(l.Left(b, now), 0)
 	return g, true
 }
 
 // refuse fills in why a call does not fit, and until when.
 func (l *Ledger) refuse(b *store.Budget, own, now int64, g *Grant) {
-	g.Refused = true
-	if g.Lent = l.Spent+own <= b.Limit; g.Lent {
+	g.Refused, g.Unspent = true, max(b.Limit-l.Spent, 0)
+	// A large call says little of what is left: smaller ones are still served.
+	l.Refused = l.Refused || own <= b.Limit && g.Unspent < b.Limit/refusedPart
+	if g.Lent = own <= g.Unspent; g.Lent {
+		held := int64(0)
+		for i := range l.Leases {
+			held += min(l.Leases[i].Held, l.Leases[i].out(now))
+		}
+		if g.Busy = held > g.Unspent-own; g.Busy {
+			g.Wait = busyWait
+			return
+		}
 		g.Wait = restFor
 		for i := range l.Leases {
-			s := &l.Leases[i]
-			until := s.At + restFor
-			if now >= until {
-				until = s.At + heldFor
-			}
-			if s.out(now) > 0 {
-				g.Wait = min(g.Wait, max(until-now, second))
+			if s := &l.Leases[i]; s.out(now) > s.Held {
+				g.Wait = min(g.Wait, max(s.At+restFor-now, second))
 			}
 		}
 		return
 	}
-	// A large call says little of what is left: smaller ones are still served.
-	l.Refused = l.Refused || own <= b.Limit && b.Limit-l.Spent < b.Limit/refusedPart
 	if l.End > 0 {
 		g.Wait = max(l.End-now, second)
 	}
@@ -241,7 +281,7 @@ func (l *Ledger) lease(holder string, a *Ask, now int64) *Lease {
 		}
 		l.Leases = slices.Delete(l.Leases, oldest, oldest+1)
 	}
-	l.Leases = append(l.Leases, Lease{Holder: holder, Granted: a.From, Used: a.From, Unpriced: a.UnpricedFrom, At: now})
+	l.Leases = append(l.Leases, Lease{Holder: holder, Granted: a.From, Used: a.From, Back: a.Back, Unpriced: a.UnpricedFrom, At: now})
 	return &l.Leases[len(l.Leases)-1]
 }
 

@@ -54,9 +54,11 @@ func (o *object) call(w *Wallet, amount int64) (Hold, Grant, bool) {
 	return h, g, ok
 }
 
+func (o *object) find(id string) *store.Budget { return &o.budget }
+
 // report tells the object what was used.
 func (o *object) report(w *Wallet) {
-	for _, a := range w.Report([]store.Budget{o.budget}) {
+	for _, a := range w.Report(o.find) {
 		w.Apply(&o.budget, o.take(w.Holder, a), 0, o.now)
 	}
 }
@@ -320,7 +322,7 @@ func TestOvertakenReportLendsNothing(t *testing.T) {
 		t.Fatal("refused")
 	}
 	first.Settle(10, o.now)
-	late := w.Report([]store.Budget{o.budget})[0]
+	late := w.Report(o.find)[0]
 	rest.Settle(90, o.now)
 	o.report(w)
 	w.Apply(&o.budget, o.take("a", late), 0, o.now)
@@ -502,7 +504,7 @@ func play(t *testing.T, seed uint64, hostile bool) {
 			finish(rnd.IntN(len(running)))
 		}
 		if rnd.IntN(5) == 0 {
-			if a := w.Report([]store.Budget{o.budget}); len(a) > 0 {
+			if a := w.Report(o.find); len(a) > 0 {
 				g := o.take(w.Holder, a[0])
 				if !hostile || rnd.IntN(5) > 0 {
 					w.Apply(&o.budget, g, 0, o.now)
@@ -553,5 +555,138 @@ func play(t *testing.T, seed uint64, hostile bool) {
 	o.report(w)
 	if l := o.ledger(); limit-l.Spent >= each {
 		t.Fatalf("seed %d: %d of %d cannot be used", seed, limit-l.Spent, limit)
+	}
+}
+
+// A regression: the rest of a slice that was too small for a call stayed with its isolate
+// for a minute, as did that of another, although both together were enough.
+func TestRestThatDoesNotServeComesBack(t *testing.T) {
+	o, a, b := newObject(t, 1000, Day), &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
+	for _, w := range []*Wallet{a, b} {
+		h, _, _ := o.call(w, 470)
+		h.Settle(470, o.now)
+		o.report(w)
+	}
+	rest := o.ledger().Leases[0].out(o.now)
+	if rest == 0 || rest >= 60 {
+		t.Fatalf("the first isolate has %d of the last 60: %+v", rest, o.ledger())
+	}
+	if _, g, ok := o.call(b, 60); ok || !g.Lent || g.Busy || g.Unspent < 60 || g.Wait != restFor {
+		t.Fatalf("a call of the last 60: %v %+v, want a refusal because of what is lent", ok, g)
+	}
+	o.report(b) // returns its own
+	if _, _, ok := o.call(a, 60); !ok {
+		t.Errorf("the other isolate does not get it: %+v", o.ledger())
+	}
+}
+
+// A regression: what calls had reserved that then failed stayed reserved for 20 minutes.
+func TestReservationThatIsNotUsedIsReported(t *testing.T) {
+	o, w := newObject(t, 1000, Day), &Wallet{Holder: "a"}
+	h, _, _ := o.call(w, 300)
+	if got := o.ledger().Leases[0].Held; got != 300 {
+		t.Errorf("%d held by the call that has asked, want 300", got)
+	}
+	h.Settle(0, o.now)
+	o.report(w)
+	if l := o.ledger(); l.Leases[0].Held != 0 {
+		t.Errorf("still held: %+v", l.Leases[0])
+	}
+	if asks := w.Report(o.find); len(asks) != 0 {
+		t.Errorf("reported again: %+v", asks)
+	}
+}
+
+// A dead isolate's reservations are spent after 20 minutes, or at once if no isolate from
+// before a time can be alive.
+func TestReservationsOfTheDeadAreSpent(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		pass  int64
+		began func(o *object) int64
+		spent int64
+	}{
+		{"at once", second, func(*object) int64 { return 0 }, 100},
+		{"after the longest call", heldFor, func(*object) int64 { return 0 }, 400},
+		{"the process was started again", second, func(o *object) int64 { return o.now }, 400},
+	} {
+		o, w := newObject(t, 1000, Total), &Wallet{Holder: "dead"}
+		h, _, _ := o.call(w, 100)
+		h.Settle(100, o.now)
+		o.call(w, 300)
+		o.report(w)
+		o.now += tt.pass
+		l := o.ledger()
+		l.Expire(&o.budget, o.now, tt.began(o))
+		if l.Spent != tt.spent || tt.spent == 400 && l.Out(o.now) != 0 {
+			t.Errorf("%s: %+v, want %d spent", tt.name, l, tt.spent)
+		}
+	}
+}
+
+// An isolate that was taken for dead is alive: what it has used counts once.
+func TestUseOfAnIsolateThatWasTakenForDeadCountsOnce(t *testing.T) {
+	for _, used := range []int64{0, 40, 300, 500} {
+		o, w := newObject(t, 10_000, Total), &Wallet{Holder: "a"}
+		h, _, _ := o.call(w, 300)
+		o.now += heldFor
+		other := &Wallet{Holder: "b"}
+		g, _, _ := o.call(other, 1)
+		g.Settle(1, o.now)
+		o.report(other)
+		h.Settle(used, o.now)
+		o.report(w)
+		if got, want := o.ledger().Spent, max(used, 300)+1; got != want {
+			t.Errorf("%d used: spent is %d, want %d", used, got, want)
+		}
+		if h, _, ok := o.call(w, 500); !ok {
+			t.Errorf("%d used: the next call is refused", used)
+		} else {
+			h.Settle(500, o.now)
+		}
+		o.report(w)
+		if got, want := o.ledger().Spent, max(used+500, 300)+1; got != want {
+			t.Errorf("%d used: spent is %d after another 500, want %d", used, got, want)
+		}
+	}
+}
+
+func TestCallsUnderWayAreBoundedAndNeverSpent(t *testing.T) {
+	o := newObject(t, 5, Total)
+	o.budget.Unit, o.budget.ID = store.Calls, "parallel:k"
+	a, b := &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
+	var under []Hold
+	for range 7 {
+		for _, w := range []*Wallet{a, b} {
+			if h, _, ok := o.call(w, 1); ok {
+				under = append(under, h)
+			}
+			o.report(w)
+			o.now += second
+		}
+	}
+	if len(under) != 5 {
+		t.Fatalf("%d calls under way, want 5", len(under))
+	}
+	if _, g, ok := o.call(a, 1); ok || !g.Busy || g.Wait != busyWait {
+		t.Errorf("the sixth: %v %+v", ok, g)
+	}
+	for i := range under {
+		under[i].Settle(1, o.now)
+	}
+	o.report(a)
+	o.report(b)
+	o.now += second
+	for i := range 4 { // b has one for a call that follows
+		if _, _, ok := o.call(a, 1); !ok {
+			t.Errorf("call %d after all have ended is refused: %+v", i+1, o.ledger())
+		}
+	}
+	if l := o.ledger(); l.Spent != 0 {
+		t.Errorf("spent: %+v", l)
+	}
+	l := o.ledger()
+	if l.Expire(&o.budget, o.now+heldFor, 0); l.Spent != 0 || l.Out(o.now) != 0 {
+		t.Errorf("of dead isolates: %+v", l)
 	}
 }

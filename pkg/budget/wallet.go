@@ -1,6 +1,9 @@
 package budget
 
 import (
+	"slices"
+	"strings"
+
 	"weir/pkg/store"
 )
 
@@ -25,6 +28,7 @@ type slice struct {
 	span     int64    // the number of this span
 	since    int64    // when it began
 	unpriced int64
+	back     int64 // given back of what was granted
 	late     int64 // used by calls of earlier windows beyond their estimates, for the next one
 	waiting  int64 // of calls that ask for a slice
 	refused  int64 // calls that need as much are refused
@@ -58,7 +62,18 @@ func (s *slice) free(now int64) int64 {
 	if now < s.sent || now-s.sent >= s.For {
 		return 0
 	}
-	return s.Granted - s.used - s.held()
+	return s.rest()
+}
+
+// rest returns what is lent and no call has reserved or used.
+func (s *slice) rest() int64 { return s.Granted - (s.back - s.Back) - s.used - s.held() }
+
+// giveBack returns what is lent and not reserved, but for an amount, to the object. The
+// next Ask states it.
+func (s *slice) giveBack(but int64) {
+	if n := s.rest() - but; n > 0 {
+		s.back = min(s.back+n, maxAmount)
+	}
 }
 
 // held returns what calls have reserved.
@@ -122,7 +137,7 @@ func (w *Wallet) Share(b *store.Budget, least, most, now int64) int64 {
 	left := b.Limit
 	if s := w.slices[b.ID]; s != nil && s.open(now) {
 		s.age(now)
-		left = max(s.Granted-s.used-s.held(), 0) + s.Left
+		left = max(s.rest(), 0) + s.Left
 	}
 	return Share(left, least, most)
 }
@@ -138,19 +153,33 @@ func (w *Wallet) Wait(b *store.Budget, amount int64) (ask Ask, done func()) {
 
 func (s *slice) ask(id string) Ask {
 	return Ask{
-		Budget: id, Start: s.Start, Used: s.used, From: s.Used, Held: s.held(), Need: s.waiting,
+		Budget: id, Start: s.Start, Used: max(s.used, s.Used), From: s.Used, Held: s.held(), Back: s.back, Need: s.waiting,
 		Unpriced: s.unpriced, UnpricedFrom: s.Grant.Unpriced,
 	}
 }
 
-// Report returns what the object does not know yet of the budgets' use.
-func (w *Wallet) Report(budgets []store.Budget) (asks []Ask) {
-	for i := range budgets {
-		s := w.slices[budgets[i].ID]
-		if s != nil && (s.used != s.Used || s.unpriced != s.Grant.Unpriced) {
-			asks = append(asks, s.ask(budgets[i].ID))
+// idlePart is the part of the calls that a key may have under way at a time, as
+// 1/idlePart, that an isolate has for calls that follow. The others are free for
+// other isolates.
+const idlePart = 4
+
+// Report returns what the object does not know yet of the use of budgets. find returns a
+// budget by its id; what was lent of one that it does not find is forgotten.
+func (w *Wallet) Report(find func(id string) *store.Budget) (asks []Ask) {
+	for id, s := range w.slices {
+		b := find(id)
+		if b == nil {
+			delete(w.slices, id)
+			continue
+		}
+		if b.Unit == store.Calls {
+			s.giveBack(b.Limit / idlePart)
+		}
+		if s.used > s.Used || s.unpriced != s.Grant.Unpriced || s.held() < s.Grant.Held || s.back != s.Grant.Back {
+			asks = append(asks, s.ask(id))
 		}
 	}
+	slices.SortFunc(asks, func(a, b Ask) int { return strings.Compare(a.Budget, b.Budget) })
 	return asks
 }
 
@@ -161,7 +190,7 @@ func (w *Wallet) Apply(b *store.Budget, g Grant, amount, sent int64) {
 		return // a later answer has overtaken it
 	}
 	if g.Start != s.Start {
-		s.used, s.reserved, s.unpriced = min(g.Used+s.late, maxAmount), [2]int64{}, g.Unpriced
+		s.used, s.reserved, s.unpriced, s.back = min(g.Used+s.late, maxAmount), [2]int64{}, g.Unpriced, g.Back
 		s.late = 0
 	}
 	s.Grant, s.sent = g, sent
@@ -169,8 +198,9 @@ func (w *Wallet) Apply(b *store.Budget, g Grant, amount, sent int64) {
 	if g.Refused {
 		s.refused, s.limit = amount, b.Limit
 		s.until = sent + refusedFor
-		if g.Lent {
+		if g.Lent { // what is left may be enough for a call of another isolate
 			s.until = sent + lentFor
+			s.giveBack(0)
 		}
 	}
 }
@@ -182,7 +212,9 @@ func (h *Hold) Settle(used, now int64) {
 	if s == nil {
 		return
 	}
-	used = min(max(used, 0), maxUse)
+	if used = min(max(used, 0), maxUse); h.Budget.Unit == store.Calls {
+		used = 0 // the call is not under way any more
+	}
 	if s.Start != h.start || !s.open(now) {
 		used = max(used-h.Amount, 0)
 	}
@@ -202,18 +234,4 @@ func (h *Hold) CountUnpriced() {
 	if s := h.slice; s != nil && s.Start == h.start {
 		s.unpriced++
 	}
-}
-
-// Forget drops the slices of budgets that are not in a list.
-func (w *Wallet) Forget(budgets []store.Budget) {
-	if len(w.slices) <= len(budgets) {
-		return
-	}
-	live := make(map[string]*slice, len(budgets))
-	for i := range budgets {
-		if s := w.slices[budgets[i].ID]; s != nil {
-			live[budgets[i].ID] = s
-		}
-	}
-	w.slices = live
 }

@@ -46,6 +46,9 @@ type Ports struct {
 	MaxRequests int64
 	// Collect makes way for n bytes of a large body, see memory.Budget; may be nil.
 	Collect func(n int64)
+	// Began is when the process was started if no other one serves its machines, in Unix
+	// milliseconds: who used their budgets before is dead. 0 where there are others.
+	Began   int64
 	Changed func(machineID string) // receives the machines that were changed, or whose cooldowns were reported, here; may be nil
 }
 

@@ -115,7 +115,7 @@ func (w *wiring) object() *machine.Object {
 			SignRS256: w.SignRS256, OAuth: w.clients, Dialer: w.Dialer, Proxy: w.proxy,
 		},
 		CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret), ZoneOffset: w.ZoneOffset,
-		Reseed: w.Reseed, DeriveKey: w.DeriveKey,
+		Reseed: w.Reseed, DeriveKey: w.DeriveKey, Began: w.Began,
 	}}
 }
 
@@ -160,7 +160,7 @@ func (w *wiring) refreshPrices(ctx context.Context) {
 func (w *wiring) sessions() *session.Sessions {
 	w.callers = &auth.Authenticator{
 		KeySecret: []byte(w.KeySecret), AdminToken: auth.Digest(w.AdminToken), RequireKey: w.RequireKey,
-		Machines: w.cache, Now: w.Now, Vault: w.keys, Count: w.pool.Count,
+		Machines: w.cache, Now: w.Now, Vault: w.keys,
 	}
 	return &session.Sessions{
 		Credentials: w.callers, Objects: w.Objects, Rand: w.Rand, Now: w.Now, KeySecret: []byte(w.KeySecret), AdminToken: w.callers.AdminToken,

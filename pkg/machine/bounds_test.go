@@ -148,8 +148,9 @@ func TestPruningAtItsBounds(t *testing.T) {
 	}{"day": {now - storage.Day, true}, "over": {now - storage.Day - 1, false}, "ahead": {now + storage.Day, true}, "wrong": {now + storage.Day + 1, false}} {
 		row(tt.stay, storage.MutationPrefix+name, fmt.Sprintf(`{"at":%d,"request":"r","answer":"a"}`, tt.at))
 	}
-	row(false, storage.CountPrefix+"unknown", fmt.Sprintf(`{"day":%d}`, now/storage.Day))
-	row(true, storage.CountPrefix+key, fmt.Sprintf(`{"day":%d}`, now/storage.Day-1))
+	row(false, storage.OldCountPrefix+key, fmt.Sprintf(`{"day":%d}`, now/storage.Day))
+	row(false, storage.LedgerPrefix+"rpm:unknown", `{}`)
+	row(true, storage.LedgerPrefix+"b1", `{}`)
 	row(false, storage.ErrorPrefix+"unknown", `"text"`)
 	first := storage.DayOf(now - storage.UsageDays*storage.Day)
 	before := storage.DayOf(now - (storage.UsageDays+1)*storage.Day)
@@ -163,16 +164,16 @@ func TestPruningAtItsBounds(t *testing.T) {
 			t.Errorf("%s: stays %v, want %v", key, !stay, stay)
 		}
 	}
-	w.write(mid, storage.CountPrefix+key, fmt.Sprintf(`{"day":%d}`, now/storage.Day-2))
+	w.write(mid, storage.OldCountPrefix+key, `{}`)
 	w.clock.Add(time.Hour - time.Millisecond)
 	w.loc.Alarms(w.ctx)
-	if !w.has(mid, storage.CountPrefix+key) {
+	if !w.has(mid, storage.OldCountPrefix+key) {
 		t.Error("pruned before the hour was over")
 	}
 	w.clock.Add(time.Millisecond)
 	w.loc.Alarms(w.ctx)
-	if w.has(mid, storage.CountPrefix+key) {
-		t.Error("the counts of the day before yesterday stay")
+	if w.has(mid, storage.OldCountPrefix+key) {
+		t.Error("not pruned after an hour")
 	}
 }
 

@@ -215,16 +215,13 @@ func TestKillLosesSecondsOfStatisticsOnly(t *testing.T) {
 	key := w.ok("POST", "/api/keys", `{"rpm":10}`).Get("id").Str
 	w.want(200, "report", oneCall(w, id, 1))
 	now := w.clock.Now().UnixMilli()
-	said := w.want(200, "report", fmt.Sprintf(`{"keys":[{"keyId":%q,"requests":9}],"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":"rate_limited"}]}`, key, id, now+60_000, now))
+	said := w.want(200, "report", fmt.Sprintf(`{"budgets":{"holder":"a","asks":[{"budget":"rpm:%s","start":%d,"used":9}]},"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":"rate_limited"}]}`, key, now-now%storage.Minute, id, now+60_000, now))
 	w.obj.buffers = buffers{}
 	if m := w.replica(); len(m.Cooldowns) != 0 || m.Observed == said.Get("observed").Int() {
 		t.Errorf("after a kill: %+v", m)
 	}
-	if a := w.want(200, "report", fmt.Sprintf(`{"keys":[{"keyId":%q,"requests":1}]}`, key)); a.Get("limited.0.keyId").Str != key {
-		t.Errorf("10 of 10 after a kill: %s", a.Raw)
-	}
-	if m := w.replica(); len(m.Limited) != 1 {
-		t.Errorf("the limit is not in the state: %+v", m)
+	if a := w.want(200, "key.usage", fmt.Sprintf(`{"keyId":%q}`, key)); a.Get("limits.0.used").Int() != 9 {
+		t.Errorf("9 of 10 after a kill: %s", a.Raw)
 	}
 }
 

@@ -97,32 +97,12 @@ func TestKeyIsEdited(t *testing.T) {
 	}
 }
 
-// An isolate hears at once that the limits of a key are others.
-func TestEditedLimitHoldsAtOnce(t *testing.T) {
-	w := newWorld(t)
-	w.create()
-	id := w.newKey(`{"name":"one","dailyMax":3}`).Get("id").Str
-	w.want(200, "report", `{"keys":[{"keyId":"`+id+`","requests":3}]}`)
-	if r := w.replica(); len(r.Limited) != 1 {
-		t.Fatalf("not limited: %+v", r.Limited)
-	}
-	before := w.replica().Observed
-	w.ok("PUT", "/api/keys/"+id, `{"dailyMax":5}`)
-	if r := w.replica(); len(r.Limited) != 0 || r.Observed <= before {
-		t.Errorf("limited %+v, observed %d after %d", r.Limited, r.Observed, before)
-	}
-	w.ok("PUT", "/api/keys/"+id, `{"dailyMax":2}`)
-	if r := w.replica(); len(r.Limited) != 1 {
-		t.Errorf("limited %+v", r.Limited)
-	}
-}
-
 func TestRotatedKeyKeepsItsRecord(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	first := w.newKey(`{"name":"one","rpm":9}`)
 	id, old := first.Get("id").Str, first.Get("apiKey").Str
-	w.want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":2,"calls":2,"costUsd":0.5}],"keys":[{"keyId":"`+id+`","requests":2}]}`)
+	w.want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":2,"calls":2,"costUsd":0.5}]}`)
 
 	status, a := w.rotate(id, `{"overlapSeconds":60}`)
 	second := a.Get("body").Get("apiKey").Str
@@ -254,7 +234,7 @@ func TestUsageOfAKey(t *testing.T) {
 	one, two := w.newKey(`{"name":"one","rpm":5,"dailyMax":50}`).Get("id").Str, w.newKey(`{"name":"two"}`).Get("id").Str
 	at := w.clock.Now().UnixMilli()
 	w.want(200, "report", `{"usage":[{"keyId":"`+one+`","model":"a","requests":3,"calls":2,"inputTokens":10,"costUsd":0.25},{"keyId":"`+two+`","model":"a","requests":1,"calls":1,"unpriced":1}],
-		"keys":[{"keyId":"`+one+`","requests":2}]}`)
+		"budgets":{"holder":"a","asks":[{"budget":"rpm:`+one+fmt.Sprintf(`","start":%d,"used":2},`, at-at%storage.Minute)+`{"budget":"day:`+one+fmt.Sprintf(`","start":%d,"used":2}]}}`, at-at%storage.Day))
 	u := w.ok("GET", "/api/keys/"+one, "", ofKey(one, "/usage"))
 	if u.Get("total.requests").Int() != 2 || u.Get("total.attempts").Int() != 3 || len(u.Get("data").Array()) != 1 || u.Get("key.id").Str != one || u.Get("key.lastUsedAt").Int() != at {
 		t.Errorf("got %s", u.Raw)
@@ -297,7 +277,7 @@ func TestUseOfAKeyIsShownAsCounted(t *testing.T) {
 	w.create()
 	id := w.newKey(`{"name":"one"}`).Get("id").Str
 	for range 3 {
-		w.want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":1,"calls":1,"costUsd":0.1}],"keys":[{"keyId":"`+id+`","requests":1}]}`)
+		w.want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":1,"calls":1,"costUsd":0.1}]}`)
 	}
 	v := w.ok("GET", "/api/keys/"+id, "")
 	for _, name := range []string{"spentUsd", "spentTodayUsd", "spentMonthUsd"} {
@@ -310,5 +290,31 @@ func TestUseOfAKeyIsShownAsCounted(t *testing.T) {
 	}
 	if v.Get("requestsToday").Int() != 3 || v.Get("requestsLastDay").Int() != 3 {
 		t.Errorf("got %s", v.Raw)
+	}
+}
+
+// A budget of a new key is created in the same turn, or neither is.
+func TestKeyIsCreatedWithItsBudget(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.newKey(`{"name":"Dan","tpm":1000,"maxParallel":3,"budget":{"unit":"usd","limit":20,"window":"month"}}`).Get("id").Str
+	list := w.ok("GET", "/api/budgets", "").Get("data")
+	if b := list.Get("0"); len(list.Array()) != 1 || b.Get("name").Str != "Dan" || b.Get("keyId").Str != id || b.Get("limit").Num != 20 || b.Get("window").Str != "month" {
+		t.Errorf("budgets: %s", list.Raw)
+	}
+	if k := w.ok("GET", "/api/keys/"+id, ""); k.Get("tpm").Int() != 1000 || k.Get("maxParallel").Int() != 3 {
+		t.Errorf("key: %s", k.Raw)
+	}
+	for _, bad := range []string{`1`, `{}`, `{"unit":"usd","limit":0,"window":"month"}`, `{"unit":"usd","limit":1,"window":"year"}`, `{"unit":"usd","limit":1,"window":"day","keyId":"x"}`} {
+		if status, a := w.api("POST", "/api/keys", `{"budget":`+bad+`}`); status != 400 || !strings.HasPrefix(a.Get("error.param").Str, "budget") {
+			t.Errorf("%s: got %d %s", bad, status, a.Raw)
+		}
+	}
+	if n := len(w.ok("GET", "/api/keys", "").Get("data").Array()); n != 2 {
+		t.Errorf("%d keys, want the machine's and the new one", n)
+	}
+	w.api("DELETE", "/api/keys/"+id, "")
+	if list := w.ok("GET", "/api/budgets", "").Get("data"); len(list.Array()) != 0 {
+		t.Errorf("after the deletion of the key: %s", list.Raw)
 	}
 }

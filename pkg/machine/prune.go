@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/budget"
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -27,10 +28,8 @@ func (o *Object) prune(r *storage.Call) {
 	storage.RemoveIf(r.Tx, storage.JobPrefix, func(_ string, j rpc.Job) bool { return j.ExpiresAt <= r.Now })
 	pruneIdempotency(r.Tx)
 	storage.RemoveIf(r.Tx, storage.MutationPrefix, func(_ string, m storage.Mutation) bool { return m.At < r.Now-storage.Day || m.At > r.Now+storage.Day })
-	storage.RemoveIf(r.Tx, storage.CountPrefix, func(key string, c storage.CountRow) bool {
-		_, ok := r.Get(storage.KeyPrefix + strings.TrimPrefix(key, storage.CountPrefix))
-		return !ok || c.Day < r.Now/storage.Day-1
-	})
+	r.ExpireLedgers(func(b *store.Budget, l *budget.Ledger) { o.alert(r.Tx, b, l) })
+	storage.RemoveIf(r.Tx, storage.OldCountPrefix, func(string, json.RawMessage) bool { return true })
 	storage.RemoveIf(r.Tx, storage.KeyUsePrefix, func(key string, _ storage.KeyUse) bool {
 		_, ok := r.Get(storage.KeyPrefix + strings.TrimPrefix(key, storage.KeyUsePrefix))
 		return !ok

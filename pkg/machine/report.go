@@ -9,8 +9,8 @@ import (
 	"weir/pkg/wire/jsoncodec"
 )
 
-// report takes what an isolate has seen. Counts of limited keys and the use of
-// budgets are written at once, the rest is buffered.
+// report takes what an isolate has seen. The use of budgets and of the limits of keys is
+// written at once, the rest is buffered.
 func (o *Object) report(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
@@ -19,20 +19,16 @@ func (o *Object) report(r *storage.Call) (any, error) {
 	if len(r.Body) > rpc.MaxReport || jsoncodec.Unmarshal(r.Body, &rep) != nil {
 		return nil, apierr.Invalid("", "The report is not readable.")
 	}
-	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage), len(rep.Requests), len(rep.Refusals), len(rep.Quotas)) > rpc.MaxReportEntries {
+	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Usage), len(rep.Requests), len(rep.Refusals), len(rep.Quotas)) > rpc.MaxReportEntries {
 		return nil, apierr.Invalid("", "The report has too many entries.")
 	}
-	limited, reached := r.CountRequests(rep.Keys)
 	grants := o.take(r.Tx, rep.Budgets)
-	if len(rep.Keys)+len(grants) > 0 {
-		// Limits and budgets hold also if the buffer is lost.
-		if reached {
-			r.Observe()
-		}
+	if len(grants) > 0 {
+		// Budgets hold also if the buffer is lost.
 		if err := r.Commit(); err != nil {
 			return nil, err
 		}
-		rep.Keys, rep.Budgets = nil, nil
+		rep.Budgets = nil
 	}
 	for i := range rep.Refusals {
 		rep.Refusals[i].Until = min(rep.Refusals[i].Until, r.Now+storage.KeepRefusal)
@@ -56,5 +52,5 @@ func (o *Object) report(r *storage.Call) (any, error) {
 		o.WriteLog(fmt.Sprintf("machine %s: report: %v", r.ID, err))
 	}
 	r.Settled = true
-	return rpc.Reported{Observed: observed, Limited: limited, Budgets: grants}, nil
+	return rpc.Reported{Observed: observed, Budgets: grants}, nil
 }

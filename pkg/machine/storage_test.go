@@ -18,28 +18,6 @@ func newTx() *storage.Tx {
 	return storage.Open(objects.NewStorage(), mid, time.UnixMilli(txNow), nil)
 }
 
-func TestCountsBelongToTheirMinuteAndDay(t *testing.T) {
-	const minutes = storage.Day / storage.Minute
-	for _, tt := range []struct {
-		minute, day int64
-		inMinute    int
-		inDay       int
-	}{
-		{txNow / storage.Minute, txNow / storage.Day, 3, 4},
-		{txNow/storage.Minute - 1, txNow/storage.Day - 1, 0, 0},
-		{txNow/storage.Minute + 1, txNow/storage.Day + 1, 3, 4}, // the clock went back
-		{txNow/storage.Minute + 2, txNow/storage.Day + 2, 0, 0},
-	} {
-		c := storage.CountRow{Minute: tt.minute, InMinute: 3, Day: tt.day, InDay: 4}.At(txNow)
-		if c.InMinute != tt.inMinute || c.InDay != tt.inDay {
-			t.Errorf("%+v: got %+v", tt, c)
-		}
-		if tt.inDay == 0 && (c.Minute != txNow/storage.Minute || c.Day != txNow/minutes/storage.Minute) {
-			t.Errorf("%+v: begins at %+v", tt, c)
-		}
-	}
-}
-
 func TestHealthIsTheLastOutcome(t *testing.T) {
 	const minute = storage.Minute
 	for _, tt := range []struct {

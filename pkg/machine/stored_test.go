@@ -82,7 +82,7 @@ func (w *world) serves(s stored) {
 	if st := snap.State(s.Connection, "m"); st.Until <= s.At || st.Failures != 2 {
 		w.Errorf("the cooldown: %+v", st)
 	}
-	if k := w.ok("GET", "/api/keys", "").Get(`data.#(name=="limited")`); k.Get("requestsToday").Int() != 70 || k.Get("limitedUntil").Int() <= s.At || k.Get("rpm").Int() != 7 {
+	if k := w.ok("GET", "/api/keys", "").Get(`data.#(name=="limited")`); k.Get("rpm").Int() != 7 || k.Get("limitedUntil").Exists() {
 		w.Errorf("the limits of a key: %s", k.Raw)
 	}
 	if a := w.ok("GET", "/api/audit?verify=true", ""); !a.Get("chain.ok").Bool() || len(a.Get("data").Array()) < 10 {

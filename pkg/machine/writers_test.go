@@ -209,44 +209,6 @@ func TestCooldownsOfAReport(t *testing.T) {
 	}
 }
 
-func TestLimitsOfAKey(t *testing.T) {
-	w := newWorld(t)
-	w.create()
-	key := w.ok("POST", "/api/keys", `{"rpm":10,"dailyMax":25}`).Get("id").Str
-	now := w.clock.Now().UnixMilli()
-	use := func(n int) gjson.Result {
-		t.Helper()
-		return w.want(200, "report", fmt.Sprintf(`{"keys":[{"keyId":%q,"requests":%d},{"keyId":"nobody","requests":5}]}`, key, n))
-	}
-	if a := use(9); a.Get("limited").Exists() {
-		t.Errorf("9 of 10: %s", a.Raw)
-	}
-	minute := (now/storage.Minute + 1) * storage.Minute
-	if a := use(1); a.Get("limited.0.until").Int() != minute || a.Get("limited.0.keyId").Str != key {
-		t.Errorf("10 of 10: %s, want until %d", a.Raw, minute)
-	}
-	if got := w.replica().Limited; len(got) != 1 || got[0] != (store.LimitedKey{KeyID: key, Until: minute}) {
-		t.Errorf("state: %+v", got)
-	}
-	w.clock.Add(61e9)
-	if a := use(5); a.Get("limited").Exists() {
-		t.Errorf("next minute: %s", a.Raw)
-	}
-	w.clock.Add(61e9)
-	day := (now/storage.Day + 1) * storage.Day
-	if a := use(10); a.Get("limited.0.until").Int() != day {
-		t.Errorf("25 of 25 a day: %s, want until %d", a.Raw, day)
-	}
-	v := w.ok("GET", "/api/keys/"+key, "")
-	if v.Get("requestsToday").Int() != 25 || v.Get("limitedUntil").Int() != day || v.Get("apiKey").Exists() {
-		t.Errorf("got %s", v.Raw)
-	}
-	w.clock.Add(24 * 3600e9)
-	if a := use(1); a.Get("limited").Exists() {
-		t.Errorf("next day: %s", a.Raw)
-	}
-}
-
 func TestUsageIsSummed(t *testing.T) {
 	w := newWorld(t)
 	w.create()

@@ -66,7 +66,7 @@ func (o *object) answer(op string, body []byte) (int, []byte, error) {
 		return 200, b, nil
 	}
 	if same.Same || gjson.GetBytes(body, "confirm").Bool() {
-		same.State = &rpc.State{Cooldowns: o.state.Cooldowns, Refusals: o.state.Refusals, Limited: o.state.Limited}
+		same.State = &rpc.State{Cooldowns: o.state.Cooldowns, Refusals: o.state.Refusals}
 		b, _ := json.Marshal(same)
 		return 200, b, nil
 	}

@@ -18,7 +18,6 @@ type Local struct {
 	turns   map[string]uint32
 	refused map[string]map[string]heard // by connection and name
 	gauges  map[string]*gauge           // by connection
-	limits  map[string]keyLimit         // of keys that have reached a limit
 	counted time.Time                   // when key counts were last reported
 	wallet  *budget.Wallet              // of the machine's budgets; nil until a call needs it
 }
@@ -195,38 +194,6 @@ func (m *Machine) TrialOver(connection, model string) {
 	if k := m.Local.marks[account{connection, model}]; k != nil {
 		k.trial = 0
 	}
-}
-
-// keyLimit is a limit that a key has reached. It ends when the key is edited: its
-// limits may be others.
-type keyLimit struct{ until, generation int64 }
-
-// LimitKey notes that a key has reached its limit.
-func (m *Machine) LimitKey(keyID string, until int64) {
-	l := m.Local
-	if l.limits == nil || len(l.limits) >= maxMarks {
-		l.limits = map[string]keyLimit{}
-	}
-	limit := keyLimit{until: until}
-	for i := range m.Keys {
-		if m.Keys[i].ID == keyID {
-			limit.generation = m.Keys[i].Generation
-		}
-	}
-	l.limits[keyID] = limit
-}
-
-// LimitedUntil returns when a key may be used again, by the replica or by what
-// this isolate was told since; 0 for a key without a limit reached.
-func (m *Machine) LimitedUntil(k *store.Key) int64 {
-	if len(m.Local.limits)+len(m.limited) == 0 {
-		return 0
-	}
-	until := m.limited[k.ID]
-	if l := m.Local.limits[k.ID]; l.generation == k.Generation {
-		until = max(until, l.until)
-	}
-	return until
 }
 
 // CountsDue tells, at most once a second, that counts of requests should be

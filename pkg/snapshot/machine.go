@@ -34,17 +34,18 @@ type Machine struct {
 	// Catalog is what the operator's source changes of the static catalogue; nil without one.
 	Catalog *catalog.Update
 
-	keys     map[[32]byte]*indexedKey
-	conns    map[string]*store.Connection
-	active   map[string][]*store.Connection
-	provs    []string
-	combos   map[string]*store.Combo
-	disabled map[string]map[string]struct{} // model ids by what they are disabled under
-	cooling  map[account]*store.Cooldown
-	limited  map[string]int64 // until when a key has reached a limit
-	looking  bool             // Turn takes none
-	derived  map[Derived]any
-	opened   *opened // nil: nothing is kept
+	keys         map[[32]byte]*indexedKey
+	conns        map[string]*store.Connection
+	active       map[string][]*store.Connection
+	provs        []string
+	combos       map[string]*store.Combo
+	disabled     map[string]map[string]struct{} // model ids by what they are disabled under
+	cooling      map[account]*store.Cooldown
+	limits       map[string][]store.Budget // of keys that have any, by their id
+	limitsTokens bool                      // a key has such a limit
+	looking      bool                      // Turn takes none
+	derived      map[Derived]any
+	opened       *opened // nil: nothing is kept
 
 	fastestCombo, leastBusyCombo bool // there is such a combo; see Uses
 }
@@ -64,6 +65,13 @@ func New(rec *store.Machine) *Machine {
 	for i := range rec.Keys {
 		k := &rec.Keys[i]
 		m.indexKey(k, k.Digest, 0)
+		if limits := k.Limits(); len(limits) > 0 {
+			if m.limits == nil {
+				m.limits = map[string][]store.Budget{}
+			}
+			m.limits[k.ID] = limits
+			m.limitsTokens = m.limitsTokens || k.TPM > 0
+		}
 		if k.Earlier != nil {
 			m.indexKey(k, k.Earlier.Digest, k.Earlier.Until)
 		}
@@ -115,18 +123,12 @@ func (m *Machine) indexKey(k *store.Key, digest string, until int64) {
 
 // index indexes what calls have shown.
 func (m *Machine) index() {
-	m.cooling, m.limited = nil, nil
+	m.cooling = nil
 	if len(m.Cooldowns) > 0 {
 		m.cooling = make(map[account]*store.Cooldown, len(m.Cooldowns))
 		for i := range m.Cooldowns {
 			c := &m.Cooldowns[i]
 			m.cooling[account{c.ConnectionID, c.Model}] = c
-		}
-	}
-	if len(m.Limited) > 0 {
-		m.limited = make(map[string]int64, len(m.Limited))
-		for _, k := range m.Limited {
-			m.limited[k.KeyID] = k.Until
 		}
 	}
 	m.learnQuotas()
@@ -136,7 +138,7 @@ func (m *Machine) index() {
 // configuration stays, with everything that is derived from it.
 func (m *Machine) observe(observed int64, s *rpc.State, now int64) {
 	before := m.Quotas
-	m.Observed, m.Cooldowns, m.Refusals, m.Limited, m.Quotas = observed, s.Cooldowns, s.Refusals, s.Limited, s.Quotas
+	m.Observed, m.Cooldowns, m.Refusals, m.Quotas = observed, s.Cooldowns, s.Refusals, s.Quotas
 	m.forgetQuotas(before, now)
 	m.index()
 	m.Local.settle(m, now)

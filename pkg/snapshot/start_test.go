@@ -59,21 +59,21 @@ func TestStateIsReplacedWithoutTheConfiguration(t *testing.T) {
 	w.want("first", 3, 1, 1)
 	m, _ := w.cache.Get(context.Background(), mid)
 	observe := func(observed int64, s rpc.State) {
-		w.obj.state.Observed, w.obj.state.Cooldowns, w.obj.state.Limited = observed, s.Cooldowns, s.Limited
+		w.obj.state.Observed, w.obj.state.Cooldowns = observed, s.Cooldowns
 		w.now = w.now.Add(6 * time.Second)
 		w.revalidate("state", 1)
 	}
 	now := w.now.UnixMilli()
-	observe(9, rpc.State{Cooldowns: []store.Cooldown{{ConnectionID: "c", Until: now + 60_000, Since: now}}, Limited: []store.LimitedKey{{KeyID: "k", Until: now + 60_000}}})
+	observe(9, rpc.State{Cooldowns: []store.Cooldown{{ConnectionID: "c", Until: now + 60_000, Since: now}}})
 	if again, _ := w.cache.Get(context.Background(), mid); again != m {
 		t.Fatal("the configuration was replaced")
 	}
-	if m.State("c", "").Until != now+60_000 || m.LimitedUntil(&store.Key{ID: "k"}) != now+60_000 {
-		t.Errorf("state %+v, limited until %d", m.State("c", ""), m.LimitedUntil(&store.Key{ID: "k"}))
+	if m.State("c", "").Until != now+60_000 {
+		t.Errorf("state %+v", m.State("c", ""))
 	}
 	// The object lost what it had not written.
 	observe(5, rpc.State{})
-	if m.State("c", "").Until != 0 || m.LimitedUntil(&store.Key{ID: "k"}) != 0 || m.Observed != 5 {
+	if m.State("c", "").Until != 0 || m.Observed != 5 {
 		t.Errorf("after a loss: %+v", m.Machine)
 	}
 }

@@ -1,6 +1,30 @@
 package snapshot
 
-import "weir/pkg/budget"
+import (
+	"weir/pkg/budget"
+	"weir/pkg/store"
+)
+
+// KeyLimits returns the limits of a key as budgets; nil if it has none.
+func (m *Machine) KeyLimits(keyID string) []store.Budget { return m.limits[keyID] }
+
+// Estimates reports whether what a call may use is asked for: there are budgets, or keys
+// with a limit of tokens.
+func (m *Machine) Estimates() bool { return len(m.Budgets) > 0 || m.limitsTokens }
+
+// Budget returns a budget, or a limit of a key, by its id, or nil.
+func (m *Machine) Budget(id string) *store.Budget {
+	list := m.Budgets
+	if key := store.LimitedKey(id); key != "" {
+		list = m.limits[key]
+	}
+	for i := range list {
+		if list[i].ID == id {
+			return &list[i]
+		}
+	}
+	return nil
+}
 
 // Wallet returns what this isolate was lent of the machine's budgets. holder names a
 // new one; it returns nil if that is "".

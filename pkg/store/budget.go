@@ -11,6 +11,7 @@ const (
 	USD      = "usd" // counted in nano-dollars
 	Tokens   = "tokens"
 	Requests = "requests"
+	Calls    = "calls" // under way at a time; only a limit of a key has it
 )
 
 // NanoDollars is the number of nano-dollars in a US dollar.
@@ -73,6 +74,39 @@ type Budget struct {
 	CreatedAt      int64  `json:"createdAt"`
 	UpdatedAt      int64  `json:"updatedAt"`
 	Generation     int64  `json:"generation"`
+}
+
+// Names of the limits of a key, before its id in the id of a budget. Ids of stored budgets
+// have no colon.
+const (
+	limitRPM      = "rpm:"
+	limitDay      = "day:" // of requests
+	limitTPM      = "tpm:"
+	limitParallel = "parallel:"
+)
+
+// Limits returns the limits of a key as budgets. Their days are those of UTC.
+func (k *Key) Limits() (list []Budget) {
+	add := func(name string, limit int, unit, window string) {
+		if limit > 0 {
+			list = append(list, Budget{ID: name + k.ID, KeyID: k.ID, Unit: unit, Limit: int64(limit), Window: window})
+		}
+	}
+	add(limitRPM, k.RPM, Requests, "minute")
+	add(limitDay, k.DailyMax, Requests, "day")
+	add(limitTPM, k.TPM, Tokens, "minute")
+	add(limitParallel, k.MaxParallel, Calls, "total")
+	return list
+}
+
+// OfKey reports whether the budget is a limit of a key.
+func (b *Budget) OfKey() bool { return LimitedKey(b.ID) != "" }
+
+// LimitedKey returns the key that a budget is a limit of, by the budget's id; "" for a
+// stored budget.
+func LimitedKey(budgetID string) string {
+	_, key, _ := strings.Cut(budgetID, ":")
+	return key
 }
 
 // Names reports whether Models names a model: as it is written, in another case, or by

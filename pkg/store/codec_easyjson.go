@@ -1206,29 +1206,6 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				in.Delim(']')
 			}
-		case "limited":
-			if in.IsNull() {
-				in.Skip()
-				out.Limited = nil
-			} else {
-				in.Delim('[')
-				if out.Limited == nil {
-					if !in.IsDelim(']') {
-						out.Limited = make([]LimitedKey, 0, 2)
-					} else {
-						out.Limited = []LimitedKey{}
-					}
-				} else {
-					out.Limited = (out.Limited)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v21 LimitedKey
-					easyjson38c57360DecodeWeirPkgStore12(in, &v21)
-					out.Limited = append(out.Limited, v21)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
 		case "quotas":
 			if in.IsNull() {
 				in.Skip()
@@ -1245,9 +1222,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Quotas = (out.Quotas)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v22 Quota
-					easyjson38c57360DecodeWeirPkgStore13(in, &v22)
-					out.Quotas = append(out.Quotas, v22)
+					var v21 Quota
+					easyjson38c57360DecodeWeirPkgStore12(in, &v21)
+					out.Quotas = append(out.Quotas, v21)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1293,11 +1270,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v23, v24 := range in.Connections {
-				if v23 > 0 {
+			for v22, v23 := range in.Connections {
+				if v22 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore4(out, v24)
+				easyjson38c57360EncodeWeirPkgStore4(out, v23)
 			}
 			out.RawByte(']')
 		}
@@ -1309,11 +1286,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v25, v26 := range in.Keys {
-				if v25 > 0 {
+			for v24, v25 := range in.Keys {
+				if v24 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore5(out, v26)
+				easyjson38c57360EncodeWeirPkgStore5(out, v25)
 			}
 			out.RawByte(']')
 		}
@@ -1323,11 +1300,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v27, v28 := range in.Combos {
-				if v27 > 0 {
+			for v26, v27 := range in.Combos {
+				if v26 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore6(out, v28)
+				easyjson38c57360EncodeWeirPkgStore6(out, v27)
 			}
 			out.RawByte(']')
 		}
@@ -1337,11 +1314,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v29, v30 := range in.CustomModels {
-				if v29 > 0 {
+			for v28, v29 := range in.CustomModels {
+				if v28 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore7(out, v30)
+				easyjson38c57360EncodeWeirPkgStore7(out, v29)
 			}
 			out.RawByte(']')
 		}
@@ -1351,16 +1328,16 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v31First := true
-			for v31Name, v31Value := range in.ModelAliases {
-				if v31First {
-					v31First = false
+			v30First := true
+			for v30Name, v30Value := range in.ModelAliases {
+				if v30First {
+					v30First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v31Name))
+				out.String(string(v30Name))
 				out.RawByte(':')
-				out.String(string(v31Value))
+				out.String(string(v30Value))
 			}
 			out.RawByte('}')
 		}
@@ -1370,11 +1347,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v32, v33 := range in.Disabled {
-				if v32 > 0 {
+			for v31, v32 := range in.Disabled {
+				if v31 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore8(out, v33)
+				easyjson38c57360EncodeWeirPkgStore8(out, v32)
 			}
 			out.RawByte(']')
 		}
@@ -1389,11 +1366,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v34, v35 := range in.Budgets {
-				if v34 > 0 {
+			for v33, v34 := range in.Budgets {
+				if v33 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore9(out, v35)
+				easyjson38c57360EncodeWeirPkgStore9(out, v34)
 			}
 			out.RawByte(']')
 		}
@@ -1408,11 +1385,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v36, v37 := range in.Cooldowns {
-				if v36 > 0 {
+			for v35, v36 := range in.Cooldowns {
+				if v35 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore10(out, v37)
+				easyjson38c57360EncodeWeirPkgStore10(out, v36)
 			}
 			out.RawByte(']')
 		}
@@ -1422,25 +1399,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v38, v39 := range in.Refusals {
-				if v38 > 0 {
+			for v37, v38 := range in.Refusals {
+				if v37 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore11(out, v39)
-			}
-			out.RawByte(']')
-		}
-	}
-	if len(in.Limited) != 0 {
-		const prefix string = ",\"limited\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('[')
-			for v40, v41 := range in.Limited {
-				if v40 > 0 {
-					out.RawByte(',')
-				}
-				easyjson38c57360EncodeWeirPkgStore12(out, v41)
+				easyjson38c57360EncodeWeirPkgStore11(out, v38)
 			}
 			out.RawByte(']')
 		}
@@ -1450,11 +1413,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v42, v43 := range in.Quotas {
-				if v42 > 0 {
+			for v39, v40 := range in.Quotas {
+				if v39 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore13(out, v43)
+				easyjson38c57360EncodeWeirPkgStore12(out, v40)
 			}
 			out.RawByte(']')
 		}
@@ -1471,7 +1434,7 @@ func (v Machine) MarshalEasyJSON(w *jwriter.Writer) {
 func (v *Machine) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgStore3(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Quota) {
+func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *Quota) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1507,9 +1470,9 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v44 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v44)
-					out.Windows = append(out.Windows, v44)
+					var v41 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v41)
+					out.Windows = append(out.Windows, v41)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1524,7 +1487,7 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Quota) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Quota) {
+func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in Quota) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1540,11 +1503,11 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v45, v46 := range in.Windows {
-				if v45 > 0 {
+			for v42, v43 := range in.Windows {
+				if v42 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v46)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v43)
 			}
 			out.RawByte(']')
 		}
@@ -1666,58 +1629,6 @@ func easyjson38c57360EncodeWeirPkgWireQuota(out *jwriter.Writer, in quota.Window
 		const prefix string = ",\"at\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.At))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *LimitedKey) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "keyId":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.KeyID = string(in.String())
-			}
-		case "until":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Until = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in LimitedKey) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"keyId\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.KeyID))
-	}
-	{
-		const prefix string = ",\"until\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Until))
 	}
 	out.RawByte('}')
 }
@@ -1928,13 +1839,13 @@ func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v47 string
+					var v44 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v47 = string(in.String())
+						v44 = string(in.String())
 					}
-					out.Models = append(out.Models, v47)
+					out.Models = append(out.Models, v44)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2021,11 +1932,11 @@ func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v48, v49 := range in.Models {
-				if v48 > 0 {
+			for v45, v46 := range in.Models {
+				if v45 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v49))
+				out.String(string(v46))
 			}
 			out.RawByte(']')
 		}
@@ -2108,13 +2019,13 @@ func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) 
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v50 string
+					var v47 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v50 = string(in.String())
+						v47 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v50)
+					out.IDs = append(out.IDs, v47)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2145,11 +2056,11 @@ func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v51, v52 := range in.IDs {
-				if v51 > 0 {
+			for v48, v49 := range in.IDs {
+				if v48 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v52))
+				out.String(string(v49))
 			}
 			out.RawByte(']')
 		}
@@ -2300,13 +2211,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v53 string
+					var v50 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v53 = string(in.String())
+						v50 = string(in.String())
 					}
-					out.Models = append(out.Models, v53)
+					out.Models = append(out.Models, v50)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2330,13 +2241,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v54 int
+					var v51 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v54 = int(in.Int())
+						v51 = int(in.Int())
 					}
-					(out.Weights)[key] = v54
+					(out.Weights)[key] = v51
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2360,13 +2271,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v55 string
+					var v52 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v55 = string(in.String())
+						v52 = string(in.String())
 					}
-					(out.On)[key] = v55
+					(out.On)[key] = v52
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2425,11 +2336,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v56, v57 := range in.Models {
-				if v56 > 0 {
+			for v53, v54 := range in.Models {
+				if v53 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v57))
+				out.String(string(v54))
 			}
 			out.RawByte(']')
 		}
@@ -2444,16 +2355,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v58First := true
-			for v58Name, v58Value := range in.Weights {
-				if v58First {
-					v58First = false
+			v55First := true
+			for v55Name, v55Value := range in.Weights {
+				if v55First {
+					v55First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v58Name))
+				out.String(string(v55Name))
 				out.RawByte(':')
-				out.Int(int(v58Value))
+				out.Int(int(v55Value))
 			}
 			out.RawByte('}')
 		}
@@ -2468,16 +2379,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v59First := true
-			for v59Name, v59Value := range in.On {
-				if v59First {
-					v59First = false
+			v56First := true
+			for v56Name, v56Value := range in.On {
+				if v56First {
+					v56First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v59Name))
+				out.String(string(v56Name))
 				out.RawByte(':')
-				out.String(string(v59Value))
+				out.String(string(v56Value))
 			}
 			out.RawByte('}')
 		}
@@ -2547,13 +2458,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v60 string
+					var v57 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v60 = string(in.String())
+						v57 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v60)
+					out.Scopes = append(out.Scopes, v57)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2580,13 +2491,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v61 string
+					var v58 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v61 = string(in.String())
+						v58 = string(in.String())
 					}
-					out.Models = append(out.Models, v61)
+					out.Models = append(out.Models, v58)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2602,6 +2513,18 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 				in.Skip()
 			} else {
 				out.DailyMax = int(in.Int())
+			}
+		case "tpm":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.TPM = int(in.Int())
+			}
+		case "maxParallel":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.MaxParallel = int(in.Int())
 			}
 		case "createdAt":
 			if in.IsNull() {
@@ -2655,7 +2578,7 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 				if out.Earlier == nil {
 					out.Earlier = new(EarlierKey)
 				}
-				easyjson38c57360DecodeWeirPkgStore14(in, out.Earlier)
+				easyjson38c57360DecodeWeirPkgStore13(in, out.Earlier)
 			}
 		case "generation":
 			if in.IsNull() {
@@ -2697,11 +2620,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v62, v63 := range in.Scopes {
-				if v62 > 0 {
+			for v59, v60 := range in.Scopes {
+				if v59 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v63))
+				out.String(string(v60))
 			}
 			out.RawByte(']')
 		}
@@ -2716,11 +2639,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v64, v65 := range in.Models {
-				if v64 > 0 {
+			for v61, v62 := range in.Models {
+				if v61 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v65))
+				out.String(string(v62))
 			}
 			out.RawByte(']')
 		}
@@ -2734,6 +2657,16 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		const prefix string = ",\"dailyMax\":"
 		out.RawString(prefix)
 		out.Int(int(in.DailyMax))
+	}
+	if in.TPM != 0 {
+		const prefix string = ",\"tpm\":"
+		out.RawString(prefix)
+		out.Int(int(in.TPM))
+	}
+	if in.MaxParallel != 0 {
+		const prefix string = ",\"maxParallel\":"
+		out.RawString(prefix)
+		out.Int(int(in.MaxParallel))
 	}
 	if in.CreatedAt != 0 {
 		const prefix string = ",\"createdAt\":"
@@ -2768,7 +2701,7 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 	if in.Earlier != nil {
 		const prefix string = ",\"earlier\":"
 		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore14(out, *in.Earlier)
+		easyjson38c57360EncodeWeirPkgStore13(out, *in.Earlier)
 	}
 	{
 		const prefix string = ",\"generation\":"
@@ -2777,7 +2710,7 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *EarlierKey) {
+func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *EarlierKey) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2819,7 +2752,7 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *EarlierKey) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in EarlierKey) {
+func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in EarlierKey) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2891,13 +2824,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v66 secret.Sealed
+					var v63 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v66 = secret.Sealed(in.String())
+						v63 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v66
+					(out.Secrets)[key] = v63
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2927,7 +2860,7 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
 				out.Inactive = bool(in.Bool())
 			}
 		case "providerSpecificData":
-			easyjson38c57360DecodeWeirPkgStore15(in, &out.Data)
+			easyjson38c57360DecodeWeirPkgStore14(in, &out.Data)
 		case "createdAt":
 			if in.IsNull() {
 				in.Skip()
@@ -3003,16 +2936,16 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v67First := true
-			for v67Name, v67Value := range in.Secrets {
-				if v67First {
-					v67First = false
+			v64First := true
+			for v64Name, v64Value := range in.Secrets {
+				if v64First {
+					v64First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v67Name))
+				out.String(string(v64Name))
 				out.RawByte(':')
-				out.String(string(v67Value))
+				out.String(string(v64Value))
 			}
 			out.RawByte('}')
 		}
@@ -3040,7 +2973,7 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 	{
 		const prefix string = ",\"providerSpecificData\":"
 		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore15(out, in.Data)
+		easyjson38c57360EncodeWeirPkgStore14(out, in.Data)
 	}
 	{
 		const prefix string = ",\"createdAt\":"
@@ -3074,7 +3007,7 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
+func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -3116,13 +3049,13 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v68 string
+					var v65 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v68 = string(in.String())
+						v65 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v68)
+					out.EnabledModels = append(out.EnabledModels, v65)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3160,13 +3093,13 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v69 string
+					var v66 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v69 = string(in.String())
+						v66 = string(in.String())
 					}
-					(out.Vars)[key] = v69
+					(out.Vars)[key] = v66
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3184,15 +3117,15 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v70 json.RawMessage
+					var v67 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v70).UnmarshalJSON(data))
+							in.AddError((v67).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v70
+					(out.Other)[key] = v67
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3207,7 +3140,7 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *ProviderData) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) {
+func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -3237,11 +3170,11 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v71, v72 := range in.EnabledModels {
-				if v71 > 0 {
+			for v68, v69 := range in.EnabledModels {
+				if v68 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v72))
+				out.String(string(v69))
 			}
 			out.RawByte(']')
 		}
@@ -3276,16 +3209,16 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v73First := true
-			for v73Name, v73Value := range in.Vars {
-				if v73First {
-					v73First = false
+			v70First := true
+			for v70Name, v70Value := range in.Vars {
+				if v70First {
+					v70First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v73Name))
+				out.String(string(v70Name))
 				out.RawByte(':')
-				out.String(string(v73Value))
+				out.String(string(v70Value))
 			}
 			out.RawByte('}')
 		}
@@ -3300,16 +3233,16 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v74First := true
-			for v74Name, v74Value := range in.Other {
-				if v74First {
-					v74First = false
+			v71First := true
+			for v71Name, v71Value := range in.Other {
+				if v71First {
+					v71First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v74Name))
+				out.String(string(v71Name))
 				out.RawByte(':')
-				out.Raw((v74Value).MarshalJSON())
+				out.Raw((v71Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}

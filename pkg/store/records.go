@@ -69,18 +69,21 @@ type ProviderData struct {
 
 // Key is a gateway key. The key itself is never stored.
 type Key struct {
-	ID        string   `json:"id"`     // the keyId part, or a digest prefix for a two-part key
-	Digest    string   `json:"digest"` // SHA-256 of the whole key, lower-case hex
-	Name      string   `json:"name,omitempty"`
-	Scopes    []string `json:"scopes,omitempty"` // data, manage; none means data
-	Last4     string   `json:"last4,omitempty"`
-	Models    []string `json:"models,omitempty"`    // allow-list of public ids, "*" at the end matches the rest; none means all
-	RPM       int      `json:"rpm,omitempty"`       // requests a minute; 0 is no limit
-	DailyMax  int      `json:"dailyMax,omitempty"`  // requests a UTC day; 0 is no limit
-	CreatedAt int64    `json:"createdAt,omitempty"` // Unix milliseconds
-	ExpiresAt int64    `json:"expiresAt,omitempty"` // Unix milliseconds; 0 is never
-	RevokedAt int64    `json:"revokedAt,omitempty"`
-	PausedAt  int64    `json:"pausedAt,omitempty"`
+	ID       string   `json:"id"`     // the keyId part, or a digest prefix for a two-part key
+	Digest   string   `json:"digest"` // SHA-256 of the whole key, lower-case hex
+	Name     string   `json:"name,omitempty"`
+	Scopes   []string `json:"scopes,omitempty"` // data, manage; none means data
+	Last4    string   `json:"last4,omitempty"`
+	Models   []string `json:"models,omitempty"`   // allow-list of public ids, "*" at the end matches the rest; none means all
+	RPM      int      `json:"rpm,omitempty"`      // requests a minute; 0 is no limit
+	DailyMax int      `json:"dailyMax,omitempty"` // requests a UTC day; 0 is no limit
+	TPM      int      `json:"tpm,omitempty"`      // tokens a minute; 0 is no limit
+	// MaxParallel is the number of calls under way at a time; 0 is no limit.
+	MaxParallel int   `json:"maxParallel,omitempty"`
+	CreatedAt   int64 `json:"createdAt,omitempty"` // Unix milliseconds
+	ExpiresAt   int64 `json:"expiresAt,omitempty"` // Unix milliseconds; 0 is never
+	RevokedAt   int64 `json:"revokedAt,omitempty"`
+	PausedAt    int64 `json:"pausedAt,omitempty"`
 	// CapturePercent and CaptureHours go before those of the settings; nil and 0 are
 	// the settings'.
 	CapturePercent *int `json:"capturePercent,omitempty"`
@@ -101,13 +104,6 @@ type EarlierKey struct {
 func (k *Key) Accepts(digest string, now int64) bool {
 	same := func(own string) bool { return subtle.ConstantTimeCompare([]byte(own), []byte(digest)) == 1 }
 	return same(k.Digest) || k.Earlier != nil && k.Earlier.Until > now && same(k.Earlier.Digest)
-}
-
-// LimitedKey is a key that must not be used before Until, because it has reached a
-// limit.
-type LimitedKey struct {
-	KeyID string `json:"keyId"`
-	Until int64  `json:"until"` // Unix milliseconds
 }
 
 // Combo is a named group of models. See docs/reference/spec.md, 2.4.
@@ -237,11 +233,10 @@ type Machine struct {
 	Budgets      []Budget          `json:"budgets,omitempty"`
 
 	// The state that calls have shown. Observed moves with every change of it.
-	Observed  int64        `json:"observed,omitempty"`
-	Cooldowns []Cooldown   `json:"cooldowns,omitempty"`
-	Refusals  []Refusal    `json:"refusals,omitempty"`
-	Limited   []LimitedKey `json:"limited,omitempty"`
-	Quotas    []Quota      `json:"quotas,omitempty"`
+	Observed  int64      `json:"observed,omitempty"`
+	Cooldowns []Cooldown `json:"cooldowns,omitempty"`
+	Refusals  []Refusal  `json:"refusals,omitempty"`
+	Quotas    []Quota    `json:"quotas,omitempty"`
 }
 
 // KV is the platform's key-value store: eventually consistent, at most one

@@ -49,6 +49,7 @@ func Ports(l cell.Leaver, c *Config) gateway.Ports {
 		},
 		SpendCode:   c.SpendCode,
 		Now:         now,
+		Began:       now().UnixMilli(),
 		Rand:        rand.Reader,
 		Log:         c.Log,
 		MaxRequests: cmp.Or(c.Requests, defaultRequests),

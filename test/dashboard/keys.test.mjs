@@ -40,6 +40,9 @@ test("a key is created with limits, shown once, copied, used and revoked", async
   await form.getByLabel("Allowed models").fill("up/test-chat\nup/test-embed");
   await form.getByLabel("Requests per minute").fill("60");
   await form.getByLabel("Requests per day").fill("1000");
+  await form.getByLabel("Tokens per minute").fill("50000");
+  await form.getByLabel("Concurrent requests").fill("8");
+  await form.getByLabel("Budget (US dollars)").fill("20");
   await form.getByLabel("Expires").selectOption({ label: "In 30 days" });
   await looks(page, "keys-new");
   await form.getByRole("button", { name: "Create key" }).click();
@@ -54,11 +57,20 @@ test("a key is created with limits, shown once, copied, used and revoked", async
   assert.equal(await page.getByText(shown).count(), 0);
   const row = (await list()).find((k) => k.name === "For tests");
   assert.deepEqual(
-    [row.models, row.rpm, row.dailyMax, row.scopes],
-    [["up/test-chat", "up/test-embed"], 60, 1000, ["data"]],
+    [row.models, row.rpm, row.dailyMax, row.tpm, row.maxParallel, row.scopes],
+    [["up/test-chat", "up/test-embed"], 60, 1000, 50_000, 8, ["data"]],
+  );
+  const [budget] = (await b.operator.call("GET", `/${machineId}/api/budgets`)).data;
+  assert.deepEqual(
+    [budget.name, budget.keyId, budget.unit, budget.limit, budget.window],
+    ["For tests", row.id, "usd", 20, "month"],
   );
   assert.ok(Math.abs(row.expiresAt - Date.now() - 30 * 86_400_000) < 60_000);
-  await page.getByRole("row", { name: /For tests.*60 per minute, 0 of 1,000 today, 2 models/ }).waitFor();
+  await page
+    .getByRole("row", {
+      name: /For tests.*60 per minute, 0 of 1,000 today, 50,000 tokens per minute, 8 at a time, 2 models/,
+    })
+    .waitFor();
   assert.equal((await chat(shown)).status, 200);
   assert.equal((await chat(shown, "up/vendor/nested-model")).status, 403);
 

@@ -20,7 +20,7 @@ const maxUses = 1000
 
 // estimate returns what a request may use, for the budgets of a machine.
 func (a *Request) estimate(m *snapshot.Machine) accounts.Estimate {
-	if len(m.Budgets) == 0 {
+	if !m.Estimates() {
 		return accounts.Estimate{}
 	}
 	limits, counts := outputLimits(a.Dialect), choiceFields(a.Dialect)

@@ -240,29 +240,6 @@ func easyjson38c57360DecodeWeirPkgMachineRpc2(in *jlexer.Lexer, out *State) {
 				}
 				in.Delim(']')
 			}
-		case "limited":
-			if in.IsNull() {
-				in.Skip()
-				out.Limited = nil
-			} else {
-				in.Delim('[')
-				if out.Limited == nil {
-					if !in.IsDelim(']') {
-						out.Limited = make([]store.LimitedKey, 0, 2)
-					} else {
-						out.Limited = []store.LimitedKey{}
-					}
-				} else {
-					out.Limited = (out.Limited)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v3 store.LimitedKey
-					easyjson38c57360DecodeWeirPkgStore2(in, &v3)
-					out.Limited = append(out.Limited, v3)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
 		case "quotas":
 			if in.IsNull() {
 				in.Skip()
@@ -279,9 +256,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc2(in *jlexer.Lexer, out *State) {
 					out.Quotas = (out.Quotas)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v4 store.Quota
-					easyjson38c57360DecodeWeirPkgStore3(in, &v4)
-					out.Quotas = append(out.Quotas, v4)
+					var v3 store.Quota
+					easyjson38c57360DecodeWeirPkgStore2(in, &v3)
+					out.Quotas = append(out.Quotas, v3)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -306,11 +283,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc2(out *jwriter.Writer, in State) {
 		out.RawString(prefix[1:])
 		{
 			out.RawByte('[')
-			for v5, v6 := range in.Cooldowns {
-				if v5 > 0 {
+			for v4, v5 := range in.Cooldowns {
+				if v4 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore(out, v6)
+				easyjson38c57360EncodeWeirPkgStore(out, v5)
 			}
 			out.RawByte(']')
 		}
@@ -325,30 +302,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc2(out *jwriter.Writer, in State) {
 		}
 		{
 			out.RawByte('[')
-			for v7, v8 := range in.Refusals {
-				if v7 > 0 {
+			for v6, v7 := range in.Refusals {
+				if v6 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore1(out, v8)
-			}
-			out.RawByte(']')
-		}
-	}
-	if len(in.Limited) != 0 {
-		const prefix string = ",\"limited\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		{
-			out.RawByte('[')
-			for v9, v10 := range in.Limited {
-				if v9 > 0 {
-					out.RawByte(',')
-				}
-				easyjson38c57360EncodeWeirPkgStore2(out, v10)
+				easyjson38c57360EncodeWeirPkgStore1(out, v7)
 			}
 			out.RawByte(']')
 		}
@@ -363,18 +321,18 @@ func easyjson38c57360EncodeWeirPkgMachineRpc2(out *jwriter.Writer, in State) {
 		}
 		{
 			out.RawByte('[')
-			for v11, v12 := range in.Quotas {
-				if v11 > 0 {
+			for v8, v9 := range in.Quotas {
+				if v8 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore3(out, v12)
+				easyjson38c57360EncodeWeirPkgStore2(out, v9)
 			}
 			out.RawByte(']')
 		}
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *store.Quota) {
+func easyjson38c57360DecodeWeirPkgStore2(in *jlexer.Lexer, out *store.Quota) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -410,9 +368,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *store.Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v13 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v13)
-					out.Windows = append(out.Windows, v13)
+					var v10 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v10)
+					out.Windows = append(out.Windows, v10)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -427,7 +385,7 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *store.Quota) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in store.Quota) {
+func easyjson38c57360EncodeWeirPkgStore2(out *jwriter.Writer, in store.Quota) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -443,11 +401,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in store.Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v14, v15 := range in.Windows {
-				if v14 > 0 {
+			for v11, v12 := range in.Windows {
+				if v11 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v15)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v12)
 			}
 			out.RawByte(']')
 		}
@@ -569,58 +527,6 @@ func easyjson38c57360EncodeWeirPkgWireQuota(out *jwriter.Writer, in quota.Window
 		const prefix string = ",\"at\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.At))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore2(in *jlexer.Lexer, out *store.LimitedKey) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "keyId":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.KeyID = string(in.String())
-			}
-		case "until":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Until = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore2(out *jwriter.Writer, in store.LimitedKey) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"keyId\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.KeyID))
-	}
-	{
-		const prefix string = ",\"until\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Until))
 	}
 	out.RawByte('}')
 }
@@ -803,29 +709,6 @@ func easyjson38c57360DecodeWeirPkgMachineRpc3(in *jlexer.Lexer, out *Reported) {
 			} else {
 				out.Observed = int64(in.Int64())
 			}
-		case "limited":
-			if in.IsNull() {
-				in.Skip()
-				out.Limited = nil
-			} else {
-				in.Delim('[')
-				if out.Limited == nil {
-					if !in.IsDelim(']') {
-						out.Limited = make([]store.LimitedKey, 0, 2)
-					} else {
-						out.Limited = []store.LimitedKey{}
-					}
-				} else {
-					out.Limited = (out.Limited)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v16 store.LimitedKey
-					easyjson38c57360DecodeWeirPkgStore2(in, &v16)
-					out.Limited = append(out.Limited, v16)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
 		case "budgets":
 			if in.IsNull() {
 				in.Skip()
@@ -842,9 +725,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc3(in *jlexer.Lexer, out *Reported) {
 					out.Budgets = (out.Budgets)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v17 budget.Grant
-					easyjson38c57360DecodeWeirPkgBudget(in, &v17)
-					out.Budgets = append(out.Budgets, v17)
+					var v13 budget.Grant
+					easyjson38c57360DecodeWeirPkgBudget(in, &v13)
+					out.Budgets = append(out.Budgets, v13)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -868,30 +751,16 @@ func easyjson38c57360EncodeWeirPkgMachineRpc3(out *jwriter.Writer, in Reported) 
 		out.RawString(prefix[1:])
 		out.Int64(int64(in.Observed))
 	}
-	if len(in.Limited) != 0 {
-		const prefix string = ",\"limited\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('[')
-			for v18, v19 := range in.Limited {
-				if v18 > 0 {
-					out.RawByte(',')
-				}
-				easyjson38c57360EncodeWeirPkgStore2(out, v19)
-			}
-			out.RawByte(']')
-		}
-	}
 	if len(in.Budgets) != 0 {
 		const prefix string = ",\"budgets\":"
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v20, v21 := range in.Budgets {
-				if v20 > 0 {
+			for v14, v15 := range in.Budgets {
+				if v14 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgBudget(out, v21)
+				easyjson38c57360EncodeWeirPkgBudget(out, v15)
 			}
 			out.RawByte(']')
 		}
@@ -958,6 +827,18 @@ func easyjson38c57360DecodeWeirPkgBudget(in *jlexer.Lexer, out *budget.Grant) {
 			} else {
 				out.Used = int64(in.Int64())
 			}
+		case "held":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Held = int64(in.Int64())
+			}
+		case "back":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Back = int64(in.Int64())
+			}
 		case "unpriced":
 			if in.IsNull() {
 				in.Skip()
@@ -993,6 +874,18 @@ func easyjson38c57360DecodeWeirPkgBudget(in *jlexer.Lexer, out *budget.Grant) {
 				in.Skip()
 			} else {
 				out.Lent = bool(in.Bool())
+			}
+		case "busy":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Busy = bool(in.Bool())
+			}
+		case "left":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Left = int64(in.Int64())
 			}
 		default:
 			in.SkipRecursive()
@@ -1038,6 +931,16 @@ func easyjson38c57360EncodeWeirPkgBudget(out *jwriter.Writer, in budget.Grant) {
 		out.RawString(prefix)
 		out.Int64(int64(in.Used))
 	}
+	if in.Held != 0 {
+		const prefix string = ",\"held\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Held))
+	}
+	if in.Back != 0 {
+		const prefix string = ",\"back\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Back))
+	}
 	if in.Unpriced != 0 {
 		const prefix string = ",\"unpriced\":"
 		out.RawString(prefix)
@@ -1067,6 +970,16 @@ func easyjson38c57360EncodeWeirPkgBudget(out *jwriter.Writer, in budget.Grant) {
 		const prefix string = ",\"lent\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Lent))
+	}
+	if in.Busy {
+		const prefix string = ",\"busy\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Busy))
+	}
+	if in.Left != 0 {
+		const prefix string = ",\"left\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Left))
 	}
 	out.RawByte('}')
 }
@@ -1100,9 +1013,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 					out.Cooldowns = (out.Cooldowns)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v22 store.Cooldown
-					easyjson38c57360DecodeWeirPkgStore(in, &v22)
-					out.Cooldowns = append(out.Cooldowns, v22)
+					var v16 store.Cooldown
+					easyjson38c57360DecodeWeirPkgStore(in, &v16)
+					out.Cooldowns = append(out.Cooldowns, v16)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1123,9 +1036,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 					out.Cleared = (out.Cleared)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v23 Cleared
-					easyjson38c57360DecodeWeirPkgMachineRpc5(in, &v23)
-					out.Cleared = append(out.Cleared, v23)
+					var v17 Cleared
+					easyjson38c57360DecodeWeirPkgMachineRpc5(in, &v17)
+					out.Cleared = append(out.Cleared, v17)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1146,9 +1059,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 					out.Errors = (out.Errors)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v24 LastError
-					easyjson38c57360DecodeWeirPkgMachineRpc6(in, &v24)
-					out.Errors = append(out.Errors, v24)
+					var v18 LastError
+					easyjson38c57360DecodeWeirPkgMachineRpc6(in, &v18)
+					out.Errors = append(out.Errors, v18)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1169,9 +1082,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 					out.Refusals = (out.Refusals)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v25 store.Refusal
-					easyjson38c57360DecodeWeirPkgStore1(in, &v25)
-					out.Refusals = append(out.Refusals, v25)
+					var v19 store.Refusal
+					easyjson38c57360DecodeWeirPkgStore1(in, &v19)
+					out.Refusals = append(out.Refusals, v19)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1192,32 +1105,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 					out.Quotas = (out.Quotas)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v26 Quota
-					easyjson38c57360DecodeWeirPkgMachineRpc7(in, &v26)
-					out.Quotas = append(out.Quotas, v26)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		case "keys":
-			if in.IsNull() {
-				in.Skip()
-				out.Keys = nil
-			} else {
-				in.Delim('[')
-				if out.Keys == nil {
-					if !in.IsDelim(']') {
-						out.Keys = make([]KeyCount, 0, 2)
-					} else {
-						out.Keys = []KeyCount{}
-					}
-				} else {
-					out.Keys = (out.Keys)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v27 KeyCount
-					easyjson38c57360DecodeWeirPkgMachineRpc8(in, &v27)
-					out.Keys = append(out.Keys, v27)
+					var v20 Quota
+					easyjson38c57360DecodeWeirPkgMachineRpc7(in, &v20)
+					out.Quotas = append(out.Quotas, v20)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1248,9 +1138,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 					out.Usage = (out.Usage)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v28 usage.Row
-					easyjson38c57360DecodeWeirPkgUsage(in, &v28)
-					out.Usage = append(out.Usage, v28)
+					var v21 usage.Row
+					easyjson38c57360DecodeWeirPkgUsage(in, &v21)
+					out.Usage = append(out.Usage, v21)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1271,13 +1161,13 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 					out.Requests = (out.Requests)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v29 store.Request
+					var v22 store.Request
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v29).UnmarshalEasyJSON(in)
+						(v22).UnmarshalEasyJSON(in)
 					}
-					out.Requests = append(out.Requests, v29)
+					out.Requests = append(out.Requests, v22)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1314,11 +1204,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		out.RawString(prefix[1:])
 		{
 			out.RawByte('[')
-			for v30, v31 := range in.Cooldowns {
-				if v30 > 0 {
+			for v23, v24 := range in.Cooldowns {
+				if v23 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore(out, v31)
+				easyjson38c57360EncodeWeirPkgStore(out, v24)
 			}
 			out.RawByte(']')
 		}
@@ -1333,11 +1223,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v32, v33 := range in.Cleared {
-				if v32 > 0 {
+			for v25, v26 := range in.Cleared {
+				if v25 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgMachineRpc5(out, v33)
+				easyjson38c57360EncodeWeirPkgMachineRpc5(out, v26)
 			}
 			out.RawByte(']')
 		}
@@ -1352,11 +1242,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v34, v35 := range in.Errors {
-				if v34 > 0 {
+			for v27, v28 := range in.Errors {
+				if v27 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgMachineRpc6(out, v35)
+				easyjson38c57360EncodeWeirPkgMachineRpc6(out, v28)
 			}
 			out.RawByte(']')
 		}
@@ -1371,11 +1261,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v36, v37 := range in.Refusals {
-				if v36 > 0 {
+			for v29, v30 := range in.Refusals {
+				if v29 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore1(out, v37)
+				easyjson38c57360EncodeWeirPkgStore1(out, v30)
 			}
 			out.RawByte(']')
 		}
@@ -1390,30 +1280,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v38, v39 := range in.Quotas {
-				if v38 > 0 {
+			for v31, v32 := range in.Quotas {
+				if v31 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgMachineRpc7(out, v39)
-			}
-			out.RawByte(']')
-		}
-	}
-	if len(in.Keys) != 0 {
-		const prefix string = ",\"keys\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		{
-			out.RawByte('[')
-			for v40, v41 := range in.Keys {
-				if v40 > 0 {
-					out.RawByte(',')
-				}
-				easyjson38c57360EncodeWeirPkgMachineRpc8(out, v41)
+				easyjson38c57360EncodeWeirPkgMachineRpc7(out, v32)
 			}
 			out.RawByte(']')
 		}
@@ -1438,11 +1309,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v42, v43 := range in.Usage {
-				if v42 > 0 {
+			for v33, v34 := range in.Usage {
+				if v33 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgUsage(out, v43)
+				easyjson38c57360EncodeWeirPkgUsage(out, v34)
 			}
 			out.RawByte(']')
 		}
@@ -1457,11 +1328,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v44, v45 := range in.Requests {
-				if v44 > 0 {
+			for v35, v36 := range in.Requests {
+				if v35 > 0 {
 					out.RawByte(',')
 				}
-				(v45).MarshalEasyJSON(out)
+				(v36).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1891,9 +1762,9 @@ func easyjson38c57360DecodeWeirPkgBudget1(in *jlexer.Lexer, out *budget.Asks) {
 					out.Asks = (out.Asks)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v46 budget.Ask
-					easyjson38c57360DecodeWeirPkgBudget2(in, &v46)
-					out.Asks = append(out.Asks, v46)
+					var v37 budget.Ask
+					easyjson38c57360DecodeWeirPkgBudget2(in, &v37)
+					out.Asks = append(out.Asks, v37)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1924,11 +1795,11 @@ func easyjson38c57360EncodeWeirPkgBudget1(out *jwriter.Writer, in budget.Asks) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v47, v48 := range in.Asks {
-				if v47 > 0 {
+			for v38, v39 := range in.Asks {
+				if v38 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgBudget2(out, v48)
+				easyjson38c57360EncodeWeirPkgBudget2(out, v39)
 			}
 			out.RawByte(']')
 		}
@@ -1978,6 +1849,12 @@ func easyjson38c57360DecodeWeirPkgBudget2(in *jlexer.Lexer, out *budget.Ask) {
 				in.Skip()
 			} else {
 				out.Held = int64(in.Int64())
+			}
+		case "back":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Back = int64(in.Int64())
 			}
 		case "need":
 			if in.IsNull() {
@@ -2042,6 +1919,11 @@ func easyjson38c57360EncodeWeirPkgBudget2(out *jwriter.Writer, in budget.Ask) {
 		out.RawString(prefix)
 		out.Int64(int64(in.Held))
 	}
+	if in.Back != 0 {
+		const prefix string = ",\"back\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Back))
+	}
 	if in.Need != 0 {
 		const prefix string = ",\"need\":"
 		out.RawString(prefix)
@@ -2061,58 +1943,6 @@ func easyjson38c57360EncodeWeirPkgBudget2(out *jwriter.Writer, in budget.Ask) {
 		const prefix string = ",\"unpricedFrom\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.UnpricedFrom))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgMachineRpc8(in *jlexer.Lexer, out *KeyCount) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "keyId":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.KeyID = string(in.String())
-			}
-		case "requests":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Requests = int(in.Int())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgMachineRpc8(out *jwriter.Writer, in KeyCount) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"keyId\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.KeyID))
-	}
-	{
-		const prefix string = ",\"requests\":"
-		out.RawString(prefix)
-		out.Int(int(in.Requests))
 	}
 	out.RawByte('}')
 }
@@ -2158,9 +1988,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc7(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v49 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v49)
-					out.Windows = append(out.Windows, v49)
+					var v40 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v40)
+					out.Windows = append(out.Windows, v40)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2202,11 +2032,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc7(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v50, v51 := range in.Windows {
-				if v50 > 0 {
+			for v41, v42 := range in.Windows {
+				if v41 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v51)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v42)
 			}
 			out.RawByte(']')
 		}

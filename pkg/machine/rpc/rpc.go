@@ -89,9 +89,8 @@ type Same struct {
 
 // State is what calls have shown of a machine. It is never in KV.
 type State struct {
-	Cooldowns []store.Cooldown   `json:"cooldowns,omitempty"`
-	Refusals  []store.Refusal    `json:"refusals,omitempty"`
-	Limited   []store.LimitedKey `json:"limited,omitempty"`
+	Cooldowns []store.Cooldown `json:"cooldowns,omitempty"`
+	Refusals  []store.Refusal  `json:"refusals,omitempty"`
 	// Quotas has the windows of an hour and more: shorter ones are over before
 	// another isolate learns of them.
 	Quotas []store.Quota `json:"quotas,omitempty"`
@@ -118,9 +117,7 @@ type Report struct {
 	Refusals []store.Refusal `json:"refusals,omitempty"`
 	// Quotas are the gauges of accounts that have changed.
 	Quotas []Quota `json:"quotas,omitempty"`
-	// Keys counts requests per key, for its limits.
-	Keys []KeyCount `json:"keys,omitempty"`
-	// Budgets have what calls have used of budgets.
+	// Budgets have what calls have used of budgets and of the limits of keys.
 	Budgets *budget.Asks `json:"budgets,omitempty"`
 	// Usage is added to the rows of the day.
 	Usage []usage.Row `json:"usage,omitempty"`
@@ -157,20 +154,12 @@ type LastError struct {
 	Text         string `json:"text"`
 }
 
-// KeyCount counts a key's requests.
-type KeyCount struct {
-	KeyID    string `json:"keyId"`
-	Requests int    `json:"requests"`
-}
-
-// Reported is the answer to a Report: the Observed of the State that has its
-// changes, and the keys that have reached a limit.
+// Reported is the answer to a Report: the Observed of the State that has its changes.
 //
 //easyjson:json
 type Reported struct {
-	Observed int64              `json:"observed"`
-	Limited  []store.LimitedKey `json:"limited,omitempty"`
-	Budgets  []budget.Grant     `json:"budgets,omitempty"`
+	Observed int64          `json:"observed"`
+	Budgets  []budget.Grant `json:"budgets,omitempty"`
 }
 
 // Granted is the answer to "budget.take": a Grant for each Ask whose budget exists.

@@ -1,7 +1,9 @@
 package storage
 
 import (
+	"slices"
 	"sort"
+	"strings"
 
 	"weir/pkg/budget"
 	"weir/pkg/machine/rpc"
@@ -35,8 +37,63 @@ func (t *Tx) Ledger(b *store.Budget, zone budget.Zone) (l budget.Ledger) {
 	t.Load(LedgerPrefix+b.ID, &l)
 	if l.Open {
 		l.Roll(b, t.Now, zone)
+		l.Expire(b, t.Now, t.Began)
 	}
 	return l
+}
+
+// KeyLimit is a limit of a key, with what is used of it.
+type KeyLimit struct {
+	store.Budget
+	Used int64 // in the window; of Calls nothing
+	End  int64 // of the window, Unix milliseconds; 0 for none
+}
+
+// KeyLimits returns the limits of a key.
+func (t *Tx) KeyLimits(k *Key) (list []KeyLimit) {
+	for _, b := range k.Limits() {
+		l := t.Ledger(&b, nil)
+		if !l.Open {
+			_, l.End = budget.Window(b.Window, t.Now, nil)
+		}
+		list = append(list, KeyLimit{b, l.Spent, l.End})
+	}
+	return list
+}
+
+// budget returns a stored budget, or a limit of a key.
+func (t *Tx) budget(id string) (b store.Budget, ok bool) {
+	keyID := store.LimitedKey(id)
+	if keyID == "" {
+		var row Budget
+		ok = rpc.IsRowID(id) && t.Load(BudgetPrefix+id, &row)
+		return row.Budget, ok
+	}
+	var k Key
+	if !rpc.IsRowID(keyID) || !t.Load(KeyPrefix+keyID, &k) {
+		return b, false
+	}
+	limits := k.Limits()
+	i := slices.IndexFunc(limits, func(b store.Budget) bool { return b.ID == id })
+	if i < 0 {
+		return b, false
+	}
+	return limits[i], true
+}
+
+// ExpireLedgers counts what dead isolates have left of budgets; see budget.Ledger.Expire.
+// changed is called with each ledger before it is stored. It drops what was counted of
+// the limits of keys that are gone.
+func (t *Tx) ExpireLedgers(changed func(b *store.Budget, l *budget.Ledger)) {
+	RemoveIf(t, LedgerPrefix, func(row string, l budget.Ledger) bool {
+		id := strings.TrimPrefix(row, LedgerPrefix)
+		b, ok := t.budget(id)
+		if ok && l.Expire(&b, t.Now, t.Began) {
+			changed(&b, &l)
+			t.Put(row, l)
+		}
+		return !ok && store.LimitedKey(id) != ""
+	})
 }
 
 // TakeBudgets counts what an isolate has used and lends it what it needs. changed is
@@ -47,17 +104,22 @@ func (t *Tx) TakeBudgets(asks *budget.Asks, zone budget.Zone, changed func(b *st
 	}
 	for i := range asks.Asks {
 		a := &asks.Asks[i]
-		var b Budget
 		var l budget.Ledger
-		if !rpc.IsRowID(a.Budget) || !t.Load(BudgetPrefix+a.Budget, &b) {
-			continue
-		}
-		t.Load(LedgerPrefix+b.ID, &l)
-		g, ok := l.Take(&b.Budget, asks.Holder, a, t.Now, zone)
+		b, ok := t.budget(a.Budget)
 		if !ok {
 			continue
 		}
-		changed(&b.Budget, &l)
+		days := zone
+		if b.OfKey() {
+			days = nil
+		}
+		t.Load(LedgerPrefix+b.ID, &l)
+		l.Expire(&b, t.Now, t.Began)
+		g, ok := l.Take(&b, asks.Holder, a, t.Now, days)
+		if !ok {
+			continue
+		}
+		changed(&b, &l)
 		t.Put(LedgerPrefix+b.ID, l)
 		grants = append(grants, g)
 	}

@@ -2214,6 +2214,18 @@ func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *Key) {
 			} else {
 				out.DailyMax = int(in.Int())
 			}
+		case "tpm":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.TPM = int(in.Int())
+			}
+		case "maxParallel":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.MaxParallel = int(in.Int())
+			}
 		case "createdAt":
 			if in.IsNull() {
 				in.Skip()
@@ -2355,6 +2367,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in Key) 
 		const prefix string = ",\"dailyMax\":"
 		out.RawString(prefix)
 		out.Int(int(in.DailyMax))
+	}
+	if in.TPM != 0 {
+		const prefix string = ",\"tpm\":"
+		out.RawString(prefix)
+		out.Int(int(in.TPM))
+	}
+	if in.MaxParallel != 0 {
+		const prefix string = ",\"maxParallel\":"
+		out.RawString(prefix)
+		out.Int(int(in.MaxParallel))
 	}
 	if in.CreatedAt != 0 {
 		const prefix string = ",\"createdAt\":"

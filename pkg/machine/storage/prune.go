@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+// Spans of time in milliseconds.
+const (
+	Minute = int64(time.Minute / time.Millisecond)
+	Hour   = int64(time.Hour / time.Millisecond)
+	Day    = int64(24 * time.Hour / time.Millisecond)
+)
+
 // RemoveIf removes the rows under a prefix that over says so of.
 func RemoveIf[T any](t *Tx, prefix string, over func(key string, v T) bool) {
 	t.Pages(prefix, Page, func(r Row) bool {

@@ -3,10 +3,28 @@ package storage_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"weir/internal/testgw/objects"
+	"weir/internal/testgw/sealed"
 	"weir/pkg/machine/storage"
 )
+
+const (
+	second = int64(1000)
+	minute = storage.Minute
+	day    = storage.Day
+	// noon is in the middle of a minute and of a UTC day.
+	noon = 20_000*day + day/2 + minute/2
+)
+
+// at starts a turn at a time, Unix milliseconds.
+func at(st storage.Storage, now int64) *storage.Tx {
+	return storage.Open(st, sealed.MachineID, time.UnixMilli(now), nil)
+}
+
+// changed reports whether a turn has changed what replicas have.
+func changed(t *storage.Tx) bool { return t.Meta.Observed != 0 }
 
 func TestRowsAreRemovedIfTheyCanBeReadAndAreOver(t *testing.T) {
 	st := objects.NewStorage()

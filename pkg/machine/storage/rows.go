@@ -21,13 +21,13 @@ const (
 	AliasPrefix       = "alias:"
 	DisabledPrefix    = "disabled:"
 	BudgetPrefix      = "budget:"
-	LedgerPrefix      = "ledger:" // and the id of the budget
+	LedgerPrefix      = "ledger:" // and the id of the budget or the limit of a key
 	CooldownPrefix    = "cool:"
 	ErrorPrefix       = "error:"
 	refusalPrefix     = "refusal:"
 	quotaPrefix       = "quota:" // see quotas.go
 	HealthPrefix      = "health:"
-	CountPrefix       = "count:"
+	OldCountPrefix    = "count:" // requests of keys with limits, of earlier versions
 	KeyUsePrefix      = "keyuse:"
 	ConnUsePrefix     = "connuse:"
 	HourPrefix        = "hour:" // and the hour
@@ -213,13 +213,13 @@ func DigestOf(parts ...string) string {
 // and its State.
 func (t *Tx) Replica() *store.Machine {
 	m, s := t.Configuration(), t.State()
-	m.Observed, m.Cooldowns, m.Refusals, m.Limited, m.Quotas = t.Meta.Observed, s.Cooldowns, s.Refusals, s.Limited, s.Quotas
+	m.Observed, m.Cooldowns, m.Refusals, m.Quotas = t.Meta.Observed, s.Cooldowns, s.Refusals, s.Quotas
 	return m
 }
 
 // State returns what calls have shown of the machine.
 func (t *Tx) State() rpc.State {
-	return rpc.State{Cooldowns: t.Cooldowns(), Refusals: t.refusals(), Limited: t.limited(), Quotas: t.longQuotas()}
+	return rpc.State{Cooldowns: t.Cooldowns(), Refusals: t.refusals(), Quotas: t.longQuotas()}
 }
 
 // Configuration returns the machine as KV has it, without what calls change.

@@ -92,6 +92,8 @@ type Tx struct {
 	// MaxRequests is the number of the latest requests that are listed. 0 is
 	// storage.MaxRequests.
 	MaxRequests int64
+	// Began is that of api.Manager.
+	Began int64
 	// Buffer is the machine's buffer of reports. May be nil.
 	Buffer Buffer
 	// Flush writes what the buffer has put into the turn, even if the turn changes

@@ -32,10 +32,10 @@ async function machine(...budgets) {
   await operator.connect(machineId, compatible(up));
   for (const b of budgets) await operator.call("POST", `/${machineId}/api/budgets`, b);
   const shown = async () => (await operator.call("GET", `/${machineId}/api/budgets`)).data;
-  const send = async (path = "/v1/chat/completions", body = {}) => {
+  const send = async (path = "/v1/chat/completions", body = {}, key = apiKey) => {
     const res = await gw.fetch(path, {
       method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
       body: JSON.stringify({
         model: "up/test-chat",
         messages: [{ role: "user", content: "a" }],
@@ -65,6 +65,45 @@ test("of 1,000 calls at once a budget of 100 serves 100", async () => {
   await until("the count of what was served", async () => (await shown())[0].spent === served);
 });
 
+test("a key's limits hold under many calls at once, over all instances", async () => {
+  const { machineId, send } = await machine();
+  const make = async (fields) => (await operator.call("POST", `/${machineId}/api/keys`, fields)).apiKey;
+  const flood = async (key, n, body) => {
+    const before = up.seen.length;
+    const answers = await Promise.all(Array.from({ length: n }, () => send("/v1/chat/completions", body, key)));
+    const codes = new Set(
+      answers.filter((a) => a.status !== 200).map((a) => `${a.status} ${JSON.parse(a.text).error.code}`),
+    );
+    return { sent: up.seen.length - before, refused: [...codes] };
+  };
+  const daily = await flood(await make({ dailyMax: 50 }), 400);
+  assert.ok(daily.sent <= 50 && daily.sent >= 45, `${daily.sent} of 50 a day were sent`);
+  assert.deepEqual(daily.refused, ["429 rate_limit_exceeded"]);
+  const tokens = await make({ tpm: 1000 });
+  const few = await flood(tokens, 200, { max_tokens: 100 });
+  assert.ok(few.sent >= 5, `${few.sent} calls were sent`);
+  assert.deepEqual(few.refused, ["429 rate_limit_exceeded"]);
+  const own = await gw.fetch("/v1/usage", { headers: { authorization: `Bearer ${tokens}` } });
+  const [limit] = (await own.json()).limits;
+  assert.ok(limit.used <= 1000, `${limit.used} of 1,000 tokens were used`);
+  const parallel = await make({ maxParallel: 4 });
+  let release;
+  up.script = () => new Promise((done) => (release = [...(release ?? []), done]));
+  const flooding = flood(parallel, 40);
+  await until("four calls under way", async () => release?.length === 4);
+  up.script = undefined;
+  const first = await send("/v1/chat/completions", {}, parallel);
+  assert.equal(first.status, 429, first.text);
+  for (const done of release) done();
+  const wide = await flooding;
+  assert.equal(wide.sent, 4);
+  assert.deepEqual(wide.refused, ["429 concurrency_limit_exceeded"]);
+  await until(
+    "a call after the others have ended",
+    async () => (await send("/v1/chat/completions", {}, parallel)).status === 200,
+  );
+});
+
 test("a budget survives the end of the program, and its slices come back", async () => {
   const { send, shown } = await machine({ name: "kept", unit: "requests", limit: 40, window: "total" });
   await Promise.all(Array.from({ length: 20 }, () => send()));
@@ -87,7 +126,7 @@ test("the error is that of the client's dialect, with the reset", async () => {
   assert.equal(messages.status, 429);
   const { type, error } = JSON.parse(messages.text);
   assert.deepEqual([type, error.type], ["error", "rate_limit_error"]);
-  assert.match(error.message, /"one a day" of 1 request per day .* starts again at \d{4}-\d\d-\d\dT00:00:00Z/);
+  assert.match(error.message, /"one a day" of 1 request per day is used up\. Resets \w+ \d+, 00:00 UTC\.$/);
   const seconds = Number(messages.headers.get("retry-after"));
   const left = 86_400 - ((Date.now() / 1000) % 86_400);
   assert.ok(Math.abs(seconds - left) < 30, `${seconds} s instead of ${left} s`);

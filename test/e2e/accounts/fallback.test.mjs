@@ -557,12 +557,9 @@ test("a key is limited by requests per minute, models and expiry", async () => {
   assert.equal((await send(narrow, "up/test-embed-large")).status, 403);
   const slow = await make({ name: "slow", rpm: 3 });
   const statuses = [];
-  for (let i = 0; i < 30 && statuses.at(-1) !== 429; i++) {
-    statuses.push((await send(slow)).status);
-    await sleep(150);
-  }
+  for (let i = 0; i < 30 && statuses.at(-1) !== 429; i++) statuses.push((await send(slow)).status);
   assert.equal(statuses.at(-1), 429, statuses.join());
-  assert.ok(statuses.length >= 4 && statuses.length <= 25, `${statuses.length} requests passed`);
+  assert.ok(statuses.length >= 4 && statuses.length <= 7, `${statuses.length - 1} requests passed`); // 6 in two minutes
   const limited = await send(slow);
   assert.ok(Number(limited.headers.get("retry-after")) >= 1 && Number(limited.headers.get("retry-after")) <= 60);
   assert.equal((await send(apiKey)).status, 200);
@@ -584,10 +581,9 @@ test("a key's daily budget ends with the day", async () => {
     if (last.status === 429) break;
     assert.equal(last.status, 200);
     passed++;
-    await sleep(150);
   }
   assert.equal(last.status, 429);
-  assert.ok(passed >= 5 && passed <= 25, `${passed} passed`);
+  assert.equal(passed, 5);
   const left = Math.ceil((Math.floor(Date.now() / 86_400_000) + 1) * 86_400 - Date.now() / 1000);
   assert.ok(
     Math.abs(Number(last.headers.get("retry-after")) - left) <= 30,

@@ -208,6 +208,8 @@ export interface KeyRow {
   models?: string[];
   rpm?: number;
   dailyMax?: number;
+  tpm?: number;
+  maxParallel?: number;
   /** undefined is the setting of the machine */
   capturePercent?: number;
   captureHours?: number;

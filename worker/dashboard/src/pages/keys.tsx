@@ -156,6 +156,8 @@ function Row({ k, onEdit, onRevoke }: { k: KeyRow; onEdit: () => void; onRevoke:
   const limits = [
     k.rpm && `${number(k.rpm)} per minute`,
     k.dailyMax && `${number(k.requestsToday)} of ${number(k.dailyMax)} today`,
+    k.tpm && `${number(k.tpm)} tokens per minute`,
+    k.maxParallel && `${number(k.maxParallel)} at a time`,
     k.models && (k.models.length === 1 ? `${k.models[0]} only` : `${k.models.length} models`),
   ]
     .filter(Boolean)

@@ -1,9 +1,10 @@
 import type { Machine } from "../../api";
-import type { KeyRow } from "../../api-types";
+import type { Budget, KeyRow } from "../../api-types";
 import { when } from "../../format";
 import { Text } from "../../forms";
 import { useLoad } from "../../hooks";
 import { Field } from "../../ui";
+import { windowNames } from "../budgets/amount";
 
 // Form is what is typed into the form of a key.
 export interface Form {
@@ -16,6 +17,11 @@ export interface Form {
   models: string;
   rpm: string;
   daily: string;
+  tpm: string;
+  parallel: string;
+  /** of a new key: US dollars, empty for no budget */
+  budget: string;
+  window: Budget["window"];
   /** percent of the calls whose bodies are stored; empty for the machine's setting */
   capture: string;
 }
@@ -31,6 +37,10 @@ export const emptyForm: Form = {
   models: "",
   rpm: "",
   daily: "",
+  tpm: "",
+  parallel: "",
+  budget: "",
+  window: "month",
   capture: "",
 };
 
@@ -44,6 +54,10 @@ export const formOf = (k: KeyRow): Form => ({
   models: (k.models ?? []).join("\n"),
   rpm: k.rpm ? String(k.rpm) : "",
   daily: k.dailyMax ? String(k.dailyMax) : "",
+  tpm: k.tpm ? String(k.tpm) : "",
+  parallel: k.maxParallel ? String(k.maxParallel) : "",
+  budget: "",
+  window: "month",
   capture: k.capturePercent === undefined ? "" : String(k.capturePercent),
 });
 
@@ -54,6 +68,9 @@ const bodyOf = (f: Form): Record<string, unknown> => ({
   models: modelsOf(f),
   rpm: Number(f.rpm),
   dailyMax: Number(f.daily),
+  tpm: Number(f.tpm),
+  maxParallel: Number(f.parallel),
+  budget: f.budget === "" ? null : { unit: "usd", limit: Number(f.budget), window: f.window },
   capturePercent: f.capture === "" ? null : Number(f.capture),
   ...(f.span === unchanged ? {} : { expiresAt: f.span ? Date.now() + f.span : null }),
 });
@@ -94,7 +111,7 @@ export function Fields({
   of?: KeyRow;
   put: (part: Partial<Form>) => void;
 }) {
-  const { name, data, manage, exports, span, models, rpm, daily, capture } = form;
+  const { name, data, manage, exports, span, models, rpm, daily, tpm, parallel, budget, window, capture } = form;
   const known = useLoad(() => machine.modelIds("llm"), [machine]);
   const spans: typeof lifetimes = of
     ? [[of.expiresAt ? when(of.expiresAt) : "Never", unchanged], ...lifetimes.slice(of.expiresAt ? 0 : 1)]
@@ -152,6 +169,50 @@ export function Fields({
             onInput={(e) => put({ daily: e.currentTarget.value })}
           />
         </Field>
+        <Field label="Tokens per minute" hint="Input and output. Leave empty for no limit.">
+          <input
+            type="number"
+            min={1}
+            max={1_000_000_000}
+            value={tpm}
+            onInput={(e) => put({ tpm: e.currentTarget.value })}
+          />
+        </Field>
+        <Field label="Concurrent requests" hint="Leave empty for no limit.">
+          <input
+            type="number"
+            min={1}
+            max={1_000_000}
+            value={parallel}
+            onInput={(e) => put({ parallel: e.currentTarget.value })}
+          />
+        </Field>
+        {!of && (
+          <>
+            <Field label="Budget (US dollars)" hint="Leave empty for none. Change it later under Budgets.">
+              <input
+                type="number"
+                min={0.000001}
+                step="any"
+                value={budget}
+                onInput={(e) => put({ budget: e.currentTarget.value })}
+              />
+            </Field>
+            <Field label="Budget resets">
+              <select
+                value={window}
+                disabled={budget === ""}
+                onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
+              >
+                {Object.entries(windowNames).map(([window, name]) => (
+                  <option key={window} value={window}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            </Field>
+          </>
+        )}
         <Field label="Captured requests (%)" hint="Stores their bodies. Empty: the machine’s setting.">
           <input
             type="number"

@@ -52,6 +52,8 @@ const fieldNames: Record<string, string> = {
   providerSpecificData: "provider settings",
   rpm: "requests per minute",
   dailyMax: "requests per day",
+  tpm: "tokens per minute",
+  maxParallel: "concurrent requests",
   expiresAt: "expiry",
   replace: "replaced what the backup lacks",
   webhookUrl: "webhook",
