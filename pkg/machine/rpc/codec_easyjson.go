@@ -881,11 +881,11 @@ func easyjson38c57360DecodeWeirPkgBudget(in *jlexer.Lexer, out *budget.Grant) {
 			} else {
 				out.Busy = bool(in.Bool())
 			}
-		case "left":
+		case "unspent":
 			if in.IsNull() {
 				in.Skip()
 			} else {
-				out.Left = int64(in.Int64())
+				out.Unspent = int64(in.Int64())
 			}
 		default:
 			in.SkipRecursive()
@@ -976,10 +976,10 @@ func easyjson38c57360EncodeWeirPkgBudget(out *jwriter.Writer, in budget.Grant) {
 		out.RawString(prefix)
 		out.Bool(bool(in.Busy))
 	}
-	if in.Left != 0 {
-		const prefix string = ",\"left\":"
+	if in.Unspent != 0 {
+		const prefix string = ",\"unspent\":"
 		out.RawString(prefix)
-		out.Int64(int64(in.Left))
+		out.Int64(int64(in.Unspent))
 	}
 	out.RawByte('}')
 }
