@@ -14,6 +14,7 @@ secrets() {
     grep -q "^$name *=" .dev.vars || echo "$name=$(od -An -vtx1 -N32 /dev/urandom | tr -d ' \n')" >> .dev.vars
   done
   grep -q '^ALLOW_PRIVATE_UPSTREAMS *=' .dev.vars || echo 'ALLOW_PRIVATE_UPSTREAMS=true' >> .dev.vars
+  grep -q '^PRICES_URL *=' .dev.vars || echo 'PRICES_URL=off' >> .dev.vars
 }
 
 scripts/build.sh

@@ -9,7 +9,7 @@ need_go
 if command -v npm >/dev/null; then dashboard; fi
 go build -o build/weir ./server
 state=${STATE_DIR:-.weir/serve}
-export LISTEN=127.0.0.1:${PORT:-8787} DATA_DIR=$state/data
+export LISTEN=127.0.0.1:${PORT:-8787} DATA_DIR=$state/data PRICES_URL=${PRICES_URL:-off}
 # The demo's upstream is at a private address.
 [ "${DEMO:-}" = 0 ] || export ALLOW_PRIVATE_UPSTREAMS=true
 demo "$state" "$DATA_DIR/secrets.json" build/weir serve

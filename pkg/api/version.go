@@ -12,8 +12,8 @@ import (
 // ShowVersion serves GET /api/version: the version of the build, for the operator, and
 // with a source of prices what was last taken of it. fetchedAt is missing until then.
 //
-//	{"version":"0.1.0-g0123456789ab","prices"?:{"source","signed","issuedAt"?,"fetchedAt"?,"rows","held",
-//	 "addedModels","refusedModels"}}
+//	{"version":"0.1.0-g0123456789ab","prices"?:{"source","signed","issuedAt"?,"fetchedAt"?,"failedAt"?,"error"?,
+//	 "rows","held","addedModels","limits","refusedModels"}}
 func (h *Handler) ShowVersion(ctx context.Context, _ *auth.Call) (*httpmsg.Response, error) {
 	v := struct {
 		Version string          `json:"version"`

@@ -7,18 +7,21 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Update is what a source that the operator has named changes of the static catalogue:
-// prices that differ, and models that the catalogue lacks. Times are Unix milliseconds. A
-// nil or zero Update changes nothing: its methods return what the static catalogue has.
+// Update is what the operator's source changes of the static catalogue: prices and limits
+// that differ, and models that the catalogue lacks. Times are Unix milliseconds. A nil or
+// zero Update changes nothing: its methods return what the static catalogue has.
 type Update struct {
 	Source        string `json:"source"`
-	Signed        bool   `json:"signed"`             // the signature of the source was verified
-	IssuedAt      int64  `json:"issuedAt,omitempty"` // as a signed source states it
-	FetchedAt     int64  `json:"fetchedAt,omitempty"`
+	Signed        bool   `json:"signed"`              // the signature of the source was verified
+	IssuedAt      int64  `json:"issuedAt,omitempty"`  // as a signed source states it
+	FetchedAt     int64  `json:"fetchedAt,omitempty"` // when the source was last taken
+	FailedAt      int64  `json:"failedAt,omitempty"`  // when it could not be taken since, and why
+	Error         string `json:"error,omitempty"`
 	Rows          int    `json:"rows"`          // prices
 	Held          int    `json:"held"`          // prices of the source that were not taken, because they change too much
 	AddedModels   int    `json:"addedModels"`   // models that the static catalogue lacks
-	RefusedModels int    `json:"refusedModels"` // models of the source that were not taken, because they are out of bounds
+	Limits        int    `json:"limits"`        // chat models of the static catalogue whose limits differ
+	RefusedModels int    `json:"refusedModels"` // models and limits of the source that were not taken, because they are out of bounds
 	// Text has a line for each price, sorted by alias, then id, by bytes:
 	//
 	//	alias/id  price
@@ -28,6 +31,12 @@ type Update struct {
 	// ModelText has a line for each model, in the same order: the alias, a slash and the
 	// line of models.txt, without a price, which is in Text.
 	ModelText string `json:"modelText,omitempty"`
+	// LimitText has a line for each chat model with other limits, in the same order:
+	//
+	//	alias/id  context  max output
+	//
+	// with tabs between them, and nothing for a limit that does not differ.
+	LimitText string `json:"limitText,omitempty"`
 }
 
 // ReadUpdate reads what encoding/json has written of an Update. ok is false for anything
@@ -46,6 +55,10 @@ func ReadUpdate(raw []byte) (u Update, ok bool) {
 			u.IssuedAt = v.Int()
 		case "fetchedAt":
 			u.FetchedAt = v.Int()
+		case "failedAt":
+			u.FailedAt = v.Int()
+		case "error":
+			u.Error = v.String()
 		case "rows":
 			u.Rows = int(v.Int())
 		case "held":
@@ -58,11 +71,15 @@ func ReadUpdate(raw []byte) (u Update, ok bool) {
 			u.Text = v.String()
 		case "modelText":
 			u.ModelText = v.String()
+		case "limits":
+			u.Limits = int(v.Int())
+		case "limitText":
+			u.LimitText = v.String()
 		}
 		return true
 	})
 	lines := func(s string) bool { return s == "" || strings.HasSuffix(s, "\n") }
-	return u, u.FetchedAt > 0 && lines(u.Text) && lines(u.ModelText)
+	return u, u.FetchedAt+u.FailedAt > 0 && lines(u.Text) && lines(u.ModelText) && lines(u.LimitText)
 }
 
 // At returns when the source was fetched; 0 for never.
@@ -92,9 +109,26 @@ func (u *Update) Price(alias, id string) Price {
 	return Price(row(u.Text, alias, id))
 }
 
-// Lookup is the function Lookup, with the models that the source adds.
+// limit puts the source's limits of a model of the static catalogue in place of its own.
+func (u *Update) limit(alias string, m *Model) {
+	if u == nil || u.LimitText == "" || m.Kind != LLM {
+		return
+	}
+	context, output, _ := strings.Cut(row(u.LimitText, alias, m.ID), "\t")
+	if n := number(context); n > 0 {
+		m.Context = n
+	}
+	if n := number(output); n > 0 {
+		m.MaxOutput = n
+	}
+}
+
+// Lookup is the function Lookup, with the models and limits of the source.
 func (u *Update) Lookup(alias, id string) []Model {
 	built := Lookup(alias, id)
+	for i := range built {
+		u.limit(alias, &built[i])
+	}
 	if len(built) > 0 || !u.adds() {
 		return built
 	}
@@ -128,9 +162,12 @@ func (u *Update) UpstreamID(alias, id string) string {
 	return id
 }
 
-// Models is the function Models, with the models that the source adds.
+// Models is the function Models, with the models and limits of the source.
 func (u *Update) Models(alias string) []Model {
 	built := Models(alias)
+	for i := range built {
+		u.limit(alias, &built[i])
+	}
 	if !u.adds() {
 		return built
 	}
@@ -151,10 +188,13 @@ func (u *Update) Models(alias string) []Model {
 	return append(all, built...)
 }
 
-// Find is the function Find. The models that the source adds follow those of the static
-// catalogue.
+// Find is the function Find, with the limits of the source. The models that it adds follow
+// those of the static catalogue.
 func (u *Update) Find(id string) []Found {
 	got := Find(id)
+	for i := range got {
+		u.limit(got[i].Alias, &got[i].Model)
+	}
 	if id == "" || !u.adds() {
 		return got
 	}
@@ -253,6 +293,14 @@ func AppendModel(b []byte, alias string, m *Model) []byte {
 	b = appendNumber(append(b, "\t\t"...), m.Dimensions)
 	b = append(append(b, '\t'), m.Name...)
 	return append(b, '\n')
+}
+
+// AppendLimits appends the line of a model for Update.LimitText. A limit of 0 does not
+// differ.
+func AppendLimits(b []byte, alias, id string, context, maxOutput int) []byte {
+	b = append(append(append(append(b, alias...), '/'), id...), '\t')
+	b = append(appendNumber(b, context), '\t')
+	return append(appendNumber(b, maxOutput), '\n')
 }
 
 func appendNumber(b []byte, n int) []byte {

@@ -19,7 +19,7 @@ type Config struct {
 	OAuthProviders [MaxOAuthLists]string
 	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
 	ProxyURL       string // PROXY_URL; http://user:password@host:port, for token refresh; "" for none
-	PricesURL      string // PRICES_URL, where prices are refreshed from; "" for nowhere
+	PricesURL      string // PRICES_URL, where prices are refreshed from; "" for nowhere, which is "off"
 	PricesKey      string // PRICES_KEY, the Ed25519 public key that signs them; "" for unsigned ones
 	Version        string // of the build; the platform sets it
 	MaxMemory      int64  // bytes of large bodies and answers in memory, see memory.Budget; 0 is its default
@@ -50,7 +50,7 @@ func ReadConfig(variable func(name string) string) Config {
 		Reseed:         oneOf(variable("ALLOW_RESEED"), "true", "1", "on", "yes"),
 		PublicURL:      variable("PUBLIC_URL"),
 		ProxyURL:       variable("PROXY_URL"),
-		PricesURL:      variable("PRICES_URL"),
+		PricesURL:      pricesURL(variable("PRICES_URL"), variable("PRICES_KEY")),
 		PricesKey:      variable("PRICES_KEY"),
 		Quiet:          !oneOf(variable("LOG_LEVEL"), "info", "debug"),
 	}
@@ -58,6 +58,20 @@ func ReadConfig(variable func(name string) string) Config {
 		c.OAuthProviders[i] = variable(OAuthVariable(i))
 	}
 	return c
+}
+
+// defaultPrices is where prices come from unless PRICES_URL is set. It is not signed.
+const defaultPrices = "https://models.dev/api.json"
+
+// pricesURL reads PRICES_URL.
+func pricesURL(url, key string) string {
+	switch {
+	case oneOf(strings.TrimSpace(url), "off", "false", "0", "no"):
+		return ""
+	case url == "" && key == "":
+		return defaultPrices
+	}
+	return url
 }
 
 // oneOf reports whether v is one of values, in any case.

@@ -7,6 +7,14 @@ import (
 
 func TestVariablesAreRead(t *testing.T) {
 	none := ReadConfig(func(string) string { return "" })
+	if none.PricesURL != "https://models.dev/api.json" {
+		t.Errorf("prices come from %q", none.PricesURL)
+	}
+	for _, variables := range []map[string]string{{"PRICES_URL": "OFF"}, {"PRICES_KEY": "j"}} {
+		if c := ReadConfig(func(name string) string { return variables[name] }); c.PricesURL != "" {
+			t.Errorf("%v: prices come from %q", variables, c.PricesURL)
+		}
+	}
 	if !none.RequireKey || none.AllowPrivate || none.Reseed || !none.Quiet {
 		t.Errorf("defaults: %+v", none)
 	}

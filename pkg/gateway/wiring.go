@@ -140,7 +140,7 @@ func (w *wiring) pricesState(ctx context.Context) *catalog.Update {
 	if err != nil || !w.prices.Issued(&p) {
 		p = catalog.Update{Source: w.prices.URL, Signed: w.prices.Key != nil}
 	}
-	p.Text, p.ModelText = "", ""
+	p.Text, p.ModelText, p.LimitText = "", "", ""
 	return &p
 }
 

@@ -77,7 +77,7 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 					t.Errorf("logged %q, want %q", got, logged)
 				}
 			}
-			run(2, "1/8/0.1", "1 prices differ from the catalogue, 0 held back, 0 models added, 0 out of bounds (signed)")
+			run(2, "1/8/0.1", "1 prices differ from the catalogue, 0 held back, 0 models added, 0 with other limits, 0 out of bounds (signed)")
 			w.clock.Add(59 * time.Minute)
 			document = priceList(w.clock.Now(), "2/8/0.1")
 			sign()
@@ -85,15 +85,25 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 			w.clock.Add(time.Minute)
 			document += " " // not what was signed
 			run(2, "1/8/0.1", "the signature is not one of PRICES_KEY")
+			if p := now(); p.FailedAt != w.clock.Now().UnixMilli() || p.FetchedAt != p.FailedAt-time.Hour.Milliseconds() || p.Error == "" {
+				t.Errorf("%+v", p)
+			}
+			w.clock.Add(9 * time.Minute)
+			run(0, "1/8/0.1", "")
+			w.clock.Add(time.Minute)
+			run(2, "1/8/0.1", "") // logged once
+			w.clock.Add(10 * time.Minute)
 			sign()
 			run(2, "2/8/0.1", "(signed)")
 			w.clock.Add(time.Hour)
 			document = priceList(w.clock.Now().Add(-3*time.Hour), "1/8/0.1") // replayed
 			sign()
 			run(2, "2/8/0.1", "issuedAt is before")
+			w.clock.Add(10 * time.Minute)
 			status = 404
 			run(1, "2/8/0.1", "status 404")
 			// Without the key the source is checked by bounds.
+			w.clock.Add(10 * time.Minute)
 			status, f.Key = 200, nil
 			run(1, "1/8/0.1", "(unsigned: bounds only)")
 			w.clock.Add(time.Hour)
@@ -101,13 +111,14 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 			// Prices of another source are not a beginning for this one.
 			f.URL = "https://other.example/p.json"
 			document = `{"openai":1}`
-			run(1, "1/8/0.1", "it has 0 prices")
+			run(1, "", "it has 0 prices")
+			w.clock.Add(10 * time.Minute)
 			document = priceList(w.clock.Now(), "3/8/0.1")
 			run(1, "3/8/0.1", fmt.Sprint(f.URL, ": 1 prices differ"))
 			// Models are stored with the prices.
 			w.clock.Add(time.Hour)
 			document = strings.Replace(document, `{`, `{"models":{"openai":{"gpt-next":{"kind":"llm"},"gpt-odd":{"kind":"odd"}}},`, 1)
-			run(1, "3/8/0.1", "1 models added, 1 out of bounds")
+			run(1, "3/8/0.1", "1 models added, 0 with other limits, 1 out of bounds")
 			if p := now(); p.AddedModels != 1 || p.RefusedModels != 1 || len(p.Lookup("openai", "gpt-next")) != 1 {
 				t.Errorf("%+v", p)
 			}

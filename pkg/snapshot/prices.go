@@ -30,6 +30,9 @@ func (c *Cache) loadPrices(ctx context.Context) {
 	if !c.PriceSource.Issued(&p) {
 		p = catalog.Update{}
 	}
+	if p.FetchedAt == 0 { // before the first refresh has ended
+		c.pricesAt = now.Add(pricesRetry - pricesEvery)
+	}
 	if p.FetchedAt != c.prices.FetchedAt {
 		for _, e := range c.entries {
 			if e.machine != nil {

@@ -8,6 +8,7 @@ import (
 )
 
 const (
+	cronFirst      = 2 * time.Second // after the start
 	cronEvery      = 5 * time.Minute
 	cronExpression = "*/5 * * * *" // of cronEvery, as in wrangler.toml
 
@@ -227,13 +228,15 @@ func (r *Runner) Cron() {
 	r.runTurn(nil, func() { r.object.Cron(context.Background(), cronExpression) })
 }
 
-// cron runs the scheduled work until the Runner stops.
+// cron runs the scheduled work soon after the start, when a new server has no prices but
+// those of its build, and then until the Runner stops.
 func (r *Runner) cron() {
-	ticks := time.NewTicker(cronEvery)
+	ticks := time.NewTicker(cronFirst)
 	defer ticks.Stop()
 	for {
 		select {
 		case <-ticks.C:
+			ticks.Reset(cronEvery)
 			r.Cron()
 		case <-r.quit:
 			return

@@ -339,7 +339,7 @@ func TestCronCallsObjects(t *testing.T) {
 		defer stop(t, r)
 		<-time.After(11 * time.Minute)
 		synctest.Wait()
-		if got := strings.Join(calls, ", "); got != "registry */5 * * * * after 5m0s, registry */5 * * * * after 10m0s" {
+		if got := strings.Join(calls, ", "); got != "registry */5 * * * * after 2s, registry */5 * * * * after 5m2s, registry */5 * * * * after 10m2s" {
 			t.Errorf("called %s", got)
 		}
 	})

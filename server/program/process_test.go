@@ -67,7 +67,7 @@ func program(t *testing.T, home string, env []string, args ...string) *process {
 		t.Fatal(err)
 	}
 	p := &process{T: t, cmd: exec.Command(exe, args...), done: make(chan struct{})}
-	p.cmd.Env = append([]string{asProgram + "=1", "HOME=" + home, "TMPDIR=" + home, "PATH=" + os.Getenv("PATH")}, env...)
+	p.cmd.Env = append([]string{asProgram + "=1", "HOME=" + home, "TMPDIR=" + home, "PATH=" + os.Getenv("PATH"), "PRICES_URL=off"}, env...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = home, &p.stdout, &p.stderr
 	return p
 }

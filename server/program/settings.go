@@ -72,7 +72,7 @@ func variables() []variable {
 		{"ALLOW_RESEED", false, boolean, "of the edge platform; without effect here, where there is no KV"},
 		{"OAUTH_PROVIDERS", true, text, "clients for sign-in at providers, JSON; further lists in OAUTH_PROVIDERS_2 to _" + strconv.Itoa(gateway.MaxOAuthLists)},
 		{"PROXY_URL", true, text, "HTTP CONNECT proxy for token refresh, http://user:password@host:port"},
-		{"PRICES_URL", false, text, "where prices and new models come from once an hour, https://models.dev/api.json"},
+		{"PRICES_URL", false, text, "where prices and new models come from once an hour, off for nowhere (default: https://models.dev/api.json)"},
 		{"PRICES_KEY", false, text, "the Ed25519 public key that signs PRICES_URL, in base64 (default: the source is not signed)"},
 	}
 }

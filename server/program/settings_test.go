@@ -12,7 +12,7 @@ import (
 
 // environment is an environment with these variables and a home folder.
 func environment(home string, pairs ...string) func(string) (string, bool) {
-	all := map[string]string{"HOME": home, "LocalAppData": home}
+	all := map[string]string{"HOME": home, "LocalAppData": home, "PRICES_URL": "off"}
 	for i := 0; i < len(pairs); i += 2 {
 		all[pairs[i]] = pairs[i+1]
 	}

@@ -52,7 +52,7 @@ const load = (url, how) => runLoad(join(out, "load"), url, { seconds: 60, ...how
 async function gateway(name, checkout) {
   const { prepare, serve } = await import(pathToFileURL(join(resolve(checkout), "test/bench/workerd.mjs")));
   const { url, kvPort } = await upstreamOf();
-  const env = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", LOG_LEVEL: "error" };
+  const env = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", PRICES_URL: "off", LOG_LEVEL: "error" };
   const server = await serve(prepare(`compare-${name}`, join(resolve(checkout), "build")), "worker.mjs", {
     env,
     kvPort,

@@ -19,7 +19,7 @@ export async function serve(data, { env = {}, core } = {}) {
   const from = performance.now();
   const child = spawn(...onCore(core, binary, ["serve", "--listen", `127.0.0.1:${port}`, "--data", data]), {
     stdio: ["ignore", "ignore", "pipe"],
-    env: { PATH: process.env.PATH, HOME: data, ...env },
+    env: { PATH: process.env.PATH, HOME: data, PRICES_URL: "off", ...env },
   });
   let complaints = "";
   child.stderr.setEncoding("utf8").on("data", (t) => {

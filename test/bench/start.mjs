@@ -49,7 +49,7 @@ const builds = args
   .filter((a) => a.includes("="))
   .map((a) => {
     const [name, folder] = a.split("=");
-    const env = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", LOG_LEVEL: "error" };
+    const env = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", PRICES_URL: "off", LOG_LEVEL: "error" };
     return variant(name, resolve(folder), "worker.mjs", { env, kvPort });
   });
 const variants = [floor, ...builds];

@@ -47,7 +47,7 @@ export const secrets = {
 //	kv         the KV namespace: get, put, delete and list; null on a platform without
 export async function start({ env = {}, persist = null, vendors = null, ...options } = {}) {
   const storage = persist ?? (await mkdtemp(join(tmpdir(), "weir-test-")));
-  const all = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", LOG_LEVEL: "info", ...env };
+  const all = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", PRICES_URL: "off", LOG_LEVEL: "info", ...env };
   for (const [name, value] of Object.entries(all)) if (value === undefined) delete all[name];
   const gateway = await host.start({ ...options, env: all, vendors, storage });
   return {

@@ -62,6 +62,7 @@ class WarmupHost {
     this.env = {
       ...SECRETS,
       ALLOW_PRIVATE_UPSTREAMS: "true",
+      PRICES_URL: "off",
       LOG_LEVEL: "error",
       KV: { get: () => thenable(this.queue, null) },
     };

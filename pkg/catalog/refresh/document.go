@@ -4,8 +4,9 @@
 package refresh
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -13,14 +14,12 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/catalog"
-	"weir/pkg/wire/jsonscan"
 )
 
-// Bounds of a document.
+// Bounds of the rows of a document.
 const (
-	MaxDocument = 4 << 20 // bytes
-	maxRows     = 20_000
-	maxID       = 256 // bytes of a model's id
+	maxRows = 20_000
+	maxID   = 256 // bytes of a model's id
 )
 
 // document is what a source states.
@@ -28,7 +27,8 @@ type document struct {
 	issuedAt int64 // Unix milliseconds; 0 if it is not stated
 	rows     []row
 	models   []addition
-	refused  int // models that are out of bounds
+	limits   []correction
+	refused  int // models and limits that are out of bounds
 }
 
 type row struct {
@@ -39,28 +39,59 @@ type row struct {
 // add adds a row unless its names are not usable.
 func (d *document) add(alias, id string, price catalog.Price) {
 	if id != "" && len(id) <= maxID && strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
-		d.rows = append(d.rows, row{alias, id, price})
+		d.rows = append(d.rows, row{alias, strings.Clone(id), price})
 	}
 }
 
-// read reads a document in one of two formats: weir's own, and api.json of models.dev.
-func read(raw []byte) (d document, err error) {
-	if len(raw) > MaxDocument {
-		return d, fmt.Errorf("it has more than %d MiB", MaxDocument>>20)
-	}
-	if !jsonscan.Valid(raw) {
-		return d, errors.New("it is not JSON")
-	}
-	v := gjson.ParseBytes(raw)
-	if v.Get("format").Str == "weir-prices" {
-		err = d.own(v)
-	} else {
-		d.modelsDev(v)
+// read reads a document in one of two formats: weir's own, and api.json of models.dev. Of
+// the latter one provider after another is in memory, and none that the catalogue lacks.
+func read(r io.Reader) (d document, err error) {
+	var format, version, issued string
+	var prices, models []byte
+	m := &members{r: r}
+	err = m.each(func(name []byte) bool { return vendorOf(string(name)) != "" || ownMember(string(name)) },
+		func(name string, value []byte) error {
+			if len(prices)+len(models)+len(value) > MaxPart {
+				return fmt.Errorf("its prices and models have more than %d MiB", MaxPart>>20)
+			}
+			switch name {
+			case "format":
+				format = gjson.ParseBytes(value).Str
+			case "version":
+				version = string(value)
+			case "issuedAt":
+				issued = string(value)
+			case "prices":
+				prices = bytes.Clone(value)
+			case "models":
+				models = bytes.Clone(value)
+			default:
+				d.modelsDev(vendorOf(name), gjson.ParseBytes(value))
+			}
+			if len(d.rows) > maxRows {
+				return tooManyRows
+			}
+			return nil
+		})
+	if err == nil && format == "weir-prices" {
+		d = document{}
+		err = d.own(gjson.Parse(version), gjson.Parse(issued), gjson.ParseBytes(prices), gjson.ParseBytes(models))
 	}
 	if err == nil && len(d.rows) > maxRows {
-		err = fmt.Errorf("it has more than %d prices", maxRows)
+		err = tooManyRows
 	}
 	return d, err
+}
+
+var tooManyRows = fmt.Errorf("it has more than %d prices", maxRows)
+
+// ownMember reports whether weir's own format has a member with this name.
+func ownMember(name string) bool {
+	switch name {
+	case "format", "version", "issuedAt", "prices", "models":
+		return true
+	}
+	return false
 }
 
 // own reads weir's own format:
@@ -69,14 +100,14 @@ func read(raw []byte) (d document, err error) {
 //	 "models"?:{alias:{id: see ownModel}}}
 //
 // Aliases that this version does not know are left out.
-func (d *document) own(v gjson.Result) (err error) {
-	if n := v.Get("version"); n.Num != 1 {
-		return fmt.Errorf("it has version %s of the format; this build reads version 1", strings.Trim(shorten(n.Raw), `"`))
+func (d *document) own(version, issued, prices, models gjson.Result) (err error) {
+	if version.Num != 1 {
+		return fmt.Errorf("it has version %s of the format; this build reads version 1", strings.Trim(shorten(version.Raw), `"`))
 	}
-	if s := v.Get("issuedAt").Num; s > 0 && s < 1e11 {
+	if s := issued.Num; s > 0 && s < 1e11 {
 		d.issuedAt = int64(s) * 1000
 	}
-	v.Get("prices").ForEach(func(alias, models gjson.Result) bool {
+	prices.ForEach(func(alias, models gjson.Result) bool {
 		if !catalog.Has(alias.Str) {
 			return true
 		}
@@ -91,7 +122,7 @@ func (d *document) own(v gjson.Result) (err error) {
 		})
 		return err == nil && len(d.rows) <= maxRows
 	})
-	v.Get("models").ForEach(func(alias, models gjson.Result) bool {
+	models.ForEach(func(alias, models gjson.Result) bool {
 		if catalog.Has(alias.Str) {
 			models.ForEach(func(id, model gjson.Result) bool {
 				m, ok := ownModel(id.Str, model)
@@ -118,34 +149,43 @@ var vendors = [...]struct{ name, alias string }{
 	{"huggingface", "hf"}, {"cloudflare-workers-ai", "cf"}, {"deepinfra", "deepinfra"},
 }
 
-// modelsDev reads api.json of models.dev: USD per million tokens. Rows that a
+// vendorOf returns the alias of a provider of models.dev, or "".
+func vendorOf(name string) string {
+	for i := range vendors {
+		if vendors[i].name == name {
+			return vendors[i].alias
+		}
+	}
+	return ""
+}
+
+// modelsDev reads a provider of api.json of models.dev: USD per million tokens. Rows that a
 // catalog.Price cannot express are left out: tokens of reasoning with a price of their
 // own, and a price of nothing, which means an unknown one unless the id says ":free". A
 // model is added with or without a price.
 //
-//	{provider:{"models":{id:{"cost":{"input","output","cache_read","cache_write","reasoning",
-//	 "input_audio","output_audio","context_over_200k":{…}}, and see vendorModel}}}}
-func (d *document) modelsDev(v gjson.Result) {
-	for i := range vendors {
-		alias := vendors[i].alias
-		v.Get(vendors[i].name).Get("models").ForEach(func(id, model gjson.Result) bool {
-			if !isBuiltIn(alias, id.Str) {
-				if m, taken, ok := vendorModel(id.Str, model); taken {
-					d.addModel(alias, m, ok)
-				}
-			}
-			cost := model.Get("cost")
-			in, out, reasoning := amount(cost, "input"), amount(cost, "output"), cost.Get("reasoning")
-			free := in == 0 && out == 0
-			if in < 0 || out < 0 || reasoning.Exists() && reasoning.Num != out || free && !strings.HasSuffix(id.Str, ":free") {
-				return true
-			}
-			if price := vendorPrice(alias, id.Str, cost); price != "" {
-				d.add(alias, id.Str, price)
-			}
-			return len(d.rows) <= maxRows
-		})
-	}
+//	{"models":{id:{"cost":{"input","output","cache_read","cache_write","reasoning","input_audio","output_audio",
+//	 "tiers":[{"input",…,"tier":{"type":"context","size"}}]}, and see vendorModel}}}
+func (d *document) modelsDev(alias string, v gjson.Result) {
+	v.Get("models").ForEach(func(id, model gjson.Result) bool {
+		m, taken, ok := vendorModel(id.Str, model)
+		switch {
+		case isBuiltIn(alias, id.Str):
+			d.correct(alias, &m)
+		case taken:
+			d.addModel(alias, m, ok)
+		}
+		cost := model.Get("cost")
+		in, out, reasoning := amount(cost, "input"), amount(cost, "output"), cost.Get("reasoning")
+		free := in == 0 && out == 0
+		if in < 0 || out < 0 || reasoning.Exists() && reasoning.Num != out || free && !strings.HasSuffix(id.Str, ":free") {
+			return true
+		}
+		if price := vendorPrice(alias, id.Str, cost); price != "" {
+			d.add(alias, id.Str, price)
+		}
+		return len(d.rows) <= maxRows
+	})
 }
 
 // vendorPrice returns the price that a cost of models.dev stands for, or "". A cost states
@@ -167,22 +207,12 @@ func vendorPrice(alias, id string, cost gjson.Result) catalog.Price {
 	if same {
 		return built
 	}
-	over := cost.Get("context_over_200k")
-	if strings.Contains(string(built), ">") && !over.Exists() {
+	steps, ok := vendorSteps(id, cost)
+	if !ok || steps == "" && strings.Contains(string(built), ">") {
 		return "" // the rates above the threshold have changed too, to what is not stated
 	}
 	claudeHour(id, &rates)
-	text := rates.Price()
-	if over.Exists() {
-		tier := catalog.NoRates()
-		tier[catalog.PerInput], tier[catalog.PerOutput] = amount(over, "input"), amount(over, "output")
-		if tier[catalog.PerInput] < 0 || tier[catalog.PerOutput] < 0 {
-			return ""
-		}
-		tier[catalog.PerCacheRead], tier[catalog.PerCacheWrite] = amount(over, "cache_read"), amount(over, "cache_write")
-		claudeHour(id, &tier)
-		text += " >200000=" + tier.Price()
-	}
+	text := rates.Price() + steps
 	audio := catalog.NoRates()
 	audio[catalog.PerAudioInput], audio[catalog.PerAudioOutput] = amount(cost, "input_audio"), amount(cost, "output_audio")
 	if more := audio.Price(); more != "" {
@@ -199,6 +229,29 @@ func vendorPrice(alias, id string, cost gjson.Result) catalog.Price {
 		return ""
 	}
 	return price
+}
+
+// vendorSteps returns the clauses of the rates of long requests, each after a blank. ok is
+// false for one that cannot be expressed.
+func vendorSteps(id string, cost gjson.Result) (steps catalog.Price, ok bool) {
+	ok = true
+	step := func(v gjson.Result, over int64) {
+		r := catalog.NoRates()
+		r[catalog.PerInput], r[catalog.PerOutput] = amount(v, "input"), amount(v, "output")
+		r[catalog.PerCacheRead], r[catalog.PerCacheWrite] = amount(v, "cache_read"), amount(v, "cache_write")
+		claudeHour(id, &r)
+		ok = ok && over > 0 && r[catalog.PerInput] >= 0 && r[catalog.PerOutput] >= 0
+		steps += catalog.Price(fmt.Sprintf(" >%d=%s", over, r.Price()))
+	}
+	if over := cost.Get("context_over_200k"); over.Exists() && !cost.Get("tiers").Exists() {
+		step(over, 200_000)
+	}
+	cost.Get("tiers").ForEach(func(_, v gjson.Result) bool {
+		ok = ok && v.Get("tier.type").Str == "context"
+		step(v, v.Get("tier.size").Int())
+		return ok
+	})
+	return steps, ok
 }
 
 // claudeHour sets the rate of caching for an hour, which models.dev does not state: Claude's

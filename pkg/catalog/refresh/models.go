@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ const (
 	// minTokens are the fewest tokens of a chat model: fewer would turn every request
 	// away, or cut every answer short.
 	minTokens = 2048
+	// maxLimitChange is the largest factor between a limit of the static catalogue and
+	// its correction.
+	maxLimitChange = 8
 )
 
 // addition is a model that the static catalogue lacks.
@@ -30,19 +34,72 @@ type addition struct {
 	model catalog.Model
 }
 
-// addModel adds a model unless the static catalogue has it. One that is out of bounds is
-// counted only; ok is false if a value of it could not be read.
+// addModel adds a model. Of one that the static catalogue has it takes the limits. One that
+// is out of bounds is counted only; ok is false if a value of it could not be read.
 func (d *document) addModel(alias string, m catalog.Model, ok bool) {
 	// With the alias in front, the id of a model that is used without being in the
 	// catalogue would become another one.
 	twice := strings.HasPrefix(m.ID, alias+"/") && !catalog.HasPrefixed(alias)
 	switch {
 	case isBuiltIn(alias, m.ID):
+		if ok {
+			d.correct(alias, &m)
+		}
 	case ok && !twice && inBounds(&m) && len(d.models) < maxRows:
+		m.ID, m.Name = strings.Clone(m.ID), strings.Clone(m.Name) // not the whole document
 		d.models = append(d.models, addition{alias, m})
 	default:
 		d.refused++
 	}
+}
+
+// correction has the limits of a chat model of the static catalogue that differ, 0 for one
+// that does not.
+type correction struct {
+	alias, id          string
+	context, maxOutput int
+}
+
+// correct notes the limits of a chat model of the static catalogue. Those that are out of
+// bounds are counted only.
+func (d *document) correct(alias string, m *catalog.Model) {
+	built := catalog.Lookup(alias, m.ID)
+	i := slices.IndexFunc(built, func(b catalog.Model) bool { return b.Kind == catalog.LLM })
+	if i < 0 || len(d.limits) >= maxRows {
+		return
+	}
+	corrected := func(was, is int) int {
+		switch {
+		case is == 0 || is == was:
+			return 0
+		case is < minTokens || is > maxTokens || was > 0 && (is > maxLimitChange*was || was > maxLimitChange*is):
+			d.refused++
+			return 0
+		}
+		return is
+	}
+	c := correction{alias, strings.Clone(m.ID), corrected(built[i].Context, m.Context), corrected(built[i].MaxOutput, m.MaxOutput)}
+	if c.context != 0 || c.maxOutput != 0 {
+		d.limits = append(d.limits, c)
+	}
+}
+
+// limitLines returns the text of the corrected limits in the order of
+// catalog.Update.LimitText, and their number. Without room, which is in bytes, there are
+// none.
+func (d *document) limitLines(room int) (string, int) {
+	slices.SortStableFunc(d.limits, func(a, b correction) int {
+		return cmp.Or(strings.Compare(a.alias, b.alias), strings.Compare(a.id, b.id))
+	})
+	d.limits = slices.CompactFunc(d.limits, func(a, b correction) bool { return a.alias == b.alias && a.id == b.id })
+	var b []byte
+	for _, c := range d.limits {
+		b = catalog.AppendLimits(b, c.alias, c.id, c.context, c.maxOutput)
+	}
+	if stored(string(b)) > room {
+		return "", 0
+	}
+	return string(b), len(d.limits)
 }
 
 // isBuiltIn reports whether the static catalogue has a model that is listed under this id.

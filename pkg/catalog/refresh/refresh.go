@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -55,9 +56,10 @@ func (s *Source) Verify(document, signature []byte) error {
 }
 
 // Take returns what is taken of a document that Verify has accepted. before is what was
-// last taken of this source, or nothing. The error says why nothing of the document is taken.
-func (s *Source) Take(raw []byte, before *catalog.Update, now int64) (*catalog.Update, error) {
-	d, err := read(raw)
+// last taken of this source, or nothing. The error says why nothing of the document is
+// taken, or is that of r.
+func (s *Source) Take(r io.Reader, before *catalog.Update, now int64) (*catalog.Update, error) {
+	d, err := read(r)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +112,8 @@ func (s *Source) Take(raw []byte, before *catalog.Update, now int64) (*catalog.U
 	case room < 0:
 		return nil, errors.New("its new prices have more than 1 MiB")
 	}
+	p.LimitText, p.Limits = d.limitLines(room)
+	room -= stored(p.LimitText)
 	var refused int
 	p.ModelText, p.AddedModels, refused = d.lines(min(room, maxModelText))
 	p.RefusedModels = d.refused + refused

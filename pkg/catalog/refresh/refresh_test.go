@@ -1,13 +1,18 @@
 package refresh
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"weir/pkg/catalog"
@@ -46,7 +51,7 @@ func with(alias, id, price string) map[string]map[string]string {
 func take(t *testing.T, raw []byte, before catalog.Update) *catalog.Update {
 	t.Helper()
 	s := Source{URL: "https://prices.example/p.json"}
-	p, err := s.Take(raw, &before, now)
+	p, err := s.Take(bytes.NewReader(raw), &before, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,10 +148,13 @@ func TestDocumentsThatAreNotBelievedAreRefused(t *testing.T) {
 		"more than 10 times":  list(raised),
 		"more than 20000":     list(many),
 		"more than 1 MiB":     list(long),
-		"more than 4 MiB":     append(list(some()), strings.Repeat(" ", MaxDocument)...),
+		"more than 4 MiB":     []byte(`{"openai":{"models":{"a":"` + strings.Repeat("x", MaxPart) + `"}}}`),
+		"models have more":    []byte(`{"prices":"` + strings.Repeat("x", MaxPart-1000) + `","models":"` + strings.Repeat("x", 1000) + `"}`),
+		"more than 64 MiB":    append(list(some()), strings.Repeat(" ", MaxDocument)...),
+		"it is not JSON":      append(list(some()), '}'),
 	} {
 		s := Source{URL: "https://prices.example/p.json"}
-		if p, err := s.Take(raw, &catalog.Update{}, now); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
+		if p, err := s.Take(bytes.NewReader(raw), &catalog.Update{}, now); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
 			t.Errorf("%s: %+v, %v", want, p, err)
 		}
 	}
@@ -180,7 +188,7 @@ func TestSignedSources(t *testing.T) {
 	if s.Verify(append(raw, ' '), []byte(sig)) == nil {
 		t.Error("a document that was changed is accepted")
 	}
-	p, err := s.Take(raw, &catalog.Update{}, now)
+	p, err := s.Take(bytes.NewReader(raw), &catalog.Update{}, now)
 	if err != nil || !p.Signed || p.IssuedAt != now || p.Rows != 1 {
 		t.Fatalf("%+v %v", p, err)
 	}
@@ -190,13 +198,13 @@ func TestSignedSources(t *testing.T) {
 	day := 24 * time.Hour.Milliseconds()
 	for at, ok := range map[int64]bool{now - 1000: false, now: true, now + 1000: true, now + day + 1000: false, 0: false} {
 		raw := list(some(), fmt.Sprintf(`"issuedAt":%d`, at/1000))
-		if _, err := s.Take(raw, p, now); (err == nil) != ok {
+		if _, err := s.Take(bytes.NewReader(raw), p, now); (err == nil) != ok {
 			t.Errorf("issued at %d: %v", at-now, err)
 		}
 	}
 	// A signed price may be nothing.
 	raw = list(with("openai", "own", "0/0"), fmt.Sprintf(`"issuedAt":%d`, now/1000))
-	if p, err := s.Take(raw, p, now); err != nil || p.Held != 0 || p.Rows != 1 {
+	if p, err := s.Take(bytes.NewReader(raw), p, now); err != nil || p.Held != 0 || p.Rows != 1 {
 		t.Errorf("%+v %v", p, err)
 	}
 }
@@ -222,7 +230,8 @@ func TestModelsDev(t *testing.T) {
 	 "g\u0001":{"cost":{"input":1,"output":2}}}},
 	"google":{"models":{"gemini-new":{"cost":{"input":0.1,"output":0.4}}}},
 	"github-copilot":{"models":{"x":{"cost":{"input":1,"output":2}}}}}`
-	d, err := read([]byte(raw))
+	raw = strings.Replace(raw, `"e":{}`, `"e":{},"h":{"cost":{"input":1,"output":2,"tiers":[{"input":2,"output":4,"cache_read":0.1,"tier":{"type":"context","size":272000}}],"context_over_200k":{"input":2,"output":4}}}`, 1)
+	d, err := read(strings.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,6 +246,7 @@ func TestModelsDev(t *testing.T) {
 		"openai/gpt-image-1-mini": "2.5/9 imageInput=2.5 imageOutput=8",
 		"openai/a":                "0.1/0.2",
 		"openai/c:free":           "0/0",
+		"openai/h":                "1/2 >272000=2/4/0.1",
 		"openai/f":                "1/2 audioInput=10 audioOutput=20",
 		"gemini/gemini-new":       "0.1/0.4",
 	}
@@ -250,6 +260,94 @@ func TestModelsDev(t *testing.T) {
 	}
 }
 
+// endless is a document of 50 MB in which nobody but openai and anthropic is known.
+type endless struct {
+	head, part, tail string
+	parts            int
+	rest             string
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.rest == "" {
+		switch {
+		case e.head != "":
+			e.rest, e.head = e.head, ""
+		case e.parts > 0:
+			e.rest, e.parts = e.part, e.parts-1
+		case e.tail != "":
+			e.rest, e.tail = e.tail, ""
+		default:
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+func TestLargeDocumentIsReadByProvider(t *testing.T) {
+	priced := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"next-%d":{"name":"Next, {","cost":{"input":1,"output":2}}`, i)
+		}
+		return b.String()[1:]
+	}
+	unknown := `,"unknown-\"{":{"models":{"m":{"description":"` + strings.Repeat(`a \" ] } é `, 6000) + `","cost":{"input":1,"output":2}}}}`
+	doc := &endless{
+		head: `{"openai":{"models":{` + priced(20) + `}}`, part: unknown, parts: 50_000_000 / len(unknown),
+		tail: `,"anthropic":{"models":{"claude-next":{"cost":{"input":3,"output":15}},"claude-next":{"cost":{"input":300,"output":15}}}}}`,
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	before := stats.TotalAlloc
+	p, err := (&Source{URL: "https://prices.example/p.json"}).Take(doc, &catalog.Update{}, now)
+	if err != nil || p.Rows != 21 || p.Price("anthropic", "claude-next") != "3/15" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	runtime.ReadMemStats(&stats)
+	if took := stats.TotalAlloc - before; took > 4<<20 {
+		t.Errorf("50 MB took %d bytes of memory", took)
+	}
+}
+
+func TestFailureOfTheReaderIsTheError(t *testing.T) {
+	broken := errors.New("broken")
+	for head, want := range map[string]string{`{"openai":{"models":{`: "broken", `{"unknown":{"models":{`: "broken", `{`: "broken", "": "broken"} {
+		s := Source{URL: "https://prices.example/p.json"}
+		if _, err := s.Take(io.MultiReader(strings.NewReader(head), iotest.ErrReader(broken)), &catalog.Update{}, now); !errors.Is(err, broken) {
+			t.Errorf("%s: %v, want %s", head, err, want)
+		}
+		if _, err := s.Take(strings.NewReader(head), &catalog.Update{}, now); err == nil || err.Error() != "it is not JSON" {
+			t.Errorf("%s, which ends: %v", head, err)
+		}
+	}
+}
+
+func TestLimitsOfBuiltInModelsAreCorrected(t *testing.T) {
+	old := catalog.Lookup("openai", "gpt-4o")[0] // 128,000 and 16,384
+	raw := list(some(), `"models":{"openai":{"gpt-4o":{"kind":"llm","context_length":256000,"max_completion_tokens":16384},`+
+		`"gpt-4.1":{"kind":"llm","context_length":2047},"gpt-4-turbo":{"kind":"llm","context_length":2000000,"max_completion_tokens":8192},"text-embedding-3-small":{"kind":"embedding","context_length":9000}}}`)
+	p := take(t, raw, catalog.Update{})
+	if want := "openai/gpt-4-turbo\t\t8192\nopenai/gpt-4o\t256000\t\n"; p.LimitText != want || p.Limits != 2 || p.RefusedModels != 2 || p.AddedModels != 0 {
+		t.Errorf("%+v, want %q", p, want)
+	}
+	for _, m := range [...]catalog.Model{p.Lookup("openai", "gpt-4o")[0], p.Find("gpt-4o")[0].Model} {
+		if m.Context != 256000 || m.MaxOutput != old.MaxOutput || m.Price != old.Price {
+			t.Errorf("%+v", m)
+		}
+	}
+	for _, m := range p.Models("openai") {
+		if m.ID == "gpt-4-turbo" && (m.Context != 128000 || m.MaxOutput != 8192) {
+			t.Errorf("%+v", m)
+		}
+	}
+	dev := `{"openai":{"models":{"gpt-4o":{"limit":{"context":1000000,"output":16384},"cost":{"input":2.5,"output":10,"cache_read":1.25}}}}}`
+	if d, err := read(strings.NewReader(dev)); err != nil || len(d.limits) != 1 || d.limits[0].context != 1_000_000 || d.limits[0].maxOutput != 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 func FuzzTake(f *testing.F) {
 	f.Add(list(with("openai", "gpt-5", "1/8/0.1 @flex>5=1/2 image@hd=3")))
 	f.Add([]byte(`{"openai":{"models":{"gpt-5":{"cost":{"input":1.25,"output":1e9,"context_over_200k":{"input":1}}}}}}`))
@@ -258,7 +356,7 @@ func FuzzTake(f *testing.F) {
 	f.Add([]byte(`{"openai":{"models":{"gpt-next":{"modalities":{"input":["text"],"output":["audio","text"]},"limit":{"context":1e9,"output":1}}}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s := Source{URL: "https://prices.example/p.json"}
-		p, err := s.Take(raw, &catalog.Update{}, now)
+		p, err := s.Take(bytes.NewReader(raw), &catalog.Update{}, now)
 		if err != nil {
 			return
 		}

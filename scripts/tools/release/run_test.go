@@ -143,7 +143,7 @@ func TestArchiveServesAChatCallFromAnEmptyFolder(t *testing.T) {
 	address := freeAddress(t)
 	cmd := exec.Command("./weir", "serve", "--data", "data", "--listen", address)
 	cmd.Dir = dir
-	cmd.Env = []string{"ALLOW_PRIVATE_UPSTREAMS=true"}
+	cmd.Env = []string{"ALLOW_PRIVATE_UPSTREAMS=true", "PRICES_URL=off"}
 	s := start(t, cmd, address, filepath.Join(dir, "data"))
 	var machine struct{ MachineID, APIKey string }
 	s.call(t, "/api/machines", s.token, `{"name":"first"}`, &machine)

@@ -43,7 +43,7 @@ after(async () => {
 // again starts the gateway again: a new instance reads the stored prices with its first
 // call. aged makes them older than an hour.
 async function again({ env = {}, aged = false } = {}) {
-  const older = (text) => text.replace(/"fetchedAt":\d{13}/, `"fetchedAt":${Date.now() - 3_700_000}`);
+  const older = (text) => text.replace(/"(fetchedAt|failedAt)":\d{13}/g, `"$1":${Date.now() - 3_700_000}`);
   const { kv } = gw ?? {};
   if (aged && kv) await kv.put("prices", older(await kv.get("prices")));
   await gw?.close();
@@ -95,15 +95,18 @@ async function costs() {
 
 test("prices of a signed source are taken, checked, and stay", async () => {
   publish("1/8/0.1");
+  source.status = 500;
   await again();
-  assert.deepEqual(await state(), {
-    source: `${up.url}/prices.json`,
-    signed: true,
-    rows: 0,
-    held: 0,
-    addedModels: 0,
-    refusedModels: 0,
-  });
+  await gw.cron();
+  const failed = await state();
+  assert.deepEqual(
+    [failed.source, failed.signed, failed.rows, failed.limits, failed.fetchedAt, failed.error],
+    [`${up.url}/prices.json`, true, 0, 0, undefined, "status 500"],
+  );
+  assert.ok(failed.failedAt > Date.now() - 60_000);
+  source.status = 200;
+  source.asked = 0;
+  await again({ aged: true });
   await gw.cron();
   const first = await state();
   assert.equal(first.rows, 31, JSON.stringify(first));
@@ -148,7 +151,7 @@ test("prices of a signed source are taken, checked, and stay", async () => {
 
   // Without a source, or without what was stored, the catalogue of the build counts.
   if (gw.kv) await gw.kv.delete("prices");
-  await again(gw.kv ? {} : { env: { PRICES_URL: undefined, PRICES_KEY: undefined } });
+  await again(gw.kv ? {} : { env: { PRICES_URL: "off", PRICES_KEY: undefined } });
   assert.equal(await costs(), 1.25);
   assert.equal((await state())?.rows ?? 0, 0);
 });

@@ -38,7 +38,7 @@ before(async () => {
     res.writeHead(value === undefined ? 404 : 200).end(value);
   }).listen(0, "127.0.0.1");
   await once(kv, "listening");
-  options = { env: { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true" }, kvPort: kv.address().port };
+  options = { env: { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", PRICES_URL: "off" }, kvPort: kv.address().port };
   dir = prepare("start", join(root, "build"));
   const server = await started();
   const operator = admin({ fetch: (path, how) => fetch(server.url + path, how) });

@@ -15,6 +15,12 @@ interface Health {
   auditRecords: number;
 }
 
+// Version is the body of GET /api/version.
+interface Version {
+  version: string;
+  prices?: { source: string; fetchedAt?: number; failedAt?: number; error?: string };
+}
+
 const docs: [path: string, name: string][] = [
   ["/docs/", "Documentation"],
   ["/docs/reference/api", "API reference"],
@@ -33,8 +39,8 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
     const health = await machine.get<Health>("/health");
     const ms = Math.round(performance.now() - began);
     const skewMs = Date.now() - ms / 2 - health.now;
-    const version = operator ? (await call<{ version: string }>("GET", "/api/version")).version : "";
-    return { health, ms, skewMs, version };
+    const build = operator ? await call<Version>("GET", "/api/version") : null;
+    return { health, ms, skewMs, build };
   }, [machine, operator]);
   return (
     <Section
@@ -46,7 +52,7 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
       }
     >
       <Load of={loaded} what="health" rows={2}>
-        {({ health: h, ms, skewMs, version }) => (
+        {({ health: h, ms, skewMs, build }) => (
           <dl class="facts">
             <dt>Health</dt>
             <dd>
@@ -57,11 +63,15 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
               )}{" "}
               <span class="muted">answered in {number(ms)} ms</span>
             </dd>
-            {version && (
+            {build && (
               <>
                 <dt>Version</dt>
                 <dd>
-                  <code>{version}</code>
+                  <code>{build.version}</code>
+                </dd>
+                <dt>Prices</dt>
+                <dd>
+                  <Prices of={build.prices} />
                 </dd>
               </>
             )}
@@ -115,5 +125,26 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
         ))}
       </ul>
     </Section>
+  );
+}
+
+// Prices shows when the prices were last refreshed, and why not since.
+function Prices({ of: p }: { of: Version["prices"] }) {
+  if (!p) return <>Those of this build; refreshing is off (PRICES_URL)</>;
+  return (
+    <>
+      {p.fetchedAt ? (
+        <>
+          Refreshed <Time at={p.fetchedAt} /> from {p.source}
+        </>
+      ) : (
+        `Those of this build; not yet refreshed from ${p.source}`
+      )}
+      {p.failedAt && (
+        <>
+          . <Badge kind="warn">Failed</Badge> <Time at={p.failedAt} />: {p.error}
+        </>
+      )}
+    </>
   );
 }
