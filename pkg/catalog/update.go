@@ -109,10 +109,10 @@ func (u *Update) Price(alias, id string) Price {
 	return Price(row(u.Text, alias, id))
 }
 
-// limit puts the source's limits of a model of the static catalogue in place of its own.
-func (u *Update) limit(alias string, m *Model) {
+// limit returns a model of the static catalogue with the source's limits.
+func (u *Update) limit(alias string, m Model) Model {
 	if u == nil || u.LimitText == "" || m.Kind != LLM {
-		return
+		return m
 	}
 	context, output, _ := strings.Cut(row(u.LimitText, alias, m.ID), "\t")
 	if n := number(context); n > 0 {
@@ -121,13 +121,14 @@ func (u *Update) limit(alias string, m *Model) {
 	if n := number(output); n > 0 {
 		m.MaxOutput = n
 	}
+	return m
 }
 
 // Lookup is the function Lookup, with the models and limits of the source.
 func (u *Update) Lookup(alias, id string) []Model {
 	built := Lookup(alias, id)
 	for i := range built {
-		u.limit(alias, &built[i])
+		built[i] = u.limit(alias, built[i])
 	}
 	if len(built) > 0 || !u.adds() {
 		return built
@@ -166,7 +167,7 @@ func (u *Update) UpstreamID(alias, id string) string {
 func (u *Update) Models(alias string) []Model {
 	built := Models(alias)
 	for i := range built {
-		u.limit(alias, &built[i])
+		built[i] = u.limit(alias, built[i])
 	}
 	if !u.adds() {
 		return built
@@ -193,7 +194,7 @@ func (u *Update) Models(alias string) []Model {
 func (u *Update) Find(id string) []Found {
 	got := Find(id)
 	for i := range got {
-		u.limit(got[i].Alias, &got[i].Model)
+		got[i].Model = u.limit(got[i].Alias, got[i].Model)
 	}
 	if id == "" || !u.adds() {
 		return got

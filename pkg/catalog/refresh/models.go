@@ -85,8 +85,8 @@ func (d *document) correct(alias string, m *catalog.Model) {
 }
 
 // limitLines returns the text of the corrected limits in the order of
-// catalog.Update.LimitText, and their number. Without room, which is in bytes, there are
-// none.
+// catalog.Update.LimitText, and their number. They are left out
+// if they do not fit into room, which is in bytes.
 func (d *document) limitLines(room int) (string, int) {
 	slices.SortStableFunc(d.limits, func(a, b correction) int {
 		return cmp.Or(strings.Compare(a.alias, b.alias), strings.Compare(a.id, b.id))

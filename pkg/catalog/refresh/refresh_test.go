@@ -260,7 +260,7 @@ func TestModelsDev(t *testing.T) {
 	}
 }
 
-// endless is a document of 50 MB in which nobody but openai and anthropic is known.
+// endless is a document of 50 MB whose other providers the catalogue lacks.
 type endless struct {
 	head, part, tail string
 	parts            int
