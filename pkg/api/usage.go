@@ -39,6 +39,9 @@ type unpricedModel struct {
 	Model    string `json:"model"`
 	Provider string `json:"provider,omitempty"`
 	Attempts int64  `json:"attempts"`
+	// Priced reports that other attempts of the model have a cost: it has a price, but not
+	// for all that it was used for.
+	Priced bool `json:"priced,omitempty"`
 }
 
 // maxUnpriced is the number of models in Unpriced.
@@ -66,6 +69,7 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 	}
 	var total usage.Row
 	unpriced := map[[2]string]int64{} // attempts by model and provider
+	priced := map[[2]string]bool{}
 	timed := by == nil || span.unit != ""
 	var rows, whole groupedUsage
 	add := func(when string, r *usage.Row) {
@@ -75,6 +79,9 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 		total.Add(r)
 		if r.Unpriced > 0 {
 			unpriced[[2]string{r.Model, r.Provider}] += r.Unpriced
+		}
+		if r.CostUSD > 0 {
+			priced[[2]string{r.Model, r.Provider}] = true
 		}
 		group, name := r.Kind(), ""
 		if by != nil {
@@ -102,7 +109,7 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 			}
 		}
 	}
-	return &usageReport{"list", span.from, span.to, rows.views(span.unit), whole.views(""), total.View(), unpricedModels(unpriced)}, nil
+	return &usageReport{"list", span.from, span.to, rows.views(span.unit), whole.views(""), total.View(), unpricedModels(unpriced, priced)}, nil
 }
 
 // isOf reports whether a row has the ids that are set in want.
@@ -117,9 +124,9 @@ func isOf(r, want *usage.Row) bool {
 	return true
 }
 
-func unpricedModels(attempts map[[2]string]int64) (list []unpricedModel) {
+func unpricedModels(attempts map[[2]string]int64, priced map[[2]string]bool) (list []unpricedModel) {
 	for name, n := range attempts {
-		list = append(list, unpricedModel{name[0], name[1], n})
+		list = append(list, unpricedModel{name[0], name[1], n, priced[name]})
 	}
 	slices.SortFunc(list, func(a, b unpricedModel) int {
 		return cmp.Or(cmp.Compare(b.Attempts, a.Attempts), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Provider, b.Provider))

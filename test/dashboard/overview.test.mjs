@@ -74,7 +74,7 @@ test("figures are those of the last hour, day or week", async (t) => {
   for (const [range, n] of Object.entries(steps)) {
     await page.getByRole("radio", { name: range }).check();
     await becomes(() => figure(page, "Requests"), ["6", "", n]);
-    assert.deepEqual(await figure(page, "Success rate"), ["66.7%", "2 failed", n]);
+    assert.deepEqual(await figure(page, "Success rate"), ["80%", "1 failed, 1 refused", n]);
     const tokens = await figure(page, "Tokens");
     assert.equal(tokens[0], (total.inputTokens + total.outputTokens).toLocaleString("en"));
     assert.match((await figure(page, "Latency p95"))[0], /^[\d,]+ ms$/);

@@ -800,7 +800,7 @@ test("accounts are grouped by provider and show their state, last hour, spend an
     [await badge("Work"), await badge("Spare"), await badge("Server")],
     ["Untested", "Paused", "Untested"],
   );
-  await row("Work").getByText("Last hour: no requests").waitFor();
+  await row("Work").getByText("Last hour: no attempts").waitFor();
   let answer = {
     body: JSON.stringify({
       object: "list",
@@ -830,7 +830,7 @@ test("accounts are grouped by provider and show their state, last hour, spend an
   await row("Work")
     .getByText(/^Last success .+ \d\d:\d\d$/)
     .waitFor();
-  await row("Work").getByText("Last hour: 1 request").waitFor();
+  await row("Work").getByText("Last hour: 1 attempt").waitFor();
   await row("Work").getByText("$0.02 today, $0.02 this month").waitFor();
   answer = {
     status: 403,
@@ -847,7 +847,7 @@ test("accounts are grouped by provider and show their state, last hour, spend an
   await row("Work")
     .getByText(/^Since .+ \d\d:\d\d$/)
     .waitFor();
-  await row("Work").getByText("Last hour: 2 requests, 1 failed").waitFor();
+  await row("Work").getByText("Last hour: 2 attempts, 1 failed").waitFor();
   await row("Work")
     .getByText(/^Last error, .+:/)
     .waitFor();

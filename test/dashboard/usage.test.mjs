@@ -29,21 +29,28 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Usage");
   await p.locator(".chart canvas").waitFor();
-  assert.deepEqual(await legend(p), ["Succeeded", "Failed"]);
+  assert.deepEqual(await legend(p), ["Succeeded", "Provider failed", "Refused", "Left by the client"]);
   await looks(p, "usage");
   const table = p.getByRole("region", { name: "Usage", exact: true });
   const { total } = await api("/usage");
   await table
     .getByRole("row", {
       name: new RegExp(
-        `^Total ${total.requests} ${total.failedRequests} 66.7% ${total.attempts} ${total.failedAttempts} `,
+        `^Total ${total.requests} 80% ${total.providerFailed} ${total.refused} ${total.left} ${total.attempts} `,
       ),
     })
     .waitFor();
   assert.deepEqual([total.requests, total.failedRequests, total.attempts, total.failedAttempts], [6, 2, 6, 2]);
+  assert.deepEqual([total.succeeded, total.providerFailed, total.refused, total.left], [4, 1, 1, 0]);
+  // All columns are too many for this width: the page says so.
+  await p.getByLabel("All columns").check();
+  await table.getByRole("columnheader", { name: "First token p95" }).waitFor();
+  await p.getByText("Scroll the table sideways for more columns.").waitFor();
+  await p.getByLabel("All columns").uncheck();
 
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
   await table.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
+  await table.getByRole("row", { name: /^Refused before routing 1 – 0 1 0 0 / }).waitFor();
   await table.getByRole("rowheader", { name: "up/limited!status=429" }).waitFor();
   assert.ok((await legend(p)).includes("up/test-embed"));
   await p.getByRole("radio", { name: "Tokens" }).check();
@@ -57,8 +64,9 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   await cell.waitFor();
   await looks(p, "usage-by-model");
   for (const metric of [
-    "Cost",
+    "Spend",
     "Success rate",
+    "Refused",
     "Cache share",
     "Attempts",
     "Average latency",
@@ -137,11 +145,18 @@ test("a number leads to its requests, and a group is shown alone", async (t) => 
     await settled(p);
     return Object.fromEntries(new URLSearchParams(p.url().split("?")[1]));
   };
-  await p.getByRole("link", { name: "Failed requests: 2" }).click();
+  await p.getByText("More figures").click();
+  await p.getByRole("link", { name: "Refused: 1" }).click();
+  assert.equal((await opened()).outcome, "refused");
+  assert.equal(await rows.count(), 1);
+  await rows.getByText("Refused: model").waitFor();
+  await p.goBack();
+  await p.getByText("More figures").click();
+  await p.getByRole("link", { name: "Provider failed: 1" }).click();
   const query = await opened();
-  assert.equal(query.status, "error");
+  assert.equal(query.outcome, "provider_failed");
   assert.ok(Number(query.from) < Date.now() && Number(query.to) > Date.now(), JSON.stringify(query));
-  assert.equal(await rows.count(), 2);
+  assert.equal(await rows.count(), 1);
   await p.goBack();
 
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
@@ -154,7 +169,7 @@ test("a number leads to its requests, and a group is shown alone", async (t) => 
   assert.equal(await rows.count(), 1);
   await p.goBack();
   await table.getByRole("rowheader", { name: "up/test-embed" }).getByRole("button").click();
-  await table.getByRole("row", { name: /^Total 1 0 100% 1 0 / }).waitFor();
+  await table.getByRole("row", { name: /^Total 1 100% 0 0 0 1 / }).waitFor();
   assert.equal(await p.getByLabel("Model", { exact: true }).inputValue(), "up/test-embed");
   await p.getByText("Filters (1)").waitFor();
   await looks(p, "usage-filtered");
@@ -171,7 +186,7 @@ test("a period is compared with the one before", async (t) => {
   const day = (ago) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
   // Usage of the days before, which no call of a test can make.
   await p.route(`**/${machineId}/api/usage?from=${day(13)}&to=${day(7)}*`, (route) => {
-    const figures = { requests: 4, failedRequests: 0, attempts: 4, failedAttempts: 0, inputTokens: 8, outputTokens: 0 };
+    const figures = { requests: 4, succeeded: 4, attempts: 4, failedAttempts: 0, inputTokens: 8, outputTokens: 0 };
     const row = { day: day(9), ...figures };
     return route.fulfill({
       json: { object: "list", from: day(13), to: day(7), data: [row], groups: [row], total: row },
@@ -185,14 +200,15 @@ test("a period is compared with the one before", async (t) => {
       .innerText();
   await p.getByText("+50% from 4").first().waitFor();
   assert.match(await tile("Requests"), /6\s+\+50% from 4/);
-  assert.match(await tile("Success rate"), /66\.7%\s+−33\.3 points from 100%/);
-  assert.match(await tile("Failed requests"), /2\s+from 0/);
+  assert.match(await tile("Success rate"), /80%\s+−20 points from 100%/);
+  await p.getByText("More figures").click();
+  assert.match(await tile("Provider failed"), /1\s+from 0/);
   assert.ok((await legend(p)).includes("Previous period"));
   await looks(p, "usage-compared");
   await p.reload();
   await settled(p);
   await p.getByText("+50% from 4").first().waitFor();
-  await p.getByRole("radio", { name: "90 days" }).check();
+  await p.getByRole("radio", { name: "12 months" }).check();
   await p.getByText("No usage is stored for the previous period.").waitFor();
 });
 
@@ -246,7 +262,7 @@ test("the time of a report and of the one before it", () => {
     before: { unit: "day", from: "2026-11-09", to: "2026-11-15" },
   });
   assert.deepEqual(asked("30d", { unit: "hour" }).unit, "day");
-  assert.equal(asked("90d").before, null);
+  assert.equal(asked("365d").before, null);
   const custom = (from, to, unit = "") => asked("custom", { from, to, unit });
   assert.deepEqual(custom("2026-11-20", "2026-11-20"), {
     unit: "hour",
@@ -263,7 +279,7 @@ test("the time of a report and of the one before it", () => {
     [custom("2026-11-10", "2026-11-01").from, custom("2026-11-10", "2026-11-01").to],
     ["2026-11-01", "2026-11-01"],
   );
-  assert.equal(custom("1970-01-01", "2026-11-01").from, "2026-08-25");
+  assert.equal(custom("1970-01-01", "2026-11-01").from, "2025-10-22");
   assert.deepEqual(custom("nonsense", "2026-13-77"), asked("7d"));
 });
 
@@ -277,12 +293,12 @@ test("usage is exported as CSV", async (t) => {
   const lines = (await readFile(await file.path(), "utf8")).trimEnd().split("\r\n");
   assert.match(
     lines[0],
-    /^\ufeff"day","model","requests","failed_requests","success_rate","attempts","failed_attempts",/,
+    /^\ufeff"day","model","requests","failed_requests","success_rate","succeeded","provider_failed","refused","left",/,
   );
   const rows = (await api("/usage?groupBy=day,model")).data;
   assert.equal(lines.length - 1, rows.length);
   assert.ok(
-    lines.some((l) => l.includes(`"up/test-embed",1,0,1,1,0,`)),
+    lines.some((l) => l.includes(`"up/test-embed",1,0,1,1,0,0,0,`)),
     lines.join("\n"),
   );
 });
@@ -351,12 +367,13 @@ test("a column is summed, named once in each place, and shown as unknown without
   assert.equal(textOf(column("cacheShare"), { inputTokens: 8, cacheReadTokens: 1 }), "12.5%");
   assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1 }), "–");
   assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1, costUsd: 0.5 }), "$0.50");
+  assert.equal(textOf(column("latencyMs"), { requests: 3, refused: 1, latencyMs: 301 }), "151 ms");
   const requests = column("requests"),
     rate = columns.find((c) => c.csv === "success_rate");
   assert.equal(change(requests, { requests: 3 }, { requests: 2 }), "+50%");
   assert.equal(change(requests, { requests: 1 }, { requests: 2 }), "−50%");
   assert.equal(change(requests, { requests: 2 }, { requests: 2 }), "±0%");
   assert.equal(change(requests, { requests: 2 }, {}), "");
-  assert.equal(change(rate, { requests: 4, failedRequests: 1 }, { requests: 2, failedRequests: 1 }), "+25 points");
-  assert.equal(change(rate, { requests: 4 }, {}), "");
+  assert.equal(change(rate, { succeeded: 3, providerFailed: 1 }, { succeeded: 1, providerFailed: 1 }), "+25 points");
+  assert.equal(change(rate, { succeeded: 4 }, {}), "");
 });

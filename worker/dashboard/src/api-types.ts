@@ -223,6 +223,8 @@ export interface KeyRow {
   lastUsedAt?: number;
   /** since the creation of the key, as are tokens and spentUsd */
   requests: number;
+  /** those of requests that the gateway refused */
+  refused: number;
   requestsLastDay: number;
   tokens: number;
   spentUsd: number;
@@ -260,6 +262,10 @@ export interface RequestRow {
   connectionId?: string;
   status: number;
   error?: string;
+  /** missing in requests of earlier versions, as is reason */
+  outcome?: "succeeded" | "provider_failed" | "refused" | "left";
+  /** of a refusal */
+  reason?: string;
   latencyMs: number;
   /** to the first event of a stream */
   firstMs?: number;

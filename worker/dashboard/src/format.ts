@@ -3,9 +3,25 @@
 
 export const number = (n: number) => n.toLocaleString("en");
 
-// money returns US dollars; amounts below one dollar have up to four decimals.
+// compact returns a large number with three digits: "1.52M"; below 10,000 it is exact.
+export const compact = (n: number) =>
+  n < 10_000 ? number(n) : n.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+// money returns US dollars; amounts below one dollar have up to four decimals, very small
+// ones two digits.
 export const money = (usd: number) =>
+  usd > 0 && usd < 0.0001 ? `$${usd.toLocaleString("en", { maximumSignificantDigits: 2 })}` : plainMoney(usd);
+const plainMoney = (usd: number) =>
   "$" + usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: usd > 0 && usd < 1 ? 4 : 2 });
+
+// moneyLike returns what writes the amounts of a column, all with the same decimals: four
+// if none reaches a dollar. Smaller amounts are "<$0.01".
+export function moneyLike(amounts: number[]): (usd: number) => string {
+  const digits = Math.max(0, ...amounts) < 1 ? 4 : 2;
+  const text = (usd: number) =>
+    "$" + usd.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return (usd) => (usd > 0 && usd < 0.5 / 10 ** digits ? `<${text(1 / 10 ** digits)}` : text(usd));
+}
 
 // percent returns a share from 0 to 1: "12.5%".
 export const percent = (share: number) => `${(share * 100).toLocaleString("en", { maximumFractionDigits: 1 })}%`;

@@ -1,6 +1,6 @@
 // The parts of a page: heading, sections, loaded data and tables.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { number } from "./format";
 import type { Action, Loaded } from "./hooks";
 import { restoreScroll } from "./route";
@@ -105,7 +105,7 @@ export function Failed({ of, reload }: { of: Action; reload?: () => unknown }) {
   );
 }
 
-// Table scrolls horizontally on a narrow screen. A stacked one shows each row as a
+// Table scrolls horizontally where it is too wide, and says so. A stacked one shows each row as a
 // card there, with data-label as the names of the cells.
 export function Table({
   label,
@@ -118,9 +118,21 @@ export function Table({
   /** with the head, if VirtualBody renders only some rows */
   rowCount?: number;
 }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [wide, setWide] = useState(false);
+  useEffect(() => {
+    const el = box.current!;
+    const measure = new ResizeObserver(() => setWide(el.scrollWidth > el.clientWidth + 1));
+    measure.observe(el);
+    measure.observe(el.firstElementChild!);
+    return () => measure.disconnect();
+  }, []);
   return (
-    <div class={stacked ? "scroll stacked" : "scroll"} tabIndex={0} role="region" aria-label={label}>
-      <table aria-rowcount={rowCount}>{children}</table>
-    </div>
+    <>
+      <div class={stacked ? "scroll stacked" : "scroll"} tabIndex={0} role="region" aria-label={label} ref={box}>
+        <table aria-rowcount={rowCount}>{children}</table>
+      </div>
+      {wide && <p class="muted small">Scroll the table sideways for more columns.</p>}
+    </>
   );
 }

@@ -186,6 +186,7 @@ function Row({ k, onEdit, onRevoke }: { k: KeyRow; onEdit: () => void; onRevoke:
       </td>
       <td class="num" data-label="Requests, 24 hours">
         {number(k.requestsLastDay)}
+        {k.refused > 0 && <div class="muted small">{number(k.refused)} refused in all</div>}
       </td>
       <td class="num" data-label="Spent">
         {money(k.spentUsd)}

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { download } from "../download";
-import { count, when } from "../format";
+import { compact, count, money, moneyLike, number, when } from "../format";
 import { Tabs } from "../forms";
 import { useLoad } from "../hooks";
 import { Load, Page, Section, Table } from "../layout";
@@ -17,11 +17,11 @@ import {
   change,
   type Column,
   columns,
+  figure,
   type Metric,
   metrics,
   partsOf,
   textOf,
-  unpricedAttempts,
   type UsageRow,
 } from "./usage/columns";
 import { csv } from "./usage/csv";
@@ -36,6 +36,7 @@ import {
   nameOf,
   type Report,
   timesOf,
+  type UnpricedModel,
   whenOf,
 } from "./usage/report";
 import { type Asked, dayMs, hourMs, type Period, spanOf, startOf } from "./usage/span";
@@ -77,7 +78,7 @@ export default function Usage({ machine }: PageProps) {
     </Button>
   );
   return (
-    <Page title="Usage" intro="Days are in UTC. Usage is stored for 90 days, by hour for 8 days." actions={actions}>
+    <Page title="Usage" intro="Days are in UTC. Usage is stored for 13 months, by hour for 8 days." actions={actions}>
       <PeriodFields of={period} span={spanOf(asked, Date.now())} group={group} onGroup={setGroup}>
         <label class="row tight">
           <input type="checkbox" checked={!!compare} onChange={(e) => setCompare(e.currentTarget.checked ? "1" : "")} />
@@ -97,7 +98,9 @@ export default function Usage({ machine }: PageProps) {
           ) : (
             <Shown
               u={u}
-              name={(id) => nameOf(id, u.by, names)}
+              name={(id) =>
+                id === "" && u.by === "model" && unrouted(u) ? "Refused before routing" : nameOf(id, u.by, names)
+              }
               names={names}
               machineId={machine.id}
               ids={ids.values}
@@ -115,6 +118,12 @@ export default function Usage({ machine }: PageProps) {
   );
 }
 
+// unrouted reports whether all requests without a model were refused.
+function unrouted(u: Report) {
+  const { sum } = groupRows(u, u.by).find((g) => g.id === "") ?? { sum: {} };
+  return figure(sum, "refused") === figure(sum, "requests");
+}
+
 interface ShownProps {
   u: Report;
   name: (id: string) => string;
@@ -129,6 +138,7 @@ interface ShownProps {
 }
 
 function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: ShownProps) {
+  const [all, setAll] = useState(false);
   const hours = u.from.includes("T");
   const unitMs = hours ? hourMs : dayMs;
   const times = useMemo(() => timesOf(u), [u]);
@@ -150,24 +160,29 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
   const title = `${metric.metric.name} per ${unit}`;
   const spanText = hours ? `${when(startOf(u.from))} to ${when(startOf(u.to) + hourMs)}` : `${u.from} to ${u.to}`;
   const before = u.before ? groupRows(u.before, u.by) : [];
+  const shown = columns.filter((c) => c.head && (all || !c.more));
+  const spend = moneyLike([...rows.map((g) => g.sum), u.total].map((r) => figure(r, "costUsd")));
+  const tile = (m: Metric) => (
+    <div key={m.metric.id} class="stat">
+      <dt>{m.metric.name}</dt>
+      <dd>
+        <Figure c={m} r={u.total} at={requests(m)} what={m.metric.name} short />
+      </dd>
+      {u.before && (
+        <dd class="change">
+          {change(m, u.total, u.before.total)} from {textOf(m, u.before.total)}
+        </dd>
+      )}
+    </div>
+  );
   return (
     <>
       {u.before === null && <Notice>No usage is stored for the previous period.</Notice>}
-      <dl class="tilerow">
-        {metrics.map((m) => (
-          <div key={m.metric.id} class="stat">
-            <dt>{m.metric.name}</dt>
-            <dd>
-              <Figure c={m} r={u.total} at={requests(m)} what={m.metric.name} />
-            </dd>
-            {u.before && (
-              <dd class="change">
-                {change(m, u.total, u.before.total)} from {textOf(m, u.before.total)}
-              </dd>
-            )}
-          </div>
-        ))}
-      </dl>
+      <dl class="tilerow main">{metrics.filter((m) => m.main).map(tile)}</dl>
+      <details>
+        <summary>More figures</summary>
+        <dl class="tilerow main">{metrics.filter((m) => !m.main).map(tile)}</dl>
+      </details>
       <Unpriced u={u} machineId={machineId} requests={requests} />
       <Section
         title={title}
@@ -226,18 +241,19 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
           </Table>
         </details>
       </Section>
+      <label class="row tight">
+        <input type="checkbox" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} />
+        All columns
+      </label>
       <Table label="Usage">
         <thead>
           <tr>
             <th>{groups.find(([k]) => k === u.by && k !== "")?.[1] ?? "All"}</th>
-            {columns.map(
-              (c) =>
-                c.head && (
-                  <th key={c.head} class="num">
-                    {c.head}
-                  </th>
-                ),
-            )}
+            {shown.map((c) => (
+              <th key={c.head} class="num">
+                {c.head}
+              </th>
+            ))}
             {u.before && <th class="num">{metric.metric.name}, change</th>}
           </tr>
         </thead>
@@ -256,6 +272,8 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
                   )
                 }
                 r={g.sum}
+                shown={shown}
+                spend={spend}
                 at={(c) => requests(c, groupIds(g.id))}
                 change={u.before && (change(metric, g.sum, before.find((b) => b.id === g.id)?.sum ?? {}) || "–")}
               />
@@ -263,19 +281,29 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
           <TableRow
             name="Total"
             r={u.total}
+            shown={shown}
+            spend={spend}
             at={(c) => requests(c)}
             change={u.before && (change(metric, u.total, u.before.total) || "–")}
           />
         </tbody>
       </Table>
       <p class="muted small">
-        A request counts once and is failed if the client received an error. It may take several attempts with
-        providers. Token counts come from the providers. Numbers link to the requests, of which the latest ~1,000 are
-        stored.
+        A request counts once, by its outcome, and may take several attempts with providers. Success rate and latency
+        leave out what was refused before any attempt. {estimatedText(figure(u.total, "estimatedAttempts"))}
+        {figure(u.total, "left") > 0 &&
+          `${count(figure(u.total, "left"), "answer")} ${figure(u.total, "left") === 1 ? "was" : "were"} cut off by the client. `}
+        Numbers link to the requests, of which the latest ~1,000 are stored.
       </p>
     </>
   );
 }
+
+// estimatedText says where the counts of tokens come from.
+const estimatedText = (n: number) =>
+  n === 0
+    ? "Token counts come from the providers. "
+    : `Token counts come from the providers, but of ${count(n, "attempt")} (≈) they are estimated. `;
 
 // linesOf returns what the chart draws: the groups with the most, and for sums the
 // others together. A metric with parts is drawn by them if there is no group.
@@ -305,38 +333,67 @@ function linesOf(u: Report, rows: GroupUsage[], times: string[], metric: Metric,
 }
 
 // Figure is a number that leads to its requests.
-function Figure({ c, r, at, what }: { c: Column; r: UsageRow; at: string; what?: string }) {
+function Figure({
+  c,
+  r,
+  at,
+  what,
+  short,
+  spend,
+}: {
+  c: Column;
+  r: UsageRow;
+  at: string;
+  what?: string;
+  /** large numbers are shortened */
+  short?: boolean;
+  /** writes the amounts of its column */
+  spend?: (usd: number) => string;
+}) {
   const text = textOf(c, r);
   if (text === "–" || amount(c, r) === 0) return <>{text}</>;
+  const estimated = estimates.includes(c.metric?.id ?? c.field) && figure(r, "estimatedAttempts") > 0;
+  const written =
+    short && c.text === number ? compact(amount(c, r)) : spend && c.text === money ? spend(amount(c, r)) : text;
   return (
-    <a class="plain" href={at} aria-label={what && `${what}: ${text}`}>
-      {text}
+    <a
+      class="plain"
+      href={at}
+      title={estimated ? `${text}, partly estimated` : written === text ? undefined : text}
+      aria-label={what && `${what}: ${text}`}
+    >
+      {estimated && "≈ "}
+      {written}
     </a>
   );
 }
 
+// estimates are the columns that estimated attempts are part of.
+const estimates = ["tokens", "cost", "inputTokens", "outputTokens"];
+
 function TableRow({
   name,
   r,
+  shown,
+  spend,
   at,
   change,
 }: {
   name: ComponentChildren;
   r: UsageRow;
+  shown: Column[];
+  spend: (usd: number) => string;
   at: (c: Column) => string;
   change?: string | null;
 }) {
   return (
     <tr>
       <th scope="row">{name}</th>
-      {columns.map(
-        (c) =>
-          c.head && (
-            <td key={c.head} class="num">
-              <Figure c={c} r={r} at={at(c)} />
-            </td>
-          ),
-      )}
+      {shown.map((c) => (
+        <td key={c.head} class="num">
+          <Figure c={c} r={r} at={at(c)} spend={spend} />
+        </td>
+      ))}
       {change && <td class="num">{change}</td>}
     </tr>
   );
@@ -344,23 +401,35 @@ function TableRow({
 
 // Unpriced names the models whose cost is not in the total.
 function Unpriced({ u, machineId, requests }: { u: Report; machineId: string; requests: RequestsOf }) {
-  const unpriced = unpricedAttempts(u.total);
-  if (unpriced === 0) return null;
   const cost = columns.find((c) => c.field === "costUsd")!;
+  const list = (models: UnpricedModel[]) =>
+    models.map((m, i) => (
+      <span key={`${m.provider}/${m.model}`}>
+        {i > 0 && ", "}
+        <a href={requests(cost, m.model ? { model: m.model } : {})}>{m.model || "unknown model"}</a> ({m.attempts})
+      </span>
+    ));
+  const [without, partly] = [false, true].map((priced) => (u.unpriced ?? []).filter((m) => !!m.priced === priced));
   return (
-    <Notice kind="warn">
-      {count(unpriced, "attempt")} {unpriced === 1 ? "has" : "have"} no known price and {unpriced === 1 ? "is" : "are"}{" "}
-      not in the cost:{" "}
-      {u.unpriced?.map((m, i) => (
-        <span key={`${m.provider}/${m.model}`}>
-          {i > 0 && ", "}
-          <a href={requests(cost, m.model ? { model: m.model } : {})}>{m.model || "no model"}</a> ({m.attempts})
-        </span>
-      ))}
-      . <a href={`${to(machineId, "models")}?view=prices`}>Set prices</a>
-    </Notice>
+    <>
+      {without.length > 0 && (
+        <Notice kind="warn">
+          {count(sumOf(without), "attempt")} {sumOf(without) === 1 ? "has" : "have"} no known price and{" "}
+          {sumOf(without) === 1 ? "is" : "are"} not in the cost: {list(without)}.{" "}
+          <a href={`${to(machineId, "models")}?view=prices`}>Set prices</a>
+        </Notice>
+      )}
+      {partly.length > 0 && (
+        <Notice>
+          Of these models, which have a price, {count(sumOf(partly), "attempt")} used something that has none, and{" "}
+          {sumOf(partly) === 1 ? "is" : "are"} not in the cost: {list(partly)}.
+        </Notice>
+      )}
+    </>
   );
 }
+
+const sumOf = (models: UnpricedModel[]) => models.reduce((sum, m) => sum + m.attempts, 0);
 
 function save(u: Report, name: (id: string, by: Group) => string) {
   const saved = columns.filter((c) => c.csv);

@@ -1,5 +1,6 @@
 import type { Budget } from "../../api-types";
 import { Badge } from "../../ui";
+import { percent } from "../../format";
 import { amount } from "./amount";
 
 const almostUsed = 0.8; // share from which a budget is marked
@@ -29,5 +30,6 @@ export function UsedMeter({ b }: { b: Budget }) {
 export function UsedBadge({ b }: { b: Budget }) {
   if (b.exhausted) return <Badge kind="bad">Exhausted</Badge>;
   if (shareOf(b) < almostUsed) return null;
-  return <Badge kind="warn">{Math.floor(shareOf(b) * 100)}% used</Badge>;
+  // Rounded as the amounts beside it are, but a budget with something left is not at 100%.
+  return <Badge kind="warn">{percent(Math.min(shareOf(b), 0.999))} used</Badge>;
 }

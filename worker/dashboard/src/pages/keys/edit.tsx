@@ -84,6 +84,7 @@ function Used({ k }: { k: KeyRow }) {
   const figures: [string, string][] = [
     ["Requests, 24 hours", number(k.requestsLastDay)],
     ["Requests", number(k.requests)],
+    ["Refused", number(k.refused)],
     ["Tokens", number(k.tokens)],
     ["Spent today", money(k.spentTodayUsd)],
     ["Spent this month", money(k.spentMonthUsd)],

@@ -1,6 +1,7 @@
 import type { Machine } from "../../api";
-import { clock, count, day, money, number, percent } from "../../format";
+import { clock, compact, count, day, money, number, percent } from "../../format";
 import { to } from "../../route";
+import { successRate } from "../usage/columns";
 import { dayMs, hourMs, startOf } from "../usage/span";
 
 export type Range = "hour" | "day" | "week";
@@ -14,7 +15,10 @@ export const ranges: [Range, string][] = [
 // Counts are the numbers of a row of GET /api/usage.
 interface Counts {
   requests?: number;
-  failedRequests?: number;
+  succeeded?: number;
+  providerFailed?: number;
+  refused?: number;
+  left?: number;
   inputTokens?: number;
   outputTokens?: number;
   costUsd?: number;
@@ -51,6 +55,8 @@ interface Figure {
   /** undefined is unknown */
   value: (c: Counts) => number | undefined;
   text: (n: number) => string;
+  /** as the total is shown, if it is not exact */
+  short?: (n: number) => string;
   /** what the total leaves out */
   note?: (c: Counts) => string;
 }
@@ -60,9 +66,12 @@ const figures: Figure[] = [
   {
     name: "Success rate",
     metric: "success",
-    value: (c) => (c.requests ? 1 - (c.failedRequests ?? 0) / c.requests : undefined),
+    value: (c) => (c.succeeded || c.providerFailed ? successRate({ ...c }) : undefined),
     text: percent,
-    note: (c) => (c.failedRequests ? `${number(c.failedRequests)} failed` : ""),
+    note: (c) =>
+      [c.providerFailed && `${number(c.providerFailed)} failed`, c.refused && `${number(c.refused)} refused`]
+        .filter(Boolean)
+        .join(", "),
   },
   {
     name: "Spend",
@@ -76,8 +85,9 @@ const figures: Figure[] = [
     metric: "tokens",
     value: (c) => (c.inputTokens ?? 0) + (c.outputTokens ?? 0),
     text: number,
+    short: compact,
     note: (c) =>
-      c.inputTokens || c.outputTokens ? `${number(c.inputTokens ?? 0)} in, ${number(c.outputTokens ?? 0)} out` : "",
+      c.inputTokens || c.outputTokens ? `${compact(c.inputTokens ?? 0)} in, ${compact(c.outputTokens ?? 0)} out` : "",
   },
   {
     name: "Latency p95",
@@ -110,7 +120,9 @@ export function Figures({
             <dt>
               <a href={usage(f.metric)}>{f.name}</a>
             </dt>
-            <dd>{value === undefined ? "–" : f.text(value)}</dd>
+            <dd title={value === undefined ? "" : f.text(value)}>
+              {value === undefined ? "–" : (f.short ?? f.text)(value)}
+            </dd>
             <dd class="note">{note}</dd>
             <dd>
               <Bars

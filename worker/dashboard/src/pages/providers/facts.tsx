@@ -32,7 +32,7 @@ export function Used({ c }: { c: ConnectionRow }) {
   return (
     <>
       <span>
-        Last hour: {attempts ? count(attempts, "request") : "no requests"}
+        Last hour: {attempts ? count(attempts, "attempt") : "no attempts"}
         {failed > 0 && <span class="bad">, {failed} failed</span>}
       </span>
       {c.spentMonthUsd > 0 && (
@@ -40,7 +40,7 @@ export function Used({ c }: { c: ConnectionRow }) {
           {money(c.spentTodayUsd)} today, {money(c.spentMonthUsd)} this month
         </span>
       )}
-      {unpriced > 0 && <span>{count(unpriced, "request")} without a known price this month</span>}
+      {unpriced > 0 && <span>{count(unpriced, "attempt")} without a known price this month</span>}
     </>
   );
 }

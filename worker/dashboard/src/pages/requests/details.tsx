@@ -49,6 +49,7 @@ export function Details({ machine, id, listed, connectionName, keyName, onClose 
 function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "listed" | "onClose"> & { r: RequestRow }) {
   const result = outcome(r);
   const explain = explainLink(machine.id, r);
+  const about = r.estimated ? "≈ " : "";
   return (
     <>
       <div class="row wrap">
@@ -80,13 +81,16 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
         </Fact>
         <Fact name="Input tokens">
           {r.inputTokens !== undefined &&
-            number(r.inputTokens) + (r.cacheReadTokens ? `, ${number(r.cacheReadTokens)} of them cached` : "")}
+            about + number(r.inputTokens) + (r.cacheReadTokens ? `, ${number(r.cacheReadTokens)} of them cached` : "")}
         </Fact>
         <Fact name="Output tokens">
           {r.outputTokens !== undefined &&
-            number(r.outputTokens) + (r.reasoningTokens ? `, ${number(r.reasoningTokens)} of them reasoning` : "")}
+            about +
+              number(r.outputTokens) +
+              (r.reasoningTokens ? `, ${number(r.reasoningTokens)} of them reasoning` : "")}
         </Fact>
         <Fact name="Cost">{costOf(r)}</Fact>
+        <Fact name="Estimated">{r.estimated && "The provider did not state all of the tokens."}</Fact>
         <Fact name="Request size">{r.requestBytes !== undefined && bytes(r.requestBytes)}</Fact>
         <Fact name="Answer size">{r.answerBytes !== undefined ? bytes(r.answerBytes) : r.firstMs && "Streamed"}</Fact>
         <Fact name="Fields not sent">{r.dropped && <code>{r.dropped.join(", ")}</code>}</Fact>

@@ -15,6 +15,24 @@ const statuses: [string, string][] = [
   ["client_left", "Client disconnected"],
 ];
 
+const outcomes: [string, string][] = [
+  ["", "All"],
+  ["succeeded", "Succeeded"],
+  ["provider_failed", "Provider failed"],
+  ["refused", "Refused"],
+  ["left", "Left by the client"],
+];
+
+const reasons: [string, string][] = [
+  ["", "All"],
+  ["key_limit", "Key limit"],
+  ["budget", "Budget"],
+  ["concurrency", "Concurrency"],
+  ["key", "Key"],
+  ["model", "Model"],
+  ["request", "Invalid request"],
+];
+
 const ranges: [string, string, minutes: number][] = [
   ["", "All", 0],
   ["15m", "Last 15 minutes", 15],
@@ -30,6 +48,8 @@ const names = [
   "model",
   "endpoint",
   "status",
+  "outcome",
+  "reason",
   "code",
   "failed",
   "range",
@@ -57,11 +77,13 @@ export function useFilters(): Filters {
       "",
       name === "status"
         ? statuses.map(([k]) => k)
-        : name === "range"
-          ? ranges.map(([k]) => k)
-          : name === "failed"
-            ? ["", "true", "false"]
-            : undefined,
+        : name === "outcome"
+          ? outcomes.map(([k]) => k)
+          : name === "range"
+            ? ranges.map(([k]) => k)
+            : name === "failed"
+              ? ["", "true", "false"]
+              : undefined,
     ),
   );
   const values = Object.fromEntries(names.map((name, i) => [name, states[i][0]])) as Record<Name, string>;
@@ -123,6 +145,18 @@ export function FilterRow({ filters, names }: { filters: Filters; names: Names |
       />
       <TextFilter live label="Model" value={values.model} onValue={(v) => set("model", v)} />
       <Choice label="Status" value={values.status} options={statuses} onPick={(v) => set("status", v)} />
+      <Choice
+        label="Outcome"
+        value={values.outcome}
+        options={outcomes}
+        onPick={(v) => {
+          set("reason", "");
+          set("outcome", v);
+        }}
+      />
+      {values.outcome === "refused" && (
+        <Choice label="Reason" value={values.reason} options={reasons} onPick={(v) => set("reason", v)} />
+      )}
       <Choice
         label="Attempts"
         value={values.failed}

@@ -21,6 +21,15 @@ const statusTexts: Record<number, string> = {
 // statusText returns a status with its meaning: "429 rate limited".
 export const statusText = (status: number) => `${status} ${statusTexts[status] ?? ""}`.trim();
 
+const reasons: Record<string, string> = {
+  key_limit: "key limit",
+  budget: "budget",
+  concurrency: "too many requests under way",
+  key: "key",
+  model: "model",
+  request: "invalid request",
+};
+
 // Outcome is what became of a request, as the text of a badge.
 export interface Outcome {
   text: string;
@@ -29,6 +38,7 @@ export interface Outcome {
 
 export function outcome(r: RequestRow): Outcome {
   if (r.status === 499 || r.error === "client_closed") return { text: "Client disconnected", kind: "" };
+  if (r.outcome === "refused") return { text: `Refused: ${reasons[r.reason ?? ""] ?? r.status}`, kind: "warn" };
   if (r.status >= 400) return { text: statusText(r.status), kind: "bad" };
   if (r.error) return { text: `${r.status} interrupted`, kind: "warn" };
   return { text: String(r.status), kind: "good" };

@@ -1,8 +1,15 @@
+import type { ComponentChildren } from "preact";
 import type { RequestRow } from "../../api-types";
 import { money, monthDay, number } from "../../format";
 import { Time } from "../../time";
 import { Badge } from "../../ui";
 import { outcome, statusText } from "./outcome";
+
+// Estimated marks a figure that the provider did not state.
+export function Estimated({ r, children }: { r: RequestRow; children: ComponentChildren }) {
+  if (!r.estimated || children === "–") return <>{children}</>;
+  return <span title="Estimated by weir: the provider did not state all of the tokens.">≈ {children}</span>;
+}
 
 // Row shows a request, with its failed attempts. It links to its details.
 export function Row({
@@ -75,10 +82,12 @@ export function Row({
         {r.firstMs && <div class="muted small">first token {number(r.firstMs)} ms</div>}
       </td>
       <td class="num" data-label="Tokens">
-        {r.inputTokens || r.outputTokens ? `${number(r.inputTokens ?? 0)} + ${number(r.outputTokens ?? 0)}` : "–"}
+        <Estimated r={r}>
+          {r.inputTokens || r.outputTokens ? `${number(r.inputTokens ?? 0)} + ${number(r.outputTokens ?? 0)}` : "–"}
+        </Estimated>
       </td>
       <td class="num" data-label="Cost">
-        {r.priced ? money(r.costUsd ?? 0) : "–"}
+        <Estimated r={r}>{r.priced ? money(r.costUsd ?? 0) : "–"}</Estimated>
       </td>
       <td data-label="Key">
         <bdi>{keyName}</bdi>

@@ -31,10 +31,14 @@ export interface Column {
   head?: string;
   /** as a tile and in the chart; id is its name in the address */
   metric?: { id: string; name: string };
+  /** one of the tiles that are always shown */
+  main?: boolean;
+  /** in the table only with all columns */
+  more?: boolean;
   /** a sum, drawn as stacked bars */
   stacks?: boolean;
   /** the parts of one bar without a group */
-  parts?: { name: string; value: (f: Figures) => number; color?: "bad" }[];
+  parts?: { name: string; value: (f: Figures) => number; color?: "bad" | "rest" }[];
   /** the requests that the number is of, as filters of the page of requests */
   of?: Record<string, string>;
   /** for a column that is not a plain sum */
@@ -49,15 +53,24 @@ export interface Column {
 const ms = (n: number) => `${number(n)} ms`;
 
 // percentile returns a column of a percentile, which is unknown if it is 0.
-const percentile = (field: string, csv: string, head: string, metric?: Column["metric"]): Column => ({
+const percentile = (field: string, csv: string, head: string, more?: Partial<Column>): Column => ({
   field,
   csv,
   head,
-  metric,
   highest: true,
   unknown: (f) => !f[field],
   text: ms,
+  ...more,
 });
+
+// answered returns the requests that the success rate is of: those of providers.
+const answered = (f: Figures) => (f.succeeded ?? 0) + (f.providerFailed ?? 0);
+
+// timed returns the requests that latencyMs is the sum over.
+const timed = (f: Figures) => (f.requests ?? 0) - (f.refused ?? 0);
+
+// successRate returns the share of the requests that providers have answered.
+export const successRate = (f: Figures) => (answered(f) ? (f.succeeded ?? 0) / answered(f) : 0);
 
 export const columns: Column[] = [
   {
@@ -67,34 +80,54 @@ export const columns: Column[] = [
     metric: { id: "requests", name: "Requests" },
     stacks: true,
     parts: [
-      { name: "Succeeded", value: (f) => (f.requests ?? 0) - (f.failedRequests ?? 0) },
-      { name: "Failed", value: (f) => f.failedRequests ?? 0, color: "bad" },
+      { name: "Succeeded", value: (f) => f.succeeded ?? 0 },
+      { name: "Provider failed", value: (f) => f.providerFailed ?? 0, color: "bad" },
+      { name: "Refused", value: (f) => f.refused ?? 0 },
+      { name: "Left by the client", value: (f) => f.left ?? 0, color: "rest" },
     ],
+    main: true,
     text: number,
   },
-  {
-    field: "failedRequests",
-    csv: "failed_requests",
-    head: "Failed",
-    metric: { id: "failed", name: "Failed requests" },
-    stacks: true,
-    of: { status: "error" },
-    text: number,
-  },
+  { field: "failedRequests", csv: "failed_requests", text: number },
   {
     field: "",
     csv: "success_rate",
     head: "Success rate",
     metric: { id: "success", name: "Success rate" },
-    value: (f) => (f.requests ? 1 - (f.failedRequests ?? 0) / f.requests : 0),
-    unknown: (f) => !f.requests,
+    value: successRate,
+    unknown: (f) => !answered(f),
+    main: true,
     text: percent,
     decimals: true,
   },
   { field: "succeeded", csv: "succeeded", text: number },
-  { field: "providerFailed", csv: "provider_failed", text: number },
-  { field: "left", csv: "left", text: number },
-  { field: "refused", csv: "refused", text: number },
+  {
+    field: "providerFailed",
+    csv: "provider_failed",
+    head: "Provider failed",
+    metric: { id: "failed", name: "Provider failed" },
+    stacks: true,
+    of: { outcome: "provider_failed" },
+    text: number,
+  },
+  {
+    field: "refused",
+    csv: "refused",
+    head: "Refused",
+    metric: { id: "refused", name: "Refused" },
+    stacks: true,
+    parts: [
+      { name: "Key limit", value: (f) => f.refusedKeyLimit ?? 0 },
+      { name: "Budget", value: (f) => f.refusedBudget ?? 0 },
+      { name: "Concurrency", value: (f) => f.refusedConcurrency ?? 0 },
+      { name: "Key", value: (f) => f.refusedKey ?? 0 },
+      { name: "Model", value: (f) => f.refusedModel ?? 0 },
+      { name: "Invalid request", value: (f) => f.refusedRequest ?? 0, color: "rest" },
+    ],
+    of: { outcome: "refused" },
+    text: number,
+  },
+  { field: "left", csv: "left", head: "Left", of: { outcome: "left" }, text: number },
   { field: "refusedKeyLimit", csv: "refused_key_limit", text: number },
   { field: "refusedBudget", csv: "refused_budget", text: number },
   { field: "refusedConcurrency", csv: "refused_concurrency", text: number },
@@ -117,16 +150,18 @@ export const columns: Column[] = [
     field: "failedAttempts",
     csv: "failed_attempts",
     head: "Failed attempts",
+    more: true,
     of: { failed: "true" },
     text: number,
   },
   { field: "inputTokens", csv: "input_tokens", head: "Input", text: number },
   { field: "outputTokens", csv: "output_tokens", head: "Output", text: number },
-  { field: "cacheReadTokens", csv: "cache_read_tokens", head: "Cached", text: number },
+  { field: "cacheReadTokens", csv: "cache_read_tokens", head: "Cached", more: true, text: number },
   {
     field: "cacheShare",
     csv: "cache_share",
     head: "Cache share",
+    more: true,
     metric: { id: "cache", name: "Cache share" },
     value: (f) => (f.inputTokens ? (f.cacheReadTokens ?? 0) / f.inputTokens : 0),
     unknown: (f) => !f.inputTokens,
@@ -134,7 +169,7 @@ export const columns: Column[] = [
     decimals: true,
   },
   { field: "cacheWriteTokens", csv: "cache_write_tokens", text: number },
-  { field: "reasoningTokens", csv: "reasoning_tokens", head: "Reasoning", text: number },
+  { field: "reasoningTokens", csv: "reasoning_tokens", head: "Reasoning", more: true, text: number },
   {
     field: "",
     metric: { id: "tokens", name: "Tokens" },
@@ -145,13 +180,15 @@ export const columns: Column[] = [
       { name: "Output", value: (f) => f.outputTokens ?? 0 },
     ],
     value: (f) => (f.inputTokens ?? 0) + (f.outputTokens ?? 0),
+    main: true,
     text: number,
   },
   {
     field: "costUsd",
     csv: "cost_usd",
     head: "Cost",
-    metric: { id: "cost", name: "Cost" },
+    metric: { id: "cost", name: "Spend" },
+    main: true,
     stacks: true,
     unknown: (f) => !!f.unpricedAttempts && !f.costUsd,
     text: money,
@@ -163,14 +200,20 @@ export const columns: Column[] = [
     field: "latencyMs",
     csv: "average_latency_ms",
     metric: { id: "latency", name: "Average latency" },
-    value: (f) => (f.requests ? Math.round((f.latencyMs ?? 0) / f.requests) : 0),
-    unknown: (f) => !f.requests,
+    value: (f) => (timed(f) ? Math.round((f.latencyMs ?? 0) / timed(f)) : 0),
+    unknown: (f) => !timed(f),
     text: ms,
   },
-  percentile("latencyP50Ms", "latency_p50_ms", "Latency p50"),
-  percentile("latencyP95Ms", "latency_p95_ms", "Latency p95", { id: "p95", name: "Latency p95" }),
-  percentile("firstTokenP50Ms", "first_token_p50_ms", "First token p50"),
-  percentile("firstTokenP95Ms", "first_token_p95_ms", "First token p95", { id: "first", name: "First token p95" }),
+  percentile("latencyP50Ms", "latency_p50_ms", "Latency p50", { more: true }),
+  percentile("latencyP95Ms", "latency_p95_ms", "Latency p95", {
+    metric: { id: "p95", name: "Latency p95" },
+    main: true,
+  }),
+  percentile("firstTokenP50Ms", "first_token_p50_ms", "First token p50", { more: true }),
+  percentile("firstTokenP95Ms", "first_token_p95_ms", "First token p95", {
+    metric: { id: "first", name: "First token p95" },
+    more: true,
+  }),
 ];
 
 export type Metric = Column & Required<Pick<Column, "metric">>;
@@ -200,8 +243,8 @@ export function change(c: Column, now: UsageRow, before: UsageRow): string {
   return b === 0 ? "" : `${sign}${percent(Math.abs(a / b - 1))}`;
 }
 
-// unpricedAttempts returns the number of attempts whose price is unknown.
-export const unpricedAttempts = (r: UsageRow) => figures(r).unpricedAttempts ?? 0;
+// figure returns a number of a row by the name of its field.
+export const figure = (r: UsageRow, field: string) => figures(r)[field] ?? 0;
 
 // addRow adds the figures of a row to those of another.
 export function addRow(to: UsageRow, r: UsageRow) {

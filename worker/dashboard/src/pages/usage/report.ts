@@ -22,6 +22,8 @@ export interface UnpricedModel {
   model: string;
   provider?: string;
   attempts: number;
+  /** other attempts have a cost */
+  priced?: boolean;
 }
 
 // Report is the body of GET /api/usage, with what it was asked for. Its times are days
@@ -74,7 +76,7 @@ export function nameOf(id: string, by: Group, names: Names | null): string {
     map ? (map.get(id) ?? `${id.slice(0, 8)}… (${removed})`) : `${id.slice(0, 8)}…`;
   switch (by) {
     case "model":
-      return id || "No model";
+      return id || "Unknown model";
     case "key":
       return id ? known(names?.keys, "revoked") : "No key";
     case "connection":

@@ -3,7 +3,7 @@
 export const dayMs = 86_400_000;
 export const hourMs = 3_600_000;
 
-const storedDays = 90;
+const storedDays = 397;
 const storedHours = 8 * 24;
 
 // utcDay returns the day of a time: "2026-11-22".
@@ -24,6 +24,7 @@ export const ranges = [
   ["7d", "7 days"],
   ["30d", "30 days"],
   ["90d", "90 days"],
+  ["365d", "12 months"],
   ["custom", "Custom"],
 ] as const;
 
