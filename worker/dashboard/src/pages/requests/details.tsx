@@ -25,7 +25,7 @@ interface Props {
 
 // costOf returns the cost of a request in words, or what keeps it unknown.
 function costOf(r: RequestRow) {
-  if (r.priced) return money(r.costUsd ?? 0);
+  if (r.priced) return (r.estimated ? "≈ " : "") + money(r.costUsd ?? 0);
   const parts = r.unpricedParts?.map((p) => p.replaceAll("_", " ")).join(", ");
   if (parts) return `No price for: ${parts}`;
   return r.inputTokens ? "No known price" : undefined;
