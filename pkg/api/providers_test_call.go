@@ -42,7 +42,9 @@ func (o *Manager) RecordTest(r *storage.Call) (any, error) {
 			if json.Unmarshal(row.Value, &cool) != nil {
 				continue
 			}
-			if is := storage.HealthOf(cool.Reason); is == storage.HealthKeyRefused || is == storage.HealthOutOfCredit {
+			// A limit of another model may still hold; the account as a whole has answered.
+			is := storage.HealthOf(cool.Reason)
+			if cool.Model == "" || is == storage.HealthKeyRefused || is == storage.HealthOutOfCredit {
 				r.Observe()
 				r.Del(row.Key)
 			}

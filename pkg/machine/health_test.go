@@ -2,8 +2,11 @@ package machine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"weir/pkg/store"
 )
 
 // The health of a connection is what its calls showed last: a cooldown that
@@ -91,6 +94,28 @@ func TestHealthOfConnection(t *testing.T) {
 	is("new key", "untested")
 	if status, _ := w.call("tested", `{"connectionId":"nobody"}`); status != 404 {
 		t.Errorf("unknown connection: %d", status)
+	}
+}
+
+// A regression: an account that cooled as a whole, since too many models were limited,
+// stayed out after a test that succeeded.
+func TestSuccessfulTestEndsTheCooldownOfTheAccount(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdefghij"}`)
+	now := w.clock.Now().UnixMilli()
+	var rows []string
+	for i := range store.MaxCooledModels + 1 {
+		rows = append(rows, fmt.Sprintf(`{"connectionId":%q,"model":"invented-%d","until":%d,"since":%d,"reason":"rate_limited"}`, id, i, now+1800_000, now))
+	}
+	w.want(200, "report", `{"cooldowns":[`+strings.Join(rows, ",")+`]}`)
+	if got := w.replica().Cooldowns; len(got) != 1 || got[0].Model != "" {
+		t.Fatalf("cooldowns %+v, want one of the account", got)
+	}
+	w.clock.Add(time.Second)
+	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":""}`, id))
+	if got := w.replica().Cooldowns; len(got) != 0 {
+		t.Errorf("after a test that succeeded: %+v", got)
 	}
 }
 
