@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"path/filepath"
 	"strings"
 
 	"weir/pkg/credentials/proxydial"
@@ -56,6 +57,9 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	st, err := store.Open(s.data)
 	if err != nil {
 		return nil, err
+	}
+	if st.Damaged {
+		r.warn("%s: one of its two pages that name the last change is damaged, so the changes of the last moment before the stop may be missing; compare with a backup, and check the disk", filepath.Join(s.data, store.FileName))
 	}
 	k := &stack{settings: s, secrets: own, first: first, store: st, codes: openCodes(s.data)}
 	policy := &dial.Policy{AllowPrivate: program.AllowPrivate, Own: listens, Resolver: r.Resolver}

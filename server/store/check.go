@@ -51,6 +51,7 @@ var errNoMeta = errors.New("no valid meta page")
 type fileMeta struct {
 	pageSize                     int64
 	root, freelist, pages, newer uint64
+	damaged                      bool // the other meta page is not valid
 }
 
 // checker reads a data file without mapping it.
@@ -65,41 +66,42 @@ type checker struct {
 
 // checkFile reads the whole data file and reports in one line what is wrong with
 // it: another program's file, a newer format, missing pages, or a page or row
-// that is not as it was written.
-func checkFile(path string) error {
+// that is not as it was written. damaged reports that one of the two meta pages is not
+// valid: if that was the newer one, the file is as it was before its last commit.
+func checkFile(path string) (damaged bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("%s: %v; make it readable and writable for the user that runs weir", path, Cause(err))
+		return false, fmt.Errorf("%s: %v; make it readable and writable for the user that runs weir", path, Cause(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("%s: %v", path, Cause(err))
+		return false, fmt.Errorf("%s: %v", path, Cause(err))
 	}
 	c := &checker{f: f}
 	c.meta, err = readMeta(f, info.Size())
 	if errors.Is(err, errNoMeta) {
-		return fmt.Errorf("%s: it is not a data file of weir, or its start is damaged; restore it from a backup, or move it away to start without data", path)
+		return false, fmt.Errorf("%s: it is not a data file of weir, or its start is damaged; restore it from a backup, or move it away to start without data", path)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %v", path, Cause(err))
+		return false, fmt.Errorf("%s: %v", path, Cause(err))
 	}
 	if want := c.meta.pageSize * int64(c.meta.pages); c.meta.pages > maxPages || info.Size() < want {
-		return fmt.Errorf("%s: the file is truncated (%d of %d bytes); restore it from a backup", path, info.Size(), want)
+		return false, fmt.Errorf("%s: the file is truncated (%d of %d bytes); restore it from a backup", path, info.Size(), want)
 	}
 	version, err := c.format()
 	switch {
 	case err != nil:
-		return corrupt(path, err.Error())
+		return false, corrupt(path, err.Error())
 	case version == "":
-		return fmt.Errorf("%s: it is not a data file of weir; move it away, or choose another directory with --data", path)
+		return false, fmt.Errorf("%s: it is not a data file of weir; move it away, or choose another directory with --data", path)
 	case version != strconv.Itoa(format):
-		return fmt.Errorf("%s: it has format %.20q and this version of weir reads %d; install the version that wrote it", path, version, format)
+		return false, fmt.Errorf("%s: it has format %.20q and this version of weir reads %d; install the version that wrote it", path, version, format)
 	}
 	if err := c.all(); err != nil {
-		return corrupt(path, err.Error())
+		return false, corrupt(path, err.Error())
 	}
-	return nil
+	return c.meta.damaged, nil
 }
 
 // readMeta returns the newest valid meta page. The second one stands one page
@@ -124,16 +126,17 @@ func readMeta(f io.ReaderAt, size int64) (newest fileMeta, err error) {
 			return false
 		}
 		if tx := u64(m[48:]); errors.Is(err, errNoMeta) || tx > newest.newer {
-			newest, err = fileMeta{pageSize, u64(m[16:]), u64(m[32:]), u64(m[40:]), tx}, nil
+			newest, err = fileMeta{pageSize: pageSize, root: u64(m[16:]), freelist: u64(m[32:]), pages: u64(m[40:]), newer: tx}, nil
 		}
 		return true
 	}
 	if read(0) {
-		read(newest.pageSize)
+		newest.damaged = !read(newest.pageSize)
 		return newest, err
 	}
 	for at := int64(512); at <= maxPageSize && !read(at); at <<= 1 {
 	}
+	newest.damaged = true
 	return newest, err
 }
 

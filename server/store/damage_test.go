@@ -73,6 +73,30 @@ func refused(t *testing.T, file []byte, want string) {
 	}
 }
 
+// A regression: a file whose newer meta page was damaged opened as it was before its
+// last commit, without a word.
+func TestDamagedMetaPageIsReported(t *testing.T) {
+	file, _, _ := sample(t)
+	for at, want := range map[int]bool{-1: false, 0: true, pageSize: true} {
+		dir := t.TempDir()
+		b := bytes.Clone(file)
+		if at >= 0 {
+			b[at+pageHeader+40] ^= 1
+		}
+		if err := os.WriteFile(filepath.Join(dir, FileName), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(dir)
+		if err != nil {
+			t.Fatalf("damage at %d: %v", at, err)
+		}
+		if s.Damaged != want {
+			t.Errorf("damage at %d: reported %v", at, s.Damaged)
+		}
+		s.Close()
+	}
+}
+
 func TestUnusableFilesAreRefusedAndNotChanged(t *testing.T) {
 	file, _, _ := sample(t)
 	meta, err := readMeta(bytes.NewReader(file), int64(len(file)))

@@ -70,6 +70,10 @@ var errDamaged = errors.New(FileName + " is damaged; stop weir and restore it fr
 // Store is an open data directory. Its methods may be called at once by several
 // goroutines.
 type Store struct {
+	// Damaged reports that one of the two pages that name the last commit was not valid
+	// when the file was opened: what was acknowledged last may be missing.
+	Damaged bool
+
 	db   *bolt.DB
 	lock *os.File
 
@@ -187,6 +191,7 @@ func Cause(err error) error {
 // openFile opens the data file, which is created if it is missing.
 func openFile(path string) (*Store, error) {
 	info, err := os.Stat(path)
+	damaged := false
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := create(path); err != nil {
@@ -197,7 +202,7 @@ func openFile(path string) (*Store, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: it is not a file; move it away, or choose another directory with --data", path)
 	default:
-		if err := checkFile(path); err != nil {
+		if damaged, err = checkFile(path); err != nil {
 			return nil, err
 		}
 		if info.Mode().Perm()&0o077 != 0 {
@@ -208,7 +213,7 @@ func openFile(path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db: db, commit: (*bolt.Tx).Commit}, nil
+	return &Store{Damaged: damaged, db: db, commit: (*bolt.Tx).Commit}, nil
 }
 
 // create makes an empty data file. It appears under its name when it is whole,
