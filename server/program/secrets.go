@@ -3,11 +3,13 @@ package program
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,8 +21,9 @@ import (
 )
 
 const (
-	secretsName = "secrets.json" // in the data directory
-	minSecret   = 32             // bytes
+	secretsName = "secrets.json"  // in the data directory
+	checkName   = "secrets.check" // digests of the environment's, where that file does not exist
+	minSecret   = 32              // bytes
 )
 
 // secrets are the three secrets of the program.
@@ -69,7 +72,7 @@ func checkDataDir(dir, socket string) error {
 	var foreign []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == store.FileName, name == secretsName, name == store.LockName:
+		case name == store.FileName, name == secretsName, name == checkName, name == store.LockName:
 			return nil
 		case strings.HasPrefix(name, "."), name == "lost+found", name == socket:
 		default:
@@ -98,6 +101,8 @@ func (r *run) loadSecrets(s *settings) (own secrets, created bool, err error) {
 		r.warnOfOtherSecrets(s.secretEnvironment, file, path)
 	}
 	switch {
+	case len(missing) == 0 && !exists:
+		return own, false, r.checkSecrets(s.data, own, database)
 	case len(missing) == 0:
 		return own, false, nil
 	case database:
@@ -162,6 +167,47 @@ func (r *run) warnOfOtherSecrets(environment, file secrets, path string) {
 	if len(names) > 0 {
 		r.warn("secrets of the environment differ from those in %s, with which the database was created: %s", path, strings.Join(names, ", "))
 	}
+}
+
+// checkSecrets warns if secrets of the environment are not those of the last start:
+// other ones open no stored credential, and refuse every key. A secret is recognized by
+// a digest in the data directory. CREDENTIALS_KEY may have a new key before the old one.
+func (r *run) checkSecrets(dir string, own secrets, database bool) error {
+	path := filepath.Join(dir, checkName)
+	digest := func(name, value string) string {
+		sum := sha256.Sum256([]byte("weir secrets.check " + name + "\n" + value))
+		return hex.EncodeToString(sum[:8])
+	}
+	known, raw := map[string]string{}, []byte(nil)
+	if database {
+		raw, _ = os.ReadFile(path) // one that is missing or damaged is written again
+	}
+	_ = json.Unmarshal(raw, &known)
+	var wrong []string
+	now := map[string]string{}
+	for _, f := range own.fields()[1:] { // another ADMIN_TOKEN harms nothing
+		values := strings.Split(*f.value, ",")
+		now[f.name] = digest(f.name, values[0])
+		if was := known[f.name]; was != "" && !slices.ContainsFunc(values, func(v string) bool { return digest(f.name, v) == was }) {
+			wrong = append(wrong, f.name)
+		}
+	}
+	if len(wrong) > 0 {
+		r.warn("%s: not the value of earlier starts, so what it protects in %s cannot be used; set the earlier value, or delete %s to keep this one",
+			strings.Join(wrong, ", "), store.FileName, path)
+		return nil
+	}
+	if maps.Equal(known, now) {
+		return nil
+	}
+	text, err := json.Marshal(now)
+	if err == nil {
+		err = createFile(path, func(f *os.File) error { _, err := f.Write(append(text, '\n')); return err }, true)
+	}
+	if err != nil {
+		return store.Unusable(dir, err)
+	}
+	return nil
 }
 
 // warnOfWritable names a data directory in which every user can replace files.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/server/store"
 )
 
 // secretsOf loads the secrets of a directory, with those of the environment.
@@ -51,6 +53,51 @@ func TestFirstStartCreatesSecrets(t *testing.T) {
 	}
 }
 
+// A regression: with secrets of the environment alone a start with other ones said
+// nothing, and all calls failed.
+func TestOtherSecretsOfTheEnvironmentAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	first := secrets{AdminToken: long("a"), KeySecret: long("b"), CredentialsKey: long("c")}
+	start := func(s secrets) string {
+		t.Helper()
+		_, _, warnings, err := secretsOf(dir, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return warnings
+	}
+	if got := start(first); got != "" {
+		t.Errorf("the first start says %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, store.FileName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if raw, _ := os.ReadFile(filepath.Join(dir, checkName)); len(raw) == 0 || strings.Contains(string(raw), long("b")) {
+		t.Errorf("%s has %q", checkName, raw)
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(s *secrets)
+		want   string
+	}{
+		{"the same", func(*secrets) {}, ""},
+		{"another token of the operator", func(s *secrets) { s.AdminToken = long("z") }, ""},
+		{"another key for credentials", func(s *secrets) { s.CredentialsKey = long("z") }, "CREDENTIALS_KEY: not"},
+		{"another secret of keys", func(s *secrets) { s.KeySecret = long("z") }, "API_KEY_SECRET: not"},
+		{"both", func(s *secrets) { s.KeySecret, s.CredentialsKey = long("z"), long("z") }, "API_KEY_SECRET, CREDENTIALS_KEY: not"},
+		{"the first ones again", func(*secrets) {}, ""},
+		{"a new key before the old one", func(s *secrets) { s.CredentialsKey = long("n") + "," + long("c") }, ""},
+		{"the new key alone", func(s *secrets) { s.CredentialsKey = long("n") }, ""},
+		{"the old key alone", func(*secrets) {}, "CREDENTIALS_KEY: not"},
+	} {
+		s := first
+		tt.change(&s)
+		if got := start(s); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestEnvironmentWinsForEachSecret(t *testing.T) {
 	dir := t.TempDir()
 	s, created, _, err := secretsOf(dir, secrets{AdminToken: long("a")})
@@ -66,8 +113,8 @@ func TestEnvironmentWinsForEachSecret(t *testing.T) {
 	if s, created, _, err := secretsOf(other, all); err != nil || created || s != all {
 		t.Errorf("all from the environment: %v, %v", created, err)
 	}
-	if entries, _ := os.ReadDir(other); len(entries) != 0 {
-		t.Error("a file was created although the environment has every secret")
+	if entries, _ := os.ReadDir(other); len(entries) != 1 || entries[0].Name() != checkName {
+		t.Errorf("%v was created although the environment has every secret", entries)
 	}
 }
 
