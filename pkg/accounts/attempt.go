@@ -42,9 +42,9 @@ type Attempt struct {
 	// Used is what the answer used. Read sets it, for a stream the endpoint does
 	// before Done.
 	Used Used
-	// Partial reports that the client left before the answer said what it used in the
-	// end. For budgets at least the estimate counts.
-	Partial bool
+	// Estimator estimates the tokens that the answer does not state. Without one they are
+	// not known.
+	Estimator llm.Estimator
 
 	// Target and Connection are set before the request is sent.
 	Target     *routing.Target

@@ -63,6 +63,12 @@ const (
 	maxSeconds    = 24 * 60 * 60
 )
 
+// InputTokens and OutputTokens make an Estimate of a text the llm.Estimator of its answer.
+func (e *Estimate) InputTokens() int64 { return e.Input }
+
+// OutputTokens returns 0.
+func (e *Estimate) OutputTokens() int64 { return 0 }
+
 // EstimateOf returns the Estimate of a call whose model reads a text and does not write
 // one.
 func EstimateOf(text []byte) Estimate {
@@ -366,9 +372,6 @@ func settle(reserved []reservation, a *Attempt, row *usage.Row, now int64) {
 				r.CountUnpriced()
 				r.unknown = true
 			}
-		}
-		if a.Partial {
-			used = max(used, r.Amount)
 		}
 		r.Settle(used, now)
 	}

@@ -583,19 +583,44 @@ func TestAnswersWithoutAKnownCostCountAsUnpriced(t *testing.T) {
 	}
 }
 
-func TestStreamThatTheClientHasLeftCountsAsEstimated(t *testing.T) {
-	b := newBudgeted(t, store.Budget{Unit: store.Tokens, Limit: 10_000, Window: budget.Total})
-	call := b.to(b.model)
-	call.Estimate = Estimate{Input: 100, Output: 500, Text: true}
-	b.script["*"] = []fake.Answer{{Pieces: []string{"data: {}\n\n"}}}
-	res, err := b.pool.Send(context.Background(), call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Attempt.Used.Tokens, res.Attempt.Partial = llm.Usage{Known: true, Input: 100, Output: 1}, true
-	res.Done(stream.ErrClient)
-	b.pool.Flush(context.Background(), b.machine)
-	if l := b.ledgers["b1"]; l.Spent != 600 {
-		t.Errorf("spent is %d, want the estimate of 600", l.Spent)
+// counted is an Estimator of a test.
+type counted struct{ input, output int64 }
+
+func (c counted) InputTokens() int64  { return c.input }
+func (c counted) OutputTokens() int64 { return c.output }
+
+// A budget counts the same as usage and the list of requests: what the answer states, or
+// what is estimated of it.
+func TestBudgetCountsWhatUsageCounts(t *testing.T) {
+	for _, tt := range []struct {
+		stated llm.Usage
+		tokens int64
+	}{
+		{llm.Usage{Known: true, Input: 90, Output: 40}, 130},
+		{llm.Usage{Known: true, Input: 90, Output: 1, Begun: true}, 97},
+		{llm.Usage{Known: true}, 87},
+		{llm.Usage{}, 87},
+		{llm.Usage{Known: true, Input: 1 << 40, Output: 1 << 40}, 87},
+	} {
+		b := newBudgeted(t,
+			store.Budget{Unit: store.Tokens, Limit: 100_000, Window: budget.Total},
+			store.Budget{Unit: store.USD, Limit: 100e9, Window: budget.Total})
+		call := b.to(b.model)
+		call.Estimate = Estimate{Input: 80, Output: 500, Text: true}
+		b.script["*"] = []fake.Answer{{Pieces: []string{"data: {}\n\n"}}}
+		res, err := b.pool.Send(context.Background(), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Attempt.Used.Tokens, res.Attempt.Estimator = tt.stated, counted{80, 7}
+		res.Done(stream.ErrClient)
+		used := b.trace.Used
+		b.pool.Flush(context.Background(), b.machine)
+		if got := b.ledgers["b1"].Spent; got != tt.tokens || used.Input+used.Output != got || used.Estimated != (tt.tokens != 130) {
+			t.Errorf("%+v: the budget has spent %d, want %d; the request %+v", tt.stated, got, tt.tokens, used)
+		}
+		if got := b.ledgers["b2"].Spent; !used.Priced || float64(got)/1e9 != used.CostUSD {
+			t.Errorf("%+v: the budget has spent %d nano-dollars, the request has %+v", tt.stated, got, used)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/llm"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/usage"
@@ -38,6 +39,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		if !a.Target.Provider.StatesCost || a.Target.OwnPrice(m) != "" {
 			a.Used.Tokens.Charged = false // its unit is not known, or the machine pays another price
 		}
+		a.settleTokens(m)
 		price := a.Target.Price(m)
 		if a.Used.Tokens.UsesTools() {
 			price = a.Target.FullPrice(m)
@@ -57,6 +59,19 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		t.use(used)
 	}
 	p.add(m, &row)
+}
+
+// settleTokens estimates the tokens that the answer does not state, or that cannot be true.
+func (a *Attempt) settleTokens(m *snapshot.Machine) {
+	u := &a.Used.Tokens
+	if a.Used.Price != ByTokens || a.Estimator == nil && !u.Known {
+		return
+	}
+	context, longest := int64(0), int64(0)
+	if a.Estimator != nil && max(u.Input, u.Output) > llm.SureTokens {
+		context, longest = a.Target.Limits(m)
+	}
+	u.Settle(a.Estimator, context, longest)
 }
 
 // recorded reports whether the usage of a client's request is recorded: of a POST, and

@@ -6,12 +6,16 @@ import "weir/pkg/llm/ir"
 type (
 	Options    = ir.Options
 	Usage      = ir.Usage
+	Estimator  = ir.Estimator
 	Tools      = ir.Tools
 	Settings   = ir.Settings
 	Deviations = ir.Deviations
 	Refusals   = ir.Refusals
 	CacheMarks = ir.CacheMarks
 )
+
+// SureTokens are believed of any model, see Usage.Settle.
+const SureTokens = ir.SureTokens
 
 // The members of a set of refusals.
 const (

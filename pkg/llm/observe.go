@@ -31,6 +31,7 @@ type Observer struct {
 	head    []byte // the beginning of a long line
 	kind    []byte // of the event field
 	long    bool
+	size    int  // of the long line
 	lf      bool // a CR ended the last line
 	inEvent bool // the last line was not blank: an event has begun
 	closed  bool // bytes followed the line that ended the stream
@@ -53,8 +54,8 @@ func (o *Observer) Failure() *apierr.Error { return o.state.Failure }
 // Complete reports whether the stream has ended with its terminator.
 func (o *Observer) Complete() bool { return o.state.Done && o.state.Failure == nil }
 
-// Text returns the length of the text that a chat stream has had so far, an
-// estimate, with the escapes of JSON.
+// Text returns the length of the text that the stream has had so far, with thoughts, the
+// arguments of calls and the escapes of JSON.
 func (o *Observer) Text() int { return o.state.Text }
 
 // Sample reads the next part.
@@ -117,9 +118,12 @@ func (o *Observer) store(part []byte) {
 		n := min(len(part), maxSeenLine-len(o.line))
 		o.line = append(o.line, part[:n]...)
 		part = part[n:]
+		if o.long {
+			o.size += n
+		}
 		if len(o.line) == maxSeenLine {
 			if !o.long {
-				o.long = true
+				o.long, o.size = true, maxSeenLine
 				o.head = append(o.head[:0], o.line[:longHead]...)
 			}
 			o.search(o.line)
@@ -179,7 +183,11 @@ func (o *Observer) readLine(line []byte) {
 		if !bytes.HasPrefix(o.head, dataField) {
 			return
 		}
+		text := o.state.Text
 		o.dialect.watch(&o.state, o.kind, o.head[len(dataField):], false)
+		if o.state.Text > text { // it goes on in the rest of the line
+			o.state.Text += o.size - len(o.head)
+		}
 		return
 	}
 	if !bytes.HasPrefix(line, dataField) {

@@ -36,6 +36,7 @@ type Translator struct {
 type outcome struct {
 	next    ir.Sink
 	usage   ir.Usage
+	text    int // length of the text so far, as in Observer.Text
 	failure *apierr.Error
 	clean   func(*apierr.Error) // Options.Clean
 	ended   bool                // by the terminator or by a failure
@@ -46,6 +47,10 @@ func (m *outcome) Event(e *ir.Event) {
 		return
 	}
 	switch e.Kind {
+	case ir.EventText, ir.EventThinking, ir.EventRefusal, ir.EventArguments:
+		m.text += len(e.Text)
+	case ir.EventTool:
+		m.text += len(e.Name)
 	case ir.EventUsage:
 		m.usage.Merge(e.Usage)
 		e.Usage = m.usage
@@ -187,6 +192,10 @@ func errorOf(cause error) *apierr.Error {
 
 // Usage returns the token counts that the upstream has reported so far.
 func (t *Translator) Usage() ir.Usage { return t.usage }
+
+// Text returns the length of the text that the stream has had so far, with thoughts, the
+// arguments of calls and the escapes of JSON.
+func (t *Translator) Text() int { return t.text }
 
 // Failure returns why the stream failed, or nil.
 func (t *Translator) Failure() *apierr.Error { return t.failure }

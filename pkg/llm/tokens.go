@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"strings"
@@ -70,6 +71,71 @@ func Estimate(body []byte) int64 {
 		return true
 	})
 	return c.n
+}
+
+// RoughEstimate is Estimate for a long request: a token for four bytes of text, read in
+// one pass without parsing it. A long text without a blank is taken for an attachment.
+func RoughEstimate(body []byte) int64 {
+	n := int64(0)
+	for {
+		at := bytes.IndexByte(body, '"')
+		if at < 0 {
+			return n
+		}
+		body = body[at+1:]
+		end := 0
+		for end < len(body) {
+			i := bytes.IndexByte(body[end:], '"')
+			if i < 0 {
+				return n
+			}
+			end += i
+			slashes := 0
+			for slashes < end && body[end-1-slashes] == '\\' {
+				slashes++
+			}
+			if slashes%2 == 0 {
+				break
+			}
+			end++
+		}
+		if text := body[:end]; end > longText && bytes.IndexByte(text[:longText], ' ') < 0 && bytes.IndexByte(text[:longText], '\\') < 0 {
+			n += largeImage
+		} else {
+			n += int64(end) / bytesPerToken
+		}
+		body = body[min(end+1, len(body)):]
+	}
+}
+
+const (
+	bytesPerToken = 4
+	longText      = 1 << 10
+)
+
+// TextTokens returns an estimate of the tokens of an answer's text of a length, as
+// Observer.Text and Translator.Text return it.
+func TextTokens(length int) int64 { return int64(length+bytesPerToken-1) / bytesPerToken }
+
+// AnswerText returns the length of the text of an upstream's JSON answer, with thoughts
+// and the arguments of calls.
+func AnswerText(d Dialect, body []byte) (length int) {
+	var a ir.Answer
+	if readAnswer(&a, d, body, len(body), &ir.Options{}) != nil {
+		return 0
+	}
+	for i := range a.Blocks {
+		b := &a.Blocks[i]
+		length += len(b.Text) + len(b.Name) + len(b.Arguments)
+	}
+	return length
+}
+
+// StreamText is AnswerText of a whole stream.
+func StreamText(d Dialect, body []byte) int {
+	t := Stream(d, Chat, ir.Options{})
+	t.Push(body, nil)
+	return t.Text()
 }
 
 type counter struct {

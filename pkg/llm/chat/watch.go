@@ -26,7 +26,12 @@ func Watch(w *ir.Watched, _, data []byte, whole bool) {
 		return
 	}
 	at, end := textOf(w, data)
-	w.Text += end - at
+	if at < end && !more(data[end:]) {
+		w.Text += end - at
+	} else {
+		at, end = 0, 0
+		countText(w, data)
+	}
 	usual := !w.Stopped && going(data)
 	if !usual {
 		watchFinish(w, data)
@@ -73,28 +78,76 @@ func textOf(w *ir.Watched, data []byte) (at, end int) {
 	for _, name := range firstTexts {
 		if bytes.HasPrefix(data[at:], name) {
 			at += len(name)
-			return at, at + stringLength(data[at:])
+			return at, at + ir.StringLength(data[at:])
 		}
 	}
 	for _, name := range laterTexts {
 		if i := bytes.Index(data[at:], name); i >= 0 {
 			at += i + len(name)
-			return at, at + stringLength(data[at:])
+			return at, at + ir.StringLength(data[at:])
 		}
 	}
 	return 0, 0
 }
 
-// stringLength returns the length of a JSON string after its first quote.
-func stringLength(s []byte) int {
-	n := 0
-	for n < len(s) && s[n] != '"' {
-		if s[n] == '\\' {
-			n++
-		}
-		n++
+// more reports whether another text may follow one in a chunk.
+func more(rest []byte) bool {
+	return bytes.Contains(rest, deltaMember) || bytes.Contains(rest, laterTexts[1])
+}
+
+// countText counts the texts of a chunk in any form.
+func countText(w *ir.Watched, data []byte) {
+	if !bytes.Contains(data, []byte(`"delta"`)) {
+		return
 	}
-	return min(n, len(s))
+	ir.Each(gjson.Get(ir.View(data), "choices"), func(_, c gjson.Result) bool {
+		reasoned := false
+		ir.Each(c.Get("delta"), func(k, v gjson.Result) bool {
+			switch k.Str {
+			case "content":
+				countContent(w, v)
+			case "reasoning", "reasoning_content": // some servers write both
+				if !reasoned {
+					w.Count(v)
+				}
+				reasoned = reasoned || ir.Str(v) != ""
+			case "refusal":
+				w.Count(v)
+			case "function_call":
+				countCall(w, v)
+			case "tool_calls":
+				ir.Each(v, func(_, call gjson.Result) bool {
+					countCall(w, call.Get("function"))
+					countCall(w, call.Get("custom"))
+					return true
+				})
+			case "audio":
+				w.Count(v.Get("transcript"))
+			}
+			return true
+		})
+		return true
+	})
+}
+
+// countContent counts a text, or Mistral's list of texts and thoughts.
+func countContent(w *ir.Watched, v gjson.Result) {
+	if !v.IsArray() {
+		w.Count(v)
+		return
+	}
+	ir.Each(v, func(_, p gjson.Result) bool {
+		w.Count(p.Get("text"))
+		ir.Each(p.Get("thinking"), func(_, x gjson.Result) bool { w.Count(x.Get("text")); return true })
+		return true
+	})
+}
+
+// countCall counts a call of a function, or of a custom tool.
+func countCall(w *ir.Watched, f gjson.Result) {
+	w.Count(f.Get("name"))
+	w.Count(f.Get("arguments"))
+	w.Count(f.Get("input"))
 }
 
 // going reports whether a chunk ends like most chunks, without a finish reason.

@@ -12,6 +12,7 @@ import (
 // its finish reason.
 func Watch(w *ir.Watched, _, data []byte, whole bool) {
 	if !whole {
+		countText(w, data)
 		return
 	}
 	var candidate, feedback, usage, failure gjson.Result
@@ -36,11 +37,28 @@ func Watch(w *ir.Watched, _, data []byte, whole bool) {
 		w.Usage.Merge(u)
 	}
 	countGrounding(&w.Usage, candidate)
+	countText(w, data)
 	if candidate.Exists() {
 		w.Stopped = w.Stopped || ir.Str(candidate.Get("0.finishReason")) != ""
 	} else if feedback.Exists() {
 		w.Stopped = w.Stopped || ir.Str(feedback.Get("blockReason")) != ""
 	}
+}
+
+// countText counts the texts and the calls of an event.
+func countText(w *ir.Watched, data []byte) {
+	w.CountTexts(data, `"text"`)
+	if !bytes.Contains(data, []byte(`"functionCall"`)) {
+		return
+	}
+	ir.Each(gjson.Get(ir.View(data), "candidates"), func(_, c gjson.Result) bool {
+		ir.Each(c.Get("content.parts"), func(_, p gjson.Result) bool {
+			w.Count(p.Get("functionCall.name"))
+			w.Count(p.Get("functionCall.args"))
+			return true
+		})
+		return true
+	})
 }
 
 // Harmless reports whether an event begins like one with candidates. An error comes

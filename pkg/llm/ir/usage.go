@@ -15,6 +15,8 @@ type Usage struct {
 	Known                                           bool // the upstream reported them, or they are Estimated
 	Final                                           bool `json:"-"` // Output is the final count and replaces earlier ones
 
+	// Begun reports that Output was stated when the answer began: it is not the whole of it.
+	Begun bool `json:"-"`
 	// Estimated reports that the gateway has computed counts that the upstream did not state.
 	Estimated bool `json:",omitempty"`
 
@@ -124,8 +126,79 @@ func (u *Usage) Charge(object gjson.Result, name string, v gjson.Result) {
 	}
 }
 
+// Estimator estimates the tokens of a call whose answer does not state them.
+type Estimator interface {
+	InputTokens() int64
+	OutputTokens() int64 // of the part of the answer that has arrived
+}
+
+// Bounds of what is believed of an upstream.
+const (
+	maxTokens = 10_000_000 // of an answer of a model without known limits
+	// Lists of models lag behind, and a vendor's tools read a prompt several times.
+	maxTimes      = 2
+	maxTimesTools = 20
+	// SureTokens are believed of any model.
+	SureTokens = 8192
+)
+
+// Settle replaces the counts that the upstream did not state by estimates. As not stated
+// count those that are missing or no numbers, an input of 0, an output of 0 beside a text,
+// more from the cache than was read, and what the model cannot have read or written:
+// context and longest are its limits, 0 if they are not known. Without an Estimator, counts
+// that cannot be true are not known.
+func (u *Usage) Settle(e Estimator, context, longest int64) {
+	times := int64(maxTimes)
+	if u.UsesTools() || u.Apart > 0 {
+		times = maxTimesTools
+	}
+	input := u.Known && u.Input <= bound(context, times) && u.CacheRead+u.CacheWrite <= u.Input
+	output := u.Known && u.Output <= bound(longest, times)
+	if e == nil {
+		if !input || !output || u.Input+u.Output == 0 && !u.Final {
+			u.forgetInput()
+			u.Known, u.Input = false, 0
+			u.Output, u.Reasoning, u.AudioOutput, u.ImageOutput = 0, 0, 0, 0
+		}
+		return
+	}
+	if !input || u.Input == 0 {
+		u.forgetInput()
+		u.Input, u.Estimated = min(e.InputTokens(), maxTokens), true
+	}
+	if !output {
+		u.Output = 0
+	}
+	if !output || u.Output == 0 || u.Begun {
+		if n := min(e.OutputTokens(), maxTokens); n > u.Output || !output || u.Begun {
+			u.Output, u.Estimated = max(n, u.Output), true
+			u.Reasoning, u.AudioOutput, u.ImageOutput = 0, 0, 0
+		}
+	}
+	u.Known = true
+}
+
+// bound returns the most tokens that are believed of a model with a limit.
+func bound(limit, times int64) int64 {
+	if limit <= 0 || limit > maxTokens/times {
+		return maxTokens
+	}
+	return max(limit*times, SureTokens)
+}
+
+// forgetInput removes the parts of the input.
+func (u *Usage) forgetInput() {
+	u.CacheRead, u.CacheWrite, u.CacheWriteHour = 0, 0, 0
+	u.AudioInput, u.ImageInput, u.AudioCacheRead, u.ImageCacheRead, u.CacheByKind, u.Apart = 0, 0, 0, 0, false, 0
+}
+
 // Merge replaces earlier counts with later ones; streams report them in parts.
 func (u *Usage) Merge(v Usage) {
+	if !u.Known {
+		u.Begun = v.Begun
+	} else if v.Known && (v.Final || v.Output > 0 && !v.Begun) {
+		u.Begun = false
+	}
 	u.Known = u.Known || v.Known
 	u.Estimated = u.Estimated || v.Estimated
 	u.Input = max(u.Input, v.Input)

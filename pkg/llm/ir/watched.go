@@ -1,6 +1,8 @@
 package ir
 
 import (
+	"bytes"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/wire/apierr"
@@ -17,14 +19,53 @@ type Watched struct {
 
 	Container string // in which code was run last
 
-	// Text is the length of the text in the chunks of a chat stream, for an
-	// estimate of its usage. It counts JSON's escapes as they are.
+	// Text is the length of the text so far, with thoughts and the arguments of calls, for
+	// an estimate of the usage. It counts JSON's escapes as they are.
 	Text int
 	// Usual is a chunk with a text that means nothing else. An Observer skips
 	// chunks of this pattern until a reason arrives.
 	Usual Pattern
 	// TextAt is where the delta of the last chunk with a text began.
 	TextAt int
+}
+
+// Count counts a text, or the JSON of arguments.
+func (w *Watched) Count(v gjson.Result) {
+	switch {
+	case v.Type == gjson.String:
+		w.Text += max(len(v.Raw)-len(`""`), 0)
+	case v.IsObject():
+		w.Text += len(v.Raw)
+	}
+}
+
+// CountTexts counts the strings of all members with a name, which has its quotes, without
+// parsing them.
+func (w *Watched) CountTexts(data []byte, name string) {
+	for {
+		at := bytes.Index(data, []byte(name))
+		if at < 0 {
+			return
+		}
+		data = bytes.TrimLeft(data[at+len(name):], ": ")
+		if len(data) > 0 && data[0] == '"' {
+			n := StringLength(data[1:])
+			w.Text += n
+			data = data[1+n:]
+		}
+	}
+}
+
+// StringLength returns the length of a JSON string after its first quote.
+func StringLength(s []byte) int {
+	n := 0
+	for n < len(s) && s[n] != '"' {
+		if s[n] == '\\' {
+			n++
+		}
+		n++
+	}
+	return min(n, len(s))
 }
 
 // EventName returns the name of an event: of its event field, or its type.

@@ -94,6 +94,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	case "message_start":
 		to.Event(&ir.Event{Kind: ir.EventStart, ID: strings.TrimPrefix(ir.Str(message.Get("id")), "msg_"), Name: ir.Str(message.Get("model"))})
 		if u := usageOf(message.Get("usage")); u.Known {
+			u.Begun = true
 			to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
 		}
 	case "content_block_start":

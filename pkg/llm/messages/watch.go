@@ -11,12 +11,18 @@ import (
 // Watch reads an event.
 func Watch(w *ir.Watched, name, data []byte, whole bool) {
 	kind := ir.EventName(name, data)
+	switch kind {
+	case "content_block_delta", "content_block_start":
+		countText(w, data)
+		return
+	}
 	if !whole {
 		data = nil
 	}
 	switch kind {
 	case "message_start":
 		if u := usageOf(gjson.Get(ir.View(data), "message.usage")); u.Known {
+			u.Begun = true
 			w.Usage.Merge(u)
 		}
 	case "message_delta":
@@ -29,6 +35,31 @@ func Watch(w *ir.Watched, name, data []byte, whole bool) {
 	case "error":
 		w.Fail(data, whole)
 	}
+}
+
+// countText counts the text of a block, which most events of a stream have, and learns
+// how these look.
+func countText(w *ir.Watched, data []byte) {
+	block := gjson.Get(ir.View(data), "delta")
+	if !block.Exists() {
+		block = gjson.Get(ir.View(data), "content_block")
+	}
+	ir.Each(block, func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "text", "thinking", "partial_json":
+			w.Count(v)
+			if at := v.Index + 1; v.Type == gjson.String && len(v.Raw) > 2 && v.Index+len(v.Raw) <= len(data) {
+				w.Usual.Learn(ir.EventText, 0, data, at, at+len(v.Raw)-2)
+			}
+		case "name":
+			w.Count(v)
+		case "input":
+			if len(v.Raw) > 2 {
+				w.Count(v)
+			}
+		}
+		return true
+	})
 }
 
 // Harmless reports whether an event is the first one of a message.

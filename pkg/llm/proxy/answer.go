@@ -25,7 +25,8 @@ type parsed struct {
 	events bool     // it is an event stream
 	usage  llm.Usage
 	id     string // of an answer that the upstream itself names
-	input  int64  // estimated tokens of the request; -1 while not estimated
+	answer []byte // of the upstream, if it came whole, until its usage is recorded
+	text   int    // length of the text of a stream that has ended, see llm.Observer
 }
 
 // readAnswer reads an answer before it is accepted. After one that cannot be
@@ -33,7 +34,9 @@ type parsed struct {
 // be tried.
 func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 	a := up.State.(*attempt)
-	a.parsed.input = -1
+	if !a.req.Background { // its usage comes with a later answer
+		a.Estimator = a
+	}
 	var err error
 	if a.req.Stream {
 		err = a.begin(resp)
@@ -62,6 +65,7 @@ func (a *attempt) readWhole(resp *upstream.Response) error {
 	if err != nil {
 		return err
 	}
+	a.parsed.answer = body
 	switch shapeOf(body) {
 	case jsonBody:
 		if err = a.filtered(body); err != nil {
@@ -74,6 +78,26 @@ func (a *attempt) readWhole(resp *upstream.Response) error {
 		return err
 	}
 	return endpoint.BadBody(nil)
+}
+
+// InputTokens returns an estimate of what the model has read.
+func (a *attempt) InputTokens() int64 {
+	if a.input < 0 {
+		a.input = llm.Estimate(a.req.Body)
+	}
+	return a.input
+}
+
+// OutputTokens returns an estimate of what the model has written.
+func (a *attempt) OutputTokens() int64 {
+	switch body := a.parsed.answer; {
+	case body == nil:
+		return llm.TextTokens(a.parsed.text)
+	case shapeOf(body) == eventBody:
+		return llm.TextTokens(llm.StreamText(a.api.dialect, body))
+	default:
+		return llm.TextTokens(llm.AnswerText(a.api.dialect, body))
+	}
 }
 
 // maxFiltered is the longest answer that may have nothing but a finish reason, in bytes.
@@ -181,6 +205,7 @@ func shapeOf(head []byte) shape {
 // reply returns the client's answer.
 func (a *attempt) reply(res *accounts.Result) *Result {
 	r := &Result{Target: res.Target, Connection: res.Connection}
+	a.parsed.answer = nil
 	if a.api.dialect == llm.Responses && a.req.Dialect == llm.Responses {
 		r.ResponseID = a.parsed.id
 	}
@@ -208,6 +233,7 @@ const eventStream = "text/event-stream; charset=utf-8"
 func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
 	a.call.Body, a.Request.Body = nil, nil // an open stream need not hold them
 	a.body.Reset(nil)
+	a.releaseBody()
 	m := outcome{a: a, res: res, costs: a.call.Machine.Settings.StatesStreamCost() && llm.TakesComments(a.req.Dialect)}
 	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: eventStream})
 	resp := &httpmsg.Response{Status: 200, Header: provider.AppendNotes(header, res.Header)}
@@ -215,7 +241,6 @@ func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
 	var t stream.Transform
 	if a.passes() {
 		w := passthrough{outcome: m, o: llm.Observe(a.req.Dialect)}
-		w.begin()
 		switch {
 		case a.req.Array:
 			t = &copied{passthrough: w}

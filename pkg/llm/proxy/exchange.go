@@ -35,6 +35,7 @@ type exchange struct {
 	call    *auth.Call
 	req     *Request
 	targets []routing.Target
+	input   int64 // estimated tokens of the request; -1 while not estimated
 }
 
 // attempt is one upstream call of an exchange.

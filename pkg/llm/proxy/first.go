@@ -180,6 +180,7 @@ func (f *firstEvent) json() error {
 	if err = a.filtered(rest); err != nil {
 		return err
 	}
+	a.parsed.answer = rest
 	a.parsed.whole, a.parsed.usage, err = llm.Replay(a.api.dialect, a.req.Dialect, rest, a.opt)
 	return err
 }

@@ -68,8 +68,11 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 	x := &struct { // one allocation
 		exchange
 		send accounts.Call
-	}{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a, targets: targets}}
+	}{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a, targets: targets, input: -1}}
 	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Session: session, Targets: targets, Build: x.build, Read: readAnswer, Estimate: a.estimate(c.Machine)}
+	if x.send.Estimate.Text {
+		x.input = x.send.Estimate.Input
+	}
 	res, err := d.Accounts.Send(ctx, &x.send)
 	if err != nil {
 		return x.overflow(err)

@@ -30,6 +30,8 @@ type Request struct {
 	// Stateful reports that the request refers to state of the upstream, or
 	// runs in the background.
 	Stateful bool
+	// Background reports a Responses request whose answer is polled.
+	Background bool
 	// Unstored reports a Responses request with store false.
 	Unstored bool
 	// Compacts reports a Responses request for a compaction of its conversation:
@@ -126,6 +128,7 @@ func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
 		}
 		a.Compacts = a.marked.Has(llm.CompactionMark) && llm.AsksForCompaction(set.Raw("input"))
 		a.Unstored = given && !stored && !background
+		a.Background = background
 		a.Stateful = a.Previous != "" || background || set.Has("conversation") || set.Has("prompt")
 	}
 	return a, nil

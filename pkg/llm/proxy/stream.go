@@ -23,19 +23,17 @@ type outcome struct {
 
 // end records the end of a stream: complete, or with the error that it held or
 // ended with.
-func (m *outcome) end(cause error, complete bool, failure *apierr.Error, u llm.Usage) {
+func (m *outcome) end(cause error, complete bool, failure *apierr.Error, u llm.Usage, text int) {
 	if m.done {
 		return
 	}
 	m.done = true
 	left := errors.Is(cause, stream.ErrClient)
-	m.a.Used.Tokens = u
+	m.a.Used.Tokens, m.a.parsed.text = u, text
 	switch {
 	case complete:
 		m.res.Done(nil)
 	case left:
-		// Claude states the output at the beginning too, where it is 1.
-		m.a.Partial = m.a.api.dialect == llm.Messages
 		m.res.Done(stream.ErrClient)
 	default:
 		// A failure that the upstream reported counts as its status, all others
@@ -69,10 +67,6 @@ func (m *outcome) cost(cause error, out []byte) []byte {
 type passthrough struct {
 	outcome
 	o *llm.Observer
-	// If the client has not requested usage, the upstream does not report it,
-	// and nothing may be added to a stream that passes byte for byte. The usage
-	// is estimated then.
-	estimate bool
 }
 
 var (
@@ -81,17 +75,16 @@ var (
 )
 
 // maxStoredBody is the maximum length of a request that is stored until the end
-// of its stream. The tokens of a longer one are estimated at once, so that many
-// open streams do not hold their requests.
+// of its stream, which may not state the usage. The tokens of a longer one are estimated
+// roughly at once, so that many open streams do not hold their requests.
 const maxStoredBody = 16 << 10
 
-func (w *passthrough) begin() {
-	a := w.a
-	w.estimate = a.req.Dialect == llm.Chat && !a.req.WantsUsage
-	if w.estimate && len(a.req.Body) > maxStoredBody {
-		a.parsed.input = llm.Estimate(a.req.Body)
+// releaseBody releases the request when its stream begins.
+func (a *attempt) releaseBody() {
+	if a.input < 0 && len(a.req.Body) > maxStoredBody {
+		a.input = llm.RoughEstimate(a.req.Body)
 	}
-	if !w.estimate || a.parsed.input >= 0 {
+	if a.input >= 0 {
 		a.req.Body = nil
 	}
 }
@@ -105,21 +98,8 @@ func (w *passthrough) Beat(out []byte) []byte { return w.o.Beat(out) }
 // End records how the stream ended.
 func (w *passthrough) End(cause error) []byte {
 	tail := w.o.End(cause)
-	u := w.o.Usage()
-	if w.estimate && !u.Known && !w.done {
-		u = w.estimated()
-	}
-	w.end(cause, w.o.Complete(), w.o.Failure(), u)
+	w.end(cause, w.o.Complete(), w.o.Failure(), w.o.Usage(), w.o.Text())
 	return w.cost(cause, tail)
-}
-
-// estimated returns the usage of a stream that did not report it.
-func (w *passthrough) estimated() llm.Usage {
-	in := w.a.parsed.input
-	if in < 0 {
-		in = llm.Estimate(w.a.req.Body)
-	}
-	return llm.Usage{Input: in, Output: int64(w.o.Text()+3) / 4, Known: true}
 }
 
 // askedUsage is a stream whose usage the gateway has asked for: the client does not get
@@ -194,7 +174,6 @@ func (a *attempt) translator(m outcome) *translator {
 	if a.api.frames {
 		t.to = &bedrock.Chain{First: &bedrock.Frames{}, Then: t.t}
 	}
-	a.req.Body = nil
 	return t
 }
 
@@ -232,6 +211,6 @@ func (t *translator) Stopped() bool { return t.t.Failure() != nil }
 func (t *translator) End(cause error, out []byte) []byte {
 	out = t.to.End(cause, out)
 	t.a.call.Memory.Drop(memory.Line)
-	t.end(cause, t.t.Complete(), t.t.Failure(), t.t.Usage())
+	t.end(cause, t.t.Complete(), t.t.Failure(), t.t.Usage(), t.t.Text())
 	return t.cost(cause, out)
 }

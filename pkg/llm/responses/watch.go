@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -11,6 +12,12 @@ import (
 // Watch reads an event.
 func Watch(w *ir.Watched, name, data []byte, whole bool) {
 	kind := ir.EventName(name, data)
+	if strings.HasSuffix(kind, ".delta") {
+		if !strings.HasSuffix(kind, "audio.delta") { // it is no text
+			w.CountTexts(data, `"delta"`)
+		}
+		return
+	}
 	if !whole {
 		data = nil
 	}

@@ -239,9 +239,15 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 	if tokens < 0 {
 		tokens = a.batch.allTokens
 	}
-	a.Used.Tokens = llm.Usage{Input: max(tokens, 0), Known: tokens >= 0}
+	a.Used.Tokens, a.Estimator = llm.Usage{Input: max(tokens, 0), Known: tokens >= 0}, a
 	return nil
 }
+
+// InputTokens returns an estimate of what the model has read.
+func (a *attempt) InputTokens() int64 { return a.request.estimate(a.from, a.to) }
+
+// OutputTokens returns 0.
+func (a *attempt) OutputTokens() int64 { return 0 }
 
 // accept takes the answer of the last call.
 func (x *exchange) accept(a *attempt) {

@@ -51,8 +51,8 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{req: req, limits: &c.Machine.Settings}
-	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Estimate: accounts.EstimateOf(body)})
+	x := exchange{req: req, limits: &c.Machine.Settings, estimate: accounts.EstimateOf(body)}
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Estimate: x.estimate})
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,8 @@ func usable(to *routing.Target) error {
 type exchange struct {
 	req    *request
 	limits *store.Settings
+
+	estimate accounts.Estimate
 }
 
 // ranking is what a provider answered.
@@ -108,7 +110,9 @@ func (x *exchange) read(a *accounts.Attempt, resp *upstream.Response) error {
 	r.tokens = count(all, "usage.total_tokens", "meta.tokens.input_tokens", "meta.billed_units.input_tokens")
 	r.units = count(all, "usage.search_units", "meta.billed_units.search_units")
 	a.State, a.Used.Tokens = r, llm.Usage{Input: max(r.tokens, 0), Known: r.tokens >= 0}
-	if r.units > 0 {
+	if r.units <= 0 { // else it is not billed by tokens
+		a.Estimator = &x.estimate
+	} else {
 		a.Used.Media = &usage.Media{Requests: r.units}
 	}
 	return nil
