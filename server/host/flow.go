@@ -200,6 +200,9 @@ func (o *observer) push(piece []byte) (out []byte, over bool) {
 	case o.transform != nil:
 		o.Enter()
 		defer o.Exit()
+		if cap(o.out) > 2*largeRead { // of a long event
+			o.out = nil
+		}
 		o.out = o.transform.Push(piece, o.out[:0])
 		return o.out, stopped(o.transform)
 	case o.cut:

@@ -527,7 +527,7 @@ export class Streams {
       }
       if (!n) return null;
       const from = this.inst.x.weir_out() >>> 0;
-      if (n < smallRead) return this.inst.bytes(from, n);
+      if (n < smallRead || n > oneReadMax) return this.inst.bytes(from, n);
       if (!(out.buffer?.byteLength >= n)) out.buffer = new Uint8Array(n + (n >> 2));
       const bytes = out.buffer.subarray(0, n);
       bytes.set(this.inst.u8().subarray(from, from + n));
@@ -596,11 +596,16 @@ export class Streams {
         sent = writer.write(bytes).then(taken, gone);
         return unsent < maxUnsent && bytes.byteLength < smallRead ? null : sent;
       };
+      // pass sends what came of a chunk. Its memory, if that is large, is freed at once.
+      const pass = async (bytes) => {
+        await send(bytes);
+        if (!clientGone) detach(bytes);
+      };
       const more = () => !out.stopped && !clientGone && !this.inst.dead;
       for (let at = 0; head && at < head.byteLength && more(); at += oneReadMax) {
         const piece = head.subarray(at, at + oneReadMax);
         const bytes = this.push(id, piece, out);
-        await send(out.waits ? await pieceReady(this, id, piece, out) : bytes);
+        await pass(out.waits ? await pieceReady(this, id, piece, out) : bytes);
       }
       while (reader && more()) {
         let chunk;
@@ -622,7 +627,7 @@ export class Streams {
           ending = ENDED_FULL;
           break;
         }
-        await send(bytes);
+        await pass(bytes);
       }
       idleDog.stop();
       await sent;

@@ -159,6 +159,8 @@ type translator struct {
 	outcome
 	t  *llm.Translator
 	to stream.Transform // t, behind what its events come out of
+	// full reports that there will be no memory for the line that has begun.
+	full bool
 }
 
 var (
@@ -177,7 +179,8 @@ func (a *attempt) translator(m outcome) *translator {
 	return t
 }
 
-// Ready reports whether there is memory for the next part of a long line.
+// Ready reports whether there is memory for the next part of a long line, or never will be:
+// then Push ends the stream.
 func (t *translator) Ready(chunk []byte) bool {
 	l := &t.a.call.Memory
 	n := len(chunk) + t.t.Buffered()
@@ -185,7 +188,9 @@ func (t *translator) Ready(chunk []byte) bool {
 		l.Drop(memory.Line)
 		return true
 	}
-	return l.TryGrow(memory.Line, lineMemory(int64(n), sse.LineEnd(chunk) >= 0))
+	ok, refused := l.TryGrow(memory.Line, lineMemory(int64(n), sse.LineEnd(chunk) >= 0))
+	t.full = refused
+	return ok || refused
 }
 
 // lineMemory returns what a line of n bytes takes: it is stored in a buffer that grows
@@ -198,7 +203,12 @@ func lineMemory(n int64, ends bool) memory.Amount {
 }
 
 // Push translates the next part.
-func (t *translator) Push(chunk, out []byte) []byte { return t.to.Push(chunk, out) }
+func (t *translator) Push(chunk, out []byte) []byte {
+	if t.full {
+		return t.to.End(stream.ErrMemory, out)
+	}
+	return t.to.Push(chunk, out)
+}
 
 // Beat appends a heartbeat.
 func (t *translator) Beat(out []byte) []byte { return t.t.Beat(out) }

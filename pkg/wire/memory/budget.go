@@ -104,7 +104,7 @@ type Lease struct {
 	open   bool // its answer, or its line, has no known length
 	tries  int  // attempts in vain since it waits
 	waits  bool // as answer of waiters
-	line   bool // it waits for a line, which is not refused
+	line   bool // it waits for a line
 	begun  bool // its upstream has begun to answer
 }
 
@@ -201,10 +201,20 @@ func (l *Lease) TryAcquire(p Part, a Amount) bool {
 	return true
 }
 
-// TryGrow is TryAcquire for a part whose length is not known before it is complete.
-func (l *Lease) TryGrow(p Part, a Amount) bool {
+// TryGrow is TryAcquire for a part whose length is not known before it is complete. It
+// also reports whether the call never will have the memory.
+func (l *Lease) TryGrow(p Part, a Amount) (ok, refused bool) {
 	l.open, l.begun = true, true
-	return l.TryAcquire(p, a)
+	if l.TryAcquire(p, a) {
+		return true, false
+	}
+	return false, l.refused(p, a)
+}
+
+// refused reports whether a call that waits for a part to have a in all shall give up.
+func (l *Lease) refused(p Part, a Amount) bool {
+	total := l.with(p, a)
+	return l.tries == 0 || total.sum() > l.budget.limit() || l.budget.never(total) || l.budget.refuses(l)
 }
 
 // with returns the memory of the lease if the part p had a.
@@ -355,7 +365,7 @@ func (l *Lease) TryAnswer(had, next stream.Gathered) (ok, refused bool) {
 	if l.TryAcquire(Answer, a) {
 		return true, false
 	}
-	return false, l.tries == 0 || l.with(Answer, a).sum() > l.budget.limit() || l.budget.never(l.with(Answer, a)) || l.budget.refuses(l)
+	return false, l.refused(Answer, a)
 }
 
 // expectAnswer states what the call needs for an answer, and returns what its answers
@@ -612,15 +622,16 @@ func (b *Budget) countWaiting(l *Lease, n int) {
 }
 
 // refuses reports whether the lease must give way, since none that waits is granted
-// anything: the last to begin of those that wait for other than a line, one without an
-// answer before one with, whose upstream has done its work.
+// anything: the last to begin, one without an answer before one with, whose upstream has
+// done its work, and one with a line, whose client has a part of the answer, only after
+// all others, if the one that has the turn waits too.
 func (b *Budget) refuses(l *Lease) bool {
 	if b.turn == nil || b.turn == l || b.vain < giveWayAfter*b.allWaiting() || l.tries == 0 || l.have == (Amount{}) {
 		return false
 	}
 	var last *Lease
 	for _, x := range b.leases {
-		if x.tries > 0 && x != b.turn && !x.line && (last == nil || last.waits || !x.waits) {
+		if x.tries > 0 && x != b.turn && (!x.line || b.turn.tries > 0) && (last == nil || x.yields() <= last.yields()) {
 			last = x
 		}
 	}
@@ -629,6 +640,17 @@ func (b *Budget) refuses(l *Lease) bool {
 	}
 	b.vain -= giveWayEvery * b.allWaiting()
 	return true
+}
+
+// yields returns the place of a waiting call among those that give way, 0 for the first.
+func (l *Lease) yields() int {
+	switch {
+	case l.line:
+		return 2
+	case l.waits:
+		return 1
+	}
+	return 0
 }
 
 // allWaiting returns how many calls wait.

@@ -570,3 +570,53 @@ func TestCallThatCanNeverHaveMemoryIsRefusedAtOnce(t *testing.T) {
 		t.Error("an answer waits")
 	}
 }
+
+// Streams with long lines once waited for each other for a minute, each with a part of its
+// line, in a program that had grown too far for any of them.
+func TestLinesDoNotWaitForEachOther(t *testing.T) {
+	for _, tt := range []struct {
+		grown int64 // MiB
+		whole int   // at least
+	}{{0, 40}, {60, 40}, {80, 1}, {99, 0}} {
+		b := &memory.Budget{}
+		b.Elsewhere = func() (int64, int64) { return max(tt.grown*mib, b.Needs().Program), 0 }
+		type line struct {
+			l *memory.Lease
+			n int64
+		}
+		var lines []*line
+		for i := range 40 {
+			lines = append(lines, &line{l: lease(b, string(rune('a'+i%4)))})
+		}
+		whole, rounds := 0, 0
+		for ; len(lines) > 0 && rounds < 100; rounds++ { // of a tenth of a second
+			var rest []*line
+			for _, x := range lines {
+				ok, refused := true, false
+				for ok && x.n < 3*mib { // it only waits without memory
+					next := min(x.n+64<<10, 3*mib)
+					a := memory.Amount{Program: next * 9 / 4}
+					if next == 3*mib {
+						a = memory.Amount{Program: 4 * next, Host: next}
+					}
+					if ok, refused = x.l.TryGrow(memory.Line, a); ok {
+						x.n = next
+					}
+				}
+				switch {
+				case refused:
+					x.l.Release()
+				case x.n == 3*mib:
+					x.l.Release()
+					whole++
+				default:
+					rest = append(rest, x)
+				}
+			}
+			lines = rest
+		}
+		if len(lines) > 0 || whole < tt.whole || b.Used() != 0 {
+			t.Errorf("grown by %d MiB: %d lines wait after %d rounds, %d whole, %d bytes left", tt.grown, len(lines), rounds, whole, b.Used())
+		}
+	}
+}

@@ -97,8 +97,8 @@ func (c *simulated) line(size int64) stage {
 		if next == size {
 			a = memory.Amount{Program: 4 * next, Host: next}
 		}
-		if !c.l.TryGrow(memory.Line, a) {
-			return false, false, false
+		if ok, refused := c.l.TryGrow(memory.Line, a); !ok {
+			return false, refused, false
 		}
 		if n = next; n == size {
 			c.l.Drop(memory.Line)

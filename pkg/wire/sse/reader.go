@@ -77,7 +77,7 @@ func (r *Reader) Buffered() int { return len(r.held) + len(r.data) }
 func (r *Reader) Next(ev *Event) bool {
 	if r.fresh {
 		r.fresh = false
-		r.name, r.data, r.one, r.lines = r.name[:0], r.data[:0], nil, 0
+		r.name, r.data, r.one, r.lines = r.name[:0], emptied(r.data), nil, 0
 	}
 	for r.err == nil {
 		line, ok := r.line()
@@ -86,7 +86,7 @@ func (r *Reader) Next(ev *Event) bool {
 		}
 		if len(line) > 0 {
 			r.field(line)
-			r.held = r.held[:0]
+			r.held = emptied(r.held)
 			continue
 		}
 		if r.lines == 0 {
@@ -118,6 +118,17 @@ func (r *Reader) Finish(ev *Event) bool {
 	r.emit(ev)
 	return true
 }
+
+// emptied returns a buffer to be filled again: none instead of a large one, which a stream
+// that stays open would keep.
+func emptied(b []byte) []byte {
+	if cap(b) > maxKept {
+		return nil
+	}
+	return b[:0]
+}
+
+const maxKept = 64 << 10
 
 func (r *Reader) emit(ev *Event) {
 	ev.Name = r.name
