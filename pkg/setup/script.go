@@ -144,7 +144,7 @@ type Command struct {
 // one of the gateway's.
 func CommandOf(tool, url, lease string) Command {
 	return Command{
-		Shell:      fmt.Sprintf("curl -fsSL '%s/setup/%s.sh' | sh -s -- '%[1]s' '%[3]s'", url, tool, lease),
+		Shell:      fmt.Sprintf("curl -fsSL '%s/setup/%s.sh' | WEIR_LEASE='%[3]s' sh -s -- '%[1]s'", url, tool, lease),
 		PowerShell: fmt.Sprintf("& ([scriptblock]::Create((irm '%s/setup/%s.ps1'))) '%[1]s' '%[3]s'", url, tool, lease),
 	}
 }

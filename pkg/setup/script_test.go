@@ -43,12 +43,18 @@ func serving(t *testing.T) *home {
 	return newHome(t, "200", string(answer))
 }
 
-// run runs the script of a tool and returns what it prints.
+// run runs the script of a tool and returns what it prints. A second argument is the
+// lease, which is no argument of the script.
 func (h *home) run(id string, args ...string) (string, error) {
 	h.Helper()
+	env := h.env
+	if len(args) > 1 {
+		env = append([]string{"WEIR_LEASE=" + args[1]}, env...)
+		args = append(args[:1:1], args[2:]...)
+	}
 	cmd := exec.Command("sh", append([]string{"-s", "--"}, args...)...)
 	cmd.Dir = h.dir
-	cmd.Env = append([]string{"PATH=" + h.bin + ":" + os.Getenv("PATH"), "HOME=" + h.dir, "CURL_LOG=" + filepath.Join(h.bin, "log")}, h.env...)
+	cmd.Env = append([]string{"PATH=" + h.bin + ":" + os.Getenv("PATH"), "HOME=" + h.dir, "CURL_LOG=" + filepath.Join(h.bin, "log")}, env...)
 	cmd.Stdin = strings.NewReader(Script(id + ".sh"))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -224,6 +230,54 @@ func TestUndoKeepsLaterChanges(t *testing.T) {
 	}
 	if got := h.read(h.path(f) + ".before-undo"); got != later {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A regression: undo removed a link that led to no file, and left the file that the
+// set-up had written through it, with the key.
+func TestUndoRemovesTheFileBehindALink(t *testing.T) {
+	h := serving(t)
+	f := &Lookup("codex").Files[0]
+	h.write(filepath.Join(h.dir, "dotfiles/README"), "mine\n")
+	if err := os.MkdirAll(filepath.Dir(h.path(f)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../dotfiles/config.toml", h.path(f)); err != nil {
+		t.Fatal(err)
+	}
+	h.install("codex")
+	if text := h.read(filepath.Join(h.dir, "dotfiles/config.toml")); !strings.Contains(text, values.URL) {
+		t.Errorf("got %q", text)
+	}
+	if out, err := h.run("codex", "--undo"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if to, err := os.Readlink(h.path(f)); err != nil || to != "../dotfiles/config.toml" {
+		t.Errorf("the link leads to %q: %v", to, err)
+	}
+	if files := h.tree(); len(files) != 1 {
+		t.Errorf("left %v", files)
+	}
+}
+
+// A regression: a second set-up under another folder was not recorded, so undo left its
+// file with the key.
+func TestUndoRestoresTheFilesOfEverySetup(t *testing.T) {
+	h := serving(t)
+	f := &Lookup("codex").Files[0]
+	h.write(h.path(f), "model = \"old\"\n")
+	start := h.tree()
+	h.install("codex")
+	h.env = []string{"CODEX_HOME=" + filepath.Join(h.dir, "other")}
+	h.install("codex")
+	h.install("codex")
+	h.env = nil
+	h.install("codex")
+	if out, err := h.run("codex", "--undo"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if end := h.tree(); !reflect.DeepEqual(end, start) {
+		t.Errorf("got %v, want %v", end, start)
 	}
 }
 

@@ -193,7 +193,7 @@ func TestCommandsNeedNoQuoting(t *testing.T) {
 		}
 	}
 	c := CommandOf("codex", "https://weir.example.com", "setup-a-b-c")
-	if c.Shell != "curl -fsSL 'https://weir.example.com/setup/codex.sh' | sh -s -- 'https://weir.example.com' 'setup-a-b-c'" ||
+	if c.Shell != "curl -fsSL 'https://weir.example.com/setup/codex.sh' | WEIR_LEASE='setup-a-b-c' sh -s -- 'https://weir.example.com'" ||
 		c.PowerShell != "& ([scriptblock]::Create((irm 'https://weir.example.com/setup/codex.ps1'))) 'https://weir.example.com' 'setup-a-b-c'" {
 		t.Errorf("got %+v", c)
 	}

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Sets up @NAME@ to use a weir gateway.
 #
-#   sh @ID@.sh GATEWAY LEASE   creates a key and writes the configuration
-#   sh @ID@.sh --undo          restores the files as they were before
+#   WEIR_LEASE=LEASE sh @ID@.sh GATEWAY   creates a key and writes the configuration
+#   sh @ID@.sh --undo                     restores the files as they were before
 #
 # GATEWAY is the address of the gateway. LEASE is a code from its dashboard, valid once
-# and for five minutes. These files are changed, and nothing else:
+# and for five minutes; other users of this computer could read it as an argument. These
+# files are changed, and nothing else:
 #
 @PATHS@
 set -eu
@@ -35,8 +36,7 @@ edit() {
 		awk "$(program "$1")" "$work/edits" "$file"
 }
 
-# claim exchanges the lease for a key. The lease is sent in a body, not as an
-# argument, which other users of this computer can read.
+# claim exchanges the lease for a key. The lease is sent in a body.
 claim() {
 	answer=$(printf '{"lease":"%s","tool":"%s"}' "$lease" "$tool" |
 		curl -sS --max-time 60 -H 'Content-Type: application/json' --data-binary @- -w '\n%{http_code}' "$url/setup/claim") ||
@@ -69,18 +69,40 @@ writable() {
 	[ -d "${folder:-/}" ] && [ -w "${folder:-/}" ]
 }
 
+# target follows the links of file $1, which may lead to a file that does not exist yet.
+target() {
+	file=$1 hops=0
+	while [ -L "$file" ] && [ $((hops += 1)) -le 40 ]; do
+		next=$(readlink "$file")
+		case $next in
+		/*) file=$next ;;
+		*) file=${file%/*}/$next ;;
+		esac
+	done
+	printf '%s\n' "$file"
+}
+
+# record prints where the state of file $1 is kept: a new place if an earlier set-up wrote
+# another file, as it does under another CODEX_HOME.
+record() {
+	n=1
+	while [ -e "$state/$n.path" ] && [ "$(cat "$state/$n.path")" != "$1" ]; do n=$((n + 1)); done
+	printf '%s\n' "$state/$n"
+}
+
 # write replaces file $1, and keeps it as it was before the first set-up.
 write() {
-	file=$(path "$1")
-	if [ ! -e "$state/$1.path" ]; then
+	file=$(target "$(path "$1")")
+	saved=$(record "$file")
+	if [ ! -e "$saved.path" ]; then
 		mkdir -p "$state"
-		if [ -e "$file" ]; then cp -p "$file" "$state/$1.before"; fi
-		printf '%s\n' "$file" >"$state/$1.path"
+		if [ -e "$file" ]; then cp -p "$file" "$saved.before"; fi
+		printf '%s\n' "$file" >"$saved.path"
 	fi
 	mkdir -p "${file%/*}"
 	if [ -e "$file" ]; then chmod go-rwx "$file"; fi
 	cat "$work/new.$1" >"$file"
-	cp "$file" "$state/$1.after"
+	cp "$file" "$saved.after"
 	say "$file"
 	if [ -s "$work/notes.$1" ]; then cat "$work/notes.$1"; else say "    unchanged"; fi
 }
@@ -114,8 +136,8 @@ main() {
 		undo
 		return
 	fi
-	[ $# -eq 2 ] || fail "Two arguments are needed: the address of the gateway and a lease. Copy the whole command from the dashboard."
-	url=${1%/} lease=$2
+	[ $# -eq 1 ] || fail "One argument is needed, the address of the gateway. Copy the whole command from the dashboard."
+	url=${1%/} lease=${WEIR_LEASE-}
 	case $url in
 	http://?* | https://?*) ;;
 	*) fail "The address must begin with https:// or http://." ;;
