@@ -105,4 +105,12 @@ test("a budget that is almost used shows its share", async (t) => {
     await page.goto(`${b.url}/#/m/${machineId}/${path}`);
     await page.getByText("93% used", { exact: true }).waitFor();
   }
+  // The share is rounded as the amounts are, but what is left is never "100% used".
+  const shown = { ...made, unit: "usd", limit: 2, spent: 1.95989 };
+  await page.route(`**/${machineId}/api/budgets`, (route) =>
+    route.fulfill({ json: { data: [shown, { ...shown, id: "b2", name: "Other", spent: 1.9999 }] } }),
+  );
+  await page.goto(`${b.url}/#/m/${machineId}/budgets`);
+  await page.getByText("98% used", { exact: true }).waitFor();
+  await page.getByText("99.9% used", { exact: true }).waitFor();
 });

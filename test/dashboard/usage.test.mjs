@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { after, before, test } from "node:test";
+import { compact, money, moneyLike } from "../../worker/dashboard/src/format.ts";
+import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
 import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
 import { csv } from "../../worker/dashboard/src/pages/usage/csv.ts";
 import { spanOf } from "../../worker/dashboard/src/pages/usage/span.ts";
@@ -225,6 +227,64 @@ test("models without a known price are named", async (t) => {
   await p.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
   assert.match(p.url(), new RegExp(`model=${encodeURIComponent(unpriced[0].model)}`));
   assert.ok(call);
+});
+
+test("large, estimated and unpriced figures are shown as what they are", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Large" });
+  const p = await openPage(t, b, machineId, "Usage", { viewport: { width: 1024, height: 900 } });
+  const day = new Date().toISOString().slice(0, 10);
+  const row = {
+    ...{ day, requests: 2001, succeeded: 1500, providerFailed: 156, refused: 281, left: 64, attempts: 1720 },
+    ...{ inputTokens: 1_256_811, outputTokens: 261_446, costUsd: 3.27708, latencyP95Ms: 108 },
+    ...{ unpricedAttempts: 76, estimatedAttempts: 223 },
+  };
+  await p.route(`**/${machineId}/api/usage?*`, (route) =>
+    route.fulfill({
+      json: {
+        ...{ object: "list", from: day, to: day, total: row, data: [row] },
+        unpriced: [
+          { model: "up/slow", provider: "openai-compatible", attempts: 73 },
+          { model: "up/search", provider: "openai-compatible", attempts: 3, priced: true },
+        ],
+      },
+    }),
+  );
+  await p.getByRole("button", { name: "Refresh" }).click();
+  const tokens = p.getByRole("link", { name: "Tokens: 1.52M (1,518,257)" });
+  assert.equal(await tokens.innerText(), "≈ 1.52M");
+  assert.equal(await tokens.getAttribute("title"), "1,518,257, partly estimated");
+  assert.equal(await p.getByRole("link", { name: "Spend: $3.28" }).innerText(), "≈ $3.28");
+  assert.equal(await p.getByRole("link", { name: "Success rate: 90.6%" }).innerText(), "90.6%");
+  assert.equal(await p.locator(".stat:visible").count(), 5);
+  const heights = await p.locator(".stat:visible").evaluateAll((all) => all.map((e) => e.offsetHeight));
+  assert.equal(new Set(heights).size, 1, `a figure has two lines: ${heights}`);
+  const warning = p.getByText(/^73 attempts have no known price and are not in the cost/);
+  assert.doesNotMatch(await warning.innerText(), /search/);
+  await p.getByText(/3 attempts used something that has none.+up\/search/).waitFor();
+  await p.getByText(/of 223 attempts \(≈\) they are estimated\. 64 answers were cut off by the client\./).waitFor();
+  await looks(p, "usage-large");
+});
+
+test("amounts and outcomes as text", () => {
+  assert.deepEqual([0, 0.000016, 0.00004321, 0.0001, 0.8007, 0.002, 1.33].map(money), [
+    "$0.00",
+    "$0.000016",
+    "$0.000043",
+    "$0.0001",
+    "$0.8007",
+    "$0.002",
+    "$1.33",
+  ]);
+  assert.deepEqual([0, 0.000016, 0.953, 0.002].map(moneyLike([0.953])), ["$0.0000", "<$0.0001", "$0.9530", "$0.0020"]);
+  assert.deepEqual([0, 0.002, 0.953, 1234.5].map(moneyLike([0.1, 1.33])), ["$0.00", "<$0.01", "$0.95", "$1,234.50"]);
+  assert.deepEqual([9999, 10_000, 1_518_257].map(compact), ["9,999", "10K", "1.52M"]);
+  const text = (r) => outcome(r).text;
+  assert.equal(
+    text({ status: 429, outcome: "refused", reason: "budget", error: "budget_exceeded" }),
+    "Refused: budget",
+  );
+  assert.equal(text({ status: 429, outcome: "provider_failed", error: "rate_limit_exceeded" }), "429 rate limited");
+  assert.equal(text({ status: 429, error: "rate_limit_exceeded" }), "429 rate limited"); // of an earlier version
 });
 
 // 2026-11-22T19:40Z

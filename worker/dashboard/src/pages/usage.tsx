@@ -360,7 +360,7 @@ function Figure({
       class="plain"
       href={at}
       title={estimated ? `${text}, partly estimated` : written === text ? undefined : text}
-      aria-label={what && `${what}: ${text}`}
+      aria-label={what && `${what}: ${written}${written === text ? "" : ` (${text})`}`}
     >
       {estimated && "≈ "}
       {written}
