@@ -39,6 +39,9 @@ type Handler struct {
 	// machine is made of the Idempotency-Key that asks for one.
 	KeySecret []byte
 	Version   string // of the build
+	// SendsPieces reports that the platform sends stream.Pieces. Elsewhere the lists are
+	// short.
+	SendsPieces bool
 	// Prices returns what was last taken of the operator's source of prices, without the
 	// texts. nil without a source.
 	Prices func(ctx context.Context) *catalog.Update

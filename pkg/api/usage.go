@@ -21,6 +21,9 @@ import (
 // endpoint are filters.
 func (c *change) usageList() (any, error) { return c.usageOf("") }
 
+// usageParameters are the names of the parameters of GET /api/usage.
+var usageParameters = [...]string{"from", "to", "period", "groupBy", "group", "key", "connection", "provider", "model", "endpoint"}
+
 // usageReport is the answer to GET /api/usage.
 type usageReport struct {
 	Object string       `json:"object"`
@@ -33,6 +36,7 @@ type usageReport struct {
 	// Unpriced names models with attempts whose price is not known, those
 	// with the most attempts first.
 	Unpriced []unpricedModel `json:"unpriced,omitempty"`
+	Scan     int64           `json:"scan,omitempty"` // of a CSV file, see usageSpan.part
 }
 
 type unpricedModel struct {
@@ -49,6 +53,9 @@ const maxUnpriced = 20
 
 // usageOf returns the usage that the query asks for, of one key unless keyID is "".
 func (c *change) usageOf(keyID string) (*usageReport, error) {
+	if err := onlyParameters(c.env.Query, usageParameters[:]); err != nil {
+		return nil, err
+	}
 	groups := c.query("groupBy")
 	if groups == "" {
 		groups = c.query("group")
@@ -71,6 +78,7 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 	unpriced := map[[2]string]int64{} // attempts by model and provider
 	priced := map[[2]string]bool{}
 	timed := by == nil || span.unit != ""
+	next := span.part(&c.env, timed)
 	var rows, whole groupedUsage
 	add := func(when string, r *usage.Row) {
 		if !isOf(r, &want) {
@@ -109,7 +117,7 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 			}
 		}
 	}
-	return &usageReport{"list", span.from, span.to, rows.views(span.unit), whole.views(""), total.View(), unpricedModels(unpriced, priced)}, nil
+	return &usageReport{"list", span.from, span.to, rows.views(span.unit), whole.views(""), total.View(), unpricedModels(unpriced, priced), next}, nil
 }
 
 // isOf reports whether a row has the ids that are set in want.

@@ -283,8 +283,21 @@ func (i *instance) observe(body io.ReadCloser) (source, *observer) {
 		o := &observer{instance: i, watcher: b.W, cut: b.Cut, every: stream.BeatEvery(b.Idle)}
 		o.beater, _ = b.W.(stream.Beater)
 		return open(b.Src, b.Idle), o
+	case *stream.Pieces:
+		return source{Reader: pieces{i, b}, length: -1, ready: true}, nil
 	}
 	return open(body, 0), nil
+}
+
+// pieces is a body that the program makes, read outside the cell.
+type pieces struct {
+	*instance
+	body io.Reader
+}
+
+func (b pieces) Read(p []byte) (n int, err error) {
+	b.Inside(func() { n, err = b.body.Read(p) })
+	return n, err
 }
 
 // cause returns how a stream has ended: nil for io.EOF. A connection that broke

@@ -143,6 +143,8 @@ var calls = []call{
 	{"GET", "/MACHINE/api/usage?groupBy=hour,model", "", 200},
 	{"GET", "/MACHINE/api/usage/recent", "", 200},
 	{"GET", "/MACHINE/api/requests", "", 200},
+	{"GET", "/MACHINE/api/requests.csv", "", 200},
+	{"GET", "/MACHINE/api/usage.csv?groupBy=day,model", "", 200},
 	{"GET", "/MACHINE/api/requests/REQUEST", "", 200},
 	{"GET", "/v1/usage/requests/CAPTURE", "", 200},
 	{"PATCH", "/MACHINE/api/settings", `{"capturePercent":100}`, 200},

@@ -2,9 +2,13 @@ package api
 
 import (
 	"cmp"
+	"encoding/csv"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +18,7 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/internal/testgw/front"
 	"weir/pkg/gateway"
+	"weir/pkg/usage"
 )
 
 // newListWorld returns a gateway whose machines list a number of requests.
@@ -124,6 +129,93 @@ func TestKeySeesItsOwnCalls(t *testing.T) {
 	} {
 		if r.status != 404 || r.header.Get("retry-after") != "2" || gjson.Get(r.body, "error.code").Str != "request_not_found" {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
+		}
+	}
+}
+
+// rowsOf returns the rows of a CSV file.
+func (w *world) rowsOf(path string) (rows [][]string) {
+	w.t.Helper()
+	r := w.do("GET", path, adminToken, "")
+	text, ok := strings.CutPrefix(r.body, "\ufeff")
+	if r.status != 200 || !ok || !strings.HasPrefix(r.header.Get("content-type"), "text/csv") {
+		w.t.Fatalf("%s: %d %.200s", path, r.status, r.body)
+	}
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return rows
+}
+
+func column(rows [][]string, head string) (cells []string) {
+	at := slices.Index(rows[0], head)
+	for _, row := range rows[1:] {
+		cells = append(cells, row[at])
+	}
+	return cells
+}
+
+func TestRequestsAreExportedAsCSV(t *testing.T) {
+	w := newListWorld(t, 20_000)
+	id, _ := w.tenant(0)
+	keyID := gjson.Get(w.do("GET", "/"+id+"/api/keys", adminToken, "").body, "data.0.id").Str
+	w.do("PUT", "/"+id+"/api/keys/"+keyID, adminToken, `{"name":"a \"team\""}`)
+	costs := w.listRequests(id, keyID, 6500)
+	rows := w.rowsOf("/" + id + "/api/requests.csv")
+	ids, cost := column(rows, "id"), column(rows, "cost_usd")
+	if len(ids) != len(costs) || ids[0] != "req_006499" || !slices.IsSortedFunc(ids, func(a, b string) int { return strings.Compare(b, a) }) {
+		t.Fatalf("%d rows", len(ids))
+	}
+	for i := range ids {
+		if n, _ := strconv.ParseFloat(cost[i], 64); n != costs[ids[i]] {
+			t.Fatalf("%s costs %s, want %g", ids[i], cost[i], costs[ids[i]])
+		}
+	}
+	if key, asked, at := column(rows, "key")[0], column(rows, "requested_model")[0], column(rows, "time")[0]; key != `a "team"` || asked != "'=1+1" || at != w.Now().UTC().Format("2006-01-02T15:04:05.000Z") {
+		t.Errorf("%q, %q, %q", key, asked, at)
+	}
+	if rows := w.rowsOf("/" + id + "/api/requests.csv?q=req_0000"); len(rows) != 101 {
+		t.Errorf("%d rows of a filter", len(rows))
+	}
+	for _, query := range []string{"sort=cost", "limit=1", "format=csv", "status=x"} {
+		if r := w.do("GET", "/"+id+"/api/requests.csv?"+query, adminToken, ""); r.status != 400 {
+			t.Errorf("%s: %d", query, r.status)
+		}
+	}
+}
+
+func TestUsageIsExportedAsCSV(t *testing.T) {
+	w := newWorld(t)
+	id, key := w.tenant(1)
+	for range 40 {
+		w.embed(key)
+		w.Add(24 * time.Hour)
+		w.Objects.Alarms(t.Context())
+	}
+	for query, want := range map[string]int{"period=60d": 40, "period=60d&groupBy=day,model": 40, "period=60d&groupBy=model": 1, "groupBy=month": 3, "period=60d&key=none": 0} {
+		rows := w.rowsOf("/" + id + "/api/usage.csv?" + query)
+		var sum int
+		for _, n := range column(rows, "requests") {
+			var one int
+			fmt.Sscan(n, &one)
+			sum += one
+		}
+		if calls := min(want, 1) * 40; len(rows)-1 != want && query != "groupBy=month" || sum != calls {
+			t.Errorf("%s: %d rows with %d requests", query, len(rows)-1, sum)
+		}
+	}
+	for _, path := range []string{"usage?format=csv", "usage.csv?format=csv", "usage.csv?groupBy=x"} {
+		if r := w.do("GET", "/"+id+"/api/"+path, adminToken, ""); r.status != 400 {
+			t.Errorf("%s: %d", path, r.status)
+		}
+	}
+	rows := w.rowsOf("/" + id + "/api/usage.csv")
+	for i := range reflect.TypeFor[usage.View]().NumField() {
+		name, _, _ := strings.Cut(reflect.TypeFor[usage.View]().Field(i).Tag.Get("json"), ",")
+		head := strings.TrimPrefix(regexp.MustCompile("[A-Z]|P[0-9]+").ReplaceAllStringFunc(name, func(s string) string { return "_" + strings.ToLower(s) }), "_")
+		if !slices.Contains(rows[0], head) {
+			t.Errorf("no column %s", head)
 		}
 	}
 }

@@ -130,6 +130,32 @@ func (p *Parts) Read(d []byte) (int, error) {
 // Close does nothing.
 func (p *Parts) Close() error { return nil }
 
+// Pieces is a body that the program makes while it is sent. The edge does not send it.
+type Pieces struct {
+	Piece []byte // the next to read
+	// Next returns the piece after it, nil at the end. It may call the host.
+	Next func() ([]byte, error)
+}
+
+// Read reads the pieces in order.
+func (p *Pieces) Read(d []byte) (int, error) {
+	for len(p.Piece) == 0 {
+		var err error
+		if p.Piece, err = p.Next(); err != nil {
+			return 0, err
+		}
+		if p.Piece == nil {
+			return 0, io.EOF
+		}
+	}
+	n := copy(d, p.Piece)
+	p.Piece = p.Piece[n:]
+	return n, nil
+}
+
+// Close does nothing.
+func (p *Pieces) Close() error { return nil }
+
 // Transform changes a stream chunk by chunk. The host's stream calls it synchronously,
 // so it must neither block nor call the host.
 type Transform interface {

@@ -150,6 +150,8 @@ const routes = {
   "GET /api/usage": () => ["/usage?period=30d&group=model"],
   "GET /api/usage/recent": () => ["/usage/recent"],
   "GET /api/requests": () => ["/requests"],
+  "GET /api/requests.csv": () => ["/requests.csv"],
+  "GET /api/usage.csv": () => ["/usage.csv"],
   "GET /api/requests/{id}": async () => [`/requests/${await requested()}`],
   "GET /api/captures": () => ["/captures"],
   "DELETE /api/captures": () => ["/captures"],
