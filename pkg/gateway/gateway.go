@@ -70,7 +70,7 @@ type Gateway struct {
 	table   *table
 	idBase  string
 	nextID  uint64
-	sockets int // that are open
+	sockets openSockets
 }
 
 // SetRoutes returns the gateway its routes.
@@ -177,7 +177,9 @@ func (g *Gateway) handle(ctx context.Context, c *auth.Call, route *Route, m *Met
 // on its way to the client.
 func (g *Gateway) run(ctx context.Context, c *auth.Call, route *Route, m *Method) (*httpmsg.Response, error) {
 	r := c.Request
-	g.Memory.Start(&c.Memory, c.MachineID, arrived(r.Body))
+	if !g.Memory.Start(&c.Memory, c.MachineID, arrived(r.Body)) {
+		return nil, memory.Full()
+	}
 	r.Memory = &c.Memory
 	done := false
 	defer func() {
@@ -205,9 +207,10 @@ func (g *Gateway) run(ctx context.Context, c *auth.Call, route *Route, m *Method
 	return resp, err
 }
 
-// arrived returns the length of a body that the host has read already.
+// arrived returns the length of a small body that the host has read already. A longer
+// one, as of a message of a WebSocket, acquires its memory like any other.
 func arrived(body io.ReadCloser) int64 {
-	if b, ok := body.(*stream.Bytes); ok {
+	if b, ok := body.(*stream.Bytes); ok && b.Len() <= memory.Uncounted {
 		return int64(b.Len())
 	}
 	return 0

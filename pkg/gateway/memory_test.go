@@ -9,6 +9,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
+	"weir/pkg/wire/stream"
 )
 
 // pieces is a body that comes in pieces of 16 KiB; each says what is held.
@@ -69,6 +70,24 @@ func TestMemoryCountsArrivedBytes(t *testing.T) {
 				t.Errorf("status %d, held %d, want %d; %d are left", resp.Status, held, tt.most, budget.Used())
 			}
 		})
+	}
+}
+
+// The body of a message of a WebSocket has arrived, and is counted like any other.
+func TestArrivedBodyIsCountedOnce(t *testing.T) {
+	const mib = 1 << 20
+	g := newFixture().Gateway
+	g.Memory = &memory.Budget{Max: 32 * mib}
+	held := int64(0)
+	g.SetRoutes([]Route{{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+		_, err := c.ReadBody()
+		held = g.Memory.Used()
+		return &httpmsg.Response{Status: 204}, err
+	}}}}})
+	body := stream.FromBytes([]byte(strings.Repeat(" ", 8*mib)))
+	resp := g.Serve(context.Background(), &httpmsg.Request{Method: "POST", Path: "/v1/json", Length: 8 * mib, Body: body})
+	if resp.Status != 204 || held != 16*mib || g.Memory.Used() != 0 {
+		t.Errorf("status %d, held %d, want %d", resp.Status, held, 16*mib)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // maxSockets bounds the WebSockets that are open at once in an instance of the
-// program: each has a task and buffers.
+// program: each has a task and buffers. A machine has a quarter of them.
 const maxSockets = 1024
 
 // upgrade answers a request for another protocol, which must be a WebSocket on a route
@@ -24,19 +24,44 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 	if route == nil || route.Upgrade == nil || r.Method != "GET" || !strings.EqualFold(strings.TrimSpace(field), "websocket") {
 		return g.finish(ctx, r, g.unmatched(path), nil, nil, UpgradeNotSupported())
 	}
-	if g.sockets >= maxSockets {
-		e := apierr.New(503, "too_many_sockets", "The gateway has too many WebSocket connections. Try again in a moment.")
-		e.RetryAfter = time.Second
-		return g.finish(ctx, r, route, nil, nil, e)
-	}
 	moveProtocolKey(&r.Header)
-	resp, c, err := g.serve(ctx, r, route, &Method{Name: "GET", Handler: route.Upgrade}, machine, params)
+	open := func(ctx context.Context, c *auth.Call) (resp *httpmsg.Response, err error) {
+		if g.sockets.all >= maxSockets || g.sockets.of[c.MachineID] >= maxSockets/4 {
+			e := apierr.New(503, "too_many_sockets", "The gateway has too many WebSocket connections. Try again in a moment.")
+			e.RetryAfter = time.Second
+			return nil, e
+		}
+		g.sockets.add(c.MachineID, 1)
+		defer func() {
+			if resp == nil || resp.Upgrade == nil {
+				g.sockets.add(c.MachineID, -1)
+			}
+		}()
+		return route.Upgrade(ctx, c)
+	}
+	resp, c, err := g.serve(ctx, r, route, &Method{Name: "GET", Handler: open}, machine, params)
 	resp = g.finish(ctx, r, route, c, resp, err)
 	if resp.Upgrade != nil {
-		g.sockets++
-		resp.After = append(resp.After, func(context.Context) { g.sockets-- })
+		resp.After = append(resp.After, func(context.Context) { g.sockets.add(c.MachineID, -1) })
 	}
 	return resp
+}
+
+// openSockets counts the WebSockets of an instance of the program, and handshakes whose
+// upstream is being called.
+type openSockets struct {
+	all int
+	of  map[string]int // by machine
+}
+
+func (s *openSockets) add(machine string, n int) {
+	if s.of == nil {
+		s.of = map[string]int{}
+	}
+	s.all += n
+	if s.of[machine] += n; s.of[machine] == 0 {
+		delete(s.of, machine)
+	}
 }
 
 // UpgradeNotSupported returns the refusal of a request for another protocol.

@@ -57,7 +57,8 @@ type received struct {
 // inbox bounds the bytes that all clients' connections have received of messages over
 // smallMessage and not passed on: of parts of messages, and of those that wait.
 type inbox struct {
-	max  int64 // 0: maxInbox
+	max  int64         // 0: maxInbox
+	lag  time.Duration // by which a message may fall behind minRate, 0: maxLag
 	used atomic.Int64
 }
 
@@ -76,15 +77,28 @@ func (b *inbox) add(n int64) bool {
 	return false
 }
 
+// mostLag returns by how much a message may fall behind.
+func (b *inbox) mostLag() time.Duration {
+	if b == nil {
+		return maxLag
+	}
+	return cmp.Or(b.lag, maxLag)
+}
+
 // errInbox reports a message for which the inbox has no space.
 var errInbox = errors.New("the messages of all connections take too much memory")
 
-// readMessage reads the next message of a connection.
-func readMessage(ws *websocket.Conn, longest int, b *inbox) (m received, err error) {
+// readMessage reads the next message of a connection. One that has begun arrives with
+// minRate, else late is called.
+func readMessage(ws *websocket.Conn, longest int, b *inbox, late func()) (m received, err error) {
 	kind, r, err := ws.Reader(context.Background())
 	if err != nil {
 		return m, err
 	}
+	most := b.mostLag()
+	lag, asked := most, time.Now()
+	limit := time.AfterFunc(lag, late)
+	defer limit.Stop()
 	m.Binary, m.Data = kind == websocket.MessageBinary, make([]byte, 0, 512)
 	for {
 		n, err := r.Read(m.Data[len(m.Data):cap(m.Data)])
@@ -92,6 +106,10 @@ func readMessage(ws *websocket.Conn, longest int, b *inbox) (m received, err err
 		if err == io.EOF {
 			return m, nil
 		}
+		now := time.Now()
+		lag = min(most, lag-now.Sub(asked)+time.Duration(n)*time.Second/minRate)
+		asked = now
+		limit.Reset(max(lag, time.Millisecond))
 		if err == nil && len(m.Data) == cap(m.Data) {
 			size := min(2*cap(m.Data), longest+512) // the end may follow in a read of its own
 			more := int64(size) - m.counted
@@ -128,7 +146,7 @@ func newWSConn(l cell.Leaver, ws *websocket.Conn, limits socket.Limits, b *inbox
 func (c *wsConn) receive() {
 	defer c.shut.Done()
 	for {
-		m, err := readMessage(c.ws, c.limits.Message, c.inbox)
+		m, err := readMessage(c.ws, c.limits.Message, c.inbox, c.late)
 		if err == errInbox {
 			c.fail(socket.TryLater, "the gateway has too little memory, try again")
 			return
@@ -149,6 +167,13 @@ func (c *wsConn) receive() {
 			pass(m.Message)
 			c.inbox.add(-m.counted)
 		}
+	}
+}
+
+// late ends a client's connection whose message arrives too slowly.
+func (c *wsConn) late() {
+	if c.left != nil {
+		c.fail(socket.Policy, "a message arrives too slowly")
 	}
 }
 

@@ -153,6 +153,26 @@ func TestReceivedMessagesAreBounded(t *testing.T) {
 	}
 }
 
+// A message that is begun and never ended takes memory that others need.
+func TestUnfinishedMessageEndsTheConnection(t *testing.T) {
+	w := newTalker(t, socket.Standard(), echo)
+	w.host.inbox.lag = short
+	c := w.open()
+	wr, err := c.Writer(context.Background(), websocket.MessageText)
+	if err == nil {
+		_, err = wr.Write([]byte(strings.Repeat("x", 100<<10)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.closed(c); !strings.HasPrefix(got, "1008 ") {
+		t.Errorf("got %s", got)
+	}
+	for w.host.inbox.used.Load() != 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestWebSocketCarriesMessages(t *testing.T) {
 	w := newTalker(t, socket.Standard(), echo)
 	c := w.open()

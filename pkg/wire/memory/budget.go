@@ -148,14 +148,30 @@ const smallBody = 256 << 10
 // check, in bytes.
 const Uncounted = 64 << 10
 
-// Start begins the lease of a call of who, a machine. small is the length of a body
-// that has arrived already: it is counted, but does not wait. A nil Budget grants
-// everything.
-func (b *Budget) Start(l *Lease, who string, small int64) {
+// Start begins the lease of a call of who, a machine. small is the length of a body of at
+// most Uncounted bytes that has arrived already: it does not wait, but is counted. Start
+// reports whether the share of who has room for it. A nil Budget grants everything.
+func (b *Budget) Start(l *Lease, who string, small int64) bool {
 	l.budget, l.who = b, who
-	if b != nil {
-		l.small = 2 * small
-		b.small += l.small
+	if b == nil || small == 0 {
+		return true
+	}
+	if b.of[who]+2*small > b.share() {
+		return false
+	}
+	l.small = 2 * small
+	b.small += l.small
+	b.count(who, l.small)
+	return true
+}
+
+// count adds n bytes to those of a tenant.
+func (b *Budget) count(who string, n int64) {
+	if b.of == nil {
+		b.of = map[string]int64{}
+	}
+	if b.of[who] += n; b.of[who] <= 0 {
+		delete(b.of, who)
 	}
 }
 
@@ -254,6 +270,7 @@ func (l *Lease) Shrink(p Part, a Amount) {
 func (l *Lease) DropSmall() {
 	if l.small != 0 {
 		l.budget.small -= l.small
+		l.budget.count(l.who, -l.small)
 		l.small = 0
 	}
 }
@@ -675,12 +692,7 @@ func (b *Budget) set(l *Lease, total Amount) {
 		b.Collect(max(more.Program, -more.Program))
 	}
 	b.used = b.used.plus(more)
-	if b.of == nil {
-		b.of = map[string]int64{}
-	}
-	if b.of[l.who] += more.sum(); b.of[l.who] <= 0 {
-		delete(b.of, l.who)
-	}
+	b.count(l.who, more.sum())
 	if l.have = total; total == (Amount{}) {
 		i := slices.Index(b.leases, l)
 		b.leases = slices.Delete(b.leases, i, i+1)

@@ -146,7 +146,9 @@ func TestSmallBodiesCount(t *testing.T) {
 	b := &memory.Budget{Max: 32 * mib}
 	small := make([]memory.Lease, 200)
 	for i := range small {
-		b.Start(&small[i], "a", memory.Uncounted)
+		if !b.Start(&small[i], string(rune('x'+i%2)), memory.Uncounted) {
+			t.Fatal("a small body is refused")
+		}
 	}
 	l := lease(b, "b")
 	other := lease(b, "c")
@@ -159,6 +161,21 @@ func TestSmallBodiesCount(t *testing.T) {
 	}
 	if !l.TryAcquire(memory.Body, host(20*mib)) {
 		t.Error("after them")
+	}
+}
+
+// Small bodies of one tenant once took the memory of all.
+func TestSmallBodiesStayWithinTheShareOfATenant(t *testing.T) {
+	b := &memory.Budget{Max: 32 * mib}
+	small := make([]memory.Lease, 300)
+	n := 0
+	for i := range small {
+		if b.Start(&small[i], "a", memory.Uncounted) {
+			n++
+		}
+	}
+	if n != 192 || !lease(b, "b").TryAcquire(memory.Body, host(7*mib)) {
+		t.Errorf("%d small bodies, %d bytes", n, b.Used())
 	}
 }
 
