@@ -55,7 +55,9 @@ test("the command of the page sets a tool up", async (t) => {
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), text);
   assert.match(
     text,
-    new RegExp(`^curl -fsSL '${b.url}/setup/codex.sh' \\| WEIR_LEASE='setup-${machineId}-[a-z0-9-]+' sh -s -- '${b.url}'$`),
+    new RegExp(
+      `^curl -fsSL '${b.url}/setup/codex.sh' \\| WEIR_LEASE='setup-${machineId}-[a-z0-9-]+' sh -s -- '${b.url}'$`,
+    ),
   );
   await looks(page, "connect-command");
   await page.getByLabel("Windows").check();

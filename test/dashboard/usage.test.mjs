@@ -275,7 +275,7 @@ test("amounts and outcomes as text", () => {
     "$0.002",
     "$1.33",
   ]);
-  assert.deepEqual([0, 0.000016, 0.953, 0.002].map(moneyLike([0.953])), ["$0.0000", "<$0.0001", "$0.9530", "$0.0020"]);
+  assert.deepEqual([0, 0.000016, 0.953, 0.002].map(moneyLike([0.953])), ["$0.00", "<$0.0001", "$0.9530", "$0.0020"]);
   assert.deepEqual([0, 0.002, 0.953, 1234.5].map(moneyLike([0.1, 1.33])), ["$0.00", "<$0.01", "$0.95", "$1,234.50"]);
   assert.deepEqual([9999, 10_000, 1_518_257].map(compact), ["9,999", "10K", "1.52M"]);
   const text = (r) => outcome(r).text;

@@ -20,7 +20,7 @@ export function moneyLike(amounts: number[]): (usd: number) => string {
   const digits = Math.max(0, ...amounts) < 1 ? 4 : 2;
   const text = (usd: number) =>
     "$" + usd.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return (usd) => (usd > 0 && usd < 0.5 / 10 ** digits ? `<${text(1 / 10 ** digits)}` : text(usd));
+  return (usd) => (usd === 0 ? "$0.00" : usd < 0.5 / 10 ** digits ? `<${text(1 / 10 ** digits)}` : text(usd));
 }
 
 // percent returns a share from 0 to 1: "12.5%".

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { KeyRow } from "../api-types";
-import { money, number } from "../format";
+import { moneyLike, number } from "../format";
 import { useLoad } from "../hooks";
 import { keyName } from "../names";
 import type { PageProps } from "../page";
@@ -109,6 +109,7 @@ function List({
   const [search, setSearch] = useFilter("q", "");
   const query = search.trim().toLowerCase();
   const shown = keys.filter((k) => `${k.name ?? ""} ${k.last4 ?? ""} ${k.id}`.toLowerCase().includes(query));
+  const spend = moneyLike(shown.map((k) => k.spentUsd));
   return (
     <>
       {keys.length > searchFrom && (
@@ -135,7 +136,7 @@ function List({
           </thead>
           <tbody>
             {shown.slice(0, maxShown).map((k) => (
-              <Row key={k.id} k={k} onEdit={() => onEdit(k)} onRevoke={() => onRevoke(k)} />
+              <Row key={k.id} k={k} spend={spend} onEdit={() => onEdit(k)} onRevoke={() => onRevoke(k)} />
             ))}
           </tbody>
         </Table>
@@ -151,7 +152,18 @@ const scopeNames: Record<string, string> = {
   export: "Export credentials",
 };
 
-function Row({ k, onEdit, onRevoke }: { k: KeyRow; onEdit: () => void; onRevoke: () => void }) {
+function Row({
+  k,
+  spend,
+  onEdit,
+  onRevoke,
+}: {
+  k: KeyRow;
+  /** writes the amounts of the column */
+  spend: (usd: number) => string;
+  onEdit: () => void;
+  onRevoke: () => void;
+}) {
   const now = Date.now();
   const limits = [
     k.rpm && `${number(k.rpm)} per minute`,
@@ -189,7 +201,7 @@ function Row({ k, onEdit, onRevoke }: { k: KeyRow; onEdit: () => void; onRevoke:
         {k.refused > 0 && <div class="muted small">{number(k.refused)} refused in all</div>}
       </td>
       <td class="num" data-label="Spent">
-        {money(k.spentUsd)}
+        {spend(k.spentUsd)}
       </td>
       <td class="when" data-label="Expires">
         {k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">Expired</Badge> : <Time at={k.expiresAt} />}
