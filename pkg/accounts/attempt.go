@@ -76,6 +76,9 @@ const (
 	OtherAPI
 	// OtherForm: the server refuses a field by its name.
 	OtherForm
+	// Again: the connection broke, or the answer was a 503, before anything was sent to
+	// the client, and no other account can serve it.
+	Again
 )
 
 // Used is what one answer used.

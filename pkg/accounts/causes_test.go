@@ -83,6 +83,45 @@ func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 	}
 }
 
+// One account, and nothing was sent to the client yet.
+func TestPassingFailureOfTheOnlyAccountIsTriedOnceMore(t *testing.T) {
+	reset, busy, good := fake.Answer{Err: upstream.ErrNetwork}, fake.Answer{Status: 503}, fake.Answer{Status: 200, Body: `{}`}
+	wait := fake.Answer{Status: 503, Header: httpmsg.Header{{Name: "retry-after", Value: "5"}}}
+	for _, tt := range []struct {
+		name     string
+		accounts string
+		answers  []fake.Answer // of a
+		change   func(*Call)
+		saw      string
+		status   int
+	}{
+		{"reset", "a", []fake.Answer{reset, good}, nil, "aa", 200},
+		{"503", "a", []fake.Answer{busy, good}, nil, "aa", 200},
+		{"once only", "a", []fake.Answer{reset, busy, good}, nil, "aa", 503},
+		{"with a wait", "a", []fake.Answer{wait, good}, nil, "a", 503},
+		{"500", "a", []fake.Answer{{Status: 500}, good}, nil, "a", 500},
+		{"timeout", "a", []fake.Answer{{Err: upstream.ErrTimeout}, good}, nil, "a", 504},
+		{"billable", "a", []fake.Answer{reset, good}, func(c *Call) { c.Billable = true }, "a", 502},
+		{"another account", "ab", []fake.Answer{reset, good}, nil, "ab", 200},
+		{"another target", "a", []fake.Answer{reset, reset, good}, func(c *Call) { c.Targets = append(c.Targets, c.Targets[0]) }, "aaa", 200},
+	} {
+		w := newWorld(t).add(accounts(tt.accounts)...)
+		w.script[key("a")] = tt.answers
+		c := w.call()
+		c.Repeats = true
+		if tt.change != nil {
+			tt.change(c)
+		}
+		got := 200
+		if _, e := w.sendCall(c); e != nil {
+			got = e.Status
+		}
+		if got != tt.status || w.saw() != tt.saw {
+			t.Errorf("%s: status %d, saw %q; want %d, %q", tt.name, got, w.saw(), tt.status, tt.saw)
+		}
+	}
+}
+
 // A model that is not enabled in Vertex AI's Model Garden says nothing about the others.
 func TestForbiddenModelOfVertexKeepsTheAccount(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)

@@ -64,6 +64,7 @@ type failure struct {
 	class   routing.Class // unless next: whether the next member of a combo may be tried
 	refresh bool          // the same account may be tried with a new token
 	blocked bool          // the location or egress address is refused, not the account
+	passing bool          // the same account may be tried once more if there is no other
 	place   string        // that is refused; see store.Attempt
 	weekly  bool          // the stated wait is for a weekly window
 	whole   bool          // the limit is the account's, not the model's

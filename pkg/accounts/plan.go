@@ -132,6 +132,7 @@ func (pl *plan) target(ctx context.Context, i int, pin string) (*Result, routing
 		}
 	}
 	for j := range ready {
+		ready[j].alone = len(ready) == 1 && routing.After(pl.call.Targets, i, routing.Unavailable) < 0
 		res, f := pl.account(ctx, to, &ready[j])
 		if res != nil {
 			pl.affinity(i, res, pin)
@@ -183,8 +184,8 @@ func Deadline(r *httpmsg.Request, limit time.Duration, now time.Time) time.Time 
 	return now.Add(left)
 }
 
-// account tries one account, once more after a token refresh. It returns the
-// result, or the failure that decides what comes next, or neither if the
+// account tries one account, once more after a token refresh, or after a passing
+// failure if there is no other account. It returns the result, or the failure that decides what comes next, or neither if the
 // account could not be tried.
 func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (*Result, *failure) {
 	call, conn := pl.call, c.conn
@@ -252,6 +253,9 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		}
 		if a.Retry == OtherAPI && pl.absent == nil {
 			pl.absent = f.err
+		}
+		if a.Retry == NoRetry && f.passing && c.alone && pl.attempts < maxAttempts {
+			a.Retry, c.alone = Again, false
 		}
 		if a.Retry != NoRetry {
 			continue
@@ -363,13 +367,16 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 	} else {
 		f = failureOf(err, to.Provider, call.Billable)
 	}
+	if f != nil && call.Repeats && !call.Billable && f.err.RetryAfter == 0 {
+		f.passing = !headed && f.effect == unstable || headed && f.effect == unsteady && resp.Status == 503
+	}
 	if a.Fault != nil {
 		if err := a.Fault(); err != nil {
 			if f == nil {
 				resp.Body.Close()
 			}
 			f = failureOf(err, to.Provider, false)
-			f.next, f.refresh, f.effect, f.class = false, false, nothing, routing.Final
+			f.next, f.refresh, f.passing, f.effect, f.class = false, false, false, nothing, routing.Final
 		}
 	}
 	if f != nil && tooLate(f.err, headed) {

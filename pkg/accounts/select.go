@@ -22,6 +22,7 @@ type candidate struct {
 	low     bool    // too little is left of a limit: see snapshot.Headroom
 	ends    int64   // when its first limit of an hour or more begins again
 	trial   bool    // one request at a time may try it: after a long cooldown, or within one
+	alone   bool    // no other account can serve the call
 	whole   bool    // the cooldown that the trial is about is the account's, not the model's
 }
 

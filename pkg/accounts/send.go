@@ -42,6 +42,9 @@ type Call struct {
 	// Billable marks a creation that is sent again only after a definite
 	// refusal (docs/reference/spec.md, 4.4.3).
 	Billable bool
+	// Repeats reports that a call that breaks, or is answered with 503, is sent once more
+	// to the same account if it is the only one that can serve it. Not for Billable.
+	Repeats bool
 	// Estimate is what the call may use, for budgets.
 	Estimate Estimate
 	// Timeout limits all attempts together, the waits for answers and for

@@ -202,7 +202,7 @@ func TestConnectivity(t *testing.T) {
 		{"wrong key", known, says(401, `{"error":{"message":"Incorrect key sk-0123456789abcdef"}}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
 		{"limited", known, says(429, `{}`), `{"ok":false,"latencyMs":120,"status":429,"error":"rate_limited"}`},
 		{"unknown model", known, says(404, `{}`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
-		{"refused", known, lost, `{"ok":false,"latencyMs":120,"status":0,"error":"connection_failed"}`},
+		{"refused", known, lost, `{"ok":false,"latencyMs":240,"status":0,"error":"connection_failed"}`},
 		{"own address works", own, says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
 		{"own address is inactive", strings.Replace(own, `{`, `{"isActive":false,`, 1), says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
 		// Failures at a base URL have different errors; the latency of a call

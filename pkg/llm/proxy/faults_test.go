@@ -254,6 +254,14 @@ func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 							if len(w.rows()) != 2 || w.rows()[0].Errors != 1 || w.rows()[0].ConnectionID != "c-"+f.prefix || w.rows()[1].Errors != 0 || w.rows()[1].ConnectionID != "c-"+f.prefix+"#2" {
 								t.Errorf("usage %+v", w.rows())
 							}
+						} else if strings.HasPrefix(tt.name, "refused_") || strings.HasPrefix(tt.name, "503_") {
+							// One account: it is asked once more.
+							if err != nil {
+								t.Fatal(err)
+							}
+							if got := ends(t, d, w.text(reply)); got != "well" || len(w.Seen) != 2 || w.rows()[0].Errors != 1 {
+								t.Errorf("ended %s after %d calls, usage %+v", got, len(w.Seen), w.rows())
+							}
 						} else {
 							if err == nil || status(err) != tt.status || len(w.Seen) != 1 {
 								t.Errorf("%v after %d calls, want %d", err, len(w.Seen), tt.status)

@@ -69,7 +69,7 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 		exchange
 		send accounts.Call
 	}{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a, targets: targets, input: -1}}
-	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Session: session, Targets: targets, Build: x.build, Read: readAnswer, Estimate: a.estimate(c.Machine)}
+	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Session: session, Targets: targets, Build: x.build, Read: readAnswer, Repeats: true, Estimate: a.estimate(c.Machine)}
 	if x.send.Estimate.Text {
 		x.input = x.send.Estimate.Input
 	}

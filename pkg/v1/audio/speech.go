@@ -84,7 +84,7 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: req.build, Read: readSpeech, Estimate: req.estimate(),
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: req.build, Read: readSpeech, Repeats: true, Estimate: req.estimate(),
 	})
 	if err != nil {
 		return nil, err

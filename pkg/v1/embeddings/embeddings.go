@@ -80,7 +80,7 @@ func (h *Handler) answer(ctx context.Context, c *auth.Call, x *exchange) (*httpm
 	if err != nil {
 		return nil, err
 	}
-	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read, Estimate: accounts.EstimateOf(req.body)}
+	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read, Repeats: true, Estimate: accounts.EstimateOf(req.body)}
 	for {
 		res, err := h.Accounts.Send(ctx, &x.send)
 		if err != nil {

@@ -99,6 +99,7 @@ next:
 		}
 		for _, s := range list {
 			if s.conn.Provider == conn.Provider {
+				s.express = s.express && s.row.Express(conn)
 				continue next
 			}
 		}

@@ -65,7 +65,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	x := exchange{body: body, inputs: texts(body), limits: &c.Machine.Settings}
-	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Estimate: accounts.EstimateOf(body)})
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Repeats: true, Estimate: accounts.EstimateOf(body)})
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	x := exchange{req: req, limits: &c.Machine.Settings, estimate: accounts.EstimateOf(body)}
-	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Estimate: x.estimate})
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Repeats: true, Estimate: x.estimate})
 	if err != nil {
 		return nil, err
 	}

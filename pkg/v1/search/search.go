@@ -66,7 +66,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	}
 	x := exchange{req: req, now: h.Now}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Timeout: totalTimeout,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Repeats: true, Timeout: totalTimeout,
 	})
 	if err != nil {
 		return nil, err
