@@ -54,6 +54,10 @@ type Attempt struct {
 	Retry   Retry
 
 	reserved []reservation // of budgets, until used
+	// Unbilled counts the attempt if no other call gets its usage, Counted is what budgets
+	// have counted for it. They are set for an answer with the price Later.
+	Unbilled *usage.Row
+	Counted  map[string]int64
 }
 
 // Former finds another form of a request that an upstream has refused.
@@ -97,6 +101,7 @@ const (
 	ByTokens Price = iota // by the price of the model, if what it is asked for is known
 	Stated                // by the provider, or fixed
 	Unknown
+	Later // another call about the same work gets the usage, see Result.Bill
 )
 
 // StatedCost returns the Used of an answer whose cost the provider states; with

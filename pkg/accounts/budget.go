@@ -48,6 +48,9 @@ type Estimate struct {
 	// free, such as a count of tokens. It is not refused, and only what its answer says
 	// it cost counts.
 	Follows bool
+	// Counted is what the budgets have counted, by their ids, for the call that this one
+	// follows and whose usage it records; nil if it records none.
+	Counted map[string]int64
 }
 
 const (
@@ -78,9 +81,10 @@ func EstimateOf(text []byte) Estimate {
 // reservation is what a call has reserved of one budget.
 type reservation struct {
 	budget.Hold
-	priced  bool // the price of the model is known
-	follows bool // see Estimate
-	unknown bool // an answer had no known cost, see CountUnpriced
+	priced  bool  // the price of the model is known
+	follows bool  // see Estimate
+	counted int64 // see Estimate.Counted
+	unknown bool  // an answer had no known cost, see CountUnpriced
 }
 
 // admit reserves of the limits of the call's key, once for all its targets: of tokens the
@@ -114,7 +118,7 @@ func (pl *plan) admit(ctx context.Context, to *routing.Target) error {
 // reports false if one of them refuses it. Without budgets it costs nothing.
 func (pl *plan) afford(ctx context.Context, to *routing.Target) bool {
 	call := pl.call
-	if len(call.Machine.Budgets) == 0 || !recorded(call.Request) {
+	if len(call.Machine.Budgets) == 0 || !recorded(call.Request) && call.Estimate.Counted == nil {
 		return true
 	}
 	err := pl.reserve(ctx, to)
@@ -148,7 +152,7 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 		if !to.Charged(b, t.KeyID, asked) {
 			continue
 		}
-		r := reservation{priced: price != "", follows: e.Follows}
+		r := reservation{priced: price != "", follows: e.Follows, counted: e.Counted[b.ID]}
 		if b.Unit == store.USD && !r.priced && b.RefuseUnpriced && !r.follows {
 			return unpriced(b, to.ID())
 		}
@@ -373,8 +377,19 @@ func settle(reserved []reservation, a *Attempt, row *usage.Row, now int64) {
 				r.unknown = true
 			}
 		}
-		r.Settle(used, now)
+		r.Settle(used-r.counted, now)
 	}
+}
+
+// estimates returns what budgets count for an answer that does not say what it has used.
+func estimates(reserved []reservation) map[string]int64 {
+	amounts := map[string]int64{}
+	for i := range reserved {
+		if r := &reserved[i]; r.Budget != nil {
+			amounts[r.Budget.ID] = r.Amount
+		}
+	}
+	return amounts
 }
 
 // exceeded returns the 429 of a call that does not fit into a budget or a limit of its

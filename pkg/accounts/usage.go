@@ -2,13 +2,18 @@ package accounts
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/llm"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
+	"weir/pkg/store"
 	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -35,27 +40,18 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 	if failed {
 		row.Errors = 1
 	}
-	if a.Failure == nil {
-		if !a.Target.Provider.StatesCost || a.Target.OwnPrice(m) != "" {
-			a.Used.Tokens.Charged = false // its unit is not known, or the machine pays another price
-		}
-		a.settleTokens(m)
-		price := a.Target.Price(m)
-		if a.Used.Tokens.UsesTools() {
-			price = a.Target.FullPrice(m)
-		}
-		row.Price(price, &a.Used.Tokens, a.Used.Media)
-		switch a.Used.Price {
-		case Stated:
-			row.CostUSD, row.Unpriced = a.Used.USD, 0
-		case Unknown:
-			row.CostUSD, row.Unpriced, price = 0, 1, ""
-		}
+	switch {
+	case a.Failure != nil:
+	case a.Used.Price == Later:
+		unbilled := row
+		unbilled.Unpriced = 1
+		a.Unbilled, a.Counted, a.Used.Tokens = &unbilled, estimates(a.reserved), llm.Usage{}
+		settle(a.reserved, a, &unbilled, p.Now().UnixMilli())
+		t.use(store.Used{Unpriced: []string{"background"}})
+		return
+	default:
+		used := a.price(m, &row)
 		settle(a.reserved, a, &row, p.Now().UnixMilli())
-		used := row.Used()
-		if row.Unpriced > 0 {
-			used.Unpriced = usage.Missing(price, &a.Used.Tokens, a.Used.Media)
-		}
 		t.use(used)
 	}
 	p.add(m, &row)
@@ -72,6 +68,54 @@ func (a *Attempt) settleTokens(m *snapshot.Machine) {
 		context, longest = a.Target.Limits(m)
 	}
 	u.Settle(a.Estimator, context, longest)
+}
+
+// price adds what an answer has used to the row of its attempt, and returns it.
+func (a *Attempt) price(m *snapshot.Machine, row *usage.Row) store.Used {
+	if !a.Target.Provider.StatesCost || a.Target.OwnPrice(m) != "" {
+		a.Used.Tokens.Charged = false // its unit is not known, or the machine pays another price
+	}
+	a.settleTokens(m)
+	price := a.Target.Price(m)
+	if a.Used.Tokens.UsesTools() {
+		price = a.Target.FullPrice(m)
+	}
+	row.Price(price, &a.Used.Tokens, a.Used.Media)
+	switch a.Used.Price {
+	case Stated:
+		row.CostUSD, row.Unpriced = a.Used.USD, 0
+	case Unknown:
+		row.CostUSD, row.Unpriced, price = 0, 1, ""
+	}
+	used := row.Used()
+	if row.Unpriced > 0 {
+		used.Unpriced = usage.Missing(price, &a.Used.Tokens, a.Used.Media)
+	}
+	return used
+}
+
+// Bill records what a job has used that an earlier call has created, unless it was
+// recorded before. The object adds it to the usage in the turn that notes that. endpoint
+// is the route of the earlier call.
+func (r *Result) Bill(ctx context.Context, id, endpoint string) {
+	if r.pool == nil { // a test's Sender
+		return
+	}
+	defer r.Closed()
+	a := r.Attempt
+	if !a.Used.Tokens.Known || a.Used.Tokens.Estimated {
+		return
+	}
+	row := usage.Row{KeyID: r.trace.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(), Endpoint: endpoint, Requests: 1}
+	a.price(r.machine, &row)
+	body, err := json.Marshal(rpc.JobBill{ID: id, Usage: row})
+	if err != nil {
+		return
+	}
+	status, answer, err := r.pool.Object.Call(ctx, r.machine.ID, "job.bill", body)
+	if err == nil && status == 200 && gjson.GetBytes(answer, "billed").Bool() {
+		settle(a.reserved, a, &row, r.pool.Now().UnixMilli())
+	}
 }
 
 // recorded reports whether the usage of a client's request is recorded: of a POST, and

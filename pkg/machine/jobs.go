@@ -8,6 +8,7 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 )
 
@@ -42,4 +43,52 @@ func (o *Object) jobGet(r *storage.Call) (any, error) {
 		return nil, apierr.New(404, "job_not_found", "There is no such job.")
 	}
 	return j, nil
+}
+
+// jobBill adds what a job has used to the usage, once: in the turn that notes it.
+func (o *Object) jobBill(r *storage.Call) (any, error) {
+	var in rpc.JobBill
+	var j rpc.Job
+	if json.Unmarshal(r.Body, &in) != nil || !in.Usage.Valid() {
+		return nil, apierr.Invalid("usage", "A bill has the id of a job and what it used.")
+	}
+	name := storage.JobPrefix + storage.DigestOf(in.ID)
+	if !r.Exists() || !r.Load(name, &j) || j.ID != in.ID {
+		return nil, apierr.New(404, "job_not_found", "There is no such job.")
+	}
+	bills := j.Unbilled != nil
+	if bills {
+		j.Unbilled, j.Counted = nil, nil
+		r.Put(name, j)
+		addUsage(r.Tx, in.Usage)
+	}
+	return struct {
+		Billed bool `json:"billed"`
+	}{bills}, nil
+}
+
+// addUsage adds an attempt to the usage.
+func addUsage(t *storage.Tx, row usage.Row) {
+	list := []usage.Row{row}
+	t.AddUsage(t.Now, list)
+	t.AddConnUse(t.Now, list, func(id string) bool {
+		_, ok := t.Get(storage.ConnectionPrefix + id)
+		return ok && rpc.IsRowID(id)
+	})
+}
+
+// pruneJobs removes the jobs that have expired. One that was never billed counts as an
+// attempt whose cost is not known.
+func pruneJobs(t *storage.Tx) {
+	var unbilled []usage.Row
+	storage.RemoveIf(t, storage.JobPrefix, func(_ string, j rpc.Job) bool {
+		over := j.ExpiresAt <= t.Now
+		if over && j.Unbilled != nil {
+			unbilled = append(unbilled, *j.Unbilled)
+		}
+		return over
+	})
+	for i := range unbilled {
+		addUsage(t, unbilled[i])
+	}
 }

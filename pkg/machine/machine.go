@@ -38,6 +38,7 @@ var ops = [...]struct {
 	{"refresh", (*Object).Refresh},
 	{"job.put", (*Object).jobPut},
 	{"job.get", (*Object).jobGet},
+	{"job.bill", (*Object).jobBill},
 	{"idem.begin", (*Object).idemBegin},
 	{"idem.end", (*Object).idemEnd},
 	{"manage", (*Object).Manage},

@@ -9,7 +9,6 @@ import (
 
 	"weir/pkg/budget"
 	"weir/pkg/credentials/oauth"
-	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/secret"
@@ -25,7 +24,7 @@ func (o *Object) prune(r *storage.Call) {
 	r.Meta.PruneAt = r.Now + storage.PruneEvery
 	storage.RemoveIf(r.Tx, storage.CooldownPrefix, func(_ string, c store.Cooldown) bool { return r.Forgotten(&c) })
 	r.PruneRefusals()
-	storage.RemoveIf(r.Tx, storage.JobPrefix, func(_ string, j rpc.Job) bool { return j.ExpiresAt <= r.Now })
+	pruneJobs(r.Tx)
 	pruneIdempotency(r.Tx)
 	storage.RemoveIf(r.Tx, storage.MutationPrefix, func(_ string, m storage.Mutation) bool { return m.At < r.Now-storage.Day || m.At > r.Now+storage.Day })
 	r.ExpireLedgers(func(b *store.Budget, l *budget.Ledger) { o.alert(r.Tx, b, l) })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/pkg/machine/storage"
+	"weir/pkg/usage"
 )
 
 // Someone who makes rows without end fills no turn with removing them.
@@ -48,6 +49,30 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 	w.loc.Alarms(w.ctx)
 	if left() != 0 {
 		t.Error("not pruned after an hour")
+	}
+}
+
+// A job is billed once. One that never was counts as an attempt without a price when it
+// expires.
+func TestJobsAreBilledOnceOrCountAsUnpriced(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	for _, id := range []string{"billed", "lost"} {
+		w.want(200, "job.put", fmt.Sprintf(`{"id":%q,"connectionId":"c","expiresAt":%d,"unbilled":{"model":"m","requests":1,"unpriced":1}}`, id, w.clock.Now().Add(time.Hour).UnixMilli()))
+	}
+	for _, billed := range []bool{true, false} {
+		if a := w.want(200, "job.bill", `{"id":"billed","usage":{"model":"m","requests":1,"inputTokens":5,"costUsd":0.25}}`); a.Get("billed").Bool() != billed {
+			t.Errorf("got %s", a.Raw)
+		}
+	}
+	w.want(400, "job.bill", `{"id":"billed","usage":{"requests":-1}}`)
+	w.want(404, "job.bill", `{"id":"none","usage":{}}`)
+	w.clock.Add(2 * time.Hour)
+	w.loc.Alarms(w.ctx)
+	var sum usage.Row
+	w.tx().Hours(w.clock.Now().Add(-5*time.Hour).UnixMilli(), w.clock.Now().UnixMilli(), func(_ string, r *usage.Row) { sum.Add(r) })
+	if sum.Requests != 2 || sum.Unpriced != 1 || sum.CostUSD != 0.25 || sum.InputTokens != 5 {
+		t.Errorf("usage is %+v", sum)
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -166,5 +167,59 @@ func TestStreamsPassWithoutTheirCost(t *testing.T) {
 	}
 	if got := w.do("POST", "/v1/responses", key, `{"model":"none/none","input":"x"}`); got.header.Get("x-weir-cost") != "" {
 		t.Errorf("an error with %s", got.header.Get("x-weir-cost"))
+	}
+}
+
+// A response in the background is counted once, with its usage, by the first call that gets
+// it: also if several instances poll, and again and again.
+func TestBackgroundResponseIsBilledOnce(t *testing.T) {
+	for _, streams := range []bool{false, true} {
+		w := newWorld(t)
+		machine, key := w.priced()
+		w.get(201, w.do("POST", "/"+machine+"/api/budgets", adminToken, `{"name":"b","unit":"usd","limit":10,"window":"day"}`), nil)
+		const queued = `{"id":"resp_1","object":"response","status":"queued","background":true,"output":[],"usage":null}`
+		const completed = `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"web_search_call"}],"usage":{"input_tokens":1000000,"output_tokens":100000}}`
+		answer := fake.JSON(queued)
+		w.Answer = func(*fake.Seen) fake.Answer { return answer }
+		made := w.do("POST", "/v1/responses", key, `{"model":"openai/gpt-5.5","background":true,"input":"x","max_output_tokens":1000}`)
+		if made.status != 200 || made.header.Get("x-weir-cost") != "unknown" {
+			t.Fatalf("%d, cost %q: %s", made.status, made.header.Get("x-weir-cost"), made.body)
+		}
+		if row := gjson.Get(w.do("GET", "/"+machine+"/api/requests", adminToken, "").body, "data.0"); row.Get("priced").Bool() || row.Get("unpricedParts").Raw != `["background"]` {
+			t.Errorf("the request is %s", row.Raw)
+		}
+		poll := func() {
+			t.Helper()
+			path := "/v1/responses/resp_1"
+			if streams && answer.Body != queued {
+				path += "?stream=true"
+			}
+			if got := w.do("GET", path, key, ""); got.status != 200 {
+				t.Fatalf("%d %s", got.status, got.body)
+			}
+		}
+		poll()
+		if answer = fake.JSON(completed); streams {
+			answer = fake.OK("text/event-stream", `data: {"type":"response.completed","response":`+completed+"}\n\n")
+		}
+		poll()
+		poll()
+		w.Clock.Add(2 * time.Second)
+		w.do("POST", "/v1/embeddings", key, `{"model":"openai/none","input":"x"}`) // reports
+		budget := func() float64 {
+			return gjson.Get(w.do("GET", "/"+machine+"/api/budgets", adminToken, "").body, "data.0.spent").Num
+		}
+		if got := budget(); got != 2.01 {
+			t.Errorf("stream %v: the budget has %v", streams, got)
+		}
+		w.Restart()
+		poll()
+		usage := gjson.Get(w.do("GET", "/"+machine+"/api/usage?groupBy=model", adminToken, "").body, "data.0")
+		if usage.Get("attempts").Int() != 1 || usage.Get("costUsd").Num != 2.01 || usage.Get("inputTokens").Int() != 1_000_000 || usage.Get("unpricedAttempts").Exists() {
+			t.Errorf("stream %v: usage is %s", streams, usage.Raw)
+		}
+		if got := budget(); got != 2.01 {
+			t.Errorf("stream %v: the budget has %v after a restart", streams, got)
+		}
 	}
 }

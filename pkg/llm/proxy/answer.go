@@ -148,7 +148,7 @@ var answerFields = [...]struct{ list, usage string }{
 // dialect, which passes byte for byte.
 func (a *attempt) readUnchanged(body []byte) error {
 	f := &answerFields[a.req.Dialect]
-	set, err := jsonscan.Read(body, f.list, f.usage, "id", "service_tier")
+	set, err := jsonscan.Read(body, f.list, f.usage, "id", "service_tier", "status")
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
@@ -172,6 +172,9 @@ func (a *attempt) readUnchanged(body []byte) error {
 	}
 	if a.req.Dialect == llm.Responses {
 		a.parsed.id, _, _ = set.String("id")
+		if status, _, _ := set.String("status"); a.req.Background && (status == "queued" || status == "in_progress") {
+			a.Used.Price = accounts.Later
+		}
 	}
 	return nil
 }
@@ -204,7 +207,7 @@ func shapeOf(head []byte) shape {
 
 // reply returns the client's answer.
 func (a *attempt) reply(res *accounts.Result) *Result {
-	r := &Result{Target: res.Target, Connection: res.Connection}
+	r := &Result{Target: res.Target, Connection: res.Connection, Unbilled: res.Attempt.Unbilled, Counted: res.Attempt.Counted}
 	a.parsed.answer = nil
 	if a.api.dialect == llm.Responses && a.req.Dialect == llm.Responses {
 		r.ResponseID = a.parsed.id

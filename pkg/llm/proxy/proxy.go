@@ -18,6 +18,7 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
@@ -51,6 +52,9 @@ type Result struct {
 	// ResponseID is the answer's id if the upstream speaks the Responses
 	// dialect itself and may store it; otherwise it is empty.
 	ResponseID string
+	// Unbilled and Counted are those of accounts.Attempt.
+	Unbilled *usage.Row
+	Counted  map[string]int64
 }
 
 // Answer resolves a request, sends it and returns the client's answer.

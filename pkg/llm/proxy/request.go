@@ -127,8 +127,8 @@ func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
 			return nil, apierr.Invalid("store", "store must be a boolean.")
 		}
 		a.Compacts = a.marked.Has(llm.CompactionMark) && llm.AsksForCompaction(set.Raw("input"))
-		a.Unstored = given && !stored && !background
 		a.Background = background
+		a.Unstored = given && !stored && !background
 		a.Stateful = a.Previous != "" || background || set.Has("conversation") || set.Has("prompt")
 	}
 	return a, nil

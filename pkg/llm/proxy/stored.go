@@ -25,6 +25,10 @@ type StoredCall struct {
 	Provider   string // its id
 	Model      string // the upstream's
 	Connection string // id of the one that created it
+	// Unbilled reports that what the response has used is not recorded, Counted what budgets
+	// have counted for it.
+	Unbilled bool
+	Counted  map[string]int64
 }
 
 // ErrConnectionGone reports that the account which keeps a response is no longer there.
@@ -52,7 +56,7 @@ func (d *Proxy) Fetch(ctx context.Context, c *auth.Call, k *StoredCall) (*httpms
 	}
 	streams := k.Method == "GET" && k.Subpath == "" && endpoint.Query(c.Query, "stream") == "true"
 	x := &exchange{ctx: ctx, proxy: d, call: c, req: &Request{Dialect: llm.Responses, Stream: streams, WantsUsage: true}}
-	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to}, Read: readStored, Estimate: accounts.Estimate{Follows: true}}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to}, Read: readStored, Estimate: accounts.Estimate{Follows: true, Counted: k.Counted}}
 	call.Build = func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 		return x.fetch(to, conn, k)
 	}
@@ -64,10 +68,17 @@ func (d *Proxy) Fetch(ctx context.Context, c *auth.Call, k *StoredCall) (*httpms
 		return nil, err
 	}
 	a := res.Attempt.State.(*attempt)
+	bill := *res // the trace may use its memory again
+	var resp *httpmsg.Response
 	if a.parsed.events {
-		return a.stream(res), nil
+		resp = a.stream(res)
+	} else {
+		resp = endpoint.JSONAnswer(res.Header, a.parsed.whole)
 	}
-	return endpoint.JSONAnswer(res.Header, a.parsed.whole), nil
+	if k.Unbilled {
+		resp.After = append(resp.After, func(ctx context.Context) { bill.Bill(ctx, k.ID, "/v1/responses") })
+	}
+	return resp, nil
 }
 
 // fetch returns the upstream's request.
@@ -78,7 +89,9 @@ func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *StoredCa
 	}
 	a := x.attempt(to, conn, nil)
 	a.setAPI(w)
-	a.Used.Price = accounts.Stated // free of charge
+	if !k.Unbilled {
+		a.Used.Price = accounts.Stated // free of charge
+	}
 	_, url, err := w.address(to.Provider, conn, w.endpoint)
 	if err != nil {
 		return nil, err
@@ -134,5 +147,8 @@ func readStored(a *accounts.Attempt, resp *upstream.Response) error {
 		return endpoint.BadBody(endpoint.ErrNoAnswer) // an error that comes with status 200
 	}
 	a.State.(*attempt).parsed.whole = raw
+	if a.Used.Price == accounts.ByTokens { // it was not recorded yet
+		a.Used.Tokens = llm.UsageOf(llm.Responses, raw)
+	}
 	return nil
 }

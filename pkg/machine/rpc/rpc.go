@@ -9,6 +9,7 @@
 //	refresh   {"connectionId":"…","tokenGeneration":n} 200 Refreshed; 409 cannot; 503 not now
 //	job.put   Job                                      200 {}
 //	job.get   {"id":"…"}                               200 Job; 404
+//	job.bill  JobBill                                  200 {"billed":true}, or false if it was billed before; 404
 //	capture.put a Capture, a line feed, the sealed bodies  200 {"stored":true}, or false
 //	key.usage KeyUsageQuery                            200 what GET /v1/usage returns; 401 no such key
 //	key.request KeyRequestQuery                        200 what GET /v1/usage/requests/{id} returns, or {"scan"} to go on from; 404
@@ -212,6 +213,17 @@ type Job struct {
 	KeyID        string `json:"keyId,omitempty"`
 	CreatedAt    int64  `json:"createdAt,omitempty"`
 	ExpiresAt    int64  `json:"expiresAt,omitempty"` // 0 means in 30 days
+	// Unbilled counts the job as an attempt whose cost is not known. It is added to the
+	// usage when the job expires, unless job.bill has said what was used; nil if the answer
+	// that created it did. Counted is what the budgets have counted for it, by their ids.
+	Unbilled *usage.Row       `json:"unbilled,omitempty"`
+	Counted  map[string]int64 `json:"counted,omitempty"`
+}
+
+// JobBill is what a job has used.
+type JobBill struct {
+	ID    string    `json:"id"`
+	Usage usage.Row `json:"usage"`
 }
 
 // CallbackQuery is the request of a browser that returns from an identity

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -104,7 +105,7 @@ func TestStoredResponseIsBoundToItsAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := rpc.Job{ID: "resp_1", Kind: "response", ConnectionID: "c1", Provider: "openai", Model: "m", KeyID: "k1"}
-	if w.jobs["resp_1"] != want {
+	if !reflect.DeepEqual(w.jobs["resp_1"], want) {
 		t.Errorf("stored %+v, want %+v", w.jobs["resp_1"], want)
 	}
 	if _, err := h.Create(ctx, call(`{"model":"m","input":"x","previous_response_id":"resp_1"}`)); err != nil || w.request.Connection != "c1" {
@@ -114,7 +115,7 @@ func TestStoredResponseIsBoundToItsAccount(t *testing.T) {
 		f            func(context.Context, *auth.Call) (*httpmsg.Response, error)
 		method, rest string
 	}{{h.Get, "GET", ""}, {h.Items, "GET", "/input_items"}, {h.Delete, "DELETE", ""}, {h.Cancel, "POST", "/cancel"}} {
-		if _, err := tt.f(ctx, call("", "resp_1")); err != nil || *w.forwarded != (proxy.StoredCall{Method: tt.method, ID: "resp_1", Subpath: tt.rest, Provider: "openai", Model: "m", Connection: "c1"}) {
+		if _, err := tt.f(ctx, call("", "resp_1")); err != nil || !reflect.DeepEqual(*w.forwarded, proxy.StoredCall{Method: tt.method, ID: "resp_1", Subpath: tt.rest, Provider: "openai", Model: "m", Connection: "c1"}) {
 			t.Errorf("%s%s: %v, %+v", tt.method, tt.rest, err, w.forwarded)
 		}
 	}

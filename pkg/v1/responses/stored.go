@@ -46,6 +46,7 @@ func (h *Handler) forward(ctx context.Context, c *auth.Call, method, rest string
 	}
 	resp, err := h.Proxy.Fetch(ctx, c, &proxy.StoredCall{
 		Method: method, ID: id, Subpath: rest, Provider: job.Provider, Model: job.Model, Connection: job.ConnectionID,
+		Unbilled: job.Unbilled != nil && method == "GET" && rest == "", Counted: job.Counted,
 	})
 	if errors.Is(err, proxy.ErrConnectionGone) {
 		return nil, notFound()
