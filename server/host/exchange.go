@@ -54,6 +54,7 @@ type limits struct {
 	until  time.Time // of what comes next, zero without limit
 	reason error     // what the end of until means
 	ended  bool
+	sent   bool // the answer has begun
 	cancel context.CancelCauseFunc
 }
 
@@ -62,6 +63,28 @@ type limits struct {
 func (l *limits) within(d time.Duration, reason, whole error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.set(d, reason, whole)
+}
+
+// sending is within for the head of the answer, while the body of the call is sent. It
+// does nothing once the answer has begun, which may be before the body's end.
+func (l *limits) sending(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.sent {
+		l.set(d, upstream.ErrTimeout, upstream.ErrTimeout)
+	}
+}
+
+// answered ends what sending does.
+func (l *limits) answered() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent = true
+}
+
+// set is called with the lock.
+func (l *limits) set(d time.Duration, reason, whole error) {
 	if l.ended {
 		return
 	}
@@ -192,13 +215,38 @@ func (x *exchange) request() (*http.Request, error) {
 		if len(all) == 0 {
 			break
 		}
-		hr.Body = io.NopCloser(bytes.NewReader(all))
-		hr.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(all)), nil }
+		hr.GetBody = func() (io.ReadCloser, error) {
+			return x.sends(io.NopCloser(bytes.NewReader(all)), int64(len(all))), nil
+		}
+		hr.Body, _ = hr.GetBody()
 	default:
 		r, length := x.outside(b)
-		hr.Body, hr.ContentLength = r, length
+		hr.Body, hr.ContentLength = x.sends(r, length), length
 	}
 	return hr.WithContext(x.ctx), nil
+}
+
+// sends returns a body of the call, -1 for an unknown length, whose progress renews the
+// limit of the head. One of up to memory.Uncounted bytes fits the buffers on its way.
+func (x *exchange) sends(body io.ReadCloser, length int64) io.ReadCloser {
+	if x.req.HeaderTimeout <= 0 || length >= 0 && length <= memory.Uncounted {
+		return body
+	}
+	return &sentBody{body, x}
+}
+
+// sentBody is a body that is sent. The time that it waits for its own source, such as a
+// client, is not the upstream's.
+type sentBody struct {
+	io.ReadCloser
+	x *exchange
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	b.x.limits.sending(0)
+	n, err := b.ReadCloser.Read(p)
+	b.x.limits.sending(b.x.req.HeaderTimeout)
+	return n, err
 }
 
 // valuesOf returns the values of a header one after the other, as a copy: net/http may
@@ -224,6 +272,7 @@ func (x *exchange) send(hr *http.Request) {
 		return
 	}
 	res, err := x.transport.RoundTrip(hr)
+	x.limits.answered()
 	if err != nil {
 		x.err = x.failed(err, upstream.ErrNetwork)
 		x.finish()

@@ -404,6 +404,48 @@ func TestNoDescriptorIsNotTheUpstreamsFailure(t *testing.T) {
 	}
 }
 
+// An upload that makes progress was cut once the head of the answer took too long from the
+// first byte on, and was sent again to the next account.
+func TestProgressOfAnUploadRenewsTheLimitOfTheHead(t *testing.T) {
+	for _, tt := range []struct {
+		size   int64
+		renews bool
+	}{{1 << 20, true}, {1 << 10, false}} {
+		d, url := inside(t, nil)
+		renewed := 0
+		d.transport = roundTripper(func(hr *http.Request) (*http.Response, error) {
+			b, ok := hr.Body.(*sentBody)
+			if ok != tt.renews {
+				t.Fatalf("%d bytes: %T", tt.size, hr.Body)
+			}
+			var last time.Time
+			for piece := make([]byte, 32<<10); ok; {
+				_, err := b.Read(piece)
+				if until := b.x.limits.until; until.After(last) {
+					renewed++
+					last = until
+				}
+				if err != nil {
+					break
+				}
+			}
+			io.Copy(io.Discard, hr.Body)
+			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+		})
+		req := &upstream.Request{Method: "POST", URL: url, HeaderTimeout: time.Hour, Body: stream.FromBytes(make([]byte, tt.size))}
+		resp, err := upstream.Do(t.Context(), d, req)
+		if err != nil || resp.Status != 200 {
+			t.Fatal(resp, err)
+		}
+		if tt.renews && renewed < 30 {
+			t.Errorf("renewed %d times", renewed)
+		}
+		if x := resp.Body.(*upstreamBody).exchange; !x.limits.until.IsZero() {
+			t.Error("the limit of the head holds after it")
+		}
+	}
+}
+
 func TestConnectionIsUsedAgain(t *testing.T) {
 	connections := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
