@@ -83,6 +83,9 @@ func statedWait(h httpmsg.Header, body []byte, now time.Time) (wait time.Duratio
 			return d, true
 		}
 		if at, ok := quota.Date(h[i].Value); ok {
+			if sent, ok := quota.Date(h.Get("date")); ok { // by the upstream's own clock
+				now = time.UnixMilli(sent)
+			}
 			return until(at, now), true
 		}
 	}

@@ -63,7 +63,7 @@ const MaxAttempts = maxAttempts
 // how much of a budget is left; it is nil without budgets.
 func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) int64) []Step {
 	e := &explainer{}
-	pl := &plan{call: call}
+	pl := &plan{call: call, explains: true}
 	try, reached := 0, 0
 	for i := range call.Targets {
 		to := &call.Targets[i]
@@ -77,7 +77,6 @@ func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) i
 			reached = routing.After(call.Targets, i, class)
 		default:
 			o := pl.ordering(to, now.UnixMilli())
-			o.explain = true
 			home := o.home()
 			list := o.sort(ready(nil, call.Machine, to, pin, o.now, e))
 			charges, refused := chargesOf(call, to, left)

@@ -14,7 +14,7 @@ type ordering struct {
 	target  *routing.Target
 	session *routing.Session // set if the strategy asks for it
 	now     int64
-	explain bool // the call is not sent: it takes no turn
+	plan    *plan // whose turn it is
 }
 
 // sort brings the ready accounts of a target into the order in which they are tried:
@@ -32,7 +32,7 @@ func (o *ordering) sort(list []candidate) []candidate {
 		o.equals(list[from:to])
 	}
 	if o.machine.Settings.Strategy == store.RoundRobin {
-		return rotated(list, o.turn())
+		return rotated(list, o.plan.takeTurn())
 	}
 	return list
 }
@@ -90,12 +90,17 @@ func (o *ordering) home() (best *store.Connection) {
 	return best
 }
 
-// turn returns the turn of this call.
-func (o *ordering) turn() uint32 {
-	if o.explain {
-		return o.machine.NextTurn(o.target.Provider.ID)
+// takeTurn returns the turn of the call, one for all its targets: it is taken of the first
+// one's provider. A call that is explained takes none.
+func (pl *plan) takeTurn() uint32 {
+	provider := pl.call.Targets[0].Provider.ID
+	switch {
+	case pl.explains:
+		return pl.call.Machine.NextTurn(provider)
+	case !pl.turned:
+		pl.turned, pl.turn = true, pl.call.Machine.Turn(provider)
 	}
-	return o.machine.Turn(o.target.Provider.ID)
+	return pl.turn
 }
 
 // sortBy sorts a short list. Equal elements keep their order.

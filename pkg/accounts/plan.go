@@ -31,6 +31,9 @@ type plan struct {
 	call       *Call
 	deadline   time.Time // zero for none
 	attempts   int
+	turn       uint32 // of round-robin, if turned
+	turned     bool
+	explains   bool           // the call is not sent
 	best       *failure       // the most useful failure so far
 	missed     []missed       // accounts that did not serve, by rank; nil without any
 	place      snapshot.Block // the refusal of a location that is skipped

@@ -11,12 +11,14 @@ import (
 	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/redact"
 )
 
 // Bounds of a record.
 const (
-	maxRecords    = 256 // of one report, unless Pool.MaxRecords is set
-	maxRecordText = 160 // bytes of an id or of an attempt's failure
+	maxRecords     = 256 // of one report, unless Pool.MaxRecords is set
+	maxRefusalText = 300 // bytes of the message of a refusal
+	maxRecordText  = 160 // bytes of an id or of an attempt's failure
 )
 
 // tried is the record of an attempt that failed.
@@ -64,7 +66,9 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 			rec.Error = e.Type
 		}
 	}
-	rec.Outcome, rec.Reason = outcomeOf(t.Attempts, status, e)
+	if rec.Outcome, rec.Reason = outcomeOf(t.Attempts, status, e); rec.Outcome == store.Refused && e != nil {
+		rec.Message = apierr.Shorten(redact.Patterns(e.Message), maxRefusalText)
+	}
 	kind := usage.Row{KeyID: t.KeyID, Endpoint: r.Route}
 	if t.Attempts > 0 {
 		kind.ConnectionID, kind.Provider, kind.Model = t.ConnectionID, t.Provider, t.Model

@@ -47,7 +47,7 @@ func (pl *plan) order(list []candidate, to *routing.Target, pin string) []candid
 
 // ordering returns what the order of a target's accounts depends on.
 func (pl *plan) ordering(to *routing.Target, now int64) ordering {
-	o := ordering{machine: pl.call.Machine, target: to, now: now}
+	o := ordering{machine: pl.call.Machine, target: to, now: now, plan: pl}
 	if s := o.machine.Settings.Strategy; len(to.Connections) > 1 && (store.Sticky(s) || s == store.Fastest) {
 		o.session = pl.session()
 	}

@@ -14,6 +14,7 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -27,9 +28,10 @@ type Endpoint = func(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 
 // Explainer serves POST /api/explain.
 //
-//	{"path":"/v1/embeddings","body":{…},"connectionId":"…","keyId":"…"} → Plan
+//	{"path":"/v1/embeddings","body":{…},"connectionId":"…","keyId":"…","headers":{…}} → Plan
 //
-// The path may have a query. One that opens a WebSocket has no body. With keyId the
+// headers are fields of the call that decide on its route: x-provider, and those by which
+// tools name their session. The path may have a query. One that opens a WebSocket has no body. With keyId the
 // call is one of that key: its models and its budgets hold.
 //
 // The real endpoint runs with a sender that builds each request and sends
@@ -150,6 +152,9 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 			return nil, err
 		}
 	}
+	for name, value := range in.Headers {
+		sub.Header.Set(name, value)
+	}
 	if in.ConnectionID != "" {
 		sub.Header.Set("x-connection-id", in.ConnectionID)
 	}
@@ -173,12 +178,27 @@ type question struct {
 	Body         json.RawMessage `json:"body"`
 	ConnectionID string          `json:"connectionId"`
 	KeyID        string          `json:"keyId"`
+	// Headers are in lower case; see explainedHeader.
+	Headers map[string]string `json:"headers"`
 }
+
+// explainedHeader reports whether a field of a call can be explained: those that lead to
+// a provider or name a session.
+func explainedHeader(name string) bool {
+	return name == "x-provider" || name == "x-model" || routing.NamesSession(name)
+}
+
+const maxExplainedHeader = 1024 // bytes
 
 // explained reads the question: exactly its fields, each once.
 func explained(raw []byte) (in question, err error) {
-	if !exact(raw, "path", "body", "connectionId", "keyId") || json.Unmarshal(raw, &in) != nil {
-		return in, apierr.Invalid("", "The body must be {path, body, connectionId, keyId}.")
+	if !exact(raw, "path", "body", "connectionId", "keyId", "headers") || json.Unmarshal(raw, &in) != nil {
+		return in, apierr.Invalid("", "The body must be {path, body, connectionId, keyId, headers}.")
+	}
+	for name, value := range in.Headers {
+		if !explainedHeader(name) || len(value) > maxExplainedHeader {
+			return in, apierr.Invalid("headers", "headers may have x-provider, x-model and the fields that name a session, in lower case, of at most %d bytes.", maxExplainedHeader)
+		}
 	}
 	return in, nil
 }
@@ -293,7 +313,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 		}
 		switch {
 		case step.Skipped != "":
-		case over:
+		case over, tries == accounts.MaxAttempts:
 			step.Skipped = "not_reached"
 		default:
 			tries++

@@ -96,7 +96,7 @@ func viewConnection(t *storage.Tx, c *storage.Connection, cools []store.Cooldown
 	}
 	use := t.ConnUse(c.ID)
 	v.LastHour.Attempts, v.LastHour.Failed = use.InHour()
-	v.SpentTodayUSD, v.SpentMonthUSD, v.Unpriced = use.DayUSD, use.MonthUSD, use.Unpriced
+	v.SpentTodayUSD, v.SpentMonthUSD, v.Unpriced = store.Dollars(use.DayUSD), store.Dollars(use.MonthUSD), use.Unpriced
 	switch {
 	case c.Status != "":
 		v.Status = c.Status

@@ -206,7 +206,7 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	}
 	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
 	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
-	oneOf("promptCaching", &s.PromptCaching, "on", "off")
+	oneOf("promptCaching", &s.PromptCaching, "on", store.CachingAuto, "off")
 	oneOf("streamCost", &s.StreamCost, "on", "off")
 	if v, ok := in.text("timeZone", 64); ok {
 		if s.TimeZone = v; v == "UTC" {

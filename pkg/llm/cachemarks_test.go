@@ -63,12 +63,13 @@ func TestCacheMarks(t *testing.T) {
 		{"all four", llm.Chat,
 			`{"messages":[{"role":"system","content":"s"},{"role":"user","content":"1"},{"role":"assistant","content":"x"},{"role":"user","content":"2"},{"role":"assistant","content":"y"},{"role":"user","content":"3"}],` + tools + `}`,
 			"tools system user user", "/tools.1 /system.0 /messages.2/content.0 /messages.4/content.0"},
-		{"one question", llm.Chat, `{"messages":[{"role":"user","content":"1"}]}`, "user", "/messages.0/content.0"},
+		{"one question", llm.Chat, `{"messages":[{"role":"user","content":"1"}]}`, "", ""},
+		{"one question with tools", llm.Chat, `{"messages":[{"role":"user","content":"1"}],` + tools + `}`, "tools user", "/tools.1 /messages.0/content.0"},
 		{"the last of several system messages", llm.Chat,
-			`{"messages":[{"role":"system","content":"s"},{"role":"developer","content":"t"},{"role":"user","content":"1"}]}`, "system user", "/system.1 /messages.0/content.0"},
+			`{"messages":[{"role":"system","content":"s"},{"role":"developer","content":"t"},{"role":"user","content":"1"}]}`, "system", "/system.1"},
 		{"the last part", llm.Chat,
-			`{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"text","text":" "}]}]}`,
-			"user", "/messages.0/content.1"},
+			`{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"text","text":" "}]}],` + tools + `}`,
+			"tools user", "/tools.1 /messages.0/content.1"},
 		{"results of tools", llm.Chat,
 			`{"messages":[{"role":"user","content":"1"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"a","arguments":"{}"}},{"id":"c2","type":"function","function":{"name":"b","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"x"},{"role":"tool","tool_call_id":"c2","content":"y"}]}`,
 			"user user", "/messages.0/content.0 /messages.2/content.1"},
@@ -81,7 +82,7 @@ func TestCacheMarks(t *testing.T) {
 		{"Gemini", llm.Gemini,
 			`{"systemInstruction":{"parts":[{"text":"s"}]},"contents":[{"role":"user","parts":[{"text":"1"}]},{"role":"model","parts":[{"text":"x"}]},{"role":"user","parts":[{"text":"2"}]}]}`,
 			"system user user", "/system.0 /messages.0/content.0 /messages.2/content.0"},
-		{"completions", llm.Completions, `{"prompt":"1"}`, "user", "/messages.0/content.0"},
+		{"completions", llm.Completions, `{"prompt":"1"}`, "", ""},
 		{"the client's mark", llm.Chat,
 			`{"messages":[{"role":"system","content":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]},{"role":"user","content":"1"}],` + tools + `}`, "", "/system.0"},
 		{"the client's breakpoint", llm.Responses,
@@ -103,7 +104,7 @@ func TestCacheMarks(t *testing.T) {
 		"anthropic.claude-3-haiku-20240307-v1:0": false, "anthropic.claude-3-5-sonnet-20240620-v1:0": false, "us.anthropic.claude-3-5-haiku-20241022-v1:0": true,
 		"us.anthropic.claude-3-7-sonnet-20250219-v1:0": true, "global.anthropic.claude-opus-4-8": true, "amazon.nova-pro-v1:0": false, "openai.gpt-oss-120b-1:0": false,
 	} {
-		if out, added := marked(t, llm.Chat, llm.Converse, model, `{"messages":[{"role":"user","content":"1"}]}`); (added != "") != want || strings.Contains(string(out), "cachePoint") != want {
+		if out, added := marked(t, llm.Chat, llm.Converse, model, `{"messages":[{"role":"system","content":"s"},{"role":"user","content":"1"}]}`); (added != "") != want || strings.Contains(string(out), "cachePoint") != want {
 			t.Errorf("%s: added %q", model, added)
 		}
 	}
@@ -114,7 +115,7 @@ func TestCacheMarksFollowTheConversation(t *testing.T) {
 	turn := `{"role":"user","content":"q"},{"role":"assistant","content":"a"},`
 	last := ""
 	for n := range 6 {
-		body := `{"messages":[{"role":"system","content":"s"},` + strings.Repeat(turn, n) + `{"role":"user","content":"q"}]}`
+		body := `{"messages":[{"role":"system","content":"s"},` + strings.Repeat(turn, n+1) + `{"role":"user","content":"q"}]}`
 		out, _ := marked(t, llm.Chat, llm.Messages, "claude-sonnet-4-5", body)
 		where := strings.Fields(places(out))
 		if last != "" && where[len(where)-2] != last {
@@ -171,9 +172,9 @@ func TestCacheMarksOfChatRequests(t *testing.T) {
 			"system user user",
 			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"system","content":[{"type":"text","text":"s",` + mark + `}]},{"role":"user","content":[{"type":"text","text":"1",` + mark + `}]},{"role":"assistant","content":"x"},{"role":"user","content":"2"},{"role":"user","content":[{"type":"text","text":"3",` + mark + `}]}]}`},
 		{"parts", "anthropic/claude-sonnet-4.5",
-			`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"https://x.example/i.png"}},{"type":"text","text":" "}]}]}`,
+			`{"model":"m","messages":[{"role":"assistant","content":"x"},{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"https://x.example/i.png"}},{"type":"text","text":" "}]}]}`,
 			"user",
-			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"user","content":[{"type":"text","text":"a",` + mark + `},{"type":"image_url","image_url":{"url":"https://x.example/i.png"}},{"type":"text","text":" "}]}]}`},
+			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"assistant","content":"x"},{"role":"user","content":[{"type":"text","text":"a",` + mark + `},{"type":"image_url","image_url":{"url":"https://x.example/i.png"}},{"type":"text","text":" "}]}]}`},
 		{"a turn of results", "anthropic/claude-sonnet-4.5",
 			`{"model":"m","messages":[{"role":"user","content":"1"},{"role":"assistant","content":null,"tool_calls":[]},{"role":"tool","tool_call_id":"c","content":"y"}]}`,
 			"user",
@@ -181,8 +182,8 @@ func TestCacheMarksOfChatRequests(t *testing.T) {
 		{"own marks", "anthropic/claude-sonnet-4.5", `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"1",` + mark + `}]},{"role":"user","content":"2"}]}`, "",
 			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"user","content":[{"type":"text","text":"1",` + mark + `}]},{"role":"user","content":"2"}]}`},
 		{"another family", "openai/gpt-5", `{"model":"m","messages":[{"role":"user","content":"1"}]}`, "", `{"model":"openai/gpt-5","messages":[{"role":"user","content":"1"}]}`},
-		{"a client that says so in words", "anthropic/claude-sonnet-4.5", `{"model":"m","messages":[{"role":"user","content":"\"cache_control\""}]}`, "user",
-			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"user","content":[{"type":"text","text":"\"cache_control\"",` + mark + `}]}]}`},
+		{"a client that says so in words", "anthropic/claude-sonnet-4.5", `{"model":"m","messages":[{"role":"assistant","content":"x"},{"role":"user","content":"\"cache_control\""}]}`, "user",
+			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"assistant","content":"x"},{"role":"user","content":[{"type":"text","text":"\"cache_control\"",` + mark + `}]}]}`},
 	} {
 		marks := &llm.CacheMarks{}
 		opt := llm.Options{Model: tt.model, CacheMarks: marks, Deviations: llm.DeviationsOf("openrouter"), Vendor: true}

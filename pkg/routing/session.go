@@ -3,6 +3,7 @@ package routing
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"weir/pkg/wire/httpmsg"
 )
@@ -49,6 +50,9 @@ var sessionHeaders = [...]string{
 	"x-litellm-session-id",
 	"x-openwebui-chat-id",
 }
+
+// NamesSession reports whether a field, in lower case, names a session.
+func NamesSession(header string) bool { return slices.Contains(sessionHeaders[:], header) }
 
 // ByOpening is Session.By of a session that is recognized by its first messages.
 const ByOpening = "messages"

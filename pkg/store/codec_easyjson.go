@@ -449,6 +449,12 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 			} else {
 				out.Reason = string(in.String())
 			}
+		case "message":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Message = string(in.String())
+			}
 		case "latencyMs":
 			if in.IsNull() {
 				in.Skip()
@@ -694,6 +700,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		const prefix string = ",\"reason\":"
 		out.RawString(prefix)
 		out.String(string(in.Reason))
+	}
+	if in.Message != "" {
+		const prefix string = ",\"message\":"
+		out.RawString(prefix)
+		out.String(string(in.Message))
 	}
 	{
 		const prefix string = ",\"latencyMs\":"

@@ -159,7 +159,7 @@ type Settings struct {
 	IdleSeconds      int    `json:"idleSeconds,omitempty"`        // see Idle
 	EmbeddingInput   string `json:"embeddingInputType,omitempty"` // document, query
 	ResponsesSocket  string `json:"responsesWebSocket,omitempty"` // on, off
-	PromptCaching    string `json:"promptCaching,omitempty"`      // on, off; see MarksCaches
+	PromptCaching    string `json:"promptCaching,omitempty"`      // on, CachingAuto, off; see MarksCaches
 	StreamCost       string `json:"streamCost,omitempty"`         // on, off; see StatesStreamCost
 
 	// The models that plain Claude names of a family stand for; see
@@ -191,7 +191,13 @@ type Settings struct {
 
 // MarksCaches reports whether the ends of cached prefixes are marked for clients of
 // dialects without marks.
-func (s *Settings) MarksCaches() bool { return s.PromptCaching == "on" }
+func (s *Settings) MarksCaches() bool {
+	return s.PromptCaching == "on" || s.PromptCaching == CachingAuto
+}
+
+// CachingAuto marks the ends of cached prefixes where a session is likely to repeat. New
+// machines have it.
+const CachingAuto = "auto"
 
 // StatesStreamCost reports whether a stream ends with a comment that states its cost.
 func (s *Settings) StatesStreamCost() bool { return s.StreamCost == "on" }

@@ -26,8 +26,10 @@ type Request struct {
 	// stream failed later.
 	Error string `json:"error,omitempty"`
 	// Outcome is Succeeded, ProviderFailed, Refused or Left, Reason that of Refused.
-	Outcome   string    `json:"outcome,omitempty"` // "" in requests of earlier versions
-	Reason    string    `json:"reason,omitempty"`
+	Outcome string `json:"outcome,omitempty"` // "" in requests of earlier versions
+	Reason  string `json:"reason,omitempty"`
+	// Message is that of the error of a refused request, without what may be a credential.
+	Message   string    `json:"message,omitempty"`
 	LatencyMs int64     `json:"latencyMs"`         // to the end of the answer
 	FirstMs   int64     `json:"firstMs,omitempty"` // to the first event of a stream
 	SentMs    int64     `json:"sentMs,omitempty"`  // to the start of the attempt that answered

@@ -30,13 +30,14 @@ func markCache(p *ir.Patch, opt *ir.Options) {
 	}
 	system, user := -1, [2]int{-1, -1}
 	lead, answered := true, true
+	session := p.Get("tools.#").Int() > 0 // see ir.CacheMarks
 	n := 0
 	ir.Each(p.Get("messages"), func(_, m gjson.Result) bool {
 		role := ir.Str(m.Get("role"))
 		lead = lead && (role == "system" || role == "developer")
 		switch {
 		case role == "assistant":
-			answered = true
+			answered, session = true, true
 		case !lead && role != "user" || !hasText(m.Get("content")):
 		case lead:
 			system = n
@@ -49,6 +50,12 @@ func markCache(p *ir.Patch, opt *ir.Options) {
 		n++
 		return true
 	})
+	if marks.Auto && !session {
+		return
+	}
+	if !session {
+		user = [2]int{-1, -1}
+	}
 	n = 0
 	p.Each("messages", func(m gjson.Result) (string, bool) {
 		at := n

@@ -1,11 +1,17 @@
 package ir
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // CacheMarks names the places where the gateway has marked the end of a cached
 // prefix, for a model that caches nothing without marks.
 type CacheMarks struct {
 	Added []string // tools, system, user; user once for each turn
+	// Auto marks only what is likely to be sent again: a request with tools or an answer
+	// of the model is one of a session. A prefix that is written and never read costs more.
+	Auto bool
 }
 
 // markedTurns is the number of turns of the user that are marked, the last ones. The
@@ -14,8 +20,9 @@ type CacheMarks struct {
 const markedTurns = 2
 
 // MarkCache marks the tools, the system prompt and the last two turns of the user if
-// the options ask for that and the client has set no mark itself. tools reports
-// whether the upstream supports marks of tools.
+// the options ask for that and the client has set no mark itself. In the first call of a
+// conversation without tools the turn of the user is not marked. tools reports whether
+// the upstream supports marks of tools.
 //
 // The rule depends on the conversation alone, so that the next call of it marks the
 // same prefixes.
@@ -25,7 +32,8 @@ func (q *Request) MarkCache(opt *Options, tools bool) {
 		return
 	}
 	marks.Added = nil
-	if q.hasCacheMark() {
+	session := len(q.Tools) > 0 || slices.ContainsFunc(q.Messages, func(m Message) bool { return m.Role == RoleAssistant })
+	if q.hasCacheMark() || marks.Auto && !session {
 		return
 	}
 	if t := q.lastTool(); t != nil && tools {
@@ -39,6 +47,9 @@ func (q *Request) MarkCache(opt *Options, tools bool) {
 			marks.Added = append(marks.Added, "system")
 			break
 		}
+	}
+	if !session {
+		return
 	}
 	var turns [markedTurns][]Message
 	for list := q.Messages[lead:]; len(list) > 0; {

@@ -81,7 +81,7 @@ func (o *Options) Forget() {
 		*o.Settings = Settings{Compact: o.Settings.Compact}
 	}
 	if o.CacheMarks != nil {
-		*o.CacheMarks = CacheMarks{}
+		*o.CacheMarks = CacheMarks{Auto: o.CacheMarks.Auto}
 	}
 }
 

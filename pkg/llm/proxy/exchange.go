@@ -207,6 +207,7 @@ func (a *attempt) options() llm.Options {
 	o.NoThoughts = a.forms.noThoughts
 	if a.call.Machine.Settings.MarksCaches() && a.req.Dialect != llm.Messages && !a.refusesCacheMarks() {
 		o.CacheMarks = &a.cacheMarks
+		a.cacheMarks.Auto = a.call.Machine.Settings.PromptCaching == store.CachingAuto
 	}
 	if a.api.dialect != a.req.Dialect && !a.req.Stream {
 		o.Lost = a.lost

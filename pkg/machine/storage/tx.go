@@ -370,5 +370,5 @@ func (t *Tx) Create(name string) {
 	t.Meta.ID, t.Meta.Name, t.Meta.CreatedAt, t.Meta.Deleted = t.ID, name, t.Now, false
 	t.Meta.Unregistered, t.Meta.RegisterFrom, t.Meta.RegisterFail = true, t.Now, 0
 	t.Touch("providers", "keys", "combos", "custom", "alias", "disabled", "settings")
-	t.Put(SettingsRow, store.Settings{Strategy: store.Affinity}) // a machine without the row is older
+	t.Put(SettingsRow, store.Settings{Strategy: store.Affinity, PromptCaching: store.CachingAuto}) // a machine without the row is older
 }

@@ -52,6 +52,7 @@ func usedUp(list []Window, now int64) bool {
 // beside it.
 //
 //	error.resets_in_seconds: 11340   error.resets_at: 1795244460
+//	error.metadata.headers: {"X-RateLimit-Remaining":"0","X-RateLimit-Reset":"1795392000000"}   OpenRouter
 func ResetOf(body []byte, now int64) (at int64, ok bool) {
 	for _, in := range [...]string{"error.", ""} {
 		if v := gjson.GetBytes(body, in+"resets_in_seconds"); v.Type == gjson.Number || v.Type == gjson.String {
@@ -64,6 +65,9 @@ func ResetOf(body []byte, now int64) (at int64, ok bool) {
 				return at, true
 			}
 		}
+	}
+	if h := gjson.GetBytes(body, "error.metadata.headers"); h.Get("X-RateLimit-Remaining").String() == "0" {
+		return At(h.Get("X-RateLimit-Reset").String(), now)
 	}
 	return 0, false
 }

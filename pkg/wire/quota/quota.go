@@ -162,8 +162,8 @@ func (r *reading) append(out []Window, c Call) []Window {
 		switch {
 		case p.left >= 0:
 		case p.limit > 0 && p.remaining >= 0:
-			w.Limit, w.Remaining = p.limit, p.remaining
-			w.Left = min(p.remaining/p.limit, 1)
+			w.Limit, w.Remaining = p.limit, min(p.remaining, p.limit)
+			w.Left = w.Remaining / w.Limit
 		case p.limit < 0 && p.remaining == 0 && p.resetsAt > 0:
 			w.Left = 0
 		default:

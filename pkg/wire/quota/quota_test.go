@@ -175,6 +175,11 @@ var answers = []struct {
 		want:   []Window{{Name: "requests", Model: "m", Left: 0.09, Limit: 100, Remaining: 9, ResetsAt: now + 6*sec}},
 	},
 	{
+		vendor: "others", fields: "ratelimit-{limit",
+		header: "ratelimit-limit: 100\nratelimit-remaining: 5000\nratelimit-reset: 6",
+		want:   []Window{{Name: "requests", Model: "m", Left: 1, Limit: 100, Remaining: 100, ResetsAt: now + 6*sec}},
+	},
+	{
 		vendor: "OpenRouter", fields: "error.metadata.headers",
 		body: `{"error":{"message":"Rate limit exceeded: free-models-per-day","code":429,"metadata":{"headers":{"X-RateLimit-Limit":"50","X-RateLimit-Remaining":"0","X-RateLimit-Reset":"1795392000000"},"provider_name":null}}}`,
 		want: []Window{{Name: "requests", Model: "m", Left: 0, Limit: 50, ResetsAt: 1795392000000}},

@@ -49,8 +49,12 @@ const conversation = [
 ];
 const mark = { type: "ephemeral" };
 
-test("off by default", async () => {
-  const { post } = await machine();
+test("off marks nothing, and a new machine marks conversations alone", async () => {
+  const auto = (await machine()).post;
+  const question = [{ role: "user", content: "One" }];
+  assert.equal((await auto("/v1/chat/completions", { model, messages: question })).told, null);
+  assert.equal((await auto("/v1/chat/completions", { model, messages: conversation })).told, "system,user,user");
+  const { post } = await machine({ promptCaching: "off" });
   const { told, sent } = await post("/v1/chat/completions", { model, messages: conversation, tools });
   assert.equal(told, null);
   assert.doesNotMatch(JSON.stringify(sent), /cache_control/);
@@ -69,7 +73,7 @@ test("tools, system and the last two turns of the user are marked, and told", as
     assert.equal(JSON.stringify(sent).match(/cache_control/g).length, 4);
   }
   const responses = await post("/v1/responses", { model, input: "One", instructions: "Be brief." });
-  assert.equal(responses.told, "system,user");
+  assert.equal(responses.told, "system");
   const { plan } = await operator.call("POST", `/${machineId}/api/explain`, {
     path: "/v1/chat/completions",
     body: { model, messages: conversation, tools },

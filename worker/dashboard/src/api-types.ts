@@ -266,6 +266,8 @@ export interface RequestRow {
   outcome?: "succeeded" | "provider_failed" | "refused" | "left";
   /** of a refusal */
   reason?: string;
+  /** of the error of a refused request */
+  message?: string;
   latencyMs: number;
   /** to the first event of a stream */
   firstMs?: number;

@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import type { ConnectionRow, Plan } from "../api-types";
+import type { ConnectionRow, KeyRow, Plan } from "../api-types";
 import { useMemoryState } from "../drafts";
 import { useAction, useLoad } from "../hooks";
 import type { PageProps } from "../page";
+import { keyName } from "../names";
 import { useFilter } from "../route";
 import { Page, Section } from "../layout";
 import { Button, ErrorBox, Field } from "../ui";
@@ -23,7 +24,8 @@ export default function Explain({ machine }: PageProps) {
     setLastPath(p);
   };
   const [model, setModel] = useFilter("model", ""),
-    [stream, setStream] = useFilter("stream", "");
+    [stream, setStream] = useFilter("stream", ""),
+    [key, setKey] = useFilter("key", "");
   const [text, putText] = useMemoryState(`explain ${machine.id}`, ""),
     [pin, setPin] = useMemoryState(`explain pin ${machine.id}`, "");
   const setText = (t: string) => {
@@ -35,6 +37,7 @@ export default function Explain({ machine }: PageProps) {
   const act = useAction();
   const example = examples.find((e) => e.path === path) ?? examples[0];
   const models = useLoad(() => machine.modelIds(example.segment), [machine, example.segment]);
+  const keys = useLoad(() => machine.list<KeyRow>("/keys"), [machine]);
   const conns = useLoad(() => machine.list<ConnectionRow>("/providers"), [machine]);
   const fill = () => setText(exampleOf(example.path, models.data?.[0] ?? "provider/model", false));
   const run = (body = text) =>
@@ -49,6 +52,7 @@ export default function Explain({ machine }: PageProps) {
           path: known ?? call.path ?? example.path,
           body: call.body,
           ...(pin ? { connectionId: pin } : {}),
+          ...(key ? { keyId: key } : {}),
         }),
       );
     });
@@ -87,6 +91,16 @@ export default function Explain({ machine }: PageProps) {
                 {conns.data?.map((c) => (
                   <option key={c.id} value={c.id}>
                     {c.name || c.provider}
+                  </option>
+                ))}
+              </select>
+            </Field>
+            <Field label="Key" hint="Its models and budgets apply.">
+              <select value={key} onChange={(e) => setKey(e.currentTarget.value)}>
+                <option value="">None</option>
+                {keys.data?.map((k) => (
+                  <option key={k.id} value={k.id}>
+                    {keyName(k)}
                   </option>
                 ))}
               </select>

@@ -58,6 +58,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
       </div>
       {r.error && result.kind !== "" && (
         <Notice kind="warn">
+          {r.message && <span>{r.message} </span>}
           <code>{r.error}</code>{" "}
           <a href={`/docs/reference/errors#${encodeURIComponent(r.error)}`} target="_blank" rel="noreferrer">
             What this error means

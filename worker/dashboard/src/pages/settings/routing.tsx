@@ -79,8 +79,12 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="off">Off</option>
                 </select>
               </Field>
-              <Field label="Prompt caching" hint="On: marks cached prefixes on Claude for clients that cannot.">
+              <Field
+                label="Prompt caching"
+                hint="Adds Claude cache markers for clients that don’t. Auto: only for conversations and tools."
+              >
                 <select value={v.promptCaching} onChange={(e) => put({ promptCaching: e.currentTarget.value })}>
+                  <option value="auto">Auto</option>
                   <option value="off">Off</option>
                   <option value="on">On</option>
                 </select>
