@@ -84,6 +84,34 @@ func (s *sink) done(d *ir.Writer, last bool) {
 }
 
 func (s *sink) Event(e *ir.Event) {
+	from := len(s.out)
+	s.event(e)
+	s.out = escapeSeparators(s.out, from)
+}
+
+// escapeSeparators escapes U+2028 and U+2029 behind from, as Google does. npm:@google/generative-ai
+// reads an event with a pattern whose dot matches neither.
+func escapeSeparators(out []byte, from int) []byte {
+	for i := from; i+2 < len(out); i++ {
+		if out[i] != 0xE2 || out[i+1] != 0x80 || out[i+2]|1 != 0xA9 {
+			continue
+		}
+		fresh := append(make([]byte, 0, len(out)+64), out[:i]...)
+		for ; i < len(out); i++ {
+			if i+2 < len(out) && out[i] == 0xE2 && out[i+1] == 0x80 && out[i+2]|1 == 0xA9 {
+				fresh = append(fresh, `\u202`...)
+				fresh = append(fresh, '8'+out[i+2]-0xA8)
+				i += 2
+			} else {
+				fresh = append(fresh, out[i])
+			}
+		}
+		return fresh
+	}
+	return out
+}
+
+func (s *sink) event(e *ir.Event) {
 	switch e.Kind {
 	case ir.EventStart:
 		s.id, s.model = strings.Clone(e.ID), strings.Clone(e.Name)
@@ -213,12 +241,17 @@ func (s *sink) close() {
 // @google/generative-ai reads nothing behind one.
 const Heartbeat = `data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"index":0}]}` + "\n\n"
 
-// AppendFailure ends a stream with an error: a bare object instead of an event.
-// Google's clients report that as the error that it is, and an event with an error as
-// an answer without candidates. Source: npm:@google/genai, src/_api_client.ts, and
-// npm:@google/generative-ai, src/requests/response-stream.ts.
+// AppendFailure ends a stream with an error, as an event and then as a bare object. The
+// event is what npm:@google/genai and readers of event streams take for an error;
+// npm:@google/generative-ai reads it as an answer without candidates, and reports the
+// object that is left at the end.
 func AppendFailure(out []byte, e *apierr.Error) []byte {
 	shown := *e
 	shown.Message = ir.GeminiText(e)
-	return append(shown.AppendGemini(out), '\n')
+	out = append(out, "data: "...)
+	from := len(out)
+	out = shown.AppendGemini(out)
+	text := out[from:]
+	out = append(out, "\n\n"...)
+	return append(append(out, text...), '\n')
 }

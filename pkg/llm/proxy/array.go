@@ -56,12 +56,14 @@ func (f *arrayForm) element(data, out []byte) []byte {
 	return append(append(out, data...), '\n')
 }
 
-// fail appends the error that ends a stream.
+// fail appends the error that ends a stream, unless it came as an event too.
 func (f *arrayForm) fail(failure, out []byte) []byte {
 	if len(failure) == 0 || f.failed {
 		return out
 	}
-	out = f.element(failure, out)
+	if !bytes.HasSuffix(bytes.TrimRight(out, "\n"), failure) {
+		out = f.element(failure, out)
+	}
 	f.failed = true
 	return out
 }

@@ -307,7 +307,7 @@ func ends(t testing.TB, d llm.Dialect, text string) string {
 				good++
 			}
 			if strings.HasPrefix(data, `{"error"`) {
-				bad++ // as the upstream sent it
+				bad = 1 // as the upstream sent it, or beside the bare object
 			}
 		case llm.Messages:
 			if name == "message_stop" {
