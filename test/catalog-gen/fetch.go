@@ -22,36 +22,50 @@ type files map[string]string
 func fetch(dir string, show bool) (map[string]files, error) {
 	all := map[string]files{}
 	for _, s := range append([]source{chatPackage}, typePackages...) {
-		cmd := exec.Command("npm", "pack", "--silent", s.name+"@"+s.version)
-		cmd.Dir = dir
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
-		if err != nil {
-			return nil, fmt.Errorf("npm pack %s@%s: %w", s.name, s.version, err)
-		}
-		lines := strings.Fields(string(out))
-		if len(lines) == 0 {
-			return nil, fmt.Errorf("npm pack %s@%s named no file", s.name, s.version)
-		}
-		ball, err := os.ReadFile(filepath.Join(dir, filepath.Base(lines[len(lines)-1])))
+		ball, err := pack(dir, s, show)
 		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(ball)
-		if got := hex.EncodeToString(sum[:]); show {
-			fmt.Printf("\t{%q, %q, %q},\n", s.name, s.version, got)
-		} else if got != s.sha256 {
-			return nil, fmt.Errorf("%s@%s: the tarball is %s, recorded is %s", s.name, s.version, got, s.sha256)
-		}
-		if all[s.name], err = unpack(string(ball)); err != nil {
+		if all[s.name], err = unpack(string(ball), carries); err != nil {
 			return nil, fmt.Errorf("%s@%s: %w", s.name, s.version, err)
 		}
 	}
 	return all, nil
 }
 
-// unpack keeps type files and JSON data in memory; nothing is written.
-func unpack(ball string) (files, error) {
+// pack fetches the tarball of a source, and checks its digest or prints it.
+func pack(dir string, s source, show bool) ([]byte, error) {
+	cmd := exec.Command("npm", "pack", "--silent", s.name+"@"+s.version)
+	cmd.Dir = dir
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("npm pack %s@%s: %w", s.name, s.version, err)
+	}
+	lines := strings.Fields(string(out))
+	if len(lines) == 0 {
+		return nil, fmt.Errorf("npm pack %s@%s named no file", s.name, s.version)
+	}
+	ball, err := os.ReadFile(filepath.Join(dir, filepath.Base(lines[len(lines)-1])))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(ball)
+	if got := hex.EncodeToString(sum[:]); show {
+		fmt.Printf("\t{%q, %q, %q},\n", s.name, s.version, got)
+	} else if got != s.sha256 {
+		return nil, fmt.Errorf("%s@%s: the tarball is %s, recorded is %s", s.name, s.version, got, s.sha256)
+	}
+	return ball, nil
+}
+
+// carries reports whether a file of a package has ids, limits or prices.
+func carries(name string) bool {
+	return name == "dist/index.d.ts" || strings.HasPrefix(name, "dist/providers/data/")
+}
+
+// unpack keeps the wanted files in memory; nothing is written.
+func unpack(ball string, wanted func(name string) bool) (files, error) {
 	z, err := gzip.NewReader(strings.NewReader(ball))
 	if err != nil {
 		return nil, err
@@ -66,10 +80,10 @@ func unpack(ball string) (files, error) {
 			return nil, err
 		}
 		name := strings.TrimPrefix(h.Name, "package/")
-		if name != "dist/index.d.ts" && !strings.HasPrefix(name, "dist/providers/data/") {
+		if !wanted(name) {
 			continue
 		}
-		b, err := io.ReadAll(io.LimitReader(r, 16<<20))
+		b, err := io.ReadAll(io.LimitReader(r, 256<<20))
 		if err != nil {
 			return nil, err
 		}

