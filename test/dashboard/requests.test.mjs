@@ -308,17 +308,17 @@ test("the requests that match are exported as CSV and JSON", async (t) => {
   const p = await openPage(t, b, machineId, "Requests");
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
-  const saved = async (name) => {
-    const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name }).click()]);
+  const saved = async (role, name) => {
+    const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole(role, { name }).click()]);
     return [file.suggestedFilename(), readFileSync(await file.path(), "utf8")];
   };
-  const [jsonName, json] = await saved("Export JSON");
+  const [jsonName, json] = await saved("button", "Export JSON");
   assert.match(jsonName, /^requests-.+\.json$/);
   assert.deepEqual(JSON.parse(json), (await api("/requests?failed=true")).data);
-  const [csvName, text] = await saved("Export CSV");
-  assert.match(csvName, /^requests-.+\.csv$/);
+  const [csvName, text] = await saved("link", "Export CSV");
+  assert.match(csvName, /^requests\.csv$/);
   const [head, ...rows] = text.trim().split("\r\n");
-  assert.match(head, /^\ufeff?"time","id","key","endpoint","requested_model",/);
+  assert.match(head, /^\ufeff?time,id,key,endpoint,requested_model,/);
   assert.equal(rows.length, 3);
   assert.match(
     rows.find((r) => r.includes('"fall"')),
@@ -344,14 +344,17 @@ test("a long list renders only the rows near the screen", async (t) => {
   }));
   await p.route("**/api/requests?*", (r) => {
     const query = new URL(r.request().url()).searchParams;
-    const before = Number(query.get("before") ?? 1e9),
+    const before = Number(query.get("cursor") || 1e9),
       after = Number(query.get("after") ?? 0),
       limit = Number(query.get("limit"));
     const rows = all.filter((x) => x.seq < before && x.seq > after);
-    return r.fulfill({ json: { object: "list", data: rows.slice(0, limit), has_more: rows.length > limit } });
+    const [data, has_more] = [rows.slice(0, limit), rows.length > limit];
+    const cursor = has_more ? String(data.at(-1).seq) : undefined;
+    return r.fulfill({ json: { object: "list", data, has_more, cursor, kept: 850, total: 1500 } });
   });
   await p.getByRole("button", { name: "Refresh" }).click();
   await p.getByText("up/m850", { exact: true }).waitFor();
+  await p.getByText("850 of 1,500 kept: all failures, the slowest, the dearest, a sample of the rest.").waitFor();
   const table = p.getByRole("table");
   for (const n of [250, 450, 650, 850]) {
     await p.getByRole("button", { name: "Load more" }).click();

@@ -223,7 +223,7 @@ const byCode: Record<string, string> = {
   machine_not_found: "This machine no longer exists.",
   connection_not_found: "This account no longer exists.",
   key_not_found: "This key no longer exists.",
-  request_not_found: "This request is no longer listed. The latest 1,000 requests are.",
+  request_not_found: "This request is no longer listed.",
   capture_not_found: "The bodies of this request are no longer stored.",
   combo_not_found: "This combo no longer exists.",
   alias_not_found: "This alias no longer exists.",

@@ -1,13 +1,15 @@
 import { useState } from "preact/hooks";
+import { number } from "../format";
 import { useAction, useIdle, useSettled } from "../hooks";
 import { Load, Page, Table } from "../layout";
 import { useNames } from "../names";
 import type { PageProps } from "../page";
 import { replace, to } from "../route";
+import { Time } from "../time";
 import { Button, Empty, ErrorBox } from "../ui";
 import { VirtualBody } from "../virtual";
 import { Details } from "./requests/details";
-import { type NameOf, save } from "./requests/export";
+import { type NameOf, saveJson, type RequestPage } from "./requests/export";
 import { FilterRow, paramsOf, useFilters } from "./requests/filters";
 import { useRequests } from "./requests/list";
 import { Row } from "./requests/row";
@@ -21,11 +23,11 @@ export default function Requests({ machine, args: [open] }: PageProps) {
   const params = () => paramsOf(JSON.parse(settled), Date.now());
   const [live, setLive] = useState(true);
   const idle = useIdle();
-  const list = useRequests(machine, settled, params, live && !idle);
+  const list = useRequests(machine, settled, params, live && !idle && !filters.values.sort);
   const names = useNames(machine).data;
   const nameOf: NameOf = (id, of) => (id ? (names?.[of].get(id) ?? `${id.slice(0, 8)}…`) : "");
   const saving = useAction();
-  const saved = (as: "csv" | "json") => void saving.run(() => save(machine, params(), as, nameOf));
+  const { sort, ...filter } = params();
   // linkTo keeps the filters, which are in the address.
   const linkTo = (...id: string[]) => {
     const query = location.hash.split("?")[1];
@@ -37,7 +39,7 @@ export default function Requests({ machine, args: [open] }: PageProps) {
       title="Requests"
       intro={
         <>
-          The latest ~1,000 requests. Prompts and answers are stored only if you turn on{" "}
+          {list.data && kept(list.data)} Prompts and answers are stored only if you turn on{" "}
           <a href={to(machine.id, "settings")}>captured bodies</a>.
         </>
       }
@@ -45,13 +47,13 @@ export default function Requests({ machine, args: [open] }: PageProps) {
         <>
           <label class="row tight">
             <input type="checkbox" checked={live} onChange={(e) => setLive(e.currentTarget.checked)} />
-            Live{live && idle && " (paused)"}
+            Live{live && (idle || sort) && " (paused)"}
           </label>
           <Button onClick={() => void list.reload()}>Refresh</Button>
-          <Button busy={saving.busy} onClick={() => saved("csv")}>
+          <a class="button" href={machine.at(`/requests.csv?${new URLSearchParams(filter)}`)} download>
             Export CSV
-          </Button>
-          <Button busy={saving.busy} onClick={() => saved("json")}>
+          </a>
+          <Button busy={saving.busy} onClick={() => void saving.run(() => saveJson(machine, params()))}>
             Export JSON
           </Button>
         </>
@@ -118,5 +120,22 @@ export default function Requests({ machine, args: [open] }: PageProps) {
         />
       )}
     </Page>
+  );
+}
+
+// kept returns what the list has, if it does not have every request.
+function kept({ kept, total, lostFailureAt }: RequestPage) {
+  if (kept >= total) return null;
+  return (
+    <>
+      {number(kept)} of {number(total)} kept: all failures
+      {lostFailureAt && (
+        <>
+          {" "}
+          since <Time at={lostFailureAt} />
+        </>
+      )}
+      , the slowest, the dearest, a sample of the rest.
+    </>
   );
 }

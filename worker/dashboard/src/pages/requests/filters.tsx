@@ -41,8 +41,17 @@ const ranges: [string, string, minutes: number][] = [
   ["custom", "Custom", 0],
 ];
 
+// orders are the values of the query parameter sort.
+const orders: [string, string][] = [
+  ["", "Newest first"],
+  ["duration", "Slowest first"],
+  ["first_token", "Slowest first token"],
+  ["cost", "Most expensive first"],
+];
+
 const names = [
   "q",
+  "sort",
   "key",
   "connection",
   "model",
@@ -96,7 +105,9 @@ export function useFilters(): Filters {
     clear: () => {
       for (const name of names) if (values[name]) set(name, "");
     },
-    any: names.some((name) => values[name] !== "" && !(name === "range" && values.range === "custom")),
+    any: names.some(
+      (name) => values[name] !== "" && name !== "sort" && !(name === "range" && values.range === "custom"),
+    ),
   };
 }
 
@@ -173,6 +184,7 @@ export function FilterRow({ filters, names }: { filters: Filters; names: Names |
         options={[["", "All"], ...examples.map((e): [string, string] => [e.path, e.path])]}
         onPick={(v) => set("endpoint", v)}
       />
+      <Choice label="Sort" value={values.sort} options={orders} onPick={(v) => set("sort", v)} />
       <TextFilter live label="Error code" value={values.code} onValue={(v) => set("code", v)} />
       {filters.any && <Button onClick={filters.clear}>Clear filters</Button>}
     </div>

@@ -40,12 +40,12 @@ export function useRequests(
   };
   const loadOlder = () =>
     older.run(async () => {
-      const last = list.data?.data.at(-1);
-      if (last)
-        await extend({ limit: String(maxPage), before: String(last.seq) }, (page, to) => ({
-          ...page,
-          data: [...to.data, ...page.data.filter((r) => r.seq < (to.data.at(-1)?.seq ?? 0))],
-        }));
+      const cursor = list.data?.cursor;
+      if (cursor)
+        await extend({ limit: String(maxPage), cursor }, (page, to) => {
+          const had = new Set(to.data.map((r) => r.seq));
+          return { ...page, data: [...to.data, ...page.data.filter((r) => !had.has(r.seq))] };
+        });
     });
   const loadNewer = async () => {
     const { list: now } = latest.current;
@@ -55,7 +55,9 @@ export function useRequests(
       await extend({ limit: String(maxPage), after: String(first.seq) }, (page, to) => {
         if (page.has_more) return page; // more than a page is new
         const data = [...page.data.filter((r) => r.seq > (to.data[0]?.seq ?? 0)), ...to.data];
-        return { ...to, data: data.slice(0, maxRows), has_more: to.has_more || data.length > maxRows };
+        if (data.length <= maxRows) return { ...page, data, has_more: to.has_more, cursor: to.cursor };
+        data.length = maxRows;
+        return { ...page, data, has_more: true, cursor: String(data[maxRows - 1].seq) };
       });
       setNewerError("");
     } catch (e) {

@@ -1,5 +1,5 @@
 // The figures of usage. To add one that GET /api/usage returns, add a row to
-// columns: the table, the tiles, the chart and the CSV file follow.
+// columns: the table, the tiles and the chart follow.
 import { money, number, percent } from "../../format.ts";
 
 // Dimensions are what the rows of GET /api/usage are grouped by.
@@ -25,8 +25,6 @@ export interface Column {
   field: string;
   /** rows of one name have the highest value instead of the sum */
   highest?: boolean;
-  /** in the CSV file */
-  csv?: string;
   /** in the table */
   head?: string;
   /** as a tile and in the chart; id is its name in the address */
@@ -53,9 +51,8 @@ export interface Column {
 const ms = (n: number) => `${number(n)} ms`;
 
 // percentile returns a column of a percentile, which is unknown if it is 0.
-const percentile = (field: string, csv: string, head: string, more?: Partial<Column>): Column => ({
+const percentile = (field: string, head: string, more?: Partial<Column>): Column => ({
   field,
-  csv,
   head,
   highest: true,
   unknown: (f) => !f[field],
@@ -75,7 +72,6 @@ export const successRate = (f: Figures) => (answered(f) ? (f.succeeded ?? 0) / a
 export const columns: Column[] = [
   {
     field: "requests",
-    csv: "requests",
     head: "Requests",
     metric: { id: "requests", name: "Requests" },
     stacks: true,
@@ -88,10 +84,9 @@ export const columns: Column[] = [
     main: true,
     text: number,
   },
-  { field: "failedRequests", csv: "failed_requests", text: number },
+  { field: "failedRequests", text: number },
   {
     field: "",
-    csv: "success_rate",
     head: "Success rate",
     metric: { id: "success", name: "Success rate" },
     value: successRate,
@@ -100,10 +95,9 @@ export const columns: Column[] = [
     text: percent,
     decimals: true,
   },
-  { field: "succeeded", csv: "succeeded", text: number },
+  { field: "succeeded", text: number },
   {
     field: "providerFailed",
-    csv: "provider_failed",
     head: "Provider failed",
     metric: { id: "failed", name: "Provider failed" },
     stacks: true,
@@ -112,7 +106,6 @@ export const columns: Column[] = [
   },
   {
     field: "refused",
-    csv: "refused",
     head: "Refused",
     metric: { id: "refused", name: "Refused" },
     stacks: true,
@@ -127,16 +120,15 @@ export const columns: Column[] = [
     of: { outcome: "refused" },
     text: number,
   },
-  { field: "left", csv: "left", head: "Left", of: { outcome: "left" }, text: number },
-  { field: "refusedKeyLimit", csv: "refused_key_limit", text: number },
-  { field: "refusedBudget", csv: "refused_budget", text: number },
-  { field: "refusedConcurrency", csv: "refused_concurrency", text: number },
-  { field: "refusedKey", csv: "refused_key", text: number },
-  { field: "refusedModel", csv: "refused_model", text: number },
-  { field: "refusedRequest", csv: "refused_request", text: number },
+  { field: "left", head: "Left", of: { outcome: "left" }, text: number },
+  { field: "refusedKeyLimit", text: number },
+  { field: "refusedBudget", text: number },
+  { field: "refusedConcurrency", text: number },
+  { field: "refusedKey", text: number },
+  { field: "refusedModel", text: number },
+  { field: "refusedRequest", text: number },
   {
     field: "attempts",
-    csv: "attempts",
     head: "Attempts",
     metric: { id: "attempts", name: "Attempts" },
     stacks: true,
@@ -148,18 +140,16 @@ export const columns: Column[] = [
   },
   {
     field: "failedAttempts",
-    csv: "failed_attempts",
     head: "Failed attempts",
     more: true,
     of: { failed: "true" },
     text: number,
   },
-  { field: "inputTokens", csv: "input_tokens", head: "Input", text: number },
-  { field: "outputTokens", csv: "output_tokens", head: "Output", text: number },
-  { field: "cacheReadTokens", csv: "cache_read_tokens", head: "Cached", more: true, text: number },
+  { field: "inputTokens", head: "Input", text: number },
+  { field: "outputTokens", head: "Output", text: number },
+  { field: "cacheReadTokens", head: "Cached", more: true, text: number },
   {
     field: "cacheShare",
-    csv: "cache_share",
     head: "Cache share",
     more: true,
     metric: { id: "cache", name: "Cache share" },
@@ -168,8 +158,8 @@ export const columns: Column[] = [
     text: percent,
     decimals: true,
   },
-  { field: "cacheWriteTokens", csv: "cache_write_tokens", text: number },
-  { field: "reasoningTokens", csv: "reasoning_tokens", head: "Reasoning", more: true, text: number },
+  { field: "cacheWriteTokens", text: number },
+  { field: "reasoningTokens", head: "Reasoning", more: true, text: number },
   {
     field: "",
     metric: { id: "tokens", name: "Tokens" },
@@ -185,7 +175,6 @@ export const columns: Column[] = [
   },
   {
     field: "costUsd",
-    csv: "cost_usd",
     head: "Cost",
     metric: { id: "cost", name: "Spend" },
     main: true,
@@ -194,23 +183,22 @@ export const columns: Column[] = [
     text: money,
     decimals: true,
   },
-  { field: "unpricedAttempts", csv: "unpriced_attempts", text: number },
-  { field: "estimatedAttempts", csv: "estimated_attempts", text: number },
+  { field: "unpricedAttempts", text: number },
+  { field: "estimatedAttempts", text: number },
   {
     field: "latencyMs",
-    csv: "average_latency_ms",
     metric: { id: "latency", name: "Average latency" },
     value: (f) => (timed(f) ? Math.round((f.latencyMs ?? 0) / timed(f)) : 0),
     unknown: (f) => !timed(f),
     text: ms,
   },
-  percentile("latencyP50Ms", "latency_p50_ms", "Latency p50", { more: true }),
-  percentile("latencyP95Ms", "latency_p95_ms", "Latency p95", {
+  percentile("latencyP50Ms", "Latency p50", { more: true }),
+  percentile("latencyP95Ms", "Latency p95", {
     metric: { id: "p95", name: "Latency p95" },
     main: true,
   }),
-  percentile("firstTokenP50Ms", "first_token_p50_ms", "First token p50", { more: true }),
-  percentile("firstTokenP95Ms", "first_token_p95_ms", "First token p95", {
+  percentile("firstTokenP50Ms", "First token p50", { more: true }),
+  percentile("firstTokenP95Ms", "First token p95", {
     metric: { id: "first", name: "First token p95" },
     more: true,
   }),
