@@ -57,7 +57,8 @@ async function call(method, path, token, body, headers = {}) {
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await res.text();
-  return { status: res.status, headers: res.headers, text, body: text ? JSON.parse(text) : null };
+  const json = /json/.test(res.headers.get("content-type"));
+  return { status: res.status, headers: res.headers, text, body: json ? JSON.parse(text) : null };
 }
 
 // The routes with a valid call for each: [route, call], where call returns the
