@@ -24,4 +24,5 @@ bin=$(node_path)
 # The storage explorer is served on the gateway's own port without authentication.
 export X_LOCAL_EXPLORER=false PATH="${bin%/*}:$PATH"
 demo "$state" .dev.vars "$bin" node_modules/wrangler/bin/wrangler.js dev --ip 127.0.0.1 --port "$port" \
+  --var "PUBLIC_URL:http://127.0.0.1:$port" \
   --persist-to "$state" --show-interactive-dev-session=false
