@@ -69,7 +69,7 @@ func read(r io.Reader) (d document, err error) {
 				d.modelsDev(vendorOf(name), gjson.ParseBytes(value))
 			}
 			if len(d.rows) > maxRows {
-				return tooManyRows
+				return errTooManyRows
 			}
 			return nil
 		})
@@ -78,12 +78,12 @@ func read(r io.Reader) (d document, err error) {
 		err = d.own(gjson.Parse(version), gjson.Parse(issued), gjson.ParseBytes(prices), gjson.ParseBytes(models))
 	}
 	if err == nil && len(d.rows) > maxRows {
-		err = tooManyRows
+		err = errTooManyRows
 	}
 	return d, err
 }
 
-var tooManyRows = fmt.Errorf("it has more than %d prices", maxRows)
+var errTooManyRows = fmt.Errorf("it has more than %d prices", maxRows)
 
 // ownMember reports whether weir's own format has a member with this name.
 func ownMember(name string) bool {

@@ -121,9 +121,6 @@ func (t *Tx) pages(kind int) int64 {
 	return RequestPages
 }
 
-// RequestKey returns the key of a page of the latest requests, see pageKey.
-func (t *Tx) RequestKey(page int64) string { return t.pageKey(latest, page) }
-
 // pageKey returns the key of a page. The pages of a ring use a few keys in turn, unless
 // the size of the ring is a setting, which may change.
 func (t *Tx) pageKey(kind int, page int64) string {

@@ -312,9 +312,9 @@ func TestOldRequestsArePruned(t *testing.T) {
 			return tx
 		}
 		add(3*perPage+10, noon)
-		tx := add(perPage, noon+storage.KeepRequests/2)
+		add(perPage, noon+storage.KeepRequests/2)
 		for _, step := range []struct{ at, kept int64 }{{noon + storage.KeepRequests - 1, 4*perPage + 10}, {noon + storage.KeepRequests, perPage + 10}, {noon + 2*storage.KeepRequests, 0}} {
-			tx = at(st, step.at)
+			tx := at(st, step.at)
 			tx.MaxRequests = most
 			tx.PruneRequests()
 			commit(t, st, tx)
@@ -322,7 +322,7 @@ func TestOldRequestsArePruned(t *testing.T) {
 				t.Errorf("%d: kept %+v, want %d", most, c, step.kept)
 			}
 		}
-		tx = add(3, noon+2*storage.KeepRequests)
+		tx := add(3, noon+2*storage.KeepRequests)
 		if got := scanned(tx, 1<<53, 0); len(got) != 3 || got[0].Seq != 4*perPage+13 || tx.RequestCounts().Total != 3 {
 			t.Errorf("%d: after it %+v", most, got)
 		}

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
-import { sleep, until } from "../wait.mjs";
+import { until } from "../wait.mjs";
 
 let gw, up, operator;
 before(async () => {

@@ -83,7 +83,10 @@ test("the command of every tool writes its configuration with a key that works, 
       try {
         const { command, lease, model, smallModel } = await leased(tool.id, { smallModel: "up/vendor/nested-model" });
         assert.deepEqual([model, smallModel], ["up/test-chat", "up/vendor/nested-model"]);
-        assert.equal(command.sh, `curl -fsSL '${gw.url}/setup/${tool.id}.sh' | WEIR_LEASE='${lease}' sh -s -- '${gw.url}'`);
+        assert.equal(
+          command.sh,
+          `curl -fsSL '${gw.url}/setup/${tool.id}.sh' | WEIR_LEASE='${lease}' sh -s -- '${gw.url}'`,
+        );
         const { stdout } = await shell(command.sh, home);
         const written = tool.files.map((f) => f.replace("~/", ""));
         for (const file of written) assert.ok(stdout.includes(join(home, file)), `${tool.id}: ${stdout}`);
