@@ -73,7 +73,9 @@ for (const [name, [failure, next]] of Object.entries(defaults))
       const [first, second] = await c.explain();
       assert.equal(first.nextAfter.includes(name), goesOn, `${value}: ${first.nextAfter}`);
       assert.deepEqual(second.nextAfter, []);
-      const want = goesOn ? { status: 200, asked: ["first", "talk"] } : { status: failure.status, asked: ["first"] };
+      // With no other account left, a failure that may pass is tried once more.
+      const asked = name === "unavailable" ? ["first", "first"] : ["first"];
+      const want = goesOn ? { status: 200, asked: ["first", "talk"] } : { status: failure.status, asked };
       assert.deepEqual(await c.ask(), want, `${value}`);
     }
   });

@@ -28,8 +28,8 @@ before(async () => {
         object: "chat.completion",
         created: 1,
         model: "m",
-        choices: [{ index: 0, message: { role: "assistant", content: "hi" }, finish_reason: "stop" }],
-        usage: { prompt_tokens: 1_000_000, completion_tokens: 0, total_tokens: 1_000_000 },
+        choices: [{ index: 0, message: { role: "assistant", content: "" }, finish_reason: "stop" }],
+        usage: { prompt_tokens: 100_000, completion_tokens: 0, total_tokens: 100_000 },
       }),
     };
   };
@@ -73,7 +73,7 @@ function publish(gpt5, more = {}, signed = true, models = undefined) {
 
 const state = async () => (await operator.call("GET", "/api/version")).prices;
 
-// costs makes a call of a million tokens and returns what it costs.
+// costs makes a call of 100,000 tokens and returns what a million costs.
 let calls = 0,
   spent = 0;
 async function costs() {
@@ -88,7 +88,7 @@ async function costs() {
     const { total } = await operator.call("GET", `/${me.machineId}/api/usage`);
     return total.requests === calls && total;
   });
-  const cost = Math.round((total.costUsd - spent) * 1e6) / 1e6;
+  const cost = Math.round((total.costUsd - spent) * 1e7) / 1e6;
   spent = total.costUsd;
   return cost;
 }
@@ -141,7 +141,7 @@ test("prices of a signed source are taken, checked, and stay", async () => {
   assert.deepEqual([second.rows, second.held], [31, 1]);
   await again();
   assert.equal(await costs(), 3);
-  assert.equal(Math.round(spent * 1e6) / 1e6, 5);
+  assert.equal(Math.round(spent * 1e6) / 1e6, 0.5);
 
   // The source is gone.
   source.status = 404;

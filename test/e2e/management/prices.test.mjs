@@ -61,26 +61,27 @@ test("an own price goes before the catalogue's, and what is past keeps its price
     await me.post("/v1/chat/completions", { model, messages: hello });
     up.script = null;
   };
-  const million = { prompt_tokens: 1_000_000, completion_tokens: 100_000 };
-  await call(million); // 1.25/10
-  assert.deepEqual(await me.spent(1), [2.25, 0]);
+  const long = { prompt_tokens: 200_000, completion_tokens: 20_000 };
+  const short = { prompt_tokens: 100_000, completion_tokens: 10_000 };
+  await call(long); // 1.25/10
+  assert.deepEqual(await me.spent(1), [0.45, 0]);
   await me.api("PATCH", "/settings", { modelPrices: { "openai/gpt-5": "1/8 >100000=2/16 @flex=0.5/4" } });
-  await call(million); // 2/16: a long prompt
-  assert.deepEqual(await me.spent(2), [5.85, 0]);
-  await call({ prompt_tokens: 100_000, completion_tokens: 0 }); // 1/8
-  assert.deepEqual(await me.spent(3), [5.95, 0]);
-  await call({ prompt_tokens: 100_000, completion_tokens: 0 }, { service_tier: "flex" });
-  assert.deepEqual(await me.spent(4), [6, 0]);
-  await call({ prompt_tokens: 100_000, completion_tokens: 0 }, { service_tier: "priority" });
-  assert.deepEqual(await me.spent(5), [6, 1], "a tier without a price is unpriced");
+  await call(long); // 2/16: a long prompt
+  assert.deepEqual(await me.spent(2), [1.17, 0]);
+  await call(short); // 1/8
+  assert.deepEqual(await me.spent(3), [1.35, 0]);
+  await call(short, { service_tier: "flex" });
+  assert.deepEqual(await me.spent(4), [1.44, 0]);
+  await call(short, { service_tier: "priority" });
+  assert.deepEqual(await me.spent(5), [1.44, 1], "a tier without a price is unpriced");
   await me.api("PATCH", "/settings", { modelPrices: { "openai/gpt-5": null } });
-  await call({ prompt_tokens: 100_000, completion_tokens: 0 }, { service_tier: "priority" }); // 2.5
-  assert.deepEqual(await me.spent(6), [6.25, 1]);
+  await call(short, { service_tier: "priority" }); // 2.5/20
+  assert.deepEqual(await me.spent(6), [1.89, 1]);
   // The cost that a vendor states goes before the catalogue.
-  await call({ prompt_tokens: 1_000_000, completion_tokens: 0, cost_in_usd_ticks: 5e9 }, {}, "xai/grok-4.3");
-  assert.deepEqual(await me.spent(7), [6.75, 1]);
-  await call({ prompt_tokens: 1_000, completion_tokens: 0, cost_in_usd_ticks: 5e9 }); // not of OpenAI: 1.25
-  assert.deepEqual(await me.spent(8), [6.75125, 1]);
+  await call({ ...short, cost_in_usd_ticks: 5e9 }, {}, "xai/grok-4.3");
+  assert.deepEqual(await me.spent(7), [2.39, 1]);
+  await call({ prompt_tokens: 1_000, completion_tokens: 100, cost_in_usd_ticks: 5e9 }); // not of OpenAI: 1.25/10
+  assert.deepEqual(await me.spent(8), [2.39225, 1]);
 });
 
 test("prices that cannot be read are refused, with what to write", async () => {
@@ -119,12 +120,12 @@ test("a budget in dollars refuses images and speech that cost more than is left"
     assert.ok(error.message.includes(text), error.message);
   };
   const image = { model: "xai/grok-imagine-image", prompt: "a cat" };
-  await refused("/v1/images/generations", { ...image, n: 2 }, "may use, $0.14.");
+  await refused("/v1/images/generations", { ...image, n: 2 }, "this call could cost $0.14.");
   await me.post("/v1/images/generations", { ...image, n: 1 });
   assert.deepEqual(await me.spent(2), [0.07, 0]); // the refused call is a request too
-  await refused("/v1/images/generations", { ...image, n: 1 }, "may use $0.07");
+  await refused("/v1/images/generations", { ...image, n: 1 }, "this call could cost $0.07");
   const speech = { model: "openai/tts-1", input: "é".repeat(3000), voice: "alloy" };
-  await refused("/v1/audio/speech", speech, "may use $0.045");
+  await refused("/v1/audio/speech", speech, "this call could cost $0.045");
   assert.deepEqual(sent, ["/v1/images/generations"]);
   up.script = null;
 });

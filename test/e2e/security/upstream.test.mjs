@@ -258,7 +258,8 @@ test("unusual framing, long heads and early answers have one outcome each [F12, 
       a.headers.every(([, v]) => !/[^\x20-\x7e]/.test(v)),
       `${name}: ${JSON.stringify(a.headers)}`,
     );
-    assert.equal(w.heads, 1, `${name}: ${w.heads} calls`);
+    // Without an answer the only account is asked once more.
+    assert.ok(w.heads <= (a.status === 502 ? 2 : 1), `${name}: ${w.heads} calls`);
     w.close();
   }
 });
