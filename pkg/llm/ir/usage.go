@@ -140,20 +140,32 @@ const (
 	maxTimesTools = 20
 	// SureTokens are believed of any model.
 	SureTokens = 8192
+	maxUses    = 1000 // of each tool of a vendor
 )
 
 // Settle replaces the counts that the upstream did not state by estimates. As not stated
 // count those that are missing or no numbers, an input of 0, an output of 0 beside a text,
-// more from the cache than was read, and what the model cannot have read or written:
+// parts that are more than the whole, and what the model cannot have read or written:
 // context and longest are its limits, 0 if they are not known. Without an Estimator, counts
-// that cannot be true are not known.
+// that cannot be true are not known. Absurd counts of tools have no rate.
 func (u *Usage) Settle(e Estimator, context, longest int64) {
 	times := int64(maxTimes)
 	if u.UsesTools() || u.Apart > 0 {
 		times = maxTimesTools
 	}
-	input := u.Known && u.Input <= bound(context, times) && u.CacheRead+u.CacheWrite <= u.Input
-	output := u.Known && u.Output <= bound(longest, times)
+	for _, tool := range [...]struct {
+		uses *int64
+		name string
+	}{{&u.Searches, "web_search"}, {&u.FileSearches, "file_search"}, {&u.Code, "code_execution"}} {
+		if *tool.uses > maxUses {
+			*tool.uses = 0
+			u.NoRate(tool.name)
+		}
+	}
+	input := u.Known && u.Input <= bound(context, times) && u.CacheRead+u.CacheWrite <= u.Input &&
+		u.AudioInput+u.ImageInput <= u.Input && u.AudioCacheRead+u.ImageCacheRead <= u.CacheRead
+	output := u.Known && u.Output <= bound(longest, times) && u.AudioOutput+u.ImageOutput <= u.Output
+	u.Reasoning = min(u.Reasoning, u.Output)
 	if e == nil {
 		if !input || !output || u.Input+u.Output == 0 && !u.Final {
 			u.forgetInput()

@@ -27,6 +27,11 @@ func TestSettleReplacesWhatIsNotStated(t *testing.T) {
 		{"over the longest answer", Usage{Known: true, Input: 900, Output: 2*longest + 1}, Usage{Known: true, Input: 900, Output: 50, Estimated: true}},
 		{"tools read the prompt again", Usage{Known: true, Input: 8 * context, Output: 40, Searches: 9}, Usage{Known: true, Input: 8 * context, Output: 40, Searches: 9}},
 		{"more from the cache than was read", Usage{Known: true, Input: 100, Output: 40, CacheRead: 5000}, Usage{Known: true, Input: 1000, Output: 40, Estimated: true}},
+		{"more audio than was read", Usage{Known: true, Input: 100, Output: 40, AudioInput: 1 << 30}, Usage{Known: true, Input: 1000, Output: 40, Estimated: true}},
+		{"more audio from the cache than was", Usage{Known: true, Input: 100, Output: 40, CacheRead: 50, AudioCacheRead: 51}, Usage{Known: true, Input: 1000, Output: 40, Estimated: true}},
+		{"more images than was written", Usage{Known: true, Input: 900, Output: 40, ImageOutput: 1 << 30}, Usage{Known: true, Input: 900, Output: 50, Estimated: true}},
+		{"more reasoning than output", Usage{Known: true, Input: 900, Output: 40, Reasoning: 1 << 40}, Usage{Known: true, Input: 900, Output: 40, Reasoning: 40}},
+		{"absurd searches", Usage{Known: true, Input: 900, Output: 40, Searches: 1 << 30}, Usage{Known: true, Input: 900, Output: 40, Unrated: "web_search"}},
 		{"a cost", Usage{Known: true, Cost: 0.5, Charged: true}, Usage{Known: true, Input: 1000, Output: 50, Cost: 0.5, Charged: true, Estimated: true}},
 	} {
 		got := tt.stated
