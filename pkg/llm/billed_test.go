@@ -15,6 +15,10 @@ func TestUsageThatIsBilledApart(t *testing.T) {
 	}{
 		{"audio_tokens", Chat, `{"usage":{"prompt_tokens":9,"completion_tokens":8,"prompt_tokens_details":{"audio_tokens":5},"completion_tokens_details":{"audio_tokens":4,"image_tokens":3}}}`,
 			Usage{Input: 9, Output: 8, AudioInput: 5, AudioOutput: 4, ImageOutput: 3}},
+		{"reasoning_beside_the_output", Chat, `{"usage":{"prompt_tokens":37,"completion_tokens":530,"total_tokens":800,"completion_tokens_details":{"reasoning_tokens":233}}}`,
+			Usage{Input: 37, Output: 763, Reasoning: 233}},
+		{"reasoning_in_the_output", Chat, `{"usage":{"prompt_tokens":37,"completion_tokens":530,"total_tokens":567,"completion_tokens_details":{"reasoning_tokens":233}}}`,
+			Usage{Input: 37, Output: 530, Reasoning: 233}},
 		{"service_tier", Chat, `{"usage":{"prompt_tokens":9,"completion_tokens":8},"service_tier":"flex"}`, Usage{Input: 9, Output: 8, Service: "flex"}},
 		{"standard_tier", Chat, `{"usage":{"prompt_tokens":9,"completion_tokens":8},"service_tier":"default"}`, Usage{Input: 9, Output: 8}},
 		{"cost", Chat, `{"usage":{"prompt_tokens":9,"completion_tokens":8,"cost":0.5,"is_byok":false,"cost_details":{"upstream_inference_cost":0.5}}}`,

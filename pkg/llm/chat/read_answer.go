@@ -122,8 +122,11 @@ const BilledMark = "-search-"
 // CountUsage reads a usage object.
 func CountUsage(v gjson.Result) (u ir.Usage) {
 	u.Known = true
+	total := int64(0)
 	ir.Each(v, func(k, n gjson.Result) bool {
 		switch k.Str {
+		case "total_tokens":
+			total = ir.Count(n)
 		case "prompt_tokens":
 			u.Input = ir.Count(n)
 		case "completion_tokens":
@@ -145,5 +148,8 @@ func CountUsage(v gjson.Result) (u ir.Usage) {
 		}
 		return true
 	})
+	if u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning { // xAI counts it beside the output
+		u.Output += u.Reasoning
+	}
 	return u
 }
