@@ -50,11 +50,12 @@ func (r *Request) Left() bool { return r.Status == 499 || r.Error == apierr.Code
 // HasFailed reports whether the request failed. One whose client left did not.
 func (r *Request) HasFailed() bool { return !r.Left() && (r.Status >= 400 || r.Error != "") }
 
-// notable is how many of the slowest requests Thin keeps, and how many of the dearest.
+// notable is how many of the slowest requests Thin keeps, and how many of the most
+// expensive.
 const notable = 8
 
 // Thin shortens a list of requests, in place, to those that matter most, in their
-// order: the last failures, up to a number, the slowest and the dearest of the
+// order: the last failures, up to a number, the slowest and the most expensive of the
 // others, and a sample of the rest. lost is the number of failures that it left out.
 func Thin(list []Request, failures, sample int) (kept []Request, lost int) {
 	keep := make([]bool, len(list))

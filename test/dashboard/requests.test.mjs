@@ -354,7 +354,11 @@ test("a long list renders only the rows near the screen", async (t) => {
   });
   await p.getByRole("button", { name: "Refresh" }).click();
   await p.getByText("up/m850", { exact: true }).waitFor();
-  await p.getByText("850 of 1,500 kept: all failures, the slowest, the dearest, a sample of the rest.").waitFor();
+  await p
+    .getByText(
+      "850 of 1,500 requests are stored: the latest, all failures, the slowest, the most expensive, and a sample of the rest.",
+    )
+    .waitFor();
   const table = p.getByRole("table");
   for (const n of [250, 450, 650, 850]) {
     await p.getByRole("button", { name: "Load more" }).click();

@@ -15,7 +15,7 @@ import (
 
 // The list of requests is stored in three rings of pages. The latest requests are in the
 // first. When its oldest page makes way, the failures of that page go to the second
-// ring, and the slowest, the dearest and a sample of the others to the third. Most
+// ring, and the slowest, the most expensive and a sample of the others to the third. Most
 // reports change one row. See docs/decisions/0168-rings-of-requests.md.
 const (
 	latest = iota

@@ -128,14 +128,14 @@ function kept({ kept, total, lostFailureAt }: RequestPage) {
   if (kept >= total) return null;
   return (
     <>
-      {number(kept)} of {number(total)} kept: all failures
+      {number(kept)} of {number(total)} requests are stored: the latest, all failures
       {lostFailureAt && (
         <>
           {" "}
           since <Time at={lostFailureAt} />
         </>
       )}
-      , the slowest, the dearest, a sample of the rest.
+      , the slowest, the most expensive, and a sample of the rest.
     </>
   );
 }

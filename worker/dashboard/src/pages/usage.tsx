@@ -288,7 +288,7 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
         leave out what was refused before any attempt. {estimatedText(figure(u.total, "estimatedAttempts"))}
         {figure(u.total, "left") > 0 &&
           `${count(figure(u.total, "left"), "answer")} ${figure(u.total, "left") === 1 ? "was" : "were"} cut off by the client. `}
-        Numbers link to the requests, of which the latest ~1,000 are stored.
+        Numbers link to the requests that are stored.
       </p>
     </>
   );
