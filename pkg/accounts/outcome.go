@@ -13,7 +13,7 @@ import (
 // status is that of the answer, e the client's error or what broke the stream, or nil.
 func outcomeOf(attempts, status int, e *apierr.Error) (outcome, reason string) {
 	switch {
-	case e != nil && e.Status == 499:
+	case e != nil && e.Status == apierr.StatusClientLeft:
 		return store.Left, ""
 	case e == nil && status < 400:
 		return store.Succeeded, ""
@@ -26,7 +26,7 @@ func outcomeOf(attempts, status int, e *apierr.Error) (outcome, reason string) {
 		return store.Refused, e.Reason
 	}
 	switch e.Code {
-	case "budget_exceeded", "model_not_priced":
+	case CodeBudgetExceeded, CodeUnpriced:
 		return store.Refused, store.RefusedByBudget
 	case "overloaded", "too_many_sockets":
 		return store.Refused, store.RefusedByConcurrency

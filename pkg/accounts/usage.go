@@ -140,7 +140,7 @@ func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, t *Trace, t
 	a := &Attempt{Target: to, Connection: to.Connections[0], Used: Used{Price: Stated}}
 	var e *apierr.Error
 	if errors.As(err, &e) {
-		if a.Failure = e; e.Status == 499 {
+		if a.Failure = e; e.Status == apierr.StatusClientLeft {
 			return
 		}
 	}

@@ -230,7 +230,7 @@ func watcherOf(resp *httpmsg.Response) *StreamWatcher {
 
 // unknown reports whether an upstream may have created something despite e.
 func unknown(e *apierr.Error, attempts int) bool {
-	return e.NoRetry && e.Status >= 500 || e.Code == outcomeUnknown || e.Status == 408 || e.Status == 499 && attempts > 0
+	return e.NoRetry && e.Status >= 500 || e.Code == outcomeUnknown || e.Status == 408 || e.Status == apierr.StatusClientLeft && attempts > 0
 }
 
 // failure returns the stored answer for a creation with an unknown outcome.

@@ -45,7 +45,9 @@ type Request struct {
 }
 
 // Left reports whether the client left before the end of the answer.
-func (r *Request) Left() bool { return r.Status == 499 || r.Error == apierr.CodeClientLeft }
+func (r *Request) Left() bool {
+	return r.Status == apierr.StatusClientLeft || r.Error == apierr.CodeClientLeft
+}
 
 // HasFailed reports whether the request failed. One whose client left did not.
 func (r *Request) HasFailed() bool { return !r.Left() && (r.Status >= 400 || r.Error != "") }
