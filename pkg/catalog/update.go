@@ -91,8 +91,18 @@ func (u *Update) At() int64 {
 }
 
 // PriceOf returns the price of a model: that of the source, else that of the static
-// catalogue, else "".
+// catalogue, else "". A snapshot without one has that of the model without the date.
 func (u *Update) PriceOf(alias, id string) Price {
+	if price := u.priceOf(alias, id); price != "" {
+		return price
+	}
+	if base := undated(id); base != id {
+		return u.priceOf(alias, base)
+	}
+	return ""
+}
+
+func (u *Update) priceOf(alias, id string) Price {
 	if u != nil && u.Text != "" {
 		if price := u.Price(alias, id); price != "" {
 			return price
@@ -122,6 +132,44 @@ func (u *Update) limit(alias string, m Model) Model {
 		m.MaxOutput = n
 	}
 	return m
+}
+
+// Facts is Lookup. A snapshot that is not listed has the facts of the model without the
+// date.
+func (u *Update) Facts(alias, id string) []Model {
+	known := u.Lookup(alias, id)
+	if base := undated(id); known == nil && base != id {
+		return u.Lookup(alias, base)
+	}
+	return known
+}
+
+// undated returns the id of a model without the date of a snapshot at its end, as in
+// gpt-4.1-2025-04-14, claude-opus-4-1-20250805, claude-opus-4-1@20250805 and Bedrock's
+// anthropic.claude-opus-4-1-20250805-v1:0.
+func undated(id string) string {
+	base := strings.TrimSuffix(id, "-v1:0")
+	for _, form := range [...]string{"-20##-##-##", "-20######", "@20######"} {
+		at := len(base) - len(form)
+		if at > 0 && dated(base[at:], form) {
+			return base[:at]
+		}
+	}
+	return id
+}
+
+// dated reports whether s has the form, in which # stands for a digit, and the month and
+// the day of a date.
+func dated(s, form string) bool {
+	for i := range len(form) {
+		if form[i] == '#' && (s[i] < '0' || s[i] > '9') || form[i] != '#' && s[i] != form[i] {
+			return false
+		}
+	}
+	day := s[len(s)-2:]
+	month := strings.TrimSuffix(s[:len(s)-2], "-")
+	month = month[len(month)-2:]
+	return month >= "01" && month <= "12" && day >= "01" && day <= "31"
 }
 
 // Lookup is the function Lookup, with the models and limits of the source.

@@ -122,7 +122,7 @@ func (t *Target) Endpoint(conn *store.Connection, name string) (method, url stri
 // Limits returns the context and the longest answer of the model in tokens, as the
 // machine's custom models or the catalogue state them. 0 is unknown.
 func (t *Target) Limits(m *snapshot.Machine) (context, output int64) {
-	for _, model := range m.Catalog.Lookup(t.Provider.Alias, t.Model) {
+	for _, model := range m.Catalog.Facts(t.Provider.Alias, t.Model) {
 		if model.Kind == catalog.LLM || context == 0 {
 			context, output = int64(model.Context), int64(model.MaxOutput)
 		}

@@ -245,6 +245,9 @@ func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
 		if m.Kind == "" {
 			m.Kind = infer(b.update, id)
 		}
+		if m.Price == "" && s.known {
+			m.Price = b.update.PriceOf(s.static, id) // of a snapshot
+		}
 		if b.wants(m.Kind) {
 			b.known(s, id, &m)
 		}

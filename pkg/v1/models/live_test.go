@@ -453,6 +453,15 @@ func TestVendorFactsAreListed(t *testing.T) {
 	want(t, gjson.Get(info, "name").Str, "B")
 }
 
+func TestListedSnapshotHasThePriceOfItsModel(t *testing.T) {
+	w := newWorld(store.Connection{Provider: "openai"})
+	w.up.json("openai.com", 200, `{"data":[{"id":"gpt-4.1-2025-04-14"},{"id":"ft:gpt-4.1-2025-04-14:org::a"}]}`)
+	info := body(w.Info(context.Background(), w.call("id=openai%2Fgpt-4.1-2025-04-14")))
+	want(t, gjson.Get(info, "pricing.input").Raw, "2")
+	info = body(w.Info(context.Background(), w.call("id=openai%2Fft:gpt-4.1-2025-04-14:org::a")))
+	want(t, gjson.Get(info, "id").Str+gjson.Get(info, "pricing").Raw, "openai/ft:gpt-4.1-2025-04-14:org::a")
+}
+
 func TestAnthropicCapabilitiesAreRead(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "anthropic"})
 	w.up.json("anthropic.com", 200, `{"data":[{"type":"model","id":"claude-new","display_name":"New","max_input_tokens":5,"max_tokens":4,"lifecycle":"active",
