@@ -14,7 +14,7 @@ import (
 var reasons = []struct{ prefix, why string }{
 	{"openrouter/", "OpenRouter states the cost of each call, which counts; its list changes daily"},
 	{"hf/", "depends on the provider that serves the call; the package has the cheapest of November"},
-	{"vertex/claude-", "Claude costs on Vertex what it costs at Anthropic, for the global endpoint"},
+	{"vertex/claude-", "Claude costs on Vertex what it costs at Anthropic, but for the step of long prompts"},
 	{"anthropic/claude-sonnet-4-5", "Anthropic's page has a step at 200,000 tokens"},
 	{"azure/", "regional deployments differ; the package has the global ones"},
 }
@@ -76,8 +76,8 @@ func TestPricesCheckIsOfThisBuild(t *testing.T) {
 			fmt.Fprintf(&rows, "| `%s` | `%s` | `%s` | %s |\n", name, m.Price, theirs, why)
 		}
 	}
-	if unpriced*100 > all*8 {
-		t.Errorf("%d of %d chat, embedding and rerank models have no price, over 8%%", unpriced, all)
+	if unpriced*100 > all*10 {
+		t.Errorf("%d of %d chat, embedding and rerank models have no price, over 10%%", unpriced, all)
 	}
 	want := fmt.Sprintf(checkHead, chatPackage.name, chatPackage.version, both, same, all, unpriced) + rows.String()
 	const file = "../../docs/reference/prices-check.md"

@@ -78,9 +78,9 @@ var dimensions = map[string]int{
 }
 
 // prices are those that the packages do not have, as in catalog.Price, by alias and ids.
-// They are added to those that a package has, or take their place (addPrices). A price that depends on what weir does not
-// know of a call, such as a shortest time that is billed, is left out: the calls count as
-// unpriced.
+// They are added to those that a package has, or take their place (addPrices). One that no
+// source confirms is left out, and one that depends on what weir does not know of a call,
+// such as a shortest time that is billed: the calls count as unpriced.
 var prices = []struct{ alias, ids, price string }{
 	// https://developers.openai.com/api/docs/pricing, November 2026
 	{"openai azure", "text-embedding-3-small", "0.02"},
@@ -105,18 +105,18 @@ var prices = []struct{ alias, ids, price string }{
 	{"openai", "gpt-4.1", "@priority=3.5/14/0.875"},
 	// https://ai.google.dev/gemini-api/docs/pricing, https://cloud.google.com/vertex-ai/generative-ai/pricing, November 2026
 	{"gemini vertex", "gemini-embedding-001", "0.15"},
-	{"gemini vertex", "gemini-embedding-2 gemini-embedding-2-preview", "0.2"}, // of text
-	{"vertex", "deepseek-ai/deepseek-r1-0528-maas", "1.35/5.4"},
+	// of text; models.dev, @pydantic/genai-prices 0.1.8, LiteLLM
+	{"gemini vertex", "gemini-embedding-2 gemini-embedding-2-preview", "0.2"},
+	// LiteLLM's model_prices_and_context_window.json, from Google's page
 	{"vertex", "meta/llama-4-scout-17b-16e-instruct-maas", "0.25/0.7"},
 	{"vertex", "minimax/minimax-m2-maas", "0.3/1.2"},
-	{"vertex", "qwen/qwen3-next-80b-a3b-instruct-maas qwen/qwen3-next-80b-a3b-thinking-maas", "0.15/1.2"},
 	{"gemini vertex", "gemini-2.5-flash gemini-3-flash-preview", "audioInput=1"},
 	{"gemini vertex", "gemini-2.5-flash-lite", "audioInput=0.3"},
 	{"gemini vertex", "gemini-3.1-flash-lite", "audioInput=0.5"},
 	{"gemini vertex", "gemini-2.5-flash-image", "0.3/2.5 imageOutput=30"},
 	{"gemini vertex", "gemini-3-pro-image-preview", "2/12 imageOutput=120"},
 	{"gemini vertex", "gemini-3.1-flash-image-preview", "0.5/3 imageOutput=60"},
-	// The names of the latest models stand for gemini-3.8-flash and gemini-3.5-flash-lite.
+	// models.dev: the names of the latest models stand for gemini-3.8-flash and gemini-3.5-flash-lite.
 	{"gemini", "gemini-flash-latest", "0.75/3.75/0.075"},
 	{"gemini", "gemini-flash-lite-latest", "0.3/2.5/0.03"},
 	{"vertex", "gemini-2.5-pro", ">200000=2.5/15/0.25"},
@@ -129,51 +129,49 @@ var prices = []struct{ alias, ids, price string }{
 	{"cohere bedrock", "embed-english-v3.0 embed-multilingual-v3.0 cohere.embed-english-v3 cohere.embed-multilingual-v3", "0.1"},
 	{"cohere", "rerank-v3.5 rerank-english-v3.0 rerank-multilingual-v3.0", "request=0.002"},
 	{"bedrock", "amazon.titan-embed-text-v2:0", "0.02"},
-	// https://aws.amazon.com/bedrock/pricing/: a query has up to 100 documents
+	// LiteLLM's model_prices_and_context_window.json; a query has up to 100 documents
 	{"bedrock", "amazon.titan-embed-text-v1", "0.1"},
-	{"bedrock", "cohere.rerank-v3-5:0", "request=0.002"},
 	{"bedrock", "amazon.rerank-v1:0", "request=0.001"},
-	{"cohere", "embed-english-light-v3.0 embed-multilingual-light-v3.0", "0.1"},
+	// https://openrouter.ai/cohere/rerank-4-pro
 	{"cohere", "rerank-v4.0-pro", "request=0.0025"},
+	// https://artificial-intelligence-wiki.com/ai-development/rag-systems/cohere-rerank-guide
 	{"cohere", "rerank-v4.0-fast", "request=0.002"},
 	{"mistral", "mistral-embed mistral-embed-2312", "0.1"},
-	{"mistral", "codestral-embed codestral-embed-2505", "0.15"},
-	// https://openrouter.ai/docs/faq: the prices of the vendors
+	// https://openrouter.ai/mistralai/codestral-embed-2505/api: of Mistral, at its price
+	{"mistral openrouter", "codestral-embed codestral-embed-2505 mistralai/codestral-embed-2505", "0.15"},
+	// https://openrouter.ai/openai/text-embedding-3-small, .../openai/text-embedding-ada-002/api, .../mistralai/mistral-embed-2312/api
 	{"openrouter", "openai/text-embedding-3-small", "0.02"},
-	{"openrouter", "openai/text-embedding-3-large", "0.13"},
 	{"openrouter", "openai/text-embedding-ada-002 mistralai/mistral-embed-2312", "0.1"},
-	{"openrouter", "google/gemini-embedding-001 mistralai/codestral-embed-2505", "0.15"},
-	// https://cloud.sambanova.ai/plans/pricing
+	// https://cloud.sambanova.ai/plans/pricing, as of 2026-10-07; https://www.lava.so/docs/gateway/providers/sambanova
 	{"sambanova", "DeepSeek-V3.1", "3/4.5"},
 	{"sambanova", "Meta-Llama-3.3-70B-Instruct", "0.6/1.2"},
 	{"sambanova", "gpt-oss-120b", "0.22/0.59"},
-	// https://www.alibabacloud.com/help/en/model-studio/model-pricing, international
+	// https://www.alibabacloud.com/help/en/model-studio/embedding-interfaces-compatible-with-openai, Singapore
 	{"qwen", "text-embedding-v3 text-embedding-v4", "0.07"},
-	// https://deepinfra.com/pricing
-	{"deepinfra", "BAAI/bge-large-en-v1.5 BAAI/bge-m3 intfloat/e5-large-v2 intfloat/multilingual-e5-large thenlper/gte-large", "0.01"},
-	{"deepinfra", "BAAI/bge-base-en-v1.5 intfloat/e5-base-v2 thenlper/gte-base sentence-transformers/* shibing624/text2vec-base-chinese", "0.005"},
-	// https://docs.perplexity.ai/getting-started/pricing
+	// https://docs.perplexity.ai/getting-started/pricing, https://openrouter.ai/perplexity/pplx-embed-v1-0.6B
 	{"pplx", "pplx-embed-v1-0.6b", "0.004"},
 	{"pplx", "pplx-embed-v1-4b", "0.03"},
+	// https://deepinfra.com/intfloat/multilingual-e5-large/api
+	{"deepinfra", "intfloat/multilingual-e5-large", "0.01"},
 	// https://docs.voyageai.com/docs/pricing, November 2026
 	{"voyage", "voyage-4-large", "0.12"},
 	{"voyage", "voyage-4 voyage-3 voyage-3.5", "0.06"},
 	{"voyage", "voyage-4-lite voyage-3-lite voyage-3.5-lite", "0.02"},
 	{"voyage", "voyage-3-large voyage-code-3", "0.18"},
 	{"voyage", "voyage-2", "0.1"},
-	{"voyage", "rerank-2.5 rerank-2 rerank-1", "0.05"},
-	{"voyage", "rerank-2.5-lite rerank-2-lite rerank-lite-1", "0.02"},
-	// https://fireworks.ai/pricing, up to 150M parameters
-	{"fireworks", "nomic-ai/nomic-embed-text-v1.5", "0.008"},
+	// https://www.getmaxim.ai/bifrost/model-library/provider/voyage, https://vercel.com/ai-gateway/models/rerank-2.5
+	{"voyage", "rerank-2.5 rerank-2", "0.05"},
+	{"voyage", "rerank-2.5-lite rerank-2-lite", "0.02"},
 	{"voyage", "voyage-code-2 voyage-finance-2 voyage-large-2 voyage-large-2-instruct voyage-law-2 voyage-multilingual-2", "0.12"},
 	// https://developers.cloudflare.com/workers-ai/platform/pricing/, November 2026
 	{"cf", "@cf/openai/whisper @cf/openai/whisper-large-v3-turbo", "minute=0.0005"},
+	{"cf", "@cf/deepgram/nova-3", "minute=0.0052"},
+	{"cf", "@cf/deepgram/aura-1", "character=15"},
+	// the same page and @pydantic/genai-prices 0.1.8
 	{"cf", "@cf/baai/bge-small-en-v1.5", "0.02"},
 	{"cf", "@cf/baai/bge-base-en-v1.5", "0.067"},
 	{"cf", "@cf/baai/bge-large-en-v1.5", "0.204"},
 	{"cf", "@cf/baai/bge-m3 @cf/qwen/qwen3-embedding-0.6b", "0.012"},
-	{"cf", "@cf/deepgram/nova-3", "minute=0.0052"},
-	{"cf", "@cf/deepgram/aura-1", "character=15"},
 	// https://console.groq.com/docs/flex-processing: the price of on-demand calls
 	{"groq", "*", "@flex"},
 }
