@@ -57,10 +57,16 @@ func readList(text string) map[string]listed {
 func addList(all map[string]list) {
 	list := readList(modelsDev)
 	// Claude costs on Vertex what it costs at Anthropic
-	// (https://cloud.google.com/vertex-ai/generative-ai/pricing#claude-models).
+	// (https://cloud.google.com/vertex-ai/generative-ai/pricing#claude-models), but for long
+	// prompts, whose step is the list's.
 	for key, r := range all["vertex"] {
 		if own, ok := all["anthropic"][key]; ok && r.price == "" && strings.HasPrefix(r.id, "claude-") {
+			base, _, _ := strings.Cut(own.price, " ")
+			usual, step, _ := strings.Cut(list["vertex/"+r.id+"@default"].price, " ")
 			r.price = own.price
+			if usual == base && step != "" {
+				r.price = base + " " + step
+			}
 			all["vertex"][key] = r
 		}
 	}
