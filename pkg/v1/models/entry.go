@@ -105,7 +105,11 @@ func appendDetailedList(b []byte, list []Entry, created int64) []byte {
 			b = append(b, `,"dimensions":`...)
 			b = strconv.AppendInt(b, int64(e.Model.Dimensions), 10)
 		}
-		b = append(appendPricing(b, e.Model.Price), '}')
+		if p := e.Model.Price; p != "" {
+			r, _ := p.Rates(catalog.Terms{})
+			b = append(r.AppendJSON(append(b, `,"pricing":{`...)), '}')
+		}
+		b = append(b, '}')
 	}
 	return append(b, "]}"...)
 }

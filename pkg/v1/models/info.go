@@ -37,7 +37,7 @@ var endpoints = []struct {
 //
 //	{"id","name","kind","owned_by","endpoint","params":[],"dimensions"?,"context_length"?,
 //	 "max_completion_tokens"?,"input_modalities":[],"output_modalities":[],"capabilities":{},
-//	 "pricing"?{"input","output","cache_read"?,"cache_write"?: USD per million tokens},
+//	 "pricing"?{}, as of catalog.Price.AppendJSON,
 //	 "voices_url"?,"search_types"?,"max_results"?}
 //
 // kind picks between entries of one id. Unknown values are left out. 400
@@ -60,6 +60,12 @@ func (h *Handler) Info(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	}
 	only := []Entry{*entry}
 	reprice(c.Machine, only)
+	if e := &only[0]; e.Kind == catalog.LLM {
+		alias := static(c.Machine, e.OwnedBy)
+		if tools := catalog.ToolPrice(alias, e.Model.ID); tools != "" {
+			e.setPrice(e.Model.Price.With(tools))
+		}
+	}
 	resp := answerJSON(info(&only[0]))
 	h.after(resp, c, v)
 	return resp, nil
@@ -157,7 +163,9 @@ func info(e *Entry) []byte {
 	b = m.Output.AppendJSON(b)
 	b = append(b, `,"capabilities":`...)
 	b = m.Caps.AppendJSON(b)
-	b = appendPricing(b, m.Price)
+	if m.Price != "" {
+		b = m.Price.AppendJSON(append(b, `,"pricing":`...))
+	}
 	switch {
 	case e.Kind == catalog.TTS:
 		b = append(b, `,"voices_url":`...)
@@ -169,38 +177,6 @@ func info(e *Entry) []byte {
 		}
 		b = append(b, `],"max_results":`...)
 		b = strconv.AppendInt(b, int64(e.row.Results), 10)
-	}
-	return append(b, '}')
-}
-
-// rateNames are the members of pricing, in USD: of the first ones for a million tokens,
-// of character for a million, of the others for one.
-var rateNames = [catalog.Units]string{
-	catalog.PerInput: "input", catalog.PerOutput: "output", catalog.PerCacheRead: "cache_read", catalog.PerCacheWrite: "cache_write",
-	catalog.PerCacheWriteHour: "cache_write_1h", catalog.PerAudioInput: "audio_input", catalog.PerAudioOutput: "audio_output",
-	catalog.PerImageInput: "image_input", catalog.PerImageOutput: "image_output",
-	catalog.PerAudioCacheRead: "audio_cache_read", catalog.PerImageCacheRead: "image_cache_read", catalog.PerCharacter: "character",
-	catalog.PerImage: "image", catalog.PerSecond: "second", catalog.PerRequest: "request",
-	catalog.PerSearch: "search", catalog.PerGrounded: "grounded", catalog.PerMaps: "maps", catalog.PerFileSearch: "file_search",
-	catalog.PerCode: "code",
-}
-
-// appendPricing writes the known rates, after a comma.
-func appendPricing(b []byte, p catalog.Price) []byte {
-	if p == "" {
-		return b
-	}
-	r, _ := p.Rates(catalog.Terms{})
-	b = append(b, `,"pricing":{`...)
-	for u, f := range r {
-		if f < 0 {
-			continue
-		}
-		if b[len(b)-1] != '{' {
-			b = append(b, ',')
-		}
-		b = append(b, `"`+rateNames[u]+`":`...)
-		b = strconv.AppendFloat(b, f, 'f', -1, 64)
 	}
 	return append(b, '}')
 }

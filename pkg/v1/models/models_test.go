@@ -221,7 +221,7 @@ func TestAnthropicFormOfTheList(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
-	w := newWorld(store.Connection{Provider: "openai", Data: store.ProviderData{EnabledModels: []string{"gpt-4.1", "text-embedding-3-large", "tts-1", "x"}}},
+	w := newWorld(store.Connection{Provider: "openai", Data: store.ProviderData{EnabledModels: []string{"gpt-4.1", "gpt-5.5", "text-embedding-3-large", "tts-1", "x"}}},
 		store.Connection{Provider: "anthropic", Data: store.ProviderData{EnabledModels: []string{"claude-opus-5-5"}}},
 		store.Connection{Provider: "openrouter", Data: store.ProviderData{EnabledModels: []string{"google/gemini-nano-banana-2.1"}}},
 		store.Connection{Provider: "tavily"})
@@ -231,6 +231,10 @@ func TestInfo(t *testing.T) {
 			"max_completion_tokens": "128000", "pricing": `{"input":4,"output":20,"cache_read":0.2,"cache_write":5,"cache_write_1h":8,"search":0.01}`,
 			"input_modalities": `["text","image"]`, "output_modalities": `["text"]`, "capabilities": `{"tools":true,"reasoning":true,"vision":true}`, "dimensions": "",
 		},
+		// What costs more than usual, and the tools of the vendor.
+		"id=openai/gpt-5.5": {"pricing.input": "5", "pricing.search": "0.01", "pricing.file_search": "0.0025",
+			"pricing.variants.0":                  `{"above_input_tokens":272000,"input":10,"output":45,"cache_read":1}`,
+			`pricing.variants.#(options.0=="4g")`: `{"options":["4g"],"code":0.12}`},
 		"id=openai/text-embedding-3-large":            {"kind": "embedding", "endpoint": "/v1/embeddings", "dimensions": "3072", "pricing": `{"input":0.13}`, "context_length": "", "capabilities": "{}"},
 		"id=openai/tts-1":                             {"kind": "tts", "endpoint": "/v1/audio/speech", "voices_url": "/v1/audio/voices?provider=openai"},
 		"id=openai/x":                                 {"kind": "llm", "name": "openai/x", "input_modalities": "[]", "capabilities": "{}", "pricing": ""},

@@ -46,6 +46,18 @@ func reprice(m *snapshot.Machine, list []Entry) {
 	}
 }
 
+// static returns the alias in the catalogue of an alias that a list has.
+func static(m *snapshot.Machine, alias string) string {
+	if m != nil {
+		for _, s := range scopes(m.Machine) {
+			if s.out == alias {
+				return s.static
+			}
+		}
+	}
+	return alias
+}
+
 // setPrice sets the price in a copy of the model, which is shared.
 func (e *Entry) setPrice(p catalog.Price) {
 	model := *e.Model

@@ -111,8 +111,13 @@ export interface ModelRow {
   pricing?: Record<string, number>;
 }
 
+// PriceVariant has the rates on other terms than the usual ones.
+export type PriceVariant = Record<string, number | string | string[]>;
+
 // ModelInfo is the body of GET /api/models/info.
-export interface ModelInfo extends ModelRow {
+export interface ModelInfo extends Omit<ModelRow, "pricing"> {
+  /** the usual rates, and as variants those on other terms */
+  pricing?: Record<string, number | PriceVariant[]>;
   name?: string;
   endpoint?: string | null;
   params?: string[];

@@ -1,5 +1,5 @@
 import type { Machine } from "../../api";
-import type { ModelInfo, ModelRow } from "../../api-types";
+import type { ModelInfo, ModelRow, PriceVariant } from "../../api-types";
 import { Dialog } from "../../dialog";
 import { number } from "../../format";
 import { useAction, useLoad } from "../../hooks";
@@ -12,7 +12,33 @@ import { canDisable, disable, TryLink } from "./actions";
 // unitOf returns what a price of this name is for.
 function unitOf(name: string) {
   if (name === "character") return "per million";
-  return ["image", "second", "request", "search"].includes(name) ? "each" : "per million tokens";
+  return ["image", "second", "request", "search", "grounded", "maps", "file_search", "code"].includes(name)
+    ? "each"
+    : "per million tokens";
+}
+
+// priceLines returns a line for each rate, those on other terms last.
+function priceLines(pricing: NonNullable<ModelInfo["pricing"]>): string[] {
+  const { variants = [], ...usual } = pricing;
+  const lines = (rates: PriceVariant, terms: string) =>
+    Object.entries(rates).flatMap(([k, v]) =>
+      typeof v === "number" ? [`${k.replaceAll("_", " ")}: $${v} ${unitOf(k)}${terms}`] : [],
+    );
+  return [
+    ...lines(usual as PriceVariant, ""),
+    ...(variants as PriceVariant[]).flatMap(({ above_input_tokens: above, service_tier: tier, options, ...rates }) =>
+      lines(
+        rates,
+        [
+          above && `, above ${number(above as number)} input tokens`,
+          tier && `, service tier ${tier as string}`,
+          options && `, ${(options as string[]).join(", ")}`,
+        ]
+          .filter(Boolean)
+          .join(""),
+      ),
+    ),
+  ];
 }
 
 // Detail shows the limits, modalities and prices of a model.
@@ -68,15 +94,7 @@ export function Detail({
               <dt>Output</dt>
               <dd>{i.output_modalities?.join(", ") || "Unknown"}</dd>
               <dt>Price</dt>
-              <dd>
-                {i.pricing
-                  ? Object.entries(i.pricing).map(([k, v]) => (
-                      <div key={k}>
-                        {k.replaceAll("_", " ")}: ${v} {unitOf(k)}
-                      </div>
-                    ))
-                  : "Unknown"}
-              </dd>
+              <dd>{i.pricing ? priceLines(i.pricing).map((line) => <div key={line}>{line}</div>) : "Unknown"}</dd>
             </dl>
             {i.params && i.params.length > 0 && (
               <>
