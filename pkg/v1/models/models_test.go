@@ -231,7 +231,7 @@ func TestInfo(t *testing.T) {
 			"max_completion_tokens": "128000", "pricing": `{"input":4,"output":20,"cache_read":0.2,"cache_write":5,"cache_write_1h":8,"search":0.01}`,
 			"input_modalities": `["text","image"]`, "output_modalities": `["text"]`, "capabilities": `{"tools":true,"reasoning":true,"vision":true}`, "dimensions": "",
 		},
-		// What costs more than usual, and the tools of the vendor.
+		// The prices on other terms, and those of tools, are in pricing too.
 		"id=openai/gpt-5.5": {"pricing.input": "5", "pricing.search": "0.01", "pricing.file_search": "0.0025",
 			"pricing.variants.0":                  `{"above_input_tokens":272000,"input":10,"output":45,"cache_read":1}`,
 			`pricing.variants.#(options.0=="4g")`: `{"options":["4g"],"code":0.12}`},
