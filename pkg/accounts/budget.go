@@ -137,8 +137,8 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 	if w == nil {
 		return unavailable(nil)
 	}
-	price, asked := to.Price(m), catalog.PlainName(t.Asked)
 	e := &pl.call.Estimate
+	price, asked := e.price(m, to), catalog.PlainName(t.Asked)
 	least, most := e.outputs(m, to)
 	fewTokens, lowCost := e.of(price, least)
 	tokens, cost := e.of(price, most)
@@ -327,6 +327,15 @@ func (e *Estimate) outputs(m *snapshot.Machine, to *routing.Target) (least, most
 		}
 	}
 	return min(leastOutput, most), most
+}
+
+// price returns the price of a target, with that of the searches that the estimate has. It
+// is unknown or free if the model's own is.
+func (e *Estimate) price(m *snapshot.Machine, to *routing.Target) catalog.Price {
+	if e.Searches > 0 {
+		return to.FullPrice(m)
+	}
+	return to.Price(m)
 }
 
 // of returns the tokens and the nano-dollars that a call may use whose answers have up to

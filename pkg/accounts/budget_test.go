@@ -359,6 +359,25 @@ func TestUnknownUseCountsAsEstimated(t *testing.T) {
 	}
 }
 
+// The searches that a request allows are reserved at the vendor's rate where the model's
+// price has none.
+func TestSearchesAreReservedAtTheRateOfTheVendor(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.USD, Limit: 100e9, Window: budget.Total})
+	b.ask = Estimate{Input: 1_000_000, Output: 100_000, Searches: 10, Text: true}
+	call := b.to(b.model)
+	call.Estimate = b.ask
+	charges, _ := chargesOf(call, &call.Targets[0], func(*store.Budget) int64 { return 100e9 })
+	if len(charges) != 1 || charges[0].Amount != 3_600_000_000 {
+		t.Errorf("explained as %+v, want $3.60", charges)
+	}
+	if err := b.call(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.ledgers["b1"].Spent; got != 3_600_000_000 {
+		t.Errorf("spent is %d, want the estimate of $3.60", got)
+	}
+}
+
 func TestModelsWithoutAPrice(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		b := newBudgeted(t, store.Budget{Name: "n", Unit: store.USD, Limit: 1, Window: budget.Day, RefuseUnpriced: refuse})

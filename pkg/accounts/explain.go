@@ -119,7 +119,7 @@ func chargesOf(call *Call, to *routing.Target, left func(b *store.Budget) int64)
 	if left == nil {
 		return nil, ""
 	}
-	price, asked := to.Price(call.Machine), catalog.PlainName(call.Trace.Asked)
+	price, asked := call.Estimate.price(call.Machine, to), catalog.PlainName(call.Trace.Asked)
 	least, most := call.Estimate.outputs(call.Machine, to)
 	fewTokens, lowCost := call.Estimate.of(price, least)
 	tokens, cost := call.Estimate.of(price, most)
