@@ -18,7 +18,8 @@ const (
 )
 
 // jobPut keeps which account made a job. A job of the same id is replaced: an
-// upstream may answer twice.
+// upstream may answer twice. One of the same request is kept: it is put once more if the
+// answer to the first put was lost, and may have been billed since.
 func (o *Object) jobPut(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
@@ -27,11 +28,16 @@ func (o *Object) jobPut(r *storage.Call) (any, error) {
 	if json.Unmarshal(r.Body, &j) != nil || j.ID == "" || len(j.ID) > maxJobID || j.ConnectionID == "" {
 		return nil, apierr.Invalid("id", "A job has an id and a connection.")
 	}
+	name := storage.JobPrefix + storage.DigestOf(j.ID)
+	var old rpc.Job
+	if j.RequestID != "" && r.Load(name, &old) && old.ID == j.ID && old.RequestID == j.RequestID {
+		return struct{}{}, nil
+	}
 	j.CreatedAt = r.Now
 	if j.ExpiresAt <= r.Now || j.ExpiresAt > r.Now+3*jobFor {
 		j.ExpiresAt = r.Now + jobFor
 	}
-	r.Put(storage.JobPrefix+storage.DigestOf(j.ID), j)
+	r.Put(name, j)
 	return struct{}{}, nil
 }
 

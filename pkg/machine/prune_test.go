@@ -76,6 +76,22 @@ func TestJobsAreBilledOnceOrCountAsUnpriced(t *testing.T) {
 	}
 }
 
+// A put that is repeated, because the answer to the first was lost, bills nothing again.
+// Another request whose upstream uses the same id is billed.
+func TestRepeatedPutOfAJobBillsItOnce(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	for _, step := range []struct {
+		request string
+		billed  bool
+	}{{"r1", true}, {"r1", false}, {"r2", true}} {
+		w.want(200, "job.put", fmt.Sprintf(`{"id":"resp_1","connectionId":"c","requestId":%q,"unbilled":{"model":"m","requests":1,"unpriced":1},"counted":{"b1":5}}`, step.request))
+		if a := w.want(200, "job.bill", `{"id":"resp_1","usage":{"model":"m","requests":1,"costUsd":0.25}}`); a.Get("billed").Bool() != step.billed {
+			t.Errorf("%s: got %s, want %v", step.request, a.Raw, step.billed)
+		}
+	}
+}
+
 // The audit is bounded also between two of the hour's works, and its chain
 // holds where the oldest records went.
 func TestAuditIsBoundedWhileItGrows(t *testing.T) {

@@ -211,6 +211,7 @@ type Job struct {
 	Origin       string `json:"origin,omitempty"` // of the upstream's address
 	Model        string `json:"model,omitempty"`
 	KeyID        string `json:"keyId,omitempty"`
+	RequestID    string `json:"requestId,omitempty"` // of the client's request that created it
 	CreatedAt    int64  `json:"createdAt,omitempty"`
 	ExpiresAt    int64  `json:"expiresAt,omitempty"` // 0 means in 30 days
 	// Unbilled counts the job as an attempt whose cost is not known. It is added to the

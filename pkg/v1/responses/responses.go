@@ -87,7 +87,7 @@ func (h *Handler) continues(ctx context.Context, c *auth.Call, req *proxy.Reques
 func (h *Handler) bind(ctx context.Context, c *auth.Call, result *proxy.Result) {
 	job, err := json.Marshal(rpc.Job{
 		ID: result.ResponseID, Kind: kind, ConnectionID: result.Connection.ID,
-		Provider: result.Target.Provider.ID, Model: result.Target.Model, KeyID: c.Trace.KeyID,
+		Provider: result.Target.Provider.ID, Model: result.Target.Model, KeyID: c.Trace.KeyID, RequestID: c.ID,
 		Unbilled: result.Unbilled, Counted: result.Counted,
 	})
 	if err != nil {

@@ -143,12 +143,14 @@ func TestUnstoredResponseIsNotBound(t *testing.T) {
 func TestAnswerIsSentWhenRecordFails(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{}, id: "resp_1", down: 1}
-	resp, err := (&Handler{Proxy: w, Object: w.object()}).Create(ctx, call(`{"model":"m","input":"x"}`))
+	c := call(`{"model":"m","input":"x"}`)
+	c.ID = "req-1"
+	resp, err := (&Handler{Proxy: w, Object: w.object()}).Create(ctx, c)
 	if err != nil || len(resp.After) != 1 || w.puts != 0 {
 		t.Fatalf("%v, %d put", err, w.puts)
 	}
 	resp.After[0](ctx)
-	if w.jobs["resp_1"].ConnectionID != "c1" {
+	if j := w.jobs["resp_1"]; j.ConnectionID != "c1" || j.RequestID != "req-1" {
 		t.Error("it is not stored after the answer")
 	}
 }
