@@ -47,6 +47,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
     embeddingInputType: "document",
     responsesWebSocket: "on",
     promptCaching: "on",
+    streamCost: "off",
     claudeHaikuModel: "fast",
     timeZone: "UTC",
     capturePercent: 0,
