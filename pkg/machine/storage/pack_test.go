@@ -91,13 +91,13 @@ func TestRowsThatChangeNoMoreLeaveTheCommonRow(t *testing.T) {
 	tx.Put("usage:"+storage.DayOf(noon-day)+":x", 1)
 	tx.Put("usage:"+today+":x", 1)
 	tx.AddRequests(answered(perPage+1), 0, 0)
-	want := []string{storage.ActivityRow, tx.RequestKey(0), "usage:" + storage.DayOf(noon-day) + ":x"}
+	want := []string{storage.ActivityRow, pageRow(0), "usage:" + storage.DayOf(noon-day) + ":x"}
 	if got := commit(t, st, tx); !slices.Equal(got, want) {
 		t.Errorf("stored %v, want %v", got, want)
 	}
 	tx = at(st, noon)
 	tx.AddRequests(answered(perPage-1), 0, 0) // the second page is full too
-	want = append(want[:2:2], tx.RequestKey(1), want[2])
+	want = append(want[:2:2], pageRow(1), want[2])
 	if got := commit(t, st, tx); !slices.Equal(got, want) {
 		t.Errorf("after a full page: %v, want %v", got, want)
 	}

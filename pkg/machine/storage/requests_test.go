@@ -19,6 +19,11 @@ import (
 
 const perPage = storage.RequestsPerPage
 
+// pageRow returns the key of a page of the latest requests, which use a few in turn.
+func pageRow(page int64) string {
+	return fmt.Sprintf("%s:%d", storage.RequestsRow, page%storage.RequestPages)
+}
+
 // answered returns the records of n requests.
 func answered(n int) []store.Request {
 	return slices.Repeat([]store.Request{{ID: "req", Endpoint: "/v1/embeddings", Status: 200, Attempts: 1}}, n)
@@ -27,7 +32,7 @@ func answered(n int) []store.Request {
 // pageOf returns the numbers of the requests in a page.
 func pageOf(t *testing.T, tx *storage.Tx, page int64) (numbers []int64) {
 	t.Helper()
-	raw, ok := tx.Get(tx.RequestKey(page))
+	raw, ok := tx.Get(pageRow(page))
 	var list []store.Request
 	if ok && json.Unmarshal(raw, &list) != nil {
 		t.Fatalf("page %d: %s", page, raw)
@@ -136,7 +141,7 @@ func TestDetailsOfARequestAreBounded(t *testing.T) {
 	few.Dropped = []string{"field"}
 	tx := at(objects.NewStorage(), noon)
 	tx.AddRequests([]store.Request{r, few}, 0, 0)
-	raw, _ := tx.Get(tx.RequestKey(0))
+	raw, _ := tx.Get(pageRow(0))
 	var got []store.Request
 	if json.Unmarshal(raw, &got) != nil || len(got) != 2 {
 		t.Fatalf("%s", raw)
@@ -159,7 +164,7 @@ func TestFullPageLeavesOutFailedAttempts(t *testing.T) {
 	r.Dropped = []string{"field"}
 	tx := at(objects.NewStorage(), noon)
 	tx.AddRequests(slices.Repeat([]store.Request{r}, perPage), 0, 0)
-	raw, _ := tx.Get(tx.RequestKey(0))
+	raw, _ := tx.Get(pageRow(0))
 	var got []store.Request
 	if json.Unmarshal(raw, &got) != nil || len(got) != perPage || len(raw) > 256<<10 {
 		t.Fatalf("%d requests in %d bytes", len(got), len(raw))
