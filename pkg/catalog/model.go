@@ -17,6 +17,9 @@ type Model struct {
 	Output     Modality
 	Caps       Caps
 	Price      Price
+	// Deprecated is the day on which the vendor ends the model, a blank and the id of its
+	// successor; "-" for a deprecated model of which neither is known.
+	Deprecated string
 }
 
 // Modality is a set of input or output types of a model.

@@ -9,11 +9,11 @@ import (
 // a line per model, sorted by bytes, with these fields between tabs, empty
 // where unknown and left out at the end:
 //
-//	id  kind  context  max output  input  output  capabilities  price  dimensions  name
+//	id  kind  context  max output  input  output  capabilities  price  dimensions  name  deprecated
 //
 // kind is a letter of kinds, input and output are letters of modalities,
 // capabilities a letter each (upper case has it, lower case has it not), price
-// as in Price. test/catalog-gen writes the file; NOTICE names the sources.
+// as in Price, deprecated as in Model. test/catalog-gen writes the file; NOTICE names the sources.
 //
 //go:embed models.txt
 var text string
@@ -263,6 +263,7 @@ func parseFields(id, line string) Model {
 	m.Price = Price(next())
 	m.Dimensions = number(next())
 	m.Name = next()
+	m.Deprecated = next()
 	in, out := Usual(m.Kind)
 	m.Input |= in
 	m.Output |= out

@@ -24,7 +24,7 @@ func TestEverySectionIsSortedAndReadable(t *testing.T) {
 			}
 			last = line
 			f := strings.Split(line, "\t")
-			if f[0] == "" || strings.ContainsAny(f[0], " ") || len(f) < 2 || len(f[1]) != 1 || !strings.Contains("leitsvmro", f[1]) || len(f) > 10 {
+			if f[0] == "" || strings.ContainsAny(f[0], " ") || len(f) < 2 || len(f[1]) != 1 || !strings.Contains("leitsvmro", f[1]) || len(f) > 11 {
 				t.Errorf("%s: unreadable line %q", s.alias, line)
 			}
 			m := parse(line)
@@ -67,6 +67,12 @@ func TestStaticFacts(t *testing.T) {
 	}
 	if got := string(m[0].Caps.AppendJSON(nil)); got != `{"tools":true,"reasoning":true,"vision":true}` {
 		t.Errorf("capabilities = %s", got)
+	}
+	if d := Lookup("openai", "o4-mini")[0].Deprecated; d != "2026-10-23 gpt-5.6-terra" {
+		t.Errorf("o4-mini is deprecated: %q", d)
+	}
+	if d := Lookup("vertex", "claude-opus-4-1@20250805")[0].Deprecated; d != "-" {
+		t.Errorf("claude-opus-4-1 is deprecated: %q", d)
 	}
 	if e := Lookup("openai", "text-embedding-3-large"); len(e) != 1 || e[0].Kind != Embedding || e[0].Dimensions != 3072 || e[0].Output != Vectors {
 		t.Errorf("text-embedding-3-large = %+v", e)

@@ -74,6 +74,7 @@ type row struct {
 	price        string // as in catalog.Price
 	dims         int
 	name         string
+	deprecated   string // the day of its end, a blank and the id of its successor
 }
 
 // list collects the rows of one alias; the first row of an id and kind wins.
@@ -136,6 +137,7 @@ func build(pkgs map[string]files) (index, text []byte, n int, err error) {
 	}
 	addList(all)
 	addPrices(all)
+	deprecate(all)
 	return render(all)
 }
 
@@ -222,6 +224,6 @@ func (r row) line() string {
 	if name == r.id {
 		name = ""
 	}
-	s := strings.Join([]string{r.id, r.kind, num(r.context), num(r.max), r.in, r.out, r.caps, r.price, num(r.dims), name}, "\t")
+	s := strings.Join([]string{r.id, r.kind, num(r.context), num(r.max), r.in, r.out, r.caps, r.price, num(r.dims), name, r.deprecated}, "\t")
 	return strings.TrimRight(s, "\t")
 }

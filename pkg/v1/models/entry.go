@@ -3,6 +3,7 @@ package models
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/pkg/catalog"
@@ -87,7 +88,7 @@ func appendList(b []byte, list []Entry, created int64) []byte {
 // appendDetailedList writes a list for people who manage: each entry has its
 // kind, and its prices and dimensions as far as they are known.
 //
-//	{…, "kind", "dimensions"?, "pricing"? as Info has it}
+//	{…, "kind", "dimensions"?, "pricing"? on the usual terms, "deprecated"? as Info has it}
 func appendDetailedList(b []byte, list []Entry, created int64) []byte {
 	b = append(b, `{"object":"list","data":[`...)
 	for i := range list {
@@ -109,9 +110,24 @@ func appendDetailedList(b []byte, list []Entry, created int64) []byte {
 			r, _ := p.Rates(catalog.Terms{})
 			b = append(r.AppendJSON(append(b, `,"pricing":{`...)), '}')
 		}
-		b = append(b, '}')
+		b = append(appendDeprecated(b, e.Model), '}')
 	}
 	return append(b, "]}"...)
+}
+
+// appendDeprecated writes that a model is deprecated, with what is known, after a comma.
+func appendDeprecated(b []byte, m *catalog.Model) []byte {
+	if m.Deprecated == "" {
+		return b
+	}
+	b = append(b, `,"deprecated":{`...)
+	if day, successor, _ := strings.Cut(m.Deprecated, " "); day != "-" {
+		b = appendString(append(b, `"date":`...), day)
+		if successor != "" {
+			b = appendString(append(b, `,"successor":`...), successor)
+		}
+	}
+	return append(b, '}')
 }
 
 // appendAnthropic writes the entry as Anthropic's clients read it:

@@ -37,7 +37,7 @@ var endpoints = []struct {
 //
 //	{"id","name","kind","owned_by","endpoint","params":[],"dimensions"?,"context_length"?,
 //	 "max_completion_tokens"?,"input_modalities":[],"output_modalities":[],"capabilities":{},
-//	 "pricing"?{}, as of catalog.Price.AppendJSON,
+//	 "pricing"?{}, as of catalog.Price.AppendJSON, "deprecated"?{"date"?,"successor"?},
 //	 "voices_url"?,"search_types"?,"max_results"?}
 //
 // kind picks between entries of one id. Unknown values are left out. 400
@@ -166,6 +166,7 @@ func info(e *Entry) []byte {
 	if m.Price != "" {
 		b = m.Price.AppendJSON(append(b, `,"pricing":`...))
 	}
+	b = appendDeprecated(b, m)
 	switch {
 	case e.Kind == catalog.TTS:
 		b = append(b, `,"voices_url":`...)

@@ -109,6 +109,8 @@ export interface ModelRow {
   capabilities?: Record<string, boolean>;
   /** USD per million tokens: input, output, cache_read, …; character per million; image, second, request, search each */
   pricing?: Record<string, number>;
+  /** the last day, and the model to use instead, where they are known */
+  deprecated?: { date?: string; successor?: string };
 }
 
 // PriceVariant has the rates on other terms than the usual ones.

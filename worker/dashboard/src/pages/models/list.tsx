@@ -10,6 +10,9 @@ import { VirtualBody } from "../../virtual";
 import { CopyId, canDisable, disable, TryLink } from "./actions";
 import { type Column, columns, listed, otherPrice } from "./sort";
 
+const deprecation = ({ date, successor }: NonNullable<ModelRow["deprecated"]>) =>
+  [date && `Ends ${date}`, successor && `use ${successor}`].filter(Boolean).join(", ") || "Deprecated by its vendor";
+
 // ModelList lists the models of a kind.
 export function ModelList({
   machine,
@@ -51,6 +54,12 @@ export function ModelList({
           <Button kind="link" onClick={() => onOpen(m)}>
             {m.id}
           </Button>
+          {m.deprecated && (
+            <small class="muted" title={deprecation(m.deprecated)}>
+              {" "}
+              deprecated
+            </small>
+          )}
           <small class="phone muted">{[...facts, otherPrice(m)].filter(Boolean).join(" · ")}</small>
         </th>
         {!grouped && <td class="desk">{m.owned_by}</td>}

@@ -62,7 +62,7 @@ export interface Listed {
 }
 
 // listed returns the rows in the order of sort: "id" or a column's key, after "-"
-// descending, "" as they are. Models without the figure are last.
+// descending, "" as they are. Models without the figure are last, after them deprecated ones.
 export function listed(models: ModelRow[], sort: string, grouped: boolean): Listed[] {
   const key = sort.replace(/^-/, ""),
     turn = sort.startsWith("-") ? -1 : 1;
@@ -76,6 +76,7 @@ export function listed(models: ModelRow[], sort: string, grouped: boolean): List
       if (x === undefined || y === undefined) return Number(x === undefined) - Number(y === undefined);
       return turn * (x - y);
     });
+  sorted.sort((a, b) => Number(!!a.deprecated) - Number(!!b.deprecated));
   // An id is listed once for each of its kinds.
   const row = (m: ModelRow): Listed => ({ key: `${m.kind ?? ""} ${m.id}`, m });
   if (!grouped) return sorted.map(row);
