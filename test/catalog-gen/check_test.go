@@ -16,6 +16,7 @@ var reasons = []struct{ prefix, why string }{
 	{"hf/", "depends on the provider that serves the call; the package has the cheapest of November"},
 	{"vertex/claude-", "Claude costs on Vertex what it costs at Anthropic, but for the step of long prompts"},
 	{"anthropic/claude-sonnet-4-5", "Anthropic's page has a step at 200,000 tokens"},
+	{"deepseek/deepseek-v4-pro", "@pydantic/genai-prices 0.1.8 has it as the price of peak hours since 2026-08-17, others cost half"},
 	{"azure/", "regional deployments differ; the package has the global ones"},
 }
 

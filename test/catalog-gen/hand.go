@@ -95,6 +95,7 @@ var prices = []struct{ alias, ids, price string }{
 	{"openai", "tts-1 tts-1-1106", "character=15"},
 	{"openai", "tts-1-hd tts-1-hd-1106", "character=30"},
 	{"openai", "whisper-1", "minute=0.006"},
+	{"openai", "gpt-transcribe", "minute=0.0045"}, // @pydantic/genai-prices 0.1.8
 	// https://openai.com/api-priority-processing/, November 2026
 	{"openai", "gpt-5.5", "@priority=12.5/75/1.25"},
 	{"openai", "gpt-5.4", "@priority=5/30/0.5"},
@@ -116,8 +117,13 @@ var prices = []struct{ alias, ids, price string }{
 	{"gemini vertex", "gemini-2.5-flash-image", "0.3/2.5 imageOutput=30"},
 	{"gemini vertex", "gemini-3-pro-image-preview", "2/12 imageOutput=120"},
 	{"gemini vertex", "gemini-3.1-flash-image-preview", "0.5/3 imageOutput=60"},
+	// models.dev, @pydantic/genai-prices 0.1.8; all output is audio
+	{"gemini vertex", "gemini-2.5-flash-preview-tts gemini-2.5-flash-tts gemini-2.5-flash-lite-preview-tts", "0.5/10 audioOutput=10"},
+	{"gemini vertex", "gemini-2.5-pro-preview-tts gemini-2.5-pro-tts gemini-3.1-flash-tts-preview", "1/20 audioOutput=20"},
+	{"gemini vertex", "gemini-3.5-flash", "audioInput=1.5"},                                    // models.dev
+	{"gemini vertex", "gemini-3.6-flash gemini-3.7-flash gemini-3.8-flash", "audioInput=0.75"}, // models.dev
 	// models.dev: the names of the latest models stand for gemini-3.8-flash and gemini-3.5-flash-lite.
-	{"gemini", "gemini-flash-latest", "0.75/3.75/0.075"},
+	{"gemini", "gemini-flash-latest", "0.75/3.75/0.075 audioInput=0.75"},
 	{"gemini", "gemini-flash-lite-latest", "0.3/2.5/0.03"},
 	{"vertex", "gemini-2.5-pro", ">200000=2.5/15/0.25"},
 	{"vertex", "gemini-3.1-pro-preview gemini-3.1-pro-preview-customtools", ">200000=4/18/0.4"},
@@ -137,6 +143,7 @@ var prices = []struct{ alias, ids, price string }{
 	// https://artificial-intelligence-wiki.com/ai-development/rag-systems/cohere-rerank-guide
 	{"cohere", "rerank-v4.0-fast", "request=0.002"},
 	{"mistral", "mistral-embed mistral-embed-2312", "0.1"},
+	{"mistral", "voxtral-mini-2602 voxtral-mini-latest", "minute=0.003"}, // @pydantic/genai-prices 0.1.8
 	// https://openrouter.ai/mistralai/codestral-embed-2505/api: of Mistral, at its price
 	{"mistral openrouter", "codestral-embed codestral-embed-2505 mistralai/codestral-embed-2505", "0.15"},
 	// https://openrouter.ai/openai/text-embedding-3-small, .../openai/text-embedding-ada-002/api, .../mistralai/mistral-embed-2312/api
