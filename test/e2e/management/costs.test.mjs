@@ -1,4 +1,4 @@
-// What vendors bill beside the tokens is the same in all places on both platforms: in the
+// The costs that vendors bill beside the tokens are the same in all places on both platforms: in the
 // answer, in the list of requests and in the usage.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
