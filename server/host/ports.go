@@ -56,7 +56,7 @@ func Ports(l cell.Leaver, c *Config) gateway.Ports {
 	}
 }
 
-// defaultRequests is the number of requests that a machine lists, about 40 MB.
+// defaultRequests is the number of requests that a machine lists, about 45 MB.
 const defaultRequests = 100_000
 
 // pauser pauses the goroutine of a request.
