@@ -1,5 +1,6 @@
 // The management API reports accounts, tests, usage and machines truthfully.
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { start as startUpstream } from "../../upstream/server.mjs";
@@ -367,4 +368,79 @@ test("invisible characters in names and unknown targets are refused", async () =
     }),
     (e) => e.body.error.message.includes("did you mean baseUrl?"),
   );
+});
+
+test("each of 300 mixed calls is counted and listed as the client and the upstream saw it", async () => {
+  const me = await machine("Mixed");
+  await me.api("POST", "/providers", compatible(up, { prefix: "up" }));
+  const limited = await me.api("POST", "/keys", { name: "limited", dailyMax: 5 });
+  let stated = 0; // tokens
+  const event = (fields) => `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", ...fields })}\n\n`;
+  up.script = (r) => {
+    if (r.json?.model === "picky") return { status: 400, body: `{"error":{"message":"no"}}` };
+    if (r.json?.model === "endless") {
+      const body = new Readable({ read() {} });
+      body.push(event({ choices: [{ index: 0, delta: { role: "assistant", content: "Hi" }, finish_reason: null }] }));
+      return { headers: { "content-type": "text/event-stream" }, body };
+    }
+    const usage = { prompt_tokens: 7, completion_tokens: 1 + (stated % 5) };
+    stated += usage.prompt_tokens + usage.completion_tokens;
+    const choice = { index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" };
+    return { body: JSON.stringify({ id: "c", object: "chat.completion", model: "m", choices: [choice], usage }) };
+  };
+  const want = { succeeded: 0, providerFailed: 0, left: 0, refused: 0, refusedKeyLimit: 0 };
+  const failures = [];
+  async function call(n) {
+    const model = ["up/m", "up/m", "up/m", "up/picky", "invented", "up/endless"][n % 6];
+    const key = n % 12 === 1 ? limited.apiKey : me.apiKey;
+    const ctl = new AbortController();
+    const res = await gw.fetch("/v1/chat/completions", {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+      body: JSON.stringify({ model, messages: hello, stream: model === "up/endless" }),
+      signal: ctl.signal,
+    });
+    if (model === "up/endless") {
+      const reader = res.body.getReader();
+      assert.ok(!(await reader.read()).done);
+      ctl.abort();
+      want.left++;
+      return 200;
+    }
+    await res.text();
+    if (res.status === 200) want.succeeded++;
+    else {
+      want[model === "up/picky" ? "providerFailed" : "refused"]++;
+      if (res.status === 429) want.refusedKeyLimit++;
+      failures.push(res.headers.get("x-request-id"));
+    }
+    return res.status;
+  }
+  await until("the limit of the key", async () => (await call(1)) === 429);
+  for (let n = 0; n < 300; n += 6) await Promise.all([0, 1, 2, 3, 4, 5].map((i) => call(n + i)));
+  up.script = null;
+  assert.ok(Math.min(...Object.values(want)) > 0, JSON.stringify(want));
+  await becomes(async () => {
+    const { total } = await me.api("GET", "/usage");
+    return Object.fromEntries(Object.keys(want).map((name) => [name, total[name]]));
+  }, want);
+  const rows = [];
+  for (let cursor = ""; ; ) {
+    const page = await me.api("GET", `/requests?limit=200${cursor && `&cursor=${cursor}`}`);
+    rows.push(...page.data);
+    if (!page.has_more) break;
+    ({ cursor } = page);
+  }
+  const of = (...outcomes) => rows.filter((r) => outcomes.includes(r.outcome));
+  assert.deepEqual(
+    of("refused", "provider_failed")
+      .map((r) => r.id)
+      .sort(),
+    failures.sort(),
+  );
+  // The tokens of streams that were left are estimates.
+  const { groups } = await me.api("GET", "/usage?groupBy=day,model");
+  const served = groups.find((r) => r.model === "up/m");
+  assert.equal(served.inputTokens + served.outputTokens, stated);
+  assert.equal(served.estimatedAttempts ?? 0, 0);
 });
