@@ -282,10 +282,21 @@ test("a kind without models links to the providers", async (t) => {
 });
 
 test("without a provider the page says that the catalog cannot be called", async (t) => {
-  const { page, seen, shown } = await models(t, { connected: false });
+  const { machineId, page, seen, shown: texts } = await models(t, { connected: false });
   await page.getByText("No provider is connected. This is the built-in catalog").waitFor();
+  // Deprecated models are marked, and last.
+  const { data } = await b.operator.call("GET", `/${machineId}/api/models/list/llm`);
+  const old = new Set(data.filter((m) => m.deprecated).map((m) => m.id));
+  assert.ok(old.size > 10, `${old.size} deprecated models`);
+  const listed = await seen();
+  const all = [...listed.filter((id) => !old.has(id)), ...listed.filter((id) => old.has(id))];
+  const shown = async () =>
+    (await texts()).map((text) => {
+      const [id, mark] = text.split(/\s+/);
+      assert.equal(mark === "deprecated", old.has(id), text);
+      return id;
+    });
   // A list of this length has only the rows near the screen in the page.
-  const all = await seen();
   const table = page.getByRole("region", { name: "Models", exact: true }).getByRole("table");
   assert.ok(all.length > 400);
   assert.equal(await table.getAttribute("aria-rowcount"), `${all.length + 1}`);
