@@ -274,17 +274,23 @@ func TestEveryCellKnowsOfAReportedCooldown(t *testing.T) {
 			t.Fatalf("got %d %s", status, body)
 		}
 	}
-	for cell := range 2 { // from now on each knows the machine
-		call(cell, "unknown", 400)
-	}
-	for cell := range 2 {
-		call(cell, "up/m", 429)
-		for { // the report follows the answer
+	// reported waits for the report that follows an answer. While it is in a cell, the next
+	// call could wait for the one that the test holds.
+	reported := func() {
+		for {
 			if calls, flows, afters := w.host.InFlight(); calls+flows+afters == 0 {
 				break
 			}
 			time.Sleep(time.Millisecond)
 		}
+	}
+	for cell := range 2 { // from now on each knows the machine
+		call(cell, "unknown", 400)
+		reported()
+	}
+	for cell := range 2 {
+		call(cell, "up/m", 429)
+		reported()
 	}
 	if n := calls.Load(); n != 1 {
 		t.Fatalf("the account was called %d times", n)
