@@ -80,8 +80,8 @@ func (t *Target) Charged(b *store.Budget, keyID, asked string) bool {
 // id of its provider, and under the prefixes of its connections. A model that is limited
 // by one of them is limited under all.
 func (t *Target) names() []string {
-	f := t.fixed
-	if f != nil && f.names != nil && f.provider == t.Provider && f.alias == t.Alias && f.model == t.Model {
+	f := t.resolved()
+	if f != nil && f.names != nil {
 		return f.names
 	}
 	aliases := []string{t.Alias, t.Provider.Alias, t.Provider.ID}
@@ -95,10 +95,19 @@ func (t *Target) names() []string {
 	for i := range aliases {
 		aliases[i] += "/" + t.Model
 	}
-	if f != nil && f.provider == t.Provider && f.alias == t.Alias && f.model == t.Model {
+	if f != nil {
 		f.names = aliases
 	}
 	return aliases
+}
+
+// resolved returns the fixed texts of the target. It returns nil if the target was not
+// resolved, or was changed since.
+func (t *Target) resolved() *fixed {
+	if f := t.fixed; f != nil && f.provider == t.Provider && f.alias == t.Alias && f.model == t.Model {
+		return f
+	}
+	return nil
 }
 
 // Endpoint is Endpoint of the target's provider for its model.
@@ -181,8 +190,8 @@ func (t *Target) OwnPrice(m *snapshot.Machine) catalog.Price {
 	if m == nil || len(m.Settings.ModelPrices) == 0 {
 		return ""
 	}
-	f := t.fixed
-	if f == nil || f.provider != t.Provider || f.alias != t.Alias || f.model != t.Model {
+	f := t.resolved()
+	if f == nil {
 		return t.ownPrice(m.Settings.ModelPrices)
 	}
 	if !f.owned {
