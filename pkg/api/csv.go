@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -58,7 +59,7 @@ func (h *Handler) RequestsCSV(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	if err := onlyParameters(env.Query, csvRequestParameters); err != nil {
 		return nil, err
 	}
-	query := map[string]string{"limit": "200"}
+	query := map[string]string{"limit": strconv.Itoa(maxRequestsPage)}
 	for name, v := range env.Query {
 		query[name] = v
 	}
