@@ -188,8 +188,8 @@ func Deadline(r *httpmsg.Request, limit time.Duration, now time.Time) time.Time 
 }
 
 // account tries one account, once more after a token refresh, or after a passing
-// failure if there is no other account. It returns the result, or the failure that decides what comes next, or neither if the
-// account could not be tried.
+// failure if there is no other account. It returns the result, or the failure that
+// decides what comes next, or neither if the account could not be tried.
 func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (*Result, *failure) {
 	call, conn := pl.call, c.conn
 	if c.trial {
