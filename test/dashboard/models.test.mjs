@@ -29,7 +29,13 @@ async function models(t, { connected = true, ...options } = {}) {
     const res = await b.gateway.fetch(`/v1/models${segment}`, { headers: { authorization: `Bearer ${apiKey}` } });
     return (await res.json()).data.map((m) => m.id);
   };
-  const shown = () => page.getByRole("region", { name: "Models", exact: true }).getByRole("rowheader").allInnerTexts();
+  // Rows that left the page between being found and being read are left out: their text
+  // is no longer laid out, and words run together.
+  const shown = () =>
+    page
+      .getByRole("region", { name: "Models", exact: true })
+      .getByRole("rowheader")
+      .evaluateAll((rows) => rows.filter((row) => row.isConnected).map((row) => row.innerText));
   return { machineId, apiKey, page, seen, shown };
 }
 
