@@ -298,11 +298,14 @@ func (pl *plan) accepted(a *Attempt, resp *upstream.Response, cred *snapshot.Ope
 	pl.dropped(a)
 	pl.quotas(a, resp.Header, nil, began)
 	_, whole := resp.Body.(*stream.Bytes)
-	if whole {
+	switch {
+	case whole:
 		if resp.Socket == nil {
 			pl.used(call.Machine, call.Request, t, a, false)
 		}
 		pl.succeeded(call.Machine, conn.ID, to.Model)
+	case a.Used.Price == Later:
+		leaveUnbilled(t, call.Request, a)
 	}
 	res := t.newResult()
 	*res = Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request, trace: t}

@@ -34,20 +34,27 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 	if !recorded(r) {
 		return
 	}
-	row := usage.Row{
-		KeyID: t.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(), Endpoint: r.Route, Requests: 1,
-	}
+	row := rowOf(t, r, a)
 	if failed {
 		row.Errors = 1
 	}
 	switch {
 	case a.Failure != nil:
 	case a.Used.Price == Later:
-		unbilled := row
-		unbilled.Unpriced = 1
-		a.Unbilled, a.Counted, a.Used.Tokens = &unbilled, estimates(a.reserved), llm.Usage{}
-		settle(a.reserved, a, &unbilled, p.Now().UnixMilli())
-		t.use(store.Used{Unpriced: []string{"background"}})
+		stated := a.Unbilled != nil && a.Used.Tokens.Known // by the end of a stream
+		leaveUnbilled(t, r, a)
+		if stated {
+			a.Used.Price = ByTokens
+			t.use(a.price(m, &row))
+		} else {
+			a.Used.Tokens, row.Unpriced = llm.Usage{}, 1
+			t.use(store.Used{Unpriced: []string{"background"}})
+		}
+		settle(a.reserved, a, &row, p.Now().UnixMilli())
+		a.reserved = nil // Result.Bill has nothing more to settle
+		if failed {
+			p.rowOf(m, &row).Errors++
+		}
 		return
 	default:
 		used := a.price(m, &row)
@@ -55,6 +62,25 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		t.use(used)
 	}
 	p.add(m, &row)
+}
+
+// leaveUnbilled notes that the usage of an answer with the price Later is not recorded, and
+// what budgets count until it is.
+func leaveUnbilled(t *Trace, r *httpmsg.Request, a *Attempt) {
+	if a.Unbilled != nil {
+		return
+	}
+	a.Counted = estimates(a.reserved)
+	row := rowOf(t, r, a)
+	row.Unpriced = 1
+	a.Unbilled = &row
+}
+
+// rowOf returns the row of an attempt.
+func rowOf(t *Trace, r *httpmsg.Request, a *Attempt) usage.Row {
+	return usage.Row{
+		KeyID: t.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(), Endpoint: r.Route, Requests: 1,
+	}
 }
 
 // settleTokens estimates the tokens that the answer does not state, or that cannot be true.
@@ -94,9 +120,9 @@ func (a *Attempt) price(m *snapshot.Machine, row *usage.Row) store.Used {
 	return used
 }
 
-// Bill records what a job has used that an earlier call has created, unless it was
-// recorded before. The object adds it to the usage in the turn that notes that. endpoint
-// is the route of the earlier call.
+// Bill records what a job has used that this call or an earlier one has created, unless it
+// was recorded before. The object adds it to the usage in the turn that notes that. endpoint
+// is the route of the call that created it.
 func (r *Result) Bill(ctx context.Context, id, endpoint string) {
 	if r.pool == nil { // a test's Sender
 		return

@@ -170,6 +170,57 @@ func TestStreamsPassWithoutTheirCost(t *testing.T) {
 	}
 }
 
+// A background response that is created as a stream is billed once: by its stream, or by the
+// first poll that has the usage, if the stream ends without it.
+func TestBackgroundStreamIsBilledOnce(t *testing.T) {
+	const (
+		created   = `data: {"type":"response.created","response":{"id":"resp_1","object":"response","status":"queued","background":true,"output":[]}}` + "\n\n"
+		done      = `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"web_search_call"}],"usage":{"input_tokens":1000000,"output_tokens":100000}}`
+		completed = `data: {"type":"response.completed","response":` + done + "}\n\n"
+	)
+	for _, tt := range []struct {
+		name, stream string
+		polls        int // in each of two instances
+	}{
+		{"broken", created, 2},
+		{"whole, polled", created + completed, 2},
+		{"whole", created + completed, 0},
+	} {
+		w := newWorld(t)
+		machine, key := w.priced()
+		w.get(201, w.do("POST", "/"+machine+"/api/budgets", adminToken, `{"name":"b","unit":"usd","limit":10,"window":"day"}`), nil)
+		answer := fake.OK("text/event-stream", tt.stream)
+		w.Answer = func(*fake.Seen) fake.Answer { return answer }
+		const body = `{"model":"openai/gpt-5.5","background":true,"stream":true,"input":"x","max_output_tokens":1000}`
+		made := w.do("POST", "/v1/responses", key, body)
+		if want := ": x-weir-cost 2.01\n"; made.status != 200 || strings.Contains(made.body, want) != (tt.stream != created) {
+			t.Errorf("%s: %d %s", tt.name, made.status, made.body)
+		}
+		row := gjson.Get(w.do("GET", "/"+machine+"/api/requests", adminToken, "").body, "data.0")
+		if known := tt.stream != created; row.Get("priced").Bool() != known || known == (row.Get("unpricedParts").Raw == `["background"]`) {
+			t.Errorf("%s: the request is %s", tt.name, row.Raw)
+		}
+		answer = fake.JSON(done)
+		for range 2 {
+			for range tt.polls {
+				if got := w.do("GET", "/v1/responses/resp_1", key, ""); got.status != 200 {
+					t.Fatalf("%s: %d %s", tt.name, got.status, got.body)
+				}
+			}
+			w.Clock.Add(2 * time.Second)
+			w.do("POST", "/v1/embeddings", key, `{"model":"openai/none","input":"x"}`) // reports
+			if got := gjson.Get(w.do("GET", "/"+machine+"/api/budgets", adminToken, "").body, "data.0.spent").Num; got != 2.01 {
+				t.Errorf("%s: the budget has %v", tt.name, got)
+			}
+			usage := gjson.Get(w.do("GET", "/"+machine+"/api/usage?groupBy=model", adminToken, "").body, "data.0")
+			if usage.Get("attempts").Int() != 1 || usage.Get("costUsd").Num != 2.01 || usage.Get("unpricedAttempts").Exists() {
+				t.Errorf("%s: usage is %s", tt.name, usage.Raw)
+			}
+			w.Restart()
+		}
+	}
+}
+
 // A response in the background is counted once, with its usage, by the first call that gets
 // it: also if several instances poll, and again and again.
 func TestBackgroundResponseIsBilledOnce(t *testing.T) {

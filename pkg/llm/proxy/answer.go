@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 
 	"weir/pkg/accounts"
@@ -34,7 +35,8 @@ type parsed struct {
 // be tried.
 func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 	a := up.State.(*attempt)
-	if !a.req.Background { // its usage comes with a later answer
+	background := a.req.Background && a.api.dialect == llm.Responses
+	if !background { // else its usage may come with a later answer
 		a.Estimator = a
 	}
 	var err error
@@ -55,6 +57,9 @@ func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 		resp.Body = &a.whole
 	}
 	a.Used.Tokens = a.parsed.usage
+	if background && a.parsed.events && a.parsed.id != "" {
+		a.Used.Price = accounts.Later
+	}
 	return nil
 }
 
@@ -214,6 +219,10 @@ func (a *attempt) reply(res *accounts.Result) *Result {
 	}
 	if a.parsed.events {
 		r.Response = a.stream(res)
+		if r.Unbilled != nil {
+			bill := *res // the trace may use its memory again
+			r.After = append(r.After, func(ctx context.Context) { bill.Bill(ctx, r.ResponseID, a.call.Route) })
+		}
 		return r
 	}
 	if a.req.Array { // of the events of an answer that came whole

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"weir/pkg/auth"
 	"weir/pkg/llm"
@@ -98,7 +99,7 @@ func (h *Handler) bind(ctx context.Context, c *auth.Call, result *proxy.Result) 
 		return err == nil && status == 200
 	}
 	if !put(ctx) {
-		result.After = append(result.After, func(ctx context.Context) { put(ctx) })
+		result.After = slices.Insert(result.After, 0, func(ctx context.Context) { put(ctx) }) // before it is billed
 	}
 }
 
