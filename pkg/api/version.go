@@ -13,7 +13,7 @@ import (
 // with a source of prices what was last taken of it. fetchedAt is missing until then.
 //
 //	{"version":"0.1.0-g0123456789ab","prices"?:{"source","signed","issuedAt"?,"fetchedAt"?,"failedAt"?,"error"?,
-//	 "rows","held","addedModels","limits","refusedModels"}}
+//	 "rows","held","dear"?,"addedModels","limits","refusedModels"}}
 func (h *Handler) ShowVersion(ctx context.Context, _ *auth.Call) (*httpmsg.Response, error) {
 	v := struct {
 		Version string          `json:"version"`

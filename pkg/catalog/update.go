@@ -17,11 +17,12 @@ type Update struct {
 	FetchedAt     int64  `json:"fetchedAt,omitempty"` // when the source was last taken
 	FailedAt      int64  `json:"failedAt,omitempty"`  // when it could not be taken since, and why
 	Error         string `json:"error,omitempty"`
-	Rows          int    `json:"rows"`          // prices
-	Held          int    `json:"held"`          // prices of the source that were not taken, because they change too much
-	AddedModels   int    `json:"addedModels"`   // models that the static catalogue lacks
-	Limits        int    `json:"limits"`        // chat models of the static catalogue whose limits differ
-	RefusedModels int    `json:"refusedModels"` // models and limits of the source that were not taken, because they are out of bounds
+	Rows          int    `json:"rows"`           // prices
+	Held          int    `json:"held"`           // prices of the source that were not taken, because they change too much or are too dear
+	Dear          string `json:"dear,omitempty"` // the first models, with commas between them, that the static catalogue lacks and whose prices are above any vendor's
+	AddedModels   int    `json:"addedModels"`    // models that the static catalogue lacks
+	Limits        int    `json:"limits"`         // chat models of the static catalogue whose limits differ
+	RefusedModels int    `json:"refusedModels"`  // models and limits of the source that were not taken, because they are out of bounds
 	// Text has a line for each price, sorted by alias, then id, by bytes:
 	//
 	//	alias/id  price
@@ -63,6 +64,8 @@ func ReadUpdate(raw []byte) (u Update, ok bool) {
 			u.Rows = int(v.Int())
 		case "held":
 			u.Held = int(v.Int())
+		case "dear":
+			u.Dear = v.String()
 		case "addedModels":
 			u.AddedModels = int(v.Int())
 		case "refusedModels":

@@ -41,7 +41,7 @@ func TestPricesOfTheSourceGoBeforeTheCatalogue(t *testing.T) {
 
 func TestStoredPricesAreReadAsWritten(t *testing.T) {
 	p := Update{
-		Source: "https://prices.example/ü", Signed: true, IssuedAt: 2, FetchedAt: 3, Rows: 1, Held: 4, AddedModels: 5, RefusedModels: 6,
+		Source: "https://prices.example/ü", Signed: true, IssuedAt: 2, FetchedAt: 3, Rows: 1, Held: 4, Dear: "openai/d", AddedModels: 5, RefusedModels: 6,
 		Text: "openai/a\"b\t1/2\n", ModelText: "openai/c\tl\t1000\n",
 	}
 	raw, err := json.Marshal(p)

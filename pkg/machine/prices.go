@@ -66,6 +66,9 @@ func (f *Refresher) Refresh(ctx context.Context, memory stream.Memory) {
 		f.Log(fmt.Sprintf("prices: %s: %v", f.URL, err))
 		return
 	}
+	if p.Dear != "" && p.Dear != before.Dear {
+		f.Log(fmt.Sprintf("prices: %s: dearer than any vendor's, left out: %s", f.URL, p.Dear))
+	}
 	if p.Held != before.Held || p.Text != before.Text || p.RefusedModels != before.RefusedModels || p.ModelText != before.ModelText || p.LimitText != before.LimitText {
 		checked := "signed"
 		if !p.Signed {

@@ -122,6 +122,12 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 			if p := now(); p.AddedModels != 1 || p.RefusedModels != 1 || len(p.Lookup("openai", "gpt-next")) != 1 {
 				t.Errorf("%+v", p)
 			}
+			// A price of a model of the source alone that no vendor asks is named once.
+			w.clock.Add(time.Hour)
+			document = strings.Replace(document, `"prices":{"openai":{`, `"prices":{"openai":{"gpt-next":"99999/99999",`, 1)
+			run(1, "3/8/0.1", "dearer than any vendor's, left out: openai/gpt-next")
+			w.clock.Add(time.Hour)
+			run(1, "3/8/0.1", "")
 		})
 	}
 }

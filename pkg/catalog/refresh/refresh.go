@@ -20,6 +20,9 @@ const (
 	maxStored  = 1<<20 - 8<<10 // bytes of all rows as they are stored: a row of the registry has at most 1 MiB
 	maxChange  = 10            // the largest factor between an old and a new rate
 	maxHeldOf  = 5             // at most one in five prices may be held back
+	maxMillion = 2000          // USD for a million tokens or characters; the dearest of the catalogue is 600
+	maxOne     = 10            // USD for one of anything else; the dearest of the catalogue is 1.92
+	maxNamed   = 10            // models of Update.Dear
 	issueAhead = 24 * 60 * 60 * 1000
 )
 
@@ -83,6 +86,7 @@ func (s *Source) Take(r io.Reader, before *catalog.Update, now int64) (*catalog.
 	d.rows = slices.CompactFunc(d.rows, func(a, b row) bool { return a.alias == b.alias && a.id == b.id })
 	p := &catalog.Update{Source: s.URL, Signed: signed, IssuedAt: d.issuedAt, FetchedAt: now}
 	known := 0
+	var dear []string
 	var text strings.Builder
 	for _, r := range d.rows {
 		built := catalog.PriceOf(r.alias, r.id)
@@ -94,7 +98,15 @@ func (s *Source) Take(r io.Reader, before *catalog.Update, now int64) (*catalog.
 			known++
 		}
 		price := r.price
-		if base != "" && implausible(base, price) || base == "" && !signed && price.Free() && !strings.HasSuffix(r.id, ":free") {
+		if built == "" && tooDear(price) {
+			p.Held++
+			if len(dear) < maxNamed {
+				dear = append(dear, r.alias+"/"+r.id)
+			}
+			if price = last; tooDear(price) {
+				price = ""
+			}
+		} else if base != "" && implausible(base, price) || base == "" && !signed && price.Free() && !strings.HasSuffix(r.id, ":free") {
 			p.Held++
 			price = last
 		}
@@ -104,11 +116,11 @@ func (s *Source) Take(r io.Reader, before *catalog.Update, now int64) (*catalog.
 		p.Rows++
 		text.WriteString(r.alias + "/" + r.id + "\t" + string(price) + "\n")
 	}
-	p.Text = text.String()
+	p.Text, p.Dear = text.String(), strings.Join(dear, ", ")
 	room := maxStored - stored(p.Text)
 	switch {
 	case p.Held*maxHeldOf > max(known, minRows):
-		return nil, fmt.Errorf("%d of %d prices are more than %d times what they were, or the reverse", p.Held, len(d.rows), maxChange)
+		return nil, fmt.Errorf("%d of %d prices are more than %d times what they were, or the reverse, or dearer than any vendor's", p.Held, len(d.rows), maxChange)
 	case room < 0:
 		return nil, errors.New("its new prices have more than 1 MiB")
 	}
@@ -151,6 +163,17 @@ func implausible(before, after catalog.Price) bool {
 			return true
 		case most[u] < 0 && high[u] >= 0 && (!u.Token() || high[u] > maxChange*tokens):
 			return true // it was not billed in this unit before
+		}
+	}
+	return false
+}
+
+// tooDear reports whether a rate of a price, on any terms, is above what any vendor asks.
+func tooDear(p catalog.Price) bool {
+	_, most := spread(p)
+	for u, f := range most {
+		if catalog.Unit(u).Million() && f > maxMillion || !catalog.Unit(u).Million() && f > maxOne {
+			return true
 		}
 	}
 	return false

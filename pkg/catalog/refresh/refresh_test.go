@@ -123,6 +123,45 @@ func TestImplausiblePricesAreHeldBack(t *testing.T) {
 	}
 }
 
+// A model that the build lacks has no earlier price to be compared with: no rate of it may
+// be dearer than any vendor's.
+func TestDearPricesOfUnknownModelsAreHeldBack(t *testing.T) {
+	dear := catalog.Update{Text: "openai/gpt-new\t99999/99999\n"}
+	for price, held := range map[string]bool{
+		"2000/2000":                 false,
+		"1/2001":                    true,
+		"99999/99999":               true,
+		"1/2 >200000=1/99999":       true,
+		"1/2 @flex=1/99999":         true,
+		"1/2 audioOutput=2001":      true,
+		"character=2000":            false,
+		"character=99999":           true,
+		"image=10":                  false,
+		"image@hd=10.01 image=0.04": true,
+		"minute=600":                false,
+		"second=99999":              true,
+		"1/2 request=99999":         true,
+		"1/2 search=99999":          true,
+	} {
+		for _, last := range []catalog.Update{{}, dear} {
+			p := take(t, list(with("openai", "gpt-new", price)), last)
+			if held && (p.Text != "" || p.Held != 1 || p.Dear != "openai/gpt-new") {
+				t.Errorf("%s: %+v", price, p)
+			}
+			if !held && last.Text == "" && (p.Text != "openai/gpt-new\t"+price+"\n" || p.Held != 0 || p.Dear != "") {
+				t.Errorf("%s: %+v", price, p)
+			}
+		}
+	}
+	all := some()
+	for i := range 2 {
+		all["openai"][fmt.Sprint("gpt-new-", i)] = "5000/5000"
+	}
+	if p := take(t, list(all), catalog.Update{}); p.Held != 2 || p.Dear != "openai/gpt-new-0, openai/gpt-new-1" {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestDocumentsThatAreNotBelievedAreRefused(t *testing.T) {
 	raised := some()
 	for id := range maps.Clone(raised["openai"]) {
