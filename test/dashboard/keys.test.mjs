@@ -68,7 +68,7 @@ test("a key is created with limits, shown once, copied, used and revoked", async
   assert.ok(Math.abs(row.expiresAt - Date.now() - 30 * 86_400_000) < 60_000);
   await page
     .getByRole("row", {
-      name: /For tests.*60 per minute, 0 of 1,000 today, 50,000 tokens per minute, 8 at a time, 2 models/,
+      name: /For tests.*60 per minute, 0 of 1,000 today, 50,000 tokens per minute, 8 at a time, \$0\.00 of \$20\.00, 2 models/,
     })
     .waitFor();
   assert.equal((await chat(shown)).status, 200);
@@ -177,6 +177,47 @@ test("a key is edited, paused, resumed and rotated", async (t) => {
   const third = await rotate("Not at all");
   assert.deepEqual([await status(made.apiKey), await status(second), await status(third)], [401, 401, 200]);
   assert.equal((await list()).filter((k) => k.name === "New name").length, 1);
+});
+
+test("the budget of a key is set, changed and removed in its dialog", async (t) => {
+  const { page, machineId } = await keys(t);
+  const api = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
+  const key = await api("POST", "/keys", { name: "Laptop" });
+  const shared = { keyId: key.id, unit: "requests", limit: 1000, window: "day", name: "Laptop, requests" };
+  await api("POST", "/budgets", shared);
+  const spent = async () =>
+    (await api("GET", "/budgets")).data
+      .filter((x) => x.unit === "usd")
+      .map((x) => [x.name, x.keyId, x.limit, x.window]);
+  await page.reload();
+  const dialog = page.getByRole("dialog", { name: "Edit Laptop" });
+  const limit = dialog.getByLabel("Budget (US dollars)"),
+    resets = dialog.getByLabel("Budget resets");
+  const save = async (limitText, row) => {
+    await limit.fill(limitText);
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await page.getByRole("row", { name: row }).waitFor();
+    await page.getByRole("button", { name: "Edit Laptop" }).click();
+    await dialog.waitFor();
+  };
+  await page.getByRole("row", { name: /Laptop.*0 requests of 1,000 requests/ }).waitFor();
+  await page.getByRole("button", { name: "Edit Laptop" }).click();
+  await dialog.getByText("Leave empty for none. 1 other budget of this key under Budgets.").waitFor();
+  assert.equal(await limit.inputValue(), "");
+  await limit.fill("20");
+  await resets.selectOption({ label: "Every day" });
+  await save("20", /Laptop.*\$0\.00 of \$20\.00/);
+  assert.deepEqual(await spent(), [["Laptop", key.id, 20, "day"]]);
+
+  assert.deepEqual([await limit.inputValue(), await resets.isDisabled()], ["20", true]);
+  await looks(page, "keys-edit");
+  await dialog.getByLabel("Requests per minute").fill("60");
+  await save("35.5", /Laptop.*60 per minute.*\$0\.00 of \$35\.50/);
+  assert.deepEqual(await spent(), [["Laptop", key.id, 35.5, "day"]]);
+
+  await save("", /Laptop.*60 per minute, 0 requests of 1,000 requests/);
+  assert.deepEqual(await spent(), []);
 });
 
 test("an error of the gateway is shown in the form", async (t) => {

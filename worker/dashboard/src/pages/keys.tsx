@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { KeyRow } from "../api-types";
+import type { Budget, KeyRow } from "../api-types";
 import { moneyLike, number } from "../format";
 import { useLoad } from "../hooks";
 import { keyName } from "../names";
@@ -8,6 +8,7 @@ import { go, to, useFilter } from "../route";
 import { ListHead } from "../forms";
 import { Load, MoreRows, Page, Section, Table } from "../layout";
 import { Badge, Button, Empty } from "../ui";
+import { usedText } from "./budgets/used";
 import { Create, Created } from "./keys/create";
 import { Edit } from "./keys/edit";
 import { Revoke } from "./keys/revoke";
@@ -17,10 +18,13 @@ import { Time } from "../time";
 
 // Keys lists the API keys of the machine. A new key is shown once.
 export default function Keys({ machine, session, args: [asked] }: PageProps) {
-  const list = useLoad(() => machine.list<KeyRow>("/keys"), [machine]);
+  const list = useLoad(async () => {
+    const [keys, budgets] = await Promise.all([machine.list<KeyRow>("/keys"), machine.list<Budget>("/budgets")]);
+    return { keys, budgets };
+  }, [machine]);
   // The address names the key that is edited: keys/new, keys/{id}.
   const edit = (id?: string) => go(to(machine.id, "keys", ...(id ? [id] : [])));
-  const editing = list.data?.find((k) => k.id === asked);
+  const editing = list.data?.keys.find((k) => k.id === asked);
   const [created, setCreated] = useState<[title: string, k: KeyRow] | null>(null),
     [revoking, setRevoking] = useState<KeyRow | null>(null);
   const show = async (title: string, k: KeyRow) => {
@@ -39,7 +43,7 @@ export default function Keys({ machine, session, args: [asked] }: PageProps) {
       }
     >
       <Load of={list} what="keys">
-        {(keys) =>
+        {({ keys, budgets }) =>
           keys.length === 0 ? (
             <Empty title="No keys yet">
               <p>Apps and tools need an API key to call models.</p>
@@ -48,7 +52,7 @@ export default function Keys({ machine, session, args: [asked] }: PageProps) {
               </Button>
             </Empty>
           ) : (
-            <List keys={keys} onEdit={(k) => edit(k.id)} onRevoke={setRevoking} />
+            <List keys={keys} budgets={budgets} onEdit={(k) => edit(k.id)} onRevoke={setRevoking} />
           )
         }
       </Load>
@@ -68,6 +72,7 @@ export default function Keys({ machine, session, args: [asked] }: PageProps) {
         <Edit
           machine={machine}
           k={editing}
+          budgets={list.data?.budgets ?? []}
           own={session.keyId === editing.id}
           onChange={async () => {
             edit();
@@ -81,7 +86,7 @@ export default function Keys({ machine, session, args: [asked] }: PageProps) {
         <Revoke
           machine={machine}
           k={revoking}
-          keys={list.data ?? []}
+          keys={list.data?.keys ?? []}
           own={session.keyId === revoking.id}
           onDone={async () => {
             setRevoking(null);
@@ -99,10 +104,12 @@ const maxShown = 200;
 
 function List({
   keys,
+  budgets,
   onEdit,
   onRevoke,
 }: {
   keys: KeyRow[];
+  budgets: Budget[];
   onEdit: (k: KeyRow) => void;
   onRevoke: (k: KeyRow) => void;
 }) {
@@ -136,7 +143,14 @@ function List({
           </thead>
           <tbody>
             {shown.slice(0, maxShown).map((k) => (
-              <Row key={k.id} k={k} spend={spend} onEdit={() => onEdit(k)} onRevoke={() => onRevoke(k)} />
+              <Row
+                key={k.id}
+                k={k}
+                budgets={budgets.filter((b) => b.keyId === k.id)}
+                spend={spend}
+                onEdit={() => onEdit(k)}
+                onRevoke={() => onRevoke(k)}
+              />
             ))}
           </tbody>
         </Table>
@@ -154,11 +168,14 @@ const scopeNames: Record<string, string> = {
 
 function Row({
   k,
+  budgets,
   spend,
   onEdit,
   onRevoke,
 }: {
   k: KeyRow;
+  /** that are its own */
+  budgets: Budget[];
   /** writes the amounts of the column */
   spend: (usd: number) => string;
   onEdit: () => void;
@@ -170,6 +187,7 @@ function Row({
     k.dailyMax && `${number(k.requestsToday)} of ${number(k.dailyMax)} today`,
     k.tpm && `${number(k.tpm)} tokens per minute`,
     k.maxParallel && `${number(k.maxParallel)} at a time`,
+    ...budgets.map(usedText),
     k.models && (k.models.length === 1 ? `${k.models[0]} only` : `${k.models.length} models`),
   ]
     .filter(Boolean)

@@ -1,6 +1,6 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Machine } from "../../api";
-import type { KeyRow } from "../../api-types";
+import type { Budget, KeyRow } from "../../api-types";
 import { Dialog, losing } from "../../dialog";
 import { useDraft } from "../../drafts";
 import { money, number } from "../../format";
@@ -9,13 +9,14 @@ import { keyName } from "../../names";
 import { toast } from "../../toast";
 import { Button, ErrorBox, Field, Notice } from "../../ui";
 import { corrected, Refused } from "../../unknown";
-import { changesOf, Fields, formOf, type Form, modelsOf } from "./fields";
+import { budgetOf, changesOf, Fields, formOf, type Form, modelsOf } from "./fields";
 import { Time } from "../../time";
 
-// Edit changes a key: its fields, whether it is paused, and its text.
+// Edit changes a key: its fields, its own budget, whether it is paused, and its text.
 export function Edit({
   machine,
   k,
+  budgets,
   own,
   onChange,
   onRotated,
@@ -23,17 +24,28 @@ export function Edit({
 }: {
   machine: Machine;
   k: KeyRow;
+  /** of the machine */
+  budgets: Budget[];
   /** the session was opened with this key */
   own: boolean;
   onChange: () => Promise<void>;
   onRotated: (k: KeyRow) => Promise<void>;
   onClose: () => void;
 }) {
-  const [form, setForm, draft] = useDraft(`key ${k.id}`, formOf(k));
+  const ofKey = budgetOf(k, budgets);
+  const [form, setForm, draft] = useDraft(`key ${k.id}`, formOf(k, ofKey.own));
   const save = useAction(),
     pause = useAction();
-  const change = async (body: object, done: string) => {
-    await machine.put(`/keys/${k.id}`, body, k.generation);
+  const generation = useRef(k.generation);
+  // change saves the fields of the key, then its budget: null deletes it.
+  const change = async (body: Record<string, unknown>, done: string) => {
+    const { budget, ...fields } = body as { budget?: Partial<Budget> | null };
+    if (Object.keys(fields).length > 0)
+      generation.current = (await machine.put<KeyRow>(`/keys/${k.id}`, fields, generation.current)).generation;
+    const path = `/budgets/${ofKey.own?.id}`;
+    if (budget === null) await machine.del(path);
+    else if (budget && ofKey.own) await machine.put(path, { limit: budget.limit }, ofKey.own.generation);
+    else if (budget) await machine.post("/budgets", { name: keyName(k).slice(0, 100), keyId: k.id, ...budget });
     draft.clear();
     toast(done);
     await onChange();
@@ -41,14 +53,14 @@ export function Edit({
   const put = (part: Partial<Form>) => setForm((f) => ({ ...f, ...part }));
   const submit = (e: Event | null, allowUnknown = false) => {
     e?.preventDefault();
-    const body = { ...changesOf(formOf(k), form), ...(allowUnknown && { allowUnknown }) };
+    const body = { ...changesOf(formOf(k, ofKey.own), form), ...(allowUnknown && { allowUnknown }) };
     void save.run(() => change(body, `Saved ${keyName(k)}.`));
   };
   return (
     <Dialog title={`Edit ${keyName(k)}`} ask={losing(draft)} onClose={onClose}>
       <Used k={k} />
       <form onSubmit={submit}>
-        <Fields machine={machine} form={form} of={k} put={put} />
+        <Fields machine={machine} form={form} of={k} budgets={ofKey} put={put} />
         <Refused
           of={save}
           onUse={(u) => put({ models: corrected(modelsOf(form), u).join("\n") })}

@@ -1,10 +1,11 @@
 import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
-import { when } from "../../format";
+import { count, when } from "../../format";
 import { Text } from "../../forms";
 import { useLoad } from "../../hooks";
 import { Field } from "../../ui";
 import { windowNames } from "../budgets/amount";
+import { usedText } from "../budgets/used";
 
 // Form is what is typed into the form of a key.
 export interface Form {
@@ -19,7 +20,7 @@ export interface Form {
   daily: string;
   tpm: string;
   parallel: string;
-  /** of a new key: US dollars, empty for no budget */
+  /** of the key's own budget: US dollars, empty for none */
   budget: string;
   window: Budget["window"];
   /** percent of the calls whose bodies are stored; empty for the machine's setting */
@@ -44,8 +45,16 @@ export const emptyForm: Form = {
   capture: "",
 };
 
+// budgetOf returns the budget that the form of a key changes, the first of its own in US
+// dollars for all models, and the number of others that are its own.
+export function budgetOf(k: KeyRow, budgets: Budget[]): { own?: Budget; others: number } {
+  const all = budgets.filter((b) => b.keyId === k.id);
+  const own = all.find((b) => b.unit === "usd" && !b.models?.length);
+  return { own, others: all.length - (own ? 1 : 0) };
+}
+
 // formOf returns the form of an existing key.
-export const formOf = (k: KeyRow): Form => ({
+export const formOf = (k: KeyRow, own?: Budget): Form => ({
   name: k.name ?? "",
   data: k.scopes.includes("data"),
   manage: k.scopes.includes("manage"),
@@ -56,8 +65,8 @@ export const formOf = (k: KeyRow): Form => ({
   daily: k.dailyMax ? String(k.dailyMax) : "",
   tpm: k.tpm ? String(k.tpm) : "",
   parallel: k.maxParallel ? String(k.maxParallel) : "",
-  budget: "",
-  window: "month",
+  budget: own ? String(own.limit) : "",
+  window: own?.window ?? "month",
   capture: k.capturePercent === undefined ? "" : String(k.capturePercent),
 });
 
@@ -99,16 +108,24 @@ const lifetimes: [label: string, ms: number][] = [
   ["In 1 year", 365 * 86_400_000],
 ];
 
-// Fields are the inputs of a key. of is the key that is edited.
+const budgetHint = ({ own, others }: ReturnType<typeof budgetOf>) =>
+  `${own ? `Spent: ${usedText(own)}. Empty removes it.` : "Leave empty for none."}${
+    others > 0 ? ` ${count(others, "other budget")} of this key under Budgets.` : ""
+  }`;
+
+// Fields are the inputs of a key. of is the key that is edited, budgets what it has of
+// its own.
 export function Fields({
   machine,
   form,
   of,
+  budgets = { others: 0 },
   put,
 }: {
   machine: Machine;
   form: Form;
   of?: KeyRow;
+  budgets?: ReturnType<typeof budgetOf>;
   put: (part: Partial<Form>) => void;
 }) {
   const { name, data, manage, exports, span, models, rpm, daily, tpm, parallel, budget, window, capture } = form;
@@ -187,32 +204,28 @@ export function Fields({
             onInput={(e) => put({ parallel: e.currentTarget.value })}
           />
         </Field>
-        {!of && (
-          <>
-            <Field label="Budget (US dollars)" hint="Leave empty for none. Change it later under Budgets.">
-              <input
-                type="number"
-                min={0.000001}
-                step="any"
-                value={budget}
-                onInput={(e) => put({ budget: e.currentTarget.value })}
-              />
-            </Field>
-            <Field label="Budget resets">
-              <select
-                value={window}
-                disabled={budget === ""}
-                onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
-              >
-                {Object.entries(windowNames).map(([window, name]) => (
-                  <option key={window} value={window}>
-                    {name}
-                  </option>
-                ))}
-              </select>
-            </Field>
-          </>
-        )}
+        <Field label="Budget (US dollars)" hint={budgetHint(budgets)}>
+          <input
+            type="number"
+            min={0.000001}
+            step="any"
+            value={budget}
+            onInput={(e) => put({ budget: e.currentTarget.value })}
+          />
+        </Field>
+        <Field label="Budget resets">
+          <select
+            value={window}
+            disabled={budget === "" || !!budgets.own}
+            onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
+          >
+            {Object.entries(windowNames).map(([window, name]) => (
+              <option key={window} value={window}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </Field>
         <Field label="Captured requests (%)" hint="Stores their bodies. Empty: the machine’s setting.">
           <input
             type="number"
