@@ -25,6 +25,8 @@ type ProviderRow struct {
 	Local   bool           `json:"local"`       // runs on the operator's own network
 	Lists   bool           `json:"listsModels"` // has a list of models to ask for
 	Connect []string       `json:"connect"`     // how an account is signed in to: authorize, device
+
+	ConnectError string `json:"connectError,omitempty"` // why the operator's OAuth client cannot be used
 }
 
 // Catalog serves GET /api/catalog/providers: every built-in provider in the
@@ -36,6 +38,7 @@ func (h *OAuth) Catalog(context.Context, *auth.Call) (*httpmsg.Response, error) 
 	}{"list", []ProviderRow{}}
 	for _, d := range provider.All() {
 		r := rowOf(d)
+		r.ConnectError = h.Unusable[d.ID]
 		for i := range h.Clients {
 			if h.Clients[i].ID == d.ID {
 				r.Connect = h.Clients[i].Flows()

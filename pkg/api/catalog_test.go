@@ -11,7 +11,7 @@ import (
 )
 
 func TestCatalogListsFieldsOfConnections(t *testing.T) {
-	resp, err := (&OAuth{}).Catalog(context.Background(), nil)
+	resp, err := (&OAuth{Unusable: map[string]string{"mistral": "OAUTH_PROVIDERS: row 2: bad proxy"}}).Catalog(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +40,9 @@ func TestCatalogListsFieldsOfConnections(t *testing.T) {
 		}
 		if row.Get("baseUrlAllowed").Bool() != d.Rebase {
 			t.Errorf("%s: baseUrlAllowed is not %v", id, d.Rebase)
+		}
+		if why := row.Get("connectError").Str; (id == "mistral") != (why == "OAUTH_PROVIDERS: row 2: bad proxy") {
+			t.Errorf("%s: connectError %q", id, why)
 		}
 		auths[row.Get("auth").Str] = true
 		return true

@@ -26,6 +26,8 @@ import (
 type OAuth struct {
 	*Handler
 	Clients []oauth.Provider // the operator's
+	// Unusable has the reason why a provider's client cannot be used.
+	Unusable map[string]string
 	// PublicURL is scheme and host that browsers reach the gateway at; "" takes
 	// what a request was addressed to.
 	PublicURL string

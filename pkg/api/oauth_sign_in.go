@@ -65,6 +65,9 @@ type oauthNote struct {
 // oauthClient returns the provider that the call names.
 func (c *change) oauthClient() (*oauth.Provider, error) {
 	p := c.o.Client(c.param())
+	if why := c.o.Unusable[c.param()]; p == nil && why != "" {
+		return nil, apierr.New(503, "misconfigured", "The OAuth client of this provider cannot be used. %s.", why)
+	}
 	if p == nil {
 		return nil, apierr.New(404, "unknown_provider", "No OAuth client is configured for this provider.")
 	}

@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"weir/pkg/catalog/refresh"
@@ -13,28 +12,40 @@ import (
 )
 
 // clients reads the operator's OAuth clients, of all lists together. Each is for a
-// provider that exists; baseUrl is for one that takes a base address. A mistake
-// leaves out all of them, with an error that names the variable and the field: half
-// of a configuration is invalid.
-func (c *Config) clients() ([]oauth.Provider, error) {
-	var all []oauth.Provider
+// provider that exists; baseUrl is for one that takes a base address. A row with a
+// mistake is left out, and so is a list that is no array. errs name the variable, the
+// row and the field; unusable has those of rows by the provider.
+func (c *Config) clients() (list []oauth.Provider, unusable map[string]string, errs []error) {
+	unusable = map[string]string{}
+	seen := map[string]bool{}
 	for i, text := range c.OAuthProviders {
-		list, err := oauth.ParseProviders(text, c.AllowPrivate)
+		rows, err := oauth.ParseProviders(text, c.AllowPrivate)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", OAuthVariable(i), err)
+			errs = append(errs, fmt.Errorf("%s: %w", OAuthVariable(i), err))
 		}
-		for j := range list {
-			field := c.badField(&list[j])
-			if field == "" && slices.ContainsFunc(all, func(p oauth.Provider) bool { return p.ID == list[j].ID }) {
-				field = "id, which is used twice"
+		for j := range rows {
+			r := &rows[j]
+			wrong := r.Wrong
+			switch {
+			case wrong != "":
+			case seen[r.ID]:
+				wrong = "id, which is used twice"
+			default:
+				wrong = c.badField(&r.Provider)
 			}
-			if field != "" {
-				return nil, fmt.Errorf("%s: row %d: bad %s", OAuthVariable(i), j+1, field)
+			if wrong == "" {
+				list = append(list, r.Provider)
+			} else {
+				err := fmt.Errorf("%s: row %d: bad %s", OAuthVariable(i), j+1, wrong)
+				errs = append(errs, err)
+				if r.ID != "" && !seen[r.ID] {
+					unusable[r.ID] = err.Error()
+				}
 			}
+			seen[r.ID] = true
 		}
-		all = append(all, list...)
 	}
-	return all, nil
+	return list, unusable, errs
 }
 
 // badField names the first field of a client that is wrong here, or returns "".

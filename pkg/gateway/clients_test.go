@@ -22,7 +22,10 @@ func TestBadOperatorConfiguration(t *testing.T) {
 		{"good", row(`,"baseUrl":"https://api.acme.com/v1"`), "https://weir.example.com", ""},
 		{"none", "", "", ""},
 		{"public_with_slash", "", "https://weir.example.com/", ""},
-		{"field", row(`,"tokenUri":"x"`), "", `OAUTH_PROVIDERS: unknown field "tokenUri"`},
+		{"field", row(`,"tokenUri":"x"`), "", `OAUTH_PROVIDERS: row 1: bad "tokenUri": unknown field`},
+		{"type", row(`,"scopes":"canary"`), "", "OAUTH_PROVIDERS: row 1: bad scopes: wrong type"},
+		{"proxy_as_url", row(`,"proxy":"http://canary.example:3128"`), "", "OAUTH_PROVIDERS: row 1: bad proxy"},
+		{"no_object", `["canary"]`, "", "OAUTH_PROVIDERS: row 1: bad row: not an object"},
 		{"no_json", `canary-secret`, "", "OAUTH_PROVIDERS: not a JSON array"},
 		{"unknown_provider", strings.Replace(row(""), "openai-compatible-0acbe001", "nobody", 1), "", "OAUTH_PROVIDERS: row 1: bad id"},
 		{"base_of_a_vendor", strings.Replace(row(`,"baseUrl":"https://evil.example.com"`), "openai-compatible-0acbe001", "mistral", 1), "", "OAUTH_PROVIDERS: row 1: bad baseUrl"},
@@ -76,15 +79,45 @@ func TestClientsOfSeveralListsAreJoined(t *testing.T) {
 		c.OAuthProviders[i] = "[" + strings.Join(list, ",") + "]"
 	}
 	c.OAuthProviders[1] = "" // a gap ends nothing
-	if list, err := c.clients(); err != nil || len(list) != 7*(MaxOAuthLists-1) {
-		t.Errorf("%d clients, %v", len(list), err)
+	if list, _, errs := c.clients(); errs != nil || len(list) != 7*(MaxOAuthLists-1) {
+		t.Errorf("%d clients, %v", len(list), errs)
 	}
-	c.OAuthProviders[1] = "[" + row("openai-compatible-00050003") + "]"
-	if _, err := c.clients(); err == nil || err.Error() != "OAUTH_PROVIDERS_6: row 4: bad id, which is used twice" {
-		t.Errorf("the same id in two lists: %v", err)
+	for text, want := range map[string]string{
+		"[" + row("openai-compatible-00050003") + "]": "OAUTH_PROVIDERS_6: row 4: bad id, which is used twice",
+		`[{"tokenUri":"x"}]`:                          `OAUTH_PROVIDERS_2: row 1: bad "tokenUri": unknown field`,
+		`{}`:                                          "OAUTH_PROVIDERS_2: not a JSON array of objects",
+	} {
+		c.OAuthProviders[1] = text
+		list, _, errs := c.clients()
+		if len(errs) != 1 || errs[0].Error() != want || len(list) != 7*(MaxOAuthLists-1) {
+			t.Errorf("%.40s: %d clients, %v, want %q alone", text, len(list), errs, want)
+		}
 	}
-	c.OAuthProviders[1] = `[{"tokenUri":"x"}]`
-	if _, err := c.clients(); err == nil || err.Error() != `OAUTH_PROVIDERS_2: unknown field "tokenUri"` {
-		t.Errorf("an unknown field: %v", err)
+}
+
+// One row with a mistake stopped every route, or all sign-ins.
+func TestWrongRowDisablesItselfOnly(t *testing.T) {
+	const rows = `[
+		{"id":"openai-compatible-0acbe001","tokenUrl":"https://id.acme.com/t","clientId":"c"},
+		{"id":"mistral","tokenUrl":"https://id.acme.com/t","clientId":"c","proxy":"http://proxy.example.com:3128"},
+		{"id":"vertex","tokenUrl":"http://id.acme.com/t","clientId":"c","proxy":"proxy.example.com:3128"},
+		{"id":"openai-compatible-0acbe002","tokenUrl":"https://id.acme.com/t","clientId":"c","proxy":"proxy.example.com:3128"}]`
+	good := strings.Repeat("s", 40)
+	cfg := Config{AdminToken: good, KeySecret: good, CredentialsKey: good, OAuthProviders: [MaxOAuthLists]string{rows}}
+	if err := cfg.Check(func(raw string) (string, bool) { return raw, true }); err != nil {
+		t.Errorf("the native server does not start: %v", err)
+	}
+	var logs []string
+	app := New(cfg, Ports{KV: fake.NewKV(), Now: time.Now, Rand: bytes.NewReader(nil), Log: func(_ int, l string) { logs = append(logs, l) }})
+	if app.Misconfigured != "" {
+		t.Fatalf("nothing is served because of %s", app.Misconfigured)
+	}
+	const mistral, vertex = "OAUTH_PROVIDERS: row 2: bad proxy", "OAUTH_PROVIDERS: row 3: bad tokenUrl"
+	if got := strings.Join(logs, "\n"); got != "misconfigured: "+mistral+"\nmisconfigured: "+vertex {
+		t.Errorf("logged %q", got)
+	}
+	m := app.Machine()
+	if len(m.OAuth) != 2 || m.OAuth[1].ID != "openai-compatible-0acbe002" || m.Unusable["mistral"] != mistral || m.Unusable["vertex"] != vertex {
+		t.Errorf("clients %v, unusable %v", m.OAuth, m.Unusable)
 	}
 }

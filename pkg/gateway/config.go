@@ -85,7 +85,8 @@ func oneOf(v string, values ...string) bool {
 }
 
 // Check returns an error that names the first setting that New cannot use, for a
-// platform that refuses to start then. canonical is Ports.CanonicalURL.
+// platform that refuses to start then. A mistake in OAUTH_PROVIDERS does not count: it
+// disables its row. canonical is Ports.CanonicalURL.
 func (c *Config) Check(canonical func(raw string) (string, bool)) error {
 	w := &wiring{Config: *c, Ports: Ports{CanonicalURL: canonical}}
 	if missing := c.missing(); missing != "" {
@@ -95,8 +96,6 @@ func (c *Config) Check(canonical func(raw string) (string, bool)) error {
 	switch {
 	case errs.public != nil:
 		return errs.public
-	case errs.clients != nil:
-		return errs.clients
 	case errs.proxy != nil:
 		return fmt.Errorf("PROXY_URL: %w", errs.proxy)
 	case errs.prices != nil:

@@ -42,8 +42,6 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"ADMIN_TOKEN":       func(c *Config) { c.AdminToken = "short" },
 		"CREDENTIALS_KEY":   func(c *Config) { c.CredentialsKey = strings.Repeat("c", 32) + ",short" },
 		"PUBLIC_URL":        func(c *Config) { c.PublicURL = "https://weir.example/path" },
-		"OAUTH_PROVIDERS":   func(c *Config) { c.OAuthProviders[0] = "[" },
-		"OAUTH_PROVIDERS_2": func(c *Config) { c.OAuthProviders[1] = "[" },
 		"PROXY_URL":         func(c *Config) { c.ProxyURL = "socks5://proxy" },
 		"PRICES_URL":        func(c *Config) { c.PricesURL = "http://prices.example/p.json" },
 		"PRICES_URL: base":  func(c *Config) { c.PricesURL = "https://127.0.0.1/p.json" },

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"strings"
 
 	"weir/pkg/accounts"
 	"weir/pkg/api"
@@ -50,7 +49,8 @@ type wiring struct {
 
 	serve   func(ctx context.Context, r *httpmsg.Request) *httpmsg.Response // of the gateway
 	clients []oauth.Provider
-	public  string // PUBLIC_URL
+	badRows map[string]string // of OAUTH_PROVIDERS, see Config.clients
+	public  string            // PUBLIC_URL
 	proxy   tokens.Proxy
 	prices  *refresh.Source // nil: prices are not refreshed
 	redact  func(string) string
@@ -68,12 +68,15 @@ type wiring struct {
 }
 
 // configErrors are the errors of the optional settings.
-type configErrors struct{ clients, public, proxy, prices error }
+type configErrors struct {
+	clients               []error
+	public, proxy, prices error
+}
 
 // read parses the settings. The operator's own secrets never reach a log; those
 // of tenants are removed where they are used, and by their form here.
 func (w *wiring) read() (errs configErrors) {
-	w.clients, errs.clients = w.Config.clients()
+	w.clients, w.badRows, errs.clients = w.Config.clients()
 	w.public, errs.public = w.publicURL()
 	w.proxy, errs.proxy = w.Config.proxy(w.CanonicalURL)
 	w.prices, errs.prices = w.Config.prices(w.CanonicalURL)
@@ -96,11 +99,8 @@ func (w *wiring) unusable(errs configErrors) string {
 	if w.keys, err = store.NewKeyring(w.CredentialsKey); err != nil {
 		return "CREDENTIALS_KEY"
 	}
-	switch {
-	case errs.proxy != nil:
+	if errs.proxy != nil {
 		return "PROXY_URL"
-	case errs.clients != nil && strings.Contains(strings.Join(w.OAuthProviders[:], ""), `"proxy"`):
-		return "OAUTH_PROVIDERS"
 	}
 	return ""
 }
@@ -112,7 +112,7 @@ func (w *wiring) object() *machine.Object {
 	return &machine.Object{KV: w.KV, MaxRequests: w.MaxRequests, Manager: api.Manager{
 		Service: tokens.Service{
 			Keyring: w.keys, Objects: w.Objects, Do: w.Do, Pause: w.Pause, Now: w.Now, Rand: w.Rand, Log: w.logLine,
-			SignRS256: w.SignRS256, OAuth: w.clients, Dialer: w.Dialer, Proxy: w.proxy,
+			SignRS256: w.SignRS256, OAuth: w.clients, Unusable: w.badRows, Dialer: w.Dialer, Proxy: w.proxy,
 		},
 		CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret), ZoneOffset: w.ZoneOffset,
 		Reseed: w.Reseed, DeriveKey: w.DeriveKey, Began: w.Began,
@@ -235,7 +235,7 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 	}
 	return &api.Handlers{
 		Objects: objects, Sessions: sessions,
-		OAuth:          &api.OAuth{Handler: objects, Clients: w.clients, PublicURL: w.public, Rand: w.Rand},
+		OAuth:          &api.OAuth{Handler: objects, Clients: w.clients, Unusable: w.badRows, PublicURL: w.public, Rand: w.Rand},
 		Setup:          &api.Setup{Handler: objects, PublicURL: w.public},
 		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},
 		ProviderModels: &api.ProviderModels{Models: w.models, Cache: w.cache},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -270,6 +271,23 @@ func TestRefreshTokenWithoutTheOperatorsClient(t *testing.T) {
 	w.want(200, "refresh", refreshBody(id, 1))
 	if f := w.idp.lastForm; w.idp.lastEndpoint != "https://oauth2.googleapis.com/token" || f.Get("client_id") != "own-client" || f.Get("refresh_token") != refresh {
 		t.Errorf("asked %s with %v", w.idp.lastEndpoint, f)
+	}
+}
+
+// The table's endpoint would be called without the client's proxy.
+func TestRefreshDoesNotGoAroundAnUnusableClient(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	const why = "OAUTH_PROVIDERS: row 2: bad proxy"
+	w.obj.Unusable = map[string]string{"vertex": why}
+	id := w.connect(`{"provider":"vertex","accessToken":"access-0123456789","refreshToken":"refresh-0123456789",` +
+		`"providerSpecificData":{"project":"acme","location":"global","clientId":"own-client"}}`)
+	if a := w.want(409, "refresh", refreshBody(id, 1)); !isFailure(a, "not_refreshable") || w.idp.calls != 0 {
+		t.Errorf("%s, %d calls", a.Raw, w.idp.calls)
+	}
+	_, a := w.api("POST", "/api/oauth/{provider}/authorize", "{}", func(c *rpc.ManageCall) { c.Params = []string{"vertex"} })
+	if !isFailure(a, "misconfigured") || !strings.Contains(a.Raw, why) {
+		t.Errorf("a sign-in: %s", a.Raw)
 	}
 }
 

@@ -84,9 +84,16 @@ const config = `[
 	{"id":"onlydevice","deviceUrl":"https://o.test/d","tokenUrl":"https://o.test/t","clientId":"c","clientSecret":"posted-secret"}]`
 
 func newWorld(t *testing.T, answer func(url string, form map[string]string) (int, string)) *world {
-	list, err := ParseProviders(config, false)
+	parsed, err := ParseProviders(config, false)
 	if err != nil {
 		t.Fatal(err)
+	}
+	var list []Provider
+	for _, r := range parsed {
+		if r.Wrong != "" {
+			t.Fatalf("%s: bad %s", r.ID, r.Wrong)
+		}
+		list = append(list, r.Provider)
 	}
 	w := &world{idp: &idp{Upstream: &fake.Upstream{}, t: t, answer: answer}, rows: rows{}, now: time.UnixMilli(1_700_000_000_000)}
 	w.idp.Answer = w.idp.reply

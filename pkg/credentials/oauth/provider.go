@@ -3,10 +3,12 @@ package oauth
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"weir/pkg/wire/secret"
 )
@@ -88,13 +90,21 @@ const (
 	maxEvery = 3_600_000
 )
 
+// Row is a row of the operator's configuration.
+type Row struct {
+	Provider
+	// Wrong names what is wrong with a row that cannot be used, of which there is no
+	// more than the ID, if that is one: "proxy".
+	Wrong string
+}
+
 // ParseProviders reads the operator's configuration: a JSON array of objects
 // with the fields of Provider in camel case, and refreshEveryMs from 100 to 3600000.
-// Unknown fields are refused. A row without authorizeUrl and deviceUrl only refreshes.
-// Blank text is an empty list. URLs are https without userinfo or fragment, and only
-// the authorize URL may have a query; allowHTTP, for tests, allows http too. An error
-// names the row and the field, never a value.
-func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
+// A row without authorizeUrl and deviceUrl only refreshes; one with a mistake or an
+// unknown field is Wrong. Blank text is an empty list. URLs are https without userinfo or
+// fragment, and only the authorize URL may have a query; allowHTTP, for tests, allows
+// http too. Neither an error nor Wrong has a value of the configuration.
+func ParseProviders(config string, allowHTTP bool) ([]Row, error) {
 	config = strings.TrimSpace(config)
 	if config == "" {
 		return nil, nil
@@ -102,40 +112,53 @@ func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
 	if len(config) > maxConfig {
 		return nil, fmt.Errorf("over %d bytes", maxConfig)
 	}
-	d := json.NewDecoder(bytes.NewReader([]byte(config)))
-	d.DisallowUnknownFields()
-	var rows []row
-	if err := d.Decode(&rows); err != nil {
-		// The text of most errors quotes the document.
-		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-			return nil, fmt.Errorf("unknown field %s", name)
-		}
-		return nil, fmt.Errorf("not a JSON array of objects")
+	var raw []json.RawMessage
+	if json.Unmarshal([]byte(config), &raw) != nil { // its error quotes the document
+		return nil, errors.New("not a JSON array of objects")
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("text after the array")
-	}
-	out := make([]Provider, 0, len(rows))
-	seen := map[string]bool{}
-	for i := range rows {
-		r := &rows[i]
-		field := r.check(allowHTTP)
-		if field == "" && seen[r.ID] {
-			field = "id, which is used twice"
+	out := make([]Row, len(raw))
+	for i, text := range raw {
+		r, wrong := readRow(text)
+		if wrong == "" {
+			wrong = r.check(allowHTTP)
 		}
-		if field != "" {
-			return nil, fmt.Errorf("row %d: bad %s", i+1, field)
+		if wrong != "" {
+			out[i].Wrong = wrong
+			if isID(r.ID) {
+				out[i].ID = r.ID
+			}
+			continue
 		}
-		seen[r.ID] = true
-		out = append(out, Provider{
+		out[i].Provider = Provider{
 			ID: r.ID, Name: r.Name, AuthorizeURL: r.AuthorizeURL, TokenURL: r.TokenURL, DeviceURL: r.DeviceURL,
 			Issuer: r.Issuer, Scopes: r.Scopes, ClientID: r.ClientID, ClientSecret: secret.New(r.ClientSecret),
 			BasicAuth: r.BasicAuth, DevicePKCE: r.DevicePKCE, AuthorizeParams: r.AuthorizeParams,
 			Proxy: r.Proxy, ProxyAuth: secret.New(r.ProxyAuth),
 			BaseURL: strings.TrimRight(r.BaseURL, "/"), Prefix: r.Prefix, RefreshEvery: time.Duration(r.RefreshEveryMs) * time.Millisecond,
-		})
+		}
 	}
 	return out, nil
+}
+
+// readRow decodes a row, as far as it can be, and names what is wrong with it, or "".
+func readRow(text []byte) (r row, wrong string) {
+	if len(text) == 0 || text[0] != '{' {
+		return r, "row: not an object"
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(&r)
+	if err == nil {
+		return r, ""
+	}
+	r.ID = gjson.GetBytes(text, "id").Str
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return r, name + ": unknown field"
+	}
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return r, kind.Field + ": wrong type"
+	}
+	return r, "row" // the text of most errors quotes the document
 }
 
 // check names the first bad field, or "".

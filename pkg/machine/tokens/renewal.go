@@ -46,8 +46,13 @@ func tableToken(providerID string) (url, scope string) {
 // (docs/reference/reliability.md, T61).
 func (o *Service) refreshable(c *store.Connection) bool {
 	field, _ := renewable(c)
-	if field == store.RefreshToken && o.Client(c.Provider) != nil {
-		return true
+	if field == store.RefreshToken {
+		if o.Client(c.Provider) != nil {
+			return true
+		}
+		if o.Unusable[c.Provider] != "" { // the table's endpoint would go around its proxy
+			return false
+		}
 	}
 	url, _ := tableToken(c.Provider)
 	return field != "" && url != ""

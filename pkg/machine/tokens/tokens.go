@@ -28,6 +28,9 @@ type Service struct {
 	// OAuth are the operator's clients at identity providers. Token endpoints
 	// are theirs, or the provider table's.
 	OAuth []oauth.Provider
+	// Unusable has the reason why a provider's client of the operator cannot be used:
+	// nothing is sent in its place.
+	Unusable map[string]string
 	// SignRS256 signs with a PKCS#8 key, for Google service accounts. If it is
 	// nil, their tokens are not refreshed.
 	SignRS256 func(ctx context.Context, pkcs8, data []byte) ([]byte, error)

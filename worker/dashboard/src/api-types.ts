@@ -85,6 +85,8 @@ export interface ProviderRow {
   listsModels: boolean;
   /** sign-in flows of its accounts */
   connect: ("authorize" | "device")[];
+  /** why the operator's OAuth client cannot be used */
+  connectError?: string;
 }
 
 // TestResult is the body of POST /api/providers/{id}/test; error is null if the

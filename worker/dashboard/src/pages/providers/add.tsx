@@ -178,6 +178,9 @@ function Form({
           items={[...row.connect.map((f): [Flow, string] => [f, flowNames[f](title)]), ["key", "Use an API key"]]}
         />
       )}
+      {row?.connectError && (
+        <p class="small">Sign-in is not available: {row.connectError}. The operator has to correct it.</p>
+      )}
       {!row && baseUrl}
       {method === "key" && auth !== "none" && (
         <Credential
