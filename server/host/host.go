@@ -34,6 +34,8 @@ type Config struct {
 	// Memory is how many bytes large bodies and answers may have in memory at once,
 	// in all cells together. Zero means defaultMemory for each.
 	Memory int64
+	// Calls is how many calls may be under way at once. Zero means no bound.
+	Calls int
 	// Requests is the number of the latest requests that a machine lists. Zero means
 	// defaultRequests.
 	Requests int64
@@ -194,7 +196,7 @@ func (h *Host) InFlight() (calls, flows, afters int) {
 // connection whose answer has broken off. A call whose context ends with the cause
 // stream.ErrStopping gets the error of its dialect.
 func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
-	h.calls.Add(1)
+	n := h.calls.Add(1)
 	defer h.calls.Add(-1)
 	defer h.recover()
 	if hr.TransferEncoding != nil || !hr.ProtoAtLeast(1, 1) {
@@ -215,6 +217,12 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if h.draining.Load() {
 		w.Header().Set("Connection", "close")
 		h.refuse(w, hr, r, apierr.Stopping())
+		return
+	}
+	if h.Calls > 0 && n > int64(h.Calls) && hr.URL.Path != "/health" {
+		e := apierr.New(503, "overloaded", "The gateway serves as many calls as it can at the moment. Try again in a moment.")
+		e.RetryAfter = time.Second
+		h.refuse(w, hr, r, e)
 		return
 	}
 	i, e := h.open(w, hr, r)

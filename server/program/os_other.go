@@ -19,5 +19,5 @@ const (
 // sameOwner reports true: the temporary folder is the user's own.
 func sameOwner(os.FileInfo, os.FileInfo) bool { return true }
 
-// openFiles returns no limit that anyone would reach.
-func openFiles() uint64 { return minFiles }
+// openFiles returns that there is no limit.
+func openFiles() uint64 { return maxFiles }

@@ -3,3 +3,5 @@
 package program
 
 func becomeUser() {}
+
+func limitFiles(uint64) {}

@@ -19,7 +19,7 @@ const (
 func openFiles() uint64 {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
-		return minFiles
+		return maxFiles
 	}
 	return uint64(l.Cur)
 }

@@ -15,3 +15,11 @@ func becomeUser() {
 		panic(err)
 	}
 }
+
+func limitFiles(n uint64) {
+	l := syscall.Rlimit{}
+	l.Cur, l.Max = n, n
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		panic(err)
+	}
+}

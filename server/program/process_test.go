@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,10 +24,16 @@ const asProgram = "WEIR_TEST_PROGRAM"
 // permissions do not bind root.
 const asUser = "WEIR_TEST_USER"
 
+// withFiles is the variable that limits how many files the program may have open.
+const withFiles = "WEIR_TEST_FILES"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		if os.Getenv(asUser) != "" {
 			becomeUser()
+		}
+		if n, err := strconv.ParseUint(os.Getenv(withFiles), 10, 64); err == nil {
+			limitFiles(n)
 		}
 		os.Exit(Main("v0.0.0-test"))
 	}

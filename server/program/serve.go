@@ -46,6 +46,7 @@ type server struct {
 	host    *host.Host
 	gate    *gate
 	http    *http.Server
+	files   uint64                  // may be open
 	cut     context.CancelCauseFunc // ends the calls under way
 	at      net.Addr
 	control *http.Server // nil if the control socket could not be opened
@@ -80,13 +81,18 @@ func (r *run) serve(f *flags) error {
 		return err
 	}
 	defer l.Close()
-	l = stallListener{l, r.limits.stall}
+	files := openFiles()
+	most := capacityOf(files)
+	bounded := newBoundedListener(l, most.clients)
+	l = stallListener{bounded, r.limits.stall}
 	k, err := r.open(s, log, own(l.Addr()))
 	if err != nil {
 		return err
 	}
-	v := &server{run: r, stack: k, log: log, host: host.New(k.config), at: l.Addr()}
-	v.gate = newGate(dashboard.Handler(dashboard.Files(), v.host))
+	k.config.Calls = most.calls
+	k.transport.MaxIdleConns = min(k.transport.MaxIdleConns, most.idle)
+	v := &server{run: r, stack: k, log: log, host: host.New(k.config), files: files, at: l.Addr()}
+	v.gate = newGate(bounded.sparing(dashboard.Handler(dashboard.Files(), v.host)))
 	base, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	v.cut = cut
@@ -221,15 +227,12 @@ func (v *server) initialize(ctx context.Context, name string) (initialized, erro
 	return v.stack.initialize(ctx, name, v.at)
 }
 
-// warnOfFiles names a low limit of open files: each call has one for its client and
-// one for its upstream.
+// warnOfFiles names a low limit of open files.
 func (r *run) warnOfFiles(limit uint64) {
 	if limit < minFiles {
-		r.warn("at most %d files may be open, which is enough for about %d calls at once: raise the limit (ulimit -n, LimitNOFILE)", limit, limit/3)
+		r.warn("at most %d files may be open, so only %d calls are served at once: raise the limit (ulimit -n, LimitNOFILE)", limit, capacityOf(limit).calls)
 	}
 }
-
-const minFiles = 4096
 
 // greet prints where the server is and, at the first start, how to sign in.
 func (v *server) greet() error {
@@ -246,7 +249,7 @@ func (v *server) greet() error {
 		v.warn("%s is open to other computers without TLS: set --tls-cert and --tls-key, or --trusted-proxies to the address of the proxy that has the certificate", v.at)
 	}
 	v.warnOfWritable(s.data)
-	v.warnOfFiles(openFiles())
+	v.warnOfFiles(v.files)
 	if !v.first || base == "" {
 		fmt.Fprintf(v.stdout, "%s prints a link that signs you in to the dashboard.\n", v.call("init", s))
 		return nil

@@ -19,13 +19,14 @@ import (
 
 // stack is the program over an open data directory.
 type stack struct {
-	settings *settings
-	secrets  secrets
-	first    bool // the secrets were created by this start
-	config   host.Config
-	store    *store.Store
-	objects  *objects.Runner
-	codes    *codes
+	settings  *settings
+	secrets   secrets
+	first     bool // the secrets were created by this start
+	config    host.Config
+	transport *http.Transport // of upstream calls
+	store     *store.Store
+	objects   *objects.Runner
+	codes     *codes
 }
 
 // prepare creates the data directory, or returns an error if it cannot be used.
@@ -63,7 +64,8 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	}
 	k := &stack{settings: s, secrets: own, first: first, store: st, codes: openCodes(s.data)}
 	policy := &dial.Policy{AllowPrivate: program.AllowPrivate, Own: listens, Resolver: r.Resolver}
-	var transport http.RoundTripper = dial.Transport(policy)
+	k.transport = dial.Transport(policy)
+	var transport http.RoundTripper = k.transport
 	if r.Transport != nil {
 		transport = r.Transport(transport)
 	}
