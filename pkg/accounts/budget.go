@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,15 +53,17 @@ type Estimate struct {
 
 const (
 	bytesPerToken = 4
-	leastOutput   = 4096       // tokens of an answer without a limit that a budget must have
-	unknownOutput = 128 << 10  // the longest answer of a model without a known limit
-	askTries      = 3          // other calls may take what was lent for one
-	rounding      = 1e-3       // nano-dollars: the error of a cost in floating point
-	maxCost       = 1 << 40    // nano-dollars of an estimate, $1,100
-	maxEstimate   = 10_000_000 // tokens or characters of one
-	maxImages     = 1000
-	maxSearches   = 1000
-	maxSeconds    = 24 * 60 * 60
+	leastOutput   = 4096      // tokens of an answer without a limit that a budget must have
+	unknownOutput = 128 << 10 // the longest answer of a model without a known limit
+	askTries      = 3         // other calls may take what was lent for one
+	rounding      = 1e-3      // nano-dollars: the error of a cost in floating point
+	// Bounds of an estimate, above all that one call can use: a call that may use more than a
+	// budget has is refused, so no estimate is cut to less. maxEstimate is in tokens or
+	// characters: a request has at most 128 answers.
+	maxEstimate = 100_000_000
+	maxImages   = 1000
+	maxSearches = 1000
+	maxSeconds  = 24 * 60 * 60
 )
 
 // InputTokens and OutputTokens make an Estimate of a text the llm.Estimator of its answer.
@@ -311,22 +314,21 @@ func (pl *plan) release() {
 }
 
 // outputs returns the fewest and the most output tokens of one answer that a call to a
-// target may reserve. They differ for a call without a limit.
+// target may reserve. They differ for a call without a limit. The request is sent with a
+// limit of what was reserved, so an outdated limit of the model does not exceed a budget.
 func (e *Estimate) outputs(m *snapshot.Machine, to *routing.Target) (least, most int64) {
-	switch {
-	case !e.Text:
+	if !e.Text {
 		return 0, 0
-	case e.Output > 0:
-		most = min(e.Output, maxEstimate)
+	}
+	context, longest := to.Limits(m)
+	switch {
+	case e.Output > 0: // no answer is longer than the model's longest
+		most = min(e.Output, cmp.Or(longest, context, maxEstimate), maxEstimate)
 		return most, most
+	case longest == 0:
+		longest = min(unknownOutput, cmp.Or(context, unknownOutput))
 	}
-	context, most := to.Limits(m)
-	if most == 0 {
-		if most = unknownOutput; context > 0 {
-			most = min(most, context)
-		}
-	}
-	return min(leastOutput, most), most
+	return min(leastOutput, longest), longest
 }
 
 // price returns the price of a target, with that of the searches that the estimate has. It
@@ -353,7 +355,7 @@ func (e *Estimate) of(price catalog.Price, output int64) (tokens, nanoUSD int64)
 		u.Searches, u.Service = 0, ""
 		usd, _ = usage.Cost(price, &u, ordered)
 	}
-	return u.Input + u.Output, int64(math.Ceil(min(usd*store.NanoDollars-rounding, maxCost)))
+	return u.Input + u.Output, int64(math.Ceil(usd*store.NanoDollars - rounding))
 }
 
 // settle replaces what an attempt has reserved by what it has used. An answer whose

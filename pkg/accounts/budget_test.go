@@ -178,7 +178,9 @@ func TestEstimateWithoutALimit(t *testing.T) {
 	}{
 		{Estimate{}, "", "gpt-5.5", 0, 0},
 		{Estimate{Text: true, Output: 70}, "", "gpt-5.5", 70, 70},
-		{Estimate{Text: true, Output: 1 << 60}, "", "gpt-5.5", maxEstimate, maxEstimate},
+		{Estimate{Text: true, Output: 1 << 60}, "", "gpt-5.5", 128_000, 128_000},
+		{Estimate{Text: true, Output: 1 << 60}, "", "own", 9000, 9000},
+		{Estimate{Text: true, Output: 1 << 60}, "", "gpt-next", maxEstimate, maxEstimate},
 		{Estimate{Text: true}, "", "gpt-5.5", leastOutput, 128_000},
 		{Estimate{Text: true}, "openai/gpt-next\tl\t9000\t300\n", "gpt-next", 300, 300},
 		{Estimate{Text: true}, "", "gpt-next", leastOutput, unknownOutput},
@@ -205,6 +207,7 @@ func TestEstimateCountsChoicesSearchesAndTheTier(t *testing.T) {
 		{Estimate{Input: 1000, Text: true}, 1000, 11_000_000},
 		{Estimate{Input: 1000, Text: true, Choices: 8}, 1000, 81_000_000},
 		{Estimate{Text: true, Searches: 10}, 100, 101_000_000},
+		{Estimate{Text: true, Choices: 128}, 384_000, 491_520_000_000},
 		{Estimate{Text: true, Searches: 1 << 60}, 0, 10_000_000_000},
 		{Estimate{Input: 1000, Text: true, Service: "priority"}, 1000, 22_000_000},
 		{Estimate{Input: 1000, Text: true, Service: "fast"}, 1000, 11_000_000}, // its price is not known
@@ -350,12 +353,12 @@ func TestFailedCallUsesNothing(t *testing.T) {
 
 func TestUnknownUseCountsAsEstimated(t *testing.T) {
 	b := newBudgeted(t, store.Budget{Unit: store.USD, Limit: 100e9, Window: budget.Total})
-	b.ask = Estimate{Input: 1_000_000, Output: 100_000, Text: true}
+	b.ask = Estimate{Input: 1_000_000, Output: 10_000, Text: true}
 	if err := b.call(); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.ledgers["b1"].Spent; got != 3_500_000_000 {
-		t.Errorf("spent is %d, want the estimate of $3.50", got)
+	if got := b.ledgers["b1"].Spent; got != 2_600_000_000 {
+		t.Errorf("spent is %d, want the estimate of $2.60", got)
 	}
 }
 
@@ -363,18 +366,18 @@ func TestUnknownUseCountsAsEstimated(t *testing.T) {
 // price has none.
 func TestSearchesAreReservedAtTheRateOfTheVendor(t *testing.T) {
 	b := newBudgeted(t, store.Budget{Unit: store.USD, Limit: 100e9, Window: budget.Total})
-	b.ask = Estimate{Input: 1_000_000, Output: 100_000, Searches: 10, Text: true}
+	b.ask = Estimate{Input: 1_000_000, Output: 10_000, Searches: 10, Text: true}
 	call := b.to(b.model)
 	call.Estimate = b.ask
 	charges, _ := chargesOf(call, &call.Targets[0], func(*store.Budget) int64 { return 100e9 })
-	if len(charges) != 1 || charges[0].Amount != 3_600_000_000 {
-		t.Errorf("explained as %+v, want $3.60", charges)
+	if len(charges) != 1 || charges[0].Amount != 2_700_000_000 {
+		t.Errorf("explained as %+v, want $2.70", charges)
 	}
 	if err := b.call(); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.ledgers["b1"].Spent; got != 3_600_000_000 {
-		t.Errorf("spent is %d, want the estimate of $3.60", got)
+	if got := b.ledgers["b1"].Spent; got != 2_700_000_000 {
+		t.Errorf("spent is %d, want the estimate of $2.70", got)
 	}
 }
 

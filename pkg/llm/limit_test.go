@@ -7,18 +7,20 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A limit that budgets ask for is sent in every dialect, and named. That of the client stays.
+// A limit that budgets ask for is sent in every dialect, and named. A lower one of the client
+// stays.
 func TestOutputLimit(t *testing.T) {
 	const n = 5000
-	bodies := map[Dialect][2]string{ // without a limit, with one of 70
-		Chat:      {`{"model":"m","messages":[{"role":"user","content":"a"}],"max_tokens":null}`, `{"model":"m","messages":[{"role":"user","content":"a"}],"max_completion_tokens":70}`},
-		Responses: {`{"model":"m","input":"a"}`, `{"model":"m","input":"a","max_output_tokens":70}`},
-		Messages:  {`{"model":"m","messages":[{"role":"user","content":"a"}]}`, `{"model":"m","max_tokens":70,"messages":[{"role":"user","content":"a"}]}`},
+	bodies := map[Dialect][3]string{ // without a limit, with one of 70, with a larger one
+		Chat:      {`{"model":"m","messages":[{"role":"user","content":"a"}],"max_tokens":null}`, `{"model":"m","messages":[{"role":"user","content":"a"}],"max_completion_tokens":70}`, `{"model":"m","messages":[{"role":"user","content":"a"}],"max_tokens":60,"max_completion_tokens":100000000}`},
+		Responses: {`{"model":"m","input":"a"}`, `{"model":"m","input":"a","max_output_tokens":70}`, `{"model":"m","input":"a","max_output_tokens":100000000}`},
+		Messages:  {`{"model":"m","messages":[{"role":"user","content":"a"}]}`, `{"model":"m","max_tokens":70,"messages":[{"role":"user","content":"a"}]}`, `{"model":"m","max_tokens":100000000,"messages":[{"role":"user","content":"a"}]}`},
 		Gemini: {
 			`{"contents":[{"role":"user","parts":[{"text":"a"}]}],"generationConfig":{"topK":3}}`,
 			`{"contents":[{"role":"user","parts":[{"text":"a"}]}],"generationConfig":{"maxOutputTokens":70}}`,
+			`{"contents":[{"role":"user","parts":[{"text":"a"}]}],"generationConfig":{"maxOutputTokens":100000000}}`,
 		},
-		Completions: {`{"model":"m","prompt":"a"}`, `{"model":"m","prompt":"a","max_tokens":70}`},
+		Completions: {`{"model":"m","prompt":"a"}`, `{"model":"m","prompt":"a","max_tokens":70}`, `{"model":"m","prompt":"a","max_tokens":100000000}`},
 	}
 	named := map[Dialect]string{
 		Chat: "max_completion_tokens=5000", Responses: "max_output_tokens=5000", Messages: "max_tokens=5000",
@@ -30,7 +32,7 @@ func TestOutputLimit(t *testing.T) {
 	}
 	for from, body := range bodies {
 		for to, field := range sent {
-			for i, want := range [...]int64{n, 70} {
+			for i, want := range [...]int64{n, 70, n} {
 				out, dropped, err := Request(from, to, []byte(body[i]), Options{Model: "claude-opus-5", MaxOutput: 128_000, MaxTokens: 128_000, OutputLimit: n})
 				if err != nil {
 					t.Fatalf("%v to %v: %v", from, to, err)
@@ -38,7 +40,7 @@ func TestOutputLimit(t *testing.T) {
 				if got := gjson.GetBytes(out, field).Int(); got != want {
 					t.Errorf("%v to %v: %s is %d, want %d: %s", from, to, field, got, want, out)
 				}
-				if got := slices.Contains(dropped, named[from]); got != (i == 0) {
+				if got := slices.Contains(dropped, named[from]); got != (i != 1) {
 					t.Errorf("%v to %v: dropped %q", from, to, dropped)
 				}
 			}

@@ -132,7 +132,7 @@ func rewrite(from, to Dialect, body []byte, opt ir.Options, pieces, copied int, 
 	if opt.NoThoughts {
 		q.DropThoughts()
 	}
-	if opt.OutputLimit > 0 && q.MaxTokens == 0 {
+	if opt.OutputLimit > 0 && (q.MaxTokens == 0 || q.MaxTokens > opt.OutputLimit) {
 		q.MaxTokens = opt.OutputLimit
 		q.Drop(limited(q.FieldName(ir.FieldMaxTokens), opt.OutputLimit))
 	}

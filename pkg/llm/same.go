@@ -103,16 +103,21 @@ var outputLimits = [...][]string{
 	},
 }
 
-// limitOutput sets Options.OutputLimit in a request without a limit.
+// limitOutput sets Options.OutputLimit in a request without a limit, or with a higher one.
 func limitOutput(d Dialect, p *ir.Patch, opt *ir.Options) {
 	if opt.OutputLimit <= 0 {
 		return
 	}
-	names := outputLimits[d]
+	names, stated := outputLimits[d], false
 	for _, name := range names {
-		if p.Get(name).Int() > 0 {
-			return
+		n := p.Get(name).Int()
+		if stated = stated || n > 0; n > opt.OutputLimit {
+			p.Set(name, strconv.FormatInt(opt.OutputLimit, 10))
+			p.Note(limited(name, opt.OutputLimit))
 		}
+	}
+	if stated {
+		return
 	}
 	name := names[len(names)-1]
 	if v := opt.DeviationsOrDefault(); d == Chat && v.MaxTokens != "" {

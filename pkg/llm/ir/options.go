@@ -15,7 +15,7 @@ type Options struct {
 	MaxTokens  int64       // sent to upstreams that require a limit if the client has set none; 0 is by the model's name
 	MaxOutput  int64       // the model's maximum output; 0 is unknown
 	// OutputLimit is the most output tokens that the request may ask for, and asks for if
-	// the client has set no limit; 0 is no limit.
+	// the client has set no limit or a higher one; 0 is no limit.
 	OutputLimit int64
 	// Memory acquires the memory that the translation of a large request or answer
 	// takes beside its bytes; its error ends the translation. nil acquires none.
