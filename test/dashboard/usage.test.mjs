@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { compact, money, moneyLike } from "../../worker/dashboard/src/format.ts";
 import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
 import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
+import { timesOf } from "../../worker/dashboard/src/pages/usage/report.ts";
 import { spanOf } from "../../worker/dashboard/src/pages/usage/span.ts";
 import { bench, looks, settled } from "./browser.mjs";
 import { openPage, used } from "./used.mjs";
@@ -134,6 +135,38 @@ test("the period is a range of hours or days, is in the address and outlives a r
   await settled(p);
   await chart(/^Attempts per hour/);
   assert.equal(await p.getByLabel("From (UTC)").inputValue(), day(3));
+});
+
+test("a year is shown by month", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Usage");
+  await p.getByRole("radio", { name: "12 months" }).check();
+  await p.getByRole("img", { name: /^Requests per month, \d{4}-\d\d-01 to / }).waitFor();
+  await p.getByText("Show as table").click();
+  const months = p.getByRole("region", { name: "Requests per month, as a table" });
+  await months.getByRole("rowheader").nth(11).waitFor();
+  const now = new Date();
+  const name = (later) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + later)).toLocaleDateString("en", {
+      month: "short",
+      year: "numeric",
+      timeZone: "UTC",
+    });
+  assert.deepEqual(
+    await months.getByRole("rowheader").allInnerTexts(),
+    Array.from({ length: 12 }, (_, i) => name(i - 11)),
+  );
+  const last = months.getByRole("row", { name: name(0) }).getByRole("link");
+  const link = new URLSearchParams((await last.getAttribute("href")).split("?")[1]);
+  assert.deepEqual(
+    [await last.innerText(), Number(link.get("from")), Number(link.get("to"))],
+    ["6", Date.UTC(now.getUTCFullYear(), now.getUTCMonth()), Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1) - 1],
+  );
+  await looks(p, "usage-by-month");
+  const csv = new URL(await p.getByRole("link", { name: "Export CSV" }).getAttribute("href"), b.url);
+  assert.equal(csv.searchParams.get("groupBy"), "month");
+  await p.getByRole("radio", { name: "Days", exact: true }).check();
+  await p.getByRole("img", { name: /^Requests per day/ }).waitFor();
 });
 
 test("a number leads to its requests, and a group is shown alone", async (t) => {
@@ -321,7 +354,26 @@ test("the time of a report and of the one before it", () => {
     before: { unit: "day", from: "2026-11-09", to: "2026-11-15" },
   });
   assert.deepEqual(asked("30d", { unit: "hour" }).unit, "day");
+  assert.deepEqual(asked("30d", { unit: "month" }).unit, "day");
   assert.equal(asked("365d").before, null);
+  // Months are whole but for the present one, unless days were asked for.
+  const units = ["day", "month"];
+  assert.deepEqual(asked("365d"), { unit: "month", units, from: "2025-12-01", to: "2026-11-22", before: null });
+  assert.deepEqual(asked("365d", { unit: "day" }).from, "2025-11-23");
+  assert.deepEqual(asked("90d", { unit: "month" }), {
+    unit: "month",
+    units,
+    from: "2026-09-01",
+    to: "2026-11-22",
+    before: { unit: "day", from: "2026-06-10", to: "2026-08-31" },
+  });
+  assert.deepEqual(asked("custom", { from: "2026-03-15", to: "2026-10-04" }).from, "2026-03-15");
+  assert.deepEqual(timesOf({ unit: "month", from: "2025-12-31", to: "2026-03-01" }), [
+    "2025-12",
+    "2026-01",
+    "2026-02",
+    "2026-03",
+  ]);
   const custom = (from, to, unit = "") => asked("custom", { from, to, unit });
   assert.deepEqual(custom("2026-11-20", "2026-11-20"), {
     unit: "hour",

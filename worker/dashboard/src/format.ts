@@ -88,6 +88,10 @@ export const when = (ms?: number) =>
 export const monthDay = (ms: number, timeZone?: string) =>
   new Date(ms).toLocaleDateString("en", { day: "numeric", month: "short", timeZone });
 
+// month returns a month of UTC: "Nov 2026".
+export const month = (ms: number) =>
+  new Date(ms).toLocaleDateString("en", { month: "short", year: "numeric", timeZone: "UTC" });
+
 // time returns a time of day with seconds: "15:04:05".
 export const time = (ms: number) => new Date(ms).toLocaleTimeString("en", { timeStyle: "medium", hourCycle: "h23" });
 

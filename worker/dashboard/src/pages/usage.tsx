@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { compact, count, money, moneyLike, number, when } from "../format";
+import { compact, count, money, moneyLike, month, number, when } from "../format";
 import { Tabs } from "../forms";
 import { useLoad } from "../hooks";
 import { Load, Page, Section, Table } from "../layout";
@@ -35,7 +35,7 @@ import {
   timesOf,
   type UnpricedModel,
 } from "./usage/report";
-import { type Asked, dayMs, hourMs, type Period, spanOf, startOf } from "./usage/span";
+import { type Asked, intervals, type Period, spanOf, startOf, type Unit } from "./usage/span";
 
 const maxLines = 6; // of the chart
 const loadChart = () => import("./usage/chart");
@@ -43,7 +43,7 @@ const loadChart = () => import("./usage/chart");
 // RequestsOf returns the address of the requests that a number is of.
 type RequestsOf = (c: Column, ids?: Ids, when?: string) => string;
 
-// Usage shows how much the machine was used, by day or hour and group.
+// Usage shows how much the machine was used, by month, day or hour and group.
 export default function Usage({ machine }: PageProps) {
   const period = usePeriod();
   const ids = useIds();
@@ -62,7 +62,7 @@ export default function Usage({ machine }: PageProps) {
     `from=${from}&to=${to}&groupBy=${unit}${group && `,${group}`}${wanted && `&${wanted}`}`;
   const usage = useLoad(async (): Promise<Report> => {
     const span = spanOf(asked, Date.now());
-    const get = (of: Period) => machine.get<Report>(`/usage?${query(of)}`);
+    const get = async (of: Period) => ({ ...(await machine.get<Report>(`/usage?${query(of)}`)), unit: of.unit });
     const [report, before] = await Promise.all([get(span), compare && span.before ? get(span.before) : null]);
     return { ...report, by: group, ...(compare ? { before } : {}) };
   }, [machine, range, from, last, unit, group, compare, wanted]);
@@ -134,8 +134,7 @@ interface ShownProps {
 
 function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: ShownProps) {
   const [all, setAll] = useState(false);
-  const hours = u.from.includes("T");
-  const unitMs = hours ? hourMs : dayMs;
+  const hours = u.unit === "hour";
   const times = useMemo(() => timesOf(u), [u]);
   const rows = useMemo(
     () =>
@@ -146,14 +145,16 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
   );
   const lines = useMemo(() => linesOf(u, rows, times, metric, name), [rows, times]);
   const requests: RequestsOf = (c, of = {}, at) => {
-    const [first, end] = at ? [startOf(at), startOf(at)] : [startOf(u.from), startOf(u.to)];
-    const query = { ...ids, ...of, ...c.of, from: String(first), to: String(end + unitMs - 1) };
+    const first = startOf(at ?? u.from),
+      end = at ? intervals[u.unit].next(first) : intervals[hours ? "hour" : "day"].next(startOf(u.to));
+    const query = { ...ids, ...of, ...c.of, from: String(first), to: String(end - 1) };
     return `${to(machineId, "requests")}?${new URLSearchParams(query)}`;
   };
   const groupIds = (id: string): Ids => (u.by && id ? { [u.by]: id } : {});
-  const unit = hours ? "hour" : "day";
-  const title = `${metric.metric.name} per ${unit}`;
-  const spanText = hours ? `${when(startOf(u.from))} to ${when(startOf(u.to) + hourMs)}` : `${u.from} to ${u.to}`;
+  const title = `${metric.metric.name} per ${u.unit}`;
+  const spanText = hours
+    ? `${when(startOf(u.from))} to ${when(intervals.hour.next(startOf(u.to)))}`
+    : `${u.from} to ${u.to}`;
   const before = u.before ? groupRows(u.before, u.by) : [];
   const shown = columns.filter((c) => c.head && (all || !c.more));
   const spend = moneyLike([...rows.map((g) => g.sum), u.total].map((r) => figure(r, "costUsd")));
@@ -194,8 +195,8 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
           load={loadChart}
           what="chart"
           props={{
-            times: times.map((at) => ({ name: hours ? when(startOf(at)) : at, ms: startOf(at) })),
-            hours,
+            times: times.map((at) => ({ name: timeName(u.unit, at), ms: startOf(at) })),
+            unit: u.unit,
             lines,
             bars: !!metric.stacks,
             format: metric.text,
@@ -213,7 +214,7 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
           <Table label={`${title}, as a table`}>
             <thead>
               <tr>
-                <th>{hours ? "Hour" : "Day"}</th>
+                <th>{intervals[u.unit].name}</th>
                 {rows.slice(0, maxLines).map((g) => (
                   <th key={g.id} class="num">
                     {name(g.id)}
@@ -224,7 +225,7 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
             <tbody>
               {times.map((at) => (
                 <tr key={at}>
-                  <th scope="row">{hours ? <Time at={startOf(at)} /> : at}</th>
+                  <th scope="row">{hours ? <Time at={startOf(at)} /> : timeName(u.unit, at)}</th>
                   {rows.slice(0, maxLines).map((g) => (
                     <td key={g.id} class="num">
                       <Figure c={metric} r={g.times.get(at) ?? {}} at={requests(metric, groupIds(g.id), at)} />
@@ -294,6 +295,10 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
   );
 }
 
+// timeName returns a month, a day or an hour as text.
+const timeName = (unit: Unit, at: string) =>
+  unit === "hour" ? when(startOf(at)) : unit === "month" ? month(startOf(at)) : at;
+
 // estimatedText says where the counts of tokens come from.
 const estimatedText = (n: number) =>
   n === 0
@@ -319,7 +324,7 @@ function linesOf(u: Report, rows: GroupUsage[], times: string[], metric: Metric,
       });
   }
   // The previous period of the same length in the same unit; of groups only sums add up.
-  if (u.before && u.before.from.length === u.from.length && (metric.stacks || u.by === "")) {
+  if (u.before && u.before.unit === u.unit && (metric.stacks || u.by === "")) {
     const earlier = groupRows(u.before, u.by);
     const values = timesOf(u.before).map((at) => earlier.reduce((sum, g) => sum + plain(g.times.get(at) ?? {}), 0));
     lines.push({ name: "Previous period", color: "rest", dashed: true, values: times.map((_, i) => values[i] ?? 0) });

@@ -1,14 +1,19 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { clock, monthDay } from "../../format";
+import { clock, month, monthDay } from "../../format";
+import { dayMs, hourMs, type Unit } from "./span";
 
 // steps are the possible distances of the marks on an axis without decimals.
 const steps = Array.from({ length: 12 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
 
-// daySteps and hourSteps are the possible distances of the marks of time, in seconds.
-const daySteps = [1, 2, 7, 14, 28].map((n) => n * 86_400);
-const hourSteps = [1, 2, 3, 6, 12, 24].map((n) => n * 3600);
+// timeMarks are the marks of time by the unit of the report: how far from another a unit
+// is and marks can be, in seconds (uPlot makes months of 30 days), and their texts.
+const timeMarks: Record<Unit, { step: number; steps: number[]; text: (ms: number) => string }> = {
+  hour: { step: hourMs / 1000, steps: [1, 2, 3, 6, 12, 24], text: hourMark },
+  day: { step: dayMs / 1000, steps: [1, 2, 7, 14, 28], text: (ms) => monthDay(ms, "UTC") },
+  month: { step: (30 * dayMs) / 1000, steps: [1, 2, 3, 6], text: month },
+};
 
 export interface Line {
   name: string;
@@ -45,13 +50,13 @@ function paint(line: Line, color: string, bars: boolean, points: boolean, alone:
   };
 }
 
-// Chart draws lines or stacked bars by day, in UTC, or by hour, in the browser's time
-// zone. It takes its colours from the swatches of its legend, so that they follow the
+// Chart draws lines or stacked bars by month or day, in UTC, or by hour, in the browser's
+// time zone. It takes its colours from the swatches of its legend, so that they follow the
 // theme. With whole the axis has no decimals. Screen readers read the label; the page
 // has the numbers in a table.
 export default function Chart({
   times,
-  hours,
+  unit,
   lines,
   bars = false,
   label,
@@ -59,7 +64,7 @@ export default function Chart({
   whole,
 }: {
   times: { name: string; ms: number }[];
-  hours: boolean;
+  unit: Unit;
   lines: Line[];
   bars?: boolean;
   label: string;
@@ -96,7 +101,7 @@ export default function Chart({
         if (!l.dashed) stacked[i] = times.map((_, at) => (sum[at] += l.values[at] ?? 0));
       });
     }
-    const step = hours ? 3600 : 86_400; // seconds
+    const { step, steps: distances, text } = timeMarks[unit];
     const axis: uPlot.Axis = {
       stroke: ink,
       grid: { stroke: line, width: 1 },
@@ -109,7 +114,7 @@ export default function Chart({
         ...size(),
         legend: { show: false },
         cursor: { y: false, drag: { setScale: false, x: false, y: false } },
-        tzDate: (s) => (hours ? new Date(s * 1000) : uPlot.tzDate(new Date(s * 1000), "Etc/UTC")),
+        tzDate: (s) => (unit === "hour" ? new Date(s * 1000) : uPlot.tzDate(new Date(s * 1000), "Etc/UTC")),
         scales: {
           ...(bars ? { x: { range: (_, min, max) => [min - step / 2, max + step / 2] } } : {}),
           y: { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
@@ -118,8 +123,8 @@ export default function Chart({
           {
             ...axis,
             space: 56,
-            incrs: hours ? hourSteps : daySteps,
-            values: (_, marks) => marks.map((s) => (hours ? hourMark(s * 1000) : monthDay(s * 1000, "UTC"))),
+            incrs: distances.map((n) => n * step),
+            values: (_, marks) => marks.map((s) => text(s * 1000)),
           },
           { ...axis, size: 68, ...(whole ? { incrs: steps } : {}), values: (_, marks) => marks.map(format) },
         ],

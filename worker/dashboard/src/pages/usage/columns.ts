@@ -5,8 +5,10 @@ import { money, number, percent } from "../../format.ts";
 // Dimensions are what the rows of GET /api/usage are grouped by.
 export interface Dimensions {
   day?: string;
-  /** "2026-11-22T19", UTC; set in place of day in a report by hours */
+  /** "2026-11-22T19", UTC; set in place of day in a report by hour */
   hour?: string;
+  /** "2026-11"; set in place of day in a report by month */
+  month?: string;
   keyId?: string;
   connectionId?: string;
   provider?: string;

@@ -5,7 +5,7 @@ import type { Names } from "../../names";
 import { useFilter } from "../../route";
 import { Field } from "../../ui";
 import { type Group, groups, type Ids } from "./report";
-import { type Asked, dayMs, type Range, ranges, type Span, type Unit, utcDay } from "./span";
+import { type Asked, dayMs, intervals, type Range, ranges, type Span, type Unit, utcDay } from "./span";
 
 // PeriodFilter is the period that is shown, as it is in the address.
 export interface PeriodFilter {
@@ -21,7 +21,7 @@ export function usePeriod(): PeriodFilter {
   );
   const [from, setFrom] = useFilter("from", "");
   const [to, setTo] = useFilter("to", "");
-  const [unit, setUnit] = useFilter<Unit | "">("unit", "", ["", "hour", "day"]);
+  const [unit, setUnit] = useFilter<Unit | "">("unit", "", ["", "hour", "day", "month"]);
   return { values: { range, from, to, unit }, set: { range: setRange, from: setFrom, to: setTo, unit: setUnit } };
 }
 
@@ -58,10 +58,7 @@ export function PeriodFields({
         <Tabs<Unit>
           label="Interval"
           value={span.unit}
-          items={[
-            ["hour", "Hours"],
-            ["day", "Days"],
-          ]}
+          items={span.units.map((unit) => [unit, `${intervals[unit].name}s`])}
           onPick={set.unit}
         />
       )}

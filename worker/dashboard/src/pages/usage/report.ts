@@ -1,7 +1,7 @@
 // A report of usage, as GET /api/usage returns it, and its parts.
 import type { Names } from "../../names";
-import { addRow, type UsageRow } from "./columns";
-import { dayMs, hourMs, startOf, utcDay, utcHour } from "./span";
+import { addRow, type UsageRow } from "./columns.ts";
+import { intervals, monthOf, startOf, type Unit } from "./span.ts";
 
 export type Group = "" | "model" | "key" | "connection" | "provider" | "endpoint";
 
@@ -26,13 +26,14 @@ export interface UnpricedModel {
   priced?: boolean;
 }
 
-// Report is the body of GET /api/usage, with what it was asked for. Its times are days
-// or, in a report by hours, hours.
+// Report is the body of GET /api/usage, with what it was asked for. from and to are days
+// or, in a report by hour, hours.
 export interface Report {
+  unit: Unit;
   from: string;
   to: string;
   data: UsageRow[];
-  /** the rows of all days or hours together */
+  /** the rows of all times together */
   groups?: UsageRow[];
   total: UsageRow;
   unpriced?: UnpricedModel[];
@@ -41,15 +42,15 @@ export interface Report {
   before?: Omit<Report, "by"> | null;
 }
 
-// whenOf returns the day or hour of a row.
-export const whenOf = (r: UsageRow) => r.hour ?? r.day ?? "";
+// whenOf returns the month, day or hour of a row.
+export const whenOf = (r: UsageRow) => r.hour ?? r.day ?? r.month ?? "";
 
-// timesOf returns every day or hour of a report, also those without requests.
-export function timesOf(u: Pick<Report, "from" | "to">): string[] {
-  const hours = u.from.includes("T");
+// timesOf returns every month, day or hour of a report, also those without requests.
+export function timesOf(u: Pick<Report, "unit" | "from" | "to">): string[] {
+  const { text, next } = intervals[u.unit];
+  const first = startOf(u.from);
   const times: string[] = [];
-  for (let t = startOf(u.from); t <= startOf(u.to); t += hours ? hourMs : dayMs)
-    times.push(hours ? utcHour(t) : utcDay(t));
+  for (let t = u.unit === "month" ? monthOf(first) : first; t <= startOf(u.to); t = next(t)) times.push(text(t));
   return times;
 }
 
@@ -89,7 +90,7 @@ export function nameOf(id: string, by: Group, names: Names | null): string {
   return "All";
 }
 
-// GroupUsage is the usage of one group: its sum and its days or hours.
+// GroupUsage is the usage of one group: its sum and its months, days or hours.
 export interface GroupUsage {
   id: string;
   sum: UsageRow;

@@ -1,4 +1,4 @@
-// The time of a report of usage. Days and hours are those of UTC, as they are stored.
+// The time of a report of usage. Months, days and hours are those of UTC, as they are stored.
 
 export const dayMs = 86_400_000;
 export const hourMs = 3_600_000;
@@ -12,12 +12,30 @@ export const utcDay = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 // utcHour returns the hour of a time: "2026-11-22T19".
 export const utcHour = (ms: number) => new Date(ms).toISOString().slice(0, 13);
 
-// startOf returns when a day or an hour begins, in ms.
+// utcMonth returns the month of a time: "2026-11".
+const utcMonth = (ms: number) => new Date(ms).toISOString().slice(0, 7);
+
+// startOf returns when a month, a day or an hour begins, in ms.
 export const startOf = (when: string) => Date.parse(when.includes("T") ? `${when}:00Z` : when);
 
-export type Unit = "hour" | "day";
+// monthOf returns when the month of a time begins, or that of so many months later.
+export function monthOf(ms: number, later = 0): number {
+  const at = new Date(ms);
+  return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + later);
+}
 
-// ranges are the choices of the page; those of a day are shown by hour.
+export type Unit = "hour" | "day" | "month";
+
+// intervals are what a report can be by: the text of a time as its rows have it, and when
+// the next one begins.
+export const intervals: Record<Unit, { name: string; text: (ms: number) => string; next: (ms: number) => number }> = {
+  hour: { name: "Hour", text: utcHour, next: (ms) => ms + hourMs },
+  day: { name: "Day", text: utcDay, next: (ms) => ms + dayMs },
+  month: { name: "Month", text: utcMonth, next: (ms) => monthOf(ms, 1) },
+};
+
+// ranges are the choices of the page; those of a day are shown by hour, long ones also by
+// month.
 export const ranges = [
   ["24h", "24 hours"],
   ["today", "Today"],
@@ -36,11 +54,12 @@ export interface Asked {
   /** days of a custom range, both included; "" for the last seven */
   from: string;
   to: string;
-  /** "" for hours in a range of up to two days */
+  /** "" for hours in a range of up to two days, months in one of over half a year */
   unit: Unit | "";
 }
 
-// Period is the time of a report: both ends are included.
+// Period is the time of a report: both ends are included. They are hours in a report by
+// hour, else days.
 export interface Period {
   unit: Unit;
   from: string;
@@ -70,17 +89,20 @@ export function spanOf({ range, from, to, unit }: Asked, now: number): Span {
   first = Math.max(first, today - (storedDays - 1) * dayMs);
   last = Math.max(first, last);
   const length = last + dayMs - first;
-  const units: Unit[] = first >= now - storedHours * hourMs ? ["hour", "day"] : ["day"];
-  const chosen = unit || (length <= 2 * dayMs ? "hour" : "day");
-  return units.includes(chosen) && chosen === "hour"
-    ? span("hour", units, first, Math.min(last + dayMs - hourMs, hour), length, now)
-    : span("day", units, first, last, length, now);
+  const units: Unit[] =
+    first >= now - storedHours * hourMs ? ["hour", "day"] : length > 31 * dayMs ? ["day", "month"] : ["day"];
+  const usual = length <= 2 * dayMs ? "hour" : length > 183 * dayMs ? "month" : "day";
+  const chosen = [unit, usual].find((u): u is Unit => units.includes(u as Unit)) ?? "day";
+  if (chosen === "hour") return span("hour", units, first, Math.min(last + dayMs - hourMs, hour), length, now);
+  // Whole months, unless days were asked for.
+  if (chosen === "month" && range !== "custom") first = monthOf(today, 1 - Math.round(length / (30 * dayMs)));
+  return span(chosen, units, first, last, last + dayMs - first, now);
 }
 
 function span(unit: Unit, units: Unit[], first: number, last: number, length: number, now: number): Span {
   const text = (of: Unit, ms: number) => (of === "hour" ? utcHour(ms) : utcDay(ms));
   const start = first - length;
-  // Hours that are no longer stored are asked for as days.
+  // Hours that are no longer stored are asked for as days, and so is what is not of whole months.
   const of: Unit = unit === "hour" && start >= now - storedHours * hourMs ? "hour" : "day";
   const before =
     start < now - storedDays * dayMs
