@@ -256,3 +256,7 @@ func (w *writer) raw(s string) {
 	}
 	w.out = append(w.out, s...)
 }
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func isWord(c byte) bool { return isLetter(c) || c >= '0' && c <= '9' }

@@ -62,7 +62,7 @@ func Read(doc, address string, format Format, max int) Page {
 		p.Title = s.heading
 	}
 	p.Text = strings.TrimSpace(string(w.out))
-	p.Truncated = w.full || w.reader.cut
+	p.Truncated = w.full || w.reader.cut || w.reader.z.cut
 	if text, cut := Cut(p.Text, max); cut {
 		p.Text, p.Truncated = text, true
 	}

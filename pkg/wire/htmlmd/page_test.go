@@ -1,6 +1,7 @@
 package htmlmd
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -110,6 +111,16 @@ func TestPageWithTooManyTagsIsTruncated(t *testing.T) {
 	p := Read(strings.Repeat("<b>x</b>", maxTags+10), "", Text, 0)
 	if n := strings.Count(p.Text, "x"); n != maxTags-1 && n != maxTags || !p.Truncated {
 		t.Errorf("%d words, cut %v", n, p.Truncated)
+	}
+}
+
+func TestPageWithATooLargeTokenIsTruncated(t *testing.T) {
+	for _, within := range []string{"<script>%s</script>", "<p>%s</p>", "<a b=%s>c</a>"} {
+		large := strings.Repeat("x", maxToken)
+		p := Read("<p>before</p>"+fmt.Sprintf(within, large)+"<p>after</p>", "", Text, 0)
+		if !strings.HasPrefix(p.Text, "before") || strings.Contains(p.Text, "after") || !p.Truncated {
+			t.Errorf("%s: %d bytes of text, cut %v", within, len(p.Text), p.Truncated)
+		}
 	}
 }
 

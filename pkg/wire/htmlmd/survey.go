@@ -76,13 +76,13 @@ func survey(doc string) *findings {
 			return f
 		case textToken:
 			if r.open[tTitle] > 0 && f.title == "" && r.hidden <= 1 {
-				f.title = oneLine(r.z.plain())
+				f.title = oneLine(r.z.text())
 				continue
 			}
 			if r.hidden > 0 {
 				continue
 			}
-			text := r.z.plain()
+			text := r.z.text()
 			n := letters(text)
 			all += n
 			if r.aside > 0 {

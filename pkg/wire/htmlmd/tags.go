@@ -149,7 +149,7 @@ func (r *reader) next() token {
 }
 
 func (r *reader) init(doc string, closing func(*element)) {
-	r.z = tokens{doc: doc}
+	r.z = newTokens(doc)
 	r.stack = make([]element, 0, 32)
 	r.closing = closing
 }
@@ -157,8 +157,8 @@ func (r *reader) init(doc string, closing func(*element)) {
 // attributes reads those of the tag.
 func (r *reader) attributes() (a attributes) {
 	for _, at := range r.z.attributes {
-		v := unescape(at.value, true)
-		switch strings.ToLower(at.name) {
+		v := at.value
+		switch at.name {
 		case "href":
 			a.href = v
 		case "src":

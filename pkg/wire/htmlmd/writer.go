@@ -40,7 +40,7 @@ func (w *writer) render(doc string, f *findings) {
 			return
 		case textToken:
 			if inside && r.hidden == 0 && (r.aside == 0 || f.keepAsides) && r.open[tTitle] == 0 {
-				w.text(r.z.plain())
+				w.text(r.z.text())
 			}
 		case endToken:
 			t := tagOf(r.z.name)
