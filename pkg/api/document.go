@@ -104,8 +104,14 @@ func (o *Manager) readDocument(machineID string, raw []byte) (*document, *apierr
 		switch {
 		case v.Type != gjson.String:
 			in.fail(at, "must be a string")
-		case strings.TrimSpace(text) != text || text == "" || len(text) > rpc.MaxKey || !storage.IsPrintable(text):
-			in.fail(at, "is empty, too long, or has blanks around it")
+		default:
+			key, ok := rpc.ParseSeededKey(text)
+			switch {
+			case !ok:
+				in.fail(at, "must have 8 to %d printable ASCII characters, without blanks around them", rpc.MaxKey)
+			case !key.Old() && (key.MachineID != machineID || !key.CheckOK(o.KeySecret)):
+				in.fail(at, "is a key of another machine, or of another API_KEY_SECRET")
+			}
 		}
 		if k := rpc.ImportedKey(text); !digests[k.Digest] {
 			digests[k.Digest] = true

@@ -41,6 +41,10 @@ type loader struct{ m *snapshot.Machine }
 
 func (l loader) Invalidate(string) {}
 
+func (l loader) Known(ctx context.Context, id string) (*snapshot.Machine, error) {
+	return l.Get(ctx, id)
+}
+
 func (l loader) Get(_ context.Context, id string) (*snapshot.Machine, error) {
 	if id != l.m.ID {
 		return nil, snapshot.ErrUnknown

@@ -28,6 +28,7 @@ import (
 // cache is the part of snapshot.Cache used here.
 type cache interface {
 	Get(ctx context.Context, machineID string) (*snapshot.Machine, error)
+	Known(ctx context.Context, machineID string) (*snapshot.Machine, error)
 	Invalidate(machineID string)
 }
 
@@ -82,7 +83,7 @@ func envelope(c *auth.Call) (env rpc.ManageCall, err error) {
 // send carries a management call to the machine's object and back.
 func (h *Handler) send(ctx context.Context, c *auth.Call, env rpc.ManageCall) (*httpmsg.Response, error) {
 	a, err := h.manage(ctx, c.MachineID, &env)
-	if c.Method != "GET" {
+	if c.Method != "GET" && !isNoMachine(err) {
 		// Also after an error: what became of the change may not be known.
 		h.Cache.Invalidate(c.MachineID)
 	}
@@ -99,13 +100,25 @@ func (h *Handler) send(ctx context.Context, c *auth.Call, env rpc.ManageCall) (*
 	return resp, nil
 }
 
-// manage makes a management call of the machine's object.
+// isNoMachine reports whether an object has refused a call because there is no machine.
+func isNoMachine(err error) bool {
+	e, ok := errors.AsType[*apierr.Error](err)
+	return ok && e.Code == "machine_not_found"
+}
+
+// manage makes a management call of the machine's object. Only the operator can ask for
+// a machine that does not exist: it may be a seed document that no call has adopted yet.
 func (h *Handler) manage(ctx context.Context, machineID string, env *rpc.ManageCall) (a rpc.ManageAnswer, err error) {
 	call, err := json.Marshal(env)
 	if err != nil {
 		return a, err
 	}
 	raw, err := h.ask(ctx, machineID, "manage", call)
+	if isNoMachine(err) {
+		if _, e := h.Cache.Known(ctx, machineID); e == nil {
+			raw, err = h.ask(ctx, machineID, "manage", call)
+		}
+	}
 	if err != nil {
 		return a, err
 	}

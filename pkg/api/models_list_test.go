@@ -17,7 +17,10 @@ import (
 type oneMachine struct{ m *snapshot.Machine }
 
 func (o oneMachine) Get(context.Context, string) (*snapshot.Machine, error) { return o.m, nil }
-func (o oneMachine) Invalidate(string)                                      {}
+func (o oneMachine) Known(context.Context, string) (*snapshot.Machine, error) {
+	return o.m, nil
+}
+func (o oneMachine) Invalidate(string) {}
 
 // A manage key that may use few models still manages all of them.
 func TestModelListsShowTheWholeMachine(t *testing.T) {

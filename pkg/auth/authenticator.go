@@ -175,7 +175,11 @@ func (a *Authenticator) keyless(ctx context.Context, r *httpmsg.Request, pathMac
 
 // byKey finds the key that text is. A refusal of a key that exists has its call too.
 func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pathMachine string) (*Call, error) {
-	k, ok := rpc.ParseKey(text)
+	parse := rpc.ParseKey
+	if rpc.IsMachineID(pathMachine) {
+		parse = rpc.ParseSeededKey
+	}
+	k, ok := parse(text)
 	if !ok {
 		return nil, refusedForm(r.Header, text)
 	}
@@ -204,7 +208,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 	}
 	m, err := get(ctx, id)
 	if err != nil {
-		return nil, unknown(err)
+		return nil, unknown(err, r.Header, text)
 	}
 	found := m.FindKey(k.Digest, a.Now)
 	if found == nil {
@@ -218,16 +222,16 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 			m, err = a.Machines.Confirm(ctx, id)
 		}
 		if err != nil {
-			return nil, unknown(err)
+			return nil, unknown(err, r.Header, text)
 		}
 		found = m.FindKey(k.Digest, a.Now)
 	}
 	if found == nil {
-		return nil, rpc.ErrInvalidKey()
+		return nil, refusedForm(r.Header, text)
 	}
 	c := &Call{Request: r, Machine: m, Key: found, KeyDigest: k.Digest, MachineID: id}
 	if a.ended(found) {
-		return c, rpc.ErrInvalidKey()
+		return c, refusedForm(r.Header, text)
 	}
 	if found.PausedAt != 0 {
 		return c, apierr.New(403, "key_paused", "This API key is paused. Resume it on the page Keys of the dashboard, or use another key.")
@@ -314,9 +318,10 @@ func shown(path string) string {
 	return path
 }
 
-func unknown(err error) error {
+// unknown returns the refusal of a credential whose machine could not be read.
+func unknown(err error, h httpmsg.Header, text string) error {
 	if errors.Is(err, snapshot.ErrUnknown) {
-		return rpc.ErrInvalidKey()
+		return refusedForm(h, text)
 	}
 	return err
 }

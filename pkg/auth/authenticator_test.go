@@ -275,13 +275,17 @@ func TestRefusalNamesFormOfCredential(t *testing.T) {
 			if tt.header.Get("authorization") == "Bearer "+adminToken && (plane == "manage" || plane == "operator") {
 				continue
 			}
+			k.gets = nil
+			if _, err := f(ctx, &httpmsg.Request{Header: tt.header}, ""); !reflect.DeepEqual(err, error(tt.want)) || len(k.gets) != 0 {
+				t.Errorf("%s on %s without a path: got %v, want %v; %d machines were read", tt.name, plane, err, tt.want, len(k.gets))
+			}
 			if _, err := f(ctx, &httpmsg.Request{Header: tt.header}, mid); !reflect.DeepEqual(err, error(tt.want)) {
 				t.Errorf("%s on %s: got %v, want %v", tt.name, plane, err, tt.want)
 			}
 		}
 	}
-	if len(k.gets) != 0 {
-		t.Errorf("%d machines were read", len(k.gets))
+	if k.forced != 0 {
+		t.Errorf("%d revalidations", k.forced)
 	}
 	texts := map[string]bool{}
 	for _, e := range []*apierr.Error{rpc.ErrNoKey(), rpc.ErrNotBearer(), rpc.ErrNotKey(), rpc.ErrInvalidKey()} {
@@ -296,13 +300,31 @@ func TestRefusalNamesFormOfCredential(t *testing.T) {
 
 func TestNothingIsReadForAKeyWithAWrongCheck(t *testing.T) {
 	k := newKeys(t)
-	for _, key := range []string{k.wrongCheck, "' OR 1=1--", "../", "\x00", "sk-" + string(make([]byte, 1<<20))} {
+	for _, key := range []string{k.wrongCheck, "' OR 1=", "../", "\x00", "sk-" + string(make([]byte, 1<<20))} {
 		if _, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(key)}, other); outcome(nil, err) != "401" {
 			t.Errorf("%.20q: got %v", key, err)
 		}
 	}
 	if len(k.gets)+k.forced != 0 {
 		t.Errorf("%d reads, want none", len(k.gets)+k.forced)
+	}
+}
+
+// A seed document may have keys of any form, which are those of its machine alone.
+func TestSeededKeyOfAnyFormIsAdmittedByPath(t *testing.T) {
+	for _, key := range []string{"my-own-gateway-key", "sk-short1", "sk-with.dots", "two words"} {
+		k := newKeys(t)
+		sum := Digest(key)
+		k.have[mid].Keys = append(k.have[mid].Keys, store.Key{ID: "seeded", Digest: fmt.Sprintf("%x", sum[:])})
+		for path, want := range map[string]error{mid: nil, other: rpc.ErrNotKey(), "": rpc.ErrNotKey(), "nosuchmachine001": rpc.ErrNotKey()} {
+			_, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(key)}, path)
+			if !reflect.DeepEqual(err, want) {
+				t.Errorf("%s at %q: got %v, want %v", key, path, err, want)
+			}
+		}
+		if k.known != 3 || k.forced != 0 {
+			t.Errorf("%s: %d machines were looked for as possibly forged, want 3; %d revalidations", key, k.known, k.forced)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ const seed = `{
    "providerSpecificData":{"baseUrl":" https://API.example.com/v1/ ","prefix":"acme","enabledModels":["m1","", 3, "m1","m2"],"region":"eu","note":{"x":1}}},
   {"provider":"azure","apiKey":"azure-key-0123456789","providerSpecificData":{"resource":"acme"}}
  ],
- "apiKeys":["sk-abcdefgh12","sk-abcdefgh01234567-abcdefghijklmnopqrstuvwxyz-0123abcd","anything at all"],
+ "apiKeys":["sk-abcdefgh12","sk-abcdefgh01234567-abcdefghijklmnopqrstuvwxyz-52572ea0","anything at all"],
  "combos":[{"name":"fast"},{"name":"web","kind":"webSearch","models":["openai/search","fast"]}],
  "customModels":[{"id":" my-model ","providerAlias":"acme"},{"id":"","providerAlias":"acme"},{"id":"see","type":"imageToText","providerAlias":"openai"}],
  "modelAliases":{"mini":"openai/gpt-4o-mini","ignored":"no-slash","number":3},
@@ -49,8 +49,8 @@ func TestSeedIsAdopted(t *testing.T) {
 	if got := w.open(&m.Connections[2], store.APIKey); got != "key-of-compatible" {
 		t.Errorf("secret: got %q", got)
 	}
-	for _, text := range []string{"sk-abcdefgh12", "sk-abcdefgh01234567-abcdefghijklmnopqrstuvwxyz-0123abcd"} {
-		k, _ := rpc.ParseKey(text)
+	for _, text := range []string{"sk-abcdefgh12", "sk-abcdefgh01234567-abcdefghijklmnopqrstuvwxyz-52572ea0", "anything at all"} {
+		k, _ := rpc.ParseSeededKey(text)
 		if snapshot.New(m).FindKey(k.Digest, nil) == nil {
 			t.Errorf("key %s is not known", text)
 		}
@@ -89,6 +89,11 @@ func TestSeedIsRefusedWholeNamingTheField(t *testing.T) {
 		{"half of a signing key", `{"connections":[{"provider":"bedrock","accessKeyId":"AKIA0123456789","providerSpecificData":{"region":"eu-west-1"}}]}`, "connections[0].secretAccessKey"},
 		{"key file", `{"connections":[{"provider":"vertex","serviceAccount":"{}"}]}`, "connections[0].serviceAccount"},
 		{"gateway key", `{"apiKeys":["sk-abcdefgh12",""]}`, "apiKeys[1]"},
+		{"gateway key of 7 characters", `{"apiKeys":["sk-abcdefgh12","sk-shor"]}`, "apiKeys[1]"},
+		{"gateway key that is not ASCII", `{"apiKeys":["sk-abcdéfgh"]}`, "apiKeys[0]"},
+		{"gateway key with a wrong check", `{"apiKeys":["sk-abcdefgh01234567-abcdefghijklmnopqrstuvwxyz-0123abcd"]}`, "apiKeys[0]"},
+		{"gateway key of another machine", `{"apiKeys":["sk-other00001234567-abcdefghijklmnopqrstuvwxyz-0123abcd"]}`, "apiKeys[0]"},
+		{"gateway key is a number", `{"apiKeys":[5]}`, "apiKeys[0]"},
 		{"gateway key is an object", `{"apiKeys":[{}]}`, "apiKeys[0]"},
 		{"combo name", `{"combos":[{"name":"a/b"}]}`, "combos[0].name"},
 		{"combo without a name", `{"combos":[{}]}`, "combos[0].name"},

@@ -19,6 +19,7 @@ const (
 	maxKeyID     = 64
 	checkLen     = 8
 	minOldKey    = 8 // of a two-part key, after "sk-"
+	minSeededKey = 8 // of any other key of a seed document
 	machineIDLen = 16
 	digestHexLen = 2 * sha256.Size
 )
@@ -61,6 +62,19 @@ func ParseKey(s string) (Key, bool) {
 	k.Digest = sha256.Sum256(append(text[:0], s...))
 	return k, true
 }
+
+// ParseSeededKey parses a key as a seed document may have it: one that ParseKey accepts,
+// or 8 to MaxKey printable ASCII characters without blanks around them, which are an old
+// key.
+func ParseSeededKey(s string) (Key, bool) {
+	k, ok := ParseKey(s)
+	if ok || len(s) < minSeededKey || len(s) > MaxKey || strings.TrimSpace(s) != s || !only(s, printable) {
+		return k, ok
+	}
+	return Key{Digest: sha256.Sum256([]byte(s))}, true
+}
+
+func printable(c byte) bool { return c >= ' ' && c <= '~' }
 
 // CheckOK reports whether the check of the key is right. It filters typing
 // errors, noise and needless reads; it does not authenticate.

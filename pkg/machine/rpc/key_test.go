@@ -94,6 +94,20 @@ func TestCheckIsStable(t *testing.T) {
 	}
 }
 
+// A key of a seed document may have been any text before.
+func TestParseSeededKey(t *testing.T) {
+	for s, want := range map[string]bool{
+		"my-own-gateway-key": true, "sk-short1": true, "sk-with.dots": true, "two words": true, "12345678": true, "sk-abcdefgh": true,
+		"sk-" + mid + "-" + keyID + "-0123abcd": true, strings.Repeat("a", MaxKey): true,
+		"": false, "1234567": false, " 12345678": false, "12345678 ": false, "1234567é": false, "1234567\x00": false, strings.Repeat("a", MaxKey+1): false,
+	} {
+		k, ok := ParseSeededKey(s)
+		if ok != want || ok && (k.Old() != (k.ID == "") || k.Digest != sha256.Sum256([]byte(s))) {
+			t.Errorf("%.40q: got %v %+v", s, ok, k)
+		}
+	}
+}
+
 func FuzzParseKey(f *testing.F) {
 	f.Add("sk-" + mid + "-" + keyID + "-0123abcd")
 	f.Add("sk-abcdefgh")
