@@ -21,6 +21,7 @@ import (
 // Limits of a plan.
 const (
 	maxAttempts  = 5
+	maxUploads   = 2         // attempts with much of a large body
 	maxErrorBody = 64 << 10  // bytes of an error that are read
 	maxTimeout   = time.Hour // of what a client may ask for
 )
@@ -31,6 +32,7 @@ type plan struct {
 	call       *Call
 	deadline   time.Time // zero for none
 	attempts   int
+	uploads    int    // attempts that were cut after much of the body had been sent
 	turn       uint32 // of round-robin, if turned
 	turned     bool
 	explains   bool           // the call is not sent
@@ -387,6 +389,11 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 	}
 	if f != nil && tooLate(f.err, headed) {
 		f.next = false
+	}
+	if f != nil && errors.Is(f.err, upstream.ErrSent) {
+		if pl.uploads++; pl.uploads >= maxUploads {
+			f.next, f.passing = false, false
+		}
 	}
 	if f != nil && f.effect == badKey && call.Credential != nil {
 		f.next, f.refresh, f.effect = false, false, nothing

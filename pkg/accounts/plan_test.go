@@ -248,6 +248,39 @@ func TestAtMostFiveAttempts(t *testing.T) {
 	}
 }
 
+// An upload that was cut was sent to five accounts, as one that never began.
+func TestCutUploadGoesToOneMoreAccount(t *testing.T) {
+	sent := func(err error) fake.Answer { return fake.Answer{Err: fmt.Errorf("%w: %w", err, upstream.ErrSent)} }
+	reset, late, unsent := sent(upstream.ErrNetwork), sent(upstream.ErrTimeout), fake.Answer{Err: upstream.ErrNetwork}
+	for _, tt := range []struct {
+		accounts string
+		answers  []fake.Answer
+		saw      string
+		status   int
+	}{
+		{"abcdefg", []fake.Answer{unsent}, "abcde", 502},
+		{"abcdefg", []fake.Answer{reset}, "ab", 502},
+		{"abcdefg", []fake.Answer{late}, "ab", 504},
+		{"abcdefg", []fake.Answer{unsent, reset, unsent, late}, "abcd", 504},
+		{"abc", []fake.Answer{late, {Status: 200, Body: "{}"}}, "ab", 200},
+		{"a", []fake.Answer{reset}, "aa", 502},
+	} {
+		w := newWorld(t).add(accounts(tt.accounts)...)
+		for i, id := range strings.Split(tt.accounts, "") {
+			w.script[key(id)] = tt.answers[min(i, len(tt.answers)-1):]
+		}
+		c := w.call()
+		c.Repeats = true
+		status := 200
+		if _, e := w.sendCall(c); e != nil {
+			status = e.Status
+		}
+		if w.saw() != tt.saw || status != tt.status {
+			t.Errorf("%v: upstream saw %s, client got %d; want %s, %d", tt.answers, w.saw(), status, tt.saw, tt.status)
+		}
+	}
+}
+
 func TestDeadlineOfTheWholePlan(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
 	w.req.Header = httpmsg.Header{{Name: "x-stainless-timeout", Value: "20"}}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,6 +38,7 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 	req    *upstream.Request
 	limits limits
+	sent   atomic.Int64  // bytes of the body that were taken
 	upload *uploadSource // of the client, if its body is sent
 
 	done   chan struct{} // closed with answer or err; nil for a call by Do
@@ -245,6 +248,7 @@ type sentBody struct {
 func (b *sentBody) Read(p []byte) (int, error) {
 	b.x.limits.sending(0)
 	n, err := b.ReadCloser.Read(p)
+	b.x.sent.Add(int64(n))
 	b.x.limits.sending(b.x.req.HeaderTimeout)
 	return n, err
 }
@@ -275,6 +279,9 @@ func (x *exchange) send(hr *http.Request) {
 	x.limits.answered()
 	if err != nil {
 		x.err = x.failed(err, upstream.ErrNetwork)
+		if x.sent.Load() > upstream.SentMuch {
+			x.err = fmt.Errorf("%w: %w", x.err, upstream.ErrSent)
+		}
 		x.finish()
 		return
 	}

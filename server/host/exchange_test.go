@@ -446,6 +446,22 @@ func TestProgressOfAnUploadRenewsTheLimitOfTheHead(t *testing.T) {
 	}
 }
 
+// What was sent of a body that was cut decides whether it is sent again.
+func TestCutBodySaysThatMuchWasSent(t *testing.T) {
+	for size, much := range map[int64]bool{3 << 20: true, 1 << 19: false, 1 << 10: false} {
+		d, url := inside(t, nil)
+		d.transport = roundTripper(func(hr *http.Request) (*http.Response, error) {
+			io.Copy(io.Discard, hr.Body)
+			return nil, syscall.ECONNRESET
+		})
+		req := &upstream.Request{Method: "POST", URL: url, HeaderTimeout: time.Hour, Body: stream.FromBytes(make([]byte, size))}
+		_, err := upstream.Do(t.Context(), d, req)
+		if !errors.Is(err, upstream.ErrNetwork) || errors.Is(err, upstream.ErrSent) != much {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
 func TestConnectionIsUsedAgain(t *testing.T) {
 	connections := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))

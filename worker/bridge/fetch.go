@@ -89,7 +89,11 @@ func (p *pending) Wait() (*upstream.Response, error) {
 	if p.memory != nil {
 		p.memory.Sent()
 	}
-	if e.outcome != contract.OK {
+	switch {
+	case e.outcome == contract.OK:
+	case e.status == 1 && (e.outcome == contract.Network || e.outcome == contract.Timeout):
+		return nil, fmt.Errorf("%w: %w", failure(e.outcome), upstream.ErrSent)
+	default:
 		return nil, failure(e.outcome)
 	}
 	r := &upstream.Response{Status: int(e.status), Header: parseHeader(e.head)}

@@ -1,6 +1,7 @@
 // The functions that the Go program imports. worker/bridge/host.go declares them.
 import { BINARY_MESSAGE, DELETED_ROW, MISSING, NETWORK, OK, OUTLIVE, STORAGE_FAULT } from "./contract.mjs";
 import { errorResponse } from "./request.mjs";
+import { Sending } from "./streams.mjs";
 import { zoneOffset } from "./zone.mjs";
 
 const encoder = new TextEncoder();
@@ -99,10 +100,11 @@ function functions(inst) {
       const init = { method: head.slice(0, i), redirect: "manual" };
       if (j > 0) init.headers = parseHeader(head.slice(j + 1));
       const owned = bodyLen > 0 || inst.streams.isParts(stream);
-      if (bodyLen) init.body = inst.bytes(bodyAt, bodyLen);
-      else if (stream) init.body = inst.streams.open(stream, call);
+      const sending = bodyLen || stream ? new Sending() : null;
+      if (bodyLen) init.body = sending.of(inst.bytes(bodyAt, bodyLen));
+      else if (stream) init.body = inst.streams.open(stream, call, sending);
       const outlive = (flags & OUTLIVE) !== 0;
-      inst.host.fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, owned);
+      inst.host.fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, owned, sending);
     },
     // object calls the object of a machine.
     object(op, callID, nameAt, nameLen, verbAt, verbLen, bodyAt, bodyLen) {

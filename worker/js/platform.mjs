@@ -31,13 +31,14 @@ const ignored = new Set(IGNORED);
 // to the platform, which ends it together with the event of its request. It is a
 // deadline of its call.
 class WholeFetch {
-  constructor(inst, op, call, totalMs, idleMs, maxBody) {
+  constructor(inst, op, call, totalMs, idleMs, maxBody, sending) {
     this.inst = inst;
     this.op = op;
     this.call = call;
     this.limit = totalMs > 0 ? Date.now() + totalMs : Infinity;
     this.idleMs = idleMs;
     this.maxBody = maxBody;
+    this.sending = sending;
     this.at = Infinity; // of the deadline
     this.response = null;
     this.reader = null; // of its body
@@ -46,12 +47,17 @@ class WholeFetch {
 
   start(url, init, headerMs, ownsBody) {
     this.#within(headerMs);
+    if (this.sending && headerMs > 0)
+      this.sending.progress = (taken) => {
+        if (taken) this.#within(headerMs);
+        else this.at = this.limit;
+      };
     fetch(url, init).then(
       (r) => {
         if (ownsBody) detach(init.body);
         this.#read(r);
       },
-      (e) => this.report(outcomeOf(e)),
+      (e) => this.report(outcomeOf(e), wasCut(this.sending)),
     );
   }
 
@@ -65,6 +71,7 @@ class WholeFetch {
   #read(r) {
     if (this.reported) return void r.body?.cancel().catch(() => {});
     this.response = r;
+    if (this.sending) this.sending.progress = null;
     this.#within(this.idleMs);
     const { head, length } = headOf(r.headers, r.status);
     if (inOneStep(length, this.maxBody, this.idleMs)) {
@@ -98,6 +105,7 @@ class WholeFetch {
     this.reported = true;
     this.call.inflight?.delete(this);
     this.call.removeDeadline(this);
+    this.sending?.stop();
     this.inst.emit(this.op, outcome, status, head, body);
   }
 
@@ -107,7 +115,7 @@ class WholeFetch {
 
   #giveUp(outcome) {
     this.reader?.cancel().catch(() => {});
-    this.report(outcome);
+    this.report(outcome, wasCut(this.sending));
   }
 
   // cancel ends the call because the client has left.
@@ -118,8 +126,9 @@ class WholeFetch {
 
 // An upstream call whose answer is a stream, from its start to the end of its body.
 class StreamFetch {
-  constructor(call) {
+  constructor(call, sending) {
     this.call = call;
+    this.sending = sending;
     this.controller = new AbortController();
     this.outcome = NETWORK; // of a call that fails
     this.deadline = null; // for the whole of it
@@ -138,6 +147,7 @@ class StreamFetch {
   // finish forgets the call, which is over.
   finish() {
     this.call.inflight?.delete(this);
+    this.sending?.stop();
     if (this.deadline) this.call.removeDeadline(this.deadline);
   }
 }
@@ -168,6 +178,10 @@ function appendFields(headers, text) {
   }
 }
 
+// wasCut returns the status of a call that failed before its answer: 1 if much of its body
+// had been sent.
+const wasCut = (sending) => (sending?.cut ? 1 : 0);
+
 // outcomeOf returns the outcome of a call that fetch has rejected.
 const outcomeOf = (e) => (/^too many subrequests/i.test(e?.message) ? BUDGET : NETWORK);
 
@@ -180,25 +194,32 @@ export const platform = {
   // maxBody is positive, else with a stream. A large init.body is freed once the
   // head has come if ownsBody is set: nothing else has those bytes. Of an answer
   // that is read whole, idleMs limits the silence within the body.
-  fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody) {
+  fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody, sending) {
     if (outlive) call.keep();
     else if (call.canceled) return void queueMicrotask(() => inst.emit(op, CANCELED));
-    if (!(maxBody > 0)) return void this.fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody);
-    const inflight = new WholeFetch(inst, op, call, totalMs, idleMs, maxBody);
+    if (!(maxBody > 0))
+      return void this.fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody, sending);
+    const inflight = new WholeFetch(inst, op, call, totalMs, idleMs, maxBody, sending);
     if (!outlive) call.add(inflight);
     inflight.start(url, init, headerMs, ownsBody);
   },
 
-  async fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody) {
-    const inflight = new StreamFetch(call);
+  async fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody, sending) {
+    const inflight = new StreamFetch(call, sending);
     init.signal = inflight.controller.signal;
     if (!outlive) call.add(inflight);
     let headArrived = false;
     const expire = () => inflight.abort(headArrived ? BODY_TIMEOUT : TIMEOUT);
     if (totalMs > 0) inflight.deadline = call.addDeadline(totalMs, expire);
     const header = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? call.addDeadline(headerMs, expire) : null;
+    if (sending && header)
+      sending.progress = (taken) => {
+        if (taken) call.setDeadline(header, Date.now() + headerMs);
+        else header.at = Infinity;
+      };
     try {
       const r = await fetch(url, init);
+      if (sending) sending.progress = null;
       if (ownsBody) detach(init.body);
       if (header) call.removeDeadline(header);
       headArrived = true;
@@ -206,9 +227,9 @@ export const platform = {
       const stream = r.body ? inst.streams.add(r, inflight, -1) : 0;
       if (!inst.emit(op, OK, r.status, headOf(r.headers, r.status).head, null, stream)) inst.streams.discard(stream);
     } catch (e) {
-      if (header) call.removeDeadline(header);
       inflight.finish();
-      inst.emit(op, inflight.outcome === NETWORK ? outcomeOf(e) : inflight.outcome);
+      if (header) call.removeDeadline(header);
+      inst.emit(op, inflight.outcome === NETWORK ? outcomeOf(e) : inflight.outcome, wasCut(sending));
     }
   },
 

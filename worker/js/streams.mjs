@@ -182,6 +182,59 @@ function watchdog(ms, expire, beatMs = 0, beat = null) {
   };
 }
 
+// Sending is the body of an upstream call while it is sent. The platform reports nothing
+// of that: a large body goes up as a stream, whose writes end when they are taken.
+export class Sending {
+  constructor() {
+    this.sent = 0; // bytes that the upstream has taken
+    this.progress = null; // called with true for each piece taken, false before the source is waited for
+    this.writer = null;
+  }
+
+  // of returns what the platform is to send for bytes. Large ones are freed at the end,
+  // if they have no owner.
+  of(bytes, owner = null) {
+    if (bytes.byteLength <= wholePiece) return bytes;
+    const { readable, writable } = new FixedLengthStream(bytes.byteLength);
+    this.writer = writable.getWriter();
+    if (owner) owner.uses++;
+    (async () => {
+      for (let at = 0; at < bytes.byteLength; at += oneReadMax) {
+        await this.writer.write(bytes.subarray(at, at + oneReadMax));
+        this.took(Math.min(oneReadMax, bytes.byteLength - at));
+      }
+      await this.writer.close();
+    })()
+      .catch(() => {}) // the call has failed
+      .finally(() => {
+        if (owner) owner.uses--;
+        if (owner) free(owner);
+        else detach(bytes);
+      });
+    return readable;
+  }
+
+  waits() {
+    this.progress?.(false);
+  }
+
+  took(n) {
+    this.sent += n;
+    this.progress?.(true);
+  }
+
+  // cut reports whether much had been sent of a body that was cut.
+  get cut() {
+    return this.sent > wholePiece;
+  }
+
+  // stop ends the sending with its call.
+  stop() {
+    this.progress = null;
+    this.writer?.abort(new Error("over")).catch(() => {});
+  }
+}
+
 export class Streams {
   constructor(inst) {
     this.inst = inst;
@@ -317,13 +370,17 @@ export class Streams {
     return kind === "through" || kind === "watch" || kind === "guard" || kind === "prefix" || kind === "whole";
   }
 
-  // open returns a ReadableStream, or bytes, for the platform to send.
-  open(id, call) {
+  // open returns a ReadableStream, or bytes, for the platform to send. sending is that of
+  // an upstream call, null for an answer.
+  open(id, call, sending = null) {
     const s = this.table.get(id);
-    if (s.kind === "through") return this.through(id, call);
+    if (s.kind === "through") return this.through(id, call, sending);
     if (s.kind === "watch" || s.kind === "guard") return this.watch(id, call);
     if (s.kind === "whole") return this.whole(id, call);
-    if (s.kind === "bytes" || s.kind === "parts") return this.remove(id).bytes;
+    if (s.kind === "bytes" || s.kind === "parts") {
+      this.remove(id);
+      return sending?.of(s.bytes, s.owner) ?? s.bytes;
+    }
     const { head, body, inflight } = this.source(id);
     if (!head) return body;
     if (!body) return head; // its length is known then
@@ -553,7 +610,7 @@ export class Streams {
   }
 
   // through moves a stream chunk by chunk through a transform in Go.
-  through(id, call) {
+  through(id, call, sending) {
     const { src, idle, length, beatMs } = this.remove(id);
     const { head, body, inflight, owner } = this.source(src);
     const { readable, writable } = length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
@@ -565,6 +622,7 @@ export class Streams {
       // waits most of the time.
       const upload = !inflight;
       const writer = writable.getWriter();
+      if (sending) sending.writer = writer;
       const reader = body?.getReader({ mode: "byob" });
       const out = { buffer: null, stopped: false };
       let ending = ENDED_CLEANLY;
@@ -606,13 +664,16 @@ export class Streams {
         const piece = head.subarray(at, at + oneReadMax);
         const bytes = this.push(id, piece, out);
         await pass(out.waits ? await pieceReady(this, id, piece, out) : bytes);
+        sending?.took(piece.byteLength);
       }
       while (reader && more()) {
         let chunk;
         try {
           idleDog.begin();
+          sending?.waits();
           const { value, done } = await reader.read(new Uint8Array(buffer));
           idleDog.end();
+          sending?.took(value?.byteLength ?? 0);
           if (done) break;
           chunk = value;
           buffer = value.buffer;

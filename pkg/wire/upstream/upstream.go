@@ -70,7 +70,13 @@ var (
 	// ErrLocal: the gateway has no connection for the call, such as at its limit of open
 	// files. The call was not sent.
 	ErrLocal = errors.New("the gateway has no connection for the call")
+	// ErrSent: over SentMuch bytes of the body had been sent. It comes with ErrNetwork or
+	// ErrTimeout.
+	ErrSent = errors.New("much of the request body had been sent")
 )
+
+// SentMuch is the number of bytes of a body that are not sent again lightly.
+const SentMuch = 1 << 20
 
 // Pending is a call that has been started.
 type Pending interface {
