@@ -61,8 +61,6 @@ type missed struct {
 // Send tries the accounts of the targets in turn until one returns a 2xx that
 // Read accepts. The error is an *apierr.Error fit for the client.
 func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
-	call.Machine.Hold()
-	defer call.Machine.Release()
 	pl := call.Trace.newPlan()
 	pl.Pool, pl.call = p, call
 	res, err := pl.send(ctx)

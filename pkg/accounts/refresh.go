@@ -77,7 +77,7 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 	return p.decrypt(machineID, conn, access)
 }
 
-// openKept is open for a call that holds the snapshot, which keeps the result.
+// openKept is open for a call with a snapshot, which keeps the result.
 func (p *Pool) openKept(ctx context.Context, m *snapshot.Machine, conn *store.Connection, u *use) (*snapshot.Opened, error) {
 	access, err := p.access(ctx, m.ID, conn, u)
 	if err != nil {

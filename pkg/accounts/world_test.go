@@ -59,7 +59,6 @@ func newWorld(t testing.TB, conns ...store.Connection) *world {
 // use makes a snapshot of a record, as the cache does.
 func (w *world) use(rec *store.Machine) {
 	w.machine = snapshot.New(rec)
-	w.machine.KeepOpened()
 }
 
 func (w *world) seal(id, field, plain string) secret.Sealed {

@@ -126,24 +126,11 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 	if err != nil {
 		if c != nil { // of a key that exists
 			c.Trace.Asked = askedOf(r, route, params)
-			c.Machine.Hold()
 		}
 		return nil, c, err
 	}
 	c.Params = params
-	if c.Machine == nil {
-		resp, err := g.handle(ctx, c, route, m)
-		return resp, c, err
-	}
-	c.Machine.Hold() // until after the answer
-	answered := false
-	defer func() {
-		if !answered { // a panic
-			c.Machine.Release()
-		}
-	}()
 	resp, err := g.handle(ctx, c, route, m)
-	answered = true
 	return resp, c, err
 }
 
@@ -346,7 +333,6 @@ func (g *Gateway) after(c *auth.Call, status int, e *apierr.Error) func(context.
 		if g.After != nil {
 			g.After(ctx, c, status, e)
 		}
-		c.Machine.Release()
 	}
 }
 

@@ -384,10 +384,8 @@ func (c *Cache) keep(machineID string, m *Machine, verified time.Time) *Machine 
 			m.renewQuotas(old, c.Now().UnixMilli())
 			m.Local.settle(m, c.Now().UnixMilli())
 		}
-		old.Discard()
 	}
 	if m != nil {
-		m.KeepOpened()
 		if c.PriceSource != nil {
 			m.Catalog = &c.prices
 		}
@@ -412,9 +410,6 @@ func (c *Cache) evict() {
 			if oldest == "" || e.used < used {
 				oldest, used = id, e.used
 			}
-		}
-		if m := c.entries[oldest].machine; m != nil {
-			m.Discard()
 		}
 		delete(c.entries, oldest)
 	}

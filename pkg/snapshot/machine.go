@@ -45,7 +45,7 @@ type Machine struct {
 	limitsTokens bool                      // a key has such a limit
 	looking      bool                      // Turn takes none
 	derived      map[Derived]any
-	opened       *opened // nil: nothing is kept
+	opened       map[*store.Connection]*Opened // credentials in the clear, at most maxOpened
 
 	fastestCombo, leastBusyCombo bool // there is such a combo; see Uses
 }

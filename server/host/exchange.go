@@ -195,9 +195,7 @@ func (x *exchange) request() (*http.Request, error) {
 		Header: make(http.Header, len(x.req.Header)+2),
 	}
 	values := make([]string, 0, len(x.req.Header))
-	text := valuesOf(x.req.Header)
 	for _, f := range x.req.Header {
-		f.Value, text = text[:len(f.Value)], text[len(f.Value):]
 		switch f.Name {
 		case "host":
 			hr.Host = f.Value
@@ -251,22 +249,6 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	b.x.sent.Add(int64(n))
 	b.x.limits.sending(b.x.req.HeaderTimeout)
 	return n, err
-}
-
-// valuesOf returns the values of a header one after the other, as a copy: net/http may
-// still write them after the call has been given up, when the program overwrites its
-// credentials.
-func valuesOf(h httpmsg.Header) string {
-	n := 0
-	for i := range h {
-		n += len(h[i].Value)
-	}
-	var all strings.Builder
-	all.Grow(n)
-	for i := range h {
-		all.WriteString(h[i].Value)
-	}
-	return all.String()
 }
 
 // send makes the call. It runs outside the cell.

@@ -43,8 +43,7 @@ func (s *Sockets) Connect(_ context.Context, c *auth.Call) (*httpmsg.Response, e
 	if c.Machine.Settings.ResponsesSocket == "off" {
 		return nil, apierr.New(426, "upgrade_not_supported", "WebSocket is turned off for this machine. Send a plain POST request.")
 	}
-	c.Machine.Release() // each turn holds the machine as it is then
-	c.Machine = nil
+	c.Machine = nil // each turn has the machine as it is then
 	v := &session{Sockets: s, request: turnOf(c.Request), ends: s.Now().Add(maxAge), lanes: map[string]*conversation{}}
 	return &httpmsg.Response{Status: 101, Upgrade: &socket.Upgrade{Limits: socket.Standard(), Serve: v.run}}, nil
 }

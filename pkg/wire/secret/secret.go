@@ -5,7 +5,6 @@ package secret
 import (
 	"fmt"
 	"io"
-	"unsafe"
 )
 
 // Secret is a credential in the clear. It prints as ***, in every format and
@@ -21,14 +20,6 @@ func (s Secret) Reveal() string { return s.v }
 
 // IsZero reports whether there is no credential.
 func (s Secret) IsZero() bool { return s.v == "" }
-
-// Wipe overwrites the credential in memory with zeros. Only the owner of a text that is
-// no constant may call it, once nothing uses the text any more.
-func (s Secret) Wipe() {
-	if len(s.v) > 1 { // Go shares the texts of one byte
-		clear(unsafe.Slice(unsafe.StringData(s.v), len(s.v)))
-	}
-}
 
 // Format prints *** for every verb, also those that ignore String.
 func (Secret) Format(w fmt.State, _ rune) { io.WriteString(w, "***") }
