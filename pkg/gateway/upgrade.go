@@ -8,6 +8,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/socket"
 )
 
 // maxSockets bounds the WebSockets that are open at once in an instance of the
@@ -25,43 +26,111 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 		return g.finish(ctx, r, g.unmatched(path), nil, nil, UpgradeNotSupported())
 	}
 	moveProtocolKey(&r.Header)
+	var opened *openSocket
 	open := func(ctx context.Context, c *auth.Call) (resp *httpmsg.Response, err error) {
-		if g.sockets.all >= maxSockets || g.sockets.of[c.MachineID] >= maxSockets/4 {
+		o := &openSocket{machine: c.MachineID, key: c.Trace.KeyID}
+		if !g.sockets.admit(o) {
 			e := apierr.New(503, "too_many_sockets", "The gateway has too many WebSocket connections. Try again in a moment.")
 			e.RetryAfter = time.Second
 			return nil, e
 		}
-		g.sockets.add(c.MachineID, 1)
 		defer func() {
-			if resp == nil || resp.Upgrade == nil {
-				g.sockets.add(c.MachineID, -1)
+			if opened == nil {
+				delete(g.sockets, o)
 			}
 		}()
-		return route.Upgrade(ctx, c)
+		if resp, err = route.Upgrade(ctx, c); err == nil && resp.Upgrade != nil {
+			opened = o
+		}
+		return resp, err
 	}
 	resp, c, err := g.serve(ctx, r, route, &Method{Name: "GET", Handler: open}, machine, params)
 	resp = g.finish(ctx, r, route, c, resp, err)
-	if resp.Upgrade != nil {
-		resp.After = append(resp.After, func(context.Context) { g.sockets.add(c.MachineID, -1) })
+	if opened != nil {
+		serve := resp.Upgrade.Serve
+		resp.Upgrade.Serve = func(ctx context.Context, conn socket.Conn) {
+			opened.conn = conn
+			serve(ctx, conn)
+		}
+		resp.After = append(resp.After, func(context.Context) { delete(g.sockets, opened) })
 	}
 	return resp
 }
 
-// openSockets counts the WebSockets of an instance of the program, and handshakes whose
+// openSockets are the WebSockets of an instance of the program, and handshakes whose
 // upstream is being called.
-type openSockets struct {
-	all int
-	of  map[string]int // by machine
+type openSockets map[*openSocket]struct{}
+
+type openSocket struct {
+	machine, key string
+	conn         socket.Conn // nil during the handshake
+	evicted      bool        // it ends as soon as the platform can end it
 }
 
-func (s *openSockets) add(machine string, n int) {
-	if s.of == nil {
-		s.of = map[string]int{}
+// admit adds a WebSocket and reports whether there may be another one. When a machine has
+// its share, the key of it that holds the most loses the one that is silent for longest,
+// if the newcomer's key would hold fewer; when all are open, so does the machine.
+func (s *openSockets) admit(o *openSocket) bool {
+	all, machines, keys := 0, map[string]int{}, map[string]int{}
+	for x := range *s {
+		if x.evicted {
+			continue
+		}
+		all++
+		machines[x.machine]++
+		if x.machine == o.machine {
+			keys[x.key]++
+		}
 	}
-	s.all += n
-	if s.of[machine] += n; s.of[machine] == 0 {
-		delete(s.of, machine)
+	switch {
+	case machines[o.machine] >= maxSockets/4:
+		key := largest(keys, o.key)
+		if key == o.key || !s.evict(func(x *openSocket) bool { return x.machine == o.machine && x.key == key }) {
+			return false
+		}
+	case all >= maxSockets:
+		machine := largest(machines, o.machine)
+		if machine == o.machine || !s.evict(func(x *openSocket) bool { return x.machine == machine }) {
+			return false
+		}
 	}
+	if *s == nil {
+		*s = openSockets{}
+	}
+	(*s)[o] = struct{}{}
+	return true
+}
+
+// largest returns the holder of the most, or own if it would then hold as many.
+func largest(held map[string]int, own string) string {
+	most, n := own, held[own]+1
+	for holder, k := range held {
+		if k > n {
+			most, n = holder, k
+		}
+	}
+	return most
+}
+
+// evict ends the WebSocket among some that is silent for longest, and reports whether
+// there is one.
+func (s openSockets) evict(among func(*openSocket) bool) bool {
+	var victim *openSocket
+	longest := time.Duration(-1)
+	for x := range s {
+		if x.evicted || x.conn == nil || !among(x) {
+			continue
+		}
+		if silent := x.conn.Silent(); silent > longest {
+			victim, longest = x, silent
+		}
+	}
+	if victim == nil {
+		return false
+	}
+	victim.evicted = true
+	victim.conn.Evict()
+	return true
 }
 
 // UpgradeNotSupported returns the refusal of a request for another protocol.

@@ -2,8 +2,11 @@ package gateway
 
 import (
 	"context"
+	"strconv"
 	"testing"
+	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/socket"
@@ -78,5 +81,73 @@ func TestKeyAmongSubProtocols(t *testing.T) {
 		if p, k := h.Get("sec-websocket-protocol"), h.Get("authorization"); p != tt.wantProtocols || k != tt.wantKey {
 			t.Errorf("%s: got %q and %q", tt.protocols, p, k)
 		}
+	}
+}
+
+// hold admits n connections of a key and returns those that were, each silent for less
+// time than the ones before it.
+func (s *openSockets) hold(machine, key string, n int) (open []*openSocket) {
+	for i := range n {
+		o := &openSocket{machine: machine, key: key, conn: &fake.Socket{Quiet: time.Hour - time.Duration(i)}}
+		if s.admit(o) {
+			open = append(open, o)
+		}
+	}
+	return open
+}
+
+// evicted returns how many connections were, and whether they are the first ones.
+func evicted(open []*openSocket) (n int, first bool) {
+	first = true
+	for i, o := range open {
+		if o.evicted {
+			first = first && i == n && o.conn.(*fake.Socket).Closed.Code == socket.TryLater
+			n++
+		}
+	}
+	return n, first
+}
+
+func TestFullMachineLetsEachKeyIn(t *testing.T) {
+	var s openSockets
+	open := s.hold("m", "greedy", maxSockets)
+	if len(open) != maxSockets/4 {
+		t.Fatalf("%d of one key are open", len(open))
+	}
+	if got := s.hold("m", "other", 20); len(got) != 20 {
+		t.Errorf("%d of 20 of another key are admitted", len(got))
+	}
+	if n, first := evicted(open); n != 20 || !first {
+		t.Errorf("%d were closed, those silent for longest: %t", n, first)
+	}
+	if got := s.hold("m", "other", maxSockets); len(got) != maxSockets/8-20 {
+		t.Errorf("%d more of the other key: it takes more than it leaves", len(got))
+	}
+	if got := s.hold("m", "greedy", 1); len(got) != 0 {
+		t.Error("a key takes from one that holds as many")
+	}
+}
+
+func TestFullProgramLetsEachMachineIn(t *testing.T) {
+	var s openSockets
+	var open []*openSocket
+	for i, share := range []int{256, 256, 256, 255, 1} {
+		open = append(open, s.hold(strconv.Itoa(i), "k", share)...)
+	}
+	if len(open) != maxSockets {
+		t.Fatalf("%d are open", len(open))
+	}
+	if got := s.hold("new", "k", 20); len(got) != 20 {
+		t.Errorf("%d of 20 of another machine are admitted", len(got))
+	}
+	if n, _ := evicted(open); n != 20 || open[maxSockets-1].evicted {
+		t.Errorf("%d were closed, the only one of a machine: %t", n, open[maxSockets-1].evicted)
+	}
+	handshakes := openSockets{}
+	for i := range maxSockets {
+		handshakes[&openSocket{machine: strconv.Itoa(i / 256)}] = struct{}{}
+	}
+	if got := handshakes.hold("new", "k", 1); len(got) != 0 {
+		t.Error("a handshake is closed")
 	}
 }

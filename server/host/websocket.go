@@ -332,6 +332,16 @@ func (c *wsConn) send(m socket.Message) error {
 	return c.ended
 }
 
+// Silent returns for how long no message has passed.
+func (c *wsConn) Silent() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.lastAt)
+}
+
+// Evict ends the connection to make way for another one.
+func (c *wsConn) Evict() { c.fail(socket.TryLater, socket.Evicted) }
+
 // Close ends the connection.
 func (c *wsConn) Close(code int, reason string) { c.fail(code, reason) }
 

@@ -45,6 +45,12 @@ func hostWSSend(socket int32, data unsafe.Pointer, n, kind int32) int32
 //go:wasmimport host ws_close
 func hostWSClose(socket, code int32, reason unsafe.Pointer, n int32)
 
+//go:wasmimport host ws_silent
+func hostWSSilent(socket int32) float64
+
+//go:wasmimport host ws_evict
+func hostWSEvict(socket, code int32, reason unsafe.Pointer, n int32)
+
 //go:wasmimport host ws_relay
 func hostWSRelay(socket, to int32, texts unsafe.Pointer, n, everyMs int32)
 

@@ -5,6 +5,7 @@ package bridge
 import (
 	"runtime"
 	"strconv"
+	"time"
 
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/redact"
@@ -117,6 +118,16 @@ func (s *webSocket) Close(code int, reason string) {
 	if !s.call.swept { // else the host cannot use it any more
 		hostWSClose(s.id, int32(code), sptr(reason), int32(len(reason)))
 	}
+}
+
+// Silent returns for how long no message has passed.
+func (s *webSocket) Silent() time.Duration {
+	return time.Duration(hostWSSilent(s.id)) * time.Millisecond
+}
+
+// Evict ends the connection in its own event, at its next check.
+func (s *webSocket) Evict() {
+	hostWSEvict(s.id, socket.TryLater, sptr(socket.Evicted), int32(len(socket.Evicted)))
 }
 
 // Relay passes messages between two connections of the call.

@@ -76,7 +76,7 @@ export function imports(inst) {
     "ws_relayed",
   ])
     guard(name, (op) => queueMicrotask(() => inst.emit(op, NETWORK)));
-  for (const name of ["discard", "keep", "done", "socket_close", "ws_close", "ws_relay"]) guard(name);
+  for (const name of ["discard", "keep", "done", "socket_close", "ws_close", "ws_evict", "ws_relay"]) guard(name);
   const unanswered = (callID) => {
     const call = inst.calls.get(callID);
     call?.answer(errorResponse(call.request, 500, "the answer could not be sent", "server_error", null));
@@ -85,6 +85,7 @@ export function imports(inst) {
   guard("respond", unanswered);
   guard("ws_accept", unanswered);
   guard("ws_send", () => 1);
+  guard("ws_silent", () => 0);
   return host;
 }
 
@@ -238,6 +239,14 @@ function functions(inst) {
     },
     ws_close(socket, code, at, n) {
       inst.webSockets.close(socket, code, inst.text(at, n));
+    },
+    // ws_silent returns for how many ms no message has passed, and ws_evict ends a
+    // WebSocket of any call.
+    ws_silent(socket) {
+      return inst.webSockets.silent(socket);
+    },
+    ws_evict(socket, code, at, n) {
+      inst.webSockets.evict(socket, code, inst.text(at, n));
     },
     // ws_relay passes messages between two WebSockets, without Go but for those that
     // have one of the texts. ws_relayed waits for these, for a check, or for the end.

@@ -71,6 +71,7 @@ class Conn {
     this.given = 0; // those of the message that Go works on
     this.op = 0; // that waits for a message
     this.ended = null; // { code, reason }
+    this.evicted = null; // { code, reason } with which another call ends it
     this.relay = null; // of a client's connection
     this.peer = null; // the other one of a relay
     this.lastAt = this.sentAt = Date.now();
@@ -254,6 +255,7 @@ class Conn {
     const now = Date.now();
     const left = this.lastAt + this.limits.idle - now;
     if (this.inst.dead) return this.fail(restart, "the gateway restarted, connect again");
+    if (this.evicted) return this.fail(this.evicted.code, this.evicted.reason);
     if (left <= 0) return this.fail(policy, "no message for too long");
     if (this.inst.retiredAt && this.ofClient && this.#rests(now))
       return this.fail(restart, "the gateway restarts, connect again");
@@ -369,6 +371,18 @@ export class WebSockets {
 
   close(id, code, reason) {
     this.table.get(id)?.close(code, reason);
+  }
+
+  // silent returns for how many ms no message has passed on a connection of any call.
+  silent(id) {
+    const c = this.table.get(id);
+    return c ? Date.now() - c.lastAt : 0;
+  }
+
+  // evict ends a connection of any call, in its own event.
+  evict(id, code, reason) {
+    const c = this.table.get(id);
+    if (c) c.evicted = { code, reason };
   }
 
   relay(id, to, texts, everyMs) {

@@ -1,6 +1,10 @@
 package fake
 
-import "weir/pkg/wire/socket"
+import (
+	"time"
+
+	"weir/pkg/wire/socket"
+)
 
 // Socket is a connection whose client sends messages one after the other, and leaves
 // after the last one. It is a socket.Conn.
@@ -11,6 +15,8 @@ type Socket struct {
 	Before func(i int)
 	// Leaves, if positive, is after how many messages to it the client has left.
 	Leaves int
+
+	Quiet time.Duration // that Silent returns
 
 	Received []string
 	Reads    int            // messages read
@@ -49,3 +55,9 @@ func (s *Socket) Close(code int, reason string) {
 func (s *Socket) Relay(socket.Conn, socket.Watch) (*socket.Closed, bool) {
 	panic("fake: a Socket does not relay")
 }
+
+// Silent returns Quiet.
+func (s *Socket) Silent() time.Duration { return s.Quiet }
+
+// Evict closes the connection.
+func (s *Socket) Evict() { s.Close(socket.TryLater, socket.Evicted) }

@@ -27,7 +27,15 @@ type Conn interface {
 	// returns how they have ended, and whether the other one did. It is the last use of
 	// both.
 	Relay(to Conn, w Watch) (end *Closed, byOther bool)
+	// Silent returns for how long no message has passed, and Evict ends the connection
+	// of a client with TryLater, within seconds, to make way for another one. They may
+	// also be called in the events of other requests, and after the end.
+	Silent() time.Duration
+	Evict()
 }
+
+// Evicted is the reason with which Evict ends a connection.
+const Evicted = "too many connections are open, and this one is the longest silent"
 
 // Message is a text or binary message. Data belongs to its receiver.
 type Message struct {

@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
-import { start, tenant } from "../gateway.mjs";
+import { admin, start, tenant } from "../gateway.mjs";
 import { open } from "../raw.mjs";
+import { connect } from "../sockets.mjs";
+import { until } from "../wait.mjs";
 
 const mib = 1 << 20;
 let gw, up, a, b, other;
@@ -159,6 +161,30 @@ test("an answer full of backslashes is searched for secrets in linear time", { t
 });
 
 // A regression: other sites could read such an answer of /api.
+// A regression: 1,024 silent connections of one key shut out every tenant.
+test("silent WebSockets of one key keep out neither another tenant nor another key", {
+  timeout: 180_000,
+}, async () => {
+  const socket = (key) => connect(`${gw.url}/v1/responses`, { headers: { authorization: `Bearer ${key}` } });
+  const many = async (key, n) => {
+    const list = [];
+    for (let i = 0; i < n; i += 32)
+      list.push(...(await Promise.allSettled(Array.from({ length: 32 }, () => socket(key)))));
+    return { open: list.filter((s) => s.value).map((s) => s.value), refused: list.flatMap((s) => s.reason ?? []) };
+  };
+  const greedy = await many(a.apiKey, 1024);
+  assert.ok(greedy.open.length >= 256 && greedy.refused.length, `${greedy.open.length} are open`);
+  for (const r of greedy.refused) assert.deepEqual([r.status, r.headers["retry-after"]], [503, "1"]);
+  const second = await admin(gw).call("POST", `/${a.machineId}/api/keys`, { name: "second" });
+  const ends = [];
+  for (const c of greedy.open) c.closed.then((end) => ends.push(end));
+  const others = [];
+  for (const key of [b.apiKey, second.apiKey]) for (let i = 0; i < 20; i++) others.push(await socket(key));
+  await until("connections of the key have made way", () => ends.length > 0);
+  for (const end of ends) assert.equal(end.code, 1013, end.reason);
+  for (const c of [...greedy.open, ...others]) c.ws.terminate();
+});
+
 test("a failure outside of Go follows the route's cross-origin rule", async () => {
   const long = "\u00e9".repeat(50_000); // two bytes each where Go reads it
   for (const [path, field, allowed] of [
