@@ -97,6 +97,11 @@ test("the page lists requests and filters them", async (t) => {
     .getByText(/^First up\/limited!status=429 429 rate limited: .+ after \d+ ms$/)
     .waitFor();
   await fell.getByText("Second").waitFor();
+  await fell.getByText("fall → two/test-chat", { exact: true }).waitFor();
+  await rows
+    .filter({ hasText: "embed" })
+    .getByRole("cell", { name: "up/test-embed /v1/embeddings", exact: true })
+    .waitFor();
   await rows.filter({ hasText: "nothing/like-it" }).getByText("Not sent").waitFor();
   await looks(p, "requests");
 
@@ -137,9 +142,10 @@ test("a request opens in a drawer with its attempts, and by its address", async 
   assert.ok(p.url().endsWith(`/requests/${fell.id}?failed=true`), p.url());
   const fact = (name) => drawer.locator("dt", { hasText: name }).locator("xpath=following-sibling::dd[1]").innerText();
   assert.deepEqual(
-    [await fact("Endpoint"), await fact("Requested model"), await fact("Request size"), await fact("Key")],
-    ["/v1/chat/completions", "fall", `${fell.requestBytes} B`, await keyName(api, fell.keyId)],
+    [await fact("Endpoint"), await fact("Request size"), await fact("Key")],
+    ["/v1/chat/completions", `${fell.requestBytes} B`, await keyName(api, fell.keyId)],
   );
+  await drawer.getByText("fall → two/test-chat", { exact: true }).waitFor();
   assert.match(await fact("Answer size"), /^\d.* (B|kB)$/);
   const attempts = drawer.getByRole("list", { name: "Attempts" }).getByRole("listitem");
   const [failed, answered] = await attempts.allInnerTexts();

@@ -77,7 +77,7 @@ export default function Requests({ machine, args: [open] }: PageProps) {
                 <thead>
                   <tr aria-rowindex={1}>
                     <th>Time</th>
-                    <th>Requested model</th>
+                    <th>Model</th>
                     <th>Served by</th>
                     <th>Status</th>
                     <th class="num">Latency</th>

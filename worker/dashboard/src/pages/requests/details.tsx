@@ -12,6 +12,7 @@ import { Badge, Notice } from "../../ui";
 import { Bodies } from "./bodies";
 import { explainLink } from "./explain";
 import { outcome, statusText } from "./outcome";
+import { Models } from "./row";
 
 interface Props {
   machine: Machine;
@@ -54,7 +55,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
     <>
       <div class="row wrap">
         <Badge kind={result.kind}>{result.text}</Badge>
-        <code>{r.asked || r.model || r.endpoint}</code>
+        {r.asked || r.model ? <Models r={r} /> : <code>{r.endpoint}</code>}
       </div>
       {r.error && result.kind !== "" && (
         <Notice kind="warn">
@@ -76,7 +77,6 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
           <code>{r.endpoint}</code>
         </Fact>
         <Fact name="Key">{r.keyId && <bdi>{keyName(r.keyId)}</bdi>}</Fact>
-        <Fact name="Requested model">{r.asked && <code>{r.asked}</code>}</Fact>
         <Fact name="Latency">
           {number(r.latencyMs)} ms{r.firstMs !== undefined && `, first token after ${number(r.firstMs)} ms`}
         </Fact>

@@ -11,6 +11,17 @@ export function Estimated({ r, children }: { r: RequestRow; children: ComponentC
   return <span title="Estimated by weir: the provider did not state all of the tokens.">≈ {children}</span>;
 }
 
+// Models shows the model that the client asked for and, where it is another one, the
+// model that it was resolved to: that of the last attempt.
+export function Models({ r }: { r: RequestRow }) {
+  if (!r.asked || !r.model || r.asked === r.model) return <code>{r.asked || r.model || "–"}</code>;
+  return (
+    <span>
+      <code>{r.asked}</code> → <code>{r.model}</code>
+    </span>
+  );
+}
+
 // Row shows a request, with its failed attempts. It links to its details.
 export function Row({
   r,
@@ -37,7 +48,7 @@ export function Row({
         <small class="muted"> {monthDay(r.at)}</small>
       </th>
       <td class="full">
-        <code>{r.asked || "–"}</code>
+        <Models r={r} />
         <div class="muted small">{r.endpoint}</div>
       </td>
       <td class="full" data-label="Served by">
@@ -46,12 +57,7 @@ export function Row({
         ) : failed ? (
           <span class="muted">Failed</span>
         ) : (
-          <>
-            <code>{r.model}</code>
-            <div class="muted small">
-              <bdi>{connectionName(r.connectionId)}</bdi>
-            </div>
-          </>
+          <bdi>{connectionName(r.connectionId)}</bdi>
         )}
       </td>
       <td class="why full">
