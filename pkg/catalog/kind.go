@@ -19,6 +19,10 @@ const (
 	Rerank      Kind = "rerank"
 )
 
+// Realtime is the kind of the catalogue's models that a session over a WebSocket alone
+// reaches. No list of models that clients can call has them, and no combo is of that kind.
+const Realtime Kind = "realtime"
+
 // Known reports whether k is one of the kinds above.
 func (k Kind) Known() bool {
 	switch k {

@@ -34,6 +34,7 @@ var kinds = []struct {
 	{'m', Music, Text, Audio},
 	{'r', Rerank, Text, 0},
 	{'o', ImageToText, Images, Text},
+	{'w', Realtime, Text | Audio, Text | Audio}, // over a WebSocket
 }
 
 // Usual returns the modalities that every model of a kind has.

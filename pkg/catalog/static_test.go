@@ -24,7 +24,7 @@ func TestEverySectionIsSortedAndReadable(t *testing.T) {
 			}
 			last = line
 			f := strings.Split(line, "\t")
-			if f[0] == "" || strings.ContainsAny(f[0], " ") || len(f) < 2 || len(f[1]) != 1 || !strings.Contains("leitsvmro", f[1]) || len(f) > 11 {
+			if f[0] == "" || strings.ContainsAny(f[0], " ") || len(f) < 2 || len(f[1]) != 1 || !strings.Contains("leitsvmrow", f[1]) || len(f) > 11 {
 				t.Errorf("%s: unreadable line %q", s.alias, line)
 			}
 			m := parse(line)

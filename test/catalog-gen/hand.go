@@ -3,6 +3,8 @@ package main
 // hand lists what no package names, from the vendors' own documentation and
 // SDKs (providers' notes, November 2026). ids are separated by blanks.
 var hand = []struct{ alias, kind, ids string }{
+	// https://developers.openai.com/api/docs/models
+	{"openai", "w", "gpt-realtime gpt-realtime-2025-08-28 gpt-realtime-1.5 gpt-realtime-2 gpt-realtime-2.1 gpt-realtime-mini gpt-realtime-mini-2025-12-15 gpt-realtime-2.1-mini"},
 	{"mistral", "o", "mistral-ocr-latest"},
 	{"groq", "t", "canopylabs/orpheus-v1-english canopylabs/orpheus-arabic-saudi"},
 	{"together", "s", "openai/whisper-large-v3"},
@@ -96,6 +98,10 @@ var prices = []struct{ alias, ids, price string }{
 	{"openai", "tts-1-hd tts-1-hd-1106", "character=30"},
 	{"openai", "whisper-1", "minute=0.006"},
 	{"openai", "gpt-transcribe", "minute=0.0045"}, // @pydantic/genai-prices 0.1.8
+	// https://developers.openai.com/api/docs/models/gpt-realtime-2.1, .../gpt-realtime-1.5, .../gpt-realtime-2.1-mini, November 2026
+	{"openai", "gpt-realtime gpt-realtime-2025-08-28 gpt-realtime-1.5", "4/16/0.4 audioInput=32 audioOutput=64 audioCacheRead=0.4 imageInput=5 imageCacheRead=0.5"},
+	{"openai", "gpt-realtime-2 gpt-realtime-2.1", "4/24/0.4 audioInput=32 audioOutput=64 audioCacheRead=0.4 imageInput=5 imageCacheRead=0.5"},
+	{"openai", "gpt-realtime-mini gpt-realtime-mini-2025-12-15 gpt-realtime-2.1-mini", "0.6/2.4/0.06 audioInput=10 audioOutput=20 audioCacheRead=0.3 imageInput=0.8 imageCacheRead=0.08"},
 	// https://openai.com/api-priority-processing/, November 2026
 	{"openai", "gpt-5.5", "@priority=12.5/75/1.25"},
 	{"openai", "gpt-5.4", "@priority=5/30/0.5"},

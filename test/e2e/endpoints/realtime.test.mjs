@@ -116,6 +116,54 @@ test("audio is priced, and a budget that is exhausted ends the session", async (
   assert.equal(record.error, "budget_exceeded");
 });
 
+test("a session with cached audio has the price of the catalogue", async () => {
+  const own = await operator.machine();
+  const api = (method, path, body) => operator.call(method, `/${own.machineId}/api${path}`, body);
+  await operator.connect(own.machineId, { provider: "openai", apiKey: "upstream-key" });
+  const turns = [
+    {
+      input_tokens: 132,
+      output_tokens: 121,
+      input_token_details: { text_tokens: 100, audio_tokens: 20, image_tokens: 12, cached_tokens: 0 },
+      output_token_details: { text_tokens: 30, audio_tokens: 91 },
+    },
+    {
+      input_tokens: 400,
+      output_tokens: 70,
+      input_token_details: {
+        text_tokens: 150,
+        audio_tokens: 200,
+        image_tokens: 50,
+        cached_tokens: 320,
+        cached_tokens_details: { text_tokens: 140, audio_tokens: 150, image_tokens: 30 },
+      },
+      output_token_details: { text_tokens: 10, audio_tokens: 60 },
+    },
+  ];
+  up.talk = (ws) => {
+    ws.send('{"type":"session.created"}');
+    ws.on("message", () => ws.send(JSON.stringify({ type: "response.done", response: { usage: turns.shift() } })));
+  };
+  try {
+    const c = await connect(address("openai/gpt-realtime-2.1"), bearer(own.apiKey));
+    await c.json();
+    await respond(c);
+    await respond(c);
+    c.ws.close();
+    await c.closed;
+  } finally {
+    up.talk = null;
+  }
+  // 100 · 4 + 20 · 32 + 12 · 5 + 30 · 24 + 91 · 64 for a million in the first turn, in the second
+  // 10 · 4 + 50 · 32 + 20 · 5 + 140 · 0.4 + 150 · 0.4 + 30 · 0.5 + 10 · 24 + 60 · 64.
+  const used = await until("the use", async () => {
+    const { data } = await api("GET", "/usage?groupBy=model");
+    return data[0]?.attempts === 2 && data[0];
+  });
+  assert.equal(used.unpricedAttempts, undefined);
+  assert.equal(used.costUsd, 0.013595);
+});
+
 test("OpenAI's client talks to it", async () => {
   const openai = new OpenAI({ apiKey: me.apiKey, baseURL: `${gw.url}/v1` });
   const { port } = new URL(gw.url); // the client asks for TLS, which the gateway here has not
