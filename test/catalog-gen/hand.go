@@ -12,6 +12,7 @@ var hand = []struct{ alias, kind, ids string }{
 	{"openrouter", "e", "openai/text-embedding-3-small openai/text-embedding-3-large openai/text-embedding-ada-002 google/gemini-embedding-001 mistralai/mistral-embed-2312 mistralai/codestral-embed-2505 qwen/qwen3-embedding-4b qwen/qwen3-embedding-8b baai/bge-m3"},
 	{"cohere", "e", "embed-v4.0"},
 	{"cohere", "r", "rerank-v4.0-pro rerank-v4.0-fast"},
+	{"voyage", "r", "rerank-3 rerank-3-lite"},
 	{"jina", "e", "jina-embeddings-v4"},
 	{"jina", "r", "jina-reranker-v3 jina-reranker-m0 jina-reranker-v2-base-multilingual"},
 	{"nvidia", "e", "nvidia/llama-3.2-nv-embedqa-1b-v2 nvidia/nv-embedqa-e5-v5 nvidia/nv-embed-v1 nvidia/nv-embedcode-7b-v1 baai/bge-m3"},
@@ -88,9 +89,13 @@ var prices = []struct{ alias, ids, price string }{
 	{"openai azure", "text-embedding-3-small", "0.02"},
 	{"openai azure", "text-embedding-3-large", "0.13"},
 	{"openai azure", "text-embedding-ada-002", "0.1"},
-	{"openai", "gpt-image-1-mini", "2//0.2 imageInput=2.5 imageOutput=8"},
-	{"openai", "gpt-image-1.5", "5/10/1.25 imageInput=8 imageOutput=32"},
-	{"openai", "gpt-image-2", "5//1.25 imageInput=8 imageOutput=30"},
+	// Azure's are those of OpenAI: LiteLLM's list of 2026-08-06. The newer ones:
+	// https://developers.openai.com/api/docs/models/gpt-image-2.6-sunburst, and the same price for
+	// 2.5 and Flare: https://docs.laozhang.ai/en/announcements/gpt-image-2-6-2026-11
+	{"openai azure", "gpt-image-1-mini", "2//0.2 imageInput=2.5 imageOutput=8"},
+	{"openai azure", "gpt-image-1.5", "5/10/1.25 imageInput=8 imageOutput=32"},
+	{"openai azure", "gpt-image-2", "5//1.25 imageInput=8 imageOutput=30"},
+	{"openai", "gpt-image-2.5-flare gpt-image-2.5-flare-2026-09-08 gpt-image-2.5-sunburst gpt-image-2.5-sunburst-2026-09-08 gpt-image-2.6-flare gpt-image-2.6-sunburst", "5//1.25 imageInput=8 imageOutput=30 imageCacheRead=2"},
 	{"openai", "gpt-4o-transcribe gpt-4o-transcribe-diarize", "2.5/10 audioInput=6"},
 	{"openai", "gpt-4o-mini-transcribe gpt-4o-mini-transcribe-2025-03-20 gpt-4o-mini-transcribe-2025-12-15", "1.25/5 audioInput=3"},
 	{"openai", "gpt-4o-mini-tts gpt-4o-mini-tts-2025-03-20 gpt-4o-mini-tts-2025-12-15", "0.6/ audioOutput=12"},
@@ -117,6 +122,26 @@ var prices = []struct{ alias, ids, price string }{
 	// LiteLLM's model_prices_and_context_window.json, from Google's page
 	{"vertex", "meta/llama-4-scout-17b-16e-instruct-maas", "0.25/0.7"},
 	{"vertex", "minimax/minimax-m2-maas", "0.3/1.2"},
+	// LiteLLM's list of 2026-08-06 and Portkey-AI/models of 2026-08-21, which agree
+	{"vertex", "deepseek-ai/deepseek-r1-0528-maas", "1.35/5.4"},
+	{"vertex", "qwen/qwen3-next-80b-a3b-instruct-maas qwen/qwen3-next-80b-a3b-thinking-maas", "0.15/1.2"},
+	{"bedrock", "cohere.rerank-v3-5:0", "request=0.002"},
+	{"mistral", "labs-devstral-small-2512", "0.1/0.3"}, // https://docs.mistral.ai/models/devstral-small-2-25-12
+	{"qwen", "qwen-coder", "0.3/1.5"},
+	{"qwen", "qwq-plus-latest", "0.8/2.4"},
+	{"qwen", "qwen3-max-preview", "1.2/6 >32000=2.4/12 >128000=3/15"},
+	{"fireworks", "nomic-ai/nomic-embed-text-v1.5", "0.008"},
+	// Portkey-AI/models of 2026-08-21, pricing/*.json; LiteLLM has that of bge-base too
+	{"together", "BAAI/bge-base-en-v1.5 sentence-transformers/msmarco-bert-base-dot-v5 togethercomputer/m2-bert-80M-2k-retrieval togethercomputer/m2-bert-80M-8k-retrieval togethercomputer/m2-bert-80M-32k-retrieval", "0.008"},
+	{"together", "BAAI/bge-large-en-v1.5 WhereIsAI/UAE-Large-V1", "0.016"},
+	{"deepinfra", "BAAI/bge-base-en-v1.5 intfloat/e5-base-v2 thenlper/gte-base shibing624/text2vec-base-chinese sentence-transformers/all-MiniLM-L12-v2 sentence-transformers/all-MiniLM-L6-v2 sentence-transformers/all-mpnet-base-v2 sentence-transformers/clip-ViT-B-32 sentence-transformers/clip-ViT-B-32-multilingual-v1 sentence-transformers/multi-qa-mpnet-base-dot-v1 sentence-transformers/paraphrase-MiniLM-L6-v2", "0.005"},
+	{"deepinfra", "BAAI/bge-large-en-v1.5 BAAI/bge-m3 intfloat/e5-large-v2 thenlper/gte-large", "0.01"},
+	{"openrouter", "openai/text-embedding-3-large", "0.13"},
+	{"openrouter", "google/gemini-embedding-001", "0.15"},
+	{"openrouter", "qwen/qwen3-embedding-4b", "0.02"},
+	{"openrouter", "qwen/qwen3-embedding-8b baai/bge-m3", "0.01"},
+	// https://docs.z.ai/guides/overview/pricing: free of charge
+	{"zai", "glm-4.7-flash", "0/0"},
 	{"gemini vertex", "gemini-2.5-flash gemini-3-flash-preview", "audioInput=1"},
 	{"gemini vertex", "gemini-2.5-flash-lite", "audioInput=0.3"},
 	{"gemini vertex", "gemini-3.1-flash-lite", "audioInput=0.5"},
@@ -138,6 +163,8 @@ var prices = []struct{ alias, ids, price string }{
 	{"anthropic", "claude-*", "search=0.01"},
 	// https://cohere.com/pricing: a search has one query and up to 100 documents
 	{"cohere", "embed-v4.0", "0.12"},
+	// LiteLLM's list of 2026-08-06
+	{"cohere", "embed-english-light-v3.0", "0.1"},
 	{"cohere bedrock", "embed-english-v3.0 embed-multilingual-v3.0 cohere.embed-english-v3 cohere.embed-multilingual-v3", "0.1"},
 	{"cohere", "rerank-v3.5 rerank-english-v3.0 rerank-multilingual-v3.0", "request=0.002"},
 	{"bedrock", "amazon.titan-embed-text-v2:0", "0.02"},
@@ -173,8 +200,9 @@ var prices = []struct{ alias, ids, price string }{
 	{"voyage", "voyage-3-large voyage-code-3", "0.18"},
 	{"voyage", "voyage-2", "0.1"},
 	// https://www.getmaxim.ai/bifrost/model-library/provider/voyage, https://vercel.com/ai-gateway/models/rerank-2.5
-	{"voyage", "rerank-2.5 rerank-2", "0.05"},
-	{"voyage", "rerank-2.5-lite rerank-2-lite", "0.02"},
+	// https://www.getmaxim.ai/bifrost/llm-cost-calculator/provider/voyage/model/rerank-3, .../rerank-3-lite
+	{"voyage", "rerank-3 rerank-2.5 rerank-2", "0.05"},
+	{"voyage", "rerank-3-lite rerank-2.5-lite rerank-2-lite", "0.02"},
 	{"voyage", "voyage-code-2 voyage-finance-2 voyage-large-2 voyage-large-2-instruct voyage-law-2 voyage-multilingual-2", "0.12"},
 	// https://developers.cloudflare.com/workers-ai/platform/pricing/, November 2026
 	{"cf", "@cf/openai/whisper @cf/openai/whisper-large-v3-turbo", "minute=0.0005"},
