@@ -207,7 +207,7 @@ func vendorPrice(alias, id string, cost gjson.Result) catalog.Price {
 	if same {
 		return built
 	}
-	steps, ok := vendorSteps(id, cost)
+	steps, ok := vendorSteps(alias, id, cost)
 	if !ok || steps == "" && strings.Contains(string(built), ">") {
 		return "" // the rates above the threshold have changed too, to what is not stated
 	}
@@ -231,15 +231,19 @@ func vendorPrice(alias, id string, cost gjson.Result) catalog.Price {
 	return price
 }
 
-// vendorSteps returns the clauses of the rates of long requests, each after a blank. ok is
-// false for one that cannot be expressed.
-func vendorSteps(id string, cost gjson.Result) (steps catalog.Price, ok bool) {
+// vendorSteps returns the clauses of the rates of long requests, each after a blank. Those of
+// xAI begin at the size itself: "Requests whose prompt reaches 200k tokens",
+// https://docs.x.ai/developers/models. ok is false for one that cannot be expressed.
+func vendorSteps(alias, id string, cost gjson.Result) (steps catalog.Price, ok bool) {
 	ok = true
 	step := func(v gjson.Result, over int64) {
 		r := catalog.NoRates()
 		r[catalog.PerInput], r[catalog.PerOutput] = amount(v, "input"), amount(v, "output")
 		r[catalog.PerCacheRead], r[catalog.PerCacheWrite] = amount(v, "cache_read"), amount(v, "cache_write")
 		claudeHour(id, &r)
+		if alias == "xai" {
+			over--
+		}
 		ok = ok && over > 0 && r[catalog.PerInput] >= 0 && r[catalog.PerOutput] >= 0
 		steps += catalog.Price(fmt.Sprintf(" >%d=%s", over, r.Price()))
 	}

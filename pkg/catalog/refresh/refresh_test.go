@@ -268,6 +268,7 @@ func TestModelsDev(t *testing.T) {
 	 "f":{"cost":{"input":1,"output":2,"input_audio":10,"output_audio":20}},
 	 "g\u0001":{"cost":{"input":1,"output":2}}}},
 	"google":{"models":{"gemini-new":{"cost":{"input":0.1,"output":0.4}}}},
+	"xai":{"models":{"grok-new":{"cost":{"input":1,"output":2,"tiers":[{"input":2,"output":4,"tier":{"type":"context","size":200000}}]}}}},
 	"github-copilot":{"models":{"x":{"cost":{"input":1,"output":2}}}}}`
 	raw = strings.Replace(raw, `"e":{}`, `"e":{},"h":{"cost":{"input":1,"output":2,"tiers":[{"input":2,"output":4,"cache_read":0.1,"tier":{"type":"context","size":272000}}],"context_over_200k":{"input":2,"output":4}}}`, 1)
 	d, err := read(strings.NewReader(raw))
@@ -288,6 +289,7 @@ func TestModelsDev(t *testing.T) {
 		"openai/h":                "1/2 >272000=2/4/0.1",
 		"openai/f":                "1/2 audioInput=10 audioOutput=20",
 		"gemini/gemini-new":       "0.1/0.4",
+		"xai/grok-new":            "1/2 >199999=2/4", // a call of exactly the size pays more
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v,\nwant %v", got, want)
