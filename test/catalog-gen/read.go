@@ -90,6 +90,9 @@ func readChats(f files, c chatList, to list) error {
 			if p := m.Cost; p.Input > 0 || p.Output > 0 || strings.HasSuffix(m.ID, ":free") {
 				r.price = p.text(m.ID)
 				for _, t := range p.Tiers {
+					if c.alias == "xai" {
+						t.Above-- // a call of exactly the size pays more, https://docs.x.ai/developers/models
+					}
 					r.price += fmt.Sprintf(" >%d=%s", t.Above, t.text(m.ID))
 				}
 			}
