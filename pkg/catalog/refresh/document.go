@@ -181,8 +181,20 @@ func (d *document) modelsDev(alias string, v gjson.Result) {
 		if in < 0 || out < 0 || reasoning.Exists() && reasoning.Num != out || free && !strings.HasSuffix(id.Str, ":free") {
 			return true
 		}
-		if price := vendorPrice(alias, id.Str, cost); price != "" {
-			d.add(alias, id.Str, price)
+		ids := []string{id.Str}
+		// Claude without a prefix is a region's, which costs what one of the US does
+		// (https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock).
+		// models.dev states the global price for it.
+		if bare, us := strings.CutPrefix(id.Str, "us."); alias == "bedrock" && strings.HasPrefix(bare, "anthropic.claude-") {
+			if !us {
+				return true
+			}
+			ids = append(ids, bare)
+		}
+		for _, id := range ids {
+			if price := vendorPrice(alias, id, cost); price != "" {
+				d.add(alias, id, price)
+			}
 		}
 		return len(d.rows) <= maxRows
 	})

@@ -268,6 +268,7 @@ func TestModelsDev(t *testing.T) {
 	 "f":{"cost":{"input":1,"output":2,"input_audio":10,"output_audio":20}},
 	 "g\u0001":{"cost":{"input":1,"output":2}}}},
 	"google":{"models":{"gemini-new":{"cost":{"input":0.1,"output":0.4}}}},
+	"amazon-bedrock":{"models":{"anthropic.claude-new":{"cost":{"input":3,"output":15}},"us.anthropic.claude-new":{"cost":{"input":3.3,"output":16.5}}}},
 	"xai":{"models":{"grok-new":{"cost":{"input":1,"output":2,"tiers":[{"input":2,"output":4,"tier":{"type":"context","size":200000}}]}}}},
 	"github-copilot":{"models":{"x":{"cost":{"input":1,"output":2}}}}}`
 	raw = strings.Replace(raw, `"e":{}`, `"e":{},"h":{"cost":{"input":1,"output":2,"tiers":[{"input":2,"output":4,"cache_read":0.1,"tier":{"type":"context","size":272000}}],"context_over_200k":{"input":2,"output":4}}}`, 1)
@@ -280,16 +281,18 @@ func TestModelsDev(t *testing.T) {
 		got[r.alias+"/"+r.id] = string(r.price)
 	}
 	want := map[string]string{
-		"anthropic/claude-new":    "3/15/0.3/3.75/6 >200000=6/22.5/0.6/7.5/12",
-		"openai/gpt-5":            string(gpt),
-		"openai/gpt-5-mini":       "0.3/2.5/0.03",
-		"openai/gpt-image-1-mini": "2.5/9 imageInput=2.5 imageOutput=8",
-		"openai/a":                "0.1/0.2",
-		"openai/c:free":           "0/0",
-		"openai/h":                "1/2 >272000=2/4/0.1",
-		"openai/f":                "1/2 audioInput=10 audioOutput=20",
-		"gemini/gemini-new":       "0.1/0.4",
-		"xai/grok-new":            "1/2 >199999=2/4", // a call of exactly the size pays more
+		"anthropic/claude-new":            "3/15/0.3/3.75/6 >200000=6/22.5/0.6/7.5/12",
+		"openai/gpt-5":                    string(gpt),
+		"openai/gpt-5-mini":               "0.3/2.5/0.03",
+		"openai/gpt-image-1-mini":         "2.5/9 imageInput=2.5 imageOutput=8",
+		"openai/a":                        "0.1/0.2",
+		"openai/c:free":                   "0/0",
+		"openai/h":                        "1/2 >272000=2/4/0.1",
+		"openai/f":                        "1/2 audioInput=10 audioOutput=20",
+		"gemini/gemini-new":               "0.1/0.4",
+		"bedrock/anthropic.claude-new":    "3.3/16.5", // of a region, as with us.
+		"bedrock/us.anthropic.claude-new": "3.3/16.5",
+		"xai/grok-new":                    "1/2 >199999=2/4", // a call of exactly the size pays more
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v,\nwant %v", got, want)
