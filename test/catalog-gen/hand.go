@@ -95,6 +95,9 @@ var prices = []struct{ alias, ids, price string }{
 	{"openai azure", "gpt-image-1-mini", "2//0.2 imageInput=2.5 imageOutput=8"},
 	{"openai azure", "gpt-image-1.5", "5/10/1.25 imageInput=8 imageOutput=32"},
 	{"openai azure", "gpt-image-2", "5//1.25 imageInput=8 imageOutput=30"},
+	// of global deployments; the package has 10% more, which is that of data zones:
+	// https://techcommunity.microsoft.com/blog/azure-ai-foundry-blog/introducing-deepseek-v4-flash-and-v4-pro-in-microsoft-foundry/4515174
+	{"azure", "deepseek-v4-pro", "1.74/3.48/0.145"},
 	{"openai", "gpt-image-2.5-flare gpt-image-2.5-flare-2026-09-08 gpt-image-2.5-sunburst gpt-image-2.5-sunburst-2026-09-08 gpt-image-2.6-flare gpt-image-2.6-sunburst", "5//1.25 imageInput=8 imageOutput=30 imageCacheRead=2"},
 	{"openai", "gpt-4o-transcribe gpt-4o-transcribe-diarize", "2.5/10 audioInput=6"},
 	{"openai", "gpt-4o-mini-transcribe gpt-4o-mini-transcribe-2025-03-20 gpt-4o-mini-transcribe-2025-12-15", "1.25/5 audioInput=3"},

@@ -16,7 +16,6 @@ const (
 	retail   = "[Azure's list of retail prices](https://prices.azure.com/api/retail/prices) has these digits; the other list is rounded"
 	xai200   = "xAI's [page](https://docs.x.ai/developers/models): more for \"≥ 200k prompt tokens\", so for exactly 200,000 too"
 	image    = "[Google's page](https://ai.google.dev/gemini-api/docs/pricing) has a rate for text and one for images, which is a clause of its own here; models.dev states that of images as the output's"
-	later    = "models.dev of 2026-11-10, which is newer than the copy; the vendor's page was not read"
 )
 
 // reasons say why the build's price or context stands, by the models whose reason it is.
@@ -38,11 +37,10 @@ var reasons = []struct{ models, why string }{
 	{"bedrock/us-gov.openai.gpt-oss-120b-1:0 bedrock/us-gov.openai.gpt-oss-20b-1:0", "the price of GovCloud; genai-prices has that of the other US regions"},
 	{"bedrock/mistral.ministral-3-3b-instruct", "models.dev in both of its copies; the model itself reads [256K](https://huggingface.co/mistralai/Ministral-3-3B-Instruct-2512)"},
 	{"bedrock/us.writer.palmyra-x5-v1:0 bedrock/writer.palmyra-x5-v1:0", "models.dev in both of its copies; Palmyra X5 is Writer's model for a million tokens, X4 that for 128,000"},
-	{"azure/deepseek-v4-pro", later},
 	{"azure/gpt-5 azure/gpt-5-mini azure/gpt-5-nano azure/o4-mini", retail},
 	{"azure/gpt-image-1.5", "OpenAI's [page](https://developers.openai.com/api/docs/models/gpt-image-1.5): 10 for text and 32 for images, a clause of its own here; models.dev states that of images as the output's"},
 	{"azure/gpt-5.2", "[Azure's list of retail prices](https://prices.azure.com/api/retail/prices) has 0.175, a tenth of the input; models.dev has the rate of gpt-5.1"},
-	{"mistral/magistral-medium-latest", later},
+	{"mistral/magistral-medium-latest", "models.dev of 2026-11-10, which is newer than the copy; Mistral's page of the name was not read"},
 	{"mistral/ministral-3b-latest mistral/ministral-8b-latest", "the name stands for Ministral 3 [since 2025-12-02](https://mistral.ai/pricing/api); models.dev has its predecessor's price and context"},
 	{"mistral/mistral-large-latest", "the name stands for Mistral Large 3, [0.5/1.5](https://mistral.ai/pricing/api); genai-prices has the price of version 2, and ours under mistral-large-2512"},
 	{"mistral/mistral-small-latest", "the name stands for mistral-small-2603, which both lists price as ours; genai-prices has its predecessor's price"},
