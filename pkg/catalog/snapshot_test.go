@@ -39,7 +39,7 @@ func TestSnapshotsHaveTheFactsOfTheirModel(t *testing.T) {
 		}
 	}
 	// A row of its own goes first.
-	if p := none.PriceOf("openai", "gpt-4o-2024-05-13"); p == none.PriceOf("openai", "gpt-4o") || p == "" {
+	if p := none.PriceOf("azure", "gpt-4o-2024-05-13"); p == none.PriceOf("azure", "gpt-4o") || p == "" {
 		t.Errorf("gpt-4o-2024-05-13 costs %q", p)
 	}
 	if p := source.PriceOf("openai", "gpt-4.1-2031-01-02"); p != "7/8" {

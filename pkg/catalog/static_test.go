@@ -59,7 +59,7 @@ func TestStaticFacts(t *testing.T) {
 	if len(m) != 1 || m[0].Kind != LLM || m[0].Context != 1_000_000 || m[0].MaxOutput != 128_000 || m[0].Name != "Claude Opus 5.5" {
 		t.Fatalf("claude-opus-5-5 = %+v", m)
 	}
-	if m[0].Price != "4/20/0.2/5/8 search=0.01" {
+	if m[0].Price != "4/20/0.2/5/8" {
 		t.Errorf("price = %v", m[0].Price)
 	}
 	if m[0].Input != Text|Images || m[0].Output != Text {
@@ -68,8 +68,8 @@ func TestStaticFacts(t *testing.T) {
 	if got := string(m[0].Caps.AppendJSON(nil)); got != `{"tools":true,"reasoning":true,"vision":true}` {
 		t.Errorf("capabilities = %s", got)
 	}
-	if d := Lookup("openai", "o4-mini")[0].Deprecated; d != "2026-10-23 gpt-5.6-terra" {
-		t.Errorf("o4-mini is deprecated: %q", d)
+	if d := Lookup("openai", "gpt-5-mini")[0].Deprecated; d != "2026-12-11 gpt-6.1-terra" {
+		t.Errorf("gpt-5-mini is deprecated: %q", d)
 	}
 	if d := Lookup("vertex", "claude-opus-4-1@20250805")[0].Deprecated; d != "-" {
 		t.Errorf("claude-opus-4-1 is deprecated: %q", d)

@@ -9,7 +9,7 @@ import (
 // vendors are the model vendors and clouds.
 var vendors = []Descriptor{{
 	ID: "openai", Alias: "openai", Name: "OpenAI",
-	Test:        "gpt-4.1-nano",
+	Test:        "gpt-6-luna",
 	StreamUsage: true,
 	BaseURL:     "https://api.openai.com/v1",
 	OptHeader:   [][2]string{{"openai-organization", "organization"}, {"openai-project", "project"}},

@@ -42,7 +42,7 @@ func TestCostsComputedByHand(t *testing.T) {
 		}
 		seconds, _ := strconv.ParseFloat("0"+f[14], 64)
 		m := &Media{Images: n(13), Seconds: seconds, Characters: n(15), Requests: n(16), Options: strings.Fields(f[17])}
-		got, known := Cost(catalog.PriceOf(f[0], f[1]), &u, m)
+		got, known := Cost(catalog.PriceOf(f[0], f[1]).With(catalog.ToolPrice(f[0], f[1])), &u, m)
 		want, err := strconv.ParseFloat(f[18], 64)
 		if known != (err == nil) || known && math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s/%s: got %v %v, want %s = %s", f[0], f[1], got, known, f[18], f[19])

@@ -24,6 +24,13 @@ var hand = []struct{ alias, kind, ids string }{
 	{"zai", "i", "glm-image cogview-4-250304"},
 	{"zai", "s", "glm-asr-2512"},
 	{"zai", "v", "cogvideox-3"},
+	// models.dev of 2026-09-30, with their prices
+	{"gemini", "i", "gemini-3-pro-image gemini-3.1-flash-image"},
+	{"vertex", "i", "gemini-3-pro-image gemini-3.1-flash-image"},
+	{"cohere", "l", "command-a-plus-05-2026 command-r-plus-08-2024"},
+	{"zai", "l", "glm-5.1"},
+	{"qwen", "l", "qwen3.6-flash qwen3.6-plus qwen3.7-flash qwen3.7-plus qwen3.8-flash qwen3.8-max"},
+	{"ollama-cloud", "l", "deepseek-v4-pro deepseek-v4.1-flash glm-5.3 glm-5.3-flash kimi-k3"},
 	{"minimax", "i", "image-01"},
 	{"minimax", "t", "speech-2.8-hd speech-2.8-turbo speech-2.6-hd speech-2.6-turbo speech-02-hd speech-02-turbo"},
 	{"minimax", "v", "MiniMax-H3 MiniMax-H3-Max MiniMax-Hailuo-2.3 MiniMax-Hailuo-2.3-Fast MiniMax-Hailuo-02"},
@@ -101,7 +108,7 @@ var prices = []struct{ alias, ids, price string }{
 	{"openai", "gpt-image-2.5-flare gpt-image-2.5-flare-2026-09-08 gpt-image-2.5-sunburst gpt-image-2.5-sunburst-2026-09-08 gpt-image-2.6-flare gpt-image-2.6-sunburst", "5//1.25 imageInput=8 imageOutput=30 imageCacheRead=2"},
 	{"openai", "gpt-4o-transcribe gpt-4o-transcribe-diarize", "2.5/10 audioInput=6"},
 	{"openai", "gpt-4o-mini-transcribe gpt-4o-mini-transcribe-2025-03-20 gpt-4o-mini-transcribe-2025-12-15", "1.25/5 audioInput=3"},
-	{"openai", "gpt-4o-mini-tts gpt-4o-mini-tts-2025-03-20 gpt-4o-mini-tts-2025-12-15", "0.6/ audioOutput=12"},
+	{"openai", "gpt-4o-mini-tts gpt-4o-mini-tts-2025-12-15", "0.6/ audioOutput=12"},
 	{"openai", "tts-1 tts-1-1106", "character=15"},
 	{"openai", "tts-1-hd tts-1-hd-1106", "character=30"},
 	{"openai", "whisper-1", "minute=0.006"},
@@ -129,7 +136,6 @@ var prices = []struct{ alias, ids, price string }{
 	{"vertex", "deepseek-ai/deepseek-r1-0528-maas", "1.35/5.4"},
 	{"vertex", "qwen/qwen3-next-80b-a3b-instruct-maas qwen/qwen3-next-80b-a3b-thinking-maas", "0.15/1.2"},
 	{"bedrock", "cohere.rerank-v3-5:0", "request=0.002"},
-	{"mistral", "labs-devstral-small-2512", "0.1/0.3"}, // https://docs.mistral.ai/models/devstral-small-2-25-12
 	{"qwen", "qwen-coder", "0.3/1.5"},
 	{"qwen", "qwq-plus-latest", "0.8/2.4"},
 	{"qwen", "qwen3-max-preview", "1.2/6 >32000=2.4/12 >128000=3/15"},
@@ -149,8 +155,8 @@ var prices = []struct{ alias, ids, price string }{
 	{"gemini vertex", "gemini-2.5-flash-lite", "audioInput=0.3"},
 	{"gemini vertex", "gemini-3.1-flash-lite", "audioInput=0.5"},
 	{"gemini vertex", "gemini-2.5-flash-image", "0.3/2.5 imageOutput=30"},
-	{"gemini vertex", "gemini-3-pro-image-preview", "2/12 imageOutput=120"},
-	{"gemini vertex", "gemini-3.1-flash-image-preview", "0.5/3 imageOutput=60"},
+	{"gemini vertex", "gemini-3-pro-image gemini-3-pro-image-preview", "2/12 imageOutput=120"},
+	{"gemini vertex", "gemini-3.1-flash-image gemini-3.1-flash-image-preview", "0.5/3 imageOutput=60"},
 	// models.dev, @pydantic/genai-prices 0.1.8; all output is audio
 	{"gemini vertex", "gemini-2.5-flash-preview-tts gemini-2.5-flash-tts gemini-2.5-flash-lite-preview-tts", "0.5/10 audioOutput=10"},
 	{"gemini vertex", "gemini-2.5-pro-preview-tts gemini-2.5-pro-tts gemini-3.1-flash-tts-preview", "1/20 audioOutput=20"},
@@ -165,7 +171,6 @@ var prices = []struct{ alias, ids, price string }{
 	// @pydantic/genai-prices 0.1.8; Anthropic itself refuses such prompts since 2026-04-30
 	// (https://platform.claude.com/docs/en/release-notes)
 	{"vertex", "claude-sonnet-4-5@20250929", ">200000=6/22.5/0.6/7.5/12"},
-	{"anthropic", "claude-*", "search=0.01"},
 	// https://cohere.com/pricing: a search has one query and up to 100 documents
 	{"cohere", "embed-v4.0", "0.12"},
 	// LiteLLM's list of 2026-08-06

@@ -20,7 +20,7 @@ const (
 
 // reasons say why the build's price or context stands, by the models whose reason it is.
 var reasons = []struct{ models, why string }{
-	{"openai/gpt-5-chat-latest azure/gpt-5-chat-latest", "OpenAI's [page of the model](https://developers.openai.com/api/docs/models/gpt-5-chat-latest): 128,000 tokens"},
+	{"azure/gpt-5-chat-latest", "OpenAI's [page of the model](https://developers.openai.com/api/docs/models/gpt-5-chat-latest): 128,000 tokens"},
 	{"openai/gpt-5.4 openai/gpt-5.4-pro openai/gpt-5.5 openai/gpt-5.5-pro openai/gpt-5.6-luna openai/gpt-5.6-sol openai/gpt-5.6-terra openai/gpt-6-astra", over272},
 	{"azure/gpt-5.4 azure/gpt-5.4-pro azure/gpt-5.5 azure/gpt-5.5-pro azure/gpt-5.6-luna azure/gpt-5.6-terra azure/gpt-6-astra", over272},
 	{"azure/gpt-5.6-sol", "Azure asks OpenAI's price [since October 2026](https://prices.azure.com/api/retail/prices); models.dev has the new rates of input and output with the old ones of the cache and of long prompts. The step of genai-prices as with gpt-5.5"},
@@ -31,7 +31,7 @@ var reasons = []struct{ models, why string }{
 	{"anthropic/claude-sonnet-5-5 vertex/claude-sonnet-5-5 bedrock/au.anthropic.claude-sonnet-5-5 bedrock/eu.anthropic.claude-sonnet-5-5 bedrock/global.anthropic.claude-sonnet-5-5 bedrock/us.anthropic.claude-sonnet-5-5", sonnet55},
 	{"bedrock/anthropic.claude-sonnet-5-5", sonnet55 + "; " + oneUS},
 	{"bedrock/anthropic.claude-fable-5 bedrock/anthropic.claude-fable-5-1 bedrock/anthropic.claude-haiku-4-5-20251001-v1:0 bedrock/anthropic.claude-opus-4-5-20251101-v1:0 bedrock/anthropic.claude-opus-4-7 bedrock/anthropic.claude-opus-4-8 bedrock/anthropic.claude-opus-5-5 bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0 bedrock/anthropic.claude-sonnet-5", oneUS},
-	{"gemini/gemini-2.5-flash-image gemini/gemini-3-pro-image-preview gemini/gemini-3.1-flash-image-preview vertex/gemini-2.5-flash-image", image},
+	{"gemini/gemini-2.5-flash-image gemini/gemini-3-pro-image-preview gemini/gemini-3.1-flash-image-preview gemini/gemini-3-pro-image gemini/gemini-3.1-flash-image vertex/gemini-3-pro-image vertex/gemini-3.1-flash-image vertex/gemini-2.5-flash-image", image},
 	{"bedrock/amazon.titan-embed-text-v2:0", "[AWS' page](https://aws.amazon.com/bedrock/pricing/): $0.00002 a thousand; 0.1 is the price of version 1"},
 	{"bedrock/apac.amazon.nova-lite-v1:0 bedrock/apac.amazon.nova-micro-v1:0 bedrock/apac.amazon.nova-pro-v1:0 bedrock/ca.amazon.nova-lite-v1:0 bedrock/eu.amazon.nova-2-lite-v1:0 bedrock/eu.amazon.nova-lite-v1:0 bedrock/eu.amazon.nova-micro-v1:0 bedrock/eu.amazon.nova-pro-v1:0 bedrock/jp.amazon.nova-2-lite-v1:0", region},
 	{"bedrock/us-gov.openai.gpt-oss-120b-1:0 bedrock/us-gov.openai.gpt-oss-20b-1:0", "the price of GovCloud; genai-prices has that of the other US regions"},

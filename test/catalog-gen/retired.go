@@ -6,6 +6,17 @@ var retired = []struct{ alias, id, why string }{
 	{"openai", "dall-e-2", "ended 2026-05-12"},
 	{"openai", "dall-e-3", "ended 2026-05-12"},
 	{"openai", "gpt-image-1", "ended 2026-10-23"},
+	// https://developers.openai.com/api/docs/deprecations
+	{"openai", "gpt-4", "ended 2026-10-23"},
+	{"openai", "gpt-4-turbo", "ended 2026-10-23"},
+	{"openai", "gpt-4.1-nano", "ended 2026-10-23"},
+	{"openai", "gpt-4o-2024-05-13", "ended 2026-10-23"},
+	{"openai", "o1", "ended 2026-10-23"},
+	{"openai", "o1-pro", "ended 2026-10-23"},
+	{"openai", "o3-mini", "ended 2026-10-23"},
+	{"openai", "o4-mini", "ended 2026-10-23"},
+	{"openai", "gpt-5-chat-latest", "ended 2026-07-23"},
+	{"openai", "gpt-4o-mini-tts-2025-03-20", "ended 2026-07-23"},
 	{"openrouter", "openai/gpt-image-1", "ended 2026-10-23"},
 	{"azure", "dall-e-2", "ended with OpenAI's"},
 	{"azure", "dall-e-3", "ended with OpenAI's"},
@@ -13,8 +24,14 @@ var retired = []struct{ alias, id, why string }{
 	{"openai", "gpt-live-transcribe", "a realtime socket, not the transcription route"},
 	{"openai", "gpt-realtime-whisper", "a realtime socket, not the transcription route"},
 	{"gemini", "deep-research-*", "the Interactions API alone serves them"},
+	{"gemini", "gemini-3.1-flash-lite-preview", "ended 2026-05-25"}, // https://ai.google.dev/gemini-api/docs/deprecations
+	{"xai", "grok-imagine-image-pro", "ended 2026-05-15"},           // https://docs.x.ai/developers/migration/may-15-retirement
 	{"groq", "llama-3.3-70b-versatile", "ended 2026-08-16"},
 	{"groq", "llama-3.1-8b-instant", "ended 2026-08-16"},
+	// https://docs.mistral.ai/getting-started/models/models_overview/
+	{"mistral", "devstral-2512", "ended 2026-07-31"},
+	{"mistral", "labs-devstral-small-2512", "ended 2026-03-31"},
+	{"mistral", "mistral-small-2506", "ended 2026-07-31"},
 	{"mistral", "voxtral-mini-transcribe-realtime-3*", "a realtime socket, not the transcription route"},
 	{"el", "scribe_v2_realtime", "a realtime socket, not the transcription route"},
 	{"el", "scribe_v1_experimental", "withdrawn"},

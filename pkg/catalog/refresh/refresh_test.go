@@ -371,9 +371,9 @@ func TestFailureOfTheReaderIsTheError(t *testing.T) {
 func TestLimitsOfBuiltInModelsAreCorrected(t *testing.T) {
 	old := catalog.Lookup("openai", "gpt-4o")[0] // 128,000 and 16,384
 	raw := list(some(), `"models":{"openai":{"gpt-4o":{"kind":"llm","context_length":256000,"max_completion_tokens":16384},`+
-		`"gpt-4.1":{"kind":"llm","context_length":2047},"gpt-4-turbo":{"kind":"llm","context_length":2000000,"max_completion_tokens":8192},"text-embedding-3-small":{"kind":"embedding","context_length":9000}}}`)
+		`"gpt-4.1":{"kind":"llm","context_length":2047},"gpt-5.6-cyber":{"kind":"llm","context_length":4000000,"max_completion_tokens":64000},"text-embedding-3-small":{"kind":"embedding","context_length":9000}}}`)
 	p := take(t, raw, catalog.Update{})
-	if want := "openai/gpt-4-turbo\t\t8192\nopenai/gpt-4o\t256000\t\n"; p.LimitText != want || p.Limits != 2 || p.RefusedModels != 2 || p.AddedModels != 0 {
+	if want := "openai/gpt-4o\t256000\t\nopenai/gpt-5.6-cyber\t\t64000\n"; p.LimitText != want || p.Limits != 2 || p.RefusedModels != 2 || p.AddedModels != 0 {
 		t.Errorf("%+v, want %q", p, want)
 	}
 	for _, m := range [...]catalog.Model{p.Lookup("openai", "gpt-4o")[0], p.Find("gpt-4o")[0].Model} {
@@ -382,7 +382,7 @@ func TestLimitsOfBuiltInModelsAreCorrected(t *testing.T) {
 		}
 	}
 	for _, m := range p.Models("openai") {
-		if m.ID == "gpt-4-turbo" && (m.Context != 128000 || m.MaxOutput != 8192) {
+		if m.ID == "gpt-5.6-cyber" && (m.Context != 400000 || m.MaxOutput != 64000) {
 			t.Errorf("%+v", m)
 		}
 	}

@@ -221,7 +221,7 @@ func TestAnthropicFormOfTheList(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
-	w := newWorld(store.Connection{Provider: "openai", Data: store.ProviderData{EnabledModels: []string{"gpt-4.1", "gpt-5.5", "o4-mini", "text-embedding-3-large", "tts-1", "x"}}},
+	w := newWorld(store.Connection{Provider: "openai", Data: store.ProviderData{EnabledModels: []string{"gpt-4.1", "gpt-5.5", "gpt-5-mini", "text-embedding-3-large", "tts-1", "x"}}},
 		store.Connection{Provider: "anthropic", Data: store.ProviderData{EnabledModels: []string{"claude-opus-5-5"}}},
 		store.Connection{Provider: "openrouter", Data: store.ProviderData{EnabledModels: []string{"google/gemini-nano-banana-2.1"}}},
 		store.Connection{Provider: "tavily"})
@@ -237,7 +237,7 @@ func TestInfo(t *testing.T) {
 			`pricing.variants.#(options.0=="4g")`: `{"options":["4g"],"code":0.12}`},
 		"id=openai/text-embedding-3-large":            {"kind": "embedding", "endpoint": "/v1/embeddings", "dimensions": "3072", "pricing": `{"input":0.13}`, "context_length": "", "capabilities": "{}"},
 		"id=openai/tts-1":                             {"kind": "tts", "endpoint": "/v1/audio/speech", "voices_url": "/v1/audio/voices?provider=openai"},
-		"id=openai/o4-mini":                           {"deprecated": `{"date":"2026-10-23","successor":"gpt-5.6-terra"}`},
+		"id=openai/gpt-5-mini":                        {"deprecated": `{"date":"2026-12-11","successor":"gpt-6.1-terra"}`},
 		"id=openai/x":                                 {"kind": "llm", "name": "openai/x", "input_modalities": "[]", "capabilities": "{}", "pricing": "", "deprecated": ""},
 		"id=tavily/search":                            {"kind": "webSearch", "endpoint": "/v1/search", "search_types": `["web","news"]`, "max_results": "20"},
 		"id=linkup/search":                            {"kind": "webSearch", "search_types": `["web"]`, "max_results": "100"}, // it knows no news
