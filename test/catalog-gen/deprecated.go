@@ -24,7 +24,8 @@ var ends = []struct{ alias, ids, end string }{
 	{"gemini", "gemini-2.5-pro", "2026-12-01 gemini-3.8-flash"},
 	{"gemini", "gemini-2.5-flash", "2026-12-01 gemini-3.5-flash-lite"},
 	{"gemini", "gemini-3-pro-image-preview", "2026-06-25 gemini-3-pro-image"},
-	{"gemini", "gemini-3.1-flash-image-preview", "2026-06-25 gemini-3.1-flash-image"},
+	// gemini-3.1-flash-image followed and ended on 2026-10-29: https://github.com/BerriAI/litellm/discussions/44983
+	{"gemini", "gemini-3.1-flash-image-preview", "2026-06-25 gemini-nano-banana-2.1"},
 	{"gemini", "veo-2.0-generate-001 veo-3.0-generate-001", "2026-06-30 veo-3.1-generate-preview"},
 	{"gemini", "veo-3.0-fast-generate-001", "2026-06-30 veo-3.1-fast-generate-preview"},
 	// https://docs.cloud.google.com/gemini-enterprise-agent-platform/models/model-versions, as of 2026-08-21

@@ -25,7 +25,7 @@ var hand = []struct{ alias, kind, ids string }{
 	{"zai", "s", "glm-asr-2512"},
 	{"zai", "v", "cogvideox-3"},
 	// models.dev of 2026-09-30, with their prices
-	{"gemini", "i", "gemini-3-pro-image gemini-3.1-flash-image"},
+	{"gemini", "i", "gemini-3-pro-image"},
 	{"vertex", "i", "gemini-3-pro-image gemini-3.1-flash-image"},
 	{"cohere", "l", "command-a-plus-05-2026 command-r-plus-08-2024"},
 	{"zai", "l", "glm-5.1"},
@@ -160,6 +160,15 @@ var prices = []struct{ alias, ids, price string }{
 	// models.dev, @pydantic/genai-prices 0.1.8; all output is audio
 	{"gemini vertex", "gemini-2.5-flash-preview-tts gemini-2.5-flash-tts gemini-2.5-flash-lite-preview-tts", "0.5/10 audioOutput=10"},
 	{"gemini vertex", "gemini-2.5-pro-preview-tts gemini-2.5-pro-tts gemini-3.1-flash-tts-preview", "1/20 audioOutput=20"},
+	// https://github.com/BerriAI/litellm/discussions/42776, until the end of 2026, and .../44983
+	{"gemini", "gemini-3.8-flash-tts", "0.5/9 audioOutput=9"},
+	{"gemini", "gemini-3.8-flash-lite-tts", "0.5/6 audioOutput=6"},
+	{"gemini vertex", "gemini-nano-banana-2.1", "1.5/7.5 imageOutput=30"},
+	// Google's page as of 2026-09-20, and LiteLLM's list of 2026-08-06 for Lite. The lists disagree
+	// on the fast ones; those of Vertex cost less without sound, which a call may ask for.
+	{"gemini", "veo-3.1-generate veo-3.1-generate-preview", "second@4k=0.6 second=0.4"},
+	{"gemini", "veo-3.1-lite-generate-preview", "second@1080p=0.08 second=0.05"},
+	{"vertex", "chirp-3-hd", "character=30"},                                                   // Portkey-AI/models of 2026-08-21
 	{"gemini vertex", "gemini-3.5-flash", "audioInput=1.5"},                                    // models.dev
 	{"gemini vertex", "gemini-3.6-flash gemini-3.7-flash gemini-3.8-flash", "audioInput=0.75"}, // models.dev
 	// models.dev: the names of the latest models stand for gemini-3.8-flash and gemini-3.5-flash-lite.
@@ -217,6 +226,28 @@ var prices = []struct{ alias, ids, price string }{
 	{"voyage", "rerank-3 rerank-2.5 rerank-2", "0.05"},
 	{"voyage", "rerank-3-lite rerank-2.5-lite rerank-2-lite", "0.02"},
 	{"voyage", "voyage-code-2 voyage-finance-2 voyage-large-2 voyage-large-2-instruct voyage-law-2 voyage-multilingual-2", "0.12"},
+	// https://bfl.ai/pricing, by LiteLLM's list of 2026-08-06. FLUX.2 costs by megapixels.
+	{"bfl", "flux-pro-1.1 flux-kontext-pro", "image=0.04"},
+	{"bfl", "flux-pro-1.0-fill", "image=0.05"},
+	{"bfl", "flux-pro-1.1-ultra", "image=0.06"},
+	{"bfl", "flux-kontext-max", "image=0.08"},
+	// LiteLLM's list of 2026-08-06 and Portkey-AI/models of 2026-08-21
+	{"stability", "ultra", "image=0.08"},
+	{"stability", "core", "image=0.03"},
+	{"stability", "sd3.5-large", "image=0.065"},
+	{"stability", "sd3.5-large-turbo", "image=0.04"},
+	{"stability", "sd3.5-medium", "image=0.035"},
+	{"fal", "fal-ai/flux-pro/v1.1-ultra", "image=0.06"},
+	// https://deepgram.com/pricing, by LiteLLM's list of 2026-08-06 (recorded audio) and
+	// Portkey-AI/models of 2026-08-21 (speech). Nova-3 costs by the language that a call asks for.
+	{"dg", "base base-conversationalai base-finance base-general base-meeting base-phonecall base-video base-voicemail", "minute=0.0125"},
+	{"dg", "enhanced enhanced-finance enhanced-general enhanced-meeting enhanced-phonecall", "minute=0.0145"},
+	{"dg", "nova nova-general nova-phonecall nova-2 nova-2-atc nova-2-automotive nova-2-conversationalai nova-2-drivethru nova-2-finance nova-2-general nova-2-meeting nova-2-phonecall nova-2-video nova-2-voicemail", "minute=0.0043"},
+	{"dg", "aura aura-asteria-en", "character=15"},
+	{"dg", "aura-2 aura-2-andromeda-en aura-2-thalia-en", "character=30"},
+	// https://docs.dev.runwayml.com/guides/pricing/, by LiteLLM's list of 2026-08-06
+	{"runway", "gen4_turbo", "second=0.05"},
+	{"runway", "gen4_image_turbo", "image=0.02"},
 	// https://developers.cloudflare.com/workers-ai/platform/pricing/, November 2026
 	{"cf", "@cf/openai/whisper @cf/openai/whisper-large-v3-turbo", "minute=0.0005"},
 	{"cf", "@cf/deepgram/nova-3", "minute=0.0052"},
