@@ -195,6 +195,11 @@ var prices = []struct{ alias, ids, price string }{
 	// https://artificial-intelligence-wiki.com/ai-development/rag-systems/cohere-rerank-guide
 	{"cohere", "rerank-v4.0-fast", "request=0.002"},
 	{"mistral", "mistral-embed mistral-embed-2312", "0.1"},
+	// https://vercel.com/ai-gateway/models/voxtral-mini-transcribe-3, .../voxtral-small-transcribe-3: by the
+	// second, of Mistral, at its price; https://micdrop.dev/blog/mistral-voice-agent-voxtral-3
+	{"mistral", "voxtral-mini-transcribe-3 voxtral-mini-transcribe-3-0 voxtral-mini-transcribe-latest", "minute=0.0035"},
+	{"mistral", "voxtral-small-transcribe-3 voxtral-small-transcribe-3-0 voxtral-small-transcribe-latest", "minute=0.004"},
+	{"mistral", "voxtral-mini-tts-3 voxtral-mini-tts-3-0 voxtral-mini-tts-latest", "character=13"},
 	{"mistral", "voxtral-mini-2602 voxtral-mini-latest", "minute=0.003"}, // @pydantic/genai-prices 0.1.8
 	// https://openrouter.ai/mistralai/codestral-embed-2505/api: of Mistral, at its price
 	{"mistral openrouter", "codestral-embed codestral-embed-2505 mistralai/codestral-embed-2505", "0.15"},
