@@ -318,7 +318,33 @@ test("without a provider the page says that the catalog cannot be called", async
   await page.evaluate(() => scrollTo(0, 0));
   await page.getByRole("searchbox", { name: "Search models" }).fill(all.at(-1));
   await becomes(shown, [all.at(-1)]);
+  // The mark says when the model ends and what to use instead.
+  const ended = data.find((m) => m.deprecated?.date && m.deprecated.successor);
+  await page.getByRole("searchbox", { name: "Search models" }).fill(ended.id);
+  const { date, successor } = ended.deprecated;
+  const mark = page.getByTitle(`Ends ${date}, use ${successor}`, { exact: true });
+  await page.getByRole("row").filter({ hasText: ended.id }).filter({ has: mark }).first().waitFor();
   await page.getByRole("searchbox", { name: "Search models" }).fill("");
+  await becomes(async () => (await shown())[0], all[0]);
+  // They are last in every order.
+  for (const order of ["ascending", "descending"]) {
+    await page.getByRole("columnheader", { name: "Model" }).getByRole("button").click();
+    await page
+      .getByRole("columnheader", { name: "Model" })
+      .and(page.locator(`[aria-sort="${order}"]`))
+      .waitFor();
+    assert.ok(
+      (await shown()).every((id) => !old.has(id)),
+      order,
+    );
+    await becomes(async () => {
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+      return old.has((await shown()).at(-1));
+    }, true);
+    await page.evaluate(() => scrollTo(0, 0));
+    await becomes(async () => old.has((await shown())[0]), false);
+  }
+  await page.getByRole("columnheader", { name: "Model" }).getByRole("button").click();
   await becomes(async () => (await shown())[0], all[0]);
   await looks(page, "models-catalogue");
   await page.getByRole("link", { name: "Add provider" }).click();
