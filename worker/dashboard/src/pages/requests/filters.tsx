@@ -3,6 +3,7 @@ import { useFilter } from "../../route";
 import { Choice, Search, TextFilter } from "../../forms";
 import { Button, Field } from "../../ui";
 import { examples } from "../explain/examples";
+import { reasons } from "./outcome";
 
 // statuses are the values of the query parameter status.
 const statuses: [string, string][] = [
@@ -21,16 +22,6 @@ const outcomes: [string, string][] = [
   ["provider_failed", "Provider failed"],
   ["refused", "Refused"],
   ["left", "Left by the client"],
-];
-
-const reasons: [string, string][] = [
-  ["", "All"],
-  ["key_limit", "Key limit"],
-  ["budget", "Budget"],
-  ["concurrency", "Concurrency"],
-  ["key", "Key"],
-  ["model", "Model"],
-  ["request", "Invalid request"],
 ];
 
 const ranges: [string, string, minutes: number][] = [
@@ -166,7 +157,12 @@ export function FilterRow({ filters, names }: { filters: Filters; names: Names |
         }}
       />
       {values.outcome === "refused" && (
-        <Choice label="Reason" value={values.reason} options={reasons} onPick={(v) => set("reason", v)} />
+        <Choice
+          label="Reason"
+          value={values.reason}
+          options={[["", "All"], ...reasons.map(([id, , name]): [string, string] => [id, name])]}
+          onPick={(v) => set("reason", v)}
+        />
       )}
       <Choice
         label="Attempts"

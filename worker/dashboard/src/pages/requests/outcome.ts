@@ -21,14 +21,16 @@ const statusTexts: Record<number, string> = {
 // statusText returns a status with its meaning: "429 rate limited".
 export const statusText = (status: number) => `${status} ${statusTexts[status] ?? ""}`.trim();
 
-const reasons: Record<string, string> = {
-  key_limit: "key limit",
-  budget: "budget",
-  concurrency: "too many requests under way",
-  key: "key",
-  model: "model",
-  request: "invalid request",
-};
+// reasons are why requests are refused: the value of the field reason, the field of usage
+// that counts it, and its name.
+export const reasons: [id: string, field: string, name: string][] = [
+  ["key_limit", "refusedKeyLimit", "Key limit"],
+  ["budget", "refusedBudget", "Budget"],
+  ["concurrency", "refusedConcurrency", "Concurrency"],
+  ["key", "refusedKey", "Key"],
+  ["model", "refusedModel", "Model"],
+  ["request", "refusedRequest", "Invalid request"],
+];
 
 // Outcome is what became of a request, as the text of a badge.
 export interface Outcome {
@@ -38,7 +40,10 @@ export interface Outcome {
 
 export function outcome(r: RequestRow): Outcome {
   if (r.status === 499 || r.error === "client_closed") return { text: "Client disconnected", kind: "" };
-  if (r.outcome === "refused") return { text: `Refused: ${reasons[r.reason ?? ""] ?? r.status}`, kind: "warn" };
+  if (r.outcome === "refused") {
+    const name = reasons.find(([id]) => id === r.reason)?.[2].toLowerCase();
+    return { text: `Refused: ${name ?? r.status}`, kind: "warn" };
+  }
   if (r.status >= 400) return { text: statusText(r.status), kind: "bad" };
   if (r.error) return { text: `${r.status} interrupted`, kind: "warn" };
   return { text: String(r.status), kind: "good" };

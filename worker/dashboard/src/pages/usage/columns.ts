@@ -1,6 +1,7 @@
 // The figures of usage. To add one that GET /api/usage returns, add a row to
 // columns: the table, the tiles and the chart follow.
 import { money, number, percent } from "../../format.ts";
+import { reasons } from "../requests/outcome.ts";
 
 // Dimensions are what the rows of GET /api/usage are grouped by.
 export interface Dimensions {
@@ -111,24 +112,16 @@ export const columns: Column[] = [
     head: "Refused",
     metric: { id: "refused", name: "Refused" },
     stacks: true,
-    parts: [
-      { name: "Key limit", value: (f) => f.refusedKeyLimit ?? 0 },
-      { name: "Budget", value: (f) => f.refusedBudget ?? 0 },
-      { name: "Concurrency", value: (f) => f.refusedConcurrency ?? 0 },
-      { name: "Key", value: (f) => f.refusedKey ?? 0 },
-      { name: "Model", value: (f) => f.refusedModel ?? 0 },
-      { name: "Invalid request", value: (f) => f.refusedRequest ?? 0, color: "rest" },
-    ],
+    parts: reasons.map(([id, field, name]) => ({
+      name,
+      value: (f) => f[field] ?? 0,
+      ...(id === "request" && { color: "rest" }),
+    })),
     of: { outcome: "refused" },
     text: number,
   },
   { field: "left", head: "Left", of: { outcome: "left" }, text: number },
-  { field: "refusedKeyLimit", text: number },
-  { field: "refusedBudget", text: number },
-  { field: "refusedConcurrency", text: number },
-  { field: "refusedKey", text: number },
-  { field: "refusedModel", text: number },
-  { field: "refusedRequest", text: number },
+  ...reasons.map(([, field]): Column => ({ field, text: number })),
   {
     field: "attempts",
     head: "Attempts",
