@@ -121,7 +121,12 @@ export const columns: Column[] = [
     text: number,
   },
   { field: "left", head: "Left", of: { outcome: "left" }, text: number },
-  ...reasons.map(([, field]): Column => ({ field, text: number })),
+  { field: "refusedKeyLimit", text: number },
+  { field: "refusedBudget", text: number },
+  { field: "refusedConcurrency", text: number },
+  { field: "refusedKey", text: number },
+  { field: "refusedModel", text: number },
+  { field: "refusedRequest", text: number },
   {
     field: "attempts",
     head: "Attempts",
