@@ -53,7 +53,9 @@ type Attempt struct {
 	Failure *apierr.Error
 	Retry   Retry
 
-	reserved []reservation // of budgets, until used
+	// unresolved is set if the attempt failed and its provider may have done the work.
+	unresolved bool
+	reserved   []reservation // of budgets, until used
 	// Unbilled counts the attempt if no other call gets its usage, Counted is what budgets
 	// have counted for it. They are set for an answer with the price Later.
 	Unbilled *usage.Row

@@ -359,7 +359,8 @@ func (e *Estimate) of(price catalog.Price, output int64) (tokens, nanoUSD int64)
 }
 
 // settle replaces what an attempt has reserved by what it has used. An answer whose
-// use is not known counts as estimated.
+// use is not known counts as estimated. After a failed attempt another one has what is
+// reserved.
 func settle(reserved []reservation, a *Attempt, row *usage.Row, now int64) {
 	for i := range reserved {
 		r := &reserved[i]
@@ -368,8 +369,8 @@ func settle(reserved []reservation, a *Attempt, row *usage.Row, now int64) {
 		}
 		used := r.Amount
 		switch r.Budget.Unit {
-		case store.Requests:
-			if used = 1; r.follows {
+		case store.Requests, store.Calls:
+			if used = 1; r.follows || a.Failure != nil {
 				used = 0
 			}
 		case store.Tokens:
@@ -384,6 +385,10 @@ func settle(reserved []reservation, a *Attempt, row *usage.Row, now int64) {
 				r.CountUnpriced()
 				r.unknown = true
 			}
+		}
+		if a.Failure != nil {
+			r.Count(used, now)
+			continue
 		}
 		r.Settle(used-r.counted, now)
 	}

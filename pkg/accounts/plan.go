@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"weir/pkg/llm"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -247,8 +248,12 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		}
 		t.Err, a.Failure = f.err, f.err
 		t.Failed = append(t.Failed, tried(t, f, sinceArrival(call.Request, began), pl.Now().Sub(began)))
-		if f.err.Status != 499 {
-			pl.used(call.Machine, call.Request, call.Trace, a, true)
+		if a.unresolved && a.Estimator == nil && call.Estimate.Media != nil { // billed by what was ordered
+			a.Used.Media, a.Used.Tokens = call.Estimate.Media, llm.Usage{Estimated: true}
+		}
+		a.unresolved = a.unresolved && (a.Estimator != nil || a.Used.Media != nil)
+		if f.err.Status != 499 || a.unresolved {
+			pl.used(call.Machine, call.Request, call.Trace, a, f.err.Status != 499)
 		}
 		a.Retry = f.retry(a, call.Billable)
 		if pl.attempts >= maxAttempts || a.Retry == Refreshed && !(renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token)) {
@@ -365,7 +370,8 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 	headed := err == nil
 	if headed {
 		if f = pl.answer(a, resp, &cred.Credential); f == nil && call.Read != nil {
-			if f = failureOf(call.Read(a, resp), to.Provider, call.Billable); f != nil {
+			err = call.Read(a, resp)
+			if f = failureOf(err, to.Provider, call.Billable); f != nil {
 				clean(f.err, cred.Credential)
 				resp.Body.Close()
 			}
@@ -373,6 +379,7 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 	} else {
 		f = failureOf(err, to.Provider, call.Billable)
 	}
+	a.unresolved = unresolved(err, headed)
 	if f != nil && call.Repeats && !call.Billable && f.err.RetryAfter == 0 {
 		f.passing = !headed && f.effect == unstable || headed && f.effect == unsteady && resp.Status == 503
 	}
@@ -383,6 +390,7 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 			}
 			f = failureOf(err, to.Provider, false)
 			f.next, f.refresh, f.passing, f.effect, f.class = false, false, false, nothing, routing.Final
+			a.unresolved = false // the request did not go up whole
 		}
 	}
 	if f != nil && tooLate(f.err, headed) {
@@ -397,6 +405,28 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 		f.next, f.refresh, f.effect = false, false, nothing
 	}
 	return resp, f
+}
+
+// unresolved reports whether a provider may have done the work of an attempt that ended
+// with an error: no answer came in time, the client did not wait for one, or it broke off.
+// headed reports that an answer began. A connection that breaks before is not one: the
+// platform does not distinguish it from one that was refused.
+func unresolved(err error, headed bool) bool {
+	if err == nil {
+		return false
+	}
+	if headed && errors.Is(err, upstream.ErrNetwork) {
+		return true
+	}
+	for _, e := range [...]error{
+		upstream.ErrTimeout, upstream.ErrCut, upstream.ErrCanceled,
+		stream.ErrTimeout, stream.ErrIdle, stream.ErrReset, stream.ErrClient, stream.ErrTooLarge, stream.ErrMemory,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // tooLate reports whether an answer began but did not arrive in time. Another

@@ -39,7 +39,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		row.Errors = 1
 	}
 	switch {
-	case a.Failure != nil:
+	case a.Failure != nil && !a.unresolved:
 	case a.Used.Price == Later:
 		stated := a.Unbilled != nil && a.Used.Tokens.Known // by the end of a stream
 		leaveUnbilled(t, r, a)

@@ -222,6 +222,16 @@ func (h *Hold) Settle(used, now int64) {
 		s.reserved[i] -= h.Amount
 	}
 	h.Amount = 0
+	h.Count(used, now)
+}
+
+// Count adds what a call has used beside its reservation.
+func (h *Hold) Count(used, now int64) {
+	s := h.slice
+	if s == nil {
+		return
+	}
+	used = min(max(used, 0), maxUse)
 	if s.open(now) {
 		s.used = min(s.used+used, maxAmount)
 	} else {

@@ -49,7 +49,7 @@ func (b *upstreamBody) Read(p []byte) (n int, err error) {
 			return
 		}
 		if err != io.EOF {
-			err = b.failed(err, upstream.ErrNetwork)
+			err = b.failed(err, upstream.ErrCut)
 		}
 		b.release()
 	})
@@ -116,7 +116,7 @@ func (b *upstreamBody) gather(head []byte, upTo, maxBytes int64, idle time.Durat
 		case err == io.EOF:
 			return all, true, nil
 		case err != nil:
-			return nil, false, b.failed(err, upstream.ErrNetwork)
+			return nil, false, b.failed(err, upstream.ErrCut)
 		}
 	}
 	return all, false, nil

@@ -133,7 +133,7 @@ func TestIncompleteBodyIsAnError(t *testing.T) {
 		io.WriteString(w, "begun")
 	})
 	_, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url, MaxBody: 1000})
-	if !errors.Is(err, upstream.ErrNetwork) {
+	if !errors.Is(err, upstream.ErrCut) || !errors.Is(err, upstream.ErrNetwork) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -146,7 +146,7 @@ func TestUnreachableUpstreamIsANetworkError(t *testing.T) {
 	l.Close()
 	d, _ := inside(t, nil)
 	_, err = upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: "http://" + l.Addr().String() + "/"})
-	if !errors.Is(err, upstream.ErrNetwork) {
+	if !errors.Is(err, upstream.ErrNetwork) || errors.Is(err, upstream.ErrCut) {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/fake"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // priced makes a machine with an account of each vendor, whose models cost $1 and $10 per
@@ -167,6 +171,70 @@ func TestStreamsPassWithoutTheirCost(t *testing.T) {
 	}
 	if got := w.do("POST", "/v1/responses", key, `{"model":"none/none","input":"x"}`); got.header.Get("x-weir-cost") != "" {
 		t.Errorf("an error with %s", got.header.Get("x-weir-cost"))
+	}
+}
+
+// An attempt that failed although its provider may have done the work counts with an estimate
+// of its input, in usage, in the list of requests and in budgets. A refusal, a 5xx and a
+// connection that breaks before the answer count nothing.
+func TestAttemptsOfUnknownOutcomeAreEstimated(t *testing.T) {
+	const chat, embed = "/v1/chat/completions", "/v1/embeddings"
+	const streams = `,"stream":true`
+	head := httpmsg.Header{{Name: "content-type", Value: "application/json"}}
+	for _, tt := range []struct {
+		name, path, more string
+		answer           fake.Answer
+		estimated        int64 // attempts
+	}{
+		{"no answer in time", chat, "", fake.Answer{Err: upstream.ErrTimeout}, 1},
+		{"no answer in time", embed, "", fake.Answer{Err: upstream.ErrTimeout}, 1},
+		{"no stream in time", chat, streams, fake.Answer{Err: upstream.ErrTimeout}, 1},
+		{"left by the client", chat, "", fake.Answer{Err: upstream.ErrCanceled}, 1},
+		{"cut JSON", chat, "", fake.Answer{Header: head, Body: `{"id":"x","choices":[{"mess`, Cut: true}, 2},
+		{"cut JSON with a clean end", chat, "", fake.JSON(`{"id":"x","choices":[{"mess`), 1},
+		{"cut JSON", embed, "", fake.Answer{Header: head, Body: `{"data":[`, Cut: true}, 2},
+		{"silence within JSON", chat, "", fake.Answer{Err: stream.ErrIdle}, 1},
+		{"too large", chat, "", fake.Answer{Err: stream.ErrTooLarge}, 1},
+		{"stream cut before its first event", chat, streams, fake.Answer{Header: head, Pieces: []string{"data: "}, Cut: true}, 1},
+		{"unreachable", chat, "", fake.Answer{Err: upstream.ErrNetwork}, 0},
+		{"no connection", chat, "", fake.Answer{Err: upstream.ErrLocal}, 0},
+		{"500", chat, "", fake.Answer{Status: 500}, 0},
+		{"504", chat, "", fake.Answer{Status: 504}, 0},
+		{"an error with 200", chat, "", fake.JSON(`{"error":{"message":"no"}}`), 0},
+		{"a page", chat, "", fake.OK("text/html", "<html>"), 0},
+	} {
+		w := newWorld(t)
+		machine, key := w.priced()
+		w.get(200, w.do("PATCH", "/"+machine+"/api/settings", adminToken, `{"allowUnknown":true,"modelPrices":{"openai/gpt-5.5":"1/10","openai/text-embedding-3-small":"1"}}`), nil)
+		w.get(201, w.do("POST", "/"+machine+"/api/budgets", adminToken, `{"name":"b","unit":"usd","limit":10,"window":"day"}`), nil)
+		w.Answer = func(*fake.Seen) fake.Answer { return tt.answer }
+		text := strings.Repeat("the word ", 1000)
+		body := `{"model":"openai/gpt-5.5","max_tokens":5000,"messages":[{"role":"user","content":"` + text + `"}]` + tt.more + `}`
+		if tt.path == embed {
+			body = `{"model":"openai/text-embedding-3-small","input":"` + text + `"}`
+		}
+		got := w.do("POST", tt.path, key, body)
+		if got.status < 400 {
+			t.Errorf("%s: %d %s", tt.name, got.status, got.body)
+		}
+		w.Clock.Add(2 * time.Second)
+		w.do("POST", "/v1/rerank", key, `{"model":"openai/none","query":"x","documents":["x"]}`) // reports
+		usage := gjson.Get(w.do("GET", "/"+machine+"/api/usage?groupBy=model", adminToken, "").body, `data.#(attempts>0)`)
+		input, cost := usage.Get("inputTokens").Int(), usage.Get("costUsd").Num
+		if usage.Get("estimatedAttempts").Int() != tt.estimated || input < 1500*tt.estimated || input > 3000*tt.estimated || usage.Get("unpricedAttempts").Exists() {
+			t.Errorf("%s, %s: usage is %s", tt.name, tt.path, usage.Raw)
+		}
+		if math.Abs(cost-float64(input)/1e6) > 1e-9 {
+			t.Errorf("%s, %s: cost %v for %d tokens", tt.name, tt.path, cost, input)
+		}
+		budget := gjson.Get(w.do("GET", "/"+machine+"/api/budgets", adminToken, "").body, "data.0")
+		if math.Abs(budget.Get("spent").Num-cost) > 1e-9 {
+			t.Errorf("%s, %s: the budget is %s, want %v spent", tt.name, tt.path, budget.Raw, cost)
+		}
+		row := gjson.Get(w.do("GET", "/"+machine+"/api/requests", adminToken, "").body, `data.#(endpoint=="`+tt.path+`")`)
+		if row.Get("costUsd").Num != cost || row.Get("estimated").Bool() != (tt.estimated > 0) {
+			t.Errorf("%s, %s: the request is %s", tt.name, tt.path, row.Raw)
+		}
 	}
 }
 

@@ -63,6 +63,7 @@ func countsCalls(t *testing.T, most int64) {
 		case strings.Contains(s.Body, "picky"):
 			return fake.Answer{Status: 400, Body: `{"error":{"message":"no"}}`}
 		case strings.Contains(s.Body, "leaves"):
+			tokens = 2 // an estimate
 			return fake.Answer{Err: upstream.ErrCanceled}
 		}
 		accepted++
@@ -147,7 +148,7 @@ func countsCalls(t *testing.T, most int64) {
 	if n := total.Get("requests").Int(); n != 2001 || total.Get("refused").Int() != n-total.Get("succeeded").Int()-total.Get("providerFailed").Int()-total.Get("left").Int() {
 		t.Errorf("got %s", total.Raw)
 	}
-	if total.Get("succeeded").Int() != accepted || total.Get("attempts").Int() != sent-got["outcome left"] {
+	if total.Get("succeeded").Int() != accepted || total.Get("attempts").Int() != sent {
 		t.Errorf("the upstream was called %d times and answered %d: got %s", sent, accepted, total.Raw)
 	}
 	for _, q := range []string{"outcome=left", "outcome=provider_failed", "outcome=refused&reason=budget", "reason=key_limit", "reason=key&key=" + ids[expired]} {

@@ -190,6 +190,8 @@ func failure(outcome int32) error {
 		return stream.ErrTimeout
 	case contract.NoMemory:
 		return stream.ErrMemory
+	case contract.Cut:
+		return upstream.ErrCut
 	}
 	return upstream.ErrNetwork
 }

@@ -22,6 +22,7 @@ const (
 	BodyIdle          // silence within a body
 	BodyTimeout       // the time limit passed after the head had come
 	NoMemory          // no memory for the body became free
+	Cut               // the answer broke off after its head
 )
 
 // How a stream ended that Go watches or transforms.

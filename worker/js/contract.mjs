@@ -12,6 +12,7 @@ export const BUDGET = 7; // the platform allows no more calls for this request
 export const BODY_IDLE = 8; // silence within a body
 export const BODY_TIMEOUT = 9; // the time limit passed after the head had come
 export const NO_MEMORY = 10; // no memory for the body became free
+export const CUT = 11; // the answer broke off after its head
 
 // How a stream ended that Go watches or transforms.
 export const ENDED_CLEANLY = 0;

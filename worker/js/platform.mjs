@@ -5,6 +5,7 @@ import {
   BODY_TIMEOUT,
   BUDGET,
   CANCELED,
+  CUT,
   IGNORED,
   NETWORK,
   NO_MEMORY,
@@ -77,7 +78,7 @@ class WholeFetch {
     if (inOneStep(length, this.maxBody, this.idleMs)) {
       r.arrayBuffer().then(
         (body) => this.report(OK, r.status, head, new Uint8Array(body)),
-        () => this.report(NETWORK),
+        () => this.report(CUT),
       );
       return;
     }
@@ -95,7 +96,7 @@ class WholeFetch {
         if (body === null) this.report(TOO_LARGE, r.status);
         else this.report(OK, r.status, head, body);
       },
-      (e) => this.report(e === noMemory ? NO_MEMORY : NETWORK),
+      (e) => this.report(e === noMemory ? NO_MEMORY : CUT),
     );
   }
 

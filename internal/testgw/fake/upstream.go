@@ -176,7 +176,7 @@ func (p pending) Wait() (*upstream.Response, error) {
 	case p.req.MaxBody > 0 && int64(len(whole)) > p.req.MaxBody:
 		return nil, stream.ErrTooLarge
 	case p.req.MaxBody > 0 && end != nil:
-		return nil, upstream.ErrNetwork
+		return nil, upstream.ErrCut
 	case p.req.MaxBody > 0 || !streamed:
 		resp.Body = stream.FromString(whole)
 	default:

@@ -35,10 +35,6 @@ type parsed struct {
 // be tried.
 func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 	a := up.State.(*attempt)
-	background := a.req.Background && a.api.dialect == llm.Responses
-	if !background { // else its usage may come with a later answer
-		a.Estimator = a
-	}
 	var err error
 	if a.req.Stream {
 		err = a.begin(resp)
@@ -57,7 +53,7 @@ func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 		resp.Body = &a.whole
 	}
 	a.Used.Tokens = a.parsed.usage
-	if background && a.parsed.events && a.parsed.id != "" {
+	if a.Estimator == nil && a.req.Background && a.parsed.events && a.parsed.id != "" {
 		a.Used.Price = accounts.Later
 	}
 	return nil
@@ -76,7 +72,10 @@ func (a *attempt) readWhole(resp *upstream.Response) error {
 		if err = a.filtered(body); err != nil {
 			return err
 		}
-		return a.wholeJSON(body)
+		if err = a.wholeJSON(body); err != nil && endpoint.ValidJSON(body) != nil {
+			return endpoint.BadBody(upstream.ErrCut)
+		}
+		return err
 	case eventBody:
 		// Some servers only stream.
 		a.parsed.whole, a.parsed.usage, err = llm.Collect(a.api.dialect, a.req.Dialect, body, a.opt)

@@ -68,6 +68,9 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint)
 	}
 	a.setAPI(w)
+	if !x.req.Background || w.dialect != llm.Responses { // else its usage may come with a later answer
+		a.Estimator = a
+	}
 	a.opt = a.options()
 	var body []byte
 	var parts [][]byte // of a large body

@@ -171,7 +171,7 @@ func (x *exchange) attempt() *attempt {
 func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	s := shapeOf(to.Provider)
 	a := x.attempt()
-	a.shape = s
+	a.shape, a.Estimator = s, a
 	a.part = part{request: &x.req, model: to.Model, from: x.from, to: x.req.count, purpose: x.call.Machine.Settings.EmbeddingInput}
 	if g := x.req.gemini; g != nil && g.purpose() != "" {
 		a.purpose = g.purpose()
@@ -239,7 +239,7 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 	if tokens < 0 {
 		tokens = a.batch.allTokens
 	}
-	a.Used.Tokens, a.Estimator = llm.Usage{Input: max(tokens, 0), Known: tokens >= 0}, a
+	a.Used.Tokens = llm.Usage{Input: max(tokens, 0), Known: tokens >= 0}
 	return nil
 }
 

@@ -89,7 +89,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 	if err != nil {
 		return nil, err
 	}
-	return &accounts.Attempt{Request: upstream.Request{
+	return &accounts.Attempt{Estimator: &x.estimate, Request: upstream.Request{
 		Method: method, URL: url, Body: stream.FromBytes(shapeOf(to.Provider).body(x.req, to.Model, conn)), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
 		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
 	}}, nil
@@ -110,10 +110,8 @@ func (x *exchange) read(a *accounts.Attempt, resp *upstream.Response) error {
 	r.tokens = count(all, "usage.total_tokens", "meta.tokens.input_tokens", "meta.billed_units.input_tokens")
 	r.units = count(all, "usage.search_units", "meta.billed_units.search_units")
 	a.State, a.Used.Tokens = r, llm.Usage{Input: max(r.tokens, 0), Known: r.tokens >= 0}
-	if r.units <= 0 { // else it is not billed by tokens
-		a.Estimator = &x.estimate
-	} else {
-		a.Used.Media = &usage.Media{Requests: r.units}
+	if r.units > 0 { // it is not billed by tokens
+		a.Used.Media, a.Estimator = &usage.Media{Requests: r.units}, nil
 	}
 	return nil
 }

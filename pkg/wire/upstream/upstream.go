@@ -5,6 +5,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -31,7 +32,7 @@ type Request struct {
 	Idle time.Duration
 	// MaxBody, if positive, requests the response's body in memory together with its
 	// head: Response.Body is then a *stream.Bytes. The error is stream.ErrTooLarge
-	// for more than MaxBody bytes (after decompression), ErrNetwork for an
+	// for more than MaxBody bytes (after decompression), ErrCut for an
 	// incomplete body, and stream.ErrTimeout after Timeout.
 	MaxBody int64
 	// Memory is what a body of over 64 KiB that is read whole acquires its memory
@@ -64,6 +65,8 @@ var (
 	ErrNetwork  = errors.New("upstream unreachable") // refused, reset, TLS, DNS: the platform does not distinguish them
 	ErrTimeout  = errors.New("upstream did not answer in time")
 	ErrCanceled = errors.New("the client left")
+	// ErrCut is an ErrNetwork of an answer that broke off after its head.
+	ErrCut = fmt.Errorf("%w: the answer broke off", ErrNetwork)
 	// ErrBudget: the platform allows no more calls for this request. The call was not
 	// sent, so it is not a failure of the provider.
 	ErrBudget = errors.New("too many calls for one request")
