@@ -25,7 +25,9 @@ import (
 // overwritten, others stay. With replace the collections that the document has
 // become those of the document; one that it lacks stays as it is. Gateway keys
 // are only ever added, and only with keys. A connection whose credential is not
-// in the document keeps the stored one if it has the same origin.
+// in the document keeps the stored one if it has the same origin. Connections of an
+// unknown provider that are not stored yet are named in the answer, and refused with
+// replace.
 //
 // With preview nothing is changed: the answer lists the changes. Its ETag is
 // that of the whole machine; sent as If-Match, the import succeeds only if
@@ -68,6 +70,10 @@ func (c *change) importDoc() (any, error) {
 	if e != nil {
 		e.Param = "document." + e.Param
 		return nil, e
+	}
+	unknown, err := c.unknownProviders(doc, replace)
+	if err != nil {
+		return nil, err
 	}
 	settings := c.Settings()
 	if s := gjson.GetBytes(raw, "settings"); s.Exists() {
@@ -115,6 +121,7 @@ func (c *change) importDoc() (any, error) {
 	out := imported{
 		Connections: len(doc.conns), Combos: len(doc.combos), CustomModels: len(doc.customs), ModelAliases: len(doc.aliases),
 		Disabled: len(doc.disabled), Budgets: stored, BudgetsSkipped: len(budgets) - stored, Keys: len(made), KeysSkipped: skipped,
+		UnknownProviders: unknown,
 	}
 	if preview {
 		if err := c.CheckSize(); err != nil {
@@ -149,6 +156,24 @@ func (c *change) importDoc() (any, error) {
 	return out, nil
 }
 
+// unknownProviders returns the unknown providers of connections that are not stored yet.
+// With replace they are refused: they would be in the place of accounts that work.
+func (c *change) unknownProviders(doc *document, replace bool) (unknown []string, err error) {
+	for i := range doc.conns {
+		row := &doc.conns[i].row
+		if _, stored := c.Get(storage.ConnectionPrefix + row.ID); stored || provider.Lookup(row.Provider) != nil {
+			continue
+		}
+		if replace {
+			return nil, apierr.Invalid("document.connections", "document.connections[%d].provider %q is unknown. Correct it, or import without replace.", i, row.Provider)
+		}
+		if !slices.Contains(unknown, row.Provider) {
+			unknown = append(unknown, row.Provider)
+		}
+	}
+	return unknown, nil
+}
+
 // maxNamedKeys is the number of imported keys that an audit record names.
 const maxNamedKeys = 50
 
@@ -166,9 +191,12 @@ type imported struct {
 	Keys           int `json:"keys"`
 	// KeysSkipped is the number of the document's gateway keys without keys:
 	// true.
-	KeysSkipped int  `json:"keysSkipped,omitempty"`
-	Preview     bool `json:"preview,omitempty"`
-	Replace     bool `json:"replace,omitempty"`
+	KeysSkipped int `json:"keysSkipped,omitempty"`
+	// UnknownProviders are those of new connections, which cannot be called.
+	UnknownProviders []string `json:"unknownProviders,omitempty"`
+
+	Preview bool `json:"preview,omitempty"`
+	Replace bool `json:"replace,omitempty"`
 	// From and ExportedAt are the machine and the time of the export.
 	From       string                `json:"from,omitempty"`
 	ExportedAt int64                 `json:"exportedAt,omitempty"`

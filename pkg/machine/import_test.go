@@ -179,6 +179,32 @@ func TestImportPreviewChangesNothing(t *testing.T) {
 	}
 }
 
+// An account that works was replaced by one that nothing can call, without a word.
+func TestImportNamesUnknownProviders(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	const doc = `{"connections":[{"id":"mine","provider":"nonsense","apiKey":"0123456789"},{"provider":"opnai","apiKey":"0123456789"},{"provider":"opnai","name":"b","apiKey":"0123456789"}]}`
+	for _, preview := range []string{"true", "false"} {
+		status, a := w.api("POST", "/api/import", `{"document":`+doc+`,"replace":true,"preview":`+preview+`}`)
+		if status != 400 || !strings.Contains(a.Get("error.message").Str, `document.connections[0].provider "nonsense" is unknown`) {
+			t.Errorf("replace, preview %s: %d %s", preview, status, a.Raw)
+		}
+		if list := w.ok("GET", "/api/providers", "").Get("data.#.provider").Raw; list != `["openai"]` {
+			t.Errorf("replace, preview %s: accounts %s", preview, list)
+		}
+	}
+	for _, preview := range []string{"true", "false"} {
+		if a := w.ok("POST", "/api/import", `{"document":`+doc+`,"preview":`+preview+`}`); a.Get("unknownProviders").Raw != `["nonsense","opnai"]` {
+			t.Errorf("preview %s: %s", preview, a.Raw)
+		}
+	}
+	// A backup of the machine itself is not refused for what is stored already.
+	if a := w.ok("POST", "/api/import", `{"document":`+doc+`,"replace":true}`); a.Get("unknownProviders").Exists() {
+		t.Error(a.Raw)
+	}
+}
+
 func TestAuditNamesImportedKeys(t *testing.T) {
 	w := newWorld(t)
 	w.create()

@@ -453,6 +453,7 @@ export interface Difference {
 export interface ImportPreview {
   budgetsSkipped?: number;
   keysSkipped?: number;
+  unknownProviders?: string[];
   from?: string;
   exportedAt?: number;
   changes: Record<string, Difference>;

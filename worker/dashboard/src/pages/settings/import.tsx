@@ -66,6 +66,11 @@ function Changes({ of, withKeys, machineId }: { of: ImportPreview; withKeys: boo
           </li>
         ))}
       </ul>
+      {!!of.unknownProviders && (
+        <Notice kind="warn">
+          This version of weir does not know {names(of.unknownProviders)}: accounts of it cannot be called.
+        </Notice>
+      )}
       {!!of.budgetsSkipped && (
         <p class="muted">
           {count(of.budgetsSkipped, "budget")} of API keys that this machine does not have will not be imported.
