@@ -18,7 +18,7 @@ const utcMonth = (ms: number) => new Date(ms).toISOString().slice(0, 7);
 // startOf returns when a month, a day or an hour begins, in ms.
 export const startOf = (when: string) => Date.parse(when.includes("T") ? `${when}:00Z` : when);
 
-// monthOf returns when the month of a time begins, or that of so many months later.
+// monthOf returns when the month of a time begins, or that of the month that number of months later.
 export function monthOf(ms: number, later = 0): number {
   const at = new Date(ms);
   return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + later);
