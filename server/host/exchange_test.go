@@ -446,7 +446,8 @@ func TestProgressOfAnUploadRenewsTheLimitOfTheHead(t *testing.T) {
 	}
 }
 
-// What was sent of a body that was cut decides whether it is sent again.
+// TestCutBodySaysThatMuchWasSent covers the error of a body that was cut: what
+// had been sent decides whether it is sent again.
 func TestCutBodySaysThatMuchWasSent(t *testing.T) {
 	for size, much := range map[int64]bool{3 << 20: true, 1 << 19: false, 1 << 10: false} {
 		d, url := inside(t, nil)
