@@ -102,7 +102,7 @@ var fields = [...]Field{
 	{Name: "sec-websocket-protocol", Read: Data},         // has the key of a browser's WebSocket
 	{Name: "x-model", Read: Data},
 	{Name: "x-provider", Read: Data},
-	{Name: "x-weir-internal-models-fetch", Read: Data},
+	{Name: "x-weir-internal-models-fetch", Read: Data | Gemini | Management},
 
 	// In these the clients of a dialect name their version, features, tool and
 	// session. The lists are open, as the vendors' protocols for gateways ask for

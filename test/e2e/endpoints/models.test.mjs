@@ -6,7 +6,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { modelIds } from "../../upstream/openai.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
-import { admin, compatible, start } from "../gateway.mjs";
+import { admin, compatible, secrets, start } from "../gateway.mjs";
 
 let gw, up, operator;
 before(async () => {
@@ -108,9 +108,15 @@ test("an Anthropic-style provider's list is asked at its models address", async 
   assert.equal(call.headers.authorization, "Bearer anthropic-key");
 });
 
-test("the recursion header stops the upstream fetch", async () => {
-  const { list } = await machine(compatible(up));
-  assert.deepEqual(ids((await list("/v1/models", { "x-weir-internal-models-fetch": "1" })).body), []);
+test("the recursion header stops the upstream fetch, on every route with a list", async () => {
+  const { list, machineId } = await machine(compatible(up));
+  const internal = { "x-weir-internal-models-fetch": "1" };
+  assert.deepEqual(ids((await list("/v1/models", internal)).body), []);
+  assert.deepEqual((await list("/v1beta/models", internal)).body.models, []);
+  await list("/v1beta/models/up/test-model", internal);
+  const authorization = `Bearer ${secrets.ADMIN_TOKEN}`;
+  const kind = await gw.fetch(`/${machineId}/api/models/list/llm`, { headers: { ...internal, authorization } });
+  assert.equal(kind.status, 200);
   assert.equal(up.seen.length, 0);
 });
 
