@@ -148,13 +148,14 @@ func TestToolReferencesAndSummariesKeepTheirText(t *testing.T) {
 	}
 }
 
-// Calls by code that Claude runs are hidden from the client.
+// Calls by code that Claude runs are hidden from the client, which is not asked to run
+// tools if there are no others.
 func TestProgrammaticCallsAreHidden(t *testing.T) {
-	answer := `{"id":"msg_1","model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"toolu_1","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
+	answer := `{"id":"msg_1","model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"toolu_1","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
 	for _, direct := range []bool{false, true} {
 		in := answer
 		if direct {
-			in = strings.Replace(strings.Replace(answer, `"type":"code_execution_20250825","tool_id":"srvtoolu_1"`, `"type":"direct"`, 1), "end_turn", "tool_use", 1)
+			in = strings.Replace(answer, `"type":"code_execution_20250825","tool_id":"srvtoolu_1"`, `"type":"direct"`, 1)
 		}
 		out, _, err := llm.Response(llm.Messages, llm.Chat, []byte(in), options())
 		if err != nil {
@@ -163,6 +164,14 @@ func TestProgrammaticCallsAreHidden(t *testing.T) {
 		c := gjson.GetBytes(out, "choices.0")
 		if c.Get("message.tool_calls").Exists() != direct || (c.Get("finish_reason").Str == "tool_calls") != direct {
 			t.Errorf("direct %v: %s", direct, c.Raw)
+		}
+		streamed, _ := run(llm.Messages, llm.Chat, []byte(`data: {"type":"message_start","message":{"id":"msg_1","model":"m"}}`+"\n\n"+
+			`data: {"type":"content_block_start","index":0,"content_block":`+gjson.Get(in, "content.1").Raw+"}\n\n"+
+			`data: {"type":"content_block_stop","index":0}`+"\n\n"+
+			`data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}`+"\n\n"+
+			`data: {"type":"message_stop"}`+"\n\n"))
+		if strings.Contains(string(streamed), `"finish_reason":"tool_calls"`) != direct || strings.Contains(string(streamed), "toolu_1") != direct {
+			t.Errorf("direct %v: %s", direct, streamed)
 		}
 	}
 }

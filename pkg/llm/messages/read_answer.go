@@ -15,6 +15,7 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 		return false
 	}
 	a.ID, a.Model = ir.Str(root.Get("id")), ir.Str(root.Get("model"))
+	var calls, format bool
 	ir.Each(content, func(_, p gjson.Result) bool {
 		switch ir.Str(p.Get("type")) {
 		case "text":
@@ -38,23 +39,30 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 			args := ir.Raw(p.Get("input"))
 			if ir.Str(p.Get("name")) == ir.FormatTool {
 				a.Blocks = append(a.Blocks, ir.Block{Text: args})
-				a.Finish = ir.FinishStop
+				format = true
 				return true
 			}
+			calls = true
 			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(p.Get("id")), Name: ir.Str(p.Get("name")), Arguments: args})
 		}
 		return true
 	})
-	asFormat := a.Finish == ir.FinishStop
-	a.Finish = ir.ClaudeFinish(ir.Str(root.Get("stop_reason")))
-	if asFormat && a.Finish == ir.FinishTools {
-		a.Finish = ir.FinishStop
-	}
+	a.Finish = finish(ir.Str(root.Get("stop_reason")), calls && !format)
 	a.StopSequence = ir.Str(root.Get("stop_sequence"))
 	a.Explanation = ir.Str(root.Get("stop_details.explanation"))
 	a.Usage = ReadUsage(root)
 	a.ServiceTier = tierOf(ir.Str(root.Get("usage.service_tier")))
 	return true
+}
+
+// finish returns why an answer has ended. One without a call that the client could
+// run, such as one that has only those of Claude's code, has stopped.
+func finish(stopReason string, calls bool) ir.Finish {
+	f := ir.ClaudeFinish(stopReason)
+	if f == ir.FinishTools && !calls {
+		return ir.FinishStop
+	}
+	return f
 }
 
 // calledByCode reports whether a call comes from code that Claude runs, and not

@@ -15,6 +15,7 @@ type source struct {
 	blocks  []uint8 // by index: what kind of block it is
 	stopped bool    // a stop reason arrived
 	format  bool    // the answer is the input of ir.FormatTool
+	calls   bool    // the client has a tool to call
 	e       ir.Event
 	text    ir.Pattern
 	sourced ir.CitationQueue
@@ -114,10 +115,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		}
 		if r := ir.Str(delta.Get("stop_reason")); r != "" {
 			s.stopped = true
-			f := ir.ClaudeFinish(r)
-			if s.format && f == ir.FinishTools {
-				f = ir.FinishStop
-			}
+			f := finish(r, s.calls && !s.format)
 			to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f, StopSequence: ir.Str(delta.Get("stop_sequence")), Explanation: ir.Str(delta.Get("stop_details.explanation"))})
 		}
 	case "message_stop":
@@ -162,7 +160,7 @@ func (s *source) start(index int, c gjson.Result, to ir.Sink) {
 			s.blocks[index], s.format = formatBlock, true
 			return
 		}
-		s.blocks[index] = callBlock
+		s.blocks[index], s.calls = callBlock, true
 		to.Event(&ir.Event{Kind: ir.EventTool, Block: index, ID: ir.Str(c.Get("id")), Name: name})
 		if in := c.Get("input"); in.IsObject() && len(in.Raw) > 2 {
 			s.blocks[index] = argsBlock
