@@ -81,6 +81,23 @@ func TestCitationsKeepTheirOffsets(t *testing.T) {
 	}
 }
 
+// The text that a source of Gemini supports is that of its segment.
+func TestGroundingNamesItsSegment(t *testing.T) {
+	gemini := func(segment string) string {
+		return `{"candidates":[{"content":{"parts":[{"text":"Né ☃😀 so."}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"web":{"uri":"a","title":"A"}}],"groundingSupports":[{"segment":{"startIndex":4,"endIndex":11,"text":"` + segment + `"},"groundingChunkIndices":[0]}]}}]}`
+	}
+	for segment, want := range map[string]string{"☃😀": "☃😀", strings.Repeat("x", 3000): ""} {
+		out, _, err := llm.Response(llm.Gemini, llm.Messages, []byte(gemini(segment)), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := gjson.GetBytes(out, "content.#.citations.0|0")
+		if c.Get("url").Str != "a" || c.Get("cited_text").Str != want {
+			t.Errorf("got %s, want the text %q", out, want)
+		}
+	}
+}
+
 // A message of Claude has no field for an image.
 func TestLostImagesAreReported(t *testing.T) {
 	var lost []string

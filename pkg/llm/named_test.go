@@ -32,6 +32,8 @@ func TestLostFieldsAreNamed(t *testing.T) {
 		{"both reach OpenAI", llm.Responses, llm.Chat, `"user":"u","safety_identifier":"s",` + text, llm.Options{Deviations: llm.DeviationsOf("openai")}, "user", `"u"`, ""},
 		{"one reaches a compatible server", llm.Responses, llm.Chat, `"user":"u","safety_identifier":"s",` + text, llm.Options{Deviations: llm.DeviationsOf("")}, "user", `"s"`, "user"},
 		{"what to include", llm.Responses, llm.Messages, `"include":["file_search_call.results","reasoning.encrypted_content"],` + text, llm.Options{}, "include", "", "include"},
+		{"chances of a response", llm.Responses, llm.Messages, `"include":["message.output_text.logprobs"],` + text, llm.Options{}, "include", "", "include"},
+		{"their number", llm.Responses, llm.Messages, `"top_logprobs":2,` + text, llm.Options{}, "top_logprobs", "", "top_logprobs"},
 		{"an effort over the highest", llm.Messages, llm.Chat, `"max_tokens":9,"thinking":{"type":"adaptive"},"output_config":{"effort":"max"},` + hi, llm.Options{Model: "gpt-5", Deviations: llm.DeviationsOf("openai")}, "reasoning_effort", `"high"`, "output_config.effort"},
 		{"a budget is an estimate", llm.Messages, llm.Chat, `"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2048},` + hi, llm.Options{Model: "gpt-5", Deviations: llm.DeviationsOf("openai")}, "reasoning_effort", `"medium"`, ""},
 		{"levels where there is a switch", llm.Chat, llm.Chat, `"reasoning_effort":"low",` + hi, llm.Options{Deviations: llm.DeviationsOf("zai")}, "thinking.type", `"enabled"`, "reasoning_effort"},

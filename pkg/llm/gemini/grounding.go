@@ -30,6 +30,10 @@ func grounding(v gjson.Result, text func() string, cite func(c ir.Citation)) {
 			at.text = text()
 		}
 		start, end = at.point(start), at.point(end)
+		quote := ir.Str(s.Get("segment.text"))
+		if len(quote) > maxSegment {
+			quote = ""
+		}
 		ir.Each(s.Get("groundingChunkIndices"), func(_, k gjson.Result) bool {
 			i := int(k.Int())
 			if i < 0 || i >= len(sources) || sources[i].URL == "" || end <= start {
@@ -37,7 +41,7 @@ func grounding(v gjson.Result, text func() string, cite func(c ir.Citation)) {
 			}
 			used[i] = true
 			c := sources[i]
-			c.Start, c.End = start, end
+			c.Start, c.End, c.Quote = start, end, quote
 			cite(c)
 			n++
 			return n < ir.MaxCitations

@@ -47,7 +47,9 @@ func ReadRequest(root gjson.Result, q *ir.Request, opt *ir.Options) (err error) 
 			ir.Each(v, func(_, x gjson.Result) bool {
 				switch x.Str {
 				case "message.output_text.logprobs":
-					q.Logprobs = true
+					named := *q.Fields
+					named[ir.FieldLogprobs] = k.Str
+					q.Logprobs, q.Fields = true, &named
 				case "reasoning.encrypted_content": // always included
 				default:
 					q.Drop(k.Str)
