@@ -121,7 +121,7 @@ func TestPassedErrors(t *testing.T) {
 		}
 	}
 	if e := upstreamError(400, nil, []byte(`{"error":{"message":"m"}} trailing`), cred); e.Message != "the provider answered with status 400" {
-		t.Errorf("an invalid body is shown: %s", e.Message)
+		t.Errorf("invalid JSON is shown: %s", e.Message)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -20,8 +21,8 @@ import (
 const maxMessage = 500
 
 // upstreamError returns the failure of an upstream's answer with the upstream's
-// status. Its message is shown only if the body is JSON, without what could be a
-// credential; HTML is never shown.
+// status. Its message is that of a JSON body, or a plain text, without what could be
+// a credential; markup is never shown.
 func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Credential) *apierr.Error {
 	e := apierr.New(status, "", "")
 	e.Header = notes(h, live(cred))
@@ -30,6 +31,8 @@ func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Crede
 	e.NoRetry = status < 500 && h.Get("x-should-retry") == "false"
 	if len(raw) > 0 && jsonscan.Valid(raw) {
 		read(e, raw, cred)
+	} else if isText(raw) {
+		e.Message = shownText(string(raw), cred)
 	}
 	if e.Message == "" {
 		e.Message = "the provider answered with status " + strconv.Itoa(status)
@@ -175,6 +178,14 @@ func shownText(s string, cred provider.Credential) string {
 		return r
 	}, s)
 	return apierr.Shorten(strings.TrimSpace(s), maxMessage)
+}
+
+// isText reports whether a body is a text for people: neither markup nor cut JSON nor
+// binary.
+func isText(raw []byte) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) > 0 && bytes.IndexByte([]byte("<{["), raw[0]) < 0 &&
+		bytes.IndexFunc(raw, func(r rune) bool { return r < ' ' && !unicode.IsSpace(r) }) < 0
 }
 
 func looksHTML(s string) bool {

@@ -28,10 +28,13 @@ var paths = [...]string{
 
 // Read reads an error body, or an error within an answer or an event:
 //
-//	{"error":{"message","code","type","param","status"}}, [{"error":{…}}], {"error":"…"}, {"message"}, {"detail":[{"msg"}]}, …
+//	{"error":{"message","code","type","param","status"}}, [{"error":{…}}], {"error":"…"}, "…", {"message"}, {"detail":[{"msg"}]}, …
 func Read(root gjson.Result) Error {
 	if root.IsArray() {
 		root = root.Get("0")
+	}
+	if root.Type == gjson.String && strings.TrimSpace(root.Str) != "" {
+		return Error{Message: root.Str}
 	}
 	named := root.Get("error")
 	in := root
