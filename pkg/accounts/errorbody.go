@@ -42,6 +42,9 @@ func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Crede
 			e.Code = name
 		}
 	}
+	if e.Code != quotaCode {
+		e.VendorCode = e.Code
+	}
 	if e.Code == "" {
 		e.Code = codeOf(status)
 	}

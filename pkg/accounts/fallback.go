@@ -217,7 +217,7 @@ func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failur
 	stand(e, means)
 	f := judge(e, e.Code == quotaCode, billable)
 	if means == vendortext.ContextLength {
-		e.Code = CodeContextLength
+		e.Code, e.VendorCode = CodeContextLength, ""
 	}
 	if means == vendortext.ContentFilter {
 		f = &failure{err: e}

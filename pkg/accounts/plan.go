@@ -565,7 +565,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 		pass(e, raw, *cred, a.Errors)
 	}
 	if means == vendortext.ContextLength && !f.next {
-		e.Code = CodeContextLength
+		e.Code, e.VendorCode = CodeContextLength, ""
 	}
 	return f
 }

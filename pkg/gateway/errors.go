@@ -76,7 +76,7 @@ func (g *Gateway) documented(e *apierr.Error, r *httpmsg.Request) *apierr.Error 
 	if origin == "" {
 		origin = r.Origin
 	}
-	if e.Code == "" || e.Own || len(e.Body) > 0 || !setup.IsOrigin(origin) {
+	if e.Code == e.VendorCode || e.Own || len(e.Body) > 0 || !setup.IsOrigin(origin) {
 		return e
 	}
 	with := *e // the error may be shared, and is logged as it is

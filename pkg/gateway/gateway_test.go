@@ -263,6 +263,8 @@ func TestErrorsNameTheirPage(t *testing.T) {
 		{"PUBLIC_URL", own, "http://10.0.0.1", weirs, own + at},
 		{"no code", own, own, apierr.Invalid("model", "no"), ""},
 		{"a provider's", own, own, providers, ""},
+		{"a provider's code", own, own, &apierr.Error{Status: 404, Code: "voice_not_found", VendorCode: "voice_not_found", Message: "no"}, ""},
+		{"instead of a provider's code", own, own, &apierr.Error{Status: 404, Code: "not_found", VendorCode: "NOT_FOUND", Message: "no"}, own + at},
 		{"a provider's body", own, own, &apierr.Error{Status: 404, Code: "not_found", Body: []byte("{}")}, ""},
 		{"an unusable host", "", `https://a"b`, weirs, ""},
 	} {

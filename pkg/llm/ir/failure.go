@@ -59,6 +59,7 @@ func Describe(e *apierr.Error, root gjson.Result) {
 		e.Code = "insufficient_quota"
 	case plainName(v.Code):
 		e.Code = strings.Clone(v.Code)
+		e.VendorCode = e.Code
 	}
 	if len(v.Param) <= 100 {
 		e.Param = strings.Clone(v.Param)

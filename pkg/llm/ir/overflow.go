@@ -15,7 +15,7 @@ const CodeContextLength = "context_length_exceeded"
 // published table, that the request is too long for the model.
 func MarkOverflow(e *apierr.Error) {
 	if e != nil && vendortext.Find(e.Status, e.Code, e.Message) == vendortext.ContextLength {
-		e.Code = CodeContextLength
+		e.Code, e.VendorCode = CodeContextLength, ""
 	}
 }
 

@@ -32,6 +32,9 @@ type Error struct {
 	// Body is the upstream's own JSON body, without credentials, which becomes
 	// the answer's body. If empty, a body is written in the dialect.
 	Body []byte
+	// VendorCode is the upstream's own code, which Code has unless it was replaced
+	// by one of the gateway; may be empty.
+	VendorCode string
 	// DocURL is the page that explains the code; may be empty.
 	DocURL string
 	Err    error
