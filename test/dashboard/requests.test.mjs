@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { sliceOf } from "../../worker/dashboard/src/slice.ts";
-import { becomes, bench, canary, looks, settled, steady } from "./browser.mjs";
+import { becomes, bench, canary, holds, looks, settled, steady } from "./browser.mjs";
 import { openPage, recorded, used } from "./used.mjs";
 
 let b;
@@ -106,27 +106,27 @@ test("the page lists requests and filters them", async (t) => {
   await looks(p, "requests");
 
   await p.getByRole("searchbox").fill("embed");
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 1);
   await p.getByRole("searchbox").fill("no such thing");
   await p.getByText("No requests found").waitFor();
   await p.getByRole("searchbox").fill("");
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 3);
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "All" });
   await p.getByRole("combobox", { name: "Status" }).selectOption({ label: "Failed" });
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 2);
   // A reload and the way back show the same.
   await p.reload();
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 2);
   await p.getByRole("link", { name: "Usage" }).click();
   await p.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
   await p.goBack();
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 2);
   await p.getByRole("combobox", { name: "Status" }).selectOption({ label: "All" });
   await p.getByRole("combobox", { name: "Account" }).selectOption({ label: "Second" });
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 1);
   await p.getByRole("combobox", { name: "Account" }).selectOption({ label: "All" });
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 6);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 6);
 });
 
 test("a request opens in a drawer with its attempts, and by its address", async (t) => {
@@ -135,7 +135,7 @@ test("a request opens in a drawer with its attempts, and by its address", async 
   const { data } = await api("/requests");
   const fell = data.find((r) => r.asked === "fall");
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 3);
   await p.getByRole("row").filter({ hasText: "fall" }).click();
   const drawer = p.getByRole("dialog", { name: "Request" });
   await drawer.getByText(fell.id, { exact: true }).waitFor();
@@ -207,7 +207,7 @@ test("the list refreshes itself and pauses when the page is idle", async (t) => 
   await call("/v1/embeddings", { model: "up/test-embed", input: "one more" });
   await recorded(api, 7);
   await p.clock.runFor(5_000);
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 7);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 7);
   await p.clock.runFor(10 * 60_000);
   await p.getByText("Live (paused)").waitFor();
   const before = await steady(() => asked); // calls before the pause
@@ -226,7 +226,7 @@ test("older requests are loaded page by page, and newer ones are added to them",
   await p.clock.install();
   await p.reload();
   await settled(p);
-  const count = (n) => p.waitForFunction((want) => document.querySelectorAll("tbody tr").length === want, n);
+  const count = (n) => holds(p, (want) => document.querySelectorAll("tbody tr").length === want, n);
   await count(50);
   await p.getByRole("searchbox").fill("nothing/like-it");
   await p.clock.runFor(300);
@@ -248,7 +248,7 @@ test("requests are searched by period, endpoint and error code, which the addres
   const { machineId, api } = await shared();
   const { data } = await api("/requests");
   const p = await openPage(t, b, machineId, "Requests");
-  const count = (n) => p.waitForFunction((want) => document.querySelectorAll("tbody tr").length === want, n);
+  const count = (n) => holds(p, (want) => document.querySelectorAll("tbody tr").length === want, n);
   const pick = (name, label) => p.getByRole("combobox", { name, exact: true }).selectOption({ label });
   await pick("Endpoint", "/v1/embeddings");
   await count(1);
@@ -285,7 +285,7 @@ test("requests are searched by period, endpoint and error code, which the addres
 test("the entry of the open page in the navigation clears its filters", async (t) => {
   const { machineId } = await shared();
   const p = await openPage(t, b, machineId, "Requests");
-  const count = (n) => p.waitForFunction((want) => document.querySelectorAll("tbody tr").length === want, n);
+  const count = (n) => holds(p, (want) => document.querySelectorAll("tbody tr").length === want, n);
   await p.getByRole("textbox", { name: "Error code" }).fill("model_not_found");
   await count(1);
   await p.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Requests" }).click();
@@ -313,7 +313,7 @@ test("the requests that match are exported as CSV and JSON", async (t) => {
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Requests");
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
+  await holds(p, () => document.querySelectorAll("tbody tr").length === 3);
   const saved = async (role, name) => {
     const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole(role, { name }).click()]);
     return [file.suggestedFilename(), readFileSync(await file.path(), "utf8")];
@@ -368,7 +368,7 @@ test("a long list renders only the rows near the screen", async (t) => {
   const table = p.getByRole("table");
   for (const n of [250, 450, 650, 850]) {
     await p.getByRole("button", { name: "Load more" }).click();
-    await p.waitForFunction((want) => document.querySelector("table").ariaRowCount === String(want), n + 1);
+    await holds(p, (want) => document.querySelector("table").ariaRowCount === String(want), n + 1);
   }
   for (const [share, min, max] of [
     [0, 840, 850],
@@ -377,7 +377,8 @@ test("a long list renders only the rows near the screen", async (t) => {
   ]) {
     await p.evaluate((s) => scrollTo(0, s * (document.documentElement.scrollHeight - innerHeight)), share);
     // A row in the middle of the screen, and not the gap that stands for others.
-    await p.waitForFunction(
+    await holds(
+      p,
       ([from, to]) => {
         const row = document.elementFromPoint(innerWidth / 2, innerHeight / 2)?.closest("tbody tr");
         const n = Number(/up\/m(\d+)/.exec(row?.textContent ?? "")?.[1]);
@@ -414,6 +415,17 @@ test("the slice of a long list has the rows near the screen", () => {
       if (y + heights[i] > 0 && y < screen) assert.ok(i >= s.first && i < s.end, `row ${i} at ${y}`);
     }
     assert.ok(s.end - s.first <= 130, `${s.end - s.first} rows`);
+  }
+});
+
+test("the slice of a list whose rows change their height with it settles", () => {
+  // As a wide row widens its column, the others get higher once it is rendered.
+  const heightsOf = ({ end }) => Array.from({ length: 500 }, () => (end > 24 ? 140 : 125));
+  for (const top of [370, 0, -2000]) {
+    let now = { first: 0, end: 200, before: 0, after: 0 };
+    const next = () => sliceOf(heightsOf(now), top, 860, now);
+    for (let i = 0; i < 10; i++) now = next();
+    assert.deepEqual(next(), now, `at ${top}`);
   }
 });
 

@@ -30,7 +30,7 @@ export function useVirtual<E extends HTMLElement>(
     for (const height of sizes.current.values()) sum += height;
     const usual = sum / sizes.current.size || guess;
     const heights = Array.from({ length: n }, (_, i) => sizes.current.get(keyOf(i)) ?? usual);
-    const next = sliceOf(heights, list.getBoundingClientRect().top, innerHeight);
+    const next = sliceOf(heights, list.getBoundingClientRect().top, innerHeight, slice);
     if (
       next.first !== slice.first ||
       next.end !== slice.end ||
