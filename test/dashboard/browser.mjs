@@ -201,8 +201,12 @@ export async function steady(get) {
 // settled waits until a page has its heading and nothing is loading.
 export async function settled(page) {
   await page.locator("h1").first().waitFor();
-  await page.waitForFunction(() => !document.querySelector(".skeleton"));
+  await holds(page, () => !document.querySelector(".skeleton"));
 }
+
+// holds waits until a function of the page returns true. It is asked by time: a page
+// that the machine has no time to draw has no animation frames, which are the default.
+export const holds = (page, check, arg) => page.waitForFunction(check, arg, { polling: 100 });
 
 // looks checks a page in both themes, on a desktop and on a phone: axe finds nothing,
 // and nothing is wider than the screen. It saves screenshots. Two of axe's rules

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { compatible } from "../e2e/gateway.mjs";
-import { accessible, answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
+import { accessible, answered, becomes, bench, canary, holds, looks, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -35,7 +35,7 @@ test("a combo is created by dragging, reordered and tried", async (t) => {
   await becomes(members, ["up/test-chat", "up/vendor/nested-model"]);
   const items = page.getByRole("list", { name: "Members" }).getByRole("listitem");
   await items.nth(1).locator(".grip").dragTo(items.nth(0));
-  await page.waitForFunction(() => document.querySelector(".order li code").textContent === "up/vendor/nested-model");
+  await holds(page, () => document.querySelector(".order li code").textContent === "up/vendor/nested-model");
   await looks(page, "combos-edit");
   await page.getByRole("button", { name: "Save combo" }).click();
   await page.getByRole("heading", { level: 2, name: "best" }).waitFor();

@@ -25,18 +25,24 @@ async function models(t, { connected = true, ...options } = {}) {
   const page = await open(t, b, { at: `#/m/${machineId}/models`, ...options });
   await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
   await settled(page);
+  // seen lists the models that clients see as the page does: deprecated ones are last.
   const seen = async (segment = "") => {
     const res = await b.gateway.fetch(`/v1/models${segment}`, { headers: { authorization: `Bearer ${apiKey}` } });
-    return (await res.json()).data.map((m) => m.id);
+    const ids = (await res.json()).data.map((m) => m.id);
+    const kind = segment.slice(1) || "llm";
+    const { data } = await b.operator.call("GET", `/${machineId}/api/models/list/${kind}`);
+    const old = new Set(data.filter((m) => m.deprecated).map((m) => m.id));
+    return [...ids.filter((id) => !old.has(id)), ...ids.filter((id) => old.has(id))];
   };
   // Rows that left the page between being found and being read are left out: their text
   // is no longer laid out, and words run together.
-  const shown = () =>
+  const texts = () =>
     page
       .getByRole("region", { name: "Models", exact: true })
       .getByRole("rowheader")
       .evaluateAll((rows) => rows.filter((row) => row.isConnected).map((row) => row.innerText));
-  return { machineId, apiKey, page, seen, shown };
+  const shown = async () => (await texts()).map((text) => text.replace(/\sdeprecated$/, ""));
+  return { machineId, apiKey, page, seen, shown, texts };
 }
 
 const view = (page, name) => page.getByRole("radio", { name, exact: true }).check();
@@ -96,32 +102,37 @@ test("the list is sorted and grouped, as its address says", async (t) => {
   await page.reload();
   await settled(page);
   const chat = await shown();
+  // Deprecated models are last in every order.
+  const list = (await b.operator.call("GET", `/${machineId}/api/models/list/llm`)).data;
+  const parts = [list.filter((m) => !m.deprecated), list.filter((m) => m.deprecated)];
+  const ids = (turn) => parts.flatMap((part) => part.map((m) => m.id).sort((x, y) => turn * (x < y ? -1 : 1)));
   const head = (name) => page.getByRole("columnheader", { name, exact: true });
   const by = (name) => head(name).getByRole("button").click();
   await by("Model");
   await head("Model").and(page.locator('[aria-sort="ascending"]')).waitFor();
-  assert.deepEqual(await shown(), [...chat].sort());
+  assert.deepEqual(await shown(), ids(1));
   await by("Model");
-  assert.deepEqual(await shown(), [...chat].sort().reverse());
+  assert.deepEqual(await shown(), ids(-1));
   await by("Model");
   assert.deepEqual(await shown(), chat);
   assert.ok(!page.url().includes("sort="), page.url());
 
   // Own prices count; models without the figure are last, whatever the direction.
-  const list = (await b.operator.call("GET", `/${machineId}/api/models/list/llm`)).data;
-  const inputs = async () => {
-    const of = new Map(list.map((m) => [m.id, m.pricing?.input]));
-    return (await shown()).map((id) => of.get(id));
-  };
-  const known = list.flatMap((m) => m.pricing?.input ?? []).sort((x, y) => x - y);
-  const unknown = list.filter((m) => m.pricing?.input === undefined).map(() => undefined);
-  assert.ok(known.length > 2 && unknown.length > 0);
+  const of = new Map(list.map((m) => [m.id, m.pricing?.input]));
+  const inputs = async () => (await shown()).map((id) => of.get(id));
+  const prices = (turn) =>
+    parts.flatMap((part) => {
+      const all = part.map((m) => m.pricing?.input);
+      const known = all.filter((price) => price !== undefined).sort((x, y) => turn * (x - y));
+      return [...known, ...all.filter((price) => price === undefined)];
+    });
+  assert.ok(parts[0].length > 5 && prices(1).includes(undefined));
   await by("Input price");
   assert.equal((await shown())[0], "up/test-chat");
-  assert.deepEqual(await inputs(), [...known, ...unknown]);
+  assert.deepEqual(await inputs(), prices(1));
   await by("Input price");
   assert.equal((await shown())[0], "up/vendor/nested-model");
-  assert.deepEqual(await inputs(), [...known.toReversed(), ...unknown]);
+  assert.deepEqual(await inputs(), prices(-1));
   await page
     .getByRole("row")
     .filter({ has: page.getByRole("button", { name: "up/vendor/nested-model", exact: true }) })
@@ -141,11 +152,15 @@ test("the list is sorted and grouped, as its address says", async (t) => {
 });
 
 test("on a phone the list shows figures below the names and is sorted by a menu", async (t) => {
-  const { page, shown } = await models(t, { phone: true });
+  const { page, texts } = await models(t, { phone: true });
   await page.getByLabel("Sort by").selectOption("Model, descending");
-  const rows = await shown();
-  const ids = rows.map((text) => text.split("\n")[0]);
-  assert.deepEqual(ids, [...ids].sort().reverse());
+  const rows = await texts();
+  const ids = (old) => rows.filter((text) => /^\S+\sdeprecated/.test(text) === old).map((text) => text.split(/\s/)[0]);
+  const order = [false, true].flatMap((old) => ids(old).sort().reverse());
+  assert.deepEqual(
+    rows.map((text) => text.split(/\s/)[0]),
+    order,
+  );
   assert.ok(
     rows.some((text) => /Context [\d,]+ · .*Input price \$[\d.]+ · Output price \$[\d.]+/.test(text)),
     rows.join("\n"),
@@ -288,14 +303,13 @@ test("a kind without models links to the providers", async (t) => {
 });
 
 test("without a provider the page says that the catalog cannot be called", async (t) => {
-  const { machineId, page, seen, shown: texts } = await models(t, { connected: false });
+  const { machineId, page, seen, texts } = await models(t, { connected: false });
   await page.getByText("No provider is connected. This is the built-in catalog").waitFor();
   // Deprecated models are marked, and last.
   const { data } = await b.operator.call("GET", `/${machineId}/api/models/list/llm`);
   const old = new Set(data.filter((m) => m.deprecated).map((m) => m.id));
   assert.ok(old.size > 10, `${old.size} deprecated models`);
-  const listed = await seen();
-  const all = [...listed.filter((id) => !old.has(id)), ...listed.filter((id) => old.has(id))];
+  const all = await seen();
   const shown = async () =>
     (await texts()).map((text) => {
       const [id, mark] = text.split(/\s+/);

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pages } from "../../worker/dashboard/src/pages.ts";
 import { compatible } from "../e2e/gateway.mjs";
-import { becomes, bench, open, settled } from "./browser.mjs";
+import { becomes, bench, holds, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -73,9 +73,7 @@ test("every stored name is text on every page", async (t) => {
     await page.evaluate((a) => {
       location.hash = a;
     }, address);
-    await page.waitForFunction(
-      () => document.querySelector("main")?.innerText.trim() && !document.querySelector(".skeleton"),
-    );
+    await holds(page, () => document.querySelector("main")?.innerText.trim() && !document.querySelector(".skeleton"));
     const made = await page.evaluate(() =>
       [...document.querySelectorAll("*")]
         .filter(
@@ -87,7 +85,7 @@ test("every stored name is text on every page", async (t) => {
     );
     assert.deepEqual(made, [], address);
     if (shown.includes(address))
-      await page.waitForFunction((name) => document.querySelector("main").innerText.includes(name), evil);
+      await holds(page, (name) => document.querySelector("main").innerText.includes(name), evil);
   }
 });
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { pages } from "../../worker/dashboard/src/pages.ts";
-import { bench, open, settled } from "./browser.mjs";
+import { bench, holds, open, settled } from "./browser.mjs";
 
 const sources = new URL("../../worker/dashboard/src/", import.meta.url);
 
@@ -39,7 +39,7 @@ test("every page opens from the navigation, with its title as heading and docume
     assert.equal(await link.locator("svg").count(), 1, `${title} has an icon`);
     await link.click();
     await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
-    await page.waitForFunction((want) => document.title === want, `${title} · weir`);
+    await holds(page, (want) => document.title === want, `${title} · weir`);
     assert.ok(page.url().endsWith(`#/m/${machineId}/${path}`), page.url());
     await settled(page);
   }

@@ -9,7 +9,7 @@ import { events } from "../../worker/dashboard/src/pages/playground/events.ts";
 import { snippet } from "../../worker/dashboard/src/pages/playground/snippets.ts";
 import { compatible, secrets } from "../e2e/gateway.mjs";
 import { talk } from "../upstream/talk.mjs";
-import { becomes, bench, canary, looks, open, settled, signIn } from "./browser.mjs";
+import { becomes, bench, canary, holds, looks, open, settled, signIn } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -570,7 +570,7 @@ test("a stream is stopped", async (t) => {
   await page.getByLabel("Model", { exact: true }).fill("up/test-chat!slow=100!chunks=300");
   await page.getByLabel("Message").fill("a long story");
   await page.getByRole("button", { name: "Send" }).click();
-  await page.waitForFunction(() => (document.querySelector(".turn.assistant .md")?.textContent.length ?? 0) > 0);
+  await holds(page, () => (document.querySelector(".turn.assistant .md")?.textContent.length ?? 0) > 0);
   await looks(page, "playground-streaming");
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByText(/^Stopped · /).waitFor();
@@ -671,7 +671,7 @@ test("speech plays", async (t) => {
   await page.getByRole("button", { name: "Generate speech" }).click();
   await page.locator("audio").waitFor();
   assert.match(await page.locator("audio").getAttribute("src"), /^blob:/);
-  await page.waitForFunction(() => document.querySelector("audio").readyState >= 2);
+  await holds(page, () => document.querySelector("audio").readyState >= 2);
   assert.equal(
     Math.round(
       await page.evaluate(async () => {
@@ -751,7 +751,7 @@ test("an image is shown", async (t) => {
       : null;
   await page.getByRole("button", { name: "Generate image" }).click();
   await page.locator("img.made").waitFor();
-  await page.waitForFunction(() => document.querySelector("img.made").naturalWidth === 1);
+  await holds(page, () => document.querySelector("img.made").naturalWidth === 1);
   await page.getByText(canary).waitFor();
   await looks(page, "playground-image");
   await detailed(page, "/v1/images/generations");

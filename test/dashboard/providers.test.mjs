@@ -6,7 +6,7 @@ import { initialsOf } from "../../worker/dashboard/src/pages/providers/initials.
 import { last, placed } from "../../worker/dashboard/src/pages/providers/priorities.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { until } from "../e2e/wait.mjs";
-import { answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
+import { answered, becomes, bench, canary, holds, looks, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -144,7 +144,7 @@ test("connections are reordered by dragging", async (t) => {
     .getByRole("list", { name: "Accounts of OpenAI-compatible, in the order they are tried" })
     .getByRole("listitem");
   await items.nth(2).locator(".grip").dragTo(items.nth(0));
-  await page.waitForFunction(() => document.querySelector(".order li h3").textContent.startsWith("Three"));
+  await holds(page, () => document.querySelector(".order li h3").textContent.startsWith("Three"));
   await becomes(async () => (await list()).map((c) => c.name), ["Three", "One", "Two"]);
   await page.reload();
   await settled(page);
@@ -420,7 +420,7 @@ test("the OAuth proxy of a connection is set, preserved and removed, and its pas
   await save("socks5://proxy.example.com:1080");
   await page.getByRole("alert").getByText("proxyUrl is refused").waitFor();
   await answered(page, "PUT", () => save("http://me:secret-of-the-proxy@proxy.example.com:3128"));
-  await page.waitForFunction(() =>
+  await holds(page, () =>
     [...document.querySelectorAll("input")].some((i) => i.value === "http://proxy.example.com:3128"),
   );
   assert.deepEqual(await state(), ["http://proxy.example.com:3128", true]);
@@ -612,7 +612,7 @@ test("a cooldown counts down, and the last error is shown as text", async (t) =>
   await page.getByText(/^Limited until \d\d:\d\d$/).waitFor();
   const text = () => page.getByText(/^retry in \d+ (s|min)$/).innerText();
   const first = await text();
-  await page.waitForFunction((old) => !document.body.innerText.includes(old), first);
+  await holds(page, (old) => !document.body.innerText.includes(old), first);
   assert.notEqual(await text(), first);
   await looks(page, "providers-cooling");
   await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);

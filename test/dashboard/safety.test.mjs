@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { compatible, secrets } from "../e2e/gateway.mjs";
-import { accessible, bench, canary, open, settled, signIn } from "./browser.mjs";
+import { accessible, bench, canary, holds, open, settled, signIn } from "./browser.mjs";
 
 const sources = new URL("../../worker/dashboard/", import.meta.url);
 
@@ -127,9 +127,7 @@ test("300 payloads in stored and received texts are harmless on every page", asy
     await page.evaluate((a) => {
       location.hash = a;
     }, address);
-    await page.waitForFunction(
-      () => document.querySelector("main").innerText.trim() && !document.querySelector(".skeleton"),
-    );
+    await holds(page, () => document.querySelector("main").innerText.trim() && !document.querySelector(".skeleton"));
     const made = await page.evaluate(() =>
       [...document.querySelectorAll("*")]
         .filter(

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { compatible, secrets } from "../e2e/gateway.mjs";
 import { actionText } from "../../worker/dashboard/src/pages/settings/words.ts";
-import { answered, bench, looks, open, settled } from "./browser.mjs";
+import { answered, bench, holds, looks, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -85,7 +85,7 @@ test("settings that someone else changed are not overwritten", async (t) => {
     assert.equal(await page.getByLabel("Stream idle timeout (seconds)").inputValue(), String(theirs));
     await seconds.fill(String(mine));
     await answered(page, "PATCH", () => save.click());
-    await page.waitForFunction(() => !document.querySelector("button[aria-disabled]"));
+    await holds(page, () => !document.querySelector("button[aria-disabled]"));
     const now = await call("GET", "/settings");
     assert.deepEqual([now.idleSeconds, now.firstByteSeconds], [theirs, mine]);
   }
@@ -217,7 +217,8 @@ test("the audit log is in words, names what was changed, and is filtered", async
   const shown = async () => (await rows.allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
   // The rows of the filters before may be as many.
   const becomesRows = (...wanted) =>
-    page.waitForFunction(
+    holds(
+      page,
       (patterns) => {
         const rows = [...document.querySelectorAll('[aria-label="Changes"] tbody tr')];
         const texts = rows.map((row) => row.innerText.replace(/\s+/g, " ").trim());
