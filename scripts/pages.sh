@@ -42,7 +42,7 @@ case "${PLATFORM:=workerd}" in
   *) die "PLATFORM is workerd or native, not $PLATFORM" ;;
 esac
 export PLATFORM
-script --test --test-concurrency=2 \
+script --test --test-timeout=900000 --test-concurrency=2 \
   --test-reporter=spec --test-reporter-destination=stdout \
   --test-reporter=tap --test-reporter-destination="test/out/$out.tap" \
   "${files[@]}"
