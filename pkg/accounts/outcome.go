@@ -53,7 +53,7 @@ func untried(kind *usage.Row, m *snapshot.Machine, asked string) {
 		kind.Model = c.Name
 		return
 	}
-	if to, err := (routing.Router{}).Resolve(asked, m.ReadOnly(), catalog.LLM, nil); err == nil && len(to) > 0 {
+	if to, err := routing.Resolve(asked, m.ReadOnly(), catalog.LLM, nil); err == nil && len(to) > 0 {
 		kind.Model, kind.Provider = to[0].ID(), to[0].Provider.ID
 	}
 }

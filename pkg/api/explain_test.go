@@ -30,7 +30,7 @@ func explainer(m *snapshot.Machine, now time.Time) *Explainer {
 			if c.Path != "/v1/embeddings" {
 				return nil
 			}
-			return (&embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}).Create
+			return (&embeddings.Handler{Accounts: s}).Create
 		},
 		Cache: loader{m},
 		Now:   func() time.Time { return now },

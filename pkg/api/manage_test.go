@@ -17,7 +17,6 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
-	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/v1/models"
@@ -49,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	cache := &snapshot.Cache{KV: kv, Object: w.local, Now: w.Now}
 	pool := &accounts.Pool{Doer: w.Upstream, Object: w.local, Keys: sealed.Keys(t), Now: w.Now}
 	lists := &models.Handler{Live: &models.LiveLists{Do: w.Upstream, Credentials: &accounts.Credentials{Pool: pool}, Now: w.Now}, Now: w.Now}
-	embed := &embeddings.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel}
+	embed := &embeddings.Handler{Accounts: pool}
 	w.h = &Handler{Objects: w.local, Cache: cache, KeySecret: local.KeySecret}
 	w.test = &Connectivity{Objects: w.local, Models: lists, Embeddings: embed.Create, Now: w.Now}
 	w.lists = lists

@@ -5,17 +5,14 @@
 package endpoint
 
 import (
-	"context"
 	"errors"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/routing"
-	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
@@ -26,36 +23,22 @@ const MaxForm = 25 << 20
 // MaxParts is the largest number of parts of a form.
 const MaxParts = 40
 
-// Router is the part of routing.Router used here.
-type Router interface {
-	Resolve(model string, m *snapshot.Machine, kind catalog.Kind, session *routing.Session) ([]routing.Target, error)
-}
-
-// Sender is the part of accounts.Pool used here.
-type Sender interface {
-	Send(ctx context.Context, call *accounts.Call) (*accounts.Result, error)
-}
-
-// Allows reports whether a key may use a model, by the name asked for or the
-// public id of a target. nil allows all.
-type Allows func(k *store.Key, id string) bool
-
 // Targets resolves a model and leaves the targets that the key may use and of
 // which usable says nothing. The error is that of the first one left out.
-func Targets(r Router, allows Allows, c *auth.Call, model string, kind catalog.Kind, usable func(*routing.Target) error) ([]routing.Target, error) {
+func Targets(c *auth.Call, model string, kind catalog.Kind, usable func(*routing.Target) error) ([]routing.Target, error) {
 	c.Trace.Asked = model
-	all, err := r.Resolve(model, c.Machine, kind, c.Session())
+	all, err := routing.Resolve(model, c.Machine, kind, c.Session())
 	if err != nil {
-		return nil, Unresolved(err, allows, c.Key, model)
+		return nil, Unresolved(err, c.Key, model)
 	}
-	return FilterTargets(all, allows, c.Key, model, usable)
+	return FilterTargets(all, c.Key, model, usable)
 }
 
 // Unresolved returns the error of a name that was not resolved. A key that may not use it
 // does not learn from the error what the machine's other models and combos are named.
-func Unresolved(err error, allows Allows, key *store.Key, asked string) error {
+func Unresolved(err error, key *store.Key, asked string) error {
 	var e *apierr.Error
-	if asked == "" || allows == nil || allows(key, asked) || !errors.As(err, &e) || e.Code != "model_not_found" || e.Status != 400 {
+	if asked == "" || auth.AllowsModel(key, asked) || !errors.As(err, &e) || e.Code != "model_not_found" || e.Status != 400 {
 		return err
 	}
 	plain := apierr.Invalid("model", "Unknown model %s. GET /v1/models lists those that this API key can call.", strconv.Quote(apierr.ShortName(asked)))
@@ -64,13 +47,13 @@ func Unresolved(err error, allows Allows, key *store.Key, asked string) error {
 }
 
 // FilterTargets is Targets for resolved targets.
-func FilterTargets(all []routing.Target, allows Allows, key *store.Key, asked string, usable func(*routing.Target) error) ([]routing.Target, error) {
-	whole := allows == nil || asked != "" && allows(key, asked)
+func FilterTargets(all []routing.Target, key *store.Key, asked string, usable func(*routing.Target) error) ([]routing.Target, error) {
+	whole := asked != "" && auth.AllowsModel(key, asked)
 	kept := all[:0]
 	var refusal error
 	for i := range all {
 		err := usable(&all[i])
-		if err == nil && !whole && !allows(key, all[i].ID()) {
+		if err == nil && !whole && !auth.AllowsModel(key, all[i].ID()) {
 			err = NotAllowed(key)
 		}
 		if err == nil {

@@ -16,7 +16,6 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -133,7 +132,7 @@ func TestUnknownModelOfLimitedKeyNamesNoOther(t *testing.T) {
 		{"board", limited, `"gone/x"`, false},
 		{"mine", limited, `"gone/x"`, true},
 	} {
-		_, err := endpoint.Targets(routing.Router{}, auth.AllowsModel, &auth.Call{Machine: m, Key: tt.key}, tt.asked, catalog.LLM, nil)
+		_, err := endpoint.Targets(&auth.Call{Machine: m, Key: tt.key}, tt.asked, catalog.LLM, nil)
 		var e *apierr.Error
 		if !errors.As(err, &e) || e.Status != 400 || e.Code != "model_not_found" || strings.Contains(e.Message, tt.other) != tt.named || !tt.named && !strings.Contains(e.Message, `"`+tt.asked+`"`) {
 			t.Errorf("%s: %v", tt.asked, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/auth"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -23,11 +24,11 @@ const maxFurther = 5
 // CheckFurtherModels refuses a request whose key is limited to models, if its body, valid
 // JSON, names fallback models for an upstream that the key may not use. A name is
 // checked as a model of each target. For other keys it costs nothing.
-func CheckFurtherModels(allows Allows, key *store.Key, body []byte, targets []routing.Target) error {
-	if allows == nil || key == nil || len(key.Models) == 0 {
+func CheckFurtherModels(key *store.Key, body []byte, targets []routing.Target) error {
+	if key == nil || len(key.Models) == 0 {
 		return nil
 	}
-	f := further{allows, key, targets}
+	f := further{key, targets}
 	ok := true
 	gjson.ParseBytes(body).ForEach(func(name, v gjson.Result) bool {
 		// Some parsers ignore case, others take the last of two.
@@ -48,7 +49,6 @@ func CheckFurtherModels(allows Allows, key *store.Key, body []byte, targets []ro
 }
 
 type further struct {
-	allows  Allows
 	key     *store.Key
 	targets []routing.Target
 }
@@ -59,7 +59,7 @@ type further struct {
 func (f *further) may(v gjson.Result, depth int) bool {
 	if v.Type == gjson.String {
 		for i := range f.targets {
-			if !f.allows(f.key, f.targets[i].Alias+"/"+v.Str) {
+			if !auth.AllowsModel(f.key, f.targets[i].Alias+"/"+v.Str) {
 				return false
 			}
 		}

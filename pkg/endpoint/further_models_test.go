@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/auth"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 )
@@ -33,10 +32,10 @@ func TestFurtherModelsOfALimitedKey(t *testing.T) {
 		{`{"model":"or/a","providerOptions":{"gateway":{"models":["b"]}}}`, false},
 		{`{"model":"or/a","metadata":{"models":["b"]}}`, true},
 	} {
-		if err := CheckFurtherModels(auth.AllowsModel, key, []byte(tt.body), targets); (err == nil) != tt.ok {
+		if err := CheckFurtherModels(key, []byte(tt.body), targets); (err == nil) != tt.ok {
 			t.Errorf("%s: got %v", tt.body, err)
 		}
-		if err := CheckFurtherModels(auth.AllowsModel, &store.Key{}, []byte(tt.body), targets); err != nil {
+		if err := CheckFurtherModels(&store.Key{}, []byte(tt.body), targets); err != nil {
 			t.Errorf("%s with a key without a list: %v", tt.body, err)
 		}
 	}
@@ -45,12 +44,11 @@ func TestFurtherModelsOfALimitedKey(t *testing.T) {
 // Fallback models nest a few levels deep. Deeper lists would be read once for each
 // level, so they are refused.
 func TestFurtherRefusesDeepLists(t *testing.T) {
-	key := &store.Key{Models: []string{"openai/*"}}
-	all := func(*store.Key, string) bool { return true }
+	key := &store.Key{Models: []string{"*"}}
 	to := []routing.Target{{Alias: "openai"}}
 	for depth, want := range map[int]bool{1: true, 4: true, 100: false} {
 		body := `{"models":` + strings.Repeat("[", depth) + `"a"` + strings.Repeat("]", depth) + `}`
-		if err := CheckFurtherModels(all, key, []byte(body), to); (err == nil) != want {
+		if err := CheckFurtherModels(key, []byte(body), to); (err == nil) != want {
 			t.Errorf("depth %d: got %v, want allowed %v", depth, err, want)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/llm/proxy"
-	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/v1/audio"
@@ -42,10 +41,10 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 	doer := &fake.Upstream{Answer: func(*fake.Seen) fake.Answer { return fake.Answer{Err: errPlanned} }}
 	keys := sealed.Keys(t)
 	p := &accounts.Pool{Doer: doer, Keys: keys, Now: now}
-	talks := &proxy.Proxy{Router: routing.Router{}, Accounts: p, Now: now}
-	sounds := &audio.Handler{Router: routing.Router{}, Accounts: p, Now: now}
-	pictures := &images.Handler{Router: routing.Router{}, Accounts: p, Now: now}
-	films := &videos.Handler{Router: routing.Router{}, Accounts: p}
+	talks := &proxy.Proxy{Accounts: p, Now: now}
+	sounds := &audio.Handler{Accounts: p, Now: now}
+	pictures := &images.Handler{Accounts: p, Now: now}
+	films := &videos.Handler{Accounts: p}
 	type handler = func(context.Context, *auth.Call) (*httpmsg.Response, error)
 	const answer, event, own = store.WholeAnswer, store.FirstEvent, -1
 	for _, e := range []struct {
@@ -56,7 +55,7 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 		usual   time.Duration // own is a limit of the endpoint
 		waiting time.Duration // of own
 	}{
-		{"embeddings", (&embeddings.Handler{Router: routing.Router{}, Accounts: p}).Create, "", `{"model":"openai/text-embedding-3-small","input":"hi"}`, answer, 0},
+		{"embeddings", (&embeddings.Handler{Accounts: p}).Create, "", `{"model":"openai/text-embedding-3-small","input":"hi"}`, answer, 0},
 		{"chat", (&chat.Handler{Proxy: talks}).Complete, "", `{"model":"openai/gpt-4o",` + chatBody + `}`, answer, 0},
 		{"chat streamed", (&chat.Handler{Proxy: talks}).Complete, "", `{` + streamed + `"model":"openai/gpt-4o",` + chatBody + `}`, event, 0},
 		{"messages", (&messages.Handler{Proxy: talks}).Create, "", `{"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, answer, 0},
@@ -68,10 +67,10 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 		{"images of a form", pictures.Edits, form, picture, answer, 0},
 		{"images of another shape", pictures.Generations, "", `{"model":"fal/fal-ai/flux/dev","prompt":"p"}`, answer, 0},
 		{"videos", films.Generations, "", `{"model":"xai/grok-imagine-video","prompt":"p"}`, answer, 0},
-		{"rerank", (&rerank.Handler{Router: routing.Router{}, Accounts: p}).Create, "", `{"model":"cohere/rerank-v3.5","query":"q","documents":["d"]}`, answer, 0},
-		{"moderations", (&moderations.Handler{Router: routing.Router{}, Accounts: p}).Create, "", `{"model":"openai/omni-moderation-latest","input":"hi"}`, answer, 0},
-		{"search", (&search.Handler{Router: routing.Router{}, Accounts: p, Now: now}).Create, "", `{"model":"tavily","query":"q"}`, own, 10 * time.Second},
-		{"web fetch", (&web.Handler{Router: routing.Router{}, Accounts: p, Now: now, CanonicalURL: fake.CanonicalURL}).Fetch, "", `{"model":"tavily","url":"https://a.example/"}`, own, 30 * time.Second},
+		{"rerank", (&rerank.Handler{Accounts: p}).Create, "", `{"model":"cohere/rerank-v3.5","query":"q","documents":["d"]}`, answer, 0},
+		{"moderations", (&moderations.Handler{Accounts: p}).Create, "", `{"model":"openai/omni-moderation-latest","input":"hi"}`, answer, 0},
+		{"search", (&search.Handler{Accounts: p, Now: now}).Create, "", `{"model":"tavily","query":"q"}`, own, 10 * time.Second},
+		{"web fetch", (&web.Handler{Accounts: p, Now: now, CanonicalURL: fake.CanonicalURL}).Fetch, "", `{"model":"tavily","url":"https://a.example/"}`, own, 30 * time.Second},
 	} {
 		for _, set := range []time.Duration{0, 7 * time.Second, 900 * time.Second} {
 			m := &store.Machine{Version: 1, ID: sealed.MachineID}

@@ -12,7 +12,6 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/provider"
-	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/v1/audio"
@@ -53,8 +52,8 @@ func (p *planned) Send(_ context.Context, call *accounts.Call) (*accounts.Result
 func TestListedModelsHaveACallPlan(t *testing.T) {
 	p := &planned{}
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_000) }
-	chats := &proxy.Proxy{Router: routing.Router{}, Accounts: p, Now: now}
-	sound := &audio.Handler{Router: routing.Router{}, Accounts: p, Now: now}
+	chats := &proxy.Proxy{Accounts: p, Now: now}
+	sound := &audio.Handler{Accounts: p, Now: now}
 	const boundary = "b0undary"
 	recording := func(model string) string {
 		part := func(head, body string) string {
@@ -70,10 +69,10 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 	}{
 		{catalog.LLM, conversation, func(m string) string { return `{"model":"` + m + `","messages":[{"role":"user","content":"hi"}]}` }},
 		{catalog.ImageToText, conversation, func(m string) string { return `{"model":"` + m + `","messages":[{"role":"user","content":"hi"}]}` }},
-		{catalog.Embedding, (&embeddings.Handler{Router: routing.Router{}, Accounts: p}).Create, func(m string) string { return `{"model":"` + m + `","input":"hi"}` }},
-		{catalog.Rerank, (&rerank.Handler{Router: routing.Router{}, Accounts: p}).Create, func(m string) string { return `{"model":"` + m + `","query":"q","documents":["d"]}` }},
-		{catalog.Image, (&images.Handler{Router: routing.Router{}, Accounts: p, Now: now}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
-		{catalog.Video, (&videos.Handler{Router: routing.Router{}, Accounts: p}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
+		{catalog.Embedding, (&embeddings.Handler{Accounts: p}).Create, func(m string) string { return `{"model":"` + m + `","input":"hi"}` }},
+		{catalog.Rerank, (&rerank.Handler{Accounts: p}).Create, func(m string) string { return `{"model":"` + m + `","query":"q","documents":["d"]}` }},
+		{catalog.Image, (&images.Handler{Accounts: p, Now: now}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
+		{catalog.Video, (&videos.Handler{Accounts: p}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
 		{catalog.TTS, sound.Speech, func(m string) string { return `{"model":"` + m + `","input":"hi","voice":"v"}` }},
 		{catalog.STT, sound.Transcriptions, recording},
 	}

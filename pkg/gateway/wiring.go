@@ -16,7 +16,6 @@ import (
 	"weir/pkg/machine"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/tokens"
-	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/v1/audio"
@@ -191,8 +190,8 @@ func (w *wiring) late() func(context.Context) {
 // endpoints returns the endpoints of the data plane over a sender. do fetches
 // the pages of POST /v1/web/fetch.
 func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
-	chats := &proxy.Proxy{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Now: w.Now, Pause: w.Pause, ChatOnly: w.chatOnly}
-	vectors := &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
+	chats := &proxy.Proxy{Accounts: s, Now: w.Now, Pause: w.Pause, ChatOnly: w.chatOnly}
+	vectors := &embeddings.Handler{Accounts: s}
 	return &handlers{
 		models:     w.models,
 		embeddings: vectors,
@@ -205,24 +204,24 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		completions: &completions.Handler{Proxy: chats},
 
 		audio: &audio.Handler{
-			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
+			Accounts: s, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
 		},
 		images: &images.Handler{
-			Router: routing.Router{}, Accounts: s, Once: &endpoint.Once{Object: w.Objects}, Allows: auth.AllowsModel,
+			Accounts: s, Once: &endpoint.Once{Object: w.Objects},
 			Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
 		},
 		videos: &videos.Handler{
-			Router: routing.Router{}, Accounts: s, Object: w.Objects, Allows: auth.AllowsModel, Downloads: w.downloads, Credentials: w.credentials,
+			Accounts: s, Object: w.Objects, Downloads: w.downloads, Credentials: w.credentials,
 		},
-		search: &search.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Normalize: w.Normalize, Now: w.Now},
+		search: &search.Handler{Accounts: s, Normalize: w.Normalize, Now: w.Now},
 		web: &web.Handler{
-			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Do: do,
+			Accounts: s, Do: do,
 			CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), Decode: w.Decode, Usage: w.pool, Now: w.Now,
 		},
-		rerank:      &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
+		rerank:      &rerank.Handler{Accounts: s},
 		usage:       &usage.Handler{Objects: w.Objects},
-		moderations: &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
-		realtime:    &realtime.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Keys: w.callers, Reports: w.pool, Now: w.Now},
+		moderations: &moderations.Handler{Accounts: s},
+		realtime:    &realtime.Handler{Accounts: s, Keys: w.callers, Reports: w.pool, Now: w.Now},
 	}
 }
 

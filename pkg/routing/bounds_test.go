@@ -32,10 +32,10 @@ func TestResolveAcceptsLimits(t *testing.T) {
 		m.Combos = []store.Combo{{Name: "sixteen", Models: slices.Repeat([]string{"openai/gpt-5"}, MaxTargets)}}
 	}, "openai", compat+" "+prefix)
 	longest := prefix + "/" + strings.Repeat("m", 256)
-	if got, want := show(Router{}.Resolve(longest, m, catalog.LLM, nil)), compat+" "+longest+"@b"; got != want {
+	if got, want := show(Resolve(longest, m, catalog.LLM, nil)), compat+" "+longest+"@b"; got != want {
 		t.Errorf("model string of %d bytes: got %s, want %s", len(longest), got, want)
 	}
-	got, err := Router{}.Resolve("sixteen", m, catalog.LLM, nil)
+	got, err := Resolve("sixteen", m, catalog.LLM, nil)
 	if err != nil || len(got) != MaxTargets {
 		t.Errorf("combo of %d members: got %d targets, %v", MaxTargets, len(got), err)
 	}
@@ -45,10 +45,10 @@ func TestAliasNamesAliasWithSlash(t *testing.T) {
 	m := connected(func(m *store.Machine) {
 		m.ModelAliases = map[string]string{"two": "team/one", "team/one": "openai/gpt-5", "gpt-5": "/gpt-5"}
 	}, "openai")
-	if got := show(Router{}.Resolve("two", m, catalog.LLM, nil)); got != "openai openai/gpt-5@a" {
+	if got := show(Resolve("two", m, catalog.LLM, nil)); got != "openai openai/gpt-5@a" {
 		t.Errorf("alias of an alias: got %s", got)
 	}
-	if got := show(Router{}.Resolve("gpt-5", m, catalog.LLM, nil)); got != "400 model_not_found" {
+	if got := show(Resolve("gpt-5", m, catalog.LLM, nil)); got != "400 model_not_found" {
 		t.Errorf("alias of a model without a provider: got %s", got)
 	}
 }
@@ -58,7 +58,7 @@ func TestAliasesAndCombosNestToDepthLimit(t *testing.T) {
 		m.ModelAliases = map[string]string{"x/1": "x/2", "x/2": "x/3", "x/3": "x/4", "x/4": "openai/gpt-5", "x/0": "x/1"}
 	}, "openai")
 	for model, want := range map[string]string{"x/1": "openai openai/gpt-5@a", "x/0": "400 "} {
-		if got := show(Router{}.Resolve(model, m, catalog.LLM, nil)); got != want {
+		if got := show(Resolve(model, m, catalog.LLM, nil)); got != want {
 			t.Errorf("%s: got %s, want %s", model, got, want)
 		}
 	}
@@ -67,7 +67,7 @@ func TestAliasesAndCombosNestToDepthLimit(t *testing.T) {
 // A record of a provider that is no longer in the table shadows no other.
 func TestPrefixOfUnknownProviderIsSkipped(t *testing.T) {
 	m := connected(nil, "retired lab", compat+" lab")
-	if got, want := show(Router{}.Resolve("lab/a", m, catalog.LLM, nil)), compat+" lab/a@b"; got != want {
+	if got, want := show(Resolve("lab/a", m, catalog.LLM, nil)), compat+" lab/a@b"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -84,7 +84,7 @@ func TestDisabledModelOfUnconnectedProvider(t *testing.T) {
 		m := connected(func(m *store.Machine) {
 			m.Disabled = []store.DisabledModels{{ProviderAlias: tt.under, IDs: []string{tt.disabled}}}
 		}, "openai")
-		if got := show(Router{}.Resolve(tt.model, m, catalog.LLM, nil)); got != tt.want {
+		if got := show(Resolve(tt.model, m, catalog.LLM, nil)); got != tt.want {
 			t.Errorf("%s with %s of %s disabled: got %s, want %s", tt.model, tt.disabled, tt.under, got, tt.want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestBareIDPrefersConnectedProvider(t *testing.T) {
 		{nil, "400 no_credentials"},
 	} {
 		m := connected(nil, tt.connections...)
-		if got := show(Router{}.Resolve("gpt-4o", m, catalog.LLM, nil)); got != tt.want {
+		if got := show(Resolve("gpt-4o", m, catalog.LLM, nil)); got != tt.want {
 			t.Errorf("%v: got %s, want %s", tt.connections, got, tt.want)
 		}
 	}

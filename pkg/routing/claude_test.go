@@ -15,15 +15,15 @@ func TestResolveClaudeNames(t *testing.T) {
 	for _, name := range []string{
 		"openai/text-embedding-3-large", "best", "turns", "fast", "house/embed", "text-embedding-3-large", "lab/hidden-2", "nobody/x", "no-such-model",
 	} {
-		want := show(Router{}.Resolve(name, m.ReadOnly(), catalog.Embedding, nil))
+		want := show(Resolve(name, m.ReadOnly(), catalog.Embedding, nil))
 		for _, head := range []string{"claude-weir/", "claude-weir/claude-weir/"} {
-			if got := show(Router{}.Resolve(head+name, m.ReadOnly(), catalog.Embedding, nil)); got != want {
+			if got := show(Resolve(head+name, m.ReadOnly(), catalog.Embedding, nil)); got != want {
 				t.Errorf("%s: got %s, want %s", head+name, got, want)
 			}
 		}
 	}
 	for _, name := range []string{"claude-weir/", "claude-weir", "claude-weir//x"} {
-		if got := show(Router{}.Resolve(name, m, catalog.LLM, nil)); got != "400 " && got != "400 model_not_found" {
+		if got := show(Resolve(name, m, catalog.LLM, nil)); got != "400 " && got != "400 model_not_found" {
 			t.Errorf("%q: got %s", name, got)
 		}
 	}
@@ -56,7 +56,7 @@ func TestResolveClaudeFamilies(t *testing.T) {
 		{"claude-opusculum", "400 model_not_found"},
 	} {
 		for range 2 { // the second time from what the snapshot keeps
-			if got := show(Router{}.Resolve(tt.model, m, catalog.LLM, nil)); got != tt.want {
+			if got := show(Resolve(tt.model, m, catalog.LLM, nil)); got != tt.want {
 				t.Errorf("%s: got %s, want %s", tt.model, got, tt.want)
 			}
 		}
@@ -67,7 +67,7 @@ func TestResolveClaudeFamilies(t *testing.T) {
 		Settings: store.Settings{ClaudeHaiku: "loop"},
 	})
 	for _, name := range []string{"claude-haiku-4-5", "loop"} {
-		if got := show(Router{}.Resolve(name, loop, catalog.LLM, nil)); got != "anthropic anthropic/claude-haiku-4-5@a1" {
+		if got := show(Resolve(name, loop, catalog.LLM, nil)); got != "anthropic anthropic/claude-haiku-4-5@a1" {
 			t.Errorf("%s, a combo of its own family: got %s", name, got)
 		}
 	}
@@ -76,7 +76,7 @@ func TestResolveClaudeFamilies(t *testing.T) {
 func TestClaudeNameWithoutAccountNamesTheSetting(t *testing.T) {
 	m := snapshot.New(&store.Machine{Version: 1, ID: "abcdefghijklmnop"})
 	for name, hint := range map[string]bool{"claude-haiku-4-5": true, "anthropic/claude-haiku-4-5": false, "text-embedding-3-small": false} {
-		_, err := Router{}.Resolve(name, m, catalog.LLM, nil)
+		_, err := Resolve(name, m, catalog.LLM, nil)
 		if err == nil || strings.Contains(err.Error(), "on the page Settings") != hint {
 			t.Errorf("%s: %v", name, err)
 		}

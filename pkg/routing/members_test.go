@@ -17,7 +17,7 @@ func ordered(t *testing.T, m *snapshot.Machine, name, session, key string) strin
 	t.Helper()
 	r := &httpmsg.Request{ID: "req", Start: start}
 	r.Header.Add("x-session-id", session)
-	got, err := Router{}.Resolve(name, m, catalog.LLM, &Session{Request: r, KeyID: key})
+	got, err := Resolve(name, m, catalog.LLM, &Session{Request: r, KeyID: key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestPolicyOfCombos(t *testing.T) {
 		{"content_filter goes before any_4xx", nil, next, ContentFilter, "a"},
 	} {
 		m := machine(inner(tt.inner), outer(tt.outer))
-		targets, err := Router{}.Resolve("outer", m, catalog.LLM, nil)
+		targets, err := Resolve("outer", m, catalog.LLM, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestPolicyOfCombos(t *testing.T) {
 		}
 	}
 	m := machine(inner(stop))
-	targets, _ := Router{}.Resolve("inner", m, catalog.LLM, nil)
+	targets, _ := Resolve("inner", m, catalog.LLM, nil)
 	if got, want := Policy(targets, 0), []string{"unavailable", "context_length", "model_gone"}; !slices.Equal(got, want) {
 		t.Errorf("Policy = %v, want %v", got, want)
 	}
@@ -93,7 +93,7 @@ func TestDocumentListsTheClasses(t *testing.T) {
 // A target that a key may not use is left out of its combo.
 func TestPolicyWithoutSomeMembers(t *testing.T) {
 	m := machine(store.Combo{Name: "all", Models: []string{"lab/a", "lab/b", "lab/c"}, On: map[string]string{"any_4xx": Next}})
-	targets, err := Router{}.Resolve("all", m, catalog.LLM, nil)
+	targets, err := Resolve("all", m, catalog.LLM, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,6 @@ const (
 // a model id.
 const maxModelString = 64 + 1 + 256
 
-// Router resolves model strings.
-type Router struct{}
-
 // Resolve returns the upstream models that a model string names for a machine,
 // in the order to try them: one, or a combo's members. Each has at least one
 // active connection.
@@ -43,7 +40,7 @@ type Router struct{}
 // model_not_found for a model that is disabled. A combo leaves out members that
 // fail and has the first one's error when all do. Its strategy orders them, for the
 // session of the call where it asks for that; nil is a call without one.
-func (Router) Resolve(model string, m *snapshot.Machine, kind catalog.Kind, session *Session) ([]Target, error) {
+func Resolve(model string, m *snapshot.Machine, kind catalog.Kind, session *Session) ([]Target, error) {
 	key := snapshot.Derived{Kind: kind, Model: model}
 	if targets, ok := m.Derived(key).([]Target); ok {
 		return slices.Clone(targets), nil

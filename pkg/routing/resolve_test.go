@@ -155,7 +155,7 @@ func TestResolve(t *testing.T) {
 	m := machine()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := show(Router{}.Resolve(tt.model, m, tt.kind, nil)); got != tt.want {
+			if got := show(Resolve(tt.model, m, tt.kind, nil)); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -163,14 +163,14 @@ func TestResolve(t *testing.T) {
 }
 
 func TestResolveReturnsTheVendorsIDAndKind(t *testing.T) {
-	got, err := Router{}.Resolve("openai/text-embedding-3-small", machine(), catalog.Embedding, nil)
+	got, err := Resolve("openai/text-embedding-3-small", machine(), catalog.Embedding, nil)
 	if err != nil || got[0].Kind != catalog.Embedding {
 		t.Fatalf("kind %q, %v", got[0].Kind, err)
 	}
 	// A list leaves out "nvidia/", also where it is the vendor's own name.
 	for _, row := range catalog.Models("nvidia") {
 		if id, ok := strings.CutPrefix(row.ID, "nvidia/"); ok {
-			got, err := Router{}.Resolve("nvidia/"+id, machine(), catalog.Embedding, nil)
+			got, err := Resolve("nvidia/"+id, machine(), catalog.Embedding, nil)
 			if err != nil || got[0].Model != row.ID {
 				t.Fatalf("%s: got %s, want %s (%v)", id, got[0].Model, row.ID, err)
 			}
@@ -184,7 +184,7 @@ func TestRoundRobinComboTurns(t *testing.T) {
 	m := machine()
 	var first []string
 	for range 4 {
-		got, err := Router{}.Resolve("turns", m, catalog.Embedding, nil)
+		got, err := Resolve("turns", m, catalog.Embedding, nil)
 		if err != nil || len(got) != 3 {
 			t.Fatalf("%v %v", got, err)
 		}
@@ -207,7 +207,7 @@ func TestNestedRoundRobinComboTurns(t *testing.T) {
 		if i == 2 {
 			at = m.ReadOnly()
 		}
-		got, err := Router{}.Resolve("outer", at, catalog.Embedding, nil)
+		got, err := Resolve("outer", at, catalog.Embedding, nil)
 		if err != nil || len(got) != 3 {
 			t.Fatalf("%v %v", got, err)
 		}
@@ -221,7 +221,7 @@ func TestNestedRoundRobinComboTurns(t *testing.T) {
 func TestResolveAllocatesOnlyTheTargets(t *testing.T) {
 	m := machine()
 	n := testing.AllocsPerRun(100, func() {
-		if _, err := (Router{}).Resolve("openai/text-embedding-3-small", m, catalog.Embedding, nil); err != nil {
+		if _, err := Resolve("openai/text-embedding-3-small", m, catalog.Embedding, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -234,7 +234,7 @@ func BenchmarkResolve(b *testing.B) {
 	m := machine()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := (Router{}).Resolve("openai/text-embedding-3-small", m, catalog.Embedding, nil); err != nil {
+		if _, err := Resolve("openai/text-embedding-3-small", m, catalog.Embedding, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -249,7 +249,7 @@ func TestNestedRoundRobinCombos(t *testing.T) {
 	)
 	first := ""
 	for range 8 {
-		got, err := Router{}.Resolve("outer", m, catalog.Embedding, nil)
+		got, err := Resolve("outer", m, catalog.Embedding, nil)
 		if err != nil || len(got) != 3 {
 			t.Fatalf("%v %v", got, err)
 		}
@@ -265,7 +265,7 @@ func TestLimitsHoldUnderEveryNameOfAModel(t *testing.T) {
 	m := machine()
 	names := []string{"lab/gpt-x", compat + "/gpt-x", "LAB/gpt-x", "lab/GPT-X", " lab/gpt-x ", "lab/gpt*", compat + "/GPT*"}
 	for _, called := range []string{"lab/gpt-x", compat + "/gpt-x", "lab/GPT-X", "lab/gpt-x "} {
-		targets, err := Router{}.Resolve(called, m, catalog.LLM, nil)
+		targets, err := Resolve(called, m, catalog.LLM, nil)
 		if err != nil || len(targets) != 1 {
 			t.Fatal(called, show(targets, err))
 		}
@@ -301,7 +301,7 @@ func TestLimitsHoldUnderEveryNameOfAModel(t *testing.T) {
 func TestBudgetsCoverCombosWithinCombos(t *testing.T) {
 	m := machine(store.Combo{Name: "outer", Models: []string{"inner", "lab/b"}}, store.Combo{Name: "inner", Models: []string{"fast", "lab/a"}})
 	m.Budgets = []store.Budget{{ID: "b"}}
-	targets, err := Router{}.Resolve("outer", m, catalog.Embedding, nil)
+	targets, err := Resolve("outer", m, catalog.Embedding, nil)
 	if err != nil || len(targets) != 3 {
 		t.Fatal(show(targets, err))
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestPriceOfATargetFollowsTheSource(t *testing.T) {
 	m := machine()
-	targets, err := Router{}.Resolve("openai/text-embedding-3-small", m, catalog.Embedding, nil)
+	targets, err := Resolve("openai/text-embedding-3-small", m, catalog.Embedding, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

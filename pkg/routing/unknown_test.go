@@ -28,7 +28,7 @@ func TestUnknownModelSuggestsASimilarName(t *testing.T) {
 		"nothing like it at all": `Unknown model "nothing like it at all". GET /v1/models lists those that this API key can call.`,
 		strings.Repeat("m", 300): `"` + strings.Repeat("m", 100) + `…"`,
 	} {
-		_, err := Router{}.Resolve(model, m, catalog.LLM, nil)
+		_, err := Resolve(model, m, catalog.LLM, nil)
 		var e *apierr.Error
 		if !errors.As(err, &e) || e.Status != 400 || e.Code != "model_not_found" || e.Param != "model" || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "<") {
 			t.Errorf("%s: got %v, want %s", model, err, want)

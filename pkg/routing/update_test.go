@@ -37,7 +37,7 @@ func TestModelsOfTheSourceAreResolved(t *testing.T) {
 		{"openai/other", "openai/other", "", []string{"openai"}},
 		{"nvidia/next", "nvidia/nvidia/next", catalog.LLM, []string{"nvidia"}},
 	} {
-		targets, err := Router{}.Resolve(tt.model, refreshed(source, tt.providers...), catalog.LLM, nil)
+		targets, err := Resolve(tt.model, refreshed(source, tt.providers...), catalog.LLM, nil)
 		if err != nil || len(targets) != 1 || targets[0].ID() != tt.want || targets[0].Kind != tt.kind {
 			t.Errorf("%s with %v: %+v %v, want %s, %s", tt.model, tt.providers, targets, err, tt.want, tt.kind)
 		}
@@ -60,7 +60,7 @@ func TestModelsOfTheSourceDoNotTakePlainNames(t *testing.T) {
 		{[]string{"openai"}, "openai/" + plain}, // no other account can serve it
 	} {
 		for _, kind := range []catalog.Kind{catalog.LLM, catalog.Embedding} {
-			targets, err := Router{}.Resolve(plain, refreshed(models, tt.providers...), kind, nil)
+			targets, err := Resolve(plain, refreshed(models, tt.providers...), kind, nil)
 			if err != nil || targets[0].ID() != tt.want {
 				t.Errorf("%s with %v: %+v %v, want %s", plain, tt.providers, targets, err, tt.want)
 			}
@@ -72,7 +72,7 @@ func TestModelsOfTheSourceDoNotTakePlainNames(t *testing.T) {
 func TestKindDecidesAmongModelsOfTheSource(t *testing.T) {
 	m := refreshed("openai/next\te\nxai/next\tl\n", "openai", "xai")
 	for kind, want := range map[catalog.Kind]string{catalog.LLM: "xai/next", catalog.Embedding: "openai/next"} {
-		targets, err := Router{}.Resolve("next", m, kind, nil)
+		targets, err := Resolve("next", m, kind, nil)
 		if err != nil || targets[0].ID() != want {
 			t.Errorf("%s: %+v %v, want %s", kind, targets, err, want)
 		}
@@ -80,7 +80,7 @@ func TestKindDecidesAmongModelsOfTheSource(t *testing.T) {
 }
 
 func TestModelsOfTheSourceAreSuggested(t *testing.T) {
-	_, err := Router{}.Resolve("glorious_next", refreshed("groq/glorious-next\tl\n", "groq"), catalog.LLM, nil)
+	_, err := Resolve("glorious_next", refreshed("groq/glorious-next\tl\n", "groq"), catalog.LLM, nil)
 	var e *apierr.Error
 	if !errors.As(err, &e) || !strings.Contains(e.Message, `Did you mean "glorious-next"?`) {
 		t.Error(err)

@@ -6,28 +6,20 @@ import (
 
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
-	"weir/pkg/catalog"
 	"weir/pkg/llm"
-	"weir/pkg/routing"
-	"weir/pkg/snapshot"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
 
-// quick is a Sender and a router that return always the same values, so that what is
-// counted is allocated by the pipeline.
+// quick is a Sender that always returns the same values, so that what is counted is
+// allocated by the pipeline.
 type quick struct {
-	targets [1]routing.Target
-	answer  []byte
-	body    stream.Bytes
-	resp    upstream.Response
-	res     accounts.Result
-	sent    []byte
-}
-
-func (q *quick) Resolve(string, *snapshot.Machine, catalog.Kind, *routing.Session) ([]routing.Target, error) {
-	return q.targets[:], nil
+	answer []byte
+	body   stream.Bytes
+	resp   upstream.Response
+	res    accounts.Result
+	sent   []byte
 }
 
 func (q *quick) Send(_ context.Context, call *accounts.Call) (*accounts.Result, error) {
@@ -48,7 +40,7 @@ func (q *quick) Send(_ context.Context, call *accounts.Call) (*accounts.Result, 
 }
 
 // An unstreamed call in the upstream's own dialect allocates the client's request,
-// the model's name, the exchange, the functions that build attempts and judge
+// the model's name, the targets, the exchange, the functions that build attempts and judge
 // refusals, the attempt, the body that goes up, the address, the result and the
 // answer; the Responses dialect also the answer's id. The bytes of the answer pass.
 func TestAllocationsOfACall(t *testing.T) {
@@ -68,7 +60,7 @@ func TestAllocationsOfACall(t *testing.T) {
 		},
 		{
 			llm.Messages, "anthropic", `{"model":"up/bench","max_tokens":9,"messages":[{"role":"user","content":"Say hello in a friendly way."}]}`,
-			`{"id":"msg_1","type":"message","role":"assistant","model":"bench","content":[{"type":"text","text":"Hello there."}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":3}}`, 9,
+			`{"id":"msg_1","type":"message","role":"assistant","model":"bench","content":[{"type":"text","text":"Hello there."}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":3}}`, 10,
 		},
 		{
 			llm.Responses, "openai", `{"model":"up/bench","input":"Say hello in a friendly way."}`,
@@ -76,12 +68,8 @@ func TestAllocationsOfACall(t *testing.T) {
 		},
 	} {
 		w := newWorld(t, provided{prefix: "up", provider: tt.provider, base: "https://up.example/v1"})
-		targets, err := routing.Router{}.Resolve("up/bench", w.machine, catalog.LLM, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := &quick{targets: [1]routing.Target{targets[0]}, answer: []byte(tt.answer)}
-		p := &Proxy{Router: q, Accounts: q, Now: w.Now}
+		q := &quick{answer: []byte(tt.answer)}
+		p := &Proxy{Accounts: q, Now: w.Now}
 		body := []byte(tt.body)
 		call := &auth.Call{Request: &httpmsg.Request{ID: "req_1", Method: "POST", Start: w.Now()}, Machine: w.machine, MachineID: mid}
 		var reply *Result

@@ -27,9 +27,7 @@ import (
 // Proxy sends requests of the chat endpoints to upstreams. The endpoints share
 // one.
 type Proxy struct {
-	Router   endpoint.Router
-	Accounts endpoint.Sender
-	Allows   endpoint.Allows // nil allows all
+	Accounts accounts.Sender
 	Now      func() time.Time
 	Pause    upstream.Pauser // lets others run in a long translation; nil never pauses
 
@@ -92,7 +90,7 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 // targets returns the targets of the model that the key may use and that have
 // chat.
 func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
-	targets, err := endpoint.Targets(d.Router, d.Allows, c, a.Model, catalog.LLM, func(to *routing.Target) error {
+	targets, err := endpoint.Targets(c, a.Model, catalog.LLM, func(to *routing.Target) error {
 		if _, ok := chooseAPI(to, nil, a.Dialect, false); !ok {
 			return apierr.Invalid("model", "The provider of this model has no chat.")
 		}
@@ -102,7 +100,7 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 		err = unknownModel(err)
 	}
 	if err == nil && a.marked.Named() {
-		err = endpoint.CheckFurtherModels(d.Allows, c.Key, a.Body, targets)
+		err = endpoint.CheckFurtherModels(c.Key, a.Body, targets)
 	}
 	if err != nil || a.Connection == "" {
 		return targets, err

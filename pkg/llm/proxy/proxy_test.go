@@ -243,7 +243,7 @@ func TestKeyMayUseItsModelsOnly(t *testing.T) {
 	w := newWorld(t, usual...)
 	combo(w, "team", "up/a", "cl/b")
 	w.Answer = w.good()
-	w.dialog.Allows = func(_ *store.Key, id string) bool { return id == "cl/b" }
+	w.key = &store.Key{Models: []string{"cl/b"}}
 	if _, err := w.ask(llm.Chat, request(llm.Chat, "up/a", false)); status(err) != 403 {
 		t.Errorf("%v", err)
 	}
@@ -481,7 +481,6 @@ func TestLimitedKeyMayNotNameFallbackModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.dialog.Allows = auth.AllowsModel
 		c := &auth.Call{Request: &httpmsg.Request{}, Machine: w.machine, MachineID: mid, Key: &store.Key{Models: []string{"up/a"}}}
 		if _, err = w.dialog.targets(c, a); status(err) != want {
 			t.Errorf("%s: got %v, want status %d", field, err, want)

@@ -51,7 +51,7 @@ func (d *Proxy) Fetch(ctx context.Context, c *auth.Call, k *StoredCall) (*httpms
 		alias = p
 	}
 	to := routing.Target{Provider: row, Alias: alias, Model: k.Model, Connections: []*store.Connection{conn}}
-	if d.Allows != nil && !d.Allows(c.Key, to.ID()) {
+	if !auth.AllowsModel(c.Key, to.ID()) {
 		return nil, endpoint.NotAllowed(c.Key)
 	}
 	streams := k.Method == "GET" && k.Subpath == "" && endpoint.Query(c.Query, "stream") == "true"

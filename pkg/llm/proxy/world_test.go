@@ -15,7 +15,6 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/llm"
-	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/usage"
@@ -46,6 +45,7 @@ type world struct {
 	dialog  *Proxy
 	pool    *accounts.Pool
 	machine *snapshot.Machine
+	key     *store.Key
 	noted   []usage.Row   // see rows
 	skew    time.Duration // of the clock, for a report
 	call    *auth.Call
@@ -88,7 +88,7 @@ func newWorld(t testing.TB, list ...provided) *world {
 	clock := fake.NewClock(time.UnixMilli(1_800_000_000_000))
 	w := &world{TB: t, Clock: clock, Upstream: &fake.Upstream{Clock: clock}, machine: snapshot.New(rec)}
 	w.pool = &accounts.Pool{Doer: w.Upstream, Object: &objects.Script{Answer: w.report}, Keys: keys, Now: w.Now}
-	w.dialog = &Proxy{Router: routing.Router{}, Accounts: w.pool, Now: w.Now}
+	w.dialog = &Proxy{Accounts: w.pool, Now: w.Now}
 	return w
 }
 
@@ -155,7 +155,7 @@ func (w *world) send(a *Request, header ...httpmsg.Field) (*Result, error) {
 	w.call = &auth.Call{
 		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Path: route, Query: w.query, Header: header, Start: w.Now(), Route: route},
 		Trace:   accounts.Trace{KeyID: "k1"},
-		Machine: w.machine, MachineID: mid, MaxBody: 32 << 20,
+		Machine: w.machine, MachineID: mid, Key: w.key, MaxBody: 32 << 20,
 	}
 	return w.dialog.Answer(context.Background(), w.call, a)
 }

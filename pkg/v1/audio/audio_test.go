@@ -19,7 +19,6 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/provider"
-	"weir/pkg/routing"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
@@ -27,7 +26,7 @@ import (
 )
 
 func handler(w *testgw.World) *Handler {
-	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Pause: w, Now: w.Now, Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL}}
+	return &Handler{Accounts: w.Pool, Pause: w, Now: w.Now, Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL}}
 }
 
 const boundary = "----b0undary"

@@ -78,7 +78,7 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	}
 	targets, err := h.speechTargets(req)
 	if err == nil {
-		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
+		err = endpoint.CheckFurtherModels(c.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (h *Handler) speechTargets(s *speechRequest) ([]routing.Target, error) {
 	if at := strings.LastIndexByte(model, '/'); !s.given && strings.Count(model, "/") >= 2 {
 		model, s.voice = model[:at], model[at+1:]
 	}
-	return endpoint.Targets(h.Router, h.Allows, s.call, model, catalog.TTS, func(to *routing.Target) error {
+	return endpoint.Targets(s.call, model, catalog.TTS, func(to *routing.Target) error {
 		sp := speakerOf(to.Provider)
 		if sp == nil || !to.Provider.Serves(sp.at()) {
 			return endpoint.Refused("The provider of this model has no speech.")

@@ -35,9 +35,7 @@ import (
 
 // Handler serves the endpoints.
 type Handler struct {
-	Router   endpoint.Router
-	Accounts endpoint.Sender
-	Allows   endpoint.Allows
+	Accounts accounts.Sender
 	Pause    upstream.Pauser // between polls of a provider that queues
 	// Downloads fetches speech of which a provider returns the address.
 	Downloads *download.Downloads
@@ -125,7 +123,7 @@ func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string)
 }
 
 func (h *Handler) targets(u *transcriptionForm) ([]routing.Target, error) {
-	return endpoint.Targets(h.Router, h.Allows, u.Call, u.Model, catalog.STT, func(to *routing.Target) error {
+	return endpoint.Targets(u.Call, u.Model, catalog.STT, func(to *routing.Target) error {
 		s := transcriberOf(to.Provider)
 		if s == nil || !to.Provider.Serves(s.at(u.endpoint)) {
 			return endpoint.Refused("The provider of this model has no %s.", u.endpoint)

@@ -10,10 +10,7 @@ import (
 
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
-	"weir/pkg/catalog"
 	"weir/pkg/provider"
-	"weir/pkg/routing"
-	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -46,13 +43,6 @@ func (q *quick) Send(_ context.Context, call *accounts.Call) (*accounts.Result, 
 	return &q.res, nil
 }
 
-// same is a router with one target, for the same reason.
-type same struct{ targets [1]routing.Target }
-
-func (s *same) Resolve(string, *snapshot.Machine, catalog.Kind, *routing.Session) ([]routing.Target, error) {
-	return s.targets[:], nil
-}
-
 // hot is an ordinary call, which can be made again and again.
 type hot struct {
 	*Handler
@@ -64,7 +54,6 @@ type hot struct {
 func newHot(t testing.TB, encoding, vector string) *hot {
 	d := provider.Lookup("openai")
 	m := &store.Machine{Connections: []store.Connection{connection(d, "")}}
-	r := &same{[1]routing.Target{{Provider: d, Alias: "openai", Model: "bench", Connections: []*store.Connection{&m.Connections[0]}}}}
 	q := &quick{
 		answer: fmt.Appendf(nil, `{"object":"list","data":[{"object":"embedding","index":0,"embedding":%s}],"model":"bench","usage":{"prompt_tokens":5,"total_tokens":5}}`, vector),
 		resp: upstream.Response{Status: 200, Owned: true, Header: httpmsg.Header{
@@ -74,7 +63,7 @@ func newHot(t testing.TB, encoding, vector string) *hot {
 	}
 	q.space = make([]byte, 0, len(q.answer)+64)
 	return &hot{
-		Handler: &Handler{Router: r, Accounts: q},
+		Handler: &Handler{Accounts: q},
 		call:    call(t, m, ""),
 		body:    []byte(`{"model":"openai/bench","input":"The food was delicious and the waiter friendly.","encoding_format":"` + encoding + `"}`),
 	}

@@ -17,7 +17,6 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
-	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -35,24 +34,8 @@ const (
 	leastUser = 64
 )
 
-// router is the part of routing.Router used here.
-type router interface {
-	Resolve(model string, m *snapshot.Machine, kind catalog.Kind, session *routing.Session) ([]routing.Target, error)
-}
-
-// sender is the part of accounts.Pool used here.
-type sender interface {
-	Send(ctx context.Context, call *accounts.Call) (*accounts.Result, error)
-}
-
 // Handler serves the endpoint.
-type Handler struct {
-	Router   router
-	Accounts sender
-	// Allows reports whether a key may use a model, by the name asked for or the
-	// public id of a target. nil allows all.
-	Allows func(k *store.Key, id string) bool
-}
+type Handler struct{ Accounts accounts.Sender }
 
 // Create parses, resolves, sends and shapes the answer.
 //
@@ -73,9 +56,9 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 // answer resolves a request, sends it and shapes the answer.
 func (h *Handler) answer(ctx context.Context, c *auth.Call, x *exchange) (*httpmsg.Response, error) {
 	req := &x.req
-	targets, err := endpoint.Targets(h.Router, h.Allows, c, req.model, catalog.Embedding, func(to *routing.Target) error { return usable(to, req) })
+	targets, err := endpoint.Targets(c, req.model, catalog.Embedding, func(to *routing.Target) error { return usable(to, req) })
 	if err == nil && req.further {
-		err = endpoint.CheckFurtherModels(h.Allows, c.Key, req.body, targets)
+		err = endpoint.CheckFurtherModels(c.Key, req.body, targets)
 	}
 	if err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"weir/internal/golden"
-	"weir/pkg/auth"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -115,7 +114,7 @@ func TestEveryProviderEmbeds(t *testing.T) {
 					}
 					m := &store.Machine{Connections: []store.Connection{connection(d, base(d))}}
 					p := &pool{t: t, answer: fakeVendor}
-					h := &Handler{Router: routing.Router{}, Accounts: p}
+					h := &Handler{Accounts: p}
 					c := call(t, m, body)
 					resp, err := h.Create(context.Background(), c)
 					if strings.HasPrefix(in.name, "token") && shape.textOnly {
@@ -215,7 +214,7 @@ func TestVendors(t *testing.T) {
 				n++
 				return 200, rec.Answers[n-1]
 			}}
-			h := &Handler{Router: routing.Router{}, Accounts: p}
+			h := &Handler{Accounts: p}
 			c := call(t, m, string(rec.Request))
 			resp, err := h.Create(context.Background(), c)
 			if err != nil {
@@ -259,7 +258,7 @@ func TestOpenAIShapedAnswerPassesWithOnlyTheModelChanged(t *testing.T) {
 		sent = string(b)
 		return 200, []byte(answer)
 	}}
-	h := &Handler{Router: routing.Router{}, Accounts: p}
+	h := &Handler{Accounts: p}
 	resp, err := h.Create(context.Background(), call(t, &store.Machine{Connections: []store.Connection{connection(d, "")}}, body))
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +288,7 @@ func TestIncompleteAnswersAreCompleted(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &pool{t: t, answer: func(*routing.Target, *upstream.Request) (int, []byte) { return 200, []byte(tt.answer) }}
-			h := &Handler{Router: routing.Router{}, Accounts: p}
+			h := &Handler{Accounts: p}
 			resp, err := h.Create(context.Background(), call(t, &store.Machine{Connections: []store.Connection{connection(d, "")}}, `{"model":"openai/m","input":["a","b"]}`))
 			if err != nil {
 				t.Fatal(err)
@@ -351,7 +350,7 @@ func TestUnreadableAnswersAre502(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := provider.Lookup(tt.provider)
 			p := &pool{t: t, answer: func(*routing.Target, *upstream.Request) (int, []byte) { return 200, []byte(tt.answer) }}
-			h := &Handler{Router: routing.Router{}, Accounts: p}
+			h := &Handler{Accounts: p}
 			_, err := h.Create(context.Background(), call(t, &store.Machine{Connections: []store.Connection{connection(d, "")}}, `{"model":"`+d.Alias+`/m","input":"a"}`))
 			var e *apierr.Error
 			if !errors.As(err, &e) || e.Status != 502 || e.Code != "bad_upstream_body" {
@@ -396,10 +395,10 @@ func TestRefusals(t *testing.T) {
 				used = to.ID()
 				return fakeVendor(to, req)
 			}}
-			h := &Handler{Router: routing.Router{}, Accounts: p, Allows: func(_ *store.Key, id string) bool {
-				return id == "named" || strings.Contains(id, "/") && id != "openai/secret"
-			}}
-			_, err := h.Create(context.Background(), call(t, m, tt.body))
+			h := &Handler{Accounts: p}
+			c := call(t, m, tt.body)
+			c.Key = &store.Key{Models: []string{"named", "openai/m", "openai/off", "openai/../x", "anthropic/*", "mistral/*", "nobody/*", "nothing", "bedrock/*"}}
+			_, err := h.Create(context.Background(), c)
 			got := "200 " + used
 			var e *apierr.Error
 			if errors.As(err, &e) {
@@ -417,7 +416,7 @@ func TestRefusals(t *testing.T) {
 func TestBodyOverTheLimit(t *testing.T) {
 	c := call(t, &store.Machine{}, `{"model":"openai/m","input":"`+strings.Repeat("a", 100)+`"}`)
 	c.MaxBody = 64
-	h := &Handler{Router: routing.Router{}, Accounts: &pool{t: t}}
+	h := &Handler{Accounts: &pool{t: t}}
 	if _, err := h.Create(context.Background(), c); !errors.Is(err, stream.ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
@@ -435,7 +434,7 @@ func TestBatchesStayWithFirstModel(t *testing.T) {
 		ids = append(ids, to.ID())
 		return fakeVendor(to, req)
 	}
-	h := &Handler{Router: routing.Router{}, Accounts: p}
+	h := &Handler{Accounts: p}
 	in := "[" + strings.TrimSuffix(strings.Repeat(`"a",`, 200), ",") + "]"
 	if _, err := h.Create(context.Background(), call(t, m, `{"model":"both","input":`+in+`}`)); err != nil {
 		t.Fatal(err)
@@ -459,7 +458,7 @@ func BenchmarkReadOpenAI(b *testing.B) {
 // The pass that reads a request notes the fields with fallback models.
 func TestLimitedKeyMayNotNameFallbackModels(t *testing.T) {
 	m := &store.Machine{Connections: []store.Connection{connection(provider.Lookup("openai"), "")}}
-	h := &Handler{Router: routing.Router{}, Accounts: &pool{t: t, answer: fakeVendor}, Allows: auth.AllowsModel}
+	h := &Handler{Accounts: &pool{t: t, answer: fakeVendor}}
 	for field, status := range map[string]int{`"user":"x"`: 0, `"models":["b"]`: 403, `"Fallba\u0063ks":["b"]`: 403, `"fallbacks":["a"]`: 0} {
 		c := call(t, m, `{"model":"openai/a","input":"x",`+field+`}`)
 		c.Key = &store.Key{Models: []string{"openai/a"}}

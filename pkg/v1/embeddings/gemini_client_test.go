@@ -31,7 +31,7 @@ func embedGemini(t testing.TB, d *provider.Descriptor, model, body string, batch
 		return answer(to, req)
 	}}
 	c := call(t, m, body)
-	resp, err := (&Handler{Router: routing.Router{}, Accounts: p}).Gemini(context.Background(), c, d.Alias+"/"+model, batch)
+	resp, err := (&Handler{Accounts: p}).Gemini(context.Background(), c, d.Alias+"/"+model, batch)
 	if err != nil {
 		return "", sent, nil, err
 	}

@@ -27,7 +27,7 @@ func outcome(t *testing.T, d *provider.Descriptor, purpose string, request []byt
 		n++
 		return 200, answers[min(n, len(answers))-1]
 	}}
-	resp, err := (&Handler{Router: routing.Router{}, Accounts: p}).Create(context.Background(), call(t, m, string(request)))
+	resp, err := (&Handler{Accounts: p}).Create(context.Background(), call(t, m, string(request)))
 	out := ""
 	if err != nil {
 		var e *apierr.Error

@@ -30,7 +30,7 @@ func TestLongUserIDs(t *testing.T) {
 		}
 		q, _ := json.Marshal(user)
 		body := `{"user":` + string(q) + `,"model":"` + model + `/m","extra":{"kept":1.50},"input":["a"],"encoding_format":"float"}`
-		if _, err := (&Handler{Router: routing.Router{}, Accounts: p}).Create(context.Background(), call(t, m, body)); err != nil {
+		if _, err := (&Handler{Accounts: p}).Create(context.Background(), call(t, m, body)); err != nil {
 			t.Fatal(id, err)
 		}
 		b, _ := stream.ReadAll(p.sent[0].Body, 1<<20)

@@ -38,10 +38,8 @@ import (
 
 // Handler serves the endpoints.
 type Handler struct {
-	Router   endpoint.Router
-	Accounts endpoint.Sender
-	Once     *endpoint.Once // keeps idempotency keys
-	Allows   endpoint.Allows
+	Accounts accounts.Sender
+	Once     *endpoint.Once  // keeps idempotency keys
 	Pause    upstream.Pauser // between polls of a provider that queues
 	// Downloads gets images that a provider only points to, when the client
 	// asked for their bytes.
@@ -143,7 +141,7 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*
 	}
 	targets, err := h.targets(x, x.asked)
 	if err == nil {
-		err = endpoint.CheckFurtherModels(h.Allows, x.call.Key, body, targets)
+		err = endpoint.CheckFurtherModels(x.call.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err
@@ -222,7 +220,7 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*httpmsg.Response, e
 }
 
 func (h *Handler) targets(x *creation, model string) ([]routing.Target, error) {
-	return endpoint.Targets(h.Router, h.Allows, x.call, model, catalog.Image, func(to *routing.Target) error {
+	return endpoint.Targets(x.call, model, catalog.Image, func(to *routing.Target) error {
 		s := shapeOf(to.Provider)
 		switch {
 		case s == nil || !to.Provider.Serves(s.at(x.endpoint)):

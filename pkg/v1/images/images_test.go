@@ -19,14 +19,13 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/provider"
-	"weir/pkg/routing"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
 
 func handler(w *testgw.World) *Handler {
 	return &Handler{
-		Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Pause: w, Now: w.Now,
+		Accounts: w.Pool, Pause: w, Now: w.Now,
 		Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL},
 	}
 }

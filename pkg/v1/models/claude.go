@@ -63,7 +63,7 @@ func aliasTarget(c *auth.Call, name string) *routing.Target {
 	if c.Machine == nil || !strings.Contains(c.Machine.Alias(name), "/") || c.Machine.Combo(name) != nil {
 		return nil
 	}
-	targets, err := routing.Router{}.Resolve(name, c.Machine, catalog.LLM, nil)
+	targets, err := routing.Resolve(name, c.Machine, catalog.LLM, nil)
 	if err != nil {
 		return nil
 	}

@@ -42,9 +42,7 @@ var usual = [...]struct{ alias, model, begins string }{
 
 // Handler serves the endpoint.
 type Handler struct {
-	Router   endpoint.Router
-	Accounts endpoint.Sender
-	Allows   endpoint.Allows
+	Accounts accounts.Sender
 }
 
 // Create parses, resolves, sends and shapes the answer.
@@ -59,7 +57,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	}
 	targets, err := h.targets(c, asked)
 	if err == nil {
-		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
+		err = endpoint.CheckFurtherModels(c.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +139,7 @@ func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) 
 		e.Code = "no_credentials"
 		return nil, e
 	}
-	return endpoint.Targets(h.Router, h.Allows, c, model, "", func(to *routing.Target) error {
+	return endpoint.Targets(c, model, "", func(to *routing.Target) error {
 		if !to.Provider.Serves("moderations") {
 			return apierr.Invalid("model", "The provider of this model does not moderate.")
 		}

@@ -8,8 +8,6 @@ import (
 
 	"weir/internal/testgw"
 	"weir/internal/testgw/fake"
-	"weir/pkg/auth"
-	"weir/pkg/routing"
 	"weir/pkg/store"
 )
 
@@ -19,7 +17,7 @@ func world(t *testing.T, body string) (*testgw.World, *Handler) {
 	w := testgw.Recorded(t)
 	w.Connect(own, "c1", store.ProviderData{BaseURL: "https://mod.example.com/v1", Prefix: "mod"})
 	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: body} }
-	return w, &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel}
+	return w, &Handler{Accounts: w.Pool}
 }
 
 func TestBadInputNamesTheField(t *testing.T) {

@@ -50,7 +50,7 @@ func (h *Handler) CreateSecret(ctx context.Context, c *auth.Call) (*httpmsg.Resp
 	}
 	targets, err := h.targets(c, x.asked, "clientSecrets")
 	if err == nil {
-		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
+		err = endpoint.CheckFurtherModels(c.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (h *Handler) boundTargets(c *auth.Call, asked string) ([]routing.Target, er
 	if asked != "" && asked != s.Asked && asked != s.Model {
 		return nil, apierr.New(403, "model_not_allowed", "This client secret is for another model. Connect to the one that it was created for, or create another.")
 	}
-	all, err := h.Router.Resolve(s.Model, c.Machine, "", c.Session())
+	all, err := routing.Resolve(s.Model, c.Machine, "", c.Session())
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (h *Handler) boundTargets(c *auth.Call, asked string) ([]routing.Target, er
 		for _, conn := range to.Connections {
 			if conn.ID == s.ConnectionID && to.ID() == s.Model {
 				to.Connections = []*store.Connection{conn}
-				return endpoint.FilterTargets(all[i:i+1], h.Allows, c.Key, s.Asked, serves("realtime"))
+				return endpoint.FilterTargets(all[i:i+1], c.Key, s.Asked, serves("realtime"))
 			}
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"weir/internal/testgw"
 	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
-	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -36,7 +35,7 @@ func world(t *testing.T) (*testgw.World, *Handler) {
 		return fake.JSON(fmt.Sprintf(`{"value":%q,"expires_at":%d,"session":{"type":"realtime","model":"gpt-realtime","client_secret":{"value":%q,"expires_at":1}}}`, provided, minute, provided))
 	}
 	keys := &auth.Authenticator{Vault: w.Keys, Machines: only{w}, Now: w.Now, RequireKey: true}
-	return w, &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Keys: keys, Now: w.Now}
+	return w, &Handler{Accounts: w.Pool, Keys: keys, Now: w.Now}
 }
 
 // only has the machine of a world.

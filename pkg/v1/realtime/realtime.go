@@ -53,9 +53,7 @@ type flusher interface {
 
 // Handler serves the endpoint.
 type Handler struct {
-	Router   endpoint.Router
-	Accounts endpoint.Sender
-	Allows   endpoint.Allows
+	Accounts accounts.Sender
 	Keys     authenticator
 	Reports  flusher // may be nil
 	Now      func() time.Time
@@ -112,7 +110,7 @@ func (h *Handler) targets(c *auth.Call, asked, name string) ([]routing.Target, e
 			}
 		}
 	}
-	return endpoint.Targets(h.Router, h.Allows, c, model, "", serves(name))
+	return endpoint.Targets(c, model, "", serves(name))
 }
 
 // serves returns a check that the provider of a target has an endpoint.

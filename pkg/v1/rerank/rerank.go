@@ -29,9 +29,7 @@ const (
 
 // Handler serves the endpoint.
 type Handler struct {
-	Router   endpoint.Router
-	Accounts endpoint.Sender
-	Allows   endpoint.Allows
+	Accounts accounts.Sender
 }
 
 // Create parses, resolves, sends and shapes the answer.
@@ -44,9 +42,9 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	targets, err := endpoint.Targets(h.Router, h.Allows, c, req.model, catalog.Rerank, usable)
+	targets, err := endpoint.Targets(c, req.model, catalog.Rerank, usable)
 	if err == nil {
-		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
+		err = endpoint.CheckFurtherModels(c.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err

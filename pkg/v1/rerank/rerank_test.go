@@ -8,13 +8,11 @@ import (
 
 	"weir/internal/testgw"
 	"weir/internal/testgw/fake"
-	"weir/pkg/auth"
-	"weir/pkg/routing"
 	"weir/pkg/store"
 )
 
 func ask(w *testgw.World, body string) (*gjson.Result, error) {
-	h := &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel}
+	h := &Handler{Accounts: w.Pool}
 	resp, err := h.Create(w.Context(), w.Ask("/v1/rerank", body))
 	if err != nil {
 		return nil, err

@@ -37,9 +37,7 @@ const (
 
 // Handler serves the endpoint.
 type Handler struct {
-	Router   endpoint.Router
-	Accounts endpoint.Sender
-	Allows   endpoint.Allows
+	Accounts accounts.Sender
 	// Normalize returns the NFKC form of a text. The platform provides it, because
 	// own tables would slow the start. nil leaves texts unchanged.
 	Normalize func(string) string
@@ -80,9 +78,9 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) {
 	if model != "" {
 		c.Trace.Asked = model
-		all, err := h.Router.Resolve(model, c.Machine, catalog.WebSearch, c.Session())
+		all, err := routing.Resolve(model, c.Machine, catalog.WebSearch, c.Session())
 		if err != nil {
-			return nil, endpoint.Unresolved(err, h.Allows, c.Key, model)
+			return nil, endpoint.Unresolved(err, c.Key, model)
 		}
 		for i := range all {
 			// A provider of chat models that is named alone: its usual model.
@@ -92,7 +90,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 				}
 			}
 		}
-		return endpoint.FilterTargets(all, h.Allows, c.Key, model, func(to *routing.Target) error {
+		return endpoint.FilterTargets(all, c.Key, model, func(to *routing.Target) error {
 			if to.Connections = c.Machine.Visible(to.Provider.Alias, to.Connections, to.Model); len(to.Connections) == 0 {
 				return apierr.New(404, "model_not_found", "The model is disabled.")
 			}
@@ -123,7 +121,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 		if len(all) == 0 {
 			continue
 		}
-		kept, err := endpoint.FilterTargets(all, h.Allows, c.Key, "", usable)
+		kept, err := endpoint.FilterTargets(all, c.Key, "", usable)
 		if err == nil {
 			return kept, nil
 		}

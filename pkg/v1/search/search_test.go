@@ -10,7 +10,6 @@ import (
 
 	"weir/internal/testgw"
 	"weir/internal/testgw/fake"
-	"weir/pkg/auth"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -18,7 +17,7 @@ import (
 )
 
 func handler(w *testgw.World) *Handler {
-	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Now: w.Now}
+	return &Handler{Accounts: w.Pool, Now: w.Now}
 }
 
 func target(d *provider.Descriptor, model string) routing.Target {

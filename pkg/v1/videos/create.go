@@ -150,7 +150,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 			model = "video"
 		}
 		x.call.Trace.Asked = model
-		all, err := h.Router.Resolve(named+"/"+model, c.Machine, "video", c.Session())
+		all, err := routing.Resolve(named+"/"+model, c.Machine, "video", c.Session())
 		if err != nil {
 			return nil, err
 		}
@@ -161,15 +161,15 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 		}
 		// The client's name of the model is not checked: it goes to the named
 		// provider.
-		return endpoint.FilterTargets(all, h.Allows, c.Key, "", x.usable)
+		return endpoint.FilterTargets(all, c.Key, "", x.usable)
 	}
 	if asked != "" {
 		x.call.Trace.Asked = asked
-		all, err := h.Router.Resolve(asked, c.Machine, "video", c.Session())
+		all, err := routing.Resolve(asked, c.Machine, "video", c.Session())
 		var e *apierr.Error
 		switch {
 		case err == nil:
-			return endpoint.FilterTargets(all, h.Allows, c.Key, asked, x.usable)
+			return endpoint.FilterTargets(all, c.Key, asked, x.usable)
 		case !errors.As(err, &e) || e.Status != 400 || e.Code != "model_not_found":
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 	for _, conn := range makers(c.Machine) {
 		d := provider.Lookup(conn.Provider)
 		to := routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: asked, Kind: "video", Connections: c.Machine.Active(d.ID)}
-		kept, err := endpoint.FilterTargets([]routing.Target{to}, h.Allows, c.Key, "", x.usable)
+		kept, err := endpoint.FilterTargets([]routing.Target{to}, c.Key, "", x.usable)
 		if err == nil {
 			return kept, nil
 		}

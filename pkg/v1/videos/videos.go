@@ -47,10 +47,8 @@ type credentials interface {
 
 // Handler serves the endpoints.
 type Handler struct {
-	Router   endpoint.Router
-	Accounts endpoint.Sender
+	Accounts accounts.Sender
 	Object   stub
-	Allows   endpoint.Allows
 	// Downloads gets finished videos; Credentials is for those that their
 	// provider sends only to the account.
 	Downloads   *download.Downloads
@@ -258,7 +256,7 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 	p.target = routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: job.Model, Connections: []*store.Connection{conn}}
 	// The job may have been created under a combo's name, so the key that
 	// created it may always poll it.
-	if h.Allows != nil && (job.KeyID == "" || job.KeyID != c.Trace.KeyID) && !h.Allows(c.Key, p.target.ID()) {
+	if (job.KeyID == "" || job.KeyID != c.Trace.KeyID) && !auth.AllowsModel(c.Key, p.target.ID()) {
 		return nil, endpoint.NotAllowed(c.Key)
 	}
 	handle, ok := decodeID(id)

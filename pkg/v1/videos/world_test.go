@@ -14,7 +14,6 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -44,7 +43,7 @@ func newWorld(t testing.TB, providers ...string) *world {
 	w.objects.Ops = nil
 	w.Pool.Object = w.objects
 	w.Handler = &Handler{
-		Router: routing.Router{}, Accounts: w.Pool, Object: w.objects, Allows: auth.AllowsModel,
+		Accounts: w.Pool, Object: w.objects,
 		Credentials: &accounts.Credentials{Pool: w.Pool},
 		Downloads:   &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL},
 	}

@@ -41,9 +41,7 @@ type recorder interface {
 
 // Handler serves the endpoint.
 type Handler struct {
-	Router   endpoint.Router
-	Accounts endpoint.Sender
-	Allows   endpoint.Allows
+	Accounts accounts.Sender
 	// Do makes the gateway's own fetches. Without one nothing is fetched:
 	// Accounts notes what would be, and all parts of the plan are gone through.
 	Do upstream.Doer
@@ -183,7 +181,7 @@ func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
 		if len(all) == 0 {
 			return h.named(c, nil, ownModel, "")
 		}
-		kept, err := endpoint.FilterTargets(all, h.Allows, c.Key, "", usable)
+		kept, err := endpoint.FilterTargets(all, c.Key, "", usable)
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +216,7 @@ func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
 // named appends what one model string names. asked is what the client named.
 func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step, error) {
 	if h.isOwn(c, model) {
-		if h.Allows != nil && (asked == "" || !h.Allows(c.Key, asked)) && !h.Allows(c.Key, ownModel) {
+		if (asked == "" || !auth.AllowsModel(c.Key, asked)) && !auth.AllowsModel(c.Key, ownModel) {
 			return nil, endpoint.NotAllowed(c.Key)
 		}
 		if c.Machine.Hidden(ownAlias, "fetch") {
@@ -227,11 +225,11 @@ func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step
 		return append(steps, step{own: true}), nil
 	}
 	c.Trace.Asked = model
-	all, err := h.Router.Resolve(model, c.Machine, catalog.WebFetch, c.Session())
+	all, err := routing.Resolve(model, c.Machine, catalog.WebFetch, c.Session())
 	if err != nil {
-		return nil, endpoint.Unresolved(err, h.Allows, c.Key, asked)
+		return nil, endpoint.Unresolved(err, c.Key, asked)
 	}
-	kept, err := endpoint.FilterTargets(all, h.Allows, c.Key, asked, usable)
+	kept, err := endpoint.FilterTargets(all, c.Key, asked, usable)
 	if err != nil {
 		return nil, err
 	}

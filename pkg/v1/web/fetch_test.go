@@ -15,15 +15,13 @@ import (
 
 	"weir/internal/testgw"
 	"weir/internal/testgw/fake"
-	"weir/pkg/auth"
-	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
 
 func handler(w *testgw.World) *Handler {
-	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Do: w, CanonicalURL: fake.CanonicalURL, Now: w.Now}
+	return &Handler{Accounts: w.Pool, Do: w, CanonicalURL: fake.CanonicalURL, Now: w.Now}
 }
 
 func html(body string) fake.Answer {
