@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -148,15 +149,10 @@ type Sender interface {
 	Send(ctx context.Context, call *Call) (*Result, error)
 }
 
-// stub is the part of machine.Stub used here.
-type stub interface {
-	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
-}
-
 // Pool sends calls over the accounts of machines. It is the Sender.
 type Pool struct {
 	Doer   upstream.Doer
-	Object stub
+	Object rpc.Stub
 	Keys   *store.Keyring
 	Now    func() time.Time
 	Rand   io.Reader // names what is lent of budgets; without it their calls are refused

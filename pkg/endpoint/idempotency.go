@@ -19,16 +19,9 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// objects is the part of rpc.Stub used here.
-type objects interface {
-	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
-}
-
 // Once makes creations that are billed, and have an idempotency key, at most
 // once. The keys are in the machine's object.
-type Once struct {
-	Object objects
-}
+type Once struct{ Object rpc.Stub }
 
 // longestCreation is how long a creation may run, with all attempts and the wait
 // for a job. Without an outcome by then it is lost.

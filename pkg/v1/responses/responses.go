@@ -26,15 +26,10 @@ type answerer interface {
 	CountAt(ctx context.Context, c *auth.Call, d llm.Dialect, body []byte, connection string) (proxy.Tokens, error)
 }
 
-// objects is the part of rpc.Stub used here.
-type objects interface {
-	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
-}
-
 // Handler serves the endpoints.
 type Handler struct {
 	Proxy  answerer
-	Object objects
+	Object rpc.Stub
 }
 
 const kind = "response" // of a job

@@ -35,11 +35,6 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// stub is the part of rpc.Stub used here.
-type stub interface {
-	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
-}
-
 // credentials opens what a connection presents; accounts.Credentials does.
 type credentials interface {
 	Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error)
@@ -48,7 +43,7 @@ type credentials interface {
 // Handler serves the endpoints.
 type Handler struct {
 	Accounts accounts.Sender
-	Object   stub
+	Object   rpc.Stub
 	// Downloads gets finished videos; Credentials is for those that their
 	// provider sends only to the account.
 	Downloads   *download.Downloads
