@@ -214,17 +214,13 @@ func (h *Connectivity) tell(ctx context.Context, machineID, connection string, r
 	if !ok {
 		return nil
 	}
-	body, err := json.Marshal(struct {
+	_, err := rpc.Ask(ctx, h.Objects, machineID, "tested", struct {
 		ID     string `json:"connectionId"`
 		Reason string `json:"reason"`
 		Status int    `json:"status"`
 		Text   string `json:"text,omitempty"`
 		Place  string `json:"place,omitempty"`
 	}{connection, reason, r.Status, r.Message, r.place})
-	if err != nil {
-		return err
-	}
-	_, err = (&Handler{Objects: h.Objects}).ask(ctx, machineID, "tested", body)
 	return err
 }
 
@@ -275,13 +271,9 @@ func unanswered(err error) TestResult {
 
 // probe asks the object to admit a test. It returns the current machine.
 func (h *Connectivity) probe(ctx context.Context, machineID, connection string) (*snapshot.Machine, error) {
-	body, err := json.Marshal(struct {
+	raw, err := rpc.Ask(ctx, h.Objects, machineID, "probe", struct {
 		ID string `json:"connectionId"`
 	}{connection})
-	if err != nil {
-		return nil, err
-	}
-	raw, err := (&Handler{Objects: h.Objects}).ask(ctx, machineID, "probe", body)
 	if err != nil {
 		return nil, err
 	}

@@ -209,11 +209,8 @@ func (h *Explainer) budgets(ctx context.Context, c *auth.Call) (map[string]budge
 	if c.Key != nil {
 		env.KeyID = c.Key.ID
 	}
-	raw, err := json.Marshal(env)
+	raw, err := rpc.Ask(ctx, h.Objects, c.MachineID, "manage", env)
 	if err != nil {
-		return nil, err
-	}
-	if raw, err = (&Handler{Objects: h.Objects}).ask(ctx, c.MachineID, "manage", raw); err != nil {
 		return nil, err
 	}
 	var a rpc.ManageAnswer

@@ -109,34 +109,16 @@ func isNoMachine(err error) bool {
 // manage makes a management call of the machine's object. Only the operator can ask for
 // a machine that does not exist: it may be a seed document that no call has adopted yet.
 func (h *Handler) manage(ctx context.Context, machineID string, env *rpc.ManageCall) (a rpc.ManageAnswer, err error) {
-	call, err := json.Marshal(env)
-	if err != nil {
-		return a, err
-	}
-	raw, err := h.ask(ctx, machineID, "manage", call)
+	raw, err := rpc.Ask(ctx, h.Objects, machineID, "manage", env)
 	if isNoMachine(err) {
 		if _, e := h.Cache.Known(ctx, machineID); e == nil {
-			raw, err = h.ask(ctx, machineID, "manage", call)
+			raw, err = rpc.Ask(ctx, h.Objects, machineID, "manage", env)
 		}
 	}
 	if err != nil {
 		return a, err
 	}
 	return a, json.Unmarshal(raw, &a)
-}
-
-// ask calls an object. A refusal of the object is the error.
-func (h *Handler) ask(ctx context.Context, machineID, op string, body []byte) ([]byte, error) {
-	status, raw, err := h.Objects.Call(ctx, machineID, op, body)
-	if err != nil {
-		e := rpc.ReadFailure(503, nil)
-		e.Err = err
-		return nil, e
-	}
-	if status < 200 || status > 299 {
-		return nil, rpc.ReadFailure(status, raw)
-	}
-	return raw, nil
 }
 
 func answer(status int, body []byte) *httpmsg.Response {

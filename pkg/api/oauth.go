@@ -118,11 +118,7 @@ func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected,
 	if err != nil {
 		return done, err
 	}
-	call, err := json.Marshal(rpc.CallbackQuery{Session: ticket, RedirectURI: uri, Query: c.Query})
-	if err != nil {
-		return done, err
-	}
-	raw, err := h.ask(ctx, id, "oauth.callback", call)
+	raw, err := rpc.Ask(ctx, h.Objects, id, "oauth.callback", rpc.CallbackQuery{Session: ticket, RedirectURI: uri, Query: c.Query})
 	h.Cache.Invalidate(id)
 	if err != nil {
 		return done, err

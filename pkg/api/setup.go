@@ -144,11 +144,7 @@ func (h *Setup) Claim(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 	if !ok {
 		return nil, errLease()
 	}
-	call, err := json.Marshal(rpc.ClaimLease{Digest: rpc.KeyDigest(lease), Tool: tool})
-	if err != nil {
-		return nil, err
-	}
-	out, err := h.ask(ctx, machineID, "lease.claim", call)
+	out, err := rpc.Ask(ctx, h.Objects, machineID, "lease.claim", rpc.ClaimLease{Digest: rpc.KeyDigest(lease), Tool: tool})
 	h.Cache.Invalidate(machineID)
 	if err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	if isRefusal(err) {
 		// Valid credentials are never limited, so guessing locks out no one
 		// else.
-		if _, late := s.ask(ctx, rpc.RegistryID, "session.failed", map[string]string{"from": s.from(c.Request)}); late != nil {
+		if _, late := rpc.Ask(ctx, s.Objects, rpc.RegistryID, "session.failed", map[string]string{"from": s.from(c.Request)}); late != nil {
 			return nil, late
 		}
 	}
@@ -152,7 +152,7 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 			return nil, err
 		}
 	}
-	raw, err := s.ask(ctx, t.home, "session.open", in)
+	raw, err := rpc.Ask(ctx, s.Objects, t.home, "session.open", in)
 	if err != nil {
 		return nil, err
 	}
@@ -206,13 +206,13 @@ func (s *Sessions) End(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 }
 
 func (s *Sessions) end(ctx context.Context, t ticket, all bool) error {
-	_, err := s.ask(ctx, t.home, "session.end", map[string]any{"digest": t.digest(), "all": all})
+	_, err := rpc.Ask(ctx, s.Objects, t.home, "session.end", map[string]any{"digest": t.digest(), "all": all})
 	return err
 }
 
 // check asks the object whether a session lives.
 func (s *Sessions) check(ctx context.Context, t ticket) (*rpc.Session, error) {
-	raw, err := s.ask(ctx, t.home, "session.check", map[string]string{"digest": t.digest(), "bound": s.bound()})
+	raw, err := rpc.Ask(ctx, s.Objects, t.home, "session.check", map[string]string{"digest": t.digest(), "bound": s.bound()})
 	if err != nil {
 		return nil, err
 	}
@@ -246,24 +246,6 @@ func (s *Sessions) csrf(t ticket) string {
 func (s *Sessions) bound() string {
 	sum := sha256.Sum256(append([]byte("session:"), s.AdminToken[:]...))
 	return hex.EncodeToString(sum[:])
-}
-
-// ask calls an object. A refusal of the object is the error.
-func (s *Sessions) ask(ctx context.Context, id, op string, in any) ([]byte, error) {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return nil, err
-	}
-	status, raw, err := s.Objects.Call(ctx, id, op, body)
-	if err != nil {
-		e := rpc.ReadFailure(503, nil)
-		e.Err = err
-		return nil, e
-	}
-	if status != 200 {
-		return nil, rpc.ReadFailure(status, raw)
-	}
-	return raw, nil
 }
 
 func answer(v View) (*httpmsg.Response, error) {

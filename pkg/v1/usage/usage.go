@@ -4,7 +4,6 @@ package usage
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/tidwall/gjson"
 
@@ -21,7 +20,7 @@ type Handler struct {
 
 // Get serves GET /v1/usage: the limits of the caller's key and what it has used.
 func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	raw, err := h.ask(ctx, c.MachineID, "key.usage", rpc.KeyUsageQuery{KeyID: c.Key.ID})
+	raw, err := rpc.Ask(ctx, h.Objects, c.MachineID, "key.usage", rpc.KeyUsageQuery{KeyID: c.Key.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +33,7 @@ func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 func (h *Handler) Request(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	q := rpc.KeyRequestQuery{KeyID: c.Key.ID, ID: c.Params[0]}
 	for {
-		raw, err := h.ask(ctx, c.MachineID, "key.request", q)
+		raw, err := rpc.Ask(ctx, h.Objects, c.MachineID, "key.request", q)
 		if err != nil {
 			return nil, err
 		}
@@ -42,24 +41,6 @@ func (h *Handler) Request(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 			return answer(raw), nil
 		}
 	}
-}
-
-// ask makes a call of the machine's object. A refusal of the object is the error.
-func (h *Handler) ask(ctx context.Context, machineID, op string, query any) ([]byte, error) {
-	body, err := json.Marshal(query)
-	if err != nil {
-		return nil, err
-	}
-	status, raw, err := h.Objects.Call(ctx, machineID, op, body)
-	if err != nil {
-		e := rpc.ReadFailure(503, nil)
-		e.Err = err
-		return nil, e
-	}
-	if status != 200 {
-		return nil, rpc.ReadFailure(status, raw)
-	}
-	return raw, nil
 }
 
 func answer(raw []byte) *httpmsg.Response {
