@@ -115,7 +115,7 @@ func (o *Manager) applyConnection(in *Input, row storage.Connection, seed bool) 
 	return c
 }
 
-// authTypeOf tells the kind of a connection by the secrets it comes with.
+// authTypeOf returns the kind of a connection, by the secrets it comes with.
 func authTypeOf(c *connInput) string {
 	given := func(f string) bool { return c.secrets[f] != "" || c.row.Secrets[f] != "" }
 	switch {
@@ -395,7 +395,7 @@ func userinfo(text string) bool {
 	}
 }
 
-// originOf tells where a connection's credential is sent: scheme and host, ""
+// originOf returns where a connection's credential is sent: scheme and host, ""
 // where the address cannot be made yet.
 func originOf(c *store.Connection) string {
 	d := provider.Lookup(c.Provider)

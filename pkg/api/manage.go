@@ -1,8 +1,8 @@
 // Package api serves /api: the management of machines.
 //
-// A call is checked and changed in the machine's object in one turn with its
-// audit record (package machine); here it is only carried there and back. No
-// answer contains a stored secret.
+// Handler carries a call to the machine's object, where the handlers of Manager check
+// and change records in one turn, with the audit record. No answer contains a stored
+// secret.
 package api
 
 import (

@@ -22,7 +22,7 @@ import (
 
 // OAuth connects accounts by the sign-in of their identity provider: the
 // routes /api/oauth/{provider}/… and the address that browsers come back to.
-// Package machine has the shapes, and keeps what a flow needs.
+// Package rpc has the shapes, and the machine's object stores what a flow needs.
 type OAuth struct {
 	*Handler
 	Clients []oauth.Provider // the operator's

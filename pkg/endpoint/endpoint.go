@@ -1,7 +1,6 @@
-// Package endpoint is what the endpoints of audio, images and videos have in
-// common: which targets may serve a call, room for bodies that the host holds,
-// downloads that carry no credential, and event streams that must not end
-// without their terminator.
+// Package endpoint has what the endpoints share: the targets of a call, the fields of
+// JSON requests and forms, creations that happen once, answers, and event streams that
+// must not end without their terminator.
 package endpoint
 
 import (

@@ -1,5 +1,3 @@
-// Package endpoint reads the fields of a JSON request one by one. The first one
-// that is wrong is what the client is told of, by name.
 package endpoint
 
 import (

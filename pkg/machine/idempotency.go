@@ -48,7 +48,7 @@ type idemRow struct {
 // over reports whether a row no longer counts.
 func (w *idemRow) over(now int64) bool { return w.At <= now-idemFor || w.At > now+idemFor }
 
-// idemBegin claims a key for a call, or tells what became of the call that has
+// idemBegin claims a key for a call, or returns the outcome of the call that has
 // it. Between reading and claiming nothing else runs in the object.
 func (o *Object) idemBegin(r *storage.Call) (any, error) {
 	if !r.Exists() {

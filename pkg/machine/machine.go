@@ -27,7 +27,7 @@ type Object struct {
 	seat    string // see seatID
 }
 
-// ops are the operations of a machine's object; see ops.go for their shapes.
+// ops are the operations of a machine's object; package rpc has their shapes.
 var ops = [...]struct {
 	name   string
 	handle func(o *Object, r *storage.Call) (any, error)

@@ -22,7 +22,7 @@ var fresh = [...]struct{ method, route string }{
 	{"GET", "/api/captures/{id}"},
 }
 
-// Authenticator tells who calls, also by the cookie of a session. The cookie
+// Authenticator authenticates calls, also by the cookie of a session. The cookie
 // counts for management alone, and only where no token or key was sent.
 type Authenticator struct {
 	credentials

@@ -49,7 +49,7 @@ func Sign(req *upstream.Request, keys Keys, scope Scope, now time.Time) error {
 	return sign(req, keys, scope, now, picked)
 }
 
-// picked tells which fields are signed.
+// picked reports whether a field is signed.
 func picked(name string) bool {
 	return name == "content-type" || len(name) > 6 && name[:6] == "x-amz-"
 }

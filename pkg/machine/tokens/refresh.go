@@ -346,7 +346,7 @@ func later(code string, wait time.Duration) *apierr.Error {
 	return e
 }
 
-// refreshAt tells when a connection is refreshed ahead of its expiry, 0 for
+// refreshAt returns when a connection is refreshed ahead of its expiry, 0 for
 // never: five minutes before, but not in the first half of a token's life, and
 // while an earlier call's outcome is unknown only once the token has ended.
 func (o *Service) refreshAt(t *storage.Tx, c *storage.Connection) int64 {

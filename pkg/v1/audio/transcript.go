@@ -112,8 +112,8 @@ func (t *transcript) sentences() []span {
 	return out
 }
 
-// accepted tells what is wrong with the response_format that a form asks of a
-// provider of another shape, before anything is sent.
+// accepted returns an error if a form asks a provider of another shape for a
+// response_format that it cannot be given, before anything is sent.
 func (u *transcription) accepted() error {
 	switch u.Form.Text("response_format") {
 	case "", "json", "text", "verbose_json", "srt", "vtt":

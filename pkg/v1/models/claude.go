@@ -117,7 +117,7 @@ func (e *Entry) as(id, name string) Entry {
 	return Entry{ID: id, OwnedBy: e.OwnedBy, Kind: e.Kind, Model: &m, row: e.row}
 }
 
-// label returns what tells an entry from those of other providers.
+// label returns the text that distinguishes an entry from those of other providers.
 func (e *Entry) label() string {
 	if e.Model.Name == "" {
 		return e.ID

@@ -223,7 +223,7 @@ func details(el gjson.Result) model {
 	return m
 }
 
-// kindField returns the kind that a field tells, or "".
+// kindField returns the kind that a field states, or "".
 func kindField(name string, v gjson.Result) catalog.Kind {
 	var table []struct {
 		word string

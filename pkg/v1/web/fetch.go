@@ -142,7 +142,7 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 			first = err
 		}
 		// A page that one provider could not read may be read by another; it
-		// tells nothing about the account.
+		// says nothing about the account.
 		if !ofPage(err) || x.to == nil {
 			return nil, first
 		}
@@ -404,7 +404,7 @@ const (
 )
 
 // unavailable is the failure of a page that could not be had. Its status is one
-// that tells nothing about an account.
+// that says nothing about an account.
 func unavailable(format string, args ...any) *apierr.Error {
 	return apierr.New(422, pageUnavailable, format, args...)
 }

@@ -29,7 +29,7 @@ const (
 	sessions   = unhurried &^ Management
 )
 
-// Class is a route class as the platform tells it by the path of a request,
+// Class is a route class, which the platform recognizes by the path of a request,
 // without the machine id in front.
 type Class struct {
 	Routes Routes

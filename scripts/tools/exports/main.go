@@ -6,7 +6,7 @@
 // Each line is "dead NAME" or "local NAME". With -dead only the former are
 // listed, and the exit status is 1 if there are any. A method that implements
 // an interface of the program or of its imports is never listed, nor is a
-// constant or anything of pkg/internal and of a mem.go, which only tests use.
+// constant.
 package main
 
 import (
@@ -16,7 +16,6 @@ import (
 	"go/token"
 	"go/types"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -155,16 +154,12 @@ func (s *program) remember(i *types.Interface) {
 	}
 }
 
-// declare adds the exported names of a package, except those of a mem.go: it
-// holds the implementation in memory of a port, for tests.
+// declare adds the exported names of a package.
 func (s *program) declare(p *packages.Package) {
 	if !strings.HasPrefix(p.PkgPath, s.prefix) || strings.HasPrefix(p.PkgPath, s.prefix+"internal/") {
 		return
 	}
 	add := func(obj types.Object) {
-		if filepath.Base(p.Fset.Position(obj.Pos()).Filename) == "mem.go" {
-			return
-		}
 		if _, ok := obj.(*types.Const); ok { // names a value of the wire or of a set
 			return
 		}
