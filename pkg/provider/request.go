@@ -251,7 +251,7 @@ func (d *Descriptor) expand(tmpl string, conn *store.Connection, model string, p
 }
 
 // maxAny is the longest value of a part with Any, in bytes.
-const maxAny = 1024
+const maxAny = 8 << 10
 
 // anyPart reports whether a value belongs to a part with Any. Only a dot
 // segment is refused: percent-encoding does not change its meaning.

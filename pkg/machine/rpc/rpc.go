@@ -205,7 +205,8 @@ const CaptureField = "capture:"
 // and the address. The id is the upstream's.
 type Job struct {
 	ID           string `json:"id"`
-	Kind         string `json:"kind"` // video, response, …
+	Kind         string `json:"kind"`           // video, response, …
+	Name         string `json:"name,omitempty"` // the upstream's own, if the id is not made of it
 	ConnectionID string `json:"connectionId"`
 	Provider     string `json:"provider,omitempty"`
 	Origin       string `json:"origin,omitempty"` // of the upstream's address

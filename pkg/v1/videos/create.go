@@ -223,10 +223,13 @@ func (h *Handler) send(ctx context.Context, x *creation) (*httpmsg.Response, err
 		return nil, err
 	}
 	a := res.Attempt.State.(*attempt)
-	id := encodeID(a.name)
+	id := idOf(a.name)
 	job := &rpc.Job{
 		ID: id, Kind: "video", ConnectionID: res.Connection.ID, Provider: res.Target.Provider.ID,
 		Origin: download.Origin(a.Request.URL), Model: res.Target.Model, KeyID: c.Trace.KeyID,
+	}
+	if len(a.name) > maxName {
+		job.Name = a.name
 	}
 	saved := h.put(ctx, c.Machine.ID, job)
 	if !saved {
@@ -347,7 +350,7 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 				return err
 			}
 		}
-		if a.name = a.shape.name(raw, a.Target.Model); a.name != "" && len(a.name) <= maxName {
+		if a.name = a.shape.name(raw, a.Target.Model); a.name != "" && len(a.name) <= maxStored {
 			return nil
 		}
 	}

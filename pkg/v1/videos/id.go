@@ -1,6 +1,7 @@
 package videos
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"strings"
 
@@ -8,8 +9,9 @@ import (
 )
 
 const (
-	maxName = 1024 // bytes of an upstream's own name of a job
-	maxID   = 1536 // bytes of a request_id, enough for an encoded name
+	maxName   = 1024    // bytes of an upstream's own name of a job that its request_id contains
+	maxStored = 8 << 10 // bytes of one that is stored with the job
+	maxID     = 1536    // bytes of a request_id, enough for an encoded name
 )
 
 // coded begins a request_id that stands for a name which cannot be a segment of
@@ -17,16 +19,36 @@ const (
 // or a blank.
 const coded = "b64."
 
-// encodeID makes the request_id of an upstream's own name of a job.
-func encodeID(name string) string {
-	if safeID(name) && !strings.HasPrefix(name, coded) {
+// digest begins a request_id that stands for a name which is too long for a path.
+// The name is stored with the job.
+const digest = "sha256."
+
+// idOf returns the request_id of an upstream's own name of a job.
+func idOf(name string) string {
+	switch {
+	case len(name) > maxName:
+		sum := sha256.Sum256([]byte(name))
+		return digest + base64.RawURLEncoding.EncodeToString(sum[:])
+	case safeID(name) && !strings.HasPrefix(name, coded) && !strings.HasPrefix(name, digest):
 		return name
 	}
 	return coded + base64.RawURLEncoding.EncodeToString([]byte(name))
 }
 
-// decodeID is the inverse of encodeID.
-func decodeID(id string) (string, bool) {
+// polledID returns the request_id that a client polls: as it was given to it, or the
+// upstream's own name, percent-encoded.
+func polledID(param string) string {
+	if safeID(param) && (len(param) <= maxName || strings.HasPrefix(param, coded)) {
+		return param
+	}
+	return idOf(param)
+}
+
+// nameOf returns the upstream's own name of a job that has a request_id.
+func nameOf(id string, job *rpc.Job) (string, bool) {
+	if job.Name != "" {
+		return job.Name, true
+	}
 	rest, ok := strings.CutPrefix(id, coded)
 	if !ok {
 		return id, true
@@ -35,15 +57,15 @@ func decodeID(id string) (string, bool) {
 	return string(name), err == nil
 }
 
-// safeID reports whether a request_id may stand in a path: a segment of plain
-// characters that is no dot segment.
+// safeID reports whether a request_id may stand in a path as it is: a segment of the
+// characters that need no encoding (RFC 3986, pchar) that is no dot segment.
 func safeID(id string) bool {
 	if len(id) == 0 || len(id) > maxID || strings.Trim(id, ".") == "" {
 		return false
 	}
 	for i := 0; i < len(id); i++ {
 		c := id[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~:@=+", c) >= 0) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~:@!$&'()*+,;=", c) >= 0) {
 			return false
 		}
 	}

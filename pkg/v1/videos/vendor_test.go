@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/internal/golden"
 	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
@@ -72,13 +74,10 @@ func TestVendors(t *testing.T) {
 				States  []string `json:"states"`
 			}
 			got.Created, got.Dropped = created, c.Trace.Dropped
-			var id struct {
-				ID string `json:"request_id"`
-			}
-			json.Unmarshal([]byte(strings.TrimPrefix(created, "200 ")), &id)
+			id := gjson.Get(strings.TrimPrefix(created, "200 "), "request_id").String()
 			for n < len(rec.Polls) {
 				before := n
-				if got.States = append(got.States, w.poll(id.ID)); n == before {
+				if got.States = append(got.States, w.poll(id)); n == before {
 					break
 				}
 			}

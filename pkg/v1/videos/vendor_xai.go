@@ -1,6 +1,8 @@
 package videos
 
 import (
+	"strconv"
+
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -22,10 +24,11 @@ func nameXAI(raw []byte, _ string) string {
 	return textOf(gjson.GetBytes(raw, "id"))
 }
 
-// withID returns raw with the request_id that clients poll with. It is a string
-// because a long number would lose digits.
+// withID returns raw with the request_id that clients poll with. A number stays one
+// unless clients would lose digits of it.
 func withID(raw []byte, id string) []byte {
-	if gjson.GetBytes(raw, "request_id").Str == id {
+	switch v := gjson.GetBytes(raw, "request_id"); {
+	case v.Type == gjson.String && v.Str == id, v.Type == gjson.Number && v.Raw == id && strconv.FormatInt(v.Int(), 10) == id && v.Int() <= 1<<53:
 		return raw
 	}
 	out, err := sjson.SetBytes(raw, "request_id", id)

@@ -112,8 +112,7 @@ func (h *Handler) Content(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 		return endpoint.Answer(nil, provider.ContentType(s.mime), video), nil
 	}
 	if s.endpoint != "" {
-		handle, _ := decodeID(p.id)
-		if _, s.private, err = p.target.Provider.Endpoint(p.conn, s.endpoint, "", provider.Part{Name: "id", Value: handle}); err != nil {
+		if _, s.private, err = p.target.Provider.Endpoint(p.conn, s.endpoint, "", provider.Part{Name: "id", Value: p.name}); err != nil {
 			return nil, notFound()
 		}
 	}
@@ -151,6 +150,7 @@ func (h *Handler) Content(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 // polled is what an upstream says of a job.
 type polled struct {
 	id     string
+	name   string // the upstream's own
 	target routing.Target
 	conn   *store.Connection
 	origin string // of the provider's address
@@ -162,13 +162,13 @@ type polled struct {
 
 // poll asks for the job of the call's request_id.
 func (h *Handler) poll(ctx context.Context, c *auth.Call) (*polled, error) {
-	if len(c.Params) == 0 || !safeID(c.Params[0]) {
+	if len(c.Params) == 0 || len(c.Params[0]) > maxStored {
 		return nil, apierr.Invalid("request_id", "The request_id is not valid.")
 	}
 	if c.Machine == nil {
 		return nil, notFound()
 	}
-	id := c.Params[0]
+	id := polledID(c.Params[0])
 	job, err := h.job(ctx, c, id)
 	if err != nil {
 		return nil, err
@@ -254,8 +254,8 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 	if (job.KeyID == "" || job.KeyID != c.Trace.KeyID) && !auth.AllowsModel(c.Key, p.target.ID()) {
 		return nil, endpoint.NotAllowed(c.Key)
 	}
-	handle, ok := decodeID(id)
-	if !ok {
+	var ok bool
+	if p.name, ok = nameOf(id, job); !ok {
 		return nil, notFound()
 	}
 	most := int64(maxState)
@@ -264,7 +264,7 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 	}
 	var last []byte
 	for step := 0; ; step++ {
-		plan, err := p.shape.poll(handle, step, last)
+		plan, err := p.shape.poll(p.name, step, last)
 		if err != nil {
 			return nil, err
 		}
@@ -318,7 +318,7 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 		if p.shape.native {
 			return p, nil
 		}
-		s, more := p.shape.read(handle, step, raw)
+		s, more := p.shape.read(p.name, step, raw)
 		if p.state = s; !more {
 			return p, nil
 		}

@@ -3,12 +3,16 @@ package videos
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/internal/testgw/fake"
 	"weir/pkg/endpoint/download"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -62,8 +66,8 @@ func TestForeignAndUnknownJobs(t *testing.T) {
 	if got := w.poll("mine"); got != "404 video_not_found" {
 		t.Errorf("another machine's: %s", got)
 	}
-	for _, id := range []string{"", ".", "..", "a/b", "a\\b", "a%2fb", "a?b", "a b", strings.Repeat("a", 4096), "é"} {
-		if got := w.poll(id); !strings.HasPrefix(got, "400") {
+	for _, id := range []string{"", ".", "..", "a/b", "a\\b", "a%2fb", "a?b", "a b", strings.Repeat("a", 4096), "é", strings.Repeat("a", 9000)} {
+		if got := w.poll(id); !strings.HasPrefix(got, "40") {
 			t.Errorf("%.20q: %s", id, got)
 		}
 	}
@@ -284,7 +288,7 @@ func TestContent(t *testing.T) {
 			created, _ := w.create(`{"model":"` + tt.provider + `/m","prompt":"p"}`)
 			id := "j"
 			if tt.provider == "gemini" {
-				id = encodeID("models/m/operations/j")
+				id = idOf("models/m/operations/j")
 			}
 			if !strings.Contains(created, `"`+id+`"`) {
 				t.Fatal(created)
@@ -323,20 +327,66 @@ func TestRedirectsOfContentCarryNoCredential(t *testing.T) {
 		return fake.Answer{Status: 200, Body: `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://generativelanguage.googleapis.com/v1beta/files/1:download"}}]}}}`}
 	}
 	w.create(`{"model":"gemini/veo","prompt":"p"}`)
-	if got := outcome(w.Content(context.Background(), w.get(encodeID("models/m/operations/j")))); got != "200 bytes" {
+	if got := outcome(w.Content(context.Background(), w.get(idOf("models/m/operations/j")))); got != "200 bytes" {
 		t.Errorf("got %s", got)
 	}
 }
 
+// A name passes as it is wherever a path can carry it. One that a path cannot carry is
+// encoded, and polled by either form.
 func TestIDs(t *testing.T) {
-	for _, name := range []string{"a", "models/veo/operations/1", "https://api.eu.bfl.ai/v1/get_result?id=1", "b64.x", "..", "fal-ai/veo/1", "é"} {
-		id := encodeID(name)
-		if got, ok := decodeID(id); !ok || got != name || !safeID(id) {
-			t.Errorf("%q: %q, %q", name, id, got)
+	for name, id := range map[string]string{
+		"a": "a", "a:b;c": "a:b;c", "-._~:@!$&'()*+,;=": "-._~:@!$&'()*+,;=", "...": "b64.Li4u",
+		"models/veo/operations/1": "b64.bW9kZWxzL3Zlby9vcGVyYXRpb25zLzE", "a b": "b64.YSBi", "100%": "b64.MTAwJQ", "é": "b64.w6k", "a?b#c": "b64.YT9iI2M",
+		"b64.x": "b64.YjY0Lng", "sha256.x": "b64.c2hhMjU2Lng",
+	} {
+		got, ok := nameOf(id, &rpc.Job{ID: id})
+		if idOf(name) != id || !ok || got != name || polledID(id) != id {
+			t.Errorf("%q: id %q, want %q, stands for %q", name, idOf(name), id, got)
+		}
+		if !safeID(name) && polledID(name) != id {
+			t.Errorf("%q is polled as %q", name, polledID(name))
 		}
 	}
-	if _, ok := decodeID("b64.***"); ok {
+	if _, ok := nameOf("b64.***", &rpc.Job{}); ok {
 		t.Error("decoded")
+	}
+}
+
+// A client polls what it gets, whatever the upstream's name of the job is.
+func TestEveryNameIsPolled(t *testing.T) {
+	for _, tt := range []struct{ id, shown string }{
+		{`12345`, `12345`}, {`12345678901234567890`, `"12345678901234567890"`}, {`1e3`, `"1e3"`}, {`"12345"`, `"12345"`}, {`"a:b;c(d)"`, `"a:b;c(d)"`}, {`"a/b"`, `"b64.YS9i"`},
+		{`"` + strings.Repeat("x", 1025) + `"`, ""}, {`"` + strings.Repeat("é/", 2000) + `"`, ""},
+	} {
+		w := newWorld(t, "xai")
+		w.Answer = func(s *fake.Seen) fake.Answer {
+			if s.Method == "POST" {
+				return fake.JSON(`{"request_id":` + tt.id + `}`)
+			}
+			return fake.JSON(`{"status":"pending"}`)
+		}
+		got, _ := w.create(clip)
+		id := gjson.Get(strings.TrimPrefix(got, "200 "), "request_id")
+		if tt.shown != "" && id.Raw != tt.shown || !safeID(id.String()) {
+			t.Errorf("%.20s: got %.200s, want %s", tt.id, got, tt.shown)
+		}
+		name := strings.Trim(tt.id, `"`)
+		for _, param := range []string{id.String(), name} {
+			w.Seen = nil
+			if got := w.poll(param); got != `200 {"status":"pending"}` || len(w.Seen) != 1 {
+				t.Errorf("%.20s, polled as %.20s: %s, %d calls", tt.id, param, got, len(w.Seen))
+			} else if asked, _ := url.PathUnescape(w.Seen[0].URL); asked != "https://api.x.ai/v1/videos/"+name {
+				t.Errorf("%.20s, polled as %.20s: asked for %.80s", tt.id, param, asked)
+			}
+		}
+	}
+	w := newWorld(t, "xai")
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.JSON(`{"request_id":"` + strings.Repeat("x", maxStored+1) + `"}`)
+	}
+	if got, _ := w.create(clip); got != "502 upstream_outcome_unknown no-retry" {
+		t.Errorf("endless: %s", got)
 	}
 }
 

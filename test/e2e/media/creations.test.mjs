@@ -202,17 +202,19 @@ test("a recording with its model first goes to another account after a refusal, 
 });
 
 test("a job's name of any characters is polled as it is", async () => {
-  for (const name of ["a/b c?d#é", 12345678901234567000, "plain-1"]) {
+  for (const name of ["a/b c?d#é", 12345, 12345678901234567000, "a:b;c(d)", "x".repeat(3000), "plain-1"]) {
     up.seen.length = 0;
     up.answer = (res, got) =>
       json(res, got.method === "POST" ? { request_id: name } : { status: "pending", progress: 7 });
     const made = await post("/v1/videos/generations", { model: "up/video", prompt: "a cat" });
     assert.equal(made.status, 200);
     const { request_id } = await made.json();
-    assert.match(request_id, /^[\w.-]+$/);
-    const res = await get(`/v1/videos/${request_id}`);
-    assert.deepEqual([res.status, (await res.json()).progress], [200, 7], String(name));
-    assert.equal(up.seen[1].path, "/v1/videos/" + encodeURIComponent(String(name)));
+    assert.match(String(request_id), /^[\w.:;()-]+$/);
+    for (const id of [request_id, encodeURIComponent(name)]) {
+      const res = await get(`/v1/videos/${id}`);
+      assert.deepEqual([res.status, (await res.json()).progress], [200, 7], String(name));
+      assert.equal(decodeURIComponent(up.seen.at(-1).path), "/v1/videos/" + name);
+    }
   }
 });
 
