@@ -157,23 +157,7 @@ func (in *input) images() (out []string) {
 }
 
 // size returns width and height of size, 0 when it is "auto" or absent.
-func (in *input) size() (w, h int) {
-	a, b, ok := strings.Cut(in.str("size"), "x")
-	x, errX := strconv.Atoi(a)
-	y, errY := strconv.Atoi(b)
-	if !ok || errX != nil || errY != nil || x < 1 || y < 1 || x > 16384 || y > 16384 {
-		return 0, 0
-	}
-	return x, y
-}
-
-// ratios are the aspect ratios that providers know.
-var ratios = [...]struct {
-	name string
-	w, h int
-}{
-	{"1:1", 1, 1}, {"16:9", 16, 9}, {"9:16", 9, 16}, {"4:3", 4, 3}, {"3:4", 3, 4}, {"3:2", 3, 2}, {"2:3", 2, 3}, {"21:9", 21, 9}, {"5:4", 5, 4}, {"4:5", 4, 5},
-}
+func (in *input) size() (w, h int) { return endpoint.ParseSize(in.str("size")) }
 
 // ratio returns the aspect ratio: as given, else the nearest to size, else "".
 func (in *input) ratio() string {
@@ -182,17 +166,7 @@ func (in *input) ratio() string {
 	if given != "" || w == 0 {
 		return given
 	}
-	best, least := "", 0.0
-	for _, r := range ratios {
-		d := float64(w*r.h) / float64(h*r.w)
-		if d < 1 {
-			d = 1 / d
-		}
-		if best == "" || d < least {
-			best, least = r.name, d
-		}
-	}
-	return best
+	return endpoint.NearestRatio(w, h, "1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3", "21:9", "5:4", "4:5")
 }
 
 // rest adds the fields that were not read to a body whose further fields are

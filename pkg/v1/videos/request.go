@@ -63,28 +63,47 @@ func (r *request) forModel(to *routing.Target) io.ReadCloser {
 }
 
 // input reads the fields of a creation for a provider of another shape, and
-// notes which of them were read.
+// notes which of them were read. seconds and size, OpenAI's names, are read where
+// duration, aspect_ratio and resolution, xAI's, are not there.
 type input struct {
 	doc      gjson.Result
 	words    string
 	duration int64
+	given    string // the name of the duration
+	w, h     int    // of size, 0 without one
+	sized    sized  // what of size was read
 	taken    map[string]bool
 }
+
+// sized is a set of what a size says.
+type sized uint8
+
+const (
+	sizedRatio sized = 1 << iota
+	sizedResolution
+)
 
 // input checks what every provider asks for: a prompt, and a whole number of
 // seconds when a duration is given.
 func (r *request) input() (*input, error) {
-	in := &input{doc: gjson.ParseBytes(r.body), taken: map[string]bool{}}
+	in := &input{doc: gjson.ParseBytes(r.body), given: "duration", taken: map[string]bool{}}
 	if in.words = in.text("prompt"); in.words == "" {
 		return nil, apierr.Invalid("prompt", "The prompt is missing.")
 	}
-	if v := in.get("duration"); v.Exists() {
+	v := in.get("duration")
+	if !v.Exists() {
+		if v = in.get("seconds"); v.Exists() {
+			in.given = "seconds"
+		}
+	}
+	if v.Exists() {
 		n, err := strconv.ParseInt(strings.Trim(v.Raw, `"`), 10, 32)
 		if err != nil || n < 1 || n > 3600 {
-			return nil, apierr.Invalid("duration", "The duration must be a whole number of seconds.")
+			return nil, apierr.Invalid(in.given, "The duration must be a whole number of seconds.")
 		}
 		in.duration = n
 	}
+	in.w, in.h = endpoint.ParseSize(in.get("size").Str)
 	in.taken = map[string]bool{"model": true}
 	return in, nil
 }
@@ -103,6 +122,40 @@ func (in *input) get(name string) gjson.Result {
 
 func (in *input) text(name string) string { return in.get(name).Str }
 
+// ratio returns the aspect ratio: as given, else the nearest to size, else "".
+func (in *input) ratio() string {
+	in.sized |= sizedRatio
+	if given := in.text("aspect_ratio"); given != "" || in.w == 0 {
+		return given
+	}
+	return endpoint.NearestRatio(in.w, in.h, "16:9", "9:16", "1:1", "4:3", "3:4", "21:9")
+}
+
+// resolution returns the resolution: as given, else the nearest to size, else "".
+func (in *input) resolution() string {
+	in.sized |= sizedResolution
+	if given := in.text("resolution"); given != "" || in.w == 0 {
+		return given
+	}
+	switch short := min(in.w, in.h); {
+	case short < 600:
+		return "480p"
+	case short < 900:
+		return "720p"
+	}
+	return "1080p"
+}
+
+// pixels returns width and height: those of size, else of aspect ratio and resolution,
+// 0 when they are not known.
+func (in *input) pixels() (w, h int) {
+	ratio, resolution := in.ratio(), in.resolution()
+	if in.w > 0 && in.text("aspect_ratio")+in.text("resolution") == "" {
+		return in.w, in.h
+	}
+	return pixels(ratio, resolution)
+}
+
 func (in *input) prompt() string {
 	in.taken["prompt"] = true
 	return in.words
@@ -110,7 +163,7 @@ func (in *input) prompt() string {
 
 // seconds returns the duration, 0 when absent.
 func (in *input) seconds() int64 {
-	in.taken["duration"] = true
+	in.taken[in.given] = true
 	return in.duration
 }
 
@@ -134,6 +187,17 @@ func (in *input) addresses(name string) (out []string) {
 	return out
 }
 
+// noResolution notes that the resolution that was read is not sent.
+func (in *input) noResolution() {
+	in.taken["resolution"] = false
+	in.sized &^= sizedResolution
+}
+
+// read reports whether a field was read: a size if both that it says were.
+func (in *input) read(name string) bool {
+	return in.taken[name] || name == "size" && in.w > 0 && in.sized == sizedRatio|sizedResolution
+}
+
 // rest adds the fields that were not read to a body whose further fields are
 // the model's own.
 func (in *input) rest(to map[string]any) {
@@ -141,7 +205,7 @@ func (in *input) rest(to map[string]any) {
 		if k.Str == "user" || k.Str == "safety_identifier" {
 			return true // no model's own
 		}
-		if _, set := to[k.Str]; !set && !in.taken[k.Str] {
+		if _, set := to[k.Str]; !set && !in.read(k.Str) {
 			in.taken[k.Str] = true
 			to[k.Str] = raw(v)
 		}
@@ -152,7 +216,7 @@ func (in *input) rest(to map[string]any) {
 // dropped returns the fields that were not read.
 func (in *input) dropped() (names []string) {
 	in.doc.ForEach(func(k, v gjson.Result) bool {
-		if !in.taken[k.Str] && v.Type != gjson.Null {
+		if !in.read(k.Str) && v.Type != gjson.Null {
 			names = append(names, k.Str)
 		}
 		return true

@@ -89,9 +89,11 @@ func createGemini(in *input, model, _ string) (*plan, error) {
 		instance["referenceImages"] = references
 	}
 	set(parameters, "durationSeconds", in.seconds())
-	set(parameters, "aspectRatio", in.text("aspect_ratio"))
-	if res := in.doc.Get("resolution").Str; res != "480p" { // Veo has none so small
-		set(parameters, "resolution", in.text("resolution"))
+	set(parameters, "aspectRatio", in.ratio())
+	if resolution := in.resolution(); resolution == "480p" { // Veo has none so small
+		in.noResolution()
+	} else {
+		set(parameters, "resolution", resolution)
 	}
 	set(parameters, "negativePrompt", in.text("negative_prompt"))
 	set(parameters, "personGeneration", in.text("person_generation"))

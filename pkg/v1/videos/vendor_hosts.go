@@ -18,7 +18,7 @@ var together = shape{
 		if seconds := in.seconds(); seconds > 0 {
 			body["seconds"] = strconv.FormatInt(seconds, 10)
 		}
-		w, h := pixels(in.text("aspect_ratio"), in.text("resolution"))
+		w, h := in.pixels()
 		set(body, "width", w)
 		set(body, "height", h)
 		var frames []any
@@ -58,8 +58,8 @@ var openRouter = shape{
 	create: func(in *input, model, _ string) (*plan, error) {
 		body := map[string]any{"model": model, "prompt": in.prompt()}
 		set(body, "duration", in.seconds())
-		set(body, "aspect_ratio", in.text("aspect_ratio"))
-		set(body, "resolution", in.text("resolution"))
+		set(body, "aspect_ratio", in.ratio())
+		set(body, "resolution", in.resolution())
 		set(body, "generate_audio", in.get("generate_audio"))
 		set(body, "seed", in.get("seed"))
 		image := func(address string) map[string]any {
@@ -111,6 +111,8 @@ var replicate = shape{
 	create: func(in *input, model, _ string) (*plan, error) {
 		body := map[string]any{"prompt": in.prompt()}
 		set(body, "duration", in.seconds())
+		set(body, "aspect_ratio", in.ratio())
+		set(body, "resolution", in.resolution())
 		set(body, "image", in.address("image"))
 		set(body, "last_frame", in.address("last_frame"))
 		set(body, "reference_images", in.addresses("reference_images"))

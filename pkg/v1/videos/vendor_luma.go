@@ -17,8 +17,8 @@ var luma = shape{
 		if seconds := in.seconds(); seconds > 0 {
 			body["duration"] = strconv.FormatInt(seconds, 10) + "s"
 		}
-		set(body, "aspect_ratio", in.text("aspect_ratio"))
-		set(body, "resolution", in.text("resolution"))
+		set(body, "aspect_ratio", in.ratio())
+		set(body, "resolution", in.resolution())
 		set(body, "loop", in.get("loop"))
 		frames := map[string]any{}
 		for name, field := range map[string]string{"frame0": "image", "frame1": "last_frame"} {

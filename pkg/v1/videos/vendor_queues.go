@@ -23,6 +23,8 @@ var fal = shape{
 		if seconds := in.seconds(); seconds > 0 {
 			body["duration"] = falDuration(model, seconds)
 		}
+		set(body, "aspect_ratio", in.ratio())
+		set(body, "resolution", in.resolution())
 		first := "image_url"
 		if falStartImage(model) {
 			first = "start_image_url"
@@ -119,6 +121,9 @@ var bfl = shape{
 			image = data
 		}
 		set(body, "input_image", image)
+		set(body, "duration", in.seconds())
+		set(body, "aspect_ratio", in.ratio())
+		set(body, "resolution", in.resolution())
 		in.rest(body)
 		return write(generations, model, in, body)
 	},

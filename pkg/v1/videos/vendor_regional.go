@@ -23,7 +23,7 @@ var miniMax = shape{
 	create: func(in *input, model, _ string) (*plan, error) {
 		body := map[string]any{"model": model, "prompt": in.prompt()}
 		set(body, "duration", in.seconds())
-		resolution := strings.ToUpper(in.text("resolution"))
+		resolution := strings.ToUpper(in.resolution())
 		if known := map[string]string{"480P": "512P", "540P": "512P", "720P": "768P"}[resolution]; known != "" && strings.Contains(model, "Hailuo") {
 			resolution = known // it has 512P, 768P and 1080P
 		}
@@ -65,13 +65,12 @@ var dashScope = shape{
 		what, how := map[string]any{"prompt": in.prompt()}, map[string]any{}
 		set(what, "negative_prompt", in.text("negative_prompt"))
 		endpoint, image := generations, in.address("image")
-		ratio, resolution := in.text("aspect_ratio"), in.text("resolution")
 		switch {
 		case strings.Contains(model, "kf2v"):
 			endpoint = "imageToVideo"
 			set(what, "first_frame_url", image)
 			set(what, "last_frame_url", in.address("last_frame"))
-			set(how, "resolution", strings.ToUpper(resolution))
+			set(how, "resolution", strings.ToUpper(in.resolution()))
 		case dashScopeMedia(model):
 			var list []any
 			add := func(kind, address string) {
@@ -87,16 +86,16 @@ var dashScope = shape{
 			if list != nil {
 				what["media"] = list
 			}
-			set(how, "resolution", strings.ToUpper(resolution))
-			if image == "" { // else the ratio is the frame's
+			set(how, "resolution", strings.ToUpper(in.resolution()))
+			if ratio := in.ratio(); image == "" { // else the ratio is the frame's
 				set(how, "ratio", ratio)
 			}
 		default:
 			set(what, "img_url", image)
-			if w, h := pixels(ratio, resolution); image == "" && w > 0 {
+			if w, h := in.pixels(); image == "" && w > 0 {
 				how["size"] = strconv.Itoa(w) + "*" + strconv.Itoa(h)
 			} else {
-				set(how, "resolution", strings.ToUpper(resolution))
+				set(how, "resolution", strings.ToUpper(in.resolution()))
 			}
 		}
 		set(how, "duration", in.seconds())
@@ -138,7 +137,7 @@ var zai = shape{
 	create: func(in *input, model, _ string) (*plan, error) {
 		body := map[string]any{"model": model, "prompt": in.prompt()}
 		set(body, "duration", in.seconds())
-		if w, h := pixels(in.text("aspect_ratio"), in.text("resolution")); w > 0 {
+		if w, h := in.pixels(); w > 0 {
 			body["size"] = strconv.Itoa(w) + "x" + strconv.Itoa(h)
 		}
 		first, last := in.address("image"), in.address("last_frame")

@@ -44,7 +44,7 @@ var runwayDefaults = [...]struct {
 
 func createRunway(in *input, model, endpoint string) (*plan, error) {
 	body := map[string]any{"model": model, "promptText": in.prompt()}
-	ratio, resolution := in.text("aspect_ratio"), in.text("resolution")
+	ratio, resolution := in.ratio(), in.resolution()
 	for _, known := range runwayRatios {
 		if known[0] == ratio {
 			body["ratio"] = known[1]

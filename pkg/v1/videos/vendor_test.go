@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,47 @@ func TestVendors(t *testing.T) {
 			if d == nil || !d.Serves("videos") || !tested[id] {
 				t.Errorf("%s has no recorded answers", id)
 			}
+		}
+	}
+}
+
+// seconds and size are OpenAI's names of duration, aspect_ratio and resolution.
+func TestOpenAIsNamesOfDurationAndSize(t *testing.T) {
+	sent := func(s *shape, fields string) (string, []string) {
+		r, err := parse([]byte(`{"model":"m","prompt":"p",` + fields + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := r.input()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.create(in, "m", generations)
+		if err != nil {
+			t.Fatalf("%s: %v", s.providers, err)
+		}
+		return string(p.body), p.dropped
+	}
+	for _, s := range shapes {
+		if s.native {
+			continue
+		}
+		want, dropped := sent(s, `"duration":8,"aspect_ratio":"16:9","resolution":"720p"`)
+		for _, fields := range []string{
+			`"seconds":"8","size":"1280x720"`, `"seconds":8,"size":"1280x720"`, `"duration":8,"size":"1280x720"`, `"seconds":8,"aspect_ratio":"16:9","resolution":"720p"`,
+		} {
+			got, lost := sent(s, fields)
+			if i := slices.Index(lost, "size"); i >= 0 { // of which a part was read
+				lost[i] = "aspect_ratio"
+			}
+			if got != want || !slices.Equal(lost, dropped) {
+				t.Errorf("%s, %s: sent %s, dropped %v; want %s, %v", s.providers, fields, got, lost, want, dropped)
+			}
+		}
+		// A size of another form is a model's own.
+		got, lost := sent(s, `"size":"832*480"`)
+		if own := s == &fal || s == &replicate || s == &bfl; own != strings.Contains(got, "832*480") || own == slices.Contains(lost, "size") {
+			t.Errorf("%s: sent %s, dropped %v", s.providers, got, lost)
 		}
 	}
 }
