@@ -260,7 +260,7 @@ func TestInferKindFollowsSpecification(t *testing.T) {
 func TestKnownVideo(t *testing.T) {
 	for id, want := range map[string]bool{
 		"veo-3.1-generate-preview": true, "google/veo-3.1-generate-preview": true, "grok-imagine-video": true, "gen4_turbo": true,
-		"fal-ai/luma-ray-2": true, "MiniMax-Hailuo-02": true, "happyhorse_1_0": true, "aleph2": false, "wan2.6-t2v": true,
+		"fal-ai/luma-dream-machine/ray-2": true, "MiniMax-Hailuo-02": true, "happyhorse_1_0": true, "aleph2": false, "wan2.6-t2v": true,
 		"video-llama": false, "veo-99": false, "gpt-4o": false, "": false, "v": false,
 	} {
 		if got := (*Update)(nil).KnownVideo(id); got != want {

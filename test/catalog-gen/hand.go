@@ -60,6 +60,7 @@ var hand = []struct{ alias, kind, ids string }{
 	{"runway", "v", "gen4.5 gen4_turbo aleph2 veo3.1 veo3.1_fast hailuo3 happyhorse_1_0 seedance2 seedance2_fast seedance2_mini seedance2_5 gemini_omni_flash gemini_omni_flash_1.1 grok_imagine_1_5 wan3 wan3_prime h3_max"},
 	{"runway", "i", "gen4_image gen4_image_turbo gpt_image_2 gpt_image_2_5_flare gpt_image_2_5_sunburst gemini_2.5_flash gemini_image3_pro gemini_image3.1_flash muse_image seedream5_pro seedream5_lite grok_imagine_image_2"},
 	{"runway", "t", "eleven_v3 eleven_multilingual_v2 seed_audio"},
+	{"fal", "v", "fal-ai/luma-dream-machine/ray-2 fal-ai/luma-dream-machine/ray-2-flash"},
 	{"luma", "v", "ray-2 ray-flash-2"},
 }
 

@@ -58,4 +58,6 @@ var retired = []struct{ alias, id, why string }{
 	{"voyage", "voyage-01", "ended"},
 	{"voyage", "voyage-02", "ended"},
 	{"voyage", "voyage-lite-01", "ended"},
+	{"fal", "fal-ai/luma-ray-2*", "fal calls them fal-ai/luma-dream-machine/ray-2*"},
+	{"replicate", "minimax/video-01:6c1e4171-288a-4ca2-a738-894f0e87699d", "a version has 64 hex digits"},
 }

@@ -31,8 +31,8 @@ var bedrock = shape{
 		if isCohere(p.model) {
 			out = cohereTexts(append(out, '{'), p)
 			out = append(out, `,"embedding_types":["float"]`...)
-			if p.dimensions > 0 {
-				out = strconv.AppendInt(append(out, `,"output_dimension":`...), p.dimensions, 10)
+			if n := p.size(); n > 0 {
+				out = strconv.AppendInt(append(out, `,"output_dimension":`...), n, 10)
 			}
 			return append(out, '}')
 		}
@@ -41,8 +41,8 @@ var bedrock = shape{
 			return nova(out, p, p.body[s.Start:s.End])
 		}
 		out = append(append(out, `{"inputText":`...), p.body[s.Start:s.End]...)
-		if p.dimensions > 0 {
-			out = strconv.AppendInt(append(out, `,"dimensions":`...), p.dimensions, 10)
+		if n := p.size(); n > 0 {
+			out = strconv.AppendInt(append(out, `,"dimensions":`...), n, 10)
 		}
 		if n := p.other("normalize"); n != nil {
 			out = append(append(out, `,"normalize":`...), n...)

@@ -18,8 +18,8 @@ var cohere = shape{name: "cohere", batch: 96, textOnly: true, read: readCohere, 
 	out = append(append(out, `{"model":`...), quoteModel(p)...)
 	out = cohereTexts(append(out, ','), p)
 	out = append(out, `,"embedding_types":["float"]`...)
-	if p.dimensions > 0 {
-		out = strconv.AppendInt(append(out, `,"output_dimension":`...), p.dimensions, 10)
+	if n := p.size(); n > 0 {
+		out = strconv.AppendInt(append(out, `,"output_dimension":`...), n, 10)
 	}
 	return append(out, '}')
 }}

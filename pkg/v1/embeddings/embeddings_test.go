@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -469,6 +470,33 @@ func TestLimitedKeyMayNotNameFallbackModels(t *testing.T) {
 		}
 		if got != status {
 			t.Errorf("%s: got %v, want status %d", field, err, status)
+		}
+	}
+}
+
+// A model whose vectors have one size does not have the field for it.
+func TestDimensionsOfModelsWithOneSize(t *testing.T) {
+	for _, tt := range []struct {
+		provider, model string
+		sized           bool
+	}{
+		{"mistral", "mistral-embed", false}, {"mistral", "codestral-embed", true},
+		{"cohere", "embed-english-v3.0", false}, {"cohere", "embed-multilingual-light-v3.0", false}, {"cohere", "embed-v4.0", true},
+		{"bedrock", "cohere.embed-english-v3", false}, {"bedrock", "global.cohere.embed-v4:0", true},
+		{"bedrock", "amazon.titan-embed-text-v1", false}, {"bedrock", "amazon.titan-embed-text-v2:0", true},
+		{"openai", "mistral-embed", true}, // its bytes pass
+	} {
+		d := provider.Lookup(tt.provider)
+		sent := ""
+		p := &pool{t: t, answer: func(to *routing.Target, req *upstream.Request) (int, []byte) {
+			b, _ := stream.ReadAll(req.Body, 1<<20)
+			sent, req.Body = string(b), stream.FromBytes(b)
+			return fakeVendor(to, req)
+		}}
+		c := call(t, &store.Machine{Connections: []store.Connection{connection(d, base(d))}}, `{"model":"`+d.Alias+"/"+tt.model+`","input":"a","dimensions":8}`)
+		_, err := (&Handler{Accounts: p}).Create(context.Background(), c)
+		if dropped := slices.Contains(c.Trace.Dropped, "dimensions"); sent == "" || strings.Contains(sent, "imension") != tt.sized || dropped == tt.sized {
+			t.Errorf("%s/%s: %v, sent %s, dropped %v", tt.provider, tt.model, err, sent, c.Trace.Dropped)
 		}
 	}
 }

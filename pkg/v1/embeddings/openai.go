@@ -106,7 +106,7 @@ func (d *dialect) rewrite(p *part) []byte {
 			}
 			if d.dimensions == "" {
 				p.drop(fDimensions)
-			} else {
+			} else if d.plain || p.size() > 0 {
 				member(d.dimensions, raw)
 			}
 		case fUser:

@@ -1,6 +1,8 @@
 package embeddings
 
 import (
+	"strings"
+
 	"weir/pkg/provider"
 	"weir/pkg/wire/jsonscan"
 )
@@ -93,6 +95,22 @@ func (p *part) drop(field int) {
 	if p.at[field].Kind > jsonscan.Null {
 		p.dropped = append(p.dropped, names[field])
 	}
+}
+
+// oneSize are parts of the ids of models whose vectors have one size. They do not
+// have the field for it.
+var oneSize = [...]string{"mistral-embed", "embed-english-v3", "embed-english-light-v3", "embed-multilingual-v3", "embed-multilingual-light-v3", "titan-embed-text-v1"}
+
+// size returns the dimensions that the client asks for, 0 without any. Those that the
+// model does not have are dropped.
+func (p *part) size() int64 {
+	for _, model := range oneSize {
+		if strings.Contains(p.model, model) {
+			p.drop(fDimensions)
+			return 0
+		}
+	}
+	return p.dimensions
 }
 
 // other returns a field of the client that only vendors know, as it stands, or

@@ -354,3 +354,22 @@ func TestEndlessJobTimesOut(t *testing.T) {
 		t.Errorf("%s, asked %s", got, w.Accounts())
 	}
 }
+
+// Kontext and Ultra have an aspect ratio in place of width and height.
+func TestSizeOfBlackForestLabs(t *testing.T) {
+	for model, want := range map[string]string{
+		"flux-pro-1.1":       `{"height":1024,"prompt":"p","width":1536}`,
+		"flux-2-pro":         `{"height":1024,"prompt":"p","width":1536}`,
+		"flux-kontext-pro":   `{"aspect_ratio":"3:2","prompt":"p"}`,
+		"flux-pro-1.1-ultra": `{"aspect_ratio":"3:2","prompt":"p"}`,
+	} {
+		r, err := parse([]byte(`{"model":"m","prompt":"p","size":"1536x1024"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := r.input()
+		if p, err := bfl.create(in, model); err != nil || string(p.body) != want || len(in.dropped()) > 0 {
+			t.Errorf("%s: sent %s, dropped %v, %v; want %s", model, p.body, in.dropped(), err, want)
+		}
+	}
+}

@@ -81,14 +81,14 @@ var fal = shape{
 // polling_url is asked as it was given.
 var bfl = shape{
 	providers: []string{"bfl"}, edits: true,
-	create: func(in *input, _ string) (*plan, error) {
+	create: func(in *input, model string) (*plan, error) {
 		prompt, err := in.prompt()
 		if err != nil {
 			return nil, err
 		}
 		body := map[string]any{"prompt": prompt}
-		if r := in.str("aspect_ratio"); r != "" {
-			body["aspect_ratio"] = r
+		if r := in.str("aspect_ratio"); r != "" || strings.Contains(model, "kontext") || strings.Contains(model, "ultra") {
+			set(body, "aspect_ratio", in.ratio()) // these models have no width and height
 		} else if w, h := in.size(); w > 0 {
 			body["width"], body["height"] = w, h
 		}
