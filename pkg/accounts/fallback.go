@@ -169,12 +169,12 @@ func judge(e *apierr.Error, quota, billable bool) *failure {
 }
 
 // retry decides whether the same account is asked once more, and why. Billable
-// calls are repeated with a new token only.
+// calls are repeated with a new token, or in another form after a 400 or 422.
 func (f *failure) retry(a *Attempt, billable bool) Retry {
 	switch {
 	case f.refresh:
 		return Refreshed
-	case billable || (f.next || f.err.Status >= 500) && f.err.Status != 501:
+	case billable && f.err.Status != 400 && f.err.Status != 422, (f.next || f.err.Status >= 500) && f.err.Status != 501:
 		return NoRetry
 	case a.OtherAPI && lacksEndpoint(f.err):
 		return OtherAPI

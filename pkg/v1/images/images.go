@@ -31,6 +31,7 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -82,6 +83,10 @@ type attempt struct {
 	// and size.
 	ordered int64
 	options []string
+	// body is sent in place of the client's where the provider has refused a field of
+	// that; next is the one that the account is asked with once more.
+	body, next []byte
+	refused    *apierr.Error // the answer to the client's own
 }
 
 // maxOrder is the size of a body, in bytes, in which the order is looked for.
@@ -293,6 +298,19 @@ func (x *creation) build(to *routing.Target, conn *store.Connection, before *acc
 			return &a.Attempt, err
 		}
 		req.Body = x.forModel(to.Model)
+		if len(x.body) <= maxOrder {
+			a.Forms = a
+			a.body = x.body
+		}
+		if before != nil && before.Retry == accounts.OtherForm {
+			last := before.State.(*attempt)
+			a.body, a.refused, a.Dropped = last.next, last.refused, last.Dropped
+			at, err := jsonscan.Read(a.body, "model")
+			if err != nil {
+				return nil, err
+			}
+			req.Body = endpoint.Splice(a.body, at.Get("model").Span, jsonscan.Quote(nil, to.Model))
+		}
 		return &a.Attempt, nil
 	}
 	in := x.input()

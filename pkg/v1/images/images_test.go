@@ -373,3 +373,44 @@ func TestSizeOfBlackForestLabs(t *testing.T) {
 		}
 	}
 }
+
+// A field that the model does not have is left out, a quality gets its other name.
+func TestRefusedFieldsOfAnImage(t *testing.T) {
+	refusal := func(param, code string) fake.Answer {
+		return fake.Answer{Status: 400, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: `{"error":{"message":"m","type":"invalid_request_error","param":"` + param + `","code":"` + code + `"}}`}
+	}
+	good := fake.JSON(`{"created":1,"data":[{"b64_json":"AA=="}]}`)
+	for _, tt := range []struct {
+		name, fields string
+		answers      []fake.Answer
+		sent         []string
+		want         string
+		dropped      string
+	}{
+		{"form of the answer", `,"response_format":"b64_json"`, []fake.Answer{refusal("response_format", "unknown_parameter"), good},
+			[]string{`{"model":"gpt-image-2","prompt":"p","response_format":"b64_json"}`, `{"model":"gpt-image-2","prompt":"p"}`}, "200", "response_format"},
+		{"two fields", `,"response_format":"url","style":"vivid"`, []fake.Answer{refusal("response_format", "unknown_parameter"), refusal("style", "unsupported_parameter"), good},
+			[]string{`{"model":"gpt-image-2","prompt":"p","response_format":"url","style":"vivid"}`, `{"model":"gpt-image-2","prompt":"p","style":"vivid"}`, `{"model":"gpt-image-2","prompt":"p"}`}, "200", "response_format,style"},
+		{"quality", `,"quality":"hd"`, []fake.Answer{refusal("quality", "invalid_value"), good},
+			[]string{`{"model":"gpt-image-2","prompt":"p","quality":"hd"}`, `{"model":"gpt-image-2","prompt":"p","quality":"high"}`}, "200", "quality"},
+		{"quality by both names", `,"quality":"hd"`, []fake.Answer{refusal("quality", "invalid_value"), refusal("quality", "invalid_value")}, []string{"", ""}, "400 invalid_value", "quality"},
+		{"a wrong value", `,"size":"1x1"`, []fake.Answer{refusal("size", "invalid_value")}, []string{""}, "400 invalid_value", ""},
+		{"a field that was not sent", ``, []fake.Answer{refusal("style", "unknown_parameter")}, []string{""}, "400 unknown_parameter", ""},
+		{"what an image needs", ``, []fake.Answer{refusal("prompt", "unknown_parameter")}, []string{""}, "400 unknown_parameter", ""},
+		{"another status", `,"style":"vivid"`, []fake.Answer{{Status: 500, Body: refusal("style", "unknown_parameter").Body}}, []string{""}, "500", ""},
+	} {
+		w := testgw.New(t, "openai", "openai")
+		w.Answer = func(*fake.Seen) fake.Answer { return tt.answers[min(len(w.Seen), len(tt.answers))-1] }
+		c := w.Post(`{"model":"openai/gpt-image-2","prompt":"p"` + tt.fields + `}`)
+		got := testgw.Outcome(handler(w).Generations(context.Background(), c))
+		if !strings.HasPrefix(got, tt.want) || len(w.Seen) != len(tt.sent) || strings.Trim(w.Accounts(), "a") != "" || strings.Join(c.Trace.Dropped, ",") != tt.dropped {
+			t.Errorf("%s: got %s after %d calls to %s, dropped %v", tt.name, got, len(w.Seen), w.Accounts(), c.Trace.Dropped)
+			continue
+		}
+		for i, want := range tt.sent {
+			if want != "" && w.Seen[i].Body != want {
+				t.Errorf("%s: sent %s, want %s", tt.name, w.Seen[i].Body, want)
+			}
+		}
+	}
+}
