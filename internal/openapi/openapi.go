@@ -27,6 +27,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -34,6 +35,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"weir/pkg/gateway"
+	"weir/pkg/wire/clientheader"
 )
 
 //go:embed operations.yaml
@@ -317,8 +319,11 @@ func security(r gateway.Route, m gateway.Method) []object {
 	}
 	var names []string
 	switch access {
-	case gateway.Data, gateway.Realtime, gateway.List:
-		names = []string{"key", "xApiKey", "googKey"}
+	case gateway.Data, gateway.Own, gateway.Realtime, gateway.List:
+		names = []string{"key", "xApiKey"}
+		if reads(r.Pattern, "x-goog-api-key") {
+			names = append(names, "googKey")
+		}
 	case gateway.Manage:
 		names = []string{"manage", "session"}
 	case gateway.Operator:
@@ -331,6 +336,18 @@ func security(r gateway.Route, m gateway.Method) []object {
 		out[i] = object{name: []string{}}
 	}
 	return out
+}
+
+// reads reports whether the hosts pass a header field of a request to a route on.
+func reads(pattern, field string) bool {
+	for _, c := range clientheader.Classes() {
+		for _, p := range c.Paths {
+			if pattern == p || strings.HasPrefix(pattern, p+"/") {
+				return slices.ContainsFunc(clientheader.Read(c.Routes), func(f clientheader.Field) bool { return f.Name == field })
+			}
+		}
+	}
+	return false
 }
 
 // schema writes the short forms of schemas.yaml in full. Names of schemas in place

@@ -121,6 +121,7 @@ var calls = []call{
 	{"POST", "/v1/rerank", `{"model":"jina/jina-reranker-v3","query":"x","documents":["a"]}`, 200},
 	{"POST", "/v1/moderations", `{"model":"openai/omni-moderation-latest","input":"x"}`, 200},
 	{"POST", "/v1/audio/speech", `{"model":"up/m","input":"x","voice":"alloy"}`, 200},
+	{"POST", "/v1/audio/speech?response_format=json", `{"model":"up/m","input":"x","voice":"alloy"}`, 200},
 	{"GET", "/v1/audio/voices?provider=el", "", 200},
 	{"POST", "/v1/audio/transcriptions", "form", 200},
 	{"POST", "/v1/audio/translations", "form", 200},

@@ -486,3 +486,24 @@ test("an import is checked and previewed, exporting secrets needs its own scope,
     last = await call("POST", at("/providers"), secrets.ADMIN_TOKEN, large);
   assert.deepEqual([last.status, last.body.error.code], [413, "machine_too_large"], last.text.slice(0, 300));
 });
+
+test("the routes of /v1 and /v1beta take the keys that the description names", async () => {
+  const document = JSON.parse(readFileSync(new URL("../../../docs/reference/openapi.json", import.meta.url), "utf8"));
+  const headers = { key: "authorization", xApiKey: "x-api-key", googKey: "x-goog-api-key" };
+  const wrong = [];
+  for (const [pattern, methods] of Object.entries(document.paths)) {
+    if (!/^\/v1/.test(pattern)) continue;
+    for (const [method, { security }] of Object.entries(methods)) {
+      const named = security.flatMap(Object.keys);
+      for (const [name, header] of Object.entries(headers)) {
+        const key = name === "key" ? `Bearer ${mine.data}` : mine.data;
+        const init = { method: method.toUpperCase(), headers: { [header]: key, "content-type": "application/json" } };
+        if (method === "post") init.body = "[]";
+        const res = await gw.fetch(pattern.replace(/\{\w+\}/g, "x"), init);
+        await res.text();
+        if ((res.status === 401) === named.includes(name)) wrong.push(`${method} ${pattern} ${name}: ${res.status}`);
+      }
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
