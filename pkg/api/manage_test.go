@@ -189,6 +189,7 @@ func TestConnectivity(t *testing.T) {
 	const good = `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1,0.2]}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}`
 	own := `{"provider":"openai-compatible-0123abcd","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://api.example.com/v1","enabledModels":["my-embed-model"]}}`
 	bare := strings.Replace(own, `,"enabledModels":["my-embed-model"]`, "", 1)
+	refused := `[{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}]`
 	known := `{"provider":"voyage","apiKey":"sk-0123456789abcdef"}`
 	lost := fake.Answer{Err: upstream.ErrNetwork}
 	says := func(status int, body string) fake.Answer { return fake.Reply(status, body) }
@@ -199,6 +200,7 @@ func TestConnectivity(t *testing.T) {
 	}{
 		{"works", known, says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
 		{"wrong key", known, says(401, `{"error":{"message":"Incorrect key sk-0123456789abcdef"}}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
+		{"wrong key, told with 400", known, says(400, refused), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
 		{"limited", known, says(429, `{}`), `{"ok":false,"latencyMs":120,"status":429,"error":"rate_limited"}`},
 		{"unknown model", known, says(404, `{}`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
 		{"refused", known, lost, `{"ok":false,"latencyMs":240,"status":0,"error":"connection_failed"}`},
@@ -218,6 +220,7 @@ func TestConnectivity(t *testing.T) {
 		{"own address redirects", own, says(302, ``), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
 		// Without a model the list of models is asked.
 		{"list refuses the key", bare, says(401, `{}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
+		{"list refuses the key with 400", bare, says(400, refused), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
 		{"list is not found", bare, says(404, `{}`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
 		{"list is empty", bare, says(200, `{"data":[]}`), `{"ok":false,"latencyMs":120,"status":200,"error":"unsupported"}`},
 		{"list of a server that cannot be reached", bare, lost, `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},

@@ -35,6 +35,13 @@ func InExpress(model string) bool {
 	return !strings.Contains(model, "/") && !strings.Contains(model, "claude")
 }
 
+// ListedInExpress reports whether a list with an API key alone has a model: one that
+// generateContent serves, the only method of models that express mode documents beside
+// the counting of tokens. Others may still be called: some keys are of a project.
+func ListedInExpress(model string) bool {
+	return strings.HasPrefix(model, "gemini-") && !strings.Contains(model, "embedding")
+}
+
 // vertexTemplate returns the URL for the connection: in express mode, or below its own
 // base URL. That replaces Google's host if it has no path, else everything before
 // /publishers.

@@ -269,7 +269,7 @@ func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
 
 // known lists an id whose kind is known and requested, if it can be called.
 func (b *builder) known(s *scope, id string, m *catalog.Model) {
-	if id != "" && !s.hidden[id] && s.row.Callable(m.Kind, id) && (!s.express || provider.InExpress(id)) {
+	if id != "" && !s.hidden[id] && s.row.Callable(m.Kind, id) && (!s.express || provider.ListedInExpress(id)) {
 		b.add(s.out+"/"+id, s.out, m.Kind, m)
 	}
 }

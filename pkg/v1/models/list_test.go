@@ -70,6 +70,11 @@ func TestModelsOfVertexWithAKey(t *testing.T) {
 		if google == 0 || (others > 0) != tt.all {
 			t.Errorf("%d accounts: %d models of Google, %d others", len(tt.conns), google, others)
 		}
+		for kind, want := range map[catalog.Kind]bool{catalog.Image: true, catalog.TTS: true, catalog.Embedding: tt.all, catalog.Video: tt.all} {
+			if list := List(&store.Machine{Connections: tt.conns}, nil, []catalog.Kind{kind}, nil); len(list) > 0 != want {
+				t.Errorf("%d accounts: %d of kind %s", len(tt.conns), len(list), kind)
+			}
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ type scope struct {
 	known  bool              // the static catalogue has models of the provider
 	hidden map[string]bool   // upstream ids on the disabled list; nil when none
 	// express reports that the provider's connections call Vertex AI with an API key
-	// alone, which serves Google's models only.
+	// alone: see provider.ListedInExpress.
 	express bool
 }
 
