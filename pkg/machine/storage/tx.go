@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sort"
@@ -160,18 +159,16 @@ func (t *Tx) Load(key string, v any) bool {
 	return ok && decode(raw, v) == nil
 }
 
-// Put writes a row at the end of the turn, del removes it.
+// Put writes a row at the end of the turn, del removes it. A row that an owner has set
+// keeps the fields that only a newer version knows.
 func (t *Tx) Put(key string, v any) {
-	b, ok := generated(v)
-	if ok {
-		t.Set(key, b)
-		return
+	row := encode(v)
+	if isOwned(key) {
+		if stored, ok := t.Get(key); ok {
+			row = keepUnknown(row, stored, v)
+		}
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("machine: a row that has no JSON form") // the types are ours
-	}
-	t.Set(key, b)
+	t.Set(key, row)
 }
 
 // Del removes a row.
