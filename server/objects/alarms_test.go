@@ -351,7 +351,7 @@ func TestAlarmFollowsTheClock(t *testing.T) {
 		var ahead atomic.Int64
 		fired := make(chan string, 1)
 		r := start(t, setting(func(_ context.Context, _ storage.Storage, id string) { fired <- id }),
-			func(r *Runner) { r.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
+			Clock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }))
 		r.setAlarm(t, "m", in(time.Hour))
 		synctest.Wait()
 		ahead.Store(int64(time.Hour))

@@ -49,7 +49,7 @@ type Runner struct {
 	cell   cell.Cell // of object
 	rows   func(machineID string) storage.Storage
 	log    func(level int, line string)
-	now    func() time.Time // replaced in tests
+	now    func() time.Time
 
 	alarms *alarms
 
@@ -73,6 +73,9 @@ type Option func(*Runner)
 
 // Log sets what receives log lines. Level 2 and above is an error.
 func Log(write func(level int, line string)) Option { return func(r *Runner) { r.log = write } }
+
+// Clock sets the clock of alarms. Without it that is the system's.
+func Clock(now func() time.Time) Option { return func(r *Runner) { r.now = now } }
 
 // Storage wraps the storage of each machine.
 func Storage(wrap func(storage.Storage) storage.Storage) Option {

@@ -39,9 +39,9 @@ type codeRow struct {
 }
 
 // openCodes reads the code of a data directory. The caller has the directory's lock.
-func openCodes(dir string) *codes {
+func openCodes(dir string, now func() time.Time) *codes {
 	removeLeft(dir, "."+codeName+"-")
-	c := &codes{path: filepath.Join(dir, codeName), now: time.Now}
+	c := &codes{path: filepath.Join(dir, codeName), now: now}
 	if raw, err := os.ReadFile(c.path); err == nil && json.Unmarshal(raw, &c.row) != nil {
 		c.row = codeRow{} // init prints another link
 	}
@@ -78,7 +78,11 @@ func (c *codes) spend(code string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.row.Digest == "" || subtle.ConstantTimeCompare([]byte(digest(code)), []byte(c.row.Digest)) == 0 || c.now().Unix() >= c.row.Expires {
+	if c.row.Digest == "" || subtle.ConstantTimeCompare([]byte(digest(code)), []byte(c.row.Digest)) == 0 {
+		return false
+	}
+	left := time.Duration(c.row.Expires-c.now().Unix()) * time.Second
+	if left <= 0 || left > 2*codeLife { // else the clock was set back by far
 		return false
 	}
 	// The code must not work again after a restart.

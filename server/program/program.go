@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 
 	"weir/pkg/machine/storage"
@@ -42,6 +43,9 @@ type Options struct {
 	Resolver *net.Resolver
 	// Signals has the signals that stop the server. nil means those of the process.
 	Signals <-chan os.Signal
+	// Now is the clock of the program and of its machines. nil means the system's, by
+	// which the time limits of connections and calls run in any case.
+	Now func() time.Time
 }
 
 // Parts are the parts of a server.

@@ -222,7 +222,7 @@ func TestCodeWorksOnceWithinItsHour(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Unix(1_800_000_000, 0)
 	open := func() *codes {
-		c := openCodes(dir)
+		c := openCodes(dir, time.Now)
 		c.now = func() time.Time { return now }
 		return c
 	}

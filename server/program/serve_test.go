@@ -347,6 +347,7 @@ func TestOpenAddressIsWarnedAbout(t *testing.T) {
 type inProcess struct {
 	*testing.T
 	base, key      string
+	link           string // that signs in, once
 	stdout, stderr buffer
 	signals        chan os.Signal
 	code           chan int
@@ -355,14 +356,19 @@ type inProcess struct {
 // serveInProcess starts a server that may call upstreams on loopback.
 func serveInProcess(t *testing.T, change func(*limits)) *inProcess {
 	t.Helper()
-	home := t.TempDir()
+	return serveIn(t, t.TempDir(), func(r *run) { change(&r.limits) })
+}
+
+// serveIn is serveInProcess over the data of a home, with a machine of its own.
+func serveIn(t *testing.T, home string, change func(*run)) *inProcess {
+	t.Helper()
 	s := &inProcess{T: t, signals: make(chan os.Signal, 2), code: make(chan int, 1)}
 	r := &run{Options: Options{Signals: s.signals}, env: environment(home, "ALLOW_PRIVATE_UPSTREAMS", "true"), stdout: &s.stdout, stderr: &s.stderr, limits: standardLimits()}
-	change(&r.limits)
+	change(r)
 	go func() {
 		s.code <- r.main([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(home, "data")})
 	}()
-	for !strings.Contains(s.stdout.String(), "creates a first machine") {
+	for !strings.Contains(s.stdout.String(), " init ") {
 		select {
 		case code := <-s.code:
 			t.Fatalf("exit code %d: %s", code, &s.stderr)
@@ -374,7 +380,7 @@ func serveInProcess(t *testing.T, change func(*limits)) *inProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.key = out.APIKey
+	s.key, s.link = out.APIKey, out.SignIn
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/gateway"
@@ -55,6 +56,10 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 		return nil, err
 	}
 	program.Version = r.version()
+	now := r.Now
+	if now == nil {
+		now = time.Now
+	}
 	st, err := store.Open(s.data)
 	if err != nil {
 		return nil, err
@@ -62,14 +67,14 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	if st.Damaged {
 		r.warn("%s: one of its two pages that name the last change is damaged, so the changes of the last moment before the stop may be missing; compare with a backup, and check the disk", filepath.Join(s.data, store.FileName))
 	}
-	k := &stack{settings: s, secrets: own, first: first, store: st, codes: openCodes(s.data)}
+	k := &stack{settings: s, secrets: own, first: first, store: st, codes: openCodes(s.data, now)}
 	policy := &dial.Policy{AllowPrivate: program.AllowPrivate, Own: listens, Resolver: r.Resolver}
 	k.transport = dial.Transport(policy)
 	var transport http.RoundTripper = k.transport
 	if r.Transport != nil {
 		transport = r.Transport(transport)
 	}
-	options := []objects.Option{objects.Log(log.line)}
+	options := []objects.Option{objects.Log(log.line), objects.Clock(now)}
 	if r.Storage != nil {
 		options = append(options, objects.Storage(r.Storage))
 	}
@@ -79,8 +84,8 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 		Transport: dial.Decode(transport),
 		Dialer:    func(l cell.Leaver) proxydial.Dialer { return dial.NewSockets(policy, l) },
 		Origin:    s.proxies.origin, ClientAddress: s.proxies.clientAddress,
-		SpendCode: k.codes.spend,
-		Log:       log.line,
+		SpendCode: k.codes.spend, Now: now,
+		Log: log.line,
 	}
 	k.objects.Use(gateway.New(program, host.Ports(k.objects, &k.config)))
 	if err := k.objects.Start(); err != nil {
