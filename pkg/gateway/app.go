@@ -44,6 +44,9 @@ type Ports struct {
 	// MaxRequests is the number of the latest requests that a machine lists, and lists in
 	// full unless there are very many at once; 0 is what fits the edge.
 	MaxRequests int64
+	// ListsAtOnce is how many model lists a request asks for at the same time, see
+	// models.LiveLists; 0 is what fits the edge.
+	ListsAtOnce int
 	// Collect makes way for n bytes of a large body, see memory.Budget; may be nil.
 	Collect func(n int64)
 	// Began is when the process was started if no other one serves its machines, in Unix

@@ -126,7 +126,7 @@ func (w *wiring) share() {
 		w.pool.MaxRecords = rpc.MaxReportEntries
 	}
 	w.credentials = &accounts.Credentials{Pool: w.pool}
-	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
+	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now, AtOnce: w.ListsAtOnce}, Now: w.Now}
 	w.chatOnly = &proxy.ChatOnly{}
 	w.sockets = &responses.Sockets{Serve: w.serve, Pause: w.Pause, Now: w.Now}
 	w.memory = &memory.Budget{Max: w.MaxMemory, Pause: w.Pause, Elsewhere: w.Memory, Collect: w.Collect}

@@ -53,6 +53,7 @@ func Ports(l cell.Leaver, c *Config) gateway.Ports {
 		Rand:        rand.Reader,
 		Log:         c.Log,
 		MaxRequests: cmp.Or(c.Requests, defaultRequests),
+		ListsAtOnce: 16,
 	}
 }
 

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -22,7 +23,7 @@ const (
 	signedTTL  = time.Hour        // of the provider with signed requests, docs/reference/spec.md, 8
 	retryAfter = 10 * time.Second // before an upstream that failed is asked again
 	lease      = 15 * time.Second // of a refresh; a longer one is taken for lost
-	atOnce     = 3                // discoveries of one request under way
+	fewAtOnce  = 3                // see LiveLists.AtOnce
 	total      = 5 * time.Second  // that one answer waits for discoveries; see form.wait
 	patience   = time.Second      // for upstreams that timed out the last time; others have it at first
 	afterwards = 15 * time.Second // of the discoveries behind an answer
@@ -49,6 +50,9 @@ type LiveLists struct {
 	Do          upstream.Doer
 	Credentials credentials
 	Now         func() time.Time
+	// AtOnce is how many lists a request asks for at the same time. 0 is 3: on the edge it
+	// may have six connections, and a list may need two.
+	AtOnce int
 
 	cached map[owner]*live
 	order  []owner // oldest first
@@ -230,9 +234,9 @@ func (l *LiveLists) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 	l.discover(ctx, m, v.hop, v.stale, afterwards, false)
 }
 
-// discover asks the upstreams, at most three at a time, and keeps what they
-// return. A failure keeps the last good list. It takes no longer than limit.
-// While a client waits, each upstream gets a share of the remaining time, so
+// discover asks the upstreams, AtOnce at a time, and keeps what they return. A failure
+// keeps the last good list. It takes no longer than limit. While a client waits, each
+// upstream gets a share of the remaining time, so
 // that silent ones leave time for the others, but at least a fifth of it unless
 // many are silent: lists that are a little too slow for their share come as far
 // as the time goes. After an answer each has its whole time while there is some.
@@ -241,6 +245,7 @@ func (l *LiveLists) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 // need a new token.
 func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope, limit time.Duration, hurried bool) (late []*scope) {
 	until := l.Now().Add(limit)
+	atOnce := cmp.Or(l.AtOnce, fewAtOnce)
 	jobs := make([]*job, len(scopes))
 	next, silent := 0, 0 // silent is how many more were silent than answered
 	for i := range jobs {
@@ -248,7 +253,7 @@ func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpm
 			left := until.Sub(l.Now())
 			share := fetchTimeout
 			if limit < afterwards {
-				share = left * atOnce / time.Duration(len(jobs)-next)
+				share = left * time.Duration(atOnce) / time.Duration(len(jobs)-next)
 				if silent < 2*atOnce {
 					share = max(share, min(patience, limit/5))
 				}

@@ -161,28 +161,31 @@ func TestBrokenUpstreamDoesNotAffectOtherLists(t *testing.T) {
 }
 
 func TestDiscoveryConcurrencyLimit(t *testing.T) {
-	var conns []store.Connection
-	for i := range 20 {
-		c := compat(fmt.Sprintf("https://h%02d.example", i))
-		c.Provider = fmt.Sprintf("openai-compatible-%08d", i)
-		c.Data.Prefix = fmt.Sprintf("p%02d", i)
-		conns = append(conns, c)
-	}
-	w := newWorld(conns...)
-	w.up.stall("example")
-	begun := w.clock.Now()
-	want(t, w.list(), "")
-	if w.up.Most > 3 {
-		t.Errorf("%d discoveries at once, want 3", w.up.Most)
-	}
-	if took := w.clock.Now().Sub(begun); took > 20*time.Second { // the answer, and what is asked behind it
-		t.Errorf("took %v, want at most 20s", took)
-	}
-	w.up.json("h19", 200, `[{"id":"x"}]`)
-	w.clock.Add(time.Minute)
-	w.up.json("example", 200, `[{"id":"m"}]`)
-	if got := strings.Fields(w.list()); len(got) != 20 {
-		t.Errorf("%d models after the upstreams are back, want 20", len(got))
+	for atOnce, most := range map[int]int{0: 3, 16: 16} {
+		var conns []store.Connection
+		for i := range 20 {
+			c := compat(fmt.Sprintf("https://h%02d.example", i))
+			c.Provider = fmt.Sprintf("openai-compatible-%08d", i)
+			c.Data.Prefix = fmt.Sprintf("p%02d", i)
+			conns = append(conns, c)
+		}
+		w := newWorld(conns...)
+		w.Live.AtOnce = atOnce
+		w.up.stall("example")
+		begun := w.clock.Now()
+		want(t, w.list(), "")
+		if w.up.Most > most {
+			t.Errorf("%d discoveries at once, want %d", w.up.Most, most)
+		}
+		if took := w.clock.Now().Sub(begun); took > 20*time.Second { // the answer, and what is asked behind it
+			t.Errorf("took %v, want at most 20s", took)
+		}
+		w.up.json("h19", 200, `[{"id":"x"}]`)
+		w.clock.Add(time.Minute)
+		w.up.json("example", 200, `[{"id":"m"}]`)
+		if got := strings.Fields(w.list()); len(got) != 20 {
+			t.Errorf("%d models after the upstreams are back, want 20", len(got))
+		}
 	}
 }
 
@@ -190,16 +193,21 @@ func TestDiscoveryConcurrencyLimit(t *testing.T) {
 // they arrived.
 func TestListsComeAsFarAsTheTimeGoes(t *testing.T) {
 	for _, tt := range []struct {
-		lists, silent int
-		takes         time.Duration
-		first         int // lists in the first answer
+		atOnce, lists, silent int
+		takes                 time.Duration
+		first                 int // lists in the first answer
 	}{
-		{40, 0, 300 * time.Millisecond, 40},
-		{60, 0, 300 * time.Millisecond, 48},
-		{100, 0, 200 * time.Millisecond, 75},
-		{300, 0, 50 * time.Millisecond, 300},
-		{500, 0, 50 * time.Millisecond, 300},
-		{60, 2, 300 * time.Millisecond, 30},
+		{0, 40, 0, 300 * time.Millisecond, 40},
+		{0, 60, 0, 300 * time.Millisecond, 48},
+		{0, 100, 0, 200 * time.Millisecond, 75},
+		{0, 300, 0, 50 * time.Millisecond, 300},
+		{0, 500, 0, 50 * time.Millisecond, 300},
+		{0, 60, 2, 300 * time.Millisecond, 30},
+		{16, 500, 0, 50 * time.Millisecond, 500},
+		{16, 60, 15, 300 * time.Millisecond, 60},
+		{16, 60, 30, 300 * time.Millisecond, 60},
+		{16, 15, 0, 1200 * time.Millisecond, 15},
+		{16, 30, 0, 2 * time.Second, 30},
 	} {
 		var conns []store.Connection
 		for i := range tt.lists + tt.silent {
@@ -211,13 +219,14 @@ func TestListsComeAsFarAsTheTimeGoes(t *testing.T) {
 			conns = append(conns, c)
 		}
 		w := newWorld(conns...)
+		w.Live.AtOnce = tt.atOnce
 		w.up.stall("bad")
 		w.up.slow("good", tt.takes, `[{"id":"m"}]`)
 		begun := w.clock.Now()
 		resp, err := w.List(context.Background(), w.call(""))
 		took := w.clock.Now().Sub(begun)
 		if got := len(strings.Fields(ids(body(resp, err)))); got < tt.first || took > total {
-			t.Errorf("%d lists of %v, %d silent: %d in the first answer after %v, want %d", tt.lists, tt.takes, tt.silent, got, took, tt.first)
+			t.Errorf("%d lists of %v, %d silent, %d at once: %d in the first answer after %v, want %d", tt.lists, tt.takes, tt.silent, tt.atOnce, got, took, tt.first)
 		}
 		w.clock.Add(2 * time.Second) // what was asked behind the answer is there
 		if got := len(strings.Fields(w.list())); got != tt.lists {
