@@ -54,7 +54,7 @@ func Patterns(s string) string {
 	var b strings.Builder
 	done := 0
 	for p := 0; p < len(s); {
-		if p > 0 && wordByte(s[p-1]) && s[p] != ':' && !escapeEnd(s[:p]) { // only where a word begins
+		if p > done && wordByte(s[p-1]) && s[p] != ':' && !escapeEnd(s[:p]) { // only where a word begins
 			p++
 			continue
 		}

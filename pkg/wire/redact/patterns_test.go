@@ -32,6 +32,7 @@ func TestPatterns(t *testing.T) {
 		{"-----BEGIN PRIVATE KEY-----\nMIIE", "***"},
 		{"dial http://user:pa55@proxy:8080/x", "dial http://***@proxy:8080/x"},
 		{"gw1_0123456789", "***"},
+		{"AKIAIOSFODNN7EXAMPLEeyJhbGciOiJIUzI1NiJ9", "******"},
 	} {
 		if got := Patterns(tt[0]); got != tt[1] {
 			t.Errorf("%q:\n got %q\nwant %q", tt[0], got, tt[1])
