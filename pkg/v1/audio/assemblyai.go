@@ -72,7 +72,7 @@ var assemblyAI = transcriber{
 			}
 			switch doc.Get("status").Str {
 			case "completed":
-				t = &transcript{text: doc.Get("text").Str, language: doc.Get("language_code").Str, duration: doc.Get("audio_duration").Num}
+				t = &transcript{text: doc.Get("text").Str, language: doc.Get("language_code").Str, duration: seconds(doc.Get("audio_duration"))}
 				t.readWords(doc.Get("words"), 1000)
 			case "error":
 				e := apierr.New(400, "transcription_failed", "The provider could not transcribe the file.")

@@ -85,11 +85,11 @@ var cloudflareTranscriber = transcriber{
 			return nil, err
 		}
 		if info := result.Get("transcription_info"); info.IsObject() {
-			t.language, t.duration = info.Get("language").Str, info.Get("duration").Num
+			t.language, t.duration = info.Get("language").Str, seconds(info.Get("duration"))
 		}
 		for _, s := range result.Get("segments").Array() {
 			if text := strings.TrimSpace(s.Get("text").Str); text != "" {
-				t.segments = append(t.segments, span{text: text, start: s.Get("start").Num, end: s.Get("end").Num})
+				t.segments = append(t.segments, span{text: text, start: seconds(s.Get("start")), end: seconds(s.Get("end"))})
 			}
 		}
 		return t, nil

@@ -226,7 +226,7 @@ var falTranscriber = transcriber{
 		}
 		t := &transcript{text: strings.TrimSpace(doc.Get("text").Str), language: doc.Get("inferred_languages.0").Str}
 		for _, c := range doc.Get("chunks").Array() {
-			s := span{strings.TrimSpace(c.Get("text").Str), c.Get("timestamp.0").Num, c.Get("timestamp.1").Num, speakerOfWord(c)}
+			s := span{strings.TrimSpace(c.Get("text").Str), seconds(c.Get("timestamp.0")), seconds(c.Get("timestamp.1")), speakerOfWord(c)}
 			if s.text != "" {
 				t.segments, t.duration = append(t.segments, s), max(t.duration, s.end)
 			}

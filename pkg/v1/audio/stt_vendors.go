@@ -47,12 +47,12 @@ var deepgram = transcriber{
 			return nil, errNoText
 		}
 		t := &transcript{
-			text: best.Get("transcript").Str, duration: doc.Get("metadata.duration").Num,
+			text: best.Get("transcript").Str, duration: seconds(doc.Get("metadata.duration")),
 			language: doc.Get("results.channels.0.detected_language").Str,
 		}
 		t.readWords(best.Get("words"), 1)
 		for _, s := range doc.Get("results.utterances").Array() {
-			t.segments = append(t.segments, span{s.Get("transcript").Str, s.Get("start").Num, s.Get("end").Num, speakerOfWord(s)})
+			t.segments = append(t.segments, span{s.Get("transcript").Str, seconds(s.Get("start")), seconds(s.Get("end")), speakerOfWord(s)})
 		}
 		return t, nil
 	},
@@ -190,7 +190,7 @@ func readSegments(text string) (*transcript, error) {
 	t := &transcript{language: doc.Get("language").Str, segments: []span{}}
 	var all []string
 	for _, s := range doc.Get("segments").Array() {
-		one := span{strings.TrimSpace(s.Get("text").Str), s.Get("start").Num, s.Get("end").Num, speakerOfWord(s)}
+		one := span{strings.TrimSpace(s.Get("text").Str), seconds(s.Get("start")), seconds(s.Get("end")), speakerOfWord(s)}
 		if one.text != "" {
 			t.segments, all = append(t.segments, one), append(all, one.text)
 			t.duration = max(t.duration, one.end)

@@ -32,6 +32,10 @@ type span struct {
 	speaker    string // in the provider's words, "" when not known
 }
 
+// seconds returns a time of an answer, or its nearest that can be: JSON has numbers that
+// are not finite here, which no answer can be written with.
+func seconds(v gjson.Result) float64 { return min(max(v.Num, 0), 1e9) }
+
 var errNoText = errors.New("audio: the answer has no text")
 
 // readPlain reads {text, language, duration, words[{word|text, start, end}]},
@@ -41,7 +45,7 @@ func readPlain(_ *transcription, raw []byte) (*transcript, error) {
 	if doc.Get("text").Type != gjson.String {
 		return nil, errNoText
 	}
-	t := &transcript{text: doc.Get("text").Str, language: doc.Get("language").Str, duration: doc.Get("duration").Num}
+	t := &transcript{text: doc.Get("text").Str, language: doc.Get("language").Str, duration: seconds(doc.Get("duration"))}
 	if t.language == "" {
 		t.language = doc.Get("language_code").Str
 	}
@@ -55,7 +59,7 @@ func (t *transcript) readWords(list gjson.Result, per float64) {
 		if kind := w.Get("type").Str; kind != "" && kind != "word" {
 			continue
 		}
-		s := span{start: w.Get("start").Num / per, end: w.Get("end").Num / per, speaker: speakerOfWord(w)}
+		s := span{start: seconds(w.Get("start")) / per, end: seconds(w.Get("end")) / per, speaker: speakerOfWord(w)}
 		for _, name := range []string{"punctuated_word", "word", "text"} {
 			if v := w.Get(name).Str; v != "" {
 				s.text = v
