@@ -146,7 +146,7 @@ func (s *state) json() []byte {
 	if s.Status == "done" {
 		s.Progress = 100
 		if s.URL != "" {
-			out.Video = &video{s.URL, s.Duration}
+			out.Video = &video{s.URL, min(max(s.Duration, 0), 1e9)} // JSON has numbers that are not finite here
 		}
 	}
 	if s.Progress >= 0 && s.Status != "failed" {
@@ -161,7 +161,7 @@ func (s *state) json() []byte {
 		}
 		out.Error = &failure{s.Code, endpoint.Excerpt(s.Message)}
 	}
-	b, _ := json.Marshal(out) // strings and numbers: cannot fail
+	b, _ := json.Marshal(out) // strings and finite numbers: cannot fail
 	return b
 }
 
