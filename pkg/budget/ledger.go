@@ -24,21 +24,31 @@ const (
 	busyWait = 2 * second  // until a call under way may have ended
 )
 
-// slice returns how much an isolate is lent beyond what it needs: a sixteenth of what
-// is left, less with many isolates, which together are lent a quarter, and at most a
-// twentieth of the limit. The limits of keys are small numbers, of which an isolate is
-// lent more.
-func (l *Ledger) slice(b *store.Budget, left, now int64) int64 {
-	live := int64(0)
+// restPart is the part of the limit that isolates are lent beyond what they need, all of
+// them together, as 1/restPart. No more of it than that is used without the object's
+// knowledge.
+const restPart = 20
+
+// slice returns how much an isolate is lent beyond what it needs: a sixteenth of what is
+// left, less with many isolates, and at most what the others leave of restPart, or half of
+// that if there are any. The limits of keys are small numbers, of which an isolate is lent
+// more.
+func (l *Ledger) slice(b *store.Budget, of *Lease, left, now int64) int64 {
+	live, rests, share := int64(0), int64(0), int64(1)
 	for i := range l.Leases {
-		if l.Leases[i].out(now) > 0 {
-			live++
+		s := &l.Leases[i]
+		out := s.out(now)
+		if out <= 0 {
+			continue
+		}
+		if live++; s != of {
+			rests, share = rests+out-s.Held, 2
 		}
 	}
 	if b.OfKey() {
 		return left / (4 + 4*live)
 	}
-	return min(left/(16+4*live), b.Limit/20)
+	return min(left/(16+4*live), max(b.Limit/restPart-rests, 0)/share)
 }
 
 // refusedPart decides whether a budget that refuses a call is exhausted: if less than
@@ -76,10 +86,11 @@ type Lease struct {
 	At       int64  `json:"at"` // of the last Ask
 }
 
-// out returns how much of the lease is lent and not spent.
+// out returns how much of the lease is lent and not spent. An isolate with calls under way
+// states more when they end: until then others may have begun with the rest.
 func (l *Lease) out(now int64) int64 {
 	switch since := now - l.At; {
-	case since < restFor:
+	case since < restFor || l.Held > 0 && since < heldFor:
 		return max(l.Granted-l.Used, l.Held, 0)
 	case since < heldFor:
 		return max(l.Held, 0)
@@ -213,7 +224,7 @@ func (l *Ledger) Take(b *store.Budget, holder string, a *Ask, now int64, zone Zo
 	s.Held, s.At, s.Granted = a.Held, now, s.Used+a.Held+rest
 
 	left := max(l.Left(b, now), 0)
-	slice := l.slice(b, left, now)
+	slice := l.slice(b, s, left, now)
 	want := max(a.Need, a.Own) - rest
 	g = Grant{Budget: b.ID, Start: l.Start, End: l.End, Used: s.Used, Back: s.Back, Unpriced: s.Unpriced, For: restSpan}
 	switch {
@@ -250,7 +261,7 @@ func (l *Ledger) refuse(b *store.Budget, own, now int64, g *Grant) {
 		g.Wait = restFor
 		for i := range l.Leases {
 			if s := &l.Leases[i]; s.out(now) > s.Held {
-				g.Wait = min(g.Wait, max(s.At+restFor-now, second))
+				g.Wait = min(g.Wait, max(s.At+restFor-now, busyWait))
 			}
 		}
 		return

@@ -234,6 +234,7 @@ func TestUnusedSliceComesBack(t *testing.T) {
 	o, a, b := newObject(t, 100, Total), &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
 	h, _, _ := o.call(a, 1) // and a slice of 5, of which nothing is used
 	h.Settle(0, o.now)
+	o.report(a)
 	if out := o.ledger().Leases[0].Granted; out < 2 {
 		t.Fatalf("only %d is lent", out)
 	}
