@@ -67,6 +67,44 @@ func TestAlertIsSignedAndSentOnce(t *testing.T) {
 	}
 }
 
+// Reservations of a dead instance become spent, with the alert of the share that they pass:
+// with the next call or the hour's work after the longest call, and at once after a start of
+// the only process. See docs/guides/budgets.md.
+func TestReservationsOfTheDeadAreAlerted(t *testing.T) {
+	next := func(w *world, id string) {
+		w.want(200, "budget.take", fmt.Sprintf(`{"holder":"b","asks":[{"budget":%q,"need":1,"own":1}]}`, id))
+	}
+	for _, tt := range []struct {
+		name   string
+		passes time.Duration
+		again  bool // the process is started again
+		calls  bool // a call follows
+		spent  int64
+	}{
+		{"alive", 10 * time.Minute, false, true, 10},
+		{"a call after the longest one", 20 * time.Minute, false, true, 60},
+		{"the hour's work", 61 * time.Minute, false, false, 60},
+		{"a call after a start", time.Second, true, true, 60},
+		{"the hour's work after a start", 61 * time.Minute, true, false, 60},
+	} {
+		w, hook, id, _ := alerted(t)
+		w.want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"used":10,"need":50,"own":50}]}`, id))
+		w.clock.Add(tt.passes)
+		if tt.again {
+			w.obj.Began = w.clock.Now().UnixMilli()
+		}
+		if tt.calls {
+			next(w, id)
+		}
+		w.loc.Alarms(w.ctx)
+		spent := w.ok("GET", "/api/budgets", "", atBudget(id)).Get("spent").Int()
+		alerts := len(hook.Seen)
+		if spent != tt.spent || alerts != int(tt.spent/50) || alerts == 1 && gjson.Get(hook.Seen[0].Body, "data.percent").Int() != 50 {
+			t.Errorf("%s: %d spent with %d alerts, want %d", tt.name, spent, alerts, tt.spent)
+		}
+	}
+}
+
 func TestAlertOfARefusalSaysSo(t *testing.T) {
 	w, hook, id, use := alerted(t)
 	ask := func(used, own int) {
