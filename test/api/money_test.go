@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -16,30 +15,34 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // answerOf returns a stream of the dialect of a URL, with texts and the usage that it states
-// at its end; begun is the input that it states at its beginning, if it does.
-func answerOf(url string, texts []string, in, out int64) (body string, begun int64) {
+// at its end; begun is the input that it states at its beginning, if it does. A server that
+// was not asked for its usage states none.
+func answerOf(s *fake.Seen, texts []string, in, out int64) (body string, begun int64) {
 	var b strings.Builder
 	add := func(format string, values ...any) { fmt.Fprintf(&b, "data: "+format+"\n\n", values...) }
 	switch {
-	case strings.Contains(url, "/chat/completions"):
+	case strings.Contains(s.URL, "/chat/completions"):
 		add(`{"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`)
 		for _, s := range texts {
 			add(`{"id":"c","choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}`, s)
 		}
 		add(`{"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`)
-		add(`{"id":"c","choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`, in, out)
+		if strings.Contains(s.Body, "include_usage") {
+			add(`{"id":"c","choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`, in, out)
+		}
 		b.WriteString("data: [DONE]\n\n")
-	case strings.Contains(url, "/responses"):
+	case strings.Contains(s.URL, "/responses"):
 		add(`{"type":"response.created","response":{"id":"resp_1","status":"in_progress","output":[],"usage":null}}`)
 		add(`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`)
 		for i, s := range texts {
 			add(`{"type":"response.output_text.delta","sequence_number":%d,"output_index":0,"content_index":0,"item_id":"m","delta":"%s"}`, i, s)
 		}
 		add(`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"usage":{"input_tokens":%d,"output_tokens":%d}}}`, in, out)
-	case strings.Contains(url, "/messages"):
+	case strings.Contains(s.URL, "/messages"):
 		begun = in
 		add(`{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":%d,"output_tokens":1}}}`, in)
 		add(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
@@ -48,6 +51,13 @@ func answerOf(url string, texts []string, in, out int64) (body string, begun int
 		}
 		add(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":%d}}`, out)
 		add(`{"type":"message_stop"}`)
+	case strings.Contains(s.URL, "/v2/chat"):
+		add(`{"type":"message-start","id":"m","delta":{"message":{"role":"assistant","content":[]}}}`)
+		add(`{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"text","text":""}}}}`)
+		for _, s := range texts {
+			add(`{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"%s"}}}}`, s)
+		}
+		add(`{"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":%d,"output_tokens":%d}}}}`, in, out)
 	default:
 		for _, s := range texts {
 			add(`{"candidates": [{"content": {"role": "model", "parts": [{"text": "%s"}]}}]}`, s)
@@ -55,6 +65,21 @@ func answerOf(url string, texts []string, in, out int64) (body string, begun int
 		add(`{"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": %d, "candidatesTokenCount": %d}}`, in, out)
 	}
 	return b.String(), begun
+}
+
+// wholeOf returns an answer in JSON with a text and its usage.
+func wholeOf(url, text string, in, out int64) string {
+	switch {
+	case strings.Contains(url, "/chat/completions"):
+		return fmt.Sprintf(`{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"%s"},"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`, text, in, out)
+	case strings.Contains(url, "/responses"):
+		return fmt.Sprintf(`{"id":"resp_1","object":"response","status":"completed","output":[{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"%s"}]}],"usage":{"input_tokens":%d,"output_tokens":%d}}`, text, in, out)
+	case strings.Contains(url, "/messages"):
+		return fmt.Sprintf(`{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"%s"}],"stop_reason":"end_turn","usage":{"input_tokens":%d,"output_tokens":%d}}`, text, in, out)
+	case strings.Contains(url, "/v2/chat"):
+		return fmt.Sprintf(`{"id":"m","finish_reason":"COMPLETE","message":{"role":"assistant","content":[{"type":"text","text":"%s"}]},"usage":{"tokens":{"input_tokens":%d,"output_tokens":%d}}}`, text, in, out)
+	}
+	return fmt.Sprintf(`{"candidates":[{"content":{"role":"model","parts":[{"text":"%s"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":%d}}`, text, in, out)
 }
 
 // textIn returns the length of the texts of the whole events in a part of a stream, and
@@ -65,180 +90,247 @@ func textIn(part string) (length int64, final bool) {
 		if !ok || !gjson.Valid(data) {
 			continue
 		}
-		for _, path := range []string{"choices.0.delta.content", "delta", "delta.text", "candidates.0.content.parts.0.text"} {
+		for _, path := range []string{"choices.0.delta.content", "delta", "delta.text", "candidates.0.content.parts.0.text", "delta.message.content.text"} {
 			if v := gjson.Get(data, path); v.Type == gjson.String {
 				length += int64(len(v.Raw) - 2)
 			}
 		}
-		final = final || gjson.Get(data, "usage").IsObject() || gjson.Get(data, "response.usage").IsObject() || gjson.Get(data, "usageMetadata").IsObject()
+		for _, path := range []string{"usage", "response.usage", "usageMetadata", "delta.usage"} {
+			final = final || gjson.Get(data, path).IsObject()
+		}
 	}
 	return length, final
 }
 
-// Random calls of every client's dialect to every upstream, whole, stopped, broken off at
-// any byte, failed or tried again, have one cost, which the test computes for itself: in
-// usage, requests, keys, providers, budgets, and for the key that asks.
-func TestOneCostInAllPlaces(t *testing.T) {
-	const inUSD, outUSD = 1e-6, 10e-6 // of a token, see priced
-	w := newWorld(t)
-	machine, key := w.priced()
-	api := func(method, path, body string) gjson.Result {
-		t.Helper()
-		r := w.do(method, "/"+machine+"/api"+path, adminToken, body)
-		if r.status >= 300 {
-			t.Fatalf("%s %s: %d %s", method, path, r.status, r.body)
-		}
-		return gjson.Parse(r.body)
+// split cuts a text into pieces of random lengths.
+func split(random *rand.Rand, s string) (pieces []string) {
+	for len(s) > 0 {
+		n := min(1+random.IntN(300), len(s))
+		pieces, s = append(pieces, s[:n]), s[n:]
 	}
-	for _, provider := range []string{"openai", "anthropic", "gemini"} { // for another try
-		api("POST", "/providers", `{"provider":"`+provider+`","name":"b","apiKey":"another-key","priority":2}`)
-	}
-	budget := api("POST", "/budgets", `{"name":"b","unit":"usd","limit":1000,"window":"total"}`).Get("id").Str
-	tokens := api("POST", "/budgets", `{"name":"t","unit":"tokens","limit":1000000000,"window":"total"}`).Get("id").Str
-	random := rand.New(rand.NewPCG(25, 1))
-	var wantUSD float64
-	var wantIn, wantOut, wantEstimated, calls, again int64
-	for n := range 400 {
-		model := []string{"openai/gpt-5.5", "anthropic/claude-opus-4-8", "gemini/gemini-3.8-flash"}[random.IntN(3)]
-		client := []string{"/v1/responses", "/v1/messages", "/v1beta/models/", "/v1/chat/completions"}[random.IntN(4)]
-		end := []string{"whole", "stopped", "cut", "reset", "error", "retried", "zeros"}[random.IntN(7)]
-		texts := make([]string, 1+random.IntN(30))
-		for i := range texts {
-			texts[i] = strings.Repeat("word ", 1+random.IntN(9)) + `\n`
-		}
-		in, out := 1+random.Int64N(9000), 1+random.Int64N(9000)
-		prompt := strings.Repeat("some words ", 1+random.IntN(50))
-		path, body := client, `{"model":"`+model+`"`
-		switch client {
-		case "/v1/responses":
-			body += `,"stream":true,"input":"` + prompt + `"}`
-		case "/v1beta/models/":
-			path += model + ":streamGenerateContent?alt=sse"
-			body = `{"contents":[{"role":"user","parts":[{"text":"` + prompt + `"}]}]}`
-		default:
-			body += `,"stream":true,"messages":[{"role":"user","content":"` + prompt + `"}]}`
-		}
-		what := fmt.Sprintf("call %d, %s from %s, %s", n, model, client, end)
-		var sent string
-		var begun int64
-		tries := 0
-		w.Answer = func(s *fake.Seen) fake.Answer {
-			if s.Method == "GET" { // a list of models
-				return fake.Answer{Status: 404}
-			}
-			if tries++; end == "retried" && tries == 1 {
-				return fake.Answer{Status: 500, Body: `{"error":{"message":"again"}}`}
-			}
-			if end == "zeros" {
-				in, out = 0, 0
-			}
-			sent, begun = answerOf(s.URL, texts, in, out)
-			a := fake.OK("text/event-stream", "")
-			switch first := strings.Index(sent, "\n\n") + 2; end {
-			case "cut", "reset":
-				sent = sent[:first+random.IntN(len(sent)-first)]
-				if end == "reset" {
-					sent = sent[:strings.LastIndex(sent, "\n\n")+2]
-					a.End = stream.ErrReset
-				}
-			case "error":
-				sent = sent[:first]
-				sent += `data: {"type":"error","error":{"type":"overloaded_error","message":"told","code":529}}` + "\n\n"
-			}
-			a.Pieces = []string{sent}
-			return a
-		}
-		passed := w.stream(path, key, body, end == "stopped", random.IntN(len(texts)))
-		if calls++; tries > 1 && sent != "" {
-			again++
-		}
-		w.Add(2 * time.Second)
-		w.do("GET", "/v1/models", key, "") // brings the last report
-		row := api("GET", "/requests?limit=1", "").Get("data.0")
-		gotIn, gotOut := row.Get("inputTokens").Int(), row.Get("outputTokens").Int()
-		length, final := textIn(sent)
-		estimate := llm.Estimate([]byte(body))
-		if begun > 0 {
-			estimate = begun
-		}
-		isEstimated := row.Get("estimated").Bool()
-		switch {
-		case tries == 0 || sent == "":
-			if gotIn+gotOut != 0 {
-				t.Fatalf("%s: got %s", what, row.Raw)
-			}
-			continue
-		case end == "zeros":
-			in, out = llm.Estimate([]byte(body)), (length+3)/4
-		case end == "stopped" && isEstimated:
-			if in = estimate; passed && gotOut == 0 || gotOut > (length+3)/4 {
-				t.Fatalf("%s: %d tokens of %d bytes", what, gotOut, length)
-			}
-			out = gotOut
-		case end == "stopped": // it was complete before the client left
-		case !final:
-			in, out = estimate, max((length+3)/4, min(begun, 1)) // Claude has stated one
-		}
-		wantsEstimate := end == "zeros" || end != "stopped" && !final
-		if in != gotIn || out != gotOut || end != "stopped" && isEstimated != wantsEstimate {
-			t.Fatalf("%s: got %d and %d tokens, want %d and %d: %s\nsent %s", what, gotIn, gotOut, in, out, row.Raw, sent)
-		}
-		if isEstimated {
-			wantEstimated++
-		}
-		usd := float64(in)*inUSD + float64(out)*outUSD
-		if got := row.Get("costUsd").Num; !row.Get("priced").Bool() || math.Abs(got-usd) > 1e-9 {
-			t.Fatalf("%s: costs %g, want %g: %s", what, got, usd, row.Raw)
-		}
-		wantUSD, wantIn, wantOut = wantUSD+usd, wantIn+in, wantOut+out
-	}
-	t.Logf("%d calls, %d of them estimated, %d tried again, $%.6f", calls, wantEstimated, again, wantUSD)
-	if wantEstimated < calls/4 || wantEstimated > calls*3/4 || again == 0 {
-		t.Errorf("%d of %d calls are estimated, %d tried again", wantEstimated, calls, again)
-	}
-	same := func(place string, got float64) {
-		t.Helper()
-		if math.Abs(got-wantUSD) > 1e-9 {
-			t.Errorf("%s: $%.9f, want $%.9f", place, got, wantUSD)
-		}
-	}
-	total := api("GET", "/usage", "").Get("total")
-	same("usage", total.Get("costUsd").Num)
-	if got := total.Get("inputTokens").Int(); got != wantIn || total.Get("outputTokens").Int() != wantOut || total.Get("estimatedAttempts").Int() != wantEstimated || total.Get("unpricedAttempts").Int() != 0 {
-		t.Errorf("usage: got %s, want %d and %d tokens, %d estimated", total.Raw, wantIn, wantOut, wantEstimated)
-	}
-	requests, cursor := 0.0, ""
-	for range 100 {
-		page := api("GET", "/requests?limit=100"+cursor, "")
-		for _, r := range page.Get("data").Array() {
-			requests += r.Get("costUsd").Num
-		}
-		if cursor = "&cursor=" + page.Get("cursor").Str; page.Get("cursor").Str == "" {
-			break
-		}
-	}
-	same("requests", requests)
-	k := api("GET", "/keys", "").Get("data.0")
-	same("keys", k.Get("spentUsd").Num)
-	if k.Get("tokens").Int() != wantIn+wantOut {
-		t.Errorf("keys: got %s", k.Raw)
-	}
-	providers := 0.0
-	for _, p := range api("GET", "/providers", "").Get("data").Array() {
-		providers += p.Get("spentMonthUsd").Num
-	}
-	same("providers", providers)
-	same("budgets", api("GET", "/budgets/"+budget, "").Get("spent").Num)
-	if got := api("GET", "/budgets/"+tokens, "").Get("spent").Int(); got != wantIn+wantOut {
-		t.Errorf("the budget of tokens has spent %d, want %d", got, wantIn+wantOut)
-	}
-	own := gjson.Parse(w.do("GET", "/v1/usage", key, "").body)
-	same("the key's own", own.Get("spentUsd").Num)
+	return pieces
 }
 
-// stream makes a call and reads its stream to the end, or stops after some parts of it. It
-// reports whether a text had come by then.
-func (w *world) stream(path, key, body string, stops bool, parts int) (text bool) {
+// used is what calls have used: prices are whole nano-dollars, so sums are exact.
+type used struct{ in, out, estimated int64 }
+
+func (u used) nanoUSD() int64 { return u.in*1_000 + u.out*10_000 }
+func (u used) usd() float64   { return float64(u.nanoUSD()) / 1e9 }
+
+// ledger makes random calls and computes for itself what each has used.
+type ledger struct {
+	*world
+	machine, key string
+	random       *rand.Rand
+	total        used
+
+	calls, estimated, again int64
+}
+
+var (
+	ledgerModels = []string{
+		"openai/gpt-5.5", "anthropic/claude-opus-4-8", "gemini/gemini-3.8-flash", "xai/grok-4.3", "cohere/command-a-03-2025", "up/some-model",
+	}
+	ledgerClients = []string{"/v1/responses", "/v1/messages", "/v1beta/models/", "/v1/chat/completions"}
+	ledgerEnds    = []string{"whole", "stopped", "cut", "reset", "error", "zeros", "retried", "retried after a cut answer", "no answer"}
+)
+
+func (l *ledger) api(method, path, body string) gjson.Result {
+	l.t.Helper()
+	r := l.do(method, "/"+l.machine+"/api"+path, adminToken, body)
+	if r.status >= 300 {
+		l.t.Fatalf("%s %s: %d %s", method, path, r.status, r.body)
+	}
+	return gjson.Parse(r.body)
+}
+
+// call makes one call and compares what is shown of it.
+func (l *ledger) call() {
+	random := l.random
+	pick := func(list []string) string { return list[random.IntN(len(list))] }
+	model, client, end, streams := pick(ledgerModels), pick(ledgerClients), pick(ledgerEnds), random.IntN(4) > 0
+	switch end {
+	case "stopped", "cut", "reset", "error":
+		streams = true
+	case "retried after a cut answer":
+		streams = false
+	}
+	texts := make([]string, 1+random.IntN(30))
+	for i := range texts {
+		if texts[i] = strings.Repeat("word ", 1+random.IntN(9)); streams { // whose escapes count
+			texts[i] += `\n`
+		}
+	}
+	in, out := 1+random.Int64N(9000), 1+random.Int64N(9000)
+	if end == "zeros" {
+		in, out = 0, 0
+	}
+	path, body := client, `{"model":"`+model+`"`
+	switch prompt := strings.Repeat("some words ", 1+random.IntN(50)); {
+	case client == "/v1beta/models/" && streams:
+		path, body = client+model+":streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"`+prompt+`"}]}]}`
+	case client == "/v1beta/models/":
+		path, body = client+model+":generateContent", `{"contents":[{"role":"user","parts":[{"text":"`+prompt+`"}]}]}`
+	case client == "/v1/responses":
+		body += fmt.Sprintf(`,"stream":%v,"input":"%s"}`, streams, prompt)
+	default:
+		body += fmt.Sprintf(`,"stream":%v,"max_tokens":20000,"messages":[{"role":"user","content":"%s"}]}`, streams, prompt)
+	}
+	what := fmt.Sprintf("call %d, %s from %s, %s, stream %v", l.calls, model, client, end, streams)
+	var sent string
+	var begun int64
+	taken, tries, passes := 0, int64(0), false
+	l.Answer = func(s *fake.Seen) fake.Answer {
+		if s.Method == "GET" { // a list of models
+			return fake.Answer{Status: 404}
+		}
+		tries++
+		passes = strings.Contains(s.URL, strings.TrimPrefix(client, "/v1"))
+		if !streams {
+			sent = wholeOf(s.URL, strings.Join(texts, ""), in, out)
+		} else {
+			sent, begun = answerOf(s, texts, in, out)
+		}
+		first := strings.Index(sent, "\n\n") + 2
+		switch a := fake.OK("text/event-stream", ""); {
+		case end == "no answer":
+			return fake.Answer{Err: upstream.ErrTimeout}
+		case end == "retried" && tries == 1:
+			return fake.Answer{Status: 500, Body: `{"error":{"message":"again"}}`}
+		case end == "retried after a cut answer" && tries == 1:
+			return fake.Answer{Header: fake.JSON("").Header, Body: sent[:len(sent)/2], Cut: true}
+		case !streams:
+			return fake.JSON(sent)
+		case end == "error":
+			a.Pieces = split(random, sent[:first]+`data: {"type":"error","error":{"type":"overloaded_error","message":"told","code":529}}`+"\n\n")
+			return a
+		case end == "cut" || end == "reset":
+			if sent = sent[:first+random.IntN(len(sent)-first)]; end == "reset" {
+				a.End = stream.ErrReset
+			}
+			fallthrough
+		default:
+			a.Pieces, a.Taken = split(random, sent), &taken
+			return a
+		}
+	}
+	reads := -1
+	if end == "stopped" {
+		reads = 1 + random.IntN(40)
+	}
+	l.read(path, l.key, body, reads)
+	if l.calls++; tries > 1 {
+		l.again++
+	}
+	l.Add(2 * time.Second)
+	l.do("GET", "/v1/models", l.key, "") // brings the last report
+
+	estimate := llm.Estimate([]byte(body))
+	want := used{in: in, out: out}
+	length, final := int64(len(strings.Join(texts, ""))), true
+	if streams {
+		part := sent
+		switch end {
+		case "stopped", "reset": // of a line that has not ended, or an event to be translated, nothing is known
+			mark := "\n\n"
+			if passes {
+				mark = "\n"
+			}
+			part = sent[:strings.LastIndex(sent[:taken], mark)+1]
+		case "error":
+			part = sent[:strings.Index(sent, "\n\n")+2]
+		}
+		length, final = textIn(part)
+	}
+	if begun > 0 && end != "zeros" {
+		estimate = begun
+	}
+	switch {
+	case end == "no answer":
+		want = used{in: tries * llm.Estimate([]byte(body)), estimated: tries}
+	case end == "zeros" || !final:
+		want = used{in: estimate, out: max((length+3)/4, min(begun, 1)), estimated: 1} // Claude has stated one
+	case end == "retried after a cut answer":
+		want = used{in: in + estimate, out: out, estimated: 1}
+	}
+	row := l.api("GET", "/requests?limit=1", "").Get("data.0")
+	own := gjson.Parse(l.do("GET", "/v1/usage/requests/"+row.Get("id").Str, l.key, "").body)
+	for place, r := range map[string]gjson.Result{"requests": row, "the key's own request": own} {
+		got := used{r.Get("inputTokens").Int(), r.Get("outputTokens").Int(), 0}
+		if got.in != want.in || got.out != want.out || r.Get("costUsd").Num != want.usd() || !r.Get("priced").Bool() || r.Get("estimated").Bool() != (want.estimated > 0) {
+			l.t.Fatalf("%s, %s: want %+v, $%v: %s\ntook %d of %q", what, place, want, want.usd(), r.Raw, taken, sent)
+		}
+	}
+	if want.estimated > 0 {
+		l.estimated++
+	}
+	l.total = used{l.total.in + want.in, l.total.out + want.out, l.total.estimated + want.estimated}
+}
+
+// Random calls of every client's dialect to every upstream, in JSON and as streams, whole,
+// stopped or broken off at any byte, failed or tried again, have one cost, which the test
+// computes for itself: in requests, usage, keys, providers and budgets, and for the key that
+// asks.
+func TestOneCostInAllPlaces(t *testing.T) {
+	for seed := range uint64(2) {
+		l := &ledger{world: newWorld(t), random: rand.New(rand.NewPCG(25, seed))}
+		l.machine, l.key = l.priced()
+		l.api("PATCH", "/settings", `{"allowUnknown":true,"modelPrices":{"openai/gpt-5.5":"1/10","anthropic/claude-opus-4-8":"1/10","gemini/gemini-3.8-flash":"1/10","xai/grok-4.3":"1/10","cohere/command-a-03-2025":"1/10","up/some-model":"1/10"}}`)
+		for _, priority := range []string{"1", "2"} { // the second one for another try
+			for _, provider := range []string{"openai", "anthropic", "gemini", "xai", "cohere"} {
+				l.api("POST", "/providers", `{"provider":"`+provider+`","name":"p`+priority+`","apiKey":"key-`+priority+`","priority":`+priority+`}`)
+			}
+			l.api("POST", "/providers", `{"provider":"openai-compatible-0123abcd","name":"p`+priority+`","apiKey":"key-`+priority+`","priority":`+priority+`,"providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"up"}}`)
+		}
+		budget := l.api("POST", "/budgets", `{"name":"b","unit":"usd","limit":1000,"window":"total"}`).Get("id").Str
+		tokens := l.api("POST", "/budgets", `{"name":"t","unit":"tokens","limit":1000000000,"window":"total"}`).Get("id").Str
+		for range 300 {
+			l.call()
+		}
+		want := l.total
+		if l.estimated < l.calls/4 || l.estimated > l.calls*9/10 || l.again == 0 {
+			t.Errorf("%d of %d calls are estimated, %d tried again", l.estimated, l.calls, l.again)
+		}
+		sum := func(rows gjson.Result, field string) (nano int64) {
+			for _, r := range rows.Array() {
+				nano += int64(r.Get(field).Num*1e9 + 0.5)
+			}
+			return nano
+		}
+		var requests int64
+		for cursor := ""; ; {
+			page := l.api("GET", "/requests?limit=100"+cursor, "")
+			requests += sum(page.Get("data"), "costUsd")
+			if cursor = "&cursor=" + page.Get("cursor").Str; cursor == "&cursor=" {
+				break
+			}
+		}
+		usage, key := l.api("GET", "/usage", "").Get("total"), l.api("GET", "/keys", "").Get("data.0")
+		for place, got := range map[string]int64{
+			"requests":      requests,
+			"usage":         sum(gjson.Parse("["+usage.Raw+"]"), "costUsd"),
+			"models":        sum(l.api("GET", "/usage?groupBy=model", "").Get("data"), "costUsd"),
+			"keys":          sum(gjson.Parse("["+key.Raw+"]"), "spentUsd"),
+			"providers":     sum(l.api("GET", "/providers", "").Get("data"), "spentMonthUsd"),
+			"budgets":       sum(gjson.Parse("["+l.api("GET", "/budgets/"+budget, "").Raw+"]"), "spent"),
+			"the key's own": sum(gjson.Parse("["+l.do("GET", "/v1/usage", l.key, "").body+"]"), "spentUsd"),
+		} {
+			if got != want.nanoUSD() {
+				t.Errorf("%s: %d nano-dollars, want %d", place, got, want.nanoUSD())
+			}
+		}
+		if got := (used{usage.Get("inputTokens").Int(), usage.Get("outputTokens").Int(), usage.Get("estimatedAttempts").Int()}); got != want || usage.Get("unpricedAttempts").Exists() {
+			t.Errorf("usage: got %s, want %+v", usage.Raw, want)
+		}
+		if spent := l.api("GET", "/budgets/"+tokens, "").Get("spent").Int(); spent != want.in+want.out || key.Get("tokens").Int() != spent {
+			t.Errorf("the budget of tokens has spent %d, want %d; the key %s", spent, want.in+want.out, key.Raw)
+		}
+	}
+}
+
+// read makes a call and reads its answer to the end, or stops after some reads if that is no
+// negative number.
+func (w *world) read(path, key, body string, reads int) {
 	w.t.Helper()
 	path, query, _ := strings.Cut(path, "?")
 	resp := w.App.Serve(context.Background(), &httpmsg.Request{
@@ -246,10 +338,8 @@ func (w *world) stream(path, key, body string, stops bool, parts int) (text bool
 		Header: httpmsg.Header{{Name: "authorization", Value: "Bearer " + key}, {Name: "content-type", Value: "application/json"}},
 	})
 	buf := make([]byte, 300)
-	for i := 0; resp.Body != nil && (!stops || i <= parts); i++ {
-		n, err := resp.Body.Read(buf)
-		text = text || strings.Contains(string(buf[:n]), "word")
-		if err == io.EOF {
+	for i := 0; resp.Body != nil && i != reads; i++ {
+		if _, err := resp.Body.Read(buf); err == io.EOF {
 			break
 		}
 	}
@@ -259,5 +349,4 @@ func (w *world) stream(path, key, body string, stops bool, parts int) (text bool
 	for _, after := range resp.After {
 		after(context.Background())
 	}
-	return text
 }

@@ -39,7 +39,8 @@ func Secret(id string) string { return "key-" + id + "-0123456789abcdef" }
 // for each of Pieces, or Body at once, and ends with End, or with a network
 // error if it is Cut. Err is a missing answer; Takes is the time from the start
 // of the call to its answer by the clock. Late, if set, returns the answer once
-// the call is waited for.
+// the call is waited for. Taken, if set, counts the bytes of a streamed body that were
+// read.
 type Answer struct {
 	Status int
 	Header httpmsg.Header
@@ -50,6 +51,7 @@ type Answer struct {
 	Err    error
 	Takes  time.Duration
 	Late   func() Answer
+	Taken  *int
 }
 
 // OK returns a 200 with a body of a content type.
@@ -181,7 +183,7 @@ func (p pending) Wait() (*upstream.Response, error) {
 		resp.Body = stream.FromString(whole)
 	default:
 		p.u.Open++
-		resp.Body = &body{u: p.u, pieces: a.Pieces, end: cmp.Or(end, io.EOF)}
+		resp.Body = &body{u: p.u, pieces: a.Pieces, end: cmp.Or(end, io.EOF), taken: a.Taken}
 	}
 	return resp, nil
 }
@@ -192,6 +194,7 @@ type body struct {
 	pieces []string
 	end    error
 	closed bool
+	taken  *int
 }
 
 func (b *body) Read(d []byte) (int, error) {
@@ -204,6 +207,9 @@ func (b *body) Read(d []byte) (int, error) {
 	}
 	n := copy(d, b.pieces[0])
 	b.pieces[0] = b.pieces[0][n:]
+	if b.taken != nil {
+		*b.taken += n
+	}
 	return n, nil
 }
 
