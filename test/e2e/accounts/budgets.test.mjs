@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
@@ -63,6 +64,89 @@ test("of 1,000 calls at once a budget of 100 serves 100", async () => {
       assert.equal(a.headers.get("x-should-retry"), "false");
     }
   await until("the count of what was served", async () => (await shown())[0].spent === served);
+});
+
+// flood sends waves of 200 streams at once until $15 of a budget of $20 are spent. An
+// answer has 1 to 128,000 tokens, or as many as its request allows. A tenth is left by its
+// clients after a text of 100 tokens, and a tenth breaks off there.
+async function flood(fields) {
+  const { machineId, apiKey, shown } = await machine({ name: "twenty", unit: "usd", limit: 20, window: "total" });
+  const api = (method, path, body) => operator.call(method, `/${machineId}/api${path}`, body);
+  await api("PATCH", "/settings", { allowUnknown: true, modelPrices: { "up/test-chat": "1/25" } });
+  const event = (more) => `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", ...more })}\n\n`;
+  const choice = (delta, finish_reason = null) => event({ choices: [{ index: 0, delta, finish_reason }] });
+  const any = (most) => 1 + Math.floor(Math.random() * most);
+  let open = [],
+    limited = 0;
+  up.script = ({ json }) => {
+    const most = json.max_completion_tokens ?? json.max_tokens;
+    if (most) limited++;
+    const body = new PassThrough();
+    body.write(choice({ content: "a".repeat(400) }));
+    open.push({ body, output: Math.min(any(128_000), most ?? Number.POSITIVE_INFINITY) });
+    return { headers: { "content-type": "text/event-stream" }, body };
+  };
+  const leaves = new WeakMap();
+  const call = async () => {
+    const leave = new AbortController();
+    const answer = await gw.fetch("/v1/chat/completions", {
+      method: "POST",
+      signal: leave.signal,
+      headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+      body: JSON.stringify({
+        model: "up/test-chat",
+        messages: [{ role: "user", content: "a" }],
+        stream: true,
+        ...fields(any),
+      }),
+    });
+    leaves.set(answer, leave);
+    return answer;
+  };
+  const waves = [];
+  let billed = 0,
+    budget;
+  do {
+    open = [];
+    const answers = await Promise.all(Array.from({ length: 200 }, call));
+    const served = answers.filter((a) => a.status === 200);
+    for (const a of answers)
+      if (a.status !== 200) assert.equal(JSON.parse(await a.text()).error.code, "budget_exceeded");
+    waves.push(served.length);
+    assert.equal(open.length, served.length);
+    const tenth = Math.floor(served.length / 10);
+    for (const a of served.splice(0, tenth)) leaves.get(a).abort();
+    await until("streams that are left", () => open.filter((o) => o.body.destroyed).length === tenth);
+    const lasting = open.filter((o) => !o.body.destroyed);
+    for (const [i, { body, output }] of lasting.entries())
+      body.end(
+        i < tenth
+          ? undefined
+          : `${choice({}, "stop")}${event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: output } })}data: [DONE]\n\n`,
+      );
+    for (const a of served) await a.text().catch(() => {});
+    for (const o of open) billed += 5e-6 + 25e-6 * (lasting.indexOf(o) >= tenth ? o.output : 100);
+    const all = waves.reduce((sum, n) => sum + n);
+    await until("one figure in budget and usage", async () => {
+      [budget] = await shown();
+      const { total } = await api("GET", "/usage");
+      return total.attempts === all && (total.costUsd ?? 0) === budget.spent;
+    });
+  } while (budget.spent < 15 && waves.length < 8);
+  return { waves, billed, limited, spent: budget.spent };
+}
+
+test("a budget in dollars holds for 200 streams at once without a token limit", async () => {
+  const { waves, billed, limited, spent } = await flood(() => ({}));
+  assert.equal(spent.toFixed(9), billed.toFixed(9), "what is counted is what the provider bills");
+  assert.ok(spent <= 20 && spent >= 15, `$${spent} of $20`);
+  assert.ok(waves[0] > 10 && limited > 0, `${waves} calls were served, ${limited} with a limit of the gateway`);
+});
+
+test("a budget in dollars holds for 200 streams at once with token limits", async () => {
+  const { billed, spent } = await flood((any) => ({ max_tokens: any(128_000) }));
+  assert.equal(spent.toFixed(9), billed.toFixed(9), "what is counted is what the provider bills");
+  assert.ok(spent <= 20 && spent >= 15, `$${spent} of $20`);
 });
 
 test("a key's limits hold under many calls at once, over all instances", async () => {
