@@ -24,10 +24,6 @@ func TestSnapshotsHaveTheFactsOfTheirModel(t *testing.T) {
 		{none, "openai", "unheard-2025-04-14", "", false},
 		{none, "openai", "-2025-04-14", "", false},
 		{none, "openai", "2025-04-14", "", false},
-		// A fine-tune has rates of its own, and never those of its base.
-		{none, "openai", "ft:gpt-4.1-2025-04-14", "", false},
-		{none, "openai", "ft:gpt-4.1-2025-04-14:org::a", "", false},
-		{none, "openai", "ft:gpt-4.1:org:a-2025-04-14", "", false},
 		{source, "openai", "gpt-4.1-2025-04-14", "gpt-4.1", true},
 	} {
 		want := tt.update.PriceOf(tt.alias, tt.base)
@@ -44,5 +40,45 @@ func TestSnapshotsHaveTheFactsOfTheirModel(t *testing.T) {
 	}
 	if p := source.PriceOf("openai", "gpt-4.1-2031-01-02"); p != "7/8" {
 		t.Errorf("the source's own snapshot costs %q", p)
+	}
+}
+
+// A fine-tuned model has the rates of those that were made from its model, never those of
+// the model, and the model's limits.
+func TestFineTunesHaveThePriceOfTheirBase(t *testing.T) {
+	var none *Update
+	source := &Update{Text: "openai/ft:gpt-4.1:org:own:a\t7/8\nopenai/gpt-4.1\t1/2\n"}
+	for _, tt := range []struct {
+		update    *Update
+		alias, id string
+		price     Price
+		limits    bool
+	}{
+		{none, "openai", "ft:gpt-4.1-2025-04-14", "3/12/0.75", true},
+		{none, "openai", "ft:gpt-4.1-2025-04-14:org::a", "3/12/0.75", true},
+		{none, "openai", "ft:gpt-4.1:org:a-2025-04-14", "3/12/0.75", true},
+		{none, "openai", "ft:gpt-4o-mini-2024-07-18:org:x:a:ckpt-step-100", "0.3/1.2/0.15", true},
+		{none, "openai", "ft:gpt-4o-mini-20240718:org:x:a", "0.3/1.2/0.15", true},
+		{none, "openai", "ft:gpt-4.1-nano-2025-04-14:org::a", "0.2/0.8/0.05", false}, // the base is not listed any more
+		{none, "openai", "ft:gpt-5:org::a", "", true},                                // no rate is known
+		{none, "openai", "ft:gpt-4.1-next:org::a", "", false},
+		{none, "openai", "ft::org::a", "", false},
+		{none, "openai", "ft:", "", false},
+		{none, "openai", "ft:ft:gpt-4.1:a", "", false},
+		{none, "azure", "ft:gpt-4.1-2025-04-14:org::a", "", false},
+		{source, "openai", "ft:gpt-4.1:org:own:a", "7/8", true},
+		{source, "openai", "ft:gpt-4.1:org:other:a", "3/12/0.75", true}, // not that of the base
+	} {
+		if got := tt.update.PriceOf(tt.alias, tt.id); got != tt.price {
+			t.Errorf("PriceOf(%q, %q) = %q, want %q", tt.alias, tt.id, got, tt.price)
+		}
+		if m := tt.update.Facts(tt.alias, tt.id); (len(m) > 0 && m[0].Context > 0) != tt.limits {
+			t.Errorf("Facts(%q, %q) = %+v", tt.alias, tt.id, m)
+		}
+	}
+	for _, f := range fineTunes {
+		if _, err := ParsePrice(string(f.price)); err != nil {
+			t.Errorf("%s: %v", f.base, err)
+		}
 	}
 }

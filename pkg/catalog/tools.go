@@ -34,6 +34,9 @@ const openAITools = "search=0.01 fileSearch=0.0025 code@1g=0.03 code@4g=0.12 cod
 
 // ToolPrice returns the rates of the tools that a vendor runs for a model, or "".
 func ToolPrice(alias, id string) Price {
+	if base := tunedFrom(alias, id); base != "" {
+		id = base
+	}
 	for i := range toolPrices {
 		if r := &toolPrices[i]; r.alias == alias && strings.HasPrefix(id, r.prefix) {
 			return r.price

@@ -21,6 +21,7 @@ func TestToolPrices(t *testing.T) {
 		{"openai", "gpt-5.5", "preview", PerSearch, 0.01},
 		{"openai", "gpt-4.1", "", PerSearch, 0.01},
 		{"openai", "gpt-4.1", "preview", PerSearch, 0.025},
+		{"openai", "ft:gpt-4.1:org::a", "preview", PerSearch, 0.025},
 		{"openai", "gpt-5.5", "", PerFileSearch, 0.0025},
 		{"openai", "gpt-5.5", "1g", PerCode, 0.03},
 		{"openai", "gpt-5.5", "16g", PerCode, 0.48},

@@ -94,10 +94,14 @@ func (u *Update) At() int64 {
 }
 
 // PriceOf returns the price of a model: that of the source, else that of the static
-// catalogue, else "". A snapshot without one has that of the model without the date.
+// catalogue, else "". A snapshot without one has that of the model without the date, a
+// fine-tuned model that of all that were made from its model.
 func (u *Update) PriceOf(alias, id string) Price {
 	if price := u.priceOf(alias, id); price != "" {
 		return price
+	}
+	if base := tunedFrom(alias, id); base != "" {
+		return fineTunePrice(base)
 	}
 	if base := undated(id); base != id {
 		return u.priceOf(alias, base)
@@ -138,9 +142,12 @@ func (u *Update) limit(alias string, m Model) Model {
 }
 
 // Facts is Lookup. A snapshot that is not listed has the facts of the model without the
-// date.
+// date, a fine-tuned model those of the model that it was made from.
 func (u *Update) Facts(alias, id string) []Model {
 	known := u.Lookup(alias, id)
+	if base := tunedFrom(alias, id); known == nil && base != "" {
+		return u.Facts(alias, base)
+	}
 	if base := undated(id); known == nil && base != id {
 		return u.Lookup(alias, base)
 	}

@@ -468,7 +468,7 @@ func TestListedSnapshotHasThePriceOfItsModel(t *testing.T) {
 	info := body(w.Info(context.Background(), w.call("id=openai%2Fgpt-4.1-2025-04-14")))
 	want(t, gjson.Get(info, "pricing.input").Raw, "2")
 	info = body(w.Info(context.Background(), w.call("id=openai%2Fft:gpt-4.1-2025-04-14:org::a")))
-	want(t, gjson.Get(info, "id").Str+gjson.Get(info, "pricing").Raw, "openai/ft:gpt-4.1-2025-04-14:org::a")
+	want(t, gjson.Get(info, "id").Str+gjson.Get(info, "pricing.output").Raw, "openai/ft:gpt-4.1-2025-04-14:org::a12")
 }
 
 func TestAnthropicCapabilitiesAreRead(t *testing.T) {
