@@ -77,6 +77,7 @@ func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
 	if err != nil && pl.absent != nil && lacksEndpoint(err) {
 		err = pl.absent // neither API is there: the client's own counts
 	}
+	call.Trace.Session = call.Session.Known()
 	call.Trace.endPlan(pl)
 	return res, err
 }

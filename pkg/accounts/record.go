@@ -3,6 +3,7 @@ package accounts
 import (
 	"cmp"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +21,10 @@ const (
 	maxRefusalText = 300 // bytes of the message of a refusal
 	maxRecordText  = 160 // bytes of an id or of an attempt's failure
 )
+
+// routeHeaders are the fields of a request that decide on its route, but for those that name
+// its session.
+var routeHeaders = [...]string{"x-connection-id", "x-provider"}
 
 // tried is the record of an attempt that failed.
 func tried(t *Trace, f *failure, sentMs int64, took time.Duration) store.Attempt {
@@ -57,6 +62,17 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 		Asked:  strings.Clone(apierr.Shorten(t.Asked, maxRecordText)),
 		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, SentMs: t.SentMs, Attempts: t.Attempts, Failed: t.Failed, Dropped: t.Dropped,
 		RequestBytes: max(t.RequestBytes, r.Length, 0), AnswerBytes: t.AnswerBytes, Captured: t.Captured, Used: t.Used,
+	}
+	if t.Session != 0 {
+		rec.Session = strconv.FormatUint(t.Session, 16)
+	}
+	for _, name := range routeHeaders {
+		if v := r.Header.Get(name); v != "" && len(v) <= maxRecordText {
+			if rec.Headers == nil {
+				rec.Headers = map[string]string{}
+			}
+			rec.Headers[name] = strings.Clone(v)
+		}
 	}
 	if e == nil && t.Err != nil { // what broke a stream
 		errors.As(t.Err, &e)

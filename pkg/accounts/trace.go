@@ -26,6 +26,7 @@ type Trace struct {
 	AnswerBytes  int64  // of the answer's body; 0 if it is not known in advance
 	Captured     bool   // the bodies are stored
 	Affinity     string // Kept, Moved, or "" if no strategy asked for the session
+	Session      uint64 // the session's number, 0 if no strategy asked for it
 	Err          error  // cause of a failure, for the log after redaction
 
 	answered bool // Used holds an answer

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,11 +29,12 @@ type Endpoint = func(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 
 // Explainer serves POST /api/explain.
 //
-//	{"path":"/v1/embeddings","body":{…},"connectionId":"…","keyId":"…","headers":{…}} → Plan
+//	{"path":"/v1/embeddings","body":{…},"connectionId":"…","keyId":"…","headers":{…},"session":"…"} → Plan
 //
-// headers are fields of the call that decide on its route: x-provider, and those by which
-// tools name their session. The path may have a query. One that opens a WebSocket has no body. With keyId the
-// call is one of that key: its models and its budgets hold.
+// headers are fields of the call that decide on its route: x-connection-id, x-provider, and
+// those by which tools name their session. session is the number of a session, as GET
+// /api/requests shows it. The path may have a query. One that opens a WebSocket has no body.
+// With keyId the call is one of that key: its models and its budgets hold.
 //
 // The real endpoint runs with a sender that builds each request and sends
 // none, so what is explained is what would happen.
@@ -52,7 +54,7 @@ type Plan struct {
 	MaxAttempts int    `json:"maxAttempts"`
 	Billable    bool   `json:"billable"` // sent again only after a definite refusal
 	// Session is the field by which a strategy has recognized the session, "messages"
-	// for the first ones, or "" if none has asked for it.
+	// for the first ones, "session" if the question names it, or "" if none has asked for it.
 	Session string     `json:"session"`
 	Steps   []PlanStep `json:"plan"`
 }
@@ -121,7 +123,11 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 	if err != nil {
 		return nil, err
 	}
-	rec := &recorder{plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}}, body: in.Body, now: h.Now()}
+	number, err := in.session()
+	if err != nil {
+		return nil, err
+	}
+	rec := &recorder{session: number, plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}}, body: in.Body, now: h.Now()}
 	path, query, _ := strings.Cut(strings.TrimPrefix(in.Path, "/"+c.MachineID), "?")
 	sub := &auth.Call{
 		Request: &httpmsg.Request{
@@ -129,7 +135,7 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 			Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
 			Body:   stream.FromBytes(in.Body),
 		},
-		Machine: m.ReadOnly(), Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody,
+		Machine: m.ReadOnly(), Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody, SessionID: number,
 	}
 	endpoint := h.Endpoint(sub, rec)
 	if endpoint == nil {
@@ -180,24 +186,37 @@ type question struct {
 	KeyID        string          `json:"keyId"`
 	// Headers are in lower case; see explainedHeader.
 	Headers map[string]string `json:"headers"`
+	Session string            `json:"session"` // hexadecimal digits
+}
+
+// session returns the number of the session; 0 for that of the call.
+func (q *question) session() (uint64, error) {
+	if q.Session == "" {
+		return 0, nil
+	}
+	number, err := strconv.ParseUint(q.Session, 16, 64)
+	if err != nil || number == 0 {
+		return 0, apierr.Invalid("session", "session must be that of a request of GET /api/requests.")
+	}
+	return number, nil
 }
 
 // explainedHeader reports whether a field of a call can be explained: those that lead to
 // a provider or name a session.
 func explainedHeader(name string) bool {
-	return name == "x-provider" || name == "x-model" || routing.NamesSession(name)
+	return name == "x-connection-id" || name == "x-provider" || name == "x-model" || routing.NamesSession(name)
 }
 
 const maxExplainedHeader = 1024 // bytes
 
 // explained reads the question: exactly its fields, each once.
 func explained(raw []byte) (in question, err error) {
-	if !exact(raw, "path", "body", "connectionId", "keyId", "headers") || json.Unmarshal(raw, &in) != nil {
-		return in, apierr.Invalid("", "The body must be {path, body, connectionId, keyId, headers}.")
+	if !exact(raw, "path", "body", "connectionId", "keyId", "headers", "session") || json.Unmarshal(raw, &in) != nil {
+		return in, apierr.Invalid("", "The body must be {path, body, connectionId, keyId, headers, session}.")
 	}
 	for name, value := range in.Headers {
 		if !explainedHeader(name) || len(value) > maxExplainedHeader {
-			return in, apierr.Invalid("headers", "headers may have x-provider, x-model and the fields that name a session, in lower case, of at most %d bytes.", maxExplainedHeader)
+			return in, apierr.Invalid("headers", "headers may have x-connection-id, x-provider, x-model and the fields that name a session, in lower case, of at most %d bytes.", maxExplainedHeader)
 		}
 	}
 	return in, nil
@@ -242,6 +261,7 @@ var errExplained = errors.New("explained")
 
 // recorder is the sender that sends nothing.
 type recorder struct {
+	session uint64 // see auth.Call.SessionID
 	plan    Plan
 	body    []byte // of the client
 	now     time.Time
@@ -260,15 +280,16 @@ func (r *recorder) left(b *store.Budget) int64 {
 // Send notes the plan of a call.
 func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Result, error) {
 	r.plan.Billable = call.Billable
+	if call.Session == nil {
+		call.Session = &routing.Session{Request: call.Request, Given: r.session}
+	}
 	tries, over := 0, false
 	pin := call.Request.Header.Get("x-connection-id")
 	steps := accounts.Explain(call, pin, r.now, r.left)
 	if pin != "" && !slices.ContainsFunc(steps, func(s accounts.Step) bool { return s.Connection.ID == pin }) {
 		return nil, apierr.Invalid("connectionId", "connectionId names no active connection of this model.")
 	}
-	if call.Session != nil {
-		r.plan.Session = call.Session.By()
-	}
+	r.plan.Session = call.Session.By()
 	for _, s := range steps {
 		step := PlanStep{
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,

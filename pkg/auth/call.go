@@ -44,6 +44,9 @@ type Call struct {
 	Memory memory.Lease
 	// Capture collects the bodies of the call; nil unless they are stored.
 	Capture *capture.Bodies
+	// SessionID is the number of the session that a call which is explained belongs to; 0
+	// for that of the call.
+	SessionID uint64
 	// Trace records what became of the request.
 	Trace accounts.Trace
 
@@ -53,7 +56,7 @@ type Call struct {
 // Session returns the conversation that the call belongs to.
 func (c *Call) Session() *routing.Session {
 	if c.session.Request == nil {
-		c.session = routing.Session{Request: c.Request}
+		c.session = routing.Session{Request: c.Request, Given: c.SessionID}
 		if c.Key != nil {
 			c.session.KeyID = c.Key.ID
 		}

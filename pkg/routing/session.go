@@ -19,6 +19,8 @@ type Session struct {
 	Conversation Conversation
 	// Stream reports that the client asks for a stream.
 	Stream bool
+	// Given is the number of the session, of a call that is explained; 0 for none.
+	Given uint64
 
 	id   uint64
 	by   string
@@ -54,8 +56,11 @@ var sessionHeaders = [...]string{
 // NamesSession reports whether a field, in lower case, names a session.
 func NamesSession(header string) bool { return slices.Contains(sessionHeaders[:], header) }
 
-// ByOpening is Session.By of a session that is recognized by its first messages.
-const ByOpening = "messages"
+// Values of Session.By that are not fields.
+const (
+	ByOpening = "messages" // its first messages
+	ByNumber  = "session"  // Session.Given
+)
 
 // ID returns the session as a number. A call without a session gets a number of its own.
 func (s *Session) ID() uint64 {
@@ -66,11 +71,23 @@ func (s *Session) ID() uint64 {
 	return s.id
 }
 
-// By returns the field by which the session is recognized, or ByOpening. It is "" for
+// By returns the field by which the session is recognized, or how else. It is "" for
 // a call without a session, and before ID.
 func (s *Session) By() string { return s.by }
 
+// Known returns the number of the session if a strategy has asked for it and the call has
+// one, else 0.
+func (s *Session) Known() uint64 {
+	if s == nil || s.by == "" {
+		return 0
+	}
+	return s.id
+}
+
 func (s *Session) find() (id uint64, by string) {
+	if s.Given != 0 {
+		return s.Given, ByNumber
+	}
 	for _, name := range sessionHeaders {
 		if v := s.Request.Header.Get(name); v != "" {
 			return DigestOf(v).sum(), name

@@ -547,6 +547,36 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 			} else {
 				out.Captured = bool(in.Bool())
 			}
+		case "session":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Session = string(in.String())
+			}
+		case "headers":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('{')
+				if !in.IsDelim('}') {
+					out.Headers = make(map[string]string)
+				} else {
+					out.Headers = nil
+				}
+				for !in.IsDelim('}') {
+					key := string(in.String())
+					in.WantColon()
+					var v5 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v5 = string(in.String())
+					}
+					(out.Headers)[key] = v5
+					in.WantComma()
+				}
+				in.Delim('}')
+			}
 		case "inputTokens":
 			if in.IsNull() {
 				in.Skip()
@@ -605,13 +635,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Unpriced = (out.Unpriced)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v5 string
+					var v6 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v5 = string(in.String())
+						v6 = string(in.String())
 					}
-					out.Unpriced = append(out.Unpriced, v5)
+					out.Unpriced = append(out.Unpriced, v6)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -731,11 +761,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v6, v7 := range in.Failed {
-				if v6 > 0 {
+			for v7, v8 := range in.Failed {
+				if v7 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore2(out, v7)
+				easyjson38c57360EncodeWeirPkgStore2(out, v8)
 			}
 			out.RawByte(']')
 		}
@@ -745,11 +775,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v8, v9 := range in.Dropped {
-				if v8 > 0 {
+			for v9, v10 := range in.Dropped {
+				if v9 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v9))
+				out.String(string(v10))
 			}
 			out.RawByte(']')
 		}
@@ -768,6 +798,30 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		const prefix string = ",\"captured\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Captured))
+	}
+	if in.Session != "" {
+		const prefix string = ",\"session\":"
+		out.RawString(prefix)
+		out.String(string(in.Session))
+	}
+	if len(in.Headers) != 0 {
+		const prefix string = ",\"headers\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('{')
+			v11First := true
+			for v11Name, v11Value := range in.Headers {
+				if v11First {
+					v11First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v11Name))
+				out.RawByte(':')
+				out.String(string(v11Value))
+			}
+			out.RawByte('}')
+		}
 	}
 	if in.Input != 0 {
 		const prefix string = ",\"inputTokens\":"
@@ -809,11 +863,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v10, v11 := range in.Unpriced {
-				if v10 > 0 {
+			for v12, v13 := range in.Unpriced {
+				if v12 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v11))
+				out.String(string(v13))
 			}
 			out.RawByte(']')
 		}
@@ -1013,9 +1067,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Connections = (out.Connections)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v12 Connection
-					easyjson38c57360DecodeWeirPkgStore4(in, &v12)
-					out.Connections = append(out.Connections, v12)
+					var v14 Connection
+					easyjson38c57360DecodeWeirPkgStore4(in, &v14)
+					out.Connections = append(out.Connections, v14)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1036,9 +1090,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Keys = (out.Keys)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v13 Key
-					easyjson38c57360DecodeWeirPkgStore5(in, &v13)
-					out.Keys = append(out.Keys, v13)
+					var v15 Key
+					easyjson38c57360DecodeWeirPkgStore5(in, &v15)
+					out.Keys = append(out.Keys, v15)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1059,9 +1113,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Combos = (out.Combos)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v14 Combo
-					easyjson38c57360DecodeWeirPkgStore6(in, &v14)
-					out.Combos = append(out.Combos, v14)
+					var v16 Combo
+					easyjson38c57360DecodeWeirPkgStore6(in, &v16)
+					out.Combos = append(out.Combos, v16)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1082,9 +1136,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.CustomModels = (out.CustomModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v15 CustomModel
-					easyjson38c57360DecodeWeirPkgStore7(in, &v15)
-					out.CustomModels = append(out.CustomModels, v15)
+					var v17 CustomModel
+					easyjson38c57360DecodeWeirPkgStore7(in, &v17)
+					out.CustomModels = append(out.CustomModels, v17)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1102,13 +1156,13 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v16 string
+					var v18 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v16 = string(in.String())
+						v18 = string(in.String())
 					}
-					(out.ModelAliases)[key] = v16
+					(out.ModelAliases)[key] = v18
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -1129,9 +1183,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Disabled = (out.Disabled)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v17 DisabledModels
-					easyjson38c57360DecodeWeirPkgStore8(in, &v17)
-					out.Disabled = append(out.Disabled, v17)
+					var v19 DisabledModels
+					easyjson38c57360DecodeWeirPkgStore8(in, &v19)
+					out.Disabled = append(out.Disabled, v19)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1158,9 +1212,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Budgets = (out.Budgets)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v18 Budget
-					easyjson38c57360DecodeWeirPkgStore9(in, &v18)
-					out.Budgets = append(out.Budgets, v18)
+					var v20 Budget
+					easyjson38c57360DecodeWeirPkgStore9(in, &v20)
+					out.Budgets = append(out.Budgets, v20)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1187,9 +1241,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Cooldowns = (out.Cooldowns)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v19 Cooldown
-					easyjson38c57360DecodeWeirPkgStore10(in, &v19)
-					out.Cooldowns = append(out.Cooldowns, v19)
+					var v21 Cooldown
+					easyjson38c57360DecodeWeirPkgStore10(in, &v21)
+					out.Cooldowns = append(out.Cooldowns, v21)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1210,9 +1264,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Refusals = (out.Refusals)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v20 Refusal
-					easyjson38c57360DecodeWeirPkgStore11(in, &v20)
-					out.Refusals = append(out.Refusals, v20)
+					var v22 Refusal
+					easyjson38c57360DecodeWeirPkgStore11(in, &v22)
+					out.Refusals = append(out.Refusals, v22)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1233,9 +1287,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Quotas = (out.Quotas)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v21 Quota
-					easyjson38c57360DecodeWeirPkgStore12(in, &v21)
-					out.Quotas = append(out.Quotas, v21)
+					var v23 Quota
+					easyjson38c57360DecodeWeirPkgStore12(in, &v23)
+					out.Quotas = append(out.Quotas, v23)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1281,11 +1335,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v22, v23 := range in.Connections {
-				if v22 > 0 {
+			for v24, v25 := range in.Connections {
+				if v24 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore4(out, v23)
+				easyjson38c57360EncodeWeirPkgStore4(out, v25)
 			}
 			out.RawByte(']')
 		}
@@ -1297,11 +1351,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v24, v25 := range in.Keys {
-				if v24 > 0 {
+			for v26, v27 := range in.Keys {
+				if v26 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore5(out, v25)
+				easyjson38c57360EncodeWeirPkgStore5(out, v27)
 			}
 			out.RawByte(']')
 		}
@@ -1311,11 +1365,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v26, v27 := range in.Combos {
-				if v26 > 0 {
+			for v28, v29 := range in.Combos {
+				if v28 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore6(out, v27)
+				easyjson38c57360EncodeWeirPkgStore6(out, v29)
 			}
 			out.RawByte(']')
 		}
@@ -1325,11 +1379,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v28, v29 := range in.CustomModels {
-				if v28 > 0 {
+			for v30, v31 := range in.CustomModels {
+				if v30 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore7(out, v29)
+				easyjson38c57360EncodeWeirPkgStore7(out, v31)
 			}
 			out.RawByte(']')
 		}
@@ -1339,16 +1393,16 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v30First := true
-			for v30Name, v30Value := range in.ModelAliases {
-				if v30First {
-					v30First = false
+			v32First := true
+			for v32Name, v32Value := range in.ModelAliases {
+				if v32First {
+					v32First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v30Name))
+				out.String(string(v32Name))
 				out.RawByte(':')
-				out.String(string(v30Value))
+				out.String(string(v32Value))
 			}
 			out.RawByte('}')
 		}
@@ -1358,11 +1412,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v31, v32 := range in.Disabled {
-				if v31 > 0 {
+			for v33, v34 := range in.Disabled {
+				if v33 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore8(out, v32)
+				easyjson38c57360EncodeWeirPkgStore8(out, v34)
 			}
 			out.RawByte(']')
 		}
@@ -1377,11 +1431,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v33, v34 := range in.Budgets {
-				if v33 > 0 {
+			for v35, v36 := range in.Budgets {
+				if v35 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore9(out, v34)
+				easyjson38c57360EncodeWeirPkgStore9(out, v36)
 			}
 			out.RawByte(']')
 		}
@@ -1396,11 +1450,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v35, v36 := range in.Cooldowns {
-				if v35 > 0 {
+			for v37, v38 := range in.Cooldowns {
+				if v37 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore10(out, v36)
+				easyjson38c57360EncodeWeirPkgStore10(out, v38)
 			}
 			out.RawByte(']')
 		}
@@ -1410,11 +1464,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v37, v38 := range in.Refusals {
-				if v37 > 0 {
+			for v39, v40 := range in.Refusals {
+				if v39 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore11(out, v38)
+				easyjson38c57360EncodeWeirPkgStore11(out, v40)
 			}
 			out.RawByte(']')
 		}
@@ -1424,11 +1478,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v39, v40 := range in.Quotas {
-				if v39 > 0 {
+			for v41, v42 := range in.Quotas {
+				if v41 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore12(out, v40)
+				easyjson38c57360EncodeWeirPkgStore12(out, v42)
 			}
 			out.RawByte(']')
 		}
@@ -1481,9 +1535,9 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v41 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v41)
-					out.Windows = append(out.Windows, v41)
+					var v43 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v43)
+					out.Windows = append(out.Windows, v43)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1514,11 +1568,11 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v42, v43 := range in.Windows {
-				if v42 > 0 {
+			for v44, v45 := range in.Windows {
+				if v44 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v43)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v45)
 			}
 			out.RawByte(']')
 		}
@@ -1850,13 +1904,13 @@ func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v44 string
+					var v46 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v44 = string(in.String())
+						v46 = string(in.String())
 					}
-					out.Models = append(out.Models, v44)
+					out.Models = append(out.Models, v46)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1943,11 +1997,11 @@ func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v45, v46 := range in.Models {
-				if v45 > 0 {
+			for v47, v48 := range in.Models {
+				if v47 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v46))
+				out.String(string(v48))
 			}
 			out.RawByte(']')
 		}
@@ -2030,13 +2084,13 @@ func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) 
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v47 string
+					var v49 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v47 = string(in.String())
+						v49 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v47)
+					out.IDs = append(out.IDs, v49)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2067,11 +2121,11 @@ func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v48, v49 := range in.IDs {
-				if v48 > 0 {
+			for v50, v51 := range in.IDs {
+				if v50 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v49))
+				out.String(string(v51))
 			}
 			out.RawByte(']')
 		}
@@ -2222,13 +2276,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v50 string
+					var v52 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v50 = string(in.String())
+						v52 = string(in.String())
 					}
-					out.Models = append(out.Models, v50)
+					out.Models = append(out.Models, v52)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2252,13 +2306,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v51 int
+					var v53 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v51 = int(in.Int())
+						v53 = int(in.Int())
 					}
-					(out.Weights)[key] = v51
+					(out.Weights)[key] = v53
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2282,13 +2336,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v52 string
+					var v54 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v52 = string(in.String())
+						v54 = string(in.String())
 					}
-					(out.On)[key] = v52
+					(out.On)[key] = v54
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2347,11 +2401,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v53, v54 := range in.Models {
-				if v53 > 0 {
+			for v55, v56 := range in.Models {
+				if v55 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v54))
+				out.String(string(v56))
 			}
 			out.RawByte(']')
 		}
@@ -2366,16 +2420,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v55First := true
-			for v55Name, v55Value := range in.Weights {
-				if v55First {
-					v55First = false
+			v57First := true
+			for v57Name, v57Value := range in.Weights {
+				if v57First {
+					v57First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v55Name))
+				out.String(string(v57Name))
 				out.RawByte(':')
-				out.Int(int(v55Value))
+				out.Int(int(v57Value))
 			}
 			out.RawByte('}')
 		}
@@ -2390,16 +2444,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v56First := true
-			for v56Name, v56Value := range in.On {
-				if v56First {
-					v56First = false
+			v58First := true
+			for v58Name, v58Value := range in.On {
+				if v58First {
+					v58First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v56Name))
+				out.String(string(v58Name))
 				out.RawByte(':')
-				out.String(string(v56Value))
+				out.String(string(v58Value))
 			}
 			out.RawByte('}')
 		}
@@ -2469,13 +2523,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v57 string
+					var v59 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v57 = string(in.String())
+						v59 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v57)
+					out.Scopes = append(out.Scopes, v59)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2502,13 +2556,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v58 string
+					var v60 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v58 = string(in.String())
+						v60 = string(in.String())
 					}
-					out.Models = append(out.Models, v58)
+					out.Models = append(out.Models, v60)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2631,11 +2685,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v59, v60 := range in.Scopes {
-				if v59 > 0 {
+			for v61, v62 := range in.Scopes {
+				if v61 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v60))
+				out.String(string(v62))
 			}
 			out.RawByte(']')
 		}
@@ -2650,11 +2704,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v61, v62 := range in.Models {
-				if v61 > 0 {
+			for v63, v64 := range in.Models {
+				if v63 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v62))
+				out.String(string(v64))
 			}
 			out.RawByte(']')
 		}
@@ -2835,13 +2889,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v63 secret.Sealed
+					var v65 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v63 = secret.Sealed(in.String())
+						v65 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v63
+					(out.Secrets)[key] = v65
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2947,16 +3001,16 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v64First := true
-			for v64Name, v64Value := range in.Secrets {
-				if v64First {
-					v64First = false
+			v66First := true
+			for v66Name, v66Value := range in.Secrets {
+				if v66First {
+					v66First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v64Name))
+				out.String(string(v66Name))
 				out.RawByte(':')
-				out.String(string(v64Value))
+				out.String(string(v66Value))
 			}
 			out.RawByte('}')
 		}
@@ -3060,13 +3114,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v65 string
+					var v67 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v65 = string(in.String())
+						v67 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v65)
+					out.EnabledModels = append(out.EnabledModels, v67)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3104,13 +3158,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v66 string
+					var v68 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v66 = string(in.String())
+						v68 = string(in.String())
 					}
-					(out.Vars)[key] = v66
+					(out.Vars)[key] = v68
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3128,15 +3182,15 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v67 json.RawMessage
+					var v69 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v67).UnmarshalJSON(data))
+							in.AddError((v69).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v67
+					(out.Other)[key] = v69
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3181,11 +3235,11 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v68, v69 := range in.EnabledModels {
-				if v68 > 0 {
+			for v70, v71 := range in.EnabledModels {
+				if v70 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v69))
+				out.String(string(v71))
 			}
 			out.RawByte(']')
 		}
@@ -3220,16 +3274,16 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v70First := true
-			for v70Name, v70Value := range in.Vars {
-				if v70First {
-					v70First = false
+			v72First := true
+			for v72Name, v72Value := range in.Vars {
+				if v72First {
+					v72First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v70Name))
+				out.String(string(v72Name))
 				out.RawByte(':')
-				out.String(string(v70Value))
+				out.String(string(v72Value))
 			}
 			out.RawByte('}')
 		}
@@ -3244,16 +3298,16 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v71First := true
-			for v71Name, v71Value := range in.Other {
-				if v71First {
-					v71First = false
+			v73First := true
+			for v73Name, v73Value := range in.Other {
+				if v73First {
+					v73First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v71Name))
+				out.String(string(v73Name))
 				out.RawByte(':')
-				out.Raw((v71Value).MarshalJSON())
+				out.Raw((v73Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}

@@ -41,6 +41,11 @@ type Request struct {
 	RequestBytes int64 `json:"requestBytes,omitempty"`
 	AnswerBytes  int64 `json:"answerBytes,omitempty"`
 	Captured     bool  `json:"captured,omitempty"` // its bodies were stored
+	// Session is the number of the session in hexadecimal digits, if a strategy asked for
+	// it; Headers are the other fields that have decided on the route, as POST
+	// /api/explain takes them.
+	Session string            `json:"session,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
 	Used
 }
 

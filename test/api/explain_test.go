@@ -1,9 +1,15 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
 	"weir/internal/testgw/fake"
+	"weir/pkg/wire/httpmsg"
 )
 
 // A server without a Responses endpoint is remembered by calls, and a plan shows
@@ -58,5 +64,64 @@ func TestExplainKnowsRoutesWithParametersAndSockets(t *testing.T) {
 	}
 	for path, body := range map[string]string{"/v1/responses/{id}/cancel": `,"body":{}`, "/v1/embeddings": "", "/v1beta/models": `,"body":{}`} {
 		w.get(400, w.do("POST", "/"+id+"/api/explain", adminToken, `{"path":"`+path+`"`+body+`}`), nil)
+	}
+}
+
+// A request of the list is explained as it went, although the body of the example is
+// another one: its session, its key and the account that it named go along.
+func TestListedRequestIsExplainedAsItWent(t *testing.T) {
+	w := newWorld(t)
+	id, key := w.tenant(4)
+	var list struct{ Data []struct{ ID string } }
+	w.get(200, w.do("GET", "/"+id+"/api/providers", adminToken, ""), &list)
+	for _, c := range list.Data { // of equal priority, so that the session decides
+		w.get(200, w.do("PUT", "/"+id+"/api/providers/"+c.ID, adminToken, `{"priority":1}`), nil)
+	}
+	const members = `{"name":"%s","models":["up/m","up/n","up/o"],"strategy":"affinity"}`
+	w.get(201, w.do("POST", "/"+id+"/api/combos", adminToken, fmt.Sprintf(members, "any")), nil)
+	w.Answer = func(r *fake.Seen) fake.Answer {
+		if strings.HasSuffix(r.URL, "/embeddings") {
+			return fake.JSON(embedding)
+		}
+		return fake.JSON(`{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
+	}
+	chat := func(model, text string, header ...httpmsg.Field) {
+		w.get(200, w.do("POST", "/v1/chat/completions", key, fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%q}]}`, model, text), header...), nil)
+	}
+	for i := range 8 {
+		chat("up/m", fmt.Sprint("text ", i))
+		chat("any", fmt.Sprint("text ", i))
+		chat("up/m", "same", httpmsg.Field{Name: "x-session-id", Value: fmt.Sprint("session ", i)})
+	}
+	chat("up/m", "same", httpmsg.Field{Name: "x-connection-id", Value: list.Data[2].ID})
+	w.get(200, w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"a"}`, httpmsg.Field{Name: "x-session-id", Value: "of embeddings"}), nil)
+	w.Add(2 * time.Second)
+	w.embed(key) // reports what came before
+
+	accounts := map[string]bool{}
+	for _, r := range gjson.Get(w.do("GET", "/"+id+"/api/requests?limit=200", adminToken, "").body, "data").Array() {
+		headers := r.Get("headers").Raw
+		if headers == "" {
+			headers = "{}"
+		}
+		answer := w.do("POST", "/"+id+"/api/explain", adminToken, fmt.Sprintf(`{"path":%s,"keyId":%s,"session":%q,"headers":%s,"body":{"model":%s,"input":"x","messages":[{"role":"user","content":"An example"}]}}`,
+			r.Get("endpoint").Raw, r.Get("keyId").Raw, r.Get("session").Str, headers, r.Get("asked").Raw))
+		first := gjson.Get(answer.body, `plan.#(try==1)`)
+		named := r.Get("session").Exists() || r.Get("headers").Exists()
+		if same := first.Get("connectionId").Str == r.Get("connectionId").Str && first.Get("model").Str == r.Get("model").Str; answer.status != 200 || named && !same {
+			t.Errorf("%s\nis explained by %s", r.Raw, answer.body)
+		}
+		if r.Get("session").Exists() && gjson.Get(answer.body, "session").Str != "session" {
+			t.Errorf("the session is recognized by %s", gjson.Get(answer.body, "session").Raw)
+		}
+		if named {
+			accounts[r.Get("connectionId").Str+" "+r.Get("asked").Str] = true
+		}
+	}
+	if len(accounts) < 6 {
+		t.Errorf("the calls went to %v only", accounts)
+	}
+	for _, session := range []string{"0", "x", "-1", "10000000000000000"} {
+		w.get(400, w.do("POST", "/"+id+"/api/explain", adminToken, `{"path":"/v1/embeddings","body":{"model":"up/m","input":"a"},"session":"`+session+`"}`), nil)
 	}
 }

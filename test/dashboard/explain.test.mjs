@@ -1,7 +1,7 @@
 // The page that explains a request before it is sent.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { pasted, shellWords } from "../../worker/dashboard/src/pages/explain/curl.ts";
+import { pasted, routingHeaders, shellWords } from "../../worker/dashboard/src/pages/explain/curl.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
@@ -149,6 +149,64 @@ test("a pasted curl command sets the path and the body", async (t) => {
   assert.equal(await page.getByLabel("Path").inputValue(), "/v1/embeddings");
 });
 
+test("the fields of a pasted command that decide on its route are explained", async (t) => {
+  const accounts = ["First", "Second"].map((name) =>
+    compatible(b.upstream, { name, prefix: "up", suffix: "cafe0003" }),
+  );
+  const { page, machineId, made } = await explain(t, accounts);
+  const body = { model: "up/test-chat", messages: [{ role: "user", content: "hi" }] };
+  for (const name of routingHeaders) {
+    const headers = { [name]: name === "x-connection-id" ? made[0].id : "up" };
+    await b.operator.call("POST", `/${machineId}/api/explain`, { path: "/v1/chat/completions", body, headers });
+  }
+  await page
+    .getByLabel("Body")
+    .fill(`curl ${b.url}/v1/chat/completions -H 'x-session-id: one' -d '${JSON.stringify(body)}'`);
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByText("Session recognized by x-session-id").waitFor();
+});
+
+test("a request of the list is explained with its session and its account", async (t) => {
+  const accounts = ["First", "Second"].map((name) =>
+    compatible(b.upstream, { name, prefix: "up", suffix: "cafe0004", priority: 0 }),
+  );
+  const { page, machineId, apiKey, made } = await explain(t, accounts);
+  const call = async (content, headers = {}) => {
+    const res = await b.gateway.fetch("/v1/chat/completions", {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json", ...headers },
+      body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content }] }),
+    });
+    await res.text();
+    return { id: res.headers.get("x-request-id"), account: res.headers.get("x-weir-connection-id") };
+  };
+  // Two sessions, of which the example of the page can belong to one account only.
+  const served = new Map();
+  for (let i = 0; served.size < 2 && i < 40; i++) {
+    const { id, account } = await call(`text ${i}`);
+    served.set(account, id);
+  }
+  assert.equal(served.size, 2);
+  const { id } = await call("pinned", { "x-connection-id": made[1].id });
+  const explained = async (id) => {
+    await page.goto(`${b.url}/#/m/${machineId}/requests/${id}`);
+    await page.reload();
+    await page.getByRole("link", { name: "Explain this request" }).click();
+    const steps = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
+    await steps.first().waitFor();
+    return steps.first().innerText();
+  };
+  const listed = async () => (await b.operator.call("GET", `/${machineId}/api/requests`)).data.some((r) => r.id === id);
+  await becomes(listed, true);
+  for (const [account, id] of served) {
+    const name = account === made[0].id ? "First" : "Second";
+    assert.match(await explained(id), new RegExp(`^${name} `, "m"));
+    await page.getByText("Session of the request in the list").waitFor();
+  }
+  assert.match(await explained(id), /^Second /m);
+  await page.getByText("the request names another account").first().waitFor();
+});
+
 test("commands are split into words as a shell does", () => {
   for (const [text, want] of [
     [`a 'b c' "d e" f\\ g`, ["a", "b c", "d e", "f g"]],
@@ -164,8 +222,15 @@ test("commands are split into words as a shell does", () => {
     [`$ curl -X POST --data-raw='{"model":"m"}' https://host/abc/v1/rerank?x=1`, "/abc/v1/rerank"],
     [`curl --json '{"model":"m"}' -H 'a: b' "https://host/v1/search"`, "/v1/search"],
     [`curl -d'{"model":"m"}' http://host/v1/responses`, "/v1/responses"],
+    [`curl -H'Authorization: Bearer x' -d '{"model":"m"}' http://host/v1/responses`, "/v1/responses"],
   ])
     assert.deepEqual(pasted(text), path === undefined ? { body } : { path, body }, text);
+  for (const field of ["-H 'X-Session-Id: a:b'", "--header=x-session-id:a:b", `-H "x-session-id: a:b" -H x:1`])
+    assert.deepEqual(pasted(`curl ${field} -d '{"model":"m"}' https://host/v1/messages`), {
+      path: "/v1/messages",
+      body,
+      headers: { "x-session-id": "a:b" },
+    });
   for (const [text, why] of [
     ["curl https://host/v1/search", /no body/],
     ["curl -d @body.json https://host/", /in a file/],

@@ -31,9 +31,10 @@ const (
 	RequestPages    = 5 // of a ring, with the one that is not full
 	// MaxRequests is the number of the latest requests that are listed, unless
 	// Tx.MaxRequests is set.
-	MaxRequests    = (RequestPages - 1) * RequestsPerPage
-	KeepRequests   = 30 * Day // then pages are removed, milliseconds
-	maxRequestText = 400      // bytes of an id
+	MaxRequests       = (RequestPages - 1) * RequestsPerPage
+	KeepRequests      = 30 * Day // then pages are removed, milliseconds
+	maxRequestText    = 400      // bytes of an id, or of a header field
+	maxRequestHeaders = 4
 	// maxPageDetails is the size of a page, in bytes, from which on requests are
 	// stored without their failed attempts. A row has at most 1 MiB; the page of the
 	// latest requests that is not full is a part of the activity row.
@@ -187,7 +188,7 @@ func (w *requestWriter) add(kind int, r *store.Request) {
 	}
 	if len(page) > details {
 		bare := *r
-		bare.Failed, bare.Dropped = nil, nil
+		bare.Failed, bare.Dropped, bare.Headers = nil, nil, nil
 		r = &bare
 	}
 	if len(page) == 0 {
@@ -427,6 +428,20 @@ func tidyRequest(r *store.Request) bool {
 	}
 	if len(r.Dropped) > 32 {
 		r.Dropped = r.Dropped[:32]
+	}
+	if len(r.Session) > 16 {
+		r.Session = ""
+	}
+	headers := r.Headers
+	r.Headers = nil
+	for name, v := range headers {
+		if len(headers) > maxRequestHeaders || len(name)+len(v) > maxRequestText {
+			continue
+		}
+		if r.Headers == nil {
+			r.Headers = map[string]string{}
+		}
+		r.Headers[tidy(name)] = tidy(v)
 	}
 	return true
 }

@@ -137,8 +137,11 @@ func TestDetailsOfARequestAreBounded(t *testing.T) {
 	r := answered(1)[0]
 	r.Failed = slices.Repeat([]store.Attempt{{ConnectionID: "a", Status: 500, Text: strings.Repeat("t", rpc.MaxErrorText+1)}, {ConnectionID: "b", Text: "short"}}, 10)
 	r.Dropped = slices.Repeat([]string{"field"}, 33)
+	r.Session = strings.Repeat("a", 17)
+	r.Headers = map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"}
 	few := answered(1)[0]
 	few.Dropped = []string{"field"}
+	few.Session, few.Headers = strings.Repeat("a", 16), map[string]string{"x-provider": "up", "x-long": strings.Repeat("l", 400)}
 	tx := at(objects.NewStorage(), noon)
 	tx.AddRequests([]store.Request{r, few}, 0, 0)
 	raw, _ := tx.Get(pageRow(0))
@@ -152,7 +155,10 @@ func TestDetailsOfARequestAreBounded(t *testing.T) {
 	if len(got[0].Dropped) != 32 || len(got[1].Dropped) != 1 {
 		t.Errorf("dropped fields: %d and %d", len(got[0].Dropped), len(got[1].Dropped))
 	}
-	if len(r.Failed) != 20 || len(r.Failed[0].Text) != rpc.MaxErrorText+1 {
+	if got[0].Session != "" || got[0].Headers != nil || got[1].Session != few.Session || len(got[1].Headers) != 1 || got[1].Headers["x-provider"] != "up" {
+		t.Errorf("sessions %q and %q, headers %v and %v", got[0].Session, got[1].Session, got[0].Headers, got[1].Headers)
+	}
+	if len(r.Failed) != 20 || len(r.Failed[0].Text) != rpc.MaxErrorText+1 || len(few.Headers) != 2 {
 		t.Error("the report was changed")
 	}
 }

@@ -285,6 +285,10 @@ export interface RequestRow {
   attempts: number;
   failed?: Attempt[];
   dropped?: string[];
+  /** a hash of its session, if a strategy asked for it */
+  session?: string;
+  /** x-connection-id and x-provider, if they were sent */
+  headers?: Record<string, string>;
   /** sizes of the bodies; missing if they were not known in advance */
   requestBytes?: number;
   answerBytes?: number;
@@ -384,7 +388,7 @@ export interface Plan {
   path: string;
   maxAttempts: number;
   billable: boolean;
-  /** the field by which the session was recognized, or "" */
+  /** the field by which the session was recognized, "messages", "session" for a named one, or "" */
   session: string;
   plan: PlanStep[];
 }

@@ -25,13 +25,18 @@ export default function Explain({ machine }: PageProps) {
   };
   const [model, setModel] = useFilter("model", ""),
     [stream, setStream] = useFilter("stream", ""),
-    [key, setKey] = useFilter("key", "");
+    [key, setKey] = useFilter("key", ""),
+    [session, setSession] = useFilter("session", ""),
+    [headers, setHeaders] = useFilter("headers", ""),
+    [account] = useFilter("account", "");
   const [text, putText] = useMemoryState(`explain ${machine.id}`, ""),
     [pin, setPin] = useMemoryState(`explain pin ${machine.id}`, "");
   const setText = (t: string) => {
     putText(t);
     setModel(""); // the address no longer describes the call
     setStream("");
+    setSession("");
+    setHeaders("");
   };
   const [plan, setPlan] = useState<Plan | null>(null);
   const act = useAction();
@@ -40,7 +45,7 @@ export default function Explain({ machine }: PageProps) {
   const keys = useLoad(() => machine.list<KeyRow>("/keys"), [machine]);
   const conns = useLoad(() => machine.list<ConnectionRow>("/providers"), [machine]);
   const fill = () => setText(exampleOf(example.path, models.data?.[0] ?? "provider/model", false));
-  const run = (body = text) =>
+  const run = (body = text, pinned = pin) =>
     void act.run(async () => {
       setPlan(null);
       const call = pasted(body);
@@ -51,8 +56,10 @@ export default function Explain({ machine }: PageProps) {
         await machine.post<Plan>("/explain", {
           path: known ?? call.path ?? example.path,
           body: call.body,
-          ...(pin ? { connectionId: pin } : {}),
+          ...(pinned ? { connectionId: pinned } : {}),
           ...(key ? { keyId: key } : {}),
+          ...(session ? { session } : {}),
+          headers: { ...(headers && (JSON.parse(headers) as object)), ...call.headers },
         }),
       );
     });
@@ -60,7 +67,8 @@ export default function Explain({ machine }: PageProps) {
     if (!model) return;
     const example = exampleOf(path, model, stream === "true");
     putText(example);
-    run(example);
+    setPin(account);
+    run(example, account);
   }, []);
   return (
     <Page title="Explain" intro="Preview how a request is routed. Nothing is sent to a provider.">

@@ -31,8 +31,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
       )}
       {plan.session && (
         <p class="small">
-          Session recognized by {plan.session === "messages" ? "its first messages" : <code>{plan.session}</code>}. Its
-          requests stay with one account while all accounts of the model are ready.
+          {recognized(plan.session)}. Its requests stay with one account while all accounts of the model are ready.
         </p>
       )}
       {plan.plan.length === 0 && <Empty title="No account serves this model" />}
@@ -124,5 +123,16 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
         </>
       )}
     </Section>
+  );
+}
+
+// recognized says how a session was recognized.
+function recognized(by: string) {
+  if (by === "session") return "Session of the request in the list";
+  if (by === "messages") return "Session recognized by its first messages";
+  return (
+    <>
+      Session recognized by <code>{by}</code>
+    </>
   );
 }
