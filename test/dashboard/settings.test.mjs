@@ -284,13 +284,22 @@ test("the health of the gateway, its version and the documentation are shown", a
       },
     }),
   );
+  await section.getByText("Those of this build; refreshing is off").waitFor();
+  const prices = { source: "https://prices.example/api.json", failedAt: Date.now() - 600_000, error: "status 404" };
+  await page.route("**/api/version", (route) => route.fulfill({ json: { version, prices } }));
   await section.getByRole("button", { name: "Check again" }).click();
   await section.getByText("Needs attention").waitFor();
+  await section
+    .getByText(/Those of this build; not yet refreshed from https:\/\/prices\.example.*Failed .+: status 404/)
+    .waitFor();
   await section.getByText("Failed 3 times.").waitFor();
   await section.getByText("2 waiting, 1 of them failed").waitFor();
   await section.getByText("2 entries since this machine was created").waitFor();
   await section.getByText(/^(60 min|1 h) behind this computer/).waitFor();
   await looks(page, "settings-health");
+  prices.fetchedAt = Date.now() - 7_200_000;
+  await section.getByRole("button", { name: "Check again" }).click();
+  await section.getByText(/Refreshed .+ from https:\/\/prices\.example.*Failed .+: status 404/).waitFor();
 });
 
 test("budgets are in the preview of an import", async (t) => {
