@@ -107,7 +107,7 @@ func countsCalls(t *testing.T, most int64) {
 		want["outcome "+outcome]++
 		want["key "+ids[c.key]+" "+outcome]++
 		want["model "+c.counted+" "+outcome]++
-		w.Add(50 * time.Millisecond)
+		w.Add(time.Duration(random.IntN(10)) * time.Millisecond) // about 220 calls a second
 	}
 	w.Add(time.Second)
 	last := w.embed(plain) // brings the last report
