@@ -3,6 +3,7 @@ package accounts
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,11 +21,24 @@ const (
 	maxRecords     = 256 // of one report, unless Pool.MaxRecords is set
 	maxRefusalText = 300 // bytes of the message of a refusal
 	maxRecordText  = 160 // bytes of an id or of an attempt's failure
+	maxTags        = 8
+	maxTagText     = 64 // bytes
 )
 
 // routeHeaders are the fields of a request that decide on its route, but for those that name
 // its session.
 var routeHeaders = [...]string{"x-connection-id", "x-provider"}
+
+// tagsOf returns the tags of a request: texts between commas, each once. Those that are too
+// long or too many are left out.
+func tagsOf(header string) (tags []string) {
+	for tag := range strings.SplitSeq(header, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" && len(tag) <= maxTagText && len(tags) < maxTags && !slices.Contains(tags, tag) {
+			tags = append(tags, strings.Clone(tag))
+		}
+	}
+	return tags
+}
 
 // tried is the record of an attempt that failed.
 func tried(t *Trace, f *failure, sentMs int64, took time.Duration) store.Attempt {
@@ -74,6 +88,7 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 			rec.Headers[name] = strings.Clone(v)
 		}
 	}
+	rec.Tags = tagsOf(r.Header.Get("x-weir-tags"))
 	if e == nil && t.Err != nil { // what broke a stream
 		errors.As(t.Err, &e)
 	}

@@ -30,7 +30,7 @@ var requestColumns = [...]csvColumn{
 	{"latency_ms", "latencyMs"}, {"first_token_ms", "firstMs"}, {"attempts", "attempts"}, {"failed_attempts", "failed"}, {"fields_not_sent", "dropped"},
 	{"input_tokens", "inputTokens"}, {"output_tokens", "outputTokens"}, {"reasoning_tokens", "reasoningTokens"}, {"cache_read_tokens", "cacheReadTokens"},
 	{"cost_usd", "costUsd"}, {"priced", "priced"}, {"estimated", "estimated"}, {"unpriced_parts", "unpricedParts"},
-	{"request_bytes", "requestBytes"}, {"answer_bytes", "answerBytes"}, {"key_id", "keyId"}, {"connection_id", "connectionId"},
+	{"tags", "tags"}, {"request_bytes", "requestBytes"}, {"answer_bytes", "answerBytes"}, {"key_id", "keyId"}, {"connection_id", "connectionId"},
 }
 
 // usageColumns are the columns of GET /api/usage.csv.

@@ -180,12 +180,13 @@ func (o *Manager) OwnRequest(r *storage.Call) (any, error) {
 
 // requestQuery is the query of a list of requests:
 //
-//	q           a part of the id, the models, the endpoint, the provider, the error or a failed attempt
+//	q           a part of the id, the models, the endpoint, the provider, a tag, the error or a failed attempt
 //	status      429, 4xx, error (400 and above, but not client_left), client_left
 //	code        of the failure, or of a failed attempt's
 //	outcome     succeeded, provider_failed, refused or left
 //	reason      of a refusal: key_limit, budget, concurrency, key, model, request
 //	key, endpoint
+//	tag         one of its tags
 //	connection, provider   of the answer, or of a failed attempt
 //	model       the id asked for, the one that served, or that of a failed attempt
 //	failed      true: with a failure at any attempt
@@ -208,7 +209,7 @@ type requestQuery struct {
 
 // requestParameters are the names of the parameters of a requestQuery.
 var requestParameters = [...]string{
-	"q", "status", "code", "key", "endpoint", "connection", "provider", "model", "outcome", "reason", "failed", "from", "to",
+	"q", "status", "code", "key", "tag", "endpoint", "connection", "provider", "model", "outcome", "reason", "failed", "from", "to",
 	"minDurationMs", "minFirstTokenMs", "minCostUsd", "sort", "order", "limit", "cursor", "before", "after",
 }
 
@@ -228,6 +229,7 @@ var requestOrders = [...]requestOrder{
 	{name: "key", text: func(r *store.Request) string { return r.KeyID }},
 	{name: "model", text: func(r *store.Request) string { return cmp.Or(r.Model, r.Asked) }},
 	{name: "connection", text: func(r *store.Request) string { return r.ConnectionID }},
+	{name: "tag", text: func(r *store.Request) string { return strings.Join(r.Tags, ",") }},
 }
 
 // requestKey is the place of a request in an order. Seq makes it the only one there.
@@ -262,7 +264,7 @@ func readRequestQuery(query map[string]string) (*requestQuery, error) {
 	q.limit = int(limit)
 	i := slices.IndexFunc(requestOrders[:], func(o requestOrder) bool { return o.name == cmp.Or(query["sort"], "time") })
 	if i < 0 {
-		return nil, apierr.Invalid("sort", "sort must be time, duration, first_token, cost, status, key, model or connection.")
+		return nil, apierr.Invalid("sort", "sort must be time, duration, first_token, cost, status, key, model, connection or tag.")
 	}
 	q.order = requestOrders[i]
 	switch query["order"] {
@@ -396,11 +398,11 @@ func requestFilter(query map[string]string, from, to int64) (func(r *store.Reque
 	}
 	text := strings.ToLower(strings.TrimSpace(query["q"]))
 	key, endpoint, code := query["key"], query["endpoint"], query["code"]
-	outcome, reason := query["outcome"], query["reason"]
+	outcome, reason, tag := query["outcome"], query["reason"], query["tag"]
 	connection, provider, model := query["connection"], query["provider"], query["model"]
 	return func(r *store.Request) bool {
 		if r.At < from || r.At > to || !status(r) || key != "" && r.KeyID != key || endpoint != "" && r.Endpoint != endpoint ||
-			outcome != "" && r.Outcome != outcome || reason != "" && r.Reason != reason ||
+			tag != "" && !slices.Contains(r.Tags, tag) || outcome != "" && r.Outcome != outcome || reason != "" && r.Reason != reason ||
 			float64(r.LatencyMs) < least[0] || float64(r.FirstMs) < least[1] || r.CostUSD < least[2] {
 			return false
 		}
@@ -446,6 +448,11 @@ func statusFilter(want string) (func(r *store.Request) bool, error) {
 // requestHas reports whether a request contains a lower-case text.
 func requestHas(r *store.Request, text string) bool {
 	for _, s := range [...]string{r.ID, r.Asked, r.Model, r.Endpoint, r.Provider, r.Error} {
+		if strings.Contains(strings.ToLower(s), text) {
+			return true
+		}
+	}
+	for _, s := range r.Tags {
 		if strings.Contains(strings.ToLower(s), text) {
 			return true
 		}

@@ -547,6 +547,33 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 			} else {
 				out.Captured = bool(in.Bool())
 			}
+		case "tags":
+			if in.IsNull() {
+				in.Skip()
+				out.Tags = nil
+			} else {
+				in.Delim('[')
+				if out.Tags == nil {
+					if !in.IsDelim(']') {
+						out.Tags = make([]string, 0, 4)
+					} else {
+						out.Tags = []string{}
+					}
+				} else {
+					out.Tags = (out.Tags)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v5 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v5 = string(in.String())
+					}
+					out.Tags = append(out.Tags, v5)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		case "session":
 			if in.IsNull() {
 				in.Skip()
@@ -566,13 +593,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v5 string
+					var v6 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v5 = string(in.String())
+						v6 = string(in.String())
 					}
-					(out.Headers)[key] = v5
+					(out.Headers)[key] = v6
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -635,13 +662,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Unpriced = (out.Unpriced)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v6 string
+					var v7 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v6 = string(in.String())
+						v7 = string(in.String())
 					}
-					out.Unpriced = append(out.Unpriced, v6)
+					out.Unpriced = append(out.Unpriced, v7)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -761,11 +788,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v7, v8 := range in.Failed {
-				if v7 > 0 {
+			for v8, v9 := range in.Failed {
+				if v8 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore2(out, v8)
+				easyjson38c57360EncodeWeirPkgStore2(out, v9)
 			}
 			out.RawByte(']')
 		}
@@ -775,11 +802,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v9, v10 := range in.Dropped {
-				if v9 > 0 {
+			for v10, v11 := range in.Dropped {
+				if v10 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v10))
+				out.String(string(v11))
 			}
 			out.RawByte(']')
 		}
@@ -799,6 +826,20 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		out.Bool(bool(in.Captured))
 	}
+	if len(in.Tags) != 0 {
+		const prefix string = ",\"tags\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v12, v13 := range in.Tags {
+				if v12 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v13))
+			}
+			out.RawByte(']')
+		}
+	}
 	if in.Session != "" {
 		const prefix string = ",\"session\":"
 		out.RawString(prefix)
@@ -809,16 +850,16 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v11First := true
-			for v11Name, v11Value := range in.Headers {
-				if v11First {
-					v11First = false
+			v14First := true
+			for v14Name, v14Value := range in.Headers {
+				if v14First {
+					v14First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v11Name))
+				out.String(string(v14Name))
 				out.RawByte(':')
-				out.String(string(v11Value))
+				out.String(string(v14Value))
 			}
 			out.RawByte('}')
 		}
@@ -863,11 +904,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v12, v13 := range in.Unpriced {
-				if v12 > 0 {
+			for v15, v16 := range in.Unpriced {
+				if v15 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v13))
+				out.String(string(v16))
 			}
 			out.RawByte(']')
 		}
@@ -1067,9 +1108,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Connections = (out.Connections)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v14 Connection
-					easyjson38c57360DecodeWeirPkgStore4(in, &v14)
-					out.Connections = append(out.Connections, v14)
+					var v17 Connection
+					easyjson38c57360DecodeWeirPkgStore4(in, &v17)
+					out.Connections = append(out.Connections, v17)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1090,9 +1131,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Keys = (out.Keys)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v15 Key
-					easyjson38c57360DecodeWeirPkgStore5(in, &v15)
-					out.Keys = append(out.Keys, v15)
+					var v18 Key
+					easyjson38c57360DecodeWeirPkgStore5(in, &v18)
+					out.Keys = append(out.Keys, v18)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1113,9 +1154,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Combos = (out.Combos)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v16 Combo
-					easyjson38c57360DecodeWeirPkgStore6(in, &v16)
-					out.Combos = append(out.Combos, v16)
+					var v19 Combo
+					easyjson38c57360DecodeWeirPkgStore6(in, &v19)
+					out.Combos = append(out.Combos, v19)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1136,9 +1177,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.CustomModels = (out.CustomModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v17 CustomModel
-					easyjson38c57360DecodeWeirPkgStore7(in, &v17)
-					out.CustomModels = append(out.CustomModels, v17)
+					var v20 CustomModel
+					easyjson38c57360DecodeWeirPkgStore7(in, &v20)
+					out.CustomModels = append(out.CustomModels, v20)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1156,13 +1197,13 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v18 string
+					var v21 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v18 = string(in.String())
+						v21 = string(in.String())
 					}
-					(out.ModelAliases)[key] = v18
+					(out.ModelAliases)[key] = v21
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -1183,9 +1224,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Disabled = (out.Disabled)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v19 DisabledModels
-					easyjson38c57360DecodeWeirPkgStore8(in, &v19)
-					out.Disabled = append(out.Disabled, v19)
+					var v22 DisabledModels
+					easyjson38c57360DecodeWeirPkgStore8(in, &v22)
+					out.Disabled = append(out.Disabled, v22)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1212,9 +1253,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Budgets = (out.Budgets)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v20 Budget
-					easyjson38c57360DecodeWeirPkgStore9(in, &v20)
-					out.Budgets = append(out.Budgets, v20)
+					var v23 Budget
+					easyjson38c57360DecodeWeirPkgStore9(in, &v23)
+					out.Budgets = append(out.Budgets, v23)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1241,9 +1282,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Cooldowns = (out.Cooldowns)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v21 Cooldown
-					easyjson38c57360DecodeWeirPkgStore10(in, &v21)
-					out.Cooldowns = append(out.Cooldowns, v21)
+					var v24 Cooldown
+					easyjson38c57360DecodeWeirPkgStore10(in, &v24)
+					out.Cooldowns = append(out.Cooldowns, v24)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1264,9 +1305,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Refusals = (out.Refusals)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v22 Refusal
-					easyjson38c57360DecodeWeirPkgStore11(in, &v22)
-					out.Refusals = append(out.Refusals, v22)
+					var v25 Refusal
+					easyjson38c57360DecodeWeirPkgStore11(in, &v25)
+					out.Refusals = append(out.Refusals, v25)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1287,9 +1328,9 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 					out.Quotas = (out.Quotas)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v23 Quota
-					easyjson38c57360DecodeWeirPkgStore12(in, &v23)
-					out.Quotas = append(out.Quotas, v23)
+					var v26 Quota
+					easyjson38c57360DecodeWeirPkgStore12(in, &v26)
+					out.Quotas = append(out.Quotas, v26)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1335,11 +1376,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v24, v25 := range in.Connections {
-				if v24 > 0 {
+			for v27, v28 := range in.Connections {
+				if v27 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore4(out, v25)
+				easyjson38c57360EncodeWeirPkgStore4(out, v28)
 			}
 			out.RawByte(']')
 		}
@@ -1351,11 +1392,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v26, v27 := range in.Keys {
-				if v26 > 0 {
+			for v29, v30 := range in.Keys {
+				if v29 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore5(out, v27)
+				easyjson38c57360EncodeWeirPkgStore5(out, v30)
 			}
 			out.RawByte(']')
 		}
@@ -1365,11 +1406,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v28, v29 := range in.Combos {
-				if v28 > 0 {
+			for v31, v32 := range in.Combos {
+				if v31 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore6(out, v29)
+				easyjson38c57360EncodeWeirPkgStore6(out, v32)
 			}
 			out.RawByte(']')
 		}
@@ -1379,11 +1420,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v30, v31 := range in.CustomModels {
-				if v30 > 0 {
+			for v33, v34 := range in.CustomModels {
+				if v33 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore7(out, v31)
+				easyjson38c57360EncodeWeirPkgStore7(out, v34)
 			}
 			out.RawByte(']')
 		}
@@ -1393,16 +1434,16 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v32First := true
-			for v32Name, v32Value := range in.ModelAliases {
-				if v32First {
-					v32First = false
+			v35First := true
+			for v35Name, v35Value := range in.ModelAliases {
+				if v35First {
+					v35First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v32Name))
+				out.String(string(v35Name))
 				out.RawByte(':')
-				out.String(string(v32Value))
+				out.String(string(v35Value))
 			}
 			out.RawByte('}')
 		}
@@ -1412,11 +1453,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v33, v34 := range in.Disabled {
-				if v33 > 0 {
+			for v36, v37 := range in.Disabled {
+				if v36 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore8(out, v34)
+				easyjson38c57360EncodeWeirPkgStore8(out, v37)
 			}
 			out.RawByte(']')
 		}
@@ -1431,11 +1472,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v35, v36 := range in.Budgets {
-				if v35 > 0 {
+			for v38, v39 := range in.Budgets {
+				if v38 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore9(out, v36)
+				easyjson38c57360EncodeWeirPkgStore9(out, v39)
 			}
 			out.RawByte(']')
 		}
@@ -1450,11 +1491,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v37, v38 := range in.Cooldowns {
-				if v37 > 0 {
+			for v40, v41 := range in.Cooldowns {
+				if v40 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore10(out, v38)
+				easyjson38c57360EncodeWeirPkgStore10(out, v41)
 			}
 			out.RawByte(']')
 		}
@@ -1464,11 +1505,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v39, v40 := range in.Refusals {
-				if v39 > 0 {
+			for v42, v43 := range in.Refusals {
+				if v42 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore11(out, v40)
+				easyjson38c57360EncodeWeirPkgStore11(out, v43)
 			}
 			out.RawByte(']')
 		}
@@ -1478,11 +1519,11 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v41, v42 := range in.Quotas {
-				if v41 > 0 {
+			for v44, v45 := range in.Quotas {
+				if v44 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore12(out, v42)
+				easyjson38c57360EncodeWeirPkgStore12(out, v45)
 			}
 			out.RawByte(']')
 		}
@@ -1535,9 +1576,9 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v43 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v43)
-					out.Windows = append(out.Windows, v43)
+					var v46 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v46)
+					out.Windows = append(out.Windows, v46)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1568,11 +1609,11 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v44, v45 := range in.Windows {
-				if v44 > 0 {
+			for v47, v48 := range in.Windows {
+				if v47 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v45)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v48)
 			}
 			out.RawByte(']')
 		}
@@ -1904,13 +1945,13 @@ func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v46 string
+					var v49 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v46 = string(in.String())
+						v49 = string(in.String())
 					}
-					out.Models = append(out.Models, v46)
+					out.Models = append(out.Models, v49)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1997,11 +2038,11 @@ func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v47, v48 := range in.Models {
-				if v47 > 0 {
+			for v50, v51 := range in.Models {
+				if v50 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v48))
+				out.String(string(v51))
 			}
 			out.RawByte(']')
 		}
@@ -2084,13 +2125,13 @@ func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) 
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v49 string
+					var v52 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v49 = string(in.String())
+						v52 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v49)
+					out.IDs = append(out.IDs, v52)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2121,11 +2162,11 @@ func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v50, v51 := range in.IDs {
-				if v50 > 0 {
+			for v53, v54 := range in.IDs {
+				if v53 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v51))
+				out.String(string(v54))
 			}
 			out.RawByte(']')
 		}
@@ -2276,13 +2317,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v52 string
+					var v55 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v52 = string(in.String())
+						v55 = string(in.String())
 					}
-					out.Models = append(out.Models, v52)
+					out.Models = append(out.Models, v55)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2306,13 +2347,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v53 int
+					var v56 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v53 = int(in.Int())
+						v56 = int(in.Int())
 					}
-					(out.Weights)[key] = v53
+					(out.Weights)[key] = v56
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2336,13 +2377,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v54 string
+					var v57 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v54 = string(in.String())
+						v57 = string(in.String())
 					}
-					(out.On)[key] = v54
+					(out.On)[key] = v57
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2401,11 +2442,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v55, v56 := range in.Models {
-				if v55 > 0 {
+			for v58, v59 := range in.Models {
+				if v58 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v56))
+				out.String(string(v59))
 			}
 			out.RawByte(']')
 		}
@@ -2420,16 +2461,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v57First := true
-			for v57Name, v57Value := range in.Weights {
-				if v57First {
-					v57First = false
+			v60First := true
+			for v60Name, v60Value := range in.Weights {
+				if v60First {
+					v60First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v57Name))
+				out.String(string(v60Name))
 				out.RawByte(':')
-				out.Int(int(v57Value))
+				out.Int(int(v60Value))
 			}
 			out.RawByte('}')
 		}
@@ -2444,16 +2485,16 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v58First := true
-			for v58Name, v58Value := range in.On {
-				if v58First {
-					v58First = false
+			v61First := true
+			for v61Name, v61Value := range in.On {
+				if v61First {
+					v61First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v58Name))
+				out.String(string(v61Name))
 				out.RawByte(':')
-				out.String(string(v58Value))
+				out.String(string(v61Value))
 			}
 			out.RawByte('}')
 		}
@@ -2523,13 +2564,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v59 string
+					var v62 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v59 = string(in.String())
+						v62 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v59)
+					out.Scopes = append(out.Scopes, v62)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2556,13 +2597,13 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v60 string
+					var v63 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v60 = string(in.String())
+						v63 = string(in.String())
 					}
-					out.Models = append(out.Models, v60)
+					out.Models = append(out.Models, v63)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2685,11 +2726,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v61, v62 := range in.Scopes {
-				if v61 > 0 {
+			for v64, v65 := range in.Scopes {
+				if v64 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v62))
+				out.String(string(v65))
 			}
 			out.RawByte(']')
 		}
@@ -2704,11 +2745,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v63, v64 := range in.Models {
-				if v63 > 0 {
+			for v66, v67 := range in.Models {
+				if v66 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v64))
+				out.String(string(v67))
 			}
 			out.RawByte(']')
 		}
@@ -2889,13 +2930,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v65 secret.Sealed
+					var v68 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v65 = secret.Sealed(in.String())
+						v68 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v65
+					(out.Secrets)[key] = v68
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3001,16 +3042,16 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v66First := true
-			for v66Name, v66Value := range in.Secrets {
-				if v66First {
-					v66First = false
+			v69First := true
+			for v69Name, v69Value := range in.Secrets {
+				if v69First {
+					v69First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v66Name))
+				out.String(string(v69Name))
 				out.RawByte(':')
-				out.String(string(v66Value))
+				out.String(string(v69Value))
 			}
 			out.RawByte('}')
 		}
@@ -3114,13 +3155,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v67 string
+					var v70 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v67 = string(in.String())
+						v70 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v67)
+					out.EnabledModels = append(out.EnabledModels, v70)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3158,13 +3199,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v68 string
+					var v71 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v68 = string(in.String())
+						v71 = string(in.String())
 					}
-					(out.Vars)[key] = v68
+					(out.Vars)[key] = v71
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3182,15 +3223,15 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v69 json.RawMessage
+					var v72 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v69).UnmarshalJSON(data))
+							in.AddError((v72).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v69
+					(out.Other)[key] = v72
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3235,11 +3276,11 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v70, v71 := range in.EnabledModels {
-				if v70 > 0 {
+			for v73, v74 := range in.EnabledModels {
+				if v73 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v71))
+				out.String(string(v74))
 			}
 			out.RawByte(']')
 		}
@@ -3274,16 +3315,16 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v72First := true
-			for v72Name, v72Value := range in.Vars {
-				if v72First {
-					v72First = false
+			v75First := true
+			for v75Name, v75Value := range in.Vars {
+				if v75First {
+					v75First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v72Name))
+				out.String(string(v75Name))
 				out.RawByte(':')
-				out.String(string(v72Value))
+				out.String(string(v75Value))
 			}
 			out.RawByte('}')
 		}
@@ -3298,16 +3339,16 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v73First := true
-			for v73Name, v73Value := range in.Other {
-				if v73First {
-					v73First = false
+			v76First := true
+			for v76Name, v76Value := range in.Other {
+				if v76First {
+					v76First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v73Name))
+				out.String(string(v76Name))
 				out.RawByte(':')
-				out.Raw((v73Value).MarshalJSON())
+				out.Raw((v76Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}

@@ -19,6 +19,7 @@ import (
 	"weir/internal/testgw/front"
 	"weir/pkg/gateway"
 	"weir/pkg/usage"
+	"weir/pkg/wire/httpmsg"
 )
 
 // newListWorld returns a gateway whose machines list a number of requests.
@@ -104,6 +105,49 @@ func TestLongListIsReadInParts(t *testing.T) {
 	}
 	if r := w.do("GET", "/v1/usage/requests/req_000000", key, ""); r.status != 404 {
 		t.Errorf("a call of another key: %d %s", r.status, r.body)
+	}
+}
+
+// The tags of requests are listed, filtered and sorted by, and are not sent to providers.
+func TestRequestsAreFoundByTheirTags(t *testing.T) {
+	w := newWorld(t)
+	id, key := w.tenant(1)
+	long := strings.Repeat("l", 65)
+	for _, tags := range []string{"", "project=b", " project=a, nightly ,,project=a", "project=a=2," + long, "1,2,3,4,5,6,7,8,9"} {
+		w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"a"}`, httpmsg.Field{Name: "x-weir-tags", Value: tags})
+		w.Add(time.Second)
+	}
+	w.do("POST", "/v1/embeddings", key, `{"model":"up/none","input":7}`, httpmsg.Field{Name: "x-weir-tags", Value: "refused"})
+	w.Add(2 * time.Second)
+	w.embed(key) // reports what came before
+	tags := func(query string) string {
+		t.Helper()
+		r := w.do("GET", "/"+id+"/api/requests?"+query, adminToken, "")
+		if r.status != 200 {
+			t.Fatalf("%s: %d %s", query, r.status, r.body)
+		}
+		return gjson.Get(r.body, "data.#.tags").Raw
+	}
+	for query, want := range map[string]string{
+		"tag=project%3Da":          `[["project=a","nightly"]]`,
+		"tag=project":              `[]`,
+		"tag=refused&reason=model": `[]`,
+		"tag=refused":              `[["refused"]]`,
+		"q=NIGHT":                  `[["project=a","nightly"]]`,
+		"sort=tag&limit=3":         `[["refused"],["project=b"],["project=a=2"]]`,
+		"tag=8":                    `[["1","2","3","4","5","6","7","8"]]`,
+	} {
+		if got := tags(query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	if cells := column(w.rowsOf("/"+id+"/api/requests.csv?tag=nightly"), "tags"); !slices.Equal(cells, []string{"project=a; nightly"}) {
+		t.Errorf("in the file: %q", cells)
+	}
+	for _, s := range w.Seen {
+		if s.Header.Get("x-weir-tags") != "" {
+			t.Error("tags are sent to the provider")
+		}
 	}
 }
 

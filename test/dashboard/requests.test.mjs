@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { sliceOf } from "../../worker/dashboard/src/slice.ts";
+import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, canary, holds, looks, settled, steady } from "./browser.mjs";
 import { openPage, recorded, used } from "./used.mjs";
 
@@ -279,6 +280,28 @@ test("requests are searched by period, endpoint and error code, which the addres
   await p.reload();
   await p.getByText(last.asked).first().waitFor();
   assert.equal(await p.getByRole("combobox", { name: "Period" }).inputValue(), "custom");
+});
+
+test("requests are found by their tags, which the drawer shows", async (t) => {
+  const { machineId, apiKey } = await b.operator.machine({ name: "Tagged" });
+  await b.operator.connect(machineId, compatible(b.upstream));
+  for (const tags of ["project=atlas, nightly", "other"]) {
+    const res = await b.gateway.fetch("/v1/embeddings", {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json", "x-weir-tags": tags },
+      body: JSON.stringify({ model: "up/test-embed", input: "a" }),
+    });
+    await res.text();
+  }
+  const listed = async () => (await b.operator.call("GET", `/${machineId}/api/requests`)).data.length;
+  await becomes(listed, 2);
+  const p = await openPage(t, b, machineId, "Requests");
+  const count = (n) => holds(p, (want) => document.querySelectorAll("tbody tr").length === want, n);
+  await count(2);
+  await p.getByRole("textbox", { name: "Tag" }).fill("nightly");
+  await count(1);
+  await p.locator("tbody tr").click();
+  await p.getByRole("dialog", { name: "Request" }).getByText("project=atlas, nightly").waitFor();
 });
 
 // Regression: the list stayed filtered under an address without filters.

@@ -33,8 +33,9 @@ const (
 	// Tx.MaxRequests is set.
 	MaxRequests       = (RequestPages - 1) * RequestsPerPage
 	KeepRequests      = 30 * Day // then pages are removed, milliseconds
-	maxRequestText    = 400      // bytes of an id, or of a header field
+	maxRequestText    = 400      // bytes of an id, a tag or a header field
 	maxRequestHeaders = 4
+	maxRequestTags    = 8
 	// maxPageDetails is the size of a page, in bytes, from which on requests are
 	// stored without their failed attempts. A row has at most 1 MiB; the page of the
 	// latest requests that is not full is a part of the activity row.
@@ -428,6 +429,13 @@ func tidyRequest(r *store.Request) bool {
 	}
 	if len(r.Dropped) > 32 {
 		r.Dropped = r.Dropped[:32]
+	}
+	tags := r.Tags[:min(len(r.Tags), maxRequestTags)]
+	r.Tags = nil
+	for _, tag := range tags {
+		if len(tag) <= maxRequestText {
+			r.Tags = append(r.Tags, tidy(tag))
+		}
 	}
 	if len(r.Session) > 16 {
 		r.Session = ""

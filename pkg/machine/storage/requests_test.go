@@ -137,10 +137,11 @@ func TestDetailsOfARequestAreBounded(t *testing.T) {
 	r := answered(1)[0]
 	r.Failed = slices.Repeat([]store.Attempt{{ConnectionID: "a", Status: 500, Text: strings.Repeat("t", rpc.MaxErrorText+1)}, {ConnectionID: "b", Text: "short"}}, 10)
 	r.Dropped = slices.Repeat([]string{"field"}, 33)
-	r.Session = strings.Repeat("a", 17)
+	r.Session, r.Tags = strings.Repeat("a", 17), slices.Repeat([]string{"tag", strings.Repeat("t", 401)}, 5)
 	r.Headers = map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"}
 	few := answered(1)[0]
 	few.Dropped = []string{"field"}
+	few.Tags = []string{"project=a", "sk-abcdefghijklmnopqrstuvwxyz0123456789"}
 	few.Session, few.Headers = strings.Repeat("a", 16), map[string]string{"x-provider": "up", "x-long": strings.Repeat("l", 400)}
 	tx := at(objects.NewStorage(), noon)
 	tx.AddRequests([]store.Request{r, few}, 0, 0)
@@ -157,6 +158,9 @@ func TestDetailsOfARequestAreBounded(t *testing.T) {
 	}
 	if got[0].Session != "" || got[0].Headers != nil || got[1].Session != few.Session || len(got[1].Headers) != 1 || got[1].Headers["x-provider"] != "up" {
 		t.Errorf("sessions %q and %q, headers %v and %v", got[0].Session, got[1].Session, got[0].Headers, got[1].Headers)
+	}
+	if len(got[0].Tags) != 4 || len(got[1].Tags) != 2 || got[1].Tags[0] != "project=a" || strings.Contains(got[1].Tags[1], "abcdef") {
+		t.Errorf("tags %q and %q", got[0].Tags, got[1].Tags)
 	}
 	if len(r.Failed) != 20 || len(r.Failed[0].Text) != rpc.MaxErrorText+1 || len(few.Headers) != 2 {
 		t.Error("the report was changed")

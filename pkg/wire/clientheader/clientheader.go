@@ -95,6 +95,7 @@ var fields = [...]Field{
 	{Name: "x-stainless-timeout", Read: everywhere},
 	{Name: "x-server-timeout", Read: Gemini},
 	{Name: "x-weir-hop", Read: everywhere},
+	{Name: "x-weir-tags", Read: everywhere &^ Management},
 
 	{Name: "content-type", Read: unhurried, Sent: toMedia},
 	{Name: "accept", Read: Data, Sent: toMedia},

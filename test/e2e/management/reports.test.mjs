@@ -396,7 +396,7 @@ test("each of 300 mixed calls is counted and listed as the client and the upstre
     const ctl = new AbortController();
     const res = await gw.fetch("/v1/chat/completions", {
       method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+      headers: { "content-type": "application/json", authorization: `Bearer ${key}`, "x-weir-tags": `n=${n % 6}` },
       body: JSON.stringify({ model, messages: hello, stream: model === "up/endless" }),
       signal: ctl.signal,
     });
@@ -438,6 +438,9 @@ test("each of 300 mixed calls is counted and listed as the client and the upstre
       .sort(),
     failures.sort(),
   );
+  const { data: tagged } = await me.api("GET", "/requests?tag=n%3D3&limit=200");
+  assert.equal(tagged.length, 50);
+  assert.ok(tagged.every((r) => r.asked === "up/picky" && r.tags.join() === "n=3"));
   // The tokens of streams that were left are estimates.
   const { groups } = await me.api("GET", "/usage?groupBy=day,model");
   const served = groups.find((r) => r.model === "up/m");

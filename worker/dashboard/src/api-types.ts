@@ -285,6 +285,7 @@ export interface RequestRow {
   attempts: number;
   failed?: Attempt[];
   dropped?: string[];
+  tags?: string[];
   /** a hash of its session, if a strategy asked for it */
   session?: string;
   /** x-connection-id and x-provider, if they were sent */

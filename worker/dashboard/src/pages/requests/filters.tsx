@@ -51,6 +51,7 @@ const names = [
   "outcome",
   "reason",
   "code",
+  "tag",
   "failed",
   "range",
   "from",
@@ -182,6 +183,7 @@ export function FilterRow({ filters, names }: { filters: Filters; names: Names |
       />
       <Choice label="Sort" value={values.sort} options={orders} onPick={(v) => set("sort", v)} />
       <TextFilter live label="Error code" value={values.code} onValue={(v) => set("code", v)} />
+      <TextFilter live label="Tag" value={values.tag} onValue={(v) => set("tag", v)} />
       {filters.any && <Button onClick={filters.clear}>Clear filters</Button>}
     </div>
   );
