@@ -1,6 +1,6 @@
 // Package rules checks what the runtime asks of the code in pkg/: a request's
-// goroutine runs only inside events of its own request, and the program is
-// small and quick to boot.
+// goroutine runs only inside events of its own request, no lock is held while it
+// waits for the platform, and the program is small and quick to boot.
 package rules
 
 import (
@@ -29,7 +29,7 @@ var calls = map[string]string{
 // imports that pkg/ does without.
 var imports = map[string]string{
 	"net/http": "pkg/wire/httpmsg has lighter types", "net": "the platform makes connections", "crypto/tls": "the platform makes connections",
-	"syscall/js": "only worker/ knows the platform", "os/exec": "there are no processes", "sync": "one thread serves an isolate; a lock held over a call to the host would stop it",
+	"syscall/js": "only worker/ knows the platform", "os/exec": "there are no processes",
 	"log": "the gateway writes the log", "log/slog": "the gateway writes the log",
 }
 
@@ -85,6 +85,9 @@ func breaches(f *ast.File) (out []string, at []token.Pos) {
 			found(n.Pos(), "channel: nothing waits for another request")
 		case *ast.SelectorExpr:
 			if x, ok := n.X.(*ast.Ident); ok {
+				if x.Name == "sync" && n.Sel.Name != "Mutex" && n.Sel.Name != "RWMutex" {
+					found(n.Pos(), "sync.%s: state has a lock beside it; nothing waits for another request", n.Sel.Name)
+				}
 				if why := calls[x.Name+"."+n.Sel.Name]; why != "" {
 					found(n.Pos(), "%s.%s: %s", x.Name, n.Sel.Name, why)
 				}
@@ -142,7 +145,7 @@ func TestRulesFindBreaches(t *testing.T) {
 		"environment":          "func f() { os.Getenv(\"A\") }",
 		"net/http":             "import \"net/http\"",
 		"platform":             "import \"github.com/syumai/workers\"",
-		"lock":                 "import \"sync\"",
+		"wait group":           "var wg sync.WaitGroup",
 		"regexp at boot":       "var re = regexp.MustCompile(\"a\")",
 		"clock at boot":        "var start = time.Now()",
 		"init":                 "func init() {}",
@@ -159,7 +162,7 @@ func TestRulesFindBreaches(t *testing.T) {
 			}
 		})
 	}
-	f, _ := parser.ParseFile(token.NewFileSet(), "a.go", "package a\nvar f = func() { regexp.MustCompile(\"a\") }\nvar t time.Time", parser.SkipObjectResolution)
+	f, _ := parser.ParseFile(token.NewFileSet(), "a.go", "package a\nvar f = func() { regexp.MustCompile(\"a\") }\nvar t time.Time\ntype s struct{ mu sync.Mutex }", parser.SkipObjectResolution)
 	if out, _ := breaches(f); len(out) != 0 {
 		t.Errorf("got %q for code that may stand", out)
 	}
