@@ -3,6 +3,7 @@ package budget
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"weir/pkg/store"
 )
@@ -13,16 +14,20 @@ const (
 	lentFor    = second
 )
 
-// Wallet has the slices that one isolate was lent of a machine's budgets.
+// Wallet has the slices that one isolate was lent of a machine's budgets. Its methods
+// and those of its Holds may be called at the same time.
 type Wallet struct {
 	Holder string // random, different for every Wallet
+
+	mu     sync.Mutex // of all slices
 	slices map[string]*slice
 }
 
 // slice is what the isolate has of one budget in one window.
 type slice struct {
-	Grant          // the last one
-	sent     int64 // when it was asked for
+	mu       *sync.Mutex // of the wallet
+	Grant                // the last one
+	sent     int64       // when it was asked for
 	used     int64
 	reserved [2]int64 // by calls that began in this span of heldFor, and in the one before
 	span     int64    // the number of this span
@@ -45,13 +50,14 @@ type Hold struct {
 	span   int64 // see slice
 }
 
+// slice returns the slice of a budget, which begins empty. The caller has the lock.
 func (w *Wallet) slice(b *store.Budget) *slice {
 	s := w.slices[b.ID]
 	if s == nil {
 		if w.slices == nil {
 			w.slices = map[string]*slice{}
 		}
-		s = &slice{}
+		s = &slice{mu: &w.mu}
 		w.slices[b.ID] = s
 	}
 	return s
@@ -98,6 +104,8 @@ func (s *slice) open(now int64) bool { return s.Seq > 0 && (s.End == 0 || now < 
 // Refusal returns the Grant by which a call of an amount is known to be refused, with
 // the wait that is left, or nil.
 func (w *Wallet) Refusal(b *store.Budget, amount, now int64) *Grant {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	s := w.slices[b.ID]
 	if s == nil || s.refused == 0 || amount < s.refused || now >= s.until || now < s.sent || s.limit != b.Limit {
 		return nil
@@ -112,6 +120,8 @@ func (w *Wallet) Refusal(b *store.Budget, amount, now int64) *Grant {
 // Reserve reserves an amount if a slice has it, without asking anyone. For an amount
 // of 0 the window must be known.
 func (w *Wallet) Reserve(b *store.Budget, amount, now int64) (Hold, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	s := w.slices[b.ID]
 	if s == nil {
 		return Hold{}, false
@@ -134,6 +144,8 @@ func Share(left, least, most int64) int64 { return min(max(left/sharePart, least
 
 // Share is Share of what the isolate knows to be left.
 func (w *Wallet) Share(b *store.Budget, least, most, now int64) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	left := b.Limit
 	if s := w.slices[b.ID]; s != nil && s.open(now) {
 		s.age(now)
@@ -144,11 +156,17 @@ func (w *Wallet) Share(b *store.Budget, least, most, now int64) int64 {
 
 // Wait notes that a call needs an amount and asks for it, until done is called.
 func (w *Wallet) Wait(b *store.Budget, amount int64) (ask Ask, done func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	s := w.slice(b)
 	s.waiting += amount
 	ask = s.ask(b.ID)
 	ask.Own = amount
-	return ask, func() { s.waiting -= amount }
+	return ask, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		s.waiting -= amount
+	}
 }
 
 func (s *slice) ask(id string) Ask {
@@ -166,6 +184,8 @@ const idlePart = 4
 // Report returns what the object does not know yet of the use of budgets. find returns a
 // budget by its id; what was lent of one that it does not find is forgotten.
 func (w *Wallet) Report(find func(id string) *store.Budget) (asks []Ask) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for id, s := range w.slices {
 		b := find(id)
 		if b == nil {
@@ -185,6 +205,8 @@ func (w *Wallet) Report(find func(id string) *store.Budget) (asks []Ask) {
 
 // Apply takes the answer to an Ask for an amount that was sent at a time.
 func (w *Wallet) Apply(b *store.Budget, g Grant, amount, sent int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	s := w.slice(b)
 	if g.Seq <= s.Seq {
 		return // a later answer has overtaken it
@@ -212,6 +234,8 @@ func (h *Hold) Settle(used, now int64) {
 	if s == nil {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if used = min(max(used, 0), maxUse); h.Budget.Unit == store.Calls {
 		used = 0 // the call is not under way any more
 	}
@@ -222,15 +246,20 @@ func (h *Hold) Settle(used, now int64) {
 		s.reserved[i] -= h.Amount
 	}
 	h.Amount = 0
-	h.Count(used, now)
+	s.count(used, now)
 }
 
 // Count adds what a call has used beside its reservation.
 func (h *Hold) Count(used, now int64) {
-	s := h.slice
-	if s == nil {
-		return
+	if s := h.slice; s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.count(used, now)
 	}
+}
+
+// count adds what a call has used.
+func (s *slice) count(used, now int64) {
 	used = min(max(used, 0), maxUse)
 	if s.open(now) {
 		s.used = min(s.used+used, maxAmount)
@@ -241,7 +270,11 @@ func (h *Hold) Count(used, now int64) {
 
 // CountUnpriced counts an answer whose price is not known.
 func (h *Hold) CountUnpriced() {
-	if s := h.slice; s != nil && s.Start == h.start {
-		s.unpriced++
+	if s := h.slice; s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.Start == h.start {
+			s.unpriced++
+		}
 	}
 }
