@@ -186,9 +186,9 @@ func TestEstimateWithoutALimit(t *testing.T) {
 		{Estimate{Text: true}, "", "gpt-next", leastOutput, unknownOutput},
 		{Estimate{Text: true}, "", "own", leastOutput, 9000},
 	} {
-		m.Catalog = nil
+		m.SetCatalog(nil)
 		if tt.source != "" {
-			m.Catalog = &catalog.Update{ModelText: tt.source}
+			m.SetCatalog(&catalog.Update{ModelText: tt.source})
 		}
 		to := &routing.Target{Provider: provider.Lookup("openai"), Alias: "openai", Model: tt.model}
 		if least, most := tt.e.outputs(m, to); least != tt.least || most != tt.most {

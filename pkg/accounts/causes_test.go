@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/testgw/fake"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -436,7 +437,7 @@ func TestRefusedAccountIsConfirmedBeforeTheRefusal(t *testing.T) {
 			asked++
 			if tested {
 				w.machine.Clear("a", "", w.Now().UnixMilli())
-				w.machine.Observed++
+				w.machine.Observe(0, 1, &rpc.State{}, w.Now().UnixMilli())
 			}
 			return w.machine, nil
 		}

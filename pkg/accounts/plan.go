@@ -94,9 +94,9 @@ func (p *Pool) worksAgain(ctx context.Context, m *snapshot.Machine) bool {
 	if p.Confirm == nil {
 		return false
 	}
-	observed := m.Observed
+	observed := m.Observed()
 	now, err := p.Confirm(ctx, m.ID)
-	return err == nil && now == m && m.Observed != observed
+	return err == nil && now == m && m.Observed() != observed
 }
 
 func (pl *plan) send(ctx context.Context) (*Result, error) {

@@ -272,7 +272,7 @@ func TestGaugesAreReported(t *testing.T) {
 		t.Errorf("a change of half a percent is reported: %+v", got)
 	}
 	// The object has told the others.
-	w.machine.Quotas = []store.Quota{{ConnectionID: "a", Windows: []quota.Window{five}}}
+	w.machine.Observe(0, 1, &rpc.State{Quotas: []store.Quota{{ConnectionID: "a", Windows: []quota.Window{five}}}}, w.Now().UnixMilli())
 	for _, tt := range []struct {
 		used  float64
 		moved bool

@@ -404,7 +404,7 @@ func (h *Connectivity) listedModel(ctx context.Context, c *auth.Call, m *snapsho
 }
 
 func kindOf(m *snapshot.Machine, row *provider.Descriptor, model string) catalog.Kind {
-	kind, known := m.Catalog.KindOf(row.Alias, model)
+	kind, known := m.Catalog().KindOf(row.Alias, model)
 	if !known {
 		kind = catalog.InferKind(model)
 	}

@@ -41,11 +41,12 @@ const maxModelString = 64 + 1 + 256
 // fail and has the first one's error when all do. Its strategy orders them, for the
 // session of the call where it asks for that; nil is a call without one.
 func Resolve(model string, m *snapshot.Machine, kind catalog.Kind, session *Session) ([]Target, error) {
-	key := snapshot.Derived{Kind: kind, Model: model}
+	update := m.Catalog()
+	key := snapshot.Derived{Kind: kind, Model: model, At: update.At()}
 	if targets, ok := m.Derived(key).([]Target); ok {
 		return slices.Clone(targets), nil
 	}
-	r := resolution{m: m, kind: kind, session: session}
+	r := resolution{m: m, update: update, kind: kind, session: session}
 	if err := r.add(model, 0); err != nil {
 		return nil, err
 	}
@@ -58,6 +59,7 @@ func Resolve(model string, m *snapshot.Machine, kind catalog.Kind, session *Sess
 
 type resolution struct {
 	m       *snapshot.Machine
+	update  *catalog.Update
 	kind    catalog.Kind
 	session *Session
 	out     []Target
@@ -255,7 +257,7 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	}
 	id := model
 	if !d.Compatible {
-		id = r.m.Catalog.UpstreamID(d.Alias, model)
+		id = r.update.UpstreamID(d.Alias, model)
 	}
 	visible := r.m.Visible(d.Alias, conns, model, id)
 	if len(conns) > len(visible) && len(visible) == 0 || len(conns) == 0 && (r.hidden(d, model) || r.hidden(d, id)) {
@@ -267,7 +269,7 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 		e.Code = "no_credentials"
 		return e
 	}
-	kind, _ := r.m.Catalog.KindOf(d.Alias, id)
+	kind, _ := r.update.KindOf(d.Alias, id)
 	id = strings.Clone(id)
 	out = strings.Clone(out)
 	r.out = append(r.out, Target{
@@ -286,7 +288,7 @@ func (r *resolution) hidden(d *provider.Descriptor, id string) bool {
 // connection goes before other rows with one, and those before rows without. A row that
 // the operator's source adds does not go before one of the build with a connection.
 func (r *resolution) static(model string) error {
-	rows := r.m.Catalog.Find(model)
+	rows := r.update.Find(model)
 	var best *provider.Descriptor
 	rank, built := 0, false
 	for i := range rows {
@@ -346,7 +348,7 @@ func (r *resolution) unknown(model string) error {
 			names = append(names, out+"/"+rest)
 			continue
 		}
-		for _, m := range r.m.Catalog.Models(d.Alias) {
+		for _, m := range r.update.Models(d.Alias) {
 			names = append(names, m.ID)
 		}
 	}

@@ -131,7 +131,7 @@ func (t *Target) Endpoint(conn *store.Connection, name string) (method, url stri
 // Limits returns the context and the longest answer of the model in tokens, as the
 // machine's custom models or the catalogue state them. 0 is unknown.
 func (t *Target) Limits(m *snapshot.Machine) (context, output int64) {
-	for _, model := range m.Catalog.Facts(t.Provider.Alias, t.Model) {
+	for _, model := range m.Catalog().Facts(t.Provider.Alias, t.Model) {
 		if model.Kind == catalog.LLM || context == 0 {
 			context, output = int64(model.Context), int64(model.MaxOutput)
 		}
@@ -159,10 +159,10 @@ func (t *Target) Price(m *snapshot.Machine) catalog.Price {
 	}
 	f := t.fixed
 	if f == nil || f.provider != t.Provider || f.model != t.Model {
-		return t.listed(m.Catalog)
+		return t.listed(m.Catalog())
 	}
-	if at := m.Catalog.At(); !f.priced || f.pricedAt != at {
-		f.priced, f.pricedAt, f.price = true, at, t.listed(m.Catalog)
+	if at := m.Catalog().At(); !f.priced || f.pricedAt != at {
+		f.priced, f.pricedAt, f.price = true, at, t.listed(m.Catalog())
 	}
 	return f.price
 }

@@ -17,11 +17,11 @@ func TestPriceOfATargetFollowsTheSource(t *testing.T) {
 	if builtIn == "" || to.Price(m) != builtIn {
 		t.Fatalf("the catalogue's price is %q, then %q", builtIn, to.Price(m))
 	}
-	m.Catalog = &catalog.Update{FetchedAt: 1, Text: "openai/text-embedding-3-small\t7\n"}
+	m.SetCatalog(&catalog.Update{FetchedAt: 1, Text: "openai/text-embedding-3-small\t7\n"})
 	if p := to.Price(m); p != "7" {
 		t.Errorf("with a source: %q", p)
 	}
-	*m.Catalog = catalog.Update{FetchedAt: 2, Text: "openai/text-embedding-3-small\t8\n"} // as a refresh does
+	m.SetCatalog(&catalog.Update{FetchedAt: 2, Text: "openai/text-embedding-3-small\t8\n"}) // as a refresh does
 	if p := to.Price(m); p != "8" {
 		t.Errorf("after a refresh: %q", p)
 	}
@@ -29,7 +29,8 @@ func TestPriceOfATargetFollowsTheSource(t *testing.T) {
 	if p := to.Price(m); p != "9" {
 		t.Errorf("with a price of the machine's own: %q", p)
 	}
-	m.Settings.ModelPrices, m.Catalog = nil, &catalog.Update{}
+	m.Settings.ModelPrices = nil
+	m.SetCatalog(&catalog.Update{})
 	if p := to.Price(m); p != builtIn {
 		t.Errorf("without the source: %q", p)
 	}

@@ -19,7 +19,7 @@ func refreshed(models string, providers ...string) *snapshot.Machine {
 		rec.Connections = append(rec.Connections, store.Connection{ID: "c-" + id, Provider: id})
 	}
 	m := snapshot.New(rec)
-	m.Catalog = &catalog.Update{FetchedAt: 1, ModelText: models}
+	m.SetCatalog(&catalog.Update{FetchedAt: 1, ModelText: models})
 	return m
 }
 

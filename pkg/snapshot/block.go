@@ -22,6 +22,8 @@ type Block struct {
 // elsewhere.
 func (m *Machine) Block(provider, origin string, b Block, now int64) {
 	l := m.Local
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.blocked == nil || len(l.blocked) >= maxBlocks {
 		l.blocked = map[place]Block{}
 	}
@@ -31,6 +33,8 @@ func (m *Machine) Block(provider, origin string, b Block, now int64) {
 
 // Blocked returns what Block noted about a provider's origin in the last 60 s.
 func (m *Machine) Blocked(provider, origin string, now int64) (Block, bool) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	if len(m.Local.blocked) == 0 {
 		return Block{}, false
 	}
@@ -44,4 +48,8 @@ func (m *Machine) Blocked(provider, origin string, now int64) (Block, bool) {
 }
 
 // AnyBlocked reports whether Blocked can return something.
-func (m *Machine) AnyBlocked() bool { return len(m.Local.blocked) > 0 }
+func (m *Machine) AnyBlocked() bool {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	return len(m.Local.blocked) > 0
+}

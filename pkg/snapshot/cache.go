@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/catalog"
 	"weir/pkg/catalog/refresh"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
@@ -55,10 +55,10 @@ type Cache struct {
 	// PriceSource is where refreshed prices come from; nil for none.
 	PriceSource *refresh.Source
 
-	entries  map[string]*entry
-	uses     uint64
-	prices   catalog.Update
-	pricesAt time.Time // when they were last read
+	mu      sync.Mutex // of entries and uses
+	entries map[string]*entry
+	uses    uint64
+	prices  prices
 }
 
 type entry struct {
@@ -76,29 +76,38 @@ type entry struct {
 // no one can tell what the machine is now.
 func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
 	now := c.Now()
-	if e := c.entries[machineID]; e != nil {
-		c.uses++
-		e.used = c.uses
-		if e.machine == nil {
-			if within(now, e.verified, unknownFor) {
-				return nil, ErrUnknown
-			}
-		} else if within(now, e.verified, usableFor) {
-			return e.machine, nil
-		}
+	if m, absent := c.usable(machineID, now); m != nil {
+		return m, nil
+	} else if absent {
+		return nil, ErrUnknown
 	}
 	return c.load(ctx, machineID, now)
 }
 
-// InMemory returns the snapshot of a machine if Get would return it at once, else nil.
-func (c *Cache) InMemory(machineID string) *Machine {
+// usable returns the snapshot of a machine if it may be used as it is. absent reports
+// that there is no such machine.
+func (c *Cache) usable(machineID string, now time.Time) (m *Machine, absent bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	e := c.entries[machineID]
-	if e == nil || e.machine == nil || !within(c.Now(), e.verified, usableFor) {
-		return nil
+	if e == nil {
+		return nil, false
 	}
 	c.uses++
 	e.used = c.uses
-	return e.machine
+	switch {
+	case e.machine == nil:
+		return nil, within(now, e.verified, unknownFor)
+	case within(now, e.verified, usableFor):
+		return e.machine, false
+	}
+	return nil, false
+}
+
+// InMemory returns the snapshot of a machine if Get would return it at once, else nil.
+func (c *Cache) InMemory(machineID string) *Machine {
+	m, _ := c.usable(machineID, c.Now())
+	return m
 }
 
 // Known is Get for a caller without anything that only the gateway can issue. A
@@ -107,8 +116,10 @@ func (c *Cache) InMemory(machineID string) *Machine {
 // new machine is in KV within a minute. Without KV the object itself is asked
 // whether there is such a machine.
 func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
+	c.mu.Lock()
 	e := c.entries[machineID]
 	unknown := e == nil || e.machine == nil && !e.made
+	c.mu.Unlock()
 	if unknown && c.KV == nil {
 		status, _, err := c.Object.Call(ctx, machineID, "exists", nil)
 		switch {
@@ -117,7 +128,11 @@ func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
 		case status == 404:
 			return nil, ErrUnknown
 		}
-		delete(c.entries, machineID) // its absence was noted before
+		c.mu.Lock()
+		if e := c.entries[machineID]; e != nil && e.machine == nil {
+			delete(c.entries, machineID) // its absence was noted before
+		}
+		c.mu.Unlock()
 	} else if unknown {
 		raw, err := c.KV.Get(ctx, "machine:"+machineID)
 		if err != nil {
@@ -130,17 +145,13 @@ func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
 	return c.Get(ctx, machineID)
 }
 
-// Due reports whether Revalidate would do something for the machine.
-func (c *Cache) Due(machineID string) bool {
-	e := c.entries[machineID]
-	if e == nil || e.machine == nil {
-		return false
-	}
-	now := c.Now()
-	return (!within(now, e.verified, freshFor) || c.lookDue(e, now)) && !within(now, e.claimed, claimFor)
+// due reports whether Revalidate would do something for the machine of an entry, which
+// may be nil. The caller has the lock.
+func (c *Cache) due(e *entry, now time.Time) bool {
+	return e != nil && e.machine != nil && (!within(now, e.verified, freshFor) || c.lookDue(e, now)) && !within(now, e.claimed, claimFor)
 }
 
-// lookDue reports whether KV is to be asked for a seed document.
+// lookDue reports whether KV is to be asked for a seed document. The caller has the lock.
 func (c *Cache) lookDue(e *entry, now time.Time) bool {
 	return c.KV != nil && !within(now, e.looked, lookEvery)
 }
@@ -150,23 +161,48 @@ func (c *Cache) lookDue(e *entry, now time.Time) bool {
 // others it costs nothing. A failure leaves the snapshot to age.
 func (c *Cache) Revalidate(ctx context.Context, machineID string) {
 	c.loadPrices(ctx)
-	if !c.Due(machineID) {
+	now := c.Now()
+	known, look := c.claim(machineID, now)
+	if known == nil {
 		return
 	}
-	now := c.Now()
-	e := c.entries[machineID]
-	e.claimed = now
-	if c.lookDue(e, now) {
-		e.looked = now
-		if _, adopted := c.replica(ctx, machineID, e.machine); !adopted && within(now, e.verified, freshFor) {
-			e.claimed = time.Time{}
+	if look {
+		if _, adopted := c.replica(ctx, machineID, known); !adopted && c.release(machineID, now, true) {
 			return
 		}
 	}
-	_, err := c.load(ctx, machineID, now)
-	if e := c.entries[machineID]; err == nil && e != nil {
-		e.claimed = time.Time{}
+	if _, err := c.load(ctx, machineID, now); err == nil {
+		c.release(machineID, now, false)
 	}
+}
+
+// claim takes it on the caller to revalidate a snapshot, which it returns, nil if nothing
+// is due. look reports whether KV is to be asked for a seed document.
+func (c *Cache) claim(machineID string, now time.Time) (known *Machine, look bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[machineID]
+	if !c.due(e, now) {
+		return nil, false
+	}
+	e.claimed = now
+	if look = c.lookDue(e, now); look {
+		e.looked = now
+	}
+	return e.machine, look
+}
+
+// release ends a claim, with fresh only if the snapshot is fresh. It reports whether it
+// has.
+func (c *Cache) release(machineID string, now time.Time, fresh bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[machineID]
+	if e == nil || fresh && !within(now, e.verified, freshFor) {
+		return false
+	}
+	e.claimed = time.Time{}
+	return true
 }
 
 // Confirm returns the snapshot after asking for the newest state, at most once
@@ -174,11 +210,16 @@ func (c *Cache) Revalidate(ctx context.Context, machineID string) {
 // returns the result of Get. So a key works at once after its creation.
 func (c *Cache) Confirm(ctx context.Context, machineID string) (*Machine, error) {
 	now := c.Now()
+	c.mu.Lock()
 	e := c.entries[machineID]
-	if e == nil || e.machine == nil || within(now, e.forced, forceEvery) {
+	force := e != nil && e.machine != nil && !within(now, e.forced, forceEvery)
+	if force {
+		e.forced = now
+	}
+	c.mu.Unlock()
+	if !force {
 		return c.Get(ctx, machineID)
 	}
-	e.forced = now
 	m, err := c.load(ctx, machineID, now)
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return c.Get(ctx, machineID)
@@ -188,18 +229,15 @@ func (c *Cache) Confirm(ctx context.Context, machineID string) (*Machine, error)
 
 // Invalidate makes the next Get confirm: after a change made in this isolate.
 func (c *Cache) Invalidate(machineID string) {
+	now := c.Now()
+	c.mu.Lock()
 	e := c.entries[machineID]
 	if e == nil {
-		c.evict()
-		c.uses++
-		e = &entry{used: c.uses}
-		if c.entries == nil {
-			c.entries = map[string]*entry{}
-		}
-		c.entries[machineID] = e
+		e = c.add(machineID)
 	}
-	e.invalidate(c.Now())
+	e.invalidate(now)
 	e.made = true
+	c.mu.Unlock()
 	if c.Changed != nil {
 		c.Changed(machineID)
 	}
@@ -208,8 +246,11 @@ func (c *Cache) Invalidate(machineID string) {
 // ChangedElsewhere makes the next Get confirm: after a change made in another
 // instance of the program.
 func (c *Cache) ChangedElsewhere(machineID string) {
+	now := c.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if e := c.entries[machineID]; e != nil {
-		e.invalidate(c.Now())
+		e.invalidate(now)
 	}
 }
 
@@ -235,11 +276,13 @@ const lookEvery = time.Minute
 func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Machine, error) {
 	var known, replica *Machine
 	look := c.KV != nil
+	c.mu.Lock()
 	if e := c.entries[machineID]; e != nil {
 		known, look = e.machine, look && e.machine == nil && !e.made
 	}
+	c.mu.Unlock()
 	pending := rpc.Start(ctx, c.Object, machineID, "snapshot", query(known, look))
-	if c.pricesAt.IsZero() { // many isolates serve one call only
+	if c.PriceSource != nil && c.prices.unread() { // many isolates serve one call only
 		c.loadPrices(ctx)
 	}
 	if look {
@@ -250,8 +293,8 @@ func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Mac
 		}
 	}
 	m, err := c.confirmed(ctx, machineID, known, replica, pending, now)
-	if e := c.entries[machineID]; e != nil && look {
-		e.looked = now
+	if look {
+		c.looked(machineID, now)
 	}
 	if err == nil || errors.Is(err, ErrUnknown) {
 		return m, err
@@ -272,11 +315,20 @@ func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Mac
 	return nil, unavailable(err)
 }
 
+// looked notes that KV was asked.
+func (c *Cache) looked(machineID string, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.entries[machineID]; e != nil {
+		e.looked = now
+	}
+}
+
 // query asks for what has changed since m, or to confirm the replica in KV.
 func query(m *Machine, confirm bool) []byte {
 	q := rpc.SnapshotQuery{Confirm: confirm}
 	if m != nil {
-		q.Have, q.Observed = m.Generation, m.Observed
+		q.Have, q.Observed = m.Generation, m.Observed()
 	}
 	b, _ := jsoncodec.Marshal(q)
 	return b
@@ -288,7 +340,7 @@ func query(m *Machine, confirm bool) []byte {
 func (c *Cache) confirmed(ctx context.Context, machineID string, known, replica *Machine, pending rpc.Pending, now time.Time) (*Machine, error) {
 	var observed int64 // when the object was asked
 	if known != nil {
-		observed = known.Observed
+		observed = known.Observed()
 	}
 	for {
 		status, answer, err := pending.Wait()
@@ -316,11 +368,12 @@ func (c *Cache) confirmed(ctx context.Context, machineID string, known, replica 
 			m = replica
 		}
 		switch {
-		case m != nil && m.Generation == same.Generation && (same.State != nil || m.Observed == same.Observed):
-			m = c.keep(machineID, m, now)
-			// An answer that was overtaken by another one is older.
-			if same.State != nil && m.Generation == same.Generation && (m.Observed == observed || m.Observed < same.Observed) {
-				m.observe(same.Observed, same.State, now.UnixMilli())
+		case m != nil && m.Generation == same.Generation && (same.State != nil || m.Observed() == same.Observed):
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			m = c.put(machineID, m, now)
+			if same.State != nil && m.Generation == same.Generation {
+				m.Observe(observed, same.Observed, same.State, now.UnixMilli())
 			}
 			return m, nil
 		case same.Same:
@@ -365,36 +418,55 @@ func (c *Cache) replica(ctx context.Context, machineID string, known *Machine) (
 // keep stores a snapshot of a time unless a newer one is stored, and returns
 // the stored one.
 func (c *Cache) keep(machineID string, m *Machine, verified time.Time) *Machine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.put(machineID, m, verified)
+}
+
+// put is keep for a caller that has the lock.
+func (c *Cache) put(machineID string, m *Machine, verified time.Time) *Machine {
+	now := c.Now()
 	e := c.entries[machineID]
 	if e == nil {
-		if c.entries == nil {
-			c.entries = map[string]*entry{}
-		}
-		c.evict()
-		e = &entry{}
-		c.entries[machineID] = e
-	} else if e.machine != nil && m != nil && e.verified.After(verified) && !e.verified.After(c.Now()) {
+		e = c.add(machineID)
+	} else if e.machine != nil && m != nil && e.verified.After(verified) && !e.verified.After(now) {
 		return e.machine
+	}
+	old := e.machine
+	if old != nil && m != nil && m.cached && m.Local != old.Local {
+		return old // m was forgotten meanwhile, and old was loaded since
 	}
 	c.uses++
 	e.used = c.uses
-	if old := e.machine; old != nil && old != m {
-		if m != nil {
+	if m != nil && !m.cached {
+		if old != nil {
 			m.Local = old.Local
-			m.renewQuotas(old, c.Now().UnixMilli())
-			m.Local.settle(m, c.Now().UnixMilli())
 		}
-	}
-	if m != nil {
 		if c.PriceSource != nil {
-			m.Catalog = &c.prices
+			m.prices = &c.prices
 		}
+		m.cached = true
+	}
+	if old != nil && m != nil && old != m {
+		m.renew(old, now.UnixMilli())
 	}
 	e.machine, e.verified = m, verified
 	if verified.Before(e.stale) {
 		e.verified = time.Time{}
 	}
 	return m
+}
+
+// add adds an entry, for which others make room. The caller has the lock.
+func (c *Cache) add(machineID string) *entry {
+	c.evict()
+	if c.entries == nil {
+		c.entries = map[string]*entry{}
+	}
+	c.uses++
+	e := &entry{used: c.uses}
+	c.entries[machineID] = e
+	return e
 }
 
 // evict makes room for one more machine.

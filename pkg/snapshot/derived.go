@@ -11,14 +11,21 @@ const maxDerived = 64
 type Derived struct {
 	Kind  catalog.Kind
 	Model string
+	At    int64 // of the Catalog, see catalog.Update.At
 }
 
 // Derived returns a value that KeepDerived has kept, or nil.
-func (m *Machine) Derived(key Derived) any { return m.derived[key] }
+func (m *Machine) Derived(key Derived) any {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	return m.derived[key]
+}
 
 // KeepDerived keeps a value as long as the snapshot, or until there are too many. The
 // value must not depend on time, on cooldowns or on turns.
 func (m *Machine) KeepDerived(key Derived, value any) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	if m.derived == nil || len(m.derived) >= maxDerived {
 		m.derived = map[Derived]any{}
 	}

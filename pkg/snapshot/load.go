@@ -39,7 +39,9 @@ func (m *Machine) Uses(strategy string) bool {
 
 // Took notes the time to the first token of a stream, or to another answer.
 func (m *Machine) Took(connection, model string, stream bool, took time.Duration, now int64) {
-	s := &m.Local.load(account{connection, model}).speed[class(stream)]
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	s := &m.Local.loadOf(account{connection, model}).speed[class(stream)]
 	ms := float64(took) / float64(time.Millisecond)
 	if s.old(now) {
 		s.ms = ms
@@ -52,6 +54,8 @@ func (m *Machine) Took(connection, model string, stream bool, took time.Duration
 // Speed returns the moving average that Took maintains, in milliseconds. It is 0 for
 // an account without a call in the last five minutes.
 func (m *Machine) Speed(connection, model string, stream bool, now int64) float64 {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	l := m.Local.loads[account{connection, model}]
 	if l == nil || l.speed[class(stream)].old(now) {
 		return 0
@@ -83,6 +87,8 @@ func (m *Machine) End(connection, model string, began int64) {
 // Busy returns the number of calls under way from this isolate to a model of an account,
 // or with model "" to the account.
 func (m *Machine) Busy(connection, model string, now int64) (calls int) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	l := m.Local.loads[account{connection, model}]
 	if l == nil {
 		return 0
@@ -97,9 +103,11 @@ func (m *Machine) Busy(connection, model string, now int64) (calls int) {
 }
 
 func (l *Local) count(connection, model string, began int64, by int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	epoch := began / busyEpoch.Milliseconds()
 	for _, name := range [2]string{"", model} {
-		b := &l.load(account{connection, name}).begun[epoch%2]
+		b := &l.loadOf(account{connection, name}).begun[epoch%2]
 		if b.epoch != epoch {
 			if by < 0 {
 				return // forgotten
@@ -113,8 +121,9 @@ func (l *Local) count(connection, model string, began int64, by int) {
 	}
 }
 
-// load returns the measurements of an account, which begin with it.
-func (l *Local) load(key account) *load {
+// loadOf returns the measurements of an account, which begin with it. The caller has the
+// lock.
+func (l *Local) loadOf(key account) *load {
 	if e := l.loads[key]; e != nil {
 		return e
 	}

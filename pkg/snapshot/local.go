@@ -1,16 +1,18 @@
 package snapshot
 
 import (
+	"sync"
 	"time"
 
 	"weir/pkg/budget"
 	"weir/pkg/store"
 )
 
-// Local is what one isolate has seen of a machine's accounts. It is felt at
-// once by every request of the isolate, and each entry goes when a replica
-// carries it. Times are Unix milliseconds.
+// Local is what one isolate has seen of a machine's accounts. Every request of the
+// isolate sees it at once, and each entry goes when a replica carries it. Times are
+// Unix milliseconds.
 type Local struct {
+	mu      sync.Mutex // of these fields, and of the shared ones of the machine's snapshots
 	marks   map[account]*mark
 	steady  map[account]*steadiness // of accounts that failed recently
 	loads   map[account]*load
@@ -68,6 +70,8 @@ func (s *State) TrialDue(now int64) bool {
 // State returns what is known of a connection for one upstream model; model ""
 // is the whole account. The observations of this isolate override the replica.
 func (m *Machine) State(connection, model string) State {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	if len(m.Local.marks) == 0 && len(m.cooling) == 0 {
 		return State{}
 	}
@@ -91,6 +95,8 @@ func stateOf(c *store.Cooldown) State {
 // noted: once too many models of a connection cool down, that is a cooldown of
 // the whole connection, because callers choose the names of models.
 func (m *Machine) Cool(c store.Cooldown) store.Cooldown {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	key := account{c.ConnectionID, c.Model}
 	if c.Model != "" && m.Local.marks[key] == nil && m.cooledModels(c.ConnectionID, c.Since) >= store.MaxCooledModels {
 		for k := range m.Local.marks {
@@ -105,7 +111,7 @@ func (m *Machine) Cool(c store.Cooldown) store.Cooldown {
 }
 
 // cooledModels counts the models of a connection that cool down in this
-// isolate.
+// isolate. The caller has the lock.
 func (m *Machine) cooledModels(connection string, now int64) (n int) {
 	for k, mark := range m.Local.marks {
 		if k.connection == connection && k.model != "" && mark.cooldown.Left(now) > 0 {
@@ -118,6 +124,8 @@ func (m *Machine) cooledModels(connection string, now int64) (n int) {
 // Clear notes that an account works again. It reports whether there was
 // anything to clear, which is when the object should hear of it.
 func (m *Machine) Clear(connection, model string, now int64) bool {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	key := account{connection, model}
 	k := m.Local.marks[key]
 	if k == nil && m.cooling[key] == nil || k != nil && k.cooldown.Until == 0 {
@@ -130,12 +138,16 @@ func (m *Machine) Clear(connection, model string, now int64) bool {
 // Calm reports whether nothing is noted against any account of the machine: Clear and
 // Worked would do nothing, and State returns nothing.
 func (m *Machine) Calm() bool {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	return len(m.Local.marks) == 0 && len(m.cooling) == 0 && len(m.Local.steady) == 0
 }
 
 // Reported notes that the state with this Observed carries what this isolate has
 // noted up to the time at.
 func (m *Machine) Reported(observed, at int64) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	for _, k := range m.Local.marks {
 		if k.observed == 0 && k.at <= at {
 			k.observed = observed
@@ -147,6 +159,8 @@ func (m *Machine) Reported(observed, at int64) {
 // Turn counts the calls of a machine for a provider: the round-robin turn.
 func (m *Machine) Turn(provider string) uint32 {
 	l := m.Local
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if m.looking {
 		return l.turns[provider]
 	}
@@ -158,20 +172,26 @@ func (m *Machine) Turn(provider string) uint32 {
 	return n
 }
 
-// ReadOnly returns the machine as someone sees it who takes no turn.
+// ReadOnly returns a view of the machine that does not advance round-robin.
 func (m *Machine) ReadOnly() *Machine {
 	seen := *m
 	seen.looking = true
 	return &seen
 }
 
-// NextTurn tells what Turn will give, without taking the turn.
-func (m *Machine) NextTurn(provider string) uint32 { return m.Local.turns[provider] }
+// NextTurn returns what Turn will return, without taking the turn.
+func (m *Machine) NextTurn(provider string) uint32 {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	return m.Local.turns[provider]
+}
 
 // Trial asks to be the one request that tries an account after a long
 // cooldown, or within one (TrialDue). While one runs, for at most 30 s, the
 // others are refused.
 func (m *Machine) Trial(connection, model string, now int64) bool {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	key := account{connection, model}
 	k := m.Local.marks[key]
 	if k == nil {
@@ -179,7 +199,7 @@ func (m *Machine) Trial(connection, model string, now int64) bool {
 		if c == nil {
 			return true
 		}
-		k = &mark{cooldown: *c, at: c.Since, observed: m.Observed}
+		k = &mark{cooldown: *c, at: c.Since, observed: m.observed}
 		m.Local.mark(key, k)
 	}
 	if k.trial != 0 && now >= k.trial && now-k.trial < trialSpan.Milliseconds() {
@@ -191,14 +211,18 @@ func (m *Machine) Trial(connection, model string, now int64) bool {
 
 // TrialOver ends a trial whose outcome says nothing about the account.
 func (m *Machine) TrialOver(connection, model string) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	if k := m.Local.marks[account{connection, model}]; k != nil {
 		k.trial = 0
 	}
 }
 
-// CountsDue tells, at most once a second, that counts of requests should be
-// reported.
+// CountsDue reports, at most once a second, that counts of requests should be
+// sent to the object.
 func (m *Machine) CountsDue(now time.Time) bool {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	if within(now, m.Local.counted, time.Second) {
 		return false
 	}
@@ -206,6 +230,7 @@ func (m *Machine) CountsDue(now time.Time) bool {
 	return true
 }
 
+// mark notes an observation. The caller has the lock.
 func (l *Local) mark(key account, k *mark) {
 	if l.marks == nil {
 		l.marks = map[account]*mark{}
@@ -235,7 +260,7 @@ func (l *Local) forget(now int64) {
 }
 
 // settle drops what the replica m carries by now, and what is too old to
-// matter.
+// matter. The caller has the lock.
 func (l *Local) settle(m *Machine, now int64) {
 	for key, k := range l.marks {
 		c := m.cooling[key]
@@ -244,7 +269,7 @@ func (l *Local) settle(m *Machine, now int64) {
 			// a trial runs
 		case k.tried != 0 && c != nil && c.Since <= k.cooldown.Since && k.cooldown.Left(now) > 0:
 			// the replica does not have the trial
-		case k.observed != 0 && m.Observed >= k.observed,
+		case k.observed != 0 && m.observed >= k.observed,
 			k.cooldown.Until == 0 && (c == nil || c.Since > k.at || now-k.at > keepCleared.Milliseconds()),
 			k.cooldown.Until != 0 && now-k.cooldown.Until > store.ForgetCooldown.Milliseconds(),
 			k.cooldown.Until != 0 && c != nil && c.Since >= k.cooldown.Since && c.Since <= now+store.ClockSkew.Milliseconds() && c.Until >= k.cooldown.Until:

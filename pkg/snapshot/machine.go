@@ -24,30 +24,39 @@ import (
 const Version = 1
 
 // Machine is a parsed replica of one machine with its indexes. It is shared by
-// the requests of an isolate. Its configuration does not change; what calls have
-// shown is replaced between events. Local has this isolate's later observations of
-// its accounts.
+// the requests of an isolate. The record is as it was published and does not change;
+// what calls have shown since is in shared and in Local.
 type Machine struct {
 	*store.Machine
-	// Local outlives the replica: the next one of the same machine has it too.
+	// Local has this isolate's observations of the accounts. It outlives the replica:
+	// the next one of the same machine has it too.
 	Local *Local
-	// Catalog is what the operator's source changes of the static catalogue; nil without one.
-	Catalog *catalog.Update
+	*shared
 
+	prices       *prices // nil without a source
+	cached       bool    // Local and prices are set for good
 	keys         map[[32]byte]*indexedKey
 	conns        map[string]*store.Connection
 	active       map[string][]*store.Connection
 	provs        []string
 	combos       map[string]*store.Combo
 	disabled     map[string]map[string]struct{} // model ids by what they are disabled under
-	cooling      map[account]*store.Cooldown
-	limits       map[string][]store.Budget // of keys that have any, by their id
-	limitsTokens bool                      // a key has such a limit
-	looking      bool                      // Turn takes none
-	derived      map[Derived]any
-	opened       map[*store.Connection]*Opened // credentials in the clear, at most maxOpened
+	limits       map[string][]store.Budget      // of keys that have any, by their id
+	limitsTokens bool                           // a key has such a limit
+	looking      bool                           // Turn takes none
 
 	fastestCombo, leastBusyCombo bool // there is such a combo; see Uses
+}
+
+// shared is what changes of a replica; all views of it have the same. Local's lock
+// guards it. The lists are replaced, never changed.
+type shared struct {
+	observed int64 // of the cooldowns, refusals and quotas
+	cooling  map[account]*store.Cooldown
+	refusals []store.Refusal
+	quotas   []store.Quota
+	derived  map[Derived]any
+	opened   map[*store.Connection]*Opened // credentials in the clear, at most maxOpened
 }
 
 // account is a connection, or one upstream model of it.
@@ -58,6 +67,7 @@ func New(rec *store.Machine) *Machine {
 	m := &Machine{
 		Machine: rec,
 		Local:   newLocal(),
+		shared:  &shared{observed: rec.Observed, refusals: rec.Refusals, quotas: rec.Quotas},
 		keys:    make(map[[32]byte]*indexedKey, len(rec.Keys)),
 		conns:   make(map[string]*store.Connection, len(rec.Connections)),
 		active:  make(map[string][]*store.Connection, len(rec.Connections)),
@@ -109,7 +119,7 @@ func New(rec *store.Machine) *Machine {
 			}
 		}
 	}
-	m.index()
+	m.index(rec.Cooldowns)
 	return m
 }
 
@@ -121,26 +131,32 @@ func (m *Machine) indexKey(k *store.Key, digest string, until int64) {
 	}
 }
 
-// index indexes what calls have shown.
-func (m *Machine) index() {
+// index indexes what calls have shown. The caller has the lock.
+func (m *Machine) index(cooldowns []store.Cooldown) {
 	m.cooling = nil
-	if len(m.Cooldowns) > 0 {
-		m.cooling = make(map[account]*store.Cooldown, len(m.Cooldowns))
-		for i := range m.Cooldowns {
-			c := &m.Cooldowns[i]
+	if len(cooldowns) > 0 {
+		m.cooling = make(map[account]*store.Cooldown, len(cooldowns))
+		for i := range cooldowns {
+			c := &cooldowns[i]
 			m.cooling[account{c.ConnectionID, c.Model}] = c
 		}
 	}
 	m.learnQuotas()
 }
 
-// observe replaces what calls have shown by what the object knows. The
-// configuration stays, with everything that is derived from it.
-func (m *Machine) observe(observed int64, s *rpc.State, now int64) {
-	before := m.Quotas
-	m.Observed, m.Cooldowns, m.Refusals, m.Quotas = observed, s.Cooldowns, s.Refusals, s.Quotas
-	m.forgetQuotas(before, now)
-	m.index()
+// Observe replaces what calls have shown by what the object knows. The
+// configuration stays, with everything that is derived from it. A state that is older
+// than the one of before, or than what another request has learned since, changes nothing.
+func (m *Machine) Observe(before, observed int64, s *rpc.State, now int64) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	if m.observed != before && m.observed >= observed {
+		return
+	}
+	quotas := m.quotas
+	m.observed, m.refusals, m.quotas = observed, s.Refusals, s.Quotas
+	m.forgetQuotas(quotas, now)
+	m.index(s.Cooldowns)
 	m.Local.settle(m, now)
 }
 
@@ -163,12 +179,27 @@ func Parse(id string, raw []byte) (*Machine, error) {
 	return New(rec), nil
 }
 
+// Observed returns the number of the newest state of the accounts that is known; see
+// store.Machine.
+func (m *Machine) Observed() int64 {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	return m.observed
+}
+
+// Catalog returns what the operator's source changes of the static catalogue; nil without
+// one.
+func (m *Machine) Catalog() *catalog.Update { return m.prices.current() }
+
+// SetCatalog sets the Catalog of a machine of a test.
+func (m *Machine) SetCatalog(u *catalog.Update) { m.prices = &prices{update: u} }
+
 // indexedKey is a key by its digest.
 type indexedKey struct {
 	*store.Key
 	digest  [32]byte
 	until   int64 // Unix milliseconds; 0 for the key's current text
-	checked bool  // the check digits of its text are right
+	checked bool  // the check digits of its text are right; guarded by Local's lock
 }
 
 // FindKey returns the key with this SHA-256 digest, or nil: also by the text that a
@@ -196,10 +227,17 @@ func (m *Machine) findKey(digest [32]byte) *indexedKey {
 
 // CheckedKey is FindKey for a key that KeyChecked was called for.
 func (m *Machine) CheckedKey(digest [32]byte, now func() time.Time) *store.Key {
-	if k := m.findKey(digest); k != nil && k.checked && k.valid(now) {
-		return k.Key
+	k := m.findKey(digest)
+	if k == nil {
+		return nil
 	}
-	return nil
+	m.Local.mu.Lock()
+	checked := k.checked
+	m.Local.mu.Unlock()
+	if !checked || !k.valid(now) {
+		return nil
+	}
+	return k.Key
 }
 
 // KeyChecked notes that the check digits of the key with this digest are right, which
@@ -207,7 +245,9 @@ func (m *Machine) CheckedKey(digest [32]byte, now func() time.Time) *store.Key {
 // is judged for each call.
 func (m *Machine) KeyChecked(digest [32]byte) {
 	if k := m.findKey(digest); k != nil {
+		m.Local.mu.Lock()
 		k.checked = true
+		m.Local.mu.Unlock()
 	}
 }
 

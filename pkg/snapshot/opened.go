@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"sync"
+
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -16,6 +18,8 @@ type Opened struct {
 	Credential provider.Credential
 	// Access is the access token that Credential has, as it is sealed.
 	Access secret.Sealed
+
+	mu     sync.Mutex
 	fields [2]presented // of the provider's own base, and of a further one
 }
 
@@ -28,6 +32,8 @@ type presented struct {
 // Opened returns the opened credential of a connection with this access token, or
 // nil.
 func (m *Machine) Opened(conn *store.Connection, access secret.Sealed) *Opened {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	if o := m.opened[conn]; o != nil && o.Access == access {
 		return o
 	}
@@ -38,6 +44,8 @@ func (m *Machine) Opened(conn *store.Connection, access secret.Sealed) *Opened {
 // token, unless there are too many.
 func (m *Machine) Open(conn *store.Connection, access secret.Sealed, cred provider.Credential) *Opened {
 	o := &Opened{Credential: cred, Access: access}
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	if m.opened[conn] == nil && len(m.opened) >= maxOpened {
 		return o
 	}
@@ -58,6 +66,8 @@ func (o *Opened) Authorize(h *httpmsg.Header, d *provider.Descriptor, b *provide
 	if err := provider.Constant(h, d, conn); err != nil {
 		return err
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for i := range o.fields {
 		p := &o.fields[i]
 		if p.auth == nil {

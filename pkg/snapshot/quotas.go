@@ -33,11 +33,17 @@ const endStep = 600_000 // ms
 const maxQuotas = 32
 
 // AnyQuota reports whether anything is known of the limits of any account.
-func (m *Machine) AnyQuota() bool { return len(m.Local.gauges) > 0 }
+func (m *Machine) AnyQuota() bool {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	return len(m.Local.gauges) > 0
+}
 
 // QuotaDue reports, at most once a second for an account, that an answer should be
 // read for what it says of limits.
 func (m *Machine) QuotaDue(connection string, now int64) bool {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	g := m.Local.gauges[connection]
 	return g == nil || now-g.read >= quotaEvery || now < g.read
 }
@@ -45,6 +51,8 @@ func (m *Machine) QuotaDue(connection string, now int64) bool {
 // NoteQuota notes what an answer says of an account's limits. It does not retain the
 // memory of the list.
 func (m *Machine) NoteQuota(connection string, list []quota.Window, now int64) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	g := m.Local.gauge(connection)
 	g.read = now
 	for i := range list {
@@ -52,6 +60,7 @@ func (m *Machine) NoteQuota(connection string, list []quota.Window, now int64) {
 	}
 }
 
+// gauge returns what is known of an account. The caller has the lock.
 func (l *Local) gauge(connection string) *gauge {
 	g := l.gauges[connection]
 	if g == nil {
@@ -100,6 +109,8 @@ func differs(a, b *quota.Window, share float64) bool {
 // is known. Limits of a model often refill all the time: their ends move with each
 // call, which would move conversations between accounts.
 func (m *Machine) Headroom(connection, model string, now int64) (low bool, ends int64) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	ends = math.MaxInt64
 	g := m.Local.gauges[connection]
 	if g == nil {
@@ -121,6 +132,8 @@ func (m *Machine) Headroom(connection, model string, now int64) (low bool, ends 
 // ChangedQuotas returns the gauges that have changed since it was last called, for
 // the next report; of many, the others with the one after.
 func (m *Machine) ChangedQuotas(now int64) (out []rpc.Quota) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	for id, g := range m.Local.gauges {
 		if !g.changed || len(out) == maxQuotas {
 			continue
@@ -140,6 +153,8 @@ func (m *Machine) ChangedQuotas(now int64) (out []rpc.Quota) {
 
 // UnreportedQuotas notes that a report of gauges did not get through.
 func (m *Machine) UnreportedQuotas(list []rpc.Quota) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
 	for i := range list {
 		if g := m.Local.gauges[list[i].ConnectionID]; g != nil {
 			g.changed = true
@@ -161,9 +176,9 @@ func (k knownQuota) has(w *quota.Window) bool {
 
 // quota returns the windows that the object has reported of an account.
 func (m *Machine) quota(connection string) knownQuota {
-	for i := range m.Quotas {
-		if m.Quotas[i].ConnectionID == connection {
-			return m.Quotas[i].Windows
+	for i := range m.quotas {
+		if m.quotas[i].ConnectionID == connection {
+			return m.quotas[i].Windows
 		}
 	}
 	return nil
@@ -171,8 +186,8 @@ func (m *Machine) quota(connection string) knownQuota {
 
 // learnQuotas takes over what other isolates have seen.
 func (m *Machine) learnQuotas() {
-	for i := range m.Quotas {
-		q := &m.Quotas[i]
+	for i := range m.quotas {
+		q := &m.quotas[i]
 		g := m.Local.gauge(q.ConnectionID)
 		changed := g.changed
 		for j := range q.Windows {
@@ -182,8 +197,16 @@ func (m *Machine) learnQuotas() {
 	}
 }
 
+// renew takes over what this isolate knows from the snapshot that m replaces.
+func (m *Machine) renew(old *Machine, now int64) {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	m.renewQuotas(old, now)
+	m.Local.settle(m, now)
+}
+
 // renewQuotas takes over what the object has sent with a new configuration, and
-// drops what is known of accounts whose key was replaced.
+// drops what is known of accounts whose key was replaced. The caller has the lock.
 func (m *Machine) renewQuotas(old *Machine, now int64) {
 	for id := range m.Local.gauges {
 		was, is := old.Connection(id), m.Connection(id)
@@ -191,10 +214,10 @@ func (m *Machine) renewQuotas(old *Machine, now int64) {
 			delete(m.Local.gauges, id)
 		}
 	}
-	if m.Observed == 0 { // it comes from KV, which has no state
-		m.Quotas = old.Quotas
+	if m.observed == 0 { // it comes from KV, which has no state
+		m.quotas = old.quotas
 	}
-	m.forgetQuotas(old.Quotas, now)
+	m.forgetQuotas(old.quotas, now)
 	m.learnQuotas()
 }
 

@@ -63,11 +63,11 @@ func TestIsolatesLearnQuotas(t *testing.T) {
 		t.Errorf("what was heard is reported: %+v", list)
 	}
 	m.NoteQuota("a", []quota.Window{five(0.9, at0+6*hr, at0+2000)}, at0+2000)
-	m.observe(7, &rpc.State{Quotas: []store.Quota{{ConnectionID: "a", Windows: []quota.Window{five(0.02, at0+hr, at0+1000)}}}}, at0+3000)
+	m.Observe(m.Observed(), 7, &rpc.State{Quotas: []store.Quota{{ConnectionID: "a", Windows: []quota.Window{five(0.02, at0+hr, at0+1000)}}}}, at0+3000)
 	if low, _ := m.Headroom("a", "m", at0+3000); low {
 		t.Error("an older state overrides")
 	}
-	m.observe(8, &rpc.State{Quotas: []store.Quota{{ConnectionID: "a", Windows: []quota.Window{five(0.02, at0+6*hr, at0+4000)}}}}, at0+5000)
+	m.Observe(m.Observed(), 8, &rpc.State{Quotas: []store.Quota{{ConnectionID: "a", Windows: []quota.Window{five(0.02, at0+6*hr, at0+4000)}}}}, at0+5000)
 	if low, _ := m.Headroom("a", "m", at0+5000); !low {
 		t.Error("a newer state does not override")
 	}
@@ -108,11 +108,11 @@ func TestForgottenGaugeIsForgotten(t *testing.T) {
 		return low
 	}
 	m := New(&store.Machine{ID: "x", Connections: conns, Observed: 5, Quotas: known})
-	m.observe(6, &rpc.State{Quotas: known}, at0)
+	m.Observe(m.Observed(), 6, &rpc.State{Quotas: known}, at0)
 	if !low(m) {
 		t.Fatal("the gauge is not known")
 	}
-	m.observe(7, &rpc.State{}, at0+1)
+	m.Observe(m.Observed(), 7, &rpc.State{}, at0+1)
 	if low(m) {
 		t.Error("after a state without it the gauge is still there")
 	}
@@ -125,7 +125,7 @@ func TestForgottenGaugeIsForgotten(t *testing.T) {
 		if low(m) != (observed == 0) {
 			t.Errorf("observed %d: low %v", observed, low(m))
 		}
-		m.observe(8, &rpc.State{}, at0+1)
+		m.Observe(m.Observed(), 8, &rpc.State{}, at0+1)
 		if low(m) {
 			t.Errorf("observed %d: after the state the gauge is still there", observed)
 		}
@@ -134,7 +134,7 @@ func TestForgottenGaugeIsForgotten(t *testing.T) {
 	// A window that has ended is not listed either.
 	m = New(&store.Machine{ID: "x", Observed: 5, Quotas: known})
 	m.NoteQuota("a", []quota.Window{five(0.01, at0+6*hr, at0+hr)}, at0+hr)
-	m.observe(9, &rpc.State{}, at0+hr)
+	m.Observe(m.Observed(), 9, &rpc.State{}, at0+hr)
 	if low, _ := m.Headroom("a", "m", at0+hr+1); !low {
 		t.Error("the gauge of the next window is dropped")
 	}

@@ -16,12 +16,20 @@ type heard struct {
 const maxRefused = 32
 
 // AnyRefused reports whether Refused may return names, without a look at the clock.
-func (m *Machine) AnyRefused() bool { return len(m.Refusals) > 0 || len(m.Local.refused) > 0 }
+func (m *Machine) AnyRefused() bool {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	return m.anyRefused()
+}
+
+func (m *Machine) anyRefused() bool { return len(m.refusals) > 0 || len(m.Local.refused) > 0 }
 
 // Refused returns the names of the fields and roles that the connection's
 // server is known to refuse now, sorted.
 func (m *Machine) Refused(connection string, now int64) (names []string) {
-	if !m.AnyRefused() {
+	m.Local.mu.Lock()
+	defer m.Local.mu.Unlock()
+	if !m.anyRefused() {
 		return nil
 	}
 	local := m.Local.refused[connection]
@@ -30,8 +38,8 @@ func (m *Machine) Refused(connection string, now int64) (names []string) {
 			names = append(names, name)
 		}
 	}
-	for i := range m.Refusals {
-		r := &m.Refusals[i]
+	for i := range m.refusals {
+		r := &m.refusals[i]
 		if r.ConnectionID != connection || r.Until <= now {
 			continue
 		}
@@ -50,6 +58,8 @@ func (m *Machine) Refused(connection string, now int64) (names []string) {
 // accepts it again.
 func (m *Machine) Refuse(r store.Refusal, now int64) {
 	l := m.Local
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.refused == nil || len(l.refused) >= maxMarks {
 		l.refused = map[string]map[string]heard{}
 	}

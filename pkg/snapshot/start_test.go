@@ -29,7 +29,7 @@ func TestUnknownMachineIsAskedForAtBothPlacesAtOnce(t *testing.T) {
 		t.Errorf("asked %s", last)
 	}
 	m, _ := w.cache.Get(context.Background(), mid)
-	if m.State("c", "").Until == 0 || m.Observed != 3 {
+	if m.State("c", "").Until == 0 || m.Observed() != 3 {
 		t.Errorf("the state of the object is missing: %+v", m.Machine)
 	}
 }
@@ -73,7 +73,7 @@ func TestStateIsReplacedWithoutTheConfiguration(t *testing.T) {
 	}
 	// The object lost what it had not written.
 	observe(5, rpc.State{})
-	if m.State("c", "").Until != 0 || m.Observed != 5 {
+	if m.State("c", "").Until != 0 || m.Observed() != 5 {
 		t.Errorf("after a loss: %+v", m.Machine)
 	}
 }

@@ -29,6 +29,8 @@ type steadiness struct {
 // outlier for 5 s, doubling up to 60 s; see Outlier. It is never published.
 func (m *Machine) Failed(connection, model string, now int64) {
 	l, key := m.Local, account{connection, model}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	s := l.steady[key]
 	if s == nil {
 		if l.steady == nil {
@@ -63,6 +65,8 @@ func (m *Machine) Failed(connection, model string, now int64) {
 // costs one comparison.
 func (m *Machine) Worked(connection, model string, now int64) {
 	l := m.Local
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.steady) == 0 {
 		return
 	}
@@ -86,6 +90,8 @@ func (m *Machine) Worked(connection, model string, now int64) {
 // the others are tried before it. It is never left out.
 func (m *Machine) Outlier(connection, model string, now int64) bool {
 	l := m.Local
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.steady) == 0 {
 		return false
 	}

@@ -36,6 +36,8 @@ type Script struct {
 	MachineID string
 	Calls     []string // so far, "op body"
 	Called    []string // the machines of Calls
+
+	mu sync.Mutex // of Calls and Called
 }
 
 // Constant returns a Script whose every answer is the same.
@@ -50,7 +52,9 @@ func (s *Script) Call(ctx context.Context, machineID, op string, body []byte) (i
 
 // Start records the call, whose answer is scripted when it is waited for.
 func (s *Script) Start(_ context.Context, machineID, op string, body []byte) rpc.Pending {
+	s.mu.Lock()
 	s.Calls, s.Called = append(s.Calls, op+" "+string(body)), append(s.Called, machineID)
+	s.mu.Unlock()
 	if s.MachineID != "" && machineID != s.MachineID {
 		panic("objects: a call of the machine " + machineID)
 	}

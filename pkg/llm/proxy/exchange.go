@@ -228,7 +228,7 @@ func (a *attempt) options() llm.Options {
 		// The call continues even if its client has disconnected.
 		o.Pause = func() { _ = a.proxy.Pause.Pause(a.ctx, 0) }
 	}
-	for _, m := range a.call.Machine.Catalog.Facts(a.Target.Provider.Alias, a.Target.Model) {
+	for _, m := range a.call.Machine.Catalog().Facts(a.Target.Provider.Alias, a.Target.Model) {
 		if m.Kind == catalog.LLM {
 			o.MaxOutput = int64(m.MaxOutput)
 			if a.api.dialect == llm.Messages {

@@ -26,7 +26,7 @@ func TestLimitsOfAModelOfTheSourceAreUsed(t *testing.T) {
 	} {
 		w := newWorld(t, usual...)
 		w.combo(tt.models, nil, nil)
-		w.machine.Catalog = tt.update
+		w.machine.SetCatalog(tt.update)
 		asked := gjson.Result{}
 		w.Answer = func(s *fake.Seen) fake.Answer {
 			if !asked.Exists() {

@@ -40,9 +40,7 @@ func cacheKeyOf(c *auth.Call, kinds string, f form) cacheKey {
 	if m := c.Machine; m != nil {
 		q.machine, q.generation, q.published = m.ID, m.Generation, m.PublishedAt
 		q.internal = internal(c)
-		if m.Catalog != nil {
-			q.prices = m.Catalog.FetchedAt
-		}
+		q.prices = m.Catalog().At()
 		if c.Key != nil && len(c.Key.Models) > 0 {
 			q.key = c.Key.ID
 		}

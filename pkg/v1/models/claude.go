@@ -68,7 +68,7 @@ func aliasTarget(c *auth.Call, name string) *routing.Target {
 		return nil
 	}
 	to := &targets[0]
-	if kind := to.Kind; kind != catalog.LLM && (kind != "" || infer(c.Machine.Catalog, to.Model) != catalog.LLM) {
+	if kind := to.Kind; kind != catalog.LLM && (kind != "" || infer(c.Machine.Catalog(), to.Model) != catalog.LLM) {
 		return nil
 	}
 	if !auth.AllowsModel(c.Key, name) && !auth.AllowsModel(c.Key, to.ID()) {

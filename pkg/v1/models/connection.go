@@ -37,17 +37,17 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 			}
 		}
 		if source == "catalog" {
-			listed = c.Machine.Catalog.Models(row.Alias)
+			listed = c.Machine.Catalog().Models(row.Alias)
 		}
 		for i := range listed {
 			m := &listed[i]
-			if known := s.lookup(c.Machine.Catalog, s.cut(m.ID)); len(known) > 0 && source != "catalog" {
+			if known := s.lookup(c.Machine.Catalog(), s.cut(m.ID)); len(known) > 0 && source != "catalog" {
 				merged := *merge(m, &known[0])
 				merged.ID = m.ID
 				m = &merged
 			} else if m.Kind == "" {
 				inferred := *m
-				inferred.Kind = infer(c.Machine.Catalog, m.ID)
+				inferred.Kind = infer(c.Machine.Catalog(), m.ID)
 				m = &inferred
 			}
 			entries = append(entries, Entry{ID: m.ID, OwnedBy: s.out, Kind: m.Kind, Model: m})

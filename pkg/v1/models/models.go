@@ -96,7 +96,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		var rec *store.Machine
 		var update *catalog.Update
 		if c.Machine != nil {
-			rec, update = c.Machine.Machine, c.Machine.Catalog
+			rec, update = c.Machine.Machine, c.Machine.Catalog()
 			var asked []*scope
 			for _, s := range scopes(rec) {
 				if serves(s.row, kinds) {
@@ -186,7 +186,7 @@ func (h *Handler) entry(ctx context.Context, c *auth.Call, id string, kinds []ca
 	var v view
 	b := builder{kinds: kinds}
 	if c.Machine != nil {
-		b.m, b.update = c.Machine.Machine, c.Machine.Catalog
+		b.m, b.update = c.Machine.Machine, c.Machine.Catalog()
 		b.scopes = scopes(b.m)
 		asked := named(b.scopes, id)
 		if c.Machine.Combo(id) != nil {

@@ -14,7 +14,8 @@ func reprice(m *snapshot.Machine, list []Entry) {
 	if m == nil {
 		return
 	}
-	own, refreshed := m.Settings.ModelPrices, m.Catalog != nil && m.Catalog.Text != ""
+	own, update := m.Settings.ModelPrices, m.Catalog()
+	refreshed := update != nil && update.Text != ""
 	if len(own) == 0 && !refreshed {
 		return
 	}
@@ -39,8 +40,8 @@ func reprice(m *snapshot.Machine, list []Entry) {
 		if !refreshed {
 			continue
 		}
-		id := m.Catalog.UpstreamID(alias, e.Model.ID)
-		if p := m.Catalog.Price(alias, id); p != "" && e.Model.Price == catalog.PriceOf(alias, id) {
+		id := update.UpstreamID(alias, e.Model.ID)
+		if p := update.Price(alias, id); p != "" && e.Model.Price == catalog.PriceOf(alias, id) {
 			e.setPrice(p)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // of returns a call of the machine whose operator has a source with these models.
 func (w *world) of(u *catalog.Update, params ...string) *auth.Call {
 	c := w.call("")
-	c.Machine.Catalog = u
+	c.Machine.SetCatalog(u)
 	c.Params = params
 	return c
 }

@@ -28,6 +28,7 @@ var forTests = []string{
 	"catalog.Aliases",
 	"gateway.App.Machine",
 	"llm.FailureFrame",
+	"snapshot.Machine.SetCatalog",
 	"wire/eventstream.Event",
 	"wire/eventstream.Exception",
 	"wire/eventstream.Header.Int",
