@@ -4,6 +4,7 @@ package routing
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"weir/pkg/catalog"
 	"weir/pkg/provider"
@@ -35,11 +36,13 @@ type Target struct {
 }
 
 // fixed are texts that follow from a target and its connections. They live as long as
-// the snapshot that the target was resolved with.
+// the snapshot that the target was resolved with, whose calls share them.
 type fixed struct {
 	provider         *provider.Descriptor // of the target that was resolved,
 	alias, model, id string               // which its user may change
-	addresses        []address
+
+	mu        sync.Mutex // of the fields that follow
+	addresses []address
 
 	names []string // see Target.names; nil until they are needed
 
@@ -81,9 +84,19 @@ func (t *Target) Charged(b *store.Budget, keyID, asked string) bool {
 // by one of them is limited under all.
 func (t *Target) names() []string {
 	f := t.resolved()
-	if f != nil && f.names != nil {
-		return f.names
+	if f == nil {
+		return t.allNames()
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.names == nil {
+		f.names = t.allNames()
+	}
+	return f.names
+}
+
+// allNames makes the result of names.
+func (t *Target) allNames() []string {
 	aliases := []string{t.Alias, t.Provider.Alias, t.Provider.ID}
 	for _, c := range t.Connections {
 		if p := strings.TrimSpace(c.Data.Prefix); p != "" {
@@ -94,9 +107,6 @@ func (t *Target) names() []string {
 	aliases = slices.Compact(aliases)
 	for i := range aliases {
 		aliases[i] += "/" + t.Model
-	}
-	if f != nil {
-		f.names = aliases
 	}
 	return aliases
 }
@@ -116,6 +126,8 @@ func (t *Target) Endpoint(conn *store.Connection, name string) (method, url stri
 	if f == nil || f.provider != t.Provider || f.model != t.Model {
 		return t.Provider.Endpoint(conn, name, t.Model)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for i := range f.addresses {
 		if a := &f.addresses[i]; a.conn == conn && a.endpoint == name {
 			return a.method, a.url, nil
@@ -157,12 +169,14 @@ func (t *Target) Price(m *snapshot.Machine) catalog.Price {
 	if m == nil {
 		return t.listed(nil)
 	}
-	f := t.fixed
+	f, update := t.fixed, m.Catalog()
 	if f == nil || f.provider != t.Provider || f.model != t.Model {
-		return t.listed(m.Catalog())
+		return t.listed(update)
 	}
-	if at := m.Catalog().At(); !f.priced || f.pricedAt != at {
-		f.priced, f.pricedAt, f.price = true, at, t.listed(m.Catalog())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at := update.At(); !f.priced || f.pricedAt != at {
+		f.priced, f.pricedAt, f.price = true, at, t.listed(update)
 	}
 	return f.price
 }
@@ -194,10 +208,16 @@ func (t *Target) OwnPrice(m *snapshot.Machine) catalog.Price {
 	if f == nil {
 		return t.ownPrice(m.Settings.ModelPrices)
 	}
-	if !f.owned {
-		f.owned, f.own = true, t.ownPrice(m.Settings.ModelPrices)
+	f.mu.Lock()
+	owned, own := f.owned, f.own
+	f.mu.Unlock()
+	if !owned {
+		own = t.ownPrice(m.Settings.ModelPrices) // takes the lock for the names
+		f.mu.Lock()
+		f.owned, f.own = true, own
+		f.mu.Unlock()
 	}
-	return f.own
+	return own
 }
 
 func (t *Target) ownPrice(prices map[string]string) catalog.Price {
