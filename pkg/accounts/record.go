@@ -107,6 +107,8 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 		untried(&kind, m, rec.Asked)
 		rec.Model = kind.Model
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.rowOf(m, &kind).Call(ms, t.FirstMs, rec.Outcome, rec.Reason)
 	rep := p.reportOf(m.ID)
 	if rep.Requests == nil {
@@ -115,7 +117,8 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 	p.record(rep, &rec)
 }
 
-// record adds a request to a report. A list that is full is thinned.
+// record adds a request to a report. A list that is full is thinned. The caller has the
+// lock.
 func (p *Pool) record(r *report, rec *store.Request) {
 	if most := cmp.Or(p.MaxRecords, maxRecords); len(r.Requests) >= most {
 		r.thin(most)

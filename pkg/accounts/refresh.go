@@ -35,6 +35,8 @@ type token struct {
 // current returns the newest access token known here of a connection.
 func (p *Pool) current(machineID string, conn *store.Connection) token {
 	snap := token{sealed: conn.Secrets[store.AccessToken], generation: conn.TokenGeneration, expires: conn.ExpiresAt}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if len(p.tokens) == 0 {
 		return snap
 	}
@@ -196,11 +198,8 @@ func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connec
 //	refresh {connectionId, tokenGeneration} → {connection: store.Connection}
 func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection, had int64) (ok, asked bool, wait time.Duration) {
 	key := tokenKey{machineID, conn.ID}
-	if l, found := p.laters[key]; found && l.generation == had {
-		if left := l.until.Sub(p.Now()); left > 0 && left <= l.wait {
-			return false, true, left
-		}
-		delete(p.laters, key)
+	if left := p.notYet(key, had); left > 0 {
+		return false, true, left
 	}
 	body, err := json.Marshal(struct {
 		ConnectionID    string `json:"connectionId"`
@@ -229,8 +228,16 @@ func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connecti
 	if got.sealed == "" || got.generation <= had {
 		return false, true, 0
 	}
+	p.keep(key, &got)
+	return true, true, 0
+}
+
+// keep remembers a token, unless a newer one is known: answers may overtake each other.
+func (p *Pool) keep(key tokenKey, got *token) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if t := p.tokens[key]; t != nil && t.generation >= got.generation {
-		return true, true, 0 // answers may overtake each other
+		return
 	}
 	if p.tokens == nil {
 		p.tokens = map[tokenKey]*token{}
@@ -241,8 +248,7 @@ func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connecti
 		}
 		delete(p.tokens, other) // any: it is asked for again
 	}
-	p.tokens[key] = &got
-	return true, true, 0
+	p.tokens[key] = got
 }
 
 // later is the object's answer that a token cannot be refreshed yet.
@@ -252,7 +258,24 @@ type later struct {
 	until      time.Time
 }
 
+// notYet returns how long the object's answer to wait still holds; 0 for not.
+func (p *Pool) notYet(key tokenKey, generation int64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l, found := p.laters[key]
+	if !found || l.generation != generation {
+		return 0
+	}
+	if left := l.until.Sub(p.Now()); left > 0 && left <= l.wait {
+		return left
+	}
+	delete(p.laters, key)
+	return 0
+}
+
 func (p *Pool) notNow(key tokenKey, l later) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.laters == nil || len(p.laters) >= maxTokens {
 		p.laters = map[tokenKey]later{}
 	}

@@ -36,17 +36,22 @@ func (p *Pool) cool(m *snapshot.Machine, connection, model string, span time.Dur
 		Since: now.UnixMilli(), Until: now.Add(span).UnixMilli(),
 	}
 	c = m.Cool(c)
+	text := apierr.Shorten(e.Message, maxLastError)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	r := p.reportOf(m.ID)
 	r.drop(connection, c.Model)
 	r.Cooldowns = last(append(r.Cooldowns, c))
-	r.lastError(connection, apierr.Shorten(e.Message, maxLastError))
+	r.lastError(connection, text)
 	r.at = max(r.at, c.Since)
 }
 
 func (p *Pool) cleared(machineID, connection, model string) {
+	at := p.Now().UnixMilli()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	r := p.reportOf(machineID)
 	r.drop(connection, model)
-	at := p.Now().UnixMilli()
 	r.Cleared = last(append(r.Cleared, rpc.Cleared{ConnectionID: connection, Model: model, At: at}))
 	r.lastError(connection, "")
 	r.at = max(r.at, at)
@@ -83,6 +88,7 @@ func (r *report) drop(connection, model string) {
 	}
 }
 
+// reportOf returns the next report of a machine. The caller has the lock.
 func (p *Pool) reportOf(machineID string) *report {
 	r := p.reports[machineID]
 	if r == nil {
@@ -102,9 +108,13 @@ func (p *Pool) reportOf(machineID string) *report {
 }
 
 // Pending reports whether Flush has something to tell.
-func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != nil }
+func (p *Pool) Pending(machineID string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reports[machineID] != nil
+}
 
-// Flush tells the object of a machine what became of its accounts since the
+// Flush reports to the object of a machine what became of its accounts since the
 // last time, and what was used of its budgets. It is called after the answer; without
 // news it costs nothing. Usage alone is gathered for up to a second. A report that does
 // not get through is kept for the next call.
@@ -113,11 +123,14 @@ func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != n
 //
 // observed is that of the first state which carries the report.
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
+	p.mu.Lock()
 	r := p.reports[m.ID]
+	waits := r != nil && r.onlyCounts()
+	p.mu.Unlock()
 	if r == nil {
 		return
 	}
-	if r.onlyCounts() {
+	if waits {
 		if due, err := p.gather(ctx, m); err != nil {
 			p.delay(m)
 			return
@@ -125,11 +138,14 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 			return
 		}
 	}
-	if r = p.reports[m.ID]; r == nil { // another request has told it meanwhile
+	p.mu.Lock()
+	r = p.reports[m.ID]
+	delete(p.reports, m.ID) // what comes in during the call is the next report
+	p.mu.Unlock()
+	if r == nil { // another request has reported it meanwhile
 		return
 	}
 	sent := p.reportBudgets(m, r)
-	delete(p.reports, m.ID) // what comes in during the call is the next report
 	if m.AnyQuota() {
 		r.Quotas = m.ChangedQuotas(p.Now().UnixMilli())
 	}
@@ -145,7 +161,9 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 		p.delay(m)
 	case status == 200:
 		clear(r.Requests)
+		p.mu.Lock()
 		p.spare = r.Requests[:0]
+		p.mu.Unlock()
 		if s := gjson.GetBytes(answer, "observed").Int(); s > 0 {
 			m.Reported(s, r.at)
 			if p.Changed != nil && len(r.Cooldowns)+len(r.Cleared) > 0 {
@@ -159,28 +177,45 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 // delay notes a machine whose report did not get through: the client has left and
 // the platform has ended the call, or the object has failed.
 func (p *Pool) delay(m *snapshot.Machine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !slices.ContainsFunc(p.late, func(l *snapshot.Machine) bool { return l.ID == m.ID }) && len(p.late) < maxReports {
 		p.late = append(p.late, m)
 	}
 }
 
-// Late reports whether FlushLate has something to tell.
-func (p *Pool) Late() bool { return len(p.late) > 0 }
+// Late reports whether FlushLate has something to report.
+func (p *Pool) Late() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.late) > 0
+}
 
-// FlushLate tells the object of one machine what a call of that machine could not. It
-// is called after the answer to a call of another, own.
+// FlushLate reports to the object of one machine what a call of that machine could not.
+// It is called after the answer to a call of another, own.
 func (p *Pool) FlushLate(ctx context.Context, own string) {
+	if m := p.takeLate(ctx, own); m != nil {
+		p.Flush(ctx, m)
+	}
+}
+
+// takeLate returns a machine whose report is late, but for own; nil for none.
+func (p *Pool) takeLate(ctx context.Context, own string) *snapshot.Machine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	i := slices.IndexFunc(p.late, func(m *snapshot.Machine) bool { return m.ID != own })
 	if i < 0 || ctx.Err() != nil {
-		return
+		return nil
 	}
 	m := p.late[i]
 	p.late = slices.Delete(p.late, i, i+1)
-	p.Flush(ctx, m)
+	return m
 }
 
 // restore puts back a report that did not get through, under what came since.
 func (p *Pool) restore(machineID string, old *report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	since := p.reportOf(machineID)
 	for _, c := range since.Cooldowns {
 		old.drop(c.ConnectionID, c.Model)

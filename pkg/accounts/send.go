@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"weir/pkg/machine/rpc"
@@ -97,8 +98,10 @@ func (r *Result) Refuses(names []string, refused bool) {
 			f.Until = now.Add(24 * time.Hour).UnixMilli()
 		}
 		r.machine.Refuse(f, now.UnixMilli())
+		r.pool.mu.Lock()
 		rep := r.pool.reportOf(r.machine.ID)
 		rep.Refusals = last(append(rep.Refusals, f))
+		r.pool.mu.Unlock()
 	}
 }
 
@@ -168,6 +171,7 @@ type Pool struct {
 	// changed, at most once a second. It may be nil.
 	Confirm func(ctx context.Context, machineID string) (*snapshot.Machine, error)
 
+	mu      sync.Mutex // of the fields that follow
 	reports map[string]*report
 	spare   []store.Request // empty: the memory of a report that got through
 	waiting map[string]time.Time

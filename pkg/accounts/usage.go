@@ -53,7 +53,9 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		settle(a.reserved, a, &row, p.Now().UnixMilli())
 		a.reserved = nil // Result.Bill has nothing more to settle
 		if failed {
+			p.mu.Lock()
 			p.rowOf(m, &row).Errors++
+			p.mu.Unlock()
 		}
 		return
 	default:
@@ -177,11 +179,13 @@ func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, t *Trace, t
 // with the next report.
 func (p *Pool) add(m *snapshot.Machine, row *usage.Row) {
 	if m != nil {
+		p.mu.Lock()
 		p.rowOf(m, row).AddCounts(row)
+		p.mu.Unlock()
 	}
 }
 
-// rowOf returns the row of a kind in the next report of a machine.
+// rowOf returns the row of a kind in the next report of a machine. The caller has the lock.
 func (p *Pool) rowOf(m *snapshot.Machine, kind *usage.Row) (row *usage.Row) {
 	r := p.reportOf(m.ID)
 	r.Usage, row = usage.Of(r.Usage, kind)
@@ -196,15 +200,28 @@ func (p *Pool) gather(ctx context.Context, m *snapshot.Machine) (due bool, err e
 	if m.CountsDue(now) {
 		return true, nil
 	}
-	if since, ok := p.waiting[m.ID]; p.Pause == nil || ok && now.Sub(since) < staleWait && !now.Before(since) {
+	if p.Pause == nil || !p.waits(m.ID, now) {
 		return false, nil
+	}
+	err = p.Pause.Pause(ctx, countsEvery)
+	p.mu.Lock()
+	delete(p.waiting, m.ID)
+	p.mu.Unlock()
+	m.CountsDue(p.Now())
+	return err == nil, err
+}
+
+// waits notes that the caller waits for the counts of a machine, and reports whether no one
+// else does.
+func (p *Pool) waits(machineID string, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if since, ok := p.waiting[machineID]; ok && now.Sub(since) < staleWait && !now.Before(since) {
+		return false
 	}
 	if p.waiting == nil || len(p.waiting) >= maxReports {
 		p.waiting = map[string]time.Time{}
 	}
-	p.waiting[m.ID] = now
-	err = p.Pause.Pause(ctx, countsEvery)
-	delete(p.waiting, m.ID)
-	m.CountsDue(p.Now())
-	return err == nil, err
+	p.waiting[machineID] = now
+	return true
 }
