@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -47,14 +48,17 @@ type entry struct {
 	wake    int64    // the alarm that was set for them; 0 for none
 }
 
-// buffers are the buffers of all machines whose objects run in this program.
+// buffers are the buffers of all machines whose objects run in this program. The turns
+// of different machines use them at the same time.
 type buffers struct {
+	mu       sync.Mutex // of these fields and of all entries
 	machines map[string]*entry
 	size     int
 	// closed reports that another program serves the machines from now on.
 	closed bool
 }
 
+// entry returns what is known of a machine. The caller has the lock.
 func (b *buffers) entry(id string) *entry {
 	e := b.machines[id]
 	if e == nil {
@@ -77,6 +81,8 @@ func (b *buffers) entry(id string) *entry {
 
 // drop forgets a machine that was deleted.
 func (b *buffers) drop(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if e := b.machines[id]; e != nil && e.pending != nil {
 		b.size -= e.pending.Size
 	}
@@ -96,16 +102,30 @@ type turn struct {
 // settle puts what is buffered into the turn.
 func (b *turn) settle() {
 	b.settles = true
-	e := b.o.buffers.machines[b.tx.ID]
-	if e == nil || e.pending == nil || b.taken != nil {
+	if b.taken != nil {
 		return
 	}
-	b.taken, e.pending = e.pending, nil
-	b.o.buffers.size -= b.taken.Size
+	if b.taken = b.o.buffers.take(b.tx.ID); b.taken == nil {
+		return
+	}
 	observed := max(b.tx.Meta.Observed, b.taken.Observed) // callers were told
 	apply(b.tx, b.taken)
 	b.tx.Meta.Observed = observed
 	b.tx.Settled()
+}
+
+// take takes out what is buffered of a machine; nil for nothing.
+func (b *buffers) take(id string) *pending {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.machines[id]
+	if e == nil || e.pending == nil {
+		return nil
+	}
+	p := e.pending
+	e.pending = nil
+	b.size -= p.Size
+	return p
 }
 
 // release returns what was not written to the buffer.
@@ -115,6 +135,8 @@ func (b *turn) release() {
 	}
 	old := b.taken
 	b.taken = nil
+	b.o.buffers.mu.Lock()
+	defer b.o.buffers.mu.Unlock()
 	e := b.o.buffers.entry(b.tx.ID)
 	if e.pending != nil {
 		b.o.buffers.size -= e.pending.Size
@@ -134,17 +156,25 @@ func (b *turn) Reloaded() {
 
 // Written implements storage.Buffer.
 func (b *turn) Written() {
+	b.o.buffers.mu.Lock()
+	defer b.o.buffers.mu.Unlock()
 	if b.taken != nil {
 		b.taken = nil
 		b.o.buffers.entry(b.tx.ID).written = b.tx.Now
 	}
-	if at, _ := b.WakeAt(); at != 0 {
+	if at, _ := b.wakeAt(); at != 0 {
 		b.o.buffers.entry(b.tx.ID).wake = at
 	}
 }
 
 // WakeAt implements storage.Buffer.
 func (b *turn) WakeAt() (at int64, set bool) {
+	b.o.buffers.mu.Lock()
+	defer b.o.buffers.mu.Unlock()
+	return b.wakeAt()
+}
+
+func (b *turn) wakeAt() (at int64, set bool) {
 	e := b.o.buffers.machines[b.tx.ID]
 	if e == nil || e.pending == nil {
 		return 0, false
@@ -155,19 +185,44 @@ func (b *turn) WakeAt() (at int64, set bool) {
 
 // waits reports whether reports are buffered.
 func (b *turn) waits() bool {
+	b.o.buffers.mu.Lock()
+	defer b.o.buffers.mu.Unlock()
 	e := b.o.buffers.machines[b.tx.ID]
 	return e != nil && e.pending != nil
 }
 
 // ofAnotherHour reports whether what is buffered was not reported in this hour.
 func (b *turn) ofAnotherHour() bool {
-	return b.o.buffers.machines[b.tx.ID].pending.At/storage.Hour != b.tx.Now/storage.Hour
+	b.o.buffers.mu.Lock()
+	defer b.o.buffers.mu.Unlock()
+	e := b.o.buffers.machines[b.tx.ID]
+	return e != nil && e.pending != nil && e.pending.At/storage.Hour != b.tx.Now/storage.Hour
 }
 
 // discard drops what is buffered.
 func (b *turn) discard() {
 	b.release()
 	b.o.buffers.drop(b.tx.ID)
+}
+
+// observed returns the number of the state with what is buffered; 0 if that does not
+// change it.
+func (b *turn) observed() int64 {
+	b.o.buffers.mu.Lock()
+	defer b.o.buffers.mu.Unlock()
+	if e := b.o.buffers.machines[b.tx.ID]; e != nil && e.pending != nil {
+		return e.pending.Observed
+	}
+	return 0
+}
+
+// woken notes that the alarm of the machine has gone off.
+func (b *turn) woken() {
+	b.o.buffers.mu.Lock()
+	defer b.o.buffers.mu.Unlock()
+	if e := b.o.buffers.machines[b.tx.ID]; e != nil {
+		e.wake = 0
+	}
 }
 
 // lines returns how many requests are buffered. While the storage fails there are more
@@ -178,6 +233,8 @@ func (b *turn) lines() int {
 
 // add buffers a report and returns the Observed of the state that has it.
 func (b *turn) add(rep *rpc.Report, size int) int64 {
+	b.o.buffers.mu.Lock()
+	defer b.o.buffers.mu.Unlock()
 	e := b.o.buffers.entry(b.tx.ID)
 	known := b.tx.Meta.Observed
 	if e.pending == nil {
@@ -237,6 +294,8 @@ func (p *pending) addQuota(q *rpc.Quota) {
 
 // due reports whether the reports must be written in this turn.
 func (b *turn) due() bool {
+	b.o.buffers.mu.Lock()
+	defer b.o.buffers.mu.Unlock()
 	all, e := &b.o.buffers, b.o.buffers.entry(b.tx.ID)
 	p := e.pending
 	since := b.tx.Now - e.written
@@ -302,6 +361,8 @@ func apply(t *storage.Tx, p *pending) {
 // Buffered returns the machines with reports that are not written. The operation
 // "flush" writes those of one.
 func (o *Object) Buffered() (ids []string) {
+	o.buffers.mu.Lock()
+	defer o.buffers.mu.Unlock()
 	for id, e := range o.buffers.machines {
 		if e.pending != nil {
 			ids = append(ids, id)
@@ -319,6 +380,8 @@ func (o *Object) flush(r *storage.Call) (any, error) {
 // HandOver returns the buffered reports, for TakeOver of the program that replaces
 // this one. Later reports are written at once.
 func (o *Object) HandOver() []byte {
+	o.buffers.mu.Lock()
+	defer o.buffers.mu.Unlock()
 	o.buffers.closed = true
 	all := map[string]*pending{}
 	for id, e := range o.buffers.machines {
@@ -339,6 +402,8 @@ func (o *Object) TakeOver(handed []byte) {
 	if json.Unmarshal(handed, &all) != nil {
 		return
 	}
+	o.buffers.mu.Lock()
+	defer o.buffers.mu.Unlock()
 	for id, p := range all {
 		if e := o.buffers.entry(id); e.pending == nil && p != nil {
 			e.pending = p

@@ -119,6 +119,8 @@ func (o *Object) idemEnd(r *storage.Call) (any, error) {
 
 // seatID returns a random name of this program; it differs after a restart.
 func (o *Object) seatID() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.seat == "" {
 		var b [8]byte
 		if _, err := io.ReadFull(o.Rand, b[:]); err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"weir/pkg/api"
 	"weir/pkg/machine/rpc"
@@ -15,7 +16,8 @@ import (
 )
 
 // Object is the logic of the machines' objects; one value serves all of an
-// instance.
+// instance. Calls of different machines may run at the same time, those of one
+// machine one at a time, but for the waits of a call.
 type Object struct {
 	api.Manager
 	KV store.KV // of replicas; nil for none
@@ -24,7 +26,9 @@ type Object struct {
 	MaxRequests int64
 
 	buffers buffers
-	seat    string // see seatID
+
+	mu   sync.Mutex
+	seat string // see seatID
 }
 
 // ops are the operations of a machine's object; package rpc has their shapes.

@@ -24,9 +24,7 @@ func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string
 		return
 	}
 	o.SaveTokens(r)
-	if e := o.buffers.machines[r.ID]; e != nil {
-		e.wake = 0
-	}
+	buffer.woken()
 	buffer.settle()
 	if r.Meta.AlarmAt == 0 || r.Meta.AlarmAt > r.Now { // only the buffer was due
 		r.Flush, r.Rearmed = true, r.Meta.AlarmAt != 0
@@ -108,15 +106,13 @@ func (o *Object) snapshot(r *storage.Call) (any, error) {
 		return nil, apierr.Invalid("", "The query is not readable.")
 	}
 	r.Rearm()
-	observed := r.Meta.Observed
-	if e := o.buffers.machines[r.ID]; e != nil && e.pending != nil {
-		observed = max(observed, e.pending.Observed)
-	}
+	buffer := r.Buffer.(*turn)
+	observed := max(r.Meta.Observed, buffer.observed())
 	same := rpc.Same{Same: q.Have == r.Meta.Generation, Generation: r.Meta.Generation, Observed: observed}
 	if same.Same && q.Observed == observed {
 		return same, nil
 	}
-	r.Buffer.(*turn).settle()
+	buffer.settle()
 	if same.Same || q.Confirm {
 		state := r.State()
 		same.State = &state

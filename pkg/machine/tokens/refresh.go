@@ -3,6 +3,7 @@ package tokens
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -83,7 +84,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
 	}
 	flight := r.ID + ":" + id
-	if u := o.Unsaved[flight]; u != nil && u.row.TokenGeneration > failed {
+	if u := o.unsaved(flight); u != nil && u.row.TokenGeneration > failed {
 		r.Settled = true
 		return rpc.Refreshed{Connection: u.row.Connection, Generation: r.Meta.Generation, Unsaved: true, Earlier: true}, nil
 	}
@@ -96,7 +97,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 		return nil, reauth()
 	case sealed == "" || !o.refreshable(&row.Connection):
 		return nil, apierr.New(409, "not_refreshable", "The connection's credential cannot be refreshed.")
-	case o.Flights[flight] || o.Unsaved[flight] != nil:
+	case o.busy(flight):
 		return nil, later("refresh_in_progress", time.Second)
 	}
 	var intent IntentRow
@@ -117,8 +118,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	// A change of a refresh token applies to every connection that has it.
 	rows := append([]storage.Connection{row}, o.copies(r, &row, renewal.refresh)...)
 	for i := range rows {
-		key := r.ID + ":" + rows[i].ID
-		if o.Flights[key] || o.Unsaved[key] != nil {
+		if o.busy(r.ID + ":" + rows[i].ID) {
 			return nil, later("refresh_in_progress", time.Second)
 		}
 	}
@@ -129,16 +129,9 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	if err := r.Commit(); err != nil {
 		return nil, err
 	}
-	if o.Flights == nil {
-		o.Flights = map[string]bool{}
-	}
-	for i := range rows {
-		o.Flights[r.ID+":"+rows[i].ID] = true
-	}
+	o.fly(r.ID, rows)
 	got, err := renewal.ask(r.Ctx, o)
-	for i := range rows {
-		delete(o.Flights, r.ID+":"+rows[i].ID)
-	}
+	o.land(r.ID, rows)
 
 	r.Reload(o.Now())
 	var now storage.Connection
@@ -206,6 +199,72 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	return nil, e
 }
 
+// busy reports whether a refresh of a connection is under way, or its tokens are not stored.
+func (o *Service) busy(flight string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Flights[flight] || o.Unsaved[flight] != nil
+}
+
+// unsaved returns the tokens of a connection that are not stored, or nil.
+func (o *Service) unsaved(flight string) *issued {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Unsaved[flight]
+}
+
+// fly notes that a refresh of connections begins.
+func (o *Service) fly(machineID string, rows []storage.Connection) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.Flights == nil {
+		o.Flights = map[string]bool{}
+	}
+	for i := range rows {
+		o.Flights[machineID+":"+rows[i].ID] = true
+	}
+}
+
+// land notes that a refresh of connections has ended.
+func (o *Service) land(machineID string, rows []storage.Connection) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range rows {
+		delete(o.Flights, machineID+":"+rows[i].ID)
+	}
+}
+
+// keep notes tokens that could not be stored.
+func (o *Service) keep(machineID string, issues []*issued) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.Unsaved == nil {
+		o.Unsaved = map[string]*issued{}
+	}
+	for _, u := range issues {
+		o.Unsaved[machineID+":"+u.row.ID] = u
+	}
+}
+
+// saved notes that the tokens of a connection are stored, or of no use.
+func (o *Service) saved(flight string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.Unsaved, flight)
+}
+
+// unsavedOf returns the tokens of a machine that are not stored.
+func (o *Service) unsavedOf(machineID string) (list []*issued) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, u := range o.Unsaved {
+		if strings.HasPrefix(key, machineID+":") {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
 // copies returns the other connections with the same refresh token: a provider
 // that rotates would revoke the grant of all when one of them came with a
 // token that another has used up.
@@ -253,7 +312,6 @@ func unchanged(t *storage.Tx, rows []storage.Connection) (out []storage.Connecti
 // the storage fail it is tried again for some seconds; after that they are
 // released marked unsaved, kept in memory, and stored by whatever comes next.
 func (o *Service) storeTokens(r *storage.Call, issues []*issued) (any, error) {
-	key := func(u *issued) string { return r.ID + ":" + u.row.ID }
 	for _, u := range issues {
 		applyTokens(r.Tx, u)
 	}
@@ -261,15 +319,10 @@ func (o *Service) storeTokens(r *storage.Call, issues []*issued) (any, error) {
 	if r.Commit() == nil {
 		return rpc.Refreshed{Connection: first.row.Connection, Generation: r.Meta.Generation}, nil
 	}
-	if o.Unsaved == nil {
-		o.Unsaved = map[string]*issued{}
-	}
-	for _, u := range issues {
-		o.Unsaved[key(u)] = u
-	}
+	o.keep(r.ID, issues)
 	for try := 1; try < saveTries && o.Pause != nil && o.Pause.Pause(r.Ctx, savePause) == nil; try++ {
 		r.Reload(o.Now())
-		if o.SaveTokens(r); o.Unsaved[key(first)] != first {
+		if o.SaveTokens(r); o.unsaved(r.ID+":"+first.row.ID) != first {
 			return o.Refresh(r)
 		}
 	}
@@ -293,14 +346,12 @@ func applyTokens(t *storage.Tx, u *issued) {
 
 // SaveTokens stores tokens that could not be stored before.
 func (o *Service) SaveTokens(r *storage.Call) {
-	for key, u := range o.Unsaved {
-		if key != r.ID+":"+u.row.ID {
-			continue
-		}
+	for _, u := range o.unsavedOf(r.ID) {
+		flight := r.ID + ":" + u.row.ID
 		var now storage.Connection
 		there := r.Exists() && r.Load(storage.ConnectionPrefix+u.row.ID, &now)
 		if _, s := renewable(&now.Connection); !there || s == "" || now.TokenGeneration >= u.row.TokenGeneration {
-			delete(o.Unsaved, key) // the connection has another credential, or is gone
+			o.saved(flight) // the connection has another credential, or is gone
 			continue
 		}
 		tokens := u.row
@@ -309,7 +360,7 @@ func (o *Service) SaveTokens(r *storage.Call) {
 		u.row.Status, u.row.LastError = "", ""
 		applyTokens(r.Tx, u)
 		if r.Commit() == nil {
-			delete(o.Unsaved, key)
+			o.saved(flight)
 		} else {
 			r.Reload(o.Now())
 		}

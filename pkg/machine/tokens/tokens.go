@@ -4,6 +4,7 @@ package tokens
 import (
 	"context"
 	"io"
+	"sync"
 	"time"
 
 	"weir/pkg/credentials/oauth"
@@ -42,8 +43,9 @@ type Service struct {
 	// if OAuth does not name one; zero means 60 s.
 	RefreshEvery time.Duration
 
+	mu      sync.Mutex         // of Flights and Unsaved
 	Flights map[string]bool    // refreshes under way, by machine and connection
-	Unsaved map[string]*issued // tokens that could not be stored yet
+	Unsaved map[string]*issued // tokens that could not be stored yet; each is changed in turns of its machine only
 }
 
 // issued is a connection with new tokens that could not be stored yet.
