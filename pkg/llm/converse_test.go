@@ -243,7 +243,7 @@ func TestFailedConverseStreams(t *testing.T) {
 		{"throttled", start + "event: throttlingException\ndata: {\"message\":\"slow down\"}\n\n", nil, 429},
 		{"refused", "event: validationException\ndata: {\"message\":\"bad\"}\n\n", nil, 400},
 		{"unavailable", start + "event: serviceUnavailableException\ndata: {}\n\n", nil, 503},
-		{"model_broke", start + "event: modelStreamErrorException\ndata: {\"message\":\"x\",\"originalStatusCode\":500}\n\n", nil, 502},
+		{"model_broke", start + "event: modelStreamErrorException\ndata: {\"message\":\"the model broke\",\"originalStatusCode\":500}\n\n", nil, 502},
 		{"corrupt", start + "event: corruptStreamException\ndata: {\"message\":\"x\"}\n\n", nil, 502},
 		{"unknown_exception", start + "event: newException\ndata: {}\n\n", nil, 502},
 		{"unknown_event_is_passed_over", start + "event: news\ndata: {}\n\n" + stopped[len(start):], nil, 0},
@@ -257,6 +257,9 @@ func TestFailedConverseStreams(t *testing.T) {
 			}
 			if status != tt.status || tr.Complete() != (tt.status == 0) || strings.Contains(out, `"error"`) != (tt.status != 0) {
 				t.Errorf("failure %v, complete %v\n%s", tr.Failure(), tr.Complete(), out)
+			}
+			if tt.name == "model_broke" && !strings.Contains(out, "the model broke") {
+				t.Errorf("the client is not told why: %s", out)
 			}
 		})
 	}

@@ -275,6 +275,33 @@ func TestChangedOriginEmptiesTheCredential(t *testing.T) {
 	}
 }
 
+// A new pair of signing keys replaces the old one, and its session token goes with null. No
+// secret is shown, and half of a pair is refused.
+func TestSigningKeysAreReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.connect(`{"provider":"bedrock","accessKeyId":"ASIAIOSFODNN7EXAMPLE","secretAccessKey":"temporary/secret+of==0123","sessionToken":"the-session-token==","providerSpecificData":{"region":"us-east-1"}}`)
+	v := w.ok("GET", "/api/providers/"+id, "")
+	if v.Get("authType").Str != "aws" || !v.Get("hasKey").Bool() || v.Get("last4").Str != "MPLE" || v.Get("secrets").Raw != `["accessKeyId","secretAccessKey","sessionToken"]` {
+		t.Errorf("got %s", v.Raw)
+	}
+	for _, s := range []string{"ASIAIOSFODNN7EXAMPLE", "temporary/secret", "the-session-token"} {
+		if strings.Contains(v.Raw, s) {
+			t.Errorf("%s is shown in %s", s, v.Raw)
+		}
+	}
+	for _, body := range []string{`{"secretAccessKey":null}`, `{"accessKeyId":null}`, `{"accessKeyId":"a/b/c/d/e/f/g"}`} {
+		if status, a := w.api("PUT", "/api/providers/"+id, body); status != 400 {
+			t.Errorf("%s: %d %s", body, status, a.Raw)
+		}
+	}
+	w.ok("PUT", "/api/providers/"+id, `{"accessKeyId":"AKIAIOSFODNN7EXAMPLE","secretAccessKey":"another/secret+0123","sessionToken":null}`)
+	c := w.replica().Connections[0]
+	if w.open(&c, store.AccessKeyID) != "AKIAIOSFODNN7EXAMPLE" || w.open(&c, store.SecretAccessKey) != "another/secret+0123" || len(c.Secrets) != 2 {
+		t.Errorf("%d secrets", len(c.Secrets))
+	}
+}
+
 func TestPutReplacesOnlyGivenFields(t *testing.T) {
 	w := newWorld(t)
 	w.create()

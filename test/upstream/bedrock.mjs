@@ -1,17 +1,17 @@
 // Amazon Bedrock: every request must be signed, or carry an API key. Its
 // models follow the rules of talk.mjs.
 import { event } from "./eventstream.mjs";
-import { base64, countTokens, vector } from "./openai.mjs";
+import { countTokens, vector } from "./openai.mjs";
 import { check } from "./sigv4.mjs";
 import { talk } from "./talk.mjs";
 
-export const eventStream = "application/vnd.amazon.eventstream";
+const eventStream = "application/vnd.amazon.eventstream";
 const json = (body, status = 200) => ({
   status,
   headers: { "content-type": "application/json" },
   body: JSON.stringify(body),
 });
-export const failure = (status, type, message) => ({
+const failure = (status, type, message) => ({
   status,
   headers: {
     "content-type": "application/json",
@@ -73,68 +73,33 @@ function wrong(b) {
   return "";
 }
 
-const textOf = (content) => content.map((c) => c.text ?? c.json?.toString() ?? "").join("");
+const said = (b) =>
+  `You said: ${b.messages
+    .at(-1)
+    .content.map((c) => c.text ?? "")
+    .join("")}`;
 
-function decide(b) {
-  const last = b.messages.at(-1).content,
-    result = last.find((c) => c.toolResult)?.toolResult,
-    image = last.find((c) => c.image)?.image;
-  const think = !!(
-    b.additionalModelRequestFields?.thinking ??
-    b.additionalModelRequestFields?.reasoning_config ??
-    b.additionalModelRequestFields?.reasoningConfig
-  );
-  const tool = b.toolConfig?.tools?.find((t) => t.toolSpec)?.toolSpec;
-  if (result) return { think, say: `It is ${textOf(result.content)}` };
-  if (image)
-    return { think, say: `I see ${Buffer.from(image.source.bytes, "base64").length} bytes of ${image.format}` };
-  if (tool) return { think, call: tool.name, input: { city: "Paris" } };
-  return { think, say: `You said: ${textOf(last)}` };
-}
-
-function converse(b) {
-  const t = decide(b),
-    content = [];
-  if (t.think)
-    content.push({ reasoningContent: { reasoningText: { text: "Let me see.", signature: "c2lnbmF0dXJl" } } });
-  content.push(t.call ? { toolUse: { toolUseId: "tooluse_talk1", name: t.call, input: t.input } } : { text: t.say });
-  return json({
-    output: { message: { role: "assistant", content } },
-    stopReason: t.call ? "tool_use" : "end_turn",
+const converse = (b) =>
+  json({
+    output: { message: { role: "assistant", content: [{ text: said(b) }] } },
+    stopReason: "end_turn",
     usage,
     metrics: { latencyMs: 12 },
   });
-}
 
-function converseStream(b) {
-  const t = decide(b),
-    frames = [event("messageStart", { role: "assistant", p: "abcd" })];
-  let i = 0;
-  const delta = (d) => frames.push(event("contentBlockDelta", { contentBlockIndex: i, delta: d, p: "abcdefgh" }));
-  const stop = () => frames.push(event("contentBlockStop", { contentBlockIndex: i++, p: "ab" }));
-  if (t.think) {
-    halves("Let me see.").forEach((text) => delta({ reasoningContent: { text } }));
-    delta({ reasoningContent: { signature: "c2lnbmF0dXJl" } });
-    stop();
-  }
-  if (t.call) {
-    frames.push(
-      event("contentBlockStart", {
-        contentBlockIndex: i,
-        start: { toolUse: { toolUseId: "tooluse_talk1", name: t.call } },
-      }),
-    );
-    halves(JSON.stringify(t.input)).forEach((input) => delta({ toolUse: { input } }));
-  } else {
-    halves(t.say).forEach((text) => delta({ text }));
-  }
-  stop();
-  frames.push(
-    event("messageStop", { stopReason: t.call ? "tool_use" : "end_turn" }),
+const converseStream = (b) => ({
+  status: 200,
+  headers: { "content-type": eventStream },
+  frames: [
+    event("messageStart", { role: "assistant", p: "abcd" }),
+    ...halves(said(b)).map((text) =>
+      event("contentBlockDelta", { contentBlockIndex: 0, delta: { text }, p: "abcdefgh" }),
+    ),
+    event("contentBlockStop", { contentBlockIndex: 0, p: "ab" }),
+    event("messageStop", { stopReason: "end_turn" }),
     event("metadata", { usage, metrics: { latencyMs: 12 } }),
-  );
-  return { status: 200, headers: { "content-type": eventStream }, frames };
-}
+  ],
+});
 
 const claude = talk();
 
@@ -178,47 +143,7 @@ function titan(b) {
   return json({ embedding: [...vector(b.inputText, b.dimensions)], inputTextTokenCount: countTokens(b.inputText) });
 }
 
-function cohere(b) {
-  const more = extra(b, ["texts", "input_type", "truncate", "embedding_types", "images", "output_dimension"]);
-  if (more || !b.input_type || b.texts.length > 96) return invalid(`Malformed input request: ${more ?? "input_type"}`);
-  const rows = b.texts.map((t) => vector(t, b.output_dimension));
-  return json({
-    id: "e",
-    texts: b.texts,
-    response_type: "embeddings_by_type",
-    embeddings: {
-      float: rows.map((r) => [...r]),
-      ...(b.embedding_types?.includes("base64") ? { base64: rows.map(base64) } : {}),
-    },
-  });
-}
-
-function nova(b) {
-  const p = b.singleEmbeddingParams,
-    text = p?.text;
-  if (
-    b.taskType !== "SINGLE_EMBEDDING" ||
-    !["GENERIC_INDEX", "GENERIC_RETRIEVAL"].includes(p?.embeddingPurpose) ||
-    text?.truncationMode !== "END" ||
-    typeof text.value !== "string" ||
-    extra(p, ["embeddingPurpose", "embeddingDimension", "text"])
-  )
-    return invalid("Malformed input request");
-  return json({ embeddings: [{ embeddingType: "TEXT", embedding: [...vector(text.value, p.embeddingDimension)] }] });
-}
-
-// rerank scores documents by their length.
-function rerank(b, region) {
-  const c = b.rerankingConfiguration?.bedrockRerankingConfiguration;
-  if (c?.modelConfiguration?.modelArn !== `arn:aws:bedrock:${region}::foundation-model/amazon.rerank-v1:0`)
-    return invalid("modelArn");
-  const all = b.sources
-    .map((s, index) => ({ index, relevanceScore: s.inlineDocumentSource.textDocument.text.length / 100 }))
-    .sort((x, y) => y.relevanceScore - x.relevanceScore);
-  return json({ results: all.slice(0, c.numberOfResults) });
-}
-
-export const models = [
+const models = [
   ["anthropic.claude-sonnet-4-5-20250929-v1:0", ["TEXT"], ["INFERENCE_PROFILE"]],
   ["amazon.nova-lite-v1:0", ["TEXT"], ["ON_DEMAND", "INFERENCE_PROFILE"]],
   ["amazon.titan-embed-text-v2:0", ["EMBEDDING"], ["ON_DEMAND"]],
@@ -235,7 +160,7 @@ export const models = [
   inferenceTypesSupported,
   modelLifecycle: { status: "ACTIVE" },
 }));
-export const profiles = ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.amazon.nova-lite-v1:0"].map((id) => ({
+const profiles = ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.amazon.nova-lite-v1:0"].map((id) => ({
   inferenceProfileId: id,
   inferenceProfileName: id,
   status: "ACTIVE",
@@ -245,19 +170,15 @@ export const profiles = ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.ama
 
 // bedrock answers for Amazon's hosts: {status, headers, body}, or frames.
 //
-//	keys     what admits a signed call, as in sigv4.mjs
-//	apiKeys  what admits one with a bearer token
-export function bedrock({ keys = {}, apiKeys = [] } = {}) {
+//	keys  what admits a signed call, as in sigv4.mjs
+export function bedrock({ keys = {} } = {}) {
   return (got) => {
     // A host of this machine stands for a proxy before all of them.
     const m = /^127\.0\.0\.1:/.test(got.host)
       ? ["", got.method === "GET" ? "bedrock" : "bedrock-runtime", "eu-central-1"]
-      : /^(bedrock|bedrock-runtime|bedrock-agent-runtime)\.([a-z0-9-]+)\.amazonaws\.com$/.exec(got.host);
+      : /^(bedrock|bedrock-runtime)\.([a-z0-9-]+)\.amazonaws\.com$/.exec(got.host);
     if (!m) return failure(404, "UnknownOperationException", `no such host: ${got.host}`);
-    const bearer = /^Bearer (.+)$/.exec(got.headers.authorization ?? "");
-    if (bearer ? !apiKeys.includes(bearer[1]) : false)
-      return failure(403, "AccessDeniedException", "Authentication failed: API Key not valid");
-    const refused = bearer ? null : check(got, { keys, region: m[2], service: "bedrock" });
+    const refused = check(got, { keys, region: m[2], service: "bedrock" });
     if (refused) return failure(403, ...refused);
     const path = got.path.split("?")[0];
     if (m[1] === "bedrock") {
@@ -265,8 +186,6 @@ export function bedrock({ keys = {}, apiKeys = [] } = {}) {
       if (path === "/foundation-models") return json({ modelSummaries: models });
       if (path === "/inference-profiles") return json({ inferenceProfileSummaries: profiles });
     }
-    if (m[1] === "bedrock-agent-runtime")
-      return path === "/rerank" ? rerank(got.json, m[2]) : failure(404, "UnknownOperationException", path);
     const [, encoded, op] =
       /^\/model\/([^/]+)\/(converse|converse-stream|invoke|invoke-with-response-stream)$/.exec(path) ?? [];
     if (!encoded || got.method !== "POST") return failure(404, "UnknownOperationException", path);
@@ -280,8 +199,6 @@ export function bedrock({ keys = {}, apiKeys = [] } = {}) {
     }
     if (model.includes("claude")) return invokeClaude(got, b, op !== "invoke");
     if (model.includes("titan-embed")) return titan(b);
-    if (model.includes("cohere.embed")) return cohere(b);
-    if (model.includes("nova-2-multimodal-embed")) return nova(b);
     return failure(
       404,
       "ResourceNotFoundException",

@@ -4,8 +4,8 @@
 // The result of start has `url`, `seen` (method, host, path, headers, body,
 // json), `answer` (returns the answer of a request: {status, headers, body}, or
 // `frames` that are written one by one), `fault` (may return a fault for a
-// request: {status, body}, or the number of a frame at which the stream is cut,
-// reset or corrupt, or [number, frame] of what comes instead of the rest),
+// request: {status, body}, or the number of a frame at which the stream is cut
+// or reset, or [number, frame] of what comes instead of the rest),
 // `clear()` and `close()`.
 import { createServer } from "node:http";
 
@@ -42,7 +42,6 @@ export async function start(answer) {
         if (fault.cut === n) return void res.end();
         if (fault.reset === n) return void setTimeout(() => res.socket?.resetAndDestroy(), 5);
         if (fault.instead?.[0] === n) return void res.end(fault.instead[1]);
-        if (fault.corrupt === n) frame[frame.length - 5] ^= 1;
         // In two pieces: a frame's border is not a packet's.
         res.write(frame.subarray(0, frame.length >> 1));
         await new Promise(setImmediate);

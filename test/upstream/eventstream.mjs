@@ -25,5 +25,3 @@ export function message(headers, payload) {
 const json = { ":content-type": "application/json" };
 export const event = (name, data) =>
   message({ ":event-type": name, ...json, ":message-type": "event" }, JSON.stringify(data));
-export const exception = (name, text) =>
-  message({ ":exception-type": name, ...json, ":message-type": "exception" }, JSON.stringify({ message: text }));

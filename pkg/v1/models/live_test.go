@@ -509,6 +509,9 @@ func TestSignedListIsCachedForAnHourAndHasProfiles(t *testing.T) {
 		{"modelId":"x.vec","outputModalities":["EMBEDDING"],"inferenceTypesSupported":["ON_DEMAND"]}]}`)
 	w.up.json("inference-profiles", 200, `{"inferenceProfileSummaries":[{"inferenceProfileId":"eu.x.profiled"}]}`)
 	want(t, w.list(), "bedrock/x.direct bedrock/eu.x.profiled")
+	c := w.call("")
+	c.Params = []string{"embedding"}
+	want(t, ids(body(w.Kind(context.Background(), c))), "bedrock/x.vec")
 	if w.keys.signed != 2 || len(w.up.Seen) != 2 || !strings.Contains(w.up.Seen[0].URL, "eu-west-1") {
 		t.Errorf("%d signed, sent %+v", w.keys.signed, w.up.Seen)
 	}

@@ -82,6 +82,9 @@ func TestBedrock(t *testing.T) {
 	if err != nil || got.Get("results").Raw != `[{"index":0,"relevance_score":0.5}]` {
 		t.Fatalf("got %v %v", got, err)
 	}
+	if url := w.Seen[0].URL; url != "https://bedrock-agent-runtime.eu-west-1.amazonaws.com/rerank" {
+		t.Errorf("sent to %s", url)
+	}
 	const arn = "rerankingConfiguration.bedrockRerankingConfiguration.modelConfiguration.modelArn"
 	if a := gjson.Get(w.Seen[0].Body, arn).Str; a != "arn:aws:bedrock:eu-west-1::foundation-model/amazon.rerank-v1:0" {
 		t.Errorf("model %s", a)

@@ -186,6 +186,7 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 		want error
 	}{
 		{"shorter_than_its_frame", prelude(15, 0), ErrCorrupt},
+		{"html", []byte("<html>no</html>"), ErrCorrupt},
 		{"headers_longer_than_the_message", prelude(100, 85), ErrCorrupt},
 		{"lengths_that_overflow", prelude(16, 1<<32-1), ErrCorrupt},
 		{"over_the_limit_before_its_bytes_arrive", prelude(8<<20+1, 0), ErrTooLarge},
