@@ -45,6 +45,8 @@ func TestUnusableSettingsAreNotSaved(t *testing.T) {
 		`{"provider":"vertex","apiKey":"vertex-key","providerSpecificData":{"location":"x.evil.com/"}}`:                                  "providerSpecificData.location",
 		`{"provider":"vertex","apiKey":"vertex-key","providerSpecificData":{"location":"x@evil"}}`:                                       "providerSpecificData.location",
 		`{"provider":"azure","apiKey":"azure-key","providerSpecificData":{"resource":"evil.com/x"}}`:                                     "providerSpecificData.resource",
+		`{"provider":"azure","apiKey":"azure-key","providerSpecificData":{"resource":"https://evil.openai.azure.com"}}`:                  "providerSpecificData.resource",
+		`{"provider":"azure","apiKey":"azure-key","providerSpecificData":{"resource":"evil#"}}`:                                          "providerSpecificData.resource",
 		`{"provider":"azure","apiKey":"azure-key","providerSpecificData":{"resource":"a.b"}}`:                                            "providerSpecificData.resource",
 		aws("x.local:8443#"): "providerSpecificData.region", aws("eu-central-1.evil.com"): "providerSpecificData.region",
 	} {

@@ -364,6 +364,9 @@ func TestServiceAccountsSignTheirClaim(t *testing.T) {
 	if n := strings.Count(w.idp.lastForm.Get("assertion"), "."); n != 2 || a.Get("connection.secrets.accessToken").Str == "" {
 		t.Errorf("assertion %q, answer %s", w.idp.lastForm.Get("assertion"), a.Raw)
 	}
+	if shown := w.ok("GET", "/api/providers", "").Raw; strings.Contains(shown, "PRIVATE KEY") || strings.Contains(shown, `"k1"`) {
+		t.Errorf("the key file is shown in %s", shown)
+	}
 	if got := w.replica().Connections[0].AuthType; got != "service_account" {
 		t.Errorf("authType %q", got)
 	}

@@ -131,6 +131,22 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
+func TestIncompleteConnectionIsToldWhatIsMissing(t *testing.T) {
+	for _, tt := range []struct {
+		provider string
+		conn     *store.Connection
+		want     string
+	}{
+		{"azure", conn(""), "resource is missing"},
+		{"azure", conn("", "resource", "acme", "api_version", "1&x"), "api_version is not usable in an address"},
+		{"bedrock", conn(""), "region is missing"},
+	} {
+		if _, _, err := Lookup(tt.provider).Endpoint(tt.conn, "chat", "m"); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("got %v, want %q", err, tt.want)
+		}
+	}
+}
+
 func TestEndpointStaysOnItsOrigin(t *testing.T) {
 	nasty := []string{"//evil.com/a", "@evil.com", ":80@evil.com", "a#b", "a?b", `\\evil.com`, "%2f%2fevil.com", "a/b", "..", "", "x.local:8443#", "\u2028", "a\x00b", "é"}
 	for _, d := range All() {

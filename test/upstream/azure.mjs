@@ -13,26 +13,22 @@ const dated = /^20\d\d-\d\d-\d\d(-preview)?$/;
 // azure answers for <resource>.openai.azure.com.
 //
 //	resources    key by name of the resource
-//	token        reports whether a bearer token is valid
 //	deployments  their names; any other is 404
-//	v1           false for a resource that has only the dated addresses
-export function azure({ resources, token = () => false, deployments, v1 = true }) {
+export function azure({ resources, deployments }) {
   const chat = talk();
   return (got) => {
     const resource = /^([a-z0-9-]+)\.openai\.azure\.com$/.exec(got.host)?.[1];
     if (!resource || !(resource in resources)) return error(404, "404", `no such host: ${got.host}`);
     const { "api-key": key, authorization } = got.headers;
-    const known = key !== undefined ? key === resources[resource] && authorization === undefined : token(authorization);
-    if (!known) return error(401, "401", "Access denied due to invalid subscription key or wrong API endpoint.");
+    if (key !== resources[resource] || authorization !== undefined)
+      return error(401, "401", "Access denied due to invalid subscription key or wrong API endpoint.");
     const url = new URL(got.path, "http://azure"),
       version = url.searchParams.get("api-version");
     const one = /^\/openai\/v1\/(.+)$/.exec(url.pathname)?.[1],
       [, name, old] = /^\/openai\/deployments\/([^/]+)\/(.+)$/.exec(url.pathname) ?? [];
     const free = /^\/openai\/(models|responses)$/.exec(url.pathname)?.[1];
     if (
-      one
-        ? !v1 || (version !== null && !["v1", "latest", "preview"].includes(version))
-        : !(old || free) || !dated.test(version)
+      one ? version !== null && !["v1", "latest", "preview"].includes(version) : !(old || free) || !dated.test(version)
     )
       return error(404, "404", "Resource not found");
     const operation = one ?? old ?? free;

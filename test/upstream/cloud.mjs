@@ -4,8 +4,7 @@
 // The result of start has `url`, `seen` (method, host, path, headers, body,
 // json), `answer` (returns the answer of a request: {status, headers, body}, or
 // `frames` that are written one by one), `fault` (may return a fault for a
-// request: {status, body}, or the number of a frame at which the stream is cut
-// or reset, or [number, frame] of what comes instead of the rest),
+// request: the number of a frame at which the stream is cut or reset),
 // `clear()` and `close()`.
 import { createServer } from "node:http";
 
@@ -31,17 +30,12 @@ export async function start(answer) {
       }
       const reply = await up.answer(got);
       const fault = up.fault?.(got, reply) ?? {};
-      if (fault.status)
-        return void res
-          .writeHead(fault.status, fault.headers ?? { "content-type": "application/json" })
-          .end(fault.body ?? "{}");
       res.writeHead(reply.status ?? 200, reply.headers);
       if (!reply.frames) return void res.end(reply.body);
       let n = 0;
       for (const frame of reply.frames) {
         if (fault.cut === n) return void res.end();
         if (fault.reset === n) return void setTimeout(() => res.socket?.resetAndDestroy(), 5);
-        if (fault.instead?.[0] === n) return void res.end(fault.instead[1]);
         // In two pieces: a frame's border is not a packet's.
         res.write(frame.subarray(0, frame.length >> 1));
         await new Promise(setImmediate);

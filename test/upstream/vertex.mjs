@@ -16,7 +16,7 @@ const names = {
   404: "NOT_FOUND",
   429: "RESOURCE_EXHAUSTED",
 };
-export const error = (status, message) =>
+const error = (status, message) =>
   json({ error: { code: status, message, status: names[status] ?? "INTERNAL" } }, status);
 const halves = (s) => [s.slice(0, s.length >> 1), s.slice(s.length >> 1)];
 const sse = (list) => ({
@@ -73,31 +73,17 @@ function gemini(got, model, method) {
   );
   if (extra) return error(400, `Invalid JSON payload received. Unknown name "${extra}": Cannot find field.`);
   if (!last?.parts?.length) return error(400, "contents is not specified");
-  const text = last.parts.map((p) => p.text ?? "").join(""),
-    result = last.parts.find((p) => p.functionResponse)?.functionResponse;
-  const tool = b.tools?.flatMap((t) => t.functionDeclarations ?? [])[0],
-    image = last.parts.find((p) => p.inlineData)?.inlineData;
-  const say = result
-    ? `It is ${result.response.output}`
-    : image
-      ? `I see ${Buffer.from(image.data, "base64").length} bytes of ${image.mimeType}`
-      : `You said: ${text}`;
-  const call =
-    tool && !result
-      ? [{ functionCall: { name: tool.name, args: { city: "Paris" } }, thoughtSignature: "c2lnbmF0dXJl" }]
-      : null;
-  const think = b.generationConfig?.thinkingConfig?.includeThoughts ? [{ text: "Let me see.", thought: true }] : [];
-  const part = (parts, finishReason) => ({
-    candidates: [{ content: { role: "model", parts }, index: 0, ...(finishReason ? { finishReason } : {}) }],
+  const say = `You said: ${last.parts.map((p) => p.text ?? "").join("")}`;
+  const part = (text, finishReason) => ({
+    candidates: [
+      { content: { role: "model", parts: [{ text }] }, index: 0, ...(finishReason ? { finishReason } : {}) },
+    ],
     usageMetadata,
     modelVersion: model,
     responseId: "resp-vertex",
   });
-  if (method === "generateContent") return json(part([...think, ...(call ?? [{ text: say }])], "STOP"));
-  return sse([
-    ...(think.length ? [part(think)] : []),
-    ...(call ? [part(call, "STOP")] : [part([{ text: halves(say)[0] }]), part([{ text: halves(say)[1] }], "STOP")]),
-  ]);
+  if (method === "generateContent") return json(part(say, "STOP"));
+  return sse([part(halves(say)[0]), part(halves(say)[1], "STOP")]);
 }
 
 function predict(b) {
@@ -113,18 +99,6 @@ function predict(b) {
   });
 }
 
-// embedContent is how gemini-embedding-2 is asked: one text, no task.
-function embedContent(b) {
-  const extra = Object.keys(b).find((k) => !["content", "outputDimensionality"].includes(k));
-  if (extra || b.content?.parts?.length !== 1) return error(400, `Unknown name "${extra}"`);
-  const [{ text }] = b.content.parts;
-  return json({
-    embedding: { values: [...vector(text, b.outputDimensionality)] },
-    usageMetadata: { promptTokenCount: countTokens(text) },
-    truncated: false,
-  });
-}
-
 const chat = talk();
 
 function claude(got, stream) {
@@ -137,23 +111,18 @@ function claude(got, stream) {
 }
 
 // vertex returns the fake: `answer` for a cloud, `issued` (a row for each
-// token: claims, token, live), `refused` (why assertions were), `life`,
-// `expire()`, `fail` (what becomes of the next token call).
+// token: claims, token, project), `refused` (why assertions were).
 //
 //	accounts  of serviceAccount()
 //	apiKeys   of express mode: good without a project
 export function vertex({ accounts = [], apiKeys = [] }) {
-  const google = { issued: [], refused: [], life: 3599, fail: null };
-  google.expire = () => {
-    for (const t of google.issued) t.live = false;
-  };
+  const google = { issued: [], refused: [] };
   const deny = (why) => {
     google.refused.push(why);
     return json({ error: "invalid_grant", error_description: why }, 400);
   };
 
   function token(got) {
-    if (google.fail) return google.fail;
     const form = new URLSearchParams(got.body.toString());
     if (
       got.method !== "POST" ||
@@ -182,8 +151,8 @@ export function vertex({ accounts = [], apiKeys = [] }) {
     if (!(claims.iat <= now && claims.exp > now && claims.exp - claims.iat <= 3600))
       return deny("Invalid JWT: Token must be a short-lived token (60 minutes)");
     const access = `ya29.canary-${randomBytes(24).toString("base64url")}`;
-    google.issued.push({ token: access, claims, project: account.project, live: true });
-    return json({ access_token: access, expires_in: google.life, token_type: "Bearer" });
+    google.issued.push({ token: access, claims, project: account.project });
+    return json({ access_token: access, expires_in: 3599, token_type: "Bearer" });
   }
 
   google.answer = (got) => {
@@ -199,14 +168,10 @@ export function vertex({ accounts = [], apiKeys = [] }) {
     const good =
       key !== undefined
         ? got.headers.authorization === undefined && !!express && apiKeys.includes(key)
-        : google.issued.some(
-            (t) => t.live && t.project === project && got.headers.authorization === `Bearer ${t.token}`,
-          );
+        : google.issued.some((t) => t.project === project && got.headers.authorization === `Bearer ${t.token}`);
     if (!good) return error(401, "Request had invalid authentication credentials.");
     const [, publisher, model, method] =
       /^publishers\/(google|anthropic)\/models\/([^/:]+):(\w+)$/.exec(express ?? rest) ?? [];
-    if (publisher === "google" && model.startsWith("gemini-embedding-2"))
-      return method === "embedContent" ? embedContent(got.json) : error(404, "gemini-embedding-2 has no " + method);
     if (publisher === "google" && method === "predict") return predict(got.json);
     if (
       publisher === "google" &&

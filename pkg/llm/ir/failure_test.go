@@ -43,6 +43,7 @@ func TestErrorsOfEveryVendorAreRead(t *testing.T) {
 		{"stability", 400, `{"id":"1","name":"bad","errors":["too big"]}`, "invalid_request_error||too big"},
 		{"bedrock", 400, `{"message":"Malformed"}`, "invalid_request_error||Malformed"},
 		{"azure", 400, `{"error":{"code":"content_filter","message":"Filtered","innererror":{"content_filter_result":{}}}}`, "invalid_request_error|content_filter|Filtered"},
+		{"azure_without_the_deployment", 404, `{"error":{"code":"DeploymentNotFound","message":"No such deployment"}}`, "invalid_request_error|DeploymentNotFound|No such deployment"},
 		{"cloudflare", 400, `{"errors":[{"code":7000,"message":"No route"}]}`, "invalid_request_error||No route"},
 		{"minimax", 500, `{"base_resp":{"status_code":1000,"status_msg":"unknown"}}`, "server_error||unknown"},
 		{"groq", 402, `{"error":{"message":"Pay","code":402}}`, "insufficient_quota|insufficient_quota|Pay"},

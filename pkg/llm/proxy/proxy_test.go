@@ -288,6 +288,24 @@ func TestServerWithoutResponsesGetsChat(t *testing.T) {
 	}
 }
 
+// A resource of Azure OpenAI with an older version has no Responses API.
+func TestAzureWithoutResponsesGetsChatOfItsDeployment(t *testing.T) {
+	w := newWorld(t, provided{prefix: "az", provider: "azure", vars: map[string]string{"resource": "acme", "api_version": "2024-06-01"}})
+	w.Answer = func(r *fake.Seen) fake.Answer {
+		if strings.Contains(r.URL, "/responses") {
+			return jsonOf(404, `{"error":{"code":"404","message":"Resource not found"}}`)
+		}
+		return recorded(t, llm.Chat, false)
+	}
+	if _, err := w.ask(llm.Responses, request(llm.Responses, "az/gpt-prod", false)); err != nil {
+		t.Fatal(err)
+	}
+	const base = "https://acme.openai.azure.com/openai"
+	if len(w.Seen) != 2 || w.Seen[0].URL != base+"/responses?api-version=2024-06-01" || w.Seen[1].URL != base+"/deployments/gpt-prod/chat/completions?api-version=2024-06-01" {
+		t.Errorf("sent %+v", w.Seen)
+	}
+}
+
 func TestStatefulRequestNeedsResponsesUpstream(t *testing.T) {
 	w := newWorld(t, usual...)
 	_, err := w.ask(llm.Responses, `{"model":"cl/m","input":"x","previous_response_id":"resp_1"}`)
