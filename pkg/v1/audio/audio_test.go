@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand"
 	std "mime/multipart"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,8 @@ func TestUploadRefusals(t *testing.T) {
 		{"not_adapted", form(field("model", "replicate/x/y"), file(sound)), "400 unsupported_endpoint"},
 		{"over_25_mib", form(file(audioBytes(26<<20)), field("model", "openai/w")), "413 request_too_large"},
 		{"long_model", form(field("model", strings.Repeat("m", 300)), file(sound)), "400 invalid_multipart"},
+		{"empty_model", form(field("model", ""), file(sound)), "400"},
+		{"many_parts", form(append([]string{field("model", "openai/w")}, slices.Repeat([]string{field("a", "1")}, 1000)...)...), "400 invalid_multipart"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -169,6 +172,17 @@ func TestUploadRefusals(t *testing.T) {
 			t.Errorf("of %d bytes at most: %s, cut off: %v", most, got, cut)
 		}
 	}
+	// One that is in memory is looked through before it is sent.
+	for _, body := range []string{
+		form(field("model", "openai/w"), field("language", "en")),
+		form(field("model", "openai/w"), strings.Replace(file("SOUND"), "filename", "x", 1)),
+	} {
+		w := testgw.New(t, "openai")
+		c := w.Call("POST", stream.FromString(body), int64(len(body)), "content-type", "multipart/form-data; boundary="+boundary)
+		if got := testgw.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "400" || len(w.Seen) != 0 {
+			t.Errorf("without a file: %s, %d calls", got, len(w.Seen))
+		}
+	}
 	w := testgw.New(t, "openai")
 	c := w.Post(`{}`)
 	if got := testgw.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "400" {
@@ -194,6 +208,9 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 		{"model_first_403", first(small), fake.Answer{Status: 403}, 0, 0, "ab", hi},
 		{"never_sent", first(large), fake.Answer{Err: upstream.ErrNetwork}, 0, 0, "ab", hi},
 		{"page", first(small), fake.OK("text/html", "<p>"), 0, 0, "ab", hi},
+		{"list", first(small), fake.JSON(`[]`), 0, 0, "ab", hi},
+		{"redirect", first(small), fake.Answer{Status: 302}, 0, 0, "ab", hi},
+		{"no_content", first(small), fake.Answer{Status: 204}, 0, 0, "ab", hi},
 		{"error_with_200", first(small), fake.JSON(`{"error":{"message":"x"}}`), 0, 0, "ab", hi},
 		{"error_as_text", first(small), fake.OK("text/plain", ` {"error":"x"}`), 0, 0, "ab", hi},
 		{"page_as_text", first(small), fake.OK("text/plain", "<!DOCTYPE html>"), 0, 0, "ab", hi},

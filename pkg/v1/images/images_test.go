@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand"
 	std "mime/multipart"
@@ -19,6 +20,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/provider"
+	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
@@ -65,7 +67,8 @@ func TestCreationIsRetriedOnlyAfterRefusal(t *testing.T) {
 		{fake.Answer{Status: 401}, "ab"}, {fake.Answer{Status: 403}, "ab"}, {fake.Answer{Status: 429}, "ab"},
 		{fake.Answer{Status: 400}, "a"}, {fake.Answer{Status: 500}, "a"}, {fake.Answer{Status: 503}, "a"},
 		{fake.Answer{Err: upstream.ErrNetwork}, "a"}, {fake.Answer{Err: upstream.ErrTimeout}, "a"}, {fake.Answer{Status: 204}, "a"},
-		{fake.JSON(`{"data":`), "a"},
+		{fake.JSON(`{"data":`), "a"}, {fake.JSON(``), "a"}, {fake.JSON(`[]`), "a"}, {fake.JSON(`{"error":{"message":"busy"}}`), "a"},
+		{fake.OK("text/html", "<html>sign in</html>"), "a"}, {fake.Answer{Status: 302}, "a"},
 	} {
 		w := testgw.New(t, "openai", "openai")
 		w.Answer = func(s *fake.Seen) fake.Answer {
@@ -74,9 +77,13 @@ func TestCreationIsRetriedOnlyAfterRefusal(t *testing.T) {
 			}
 			return fake.JSON(`{}`)
 		}
-		handler(w).Generations(context.Background(), w.Post(picture))
+		_, err := handler(w).Generations(context.Background(), w.Post(picture))
 		if w.Accounts() != tt.took {
 			t.Errorf("%+v: asked %s, want %s", tt.first, w.Accounts(), tt.took)
+		}
+		var e *apierr.Error
+		if errors.As(err, &e); tt.took == "a" && tt.first.Status != 400 && (e == nil || e.Status < 500 || !e.NoRetry || strings.Contains(e.Message, "sign in")) {
+			t.Errorf("%+v: the client is told %+v", tt.first, e)
 		}
 	}
 }

@@ -94,41 +94,6 @@ test("speech is streamed while it is generated, and its bytes are unchanged", as
   assert.equal(sha(await readFile(join(dir, "a.mp3"))), sha(clip));
 });
 
-test("every format of speech keeps its content type and its bytes", async () => {
-  const types = {
-    mp3: "audio/mpeg",
-    opus: "audio/ogg",
-    aac: "audio/aac",
-    flac: "audio/flac",
-    wav: "audio/wav",
-    pcm: "audio/pcm",
-  };
-  for (const [response_format, type] of Object.entries(types)) {
-    up.answer = (res, body) =>
-      res.writeHead(200, { "content-type": types[JSON.parse(body).response_format] }).end(clip);
-    const res = await client().audio.speech.create({ ...speak, response_format, speed: 1.5, instructions: "softly" });
-    assert.equal(res.headers.get("content-type"), type);
-    assert.equal(sha(Buffer.from(await res.arrayBuffer())), sha(clip));
-    assert.deepEqual(JSON.parse(up.seen.at(-1).body), {
-      ...speak,
-      model: "tts",
-      response_format,
-      speed: 1.5,
-      instructions: "softly",
-    });
-  }
-  const events = [
-    { type: "speech.audio.delta", audio: "AAAA" },
-    { type: "speech.audio.done", usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } },
-  ];
-  const text = events.map((e) => `data: ${JSON.stringify(e)}\n\n`).join("");
-  const speech = async () => (await client().audio.speech.create({ ...speak, stream_format: "sse" })).text();
-  up.answer = (res) => res.writeHead(200, { "content-type": "text/event-stream" }).end(text);
-  assert.equal(await speech(), text);
-  up.answer = (res) => res.writeHead(200, { "content-type": "text/event-stream" }).end(text.slice(0, 60));
-  assert.match(await speech(), /upstream_cut.*\n\ndata: \[DONE\]\n\n$/);
-});
-
 test("speech that breaks off is not shown as whole", async () => {
   for (const length of [{}, { "content-length": clip.length }]) {
     up.answer = async (res) => {
@@ -221,19 +186,13 @@ test("an edit with several images and a mask is forwarded part by part, unchange
   );
 });
 
-test("after an invalid answer a transcription is retried with another account, an image is not", async () => {
+test("after a broken answer a transcription is retried with another account, an image is not", async () => {
   const bad = {
-    page: (res) => res.writeHead(200, { "content-type": "text/html" }).end("<html>sign in</html>"),
     cut: (res) => {
       res.writeHead(200, { "content-type": "application/json", "content-length": 500 }).write('{"text":"hi","data":[');
       setTimeout(() => res.socket?.destroy(), 30);
     },
     reset: (res) => res.socket.resetAndDestroy(),
-    empty: (res) => res.writeHead(200, { "content-type": "application/json" }).end(),
-    nothing: (res) => res.writeHead(204).end(),
-    list: (res) => ok(res, []),
-    error: (res) => ok(res, { error: { message: "busy" } }),
-    redirect: (res) => res.writeHead(302, { location: "/elsewhere" }).end(),
   };
   const asks = {
     transcription: async () =>
@@ -258,7 +217,6 @@ test("after an invalid answer a transcription is retried with another account, a
       if (name === "transcription") assert.deepEqual([e.text, up.seen.length], ["hi", 2], what);
       else {
         assert.deepEqual([e.status >= 500, e.headers?.get("x-should-retry"), up.seen.length], [true, "false", 1], what);
-        assert.ok(!/sign in/.test(JSON.stringify(e.error)), what);
       }
     }
   }
@@ -266,8 +224,8 @@ test("after an invalid answer a transcription is retried with another account, a
 
 // forms are written by hand: [what, content type, body].
 const field = (b, name, value) => `--${b}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
-const file = (b, more = 'filename="a.mp3"', head = "") =>
-  `--${b}\r\nContent-Disposition: form-data; name="file"; ${more}\r\nContent-Type: audio/mpeg\r\n${head}\r\nSOUND--\r\n-SOUND\r\n`;
+const file = (b) =>
+  `--${b}\r\nContent-Disposition: form-data; name="file"; filename="a.mp3"\r\nContent-Type: audio/mpeg\r\n\r\nSOUND--\r\n-SOUND\r\n`;
 const form = (b, ...parts) => parts.join("") + `--${b}--\r\n`;
 // Of a large form only the beginning is sent: its answer comes before the rest,
 // and a client that still writes then may lose it.
@@ -281,72 +239,13 @@ const transcribe = (type, body) =>
     { ms: 60_000, length: body.length },
   );
 
-test("unusual but valid forms are accepted [T42]", async () => {
-  const long = "b".repeat(70);
-  for (const [what, type, body] of [
-    ["a plain boundary", "multipart/form-data; boundary=b", form("b", field("b", "model", "up/w"), file("b"))],
-    [
-      "quoted, with blanks and colons",
-      'multipart/form-data; boundary="a b:c?=/"',
-      form("a b:c?=/", file("a b:c?=/"), field("a b:c?=/", "model", "up/w")),
-    ],
-    [
-      "names in other cases, more parameters",
-      "Multipart/Form-Data; charset=utf-8; BOUNDARY=b",
-      form("b", file("b"), field("b", "model", "up/w")),
-    ],
-    ["of 70 characters", `multipart/form-data; boundary=${long}`, form(long, file(long), field(long, "model", "up/w"))],
-    ["dashes alone", "multipart/form-data; boundary=----", form("----", file("----"), field("----", "model", "up/w"))],
-    [
-      "a preamble and an epilogue",
-      "multipart/form-data; boundary=b",
-      "\r\n" + form("b", file("b"), field("b", "model", "up/w")) + "\r\n",
-    ],
-    [
-      "a file name of another tongue",
-      "multipart/form-data; boundary=b",
-      form("b", file("b", 'filename="\u97f3 "1".mp3"'.replace(/"1"/, '\\"1\\"')), field("b", "model", "up/w")),
-    ],
-  ]) {
-    const a = await transcribe(type, Buffer.from(body));
-    assert.equal(a.status, 200, `${what}: ${a.text}`);
-    const sent = up.seen.at(-1).body.toString();
-    assert.ok(sent.includes('name="model"\r\n\r\nw\r\n') && !sent.includes("up/w"), `${what}: ${sent}`);
-    assert.ok(sent.includes("Content-Type: audio/mpeg\r\n\r\nSOUND--\r\n-SOUND\r\n--"), `${what}: ${sent}`);
-    assert.equal(Number(up.seen.at(-1).headers["content-length"]), up.seen.at(-1).body.length, what);
-  }
-});
-
 test("invalid forms are refused, and none of them is forwarded whole [T42]", { timeout: 120_000 }, async () => {
   const b = "multipart/form-data; boundary=b",
-    model = field("b", "model", "up/w"),
-    long = "b".repeat(71);
+    model = field("b", "model", "up/w");
   const parts = field("b", "a", "1").repeat(100_000);
   for (const [what, type, body] of [
-    ["no boundary", "multipart/form-data", form("b", model, file("b"))],
-    [
-      "a boundary of 71 characters",
-      `multipart/form-data; boundary=${long}`,
-      form(long, field(long, "model", "up/w"), file(long)),
-    ],
-    ["a boundary of dashes", `multipart/form-data; boundary=${"-".repeat(5000)}`, form("b", model, file("b"))],
-    ["two boundaries", `${b}; boundary=c`, form("b", model, file("b"))],
-    ["not a form", "application/octet-stream", form("b", model, file("b"))],
     ["no end", b, model + file("b")],
     ["two models", b, form("b", model, file("b"), model)],
-    ["two models before the file", b, form("b", model, model, file("b"))],
-    ["no model", b, form("b", file("b"))],
-    ["an empty model", b, form("b", field("b", "model", ""), file("b"))],
-    ["a long model", b, form("b", field("b", "model", "up/" + "w".repeat(300)), file("b"))],
-    ["a model that is a file", b, form("b", model.replace('"model"', '"model"; filename="m"'), file("b"))],
-    ["no file", b, form("b", model, field("b", "language", "en"))],
-    ["a file without a name", b, form("b", model, file("b", "x=y"))],
-    ["a path", b, form("b", file("b", 'filename="../../x"'), model)],
-    ["a path of another system", b, form("b", file("b", 'filename="..\\..\\x"'), model)],
-    ["an encoded name", b, form("b", file("b").replace('name="file"', "name*=utf-8''file"), model)],
-    ["a form in the form", b, form("b", file("b").replace("audio/mpeg", "multipart/mixed; boundary=c"), model)],
-    ["a coded file", b, form("b", file("b", 'filename="a.mp3"', "Content-Transfer-Encoding: base64\r\n"), model)],
-    ["a long head", b, form("b", file("b", 'filename="a.mp3"', `X-A: ${"a".repeat(9 << 10)}\r\n`), model)],
     ["100,000 parts, model first", b, form("b", model, parts, file("b"))],
     ["100,000 parts, model last", b, form("b", parts, file("b"), model)],
   ]) {

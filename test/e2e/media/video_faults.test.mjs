@@ -7,12 +7,12 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { raw } from "../../upstream/faults.mjs";
-import { admin, placed, start } from "../gateway.mjs";
+import { placed, start } from "../gateway.mjs";
 import { sleep, until } from "../wait.mjs";
 
 const creations = 1000,
   perMachine = 4; // few, so that what fails does not set all its accounts aside
-let gw, up, operator;
+let gw, up;
 
 // Faults by name. Each gets the response, the id that the job would have and
 // the creation, {accepted, given, leave}. A creation that is not accepted was
@@ -147,7 +147,6 @@ async function upstream() {
 before(async () => {
   up = await upstream();
   gw = await start({ vendors: up, inspect: true });
-  operator = admin(gw);
 });
 after(async () => {
   await gw?.close();
@@ -274,32 +273,4 @@ test(`of ${creations} creations over ${Object.keys(faults).length} faults none i
     return !s.calls && !s.streams && !up.open && s;
   });
   assert.equal(left.dead, false);
-});
-
-test("200 jobs over three accounts are polled only with their own credentials", { timeout: 180_000 }, async () => {
-  const { machineId, apiKey } = await operator.machine(),
-    me = { apiKey, path: "" };
-  for (const a of accounts(machineId)) await operator.connect(machineId, a);
-  await operator.call("PATCH", `/${machineId}/api/settings`, { strategy: "round-robin" });
-  const jobs = Array.from({ length: 200 }, (_, i) => ({
-    seed: 10_000 + i,
-    fault: "none",
-    key: null,
-    accepted: 0,
-    calls: 0,
-    given: null,
-    answers: [],
-  }));
-  for (const c of jobs) up.creations.set(c.seed, c);
-  up.polls.length = 0;
-  await inTurns(jobs, 20, (c) => create(me, c));
-  await inTurns([...jobs, ...jobs], 20, async (c) => {
-    const res = await poll(me, c);
-    assert.equal((await res.json()).status, "pending");
-  });
-  assert.equal(up.polls.length, 2 * jobs.length);
-  for (const p of up.polls) assert.equal(p.by, up.jobs.get(p.id));
-  const shares = new Set(jobs.map((c) => up.jobs.get(c.given)));
-  assert.equal(shares.size, 3, "all accounts made some");
-  assert.doesNotMatch(JSON.stringify(jobs.map((c) => c.answers)), /xai-/);
 });
