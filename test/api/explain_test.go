@@ -125,3 +125,61 @@ func TestListedRequestIsExplainedAsItWent(t *testing.T) {
 		w.get(400, w.do("POST", "/"+id+"/api/explain", adminToken, `{"path":"/v1/embeddings","body":{"model":"up/m","input":"a"},"session":"`+session+`"}`), nil)
 	}
 }
+
+// A plan of services names their models and addresses, the gateway's own fetch among them.
+func TestExplainKnowsSearchAndFetch(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.tenant(0)
+	for _, p := range []string{"tavily", "exa"} {
+		w.get(201, w.do("POST", "/"+id+"/api/providers", adminToken, `{"provider":"`+p+`","apiKey":"vendor-key-0123456789"}`), nil)
+	}
+	w.get(201, w.do("POST", "/"+id+"/api/combos", adminToken, `{"name":"find","kind":"webSearch","models":["tavily","exa"]}`), nil)
+	w.get(201, w.do("POST", "/"+id+"/api/combos", adminToken, `{"name":"reader","kind":"webFetch","models":["exa/fetch","web/fetch"]}`), nil)
+	for _, tt := range []struct{ path, body, want string }{
+		{"/v1/search", `{"model":"find","query":"q"}`, "tavily/search POST https://api.tavily.com/search, exa/search POST https://api.exa.ai/search"},
+		{"/v1/web/fetch", `{"model":"reader","url":"https://page.example.com/a?b=c"}`, "exa/fetch POST https://api.exa.ai/contents, web/fetch GET https://page.example.com/a"},
+	} {
+		var p struct {
+			Plan []struct{ Model, Upstream string }
+		}
+		w.get(200, w.do("POST", "/"+id+"/api/explain", adminToken, `{"path":"`+tt.path+`","body":`+tt.body+`}`), &p)
+		var got []string
+		for _, s := range p.Plan {
+			got = append(got, s.Model+" "+s.Upstream)
+		}
+		if strings.Join(got, ", ") != tt.want {
+			t.Errorf("%s: %v", tt.path, got)
+		}
+	}
+	if len(w.Seen) != 0 {
+		t.Errorf("%d calls were sent", len(w.Seen))
+	}
+}
+
+// A connection to a search service is tested by one search for one result.
+func TestConnectionToASearchServiceIsTestedBySearching(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.tenant(0)
+	w.Answer = func(s *fake.Seen) fake.Answer {
+		if strings.Contains(s.URL, "tavily") {
+			return fake.JSON(`{"results":[{"url":"https://a.example.com/","title":"a"}]}`)
+		}
+		return fake.Reply(401, `{}`)
+	}
+	for provider, want := range map[string]string{"tavily": "true tavily/search ", "brave": "false brave/search unauthorized"} {
+		w.Seen = nil
+		var made struct{ ID string }
+		w.get(201, w.do("POST", "/"+id+"/api/providers", adminToken, `{"provider":"`+provider+`","apiKey":"vendor-key-0123456789"}`), &made)
+		var got struct {
+			OK           bool
+			Model, Error string
+		}
+		w.get(200, w.do("POST", "/"+id+"/api/providers/"+made.ID+"/test", adminToken, ""), &got)
+		if fmt.Sprint(got.OK, " ", got.Model, " ", got.Error) != want || len(w.Seen) != 1 {
+			t.Errorf("%s: %+v after %d calls", provider, got, len(w.Seen))
+		}
+		if provider == "tavily" && !strings.Contains(w.Seen[0].Body, `"max_results":1`) {
+			t.Errorf("sent %s", w.Seen[0].Body)
+		}
+	}
+}

@@ -24,13 +24,18 @@ func TestBadInputNamesTheField(t *testing.T) {
 	for body, param := range map[string]string{
 		`{`: "", `{"model":"mod/m"}`: "input", `{"model":"mod/m","input":""}`: "input", `{"model":"mod/m","input":[]}`: "input",
 		`{"model":"mod/m","input":["a",{"type":"text","text":"b"}]}`: "input", `{"model":"mod/m","input":[{"type":"audio"}]}`: "input",
-		`{"model":"mod/m","input":5}`: "input", `{"model":1,"input":"a"}`: "model", `{"model":"","input":"a"}`: "model", `{"input":"a"}`: "model",
+		`{"model":"mod/m","input":5}`: "input", `{"model":"mod/m","input":[1]}`: "input", `{"model":"cohere/rerank-v3.5","input":"a"}`: "model", `{"model":"mistral/mistral-moderation-latest","input":"a"}`: "model", `{"model":1,"input":"a"}`: "model", `{"model":"","input":"a"}`: "model", `{"input":"a"}`: "model",
 	} {
 		w, h := world(t, "")
 		_, err := h.Create(t.Context(), w.Ask("/v1/moderations", body))
 		if e := testgw.Refused(t, err, 400); e.Param != param || len(w.Seen) > 0 {
 			t.Errorf("%s: param %q, want %q", body, e.Param, param)
 		}
+	}
+	w := testgw.Recorded(t, "cohere")
+	_, err := (&Handler{Accounts: w.Pool}).Create(t.Context(), w.Ask("/v1/moderations", `{"input":"a"}`))
+	if e := testgw.Refused(t, err, 400); e.Code != "no_credentials" {
+		t.Errorf("without an account: code %q", e.Code)
 	}
 }
 

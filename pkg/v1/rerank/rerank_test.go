@@ -34,6 +34,14 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"top_n_zero":          {`{"model":"cohere/rerank-v3.5","query":"q","documents":["a"],"top_n":0}`, "top_n"},
 		"return_documents":    {`{"model":"cohere/rerank-v3.5","query":"q","documents":["a"],"return_documents":1}`, "return_documents"},
 		"not_json":            {`{`, ""},
+		"a_list":              {`[]`, ""},
+		"empty_model":         {`{"model":"","query":"q","documents":["a"]}`, "model"},
+		"model_of_a_number":   {`{"model":1,"query":"q","documents":["a"]}`, "model"},
+		"no_list":             {`{"model":"cohere/rerank-v3.5","query":"q","documents":"a"}`, "documents"},
+		"empty_document":      {`{"model":"cohere/rerank-v3.5","query":"q","documents":["a",""]}`, "documents"},
+		"top_n_of_text":       {`{"model":"cohere/rerank-v3.5","query":"q","documents":["a"],"top_n":"2"}`, "top_n"},
+		"no_account":          {`{"model":"voyage/rerank-2","query":"q","documents":["a"]}`, "model"},
+		"unknown_provider":    {`{"model":"nobody/x","query":"q","documents":["a"]}`, "model"},
 		"another_provider":    {`{"model":"openai/gpt-5","query":"q","documents":["a"]}`, "model"},
 		"a_model_that_embeds": {`{"model":"cohere/embed-v4.0","query":"q","documents":["a"]}`, "model"},
 	} {
@@ -47,12 +55,12 @@ func TestBadInputNamesTheField(t *testing.T) {
 
 func TestVendors(t *testing.T) {
 	common := `{"results":[{"index":0,"relevance_score":0.1},{"index":2,"relevance_score":0.9}]`
-	for _, tt := range []struct{ provider, model, answer, top, usage string }{
-		{"cohere", "rerank-v3.5", common + `,"meta":{"billed_units":{"search_units":1}}}`, "top_n", `{"total_tokens":null,"search_units":1}`},
-		{"jina", "jina-reranker-v3", common + `,"usage":{"total_tokens":7}}`, "top_n", `{"total_tokens":7,"search_units":null}`},
-		{"together", "m", common + `}`, "top_n", `{"total_tokens":null,"search_units":null}`},
-		{"openrouter", "cohere/rerank-v3.5", common + `}`, "top_n", `{"total_tokens":null,"search_units":null}`},
-		{"voyage", "rerank-2.5", strings.Replace(common, "results", "data", 1) + `,"usage":{"total_tokens":7}}`, "top_k", `{"total_tokens":7,"search_units":null}`},
+	for _, tt := range []struct{ provider, url, model, answer, top, usage string }{
+		{"cohere", "https://api.cohere.com/v2/rerank", "rerank-v3.5", common + `,"meta":{"billed_units":{"search_units":1}}}`, "top_n", `{"total_tokens":null,"search_units":1}`},
+		{"jina", "https://api.jina.ai/v1/rerank", "jina-reranker-v3", common + `,"usage":{"total_tokens":7}}`, "top_n", `{"total_tokens":7,"search_units":null}`},
+		{"together", "https://api.together.ai/v1/rerank", "m", common + `}`, "top_n", `{"total_tokens":null,"search_units":null}`},
+		{"openrouter", "https://openrouter.ai/api/v1/rerank", "cohere/rerank-v3.5", common + `}`, "top_n", `{"total_tokens":null,"search_units":null}`},
+		{"voyage", "https://api.voyageai.com/v1/rerank", "rerank-2.5", strings.Replace(common, "results", "data", 1) + `,"usage":{"total_tokens":7}}`, "top_k", `{"total_tokens":7,"search_units":null}`},
 	} {
 		w := testgw.Recorded(t, tt.provider)
 		w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: tt.answer} }
@@ -69,6 +77,13 @@ func TestVendors(t *testing.T) {
 		if sent.Get("documents").Raw != `["a","b","c"]` || sent.Get(tt.top).Raw != "2" || sent.Get("model").Str != tt.model {
 			t.Errorf("%s: sent %s", tt.provider, sent.Raw)
 		}
+		if s := w.Seen[0]; s.URL != tt.url || s.Header.Get("authorization") != "Bearer "+testgw.RecordedSecret {
+			t.Errorf("%s: called %s with %v", tt.provider, s.URL, s.Header)
+		}
+		got, err = ask(w, `{"model":"`+tt.provider+`/`+tt.model+`","query":"q","documents":["a","b","c"]}`)
+		if err != nil || got.Get("results").Raw != `[{"index":2,"relevance_score":0.9},{"index":0,"relevance_score":0.1}]` {
+			t.Errorf("%s, without documents: got %v %v", tt.provider, got, err)
+		}
 	}
 }
 
@@ -78,12 +93,16 @@ func TestBedrock(t *testing.T) {
 	w.Answer = func(*fake.Seen) fake.Answer {
 		return fake.Answer{Body: `{"results":[{"index":0,"relevanceScore":0.5}]}`}
 	}
-	got, err := ask(w, `{"model":"bedrock/amazon.rerank-v1:0","query":"q","documents":["a"]}`)
+	got, err := ask(w, `{"model":"bedrock/amazon.rerank-v1:0","query":"q","documents":["a",{"text":"b","id":7}]}`)
 	if err != nil || got.Get("results").Raw != `[{"index":0,"relevance_score":0.5}]` {
 		t.Fatalf("got %v %v", got, err)
 	}
 	if url := w.Seen[0].URL; url != "https://bedrock-agent-runtime.eu-west-1.amazonaws.com/rerank" {
 		t.Errorf("sent to %s", url)
+	}
+	sent := gjson.Parse(w.Seen[0].Body)
+	if sent.Get("sources.#.inlineDocumentSource.textDocument.text").Raw != `["a","b"]` || sent.Get("rerankingConfiguration.bedrockRerankingConfiguration.numberOfResults").Raw != "2" {
+		t.Errorf("sent %s", sent.Raw)
 	}
 	const arn = "rerankingConfiguration.bedrockRerankingConfiguration.modelConfiguration.modelArn"
 	if a := gjson.Get(w.Seen[0].Body, arn).Str; a != "arn:aws:bedrock:eu-west-1::foundation-model/amazon.rerank-v1:0" {

@@ -210,6 +210,10 @@ func TestCombosAndAccountsFallBack(t *testing.T) {
 		{"after_a_refused_key", fake.Answer{Status: 401}, "exa", 3},
 		{"after_a_failure", fake.Answer{Status: 500}, "exa", 3},
 		{"after_an_answer_that_is_none", fake.Answer{Body: `<html>`}, "exa", 3},
+		{"after_an_answer_of_another_shape", fake.Answer{Body: `{"nothing":true}`}, "exa", 3},
+		{"after_a_plan_that_is_used_up", fake.Answer{Status: 432, Body: `{"detail":{"error":"plan limit"}}`}, "exa", 3},
+		{"after_a_pay_as_you_go_limit", fake.Answer{Status: 433}, "exa", 3},
+		{"not_after_an_unusable_request", fake.Answer{Status: 422, Body: `{"detail":"no"}`}, "422", 1},
 		{"not_after_a_refused_request", fake.Answer{Status: 400, Body: `{"detail":{"error":"bad query"}}`}, "400", 1},
 	}
 	for _, tt := range tests {
@@ -225,8 +229,8 @@ func TestCombosAndAccountsFallBack(t *testing.T) {
 			}
 			c := w.Ask("/v1/search", `{"provider":"find","query":"q"}`)
 			resp, err := handler(w).Create(t.Context(), c)
-			if tt.want == "400" {
-				testgw.Refused(t, err, 400)
+			if status, _ := strconv.Atoi(tt.want); status != 0 {
+				testgw.Refused(t, err, status)
 			} else if got := gjson.Get(testgw.Body(t, resp, err), "provider").Str; got != tt.want || c.Trace.Provider != tt.want {
 				t.Errorf("got %s, trace %+v, want %s", got, c.Trace, tt.want)
 			}
@@ -234,6 +238,21 @@ func TestCombosAndAccountsFallBack(t *testing.T) {
 				t.Errorf("%d calls, want %d", len(w.Seen), tt.calls)
 			}
 		})
+	}
+}
+
+// A plan that is used up puts its account aside. After half an hour it is tried once.
+func TestSpentPlanIsNotAskedAgain(t *testing.T) {
+	w := testgw.New(t, "tavily")
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.Answer{Status: 432, Body: `{"detail":{"error":"This request exceeds your plan's set usage limit."}}`}
+	}
+	for i, wait := range []time.Duration{0, 29 * time.Minute, 2 * time.Minute} {
+		w.Add(wait)
+		_, err := handler(w).Create(t.Context(), w.Post(`{"query":"q"}`))
+		if e := testgw.Refused(t, err, 402); e.Code != "insufficient_quota" || !e.NoRetry || len(w.Seen) != 1+i/2 {
+			t.Errorf("after %v: %+v, %d calls", wait, e, len(w.Seen))
+		}
 	}
 }
 
@@ -247,13 +266,15 @@ func TestTargetsOfASearchWithoutModel(t *testing.T) {
 		{"openai", "https://api.openai.com/v1/responses"},
 		{"voyage anthropic", "https://api.anthropic.com/v1/messages"},
 		{"gemini", "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent"},
+		{"voyage xai", "https://api.x.ai/v1/responses"},
+		{"voyage openrouter", "https://openrouter.ai/api/v1/chat/completions"},
 		{"voyage", ""},
 		{"", ""},
 	}
 	for _, tt := range tests {
 		w := testgw.Recorded(t, strings.Fields(tt.providers)...)
 		w.Answer = func(*fake.Seen) fake.Answer {
-			return fake.Answer{Body: `{"results":[],"output":[],"content":[],"candidates":[{}]}`}
+			return fake.Answer{Body: `{"results":[],"output":[],"content":[],"candidates":[{}],"choices":[{"message":{"content":"a"}}]}`}
 		}
 		resp, err := handler(w).Create(t.Context(), w.Ask("/v1/search", `{"query":"q"}`))
 		if tt.url == "" {

@@ -134,6 +134,7 @@ func TestInvalidPages(t *testing.T) {
 		format string
 	}{
 		{name: "not_found", answer: fake.Answer{Status: 404}, status: 404, code: pageNotFound},
+		{name: "gone", answer: fake.Answer{Status: 410}, status: 404, code: pageNotFound},
 		{name: "forbidden", answer: fake.Answer{Status: 403, Body: "secret wall"}, status: 502, code: pageUnavailable},
 		{name: "server_error", answer: fake.Answer{Status: 500}, status: 502, code: pageUnavailable},
 		{name: "no_content_status", answer: fake.Answer{Status: 304}, status: 502, code: pageUnavailable},
@@ -142,6 +143,7 @@ func TestInvalidPages(t *testing.T) {
 		{name: "too_slow", answer: fake.Answer{Takes: time.Minute}, status: 504, code: "upstream_timeout"},
 		{name: "too_large_or_a_bomb", answer: as("text/html", strings.Repeat("a", 5<<20+1)), status: 422, code: pageUnreadable},
 		{name: "binary", answer: as("application/pdf", "%PDF"), status: 422, code: pageUnreadable},
+		{name: "picture", answer: as("image/png", "x"), status: 422, code: pageUnreadable},
 		{name: "binary_without_a_type", answer: as("", "\x7fELF\x00\x00"), status: 422, code: pageUnreadable},
 		{name: "unknown_encoding", answer: as("text/html; charset=shift_jis", "\x83\x65"), status: 422, code: pageUnreadable},
 		{name: "plain_text_stays", answer: as("text/plain", "a <b>"), text: "a <b>", format: "text"},
@@ -166,6 +168,19 @@ func TestInvalidPages(t *testing.T) {
 				t.Errorf("got %s %v", got.Raw, err)
 			}
 		})
+	}
+}
+
+func TestFormatsOfAPage(t *testing.T) {
+	w := testgw.Recorded(t)
+	w.Answer = func(*fake.Seen) fake.Answer { return html("<title>t</title><p>Hello <b>you</b>") }
+	for more, want := range map[string]string{
+		`"format":"text","max_characters":7`: `{"format":"text","text":"Hello y","length":7}`,
+		`"format":"html"`:                    `{"format":"html","text":"<title>t</title><p>Hello <b>you</b>","length":35}`,
+	} {
+		if got, err := fetch(t, w, `{"url":"https://a.example.com/",`+more+`}`); err != nil || got.Get("content").Raw != want {
+			t.Errorf("%s: got %s %v", more, got.Raw, err)
+		}
 	}
 }
 
@@ -209,6 +224,33 @@ func TestHostDecodesOtherEncodings(t *testing.T) {
 	resp, err := h.Fetch(t.Context(), w.Ask("/v1/web/fetch", `{"url":"https://a.example.com/"}`))
 	if got := gjson.Get(testgw.Body(t, resp, err), "content.text").Str; got != "テ" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestRedirectsAreFollowed(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, to := range []string{"/x", "http://plain.example.com/"} {
+			w := testgw.Recorded(t)
+			w.Answer = func(s *fake.Seen) fake.Answer {
+				if len(w.Seen) == 1 {
+					return fake.Answer{Status: status, Header: httpmsg.Header{{Name: "location", Value: to}}}
+				}
+				return html("<p>end")
+			}
+			if got, err := fetch(t, w, `{"url":"https://a.example.com/"}`); err != nil || got.Get("content.text").Str != "end" || len(w.Seen) != 2 {
+				t.Errorf("%d to %s: %s %v after %d calls", status, to, got.Raw, err, len(w.Seen))
+			}
+		}
+	}
+	for _, to := range []string{"https://", "http://[", "", "https://gateway.example.org/health"} {
+		w := testgw.Recorded(t)
+		w.Answer = func(*fake.Seen) fake.Answer {
+			return fake.Answer{Status: 307, Header: httpmsg.Header{{Name: "location", Value: to}}}
+		}
+		_, err := fetch(t, w, `{"url":"https://a.example.com/"}`)
+		if e := testgw.Refused(t, err, 502); e.Code != pageUnavailable || len(w.Seen) != 1 {
+			t.Errorf("to %q: %v after %d calls", to, err, len(w.Seen))
+		}
 	}
 }
 

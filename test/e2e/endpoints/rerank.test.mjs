@@ -49,185 +49,40 @@ async function machine(...connections) {
 }
 
 const ask = { query: "green tea", documents: ["about cars", { text: "about tea", id: 7 }, "about coffee"] };
-const texts = ["about cars", "about tea", "about coffee"];
 const scores = [
   { index: 1, relevance_score: 0.91 },
   { index: 2, relevance_score: 0.4 },
   { index: 0, relevance_score: 0.03 },
 ];
-const aws = { provider: "bedrock", providerSpecificData: { region: "eu-central-1" } };
 
-for (const [connection, model, host, path, sent, answer, usage] of [
-  [
-    "cohere",
-    "cohere/rerank-v3.5",
-    "api.cohere.com",
-    "/v2/rerank",
-    { model: "rerank-v3.5", query: "green tea", documents: texts, top_n: 2 },
-    { id: "r", results: scores, meta: { billed_units: { search_units: 1 } } },
-    { total_tokens: null, search_units: 1 },
-  ],
-  [
-    "voyage",
-    "voyage/rerank-2",
-    "api.voyageai.com",
-    "/v1/rerank",
-    { model: "rerank-2", query: "green tea", documents: texts, top_k: 2 },
-    { object: "list", data: scores, model: "rerank-2", usage: { total_tokens: 26 } },
-    { total_tokens: 26, search_units: null },
-  ],
-  [
-    "jina",
-    "jina/jina-reranker-v3",
-    "api.jina.ai",
-    "/v1/rerank",
-    { model: "jina-reranker-v3", query: "green tea", documents: texts, top_n: 2 },
-    { model: "m", results: [...scores].reverse(), usage: { total_tokens: 30 } },
-    { total_tokens: 30, search_units: null },
-  ],
-  [
-    "together",
-    "together/some/reranker",
-    "api.together.ai",
-    "/v1/rerank",
-    { model: "some/reranker", query: "green tea", documents: texts, top_n: 2 },
-    { results: scores },
-    { total_tokens: null, search_units: null },
-  ],
-  [
-    "openrouter",
-    "openrouter/cohere/rerank-v3.5",
-    "openrouter.ai",
-    "/api/v1/rerank",
-    { model: "cohere/rerank-v3.5", query: "green tea", documents: texts, top_n: 2 },
-    { results: scores, usage: { search_units: 1, total_tokens: 9 } },
-    { total_tokens: 9, search_units: 1 },
-  ],
-]) {
-  test(`${connection} returns documents in the order of their scores`, async () => {
-    const me = await machine(connection);
-    up.answer = () => ({ body: answer });
-    const got = await me.rank({ model, ...ask, top_n: 2, return_documents: true });
-    assert.equal(got.status, 200, got.text);
-    assert.deepEqual(got.body, {
-      model,
-      usage,
-      results: [
-        { index: 1, relevance_score: 0.91, document: { text: "about tea", id: 7 } },
-        { index: 2, relevance_score: 0.4, document: { text: "about coffee" } },
-      ],
-    });
-    assert.deepEqual(
-      up.seen.map((s) => [s.method, s.host, s.path]),
-      [["POST", host, path]],
-    );
-    assert.deepEqual(up.seen[0].json, sent);
-    assert.equal(up.seen[0].headers.authorization, "Bearer vendor-key-0123456789abcdef");
-    assert.deepEqual(
-      (await me.rank({ model, ...ask })).body.results.map((r) => [r.index, "document" in r]),
-      [
-        [1, false],
-        [2, false],
-        [0, false],
-      ],
-    );
-  });
-}
-
-test("Bedrock's reranking is signed for its agent runtime", async () => {
-  const me = await machine(aws);
-  up.answer = () => ({ body: { results: scores.map((s) => ({ index: s.index, relevanceScore: s.relevance_score })) } });
-  const got = await me.rank({ model: "bedrock/amazon.rerank-v1:0", ...ask });
+test("documents are returned in the order of their scores", async () => {
+  const me = await machine("cohere"),
+    model = "cohere/rerank-v3.5";
+  up.answer = () => ({ body: { id: "r", results: scores, meta: { billed_units: { search_units: 1 } } } });
+  const got = await me.rank({ model, ...ask, top_n: 2, return_documents: true });
   assert.equal(got.status, 200, got.text);
+  assert.deepEqual(got.body, {
+    model,
+    usage: { total_tokens: null, search_units: 1 },
+    results: [
+      { index: 1, relevance_score: 0.91, document: { text: "about tea", id: 7 } },
+      { index: 2, relevance_score: 0.4, document: { text: "about coffee" } },
+    ],
+  });
   assert.deepEqual(
-    got.body.results.map((r) => r.index),
-    [1, 2, 0],
+    up.seen.map((s) => [s.method, s.host, s.path, s.headers.authorization]),
+    [["POST", "api.cohere.com", "/v2/rerank", "Bearer vendor-key-0123456789abcdef"]],
   );
-  assert.equal(up.seen[0].host, "bedrock-agent-runtime.eu-central-1.amazonaws.com");
-  const b = up.seen[0].json;
-  assert.deepEqual(
-    b.sources.map((s) => s.inlineDocumentSource.textDocument.text),
-    texts,
-  );
-  assert.equal(b.rerankingConfiguration.bedrockRerankingConfiguration.numberOfResults, 3);
-  assert.equal(
-    b.rerankingConfiguration.bedrockRerankingConfiguration.modelConfiguration.modelArn,
-    "arn:aws:bedrock:eu-central-1::foundation-model/amazon.rerank-v1:0",
-  );
+  assert.deepEqual(up.seen[0].json, {
+    model: "rerank-v3.5",
+    query: "green tea",
+    documents: ["about cars", "about tea", "about coffee"],
+    top_n: 2,
+  });
 });
 
-test("a bad request is refused with the field's name, and nothing is called", async () => {
-  const me = await machine("cohere", "deepseek", "openai");
-  const model = "cohere/rerank-v3.5";
-  for (const [body, param] of [
-    ["{", null],
-    ["[]", null],
-    [{ ...ask }, "model"],
-    [{ ...ask, model: "" }, "model"],
-    [{ ...ask, model: 1 }, "model"],
-    [{ model, documents: ["a"] }, "query"],
-    [{ model, query: " ", documents: ["a"] }, "query"],
-    [{ model, query: "q" }, "documents"],
-    [{ model, query: "q", documents: [] }, "documents"],
-    [{ model, query: "q", documents: "a" }, "documents"],
-    [{ model, query: "q", documents: ["a", ""] }, "documents"],
-    [{ model, query: "q", documents: [{ body: "a" }] }, "documents"],
-    [{ model, query: "q", documents: Array(1001).fill("a") }, "documents"],
-    [{ model, ...ask, top_n: 0 }, "top_n"],
-    [{ model, ...ask, top_n: "2" }, "top_n"],
-    [{ model, ...ask, return_documents: 1 }, "return_documents"],
-    [{ ...ask, model: "deepseek/deepseek-chat" }, "model"],
-    [{ ...ask, model: "openai/gpt-5-mini" }, "model"],
-    [{ ...ask, model: "voyage/rerank-2" }, "model"],
-    [{ ...ask, model: "unknown/x" }, "model"], // without the service; without an account
-  ]) {
-    const got = await me.rank(body);
-    assert.equal(got.status, 400, `${JSON.stringify(body).slice(0, 80)}: ${got.text}`);
-    assert.equal(got.body.error.param, param, JSON.stringify(body).slice(0, 80));
-  }
-  for (const [body, param] of [
-    ["{", null],
-    [{}, "input"],
-    [{ input: "" }, "input"],
-    [{ input: [] }, "input"],
-    [{ input: [1] }, "input"],
-    [{ input: ["a", { type: "text", text: "b" }] }, "input"],
-    [{ input: "a", model: "" }, "model"],
-    [{ input: "a", model: 5 }, "model"],
-    [{ input: "a", model: "cohere/rerank-v3.5" }, "model"],
-    [{ input: "a", model: "mistral/mistral-moderation-latest" }, "model"],
-  ]) {
-    const got = await me.judge(body);
-    assert.equal(got.status, 400, `${JSON.stringify(body)}: ${got.text}`);
-    assert.equal(got.body.error.param, param, JSON.stringify(body));
-  }
-  assert.equal((await (await machine("cohere")).judge({ input: "a" })).body.error.code, "no_credentials");
-  assert.equal(up.seen.length, 0);
-});
-
-test("after an invalid answer the next account is tried", async () => {
-  for (const answer of [
-    { body: {} },
-    { body: { results: [] } },
-    { body: { results: [{ index: 9, relevance_score: 1 }] } },
-    { body: { results: [{ index: 0, relevance_score: "high" }] } },
-    {
-      body: {
-        results: [
-          { index: 0, relevance_score: 1 },
-          { index: 0, relevance_score: 1 },
-        ],
-      },
-    },
-    { body: "null" },
-    { headers: { "content-type": "text/html" }, body: "<html>" },
-    "broken",
-    "bomb",
-    "reset",
-    { status: 503 },
-    { status: 429 },
-    { status: 401 },
-  ]) {
+test("after a broken answer the next account is tried", async () => {
+  for (const answer of ["broken", "bomb", "reset"]) {
     const me = await machine(
       { provider: "cohere", name: "a" },
       { provider: "cohere", name: "b", priority: 2, apiKey: "second-key" },
@@ -339,31 +194,4 @@ test("moderations: OpenAI's client is served, with bare model names and the defa
   assert.equal((await me.judge({ model: "mistral/mistral-moderation-latest", input: "a" })).status, 200);
   const only = await machine("mistral");
   assert.equal((await only.judge({ input: "a" })).body.model, "mistral/mistral-moderation-latest");
-});
-
-test("moderations: after failures and invalid answers the next account is tried", async () => {
-  for (const [answer, status] of [
-    [{ status: 400, body: { error: { message: "bad input", param: "input" } } }, 400],
-    [{ status: 500 }, 500],
-    ["silent", 504],
-    [{ body: {} }, 502],
-    [{ body: { results: [1] } }, 502],
-    [{ body: { results: [{}] } }, 502],
-    [{ body: "[" }, 502],
-    ["bomb", 502],
-    [{ body: { results: [] } }, 502],
-    [{ body: "<html>" }, 502],
-  ]) {
-    const me = await machine("openai");
-    up.answer = () => answer;
-    const got = await me.judge({ input: "a" }, answer === "silent" ? { "x-stainless-timeout": "0.3" } : {});
-    assert.equal(got.status, status, `${JSON.stringify(answer)}: ${got.text}`);
-  }
-  // A missing verdict does not count as a pass: the next account is tried.
-  const me = await machine("openai", "openai"),
-    one = { flagged: false, categories: { hate: false } };
-  up.answer = () => ({ body: { results: up.seen.length === 1 ? [one] : [one, one] } });
-  up.seen.length = 0;
-  const got = await me.judge({ input: ["a", "b"] });
-  assert.deepEqual([got.status, got.body.results?.length, up.seen.length], [200, 2, 2], got.text);
 });
