@@ -108,7 +108,7 @@ func (x *exchange) read(a *accounts.Attempt, resp *upstream.Response) error {
 	r.tokens = count(all, "usage.total_tokens", "meta.tokens.input_tokens", "meta.billed_units.input_tokens")
 	r.units = count(all, "usage.search_units", "meta.billed_units.search_units")
 	a.State, a.Used.Tokens = r, llm.Usage{Input: max(r.tokens, 0), Known: r.tokens >= 0}
-	if r.units > 0 { // it is not billed by tokens
+	if r.units > 0 && r.units <= maxDocuments { // it is not billed by tokens
 		a.Used.Media, a.Estimator = &usage.Media{Requests: r.units}, nil
 	}
 	return nil
