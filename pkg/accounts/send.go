@@ -162,6 +162,8 @@ type Pool struct {
 	// Pause lets counts and usage gather before they are reported; nil leaves
 	// what comes within a second of a report to the next call.
 	Pause upstream.Pauser
+	// Log writes a line to the log. It may be nil.
+	Log func(line string)
 	// MaxRecords is the number of requests that a report lists; 0 is maxRecords.
 	MaxRecords int
 	// Changed receives the id of a machine whose object has stored a cooldown, or
@@ -178,4 +180,5 @@ type Pool struct {
 	late    []*snapshot.Machine // whose reports no call of theirs may follow
 	tokens  map[tokenKey]*token
 	laters  map[tokenKey]later
+	absurd  map[string]bool // see settleTokens
 }

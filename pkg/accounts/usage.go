@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -27,6 +28,9 @@ const countsEvery = time.Second
 // request.
 const staleWait = 10 * time.Second
 
+// maxAbsurd bounds the accounts and models whose usage the log has named.
+const maxAbsurd = 256
+
 // used records one attempt of a client's POST: an answer that was accepted, or
 // a failure. The tokens and the cost of an accepted answer are added to the
 // request's trace.
@@ -45,7 +49,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		leaveUnbilled(t, r, a)
 		if stated {
 			a.Used.Price = ByTokens
-			t.use(a.price(m, &row))
+			t.use(p.price(m, a, &row))
 		} else {
 			a.Used.Tokens, row.Unpriced = llm.Usage{}, 1
 			t.use(store.Used{Unpriced: []string{"background"}})
@@ -59,7 +63,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		}
 		return
 	default:
-		used := a.price(m, &row)
+		used := p.price(m, a, &row)
 		settle(a.reserved, a, &row, p.Now().UnixMilli())
 		t.use(used)
 	}
@@ -86,7 +90,8 @@ func rowOf(t *Trace, r *httpmsg.Request, a *Attempt) usage.Row {
 }
 
 // settleTokens estimates the tokens that the answer does not state, or that cannot be true.
-func (a *Attempt) settleTokens(m *snapshot.Machine) {
+// The log names the latter once for each account and model.
+func (p *Pool) settleTokens(m *snapshot.Machine, a *Attempt) {
 	u := &a.Used.Tokens
 	if a.Used.Price != ByTokens || a.Estimator == nil && !u.Known {
 		return
@@ -95,15 +100,26 @@ func (a *Attempt) settleTokens(m *snapshot.Machine) {
 	if a.Estimator != nil && max(u.Input, u.Output) > llm.SureTokens {
 		context, longest = a.Target.Limits(m)
 	}
-	u.Settle(a.Estimator, context, longest)
+	stated := *u
+	if u.Settle(a.Estimator, context, longest) && p.Log != nil {
+		who := "usage of connection " + a.Connection.ID + " for " + apierr.Shorten(a.Target.ID(), maxRecordText)
+		if p.absurd[who] {
+			return
+		}
+		if p.absurd == nil || len(p.absurd) >= maxAbsurd {
+			p.absurd = map[string]bool{}
+		}
+		p.absurd[who] = true
+		p.Log(fmt.Sprintf("%s cannot be true and is not counted: %d input and %d output tokens, %d searches", who, stated.Input, stated.Output, stated.Searches))
+	}
 }
 
 // price adds what an answer has used to the row of its attempt, and returns it.
-func (a *Attempt) price(m *snapshot.Machine, row *usage.Row) store.Used {
+func (p *Pool) price(m *snapshot.Machine, a *Attempt, row *usage.Row) store.Used {
 	if !a.Target.Provider.StatesCost || a.Target.OwnPrice(m) != "" {
 		a.Used.Tokens.Charged = false // its unit is not known, or the machine pays another price
 	}
-	a.settleTokens(m)
+	p.settleTokens(m, a)
 	price := a.Target.Price(m)
 	if a.Used.Tokens.UsesTools() {
 		price = a.Target.FullPrice(m)
@@ -135,7 +151,7 @@ func (r *Result) Bill(ctx context.Context, id, endpoint string) {
 		return
 	}
 	row := usage.Row{KeyID: r.trace.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(), Endpoint: endpoint, Requests: 1}
-	a.price(r.machine, &row)
+	r.pool.price(r.machine, a, &row)
 	body, err := json.Marshal(rpc.JobBill{ID: id, Usage: row})
 	if err != nil {
 		return

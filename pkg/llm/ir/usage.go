@@ -147,8 +147,9 @@ const (
 // count those that are missing or no numbers, an input of 0, an output of 0 beside a text,
 // parts that are more than the whole, and what the model cannot have read or written:
 // context and longest are its limits, 0 if they are not known. Without an Estimator, counts
-// that cannot be true are not known. Absurd counts of tools have no rate.
-func (u *Usage) Settle(e Estimator, context, longest int64) {
+// that cannot be true are not known. Absurd counts of tools have no rate. Settle reports
+// whether counts were stated that cannot be true.
+func (u *Usage) Settle(e Estimator, context, longest int64) (absurd bool) {
 	times := int64(maxTimes)
 	if u.UsesTools() || u.Apart > 0 {
 		times = maxTimesTools
@@ -158,7 +159,7 @@ func (u *Usage) Settle(e Estimator, context, longest int64) {
 		name string
 	}{{&u.Searches, "web_search"}, {&u.FileSearches, "file_search"}, {&u.Code, "code_execution"}} {
 		if *tool.uses > maxUses {
-			*tool.uses = 0
+			*tool.uses, absurd = 0, true
 			u.NoRate(tool.name)
 		}
 	}
@@ -166,13 +167,14 @@ func (u *Usage) Settle(e Estimator, context, longest int64) {
 		u.AudioInput+u.ImageInput <= u.Input && u.AudioCacheRead+u.ImageCacheRead <= u.CacheRead
 	output := u.Known && u.Output <= bound(longest, times) && u.AudioOutput+u.ImageOutput <= u.Output
 	u.Reasoning = min(u.Reasoning, u.Output)
+	absurd = absurd || u.Known && (!input || !output)
 	if e == nil {
 		if !input || !output || u.Input+u.Output == 0 && !u.Final {
 			u.forgetInput()
 			u.Known, u.Input = false, 0
 			u.Output, u.Reasoning, u.AudioOutput, u.ImageOutput = 0, 0, 0, 0
 		}
-		return
+		return absurd
 	}
 	if !input || u.Input == 0 {
 		u.forgetInput()
@@ -188,6 +190,7 @@ func (u *Usage) Settle(e Estimator, context, longest int64) {
 		}
 	}
 	u.Known = true
+	return absurd
 }
 
 // bound returns the most tokens that are believed of a model with a limit.

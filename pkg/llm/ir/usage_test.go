@@ -76,3 +76,25 @@ func TestSettleWithoutAnEstimator(t *testing.T) {
 		}
 	}
 }
+
+func TestSettleReportsCountsThatCannotBeTrue(t *testing.T) {
+	for _, tt := range []struct {
+		stated Usage
+		absurd bool
+	}{
+		{Usage{}, false},
+		{Usage{Known: true}, false},
+		{Usage{Known: true, Input: 900, Output: 40}, false},
+		{Usage{Known: true, Input: 1 << 40}, true},
+		{Usage{Known: true, Input: 900, Output: 1 << 40}, true},
+		{Usage{Known: true, Input: 100, Output: 40, CacheRead: 5000}, true},
+		{Usage{Known: true, Input: 900, Output: 40, Searches: 1 << 30}, true},
+	} {
+		for _, e := range []Estimator{nil, fixed{1000, 50}} {
+			u := tt.stated
+			if got := u.Settle(e, 0, 0); got != tt.absurd {
+				t.Errorf("%+v: absurd is %v", tt.stated, got)
+			}
+		}
+	}
+}
