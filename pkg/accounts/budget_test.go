@@ -646,3 +646,28 @@ func TestBudgetCountsWhatUsageCounts(t *testing.T) {
 		}
 	}
 }
+
+// A refusal states what is left and when to come again, and speaks of calls under way only
+// while some are.
+func TestRefusalStatesItsReason(t *testing.T) {
+	const cent = store.NanoDollars / 100
+	b := &store.Budget{Name: "b", Unit: store.USD, Limit: 200 * cent, Window: budget.Month}
+	end := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	for _, tt := range []struct {
+		grant  budget.Grant
+		amount int64
+		want   string
+		wait   time.Duration
+	}{
+		{budget.Grant{Unspent: 40 * cent, End: end, Wait: 3_600_000}, 96 * cent, `The budget "b" of $2 per month has $0.40 left; this call could cost $0.96. Resets Dec 1, 00:00 UTC.`, time.Hour},
+		{budget.Grant{End: end, Wait: 3_600_000}, 96 * cent, `The budget "b" of $2 per month is used up. Resets Dec 1, 00:00 UTC.`, time.Hour},
+		{budget.Grant{Unspent: 150 * cent, Lent: true, Busy: true, Wait: 2000}, 96 * cent, `The budget "b" of $2 per month has $1.50 left, reserved by calls under way; this call could cost $0.96. Try again in 2 seconds.`, 2 * time.Second},
+		{budget.Grant{Unspent: 100 * cent, Lent: true, Wait: 59_000}, 96 * cent, `The budget "b" of $2 per month has $1 left, lent to another instance of the gateway; this call could cost $0.96. Try again in 59 seconds.`, 59 * time.Second},
+		{budget.Grant{Unspent: 150 * cent, Wait: 2000}, 201 * cent, `The budget "b" of $2 per month is too low: this call could cost $2.01. Ask for fewer output tokens or a higher limit.`, 0},
+	} {
+		e := exceeded(b, &tt.grant, tt.amount)
+		if e.Message != tt.want || e.RetryAfter != tt.wait || !e.NoRetry || (e.Err == errLent) != tt.grant.Lent {
+			t.Errorf("got %q, wait %v\nwant %q, wait %v", e.Message, e.RetryAfter, tt.want, tt.wait)
+		}
+	}
+}
