@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -179,6 +180,46 @@ func TestContextOverflowOverWebSocket(t *testing.T) {
 	for _, m := range c.Received {
 		if gjson.Get(m, "status").Exists() {
 			t.Errorf("%s is read as an answer with a status", m)
+		}
+	}
+}
+
+// A response over WebSocket whose client leaves in the middle has the figure of a stream that
+// is stopped: the input and the output that passed, in requests, usage and budgets.
+func TestResponseThatASocketLeavesIsEstimated(t *testing.T) {
+	for _, model := range []string{"openai/gpt-5.5", "anthropic/claude-opus-4-8", "gemini/gemini-3.8-flash", "xai/grok-4.3"} {
+		w := newWorld(t)
+		machine, key := w.priced()
+		api := func(method, path, body string) gjson.Result {
+			return gjson.Parse(w.do(method, "/"+machine+"/api"+path, adminToken, body).body)
+		}
+		api("POST", "/budgets", `{"name":"b","unit":"usd","limit":1000,"window":"total"}`)
+		begun := int64(0)
+		w.Answer = func(s *fake.Seen) fake.Answer {
+			a := fake.OK("text/event-stream", "")
+			var sent string
+			sent, begun = answerOf(s, strings.Fields(strings.Repeat("text ", 40)), 3000, 5000)
+			a.Pieces = strings.SplitAfter(sent, "\n\n")
+			return a
+		}
+		c := &fake.Socket{Messages: []string{`{"type":"response.create","model":"` + model + `","input":"` + strings.Repeat("a question ", 100) + `"}`}, Leaves: 12}
+		w.connect("/v1/responses", key, c)
+		w.Clock.Add(2 * time.Second)
+		w.do("GET", "/v1/models", key, "")
+		length := int64(0)
+		for _, m := range c.Received {
+			if gjson.Get(m, "type").Str == "response.output_text.delta" {
+				length += int64(len(gjson.Get(m, "delta").Str))
+			}
+		}
+		row, total := api("GET", "/requests", "").Get("data.0"), api("GET", "/usage", "").Get("total")
+		in, out, cost := row.Get("inputTokens").Int(), row.Get("outputTokens").Int(), row.Get("costUsd").Num
+		if !row.Get("estimated").Bool() || !row.Get("priced").Bool() || in < 150 || begun > 0 && in != begun || out < length/4 || out > length/4+2 || length == 0 {
+			t.Errorf("%s: %d bytes have passed, the request is %s", model, length, row.Raw)
+		}
+		budget := api("GET", "/budgets", "").Get("data.0.spent").Num
+		if total.Get("costUsd").Num != cost || budget != cost || total.Get("outputTokens").Int() != out || w.Open != 0 {
+			t.Errorf("%s: the request costs %v, usage %v, the budget %v, %d bodies are open", model, cost, total.Get("costUsd").Num, budget, w.Open)
 		}
 	}
 }
