@@ -160,11 +160,14 @@ func opened(_ *accounts.Attempt, resp *upstream.Response) error {
 	return nil
 }
 
-// relay passes the messages until one side ends, and records what they used.
+// relay passes the messages until one side ends, and records what they used. Answers that
+// have not ended then are billed too, and unpriced.
 func (h *Handler) relay(ctx context.Context, c *auth.Call, client socket.Conn, res *accounts.Result) {
+	answers := 0 // that have begun and not ended
 	end, byProvider := client.Relay(res.Socket, socket.Watch{
-		Texts: []string{`"response.done"`, `input_audio_transcription.completed"`},
+		Texts: []string{`"response.created"`, `"response.done"`, `input_audio_transcription.completed"`},
 		Seen: func(event []byte) *socket.Closed {
+			answers = max(answers+answersBy(event), 0)
 			used, ok := usedBy(event)
 			if !ok {
 				return nil
@@ -187,10 +190,27 @@ func (h *Handler) relay(ctx context.Context, c *auth.Call, client socket.Conn, r
 			return nil
 		},
 	})
+	for range answers {
+		left := accounts.Used{Price: accounts.Unknown}
+		left.Tokens.NoRate("tokens") // no event states them
+		res.Use(left)
+	}
 	res.Closed()
 	if byProvider && end.Code == socket.Abnormal {
 		c.Trace.Err = end
 	}
+}
+
+// answersBy returns 1 for an event of the provider with which an answer begins, and -1 for
+// one with which it ends.
+func answersBy(event []byte) int {
+	switch gjson.GetBytes(event, "type").Str {
+	case "response.created":
+		return 1
+	case "response.done":
+		return -1
+	}
+	return 0
 }
 
 // usedBy returns what an event of the provider says was used.

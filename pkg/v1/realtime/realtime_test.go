@@ -108,3 +108,14 @@ func FuzzUsageOfEvents(f *testing.F) {
 		}
 	})
 }
+
+func TestAnswersOfEvents(t *testing.T) {
+	for event, want := range map[string]int{
+		`{"type":"response.created","response":{}}`: 1, `{"type":"response.done","response":{"usage":null}}`: -1,
+		`{"type":"response.output_text.delta","delta":"\"response.created\""}`: 0, `"response.done"`: 0, ``: 0,
+	} {
+		if got := answersBy([]byte(event)); got != want {
+			t.Errorf("%s: %d, want %d", event, got, want)
+		}
+	}
+}
