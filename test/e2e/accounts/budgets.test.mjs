@@ -127,11 +127,12 @@ async function flood(fields) {
     for (const a of served) await a.text().catch(() => {});
     for (const o of open) billed += 5e-6 + 25e-6 * (lasting.indexOf(o) >= tenth ? o.output : 100);
     const all = waves.reduce((sum, n) => sum + n);
-    await until("one figure in budget and usage", async () => {
+    const counted = async () => {
       [budget] = await shown();
       const { total } = await api("GET", "/usage");
       return total.attempts === all && (total.costUsd ?? 0) === budget.spent;
-    });
+    };
+    await until("one figure in budget and usage", counted, 120_000, 250);
   } while (budget.spent < 15 && waves.length < 8);
   return { waves, billed, limited, spent: budget.spent };
 }
