@@ -10,6 +10,7 @@ import { PassThrough } from "node:stream";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { platform } from "../platforms.mjs";
 import { until } from "../wait.mjs";
 
 const cells = 10;
@@ -211,6 +212,52 @@ test("a budget survives the end of the program, and its slices come back", async
   assert.ok(up.seen.length <= 40, `${up.seen.length} calls were sent`);
   // The instances that were ended had slices: at most half of what is left.
   assert.ok(up.seen.length >= 30, `only ${up.seen.length} calls were sent`);
+});
+
+test("what a call had reserved is not lost if the program is killed", async () => {
+  const told = [];
+  const hook = createServer((req, res) => {
+    let body = "";
+    req.on("data", (d) => (body += d));
+    req.on("end", () => told.push(JSON.parse(body)) && res.end());
+  });
+  await new Promise((done) => hook.listen(0, "127.0.0.1", done));
+  try {
+    const webhookUrl = `http://127.0.0.1:${hook.address().port}/hook`;
+    const { machineId, send, shown } = await machine({
+      name: "one",
+      unit: "usd",
+      limit: 1,
+      window: "total",
+      webhookUrl,
+    });
+    const prices = { allowUnknown: true, modelPrices: { "up/test-chat": "1/25" } };
+    await operator.call("PATCH", `/${machineId}/api/settings`, prices);
+    const body = new PassThrough();
+    body.write('data: {"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}\n\n');
+    up.script = () => ({ headers: { "content-type": "text/event-stream" }, body });
+    const left = send(undefined, { stream: true, max_tokens: 24_000 }).catch(() => {}); // up to $0.60
+    await until("the call", () => up.seen.length === 1);
+    await gw.kill();
+    await left;
+    gw = await start({ cells, persist: storage });
+    operator = admin(gw);
+    const [b] = await shown();
+    assert.ok(b.spent + b.reserved >= 0.6, JSON.stringify(b));
+    const refused = await send(undefined, { max_tokens: 20_000 });
+    assert.equal(refused.status, 429, refused.text);
+    assert.equal(up.seen.length, 1);
+    // In workerd another instance may be alive: it is spent after 20 minutes.
+    if (platform === "native") {
+      assert.ok(Math.abs(b.spent - 0.6) < 0.001, JSON.stringify(b));
+      assert.match(refused.text, /has \$0\.(39\d*|40?) left/);
+      await until("the alert", () => told.length > 0);
+      assert.equal(told[0].data.percent, 50);
+    }
+  } finally {
+    up.script = null;
+    hook.close();
+  }
 });
 
 test("the error is that of the client's dialect, with the reset", async () => {
