@@ -207,3 +207,32 @@ test("models of the source are added", async () => {
   assert.deepEqual(await asks("mix", 12_000), ["gpt-5"]);
   assert.deepEqual(await asks("gpt-next", 10), ["gpt-next"]); // without the alias
 });
+
+test("a list of 50 MB in the form of models.dev is read by provider, and a broken one changes nothing", async () => {
+  source.status = 200;
+  const models = { "gpt-5": { cost: { input: 2, output: 8, cache_read: 0.2 }, limit: { context: 300_000 } } };
+  for (let i = 0; i < 30; i++) models[`test-${i}`] = { cost: { input: 1, output: 2 } };
+  const other = JSON.stringify({ models: { m: { description: 'a \\" ] } é '.repeat(40_000), cost: { input: 1 } } } });
+  const parts = Array.from({ length: Math.ceil(50e6 / other.length) }, (_, i) => `"other-${i}":${other}`);
+  source.document = `{${parts.join()},"openai":${JSON.stringify({ models })}}`;
+  const env = { PRICES_KEY: undefined };
+  await again({ env, aged: true });
+  await gw.cron();
+  const taken = await state();
+  assert.deepEqual([taken.error, taken.signed, taken.rows, taken.limits], [undefined, false, 31, 1]);
+  me = await operator.machine();
+  await operator.call("POST", `/${me.machineId}/api/providers`, {
+    provider: "openai",
+    apiKey: "openai-test-key-012345",
+  });
+  [calls, spent] = [0, 0];
+  assert.equal(await costs(), 2);
+
+  source.document = `${source.document.slice(0, -1)}]`;
+  await again({ env, aged: true });
+  await gw.cron();
+  const failed = await state();
+  assert.deepEqual([failed.error, failed.rows], ["it is not JSON", 31]);
+  assert.equal(gw.logs.filter((l) => l.includes("it is not JSON")).length, 1);
+  assert.equal(await costs(), 2);
+});
