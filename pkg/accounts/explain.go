@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"time"
 
 	"weir/pkg/budget"
@@ -22,9 +23,9 @@ type Step struct {
 	Try int
 	// Skipped is why it is left out: the connection's status (needs_reauth, …),
 	// the reason of its cooldown (rate_limited, …), "pinned" when the call names
-	// another one, the code of a budget that refuses the call, "context_length" when the
-	// request does not fit into the model's context, or "not_reached" when the combo ends
-	// before it.
+	// another one, the code with which the key or a budget refuses the call,
+	// "context_length" when the request does not fit into the model's context, or
+	// "not_reached" when the call ends before it.
 	Skipped string
 	// Wait is what is left of the cooldown.
 	Wait time.Duration
@@ -60,8 +61,9 @@ const MaxAttempts = maxAttempts
 // Explain returns the plan that a call would follow now, without calling anyone
 // and without taking a turn: for each target the accounts to be tried in
 // order, then those left out. pin is the value of x-connection-id, or "". left returns
-// how much of a budget is left; it is nil without budgets.
-func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) int64) []Step {
+// how much is left of a budget, or of a limit of the call's key; it is nil without any.
+// keyRefused is the code with which the key is refused, or "".
+func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) int64, keyRefused string) []Step {
 	e := &explainer{}
 	pl := &plan{call: call, explains: true}
 	try, reached := 0, 0
@@ -80,6 +82,10 @@ func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) i
 			home := o.home()
 			list := o.sort(ready(nil, call.Machine, to, pin, o.now, e))
 			charges, refused := chargesOf(call, to, left)
+			if len(list) > 0 {
+				keyRefused = cmp.Or(keyRefused, limitOf(call, to, left))
+				refused = cmp.Or(keyRefused, refused)
+			}
 			for j := range list {
 				if refused != "" {
 					e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Skipped: refused})
@@ -101,6 +107,8 @@ func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) i
 			switch reached = i + 1; {
 			case len(list) == 0:
 				reached = routing.After(call.Targets, i, classOf(e.cause))
+			case keyRefused != "":
+				reached = -1
 			case refused != "":
 				reached = routing.After(call.Targets, i, routing.Limit)
 			}
@@ -111,6 +119,25 @@ func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) i
 		}
 	}
 	return e.steps
+}
+
+// limitOf returns CodeKeyLimit if a limit of the call's key refuses it, else "". How many of
+// its calls are under way is not known.
+func limitOf(call *Call, to *routing.Target, left func(b *store.Budget) int64) string {
+	limits := call.Machine.KeyLimits(call.Trace.KeyID)
+	if left == nil || len(limits) == 0 || call.Estimate.Follows {
+		return ""
+	}
+	price := to.Price(call.Machine)
+	output, _ := call.Estimate.outputs(call.Machine, to)
+	tokens, _ := call.Estimate.of(price, output)
+	for i := range limits {
+		b := &limits[i]
+		if amount, _ := amountOf(b, price, tokens, 0); b.Unit != store.Calls && amount > left(b) {
+			return CodeKeyLimit
+		}
+	}
+	return ""
 }
 
 // chargesOf returns what a call to a target would reserve of budgets, and the code of the

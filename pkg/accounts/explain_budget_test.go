@@ -27,7 +27,7 @@ func TestExplainLeavesOutWhatBudgetsRefuse(t *testing.T) {
 			call.Targets = append(call.Targets, b.to(m).Targets...)
 		}
 		var out strings.Builder
-		for _, s := range Explain(call, "", b.Now(), left) {
+		for _, s := range Explain(call, "", b.Now(), left, "") {
 			fmt.Fprintf(&out, "%d:%s:%s", s.Try, s.Target.Model, s.Skipped)
 			for _, c := range s.Charges {
 				fmt.Fprintf(&out, " %s %d of %d", c.Budget.ID, c.Amount, c.Left)

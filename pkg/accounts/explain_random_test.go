@@ -51,7 +51,7 @@ func TestExplainEqualsSendInRandomSituations(t *testing.T) {
 			explained := ""
 			explain := *call
 			explain.Targets = append([]routing.Target(nil), call.Targets...)
-			for _, s := range Explain(&explain, "", w.Now(), nil) {
+			for _, s := range Explain(&explain, "", w.Now(), nil, "") {
 				if s.Try > 0 && s.Try <= MaxAttempts {
 					explained += s.Connection.ID
 				}

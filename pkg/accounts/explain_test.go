@@ -13,7 +13,7 @@ import (
 
 func (w *world) explain(pin string) string {
 	var b strings.Builder
-	for _, s := range Explain(w.call(), pin, w.Now(), nil) {
+	for _, s := range Explain(w.call(), pin, w.Now(), nil, "") {
 		fmt.Fprintf(&b, "%d:%s:%s:%s ", s.Try, s.Connection.ID, s.Skipped, s.Wait)
 	}
 	return strings.TrimSpace(b.String())
@@ -36,7 +36,7 @@ func TestExplainEqualsSend(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	w.Add(2 * time.Minute)
-	steps := Explain(w.call(), "", w.Now(), nil)
+	steps := Explain(w.call(), "", w.Now(), nil, "")
 	for _, s := range steps {
 		if s.Trial != (s.Connection.ID == "a") {
 			t.Errorf("%s: trial %v", s.Connection.ID, s.Trial)
@@ -56,7 +56,7 @@ func TestExplainDoesNotAdvanceRoundRobin(t *testing.T) {
 	if w.send(); w.saw() != "b" {
 		t.Errorf("upstream saw %s, want b", w.saw())
 	}
-	if got := Explain(&Call{Machine: w.machine}, "", w.Now(), nil); len(got) != 0 {
+	if got := Explain(&Call{Machine: w.machine}, "", w.Now(), nil, ""); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }

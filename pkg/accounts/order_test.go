@@ -292,7 +292,7 @@ func TestExplainNamesTheHomeOfASession(t *testing.T) {
 	at := w.Now().UnixMilli()
 	w.machine.Cool(store.Cooldown{ConnectionID: home, Since: at, Until: at + 60_000, Reason: store.RateLimited})
 	c := w.sessionCall("s")
-	steps := Explain(c, "", w.Now(), nil)
+	steps := Explain(c, "", w.Now(), nil, "")
 	var homes, order []string
 	for _, s := range steps {
 		if s.Home {

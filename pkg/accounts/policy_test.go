@@ -93,7 +93,7 @@ func TestPolicyOfCoolingAccounts(t *testing.T) {
 		if w.sendCall(call); w.saw() != want {
 			t.Errorf("%d, %s stop: upstream saw %q, want %q", tt.answer.Status, tt.on, w.saw(), want)
 		}
-		steps := Explain(call, "", w.Now(), nil)
+		steps := Explain(call, "", w.Now(), nil, "")
 		if reached := steps[1].Try == 1 && steps[1].Skipped == ""; len(steps) != 2 || reached != tt.next {
 			t.Errorf("%d, %s stop: explained %+v", tt.answer.Status, tt.on, steps)
 		}
@@ -122,7 +122,7 @@ func TestTooLongTargetsAreNotTried(t *testing.T) {
 		t.Errorf("upstream saw %s, error %v", w.saw(), e)
 	}
 	var plan []string
-	for _, s := range Explain(call, "", w.Now(), nil) {
+	for _, s := range Explain(call, "", w.Now(), nil, "") {
 		plan = append(plan, fmt.Sprint(s.Connection.ID, s.Try, s.Skipped))
 	}
 	if got, want := strings.Join(plan, " "), "a0context_length b0context_length c1"; got != want {

@@ -87,7 +87,7 @@ func TestOrderByWhatIsLeft(t *testing.T) {
 				t.Errorf("saw %s, want %s", w.saw(), tt.want)
 			}
 			explained := ""
-			for _, s := range Explain(w.call(), "", w.Now(), nil) {
+			for _, s := range Explain(w.call(), "", w.Now(), nil, "") {
 				explained += s.Connection.ID
 			}
 			if explained != tt.want {

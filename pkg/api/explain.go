@@ -81,7 +81,8 @@ type PlanStep struct {
 	NextAfter []string `json:"nextAfter"`
 	// Skipped is why it is left out, "" if it is tried: the reason of
 	// accounts.Step, budget_exceeded or model_not_priced (a budget refuses the
-	// call), blocked_here (the provider does not serve this location),
+	// call), rate_limit_exceeded (a limit of the key), key_paused or invalid_api_key (the
+	// key expired or has no scope data), blocked_here (the provider does not serve this location),
 	// no_credential, incomplete (a setting is missing), refused (this model
 	// does not support the request: the plan ends here), not_reached.
 	Skipped    string `json:"skipped"`
@@ -149,12 +150,16 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 			return nil, apierr.Invalid("keyId", "keyId is not the id of a key.")
 		}
 		sub.Operator = false
-	}
-	if sub.Key != nil {
-		sub.Trace.KeyID = sub.Key.ID
+		rec.refused = auth.RefusalOf(sub.Key, rec.now.UnixMilli())
 	}
 	if len(m.Budgets) > 0 {
 		if rec.budgets, err = h.budgets(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	if sub.Key != nil {
+		sub.Trace.KeyID = sub.Key.ID
+		if err := h.limits(ctx, c.MachineID, m.KeyLimits(sub.Key.ID), rec); err != nil {
 			return nil, err
 		}
 	}
@@ -244,6 +249,33 @@ func (h *Explainer) budgets(ctx context.Context, c *auth.Call) (map[string]budge
 	return byID, nil
 }
 
+// limits adds what is used of the limits of a key to the budgets of a recorder.
+func (h *Explainer) limits(ctx context.Context, machineID string, limits []store.Budget, rec *recorder) error {
+	if len(limits) == 0 {
+		return nil
+	}
+	raw, err := rpc.Ask(ctx, h.Objects, machineID, "key.usage", rpc.KeyUsageQuery{KeyID: limits[0].KeyID})
+	if err != nil {
+		return err
+	}
+	var own ownUsage
+	if err := json.Unmarshal(raw, &own); err != nil {
+		return err
+	}
+	if rec.budgets == nil {
+		rec.budgets = map[string]budgetView{}
+	}
+	for i := range limits {
+		l := &limits[i]
+		// The limits of the key come before its budgets.
+		at := slices.IndexFunc(own.Limits, func(o ownLimit) bool { return o.Unit == l.Unit && o.Window == l.Window })
+		if at >= 0 {
+			rec.budgets[l.ID] = budgetView{Spent: own.Limits[at].Used}
+		}
+	}
+	return nil
+}
+
 // exact reports whether a body is an object with none but the named fields,
 // each at most once and spelt so: Go's decoder takes other cases too.
 func exact(raw []byte, names ...string) bool {
@@ -262,6 +294,7 @@ var errExplained = errors.New("explained")
 // recorder is the sender that sends nothing.
 type recorder struct {
 	session uint64 // see auth.Call.SessionID
+	refused string // the code with which the key is refused, or ""
 	plan    Plan
 	body    []byte // of the client
 	now     time.Time
@@ -285,7 +318,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 	}
 	tries, over := 0, false
 	pin := call.Request.Header.Get("x-connection-id")
-	steps := accounts.Explain(call, pin, r.now, r.left)
+	steps := accounts.Explain(call, pin, r.now, r.left, r.refused)
 	if pin != "" && !slices.ContainsFunc(steps, func(s accounts.Step) bool { return s.Connection.ID == pin }) {
 		return nil, apierr.Invalid("connectionId", "connectionId names no active connection of this model.")
 	}

@@ -99,6 +99,20 @@ func (a *Authenticator) Live(ctx context.Context, c *Call) bool {
 	return k != nil && a.live(k) && hasScope(k, ScopeData)
 }
 
+// RefusalOf returns the code with which calls of a key to the data plane are refused at a
+// time, in Unix milliseconds; "" if they are not.
+func RefusalOf(k *store.Key, now int64) string {
+	switch {
+	case ended(k, now) || !hasScope(k, ScopeData):
+		return rpc.ErrInvalidKey().Code
+	case k.PausedAt != 0:
+		return codePaused
+	}
+	return ""
+}
+
+const codePaused = "key_paused"
+
 // KeyOf returns the key with an id, or nil.
 func KeyOf(m *snapshot.Machine, id string) *store.Key {
 	for i := range m.Keys {
@@ -234,7 +248,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 		return c, refusedForm(r.Header, text)
 	}
 	if found.PausedAt != 0 {
-		return c, apierr.New(403, "key_paused", "This API key is paused. Resume it on the page Keys of the dashboard, or use another key.")
+		return c, apierr.New(403, codePaused, "This API key is paused. Resume it on the page Keys of the dashboard, or use another key.")
 	}
 	if !k.Old() {
 		m.KeyChecked(k.Digest)
@@ -246,8 +260,10 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 func (a *Authenticator) live(k *store.Key) bool { return k.PausedAt == 0 && !a.ended(k) }
 
 // ended reports whether a key can never be used again.
-func (a *Authenticator) ended(k *store.Key) bool {
-	return k.RevokedAt != 0 || k.ExpiresAt != 0 && k.ExpiresAt <= a.Now().UnixMilli()
+func (a *Authenticator) ended(k *store.Key) bool { return ended(k, a.Now().UnixMilli()) }
+
+func ended(k *store.Key, now int64) bool {
+	return k.RevokedAt != 0 || k.ExpiresAt != 0 && k.ExpiresAt <= now
 }
 
 func hasScope(k *store.Key, scope string) bool {

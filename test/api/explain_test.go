@@ -183,3 +183,62 @@ func TestConnectionToASearchServiceIsTestedBySearching(t *testing.T) {
 		}
 	}
 }
+
+// A plan with a key says what a call with the key is refused for, and by what code.
+func TestExplainRefusesWhatTheKeyIsRefused(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.tenant(2)
+	w.get(201, w.do("POST", "/"+id+"/api/combos", adminToken, `{"name":"mix","models":["up/m","up/n"]}`), nil)
+	for _, tt := range []struct {
+		key, change string
+		served      int
+		code        string
+	}{
+		{`{}`, "", 3, ""},
+		{`{"dailyMax":2}`, "", 2, "rate_limit_exceeded"},
+		{`{"rpm":2}`, "", 2, "rate_limit_exceeded"},
+		{`{"rpm":2,"dailyMax":9,"budget":{"unit":"requests","limit":2,"window":"minute"}}`, "", 2, "rate_limit_exceeded"},
+		{`{"tpm":13}`, "", 3, "rate_limit_exceeded"}, // 3 each, for which 7 are reserved
+		{`{"dailyMax":9,"budget":{"unit":"requests","limit":2,"window":"day"}}`, "", 2, "budget_exceeded"},
+		{`{"maxParallel":1}`, "", 3, ""},
+		{`{}`, `{"paused":true}`, 0, "key_paused"},
+		{`{"scopes":["manage"]}`, "", 0, "invalid_api_key"},
+		{`{"expiresAt":%d}`, "", 0, "invalid_api_key"},
+	} {
+		var key struct{ ID, APIKey string }
+		w.get(201, w.do("POST", "/"+id+"/api/keys", adminToken, strings.ReplaceAll(tt.key, "%d", fmt.Sprint(w.Now().UnixMilli()+1000))), &key)
+		if tt.change != "" {
+			w.get(200, w.do("PUT", "/"+id+"/api/keys/"+key.ID, adminToken, tt.change), nil)
+		}
+		w.Add(2 * time.Second)
+		plan := func(model string) string {
+			t.Helper()
+			r := w.do("POST", "/"+id+"/api/explain", adminToken, fmt.Sprintf(`{"path":"/v1/embeddings","keyId":%q,"body":{"model":%q,"input":"a"}}`, key.ID, model))
+			if r.status != 200 {
+				t.Fatalf("%s: %d %s", tt.key, r.status, r.body)
+			}
+			return gjson.Get(r.body, "plan.#.skipped").Raw
+		}
+		for i := range 4 {
+			r := w.embed(key.APIKey)
+			if served := r.status == 200; served != (i < tt.served) && tt.code != "" || !served && gjson.Get(r.body, "error.code").Str != tt.code {
+				t.Errorf("%s, call %d: %d %s", tt.key, i+1, r.status, r.body)
+			}
+			w.Add(time.Second)
+		}
+		one, both := fmt.Sprintf(`[%q,%[1]q]`, tt.code), fmt.Sprintf(`[%q,%[1]q,"not_reached","not_reached"]`, tt.code)
+		switch tt.code {
+		case "":
+			both = `["","","",""]`
+		case "budget_exceeded": // another member of a combo may have one
+			both = fmt.Sprintf(`[%q,%[1]q,%[1]q,%[1]q]`, tt.code)
+		}
+		if got := plan("up/m"); got != one {
+			t.Errorf("%s %s: %s, want %s", tt.key, tt.change, got, one)
+		}
+		if got := plan("mix"); got != both {
+			t.Errorf("%s %s, with a combo: %s, want %s", tt.key, tt.change, got, both)
+		}
+		w.Add(time.Minute)
+	}
+}

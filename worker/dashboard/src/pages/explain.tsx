@@ -103,7 +103,7 @@ export default function Explain({ machine }: PageProps) {
                 ))}
               </select>
             </Field>
-            <Field label="Key" hint="Its models and budgets apply.">
+            <Field label="Key" hint="Its models, limits and budgets apply.">
               <select value={key} onChange={(e) => setKey(e.currentTarget.value)}>
                 <option value="">None</option>
                 {keys.data?.map((k) => (
