@@ -131,11 +131,15 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 	}
 	c.Params = params
 	resp, err := g.handle(ctx, c, route, m)
+	if err != nil && c.Trace.Asked == "" {
+		c.Trace.Asked = askedOf(r, route, params)
+	}
 	return resp, c, err
 }
 
-// askedOf returns the model that a call asks for which is refused before it is read: that
-// of the path, "gemini-2.5-pro:generateContent", or of a body that has arrived whole.
+// askedOf returns the model that a call asks for which is refused before it is read, or
+// because it is not valid: that of the path, "gemini-2.5-pro:generateContent", or of a body
+// that has arrived whole.
 func askedOf(r *httpmsg.Request, route *Route, params []string) string {
 	if route.Dialect == Gemini && len(params) > 0 {
 		return params[0][:max(strings.LastIndexByte(params[0], ':'), 0)]

@@ -83,7 +83,8 @@ func countsCalls(t *testing.T, most int64) {
 		{"refused model", narrow, "up/m", "g", "up/m"},
 		{"refused model", plain, "invented", "h", ""},
 		{"refused budget", poor, "up/m", "several words of text", "up/m"},
-		{"refused request", plain, "up/m", `","dimensions":"x`, ""},
+		{"refused request", plain, "up/m", `","dimensions":"x`, "up/m"},
+		{"refused request", plain, "invented", `","dimensions":"x`, ""},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	want := map[string]int64{}
