@@ -456,6 +456,7 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot
 	}
 	req.Header.Set(hop.Name, hop.Value)
 	req.Memory = pl.call.Request.Memory
+	req.Fresh = pl.before != nil && pl.before.Failure != nil && errors.Is(pl.before.Failure, upstream.ErrNetwork)
 	s := &pl.call.Machine.Settings
 	if req.HeaderTimeout == 0 && req.Timeout == 0 {
 		req.HeaderTimeout = s.FirstByte()

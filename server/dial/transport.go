@@ -20,6 +20,24 @@ const (
 	maxBuffered     = 512 << 10 // bytes of a stream of HTTP/2 that waits to be read
 )
 
+// Fresh returns a transport that sends requests with Close set over a connection of
+// their own. net/http takes an idle one for them too, which the upstream may just have
+// closed.
+func Fresh(t *http.Transport) http.RoundTripper {
+	single := t.Clone()
+	single.DisableKeepAlives = true
+	return freshTransport{t, single}
+}
+
+type freshTransport struct{ pooled, single http.RoundTripper }
+
+func (t freshTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Close {
+		return t.single.RoundTrip(r)
+	}
+	return t.pooled.RoundTrip(r)
+}
+
 // Transport returns the transport of upstream calls, under the policy. Time limits of
 // a call come with its context.
 //

@@ -54,6 +54,33 @@ func TestStreamOfHTTP2IsBufferedWithinBounds(t *testing.T) {
 	}
 }
 
+// net/http would take the idle connection for a request with Close set too.
+func TestFreshRequestHasItsOwnConnection(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RemoteAddr) }))
+	defer s.Close()
+	pooled := Transport(&Policy{AllowPrivate: true})
+	defer pooled.CloseIdleConnections()
+	tr := Fresh(pooled)
+	from := func(fresh bool) string {
+		r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
+		r.Close = fresh
+		resp, err := tr.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		return string(body)
+	}
+	first := from(false)
+	if again := from(false); again != first {
+		t.Errorf("from %s, then from %s", first, again)
+	}
+	if own := from(true); own == first {
+		t.Errorf("a fresh request came from %s too", own)
+	}
+}
+
 func TestRootsArePartOfTheBinary(t *testing.T) {
 	if os.Getenv("WEIR_TEST_ROOTS") != "" {
 		pool, err := x509.SystemCertPool()

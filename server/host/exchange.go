@@ -192,7 +192,7 @@ func (x *exchange) request() (*http.Request, error) {
 	}
 	hr := &http.Request{
 		Method: x.req.Method, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header, len(x.req.Header)+2),
+		Header: make(http.Header, len(x.req.Header)+2), Close: x.req.Fresh,
 	}
 	values := make([]string, 0, len(x.req.Header))
 	for _, f := range x.req.Header {

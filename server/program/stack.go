@@ -70,7 +70,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	k := &stack{settings: s, secrets: own, first: first, store: st, codes: openCodes(s.data, now)}
 	policy := &dial.Policy{AllowPrivate: program.AllowPrivate, Own: listens, Resolver: r.Resolver}
 	k.transport = dial.Transport(policy)
-	var transport http.RoundTripper = k.transport
+	transport := dial.Fresh(k.transport)
 	if r.Transport != nil {
 		transport = r.Transport(transport)
 	}

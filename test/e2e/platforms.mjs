@@ -14,6 +14,7 @@ const reasons = {
   bridge: "the bridge between Go and JavaScript, and what JavaScript reads of a request",
   calls: "the platform limits the calls of one request",
   commands: "commands of build.sh that start the other",
+  connections: "the platform chooses the connection of a call",
   kv: "replicas and seeds in KV",
   settings: "the native server creates missing secrets, and does not start with wrong settings",
   objects: "objects that fail apart from the gateway",

@@ -42,6 +42,9 @@ type Request struct {
 	// GET without a body, and MaxBody is set, for an upstream that refuses. Of the
 	// limits above HeaderTimeout holds.
 	Socket *socket.Limits
+	// Fresh asks for a connection that no call has used, where the platform lets the
+	// gateway choose: the provider may have closed those that it keeps alive.
+	Fresh bool
 	// Outlive continues the call after the client has closed the connection: for
 	// creations that are billed.
 	Outlive bool
