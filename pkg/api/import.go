@@ -156,12 +156,14 @@ func (c *change) importDoc() (any, error) {
 	return out, nil
 }
 
-// unknownProviders returns the unknown providers of connections that are not stored yet.
+// unknownProviders returns the unknown providers of connections that are not stored with
+// them yet.
 // With replace they are refused: they would be in the place of accounts that work.
 func (c *change) unknownProviders(doc *document, replace bool) (unknown []string, err error) {
 	for i := range doc.conns {
 		row := &doc.conns[i].row
-		if _, stored := c.Get(storage.ConnectionPrefix + row.ID); stored || provider.Lookup(row.Provider) != nil {
+		var stored storage.Connection
+		if provider.Lookup(row.Provider) != nil || c.Load(storage.ConnectionPrefix+row.ID, &stored) && stored.Provider == row.Provider {
 			continue
 		}
 		if replace {

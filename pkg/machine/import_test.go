@@ -199,6 +199,12 @@ func TestImportNamesUnknownProviders(t *testing.T) {
 			t.Errorf("preview %s: %s", preview, a.Raw)
 		}
 	}
+	// An account that is stored is not to become one of an unknown provider either.
+	id := w.ok("GET", "/api/providers", "").Get("data.#(provider==openai).id").Str
+	changed := `{"connections":[{"id":"` + id + `","provider":"opnai"}]}`
+	if status, a := w.api("POST", "/api/import", `{"document":`+changed+`,"replace":true}`); status != 400 {
+		t.Errorf("a changed provider: %d %s", status, a.Raw)
+	}
 	// A backup of the machine itself is not refused for what is stored already.
 	if a := w.ok("POST", "/api/import", `{"document":`+doc+`,"replace":true}`); a.Get("unknownProviders").Exists() {
 		t.Error(a.Raw)
