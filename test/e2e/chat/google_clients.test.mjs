@@ -119,3 +119,36 @@ for (const model of models)
     const result = new ToolMessage({ content: "21 °C", tool_call_id: call.tool_calls[0].id, name: "weather" });
     assert.equal((await lang.invoke([question, call, result])).text, "It is 21 °C");
   });
+
+// npm:@ai-sdk/google reads the event of the error alone; npm:@google/generative-ai, which
+// rejects a promise that LangChain does not wait for, the object behind it.
+for (const model of models.slice(1)) {
+  test(`a stream over ${model} that breaks off is an error`, async () => {
+    const broken = `${model}!cut=finish`;
+    const chunks = [];
+    await assert.rejects(async () => {
+      for await (const c of await client().models.generateContentStream({ model: broken, contents: "Hello" }))
+        chunks.push(c.text);
+    });
+    assert.ok(chunks.length > 0, "it broke off before its first event");
+    const res = await gw.fetch(`/v1beta/models/${encodeURIComponent(broken)}:streamGenerateContent?alt=sse`, {
+      method: "POST",
+      headers: { "x-goog-api-key": me.apiKey, "content-type": "application/json" },
+      body: JSON.stringify({ contents: [{ role: "user", parts: [{ text: "Hello" }] }] }),
+    });
+    const parts = (await res.text()).split("\n\n");
+    const event = parts.filter((e) => e.startsWith("data: ")).at(-1);
+    assert.ok(JSON.parse(event.slice(6)).error.code >= 500);
+    assert.deepEqual(JSON.parse(parts.at(-1)), JSON.parse(event.slice(6)));
+  });
+
+  test(`line separators in a stream over ${model} reach each client`, async () => {
+    const text = "one\u2028two\u2029three";
+    let got = "";
+    for await (const c of await client().models.generateContentStream({ model, contents: text })) got += c.text ?? "";
+    assert.equal(got, `You said: ${text}`);
+    got = "";
+    for await (const c of await langchain(model).stream([new HumanMessage(text)])) got += c.text;
+    assert.equal(got, `You said: ${text}`);
+  });
+}
