@@ -352,24 +352,32 @@ func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.C
 	return &auth.Call{Request: r, Machine: alone, MachineID: m.ID, MaxBody: maxTestBody}, endpoint
 }
 
-// firstModel picks the model of a test: the first that the connection enables,
-// else the one that the row names, else a custom one, else one that the upstream
-// lists. If it fetched the list, it also returns the outcome of that. An account of
-// Azure calls deployments, whose names no list has.
+// firstModel picks the model of a test: the first for chat or embeddings that the
+// connection enables, "" if it enables others alone; else the one that the row names,
+// else a custom one, else one that the upstream lists. If it fetched the list, it also
+// returns the outcome of that. An account of Azure calls deployments, whose names no
+// list has.
 func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
-	if len(conn.Data.EnabledModels) > 0 {
-		id := conn.Data.EnabledModels[0]
+	for _, id := range conn.Data.EnabledModels {
 		for _, lead := range []string{conn.Data.Prefix, row.Alias, row.ID} {
 			if lead != "" {
 				id = strings.TrimPrefix(id, lead+"/")
 			}
 		}
-		return id, nil
+		if kind := kindOf(m, row, id); kind == catalog.LLM || kind == catalog.Embedding {
+			return id, nil
+		}
+	}
+	if len(conn.Data.EnabledModels) > 0 {
+		return "", nil
 	}
 	if row.Test != "" {
 		return row.Test, nil
 	}
 	for i := range m.CustomModels {
+		if t := m.CustomModels[i].Type; t != "" && t != string(catalog.LLM) && t != string(catalog.Embedding) {
+			continue
+		}
 		if a := m.CustomModels[i].ProviderAlias; a == row.ID || a == row.Alias || a == conn.Data.Prefix && a != "" {
 			return m.CustomModels[i].ID, nil
 		}

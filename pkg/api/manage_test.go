@@ -328,6 +328,8 @@ func TestConnectionTestTakesTheModelOfTheRow(t *testing.T) {
 	for _, tt := range []struct{ conn, list, want string }{
 		{`{"provider":"gemini","apiKey":"AIza-0123456789abcdef"}`, list, "gemini/gemini-2.5-flash-lite gemini/gemini-9"},
 		{`{"provider":"gemini","apiKey":"AIza-0123456789abcdef","providerSpecificData":{"enabledModels":["gemini/mine"]}}`, list, "gemini/mine"},
+		{`{"provider":"openai","apiKey":"sk-0123456789abcdef","providerSpecificData":{"enabledModels":["gpt-image-2","openai/gpt-9"]}}`, `{"data":[{"id":"gpt-4o"}]}`, "openai/gpt-9"},
+		{`{"provider":"openai","apiKey":"sk-0123456789abcdef","providerSpecificData":{"enabledModels":["gpt-image-2","tts-1"]}}`, `{"data":[{"id":"gpt-4o"}]}`, ""},
 		{`{"provider":"bedrock","accessKeyId":"AKIA0123456789ABCDEF","secretAccessKey":"0123456789abcdef","providerSpecificData":{"region":"eu-west-1"}}`,
 			`{"modelSummaries":[{"modelId":"ai21.jamba"},{"modelId":"eu.amazon.nova-micro-v1:0"}]}`, "bedrock/amazon.nova-micro-v1:0 bedrock/eu.amazon.nova-micro-v1:0"},
 		{`{"provider":"azure","apiKey":"0123456789abcdef","providerSpecificData":{"resource":"r"}}`, `{"data":[{"id":"gpt-4o"}]}`, ""},
