@@ -552,3 +552,25 @@ func TestMemoryIsLimited(t *testing.T) {
 		t.Errorf("first %s, second %s", got, inside)
 	}
 }
+
+// A form that is held is sent once more after a reset, one that flows cannot be.
+func TestBrokenTranscriptionIsSentOnceMoreIfItsFormIsHeld(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		w := testgw.New(t, "openai")
+		w.Answer = func(*fake.Seen) fake.Answer {
+			if len(w.Seen) == 1 {
+				return fake.Answer{Err: upstream.ErrNetwork}
+			}
+			return fake.JSON(`{"text":"hi"}`)
+		}
+		sound := audioBytes(200 << 10)
+		body, want := form(field("model", "openai/w"), file(sound)), "502 upstream_unreachable"
+		if held {
+			body, want = form(file(sound), field("model", "openai/w")), `200 application/json {"text":"hi"}`
+		}
+		c, _ := send(w, body)
+		if got := testgw.Outcome(handler(w).Transcriptions(context.Background(), c)); got != want {
+			t.Errorf("held %v: %s after %d calls, want %s", held, got, len(w.Seen), want)
+		}
+	}
+}

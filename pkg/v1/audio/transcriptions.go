@@ -136,7 +136,7 @@ func (h *Handler) targets(u *transcriptionForm) ([]routing.Target, error) {
 func (h *Handler) send(ctx context.Context, u *transcriptionForm, targets []routing.Target) (*httpmsg.Response, error) {
 	c := u.Call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: u.build, Read: readTranscription,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: u.build, Read: readTranscription, Repeats: u.Held != nil,
 	})
 	if err != nil {
 		return nil, err
