@@ -47,6 +47,9 @@ func TestAlertIsSignedAndSentOnce(t *testing.T) {
 	if got := gjson.Get(s.Body, "data.percent").Int(); s.URL != "https://hooks.example.com/a" || got != 50 || !strings.Contains(gjson.Get(s.Body, "text").Str, `"team" has reached 50 %`) {
 		t.Errorf("sent %s: %s", s.URL, s.Body)
 	}
+	if s.Header.Get("x-weir-hop") != "1" {
+		t.Error("an alert to a gateway does not count as a hop")
+	}
 	secret := w.ok("GET", "/api/budgets", "", atBudget(id)).Get("webhookSecret").Str
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil || len(key) != 32 {
