@@ -35,7 +35,7 @@ func TestIndexes(t *testing.T) {
 	if m.Combo("best") == nil || m.Combo("1") != nil || m.Alias("fast") != "openai/gpt" {
 		t.Error("combo and alias are found by name")
 	}
-	if !m.Hidden("openai", "gpt-3") || m.Hidden("openai", "gpt") || m.Hidden("xai", "gpt-3") {
+	if !m.Hidden("openai", "gpt-3") || !m.Hidden("openai", " GPT-3") || m.Hidden("openai", "gpt") || m.Hidden("xai", "gpt-3") {
 		t.Error("hidden models")
 	}
 }

@@ -115,7 +115,7 @@ func New(rec *store.Machine) *Machine {
 				m.disabled[under] = ids
 			}
 			for _, id := range rec.Disabled[i].IDs {
-				ids[strings.TrimSpace(id)] = struct{}{}
+				ids[store.FoldName(id)] = struct{}{}
 			}
 		}
 	}
@@ -269,7 +269,11 @@ func (m *Machine) Alias(name string) string { return m.ModelAliases[name] }
 
 // Hidden reports whether a model is disabled under an alias or a provider id.
 func (m *Machine) Hidden(under, id string) bool {
-	_, ok := m.disabled[under][id]
+	hidden := m.disabled[under]
+	if len(hidden) == 0 {
+		return false
+	}
+	_, ok := hidden[store.FoldName(id)]
 	return ok
 }
 
@@ -298,13 +302,15 @@ func (m *Machine) Visible(alias string, conns []*store.Connection, ids ...string
 
 func (m *Machine) hides(alias string, c *store.Connection, ids []string) bool {
 	names := [...]string{strings.TrimSpace(c.Data.Prefix), alias, c.Provider}
+	folded := [...]string{store.FoldName(names[0]), store.FoldName(alias), store.FoldName(c.Provider)}
 	for _, under := range names {
 		hidden := m.disabled[under]
 		if under == "" || len(hidden) == 0 {
 			continue
 		}
 		for _, id := range ids {
-			for _, name := range names {
+			id = store.FoldName(id)
+			for _, name := range folded {
 				if name != "" {
 					id = strings.TrimPrefix(id, name+"/")
 				}
@@ -312,7 +318,7 @@ func (m *Machine) hides(alias string, c *store.Connection, ids []string) bool {
 			if _, ok := hidden[id]; ok {
 				return true
 			}
-			for _, name := range names {
+			for _, name := range folded {
 				if _, ok := hidden[name+"/"+id]; ok {
 					return true
 				}

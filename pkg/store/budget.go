@@ -122,6 +122,10 @@ func (b *Budget) Names(name string) bool {
 	return false
 }
 
+// FoldName returns the form of a model's name in which names are compared that SameName
+// takes for one.
+func FoldName(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+
 // SameName reports whether two names of a model differ in case and surrounding space
 // at most, which some providers ignore.
 func SameName(a, b string) bool {

@@ -97,7 +97,7 @@ func webEntry(c *auth.Call, id string) *Entry {
 	if row == nil {
 		return nil
 	}
-	if c.Machine != nil && newScope(c.Machine.Machine, row, nil).hidden[service] {
+	if c.Machine != nil && newScope(c.Machine.Machine, row, nil).hides(service) {
 		return nil
 	}
 	e := Entry{ID: id, OwnedBy: alias, Model: blank("")}

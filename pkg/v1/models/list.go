@@ -128,7 +128,7 @@ func (b *builder) static() {
 		s := newScope(b.m, row, nil)
 		models := b.update.Models(row.Alias)
 		for i := range models {
-			if m := &models[i]; b.wants(m.Kind) && !s.hidden[m.ID] && row.Callable(m.Kind, m.ID) {
+			if m := &models[i]; b.wants(m.Kind) && !s.hides(m.ID) && row.Callable(m.Kind, m.ID) {
 				b.add(s.out+"/"+m.ID, s.out, m.Kind, m)
 			}
 		}
@@ -170,7 +170,7 @@ func (b *builder) hidden(alias, id string) bool {
 	if row == nil {
 		row = &provider.Descriptor{ID: alias, Alias: alias}
 	}
-	return newScope(b.m, row, nil).hidden[id]
+	return newScope(b.m, row, nil).hides(id)
 }
 
 // provider lists one provider. See docs/reference/spec.md, 4.1.4.2 to 4.1.4.9.
@@ -190,7 +190,7 @@ func (b *builder) provider(s *scope) {
 		id := strings.TrimSpace(c.ID)
 		switch chat, vision := chatModel(c); {
 		case vision:
-			if kind, ok := b.customKind(c); ok && id != "" && !s.hidden[id] {
+			if kind, ok := b.customKind(c); ok && id != "" && !s.hides(id) {
 				b.add(s.out+"/"+id, s.out, kind, custom(c, nil))
 			}
 		case chat:
@@ -200,12 +200,12 @@ func (b *builder) provider(s *scope) {
 	for _, id := range aliased(b.m, s) {
 		b.examine(s, id, nil)
 	}
-	if s.row.Search && b.wants(catalog.WebSearch) && !s.hidden["search"] {
+	if s.row.Search && b.wants(catalog.WebSearch) && !s.hides("search") {
 		if n := len(b.list); b.add(s.out+"/search", s.out, catalog.WebSearch, nil) {
 			b.list[n].row = s.row
 		}
 	}
-	if s.row.Fetch && b.wants(catalog.WebFetch) && !s.hidden["fetch"] {
+	if s.row.Fetch && b.wants(catalog.WebFetch) && !s.hides("fetch") {
 		b.add(s.out+"/fetch", s.out, catalog.WebFetch, nil)
 	}
 }
@@ -269,7 +269,7 @@ func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
 
 // known lists an id whose kind is known and requested, if it can be called.
 func (b *builder) known(s *scope, id string, m *catalog.Model) {
-	if id != "" && !s.hidden[id] && s.row.Callable(m.Kind, id) && (!s.express || provider.ListedInExpress(id)) {
+	if id != "" && !s.hides(id) && s.row.Callable(m.Kind, id) && (!s.express || provider.ListedInExpress(id)) {
 		b.add(s.out+"/"+id, s.out, m.Kind, m)
 	}
 }

@@ -15,7 +15,7 @@ type scope struct {
 	out    string            // output alias
 	static string            // the provider's own alias
 	known  bool              // the static catalogue has models of the provider
-	hidden map[string]bool   // upstream ids on the disabled list; nil when none
+	hidden map[string]bool   // folded upstream ids on the disabled list; nil when none
 	// express reports that the provider's connections call Vertex AI with an API key
 	// alone: see provider.ListedInExpress.
 	express bool
@@ -45,12 +45,15 @@ func newScope(m *store.Machine, row *provider.Descriptor, conn *store.Connection
 				s.hidden = map[string]bool{}
 			}
 			id = strings.TrimSpace(id)
-			s.hidden[id] = true
-			s.hidden[s.cut(id)] = true
+			s.hidden[store.FoldName(id)] = true
+			s.hidden[store.FoldName(s.cut(id))] = true
 		}
 	}
 	return s
 }
+
+// hides reports whether an upstream id is on the disabled list.
+func (s *scope) hides(id string) bool { return s.hidden != nil && s.hidden[store.FoldName(id)] }
 
 // named reports whether name is one of the provider's names: the output alias,
 // the static alias or the provider id.
