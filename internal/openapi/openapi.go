@@ -319,9 +319,9 @@ func security(r gateway.Route, m gateway.Method) []object {
 	}
 	var names []string
 	switch access {
-	case gateway.Data, gateway.Own, gateway.Realtime, gateway.List:
+	case gateway.Data, gateway.Realtime, gateway.List, gateway.Own:
 		names = []string{"key", "xApiKey"}
-		if reads(r.Pattern, "x-goog-api-key") {
+		if reads(r, "x-goog-api-key") {
 			names = append(names, "googKey")
 		}
 	case gateway.Manage:
@@ -338,16 +338,9 @@ func security(r gateway.Route, m gateway.Method) []object {
 	return out
 }
 
-// reads reports whether the hosts pass a header field of a request to a route on.
-func reads(pattern, field string) bool {
-	for _, c := range clientheader.Classes() {
-		for _, p := range c.Paths {
-			if pattern == p || strings.HasPrefix(pattern, p+"/") {
-				return slices.ContainsFunc(clientheader.Read(c.Routes), func(f clientheader.Field) bool { return f.Name == field })
-			}
-		}
-	}
-	return false
+// reads reports whether the platform passes on a header field of a route's requests.
+func reads(r gateway.Route, name string) bool {
+	return slices.ContainsFunc(clientheader.Read(clientheader.ClassOf(r.Pattern).Routes), func(f clientheader.Field) bool { return f.Name == name })
 }
 
 // schema writes the short forms of schemas.yaml in full. Names of schemas in place

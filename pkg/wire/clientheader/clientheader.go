@@ -54,6 +54,19 @@ func Classes() []Class {
 	}
 }
 
+// ClassOf returns the class of a path.
+func ClassOf(path string) Class {
+	list := Classes()
+	for _, c := range list {
+		for _, p := range c.Paths {
+			if path == p || strings.HasPrefix(path, p+"/") {
+				return c
+			}
+		}
+	}
+	return list[len(list)-1]
+}
+
 // Upstreams is a set of kinds of upstream requests.
 type Upstreams uint8
 
