@@ -5,8 +5,10 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"io"
+	mathrand "math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,8 +70,7 @@ type Gateway struct {
 	PublicURL string
 
 	table   *table
-	idBase  string
-	nextID  uint64
+	ids     *mathrand.ChaCha8 // of requests; nil before the first
 	sockets openSockets
 }
 
@@ -353,17 +354,19 @@ func (g *Gateway) log(r *httpmsg.Request, t *accounts.Trace, machine string, res
 	})
 }
 
-// requestID makes the id of a request: 64 random bits of this isolate and a
-// count.
+// requestID makes the id of a request, 128 random bits: it says nothing of the calls of
+// others. The platform is asked for random bits once.
 func (g *Gateway) requestID() string {
-	if g.idBase == "" {
-		var b [8]byte
-		rand.Read(b[:])
-		g.idBase = "req_" + hex.EncodeToString(b[:])
+	if g.ids == nil {
+		var seed [32]byte
+		rand.Read(seed[:])
+		g.ids = mathrand.NewChaCha8(seed)
 	}
-	g.nextID++
-	var b [40]byte
-	return string(strconv.AppendUint(append(b[:0], g.idBase...), g.nextID, 36))
+	var id [16]byte
+	binary.LittleEndian.PutUint64(id[:], g.ids.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], g.ids.Uint64())
+	var b [36]byte
+	return string(hex.AppendEncode(append(b[:0], "req_"...), id[:]))
 }
 
 func (g *Gateway) misconfigured() error {

@@ -225,6 +225,7 @@ func (u *unread) Close() error             { return nil }
 
 func TestErrorsHaveTheDialectOfTheEndpoint(t *testing.T) {
 	f := newFixture()
+	parts := map[string]bool{} // of ids
 	for _, tt := range []struct{ method, path, key, want string }{
 		{"POST", "/v1/messages", "data", `400 {"type":"error","error":{"type":"invalid_request_error","message":"no such model"},"request_id":"ID"}`},
 		{"POST", "/v1/messages", "", `401 {"type":"error","error":{"type":"authentication_error","message":"no"},"request_id":"ID"}`},
@@ -240,6 +241,14 @@ func TestErrorsHaveTheDialectOfTheEndpoint(t *testing.T) {
 		}
 		if !strings.HasPrefix(id, "req_") {
 			t.Errorf("%s: x-request-id %q", tt.path, id)
+		}
+		for n := range 24 { // a count of the calls would be in common
+			if part := id[4+n : 12+n]; parts[part] {
+				t.Errorf("two ids have %q", part)
+			}
+		}
+		for n := range 24 {
+			parts[id[4+n:12+n]] = true
 		}
 	}
 	last := f.log[len(f.log)-1]
