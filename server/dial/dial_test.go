@@ -179,6 +179,42 @@ func TestOfSeveralAddressesOnlyPublicOnesAreDialed(t *testing.T) {
 	}
 }
 
+// Each side of the race is judged, also if the other one is slow: IPv6 does not answer
+// before IPv4 was tried.
+func TestSlowSideOfTheRaceDoesNotOpenTheOther(t *testing.T) {
+	dns, resolver := dnstest.New(t)
+	for _, tt := range []struct {
+		addresses string
+		private   bool
+		want      []string
+	}{
+		{"2606:4700:4700::1111 8.8.8.8", false, []string{"8.8.8.8:443", "[2606:4700:4700::1111]:443"}},
+		{"2606:4700:4700::1111 10.0.0.1 8.8.8.8", false, []string{"8.8.8.8:443", "[2606:4700:4700::1111]:443"}},
+		{"2606:4700:4700::1111 127.0.0.1 169.254.169.254", false, []string{"[2606:4700:4700::1111]:443"}},
+		{"2606:4700:4700::1111 169.254.169.254", true, []string{"[2606:4700:4700::1111]:443"}},
+	} {
+		dns.Set("slow.example", tt.addresses)
+		d, tried := judged(&Policy{AllowPrivate: tt.private, Resolver: resolver})
+		d.FallbackDelay = time.Millisecond
+		other, once := make(chan struct{}), sync.Once{}
+		control := d.ControlContext
+		d.ControlContext = func(ctx context.Context, network, address string, c syscall.RawConn) error {
+			if network == "tcp6" {
+				<-other
+			} else {
+				defer once.Do(func() { close(other) })
+			}
+			return control(ctx, network, address, c)
+		}
+		if _, err := d.DialContext(t.Context(), "tcp", "slow.example:443"); err == nil {
+			t.Fatal("a connection was opened")
+		}
+		if got := tried.sorted(); !slices.Equal(got, tt.want) {
+			t.Errorf("%v: dialed %v, want %v", tt.addresses, got, tt.want)
+		}
+	}
+}
+
 func TestServerNeverCallsItself(t *testing.T) {
 	const port = 8787
 	at := func(a string) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr(a), port) }
