@@ -3,6 +3,7 @@
 // ends with the calls and streams that it has. There are at most two at a time.
 
 const replaceAt = 44 << 20; // bytes of linear memory
+const little = 1 << 20; // bytes of calls under way that may end in a predecessor
 const roomUntil = 72 << 20; // bytes of linear memory with which the predecessor serves large requests
 
 export class Instances {
@@ -25,8 +26,9 @@ export class Instances {
       this.old = null;
     }
     const inst = this.current;
-    // Large calls under way count on the memory that a successor takes.
-    const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null && inst.x.weir_used() === 0;
+    // Large calls under way count on the memory that a successor takes, small ones do not:
+    // there may always be some.
+    const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null && inst.x.weir_used() <= little;
     if (inst.dead || grown) {
       if (grown && !inst.dead && !inst.idle) {
         this.old = inst;

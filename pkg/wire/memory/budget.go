@@ -66,7 +66,7 @@ type Budget struct {
 	Collect func(n int64)
 
 	used   Amount
-	small  int64            // bytes of small bodies
+	small  int64            // bytes of small bodies, see taken
 	of     map[string]int64 // bytes by tenant
 	leases []*Lease         // those with memory
 	queue  []*waiter
@@ -156,13 +156,25 @@ func (b *Budget) Start(l *Lease, who string, small int64) bool {
 	if b == nil || small == 0 {
 		return true
 	}
-	if b.of[who]+2*small > b.share() {
+	if b.of[who]+b.taken(small).sum() > b.share() {
 		return false
 	}
-	l.small = 2 * small
-	b.small += l.small
-	b.count(who, l.small)
+	l.small = small
+	b.small += small
+	b.count(who, b.taken(small).sum())
+	if b.Collect != nil && b.small >= b.limit()/32 {
+		b.Collect(b.taken(small).Program)
+	}
 	return true
+}
+
+// taken returns the memory that small bodies of n bytes take: they are in the program and
+// in its host. The program's own memory, if it never shrinks, has as much garbage of them.
+func (b *Budget) taken(n int64) Amount {
+	if b.Elsewhere != nil {
+		return Amount{2 * n, n}
+	}
+	return Both(n)
 }
 
 // count adds n bytes to those of a tenant.
@@ -270,7 +282,7 @@ func (l *Lease) Shrink(p Part, a Amount) {
 func (l *Lease) DropSmall() {
 	if l.small != 0 {
 		l.budget.small -= l.small
-		l.budget.count(l.who, -l.small)
+		l.budget.count(l.who, -l.budget.taken(l.small).sum())
 		l.small = 0
 	}
 }
@@ -598,7 +610,7 @@ func (b *Budget) hasAlone(l *Lease, total Amount) bool {
 // and that shrinks with the instance alone.
 func (b *Budget) never(total Amount) bool {
 	grown, others := b.elsewhere()
-	return b.size(total, grown, others)-b.small > b.limit()+b.limit()/4
+	return max(grown, b.program(total))+total.Host+others > b.limit()+b.limit()/4
 }
 
 // failed counts an attempt in vain. It reports whether the call may wait.
@@ -708,7 +720,8 @@ func (b *Budget) fits(used Amount, grown, others int64) bool {
 
 // size returns the memory of the isolate if the calls have used.
 func (b *Budget) size(used Amount, grown, others int64) int64 {
-	return max(grown, b.program(used)) + used.Host + b.small + others
+	used = used.plus(b.taken(b.small))
+	return max(grown, b.program(used)) + used.Host + others
 }
 
 // program returns the size to which the program grows if the calls have used.
@@ -799,11 +812,11 @@ func (b *Budget) limit() int64 {
 }
 
 // Used returns how many bytes the calls have at the moment.
-func (b *Budget) Used() int64 { return b.used.sum() + b.small }
+func (b *Budget) Used() int64 { return b.Needs().sum() }
 
 // Needs returns the memory that the calls of the instance need: that of the host, and
 // what is in use of the program's own.
-func (b *Budget) Needs() Amount { return b.used.plus(Amount{Host: b.small}) }
+func (b *Budget) Needs() Amount { return b.used.plus(b.taken(b.small)) }
 
 // BodyError returns the error that a client gets for a body that could not be read.
 func BodyError(err error) error {
