@@ -19,6 +19,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/socket"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -600,4 +601,26 @@ func FuzzSocketMessage(f *testing.F) {
 			t.Errorf("no event ends the turn: %q", c.Received)
 		}
 	})
+}
+
+// A large message was in memory twice while its turn waited for memory or an upstream.
+func TestRequestOfATurnIsNotACopyOfItsMessage(t *testing.T) {
+	text := []byte(` { "model":"up/m" ,"type" : "response.create" , "input": [{"role":"user","content":"` + strings.Repeat("x", 5<<20) + `"}],"stream":false,"previous_response_id":"resp_1","temperature":1}`)
+	set, err := jsonscan.Read(text, fields...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &event{Set: set, text: text}
+	turn := &turn{session: &session{Sockets: &Sockets{}}, after: "resp_1"}
+	body, err := turn.body(e)
+	if err != nil || &body[0] != &text[0] {
+		t.Errorf("the request of a message is a copy of it: %v", err)
+	}
+	if got := gjson.GetManyBytes(body, "model", "input.0.content", "previous_response_id", "temperature", "stream", "type"); !gjson.ValidBytes(body) ||
+		got[0].Str != "up/m" || len(got[1].Str) != 5<<20 || got[2].Str != "resp_1" || got[3].Int() != 1 || !got[4].Bool() || got[5].Exists() {
+		t.Errorf("%.100s … %.100s", body, body[len(body)-100:])
+	}
+	if !turn.lost || turn.items != nil {
+		t.Error("a conversation that is too long is stored")
+	}
 }

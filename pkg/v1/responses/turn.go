@@ -103,17 +103,28 @@ func (v *session) turn(e *event) (t *turn, generate bool, err error) {
 var ownFields = [...]string{"type", "stream_id", "generate", "stream", "background", "previous_response_id", "response_id"}
 
 // body returns the request of the turn with the conversation that it continues, and
-// stores the items of that in the turn.
+// stores the items of that in the turn. A request without one is written over the event,
+// which is at least as long: a large message is in memory once.
 func (t *turn) body(e *event) ([]byte, error) {
-	input, ok := inputItems(e.Raw("input"))
+	raw, input, ok := e.Raw("input"), []byte(nil), false
+	if t.before != nil || len(raw) < maxConversation {
+		input, ok = inputItems(raw)
+	}
 	if t.before != nil && !ok {
 		return nil, apierr.Invalid("input", "input must be a string or an array of items.")
 	}
-	b := make([]byte, 0, len(e.text)+len(t.items)+64)
-	b = append(b, '{')
+	before := t.items
+	t.items, t.lost = nil, !ok
+	t.remember(before)
+	t.remember(input)
+	b := e.text[:0]
+	if t.before != nil {
+		b = make([]byte, 0, len(e.text)+len(before)+64)
+	}
 	var c jsonscan.Cursor
 	c.Reset(e.text)
 	c.Object()
+	b = append(b, '{') // from here on it never passes the cursor
 	for c.Key() {
 		own := c.KeyIs("input") && t.before != nil
 		for _, name := range ownFields {
@@ -121,24 +132,26 @@ func (t *turn) body(e *event) ([]byte, error) {
 		}
 		name, value := c.KeySpan(), c.Value()
 		if !own {
+			if len(b) > 1 {
+				b = append(b, ',')
+			}
 			b = append(append(b, e.text[name.Start:name.End]...), ':')
-			b = append(append(b, e.text[value.Start:value.End]...), ',')
+			b = append(b, e.text[value.Start:value.End]...)
 		}
+	}
+	if len(b) > 1 {
+		b = append(b, ',')
 	}
 	if t.after != "" {
 		b = append(jsonscan.Quote(append(b, `"previous_response_id":`...), t.after), ',')
 	}
 	if t.before != nil {
-		b = append(append(b, `"input":[`...), t.items...)
-		if len(t.items) > 0 && len(input) > 0 {
+		b = append(append(b, `"input":[`...), before...)
+		if len(before) > 0 && len(input) > 0 {
 			b = append(b, ',')
 		}
 		b = append(append(b, input...), `],`...)
 	}
-	before := t.items
-	t.items, t.lost = nil, !ok
-	t.remember(before)
-	t.remember(input)
 	return append(b, `"stream":true}`...), nil
 }
 
