@@ -12,7 +12,8 @@ import (
 )
 
 // maxSockets bounds the WebSockets that are open at once in an instance of the
-// program: each has a task and buffers. A machine has a quarter of them.
+// program: each has a task and buffers. A machine has a quarter of them, and the
+// handshakes of a key, which are not closed for others, half of that.
 const maxSockets = 1024
 
 // upgrade answers a request for another protocol, which must be a WebSocket on a route
@@ -47,6 +48,7 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 	resp, c, err := g.serve(ctx, r, route, &Method{Name: "GET", Handler: open}, machine, params)
 	resp = g.finish(ctx, r, route, c, resp, err)
 	if opened != nil {
+		resp.Upgrade.Machine = opened.machine
 		serve := resp.Upgrade.Serve
 		resp.Upgrade.Serve = func(ctx context.Context, conn socket.Conn) {
 			opened.conn = conn
@@ -71,7 +73,7 @@ type openSocket struct {
 // its share, the key of it that holds the most loses the one that is silent for longest,
 // if the newcomer's key would hold fewer; when all are open, so does the machine.
 func (s *openSockets) admit(o *openSocket) bool {
-	all, machines, keys := 0, map[string]int{}, map[string]int{}
+	all, machines, keys, handshakes := 0, map[string]int{}, map[string]int{}, 0
 	for x := range *s {
 		if x.evicted {
 			continue
@@ -80,9 +82,14 @@ func (s *openSockets) admit(o *openSocket) bool {
 		machines[x.machine]++
 		if x.machine == o.machine {
 			keys[x.key]++
+			if x.key == o.key && x.conn == nil {
+				handshakes++
+			}
 		}
 	}
 	switch {
+	case handshakes >= maxSockets/8:
+		return false
 	case machines[o.machine] >= maxSockets/4:
 		key := largest(keys, o.key)
 		if key == o.key || !s.evict(func(x *openSocket) bool { return x.machine == o.machine && x.key == key }) {

@@ -49,7 +49,7 @@ func TestOpenSocketsAreBounded(t *testing.T) {
 		}})
 	}
 	var open []*httpmsg.Response
-	for range maxSockets / 4 { // the share of a machine
+	for range maxSockets / 8 { // the share of a key's handshakes
 		open = append(open, ask())
 	}
 	if got := open[len(open)-1]; got.Status != 101 {
@@ -106,6 +106,23 @@ func evicted(open []*openSocket) (n int, first bool) {
 		}
 	}
 	return n, first
+}
+
+// Handshakes of a key whose upstream does not answer leave room for other keys.
+func TestHandshakesOfAKeyAreBounded(t *testing.T) {
+	var s openSockets
+	n := 0
+	for range maxSockets {
+		if s.admit(&openSocket{machine: "m", key: "greedy"}) {
+			n++
+		}
+	}
+	if n != maxSockets/8 {
+		t.Errorf("%d handshakes of one key", n)
+	}
+	if got := s.hold("m", "other", 20); len(got) != 20 {
+		t.Errorf("%d of 20 of another key are admitted", len(got))
+	}
 }
 
 func TestFullMachineLetsEachKeyIn(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -32,6 +31,7 @@ type wsConn struct {
 	ws     *websocket.Conn
 	limits socket.Limits
 	inbox  *inbox          // of all clients' connections; nil for an upstream's
+	who    string          // the machine of the inbox
 	left   func()          // of a client's connection, called when it has ended; else nil
 	stop   <-chan struct{} // closed when the server stops; nil for an upstream's
 
@@ -55,11 +55,15 @@ type received struct {
 }
 
 // inbox bounds the bytes that all clients' connections have received of messages over
-// smallMessage and not passed on: of parts of messages, and of those that wait.
+// smallMessage and not passed on: of parts of messages, and of those that wait. Those of
+// one machine have three quarters of it.
 type inbox struct {
-	max  int64         // 0: maxInbox
-	lag  time.Duration // by which a message may fall behind minRate, 0: maxLag
-	used atomic.Int64
+	max int64         // 0: maxInbox
+	lag time.Duration // by which a message may fall behind minRate, 0: maxLag
+
+	mu   sync.Mutex
+	used int64
+	of   map[string]int64 // by machine
 }
 
 const (
@@ -68,13 +72,25 @@ const (
 	smallMessage = 64 << 10
 )
 
-// add counts n bytes, and reports whether there may be as many.
-func (b *inbox) add(n int64) bool {
-	if b == nil || b.used.Add(n) <= cmp.Or(b.max, maxInbox) || n <= 0 {
+// add counts n bytes of a machine, and reports whether there may be as many.
+func (b *inbox) add(who string, n int64) bool {
+	if b == nil || n == 0 {
 		return true
 	}
-	b.used.Add(-n)
-	return false
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	most := cmp.Or(b.max, maxInbox)
+	if n > 0 && (b.used+n > most || b.of[who]+n > most/4*3) {
+		return false
+	}
+	if b.of == nil {
+		b.of = map[string]int64{}
+	}
+	b.used += n
+	if b.of[who] += n; b.of[who] == 0 {
+		delete(b.of, who)
+	}
+	return true
 }
 
 // mostLag returns by how much a message may fall behind.
@@ -90,7 +106,7 @@ var errInbox = errors.New("the messages of all connections take too much memory"
 
 // readMessage reads the next message of a connection. One that has begun arrives with
 // minRate, else late is called.
-func readMessage(ws *websocket.Conn, longest int, b *inbox, late func()) (m received, err error) {
+func readMessage(ws *websocket.Conn, longest int, b *inbox, who string, late func()) (m received, err error) {
 	kind, r, err := ws.Reader(context.Background())
 	if err != nil {
 		return m, err
@@ -116,7 +132,7 @@ func readMessage(ws *websocket.Conn, longest int, b *inbox, late func()) (m rece
 			switch {
 			case size <= smallMessage:
 				more = 0
-			case !b.add(more):
+			case !b.add(who, more):
 				more, err = 0, errInbox
 			}
 			if m.counted += more; err == nil {
@@ -124,16 +140,16 @@ func readMessage(ws *websocket.Conn, longest int, b *inbox, late func()) (m rece
 			}
 		}
 		if err != nil {
-			b.add(-m.counted)
+			b.add(who, -m.counted)
 			return received{}, err
 		}
 	}
 }
 
-func newWSConn(l cell.Leaver, ws *websocket.Conn, limits socket.Limits, b *inbox, left func(), stop <-chan struct{}) *wsConn {
+func newWSConn(l cell.Leaver, ws *websocket.Conn, limits socket.Limits, b *inbox, who string, left func(), stop <-chan struct{}) *wsConn {
 	ws.SetReadLimit(int64(limits.Message))
 	c := &wsConn{
-		Leaver: l, ws: ws, limits: limits, inbox: b, left: left, stop: stop,
+		Leaver: l, ws: ws, limits: limits, inbox: b, who: who, left: left, stop: stop,
 		more: make(chan struct{}, 1), over: make(chan struct{}), lastAt: time.Now(),
 	}
 	c.silent = time.AfterFunc(limits.Idle, c.checkIdle)
@@ -146,7 +162,7 @@ func newWSConn(l cell.Leaver, ws *websocket.Conn, limits socket.Limits, b *inbox
 func (c *wsConn) receive() {
 	defer c.shut.Done()
 	for {
-		m, err := readMessage(c.ws, c.limits.Message, c.inbox, c.late)
+		m, err := readMessage(c.ws, c.limits.Message, c.inbox, c.who, c.late)
 		if err == errInbox {
 			c.fail(socket.TryLater, "the gateway has too little memory, try again")
 			return
@@ -165,7 +181,7 @@ func (c *wsConn) receive() {
 		c.mu.Unlock()
 		if pass != nil {
 			pass(m.Message)
-			c.inbox.add(-m.counted)
+			c.inbox.add(c.who, -m.counted)
 		}
 	}
 }
@@ -192,7 +208,7 @@ func endOf(err error) *socket.Closed {
 // store adds a message to the queue. It is called with the lock.
 func (c *wsConn) store(m received) {
 	if c.ended != nil {
-		c.inbox.add(-m.counted)
+		c.inbox.add(c.who, -m.counted)
 		return
 	}
 	behind := 0
@@ -200,7 +216,7 @@ func (c *wsConn) store(m received) {
 		behind = c.queued - len(c.queue[0].Data) + len(m.Data)
 	}
 	if len(c.queue) >= socket.QueueLength || behind > c.limits.Queue {
-		c.inbox.add(-m.counted)
+		c.inbox.add(c.who, -m.counted)
 		go c.fail(socket.Policy, "too many messages wait")
 		return
 	}
@@ -220,7 +236,7 @@ func (c *wsConn) end(how *socket.Closed) bool {
 		c.ended = how
 		if c.left != nil { // a client's
 			for _, m := range c.queue {
-				c.inbox.add(-m.counted)
+				c.inbox.add(c.who, -m.counted)
 			}
 			c.queue = nil
 		}
@@ -272,7 +288,7 @@ func (c *wsConn) next() (m socket.Message, ok bool, end *socket.Closed) {
 	c.queue[0] = received{}
 	c.queue = c.queue[1:]
 	c.queued -= len(first.Data)
-	c.inbox.add(-first.counted)
+	c.inbox.add(c.who, -first.counted)
 	return first.Message, true, nil
 }
 
@@ -433,7 +449,7 @@ func (c *wsConn) relayTo(to *wsConn, shown func(socket.Message)) {
 		defer order.Unlock()
 		for _, m := range waiting {
 			pass(m.Message)
-			c.inbox.add(-m.counted)
+			c.inbox.add(c.who, -m.counted)
 		}
 	}()
 }
@@ -477,7 +493,7 @@ func (h *Host) converse(w http.ResponseWriter, hr *http.Request, i *instance, r 
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(hr.Context()))
 	defer cancel()
-	c := newWSConn(&i.Cell, ws, a.Upgrade.Limits, &h.inbox, cancel, h.stopped)
+	c := newWSConn(&i.Cell, ws, a.Upgrade.Limits, &h.inbox, a.Upgrade.Machine, cancel, h.stopped)
 	stop := context.AfterFunc(hr.Context(), func() {
 		if isCut(hr.Context()) {
 			c.fail(socket.Restart, stopping)
@@ -537,7 +553,7 @@ func (x *exchange) sendSocket(hr *http.Request) {
 	defer x.finish()
 	switch {
 	case err == nil:
-		c := newWSConn(x.Leaver, ws, *x.req.Socket, nil, nil, nil)
+		c := newWSConn(x.Leaver, ws, *x.req.Socket, nil, "", nil, nil)
 		x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header, res.StatusCode), Body: stream.FromBytes(nil), Socket: c}
 	case t.answer != nil:
 		x.answer = t.answer

@@ -35,12 +35,18 @@ func newTalker(t *testing.T, limits socket.Limits, serve func(ctx context.Contex
 		defer w.ended.Done()
 		w.host.converse(rw, hr, w.inst, &httpmsg.Request{}, answer{Response: &httpmsg.Response{
 			Status: 101, Header: httpmsg.Header{{Name: "x-own", Value: "1"}},
-			Upgrade: &socket.Upgrade{Limits: limits, Serve: func(ctx context.Context, c socket.Conn) { serve(ctx, w, c) }},
+			Upgrade: &socket.Upgrade{Limits: limits, Machine: hr.RemoteAddr, Serve: func(ctx context.Context, c socket.Conn) { serve(ctx, w, c) }},
 		}})
 	}))
 	w.url = s.URL
 	t.Cleanup(func() { w.ended.Wait(); s.Close() })
 	return w
+}
+
+func (b *inbox) size() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
 }
 
 // open connects a client.
@@ -131,7 +137,7 @@ func TestReceivedMessagesAreBounded(t *testing.T) {
 	a, b := w.open(), w.open()
 	w.send(a, large)
 	half(b)
-	for w.host.inbox.used.Load() <= 3<<19 {
+	for w.host.inbox.size() <= 3<<19 {
 		time.Sleep(time.Millisecond)
 	}
 	late := w.open()
@@ -148,8 +154,26 @@ func TestReceivedMessagesAreBounded(t *testing.T) {
 		}
 	}
 	b.CloseNow()
-	for w.host.inbox.used.Load() != 0 {
+	for w.host.inbox.size() != 0 {
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// Waiting messages of one machine left no memory for those of others.
+func TestReceivedMessagesOfAMachineHaveAShare(t *testing.T) {
+	b := inbox{max: 16 << 20}
+	n := 0
+	for b.add("a", 1<<20) {
+		n++
+	}
+	if n != 12 || !b.add("b", 4<<20) || b.add("c", 1) {
+		t.Errorf("%d MiB of one machine, %d in all", n, b.size()>>20)
+	}
+	for range n {
+		b.add("a", -1<<20)
+	}
+	if b.add("b", -4<<20); b.size() != 0 || len(b.of) != 0 {
+		t.Errorf("%d bytes are left, %v", b.size(), b.of)
 	}
 }
 
@@ -168,7 +192,7 @@ func TestUnfinishedMessageEndsTheConnection(t *testing.T) {
 	if got := w.closed(c); !strings.HasPrefix(got, "1008 ") {
 		t.Errorf("got %s", got)
 	}
-	for w.host.inbox.used.Load() != 0 {
+	for w.host.inbox.size() != 0 {
 		time.Sleep(time.Millisecond)
 	}
 }

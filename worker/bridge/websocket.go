@@ -23,7 +23,9 @@ type webSocket struct {
 
 // converse answers a request with a WebSocket connection and serves it.
 func (c *call) converse(resp *httpmsg.Response) {
-	head := packHeader(appendLimits(packed[:0], resp.Upgrade.Limits), resp.Header)
+	head := appendLimits(packed[:0], resp.Upgrade.Limits)
+	head = append(append(head, ' '), resp.Upgrade.Machine...)
+	head = packHeader(head, resp.Header)
 	packed = head
 	c.answered = true
 	s := &webSocket{call: c, id: hostWSAccept(c.id, numbered(resp.Template), ptr(head), int32(len(head)))}

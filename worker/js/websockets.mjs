@@ -18,10 +18,10 @@ const restart = 1012;
 const tryLater = 1013;
 
 // The bytes that all connections of a program may have of large messages that wait for
-// Go, or that it works on: an isolate has 128 MiB, and Go has such a message twice. One
-// message may always come.
+// Go, or that it works on: an isolate has 128 MiB. Those of one machine have three quarters
+// of it. One message may always come, also of each machine if there is room.
 const maxLarge = 32 << 20;
-const small = 256 << 10;
+const small = 64 << 10;
 
 // How often a connection looks whether it was silent for too long, and whether its
 // program ends, in ms. Nothing but its own event can close it.
@@ -57,8 +57,9 @@ function largeOf(size) {
 }
 
 class Conn {
-  constructor(sockets, id, call, ws, limits, ofClient) {
+  constructor(sockets, id, call, ws, limits, ofClient, machine) {
     this.sockets = sockets;
+    this.machine = machine; // of a client's connection, else ""
     this.inst = sockets.inst;
     this.id = id;
     this.call = call;
@@ -112,17 +113,23 @@ class Conn {
 
   // count counts a message and reports whether there may be as many.
   #count(size) {
-    const { sockets } = this;
+    const { sockets, machine } = this;
     const n = largeOf(size);
     if (n && sockets.large && sockets.large + n > maxLarge) return false;
-    sockets.large += n;
-    this.large += n;
+    const own = machine ? (sockets.largeOf.get(machine) ?? 0) : 0;
+    if (n && own && own + n > (maxLarge / 4) * 3) return false;
+    this.#free(-n);
     return true;
   }
 
   #free(n) {
-    this.sockets.large -= n;
+    const { sockets, machine } = this;
     this.large -= n;
+    sockets.large -= n;
+    if (!machine || !n) return;
+    const own = (sockets.largeOf.get(machine) ?? 0) - n;
+    if (own) sockets.largeOf.set(machine, own);
+    else sockets.largeOf.delete(machine);
   }
 
   // pass sends a message to the other connection of a relay.
@@ -332,6 +339,7 @@ export class WebSockets {
     this.inst = inst;
     this.table = new Map(); // number → Conn
     this.large = 0; // see maxLarge
+    this.largeOf = new Map(); // the same by machine
     this.following = 1;
   }
 
@@ -340,11 +348,13 @@ export class WebSockets {
   }
 
   // add accepts a socket of the platform and returns the number of its connection.
-  // limits is the line that Go writes.
-  add(call, ws, limits, ofClient) {
-    const [message, idle, queue, length, unsent, rate] = limits.split(" ").map(Number);
+  // line is what Go writes: the limits, and the machine of a client's connection.
+  add(call, ws, line, ofClient) {
+    const words = line.split(" ");
+    const [message, idle, queue, length, unsent, rate] = words.map(Number);
+    const limits = { message, idle, queue, length, unsent, rate };
     const id = this.following++;
-    this.table.set(id, new Conn(this, id, call, ws, { message, idle, queue, length, unsent, rate }, ofClient));
+    this.table.set(id, new Conn(this, id, call, ws, limits, ofClient, words[6] ?? ""));
     call.sockets = true;
     return id;
   }
