@@ -179,6 +179,29 @@ func TestSmallBodiesStayWithinTheShareOfATenant(t *testing.T) {
 	}
 }
 
+// On the edge small bodies leave as much garbage in memory that never shrinks, which is
+// collected while there are many.
+func TestSmallBodiesCountWithTheirGarbage(t *testing.T) {
+	collected := int64(0)
+	b := &memory.Budget{Max: 32 * mib, Elsewhere: func() (int64, int64) { return 0, 0 }, Collect: func(n int64) { collected += n }}
+	small := make([]memory.Lease, 300)
+	n := 0
+	for i := range small {
+		if b.Start(&small[i], "a", memory.Uncounted) {
+			n++
+		}
+	}
+	if n != 128 || b.Used() != 24*mib || b.Needs() != (memory.Amount{Program: 16 * mib, Host: 8 * mib}) || collected < 14*mib {
+		t.Errorf("%d small bodies, %+v, %d collected", n, b.Needs(), collected)
+	}
+	for i := range small {
+		small[i].Release()
+	}
+	if b.Used() != 0 {
+		t.Errorf("%d bytes are left", b.Used())
+	}
+}
+
 // No count of a small call allocates.
 func TestSmallCallsDoNotAllocate(t *testing.T) {
 	b := &memory.Budget{}

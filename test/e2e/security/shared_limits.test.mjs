@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
-import { admin, start, tenant } from "../gateway.mjs";
+import { admin, compatible, start, tenant } from "../gateway.mjs";
 import { open } from "../raw.mjs";
 import { connect } from "../sockets.mjs";
 import { until } from "../wait.mjs";
@@ -183,6 +183,74 @@ test("silent WebSockets of one key keep out neither another tenant nor another k
   await until("connections of the key have made way", () => ends.length > 0);
   for (const end of ends) assert.equal(end.code, 1013, end.reason);
   for (const c of [...greedy.open, ...others]) c.ws.terminate();
+});
+
+// Two regressions: on the edge two messages of 15 MB, or 700 calls of 60 kB, kept the bodies
+// over 64 KiB of all others waiting; messages that waited closed the WebSockets of others.
+test("large messages and many small calls of one machine keep nobody else waiting", { timeout: 300_000 }, async () => {
+  let release;
+  const released = new Promise((resolve) => {
+    release = resolve;
+  });
+  const silent = (req) => req.path.startsWith("/silent/");
+  await admin(gw).connect(a.machineId, compatible(up, { prefix: "hang", path: "/silent/v1", suffix: "0123abce" }));
+  const hanging = (n) => until(`${n} calls hang`, () => up.seen.filter(silent).length >= n);
+  up.script = async (req) => {
+    if (silent(req)) await released;
+    return null;
+  };
+  const headers = { authorization: `Bearer ${a.apiKey}` };
+  const turn = (model, n) => ({ type: "response.create", model, input: "x".repeat(n) });
+  const served = async (when) => {
+    for (const kib of [1, 70, 300, 2048]) {
+      const res = await chat(other.apiKey, "x".repeat(kib << 10));
+      assert.equal(res.status, 200, `${when}, ${kib} KiB: ${await res.text()}`);
+    }
+    for (const kib of [1, 100, 2048]) {
+      const c = await connect(`${gw.url}/v1/responses`, { headers: { authorization: `Bearer ${other.apiKey}` } });
+      c.send(turn("up/test-chat", kib << 10));
+      assert.equal((await c.json()).type, "response.created", `${when}, ${kib} KiB over WebSocket`);
+      c.ws.terminate();
+    }
+  };
+  const open = [];
+  const socket = async () => {
+    const c = await connect(`${gw.url}/v1/responses`, { headers });
+    open.push(c);
+    return c;
+  };
+  const many = gw.kv ? 2 : 16; // natively there is more memory
+  try {
+    for (let i = 0; i < many; i++) (await socket()).send(turn("hang/m", 15 * mib));
+    await hanging(1);
+    await served("beside large messages under way");
+    for (const c of open.splice(0)) c.ws.terminate();
+    up.clear();
+    for (let i = 0; i < many + 4; i++) {
+      const c = await socket();
+      c.send(turn("hang/m", 1));
+      c.send(turn("hang/m", 15 * mib));
+    }
+    await hanging(many + 4);
+    await served("beside large messages that wait");
+    for (const c of open.splice(0)) c.ws.terminate();
+    up.clear();
+    const calls = Array.from({ length: 700 }, () =>
+      gw.fetch("/v1/chat/completions", {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json" },
+        body: JSON.stringify({ model: "hang/m", messages: [{ role: "user", content: "x".repeat(60 << 10) }] }),
+      }),
+    );
+    await hanging(250);
+    await served("beside small calls under way");
+    release();
+    const statuses = new Set((await Promise.all(calls)).map((res) => res.status));
+    assert.ok(statuses.has(200) && [...statuses].every((s) => s === 200 || s === 503), [...statuses].join());
+  } finally {
+    release();
+    for (const c of open) c.ws.terminate();
+  }
 });
 
 test("a failure outside of Go follows the route's cross-origin rule", async () => {
