@@ -136,6 +136,26 @@ function Edit-File($file) {
   }
 }
 
+# Get-Destination follows the links of a file, which may lead to one that does not exist yet.
+function Get-Destination([string]$path) {
+  for ($hops = 0; $hops -lt 40; $hops++) {
+    $item = Get-Item -LiteralPath $path -Force -ErrorAction SilentlyContinue
+    if ($null -eq $item -or $item.LinkType -ne 'SymbolicLink') { break }
+    $next = [string]@($item.Target)[0]
+    if (-not [IO.Path]::IsPathRooted($next)) { $next = Join-Path (Split-Path $path) $next }
+    $path = $next
+  }
+  return $path
+}
+
+# Get-Record returns where the state of a file is kept: a new place if an earlier set-up
+# wrote another file, as it does under another CODEX_HOME.
+function Get-Record([string]$path) {
+  $n = 1
+  while ((Test-Path -LiteralPath (Join-Path $state "$n.path")) -and [IO.File]::ReadAllText((Join-Path $state "$n.path")).Trim() -ne $path) { $n++ }
+  return Join-Path $state "$n"
+}
+
 function Restore {
   if (-not (Test-Path -LiteralPath $state)) { throw 'Nothing to undo: this script has not set up @NAME@ for this user.' }
   foreach ($record in Get-ChildItem -LiteralPath $state -Filter *.path) {
@@ -176,8 +196,8 @@ function Install {
   $texts = @($files | ForEach-Object { Edit-File $_ })
   New-Item -ItemType Directory -Force $state | Out-Null
   for ($i = 0; $i -lt $files.Count; $i++) {
-    $path = $files[$i].Path
-    $saved = Join-Path $state ($i + 1)
+    $path = Get-Destination $files[$i].Path
+    $saved = Get-Record $path
     if (-not (Test-Path -LiteralPath "$saved.path")) {
       if (Test-Path -LiteralPath $path) { Copy-Item -LiteralPath $path "$saved.before" -Force }
       [IO.File]::WriteAllText("$saved.path", $path)

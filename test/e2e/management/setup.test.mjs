@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -23,6 +24,72 @@ before(async () => {
 after(async () => {
   await gw?.close();
   await up?.close();
+});
+
+// What a PowerShell script may use beside its own: cmdlets of Windows PowerShell 5, by their
+// full names, and variables that every script has.
+const cmdlets = new Set(
+  `Add-Member ConvertFrom-Json ConvertTo-Json Copy-Item ForEach-Object Get-ChildItem Get-Item Invoke-RestMethod Join-Path
+   New-Item New-Object Out-Null Remove-Item Select-Object Set-StrictMode Split-Path Test-Path Where-Object Write-Host`.split(
+    /\s+/,
+  ),
+);
+const automatic = new Set(["$_", "$null", "$true", "$false", "$home", "$matches"]);
+
+// problems returns what is wrong with a PowerShell script: syntax, commands that are not
+// defined, and variables that are read and never set, which strict mode refuses.
+async function problems(text) {
+  const { Language, Parser } = createRequire(import.meta.url)("@vscode/tree-sitter-wasm");
+  await Parser.init();
+  const grammar = createRequire(import.meta.url).resolve("@vscode/tree-sitter-wasm/wasm/tree-sitter-powershell.wasm");
+  const parser = new Parser();
+  parser.setLanguage(await Language.load(grammar));
+  const wrong = [];
+  const set = new Set(automatic);
+  const used = new Map();
+  const functions = new Set();
+  const called = [];
+  const name = (n) => n.text.toLowerCase().replace(/^\$\{(.*)\}$/, "$$$1");
+  const at = (n) => `line ${n.startPosition.row + 1}: ${n.text.slice(0, 60)}`;
+  const visit = (n, setting) => {
+    if (n.isError || n.isMissing) wrong.push(`syntax, ${at(n)}`);
+    if (n.type === "pipeline_chain_tail" || n.text === "??") wrong.push(`not in PowerShell 5, ${at(n)}`);
+    if (n.type === "function_name") functions.add(n.text.toLowerCase());
+    if (n.type === "command_name") called.push(n);
+    if (n.type === "variable") {
+      if (setting) set.add(name(n));
+      else if (!used.has(name(n))) used.set(name(n), n);
+      return;
+    }
+    const loop = n.type === "foreach_statement" ? n.children.findIndex((c) => c.type === "variable") : -1;
+    const sets = n.type === "left_assignment_expression" && !/[.[]/.test(n.text);
+    n.children.forEach((c, i) => {
+      visit(c, setting || sets || i === loop || (n.type === "script_parameter" && c.type === "variable"));
+    });
+  };
+  visit(parser.parse(text).rootNode, false);
+  for (const [v, n] of used) if (!set.has(v)) wrong.push(`never set, ${at(n)}`);
+  for (const n of called)
+    if (!functions.has(n.text.toLowerCase()) && !cmdlets.has(n.text)) wrong.push(`not defined, ${at(n)}`);
+  return wrong;
+}
+
+test("the PowerShell scripts of all tools are free of mistakes that a parser finds", async () => {
+  const list = await tools();
+  assert.ok(list.length > 5);
+  for (const { id } of list) {
+    const res = await gw.fetch(`/setup/${id}.ps1`);
+    assert.equal(res.status, 200, id);
+    assert.deepEqual(await problems(await res.text()), [], id);
+  }
+  const text = await (await gw.fetch("/setup/codex.ps1")).text();
+  for (const [part, mistake, why] of [
+    ["function Restore {", "function Restore ", "syntax"],
+    ["$hops++", "$hop++", "never set"],
+    ["Get-Destination $files", "Get-Destinatoin $files", "not defined"],
+    ["{ Restore }", "{ Restore && Install }", "not in PowerShell 5"],
+  ])
+    assert.match((await problems(text.replace(part, mistake))).join(), new RegExp(why));
 });
 
 const api = (method, path, body) => operator.call(method, `/${machineId}/api${path}`, body);
