@@ -137,7 +137,8 @@ func (r *reader) ReadSteps(maxBytes int64, step func(have int64) (int64, error))
 }
 
 // measure decodes the body to its end and returns its length, and the body itself unless it
-// is long and can be decoded again.
+// is long and can be decoded again. Such a body takes memory when its length is known:
+// those that wait with a part of it would wait for each other.
 func (r *reader) measure(maxBytes int64, step func(have int64) (int64, error)) (all []byte, n int64, err error) {
 	part := make([]byte, 32<<10)
 	for upTo := int64(0); ; {
@@ -146,12 +147,13 @@ func (r *reader) measure(maxBytes int64, step func(have int64) (int64, error)) (
 		if n > maxBytes {
 			return nil, 0, stream.ErrTooLarge
 		}
-		for upTo < n {
+		measured := r.again && n > inOnePass
+		for upTo < n && (!measured || end == io.EOF) {
 			if upTo, err = step(n); err != nil {
 				return nil, 0, err
 			}
 		}
-		if r.again && n > inOnePass {
+		if measured {
 			all = nil
 		} else {
 			all = append(all, part[:m]...)

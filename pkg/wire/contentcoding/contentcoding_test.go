@@ -261,7 +261,13 @@ func TestDecodedBodyTakesItsLength(t *testing.T) {
 				Release:    func() { released++ },
 			})
 			var acquired int64
-			m := stream.Metered{ReadCloser: r, Length: -1, Grow: func(total int64, _ bool) error { acquired = total; return nil }}
+			m := stream.Metered{ReadCloser: r, Length: -1, Grow: func(total int64, _ bool) error {
+				if total > 2*inOnePass && total < int64(n) {
+					t.Errorf("%s %d: a part of %d bytes is acquired", coding, n, total)
+				}
+				acquired = total
+				return nil
+			}}
 			all, err := m.ReadAll(8 << 20)
 			if err != nil || string(all) != text || acquired != int64(n) || released != 1 {
 				t.Errorf("%s %d: %d bytes, %v, acquired %d, released %d times", coding, n, len(all), err, acquired, released)

@@ -535,6 +535,37 @@ func TestStandstillEnds(t *testing.T) {
 	t.Error("none is refused")
 }
 
+// So do calls of one tenant, whose share none of them can complete in.
+func TestStandstillOfOneTenantEnds(t *testing.T) {
+	b := &memory.Budget{Max: 32 * mib}
+	var all []*memory.Lease
+	for range 3 {
+		l := lease(b, "a")
+		if all = append(all, l); !l.TryAcquire(memory.Form, host(7*mib)) {
+			t.Fatal("no memory for the form")
+		}
+	}
+	whole := memory.Amount{Program: 10 * mib}
+	for range 200 {
+		for i, l := range all {
+			if l.TryAcquire(memory.Body, whole) {
+				if l != all[0] || b.Used() > 32*mib {
+					t.Errorf("call %d has memory, %d bytes are used", i, b.Used())
+				}
+				return
+			}
+			if refused := l.GivesWay(); refused && i == 0 {
+				t.Fatal("the first is refused")
+			} else if refused {
+				l.Release()
+				all = all[:i]
+				break
+			}
+		}
+	}
+	t.Error("all wait for each other")
+}
+
 // Calls of one tenant whose clients have left unseen do not take all places to wait.
 func TestWaitingCallsAreBounded(t *testing.T) {
 	b := &memory.Budget{Max: 32 * mib}
