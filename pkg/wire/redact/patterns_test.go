@@ -66,6 +66,8 @@ func TestEveryShapeOfACredentialIsMasked(t *testing.T) {
 		"pplx-": 48, "fw_": 24, "tvly-dev-": 32, "jina_": 60, "r8_": 37, "nvapi-": 64, "csk-": 48, "gsk_": 52, "xai-": 80, "tgp_v1_": 43, "pa-": 43,
 		"sk-": 48, "sk-ant-api03-": 95, "sk-proj-": 156, "sk_live_": 24, "sk_": 48, "rk_live_": 24, "hf_": 34, "npm_": 36, "glpat-": 20,
 		"dop_v1_": 64, "pypi-AgEIcHlwaS5vcmc": 60, "lin_api_": 40, "ghp_": 36, "github_pat_": 82, "whsec_": 32, "dckr_pat_": 27, "ntn_": 46,
+		"key_": 128, "BSA": 28, "al-": 43, "api_org_": 34, "GOCSPX-": 28, "ATATT3": 186, "glsa_": 41, "dckr_oat_": 32, "sbp_": 40, "NRAK-": 27,
+		"pscale_tkn_": 43, "rubygems_": 48, "phx_": 43,
 	} {
 		shapes[prefix] = func() string { return prefix + text(letters, n) }
 	}
@@ -90,7 +92,7 @@ func TestPatternsLeaveErrorTextsReadable(t *testing.T) {
 		"see https://platform.openai.com/account/api-keys.", "http://example.com:8080/a@b", "task-0123456789abcdef012",
 		"risk-based-assessment-of-x", "error code: 40400001", "password must be longer", "-----BEGIN CERTIFICATE-----",
 		"fc-barcelona", "the setup-guide-of-the-tool", "once-in-a-while", "SKIP this cookie: not set", "an npm_package", "pa-system",
-		"This model's maximum context length is 8192 tokens", "sk-short",
+		"key_unavailable", "key_refused by al-Khwarizmi", "BSA-compliant", "phx_airport", "This model's maximum context length is 8192 tokens", "sk-short",
 	} {
 		if got := Patterns(s); got != s {
 			t.Errorf("got %q, want %q", got, s)
