@@ -57,6 +57,19 @@ func TestBackupThatBreaksOffLeavesNoFile(t *testing.T) {
 	}
 }
 
+func TestBackupNamesTheSecretsThatItLacks(t *testing.T) {
+	dir := controlled(t, controls{backup: func(w io.Writer) error { _, err := w.Write([]byte("data")); return err }})
+	for _, want := range []string{"API_KEY_SECRET and CREDENTIALS_KEY", filepath.Join(dir, secretsName)} {
+		home := t.TempDir()
+		var out, failed bytes.Buffer
+		code := (Options{}).Main([]string{"backup", filepath.Join(home, "b.db"), "--data", dir}, environment(home), nil, &out, &failed)
+		if code != 0 || !strings.Contains(out.String(), "keep a copy of "+want+" elsewhere") {
+			t.Errorf("exit %d, %q, %q", code, &out, &failed)
+		}
+		write(t, filepath.Join(dir, secretsName), "{}")
+	}
+}
+
 func TestFailureOfTheServerIsTheErrorOfInit(t *testing.T) {
 	dir := controlled(t, controls{initialize: func(_ context.Context, name string) (initialized, error) {
 		return initialized{}, fmt.Errorf("create a machine: %q is not possible", name)
