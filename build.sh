@@ -18,7 +18,8 @@ usage() {
 ./build.sh clients [PATTERN]  the tests with the tools that people use, in workerd;
                               PLATFORM=native runs them against the native server
 ./build.sh test               all of the above: what a change must pass
-./build.sh soak               the long forms of the tests that have one
+./build.sh soak               the long forms of the tests that have one, and an hour of fuzzing
+./build.sh fuzz [PATTERN]     the fuzz tests whose package and name match, FUZZTIME=1m each
 ./build.sh mutants [PACKAGE]  the share of changes to the code that the tests notice
 ./build.sh bench              measure both platforms against a worker that passes everything on
 ./build.sh deploy             set missing secrets, deploy, then examine the gateway; REGION and DOMAIN say
@@ -31,7 +32,7 @@ TEXT
 
 command=${1:-build}
 case "$command" in
-  build | dev | serve | check | format | e2e | pages | clients | test | soak | mutants | bench | deploy | doctor | release | clean)
+  build | dev | serve | check | format | e2e | pages | clients | test | soak | fuzz | mutants | bench | deploy | doctor | release | clean)
     [ $# -eq 0 ] || shift
     exec "scripts/$command.sh" "$@"
     ;;

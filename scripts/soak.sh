@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The long forms of the tests that have one: those that read the variable SOAK.
+# The long forms of the tests that have one, those that read the variable SOAK, and an
+# hour of fuzzing.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -16,4 +17,5 @@ PLATFORM=native scripts/e2e.sh "^(${files//./\\.})\$" || code=1
 scripts/clients.sh || code=1
 PLATFORM=native scripts/clients.sh || code=1
 PLATFORM=native RACE=1 scripts/e2e.sh platform/race || code=1
+scripts/fuzz.sh || code=1
 exit "$code"

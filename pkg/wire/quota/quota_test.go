@@ -370,3 +370,25 @@ func TestPageListsTheForms(t *testing.T) {
 	}
 	t.Error("docs/reference/quotas.md differs from the table: run GOLDEN=update go test ./pkg/wire/quota")
 }
+
+// Whatever a body of an error says: each limit has a name, and a time that JSON can carry.
+func FuzzReadBody(f *testing.F) {
+	f.Add([]byte(`{"error":{"type":"usage_limit_reached","resets_at":1795244460,"resets_in_seconds":"1e300"}}`))
+	f.Add([]byte(`[{"error":{"details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject","quotaValue":"-1"}]},{"retryDelay":"9e99s"}]}}]`))
+	f.Add([]byte(`{"error":{"metadata":{"headers":{"X-RateLimit-Limit":"50","X-RateLimit-Remaining":"0","X-RateLimit-Reset":"1795392000000"}}}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		c := Call{Model: "m", Requests: 60, Now: 1_750_000_000_000}
+		list := ReadBody(nil, body, c)
+		if len(list) > 64 {
+			t.Errorf("%d limits", len(list))
+		}
+		for _, w := range list {
+			if w.Name == "" || w.ResetsAt < 0 {
+				t.Errorf("%+v of %s", w, body)
+			}
+		}
+		if at, ok := At(string(body), c.Now); ok && at < 0 {
+			t.Errorf("%s is %d", body, at)
+		}
+	})
+}
