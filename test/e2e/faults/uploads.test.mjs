@@ -20,7 +20,8 @@ after(async () => {
 // upstream is a server that reads as the model's name says, and counts by it what it was
 // asked in asked, and the lengths of the bodies that it read whole in whole.
 //
-//	slow    a MiB, then a pause, and so on
+//	slow    a MiB, then a pause, and so on, and the last 8 MiB, which the buffers on the
+//	        way may have, at once
 //	silent  all, and does not answer
 //	cut     4 MiB, then ends the connection
 async function upstream() {
@@ -37,9 +38,9 @@ async function upstream() {
         }
         size += part.length;
         if (kind.startsWith("cut") && size > 4 * MiB) return void req.socket.destroy();
-        if (kind.startsWith("slow") && size > pause) {
+        if (kind.startsWith("slow") && size > pause && size < 12 * MiB) {
           pause += MiB;
-          await sleep(200);
+          await sleep(500);
         }
       }
     } catch {
