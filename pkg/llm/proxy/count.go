@@ -202,7 +202,7 @@ func counterOf(d *provider.Descriptor, w *api) *counter {
 // body.
 func (n *counting) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	from := n.req.Dialect
-	w, ok := chooseAPI(to, conn, from, n.proxy.isChatOnly(connectionKey{n.call.Machine.ID, conn.ID}))
+	w, ok := chooseAPI(to, conn, from, n.proxy.ChatOnly.has(connectionKey{n.call.Machine.ID, conn.ID}))
 	if !ok {
 		return nil, errNoCounter
 	}

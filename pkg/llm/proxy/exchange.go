@@ -60,7 +60,7 @@ type attempt struct {
 func (x *exchange) build(to *routing.Target, conn *store.Connection, before *accounts.Attempt) (*accounts.Attempt, error) {
 	a := x.attempt(to, conn, before)
 	w, ok := chooseAPI(to, conn, x.req.Dialect, x.req.Compacts && !to.Provider.Serves("compact") ||
-		a.lacksResponses() || x.proxy.isChatOnly(connectionKey{x.call.Machine.ID, conn.ID}))
+		a.lacksResponses() || x.proxy.ChatOnly.has(connectionKey{x.call.Machine.ID, conn.ID}))
 	if ok && x.req.Compaction && w.dialect == llm.Responses {
 		w.endpoint, w.stream = "compact", "compact"
 	}

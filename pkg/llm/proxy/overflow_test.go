@@ -176,7 +176,7 @@ func TestContextOverflowWithinStream(t *testing.T) {
 	} {
 		w := newWorld(t, usual...)
 		w.Answer = func(*fake.Seen) fake.Answer { return events(begun) }
-		w.dialog.remember(connectionKey{mid, "c-up"}) // it has no Responses endpoint
+		w.dialog.ChatOnly.add(connectionKey{mid, "c-up"}) // it has no Responses endpoint
 		res, err := w.ask(tt.d, tt.body)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"weir/pkg/accounts"
@@ -31,15 +32,18 @@ type Proxy struct {
 	Now      func() time.Time
 	Pause    upstream.Pauser // lets others run in a long translation; nil never pauses
 
-	// ChatOnly is shared with the Proxy that explains calls. If it is nil, the
-	// first connection to remember creates it.
+	// ChatOnly is shared with the Proxy that explains calls. A nil one remembers
+	// nothing.
 	ChatOnly *ChatOnly
 }
 
 // ChatOnly is the set of connections whose server has no Responses endpoint
 // although its provider's row has one. The ids of connections are unique within
 // a machine only.
-type ChatOnly struct{ set map[connectionKey]struct{} }
+type ChatOnly struct {
+	mu  sync.Mutex
+	set map[connectionKey]struct{}
+}
 
 // Result is the answer to a client.
 type Result struct {
@@ -81,7 +85,7 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 	}
 	made := res.Attempt.State.(*attempt)
 	if made.noResponses != nil && made.noResponses.ID == res.Connection.ID && !a.Compaction {
-		d.remember(connectionKey{c.Machine.ID, res.Connection.ID})
+		d.ChatOnly.add(connectionKey{c.Machine.ID, res.Connection.ID})
 	}
 	made.remember(res)
 	return made.reply(res), nil
@@ -141,20 +145,24 @@ const maxChatOnly = 512
 // connectionKey identifies a connection of a machine.
 type connectionKey struct{ machine, connection string }
 
-func (d *Proxy) remember(p connectionKey) {
-	if d.ChatOnly == nil {
-		d.ChatOnly = &ChatOnly{}
+func (c *ChatOnly) add(p connectionKey) {
+	if c == nil {
+		return
 	}
-	if c := d.ChatOnly; c.set == nil || len(c.set) >= maxChatOnly {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.set == nil || len(c.set) >= maxChatOnly {
 		c.set = map[connectionKey]struct{}{}
 	}
-	d.ChatOnly.set[p] = struct{}{}
+	c.set[p] = struct{}{}
 }
 
-func (d *Proxy) isChatOnly(p connectionKey) bool {
-	if d.ChatOnly == nil {
+func (c *ChatOnly) has(p connectionKey) bool {
+	if c == nil {
 		return false
 	}
-	_, ok := d.ChatOnly.set[p]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.set[p]
 	return ok
 }

@@ -273,7 +273,7 @@ func TestServerWithoutResponsesGetsChat(t *testing.T) {
 	}
 	// Another machine may use the same id for a connection to another server,
 	// which is not affected.
-	if id := w.machine.Connections[0].ID; !w.dialog.isChatOnly(connectionKey{w.machine.ID, id}) || w.dialog.isChatOnly(connectionKey{"otherotherother0", id}) {
+	if id := w.machine.Connections[0].ID; !w.dialog.ChatOnly.has(connectionKey{w.machine.ID, id}) || w.dialog.ChatOnly.has(connectionKey{"otherotherother0", id}) {
 		t.Errorf("remembered %v", w.dialog.ChatOnly)
 	}
 	// Requests that need the server's state are not sent to its chat endpoint.
@@ -283,7 +283,7 @@ func TestServerWithoutResponsesGetsChat(t *testing.T) {
 		t.Errorf("%v, %d calls", err, len(w.Seen))
 	}
 	// An unknown model is unknown to the chat as well.
-	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x"}`); status(err) != 404 || (w.dialog.ChatOnly != nil && len(w.dialog.ChatOnly.set) != 0) {
+	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x"}`); status(err) != 404 || len(w.dialog.ChatOnly.set) != 0 {
 		t.Errorf("%v, remembered %v", err, w.dialog.ChatOnly)
 	}
 }
@@ -482,7 +482,7 @@ func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
 			t.Errorf("%d: called %s\nwant %s", code, got, want)
 		}
 		a, b := w.machine.Connections[0].ID, w.machine.Connections[1].ID
-		if !w.dialog.isChatOnly(connectionKey{mid, a}) || w.dialog.isChatOnly(connectionKey{mid, b}) {
+		if !w.dialog.ChatOnly.has(connectionKey{mid, a}) || w.dialog.ChatOnly.has(connectionKey{mid, b}) {
 			t.Errorf("%d: remembered %v", code, w.dialog.ChatOnly)
 		}
 		if n := w.call.Trace.Attempts; n != 1 {

@@ -88,7 +88,7 @@ func newWorld(t testing.TB, list ...provided) *world {
 	clock := fake.NewClock(time.UnixMilli(1_800_000_000_000))
 	w := &world{TB: t, Clock: clock, Upstream: &fake.Upstream{Clock: clock}, machine: snapshot.New(rec)}
 	w.pool = &accounts.Pool{Doer: w.Upstream, Object: &objects.Script{Answer: w.report}, Keys: keys, Now: w.Now}
-	w.dialog = &Proxy{Accounts: w.pool, Now: w.Now}
+	w.dialog = &Proxy{Accounts: w.pool, Now: w.Now, ChatOnly: &ChatOnly{}}
 	return w
 }
 
