@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
+	"sync"
 
 	"weir/pkg/machine/rpc"
 )
@@ -74,6 +75,7 @@ func safeID(id string) bool {
 
 // lostJobs are the jobs whose record could not be stored yet, of this isolate.
 type lostJobs struct {
+	mu   sync.Mutex
 	jobs []lostJob
 }
 
@@ -86,7 +88,9 @@ type lostJob struct {
 const maxLost = 256
 
 func (l *lostJobs) add(machineID string, j *rpc.Job) {
-	l.drop(machineID, j.ID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(machineID, j.ID)
 	if len(l.jobs) == maxLost {
 		l.jobs = append(l.jobs[:0], l.jobs[1:]...)
 	}
@@ -94,6 +98,8 @@ func (l *lostJobs) add(machineID string, j *rpc.Job) {
 }
 
 func (l *lostJobs) find(machineID, id string) *rpc.Job {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for i := range l.jobs {
 		if l.jobs[i].machineID == machineID && l.jobs[i].job.ID == id {
 			j := l.jobs[i].job
@@ -104,6 +110,12 @@ func (l *lostJobs) find(machineID, id string) *rpc.Job {
 }
 
 func (l *lostJobs) drop(machineID, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(machineID, id)
+}
+
+func (l *lostJobs) remove(machineID, id string) {
 	for i := range l.jobs {
 		if l.jobs[i].machineID == machineID && l.jobs[i].job.ID == id {
 			l.jobs = append(l.jobs[:i], l.jobs[i+1:]...)
