@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -41,6 +42,7 @@ type Handler struct {
 	Downloads *download.Downloads
 	Now       func() time.Time
 
+	mu     sync.Mutex
 	voices map[voicesKey]*voiceList
 }
 

@@ -134,7 +134,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, d *provider.Descriptor
 		return src.fixed, nil
 	}
 	key := voicesKey{c.MachineID, conns[0].ID, conns[0].Generation}
-	kept := h.voices[key]
+	kept := h.cachedVoices(key)
 	if kept != nil && h.Now().Sub(kept.at) < voicesFor {
 		return kept.voices, nil
 	}
@@ -145,6 +145,22 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, d *provider.Descriptor
 		}
 		return nil, err
 	}
+	h.keepVoices(key, voices)
+	return voices, nil
+}
+
+// cachedVoices returns the last list of a connection, or nil.
+func (h *Handler) cachedVoices(key voicesKey) *voiceList {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.voices[key]
+}
+
+// keepVoices caches the list of a connection.
+func (h *Handler) keepVoices(key voicesKey, voices []Voice) {
+	now := h.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.voices == nil {
 		h.voices = map[voicesKey]*voiceList{}
 	}
@@ -154,8 +170,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, d *provider.Descriptor
 		}
 		delete(h.voices, k)
 	}
-	h.voices[key] = &voiceList{h.Now(), voices}
-	return voices, nil
+	h.voices[key] = &voiceList{now, voices}
 }
 
 // fetch reads all pages of a list, with one account.
