@@ -1,6 +1,9 @@
 package responses
 
-import "container/list"
+import (
+	"container/list"
+	"sync"
+)
 
 // How much of the conversations that sockets may continue is in memory. A response
 // whose conversation is longer, or has made way for others, is not found later.
@@ -20,7 +23,8 @@ type conversation struct {
 
 // conversations are those of all sockets of an instance, within a limit.
 type conversations struct {
-	used  list.List // of *conversation, the one used last in front
+	mu    sync.Mutex // of these fields, and of items and place of each
+	used  list.List  // of *conversation, the one used last in front
 	bytes int
 }
 
@@ -30,15 +34,19 @@ func (s *conversations) add(c *conversation) {
 	if len(c.items) > maxConversation {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	c.place = s.used.PushFront(c)
 	s.bytes += len(c.items)
 	for s.bytes > maxConversations {
-		s.remove(s.used.Back().Value.(*conversation))
+		s.drop(s.used.Back().Value.(*conversation))
 	}
 }
 
 // use returns the items of a conversation. ok is false if they are not in memory.
 func (s *conversations) use(c *conversation) (items []byte, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if c.place == nil {
 		return nil, false
 	}
@@ -48,9 +56,18 @@ func (s *conversations) use(c *conversation) (items []byte, ok bool) {
 
 // remove frees the memory of a conversation; nil has none.
 func (s *conversations) remove(c *conversation) {
-	if c == nil || c.place == nil {
+	if c == nil {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.place != nil {
+		s.drop(c)
+	}
+}
+
+// drop is remove for a caller that has the lock.
+func (s *conversations) drop(c *conversation) {
 	s.used.Remove(c.place)
 	s.bytes -= len(c.items)
 	c.items, c.place = nil, nil
