@@ -9,6 +9,7 @@ package capture
 import (
 	"io"
 	"strings"
+	"sync"
 
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
@@ -37,7 +38,26 @@ const (
 type Collector struct {
 	Memory *memory.Budget // may be nil
 
+	mu        sync.Mutex
 	collected int64
+}
+
+// take adds n bytes, if there is room for them.
+func (c *Collector) take(n int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.collected+n > maxCollected {
+		return false
+	}
+	c.collected += n
+	return true
+}
+
+// release removes n bytes.
+func (c *Collector) release(n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.collected -= n
 }
 
 // Begin begins the capture of a call of who, a machine.
@@ -127,10 +147,12 @@ func (b *Bodies) add(to *body, piece []byte) {
 
 // grow acquires memory for n more bytes. Without it nothing of the call is stored.
 func (b *Bodies) grow(n int64) bool {
-	if b.of.collected+n <= maxCollected && b.lease.TryAcquire(memory.Work, memory.Amount{Program: perByte * (b.size + n)}) {
-		b.size += n
-		b.of.collected += n
-		return true
+	if b.of.take(n) {
+		if b.lease.TryAcquire(memory.Work, memory.Amount{Program: perByte * (b.size + n)}) {
+			b.size += n
+			return true
+		}
+		b.of.release(n)
 	}
 	b.Release()
 	b.refused = true
@@ -155,7 +177,7 @@ func (b *Bodies) Release() {
 	if b == nil {
 		return
 	}
-	b.of.collected -= b.size
+	b.of.release(b.size)
 	b.size, b.request.data, b.answer.data = 0, nil, nil
 	b.lease.Release()
 }
