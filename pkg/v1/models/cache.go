@@ -49,7 +49,10 @@ func cacheKeyOf(c *auth.Call, kinds string, f form) cacheKey {
 }
 
 func (h *Handler) cachedFor(q cacheKey) *cachedList {
-	if k := h.cached[q]; k != nil && h.Now().Before(k.until) {
+	h.mu.Lock()
+	k := h.cached[q]
+	h.mu.Unlock()
+	if k != nil && h.Now().Before(k.until) {
 		return k
 	}
 	return nil
@@ -57,6 +60,8 @@ func (h *Handler) cachedFor(q cacheKey) *cachedList {
 
 // store caches a list and removes the oldest ones over the limits.
 func (h *Handler) store(q cacheKey, k *cachedList) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.cached == nil {
 		h.cached = map[cacheKey]*cachedList{}
 	}

@@ -29,7 +29,7 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 		var listed []catalog.Model
 		if hop, err := provider.Hop(c.Header); err == nil && row.Serves("models") && !row.Models.None && !internal(c) {
 			h.Live.discover(ctx, c.Machine, hop, []*scope{s}, total, false)
-			if e := h.Live.entry(c.Machine, conn); e.list != nil {
+			if e := h.Live.last(c.Machine, conn); e.list != nil {
 				listed, source = e.list.Models, "upstream"
 				if e.tried.After(e.at) {
 					source = "last"
@@ -71,7 +71,7 @@ func (h *Handler) Probe(ctx context.Context, c *auth.Call, conn *store.Connectio
 		return nil, err
 	}
 	h.Live.discover(ctx, c.Machine, hop, []*scope{newScope(c.Machine.Machine, row, conn)}, total, false)
-	e := h.Live.entry(c.Machine, conn)
+	e := h.Live.last(c.Machine, conn)
 	if e.failed != nil {
 		return nil, e.failed
 	}

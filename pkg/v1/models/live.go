@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"weir/pkg/auth"
@@ -54,6 +55,7 @@ type LiveLists struct {
 	// may have six connections, and a list may need two.
 	AtOnce int
 
+	mu     sync.Mutex // of these fields and of all lists
 	cached map[owner]*live
 	order  []owner // oldest first
 }
@@ -89,11 +91,12 @@ func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope, wa
 	now := l.Now()
 	v.until = now.Add(liveTTL)
 	var missing []*scope
+	l.mu.Lock()
 	for _, s := range scopes {
 		if !discovered(c, s) {
 			continue
 		}
-		e := l.entry(c.Machine, s.conn)
+		e := l.record(c.Machine, s.conn)
 		switch {
 		case e.list == nil && now.Sub(e.tried) >= retryAfter:
 			missing = append(missing, s)
@@ -110,6 +113,7 @@ func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope, wa
 			v.expire(e.at.Add(ttl(s.row)))
 		}
 	}
+	l.mu.Unlock()
 	hop, err := provider.Hop(c.Header)
 	if err != nil {
 		missing, v.stale = nil, nil
@@ -117,13 +121,15 @@ func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope, wa
 	v.hop = hop
 	if len(missing) > 0 {
 		var heard, silent []*scope
+		l.mu.Lock()
 		for _, s := range missing {
-			if l.entry(c.Machine, s.conn).silent {
+			if l.record(c.Machine, s.conn).silent {
 				silent = append(silent, s)
 			} else {
 				heard = append(heard, s)
 			}
 		}
+		l.mu.Unlock()
 		late := l.discover(ctx, c.Machine, hop, heard, wait, wait < total)
 		left := wait - l.Now().Sub(now)
 		late = append(late, l.discover(ctx, c.Machine, hop, silent, min(left, patience), wait < total)...)
@@ -131,15 +137,20 @@ func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope, wa
 			v.stale = append(v.stale, late...)
 			v.expire(l.Now().Add(time.Second))
 		}
+		now := l.Now()
+		l.mu.Lock()
 		for _, s := range missing {
-			if e := l.entry(c.Machine, s.conn); e.list == nil {
-				v.expire(l.Now().Add(retryAfter))
+			if e := l.record(c.Machine, s.conn); e.list == nil {
+				v.expire(now.Add(retryAfter))
 			}
 		}
+		l.mu.Unlock()
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, s := range scopes {
 		if discovered(c, s) {
-			if e := l.entry(c.Machine, s.conn); e.list != nil {
+			if e := l.record(c.Machine, s.conn); e.list != nil {
 				v.lists[s.conn.ID] = e.list
 			}
 		}
@@ -182,9 +193,9 @@ func internal(c *auth.Call) bool {
 	return false
 }
 
-// entry returns the record of a connection, a new one when the credential or
-// the connection has changed.
-func (l *LiveLists) entry(m *snapshot.Machine, conn *store.Connection) *live {
+// record returns the record of a connection, a new one when the credential or
+// the connection has changed. The caller has the lock.
+func (l *LiveLists) record(m *snapshot.Machine, conn *store.Connection) *live {
 	key := owner{m.ID, conn.ID}
 	digest := digestOf(m.ID, conn)
 	if e := l.cached[key]; e != nil {
@@ -208,6 +219,13 @@ func (l *LiveLists) entry(m *snapshot.Machine, conn *store.Connection) *live {
 	return e
 }
 
+// last returns what is known of the list of a connection.
+func (l *LiveLists) last(m *snapshot.Machine, conn *store.Connection) live {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return *l.record(m, conn)
+}
+
 // digestOf is SHA-256 over the length-prefixed machine, connection, generation
 // and sealed secrets. A refreshed access token is the same account still.
 func digestOf(machine string, conn *store.Connection) [32]byte {
@@ -225,12 +243,27 @@ func digestOf(machine string, conn *store.Connection) [32]byte {
 	return sha256.Sum256(b)
 }
 
+// claim returns those of some lists that no one else fetches at the time; the caller does.
+func (l *LiveLists) claim(m *snapshot.Machine, stale []*scope, now time.Time) (claimed []*scope) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range stale {
+		if e := l.record(m, s.conn); now.Sub(e.refreshing) >= lease {
+			e.refreshing = now
+			claimed = append(claimed, s)
+		}
+	}
+	return claimed
+}
+
 // behind fetches lists after the answer was sent, first those whose last
 // attempt with the whole time is the oldest.
 func (l *LiveLists) behind(ctx context.Context, m *snapshot.Machine, v *view) {
+	l.mu.Lock()
 	slices.SortStableFunc(v.stale, func(a, b *scope) int {
-		return l.entry(m, a.conn).full.Compare(l.entry(m, b.conn).full)
+		return l.record(m, a.conn).full.Compare(l.record(m, b.conn).full)
 	})
+	l.mu.Unlock()
 	l.discover(ctx, m, v.hop, v.stale, afterwards, false)
 }
 
@@ -265,30 +298,42 @@ func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpm
 		}
 		j := jobs[i]
 		if j == nil {
-			e := l.entry(m, scopes[i].conn)
-			e.tried, e.refreshing = l.Now(), time.Time{}
+			now := l.Now()
+			l.mu.Lock()
+			e := l.record(m, scopes[i].conn)
+			e.tried, e.refreshing = now, time.Time{}
+			l.mu.Unlock()
 			late = append(late, scopes[i])
 			continue
 		}
 		list, err := l.finish(ctx, j)
-		e := j.entry
-		e.tried, e.refreshing, e.failed = l.Now(), time.Time{}, err
-		if !j.short {
-			e.full = e.tried
-		}
-		if e.silent = errors.Is(err, upstream.ErrTimeout); e.silent {
+		timedOut := l.note(j, list, err)
+		if timedOut {
 			silent++
 		} else {
 			silent--
 		}
-		if e.silent && j.short || errors.Is(err, errNoToken) {
+		if timedOut && j.short || errors.Is(err, errNoToken) {
 			late = append(late, scopes[i])
-		}
-		if err == nil {
-			e.list, e.at = list, e.tried
 		}
 	}
 	return late
+}
+
+// note records how a discovery has ended, and reports whether it ran out of time.
+func (l *LiveLists) note(j *job, list *Live, err error) (timedOut bool) {
+	now, e := l.Now(), j.entry
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.tried, e.refreshing, e.failed = now, time.Time{}, err
+	if !j.short {
+		e.full = now
+	}
+	if err == nil {
+		e.list, e.at = list, now
+	}
+	e.silent = errors.Is(err, upstream.ErrTimeout)
+	return e.silent
 }
 
 // ErrNoList is the failure of an answer of 2xx that is not a list of models.
@@ -315,8 +360,11 @@ type job struct {
 
 func (l *LiveLists) start(ctx context.Context, m *snapshot.Machine, s *scope, hop httpmsg.Field, share time.Duration, latest time.Time, hurried bool) *job {
 	now := l.Now()
-	j := &job{m: m, s: s, entry: l.entry(m, s.conn), hop: hop, until: now.Add(share), latest: latest, short: share < fetchTimeout, hurried: hurried}
+	j := &job{m: m, s: s, hop: hop, until: now.Add(share), latest: latest, short: share < fetchTimeout, hurried: hurried}
+	l.mu.Lock()
+	j.entry = l.record(m, s.conn)
 	j.entry.refreshing = now
+	l.mu.Unlock()
 	if hurried && !l.Credentials.Ready(m, s.conn) {
 		j.err = errNoToken
 		return j

@@ -10,6 +10,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"weir/pkg/auth"
@@ -26,6 +27,7 @@ type Handler struct {
 	Live *LiveLists
 	Now  func() time.Time
 
+	mu     sync.Mutex
 	cached map[cacheKey]*cachedList
 	order  []cacheKey
 	bytes  int
@@ -149,9 +151,8 @@ func (h *Handler) after(resp *httpmsg.Response, c *auth.Call, v view) {
 	if len(v.stale) == 0 {
 		return
 	}
-	now := h.Now()
-	for _, s := range v.stale {
-		h.Live.entry(c.Machine, s.conn).refreshing = now // one refresh at a time
+	if v.stale = h.Live.claim(c.Machine, v.stale, h.Now()); len(v.stale) == 0 {
+		return
 	}
 	machine := c.Machine
 	resp.After = append(resp.After, func(ctx context.Context) {
