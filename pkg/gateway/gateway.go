@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -69,7 +70,9 @@ type Gateway struct {
 	// those of the request.
 	PublicURL string
 
-	table   *table
+	table *table
+
+	mu      sync.Mutex        // of the fields that follow
 	ids     *mathrand.ChaCha8 // of requests; nil before the first
 	sockets openSockets
 }
@@ -286,7 +289,7 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 		resp = write(g.documented(e, r), dialectOf(route, r), r.ID)
 	}
 	t.AnswerBytes = wholeBody(resp)
-	resp.Template = route.template(&resp.Header, r.Header.Get("origin") != "")
+	resp.Template = g.table.template(route, &resp.Header, r.Header.Get("origin") != "")
 	h := &resp.Header
 	h.Add("x-request-id", r.ID)
 	if route.Dialect == Anthropic {
@@ -357,6 +360,8 @@ func (g *Gateway) log(r *httpmsg.Request, t *accounts.Trace, machine string, res
 // requestID makes the id of a request, 128 random bits: it says nothing of the calls of
 // others. The platform is asked for random bits once.
 func (g *Gateway) requestID() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.ids == nil {
 		var seed [32]byte
 		rand.Read(seed[:])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"strings"
+	"sync"
 
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
@@ -73,7 +74,7 @@ type Route struct {
 	// answer has an httpmsg.Response.Upgrade, unless it is an error.
 	Upgrade Handler
 
-	templates [variants]*httpmsg.Template // created on first use
+	templates [variants]*httpmsg.Template // created on first use, under the table's lock
 }
 
 // Method is one method of a route.
@@ -109,6 +110,8 @@ type table struct {
 	exact    map[string]*Route
 	patterns []pattern
 	none     [4]Route // of paths without a route
+
+	mu sync.Mutex // of the templates of all routes
 }
 
 type pattern struct {

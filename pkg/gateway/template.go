@@ -10,10 +10,10 @@ const (
 	variants  = 1 << iota
 )
 
-// template returns the fields that each answer of the route has, and removes from h
+// template returns the fields that each answer of a route has, and removes from h
 // those of the same names: the request's id, which is added later, and what an
 // endpoint has set of the template itself. An endpoint's own cache-control stays.
-func (r *Route) template(h *httpmsg.Header, browser bool) *httpmsg.Template {
+func (t *table) template(r *Route, h *httpmsg.Header, browser bool) *httpmsg.Template {
 	variant := 0
 	if browser {
 		variant |= toBrowser
@@ -38,12 +38,12 @@ func (r *Route) template(h *httpmsg.Header, browser bool) *httpmsg.Template {
 		own = append(own, f)
 	}
 	*h = own
-	t := r.templates[variant]
-	if t == nil {
-		t = r.newTemplate(variant)
-		r.templates[variant] = t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r.templates[variant] == nil {
+		r.templates[variant] = r.newTemplate(variant)
 	}
-	return t
+	return r.templates[variant]
 }
 
 func (r *Route) newTemplate(variant int) *httpmsg.Template {

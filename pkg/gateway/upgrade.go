@@ -30,14 +30,14 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 	var opened *openSocket
 	open := func(ctx context.Context, c *auth.Call) (resp *httpmsg.Response, err error) {
 		o := &openSocket{machine: c.MachineID, key: c.Trace.KeyID}
-		if !g.sockets.admit(o) {
+		if !g.openSocket(o) {
 			e := apierr.New(503, "too_many_sockets", "The gateway has too many WebSocket connections. Try again in a moment.")
 			e.RetryAfter = time.Second
 			return nil, e
 		}
 		defer func() {
 			if opened == nil {
-				delete(g.sockets, o)
+				g.closeSocket(o)
 			}
 		}()
 		if resp, err = route.Upgrade(ctx, c); err == nil && resp.Upgrade != nil {
@@ -51,12 +51,33 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 		resp.Upgrade.Machine = opened.machine
 		serve := resp.Upgrade.Serve
 		resp.Upgrade.Serve = func(ctx context.Context, conn socket.Conn) {
+			g.mu.Lock()
 			opened.conn = conn
+			g.mu.Unlock()
 			serve(ctx, conn)
 		}
-		resp.After = append(resp.After, func(context.Context) { delete(g.sockets, opened) })
+		resp.After = append(resp.After, func(context.Context) { g.closeSocket(opened) })
 	}
 	return resp
+}
+
+// openSocket notes a WebSocket and reports whether there may be another one, for which
+// one that is silent may have to end.
+func (g *Gateway) openSocket(o *openSocket) bool {
+	g.mu.Lock()
+	victim, ok := g.sockets.admit(o)
+	g.mu.Unlock()
+	if victim != nil {
+		victim.Evict()
+	}
+	return ok
+}
+
+// closeSocket notes that a WebSocket has ended.
+func (g *Gateway) closeSocket(o *openSocket) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.sockets, o)
 }
 
 // openSockets are the WebSockets of an instance of the program, and handshakes whose
@@ -71,8 +92,9 @@ type openSocket struct {
 
 // admit adds a WebSocket and reports whether there may be another one. When a machine has
 // its share, the key of it that holds the most loses the one that is silent for longest,
-// if the newcomer's key would hold fewer; when all are open, so does the machine.
-func (s *openSockets) admit(o *openSocket) bool {
+// if the newcomer's key would hold fewer; when all are open, so does the machine. The one
+// that loses is returned, to be ended.
+func (s *openSockets) admit(o *openSocket) (victim socket.Conn, ok bool) {
 	all, machines, keys, handshakes := 0, map[string]int{}, map[string]int{}, 0
 	for x := range *s {
 		if x.evicted {
@@ -89,23 +111,29 @@ func (s *openSockets) admit(o *openSocket) bool {
 	}
 	switch {
 	case handshakes >= maxSockets/8:
-		return false
+		return nil, false
 	case machines[o.machine] >= maxSockets/4:
 		key := largest(keys, o.key)
-		if key == o.key || !s.evict(func(x *openSocket) bool { return x.machine == o.machine && x.key == key }) {
-			return false
+		if key == o.key {
+			return nil, false
+		}
+		if victim = s.evict(func(x *openSocket) bool { return x.machine == o.machine && x.key == key }); victim == nil {
+			return nil, false
 		}
 	case all >= maxSockets:
 		machine := largest(machines, o.machine)
-		if machine == o.machine || !s.evict(func(x *openSocket) bool { return x.machine == machine }) {
-			return false
+		if machine == o.machine {
+			return nil, false
+		}
+		if victim = s.evict(func(x *openSocket) bool { return x.machine == machine }); victim == nil {
+			return nil, false
 		}
 	}
 	if *s == nil {
 		*s = openSockets{}
 	}
 	(*s)[o] = struct{}{}
-	return true
+	return victim, true
 }
 
 // largest returns the holder of the most, or own if it would then hold as many.
@@ -119,9 +147,9 @@ func largest(held map[string]int, own string) string {
 	return most
 }
 
-// evict ends the WebSocket among some that is silent for longest, and reports whether
-// there is one.
-func (s openSockets) evict(among func(*openSocket) bool) bool {
+// evict returns the WebSocket among some that is silent for longest, or nil.
+// It does not count any more.
+func (s openSockets) evict(among func(*openSocket) bool) socket.Conn {
 	var victim *openSocket
 	longest := time.Duration(-1)
 	for x := range s {
@@ -133,11 +161,10 @@ func (s openSockets) evict(among func(*openSocket) bool) bool {
 		}
 	}
 	if victim == nil {
-		return false
+		return nil
 	}
 	victim.evicted = true
-	victim.conn.Evict()
-	return true
+	return victim.conn
 }
 
 // UpgradeNotSupported returns the refusal of a request for another protocol.

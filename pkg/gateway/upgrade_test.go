@@ -89,7 +89,11 @@ func TestKeyAmongSubProtocols(t *testing.T) {
 func (s *openSockets) hold(machine, key string, n int) (open []*openSocket) {
 	for i := range n {
 		o := &openSocket{machine: machine, key: key, conn: &fake.Socket{Quiet: time.Hour - time.Duration(i)}}
-		if s.admit(o) {
+		victim, ok := s.admit(o)
+		if victim != nil {
+			victim.Evict()
+		}
+		if ok {
 			open = append(open, o)
 		}
 	}
@@ -113,7 +117,7 @@ func TestHandshakesOfAKeyAreBounded(t *testing.T) {
 	var s openSockets
 	n := 0
 	for range maxSockets {
-		if s.admit(&openSocket{machine: "m", key: "greedy"}) {
+		if _, ok := s.admit(&openSocket{machine: "m", key: "greedy"}); ok {
 			n++
 		}
 	}
