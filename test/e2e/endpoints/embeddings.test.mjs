@@ -63,43 +63,6 @@ test("the official client is served on every form of the path", async () => {
   }
 });
 
-test("floats and base64 are returned as requested", async () => {
-  const floats = await client("/v1").embeddings.create({
-    model: "up/test-embed",
-    input: "a",
-    encoding_format: "float",
-  });
-  assert.deepEqual(numbers(floats.data[0].embedding), numbers(vector("a")));
-  const plain = await (await post({ model: "up/test-embed", input: "a" })).json();
-  assert.deepEqual(plain.data[0].embedding, numbers(vector("a")));
-  const base64 = await (await post({ model: "up/test-embed", input: "a", encoding_format: "base64" })).json();
-  assert.equal(base64.data[0].embedding, Buffer.from(vector("a").buffer).toString("base64"));
-});
-
-test("base64 is returned when the upstream sends floats, and the order is restored", async () => {
-  const input = ["one", "two", "three"];
-  for (const fault of ["floats", "floats!reverse", "reverse", "no-index", "no-usage", "floats!no-usage!no-index"]) {
-    for (const encoding_format of ["base64", "float"]) {
-      const res = await post({ model: "up/test-embed!" + fault, input, encoding_format });
-      const got = await res.json();
-      assert.equal(res.status, 200, `${fault} ${JSON.stringify(got)}`);
-      assert.deepEqual(
-        got.data.map((d) => d.index),
-        [0, 1, 2],
-        fault,
-      );
-      got.data.forEach((d, i) => {
-        const v =
-          encoding_format === "float"
-            ? d.embedding
-            : [...new Float32Array(Uint8Array.from(Buffer.from(d.embedding, "base64")).buffer)];
-        assert.deepEqual(v, numbers(vector(input[i])), `${fault} ${encoding_format} ${i}`);
-      });
-      assert.equal(typeof got.usage.total_tokens, "number");
-    }
-  }
-});
-
 test("strings, token arrays, dimensions and user are forwarded", async () => {
   const openai = client("/v1");
   const texts = await openai.embeddings.create({ model: "up/test-embed", input: ["a", "b"] });
@@ -157,61 +120,6 @@ test("only listed headers are forwarded, and never the gateway's key", async () 
   assert.ok(!rawHeaders.join("\n").includes(me.apiKey));
 });
 
-test("model ids with slashes and the provider id as the alias are resolved", async () => {
-  const got = await client("/v1").embeddings.create({ model: "up/vendor/nested-model", input: "a" });
-  assert.equal(got.model, "up/vendor/nested-model");
-  assert.equal(up.seen[0].json.model, "vendor/nested-model");
-  assert.equal((await post({ model: "openai-compatible-0123abcd/test-embed", input: "a" })).status, 200);
-});
-
-test("vendors with other request shapes are adapted", async () => {
-  const operator = admin(gw),
-    machine = await operator.machine();
-  const key = { key: machine.apiKey };
-  for (const provider of ["gemini", "cohere", "voyage", "jina"])
-    await operator.connect(machine.machineId, { provider, apiKey: `key-of-${provider}` });
-  for (const [model, host, header] of [
-    ["gemini/gemini-embedding-001", "generativelanguage.googleapis.com", "x-goog-api-key"],
-    ["cohere/embed-v4.0", "api.cohere.com", "authorization"],
-    ["voyage/voyage-4", "api.voyageai.com", "authorization"],
-    ["jina/jina-embeddings-v4", "api.jina.ai", "authorization"],
-  ]) {
-    for (const encoding_format of ["float", "base64"]) {
-      for (const input of ["one", ["one", "two"]]) {
-        up.clear();
-        const res = await post({ model, input, encoding_format, dimensions: 16 }, key),
-          text = await res.text();
-        assert.equal(res.status, 200, `${model}: ${text}`);
-        const got = JSON.parse(text);
-        assert.equal(got.model, model);
-        assert.deepEqual(
-          got.data.map((d) => d.index),
-          [].concat(input).map((_, i) => i),
-        );
-        got.data.forEach((d, i) => {
-          const v =
-            encoding_format === "float"
-              ? d.embedding
-              : [...new Float32Array(Uint8Array.from(Buffer.from(d.embedding, "base64")).buffer)];
-          assert.deepEqual(v, numbers(vector([].concat(input)[i], 16)), `${model} ${encoding_format}`);
-        });
-        assert.equal(up.seen[0].host, host);
-        assert.match(String(up.seen[0].headers[header]), /key-of-/);
-      }
-    }
-  }
-});
-
-test("an access token is used when there is no API key", async () => {
-  const operator = admin(gw),
-    machine = await operator.machine();
-  const { apiKey, ...connection } = compatible(up);
-  assert.ok(apiKey);
-  await operator.connect(machine.machineId, { ...connection, authType: "oauth", accessToken: "the-access-token" });
-  assert.equal((await post({ model: "up/test-embed", input: "a" }, { key: machine.apiKey })).status, 200);
-  assert.equal(up.seen[0].headers.authorization, "Bearer the-access-token");
-});
-
 test("CORS headers are set on preflights, answers and errors", async () => {
   for (const [base] of paths()) {
     const res = await gw.fetch(base + "/embeddings", {
@@ -233,59 +141,6 @@ test("CORS headers are set on preflights, answers and errors", async () => {
   assert.match(res.headers.get("access-control-expose-headers"), /x-request-id/);
   assert.equal(res.headers.get("access-control-allow-credentials"), null);
   await refused(await post("{"), 400);
-});
-
-const badBodies = [
-  ["not JSON", "{", undefined],
-  ["nothing", "", undefined],
-  ["no object", "[1]", undefined],
-  ["no model", { input: "a" }, "model"],
-  ["a model that is no string", { model: 1, input: "a" }, "model"],
-  ["a model that is null", { model: null, input: "a" }, "model"],
-  ["an empty model", { model: "", input: "a" }, "model"],
-  ["no input", { model: "up/test-embed" }, "input"],
-  ["an input that is null", { model: "up/test-embed", input: null }, "input"],
-  ["an empty input", { model: "up/test-embed", input: "" }, "input"],
-  ["an empty list", { model: "up/test-embed", input: [] }, "input"],
-  ["an empty item", { model: "up/test-embed", input: ["a", ""] }, "input"],
-  ["an input that is a number", { model: "up/test-embed", input: 7 }, "input"],
-  ["an input that is an object", { model: "up/test-embed", input: { a: 1 } }, "input"],
-  ["a mixed list", { model: "up/test-embed", input: ["a", 1] }, "input"],
-  ["tokens that are no integers", { model: "up/test-embed", input: [1.5] }, "input"],
-  ["2,049 items", { model: "up/test-embed", input: Array.from({ length: 2049 }, () => "a") }, "input"],
-  ["an unknown encoding_format", { model: "up/test-embed", input: "a", encoding_format: "hex" }, "encoding_format"],
-  [
-    "an encoding_format that is no string",
-    { model: "up/test-embed", input: "a", encoding_format: 1 },
-    "encoding_format",
-  ],
-  ["an unknown provider", { model: "unknown/test-embed", input: "a" }, "model"],
-  ["a bare unknown model", { model: "no-such-model", input: "a" }, "model"],
-  ["a provider without a connection", { model: "openai/text-embedding-3-small", input: "a" }, "model"],
-  ["a model given twice", '{"model":"up/test-embed","model":"up/other","input":"a"}', "model"],
-  ["deep JSON", '{"model":"up/test-embed","input":"a","x":' + "[".repeat(20000) + "]".repeat(20000) + "}", undefined],
-  [
-    "invalid UTF-8",
-    Buffer.concat([Buffer.from('{"model":"up/test-embed","input":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]),
-    undefined,
-  ],
-];
-
-for (const [name, body, param] of badBodies) {
-  test(`400 for ${name}, without an upstream call`, async () => {
-    const error = await refused(await post(body), 400, { type: "invalid_request_error" });
-    if (param !== undefined) assert.equal(error.param, param);
-    assert.equal(up.seen.length, 0);
-  });
-}
-
-test("a provider without embeddings is 400", async () => {
-  const operator = admin(gw),
-    machine = await operator.machine();
-  await operator.connect(machine.machineId, { provider: "anthropic", apiKey: "k-0123456789" });
-  await refused(await post({ model: "anthropic/claude-opus-4-1", input: "a" }, { key: machine.apiKey }), 400, {
-    param: "model",
-  });
 });
 
 test("the official client sees the error's class", async () => {
@@ -354,47 +209,7 @@ test("a body over the limit without a declared length is 413", async () => {
   await refused(res, 413);
 });
 
-for (const status of [400, 404, 413, 422]) {
-  test(`an upstream ${status} is returned unchanged`, async () => {
-    const res = await post({ model: `up/test-embed!status=${status}`, input: "a" });
-    const body = await res.json();
-    assert.equal(res.status, status);
-    assert.match(body.error.message, new RegExp(String(status)));
-    assert.equal(up.seen.length, 1);
-  });
-}
-
-test("an upstream error never shows the credential", async () => {
-  for (const status of [400, 401, 500]) {
-    const secret = `canary-upstream-${status}-0123456789`,
-      operator = admin(gw),
-      machine = await operator.machine();
-    await operator.connect(machine.machineId, compatible(up, { apiKey: secret }));
-    const res = await post(
-      { model: `up/test-embed!status=${status}!body=secret`, input: "a" },
-      { key: machine.apiKey },
-    );
-    assert.ok(res.status >= 400);
-    const all = (await res.text()) + JSON.stringify([...res.headers]) + gw.logs.join("\n");
-    assert.ok(up.seen.at(-1).headers.authorization.includes(secret));
-    assert.ok(!all.includes(secret), `${status} shows it`);
-    assert.ok(!all.includes(Buffer.from(secret).toString("base64")));
-  }
-});
-
-for (const fault of [
-  "reset",
-  "raw=garbage",
-  "raw=short-length",
-  "raw=truncated-chunk",
-  "body=html",
-  "body=empty",
-  "body=broken",
-  "body=null",
-  "body=array",
-  "status=204",
-  "gzip=bad",
-]) {
+for (const fault of ["reset", "raw=garbage", "raw=short-length", "raw=truncated-chunk", "gzip=bad"]) {
   test(`${fault} from the upstream is 502`, async () => {
     const operator = admin(gw),
       machine = await operator.machine(); // failures cool an account down
@@ -423,9 +238,4 @@ test("an upstream that does not answer in time is 504", async () => {
     { key: machine.apiKey, headers: { "x-stainless-timeout": "2" } },
   );
   await refused(res, 504);
-});
-
-test("a hop counter that is too high is 508", async () => {
-  await refused(await post({ model: "up/test-embed", input: "a" }, { headers: { "x-weir-hop": "9" } }), 508);
-  assert.equal(up.seen.length, 0);
 });
