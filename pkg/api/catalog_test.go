@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/credentials/oauth"
 	"weir/pkg/provider"
 	"weir/pkg/wire/stream"
 )
@@ -50,6 +51,36 @@ func TestCatalogListsFieldsOfConnections(t *testing.T) {
 	for _, want := range []string{"bearer", "key", "aws", "google"} {
 		if !auths[want] {
 			t.Errorf("no provider has the scheme %s", want)
+		}
+	}
+}
+
+// An account of a provider that the operator has a client for can be signed in to.
+func TestCatalogListsHowAccountsSignIn(t *testing.T) {
+	const acme, free = "openai-compatible-0a0a0001", "openai-compatible-0a0a0003"
+	h := &OAuth{Clients: []oauth.Provider{
+		{ID: acme, Name: "Acme <b>&", AuthorizeURL: "https://id.example.com/a", DeviceURL: "https://id.example.com/d", BaseURL: "https://api.example.com/v1"},
+		{ID: free, AuthorizeURL: "https://id.example.com/a"},
+		{ID: "mistral", DeviceURL: "https://id.example.com/d"},
+	}}
+	resp, err := h.Catalog(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := stream.ReadAll(resp.Body, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{
+		"openai": `[]`, "mistral": `["device"]`, acme: `["authorize","device"]`, free: `["authorize"]`,
+	} {
+		row := gjson.GetBytes(b, `data.#(id=="`+id+`")`)
+		if row.Get("connect").Raw != want {
+			t.Errorf("%s: connect %s, want %s", id, row.Get("connect").Raw, want)
+		}
+		if id == acme && (row.Get("name").Str != "Acme <b>&" || row.Get("baseUrl").Str != "https://api.example.com/v1" || row.Get("baseUrlAllowed").Bool()) ||
+			id == free && (row.Get("name").Str != free || !row.Get("baseUrlAllowed").Bool()) {
+			t.Errorf("%s: %s", id, row.Raw)
 		}
 	}
 }

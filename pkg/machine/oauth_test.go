@@ -169,8 +169,17 @@ func TestRenewedConnectionRefreshesAsTheOperatorsClient(t *testing.T) {
 	w := newWorld(t).withFlows()
 	w.create()
 	id := w.connect(`{"provider":"` + oauthID + `","accessToken":"typed-access","refreshToken":"typed-refresh","clientSecret":"typed-secret","providerSpecificData":{"baseUrl":"https://api.example.com/v1","clientId":"typed-client","region":"eu"}}`)
+	w.idp.answer = func() (int, string, bool) { return 400, `{"error":"invalid_grant"}`, false }
+	w.call("refresh", refreshBody(id, w.replica().Connections[0].TokenGeneration))
+	if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("status").Str != "needs_reauth" {
+		t.Fatal(v.Raw)
+	}
+	w.idp.answer = nil
 	if status, a := w.back(w.begin(`{"connectionId":"`+id+`"}`, "")); status != 200 || !a.Get("renewed").Bool() {
 		t.Fatalf("%d %s", status, a.Raw)
+	}
+	if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("status").Str != "active" || v.Get("lastError").Exists() {
+		t.Errorf("renewed: %s", v.Raw)
 	}
 	c := w.replica().Connections[0]
 	if c.ID != id || c.Data.Vars["clientId"] != "" || c.Data.Vars["region"] != "eu" || c.Secrets[store.ClientSecret] != "" {
@@ -245,5 +254,160 @@ func TestSignInGoesThroughTheProxyOfTheConnection(t *testing.T) {
 	w.create()
 	if status, a := w.oauthCall("authorize", `{"providerSpecificData":{"proxyUrl":"http://user:password@proxy.example.com:3128"}}`, ""); status != 400 || strings.Contains(a.Raw, "password@") {
 		t.Errorf("a note holds no secret: %d %s", status, a.Raw)
+	}
+}
+
+// A sign-in with fields that its caller may not set is refused, with the name of the field.
+func TestInvalidSignInsAreRefused(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	key := w.connect(`{"provider":"groq","apiKey":"gsk-0123456789"}`)
+	for _, tt := range []struct {
+		body   string
+		status int
+		param  string
+	}{
+		{`{"connectionId":"unknown"}`, 404, ""},
+		{`{"connectionId":"` + key + `"}`, 400, "connectionId"},
+		{`{"connectionId":"` + key + `","name":"x"}`, 400, "connectionId"},
+		{`{"redirectUri":"https://evil.example.com"}`, 400, "redirectUri"},
+		{`{"tokenUrl":"https://evil.example.com"}`, 400, "tokenUrl"},
+		{`{"providerSpecificData":{"baseUrl":"https://evil.example.com"}}`, 400, "providerSpecificData.baseUrl"},
+		{`{"providerSpecificData":null}`, 400, "providerSpecificData.baseUrl"},
+		{`{"providerSpecificData":{"clientId":"other"}}`, 400, ""},
+		{`{"providerSpecificData":{"clientSecret":"other-secret"}}`, 400, ""},
+		{`{"name":5}`, 400, "name"},
+	} {
+		for _, step := range []string{"authorize", "device"} {
+			status, a := w.oauthCall(step, tt.body, "")
+			if _, n := w.flows(); status != tt.status || tt.param != "" && a.Get("error.param").Str != tt.param || n != 0 {
+				t.Errorf("%s %s: %d %s, %d flows", step, tt.body, status, a.Raw, n)
+			}
+		}
+	}
+	w.obj.OAuth[0].BaseURL = "" // the caller's own server
+	if status, a := w.oauthCall("authorize", `{}`, ""); status != 400 || a.Get("error.param").Str != "providerSpecificData.baseUrl" {
+		t.Errorf("no address: %d %s", status, a.Raw)
+	}
+	if status, a := w.back(w.begin(`{"providerSpecificData":{"baseUrl":"https://mine.example.com/v1","prefix":"own"}}`, "")); status != 200 {
+		t.Errorf("an own address: %d %s", status, a.Raw)
+	}
+	w.obj.OAuth[0].AuthorizeURL = ""
+	if status, a := w.oauthCall("authorize", `{"providerSpecificData":{"baseUrl":"https://mine.example.com/v1"}}`, ""); status != 400 {
+		t.Errorf("a provider without this flow: %d %s", status, a.Raw)
+	}
+	w.obj.OAuth = nil
+	if status, a := w.oauthCall("authorize", `{}`, ""); status != 404 {
+		t.Errorf("a provider without a client: %d %s", status, a.Raw)
+	}
+	w.obj.Unusable = map[string]string{oauthID: "OAUTH_PROVIDERS: row 1: bad proxy"}
+	if status, a := w.oauthCall("authorize", `{}`, ""); status != 503 || !isFailure(a, "misconfigured") {
+		t.Errorf("a client that cannot be used: %d %s", status, a.Raw)
+	}
+}
+
+// The code is sent once, whatever its endpoint makes of it.
+func TestFailedExchangeIsExplained(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer func() (int, string, bool)
+		status int
+		says   string
+	}{
+		{"refuses the client", func() (int, string, bool) { return 401, `{"error":"invalid_client"}`, false }, 502, "refused the gateway"},
+		{"refuses the code", func() (int, string, bool) { return 400, `{"error":"invalid_grant"}`, false }, 400, "no longer accepts the code"},
+		{"fails", func() (int, string, bool) { return 503, "", false }, 503, "no usable answer"},
+		{"loses the answer", func() (int, string, bool) { return 0, "", true }, 503, "no usable answer"},
+		{"sends a page", func() (int, string, bool) { return 200, "<html>", false }, 502, "answer was lost"},
+		{"sends text in its error", func() (int, string, bool) { return 400, `{"error":"<b>canary</b>","error_description":"<b>"}`, false }, 502, "refused"},
+	} {
+		w := newWorld(t).withFlows()
+		w.create()
+		state := w.begin(`{}`, "")
+		w.idp.answer = tt.answer
+		status, a := w.back(state)
+		if status != tt.status || !strings.Contains(a.Get("error.message").Str, tt.says) || strings.Contains(a.Raw, "<b>") || strings.Contains(a.Raw, "canary") {
+			t.Errorf("%s: %d %s", tt.name, status, a.Raw)
+		}
+		if status, _ := w.back(state); status != 400 || w.idp.calls != 1 || len(w.replica().Connections) != 0 {
+			t.Errorf("%s, once more: %d, %d calls", tt.name, status, w.idp.calls)
+		}
+	}
+}
+
+// The user is at the provider while the connection is deleted.
+func TestDeletedConnectionIsNotRenewed(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	id := w.oauth()
+	state := w.begin(`{"connectionId":"`+id+`"}`, "")
+	w.idp.answer = func() (int, string, bool) {
+		return 200, `{"device_code":"d","user_code":"u","verification_uri":"https://login.example.com/go","expires_in":900,"interval":1}`, false
+	}
+	if status, a := w.oauthCall("device", `{"connectionId":"`+id+`"}`, ""); status != 200 || a.Get("body.connectionId").Str != id {
+		t.Fatalf("%d %s", status, a.Raw)
+	}
+	w.idp.answer = nil
+	w.api("DELETE", "/api/providers/"+id, "")
+	w.clock.Add(5 * time.Second)
+	calls := w.idp.calls
+	if status, a := w.oauthCall("poll", `{}`, ""); status != 404 || !isFailure(a, "connection_not_found") || w.idp.calls != calls {
+		t.Errorf("the poll: %d %s, %d calls", status, a.Raw, w.idp.calls-calls)
+	}
+	if status, a := w.back(state); status != 404 || !strings.Contains(a.Raw, "No connection has this id") || len(w.replica().Connections) != 0 {
+		t.Errorf("the browser comes back: %d %s", status, a.Raw)
+	}
+}
+
+func TestSignInsUnderWayAreBounded(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	for range 50 {
+		w.begin(`{}`, "")
+	}
+	if status, a := w.oauthCall("authorize", `{}`, ""); status != 429 {
+		t.Errorf("%d %s", status, a.Raw)
+	}
+}
+
+// A provider that shows no device code is told apart from one that refuses the client.
+func TestFailedDeviceFlowIsExplained(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	for _, tt := range []struct {
+		status int
+		body   string
+		want   int
+		code   string
+	}{
+		{500, "", 503, "provider_unavailable"},
+		{200, "<html>", 503, "provider_unavailable"},
+		{200, `{"user_code":"X","verification_uri":"javascript:alert(1)","device_code":"d"}`, 503, "provider_unavailable"},
+		{400, `{"error":"unauthorized_client"}`, 502, "provider_refused"},
+	} {
+		w.idp.answer = func() (int, string, bool) { return tt.status, tt.body, false }
+		if status, a := w.oauthCall("device", `{}`, ""); status != tt.want || !isFailure(a, tt.code) {
+			t.Errorf("%d %s: %d %s", tt.status, tt.body, status, a.Raw)
+		}
+	}
+	w.idp.answer = func() (int, string, bool) {
+		return 200, `{"device_code":"d","user_code":"u","verification_uri":"https://login.example.com/go","expires_in":900,"interval":1}`, false
+	}
+	if status, a := w.oauthCall("device", `{}`, ""); status != 200 {
+		t.Fatalf("%d %s", status, a.Raw)
+	}
+	if status, a := w.oauthCall("device", `{"name":"another"}`, ""); status != 409 {
+		t.Errorf("for another connection: %d %s", status, a.Raw)
+	}
+	w.idp.answer = func() (int, string, bool) { return 503, "", false }
+	w.clock.Add(6 * time.Second)
+	if status, a := w.oauthCall("poll", `{}`, ""); status != 200 || a.Get("body.status").Str != "pending" {
+		t.Errorf("a failed poll: %d %s", status, a.Raw)
+	}
+	if status, _ := w.oauthCall("cancel", `{}`, ""); status != 200 {
+		t.Errorf("cancelled: %d", status)
+	}
+	if status, a := w.oauthCall("poll", `{}`, ""); status != 400 || !isFailure(a, "no_flow") {
+		t.Errorf("after that: %d %s", status, a.Raw)
 	}
 }

@@ -30,7 +30,7 @@ after(async () => {
   await b?.close();
   await idp?.close();
 });
-beforeEach(() => Object.assign(idp, { calls: [], deviceCalls: [], faults: [], deviceFaults: [] }));
+beforeEach(() => Object.assign(idp, { calls: [], deviceCalls: [], faults: [] }));
 
 // gallery opens the dialog that adds a provider.
 async function gallery(t, failures = []) {

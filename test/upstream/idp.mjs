@@ -15,10 +15,10 @@ const fresh = (kind) => `${kind}-canary-${randomBytes(18).toString("base64url")}
 //	issuer                  is sent with a callback as iss
 //
 // The result has `url`, `calls` (the forms of POST /token), `deviceCalls`,
-// `revocations`, `faults` (what becomes of the next token calls: "lost" grants
-// and cuts the connection, "reset" only cuts it, "stall" never answers, "html",
-// a status as a number, {status, json, header}, {slow: ms, then}, or {until:
-// promise, then}), `issue()`, `expire()`, `accepts(field)`, `approve(url)`,
+// `revocations`, `early` (polls that came too soon), `faults` (what becomes of the
+// next token calls: "lost" grants and cuts the connection, "reset" only cuts it,
+// "stall" never answers, "html", a status as a number, {status, json, header},
+// {slow: ms, then}, or {until: promise, then}), `issue()`, `expire()`, `accepts(field)`, `approve(url)`,
 // `secrets` (strings that must never appear) and `close()`.
 export async function start({
   clientId = "weir-at-idp",
@@ -32,13 +32,12 @@ export async function start({
     deviceCalls: [],
     revocations: 0,
     faults: [],
-    deviceFaults: [],
+    early: 0,
     life,
     interval: 1,
     secrets: new Set(clientSecret ? [clientSecret] : []),
     clientId,
     clientSecret,
-    pollGaps: [],
   };
   const access = new Map(),
     refresh = new Map(),
@@ -78,7 +77,7 @@ export async function start({
 
   // approve is the user at the address where an authorization begins: it checks
   // the parameters and returns the query of the callback.
-  idp.approve = (address, { deny = "", ...more } = {}) => {
+  idp.approve = (address) => {
     const url = new URL(address),
       q = Object.fromEntries(url.searchParams);
     const problem =
@@ -96,14 +95,9 @@ export async function start({
                   ? "state"
                   : "";
     if (problem) throw new Error(`bad authorization request: ${problem} in ${address}`);
-    const back = new URLSearchParams({ state: q.state, ...(issuer ? { iss: issuer } : {}), ...more });
-    if (deny) back.set("error", deny);
-    else {
-      const code = remember(fresh("code"));
-      codes.set(code, { challenge: q.code_challenge, redirectUri: q.redirect_uri, used: false, grant: { live: true } });
-      back.set("code", code);
-    }
-    return back.toString();
+    const code = remember(fresh("code"));
+    codes.set(code, { challenge: q.code_challenge, redirectUri: q.redirect_uri, used: false, grant: { live: true } });
+    return new URLSearchParams({ state: q.state, ...(issuer ? { iss: issuer } : {}), code }).toString();
   };
   // decide is the user at the device page: allow or deny.
   idp.decide = (userCode, answer) => {
@@ -156,27 +150,17 @@ export async function start({
       case "urn:ietf:params:oauth:grant-type:device_code": {
         const d = devices.get(form.device_code),
           now = Date.now();
-        if (
-          !d ||
-          (d.challenge &&
-            d.challenge !==
-              createHash("sha256")
-                .update(form.code_verifier ?? "")
-                .digest("base64url"))
-        )
-          return { error: "invalid_grant" };
-        if (form.code_verifier) remember(form.code_verifier);
+        if (!d) return { error: "invalid_grant" };
         const early = now - d.at < d.interval * 1000 - 20;
-        idp.pollGaps.push(now - d.at);
         d.at = now;
-        if (d.answer === "expire" || now > d.ends) return { error: "expired_token" };
+        if (now > d.ends) return { error: "expired_token" };
         if (early) {
           d.interval += 5;
-          idp.early = (idp.early ?? 0) + 1;
+          idp.early++;
           return { error: "slow_down" };
         }
         if (d.answer === "deny") return { error: "access_denied" };
-        if (d.answer !== "allow") return { error: d.answer ?? "authorization_pending" };
+        if (d.answer !== "allow") return { error: "authorization_pending" };
         if (d.used) return { error: "invalid_grant" };
         d.used = true;
         return idp.issue();
@@ -199,7 +183,7 @@ export async function start({
     if (req.method !== "POST" || (path !== "/token" && path !== "/device")) return void send(res, 404, {});
     const calls = path === "/token" ? idp.calls : idp.deviceCalls;
     calls.push(form);
-    let fault = (path === "/token" ? idp.faults : idp.deviceFaults).shift();
+    let fault = path === "/token" ? idp.faults.shift() : undefined;
     if (fault?.slow) {
       await wait(fault.slow);
       fault = fault.then;
@@ -219,7 +203,6 @@ export async function start({
         userCode = randomBytes(4).toString("hex").toUpperCase();
       devices.set(code, {
         userCode,
-        challenge: form.code_challenge_method === "S256" ? form.code_challenge : undefined,
         at: Date.now(),
         interval: idp.interval,
         ends: Date.now() + 60_000,
