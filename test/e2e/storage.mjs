@@ -8,9 +8,8 @@
 //	edit(dir, change)    change(key, text) returns the new text of a row, of the same
 //	                     length
 //	machines(dir)        resolves to the number of machines that have storage
-//	forgetReplicas(dir)  removes what KV has of them
 //
 // The gateway must be down, except for rows and machines.
 import { host } from "./platforms.mjs";
 
-export const { rows, elapse, edit, machines, forgetReplicas } = host;
+export const { rows, elapse, edit, machines } = host;

@@ -148,5 +148,3 @@ export function edit(dir, change) {
 }
 
 export const machines = async (dir) => new Set((await rows(dir)).map((r) => r.machine)).size;
-
-export const forgetReplicas = () => {};

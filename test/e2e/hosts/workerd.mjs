@@ -1,6 +1,6 @@
 // The edge platform of the tests: the built worker in real workerd, by miniflare,
 // with its storage. gateway.mjs documents what a host exports.
-import { readFileSync, readdirSync, rmSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
@@ -252,6 +252,3 @@ export function edit(dir, change) {
 
 // machines returns the number of objects that have storage.
 export const machines = async (dir) => files(dir).length;
-
-// forgetReplicas removes the machines' replicas.
-export const forgetReplicas = (dir) => rmSync(join(dir, "kv"), { recursive: true, force: true });
