@@ -1,6 +1,5 @@
 // Attacks of a caller or an upstream on HTTP itself. See
-// docs/reference/reliability.md, T5, T6, T8, T16, T20, T22, T24–T26, T30,
-// T38–T40, F43.
+// docs/reference/reliability.md, T6, T8, T16, T20, T22, T24, T38–T40, F43.
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { after, before, beforeEach, test } from "node:test";
@@ -68,77 +67,6 @@ test("every endpoint answers the calls of these tests", async () => {
     const a = await post(path, body);
     assert.equal(a?.status, 200, `${path}: ${a?.text}`);
   }
-});
-
-test("a path with another machine's id never leads to that machine's credentials [T5]", async () => {
-  const others = await Promise.all(Array.from({ length: 8 }, (_, i) => fresh(`canary-upstream-number-${i}`)));
-  up.clear();
-  up.script = (req) => answer(req);
-  for (const [path, body] of calls) {
-    for (const other of others) {
-      const a = await post(`/${other.machineId}${path}`, body);
-      assert.equal(a.status, 200, a.text); // docs/reference/spec.md, 5.2: the key's machine is used
-      assert.equal(a.get("x-weir-connection-id")?.length, 20);
-    }
-    const unknown = plain(
-      await post(`/zzzzzzzzzzzzzzzz${path}`, body, [], "sk-zzzzzzzzzzzzzzzz-aaaaaaaaaaaaaaaaaaaaaaaaaa-00000000"),
-    );
-    const wrong = plain(
-      await post(
-        `/${others[0].machineId}${path}`,
-        body,
-        [],
-        `sk-${others[0].machineId}-aaaaaaaaaaaaaaaaaaaaaaaaaa-00000000`,
-      ),
-    );
-    assert.deepEqual(wrong, unknown, path);
-    assert.equal(wrong[0], 401);
-  }
-  assert.equal(up.seen.length, calls.length * others.length);
-  for (const r of up.seen)
-    assert.match(r.headers.authorization ?? `Bearer ${r.headers["x-api-key"]}`, /canary-upstream-of-me/);
-});
-
-test("another machine's connections and jobs cannot be named [T12]", async () => {
-  const other = await fresh("canary-upstream-of-other"),
-    theirs = (await operator.call("GET", `/${other.machineId}/api/providers`)).data;
-  for (const c of theirs) {
-    for (const [path, body] of calls) {
-      const a = await post(path, body, [["x-connection-id", c.id]]);
-      assert.ok([400, 404].includes(a.status), `${path}: ${a.status} ${a.text}`);
-      assert.ok(!a.text.includes(c.id), a.text);
-    }
-  }
-  assert.equal(up.seen.length, 0);
-  const make = (key) =>
-    Promise.all([
-      post("/v1/videos/generations", { model: "xai/m", prompt: "a" }, [], key),
-      post("/v1/responses", { model: "up/m", input: "a" }, [], key),
-    ]);
-  for (const a of await make(other.apiKey)) assert.equal(a.status, 200, a.text);
-  up.clear();
-  const ask = (method, path, key) => request(gw.url, method, path, [bearer(key)], "", { ms: 5000 });
-  for (const [method, path] of [
-    ["GET", "/v1/videos/job-1"],
-    ["GET", "/v1/videos/job-1/content"],
-    ["GET", "/v1/responses/resp_1"],
-    ["GET", "/v1/responses/resp_1/input_items"],
-    ["DELETE", "/v1/responses/resp_1"],
-    ["POST", "/v1/responses/resp_1/cancel"],
-  ]) {
-    const foreign = await fresh();
-    const [there, unknown] = [
-      await ask(method, path, foreign.apiKey),
-      await ask(method, path.replace(/job-1|resp_1/, "none-such"), foreign.apiKey),
-    ];
-    assert.equal(there.status, 404, `${path}: ${there.text}`);
-    assert.deepEqual(plain(there), plain(unknown), path);
-    for (const id of ["..", "%2e%2e", "a%2fb", "%00", "a".repeat(4096), "a%0d%0ab", "%E2%98%83"]) {
-      const a = await ask(method, path.replace(/job-1|resp_1/, id), foreign.apiKey);
-      assert.ok(a === null || (a.status >= 400 && a.status < 500), `${path} ${id.slice(0, 20)}: ${a?.status}`);
-    }
-  }
-  assert.equal(up.seen.length, 0);
 });
 
 test("headers in which a client names itself change nothing [T6]", async () => {
@@ -445,53 +373,6 @@ test("of an upstream's headers only the listed ones are returned [T24]", async (
   }
 });
 
-test("no answer is cacheable, and no origin is allowed with credentials [T25, T26]", async () => {
-  const ways = [
-    ...calls.map(([path, body]) => ["POST", path, body]),
-    ["GET", "/v1/models"],
-    ["GET", "/v1/models/image"],
-    ["GET", "/v1/nothing"],
-    ["GET", "/api/machines"],
-    ["GET", "/api/nothing"],
-    ["GET", `/${me.machineId}/api/providers`],
-    ["PUT", "/v1/embeddings", {}],
-  ];
-  for (const [method, path, body] of ways) {
-    for (const origin of [
-      "https://evil.example",
-      "null",
-      gw.url,
-      "https://sub.evil.example",
-      gw.url + ".evil.example",
-    ]) {
-      for (const key of [me.apiKey, "sk-wrong", secrets.ADMIN_TOKEN]) {
-        const a = await request(
-          gw.url,
-          method,
-          path,
-          [bearer(key), json, ["origin", origin]],
-          body ? JSON.stringify(body) : "",
-        );
-        const management = /\/api\//.test(path),
-          allow = a.get("access-control-allow-origin");
-        assert.equal(a.get("access-control-allow-credentials"), undefined, path);
-        assert.equal(allow, management ? undefined : "*", `${method} ${path} for ${origin}: ${a.status}`);
-        assert.match(a.get("cache-control") ?? "", /no-store/, `${method} ${path}: ${a.status}`);
-        assert.equal(a.get("x-content-type-options"), "nosniff", `${method} ${path}: ${a.status}`);
-        if (a.status === 200) assert.match(a.get("vary") ?? "", /Authorization/i, path);
-      }
-    }
-    if (/\/api\//.test(path)) {
-      const a = await request(gw.url, "OPTIONS", path, [
-        ["origin", "https://evil.example"],
-        ["access-control-request-method", method],
-      ]);
-      assert.ok(a.status >= 400, `${path}: preflight ${a.status}`);
-      assert.ok(!a.headers.some(([n]) => n.startsWith("access-control-")), path);
-    }
-  }
-});
-
 test("no endpoint follows a redirect [T16, F20]", async () => {
   const other = await startUpstream();
   other.script = (req) => answer(req);
@@ -517,30 +398,6 @@ test("no endpoint follows a redirect [T16, F20]", async () => {
     assert.equal(other.seen.length, 0, "the other origin was called");
   } finally {
     await other.close();
-  }
-});
-
-// An image that may contain a script is sandboxed like every forwarded body.
-test("an upstream's page is not served as a page of the gateway [T30]", async () => {
-  const m = await fresh();
-  for (const type of [
-    "text/html",
-    "text/html; charset=utf-8",
-    "application/xhtml+xml",
-    "image/svg+xml",
-    "text/javascript",
-    "text/xml",
-    "TEXT/HTML",
-  ]) {
-    up.script = () => ({ status: 200, headers: { "content-type": type }, body: "<script>alert(1)</script>" });
-    const a = await post("/v1/audio/speech", { model: "up/m", input: "a", voice: "v" }, [], m.apiKey);
-    if (a.status !== 200) {
-      assert.ok(a.status >= 500 && /json/.test(a.get("content-type")), `${type}: ${a.status} ${a.get("content-type")}`);
-      continue;
-    }
-    assert.match(a.get("content-type"), /^(application\/octet-stream|audio\/|image\/)/, type);
-    assert.equal(a.get("x-content-type-options"), "nosniff");
-    assert.match(a.get("content-security-policy") ?? "", /sandbox/, type);
   }
 });
 
