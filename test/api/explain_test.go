@@ -242,3 +242,31 @@ func TestExplainRefusesWhatTheKeyIsRefused(t *testing.T) {
 		w.Add(time.Minute)
 	}
 }
+
+// A plan says what a translation would change and leave out.
+func TestExplainTellsWhatIsTranslatedAndDropped(t *testing.T) {
+	w, id, _ := hostileWorld(t, "upstream-key-0123456789")
+	const messages = `[{"role":"system","content":"b"},{"role":"user","content":"a"}]`
+	for _, tt := range []struct{ path, body, upstream, translated, dropped string }{
+		{"/v1/chat/completions", `{"model":"up/m","messages":` + messages + `,"stream":true,"seed":1,"own_field":{"a b":[1.0,2]}}`, "/chat/completions", "", ""},
+		{"/v1/chat/completions", `{"model":"an/m","messages":` + messages + `,"max_tokens":9,"seed":1,"stop":"x"}`, "/messages", "messages stop", "seed"},
+		{"/v1/messages", `{"model":"an/m","messages":[{"role":"user","content":"a"}],"system":"b","max_tokens":9}`, "/messages", "", ""},
+		{"/v1/messages", `{"model":"up/m","messages":[{"role":"user","content":"a"}],"system":"b","max_tokens":9,"top_k":3}`, "/chat/completions", "messages system", "top_k"},
+		{"/v1/embeddings", `{"model":"up/m","input":["a"],"user":"u"}`, "/embeddings", "", ""},
+	} {
+		var p struct {
+			Plan []struct {
+				Upstream            string
+				Translated, Dropped []string
+			}
+		}
+		w.get(200, w.do("POST", "/"+id+"/api/explain", adminToken, `{"path":"`+tt.path+`","body":`+tt.body+`}`), &p)
+		s := p.Plan[0]
+		if !strings.HasSuffix(s.Upstream, "/v1"+tt.upstream) || strings.Join(s.Translated, " ") != tt.translated || strings.Join(s.Dropped, " ") != tt.dropped {
+			t.Errorf("%s: %+v", tt.body, s)
+		}
+	}
+	if len(w.Seen) != 0 {
+		t.Errorf("%d calls were sent", len(w.Seen))
+	}
+}

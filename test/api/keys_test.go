@@ -58,3 +58,27 @@ func TestRotationKeepsTheCount(t *testing.T) {
 		}
 	}
 }
+
+// A key that is limited to some models names no other for the upstream to fall back to, at
+// any endpoint.
+func TestLimitedKeyNamesNoFallbackModel(t *testing.T) {
+	w, id, plain := hostileWorld(t, "upstream-key-0123456789")
+	var made struct{ APIKey string }
+	w.get(201, w.do("POST", "/"+id+"/api/keys", adminToken, `{"name":"limited","models":["up/m","an/m"],"allowUnknown":true}`), &made)
+	for _, call := range endpoints {
+		if strings.Contains(call[0], "videos") || strings.Contains(call[0], "rerank") {
+			continue // their vendors know no such field
+		}
+		for _, more := range []string{`"models":["m","b"]`, `"fallbacks":[{"model":"b"}]`} {
+			r := w.do("POST", call[0], made.APIKey, strings.TrimSuffix(call[1], "}")+","+more+"}")
+			if r.status != 403 || !strings.Contains(r.body, "fallback") || len(w.Seen) != 0 {
+				t.Errorf("%s %s: %d %s, %d calls", call[0], more, r.status, r.body, len(w.Seen))
+			}
+		}
+	}
+	for _, tt := range [][2]string{{made.APIKey, `"models":["m"]`}, {plain, `"models":["b"]`}} {
+		if r := w.do("POST", "/v1/embeddings", tt[0], `{"model":"up/m","input":"a",`+tt[1]+`}`); r.status != 200 {
+			t.Errorf("%s: %d %s", tt[1], r.status, r.body)
+		}
+	}
+}

@@ -7,12 +7,11 @@ import { admin, compatible, secrets, start, tenant } from "../gateway.mjs";
 import { only } from "../platforms.mjs";
 import { until } from "../wait.mjs";
 
-let gw, up, one, two;
+let gw, up, one;
 before(async () => {
   up = await startUpstream();
   gw = await start();
   one = await tenant(gw, up, { apiKey: "upstream-key-of-one" });
-  two = await tenant(gw, up, { apiKey: "upstream-key-of-two" });
 });
 after(async () => {
   await gw?.close();
@@ -49,47 +48,6 @@ test("a key is taken from Authorization, in any case, and from x-api-key", async
   ]) {
     assert.equal((await call("/v1/embeddings", headers)).status, 200);
   }
-});
-
-test("the key's machine is used, whatever the path says", async () => {
-  const res = await call(`/${two.machineId}/v1/embeddings`, bearer(one.apiKey));
-  assert.equal(res.status, 200);
-  assert.equal(up.seen[0].headers.authorization, "Bearer upstream-key-of-one");
-});
-
-test("a limited key names no other model for the upstream to fall back to", async () => {
-  const made = await admin(gw).call("POST", `/${one.machineId}/api/keys`, {
-    name: "limited",
-    models: ["up/a"],
-    allowUnknown: true,
-  });
-  const ask = (path, more, key = made.key ?? made.apiKey) =>
-    gw.fetch(path, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...bearer(key) },
-      body: JSON.stringify({ model: "up/a", ...more }),
-    });
-  const bodies = {
-    "/v1/chat/completions": { messages: [{ role: "user", content: "a" }] },
-    "/v1/responses": { input: "a" },
-    "/v1/messages": { max_tokens: 9, messages: [{ role: "user", content: "a" }] },
-    "/v1/embeddings": { input: "a" },
-    "/v1/images/generations": { prompt: "a" },
-    "/v1/audio/speech": { input: "a", voice: "alloy" },
-    "/v1/moderations": { input: "a" },
-  };
-  for (const [path, body] of Object.entries(bodies)) {
-    for (const more of [{ models: ["a", "b"] }, { fallbacks: [{ model: "b" }] }]) {
-      up.clear();
-      const res = await ask(path, { ...body, ...more }),
-        text = await res.text();
-      assert.equal(res.status, 403, `${path} ${text}`);
-      assert.match(text, /fallback/);
-      assert.equal(up.seen.length, 0);
-    }
-  }
-  assert.notEqual((await ask("/v1/embeddings", { input: "a", models: ["a"] })).status, 403);
-  assert.notEqual((await ask("/v1/embeddings", { input: "a", models: ["b"] }, one.apiKey)).status, 403);
 });
 
 test("a key is edited, paused, resumed and rotated, and shows what it has used", async () => {
@@ -156,62 +114,6 @@ test("a key that has reached its limit sees the limit", async () => {
   assert.match(await limit(), /^requests day 2 0$/);
 });
 
-test("every well-formed wrong key gets one body, and other forms a hint", async () => {
-  const operator = admin(gw),
-    revoked = await operator.call("POST", `/${one.machineId}/api/keys`, { name: "to revoke" });
-  const newKey = revoked.key ?? revoked.apiKey;
-  assert.equal((await call("/v1/embeddings", bearer(newKey))).status, 200);
-  await operator.call("DELETE", `/${one.machineId}/api/keys/${revoked.id}`);
-  const foreign = mint(one.machineId, two.apiKey.split("-")[2]);
-  const cases = {
-    none: {},
-    empty: { authorization: "Bearer " },
-    "another scheme": { authorization: `Basic ${one.apiKey}` },
-    "without a scheme": { authorization: one.apiKey },
-    malformed: bearer("sk-a-b-c-d-e"),
-    "not a key": bearer("hello"),
-    "wrong check": bearer(one.apiKey.slice(0, -1) + (one.apiKey.endsWith("0") ? "1" : "0")),
-    "unknown machine": bearer(mint("zzzzzzzzzzzzzzzz", "a".repeat(26))),
-    "unknown key of a machine": bearer(mint(one.machineId, "a".repeat(26))),
-    "a key id of another machine": bearer(foreign),
-    revoked: bearer(newKey),
-    "the operator's token": bearer(secrets.ADMIN_TOKEN),
-    "too long": bearer("sk-" + "a".repeat(5000)),
-    injection: bearer("sk-' OR 1=1--"),
-  };
-  const hints = {
-    none: /No API key/,
-    empty: /No API key/,
-    "another scheme": /Bearer <key>/,
-    "without a scheme": /Bearer <key>/,
-    "too long": /Bearer <key>/,
-    malformed: /not a key of this gateway/,
-    "not a key": /not a key of this gateway/,
-    "the operator's token": /not a key of this gateway/,
-    injection: /not a key of this gateway/,
-  };
-  const bodies = new Set();
-  // A revocation may take as long as a snapshot is fresh.
-  await until(
-    "the revocation",
-    async () => (await call("/v1/embeddings", bearer(newKey))).status === 401,
-    65_000,
-    1000,
-  );
-  up.clear();
-  for (const [name, headers] of Object.entries(cases)) {
-    for (const path of ["/v1/embeddings", `/${one.machineId}/v1/embeddings`]) {
-      const res = await call(path, headers),
-        text = await res.text();
-      assert.equal(res.status, 401, `${name} on ${path}: ${text}`);
-      if (hints[name]) assert.match(JSON.parse(text).error.message, hints[name], name);
-      else bodies.add(text);
-    }
-  }
-  assert.equal(bodies.size, 1, [...bodies].join("\n"));
-  assert.equal(up.seen.length, 0);
-});
-
 test("a two-part key on a bare path is 400 and points to the other form", async () => {
   const res = await call("/v1/embeddings", bearer("sk-oldrandomkey0123456789"));
   assert.equal(res.status, 400);
@@ -252,26 +154,6 @@ only("workerd", "settings").test(
   },
 );
 
-test("the operator's routes take the operator's token alone", async () => {
-  for (const headers of [{}, bearer(one.apiKey), bearer("wrong"), bearer(secrets.ADMIN_TOKEN + "x")]) {
-    for (const [method, path] of [
-      ["GET", "/api/machines"],
-      ["POST", "/api/machines"],
-      ["DELETE", `/api/machines/${one.machineId}`],
-      ["GET", `/${one.machineId}/api/providers`],
-      ["GET", `/${one.machineId}/api/keys`],
-    ]) {
-      const res = await gw.fetch(path, {
-        method,
-        headers: { "content-type": "application/json", ...headers },
-        body: method === "POST" ? "{}" : undefined,
-      });
-      assert.equal(res.status, 401, `${method} ${path}`);
-      assert.equal(res.headers.get("access-control-allow-origin"), null);
-    }
-  }
-});
-
 test("connections: created, listed without secrets, changed, deleted", async () => {
   const operator = admin(gw),
     { machineId, apiKey } = await operator.machine();
@@ -289,28 +171,6 @@ test("connections: created, listed without secrets, changed, deleted", async () 
   await operator.call("DELETE", `${path}/${made.id}`);
   await assert.rejects(operator.call("GET", `${path}/${made.id}`), { status: 404 });
   assert.equal((await call("/v1/embeddings", bearer(apiKey))).status, 400);
-});
-
-test("management refuses unknown fields, bad addresses and bad credentials", async () => {
-  const operator = admin(gw),
-    path = `/${one.machineId}/api/providers`;
-  const base = compatible(up);
-  for (const [name, bad] of Object.entries({
-    "an unknown field": { ...base, generation: 7 },
-    "an unknown provider": { ...base, provider: "unknown" },
-    "user info in the address": {
-      ...base,
-      providerSpecificData: { baseUrl: "https://a:b@example.com/v1", prefix: "bad" },
-    },
-    "a query in the address": {
-      ...base,
-      providerSpecificData: { baseUrl: "https://example.com/v1?a=b", prefix: "bad" },
-    },
-    "another scheme": { ...base, providerSpecificData: { baseUrl: "file:///etc/passwd", prefix: "bad" } },
-    "a key with a line break": { ...base, apiKey: "a\r\nx-injected: 1" },
-  })) {
-    await assert.rejects(operator.call("POST", path, bad), { status: 400 }, name);
-  }
 });
 
 test("without ALLOW_PRIVATE_UPSTREAMS a private address is refused", async () => {
@@ -337,22 +197,6 @@ test("without ALLOW_PRIVATE_UPSTREAMS a private address is refused", async () =>
     }
   } finally {
     await g.close();
-  }
-});
-
-test("a changed origin empties the credential", async () => {
-  const operator = admin(gw),
-    { machineId, apiKey } = await operator.machine();
-  const { id } = await operator.connect(machineId, compatible(up, { apiKey: "typed-for-the-first" }));
-  const other = await startUpstream();
-  try {
-    await operator.call("PUT", `/${machineId}/api/providers/${id}`, {
-      providerSpecificData: { baseUrl: other.url + "/v1", prefix: "up" },
-    });
-    await call("/v1/embeddings", bearer(apiKey));
-    assert.ok(other.seen.every((r) => !JSON.stringify(r.headers).includes("typed-for-the-first")));
-  } finally {
-    await other.close();
   }
 });
 
