@@ -248,3 +248,111 @@ func TestPageOfAnUpstreamIsNotServed(t *testing.T) {
 		}
 	}
 }
+
+// Malformed requests of management are refused with a reason and change nothing.
+func TestMalformedManagementChangesNothing(t *testing.T) {
+	w, id, key := hostileWorld(t, "upstream-key-0123456789")
+	base := "/" + id + "/api"
+	var conns struct{ Data []struct{ ID string } }
+	w.get(200, w.do("GET", base+"/providers", adminToken, ""), &conns)
+	conn := conns.Data[0].ID
+	var combo, manager struct{ ID, APIKey string }
+	w.get(201, w.do("POST", base+"/combos", adminToken, `{"name":"c","models":["up/m"]}`), &combo)
+	w.get(201, w.do("POST", base+"/keys", adminToken, `{"name":"m","scopes":["manage"]}`), &manager)
+	state := func() string {
+		all := ""
+		for _, path := range []string{"/export", "/keys", "/audit"} {
+			all += regexp.MustCompile(`"exportedAt":\d+`).ReplaceAllString(w.do("GET", base+path, adminToken, "").body, "")
+		}
+		return all
+	}
+	had := state()
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	bodies := []string{
+		"", "null", "[]", "0", `"a"`, "{", `{"a":1}{}`, "\ufeff" + `{"name":"a"}`, `{"name":"a","name":"b"}`, `{"n\u0061me":"a","name":"b"}`,
+		`{"__proto__":{"scopes":["manage"]}}`, `{"constructor":{}}`, `{"name":` + deep(200) + `}`, `{"name":` + deep(20_000) + `}`, `{"name":1e999}`,
+		`{"priority":` + strings.Repeat("9", 4000) + `}`, `{"name":"\ud800"}`, `{"name":"a\u0000b"}`, `{"NAME":"a"}`,
+		`{"name":"` + strings.Repeat("a", 100_000) + `"}`, "{\"a\xff\":1}",
+	}
+	refused := func(what string, r reply) {
+		t.Helper()
+		if m := gjson.Get(r.body, "error.message").Str; r.status < 400 || r.status > 499 || m == "" || len(m) >= 600 {
+			t.Errorf("%.120s: %d %.200s", what, r.status, r.body)
+		}
+	}
+	for _, route := range []string{
+		"POST /providers", "PUT /providers/" + conn, "POST /combos", "PUT /combos/" + combo.ID, "POST /keys", "PUT /models/alias", "POST /models/custom",
+		"POST /models/disabled", "PATCH /settings", "POST /import", "POST /export", "POST /explain", "POST /providers/" + conn + "/test", "POST /api/machines",
+	} {
+		method, path, _ := strings.Cut(route, " ")
+		token := manager.APIKey
+		if path == "/api/machines" {
+			token = adminToken
+		} else {
+			path = base + path
+		}
+		for _, body := range bodies {
+			if body == "" && regexp.MustCompile(`keys$|test$|machines$`).MatchString(path) || strings.HasSuffix(path, "/test") && body == `{"name":"a","name":"b"}` {
+				continue // no body is one there
+			}
+			refused(route+" "+body, w.do(method, path, token, body))
+		}
+	}
+	for _, query := range []string{"alias=a&alias=b", "alias=%zz", "alias=__proto__", "alias[]=a", "alias=" + strings.Repeat("a", 10_000), "%61lias=a&alias=b", "alias=%00"} {
+		refused(query, w.do("DELETE", base+"/models/alias?"+query, manager.APIKey, ""))
+	}
+	for _, match := range []string{`"0"`, `"-1"`, `"9223372036854775808"`, "W/", `""`, `"100", "200"`, strings.Repeat("x", 5000), `"é"`} {
+		if r := w.do("PUT", base+"/providers/"+conn, manager.APIKey, `{"name":"never"}`, httpmsg.Field{Name: "if-match", Value: match}); r.status != 412 {
+			t.Errorf("if-match %.20s: %d %s", match, r.status, r.body)
+		}
+	}
+	for _, other := range []string{"..", "__proto__", "\x00", "☃", conn + " ", strings.ToUpper(conn), strings.Repeat("a", 3000)} {
+		refused(other, w.do("DELETE", base+"/providers/"+other, manager.APIKey, ""))
+	}
+	for _, bad := range []string{"1000001", "-1000001", "1.5", `"1"`, `"-Infinity"`, "1e300", "true", "[1]", `{"a":1}`} {
+		refused("priority "+bad, w.do("PUT", base+"/providers/"+conn, manager.APIKey, `{"priority":`+bad+`}`))
+	}
+	if now := state(); now != had {
+		t.Errorf("something changed: %s", now)
+	}
+	w.get(200, w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"a"}`), nil)
+}
+
+// Accounts are tried by priority, whatever its value.
+func TestAccountsAreOrderedByPriority(t *testing.T) {
+	w := newWorld(t)
+	var made struct{ MachineID, APIKey string }
+	w.get(201, w.do("POST", "/api/machines", adminToken, `{}`), &made)
+	ids := map[string]string{}
+	for _, priority := range []string{"5", "-1000000", "1000000", "0", "-1"} {
+		var c struct{ ID string }
+		w.get(201, w.do("POST", "/"+made.MachineID+"/api/providers", adminToken,
+			`{"provider":"openai-compatible-0123abcd","apiKey":"key-of-`+priority+`-0","priority":`+priority+`,"providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"up"}}`), &c)
+		ids[c.ID] = priority
+	}
+	order := func() string {
+		var p struct {
+			Plan []struct{ ConnectionID string }
+		}
+		w.get(200, w.do("POST", "/"+made.MachineID+"/api/explain", adminToken, `{"path":"/v1/embeddings","body":{"model":"up/m","input":"a"}}`), &p)
+		var got []string
+		for _, s := range p.Plan {
+			got = append(got, ids[s.ConnectionID])
+		}
+		return strings.Join(got, " ")
+	}
+	if got := order(); got != "-1000000 -1 0 5 1000000" {
+		t.Errorf("tried in the order %s", got)
+	}
+	for c, priority := range ids {
+		if priority == "5" {
+			w.get(200, w.do("PUT", "/"+made.MachineID+"/api/providers/"+c, adminToken, `{"priority":null}`), nil)
+		}
+	}
+	if got := order(); got != "-1000000 -1 0 5 1000000" && got != "-1000000 -1 5 0 1000000" {
+		t.Errorf("with the default: tried in the order %s", got)
+	}
+	if r := w.do("POST", "/v1/embeddings", made.APIKey, `{"model":"up/m","input":"a"}`); ids[r.header.Get("x-weir-connection-id")] != "-1000000" {
+		t.Errorf("served by %s", ids[r.header.Get("x-weir-connection-id")])
+	}
+}
