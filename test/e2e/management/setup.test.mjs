@@ -26,7 +26,7 @@ after(async () => {
   await up?.close();
 });
 
-// What a PowerShell script may use beside its own: cmdlets of Windows PowerShell 5, by their
+// PowerShell scripts use, beside their own functions, cmdlets of Windows PowerShell 5 by their
 // full names, and variables that every script has.
 const cmdlets = new Set(
   `Add-Member ConvertFrom-Json ConvertTo-Json Copy-Item ForEach-Object Get-ChildItem Get-Item Invoke-RestMethod Join-Path

@@ -187,7 +187,7 @@ test("silent WebSockets of one key keep out neither another tenant nor another k
 
 // Two regressions: on the edge two messages of 15 MB, or 700 calls of 60 kB, kept the bodies
 // over 64 KiB of all others waiting; messages that waited closed the WebSockets of others.
-test("large messages and many small calls of one machine keep nobody else waiting", { timeout: 300_000 }, async () => {
+test("large messages and many small calls of one machine keep no other waiting", { timeout: 300_000 }, async () => {
   let release;
   const released = new Promise((resolve) => {
     release = resolve;
