@@ -163,21 +163,19 @@ func (c *call) cancel() {
 //
 //go:wasmexport weir_sweep
 func exportSweep(id int32) int32 {
-	c := calls[id]
-	if c == nil {
-		return 0
-	}
-	c.swept = true
-	c.cancel()
-	for i := 0; i < len(ops); i++ { // a task that continues may begin others
-		if o := ops[i]; o.call == c && !o.done {
-			finish(o.number, &event{outcome: contract.Canceled})
+	if c := calls[id]; c != nil {
+		c.swept = true
+		c.cancel()
+		for i := 0; i < len(ops); i++ { // a task that continues may begin others
+			if o := ops[i]; o.call == c && !o.done {
+				finish(o.number, &event{outcome: contract.Canceled})
+			}
 		}
 	}
-	for id, f := range watched {
-		if f.call == c {
+	for number, f := range watched { // an upload may outlive its call
+		if f.call != nil && f.call.id == id {
 			f.end(stream.ErrClient)
-			exportEnded(id)
+			exportEnded(number)
 		}
 	}
 	return scheduled()

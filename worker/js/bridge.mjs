@@ -177,12 +177,17 @@ class Instance {
     });
   }
 
+  // forget ends a call that has nothing under way.
+  forget(call) {
+    this.calls.delete(call.id);
+    call.end();
+  }
+
   // refuse answers a request that Go does not receive.
   refuse(call, status, message) {
     if (call.answered) return;
-    this.calls.delete(call.id);
     call.answer(errorResponse(call.request, status, message, "invalid_request_error", null));
-    call.end();
+    this.forget(call);
   }
 
   // cancel tells Go that a call's client has left and aborts its upstream calls.
@@ -211,6 +216,7 @@ class Instance {
         call.fail(); // an answer that Go makes now would belong to this event
         this.streams.sweep(call);
         this.enter(() => this.run(this.x.weir_sweep(call.id)));
+        if (call.over) this.forget(call);
       }
     }
   }

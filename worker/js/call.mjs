@@ -28,6 +28,8 @@ export class Call {
     this.inflight = null; // upstream calls to abort when the client leaves
     this.deadlines = null; // { at, expire }
     this.sockets = false; // it has had WebSockets
+    this.streams = 0; // of those in Streams, how many are its own
+    this.over = false; // Go has forgotten it, and it has streams under way
     this.timer = 0;
     this.timerAt = 0;
     this.listening = false;

@@ -268,9 +268,10 @@ function functions(inst) {
     // done ends a call: Go has forgotten it.
     done(callID) {
       const call = inst.calls.get(callID);
-      inst.calls.delete(callID);
-      if (call?.sockets) inst.webSockets.end(call);
-      call?.end();
+      if (!call) return;
+      if (call.sockets) inst.webSockets.end(call);
+      if (inst.streams.release(call)) inst.forget(call);
+      else call.over = true; // until its uploads end, or its event does
     },
     log(level, at, n) {
       const line = inst.text(at, n);

@@ -197,7 +197,10 @@ export const platform = {
   // that is read whole, idleMs limits the silence within the body.
   fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody, sending) {
     if (outlive) call.keep();
-    else if (call.canceled) return void queueMicrotask(() => inst.emit(op, CANCELED));
+    else if (call.canceled) {
+      sending?.stop();
+      return void queueMicrotask(() => inst.emit(op, CANCELED));
+    }
     if (!(maxBody > 0))
       return void this.fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody, sending);
     const inflight = new WholeFetch(inst, op, call, totalMs, idleMs, maxBody, sending);

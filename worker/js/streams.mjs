@@ -47,6 +47,7 @@ const writeStallMs = 120_000;
 // A client that is there takes the first bytes of a stream within this time: they fit
 // the buffers between. The platform does not report one that left before, ms.
 const firstWriteMs = 20_000;
+const uploadAfterMs = 120_000; // that an upload may last after its call, ms
 const shortIdle = 60_000; // ms; a shorter limit is measured between single chunks
 const noHeaders = { get: () => null, has: () => false }; // of a body that was partly read
 
@@ -247,18 +248,32 @@ export class Streams {
     return this.table.size + this.flowing.size;
   }
 
-  // add adds the body of a request or response. inflight is the call that it
-  // answers, or null; client is the call whose request it is.
-  add(message, inflight, length, client = null) {
-    const id = this.next++;
-    this.table.set(id, { kind: "body", message, body: message.body, inflight, length, client, reader: null });
+  // #put adds a stream of a call, and returns its number. call.streams counts them, with
+  // those that flow, so that the end of the call knows whether it has any.
+  #put(stream, call, id = this.next++) {
+    stream.call = call ?? null;
+    if (call) call.streams++;
+    this.table.set(id, stream);
     return id;
   }
 
+  // #take removes a stream from the table.
+  #take(id) {
+    const s = this.table.get(id);
+    if (s?.call) s.call.streams--;
+    this.table.delete(id);
+    return s;
+  }
+
+  // add adds the body of a request or response. inflight is the call that it
+  // answers, or null; client is the call whose request it is.
+  add(message, inflight, length, client = null) {
+    const body = { kind: "body", message, body: message.body, inflight, length, client, reader: null };
+    return this.#put(body, client ?? inflight?.call);
+  }
+
   prefix(head, src) {
-    const id = this.next++;
-    this.table.set(id, { kind: "prefix", head, src });
-    return id;
+    return this.#put({ kind: "prefix", head, src }, this.table.get(src)?.call);
   }
 
   // parts adds bytes of linear memory, from pairs of address and length. Nothing else
@@ -271,9 +286,7 @@ export class Streams {
       bytes.set(memory.subarray(list[i], list[i] + list[i + 1]), at);
       at += list[i + 1];
     }
-    const id = this.next++;
-    this.table.set(id, { kind: "parts", bytes });
-    return id;
+    return this.#put({ kind: "parts", bytes }, null);
   }
 
   // isParts reports whether a stream consists of bytes that nothing else has.
@@ -302,15 +315,12 @@ export class Streams {
   }
 
   derived(kind, src, idle, length, beatMs = 0) {
-    const id = this.next++;
-    this.table.set(id, { kind, src, idle, length, beatMs });
-    return id;
+    return this.#put({ kind, src, idle, length, beatMs }, this.table.get(src)?.call);
   }
 
   // remove removes a stream and returns it, ready to be read from where it is.
   remove(id) {
-    const s = this.table.get(id);
-    this.table.delete(id);
+    const s = this.#take(id);
     if (s?.reader) {
       s.reader.releaseLock();
       s.reader = null;
@@ -480,8 +490,7 @@ export class Streams {
       outcome = TIMEOUT;
     }
     if (bytes === null) return this.inst.emit(op, outcome);
-    const held = this.next++;
-    this.table.set(held, heldBody(bytes));
+    const held = this.#put(heldBody(bytes), call);
     if (!this.inst.emit(op, OK, bytes.byteLength, "", null, held)) this.discard(held);
   }
 
@@ -504,7 +513,7 @@ export class Streams {
         lag: maxLag, // ms that the client may still fall behind
         left: totalMs,
       };
-      this.table.set(id, s);
+      this.#put(s, client, id);
     }
     let done = !s.reader;
     try {
@@ -541,16 +550,15 @@ export class Streams {
       return void queueMicrotask(() => this.inst.emit(op, OK, s.size));
     }
     const bytes = new Uint8Array(s.buffer.byteLength > s.size + 1 ? s.buffer.transfer(s.size) : s.buffer, 0, s.size);
-    if (hold) this.table.set(id, heldBody(bytes));
-    else this.table.delete(id);
+    this.#take(id);
+    if (hold) this.#put(heldBody(bytes), s.client, id);
     queueMicrotask(() => this.inst.emit(op, END_OF_BODY, s.size, "", hold ? null : bytes));
   }
 
   // reopen adds a body with the bytes of a held one.
   reopen(held) {
-    const id = this.next++;
-    this.table.set(id, { kind: "bytes", bytes: this.held(held), owner: this.table.get(held) });
-    return id;
+    const owner = this.table.get(held);
+    return this.#put({ kind: "bytes", bytes: owner.bytes, owner }, owner.call);
   }
 
   held(id) {
@@ -614,7 +622,7 @@ export class Streams {
     const { src, idle, length, beatMs } = this.remove(id);
     const { head, body, inflight, owner } = this.source(src);
     const { readable, writable } = length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
-    this.flow(id, call, readable);
+    this.flow(id, call, readable, sending);
     if (owner) owner.uses++;
     (async () => {
       // A stream is read into one buffer that is used again: large for an upload,
@@ -940,9 +948,10 @@ export class Streams {
     return { ending, silence: null };
   }
 
-  // flow notes a stream that begins to flow to readable.
-  flow(id, call, readable) {
-    const flow = { call, readable };
+  // flow notes a stream that begins to flow to readable. sending is that of an upload.
+  flow(id, call, readable, sending = null) {
+    const flow = { call, readable, sending };
+    call.streams++;
     this.flowing.set(id, flow);
     if (call.canceled) queueMicrotask(() => drop(flow));
   }
@@ -953,13 +962,34 @@ export class Streams {
     for (const flow of this.flowing.values()) if (flow.call === call) drop(flow);
   }
 
-  // sweep forgets the streams of a call whose event is over.
+  // sweep forgets the streams under way of a call whose event is over.
   sweep(call) {
-    for (const [id, flow] of this.flowing) if (flow.call === call) this.flowing.delete(id);
+    for (const [id, flow] of this.flowing) {
+      if (flow.call !== call) continue;
+      this.flowing.delete(id);
+      call.streams--;
+    }
+  }
+
+  // release discards what a call has left in the table when it ends, and reports whether
+  // none of its streams is under way: an upload whose answer came early may be, which has
+  // some time to end.
+  release(call) {
+    if (call.streams === 0) return true;
+    for (const [id, s] of this.table) if (s.call === call) this.discard(id);
+    if (call.streams === 0) return true;
+    call.addDeadline(uploadAfterMs, () => {
+      for (const flow of this.flowing.values()) if (flow.call === call) flow.sending?.stop();
+    });
+    return false;
   }
 
   ended(id) {
-    if (!this.flowing.delete(id)) return; // its call was swept
+    const flow = this.flowing.get(id);
+    if (!flow) return; // its call was swept, or has ended
+    this.flowing.delete(id);
+    const { call } = flow;
+    if (--call.streams === 0 && call.over) this.inst.forget(call);
     this.inst.enter(() => this.inst.run(this.inst.x.weir_ended(id)));
   }
 }
