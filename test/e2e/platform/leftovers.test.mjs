@@ -1,4 +1,4 @@
-// What a call leaves behind when it ends: nothing of it stays counted, whatever the
+// Nothing of a call stays counted when it ends, whatever the
 // platform says of its event. Six streams once did, and kept an instance for ever.
 import assert from "node:assert/strict";
 import { Call } from "../../../worker/js/call.mjs";
