@@ -199,3 +199,37 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 	}
 	must("first", "new")
 }
+
+// More keys than a machine may have, as a client creates them: each of the latest has its
+// own answer, the oldest have made way.
+func TestTenThousandIdempotencyKeys(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	st := w.loc.Storage(mid)
+	const more = 50
+	for i := range maxIdem + more {
+		key := fmt.Sprintf(`{"key":"k%d","digest":"d%d"`, i, i)
+		if got := w.want(200, "idem.begin", key+`}`); got.Get("state").Str != "new" {
+			t.Fatalf("key %d: %s", i, got.Raw)
+		}
+		w.want(200, "idem.end", key+fmt.Sprintf(`,"status":200,"body":"%s"}`, base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "answer %d", i))))
+		w.clock.Add(time.Millisecond)
+	}
+	st.Flush()
+	if n, ended := len(st.List(idemPrefix, "", 0)), len(st.List(endedPrefix, "", 0)); n != maxIdem || ended != maxIdem {
+		t.Errorf("%d keys, %d of them have ended", n, ended)
+	}
+	for i := more; i < maxIdem+more; i += 199 {
+		got := w.want(200, "idem.begin", fmt.Sprintf(`{"key":"k%d","digest":"d%d"}`, i, i))
+		body, _ := base64.StdEncoding.DecodeString(got.Get("body").Str)
+		if want := fmt.Sprintf("answer %d", i); got.Get("state").Str != "done" || string(body) != want {
+			t.Fatalf("key %d: %s, %q", i, got.Get("state"), body)
+		}
+	}
+	if got := w.want(200, "idem.begin", fmt.Sprintf(`{"key":"k%d","digest":"other"}`, more)); got.Get("state").Str != "other" {
+		t.Errorf("another request with a key: %s", got.Raw)
+	}
+	if got := w.want(200, "idem.begin", `{"key":"k0","digest":"d0"}`); got.Get("state").Str != "new" {
+		t.Errorf("a key that has made way: %s", got.Raw)
+	}
+}
