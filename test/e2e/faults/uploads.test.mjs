@@ -59,6 +59,7 @@ async function upstream() {
     };
     res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
   });
+  server.keepAliveTimeout = 600_000; // else it closes a connection just as the gateway uses it again
   await new Promise((r) => server.listen(0, "127.0.0.1", r));
   it.url = `http://127.0.0.1:${server.address().port}`;
   it.close = () => {
@@ -119,7 +120,7 @@ test("an upload that was cut goes to one more account only", { timeout: 120_000 
         ? await ask("/v1/chat/completions", chat(model, 6))
         : await ask("/v1/audio/transcriptions", form(model, 6, false));
       assert.equal(status, want, text);
-      assert.equal(up.asked[model], 2, model);
+      assert.equal(up.asked[model], 2, `${model}: ${text}`);
     }),
   );
 });
