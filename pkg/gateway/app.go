@@ -48,7 +48,7 @@ type Ports struct {
 	// models.LiveLists; 0 is what fits the edge.
 	ListsAtOnce int
 	// Collect makes way for n bytes of a large body, see memory.Budget; may be nil.
-	Collect func(n int64)
+	Collect func(used, n int64)
 	// Began is when the process was started if no other one serves its machines, in Unix
 	// milliseconds: who used their budgets before is dead. 0 where there are others.
 	Began   int64

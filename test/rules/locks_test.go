@@ -115,10 +115,10 @@ func heldOver(files []*ast.File) (out []string, at []token.Pos) {
 			if e, ok := s.(*ast.ExprStmt); ok {
 				if call, ok := e.X.(*ast.CallExpr); ok {
 					switch callee(call) {
-					case "Lock", "RLock":
+					case "Lock", "RLock", "lock":
 						held = true
 						continue
-					case "Unlock", "RUnlock":
+					case "Unlock", "RUnlock", "unlock":
 						held = false
 						continue
 					}

@@ -69,10 +69,19 @@ const collectEvery = 4 << 20
 
 var sinceCollected int64
 
-// Collect is called before n bytes are used for a large body, and when n bytes have
-// become garbage.
-func Collect(n int64) {
-	limitHeap(n)
+// used returns how many bytes of the program's memory the calls have acquired.
+func used() int64 {
+	a, ok := app.(interface{ MemoryNeeds() memory.Amount })
+	if !ok {
+		return 0
+	}
+	return a.MemoryNeeds().Program
+}
+
+// Collect is called before the calls, which have used bytes, use n more for a large body,
+// and when n bytes have become garbage.
+func Collect(used, n int64) {
+	limitHeap(used + n)
 	if sinceCollected += n; sinceCollected >= collectEvery {
 		runtime.GC()
 		sinceCollected = 0
@@ -91,15 +100,14 @@ var (
 	notHeap   int64                 // of linear memory: the program's data; 0 until it is measured
 )
 
-// limitHeap has garbage collected before linear memory grows beyond what the calls need,
-// n bytes more than at present. The limit is not below the present size.
-func limitHeap(n int64) {
-	a, ok := app.(interface{ MemoryNeeds() memory.Amount })
-	if !ok {
+// limitHeap has garbage collected before linear memory grows beyond what the calls need.
+// The limit is not below the present size.
+func limitHeap(need int64) {
+	if _, ok := app.(interface{ MemoryNeeds() memory.Amount }); !ok {
 		return
 	}
 	limit, size := int64(math.MaxInt64), int64(hostMemory(0))
-	if need := a.MemoryNeeds().Program + n; need > heapStep {
+	if need > heapStep {
 		if notHeap == 0 {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)

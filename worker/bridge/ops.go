@@ -64,7 +64,7 @@ func exportScratchSize() int32 { return int32(len(scratch)) }
 
 //go:wasmexport weir_alloc
 func exportAlloc(n int32) unsafe.Pointer {
-	Collect(int64(n))
+	Collect(used(), int64(n))
 	body = append([]byte(nil), make([]byte, n)...) // with the capacity that is allocated in any case
 	return unsafe.Pointer(unsafe.SliceData(body))
 }

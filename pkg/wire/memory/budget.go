@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"weir/pkg/wire/apierr"
@@ -58,13 +59,15 @@ type Budget struct {
 	Pause upstream.Pauser // nil: Acquire fails at once
 	// Elsewhere returns how many bytes the program's own memory has grown by since
 	// its start, and how many other instances have in the same limit. nil means
-	// neither is known.
+	// neither is known. It must not call the Budget.
 	Elsewhere func() (grown, others int64)
 
-	// Collect is called before the program's memory grows by n bytes, so that garbage
-	// makes way for them, and when n bytes have become garbage. It may be nil.
-	Collect func(n int64)
+	// Collect is called before the program's memory grows from used by n bytes, so that
+	// garbage makes way for them, and when n bytes have become garbage. It must not call
+	// the Budget. It may be nil.
+	Collect func(used, n int64)
 
+	mu     sync.Mutex // of these fields and of the leases
 	used   Amount
 	small  int64            // bytes of small bodies, see taken
 	of     map[string]int64 // bytes by tenant
@@ -148,6 +151,19 @@ const smallBody = 256 << 10
 // check, in bytes.
 const Uncounted = 64 << 10
 
+// lock acquires the lock of a Budget that may be nil.
+func (b *Budget) lock() {
+	if b != nil {
+		b.mu.Lock()
+	}
+}
+
+func (b *Budget) unlock() {
+	if b != nil {
+		b.mu.Unlock()
+	}
+}
+
 // Start begins the lease of a call of who, a machine. small is the length of a body of at
 // most Uncounted bytes that has arrived already: it does not wait, but is counted. Start
 // reports whether the share of who has room for it. A nil Budget grants everything.
@@ -156,6 +172,8 @@ func (b *Budget) Start(l *Lease, who string, small int64) bool {
 	if b == nil || small == 0 {
 		return true
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.of[who]+b.taken(small).sum() > b.share() {
 		return false
 	}
@@ -163,7 +181,7 @@ func (b *Budget) Start(l *Lease, who string, small int64) bool {
 	b.small += small
 	b.count(who, b.taken(small).sum())
 	if b.Collect != nil && b.small >= b.limit()/32 {
-		b.Collect(b.taken(small).Program)
+		b.Collect(b.needs().Program, b.taken(small).Program)
 	}
 	return true
 }
@@ -189,7 +207,13 @@ func (b *Budget) count(who string, n int64) {
 
 // Expect sets the memory that a call may need in all: it is not started before it
 // could get that.
-func (l *Lease) Expect(a Amount) { l.most = l.have.most(a) }
+func (l *Lease) Expect(a Amount) {
+	l.budget.lock()
+	defer l.budget.unlock()
+	l.expect(a)
+}
+
+func (l *Lease) expect(a Amount) { l.most = l.have.most(a) }
 
 // Acquire waits until a part of the call may have a in all. If it has more, the
 // rest is released.
@@ -201,20 +225,37 @@ func (l *Lease) Acquire(ctx context.Context, p Part, a Amount) error {
 	if b == nil {
 		return nil
 	}
+	mine, err := b.begin(l, p, a)
+	if mine == nil {
+		return err
+	}
+	return b.wait(ctx, mine)
+}
+
+// begin is Acquire without the wait: it returns the waiter of a call that must wait.
+func (b *Budget) begin(l *Lease, p Part, a Amount) (*waiter, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	total := l.with(p, a)
 	if !total.within(l.have) {
 		l.most = l.most.most(total)
 		if !b.enter(l, total, len(b.queue)) {
-			return b.wait(ctx, l, p, a)
+			return b.queued(l, p, a)
 		}
 	}
 	l.part[p] = a
 	b.set(l, total)
-	return nil
+	return nil, nil
 }
 
 // TryAcquire is Acquire without waiting. It reports whether the call has the memory.
 func (l *Lease) TryAcquire(p Part, a Amount) bool {
+	l.budget.lock()
+	defer l.budget.unlock()
+	return l.tryAcquire(p, a)
+}
+
+func (l *Lease) tryAcquire(p Part, a Amount) bool {
 	b := l.budget
 	if b == nil {
 		return true
@@ -232,8 +273,10 @@ func (l *Lease) TryAcquire(p Part, a Amount) bool {
 // TryGrow is TryAcquire for a part whose length is not known before it is complete. It
 // also reports whether the call never will have the memory.
 func (l *Lease) TryGrow(p Part, a Amount) (ok, refused bool) {
+	l.budget.lock()
+	defer l.budget.unlock()
 	l.open, l.begun = true, true
-	if l.TryAcquire(p, a) {
+	if l.tryAcquire(p, a) {
 		return true, false
 	}
 	return false, l.refused(p, a)
@@ -249,10 +292,20 @@ func (l *Lease) refused(p Part, a Amount) bool {
 func (l *Lease) with(p Part, a Amount) Amount { return l.have.minus(l.part[p]).plus(a) }
 
 // Has reports whether the lease has memory that Release returns.
-func (l *Lease) Has() bool { return l.have != Amount{} || l.small != 0 }
+func (l *Lease) Has() bool {
+	l.budget.lock()
+	defer l.budget.unlock()
+	return l.have != Amount{} || l.small != 0
+}
 
 // Settle states that a call needs no more than it has.
 func (l *Lease) Settle() {
+	l.budget.lock()
+	defer l.budget.unlock()
+	l.settle()
+}
+
+func (l *Lease) settle() {
 	l.most, l.open = l.have, false
 	if l.budget != nil && l.budget.turn == l {
 		l.budget.turn = nil
@@ -261,16 +314,28 @@ func (l *Lease) Settle() {
 
 // Drop releases the memory of a part, and of what the lease was expected to need.
 func (l *Lease) Drop(p Part) {
+	l.budget.lock()
+	defer l.budget.unlock()
+	l.drop(p)
+}
+
+func (l *Lease) drop(p Part) {
 	if l.budget != nil && l.part[p] != (Amount{}) {
 		total := l.with(p, Amount{})
 		l.part[p] = Amount{}
 		l.budget.set(l, total)
 	}
-	l.Settle()
+	l.settle()
 }
 
 // Shrink releases what a part has beyond a.
 func (l *Lease) Shrink(p Part, a Amount) {
+	l.budget.lock()
+	defer l.budget.unlock()
+	l.shrink(p, a)
+}
+
+func (l *Lease) shrink(p Part, a Amount) {
 	if less := l.part[p].most(a); l.budget != nil && less != a {
 		total := l.with(p, a)
 		l.part[p] = a
@@ -280,6 +345,12 @@ func (l *Lease) Shrink(p Part, a Amount) {
 
 // DropSmall ends the count of the small body.
 func (l *Lease) DropSmall() {
+	l.budget.lock()
+	defer l.budget.unlock()
+	l.dropSmall()
+}
+
+func (l *Lease) dropSmall() {
 	if l.small != 0 {
 		l.budget.small -= l.small
 		l.budget.count(l.who, -l.budget.taken(l.small).sum())
@@ -292,11 +363,13 @@ func (l *Lease) Release() {
 	if l.budget == nil {
 		return
 	}
+	l.budget.lock()
+	defer l.budget.unlock()
 	l.stopWaiting()
-	l.DropSmall()
+	l.dropSmall()
 	l.part = [parts]Amount{}
 	l.budget.set(l, Amount{})
-	l.Settle()
+	l.settle()
 }
 
 // Translated returns the memory that the translation of n bytes of JSON takes beside
@@ -308,7 +381,9 @@ func Translated(n int64) int64 { return n * 9 / 4 }
 // last quarter is for those that cannot.
 func (l *Lease) Spare(n int64) bool {
 	b := l.budget
-	return b != nil && b.Used()+n <= b.share() && b.safe(l, l.have.plus(Amount{Host: n}))
+	b.lock()
+	defer b.unlock()
+	return b != nil && b.inUse()+n <= b.share() && b.safe(l, l.have.plus(Amount{Host: n}))
 }
 
 // grow returns the function that acquires memory for a body as it arrives. The host
@@ -363,7 +438,9 @@ func (l *Lease) Hold(ctx context.Context, body io.ReadCloser, length, max int64)
 		return nil, nil, stream.ErrTooLarge
 	}
 	if length > 0 && l.budget != nil {
-		l.Expect(l.have.plus(Amount{Host: min(length, l.budget.limit())}))
+		l.budget.lock()
+		l.expect(l.have.plus(Amount{Host: min(length, l.budget.limit())}))
+		l.budget.unlock()
 	}
 	held, err = stream.Hold(&stream.Metered{ReadCloser: body, Length: length, Grow: l.grow(ctx, Form, func(int64, bool) bool { return false })}, max)
 	if err != nil {
@@ -382,7 +459,10 @@ func (l *Lease) GrowAnswer(ctx context.Context, had, next stream.Gathered) error
 	if l.budget == nil {
 		return nil
 	}
-	return l.Acquire(ctx, Answer, l.expectAnswer(had, next))
+	l.budget.lock()
+	a := l.expectAnswer(had, next)
+	l.budget.unlock()
+	return l.Acquire(ctx, Answer, a)
 }
 
 // TryAnswer implements stream.Memory.
@@ -390,8 +470,10 @@ func (l *Lease) TryAnswer(had, next stream.Gathered) (ok, refused bool) {
 	if l.budget == nil {
 		return true, false
 	}
+	l.budget.lock()
+	defer l.budget.unlock()
 	a := l.expectAnswer(had, next)
-	if l.TryAcquire(Answer, a) {
+	if l.tryAcquire(Answer, a) {
 		return true, false
 	}
 	return false, l.refused(Answer, a)
@@ -404,7 +486,7 @@ func (l *Lease) expectAnswer(had, next stream.Gathered) Amount {
 	a := others.plus(gathered(next))
 	if next.Bytes > Uncounted+1 { // a short answer neither waits nor makes others wait
 		l.open, l.begun = next.Of < 0 || had.Of < 0, true
-		l.Expect(l.with(Answer, others.plus(Both(max(next.Bytes, next.Of)))))
+		l.expect(l.with(Answer, others.plus(Both(max(next.Bytes, next.Of)))))
 	}
 	return a
 }
@@ -423,11 +505,16 @@ func gathered(g stream.Gathered) Amount {
 // Sent implements stream.Memory: the host has sent the request, and has freed its
 // copy of the body. Nothing refers to what the translation needed.
 func (l *Lease) Sent() {
-	if l.budget == nil || l.have == (Amount{}) {
+	if l.budget == nil {
 		return
 	}
-	l.Drop(Work)
-	l.Shrink(Body, Amount{Program: l.part[Body].Program})
+	l.budget.lock()
+	defer l.budget.unlock()
+	if l.have == (Amount{}) {
+		return
+	}
+	l.drop(Work)
+	l.shrink(Body, Amount{Program: l.part[Body].Program})
 }
 
 // Passed states that nothing is needed any more but the answer, n bytes that are with
@@ -436,42 +523,66 @@ func (l *Lease) Passed(n int64) {
 	if l.budget == nil {
 		return
 	}
-	l.DropSmall()
+	l.budget.lock()
+	defer l.budget.unlock()
+	l.dropSmall()
 	answer := Amount{Host: min(n, l.part[Answer].Host)}
 	l.part = [parts]Amount{Answer: answer}
 	l.budget.set(l, answer)
-	l.Settle()
+	l.settle()
 }
 
-// wait retries until the part of the lease may have a in all.
-func (b *Budget) wait(ctx context.Context, l *Lease, p Part, a Amount) error {
+// queued lets the lease wait until its part may have a in all, if it may wait.
+func (b *Budget) queued(l *Lease, p Part, a Amount) (*waiter, error) {
 	mine := &waiter{l, p, a}
 	total := mine.total()
 	if total.sum() > b.limit() {
-		return tooLarge(p, total, b.limit())
+		return nil, tooLarge(p, total, b.limit())
 	}
-	if b.Pause != nil && !b.never(total) && b.failed(l, p) {
-		b.queue = append(b.queue, mine)
-		defer func() {
-			l.stopWaiting()
-			if i := slices.Index(b.queue, mine); i >= 0 {
-				b.queue = slices.Delete(b.queue, i, i+1)
-			}
-		}()
-		for waited := time.Duration(0); waited < wait; waited += look {
-			if b.Pause.Pause(ctx, look) != nil {
-				return upstream.ErrCanceled
-			}
-			if b.enter(l, mine.total(), slices.Index(b.queue, mine)) {
-				l.part[p] = a
-				return nil
-			}
-			if b.failed(l, p); b.refuses(l) || b.never(mine.total()) {
-				break
-			}
+	if b.Pause == nil || b.never(total) || !b.failed(l, p) {
+		return nil, Full()
+	}
+	b.queue = append(b.queue, mine)
+	return mine, nil
+}
+
+// wait retries until the waiter has its memory.
+func (b *Budget) wait(ctx context.Context, mine *waiter) error {
+	defer b.leave(mine)
+	for waited := time.Duration(0); waited < wait; waited += look {
+		if b.Pause.Pause(ctx, look) != nil {
+			return upstream.ErrCanceled
+		}
+		if ok, refused := b.retry(mine); ok {
+			return nil
+		} else if refused {
+			break
 		}
 	}
 	return Full()
+}
+
+// retry reports whether the waiter has its memory now, or shall give up.
+func (b *Budget) retry(mine *waiter) (ok, refused bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := mine.lease
+	if b.enter(l, mine.total(), slices.Index(b.queue, mine)) {
+		l.part[mine.part] = mine.amount
+		return true, false
+	}
+	b.failed(l, mine.part)
+	return false, b.refuses(l) || b.never(mine.total())
+}
+
+// leave ends a wait.
+func (b *Budget) leave(mine *waiter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	mine.lease.stopWaiting()
+	if i := slices.Index(b.queue, mine); i >= 0 {
+		b.queue = slices.Delete(b.queue, i, i+1)
+	}
 }
 
 // Refusal returns the error of a client whose call got no memory, for the error that it
@@ -700,7 +811,7 @@ func (b *Budget) set(l *Lease, total Amount) {
 	}
 	more := total.minus(l.have)
 	if more.Program != 0 && b.Collect != nil {
-		b.Collect(max(more.Program, -more.Program))
+		b.Collect(b.needs().Program, max(more.Program, -more.Program))
 	}
 	b.used = b.used.plus(more)
 	b.count(l.who, more.sum())
@@ -811,11 +922,23 @@ func (b *Budget) limit() int64 {
 }
 
 // Used returns how many bytes the calls have at the moment.
-func (b *Budget) Used() int64 { return b.Needs().sum() }
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.inUse()
+}
+
+func (b *Budget) inUse() int64 { return b.needs().sum() }
 
 // Needs returns the memory that the calls of the instance need: that of the host, and
 // what is in use of the program's own.
-func (b *Budget) Needs() Amount { return b.used.plus(b.taken(b.small)) }
+func (b *Budget) Needs() Amount {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.needs()
+}
+
+func (b *Budget) needs() Amount { return b.used.plus(b.taken(b.small)) }
 
 // BodyError returns the error that a client gets for a body that could not be read.
 func BodyError(err error) error {
