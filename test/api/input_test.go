@@ -656,3 +656,19 @@ func TestAccountsAreOrderedByPriority(t *testing.T) {
 		t.Errorf("served by %s", ids[r.header.Get("x-weir-connection-id")])
 	}
 }
+
+// A field whose name differs from one that is read by the case of its letters alone is
+// refused at every endpoint, also with letters that fold to those of ASCII.
+func TestNamesInAnotherCaseAreRefused(t *testing.T) {
+	w, _, key := hostileWorld(t, "upstream-key-0123456789")
+	for _, call := range endpoints {
+		for _, more := range []string{`"Model":"secret"`, `"MODEL":"secret"`, `"Stream":true`, `"ſtream":true`} {
+			if strings.HasSuffix(call[0], "rerank") || strings.HasSuffix(call[0], "moderations") && strings.Contains(more, "tream") {
+				continue // no stream is read there, and the body of a rerank is built, not passed on
+			}
+			if r := w.do("POST", call[0], key, strings.TrimSuffix(call[1], "}")+","+more+"}"); r.status != 400 || len(w.Seen) != 0 {
+				t.Errorf("%s with %s: %d after %d calls", call[0], more, r.status, len(w.Seen))
+			}
+		}
+	}
+}

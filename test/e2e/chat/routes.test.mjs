@@ -132,65 +132,6 @@ test("a response with store: false is bound to no account", async () => {
   assert.equal(up.seen.length, 2, "no upstream is asked");
 });
 
-describe("the count of tokens", () => {
-  const body = {
-    messages: [{ role: "user", content: "What is 6×7?" }],
-    system: "Be brief.",
-    tools: [{ name: "multiply", input_schema: { type: "object", properties: { a: { type: "number" } } } }],
-  };
-  const count = async (model, more = {}) => {
-    const res = await send("POST", "/v1/messages/count_tokens", { model, ...body, ...more });
-    return [res.status, (await res.json()).input_tokens, res.headers.get("x-weir-token-count")];
-  };
-  const counters = {
-    anthropic: ["/v1/messages/count_tokens", { input_tokens: 41 }],
-    openai: ["/v1/responses/input_tokens", { object: "response.input_tokens", input_tokens: 41 }],
-    gemini: ["/v1beta/models/m:countTokens", { totalTokens: 41 }],
-  };
-  for (const [vendor, [path, answer]] of Object.entries(counters)) {
-    test(`is ${vendor}'s own where it has a counter`, async () => {
-      up.script = () => ({ headers: { "content-type": "application/json" }, body: JSON.stringify(answer) });
-      assert.deepEqual(await count(`${vendor}/m`), [200, 41, "exact"]);
-      assert.equal(up.seen[0].path, path);
-      assert.match(
-        JSON.stringify(up.seen[0].json),
-        /Be brief.*multiply|multiply.*Be brief/s,
-        "over the body that would be sent",
-      );
-      up.script = () => ({ status: 503, body: "{}" });
-      const [status, n, how] = await count(`${vendor}/m`);
-      assert.deepEqual([status, n > 300 && n < 400, how], [200, true, "estimate"], `${n}`);
-    });
-  }
-  test("is an estimate elsewhere", async () => {
-    const plain = (await count("up/m"))[1];
-    const deep = [
-      { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "one two three four five six" }] },
-    ];
-    assert.ok(
-      (
-        await count("up/m", {
-          messages: [
-            ...body.messages,
-            {
-              role: "assistant",
-              content: [
-                { type: "thinking", thinking: "Let me see.", signature: "x".repeat(9000) },
-                { type: "tool_use", id: "t", name: "multiply", input: { a: 6 } },
-              ],
-            },
-            { role: "user", content: deep },
-          ],
-        })
-      )[1] > plain,
-    );
-    const picture = { type: "image", source: { type: "base64", media_type: "image/png", data: "A".repeat(400_000) } };
-    const n = (await count("up/m", { messages: [{ role: "user", content: [picture] }] }))[1] - plain;
-    assert.ok(n > 200 && n < 2000, `a picture is ${n} tokens`);
-    assert.deepEqual(await count("up/m", { messages: [], system: undefined, tools: undefined }), [200, 0, "estimate"]);
-  });
-});
-
 describe("a long stream", () => {
   const n = 3000;
   const words = Array.from({ length: n }, (_, i) => `w${i} `).join("");

@@ -57,24 +57,6 @@ test("a machine without connections lists the static catalogue, through the offi
   );
 });
 
-test("explicit models replace the catalogue, a prefix the alias", async () => {
-  const { list } = await machine(
-    {
-      provider: "openai",
-      apiKey: "key-of-openai",
-      providerSpecificData: {
-        prefix: "mine",
-        enabledModels: ["gpt-5", "mine/gpt-5", "openai/text-embedding-3-small", "tts-1"],
-      },
-    },
-    { provider: "groq", apiKey: "key-of-groq", isActive: false },
-  );
-  assert.deepEqual(ids((await list()).body), ["mine/gpt-5"]);
-  assert.deepEqual(ids((await list("/v1/models/embedding")).body), ["mine/text-embedding-3-small"]);
-  assert.deepEqual(ids((await list("/v1/models/tts")).body), ["mine/tts-1"]);
-  assert.equal(up.seen.length, 0);
-});
-
 test("a compatible provider's models come from its own list, asked once", async () => {
   const { list, openai } = await machine(compatible(up));
   const first = await list();
@@ -92,20 +74,6 @@ test("a compatible provider's models come from its own list, asked once", async 
   assert.equal(call.method, "GET");
   assert.equal(call.headers.authorization, "Bearer upstream-key");
   assert.equal(call.headers["x-weir-internal-models-fetch"], "1");
-});
-
-test("an Anthropic-style provider's list is asked at its models address", async () => {
-  const { list } = await machine({
-    provider: "anthropic-compatible-0123abcd",
-    apiKey: "anthropic-key",
-    providerSpecificData: { baseUrl: up.url + "/anthropic/v1/messages/", prefix: "ac" },
-  });
-  assert.ok(ids((await list()).body).every((id) => id.startsWith("ac/")));
-  const [call] = up.seen;
-  assert.equal(call.path, "/anthropic/v1/models");
-  assert.equal(call.headers["x-api-key"], "anthropic-key");
-  assert.equal(call.headers["anthropic-version"], "2023-06-01");
-  assert.equal(call.headers.authorization, "Bearer anthropic-key");
 });
 
 test("the recursion header stops the upstream fetch, on every route with a list", async () => {
@@ -205,19 +173,6 @@ test("CORS headers and the preflight are exactly those of the specification", as
   assert.equal(res.headers.get("access-control-allow-origin"), "*");
   assert.equal(res.headers.get("access-control-allow-methods"), "GET, OPTIONS");
   assert.equal(res.headers.get("access-control-allow-headers"), "*");
-});
-
-test("info returns what is known of one model", async () => {
-  const { list } = await machine();
-  const { body } = await list("/v1/models/info?id=openai/text-embedding-3-small");
-  assert.equal(body.id, "openai/text-embedding-3-small");
-  assert.equal(body.kind, "embedding");
-  assert.equal(body.endpoint, "/v1/embeddings");
-  assert.equal((await list("/v1/models/info")).status, 400);
-  const unknown = await list("/v1/models/info?id=openai/none");
-  assert.equal(unknown.status, 404);
-  assert.equal(unknown.body.error.code, "model_not_found");
-  assert.equal(unknown.body.error.param, "id");
 });
 
 test("every form of the path is served, and without a key where none is required", async () => {

@@ -229,50 +229,6 @@ test("requests, failed requests and attempts are three numbers; embeddings are p
   assert.ok(fall.requestBytes > 0 && fall.answerBytes > 0 && failed.ms >= 0, JSON.stringify(fall));
 });
 
-test("calls that are refused are counted by reason, with their key and model", async () => {
-  const me = await machine("Refused");
-  await me.api("POST", "/providers", compatible(up, { prefix: "up" }));
-  const key = await me.api("POST", "/keys", { name: "Eve", dailyMax: 1 });
-  const paused = await me.api("POST", "/keys", { name: "Dan" });
-  const call = async (key) => {
-    const res = await gw.fetch("/v1/embeddings", {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-      body: JSON.stringify({ model: "up/test-embed", input: "one" }),
-    });
-    await res.text();
-    return res.status;
-  };
-  const statuses = [];
-  await until("the limit of the key", async () => statuses.push(await call(key.apiKey)) && statuses.at(-1) === 429);
-  for (let i = 0; i < 5; i++) statuses.push(await call(key.apiKey));
-  const refused = statuses.filter((s) => s === 429).length;
-  await me.api("PUT", `/keys/${paused.id}`, { paused: true });
-  let tries = 0;
-  await until("the key to be paused", async () => (await call(paused.apiKey)) === 403 || !++tries);
-  const figures = async (query, id) => {
-    const row = (await me.api("GET", `/usage?${query}`)).data.find((r) => Object.values(r).includes(id)) ?? {};
-    return [row.requests, row.succeeded, row.refused, row.refusedKeyLimit ?? 0, row.refusedKey ?? 0];
-  };
-  await becomes(
-    () => figures("groupBy=key", key.id),
-    [statuses.length, statuses.length - refused, refused, refused, 0],
-  );
-  await becomes(() => figures("groupBy=key", paused.id), [tries + 1, tries, 1, 0, 1]);
-  await becomes(
-    () => figures("groupBy=model", "up/test-embed"),
-    [statuses.length + tries + 1, statuses.length - refused + tries, refused + 1, refused, 1],
-  );
-  const { data } = await me.api("GET", `/requests?outcome=refused&reason=key_limit&key=${key.id}&limit=100`);
-  assert.equal(data.length, refused);
-  assert.deepEqual(
-    [data[0].outcome, data[0].reason, data[0].status, data[0].model],
-    ["refused", "key_limit", 429, "up/test-embed"],
-  );
-  const shown = await me.api("GET", `/keys/${key.id}`);
-  assert.deepEqual([shown.requests, shown.refused], [statuses.length, refused]);
-});
-
 test("usage is counted by hour, with percentiles and the share of cached tokens", async () => {
   const me = await machine("Hours");
   await me.api("POST", "/providers", compatible(up, { prefix: "up" }));
@@ -346,28 +302,6 @@ test("machines are listed in pages and searched on the server", async () => {
   );
   for (const bad of ["limit=0", "limit=1001", "cursor=x", "limit=many"])
     await assert.rejects(operator.call("GET", `/api/machines?${bad}`), { status: 400 });
-});
-
-test("invisible characters in names and unknown targets are refused", async () => {
-  const me = await machine("Names");
-  await assert.rejects(
-    operator.machine({ name: "שלום \u202eevil" }),
-    (e) => e.status === 400 && e.body.error.message.includes("U+202E at position 6"),
-  );
-  await operator.machine({ name: "я".repeat(200) });
-  await assert.rejects(
-    me.api("PUT", "/models/alias", { alias: "a", model: "opnai/gpt-5-mini" }),
-    (e) => e.status === 400 && e.body.error.message.includes("did you mean openai/gpt-5-mini?"),
-  );
-  await assert.rejects(me.api("POST", "/keys", { models: ["nothing"] }), { status: 400 });
-  await assert.rejects(
-    me.api("POST", "/providers", {
-      provider: "openai",
-      apiKey: "k",
-      providerSpecificData: { base_url: "https://a.example.com" },
-    }),
-    (e) => e.body.error.message.includes("did you mean baseUrl?"),
-  );
 });
 
 test("each of 300 mixed calls is counted and listed as the client and the upstream saw it", async () => {

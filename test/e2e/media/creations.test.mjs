@@ -218,40 +218,6 @@ test("a job's name of any characters is polled as it is", async () => {
   }
 });
 
-test('a key\'s models hold with a named provider, for polls and downloads, and beside "Model"', async () => {
-  await operator.connect(me.machineId, compatible(up, { apiKey: "account-x", prefix: "bad", suffix: "89abcdef" }));
-  const key = await operator.call("POST", `/${me.machineId}/api/keys`, { name: "limited", models: ["up/*"] });
-  const limited = key.key ?? key.apiKey;
-  up.answer = (res, got) =>
-    json(
-      res,
-      got.method === "POST" ? { request_id: "j-" + got.by } : { status: "done", video: { url: up.url + "/file" } },
-    );
-  const ask = { model: "up/m", prompt: "p" };
-  await refused(await post("/v1/videos/generations", ask, { "x-provider": "bad" }, limited), 403, "model_not_allowed");
-  await refused(await post("/v1/videos/generations?provider=bad", ask, {}, limited), 403, "model_not_allowed");
-  assert.equal(up.seen.length, 0);
-  assert.equal((await post("/v1/videos/generations", ask, { "x-provider": "up" }, limited)).status, 200);
-  assert.equal((await post("/v1/videos/generations", { model: "bad/m", prompt: "p" })).status, 200);
-  up.seen.length = 0;
-  for (const path of ["/v1/videos/j-account-x", "/v1/videos/j-account-x/content"])
-    await refused(await get(path, limited), 403, "model_not_allowed");
-  assert.equal(up.seen.length, 0);
-  for (const [path, body] of [
-    ["/v1/videos/generations", ask],
-    ["/v1/images/generations", ask],
-    ["/v1/audio/speech", { model: "up/m", input: "a", voice: "v" }],
-    ["/v1/embeddings", { model: "up/m", input: "a" }],
-    ["/v1/chat/completions", { model: "up/m", messages: [{ role: "user", content: "a" }] }],
-    ["/v1/messages", { model: "up/m", max_tokens: 9, messages: [{ role: "user", content: "a" }] }],
-    ["/v1/responses", { model: "up/m", input: "a" }],
-  ])
-    for (const more of [{ Model: "secret" }, { MODEL: "secret" }, { Stream: true }, { ſtream: true }]) {
-      assert.equal((await post(path, { ...body, ...more })).status, 400, `${path} with ${JSON.stringify(more)}`);
-    }
-  assert.equal(up.seen.length, 0);
-});
-
 test("a download never leads to the gateway itself, and carries the hop count", async () => {
   let where = gw.url + "/health";
   up.answer = (res, got) => {
