@@ -164,9 +164,10 @@ func TestRepeatedEscapesOfSpecialCharacters(t *testing.T) {
 func TestRepeatedValueCostsNothing(t *testing.T) {
 	const v = "abcdefgh12"
 	once, twice := New(v), New(v, v)
+	once.steps, twice.steps = new(int), new(int)
 	once.String("abcdefgh1")
 	twice.String("abcdefgh1")
-	if once.steps <= 0 || once.steps != twice.steps {
-		t.Errorf("%d steps for one value, %d for the same value twice", once.steps, twice.steps)
+	if *once.steps <= 0 || *once.steps != *twice.steps {
+		t.Errorf("%d steps for one value, %d for the same value twice", *once.steps, *twice.steps)
 	}
 }

@@ -42,8 +42,9 @@ func TestWorkIsLinear(t *testing.T) {
 				work := func(size int) int {
 					text := head + strings.Repeat(part, size/len(part))
 					r := New(value)
+					r.steps = new(int)
 					r.String(text)
-					return r.steps
+					return *r.steps
 				}
 				small := work(16 << 10)
 				large := work(64 << 10)

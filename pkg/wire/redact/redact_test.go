@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -148,6 +149,22 @@ func TestPartsOfAValueCount(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	}
+}
+
+// Calls at the same time use one R.
+func TestConcurrentTexts(t *testing.T) {
+	r := New("abcdefgh12")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				if got := r.String("x abcdefgh1 abcdefgh12 &amp;"); got != "x abcdefgh1 *** &amp;" {
+					t.Errorf("got %q", got)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func BenchmarkNothingToFind(b *testing.B) {

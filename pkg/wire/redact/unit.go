@@ -33,7 +33,7 @@ func escaped(c byte) []string {
 func again(r *R, text string, p int, c byte, rest string) int {
 skip:
 	for range maxRun {
-		r.steps++
+		r.step()
 		for _, e := range escaped(c) {
 			n := 0
 			for n < len(e) && p+n < len(text) && text[p+n] == e[n] {
@@ -55,7 +55,7 @@ func percent(r *R, text string, p int) (byte, int) {
 		if n > maxRun {
 			return 0, 0
 		}
-		r.steps++
+		r.step()
 		q += 2
 	}
 	if q+1 >= len(text) {
@@ -74,7 +74,7 @@ func backslash(r *R, text string, p int) (byte, int) {
 		if q-p == maxRun {
 			return 0, 0
 		}
-		r.steps++
+		r.step()
 		q++
 	}
 	if q == len(text) {
