@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -57,7 +58,7 @@ type LiveLists struct {
 
 	mu     sync.Mutex // of these fields and of all lists
 	cached map[owner]*live
-	order  []owner // oldest first
+	uses   uint64 // requests that have asked for lists
 }
 
 type owner struct{ machine, connection string }
@@ -71,6 +72,7 @@ type live struct {
 	failed     error     // why it failed
 	refreshing time.Time // when a refresh began; zero when none is under way
 	silent     bool      // the last attempt ran out of time
+	used       uint64    // of uses: the last request that asked for it
 	full       time.Time // when an attempt last had the whole time of docs/reference/spec.md, 4.2
 }
 
@@ -90,8 +92,16 @@ func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope, wa
 	v := view{lists: map[string]*Live{}}
 	now := l.Now()
 	v.until = now.Add(liveTTL)
-	var missing []*scope
 	l.mu.Lock()
+	l.uses++
+	for _, s := range scopes { // a new entry takes the place of one that no one asks for
+		if s.conn != nil {
+			if e := l.cached[owner{c.Machine.ID, s.conn.ID}]; e != nil {
+				e.used = l.uses
+			}
+		}
+	}
+	var missing []*scope
 	for _, s := range scopes {
 		if !discovered(c, s) {
 			continue
@@ -201,7 +211,7 @@ func (l *LiveLists) record(m *snapshot.Machine, conn *store.Connection) *live {
 	if e := l.cached[key]; e != nil {
 		if e.digest != digest {
 			// A discovery under way keeps the old record, which no one reads.
-			e = &live{digest: digest}
+			e = &live{digest: digest, used: l.uses}
 			l.cached[key] = e
 		}
 		return e
@@ -209,13 +219,11 @@ func (l *LiveLists) record(m *snapshot.Machine, conn *store.Connection) *live {
 	if l.cached == nil {
 		l.cached = map[owner]*live{}
 	}
-	if len(l.order) >= maxLive {
-		delete(l.cached, l.order[0])
-		l.order = append(l.order[:0], l.order[1:]...)
+	if len(l.cached) >= maxLive {
+		l.evict()
 	}
-	e := &live{digest: digest}
+	e := &live{digest: digest, used: l.uses}
 	l.cached[key] = e
-	l.order = append(l.order, key)
 	return e
 }
 
@@ -224,6 +232,19 @@ func (l *LiveLists) last(m *snapshot.Machine, conn *store.Connection) live {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return *l.record(m, conn)
+}
+
+// evict forgets the list that was asked for the longest time ago. The caller has the
+// lock.
+func (l *LiveLists) evict() {
+	var oldest owner
+	least := uint64(math.MaxUint64)
+	for key, e := range l.cached {
+		if e.used < least {
+			oldest, least = key, e.used
+		}
+	}
+	delete(l.cached, oldest)
 }
 
 // digestOf is SHA-256 over the length-prefixed machine, connection, generation

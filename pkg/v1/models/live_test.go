@@ -235,6 +235,38 @@ func TestListsComeAsFarAsTheTimeGoes(t *testing.T) {
 	}
 }
 
+// The lists of several machines that do not all fit the cache once pushed out each other's
+// and then their own, one after the other: nothing stayed of the former ones.
+func TestListsOfOthersArePushedOutFirst(t *testing.T) {
+	machine := func(id string) *store.Machine {
+		m := &store.Machine{Version: 1, ID: id, Generation: 1}
+		for i := range 300 {
+			c := compat(fmt.Sprintf("https://h%03d.example", i))
+			c.ID, c.Provider, c.Data.Prefix = fmt.Sprint("c", i), fmt.Sprintf("openai-compatible-%08d", i), fmt.Sprintf("p%03d", i)
+			m.Connections = append(m.Connections, c)
+		}
+		return m
+	}
+	w := newWorld()
+	w.up.json("example", 200, `[{"id":"m"}]`)
+	listed := func(m *store.Machine) int {
+		w.rec = m
+		return len(strings.Fields(w.list()))
+	}
+	a, b := machine("m00000000000000a"), machine("m00000000000000b")
+	if n, m := listed(a), listed(b); n != 300 || m != 300 {
+		t.Errorf("%d and %d models", n, m)
+	}
+	w.up.json("example", 500, "")
+	w.clock.Add(liveTTL)
+	if n := listed(b); n != 300 {
+		t.Errorf("%d former lists of the last machine, want 300", n)
+	}
+	if n := listed(a); n != maxLive-300 {
+		t.Errorf("%d former lists of the first machine, want those that were not pushed out, %d", n, maxLive-300)
+	}
+}
+
 // Nine silent providers once hid the eight behind them, for 15 s, again every
 // 10 s.
 func TestSilentUpstreamsDoNotHideOthers(t *testing.T) {
