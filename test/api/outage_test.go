@@ -51,6 +51,43 @@ func TestObjectServesNewIsolateWithoutKV(t *testing.T) {
 	}
 }
 
+// Both may be down together. What was called meanwhile is counted afterwards.
+func TestOutageOfKVAndObjects(t *testing.T) {
+	w := newWorld(t)
+	id, key := w.tenant(1)
+	w.get(200, w.embed(key), nil)
+	w.Objects.Alarms(context.Background())
+	w.KV.Down(true)
+	w.Objects.Down = true
+	for range 5 {
+		w.Add(5 * time.Second)
+		w.get(200, w.embed(key), nil)
+	}
+	warm := w.App
+	w.Restart()
+	if got := w.embed(key); got.status != 503 || got.header.Get("retry-after") == "" {
+		t.Errorf("a new isolate: %d, Retry-After %q: %s", got.status, got.header.Get("retry-after"), got.body)
+	}
+	if got := w.do("POST", "/"+id+"/api/keys", adminToken, `{}`); got.status != 503 {
+		t.Errorf("a change: %d: %s", got.status, got.body)
+	}
+	w.Objects.Down = false
+	w.get(200, w.embed(key), nil) // KV is still down
+	w.App = warm
+	w.Add(5 * time.Second)
+	w.get(200, w.embed(key), nil)
+	w.KV.Down(false)
+	w.Add(time.Minute)
+	w.get(200, w.embed(key), nil)
+	var used struct {
+		Total struct{ Requests, InputTokens int }
+	}
+	w.get(200, w.do("GET", "/"+id+"/api/usage", adminToken, ""), &used)
+	if used.Total.Requests != 9 || used.Total.InputTokens != 27 {
+		t.Errorf("%+v, want 9 requests: those of the outage and around it", used.Total)
+	}
+}
+
 // A KV that shows the machine as it was before a key was revoked must not
 // bring the key back, however long it does so.
 func TestRevokedKeyIsRefusedDespiteStaleReplica(t *testing.T) {
