@@ -22,7 +22,9 @@ func TestClockThatJumps(t *testing.T) {
 		t.Run(fmt.Sprint(jump), func(t *testing.T) {
 			t.Parallel()
 			var ahead atomic.Int64
-			clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+			// At the beginning of a minute, and far from midnight.
+			begun, noon := time.Now(), time.Date(2026, 11, 26, 12, 0, 2, 0, time.UTC)
+			clock := func() time.Time { return noon.Add(time.Since(begun) + time.Duration(ahead.Load())) }
 			var limited atomic.Bool
 			u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				io.Copy(io.Discard, r.Body)

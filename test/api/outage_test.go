@@ -51,7 +51,7 @@ func TestObjectServesNewIsolateWithoutKV(t *testing.T) {
 	}
 }
 
-// Both may be down together. What was called meanwhile is counted afterwards.
+// Both may be down together. The calls of that time are counted afterwards.
 func TestOutageOfKVAndObjects(t *testing.T) {
 	w := newWorld(t)
 	id, key := w.tenant(1)
