@@ -328,13 +328,7 @@ func (l *Lease) drop(p Part) {
 	l.settle()
 }
 
-// Shrink releases what a part has beyond a.
-func (l *Lease) Shrink(p Part, a Amount) {
-	l.budget.lock()
-	defer l.budget.unlock()
-	l.shrink(p, a)
-}
-
+// shrink releases what a part has beyond a.
 func (l *Lease) shrink(p Part, a Amount) {
 	if less := l.part[p].most(a); l.budget != nil && less != a {
 		total := l.with(p, a)
@@ -343,13 +337,7 @@ func (l *Lease) shrink(p Part, a Amount) {
 	}
 }
 
-// DropSmall ends the count of the small body.
-func (l *Lease) DropSmall() {
-	l.budget.lock()
-	defer l.budget.unlock()
-	l.dropSmall()
-}
-
+// dropSmall ends the count of the small body.
 func (l *Lease) dropSmall() {
 	if l.small != 0 {
 		l.budget.small -= l.small

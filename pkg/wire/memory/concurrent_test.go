@@ -43,11 +43,9 @@ func TestConcurrentCallsStayWithinTheLimit(t *testing.T) {
 					l.TryAnswer(stream.Gathered{Of: -1}, stream.Gathered{Bytes: mib / 4, Of: -1})
 					l.GrowAnswer(ctx, stream.Gathered{}, stream.Gathered{Bytes: 1000, Of: 1000})
 					l.TryAcquire(memory.Work, memory.Amount{Program: 1000})
-					l.Shrink(memory.Work, memory.Amount{})
 					l.Settle()
 					held.Add(-size.Program - size.Host)
 					l.Sent()
-					l.DropSmall()
 					l.Drop(memory.Line)
 					l.Passed(1000)
 				}

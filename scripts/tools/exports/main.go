@@ -34,6 +34,7 @@ var forTests = []string{
 	"wire/eventstream.Header.Int",
 	"wire/eventstream.Reader.Finish",
 	"wire/httpmsg.Response.Get",
+	"wire/memory.Budget.Used",
 }
 
 // uses counts the places of production code that name an object.
