@@ -138,6 +138,13 @@ func (u *Upstream) Accounts() string {
 	return b.String()
 }
 
+// opened counts streamed bodies.
+func (u *Upstream) opened(n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.Open += n
+}
+
 type pending struct {
 	u     *Upstream
 	req   *upstream.Request
@@ -182,7 +189,7 @@ func (p pending) Wait() (*upstream.Response, error) {
 	case p.req.MaxBody > 0 || !streamed:
 		resp.Body = stream.FromString(whole)
 	default:
-		p.u.Open++
+		p.u.opened(1)
 		resp.Body = &body{u: p.u, pieces: a.Pieces, end: cmp.Or(end, io.EOF), taken: a.Taken}
 	}
 	return resp, nil
@@ -216,7 +223,7 @@ func (b *body) Read(d []byte) (int, error) {
 func (b *body) Close() error {
 	if !b.closed {
 		b.closed = true
-		b.u.Open--
+		b.u.opened(-1)
 	}
 	return nil
 }

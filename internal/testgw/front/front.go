@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"strings"
+	"sync"
 	"time"
 
 	"weir/internal/testgw/fake"
@@ -30,6 +31,7 @@ type Gateway struct {
 	Objects *objects.Local
 	Log     []string
 	set     func(*gateway.Ports)
+	mu      sync.Mutex // of Log
 }
 
 // New returns a gateway. set, if not nil, changes the ports of every instance.
@@ -45,7 +47,11 @@ func (g *Gateway) Restart() {
 	ports := gateway.Ports{
 		Do: g.Upstream, Pause: g.Clock, Objects: stub{g}, KV: g.KV, CanonicalURL: fake.CanonicalURL,
 		Normalize: func(s string) string { return s }, Now: g.Now, Rand: rand.Reader,
-		Log: func(_ int, line string) { g.Log = append(g.Log, line) },
+		Log: func(_ int, line string) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.Log = append(g.Log, line)
+		},
 	}
 	if g.set != nil {
 		g.set(&ports)
