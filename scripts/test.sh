@@ -20,7 +20,13 @@ release_tests() {
   script test/report.mjs unit test/out/release.json
 }
 
-# What runs under the race detector: calls of many machines at once, streams,
+# race_tests runs the tests of what outlives a request, from many goroutines.
+race_tests() {
+  grep -rl 'func Test.*Concurrent' --include='*_test.go' pkg test/api | xargs -n 1 dirname | sort -u | sed 's|^|./|' |
+    xargs go test -race -run Concurrent
+}
+
+# What runs end to end under the race detector: calls of many machines at once, streams,
 # uploads, refreshes.
 race='platform/race|accounts/refresh\.|faults/streams|media/media'
 
@@ -29,6 +35,7 @@ modules
 mkdir -p test/out
 rm -f test/out/unit.json test/out/*.tap
 part "check" scripts/check.sh
+part "unit tests, under the race detector" race_tests
 part "build" scripts/build.sh
 export BUILT=1
 part "end to end, in workerd" scripts/e2e.sh

@@ -1,5 +1,5 @@
 // Package cell runs one instance of the program by one goroutine at a time, as
-// the edge platform does. The code in pkg/ has no locks and relies on this.
+// the edge platform does.
 package cell
 
 import (
