@@ -35,7 +35,7 @@ func (pl *plan) failed() error {
 	if pl.best != nil {
 		return pl.best.err
 	}
-	if pl.refusal != nil && !errors.Is(pl.unusable, errSealed) {
+	if pl.refusal != nil && !errors.Is(pl.unusable, ErrSealed) {
 		return pl.refusal
 	}
 	if pl.unusable == nil {
@@ -43,7 +43,7 @@ func (pl *plan) failed() error {
 	}
 	e := apierr.New(400, "no_credentials", "No account of provider %s has usable credentials.", names(pl.call.Targets))
 	switch {
-	case errors.Is(pl.unusable, errSealed):
+	case errors.Is(pl.unusable, ErrSealed):
 		e = apierr.New(503, "key_unavailable", "The stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY.")
 	case errors.Is(pl.unusable, provider.ErrIncomplete):
 		e.Message += " Complete its settings under Providers: " + pl.unusable.Error() + "."

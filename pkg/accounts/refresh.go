@@ -15,9 +15,9 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// errSealed reports that a stored credential does not open: its key is gone, or
+// ErrSealed reports that a stored credential does not open: its key is gone, or
 // it was changed. Other accounts are not affected.
-var errSealed = errors.New("accounts: the stored credential cannot be opened")
+var ErrSealed = errors.New("accounts: the stored credential cannot be opened")
 
 // maxTokens bounds what is remembered of refreshed tokens.
 const maxTokens = 512
@@ -127,10 +127,10 @@ func (p *Pool) decrypt(machineID string, conn *store.Connection, access secret.S
 	get := func(field string, sealed secret.Sealed, to *secret.Secret) (err error) {
 		if sealed != "" {
 			if p.Keys == nil {
-				return errSealed
+				return ErrSealed
 			}
 			if *to, err = p.Keys.Open(machineID, conn.ID, field, sealed); err != nil {
-				return errSealed
+				return ErrSealed
 			}
 		}
 		return nil

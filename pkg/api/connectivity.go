@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/machine/rpc"
@@ -76,6 +77,8 @@ var testTexts = map[string]string{
 
 // noKeyText is the message of a test without a model to call: a server's models
 // are fetched only with a key (docs/reference/spec.md, 4.2.1).
+const sealedText = "The stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY."
+
 const noKeyText = "Without an API key the server's model list is not fetched, so there is no model to test. Enter any text as the key, or add a custom model."
 
 // fail returns the outcome of a test that failed.
@@ -265,8 +268,18 @@ func unanswered(err error) TestResult {
 		return fail("invalid_answer", 0)
 	case errors.Is(err, provider.ErrNoCredential):
 		return fail("no_credentials", 0)
+	case errors.Is(err, accounts.ErrSealed):
+		return sealed()
 	}
 	return fail("connection_failed", 0)
+}
+
+// sealed returns the outcome for credentials that this gateway cannot open, which says
+// nothing about the account.
+func sealed() TestResult {
+	r := fail("no_credentials", 0)
+	r.Message = sealedText
+	return r
 }
 
 // probe asks the object to admit a test. It returns the current machine.
@@ -427,6 +440,8 @@ func kindOf(m *snapshot.Machine, row *provider.Descriptor, model string) catalog
 func outcome(resp *httpmsg.Response, err error) TestResult {
 	var e *apierr.Error
 	switch {
+	case errors.As(err, &e) && e.Code == "key_unavailable":
+		return sealed()
 	case errors.As(err, &e):
 		return fail(errorCode(e), shownStatus(e))
 	case err != nil:
@@ -446,7 +461,7 @@ func outcome(resp *httpmsg.Response, err error) TestResult {
 // shownStatus returns the upstream's status, 0 where it has not answered.
 func shownStatus(e *apierr.Error) int {
 	switch e.Code {
-	case "upstream_unreachable", "upstream_timeout", "no_credentials", "key_unavailable", "unsupported_endpoint", "upstream_redirect", "bad_upstream_body", "empty_upstream":
+	case "upstream_unreachable", "upstream_timeout", "no_credentials", "unsupported_endpoint", "upstream_redirect", "bad_upstream_body", "empty_upstream":
 		return 0
 	}
 	return e.Status
@@ -455,7 +470,7 @@ func shownStatus(e *apierr.Error) int {
 // errorCode returns the one word for a failure of the data plane.
 func errorCode(e *apierr.Error) string {
 	switch e.Code {
-	case "no_credentials", "key_unavailable":
+	case "no_credentials":
 		return "no_credentials"
 	case "unsupported_endpoint":
 		return "unsupported"

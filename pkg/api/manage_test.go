@@ -36,6 +36,7 @@ type world struct {
 	test   *Connectivity
 	listed *ProviderModels
 	lists  *models.Handler
+	pool   *accounts.Pool
 	id     string
 }
 
@@ -51,7 +52,7 @@ func newWorld(t *testing.T) *world {
 	embed := &embeddings.Handler{Accounts: pool}
 	w.h = &Handler{Objects: w.local, Cache: cache, KeySecret: local.KeySecret}
 	w.test = &Connectivity{Objects: w.local, Models: lists, Embeddings: embed.Create, Now: w.Now}
-	w.lists = lists
+	w.lists, w.pool = lists, pool
 	w.listed = &ProviderModels{Models: lists, Cache: cache}
 	return w
 }
@@ -382,5 +383,24 @@ func TestModelsOfANewConnection(t *testing.T) {
 	}
 	if status, _, _ := w.call(w.listed.List, "GET", "/api/providers/{id}/models", "", "", param("nobody")); status != 404 {
 		t.Errorf("unknown: %d", status)
+	}
+}
+
+// A regression: a wrong CREDENTIALS_KEY was shown as a provider that cannot be reached,
+// and stored as the state of the account.
+func TestConnectionTestNamesWrongCredentialsKey(t *testing.T) {
+	for _, conn := range []string{
+		`{"provider":"voyage","apiKey":"sk-0123456789abcdef"}`,
+		`{"provider":"openai-compatible-0123abcd","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://api.example.com/v1"}}`,
+	} {
+		w := newWorld(t)
+		w.machine()
+		id := w.connect(conn)
+		w.pool.Keys = sealed.Keys(t, strings.Repeat("w", 40))
+		_, a, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id))
+		_, row, _ := w.call(w.h.Forward, "GET", "/api/providers/{id}", "", "", param(id))
+		if a.Get("error").Str != "no_credentials" || !strings.Contains(a.Get("message").Str, "CREDENTIALS_KEY") || row.Get("health").Str != "untested" || len(w.Seen) != 0 {
+			t.Errorf("%s: %s, health %s, %d calls", conn, a.Raw, row.Get("health"), len(w.Seen))
+		}
 	}
 }
