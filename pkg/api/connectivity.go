@@ -320,7 +320,6 @@ func testModel(b []byte) (string, error) {
 func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor, model string) (*auth.Call, Endpoint) {
 	only := *conn
 	only.Inactive = false
-	only.Data.Prefix = ""
 	rec := &store.Machine{Version: m.Version, ID: m.ID, Generation: m.Generation, Connections: []store.Connection{only}, Settings: m.Settings}
 	alone := snapshot.New(rec)
 	searches := row.Search && !row.Has(catalog.LLM)

@@ -16,7 +16,9 @@ import (
 	"weir/internal/testgw/sealed"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
+	"weir/pkg/catalog"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/v1/models"
@@ -293,7 +295,7 @@ func TestConnectivityOfChatProviders(t *testing.T) {
 	if gjson.Get(sent, "max_tokens").Int() != 16 || !strings.HasPrefix(gjson.Get(sent, "model").Str, "anthropic/") {
 		t.Errorf("sent %s", sent)
 	}
-	if m := call.Machine; len(m.Connections) != 1 || m.Connections[0].ID != id || m.Connections[0].Data.Prefix != "" {
+	if m := call.Machine; len(m.Connections) != 1 || m.Connections[0].ID != id {
 		t.Error("another connection could have answered")
 	}
 	run(`{"model":"claude-haiku-4-5"}`)
@@ -402,5 +404,28 @@ func TestConnectionTestNamesWrongCredentialsKey(t *testing.T) {
 		if a.Get("error").Str != "no_credentials" || !strings.Contains(a.Get("message").Str, "CREDENTIALS_KEY") || row.Get("health").Str != "untested" || len(w.Seen) != 0 {
 			t.Errorf("%s: %s, health %s, %d calls", conn, a.Raw, row.Get("health"), len(w.Seen))
 		}
+	}
+}
+
+// A regression: a price set under the prefix of a connection did not hold for its test.
+func TestConnectionTestCostsTheOwnPrice(t *testing.T) {
+	w := newWorld(t)
+	w.machine()
+	id := w.connect(`{"provider":"openai-compatible-0123abcd","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://api.example.com/v1","prefix":"mine","enabledModels":["my-embed-model"]}}`)
+	if status, a, _ := w.call(w.h.Forward, "PATCH", "/api/settings", "", `{"modelPrices":{"mine/my-embed-model":"1/0"}}`); status != 200 {
+		t.Fatalf("got %d %s", status, a.Raw)
+	}
+	w.answers(fake.JSON(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1]}],"model":"m","usage":{"prompt_tokens":2,"total_tokens":2}}`))
+	var price catalog.Price
+	embed := w.test.Embeddings
+	w.test.Embeddings = func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+		targets, err := routing.Resolve("openai-compatible-0123abcd/my-embed-model", c.Machine, catalog.Embedding, nil)
+		if err == nil {
+			price = targets[0].OwnPrice(c.Machine)
+		}
+		return embed(ctx, c)
+	}
+	if _, a, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id)); !a.Get("ok").Bool() || price != "1/0" {
+		t.Errorf("%s, price %q", a.Raw, price)
 	}
 }
