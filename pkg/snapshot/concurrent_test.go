@@ -113,9 +113,8 @@ func TestConcurrentCallsOfAMachine(t *testing.T) {
 				t.Errorf("%v %v", h, err)
 			}
 			name := Derived{Kind: catalog.LLM, Model: fmt.Sprint(i)}
-			if view.Derived(name) == nil {
-				view.KeepDerived(name, i)
-			}
+			view.Derived(name)
+			view.KeepDerived(name, i)
 			w := view.Local.Wallet(func() string { wallets.Add(1); return fmt.Sprint(worker) })
 			if w != view.Local.CurrentWallet() {
 				t.Error("there are two wallets")

@@ -371,7 +371,7 @@ func (l *Lease) Spare(n int64) bool {
 	b := l.budget
 	b.lock()
 	defer b.unlock()
-	return b != nil && b.inUse()+n <= b.share() && b.safe(l, l.have.plus(Amount{Host: n}))
+	return b != nil && b.needs().sum()+n <= b.share() && b.safe(l, l.have.plus(Amount{Host: n}))
 }
 
 // grow returns the function that acquires memory for a body as it arrives. The host
@@ -913,10 +913,8 @@ func (b *Budget) limit() int64 {
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.inUse()
+	return b.needs().sum()
 }
-
-func (b *Budget) inUse() int64 { return b.needs().sum() }
 
 // Needs returns the memory that the calls of the instance need: that of the host, and
 // what is in use of the program's own.
