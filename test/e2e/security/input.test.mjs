@@ -1,6 +1,6 @@
 // Attacks of a caller with a model's name and large bodies. See
 // docs/reference/reliability.md, T15, T43–T46, T56, T57. Bodies that readers could take
-// apart differently, and stored fields: test/api/hostile_test.go.
+// apart differently, and stored fields: test/api/input_test.go.
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { after, before, beforeEach, test } from "node:test";

@@ -1,5 +1,5 @@
 // Attacks of an upstream. See docs/reference/reliability.md, T18, T19, F3, F12, F37,
-// F40, F46. Credentials that it returns: test/api/hostile_test.go.
+// F40, F46. Credentials that it returns: test/api/input_test.go.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHTTPS } from "node:https";
