@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/testgw/fake"
+	"weir/pkg/llm"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -94,5 +95,29 @@ func TestConcurrentCallsAreReportedOnce(t *testing.T) {
 	}
 	if refusals.Load() == 0 || asked.Load() == 0 {
 		t.Errorf("%d refusals, %d refreshes", refusals.Load(), asked.Load())
+	}
+}
+
+// A regression: the list of usage that the log has named was read and written without the
+// lock.
+func TestConcurrentAbsurdUsageIsLoggedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.add(accounts("ab")...)
+	var lines atomic.Int64
+	w.pool.Log = func(string) { lines.Add(1) }
+	to := w.target("gpt")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range 100 {
+				a := &Attempt{Target: &to, Connection: to.Connections[i%2]}
+				a.Used.Tokens = llm.Usage{Known: true, Input: 1 << 60, Output: 1}
+				w.pool.settleTokens(w.machine, a)
+			}
+		})
+	}
+	all.Wait()
+	if lines.Load() != 2 {
+		t.Errorf("%d lines, want one for each account", lines.Load())
 	}
 }

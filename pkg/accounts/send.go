@@ -180,5 +180,5 @@ type Pool struct {
 	late    []*snapshot.Machine // whose reports no call of theirs may follow
 	tokens  map[tokenKey]*token
 	laters  map[tokenKey]later
-	absurd  map[string]bool // see settleTokens
+	absurd  map[string]bool // see firstAbsurd
 }

@@ -103,15 +103,24 @@ func (p *Pool) settleTokens(m *snapshot.Machine, a *Attempt) {
 	stated := *u
 	if u.Settle(a.Estimator, context, longest) && p.Log != nil {
 		who := "usage of connection " + a.Connection.ID + " for " + apierr.Shorten(a.Target.ID(), maxRecordText)
-		if p.absurd[who] {
-			return
+		if p.firstAbsurd(who) {
+			p.Log(fmt.Sprintf("%s cannot be true and is not counted: %d input and %d output tokens, %d searches", who, stated.Input, stated.Output, stated.Searches))
 		}
-		if p.absurd == nil || len(p.absurd) >= maxAbsurd {
-			p.absurd = map[string]bool{}
-		}
-		p.absurd[who] = true
-		p.Log(fmt.Sprintf("%s cannot be true and is not counted: %d input and %d output tokens, %d searches", who, stated.Input, stated.Output, stated.Searches))
 	}
+}
+
+// firstAbsurd reports whether the log has not named the usage of an account and model yet.
+func (p *Pool) firstAbsurd(who string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.absurd[who] {
+		return false
+	}
+	if p.absurd == nil || len(p.absurd) >= maxAbsurd {
+		p.absurd = map[string]bool{}
+	}
+	p.absurd[who] = true
+	return true
 }
 
 // price adds what an answer has used to the row of its attempt, and returns it.
