@@ -201,7 +201,7 @@ func (q *question) session() (uint64, error) {
 	}
 	number, err := strconv.ParseUint(q.Session, 16, 64)
 	if err != nil || number == 0 {
-		return 0, apierr.Invalid("session", "session must be that of a request of GET /api/requests.")
+		return 0, apierr.Invalid("session", "session must be the session of a request, as GET /api/requests shows it.")
 	}
 	return number, nil
 }
