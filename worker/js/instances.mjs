@@ -3,7 +3,7 @@
 // ends with the calls and streams that it has. There are at most two at a time.
 
 const replaceAt = 44 << 20; // bytes of linear memory
-const little = 1 << 20; // bytes of calls under way that may end in a predecessor
+const smallCalls = 1 << 20; // bytes of calls under way that may end in a predecessor
 const roomUntil = 72 << 20; // bytes of linear memory with which the predecessor serves large requests
 
 export class Instances {
@@ -28,7 +28,7 @@ export class Instances {
     const inst = this.current;
     // Large calls under way count on the memory that a successor takes, small ones do not:
     // there may always be some.
-    const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null && inst.x.weir_used() <= little;
+    const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null && inst.x.weir_used() <= smallCalls;
     if (inst.dead || grown) {
       if (grown && !inst.dead && !inst.idle) {
         this.old = inst;
