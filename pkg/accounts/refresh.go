@@ -258,7 +258,7 @@ type later struct {
 	until      time.Time
 }
 
-// notYet returns how long the object's answer to wait still holds; 0 for not.
+// notYet returns how long the object's answer to wait still holds; 0 if it does not.
 func (p *Pool) notYet(key tokenKey, generation int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -273,6 +273,7 @@ func (p *Pool) notYet(key tokenKey, generation int64) time.Duration {
 	return 0
 }
 
+// notNow notes the object's answer that a token cannot be refreshed yet.
 func (p *Pool) notNow(key tokenKey, l later) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -107,7 +107,7 @@ func (p *Pool) reportOf(machineID string) *report {
 	return r
 }
 
-// Pending reports whether Flush has something to tell.
+// Pending reports whether Flush has something to report.
 func (p *Pool) Pending(machineID string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,7 +199,7 @@ func (p *Pool) FlushLate(ctx context.Context, own string) {
 	}
 }
 
-// takeLate returns a machine whose report is late, but for own; nil for none.
+// takeLate returns a machine other than own whose report is late, or nil.
 func (p *Pool) takeLate(ctx context.Context, own string) *snapshot.Machine {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -157,8 +157,8 @@ func (c *change) importDoc() (any, error) {
 }
 
 // unknownProviders returns the unknown providers of connections that are not stored with
-// them yet.
-// With replace they are refused: they would be in the place of accounts that work.
+// them yet. With replace they are refused: they would be in the place of accounts that
+// work.
 func (c *change) unknownProviders(doc *document, replace bool) (unknown []string, err error) {
 	for i := range doc.conns {
 		row := &doc.conns[i].row

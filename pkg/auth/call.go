@@ -44,8 +44,8 @@ type Call struct {
 	Memory memory.Lease
 	// Capture collects the bodies of the call; nil unless they are stored.
 	Capture *capture.Bodies
-	// SessionID is the number of the session that a call which is explained belongs to; 0
-	// for that of the call.
+	// SessionID is the number of the session of a call that is explained; 0 if the call
+	// itself names its session.
 	SessionID uint64
 	// Trace records what became of the request.
 	Trace accounts.Trace

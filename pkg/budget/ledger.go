@@ -24,15 +24,14 @@ const (
 	busyWait = 2 * second  // until a call under way may have ended
 )
 
-// restPart is the part of the limit that isolates are lent beyond what they need, all of
-// them together, as 1/restPart. No more of it than that is used without the object's
-// knowledge.
+// restPart bounds what all isolates together are lent beyond what they need, to 1/restPart
+// of the limit: no more than that is used without the object's knowledge.
 const restPart = 20
 
 // slice returns how much an isolate is lent beyond what it needs: a sixteenth of what is
-// left, less with many isolates, and at most what the others leave of restPart, or half of
-// that if there are any. The limits of keys are small numbers, of which an isolate is lent
-// more.
+// left, less with many isolates, and at most the amount that the others leave of the bound
+// of restPart, or half of that if there are others. The limits of keys are small numbers, of
+// which an isolate is lent more.
 func (l *Ledger) slice(b *store.Budget, of *Lease, left, now int64) int64 {
 	live, rests, share := int64(0), int64(0), int64(1)
 	for i := range l.Leases {

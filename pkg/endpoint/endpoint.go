@@ -22,8 +22,8 @@ const MaxForm = 25 << 20
 // MaxParts is the largest number of parts of a form.
 const MaxParts = 40
 
-// Targets resolves a model and leaves the targets that the key may use and of
-// which usable says nothing. The error is that of the first one left out.
+// Targets resolves a model and returns the targets that the key may use and for which
+// usable returns nil. Without any it returns the error of the first one left out.
 func Targets(c *auth.Call, model string, kind catalog.Kind, usable func(*routing.Target) error) ([]routing.Target, error) {
 	c.Trace.Asked = model
 	all, err := routing.Resolve(model, c.Machine, kind, c.Session())

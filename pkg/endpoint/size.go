@@ -16,8 +16,8 @@ func ParseSize(size string) (w, h int) {
 	return x, y
 }
 
-// NearestRatio returns that of the ratios, such as "16:9", which is nearest to the ratio
-// of a width and a height.
+// NearestRatio returns the one of some ratios, such as "16:9", that is nearest to the
+// ratio of a width and a height.
 func NearestRatio(w, h int, ratios ...string) string {
 	best, least := "", 0.0
 	for _, r := range ratios {

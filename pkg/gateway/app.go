@@ -47,7 +47,8 @@ type Ports struct {
 	// ListsAtOnce is how many model lists a request asks for at the same time, see
 	// models.LiveLists; 0 is what fits the edge.
 	ListsAtOnce int
-	// Collect makes way for n bytes of a large body, see memory.Budget; may be nil.
+	// Collect collects garbage before the memory of calls grows from used by n bytes, see
+	// memory.Budget; may be nil.
 	Collect func(used, n int64)
 	// Began is when the process was started if no other one serves its machines, in Unix
 	// milliseconds: who used their budgets before is dead. 0 where there are others.

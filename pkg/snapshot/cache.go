@@ -176,8 +176,8 @@ func (c *Cache) Revalidate(ctx context.Context, machineID string) {
 	}
 }
 
-// claim takes it on the caller to revalidate a snapshot, which it returns, nil if nothing
-// is due. look reports whether KV is to be asked for a seed document.
+// claim leaves the revalidation of a snapshot to the caller, if it is due, and returns the
+// snapshot, else nil. look reports whether KV is to be asked for a seed document.
 func (c *Cache) claim(machineID string, now time.Time) (known *Machine, look bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,8 +192,8 @@ func (c *Cache) claim(machineID string, now time.Time) (known *Machine, look boo
 	return e.machine, look
 }
 
-// release ends a claim, with fresh only if the snapshot is fresh. It reports whether it
-// has.
+// release ends a claim and reports whether it did. With fresh it does so only if the
+// snapshot is fresh.
 func (c *Cache) release(machineID string, now time.Time, fresh bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

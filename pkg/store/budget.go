@@ -122,8 +122,8 @@ func (b *Budget) Names(name string) bool {
 	return false
 }
 
-// FoldName returns the form of a model's name in which names are compared that SameName
-// takes for one.
+// FoldName returns a key for the name of a model: it is equal for two names if SameName
+// reports true.
 func FoldName(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 // SameName reports whether two names of a model differ in case and surrounding space

@@ -72,7 +72,7 @@ const (
 	smallMessage = 64 << 10
 )
 
-// add counts n bytes of a machine, and reports whether there may be as many.
+// add counts n bytes of a machine, and reports whether there is room for them.
 func (b *inbox) add(who string, n int64) bool {
 	if b == nil || n == 0 {
 		return true

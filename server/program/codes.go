@@ -82,7 +82,7 @@ func (c *codes) spend(code string) bool {
 		return false
 	}
 	left := time.Duration(c.row.Expires-c.now().Unix()) * time.Second
-	if left <= 0 || left > 2*codeLife { // else the clock was set back by far
+	if left <= 0 || left > 2*codeLife { // too long: the clock was set back
 		return false
 	}
 	// The code must not work again after a restart.

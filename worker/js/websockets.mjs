@@ -19,7 +19,7 @@ const tryLater = 1013;
 
 // The bytes that all connections of a program may have of large messages that wait for
 // Go, or that it works on: an isolate has 128 MiB. Those of one machine have three quarters
-// of it. One message may always come, also of each machine if there is room.
+// of it. One message is always accepted, and one of each machine if there is room.
 const maxLarge = 32 << 20;
 const small = 64 << 10;
 

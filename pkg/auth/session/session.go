@@ -126,7 +126,7 @@ func (s *Sessions) from(r *httpmsg.Request) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// judge returns the call of whoever has the credential.
+// judge authenticates a credential and returns the call of its account.
 func (s *Sessions) judge(ctx context.Context, r *httpmsg.Request, account, token string) (*auth.Call, error) {
 	shown := &httpmsg.Request{ID: r.ID, Path: r.Path, Header: httpmsg.Header{{Name: "authorization", Value: "Bearer " + token}}}
 	if account == operator {

@@ -9,11 +9,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ownedPrefixes are the prefixes of the rows that have what an owner has set.
+// ownedPrefixes are the prefixes of the rows with settings of an owner.
 var ownedPrefixes = [...]string{ConnectionPrefix, KeyPrefix, ComboPrefix, CustomModelPrefix, AliasPrefix, DisabledPrefix, BudgetPrefix, SettingsRow}
 
 // isOwned reports whether the row with a key keeps the fields that this version does not
-// know. A newer version finds out again what is missing in other rows.
+// know. In other rows a newer version computes what is missing again.
 func isOwned(key string) bool {
 	for _, p := range ownedPrefixes {
 		if strings.HasPrefix(key, p) {

@@ -32,8 +32,8 @@ type span struct {
 	speaker    string // in the provider's words, "" when not known
 }
 
-// seconds returns a time of an answer, or its nearest that can be: JSON has numbers that
-// are not finite here, which no answer can be written with.
+// seconds returns a time of an answer, between 0 and 1e9: a number such as 1e999 is read as
+// infinite, for which JSON has no form.
 func seconds(v gjson.Result) float64 { return min(max(v.Num, 0), 1e9) }
 
 var errNoText = errors.New("audio: the answer has no text")
@@ -117,7 +117,7 @@ func (t *transcript) sentences() []span {
 }
 
 // accepted returns an error if a form asks a provider of another shape for a
-// response_format that it cannot be given, before anything is sent.
+// response_format that weir cannot write, before anything is sent.
 func (u *transcription) accepted() error {
 	switch u.Form.Text("response_format") {
 	case "", "json", "text", "verbose_json", "srt", "vtt":

@@ -264,7 +264,7 @@ func digestOf(machine string, conn *store.Connection) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// claim returns those of some lists that no one else fetches at the time; the caller does.
+// claim returns the stale lists that no other request fetches; the caller fetches them.
 func (l *LiveLists) claim(m *snapshot.Machine, stale []*scope, now time.Time) (claimed []*scope) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -290,10 +290,9 @@ func (l *LiveLists) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 
 // discover asks the upstreams, AtOnce at a time, and keeps what they return. A failure
 // keeps the last good list. It takes no longer than limit. While a client waits, each
-// upstream gets a share of the remaining time, so
-// that silent ones leave time for the others, but at least a fifth of it unless
-// many are silent: lists that are a little too slow for their share come as far
-// as the time goes. After an answer each has its whole time while there is some.
+// upstream gets a share of the remaining time, so that silent ones leave time for the
+// others, but at least a fifth of it unless many are silent: lists that are a little too
+// slow for their share come as far as the time goes. After an answer each has its whole time while there is some.
 // hurried refreshes no token, which has a time limit of its own. discover returns
 // the scopes that were not asked, that timed out after a shortened time, or that
 // need a new token.

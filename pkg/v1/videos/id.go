@@ -36,8 +36,8 @@ func idOf(name string) string {
 	return coded + base64.RawURLEncoding.EncodeToString([]byte(name))
 }
 
-// polledID returns the request_id that a client polls: as it was given to it, or the
-// upstream's own name, percent-encoded.
+// polledID returns the request_id of the job that a client polls, which names it by its
+// request_id or by the upstream's own name.
 func polledID(param string) string {
 	if safeID(param) && (len(param) <= maxName || strings.HasPrefix(param, coded)) {
 		return param

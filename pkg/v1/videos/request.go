@@ -69,13 +69,13 @@ type input struct {
 	doc      gjson.Result
 	words    string
 	duration int64
-	given    string // the name of the duration
+	given    string // the client's name of the duration
 	w, h     int    // of size, 0 without one
 	sized    sized  // what of size was read
 	taken    map[string]bool
 }
 
-// sized is a set of what a size says.
+// sized is a set of the fields that a size stands for.
 type sized uint8
 
 const (
@@ -193,7 +193,8 @@ func (in *input) noResolution() {
 	in.sized &^= sizedResolution
 }
 
-// read reports whether a field was read: a size if both that it says were.
+// read reports whether a field was read. A size was if both its ratio and its resolution
+// were.
 func (in *input) read(name string) bool {
 	return in.taken[name] || name == "size" && in.w > 0 && in.sized == sizedRatio|sizedResolution
 }

@@ -146,7 +146,7 @@ func (s *state) json() []byte {
 	if s.Status == "done" {
 		s.Progress = 100
 		if s.URL != "" {
-			out.Video = &video{s.URL, min(max(s.Duration, 0), 1e9)} // JSON has numbers that are not finite here
+			out.Video = &video{s.URL, min(max(s.Duration, 0), 1e9)} // JSON has no infinite numbers; 1e999 is read as one
 		}
 	}
 	if s.Progress >= 0 && s.Status != "failed" {

@@ -403,7 +403,7 @@ const (
 	pageUnreadable  = "unsupported_content"
 )
 
-// unavailable is the failure of a page that could not be had. Its status is one
+// unavailable is the failure of a page that could not be fetched. Its status is one
 // that says nothing about an account.
 func unavailable(format string, args ...any) *apierr.Error {
 	return apierr.New(422, pageUnavailable, format, args...)

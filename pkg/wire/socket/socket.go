@@ -127,8 +127,8 @@ func (c *Closed) Error() string {
 // Upgrade is an answer of status 101 that continues as a WebSocket connection.
 type Upgrade struct {
 	Limits Limits
-	// Machine is whose share the messages take that the program has not read. The
-	// gateway sets it.
+	// Machine is the machine whose share of memory messages take until the program reads
+	// them. The gateway sets it.
 	Machine string
 	// Serve uses the connection, and may call the host. The connection is closed with
 	// Normal when it returns, with Internal if it panics. It runs as part of the

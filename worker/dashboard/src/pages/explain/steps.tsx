@@ -126,7 +126,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
   );
 }
 
-// recognized says how a session was recognized.
+// recognized returns a sentence on how a session was recognized.
 function recognized(by: string) {
   if (by === "session") return "Session of the request in the list";
   if (by === "messages") return "Session recognized by its first messages";
