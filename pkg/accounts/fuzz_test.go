@@ -11,7 +11,7 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// Whatever a provider answers with an error, its text reaches the client bounded, as
+// The text of any error of a provider reaches the client bounded, as
 // UTF-8 and without the credential, and a body that passes is JSON.
 func FuzzErrors(f *testing.F) {
 	const key = "upstream-credential-0123456789"

@@ -30,7 +30,7 @@ func FuzzParsePrice(f *testing.F) {
 	})
 }
 
-// Whatever is stored as refreshed prices is read as encoding/json would write it.
+// Any text that is stored as refreshed prices is read as encoding/json would write it.
 func FuzzReadUpdate(f *testing.F) {
 	f.Add([]byte(`{"source":"s","signed":true,"issuedAt":1,"fetchedAt":2,"rows":3,"priceText":"a\tb","limitText":"c"}`))
 	f.Add([]byte(`{"rows":1e99,"issuedAt":"x","error":null}`))

@@ -9,7 +9,7 @@ import (
 	"weir/pkg/llm"
 )
 
-// How an answer ends is told in the words of each client, whole and as a stream.
+// Each client gets the end of an answer in the words of its dialect, whole and as a stream.
 func TestEndOfAnAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		chat, messages               string // as an upstream says it

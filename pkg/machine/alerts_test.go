@@ -73,7 +73,7 @@ func TestAlertIsSignedAndSentOnce(t *testing.T) {
 // Reservations of a dead instance become spent, with the alert of the share that they pass:
 // with the next call or the hour's work after the longest call, and at once after a start of
 // the only process. See docs/guides/budgets.md.
-func TestReservationsOfTheDeadAreAlerted(t *testing.T) {
+func TestReservationsOfDeadInstancesAreAlerted(t *testing.T) {
 	next := func(w *world, id string) {
 		w.want(200, "budget.take", fmt.Sprintf(`{"holder":"b","asks":[{"budget":%q,"need":1,"own":1}]}`, id))
 	}

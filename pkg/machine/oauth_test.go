@@ -370,7 +370,7 @@ func TestSignInsUnderWayAreBounded(t *testing.T) {
 	}
 }
 
-// A provider that shows no device code is told apart from one that refuses the client.
+// A provider without a device code has another explanation than one that refuses the client.
 func TestFailedDeviceFlowIsExplained(t *testing.T) {
 	w := newWorld(t).withFlows()
 	w.create()

@@ -131,7 +131,7 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-func TestIncompleteConnectionIsToldWhatIsMissing(t *testing.T) {
+func TestIncompleteConnectionNamesTheMissingSetting(t *testing.T) {
 	for _, tt := range []struct {
 		provider string
 		conn     *store.Connection

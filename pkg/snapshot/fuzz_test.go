@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Whatever lies in KV as a replica is refused, or is a machine that calls can use.
+// Any replica in KV is refused, or is a machine that calls can use.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"v":1,"machineId":"m","connections":[{"id":"a","provider":"openai","secrets":{"apiKey":"x"}}],"keys":[{"id":"k","digest":"00"}],"budgets":[{"id":"b"}],"cooldowns":[{"connectionId":"a","until":1,"reason":"x"}]}`)
 	f.Add(`{"v":1,"machineId":"m","combos":[{"name":"c","models":["c"]}],"modelAliases":{"a":"a"},"disabledModels":[{}],"quotas":[{}],"refusals":[{}]}`)

@@ -14,8 +14,8 @@ import (
 )
 
 // The clock of a computer is set while the server runs, or is wrong until the network is
-// there. Nothing is locked out, or lasts longer, by more than what the clock cannot tell:
-// accounts, limits of keys, changes, sign-in links, and the next start.
+// there. Accounts, limits of keys, changes, sign-in links and the next start are locked out,
+// or last longer, by no more than the clock is wrong.
 func TestClockThatJumps(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, jump := range []time.Duration{-10 * year, -24 * time.Hour, -time.Hour, time.Hour, 24 * time.Hour, 10 * year} {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// flooder is a client of HTTP/2 that writes frames of its own making.
+// flooder is a client of HTTP/2 that writes frames of any form.
 type flooder struct {
 	*http2.Framer
 	block  bytes.Buffer

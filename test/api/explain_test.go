@@ -184,8 +184,8 @@ func TestConnectionToASearchServiceIsTestedBySearching(t *testing.T) {
 	}
 }
 
-// A plan with a key says what a call with the key is refused for, and by what code.
-func TestExplainRefusesWhatTheKeyIsRefused(t *testing.T) {
+// A plan with a key has the code with which a call with the key is refused.
+func TestExplainRefusesAsTheKeyIsRefused(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.tenant(2)
 	w.get(201, w.do("POST", "/"+id+"/api/combos", adminToken, `{"name":"mix","models":["up/m","up/n"]}`), nil)
@@ -243,8 +243,8 @@ func TestExplainRefusesWhatTheKeyIsRefused(t *testing.T) {
 	}
 }
 
-// A plan says what a translation would change and leave out.
-func TestExplainTellsWhatIsTranslatedAndDropped(t *testing.T) {
+// A plan names the fields that a translation would change and leave out.
+func TestExplainNamesTranslatedAndDroppedFields(t *testing.T) {
 	w, id, _ := hostileWorld(t, "upstream-key-0123456789")
 	const messages = `[{"role":"system","content":"b"},{"role":"user","content":"a"}]`
 	for _, tt := range []struct{ path, body, upstream, translated, dropped string }{

@@ -426,7 +426,7 @@ func undated(r reply) string {
 }
 
 // A path with another machine's id never leads to that machine's credentials: the key's own
-// machine is used (docs/reference/reliability.md, T5). A wrong key is told nothing about the
+// machine is used (docs/reference/reliability.md, T5). A wrong key learns nothing about the
 // machine that it names.
 func TestPathOfAnotherMachineIsTheKeysOwn(t *testing.T) {
 	w, _, key := hostileWorld(t, "canary-upstream-of-me-0123")
@@ -530,7 +530,7 @@ func TestNoAnswerIsCacheableOrForOneOrigin(t *testing.T) {
 	}
 }
 
-// An upstream's page, or an image that may contain a script, is no page of the gateway
+// An upstream's page, or an image that may contain a script, is not served as a page of the gateway
 // (docs/reference/reliability.md, T30).
 func TestPageOfAnUpstreamIsNotServed(t *testing.T) {
 	for _, kind := range []string{"text/html", "text/html; charset=utf-8", "application/xhtml+xml", "image/svg+xml", "text/javascript", "text/xml", "TEXT/HTML"} {

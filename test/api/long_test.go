@@ -16,7 +16,7 @@ import (
 // This test uses a machine for longer than it keeps anything: each day calls that succeed,
 // fail and are refused, changes and deletions, each month a new isolate. Its rows stop
 // growing, and the figures of the last month are right.
-func TestWhatAMachineStoresIsBoundedOverYears(t *testing.T) {
+func TestRowsOfAMachineAreBoundedOverYears(t *testing.T) {
 	w := newWorld(t)
 	id, key := w.tenant(2)
 	manage := func(want int, method, path, body string, v any) {

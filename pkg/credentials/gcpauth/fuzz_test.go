@@ -8,7 +8,7 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// Whatever is given as a key file is refused with ErrKey and without its text, or is a
+// Any key file is refused with ErrKey and without its text, or is a
 // key with an address.
 func FuzzParseKey(f *testing.F) {
 	f.Add(`{"type":"service_account","client_email":"a@b.example","private_key_id":"1","private_key":"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n","project_id":"p"}`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever stands in OAUTH_PROVIDERS: a row without a mistake has addresses of https and an
+// In any OAUTH_PROVIDERS a row without a mistake has addresses of https and an
 // id, and no mistake quotes a secret.
 func FuzzParseProviders(f *testing.F) {
 	const hidden = "client-secret-0123456789"

@@ -2,7 +2,7 @@ package rpc
 
 import "testing"
 
-// Whatever an object answers with a failure, the client gets the status of an error, a
+// For any answer of an object with a failure the client gets the status of an error, a
 // message and no negative wait.
 func FuzzReadFailure(f *testing.F) {
 	f.Add(429, []byte(`{"error":{"message":"m","type":"t","code":"c","retryAfterMs":5}}`))

@@ -11,8 +11,8 @@ import (
 	"weir/pkg/machine/storage"
 )
 
-// Whatever a newer version has stored: a change by this one stores JSON that says what the
-// change says, and each field that only the newer version knows.
+// Over any row of a newer version a change by this one stores JSON that has the change, and
+// each field that only the newer version knows.
 func FuzzFieldsOfANewerVersion(f *testing.F) {
 	f.Add(`{"strategy":"weighted","newer":{"a":[1]},"modelPrices":{"up/m":"1"}}`)
 	f.Add(`{"newer":"\"}{","newer":1,"":null,"a.b":{},"idleSeconds":"x"}`)
@@ -37,7 +37,7 @@ func FuzzFieldsOfANewerVersion(f *testing.F) {
 	})
 }
 
-// Whatever is stored as the rows that calls change, a turn reads and writes them.
+// A turn reads and writes the rows that calls change, with any content.
 func FuzzActivityRow(f *testing.F) {
 	f.Add("cool:a:\t{\"connectionId\":\"a\",\"until\":9,\"reason\":\"rate_limited\"}\nrecent\t[]\nrequests\t5\n")
 	f.Add("\t\n\n\tx\nusage:\t{}")

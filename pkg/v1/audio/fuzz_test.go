@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Whatever a provider answers becomes an error, or a transcript in every form, audio, or
+// Any answer of a provider becomes an error, or a transcript in every form, audio, or
 // voices with ids.
 func FuzzAnswers(f *testing.F) {
 	for _, folder := range []string{"speech", "transcribers", "voices"} {

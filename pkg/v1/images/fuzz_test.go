@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Whatever a provider answers becomes an error, images or a job, and a job that can be
+// Any answer of a provider becomes an error, images or a job, and a job that can be
 // asked for.
 func FuzzAnswers(f *testing.F) {
 	files, _ := filepath.Glob("testdata/vendors/*.json")
@@ -45,7 +45,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// Whatever a client sends is refused or has a model and a prompt.
+// Any request of a client is refused or has a model and a prompt.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"model":"a/b","prompt":"p","n":2,"size":"1024x1024","image":["data:image/png;base64,AA=="]}`)
 	f.Add(`{"model":"","prompt":null,"n":1e9}`)

@@ -6,7 +6,7 @@ import (
 	"weir/pkg/provider"
 )
 
-// Whatever a provider answers as its list of models: the ids are bounded, named once and
+// In any list of models of a provider the ids are bounded, named once and
 // not empty, and another page is one of the same list.
 func FuzzLists(f *testing.F) {
 	f.Add(`{"data":[{"id":"a"},{"id":"b","type":"embedding","context_length":1e9},{"name":"c"}],"has_more":true,"last_id":"b"}`)

@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Whatever a provider answers is refused, or names different documents of the request.
+// Any answer of a provider is refused, or names different documents of the request.
 func FuzzAnswers(f *testing.F) {
 	f.Add(`{"results":[{"index":1,"relevance_score":0.5},{"index":0,"relevance_score":-1e308}]}`)
 	f.Add(`{"data":[{"index":0,"relevance_score":1e999}],"results":[{"index":0.5,"relevanceScore":1}]}`)

@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Whatever a provider answers: a job has one of the known states and is shown as JSON,
+// In any answer of a provider a job has one of the known states and is shown as JSON,
 // and its name never leaves its place in a path.
 func FuzzAnswers(f *testing.F) {
 	files, _ := filepath.Glob("testdata/vendors/*.json")
@@ -50,7 +50,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// Whatever a client sends is refused or read.
+// Any request of a client is refused or read.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"model":"a/b","prompt":"p","seconds":"8","size":"1280x720"}`)
 	f.Add(`{"model":"\"x\"","seconds":1e99,"duration":null}`)

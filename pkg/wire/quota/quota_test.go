@@ -371,7 +371,7 @@ func TestPageListsTheForms(t *testing.T) {
 	t.Error("docs/reference/quotas.md differs from the table: run GOLDEN=update go test ./pkg/wire/quota")
 }
 
-// Whatever a body of an error says: each limit has a name, and a time that JSON can carry.
+// In any body of an error each limit has a name, and a time that JSON can carry.
 func FuzzReadBody(f *testing.F) {
 	f.Add([]byte(`{"error":{"type":"usage_limit_reached","resets_at":1795244460,"resets_in_seconds":"1e300"}}`))
 	f.Add([]byte(`[{"error":{"details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject","quotaValue":"-1"}]},{"retryDelay":"9e99s"}]}}]`))

@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Whatever a provider sends as an error has a status of an error, and names without
+// Any error of a provider has a status of an error, and names without
 // blanks alone.
 func FuzzRead(f *testing.F) {
 	f.Add(`{"error":{"message":"no","code":"model_not_found","type":"invalid_request_error","param":"model"}}`)
