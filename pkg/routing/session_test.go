@@ -3,6 +3,7 @@ package routing
 import (
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -97,6 +98,21 @@ func TestScoreFollowsWeights(t *testing.T) {
 	for i, w := range weights {
 		if got := float64(counts[i]) / n; math.Abs(got-float64(w)/10) > 0.015 {
 			t.Errorf("weight %d of 10 has %.3f of the sessions", w, got)
+		}
+	}
+}
+
+// The page Explain of the dashboard passes on every field of a pasted command that names a
+// session.
+func TestDashboardKnowsSessionHeaders(t *testing.T) {
+	const page = "../../worker/dashboard/src/pages/explain/curl.ts"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range sessionHeaders {
+		if !strings.Contains(string(text), `"`+name+`"`) {
+			t.Errorf("%s: the header %q is missing", page, name)
 		}
 	}
 }

@@ -7,7 +7,7 @@ export interface Pasted {
 }
 
 // routingHeaders are the fields that POST /api/explain takes: they decide on the route of a
-// request.
+// request. Those that name a session are in pkg/routing/session.go.
 export const routingHeaders = [
   "x-connection-id",
   "x-provider",
