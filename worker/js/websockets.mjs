@@ -111,25 +111,29 @@ class Conn {
     this.queued += size;
   }
 
-  // count counts a message and reports whether there may be as many.
+  // count counts a message and reports whether there is room for it.
   #count(size) {
     const { sockets, machine } = this;
     const n = largeOf(size);
     if (n && sockets.large && sockets.large + n > maxLarge) return false;
-    const own = machine ? (sockets.largeOf.get(machine) ?? 0) : 0;
+    const own = machine ? (sockets.largeByMachine.get(machine) ?? 0) : 0;
     if (n && own && own + n > (maxLarge / 4) * 3) return false;
-    this.#free(-n);
+    this.#add(n);
     return true;
   }
 
   #free(n) {
+    this.#add(-n);
+  }
+
+  #add(n) {
     const { sockets, machine } = this;
-    this.large -= n;
-    sockets.large -= n;
+    this.large += n;
+    sockets.large += n;
     if (!machine || !n) return;
-    const own = (sockets.largeOf.get(machine) ?? 0) - n;
-    if (own) sockets.largeOf.set(machine, own);
-    else sockets.largeOf.delete(machine);
+    const own = (sockets.largeByMachine.get(machine) ?? 0) + n;
+    if (own) sockets.largeByMachine.set(machine, own);
+    else sockets.largeByMachine.delete(machine);
   }
 
   // pass sends a message to the other connection of a relay.
@@ -339,7 +343,7 @@ export class WebSockets {
     this.inst = inst;
     this.table = new Map(); // number → Conn
     this.large = 0; // see maxLarge
-    this.largeOf = new Map(); // the same by machine
+    this.largeByMachine = new Map(); // the same by machine
     this.following = 1;
   }
 
