@@ -123,7 +123,7 @@ func weekly(h httpmsg.Header, body []byte) bool {
 // searched for its remaining count.
 const maxResets = 32
 
-// resets reads the fields that tell when a limit is lifted:
+// resets reads the fields that state when a limit is lifted:
 //
 //	x-ratelimit-reset-requests: 6m0s     x-ratelimit-reset: 1893456000
 //	anthropic-ratelimit-tokens-reset: 2026-11-21T07:00:00Z

@@ -23,7 +23,7 @@ const (
 	maxLastError = 200 // bytes
 )
 
-// report is what the object of a machine is to be told.
+// report is the next report to the object of a machine.
 type report struct {
 	rpc.Report
 	at int64

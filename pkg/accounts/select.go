@@ -63,7 +63,7 @@ func (pl *plan) session() *routing.Session {
 	return pl.call.Session
 }
 
-// skipper is told which accounts are left out, and why.
+// skipper receives the accounts that are left out, and why.
 type skipper interface {
 	skip(conn *store.Connection, status string, wait time.Duration, s snapshot.State)
 }

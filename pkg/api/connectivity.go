@@ -151,7 +151,7 @@ func (h *Connectivity) Test(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 	if out.Status == 0 && conn.Data.BaseURL != "" {
 		out.LatencyMs = delayClass(out.LatencyMs)
 	}
-	if err := h.tell(ctx, c.MachineID, id, out); err != nil {
+	if err := h.report(ctx, c.MachineID, id, out); err != nil {
 		return nil, err
 	}
 	if out.OK && h.Cache != nil {
@@ -211,8 +211,8 @@ func run(ctx context.Context, call *auth.Call, endpoint Endpoint) TestResult {
 	return out
 }
 
-// tell reports an outcome to the object.
-func (h *Connectivity) tell(ctx context.Context, machineID, connection string, r TestResult) error {
+// report reports an outcome to the object.
+func (h *Connectivity) report(ctx context.Context, machineID, connection string, r TestResult) error {
 	reason, ok := healthOf(r)
 	if !ok {
 		return nil

@@ -25,7 +25,7 @@ var kinds = []struct {
 	kind    Kind
 	in, out Modality
 }{
-	{'l', LLM, 0, 0}, // what a chat model reads is told or unknown
+	{'l', LLM, 0, 0}, // the input of a chat model is stated, or unknown
 	{'e', Embedding, Text, Vectors},
 	{'i', Image, Text, Images},
 	{'t', TTS, Text, Audio},

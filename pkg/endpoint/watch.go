@@ -60,7 +60,7 @@ func has(b []byte, text string) bool {
 	return ok && bytes.Contains(b, []byte(name+`": `+value))
 }
 
-// End tells the account how the stream ended.
+// End reports to the account how the stream ended.
 func (e *StreamWatcher) End(cause error) []byte {
 	switch {
 	case cause == stream.ErrClient:

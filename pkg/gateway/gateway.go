@@ -54,8 +54,8 @@ type Gateway struct {
 	// Redact takes credentials out of a text that goes to the log.
 	Redact func(string) string
 	// After runs after each answered call of a machine: its record, reports and
-	// the revalidation of its snapshot. status is that of the answer, e what it
-	// told of, or nil. May be nil.
+	// the revalidation of its snapshot. status is that of the answer, e the
+	// error that it reports, or nil. May be nil.
 	After func(ctx context.Context, c *auth.Call, status int, e *apierr.Error)
 	// Late returns what runs after the answer to any other call, or nil: the reports
 	// that no call of their machine may follow. May be nil.

@@ -34,7 +34,7 @@ func (o *Object) remove(r *storage.Call) (any, error) {
 	return storage.Reply{Status: 204, Body: struct{}{}}, nil
 }
 
-// existing tells the registry whether the machine is there.
+// existing reports to the registry whether the machine is there.
 func (o *Object) existing(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()

@@ -13,7 +13,7 @@ import (
 	"weir/pkg/wire/jsoncodec"
 )
 
-// Alarm does what is due: it writes what is buffered, publishes the replica, tells
+// Alarm does what is due: it writes what is buffered, publishes the replica, reports to
 // the registry, refreshes tokens ahead of their expiry, and prunes. A failed step is retried
 // later. It never deletes a machine.
 func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string) {

@@ -233,7 +233,7 @@ func (o *Object) Cron(ctx context.Context) {
 	}
 }
 
-// register tells the registry what became of the machine.
+// register reports the state of the machine to the registry.
 func (o *Object) register(r *storage.Call) {
 	if !r.Meta.Unregistered || r.Meta.RegisterFrom > r.Now || o.Objects == nil {
 		return

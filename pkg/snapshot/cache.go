@@ -46,7 +46,7 @@ type Cache struct {
 	// Max is the number of machines kept, the least recently used go; zero
 	// means 256.
 	Max int
-	// Log is told, without any content, of a stored value that was refused.
+	// Log receives a line, without any content, for a stored value that was refused.
 	// May be nil.
 	Log func(line string)
 	// Changed receives the id of a machine that Invalidate is called for. May be
@@ -72,8 +72,8 @@ type entry struct {
 	used     uint64
 }
 
-// Get returns the snapshot of a machine. The error is ErrUnknown, or a 503 when
-// no one can tell what the machine is now.
+// Get returns the snapshot of a machine. The error is ErrUnknown, or a 503 if
+// the present state of the machine cannot be read.
 func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
 	now := c.Now()
 	if m, absent := c.usable(machineID, now); m != nil {

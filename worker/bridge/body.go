@@ -370,7 +370,7 @@ func exportEnd(id, ending int32) int32 {
 	return int32(len(out))
 }
 
-// end tells the transform or the watcher how the stream has ended. The last bytes for
+// end reports to the transform or the watcher how the stream has ended. The last bytes for
 // the client are in out.
 func (f *flow) end(err error) {
 	switch {

@@ -391,7 +391,7 @@ func (o *objectEvent) run() {
 // is one.
 func Changed(machineID string) { hostChanged(sptr(machineID), int32(len(machineID))) }
 
-// exportChanged tells the app of a change that another instance has made.
+// exportChanged reports to the app a change that another instance has made.
 //
 //go:wasmexport weir_changed
 func exportChanged(n int32) {

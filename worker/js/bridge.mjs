@@ -190,7 +190,7 @@ class Instance {
     this.forget(call);
   }
 
-  // cancel tells Go that a call's client has left and aborts its upstream calls.
+  // cancel reports to Go that a call's client has left, and aborts its upstream calls.
   cancel(call) {
     if (call.canceled || this.dead) return;
     call.canceled = true;

@@ -260,7 +260,7 @@ function functions(inst) {
     keep(callID) {
       inst.calls.get(callID)?.keep();
     },
-    // changed tells the other instance of the isolate of a change of a machine.
+    // changed reports a change of a machine to the other instance of the isolate.
     changed(at, n) {
       const machine = inst.text(at, n);
       for (const other of inst.peers()) other.enter(() => other.x.weir_changed(other.putHead(machine)));

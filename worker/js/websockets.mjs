@@ -306,7 +306,7 @@ class Conn {
     }
   }
 
-  // over records how the connection has ended, and tells Go. A client that has left
+  // over records how the connection has ended, and reports it to Go. A client that has left
   // needs nothing that is under way.
   #over(code, reason) {
     if (this.ended) return;

@@ -57,7 +57,7 @@ type Sessions struct {
 
 const operator = "operator" // account of the operator token
 
-// View is what the dashboard is told of its session.
+// View is what the dashboard knows of its session.
 type View struct {
 	SignedIn  bool   `json:"signedIn"`
 	Operator  bool   `json:"operator"`

@@ -19,7 +19,7 @@ type Request struct {
 	Body    []byte
 	Model   string
 	Stream  bool
-	// Usage reports that the client is told the usage of a stream; in the chat
+	// WantsUsage reports that the client gets the usage of a stream; in the chat
 	// dialect it must ask for that.
 	WantsUsage bool
 	// mayAskUsage reports that the upstream of a chat client's stream may be asked for

@@ -239,7 +239,7 @@ func kindField(name string, v gjson.Result) catalog.Kind {
 		if !v.IsArray() {
 			return ""
 		}
-		// A model that answers generateContent may draw or speak; its id tells.
+		// A model that answers generateContent may draw or speak; its id says so.
 		if contains(v, "generateContent") {
 			return ""
 		}
@@ -263,7 +263,7 @@ func kindField(name string, v gjson.Result) catalog.Kind {
 	return ""
 }
 
-// The words by which lists tell a kind.
+// The words by which lists state a kind.
 var (
 	types = []struct {
 		word string
@@ -309,7 +309,7 @@ func kindOfOutput(in, out catalog.Modality) catalog.Kind {
 }
 
 // abilities reads a capabilities field: an object of booleans, or of objects
-// with "supported", or an array of words. Other shapes tell nothing.
+// with "supported", or an array of words. Other shapes say nothing.
 func abilities(m *model, v gjson.Result) {
 	if v.IsArray() {
 		m.Caps.Set(catalog.Tools, contains(v, "tools"))
@@ -400,8 +400,8 @@ func modalities(array gjson.Result) catalog.Modality {
 }
 
 // perToken reads a price object that counts in USD per token, as prompt and
-// completion do wherever they are used. Other shapes give no price: their unit
-// is not told.
+// completion do wherever they are used. Other shapes have no price: their unit
+// is not known.
 func perToken(v gjson.Result) catalog.Price {
 	rate := func(name string) float64 {
 		f, err := strconv.ParseFloat(v.Get(name).String(), 64)

@@ -56,8 +56,8 @@ const (
 	maxAnswer  = 1 << 20  // bytes of an answer to a creation
 	maxState   = 4 << 20  // bytes of a job's state
 	maxInState = 40 << 20 // bytes of one that has the video in it
-	// maxGuesses is how many connections are asked for a job of which the
-	// object cannot tell who made it (docs/reference/reliability.md, T12).
+	// maxGuesses is how many connections are asked for a job whose creator the
+	// object does not know (docs/reference/reliability.md, T12).
 	maxGuesses = 3
 )
 

@@ -39,7 +39,7 @@ const (
 	maxPage  = 5 << 20 // bytes of a page, inflated
 )
 
-// agent tells sites who asks.
+// agent is the name of the gateway for sites.
 const agent = "Mozilla/5.0 (compatible; weir/1)"
 
 // own fetches a page. Every address on the way is judged like the first one; no
@@ -154,8 +154,8 @@ func looksHTML(raw []byte) bool {
 		strings.HasPrefix(head, "<!--") || strings.HasPrefix(head, "<body")
 }
 
-// failed judges a call without an answer. All failures of the network are one:
-// what lies behind an address is not told apart.
+// failed judges a call without an answer. All failures of the network are one,
+// so that none shows what lies behind an address.
 func failed(err error) error {
 	switch {
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):

@@ -17,7 +17,7 @@ var windows1252 = [32]rune{
 	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d, 0x017e, 0x0178,
 }
 
-// Decode returns a document in UTF-8. Its encoding is told by a byte order mark,
+// Decode returns a document in UTF-8. Its encoding is stated by a byte order mark,
 // the content type, a meta element in its first 1,024 bytes, or its bytes: invalid UTF-8
 // is windows-1252.
 //

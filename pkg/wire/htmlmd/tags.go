@@ -131,7 +131,7 @@ type reader struct {
 	cut    bool // the document had more than maxTags
 	hidden int  // open elements that are hidden
 	aside  int
-	// closing is told each element that ends, the innermost first.
+	// closing receives each element that ends, the innermost first.
 	closing func(*element)
 }
 

@@ -2,7 +2,7 @@ package multipart
 
 import "bytes"
 
-// Sink is told what a Scanner finds. Every byte of the form is handed out
+// Sink receives what a Scanner finds. Every byte of the form is handed out
 // exactly once and in order, in one of the slices, which are valid only during
 // the call. An error ends the scan.
 type Sink interface {
