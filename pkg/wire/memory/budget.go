@@ -328,7 +328,7 @@ func (l *Lease) drop(p Part) {
 	l.settle()
 }
 
-// shrink releases what a part has beyond a.
+// shrink releases what a part has beyond a. The caller has the lock.
 func (l *Lease) shrink(p Part, a Amount) {
 	if less := l.part[p].most(a); l.budget != nil && less != a {
 		total := l.with(p, a)
@@ -337,7 +337,7 @@ func (l *Lease) shrink(p Part, a Amount) {
 	}
 }
 
-// dropSmall ends the count of the small body.
+// dropSmall ends the count of the small body. The caller has the lock.
 func (l *Lease) dropSmall() {
 	if l.small != 0 {
 		l.budget.small -= l.small
