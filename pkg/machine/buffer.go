@@ -114,7 +114,7 @@ func (b *turn) settle() {
 	b.tx.Settled()
 }
 
-// take takes out what is buffered of a machine; nil for nothing.
+// take removes what is buffered of a machine and returns it, or nil.
 func (b *buffers) take(id string) *pending {
 	b.mu.Lock()
 	defer b.mu.Unlock()

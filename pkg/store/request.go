@@ -41,7 +41,7 @@ type Request struct {
 	RequestBytes int64 `json:"requestBytes,omitempty"`
 	AnswerBytes  int64 `json:"answerBytes,omitempty"`
 	Captured     bool  `json:"captured,omitempty"` // its bodies were stored
-	// Tags are those that the client gave it.
+	// Tags are those of the client's x-weir-tags.
 	Tags []string `json:"tags,omitempty"`
 	// Session is the number of the session in hexadecimal digits, if a strategy asked for
 	// it; Headers are the other fields that have decided on the route, as POST

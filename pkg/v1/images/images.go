@@ -83,13 +83,14 @@ type attempt struct {
 	// and size.
 	ordered int64
 	options []string
-	// body is sent in place of the client's where the provider has refused a field of
-	// that; next is the one that the account is asked with once more.
+	// body is the client's, or what is left of it without the fields that the provider has
+	// refused; next is that of the account's next attempt.
 	body, next []byte
-	refused    *apierr.Error // the answer to the client's own
+	refused    *apierr.Error // the last refusal of a field, or nil
 }
 
-// maxOrder is the size of a body, in bytes, in which the order is looked for.
+// maxOrder is the largest body, in bytes, that is read for its order and asked for again
+// without a refused field.
 const maxOrder = 64 << 10
 
 // order returns what the price of a creation may depend on.
