@@ -213,21 +213,36 @@ func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *
 		if g := w.Refusal(b, least, now.UnixMilli()); g != nil {
 			return budget.Hold{}, exceeded(b, g, least)
 		}
-		ask, done := w.Wait(b, amount)
-		grants, err := p.take(ctx, machineID, w, ask)
-		done()
-		if err != nil {
+		h, g, err := p.ask(ctx, machineID, w, b, amount)
+		switch {
+		case err != nil:
 			return budget.Hold{}, unavailable(err)
-		}
-		if len(grants) == 0 { // the budget was deleted
+		case g == nil: // the budget was deleted
 			return budget.Hold{Budget: b, Amount: most}, nil
-		}
-		w.Apply(b, grants[0], amount, now.UnixMilli())
-		if grants[0].Refused && amount == least {
-			return budget.Hold{}, exceeded(b, &grants[0], amount)
+		case h.Budget != nil:
+			return h, nil
+		case g.Refused && amount == least:
+			return budget.Hold{}, exceeded(b, g, amount)
 		}
 	}
 	return budget.Hold{}, exceeded(b, &budget.Grant{Lent: true, Busy: true, Wait: 1000}, least)
+}
+
+// ask asks the object for an amount and reserves it. The Hold is empty if it was not lent;
+// the Grant is nil if there is no such budget.
+func (p *Pool) ask(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, amount int64) (h budget.Hold, g *budget.Grant, err error) {
+	sent := p.Now().UnixMilli()
+	ask, done := w.Wait(b, amount)
+	defer done()
+	grants, err := p.take(ctx, machineID, w, ask)
+	if err != nil || len(grants) == 0 {
+		return h, nil, err
+	}
+	w.Apply(b, grants[0], amount, sent)
+	if !grants[0].Refused {
+		h, _ = w.ReserveLent(b, amount, p.Now().UnixMilli())
+	}
+	return h, &grants[0], nil
 }
 
 // take asks the object for a slice.
@@ -412,7 +427,7 @@ func (p *Pool) reportBudgets(m *snapshot.Machine, r *report) (sent int64) {
 	if w == nil {
 		return 0
 	}
-	if asks := w.Report(m.Budget); len(asks) > 0 {
+	if asks := w.Report(m.Budget, p.Now().UnixMilli()); len(asks) > 0 {
 		r.Budgets = &budget.Asks{Holder: w.Holder, Asks: asks}
 	}
 	return p.Now().UnixMilli()
@@ -428,9 +443,5 @@ func (r *report) applyBudgets(m *snapshot.Machine, answer []byte, sent int64) {
 	if json.Unmarshal(answer, &out) != nil {
 		return
 	}
-	for _, g := range out.Budgets {
-		if b := m.Budget(g.Budget); b != nil {
-			w.Apply(b, g, 0, sent)
-		}
-	}
+	w.Reported(out.Budgets, sent)
 }

@@ -29,11 +29,11 @@ const (
 const restPart = 20
 
 // slice returns how much an isolate is lent beyond what it needs: a sixteenth of what is
-// left, less with many isolates, and at most the amount that the others leave of the bound
-// of restPart, or half of that if there are others. The limits of keys are small numbers, of
-// which an isolate is lent more.
+// left, less with many isolates, and at most a half of the bound of restPart, a third of what
+// one other isolate leaves of it, and so on: there is always some for the next one. The
+// limits of keys are small numbers, of which an isolate is lent more.
 func (l *Ledger) slice(b *store.Budget, of *Lease, left, now int64) int64 {
-	live, rests, share := int64(0), int64(0), int64(1)
+	live, others, rests := int64(0), int64(0), int64(0)
 	for i := range l.Leases {
 		s := &l.Leases[i]
 		out := s.out(now)
@@ -41,13 +41,13 @@ func (l *Ledger) slice(b *store.Budget, of *Lease, left, now int64) int64 {
 			continue
 		}
 		if live++; s != of {
-			rests, share = rests+out-s.Held, 2
+			others, rests = others+1, rests+out-s.Held
 		}
 	}
 	if b.OfKey() {
 		return left / (4 + 4*live)
 	}
-	return min(left/(16+4*live), max(b.Limit/restPart-rests, 0)/share)
+	return min(left/(16+4*live), max(b.Limit/restPart-rests, 0)/(others+2))
 }
 
 // refusedPart decides whether a budget that refuses a call is exhausted: if less than

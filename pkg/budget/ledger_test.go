@@ -58,7 +58,7 @@ func (o *object) find(id string) *store.Budget { return &o.budget }
 
 // report tells the object what was used.
 func (o *object) report(w *Wallet) {
-	for _, a := range w.Report(o.find) {
+	for _, a := range w.Report(o.find, o.now) {
 		w.Apply(&o.budget, o.take(w.Holder, a), 0, o.now)
 	}
 }
@@ -155,7 +155,7 @@ func TestUseBeyondTheEstimateCountsInTheNextWindow(t *testing.T) {
 		if asked {
 			o.call(w, 1)
 		}
-		long.Settle(50, o.now)
+		long.Settle(30, o.now)
 		exact.Settle(10, o.now)
 		next, _, ok := o.call(w, 1)
 		if !ok {
@@ -163,8 +163,8 @@ func TestUseBeyondTheEstimateCountsInTheNextWindow(t *testing.T) {
 		}
 		next.Settle(1, o.now)
 		o.report(w)
-		if l := o.ledger(); l.Spent != 41 {
-			t.Errorf("asked %v: %d is spent, want 40 beyond the estimate and 1: %+v", asked, l.Spent, l)
+		if l := o.ledger(); l.Spent != 21 {
+			t.Errorf("asked %v: %d is spent, want 20 beyond the estimate and 1: %+v", asked, l.Spent, l)
 		}
 	}
 }
@@ -323,7 +323,7 @@ func TestOvertakenReportLendsNothing(t *testing.T) {
 		t.Fatal("refused")
 	}
 	first.Settle(10, o.now)
-	late := w.Report(o.find)[0]
+	late := w.Report(o.find, o.now)[0]
 	rest.Settle(90, o.now)
 	o.report(w)
 	w.Apply(&o.budget, o.take("a", late), 0, o.now)
@@ -505,7 +505,7 @@ func play(t *testing.T, seed uint64, hostile bool) {
 			finish(rnd.IntN(len(running)))
 		}
 		if rnd.IntN(5) == 0 {
-			if a := w.Report(o.find); len(a) > 0 {
+			if a := w.Report(o.find, o.now); len(a) > 0 {
 				g := o.take(w.Holder, a[0])
 				if !hostile || rnd.IntN(5) > 0 {
 					w.Apply(&o.budget, g, 0, o.now)
@@ -593,7 +593,7 @@ func TestReservationThatIsNotUsedIsReported(t *testing.T) {
 	if l := o.ledger(); l.Leases[0].Held != 0 {
 		t.Errorf("still held: %+v", l.Leases[0])
 	}
-	if asks := w.Report(o.find); len(asks) != 0 {
+	if asks := w.Report(o.find, o.now); len(asks) != 0 {
 		t.Errorf("reported again: %+v", asks)
 	}
 }

@@ -127,22 +127,41 @@ func TestSilentIsolatesExceedTheLimitByATwentieth(t *testing.T) {
 // begun further ones with it.
 func TestRestStaysWhileCallsAreUnderWay(t *testing.T) {
 	o, a, b := newObject(t, 1000, Total), &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
-	o.call(a, 10)
-	used := int64(10)
+	o.call(a, 5)
+	used := int64(5)
 	for {
-		if _, ok := a.Reserve(&o.budget, 10, o.now); !ok {
+		if _, ok := a.Reserve(&o.budget, 5, o.now); !ok {
 			break
 		}
-		used += 10
+		used += 5
 	}
 	o.now += 5 * minute
 	for {
-		if _, _, ok := o.call(b, 10); !ok {
+		if _, _, ok := o.call(b, 5); !ok {
 			break
 		}
-		used += 10
+		used += 5
 	}
 	if used != 1000 {
 		t.Errorf("%d are used of 1000", used)
+	}
+}
+
+// A regression: the first isolate was lent all of the twentieth, and each call of the others
+// had to ask.
+func TestEachIsolateIsLentSomeForLaterCalls(t *testing.T) {
+	const limit = 1_000_000
+	o, rests := newObject(t, limit, Day), int64(0)
+	for i := range 10 {
+		w := &Wallet{Holder: string(rune('a' + i))}
+		o.call(w, 1)
+		rest := w.slice(&o.budget).rest()
+		if rest < limit/20/200 {
+			t.Errorf("isolate %d is lent %d", i+1, rest)
+		}
+		rests += rest
+	}
+	if rests > limit/20 {
+		t.Errorf("%d are lent of %d", rests, limit/20)
 	}
 }

@@ -26,8 +26,9 @@ type Wallet struct {
 // slice is what the isolate has of one budget in one window.
 type slice struct {
 	mu       *sync.Mutex // of the wallet
-	Grant                // the last one
-	sent     int64       // when it was asked for
+	budget   *store.Budget
+	Grant          // the last one
+	sent     int64 // when it was asked for
 	used     int64
 	reserved [2]int64 // by calls that began in this span of heldFor, and in the one before
 	span     int64    // the number of this span
@@ -60,6 +61,7 @@ func (w *Wallet) slice(b *store.Budget) *slice {
 		s = &slice{mu: &w.mu}
 		w.slices[b.ID] = s
 	}
+	s.budget = b
 	return s
 }
 
@@ -117,8 +119,8 @@ func (w *Wallet) Refusal(b *store.Budget, amount, now int64) *Grant {
 	return &g
 }
 
-// Reserve reserves an amount if a slice has it, without asking anyone. For an amount
-// of 0 the window must be known.
+// Reserve reserves an amount if a slice has it beside what calls wait for, without asking
+// anyone. For an amount of 0 the window must be known.
 func (w *Wallet) Reserve(b *store.Budget, amount, now int64) (Hold, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,8 +128,20 @@ func (w *Wallet) Reserve(b *store.Budget, amount, now int64) (Hold, bool) {
 	if s == nil {
 		return Hold{}, false
 	}
+	return s.reserve(b, amount, s.waiting, now)
+}
+
+// ReserveLent is Reserve for a call that has waited for the amount, before its wait is done.
+func (w *Wallet) ReserveLent(b *store.Budget, amount, now int64) (Hold, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.slice(b).reserve(b, amount, 0, now)
+}
+
+// reserve reserves an amount of what is lent but for what others wait for.
+func (s *slice) reserve(b *store.Budget, amount, others, now int64) (Hold, bool) {
 	s.age(now)
-	if amount > 0 && s.free(now) < amount || amount == 0 && !s.open(now) {
+	if amount > 0 && s.free(now)-others < amount || amount == 0 && !s.open(now) {
 		return Hold{}, false
 	}
 	s.reserved[0] += amount
@@ -182,20 +196,21 @@ func (s *slice) ask(id string) Ask {
 const idlePart = 4
 
 // Report returns what the object does not know yet of the use of budgets. find returns a
-// budget by its id; what was lent of one that it does not find is forgotten.
-func (w *Wallet) Report(find func(id string) *store.Budget) (asks []Ask) {
+// budget by its id. One that it does not find was deleted, or is newer than the snapshot of
+// the call that reports: its slice is forgotten once there is nothing to report of it, or
+// the object has not answered for it for as long as a call can take.
+func (w *Wallet) Report(find func(id string) *store.Budget, now int64) (asks []Ask) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, s := range w.slices {
-		b := find(id)
-		if b == nil {
+		if s.budget.Unit == store.Calls {
+			s.giveBack(s.budget.Limit / idlePart)
+		}
+		news := s.used > s.Used || s.unpriced != s.Grant.Unpriced || s.held() < s.Grant.Held || s.back != s.Grant.Back
+		switch idle := s.held()+s.waiting+s.late == 0; {
+		case find(id) == nil && (idle && !news || now-s.sent >= heldFor):
 			delete(w.slices, id)
-			continue
-		}
-		if b.Unit == store.Calls {
-			s.giveBack(b.Limit / idlePart)
-		}
-		if s.used > s.Used || s.unpriced != s.Grant.Unpriced || s.held() < s.Grant.Held || s.back != s.Grant.Back {
+		case news:
 			asks = append(asks, s.ask(id))
 		}
 	}
@@ -207,7 +222,21 @@ func (w *Wallet) Report(find func(id string) *store.Budget) (asks []Ask) {
 func (w *Wallet) Apply(b *store.Budget, g Grant, amount, sent int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.slice(b)
+	w.slice(b).apply(g, amount, sent)
+}
+
+// Reported takes the answer to a Report that was sent at a time.
+func (w *Wallet) Reported(grants []Grant, sent int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range grants {
+		if s := w.slices[grants[i].Budget]; s != nil {
+			s.apply(grants[i], 0, sent)
+		}
+	}
+}
+
+func (s *slice) apply(g Grant, amount, sent int64) {
 	if g.Seq <= s.Seq {
 		return // a later answer has overtaken it
 	}
@@ -218,7 +247,7 @@ func (w *Wallet) Apply(b *store.Budget, g Grant, amount, sent int64) {
 	s.Grant, s.sent = g, sent
 	s.refused, s.until = 0, 0
 	if g.Refused {
-		s.refused, s.limit = amount, b.Limit
+		s.refused, s.limit = amount, s.budget.Limit
 		s.until = sent + refusedFor
 		if g.Lent { // what is left may be enough for a call of another isolate
 			s.until = sent + lentFor
