@@ -10,6 +10,7 @@ import (
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/usage"
+	"weir/pkg/wire/redact"
 )
 
 // Reports of isolates are buffered in memory and written together: the first
@@ -253,8 +254,12 @@ func (b *turn) add(rep *rpc.Report, size int) int64 {
 	return max(known, observed)
 }
 
-// add adds a report. Of the requests it keeps most, or fewer.
+// add adds a report. Of the requests it keeps most, or fewer. Clients choose the names of
+// models, which may be a credential in the wrong place.
 func (p *pending) add(rep *rpc.Report, size int, observed int64, most int) {
+	for i := range rep.Cooldowns {
+		rep.Cooldowns[i].Model = redact.Patterns(rep.Cooldowns[i].Model)
+	}
 	p.Cooldowns = append(p.Cooldowns, rep.Cooldowns...)
 	p.Cleared = append(p.Cleared, rep.Cleared...)
 	p.Errors = append(p.Errors, rep.Errors...)
@@ -264,6 +269,7 @@ func (p *pending) add(rep *rpc.Report, size int, observed int64, most int) {
 	}
 	for _, u := range rep.Usage {
 		if u.Valid() {
+			u.Model = redact.Patterns(u.Model)
 			p.Usage = usage.Add(p.Usage, u)
 		}
 	}

@@ -672,3 +672,25 @@ func TestNamesInAnotherCaseAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A regression: a credential that a client sends in place of a model's name was stored with
+// the usage and the request if a provider was called with it.
+func TestCredentialAsModelIsStoredNowhere(t *testing.T) {
+	for _, status := range []int{200, 404, 500} {
+		w, id, key := hostileWorld(t, "upstream-key-0123456789")
+		const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+		c := canary{t, secret}
+		w.Answer = func(*fake.Seen) fake.Answer { return fake.Reply(status, embedding) }
+		w.do("POST", "/v1/embeddings", key, `{"model":"up/`+secret+`","input":"a"}`)
+		w.Add(2 * time.Second)
+		w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"a"}`)
+		for _, path := range []string{"/requests", "/requests.csv", "/usage?groupBy=model", "/usage.csv?groupBy=model", "/usage/recent", "/models/availability", "/providers", "/audit"} {
+			shown := w.do("GET", "/"+id+"/api"+path, adminToken, "")
+			if shown.status != 200 {
+				t.Errorf("%s: %d %s", path, shown.status, shown.body)
+			}
+			c.search(fmt.Sprint(path, " after ", status), shown.body)
+		}
+		c.search("the log", strings.Join(w.Log, "\n"))
+	}
+}

@@ -414,7 +414,7 @@ func tidyRequest(r *store.Request) bool {
 		return false
 	}
 	tidy := func(s string) string { return strings.ToValidUTF8(redact.Patterns(s), "") }
-	r.Asked, r.Error = tidy(r.Asked), tidy(r.Error)
+	r.Asked, r.Model, r.Error = tidy(r.Asked), tidy(r.Model), tidy(r.Error)
 	failed := r.Failed[:min(len(r.Failed), 16)]
 	r.Failed = append([]store.Attempt(nil), failed...)
 	for i := range r.Failed {
@@ -422,7 +422,7 @@ func tidyRequest(r *store.Request) bool {
 		if len(a.Text) > rpc.MaxErrorText {
 			a.Text = a.Text[:rpc.MaxErrorText]
 		}
-		a.Text, a.Code = tidy(a.Text), tidy(a.Code)
+		a.Model, a.Text, a.Code = tidy(a.Model), tidy(a.Text), tidy(a.Code)
 		if len(a.Place) > 3 {
 			a.Place = ""
 		}
