@@ -213,7 +213,7 @@ func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *
 		if g := w.Refusal(b, least, now.UnixMilli()); g != nil {
 			return budget.Hold{}, exceeded(b, g, least)
 		}
-		h, g, err := p.ask(ctx, machineID, w, b, amount)
+		h, g, err := p.ask(ctx, machineID, w, b, amount, least, most)
 		switch {
 		case err != nil:
 			return budget.Hold{}, unavailable(err)
@@ -228,9 +228,9 @@ func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *
 	return budget.Hold{}, exceeded(b, &budget.Grant{Lent: true, Busy: true, Wait: 1000}, least)
 }
 
-// ask asks the object for an amount and reserves it. The Hold is empty if it was not lent;
-// the Grant is nil if there is no such budget.
-func (p *Pool) ask(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, amount int64) (h budget.Hold, g *budget.Grant, err error) {
+// ask asks the object for an amount and reserves it, or by now a smaller share, see hold.
+// The Hold is empty if it was not lent; the Grant is nil if there is no such budget.
+func (p *Pool) ask(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, amount, least, most int64) (h budget.Hold, g *budget.Grant, err error) {
 	sent := p.Now().UnixMilli()
 	ask, done := w.Wait(b, amount)
 	defer done()
@@ -240,7 +240,9 @@ func (p *Pool) ask(ctx context.Context, machineID string, w *budget.Wallet, b *s
 	}
 	w.Apply(b, grants[0], amount, sent)
 	if !grants[0].Refused {
-		h, _ = w.ReserveLent(b, amount, p.Now().UnixMilli())
+		now := p.Now().UnixMilli()
+		// Others may have reserved their shares meanwhile: less is left to share.
+		h, _ = w.ReserveLent(b, min(amount, w.Share(b, least, most, now)), now)
 	}
 	return h, &grants[0], nil
 }
