@@ -292,7 +292,8 @@ func (l *LiveLists) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 // keeps the last good list. It takes no longer than limit. While a client waits, each
 // upstream gets a share of the remaining time, so that silent ones leave time for the
 // others, but at least a fifth of it unless many are silent: lists that are a little too
-// slow for their share come as far as the time goes. After an answer each has its whole time while there is some.
+// slow for their share come as far as the time goes. After an answer each has its whole
+// time while there is some.
 // hurried refreshes no token, which has a time limit of its own. discover returns
 // the scopes that were not asked, that timed out after a shortened time, or that
 // need a new token.
