@@ -44,7 +44,7 @@ func (pl *plan) failed() error {
 	e := apierr.New(400, "no_credentials", "No account of provider %s has usable credentials.", names(pl.call.Targets))
 	switch {
 	case errors.Is(pl.unusable, ErrSealed):
-		e = apierr.New(503, "key_unavailable", "The stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY.")
+		e = apierr.New(503, "key_unavailable", SealedText)
 	case errors.Is(pl.unusable, provider.ErrIncomplete):
 		e.Message += " Complete its settings under Providers: " + pl.unusable.Error() + "."
 	case errors.Is(pl.unusable, provider.ErrNoCredential):

@@ -77,8 +77,6 @@ var testTexts = map[string]string{
 
 // noKeyText is the message of a test without a model to call: a server's models
 // are fetched only with a key (docs/reference/spec.md, 4.2.1).
-const sealedText = "The stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY."
-
 const noKeyText = "Without an API key the server's model list is not fetched, so there is no model to test. Enter any text as the key, or add a custom model."
 
 // fail returns the outcome of a test that failed.
@@ -278,7 +276,7 @@ func unanswered(err error) TestResult {
 // nothing about the account.
 func sealed() TestResult {
 	r := fail("no_credentials", 0)
-	r.Message = sealedText
+	r.Message = accounts.SealedText
 	return r
 }
 
