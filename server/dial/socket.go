@@ -12,20 +12,18 @@ import (
 
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/wire/upstream"
-	"weir/server/cell"
 )
 
-// Sockets opens TCP connections for calls through a proxy. It is a
-// proxydial.Dialer of one cell.
+// Sockets opens TCP connections for calls through a proxy. It is a proxydial.Dialer.
 type Sockets struct {
-	leaver cell.Leaver
-	dialer *net.Dialer
-	tls    *tls.Config
+	outside func(ctx context.Context, wait func())
+	dialer  *net.Dialer
+	tls     *tls.Config
 }
 
-// NewSockets returns the dialer of a cell. Every call that blocks runs outside it.
-func NewSockets(p *Policy, leaver cell.Leaver) *Sockets {
-	return &Sockets{leaver: leaver, dialer: p.dialer(), tls: &tls.Config{MinVersion: tls.VersionTLS12}}
+// NewSockets returns a dialer. Every call that blocks runs as the function of outside.
+func NewSockets(p *Policy, outside func(ctx context.Context, wait func())) *Sockets {
+	return &Sockets{outside: outside, dialer: p.dialer(), tls: &tls.Config{MinVersion: tls.VersionTLS12}}
 }
 
 // Dial opens a connection to "host:port". The connection does not end when ctx does:
@@ -39,7 +37,7 @@ func (s *Sockets) Dial(ctx context.Context, address string, timeout time.Duratio
 	}
 	var conn net.Conn
 	var err error
-	s.leaver.Outside(ctx, func() {
+	s.outside(ctx, func() {
 		if conn, err = dialer.DialContext(context.WithoutCancel(ctx), "tcp", address); err == nil {
 			err = conn.SetDeadline(deadline)
 		}
@@ -59,7 +57,7 @@ type socket struct {
 
 // Read reads some bytes.
 func (s *socket) Read(p []byte) (n int, err error) {
-	s.sockets.leaver.Outside(s.ctx, func() { n, err = s.conn.Read(p) })
+	s.sockets.outside(s.ctx, func() { n, err = s.conn.Read(p) })
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = failure("read", err)
 	}
@@ -68,7 +66,7 @@ func (s *socket) Read(p []byte) (n int, err error) {
 
 // Write sends all of p.
 func (s *socket) Write(p []byte) (n int, err error) {
-	s.sockets.leaver.Outside(s.ctx, func() { n, err = s.conn.Write(p) })
+	s.sockets.outside(s.ctx, func() { n, err = s.conn.Write(p) })
 	if err != nil {
 		err = failure("write", err)
 	}
@@ -81,7 +79,7 @@ func (s *socket) StartTLS(host string) (io.ReadWriteCloser, error) {
 	config.ServerName = host
 	secure := tls.Client(s.conn, config)
 	var err error
-	s.sockets.leaver.Outside(s.ctx, func() { err = secure.HandshakeContext(context.WithoutCancel(s.ctx)) })
+	s.sockets.outside(s.ctx, func() { err = secure.HandshakeContext(context.WithoutCancel(s.ctx)) })
 	if err != nil {
 		if failed := failure("handshake", err); errors.Is(failed, upstream.ErrTimeout) {
 			return nil, failed
@@ -93,7 +91,7 @@ func (s *socket) StartTLS(host string) (io.ReadWriteCloser, error) {
 
 // Close closes the connection. It may be called more than once.
 func (s *socket) Close() error {
-	s.sockets.leaver.Outside(s.ctx, func() { s.conn.Close() })
+	s.sockets.outside(s.ctx, func() { s.conn.Close() })
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,7 +20,6 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
-	"weir/server/cell"
 	"weir/server/dial/dnstest"
 )
 
@@ -61,19 +61,20 @@ func connectProxy(t *testing.T, target string, handle func(conn net.Conn, r *htt
 	return l.Addr().String()
 }
 
-// sockets returns the dialer of a cell that trusts a test server.
-func sockets(p *Policy, l cell.Leaver, s *httptest.Server) *Sockets {
-	d := NewSockets(p, l)
+// direct waits without a turn.
+func direct(_ context.Context, wait func()) { wait() }
+
+// sockets returns a dialer that trusts a test server.
+func sockets(p *Policy, s *httptest.Server) *Sockets {
+	d := NewSockets(p, direct)
 	if s != nil {
 		d.tls.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	}
 	return d
 }
 
-// call makes a call through a proxy, inside a cell as the program does.
-func call(c *cell.Cell, d proxydial.Dialer, proxy, url string, timeout time.Duration) (*upstream.Response, error) {
-	c.Enter()
-	defer c.Exit()
+// call makes a call through a proxy.
+func call(d proxydial.Dialer, proxy, url string, timeout time.Duration) (*upstream.Response, error) {
 	return upstream.Do(context.Background(), &proxydial.Proxy{Dialer: d, Address: proxy}, &upstream.Request{
 		Method: "POST", URL: url, Header: httpmsg.Header{{Name: "content-type", Value: "text/plain"}},
 		Body: stream.FromString("grant"), Timeout: timeout, MaxBody: 1 << 20,
@@ -88,8 +89,7 @@ func TestCallThroughAProxy(t *testing.T) {
 	}))
 	defer s.Close()
 	proxy := connectProxy(t, s.Listener.Addr().String(), nil)
-	var c cell.Cell
-	resp, err := call(&c, sockets(&Policy{AllowPrivate: true}, &c, s), proxy, "https://example.com/token", 20*time.Second)
+	resp, err := call(sockets(&Policy{AllowPrivate: true}, s), proxy, "https://example.com/token", 20*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,19 +104,16 @@ func TestProxyOnAPrivateAddressNeedsTheSetting(t *testing.T) {
 	_, port, _ := net.SplitHostPort(proxy)
 	dns, resolver := dnstest.New(t)
 	dns.Set("proxy.example", "127.0.0.1")
-	var c cell.Cell
-	_, err := call(&c, NewSockets(&Policy{Resolver: resolver}, &c), "proxy.example:"+port, "https://example.com/token", time.Minute)
+	_, err := call(NewSockets(&Policy{Resolver: resolver}, direct), "proxy.example:"+port, "https://example.com/token", time.Minute)
 	if !errors.Is(err, proxydial.ErrProxy) || !errors.Is(err, upstream.ErrNetwork) || called.Load() != 0 {
 		t.Errorf("%v, %d calls", err, called.Load())
 	}
-	c.Enter()
-	_, err = NewSockets(&Policy{Resolver: resolver}, &c).Dial(t.Context(), "proxy.example:"+port, time.Minute)
-	c.Exit()
+	_, err = NewSockets(&Policy{Resolver: resolver}, direct).Dial(t.Context(), "proxy.example:"+port, time.Minute)
 	var refused *Refused
 	if !errors.As(err, &refused) || !refused.Private {
 		t.Errorf("%v", err)
 	}
-	if _, err = call(&c, NewSockets(&Policy{AllowPrivate: true, Resolver: resolver}, &c), "proxy.example:"+port, "https://example.com/token", time.Minute); err == nil || called.Load() != 1 {
+	if _, err = call(NewSockets(&Policy{AllowPrivate: true, Resolver: resolver}, direct), "proxy.example:"+port, "https://example.com/token", time.Minute); err == nil || called.Load() != 1 {
 		t.Errorf("%v, %d calls", err, called.Load())
 	}
 }
@@ -158,14 +155,10 @@ func TestFailuresOfSockets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, resolver := dnstest.New(t)
-			var c cell.Cell
-			_, err := call(&c, sockets(&Policy{AllowPrivate: true, Resolver: resolver}, &c, s), tt.proxy, tt.url, tt.timeout)
+			_, err := call(sockets(&Policy{AllowPrivate: true, Resolver: resolver}, s), tt.proxy, tt.url, tt.timeout)
 			var f *proxydial.Failure
 			if !errors.Is(err, tt.want) || errors.Is(err, proxydial.ErrProxy) != tt.proxys || !errors.As(err, &f) || f.Sent || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("%v", err)
-			}
-			if !c.TryEnter() {
-				t.Error("the cell is still held")
 			}
 		})
 	}
@@ -174,10 +167,7 @@ func TestFailuresOfSockets(t *testing.T) {
 func TestHandshakeErrorIsDistinguished(t *testing.T) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()
-	var c cell.Cell
-	c.Enter()
-	defer c.Exit()
-	conn, err := NewSockets(&Policy{AllowPrivate: true}, &c).Dial(t.Context(), s.Listener.Addr().String(), time.Minute)
+	conn, err := NewSockets(&Policy{AllowPrivate: true}, direct).Dial(t.Context(), s.Listener.Addr().String(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,15 +177,20 @@ func TestHandshakeErrorIsDistinguished(t *testing.T) {
 	}
 }
 
-// Another goroutine enters the cell while one waits for each step of a connection.
-func TestCellIsFreeWhileASocketWaits(t *testing.T) {
+// Each step of a connection that may block runs as a wait, without the turn.
+func TestTurnIsFreeWhileASocketWaits(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	entered := make(chan struct{})
-	var c cell.Cell
+	var turn sync.Mutex
+	outside := func(_ context.Context, wait func()) {
+		turn.Unlock()
+		defer turn.Lock()
+		wait()
+	}
 	go func() {
 		conn, err := l.Accept()
 		if err != nil {
@@ -203,17 +198,17 @@ func TestCellIsFreeWhileASocketWaits(t *testing.T) {
 		}
 		defer conn.Close()
 		for range 2 {
-			c.Enter() // only while the client waits for a byte, or has not begun to
-			c.Exit()
+			turn.Lock() // only while the client waits for a byte, or has not begun to
+			turn.Unlock()
 			conn.Write([]byte("x"))
 		}
-		c.Enter()
-		c.Exit()
+		turn.Lock()
+		turn.Unlock()
 		close(entered)
 		io.Copy(io.Discard, conn)
 	}()
-	c.Enter()
-	conn, err := NewSockets(&Policy{AllowPrivate: true}, &c).Dial(t.Context(), l.Addr().String(), time.Minute)
+	turn.Lock()
+	conn, err := NewSockets(&Policy{AllowPrivate: true}, outside).Dial(t.Context(), l.Addr().String(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,10 +230,10 @@ func TestCellIsFreeWhileASocketWaits(t *testing.T) {
 	if _, err := conn.Read(b); !errors.Is(err, upstream.ErrNetwork) {
 		t.Errorf("%v from a closed connection", err)
 	}
-	if c.TryEnter() {
-		t.Error("the goroutine is not inside after its calls")
+	if turn.TryLock() {
+		t.Error("the goroutine has no turn after its calls")
 	}
-	c.Exit()
+	turn.Unlock()
 	<-entered
 }
 
@@ -248,10 +243,7 @@ func TestConnectionOutlivesItsCaller(t *testing.T) {
 	defer s.Close()
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	var c cell.Cell
-	c.Enter()
-	defer c.Exit()
-	conn, err := sockets(&Policy{AllowPrivate: true}, &c, s).Dial(ctx, s.Listener.Addr().String(), time.Minute)
+	conn, err := sockets(&Policy{AllowPrivate: true}, s).Dial(ctx, s.Listener.Addr().String(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (w *world) raw(bytes string) string {
 // A proxy in front may have taken what follows a malformed chunk for a part of the
 // body: it is not the next request.
 func TestMalformedBodyEndsTheConnection(t *testing.T) {
-	w := newWorld(t, 1, upstreams)
+	w := newWorld(t, upstreams)
 	for _, head := range []string{
 		"POST /v1/embeddings HTTP/1.1\r\nAuthorization: Bearer " + w.key,
 		"POST /v1/embeddings HTTP/1.1",
@@ -51,7 +51,7 @@ func TestMalformedBodyEndsTheConnection(t *testing.T) {
 }
 
 func TestUnreadBodyDoesNotHoldTheConnection(t *testing.T) {
-	w := newWorld(t, 1, upstreams)
+	w := newWorld(t, upstreams)
 	var calls sync.WaitGroup
 	for _, head := range []string{
 		"POST /v1/embeddings HTTP/1.1\r\nTransfer-Encoding: chunked",
@@ -70,7 +70,7 @@ func TestUnreadBodyDoesNotHoldTheConnection(t *testing.T) {
 }
 
 func TestConnectionOfAWholeBodyStaysOpen(t *testing.T) {
-	w := newWorld(t, 1, upstreams)
+	w := newWorld(t, upstreams)
 	c, err := net.Dial("tcp", w.server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func (d *deadlines) note() {
 }
 
 func TestEveryWriteHasADeadline(t *testing.T) {
-	w := newWorld(t, 1, func(w http.ResponseWriter, r *http.Request) {
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/completions") {
 			upstreams(w, r)
 			return

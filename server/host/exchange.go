@@ -18,13 +18,12 @@ import (
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
-	"weir/server/cell"
 	"weir/server/webapi"
 )
 
 // doer makes upstream calls with net/http.
 type doer struct {
-	cell.Leaver
+	outside   func(ctx context.Context, wait func()) // Config.Outside
 	transport http.RoundTripper
 	log       func(level int, line string)
 }
@@ -157,7 +156,7 @@ func (d doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending
 func (d doer) Do(ctx context.Context, req *upstream.Request) (*upstream.Response, error) {
 	x := &exchange{doer: d, caller: ctx, req: req}
 	if hr := x.open(); hr != nil {
-		x.Outside(ctx, func() { x.send(hr) })
+		x.outside(ctx, func() { x.send(hr) })
 	}
 	return x.whole()
 }
@@ -221,7 +220,7 @@ func (x *exchange) request() (*http.Request, error) {
 		}
 		hr.Body, _ = hr.GetBody()
 	default:
-		r, length := x.outside(b)
+		r, length := x.source(b)
 		hr.Body, hr.ContentLength = x.sends(r, length), length
 	}
 	return hr.WithContext(x.ctx), nil
@@ -251,7 +250,7 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// send makes the call. It runs outside the cell.
+// send makes the call.
 func (x *exchange) send(hr *http.Request) {
 	if x.req.Socket != nil {
 		x.sendSocket(hr)
@@ -286,7 +285,7 @@ func (x *exchange) send(hr *http.Request) {
 	if x.req.Memory != nil {
 		upTo = min(upTo, memory.Uncounted+1) // Wait reads the rest, which needs memory
 	}
-	all, done, err := body.gather(nil, upTo, x.req.MaxBody, x.req.Idle)
+	all, done, err := body.gather(nil, upTo, x.req.MaxBody)
 	switch {
 	case err != nil:
 		x.answer, x.err = nil, err
@@ -297,8 +296,7 @@ func (x *exchange) send(hr *http.Request) {
 	}
 }
 
-// whole returns the answer, with its whole body if that was requested. It is called
-// inside the cell.
+// whole returns the answer, with its whole body if that was requested.
 func (x *exchange) whole() (*upstream.Response, error) {
 	if x.req.Memory != nil {
 		x.req.Memory.Sent()
@@ -347,7 +345,7 @@ func (x *exchange) failed(err, other error) error {
 
 // Wait returns the answer.
 func (x *exchange) Wait() (*upstream.Response, error) {
-	x.Outside(x.caller, func() { <-x.done })
+	x.outside(x.caller, func() { <-x.done })
 	return x.whole()
 }
 

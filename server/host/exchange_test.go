@@ -20,18 +20,17 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
-	"weir/server/cell"
 )
 
-// inside runs a test inside a cell, as the program runs.
-func inside(t *testing.T, handler http.HandlerFunc) (doer, string) {
+// direct waits without a turn.
+func direct(_ context.Context, wait func()) { wait() }
+
+// caller returns a doer in front of a server with the handler, and its address.
+func caller(t *testing.T, handler http.HandlerFunc) (doer, string) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	c := &cell.Cell{}
-	c.Enter()
-	t.Cleanup(c.Exit)
-	return doer{c, &http.Transport{}, func(int, string) {}}, server.URL + "/"
+	return doer{direct, &http.Transport{}, func(int, string) {}}, server.URL + "/"
 }
 
 // hang answers after the given bytes when the client has left.
@@ -61,7 +60,7 @@ func TestTimeLimitsOfAnUpstreamCall(t *testing.T) {
 		{"body in memory, limit of the whole", "begun", upstream.Request{Timeout: short, MaxBody: 100}, stream.ErrTimeout},
 		{"body in memory, silence", "begun", upstream.Request{Timeout: time.Hour, Idle: short, MaxBody: 100}, stream.ErrIdle},
 	} {
-		d, url := inside(t, hang(tt.head))
+		d, url := caller(t, hang(tt.head))
 		tt.req.Method, tt.req.URL = "GET", url
 		resp, err := upstream.Do(t.Context(), d, &tt.req)
 		if !errors.Is(err, tt.want) {
@@ -71,7 +70,7 @@ func TestTimeLimitsOfAnUpstreamCall(t *testing.T) {
 }
 
 func TestTimeLimitsOfAStream(t *testing.T) {
-	d, url := inside(t, hang("begun"))
+	d, url := caller(t, hang("begun"))
 	for _, tt := range []struct {
 		name string
 		req  upstream.Request
@@ -104,7 +103,7 @@ func TestTimeLimitsOfAStream(t *testing.T) {
 }
 
 func TestBodyOverTheLimitIsTooLarge(t *testing.T) {
-	d, url := inside(t, func(w http.ResponseWriter, r *http.Request) {
+	d, url := caller(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("chunked") != "" {
 			w.(http.Flusher).Flush()
 		}
@@ -128,7 +127,7 @@ func TestBodyOverTheLimitIsTooLarge(t *testing.T) {
 }
 
 func TestIncompleteBodyIsAnError(t *testing.T) {
-	d, url := inside(t, func(w http.ResponseWriter, _ *http.Request) {
+	d, url := caller(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		io.WriteString(w, "begun")
 	})
@@ -144,7 +143,7 @@ func TestUnreachableUpstreamIsANetworkError(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	d, _ := inside(t, nil)
+	d, _ := caller(t, nil)
 	_, err = upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: "http://" + l.Addr().String() + "/"})
 	if !errors.Is(err, upstream.ErrNetwork) || errors.Is(err, upstream.ErrCut) {
 		t.Fatalf("got %v", err)
@@ -153,7 +152,7 @@ func TestUnreachableUpstreamIsANetworkError(t *testing.T) {
 
 func TestOutlivingCallContinuesWithoutTheClient(t *testing.T) {
 	arrived, left := make(chan struct{}), make(chan struct{})
-	d, url := inside(t, func(w http.ResponseWriter, _ *http.Request) {
+	d, url := caller(t, func(w http.ResponseWriter, _ *http.Request) {
 		close(arrived)
 		<-left
 		io.WriteString(w, "created")
@@ -174,7 +173,7 @@ func TestOutlivingCallContinuesWithoutTheClient(t *testing.T) {
 
 func TestCanceledCallReportsTheClient(t *testing.T) {
 	arrived := make(chan struct{})
-	d, url := inside(t, func(_ http.ResponseWriter, r *http.Request) {
+	d, url := caller(t, func(_ http.ResponseWriter, r *http.Request) {
 		close(arrived)
 		<-r.Context().Done()
 	})
@@ -188,7 +187,7 @@ func TestCanceledCallReportsTheClient(t *testing.T) {
 }
 
 func TestRedirectIsAnAnswer(t *testing.T) {
-	d, url := inside(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) })
+	d, url := caller(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) })
 	resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url, MaxBody: 1000})
 	if err != nil || resp.Status != 302 || resp.Header.Get("location") != "/elsewhere" {
 		t.Fatalf("got %v, %v", resp, err)
@@ -202,7 +201,7 @@ func TestRequestIsSentAsItIs(t *testing.T) {
 		length               int64
 	}
 	got := make(chan seen, 1)
-	d, url := inside(t, func(_ http.ResponseWriter, r *http.Request) {
+	d, url := caller(t, func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got <- seen{r.Method, r.RequestURI, string(body), r.Header, r.ContentLength}
 	})
@@ -242,7 +241,7 @@ func (u *upper) Stopped() bool { return u.stop }
 
 func TestTransformedBodyIsSent(t *testing.T) {
 	got := make(chan string, 1)
-	d, url := inside(t, func(_ http.ResponseWriter, r *http.Request) {
+	d, url := caller(t, func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got <- string(body)
 	})
@@ -268,7 +267,7 @@ func (*broken) Push([]byte, []byte) []byte { panic("broken") }
 // net/http reads the bodies of calls in goroutines of its own, where a panic would
 // end the process.
 func TestPanicOfATransformFailsItsCallAlone(t *testing.T) {
-	d, url := inside(t, func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	d, url := caller(t, func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
 	logged := make(chan string, 2)
 	d.log = func(_ int, line string) { logged <- line }
 	u := &broken{}
@@ -288,7 +287,7 @@ func TestTransformOfABodyThatIsClosedMeanwhileEndsOnce(t *testing.T) {
 	r, w := io.Pipe()
 	defer r.Close()
 	u := &upper{}
-	b := &transformed{source: source{Reader: r}, t: u, leaver: &cell.Cell{}}
+	b := &transformed{source: source{ReadCloser: r}, t: u}
 	ended := make(chan error, 1)
 	go func() {
 		_, err := io.ReadAll(b)
@@ -321,8 +320,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestClosingABodyWaitsForNothingInsideTheCell(t *testing.T) {
-	d, url := inside(t, nil)
+func TestClosingABodyWaitsForNothing(t *testing.T) {
+	d, url := caller(t, nil)
 	b := blocked{strings.NewReader("unread"), make(chan struct{}), make(chan struct{})}
 	defer close(b.release)
 	d.transport = roundTripper(func(*http.Request) (*http.Response, error) {
@@ -337,7 +336,7 @@ func TestClosingABodyWaitsForNothingInsideTheCell(t *testing.T) {
 }
 
 func TestReadBytesCanBeReturned(t *testing.T) {
-	d, url := inside(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello world") })
+	d, url := caller(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello world") })
 	for _, whole := range []bool{true, false} {
 		resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url})
 		if err != nil {
@@ -370,7 +369,7 @@ func TestErrorBesideTheFirstBytesEndsTheBody(t *testing.T) {
 		{"cut", io.ErrUnexpectedEOF, stream.ErrReset},
 		{"checksum", gzip.ErrChecksum, stream.ErrReset},
 	} {
-		d, url := inside(t, nil)
+		d, url := caller(t, nil)
 		d.transport = roundTripper(func(*http.Request) (*http.Response, error) {
 			body := iotest.DataErrReader(io.MultiReader(strings.NewReader("hello"), iotest.ErrReader(tt.err)))
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(body), ContentLength: -1}, nil
@@ -393,7 +392,7 @@ func TestErrorBesideTheFirstBytesEndsTheBody(t *testing.T) {
 
 // A limit of the gateway's own is no failure of the upstream.
 func TestNoDescriptorIsNotTheUpstreamsFailure(t *testing.T) {
-	d, url := inside(t, nil)
+	d, url := caller(t, nil)
 	for _, no := range []error{syscall.EMFILE, syscall.ENFILE} {
 		d.transport = roundTripper(func(*http.Request) (*http.Response, error) {
 			return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", no)}
@@ -411,7 +410,7 @@ func TestProgressOfAnUploadRenewsTheLimitOfTheHead(t *testing.T) {
 		size   int64
 		renews bool
 	}{{1 << 20, true}, {1 << 10, false}} {
-		d, url := inside(t, nil)
+		d, url := caller(t, nil)
 		renewed := 0
 		d.transport = roundTripper(func(hr *http.Request) (*http.Response, error) {
 			b, ok := hr.Body.(*sentBody)
@@ -450,7 +449,7 @@ func TestProgressOfAnUploadRenewsTheLimitOfTheHead(t *testing.T) {
 // had been sent decides whether it is sent again.
 func TestCutBodySaysThatMuchWasSent(t *testing.T) {
 	for size, much := range map[int64]bool{3 << 20: true, 1 << 19: false, 1 << 10: false} {
-		d, url := inside(t, nil)
+		d, url := caller(t, nil)
 		d.transport = roundTripper(func(hr *http.Request) (*http.Response, error) {
 			io.Copy(io.Discard, hr.Body)
 			return nil, syscall.ECONNRESET
@@ -473,10 +472,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	c := &cell.Cell{}
-	c.Enter()
-	defer c.Exit()
-	d := doer{c, &http.Transport{}, nil}
+	d := doer{direct, &http.Transport{}, nil}
 	for range 50 {
 		resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: server.URL + "/"})
 		if err != nil {
@@ -499,7 +495,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 // connection, and a video was generated twice.
 func TestCallIsNotSentAgainAfterABrokenConnection(t *testing.T) {
 	var calls atomic.Int32
-	d, url := inside(t, func(w http.ResponseWriter, r *http.Request) {
+	d, url := caller(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		if calls.Add(1) == 2 {
 			panic(http.ErrAbortHandler)
@@ -525,7 +521,7 @@ func TestCallIsNotSentAgainAfterABrokenConnection(t *testing.T) {
 
 func TestSwitchedProtocolHasNoBody(t *testing.T) {
 	closed := make(chan error, 1)
-	d, url := inside(t, func(w http.ResponseWriter, _ *http.Request) {
+	d, url := caller(t, func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			closed <- err

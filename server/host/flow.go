@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"sync"
 	"time"
 
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/stream"
-	"weir/server/cell"
 )
 
 // Bytes of a read while little flows, and otherwise. A stream that waits holds a
@@ -19,60 +20,53 @@ const (
 	largeRead = 32 << 10
 )
 
-// source is a body outside the cells.
+// source is a body to read, of an answer or of a call.
 type source struct {
-	io.Reader
-	close  func() error
+	io.ReadCloser
 	length int64         // -1 if unknown
 	ready  bool          // a part is in memory
 	upload *uploadSource // where the bytes are a client's
 }
 
-func (s source) Close() error {
-	if s.close == nil {
-		return nil
-	}
-	return s.close()
-}
-
-// open returns a body for use outside the cells. It is called inside.
+// open returns a body to read, in which a silence of idle is an error.
 func open(body io.ReadCloser, idle time.Duration) source {
 	switch b := body.(type) {
 	case *stream.Bytes:
-		return source{Reader: b, length: int64(b.Len()), ready: true}
+		return source{ReadCloser: b, length: int64(b.Len()), ready: true}
 	case *stream.Parts:
-		return source{Reader: b, length: b.Size(), ready: true}
+		return source{ReadCloser: b, length: b.Size(), ready: true}
+	case *stream.Pieces:
+		return source{ReadCloser: b, length: -1, ready: true}
 	case *upstreamBody:
-		length := b.length
-		if len(b.unread) > 0 || b.err != nil {
-			length = -1
+		b.flow(idle)
+		s := source{ReadCloser: b, length: b.length, ready: len(b.unread) > 0}
+		if s.ready || b.err != nil {
+			s.length = -1
 		}
-		s := b.take()
-		s.idle = idle
-		return source{Reader: s, close: s.Close, length: length, ready: len(s.head) > 0}
+		return s
 	case *clientBody:
 		length := b.length
 		if length >= 0 {
 			length += int64(len(b.unread)) - b.source.read
 		}
-		return source{Reader: b.take(), length: length, upload: b.source}
+		return source{ReadCloser: io.NopCloser(b.take()), length: length, upload: b.source}
 	case *stream.Prefix:
-		if b.Rest == nil {
-			return source{Reader: b, length: int64(len(b.Head)), ready: true}
+		s := source{length: 0}
+		if b.Rest != nil {
+			s = open(b.Rest, idle)
+			b.Rest = s.ReadCloser
 		}
-		rest := open(b.Rest, idle)
-		if rest.length >= 0 {
-			rest.length += int64(len(b.Head))
+		if s.length >= 0 {
+			s.length += int64(len(b.Head))
 		}
-		rest.Reader, rest.ready = &prefixed{b.Head, rest.Reader}, true
-		return rest
+		s.ReadCloser, s.ready = b, true
+		return s
 	}
 	panic(fmt.Sprintf("host: a body of type %T cannot be sent", body))
 }
 
-// outside returns a body of a call as net/http sends it, and its length, -1 if
-// unknown. It is called inside the cell.
-func (x *exchange) outside(body io.ReadCloser) (io.ReadCloser, int64) {
+// source returns a body of a call as net/http sends it, and its length, -1 if unknown.
+func (x *exchange) source(body io.ReadCloser) (io.ReadCloser, int64) {
 	t, ok := body.(*stream.Through)
 	if !ok {
 		s := open(body, 0)
@@ -85,17 +79,18 @@ func (x *exchange) outside(body io.ReadCloser) (io.ReadCloser, int64) {
 	}
 	s := open(t.Src, t.Idle)
 	x.upload = s.upload
-	return &transformed{source: s, t: t.T, leaver: x.Leaver, log: x.log}, length
+	return &transformed{source: s, t: t.T, log: x.log}, length
 }
 
 // transformed is the body of a call that a transform changes. net/http reads it in
 // a goroutine of its own, and over HTTP/2 may close it in another meanwhile.
 type transformed struct {
 	source
-	t      stream.Transform
-	leaver cell.Leaver
-	log    func(level int, line string)
-	ended  bool // of t; used inside the cell
+	log func(level int, line string)
+
+	mu    sync.Mutex // of t
+	t     stream.Transform
+	ended bool
 
 	buf, rest, out []byte
 	err            error // how the body has ended, for Read
@@ -126,39 +121,38 @@ func (b *transformed) Read(p []byte) (int, error) {
 // push transforms a piece, with the error that its Read returned, into b.out. The
 // error is nil unless the body has ended.
 func (b *transformed) push(piece []byte, err error) (end error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	defer b.recover(&end)
-	b.leaver.Inside(func() {
-		if b.ended { // closed meanwhile
-			err = stream.ErrClient
-			return
+	if b.ended { // closed meanwhile
+		return stream.ErrClient
+	}
+	b.out = b.out[:0]
+	if len(piece) > 0 {
+		b.out = b.t.Push(piece, b.out)
+		if stopped(b.t) {
+			err = io.EOF
 		}
-		b.out = b.out[:0]
-		if len(piece) > 0 {
-			b.out = b.t.Push(piece, b.out)
-			if stopped(b.t) {
-				err = io.EOF
-			}
-		}
-		if err != nil {
-			b.ended = true
-			b.out = b.t.End(stream.Cause(err), b.out)
-		}
-	})
+	}
+	if err != nil {
+		b.ended = true
+		b.out = b.t.End(stream.Cause(err), b.out)
+	}
 	return err
 }
 
 // Close ends the transform of a body that was not read to its end.
 func (b *transformed) Close() error {
-	var failed error
-	func() {
-		defer b.recover(&failed)
-		b.leaver.Inside(func() {
-			if !b.ended {
-				b.ended = true
-				b.t.End(stream.ErrClient, nil)
-			}
-		})
-	}()
+	b.mu.Lock()
+	if !b.ended {
+		b.ended = true
+		func() {
+			var failed error
+			defer b.recover(&failed)
+			b.t.End(stream.ErrClient, nil)
+		}()
+	}
+	b.mu.Unlock()
 	return b.source.Close()
 }
 
@@ -176,57 +170,146 @@ func stopped(t stream.Transform) bool {
 	return ok && s.Stopped()
 }
 
-// observer is what Go does with a stream while it flows to the client. It is used
-// outside the cells and enters them.
-type observer struct {
-	*instance
+// flow is a body on its way to the client, and what the program does with it.
+type flow struct {
+	source
 	transform stream.Transform
 	watcher   stream.Watcher
-	beater    stream.Beater // of one of them, or nil
-	every     time.Duration // between its heartbeats
-	cut       bool
-	sample    []byte // seen, but not yet shown to watcher, up to sampleSize
-	out       []byte
+	cut       bool // of watcher
+	client    *answerWriter
+
+	mu     sync.Mutex // of the program's part and of client, which heartbeats use too
+	beater stream.Beater
+	every  time.Duration // between heartbeats
+	last   time.Time     // when something was sent
+	timer  *time.Timer   // of the next heartbeat
+	ended  bool
+	buf    []byte
 }
 
-// sampleSize is how much of a watched stream is collected, so that the cell is not
-// entered for each piece. Every open stream has a buffer of this size.
-const sampleSize = 2 << 10
-
-// push returns what the client receives for a piece of the stream, and whether the
-// stream is over.
-func (o *observer) push(piece []byte) (out []byte, over bool) {
-	switch {
-	case o.transform != nil:
-		o.Enter()
-		defer o.Exit()
-		if cap(o.out) > 2*largeRead { // of a long event
-			o.out = nil
-		}
-		o.out = o.transform.Push(piece, o.out[:0])
-		return o.out, stopped(o.transform)
-	case o.cut:
-	case len(o.sample)+len(piece) > sampleSize:
-		o.Enter()
-		defer o.Exit()
-		o.flush()
-		o.watcher.Sample(piece)
-	default:
-		if o.sample == nil {
-			o.sample = make([]byte, 0, sampleSize)
-		}
-		o.sample = append(o.sample, piece...)
+// flowOf returns the flow of an answer's body.
+func flowOf(body io.ReadCloser) *flow {
+	switch b := body.(type) {
+	case *stream.Through:
+		f := &flow{source: open(b.Src, b.Idle), transform: b.T, every: stream.BeatEvery(b.Idle)}
+		f.length = -1
+		f.beater, _ = b.T.(stream.Beater)
+		return f
+	case *stream.Watched:
+		f := &flow{source: open(b.Src, b.Idle), watcher: b.W, cut: b.Cut, every: stream.BeatEvery(b.Idle)}
+		f.length = -1
+		f.beater, _ = b.W.(stream.Beater)
+		return f
 	}
-	return piece, false
+	return &flow{source: open(body, 0)}
 }
 
-// ready waits until there is memory for the next chunk, and reports whether there is.
-func (o *observer) ready(ctx context.Context, chunk []byte) bool {
-	w, ok := o.transform.(stream.Waiter)
+// flow sends a body as it arrives. A body that breaks off, and has no program to say
+// so, closes the connection.
+func (h *Host) flow(hr *http.Request, f *flow) {
+	h.flows.Add(1)
+	defer h.flows.Add(-1)
+	defer f.Close()
+	defer f.client.limit(0) // net/http writes the end
+	if !f.ready {
+		f.client.flush() // the head goes out before the first piece
+	}
+	if f.beater != nil {
+		f.start()
+		defer f.stop() // also if the program panics
+	}
+	end := h.pump(hr, f)
+	f.stop()
+	f.Close()
+	var tail []byte
+	said := true // the program says how the body has ended
+	switch {
+	case f.transform != nil:
+		tail = f.transform.End(end, f.buf[:0])
+	case f.watcher != nil:
+		tail, said = f.watcher.End(end), !f.cut
+	default:
+		said = false
+	}
+	switch {
+	case said && !errors.Is(end, stream.ErrClient):
+		f.client.write(tail)
+	case !said && end != nil:
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// pump sends the pieces of a body and returns how it ended.
+func (h *Host) pump(hr *http.Request, f *flow) error {
+	small := make([]byte, smallRead)
+	buf := small
+	var large *[]byte
+	defer func() {
+		if large != nil {
+			h.buffers.Put(large)
+		}
+	}()
+	for {
+		n, err := f.Read(buf)
+		if n > 0 {
+			over, err := f.forward(hr.Context(), buf[:n])
+			if err != nil || over {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return cause(hr.Context(), err)
+		case n == len(buf) && large == nil: // a full read means that more is waiting
+			large = h.buffers.Get().(*[]byte)
+			buf = *large
+		case n < smallRead && large != nil:
+			h.buffers.Put(large)
+			large, buf = nil, small
+		}
+	}
+}
+
+// forward sends a piece of a body, and reports whether the body is over.
+func (f *flow) forward(ctx context.Context, piece []byte) (over bool, err error) {
+	if !f.hasMemory(ctx, piece) {
+		return false, stream.ErrMemory
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.transform != nil:
+		if cap(f.buf) > 2*largeRead { // of a long event
+			f.buf = nil
+		}
+		f.buf = f.transform.Push(piece, f.buf[:0])
+		piece, over = f.buf, stopped(f.transform)
+	case f.watcher != nil && !f.cut:
+		f.watcher.Sample(piece)
+	}
+	if f.beater != nil {
+		f.last = time.Now()
+	}
+	if f.client.write(piece) != nil {
+		return false, stream.ErrClient
+	}
+	return over, nil
+}
+
+// hasMemory waits until there is memory for the next piece, and reports whether there is.
+func (f *flow) hasMemory(ctx context.Context, piece []byte) bool {
+	w, ok := f.transform.(stream.Waiter)
 	if !ok {
 		return true
 	}
-	for waited := time.Duration(0); !o.has(w, chunk); waited += stream.ReadyAgain {
+	ready := func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return w.Ready(piece)
+	}
+	for waited := time.Duration(0); !ready(); waited += stream.ReadyAgain {
 		if waited >= stream.ReadyWait || ctx.Err() != nil {
 			return false
 		}
@@ -235,69 +318,40 @@ func (o *observer) ready(ctx context.Context, chunk []byte) bool {
 	return true
 }
 
-func (o *observer) has(w stream.Waiter, chunk []byte) bool {
-	o.Enter()
-	defer o.Exit()
-	return w.Ready(chunk)
+// start begins the heartbeats of a silent stream.
+func (f *flow) start() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = time.Now()
+	f.timer = time.AfterFunc(f.every, f.beat)
 }
 
-// beat returns a heartbeat for the client, nothing within an event.
-func (o *observer) beat() []byte {
-	o.Enter()
-	defer o.Exit()
-	if o.watcher != nil {
-		o.flush()
+// beat sends a heartbeat if it is due, and waits for the next. A client that has left is
+// noticed by the body's next piece, or its end.
+func (f *flow) beat() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return
 	}
-	o.out = o.beater.Beat(o.out[:0])
-	return o.out
-}
-
-// flush shows the collected pieces to the watcher. It is called inside the cell.
-func (o *observer) flush() {
-	if len(o.sample) > 0 {
-		o.watcher.Sample(o.sample)
-		o.sample = o.sample[:0]
+	if now := time.Now(); now.Sub(f.last) >= f.every {
+		f.last = now
+		f.buf = f.beater.Beat(f.buf[:0])
+		if f.client.write(f.buf) != nil {
+			return
+		}
 	}
+	f.timer.Reset(time.Until(f.last.Add(f.every)))
 }
 
-// end returns the last bytes for the client.
-func (o *observer) end(cause error) []byte {
-	o.Enter()
-	defer o.Exit()
-	if o.transform != nil {
-		return o.transform.End(cause, o.out[:0])
+// stop ends the heartbeats.
+func (f *flow) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
+	if f.timer != nil {
+		f.timer.Stop()
 	}
-	o.flush()
-	return o.watcher.End(cause)
-}
-
-// observe returns the source of an answer's body and what Go does with it. It is
-// called inside the cell.
-func (i *instance) observe(body io.ReadCloser) (source, *observer) {
-	switch b := body.(type) {
-	case *stream.Through:
-		o := &observer{instance: i, transform: b.T, every: stream.BeatEvery(b.Idle)}
-		o.beater, _ = b.T.(stream.Beater)
-		return open(b.Src, b.Idle), o
-	case *stream.Watched:
-		o := &observer{instance: i, watcher: b.W, cut: b.Cut, every: stream.BeatEvery(b.Idle)}
-		o.beater, _ = b.W.(stream.Beater)
-		return open(b.Src, b.Idle), o
-	case *stream.Pieces:
-		return source{Reader: pieces{i, b}, length: -1, ready: true}, nil
-	}
-	return open(body, 0), nil
-}
-
-// pieces is a body that the program makes, read outside the cell.
-type pieces struct {
-	*instance
-	body io.Reader
-}
-
-func (b pieces) Read(p []byte) (n int, err error) {
-	b.Inside(func() { n, err = b.body.Read(p) })
-	return n, err
 }
 
 // cause returns how a stream has ended: nil for io.EOF. A connection that broke

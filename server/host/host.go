@@ -1,8 +1,5 @@
-// Package host serves the program natively: net/http in front of it and behind
-// it, with the behaviour of the edge platform.
-//
-// The program runs in cells, one goroutine at a time in each. Its ports leave the
-// cell while they wait, and bodies flow outside the cells.
+// Package host serves the program natively: net/http in front of it and behind it.
+// A request is a goroutine, which runs the program and sends the answer.
 package host
 
 import (
@@ -22,36 +19,33 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/stream"
-	"weir/server/cell"
 )
 
 // Config describes a host.
 type Config struct {
 	Gateway gateway.Config
-	// Cells is the number of instances of the program that serve requests. Zero
-	// means one for each core.
-	Cells int
-	// Memory is how many bytes large bodies and answers may have in memory at once,
-	// in all cells together. Zero means defaultMemory for each.
+	// Memory is how many bytes large bodies and answers may have in memory at once.
+	// Zero means defaultMemory for each core.
 	Memory int64
 	// Calls is how many calls may be under way at once. Zero means no bound.
 	Calls int
 	// Requests is the number of the latest requests that a machine lists. Zero means
 	// defaultRequests.
 	Requests int64
-	// Objects calls the objects of machines. It is called outside the cells.
+	// Objects calls the objects of machines.
 	Objects rpc.Stub
+	// Outside runs wait, which waits for something else than the program: with a context
+	// of a machine's object, without its turn. nil means that there are no turns.
+	Outside func(ctx context.Context, wait func())
 	// Transport makes the upstream calls. It does not follow redirects.
 	Transport http.RoundTripper
-	// Dialer returns the connections for calls through proxies. Its calls wait with
-	// the Leaver.
-	Dialer func(cell.Leaver) proxydial.Dialer
+	// Dialer makes the connections for calls through proxies.
+	Dialer proxydial.Dialer
 	// Origin returns the scheme and host of a request as the client addressed it.
 	Origin func(*http.Request) string
 	// ClientAddress returns the IP address of a request's client, "" if unknown.
 	ClientAddress func(*http.Request) string
-	// SpendCode is gateway.Ports.SpendCode. It is called by several goroutines at
-	// once, inside a cell.
+	// SpendCode is gateway.Ports.SpendCode. It is called by several goroutines at once.
 	SpendCode func(code string) bool
 	// Log writes one line; from level 2 on it is an error. It is called by several
 	// goroutines at once.
@@ -62,8 +56,8 @@ type Config struct {
 // Host is the program behind net/http. It implements http.Handler.
 type Host struct {
 	Config
-	instances []*instance
-	next      atomic.Uint32
+	app       *gateway.App
+	templates sync.Map      // *httpmsg.Template: its fields as []constant
 	draining  atomic.Bool   // new calls are refused
 	stopped   chan struct{} // closed then
 	stopOnce  sync.Once
@@ -74,93 +68,29 @@ type Host struct {
 	inbox     inbox
 }
 
-// instance is one instance of the program in its cell.
-type instance struct {
-	cell.Cell
-	app       *gateway.App
-	templates [][]constant // of answers, by their Number
-
-	changes atomic.Bool // changed has machines
-	mu      sync.Mutex
-	changed map[string]struct{} // by other instances
-}
-
-// defaultMemory is how many bytes large bodies and answers may have in a cell.
+// defaultMemory is how many bytes large bodies and answers may have for each core.
 const defaultMemory = 128 << 20
 
-// New returns a host with its cells.
-func New(c Config) *Host {
+// NewApp returns the program with the ports of this host. It also is the logic of the
+// objects.
+func NewApp(c Config) *gateway.App {
+	if c.Gateway.MaxMemory = c.Memory; c.Memory <= 0 {
+		c.Gateway.MaxMemory = defaultMemory * int64(runtime.GOMAXPROCS(0))
+	}
+	return gateway.New(c.Gateway, Ports(&c))
+}
+
+// New returns a host of the program.
+func New(c Config, app *gateway.App) *Host {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Cells <= 0 {
-		c.Cells = runtime.GOMAXPROCS(0)
-	}
-	h := &Host{Config: c, stopped: make(chan struct{})}
-	c.Gateway.MaxMemory = defaultMemory
+	h := &Host{Config: c, app: app, stopped: make(chan struct{})}
 	if c.Memory > 0 {
-		c.Gateway.MaxMemory = c.Memory / int64(c.Cells)
 		h.inbox.max = max(c.Memory/2, minInbox)
 	}
 	h.buffers.New = func() any { b := make([]byte, largeRead); return &b }
-	for range c.Cells {
-		i := &instance{}
-		ports := Ports(&i.Cell, &h.Config)
-		ports.Changed = func(machineID string) { h.announce(i, machineID) }
-		i.app = gateway.New(c.Gateway, ports)
-		h.instances = append(h.instances, i)
-	}
 	return h
-}
-
-// enter returns an instance whose cell the caller is inside of: one that is idle,
-// else the next in turn.
-func (h *Host) enter() *instance {
-	i := h.choose()
-	if i.changes.Load() {
-		i.learn()
-	}
-	return i
-}
-
-func (h *Host) choose() *instance {
-	for _, i := range h.instances {
-		if i.TryEnter() {
-			return i
-		}
-	}
-	i := h.instances[int(h.next.Add(1))%len(h.instances)]
-	i.Enter()
-	return i
-}
-
-// announce reports a change that an instance has made to the others, before the
-// change is acknowledged: whatever cell serves the next call, it knows of it.
-func (h *Host) announce(by *instance, machineID string) {
-	for _, i := range h.instances {
-		if i == by {
-			continue
-		}
-		i.mu.Lock()
-		if i.changed == nil {
-			i.changed = map[string]struct{}{}
-		}
-		i.changed[machineID] = struct{}{}
-		i.mu.Unlock()
-		i.changes.Store(true)
-	}
-}
-
-// learn invalidates what other instances have changed. It is called inside the cell.
-func (i *instance) learn() {
-	i.changes.Store(false)
-	i.mu.Lock()
-	changed := i.changed
-	i.changed = nil
-	i.mu.Unlock()
-	for id := range changed {
-		i.app.ChangedElsewhere(id)
-	}
 }
 
 // Drain refuses calls from now on with 503. Those under way
@@ -225,32 +155,31 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		h.refuse(w, hr, r, e)
 		return
 	}
-	i, e := h.open(w, hr, r)
+	body, e := bodyOf(w, hr, r)
 	if e != nil {
 		h.refuse(w, hr, r, e)
 		return
 	}
-	body, _ := r.Body.(*clientBody)
-	a := h.serve(hr.Context(), i, r)
-	if a.Status == apierr.StatusClientLeft && isCut(hr.Context()) {
+	resp := h.serve(hr.Context(), r)
+	if resp.Status == apierr.StatusClientLeft && isCut(hr.Context()) {
 		w.Header().Set("Connection", "close")
-		h.later(hr.Context(), i, a.After)
-		i, a = h.refusal(r, apierr.Stopping())
+		h.later(hr.Context(), resp.After)
+		resp = h.app.Refuse(r, apierr.Stopping())
 	}
-	if body != nil && !body.source.whole.Load() {
+	if body != nil && !body.whole.Load() {
 		closeAfter(w, hr)
 	}
 	defer func() {
 		if body != nil {
 			body.end()
 		}
-		h.later(hr.Context(), i, a.After)
+		h.later(hr.Context(), resp.After)
 	}()
-	if a.Upgrade != nil {
-		h.converse(w, hr, i, r, a)
+	if resp.Upgrade != nil {
+		h.converse(w, hr, r, resp)
 		return
 	}
-	h.respond(w, hr, a)
+	h.respond(w, hr, resp)
 }
 
 // recover closes the connection of an answer whose body panicked.
@@ -265,52 +194,26 @@ func (h *Host) recover() {
 	}
 }
 
-// open enters a cell, with the body of the request if that is small.
-func (h *Host) open(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request) (*instance, *apierr.Error) {
-	switch {
-	case hr.ContentLength == 0:
-	case hr.ContentLength > 0 && hr.ContentLength <= smallBody && hr.Header["Content-Encoding"] == nil:
-		body, err := readSmall(w, hr)
-		if err != nil {
-			return nil, err
-		}
-		r.Body = body
-	default:
-		i := h.enter()
-		r.Body = newClientBody(i, w, hr)
-		return i, nil
-	}
-	return h.enter(), nil
-}
-
-// serve runs the program for one request and leaves the cell.
-func (h *Host) serve(ctx context.Context, i *instance, r *httpmsg.Request) (a answer) {
-	defer i.Exit()
+// serve runs the program for one request.
+func (h *Host) serve(ctx context.Context, r *httpmsg.Request) (resp *httpmsg.Response) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.Log(2, redact.PanicLine(r.ID, p))
-			a = i.answerOf(i.app.Refuse(r, apierr.New(500, "", "Internal error.")))
+			resp = h.app.Refuse(r, apierr.New(500, "", "Internal error."))
 		}
 	}()
-	return i.answerOf(i.app.Serve(ctx, r))
+	return h.app.Serve(ctx, r)
 }
 
 // refuse answers a request that the program does not receive.
 func (h *Host) refuse(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request, e *apierr.Error) {
-	i, a := h.refusal(r, e)
+	resp := h.app.Refuse(r, e)
 	if hr.ContentLength != 0 {
 		closeAfter(w, hr)
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTime))
 	}
-	h.respond(w, hr, a)
-	h.later(hr.Context(), i, a.After)
-}
-
-// refusal returns the answer for a request that the program does not serve.
-func (h *Host) refusal(r *httpmsg.Request, e *apierr.Error) (*instance, answer) {
-	i := h.enter()
-	defer i.Exit() // also if Refuse panics
-	return i, i.answerOf(i.app.Refuse(r, e))
+	h.respond(w, hr, resp)
+	h.later(hr.Context(), resp.After)
 }
 
 // isCut reports whether a call ended because the server cut it, as its context says,
@@ -318,7 +221,7 @@ func (h *Host) refusal(r *httpmsg.Request, e *apierr.Error) (*instance, answer) 
 func isCut(ctx context.Context) bool { return errors.Is(context.Cause(ctx), stream.ErrStopping) }
 
 // later runs what follows an answer, which the client does not wait for.
-func (h *Host) later(ctx context.Context, i *instance, after []func(context.Context)) {
+func (h *Host) later(ctx context.Context, after []func(context.Context)) {
 	if len(after) == 0 {
 		return
 	}
@@ -326,8 +229,6 @@ func (h *Host) later(ctx context.Context, i *instance, after []func(context.Cont
 	h.afters.Add(1)
 	go func() {
 		defer h.afters.Add(-1)
-		i.Enter()
-		defer i.Exit()
 		defer func() {
 			if p := recover(); p != nil {
 				h.Log(2, redact.PanicLine("", p))

@@ -7,10 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -37,7 +35,7 @@ func upstreams(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestCallIsServed(t *testing.T) {
-	w := newWorld(t, 2, upstreams)
+	w := newWorld(t, upstreams)
 	status, body := w.post("/v1/embeddings", `{"model":"up/m","input":"a","encoding_format":"base64"}`)
 	if status != 200 || !strings.Contains(body, "AACAPwAAAEA=") {
 		t.Fatalf("got %d %s", status, body)
@@ -50,7 +48,7 @@ func TestCallIsServed(t *testing.T) {
 
 func TestStreamReachesTheClientPieceByPiece(t *testing.T) {
 	first := make(chan struct{})
-	w := newWorld(t, 1, func(w http.ResponseWriter, r *http.Request) {
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"}}]}\n\n")
 		w.(http.Flusher).Flush()
@@ -76,7 +74,7 @@ func TestStreamReachesTheClientPieceByPiece(t *testing.T) {
 
 func TestClientThatLeavesCancelsTheUpstreamCall(t *testing.T) {
 	started, canceled := make(chan struct{}), make(chan struct{})
-	w := newWorld(t, 1, func(_ http.ResponseWriter, r *http.Request) {
+	w := newWorld(t, func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		close(started)
 		<-r.Context().Done()
@@ -98,8 +96,8 @@ func TestClientThatLeavesCancelsTheUpstreamCall(t *testing.T) {
 	}
 }
 
-func TestCellsServeCallsSideBySide(t *testing.T) {
-	w := newWorld(t, 3, upstreams)
+func TestCallsAreServedSideBySide(t *testing.T) {
+	w := newWorld(t, upstreams)
 	var calls sync.WaitGroup
 	for n := range 200 {
 		calls.Go(func() {
@@ -122,7 +120,7 @@ func TestCellsServeCallsSideBySide(t *testing.T) {
 }
 
 func TestAnswerHasTemplateAndOwnFields(t *testing.T) {
-	w := newWorld(t, 2, upstreams)
+	w := newWorld(t, upstreams)
 	for range 4 {
 		req := w.request("POST", "/v1/embeddings", strings.NewReader(`{"model":"up/m","input":"a","encoding_format":"base64"}`))
 		req.Header.Set("Origin", "https://app.example")
@@ -143,7 +141,7 @@ func TestAnswerHasTemplateAndOwnFields(t *testing.T) {
 }
 
 func TestDrainingHostRefusesCalls(t *testing.T) {
-	w := newWorld(t, 1, upstreams)
+	w := newWorld(t, upstreams)
 	w.host.Drain()
 	res, err := http.DefaultClient.Do(w.request("POST", "/v1/embeddings", strings.NewReader(`{"model":"up/m","input":"a"}`)))
 	if err != nil {
@@ -156,7 +154,7 @@ func TestDrainingHostRefusesCalls(t *testing.T) {
 }
 
 func TestLargeHeadIsRefused(t *testing.T) {
-	w := newWorld(t, 1, func(http.ResponseWriter, *http.Request) {})
+	w := newWorld(t, func(http.ResponseWriter, *http.Request) {})
 	for _, tt := range []struct {
 		path, field, value string
 		status             int
@@ -188,7 +186,7 @@ func TestLargeHeadIsRefused(t *testing.T) {
 
 // See docs/reference/reliability.md, F47.
 func TestNothingFollowsABodyInChunks(t *testing.T) {
-	w := newWorld(t, 1, upstreams)
+	w := newWorld(t, upstreams)
 	conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -205,94 +203,12 @@ func TestNothingFollowsABodyInChunks(t *testing.T) {
 
 // net/http ignores Transfer-Encoding in HTTP/1.0, so the body would be read as a request.
 func TestNothingFollowsARequestOfHTTP10(t *testing.T) {
-	w := newWorld(t, 1, upstreams)
+	w := newWorld(t, upstreams)
 	for _, length := range []string{"", "Content-Length: 4\r\n"} {
 		got := w.raw("POST /v1/embeddings HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n" + length +
 			"\r\n1f\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n0\r\n\r\n")
 		if strings.Count(got, "HTTP/1.") != 1 {
 			t.Errorf("%q: got %q", length, got)
 		}
-	}
-}
-
-// A regression: the other cell did not know of an acknowledged change for seconds.
-func TestEveryCellKnowsOfAnAcknowledgedChange(t *testing.T) {
-	w := newWorld(t, 2, upstreams)
-	whole := w.server
-	defer func() { w.server = whole }()
-	var fronts []*httptest.Server // with one of the cells each
-	for cell := range 2 {
-		h := &Host{Config: w.host.Config, instances: w.host.instances[cell : cell+1]}
-		h.buffers.New = w.host.buffers.New
-		front := httptest.NewServer(h)
-		defer func() {
-			front.Close()
-			if err := h.Wait(context.Background()); err != nil {
-				t.Error(err)
-			}
-		}()
-		fronts = append(fronts, front)
-	}
-	call := func(cell int, model string) int {
-		t.Helper()
-		w.server = fronts[cell]
-		status, _ := w.post("/v1/embeddings", `{"model":"`+model+`","input":"a","encoding_format":"base64"}`)
-		return status
-	}
-	for cell := range 2 {
-		if got := call(cell, "up/m"); got != 200 {
-			t.Fatalf("cell %d: %d", cell, got)
-		}
-	}
-	for n := range 4 {
-		alias := fmt.Sprint("alias", n)
-		w.server = whole
-		w.manage("PUT", "/"+w.machine+"/api/models/alias", `{"alias":"`+alias+`","model":"up/m"}`, nil)
-		for cell := range 2 {
-			if got := call(cell, alias); got != 200 {
-				t.Errorf("change %d, cell %d: %d", n, cell, got)
-			}
-		}
-	}
-}
-
-func TestEveryCellKnowsOfAReportedCooldown(t *testing.T) {
-	var calls atomic.Int32
-	w := newWorld(t, 2, func(w http.ResponseWriter, _ *http.Request) {
-		calls.Add(1)
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Retry-After", "60")
-		w.WriteHeader(429)
-		io.WriteString(w, `{"error":{"message":"slow down","type":"rate_limit_error","code":"rate_limit_exceeded"}}`)
-	})
-	call := func(cell int, model string, want int) {
-		t.Helper()
-		other := w.host.instances[1-cell]
-		other.Enter()
-		defer other.Exit()
-		if status, body := w.post("/v1/embeddings", `{"model":"`+model+`","input":"a"}`); status != want {
-			t.Fatalf("got %d %s", status, body)
-		}
-	}
-	// reported waits for the report that follows an answer. While it is in a cell, the next
-	// call could wait for the one that the test holds.
-	reported := func() {
-		for {
-			if calls, flows, afters := w.host.InFlight(); calls+flows+afters == 0 {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
-	for cell := range 2 { // from now on each knows the machine
-		call(cell, "unknown", 400)
-		reported()
-	}
-	for cell := range 2 {
-		call(cell, "up/m", 429)
-		reported()
-	}
-	if n := calls.Load(); n != 1 {
-		t.Fatalf("the account was called %d times", n)
 	}
 }

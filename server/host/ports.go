@@ -12,39 +12,33 @@ import (
 
 	"github.com/andybalholm/brotli"
 
-	"weir/pkg/credentials/proxydial"
 	"weir/pkg/gateway"
-	"weir/pkg/machine/rpc"
-	"weir/server/cell"
 	"weir/server/webapi"
 )
 
-// Ports returns the ports of a program that waits with l.
-func Ports(l cell.Leaver, c *Config) gateway.Ports {
+// Ports returns the ports of the program.
+func Ports(c *Config) gateway.Ports {
 	now := c.Now
 	if now == nil {
 		now = time.Now
 	}
-	var dialer proxydial.Dialer
-	if c.Dialer != nil {
-		dialer = c.Dialer(l)
+	outside := c.Outside
+	if outside == nil {
+		outside = func(_ context.Context, wait func()) { wait() }
 	}
 	return gateway.Ports{
-		Do:           doer{l, c.Transport, c.Log},
-		Dialer:       dialer,
-		Pause:        pauser{l},
-		Objects:      stub{l, c.Objects},
+		Do:           doer{outside, c.Transport, c.Log},
+		Dialer:       c.Dialer,
+		Pause:        pauser(outside),
+		Objects:      stub{outside, c},
 		CanonicalURL: webapi.CanonicalURL,
 		Normalize:    webapi.Normalize,
 		ZoneOffset:   webapi.ZoneOffset,
 		Decode:       webapi.Decode,
 		Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },
-		SignRS256: func(ctx context.Context, pkcs8, data []byte) (signature []byte, err error) {
-			l.Outside(ctx, func() { signature, err = webapi.SignRS256(ctx, pkcs8, data) })
-			return signature, err
-		},
+		SignRS256:    webapi.SignRS256,
 		DeriveKey: func(ctx context.Context, passphrase, salt []byte, iterations int) (key []byte, err error) {
-			l.Outside(ctx, func() { key, err = webapi.DeriveKey(ctx, passphrase, salt, iterations) })
+			outside(ctx, func() { key, err = webapi.DeriveKey(ctx, passphrase, salt, iterations) })
 			return key, err
 		},
 		SpendCode:   c.SpendCode,
@@ -61,11 +55,11 @@ func Ports(l cell.Leaver, c *Config) gateway.Ports {
 const defaultRequests = 100_000
 
 // pauser pauses the goroutine of a request.
-type pauser struct{ cell.Leaver }
+type pauser func(ctx context.Context, wait func())
 
 // Pause waits for d, or until the client leaves.
-func (p pauser) Pause(ctx context.Context, d time.Duration) error {
-	p.Outside(ctx, func() {
+func (outside pauser) Pause(ctx context.Context, d time.Duration) error {
+	outside(ctx, func() {
 		t := time.NewTimer(d)
 		defer t.Stop()
 		select {
@@ -78,16 +72,16 @@ func (p pauser) Pause(ctx context.Context, d time.Duration) error {
 
 // stub calls the objects of machines.
 type stub struct {
-	cell.Leaver
-	next rpc.Stub
+	outside func(ctx context.Context, wait func())
+	*Config
 }
 
 // Call calls the object of a machine.
 func (s stub) Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error) {
-	if s.next == nil {
+	if s.Objects == nil {
 		return 0, nil, errors.New("no objects")
 	}
-	s.Outside(ctx, func() { status, answer, err = s.next.Call(ctx, machineID, op, body) })
+	s.outside(ctx, func() { status, answer, err = s.Objects.Call(ctx, machineID, op, body) })
 	return status, answer, err
 }
 

@@ -1,8 +1,7 @@
 package host
 
 import (
-	"context"
-	"crypto/sha256"
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -12,8 +11,8 @@ import (
 	"time"
 
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
-	"weir/server/cell"
 )
 
 // A body of up to smallBody declared bytes is read before the program is entered,
@@ -30,6 +29,25 @@ const (
 	minRate     = 64 << 10 // bytes a second that a body in memory must have
 	maxLag      = 5 * time.Second
 )
+
+// bodyOf sets the body of a request: in memory if it is small, else one that the program
+// reads, whose source is returned.
+func bodyOf(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request) (*uploadSource, *apierr.Error) {
+	switch {
+	case hr.ContentLength == 0:
+		return nil, nil
+	case hr.ContentLength > 0 && hr.ContentLength <= smallBody && hr.Header["Content-Encoding"] == nil:
+		body, err := readSmall(w, hr)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = body
+		return nil, nil
+	}
+	body := newClientBody(w, hr)
+	r.Body = body
+	return body.source, nil
+}
 
 // readSmall returns the whole body of a request.
 func readSmall(w http.ResponseWriter, hr *http.Request) (*stream.Bytes, *apierr.Error) {
@@ -48,21 +66,19 @@ func readSmall(w http.ResponseWriter, hr *http.Request) (*stream.Bytes, *apierr.
 	return nil, apierr.New(400, "", "The connection closed before the request body was complete.")
 }
 
-// clientBody is the body of a request, which the program reads. Its methods are
-// called inside the cell; what reads it elsewhere takes its source.
+// clientBody is the body of a request, which the program reads. A call that sends it on
+// takes its source.
 type clientBody struct {
 	source *uploadSource
-	leaver cell.Leaver
-	ctx    context.Context
 	length int64
 	unread []byte
 	closed bool
 }
 
-func newClientBody(l cell.Leaver, w http.ResponseWriter, hr *http.Request) *clientBody {
+func newClientBody(w http.ResponseWriter, hr *http.Request) *clientBody {
 	limit := http.NewResponseController(w)
 	limit.EnableFullDuplex() // an answer may come before the end of the body
-	return &clientBody{source: &uploadSource{body: hr.Body, limit: limit}, leaver: l, ctx: hr.Context(), length: hr.ContentLength}
+	return &clientBody{source: &uploadSource{body: hr.Body, limit: limit}, length: hr.ContentLength}
 }
 
 // Read reads the next bytes. A pause of uploadIdle is stream.ErrIdle.
@@ -75,8 +91,7 @@ func (b *clientBody) Read(p []byte) (n int, err error) {
 	if b.closed {
 		return 0, io.EOF
 	}
-	b.leaver.Outside(b.ctx, func() { n, err = b.source.Read(p) })
-	return n, err
+	return b.source.Read(p)
 }
 
 // Unread returns bytes to the body, to be read again.
@@ -88,10 +103,7 @@ func (b *clientBody) Close() error {
 	return nil
 }
 
-// end is called when the request is over: nothing reads the body any more.
-func (b *clientBody) end() { b.source.end() }
-
-// take returns a reader of the rest for use outside the cell.
+// take returns a reader of the rest, and closes the body for the program.
 func (b *clientBody) take() io.Reader {
 	rest := b.unread
 	b.unread = nil
@@ -102,30 +114,12 @@ func (b *clientBody) take() io.Reader {
 	if len(rest) == 0 {
 		return b.source
 	}
-	return &prefixed{rest, b.source}
+	return io.MultiReader(bytes.NewReader(rest), b.source)
 }
 
 // ReadAll returns the whole body.
 func (b *clientBody) ReadAll(maxBytes int64) ([]byte, error) {
 	return b.ReadSteps(maxBytes, func(int64) (int64, error) { return maxBytes + 1, nil })
-}
-
-// Hold stores the whole body.
-func (b *clientBody) Hold(maxBytes int64) (stream.Held, error) {
-	all, err := b.ReadAll(maxBytes)
-	if err != nil {
-		return nil, err
-	}
-	return b.held(all), nil
-}
-
-// HoldSteps is Hold in steps as those of ReadSteps.
-func (b *clientBody) HoldSteps(maxBytes int64, step func(have int64) (int64, error)) (stream.Held, error) {
-	all, err := b.ReadSteps(maxBytes, step)
-	if err != nil {
-		return nil, err
-	}
-	return b.held(all), nil
 }
 
 // ReadSteps returns the whole body, read in steps, each up to the number of bytes
@@ -138,35 +132,30 @@ func (b *clientBody) ReadSteps(maxBytes int64, step func(have int64) (int64, err
 	src := b.take()
 	all := []byte(nil)
 	lag, left := maxLag, uploadTotal
-	for done := false; !done; {
+	for {
 		upTo, err := step(int64(len(all)))
 		if err != nil {
 			return nil, err
 		}
-		b.leaver.Outside(b.ctx, func() {
-			for !done && err == nil && int64(len(all)) < upTo {
-				all = grown(all, b.length, upTo)
-				asked := time.Now()
-				b.source.limitNext(max(time.Millisecond, min(lag, left)))
-				var n int
-				n, err = src.Read(all[len(all):cap(all)])
-				took := time.Since(asked)
-				all = all[:len(all)+n]
-				left -= took
-				lag = min(maxLag, lag-took+time.Duration(n)*time.Second/minRate)
-				if err == io.EOF {
-					done, err = true, nil
-				}
+		for int64(len(all)) < upTo {
+			all = grown(all, b.length, upTo)
+			asked := time.Now()
+			b.source.limitNext(max(time.Millisecond, min(lag, left)))
+			n, err := src.Read(all[len(all):cap(all)])
+			took := time.Since(asked)
+			all = all[:len(all)+n]
+			left -= took
+			lag = min(maxLag, lag-took+time.Duration(n)*time.Second/minRate)
+			switch {
+			case int64(len(all)) > maxBytes:
+				return nil, stream.ErrTooLarge
+			case err == io.EOF:
+				return all, nil
+			case err != nil:
+				return nil, err
 			}
-		})
-		switch {
-		case err != nil:
-			return nil, err
-		case int64(len(all)) > maxBytes:
-			return nil, stream.ErrTooLarge
 		}
 	}
-	return all, nil
 }
 
 // grown returns b with capacity for at least one more byte: for the declared
@@ -187,7 +176,7 @@ func grown(b []byte, length, upTo int64) []byte {
 // pieceSize is the first size of a buffer for a body of unknown length.
 const pieceSize = 32 << 10
 
-// uploadSource reads a client's body outside the cells. Reading it after the end
+// uploadSource reads a client's body. Reading it after the end
 // of the request is an error.
 type uploadSource struct {
 	body  io.Reader
@@ -248,43 +237,4 @@ func (s *uploadSource) end() {
 	if !s.whole.Load() {
 		s.limit.SetReadDeadline(time.Now().Add(discardTime))
 	}
-}
-
-// held is a whole body in memory.
-type held struct {
-	all    []byte
-	leaver cell.Leaver
-	ctx    context.Context
-}
-
-func (b *clientBody) held(all []byte) *held { return &held{all, b.leaver, b.ctx} }
-
-// Size returns the number of bytes.
-func (h *held) Size() int64 { return int64(len(h.all)) }
-
-// Open returns the body from its start.
-func (h *held) Open() io.ReadCloser { return stream.FromBytes(h.all) }
-
-// Release frees the bytes.
-func (h *held) Release() { h.all = nil }
-
-// SHA256 returns the digest of the bytes.
-func (h *held) SHA256() (sum [32]byte, err error) {
-	h.leaver.Outside(h.ctx, func() { sum = sha256.Sum256(h.all) })
-	return sum, nil
-}
-
-// prefixed reads head, then rest.
-type prefixed struct {
-	head []byte
-	rest io.Reader
-}
-
-func (p *prefixed) Read(d []byte) (int, error) {
-	if len(p.head) > 0 {
-		n := copy(d, p.head)
-		p.head = p.head[n:]
-		return n, nil
-	}
-	return p.rest.Read(d)
 }

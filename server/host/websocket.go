@@ -21,13 +21,11 @@ import (
 	"weir/pkg/wire/socket"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
-	"weir/server/cell"
 )
 
 // wsConn is a WebSocket connection. One goroutine reads it as long as it is open, which
 // also answers pings.
 type wsConn struct {
-	cell.Leaver
 	ws     *websocket.Conn
 	limits socket.Limits
 	inbox  *inbox          // of all clients' connections; nil for an upstream's
@@ -146,10 +144,10 @@ func readMessage(ws *websocket.Conn, longest int, b *inbox, who string, late fun
 	}
 }
 
-func newWSConn(l cell.Leaver, ws *websocket.Conn, limits socket.Limits, b *inbox, who string, left func(), stop <-chan struct{}) *wsConn {
+func newWSConn(ws *websocket.Conn, limits socket.Limits, b *inbox, who string, left func(), stop <-chan struct{}) *wsConn {
 	ws.SetReadLimit(int64(limits.Message))
 	c := &wsConn{
-		Leaver: l, ws: ws, limits: limits, inbox: b, who: who, left: left, stop: stop,
+		ws: ws, limits: limits, inbox: b, who: who, left: left, stop: stop,
 		more: make(chan struct{}, 1), over: make(chan struct{}), lastAt: time.Now(),
 	}
 	c.silent = time.AfterFunc(limits.Idle, c.checkIdle)
@@ -293,39 +291,28 @@ func (c *wsConn) next() (m socket.Message, ok bool, end *socket.Closed) {
 }
 
 // Read waits for the next message. A server that stops ends a connection that waits.
-func (c *wsConn) Read() (m socket.Message, err error) {
-	c.Outside(context.Background(), func() {
-		for {
-			next, ok, end := c.next()
-			if ok {
-				m = next
-				return
-			}
-			if end != nil {
-				err = end
-				return
-			}
-			select {
-			case <-c.more:
-			case <-c.over:
-			case <-c.stop:
-				c.fail(socket.Restart, stopping)
-			}
+func (c *wsConn) Read() (socket.Message, error) {
+	for {
+		m, ok, end := c.next()
+		if ok {
+			return m, nil
 		}
-	})
-	return m, err
+		if end != nil {
+			return m, end
+		}
+		select {
+		case <-c.more:
+		case <-c.over:
+		case <-c.stop:
+			c.fail(socket.Restart, stopping)
+		}
+	}
 }
 
 const stopping = "the gateway is stopping, connect again"
 
 // Write sends a message.
-func (c *wsConn) Write(m socket.Message) (err error) {
-	c.Outside(context.Background(), func() { err = c.send(m) })
-	return err
-}
-
-// send sends a message. It is called outside the cell.
-func (c *wsConn) send(m socket.Message) error {
+func (c *wsConn) Write(m socket.Message) error {
 	c.mu.Lock()
 	end := c.ended
 	c.lastAt = time.Now()
@@ -361,7 +348,7 @@ func (c *wsConn) Evict() { c.fail(socket.TryLater, socket.Evicted) }
 // Close ends the connection.
 func (c *wsConn) Close(code int, reason string) { c.fail(code, reason) }
 
-// Relay passes messages between two connections, outside the cell.
+// Relay passes messages between two connections.
 func (c *wsConn) Relay(to socket.Conn, w socket.Watch) (end *socket.Closed, byOther bool) {
 	other := to.(*wsConn)
 	seen, done := make(chan []byte), make(chan struct{})
@@ -389,26 +376,24 @@ func (c *wsConn) Relay(to socket.Conn, w socket.Watch) (end *socket.Closed, byOt
 	for end == nil {
 		var shown []byte
 		check := false
-		c.Outside(context.Background(), func() {
-			select {
+		select {
+		case shown = <-seen:
+		case <-due:
+			check = true
+		case <-c.over:
+			end = c.how()
+		case <-other.over:
+			end, byOther = other.how(), true
+		case <-c.stop:
+			end = &socket.Closed{Code: socket.Restart, Reason: stopping}
+		}
+		if end != nil {
+			select { // what was sent before the end
 			case shown = <-seen:
-			case <-due:
-				check = true
-			case <-c.over:
-				end = c.how()
-			case <-other.over:
-				end, byOther = other.how(), true
-			case <-c.stop:
-				end = &socket.Closed{Code: socket.Restart, Reason: stopping}
+				end, byOther = nil, false
+			default:
 			}
-			if end != nil {
-				select { // what was sent before the end
-				case shown = <-seen:
-					end, byOther = nil, false
-				default:
-				}
-			}
-		})
+		}
 		switch {
 		case shown != nil:
 			end = w.Seen(shown)
@@ -426,7 +411,7 @@ func (c *wsConn) Relay(to socket.Conn, w socket.Watch) (end *socket.Closed, byOt
 func (c *wsConn) relayTo(to *wsConn, shown func(socket.Message)) {
 	var order sync.Mutex // held while one is sent
 	pass := func(m socket.Message) {
-		if to.send(m) == nil && shown != nil {
+		if to.Write(m) == nil && shown != nil {
 			shown(m)
 		}
 	}
@@ -471,60 +456,58 @@ func containsOne(data []byte, texts [][]byte) bool {
 }
 
 // converse answers a request with a WebSocket connection and serves it.
-func (h *Host) converse(w http.ResponseWriter, hr *http.Request, i *instance, r *httpmsg.Request, a answer) {
+func (h *Host) converse(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request, resp *httpmsg.Response) {
 	if e := badHandshake(hr); e != nil {
-		h.abandon(i, r, a)
+		h.abandon(r, resp)
 		h.refuse(w, hr, r, e)
 		return
 	}
 	header := w.Header()
-	for _, c := range a.constant {
+	for _, c := range h.constants(resp.Template) {
 		header[c.name] = c.values
 	}
-	for _, f := range a.Header {
+	for _, f := range resp.Header {
 		header[headerName(f.Name)] = []string{f.Value}
 	}
 	// A key admits the client, never a cookie, so its origin does not matter.
 	ws, err := websocket.Accept(w, hr, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
 		h.ErrorLog().Print(err)
-		h.abandon(i, r, a)
+		h.abandon(r, resp)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(hr.Context()))
 	defer cancel()
-	c := newWSConn(&i.Cell, ws, a.Upgrade.Limits, &h.inbox, a.Upgrade.Machine, cancel, h.stopped)
+	c := newWSConn(ws, resp.Upgrade.Limits, &h.inbox, resp.Upgrade.Machine, cancel, h.stopped)
 	stop := context.AfterFunc(hr.Context(), func() {
 		if isCut(hr.Context()) {
 			c.fail(socket.Restart, stopping)
 		}
 	})
 	defer stop()
-	h.talk(ctx, i, r, a, c)
+	h.talk(ctx, r, resp, c)
 	c.Close(socket.Normal, "")
 	c.shut.Wait()
 }
 
 // talk runs the program for a connection.
-func (h *Host) talk(ctx context.Context, i *instance, r *httpmsg.Request, a answer, c *wsConn) {
-	i.Enter()
-	defer i.Exit()
+func (h *Host) talk(ctx context.Context, r *httpmsg.Request, resp *httpmsg.Response, c *wsConn) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.Log(2, redact.PanicLine(r.ID, p))
 			c.Close(socket.Internal, "internal error")
 		}
 	}()
-	a.Upgrade.Serve(ctx, c)
+	resp.Upgrade.Serve(ctx, c)
 }
 
 // abandon lets the program end what it has for a connection that was not opened.
-func (h *Host) abandon(i *instance, r *httpmsg.Request, a answer) {
+func (h *Host) abandon(r *httpmsg.Request, resp *httpmsg.Response) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	c := &wsConn{Leaver: &i.Cell, over: make(chan struct{}), ended: &socket.Closed{Code: socket.Abnormal}}
+	c := &wsConn{over: make(chan struct{}), ended: &socket.Closed{Code: socket.Abnormal}}
 	close(c.over)
-	h.talk(ctx, i, r, a, c)
+	h.talk(ctx, r, resp, c)
 }
 
 // badHandshake returns what is wrong with the request for a WebSocket, or nil
@@ -542,7 +525,7 @@ func badHandshake(hr *http.Request) *apierr.Error {
 	return nil
 }
 
-// sendSocket makes a call that opens a WebSocket. It runs outside the cell.
+// sendSocket makes a call that opens a WebSocket.
 func (x *exchange) sendSocket(hr *http.Request) {
 	t := &refusals{next: x.transport, url: hr.URL, max: x.req.MaxBody}
 	ws, res, err := websocket.Dial(x.ctx, x.req.URL, &websocket.DialOptions{
@@ -553,7 +536,7 @@ func (x *exchange) sendSocket(hr *http.Request) {
 	defer x.finish()
 	switch {
 	case err == nil:
-		c := newWSConn(x.Leaver, ws, *x.req.Socket, nil, "", nil, nil)
+		c := newWSConn(ws, *x.req.Socket, nil, "", nil, nil)
 		x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header, res.StatusCode), Body: stream.FromBytes(nil), Socket: c}
 	case t.answer != nil:
 		x.answer = t.answer

@@ -23,20 +23,19 @@ import (
 type talker struct {
 	*testing.T
 	host  *Host
-	inst  *instance
 	url   string
 	ended sync.WaitGroup
 }
 
 func newTalker(t *testing.T, limits socket.Limits, serve func(ctx context.Context, w *talker, c socket.Conn)) *talker {
-	w := &talker{T: t, host: &Host{Config: Config{Log: func(int, string) {}}, stopped: make(chan struct{})}, inst: &instance{}}
+	w := &talker{T: t, host: &Host{Config: Config{Log: func(int, string) {}}, stopped: make(chan struct{})}}
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, hr *http.Request) {
 		w.ended.Add(1)
 		defer w.ended.Done()
-		w.host.converse(rw, hr, w.inst, &httpmsg.Request{}, answer{Response: &httpmsg.Response{
+		w.host.converse(rw, hr, &httpmsg.Request{}, &httpmsg.Response{
 			Status: 101, Header: httpmsg.Header{{Name: "x-own", Value: "1"}},
 			Upgrade: &socket.Upgrade{Limits: limits, Machine: hr.RemoteAddr, Serve: func(ctx context.Context, c socket.Conn) { serve(ctx, w, c) }},
-		}})
+		})
 	}))
 	w.url = s.URL
 	t.Cleanup(func() { w.ended.Wait(); s.Close() })
@@ -120,7 +119,7 @@ func TestReceivedMessagesAreBounded(t *testing.T) {
 	limits.Message = 1 << 20
 	read := make(chan struct{})
 	w := newTalker(t, limits, func(ctx context.Context, w *talker, c socket.Conn) {
-		w.inst.Outside(ctx, func() { <-read })
+		<-read
 		echo(ctx, w, c)
 	})
 	w.host.inbox.max = 2 << 20
@@ -238,7 +237,7 @@ func TestSilentWebSocketIsClosed(t *testing.T) {
 func TestUnreadMessagesAreBounded(t *testing.T) {
 	go1 := make(chan struct{})
 	deaf := func(ctx context.Context, w *talker, _ socket.Conn) {
-		w.inst.Outside(ctx, func() { <-ctx.Done() }) // the client's end
+		<-ctx.Done() // the client's end
 		close(go1)
 	}
 	for _, size := range []int{1, 900} {
@@ -260,7 +259,7 @@ func TestUnreadMessagesAreBounded(t *testing.T) {
 func TestClientThatLeavesEndsContext(t *testing.T) {
 	ended := make(chan string, 1)
 	w := newTalker(t, socket.Standard(), func(ctx context.Context, w *talker, c socket.Conn) {
-		w.inst.Outside(ctx, func() { <-ctx.Done() })
+		<-ctx.Done()
 		_, err := c.Read()
 		ended <- err.Error()
 	})
@@ -322,7 +321,7 @@ func relay(t *testing.T, talk http.HandlerFunc, watch socket.Watch) (w *talker, 
 	}
 	w = newTalker(t, socket.Standard(), func(ctx context.Context, w *talker, c socket.Conn) {
 		l := socket.Standard()
-		d := doer{&w.inst.Cell, http.DefaultTransport, func(int, string) {}}
+		d := doer{direct, http.DefaultTransport, func(int, string) {}}
 		res, err := upstream.Do(ctx, d, &upstream.Request{Method: "GET", URL: up.URL + "/", Socket: &l, MaxBody: 1000, HeaderTimeout: time.Minute})
 		if err != nil || res.Socket == nil {
 			c.Close(socket.Internal, "no upstream")
@@ -424,12 +423,9 @@ func TestUpstreamThatRefusesWebSocketIsAnAnswer(t *testing.T) {
 		w.Write([]byte(body))
 	}))
 	defer up.Close()
-	i := &instance{}
-	i.Enter()
-	defer i.Exit()
 	l := socket.Standard()
 	ask := func(url string, limit int64) (*upstream.Response, error) {
-		return upstream.Do(context.Background(), doer{&i.Cell, http.DefaultTransport, func(int, string) {}}, &upstream.Request{Method: "GET", URL: url, Socket: &l, MaxBody: limit, HeaderTimeout: time.Minute})
+		return upstream.Do(context.Background(), doer{direct, http.DefaultTransport, func(int, string) {}}, &upstream.Request{Method: "GET", URL: url, Socket: &l, MaxBody: limit, HeaderTimeout: time.Minute})
 	}
 	res, err := ask(up.URL+"/", 5000)
 	if err != nil {

@@ -33,7 +33,7 @@ type world struct {
 	logs []string
 }
 
-func newWorld(t *testing.T, cells int, answer http.HandlerFunc) *world {
+func newWorld(t *testing.T, answer http.HandlerFunc) *world {
 	t.Helper()
 	w := &world{T: t, upstream: httptest.NewServer(answer)}
 	t.Cleanup(w.upstream.Close)
@@ -47,16 +47,17 @@ func newWorld(t *testing.T, cells int, answer http.HandlerFunc) *world {
 			AdminToken: adminToken, KeySecret: strings.Repeat("s", 40), CredentialsKey: strings.Repeat("c", 40),
 			RequireKey: true, AllowPrivate: true,
 		},
-		Cells: cells, Objects: w.objects, Transport: &http.Transport{MaxIdleConnsPerHost: 100},
+		Objects: w.objects, Outside: w.objects.Outside, Transport: &http.Transport{MaxIdleConnsPerHost: 100},
 		Origin:        func(r *http.Request) string { return "http://" + r.Host },
 		ClientAddress: func(*http.Request) string { return "127.0.0.1" },
 		Log:           w.log,
 	}
-	w.objects.Use(gateway.New(c.Gateway, Ports(w.objects, &c)))
+	app := NewApp(c)
+	w.objects.Use(app)
 	if err := w.objects.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.host = New(c)
+	w.host = New(c, app)
 	w.server = httptest.NewServer(w.host)
 	t.Cleanup(func() {
 		w.server.Close()

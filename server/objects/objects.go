@@ -13,7 +13,6 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/redact"
-	"weir/server/cell"
 	"weir/server/store"
 )
 
@@ -38,15 +37,11 @@ var (
 	errStopped  = errors.New("objects: the program is stopping")
 )
 
-// Runner runs the objects of all machines. It is the Stub of every cell, and
-// the Leaver of the ports of its own program.
-//
-// A goroutine takes the turn of a machine before it enters the cell, and never
-// waits for a turn inside the cell.
+// Runner runs the objects of all machines. It is the Stub of the program, whose ports
+// wait with Outside.
 type Runner struct {
 	store  *store.Store
 	object Object
-	cell   cell.Cell // of object
 	rows   func(machineID string) storage.Storage
 	log    func(level int, line string)
 	now    func() time.Time
@@ -63,10 +58,7 @@ type Runner struct {
 	idle      chan struct{} // closed when nothing is under way after Stop
 }
 
-var (
-	_ rpc.Stub    = (*Runner)(nil)
-	_ cell.Leaver = (*Runner)(nil)
-)
+var _ rpc.Stub = (*Runner)(nil)
 
 // Option changes a Runner.
 type Option func(*Runner)
@@ -98,8 +90,7 @@ func New(st *store.Store, options ...Option) *Runner {
 	return r
 }
 
-// Use sets the logic of the objects, whose ports may have the Runner as their
-// Stub and their Leaver.
+// Use sets the logic of the objects, whose ports may have the Runner as their Stub.
 func (r *Runner) Use(o Object) { r.object = o }
 
 // machine is the turn of one machine, while something holds it or waits for it.
@@ -155,26 +146,16 @@ func (r *Runner) end(m *machine) {
 	r.count(-1)
 }
 
-// Outside runs wait without the turn of ctx and without the cell, for code of
-// the objects that waits for something else. Both are taken again before it
-// returns, also if wait panics.
+// Outside runs wait without the turn of ctx, if it has one, for code of the objects that
+// waits for something else. The turn is taken again before it returns, also if wait
+// panics.
 func (r *Runner) Outside(ctx context.Context, wait func()) {
-	m, _ := ctx.Value(turnKey{}).(*machine)
-	r.cell.Exit()
-	if m != nil {
+	if m, ok := ctx.Value(turnKey{}).(*machine); ok {
 		<-m.turn
+		defer func() { m.turn <- struct{}{} }()
 	}
-	defer func() {
-		if m != nil {
-			m.turn <- struct{}{}
-		}
-		r.cell.Enter()
-	}()
 	wait()
 }
-
-// Inside runs f in the cell, for a goroutine that is outside and has no turn.
-func (r *Runner) Inside(f func()) { r.cell.Inside(f) }
 
 // Call runs one operation of a machine's object. A call whose turn has begun
 // runs to its end. It does not end with ctx, because what a client has caused
@@ -228,13 +209,11 @@ func (r *Runner) run(ctx context.Context, m *machine, op string, body []byte) (a
 	return a
 }
 
-// runTurn runs fn in the cell, and ends the turn of m, which may be nil. A panic
-// is logged; runTurn then returns false.
+// runTurn runs fn, and ends the turn of m, which may be nil. A panic is logged; runTurn
+// then returns false.
 func (r *Runner) runTurn(m *machine, fn func()) (ok bool) {
-	r.cell.Enter()
 	defer func() {
 		p := recover()
-		r.cell.Exit()
 		if m != nil {
 			<-m.turn
 		}
@@ -261,10 +240,8 @@ func (r *Runner) Flush(ctx context.Context) error {
 	if r.object == nil {
 		return nil
 	}
-	var ids []string
-	r.cell.Inside(func() { ids = r.object.Buffered() })
 	var failed error
-	for _, id := range ids {
+	for _, id := range r.object.Buffered() {
 		status, _, err := r.Call(ctx, id, "flush", nil)
 		if err == nil && status != 200 {
 			err = storage.ErrStorage
@@ -321,11 +298,8 @@ func (r *Runner) storage(m *machine) storage.Storage {
 	return turnStorage{r.rows(m.id), r, m.id}
 }
 
-// Write stores rows and sets the alarm. The turn goes on, but other machines'
-// turns run until the write is durable.
+// Write stores rows and sets the alarm.
 func (t turnStorage) Write(rows []storage.Row, alarm int64) {
-	t.r.cell.Exit()
-	defer t.r.cell.Enter()
 	t.Storage.Write(rows, alarm)
 	if alarm != storage.KeepAlarm {
 		t.r.alarms.set(t.id, alarm)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,16 +113,16 @@ func TestTurnsOfOneMachineDoNotOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &fake{}
 		r := start(t, o)
-		inside := map[string]int{} // the cell guards it
+		inside := map[string]*int{"m0": new(int), "m1": new(int), "m2": new(int)} // their turns guard them
 		o.call = func(_ context.Context, st storage.Storage, id, op string, _ []byte) (int, []byte) {
-			if inside[id]++; inside[id] > 1 {
+			if *inside[id]++; *inside[id] > 1 {
 				t.Errorf("two turns of %s", id)
 			}
 			st.Write(row("k", op), storage.KeepAlarm)
 			if v, _ := st.Get("k"); string(v) != op {
 				t.Errorf("%s: read %q after writing %q", id, v, op)
 			}
-			inside[id]--
+			*inside[id]--
 			return 200, []byte(op)
 		}
 		var wg sync.WaitGroup
@@ -148,7 +149,7 @@ func (s *slow) Write(rows []storage.Row, alarm int64) {
 	s.Storage.Write(rows, alarm)
 }
 
-func TestWriteKeepsTheTurnAndLeavesTheCell(t *testing.T) {
+func TestWriteKeepsTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, release := make(chan struct{}), make(chan struct{})
 		o := &fake{}
@@ -326,9 +327,10 @@ func TestIdenticalRefreshesAreOneCall(t *testing.T) {
 		const callers = 50
 		o := &fake{}
 		r := start(t, o)
-		calls, release := 0, make(chan struct{})
+		release := make(chan struct{})
+		var calls atomic.Int32
 		o.call = func(ctx context.Context, _ storage.Storage, id, _ string, body []byte) (int, []byte) {
-			calls++
+			calls.Add(1)
 			r.Outside(ctx, func() { <-release })
 			return 200, append([]byte(id+" "), body...)
 		}
@@ -349,15 +351,15 @@ func TestIdenticalRefreshesAreOneCall(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		wg.Wait()
-		if calls != 3 {
-			t.Errorf("%d calls, want 3", calls)
+		if n := calls.Load(); n != 3 {
+			t.Errorf("%d calls, want 3", n)
 		}
 		release = make(chan struct{})
 		close(release)
 		refresh("m", "token 1")
 		wg.Wait()
-		if calls != 4 || len(r.refreshes) != 0 {
-			t.Errorf("%d calls after another one, want 4; %d refreshes under way", calls, len(r.refreshes))
+		if n := calls.Load(); n != 4 || len(r.refreshes) != 0 {
+			t.Errorf("%d calls after another one, want 4; %d refreshes under way", n, len(r.refreshes))
 		}
 	})
 }

@@ -113,9 +113,9 @@ func (w *world) start() {
 			AdminToken: strings.Repeat("a", 40), KeySecret: strings.Repeat("s", 40), CredentialsKey: strings.Repeat("c", 40), RequireKey: true,
 			OAuthProviders: [gateway.MaxOAuthLists]string{`[{"id":"` + oauthID + `","name":"Test","tokenUrl":"https://login.example.com/token","clientId":"client"}]`},
 		},
-		Objects: w.runner, Transport: &w.idp, Log: log,
+		Objects: w.runner, Outside: w.runner.Outside, Transport: &w.idp, Log: log,
 	}
-	app := gateway.New(c.Gateway, host.Ports(w.runner, &c))
+	app := host.NewApp(c)
 	if app.Misconfigured != "" {
 		w.Fatal(app.Misconfigured)
 	}

@@ -68,7 +68,7 @@ func TestMistakesAreOneLineAndChangeNothing(t *testing.T) {
 		{"unknown flag", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--port", "1"}, nil }, 2, []string{"unknown flag --port", "weir help serve"}},
 		{"flag without value", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--listen"}, nil }, 2, []string{"--listen needs a value"}},
 		{"argument", func(*testing.T, string) ([]string, []string) { return []string{"serve", "now"}, nil }, 2, []string{`unexpected argument "now"`}},
-		{"bad value", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--cells", "many"}, nil }, 2, []string{"--cells many", "number"}},
+		{"bad value", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--memory", "many"}, nil }, 2, []string{"--memory many", "number"}},
 		{"bad variable", func(*testing.T, string) ([]string, []string) {
 			return []string{"serve"}, []string{"PUBLIC_URL=weir.example.com/path"}
 		}, 2, []string{"PUBLIC_URL", "https://"}},

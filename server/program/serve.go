@@ -91,7 +91,7 @@ func (r *run) serve(f *flags) error {
 	}
 	k.config.Calls = most.calls
 	k.transport.MaxIdleConns = min(k.transport.MaxIdleConns, most.idle)
-	v := &server{run: r, stack: k, log: log, host: host.New(k.config), files: files, at: l.Addr()}
+	v := &server{run: r, stack: k, log: log, host: host.New(k.config, k.app), files: files, at: l.Addr()}
 	v.gate = newGate(bounded.sparing(dashboard.Handler(dashboard.Files(), v.host)))
 	base, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)

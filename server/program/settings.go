@@ -29,8 +29,8 @@ func settingTable() []setting {
 		{"tls-cert", "TLS_CERT", "FILE", "certificate chain in PEM; a changed file is used at once"},
 		{"tls-key", "TLS_KEY", "FILE", "private key of the certificate in PEM"},
 		{"trusted-proxies", "TRUSTED_PROXIES", "LIST", "addresses of proxies whose X-Forwarded fields count: 10.0.0.7,192.168.0.0/16, or loopback, private"},
-		{"cells", "CELLS", "NUMBER", "instances of the program that run side by side (default: one for each core)"},
-		{"memory", "MEMORY", "MIB", "memory for large requests and answers at once, in MiB (default 128 for each cell)"},
+		{"cells", "CELLS", "NUMBER", "without effect: the server uses every core"},
+		{"memory", "MEMORY", "MIB", "memory for large requests and answers at once, in MiB (default 128 for each core)"},
 		{"requests", "REQUESTS", "NUMBER", "requests of the last 30 days that the list of each machine has (default 100000)"},
 		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; debug and info add a line for each successful call (default warn)"},
 	}
@@ -94,7 +94,6 @@ type settings struct {
 	tlsCert, tlsKey   string
 	publicURL         string
 	proxies           proxies
-	cells             int
 	memory            int64 // bytes for large bodies and answers, 0 for the default
 	requests          int64 // that are listed, 0 for the default
 	logLevel          int   // the lowest level that is logged
@@ -137,7 +136,6 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 		func() (err error) { s.listen, err = parseListen(values["LISTEN"]); return err },
 		func() (err error) { s.data, err = r.dataDir(values["DATA_DIR"]); return err },
 		func() (err error) { s.proxies, err = parseProxies(values["TRUSTED_PROXIES"]); return err },
-		func() (err error) { s.cells, err = parseCells(values["CELLS"]); return err },
 		func() (err error) { s.memory, err = parseMemory(values["MEMORY"]); return err },
 		func() (err error) { s.requests, err = parseRequests(values["REQUESTS"]); return err },
 		func() (err error) { s.logLevel, err = parseLevel(values["LOG_LEVEL"]); return err },
@@ -236,17 +234,6 @@ func parseListen(v string) (address, error) {
 		return address{}, usagef("--listen %s: it must be HOST:PORT, :PORT or unix:PATH", v)
 	}
 	return address{"tcp", v}, nil
-}
-
-func parseCells(v string) (int, error) {
-	if v == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 || n > 1024 {
-		return 0, usagef("--cells %s: it must be a number from 1 to 1024", v)
-	}
-	return n, nil
 }
 
 // parseMemory returns a number of MiB in bytes.

@@ -32,19 +32,19 @@ func settingsOf(t *testing.T, env func(string) (string, bool), args ...string) (
 
 func TestFlagIsStrongerThanVariable(t *testing.T) {
 	dir := t.TempDir()
-	env := environment(dir, "LISTEN", "127.0.0.1:1", "DATA_DIR", filepath.Join(dir, "a"), "PUBLIC_URL", "https://a.example/", "CELLS", "3", "LOG_LEVEL", "ERROR", "TRUSTED_PROXIES", "10.0.0.1")
+	env := environment(dir, "LISTEN", "127.0.0.1:1", "DATA_DIR", filepath.Join(dir, "a"), "PUBLIC_URL", "https://a.example/", "LOG_LEVEL", "ERROR", "TRUSTED_PROXIES", "10.0.0.1")
 	s, err := settingsOf(t, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.listen.String() != "127.0.0.1:1" || s.data != filepath.Join(dir, "a") || s.publicURL != "https://a.example" || s.cells != 3 || s.logLevel != 2 || !s.proxies.any() {
+	if s.listen.String() != "127.0.0.1:1" || s.data != filepath.Join(dir, "a") || s.publicURL != "https://a.example" || s.logLevel != 2 || !s.proxies.any() {
 		t.Errorf("variables: %+v", s)
 	}
-	s, err = settingsOf(t, env, "--listen", "unix:/run/weir.sock", "-data="+filepath.Join(dir, "b"), "--public-url", "https://b.example", "--cells", "1", "--log-level", "info")
+	s, err = settingsOf(t, env, "--listen", "unix:/run/weir.sock", "-data="+filepath.Join(dir, "b"), "--public-url", "https://b.example", "--log-level", "info")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.listen.String() != "unix:/run/weir.sock" || s.data != filepath.Join(dir, "b") || s.publicURL != "https://b.example" || s.cells != 1 || s.logLevel != 0 {
+	if s.listen.String() != "unix:/run/weir.sock" || s.data != filepath.Join(dir, "b") || s.publicURL != "https://b.example" || s.logLevel != 0 {
 		t.Errorf("flags: %+v", s)
 	}
 	if c, _ := s.config(secrets{strings.Repeat("a", 32), strings.Repeat("b", 32), strings.Repeat("c", 32)}); c.PublicURL != "https://b.example" || c.Quiet || c.AdminToken == "" {
@@ -97,8 +97,6 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"--listen", nil, []string{"--data", "/d", "--listen", "unix:/d/control.sock"}},
 		{"--listen", []string{"LISTEN", "weir"}, nil},
 		{"--listen", nil, []string{"--listen", ""}},
-		{"--cells", nil, []string{"--cells", "0"}},
-		{"--cells", []string{"CELLS", "two"}, nil},
 		{"--log-level", nil, []string{"--log-level", "loud"}},
 		{"--trusted-proxies", nil, []string{"--trusted-proxies", "proxy.example"}},
 		{"ADMIN_TOKEN", []string{"ADMIN_TOKEN", "short"}, nil},

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/credentials/proxydial"
 	"weir/pkg/gateway"
-	"weir/server/cell"
 	"weir/server/dial"
 	"weir/server/host"
 	"weir/server/objects"
@@ -24,6 +22,7 @@ type stack struct {
 	secrets   secrets
 	first     bool // the secrets were created by this start
 	config    host.Config
+	app       *gateway.App
 	transport *http.Transport // of upstream calls
 	store     *store.Store
 	objects   *objects.Runner
@@ -80,14 +79,15 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	}
 	k.objects = objects.New(st, options...)
 	k.config = host.Config{
-		Gateway: program, Cells: s.cells, Memory: s.memory, Requests: s.requests, Objects: k.objects,
+		Gateway: program, Memory: s.memory, Requests: s.requests, Objects: k.objects, Outside: k.objects.Outside,
 		Transport: dial.Decode(transport),
-		Dialer:    func(l cell.Leaver) proxydial.Dialer { return dial.NewSockets(policy, l) },
+		Dialer:    dial.NewSockets(policy, k.objects.Outside),
 		Origin:    s.proxies.origin, ClientAddress: s.proxies.clientAddress,
 		SpendCode: k.codes.spend, Now: now,
 		Log: log.line,
 	}
-	k.objects.Use(gateway.New(program, host.Ports(k.objects, &k.config)))
+	k.app = host.NewApp(k.config)
+	k.objects.Use(k.app)
 	if err := k.objects.Start(); err != nil {
 		st.Close()
 		return nil, fmt.Errorf("data directory %s: %w", s.data, err)

@@ -21,8 +21,6 @@ export const secrets = {
 //	persist    folder of the storage; absent, a fresh one that close() removes
 //	inspect    the result has memory, see below; workerd: opens the debugger
 //	proxy      the tests are a trusted proxy: from(ip) counts
-//	cells      instances of the native program: 1 where what one call has learned is
-//	           asserted of the next
 //	faulty     the storage fails as faults(every) sets
 //	dir, entry workerd alone: folder of the built worker, and the text of a module
 //	           that stands in front of worker.mjs

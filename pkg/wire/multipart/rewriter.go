@@ -2,6 +2,7 @@ package multipart
 
 import (
 	"errors"
+	"sync"
 
 	"weir/pkg/wire/stream"
 )
@@ -22,7 +23,9 @@ type Rewriter struct {
 	owed   int64 // bytes that length promises and that were dropped
 	left   int64 // bytes that may still come, -1 for any
 	out    []byte
-	err    error
+
+	mu  sync.Mutex // a host may still send the form when the answer comes: held by Push and End
+	err error
 }
 
 // Replace makes a Rewriter for a form that is known to have the field once,
@@ -64,16 +67,22 @@ func (r *Rewriter) Most(bytes int64) *Rewriter {
 }
 
 // Stopped reports whether the form is too long, so that its end need not be read.
-func (r *Rewriter) Stopped() bool { return r.err == stream.ErrTooLarge }
+func (r *Rewriter) Stopped() bool { return r.Err() == stream.ErrTooLarge }
 
 // Length is the length of what comes out, -1 when not known.
 func (r *Rewriter) Length() int64 { return r.length }
 
 // Err returns why the form was cut off, or nil.
-func (r *Rewriter) Err() error { return r.err }
+func (r *Rewriter) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
 
 // Push takes the next chunk.
 func (r *Rewriter) Push(chunk, out []byte) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.err != nil {
 		return out
 	}
@@ -91,6 +100,8 @@ func (r *Rewriter) Push(chunk, out []byte) []byte {
 
 // End checks that the form was whole.
 func (r *Rewriter) End(cause error, out []byte) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if cause != nil {
 		// The receiver closed the stream: that is not an error of the form.
 		if r.err == nil && !errors.Is(cause, stream.ErrClient) {

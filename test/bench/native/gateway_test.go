@@ -11,7 +11,6 @@ import (
 	"weir/pkg/gateway"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
-	"weir/server/cell"
 	"weir/server/host"
 )
 
@@ -23,10 +22,7 @@ type app struct {
 }
 
 func newApp(w *world) *app {
-	one := &cell.Cell{}
-	one.Enter()
-	w.Cleanup(one.Exit)
-	p := host.Ports(one, &w.Host.Config)
+	p := host.Ports(&w.Host.Config)
 	up := newUpstream()
 	p.Do = fake.Fixed{
 		"/embeddings": up.embedding, "/chat/completions": up.chat, "/messages": []byte(message), "/responses": []byte(response),
@@ -74,7 +70,7 @@ var programCalls = []struct {
 
 // The program runs on the edge too, where an allocation costs eight times as much.
 func TestAllocationsInTheProgram(t *testing.T) {
-	a := newApp(newWorld(t, 1))
+	a := newApp(newWorld(t))
 	for _, c := range programCalls {
 		const n = 300
 		for _, r := range a.requests(n, c.path, c.body) { // fill what is cached
@@ -98,7 +94,7 @@ func TestAllocationsInTheProgram(t *testing.T) {
 //
 //	go test -run - -bench Program ./test/bench/native
 func BenchmarkProgram(b *testing.B) {
-	a := newApp(newWorld(b, 1))
+	a := newApp(newWorld(b))
 	for _, c := range programCalls {
 		b.Run(fmt.Sprint(c.name), func(b *testing.B) {
 			b.ReportAllocs()

@@ -115,7 +115,7 @@ type world struct {
 	key string
 }
 
-func newWorld(t testing.TB, cells int) *world {
+func newWorld(t testing.TB) *world {
 	st, err := store.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -125,15 +125,16 @@ func newWorld(t testing.TB, cells int) *world {
 	const secret = "0123456789012345678901234567890123456789"
 	c := host.Config{
 		Gateway: gateway.Config{AdminToken: secret, KeySecret: secret, CredentialsKey: secret, RequireKey: true, AllowPrivate: true, Quiet: true},
-		Cells:   cells, Objects: runner, Transport: newUpstream(), Log: log,
+		Objects: runner, Outside: runner.Outside, Transport: newUpstream(), Log: log,
 		Origin:        func(r *http.Request) string { return "http://" + r.Host },
 		ClientAddress: func(*http.Request) string { return "127.0.0.1" },
 	}
-	runner.Use(gateway.New(c.Gateway, host.Ports(runner, &c)))
+	program := host.NewApp(c)
+	runner.Use(program)
 	if err := runner.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{TB: t, Host: host.New(c)}
+	w := &world{TB: t, Host: host.New(c, program)}
 	t.Cleanup(func() {
 		if err := w.Wait(context.Background()); err != nil {
 			t.Error(err)
@@ -197,7 +198,7 @@ func (w *world) call(path, body string, length int) {
 // A count of allocations that grows is a cost of every call. Those of net/http are
 // not among them; the request and the answer in memory are.
 func TestAllocationsOfACall(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t)
 	for _, c := range calls {
 		got := testing.AllocsPerRun(200, func() { w.call(c.path, c.body, c.length) })
 		t.Logf("%s: %.0f allocations", c.name, got)
@@ -225,22 +226,20 @@ func TestSizeOfTheBinary(t *testing.T) {
 	}
 }
 
-// BenchmarkCells compares one cell with two:
+// BenchmarkCalls measures calls side by side:
 //
-//	go test -bench Cells -cpu 1,2 ./test/bench/native
-func BenchmarkCells(b *testing.B) {
-	for _, cells := range []int{1, 2} {
-		w := newWorld(b, cells)
-		for _, c := range calls {
-			b.Run(fmt.Sprintf("cells=%d/%s", cells, c.name), func(b *testing.B) {
-				b.ReportAllocs()
-				b.SetParallelism(16)
-				b.RunParallel(func(pb *testing.PB) {
-					for pb.Next() {
-						w.call(c.path, c.body, c.length)
-					}
-				})
+//	go test -bench Calls -cpu 1,2 ./test/bench/native
+func BenchmarkCalls(b *testing.B) {
+	w := newWorld(b)
+	for _, c := range calls {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism(16)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					w.call(c.path, c.body, c.length)
+				}
 			})
-		}
+		})
 	}
 }

@@ -13,7 +13,6 @@ let gw, up, other, idp, operator, persist;
 const provider = "openai-compatible-0a0a0001";
 const boot = async () => {
   gw = await start({
-    cells: 1,
     persist,
     env: {
       OAUTH_PROVIDERS: JSON.stringify([

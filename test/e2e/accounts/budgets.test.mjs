@@ -13,12 +13,11 @@ import { admin, compatible, start } from "../gateway.mjs";
 import { platform } from "../platforms.mjs";
 import { until } from "../wait.mjs";
 
-const cells = 10;
 let gw, up, operator, storage;
 before(async () => {
   storage = await mkdtemp(join(tmpdir(), "weir-budgets-"));
   up = await startUpstream();
-  gw = await start({ cells, persist: storage });
+  gw = await start({ persist: storage });
   operator = admin(gw);
 });
 after(async () => {
@@ -206,7 +205,7 @@ test("a budget survives the end of the program, and its slices come back", async
   assert.equal(before, 20);
   await until("the count of the first calls", async () => (await shown())[0].spent === 20);
   await gw.kill();
-  gw = await start({ cells, persist: storage });
+  gw = await start({ persist: storage });
   operator = admin(gw);
   await Promise.all(Array.from({ length: 60 }, () => send()));
   assert.ok(up.seen.length <= 40, `${up.seen.length} calls were sent`);
@@ -240,7 +239,7 @@ test("what a call had reserved is not lost if the program is killed", async () =
     await until("the call", () => up.seen.length === 1);
     await gw.kill();
     await left;
-    gw = await start({ cells, persist: storage });
+    gw = await start({ persist: storage });
     operator = admin(gw);
     const [b] = await shown();
     assert.ok(b.spent + b.reserved >= 0.6, JSON.stringify(b));

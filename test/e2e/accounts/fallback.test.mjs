@@ -9,7 +9,7 @@ import { until } from "../wait.mjs";
 let gw, up, operator;
 before(async () => {
   up = await startUpstream();
-  gw = await start({ cells: 1 });
+  gw = await start();
   operator = admin(gw);
 });
 after(async () => {

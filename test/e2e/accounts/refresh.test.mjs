@@ -274,7 +274,7 @@ test("the alarm refreshes before the expiry, and no caller meets an expired toke
 for (const status of [401, 403]) {
   test(`a permanent ${status} causes one refresh and one more attempt with the same account, then a cooldown`, async () => {
     const shared = [gw, operator];
-    gw = await start({ env: settings(), cells: 1 });
+    gw = await start({ env: settings() });
     operator = admin(gw);
     try {
       const { send, state } = await account();

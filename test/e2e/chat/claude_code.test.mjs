@@ -10,7 +10,7 @@ import { until } from "../wait.mjs";
 let gw, up, operator, me, api;
 before(async () => {
   up = await startUpstream();
-  gw = await start({ vendors: up, cells: 1 });
+  gw = await start({ vendors: up });
   operator = admin(gw);
 });
 after(async () => {

@@ -41,7 +41,7 @@ before(async () => {
       });
   });
   await new Promise((r) => upstream.listen(0, "127.0.0.1", r));
-  gw = await start({ cells: 1 });
+  gw = await start();
   const { machineId, apiKey } = await admin(gw).machine();
   await admin(gw).connect(machineId, {
     ...compatible({ url: `http://127.0.0.1:${upstream.address().port}` }, { prefix: "an" }),

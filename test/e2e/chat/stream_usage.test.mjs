@@ -31,7 +31,7 @@ before(async () => {
       });
   });
   await new Promise((r) => upstream.listen(0, "127.0.0.1", r));
-  gw = await start({ cells: 1 });
+  gw = await start();
   machine = await admin(gw).machine();
   const connection = compatible({ url: `http://127.0.0.1:${upstream.address().port}` });
   connection.providerSpecificData.streamUsage = true;

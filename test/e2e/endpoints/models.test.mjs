@@ -11,7 +11,7 @@ import { admin, compatible, secrets, start } from "../gateway.mjs";
 let gw, up, operator;
 before(async () => {
   up = await startUpstream();
-  gw = await start({ vendors: up, cells: 1 });
+  gw = await start({ vendors: up });
   operator = admin(gw);
 });
 after(async () => {

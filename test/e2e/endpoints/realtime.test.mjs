@@ -15,7 +15,7 @@ import { until } from "../wait.mjs";
 let gw, up, operator, me;
 before(async () => {
   up = await startUpstream();
-  gw = await start({ cells: 1, vendors: up });
+  gw = await start({ vendors: up });
   operator = admin(gw);
   me = await operator.machine();
   await operator.connect(me.machineId, compatible(up));

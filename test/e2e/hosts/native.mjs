@@ -55,18 +55,10 @@ export class Ended extends Error {}
 // running has, by folder, the way to ask a gateway that holds its storage.
 const running = new Map();
 
-export async function start({ env, vendors, storage, proxy = false, cells = 0 }) {
+export async function start({ env, vendors, storage, proxy = false }) {
   const child = spawn(
     binary,
-    [
-      "serve",
-      "--listen",
-      "127.0.0.1:0",
-      "--data",
-      storage,
-      ...(proxy ? ["--trusted-proxies", "127.0.0.1"] : []),
-      ...(cells ? ["--cells", String(cells)] : []),
-    ],
+    ["serve", "--listen", "127.0.0.1:0", "--data", storage, ...(proxy ? ["--trusted-proxies", "127.0.0.1"] : [])],
     {
       env: {
         PATH: process.env.PATH,

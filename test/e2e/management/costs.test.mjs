@@ -10,7 +10,7 @@ const tokens = { input_tokens: 10_000, output_tokens: 1_000 }; // $0.02
 let gw, up, api, key;
 before(async () => {
   up = await startUpstream();
-  gw = await start({ vendors: up, cells: 1 });
+  gw = await start({ vendors: up });
   const operator = admin(gw);
   const { machineId, apiKey } = await operator.machine();
   key = apiKey;

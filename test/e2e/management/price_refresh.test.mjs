@@ -52,7 +52,6 @@ async function again({ env = {}, aged = false } = {}) {
   gw = await start({
     persist: storage,
     vendors: up,
-    cells: 1,
     env: { PRICES_URL: `${up.url}/prices.json`, PRICES_KEY: key, ...env },
   });
   operator = admin(gw);
