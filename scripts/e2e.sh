@@ -6,11 +6,17 @@
 # PLATFORM=native runs them against the native server instead of workerd. BUILT=1
 # leaves out the build of the worker. RACE=1 builds the native server with the race
 # detector. SOAK=1 runs the long forms of the tests that have one.
+#
+# Without a pattern, workerd leaves out the files that say "workerd: soak": they prove
+# what pkg/ does, which the native server shows in a tenth of the time. SOAK=1 runs all.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 export PLATFORM=${PLATFORM:-workerd}
 mapfile -t files < <(find test/e2e -name '*.test.mjs' | sort | grep -E -- "${1:-.}")
+if [ $# -eq 0 ] && [ "$PLATFORM" = workerd ] && [ "${SOAK:-}" != 1 ]; then
+  mapfile -t files < <(grep -L '^// workerd: soak$' "${files[@]}")
+fi
 [ ${#files[@]} -gt 0 ] || die "no end-to-end test matches $1"
 need_go
 modules

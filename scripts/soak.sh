@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The long forms of the tests that have one, those that read the variable SOAK, and an
-# hour of fuzzing.
+# The long forms of the tests that have one, those that read the variable SOAK, every
+# test in workerd, and an hour of fuzzing.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -12,10 +12,11 @@ code=0
 go test -count=1 -timeout=30m "${packages[@]/#/./}" || code=1
 go -C scripts/tools test -count=1 -timeout=30m ./release || code=1
 files=$(grep -rl --include='*.test.mjs' 'env\.SOAK' test/e2e | sort | paste -sd '|')
-scripts/e2e.sh "^(${files//./\\.})\$" || code=1
+scripts/e2e.sh || code=1
 PLATFORM=native scripts/e2e.sh "^(${files//./\\.})\$" || code=1
 scripts/clients.sh || code=1
 PLATFORM=native scripts/clients.sh || code=1
+scripts/pages.sh || code=1
 PLATFORM=native RACE=1 scripts/e2e.sh platform/race || code=1
 scripts/fuzz.sh || code=1
 exit "$code"

@@ -43,8 +43,8 @@ PLATFORM=native part "end to end, native" scripts/e2e.sh
 PLATFORM=native RACE=1 part "end to end, under the race detector" scripts/e2e.sh "$race"
 part "clients, in workerd" scripts/clients.sh
 PLATFORM=native part "clients, native" scripts/clients.sh
-part "dashboard, in a browser" scripts/pages.sh
-PLATFORM=native part "dashboard of the native server, in a browser" scripts/pages.sh 'shell|pages|playground|docs|newcomer|overview|connect|states|usage|requests|captures|models|combos|drafts|settings'
+PLATFORM=native part "dashboard, in a browser" scripts/pages.sh
+part "dashboard in workerd, in a browser" scripts/pages.sh 'shell|newcomer|oauth'
 part "release" release_tests
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \

@@ -1,4 +1,5 @@
 // Which of several accounts of equal priority serves a call. See docs/routing.md.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

@@ -1,5 +1,6 @@
 // A provider that refuses the location or egress address of a call: the account is
 // not at fault, and another isolate may not be affected.
+// workerd: soak
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

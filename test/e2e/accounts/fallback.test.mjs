@@ -1,5 +1,6 @@
 // Fallback to another account and cooldowns. See docs/reference/design.md, 5. The
 // test upstream counts the calls.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

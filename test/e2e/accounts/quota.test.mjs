@@ -1,5 +1,6 @@
 // Gauges of accounts: what providers say of limits, the order that follows, and
 // GET /api/quota. See docs/reference/quotas.md.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

@@ -1,5 +1,6 @@
 // The contract of Claude Code for gateways (docs/reference/clients.md, 1): its
 // discovery of models, the names that it calls, and the errors that it recognizes.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

@@ -1,6 +1,7 @@
 // The needs of coding tools besides chat itself: context overflows in their own
 // words, compaction, token counts and compressed bodies. See
 // docs/reference/clients.md, 12 and 13.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";

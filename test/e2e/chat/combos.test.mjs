@@ -1,5 +1,6 @@
 // Combos of chat models: members of several providers and dialects, in turns,
 // within each other, and their failures. See docs/reference/spec-gaps.md, 6.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";

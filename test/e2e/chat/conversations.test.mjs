@@ -1,6 +1,7 @@
 // Thoughts with their signatures over turns and providers, and items that only a
 // server could know, with the official clients. Every pair of dialects is in pkg/llm.
 // See docs/reference/api-shapes.md, 14, 15.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { createOpenAI } from "@ai-sdk/openai";

@@ -1,5 +1,6 @@
 // The failure policy of combos: which failures of a member continue with the next
 // one. See docs/fallback.md, Combos.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

@@ -1,5 +1,6 @@
 // Generation in the Gemini API with Google's client and with LangChain's, over each
 // family of upstreams. See docs/reference/dialects.md, a.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { FunctionCallingConfigMode, GoogleGenAI, Type } from "@google/genai";

@@ -1,6 +1,7 @@
 // Google's client for the Gemini API and LangChain's, unmodified, over each API that
 // upstreams have: the forms of the path, functions, token counts and errors.
 // gemini.test.mjs has what answers consist of. See docs/reference/dialects.md, a.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { GoogleGenAI, Type } from "@google/genai";

@@ -1,5 +1,6 @@
 // A Messages server that refuses fields, beta features or thoughts by name is asked once
 // more without them; fields and features are remembered.
+// workerd: soak
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";

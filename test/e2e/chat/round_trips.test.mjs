@@ -1,6 +1,7 @@
 // A translation preserves what clients send and receive with the official clients:
 // thoughts that an upstream insists on, message threads, the settings of a
 // response, sources and their places.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { createOpenAI } from "@ai-sdk/openai";

@@ -1,5 +1,6 @@
 // The usage of a stream is the provider's where the connection says that it may be
 // asked for: the client, which has not asked, gets the stream without the extra chunk.
+// workerd: soak
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";

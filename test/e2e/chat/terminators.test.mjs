@@ -2,6 +2,7 @@
 // dialect is the upstream's, the host forwards the bytes unread: the official
 // clients stop at the first end. A translated stream has one end and nothing
 // after it. See docs/reference/reliability.md, F25.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";

@@ -1,5 +1,6 @@
 // Custom tools, namespaces and the local shell of Codex over upstreams that know
 // functions only, streamed to the official client. The rest is in pkg/llm.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import OpenAI from "openai";

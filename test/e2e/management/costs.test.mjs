@@ -1,5 +1,6 @@
 // The costs that vendors bill beside the tokens are the same in all places on both platforms: in the
 // answer, in the list of requests and in the usage.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

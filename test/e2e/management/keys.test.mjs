@@ -1,4 +1,5 @@
 // Keys, identity and the operator's routes. See docs/reference/design.md, 4.
+// workerd: soak
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";

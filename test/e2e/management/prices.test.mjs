@@ -1,4 +1,5 @@
 // Calls are priced by what their answers are billed by, with the price of their time.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

@@ -1,4 +1,5 @@
 // The management API reports accounts, tests, usage and machines truthfully.
+// workerd: soak
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { after, before, test } from "node:test";

@@ -1,5 +1,6 @@
 // The management API: access, answers, and acknowledged changes that survive a
 // killed process. See docs/reference/design.md, 4.
+// workerd: soak
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";

@@ -1,5 +1,6 @@
 // Set-up commands: the scripts of every tool run against the gateway, and leases that
 // may not be used. See docs/clients.md.
+// workerd: soak
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";

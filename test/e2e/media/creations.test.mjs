@@ -1,5 +1,6 @@
 // Creations, speech and transcripts: creations under an idempotency key, the
 // account that is tried next, and the addresses that downloads may have.
+// workerd: soak
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, beforeEach, test } from "node:test";

@@ -1,6 +1,7 @@
 // Audio and images over faulty upstreams and clients: each call has one outcome,
 // and a cut body never looks whole. See docs/reference/reliability.md, N1, T12,
 // T40, T42, F17, F26.
+// workerd: soak
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";

@@ -1,6 +1,7 @@
 // Vendors of speech, transcription and images with shapes of their own, by the
 // official client: the bytes that go up and come down in each form. The shapes are
 // golden files of the unit tests.
+// workerd: soak
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";

@@ -2,6 +2,7 @@
 // counts what it accepts: a video is billed then, whether or not the gateway gets
 // the answer. docs/reference/spec.md, 4.4; docs/reference/reliability.md, N2,
 // F4–F44 for class V.
+// workerd: soak
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

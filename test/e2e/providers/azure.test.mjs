@@ -1,4 +1,5 @@
 // Azure OpenAI at the addresses of its deployments, driven by the official clients.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { toFile } from "openai";

@@ -1,5 +1,6 @@
 // Google Vertex AI: tokens by assertions that the platform's WebCrypto signs and
 // the token endpoint checks, and API keys.
+// workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startCloud } from "../../upstream/cloud.mjs";

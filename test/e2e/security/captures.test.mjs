@@ -1,5 +1,6 @@
 // Bodies of calls are stored on request alone: masked, sealed, bounded, and read by
 // whoever may export secrets. See docs/guides/captured-bodies.md.
+// workerd: soak
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";

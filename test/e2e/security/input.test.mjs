@@ -1,6 +1,7 @@
 // Attacks of a caller with a model's name and large bodies. See
 // docs/reference/reliability.md, T15, T43–T46, T56, T57. Bodies that readers could take
 // apart differently, and stored fields: test/api/input_test.go.
+// workerd: soak
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { after, before, beforeEach, test } from "node:test";

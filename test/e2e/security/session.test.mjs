@@ -1,5 +1,6 @@
 // Attacks of a foreign page, a guesser and the holder of a stolen cookie on
 // sessions. See docs/reference/reliability.md, T7, T26, T27, T31–T33.
+// workerd: soak
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
