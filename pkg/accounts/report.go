@@ -166,6 +166,9 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 		p.mu.Unlock()
 		if s := gjson.GetBytes(answer, "observed").Int(); s > 0 {
 			m.Reported(s, r.at)
+			if p.Changed != nil && len(r.Cooldowns)+len(r.Cleared) > 0 {
+				p.Changed(m.ID)
+			}
 		}
 		r.applyBudgets(m, answer, sent)
 	}

@@ -166,6 +166,9 @@ type Pool struct {
 	Log func(line string)
 	// MaxRecords is the number of requests that a report lists; 0 is maxRecords.
 	MaxRecords int
+	// Changed receives the id of a machine whose object has stored a cooldown, or
+	// the end of one, that was reported here. It may be nil.
+	Changed func(machineID string)
 	// Confirm returns the snapshot of a machine after asking its object for what has
 	// changed, at most once a second. It may be nil.
 	Confirm func(ctx context.Context, machineID string) (*snapshot.Machine, error)

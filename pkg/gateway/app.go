@@ -11,6 +11,7 @@ import (
 	"weir/pkg/machine"
 	"weir/pkg/machine/rpc"
 	machinestorage "weir/pkg/machine/storage"
+	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
@@ -51,7 +52,8 @@ type Ports struct {
 	Collect func(used, n int64)
 	// Began is when the process was started if no other one serves its machines, in Unix
 	// milliseconds: who used their budgets before is dead. 0 where there are others.
-	Began int64
+	Began   int64
+	Changed func(machineID string) // receives the machines that were changed, or whose cooldowns were reported, here; may be nil
 }
 
 // App is the whole program behind a platform: the gateway and the logic of the
@@ -59,6 +61,7 @@ type Ports struct {
 type App struct {
 	*Gateway
 	object *machine.Object
+	cache  *snapshot.Cache
 
 	refreshPrices func(ctx context.Context)
 }
@@ -97,6 +100,7 @@ func New(cfg Config, p Ports) *App {
 	app.PublicURL = w.public
 	app.object = w.object()
 	w.share()
+	app.cache = w.cache
 	sessions := w.sessions()
 	app.Auth = sessions.Wrap()
 	app.After = w.after
@@ -111,6 +115,13 @@ func New(cfg Config, p Ports) *App {
 
 // Machine is the logic of the objects, for a platform that runs them itself.
 func (a *App) Machine() *machine.Object { return a.object }
+
+// ChangedElsewhere reports a change of a machine that another instance has made.
+func (a *App) ChangedElsewhere(machineID string) {
+	if a.cache != nil {
+		a.cache.ChangedElsewhere(machineID)
+	}
+}
 
 // Object serves a call of a machine's object.
 func (a *App) Object(ctx context.Context, st machinestorage.Storage, machineID, op string, body []byte) (int, []byte) {

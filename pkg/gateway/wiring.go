@@ -120,8 +120,8 @@ func (w *wiring) object() *machine.Object {
 
 // share creates what all endpoints use.
 func (w *wiring) share() {
-	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine, PriceSource: w.prices}
-	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause, Log: w.logLine, Confirm: w.cache.Confirm}
+	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine, Changed: w.Changed, PriceSource: w.prices}
+	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause, Log: w.logLine, Changed: w.Changed, Confirm: w.cache.Confirm}
 	if w.MaxRequests > 0 {
 		w.pool.MaxRecords = rpc.MaxReportEntries
 	}

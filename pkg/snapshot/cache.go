@@ -49,6 +49,9 @@ type Cache struct {
 	// Log receives a line, without any content, for a stored value that was refused.
 	// May be nil.
 	Log func(line string)
+	// Changed receives the id of a machine that Invalidate is called for. May be
+	// nil.
+	Changed func(machineID string)
 	// PriceSource is where refreshed prices come from; nil for none.
 	PriceSource *refresh.Source
 
@@ -228,13 +231,31 @@ func (c *Cache) Confirm(ctx context.Context, machineID string) (*Machine, error)
 func (c *Cache) Invalidate(machineID string) {
 	now := c.Now()
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	e := c.entries[machineID]
 	if e == nil {
 		e = c.add(machineID)
 	}
-	e.verified, e.claimed, e.forced, e.stale = time.Time{}, time.Time{}, time.Time{}, now
+	e.invalidate(now)
 	e.made = true
+	c.mu.Unlock()
+	if c.Changed != nil {
+		c.Changed(machineID)
+	}
+}
+
+// ChangedElsewhere makes the next Get confirm: after a change made in another
+// instance of the program.
+func (c *Cache) ChangedElsewhere(machineID string) {
+	now := c.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.entries[machineID]; e != nil {
+		e.invalidate(now)
+	}
+}
+
+func (e *entry) invalidate(now time.Time) {
+	e.verified, e.claimed, e.forced, e.stale = time.Time{}, time.Time{}, time.Time{}, now
 }
 
 // within reports whether now is less than span after t. A clock that went back

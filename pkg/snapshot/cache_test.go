@@ -426,12 +426,13 @@ func TestSnapshotAskedForBeforeAChangeIsConfirmedAgain(t *testing.T) {
 	w.obj.Answer = func(op string, body []byte) (int, []byte, error) {
 		status, answer, err := w.obj.answer(op, body)
 		w.now = w.now.Add(time.Millisecond)
-		w.obj.state = w.machine(2) // by another call, once the object has answered
-		w.cache.Invalidate(mid)
+		w.obj.state = w.machine(2) // by another instance, once the object has answered
+		w.cache.ChangedElsewhere(mid)
 		return status, answer, err
 	}
 	w.want("under way", 1, 0, 1)
 	w.obj.Answer = w.obj.answer
 	w.want("next", 2, 0, 1)
 	w.want("then", 2, 0, 0)
+	w.cache.ChangedElsewhere("0123456789unknown")
 }

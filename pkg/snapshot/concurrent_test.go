@@ -181,7 +181,7 @@ func TestConcurrentLoadsShareObservations(t *testing.T) {
 	}}
 	raw, _ := json.Marshal(catalog.Update{Source: pricesURL, FetchedAt: 1, Text: "openai/m\t1/2\n"})
 	c := &Cache{
-		KV: fake.NewKV(), Object: obj, Max: 2, Now: func() time.Time { return time.UnixMilli(at.Load()) }, PriceSource: &refresh.Source{URL: pricesURL},
+		KV: fake.NewKV(), Object: obj, Max: 2, Now: func() time.Time { return time.UnixMilli(at.Load()) }, Changed: func(string) {}, PriceSource: &refresh.Source{URL: pricesURL},
 	}
 	ctx := context.Background()
 	c.KV.Put(ctx, "prices", raw)
@@ -195,7 +195,7 @@ func TestConcurrentLoadsShareObservations(t *testing.T) {
 			case 0:
 				c.Invalidate(mid)
 			case 1:
-				c.Invalidate(mid)
+				c.ChangedElsewhere(mid)
 			case 2:
 				c.Confirm(ctx, mid)
 			case 3:
