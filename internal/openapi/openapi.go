@@ -34,6 +34,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"weir/pkg/endpoint"
 	"weir/pkg/gateway"
 	"weir/pkg/wire/clientheader"
 )
@@ -200,7 +201,7 @@ func (b *builder) ref(name string) object {
 
 var parameter = regexp.MustCompile(`\{(\w+)(\.\.\.)?\}`)
 
-func (b *builder) operation(r gateway.Route, m gateway.Method, op operation) object {
+func (b *builder) operation(r endpoint.Route, m endpoint.Method, op operation) object {
 	out := object{"operationId": op.ID, "summary": op.Summary, "tags": []string{op.Tag}}
 	if op.Vendor != "" {
 		out["externalDocs"] = object{"url": op.Vendor}
@@ -252,7 +253,7 @@ func size(n int64) string {
 }
 
 // answers returns the answers of an operation, errors included.
-func (b *builder) answers(r gateway.Route, op operation) object {
+func (b *builder) answers(r endpoint.Route, op operation) object {
 	content := object{}
 	if op.Answer != "" {
 		content["application/json"] = object{"schema": b.ref(op.Answer)}
@@ -279,20 +280,15 @@ func (b *builder) answers(r gateway.Route, op operation) object {
 	if len(content) > 0 {
 		success["content"] = content
 	}
-	return object{strconv.Itoa(status): success, "default": object{"$ref": "#/components/responses/" + errorOf(r.Dialect)}}
+	return object{strconv.Itoa(status): success, "default": object{"$ref": "#/components/responses/" + errorOf(r)}}
 }
 
-// errorOf returns the name of the schema of a dialect's errors.
-func errorOf(d gateway.Dialect) string {
-	switch d {
-	case gateway.Anthropic:
-		return "MessagesError"
-	case gateway.Gemini:
-		return "GeminiError"
-	case gateway.ModelList:
+// errorOf returns the name of the schema of a route's errors.
+func errorOf(r endpoint.Route) string {
+	if r.Models {
 		return "ListError"
 	}
-	return "Error"
+	return r.Dialect.ErrorSchema()
 }
 
 func (b *builder) errors() object {
@@ -312,21 +308,21 @@ func (b *builder) errors() object {
 }
 
 // security returns the credentials that a method takes.
-func security(r gateway.Route, m gateway.Method) []object {
+func security(r endpoint.Route, m endpoint.Method) []object {
 	access := r.Access
-	if m.Access != gateway.Nobody {
+	if m.Access != endpoint.Nobody {
 		access = m.Access
 	}
 	var names []string
 	switch access {
-	case gateway.Data, gateway.Realtime, gateway.List, gateway.Own:
+	case endpoint.Data, endpoint.Realtime, endpoint.List, endpoint.Own:
 		names = []string{"key", "xApiKey"}
 		if reads(r, "x-goog-api-key") {
 			names = append(names, "googKey")
 		}
-	case gateway.Manage:
+	case endpoint.Manage:
 		names = []string{"manage", "session"}
-	case gateway.Operator:
+	case endpoint.Operator:
 		names = []string{"operator", "session"}
 	default:
 		return []object{}
@@ -339,7 +335,7 @@ func security(r gateway.Route, m gateway.Method) []object {
 }
 
 // reads reports whether the platform passes on a header field of a route's requests.
-func reads(r gateway.Route, name string) bool {
+func reads(r endpoint.Route, name string) bool {
 	return slices.ContainsFunc(clientheader.Read(clientheader.ClassOf(r.Pattern).Routes), func(f clientheader.Field) bool { return f.Name == name })
 }
 

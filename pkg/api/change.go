@@ -79,11 +79,11 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 			return nil, err
 		}
 	}
-	m := findRow(c.env.Method, c.env.Route)
+	m := findMethod(c.env.Method, c.env.Route)
 	if m == nil || m.object == nil {
 		return nil, apierr.New(404, "not_found", "No route %s %s in the object of a machine.", c.env.Method, c.env.Route)
 	}
-	if m.method == "GET" {
+	if m.name == "GET" {
 		body, err := m.object(c)
 		if err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 	if c.quiet {
 		return a, nil
 	}
-	c.Audit(c.actor, m.method+" "+m.pattern, c.target, c.fields)
+	c.Audit(c.actor, m.name+" "+c.env.Route, c.target, c.fields)
 	if err := c.keep(*a); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
+	"weir/pkg/endpoint"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
@@ -38,7 +39,7 @@ type Connectivity struct {
 	Models  connectionModels
 	// Chat, Embeddings and Search are the endpoints that a test goes through;
 	// without one of them its tests answer "unsupported".
-	Chat, Embeddings, Search Endpoint
+	Chat, Embeddings, Search endpoint.Handler
 	Now                      func() time.Time
 }
 
@@ -169,16 +170,16 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 		model, listed = h.firstModel(ctx, c, m, conn, row)
 	}
 	var out TestResult
-	call, endpoint := h.testCall(c, m, conn, row, model)
+	call, serve := h.testCall(c, m, conn, row, model)
 	switch {
-	case endpoint != nil:
+	case serve != nil:
 		start = h.Now()
-		out = run(ctx, call, endpoint)
+		out = run(ctx, call, serve)
 		if own := model != "" && model == row.Test && len(conn.Data.EnabledModels) == 0; own && !out.OK && (*out.Error == "not_found" || *out.Error == "rejected") {
 			// The provider may have ended the model, or not serve it in this region.
 			if id, _ := h.listedModel(ctx, c, m, conn, row); id != "" && id != model {
-				call, endpoint = h.testCall(c, m, conn, row, id)
-				out = run(ctx, call, endpoint)
+				call, serve = h.testCall(c, m, conn, row, id)
+				out = run(ctx, call, serve)
 			}
 		}
 	case row.Check != "" && h.Models != nil:
@@ -195,8 +196,8 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 }
 
 // run makes the call of a test.
-func run(ctx context.Context, call *auth.Call, endpoint Endpoint) TestResult {
-	out := outcome(endpoint(ctx, call))
+func run(ctx context.Context, call *auth.Call, serve endpoint.Handler) TestResult {
+	out := outcome(serve(ctx, call))
 	if tried := call.Trace.Failed; !out.OK && out.Status > 0 && len(tried) > 0 {
 		// The client's error may have another status than the upstream's.
 		last := tried[len(tried)-1]
@@ -315,7 +316,9 @@ func testModel(b []byte) (string, error) {
 
 // testCall makes the call of a test: to a machine that has only this
 // connection, so that nothing else can answer.
-func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor, model string) (*auth.Call, Endpoint) {
+func (h *Connectivity) testCall(
+	c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor, model string,
+) (*auth.Call, endpoint.Handler) {
 	only := *conn
 	only.Inactive = false
 	rec := &store.Machine{Version: m.Version, ID: m.ID, Generation: m.Generation, Connections: []store.Connection{only}, Settings: m.Settings}
@@ -325,20 +328,20 @@ func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.C
 		return nil, nil
 	}
 	kind := kindOf(m, row, model)
-	var endpoint Endpoint
+	var serve endpoint.Handler
 	var body []byte
 	switch {
 	case searches && h.Search != nil:
-		endpoint = h.Search
+		serve = h.Search
 		body = []byte(`{"provider":"` + row.ID + `","query":"ping","max_results":1}`)
 	case kind == catalog.Embedding && h.Embeddings != nil:
-		endpoint = h.Embeddings
+		serve = h.Embeddings
 		body, _ = json.Marshal(struct {
 			Model string `json:"model"`
 			Input string `json:"input"`
 		}{conn.Provider + "/" + model, "ping"})
 	case kind != catalog.Embedding && row.Has(catalog.LLM) && h.Chat != nil:
-		endpoint = h.Chat
+		serve = h.Chat
 		type message struct {
 			Role    string `json:"role"`
 			Content string `json:"content"`
@@ -359,7 +362,7 @@ func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.C
 	if hop := c.Header.Get("x-weir-hop"); hop != "" {
 		r.Header.Add("x-weir-hop", hop)
 	}
-	return &auth.Call{Request: r, Machine: alone, MachineID: m.ID, MaxBody: maxTestBody}, endpoint
+	return &auth.Call{Request: r, Machine: alone, MachineID: m.ID, MaxBody: maxTestBody}, serve
 }
 
 // firstModel picks the model of a test: the first for chat or embeddings that the

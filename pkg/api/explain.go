@@ -14,6 +14,7 @@ import (
 
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -23,9 +24,6 @@ import (
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
-
-// Endpoint is a data-plane endpoint as the gateway serves it.
-type Endpoint = func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
 
 // Explainer serves POST /api/explain.
 //
@@ -42,7 +40,7 @@ type Explainer struct {
 	// Endpoint returns the endpoint of a call's path over another sender, or nil. It
 	// sets what the gateway sets of a call: its route, and its parameters. An endpoint
 	// that opens a WebSocket makes the method GET.
-	Endpoint func(c *auth.Call, s accounts.Sender) Endpoint
+	Endpoint func(c *auth.Call, s accounts.Sender) endpoint.Handler
 	Objects  rpc.Stub
 	Cache    cache
 	Now      func() time.Time

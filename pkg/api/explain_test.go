@@ -11,6 +11,7 @@ import (
 
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -26,7 +27,7 @@ import (
 // explainer is the route over the real embeddings endpoint.
 func explainer(m *snapshot.Machine, now time.Time) *Explainer {
 	return &Explainer{
-		Endpoint: func(c *auth.Call, s accounts.Sender) Endpoint {
+		Endpoint: func(c *auth.Call, s accounts.Sender) endpoint.Handler {
 			if c.Path != "/v1/embeddings" {
 				return nil
 			}
@@ -180,7 +181,7 @@ func TestExplainEndsWhereTheCallEnds(t *testing.T) {
 	conn := func(id string) *store.Connection {
 		return &store.Connection{ID: id, Secrets: map[string]secret.Sealed{store.APIKey: "x"}}
 	}
-	h.Endpoint = func(_ *auth.Call, s accounts.Sender) Endpoint {
+	h.Endpoint = func(_ *auth.Call, s accounts.Sender) endpoint.Handler {
 		return func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 			_, err := s.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace,
 				Targets: []routing.Target{{Provider: d, Model: "a", Connections: []*store.Connection{conn("a")}}, {Provider: d, Model: "b", Connections: []*store.Connection{conn("b")}}, {Provider: d, Model: "c", Connections: []*store.Connection{conn("c")}}},

@@ -5,6 +5,7 @@ import (
 
 	"weir/pkg/api"
 	"weir/pkg/auth/session"
+	"weir/pkg/endpoint"
 	"weir/pkg/wire/clientheader"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestRouteClassesHaveTheCORSRuleOfTheirRoutes(t *testing.T) {
 	for _, r := range routes(&handlers{management: &api.Handlers{Sessions: &session.Sessions{}}}) {
 		c := clientheader.ClassOf(r.Pattern)
-		if open := r.Cors != NoCors; open != c.CORS {
+		if open := r.Cors != endpoint.NoCors; open != c.CORS {
 			t.Errorf("%s: CORS is %v here and %v in class %s of package clientheader", r.Pattern, open, c.CORS, c.Name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/socket"
 )
@@ -17,8 +18,8 @@ func TestConcurrentRequests(t *testing.T) {
 	f := newFixture()
 	f.Log = func(int, string) {}
 	f.SetRoutes([]Route{
-		{Pattern: "/health", Access: Public, Methods: []Method{{Name: "GET", Handler: serveHealth}}},
-		{Pattern: "/v1/talk", Access: Public, Upgrade: func(context.Context, *auth.Call) (*httpmsg.Response, error) {
+		{Pattern: "/health", Access: endpoint.Public, Methods: []Method{{Name: "GET", Handler: serveHealth}}},
+		{Pattern: "/v1/talk", Access: endpoint.Public, Upgrade: func(context.Context, *auth.Call) (*httpmsg.Response, error) {
 			return &httpmsg.Response{Status: 101, Upgrade: &socket.Upgrade{Serve: func(context.Context, socket.Conn) {}}}, nil
 		}},
 	})

@@ -1,6 +1,9 @@
 package gateway
 
-import "weir/pkg/wire/httpmsg"
+import (
+	"weir/pkg/endpoint"
+	"weir/pkg/wire/httpmsg"
+)
 
 const exposed = "x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, x-weir-model, x-weir-connection-id, x-weir-attempts, x-weir-affinity, x-weir-dropped, x-weir-cache-marks, x-weir-token-count, x-weir-cost, " +
 	"x-ratelimit-limit-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, x-ratelimit-reset-tokens, " +
@@ -11,12 +14,12 @@ const exposed = "x-request-id, request-id, retry-after, retry-after-ms, x-should
 //
 // Only a browser reads the list of exposed fields, and a browser says where it
 // comes from.
-func cors(h *httpmsg.Header, c Cors, browser bool) {
-	if c == NoCors {
+func cors(h *httpmsg.Header, c endpoint.Cors, browser bool) {
+	if c == endpoint.NoCors {
 		return
 	}
 	h.Add("access-control-allow-origin", "*")
-	if c == OpenCors && browser {
+	if c == endpoint.OpenCors && browser {
 		h.Add("access-control-expose-headers", exposed)
 	}
 }
@@ -25,12 +28,12 @@ func cors(h *httpmsg.Header, c Cors, browser bool) {
 // docs/reference/spec.md, 4 says, else the route's methods.
 func preflight(route *Route) *httpmsg.Response {
 	h := httpmsg.Header{{Name: "access-control-allow-origin", Value: "*"}}
-	if route.Cors == ListCors {
+	if route.Cors == endpoint.ListCors {
 		h.Add("access-control-allow-methods", "GET, OPTIONS")
 		h.Add("access-control-allow-headers", "*")
 		return &httpmsg.Response{Status: 200, Header: h}
 	}
-	h.Add("access-control-allow-methods", route.allow())
+	h.Add("access-control-allow-methods", route.Allow())
 	h.Add("access-control-allow-headers", "*, Authorization") // browsers do not let * cover it
 	h.Add("access-control-max-age", "86400")
 	return &httpmsg.Response{Status: 204, Header: h}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
@@ -27,7 +28,7 @@ func encodingOf(r *httpmsg.Request) string {
 // decodes reports whether the bodies of a route are decoded. Forms, which the host
 // may hold, and the bodies of management routes are not.
 func (g *Gateway) decodes(route *Route, enc string) bool {
-	return g.Decoder.Knows(enc) && route.Access == Data && route.MaxBody <= maxChat
+	return g.Decoder.Knows(enc) && route.Access == endpoint.Data && route.MaxBody <= maxChat
 }
 
 // decodeBody makes a body that is encoded one that is not. Both lengths are limited as

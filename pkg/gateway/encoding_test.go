@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 )
@@ -67,9 +68,9 @@ func TestEncodedBodies(t *testing.T) {
 			}
 			post := []Method{{Name: "POST", Handler: handler}}
 			f.SetRoutes([]Route{
-				{Pattern: "/v1/json", Access: Data, MaxBody: limit, Methods: post},
-				{Pattern: "/v1/form", Access: Data, MaxBody: maxForm, Methods: post},
-				{Pattern: "/v1/bytes", Access: Data, MaxBody: maxForm, AnyEncoding: true, Methods: post},
+				{Pattern: "/v1/json", Access: endpoint.Data, MaxBody: limit, Methods: post},
+				{Pattern: "/v1/form", Access: endpoint.Data, MaxBody: maxForm, Methods: post},
+				{Pattern: "/v1/bytes", Access: endpoint.Data, MaxBody: maxForm, AnyEncoding: true, Methods: post},
 			})
 			resp := f.Serve(context.Background(), &httpmsg.Request{
 				Method: "POST", Path: tt.path, Length: -1, Body: io.NopCloser(bytes.NewReader(tt.body)),
@@ -98,7 +99,7 @@ func TestMemoryOfEncodedBody(t *testing.T) {
 		}
 		return &httpmsg.Response{Status: 204}, err
 	}
-	f.SetRoutes([]Route{{Pattern: "/v1/json", Access: Data, MaxBody: maxChat, Methods: []Method{{Name: "POST", Handler: handler}}}})
+	f.SetRoutes([]Route{{Pattern: "/v1/json", Access: endpoint.Data, MaxBody: maxChat, Methods: []Method{{Name: "POST", Handler: handler}}}})
 	body := gzipped(t, strings.Repeat("a", size))
 	resp := f.Serve(context.Background(), &httpmsg.Request{
 		Method: "POST", Path: "/v1/json", Length: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),

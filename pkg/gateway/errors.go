@@ -1,18 +1,18 @@
 package gateway
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
 	"time"
 
+	"weir/pkg/llm"
 	"weir/pkg/setup"
 	"weir/pkg/v1beta"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -42,19 +42,15 @@ func refusal(err error) *apierr.Error {
 
 // dialectOf returns the dialect of an error: the route's, or for a model list the
 // caller's own.
-func dialectOf(route *Route, r *httpmsg.Request) Dialect {
-	switch d := route.Dialect; {
-	case d == ModelList && r.Header.Get("anthropic-version") != "":
-		return Anthropic
-	case d == Gemini && v1beta.IsArray(r):
-		return geminiArray
-	default:
-		return d
+func dialectOf(route *Route, r *httpmsg.Request) llm.Dialect {
+	if route.Models && r.Header.Get("anthropic-version") != "" {
+		return llm.Messages
 	}
+	return route.Dialect
 }
 
-// write makes the answer of a failure in a dialect.
-func write(e *apierr.Error, d Dialect, requestID string) *httpmsg.Response {
+// write makes the answer of a failure on a route.
+func write(e *apierr.Error, route *Route, r *httpmsg.Request) *httpmsg.Response {
 	h := make(httpmsg.Header, 0, 12)
 	h = append(h, httpmsg.Field{Name: "content-type", Value: "application/json"})
 	if e.RetryAfter > 0 {
@@ -66,7 +62,7 @@ func write(e *apierr.Error, d Dialect, requestID string) *httpmsg.Response {
 		h = append(h, httpmsg.Field{Name: "x-should-retry", Value: "false"})
 	}
 	h = append(h, e.Header...)
-	return &httpmsg.Response{Status: e.Status, Header: h, Body: stream.FromBytes(body(e, d, requestID))}
+	return &httpmsg.Response{Status: e.Status, Header: h, Body: stream.FromBytes(body(e, route, r))}
 }
 
 // documented returns the error with the page of the documentation that explains its
@@ -84,75 +80,25 @@ func (g *Gateway) documented(e *apierr.Error, r *httpmsg.Request) *apierr.Error 
 	return &with
 }
 
-type openAIError struct {
-	Error struct {
-		Message string  `json:"message"`
-		Type    string  `json:"type"`
-		Param   *string `json:"param"`
-		Code    *string `json:"code"`
-		DocURL  string  `json:"doc_url,omitempty"`
-	} `json:"error"`
-}
-
-type anthropicError struct {
-	Type  string `json:"type"`
-	Error struct {
-		Type    string          `json:"type"`
-		Message string          `json:"message"`
-		Param   string          `json:"param,omitempty"` // of another vendor's error
-		Code    string          `json:"code,omitempty"`
-		Details json.RawMessage `json:"details,omitempty"`
-		DocURL  string          `json:"doc_url,omitempty"`
-	} `json:"error"`
-	RequestID string `json:"request_id"`
-}
-
-type listError struct {
-	Error struct {
-		Message string `json:"message"`
-		Type    string `json:"type"`
-	} `json:"error"`
-}
-
-func body(e *apierr.Error, d Dialect, requestID string) []byte {
-	if len(e.Body) > 0 {
-		if d == geminiArray {
-			return append(append([]byte{'['}, e.Body...), ']')
-		}
-		return e.Body
+// body returns the JSON of a failure, in an array for a client that reads one.
+func body(e *apierr.Error, route *Route, r *httpmsg.Request) []byte {
+	d := dialectOf(route, r)
+	array := d == llm.Gemini && v1beta.IsArray(r)
+	var out []byte
+	if array {
+		out = append(out, '[')
 	}
-	var v any
 	switch {
-	case d == Gemini:
-		return e.AppendGemini(nil)
-	case d == geminiArray:
-		return append(e.AppendGemini([]byte{'['}), ']')
-	case d == Anthropic:
-		a := anthropicError{Type: "error", RequestID: requestID}
-		a.Error.Type, a.Error.Message, a.Error.Details = apierr.MessagesType(e.Status), e.Message, json.RawMessage(e.Details)
-		a.Error.DocURL = e.DocURL
-		if e.Own {
-			a.Error.Type, a.Error.Param, a.Error.Code = e.Type, e.Param, e.Code
-		}
-		v = a
-	case d == ModelList && e.Status == 500:
-		var l listError
-		l.Error.Message, l.Error.Type = e.Message, "server_error"
-		v = l
+	case len(e.Body) > 0:
+		out = append(out, e.Body...)
+	case route.Models && d == route.Dialect && e.Status == 500:
+		out = jsonscan.Quote(append(out, `{"error":{"message":`...), e.Message)
+		out = append(out, `,"type":"server_error"}}`...)
 	default:
-		var o openAIError
-		o.Error.Message, o.Error.Type, o.Error.DocURL = e.Message, e.Type, e.DocURL
-		if e.Param != "" {
-			o.Error.Param = &e.Param
-		}
-		if e.Code != "" {
-			o.Error.Code = &e.Code
-		}
-		v = o
+		out = d.AppendError(out, e, r.ID)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // a message shows <alias>/<model> as it is written
-	enc.Encode(v)            // strings and written JSON only: cannot fail
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	if array {
+		out = append(out, ']')
+	}
+	return out
 }

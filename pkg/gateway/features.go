@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 )
@@ -16,7 +17,7 @@ import (
 //	{"routes":["GET /v1/models", …]}
 func withFeatures(list []Route) []Route {
 	var body []byte
-	return append(list, Route{Pattern: "/api/features", Access: Public, Methods: []Method{{Name: "GET", Handler: func(context.Context, *auth.Call) (*httpmsg.Response, error) {
+	return append(list, Route{Pattern: "/api/features", Access: endpoint.Public, Methods: []Method{{Name: "GET", Handler: func(context.Context, *auth.Call) (*httpmsg.Response, error) {
 		if body == nil {
 			b, err := json.Marshal(struct {
 				Routes []string `json:"routes"`

@@ -20,6 +20,7 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
+	"weir/pkg/llm"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/capture"
@@ -96,12 +97,12 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 		return g.finish(ctx, r, g.unmatched(path), nil, nil, g.noRoute(r, machine, path))
 	}
 	r.Route = route.Pattern
-	if route.Dialect == Gemini {
+	if route.Dialect == llm.Gemini {
 		fromGemini(r)
 	}
-	m := route.method(r.Method)
+	m := route.Method(r.Method)
 	if m == nil {
-		if r.Method == "OPTIONS" && route.Cors != NoCors {
+		if r.Method == "OPTIONS" && route.Cors != endpoint.NoCors {
 			return g.finish(ctx, r, route, nil, preflight(route), nil)
 		}
 		return g.finish(ctx, r, route, nil, nil, methodNotAllowed(r, route))
@@ -120,7 +121,7 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 		}
 	}
 	access := m.Access
-	if access == Nobody {
+	if access == endpoint.Nobody {
 		access = route.Access
 	}
 	c, err := g.call(ctx, r, access, machine)
@@ -145,7 +146,7 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 // because it is not valid: that of the path, "gemini-2.5-pro:generateContent", or of a body
 // that has arrived whole.
 func askedOf(r *httpmsg.Request, route *Route, params []string) string {
-	if route.Dialect == Gemini && len(params) > 0 {
+	if route.Dialect.ModelInURL() && len(params) > 0 {
 		return params[0][:max(strings.LastIndexByte(params[0], ':'), 0)]
 	}
 	if b, ok := r.Body.(*stream.Bytes); ok {
@@ -236,21 +237,21 @@ func isRead(r *httpmsg.Request, route *Route) bool {
 }
 
 // call finds out who calls.
-func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access Access, machine string) (*auth.Call, error) {
+func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access endpoint.Access, machine string) (*auth.Call, error) {
 	switch access {
-	case Public:
+	case endpoint.Public:
 		return &auth.Call{Request: r}, nil
-	case Data:
+	case endpoint.Data:
 		return g.Auth.Data(ctx, r, machine)
-	case Own:
+	case endpoint.Own:
 		return g.Auth.Key(ctx, r, machine)
-	case Realtime:
+	case endpoint.Realtime:
 		return g.Auth.Realtime(ctx, r, machine)
-	case List:
+	case endpoint.List:
 		return g.Auth.List(ctx, r, machine)
-	case Manage:
+	case endpoint.Manage:
 		return g.Auth.Manage(ctx, r, machine)
-	case Operator:
+	case endpoint.Operator:
 		return g.Auth.Operator(ctx, r, machine)
 	}
 	return nil, notFound()
@@ -280,19 +281,19 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	var e *apierr.Error
 	if err != nil || resp == nil {
 		e = refusal(err)
-		if route.Dialect == Gemini {
-			e = geminiError(e)
+		if route.Dialect == llm.Gemini { // its routes are not all of chat, which does this itself
+			e = route.Dialect.ClientError(e)
 		}
 		if t.Err == nil && (e.Err != nil || e.Status >= 500) {
 			t.Err = e
 		}
-		resp = write(g.documented(e, r), dialectOf(route, r), r.ID)
+		resp = write(g.documented(e, r), route, r)
 	}
 	t.AnswerBytes = wholeBody(resp)
 	resp.Template = g.table.template(route, &resp.Header, r.Header.Get("origin") != "")
 	h := &resp.Header
 	h.Add("x-request-id", r.ID)
-	if route.Dialect == Anthropic {
+	if route.Dialect.IDField() {
 		h.Add("request-id", r.ID)
 	}
 	if t.Model != "" {

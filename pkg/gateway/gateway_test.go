@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/llm"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -64,7 +66,7 @@ func newFixture() *fixture {
 		Log:    func(_ int, l string) { f.log = append(f.log, l) },
 		Redact: func(s string) string { return strings.ReplaceAll(s, "sk-hidden", "***") },
 	}
-	h := func(name string, err error) Handler {
+	h := func(name string, err error) endpoint.Handler {
 		return func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 			f.handled = append(f.handled, name+" "+strings.Join(c.Params, "|"))
 			if err != nil {
@@ -79,14 +81,14 @@ func newFixture() *fixture {
 		}
 	}
 	f.SetRoutes([]Route{
-		{Pattern: "/health", Access: Public, Methods: []Method{{Name: "GET", Handler: h("health", nil)}}},
-		{Pattern: "/v1/embeddings", Access: Data, Cors: OpenCors, MaxBody: 100, Methods: []Method{{Name: "POST", Handler: h("embeddings", nil)}}},
-		{Pattern: "/v1/messages", Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: 100, Methods: []Method{{Name: "POST", Handler: h("messages", apierr.Invalid("model", "no such model"))}}},
-		{Pattern: "/v1/models", Access: List, Dialect: ModelList, Cors: ListCors, Methods: []Method{{Name: "GET", Handler: h("models", errors.New("list broke with sk-hidden"))}}},
-		{Pattern: "/v1/models/{kind}", Access: List, Dialect: ModelList, Cors: ListCors, Methods: []Method{{Name: "GET", Handler: h("kind", nil)}}},
-		{Pattern: "/v1/models/{alias}/{model...}", Access: List, Dialect: ModelList, Cors: ListCors, Methods: []Method{{Name: "GET", Handler: h("model", nil)}}},
-		{Pattern: "/api/keys", Access: Manage, MaxBody: 100, Methods: []Method{{Name: "GET", Handler: h("keys", nil)}}},
-		{Pattern: "/api/machines", Access: Operator, Methods: []Method{{Name: "GET", Handler: h("machines", nil)}}},
+		{Pattern: "/health", Access: endpoint.Public, Methods: []Method{{Name: "GET", Handler: h("health", nil)}}},
+		{Pattern: "/v1/embeddings", Access: endpoint.Data, Cors: endpoint.OpenCors, MaxBody: 100, Methods: []Method{{Name: "POST", Handler: h("embeddings", nil)}}},
+		{Pattern: "/v1/messages", Access: endpoint.Data, Dialect: llm.Messages, Cors: endpoint.OpenCors, MaxBody: 100, Methods: []Method{{Name: "POST", Handler: h("messages", apierr.Invalid("model", "no such model"))}}},
+		{Pattern: "/v1/models", Access: endpoint.List, Models: true, Cors: endpoint.ListCors, Methods: []Method{{Name: "GET", Handler: h("models", errors.New("list broke with sk-hidden"))}}},
+		{Pattern: "/v1/models/{kind}", Access: endpoint.List, Models: true, Cors: endpoint.ListCors, Methods: []Method{{Name: "GET", Handler: h("kind", nil)}}},
+		{Pattern: "/v1/models/{alias}/{model...}", Access: endpoint.List, Models: true, Cors: endpoint.ListCors, Methods: []Method{{Name: "GET", Handler: h("model", nil)}}},
+		{Pattern: "/api/keys", Access: endpoint.Manage, MaxBody: 100, Methods: []Method{{Name: "GET", Handler: h("keys", nil)}}},
+		{Pattern: "/api/machines", Access: endpoint.Operator, Methods: []Method{{Name: "GET", Handler: h("machines", nil)}}},
 		{Pattern: "/api/closed", Methods: []Method{{Name: "GET", Handler: h("closed", nil)}}},
 	})
 	return f
@@ -282,9 +284,12 @@ func TestErrorsNameTheirPage(t *testing.T) {
 		if e.DocURL != tt.want || tt.e.DocURL != "" {
 			t.Errorf("%s: %q, want %q; the error itself has %q", tt.name, e.DocURL, tt.want, tt.e.DocURL)
 		}
-		for _, d := range []Dialect{OpenAI, Anthropic, Gemini, geminiArray} {
-			if got := string(body(e, d, "r")); !json.Valid([]byte(got)) || strings.Contains(got, at) != (tt.want != "") {
-				t.Errorf("%s, dialect %d: %s", tt.name, d, got)
+		for _, d := range []llm.Dialect{llm.Chat, llm.Messages, llm.Gemini} {
+			for _, path := range []string{"/v1/x", "/v1beta/models/x:streamGenerateContent"} {
+				got := string(body(e, &Route{Dialect: d}, &httpmsg.Request{Path: path}))
+				if !json.Valid([]byte(got)) || strings.Contains(got, at) != (tt.want != "") {
+					t.Errorf("%s, dialect %s, %s: %s", tt.name, d, path, got)
+				}
 			}
 		}
 	}
@@ -382,7 +387,7 @@ func TestMisconfiguredAnswersOnlyHealth(t *testing.T) {
 // A client's text for a model may be a key that was put into the wrong field.
 func TestLogHasNoKeyInPlaceOfAModel(t *testing.T) {
 	f := newFixture()
-	f.SetRoutes([]Route{{Pattern: "/v1/x", Access: Data, Methods: []Method{{Name: "GET", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	f.SetRoutes([]Route{{Pattern: "/v1/x", Access: endpoint.Data, Methods: []Method{{Name: "GET", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 		c.Trace.Model = "up/sk-hidden"
 		return &httpmsg.Response{Status: 200}, nil
 	}}}}})
@@ -397,7 +402,7 @@ func TestLoggedTimeEndsWithTheAnswer(t *testing.T) {
 	now := time.Unix(1000, 0)
 	f.Now = func() time.Time { return now }
 	f.After = func(context.Context, *auth.Call, int, *apierr.Error) { now = now.Add(time.Second) } // waits to record usage with others
-	f.SetRoutes([]Route{{Pattern: "/slow", Access: Data, Methods: []Method{{Name: "GET", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	f.SetRoutes([]Route{{Pattern: "/slow", Access: endpoint.Data, Methods: []Method{{Name: "GET", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 		now = now.Add(7 * time.Millisecond)
 		return &httpmsg.Response{Status: 200, After: []func(context.Context){func(context.Context) { now = now.Add(time.Second) }}}, nil
 	}}}}})

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strings"
 
-	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
 
@@ -25,17 +24,6 @@ func geminiPath(r *httpmsg.Request, path string) string {
 		rest = "models/" + rest
 	}
 	return "/v1beta/" + rest
-}
-
-// geminiError returns an error as the Gemini API has it: an unknown model is a 404,
-// after which Gemini CLI falls back to another model.
-func geminiError(e *apierr.Error) *apierr.Error {
-	if e.Code == "model_not_found" && e.Status == 400 {
-		unknown := *e
-		unknown.Status = 404
-		return &unknown
-	}
-	return e
 }
 
 // fromGemini puts what a Gemini client says in places of its own where the rest of

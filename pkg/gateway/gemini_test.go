@@ -10,6 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/llm"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -19,7 +21,7 @@ import (
 // them. A model named "limited" fails.
 func geminiFixture() (f *fixture, queries *[]string) {
 	f, queries = newFixture(), &[]string{}
-	h := func(name string) Handler {
+	h := func(name string) endpoint.Handler {
 		return func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 			f.handled = append(f.handled, name+" "+strings.Join(c.Params, "|"))
 			*queries = append(*queries, c.Query)
@@ -32,10 +34,10 @@ func geminiFixture() (f *fixture, queries *[]string) {
 		}
 	}
 	f.SetRoutes([]Route{
-		{Pattern: "/v1/models", Access: List, Dialect: ModelList, Cors: ListCors, Methods: []Method{{Name: "GET", Handler: h("v1 list")}}},
-		{Pattern: "/v1/models/{kind}", Access: List, Dialect: ModelList, Cors: ListCors, Methods: []Method{{Name: "GET", Handler: h("v1 kind")}}},
-		{Pattern: "/v1beta/models", Access: List, Dialect: Gemini, Cors: OpenCors, Methods: []Method{{Name: "GET", Handler: h("list")}}},
-		{Pattern: "/v1beta/models/{model...}", Access: Data, Dialect: Gemini, Cors: OpenCors, Methods: []Method{
+		{Pattern: "/v1/models", Access: endpoint.List, Models: true, Cors: endpoint.ListCors, Methods: []Method{{Name: "GET", Handler: h("v1 list")}}},
+		{Pattern: "/v1/models/{kind}", Access: endpoint.List, Models: true, Cors: endpoint.ListCors, Methods: []Method{{Name: "GET", Handler: h("v1 kind")}}},
+		{Pattern: "/v1beta/models", Access: endpoint.List, Dialect: llm.Gemini, Cors: endpoint.OpenCors, Methods: []Method{{Name: "GET", Handler: h("list")}}},
+		{Pattern: "/v1beta/models/{model...}", Access: endpoint.Data, Dialect: llm.Gemini, Cors: endpoint.OpenCors, Methods: []Method{
 			{Name: "GET", Handler: h("model")}, {Name: "POST", Handler: h("call")},
 		}},
 	})
@@ -189,16 +191,16 @@ func TestGeminiErrors(t *testing.T) {
 func TestGeminiErrorsOfUpstreams(t *testing.T) {
 	e := apierr.New(400, "", "no")
 	e.Body = []byte(`{"error":{"code":400}}`)
-	for d, want := range map[Dialect]string{Gemini: `{"error":{"code":400}}`, geminiArray: `[{"error":{"code":400}}]`} {
-		if got := string(body(e, d, "r")); got != want {
+	for path, want := range map[string]string{":generateContent": `{"error":{"code":400}}`, ":streamGenerateContent": `[{"error":{"code":400}}]`} {
+		if got := string(body(e, &Route{Dialect: llm.Gemini}, &httpmsg.Request{Path: path})); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 	unknown := apierr.New(400, "model_not_found", "no")
-	if got := geminiError(unknown); got.Status != 404 || unknown.Status != 400 {
+	if got := llm.Gemini.ClientError(unknown); got.Status != 404 || unknown.Status != 400 {
 		t.Errorf("status %d, and %d of the error itself", got.Status, unknown.Status)
 	}
-	if got := geminiError(e); got != e {
+	if got := llm.Gemini.ClientError(e); got != e {
 		t.Error("another error is changed")
 	}
 }
@@ -207,7 +209,7 @@ func TestGeminiRouteTable(t *testing.T) {
 	h := (&wiring{}).endpoints(nil, nil)
 	table := newTable(dataRoutes(h))
 	r, params := table.find("/v1beta/models/a/b:generateContent")
-	if r == nil || len(params) != 1 || params[0] != "a/b:generateContent" || r.Dialect != Gemini || r.Access != Data || r.method("GET").Access != List {
+	if r == nil || len(params) != 1 || params[0] != "a/b:generateContent" || r.Dialect != llm.Gemini || r.Access != endpoint.Data || r.Method("GET").Access != endpoint.List {
 		t.Errorf("route %+v, parameters %q", r, params)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
@@ -62,8 +63,8 @@ func TestMemoryCountsArrivedBytes(t *testing.T) {
 				return &httpmsg.Response{Status: 204}, err
 			}
 			g.SetRoutes([]Route{
-				{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: handler}}},
-				{Pattern: "/v1/form", Access: Public, MaxBody: maxForm, Methods: []Method{{Name: "POST", Handler: handler}}},
+				{Pattern: "/v1/json", Access: endpoint.Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: handler}}},
+				{Pattern: "/v1/form", Access: endpoint.Public, MaxBody: maxForm, Methods: []Method{{Name: "POST", Handler: handler}}},
 			})
 			ask := &httpmsg.Request{Method: "POST", Path: tt.path, Length: tt.length, Body: body}
 			if resp := g.Serve(context.Background(), ask); resp.Status != 204 || held < tt.least || held > tt.most || budget.Used() != 0 {
@@ -79,7 +80,7 @@ func TestArrivedBodyIsCountedOnce(t *testing.T) {
 	g := newFixture().Gateway
 	g.Memory = &memory.Budget{Max: 32 * mib}
 	held := int64(0)
-	g.SetRoutes([]Route{{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	g.SetRoutes([]Route{{Pattern: "/v1/json", Access: endpoint.Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 		_, err := c.ReadBody()
 		held = g.Memory.Used()
 		return &httpmsg.Response{Status: 204}, err
@@ -99,7 +100,7 @@ func TestBodyWithoutMemoryIsRefused(t *testing.T) {
 		t.Fatal("no memory")
 	}
 	read := false
-	g.SetRoutes([]Route{{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	g.SetRoutes([]Route{{Pattern: "/v1/json", Access: endpoint.Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 		_, err := c.ReadBody()
 		read = err == nil
 		return &httpmsg.Response{Status: 204}, err

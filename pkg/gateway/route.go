@@ -1,108 +1,21 @@
 package gateway
 
 import (
-	"context"
 	"net/url"
 	"strings"
 	"sync"
 
-	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/llm"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/httpmsg"
 )
 
-// Handler serves one method of a route.
-type Handler = func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
-
-// Access says who may call a route. The zero value refuses everybody, so a
-// route without one is closed.
-type Access uint8
-
-// Who may call.
-const (
-	Nobody   Access = iota
-	Public          // no key: /health, the sign-in, static pages
-	Data            // a gateway key with scope data
-	Own             // as Data, with a key, which is neither counted nor limited
-	Realtime        // as Data, or a client secret of the Realtime API
-	List            // as Data, but open without a machine where keys are not required
-	Manage          // the operator, or a key with scope manage, of the machine
-	Operator        // the operator only
+// Route and Method are those of the endpoints' package.
+type (
+	Route  = endpoint.Route
+	Method = endpoint.Method
 )
-
-// Dialect is the shape of a route's errors.
-type Dialect uint8
-
-// The dialects.
-const (
-	OpenAI      Dialect = iota // {"error":{message,type,param,code}}
-	Anthropic                  // {"type":"error","error":{type,message},"request_id"}
-	ModelList                  // as OpenAI; a failure of the list itself as docs/reference/spec.md, 2.10
-	Gemini                     // {"error":{code,message,status,details}}
-	geminiArray                // as Gemini, in an array: a stream without ?alt=sse
-)
-
-// Cors says which cross-origin fields a route's answers carry.
-// See docs/reference/design.md, 8.
-type Cors uint8
-
-// The cross-origin rules.
-const (
-	NoCors   Cors = iota // management and pages
-	OpenCors             // any origin, without credentials
-	ListCors             // exactly docs/reference/spec.md, 4
-)
-
-// Route is one URL. Every /v1, /v1beta and /api route also exists under /{machineId}.
-type Route struct {
-	// Pattern is the path; {name} matches one segment, {name...} the rest.
-	Pattern string
-	Access  Access
-	Dialect Dialect
-	Cors    Cors
-	MaxBody int64 // bytes; 0 allows no body
-	// Translates reports that a body may be translated, which takes more memory.
-	Translates bool
-	// AnyEncoding lets a body through that has a Content-Encoding: for bodies
-	// that are never parsed.
-	AnyEncoding bool
-	// Explain lets POST /api/explain run the route's POST with a sender that does not
-	// send, or else its Upgrade. The body of a POST must be JSON.
-	Explain bool
-	Methods []Method
-	// Upgrade serves a GET that asks for a WebSocket; nil refuses it with 426. Its
-	// answer has an httpmsg.Response.Upgrade, unless it is an error.
-	Upgrade Handler
-
-	templates [variants]*httpmsg.Template // created on first use, under the table's lock
-}
-
-// Method is one method of a route.
-type Method struct {
-	Name    string
-	Handler Handler
-	Access  Access // where it differs from the route's
-}
-
-func (r *Route) method(name string) *Method {
-	for i := range r.Methods {
-		if r.Methods[i].Name == name {
-			return &r.Methods[i]
-		}
-	}
-	return nil
-}
-
-// allow lists the methods for Allow and for preflights.
-func (r *Route) allow() string {
-	var b strings.Builder
-	for i := range r.Methods {
-		b.WriteString(r.Methods[i].Name)
-		b.WriteString(", ")
-	}
-	b.WriteString("OPTIONS")
-	return b.String()
-}
 
 // table finds routes: by the whole path where the pattern has no parameter,
 // else segment by segment in the order of registration.
@@ -111,7 +24,8 @@ type table struct {
 	patterns []pattern
 	none     [4]Route // of paths without a route
 
-	mu sync.Mutex // of the templates of all routes
+	mu        sync.Mutex                  // of the field that follows
+	templates [variants]*httpmsg.Template // created on first use
 }
 
 type pattern struct {
@@ -122,7 +36,10 @@ type pattern struct {
 func newTable(routes []Route) *table {
 	t := &table{
 		exact: make(map[string]*Route, len(routes)),
-		none:  [...]Route{{Dialect: Anthropic, Cors: OpenCors}, {Cors: OpenCors}, {Dialect: Gemini, Cors: OpenCors}, {}},
+		none: [...]Route{
+			{Dialect: llm.Messages, Cors: endpoint.OpenCors}, {Cors: endpoint.OpenCors},
+			{Dialect: llm.Gemini, Cors: endpoint.OpenCors}, {},
+		},
 	}
 	for i := range routes {
 		r := &routes[i]

@@ -1,20 +1,28 @@
 package gateway
 
-import "weir/pkg/wire/httpmsg"
+import (
+	"weir/pkg/endpoint"
+	"weir/pkg/wire/httpmsg"
+)
 
 // Bits of a template's variant.
 const (
 	toBrowser = 1 << iota // the caller sends an Origin
 	jsonBody              // content-type is application/json
 	ownCache              // the endpoint has set cache-control
-	variants  = 1 << iota
+	forAll                // anybody may call the route
+	corsRule              // the first of the bits of the route's rule
+	variants  = (int(endpoint.ListCors) + 1) << iota >> 1
 )
 
 // template returns the fields that each answer of a route has, and removes from h
 // those of the same names: the request's id, which is added later, and what an
 // endpoint has set of the template itself. An endpoint's own cache-control stays.
 func (t *table) template(r *Route, h *httpmsg.Header, browser bool) *httpmsg.Template {
-	variant := 0
+	variant := int(r.Cors) * corsRule
+	if r.Access == endpoint.Public {
+		variant |= forAll
+	}
 	if browser {
 		variant |= toBrowser
 	}
@@ -31,7 +39,7 @@ func (t *table) template(r *Route, h *httpmsg.Header, browser bool) *httpmsg.Tem
 		case "x-request-id", "x-content-type-options", "vary", "access-control-allow-origin", "access-control-expose-headers":
 			continue
 		case "request-id":
-			if r.Dialect == Anthropic {
+			if r.Dialect.IDField() {
 				continue
 			}
 		}
@@ -40,13 +48,13 @@ func (t *table) template(r *Route, h *httpmsg.Header, browser bool) *httpmsg.Tem
 	*h = own
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if r.templates[variant] == nil {
-		r.templates[variant] = r.newTemplate(variant)
+	if t.templates[variant] == nil {
+		t.templates[variant] = newTemplate(r, variant)
 	}
-	return r.templates[variant]
+	return t.templates[variant]
 }
 
-func (r *Route) newTemplate(variant int) *httpmsg.Template {
+func newTemplate(r *Route, variant int) *httpmsg.Template {
 	var h httpmsg.Header
 	if variant&jsonBody != 0 {
 		h.Add("content-type", "application/json")
@@ -55,7 +63,7 @@ func (r *Route) newTemplate(variant int) *httpmsg.Template {
 		h.Add("cache-control", "no-store")
 	}
 	h.Add("x-content-type-options", "nosniff")
-	if r.Access != Public {
+	if r.Access != endpoint.Public {
 		h.Add("vary", "Authorization, Origin")
 	}
 	cors(&h, r.Cors, variant&toBrowser != 0)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/llm"
 	"weir/pkg/wire/httpmsg"
 )
 
@@ -24,9 +26,9 @@ func TestTemplatesOfAnswers(t *testing.T) {
 		h := func(context.Context, *auth.Call) (*httpmsg.Response, error) {
 			return &httpmsg.Response{Status: 200, Header: append(httpmsg.Header(nil), header...)}, nil
 		}
-		for i, d := range []Dialect{OpenAI, Anthropic} {
-			for j, c := range []Cors{NoCors, OpenCors, ListCors} {
-				routes = append(routes, Route{Pattern: fmt.Sprintf("/%s/%d/%d", name, i, j), Access: Data, Dialect: d, Cors: c, Methods: []Method{{Name: "GET", Handler: h}}})
+		for i, d := range []llm.Dialect{llm.Chat, llm.Messages} {
+			for j, c := range []endpoint.Cors{endpoint.NoCors, endpoint.OpenCors, endpoint.ListCors} {
+				routes = append(routes, Route{Pattern: fmt.Sprintf("/%s/%d/%d", name, i, j), Access: endpoint.Data, Dialect: d, Cors: c, Methods: []Method{{Name: "GET", Handler: h}}})
 			}
 		}
 	}

@@ -129,6 +129,6 @@ func methodNotAllowed(r *httpmsg.Request, route *Route) *apierr.Error {
 		names = append(names, route.Methods[i].Name)
 	}
 	e := apierr.New(405, "method_not_allowed", "%s is not allowed for %s. Use %s.", safeMethod(r.Method), route.Pattern, strings.Join(names, " or "))
-	e.Header = httpmsg.Header{{Name: "allow", Value: route.allow()}}
+	e.Header = httpmsg.Header{{Name: "allow", Value: route.Allow()}}
 	return e
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/llm"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 )
 
 func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
@@ -51,8 +53,8 @@ func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
 
 func TestErrorsShowAngleBracketsUnescaped(t *testing.T) {
 	e := apierr.Invalid("model", "A model is named <alias>/<model>.")
-	for _, d := range []Dialect{OpenAI, Anthropic} {
-		if got := string(body(e, d, "r")); !strings.Contains(got, "named <alias>/<model>.") {
+	for _, d := range []llm.Dialect{llm.Chat, llm.Messages} {
+		if got := string(body(e, &Route{Dialect: d}, &httpmsg.Request{})); !strings.Contains(got, "named <alias>/<model>.") {
 			t.Error(got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/socket"
 )
@@ -17,7 +18,7 @@ func TestRouteWithUpgradeServesWebSocketsOnly(t *testing.T) {
 	serve := func(context.Context, *auth.Call) (*httpmsg.Response, error) {
 		return &httpmsg.Response{Status: 101, Upgrade: &socket.Upgrade{}}, nil
 	}
-	f.SetRoutes([]Route{{Pattern: "/v1/talk", Access: Data, Upgrade: serve}})
+	f.SetRoutes([]Route{{Pattern: "/v1/talk", Access: endpoint.Data, Upgrade: serve}})
 	ask := func(method, upgrade, key string) *httpmsg.Response {
 		return f.Serve(context.Background(), &httpmsg.Request{Method: method, Path: "/v1/talk", Header: httpmsg.Header{
 			{Name: "upgrade", Value: upgrade}, {Name: "authorization", Value: key},
@@ -40,7 +41,7 @@ func TestRouteWithUpgradeServesWebSocketsOnly(t *testing.T) {
 // A connection that has ended makes way for another.
 func TestOpenSocketsAreBounded(t *testing.T) {
 	f := newFixture()
-	f.SetRoutes([]Route{{Pattern: "/v1/talk", Access: Data, Upgrade: func(context.Context, *auth.Call) (*httpmsg.Response, error) {
+	f.SetRoutes([]Route{{Pattern: "/v1/talk", Access: endpoint.Data, Upgrade: func(context.Context, *auth.Call) (*httpmsg.Response, error) {
 		return &httpmsg.Response{Status: 101, Upgrade: &socket.Upgrade{}}, nil
 	}}})
 	ask := func() *httpmsg.Response {

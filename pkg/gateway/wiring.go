@@ -241,7 +241,7 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 		Connectivity: &api.Connectivity{
 			Objects: w.Objects, Cache: w.cache, Models: w.models, Chat: h.chat.Complete, Embeddings: h.embeddings.Create, Search: h.search.Create, Now: w.Now,
 		},
-		Explain: &api.Explainer{Objects: w.Objects, Cache: w.cache, Now: w.Now, Endpoint: func(c *auth.Call, s accounts.Sender) api.Endpoint {
+		Explain: &api.Explainer{Objects: w.Objects, Cache: w.cache, Now: w.Now, Endpoint: func(c *auth.Call, s accounts.Sender) endpoint.Handler {
 			return explained(w.endpoints(s, nil), c)
 		}},
 	}

@@ -30,6 +30,12 @@ type dialect struct {
 	order       order
 	noComments  bool // the clients fail at comments in a stream
 	failure     func(dst []byte, e *apierr.Error) []byte
+	// writeError writes the body of a failed call, see AppendError; errorSchema is its
+	// name in the description of the API.
+	writeError  func(dst []byte, e *apierr.Error, requestID string) []byte
+	errorSchema string
+	idField     bool // see IDField
+	unknown404  bool // see ClientError
 	// objectArguments: the clients expect the arguments of calls to be objects.
 	objectArguments bool
 
@@ -105,6 +111,7 @@ var dialects = [...]dialect{
 		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt, marks: chat.Marks, forget: chat.DropThoughts,
 		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage, countUsage: chat.CountUsage,
 		source: chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: chat.AppendFailure,
+		writeError: appendOpenAIError, errorSchema: "Error",
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
 		billedMarks: []string{chat.BilledMark},
 		watch:       chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
@@ -115,6 +122,7 @@ var dialects = [...]dialect{
 		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt, marks: responses.Marks, forget: responses.DropThoughts,
 		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage, countUsage: responses.CountUsage,
 		source: responses.NewSource, harmless: responses.Harmless, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
+		writeError: appendOpenAIError, errorSchema: "Error",
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(*ir.Deviations) bool { return true },
 		billedMarks: responses.BilledMarks[:], seenBilled: responses.SeenBilled,
 		watch: responses.Watch, seenUsage: responses.UsageObject, heartbeat: comment,
@@ -124,6 +132,7 @@ var dialects = [...]dialect{
 		read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt, marks: messages.Marks, forget: messages.DropThoughts,
 		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage, countUsage: messages.CountUsage,
 		source: messages.NewSource, harmless: messages.Harmless, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
+		writeError: appendMessagesError, errorSchema: "MessagesError", idField: true, unknown404: true,
 		objectArguments: true,
 		tools:           ir.ToolRules{MaxName: 128}, customTools: noCustomTools,
 		userLimit:   256,
@@ -136,6 +145,7 @@ var dialects = [...]dialect{
 		read: gemini.ReadRequest, write: gemini.WriteRequest, adapt: gemini.Adapt, marks: gemini.Marks, forget: gemini.DropThoughts,
 		writeAnswer: gemini.WriteAnswer, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage, countUsage: gemini.CountUsage, array: true,
 		source: gemini.NewSource, harmless: gemini.Harmless, sink: gemini.NewSink, order: blockOrder, noComments: true, failure: gemini.AppendFailure,
+		writeError: appendGeminiError, errorSchema: "GeminiError", unknown404: true,
 		objectArguments: true,
 		tools:           ir.ToolRules{MaxName: 64, LetterFirst: true}, customTools: noCustomTools,
 		billedMarks: []string{gemini.BilledMark}, seenBilled: gemini.SeenBilled,
@@ -152,6 +162,7 @@ var dialects = [...]dialect{
 	Completions: {
 		name: "completions", fields: &completions.Fields, openAI: true,
 		read: completions.ReadRequest, writeAnswer: completions.WriteAnswer, sink: completions.NewSink, failure: completions.AppendFailure,
+		writeError: appendOpenAIError, errorSchema: "Error",
 		terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 	},
 	Converse: {

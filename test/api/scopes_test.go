@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/testgw/fake"
+	"weir/pkg/endpoint"
 	"weir/pkg/gateway"
 	"weir/pkg/wire/httpmsg"
 )
@@ -118,11 +119,11 @@ func TestScopesHoldForEveryWayIn(t *testing.T) {
 			if m.Access != 0 {
 				access = m.Access
 			}
-			needs := map[gateway.Access]string{
-				gateway.Data: "data", gateway.Realtime: "data", gateway.List: "data", gateway.Own: "data",
-				gateway.Manage: "manage", gateway.Operator: "operator",
+			needs := map[endpoint.Access]string{
+				endpoint.Data: "data", endpoint.Realtime: "data", endpoint.List: "data", endpoint.Own: "data",
+				endpoint.Manage: "manage", endpoint.Operator: "operator",
 			}[access]
-			if access == gateway.Public {
+			if access == endpoint.Public {
 				continue
 			}
 			path := strings.NewReplacer("{id}", "x", "{provider}", "openai", "{kind}", "llm", "{alias}", "up", "{model...}", "m:embedContent",
