@@ -382,6 +382,15 @@ func TestSizeOfBlackForestLabs(t *testing.T) {
 }
 
 // A field that the model does not have is left out, a quality gets its other name.
+// A regression: a field that could not be removed was noted as left out.
+func TestFieldThatStaysIsNotDropped(t *testing.T) {
+	a := &attempt{body: []byte(`{"style":"vivid"}`)}
+	refusal := &apierr.Error{Status: 400, Param: "style|@this", Code: "unknown_parameter"}
+	if retry, instead := a.OtherForm(refusal, nil); retry || instead != nil || a.refused != nil || len(a.Dropped) > 0 {
+		t.Errorf("retry %v, dropped %v, refused %v", retry, a.Dropped, a.refused)
+	}
+}
+
 func TestRefusedFieldsOfAnImage(t *testing.T) {
 	refusal := func(param, code string) fake.Answer {
 		return fake.Answer{Status: 400, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: `{"error":{"message":"m","type":"invalid_request_error","param":"` + param + `","code":"` + code + `"}}`}

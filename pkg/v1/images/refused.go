@@ -38,6 +38,9 @@ func (a *attempt) OtherForm(e *apierr.Error, _ []byte) (retry bool, instead *api
 	default:
 		return false, nil
 	}
+	if err != nil {
+		return false, nil // the field stays
+	}
 	a.refused, a.Dropped = e, append(a.Dropped, e.Param)
-	return err == nil, nil
+	return true, nil
 }
