@@ -20,6 +20,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/v1/models"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/stream"
@@ -359,8 +360,8 @@ func (h *Connectivity) testCall(
 		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "x-stainless-timeout", Value: testSeconds}},
 		Body:   stream.FromBytes(body), Length: int64(len(body)),
 	}
-	if hop := c.Header.Get("x-weir-hop"); hop != "" {
-		r.Header.Add("x-weir-hop", hop)
+	if hop := c.Header.Get(clientheader.Hop); hop != "" {
+		r.Header.Add(clientheader.Hop, hop)
 	}
 	return &auth.Call{Request: r, Machine: alone, MachineID: m.ID, MaxBody: maxTestBody}, serve
 }

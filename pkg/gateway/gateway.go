@@ -24,6 +24,7 @@ import (
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/capture"
+	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
@@ -115,7 +116,7 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 	if g.Misconfigured != "" && route.Pattern != "/health" {
 		return nil, nil, g.misconfigured()
 	}
-	if hop := r.Header.Get("x-weir-hop"); hop != "" {
+	if hop := r.Header.Get(clientheader.Hop); hop != "" {
 		if n, err := strconv.Atoi(hop); err != nil || n >= provider.MaxHops {
 			return nil, nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
 		}

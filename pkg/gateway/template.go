@@ -12,7 +12,7 @@ const (
 	ownCache              // the endpoint has set cache-control
 	forAll                // anybody may call the route
 	corsRule              // the first of the bits of the route's rule
-	variants  = (int(endpoint.ListCors) + 1) << iota >> 1
+	variants  = (int(endpoint.ListCors) + 1) * corsRule
 )
 
 // template returns the fields that each answer of a route has, and removes from h

@@ -10,6 +10,7 @@ import (
 	"weir/pkg/machine/storage"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -83,7 +84,7 @@ func (o *Object) post(r *storage.Call, a *storage.Alert) error {
 		Header: httpmsg.Header{
 			{Name: "content-type", Value: "application/json"}, {Name: "webhook-id", Value: a.ID}, {Name: "webhook-timestamp", Value: at},
 			{Name: "webhook-signature", Value: o.SignWebhook(r.ID, a.Budget.ID, a.ID, at, body)},
-			{Name: "x-weir-hop", Value: "1"}, // the address may lead to a gateway
+			{Name: clientheader.Hop, Value: "1"}, // the address may lead to a gateway
 		},
 	})
 	if err != nil {

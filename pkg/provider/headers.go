@@ -168,9 +168,6 @@ func ContentType(v string) string {
 	return "application/octet-stream"
 }
 
-// hopField counts the gateways of our kind that a call has passed.
-const hopField = "x-weir-hop"
-
 // MaxHops is the number of gateways of this kind that a call may pass
 // (docs/reference/reliability.md, T57).
 const MaxHops = 3
@@ -183,7 +180,7 @@ var ErrLoop = errors.New("the call goes round in circles between gateways")
 func Hop(client httpmsg.Header) (httpmsg.Field, error) {
 	n := 0
 	for _, f := range client {
-		if f.Name != hopField {
+		if f.Name != clientheader.Hop {
 			continue
 		}
 		if v, err := strconv.Atoi(f.Value); err == nil {
@@ -194,7 +191,7 @@ func Hop(client httpmsg.Header) (httpmsg.Field, error) {
 		return httpmsg.Field{}, ErrLoop
 	}
 	if n == 0 {
-		return httpmsg.Field{Name: hopField, Value: "1"}, nil
+		return httpmsg.Field{Name: clientheader.Hop, Value: "1"}, nil
 	}
-	return httpmsg.Field{Name: hopField, Value: strconv.Itoa(n + 1)}, nil
+	return httpmsg.Field{Name: clientheader.Hop, Value: strconv.Itoa(n + 1)}, nil
 }

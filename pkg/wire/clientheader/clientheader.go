@@ -10,6 +10,9 @@ package clientheader
 
 import "strings"
 
+// Hop counts the gateways of this kind that a call has passed.
+const Hop = "x-weir-hop"
+
 // Routes is a set of route classes.
 type Routes uint8
 
@@ -107,7 +110,7 @@ var fields = [...]Field{
 	{Name: "x-connection-id", Read: everywhere},
 	{Name: "x-stainless-timeout", Read: everywhere},
 	{Name: "x-server-timeout", Read: Gemini},
-	{Name: "x-weir-hop", Read: everywhere},
+	{Name: Hop, Read: everywhere},
 	{Name: "x-weir-tags", Read: everywhere &^ Management},
 
 	{Name: "content-type", Read: unhurried, Sent: toMedia},
