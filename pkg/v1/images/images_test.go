@@ -381,7 +381,6 @@ func TestSizeOfBlackForestLabs(t *testing.T) {
 	}
 }
 
-// A field that the model does not have is left out, a quality gets its other name.
 // A regression: a field that could not be removed was noted as left out.
 func TestFieldThatStaysIsNotDropped(t *testing.T) {
 	a := &attempt{body: []byte(`{"style":"vivid"}`)}
@@ -391,6 +390,7 @@ func TestFieldThatStaysIsNotDropped(t *testing.T) {
 	}
 }
 
+// A field that the model does not have is left out, a quality gets its other name.
 func TestRefusedFieldsOfAnImage(t *testing.T) {
 	refusal := func(param, code string) fake.Answer {
 		return fake.Answer{Status: 400, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: `{"error":{"message":"m","type":"invalid_request_error","param":"` + param + `","code":"` + code + `"}}`}
