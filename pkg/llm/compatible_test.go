@@ -71,7 +71,7 @@ func TestOpenAIModelsKeepTheirRulesOnCompatibleServers(t *testing.T) {
 		}
 	}
 	// A server that refuses the newer name of the limit keeps the other rules.
-	got, dropped := send(t, llm.Messages, llm.Chat, body, llm.Options{Model: "gpt-5", Deviations: llm.DeviationsOf(""), Refuses: llm.RefusesMaxCompletionTokens})
+	got, dropped := send(t, llm.Messages, llm.Chat, body, llm.Options{Model: "gpt-5", Deviations: llm.DeviationsOf(""), Refuses: llm.Refusals{"max_completion_tokens"}})
 	if got.Get("max_tokens").Int() != 222 || got.Get("max_completion_tokens").Exists() || strings.Join(dropped, ",") != "temperature,stop_sequences" {
 		t.Errorf("got %s, dropped %v", got.Raw, dropped)
 	}

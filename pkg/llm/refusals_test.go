@@ -20,13 +20,13 @@ func TestCompatibleServerGetsClientBytes(t *testing.T) {
 		want    string
 		dropped []string
 	}{
-		{"nothing refused", 0,
+		{"nothing refused", nil,
 			`{ "model":"up", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`, nil},
-		{"max_completion_tokens refused", llm.RefusesMaxCompletionTokens,
+		{"max_completion_tokens refused", llm.Refusals{"max_completion_tokens"},
 			`{ "model":"up", "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1,"max_tokens":222}`, []string{"max_completion_tokens"}},
-		{"developer refused", llm.RefusesDeveloper,
+		{"developer refused", llm.Refusals{"developer"},
 			`{ "model":"up", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"system","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`, []string{"developer"}},
-		{"reasoning_effort refused", llm.RefusesEffort,
+		{"reasoning_effort refused", llm.Refusals{"reasoning_effort"},
 			`{ "model":"up", "max_completion_tokens":222,"messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`, []string{"reasoning_effort"}},
 	}
 	for _, tt := range tests {
@@ -71,8 +71,8 @@ func TestTranslatedRequestAvoidsRefusedNames(t *testing.T) {
 		refuses llm.Refusals
 		want    string
 	}{
-		{0, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_tokens":7}`},
-		{llm.RefusesMaxTokens, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_completion_tokens":7}`},
+		{nil, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_tokens":7}`},
+		{llm.Refusals{"max_tokens"}, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_completion_tokens":7}`},
 	} {
 		opt := llm.Options{Model: "up", Deviations: llm.DeviationsOf("openai-compatible-0123abcd"), Refuses: tt.refuses}
 		got, _, err := llm.Request(llm.Messages, llm.Chat, []byte(in), opt)
@@ -88,27 +88,33 @@ func TestRefused(t *testing.T) {
 		name                      string
 		status                    int
 		code, param, message, raw string
-		want                      llm.Refusals
+		want                      string // of the names that have another form
 	}{
-		{"param and code", 400, "unsupported_parameter", "max_completion_tokens", "", "", llm.RefusesMaxCompletionTokens},
-		{"param alone", 400, "", "max_completion_tokens", "nope", "", llm.RefusesMaxCompletionTokens},
-		{"a wrong value", 400, "invalid_value", "max_completion_tokens", "", "", 0},
-		{"another field", 400, "unsupported_parameter", "top_k", "", "", 0},
-		{"a field that was not sent", 400, "unsupported_parameter", "max_tokens", "", "", 0},
-		{"documented text", 400, "", "", "Unrecognized request argument supplied: max_completion_tokens", "", llm.RefusesMaxCompletionTokens},
-		{"any other text", 400, "", "", "max_completion_tokens is nice", "", 0},
-		{"pydantic list", 422, "", "", "Extra inputs are not permitted", `{"detail":[{"type":"extra_forbidden","loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted"}]}`, llm.RefusesMaxCompletionTokens},
-		{"pydantic list of a nested field", 422, "", "", "", `{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"max_completion_tokens"]}]}`, 0},
-		{"role by param", 400, "invalid_value", "messages[0].role", "", "", llm.RefusesDeveloper},
-		{"role by text", 400, "", "", "messages[0].role: unknown variant `developer`, expected one of `system`", "", llm.RefusesDeveloper},
-		{"effort", 400, "unsupported_parameter", "reasoning_effort", "", "", llm.RefusesEffort},
-		{"a value of effort", 400, "unsupported_value", "reasoning_effort", "", "", 0},
-		{"effort without a code", 400, "", "reasoning_effort", "", "", 0},
-		{"another status", 500, "unsupported_parameter", "max_completion_tokens", "", "", 0},
+		{"param and code", 400, "unsupported_parameter", "max_completion_tokens", "", "", "max_completion_tokens"},
+		{"param alone", 400, "", "max_completion_tokens", "nope", "", "max_completion_tokens"},
+		{"a wrong value", 400, "invalid_value", "max_completion_tokens", "", "", ""},
+		{"another field", 400, "unsupported_parameter", "top_k", "", "", ""},
+		{"a field that was not sent", 400, "unsupported_parameter", "max_tokens", "", "", ""},
+		{"documented text", 400, "", "", "Unrecognized request argument supplied: max_completion_tokens", "", "max_completion_tokens"},
+		{"any other text", 400, "", "", "max_completion_tokens is nice", "", ""},
+		{"pydantic list", 422, "", "", "Extra inputs are not permitted", `{"detail":[{"type":"extra_forbidden","loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted"}]}`, "max_completion_tokens"},
+		{"pydantic list of a nested field", 422, "", "", "", `{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"max_completion_tokens"]}]}`, ""},
+		{"role by param", 400, "invalid_value", "messages[0].role", "", "", "developer"},
+		{"role by text", 400, "", "", "messages[0].role: unknown variant `developer`, expected one of `system`", "", "developer"},
+		{"effort", 400, "unsupported_parameter", "reasoning_effort", "", "", "reasoning_effort"},
+		{"a value of effort", 400, "unsupported_value", "reasoning_effort", "", "", ""},
+		{"effort without a code", 400, "", "reasoning_effort", "", "", ""},
+		{"another status", 500, "unsupported_parameter", "max_completion_tokens", "", "", ""},
 	}
 	for _, tt := range tests {
-		if got := llm.Refused([]byte(sent), tt.status, tt.code, tt.param, tt.message, []byte(tt.raw)); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got.Names(), tt.want.Names())
+		got := ""
+		for _, name := range llm.Refused(llm.Chat, []byte(sent), tt.status, tt.code, tt.param, tt.message, []byte(tt.raw)) {
+			if llm.HasOtherForm(name) {
+				got += name
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

@@ -99,34 +99,40 @@ func forces(choice gjson.Result) bool {
 	return choice.Str == "required" || choice.IsObject()
 }
 
-// applyRefusals replaces the fields and roles that the server has refused by
-// name with their older form, or max_tokens with the newer one.
+// applyRefusals replaces the fields and roles that the server has refused by name with
+// their other form.
 func applyRefusals(p *ir.Patch, r ir.Refusals) {
-	if r&ir.RefusesMaxCompletionTokens != 0 && p.Has("max_completion_tokens") {
-		p.Rename("max_completion_tokens", ir.MaxTokensName)
-		p.Note("max_completion_tokens")
+	for _, f := range ir.OtherForms {
+		switch {
+		case !r.Has(f.Name):
+		case f.Name == ir.RoleDeveloper:
+			replaceDeveloper(p)
+		case f.Instead == "":
+			p.Drop(f.Name)
+		case p.Has(f.Name):
+			p.Rename(f.Name, f.Instead)
+			p.Note(f.Name)
+		}
 	}
-	if r&ir.RefusesMaxTokens != 0 && p.Has(ir.MaxTokensName) {
-		p.Rename(ir.MaxTokensName, "max_completion_tokens")
-		p.Note(ir.MaxTokensName)
+}
+
+// replaceDeveloper writes the role system in place of developer.
+func replaceDeveloper(p *ir.Patch) {
+	if !p.Marked(markDeveloper) {
+		return
 	}
-	if r&ir.RefusesEffort != 0 {
-		p.Drop("reasoning_effort")
-	}
-	if r&ir.RefusesDeveloper != 0 && p.Marked(markDeveloper) {
-		p.Each("messages", func(m gjson.Result) (string, bool) {
-			if m.Get("role").Str != "developer" {
-				return m.Raw, true
+	p.Each("messages", func(m gjson.Result) (string, bool) {
+		if m.Get("role").Str != ir.RoleDeveloper {
+			return m.Raw, true
+		}
+		p.Note(ir.RoleDeveloper)
+		return ir.MapMembers(m, func(name string, x gjson.Result) (string, bool) {
+			if name == "role" {
+				return `"system"`, true
 			}
-			p.Note("developer")
-			return ir.MapMembers(m, func(name string, x gjson.Result) (string, bool) {
-				if name == "role" {
-					return `"system"`, true
-				}
-				return x.Raw, true
-			}), true
-		})
-	}
+			return x.Raw, true
+		}), true
+	})
 }
 
 // adaptEffort rounds reasoning_effort to a value that the upstream accepts, or

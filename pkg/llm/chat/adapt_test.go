@@ -46,7 +46,7 @@ func FuzzMarks(f *testing.F) {
 		for i, id := range providers {
 			opt := ir.Options{
 				Deviations: ir.DeviationsOf(id), Vendor: true, Reasoning: i%2 == 0,
-				Refuses: ir.RefusesDeveloper | ir.RefusesEffort | ir.RefusesMaxCompletionTokens,
+				Refuses: ir.Refusals{"developer", "reasoning_effort", "max_completion_tokens"},
 			}
 			adapt := func(m *jsonscan.Marked) (ir.Patch, string) {
 				opt.Tools = &ir.Tools{}

@@ -12,7 +12,7 @@ import (
 // deviate from OpenAI.
 func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	v := opt.DeviationsOrDefault()
-	if opt.Refuses != 0 {
+	if len(opt.Refuses) > 0 {
 		v = opt.Refuses.Apply(v)
 	}
 	openai := v.IsOpenAIModel(opt.Model)
@@ -33,7 +33,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	}
 	if q.MaxTokens > 0 {
 		name := v.MaxTokens
-		if name == "" || openai && reasons && opt.Refuses&ir.RefusesMaxCompletionTokens == 0 {
+		if name == "" || openai && reasons && !opt.Refuses.Has("max_completion_tokens") {
 			name = "max_completion_tokens"
 		}
 		d.Int(name, q.MaxTokens)

@@ -51,14 +51,9 @@ func omissible(path []string) bool {
 	return !slices.Contains(essential[:], path[0])
 }
 
-// RefusedFields returns the paths of the fields that an upstream's answer to the
-// request sent refuses by name: by the error's param and code, by a pydantic error
-// list, or by a text of package vendortext. Fields that were not sent, and those that
-// cannot be left out, are not among them.
-func RefusedFields(sent []byte, status int, code, param, message string, raw []byte) (paths []string) {
-	if status != 400 && status != 422 {
-		return nil
-	}
+// refusedFields returns the paths of the fields that an error refuses. Fields that were not
+// sent, and those that cannot be left out, are not among them.
+func refusedFields(sent []byte, code, param, message string, raw []byte) (paths []string) {
 	root := gjson.Parse(View(sent))
 	read := 0
 	add := func(names []string) {

@@ -21,7 +21,7 @@ type Options struct {
 	// takes beside its bytes; its error ends the translation. nil acquires none.
 	Memory    func(bytes int64) error
 	Reasoning bool     // the model reasons (catalogue); OpenAI's are known by their ids as well
-	Refuses   Refusals // fields and roles that the upstream has refused by name
+	Refuses   Refusals // what the upstream has refused by name; those of OtherForms count
 	// NoThoughts leaves the thoughts of the conversation out: the upstream has refused
 	// the signature of one.
 	NoThoughts bool

@@ -9,72 +9,91 @@ import (
 	"weir/pkg/wire/vendortext"
 )
 
-// Refusals is a set of fields and roles that a chat server has refused by name.
-// It gets their older form, or for max_tokens the newer one.
-type Refusals uint8
+// Refusals are the fields and roles that a server has refused by name. A field that is left
+// out is "<dialect>:<path>", see Omit; what gets another form is one of OtherForms.
+type Refusals []string
 
-// The members of a set.
-const (
-	RefusesMaxCompletionTokens Refusals = 1 << iota // gets max_tokens
-	RefusesDeveloper                                // gets the role system
-	RefusesEffort                                   // gets no reasoning_effort
-	RefusesMaxTokens                                // gets max_completion_tokens
-)
-
-// refusalNames are the names under which refusals are remembered.
-var refusalNames = [...]string{"max_completion_tokens", "developer", "reasoning_effort", "max_tokens"}
-
-// RefusalOf returns the refusal of a name, or 0.
-func RefusalOf(name string) Refusals {
-	for i, n := range refusalNames {
-		if n == name {
-			return 1 << i
-		}
-	}
-	return 0
+// OtherForms are the fields and roles of chat that a server gets in another form once it
+// has refused them by name. Instead is the name that it gets; "" leaves the field out.
+var OtherForms = [...]struct{ Name, Instead string }{
+	{"max_completion_tokens", MaxTokensName},
+	{MaxTokensName, "max_completion_tokens"},
+	{"reasoning_effort", ""},
+	{RoleDeveloper, "system"}, // of a message
 }
 
-// Names returns the names of the set's members.
-func (r Refusals) Names() (names []string) {
-	for i, n := range refusalNames {
-		if r&(1<<i) != 0 {
-			names = append(names, n)
+// RoleDeveloper is the role that a chat server may refuse.
+const RoleDeveloper = "developer"
+
+// Has reports whether a name is among the refusals.
+func (r Refusals) Has(name string) bool { return slices.Contains(r, name) }
+
+// HasOtherForm reports whether a name is one of OtherForms.
+func HasOtherForm(name string) bool {
+	for i := range OtherForms {
+		if OtherForms[i].Name == name {
+			return true
 		}
 	}
-	return names
+	return false
+}
+
+// Opposite returns the name that a server gets for a refused one if it may refuse that one
+// too, or "".
+func Opposite(name string) string {
+	for i := range OtherForms {
+		if f := &OtherForms[i]; f.Name == name && HasOtherForm(f.Instead) {
+			return f.Instead
+		}
+	}
+	return ""
 }
 
 // Apply returns v adapted to a server with these refusals.
 func (r Refusals) Apply(v *Deviations) *Deviations {
 	c := *v
-	if r&RefusesMaxCompletionTokens != 0 {
+	if r.Has("max_completion_tokens") {
 		c.MaxTokens = MaxTokensName
-	} else if r&RefusesMaxTokens != 0 {
+	} else if r.Has(MaxTokensName) {
 		c.MaxTokens = ""
 	}
-	if r&RefusesDeveloper != 0 {
+	if r.Has(RoleDeveloper) {
 		c.System = true
 	}
-	if r&RefusesEffort != 0 {
+	if r.Has("reasoning_effort") {
 		c.Think = ReasoningNone
 	}
 	return &c
 }
 
-// Refused returns the refusal in a chat server's 4xx answer to the request sent:
-// by the error's param and code, by the entries of a pydantic error list, or by a
-// text of package vendortext. It returns at most one; a server that refuses
-// several returns another error.
-func Refused(sent []byte, status int, code, param, message string, raw []byte) Refusals {
+// Refused returns what a server of the dialect refuses by name in its 4xx answer to the
+// request sent: by the error's param and code, by the entries of a pydantic error list, or
+// by a text of package vendortext. At most one of OtherForms is among them, which comes first.
+func Refused(dialect string, sent []byte, status int, code, param, message string, raw []byte) (names Refusals) {
 	if status != 400 && status != 422 {
-		return 0
+		return nil
 	}
+	if dialect == "chat" {
+		if name := refusedForm(sent, code, param, message, raw); name != "" {
+			names = append(names, name)
+		}
+	}
+	for _, path := range refusedFields(sent, code, param, message, raw) {
+		if dialect != "chat" || !HasOtherForm(path) {
+			names = append(names, dialect+":"+path)
+		}
+	}
+	return names
+}
+
+// refusedForm returns which of OtherForms an error of a chat server refuses, or "".
+func refusedForm(sent []byte, code, param, message string, raw []byte) string {
 	named := vendortext.Named(vendortext.RefusesField, message)
-	for i, name := range refusalNames {
-		r := Refusals(1 << i)
-		if r == RefusesDeveloper {
+	for i := range OtherForms {
+		name := OtherForms[i].Name
+		if name == RoleDeveloper {
 			if refusesDeveloper(sent, code, param, message) {
-				return r
+				return name
 			}
 			continue
 		}
@@ -83,21 +102,21 @@ func Refused(sent []byte, status int, code, param, message string, raw []byte) R
 		}
 		if param == name {
 			if fieldCode(code) {
-				return r
+				return name
 			}
 			switch code {
 			case "invalid_value", "unsupported_value", "invalid_type", "integer_above_max_value", "integer_below_min_value":
 				continue // the field is known, its value is wrong
 			}
-			if r != RefusesEffort {
-				return r
+			if OtherForms[i].Instead != "" {
+				return name
 			}
 		}
 		if extraForbidden(raw, name) || slices.ContainsFunc(named, func(n string) bool { return snake(n) == name }) {
-			return r
+			return name
 		}
 	}
-	return 0
+	return ""
 }
 
 func refusesDeveloper(sent []byte, code, param, message string) bool {

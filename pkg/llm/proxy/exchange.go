@@ -48,7 +48,7 @@ type attempt struct {
 	// noResponses is the account whose server turned out, in this exchange, to
 	// have no Responses endpoint.
 	noResponses *store.Connection
-	forms       refusedForms
+	forms       refusals
 	parsed      parsed
 	cacheMarks  llm.CacheMarks    // of opt, if the machine's settings ask for marks
 	body        stream.Bytes      // of Request
@@ -204,9 +204,9 @@ func (a *attempt) options() llm.Options {
 		a.readRefusals()
 	}
 	if adapts && a.api.dialect == llm.Chat {
-		o.Refuses = a.forms.set()
+		o.Refuses = a.forms.avoid
 	}
-	o.AskUsage = asks && !slices.Contains(a.forms.omit, refusedStreamOptions)
+	o.AskUsage = asks && !a.forms.avoid.Has(refusedStreamOptions)
 	o.NoThoughts = a.forms.noThoughts
 	if a.call.Machine.Settings.MarksCaches() && a.req.Dialect != llm.Messages && !a.refusesCacheMarks() {
 		o.CacheMarks = &a.cacheMarks

@@ -17,20 +17,18 @@ import (
 	"weir/pkg/wire/vendortext"
 )
 
-// refusedForms is what is known about the fields, roles and beta features that the
-// server of one connection refuses by name.
-type refusedForms struct {
+// refusals is what is known about the fields, roles and beta features that the server of
+// one connection refuses by name. The machine stores the names as they are here:
+//
+//	<dialect>:<path>   a field that is left out, see llm.Omit
+//	<name>             a field or role of chat that gets another form, see llm.OppositeForm
+//	beta:<name>        a value of anthropic-beta; "*" is all
+type refusals struct {
 	connection string
-	known      llm.Refusals  // remembered by the machine
-	learned    llm.Refusals  // of this request
-	lifted     llm.Refusals  // remembered, but the older form was refused
+	avoid      llm.Refusals  // what the next request avoids: remembered or learned, and not lifted
+	learned    []string      // of this request
+	lifted     []string      // remembered, but the server refuses the other form
 	first      *apierr.Error // the answer to the client's own form
-	// omit are the fields and beta features that the server has refused, with those of
-	// omitted, which this request has shown. They are stored by these names:
-	//
-	//	<dialect>:<path>   a field, see llm.Omit
-	//	beta:<name>        a value of anthropic-beta; "*" is all
-	omit, omitted []string
 	// once: what was refused holds for the model or the value of this request alone.
 	once bool
 	// noThoughts: it has refused the signature of a thought of this conversation.
@@ -43,29 +41,44 @@ const (
 	allBetas   = betaPrefix + "*"
 )
 
-// set returns what the next request must avoid.
-func (r *refusedForms) set() llm.Refusals { return (r.known | r.learned) &^ r.lifted }
+// maxRefusedName is the length of a name that the machine's object stores, in bytes.
+const maxRefusedName = 64
 
 // changes reports whether fields of the request's body are left out.
-func (r *refusedForms) changes() bool { return len(r.omit) > 0 }
+func (r *refusals) changes() bool {
+	return slices.ContainsFunc(r.avoid, func(name string) bool { return strings.Contains(name, ":") })
+}
+
+// learn notes that the server refuses a name, and reports whether the next request differs
+// for that. It does not if the name is avoided already, or its other form is refused too.
+func (r *refusals) learn(name string) bool {
+	if len(name) > maxRefusedName || r.avoid.Has(name) || slices.Contains(r.learned, name) || slices.Contains(r.lifted, name) {
+		return false
+	}
+	switch other := llm.OppositeForm(name); {
+	case other == "":
+	case slices.Contains(r.learned, other):
+		return false
+	case r.avoid.Has(other):
+		r.lifted = append(r.lifted, other)
+		return true
+	}
+	r.learned = append(r.learned, name)
+	return true
+}
 
 // readRefusals reads what the connection's server is known to refuse.
 func (a *attempt) readRefusals() {
 	r := &a.forms
-	r.known, r.omit = 0, nil
-	if len(r.omitted) == 0 && !a.call.Machine.AnyRefused() {
+	r.avoid = nil
+	if len(r.learned) == 0 && !a.call.Machine.AnyRefused() {
 		return
 	}
-	for _, name := range a.call.Machine.Refused(a.Connection.ID, a.proxy.Now().UnixMilli()) {
-		if strings.Contains(name, ":") {
-			r.omit = append(r.omit, name)
-		} else {
-			r.known |= llm.RefusalOf(name)
-		}
-	}
-	for _, name := range r.omitted {
-		if !slices.Contains(r.omit, name) {
-			r.omit = append(r.omit, name)
+	for _, names := range [...][]string{a.call.Machine.Refused(a.Connection.ID, a.proxy.Now().UnixMilli()), r.learned} {
+		for _, name := range names {
+			if !r.avoid.Has(name) && !slices.Contains(r.lifted, name) {
+				r.avoid = append(r.avoid, name)
+			}
 		}
 	}
 }
@@ -88,7 +101,7 @@ func (a *attempt) leaveOut(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	prefix := a.api.dialect.String() + ":"
-	for _, name := range a.forms.omit {
+	for _, name := range a.forms.avoid {
 		path, ok := strings.CutPrefix(name, prefix)
 		if !ok {
 			continue
@@ -135,11 +148,9 @@ func (a *attempt) refusesStreamOptions(e *refusal) bool {
 	if !a.opt.AskUsage {
 		return false
 	}
-	for _, path := range llm.RefusedFields(e.sent, e.Status, e.Code, e.Param, e.message, e.body) {
-		if path == "stream_options" || path == "stream_options.include_usage" {
-			n := len(a.forms.omitted)
-			a.omit(refusedStreamOptions)
-			return len(a.forms.omitted) > n
+	for _, name := range llm.Refused(llm.Chat, e.sent, e.Status, e.Code, e.Param, e.message, e.body) {
+		if name == refusedStreamOptions || name == refusedStreamOptions+".include_usage" {
+			return a.forms.learn(refusedStreamOptions)
 		}
 	}
 	return false
@@ -147,12 +158,12 @@ func (a *attempt) refusesStreamOptions(e *refusal) bool {
 
 // refusesCacheMarks reports whether the server has refused a mark of a cached prefix.
 func (a *attempt) refusesCacheMarks() bool {
-	return slices.ContainsFunc(a.forms.omit, func(name string) bool { return strings.HasSuffix(name, "cache_control") })
+	return slices.ContainsFunc(a.forms.avoid, func(name string) bool { return strings.HasSuffix(name, "cache_control") })
 }
 
 // refusesBeta reports whether the server has refused a beta feature.
-func (r *refusedForms) refusesBeta(name string) bool {
-	return slices.Contains(r.omit, allBetas) || slices.Contains(r.omit, betaPrefix+name)
+func (r *refusals) refusesBeta(name string) bool {
+	return r.avoid.Has(allBetas) || r.avoid.Has(betaPrefix+name)
 }
 
 // leaveOutBetas removes the beta features that the server has refused from a header.
@@ -210,11 +221,11 @@ func (a *attempt) OtherForm(e *apierr.Error, body []byte) (retry bool, instead *
 	if !a.adapts() {
 		return false, nil
 	}
-	if a.api.dialect == llm.Chat && a.learn(&r) || a.learnNames(&r) {
+	if a.learn(&r) {
 		return true, nil
 	}
-	if first := a.forms.first; first != nil && e.Param != "" && e.Param != first.Param {
-		if r := llm.RefusalOf(e.Param); r != 0 && opposite(r)&a.forms.learned != 0 {
+	if first := a.forms.first; first != nil && e.Param != first.Param {
+		if other := llm.OppositeForm(e.Param); other != "" && slices.Contains(a.forms.learned, other) {
 			return false, first
 		}
 	}
@@ -241,79 +252,50 @@ func (a *attempt) refusesThoughts(r *refusal) bool {
 	return a.forms.noThoughts
 }
 
-// learn notes what a chat server refuses, and reports whether the request can be sent
-// in another form.
-func (a *attempt) learn(e *refusal) bool {
-	r, known := &a.forms, a.opt.Refuses
-	got := llm.Refused(e.sent, e.Status, e.Code, e.Param, e.message, e.body)
-	if got == 0 || known&got != 0 {
+// learn notes what a server refuses by name, and reports whether the request can be sent in
+// another form.
+func (a *attempt) learn(e *refusal) (learned bool) {
+	r := &a.forms
+	for _, name := range llm.Refused(a.api.dialect, e.sent, e.Status, e.Code, e.Param, e.message, e.body) {
+		if !llm.HasOtherForm(name) {
+			learned = r.learn(name) || learned
+			continue
+		}
+		if r.first == nil && !r.avoid.Has(name) {
+			r.first = e.Error
+		}
+		if r.learn(name) {
+			return true
+		}
+	}
+	r.once = r.once || llm.DefaultOnly(e.Code, e.message)
+	return a.learnBetas(e) || learned
+}
+
+// learnBetas notes the beta features of the client that a server of its dialect refuses,
+// and reports whether there are others than before.
+func (a *attempt) learnBetas(e *refusal) (learned bool) {
+	if a.api.dialect != llm.Messages || a.req.Dialect != llm.Messages || e.Status != 400 ||
+		!vendortext.Match(vendortext.RefusesBeta, "", e.message) {
 		return false
 	}
-	if r.first == nil {
-		r.first = e.Error
-	}
-	switch other := opposite(got); {
-	case other != 0 && r.learned&other != 0:
-		return false // it refuses both forms
-	case other != 0 && known&other != 0:
-		r.lifted |= other
-	default:
-		r.learned |= got
-	}
-	return true
-}
-
-// learnNames notes the fields and beta features that a server refuses, and reports
-// whether there are others than before.
-func (a *attempt) learnNames(e *refusal) bool {
-	n := len(a.forms.omitted)
-	a.forms.once = a.forms.once || llm.DefaultOnly(e.Code, e.message)
-	for _, path := range llm.RefusedFields(e.sent, e.Status, e.Code, e.Param, e.message, e.body) {
-		if a.api.dialect != llm.Chat || llm.RefusalOf(path) == 0 {
-			a.omit(a.api.dialect.String() + ":" + path)
+	named, sent := false, false
+	for _, f := range a.call.Header {
+		if f.Name != betaField || !clientheader.Sent(f.Name, clientheader.ToMessages) {
+			continue
 		}
-	}
-	if a.api.dialect == llm.Messages && a.req.Dialect == llm.Messages && e.Status == 400 && vendortext.Match(vendortext.RefusesBeta, "", e.message) {
-		named, sent := false, false
-		for _, f := range a.call.Header {
-			if f.Name != betaField || !clientheader.Sent(f.Name, clientheader.ToMessages) {
-				continue
-			}
-			for _, name := range betaNames(f.Value) {
-				sent = true
-				if strings.Contains(e.message, "`"+name+"`") {
-					named = true
-					a.omit(betaPrefix + name)
-				}
+		for _, name := range betaNames(f.Value) {
+			sent = true
+			if strings.Contains(e.message, "`"+name+"`") {
+				named = true
+				learned = a.forms.learn(betaPrefix+name) || learned
 			}
 		}
-		if sent && !named {
-			a.omit(allBetas)
-		}
 	}
-	return len(a.forms.omitted) > n
-}
-
-// omit notes a name of refusedForms, unless it is known.
-func (a *attempt) omit(name string) {
-	r := &a.forms
-	if len(name) <= maxRefusedName && !slices.Contains(r.omit, name) && !slices.Contains(r.omitted, name) {
-		r.omitted = append(r.omitted, name)
+	if sent && !named {
+		learned = a.forms.learn(allBetas)
 	}
-}
-
-// maxRefusedName is the length of a name that the machine's object stores, in bytes.
-const maxRefusedName = 64
-
-// opposite returns the refusal of the other form of r, or 0.
-func opposite(r llm.Refusals) llm.Refusals {
-	switch r {
-	case llm.RefusesMaxTokens:
-		return llm.RefusesMaxCompletionTokens
-	case llm.RefusesMaxCompletionTokens:
-		return llm.RefusesMaxTokens
-	}
-	return 0
+	return learned
 }
 
 // remember stores what the server turned out to refuse or to accept. The refusals of a
@@ -324,12 +306,11 @@ func (a *attempt) remember(res *accounts.Result) {
 		return
 	}
 	if vendor := a.api.dialect != llm.Messages && !llm.DeviationsOf(a.Target.Provider.ID).Passes; vendor || r.once {
-		if slices.Contains(r.omitted, refusedStreamOptions) {
+		if slices.Contains(r.learned, refusedStreamOptions) {
 			res.Refuses([]string{refusedStreamOptions}, true)
 		}
 		return
 	}
-	res.Refuses(r.learned.Names(), true)
-	res.Refuses(r.lifted.Names(), false)
-	res.Refuses(r.omitted, true)
+	res.Refuses(r.learned, true)
+	res.Refuses(r.lifted, false)
 }
