@@ -131,7 +131,7 @@ func TestPassingFailureOfTheOnlyAccountIsTriedOnceMore(t *testing.T) {
 func TestForbiddenModelOfVertexKeepsTheAccount(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
 	vertex := *openai
-	vertex.Family = provider.Vertex
+	vertex.Cloud = provider.Vertex
 	call := func() *Call {
 		c := w.call()
 		c.Targets[0].Provider = &vertex

@@ -551,7 +551,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	}
 	stand(e, means)
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)
-	if s == 403 && to.Provider.Family == provider.Vertex {
+	if s == 403 && to.Provider.Cloud == provider.Vertex {
 		f.effect = nothing // a permission of one publisher's model, such as one not enabled in Model Garden
 	}
 	if means == vendortext.ContentFilter {

@@ -72,7 +72,7 @@ func rowOf(d *provider.Descriptor) ProviderRow {
 	if len(r.Kinds) == 0 {
 		r.Kinds = []catalog.Kind{catalog.LLM}
 	}
-	if d.Family == provider.Vertex { // a key file brings its project, and an API key does without
+	if d.Cloud == provider.Vertex { // a key file brings its project, and an API key does without
 		r.OptVars = append(r.OptVars, d.Vars...)
 	} else {
 		r.Vars = append(r.Vars, d.Vars...)

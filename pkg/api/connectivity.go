@@ -396,7 +396,7 @@ func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot
 			return m.CustomModels[i].ID, nil
 		}
 	}
-	if row.Family == provider.Azure {
+	if row.Cloud == provider.Azure {
 		return "", nil
 	}
 	return h.listedModel(ctx, c, m, conn, row)

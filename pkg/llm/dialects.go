@@ -17,6 +17,9 @@ import (
 // dialect is what a package of a dialect provides.
 type dialect struct {
 	name string
+	// endpoint is the endpoint of a provider's row that speaks the dialect; "chat" is that
+	// of the row's own. It is empty for a dialect that clients alone speak.
+	endpoint string
 
 	// read reads a client's request. It is nil if no client speaks the dialect, as
 	// are fields, writeAnswer, sink, failure and watch then.
@@ -107,7 +110,7 @@ const comment = ": keep-alive\n\n"
 // dialects is the table of the dialects. A new dialect is a package and a row.
 var dialects = [...]dialect{
 	Chat: {
-		name: "chat", fields: &chat.Fields, openAI: true, details: true,
+		name: "chat", endpoint: "chat", fields: &chat.Fields, openAI: true, details: true,
 		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt, marks: chat.Marks, forget: chat.DropThoughts,
 		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage, countUsage: chat.CountUsage,
 		source: chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: chat.AppendFailure,
@@ -118,7 +121,7 @@ var dialects = [...]dialect{
 		heartbeat: comment,
 	},
 	Responses: {
-		name: "responses", fields: &responses.Fields, openAI: true, details: true,
+		name: "responses", endpoint: "responses", fields: &responses.Fields, openAI: true, details: true,
 		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt, marks: responses.Marks, forget: responses.DropThoughts,
 		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage, countUsage: responses.CountUsage,
 		source: responses.NewSource, harmless: responses.Harmless, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
@@ -128,7 +131,7 @@ var dialects = [...]dialect{
 		watch: responses.Watch, seenUsage: responses.UsageObject, heartbeat: comment,
 	},
 	Messages: {
-		name: "messages", fields: &messages.Fields,
+		name: "messages", endpoint: "messages", fields: &messages.Fields,
 		read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt, marks: messages.Marks, forget: messages.DropThoughts,
 		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage, countUsage: messages.CountUsage,
 		source: messages.NewSource, harmless: messages.Harmless, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
@@ -141,7 +144,7 @@ var dialects = [...]dialect{
 		heartbeat: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 	},
 	Gemini: {
-		name: "gemini", fields: &gemini.Fields, modelInURL: true,
+		name: "gemini", endpoint: "chat", fields: &gemini.Fields, modelInURL: true,
 		read: gemini.ReadRequest, write: gemini.WriteRequest, adapt: gemini.Adapt, marks: gemini.Marks, forget: gemini.DropThoughts,
 		writeAnswer: gemini.WriteAnswer, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage, countUsage: gemini.CountUsage, array: true,
 		source: gemini.NewSource, harmless: gemini.Harmless, sink: gemini.NewSink, order: blockOrder, noComments: true, failure: gemini.AppendFailure,
@@ -154,7 +157,7 @@ var dialects = [...]dialect{
 		heartbeat: gemini.Heartbeat,
 	},
 	Cohere: {
-		name:  "cohere",
+		name: "cohere", endpoint: "chat",
 		write: cohere.WriteRequest, readAnswer: cohere.ReadAnswer, usage: cohere.ReadUsage,
 		source: cohere.NewSource,
 		tools:  ir.ToolRules{MaxName: 64}, customTools: noCustomTools,
@@ -166,7 +169,7 @@ var dialects = [...]dialect{
 		terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 	},
 	Converse: {
-		name:  "converse",
+		name: "converse", endpoint: "chat",
 		write: converse.WriteRequest, readAnswer: converse.ReadAnswer, usage: converse.ReadUsage,
 		source: converse.NewSource,
 		tools:  ir.ToolRules{MaxName: 64}, customTools: noCustomTools,

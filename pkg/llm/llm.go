@@ -39,6 +39,10 @@ const (
 // String returns the dialect's name in lower case.
 func (d Dialect) String() string { return dialects[d].name }
 
+// Endpoint returns the name of the endpoint, in the rows of pkg/provider, at which
+// providers speak the dialect, "" if none does. "chat" is that of a provider's own dialect.
+func (d Dialect) Endpoint() string { return dialects[d].endpoint }
+
 // Request turns a client's request into the upstream's.
 //
 // dropped names the fields of the client's dialect that the upstream does not

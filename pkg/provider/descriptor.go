@@ -6,21 +6,17 @@ import (
 	"time"
 
 	"weir/pkg/catalog"
+	"weir/pkg/llm"
 )
 
-// Family is the API family of a base URL.
-type Family uint8
+// Cloud is a cloud whose URLs or credentials have rules of their own.
+type Cloud uint8
 
-// The API families. The zero value is OpenAI's chat completions.
+// The clouds. Other providers have the zero value.
 const (
-	OpenAI Family = iota
-	Anthropic
-	Gemini
-	Vertex
-	Bedrock
-	Azure
-	Cohere
-	Other // no chat; each service has its own format
+	Azure   Cloud = iota + 1
+	Bedrock       // hosts Claude too
+	Vertex        // hosts Claude too
 )
 
 // Scheme is how a credential is sent. The zero value is Bearer.
@@ -74,9 +70,9 @@ type List struct {
 	Next     string // field of the response with its value, or with the whole URL if Token is empty
 }
 
-// Base is a further base URL of a provider, of another family.
+// Base is a further base URL of a provider, with endpoints of other dialects. Its endpoint
+// "chat" is OpenAI's.
 type Base struct {
-	Family    Family
 	URL       string
 	Auth      Auth
 	Endpoints []Endpoint
@@ -86,7 +82,8 @@ type Base struct {
 // bearer key, kind llm.
 type Descriptor struct {
 	ID, Alias, Name string
-	Family          Family
+	Dialect         llm.Dialect // of its chat, at the endpoint that llm.Dialect.Endpoint names
+	Cloud           Cloud
 	BaseURL         string
 	Auth            Auth
 	Header          [][2]string // sent with every call

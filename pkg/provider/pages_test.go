@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weir/pkg/catalog"
+	"weir/pkg/llm"
 )
 
 // pagesDir has a page for each provider.
@@ -35,9 +36,22 @@ var kindUses = []struct {
 	{catalog.WebFetch, "Web fetch", "`POST /v1/web/fetch`"},
 }
 
-var families = map[Family]string{
-	OpenAI: "OpenAI Chat Completions", Anthropic: "Anthropic Messages", Gemini: "Gemini", Vertex: "Vertex AI", Bedrock: "Amazon Bedrock Converse",
-	Azure: "OpenAI Chat Completions at Azure", Cohere: "Cohere Chat",
+// chatAPI returns the name of the API of a provider's chat models, "" without chat.
+func chatAPI(d *Descriptor) string {
+	if !d.Serves(d.Dialect.Endpoint()) {
+		return ""
+	}
+	name := map[llm.Dialect]string{
+		llm.Chat: "OpenAI Chat Completions", llm.Messages: "Anthropic Messages", llm.Gemini: "Gemini", llm.Cohere: "Cohere Chat",
+		llm.Converse: "Amazon Bedrock Converse",
+	}[d.Dialect]
+	switch d.Cloud {
+	case Azure:
+		name += " at Azure"
+	case Vertex:
+		name = "Vertex AI"
+	}
+	return name
 }
 
 // maxListed is the number of models of a kind that a page names.
@@ -78,7 +92,7 @@ func connection(d *Descriptor, id string) string {
 		vars = append(vars, `"baseUrl": "http://127.0.0.1:8000/v1"`, `"prefix": "mine"`)
 	}
 	for _, name := range d.Vars {
-		if d.Family != Vertex { // the key file has the project
+		if d.Cloud != Vertex { // the key file has the project
 			vars = append(vars, fmt.Sprintf(`%q: "…"`, name))
 		}
 	}
@@ -109,7 +123,7 @@ func page(d *Descriptor, id, alias, name string) string {
 	case d.BaseURL != "":
 		row("Base URL", "`"+d.BaseURL+"`")
 	}
-	row("API of its chat models", families[d.Family])
+	row("API of its chat models", chatAPI(d))
 	if d.Local {
 		row("Where it runs", "on your own network: set `ALLOW_PRIVATE_UPSTREAMS=true`")
 	}
@@ -129,7 +143,7 @@ func page(d *Descriptor, id, alias, name string) string {
 	var vars [][2]string
 	for _, v := range d.Vars {
 		need := "required"
-		if d.Family == Vertex {
+		if d.Cloud == Vertex {
 			need = "required with an access token; a key file has it"
 		}
 		vars = append(vars, [2]string{v, need})

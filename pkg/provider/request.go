@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weir/pkg/llm"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
@@ -53,7 +54,7 @@ func (d *Descriptor) Endpoint(conn *store.Connection, name, model string, parts 
 	if e == nil {
 		return "", "", fmt.Errorf("%s: %w", name, ErrNoEndpoint)
 	}
-	switch d.Family {
+	switch d.Cloud {
 	case Azure:
 		url, err = d.azureTemplate(e.on(d.BaseURL), conn)
 	case Vertex:
@@ -98,15 +99,8 @@ func (e *Endpoint) on(base string) string {
 	return base + e.Path
 }
 
-// BaseOf returns the provider's further base of a family, or nil.
-func (d *Descriptor) BaseOf(f Family) *Base {
-	for i := range d.Alt {
-		if d.Alt[i].Family == f {
-			return &d.Alt[i]
-		}
-	}
-	return nil
-}
+// Serves reports whether the base has an endpoint of that name.
+func (b *Base) Serves(name string) bool { return find(b.Endpoints, name) != nil }
 
 func methodOf(e *Endpoint) string {
 	if e.Method != "" {
@@ -128,7 +122,7 @@ func (d *Descriptor) template(e *Endpoint, conn *store.Connection) (string, erro
 		return "", err
 	}
 	url := e.on(own)
-	if d.Family == Bedrock && url == e.Path && !strings.HasSuffix(Origin(own), ".amazonaws.com") {
+	if d.Cloud == Bedrock && url == e.Path && !strings.HasSuffix(Origin(own), ".amazonaws.com") {
 		url = own + url[len(Origin(url)):]
 	}
 	return url, nil
@@ -144,7 +138,7 @@ func (d *Descriptor) OwnBase(conn *store.Connection) (string, error) {
 	if d.Rebase && conn != nil && conn.Data.BaseURL != "" {
 		return ownBase(d, conn)
 	}
-	if d.Family == Vertex {
+	if d.Cloud == Vertex {
 		return vertexHostOf(conn) // the project does not change the host
 	}
 	return d.expand(d.BaseURL, conn, "", nil)
@@ -157,7 +151,7 @@ func ownBase(d *Descriptor, conn *store.Connection) (string, error) {
 		return "", fmt.Errorf("baseUrl: %w", ErrIncomplete)
 	}
 	b := strings.TrimRight(strings.TrimSpace(conn.Data.BaseURL), "/")
-	if d.Family == Anthropic {
+	if d.Dialect == llm.Messages {
 		b = strings.TrimSuffix(b, "/messages")
 	}
 	if b == "" {
@@ -289,7 +283,7 @@ func (d *Descriptor) part(name string, conn *store.Connection, model string, par
 	if conn == nil {
 		return "", false
 	}
-	if name == "location" && d.Family == Vertex {
+	if name == "location" && d.Cloud == Vertex {
 		return location(conn), false
 	}
 	return conn.Data.Vars[name], false

@@ -239,29 +239,21 @@ func TestAuthorize(t *testing.T) {
 }
 
 func TestFurtherBase(t *testing.T) {
-	mistral, deepseek, bedrock := Lookup("mistral"), Lookup("deepseek"), Lookup("bedrock")
-	if mistral.BaseOf(Anthropic) != nil || deepseek.BaseOf(OpenAI) != nil {
-		t.Error("a base of a family that the row does not have")
-	}
+	deepseek, bedrock := Lookup("deepseek"), Lookup("bedrock")
 	for _, tt := range []struct {
-		d      *Descriptor
-		family Family
-		conn   *store.Connection
-		name   string
-		want   string
-		err    error
+		d    *Descriptor
+		conn *store.Connection
+		name string
+		want string
+		err  error
 	}{
-		{deepseek, Anthropic, conn("https://other.example.com"), "messages", "POST https://api.deepseek.com/anthropic/v1/messages", nil},
-		{deepseek, Anthropic, conn(""), "embeddings", " ", ErrNoEndpoint},
-		{bedrock, OpenAI, conn("", "region", "eu-west-1"), "responses", "POST https://bedrock-mantle.eu-west-1.api.aws/v1/responses", nil},
-		{bedrock, OpenAI, conn(""), "responses", " ", ErrIncomplete},
-		{bedrock, OpenAI, nil, "responses", " ", ErrIncomplete},
+		{deepseek, conn("https://other.example.com"), "messages", "POST https://api.deepseek.com/anthropic/v1/messages", nil},
+		{deepseek, conn(""), "embeddings", " ", ErrNoEndpoint},
+		{bedrock, conn("", "region", "eu-west-1"), "responses", "POST https://bedrock-mantle.eu-west-1.api.aws/v1/responses", nil},
+		{bedrock, conn(""), "responses", " ", ErrIncomplete},
+		{bedrock, nil, "responses", " ", ErrIncomplete},
 	} {
-		b := tt.d.BaseOf(tt.family)
-		if b == nil {
-			t.Errorf("%s: no base of family %d", tt.d.ID, tt.family)
-			continue
-		}
+		b := &tt.d.Alt[0]
 		method, url, err := tt.d.EndpointOf(b, tt.conn, tt.name, "m")
 		if got := method + " " + url; got != tt.want || !errors.Is(err, tt.err) {
 			t.Errorf("%s %s: got %s, %v, want %s, %v", tt.d.ID, tt.name, got, err, tt.want, tt.err)
@@ -274,7 +266,7 @@ func TestAuthorizeOfUsesSchemeOfBase(t *testing.T) {
 	for _, tt := range []struct {
 		base        *Base
 		name, value string
-	}{{nil, "authorization", "Bearer k-123"}, {deepseek.BaseOf(Anthropic), "x-api-key", "k-123"}} {
+	}{{nil, "authorization", "Bearer k-123"}, {&deepseek.Alt[0], "x-api-key", "k-123"}} {
 		var h httpmsg.Header
 		err := AuthorizeOf(&h, deepseek, tt.base, conn(""), Credential{APIKey: secret.New("k-123")})
 		if err != nil || len(h) != 1 || h[0].Name != tt.name || h[0].Value != tt.value {

@@ -1,6 +1,9 @@
 package provider
 
-import "weir/pkg/catalog"
+import (
+	"weir/pkg/catalog"
+	"weir/pkg/llm"
+)
 
 // tables lists every built-in provider, in the order models are listed. The rows
 // follow the vendors' SDKs and documentation; testdata/providers.golden.json shows
@@ -55,8 +58,8 @@ const (
 // families have in common.
 var (
 	openAILike = Descriptor{
-		Family: OpenAI, Compatible: true,
-		Auth: Auth{Optional: true}, // local servers ask for no key
+		Compatible: true,
+		Auth:       Auth{Optional: true}, // local servers ask for no key
 		Kinds: []catalog.Kind{
 			catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT,
 			catalog.ImageToText, catalog.Rerank,
@@ -84,7 +87,7 @@ var (
 		Models: List{Array: "data models results", ID: "id"},
 	}
 	anthropicLike = Descriptor{
-		Family: Anthropic, Compatible: true,
+		Dialect: llm.Messages, Compatible: true,
 		Auth:   Auth{Scheme: KeyName, Header: "x-api-key", AlsoBearer: true, Optional: true}, // docs/reference/spec.md, 4.2.4
 		Header: [][2]string{{"anthropic-version", "2023-06-01"}},                             // docs/reference/spec.md, 9
 		Kinds:  []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.ImageToText},

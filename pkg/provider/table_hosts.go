@@ -1,6 +1,9 @@
 package provider
 
-import "weir/pkg/catalog"
+import (
+	"weir/pkg/catalog"
+	"weir/pkg/llm"
+)
 
 // hosts are hosts of many models, and the embedding vendors.
 var hosts = []Descriptor{{
@@ -39,8 +42,7 @@ var hosts = []Descriptor{{
 	},
 	Models: List{Array: "data", ID: "id"},
 	Alt: []Base{{
-		Family: Anthropic,
-		URL:    "https://api.fireworks.ai/inference",
+		URL: "https://api.fireworks.ai/inference",
 		Endpoints: []Endpoint{
 			{Name: "messages", Path: "/v1/messages"},
 		},
@@ -76,7 +78,7 @@ var hosts = []Descriptor{{
 }, {
 	ID: "cohere", Alias: "cohere", Name: "Cohere",
 	Test:    "command-r7b-12-2024",
-	Family:  Cohere,
+	Dialect: llm.Cohere,
 	BaseURL: "https://api.cohere.com",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.STT, catalog.ImageToText, catalog.Rerank},
 	Endpoints: []Endpoint{
@@ -88,8 +90,7 @@ var hosts = []Descriptor{{
 	},
 	Models: List{Array: "models", ID: "name", Size: "page_size=1000", Token: "page_token", Next: "next_page_token"},
 	Alt: []Base{{
-		Family: OpenAI,
-		URL:    "https://api.cohere.ai/compatibility/v1",
+		URL: "https://api.cohere.ai/compatibility/v1",
 		Endpoints: []Endpoint{
 			{Name: "chat", Path: "/chat/completions"},
 			{Name: "embeddings", Path: "/embeddings"},

@@ -5,7 +5,6 @@ import "weir/pkg/catalog"
 // media are speech, image and video services.
 var media = []Descriptor{{
 	ID: "elevenlabs", Alias: "el", Name: "ElevenLabs",
-	Family:  Other,
 	BaseURL: "https://api.elevenlabs.io",
 	Auth:    Auth{Scheme: KeyName, Header: "xi-api-key"},
 	Kinds:   []catalog.Kind{catalog.TTS, catalog.STT, catalog.Music},
@@ -25,7 +24,6 @@ var media = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "deepgram", Alias: "dg", Name: "Deepgram",
-	Family:  Other,
 	BaseURL: "https://api.deepgram.com",
 	Auth:    Auth{Scheme: KeyName, Header: "authorization", Format: "Token %s", Alt: []Auth{{}}},
 	Kinds:   []catalog.Kind{catalog.TTS, catalog.STT},
@@ -39,7 +37,6 @@ var media = []Descriptor{{
 }, {
 	ID: "assemblyai", Alias: "aai", Name: "AssemblyAI",
 	Check:   "transcripts",
-	Family:  Other,
 	BaseURL: "https://api.assemblyai.com",
 	Auth:    Auth{Scheme: KeyName, Header: "authorization"},
 	Kinds:   []catalog.Kind{catalog.STT},
@@ -53,7 +50,6 @@ var media = []Descriptor{{
 }, {
 	ID: "cartesia", Alias: "cartesia", Name: "Cartesia",
 	Check:   "voices",
-	Family:  Other,
 	BaseURL: "https://api.cartesia.ai",
 	Header:  [][2]string{{"cartesia-version", "2026-08-14"}},
 	Kinds:   []catalog.Kind{catalog.TTS, catalog.STT},
@@ -67,7 +63,6 @@ var media = []Descriptor{{
 }, {
 	ID: "inworld", Alias: "inworld", Name: "Inworld TTS",
 	Check:   "voices",
-	Family:  Other,
 	BaseURL: "https://api.inworld.ai",
 	Auth:    Auth{Scheme: KeyName, Header: "authorization", Format: "Basic %s", Alt: []Auth{{}}},
 	Kinds:   []catalog.Kind{catalog.TTS},
@@ -80,7 +75,6 @@ var media = []Descriptor{{
 }, {
 	ID: "stability", Alias: "stability", Name: "Stability AI",
 	Check:   "balance",
-	Family:  Other,
 	BaseURL: "https://api.stability.ai",
 	Kinds:   []catalog.Kind{catalog.Image, catalog.Music},
 	Endpoints: []Endpoint{
@@ -95,7 +89,6 @@ var media = []Descriptor{{
 }, {
 	ID: "bfl", Alias: "bfl", Name: "Black Forest Labs",
 	Check:   "credits",
-	Family:  Other,
 	BaseURL: "https://api.bfl.ai/v1",
 	Auth:    Auth{Scheme: KeyName, Header: "x-key"},
 	Kinds:   []catalog.Kind{catalog.Image, catalog.Video},
@@ -109,7 +102,6 @@ var media = []Descriptor{{
 }, {
 	ID: "fal", Alias: "fal", Name: "fal",
 	Check:   "pricing",
-	Family:  Other,
 	BaseURL: "https://queue.fal.run",
 	Auth:    Auth{Scheme: KeyName, Header: "authorization", Format: "Key %s"},
 	Kinds:   []catalog.Kind{catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music},
@@ -129,7 +121,6 @@ var media = []Descriptor{{
 }, {
 	ID: "runway", Alias: "runway", Name: "Runway",
 	Check:   "organization",
-	Family:  Other,
 	BaseURL: "https://api.dev.runwayml.com/v1",
 	Header:  [][2]string{{"x-runway-version", "2024-11-06"}},
 	Kinds:   []catalog.Kind{catalog.Image, catalog.TTS, catalog.Video},
@@ -145,7 +136,6 @@ var media = []Descriptor{{
 	Models: List{None: true},
 }, {
 	ID: "replicate", Alias: "replicate", Name: "Replicate",
-	Family:  Other,
 	BaseURL: "https://api.replicate.com/v1",
 	Kinds:   []catalog.Kind{catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music},
 	Endpoints: []Endpoint{
@@ -161,7 +151,6 @@ var media = []Descriptor{{
 }, {
 	ID: "luma", Alias: "luma", Name: "Luma (Dream Machine API)",
 	Check:   "credits",
-	Family:  Other,
 	BaseURL: "https://api.lumalabs.ai/dream-machine/v1",
 	Kinds:   []catalog.Kind{catalog.Image, catalog.Video},
 	Endpoints: []Endpoint{

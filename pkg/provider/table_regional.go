@@ -1,6 +1,8 @@
 package provider
 
-import "weir/pkg/catalog"
+import (
+	"weir/pkg/catalog"
+)
 
 // regional are further chat hosts, regional and local ones among them.
 var regional = []Descriptor{{
@@ -23,9 +25,8 @@ var regional = []Descriptor{{
 	},
 	Models: List{None: true},
 	Alt: []Base{{
-		Family: Anthropic,
-		URL:    "https://api.z.ai/api/anthropic",
-		Auth:   Auth{Scheme: KeyName, Header: "x-api-key"},
+		URL:  "https://api.z.ai/api/anthropic",
+		Auth: Auth{Scheme: KeyName, Header: "x-api-key"},
 		Endpoints: []Endpoint{
 			{Name: "messages", Path: "/v1/messages"},
 		},
@@ -43,9 +44,8 @@ var regional = []Descriptor{{
 	},
 	Models: List{Array: "data", ID: "id"},
 	Alt: []Base{{
-		Family: Anthropic,
-		URL:    "https://api.moonshot.ai/anthropic",
-		Auth:   Auth{Scheme: KeyName, Header: "x-api-key"},
+		URL:  "https://api.moonshot.ai/anthropic",
+		Auth: Auth{Scheme: KeyName, Header: "x-api-key"},
 		Endpoints: []Endpoint{
 			{Name: "messages", Path: "/v1/messages"},
 		},
@@ -72,9 +72,8 @@ var regional = []Descriptor{{
 	SpentInside: true, // its errors are base_resp of a 200
 	Models:      List{None: true},
 	Alt: []Base{{
-		Family: Anthropic,
-		URL:    "https://api.minimax.io/anthropic",
-		Auth:   Auth{Scheme: KeyName, Header: "x-api-key", Alt: []Auth{{}}},
+		URL:  "https://api.minimax.io/anthropic",
+		Auth: Auth{Scheme: KeyName, Header: "x-api-key", Alt: []Auth{{}}},
 		Endpoints: []Endpoint{
 			{Name: "messages", Path: "/v1/messages"},
 		},

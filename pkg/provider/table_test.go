@@ -8,13 +8,15 @@ import (
 
 	"weir/internal/golden"
 	"weir/pkg/catalog"
+	"weir/pkg/llm"
 	"weir/pkg/store"
 )
 
 // row is a provider as testdata/providers.golden.json shows it.
 type row struct {
 	ID, Alias, Name string
-	Family          Family `json:",omitzero"`
+	Dialect         string `json:",omitempty"` // of its chat
+	Cloud           Cloud  `json:",omitzero"`
 	BaseURL         string
 	Auth            Auth              `json:",omitzero"`
 	Header          [][2]string       `json:",omitempty"`
@@ -45,11 +47,14 @@ func TestProviderTable(t *testing.T) {
 	rows := []row{}
 	for _, d := range All() {
 		r := row{
-			ID: d.ID, Alias: d.Alias, Name: d.Name, Family: d.Family, BaseURL: d.BaseURL, Auth: d.Auth, Header: d.Header, OptHeader: d.OptHeader,
+			ID: d.ID, Alias: d.Alias, Name: d.Name, Cloud: d.Cloud, BaseURL: d.BaseURL, Auth: d.Auth, Header: d.Header, OptHeader: d.OptHeader,
 			Kinds: d.Kinds, Endpoints: endpointsOf(t, d.ID, d.BaseURL, d.Endpoints), Models: d.Models, Vars: d.Vars,
 		}
+		if d.Serves(d.Dialect.Endpoint()) {
+			r.Dialect = d.Dialect.String()
+		}
 		for _, b := range d.Alt {
-			r.Alt = append(r.Alt, row{Family: b.Family, BaseURL: b.URL, Auth: b.Auth, Endpoints: endpointsOf(t, d.ID, b.URL, b.Endpoints)})
+			r.Alt = append(r.Alt, row{BaseURL: b.URL, Auth: b.Auth, Endpoints: endpointsOf(t, d.ID, b.URL, b.Endpoints)})
 		}
 		for _, f := range []struct {
 			name string
@@ -156,34 +161,34 @@ func TestLookup(t *testing.T) {
 		}
 	}
 	tests := []struct {
-		id     string
-		family Family
-		found  bool
+		id      string
+		dialect llm.Dialect
+		found   bool
 	}{
-		{"openai-compatible-0123abcd", OpenAI, true},
-		{"openai-compatible_0123ABCDef99", OpenAI, true},
-		{"openai-compatible-09afAF09", OpenAI, true},
-		{"openai-compatible-0123456/", OpenAI, false},
-		{"openai-compatible-0123456:", OpenAI, false},
-		{"openai-compatible-0123456`", OpenAI, false},
-		{"openai-compatible-0123456@", OpenAI, false},
-		{"openai-compatible-0123456G", OpenAI, false},
-		{"openai-compatible-" + strings.Repeat("a", 78), OpenAI, true},
-		{"openai-compatible-" + strings.Repeat("a", 79), OpenAI, false},
-		{"anthropic-compatible-deadbeef", Anthropic, true},
-		{"anthropic-compatible_deadbeef", Anthropic, true},
-		{"openai-compatible-0123abc", OpenAI, false},
-		{"openai-compatible-0123abcg", OpenAI, false},
-		{"openai-compatible0123abcd9", OpenAI, false},
-		{"openai-compatible", OpenAI, false},
-		{"", OpenAI, false},
-		{"OpenAI", OpenAI, false},
-		{"openai-compatible-" + strings.Repeat("a", 90), OpenAI, false},
+		{"openai-compatible-0123abcd", llm.Chat, true},
+		{"openai-compatible_0123ABCDef99", llm.Chat, true},
+		{"openai-compatible-09afAF09", llm.Chat, true},
+		{"openai-compatible-0123456/", llm.Chat, false},
+		{"openai-compatible-0123456:", llm.Chat, false},
+		{"openai-compatible-0123456`", llm.Chat, false},
+		{"openai-compatible-0123456@", llm.Chat, false},
+		{"openai-compatible-0123456G", llm.Chat, false},
+		{"openai-compatible-" + strings.Repeat("a", 78), llm.Chat, true},
+		{"openai-compatible-" + strings.Repeat("a", 79), llm.Chat, false},
+		{"anthropic-compatible-deadbeef", llm.Messages, true},
+		{"anthropic-compatible_deadbeef", llm.Messages, true},
+		{"openai-compatible-0123abc", llm.Chat, false},
+		{"openai-compatible-0123abcg", llm.Chat, false},
+		{"openai-compatible0123abcd9", llm.Chat, false},
+		{"openai-compatible", llm.Chat, false},
+		{"", llm.Chat, false},
+		{"OpenAI", llm.Chat, false},
+		{"openai-compatible-" + strings.Repeat("a", 90), llm.Chat, false},
 	}
 	for _, tt := range tests {
 		d := Lookup(tt.id)
-		if (d != nil) != tt.found || d != nil && (d.Family != tt.family || d.ID != tt.id || !d.Compatible) {
-			t.Errorf("%q: got %+v, want found %v of family %d", tt.id, d, tt.found, tt.family)
+		if (d != nil) != tt.found || d != nil && (d.Dialect != tt.dialect || d.ID != tt.id || !d.Compatible) {
+			t.Errorf("%q: got %+v, want found %v, %s", tt.id, d, tt.found, tt.dialect)
 		}
 	}
 	if openAILike.ID != "" || anthropicLike.ID != "" {

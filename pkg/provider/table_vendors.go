@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"weir/pkg/catalog"
+	"weir/pkg/llm"
 )
 
 // vendors are the model vendors and clouds.
@@ -35,7 +36,7 @@ var vendors = []Descriptor{{
 }, {
 	ID: "anthropic", Alias: "anthropic", Name: "Anthropic",
 	Test:      "claude-haiku-4-5",
-	Family:    Anthropic,
+	Dialect:   llm.Messages,
 	BaseURL:   "https://api.anthropic.com/v1",
 	Auth:      Auth{Scheme: KeyName, Header: "x-api-key", Alt: []Auth{{}}},
 	Header:    [][2]string{{"anthropic-version", "2023-06-01"}},
@@ -50,7 +51,7 @@ var vendors = []Descriptor{{
 }, {
 	ID: "gemini", Alias: "gemini", Name: "Google Gemini API",
 	Test:    "gemini-2.5-flash-lite",
-	Family:  Gemini,
+	Dialect: llm.Gemini,
 	BaseURL: "https://generativelanguage.googleapis.com/v1beta",
 	Auth:    Auth{Scheme: KeyName, Header: "x-goog-api-key"},
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.Video, catalog.ImageToText},
@@ -68,8 +69,7 @@ var vendors = []Descriptor{{
 	},
 	Models: List{Array: "models", ID: "name", IDPrefix: "models/", Skip: "deep-research-", Size: "pageSize=1000", Token: "pageToken", Next: "nextPageToken"},
 	Alt: []Base{{
-		Family: OpenAI,
-		URL:    "https://generativelanguage.googleapis.com/v1beta/openai",
+		URL: "https://generativelanguage.googleapis.com/v1beta/openai",
 		Endpoints: []Endpoint{
 			{Name: "chat", Path: "/chat/completions"},
 			{Name: "embeddings", Path: "/embeddings"},
@@ -81,7 +81,7 @@ var vendors = []Descriptor{{
 }, {
 	ID: "vertex", Alias: "vertex", Name: "Google Vertex AI",
 	Test:    "gemini-2.5-flash-lite",
-	Family:  Vertex,
+	Dialect: llm.Gemini, Cloud: Vertex,
 	BaseURL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}",
 	Auth:    Auth{Scheme: GoogleSA, TokenURL: "https://oauth2.googleapis.com/token", Scope: "https://www.googleapis.com/auth/cloud-platform", Alt: []Auth{{Scheme: KeyName, Header: "x-goog-api-key"}}},
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.Video, catalog.ImageToText},
@@ -99,9 +99,8 @@ var vendors = []Descriptor{{
 	},
 	Models: List{None: true},
 	Alt: []Base{{
-		Family: OpenAI,
-		URL:    "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/endpoints/openapi",
-		Auth:   Auth{Scheme: GoogleSA},
+		URL:  "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/endpoints/openapi",
+		Auth: Auth{Scheme: GoogleSA},
 		Endpoints: []Endpoint{
 			{Name: "chat", Path: "/chat/completions"},
 		},
@@ -111,7 +110,7 @@ var vendors = []Descriptor{{
 }, {
 	ID: "bedrock", Alias: "bedrock", Name: "Amazon Bedrock",
 	Test:    "amazon.nova-micro-v1:0",
-	Family:  Bedrock,
+	Dialect: llm.Converse, Cloud: Bedrock,
 	BaseURL: "https://bedrock-runtime.{region}.amazonaws.com",
 	Auth:    Auth{Scheme: SigV4, Service: "bedrock", Alt: []Auth{{}}},
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.ImageToText, catalog.Rerank},
@@ -128,9 +127,8 @@ var vendors = []Descriptor{{
 	},
 	Models: List{Array: "modelSummaries", ID: "modelId"},
 	Alt: []Base{{
-		Family: OpenAI,
-		URL:    "https://bedrock-mantle.{region}.api.aws/v1",
-		Auth:   Auth{Alt: []Auth{{Scheme: SigV4, Service: "bedrock-mantle"}}},
+		URL:  "https://bedrock-mantle.{region}.api.aws/v1",
+		Auth: Auth{Alt: []Auth{{Scheme: SigV4, Service: "bedrock-mantle"}}},
 		Endpoints: []Endpoint{
 			{Name: "chat", Path: "/chat/completions"},
 			{Name: "responses", Path: "/responses"},
@@ -140,7 +138,7 @@ var vendors = []Descriptor{{
 	Rebase: true, Embed: "bedrock",
 }, {
 	ID: "azure", Alias: "azure", Name: "Azure OpenAI (Microsoft Foundry)",
-	Family:  Azure,
+	Cloud:   Azure,
 	BaseURL: "https://{resource}.openai.azure.com/openai/v1",
 	Auth:    Auth{Scheme: KeyName, Header: "api-key", Alt: []Auth{{Scope: "https://cognitiveservices.azure.com/.default"}}},
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.ImageToText},
@@ -227,9 +225,8 @@ var vendors = []Descriptor{{
 	},
 	Models: List{Array: "data", ID: "id"},
 	Alt: []Base{{
-		Family: Anthropic,
-		URL:    "https://api.deepseek.com/anthropic",
-		Auth:   Auth{Scheme: KeyName, Header: "x-api-key"},
+		URL:  "https://api.deepseek.com/anthropic",
+		Auth: Auth{Scheme: KeyName, Header: "x-api-key"},
 		Endpoints: []Endpoint{
 			{Name: "messages", Path: "/v1/messages"},
 		},

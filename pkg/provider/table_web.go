@@ -9,7 +9,6 @@ const Own = "web"
 // web are web search and fetch services.
 var web = []Descriptor{{
 	ID: "tavily", Alias: "tavily", Name: "Tavily",
-	Family:  Other,
 	BaseURL: "https://api.tavily.com",
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
 	Endpoints: []Endpoint{
@@ -23,7 +22,6 @@ var web = []Descriptor{{
 	Spent: []int{432, 433}, // the plan's and the pay-as-you-go limit
 }, {
 	ID: "exa", Alias: "exa", Name: "Exa",
-	Family:  Other,
 	BaseURL: "https://api.exa.ai",
 	Auth:    Auth{Scheme: KeyName, Header: "x-api-key", Alt: []Auth{{}}},
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
@@ -37,7 +35,6 @@ var web = []Descriptor{{
 	Search: true, Results: 100, News: true, Fetch: true,
 }, {
 	ID: "brave", Alias: "brave", Name: "Brave Search API",
-	Family:  Other,
 	BaseURL: "https://api.search.brave.com/res/v1",
 	Auth:    Auth{Scheme: KeyName, Header: "x-subscription-token"},
 	Kinds:   []catalog.Kind{catalog.WebSearch},
@@ -50,7 +47,6 @@ var web = []Descriptor{{
 	Search: true, Results: 20, News: true,
 }, {
 	ID: "serper", Alias: "serper", Name: "Serper",
-	Family:  Other,
 	BaseURL: "https://google.serper.dev",
 	Auth:    Auth{Scheme: KeyName, Header: "x-api-key"},
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
@@ -64,7 +60,6 @@ var web = []Descriptor{{
 	Search: true, Results: 100, News: true, Fetch: true,
 }, {
 	ID: "searxng", Alias: "searxng", Name: "SearXNG (self-hosted)",
-	Family:  Other,
 	BaseURL: "http://localhost:8080",
 	Auth:    Auth{Scheme: None},
 	Kinds:   []catalog.Kind{catalog.WebSearch},
@@ -75,7 +70,6 @@ var web = []Descriptor{{
 	Search: true, Results: 100, News: true, Local: true, Rebase: true,
 }, {
 	ID: "firecrawl", Alias: "firecrawl", Name: "Firecrawl",
-	Family:  Other,
 	BaseURL: "https://api.firecrawl.dev",
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
 	Endpoints: []Endpoint{
@@ -88,7 +82,6 @@ var web = []Descriptor{{
 	Search: true, Results: 100, News: true, Fetch: true, Rebase: true,
 }, {
 	ID: "jina-reader", Alias: "jina-reader", Name: "Jina Reader and Search",
-	Family:  Other,
 	BaseURL: "https://r.jina.ai",
 	Auth:    Auth{Optional: true},
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
@@ -100,7 +93,6 @@ var web = []Descriptor{{
 	Search: true, Results: 20, Fetch: true, Rebase: true,
 }, {
 	ID: "linkup", Alias: "linkup", Name: "Linkup",
-	Family:  Other,
 	BaseURL: "https://api.linkup.so/v1",
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
 	Endpoints: []Endpoint{
@@ -112,7 +104,6 @@ var web = []Descriptor{{
 	Search: true, Results: 100, Fetch: true,
 }, {
 	ID: "you", Alias: "you", Name: "You.com",
-	Family:  Other,
 	BaseURL: "https://ydc-index.io",
 	Auth:    Auth{Scheme: KeyName, Header: "x-api-key"},
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},

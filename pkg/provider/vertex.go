@@ -18,7 +18,7 @@ const (
 // connection has. The addresses of a project take no keys of express mode. Source:
 // cloud.google.com, "Vertex AI in express mode REST API reference".
 func (d *Descriptor) Express(conn *store.Connection) bool {
-	if d.Family != Vertex || conn == nil || conn.Secrets[store.APIKey] == "" {
+	if d.Cloud != Vertex || conn == nil || conn.Secrets[store.APIKey] == "" {
 		return false
 	}
 	for _, f := range [...]string{store.ServiceAccount, store.AccessToken, store.RefreshToken} {

@@ -20,42 +20,27 @@ type api struct {
 	model    string         // the model id to send
 }
 
-// endpoints are the endpoints of a provider in a client's dialect.
-var endpoints = [...]string{llm.Chat: "chat", llm.Responses: "responses", llm.Messages: "messages", llm.Gemini: "chat", llm.Completions: ""}
-
-// nativeDialect returns the dialect of the endpoint "chat" of a family. The
-// messages family has none.
-func nativeDialect(f provider.Family) (llm.Dialect, bool) {
-	switch f {
-	case provider.OpenAI, provider.Azure:
-		return llm.Chat, true
-	case provider.Gemini, provider.Vertex:
-		return llm.Gemini, true
-	case provider.Cohere:
-		return llm.Cohere, true
-	case provider.Bedrock:
-		return llm.Converse, true
-	}
-	return 0, false
-}
-
 // chooseAPI returns the API of a target for a client of the dialect from: the
 // one of that dialect if the provider has it, or the provider's own chat.
 // chatOnly excludes a Responses API that the server lacks. ok is false for a
 // provider without chat.
 func chooseAPI(to *routing.Target, conn *store.Connection, from llm.Dialect, chatOnly bool) (w api, ok bool) {
 	d := to.Provider
-	cloud := d.Family == provider.Vertex || d.Family == provider.Bedrock
-	claude := cloud && strings.Contains(to.Model, "claude")
-	if w, ok = ownAPI(d, from, claude, cloud, chatOnly); !ok && !claude {
-		w, ok = furtherAPI(d, conn, from, chatOnly)
+	hosts := d.Cloud == provider.Vertex || d.Cloud == provider.Bedrock
+	claude := hosts && strings.Contains(to.Model, "claude")
+	switch {
+	case from == llm.Responses && chatOnly:
+	case ownAPI(d, from, hosts, claude):
+		w, ok = api{dialect: from, endpoint: from.Endpoint(), hosted: claude}, true
+	case !claude:
+		w, ok = furtherAPI(d, conn, from)
 	}
-	switch own, speaks := nativeDialect(d.Family); {
+	switch own := d.Dialect.Endpoint(); {
 	case ok:
-	case claude && d.Serves("messages") && d.Family == provider.Vertex:
+	case claude && d.Serves("messages") && d.Cloud == provider.Vertex:
 		w, ok = api{dialect: llm.Messages, endpoint: "messages", hosted: true}, true
-	case speaks && d.Serves("chat"):
-		w, ok = api{dialect: own, endpoint: "chat"}, true
+	case d.Serves(own):
+		w, ok = api{dialect: d.Dialect, endpoint: own}, true
 	case d.Serves("messages"):
 		w, ok = api{dialect: llm.Messages, endpoint: "messages"}, true
 	}
@@ -66,52 +51,35 @@ func chooseAPI(to *routing.Target, conn *store.Connection, from llm.Dialect, cha
 	w.stream = w.endpoint
 	if w.base == nil && d.Serves(w.endpoint+"Stream") {
 		w.stream = w.endpoint + "Stream"
-		w.frames = d.Family == provider.Bedrock
+		w.frames = d.Cloud == provider.Bedrock
 	}
-	if w.base != nil && d.Family == provider.Vertex && !strings.Contains(w.model, "/") {
+	if w.base != nil && d.Cloud == provider.Vertex && !strings.Contains(w.model, "/") {
 		w.model = "google/" + w.model // as its OpenAI-style address names publishers
 	}
 	return w, true
 }
 
-// ownAPI returns the API of the provider itself in the client's dialect.
-func ownAPI(d *provider.Descriptor, from llm.Dialect, claude, cloud, chatOnly bool) (api, bool) {
-	name := endpoints[from]
-	switch from {
-	case llm.Chat, llm.Gemini:
-		if got, speaks := nativeDialect(d.Family); !speaks || got != from || claude {
-			return api{}, false
-		}
-	case llm.Messages:
-		if cloud && !claude {
-			return api{}, false
-		}
-	case llm.Responses:
-		if chatOnly {
-			return api{}, false
-		}
+// ownAPI reports whether the provider itself has an API in the client's dialect. hosts
+// reports a cloud that hosts Claude, claude that the model is one.
+func ownAPI(d *provider.Descriptor, from llm.Dialect, hosts, claude bool) bool {
+	switch name := from.Endpoint(); {
+	case name == "chat" && (d.Dialect != from || claude), from == llm.Messages && hosts && !claude:
+		return false
+	default:
+		return d.Serves(name)
 	}
-	return api{dialect: from, endpoint: name, hosted: claude}, d.Serves(name)
 }
 
 // furtherAPI returns the API of a further base in the client's dialect. A
 // further base has another address: a key for a custom address is not sent to
 // it.
-func furtherAPI(d *provider.Descriptor, conn *store.Connection, from llm.Dialect, chatOnly bool) (api, bool) {
-	if conn != nil && d.Rebase && conn.Data.BaseURL != "" || d.Family == provider.Bedrock || d.Express(conn) || from == llm.Responses && chatOnly || from == llm.Gemini {
+func furtherAPI(d *provider.Descriptor, conn *store.Connection, from llm.Dialect) (api, bool) {
+	if conn != nil && d.Rebase && conn.Data.BaseURL != "" || d.Cloud == provider.Bedrock || d.Express(conn) {
 		return api{}, false
 	}
-	family := provider.OpenAI
-	if from == llm.Messages {
-		family = provider.Anthropic
-	}
-	b := d.BaseOf(family)
-	if b == nil {
-		return api{}, false
-	}
-	name := endpoints[from]
-	for i := range b.Endpoints {
-		if b.Endpoints[i].Name == name {
+	name := from.Endpoint()
+	for i := range d.Alt {
+		if b := &d.Alt[i]; b.Serves(name) && (name != "chat" || from == llm.Chat) {
 			return api{dialect: from, base: b, endpoint: name}, true
 		}
 	}

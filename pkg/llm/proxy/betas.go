@@ -70,7 +70,7 @@ func (a *attempt) atAnthropic() bool {
 // for and that the cloud has, and the others. Claude 3 refuses interleaved thinking
 // at the clouds.
 func (a *attempt) betas() (known, others []string) {
-	bedrock := a.Target.Provider.Family == provider.Bedrock
+	bedrock := a.Target.Provider.Cloud == provider.Bedrock
 	for _, f := range provider.RequestHeader(a.call.Header, clientheader.ToMessages) {
 		if f.Name != "anthropic-beta" {
 			continue
@@ -165,7 +165,7 @@ func (a *attempt) addBetas(body []byte) (out []byte, header string) {
 	switch {
 	case len(known) == 0:
 		return body, ""
-	case a.Target.Provider.Family != provider.Bedrock:
+	case a.Target.Provider.Cloud != provider.Bedrock:
 		return body, strings.Join(known, ",")
 	case gjson.GetBytes(body, "anthropic_beta").Exists():
 		return body, ""

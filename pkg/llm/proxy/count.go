@@ -158,7 +158,7 @@ type countAttempt struct {
 
 // counter describes a vendor's endpoint "countTokens".
 type counter struct {
-	family  provider.Family
+	cloud   provider.Cloud
 	dialect llm.Dialect
 	// body returns the counter's request for the one that would be sent, or nil
 	// if it cannot count that.
@@ -169,11 +169,11 @@ type counter struct {
 // counters are the vendors' counters (docs/reference/api-shapes.md, 4, 8.4,
 // 10).
 var counters = [...]counter{
-	{provider.Anthropic, llm.Messages, forMessages, "input_tokens"},
+	{0, llm.Messages, forMessages, "input_tokens"},
 	{provider.Vertex, llm.Messages, forHosted, "input_tokens"},
-	{provider.OpenAI, llm.Responses, forResponses, "input_tokens"},
-	{provider.OpenAI, llm.Chat, forTokenizer, "data.total_tokens"},
-	{provider.Gemini, llm.Gemini, forGemini, "totalTokens"},
+	{0, llm.Responses, forResponses, "input_tokens"},
+	{0, llm.Chat, forTokenizer, "data.total_tokens"},
+	{0, llm.Gemini, forGemini, "totalTokens"},
 }
 
 // counterOf returns the counter of a target, whose dialect may be another than
@@ -182,18 +182,20 @@ func counterOf(d *provider.Descriptor, w *api) *counter {
 	if !d.Serves("countTokens") {
 		return nil
 	}
+	dialect := d.Dialect
+	switch {
+	case dialect == llm.Chat && d.Serves("responses"):
+		dialect = llm.Responses
+	case w.hosted:
+		dialect = llm.Messages
+	}
+	if d.Dialect != llm.Chat && w.dialect != dialect {
+		return nil
+	}
 	for i := range counters {
-		n := &counters[i]
-		if n.family != d.Family {
-			continue
+		if n := &counters[i]; n.cloud == d.Cloud && n.dialect == dialect {
+			return n
 		}
-		if d.Family == provider.OpenAI && d.Serves("responses") != (n.dialect == llm.Responses) {
-			continue
-		}
-		if d.Family != provider.OpenAI && n.dialect != w.dialect {
-			continue
-		}
-		return n
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
-	"weir/pkg/catalog"
 	"weir/pkg/llm"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -84,9 +83,6 @@ func TestEveryChatProviderHasAnAPI(t *testing.T) {
 	rows := append(provider.All()[:len(provider.All()):len(provider.All())], provider.Lookup("openai-compatible-0123abcd"), provider.Lookup("anthropic-compatible-0123abcd"))
 	for _, d := range rows {
 		chat := d.Serves("chat") || d.Serves("messages")
-		if d.Has(catalog.LLM) != chat && d.Family != provider.Other {
-			t.Logf("%s: kind llm %v, an endpoint for it %v", d.ID, d.Has(catalog.LLM), chat)
-		}
 		for _, from := range clients {
 			w, ok := chooseAPI(&routing.Target{Provider: d, Model: "m"}, nil, from, false)
 			if ok != chat {

@@ -12,6 +12,7 @@ import (
 
 	"weir/pkg/accounts"
 	"weir/pkg/catalog"
+	"weir/pkg/llm"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -43,7 +44,7 @@ func compatibleRequest(row *provider.Descriptor, conn *store.Connection, cred pr
 		return nil, err
 	}
 	address := strings.TrimSuffix(strings.TrimSpace(conn.Data.BaseURL), "/") + "/models"
-	if row.Family == provider.Anthropic {
+	if row.Dialect == llm.Messages {
 		if base, ok := strings.CutSuffix(address, "/messages/models"); ok {
 			address = base + "/models"
 		} else if base, ok := strings.CutSuffix(address, "/messages"); ok {

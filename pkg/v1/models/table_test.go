@@ -59,7 +59,7 @@ func TestEveryProviderCanBeTested(t *testing.T) {
 			if len(m) == 0 || m[0].Kind != catalog.LLM && m[0].Kind != catalog.Embedding {
 				t.Errorf("%s: %s is not a chat or embedding model of the catalogue", row.ID, row.Test)
 			}
-		case chats && (row.Local || row.Family == provider.Azure), row.Search, row.Fetch:
+		case chats && (row.Local || row.Cloud == provider.Azure), row.Search, row.Fetch:
 		case row.Check != "":
 			if !row.Serves(row.Check) {
 				t.Errorf("%s has no endpoint %s", row.ID, row.Check)
