@@ -288,7 +288,7 @@ func errorOf(r endpoint.Route) string {
 	if r.Models {
 		return "ListError"
 	}
-	return r.Dialect.ErrorSchema()
+	return r.Dialect.Client().ErrorSchema
 }
 
 func (b *builder) errors() object {

@@ -95,7 +95,7 @@ func body(e *apierr.Error, route *Route, r *httpmsg.Request) []byte {
 		out = jsonscan.Quote(append(out, `{"error":{"message":`...), e.Message)
 		out = append(out, `,"type":"server_error"}}`...)
 	default:
-		out = d.AppendError(out, e, r.ID)
+		out = d.Client().AppendError(out, e, r.ID)
 	}
 	if array {
 		out = append(out, ']')

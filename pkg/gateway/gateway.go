@@ -283,7 +283,7 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	if err != nil || resp == nil {
 		e = refusal(err)
 		if route.Dialect == llm.Gemini { // its routes are not all of chat, which does this itself
-			e = route.Dialect.ClientError(e)
+			e = route.Dialect.Client().Error(e)
 		}
 		if t.Err == nil && (e.Err != nil || e.Status >= 500) {
 			t.Err = e
@@ -294,7 +294,7 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	resp.Template = g.table.template(route, &resp.Header, r.Header.Get("origin") != "")
 	h := &resp.Header
 	h.Add("x-request-id", r.ID)
-	if route.Dialect.IDField() {
+	if route.Dialect.Client().IDField {
 		h.Add("request-id", r.ID)
 	}
 	if t.Model != "" {

@@ -197,10 +197,10 @@ func TestGeminiErrorsOfUpstreams(t *testing.T) {
 		}
 	}
 	unknown := apierr.New(400, "model_not_found", "no")
-	if got := llm.Gemini.ClientError(unknown); got.Status != 404 || unknown.Status != 400 {
+	if got := llm.Gemini.Client().Error(unknown); got.Status != 404 || unknown.Status != 400 {
 		t.Errorf("status %d, and %d of the error itself", got.Status, unknown.Status)
 	}
-	if got := llm.Gemini.ClientError(e); got != e {
+	if got := llm.Gemini.Client().Error(e); got != e {
 		t.Error("another error is changed")
 	}
 }

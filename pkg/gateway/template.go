@@ -39,7 +39,7 @@ func (t *table) template(r *Route, h *httpmsg.Header, browser bool) *httpmsg.Tem
 		case "x-request-id", "x-content-type-options", "vary", "access-control-allow-origin", "access-control-expose-headers":
 			continue
 		case "request-id":
-			if r.Dialect.IDField() {
+			if r.Dialect.Client().IDField {
 				continue
 			}
 		}

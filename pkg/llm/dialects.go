@@ -21,8 +21,9 @@ type dialect struct {
 	// of the row's own. It is empty for a dialect that clients alone speak.
 	endpoint string
 
-	// read reads a client's request. It is nil if no client speaks the dialect, as
-	// are fields, writeAnswer, sink, failure and watch then.
+	// client is nil if no client speaks the dialect, as are read, fields, writeAnswer, sink
+	// and failure then. read reads a client's request.
+	client *ir.Client
 	read   func(root gjson.Result, q *ir.Request, opt *ir.Options) error
 	fields *ir.FieldNames
 
@@ -33,12 +34,6 @@ type dialect struct {
 	order       order
 	noComments  bool // the clients fail at comments in a stream
 	failure     func(dst []byte, e *apierr.Error) []byte
-	// writeError writes the body of a failed call, see AppendError; errorSchema is its
-	// name in the description of the API.
-	writeError  func(dst []byte, e *apierr.Error, requestID string) []byte
-	errorSchema string
-	idField     bool // see IDField
-	unknown404  bool // see ClientError
 	// objectArguments: the clients expect the arguments of calls to be objects.
 	objectArguments bool
 
@@ -111,10 +106,9 @@ const comment = ": keep-alive\n\n"
 var dialects = [...]dialect{
 	Chat: {
 		name: "chat", endpoint: "chat", fields: &chat.Fields, openAI: true, details: true,
-		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt, marks: chat.Marks, forget: chat.DropThoughts,
+		client: &chat.Client, read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt, marks: chat.Marks, forget: chat.DropThoughts,
 		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage, countUsage: chat.CountUsage,
 		source: chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: chat.AppendFailure,
-		writeError: appendOpenAIError, errorSchema: "Error",
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
 		billedMarks: []string{chat.BilledMark},
 		watch:       chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
@@ -122,20 +116,18 @@ var dialects = [...]dialect{
 	},
 	Responses: {
 		name: "responses", endpoint: "responses", fields: &responses.Fields, openAI: true, details: true,
-		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt, marks: responses.Marks, forget: responses.DropThoughts,
+		client: &responses.Client, read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt, marks: responses.Marks, forget: responses.DropThoughts,
 		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage, countUsage: responses.CountUsage,
 		source: responses.NewSource, harmless: responses.Harmless, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
-		writeError: appendOpenAIError, errorSchema: "Error",
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(*ir.Deviations) bool { return true },
 		billedMarks: responses.BilledMarks[:], seenBilled: responses.SeenBilled,
 		watch: responses.Watch, seenUsage: responses.UsageObject, heartbeat: comment,
 	},
 	Messages: {
 		name: "messages", endpoint: "messages", fields: &messages.Fields,
-		read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt, marks: messages.Marks, forget: messages.DropThoughts,
+		client: &messages.Client, read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt, marks: messages.Marks, forget: messages.DropThoughts,
 		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage, countUsage: messages.CountUsage,
 		source: messages.NewSource, harmless: messages.Harmless, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
-		writeError: appendMessagesError, errorSchema: "MessagesError", idField: true, unknown404: true,
 		objectArguments: true,
 		tools:           ir.ToolRules{MaxName: 128}, customTools: noCustomTools,
 		userLimit:   256,
@@ -145,10 +137,9 @@ var dialects = [...]dialect{
 	},
 	Gemini: {
 		name: "gemini", endpoint: "chat", fields: &gemini.Fields, modelInURL: true,
-		read: gemini.ReadRequest, write: gemini.WriteRequest, adapt: gemini.Adapt, marks: gemini.Marks, forget: gemini.DropThoughts,
+		client: &gemini.Client, read: gemini.ReadRequest, write: gemini.WriteRequest, adapt: gemini.Adapt, marks: gemini.Marks, forget: gemini.DropThoughts,
 		writeAnswer: gemini.WriteAnswer, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage, countUsage: gemini.CountUsage, array: true,
 		source: gemini.NewSource, harmless: gemini.Harmless, sink: gemini.NewSink, order: blockOrder, noComments: true, failure: gemini.AppendFailure,
-		writeError: appendGeminiError, errorSchema: "GeminiError", unknown404: true,
 		objectArguments: true,
 		tools:           ir.ToolRules{MaxName: 64, LetterFirst: true}, customTools: noCustomTools,
 		billedMarks: []string{gemini.BilledMark}, seenBilled: gemini.SeenBilled,
@@ -164,8 +155,7 @@ var dialects = [...]dialect{
 	},
 	Completions: {
 		name: "completions", fields: &completions.Fields, openAI: true,
-		read: completions.ReadRequest, writeAnswer: completions.WriteAnswer, sink: completions.NewSink, failure: completions.AppendFailure,
-		writeError: appendOpenAIError, errorSchema: "Error",
+		client: &completions.Client, read: completions.ReadRequest, writeAnswer: completions.WriteAnswer, sink: completions.NewSink, failure: completions.AppendFailure,
 		terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 	},
 	Converse: {

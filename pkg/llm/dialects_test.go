@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ func TestDialectsAreComplete(t *testing.T) {
 			need("readAnswer", d.readAnswer != nil)
 			need("source", d.source != nil)
 			need("usage", d.usage != nil)
+			need("endpoint", d.endpoint != "")
 		}
 		need("read or write", d.read != nil || d.write != nil)
 		if d.read != nil { // clients speak it
@@ -32,8 +34,11 @@ func TestDialectsAreComplete(t *testing.T) {
 			need("writeAnswer", d.writeAnswer != nil)
 			need("sink", d.sink != nil)
 			need("failure", d.failure != nil)
+			needClient(d.client, need)
 		}
 		if d.read != nil && d.write != nil {
+			need("forget", d.forget != nil)
+			need("countUsage", d.countUsage != nil)
 			need("watch", d.watch != nil)
 			need("seenUsage", d.seenUsage != nil)
 			for _, dir := range []string{"requests", "answers", "streams"} {
@@ -43,6 +48,24 @@ func TestDialectsAreComplete(t *testing.T) {
 		}
 		_, err := os.Stat(d.name)
 		need("folder", err == nil)
+	}
+}
+
+// needClient names what is missing of a dialect's clients.
+func needClient(c *Client, need func(part string, ok bool)) {
+	if need("client", c != nil); c == nil {
+		return
+	}
+	need("client.Routing", len(c.Routing) > 0)
+	need("client.OutputLimits", len(c.OutputLimits) > 0)
+	need("client.Choices", len(c.Choices) > 0)
+	need("client.Answer and Usage", c.Answer != "" && c.Usage != "")
+	need("client.AppendError", c.AppendError != nil)
+	need("client.ErrorSchema", c.ErrorSchema != "")
+	need("client.TooLong", c.TooLong != nil)
+	need("client.Compacts", c.Compacts != nil)
+	for _, name := range slices.Concat(c.System, c.Messages, c.Config) {
+		need("client.Routing with "+name, slices.Contains(c.Routing, name))
 	}
 }
 

@@ -4,6 +4,7 @@ import "weir/pkg/llm/ir"
 
 // The types of the middle form that callers see.
 type (
+	Client     = ir.Client
 	Options    = ir.Options
 	Usage      = ir.Usage
 	Estimator  = ir.Estimator

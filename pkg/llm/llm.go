@@ -36,12 +36,22 @@ const (
 	Completions // OpenAI's legacy text completions, which clients alone speak
 )
 
+// Dialects is the number of dialects.
+const Dialects = len(dialects)
+
 // String returns the dialect's name in lower case.
 func (d Dialect) String() string { return dialects[d].name }
 
 // Endpoint returns the name of the endpoint, in the rows of pkg/provider, at which
 // providers speak the dialect, "" if none does. "chat" is that of a provider's own dialect.
 func (d Dialect) Endpoint() string { return dialects[d].endpoint }
+
+// Client returns what is known of the dialect's clients, nil if no client speaks it.
+func (d Dialect) Client() *Client { return dialects[d].client }
+
+// ModelInURL reports whether the URL of a request names the model, "MODEL:METHOD", and
+// its body does not.
+func (d Dialect) ModelInURL() bool { return dialects[d].modelInURL }
 
 // Request turns a client's request into the upstream's.
 //

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/vendortext"
 )
@@ -66,4 +68,9 @@ func GeminiText(e *apierr.Error) string {
 		return e.Message
 	}
 	return "The input token count exceeds the maximum number of tokens allowed: " + e.Message
+}
+
+// OpenAICompacts reports whether an error of OpenAI's own has the code of a context overflow.
+func OpenAICompacts(body []byte) bool {
+	return gjson.GetBytes(body, "error.code").Str == CodeContextLength
 }

@@ -142,31 +142,24 @@ func (a *attempt) wholeJSON(body []byte) (err error) {
 	return err
 }
 
-// answerFields are the members that identify an answer of a dialect, and those of its
-// usage.
-var answerFields = [...]struct{ list, usage string }{
-	llm.Chat: {"choices", "usage"}, llm.Responses: {"output", "usage"}, llm.Messages: {"content", "usage"}, llm.Gemini: {"candidates", "usageMetadata"},
-}
-
 // readUnchanged reads the usage and the id of an answer in the client's own
 // dialect, which passes byte for byte.
 func (a *attempt) readUnchanged(body []byte) error {
-	f := &answerFields[a.req.Dialect]
-	set, err := jsonscan.Read(body, f.list, f.usage, "id", "service_tier", "status")
+	f := a.req.Dialect.Client()
+	set, err := jsonscan.Read(body, f.Answer, f.Usage, "id", "service_tier", "status")
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	if set.Get(f.list).Kind != jsonscan.Array {
-		// An error with status 2xx, or another document. An answer of Gemini to a
-		// prompt that it blocks has no candidates.
-		if _, _, err = llm.Response(a.api.dialect, a.req.Dialect, body, a.opt); err == nil && a.req.Dialect != llm.Gemini {
+	if set.Get(f.Answer).Kind != jsonscan.Array {
+		// An error with status 2xx, or another document.
+		if _, _, err = llm.Response(a.api.dialect, a.req.Dialect, body, a.opt); err == nil && !f.NoAnswer {
 			err = endpoint.BadBody(nil)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if v := set.Get(f.usage); v.Kind == jsonscan.Object && !llm.BilledApart(a.req.Dialect, body) {
+	if v := set.Get(f.Usage); v.Kind == jsonscan.Object && !llm.BilledApart(a.req.Dialect, body) {
 		a.parsed.usage = llm.CountUsage(a.req.Dialect, body[v.Start:v.End])
 		if tier := set.Get("service_tier"); tier.Kind == jsonscan.String && string(body[tier.Start:tier.End]) != `"default"` {
 			a.parsed.usage.Serve(set.Text(tier))

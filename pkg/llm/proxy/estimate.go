@@ -23,13 +23,13 @@ func (a *Request) estimate(m *snapshot.Machine) accounts.Estimate {
 	if !m.Estimates() {
 		return accounts.Estimate{}
 	}
-	limits, counts := outputLimits(a.Dialect), choiceFields(a.Dialect)
+	client := a.Dialect.Client()
 	output, choices, searches, service := int64(0), int64(1), int64(0), ""
 	read := func(key, v gjson.Result) bool {
 		switch n := v.Int(); {
-		case slices.Contains(limits, key.Str):
+		case slices.Contains(client.OutputLimits, key.Str):
 			output = max(output, n)
-		case slices.Contains(counts, key.Str):
+		case slices.Contains(client.Choices, key.Str):
 			choices = max(choices, n)
 		case key.Str == "tools":
 			searches = searchesOf(v)
@@ -39,10 +39,10 @@ func (a *Request) estimate(m *snapshot.Machine) accounts.Estimate {
 		return true
 	}
 	ir.Each(gjson.ParseBytes(a.Body), func(key, v gjson.Result) bool {
-		if a.Dialect != llm.Gemini {
+		if client.Config == nil {
 			return read(key, v)
 		}
-		if key.Str == "generationConfig" || key.Str == "generation_config" {
+		if slices.Contains(client.Config, key.Str) {
 			ir.Each(v, read)
 		}
 		return true
@@ -62,24 +62,4 @@ func searchesOf(tools gjson.Result) (n int64) {
 		return true
 	})
 	return n
-}
-
-// outputLimits are the fields that limit the output tokens. The largest counts: servers
-// differ in which one they read, and in which of two with one name.
-func outputLimits(d llm.Dialect) []string {
-	switch d {
-	case llm.Responses:
-		return []string{"max_output_tokens"}
-	case llm.Gemini:
-		return []string{"maxOutputTokens", "max_output_tokens"}
-	}
-	return []string{"max_completion_tokens", "max_tokens"}
-}
-
-// choiceFields are the fields that ask for more than one answer.
-func choiceFields(d llm.Dialect) []string {
-	if d == llm.Gemini {
-		return []string{"candidateCount", "candidate_count"}
-	}
-	return []string{"n"}
 }

@@ -15,7 +15,6 @@ import (
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
-	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
@@ -290,11 +289,8 @@ func (a *attempt) header() httpmsg.Header {
 		httpmsg.Field{Name: "accept-encoding", Value: "identity"})
 	h = append(h, provider.IdempotencyKey(a.call.Header, 0)...)
 	if a.api.dialect == a.req.Dialect && !a.api.hosted {
-		switch a.req.Dialect {
-		case llm.Messages:
-			h = provider.AppendRequestHeader(h, a.call.Header, clientheader.ToMessages)
-		case llm.Responses:
-			h = provider.AppendRequestHeader(h, a.call.Header, clientheader.ToResponses)
+		if to := a.req.Dialect.Client().Header; to != 0 {
+			h = provider.AppendRequestHeader(h, a.call.Header, to)
 		}
 	}
 	if a.forms.changes() {

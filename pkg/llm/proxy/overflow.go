@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"weir/pkg/llm"
 	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
@@ -25,17 +23,9 @@ func (x *exchange) overflow(err error) (*Result, error) {
 	}
 	o := *e
 	o.Status, o.Type, o.Code = 400, "invalid_request_error", ir.CodeContextLength
-	own := len(e.Body) > 0 && e.Status == 400 // the vendor's own body tells the client
-	switch x.req.Dialect {
-	case llm.Messages:
-		own = own && ir.ClaudeCompacts(gjson.GetBytes(e.Body, "error.message").Str)
-		o.Message = ir.MessagesText(&o)
-	case llm.Gemini:
-		o.Message = ir.GeminiText(&o)
-	default:
-		own = own && gjson.GetBytes(e.Body, "error.code").Str == ir.CodeContextLength
-		o.Message = ir.OpenAIText(&o)
-	}
+	client := x.req.Dialect.Client()
+	own := len(e.Body) > 0 && e.Status == 400 && client.Compacts(e.Body) // the vendor's own body tells the client
+	o.Message = client.TooLong(&o)
 	o.Body = nil
 	switch {
 	case x.req.Stream && x.req.Dialect == llm.Responses:

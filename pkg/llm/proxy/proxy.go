@@ -16,7 +16,6 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
-	"weir/pkg/llm"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/usage"
@@ -100,8 +99,10 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 		}
 		return nil
 	})
-	if err != nil && (a.Dialect == llm.Messages || a.Dialect == llm.Gemini) {
-		err = unknownModel(err)
+	if e, ok := errors.AsType[*apierr.Error](err); ok {
+		if shown := a.Dialect.Client().Error(e); shown != e {
+			err = shown
+		}
 	}
 	if err == nil && a.marked.Named() {
 		err = endpoint.CheckFurtherModels(c.Key, a.Body, targets)
@@ -113,18 +114,6 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 		return nil, apierr.Invalid("previous_response_id", "The previous response is stored by an account that does not serve this model.")
 	}
 	return targets, nil
-}
-
-// unknownModel returns the error of a model that does not exist with the status of
-// Anthropic's and Google's APIs, by which their clients recognize it.
-func unknownModel(err error) error {
-	var e *apierr.Error
-	if !errors.As(err, &e) || e.Status != 400 || e.Code != "model_not_found" {
-		return err
-	}
-	missing := *e
-	missing.Status = 404
-	return &missing
 }
 
 // onlyConnection returns the target of a connection, with this connection only.

@@ -370,7 +370,7 @@ func TestServerWithoutStreaming(t *testing.T) {
 			if reply, err = w.ask(d, request(d, f.prefix+"/m", false)); err != nil {
 				t.Fatal(err)
 			}
-			if got := w.text(reply); !gjson.Valid(got) || !gjson.Get(got, answerFields[d].list).IsArray() || w.rows()[0].OutputTokens == 0 {
+			if got := w.text(reply); !gjson.Valid(got) || !gjson.Get(got, d.Client().Answer).IsArray() || w.rows()[0].OutputTokens == 0 {
 				t.Errorf("%s from %s: %s", f.prefix, d, got)
 			}
 		}

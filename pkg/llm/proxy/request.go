@@ -57,26 +57,13 @@ type Request struct {
 	session sessionParts
 }
 
-// routingFields are the fields of each dialect that decide how a request is
-// sent, and by which its session is recognized.
-var routingFields = [...][]string{
-	llm.Chat:      {"model", "stream", "messages", "stream_options", "user", "safety_identifier", "tools", "session_id", "prompt_cache_key", "metadata"},
-	llm.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt", "user", "safety_identifier", "session_id", "prompt_cache_key", "metadata", "instructions"},
-	llm.Messages:  {"model", "stream", "messages", "session_id", "metadata", "system"},
-	llm.Gemini:    {"model", "contents", "generationConfig", "generation_config", "systemInstruction", "system_instruction"},
-
-	llm.Completions: {"model", "stream", "prompt", "stream_options", "session_id", "prompt_cache_key", "metadata"},
-}
-
-// marks are what ReadRequest looks for besides these fields.
-var marks = [...]jsonscan.Marks{
-	llm.Chat:      {Strings: llm.Marks(llm.Chat), Names: endpoint.FurtherFields[:]},
-	llm.Responses: {Strings: llm.Marks(llm.Responses), Names: endpoint.FurtherFields[:]},
-	llm.Messages:  {Strings: llm.Marks(llm.Messages), Names: endpoint.FurtherFields[:]},
-	llm.Gemini:    {Strings: llm.Marks(llm.Gemini), Names: endpoint.FurtherFields[:]},
-
-	llm.Completions: {Names: endpoint.FurtherFields[:]},
-}
+// marks are what ReadRequest looks for besides the routing fields of a dialect.
+var marks = func() (all [llm.Dialects]jsonscan.Marks) {
+	for d := range all {
+		all[d] = jsonscan.Marks{Strings: llm.Marks(llm.Dialect(d)), Names: endpoint.FurtherFields[:]}
+	}
+	return all
+}()
 
 // minUserLimit is the smallest limit of an upstream for a user's id, in bytes.
 const minUserLimit = 64
@@ -101,18 +88,19 @@ func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
 			return other, err
 		}
 	}
-	if d != llm.Responses && d != llm.Completions && set.Get("messages").Kind != jsonscan.Array {
-		return nil, apierr.Invalid("messages", "messages must be an array.")
+	client := d.Client()
+	if client.MessagesArray && set.Get(client.Messages[0]).Kind != jsonscan.Array {
+		return nil, apierr.Invalid(client.Messages[0], "%s must be an array.", client.Messages[0])
 	}
 	a.LongUser = max(len(set.Raw("user")), len(set.Raw("safety_identifier"))) > minUserLimit
-	switch d {
-	case llm.Chat, llm.Completions:
+	switch {
+	case client.UsageOnDemand:
 		a.WantsUsage = a.Stream && gjson.GetBytes(set.Raw("stream_options"), "include_usage").Type == gjson.True
 		switch v := set.Get("stream_options"); v.Kind {
 		case jsonscan.Absent, jsonscan.Null, jsonscan.Object:
 			a.mayAskUsage = a.Stream && !a.WantsUsage
 		}
-	case llm.Responses:
+	case d == llm.Responses:
 		if set.Has("previous_response_id") {
 			if a.Previous, _, err = set.String("previous_response_id"); err != nil || a.Previous == "" {
 				return nil, apierr.Invalid("previous_response_id", "previous_response_id must be a string.")
@@ -142,7 +130,7 @@ func readFields(d llm.Dialect, body []byte) (*Request, jsonscan.Set, error) {
 	}{Request: Request{Dialect: d, Body: body, WantsUsage: true}}
 	a := &read.Request
 	a.marked = &read.found
-	set, err := jsonscan.ReadMarked(body, &marks[d], a.marked, routingFields[d]...)
+	set, err := jsonscan.ReadMarked(body, &marks[d], a.marked, d.Client().Routing...)
 	if err != nil {
 		return nil, set, endpoint.BadJSON(err)
 	}

@@ -15,6 +15,7 @@ type sessionParts struct {
 
 // readSession notes where the fields are that ReadRequest has found.
 func (a *Request) readSession(set *jsonscan.Set) {
+	client := a.Dialect.Client()
 	at := func(names ...string) jsonscan.Span {
 		for _, name := range names {
 			if v := set.Get(name); v.Kind > jsonscan.Null {
@@ -27,8 +28,8 @@ func (a *Request) readSession(set *jsonscan.Set) {
 		id:       at("session_id"),
 		cacheKey: at("prompt_cache_key"),
 		metadata: at("metadata"),
-		system:   at("system", "instructions", "systemInstruction", "system_instruction"),
-		messages: at("messages", "input", "contents"),
+		system:   at(client.System...),
+		messages: at(client.Messages...),
 	}
 }
 

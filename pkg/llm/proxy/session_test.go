@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,12 +123,13 @@ func TestReadingASessionAllocatesNothing(t *testing.T) {
 }
 
 func FuzzSession(f *testing.F) {
-	for d := range llm.Dialect(len(routingFields)) {
+	speak := append([]llm.Dialect{llm.Completions}, clients[:]...)
+	for d := range speak {
 		f.Add(byte(d), []byte(`{"model":"m","system":"s","instructions":"i","metadata":{"user_id":"u"},"session_id":"x","prompt_cache_key":"k","messages":[{"role":"user","content":[{"text":"hi"}]}],"input":[{"role":"user","content":"hi"}],"contents":[{"parts":[{"text":"hi"}]}],"prompt":"p"}`))
 	}
-	f.Add(byte(llm.Messages), []byte(`{"model":"m","system":[[{"text":1}]],"messages":[{"role":"user","content":{"parts":"x"}}]}`))
+	f.Add(byte(slices.Index(speak, llm.Messages)), []byte(`{"model":"m","system":[[{"text":1}]],"messages":[{"role":"user","content":{"parts":"x"}}]}`))
 	f.Fuzz(func(t *testing.T, d byte, body []byte) {
-		at := llm.Dialect(int(d) % len(routingFields))
+		at := speak[int(d)%len(speak)]
 		before := bytes.Clone(body)
 		a, err := ReadRequest(at, body)
 		if at == llm.Gemini {
