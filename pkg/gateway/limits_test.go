@@ -9,14 +9,13 @@ import (
 	"weir/internal/testgw/sealed"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
+	"weir/pkg/llm"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/v1/audio"
-	"weir/pkg/v1/chat"
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/v1/images"
-	"weir/pkg/v1/messages"
 	"weir/pkg/v1/moderations"
 	"weir/pkg/v1/rerank"
 	"weir/pkg/v1/responses"
@@ -56,10 +55,10 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 		waiting time.Duration // of own
 	}{
 		{"embeddings", (&embeddings.Handler{Accounts: p}).Create, "", `{"model":"openai/text-embedding-3-small","input":"hi"}`, answer, 0},
-		{"chat", (&chat.Handler{Proxy: talks}).Complete, "", `{"model":"openai/gpt-4o",` + chatBody + `}`, answer, 0},
-		{"chat streamed", (&chat.Handler{Proxy: talks}).Complete, "", `{` + streamed + `"model":"openai/gpt-4o",` + chatBody + `}`, event, 0},
-		{"messages", (&messages.Handler{Proxy: talks}).Create, "", `{"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, answer, 0},
-		{"messages streamed", (&messages.Handler{Proxy: talks}).Create, "", `{` + streamed + `"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, event, 0},
+		{"chat", talks.Handler(llm.Chat), "", `{"model":"openai/gpt-4o",` + chatBody + `}`, answer, 0},
+		{"chat streamed", talks.Handler(llm.Chat), "", `{` + streamed + `"model":"openai/gpt-4o",` + chatBody + `}`, event, 0},
+		{"messages", talks.Handler(llm.Messages), "", `{"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, answer, 0},
+		{"messages streamed", talks.Handler(llm.Messages), "", `{` + streamed + `"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, event, 0},
 		{"responses", (&responses.Handler{Proxy: talks}).Create, "", `{"model":"openai/gpt-4o","input":"hi"}`, answer, 0},
 		{"speech", sounds.Speech, "", `{"model":"openai/tts-1","input":"hi","voice":"alloy"}`, answer, 0},
 		{"transcriptions", sounds.Transcriptions, form, sound, answer, 0},

@@ -10,12 +10,12 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
+	"weir/pkg/llm"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/v1/audio"
-	"weir/pkg/v1/chat"
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/v1/images"
 	"weir/pkg/v1/models"
@@ -61,7 +61,7 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 		}
 		return part(`"model"`, model) + part(`"file"; filename="a.mp3"`, "SOUND") + "--" + boundary + "--\r\n"
 	}
-	conversation := (&chat.Handler{Proxy: chats}).Complete
+	conversation := chats.Handler(llm.Chat)
 	kinds := []struct {
 		kind catalog.Kind
 		call func(context.Context, *auth.Call) (*httpmsg.Response, error)

@@ -8,9 +8,8 @@ import (
 	"weir/pkg/auth/session"
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
+	"weir/pkg/llm/proxy"
 	"weir/pkg/v1/audio"
-	"weir/pkg/v1/chat"
-	"weir/pkg/v1/completions"
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/v1/images"
 	"weir/pkg/v1/messages"
@@ -30,13 +29,11 @@ import (
 type handlers struct {
 	embeddings *embeddings.Handler
 	models     *models.Handler
-	chat       *chat.Handler
+	chats      *proxy.Proxy
 	messages   *messages.Handler
 	responses  *responses.Handler
 	sockets    *responses.Sockets
 	gemini     *v1beta.Handler
-
-	completions *completions.Handler
 
 	audio  *audio.Handler
 	images *images.Handler
@@ -97,15 +94,15 @@ func dataRoutes(h *handlers) []Route {
 		},
 		{
 			Pattern: "/v1/chat/completions", Access: data, Cors: open, MaxBody: maxChat,
-			Explain: true, Translates: true, Methods: post(h.chat.Complete),
+			Explain: true, Translates: true, Methods: post(h.chats.Handler(llm.Chat)),
 		},
 		{
 			Pattern: "/v1/completions", Access: data, Dialect: llm.Completions, Cors: open, MaxBody: maxChat,
-			Explain: true, Translates: true, Methods: post(h.completions.Create),
+			Explain: true, Translates: true, Methods: post(h.chats.Handler(llm.Completions)),
 		},
 		{
 			Pattern: "/v1/messages", Access: data, Dialect: llm.Messages, Cors: open, MaxBody: maxChat,
-			Explain: true, Translates: true, Methods: post(h.messages.Create),
+			Explain: true, Translates: true, Methods: post(h.chats.Handler(llm.Messages)),
 		},
 		{
 			Pattern: "/v1/messages/count_tokens", Access: data, Dialect: llm.Messages, Cors: open, MaxBody: maxChat,

@@ -12,6 +12,7 @@ import (
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
+	"weir/pkg/llm"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/machine"
 	"weir/pkg/machine/rpc"
@@ -19,8 +20,6 @@ import (
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/v1/audio"
-	"weir/pkg/v1/chat"
-	"weir/pkg/v1/completions"
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/v1/images"
 	"weir/pkg/v1/messages"
@@ -195,13 +194,11 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 	return &handlers{
 		models:     w.models,
 		embeddings: vectors,
-		chat:       &chat.Handler{Proxy: chats},
+		chats:      chats,
 		messages:   &messages.Handler{Proxy: chats},
 		responses:  &responses.Handler{Proxy: chats, Object: w.Objects},
 		sockets:    w.sockets,
 		gemini:     &v1beta.Handler{Models: w.models, Embeddings: vectors, Chats: chats},
-
-		completions: &completions.Handler{Proxy: chats},
 
 		audio: &audio.Handler{
 			Accounts: s, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
@@ -239,7 +236,8 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},
 		ProviderModels: &api.ProviderModels{Models: w.models, Cache: w.cache},
 		Connectivity: &api.Connectivity{
-			Objects: w.Objects, Cache: w.cache, Models: w.models, Chat: h.chat.Complete, Embeddings: h.embeddings.Create, Search: h.search.Create, Now: w.Now,
+			Objects: w.Objects, Cache: w.cache, Models: w.models, Now: w.Now,
+			Chat: h.chats.Handler(llm.Chat), Embeddings: h.embeddings.Create, Search: h.search.Create,
 		},
 		Explain: &api.Explainer{Objects: w.Objects, Cache: w.cache, Now: w.Now, Endpoint: func(c *auth.Call, s accounts.Sender) endpoint.Handler {
 			return explained(w.endpoints(s, nil), c)

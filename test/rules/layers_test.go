@@ -98,7 +98,7 @@ func TestLayerRule(t *testing.T) {
 		from, to string
 		want     bool
 	}{
-		{"gateway", "v1/chat", true}, {"v1/chat", "gateway", false}, {"v1/chat", "v1/models", true}, {"api", "v1/models", true},
+		{"gateway", "v1/web", true}, {"v1/web", "gateway", false}, {"v1/web", "v1/models", true}, {"api", "v1/models", true},
 		{"llm/proxy", "llm/ir", true}, {"llm/ir", "llm/proxy", false}, {"llm/chat", "llm/ir", true}, {"llm/chat", "store", false},
 		{"accounts", "machine/rpc", true}, {"accounts", "machine", false}, {"v1/videos", "machine", false}, {"v1/videos", "machine/storage", false},
 		{"gateway", "machine", true}, {"machine", "api", true}, {"machine", "machine/storage", true}, {"machine/storage", "machine/rpc", true},

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 func TestRead(t *testing.T) {
@@ -498,6 +500,41 @@ func TestLimitedKeyMayNotNameFallbackModels(t *testing.T) {
 		c := &auth.Call{Request: &httpmsg.Request{}, Machine: w.machine, MachineID: mid, Key: &store.Key{Models: []string{"up/a"}}}
 		if _, err = w.dialog.targets(c, a); status(err) != want {
 			t.Errorf("%s: got %v, want status %d", field, err, want)
+		}
+	}
+}
+
+// The endpoint of each dialect reads its requests, and answers in it.
+func TestHandlerOfEachDialect(t *testing.T) {
+	for d, body := range map[llm.Dialect]string{
+		llm.Chat:        `"messages":[{"role":"user","content":"a"}]`,
+		llm.Messages:    `"max_tokens":9,"messages":[{"role":"user","content":"a"}]`,
+		llm.Completions: `"prompt":"a"`,
+	} {
+		call := func(body string, max int64) (string, error) {
+			w := newWorld(t, usual...)
+			w.Answer = w.good()
+			r := &httpmsg.Request{Body: stream.FromString(body)}
+			resp, err := w.dialog.Handler(d)(context.Background(), &auth.Call{Request: r, Machine: w.machine, MachineID: mid, MaxBody: max})
+			if err != nil {
+				return "", err
+			}
+			raw, err := stream.ReadAll(resp.Body, 1<<20)
+			return string(raw), err
+		}
+		got, err := call(`{"model":"up/m",`+body+`}`, 100)
+		if err != nil || !gjson.Get(got, d.Client().Answer).IsArray() {
+			t.Errorf("%s: %s, %v", d, got, err)
+		}
+		var e *apierr.Error
+		if _, err := call(`{`+body+`}`, 100); !errors.As(err, &e) || e.Status != 400 || e.Param != "model" {
+			t.Errorf("%s without a model: %v", d, err)
+		}
+		if _, err := call(`{"model":"up/m"}`, 100); d != llm.Completions && (!errors.As(err, &e) || e.Param != "messages") {
+			t.Errorf("%s without messages: %v", d, err)
+		}
+		if _, err := call(`{"model":"up/m",`+body+`}`, 10); !errors.Is(err, stream.ErrTooLarge) {
+			t.Errorf("%s over the limit: %v", d, err)
 		}
 	}
 }

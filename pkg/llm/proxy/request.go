@@ -180,24 +180,23 @@ func readOtherShape(a *Request, messages bool) (*Request, error) {
 	return chat, err
 }
 
-// answerer is the part of Proxy that Serve uses.
-type answerer interface {
-	Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, error)
-}
-
-// Serve reads a request of a client's dialect and returns the answer of p to it.
-func Serve(ctx context.Context, p answerer, c *auth.Call, d llm.Dialect) (*httpmsg.Response, error) {
-	body, err := c.ReadBody()
-	if err != nil {
-		return nil, err
+// Handler returns the endpoint of a client's dialect other than Gemini's: it reads a request
+// and answers it. The answer's model is the upstream's; x-weir-model is the target that
+// answered. See docs/reference/api-shapes.md, 3, 8.
+func (d *Proxy) Handler(dialect llm.Dialect) endpoint.Handler {
+	return func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+		body, err := c.ReadBody()
+		if err != nil {
+			return nil, err
+		}
+		req, err := ReadRequest(dialect, body)
+		if err != nil {
+			return nil, err
+		}
+		result, err := d.Answer(ctx, c, req)
+		if err != nil {
+			return nil, err
+		}
+		return result.Response, nil
 	}
-	req, err := ReadRequest(d, body)
-	if err != nil {
-		return nil, err
-	}
-	result, err := p.Answer(ctx, c, req)
-	if err != nil {
-		return nil, err
-	}
-	return result.Response, nil
 }

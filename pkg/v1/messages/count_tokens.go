@@ -1,3 +1,5 @@
+// Package messages serves POST /v1/messages/count_tokens. The gateway serves POST /v1/messages
+// by pkg/llm/proxy, as all endpoints of chat.
 package messages
 
 import (
@@ -6,9 +8,18 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/llm"
+	"weir/pkg/llm/proxy"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 )
+
+// counter is the part of proxy.Proxy used here.
+type counter interface {
+	Count(ctx context.Context, c *auth.Call, d llm.Dialect, body []byte) (proxy.Tokens, error)
+}
+
+// Handler serves the endpoint.
+type Handler struct{ Proxy counter }
 
 // CountTokens answers how many input tokens a request has:
 //

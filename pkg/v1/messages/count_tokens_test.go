@@ -2,7 +2,6 @@ package messages
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"weir/pkg/auth"
@@ -13,15 +12,7 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-type desk struct {
-	request *proxy.Request
-	tokens  proxy.Tokens
-}
-
-func (d *desk) Answer(_ context.Context, _ *auth.Call, a *proxy.Request) (*proxy.Result, error) {
-	d.request = a
-	return &proxy.Result{Response: &httpmsg.Response{Status: 200}}, nil
-}
+type desk struct{ tokens proxy.Tokens }
 
 func (d *desk) Count(_ context.Context, _ *auth.Call, _ llm.Dialect, body []byte) (proxy.Tokens, error) {
 	if string(body) == "bad" {
@@ -32,22 +23,6 @@ func (d *desk) Count(_ context.Context, _ *auth.Call, _ llm.Dialect, body []byte
 
 func call(body string, max int64) *auth.Call {
 	return &auth.Call{Request: &httpmsg.Request{Body: stream.FromString(body)}, MaxBody: max}
-}
-
-func TestCreateSpeaksMessages(t *testing.T) {
-	d := &desk{}
-	h := &Handler{Proxy: d}
-	resp, err := h.Create(context.Background(), call(`{"model":"a/b","messages":[],"stream":true}`, 100))
-	if err != nil || resp.Status != 200 || d.request.Dialect != llm.Messages || d.request.Model != "a/b" || !d.request.Stream {
-		t.Errorf("%v, request %+v", err, d.request)
-	}
-	var e *apierr.Error
-	if _, err := h.Create(context.Background(), call(`{"messages":[]}`, 100)); !errors.As(err, &e) || e.Status != 400 {
-		t.Errorf("without a model: %v", err)
-	}
-	if _, err := h.Create(context.Background(), call(`{"model":"a/b","messages":[]}`, 10)); !errors.Is(err, stream.ErrTooLarge) {
-		t.Errorf("over the limit: %v", err)
-	}
 }
 
 func TestCountTokensReportsMethod(t *testing.T) {

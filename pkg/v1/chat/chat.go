@@ -1,2 +1,0 @@
-// Package chat serves POST /v1/chat/completions.
-package chat
