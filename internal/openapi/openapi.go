@@ -20,6 +20,7 @@
 //	list    is the schema of the elements of {"object":"list","data":[…]}
 //	input   is true for a request: fields without a description are refused
 //	open    is true for an object that may have fields without a description
+//	enum    is "budget windows" for those of package budget
 package openapi
 
 import (
@@ -34,6 +35,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"weir/pkg/budget"
 	"weir/pkg/endpoint"
 	"weir/pkg/gateway"
 	"weir/pkg/wire/clientheader"
@@ -358,6 +360,10 @@ func (b *builder) schema(s object) object {
 			out[k] = p
 		case "items", "additionalProperties":
 			out[k] = b.value(v)
+		case "enum":
+			if out[k] = v; v == "budget windows" {
+				out[k] = budget.Windows()
+			}
 		default:
 			out[k] = v
 		}

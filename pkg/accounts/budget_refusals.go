@@ -39,7 +39,7 @@ func exceeded(b *store.Budget, g *budget.Grant, amount int64) *apierr.Error {
 // refusedText returns why a call does not fit, what to do, and when it may fit. amount is
 // in the unit of the budget.
 func refusedText(b *store.Budget, g *budget.Grant, amount int64, wait time.Duration) string {
-	limit := store.AmountText(b.Unit, b.Limit) + windowText(b.Window)
+	limit := store.AmountText(b.Unit, b.Limit) + budget.Per(b.Window)
 	what := "The budget " + strconv.Quote(b.Name) + " of " + limit
 	if b.OfKey() {
 		what = "The limit of " + limit + " of this API key"
@@ -109,14 +109,4 @@ func roundedUp(unit string, n int64) int64 {
 		step /= 10
 	}
 	return (n + step - 1) / step * step
-}
-
-func windowText(window string) string {
-	switch window {
-	case budget.Total:
-		return ""
-	case budget.FiveHours:
-		return " per 5 hours"
-	}
-	return " per " + window
 }

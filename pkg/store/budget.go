@@ -67,7 +67,7 @@ type Budget struct {
 	Models []string `json:"models,omitempty"`
 	Unit   string   `json:"unit"`   // USD, Tokens, Requests
 	Limit  int64    `json:"limit"`  // nano-dollars, tokens or requests
-	Window string   `json:"window"` // minute, 5h, day, week, month, total
+	Window string   `json:"window"` // see budget.Windows
 	// RefuseUnpriced refuses calls whose price is not known; it is for USD.
 	RefuseUnpriced bool   `json:"refuseUnpriced,omitempty"`
 	Webhook        string `json:"webhookUrl,omitempty"` // receives alerts

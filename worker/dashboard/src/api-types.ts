@@ -1,6 +1,8 @@
 // The JSON of the management API, as the dashboard reads it. Times are Unix
 // milliseconds.
 
+import type { BudgetWindow } from "./pages/budgets/windows";
+
 // Session is the body of GET and POST /api/session.
 export interface Session {
   signedIn: boolean;
@@ -175,7 +177,7 @@ export interface Budget {
   models?: string[];
   unit: "usd" | "tokens" | "requests";
   limit: number;
-  window: "minute" | "5h" | "day" | "week" | "month" | "total";
+  window: BudgetWindow;
   unpriced?: "pass" | "refuse";
   webhookUrl?: string;
   /** in the answer for one budget only */

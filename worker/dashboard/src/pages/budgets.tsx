@@ -9,7 +9,7 @@ import { keyName } from "../names";
 import type { PageProps } from "../page";
 import { toast } from "../toast";
 import { Badge, Button, Empty } from "../ui";
-import { windowNames } from "./budgets/amount";
+import { windowNames } from "./budgets/windows";
 import { Editor } from "./budgets/editor";
 import { UsedBadge, UsedMeter, usedText } from "./budgets/used";
 import { Time } from "../time";

@@ -9,14 +9,4 @@ export function amount(unit: Budget["unit"], n: number): string {
   return `${number(n)} ${n === 1 ? unit.slice(0, -1) : unit}`;
 }
 
-// windowNames are the windows as the form and the list show them.
-export const windowNames: Record<Budget["window"], string> = {
-  minute: "Every minute",
-  "5h": "5 hours after the first request",
-  day: "Every day",
-  week: "Every Monday",
-  month: "Every month",
-  total: "Never",
-};
-
 export const unitNames: Record<Budget["unit"], string> = { usd: "US dollars", tokens: "Tokens", requests: "Requests" };

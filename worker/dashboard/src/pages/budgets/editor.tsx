@@ -8,7 +8,8 @@ import { useAction, useLoad } from "../../hooks";
 import { keyName } from "../../names";
 import { Button, Field } from "../../ui";
 import { corrected, Refused } from "../../unknown";
-import { unitNames, windowNames } from "./amount";
+import { unitNames } from "./amount";
+import { windowNames } from "./windows";
 
 // Editor is the form of a new or a stored budget. The unit and the window of a stored
 // one cannot change.

@@ -4,7 +4,7 @@ import { count, when } from "../../format";
 import { Text } from "../../forms";
 import { useLoad } from "../../hooks";
 import { Field } from "../../ui";
-import { windowNames } from "../budgets/amount";
+import { windowNames } from "../budgets/windows";
 import { usedText } from "../budgets/used";
 
 // Form is what is typed into the form of a key.
