@@ -45,6 +45,9 @@ type Client struct {
 	// vendor's own error, JSON with status 400, has such a form.
 	TooLong  func(e *apierr.Error) string
 	Compacts func(body []byte) bool
+	// StreamsTooLong reports that a request for a stream that is too long, or too large for
+	// the gateway, is refused by a stream that ends with such an error.
+	StreamsTooLong bool
 }
 
 // Error returns an error as the clients expect it: an unknown model is a 404 for those that

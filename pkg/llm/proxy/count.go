@@ -52,7 +52,7 @@ func (d *Proxy) CountAt(ctx context.Context, c *auth.Call, dialect llm.Dialect, 
 	if err != nil {
 		return Tokens{}, endpoint.BadJSON(err)
 	}
-	if k := set.Get("messages").Kind; dialect == llm.Messages && k > jsonscan.Null && k != jsonscan.Array {
+	if k := set.Get("messages").Kind; dialect.Client().MessagesArray && k > jsonscan.Null && k != jsonscan.Array {
 		return Tokens{}, apierr.Invalid("messages", "messages must be an array.")
 	}
 	model, given, err := set.String("model")

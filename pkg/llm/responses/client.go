@@ -16,4 +16,5 @@ var Client = ir.Client{
 	Answer: "output", Usage: "usage",
 	Header:      clientheader.ToResponses,
 	AppendError: ir.AppendOpenAIError, ErrorSchema: "Error", TooLong: ir.OpenAIText, Compacts: ir.OpenAICompacts,
+	StreamsTooLong: true, // Codex compacts on nothing but a context overflow
 }

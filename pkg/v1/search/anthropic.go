@@ -14,7 +14,7 @@ import (
 //	{type:"text", text, citations[{type:"web_search_result_location",url,title,cited_text}]}], usage{server_tool_use{web_search_requests}}}
 var anthropic = service{
 	providers: []string{"anthropic"}, ignores: fieldFullPage,
-	chat: &chatModel{model: "claude-haiku-4-5", endpoint: "messages", max: 20, dialect: llm.Messages},
+	chat: &chatModel{model: "claude-haiku-4-5", max: 20, dialect: llm.Messages},
 	build: func(c *call) {
 		c.set("model", c.model)
 		c.setInt("max_tokens", maxAnswerTokens)

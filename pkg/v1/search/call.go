@@ -40,7 +40,7 @@ func newCall(r *request, s *service, to *routing.Target, now time.Time) *call {
 	c := &call{request: r, service: s, model: to.Model, now: now, endpoint: "search"}
 	limit := to.Provider.Results
 	if s.chat != nil {
-		c.endpoint, limit = s.chat.endpoint, s.chat.max
+		c.endpoint, limit = s.chat.dialect.Endpoint(), s.chat.max
 	} else {
 		if c.kind == kindNews && to.Provider.Serves("news") {
 			c.endpoint = "news"

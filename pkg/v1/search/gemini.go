@@ -17,7 +17,7 @@ import (
 // The URLs are Google's redirects; the title names the site.
 var gemini = service{
 	providers: []string{"gemini", "vertex"}, ignores: fieldCountry | fieldFullPage,
-	chat: &chatModel{model: "gemini-2.5-flash", endpoint: "chat", max: 20, dialect: llm.Gemini},
+	chat: &chatModel{model: "gemini-2.5-flash", max: 20, dialect: llm.Gemini},
 	build: func(c *call) {
 		c.setJSON("contents", `[{"role":"user","parts":[{"text":`+jsonvalue.Quote(c.prompt()+c.siteOperators())+`}]}]`)
 		c.setJSON("tools", `[{"googleSearch":{}}]`)

@@ -14,7 +14,7 @@ import (
 // → {choices[{message{content, annotations[{type:"url_citation", url_citation{url,title,start_index}}]}}]}
 var openAISearchModels = service{
 	providers: []string{"openai"}, ignores: fieldFullPage,
-	chat: &chatModel{match: "-search-", endpoint: "chat", max: 20},
+	chat: &chatModel{match: "-search-", max: 20},
 	build: func(c *call) {
 		c.set("model", c.model)
 		c.setInt("max_tokens", maxAnswerTokens)
@@ -35,7 +35,7 @@ var openAISearchModels = service{
 // Cited pages come before the other sources.
 var openAI = service{
 	providers: []string{"openai"}, ignores: fieldFullPage,
-	chat:    &chatModel{model: "gpt-5-mini", endpoint: "responses", max: 20, dialect: llm.Responses},
+	chat:    &chatModel{model: "gpt-5-mini", max: 20, dialect: llm.Responses},
 	options: []string{"search_context_size"},
 	build: func(c *call) {
 		c.set("model", c.model)

@@ -6,7 +6,7 @@ import "strconv"
 // {model, messages, tools[{type:"openrouter:web_search", parameters{max_results}}]}
 var openRouter = service{
 	providers: []string{"openrouter"}, ignores: fieldCountry | fieldFullPage,
-	chat: &chatModel{model: "openai/gpt-5-mini", endpoint: "chat", max: 25},
+	chat: &chatModel{model: "openai/gpt-5-mini", max: 25},
 	build: func(c *call) {
 		c.set("model", c.model)
 		c.setInt("max_tokens", maxAnswerTokens)

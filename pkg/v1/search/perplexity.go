@@ -31,7 +31,7 @@ var perplexity = service{
 // {model, messages, search_domain_filter[], search_recency_filter} → {choices, search_results[{title,url,date,snippet}], citations[]}
 var sonar = service{
 	providers: []string{"perplexity"}, ignores: fieldFullPage,
-	chat:    &chatModel{model: "sonar", endpoint: "chat", max: 20},
+	chat:    &chatModel{model: "sonar", max: 20},
 	options: []string{"search_mode", "search_context_size"},
 	build: func(c *call) {
 		c.set("model", c.model)

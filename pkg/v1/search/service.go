@@ -33,11 +33,10 @@ type service struct {
 
 // chatModel is what a service needs to know if it is a chat model.
 type chatModel struct {
-	model    string // used if the client names only the provider
-	match    string // part of the names of its models; "" is any model
-	endpoint string // of the provider's row
-	max      int    // results of one answer
-	dialect  llm.Dialect
+	model   string // used if the client names only the provider
+	match   string // part of the names of its models; "" is any model
+	max     int    // results of one answer
+	dialect llm.Dialect
 }
 
 // requestField is a set of fields of a client's request.

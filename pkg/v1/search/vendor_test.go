@@ -105,8 +105,8 @@ func TestEverySearchProviderHasAService(t *testing.T) {
 			if kind, known := catalog.KindOf(d.Alias, s.chat.model); !known || kind != catalog.LLM {
 				t.Errorf("%s has no chat model %s", id, s.chat.model)
 			}
-			if !d.Serves(s.chat.endpoint) {
-				t.Errorf("%s has no endpoint %s", id, s.chat.endpoint)
+			if !d.Serves(s.chat.dialect.Endpoint()) {
+				t.Errorf("%s has no endpoint %s", id, s.chat.dialect.Endpoint())
 			}
 		}
 	}

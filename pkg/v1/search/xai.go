@@ -9,7 +9,7 @@ import (
 // the answer may list all sources under citations.
 var xAI = service{
 	providers: []string{"xai"}, ignores: fieldCountry | fieldFullPage,
-	chat: &chatModel{model: "grok-4.3", endpoint: "responses", max: 20, dialect: llm.Responses},
+	chat: &chatModel{model: "grok-4.3", max: 20, dialect: llm.Responses},
 	build: func(c *call) {
 		c.set("model", c.model)
 		c.set("input", c.prompt())
