@@ -179,10 +179,10 @@ const routes = {
 
 // served lists the management routes of the program: "GET /api/keys", ….
 function served() {
-  const text = readFileSync(new URL("../../../pkg/api/routes.go", import.meta.url), "utf8");
-  return [...text.matchAll(/^\t\{"([A-Z]+)", "(\/api\/[^"]+)"/gm)]
-    .filter(([, , pattern]) => pattern !== "/api/session") // how a manager signs in: see the dashboard's tests
-    .map(([, method, pattern]) => `${method} ${pattern}`)
+  const { paths } = JSON.parse(readFileSync(new URL("../../../docs/reference/openapi.json", import.meta.url), "utf8"));
+  return Object.keys(paths)
+    .filter((path) => path.startsWith("/api/") && path !== "/api/session") // how a manager signs in: see the dashboard's tests
+    .flatMap((path) => Object.keys(paths[path]).map((method) => `${method.toUpperCase()} ${path}`))
     .sort();
 }
 
