@@ -17,7 +17,7 @@ import (
 //	{"routes":["GET /v1/models", …]}
 func withFeatures(list []Route) []Route {
 	var body []byte
-	return append(list, Route{Pattern: "/api/features", Access: endpoint.Public, Methods: []Method{{Name: "GET", Handler: func(context.Context, *auth.Call) (*httpmsg.Response, error) {
+	serve := func(context.Context, *auth.Call) (*httpmsg.Response, error) {
 		if body == nil {
 			b, err := json.Marshal(struct {
 				Routes []string `json:"routes"`
@@ -32,7 +32,10 @@ func withFeatures(list []Route) []Route {
 			Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
 			Body:   stream.FromBytes(body),
 		}, nil
-	}}}})
+	}
+	return append(list, Route{
+		Pattern: "/api/features", Access: endpoint.Public, Methods: []Method{{Name: "GET", Handler: serve}},
+	})
 }
 
 // names lists the routes, "GET /v1/models".

@@ -8,11 +8,14 @@ import (
 // Client is what is known of the clients of the Gemini API. Their URL names the model, and an
 // answer to a prompt that is blocked has no candidates.
 var Client = ir.Client{
-	Routing: []string{"model", "contents", "generationConfig", "generation_config", "systemInstruction", "system_instruction"},
-	System:  []string{"systemInstruction", "system_instruction"}, Messages: []string{"contents"},
+	Routing: []string{
+		"model", "contents", "generationConfig", "generation_config", "systemInstruction", "system_instruction",
+	},
+	System: []string{"systemInstruction", "system_instruction"}, Messages: []string{"contents"},
 	Config:       []string{"generationConfig", "generation_config"},
-	OutputLimits: []string{"maxOutputTokens", "max_output_tokens"}, Choices: []string{"candidateCount", "candidate_count"},
-	Answer: "candidates", Usage: "usageMetadata", NoAnswer: true,
+	OutputLimits: []string{"maxOutputTokens", "max_output_tokens"},
+	Choices:      []string{"candidateCount", "candidate_count"},
+	Answer:       "candidates", Usage: "usageMetadata", NoAnswer: true,
 	AppendError: appendError, ErrorSchema: "GeminiError", Unknown404: true,
 	TooLong: ir.GeminiText, Compacts: compacts,
 }

@@ -39,8 +39,10 @@ func appendError(dst []byte, e *apierr.Error, requestID string) []byte {
 		Error     failure `json:"error"`
 		RequestID string  `json:"request_id"`
 	}{
-		Type:      "error",
-		Error:     failure{Type: apierr.MessagesType(e.Status), Message: e.Message, Details: json.RawMessage(e.Details), DocURL: e.DocURL},
+		Type: "error",
+		Error: failure{
+			Type: apierr.MessagesType(e.Status), Message: e.Message, Details: json.RawMessage(e.Details), DocURL: e.DocURL,
+		},
 		RequestID: requestID,
 	}
 	if e.Own {

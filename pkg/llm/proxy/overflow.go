@@ -47,5 +47,6 @@ func (x *exchange) overflow(err error) (*Result, error) {
 // overflows reports whether a failure means that the request is too long. Where clients get
 // that as a stream, it holds for every request that is too large, too.
 func overflows(e *apierr.Error, streams bool) bool {
-	return e.Code == ir.CodeContextLength && e.Status < 500 || streams && e.Status == 413 && e.Code != "rate_limit_exceeded"
+	return e.Code == ir.CodeContextLength && e.Status < 500 ||
+		streams && e.Status == 413 && e.Code != "rate_limit_exceeded"
 }

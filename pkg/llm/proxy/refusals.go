@@ -52,7 +52,8 @@ func (r *refusals) changes() bool {
 // learn notes that the server refuses a name, and reports whether the next request differs
 // for that. It does not if the name is avoided already, or its other form is refused too.
 func (r *refusals) learn(name string) bool {
-	if len(name) > maxRefusedName || r.avoid.Has(name) || slices.Contains(r.learned, name) || slices.Contains(r.lifted, name) {
+	if len(name) > maxRefusedName || r.avoid.Has(name) ||
+		slices.Contains(r.learned, name) || slices.Contains(r.lifted, name) {
 		return false
 	}
 	switch other := llm.OppositeForm(name); {
@@ -158,7 +159,9 @@ func (a *attempt) refusesStreamOptions(e *refusal) bool {
 
 // refusesCacheMarks reports whether the server has refused a mark of a cached prefix.
 func (a *attempt) refusesCacheMarks() bool {
-	return slices.ContainsFunc(a.forms.avoid, func(name string) bool { return strings.HasSuffix(name, "cache_control") })
+	return slices.ContainsFunc(a.forms.avoid, func(name string) bool {
+		return strings.HasSuffix(name, "cache_control")
+	})
 }
 
 // refusesBeta reports whether the server has refused a beta feature.

@@ -181,7 +181,7 @@ const routes = {
 function served() {
   const { paths } = JSON.parse(readFileSync(new URL("../../../docs/reference/openapi.json", import.meta.url), "utf8"));
   return Object.keys(paths)
-    .filter((path) => path.startsWith("/api/") && path !== "/api/session") // how a manager signs in: see the dashboard's tests
+    .filter((path) => path.startsWith("/api/") && path !== "/api/session") // sign-in: see the dashboard's tests
     .flatMap((path) => Object.keys(paths[path]).map((method) => `${method.toUpperCase()} ${path}`))
     .sort();
 }
