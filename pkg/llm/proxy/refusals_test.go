@@ -39,6 +39,34 @@ func refusing(w *world, names ...string) func(*fake.Seen) fake.Answer {
 	}
 }
 
+// A name is learned once, and not together with its opposite; one that is remembered yields
+// to its opposite.
+func TestLearningARefusal(t *testing.T) {
+	long := "chat:" + strings.Repeat("a", maxRefusedName)
+	for _, tt := range []struct {
+		name                   string
+		avoid, learned, lifted []string
+		refused                string
+		want                   bool
+		nowLearned, nowLifted  []string
+	}{
+		{"a field", nil, nil, nil, "chat:seed", true, []string{"chat:seed"}, nil},
+		{"a second one", nil, []string{"chat:seed"}, nil, "beta:*", true, []string{"chat:seed", "beta:*"}, nil},
+		{"a field that is avoided", []string{"chat:seed"}, nil, nil, "chat:seed", false, nil, nil},
+		{"a field that is learned", nil, []string{"chat:seed"}, nil, "chat:seed", false, []string{"chat:seed"}, nil},
+		{"a name that is not stored", nil, nil, nil, long, false, nil, nil},
+		{"both forms", []string{"max_tokens"}, []string{"max_tokens"}, nil, "max_completion_tokens", false, []string{"max_tokens"}, nil},
+		{"the other form is remembered", []string{"max_tokens"}, nil, nil, "max_completion_tokens", true, nil, []string{"max_tokens"}},
+		{"a form that was lifted", nil, nil, []string{"max_tokens"}, "max_tokens", false, nil, []string{"max_tokens"}},
+		{"a form without an opposite", []string{"developer"}, nil, nil, "reasoning_effort", true, []string{"reasoning_effort"}, nil},
+	} {
+		r := refusals{avoid: tt.avoid, learned: tt.learned, lifted: tt.lifted}
+		if got := r.learn(tt.refused); got != tt.want || !slices.Equal(r.learned, tt.nowLearned) || !slices.Equal(r.lifted, tt.nowLifted) {
+			t.Errorf("%s: %v, learned %q, lifted %q", tt.name, got, r.learned, r.lifted)
+		}
+	}
+}
+
 // If a compatible server refuses a field by name, it is called once more
 // without, and from then on it gets the older form at once.
 func TestRefusedFieldIsSentInOlderForm(t *testing.T) {
