@@ -18,8 +18,7 @@ import (
 type Request struct {
 	Method string
 	URL    string // absolute; the platform's canonical form
-	// Header has credentials in the clear, which are overwritten after the call: what
-	// is needed longer must be copied.
+	// Header has credentials in the clear.
 	Header httpmsg.Header
 	Body   io.ReadCloser // nil, *stream.Bytes, a client's body as it is, or another body of pkg/wire/stream
 	// HeaderTimeout limits the wait for the head of the response, and for each piece
