@@ -26,7 +26,7 @@ case "$PLATFORM" in
   workerd)
     [ "${BUILT:-}" = 1 ] || scripts/build.sh
     scripts/build.sh ./worker/bridgetest test/out/bridge
-    at_once=1 # workerd and the compiler of its modules take both cores
+    at_once=2 # some wait for time limits while others work
     ;;
   native)
     at_once=2
