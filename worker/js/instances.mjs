@@ -2,7 +2,7 @@
 // instance whose memory has grown is replaced: new events go to its successor, and it
 // ends with the calls and streams that it has. There are at most two at a time.
 
-const replaceAt = 44 << 20; // bytes of linear memory
+const replaceAt = 40 << 20; // bytes of linear memory
 const smallCalls = 1 << 20; // bytes of calls under way that may end in a predecessor
 const roomUntil = 72 << 20; // bytes of linear memory with which the predecessor serves large requests
 

@@ -106,6 +106,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	}
 	a.CacheMarks = a.cacheMarks.Added
 	x.call.Memory.Settle()
+	x.call.Memory.Translates = a.api.dialect != x.req.Dialect
 	name := w.endpoint
 	if x.req.Stream {
 		name = w.stream

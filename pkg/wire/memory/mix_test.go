@@ -31,38 +31,26 @@ func steps(size int64) (all []int64) {
 	return all
 }
 
-func (c *simulated) body(size int64, program bool) stage {
-	sizes := steps(size)
-	if c.l.Expect(memory.Both(size)); !program {
-		c.l.Expect(host(size))
+// body is admitted with all that it takes.
+func (c *simulated) body(size int64, program, translates bool) stage {
+	a, p := memory.Both(size), memory.Body
+	if !program {
+		a, p = host(size), memory.Form
+	}
+	if translates {
+		a.Program += memory.Translated(size)
 	}
 	return func() (granted, refused, done bool) {
-		a := host(sizes[0])
-		if program && len(sizes) == 1 {
-			a = memory.Both(size)
-		}
-		if a.Host <= memory.Uncounted {
-			a = memory.Amount{}
-		}
-		if !c.l.TryAcquire(memory.Body, a) {
+		if !c.l.TryAcquire(p, a) {
 			return false, false, false
 		}
-		sizes = sizes[1:]
-		return true, false, len(sizes) == 0
-	}
-}
-
-func (c *simulated) work(size int64) stage {
-	return func() (granted, refused, done bool) {
-		ok := c.l.TryAcquire(memory.Work, memory.Amount{Program: size})
-		return ok, false, ok
+		return true, false, true
 	}
 }
 
 func (c *simulated) sent() stage {
 	rounds := 0
 	return func() (granted, refused, done bool) {
-		c.l.Settle()
 		if rounds++; rounds == 3 {
 			c.l.Sent()
 		}
@@ -146,7 +134,7 @@ func TestMixEnds(t *testing.T) {
 				}
 				next = append(next, c)
 				needs := b.Needs()
-				if grown = max(grown, needs.Program); grown+needs.Host > memory.DefaultMax {
+				if grown = max(grown, needs.Program); grown+needs.Host > memory.DefaultMax/4*5 {
 					t.Fatalf("seed %d: %d bytes of the program, which has grown to %d, and %d of the host", seed, needs.Program, grown, needs.Host)
 				}
 			}
@@ -167,12 +155,11 @@ func newSimulated(b *memory.Budget, rnd *rand.Rand, who string) *simulated {
 	size := int64(math.Exp2(rnd.Float64()*7-3) * mib)
 	switch rnd.Intn(6) {
 	case 0: // a conversation
-		c.stages = []stage{c.body(size, true), c.sent()}
+		c.stages = []stage{c.body(size, true, false), c.sent()}
 	case 1: // one that is translated
-		c.stages = []stage{c.body(size, true), c.work(size / 4), c.sent()}
-		c.l.Expect(memory.Amount{Program: size + memory.Translated(size), Host: size})
+		c.stages = []stage{c.body(size, true, true), c.sent()}
 	case 2: // a form
-		c.stages = []stage{c.body(size, false), c.sent()}
+		c.stages = []stage{c.body(size, false, false), c.sent()}
 	case 3: // an answer
 		c.stages = []stage{c.sent(), c.answer(size, -1)}
 	case 4: // one of known length
@@ -192,7 +179,7 @@ func (c *simulated) step() (granted, done bool) {
 	granted, refused, last := c.stages[0]()
 	if !granted {
 		c.waited++
-		if c.refused = refused || c.l.GivesWay() || c.waited > 600; c.refused {
+		if c.refused = refused || c.waited > 600; c.refused {
 			c.l.Release()
 		}
 		return false, c.refused

@@ -423,13 +423,16 @@ type stepHolder interface {
 	HoldSteps(maxBytes int64, step func(have int64) (int64, error)) (Held, error)
 }
 
-// step acquires memory for a body of have bytes to grow by half, within Step and
-// maxStep, and by one byte past the end to detect it.
+// step acquires memory for a body of have bytes: for all of a known length, and once more
+// for the byte that shows its end, else to grow by half, within Step and maxStep.
 func (m *Metered) step(have, maxBytes int64) (int64, error) {
-	total := min(have+min(max(Step, have/2), maxStep), maxBytes+1)
-	if m.Length >= 0 {
-		total = min(total, max(m.Length, have)+1)
+	total := have + min(max(Step, have/2), maxStep)
+	if m.Length > have {
+		total = m.Length
+	} else if m.Length >= 0 {
+		total = have + 1
 	}
+	total = min(total, maxBytes+1)
 	return total, m.Grow(total, false)
 }
 
