@@ -40,7 +40,8 @@ func Bytes(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s has other contents: if the change is intended, run the test with GOLDEN=update and read the diff\n%s", file, difference(want, got))
+		t.Errorf("%s has other contents: if the change is intended, run the test with GOLDEN=update and read the diff\n%s",
+			file, difference(want, got))
 	}
 }
 

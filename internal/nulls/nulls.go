@@ -78,7 +78,8 @@ func (k *Known) Each(t testing.TB, document []byte, f func(member string, null, 
 // Compare calls outcome with a document once with each member null and once
 // without it, as Each does, and reports the members for which the two differ.
 // Members in except are left out. It returns the number of members compared.
-func (k *Known) Compare(t testing.TB, what string, document []byte, outcome func(document []byte) string, except ...string) (n int) {
+func (k *Known) Compare(t testing.TB, what string, document []byte, outcome func(document []byte) string,
+	except ...string) (n int) {
 	t.Helper()
 	k.Each(t, document, func(member string, null, absent []byte) {
 		if slices.Contains(except, member) {

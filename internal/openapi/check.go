@@ -36,7 +36,8 @@ func NewChecker() (*Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checker{doc: plain.(object), compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, Answered: map[string]bool{}}
+	c := &Checker{doc: plain.(object), compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{},
+		Answered: map[string]bool{}}
 	return c, c.compiler.AddResource(place, plain)
 }
 

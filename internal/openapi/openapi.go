@@ -158,12 +158,16 @@ func document(strict bool) (object, error) {
 }
 
 var securitySchemes = object{
-	"key":      object{"type": "http", "scheme": "bearer", "description": "A gateway key with scope data"},
-	"xApiKey":  object{"type": "apiKey", "in": "header", "name": "x-api-key", "description": "A gateway key, as clients of Anthropic send it"},
-	"googKey":  object{"type": "apiKey", "in": "header", "name": "x-goog-api-key", "description": "A gateway key, as clients of Google send it"},
-	"manage":   object{"type": "http", "scheme": "bearer", "description": "A gateway key with scope manage, or the operator's token"},
+	"key": object{"type": "http", "scheme": "bearer", "description": "A gateway key with scope data"},
+	"xApiKey": object{"type": "apiKey", "in": "header", "name": "x-api-key",
+		"description": "A gateway key, as clients of Anthropic send it"},
+	"googKey": object{"type": "apiKey", "in": "header", "name": "x-goog-api-key",
+		"description": "A gateway key, as clients of Google send it"},
+	"manage": object{"type": "http", "scheme": "bearer",
+		"description": "A gateway key with scope manage, or the operator's token"},
 	"operator": object{"type": "http", "scheme": "bearer", "description": "The operator's token (ADMIN_TOKEN)"},
-	"session":  object{"type": "apiKey", "in": "cookie", "name": "__Host-weir-session", "description": "A session of the dashboard; changes need its x-csrf-token"},
+	"session": object{"type": "apiKey", "in": "cookie", "name": "__Host-weir-session",
+		"description": "A session of the dashboard; changes need its x-csrf-token"},
 }
 
 func tagList(set map[string]bool) []object {
@@ -300,9 +304,12 @@ func (b *builder) errors() object {
 			"description": "The call failed.",
 			"content":     object{"application/json": object{"schema": b.ref(name)}},
 			"headers": object{
-				"retry-after":    object{"description": "Seconds until the call may be repeated", "schema": object{"type": "string"}},
-				"x-should-retry": object{"description": "false: repeating the call does not help", "schema": object{"type": "string"}},
-				"x-request-id":   object{"description": "The request's id in GET /api/requests and in the log", "schema": object{"type": "string"}},
+				"retry-after": object{"description": "Seconds until the call may be repeated",
+					"schema": object{"type": "string"}},
+				"x-should-retry": object{"description": "false: repeating the call does not help",
+					"schema": object{"type": "string"}},
+				"x-request-id": object{"description": "The request's id in GET /api/requests and in the log",
+					"schema": object{"type": "string"}},
 			},
 		}
 	}
@@ -338,7 +345,8 @@ func security(r endpoint.Route, m endpoint.Method) []object {
 
 // reads reports whether the platform passes on a header field of a route's requests.
 func reads(r endpoint.Route, name string) bool {
-	return slices.ContainsFunc(clientheader.Read(clientheader.ClassOf(r.Pattern).Routes), func(f clientheader.Field) bool { return f.Name == name })
+	return slices.ContainsFunc(clientheader.Read(clientheader.ClassOf(r.Pattern).Routes),
+		func(f clientheader.Field) bool { return f.Name == name })
 }
 
 // schema writes the short forms of schemas.yaml in full. Names of schemas in place

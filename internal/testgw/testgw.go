@@ -117,7 +117,8 @@ func (w *World) Seal(id, field, plain string) secret.Sealed {
 // query string. A body that is not a *stream.Bytes stands for one that the host
 // holds.
 func (w *World) Call(method string, body io.ReadCloser, length int64, header ...string) *auth.Call {
-	r := &httpmsg.Request{Method: method, Path: "/v1/x", Origin: "https://weir.example", Body: body, Length: length, Start: w.Now()}
+	r := &httpmsg.Request{Method: method, Path: "/v1/x", Origin: "https://weir.example", Body: body, Length: length,
+		Start: w.Now()}
 	for i := 0; i+1 < len(header); i += 2 {
 		if header[i] == "query" {
 			r.Query = header[i+1]
@@ -132,7 +133,8 @@ func (w *World) Call(method string, body io.ReadCloser, length int64, header ...
 
 // Post returns a client's JSON call.
 func (w *World) Post(body string, header ...string) *auth.Call {
-	return w.Call("POST", stream.FromString(body), int64(len(body)), append([]string{"content-type", "application/json"}, header...)...)
+	return w.Call("POST", stream.FromString(body), int64(len(body)),
+		append([]string{"content-type", "application/json"}, header...)...)
 }
 
 // Ask returns a client's call of the machine as it is recorded now, without

@@ -203,7 +203,8 @@ func amountOf(b *store.Budget, price catalog.Price, tokens, cost int64) (amount 
 
 // hold reserves an amount of a budget: most, or a share of what is left, and at least
 // least. Only if the slice of this isolate does not have it, the object is asked.
-func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, least, most int64) (budget.Hold, *apierr.Error) {
+func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, least,
+	most int64) (budget.Hold, *apierr.Error) {
 	for range askTries {
 		now := p.Now()
 		amount := w.Share(b, least, most, now.UnixMilli())
@@ -230,7 +231,8 @@ func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *
 
 // ask asks the object for an amount and reserves it, or by now a smaller share, see hold.
 // The Hold is empty if it was not lent; the Grant is nil if there is no such budget.
-func (p *Pool) ask(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, amount, least, most int64) (h budget.Hold, g *budget.Grant, err error) {
+func (p *Pool) ask(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, amount, least,
+	most int64) (h budget.Hold, g *budget.Grant, err error) {
 	sent := p.Now().UnixMilli()
 	ask, done := w.Wait(b, amount)
 	defer done()
@@ -360,11 +362,13 @@ func (e *Estimate) price(m *snapshot.Machine, to *routing.Target) catalog.Price 
 // of returns the tokens and the nano-dollars that a call may use whose answers have up to
 // output tokens each.
 func (e *Estimate) of(price catalog.Price, output int64) (tokens, nanoUSD int64) {
-	u := llm.Usage{Known: true, Input: min(e.Input, maxEstimate), Output: min(output*max(e.Choices, 1), maxEstimate), Searches: min(e.Searches, maxSearches), Service: e.Service}
+	u := llm.Usage{Known: true, Input: min(e.Input, maxEstimate), Output: min(output*max(e.Choices, 1), maxEstimate),
+		Searches: min(e.Searches, maxSearches), Service: e.Service}
 	var ordered *usage.Media
 	if e.Media != nil { // bounded: a cost that is not believed is no estimate
 		m := *e.Media
-		m.Images, m.Characters, m.Seconds = min(m.Images, maxImages), min(m.Characters, maxEstimate), min(m.Seconds, maxSeconds)
+		m.Images, m.Characters, m.Seconds = min(m.Images, maxImages), min(m.Characters, maxEstimate),
+			min(m.Seconds, maxSeconds)
 		ordered = &m
 	}
 	usd, known := usage.Cost(price, &u, ordered)

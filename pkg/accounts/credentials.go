@@ -17,7 +17,8 @@ type Credentials struct{ Pool *Pool }
 
 // Credential returns the connection's credential in the clear; an access token
 // past its end is renewed first.
-func (c *Credentials) Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error) {
+func (c *Credentials) Credential(ctx context.Context, m *snapshot.Machine,
+	conn *store.Connection) (provider.Credential, error) {
 	return c.Pool.open(ctx, m.ID, conn, new(use))
 }
 
@@ -28,11 +29,13 @@ func (c *Credentials) Ready(m *snapshot.Machine, conn *store.Connection) bool {
 
 // Refreshed returns a newer credential after the upstream refused the one that
 // was presented.
-func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error) {
+func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection,
+	presented provider.Credential) (provider.Credential, error) {
 	if renewable(conn) {
 		u := use{refreshed: true}
 		now, err := c.Pool.open(ctx, m.ID, conn, &u)
-		if err != nil || subtle.ConstantTimeCompare([]byte(now.AccessToken.Reveal()), []byte(presented.AccessToken.Reveal())) == 0 {
+		if err != nil || subtle.ConstantTimeCompare([]byte(now.AccessToken.Reveal()),
+			[]byte(presented.AccessToken.Reveal())) == 0 {
 			return now, err
 		}
 		if ok, _, _ := c.Pool.renew(ctx, m.ID, conn, u.generation); ok {
@@ -44,6 +47,7 @@ func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *
 
 // Sign signs a request for a credential that is not presented itself. The
 // request must not change afterwards.
-func (c *Credentials) Sign(req *upstream.Request, d *provider.Descriptor, conn *store.Connection, cred provider.Credential) error {
+func (c *Credentials) Sign(req *upstream.Request, d *provider.Descriptor, conn *store.Connection,
+	cred provider.Credential) error {
 	return provider.Sign(req, d, nil, conn, cred, c.Pool.Now())
 }

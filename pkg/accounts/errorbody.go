@@ -89,7 +89,8 @@ func pass(e *apierr.Error, raw []byte, cred provider.Credential, form ErrorForm)
 // openAIs reports whether an error object is OpenAI's: Google's has a message
 // too, but a number for its code and neither type nor param.
 func openAIs(e gjson.Result) bool {
-	return e.Get("message").Type == gjson.String && (e.Get("type").Exists() || e.Get("param").Exists() || e.Get("code").Type == gjson.String)
+	return e.Get("message").Type == gjson.String && (e.Get("type").Exists() || e.Get("param").Exists() ||
+		e.Get("code").Type == gjson.String)
 }
 
 // MessageOf returns the message of an upstream's error body as it was sent, or
@@ -123,7 +124,8 @@ func read(e *apierr.Error, raw []byte, cred provider.Credential) {
 
 // live returns the redaction of the credentials in use.
 func live(cred provider.Credential) *redact.R {
-	return redact.Secrets(cred.APIKey, cred.AccessToken, cred.AccessKeyID, cred.SecretAccessKey, cred.SessionToken, cred.ServiceAccount)
+	return redact.Secrets(cred.APIKey, cred.AccessToken, cred.AccessKeyID, cred.SecretAccessKey, cred.SessionToken,
+		cred.ServiceAccount)
 }
 
 // clean makes a failure that was read from an answer fit to be shown: every part of
@@ -208,7 +210,8 @@ func identifier(s string) bool {
 	}
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.' || c == '-' || c == '[' || c == ']') {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.' || c == '-' ||
+			c == '[' || c == ']') {
 			return false
 		}
 	}

@@ -92,7 +92,8 @@ func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) i
 					continue
 				}
 				try++
-				e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Try: try, Trial: list[j].trial, Outlier: list[j].outlier, Low: list[j].low})
+				e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Try: try, Trial: list[j].trial,
+					Outlier: list[j].outlier, Low: list[j].low})
 			}
 			e.steps = append(e.steps, e.left...)
 			for j := range e.steps[from:] {
@@ -190,7 +191,8 @@ func Usable(a *Attempt, to *routing.Target, conn *store.Connection) error {
 		}
 		return secret.New(stands)
 	}
-	cred := provider.Credential{APIKey: has(store.APIKey), AccessToken: has(store.AccessToken), AccessKeyID: has(store.AccessKeyID), SecretAccessKey: has(store.SecretAccessKey)}
+	cred := provider.Credential{APIKey: has(store.APIKey), AccessToken: has(store.AccessToken),
+		AccessKeyID: has(store.AccessKeyID), SecretAccessKey: has(store.SecretAccessKey)}
 	if renewable(conn) {
 		cred.AccessToken = secret.New(stands)
 	}

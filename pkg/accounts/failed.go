@@ -39,7 +39,8 @@ func (pl *plan) failed() error {
 		return pl.refusal
 	}
 	if pl.unusable == nil {
-		return apierr.New(400, "no_credentials", "No account of provider %s is connected. Add one under Providers.", names(pl.call.Targets))
+		return apierr.New(400, "no_credentials", "No account of provider %s is connected. Add one under Providers.",
+			names(pl.call.Targets))
 	}
 	e := apierr.New(400, "no_credentials", "No account of provider %s has usable credentials.", names(pl.call.Targets))
 	switch {
@@ -85,12 +86,14 @@ func (pl *plan) refused(rank int) error {
 		if c := m.conns[0]; text == "" && c.Status == needsReauth {
 			text = "the sign-in is no longer valid"
 		}
-		e = apierr.New(401, "account_key_refused", "The provider refuses the credentials of %s. Update it under Providers.", account(m))
+		e = apierr.New(401, "account_key_refused", "The provider refuses the credentials of %s. Update it under Providers.",
+			account(m))
 	default:
 		if text == "" {
 			text = pl.place.Message
 		}
-		e = apierr.New(status, blockedCode, "Provider %s does not serve the location that this gateway calls from.", m.conns[0].Provider)
+		e = apierr.New(status, blockedCode, "Provider %s does not serve the location that this gateway calls from.",
+			m.conns[0].Provider)
 	}
 	if text != "" {
 		e.Message += " Its answer: " + text

@@ -194,7 +194,8 @@ func (f *failure) retry(a *Attempt, billable bool) Retry {
 // does not have the endpoint.
 func lacksEndpoint(err error) bool {
 	var e *apierr.Error
-	return errors.As(err, &e) && (e.Status == 404 && e.Code != "model_not_found" && e.Param == "" || e.Status == 405 || e.Status == 501)
+	return errors.As(err, &e) && (e.Status == 404 && e.Code != "model_not_found" && e.Param == "" || e.Status == 405 ||
+		e.Status == 501)
 }
 
 // stand sets the status of an error to the one that it stands for by the published table.

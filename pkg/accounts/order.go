@@ -115,7 +115,8 @@ func sortBy(list []candidate, compare func(a, b *candidate) int) {
 // behind puts outliers behind the others, then accounts of a higher priority number,
 // then those of a limit of which not enough is left.
 func behind(a, b *candidate) int {
-	return cmp.Or(compareFlags(a.outlier, b.outlier), cmp.Compare(a.conn.Priority, b.conn.Priority), compareFlags(a.low, b.low))
+	return cmp.Or(compareFlags(a.outlier, b.outlier), cmp.Compare(a.conn.Priority, b.conn.Priority),
+		compareFlags(a.low, b.low))
 }
 
 // compareFlags puts true behind false.

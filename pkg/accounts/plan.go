@@ -257,7 +257,8 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			pl.used(call.Machine, call.Request, call.Trace, a, f.err.Status != 499)
 		}
 		a.Retry = f.retry(a, call.Billable)
-		if pl.attempts >= maxAttempts || a.Retry == Refreshed && !(renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token)) {
+		if pl.attempts >= maxAttempts || a.Retry == Refreshed && !(renewable(conn) &&
+			pl.refresh(ctx, call.Machine.ID, conn, &token)) {
 			a.Retry = NoRetry
 		}
 		if a.Retry == OtherAPI && pl.absent == nil {
@@ -293,7 +294,8 @@ func (pl *plan) blocked(a *Attempt, to *routing.Target, conn *store.Connection) 
 
 // accepted records the answer of an attempt that began at a time, and returns the Result.
 // counted reports that the attempt counts as a call under way.
-func (pl *plan) accepted(a *Attempt, resp *upstream.Response, cred *snapshot.Opened, began time.Time, counted bool) *Result {
+func (pl *plan) accepted(a *Attempt, resp *upstream.Response, cred *snapshot.Opened, began time.Time,
+	counted bool) *Result {
 	call, to, conn := pl.call, a.Target, a.Connection
 	t := call.Trace
 	if call.Machine.Uses(store.Fastest) {
@@ -314,7 +316,8 @@ func (pl *plan) accepted(a *Attempt, resp *upstream.Response, cred *snapshot.Ope
 		leaveUnbilled(t, call.Request, a)
 	}
 	res := t.newResult()
-	*res = Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request, trace: t}
+	*res = Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine,
+		cred: cred, request: call.Request, trace: t}
 	if counted {
 		if res.began = began.UnixMilli(); whole {
 			res.ended()

@@ -33,7 +33,8 @@ var routeHeaders = [...]string{"x-connection-id", "x-provider"}
 // long or too many are left out.
 func tagsOf(header string) (tags []string) {
 	for tag := range strings.SplitSeq(header, ",") {
-		if tag = strings.TrimSpace(tag); tag != "" && len(tag) <= maxTagText && len(tags) < maxTags && !slices.Contains(tags, tag) {
+		if tag = strings.TrimSpace(tag); tag != "" && len(tag) <= maxTagText && len(tags) < maxTags &&
+			!slices.Contains(tags, tag) {
 			tags = append(tags, strings.Clone(tag))
 		}
 	}
@@ -71,10 +72,12 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 	now := p.Now()
 	ms := max(now.Sub(r.Start).Milliseconds(), 0)
 	rec := store.Request{
-		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider, ConnectionID: t.ConnectionID,
+		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider,
+		ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
 		Asked:  strings.Clone(apierr.Shorten(t.Asked, maxRecordText)),
-		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, SentMs: t.SentMs, Attempts: t.Attempts, Failed: t.Failed, Dropped: t.Dropped,
+		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, SentMs: t.SentMs, Attempts: t.Attempts, Failed: t.Failed,
+		Dropped:      t.Dropped,
 		RequestBytes: max(t.RequestBytes, r.Length, 0), AnswerBytes: t.AnswerBytes, Captured: t.Captured, Used: t.Used,
 	}
 	if t.Session != 0 {

@@ -74,7 +74,8 @@ type use struct {
 
 // open returns what the connection presents, in the clear. A token that is
 // missing or past its end is renewed first.
-func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connection, u *use) (provider.Credential, error) {
+func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connection,
+	u *use) (provider.Credential, error) {
 	access, err := p.access(ctx, machineID, conn, u)
 	if err != nil {
 		return provider.Credential{}, err
@@ -83,7 +84,8 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 }
 
 // openKept is open for a call with a snapshot, which keeps the result.
-func (p *Pool) openKept(ctx context.Context, m *snapshot.Machine, conn *store.Connection, u *use) (*snapshot.Opened, error) {
+func (p *Pool) openKept(ctx context.Context, m *snapshot.Machine, conn *store.Connection,
+	u *use) (*snapshot.Opened, error) {
 	access, err := p.access(ctx, m.ID, conn, u)
 	if err != nil {
 		return nil, err
@@ -167,7 +169,8 @@ func (*noToken) Error() string { return "accounts: there is no access token at t
 
 // shown returns the client's error.
 func (n *noToken) shown() *apierr.Error {
-	e := apierr.New(503, "token_unavailable", "The account's access token is being refreshed or could not be refreshed. Try again later.")
+	e := apierr.New(503, "token_unavailable",
+		"The account's access token is being refreshed or could not be refreshed. Try again later.")
 	e.RetryAfter, e.Err = max(n.wait, time.Second), n
 	return e
 }
@@ -199,7 +202,8 @@ func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connec
 // its answer is to wait, it is not asked again.
 //
 //	refresh {connectionId, tokenGeneration} → {connection: store.Connection}
-func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection, had int64) (ok, asked bool, wait time.Duration) {
+func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection,
+	had int64) (ok, asked bool, wait time.Duration) {
 	key := tokenKey{machineID, conn.ID}
 	if left := p.notYet(key, had); left > 0 {
 		return false, true, left

@@ -30,7 +30,8 @@ type report struct {
 }
 
 // cool notes a cooldown in this isolate and for the next report.
-func (p *Pool) cool(m *snapshot.Machine, connection, model string, span time.Duration, reason string, failures int, e *apierr.Error, now time.Time) {
+func (p *Pool) cool(m *snapshot.Machine, connection, model string, span time.Duration, reason string, failures int,
+	e *apierr.Error, now time.Time) {
 	c := store.Cooldown{
 		ConnectionID: connection, Model: model, Reason: reason, Failures: failures,
 		Since: now.UnixMilli(), Until: now.Add(span).UnixMilli(),

@@ -73,7 +73,8 @@ func blockedHere(status int, h httpmsg.Header, raw []byte, means vendortext.Kind
 	if means == vendortext.PlaceRefused || h.Get("cf-mitigated") != "" {
 		return true
 	}
-	return status == 403 && (strings.HasPrefix(h.Get("content-type"), "text/html") || strings.HasPrefix(strings.TrimLeft(string(raw[:min(len(raw), 64)]), " \t\r\n\uFEFF"), "<"))
+	return status == 403 && (strings.HasPrefix(h.Get("content-type"), "text/html") ||
+		strings.HasPrefix(strings.TrimLeft(string(raw[:min(len(raw), 64)]), " \t\r\n\uFEFF"), "<"))
 }
 
 // placeOf returns where an answer came from, which is near where the call was sent from: the

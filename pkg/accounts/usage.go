@@ -85,7 +85,8 @@ func leaveUnbilled(t *Trace, r *httpmsg.Request, a *Attempt) {
 // rowOf returns the row of an attempt.
 func rowOf(t *Trace, r *httpmsg.Request, a *Attempt) usage.Row {
 	return usage.Row{
-		KeyID: t.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(), Endpoint: r.Route, Requests: 1,
+		KeyID: t.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(),
+		Endpoint: r.Route, Requests: 1,
 	}
 }
 
@@ -104,7 +105,8 @@ func (p *Pool) settleTokens(m *snapshot.Machine, a *Attempt) {
 	if u.Settle(a.Estimator, context, longest) && p.Log != nil {
 		who := "usage of connection " + a.Connection.ID + " for " + apierr.Shorten(a.Target.ID(), maxRecordText)
 		if p.firstAbsurd(who) {
-			p.Log(fmt.Sprintf("%s cannot be true and is not counted: %d input and %d output tokens, %d searches", who, stated.Input, stated.Output, stated.Searches))
+			p.Log(fmt.Sprintf("%s cannot be true and is not counted: %d input and %d output tokens, %d searches", who,
+				stated.Input, stated.Output, stated.Searches))
 		}
 	}
 }
@@ -159,7 +161,8 @@ func (r *Result) Bill(ctx context.Context, id, endpoint string) {
 	if !a.Used.Tokens.Known || a.Used.Tokens.Estimated {
 		return
 	}
-	row := usage.Row{KeyID: r.trace.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(), Endpoint: endpoint, Requests: 1}
+	row := usage.Row{KeyID: r.trace.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID,
+		Model: a.Target.ID(), Endpoint: endpoint, Requests: 1}
 	r.pool.price(r.machine, a, &row)
 	body, err := json.Marshal(rpc.JobBill{ID: id, Usage: row})
 	if err != nil {

@@ -50,7 +50,8 @@ func (c *change) auditList() (any, error) {
 		name        string
 		to          *int64
 		least, most int64
-	}{{"limit", &limit, 1, storage.MaxAuditPage}, {"before", &before, 1, 1 << 53}, {"from", &from, 0, 1 << 53}, {"to", &to, 0, 1 << 53}} {
+	}{{"limit", &limit, 1, storage.MaxAuditPage}, {"before", &before, 1, 1 << 53}, {"from", &from, 0, 1 << 53},
+		{"to", &to, 0, 1 << 53}} {
 		n, err := number(p.name, *p.to, p.least, p.most)
 		if err != nil {
 			return nil, err
@@ -132,7 +133,8 @@ func auditKind(action string) string {
 }
 
 func recordHas(r *storage.Record, names map[string]string, text string) bool {
-	for _, s := range append([]string{r.Action, r.Target, names[r.Target], r.Actor, names[strings.TrimPrefix(r.Actor, "key:")]}, r.Fields...) {
+	for _, s := range append([]string{r.Action, r.Target, names[r.Target], r.Actor,
+		names[strings.TrimPrefix(r.Actor, "key:")]}, r.Fields...) {
 		if strings.Contains(strings.ToLower(s), text) {
 			return true
 		}

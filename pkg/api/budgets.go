@@ -54,7 +54,8 @@ type budgetView struct {
 func (c *change) viewBudget(b *store.Budget) budgetView {
 	l := c.Ledger(b, c.o.Zone(c.Tx))
 	v := budgetView{
-		ID: b.ID, Name: b.Name, KeyID: b.KeyID, Models: b.Models, Unit: b.Unit, Limit: store.ShownAmount(b.Unit, b.Limit), Window: b.Window,
+		ID: b.ID, Name: b.Name, KeyID: b.KeyID, Models: b.Models, Unit: b.Unit, Limit: store.ShownAmount(b.Unit, b.Limit),
+		Window:  b.Window,
 		Webhook: b.Webhook, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt, Generation: b.Generation,
 		Spent: store.ShownAmount(b.Unit, l.Spent), Reserved: store.ShownAmount(b.Unit, l.Out(c.Now)),
 		StartedAt: l.Start, ResetsAt: l.End, UnpricedCalls: l.Unpriced, Exhausted: l.Refused || l.Open && l.Spent >= b.Limit,

@@ -91,7 +91,8 @@ func (c *change) capture() (*storage.Capture, error) {
 			return &all[i], nil
 		}
 	}
-	return nil, apierr.New(404, "capture_not_found", "No bodies of this request are stored. GET /api/captures lists the requests that have some.")
+	return nil, apierr.New(404, "capture_not_found",
+		"No bodies of this request are stored. GET /api/captures lists the requests that have some.")
 }
 
 // captureDelete answers DELETE /api/captures/{id}.

@@ -66,8 +66,10 @@ func (h *OAuth) Catalog(context.Context, *auth.Call) (*httpmsg.Response, error) 
 
 func rowOf(d *provider.Descriptor) ProviderRow {
 	r := ProviderRow{
-		ID: d.ID, Alias: d.Alias, Name: d.Name, Kinds: d.Kinds, Auth: schemeOf(d.Auth.Scheme), KeyFree: d.Auth.Optional || d.Auth.Scheme == provider.None,
-		Vars: []string{}, OptVars: []string{}, Connect: []string{}, Rebase: d.Rebase, BaseURL: d.BaseURL, Local: d.Local, Lists: !d.Models.None && d.Serves("models"),
+		ID: d.ID, Alias: d.Alias, Name: d.Name, Kinds: d.Kinds, Auth: schemeOf(d.Auth.Scheme),
+		KeyFree: d.Auth.Optional || d.Auth.Scheme == provider.None,
+		Vars:    []string{}, OptVars: []string{}, Connect: []string{}, Rebase: d.Rebase, BaseURL: d.BaseURL, Local: d.Local,
+		Lists: !d.Models.None && d.Serves("models"),
 	}
 	if len(r.Kinds) == 0 {
 		r.Kinds = []catalog.Kind{catalog.LLM}

@@ -33,7 +33,8 @@ func (c *change) mayExport() error {
 	if c.Load(storage.KeyPrefix+c.env.KeyID, &k) && slices.Contains(k.Scopes, "export") {
 		return nil
 	}
-	return apierr.New(403, "scope_required", "This needs the scope export: use a key that has it, or sign in with the operator token.")
+	return apierr.New(403, "scope_required",
+		"This needs the scope export: use a key that has it, or sign in with the operator token.")
 }
 
 // mayGrant refuses scopes for a new key that the caller may not grant.
@@ -185,7 +186,8 @@ func (c *change) replay() (*rpc.ManageAnswer, error) {
 		return nil, nil
 	}
 	if row.Request != c.requestDigest() {
-		return nil, apierr.New(422, "idempotency_key_reused", "This Idempotency-Key was used for another request. Send a new key.")
+		return nil, apierr.New(422, "idempotency_key_reused",
+			"This Idempotency-Key was used for another request. Send a new key.")
 	}
 	plain, err := c.o.Keyring.Open(c.ID, storage.MutationPrefix, c.mutationKey(), row.Answer)
 	if err != nil { // its key is gone: the change was applied, and is not applied twice

@@ -191,7 +191,8 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 			d.EnabledModels = nil
 			seen := map[string]bool{}
 			for _, m := range v.Array() {
-				if s := strings.TrimSpace(m.Str); m.Type == gjson.String && s != "" && !seen[s] && len(s) <= 320 && storage.IsPrintable(s) {
+				if s := strings.TrimSpace(m.Str); m.Type == gjson.String && s != "" && !seen[s] && len(s) <= 320 &&
+					storage.IsPrintable(s) {
 					seen[s] = true
 					d.EnabledModels = append(d.EnabledModels, s)
 				}
@@ -249,7 +250,8 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 			vars[name] = v.Str
 		default:
 			if _, had := other[name]; !had && !seed {
-				in.fail(name, "is not a field that can be set here%s", didYouMean(catalog.Closest(name, dataFields(c.row.Provider))))
+				in.fail(name, "is not a field that can be set here%s", didYouMean(catalog.Closest(name,
+					dataFields(c.row.Provider))))
 			}
 			other[name] = json.RawMessage(v.Raw)
 		}
@@ -320,7 +322,8 @@ func variable(providerID, name string) bool {
 
 // dataFields returns the fields of providerSpecificData that a provider knows.
 func dataFields(providerID string) []string {
-	list := []string{"baseUrl", "prefix", "enabledModels", "streamUsage", "proxyUrl", "clientId", "region", "project", "location", "resource", "organization", "account_id", "tenant", "apiVersion", store.ClientSecret, store.ProxyAuth}
+	list := []string{"baseUrl", "prefix", "enabledModels", "streamUsage", "proxyUrl", "clientId", "region", "project",
+		"location", "resource", "organization", "account_id", "tenant", "apiVersion", store.ClientSecret, store.ProxyAuth}
 	if d := provider.Lookup(providerID); d != nil {
 		list = append(append(list, d.Vars...), d.OptVars...)
 		for _, h := range d.OptHeader {
@@ -339,7 +342,8 @@ func LooksSecret(name string) bool {
 	case "jwt", "pwd", "pass", "auth", "key", "bearer":
 		return true
 	}
-	for _, part := range [...]string{"secret", "password", "passphrase", "token", "apikey", "accesskey", "privatekey", "credential", "authorization", "cookie"} {
+	for _, part := range [...]string{"secret", "password", "passphrase", "token", "apikey", "accesskey", "privatekey",
+		"credential", "authorization", "cookie"} {
 		if strings.Contains(s, part) {
 			return true
 		}

@@ -63,7 +63,8 @@ func fillProject(c *connInput) {
 	if file == "" || d == nil || d.Auth.Scheme != provider.GoogleSA || data.Vars["project"] != "" {
 		return
 	}
-	if p := gjson.Get(file, "project_id").Str; p != "" && len(p) <= 64 && provider.CheckModel(p) == nil && provider.SafeValue(p) {
+	if p := gjson.Get(file, "project_id").Str; p != "" && len(p) <= 64 && provider.CheckModel(p) == nil &&
+		provider.SafeValue(p) {
 		vars := maps.Clone(data.Vars)
 		if vars == nil {
 			vars = map[string]string{}

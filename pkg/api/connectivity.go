@@ -161,7 +161,8 @@ func (h *Connectivity) Test(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 }
 
 // try makes the calls of a test.
-func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor, model string) TestResult {
+func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection,
+	row *provider.Descriptor, model string) TestResult {
 	if conn.Status == "needs_credential" {
 		return fail("no_credentials", 0)
 	}
@@ -176,7 +177,8 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 	case serve != nil:
 		start = h.Now()
 		out = run(ctx, call, serve)
-		if own := model != "" && model == row.Test && len(conn.Data.EnabledModels) == 0; own && !out.OK && (*out.Error == "not_found" || *out.Error == "rejected") {
+		if own := model != "" && model == row.Test && len(conn.Data.EnabledModels) == 0; own && !out.OK &&
+			(*out.Error == "not_found" || *out.Error == "rejected") {
 			// The provider may have ended the model, or not serve it in this region.
 			if id, _ := h.listedModel(ctx, c, m, conn, row); id != "" && id != model {
 				call, serve = h.testCall(c, m, conn, row, id)
@@ -229,7 +231,8 @@ func (h *Connectivity) report(ctx context.Context, machineID, connection string,
 
 // list fetches the upstream's models. Without a list, or with an empty one, the
 // test has failed with "unsupported".
-func (h *Connectivity) list(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection) (ids []string, out TestResult) {
+func (h *Connectivity) list(ctx context.Context, c *auth.Call, m *snapshot.Machine,
+	conn *store.Connection) (ids []string, out TestResult) {
 	call := *c
 	call.Machine = m
 	ids, err := h.Models.Probe(ctx, &call, conn)
@@ -247,7 +250,8 @@ func (h *Connectivity) list(ctx context.Context, c *auth.Call, m *snapshot.Machi
 }
 
 // check calls the endpoint of the row that is there for a test.
-func (h *Connectivity) check(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection) TestResult {
+func (h *Connectivity) check(ctx context.Context, c *auth.Call, m *snapshot.Machine,
+	conn *store.Connection) TestResult {
 	call := *c
 	call.Machine = m
 	if err := h.Models.Check(ctx, &call, conn); err != nil {
@@ -322,7 +326,8 @@ func (h *Connectivity) testCall(
 ) (*auth.Call, endpoint.Handler) {
 	only := *conn
 	only.Inactive = false
-	rec := &store.Machine{Version: m.Version, ID: m.ID, Generation: m.Generation, Connections: []store.Connection{only}, Settings: m.Settings}
+	rec := &store.Machine{Version: m.Version, ID: m.ID, Generation: m.Generation, Connections: []store.Connection{only},
+		Settings: m.Settings}
 	alone := snapshot.New(rec)
 	searches := row.Search && !row.Has(catalog.LLM)
 	if model == "" && !searches {
@@ -357,8 +362,9 @@ func (h *Connectivity) testCall(
 	}
 	r := &httpmsg.Request{
 		ID: c.ID, Method: "POST", Path: "/v1/connection-test", Origin: c.Origin, Start: c.Start,
-		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "x-stainless-timeout", Value: testSeconds}},
-		Body:   stream.FromBytes(body), Length: int64(len(body)),
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"},
+			{Name: "x-stainless-timeout", Value: testSeconds}},
+		Body: stream.FromBytes(body), Length: int64(len(body)),
 	}
 	if hop := c.Header.Get(clientheader.Hop); hop != "" {
 		r.Header.Add(clientheader.Hop, hop)
@@ -371,7 +377,8 @@ func (h *Connectivity) testCall(
 // else a custom one, else one that the upstream lists. If it fetched the list, it also
 // returns the outcome of that. An account of Azure calls deployments, whose names no
 // list has.
-func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
+func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection,
+	row *provider.Descriptor) (string, *TestResult) {
 	for _, id := range conn.Data.EnabledModels {
 		for _, lead := range []string{conn.Data.Prefix, row.Alias, row.ID} {
 			if lead != "" {
@@ -405,7 +412,8 @@ func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot
 // listedModel returns a model of the upstream's own list, the row's own under a
 // longer name ("eu.amazon.nova-micro-v1:0") if it is there, else the first for chat, else
 // for embeddings.
-func (h *Connectivity) listedModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
+func (h *Connectivity) listedModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection,
+	row *provider.Descriptor) (string, *TestResult) {
 	if h.Models == nil || !row.Serves("models") || row.Models.None {
 		return "", nil
 	}
@@ -462,7 +470,8 @@ func outcome(resp *httpmsg.Response, err error) TestResult {
 // shownStatus returns the upstream's status, 0 where it has not answered.
 func shownStatus(e *apierr.Error) int {
 	switch e.Code {
-	case "upstream_unreachable", "upstream_timeout", "no_credentials", "unsupported_endpoint", "upstream_redirect", "bad_upstream_body", "empty_upstream":
+	case "upstream_unreachable", "upstream_timeout", "no_credentials", "unsupported_endpoint", "upstream_redirect",
+		"bad_upstream_body", "empty_upstream":
 		return 0
 	}
 	return e.Status

@@ -25,24 +25,36 @@ type csvColumn struct{ head, path string }
 // requestColumns are the columns of GET /api/requests.csv. key and connection are names,
 // if there are.
 var requestColumns = [...]csvColumn{
-	{"time", "at"}, {"id", "id"}, {"key", "keyId"}, {"endpoint", "endpoint"}, {"requested_model", "asked"}, {"model", "model"},
-	{"provider", "provider"}, {"connection", "connectionId"}, {"status", "status"}, {"outcome", "outcome"}, {"reason", "reason"}, {"error", "error"},
-	{"latency_ms", "latencyMs"}, {"first_token_ms", "firstMs"}, {"attempts", "attempts"}, {"failed_attempts", "failed"}, {"fields_not_sent", "dropped"},
-	{"input_tokens", "inputTokens"}, {"output_tokens", "outputTokens"}, {"reasoning_tokens", "reasoningTokens"}, {"cache_read_tokens", "cacheReadTokens"},
+	{"time", "at"}, {"id", "id"}, {"key", "keyId"}, {"endpoint", "endpoint"}, {"requested_model", "asked"},
+	{"model", "model"},
+	{"provider", "provider"}, {"connection", "connectionId"}, {"status", "status"}, {"outcome", "outcome"},
+	{"reason", "reason"}, {"error", "error"},
+	{"latency_ms", "latencyMs"}, {"first_token_ms", "firstMs"}, {"attempts", "attempts"}, {"failed_attempts", "failed"},
+	{"fields_not_sent", "dropped"},
+	{"input_tokens", "inputTokens"}, {"output_tokens", "outputTokens"}, {"reasoning_tokens", "reasoningTokens"},
+	{"cache_read_tokens", "cacheReadTokens"},
 	{"cost_usd", "costUsd"}, {"priced", "priced"}, {"estimated", "estimated"}, {"unpriced_parts", "unpricedParts"},
-	{"tags", "tags"}, {"request_bytes", "requestBytes"}, {"answer_bytes", "answerBytes"}, {"key_id", "keyId"}, {"connection_id", "connectionId"},
+	{"tags", "tags"}, {"request_bytes", "requestBytes"}, {"answer_bytes", "answerBytes"}, {"key_id", "keyId"},
+	{"connection_id", "connectionId"},
 }
 
 // usageColumns are the columns of GET /api/usage.csv.
 var usageColumns = [...]csvColumn{
-	{"month", "month"}, {"day", "day"}, {"hour", "hour"}, {"key", "keyId"}, {"connection", "connectionId"}, {"provider", "provider"}, {"model", "model"}, {"endpoint", "endpoint"},
-	{"requests", "requests"}, {"failed_requests", "failedRequests"}, {"succeeded", "succeeded"}, {"provider_failed", "providerFailed"}, {"left", "left"},
-	{"refused", "refused"}, {"refused_key_limit", "refusedKeyLimit"}, {"refused_budget", "refusedBudget"}, {"refused_concurrency", "refusedConcurrency"},
+	{"month", "month"}, {"day", "day"}, {"hour", "hour"}, {"key", "keyId"}, {"connection", "connectionId"},
+	{"provider", "provider"}, {"model", "model"}, {"endpoint", "endpoint"},
+	{"requests", "requests"}, {"failed_requests", "failedRequests"}, {"succeeded", "succeeded"},
+	{"provider_failed", "providerFailed"}, {"left", "left"},
+	{"refused", "refused"}, {"refused_key_limit", "refusedKeyLimit"}, {"refused_budget", "refusedBudget"},
+	{"refused_concurrency", "refusedConcurrency"},
 	{"refused_key", "refusedKey"}, {"refused_model", "refusedModel"}, {"refused_request", "refusedRequest"},
-	{"attempts", "attempts"}, {"failed_attempts", "failedAttempts"}, {"input_tokens", "inputTokens"}, {"output_tokens", "outputTokens"},
-	{"reasoning_tokens", "reasoningTokens"}, {"cache_read_tokens", "cacheReadTokens"}, {"cache_write_tokens", "cacheWriteTokens"},
-	{"cost_usd", "costUsd"}, {"unpriced_attempts", "unpricedAttempts"}, {"estimated_attempts", "estimatedAttempts"}, {"latency_ms", "latencyMs"},
-	{"latency_p50_ms", "latencyP50Ms"}, {"latency_p95_ms", "latencyP95Ms"}, {"first_token_p50_ms", "firstTokenP50Ms"}, {"first_token_p95_ms", "firstTokenP95Ms"},
+	{"attempts", "attempts"}, {"failed_attempts", "failedAttempts"}, {"input_tokens", "inputTokens"},
+	{"output_tokens", "outputTokens"},
+	{"reasoning_tokens", "reasoningTokens"}, {"cache_read_tokens", "cacheReadTokens"},
+	{"cache_write_tokens", "cacheWriteTokens"},
+	{"cost_usd", "costUsd"}, {"unpriced_attempts", "unpricedAttempts"}, {"estimated_attempts", "estimatedAttempts"},
+	{"latency_ms", "latencyMs"},
+	{"latency_p50_ms", "latencyP50Ms"}, {"latency_p95_ms", "latencyP95Ms"}, {"first_token_p50_ms", "firstTokenP50Ms"},
+	{"first_token_p95_ms", "firstTokenP95Ms"},
 	{"cache_share", "cacheShare"}, {"key_id", "keyId"}, {"connection_id", "connectionId"},
 }
 
@@ -91,7 +103,8 @@ func (h *Handler) UsageCSV(ctx context.Context, c *auth.Call) (*httpmsg.Response
 
 // csv returns a CSV file of the rows under "data" in the answers that next returns, as
 // long as there are more.
-func (h *Handler) csv(ctx context.Context, c *auth.Call, name string, columns []csvColumn, next func() (rows []byte, more bool, err error)) (*httpmsg.Response, error) {
+func (h *Handler) csv(ctx context.Context, c *auth.Call, name string, columns []csvColumn,
+	next func() (rows []byte, more bool, err error)) (*httpmsg.Response, error) {
 	names, err := h.names(ctx, c.MachineID)
 	if err != nil {
 		return nil, err

@@ -176,7 +176,8 @@ func readCustom(in *Input) store.CustomModel {
 
 // IsAliasName reports whether s may be a name of the alias map.
 func IsAliasName(s string) bool {
-	return s != "" && len(s) <= 128 && storage.IsPrintable(s) && utf8.ValidString(s) && !strings.ContainsAny(s, "/\\?#%") && strings.TrimSpace(s) == s
+	return s != "" && len(s) <= 128 && storage.IsPrintable(s) && utf8.ValidString(s) &&
+		!strings.ContainsAny(s, "/\\?#%") && strings.TrimSpace(s) == s
 }
 
 // readAliases reads the alias map: only string values with a slash are used

@@ -126,7 +126,8 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 	if err != nil {
 		return nil, err
 	}
-	rec := &recorder{session: number, plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}}, body: in.Body, now: h.Now()}
+	rec := &recorder{session: number, plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}},
+		body: in.Body, now: h.Now()}
 	path, query, _ := strings.Cut(strings.TrimPrefix(in.Path, "/"+c.MachineID), "?")
 	sub := &auth.Call{
 		Request: &httpmsg.Request{
@@ -134,7 +135,8 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 			Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
 			Body:   stream.FromBytes(in.Body),
 		},
-		Machine: m.ReadOnly(), Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody, SessionID: number,
+		Machine: m.ReadOnly(), Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody,
+		SessionID: number,
 	}
 	endpoint := h.Endpoint(sub, rec)
 	if endpoint == nil {
@@ -325,7 +327,8 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 		step := PlanStep{
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
-			Translated: []string{}, Dropped: []string{}, CacheMarks: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier, LowQuota: s.Low, Home: s.Home,
+			Translated: []string{}, Dropped: []string{}, CacheMarks: []string{}, Skipped: s.Skipped,
+			CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier, LowQuota: s.Low, Home: s.Home,
 			NextAfter: append([]string{}, s.NextAfter...), Budgets: []PlanBudget{},
 		}
 		for _, ch := range s.Charges {
@@ -387,7 +390,8 @@ func translated(client []byte, req *upstream.Request, dropped []string) (names [
 	})
 	gjson.ParseBytes(client).ForEach(func(name, v gjson.Result) bool {
 		n := name.String()
-		if got, ok := sent[n]; n != "model" && v.Type != gjson.Null && !slices.Contains(dropped, n) && (!ok || got != compact(v.Raw)) {
+		if got, ok := sent[n]; n != "model" && v.Type != gjson.Null && !slices.Contains(dropped, n) &&
+			(!ok || got != compact(v.Raw)) {
 			names = append(names, n)
 		}
 		return true

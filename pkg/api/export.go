@@ -47,16 +47,17 @@ type exportDoc struct {
 
 // exportBudget is a budget without what was spent.
 type exportBudget struct {
-	ID        string   `json:"id"`
-	Name      string   `json:"name"`
-	KeyID     string   `json:"keyId,omitempty"`
-	Models    []string `json:"models,omitempty"`
-	Unit      string   `json:"unit"`
-	Limit     float64  `json:"limit"`
-	Window    string   `json:"window"`
-	Unpriced  string   `json:"unpriced,omitempty"`
-	Webhook   string   `json:"webhookUrl,omitempty"` // who knows some addresses may post to them: in encrypted exports only
-	CreatedAt int64    `json:"createdAt"`
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	KeyID    string   `json:"keyId,omitempty"`
+	Models   []string `json:"models,omitempty"`
+	Unit     string   `json:"unit"`
+	Limit    float64  `json:"limit"`
+	Window   string   `json:"window"`
+	Unpriced string   `json:"unpriced,omitempty"`
+	// who knows some addresses may post to them: in encrypted exports only
+	Webhook   string `json:"webhookUrl,omitempty"`
+	CreatedAt int64  `json:"createdAt"`
 }
 
 // SealedDoc is an encrypted export: AES-256-GCM under a key made of a
@@ -74,7 +75,8 @@ type SealedDoc struct {
 func (c *change) document(secrets bool) (*exportDoc, error) {
 	d := &exportDoc{
 		Format: ExportFormat, Version: 1, MachineID: c.ID, ExportedAt: c.Now, Connections: []map[string]json.RawMessage{},
-		Combos: []store.Combo{}, CustomModels: []store.CustomModel{}, ModelAliases: map[string]string{}, Disabled: []store.DisabledModels{}, Budgets: []exportBudget{},
+		Combos: []store.Combo{}, CustomModels: []store.CustomModel{}, ModelAliases: map[string]string{},
+		Disabled: []store.DisabledModels{}, Budgets: []exportBudget{},
 		Settings: c.Settings(),
 	}
 	d.Settings.CapturePercent, d.Settings.CaptureHours = 0, 0 // an import turns nothing on
@@ -84,8 +86,11 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 	for _, row := range c.Connections() {
 		v := viewConnection(c.Tx, &row, nil)
 		m := map[string]json.RawMessage{
-			"id": storage.EncodeJSON(v.ID), "provider": storage.EncodeJSON(v.Provider), "authType": storage.EncodeJSON(v.AuthType), "priority": storage.EncodeJSON(v.Priority), "weight": storage.EncodeJSON(v.Weight),
-			"isActive": storage.EncodeJSON(v.IsActive), "providerSpecificData": storage.EncodeJSON(v.Data), "createdAt": storage.EncodeJSON(v.CreatedAt),
+			"id": storage.EncodeJSON(v.ID), "provider": storage.EncodeJSON(v.Provider),
+			"authType": storage.EncodeJSON(v.AuthType), "priority": storage.EncodeJSON(v.Priority),
+			"weight":   storage.EncodeJSON(v.Weight),
+			"isActive": storage.EncodeJSON(v.IsActive), "providerSpecificData": storage.EncodeJSON(v.Data),
+			"createdAt": storage.EncodeJSON(v.CreatedAt),
 		}
 		if v.Name != "" {
 			m["name"] = storage.EncodeJSON(v.Name)
@@ -121,7 +126,8 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 	for _, row := range c.Budgets() {
 		v := c.viewBudget(&row.Budget)
 		b := exportBudget{
-			ID: v.ID, Name: v.Name, KeyID: v.KeyID, Models: v.Models, Unit: v.Unit, Limit: v.Limit, Window: v.Window, Unpriced: v.Unpriced, CreatedAt: v.CreatedAt,
+			ID: v.ID, Name: v.Name, KeyID: v.KeyID, Models: v.Models, Unit: v.Unit, Limit: v.Limit, Window: v.Window,
+			Unpriced: v.Unpriced, CreatedAt: v.CreatedAt,
 		}
 		if secrets {
 			b.Webhook = v.Webhook
@@ -245,7 +251,8 @@ func (c *change) openDoc(in *Input, raw string) ([]byte, error) {
 		return nil, err
 	}
 	var s SealedDoc
-	if json.Unmarshal([]byte(raw), &s) != nil || s.KDF != KDFName || s.Version != 1 || s.Iterations < 1000 || s.Iterations > kdfIterations {
+	if json.Unmarshal([]byte(raw), &s) != nil || s.KDF != KDFName || s.Version != 1 || s.Iterations < 1000 ||
+		s.Iterations > kdfIterations {
 		return refuse()
 	}
 	d := base64.RawURLEncoding.Strict()

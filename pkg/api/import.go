@@ -120,7 +120,8 @@ func (c *change) importDoc() (any, error) {
 	c.Put(storage.SettingsRow, settings)
 	out := imported{
 		Connections: len(doc.conns), Combos: len(doc.combos), CustomModels: len(doc.customs), ModelAliases: len(doc.aliases),
-		Disabled: len(doc.disabled), Budgets: stored, BudgetsSkipped: len(budgets) - stored, Keys: len(made), KeysSkipped: skipped,
+		Disabled: len(doc.disabled), Budgets: stored, BudgetsSkipped: len(budgets) - stored, Keys: len(made),
+		KeysSkipped:      skipped,
 		UnknownProviders: unknown,
 	}
 	if preview {
@@ -163,11 +164,13 @@ func (c *change) unknownProviders(doc *document, replace bool) (unknown []string
 	for i := range doc.conns {
 		row := &doc.conns[i].row
 		var stored storage.Connection
-		if provider.Lookup(row.Provider) != nil || c.Load(storage.ConnectionPrefix+row.ID, &stored) && stored.Provider == row.Provider {
+		if provider.Lookup(row.Provider) != nil || c.Load(storage.ConnectionPrefix+row.ID, &stored) &&
+			stored.Provider == row.Provider {
 			continue
 		}
 		if replace {
-			return nil, apierr.Invalid("document.connections", "document.connections[%d].provider %q is unknown. Correct it, or import without replace.", i, row.Provider)
+			return nil, apierr.Invalid("document.connections",
+				"document.connections[%d].provider %q is unknown. Correct it, or import without replace.", i, row.Provider)
 		}
 		if !slices.Contains(unknown, row.Provider) {
 			unknown = append(unknown, row.Provider)
@@ -231,7 +234,10 @@ func (c *change) compare(before *storage.Tx) map[string]difference {
 			return gjson.GetBytes(raw, "providerAlias").Str + "/" + gjson.GetBytes(raw, "id").Str
 		}},
 		{"modelAliases", storage.AliasPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "alias").Str }},
-		{"disabledModels", storage.DisabledPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "providerAlias").Str }},
+		{"disabledModels", storage.DisabledPrefix, func(raw []byte) string {
+			return gjson.GetBytes(raw,
+				"providerAlias").Str
+		}},
 		{"budgets", storage.BudgetPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "name").Str }},
 		{"keys", storage.KeyPrefix, func(raw []byte) string {
 			if name := gjson.GetBytes(raw, "name").Str; name != "" {
@@ -277,7 +283,8 @@ func (c *change) essence(prefix string, raw []byte) string {
 	if json.Unmarshal(raw, &row) != nil {
 		return string(raw)
 	}
-	for _, own := range []string{"generation", "updatedAt", "createdAt", "seq", "seeded", "status", "lastError", "tokenGeneration", "origin", "last4"} {
+	for _, own := range []string{"generation", "updatedAt", "createdAt", "seq", "seeded", "status", "lastError",
+		"tokenGeneration", "origin", "last4"} {
 		delete(row, own)
 	}
 	if prefix == storage.ConnectionPrefix {
@@ -298,7 +305,8 @@ func (c *change) essence(prefix string, raw []byte) string {
 }
 
 // documentFields are those of a seed document and of an export.
-var documentFields = [...]string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels", "budgets", "settings"}
+var documentFields = [...]string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels",
+	"budgets", "settings"}
 
 // newerBackup refuses an export of a newer version.
 func newerBackup(doc gjson.Result) error {
@@ -325,7 +333,8 @@ func isBackup(doc gjson.Result) error {
 		return true
 	})
 	switch {
-	case format.Exists() && (format.Str != ExportFormat || doc.Get("version").Raw != "1"), !found, !format.Exists() && other != "":
+	case format.Exists() && (format.Str != ExportFormat || doc.Get("version").Raw != "1"), !found,
+		!format.Exists() && other != "":
 		return notBackup("this is not a weir backup")
 	}
 	return nil
@@ -346,14 +355,18 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 		var had storage.Connection
 		if c.Load(storage.ConnectionPrefix+got.row.ID, &had) {
 			if had.Provider != got.row.Provider {
-				return nil, apierr.Invalid("document.connections", "document.connections[%d].id belongs to a connection of another provider.", i)
+				return nil, apierr.Invalid("document.connections",
+					"document.connections[%d].id belongs to a connection of another provider.", i)
 			}
-			got.row.Secrets, got.row.Last4, got.row.Origin, got.row.Seq, got.row.Seeded = had.Secrets, had.Last4, had.Origin, had.Seq, had.Seeded
-			got.row.Status, got.row.LastError, got.row.TokenGeneration, got.row.CreatedAt = had.Status, had.LastError, had.TokenGeneration, had.CreatedAt
+			got.row.Secrets, got.row.Last4, got.row.Origin, got.row.Seq, got.row.Seeded = had.Secrets, had.Last4, had.Origin,
+				had.Seq, had.Seeded
+			got.row.Status, got.row.LastError, got.row.TokenGeneration, got.row.CreatedAt = had.Status, had.LastError,
+				had.TokenGeneration, had.CreatedAt
 			if got.row.ExpiresAt == 0 {
 				got.row.ExpiresAt = had.ExpiresAt
 			}
-		} else if d := provider.Lookup(got.row.Provider); d != nil && len(got.secrets) == 0 && (d.Compatible || wantsCredential(got.row.Provider)) {
+		} else if d := provider.Lookup(got.row.Provider); d != nil && len(got.secrets) == 0 &&
+			(d.Compatible || wantsCredential(got.row.Provider)) {
 			got.row.Status = storage.NeedsCredential
 		}
 		if err := c.o.finishConnection(c.Tx, got); err != nil {
@@ -487,8 +500,10 @@ func (c *change) bounded() error {
 		prefix, what string
 		most         int
 	}{
-		{storage.ConnectionPrefix, "connections", MaxConns}, {storage.KeyPrefix, "keys", MaxKeys}, {storage.ComboPrefix, "combos", MaxCombos},
-		{storage.CustomModelPrefix, "custom models", MaxCustoms}, {storage.AliasPrefix, "aliases", MaxAliases}, {storage.DisabledPrefix, "aliases with disabled models", MaxDisabled},
+		{storage.ConnectionPrefix, "connections", MaxConns}, {storage.KeyPrefix, "keys", MaxKeys},
+		{storage.ComboPrefix, "combos", MaxCombos},
+		{storage.CustomModelPrefix, "custom models", MaxCustoms}, {storage.AliasPrefix, "aliases", MaxAliases},
+		{storage.DisabledPrefix, "aliases with disabled models", MaxDisabled},
 		{storage.BudgetPrefix, "budgets", MaxBudgets},
 	} {
 		if len(c.List(b.prefix)) > b.most {
@@ -508,8 +523,10 @@ func badKeys() error {
 
 // isKey reports whether a row of an export is one that could have been made.
 func isKey(k *store.Key) bool {
-	ok := rpc.IsDigest(k.Digest) && rpc.IsRowID(k.ID) && utf8.RuneCountInString(k.Name) <= 200 && storage.IsPrintable(k.Name) && len(k.Last4) <= 4 && storage.IsPrintable(k.Last4) &&
-		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.TPM >= 0 && k.MaxParallel >= 0 && k.CreatedAt >= 0 && k.ExpiresAt >= 0 && k.RevokedAt >= 0 && k.PausedAt >= 0
+	ok := rpc.IsDigest(k.Digest) && rpc.IsRowID(k.ID) && utf8.RuneCountInString(k.Name) <= 200 &&
+		storage.IsPrintable(k.Name) && len(k.Last4) <= 4 && storage.IsPrintable(k.Last4) &&
+		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.TPM >= 0 && k.MaxParallel >= 0 && k.CreatedAt >= 0 &&
+		k.ExpiresAt >= 0 && k.RevokedAt >= 0 && k.PausedAt >= 0
 	for _, s := range k.Scopes {
 		ok = ok && (s == "data" || s == "manage" || s == "export")
 	}
@@ -526,7 +543,8 @@ func (c *change) dropConfig(doc *document, budgets []storage.Budget, raw gjson.R
 	for i := range doc.conns {
 		var had storage.Connection
 		id := doc.conns[i].row.ID
-		keep[storage.ConnectionPrefix+id] = c.Load(storage.ConnectionPrefix+id, &had) && had.Provider == doc.conns[i].row.Provider
+		keep[storage.ConnectionPrefix+id] = c.Load(storage.ConnectionPrefix+id, &had) &&
+			had.Provider == doc.conns[i].row.Provider
 	}
 	for i := range doc.combos {
 		keep[storage.ComboPrefix+doc.combos[i].ID] = true
@@ -535,7 +553,9 @@ func (c *change) dropConfig(doc *document, budgets []storage.Budget, raw gjson.R
 		keep[storage.BudgetPrefix+budgets[i].ID] = true
 	}
 	for _, of := range [...][2]string{
-		{storage.ConnectionPrefix, "connections"}, {storage.ComboPrefix, "combos"}, {storage.CustomModelPrefix, "customModels"}, {storage.AliasPrefix, "modelAliases"}, {storage.DisabledPrefix, "disabledModels"},
+		{storage.ConnectionPrefix, "connections"}, {storage.ComboPrefix, "combos"},
+		{storage.CustomModelPrefix, "customModels"}, {storage.AliasPrefix, "modelAliases"},
+		{storage.DisabledPrefix, "disabledModels"},
 		{storage.BudgetPrefix, "budgets"},
 	} {
 		if v := raw.Get(of[1]); !v.Exists() || v.Type == gjson.Null {

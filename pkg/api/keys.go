@@ -66,14 +66,17 @@ func useOf(t *storage.Tx, id string) keyUse {
 	u := t.KeyUse(id)
 	return keyUse{
 		LastUsedAt: u.LastAt, Requests: u.Requests, Refused: u.Refused, RequestsLastDay: u.InDay(), Tokens: u.Tokens,
-		SpentUSD: store.Dollars(u.CostUSD), SpentTodayUSD: store.Dollars(u.DayUSD), SpentMonthUSD: store.Dollars(u.MonthUSD), UnpricedAttempts: u.Unpriced,
+		SpentUSD: store.Dollars(u.CostUSD), SpentTodayUSD: store.Dollars(u.DayUSD), SpentMonthUSD: store.Dollars(u.MonthUSD),
+		UnpricedAttempts: u.Unpriced,
 	}
 }
 
 func viewKey(t *storage.Tx, k *storage.Key) keyView {
 	v := keyView{
-		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax, TPM: k.TPM, MaxParallel: k.MaxParallel,
-		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, CapturePercent: k.CapturePercent, CaptureHours: k.CaptureHours, keyUse: useOf(t, k.ID), Generation: k.Generation,
+		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
+		TPM: k.TPM, MaxParallel: k.MaxParallel,
+		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, CapturePercent: k.CapturePercent,
+		CaptureHours: k.CaptureHours, keyUse: useOf(t, k.ID), Generation: k.Generation,
 	}
 	if len(v.Scopes) == 0 {
 		v.Scopes = []string{"data"}
@@ -125,7 +128,8 @@ func (c *change) keyGet() (any, error) {
 }
 
 // keyFields are the fields of a key that can be set.
-var keyFields = [...]string{"name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "tpm", "maxParallel", "capturePercent", "captureHours", "allowUnknown"}
+var keyFields = [...]string{"name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "tpm", "maxParallel",
+	"capturePercent", "captureHours", "allowUnknown"}
 
 // readKey reads the fields of a key that were sent.
 func (c *change) readKey(in *Input, row *storage.Key) {
@@ -378,15 +382,18 @@ type ownLimit struct {
 func (o *Manager) OwnUsage(r *storage.Call) (any, error) {
 	var q rpc.KeyUsageQuery
 	var row storage.Key
-	if json.Unmarshal(r.Body, &q) != nil || !r.Exists() || !rpc.IsRowID(q.KeyID) || !r.Load(storage.KeyPrefix+q.KeyID, &row) {
+	if json.Unmarshal(r.Body, &q) != nil || !r.Exists() || !rpc.IsRowID(q.KeyID) ||
+		!r.Load(storage.KeyPrefix+q.KeyID, &row) {
 		return nil, rpc.ErrInvalidKey()
 	}
 	out := ownUsage{
-		"key.usage", row.ID, row.Name, row.Last4, row.Models, row.CreatedAt, row.ExpiresAt, row.MaxParallel, []ownLimit{}, useOf(r.Tx, row.ID),
+		"key.usage", row.ID, row.Name, row.Last4, row.Models, row.CreatedAt, row.ExpiresAt, row.MaxParallel, []ownLimit{},
+		useOf(r.Tx, row.ID),
 	}
 	add := func(unit, window string, models []string, limit, used int64, resetAt int64) {
 		out.Limits = append(out.Limits, ownLimit{
-			unit, window, models, store.ShownAmount(unit, limit), store.ShownAmount(unit, used), store.ShownAmount(unit, max(limit-used, 0)), resetAt,
+			unit, window, models, store.ShownAmount(unit, limit), store.ShownAmount(unit, used),
+			store.ShownAmount(unit, max(limit-used, 0)), resetAt,
 		})
 	}
 	for _, l := range r.KeyLimits(&row) {

@@ -19,7 +19,8 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 	if in.Err != nil {
 		return nil, in.Err
 	}
-	c := &change{Call: r, o: o, actor: "operator", env: rpc.ManageCall{Method: "POST", Route: "/api/machines", MutationID: mutation, Body: r.Body}}
+	c := &change{Call: r, o: o, actor: "operator", env: rpc.ManageCall{Method: "POST", Route: "/api/machines",
+		MutationID: mutation, Body: r.Body}}
 	if a, err := c.replay(); a != nil || err != nil {
 		return unwrap(a), err
 	}

@@ -152,7 +152,8 @@ func mutationID(c *auth.Call) (string, error) {
 	}
 	id, err := endpoint.IdempotencyKey(c.Header)
 	if err != nil {
-		return "", apierr.Invalid("idempotency-key", "The header Idempotency-Key must be sent once, with 1 to %d visible ASCII characters.", rpc.MaxIdempotencyKey)
+		return "", apierr.Invalid("idempotency-key",
+			"The header Idempotency-Key must be sent once, with 1 to %d visible ASCII characters.", rpc.MaxIdempotencyKey)
 	}
 	return id, nil
 }

@@ -102,7 +102,8 @@ func (c *change) customCreate() (any, error) {
 	in.only("id", "type", "providerAlias", "name", "contextLength", "maxTokens")
 	m := readCustom(in)
 	if all := namesOf(c.Tx).Prefixes; in.Err == nil && m.ProviderAlias != "" && !slices.Contains(all, m.ProviderAlias) {
-		in.fail("providerAlias", "names no provider or prefix of this machine: %s%s", m.ProviderAlias, didYouMean(catalog.Closest(m.ProviderAlias, all)))
+		in.fail("providerAlias", "names no provider or prefix of this machine: %s%s", m.ProviderAlias,
+			didYouMean(catalog.Closest(m.ProviderAlias, all)))
 	}
 	if m.ID == "" {
 		in.fail("id", "is required")
@@ -217,7 +218,8 @@ func (c *change) disabledDelete() (any, error) {
 	}
 	var row storage.DisabledModels
 	if !IsAlias(alias) && provider.Lookup(alias) == nil || !c.Load(storage.DisabledPrefix+alias, &row) {
-		return nil, apierr.New(404, "model_not_found", "No model of this alias is disabled. GET /api/models/disabled lists the disabled models.")
+		return nil, apierr.New(404, "model_not_found",
+			"No model of this alias is disabled. GET /api/models/disabled lists the disabled models.")
 	}
 	var remaining []string
 	for _, m := range row.IDs {

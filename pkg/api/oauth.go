@@ -108,7 +108,8 @@ func (h *OAuth) Callback(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected, err error) {
 	ticket, ok := h.ticket(c.Header)
 	if !ok {
-		return done, apierr.New(400, "invalid_callback", "The sign-in was not begun in this browser, or more than ten minutes ago. Begin again.")
+		return done, apierr.New(400, "invalid_callback",
+			"The sign-in was not begun in this browser, or more than ten minutes ago. Begin again.")
 	}
 	id := oauth.MachineOf(c.Query)
 	if !rpc.IsMachineID(id) {
@@ -118,7 +119,8 @@ func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected,
 	if err != nil {
 		return done, err
 	}
-	raw, err := rpc.Ask(ctx, h.Objects, id, "oauth.callback", rpc.CallbackQuery{Session: ticket, RedirectURI: uri, Query: c.Query})
+	raw, err := rpc.Ask(ctx, h.Objects, id, "oauth.callback", rpc.CallbackQuery{Session: ticket, RedirectURI: uri,
+		Query: c.Query})
 	h.Cache.Invalidate(id)
 	if err != nil {
 		return done, err
@@ -189,7 +191,8 @@ func page(status int, title, text string) *httpmsg.Response {
 			{Name: "cross-origin-opener-policy", Value: "same-origin"},
 		},
 		Body: stream.FromString(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
-			`<meta name="color-scheme" content="light dark"><title>` + title + ` – weir</title></head><body><h1>` + title + `</h1><p>` + escape(text) + `</p><p><a href="/">Back to weir</a></p></body></html>`),
+			`<meta name="color-scheme" content="light dark"><title>` + title + ` – weir</title></head><body><h1>` + title +
+			`</h1><p>` + escape(text) + `</p><p><a href="/">Back to weir</a></p></body></html>`),
 	}
 }
 

@@ -71,7 +71,9 @@ func (c *change) settle(err error) error {
 	case f.Kind == oauth.Expired:
 		e = apierr.New(400, "expired_token", "The code has expired. Begin again.")
 	default:
-		e = apierr.New(502, "provider_refused", "The provider refused the gateway's client%s: the operator's configuration is to blame.", strings.TrimSuffix(" ("+f.Code+")", " ()"))
+		e = apierr.New(502, "provider_refused",
+			"The provider refused the gateway's client%s: the operator's configuration is to blame.",
+			strings.TrimSuffix(" ("+f.Code+")", " ()"))
 	}
 	e.Err = errors.New(tokens.FailureText(f))
 	return e

@@ -147,7 +147,8 @@ func hasText(secrets map[string]string) bool {
 func (c *change) renewed(p *oauth.Provider, id string) (*connInput, error) {
 	var row storage.Connection
 	if !rpc.IsRowID(id) || !c.Load(storage.ConnectionPrefix+id, &row) {
-		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
 	}
 	if row.Provider != p.ID || row.AuthType != "oauth" {
 		return nil, apierr.Invalid("connectionId", "The connection is not one that was signed in to at this provider.")
@@ -248,9 +249,11 @@ func (c *change) oauthDevice() (any, error) {
 	var n oauthNote
 	json.Unmarshal([]byte(d.Note), &n)
 	if n.ConnectionID != mine.ConnectionID || !bytes.Equal(n.Fields, mine.Fields) {
-		return nil, apierr.New(409, "flow_under_way", "Another sign-in at this provider is under way: finish or cancel it first.")
+		return nil, apierr.New(409, "flow_under_way",
+			"Another sign-in at this provider is under way: finish or cancel it first.")
 	}
-	return Showing{d.UserCode, d.VerificationURI, d.VerificationURIComplete, d.Interval.Milliseconds(), d.ExpiresAt.UnixMilli(), n.ConnectionID}, nil
+	return Showing{d.UserCode, d.VerificationURI, d.VerificationURIComplete, d.Interval.Milliseconds(),
+		d.ExpiresAt.UnixMilli(), n.ConnectionID}, nil
 }
 
 func (c *change) oauthPoll() (any, error) {

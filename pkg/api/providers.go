@@ -30,17 +30,18 @@ type connView struct {
 	Generation      int64                      `json:"generation"`
 	TokenGeneration int64                      `json:"tokenGeneration"`
 	Status          string                     `json:"status"` // active, inactive, needs_credential, needs_reauth, cooling
-	Health          string                     `json:"health"` // ready, untested, key_refused, out_of_credit, limited, unreachable, failing, blocked
-	HealthSince     int64                      `json:"healthSince,omitempty"`
-	HealthAt        int64                      `json:"healthAt,omitempty"`
-	LastSuccessAt   int64                      `json:"lastSuccessAt,omitempty"`
-	LastError       string                     `json:"lastError,omitempty"`
-	BlockedPlace    string                     `json:"blockedPlace,omitempty"` // airport code, of health blocked
-	CooldownUntil   int64                      `json:"cooldownUntil,omitempty"`
-	LastHour        lastHour                   `json:"lastHour"`
-	SpentTodayUSD   float64                    `json:"spentTodayUsd"`
-	SpentMonthUSD   float64                    `json:"spentMonthUsd"`
-	Unpriced        int64                      `json:"unpricedAttempts,omitempty"` // of the month
+	// ready, untested, key_refused, out_of_credit, limited, unreachable, failing, blocked
+	Health        string   `json:"health"`
+	HealthSince   int64    `json:"healthSince,omitempty"`
+	HealthAt      int64    `json:"healthAt,omitempty"`
+	LastSuccessAt int64    `json:"lastSuccessAt,omitempty"`
+	LastError     string   `json:"lastError,omitempty"`
+	BlockedPlace  string   `json:"blockedPlace,omitempty"` // airport code, of health blocked
+	CooldownUntil int64    `json:"cooldownUntil,omitempty"`
+	LastHour      lastHour `json:"lastHour"`
+	SpentTodayUSD float64  `json:"spentTodayUsd"`
+	SpentMonthUSD float64  `json:"spentMonthUsd"`
+	Unpriced      int64    `json:"unpricedAttempts,omitempty"` // of the month
 }
 
 // lastHour counts attempts with a provider.
@@ -52,12 +53,15 @@ type lastHour struct {
 // view shows a connection. cools are the machine's cooldowns.
 func viewConnection(t *storage.Tx, c *storage.Connection, cools []store.Cooldown) connView {
 	v := connView{
-		ID: c.ID, Provider: c.Provider, Name: c.Name, AuthType: c.AuthType, HasKey: hasCredential(c.Secrets), Secrets: SortedKeys(c.Secrets),
-		ExpiresAt: c.ExpiresAt, Priority: c.Priority, Weight: c.Share(), IsActive: !c.Inactive, Data: map[string]json.RawMessage{},
+		ID: c.ID, Provider: c.Provider, Name: c.Name, AuthType: c.AuthType, HasKey: hasCredential(c.Secrets),
+		Secrets:   SortedKeys(c.Secrets),
+		ExpiresAt: c.ExpiresAt, Priority: c.Priority, Weight: c.Share(), IsActive: !c.Inactive,
+		Data:      map[string]json.RawMessage{},
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Generation: c.Generation, TokenGeneration: c.TokenGeneration,
 		LastError: t.LastError(c),
 	}
-	for _, f := range [...]string{store.APIKey, store.AccessKeyID, store.SecretAccessKey, store.RefreshToken, store.AccessToken} {
+	for _, f := range [...]string{store.APIKey, store.AccessKeyID, store.SecretAccessKey, store.RefreshToken,
+		store.AccessToken} {
 		if v.Last4 == "" {
 			v.Last4 = c.Last4[f]
 		}
@@ -130,7 +134,8 @@ func (c *change) providerList() (any, error) {
 func (c *change) conn() (row storage.Connection, err error) {
 	id := c.param()
 	if !rpc.IsRowID(id) || !c.Load(storage.ConnectionPrefix+id, &row) {
-		return row, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
+		return row, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
 	}
 	c.target = id
 	return row, nil

@@ -33,7 +33,8 @@ func (h *ProviderModels) List(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	}
 	conn := m.Connection(c.Params[0])
 	if conn == nil {
-		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
 	}
 	c.Machine = m
 	return h.Models.Connection(ctx, c, conn)

@@ -27,13 +27,16 @@ func (o *Manager) RecordTest(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	if json.Unmarshal(r.Body, &c) != nil || !rpc.IsRowID(c.ID) {
-		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
 	}
 	if _, ok := r.Get(storage.ConnectionPrefix + c.ID); !ok {
-		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
 	}
 	switch c.Reason {
-	case "", storage.HealthKeyRefused, storage.HealthOutOfCredit, storage.HealthUnreachable, storage.HealthFailing, storage.HealthBlocked:
+	case "", storage.HealthKeyRefused, storage.HealthOutOfCredit, storage.HealthUnreachable, storage.HealthFailing,
+		storage.HealthBlocked:
 		r.SetHealth(c.ID, storage.Outcome{Reason: c.Reason, Status: c.Status, At: r.Now, Text: c.Text, Place: c.Place})
 	}
 	if c.Reason == "" {
@@ -71,7 +74,8 @@ func (o *Manager) AdmitTest(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	if json.Unmarshal(r.Body, &c) != nil || !rpc.IsRowID(c.ID) || !r.Load(storage.ConnectionPrefix+c.ID, &row) {
-		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
 	}
 	minute := r.Now / storage.Minute
 	if r.Meta.ProbeAt != minute {

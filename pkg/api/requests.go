@@ -45,7 +45,8 @@ func (c *change) requestList() (any, error) {
 		return nil, err
 	}
 	counts := c.RequestCounts()
-	page := requestPage{Object: "list", Data: []store.Request{}, Kept: counts.Kept, Total: counts.Total, LostFailureAt: counts.LostFailureAt}
+	page := requestPage{Object: "list", Data: []store.Request{}, Kept: counts.Kept, Total: counts.Total,
+		LostFailureAt: counts.LostFailureAt}
 	before := q.before
 	if c.env.Scan > 0 {
 		before = c.env.Scan
@@ -74,7 +75,8 @@ func (h *Handler) Requests(ctx context.Context, c *auth.Call) (*httpmsg.Response
 
 // requestPage returns a page of requests as JSON, and the cursor of the next one, "" for
 // none.
-func (h *Handler) requestPage(ctx context.Context, machineID string, env rpc.ManageCall) (raw []byte, cursor string, err error) {
+func (h *Handler) requestPage(ctx context.Context, machineID string,
+	env rpc.ManageCall) (raw []byte, cursor string, err error) {
 	a, err := h.manage(ctx, machineID, &env)
 	if err != nil {
 		return nil, "", err
@@ -168,12 +170,14 @@ func (o *Manager) OwnRequest(r *storage.Call) (any, error) {
 	switch {
 	case f != nil && f.KeyID == q.KeyID:
 		return ownRequest{
-			"key.request", f.ID, f.At, f.Endpoint, f.Model, f.Provider, f.Status, f.Error, f.Outcome, f.Reason, f.LatencyMs, f.FirstMs, f.Attempts, f.Used,
+			"key.request", f.ID, f.At, f.Endpoint, f.Model, f.Provider, f.Status, f.Error, f.Outcome, f.Reason, f.LatencyMs,
+			f.FirstMs, f.Attempts, f.Used,
 		}, nil
 	case f == nil && more > 0:
 		return requestPage{Scan: more}, nil
 	}
-	e := apierr.New(404, "request_not_found", "No request of this key with this x-request-id is listed: not yet, if it has ended within the last seconds, or no longer.")
+	e := apierr.New(404, "request_not_found",
+		"No request of this key with this x-request-id is listed: not yet, if it has ended within the last seconds, or no longer.")
 	e.RetryAfter = 2 * time.Second
 	return nil, e
 }
@@ -209,7 +213,8 @@ type requestQuery struct {
 
 // requestParameters are the names of the parameters of a requestQuery.
 var requestParameters = [...]string{
-	"q", "status", "code", "key", "tag", "endpoint", "connection", "provider", "model", "outcome", "reason", "failed", "from", "to",
+	"q", "status", "code", "key", "tag", "endpoint", "connection", "provider", "model", "outcome", "reason", "failed",
+	"from", "to",
 	"minDurationMs", "minFirstTokenMs", "minCostUsd", "sort", "order", "limit", "cursor", "before", "after",
 }
 
@@ -252,7 +257,8 @@ func readRequestQuery(query map[string]string) (*requestQuery, error) {
 		name string
 		to   *int64
 		most int64
-	}{{"limit", &limit, maxRequestsPage}, {"before", &q.before, to}, {"after", &q.after, to}, {"from", &q.from, to}, {"to", &to, to}} {
+	}{{"limit", &limit, maxRequestsPage}, {"before", &q.before, to}, {"after", &q.after, to}, {"from", &q.from, to},
+		{"to", &to, to}} {
 		if v := query[p.name]; v != "" {
 			n, err := strconv.ParseInt(v, 10, 64)
 			if err != nil || n < 1 || n > p.most {
@@ -401,8 +407,10 @@ func requestFilter(query map[string]string, from, to int64) (func(r *store.Reque
 	outcome, reason, tag := query["outcome"], query["reason"], query["tag"]
 	connection, provider, model := query["connection"], query["provider"], query["model"]
 	return func(r *store.Request) bool {
-		if r.At < from || r.At > to || !status(r) || key != "" && r.KeyID != key || endpoint != "" && r.Endpoint != endpoint ||
-			tag != "" && !slices.Contains(r.Tags, tag) || outcome != "" && r.Outcome != outcome || reason != "" && r.Reason != reason ||
+		if r.At < from || r.At > to || !status(r) || key != "" && r.KeyID != key || endpoint != "" &&
+			r.Endpoint != endpoint ||
+			tag != "" && !slices.Contains(r.Tags, tag) || outcome != "" && r.Outcome != outcome || reason != "" &&
+			r.Reason != reason ||
 			float64(r.LatencyMs) < least[0] || float64(r.FirstMs) < least[1] || r.CostUSD < least[2] {
 			return false
 		}

@@ -88,7 +88,8 @@ func (o *Manager) AdoptDocument(r *storage.Call, raw []byte) (bool, error) {
 		return false, err
 	}
 	r.Due = true
-	r.Audit("seed", "adopt", "", []string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels"})
+	r.Audit("seed", "adopt", "", []string{"connections", "apiKeys", "combos", "customModels", "modelAliases",
+		"disabledModels"})
 	return true, nil
 }
 

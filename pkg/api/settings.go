@@ -77,7 +77,9 @@ func (c *change) settingsPatch() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket", "promptCaching", "streamCost", "timeZone", "modelPrices", "capturePercent", "captureHours", "allowUnknown"}, modelFields[:]...)...)
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket",
+		"promptCaching", "streamCost", "timeZone", "modelPrices", "capturePercent", "captureHours", "allowUnknown"},
+		modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
 		known := namesOf(c.Tx)
@@ -105,7 +107,8 @@ func (c *change) settingsPatch() (any, error) {
 }
 
 // modelFields are the settings that name a model.
-var modelFields = [...]string{"claudeOpusModel", "claudeSonnetModel", "claudeHaikuModel", "claudeFableModel", "defaultModel", "smallModel"}
+var modelFields = [...]string{"claudeOpusModel", "claudeSonnetModel", "claudeHaikuModel", "claudeFableModel",
+	"defaultModel", "smallModel"}
 
 // maxPrices is the number of models that may have prices of their own.
 const maxPrices = 500
@@ -178,7 +181,8 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 			*to = int(v)
 		}
 	}
-	for i, to := range [...]*string{&s.ClaudeOpus, &s.ClaudeSonnet, &s.ClaudeHaiku, &s.ClaudeFable, &s.DefaultModel, &s.SmallModel} {
+	for i, to := range [...]*string{&s.ClaudeOpus, &s.ClaudeSonnet, &s.ClaudeHaiku, &s.ClaudeFable, &s.DefaultModel,
+		&s.SmallModel} {
 		v, ok := in.text(modelFields[i], maxModelName)
 		if !ok {
 			continue

@@ -88,7 +88,8 @@ func (h *Setup) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 		origin = c.Origin
 	}
 	if !setup.IsOrigin(origin) {
-		return nil, apierr.New(400, "unusable_address", "The address of this request cannot be put into a command. Use a host name, or set PUBLIC_URL.")
+		return nil, apierr.New(400, "unusable_address",
+			"The address of this request cannot be put into a command. Use a host name, or set PUBLIC_URL.")
 	}
 	resp, err := h.Forward(ctx, c)
 	if err != nil {
@@ -112,7 +113,8 @@ func (h *Setup) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 func (h *Setup) Script(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	text := setup.Script(c.Params[0])
 	if text == "" {
-		return nil, apierr.New(404, "no_script", "No set-up script has this name. GET /api/setup lists the tools; scripts are /setup/TOOL.sh and /setup/TOOL.ps1.")
+		return nil, apierr.New(404, "no_script",
+			"No set-up script has this name. GET /api/setup lists the tools; scripts are /setup/TOOL.sh and /setup/TOOL.ps1.")
 	}
 	return &httpmsg.Response{
 		Status: 200,
@@ -192,13 +194,15 @@ func (c *change) leaseCreate() (any, error) {
 		}
 	}
 	if live >= maxLeases {
-		return nil, apierr.New(409, "too_many", "A machine has at most %d unused set-up commands. They expire after five minutes.", maxLeases)
+		return nil, apierr.New(409, "too_many",
+			"A machine has at most %d unused set-up commands. They expire after five minutes.", maxLeases)
 	}
 	text, err := rpc.MintLease(c.o.Rand, c.o.KeySecret, c.ID)
 	if err != nil {
 		return nil, err
 	}
-	row := storage.Lease{Tool: tool.ID, Model: model, SmallModel: small, KeyID: c.env.KeyID, KeyDigest: c.env.KeyDigest, ExpiresAt: c.Now + leaseFor.Milliseconds()}
+	row := storage.Lease{Tool: tool.ID, Model: model, SmallModel: small, KeyID: c.env.KeyID, KeyDigest: c.env.KeyDigest,
+		ExpiresAt: c.Now + leaseFor.Milliseconds()}
 	c.Put(storage.LeasePrefix+rpc.KeyDigest(text), row)
 	c.target, c.fields, c.status = tool.ID, in.names, 201
 	return leased{Tool: tool.ID, Lease: text, Model: model, SmallModel: small, ExpiresAt: row.ExpiresAt}, nil
@@ -247,14 +251,16 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 	case tool == nil || in.Tool != row.Tool:
 		return nil, apierr.Invalid("tool", "This set-up command is for %s.", row.Tool)
 	case len(r.List(storage.KeyPrefix)) >= MaxKeys:
-		return nil, apierr.New(409, "too_many", "A machine has at most %d keys. Revoke one that is not needed, then run the command again.", MaxKeys)
+		return nil, apierr.New(409, "too_many",
+			"A machine has at most %d keys. Revoke one that is not needed, then run the command again.", MaxKeys)
 	}
 	text, minted, err := rpc.MintKey(o.Rand, o.KeySecret, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	r.Del(storage.LeasePrefix + in.Digest)
-	key := storage.Key{Key: store.Key{ID: minted.ID, Digest: minted.Digest, Last4: minted.Last4, Name: tool.Name, CreatedAt: r.Now}}
+	key := storage.Key{Key: store.Key{ID: minted.ID, Digest: minted.Digest, Last4: minted.Last4, Name: tool.Name,
+		CreatedAt: r.Now}}
 	r.PutKey(&key)
 	r.Audit(actor, "POST /setup/claim", o.MaskedKey(key.ID), []string{"name"})
 	if err := r.CheckSize(); err != nil {

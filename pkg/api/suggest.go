@@ -46,7 +46,8 @@ type Known struct {
 }
 
 func namesOf(t *storage.Tx) *Known {
-	k := &Known{Conns: t.Connections(), customs: t.CustomModels(), Prefixes: []string{provider.Own, "builtin"}, Models: map[string][]string{}}
+	k := &Known{Conns: t.Connections(), customs: t.CustomModels(), Prefixes: []string{provider.Own, "builtin"},
+		Models: map[string][]string{}}
 	for i := range k.Conns {
 		c := &k.Conns[i]
 		if c.Data.Prefix != "" {

@@ -22,7 +22,8 @@ import (
 func (c *change) usageList() (any, error) { return c.usageOf("") }
 
 // usageParameters are the names of the parameters of GET /api/usage.
-var usageParameters = [...]string{"from", "to", "period", "groupBy", "group", "key", "connection", "provider", "model", "endpoint"}
+var usageParameters = [...]string{"from", "to", "period", "groupBy", "group", "key", "connection", "provider", "model",
+	"endpoint"}
 
 // usageReport is the answer to GET /api/usage.
 type usageReport struct {
@@ -69,7 +70,8 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 		return nil, err
 	}
 	want := usage.Row{
-		KeyID: c.query("key"), ConnectionID: c.query("connection"), Provider: c.query("provider"), Model: c.query("model"), Endpoint: c.query("endpoint"),
+		KeyID: c.query("key"), ConnectionID: c.query("connection"), Provider: c.query("provider"), Model: c.query("model"),
+		Endpoint: c.query("endpoint"),
 	}
 	if keyID != "" {
 		want.KeyID = keyID
@@ -117,13 +119,15 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 			}
 		}
 	}
-	return &usageReport{"list", span.from, span.to, rows.views(span.unit), whole.views(""), total.View(), unpricedModels(unpriced, priced), next}, nil
+	return &usageReport{"list", span.from, span.to, rows.views(span.unit), whole.views(""), total.View(),
+		unpricedModels(unpriced, priced), next}, nil
 }
 
 // isOf reports whether a row has the ids that are set in want.
 func isOf(r, want *usage.Row) bool {
 	for _, f := range [...][2]string{
-		{want.KeyID, r.KeyID}, {want.ConnectionID, r.ConnectionID}, {want.Provider, r.Provider}, {want.Model, r.Model}, {want.Endpoint, r.Endpoint},
+		{want.KeyID, r.KeyID}, {want.ConnectionID, r.ConnectionID}, {want.Provider, r.Provider}, {want.Model, r.Model},
+		{want.Endpoint, r.Endpoint},
 	} {
 		if f[0] != "" && f[0] != f[1] {
 			return false
@@ -301,7 +305,8 @@ func hoursOf(period string) (int64, error) {
 	}
 	n, err := strconv.Atoi(strings.TrimSuffix(period, "h"))
 	if err != nil || !strings.HasSuffix(period, "h") || n < 1 || n > storage.UsageHours {
-		return 0, apierr.Invalid("period", "period must be a number of hours with groupBy=hour, up to %dh: 24h.", storage.UsageHours)
+		return 0, apierr.Invalid("period", "period must be a number of hours with groupBy=hour, up to %dh: 24h.",
+			storage.UsageHours)
 	}
 	return int64(n), nil
 }

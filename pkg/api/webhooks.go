@@ -82,7 +82,8 @@ func AlertBody(machineID string, a *storage.Alert) []byte {
 		Data      data   `json:"data"`
 	}{
 		"budget.reached", time.UnixMilli(a.At).UTC().Format(time.RFC3339),
-		fmt.Sprintf("The budget %s %s: %s of %s.", strconv.Quote(b.Name), what, store.AmountText(b.Unit, a.Spent), store.AmountText(b.Unit, b.Limit)),
+		fmt.Sprintf("The budget %s %s: %s of %s.", strconv.Quote(b.Name), what, store.AmountText(b.Unit, a.Spent),
+			store.AmountText(b.Unit, b.Limit)),
 		data{machineID, b.ID, b.Name, a.Percent, spent, limit, b.Unit, b.Window, a.Start, a.End},
 	})
 }

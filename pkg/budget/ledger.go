@@ -291,7 +291,8 @@ func (l *Ledger) lease(holder string, a *Ask, now int64) *Lease {
 		}
 		l.Leases = slices.Delete(l.Leases, oldest, oldest+1)
 	}
-	l.Leases = append(l.Leases, Lease{Holder: holder, Granted: a.From, Used: a.From, Back: a.Back, Unpriced: a.UnpricedFrom, At: now})
+	l.Leases = append(l.Leases, Lease{Holder: holder, Granted: a.From, Used: a.From, Back: a.Back,
+		Unpriced: a.UnpricedFrom, At: now})
 	return &l.Leases[len(l.Leases)-1]
 }
 

@@ -11,18 +11,20 @@ import (
 // that differ, and models that the catalogue lacks. Times are Unix milliseconds. A nil or
 // zero Update changes nothing: its methods return what the static catalogue has.
 type Update struct {
-	Source        string `json:"source"`
-	Signed        bool   `json:"signed"`              // the signature of the source was verified
-	IssuedAt      int64  `json:"issuedAt,omitempty"`  // as a signed source states it
-	FetchedAt     int64  `json:"fetchedAt,omitempty"` // when the source was last taken
-	FailedAt      int64  `json:"failedAt,omitempty"`  // when it could not be taken since, and why
-	Error         string `json:"error,omitempty"`
-	Rows          int    `json:"rows"`           // prices
-	Held          int    `json:"held"`           // prices of the source that were not taken, because they change too much or are too dear
-	Dear          string `json:"dear,omitempty"` // the first models, with commas between them, that the static catalogue lacks and whose prices are above any vendor's
-	AddedModels   int    `json:"addedModels"`    // models that the static catalogue lacks
-	Limits        int    `json:"limits"`         // chat models of the static catalogue whose limits differ
-	RefusedModels int    `json:"refusedModels"`  // models and limits of the source that were not taken, because they are out of bounds
+	Source    string `json:"source"`
+	Signed    bool   `json:"signed"`              // the signature of the source was verified
+	IssuedAt  int64  `json:"issuedAt,omitempty"`  // as a signed source states it
+	FetchedAt int64  `json:"fetchedAt,omitempty"` // when the source was last taken
+	FailedAt  int64  `json:"failedAt,omitempty"`  // when it could not be taken since, and why
+	Error     string `json:"error,omitempty"`
+	Rows      int    `json:"rows"` // prices
+	Held      int    `json:"held"` // prices of the source that were not taken, because they change too much or are too dear
+	// the first models, with commas between them, that the static catalogue lacks and whose prices are
+	// above any vendor's
+	Dear          string `json:"dear,omitempty"`
+	AddedModels   int    `json:"addedModels"`   // models that the static catalogue lacks
+	Limits        int    `json:"limits"`        // chat models of the static catalogue whose limits differ
+	RefusedModels int    `json:"refusedModels"` // models and limits of the source that were not taken, because they are out of bounds
 	// Text has a line for each price, sorted by alias, then id, by bytes:
 	//
 	//	alias/id  price
@@ -297,7 +299,8 @@ func (u *Update) adds() bool { return u != nil && u.ModelText != "" }
 func row(text, alias, id string) string {
 	rest := text[seek(text, alias, id):]
 	n := len(alias) + 1 + len(id)
-	if len(rest) <= n || rest[:len(alias)] != alias || rest[len(alias)] != '/' || rest[len(alias)+1:n] != id || rest[n] != '\t' {
+	if len(rest) <= n || rest[:len(alias)] != alias || rest[len(alias)] != '/' || rest[len(alias)+1:n] != id ||
+		rest[n] != '\t' {
 		return ""
 	}
 	line, _, _ := strings.Cut(rest[n+1:], "\n")

@@ -167,7 +167,8 @@ func isUnexpected(head []byte, noJSON, events bool) bool {
 	head = bytes.TrimLeft(head[:min(len(head), 512)], " \t\r\n")
 	if events {
 		data, ok := bytes.CutPrefix(head, []byte("data:"))
-		return bytes.HasPrefix(head, []byte("event: error")) || bytes.HasPrefix(head, []byte("event:error")) || ok && isError(data)
+		return bytes.HasPrefix(head, []byte("event: error")) || bytes.HasPrefix(head, []byte("event:error")) || ok &&
+			isError(data)
 	}
 	for _, tag := range [...]string{"<!doctype", "<html"} {
 		if len(head) >= len(tag) && strings.EqualFold(string(head[:len(tag)]), tag) {
@@ -186,7 +187,8 @@ func isUnexpected(head []byte, noJSON, events bool) bool {
 func isError(b []byte) bool {
 	b, ok := bytes.CutPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{"))
 	b = bytes.TrimLeft(b, " \t\r\n")
-	return ok && (bytes.HasPrefix(b, []byte(`"error"`)) || bytes.HasPrefix(b, []byte(`"errors"`)) || bytes.HasPrefix(b, []byte(`"detail"`)))
+	return ok && (bytes.HasPrefix(b, []byte(`"error"`)) || bytes.HasPrefix(b, []byte(`"errors"`)) ||
+		bytes.HasPrefix(b, []byte(`"detail"`)))
 }
 
 const maxJSON = 32 << 20 // bytes of an answer

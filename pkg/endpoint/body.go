@@ -21,7 +21,8 @@ func BodyTooLarge(max int64) *apierr.Error {
 		size = strconv.FormatInt(max>>10, 10) + " KiB"
 	}
 	if max > platformBody {
-		return apierr.New(413, "request_too_large", "The request body is over %s. On Cloudflare the limit is that of the zone's plan if it is lower: 100 MB on Free and Pro.", size)
+		return apierr.New(413, "request_too_large",
+			"The request body is over %s. On Cloudflare the limit is that of the zone's plan if it is lower: 100 MB on Free and Pro.", size)
 	}
 	return apierr.New(413, "request_too_large", "The request body is over %s.", size)
 }

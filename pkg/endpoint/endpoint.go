@@ -24,7 +24,8 @@ const MaxParts = 40
 
 // Targets resolves a model and returns the targets that the key may use and for which
 // usable returns nil. Without any it returns the error of the first one left out.
-func Targets(c *auth.Call, model string, kind catalog.Kind, usable func(*routing.Target) error) ([]routing.Target, error) {
+func Targets(c *auth.Call, model string, kind catalog.Kind,
+	usable func(*routing.Target) error) ([]routing.Target, error) {
 	c.Trace.Asked = model
 	all, err := routing.Resolve(model, c.Machine, kind, c.Session())
 	if err != nil {
@@ -37,16 +38,19 @@ func Targets(c *auth.Call, model string, kind catalog.Kind, usable func(*routing
 // does not learn from the error what the machine's other models and combos are named.
 func Unresolved(err error, key *store.Key, asked string) error {
 	var e *apierr.Error
-	if asked == "" || auth.AllowsModel(key, asked) || !errors.As(err, &e) || e.Code != "model_not_found" || e.Status != 400 {
+	if asked == "" || auth.AllowsModel(key, asked) || !errors.As(err, &e) || e.Code != "model_not_found" ||
+		e.Status != 400 {
 		return err
 	}
-	plain := apierr.Invalid("model", "Unknown model %s. GET /v1/models lists those that this API key can call.", strconv.Quote(apierr.ShortName(asked)))
+	plain := apierr.Invalid("model", "Unknown model %s. GET /v1/models lists those that this API key can call.",
+		strconv.Quote(apierr.ShortName(asked)))
 	plain.Code = e.Code
 	return plain
 }
 
 // FilterTargets is Targets for resolved targets.
-func FilterTargets(all []routing.Target, key *store.Key, asked string, usable func(*routing.Target) error) ([]routing.Target, error) {
+func FilterTargets(all []routing.Target, key *store.Key, asked string,
+	usable func(*routing.Target) error) ([]routing.Target, error) {
 	whole := asked != "" && auth.AllowsModel(key, asked)
 	kept := all[:0]
 	var refusal error

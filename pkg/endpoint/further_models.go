@@ -15,7 +15,8 @@ import (
 // FurtherFields are the fields that name fallback models for an upstream that is
 // a gateway itself: OpenRouter's models, LiteLLM's and Bifrost's fallbacks. They
 // pass like the rest of a body. Some parsers ignore their case.
-var FurtherFields = [...]string{"models", "fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "providerOptions"}
+var FurtherFields = [...]string{"models", "fallbacks", "context_window_fallbacks", "content_policy_fallbacks",
+	"providerOptions"}
 
 // maxFurther is the nesting depth of lists and objects with fallback models; each
 // level is read once more.

@@ -69,7 +69,8 @@ func Digest(c *auth.Call, endpoint string, body []byte, held stream.Held) (strin
 	h := sha256.New()
 	for _, part := range []string{
 		endpoint, kind, c.Header.Get("content-encoding"),
-		c.Header.Get("x-provider"), Query(c.Query, "provider"), c.Header.Get("x-model"), Query(c.Query, "model"), string(sum[:]),
+		c.Header.Get("x-provider"), Query(c.Query, "provider"), c.Header.Get("x-model"), Query(c.Query, "model"),
+		string(sum[:]),
 	} {
 		h.Write([]byte{byte(len(part) >> 8), byte(len(part))})
 		h.Write([]byte(part))
@@ -112,9 +113,11 @@ func (o *Once) Begin(ctx context.Context, c *auth.Call, key, digest string) (*Cl
 	case s.State == rpc.StateNew:
 		return &Claim{o, c, key, digest}, nil, nil
 	case s.State == rpc.StateOther:
-		return refuse(422, "idempotency_mismatch", "This idempotency key was used for another request. Use a new key for each request.")
+		return refuse(422, "idempotency_mismatch",
+			"This idempotency key was used for another request. Use a new key for each request.")
 	case s.State == rpc.StateRunning:
-		return refuse(409, "idempotency_in_progress", "A request with this idempotency key is still running. Send it again when that one has ended.")
+		return refuse(409, "idempotency_in_progress",
+			"A request with this idempotency key is still running. Send it again when that one has ended.")
 	case s.State == rpc.StateLost:
 		return refuse(502, outcomeUnknown, "The request with this idempotency key was interrupted, so it is unknown whether anything was created. Check at the provider. Use a new key to create it anyway.")
 	case !s.Whole:
@@ -223,7 +226,8 @@ func watcherOf(resp *httpmsg.Response) *StreamWatcher {
 
 // unknown reports whether an upstream may have created something despite e.
 func unknown(e *apierr.Error, attempts int) bool {
-	return e.NoRetry && e.Status >= 500 || e.Code == outcomeUnknown || e.Status == 408 || e.Status == apierr.StatusClientLeft && attempts > 0
+	return e.NoRetry && e.Status >= 500 || e.Code == outcomeUnknown || e.Status == 408 ||
+		e.Status == apierr.StatusClientLeft && attempts > 0
 }
 
 // failure returns the stored answer for a creation with an unknown outcome.

@@ -33,11 +33,12 @@ type Ports struct {
 	Decode       func(label string, raw []byte) (text string, ok bool)     // of an encoding by its WHATWG label
 	Brotli       func(r io.Reader) io.Reader                               // decodes a body; nil refuses those
 	SignRS256    func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
-	DeriveKey    func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error) // PBKDF2 with SHA-256; nil does it in Go
-	SpendCode    func(code string) bool                                                             // of a sign-in link, see session.Sessions; nil if there are no links
-	Now          func() time.Time
-	Rand         io.Reader
-	Log          func(level int, line string)
+	// PBKDF2 with SHA-256; nil does it in Go
+	DeriveKey func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error)
+	SpendCode func(code string) bool // of a sign-in link, see session.Sessions; nil if there are no links
+	Now       func() time.Time
+	Rand      io.Reader
+	Log       func(level int, line string)
 	// Memory returns how many bytes the program's memory has grown by, and how many
 	// other instances have of the same limit; nil if the system takes memory back.
 	Memory func() (grown, others int64)
@@ -52,8 +53,9 @@ type Ports struct {
 	Collect func(used, n int64)
 	// Began is when the process was started if no other one serves its machines, in Unix
 	// milliseconds: who used their budgets before is dead. 0 where there are others.
-	Began   int64
-	Changed func(machineID string) // receives the machines that were changed, or whose cooldowns were reported, here; may be nil
+	Began int64
+	// receives the machines that were changed, or whose cooldowns were reported, here; may be nil
+	Changed func(machineID string)
 }
 
 // App is the whole program behind a platform: the gateway and the logic of the
@@ -83,7 +85,8 @@ func (c *Config) missing() string {
 
 // New builds the program.
 func New(cfg Config, p Ports) *App {
-	app := &App{Gateway: &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet, Decoder: contentcoding.Decoder{Brotli: p.Brotli}}}
+	app := &App{Gateway: &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet,
+		Decoder: contentcoding.Decoder{Brotli: p.Brotli}}}
 	w := &wiring{Config: cfg, Ports: p, serve: app.Serve}
 	errs := w.read()
 	app.Redact = w.redact

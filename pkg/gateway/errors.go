@@ -27,13 +27,16 @@ func refusal(err error) *apierr.Error {
 	case errors.Is(err, stream.ErrTooLarge):
 		return &apierr.Error{Status: 413, Type: "invalid_request_error", Message: "The request body is too large.", Err: err}
 	case errors.Is(err, stream.ErrIdle):
-		return &apierr.Error{Status: 408, Type: "invalid_request_error", Message: "The request body did not arrive in time.", Err: err}
+		return &apierr.Error{Status: 408, Type: "invalid_request_error", Message: "The request body did not arrive in time.",
+			Err: err}
 	case errors.Is(err, stream.ErrReset):
 		return &apierr.Error{Status: 400, Type: "invalid_request_error", Message: "The request body broke off.", Err: err}
 	case errors.Is(err, contentcoding.ErrInvalid):
-		return &apierr.Error{Status: 400, Type: "invalid_request_error", Message: "The request body is not valid in its Content-Encoding. Send it again, or without compression.", Err: err}
+		return &apierr.Error{Status: 400, Type: "invalid_request_error",
+			Message: "The request body is not valid in its Content-Encoding. Send it again, or without compression.", Err: err}
 	case errors.Is(err, contentcoding.ErrWindow):
-		return &apierr.Error{Status: 413, Type: "invalid_request_error", Code: "request_too_large", Message: "Decoding the request body takes too much memory. Compress it with a window of at most 16 MiB.", Err: err}
+		return &apierr.Error{Status: 413, Type: "invalid_request_error", Code: "request_too_large",
+			Message: "Decoding the request body takes too much memory. Compress it with a window of at most 16 MiB.", Err: err}
 	case errors.Is(err, upstream.ErrCanceled):
 		return apierr.ClientLeft(err)
 	}

@@ -112,7 +112,8 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 	return g.finish(ctx, r, route, c, resp, err)
 }
 
-func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m *Method, machine string, params []string) (*httpmsg.Response, *auth.Call, error) {
+func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m *Method, machine string,
+	params []string) (*httpmsg.Response, *auth.Call, error) {
 	if g.Misconfigured != "" && route.Pattern != "/health" {
 		return nil, nil, g.misconfigured()
 	}
@@ -238,7 +239,8 @@ func isRead(r *httpmsg.Request, route *Route) bool {
 }
 
 // call finds out who calls.
-func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access endpoint.Access, machine string) (*auth.Call, error) {
+func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access endpoint.Access,
+	machine string) (*auth.Call, error) {
 	switch access {
 	case endpoint.Public:
 		return &auth.Call{Request: r}, nil
@@ -264,14 +266,16 @@ func (g *Gateway) checkBody(r *httpmsg.Request, route *Route) error {
 		return endpoint.BodyTooLarge(route.MaxBody)
 	}
 	if enc := encodingOf(r); enc != "" && !route.AnyEncoding && !g.decodes(route, enc) {
-		return apierr.New(415, "unsupported_encoding", "This Content-Encoding is not accepted here. JSON bodies of /v1 may be gzip, br or zstd.")
+		return apierr.New(415, "unsupported_encoding",
+			"This Content-Encoding is not accepted here. JSON bodies of /v1 may be gzip, br or zstd.")
 	}
 	return nil
 }
 
 // finish turns a failure into an answer and adds the header fields of every
 // answer.
-func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, c *auth.Call, resp *httpmsg.Response, err error) *httpmsg.Response {
+func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, c *auth.Call, resp *httpmsg.Response,
+	err error) *httpmsg.Response {
 	var t *accounts.Trace
 	machine := ""
 	if c != nil {

@@ -20,7 +20,8 @@ func geminiPath(r *httpmsg.Request, path string) string {
 	case !v1:
 		_, rest, _ = strings.Cut(path[1:], "/")
 	}
-	if r.Method == "POST" && strings.Contains(rest, "/") && strings.Contains(rest, ":") && !strings.HasPrefix(rest, "models/") && lacking("/v1beta/"+rest) == "" {
+	if r.Method == "POST" && strings.Contains(rest, "/") && strings.Contains(rest, ":") &&
+		!strings.HasPrefix(rest, "models/") && lacking("/v1beta/"+rest) == "" {
 		rest = "models/" + rest
 	}
 	return "/v1beta/" + rest

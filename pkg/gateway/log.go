@@ -10,7 +10,8 @@ import (
 
 // logLine is the one line that a request leaves: no body, no query, no
 // credential. Times are milliseconds.
-func logLine(r *httpmsg.Request, t *accounts.Trace, machine string, status int, now time.Time, clean func(string) string) string {
+func logLine(r *httpmsg.Request, t *accounts.Trace, machine string, status int, now time.Time,
+	clean func(string) string) string {
 	b := make([]byte, 0, 384)
 	b = append(b, `{"level":"`...)
 	if status >= 500 {

@@ -106,7 +106,8 @@ func decode(s string) (string, bool) {
 
 // split takes the machine off a path: "/{machineId}/v1/X" is split into the
 // machine and "/v1/X"; "/v1/v1/X" is read as "/v1/X". The Gemini API is under
-// /v1beta whatever its version. A path that is not canonical (empty segments, a trailing slash, encoded dots or slashes in the
+// /v1beta whatever its version. A path that is not canonical (empty segments, a trailing slash,
+// encoded dots or slashes in the
 // fixed part) matches no route, since routes are compared byte for byte.
 func split(r *httpmsg.Request) (machine, rest string) {
 	path := r.Path
@@ -120,7 +121,8 @@ func split(r *httpmsg.Request) (machine, rest string) {
 	if strings.HasPrefix(path, "/v1/v1/") {
 		path = path[3:]
 	}
-	if strings.HasPrefix(path, "/v1beta/") || strings.HasPrefix(path, "/v1alpha/") || strings.HasPrefix(path, "/v1/models") {
+	if strings.HasPrefix(path, "/v1beta/") || strings.HasPrefix(path, "/v1alpha/") ||
+		strings.HasPrefix(path, "/v1/models") {
 		path = geminiPath(r, path)
 	}
 	return machine, path

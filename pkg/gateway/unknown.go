@@ -14,9 +14,11 @@ import (
 // have: the first segments of a path.
 var notOffered = [...]string{
 	"/v1/assistants", "/v1/batches", "/v1/chatkit", "/v1/containers", "/v1/conversations", "/v1/evals",
-	"/v1/files", "/v1/fine_tuning", "/v1/organization", "/v1/realtime/calls", "/v1/threads", "/v1/uploads", "/v1/vector_stores",
+	"/v1/files", "/v1/fine_tuning", "/v1/organization", "/v1/realtime/calls", "/v1/threads", "/v1/uploads",
+	"/v1/vector_stores",
 	"/v1/messages/batches",
-	"/v1beta/batches", "/v1beta/cachedContents", "/v1beta/corpora", "/v1beta/fileSearchStores", "/v1beta/files", "/v1beta/interactions", "/v1beta/tunedModels",
+	"/v1beta/batches", "/v1beta/cachedContents", "/v1beta/corpora", "/v1beta/fileSearchStores", "/v1beta/files",
+	"/v1beta/interactions", "/v1beta/tunedModels",
 	"/upload/v1beta",
 }
 
@@ -128,7 +130,8 @@ func methodNotAllowed(r *httpmsg.Request, route *Route) *apierr.Error {
 	for i := range route.Methods {
 		names = append(names, route.Methods[i].Name)
 	}
-	e := apierr.New(405, "method_not_allowed", "%s is not allowed for %s. Use %s.", safeMethod(r.Method), route.Pattern, strings.Join(names, " or "))
+	e := apierr.New(405, "method_not_allowed", "%s is not allowed for %s. Use %s.", safeMethod(r.Method), route.Pattern,
+		strings.Join(names, " or "))
 	e.Header = httpmsg.Header{{Name: "allow", Value: route.Allow()}}
 	return e
 }

@@ -18,12 +18,14 @@ const maxSockets = 1024
 
 // upgrade answers a request for another protocol, which must be a WebSocket on a route
 // that serves it. 426 tells clients to use HTTP (docs/reference/clients.md, 2.6).
-func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route, machine, path string, params []string, field string) *httpmsg.Response {
+func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route, machine, path string, params []string,
+	field string) *httpmsg.Response {
 	r.Route = "none"
 	if route != nil {
 		r.Route = route.Pattern
 	}
-	if route == nil || route.Upgrade == nil || r.Method != "GET" || !strings.EqualFold(strings.TrimSpace(field), "websocket") {
+	if route == nil || route.Upgrade == nil || r.Method != "GET" ||
+		!strings.EqualFold(strings.TrimSpace(field), "websocket") {
 		return g.finish(ctx, r, g.unmatched(path), nil, nil, UpgradeNotSupported())
 	}
 	moveProtocolKey(&r.Header)
@@ -169,12 +171,14 @@ func (s openSockets) evict(among func(*openSocket) bool) socket.Conn {
 
 // UpgradeNotSupported returns the refusal of a request for another protocol.
 func UpgradeNotSupported() *apierr.Error {
-	return apierr.New(426, "upgrade_not_supported", "Protocol upgrades such as WebSocket are not supported here; send a plain HTTP request.")
+	return apierr.New(426, "upgrade_not_supported",
+		"Protocol upgrades such as WebSocket are not supported here; send a plain HTTP request.")
 }
 
 // upgradeRequired refuses an ordinary GET of a route that has a WebSocket only.
 func upgradeRequired(context.Context, *auth.Call) (*httpmsg.Response, error) {
-	return nil, apierr.New(426, "upgrade_required", "This route is served over WebSocket only. Connect with wss:// or ws://.")
+	return nil, apierr.New(426, "upgrade_required",
+		"This route is served over WebSocket only. Connect with wss:// or ws://.")
 }
 
 // keyProtocol begins the sub-protocol in which a browser, which cannot set header

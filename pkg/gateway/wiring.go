@@ -112,24 +112,29 @@ func (w *wiring) object() *machine.Object {
 			Keyring: w.keys, Objects: w.Objects, Do: w.Do, Pause: w.Pause, Now: w.Now, Rand: w.Rand, Log: w.logLine,
 			SignRS256: w.SignRS256, OAuth: w.clients, Unusable: w.badRows, Dialer: w.Dialer, Proxy: w.proxy,
 		},
-		CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret), ZoneOffset: w.ZoneOffset,
-		Reseed: w.Reseed, DeriveKey: w.DeriveKey, Began: w.Began,
+		CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
+		ZoneOffset: w.ZoneOffset,
+		Reseed:     w.Reseed, DeriveKey: w.DeriveKey, Began: w.Began,
 	}}
 }
 
 // share creates what all endpoints use.
 func (w *wiring) share() {
-	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine, Changed: w.Changed, PriceSource: w.prices}
-	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause, Log: w.logLine, Changed: w.Changed, Confirm: w.cache.Confirm}
+	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine, Changed: w.Changed,
+		PriceSource: w.prices}
+	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause,
+		Log: w.logLine, Changed: w.Changed, Confirm: w.cache.Confirm}
 	if w.MaxRequests > 0 {
 		w.pool.MaxRecords = rpc.MaxReportEntries
 	}
 	w.credentials = &accounts.Credentials{Pool: w.pool}
-	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now, AtOnce: w.ListsAtOnce}, Now: w.Now}
+	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now,
+		AtOnce: w.ListsAtOnce}, Now: w.Now}
 	w.chatOnly = &proxy.ChatOnly{}
 	w.sockets = &responses.Sockets{Serve: w.serve, Pause: w.Pause, Now: w.Now}
 	w.memory = &memory.Budget{Max: w.MaxMemory, Pause: w.Pause, Elsewhere: w.Memory, Collect: w.Collect}
-	w.downloads = &download.Downloads{Do: w.Do, CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()}
+	w.downloads = &download.Downloads{Do: w.Do, CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate,
+		OwnHosts: w.ownHosts()}
 }
 
 // pricesState returns what was last taken of the source of prices.
@@ -161,8 +166,9 @@ func (w *wiring) sessions() *session.Sessions {
 		Machines: w.cache, Now: w.Now, Vault: w.keys,
 	}
 	return &session.Sessions{
-		Credentials: w.callers, Objects: w.Objects, Rand: w.Rand, Now: w.Now, KeySecret: []byte(w.KeySecret), AdminToken: w.callers.AdminToken,
-		SpendCode: w.SpendCode,
+		Credentials: w.callers, Objects: w.Objects, Rand: w.Rand, Now: w.Now, KeySecret: []byte(w.KeySecret),
+		AdminToken: w.callers.AdminToken,
+		SpendCode:  w.SpendCode,
 	}
 }
 
@@ -213,7 +219,8 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		search: &search.Handler{Accounts: s, Normalize: w.Normalize, Now: w.Now},
 		web: &web.Handler{
 			Accounts: s, Do: do,
-			CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), Decode: w.Decode, Usage: w.pool, Now: w.Now,
+			CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), Decode: w.Decode, Usage: w.pool,
+			Now: w.Now,
 		},
 		rerank:      &rerank.Handler{Accounts: s},
 		usage:       &usage.Handler{Objects: w.Objects},
@@ -225,13 +232,15 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 // management returns the handlers of /api. h are the endpoints that connection
 // tests call.
 func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handlers {
-	objects := &api.Handler{Objects: w.Objects, Cache: w.cache, KeySecret: []byte(w.KeySecret), Version: w.Version, SendsPieces: w.MaxRequests > 0}
+	objects := &api.Handler{Objects: w.Objects, Cache: w.cache, KeySecret: []byte(w.KeySecret), Version: w.Version,
+		SendsPieces: w.MaxRequests > 0}
 	if w.prices != nil {
 		objects.Prices = w.pricesState
 	}
 	return &api.Handlers{
 		Objects: objects, Sessions: sessions,
-		OAuth:          &api.OAuth{Handler: objects, Clients: w.clients, Unusable: w.badRows, PublicURL: w.public, Rand: w.Rand},
+		OAuth: &api.OAuth{Handler: objects, Clients: w.clients, Unusable: w.badRows, PublicURL: w.public,
+			Rand: w.Rand},
 		Setup:          &api.Setup{Handler: objects, PublicURL: w.public},
 		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},
 		ProviderModels: &api.ProviderModels{Models: w.models, Cache: w.cache},
@@ -239,8 +248,9 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 			Objects: w.Objects, Cache: w.cache, Models: w.models, Now: w.Now,
 			Chat: h.chats.Handler(llm.Chat), Embeddings: h.embeddings.Create, Search: h.search.Create,
 		},
-		Explain: &api.Explainer{Objects: w.Objects, Cache: w.cache, Now: w.Now, Endpoint: func(c *auth.Call, s accounts.Sender) endpoint.Handler {
-			return explained(w.endpoints(s, nil), c)
-		}},
+		Explain: &api.Explainer{Objects: w.Objects, Cache: w.cache, Now: w.Now,
+			Endpoint: func(c *auth.Call, s accounts.Sender) endpoint.Handler {
+				return explained(w.endpoints(s, nil), c)
+			}},
 	}
 }

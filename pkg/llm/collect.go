@@ -63,7 +63,8 @@ func (c *collector) Event(e *ir.Event) {
 	case ir.EventStart:
 		c.a.ID, c.a.Model = own(e.ID), own(e.Name)
 	case ir.EventText, ir.EventThinking, ir.EventRefusal, ir.EventArguments:
-		c.last([...]ir.BlockKind{ir.EventText: ir.TextBlock, ir.EventThinking: ir.ThinkingBlock, ir.EventRefusal: ir.RefusalBlock, ir.EventArguments: ir.ToolCallBlock}[e.Kind])
+		c.last([...]ir.BlockKind{ir.EventText: ir.TextBlock, ir.EventThinking: ir.ThinkingBlock,
+			ir.EventRefusal: ir.RefusalBlock, ir.EventArguments: ir.ToolCallBlock}[e.Kind])
 		c.text = append(c.text, e.Text...)
 	case ir.EventSignature:
 		b := c.last(ir.ThinkingBlock)
@@ -72,7 +73,8 @@ func (c *collector) Event(e *ir.Event) {
 		c.begin(ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: own(e.Signature), Issuer: own(e.Issuer)})
 		c.open = false
 	case ir.EventTool:
-		c.begin(ir.Block{Kind: ir.ToolCallBlock, ID: own(e.ID), Name: own(e.Name), Namespace: own(e.Namespace), Custom: e.Custom, Builtin: e.Builtin, Legacy: e.Legacy, Signature: own(e.Signature), Issuer: own(e.Issuer)})
+		c.begin(ir.Block{Kind: ir.ToolCallBlock, ID: own(e.ID), Name: own(e.Name), Namespace: own(e.Namespace),
+			Custom: e.Custom, Builtin: e.Builtin, Legacy: e.Legacy, Signature: own(e.Signature), Issuer: own(e.Issuer)})
 	case ir.EventCitation:
 		for i := len(c.a.Blocks) - 1; i >= 0; i-- {
 			if b := &c.a.Blocks[i]; b.Kind == ir.TextBlock {

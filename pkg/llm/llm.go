@@ -83,7 +83,8 @@ func RequestParts(from, to Dialect, body []byte, opt ir.Options) (parts [][]byte
 // minParts is the length of a body from which on the result may be in parts.
 const minParts = 1 << 20
 
-func translate(from, to Dialect, body []byte, opt ir.Options, spans bool) (parts [][]byte, dropped []string, err error) {
+func translate(from, to Dialect, body []byte, opt ir.Options,
+	spans bool) (parts [][]byte, dropped []string, err error) {
 	pieces, err := ir.CountPieces(body)
 	if err != nil {
 		return nil, nil, apierr.Invalid("", "The body is not valid JSON.")
@@ -127,7 +128,8 @@ func takeMemory(opt *ir.Options, pieces, copied, more int) error {
 }
 
 // rewrite translates a checked request, of which copied bytes are copied.
-func rewrite(from, to Dialect, body []byte, opt ir.Options, pieces, copied int, spans bool) (parts [][]byte, dropped []string, err error) {
+func rewrite(from, to Dialect, body []byte, opt ir.Options, pieces, copied int,
+	spans bool) (parts [][]byte, dropped []string, err error) {
 	root := gjson.Parse(ir.View(body))
 	client, upstream := &dialects[from], &dialects[to]
 	if client.read == nil {
@@ -163,7 +165,8 @@ func rewrite(from, to Dialect, body []byte, opt ir.Options, pieces, copied int, 
 	}
 	err = upstream.write(q, d, &t.opt)
 	if err == nil && q.SchemaBytes > ir.MaxSchemas {
-		err = apierr.New(413, "request_too_large", "The schemas of the request are too large, or nested too deeply, to be translated for this model's provider.")
+		err = apierr.New(413, "request_too_large",
+			"The schemas of the request are too large, or nested too deeply, to be translated for this model's provider.")
 	}
 	if err != nil {
 		return nil, nil, err

@@ -236,7 +236,8 @@ func (o *Observer) End(cause error) []byte {
 	if o.inEvent || len(o.line) > 0 {
 		out = append(out, "\n\n"...)
 	}
-	if whole := o.dialect.finishName != "" && len(o.line) == 0; (cause == nil || whole) && o.state.Stopped && o.state.Failure == nil {
+	if whole := o.dialect.finishName != "" && len(o.line) == 0; (cause == nil || whole) && o.state.Stopped &&
+		o.state.Failure == nil {
 		// Only the terminator is missing, if the dialect has one.
 		end := o.dialect.terminator
 		switch line := strings.TrimRight(end, "\n"); {

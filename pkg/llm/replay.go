@@ -65,7 +65,8 @@ func replay(a *ir.Answer, to ir.Sink) {
 				to.Event(&ir.Event{Kind: ir.EventSignature, Signature: b.Signature, Issuer: b.Issuer})
 			}
 		case ir.ToolCallBlock:
-			to.Event(&ir.Event{Kind: ir.EventTool, Block: i, ID: b.ID, Name: b.Name, Namespace: b.Namespace, Custom: b.Custom, Builtin: b.Builtin, Legacy: b.Legacy, Signature: b.Signature, Issuer: b.Issuer})
+			to.Event(&ir.Event{Kind: ir.EventTool, Block: i, ID: b.ID, Name: b.Name, Namespace: b.Namespace, Custom: b.Custom,
+				Builtin: b.Builtin, Legacy: b.Legacy, Signature: b.Signature, Issuer: b.Issuer})
 			to.Event(&ir.Event{Kind: ir.EventArguments, Block: i, Text: ir.Escape(b.Arguments), Custom: b.Custom})
 		}
 		to.Event(&ir.Event{Kind: ir.EventClose, Block: i})

@@ -72,7 +72,8 @@ var _ stream.Transform = (*Translator)(nil)
 // Stream returns the translator of one stream.
 func Stream(from, to Dialect, opt ir.Options) *Translator {
 	o := &opt
-	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o), heartbeat: dialects[to].heartbeat, noComments: dialects[to].noComments}
+	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o), heartbeat: dialects[to].heartbeat,
+		noComments: dialects[to].noComments}
 	t.quick, _ = t.from.(ir.QuickSource)
 	t.next, t.clean = t.to, opt.Clean
 	if order := dialects[to].order; order != anyOrder {

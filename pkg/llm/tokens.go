@@ -99,7 +99,8 @@ func RoughEstimate(body []byte) int64 {
 			}
 			end++
 		}
-		if text := body[:end]; end > longText && bytes.IndexByte(text[:longText], ' ') < 0 && bytes.IndexByte(text[:longText], '\\') < 0 {
+		if text := body[:end]; end > longText && bytes.IndexByte(text[:longText], ' ') < 0 &&
+			bytes.IndexByte(text[:longText], '\\') < 0 {
 			n += largeImage
 		} else {
 			n += int64(end) / bytesPerToken
@@ -178,7 +179,8 @@ func (c *counter) value(key string, v gjson.Result) {
 	case v.Type == gjson.String:
 		switch key {
 		case "role", "type", "id", "tool_use_id", "tool_call_id", "call_id", "signature", "thoughtSignature",
-			"encrypted_content", "media_type", "mimeType", "mime_type", "detail", "status", "file_id", "fileUri", "file_uri", "ttl",
+			"encrypted_content", "media_type", "mimeType", "mime_type", "detail", "status", "file_id", "fileUri", "file_uri",
+			"ttl",
 			"thought_signature", "format", "issuer":
 		default:
 			c.text(v.Str)

@@ -82,7 +82,8 @@ func (o *Object) post(r *storage.Call, a *storage.Alert) error {
 	resp, err := upstream.Do(r.Ctx, o.Do, &upstream.Request{
 		Method: "POST", URL: canonical, Body: stream.FromBytes(body), Timeout: alertTimeout, MaxBody: maxAlertReply,
 		Header: httpmsg.Header{
-			{Name: "content-type", Value: "application/json"}, {Name: "webhook-id", Value: a.ID}, {Name: "webhook-timestamp", Value: at},
+			{Name: "content-type", Value: "application/json"}, {Name: "webhook-id", Value: a.ID},
+			{Name: "webhook-timestamp", Value: at},
 			{Name: "webhook-signature", Value: o.SignWebhook(r.ID, a.Budget.ID, a.ID, at, body)},
 			{Name: clientheader.Hop, Value: "1"}, // the address may lead to a gateway
 		},

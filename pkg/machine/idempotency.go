@@ -55,7 +55,8 @@ func (o *Object) idemBegin(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	var in rpc.IdempotencyBegin
-	if json.Unmarshal(r.Body, &in) != nil || in.Key == "" || len(in.Key) > rpc.MaxIdempotencyKey || in.Digest == "" || len(in.Digest) > 128 {
+	if json.Unmarshal(r.Body, &in) != nil || in.Key == "" || len(in.Key) > rpc.MaxIdempotencyKey || in.Digest == "" ||
+		len(in.Digest) > 128 {
 		return nil, apierr.Invalid("key", "An idempotency key has up to %d bytes and a digest.", rpc.MaxIdempotencyKey)
 	}
 	if in.For <= 0 || in.For > idemRun {
@@ -83,7 +84,8 @@ func (o *Object) idemBegin(r *storage.Call) (any, error) {
 	case row.Status == 0:
 		return rpc.IdempotencyState{State: rpc.StateRunning}, nil
 	}
-	return rpc.IdempotencyState{State: rpc.StateDone, Status: row.Status, Header: row.Header, Body: row.Body, Whole: row.Whole}, nil
+	return rpc.IdempotencyState{State: rpc.StateDone, Status: row.Status, Header: row.Header, Body: row.Body,
+		Whole: row.Whole}, nil
 }
 
 // idemEnd keeps the answer of the call that claimed a key. A key that another

@@ -15,7 +15,8 @@ func (o *Object) remove(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
 	}
-	if err := o.tellRegistry(r, machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt, State: deleting}); err != nil {
+	if err := o.tellRegistry(r, machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt,
+		State: deleting}); err != nil {
 		return nil, err
 	}
 	r.Reload(o.Now())

@@ -92,7 +92,8 @@ func (o *Object) begin(st storage.Storage, machineID string) (*storage.Tx, *turn
 // Handle serves one call. The answer is JSON; a failure is
 // {"error":{"message","type","code","param","retryAfterMs"}} with its status.
 // A storage failure is 503 and changes nothing.
-func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op string, body []byte) (status int, answer []byte) {
+func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op string,
+	body []byte) (status int, answer []byte) {
 	defer func() {
 		if p := recover(); p != nil {
 			if e, ok := p.(error); !ok || !errors.Is(e, storage.ErrStorage) {

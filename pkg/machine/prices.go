@@ -69,7 +69,8 @@ func (f *Refresher) Refresh(ctx context.Context, memory stream.Memory) {
 	if p.Dear != "" && p.Dear != before.Dear {
 		f.Log(fmt.Sprintf("prices: %s: dearer than any vendor's, left out: %s", f.URL, p.Dear))
 	}
-	if p.Held != before.Held || p.Text != before.Text || p.RefusedModels != before.RefusedModels || p.ModelText != before.ModelText || p.LimitText != before.LimitText {
+	if p.Held != before.Held || p.Text != before.Text || p.RefusedModels != before.RefusedModels ||
+		p.ModelText != before.ModelText || p.LimitText != before.LimitText {
 		checked := "signed"
 		if !p.Signed {
 			checked = "unsigned: bounds only"
@@ -97,7 +98,8 @@ func (f *Refresher) failed(ctx context.Context, before *catalog.Update, now int6
 
 // take fetches the document of the source, and returns what is taken of it. A signed one
 // is read whole, because its signature is that of all bytes. before is what is stored.
-func (f *Refresher) take(ctx context.Context, memory stream.Memory, before *catalog.Update, now int64) (*catalog.Update, error) {
+func (f *Refresher) take(ctx context.Context, memory stream.Memory, before *catalog.Update,
+	now int64) (*catalog.Update, error) {
 	if f.Key != nil {
 		document, err := f.get(ctx, f.URL, refresh.MaxPart, memory)
 		if err != nil {

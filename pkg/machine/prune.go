@@ -26,7 +26,10 @@ func (o *Object) prune(r *storage.Call) {
 	r.PruneRefusals()
 	pruneJobs(r.Tx)
 	pruneIdempotency(r.Tx)
-	storage.RemoveIf(r.Tx, storage.MutationPrefix, func(_ string, m storage.Mutation) bool { return m.At < r.Now-storage.Day || m.At > r.Now+storage.Day })
+	storage.RemoveIf(r.Tx, storage.MutationPrefix, func(_ string,
+		m storage.Mutation) bool {
+		return m.At < r.Now-storage.Day || m.At > r.Now+storage.Day
+	})
 	r.ExpireLedgers(func(b *store.Budget, l *budget.Ledger) { o.alert(r.Tx, b, l) })
 	storage.RemoveIf(r.Tx, storage.OldCountPrefix, func(string, json.RawMessage) bool { return true })
 	storage.RemoveIf(r.Tx, storage.KeyUsePrefix, func(key string, _ storage.KeyUse) bool {
@@ -109,7 +112,10 @@ func (o *Object) reseal(r *storage.Call) {
 		return true
 	})
 	for _, row := range r.List(storage.OAuthPrefix) { // sign-ins under way
-		if v := oauth.Reseal(row.Value, func(field string, s secret.Sealed) secret.Sealed { return reseal(row.Key, field, s) }); !bytes.Equal(v, row.Value) {
+		if v := oauth.Reseal(row.Value, func(field string, s secret.Sealed) secret.Sealed {
+			return reseal(row.Key, field,
+				s)
+		}); !bytes.Equal(v, row.Value) {
 			r.Set(row.Key, v)
 		}
 	}

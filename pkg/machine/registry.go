@@ -164,7 +164,8 @@ func machines(t *storage.Tx, text string) (all []listed, pending []machineRow) {
 			}
 		}
 		id := strings.TrimPrefix(row.Key, machinePrefix)
-		if state == creating || text != "" && !strings.Contains(id, text) && !strings.Contains(strings.ToLower(gjson.GetBytes(row.Value, "name").Str), text) {
+		if state == creating || text != "" && !strings.Contains(id, text) &&
+			!strings.Contains(strings.ToLower(gjson.GetBytes(row.Value, "name").Str), text) {
 			return true
 		}
 		all = append(all, listed{gjson.GetBytes(row.Value, "createdAt").Int(), id, row.Value})

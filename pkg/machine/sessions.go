@@ -38,7 +38,8 @@ func (s *sessionRow) over(now int64) bool {
 }
 
 func (s *sessionRow) shown(key *store.Key) rpc.Session {
-	return rpc.Session{Key: key, AuthAt: s.CreatedAt, IdleAt: min(s.SeenAt+sessionIdle, s.CreatedAt+sessionLife), ExpiresAt: s.CreatedAt + sessionLife}
+	return rpc.Session{Key: key, AuthAt: s.CreatedAt, IdleAt: min(s.SeenAt+sessionIdle, s.CreatedAt+sessionLife),
+		ExpiresAt: s.CreatedAt + sessionLife}
 }
 
 func errNoSession() error {

@@ -15,7 +15,9 @@ var unadapted = [...]struct {
 	kind     catalog.Kind
 	models   []string
 }{
-	{"fal", catalog.TTS, []string{"fal-ai/dia-tts/voice-clone", "fal-ai/minimax/voice-clone", "fal-ai/minimax/voice-design"}}, // they need a recording, or make a voice
+	// they need a recording, or make a voice
+	{"fal", catalog.TTS, []string{"fal-ai/dia-tts/voice-clone", "fal-ai/minimax/voice-clone",
+		"fal-ai/minimax/voice-design"}},
 	{"minimax", catalog.STT, nil},
 	{"replicate", catalog.STT, nil},
 	{"replicate", catalog.TTS, nil},

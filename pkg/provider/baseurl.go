@@ -99,7 +99,8 @@ func PlatformPath(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
 	for range 3 { // each server on the way may decode once
 		rest := strings.ToLower(strings.TrimLeft(path, "/\\"))
-		if rest, ok := strings.CutPrefix(rest, "cdn-cgi"); ok && (rest == "" || rest[0] == '/' || rest[0] == '\\' || rest[0] == ';') {
+		if rest, ok := strings.CutPrefix(rest, "cdn-cgi"); ok && (rest == "" || rest[0] == '/' || rest[0] == '\\' ||
+			rest[0] == ';') {
 			return true
 		}
 		path = unescape(path)

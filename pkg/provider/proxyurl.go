@@ -25,7 +25,8 @@ const (
 // 1024, so that it is not that of another well-known service.
 //
 // The result is "host:port" and "user:password", a zero Secret for none.
-func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate bool, ownHosts ...string) (address string, auth secret.Secret, err error) {
+func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate bool,
+	ownHosts ...string) (address string, auth secret.Secret, err error) {
 	none := secret.Secret{}
 	refuse := func(why string) error { return fmt.Errorf("%w: %s", ErrProxyURL, why) }
 	url, ok := canonical(raw)

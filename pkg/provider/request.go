@@ -49,7 +49,8 @@ type Part struct {
 // before the path must be a host label, and a value inside the path is
 // percent-encoded. The error is ErrIncomplete for a name without a value and
 // ErrNoEndpoint for an unknown endpoint.
-func (d *Descriptor) Endpoint(conn *store.Connection, name, model string, parts ...Part) (method, url string, err error) {
+func (d *Descriptor) Endpoint(conn *store.Connection, name, model string,
+	parts ...Part) (method, url string, err error) {
 	e := find(d.Endpoints, name)
 	if e == nil {
 		return "", "", fmt.Errorf("%s: %w", name, ErrNoEndpoint)
@@ -76,7 +77,8 @@ func (d *Descriptor) Endpoint(conn *store.Connection, name, model string, parts 
 
 // EndpointOf is Endpoint for a further base of the provider. Those keep their own
 // URL if the connection has another base URL.
-func (d *Descriptor) EndpointOf(b *Base, conn *store.Connection, name, model string, parts ...Part) (method, url string, err error) {
+func (d *Descriptor) EndpointOf(b *Base, conn *store.Connection, name, model string,
+	parts ...Part) (method, url string, err error) {
 	e := find(b.Endpoints, name)
 	if e == nil {
 		return "", "", fmt.Errorf("%s: %w", name, ErrNoEndpoint)
@@ -179,7 +181,8 @@ func plainAddress(s string) bool {
 	}
 	for i := 0; i < len(host); i++ {
 		c := host[i]
-		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':' || c == '[' || c == ']') {
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':' || c == '[' ||
+			c == ']') {
 			return false
 		}
 	}

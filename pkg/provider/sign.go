@@ -45,7 +45,8 @@ func Sign(req *upstream.Request, d *Descriptor, b *Base, conn *store.Connection,
 // IsKeyID reports whether s is a valid access key id.
 func IsKeyID(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~') {
+		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' ||
+			c == '_' || c == '~') {
 			return false
 		}
 	}

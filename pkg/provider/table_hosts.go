@@ -10,7 +10,8 @@ var hosts = []Descriptor{{
 	ID: "together", Alias: "together", Name: "Together AI",
 	Test:    "openai/gpt-oss-120b",
 	BaseURL: "https://api.together.ai/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.ImageToText, catalog.Rerank},
+	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video,
+		catalog.ImageToText, catalog.Rerank},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "embeddings", Path: "/embeddings"},
@@ -54,7 +55,8 @@ var hosts = []Descriptor{{
 	StatesCost: true,
 	BaseURL:    "https://openrouter.ai/api/v1",
 	OptHeader:  [][2]string{{"http-referer", "referer"}, {"x-title", "title"}},
-	Kinds:      []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.ImageToText, catalog.Rerank},
+	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video,
+		catalog.ImageToText, catalog.Rerank},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "responses", Path: "/responses"},

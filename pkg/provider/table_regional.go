@@ -9,7 +9,8 @@ var regional = []Descriptor{{
 	ID: "zai", Alias: "zai", Name: "Z.ai (GLM)",
 	Test:    "glm-4.7-flash",
 	BaseURL: "https://api.z.ai/api/paas/v4",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.STT, catalog.Video, catalog.WebSearch, catalog.WebFetch, catalog.ImageToText},
+	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.STT, catalog.Video, catalog.WebSearch,
+		catalog.WebFetch, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "embeddings", Path: "/embeddings"},
@@ -55,7 +56,8 @@ var regional = []Descriptor{{
 	ID: "minimax", Alias: "minimax", Name: "MiniMax",
 	Test:    "MiniMax-M2.7",
 	BaseURL: "https://api.minimax.io/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music, catalog.ImageToText},
+	Kinds: []catalog.Kind{catalog.LLM, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music,
+		catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "images", Path: "/image_generation"},
@@ -84,7 +86,8 @@ var regional = []Descriptor{{
 	Test:        "qwen-flash",
 	StreamUsage: true,
 	BaseURL:     "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-	Kinds:       []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.Video, catalog.ImageToText},
+	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.Video,
+		catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "embeddings", Path: "/embeddings"},

@@ -115,7 +115,8 @@ func (r *resolution) add(model string, depth int) error {
 		}
 	}
 	// The member of a combo that the settings name is Anthropic's own model.
-	if to := r.m.Settings.ClaudeModel(model); to != "" && !r.mapped && !slices.Contains(r.path[:depth], catalog.PlainName(to)) {
+	if to := r.m.Settings.ClaudeModel(model); to != "" && !r.mapped &&
+		!slices.Contains(r.path[:depth], catalog.PlainName(to)) {
 		if err := r.enter(model, depth); err != nil {
 			return err
 		}

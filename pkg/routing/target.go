@@ -76,7 +76,8 @@ func (t *Target) Charged(b *store.Budget, keyID, asked string) bool {
 	if b.KeyID != "" && b.KeyID != keyID {
 		return false
 	}
-	return len(b.Models) == 0 || b.Names(asked) || slices.ContainsFunc(t.names(), b.Names) || slices.ContainsFunc(t.through, b.Names)
+	return len(b.Models) == 0 || b.Names(asked) || slices.ContainsFunc(t.names(), b.Names) ||
+		slices.ContainsFunc(t.through, b.Names)
 }
 
 // names returns the public ids of the target: under its alias, under the alias and the

@@ -64,10 +64,12 @@ func (t *Tool) render(script, files string) string {
 		paths.WriteString("#   " + t.Files[i].Path() + "\n")
 	}
 	for _, name := range t.Unset {
-		fmt.Fprintf(&ending, "\t[ -z \"${%s-}\" ] || say \"Unset the environment variable %[1]s: %s would use it too.\"\n", name, t.Name)
+		fmt.Fprintf(&ending, "\t[ -z \"${%s-}\" ] || say \"Unset the environment variable %[1]s: %s would use it too.\"\n",
+			name, t.Name)
 	}
 	return strings.NewReplacer(
-		"@ID@", t.ID, "@NAME@", t.Name, "@COUNT@", fmt.Sprint(len(t.Files)), "@PATHS@\n", paths.String(), "@FILES@\n", files, "@ENDING@", ending.String(),
+		"@ID@", t.ID, "@NAME@", t.Name, "@COUNT@", fmt.Sprint(len(t.Files)), "@PATHS@\n", paths.String(), "@FILES@\n", files,
+		"@ENDING@", ending.String(),
 	).Replace(script)
 }
 
@@ -106,9 +108,12 @@ func (t *Tool) shellFiles() string {
 			fmt.Fprintf(&texts, "%s_awk='%s'\n", f.Format, f.Format.program())
 		}
 	}
-	return "# path returns the path of file $1.\npath() {\n\tcase $1 in\n" + paths.String() + "\tesac\n\tprintf '%s\\n' \"$base/$name\"\n}\n\n" +
-		"# edits returns the edits of file $1: operation, path, match and value.\nedits() {\n\tcase $1 in\n" + edits.String() + "\tesac\n}\n\n" +
-		"# program returns the awk program that edits file $1.\nprogram() {\n\tcase $1 in\n" + choice.String() + "\tesac\n}\n" + texts.String() + "\n"
+	return "# path returns the path of file $1.\npath() {\n\tcase $1 in\n" + paths.String() +
+		"\tesac\n\tprintf '%s\\n' \"$base/$name\"\n}\n\n" +
+		"# edits returns the edits of file $1: operation, path, match and value.\nedits() {\n\tcase $1 in\n" +
+		edits.String() + "\tesac\n}\n\n" +
+		"# program returns the awk program that edits file $1.\nprogram() {\n\tcase $1 in\n" + choice.String() +
+		"\tesac\n}\n" + texts.String() + "\n"
 }
 
 // powerShellFiles returns the entries of $files.
@@ -117,7 +122,8 @@ func (t *Tool) powerShellFiles() string {
 	var b strings.Builder
 	for i := range t.Files {
 		f := &t.Files[i]
-		fmt.Fprintf(&b, "  @{\n    Path = (Under %s %s %s %s)\n    Format = '%s'\n    Edits = @(\n", quote(f.Root), quote(f.Home), quote(f.Name), quote(f.Or), f.Format)
+		fmt.Fprintf(&b, "  @{\n    Path = (Under %s %s %s %s)\n    Format = '%s'\n    Edits = @(\n", quote(f.Root),
+			quote(f.Home), quote(f.Name), quote(f.Or), f.Format)
 		for j := range f.Edits {
 			b.WriteString("      " + quote(f.Edits[j].line()))
 			if j+1 < len(f.Edits) {

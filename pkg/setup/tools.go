@@ -162,7 +162,8 @@ var Tools = [...]Tool{
 	},
 	{
 		ID: "opencode", Name: "OpenCode", Kind: Coding,
-		Files: []File{{Root: "XDG_CONFIG_HOME", Home: ".config", Name: "opencode/opencode.json", Or: "opencode/opencode.jsonc", Format: JSON, Edits: openCode("https://opencode.ai/config.json")}},
+		Files: []File{{Root: "XDG_CONFIG_HOME", Home: ".config", Name: "opencode/opencode.json",
+			Or: "opencode/opencode.jsonc", Format: JSON, Edits: openCode("https://opencode.ai/config.json")}},
 		Notes: []string{
 			"OpenCode compacts long sessions only for models with a limit: add \"limit\": {\"context\": …, \"output\": …} to each.",
 			"It sends pictures only to models that are marked: add \"attachment\": true and \"modalities\": {\"input\": [\"text\", \"image\"], \"output\": [\"text\"]} to each that accepts them.",
@@ -170,7 +171,8 @@ var Tools = [...]Tool{
 	},
 	{
 		ID: "kilo", Name: "Kilo CLI", Kind: Coding,
-		Files: []File{{Root: "XDG_CONFIG_HOME", Home: ".config", Name: "kilo/config.json", Format: JSON, Edits: openCode("https://kilo.ai/config.json")}},
+		Files: []File{{Root: "XDG_CONFIG_HOME", Home: ".config", Name: "kilo/config.json", Format: JSON,
+			Edits: openCode("https://kilo.ai/config.json")}},
 	},
 	{
 		ID: "crush", Name: "Crush", Kind: Coding,
@@ -179,8 +181,10 @@ var Tools = [...]Tool{
 			set("providers.weir.type", `"openai-compat"`),
 			set("providers.weir.base_url", `"__URL__/v1"`),
 			set("providers.weir.api_key", `"__KEY__"`),
-			{Op: Item, Path: "providers.weir.models", Match: "id", Value: `{"id": "__MODEL__", "name": "__MODEL__", "context_window": 200000, "default_max_tokens": 8192}`},
-			{Op: Item, Path: "providers.weir.models", Match: "id", Value: `{"id": "__SMALL__", "name": "__SMALL__", "context_window": 200000, "default_max_tokens": 8192}`},
+			{Op: Item, Path: "providers.weir.models", Match: "id",
+				Value: `{"id": "__MODEL__", "name": "__MODEL__", "context_window": 200000, "default_max_tokens": 8192}`},
+			{Op: Item, Path: "providers.weir.models", Match: "id",
+				Value: `{"id": "__SMALL__", "name": "__SMALL__", "context_window": 200000, "default_max_tokens": 8192}`},
 			set("models.large.provider", `"weir"`),
 			set("models.large.model", `"__MODEL__"`),
 			set("models.small.provider", `"weir"`),
@@ -191,8 +195,10 @@ var Tools = [...]Tool{
 	{
 		ID: "droid", Name: "Droid", Kind: Coding,
 		Files: []File{{Home: ".factory", Name: "settings.json", Format: JSON, Edits: []Edit{
-			{Op: Item, Path: "customModels", Match: "displayName", Value: `{"model": "__MODEL__", "displayName": "__MODEL__ (weir)", "baseUrl": "__URL__/v1", "apiKey": "__KEY__", "provider": "generic-chat-completion-api", "maxOutputTokens": 16384}`},
-			{Op: Item, Path: "customModels", Match: "displayName", Value: `{"model": "__SMALL__", "displayName": "__SMALL__ (weir)", "baseUrl": "__URL__/v1", "apiKey": "__KEY__", "provider": "generic-chat-completion-api", "maxOutputTokens": 16384}`},
+			{Op: Item, Path: "customModels", Match: "displayName",
+				Value: `{"model": "__MODEL__", "displayName": "__MODEL__ (weir)", "baseUrl": "__URL__/v1", "apiKey": "__KEY__", "provider": "generic-chat-completion-api", "maxOutputTokens": 16384}`},
+			{Op: Item, Path: "customModels", Match: "displayName",
+				Value: `{"model": "__SMALL__", "displayName": "__SMALL__ (weir)", "baseUrl": "__URL__/v1", "apiKey": "__KEY__", "provider": "generic-chat-completion-api", "maxOutputTokens": 16384}`},
 		}}},
 		Notes: []string{"Select the model with /model."},
 	},
@@ -200,8 +206,10 @@ var Tools = [...]Tool{
 		ID: "qwen-code", Name: "Qwen Code", Kind: Coding,
 		Files: []File{{Home: ".qwen", Name: "settings.json", Format: JSON, Edits: []Edit{
 			set("env.WEIR_KEY", `"__KEY__"`),
-			{Op: Item, Path: "modelProviders.openai", Match: "name", Value: `{"id": "__MODEL__", "name": "__MODEL__ (weir)", "envKey": "WEIR_KEY", "baseUrl": "__URL__/v1"}`},
-			{Op: Item, Path: "modelProviders.openai", Match: "name", Value: `{"id": "__SMALL__", "name": "__SMALL__ (weir)", "envKey": "WEIR_KEY", "baseUrl": "__URL__/v1"}`},
+			{Op: Item, Path: "modelProviders.openai", Match: "name",
+				Value: `{"id": "__MODEL__", "name": "__MODEL__ (weir)", "envKey": "WEIR_KEY", "baseUrl": "__URL__/v1"}`},
+			{Op: Item, Path: "modelProviders.openai", Match: "name",
+				Value: `{"id": "__SMALL__", "name": "__SMALL__ (weir)", "envKey": "WEIR_KEY", "baseUrl": "__URL__/v1"}`},
 			set("security.auth.selectedType", `"openai"`),
 			set("model.name", `"__MODEL__"`),
 		}}},
@@ -235,11 +243,13 @@ var Tools = [...]Tool{
 	},
 	{
 		ID: "cline", Name: "Cline, Roo Code, Kilo for VS Code", Kind: Coding,
-		Texts: []Text{{"In the settings of the extension", "text", "API Provider: OpenAI Compatible\nBase URL: __URL__/v1\nAPI Key: __KEY__\nModel ID: __MODEL__"}},
+		Texts: []Text{{"In the settings of the extension", "text",
+			"API Provider: OpenAI Compatible\nBase URL: __URL__/v1\nAPI Key: __KEY__\nModel ID: __MODEL__"}},
 	},
 	{
 		ID: "cursor", Name: "Cursor", Kind: Coding,
-		Texts: []Text{{"In Settings → Models", "text", "OpenAI API Key: __KEY__\nOverride OpenAI Base URL: __URL__/v1\nModel: __MODEL__"}},
+		Texts: []Text{{"In Settings → Models", "text",
+			"OpenAI API Key: __KEY__\nOverride OpenAI Base URL: __URL__/v1\nModel: __MODEL__"}},
 		Notes: []string{"Cursor's servers make the calls: the gateway needs a public https:// address."},
 	},
 	{
@@ -296,7 +306,8 @@ var Tools = [...]Tool{
 	},
 	{
 		ID: "open-webui", Name: "Open WebUI", Kind: App,
-		Texts: []Text{{"In the environment of its server, or in Admin Settings → Connections", "text", "OPENAI_API_BASE_URLS=__URL__/v1\nOPENAI_API_KEYS=__KEY__"}},
+		Texts: []Text{{"In the environment of its server, or in Admin Settings → Connections", "text",
+			"OPENAI_API_BASE_URLS=__URL__/v1\nOPENAI_API_KEYS=__KEY__"}},
 	},
 	{
 		ID: "librechat", Name: "LibreChat", Kind: App,

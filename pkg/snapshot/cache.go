@@ -148,7 +148,8 @@ func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
 // due reports whether Revalidate would do something for the machine of an entry, which
 // may be nil. The caller has the lock.
 func (c *Cache) due(e *entry, now time.Time) bool {
-	return e != nil && e.machine != nil && (!within(now, e.verified, freshFor) || c.lookDue(e, now)) && !within(now, e.claimed, claimFor)
+	return e != nil && e.machine != nil && (!within(now, e.verified, freshFor) || c.lookDue(e, now)) &&
+		!within(now, e.claimed, claimFor)
 }
 
 // lookDue reports whether KV is to be asked for a seed document. The caller has the lock.
@@ -337,7 +338,8 @@ func query(m *Machine, confirm bool) []byte {
 // confirmed waits for the answer to a query and returns the machine as the object
 // has it. If the object has another configuration than the replica, it is asked
 // for that.
-func (c *Cache) confirmed(ctx context.Context, machineID string, known, replica *Machine, pending rpc.Pending, now time.Time) (*Machine, error) {
+func (c *Cache) confirmed(ctx context.Context, machineID string, known, replica *Machine, pending rpc.Pending,
+	now time.Time) (*Machine, error) {
 	var observed int64 // when the object was asked
 	if known != nil {
 		observed = known.Observed()

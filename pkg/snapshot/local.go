@@ -272,7 +272,8 @@ func (l *Local) settle(m *Machine, now int64) {
 		case k.observed != 0 && m.observed >= k.observed,
 			k.cooldown.Until == 0 && (c == nil || c.Since > k.at || now-k.at > keepCleared.Milliseconds()),
 			k.cooldown.Until != 0 && now-k.cooldown.Until > store.ForgetCooldown.Milliseconds(),
-			k.cooldown.Until != 0 && c != nil && c.Since >= k.cooldown.Since && c.Since <= now+store.ClockSkew.Milliseconds() && c.Until >= k.cooldown.Until:
+			k.cooldown.Until != 0 && c != nil && c.Since >= k.cooldown.Since && c.Since <= now+store.ClockSkew.Milliseconds() &&
+				c.Until >= k.cooldown.Until:
 			delete(l.marks, key)
 		}
 	}

@@ -134,7 +134,8 @@ func (s *steadiness) sums() (bad, all int) {
 // over reports whether it can be forgotten.
 func (s *steadiness) over(now int64) bool {
 	bad, _ := s.sums()
-	return bad == 0 && s.row == 0 && (s.until == 0 || now-s.until > outlierForget.Milliseconds() || s.until-now > outlierMost.Milliseconds())
+	return bad == 0 && s.row == 0 && (s.until == 0 || now-s.until > outlierForget.Milliseconds() ||
+		s.until-now > outlierMost.Milliseconds())
 }
 
 // forgetSteady makes room for another entry: first those that are over, then any.

@@ -213,7 +213,8 @@ func (s *Settings) ClaudeModel(name string) string {
 	for _, family := range [...]struct{ name, model string }{
 		{"opus", s.ClaudeOpus}, {"sonnet", s.ClaudeSonnet}, {"haiku", s.ClaudeHaiku}, {"fable", s.ClaudeFable},
 	} {
-		if name == family.name || strings.HasPrefix(name, "claude-") && slices.Contains(strings.Split(name, "-"), family.name) {
+		if name == family.name || strings.HasPrefix(name, "claude-") &&
+			slices.Contains(strings.Split(name, "-"), family.name) {
 			return family.model
 		}
 	}

@@ -12,13 +12,14 @@ import (
 //
 //easyjson:json
 type Request struct {
-	Seq          int64  `json:"seq,omitempty"` // within the machine, from 1 on
-	ID           string `json:"id"`
-	At           int64  `json:"at"` // when it came in, Unix milliseconds
-	KeyID        string `json:"keyId,omitempty"`
-	Endpoint     string `json:"endpoint"`
-	Asked        string `json:"asked,omitempty"` // model id as the client wrote it
-	Model        string `json:"model,omitempty"` // public id of the model that served or was tried last, else of the one asked for
+	Seq      int64  `json:"seq,omitempty"` // within the machine, from 1 on
+	ID       string `json:"id"`
+	At       int64  `json:"at"` // when it came in, Unix milliseconds
+	KeyID    string `json:"keyId,omitempty"`
+	Endpoint string `json:"endpoint"`
+	Asked    string `json:"asked,omitempty"` // model id as the client wrote it
+	// public id of the model that served or was tried last, else of the one asked for
+	Model        string `json:"model,omitempty"`
 	Provider     string `json:"provider,omitempty"`
 	ConnectionID string `json:"connectionId,omitempty"`
 	Status       int    `json:"status"`
@@ -138,8 +139,9 @@ type Used struct {
 // Add returns the sum of two answers.
 func (u Used) Add(o Used) Used {
 	return Used{
-		Input: u.Input + o.Input, Output: u.Output + o.Output, Reasoning: u.Reasoning + o.Reasoning, CacheRead: u.CacheRead + o.CacheRead,
-		CostUSD: Dollars(u.CostUSD + o.CostUSD), Priced: u.Priced && o.Priced, Estimated: u.Estimated || o.Estimated,
+		Input: u.Input + o.Input, Output: u.Output + o.Output, Reasoning: u.Reasoning + o.Reasoning,
+		CacheRead: u.CacheRead + o.CacheRead,
+		CostUSD:   Dollars(u.CostUSD + o.CostUSD), Priced: u.Priced && o.Priced, Estimated: u.Estimated || o.Estimated,
 		Unpriced: union(u.Unpriced, o.Unpriced),
 	}
 }

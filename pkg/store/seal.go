@@ -96,7 +96,8 @@ func (k *Keyring) Seal(machineID, connectionID, field string, plain secret.Secre
 		return "", fmt.Errorf("seal %s: %w", field, err)
 	}
 	var ad [160]byte
-	raw = key.aead.Seal(raw, raw[:nonceBytes], []byte(plain.Reveal()), associated(ad[:0], machineID, connectionID, field, key.id))
+	raw = key.aead.Seal(raw, raw[:nonceBytes], []byte(plain.Reveal()),
+		associated(ad[:0], machineID, connectionID, field, key.id))
 	return secret.Sealed(sealVersion + key.id + "." + base64.RawURLEncoding.EncodeToString(raw)), nil
 }
 
@@ -121,7 +122,8 @@ func (k *Keyring) Open(machineID, connectionID, field string, sealed secret.Seal
 			return secret.Secret{}, ErrOpen
 		}
 		var ad [160]byte
-		plain, err := key.aead.Open(raw[nonceBytes:nonceBytes], raw[:nonceBytes], raw[nonceBytes:], associated(ad[:0], machineID, connectionID, field, id))
+		plain, err := key.aead.Open(raw[nonceBytes:nonceBytes], raw[:nonceBytes], raw[nonceBytes:],
+			associated(ad[:0], machineID, connectionID, field, id))
 		if err != nil {
 			return secret.Secret{}, ErrOpen
 		}

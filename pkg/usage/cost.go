@@ -45,11 +45,14 @@ func Missing(p catalog.Price, t *llm.Usage, m *Media) (parts []string) {
 
 // partNames are the names of units in Missing.
 var partNames = [catalog.Units]string{
-	catalog.PerInput: "input", catalog.PerOutput: "output", catalog.PerCacheRead: "cache_read", catalog.PerCacheWrite: "cache_write",
-	catalog.PerCacheWriteHour: "cache_write_1h", catalog.PerAudioInput: "audio_input", catalog.PerAudioOutput: "audio_output",
-	catalog.PerImageInput: "image_input", catalog.PerImageOutput: "image_output",
-	catalog.PerAudioCacheRead: "cached_audio", catalog.PerImageCacheRead: "cached_images", catalog.PerCharacter: "characters",
-	catalog.PerImage: "images", catalog.PerSecond: "seconds", catalog.PerRequest: "requests",
+	catalog.PerInput: "input", catalog.PerOutput: "output", catalog.PerCacheRead: "cache_read",
+	catalog.PerCacheWrite:     "cache_write",
+	catalog.PerCacheWriteHour: "cache_write_1h", catalog.PerAudioInput: "audio_input",
+	catalog.PerAudioOutput: "audio_output",
+	catalog.PerImageInput:  "image_input", catalog.PerImageOutput: "image_output",
+	catalog.PerAudioCacheRead: "cached_audio", catalog.PerImageCacheRead: "cached_images",
+	catalog.PerCharacter: "characters",
+	catalog.PerImage:     "images", catalog.PerSecond: "seconds", catalog.PerRequest: "requests",
 	catalog.PerSearch: "web_search", catalog.PerGrounded: "web_search", catalog.PerMaps: "maps",
 	catalog.PerFileSearch: "file_search", catalog.PerCode: "code_execution",
 }
@@ -160,7 +163,8 @@ func tokens(amounts *[catalog.Units]float64, rates *catalog.Rates, t *llm.Usage)
 	amounts[catalog.PerInput] = float64(max(u.Input-u.CacheRead-u.CacheWrite-audio-image, 0))
 	amounts[catalog.PerOutput] = float64(max(u.Output-u.AudioOutput-u.ImageOutput, 0))
 	amounts[catalog.PerCacheRead] = float64(max(u.CacheRead-u.AudioCacheRead-u.ImageCacheRead, 0))
-	amounts[catalog.PerAudioCacheRead], amounts[catalog.PerImageCacheRead] = float64(u.AudioCacheRead), float64(u.ImageCacheRead)
+	amounts[catalog.PerAudioCacheRead], amounts[catalog.PerImageCacheRead] = float64(u.AudioCacheRead),
+		float64(u.ImageCacheRead)
 	amounts[catalog.PerCacheWrite] = float64(max(u.CacheWrite-u.CacheWriteHour, 0))
 	amounts[catalog.PerCacheWriteHour] = float64(min(u.CacheWriteHour, u.CacheWrite))
 	amounts[catalog.PerAudioInput], amounts[catalog.PerAudioOutput] = float64(audio), float64(u.AudioOutput)

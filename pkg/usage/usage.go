@@ -128,12 +128,14 @@ func (r *Row) View() View {
 		KeyID: r.KeyID, ConnectionID: r.ConnectionID, Provider: r.Provider, Model: r.Model, Endpoint: r.Endpoint,
 		Requests: r.Calls, FailedRequests: r.FailedCalls,
 		Succeeded: r.Calls - r.FailedCalls - r.LeftCalls, ProviderFailed: r.FailedCalls - r.Refused(), Left: r.LeftCalls,
-		Refused: r.Refused(), RefusedKeyLimit: r.RefusedKeyLimit, RefusedBudget: r.RefusedBudget, RefusedConcurrency: r.RefusedConcurrency,
-		RefusedKey: r.RefusedKey, RefusedModel: r.RefusedModel, RefusedRequest: r.RefusedRequest,
+		Refused: r.Refused(), RefusedKeyLimit: r.RefusedKeyLimit, RefusedBudget: r.RefusedBudget,
+		RefusedConcurrency: r.RefusedConcurrency,
+		RefusedKey:         r.RefusedKey, RefusedModel: r.RefusedModel, RefusedRequest: r.RefusedRequest,
 		Attempts: r.Requests, FailedAttempts: r.Errors,
 		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens,
 		CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
-		CostUSD: store.Dollars(r.CostUSD), UnpricedAttempts: r.Unpriced, EstimatedAttempts: r.Estimated, LatencyMs: r.LatencyMs,
+		CostUSD: store.Dollars(r.CostUSD), UnpricedAttempts: r.Unpriced, EstimatedAttempts: r.Estimated,
+		LatencyMs:    r.LatencyMs,
 		LatencyP50Ms: r.Latency.Percentile(50), LatencyP95Ms: r.Latency.Percentile(95),
 		FirstTokenP50Ms: r.FirstToken.Percentile(50), FirstTokenP95Ms: r.FirstToken.Percentile(95),
 	}
@@ -259,7 +261,8 @@ func (r *Row) GroupedBy(names []string) (group Row, name string) {
 			group.Endpoint = r.Endpoint
 		}
 	}
-	return group, strings.Join([]string{group.KeyID, group.ConnectionID, group.Provider, group.Model, group.Endpoint}, "\n")
+	return group, strings.Join([]string{group.KeyID, group.ConnectionID, group.Provider, group.Model, group.Endpoint},
+		"\n")
 }
 
 // maxRows is the number of kinds in a list. Of further kinds the model, the
@@ -291,5 +294,6 @@ func Of(list []Row, r *Row) ([]Row, *Row) {
 }
 
 func (r *Row) sameKind(o *Row) bool {
-	return r.Model == o.Model && r.ConnectionID == o.ConnectionID && r.KeyID == o.KeyID && r.Endpoint == o.Endpoint && r.Provider == o.Provider
+	return r.Model == o.Model && r.ConnectionID == o.ConnectionID && r.KeyID == o.KeyID && r.Endpoint == o.Endpoint &&
+		r.Provider == o.Provider
 }

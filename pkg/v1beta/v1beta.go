@@ -75,13 +75,15 @@ func (h *Handler) Call(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 		}
 	}
 	if model == "" || name == "" {
-		return nil, apierr.New(404, "not_found", "Name a model and a method, as in /v1beta/models/openai/gpt-4o:generateContent.")
+		return nil, apierr.New(404, "not_found",
+			"Name a model and a method, as in /v1beta/models/openai/gpt-4o:generateContent.")
 	}
 	offered := make([]string, len(methods))
 	for i := range methods {
 		offered[i] = methods[i].name
 	}
-	e := apierr.New(501, "not_implemented", "This method is not offered by this gateway. Offered: %s.", strings.Join(offered, ", "))
+	e := apierr.New(501, "not_implemented", "This method is not offered by this gateway. Offered: %s.",
+		strings.Join(offered, ", "))
 	e.NoRetry = true
 	return nil, e
 }

@@ -104,7 +104,8 @@ type file struct {
 // gzipped returns the compressed form, which the first request for it builds.
 func (f *file) gzipped() []byte {
 	f.once.Do(func() {
-		if len(f.content) < smallFile || strings.HasPrefix(f.contentType, "image/png") || strings.HasPrefix(f.contentType, "font/") {
+		if len(f.content) < smallFile || strings.HasPrefix(f.contentType, "image/png") ||
+			strings.HasPrefix(f.contentType, "font/") {
 			return
 		}
 		var b bytes.Buffer
@@ -168,7 +169,8 @@ func (h *handler) add(urlPath, name string, files fs.FS) {
 
 func newFile(name string, content []byte) *file {
 	sum := sha256.Sum256(content)
-	f := &file{content: content, contentType: types[path.Ext(name)], etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+	f := &file{content: content, contentType: types[path.Ext(name)],
+		etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 	if f.contentType == "" {
 		f.contentType = "application/octet-stream"
 	}

@@ -22,7 +22,8 @@ type decoder struct{ next http.RoundTripper }
 
 func (d decoder) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := d.next.RoundTrip(r)
-	if err != nil || r.Method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified {
+	if err != nil || r.Method == http.MethodHead || resp.StatusCode == http.StatusNoContent ||
+		resp.StatusCode == http.StatusNotModified {
 		return resp, err
 	}
 	encodings := resp.Header["Content-Encoding"]
@@ -33,7 +34,10 @@ func (d decoder) RoundTrip(r *http.Request) (*http.Response, error) {
 	case strings.EqualFold(encoding, "gzip"):
 		resp.Body = &decoded{source: resp.Body, open: openGzip}
 	case strings.EqualFold(encoding, "br"):
-		resp.Body = &decoded{source: resp.Body, open: func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil }}
+		resp.Body = &decoded{source: resp.Body, open: func(r io.Reader) (io.Reader, error) {
+			return brotli.NewReader(r),
+				nil
+		}}
 	default:
 		return resp, nil
 	}

@@ -48,8 +48,9 @@ func (t freshTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // setting for a proxy.
 func Transport(p *Policy) *http.Transport {
 	return &http.Transport{
-		DialContext:            p.dialer().DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(maxSessions)},
+		DialContext: p.dialer().DialContext,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12,
+			ClientSessionCache: tls.NewLRUClientSessionCache(maxSessions)},
 		TLSHandshakeTimeout:    handshakeLimit,
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,

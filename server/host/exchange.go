@@ -383,7 +383,8 @@ func headerName(name string) string {
 
 // canonicalNames are the common names; looking one up does not allocate.
 var canonicalNames = names(
-	"accept", "accept-encoding", "anthropic-beta", "anthropic-version", "authorization", "content-encoding", "content-type",
+	"accept", "accept-encoding", "anthropic-beta", "anthropic-version", "authorization", "content-encoding",
+	"content-type",
 	"openai-beta", "user-agent", "x-api-key", "x-goog-api-key", "x-stainless-timeout", "x-weir-hop",
 	"access-control-allow-origin", "access-control-expose-headers", "cache-control", "content-length", "request-id",
 	"retry-after", "retry-after-ms", "vary", "x-content-type-options", "x-request-id", "x-should-retry",

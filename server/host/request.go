@@ -75,7 +75,8 @@ func withoutMachine(path string) string {
 	if len(path) < machineID+2 || path[machineID+1] != '/' || !rpc.IsMachineID(path[1:machineID+1]) {
 		return path
 	}
-	if rest := path[machineID+1:]; strings.HasPrefix(rest, "/v1/") || strings.HasPrefix(rest, "/api/") || strings.HasPrefix(rest, "/v1beta/") || strings.HasPrefix(rest, "/v1alpha/") {
+	if rest := path[machineID+1:]; strings.HasPrefix(rest, "/v1/") || strings.HasPrefix(rest, "/api/") ||
+		strings.HasPrefix(rest, "/v1beta/") || strings.HasPrefix(rest, "/v1alpha/") {
 		return rest
 	}
 	return path

@@ -144,7 +144,8 @@ func readMessage(ws *websocket.Conn, longest int, b *inbox, who string, late fun
 	}
 }
 
-func newWSConn(ws *websocket.Conn, limits socket.Limits, b *inbox, who string, left func(), stop <-chan struct{}) *wsConn {
+func newWSConn(ws *websocket.Conn, limits socket.Limits, b *inbox, who string, left func(),
+	stop <-chan struct{}) *wsConn {
 	ws.SetReadLimit(int64(limits.Message))
 	c := &wsConn{
 		ws: ws, limits: limits, inbox: b, who: who, left: left, stop: stop,
@@ -529,7 +530,10 @@ func badHandshake(hr *http.Request) *apierr.Error {
 func (x *exchange) sendSocket(hr *http.Request) {
 	t := &refusals{next: x.transport, url: hr.URL, max: x.req.MaxBody}
 	ws, res, err := websocket.Dial(x.ctx, x.req.URL, &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		HTTPClient: &http.Client{Transport: t, CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 		HTTPHeader: hr.Header, Host: hr.Host,
 		Subprotocols: hr.Header["Sec-Websocket-Protocol"],
 	})
@@ -537,7 +541,8 @@ func (x *exchange) sendSocket(hr *http.Request) {
 	switch {
 	case err == nil:
 		c := newWSConn(ws, *x.req.Socket, nil, "", nil, nil)
-		x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header, res.StatusCode), Body: stream.FromBytes(nil), Socket: c}
+		x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header, res.StatusCode),
+			Body: stream.FromBytes(nil), Socket: c}
 	case t.answer != nil:
 		x.answer = t.answer
 	default:
@@ -569,7 +574,8 @@ func (t *refusals) RoundTrip(hr *http.Request) (*http.Response, error) {
 	case int64(len(body)) > t.max:
 		return nil, stream.ErrTooLarge
 	}
-	t.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header, res.StatusCode), Body: stream.FromBytes(body), Owned: true}
+	t.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header, res.StatusCode),
+		Body: stream.FromBytes(body), Owned: true}
 	res.Body = http.NoBody
 	return res, nil
 }

@@ -81,7 +81,8 @@ func Storage(wrap func(storage.Storage) storage.Storage) Option {
 func New(st *store.Store, options ...Option) *Runner {
 	r := &Runner{
 		store: st, rows: st.Rows, log: func(int, string) {}, now: time.Now,
-		machines: map[string]*machine{}, refreshes: map[string]*refresh{}, quit: make(chan struct{}), idle: make(chan struct{}),
+		machines: map[string]*machine{}, refreshes: map[string]*refresh{}, quit: make(chan struct{}),
+		idle: make(chan struct{}),
 	}
 	r.alarms = newAlarms(r)
 	for _, set := range options {

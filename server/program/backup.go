@@ -56,7 +56,8 @@ func (r *run) backup(f *flags) error {
 	if _, err := os.Stat(secrets); errors.Is(err, fs.ErrNotExist) {
 		secrets = "API_KEY_SECRET and CREDENTIALS_KEY"
 	}
-	fmt.Fprintf(r.stdout, "%s has the database, %d bytes. The secrets are not in it: keep a copy of %s elsewhere.\n", path, size, secrets)
+	fmt.Fprintf(r.stdout, "%s has the database, %d bytes. The secrets are not in it: keep a copy of %s elsewhere.\n", path,
+		size, secrets)
 	return nil
 }
 

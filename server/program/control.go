@@ -156,7 +156,8 @@ func (s *started) Write(p []byte) (int, error) {
 func ofOwner(folder, file string) bool {
 	a, err := os.Lstat(folder)
 	b, failed := os.Lstat(file)
-	return err == nil && failed == nil && a.IsDir() && sameOwner(a, b) && (runtime.GOOS == "windows" || a.Mode().Perm()&0o077 == 0)
+	return err == nil && failed == nil && a.IsDir() && sameOwner(a, b) &&
+		(runtime.GOOS == "windows" || a.Mode().Perm()&0o077 == 0)
 }
 
 // errNotRunning reports that no server runs on the data directory.
@@ -174,7 +175,8 @@ func control(ctx context.Context, dir, method, path string, body io.Reader) (*ht
 	if len(socket) > maxSocketPath {
 		return nil, errNotRunning
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		d := net.Dialer{Timeout: 5 * time.Second}
 		return d.DialContext(ctx, "unix", socket)
 	}}

@@ -114,7 +114,8 @@ func (r *run) call(command string, s *settings) string {
 // shellWord returns a path as one word of a command line.
 func shellWord(path string) string {
 	if !strings.ContainsFunc(path, func(c rune) bool {
-		return c < 0x80 && c != filepath.Separator && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/:._-+@,=%", c)
+		return c < 0x80 && c != filepath.Separator && !unicode.IsLetter(c) && !unicode.IsDigit(c) &&
+			!strings.ContainsRune("/:._-+@,=%", c)
 	}) {
 		return path
 	}
@@ -152,9 +153,10 @@ func commands() []command {
 	return []command{
 		{
 			name: "serve", summary: "run the server",
-			text:     "The first start creates the data directory and the secrets in it, and prints a\nlink that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
-			settings: []string{"listen", "data", "public-url", "tls-cert", "tls-key", "trusted-proxies", "cells", "memory", "requests", "log-level"},
-			run:      (*run).serve,
+			text: "The first start creates the data directory and the secrets in it, and prints a\nlink that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
+			settings: []string{"listen", "data", "public-url", "tls-cert", "tls-key", "trusted-proxies", "cells", "memory",
+				"requests", "log-level"},
+			run: (*run).serve,
 		},
 		{
 			name: "init", summary: "create the first machine and its key, print a sign-in link",

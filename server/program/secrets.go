@@ -40,7 +40,8 @@ type field struct {
 }
 
 func (s *secrets) fields() []field {
-	return []field{{"ADMIN_TOKEN", &s.AdminToken}, {"API_KEY_SECRET", &s.KeySecret}, {"CREDENTIALS_KEY", &s.CredentialsKey}}
+	return []field{{"ADMIN_TOKEN", &s.AdminToken}, {"API_KEY_SECRET", &s.KeySecret},
+		{"CREDENTIALS_KEY", &s.CredentialsKey}}
 }
 
 // over returns the secrets with those of weaker in place of missing ones, and the
@@ -80,7 +81,8 @@ func checkDataDir(dir, socket string) error {
 		}
 	}
 	if len(foreign) > 0 {
-		return fmt.Errorf("data directory %s: it has files that are not weir's, such as %s; choose an empty one with --data", dir, foreign[0])
+		return fmt.Errorf("data directory %s: it has files that are not weir's, such as %s; choose an empty one with --data",
+			dir, foreign[0])
 	}
 	return nil
 }
@@ -108,7 +110,8 @@ func (r *run) loadSecrets(s *settings) (own secrets, created bool, err error) {
 	case database:
 		return own, false, fmt.Errorf("%s: %s missing, but %s holds what they protect; copy the file from a backup of the data directory, or set the variables", path, strings.Join(missing, ", "), store.FileName)
 	case exists:
-		return own, false, fmt.Errorf("%s: %s missing; set the variables, or delete the file to create all of them", path, strings.Join(missing, ", "))
+		return own, false, fmt.Errorf("%s: %s missing; set the variables, or delete the file to create all of them", path,
+			strings.Join(missing, ", "))
 	}
 	var fresh secrets
 	for _, f := range fresh.fields() {
@@ -143,7 +146,8 @@ func (r *run) readSecrets(path string) (s secrets, exists bool, err error) {
 	}
 	for _, f := range s.fields() {
 		if *f.value != "" && len(*f.value) < minSecret {
-			return s, true, fmt.Errorf("%s: %s has fewer than %d bytes; restore the file from a backup of the data directory", path, f.name, minSecret)
+			return s, true, fmt.Errorf("%s: %s has fewer than %d bytes; restore the file from a backup of the data directory",
+				path, f.name, minSecret)
 		}
 	}
 	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
@@ -165,7 +169,8 @@ func (r *run) warnOfOtherSecrets(environment, file secrets, path string) {
 		names = append(names, mine[i].name)
 	}
 	if len(names) > 0 {
-		r.warn("secrets of the environment differ from those in %s, with which the database was created: %s", path, strings.Join(names, ", "))
+		r.warn("secrets of the environment differ from those in %s, with which the database was created: %s", path,
+			strings.Join(names, ", "))
 	}
 }
 
@@ -188,7 +193,8 @@ func (r *run) checkSecrets(dir string, own secrets, database bool) error {
 	for _, f := range own.fields()[1:] { // another ADMIN_TOKEN harms nothing
 		values := strings.Split(*f.value, ",")
 		now[f.name] = digest(f.name, values[0])
-		if was := known[f.name]; was != "" && !slices.ContainsFunc(values, func(v string) bool { return digest(f.name, v) == was }) {
+		if was := known[f.name]; was != "" && !slices.ContainsFunc(values,
+			func(v string) bool { return digest(f.name, v) == was }) {
 			wrong = append(wrong, f.name)
 		}
 	}

@@ -35,7 +35,8 @@ type limits struct {
 }
 
 func standardLimits() limits {
-	return limits{header: 20 * time.Second, idle: 2 * time.Minute, stall: 2 * time.Minute, drain: 30 * time.Second, cut: 5 * time.Second, after: 10 * time.Second}
+	return limits{header: 20 * time.Second, idle: 2 * time.Minute, stall: 2 * time.Minute, drain: 30 * time.Second,
+		cut: 5 * time.Second, after: 10 * time.Second}
 }
 
 // server is the running server.
@@ -146,7 +147,8 @@ func (v *server) newHTTP() *http.Server {
 	return &http.Server{
 		Handler: v.gate, ErrorLog: v.host.ErrorLog(),
 		ReadHeaderTimeout: l.header, IdleTimeout: l.idle, MaxHeaderBytes: maxHead,
-		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: l.stall, SendPingTimeout: l.stall / 2, PingTimeout: l.stall / 4},
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: l.stall, SendPingTimeout: l.stall / 2,
+			PingTimeout: l.stall / 4},
 		DisableGeneralOptionsHandler: true, // the program answers OPTIONS *
 	}
 }
@@ -165,7 +167,8 @@ func number(s os.Signal) int {
 func (v *server) drain(signals <-chan os.Signal) (again bool) {
 	v.host.Drain()
 	if n := v.gate.close(); n > 0 {
-		fmt.Fprintf(v.stdout, "weir is stopping; calls that have %d s to end: %d. A second signal stops at once.\n", int(v.limits.drain.Seconds()), n)
+		fmt.Fprintf(v.stdout, "weir is stopping; calls that have %d s to end: %d. A second signal stops at once.\n",
+			int(v.limits.drain.Seconds()), n)
 	}
 	again = !v.idleWithin(v.limits.drain, signals)
 	v.cut(stream.ErrStopping)
@@ -230,7 +233,8 @@ func (v *server) initialize(ctx context.Context, name string) (initialized, erro
 // warnOfFiles names a low limit of open files.
 func (r *run) warnOfFiles(limit uint64) {
 	if limit < minFiles {
-		r.warn("at most %d files may be open, so only %d calls are served at once: raise the limit (ulimit -n, LimitNOFILE)", limit, capacityOf(limit).calls)
+		r.warn("at most %d files may be open, so only %d calls are served at once: raise the limit (ulimit -n, LimitNOFILE)",
+			limit, capacityOf(limit).calls)
 	}
 }
 

@@ -87,14 +87,16 @@ func checkFile(path string) (damaged bool, err error) {
 		return false, fmt.Errorf("%s: %v", path, Cause(err))
 	}
 	if want := c.meta.pageSize * int64(c.meta.pages); c.meta.pages > maxPages || info.Size() < want {
-		return false, fmt.Errorf("%s: the file is truncated (%d of %d bytes); restore it from a backup", path, info.Size(), want)
+		return false, fmt.Errorf("%s: the file is truncated (%d of %d bytes); restore it from a backup", path, info.Size(),
+			want)
 	}
 	version, err := c.format()
 	switch {
 	case err != nil:
 		return false, corrupt(path, err.Error())
 	case version == "":
-		return false, fmt.Errorf("%s: it is not a data file of weir; move it away, or choose another directory with --data", path)
+		return false, fmt.Errorf("%s: it is not a data file of weir; move it away, or choose another directory with --data",
+			path)
 	case version != strconv.Itoa(format):
 		return false, fmt.Errorf("%s: it has format %.20q and this version of weir reads %d; install the version that wrote it", path, version, format)
 	}
@@ -126,7 +128,8 @@ func readMeta(f io.ReaderAt, size int64) (newest fileMeta, err error) {
 			return false
 		}
 		if tx := u64(m[48:]); errors.Is(err, errNoMeta) || tx > newest.newer {
-			newest, err = fileMeta{pageSize: pageSize, root: u64(m[16:]), freelist: u64(m[32:]), pages: u64(m[40:]), newer: tx}, nil
+			newest, err = fileMeta{pageSize: pageSize, root: u64(m[16:]), freelist: u64(m[32:]), pages: u64(m[40:]), newer: tx},
+				nil
 		}
 		return true
 	}
@@ -299,7 +302,8 @@ func (c *checker) elements(b []byte, from, to []byte, row func(key, value []byte
 		if !ok || at+int(position) != begin {
 			return errElement
 		}
-		if order := bytes.Compare(key, last); last != nil && (order < 0 || order == 0 && i > 0) || to != nil && bytes.Compare(key, to) >= 0 {
+		if order := bytes.Compare(key, last); last != nil && (order < 0 || order == 0 && i > 0) || to != nil &&
+			bytes.Compare(key, to) >= 0 {
 			return errors.New("keys out of order")
 		}
 		last = key

@@ -138,7 +138,8 @@ func lockDir(dir string) (*os.File, error) {
 		held, err := tryLock(f)
 		if err != nil {
 			f.Close()
-			return nil, fmt.Errorf("data directory %s: cannot lock it: %v; choose a directory on a local disk with --data", dir, Cause(err))
+			return nil, fmt.Errorf("data directory %s: cannot lock it: %v; choose a directory on a local disk with --data", dir,
+				Cause(err))
 		}
 		if held {
 			break
@@ -147,7 +148,8 @@ func lockDir(dir string) (*os.File, error) {
 			owner, _ := io.ReadAll(io.LimitReader(f, 20))
 			f.Close()
 			if pid, err := strconv.Atoi(string(bytes.TrimSpace(owner))); err == nil {
-				return nil, fmt.Errorf("data directory %s: %w (process %d); stop it, or choose another directory with --data", dir, errLocked, pid)
+				return nil, fmt.Errorf("data directory %s: %w (process %d); stop it, or choose another directory with --data", dir,
+					errLocked, pid)
 			}
 			return nil, fmt.Errorf("data directory %s: %w; stop it, or choose another directory with --data", dir, errLocked)
 		}
@@ -240,7 +242,8 @@ func create(path string) (err error) {
 				return err
 			}
 		}
-		return tx.Bucket([]byte(infoBucket)).Put([]byte(formatKey), sealRow(infoBucket, formatKey, strconv.AppendInt(nil, format, 10)))
+		return tx.Bucket([]byte(infoBucket)).Put([]byte(formatKey),
+			sealRow(infoBucket, formatKey, strconv.AppendInt(nil, format, 10)))
 	})
 	if closed := db.Close(); err == nil {
 		err = closed

@@ -137,7 +137,8 @@ func split(s string) (p parts, ok bool) {
 			p.path, p.query, p.marked = s[:i], s[i+1:], true
 			continue
 		}
-		p.plain = p.plain && (unreserved(c) || c == '/' || c == '%' || c == '=' || c == '&' || c == ':' || c == '?' || c == '+' || c == ',' || c == '@')
+		p.plain = p.plain && (unreserved(c) || c == '/' || c == '%' || c == '=' || c == '&' || c == ':' ||
+			c == '?' || c == '+' || c == ',' || c == '@')
 		if !p.marked && c == '/' && i+1 < len(s) && (s[i+1] == '.' || s[i+1] == '%') {
 			p.plain = false // may be a dot segment
 		}
@@ -173,5 +174,6 @@ func plainHost(scheme, host string) bool {
 }
 
 func unreserved(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		c == '-' || c == '.' || c == '_' || c == '~'
 }

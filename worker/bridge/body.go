@@ -244,7 +244,8 @@ func (b *clientBody) HoldSteps(maxBytes int64, step func(have int64) (int64, err
 	return &held{call: b.call, id: id, size: size}, nil
 }
 
-func (b *clientBody) gather(maxBytes int64, hold int32, step func(have int64) (int64, error)) (id int32, size int64, all []byte, err error) {
+func (b *clientBody) gather(maxBytes int64, hold int32, step func(have int64) (int64,
+	error)) (id int32, size int64, all []byte, err error) {
 	if b.length > maxBytes {
 		return 0, 0, nil, stream.ErrTooLarge
 	}

@@ -314,7 +314,8 @@ func (c *call) respond(resp *httpmsg.Response) *flow {
 	head := packHeader(packed[:0], resp.Header)
 	packed = head
 	c.answered = true
-	hostRespond(c.id, int32(resp.Status), numbered(resp.Template), ptr(head), int32(len(head)), ptr(all), int32(len(all)), h)
+	hostRespond(c.id, int32(resp.Status), numbered(resp.Template), ptr(head), int32(len(head)), ptr(all), int32(len(all)),
+		h)
 	return f
 }
 
@@ -345,7 +346,8 @@ func (c *call) recover() {
 	defer c.finish()
 	LogLine(2, redact.PanicLine(c.request.ID, p))
 	if !c.answered {
-		head := packHeader(nil, httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: c.request.ID}})
+		head := packHeader(nil, httpmsg.Header{{Name: "content-type", Value: "application/json"},
+			{Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: c.request.ID}})
 		b := []byte(`{"error":{"message":"internal error","type":"server_error","param":null,"code":null}}`)
 		hostRespond(c.id, 500, 0, ptr(head), int32(len(head)), ptr(b), int32(len(b)), 0)
 	}

@@ -47,7 +47,8 @@ func (p *pending) start(ctx context.Context, req *upstream.Request) {
 		p.err = errNoCall
 		return
 	}
-	*p = pending{call: c, wait: req.HeaderTimeout, idle: req.Idle, op: begin(c), memory: req.Memory, whole: req.MaxBody > 0}
+	*p = pending{call: c, wait: req.HeaderTimeout, idle: req.Idle, op: begin(c), memory: req.Memory,
+		whole: req.MaxBody > 0}
 	p.op.memory = req.Memory
 	if !p.op.usable() {
 		return
@@ -77,7 +78,8 @@ func (p *pending) start(ctx context.Context, req *upstream.Request) {
 	if req.Outlive {
 		flags = contract.Outlive
 	}
-	hostFetch(p.op.number, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout), ms(req.Timeout), ms(req.Idle), float64(req.MaxBody), flags)
+	hostFetch(p.op.number, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout),
+		ms(req.Timeout), ms(req.Idle), float64(req.MaxBody), flags)
 }
 
 // Wait returns the answer.
@@ -140,7 +142,8 @@ func (Stub) Start(ctx context.Context, machineID, verb string, body []byte) rpc.
 	}
 	o := begin(c)
 	if o.usable() {
-		hostObject(o.number, c.id, sptr(machineID), int32(len(machineID)), sptr(verb), int32(len(verb)), ptr(body), int32(len(body)))
+		hostObject(o.number, c.id, sptr(machineID), int32(len(machineID)), sptr(verb), int32(len(verb)), ptr(body),
+			int32(len(body)))
 	}
 	return pendingCall{o}
 }

@@ -7,10 +7,12 @@ import "unsafe"
 // The host's side of the bridge; worker/js/imports.mjs documents each function.
 
 //go:wasmimport host fetch
-func hostFetch(op, call int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream, headerMs, totalMs, idleMs int32, maxBody float64, flags int32)
+func hostFetch(op, call int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream, headerMs,
+	totalMs, idleMs int32, maxBody float64, flags int32)
 
 //go:wasmimport host object
-func hostObject(op, call int32, name unsafe.Pointer, nameLen int32, verb unsafe.Pointer, verbLen int32, body unsafe.Pointer, bodyLen int32)
+func hostObject(op, call int32, name unsafe.Pointer, nameLen int32, verb unsafe.Pointer, verbLen int32,
+	body unsafe.Pointer, bodyLen int32)
 
 //go:wasmimport host pause
 func hostPause(op, ms int32)
@@ -103,7 +105,8 @@ func hostWatch(src, idleMs, beatMs, cut int32) int32
 func hostTemplate(number int32, head unsafe.Pointer, headLen int32)
 
 //go:wasmimport host respond
-func hostRespond(call, status, template int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream int32)
+func hostRespond(call, status, template int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen,
+	stream int32)
 
 //go:wasmimport host object_respond
 func hostObjectRespond(call, status int32, body unsafe.Pointer, bodyLen int32)
@@ -151,7 +154,8 @@ func hostStorageGet(call int32, key unsafe.Pointer, keyLen int32, out unsafe.Poi
 func hostStorageWrite(call int32, rows unsafe.Pointer, n int32, alarm float64) int32
 
 //go:wasmimport host storage_list
-func hostStorageList(call int32, prefix unsafe.Pointer, prefixLen int32, start unsafe.Pointer, startLen, limit int32) int32
+func hostStorageList(call int32, prefix unsafe.Pointer, prefixLen int32, start unsafe.Pointer, startLen,
+	limit int32) int32
 
 //go:wasmimport host storage_rows
 func hostStorageRows(out unsafe.Pointer)

@@ -41,7 +41,8 @@ func (c *call) converse(resp *httpmsg.Response) {
 
 // appendLimits appends the limits of a connection as one line of a head.
 func appendLimits(b []byte, l socket.Limits) []byte {
-	for i, n := range [...]int{l.Message, int(l.Idle.Milliseconds()), l.Queue, socket.QueueLength, l.Unsent, socket.MinRate} {
+	for i, n := range [...]int{l.Message, int(l.Idle.Milliseconds()), l.Queue, socket.QueueLength, l.Unsent,
+		socket.MinRate} {
 		if i > 0 {
 			b = append(b, ' ')
 		}

@@ -24,7 +24,8 @@ import (
 
 func main() {
 	bridge.Run(func() bridge.App {
-		return &app{template: httpmsg.Template{Fields: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "x-constant", Value: "1"}}}}
+		return &app{template: httpmsg.Template{Fields: httpmsg.Header{{Name: "content-type", Value: "application/json"},
+			{Name: "x-constant", Value: "1"}}}}
 	})
 }
 
@@ -40,7 +41,8 @@ type app struct {
 }
 
 func text(status int, s string) *httpmsg.Response {
-	return &httpmsg.Response{Status: status, Header: httpmsg.Header{{Name: "content-type", Value: "text/plain"}}, Body: stream.FromString(s)}
+	return &httpmsg.Response{Status: status, Header: httpmsg.Header{{Name: "content-type", Value: "text/plain"}},
+		Body: stream.FromString(s)}
 }
 
 // Serve routes by the path; the query is the upstream's address.
@@ -65,7 +67,9 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 	case "/health":
 		return text(200, "ok"), nil
 	case "/template": // constant header fields, and fields of the answer
-		return &httpmsg.Response{Status: 200, Template: &a.template, Header: httpmsg.Header{{Name: "x-query", Value: r.Query}, {Name: "x-two", Value: "a"}, {Name: "x-two", Value: "b"}}, Body: stream.FromString("{}")}, nil
+		return &httpmsg.Response{Status: 200, Template: &a.template,
+			Header: httpmsg.Header{{Name: "x-query", Value: r.Query}, {Name: "x-two", Value: "a"}, {Name: "x-two", Value: "b"}},
+			Body:   stream.FromString("{}")}, nil
 	case "/echo":
 		b, err := stream.ReadAll(r.Body, 8<<20)
 		if err != nil {
@@ -81,7 +85,8 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		if err != nil {
 			return nil, err
 		}
-		return &httpmsg.Response{Status: up.Status, Header: httpmsg.Header{{Name: "x-upstream", Value: up.Header.Get("x-test")}}, Body: stream.FromBytes(append([]byte("call:"), b...))}, nil
+		return &httpmsg.Response{Status: up.Status, Header: httpmsg.Header{{Name: "x-upstream",
+			Value: up.Header.Get("x-test")}}, Body: stream.FromBytes(append([]byte("call:"), b...))}, nil
 	case "/again": // repeats a call that fails
 		up, err := upstream.Do(ctx, doer, get(1<<20))
 		if err != nil {
@@ -97,12 +102,16 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		if err != nil {
 			return nil, err
 		}
-		up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: stream.FromBytes(b), MaxBody: 32 << 20, Timeout: time.Minute,
-			Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Value: "Bearer sk-upstream"}}})
+		up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: stream.FromBytes(b),
+			MaxBody: 32 << 20, Timeout: time.Minute,
+			Header: httpmsg.Header{{Name: "content-type", Value: "application/json"},
+				{Name: "authorization", Value: "Bearer sk-upstream"}}})
 		if err != nil {
 			return nil, err
 		}
-		return &httpmsg.Response{Status: up.Status, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "x-request-id", Value: "req_1"}, {Name: "cache-control", Value: "no-store"}, {Name: "access-control-allow-origin", Value: "*"}}, Body: up.Body}, nil
+		return &httpmsg.Response{Status: up.Status, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"},
+			{Name: "x-request-id", Value: "req_1"}, {Name: "cache-control", Value: "no-store"},
+			{Name: "access-control-allow-origin", Value: "*"}}, Body: up.Body}, nil
 	case "/read": // chunk by chunk into Go
 		up, err := upstream.Do(ctx, doer, get(0))
 		if err != nil {
@@ -120,7 +129,8 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		}
 		return &httpmsg.Response{Status: up.Status, Body: up.Body}, nil
 	case "/upload":
-		up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: r.Body, Header: httpmsg.Header{{Name: "content-type", Value: "application/octet-stream"}}})
+		up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: r.Body,
+			Header: httpmsg.Header{{Name: "content-type", Value: "application/octet-stream"}}})
 		if err != nil {
 			return nil, err
 		}
@@ -173,10 +183,11 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 			src = &stream.Prefix{Head: first[:n], Rest: up.Body}
 		}
 		w := &watcher{}
-		return &httpmsg.Response{Status: up.Status, Body: &stream.Watched{Src: src, W: w, Idle: patience}, After: []func(context.Context){func(context.Context) {
-			a.lastWatch = fmt.Sprintf("%d %v %s", w.n, w.cause, bytes.TrimSpace(w.text))
-			a.after++
-		}}}, nil
+		return &httpmsg.Response{Status: up.Status, Body: &stream.Watched{Src: src, W: w, Idle: patience},
+			After: []func(context.Context){func(context.Context) {
+				a.lastWatch = fmt.Sprintf("%d %v %s", w.n, w.cause, bytes.TrimSpace(w.text))
+				a.after++
+			}}}, nil
 	case "/watched":
 		return text(200, a.lastWatch), nil
 	case "/fan": // several calls before the first is waited for
@@ -212,7 +223,8 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		}
 		req := get(1 << 20)
 		req.Socket = &l
-		req.Header = httpmsg.Header{{Name: "authorization", Value: "Bearer sk-upstream"}, {Name: "sec-websocket-protocol", Value: "realtime"}}
+		req.Header = httpmsg.Header{{Name: "authorization", Value: "Bearer sk-upstream"},
+			{Name: "sec-websocket-protocol", Value: "realtime"}}
 		up, err := upstream.Do(ctx, doer, req)
 		if err != nil {
 			return nil, err
@@ -281,7 +293,8 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
 		calls, ops, streams := bridge.InFlight()
-		b, _ := json.Marshal(map[string]any{"goroutines": runtime.NumGoroutine() - bridge.Idle(), "calls": calls, "ops": ops, "streams": streams, "heap": mem.HeapAlloc, "sys": mem.Sys, "after": a.after, "aborted": a.aborted})
+		b, _ := json.Marshal(map[string]any{"goroutines": runtime.NumGoroutine() - bridge.Idle(), "calls": calls, "ops": ops,
+			"streams": streams, "heap": mem.HeapAlloc, "sys": mem.Sys, "after": a.after, "aborted": a.aborted})
 		return &httpmsg.Response{Status: 200, Body: stream.FromBytes(b)}, nil
 	}
 	return text(404, "no such path"), nil

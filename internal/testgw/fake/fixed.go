@@ -27,5 +27,6 @@ type fixed struct{ body []byte }
 
 // Wait returns the answer.
 func (p *fixed) Wait() (*upstream.Response, error) {
-	return &upstream.Response{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromBytes(p.body)}, nil
+	return &upstream.Response{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
+		Body: stream.FromBytes(p.body)}, nil
 }

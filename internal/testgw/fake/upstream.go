@@ -64,7 +64,8 @@ func JSON(body string) Answer { return OK("application/json", body) }
 
 // Reply returns JSON with a status and further header fields.
 func Reply(status int, body string, header ...httpmsg.Field) Answer {
-	return Answer{Status: status, Header: append(httpmsg.Header{{Name: "content-type", Value: "application/json"}}, header...), Body: body}
+	return Answer{Status: status, Header: append(httpmsg.Header{{Name: "content-type", Value: "application/json"}},
+		header...), Body: body}
 }
 
 // Upstream is a scripted upstream, and every other server that a call may go
@@ -83,7 +84,8 @@ type Upstream struct {
 
 // Start records the call and scripts its answer.
 func (u *Upstream) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
-	s := &Seen{Context: ctx, Request: req, Method: req.Method, URL: req.URL, Header: copied(req.Header), Length: -1, Timeout: req.Timeout, MaxBody: req.MaxBody, Outlive: req.Outlive}
+	s := &Seen{Context: ctx, Request: req, Method: req.Method, URL: req.URL, Header: copied(req.Header), Length: -1,
+		Timeout: req.Timeout, MaxBody: req.MaxBody, Outlive: req.Outlive}
 	switch b := req.Body.(type) {
 	case nil:
 	case *stream.Bytes:

@@ -57,7 +57,8 @@ func (g *Gateway) Restart() {
 		g.set(&ports)
 	}
 	g.App = gateway.New(gateway.Config{
-		AdminToken: AdminToken, KeySecret: keySecret, CredentialsKey: sealSecret, RequireKey: true, AllowPrivate: true, Quiet: true,
+		AdminToken: AdminToken, KeySecret: keySecret, CredentialsKey: sealSecret, RequireKey: true, AllowPrivate: true,
+		Quiet: true,
 	}, ports)
 	if g.Objects == nil {
 		g.Objects = local.New(g.App.Machine())

@@ -112,5 +112,6 @@ func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket)
 // refused returns the refusal of a session that belongs to another machine, or to
 // a key where the operator is needed.
 func refused() error {
-	return apierr.New(401, "invalid_api_key", "This session may not do this. Sign in with the operator token, or with a management key of the machine.")
+	return apierr.New(401, "invalid_api_key",
+		"This session may not do this. Sign in with the operator token, or with a management key of the machine.")
 }

@@ -80,7 +80,8 @@ func (s *Sessions) readCookie(h httpmsg.Header) (t ticket, ok bool) {
 func sameOrigin(r *httpmsg.Request) error {
 	kind, _, _ := strings.Cut(r.Header.Get("content-type"), ";")
 	site := r.Header.Get("sec-fetch-site")
-	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") || r.Origin == "" || r.Header.Get("origin") != r.Origin ||
+	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") || r.Origin == "" ||
+		r.Header.Get("origin") != r.Origin ||
 		site != "" && site != "same-origin" {
 		return apierr.New(403, "cross_site", "A change must come from a page of this gateway, as JSON.")
 	}

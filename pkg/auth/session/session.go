@@ -102,7 +102,8 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	if isRefusal(err) {
 		// Valid credentials are never limited, so guessing locks out no one
 		// else.
-		if _, late := rpc.Ask(ctx, s.Objects, rpc.RegistryID, "session.failed", map[string]string{"from": s.from(c.Request)}); late != nil {
+		if _, late := rpc.Ask(ctx, s.Objects, rpc.RegistryID, "session.failed",
+			map[string]string{"from": s.from(c.Request)}); late != nil {
 			return nil, late
 		}
 	}
@@ -128,7 +129,8 @@ func (s *Sessions) from(r *httpmsg.Request) string {
 
 // judge authenticates a credential and returns the call of its account.
 func (s *Sessions) judge(ctx context.Context, r *httpmsg.Request, account, token string) (*auth.Call, error) {
-	shown := &httpmsg.Request{ID: r.ID, Path: r.Path, Header: httpmsg.Header{{Name: "authorization", Value: "Bearer " + token}}}
+	shown := &httpmsg.Request{ID: r.ID, Path: r.Path, Header: httpmsg.Header{{Name: "authorization",
+		Value: "Bearer " + token}}}
 	if account == operator {
 		return s.Credentials.Operator(ctx, shown, "")
 	}
@@ -212,7 +214,8 @@ func (s *Sessions) end(ctx context.Context, t ticket, all bool) error {
 
 // check asks the object whether a session lives.
 func (s *Sessions) check(ctx context.Context, t ticket) (*rpc.Session, error) {
-	raw, err := rpc.Ask(ctx, s.Objects, t.home, "session.check", map[string]string{"digest": t.digest(), "bound": s.bound()})
+	raw, err := rpc.Ask(ctx, s.Objects, t.home, "session.check",
+		map[string]string{"digest": t.digest(), "bound": s.bound()})
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,8 @@ func ownMember(name string) bool {
 // Aliases that this version does not know are left out.
 func (d *document) own(version, issued, prices, models gjson.Result) (err error) {
 	if version.Num != 1 {
-		return fmt.Errorf("it has version %s of the format; this build reads version 1", strings.Trim(shorten(version.Raw), `"`))
+		return fmt.Errorf("it has version %s of the format; this build reads version 1",
+			strings.Trim(shorten(version.Raw), `"`))
 	}
 	if s := issued.Num; s > 0 && s < 1e11 {
 		d.issuedAt = int64(s) * 1000

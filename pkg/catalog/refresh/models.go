@@ -78,7 +78,8 @@ func (d *document) correct(alias string, m *catalog.Model) {
 		}
 		return is
 	}
-	c := correction{alias, strings.Clone(m.ID), corrected(built[i].Context, m.Context), corrected(built[i].MaxOutput, m.MaxOutput)}
+	c := correction{alias, strings.Clone(m.ID), corrected(built[i].Context, m.Context),
+		corrected(built[i].MaxOutput, m.MaxOutput)}
 	if c.context != 0 || c.maxOutput != 0 {
 		d.limits = append(d.limits, c)
 	}
@@ -115,11 +116,13 @@ func inBounds(m *catalog.Model) bool {
 	switch m.Kind {
 	case catalog.LLM:
 		least = minTokens
-	case catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music, catalog.Rerank, catalog.ImageToText:
+	case catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music, catalog.Rerank,
+		catalog.ImageToText:
 	default:
 		return false
 	}
-	return validID(m.ID) && len(m.Name) <= maxName && utf8.ValidString(m.Name) && strings.IndexFunc(m.Name, func(c rune) bool { return !unicode.IsPrint(c) }) < 0 &&
+	return validID(m.ID) && len(m.Name) <= maxName && utf8.ValidString(m.Name) &&
+		strings.IndexFunc(m.Name, func(c rune) bool { return !unicode.IsPrint(c) }) < 0 &&
 		fits(m.Context, least, maxTokens) && fits(m.MaxOutput, least, maxTokens) && fits(m.Dimensions, 1, maxDimensions)
 }
 

@@ -106,7 +106,8 @@ func (s *Source) Take(r io.Reader, before *catalog.Update, now int64) (*catalog.
 			if price = last; tooDear(price) {
 				price = ""
 			}
-		} else if base != "" && implausible(base, price) || base == "" && !signed && price.Free() && !strings.HasSuffix(r.id, ":free") {
+		} else if base != "" && implausible(base, price) || base == "" && !signed && price.Free() &&
+			!strings.HasSuffix(r.id, ":free") {
 			p.Held++
 			price = last
 		}

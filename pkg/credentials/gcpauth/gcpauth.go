@@ -121,7 +121,8 @@ func Assertion(ctx context.Context, s Signer, k *Key, scope, tokenURL string, no
 // Token requests an access token for a service account. It has no refresh token; the
 // caller stores it until it expires. A failure of the token endpoint is an
 // *oauth.Failure, of kind Reauth if the key is revoked or unknown.
-func Token(ctx context.Context, do upstream.Doer, s Signer, k *Key, scope, tokenURL string, now time.Time) (oauth.Token, error) {
+func Token(ctx context.Context, do upstream.Doer, s Signer, k *Key, scope, tokenURL string,
+	now time.Time) (oauth.Token, error) {
 	assertion, err := Assertion(ctx, s, k, scope, tokenURL, now)
 	if err != nil {
 		return oauth.Token{}, err

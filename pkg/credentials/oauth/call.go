@@ -34,7 +34,8 @@ func Refresh(ctx context.Context, do upstream.Doer, p *Provider, refresh secret.
 }
 
 // exchange calls the token endpoint as the provider's client.
-func exchange(ctx context.Context, do upstream.Doer, p *Provider, f form, limit time.Duration, now time.Time) (Token, error) {
+func exchange(ctx context.Context, do upstream.Doer, p *Provider, f form, limit time.Duration,
+	now time.Time) (Token, error) {
 	status, header, body, err := post(ctx, do, p.TokenURL, p.identify(&f), f, limit)
 	if err != nil {
 		return Token{}, err
@@ -72,7 +73,8 @@ func Form(url string, body []byte) *upstream.Request {
 }
 
 // Answer sends the call and reads the whole response. The error is a *Failure.
-func Answer(ctx context.Context, do upstream.Doer, req *upstream.Request) (status int, header httpmsg.Header, body []byte, err error) {
+func Answer(ctx context.Context, do upstream.Doer,
+	req *upstream.Request) (status int, header httpmsg.Header, body []byte, err error) {
 	resp, err := upstream.Do(ctx, do, req)
 	if err != nil {
 		return 0, nil, nil, &Failure{Kind: unanswered(err), Err: err}
@@ -97,7 +99,8 @@ func unanswered(err error) Kind {
 	return Transient
 }
 
-func post(ctx context.Context, do upstream.Doer, url, authorization string, f form, limit time.Duration) (int, httpmsg.Header, []byte, error) {
+func post(ctx context.Context, do upstream.Doer, url, authorization string, f form,
+	limit time.Duration) (int, httpmsg.Header, []byte, error) {
 	req := Form(url, f)
 	req.HeaderTimeout, req.Timeout = limit, limit
 	if authorization != "" {

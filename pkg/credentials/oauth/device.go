@@ -55,7 +55,8 @@ const (
 func deviceKey(providerID string) string { return "oauth/device/" + providerID }
 
 func (d *device) shown() *Device {
-	return &Device{d.UserCode, d.URI, d.Complete, time.Duration(d.Interval) * time.Millisecond, time.UnixMilli(d.ExpiresAt), d.Note}
+	return &Device{d.UserCode, d.URI, d.Complete, time.Duration(d.Interval) * time.Millisecond,
+		time.UnixMilli(d.ExpiresAt), d.Note}
 }
 
 // active returns the pending flow, or nil.

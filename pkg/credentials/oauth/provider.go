@@ -134,7 +134,8 @@ func ParseProviders(config string, allowHTTP bool) ([]Row, error) {
 			Issuer: r.Issuer, Scopes: r.Scopes, ClientID: r.ClientID, ClientSecret: secret.New(r.ClientSecret),
 			BasicAuth: r.BasicAuth, DevicePKCE: r.DevicePKCE, AuthorizeParams: r.AuthorizeParams,
 			Proxy: r.Proxy, ProxyAuth: secret.New(r.ProxyAuth),
-			BaseURL: strings.TrimRight(r.BaseURL, "/"), Prefix: r.Prefix, RefreshEvery: time.Duration(r.RefreshEveryMs) * time.Millisecond,
+			BaseURL: strings.TrimRight(r.BaseURL, "/"), Prefix: r.Prefix,
+			RefreshEvery: time.Duration(r.RefreshEveryMs) * time.Millisecond,
 		}
 	}
 	return out, nil
@@ -220,7 +221,8 @@ func (r *row) check(allowHTTP bool) string {
 // reserved are the parameters that the flow itself sends.
 func reserved(name string) bool {
 	switch name {
-	case "response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "response_mode", "code", "iss":
+	case "response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method",
+		"response_mode", "code", "iss":
 		return true
 	}
 	return false

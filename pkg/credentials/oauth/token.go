@@ -107,7 +107,8 @@ func ReadToken(status int, header httpmsg.Header, body []byte, now time.Time) (T
 	switch {
 	case !ok || code.Exists() && code.Type != gjson.Null && access.Str == "":
 		return Token{}, refusal(status, header, code.Str)
-	case access.Type != gjson.String || !isVisible(access.Str) || len(access.Str) < minToken || len(access.Str) > maxAccess:
+	case access.Type != gjson.String || !isVisible(access.Str) || len(access.Str) < minToken ||
+		len(access.Str) > maxAccess:
 		return Token{}, failure(Lost, status, header, "")
 	}
 	if kind := gjson.GetBytes(body, "token_type").Str; kind != "" && !strings.EqualFold(kind, "bearer") {
@@ -158,7 +159,8 @@ func refusal(status int, header httpmsg.Header, code string) *Failure {
 	}
 	kind := Refused
 	switch {
-	case status >= 500 || status == 408 || status == 429 && code != "slow_down" || status < 200 || status >= 300 && status < 400:
+	case status >= 500 || status == 408 || status == 429 && code != "slow_down" || status < 200 || status >= 300 &&
+		status < 400:
 		kind = Transient
 	default:
 		switch code {

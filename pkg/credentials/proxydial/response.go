@@ -120,7 +120,8 @@ func (r *reader) head() (status int, header httpmsg.Header, err error) {
 		return 0, nil, err
 	}
 	// HTTP/1.1 200 OK; the blank before an empty reason may be missing.
-	if len(line) < 12 || line[:7] != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
+	if len(line) < 12 || line[:7] != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 &&
+		line[12] != ' ' {
 		return 0, nil, fmt.Errorf("status line: %w", errMalformed)
 	}
 	for _, c := range []byte(line[9:12]) {

@@ -13,7 +13,8 @@ import (
 // signed fields, joined by semicolons:
 //
 //	method \n path \n query \n name:value \n … \n names \n hex SHA-256 of the body
-func canonicalRequest(req *upstream.Request, service string, sum []byte, signed func(string) bool) (text []byte, names string, err error) {
+func canonicalRequest(req *upstream.Request, service string, sum []byte,
+	signed func(string) bool) (text []byte, names string, err error) {
 	host, path, query, err := split(req.URL)
 	if err != nil {
 		return nil, "", err
@@ -206,5 +207,6 @@ func nibble(c byte) byte {
 
 // unreserved are the characters of RFC 3986 2.3.
 func unreserved(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' ||
+		c == '~'
 }

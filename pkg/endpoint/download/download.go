@@ -38,7 +38,8 @@ const maxMoves = 3
 // address it is.
 //
 // The error is an *apierr.Error.
-func (d *Downloads) Get(ctx context.Context, r *httpmsg.Request, address string, first httpmsg.Header, maxBody int64) (*upstream.Response, error) {
+func (d *Downloads) Get(ctx context.Context, r *httpmsg.Request, address string, first httpmsg.Header,
+	maxBody int64) (*upstream.Response, error) {
 	hop, err := provider.Hop(r.Header)
 	if err != nil {
 		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
@@ -49,7 +50,8 @@ func (d *Downloads) Get(ctx context.Context, r *httpmsg.Request, address string,
 		if err != nil {
 			return nil, err
 		}
-		req := &upstream.Request{Method: "GET", URL: target, Header: header, HeaderTimeout: 30 * time.Second, Timeout: time.Hour, MaxBody: maxBody}
+		req := &upstream.Request{Method: "GET", URL: target, Header: header, HeaderTimeout: 30 * time.Second,
+			Timeout: time.Hour, MaxBody: maxBody}
 		if maxBody > 0 {
 			req.Timeout = 2 * time.Minute
 		}

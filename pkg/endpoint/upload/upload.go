@@ -91,7 +91,8 @@ func (u *Upload) Repeatable(targets []routing.Target) bool {
 func (u *Upload) Hold(ctx context.Context) (release func(), err error) {
 	u.Held, release, err = u.Call.Memory.Hold(ctx, u.Call.Body, u.Call.Length, endpoint.MaxForm)
 	if errors.Is(err, stream.ErrTooLarge) {
-		e := apierr.New(413, "request_too_large", "A form of over 25 MiB must have its model before the file: send the part model first, or release ?model= or the header x-model.")
+		e := apierr.New(413, "request_too_large",
+			"A form of over 25 MiB must have its model before the file: send the part model first, or release ?model= or the header x-model.")
 		e.Err = err
 		return nil, e
 	}
@@ -143,9 +144,11 @@ func (u *Upload) fields() (err error) {
 func (u *Upload) Body(model string, before *accounts.Attempt) (io.ReadCloser, error) {
 	if u.Held != nil {
 		if f := u.Form.Field("model"); f != nil {
-			return &stream.Through{Src: u.Held.Open(), T: &multipart.Splice{From: f.From, To: f.To, With: []byte(model), Size: u.Held.Size()}}, nil
+			return &stream.Through{Src: u.Held.Open(), T: &multipart.Splice{From: f.From, To: f.To, With: []byte(model),
+				Size: u.Held.Size()}}, nil
 		}
-		return &stream.Through{Src: u.Held.Open(), T: multipart.Insert(u.Boundary, "model", model, u.Held.Size()).Limit(endpoint.MaxParts)}, nil
+		return &stream.Through{Src: u.Held.Open(), T: multipart.Insert(u.Boundary, "model", model,
+			u.Held.Size()).Limit(endpoint.MaxParts)}, nil
 	}
 	if u.sent {
 		if before != nil && before.Failure != nil {
@@ -187,5 +190,6 @@ func (u *Upload) File(head, tail []byte, base64 bool) io.ReadCloser {
 
 // Part returns the content of a held part between head and tail.
 func (u *Upload) Part(f *multipart.Field, head, tail []byte, base64 bool) io.ReadCloser {
-	return &stream.Through{Src: u.Held.Open(), T: &multipart.Cut{From: f.From, To: f.To, Head: head, Tail: tail, Base64: base64}}
+	return &stream.Through{Src: u.Held.Open(), T: &multipart.Cut{From: f.From, To: f.To, Head: head, Tail: tail,
+		Base64: base64}}
 }

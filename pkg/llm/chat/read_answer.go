@@ -45,7 +45,8 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	})
 	if len(text.Citations) == 0 { // Perplexity
 		ir.Each(root.Get("search_results"), func(_, v gjson.Result) bool {
-			text.Citations = append(text.Citations, ir.Citation{URL: ir.Str(v.Get("url")), Title: ir.Str(v.Get("title")), Quote: ir.Str(v.Get("snippet"))})
+			text.Citations = append(text.Citations, ir.Citation{URL: ir.Str(v.Get("url")), Title: ir.Str(v.Get("title")),
+				Quote: ir.Str(v.Get("snippet"))})
 			return true
 		})
 	}
@@ -65,7 +66,8 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	})
 	if f := m.Get("function_call"); f.IsObject() {
 		name := ir.Str(f.Get("name"))
-		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, Legacy: true, ID: "call_" + name, Name: name, Arguments: ir.Str(f.Get("arguments"))})
+		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, Legacy: true, ID: "call_" + name, Name: name,
+			Arguments: ir.Str(f.Get("arguments"))})
 	}
 	if l := choice.Get("logprobs"); l.IsObject() {
 		a.Logprobs = l.Raw
@@ -106,7 +108,8 @@ func ReadUsage(root gjson.Result) (u ir.Usage) {
 	}
 	u = CountUsage(v)
 	u.Serve(root.Get("service_tier").Str)
-	if model := root.Get("model").Str; strings.Contains(model, BilledMark) && strings.HasPrefix(model, "gpt-") && !u.ToolsFinal {
+	if model := root.Get("model").Str; strings.Contains(model, BilledMark) && strings.HasPrefix(model, "gpt-") &&
+		!u.ToolsFinal {
 		u.Searches = 1
 		if strings.Contains(model, "-preview") {
 			u.ToolOption("preview")

@@ -113,7 +113,8 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 			})
 		case "web_search_options":
 			q.SearchWeb = true
-			q.WebSearch = ir.WebSearch{Size: ir.Raw(v.Get("search_context_size")), Location: ir.ReadUserLocation(v.Get("user_location"))}
+			q.WebSearch = ir.WebSearch{Size: ir.Raw(v.Get("search_context_size")),
+				Location: ir.ReadUserLocation(v.Get("user_location"))}
 		case "service_tier":
 			q.ServiceTier = ir.Str(v)
 		case "store":
@@ -234,7 +235,8 @@ func readAssistant(at string, m ir.Record, q *ir.Request) error {
 			q.LegacyCalls = map[string]int{}
 		}
 		q.LegacyCalls[name]++
-		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, ID: legacyID(q, name), Name: name, Arguments: ir.Str(f.Get("arguments"))})
+		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, ID: legacyID(q, name), Name: name,
+			Arguments: ir.Str(f.Get("arguments"))})
 	}
 	q.Messages = append(q.Messages, ir.Message{Role: ir.RoleAssistant, Blocks: blocks})
 	return nil

@@ -46,7 +46,8 @@ func readThinking(pace *ir.Pacer, m ir.Record, own string) (blocks []ir.Block) {
 		}
 		signed = signed || b.Signature != ""
 		// Clients that store a stream's pieces send them back separately.
-		if n := len(blocks); n > 0 && index >= 0 && index == last && !b.Redacted && !blocks[n-1].Redacted && blocks[n-1].Signature == "" {
+		if n := len(blocks); n > 0 && index >= 0 && index == last && !b.Redacted && !blocks[n-1].Redacted &&
+			blocks[n-1].Signature == "" {
 			run.Add("", b.Text)
 			blocks[n-1].Signature, blocks[n-1].Issuer = b.Signature, b.Issuer
 			return true

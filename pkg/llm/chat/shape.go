@@ -17,7 +17,8 @@ import (
 // tools is the raw array.
 func FlatTools(tools []byte) bool {
 	first := gjson.GetBytes(tools, "0")
-	return first.IsObject() && !first.Get("function").Exists() && !first.Get("custom").Exists() && first.Get("name").Type == gjson.String
+	return first.IsObject() && !first.Get("function").Exists() && !first.Get("custom").Exists() &&
+		first.Get("name").Type == gjson.String
 }
 
 // NestTools returns a request whose flat tools and tool choice are in the form of

@@ -113,7 +113,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		}
 		return true
 	})
-	if c := s.onlyPiece; s.pieces == 1 && len(c.Raw) > 2 && c.Index+len(c.Raw) <= len(data) && !other && choices.Get("#").Int() == 1 {
+	if c := s.onlyPiece; s.pieces == 1 && len(c.Raw) > 2 && c.Index+len(c.Raw) <= len(data) && !other &&
+		choices.Get("#").Int() == 1 {
 		s.text.Learn(s.onlyKind, 0, data, c.Index+1, c.Index+len(c.Raw)-1)
 	}
 	if usage.IsObject() || elsewhere.Exists() {

@@ -88,7 +88,8 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 			if b.Kind != ir.ToolCallBlock {
 				continue
 			}
-			ir.WriteChatCall(d, b, toolID(v, ir.ShortCallID(b.ID, maxID)), v.Extra && (b.Issuer == opt.IssuerOr(ir.IssuerChat) || b.Issuer == ir.IssuerGemini))
+			ir.WriteChatCall(d, b, toolID(v, ir.ShortCallID(b.ID, maxID)),
+				v.Extra && (b.Issuer == opt.IssuerOr(ir.IssuerChat) || b.Issuer == ir.IssuerGemini))
 		}
 		d.Close(']')
 	}

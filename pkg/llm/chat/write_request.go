@@ -168,7 +168,8 @@ func writeEffort(q *ir.Request, d *ir.Writer, model string, v *ir.Deviations, re
 	effort := name
 	if name != "" {
 		effort = v.RoundEffort(name)
-		if leveled := v.Think != ir.ReasoningSwitch && v.Think != ir.ReasoningEnable; name != "none" && q.Effort != "" && (!leveled || effort != name && !v.Maps(name)) && !v.IsOpenAIModel(model) {
+		if leveled := v.Think != ir.ReasoningSwitch && v.Think != ir.ReasoningEnable; name != "none" && q.Effort != "" &&
+			(!leveled || effort != name && !v.Maps(name)) && !v.IsOpenAIModel(model) {
 			q.DropEffort()
 		}
 	}
@@ -216,6 +217,9 @@ func writeEffort(q *ir.Request, d *ir.Writer, model string, v *ir.Deviations, re
 
 // nestUserLocation returns a user location in chat's form.
 func nestUserLocation(place string) string {
-	inside := ir.MapMembers(gjson.Parse(place), func(name string, v gjson.Result) (string, bool) { return v.Raw, name != "type" })
+	inside := ir.MapMembers(gjson.Parse(place), func(name string, v gjson.Result) (string, bool) {
+		return v.Raw,
+			name != "type"
+	})
 	return `{"type":"approximate","approximate":` + inside + `}`
 }

@@ -29,10 +29,12 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 					asFormat = true
 					break
 				}
-				a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("toolUseId")), Name: ir.Str(v.Get("name")), Arguments: ir.Raw(v.Get("input"))})
+				a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("toolUseId")),
+					Name: ir.Str(v.Get("name")), Arguments: ir.Raw(v.Get("input"))})
 			case "reasoningContent":
 				if data := ir.Str(v.Get("redactedContent")); data != "" {
-					a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: data, Issuer: opt.IssuerOr(ir.IssuerBedrock)})
+					a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: data,
+						Issuer: opt.IssuerOr(ir.IssuerBedrock)})
 				} else if t := v.Get("reasoningText"); t.IsObject() {
 					b := ir.Block{Kind: ir.ThinkingBlock, Text: ir.Str(t.Get("text")), Signature: ir.Str(t.Get("signature"))}
 					if b.Signature != "" {

@@ -53,7 +53,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 			s.format = append(s.format, index)
 		default:
 			s.calls = append(s.calls, index)
-			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, ID: ir.Str(call.Get("toolUseId")), Name: ir.Str(call.Get("name"))})
+			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, ID: ir.Str(call.Get("toolUseId")),
+				Name: ir.Str(call.Get("name"))})
 		}
 	case "contentBlockDelta":
 		s.begin(to)
@@ -68,7 +69,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		if len(s.format) > 0 && f == ir.FinishTools {
 			f = ir.FinishStop
 		}
-		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f, StopSequence: ir.Str(root.Get("additionalModelResponseFields.stop_sequence"))})
+		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f,
+			StopSequence: ir.Str(root.Get("additionalModelResponseFields.stop_sequence"))})
 	case "metadata":
 		if u := ReadUsage(root); u.Known {
 			to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})

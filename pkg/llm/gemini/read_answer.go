@@ -33,7 +33,8 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 		case p.Get("functionCall").IsObject():
 			settleText(a, &run)
 			f := p.Get("functionCall")
-			b := ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(f.Get("id")), Name: ir.Str(f.Get("name")), Arguments: ir.Raw(f.Get("args"))}
+			b := ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(f.Get("id")), Name: ir.Str(f.Get("name")),
+				Arguments: ir.Raw(f.Get("args"))}
 			if b.ID == "" {
 				b.ID = opt.CallID(len(a.Blocks))
 			}
@@ -44,7 +45,8 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 		case p.Get("inlineData").IsObject():
 			settleText(a, &run)
 			in := p.Get("inlineData")
-			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ImageBlock, MediaType: ir.Str(in.Get("mimeType")), Data: ir.Str(in.Get("data"))})
+			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ImageBlock, MediaType: ir.Str(in.Get("mimeType")),
+				Data: ir.Str(in.Get("data"))})
 		case p.Get("text").Type == gjson.String:
 			kind := ir.TextBlock
 			if p.Get("thought").Type == gjson.True {
@@ -75,7 +77,8 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	}
 	for i := len(a.Blocks) - 1; i >= 0; i-- {
 		if b := &a.Blocks[i]; b.Kind == ir.TextBlock {
-			grounding(candidate.Get("groundingMetadata"), func() string { return b.Text }, func(c ir.Citation) { b.Citations = append(b.Citations, c) })
+			grounding(candidate.Get("groundingMetadata"), func() string { return b.Text },
+				func(c ir.Citation) { b.Citations = append(b.Citations, c) })
 			break
 		}
 	}

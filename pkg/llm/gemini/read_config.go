@@ -84,7 +84,8 @@ func (r *reader) toolConfig(v gjson.Result) (err error) {
 					c.Mode = ir.ChoiceNone
 				case "MODE_UNSPECIFIED":
 				default:
-					err = apierr.Invalid("toolConfig.functionCallingConfig.mode", "functionCallingConfig.mode must be AUTO, ANY, NONE or VALIDATED.")
+					err = apierr.Invalid("toolConfig.functionCallingConfig.mode",
+						"functionCallingConfig.mode must be AUTO, ANY, NONE or VALIDATED.")
 				}
 			case "allowedFunctionNames":
 				c.Allowed, err = ir.Strings("toolConfig.functionCallingConfig.allowedFunctionNames", v)

@@ -137,13 +137,15 @@ func (s *sink) event(e *ir.Event) {
 	case ir.EventRedacted:
 		s.flushThought()
 		s.text = s.text[:0]
-		s.thought = ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: strings.Clone(e.Signature), Issuer: strings.Clone(e.Issuer)}
+		s.thought = ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: strings.Clone(e.Signature),
+			Issuer: strings.Clone(e.Issuer)}
 		s.thinks = wholeThought
 	case ir.EventTool:
 		if e.Signature != "" {
 			s.flushThought()
 		}
-		s.call = ir.Block{Kind: ir.ToolCallBlock, ID: strings.Clone(e.ID), Name: strings.Clone(e.Name), Signature: strings.Clone(e.Signature), Issuer: strings.Clone(e.Issuer)}
+		s.call = ir.Block{Kind: ir.ToolCallBlock, ID: strings.Clone(e.ID), Name: strings.Clone(e.Name),
+			Signature: strings.Clone(e.Signature), Issuer: strings.Clone(e.Issuer)}
 		s.args, s.isCall = s.args[:0], true
 	case ir.EventArguments:
 		s.args = append(s.args, e.Text...)

@@ -87,7 +87,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		s.grounding = strings.Clone(sources.Raw)
 	}
 	if s.grounding != "" && (s.finished || ir.Str(finish) != "") {
-		grounding(gjson.Parse(s.grounding), func() string { return ir.Unescape(string(s.text)) }, func(c ir.Citation) { to.Event(&ir.Event{Kind: ir.EventCitation, Citation: c}) })
+		grounding(gjson.Parse(s.grounding), func() string { return ir.Unescape(string(s.text)) },
+			func(c ir.Citation) { to.Event(&ir.Event{Kind: ir.EventCitation, Citation: c}) })
 		s.grounding = ""
 	}
 	if u := usageOf(usage); u.Known {
@@ -99,7 +100,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: finishOf(f)})
 	} else if b := ir.Str(feedback.Get("blockReason")); b != "" && !candidate.Exists() {
 		s.finished = true
-		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: ir.FinishFilter, Explanation: "The prompt was blocked: " + ir.Truncate(b)})
+		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: ir.FinishFilter,
+			Explanation: "The prompt was blocked: " + ir.Truncate(b)})
 	}
 }
 

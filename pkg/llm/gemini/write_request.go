@@ -240,7 +240,8 @@ func writeModel(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Options,
 
 func writeTools(q *ir.Request, d *ir.Writer) {
 	tools := q.Tools
-	mode := [...]string{ir.ChoiceUnset: "", ir.ChoiceAuto: "AUTO", ir.ChoiceAny: "ANY", ir.ChoiceTool: "ANY", ir.ChoiceNone: "NONE"}[q.ToolChoice.Mode]
+	mode := [...]string{ir.ChoiceUnset: "", ir.ChoiceAuto: "AUTO", ir.ChoiceAny: "ANY", ir.ChoiceTool: "ANY",
+		ir.ChoiceNone: "NONE"}[q.ToolChoice.Mode]
 	names := q.ToolChoice.Allowed
 	if q.ToolChoice.Mode == ir.ChoiceTool {
 		names = []string{q.ToolChoice.Name}

@@ -14,7 +14,8 @@ const (
 )
 
 // BuiltinNames are the types of the built-in tools.
-var BuiltinNames = [...]string{BuiltinShell: "local_shell", BuiltinSearch: "tool_search", BuiltinCommands: "shell", BuiltinPatch: "apply_patch"}
+var BuiltinNames = [...]string{BuiltinShell: "local_shell", BuiltinSearch: "tool_search", BuiltinCommands: "shell",
+	BuiltinPatch: "apply_patch"}
 
 // BuiltinNamed returns the tool of a type that is named in tool_choice, or 0.
 func BuiltinNamed(kind string) Builtin {

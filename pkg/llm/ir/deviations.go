@@ -79,7 +79,8 @@ const MaxTokensName = "max_tokens"
 // Translated requests have the older field names, which most of these servers
 // support, and the reasoning of the conversation: some (DeepSeek, Kimi behind a
 // gateway) refuse assistant messages without their reasoning_content.
-var compatible = Deviations{Passes: true, MaxTokens: MaxTokensName, System: true, Reasoning: "reasoning_content", Details: true, Extra: true}
+var compatible = Deviations{Passes: true, MaxTokens: MaxTokensName, System: true, Reasoning: "reasoning_content",
+	Details: true, Extra: true}
 
 // deviations lists the providers that differ from compatible or from OpenAI.
 // Source: the vendors' API references.
@@ -89,7 +90,8 @@ var deviations = [...]struct {
 }{
 	{"openai", Deviations{Custom: true}},
 	{"azure", Deviations{Custom: true, User: 64}},
-	{"openrouter", Deviations{CacheTexts: true, MaxTokens: MaxTokensName, Think: ReasoningObject, Reasoning: "reasoning", Details: true, Extra: true}},
+	{"openrouter", Deviations{CacheTexts: true, MaxTokens: MaxTokensName, Think: ReasoningObject, Reasoning: "reasoning",
+		Details: true, Extra: true}},
 	{"xai", Deviations{
 		System: true, Efforts: "low medium high",
 		Drop: []string{"logit_bias"}, DropReasoning: []string{"presence_penalty", "frequency_penalty", "stop"},
@@ -115,12 +117,15 @@ var deviations = [...]struct {
 	{"cerebras", Deviations{
 		System: true, Drop: []string{"frequency_penalty", "presence_penalty", "logit_bias"},
 	}},
-	{"moonshot", Deviations{MaxTokens: MaxTokensName, System: true, Think: ReasoningType, Efforts: "low high max", Reasoning: "reasoning_content", ThinksFreely: true}},
+	{"moonshot", Deviations{MaxTokens: MaxTokensName, System: true, Think: ReasoningType, Efforts: "low high max",
+		Reasoning: "reasoning_content", ThinksFreely: true}},
 	{"zai", Deviations{
 		MaxTokens: MaxTokensName, System: true, Think: ReasoningSwitch, Reasoning: "reasoning_content", ZeroSample: true,
-		Drop: []string{"seed", "n", "logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty", "parallel_tool_calls"},
+		Drop: []string{"seed", "n", "logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty",
+			"parallel_tool_calls"},
 	}},
-	{"dashscope", Deviations{MaxTokens: MaxTokensName, System: true, Think: ReasoningEnable, Reasoning: "reasoning_content", ThinksFreely: true}},
+	{"dashscope", Deviations{MaxTokens: MaxTokensName, System: true, Think: ReasoningEnable,
+		Reasoning: "reasoning_content", ThinksFreely: true}},
 	{"minimax", Deviations{
 		MaxTokens: MaxTokensName, System: true, Think: ReasoningNone, Details: true,
 		Set: [][2]string{{"reasoning_split", "true"}},
@@ -146,8 +151,10 @@ var deviations = [...]struct {
 		// Its OpenAI endpoint returns 400 "Unknown name" for any other field,
 		// such as seed, penalties, store, metadata and user.
 		Only: []string{
-			"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p", "n", "stop",
-			"tools", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "modalities", "audio", "extra_body",
+			"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p", "n",
+			"stop",
+			"tools", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "modalities", "audio",
+			"extra_body",
 		},
 	}},
 	{"vertex", Deviations{MaxTokens: MaxTokensName, System: true, Extra: true, Anthropic: "vertex-2023-10-16"}},

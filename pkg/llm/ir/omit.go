@@ -23,12 +23,14 @@ const (
 // nothing.
 var essential = [...]string{
 	"model", "messages", "input", "contents", "prompt", "system", "instructions", "stream", "tools", "functions", "n",
-	"max_tokens", "max_completion_tokens", "response_format", "output_format", "text", "modalities", "audio", "previous_response_id", "conversation", "background",
+	"max_tokens", "max_completion_tokens", "response_format", "output_format", "text", "modalities", "audio",
+	"previous_response_id", "conversation", "background",
 }
 
 // detailed are the members of messages that may be left out.
 var detailed = [...]string{
-	"cache_control", "reasoning_content", "reasoning", "reasoning_details", "annotations", "refusal", "caller", "extra_content", "phase",
+	"cache_control", "reasoning_content", "reasoning", "reasoning_details", "annotations", "refusal", "caller",
+	"extra_content", "phase",
 }
 
 // toolParts are the members of tools that may not.
@@ -44,7 +46,8 @@ func omissible(path []string) bool {
 	case "messages", "input", "system":
 		return slices.ContainsFunc(path, func(name string) bool { return slices.Contains(detailed[:], name) })
 	case "tools":
-		return !slices.ContainsFunc(path, func(name string) bool { return slices.Contains(toolParts[:], name) }) && last != "function"
+		return !slices.ContainsFunc(path, func(name string) bool { return slices.Contains(toolParts[:], name) }) &&
+			last != "function"
 	case "output_config":
 		return path[1] != "format"
 	}

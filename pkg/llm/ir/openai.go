@@ -24,7 +24,8 @@ func openaiNames(id string) bool {
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		id = id[i+1:]
 	}
-	return OpenAIReasons(id) || strings.HasPrefix(id, "chatgpt-") || strings.HasPrefix(id, "gpt-") && !strings.HasPrefix(id, "gpt-oss")
+	return OpenAIReasons(id) || strings.HasPrefix(id, "chatgpt-") || strings.HasPrefix(id, "gpt-") &&
+		!strings.HasPrefix(id, "gpt-oss")
 }
 
 // openaiEfforts returns the efforts that a generation of OpenAI's models

@@ -23,7 +23,8 @@ func MarkOverflow(e *apierr.Error) {
 
 // claudeOverflows are the texts on which Claude Code compacts a conversation, and
 // the one on which it lowers max_tokens (docs/reference/clients.md, 12).
-var claudeOverflows = [...]string{"prompt is too long", "input is too long for requested model", "exceed context limit", "capability_rejected: prompt_too_long"}
+var claudeOverflows = [...]string{"prompt is too long", "input is too long for requested model", "exceed context limit",
+	"capability_rejected: prompt_too_long"}
 
 // MessagesText returns the message of a failure for a client of the Messages
 // dialect, which recognizes a context overflow by its text alone. If the conversation

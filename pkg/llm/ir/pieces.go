@@ -18,7 +18,8 @@ const MaxPieces = 24_000
 
 // opaque are the members whose values pass as raw JSON and cost only their length.
 // At the top level the names have other meanings.
-var opaque = [...]string{"input", "input_schema", "parameters", "schema", "arguments", "args", "logprobs", "logprobsResult"}
+var opaque = [...]string{"input", "input_schema", "parameters", "schema", "arguments", "args", "logprobs",
+	"logprobsResult"}
 
 // CountPieces reports whether body is one JSON value, strictly, and counts its pieces.
 func CountPieces(body []byte) (pieces int, err error) {
@@ -97,7 +98,8 @@ func Copied(body []byte, spans bool) int {
 // TooManyPieces returns the refusal of a request that is not translated.
 func TooManyPieces(pieces int) *apierr.Error {
 	return apierr.New(413, "request_too_large",
-		"The conversation has %d messages, content parts and tools. At most %d can be translated for this model's provider.", pieces, MaxPieces)
+		"The conversation has %d messages, content parts and tools. At most %d can be translated for this model's provider.",
+		pieces, MaxPieces)
 }
 
 // Many is the length of a list from which Reserve counts the array's elements.

@@ -68,7 +68,8 @@ func (r *restorer) Event(e *Event) {
 		before := in.whole()
 		text := in.add(Unescape(e.Text))
 		if len(in.seen) > maxHeld {
-			r.fail.Event(&Event{Kind: EventFail, Failure: apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")})
+			r.fail.Event(&Event{Kind: EventFail, Failure: apierr.New(502, "upstream_too_large",
+				"The provider's answer is over the size limit.")})
 			return
 		}
 		r.args(e.Block, text)

@@ -187,7 +187,8 @@ func (s *sequencer) tooLong(e *Event) bool {
 		return false
 	}
 	s.waiting = nil
-	s.fail.Event(&Event{Kind: EventFail, Failure: apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")})
+	s.fail.Event(&Event{Kind: EventFail, Failure: apierr.New(502, "upstream_too_large",
+		"The provider's answer is over the size limit.")})
 	return true
 }
 

@@ -54,7 +54,8 @@ type Usage struct {
 // Serve notes the service tier of an answer, as a vendor writes it.
 func (u *Usage) Serve(tier string) {
 	switch strings.ToLower(tier) {
-	case "", "auto", "default", "standard", "standard_only", "on_demand", "global", "not_available", "unspecified", "traffic_type_unspecified":
+	case "", "auto", "default", "standard", "standard_only", "on_demand", "global", "not_available", "unspecified",
+		"traffic_type_unspecified":
 		return
 	}
 	tier = strings.ToLower(strings.Clone(tier))

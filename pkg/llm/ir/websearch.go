@@ -31,7 +31,8 @@ func ReadUserLocation(v gjson.Result) string {
 
 // ReadTool reads the search tool of Responses or Messages.
 func (w *WebSearch) ReadTool(t gjson.Result) {
-	w.Size, w.Location, w.MaxUses = Raw(t.Get("search_context_size")), ReadUserLocation(t.Get("user_location")), Raw(t.Get("max_uses"))
+	w.Size, w.Location, w.MaxUses = Raw(t.Get("search_context_size")), ReadUserLocation(t.Get("user_location")),
+		Raw(t.Get("max_uses"))
 	w.Allowed, w.Blocked = Raw(t.Get("allowed_domains")), Raw(t.Get("blocked_domains"))
 	if f := t.Get("filters"); f.IsObject() {
 		w.Allowed, w.Blocked = Raw(f.Get("allowed_domains")), Raw(f.Get("blocked_domains"))
@@ -46,7 +47,8 @@ func (q *Request) DropWeb(size, place, domains, blocked, uses bool) {
 		name, raw string
 	}{
 		{size, at + ".search_context_size", q.WebSearch.Size}, {place, at + ".user_location", q.WebSearch.Location},
-		{domains, q.FieldName(FieldSearchAllowed), q.WebSearch.Allowed}, {blocked, q.FieldName(FieldSearchBlocked), q.WebSearch.Blocked},
+		{domains, q.FieldName(FieldSearchAllowed), q.WebSearch.Allowed},
+		{blocked, q.FieldName(FieldSearchBlocked), q.WebSearch.Blocked},
 		{uses, at + ".max_uses", q.WebSearch.MaxUses},
 	} {
 		if f.drop {

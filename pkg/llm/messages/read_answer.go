@@ -29,9 +29,11 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 			b.CiteAll()
 			a.Blocks = append(a.Blocks, b)
 		case "thinking":
-			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Text: ir.Str(p.Get("thinking")), Signature: ir.Str(p.Get("signature")), Issuer: opt.IssuerOr(ir.IssuerAnthropic)})
+			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Text: ir.Str(p.Get("thinking")),
+				Signature: ir.Str(p.Get("signature")), Issuer: opt.IssuerOr(ir.IssuerAnthropic)})
 		case "redacted_thinking":
-			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: ir.Str(p.Get("data")), Issuer: opt.IssuerOr(ir.IssuerAnthropic)})
+			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: ir.Str(p.Get("data")),
+				Issuer: opt.IssuerOr(ir.IssuerAnthropic)})
 		case "tool_use":
 			if calledByCode(p) {
 				return true
@@ -43,7 +45,8 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 				return true
 			}
 			calls = true
-			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(p.Get("id")), Name: ir.Str(p.Get("name")), Arguments: args})
+			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(p.Get("id")), Name: ir.Str(p.Get("name")),
+				Arguments: args})
 		}
 		return true
 	})
@@ -163,7 +166,8 @@ var BilledMarks = [...]string{`"container":{`, `"container": {`}
 // with tools that search or fetch:
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/code-execution-tool
 func countContainer(u *ir.Usage, container, usage gjson.Result) {
-	if tools := usage.Get("server_tool_use"); container.IsObject() && ir.Count(tools.Get("web_search_requests"))+ir.Count(tools.Get("web_fetch_requests")) == 0 {
+	if tools := usage.Get("server_tool_use"); container.IsObject() &&
+		ir.Count(tools.Get("web_search_requests"))+ir.Count(tools.Get("web_fetch_requests")) == 0 {
 		u.Code = 1
 	}
 }

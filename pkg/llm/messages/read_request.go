@@ -159,7 +159,8 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 func applyCompaction(q *ir.Request, lead int, blocks []ir.Block) (rest []ir.Block, done bool) {
 	for i := len(blocks) - 1; i >= 0; i-- {
 		if blocks[i].Compaction {
-			q.Messages = append(q.Messages[:lead], ir.Message{Role: ir.RoleUser, Blocks: []ir.Block{{Text: "Summary of the conversation so far:\n\n" + blocks[i].Text}}})
+			q.Messages = append(q.Messages[:lead], ir.Message{Role: ir.RoleUser,
+				Blocks: []ir.Block{{Text: "Summary of the conversation so far:\n\n" + blocks[i].Text}}})
 			return blocks[i+1:], true
 		}
 	}
@@ -205,7 +206,8 @@ func readTools(v gjson.Result, q *ir.Request) error {
 		q.Work(ir.PieceWork + len(t.Raw))
 		switch kind := ir.Str(t.Get("type")); {
 		case kind == "" || kind == "custom":
-			f := ir.Tool{Name: ir.Str(t.Get("name")), Description: ir.Str(t.Get("description")), Strict: ir.Boolean(t.Get("strict")), Cache: ir.CacheControl(t.Get("cache_control"))}
+			f := ir.Tool{Name: ir.Str(t.Get("name")), Description: ir.Str(t.Get("description")),
+				Strict: ir.Boolean(t.Get("strict")), Cache: ir.CacheControl(t.Get("cache_control"))}
 			if s := t.Get("input_schema"); s.IsObject() {
 				f.Schema = s.Raw
 			}
@@ -263,12 +265,14 @@ func readContent(at string, v gjson.Result, q *ir.Request) (blocks []ir.Block, e
 		case "search_result":
 			b.Text = ir.Str(p.Get("title")) + "\n" + ir.Str(p.Get("source")) + "\n" + ir.JoinTextFields(p.Get("content"), "\n")
 		case "tool_use":
-			b = ir.Block{Kind: ir.ToolCallBlock, ID: ir.OriginalCallID(ir.Str(p.Get("id"))), Name: ir.Str(p.Get("name")), Arguments: "{}"}
+			b = ir.Block{Kind: ir.ToolCallBlock, ID: ir.OriginalCallID(ir.Str(p.Get("id"))), Name: ir.Str(p.Get("name")),
+				Arguments: "{}"}
 			if in := p.Get("input"); in.IsObject() {
 				b.Arguments = in.Raw
 			}
 		case "tool_result":
-			b = ir.Block{Kind: ir.ToolResultBlock, ID: ir.OriginalCallID(ir.Str(p.Get("tool_use_id"))), IsError: p.Get("is_error").Type == gjson.True}
+			b = ir.Block{Kind: ir.ToolResultBlock, ID: ir.OriginalCallID(ir.Str(p.Get("tool_use_id"))),
+				IsError: p.Get("is_error").Type == gjson.True}
 			b.Parts, err = readContent(at, p.Get("content"), q)
 		case "tool_reference":
 			// The tool search of Claude Code: the tools themselves are in tools.

@@ -93,7 +93,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	case "content_block_delta":
 		s.delta(index, delta, data, to)
 	case "message_start":
-		to.Event(&ir.Event{Kind: ir.EventStart, ID: strings.TrimPrefix(ir.Str(message.Get("id")), "msg_"), Name: ir.Str(message.Get("model"))})
+		to.Event(&ir.Event{Kind: ir.EventStart, ID: strings.TrimPrefix(ir.Str(message.Get("id")), "msg_"),
+			Name: ir.Str(message.Get("model"))})
 		if u := usageOf(message.Get("usage")); u.Known {
 			u.Begun = true
 			to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
@@ -116,7 +117,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		if r := ir.Str(delta.Get("stop_reason")); r != "" {
 			s.stopped = true
 			f := finish(r, s.calls && !s.format)
-			to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f, StopSequence: ir.Str(delta.Get("stop_sequence")), Explanation: ir.Str(delta.Get("stop_details.explanation"))})
+			to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f, StopSequence: ir.Str(delta.Get("stop_sequence")),
+				Explanation: ir.Str(delta.Get("stop_details.explanation"))})
 		}
 	case "message_stop":
 		to.Event(&ir.Event{Kind: ir.EventEnd})
@@ -150,7 +152,8 @@ func (s *source) start(index int, c gjson.Result, to ir.Sink) {
 		s.blocks[index] = plainBlock
 		s.piece(ir.EventThinking, index, ir.EscapedText(c.Get("thinking")), to)
 	case "redacted_thinking":
-		to.Event(&ir.Event{Kind: ir.EventRedacted, Block: index, Signature: ir.Str(c.Get("data")), Issuer: s.opt.IssuerOr(ir.IssuerAnthropic)})
+		to.Event(&ir.Event{Kind: ir.EventRedacted, Block: index, Signature: ir.Str(c.Get("data")),
+			Issuer: s.opt.IssuerOr(ir.IssuerAnthropic)})
 	case "tool_use":
 		if calledByCode(c) {
 			return // the deltas of the block are ignored
@@ -201,7 +204,8 @@ func (s *source) delta(index int, delta gjson.Result, data []byte, to ir.Sink) {
 			s.piece(ir.EventThinking, index, ir.EscapedText(v), to)
 		case "signature":
 			if sig := ir.Str(v); sig != "" {
-				to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Signature: sig, Issuer: s.opt.IssuerOr(ir.IssuerAnthropic)})
+				to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Signature: sig,
+					Issuer: s.opt.IssuerOr(ir.IssuerAnthropic)})
 			}
 		case "citation":
 			if c, ok := readCitation(v); ok {

@@ -66,7 +66,8 @@ func writeToolChoice(q *ir.Request, d *ir.Writer, gen *ir.ClaudeModel, budget, f
 		return
 	}
 	d.Open("tool_choice", '{')
-	d.Str("type", [...]string{ir.ChoiceAuto: "auto", ir.ChoiceAny: "any", ir.ChoiceTool: "tool", ir.ChoiceNone: "none"}[mode])
+	d.Str("type", [...]string{ir.ChoiceAuto: "auto", ir.ChoiceAny: "any", ir.ChoiceTool: "tool",
+		ir.ChoiceNone: "none"}[mode])
 	if mode == ir.ChoiceTool {
 		d.Str("name", name)
 	}

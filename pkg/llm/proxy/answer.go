@@ -114,7 +114,8 @@ func (a *attempt) filtered(body []byte) error {
 		return nil
 	}
 	for i := range a.targets {
-		if &a.targets[i] == a.Target && routing.After(a.targets, i, routing.ContentFilter) >= 0 && llm.Filtered(a.api.dialect, body) {
+		if &a.targets[i] == a.Target && routing.After(a.targets, i, routing.ContentFilter) >= 0 &&
+			llm.Filtered(a.api.dialect, body) {
 			return apierr.New(400, "content_filter", "The provider's filter has withheld the answer.")
 		}
 	}
@@ -204,7 +205,8 @@ func shapeOf(head []byte) shape {
 
 // reply returns the client's answer.
 func (a *attempt) reply(res *accounts.Result) *Result {
-	r := &Result{Target: res.Target, Connection: res.Connection, Unbilled: res.Attempt.Unbilled, Counted: res.Attempt.Counted}
+	r := &Result{Target: res.Target, Connection: res.Connection, Unbilled: res.Attempt.Unbilled,
+		Counted: res.Attempt.Counted}
 	a.parsed.answer = nil
 	if a.api.dialect == llm.Responses && a.req.Dialect == llm.Responses {
 		r.ResponseID = a.parsed.id

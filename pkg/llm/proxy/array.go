@@ -34,7 +34,8 @@ func (f *arrayForm) push(events, out []byte) []byte {
 		out = f.element(ev.Data, out)
 	}
 	if f.in.Err() != nil && !f.failed {
-		out = f.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event over the size limit.").AppendGemini(nil), out)
+		out = f.fail(apierr.New(502, "bad_upstream_stream",
+			"The provider sent an event over the size limit.").AppendGemini(nil), out)
 	}
 	if len(out) == before && f.in.Comments > comments {
 		out = append(out, '\n')

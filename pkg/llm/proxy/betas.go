@@ -42,7 +42,8 @@ var betaFields = [...]struct {
 	beta  string // the name without its date
 	paths []string
 }{
-	{"prompt-caching-scope-", []string{"system.*.cache_control.scope", "tools.*.cache_control.scope", "messages.*.content.*.cache_control.scope"}},
+	{"prompt-caching-scope-", []string{"system.*.cache_control.scope", "tools.*.cache_control.scope",
+		"messages.*.content.*.cache_control.scope"}},
 	{"task-budgets-", []string{"output_config.task_budget"}},
 	{"fast-mode-", []string{"speed"}},
 	{"fine-grained-tool-streaming-", []string{"tools.*.eager_input_streaming"}},
@@ -79,7 +80,8 @@ func (a *attempt) betas() (known, others []string) {
 		for _, name := range betaNames(f.Value) {
 			for i := range hostedBetas {
 				b := &hostedBetas[i]
-				if b.name != name || bedrock && !b.bedrock || !bedrock && !b.vertex || strings.HasPrefix(name, "interleaved") && strings.Contains(a.Target.Model, "claude-3") {
+				if b.name != name || bedrock && !b.bedrock || !bedrock && !b.vertex || strings.HasPrefix(name, "interleaved") &&
+					strings.Contains(a.Target.Model, "claude-3") {
 					continue
 				}
 				if b.sent != "" {

@@ -47,7 +47,8 @@ func (d *Proxy) Count(ctx context.Context, c *auth.Call, dialect llm.Dialect, bo
 
 // CountAt is Count by one connection, which stores what the request refers to. An
 // empty id is any.
-func (d *Proxy) CountAt(ctx context.Context, c *auth.Call, dialect llm.Dialect, body []byte, connection string) (Tokens, error) {
+func (d *Proxy) CountAt(ctx context.Context, c *auth.Call, dialect llm.Dialect, body []byte,
+	connection string) (Tokens, error) {
 	set, err := jsonscan.Read(body, "model", "messages")
 	if err != nil {
 		return Tokens{}, endpoint.BadJSON(err)
@@ -63,7 +64,8 @@ func (d *Proxy) CountAt(ctx context.Context, c *auth.Call, dialect llm.Dialect, 
 	if !given || model == "" || plain.Input == 0 {
 		return plain, nil
 	}
-	n := &counting{exchange: exchange{req: &Request{Dialect: dialect, Body: body, Model: model, Connection: connection}}, estimate: plain.Input}
+	n := &counting{exchange: exchange{req: &Request{Dialect: dialect, Body: body, Model: model, Connection: connection}},
+		estimate: plain.Input}
 	return d.count(ctx, c, n)
 }
 
@@ -106,7 +108,8 @@ func (d *Proxy) count(ctx context.Context, c *auth.Call, n *counting) (Tokens, e
 	// A combo is counted as its first member.
 	to := &targets[0]
 	if len(to.Connections) > 0 {
-		if _, err := n.build(to, to.Connections[0], nil); err != nil && !errors.Is(err, errNoCounter) && !errors.Is(err, provider.ErrIncomplete) {
+		if _, err := n.build(to, to.Connections[0], nil); err != nil && !errors.Is(err, errNoCounter) &&
+			!errors.Is(err, provider.ErrIncomplete) {
 			return Tokens{}, err
 		} else if err != nil {
 			c.Trace.Model = to.ID()
@@ -114,7 +117,8 @@ func (d *Proxy) count(ctx context.Context, c *auth.Call, n *counting) (Tokens, e
 		}
 	}
 	res, err := d.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets[:1], Timeout: countTimeout, Build: n.build, Read: readCount, Estimate: accounts.Estimate{Follows: true},
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets[:1], Timeout: countTimeout, Build: n.build,
+		Read: readCount, Estimate: accounts.Estimate{Follows: true},
 	})
 	var e *apierr.Error
 	switch {
@@ -125,7 +129,8 @@ func (d *Proxy) count(ctx context.Context, c *auth.Call, n *counting) (Tokens, e
 			t.Answer = string(a.answer)
 		}
 		return t, nil
-	case errors.As(err, &e) && (e.Status == 400 && e.Code != "no_credentials" && e.Code != "unsupported_endpoint" || e.Status == 413 || e.Status == 422 || e.Status == 499):
+	case errors.As(err, &e) && (e.Status == 400 && e.Code != "no_credentials" && e.Code != "unsupported_endpoint" ||
+		e.Status == 413 || e.Status == 422 || e.Status == 499):
 		return Tokens{}, err
 	case !errors.As(err, &e):
 		return Tokens{}, err
@@ -294,7 +299,8 @@ func copyMembers(body []byte, wanted func(name string) bool) []byte {
 
 // uncounted are the members of a Messages request that Anthropic's counter refuses.
 var uncounted = [...]string{
-	"max_tokens", "stream", "metadata", "stop_sequences", "temperature", "top_k", "top_p", "service_tier", "container", "inference_geo",
+	"max_tokens", "stream", "metadata", "stop_sequences", "temperature", "top_k", "top_p", "service_tier", "container",
+	"inference_geo",
 }
 
 // forMessages returns the request of Anthropic's counter. Fields that are not known
@@ -305,11 +311,13 @@ func forMessages(sent []byte, _ string) []byte {
 }
 
 func forHosted(sent []byte, _ string) []byte {
-	return selectMembers(sent, "model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "mcp_servers")
+	return selectMembers(sent, "model", "messages", "system", "tools", "tool_choice", "thinking", "output_config",
+		"cache_control", "mcp_servers")
 }
 
 func forResponses(sent []byte, _ string) []byte {
-	return selectMembers(sent, "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning", "truncation", "previous_response_id", "conversation")
+	return selectMembers(sent, "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text",
+		"reasoning", "truncation", "previous_response_id", "conversation")
 }
 
 // forTokenizer returns the request of Moonshot's counter, which supports

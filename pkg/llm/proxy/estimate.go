@@ -47,7 +47,8 @@ func (a *Request) estimate(m *snapshot.Machine) accounts.Estimate {
 		}
 		return true
 	})
-	return accounts.Estimate{Input: llm.Estimate(a.Body), Output: output, Choices: min(choices, maxChoices), Searches: searches, Service: service, Text: true}
+	return accounts.Estimate{Input: llm.Estimate(a.Body), Output: output, Choices: min(choices, maxChoices),
+		Searches: searches, Service: service, Text: true}
 }
 
 // searchesOf returns how many searches the tools of a request allow, as Anthropic limits

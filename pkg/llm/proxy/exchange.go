@@ -56,7 +56,8 @@ type attempt struct {
 }
 
 // build makes the upstream's request for one target and account.
-func (x *exchange) build(to *routing.Target, conn *store.Connection, before *accounts.Attempt) (*accounts.Attempt, error) {
+func (x *exchange) build(to *routing.Target, conn *store.Connection,
+	before *accounts.Attempt) (*accounts.Attempt, error) {
 	a := x.attempt(to, conn, before)
 	w, ok := chooseAPI(to, conn, x.req.Dialect, x.req.Compacts && !to.Provider.Serves("compact") ||
 		a.lacksResponses() || x.proxy.ChatOnly.has(connectionKey{x.call.Machine.ID, conn.ID}))
@@ -265,7 +266,8 @@ const messagesVersion = "2023-06-01" // docs/reference/spec.md, 9
 // beta passes ?beta=true of Anthropic's clients to an upstream of their own
 // dialect.
 func (a *attempt) beta(url string) string {
-	if a.req.Dialect != llm.Messages || a.api.dialect != llm.Messages || a.api.hosted || endpoint.Query(a.call.Query, "beta") != "true" {
+	if a.req.Dialect != llm.Messages || a.api.dialect != llm.Messages || a.api.hosted ||
+		endpoint.Query(a.call.Query, "beta") != "true" {
 		return url
 	}
 	if strings.Contains(url, "?") {

@@ -16,7 +16,8 @@ import (
 // A token has at least one byte of text, so small bodies are not read. The estimate
 // must exceed the context by a quarter, more than its error for texts (llm.Estimate).
 func leaveOutTooLong(c *auth.Call, a *Request, targets []routing.Target) {
-	if len(targets) < 2 || strings.Contains(c.Header.Get(betaField), longContextBeta) || c.Header.Get("x-connection-id") != "" {
+	if len(targets) < 2 || strings.Contains(c.Header.Get(betaField), longContextBeta) ||
+		c.Header.Get("x-connection-id") != "" {
 		return
 	}
 	tokens := int64(-1)

@@ -74,7 +74,8 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 		exchange
 		send accounts.Call
 	}{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a, targets: targets, input: -1}}
-	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Session: session, Targets: targets, Build: x.build, Read: readAnswer, Repeats: true, Estimate: a.estimate(c.Machine)}
+	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Session: session, Targets: targets,
+		Build: x.build, Read: readAnswer, Repeats: true, Estimate: a.estimate(c.Machine)}
 	if x.send.Estimate.Text {
 		x.input = x.send.Estimate.Input
 	}
@@ -111,7 +112,8 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 		return targets, err
 	}
 	if targets = onlyConnection(targets, a.Connection); len(targets) == 0 {
-		return nil, apierr.Invalid("previous_response_id", "The previous response is stored by an account that does not serve this model.")
+		return nil, apierr.Invalid("previous_response_id",
+			"The previous response is stored by an account that does not serve this model.")
 	}
 	return targets, nil
 }

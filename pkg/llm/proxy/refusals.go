@@ -245,7 +245,8 @@ type refusal struct {
 // refusesThoughts notes that the upstream has refused the signature of a thought, and
 // reports whether the request can be sent without thoughts.
 func (a *attempt) refusesThoughts(r *refusal) bool {
-	if a.forms.noThoughts || r.Status != 400 && r.Status != 422 || !vendortext.Match(vendortext.RefusesThoughts, r.Code, r.message) {
+	if a.forms.noThoughts || r.Status != 400 && r.Status != 422 ||
+		!vendortext.Match(vendortext.RefusesThoughts, r.Code, r.message) {
 		return false
 	}
 	opt := a.opt

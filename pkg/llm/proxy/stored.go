@@ -36,7 +36,8 @@ var ErrConnectionGone = errors.New("proxy: the account of the response was remov
 
 // forwardedParameters are the query parameters of a call about a stored
 // response that are sent to the upstream.
-var forwardedParameters = [...]string{"include[]", "include", "include%5B%5D", "stream", "starting_after", "include_obfuscation", "after", "limit", "order"}
+var forwardedParameters = [...]string{"include[]", "include", "include%5B%5D", "stream", "starting_after",
+	"include_obfuscation", "after", "limit", "order"}
 
 // Fetch sends a call about a stored response to its account and returns the
 // answer. A response that is in progress in the background may be read as a
@@ -56,7 +57,8 @@ func (d *Proxy) Fetch(ctx context.Context, c *auth.Call, k *StoredCall) (*httpms
 	}
 	streams := k.Method == "GET" && k.Subpath == "" && endpoint.Query(c.Query, "stream") == "true"
 	x := &exchange{ctx: ctx, proxy: d, call: c, req: &Request{Dialect: llm.Responses, Stream: streams, WantsUsage: true}}
-	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to}, Read: readStored, Estimate: accounts.Estimate{Follows: true, Counted: k.Counted}}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to},
+		Read: readStored, Estimate: accounts.Estimate{Follows: true, Counted: k.Counted}}
 	call.Build = func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 		return x.fetch(to, conn, k)
 	}

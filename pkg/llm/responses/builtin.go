@@ -40,10 +40,12 @@ func commandsTool(v gjson.Result) (ir.Tool, bool) {
 	var about strings.Builder
 	about.WriteString("Runs commands in a shell on the user's machine and returns what they print and how they end.")
 	ir.Each(env.Get("skills"), func(_, s gjson.Result) bool {
-		about.WriteString("\n- Skill " + ir.Str(s.Get("name")) + ", described in " + ir.Str(s.Get("path")) + "/SKILL.md: " + ir.Str(s.Get("description")))
+		about.WriteString("\n- Skill " + ir.Str(s.Get("name")) + ", described in " + ir.Str(s.Get("path")) + "/SKILL.md: " +
+			ir.Str(s.Get("description")))
 		return true
 	})
-	return ir.Tool{Name: ir.BuiltinNames[ir.BuiltinCommands], Builtin: ir.BuiltinCommands, Description: about.String(), Schema: commandsSchema}, true
+	return ir.Tool{Name: ir.BuiltinNames[ir.BuiltinCommands], Builtin: ir.BuiltinCommands, Description: about.String(),
+		Schema: commandsSchema}, true
 }
 
 // openCall begins the item of a call.

@@ -71,7 +71,8 @@ func writeCompaction(d *ir.Writer, id, summary string) {
 
 // errNoSummary returns the failure of a compaction without a text.
 func errNoSummary() *apierr.Error {
-	return apierr.New(502, "bad_upstream_body", "The model returned no summary of the conversation. Try again, or compact with another model.")
+	return apierr.New(502, "bad_upstream_body",
+		"The model returned no summary of the conversation. Try again, or compact with another model.")
 }
 
 // answerText returns the text of an answer.

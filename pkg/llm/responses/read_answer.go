@@ -51,9 +51,11 @@ func readOutputItem(blocks []ir.Block, v gjson.Result, opt *ir.Options) []ir.Blo
 			return true
 		})
 	case "function_call":
-		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Arguments: ir.Str(v.Get("arguments"))})
+		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")),
+			Arguments: ir.Str(v.Get("arguments"))})
 	case "custom_tool_call":
-		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, Custom: true, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Arguments: ir.Str(v.Get("input"))})
+		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, Custom: true, ID: ir.Str(v.Get("call_id")),
+			Name: ir.Str(v.Get("name")), Arguments: ir.Str(v.Get("input"))})
 	case "reasoning":
 		b := ir.Block{Kind: ir.ThinkingBlock, Text: ir.JoinTextFields(v.Get("summary"), "\n\n")}
 		if b.Text == "" {

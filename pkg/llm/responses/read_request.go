@@ -188,9 +188,11 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 			return apierr.Invalid(at+".role", "role must be user, assistant, system or developer.")
 		}
 	case "function_call":
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Namespace: ir.Str(v.Get("namespace")), Arguments: ir.Str(v.Get("arguments"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")),
+			Namespace: ir.Str(v.Get("namespace")), Arguments: ir.Str(v.Get("arguments"))})
 	case "custom_tool_call":
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Custom: true, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Namespace: ir.Str(v.Get("namespace")), Arguments: ir.Str(v.Get("input"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Custom: true, ID: ir.Str(v.Get("call_id")),
+			Name: ir.Str(v.Get("name")), Namespace: ir.Str(v.Get("namespace")), Arguments: ir.Str(v.Get("input"))})
 	case "local_shell_call":
 		id, item := ir.Str(v.Get("call_id")), ir.Str(v.Get("id"))
 		if id == "" {
@@ -201,11 +203,14 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 			}
 			q.ShellCalls[item] = id
 		}
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinShell, ID: id, Name: ir.BuiltinNames[ir.BuiltinShell], Arguments: shellCall(v.Get("action"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinShell, ID: id,
+			Name: ir.BuiltinNames[ir.BuiltinShell], Arguments: shellCall(v.Get("action"))})
 	case "shell_call":
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinCommands, ID: ir.Str(v.Get("call_id")), Name: ir.BuiltinNames[ir.BuiltinCommands], Arguments: shellCall(v.Get("action"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinCommands, ID: ir.Str(v.Get("call_id")),
+			Name: ir.BuiltinNames[ir.BuiltinCommands], Arguments: shellCall(v.Get("action"))})
 	case "apply_patch_call":
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinPatch, ID: ir.Str(v.Get("call_id")), Name: ir.BuiltinNames[ir.BuiltinPatch], Arguments: ir.Raw(v.Get("operation"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinPatch, ID: ir.Str(v.Get("call_id")),
+			Name: ir.BuiltinNames[ir.BuiltinPatch], Arguments: ir.Raw(v.Get("operation"))})
 	case "shell_call_output", "apply_patch_call_output":
 		b := builtinOutput(v)
 		if b.ID == "" {
@@ -243,7 +248,8 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 			q.Drop("input." + kind)
 			return nil
 		}
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinSearch, ID: id, Name: ir.BuiltinNames[ir.BuiltinSearch], Arguments: ir.Raw(v.Get("arguments"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinSearch, ID: id,
+			Name: ir.BuiltinNames[ir.BuiltinSearch], Arguments: ir.Raw(v.Get("arguments"))})
 	case "additional_tools", "tool_search_output": // tools that were added during the conversation
 		at := len(q.Tools)
 		if list := v.Get("tools"); list.IsArray() {
@@ -289,7 +295,8 @@ func readContent(pace *ir.Pacer, at string, v gjson.Result) ([]ir.Block, error) 
 				err = b.SetSource(at, ir.Str(p.Get("image_url")))
 			}
 		case "input_file":
-			b = ir.Block{Kind: ir.DocumentBlock, Title: ir.Str(p.Get("filename")), FileID: ir.Str(p.Get("file_id")), URL: ir.Str(p.Get("file_url"))}
+			b = ir.Block{Kind: ir.DocumentBlock, Title: ir.Str(p.Get("filename")), FileID: ir.Str(p.Get("file_id")),
+				URL: ir.Str(p.Get("file_url"))}
 			if data := ir.Str(p.Get("file_data")); data != "" {
 				b.URL = ""
 				err = b.SetSource(at, data)

@@ -21,7 +21,8 @@ func readTools(v gjson.Result, q *ir.Request) error {
 		case kind == "namespace":
 			readNamespace(t, q)
 		case kind == ir.BuiltinNames[ir.BuiltinShell]:
-			q.Tools = append(q.Tools, ir.Tool{Name: kind, Builtin: ir.BuiltinShell, Description: "Runs a shell command on the user's machine and returns its output.", Schema: shellSchema})
+			q.Tools = append(q.Tools, ir.Tool{Name: kind, Builtin: ir.BuiltinShell,
+				Description: "Runs a shell command on the user's machine and returns its output.", Schema: shellSchema})
 		case kind == ir.BuiltinNames[ir.BuiltinCommands]:
 			f, ok := commandsTool(t)
 			if !ok {
@@ -30,7 +31,8 @@ func readTools(v gjson.Result, q *ir.Request) error {
 			}
 			q.Tools = append(q.Tools, f)
 		case kind == ir.BuiltinNames[ir.BuiltinPatch]:
-			q.Tools = append(q.Tools, ir.Tool{Name: kind, Builtin: ir.BuiltinPatch, Description: patchDescription, Schema: patchSchema})
+			q.Tools = append(q.Tools, ir.Tool{Name: kind, Builtin: ir.BuiltinPatch, Description: patchDescription,
+				Schema: patchSchema})
 		case kind == ir.BuiltinNames[ir.BuiltinSearch] && ir.Str(t.Get("execution")) == "client":
 			f := ir.ReadFunction(t)
 			f.Name, f.Builtin, f.Strict = kind, ir.BuiltinSearch, ""
@@ -68,7 +70,8 @@ func readToolChoice(v gjson.Result, q *ir.Request) error {
 	}
 	switch kind {
 	case "function", "custom":
-		q.ToolChoice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: ir.Str(v.Get("name")), Namespace: ir.Str(v.Get("namespace")), Custom: kind == "custom"}
+		q.ToolChoice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: ir.Str(v.Get("name")), Namespace: ir.Str(v.Get("namespace")),
+			Custom: kind == "custom"}
 	case "allowed_tools":
 		q.ToolChoice = ir.ReadAllowedTools(v)
 	case "":

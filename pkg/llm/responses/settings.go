@@ -19,7 +19,8 @@ type setting struct {
 
 var repeatedSettings = [...]setting{
 	{"instructions", "null"}, {"tools", "[]"}, // these two are the long ones
-	{"tool_choice", `"auto"`}, {"parallel_tool_calls", "true"}, {"temperature", "null"}, {"top_p", "null"}, {"metadata", "{}"},
+	{"tool_choice", `"auto"`}, {"parallel_tool_calls", "true"}, {"temperature", "null"}, {"top_p", "null"},
+	{"metadata", "{}"},
 	{"max_output_tokens", "null"}, {"max_tool_calls", "null"}, {"reasoning", `{"effort":null,"summary":null}`},
 	{"text", `{"format":{"type":"text"}}`}, {"truncation", `"disabled"`}, {"top_logprobs", ""},
 	{"prompt_cache_key", ""}, {"prompt_cache_retention", ""}, {"safety_identifier", ""}, {"user", ""},

@@ -316,7 +316,8 @@ func (s *sink) Event(e *ir.Event) {
 		if e.Signature != "" {
 			s.signed(e, false)
 		}
-		s.call = ir.Event{ID: string([]byte(e.ID)), Name: string([]byte(e.Name)), Namespace: string([]byte(e.Namespace)), Custom: e.Custom, Builtin: e.Builtin}
+		s.call = ir.Event{ID: string([]byte(e.ID)), Name: string([]byte(e.Name)), Namespace: string([]byte(e.Namespace)),
+			Custom: e.Custom, Builtin: e.Builtin}
 		if s.call.ID == "" {
 			s.call.ID = s.opt.CallID(len(s.items))
 		}
@@ -389,7 +390,8 @@ func (s *sink) signed(e *ir.Event, redacted bool) {
 func (s *sink) image(uri string) {
 	s.stop()
 	id := itemID(s.opt, "ig_", len(s.items))
-	for _, name := range [...]string{"response.output_item.added", "response.image_generation_call.completed", "response.output_item.done"} {
+	for _, name := range [...]string{"response.output_item.added", "response.image_generation_call.completed",
+		"response.output_item.done"} {
 		d := s.frame(name)
 		d.Int("output_index", s.index())
 		status := "completed"

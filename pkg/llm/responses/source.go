@@ -162,7 +162,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		t := ir.Str(item.Get("type"))
 		if t == "function_call" || t == "custom_tool_call" {
 			s.item(index).custom = t[0] == 'c'
-			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, Custom: t[0] == 'c', ID: ir.Str(item.Get("call_id")), Name: ir.Str(item.Get("name"))})
+			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, Custom: t[0] == 'c', ID: ir.Str(item.Get("call_id")),
+				Name: ir.Str(item.Get("name"))})
 		}
 	case "response.output_item.done":
 		countItem(&s.tools, &s.last, item)
@@ -175,7 +176,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		if !s.began {
 			s.began = true
 			toolOptions(&s.tools, response)
-			to.Event(&ir.Event{Kind: ir.EventStart, ID: strings.TrimPrefix(ir.Str(response.Get("id")), "resp_"), Name: ir.Str(response.Get("model"))})
+			to.Event(&ir.Event{Kind: ir.EventStart, ID: strings.TrimPrefix(ir.Str(response.Get("id")), "resp_"),
+				Name: ir.Str(response.Get("model"))})
 		}
 	case "response.completed", "response.incomplete":
 		if u := ReadUsage(response); u.Known {
@@ -228,7 +230,8 @@ func (s *source) ended(index int, item gjson.Result, to ir.Sink) {
 		}
 	case "reasoning":
 		if e := ir.Str(item.Get("encrypted_content")); e != "" {
-			to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Signature: ir.Str(item.Get("id")) + ":" + e, Issuer: s.opt.IssuerOr(ir.IssuerOpenAI)})
+			to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Signature: ir.Str(item.Get("id")) + ":" + e,
+				Issuer: s.opt.IssuerOr(ir.IssuerOpenAI)})
 		}
 	case "message":
 	default:

@@ -340,7 +340,8 @@ func writeTools(q *ir.Request, d *ir.Writer) {
 		d.Str("name", c.Name)
 		d.Close('}')
 	case c.Mode != ir.ChoiceUnset:
-		d.Str("tool_choice", [...]string{ir.ChoiceAuto: "auto", ir.ChoiceAny: "required", ir.ChoiceNone: "none", ir.ChoiceTool: ""}[c.Mode])
+		d.Str("tool_choice", [...]string{ir.ChoiceAuto: "auto", ir.ChoiceAny: "required", ir.ChoiceNone: "none",
+			ir.ChoiceTool: ""}[c.Mode])
 	}
 	d.OptRaw("parallel_tool_calls", q.Parallel)
 }

@@ -37,7 +37,8 @@ func ReadFailure(status int, answer []byte) *apierr.Error {
 		e.RetryAfter = time.Second
 		return e
 	}
-	e := &apierr.Error{Status: status, Type: f.Error.Type, Code: f.Error.Code, Param: f.Error.Param, Message: f.Error.Message}
+	e := &apierr.Error{Status: status, Type: f.Error.Type, Code: f.Error.Code, Param: f.Error.Param,
+		Message: f.Error.Message}
 	e.RetryAfter = time.Duration(f.Error.RetryAfterMs) * time.Millisecond
 	return e
 }

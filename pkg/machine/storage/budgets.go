@@ -98,7 +98,8 @@ func (t *Tx) ExpireLedgers(changed func(b *store.Budget, l *budget.Ledger)) {
 
 // TakeBudgets counts what an isolate has used and lends it what it needs. changed is
 // called with each ledger before it is stored.
-func (t *Tx) TakeBudgets(asks *budget.Asks, zone budget.Zone, changed func(b *store.Budget, l *budget.Ledger)) (grants []budget.Grant) {
+func (t *Tx) TakeBudgets(asks *budget.Asks, zone budget.Zone,
+	changed func(b *store.Budget, l *budget.Ledger)) (grants []budget.Grant) {
 	if asks == nil || !rpc.IsRowID(asks.Holder) || len(asks.Asks) > rpc.MaxReportEntries {
 		return nil
 	}

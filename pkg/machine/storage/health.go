@@ -74,7 +74,8 @@ func (t *Tx) SetHealth(conn string, o Outcome) {
 	at := min(o.At, t.Now)
 	var row Health
 	known := t.Load(HealthPrefix+conn, &row)
-	if known && (at < row.At && row.At <= t.Now || o.Reason == "" && row.Reason == "" && at < row.At+okEvery && row.At <= t.Now) {
+	if known && (at < row.At && row.At <= t.Now || o.Reason == "" && row.Reason == "" && at < row.At+okEvery &&
+		row.At <= t.Now) {
 		return
 	}
 	switch {

@@ -20,7 +20,8 @@ import (
 const ActivityRow = "activity"
 
 // packedPrefixes are the prefixes of the keys of these rows.
-var packedPrefixes = [...]string{CooldownPrefix, ErrorPrefix, refusalPrefix, quotaPrefix, HealthPrefix, UsagePrefix, usageCountPrefix, HourPrefix, RecentRow, KeyUsePrefix, ConnUsePrefix, RequestsRow}
+var packedPrefixes = [...]string{CooldownPrefix, ErrorPrefix, refusalPrefix, quotaPrefix, HealthPrefix, UsagePrefix,
+	usageCountPrefix, HourPrefix, RecentRow, KeyUsePrefix, ConnUsePrefix, RequestsRow}
 
 // Sizes of the row, in bytes: larger ones are reduced to packRest.
 const (

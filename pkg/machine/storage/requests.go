@@ -409,8 +409,10 @@ func (t *Tx) openPage() string {
 // tidyRequest bounds a record and takes credentials out of its texts; false is
 // one that makes no sense.
 func tidyRequest(r *store.Request) bool {
-	if max(len(r.ID), len(r.KeyID), len(r.Endpoint), len(r.Asked), len(r.Model), len(r.Provider), len(r.ConnectionID), len(r.Error), len(r.Outcome), len(r.Reason)) > maxRequestText ||
-		r.Status < 100 || r.Status > 999 || min(r.LatencyMs, r.FirstMs, r.SentMs, r.RequestBytes, r.AnswerBytes) < 0 || r.Input < 0 || r.Output < 0 || !(r.CostUSD >= 0 && r.CostUSD < 1e9) {
+	if max(len(r.ID), len(r.KeyID), len(r.Endpoint), len(r.Asked), len(r.Model), len(r.Provider), len(r.ConnectionID),
+		len(r.Error), len(r.Outcome), len(r.Reason)) > maxRequestText ||
+		r.Status < 100 || r.Status > 999 || min(r.LatencyMs, r.FirstMs, r.SentMs, r.RequestBytes, r.AnswerBytes) < 0 ||
+		r.Input < 0 || r.Output < 0 || !(r.CostUSD >= 0 && r.CostUSD < 1e9) {
 		return false
 	}
 	tidy := func(s string) string { return strings.ToValidUTF8(redact.Patterns(s), "") }

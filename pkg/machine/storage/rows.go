@@ -285,7 +285,8 @@ const (
 
 // ManageKey returns the key with an id if it may manage the machine now.
 func (t *Tx) ManageKey(id string) (k Key, ok bool) {
-	ok = rpc.IsRowID(id) && t.Load(KeyPrefix+id, &k) && k.RevokedAt == 0 && k.PausedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > t.Now) && slices.Contains(k.Scopes, "manage")
+	ok = rpc.IsRowID(id) && t.Load(KeyPrefix+id, &k) && k.RevokedAt == 0 && k.PausedAt == 0 &&
+		(k.ExpiresAt == 0 || k.ExpiresAt > t.Now) && slices.Contains(k.Scopes, "manage")
 	return k, ok
 }
 

@@ -94,7 +94,8 @@ func (t *Tx) CheckSize() error {
 	if size <= MaxReplica || size < len(Encode(Open(t.St, t.ID, time.UnixMilli(t.Now), nil).Configuration())) {
 		return nil
 	}
-	return apierr.New(413, "machine_too_large", "With this change the machine's configuration would be larger than %d MiB: remove connections, models or keys that are not used.", MaxReplica>>20)
+	return apierr.New(413, "machine_too_large",
+		"With this change the machine's configuration would be larger than %d MiB: remove connections, models or keys that are not used.", MaxReplica>>20)
 }
 
 const (

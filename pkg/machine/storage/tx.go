@@ -108,7 +108,8 @@ type Tx struct {
 
 // Reload starts a new turn: everything is read again.
 func (t *Tx) Reload(now time.Time) {
-	t.Now, t.Meta, t.moved, t.seen, t.Due, t.writes, t.Order, t.pack = now.UnixMilli(), meta{}, false, false, false, nil, nil, nil
+	t.Now, t.Meta, t.moved, t.seen, t.Due, t.writes, t.Order, t.pack = now.UnixMilli(), meta{}, false, false, false, nil,
+		nil, nil
 	t.own, t.settled, t.Flush = false, nil, false
 	raw, ok := t.St.Get("meta")
 	t.before = raw
@@ -367,5 +368,6 @@ func (t *Tx) Create(name string) {
 	t.Meta.ID, t.Meta.Name, t.Meta.CreatedAt, t.Meta.Deleted = t.ID, name, t.Now, false
 	t.Meta.Unregistered, t.Meta.RegisterFrom, t.Meta.RegisterFail = true, t.Now, 0
 	t.Touch("providers", "keys", "combos", "custom", "alias", "disabled", "settings")
-	t.Put(SettingsRow, store.Settings{Strategy: store.Affinity, PromptCaching: store.CachingAuto}) // a machine without the row is older
+	// a machine without the row is older
+	t.Put(SettingsRow, store.Settings{Strategy: store.Affinity, PromptCaching: store.CachingAuto})
 }

@@ -81,7 +81,8 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	id, failed := gjson.GetBytes(r.Body, "connectionId").Str, gjson.GetBytes(r.Body, "tokenGeneration").Int()
 	var row storage.Connection
 	if !r.Exists() || !rpc.IsRowID(id) || !r.Load(storage.ConnectionPrefix+id, &row) {
-		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
 	}
 	flight := r.ID + ":" + id
 	if u := o.unsaved(flight); u != nil && u.row.TokenGeneration > failed {
@@ -136,7 +137,8 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	r.Reload(o.Now())
 	var now storage.Connection
 	if !r.Exists() || !r.Load(storage.ConnectionPrefix+id, &now) {
-		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
 	}
 	rows = unchanged(r.Tx, rows)
 	if len(rows) == 0 || rows[0].ID != id {
@@ -356,7 +358,8 @@ func (o *Service) SaveTokens(r *storage.Call) {
 		}
 		tokens := u.row
 		u.row = now
-		u.row.Secrets, u.row.Last4, u.row.ExpiresAt, u.row.TokenGeneration = tokens.Secrets, tokens.Last4, tokens.ExpiresAt, tokens.TokenGeneration
+		u.row.Secrets, u.row.Last4, u.row.ExpiresAt, u.row.TokenGeneration = tokens.Secrets, tokens.Last4, tokens.ExpiresAt,
+			tokens.TokenGeneration
 		u.row.Status, u.row.LastError = "", ""
 		applyTokens(r.Tx, u)
 		if r.Commit() == nil {
@@ -368,7 +371,8 @@ func (o *Service) SaveTokens(r *storage.Call) {
 }
 
 func reauth() error {
-	return apierr.New(409, storage.NeedsReauth, "The provider no longer accepts the refresh token: connect the account again.")
+	return apierr.New(409, storage.NeedsReauth,
+		"The provider no longer accepts the refresh token: connect the account again.")
 }
 
 // revoked returns the text that explains to the owner why a sign-in has ended.
@@ -380,7 +384,8 @@ func revoked(code, field string, lost bool) string {
 		return "Google no longer accepts the key file (" + code + "). Replace it."
 	}
 	if lost {
-		return "The provider has revoked the sign-in (" + code + "): an earlier answer of its token endpoint was lost, so a refresh token that was already used went out again. Connect the account again."
+		return "The provider has revoked the sign-in (" + code +
+			"): an earlier answer of its token endpoint was lost, so a refresh token that was already used went out again. Connect the account again."
 	}
 	return "The provider no longer accepts the sign-in (" + code + "). Connect the account again."
 }
@@ -388,7 +393,8 @@ func revoked(code, field string, lost bool) string {
 // refreshRefused returns the error while the token endpoint refuses the client
 // or the request: a retry does not help.
 func refreshRefused() *apierr.Error {
-	return apierr.New(409, "refresh_refused", "The provider's token endpoint refuses to refresh the token; check the client ID and secret, or connect the account again.")
+	return apierr.New(409, "refresh_refused",
+		"The provider's token endpoint refuses to refresh the token; check the client ID and secret, or connect the account again.")
 }
 
 func later(code string, wait time.Duration) *apierr.Error {
@@ -401,7 +407,8 @@ func later(code string, wait time.Duration) *apierr.Error {
 // never: five minutes before, but not in the first half of a token's life, and
 // while an earlier call's outcome is unknown only once the token has ended.
 func (o *Service) refreshAt(t *storage.Tx, c *storage.Connection) int64 {
-	if !o.refreshable(&c.Connection) || c.Inactive || c.Status != "" || c.ExpiresAt <= 0 || c.Secrets[store.AccessToken] == "" {
+	if !o.refreshable(&c.Connection) || c.Inactive || c.Status != "" || c.ExpiresAt <= 0 ||
+		c.Secrets[store.AccessToken] == "" {
 		return 0
 	}
 	var i IntentRow

@@ -81,7 +81,8 @@ type renewal struct {
 
 // renewal opens what a connection is refreshed with. The client is the
 // connection's own where it names one, else the operator's.
-func (o *Service) renewal(r *storage.Call, c *storage.Connection, field string, sealed secret.Sealed) (*renewal, error) {
+func (o *Service) renewal(r *storage.Call, c *storage.Connection, field string,
+	sealed secret.Sealed) (*renewal, error) {
 	plain, err := o.openSecret(r, c, field, sealed)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,8 @@ func (o *Service) renewal(r *storage.Call, c *storage.Connection, field string, 
 	return &renewal{client: client, refresh: plain}, err
 }
 
-func (o *Service) openSecret(r *storage.Call, c *storage.Connection, field string, sealed secret.Sealed) (secret.Secret, error) {
+func (o *Service) openSecret(r *storage.Call, c *storage.Connection, field string,
+	sealed secret.Sealed) (secret.Secret, error) {
 	plain, err := o.Keyring.Open(r.ID, c.ID, field, sealed)
 	if err != nil {
 		e := apierr.New(503, "key_unavailable", "The stored credential cannot be opened.")

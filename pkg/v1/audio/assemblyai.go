@@ -72,7 +72,8 @@ var assemblyAI = transcriber{
 			}
 			switch doc.Get("status").Str {
 			case "completed":
-				t = &transcript{text: doc.Get("text").Str, language: doc.Get("language_code").Str, duration: seconds(doc.Get("audio_duration"))}
+				t = &transcript{text: doc.Get("text").Str, language: doc.Get("language_code").Str,
+					duration: seconds(doc.Get("audio_duration"))}
 				t.readWords(doc.Get("words"), 1000)
 			case "error":
 				e := apierr.New(400, "transcription_failed", "The provider could not transcribe the file.")
@@ -88,13 +89,16 @@ var assemblyAI = transcriber{
 }
 
 // same makes a further call with the account that has the file or the job.
-func (h *Handler) same(ctx context.Context, c *auth.Call, res *accounts.Result, operation, model, id string, body []byte) (gjson.Result, error) {
+func (h *Handler) same(ctx context.Context, c *auth.Call, res *accounts.Result, operation, model, id string,
+	body []byte) (gjson.Result, error) {
 	to := *res.Target
 	to.Connections = []*store.Connection{res.Connection}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to}, Estimate: accounts.Estimate{Follows: true},
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to},
+		Estimate: accounts.Estimate{Follows: true},
 		Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
-			method, url, err := to.Provider.Endpoint(conn, operation, model, provider.Part{Name: "id", Value: id, Any: true}, provider.Part{Name: "request_id", Value: id, Any: true})
+			method, url, err := to.Provider.Endpoint(conn, operation, model, provider.Part{Name: "id", Value: id, Any: true},
+				provider.Part{Name: "request_id", Value: id, Any: true})
 			if err != nil {
 				return nil, err
 			}

@@ -25,7 +25,8 @@ var cloudflareSpeech = speaker{
 			return map[string]any{"prompt": s.input, "lang": s.voice}, "", nil
 		}
 		body := map[string]any{"text": s.input, "speaker": s.voice}
-		switch s.choose([2]string{"mp3", "mp3"}, [2]string{"opus", "opus"}, [2]string{"wav", "wav"}, [2]string{"pcm", "pcm"}, [2]string{"flac", "flac"}, [2]string{"aac", "aac"}) {
+		switch s.choose([2]string{"mp3", "mp3"}, [2]string{"opus", "opus"}, [2]string{"wav", "wav"}, [2]string{"pcm", "pcm"},
+			[2]string{"flac", "flac"}, [2]string{"aac", "aac"}) {
 		case "opus":
 			body["encoding"], body["container"] = "opus", "ogg"
 		case "wav":

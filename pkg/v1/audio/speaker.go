@@ -39,7 +39,8 @@ type speaker struct {
 var openAISpeech = speaker{}
 
 var speakers = [...]*speaker{
-	&elevenLabsSpeech, &deepgramSpeech, &cartesiaSpeech, &inworldSpeech, &mistralSpeech, &xaiSpeech, &miniMaxSpeech, &geminiSpeech,
+	&elevenLabsSpeech, &deepgramSpeech, &cartesiaSpeech, &inworldSpeech, &mistralSpeech, &xaiSpeech, &miniMaxSpeech,
+	&geminiSpeech,
 	&cloudflareSpeech, &falSpeech, &runwaySpeech, &dashScopeSpeech,
 	{providers: []string{"replicate"}, endpoint: "none"}, // not adapted, and not listed
 }
@@ -68,7 +69,8 @@ func (s *speaker) at() string {
 var elevenLabsSpeech = speaker{
 	providers: []string{"elevenlabs"}, endpoint: "speechStream",
 	build: func(s *spoken, to *routing.Target) (map[string]any, string, error) {
-		format := s.choose([2]string{"mp3", "mp3_44100_128"}, [2]string{"pcm", "pcm_24000"}, [2]string{"opus", "opus_48000_64"}, [2]string{"wav", "wav_44100"})
+		format := s.choose([2]string{"mp3", "mp3_44100_128"}, [2]string{"pcm", "pcm_24000"},
+			[2]string{"opus", "opus_48000_64"}, [2]string{"wav", "wav_44100"})
 		if s.format == "wav" {
 			s.route = "speech"
 		}
@@ -86,7 +88,8 @@ var deepgramSpeech = speaker{
 	providers: []string{"deepgram"},
 	build: func(s *spoken, to *routing.Target) (map[string]any, string, error) {
 		format := s.choose([2]string{"mp3", "encoding=mp3"}, [2]string{"opus", "encoding=opus&container=ogg"},
-			[2]string{"wav", "encoding=linear16&container=wav"}, [2]string{"pcm", "encoding=linear16&container=none&sample_rate=24000"},
+			[2]string{"wav", "encoding=linear16&container=wav"}, [2]string{"pcm",
+				"encoding=linear16&container=none&sample_rate=24000"},
 			[2]string{"flac", "encoding=flac"}, [2]string{"aac", "encoding=aac"})
 		model := to.Model
 		if strings.HasPrefix(s.voice, "aura-") {
@@ -102,7 +105,8 @@ var deepgramSpeech = speaker{
 var cartesiaSpeech = speaker{
 	providers: []string{"cartesia"},
 	build: func(s *spoken, to *routing.Target) (map[string]any, string, error) {
-		body := map[string]any{"model_id": to.Model, "transcript": s.input, "voice": map[string]string{"mode": "id", "id": s.voice}}
+		body := map[string]any{"model_id": to.Model, "transcript": s.input,
+			"voice": map[string]string{"mode": "id", "id": s.voice}}
 		switch s.choose([2]string{"mp3", "mp3"}, [2]string{"wav", "wav"}, [2]string{"pcm", "raw"}) {
 		case "wav":
 			body["output_format"] = map[string]any{"container": "wav", "encoding": "pcm_s16le", "sample_rate": 44100}
@@ -123,7 +127,8 @@ var cartesiaSpeech = speaker{
 var inworldSpeech = speaker{
 	providers: []string{"inworld"},
 	build: func(s *spoken, to *routing.Target) (map[string]any, string, error) {
-		audio := map[string]any{"audioEncoding": s.choose([2]string{"mp3", "MP3"}, [2]string{"wav", "LINEAR16"}, [2]string{"opus", "OGG_OPUS"}, [2]string{"flac", "FLAC"})}
+		audio := map[string]any{"audioEncoding": s.choose([2]string{"mp3", "MP3"}, [2]string{"wav", "LINEAR16"},
+			[2]string{"opus", "OGG_OPUS"}, [2]string{"flac", "FLAC"})}
 		if s.speed != "" {
 			audio["speakingRate"] = json.RawMessage(s.speed)
 		}
@@ -137,7 +142,8 @@ var inworldSpeech = speaker{
 var mistralSpeech = speaker{
 	providers: []string{"mistral"},
 	build: func(s *spoken, to *routing.Target) (map[string]any, string, error) {
-		format := s.choose([2]string{"mp3", "mp3"}, [2]string{"wav", "wav"}, [2]string{"pcm", "pcm"}, [2]string{"flac", "flac"}, [2]string{"opus", "opus"})
+		format := s.choose([2]string{"mp3", "mp3"}, [2]string{"wav", "wav"}, [2]string{"pcm", "pcm"},
+			[2]string{"flac", "flac"}, [2]string{"opus", "opus"})
 		s.unknown(s.speed, "speed")
 		s.unknown(s.hint, "instructions")
 		return map[string]any{"model": to.Model, "input": s.input, "voice_id": s.voice, "response_format": format}, "", nil
@@ -163,13 +169,15 @@ var xaiSpeech = speaker{
 var miniMaxSpeech = speaker{
 	providers: []string{"minimax"},
 	build: func(s *spoken, to *routing.Target) (map[string]any, string, error) {
-		audio := map[string]any{"format": s.choose([2]string{"mp3", "mp3"}, [2]string{"wav", "wav"}, [2]string{"pcm", "pcm"}, [2]string{"flac", "flac"})}
+		audio := map[string]any{"format": s.choose([2]string{"mp3", "mp3"}, [2]string{"wav", "wav"}, [2]string{"pcm", "pcm"},
+			[2]string{"flac", "flac"})}
 		voice := map[string]any{"voice_id": s.voice}
 		if s.speed != "" {
 			voice["speed"] = json.RawMessage(s.speed)
 		}
 		s.unknown(s.hint, "instructions")
-		return map[string]any{"model": to.Model, "text": s.input, "stream": false, "voice_setting": voice, "audio_setting": audio}, "", nil
+		return map[string]any{"model": to.Model, "text": s.input, "stream": false, "voice_setting": voice,
+			"audio_setting": audio}, "", nil
 	},
 	read: func(raw []byte, s *spoken) ([]byte, string, error) {
 		if err := endpoint.MiniMaxError(raw); err != nil {

@@ -84,7 +84,8 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: req.build, Read: readSpeech, Repeats: true, Estimate: req.estimate(),
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: req.build, Read: readSpeech,
+		Repeats: true, Estimate: req.estimate(),
 	})
 	if err != nil {
 		return nil, err
@@ -175,7 +176,8 @@ func (r *speechRequest) spoken() *usage.Media {
 }
 
 // build makes the upstream's request for one target and account.
-func (r *speechRequest) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
+func (r *speechRequest) build(to *routing.Target, conn *store.Connection,
+	_ *accounts.Attempt) (*accounts.Attempt, error) {
 	s := &spoken{speechRequest: *r, shape: speakerOf(to.Provider)}
 	s.State = s
 	s.Used.Media = r.spoken()
@@ -205,14 +207,16 @@ func (r *speechRequest) build(to *routing.Target, conn *store.Connection, _ *acc
 			return nil, err
 		}
 		query = q
-		req.Header = append(httpmsg.Header{{Name: "content-type", Value: "application/json"}}, provider.IdempotencyKey(s.call.Header, 0)...)
+		req.Header = append(httpmsg.Header{{Name: "content-type", Value: "application/json"}},
+			provider.IdempotencyKey(s.call.Header, 0)...)
 		req.Body = stream.FromBytes(raw)
 	}
 	if s.route != "" {
 		endpoint = s.route
 	}
 	var err error
-	req.Method, req.URL, err = to.Provider.Endpoint(conn, endpoint, to.Model, provider.Part{Name: "voice_id", Value: s.voice})
+	req.Method, req.URL, err = to.Provider.Endpoint(conn, endpoint, to.Model,
+		provider.Part{Name: "voice_id", Value: s.voice})
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +321,8 @@ func (s *spoken) answer(res *accounts.Result) *httpmsg.Response {
 // formats are the response formats and their content types
 // (docs/reference/api-shapes.md, 5.1).
 var formats = [...][2]string{
-	{"mp3", "audio/mpeg"}, {"opus", "audio/ogg"}, {"aac", "audio/aac"}, {"flac", "audio/flac"}, {"wav", "audio/wav"}, {"pcm", "audio/pcm"},
+	{"mp3", "audio/mpeg"}, {"opus", "audio/ogg"}, {"aac", "audio/aac"}, {"flac", "audio/flac"}, {"wav", "audio/wav"},
+	{"pcm", "audio/pcm"},
 }
 
 // contentType returns that of a response format.

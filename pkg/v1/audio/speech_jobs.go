@@ -83,7 +83,8 @@ func falApp(model string) string {
 }
 
 // falDone waits until a fal job has ended.
-func (h *Handler) falDone(ctx context.Context, c *auth.Call, res *accounts.Result, limit time.Duration, app, id string) error {
+func (h *Handler) falDone(ctx context.Context, c *auth.Call, res *accounts.Result, limit time.Duration, app,
+	id string) error {
 	return h.await(ctx, limit, func(int) (bool, error) {
 		doc, err := h.same(ctx, c, res, "status", app, id, nil)
 		return doc.Get("status").Str == "COMPLETED", err
@@ -102,7 +103,8 @@ var runwaySpeech = speaker{
 		if s.format != "mp3" {
 			s.choose([2]string{"mp3"})
 		}
-		return map[string]any{"model": to.Model, "promptText": s.input, "voice": map[string]string{"type": "runway-preset", "presetId": s.voice}}, "", nil
+		return map[string]any{"model": to.Model, "promptText": s.input,
+			"voice": map[string]string{"type": "runway-preset", "presetId": s.voice}}, "", nil
 	},
 	read: documentWith("id"),
 	finish: func(ctx context.Context, h *Handler, s *spoken, res *accounts.Result) (address string, err error) {
@@ -226,7 +228,8 @@ var falTranscriber = transcriber{
 		}
 		t := &transcript{text: strings.TrimSpace(doc.Get("text").Str), language: doc.Get("inferred_languages.0").Str}
 		for _, c := range doc.Get("chunks").Array() {
-			s := span{strings.TrimSpace(c.Get("text").Str), seconds(c.Get("timestamp.0")), seconds(c.Get("timestamp.1")), speakerOfWord(c)}
+			s := span{strings.TrimSpace(c.Get("text").Str), seconds(c.Get("timestamp.0")), seconds(c.Get("timestamp.1")),
+				speakerOfWord(c)}
 			if s.text != "" {
 				t.segments, t.duration = append(t.segments, s), max(t.duration, s.end)
 			}

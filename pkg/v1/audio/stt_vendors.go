@@ -52,7 +52,8 @@ var deepgram = transcriber{
 		}
 		t.readWords(best.Get("words"), 1)
 		for _, s := range doc.Get("results.utterances").Array() {
-			t.segments = append(t.segments, span{s.Get("transcript").Str, seconds(s.Get("start")), seconds(s.Get("end")), speakerOfWord(s)})
+			t.segments = append(t.segments, span{s.Get("transcript").Str, seconds(s.Get("start")), seconds(s.Get("end")),
+				speakerOfWord(s)})
 		}
 		return t, nil
 	},
@@ -121,7 +122,8 @@ var geminiAudio = transcriber{
 		}
 		config := map[string]any{"temperature": 0}
 		if u.timed() {
-			ask = strings.Replace(ask, "Answer with", "Split it into sentences, with the seconds at which each begins and ends, and who speaks. Answer with", 1)
+			ask = strings.Replace(ask, "Answer with",
+				"Split it into sentences, with the seconds at which each begins and ends, and who speaks. Answer with", 1)
 			config["responseMimeType"], config["responseSchema"] = "application/json", json.RawMessage(geminiSchema)
 		}
 		if prompt := u.Form.Text("prompt"); prompt != "" {
@@ -132,7 +134,8 @@ var geminiAudio = transcriber{
 			mime = "audio/mpeg"
 		}
 		body, err := json.Marshal(map[string]any{
-			"contents":         []any{map[string]any{"role": "user", "parts": []any{map[string]string{"text": ask}, map[string]any{"inlineData": map[string]string{"mimeType": mime, "data": "@DATA@"}}}}},
+			"contents": []any{map[string]any{"role": "user", "parts": []any{map[string]string{"text": ask},
+				map[string]any{"inlineData": map[string]string{"mimeType": mime, "data": "@DATA@"}}}}},
 			"generationConfig": config,
 		})
 		if err != nil {
@@ -142,7 +145,8 @@ var geminiAudio = transcriber{
 		if !ok {
 			return errors.New("audio: no place for the file")
 		}
-		req.Header = httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}
+		req.Header = httpmsg.Header{{Name: "content-type", Value: "application/json"},
+			{Name: "accept", Value: "application/json"}}
 		req.Body = u.File([]byte(head+`"data":"`), []byte(`"`+tail), true)
 		u.drop("temperature")
 		return nil
@@ -208,14 +212,17 @@ func (u *transcriptionForm) formWith(w *multipart.Writer, req *upstream.Request)
 		name = "audio"
 	}
 	head, tail := w.File("file", name, f.ContentType)
-	req.Header = httpmsg.Header{{Name: "content-type", Value: w.ContentType()}, {Name: "accept", Value: "application/json"}}
+	req.Header = httpmsg.Header{{Name: "content-type", Value: w.ContentType()},
+		{Name: "accept", Value: "application/json"}}
 	req.Body = u.File(head, tail, false)
 }
 
 // audioTypes are the types of the file names that recordings have.
 var audioTypes = [...][2]string{
-	{".mp3", "audio/mpeg"}, {".mpga", "audio/mpeg"}, {".mpeg", "audio/mpeg"}, {".wav", "audio/wav"}, {".flac", "audio/flac"},
-	{".ogg", "audio/ogg"}, {".opus", "audio/ogg"}, {".webm", "audio/webm"}, {".m4a", "audio/mp4"}, {".mp4", "audio/mp4"}, {".aac", "audio/aac"},
+	{".mp3", "audio/mpeg"}, {".mpga", "audio/mpeg"}, {".mpeg", "audio/mpeg"}, {".wav", "audio/wav"},
+	{".flac", "audio/flac"},
+	{".ogg", "audio/ogg"}, {".opus", "audio/ogg"}, {".webm", "audio/webm"}, {".m4a", "audio/mp4"}, {".mp4", "audio/mp4"},
+	{".aac", "audio/aac"},
 }
 
 // fileType returns the file's content type: as stated, else by its name.

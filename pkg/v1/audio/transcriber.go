@@ -27,7 +27,8 @@ type transcriber struct {
 // openAIForm is OpenAI's form, which most providers take as it is.
 var openAIForm = transcriber{}
 
-var transcribers = [...]*transcriber{&deepgram, &elevenLabs, &assemblyAI, &geminiAudio, &cartesiaForm, &xaiForm, &cloudflareTranscriber, &falTranscriber, &unknownForm}
+var transcribers = [...]*transcriber{&deepgram, &elevenLabs, &assemblyAI, &geminiAudio, &cartesiaForm, &xaiForm,
+	&cloudflareTranscriber, &falTranscriber, &unknownForm}
 
 // unknownForm are providers whose row has an endpoint of a shape that is not
 // adapted; they list no such models.

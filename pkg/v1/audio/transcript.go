@@ -103,7 +103,8 @@ func (t *transcript) sentences() []span {
 	var out []span
 	from := 0
 	for i, w := range t.words {
-		if i+1 < len(t.words) && i-from+1 < maxWords && w.end-t.words[from].start < maxSegment && !strings.ContainsAny(w.text[len(w.text)-1:], ".?!") && t.words[i+1].speaker == w.speaker {
+		if i+1 < len(t.words) && i-from+1 < maxWords && w.end-t.words[from].start < maxSegment &&
+			!strings.ContainsAny(w.text[len(w.text)-1:], ".?!") && t.words[i+1].speaker == w.speaker {
 			continue
 		}
 		var text []string
@@ -147,7 +148,8 @@ func (t *transcript) answer(res *accounts.Result, u *transcriptionForm) (*httpms
 		}
 		return endpoint.JSONAnswer(res.Header, t.verbose(task, form.All("timestamp_granularities"))), nil
 	case "diarized_json":
-		body, _ := json.Marshal(map[string]any{"task": "transcribe", "duration": t.duration, "text": t.text, "segments": t.turns()})
+		body, _ := json.Marshal(map[string]any{"task": "transcribe", "duration": t.duration, "text": t.text,
+			"segments": t.turns()})
 		return endpoint.JSONAnswer(res.Header, body), nil
 	case "text":
 		return endpoint.Answer(res.Header, "text/plain; charset=utf-8", []byte(t.text+"\n")), nil

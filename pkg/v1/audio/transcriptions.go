@@ -138,7 +138,8 @@ func (h *Handler) targets(u *transcriptionForm) ([]routing.Target, error) {
 func (h *Handler) send(ctx context.Context, u *transcriptionForm, targets []routing.Target) (*httpmsg.Response, error) {
 	c := u.Call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: u.build, Read: readTranscription, Repeats: u.Held != nil,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: u.build, Read: readTranscription,
+		Repeats: u.Held != nil,
 	})
 	if err != nil {
 		return nil, err
@@ -163,14 +164,16 @@ func isEvents(h httpmsg.Header) bool {
 }
 
 // build makes the upstream's request for one target and account.
-func (u *transcriptionForm) build(to *routing.Target, conn *store.Connection, before *accounts.Attempt) (*accounts.Attempt, error) {
+func (u *transcriptionForm) build(to *routing.Target, conn *store.Connection,
+	before *accounts.Attempt) (*accounts.Attempt, error) {
 	a := &transcription{transcriptionForm: u, shape: transcriberOf(to.Provider)}
 	a.State, a.Fault = a, u.Failed
 	method, url, err := to.Provider.Endpoint(conn, a.shape.at(u.endpoint), to.Model)
 	if err != nil {
 		return nil, err
 	}
-	a.Request = upstream.Request{Method: method, URL: url, HeaderTimeout: u.Call.Machine.Settings.FirstByte(), Timeout: transcribeTotal}
+	a.Request = upstream.Request{Method: method, URL: url, HeaderTimeout: u.Call.Machine.Settings.FirstByte(),
+		Timeout: transcribeTotal}
 	req := &a.Request
 	if a.shape.build != nil {
 		if err := a.accepted(); err != nil {
@@ -230,7 +233,8 @@ func usedBy(raw []byte) (u accounts.Used) {
 	v := doc.Get("usage")
 	if in := v.Get("input_tokens"); in.Type == gjson.Number {
 		u.Tokens = llm.Usage{
-			Known: true, Input: ir.Count(in), Output: ir.Count(v.Get("output_tokens")), AudioInput: ir.Count(v.Get("input_token_details.audio_tokens")),
+			Known: true, Input: ir.Count(in), Output: ir.Count(v.Get("output_tokens")),
+			AudioInput: ir.Count(v.Get("input_token_details.audio_tokens")),
 		}
 	}
 	for _, seconds := range []gjson.Result{v.Get("seconds"), doc.Get("duration")} {

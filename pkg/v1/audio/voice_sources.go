@@ -30,9 +30,11 @@ func names(gender string, list string) (out []Voice) {
 }
 
 var voiceSources = [...]*voiceSource{
-	{providers: []string{"openai", "azure"}, fixed: names("", "alloy ash ballad coral echo fable onyx nova sage shimmer verse marin cedar")},
-	{providers: []string{"gemini", "vertex"}, fixed: names("", `Zephyr Puck Charon Kore Fenrir Leda Orus Aoede Callirrhoe Autonoe Enceladus Iapetus Umbriel Algieba Despina
-		Erinome Algenib Rasalgethi Laomedeia Achernar Alnilam Schedar Gacrux Pulcherrima Achird Zubenelgenubi Vindemiatrix Sadachbia Sadaltager Sulafat`)},
+	{providers: []string{"openai", "azure"},
+		fixed: names("", "alloy ash ballad coral echo fable onyx nova sage shimmer verse marin cedar")},
+	{providers: []string{"gemini", "vertex"}, fixed: names("", `Zephyr Puck Charon Kore Fenrir Leda Orus Aoede Callirrhoe Autonoe
+		Enceladus Iapetus Umbriel Algieba Despina Erinome Algenib Rasalgethi Laomedeia Achernar Alnilam Schedar Gacrux
+		Pulcherrima Achird Zubenelgenubi Vindemiatrix Sadachbia Sadaltager Sulafat`)},
 	{
 		providers: []string{"elevenlabs"}, query: "page_size=100",
 		read: each("voices", func(v gjson.Result) Voice {
@@ -40,7 +42,8 @@ var voiceSources = [...]*voiceSource{
 			if lang == "" {
 				lang = v.Get("verified_languages.0.language").Str
 			}
-			return Voice{ID: v.Get("voice_id").Str, Name: v.Get("name").Str, Lang: lang, Gender: v.Get("labels.gender").Str, PreviewURL: v.Get("preview_url").Str, own: v.Get("high_quality_base_model_ids.0").Str}
+			return Voice{ID: v.Get("voice_id").Str, Name: v.Get("name").Str, Lang: lang, Gender: v.Get("labels.gender").Str,
+				PreviewURL: v.Get("preview_url").Str, own: v.Get("high_quality_base_model_ids.0").Str}
 		}),
 		next: func(doc gjson.Result, _ []Voice) string {
 			if t := doc.Get("next_page_token").Str; t != "" && doc.Get("has_more").Bool() {
@@ -62,13 +65,15 @@ var voiceSources = [...]*voiceSource{
 					gender = "female"
 				}
 			}
-			return Voice{ID: id, Name: v.Get("name").Str, Lang: v.Get("languages.0").Str, Gender: gender, PreviewURL: v.Get("metadata.sample").Str, own: id}
+			return Voice{ID: id, Name: v.Get("name").Str, Lang: v.Get("languages.0").Str, Gender: gender,
+				PreviewURL: v.Get("metadata.sample").Str, own: id}
 		}),
 	},
 	{
 		providers: []string{"cartesia"}, query: "limit=100",
 		read: each("data", func(v gjson.Result) Voice {
-			return Voice{ID: v.Get("id").Str, Name: v.Get("name").Str, Lang: v.Get("language").Str, Gender: v.Get("gender").Str, PreviewURL: v.Get("preview_file_url").Str}
+			return Voice{ID: v.Get("id").Str, Name: v.Get("name").Str, Lang: v.Get("language").Str, Gender: v.Get("gender").Str,
+				PreviewURL: v.Get("preview_file_url").Str}
 		}),
 		next: func(doc gjson.Result, all []Voice) string {
 			if !doc.Get("has_more").Bool() || len(all) == 0 {
@@ -92,7 +97,8 @@ var voiceSources = [...]*voiceSource{
 	{
 		providers: []string{"mistral"}, query: "page_size=100",
 		read: each("items", func(v gjson.Result) Voice {
-			return Voice{ID: v.Get("id").Str, Name: v.Get("name").Str, Lang: v.Get("languages.0").Str, Gender: v.Get("gender").Str}
+			return Voice{ID: v.Get("id").Str, Name: v.Get("name").Str, Lang: v.Get("languages.0").Str,
+				Gender: v.Get("gender").Str}
 		}),
 		next: func(doc gjson.Result, _ []Voice) string {
 			page := doc.Get("page").Int()
@@ -131,7 +137,8 @@ var voiceSources = [...]*voiceSource{
 	{
 		providers: []string{"xai"},
 		read: each("voices", func(v gjson.Result) Voice {
-			return Voice{ID: v.Get("voice_id").Str, Name: v.Get("name").Str, Lang: v.Get("language").Str, Gender: v.Get("gender").Str}
+			return Voice{ID: v.Get("voice_id").Str, Name: v.Get("name").Str, Lang: v.Get("language").Str,
+				Gender: v.Get("gender").Str}
 		}),
 	},
 	{

@@ -95,7 +95,8 @@ func (h *Handler) Voices(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	lang := strings.ToLower(endpoint.Query(c.Query, "lang"))
 	out := make([]Voice, 0, len(voices))
 	for _, v := range voices {
-		if l := strings.ToLower(v.Lang); lang != "" && l != lang && !strings.HasPrefix(l, lang+"-") && !strings.HasPrefix(l, lang+"_") {
+		if l := strings.ToLower(v.Lang); lang != "" && l != lang && !strings.HasPrefix(l, lang+"-") &&
+			!strings.HasPrefix(l, lang+"_") {
 			continue
 		}
 		if v.own == "" {
@@ -128,7 +129,8 @@ func firstModel(d *provider.Descriptor) string {
 func hasVoices(d *provider.Descriptor) bool { return voiceSourceOf(d) != nil }
 
 // list returns the voices of a provider's first account that answers.
-func (h *Handler) list(ctx context.Context, c *auth.Call, d *provider.Descriptor, conns []*store.Connection) ([]Voice, error) {
+func (h *Handler) list(ctx context.Context, c *auth.Call, d *provider.Descriptor,
+	conns []*store.Connection) ([]Voice, error) {
 	src := voiceSourceOf(d)
 	if src.fixed != nil {
 		return src.fixed, nil
@@ -174,7 +176,8 @@ func (h *Handler) keepVoices(key voicesKey, voices []Voice) {
 }
 
 // fetch reads all pages of a list, with one account.
-func (h *Handler) fetch(ctx context.Context, c *auth.Call, d *provider.Descriptor, src *voiceSource, conns []*store.Connection) ([]Voice, error) {
+func (h *Handler) fetch(ctx context.Context, c *auth.Call, d *provider.Descriptor, src *voiceSource,
+	conns []*store.Connection) ([]Voice, error) {
 	to := routing.Target{Provider: d, Alias: d.Alias, Connections: conns}
 	voices, query := []Voice{}, src.query
 	seen := map[string]bool{}

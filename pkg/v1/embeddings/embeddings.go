@@ -56,14 +56,16 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 // answer resolves a request, sends it and shapes the answer.
 func (h *Handler) answer(ctx context.Context, c *auth.Call, x *exchange) (*httpmsg.Response, error) {
 	req := &x.req
-	targets, err := endpoint.Targets(c, req.model, catalog.Embedding, func(to *routing.Target) error { return usable(to, req) })
+	targets, err := endpoint.Targets(c, req.model, catalog.Embedding,
+		func(to *routing.Target) error { return usable(to, req) })
 	if err == nil && req.further {
 		err = endpoint.CheckFurtherModels(c.Key, req.body, targets)
 	}
 	if err != nil {
 		return nil, err
 	}
-	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read, Repeats: true, Estimate: accounts.EstimateOf(req.body)}
+	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build,
+		Read: read, Repeats: true, Estimate: accounts.EstimateOf(req.body)}
 	for {
 		res, err := h.Accounts.Send(ctx, &x.send)
 		if err != nil {
@@ -155,7 +157,8 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 	s := shapeOf(to.Provider)
 	a := x.attempt()
 	a.shape, a.Estimator = s, a
-	a.part = part{request: &x.req, model: to.Model, from: x.from, to: x.req.count, purpose: x.call.Machine.Settings.EmbeddingInput}
+	a.part = part{request: &x.req, model: to.Model, from: x.from, to: x.req.count,
+		purpose: x.call.Machine.Settings.EmbeddingInput}
 	if g := x.req.gemini; g != nil && g.purpose() != "" {
 		a.purpose = g.purpose()
 	}

@@ -15,7 +15,8 @@ var (
 		encoding: "encoding_format", numbers: true, dimensions: "output_dimension",
 	}}
 	voyage = shape{name: "voyage", batch: 1000, textOnly: true, read: readOpenAI, dialect: &dialect{
-		encoding: "encoding_format", dimensions: "output_dimension", purpose: "input_type", query: `"query"`, document: `"document"`,
+		encoding: "encoding_format", dimensions: "output_dimension", purpose: "input_type", query: `"query"`,
+		document: `"document"`,
 	}}
 	jina = shape{name: "jina", batch: 2048, textOnly: true, read: readOpenAI, dialect: &dialect{
 		encoding: "embedding_type", numbers: true, dimensions: "dimensions", array: true,

@@ -48,7 +48,8 @@ const (
 	fUser
 )
 
-var names = [...]string{fModel: "model", fInput: "input", fEncoding: "encoding_format", fDimensions: "dimensions", fUser: "user"}
+var names = [...]string{fModel: "model", fInput: "input", fEncoding: "encoding_format", fDimensions: "dimensions",
+	fUser: "user"}
 
 // parse checks a request's body: docs/reference/spec.md, 2.9 and 4.3.1. Errors
 // are 400.

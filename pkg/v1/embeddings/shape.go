@@ -99,7 +99,8 @@ func (p *part) drop(field int) {
 
 // oneSize are parts of the ids of models whose vectors have one size. They do not
 // have the field for it.
-var oneSize = [...]string{"mistral-embed", "embed-english-v3", "embed-english-light-v3", "embed-multilingual-v3", "embed-multilingual-light-v3", "titan-embed-text-v1"}
+var oneSize = [...]string{"mistral-embed", "embed-english-v3", "embed-english-light-v3", "embed-multilingual-v3",
+	"embed-multilingual-light-v3", "titan-embed-text-v1"}
 
 // size returns the dimensions that the client asks for, 0 without any. Those that the
 // model does not have are dropped.

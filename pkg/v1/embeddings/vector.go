@@ -49,7 +49,8 @@ func appendVector(dst, buf []byte, v *item, want form) ([]byte, []byte, error) {
 func decode(dst []byte, v *item) ([]byte, error) {
 	text := v.raw[1 : len(v.raw)-1]
 	if v.escaped {
-		text = []byte(jsonscan.Text(v.raw, jsonscan.Value{Span: jsonscan.Span{End: len(v.raw)}, Kind: jsonscan.String, Escaped: true}))
+		text = []byte(jsonscan.Text(v.raw, jsonscan.Value{Span: jsonscan.Span{End: len(v.raw)}, Kind: jsonscan.String,
+			Escaped: true}))
 	}
 	enc := base64.StdEncoding
 	if len(text)%4 != 0 {

@@ -192,7 +192,8 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*httpmsg.Response, e
 			return nil, err
 		}
 	}
-	if x.form.Model == "" || x.form.Small() || x.key != "" || shapeOf(targets[0].Provider) != &openAI || x.form.Repeatable(targets) {
+	if x.form.Model == "" || x.form.Small() || x.key != "" || shapeOf(targets[0].Provider) != &openAI ||
+		x.form.Repeatable(targets) {
 		release, err := x.form.Hold(ctx)
 		if err != nil {
 			return nil, err
@@ -242,7 +243,8 @@ func (h *Handler) targets(x *creation, model string) ([]routing.Target, error) {
 func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Target) (*httpmsg.Response, error) {
 	c := x.call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read, Billable: true, Estimate: x.estimate(),
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read, Billable: true,
+		Estimate: x.estimate(),
 	})
 	if err != nil {
 		return nil, err
@@ -279,7 +281,8 @@ func (x *creation) estimate() (e accounts.Estimate) {
 }
 
 // build makes the upstream's request for one target and account.
-func (x *creation) build(to *routing.Target, conn *store.Connection, before *accounts.Attempt) (*accounts.Attempt, error) {
+func (x *creation) build(to *routing.Target, conn *store.Connection,
+	before *accounts.Attempt) (*accounts.Attempt, error) {
 	a := &attempt{shape: shapeOf(to.Provider)}
 	a.State = a
 	a.ordered, a.options = x.order()
@@ -290,7 +293,8 @@ func (x *creation) build(to *routing.Target, conn *store.Connection, before *acc
 	if x.form != nil {
 		a.Fault = x.form.Failed
 	}
-	a.Request = upstream.Request{Method: method, URL: url, HeaderTimeout: x.call.Machine.Settings.FirstByte(), Timeout: imageTotal}
+	a.Request = upstream.Request{Method: method, URL: url, HeaderTimeout: x.call.Machine.Settings.FirstByte(),
+		Timeout: imageTotal}
 	req := &a.Request
 	if a.shape.create == nil {
 		req.Header = provider.RequestHeader(x.call.Header, clientheader.ToImages)
@@ -320,7 +324,8 @@ func (x *creation) build(to *routing.Target, conn *store.Connection, before *acc
 		return nil, err
 	}
 	a.Dropped = in.dropped()
-	req.Header = httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}
+	req.Header = httpmsg.Header{{Name: "content-type", Value: "application/json"},
+		{Name: "accept", Value: "application/json"}}
 	for _, f := range p.header {
 		req.Header.Set(f.Name, f.Value)
 	}
@@ -342,7 +347,8 @@ func (x *creation) build(to *routing.Target, conn *store.Connection, before *acc
 func read(up *accounts.Attempt, resp *upstream.Response) error {
 	a := up.State.(*attempt)
 	if a.shape.create == nil {
-		if t := strings.ToLower(resp.Header.Get("content-type")); !endpoint.IsJSON(t) && !strings.HasPrefix(t, "text/event-stream") {
+		if t := strings.ToLower(resp.Header.Get("content-type")); !endpoint.IsJSON(t) &&
+			!strings.HasPrefix(t, "text/event-stream") {
 			return outcome(endpoint.BadBody(errNoImage))
 		}
 		err := endpoint.CheckJSON(resp)
@@ -440,7 +446,8 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result, a
 		}
 		p := a.shape.poll(a.made, to.Model, step)
 		polled, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: x.call.Machine, Request: x.call.Request, Trace: &x.call.Trace, Targets: []routing.Target{to}, Estimate: accounts.Estimate{Follows: true},
+			Machine: x.call.Machine, Request: x.call.Request, Trace: &x.call.Trace, Targets: []routing.Target{to},
+			Estimate: accounts.Estimate{Follows: true},
 			Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 				method, url, err := to.Provider.Endpoint(conn, p.endpoint, p.model, p.parts...)
 				if err != nil {
@@ -452,7 +459,8 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result, a
 					}
 					url = p.url
 				}
-				req := upstream.Request{Method: method, URL: url, Header: httpmsg.Header{{Name: "accept", Value: "application/json"}}, Timeout: time.Minute, MaxBody: maxImages}
+				req := upstream.Request{Method: method, URL: url, Header: httpmsg.Header{{Name: "accept",
+					Value: "application/json"}}, Timeout: time.Minute, MaxBody: maxImages}
 				if p.body != nil {
 					req.Header.Add("content-type", "application/json")
 					req.Body = stream.FromBytes(p.body)

@@ -67,7 +67,8 @@ func (l *inline) short(address string) string {
 
 func plainBase64(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '=') {
+		if c := s[i]; !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '/' ||
+			c == '=') {
 			return false
 		}
 	}

@@ -10,7 +10,8 @@ import (
 // otherQuality are the names of qualities in the other generation of OpenAI's models
 // (docs/reference/api-shapes.md, 6).
 var otherQuality = map[string]string{
-	"hd": "high", "high": "hd", "xhigh": "hd", "max": "hd", "standard": "medium", "medium": "standard", "low": "standard", "auto": "standard",
+	"hd": "high", "high": "hd", "xhigh": "hd", "max": "hd", "standard": "medium", "medium": "standard", "low": "standard",
+	"auto": "standard",
 }
 
 // OtherForm reports whether to ask once more: without a field that the model does not

@@ -94,7 +94,8 @@ func ofForm(u *upload.Upload) (*request, error) {
 		}
 	}
 	if r.size > maxInline {
-		return nil, apierr.New(413, "request_too_large", "The provider of this model takes images of up to %d MiB in all.", maxInline/4*3>>20)
+		return nil, apierr.New(413, "request_too_large", "The provider of this model takes images of up to %d MiB in all.",
+			maxInline/4*3>>20)
 	}
 	var err error
 	r.body, err = json.Marshal(values)

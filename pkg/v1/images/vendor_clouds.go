@@ -257,8 +257,9 @@ var runway = shape{
 		body := map[string]any{"model": model, "promptText": prompt, "ratio": "1024:1024"}
 		if ratio := in.ratio(); ratio != "" {
 			known := map[string]string{
-				"1:1": "1024:1024", "16:9": "1920:1080", "9:16": "1080:1920", "4:3": "1440:1080", "3:4": "1080:1440", "21:9": "1808:768",
-				"3:2": "1440:1080", "2:3": "1080:1440", "5:4": "1440:1080", "4:5": "1080:1440", // the nearest
+				"1:1": "1024:1024", "16:9": "1920:1080", "9:16": "1080:1920", "4:3": "1440:1080", "3:4": "1080:1440",
+				"21:9": "1808:768",
+				"3:2":  "1440:1080", "2:3": "1080:1440", "5:4": "1440:1080", "4:5": "1080:1440", // the nearest
 			}[ratio]
 			if known == "" {
 				return nil, apierr.Invalid("aspect_ratio", "The provider of this model does not support this aspect ratio.")

@@ -37,7 +37,8 @@ var gemini = shape{
 		if in.doc.Get("n").Int() == 1 {
 			in.get("n")
 		}
-		return jsonBody(map[string]any{"contents": []any{map[string]any{"role": "user", "parts": parts}}, "generationConfig": config})
+		return jsonBody(map[string]any{"contents": []any{map[string]any{"role": "user", "parts": parts}},
+			"generationConfig": config})
 	},
 	read: func(raw []byte, _ string) (*made, error) {
 		doc := gjson.ParseBytes(raw)
@@ -61,7 +62,8 @@ var gemini = shape{
 		}
 		if u := doc.Get("usageMetadata"); u.IsObject() {
 			m.usage = map[string]int64{
-				"input_tokens": u.Get("promptTokenCount").Int(), "output_tokens": u.Get("candidatesTokenCount").Int() + u.Get("thoughtsTokenCount").Int(),
+				"input_tokens": u.Get("promptTokenCount").Int(), "output_tokens": u.Get("candidatesTokenCount").Int() +
+					u.Get("thoughtsTokenCount").Int(),
 				"total_tokens": u.Get("totalTokenCount").Int(),
 			}
 		}

@@ -78,7 +78,8 @@ var xai = shape{
 func readData(raw []byte, _ string) (*made, error) {
 	m := &made{}
 	for _, d := range gjson.GetBytes(raw, "data").Array() {
-		i := image{url: d.Get("url").Str, b64: d.Get("b64_json").Str, mime: d.Get("media_type").Str, text: d.Get("revised_prompt").Str}
+		i := image{url: d.Get("url").Str, b64: d.Get("b64_json").Str, mime: d.Get("media_type").Str,
+			text: d.Get("revised_prompt").Str}
 		if i.mime == "" {
 			i.mime = "image/png"
 		}

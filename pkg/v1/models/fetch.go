@@ -34,7 +34,8 @@ const (
 
 // compatibleRequest asks a compatible provider for its list.
 // See docs/reference/spec.md, 4.2.1 to 4.2.4 and 4.2.8.
-func compatibleRequest(row *provider.Descriptor, conn *store.Connection, cred provider.Credential, timeout time.Duration) (*upstream.Request, error) {
+func compatibleRequest(row *provider.Descriptor, conn *store.Connection, cred provider.Credential,
+	timeout time.Duration) (*upstream.Request, error) {
 	if cred.APIKey.IsZero() {
 		return nil, provider.ErrNoCredential
 	}
@@ -59,7 +60,8 @@ func compatibleRequest(row *provider.Descriptor, conn *store.Connection, cred pr
 }
 
 // rowRequest asks a provider of the table for a page of one of its lists.
-func rowRequest(row *provider.Descriptor, conn *store.Connection, cred provider.Credential, endpoint string, query []string, timeout time.Duration) (*upstream.Request, error) {
+func rowRequest(row *provider.Descriptor, conn *store.Connection, cred provider.Credential, endpoint string,
+	query []string, timeout time.Duration) (*upstream.Request, error) {
 	_, address, err := row.Endpoint(conn, endpoint, "")
 	if err != nil {
 		return nil, err
@@ -150,7 +152,8 @@ func nextPage(l *provider.List, body []byte, page, read int) (query string, more
 // profile, which most current models need.
 const profiles = "inferenceProfiles"
 
-var profileList = provider.Descriptor{Models: provider.List{Array: "inferenceProfileSummaries", ID: "inferenceProfileId"}}
+var profileList = provider.Descriptor{Models: provider.List{Array: "inferenceProfileSummaries",
+	ID: "inferenceProfileId"}}
 
 // withProfiles adds the profiles to the models and drops the models that only
 // profiles can call.

@@ -57,7 +57,8 @@ func geminiPage(list []Entry, query string) ([]byte, error) {
 			i++
 		}
 		if i == len(list) {
-			return nil, apierr.Invalid("pageToken", "pageToken is not valid for this list. Request the list again from its beginning.")
+			return nil, apierr.Invalid("pageToken",
+				"pageToken is not valid for this list. Request the list again from its beginning.")
 		}
 		list = list[i+1:]
 	}

@@ -40,7 +40,8 @@ type credentials interface {
 	Ready(m *snapshot.Machine, conn *store.Connection) bool
 	// Refreshed returns a newer one after the upstream refused it with 401 or
 	// 403. It returns an error for a connection that cannot be refreshed.
-	Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error)
+	Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection,
+		presented provider.Credential) (provider.Credential, error)
 	// Sign signs a request where provider.Authorize said ErrMustSign.
 	Sign(req *upstream.Request, row *provider.Descriptor, conn *store.Connection, cred provider.Credential) error
 }
@@ -258,7 +259,8 @@ func digestOf(machine string, conn *store.Connection) [32]byte {
 	add(machine)
 	add(conn.ID)
 	b = binary.BigEndian.AppendUint64(b, uint64(conn.Generation))
-	for _, name := range [...]string{store.APIKey, store.AccessKeyID, store.SecretAccessKey, store.SessionToken, store.ServiceAccount} {
+	for _, name := range [...]string{store.APIKey, store.AccessKeyID, store.SecretAccessKey, store.SessionToken,
+		store.ServiceAccount} {
 		add(string(conn.Secrets[name]))
 	}
 	return sha256.Sum256(b)
@@ -297,7 +299,8 @@ func (l *LiveLists) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 // hurried refreshes no token, which has a time limit of its own. discover returns
 // the scopes that were not asked, that timed out after a shortened time, or that
 // need a new token.
-func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope, limit time.Duration, hurried bool) (late []*scope) {
+func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope,
+	limit time.Duration, hurried bool) (late []*scope) {
 	until := l.Now().Add(limit)
 	atOnce := cmp.Or(l.AtOnce, fewAtOnce)
 	jobs := make([]*job, len(scopes))
@@ -379,7 +382,8 @@ type job struct {
 	err     error            // why nothing was started
 }
 
-func (l *LiveLists) start(ctx context.Context, m *snapshot.Machine, s *scope, hop httpmsg.Field, share time.Duration, latest time.Time, hurried bool) *job {
+func (l *LiveLists) start(ctx context.Context, m *snapshot.Machine, s *scope, hop httpmsg.Field, share time.Duration,
+	latest time.Time, hurried bool) *job {
 	now := l.Now()
 	j := &job{m: m, s: s, hop: hop, until: now.Add(share), latest: latest, short: share < fetchTimeout, hurried: hurried}
 	l.mu.Lock()

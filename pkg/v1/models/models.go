@@ -90,7 +90,8 @@ func (h *Handler) Model(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	return h.one(ctx, c, strings.Join(c.Params, "/"))
 }
 
-func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []catalog.Kind, f form) (*httpmsg.Response, error) {
+func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []catalog.Kind,
+	f form) (*httpmsg.Response, error) {
 	q := cacheKeyOf(c, name, f)
 	k := h.cachedFor(q)
 	var stale view
@@ -232,7 +233,8 @@ func allowed(key *store.Key, list []Entry) []Entry {
 }
 
 func unknown(id string) error {
-	e := apierr.New(404, "model_not_found", "The model '%s' does not exist or you do not have access to it.", apierr.ShortName(id))
+	e := apierr.New(404, "model_not_found", "The model '%s' does not exist or you do not have access to it.",
+		apierr.ShortName(id))
 	e.Param = "id"
 	return e
 }

@@ -21,7 +21,8 @@ func own(m *store.Machine, kinds []catalog.Kind, list []Entry) []Entry {
 			return list
 		}
 	}
-	return append(list, Entry{ID: provider.Own + "/fetch", OwnedBy: provider.Own, Kind: catalog.WebFetch, Model: blank("")})
+	return append(list, Entry{ID: provider.Own + "/fetch", OwnedBy: provider.Own, Kind: catalog.WebFetch,
+		Model: blank("")})
 }
 
 // ownEntry is the entry of the gateway's own fetch under an id of its, or nil.

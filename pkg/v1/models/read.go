@@ -286,7 +286,8 @@ var (
 		kind catalog.Kind
 	}{
 		{"Text Generation", catalog.LLM}, {"Text Embeddings", catalog.Embedding}, {"Text-to-Image", catalog.Image},
-		{"Automatic Speech Recognition", catalog.STT}, {"Text-to-Speech", catalog.TTS}, {"Image-to-Text", catalog.ImageToText},
+		{"Automatic Speech Recognition", catalog.STT}, {"Text-to-Speech", catalog.TTS},
+		{"Image-to-Text", catalog.ImageToText},
 		{"Translation", unlisted}, {"Summarization", unlisted}, {"Text Classification", unlisted},
 		{"Image Classification", unlisted}, {"Object Detection", unlisted}, {"Voice Activity Detection", unlisted},
 	}

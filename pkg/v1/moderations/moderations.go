@@ -63,7 +63,8 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	x := exchange{body: body, inputs: texts(body), limits: &c.Machine.Settings}
-	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Repeats: true, Estimate: accounts.EstimateOf(body)})
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace,
+		Targets: targets, Build: x.build, Read: x.read, Repeats: true, Estimate: accounts.EstimateOf(body)})
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +165,10 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 		return nil, err
 	}
 	return &accounts.Attempt{Request: upstream.Request{
-		Method: method, URL: url, Body: stream.FromBytes(body), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
-		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
+		Method: method, URL: url, Body: stream.FromBytes(body), HeaderTimeout: x.limits.FirstByte(),
+		Timeout: x.limits.Whole(), MaxBody: maxAnswer,
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"},
+			{Name: "accept-encoding", Value: "identity"}},
 	}}, nil
 }
 

@@ -63,7 +63,8 @@ func (h *Handler) CreateSecret(ctx context.Context, c *auth.Call) (*httpmsg.Resp
 	}
 	made := res.Attempt.State.(*createdSecret)
 	s := &auth.ClientSecret{
-		ConnectionID: res.Connection.ID, Asked: x.asked, Model: res.Target.ID(), ExpiresAt: made.expiresAt, Value: secret.New(made.value),
+		ConnectionID: res.Connection.ID, Asked: x.asked, Model: res.Target.ID(), ExpiresAt: made.expiresAt,
+		Value: secret.New(made.value),
 	}
 	if c.Key != nil {
 		s.KeyID, s.KeyDigest = c.Key.ID, c.KeyDigest[:]
@@ -132,7 +133,8 @@ func misspelled(body []byte) (bad bool) {
 	return bad
 }
 
-func (x *secretRequest) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
+func (x *secretRequest) build(to *routing.Target, conn *store.Connection,
+	_ *accounts.Attempt) (*accounts.Attempt, error) {
 	method, url, err := to.Provider.Endpoint(conn, "clientSecrets", to.Model)
 	if err != nil {
 		return nil, err
@@ -144,7 +146,8 @@ func (x *secretRequest) build(to *routing.Target, conn *store.Connection, _ *acc
 	a := &accounts.Attempt{Request: upstream.Request{
 		Method: method, URL: url, Body: stream.FromBytes(jsonscan.Splice(x.body, x.model, name)),
 		HeaderTimeout: x.settings.FirstByte(), Timeout: x.settings.Whole(), MaxBody: maxSecretAnswer,
-		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"},
+			{Name: "accept-encoding", Value: "identity"}},
 	}}
 	for _, f := range x.request.Header {
 		if clientheader.Sent(f.Name, clientheader.ToRealtime) {
@@ -163,7 +166,8 @@ func (x *secretRequest) read(a *accounts.Attempt, resp *upstream.Response) error
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	made := &createdSecret{raw: raw, value: gjson.GetBytes(raw, "value").Str, expiresAt: gjson.GetBytes(raw, "expires_at").Int()}
+	made := &createdSecret{raw: raw, value: gjson.GetBytes(raw, "value").Str,
+		expiresAt: gjson.GetBytes(raw, "expires_at").Int()}
 	if !isToken(made.value) || made.expiresAt <= x.now().Unix() {
 		return endpoint.BadBody(errors.New("the answer has no valid client secret"))
 	}
@@ -205,7 +209,8 @@ func (h *Handler) boundTargets(c *auth.Call, asked string) ([]routing.Target, er
 	s := c.ClientSecret
 	c.Trace.Asked = s.Asked
 	if asked != "" && asked != s.Asked && asked != s.Model {
-		return nil, apierr.New(403, "model_not_allowed", "This client secret is for another model. Connect to the one that it was created for, or create another.")
+		return nil, apierr.New(403, "model_not_allowed",
+			"This client secret is for another model. Connect to the one that it was created for, or create another.")
 	}
 	all, err := routing.Resolve(s.Model, c.Machine, "", c.Session())
 	if err != nil {

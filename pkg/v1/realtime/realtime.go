@@ -77,9 +77,10 @@ func (h *Handler) Connect(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	if err != nil {
 		return nil, err
 	}
-	resp := &httpmsg.Response{Status: 101, Upgrade: &socket.Upgrade{Limits: x.limits, Serve: func(ctx context.Context, client socket.Conn) {
-		h.relay(ctx, c, client, res)
-	}}}
+	resp := &httpmsg.Response{Status: 101, Upgrade: &socket.Upgrade{Limits: x.limits,
+		Serve: func(ctx context.Context, client socket.Conn) {
+			h.relay(ctx, c, client, res)
+		}}}
 	if offers(c.Header.Get("sec-websocket-protocol"), protocol) {
 		resp.Header.Add("sec-websocket-protocol", protocol)
 	}
@@ -240,7 +241,8 @@ func usedBy(event []byte) (accounts.Used, bool) {
 		used.Tokens = ir.Usage{
 			Known: true, Final: true, Input: ir.Count(n), Output: ir.Count(v.Get("output_tokens")),
 			CacheRead:  ir.Count(in.Get("cached_tokens")),
-			AudioInput: ir.Count(in.Get("audio_tokens")), AudioOutput: ir.Count(out.Get("audio_tokens")), ImageInput: ir.Count(in.Get("image_tokens")),
+			AudioInput: ir.Count(in.Get("audio_tokens")), AudioOutput: ir.Count(out.Get("audio_tokens")),
+			ImageInput:     ir.Count(in.Get("image_tokens")),
 			AudioCacheRead: ir.Count(cached.Get("audio_tokens")), ImageCacheRead: ir.Count(cached.Get("image_tokens")),
 			CacheByKind: cached.IsObject(),
 		}

@@ -50,7 +50,8 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	x := exchange{req: req, limits: &c.Machine.Settings, estimate: accounts.EstimateOf(body)}
-	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Repeats: true, Estimate: x.estimate})
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace,
+		Targets: targets, Build: x.build, Read: x.read, Repeats: true, Estimate: x.estimate})
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +89,10 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 		return nil, err
 	}
 	return &accounts.Attempt{Estimator: &x.estimate, Request: upstream.Request{
-		Method: method, URL: url, Body: stream.FromBytes(shapeOf(to.Provider).body(x.req, to.Model, conn)), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
-		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
+		Method: method, URL: url, Body: stream.FromBytes(shapeOf(to.Provider).body(x.req, to.Model, conn)),
+		HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"},
+			{Name: "accept-encoding", Value: "identity"}},
 	}}, nil
 }
 
@@ -169,7 +172,8 @@ func (r *ranking) write(req *request) []byte {
 // in the request. Providers return them nearly in order, and there are few.
 func sort(list []scored) {
 	for i := 1; i < len(list); i++ {
-		for j := i; j > 0 && (list[j].score > list[j-1].score || list[j].score == list[j-1].score && list[j].index < list[j-1].index); j-- {
+		for j := i; j > 0 && (list[j].score > list[j-1].score || list[j].score == list[j-1].score &&
+			list[j].index < list[j-1].index); j-- {
 			list[j], list[j-1] = list[j-1], list[j]
 		}
 	}

@@ -111,7 +111,8 @@ func (s *shape) read(raw gjson.Result, r *request) (out []scored, err error) {
 	seen := make([]bool, len(r.documents))
 	list.ForEach(func(_, v gjson.Result) bool {
 		i, n := v.Get("index"), v.Get(s.score)
-		if i.Type != gjson.Number || n.Type != gjson.Number || i.Num != float64(int(i.Num)) || i.Num < 0 || int(i.Num) >= len(seen) || seen[int(i.Num)] || math.IsInf(n.Num, 0) {
+		if i.Type != gjson.Number || n.Type != gjson.Number || i.Num != float64(int(i.Num)) || i.Num < 0 ||
+			int(i.Num) >= len(seen) || seen[int(i.Num)] || math.IsInf(n.Num, 0) {
 			err = errShape
 			return false
 		}

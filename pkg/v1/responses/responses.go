@@ -67,7 +67,8 @@ func (h *Handler) continues(ctx context.Context, c *auth.Call, req *proxy.Reques
 	job, err := h.find(ctx, c.Machine.ID, req.Previous)
 	switch {
 	case errors.Is(err, errUnknown):
-		e := apierr.Invalid("previous_response_id", "No account of this machine stores the previous response. Send the whole conversation in input, without previous_response_id.")
+		e := apierr.Invalid("previous_response_id",
+			"No account of this machine stores the previous response. Send the whole conversation in input, without previous_response_id.")
 		e.Code = "previous_response_not_found"
 		return e
 	case err != nil:

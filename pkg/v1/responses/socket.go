@@ -41,7 +41,8 @@ const (
 // uses HTTP at once.
 func (s *Sockets) Connect(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	if c.Machine.Settings.ResponsesSocket == "off" {
-		return nil, apierr.New(426, "upgrade_not_supported", "WebSocket is turned off for this machine. Send a plain POST request.")
+		return nil, apierr.New(426, "upgrade_not_supported",
+			"WebSocket is turned off for this machine. Send a plain POST request.")
 	}
 	c.Machine = nil // each turn has the machine as it is then
 	v := &session{Sockets: s, request: turnOf(c.Request), ends: s.Now().Add(maxAge), lanes: map[string]*conversation{}}
@@ -112,7 +113,8 @@ func (v *session) run(ctx context.Context, conn socket.Conn) {
 // full ends a socket that has reached a limit: clients open another one, and send
 // everything again.
 func (v *session) full() error {
-	if err := v.fail("", apierr.New(400, "websocket_connection_limit_reached", "The WebSocket connection has reached its limit. Open another one to continue.")); err != nil {
+	if err := v.fail("", apierr.New(400, "websocket_connection_limit_reached",
+		"The WebSocket connection has reached its limit. Open another one to continue.")); err != nil {
 		return err
 	}
 	v.conn.Close(socket.Normal, "")
@@ -136,7 +138,8 @@ type event struct {
 
 // fields are the fields of an event that the socket reads. Those of a request are
 // validated when it is served.
-var fields = []string{"type", "stream_id", "model", "input", "previous_response_id", "generate", "background", "stream", "store", "response_id"}
+var fields = []string{"type", "stream_id", "model", "input", "previous_response_id", "generate", "background", "stream",
+	"store", "response_id"}
 
 // message serves one message. An error ends the socket; one of the message is only
 // reported.
@@ -160,7 +163,8 @@ func (v *session) message(ctx context.Context, text []byte) error {
 	case kind == "response.processed": // Codex reports what it has read
 		return nil
 	}
-	return v.fail(e.lane, apierr.Invalid("type", "The event %q is not supported. Send response.create.", apierr.ShortName(kind)))
+	return v.fail(e.lane, apierr.Invalid("type", "The event %q is not supported. Send response.create.",
+		apierr.ShortName(kind)))
 }
 
 // lane returns the lane of an event. A lane that is named for the first time counts
@@ -171,7 +175,8 @@ func (v *session) lane(set *jsonscan.Set) (string, error) {
 	}
 	name, _, err := set.String("stream_id")
 	if err != nil || !isLane(name) {
-		e := apierr.Invalid("stream_id", "stream_id must have 1 to %d letters, digits, underscores, hyphens and periods.", maxName)
+		e := apierr.Invalid("stream_id", "stream_id must have 1 to %d letters, digits, underscores, hyphens and periods.",
+			maxName)
 		e.Code = "invalid_stream_id"
 		return "", e
 	}

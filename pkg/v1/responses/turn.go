@@ -72,7 +72,8 @@ func (v *session) turn(e *event) (t *turn, generate bool, err error) {
 		}
 	}
 	if b := e.Get("background"); b.Kind == jsonscan.Bool && string(e.Raw("background")) == "true" {
-		return nil, false, apierr.Invalid("background", "background is not available over WebSocket. Leave it out, or send the request with POST.")
+		return nil, false, apierr.Invalid("background",
+			"background is not available over WebSocket. Leave it out, or send the request with POST.")
 	}
 	if t.model, _, err = e.String("model"); err != nil || t.model == "" {
 		return nil, false, apierr.Invalid("model", "model is required.")
@@ -89,7 +90,8 @@ func (v *session) turn(e *event) (t *turn, generate bool, err error) {
 		}
 		items, ok := v.conversations.use(c)
 		if !ok {
-			e := apierr.Invalid("previous_response_id", "The previous response is no longer in memory. Send the whole conversation in input, without previous_response_id.")
+			e := apierr.Invalid("previous_response_id",
+				"The previous response is no longer in memory. Send the whole conversation in input, without previous_response_id.")
 			e.Code = "previous_response_not_found"
 			return nil, false, e
 		}
@@ -100,7 +102,8 @@ func (v *session) turn(e *event) (t *turn, generate bool, err error) {
 }
 
 // ownFields are the fields of a response.create that its request has not.
-var ownFields = [...]string{"type", "stream_id", "generate", "stream", "background", "previous_response_id", "response_id"}
+var ownFields = [...]string{"type", "stream_id", "generate", "stream", "background", "previous_response_id",
+	"response_id"}
 
 // body returns the request of the turn with the conversation that it continues, and
 // stores the items of that in the turn. A request without one is written over the event,

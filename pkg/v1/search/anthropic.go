@@ -8,7 +8,8 @@ import (
 )
 
 // POST /v1/messages with the server tool web_search:
-// {model, max_tokens, messages, tools[{type:"web_search_20250305", name, max_uses, allowed_domains|blocked_domains, user_location}]}
+// {model, max_tokens, messages, tools[{type:"web_search_20250305", name, max_uses,
+// allowed_domains|blocked_domains, user_location}]}
 // → {content[{type:"web_search_tool_result", content[{type:"web_search_result",url,title,page_age}]},
 //
 //	{type:"text", text, citations[{type:"web_search_result_location",url,title,cited_text}]}], usage{server_tool_use{web_search_requests}}}

@@ -25,7 +25,8 @@ var brave = service{
 	read: func(c *call, r *response, answer gjson.Result) bool {
 		ok := r.readFirst(answer, func(v gjson.Result) result {
 			return result{
-				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "url"), snippet: jsonvalue.Text(v, "description", "extra_snippets.0"),
+				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "url"),
+				snippet:   jsonvalue.Text(v, "description", "extra_snippets.0"),
 				published: jsonvalue.Text(v, "page_age", "age"), favicon: jsonvalue.Text(v, "meta_url.favicon", "profile.img"),
 				image:  jsonvalue.Text(v, "thumbnail.original", "thumbnail.src"),
 				author: jsonvalue.Text(v, "article.author.0.name"), language: jsonvalue.Text(v, "language"),

@@ -8,11 +8,13 @@ import (
 	"weir/pkg/wire/jsonvalue"
 )
 
-// POST /search {query, numResults ≤ 100, category, includeDomains[], excludeDomains[], startPublishedDate, userLocation, contents{highlights,text}}
+// POST /search {query, numResults ≤ 100, category, includeDomains[], excludeDomains[],
+// startPublishedDate, userLocation, contents{highlights,text}}
 // → {results[{title,url,publishedDate,score,author,image,favicon,text,highlights[],summary}], costDollars{total}}
 var exa = service{
 	providers: []string{"exa"}, ignores: fieldLanguage, formats: []string{"text", "html"},
-	options: []string{"type", "category", "endPublishedDate", "startCrawlDate", "endCrawlDate", "includeText", "excludeText", "moderation"},
+	options: []string{"type", "category", "endPublishedDate", "startCrawlDate", "endCrawlDate", "includeText",
+		"excludeText", "moderation"},
 	build: func(c *call) {
 		c.set("query", c.query)
 		c.setInt("numResults", c.want)
@@ -30,9 +32,11 @@ var exa = service{
 		r.cost = jsonvalue.Number(answer, "costDollars.total")
 		return r.readFirst(answer, func(v gjson.Result) result {
 			return result{
-				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "url"), snippet: jsonvalue.Text(v, "highlights.0", "summary", "text"),
-				score: jsonvalue.Number(v, "score"), published: jsonvalue.Text(v, "publishedDate"), favicon: jsonvalue.Text(v, "favicon"),
-				image: jsonvalue.Text(v, "image"), author: jsonvalue.Text(v, "author"), content: jsonvalue.Text(v, "text"),
+				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "url"),
+				snippet: jsonvalue.Text(v, "highlights.0", "summary", "text"),
+				score:   jsonvalue.Number(v, "score"), published: jsonvalue.Text(v, "publishedDate"),
+				favicon: jsonvalue.Text(v, "favicon"),
+				image:   jsonvalue.Text(v, "image"), author: jsonvalue.Text(v, "author"), content: jsonvalue.Text(v, "text"),
 			}
 		}, "results")
 	},

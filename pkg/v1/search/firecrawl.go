@@ -7,7 +7,8 @@ import (
 )
 
 // POST /v2/search {query, limit ≤ 100, sources[], tbs, country, timeout, scrapeOptions}
-// → {success, data{web[{title,url,description,position,markdown}], news[{…,snippet,date,imageUrl}]}}; data[] in version 1
+// → {success, data{web[{title,url,description,position,markdown}],
+// news[{…,snippet,date,imageUrl}]}}; data[] in version 1
 var firecrawl = service{
 	providers: []string{"firecrawl"}, ignores: fieldLanguage, formats: []string{"markdown", "html"},
 	options: []string{"location", "categories", "ignoreInvalidURLs", "tbs"},
@@ -27,8 +28,9 @@ var firecrawl = service{
 			return result{
 				title: jsonvalue.Text(v, "title", "metadata.title"), url: jsonvalue.Text(v, "url", "metadata.sourceURL"),
 				snippet:   jsonvalue.Text(v, "description", "snippet", "metadata.description"),
-				published: jsonvalue.Text(v, "date"), image: jsonvalue.Text(v, "imageUrl"), language: jsonvalue.Text(v, "metadata.language"),
-				content: jsonvalue.Text(v, c.content),
+				published: jsonvalue.Text(v, "date"), image: jsonvalue.Text(v, "imageUrl"),
+				language: jsonvalue.Text(v, "metadata.language"),
+				content:  jsonvalue.Text(v, c.content),
 			}
 		}, "data."+c.kind, "data")
 		return ok || answer.Get("data").IsObject() // no results

@@ -40,7 +40,8 @@ var gemini = service{
 		r.queries = len(grounding.Get("webSearchQueries").Array())
 		jsonvalue.Each(grounding.Get("groundingChunks"), func(_, v gjson.Result) bool {
 			h := result{title: v.Get("web.title").Str, url: v.Get("web.uri").Str}
-			if site := strings.ToLower(h.title); strings.HasPrefix(h.url, "https://vertexaisearch.cloud.google.com/") && isDomain(site) {
+			if site := strings.ToLower(h.title); strings.HasPrefix(h.url, "https://vertexaisearch.cloud.google.com/") &&
+				isDomain(site) {
 				h.host = site
 			}
 			r.results = append(r.results, h)

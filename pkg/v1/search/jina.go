@@ -12,7 +12,8 @@ import (
 // POST s.jina.ai {q, num, gl, hl, page}, headers X-Site and X-Respond-With
 // → {code, status, data[{title,url,description,content,date,favicon}]}
 var jina = service{
-	providers: []string{"jina-reader"}, paged: true, ignores: fieldTimeRange, formats: []string{"markdown", "text", "html"},
+	providers: []string{"jina-reader"}, paged: true, ignores: fieldTimeRange,
+	formats: []string{"markdown", "text", "html"},
 	options: []string{"location"},
 	build: func(c *call) {
 		c.set("q", c.siteQuery())
@@ -33,7 +34,8 @@ var jina = service{
 	read: func(_ *call, r *response, answer gjson.Result) bool {
 		return r.readFirst(answer, func(v gjson.Result) result {
 			return result{
-				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "url"), snippet: jsonvalue.Text(v, "description", "content"),
+				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "url"),
+				snippet:   jsonvalue.Text(v, "description", "content"),
 				published: jsonvalue.Text(v, "date", "publishedTime"), favicon: jsonvalue.Text(v, "favicon"),
 				content: jsonvalue.Text(v, "content", "text", "html"),
 			}

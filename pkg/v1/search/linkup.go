@@ -33,7 +33,8 @@ var linkup = service{
 			}
 			content := jsonvalue.Text(v, "content")
 			r.results = append(r.results, result{
-				title: jsonvalue.Text(v, "name"), url: jsonvalue.Text(v, "url"), snippet: content, favicon: jsonvalue.Text(v, "favicon"), content: content,
+				title: jsonvalue.Text(v, "name"), url: jsonvalue.Text(v, "url"), snippet: content,
+				favicon: jsonvalue.Text(v, "favicon"), content: content,
 			})
 			return len(r.results) < maxResultsRead
 		})

@@ -30,7 +30,8 @@ var openAISearchModels = service{
 
 // openAI is any other of OpenAI's chat models. POST /v1/responses with the hosted tool web_search:
 // {model, input, tools[{type:"web_search", filters{allowed_domains}, user_location}], tool_choice, include[], store}
-// → {output[{type:"web_search_call", action{sources[{url}]}}, {type:"message", content[{type:"output_text", text, annotations[{type:"url_citation",url,title,start_index}]}]}]}
+// → {output[{type:"web_search_call", action{sources[{url}]}}, {type:"message",
+// content[{type:"output_text", text, annotations[{type:"url_citation",url,title,start_index}]}]}]}
 //
 // Cited pages come before the other sources.
 var openAI = service{

@@ -8,7 +8,8 @@ import (
 	"weir/pkg/wire/jsonvalue"
 )
 
-// POST /search {query, max_results ≤ 20, country, search_domain_filter[], search_recency_filter, search_language_filter[]}
+// POST /search {query, max_results ≤ 20, country, search_domain_filter[], search_recency_filter,
+// search_language_filter[]}
 // → {id, results[{title,url,snippet,date,last_updated}]}
 var perplexity = service{
 	providers: []string{"perplexity"}, ignores: fieldFullPage,
@@ -28,7 +29,8 @@ var perplexity = service{
 }
 
 // sonar is any of Perplexity's chat models; they always search:
-// {model, messages, search_domain_filter[], search_recency_filter} → {choices, search_results[{title,url,date,snippet}], citations[]}
+// {model, messages, search_domain_filter[], search_recency_filter} → {choices,
+// search_results[{title,url,date,snippet}], citations[]}
 var sonar = service{
 	providers: []string{"perplexity"}, ignores: fieldFullPage,
 	chat:    &chatModel{model: "sonar", max: 20},

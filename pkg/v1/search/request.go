@@ -55,7 +55,8 @@ type option struct {
 
 // parse reads and checks a body.
 func parse(body []byte, normalize func(string) string) (*request, error) {
-	p := endpoint.Read(body, "model", "provider", "query", "max_results", "search_type", "country", "language", "time_range", "offset", "domain_filter",
+	p := endpoint.Read(body, "model", "provider", "query", "max_results", "search_type", "country", "language",
+		"time_range", "offset", "domain_filter",
 		"content_options", "provider_options")
 	r := &request{snippet: true, format: "markdown", model: p.Model(), query: readQuery(p, normalize)}
 	r.max = p.Int("max_results", 5, 1, maxResults)
@@ -179,7 +180,8 @@ func (r *request) readContent(p *endpoint.Reader) {
 				must = "markdown, text or html"
 			}
 		case "max_characters":
-			if r.maxChars = int(v.Num); v.Type != gjson.Number || v.Num != float64(int(v.Num)) || v.Num < 1 || v.Num > maxCharacters {
+			if r.maxChars = int(v.Num); v.Type != gjson.Number || v.Num != float64(int(v.Num)) || v.Num < 1 ||
+				v.Num > maxCharacters {
 				must = "an integer from 1 to " + strconv.Itoa(maxCharacters)
 			}
 		}
@@ -193,7 +195,8 @@ func (r *request) readContent(p *endpoint.Reader) {
 // forbidden are parts of the names of parameters that are refused: those of URLs and
 // credentials.
 var forbidden = [...]string{
-	"url", "uri", "key", "token", "secret", "auth", "host", "endpoint", "webhook", "callback", "proxy", "header", "password", "cookie", "credential", "base",
+	"url", "uri", "key", "token", "secret", "auth", "host", "endpoint", "webhook", "callback", "proxy", "header",
+	"password", "cookie", "credential", "base",
 }
 
 // readOptions reads provider_options: names with plain values, or an object of them

@@ -64,7 +64,8 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	}
 	x := exchange{req: req, now: h.Now}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Repeats: true, Timeout: totalTimeout,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read,
+		Repeats: true, Timeout: totalTimeout,
 	})
 	if err != nil {
 		return nil, err
@@ -106,7 +107,8 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 			if d == nil || d.Search != native {
 				continue
 			}
-			to := routing.Target{Provider: d, Alias: aliasOf(d, conns), Model: "search", Kind: catalog.WebSearch, Connections: conns}
+			to := routing.Target{Provider: d, Alias: aliasOf(d, conns), Model: "search", Kind: catalog.WebSearch,
+				Connections: conns}
 			s := serviceOf(&to)
 			if s == nil {
 				continue
@@ -191,7 +193,8 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 	}
 	a.Request = upstream.Request{
 		Method: method, URL: url + query, HeaderTimeout: limit, Timeout: limit, MaxBody: maxAnswer,
-		Header: append(httpmsg.Header{{Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}}, a.call.header...),
+		Header: append(httpmsg.Header{{Name: "accept", Value: "application/json"},
+			{Name: "accept-encoding", Value: "identity"}}, a.call.header...),
 	}
 	if body != nil {
 		a.Request.Header.Add("content-type", "application/json")

@@ -12,7 +12,8 @@ import (
 const searxNGPage = 20
 
 // GET /search: q, format=json, categories, language, pageno, time_range day|month|year
-// → {results[{title,url,content,publishedDate,score,author,thumbnail}], answers[], number_of_results, unresponsive_engines[[name,reason]]}
+// → {results[{title,url,content,publishedDate,score,author,thumbnail}], answers[],
+// number_of_results, unresponsive_engines[[name,reason]]}
 //
 // SearXNG has no time range of a week: the call asks for a month, and older results
 // with a date are left out of the answer.

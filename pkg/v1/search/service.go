@@ -60,7 +60,8 @@ var services = [...]*service{
 // the search tool of one of its chat models, or nil.
 func serviceOf(to *routing.Target) *service {
 	for _, s := range services {
-		if chat := to.Model != "search" || !to.Provider.Search; chat != (s.chat != nil) || !slices.Contains(s.providers, to.Provider.ID) {
+		if chat := to.Model != "search" || !to.Provider.Search; chat != (s.chat != nil) ||
+			!slices.Contains(s.providers, to.Provider.ID) {
 			continue
 		}
 		if s.chat == nil || strings.Contains(to.Model, s.chat.match) {

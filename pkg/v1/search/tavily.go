@@ -8,11 +8,13 @@ import (
 	"weir/pkg/wire/jsonvalue"
 )
 
-// POST /search {query, max_results ≤ 20, topic, time_range, include_domains[], exclude_domains[], country, include_raw_content}
+// POST /search {query, max_results ≤ 20, topic, time_range, include_domains[], exclude_domains[],
+// country, include_raw_content}
 // → {answer, results[{title,url,content,published_date,score,raw_content,favicon}]}
 var tavily = service{
 	providers: []string{"tavily"}, ignores: fieldLanguage, formats: []string{"markdown", "text"},
-	options: []string{"search_depth", "topic", "days", "start_date", "end_date", "include_answer", "chunks_per_source", "auto_parameters", "include_images", "exact_match"},
+	options: []string{"search_depth", "topic", "days", "start_date", "end_date", "include_answer", "chunks_per_source",
+		"auto_parameters", "include_images", "exact_match"},
 	build: func(c *call) {
 		c.set("query", c.query)
 		c.setInt("max_results", c.want)

@@ -8,8 +8,12 @@ import (
 	"weir/pkg/wire/jsonvalue"
 )
 
-// GET /v1/search: query, count ≤ 100, offset 0–9 (pages), freshness, country, language, include_domains, exclude_domains, livecrawl, livecrawl_formats
-// → {results{web[{title,url,description,snippets[],page_age,thumbnail_url,favicon_url,authors[],contents{markdown,html}}], news[]}}
+// GET /v1/search: query, count ≤ 100, offset 0–9 (pages), freshness, country, language,
+// include_domains, exclude_domains, livecrawl, livecrawl_formats
+// →
+// {results{web[{title,url,description,snippets[],page_age,thumbnail_url,favicon_url,authors[],
+// contents{markdown,html}}],
+// news[]}}
 var you = service{
 	providers: []string{"you"}, get: true, paged: true, formats: []string{"markdown", "html"},
 	options: []string{"safesearch", "freshness"},
@@ -30,8 +34,10 @@ var you = service{
 	read: func(c *call, r *response, answer gjson.Result) bool {
 		ok := r.readFirst(answer, func(v gjson.Result) result {
 			return result{
-				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "url"), snippet: jsonvalue.Text(v, "snippets.0", "description"),
-				published: jsonvalue.Text(v, "page_age"), favicon: jsonvalue.Text(v, "favicon_url"), image: jsonvalue.Text(v, "thumbnail_url"),
+				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "url"),
+				snippet:   jsonvalue.Text(v, "snippets.0", "description"),
+				published: jsonvalue.Text(v, "page_age"), favicon: jsonvalue.Text(v, "favicon_url"),
+				image:  jsonvalue.Text(v, "thumbnail_url"),
 				author: jsonvalue.Text(v, "authors.0"), content: jsonvalue.Text(v, "contents."+c.content),
 			}
 		}, "results."+c.kind)

@@ -32,8 +32,9 @@ var zai = service{
 		return r.readFirst(answer, func(v gjson.Result) result {
 			content := jsonvalue.Text(v, "content")
 			return result{
-				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "link"), snippet: content, published: jsonvalue.Text(v, "publish_date"),
-				favicon: jsonvalue.Text(v, "icon"), author: jsonvalue.Text(v, "media"), content: content,
+				title: jsonvalue.Text(v, "title"), url: jsonvalue.Text(v, "link"), snippet: content,
+				published: jsonvalue.Text(v, "publish_date"),
+				favicon:   jsonvalue.Text(v, "icon"), author: jsonvalue.Text(v, "media"), content: content,
 			}
 		}, "search_result")
 	},

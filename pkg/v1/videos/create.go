@@ -177,7 +177,8 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 	var refusal error
 	for _, conn := range makers(c.Machine) {
 		d := provider.Lookup(conn.Provider)
-		to := routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: asked, Kind: "video", Connections: c.Machine.Active(d.ID)}
+		to := routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: asked, Kind: "video",
+			Connections: c.Machine.Active(d.ID)}
 		kept, err := endpoint.FilterTargets([]routing.Target{to}, c.Key, "", x.usable)
 		if err == nil {
 			return kept, nil
@@ -237,7 +238,8 @@ func (h *Handler) send(ctx context.Context, x *creation) (*httpmsg.Response, err
 	}
 	var resp *httpmsg.Response
 	if a.shape.native {
-		resp = &httpmsg.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: stream.FromBytes(h.clean(ctx, c, res.Connection, withID(a.raw, id)))}
+		resp = &httpmsg.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header),
+			Body: stream.FromBytes(h.clean(ctx, c, res.Connection, withID(a.raw, id)))}
 	} else {
 		body, _ := json.Marshal(map[string]string{"request_id": id})
 		resp = endpoint.JSONAnswer(res.Header, body)
@@ -304,7 +306,8 @@ func (x *creation) build(to *routing.Target, conn *store.Connection, _ *accounts
 		if err != nil {
 			return nil, err
 		}
-		*req = upstream.Request{Method: method, URL: url, Header: provider.RequestHeader(x.call.Header, clientheader.ToVideos)}
+		*req = upstream.Request{Method: method, URL: url, Header: provider.RequestHeader(x.call.Header,
+			clientheader.ToVideos)}
 		if x.request != nil {
 			req.Body = x.forModel(to)
 		} else {
@@ -357,9 +360,12 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 	if why == nil {
 		why = errors.New("videos: the answer has no id of a job")
 	}
-	e := apierr.New(502, "upstream_outcome_unknown", "The provider's answer could not be read; the video may have been created.")
-	if errors.Is(readErr, upstream.ErrTimeout) || errors.Is(readErr, stream.ErrTimeout) || errors.Is(readErr, stream.ErrIdle) {
-		e = apierr.New(504, "upstream_outcome_unknown", "The provider did not finish its answer in time; the video may have been created.")
+	e := apierr.New(502, "upstream_outcome_unknown",
+		"The provider's answer could not be read; the video may have been created.")
+	if errors.Is(readErr, upstream.ErrTimeout) || errors.Is(readErr, stream.ErrTimeout) ||
+		errors.Is(readErr, stream.ErrIdle) {
+		e = apierr.New(504, "upstream_outcome_unknown",
+			"The provider did not finish its answer in time; the video may have been created.")
 	}
 	if seen := resp.Header.Get("x-request-id"); seen != "" && len(seen) <= 128 && provider.SafeValue(seen) {
 		e.Header.Add("x-weir-upstream-request-id", seen)

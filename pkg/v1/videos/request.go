@@ -232,7 +232,8 @@ func pixels(ratio, resolution string) (w, h int) {
 	a, b, ok := strings.Cut(ratio, ":")
 	x, errA := strconv.Atoi(a)
 	y, errB := strconv.Atoi(b)
-	if err != nil || !ok || errA != nil || errB != nil || x <= 0 || y <= 0 || short <= 0 || x > 100 || y > 100 || short > 10000 {
+	if err != nil || !ok || errA != nil || errB != nil || x <= 0 || y <= 0 || short <= 0 || x > 100 || y > 100 ||
+		short > 10000 {
 		return 0, 0
 	}
 	even := func(n int) int { return (n + 1) / 2 * 2 }

@@ -58,7 +58,8 @@ var vertex = shape{
 		}
 		s := state{Status: "done", Progress: -1, mime: video.Get("mimeType").Str}
 		if s.data = video.Get("bytesBase64Encoded").Str; s.data == "" {
-			s.Status, s.Code, s.Message = "failed", "file_unavailable", "the provider stored the video in a bucket, not in its answer: "+video.Get("gcsUri").Str
+			s.Status, s.Code, s.Message = "failed", "file_unavailable",
+				"the provider stored the video in a bucket, not in its answer: "+video.Get("gcsUri").Str
 		}
 		return s, false
 	},

@@ -32,7 +32,8 @@ var together = shape{
 			body["frame_images"] = frames
 		}
 		set(body, "reference_images", in.addresses("reference_images"))
-		for _, name := range []string{"seed", "fps", "steps", "guidance_scale", "negative_prompt", "output_format", "output_quality"} {
+		for _, name := range []string{"seed", "fps", "steps", "guidance_scale", "negative_prompt", "output_format",
+			"output_quality"} {
 			set(body, name, in.get(name))
 		}
 		return write(generations, model, in, body)

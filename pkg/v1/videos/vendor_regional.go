@@ -24,7 +24,8 @@ var miniMax = shape{
 		body := map[string]any{"model": model, "prompt": in.prompt()}
 		set(body, "duration", in.seconds())
 		resolution := strings.ToUpper(in.resolution())
-		if known := map[string]string{"480P": "512P", "540P": "512P", "720P": "768P"}[resolution]; known != "" && strings.Contains(model, "Hailuo") {
+		if known := map[string]string{"480P": "512P", "540P": "512P", "720P": "768P"}[resolution]; known != "" &&
+			strings.Contains(model, "Hailuo") {
 			resolution = known // it has 512P, 768P and 1080P
 		}
 		set(body, "resolution", resolution)

@@ -29,7 +29,8 @@ var runway = shape{
 
 // runwayRatios are Runway's sizes for aspect ratios.
 var runwayRatios = [...][2]string{
-	{"16:9", "1280:720"}, {"9:16", "720:1280"}, {"1:1", "960:960"}, {"4:3", "1104:832"}, {"3:4", "832:1104"}, {"21:9", "1584:672"},
+	{"16:9", "1280:720"}, {"9:16", "720:1280"}, {"1:1", "960:960"}, {"4:3", "1104:832"}, {"3:4", "832:1104"},
+	{"21:9", "1584:672"},
 }
 
 // runwayDefaults are fields that models require and clients may omit, from the
@@ -69,7 +70,8 @@ func createRunway(in *input, model, endpoint string) (*plan, error) {
 		delete(body, "duration")
 	case first != "" && last != "":
 		to = "imageToVideo"
-		body["promptImage"] = []any{map[string]string{"uri": first, "position": "first"}, map[string]string{"uri": last, "position": "last"}}
+		body["promptImage"] = []any{map[string]string{"uri": first, "position": "first"},
+			map[string]string{"uri": last, "position": "last"}}
 	case first != "":
 		to = "imageToVideo"
 		body["promptImage"] = first

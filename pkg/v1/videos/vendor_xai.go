@@ -28,7 +28,8 @@ func nameXAI(raw []byte, _ string) string {
 // unless clients would lose digits of it.
 func withID(raw []byte, id string) []byte {
 	switch v := gjson.GetBytes(raw, "request_id"); {
-	case v.Type == gjson.String && v.Str == id, v.Type == gjson.Number && v.Raw == id && strconv.FormatInt(v.Int(), 10) == id && v.Int() <= 1<<53:
+	case v.Type == gjson.String && v.Str == id, v.Type == gjson.Number && v.Raw == id &&
+		strconv.FormatInt(v.Int(), 10) == id && v.Int() <= 1<<53:
 		return raw
 	}
 	out, err := sjson.SetBytes(raw, "request_id", id)

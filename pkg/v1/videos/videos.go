@@ -70,7 +70,8 @@ func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 	}
 	if p.shape.native {
 		header := provider.ResponseHeader(p.res.Header)
-		resp := &httpmsg.Response{Status: p.res.Status, Header: header, Body: stream.FromBytes(h.clean(ctx, c, p.conn, p.body))}
+		resp := &httpmsg.Response{Status: p.res.Status, Header: header,
+			Body: stream.FromBytes(h.clean(ctx, c, p.conn, p.body))}
 		if len(p.body) == 0 {
 			resp.Header.Set("content-type", "application/json")
 		}
@@ -112,7 +113,8 @@ func (h *Handler) Content(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 		return endpoint.Answer(nil, provider.ContentType(s.mime), video), nil
 	}
 	if s.endpoint != "" {
-		if _, s.private, err = p.target.Provider.Endpoint(p.conn, s.endpoint, "", provider.Part{Name: "id", Value: p.name}); err != nil {
+		if _, s.private, err = p.target.Provider.Endpoint(p.conn, s.endpoint, "",
+			provider.Part{Name: "id", Value: p.name}); err != nil {
 			return nil, notFound()
 		}
 	}
@@ -231,7 +233,8 @@ func (h *Handler) clean(ctx context.Context, c *auth.Call, conn *store.Connectio
 		return body
 	}
 	text := string(body)
-	if shown := redact.Secrets(cred.APIKey, cred.AccessToken, cred.AccessKeyID, cred.SecretAccessKey, cred.SessionToken).String(text); shown != text {
+	if shown := redact.Secrets(cred.APIKey, cred.AccessToken, cred.AccessKeyID, cred.SecretAccessKey,
+		cred.SessionToken).String(text); shown != text {
 		return []byte(shown)
 	}
 	return body
@@ -242,13 +245,15 @@ func notFound() error {
 }
 
 // ask polls one job with one account, in as many calls as the provider needs.
-func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job, conn *store.Connection) (*polled, error) {
+func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job,
+	conn *store.Connection) (*polled, error) {
 	d := provider.Lookup(conn.Provider)
 	if d == nil || shapeOf(d) == nil {
 		return nil, notFound()
 	}
 	p := &polled{id: id, conn: conn, shape: shapeOf(d)}
-	p.target = routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: job.Model, Connections: []*store.Connection{conn}}
+	p.target = routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: job.Model,
+		Connections: []*store.Connection{conn}}
 	// The job may have been created under a combo's name, so the key that
 	// created it may always poll it.
 	if (job.KeyID == "" || job.KeyID != c.Trace.KeyID) && !auth.AllowsModel(c.Key, p.target.ID()) {
@@ -279,7 +284,8 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 				if err != nil {
 					return nil, err
 				}
-				if job.Origin != "" && download.Origin(req.URL) != job.Origin && (plan.url == "" || !download.SameSite(req.URL, job.Origin)) {
+				if job.Origin != "" && download.Origin(req.URL) != job.Origin &&
+					(plan.url == "" || !download.SameSite(req.URL, job.Origin)) {
 					return nil, notFound() // the connection has moved: the job is not there
 				}
 				s := &c.Machine.Settings
@@ -336,7 +342,8 @@ func pollError(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	shown := apierr.New(503, "account_cooling_down", "The account that made the video cannot be asked at the moment. %s", e.Message)
+	shown := apierr.New(503, "account_cooling_down", "The account that made the video cannot be asked at the moment. %s",
+		e.Message)
 	shown.Err = err
 	shown.RetryIn(max(accounts.Wait(err), time.Second))
 	return shown

@@ -17,7 +17,8 @@ var exa = service{
 		if r.max > 0 {
 			limit = `,"maxCharacters":` + strconv.Itoa(r.max)
 		}
-		return `{"urls":[` + jsonvalue.Quote(r.url) + `],"text":{"includeHtmlTags":` + strconv.FormatBool(r.format == rawHTML) + limit + `}}`
+		return `{"urls":[` + jsonvalue.Quote(r.url) + `],"text":{"includeHtmlTags":` +
+			strconv.FormatBool(r.format == rawHTML) + limit + `}}`
 	},
 	find: func(answer gjson.Result) document {
 		return document{

@@ -133,7 +133,8 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 	var first error
 	for {
 		res, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Timeout: totalTimeout,
+			Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read,
+			Timeout: totalTimeout,
 		})
 		if err == nil {
 			return res.Attempt.State.(*attempt).page, nil
@@ -175,7 +176,8 @@ func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
 				continue
 			}
 			if conns := c.Machine.Visible(d.Alias, c.Machine.Active(id), "fetch"); len(conns) > 0 {
-				all = append(all, routing.Target{Provider: d, Alias: aliasOf(d, conns), Model: "fetch", Kind: catalog.WebFetch, Connections: conns})
+				all = append(all, routing.Target{Provider: d, Alias: aliasOf(d, conns), Model: "fetch", Kind: catalog.WebFetch,
+					Connections: conns})
 			}
 		}
 		if len(all) == 0 {
@@ -382,7 +384,8 @@ func (x *exchange) read(up *accounts.Attempt, resp *upstream.Response) error {
 		return err
 	}
 	now := x.now()
-	p := &page{provider: a.Target.Provider.ID, format: x.req.format, header: resp.Header, now: now, latency: now.Sub(a.begun)}
+	p := &page{provider: a.Target.Provider.ID, format: x.req.format, header: resp.Header, now: now,
+		latency: now.Sub(a.begun)}
 	switch ok, err := a.service.read(p, gjson.ParseBytes(raw), x.req); {
 	case err != nil:
 		return err
@@ -423,7 +426,8 @@ func next(err error) bool {
 		return false
 	}
 	switch s := e.Status; {
-	case ofPage(err), s == 401, s == 402, s == 403, s == 408, s == 429, s >= 500 && s != 508, s == 400 && e.Code == "no_credentials":
+	case ofPage(err), s == 401, s == 402, s == 403, s == 408, s == 429, s >= 500 && s != 508,
+		s == 400 && e.Code == "no_credentials":
 		return true
 	}
 	return false

@@ -11,7 +11,8 @@ import (
 var firecrawl = service{
 	provider: "firecrawl",
 	body: func(r *request) string {
-		return `{"url":` + jsonvalue.Quote(r.url) + `,"formats":["` + r.markdownOrHTML() + `"],"onlyMainContent":true,"timeout":25000}`
+		return `{"url":` + jsonvalue.Quote(r.url) + `,"formats":["` + r.markdownOrHTML() +
+			`"],"onlyMainContent":true,"timeout":25000}`
 	},
 	find: func(answer gjson.Result) document {
 		return document{object: answer.Get("data"), status: answer.Get("data.metadata.statusCode").Int()}

@@ -12,7 +12,8 @@ import (
 var linkup = service{
 	provider: "linkup",
 	body: func(r *request) string {
-		return `{"url":` + jsonvalue.Quote(r.url) + `,"renderJs":false,"includeRawHtml":` + strconv.FormatBool(r.format != markdown) + `}`
+		return `{"url":` + jsonvalue.Quote(r.url) + `,"renderJs":false,"includeRawHtml":` +
+			strconv.FormatBool(r.format != markdown) + `}`
 	},
 	find: func(answer gjson.Result) document { return document{object: answer} },
 	fill: func(p *page, doc gjson.Result) { p.title = jsonvalue.Text(doc, "title", "metadata.title") },

@@ -29,7 +29,8 @@ const (
 // recorded.
 func itself() routing.Target {
 	return routing.Target{
-		Provider: &provider.Descriptor{ID: ownAlias, Alias: ownAlias}, Alias: ownAlias, Model: "fetch", Kind: catalog.WebFetch,
+		Provider: &provider.Descriptor{ID: ownAlias, Alias: ownAlias}, Alias: ownAlias, Model: "fetch",
+		Kind:        catalog.WebFetch,
 		Connections: []*store.Connection{{Name: "the gateway itself"}},
 	}
 }
@@ -146,11 +147,13 @@ func (h *Handler) read(raw []byte, contentType, address string, req *request) (*
 }
 
 // textTypes are the content types outside text/ that are read as text.
-var textTypes = [...]string{"application/json", "application/xml", "application/javascript", "application/yaml", "application/x-yaml"}
+var textTypes = [...]string{"application/json", "application/xml", "application/javascript", "application/yaml",
+	"application/x-yaml"}
 
 func looksHTML(raw []byte) bool {
 	head := strings.ToLower(strings.TrimLeft(string(raw[:min(len(raw), 512)]), "\ufeff \t\r\n"))
-	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html") || strings.HasPrefix(head, "<head") ||
+	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html") ||
+		strings.HasPrefix(head, "<head") ||
 		strings.HasPrefix(head, "<!--") || strings.HasPrefix(head, "<body")
 }
 

@@ -89,7 +89,8 @@ func (h *Handler) address(raw string, ownHosts []string) (string, error) {
 		err = errPlatform
 	}
 	if err != nil {
-		e := apierr.Invalid("url", "url must be a public address: %s.", strings.TrimPrefix(err.Error(), provider.ErrBaseURL.Error()+": "))
+		e := apierr.Invalid("url", "url must be a public address: %s.",
+			strings.TrimPrefix(err.Error(), provider.ErrBaseURL.Error()+": "))
 		e.Code = "url_not_allowed"
 		return "", e
 	}

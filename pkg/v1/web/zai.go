@@ -15,7 +15,8 @@ var zai = service{
 	find: func(answer gjson.Result) document { return document{object: answer.Get("reader_result")} },
 	fill: func(p *page, doc gjson.Result) {
 		p.url, p.title = jsonvalue.Text(doc, "url"), jsonvalue.Text(doc, "title")
-		p.author, p.language = jsonvalue.Text(doc, "metadata.author"), jsonvalue.Text(doc, "metadata.lang", "metadata.language")
+		p.author, p.language = jsonvalue.Text(doc, "metadata.author"),
+			jsonvalue.Text(doc, "metadata.lang", "metadata.language")
 	},
 	texts: func(format string) []string {
 		if format == rawHTML {

@@ -87,7 +87,8 @@ const (
 // ClientLeft returns the failure of a call whose client closed the connection
 // before the answer ended. It is only logged and listed.
 func ClientLeft(cause error) *Error {
-	return &Error{Status: StatusClientLeft, Type: "invalid_request_error", Code: CodeClientLeft, Message: "The client closed the connection.", Err: cause}
+	return &Error{Status: StatusClientLeft, Type: "invalid_request_error", Code: CodeClientLeft,
+		Message: "The client closed the connection.", Err: cause}
 }
 
 // Stopping returns the error of a call that the native server ends, or refuses, because

@@ -190,7 +190,8 @@ func mediaType(contentType string) string {
 // isText reports whether a body of a content type can be shown.
 func isText(contentType string) bool {
 	media := mediaType(contentType)
-	return media == "" || strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "xml") || media == "application/x-ndjson"
+	return media == "" || strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "json") ||
+		strings.HasSuffix(media, "xml") || media == "application/x-ndjson"
 }
 
 // watcher collects a stream that is forwarded unchanged.

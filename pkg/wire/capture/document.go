@@ -68,7 +68,8 @@ var errDocument = errors.New("capture: the document is not readable")
 // Read reads what Bodies.Document has returned.
 func Read(raw []byte) (d Document, err error) {
 	head, rest, _ := bytes.Cut(raw, []byte("\n"))
-	if json.Unmarshal(head, &d) != nil || d.Request.Length < 0 || d.Answer.Length < 0 || d.Request.Length > len(rest) || d.Answer.Length != len(rest)-d.Request.Length {
+	if json.Unmarshal(head, &d) != nil || d.Request.Length < 0 || d.Answer.Length < 0 || d.Request.Length > len(rest) ||
+		d.Answer.Length != len(rest)-d.Request.Length {
 		return Document{}, errDocument
 	}
 	d.Request.Text, d.Answer.Text = string(rest[:d.Request.Length]), string(rest[d.Request.Length:])

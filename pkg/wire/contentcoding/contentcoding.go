@@ -68,7 +68,8 @@ const pauseAfter = 1 << 20
 // NewReader returns body decoded, of a coding that d knows.
 //
 // A read fails with ErrInvalid or ErrWindow for a bad body, with stream.ErrTooLarge for
-// one that is longer than MaxEncoded, and otherwise as body does. The decoded length is not limited: the caller reads as much as it allows.
+// one that is longer than MaxEncoded, and otherwise as body does. The decoded length is not
+// limited: the caller reads as much as it allows.
 func (d Decoder) NewReader(coding string, body io.ReadCloser, c Call) io.ReadCloser {
 	r := &reader{coding: coding, brotli: d.Brotli, call: c}
 	r.src.ReadCloser, r.src.max = body, c.MaxEncoded
@@ -237,7 +238,8 @@ func (r *reader) open() error {
 	case "zstd":
 		// One decoder works within the calls of Read, without goroutines. A later
 		// frame gets no larger window than the first.
-		z, err := zstd.NewReader(r.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(max(window, zstd.MinWindowSize))))
+		z, err := zstd.NewReader(r.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(uint64(max(window, zstd.MinWindowSize))))
 		if err != nil {
 			return r.failure(err)
 		}

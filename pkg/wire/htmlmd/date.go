@@ -11,10 +11,13 @@ var layouts = [...]struct {
 	layout string
 	day    bool // no time of day
 }{
-	{time.RFC3339, false}, {"2006-01-02T15:04:05", false}, {"2006-01-02T15:04", false}, {"2006-01-02 15:04:05", false}, {"2006-01-02 15:04:05 -0700", false},
+	{time.RFC3339, false}, {"2006-01-02T15:04:05", false}, {"2006-01-02T15:04", false}, {"2006-01-02 15:04:05", false},
+	{"2006-01-02 15:04:05 -0700", false},
 	{"2006-01-02T15:04:05-0700", false}, {"2006-01-02T15:04Z07:00", false},
-	{time.RFC1123, false}, {time.RFC1123Z, false}, {"Mon, 2 Jan 2006 15:04:05 MST", false}, {"Mon, 2 Jan 2006 15:04:05 -0700", false},
-	{"2006-01-02", true}, {"2006/01/02", true}, {"Jan 2, 2006", true}, {"January 2, 2006", true}, {"2 Jan 2006", true}, {"2 January 2006", true},
+	{time.RFC1123, false}, {time.RFC1123Z, false}, {"Mon, 2 Jan 2006 15:04:05 MST", false},
+	{"Mon, 2 Jan 2006 15:04:05 -0700", false},
+	{"2006-01-02", true}, {"2006/01/02", true}, {"Jan 2, 2006", true}, {"January 2, 2006", true}, {"2 Jan 2006", true},
+	{"2 January 2006", true},
 	{"02.01.2006", true},
 }
 

@@ -76,7 +76,8 @@ func (w *writer) text(s string) {
 func blank(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	switch {
-	case r == 0xa0, r == 0x1680, r >= 0x2000 && r <= 0x200a, r == 0x2028, r == 0x2029, r == 0x202f, r == 0x205f, r == 0x3000:
+	case r == 0xa0, r == 0x1680, r >= 0x2000 && r <= 0x200a, r == 0x2028, r == 0x2029, r == 0x202f, r == 0x205f,
+		r == 0x3000:
 		return n
 	case r == 0xad, r == 0x200b, r == 0x2060, r == 0xfeff, r >= 0x80 && r < 0xa0, r == utf8.RuneError && n == 1:
 		return n + 8

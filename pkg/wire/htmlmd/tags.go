@@ -58,15 +58,23 @@ var tagNames = [...]struct {
 	tag  tag
 }{
 	{"a", tA}, {"address", tDiv}, {"article", tArticle}, {"aside", tNav}, {"audio", tDrop}, {"b", tB}, {"base", tBase},
-	{"blockquote", tBlockquote}, {"body", tDiv}, {"br", tBR}, {"button", tDrop}, {"canvas", tDrop}, {"caption", tDiv}, {"center", tDiv},
-	{"code", tCode}, {"datalist", tDrop}, {"dd", tDD}, {"del", tDel}, {"details", tDiv}, {"dialog", tDrop}, {"div", tDiv}, {"dl", tDL},
-	{"dt", tDT}, {"em", tEm}, {"fieldset", tDiv}, {"figcaption", tDiv}, {"figure", tDiv}, {"footer", tFooter}, {"form", tForm}, {"h1", tH1},
-	{"h2", tH2}, {"h3", tH3}, {"h4", tH4}, {"h5", tH5}, {"h6", tH6}, {"head", tHead}, {"header", tHeader}, {"hgroup", tDiv}, {"hr", tHR},
-	{"html", tHTML}, {"i", tEm}, {"iframe", tDrop}, {"img", tImg}, {"kbd", tCode}, {"legend", tDiv}, {"li", tLI}, {"listing", tPre},
+	{"blockquote", tBlockquote}, {"body", tDiv}, {"br", tBR}, {"button", tDrop}, {"canvas", tDrop}, {"caption", tDiv},
+	{"center", tDiv},
+	{"code", tCode}, {"datalist", tDrop}, {"dd", tDD}, {"del", tDel}, {"details", tDiv}, {"dialog", tDrop}, {"div", tDiv},
+	{"dl", tDL},
+	{"dt", tDT}, {"em", tEm}, {"fieldset", tDiv}, {"figcaption", tDiv}, {"figure", tDiv}, {"footer", tFooter},
+	{"form", tForm}, {"h1", tH1},
+	{"h2", tH2}, {"h3", tH3}, {"h4", tH4}, {"h5", tH5}, {"h6", tH6}, {"head", tHead}, {"header", tHeader},
+	{"hgroup", tDiv}, {"hr", tHR},
+	{"html", tHTML}, {"i", tEm}, {"iframe", tDrop}, {"img", tImg}, {"kbd", tCode}, {"legend", tDiv}, {"li", tLI},
+	{"listing", tPre},
 	{"main", tMain}, {"map", tDrop}, {"math", tDrop}, {"menu", tDrop}, {"meta", tMeta}, {"nav", tNav}, {"noembed", tDrop},
-	{"noframes", tDrop}, {"noscript", tDrop}, {"object", tDrop}, {"ol", tOL}, {"p", tP}, {"plaintext", tPre}, {"pre", tPre}, {"s", tDel},
-	{"samp", tCode}, {"script", tDrop}, {"section", tSection}, {"select", tDrop}, {"span", tSpan}, {"strike", tDel}, {"strong", tB},
-	{"style", tDrop}, {"summary", tDiv}, {"svg", tDrop}, {"table", tTable}, {"td", tTD}, {"template", tDrop}, {"textarea", tDrop},
+	{"noframes", tDrop}, {"noscript", tDrop}, {"object", tDrop}, {"ol", tOL}, {"p", tP}, {"plaintext", tPre},
+	{"pre", tPre}, {"s", tDel},
+	{"samp", tCode}, {"script", tDrop}, {"section", tSection}, {"select", tDrop}, {"span", tSpan}, {"strike", tDel},
+	{"strong", tB},
+	{"style", tDrop}, {"summary", tDiv}, {"svg", tDrop}, {"table", tTable}, {"td", tTD}, {"template", tDrop},
+	{"textarea", tDrop},
 	{"th", tTD}, {"title", tTitle}, {"tr", tTR}, {"tt", tCode}, {"ul", tUL}, {"video", tDrop}, {"xmp", tPre},
 }
 
@@ -199,8 +207,10 @@ func (r *reader) attributes() (a attributes) {
 
 // boilerplate are the classes and ids of what is not content.
 var boilerplate = [...]string{
-	"nav", "navbar", "navigation", "sidebar", "breadcrumb", "breadcrumbs", "cookie-banner", "cookie-consent", "cookie-notice",
-	"advertisement", "advert", "ads", "social-share", "share-buttons", "skip-link", "site-header", "site-footer", "newsletter-signup",
+	"nav", "navbar", "navigation", "sidebar", "breadcrumb", "breadcrumbs", "cookie-banner", "cookie-consent",
+	"cookie-notice",
+	"advertisement", "advert", "ads", "social-share", "share-buttons", "skip-link", "site-header", "site-footer",
+	"newsletter-signup",
 	"mw-editsection", "navbox", "toc",
 }
 
@@ -243,7 +253,8 @@ func (r *reader) begin(t tag, a *attributes) *element {
 		e.aside = true
 	case t != tMain && t != tArticle:
 		switch a.role {
-		case "navigation", "banner", "contentinfo", "search", "complementary", "dialog", "alertdialog", "menu", "menubar", "toolbar":
+		case "navigation", "banner", "contentinfo", "search", "complementary", "dialog", "alertdialog", "menu", "menubar",
+			"toolbar":
 			e.aside = true
 		}
 		if a.class != "" && !e.aside {

@@ -74,7 +74,8 @@ func (e *Error) Sentence() string {
 	case e.Field != "" || e.Line == 0:
 		return e.Error() + "."
 	}
-	text := fmt.Sprintf("The body is not valid JSON at line %d, column %d (byte %d): %s", e.Line, e.Column, e.Offset, e.Reason)
+	text := fmt.Sprintf("The body is not valid JSON at line %d, column %d (byte %d): %s", e.Line, e.Column, e.Offset,
+		e.Reason)
 	if strings.HasSuffix(text, "?") {
 		return text
 	}

@@ -115,7 +115,8 @@ func (c *Cursor) KeyFolds(names []string) bool {
 	}
 	for _, name := range names {
 		// Two letters have a form of two or three bytes: ſ and the Kelvin sign.
-		if len(raw) >= len(name) && len(raw) <= 3*len(name) && (raw[0]|0x20 == name[0] || raw[0] >= 0x80) && bytes.EqualFold(raw, []byte(name)) {
+		if len(raw) >= len(name) && len(raw) <= 3*len(name) && (raw[0]|0x20 == name[0] || raw[0] >= 0x80) &&
+			bytes.EqualFold(raw, []byte(name)) {
 			return true
 		}
 	}

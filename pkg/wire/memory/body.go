@@ -88,7 +88,8 @@ func (l *Lease) ReadWhole(ctx context.Context, body io.ReadCloser, max int64) ([
 //
 // The error is that of Acquire, stream.ErrTooLarge for a body over max, or one for
 // a client that sent the body too slowly or not completely.
-func (l *Lease) Hold(ctx context.Context, body io.ReadCloser, length, max int64) (held stream.Held, release func(), err error) {
+func (l *Lease) Hold(ctx context.Context, body io.ReadCloser, length,
+	max int64) (held stream.Held, release func(), err error) {
 	if length > max {
 		return nil, nil, stream.ErrTooLarge
 	}
@@ -150,7 +151,8 @@ func (b *Budget) answer(l *Lease, had, next stream.Gathered) verdict {
 	kept := l.kept + next.Of // for the program, which gets the answer once it is whole
 	v := later
 	if l.Translates {
-		v = b.granted(l, Answer, a, kept+Translated(next.Of), b.fits(l, total.plus(Amount{Program: kept + Translated(next.Of)}), forAnswer))
+		v = b.granted(l, Answer, a, kept+Translated(next.Of), b.fits(l,
+			total.plus(Amount{Program: kept + Translated(next.Of)}), forAnswer))
 	}
 	if v != granted { // what the translation takes may be less
 		v = b.granted(l, Answer, a, kept, b.fits(l, total.plus(Amount{Program: kept}), forAnswer))
@@ -203,9 +205,11 @@ func Full() *apierr.Error {
 func tooLarge(p Part, total Amount, limit int64) error {
 	const mib = 1 << 20
 	need := (total.sum() + mib - 1) / mib
-	e := apierr.New(413, "request_too_large", "The request needs %d MiB of memory; the gateway has %d MiB.", need, limit/mib)
+	e := apierr.New(413, "request_too_large", "The request needs %d MiB of memory; the gateway has %d MiB.", need,
+		limit/mib)
 	if p == Answer || p == Reply {
-		e = apierr.New(502, "upstream_too_large", "The provider's answer needs %d MiB of memory; the gateway has %d MiB.", need, limit/mib)
+		e = apierr.New(502, "upstream_too_large", "The provider's answer needs %d MiB of memory; the gateway has %d MiB.",
+			need, limit/mib)
 	}
 	e.Err = stream.ErrMemory
 	return e

@@ -266,7 +266,8 @@ func (b *Budget) waitsOutside(l *Lease, v verdict) verdict {
 }
 
 // acquire asks for memory until it is granted, with pauses if the call may wait.
-func (b *Budget) acquire(ctx context.Context, l *Lease, p Part, a Amount, kept int64, ask func() verdict, waits bool) error {
+func (b *Budget) acquire(ctx context.Context, l *Lease, p Part, a Amount, kept int64, ask func() verdict,
+	waits bool) error {
 	for waited := time.Duration(0); ; waited += look {
 		b.mu.Lock()
 		v := ask()

@@ -72,7 +72,8 @@ func Stated(h httpmsg.Header) bool {
 		if len(name) < len("ratelimit") || name[0] != 'a' && name[0] != 'x' && name[0] != 'r' {
 			continue
 		}
-		if strings.HasPrefix(name, "x-ratelimit") || strings.HasPrefix(name, "anthropic-ratelimit-") || strings.HasPrefix(name, "x-codex-") ||
+		if strings.HasPrefix(name, "x-ratelimit") || strings.HasPrefix(name, "anthropic-ratelimit-") ||
+			strings.HasPrefix(name, "x-codex-") ||
 			strings.HasPrefix(name, "x-tokenlimit-") || strings.HasPrefix(name, "ratelimit") {
 			return true
 		}

@@ -21,19 +21,26 @@ var tokens = []token{
 	{prefix: "tgp_v1_", least: 16}, {prefix: "pa-", least: 40}, {prefix: "luma-", least: 30}, {prefix: "sk_", least: 16},
 	{prefix: "fc-", least: 30, of: isHexByte}, {prefix: "ABSK", least: 40}, {prefix: "bedrock-api-key-", least: 16},
 	{prefix: "AKIA", least: 16, of: upperDigit}, {prefix: "ASIA", least: 16, of: upperDigit}, {prefix: "v1.0-", least: 16},
-	{prefix: "key_", least: 64}, {prefix: "BSA", least: 26}, {prefix: "al-", least: 40}, {prefix: "api_org_", least: 30}, {prefix: "GOCSPX-", least: 20},
+	{prefix: "key_", least: 64}, {prefix: "BSA", least: 26}, {prefix: "al-", least: 40}, {prefix: "api_org_", least: 30},
+	{prefix: "GOCSPX-", least: 20},
 	// Other services.
 	{prefix: "ghp_", least: 16}, {prefix: "gho_", least: 16}, {prefix: "ghu_", least: 16}, {prefix: "ghs_", least: 16},
-	{prefix: "ghr_", least: 16}, {prefix: "github_pat_", least: 16}, {prefix: "glpat-", least: 16}, {prefix: "glptt-", least: 16},
+	{prefix: "ghr_", least: 16}, {prefix: "github_pat_", least: 16}, {prefix: "glpat-", least: 16},
+	{prefix: "glptt-", least: 16},
 	{prefix: "xoxb-", least: 10}, {prefix: "xoxp-", least: 10}, {prefix: "xoxa-", least: 10}, {prefix: "xoxr-", least: 10},
 	{prefix: "xoxs-", least: 10}, {prefix: "xoxe-", least: 10}, {prefix: "xoxe.", least: 10}, {prefix: "xapp-", least: 10},
-	{prefix: "rk_live_", least: 10}, {prefix: "rk_test_", least: 10}, {prefix: "whsec_", least: 16}, {prefix: "npm_", least: 30},
-	{prefix: "SG.", least: 30}, {prefix: "dop_v1_", least: 16}, {prefix: "doo_v1_", least: 16}, {prefix: "dor_v1_", least: 16},
+	{prefix: "rk_live_", least: 10}, {prefix: "rk_test_", least: 10}, {prefix: "whsec_", least: 16},
+	{prefix: "npm_", least: 30},
+	{prefix: "SG.", least: 30}, {prefix: "dop_v1_", least: 16}, {prefix: "doo_v1_", least: 16},
+	{prefix: "dor_v1_", least: 16},
 	{prefix: "dapi", least: 32, of: isHexByte}, {prefix: "pypi-", least: 40}, {prefix: "SK", least: 32, of: isHexByte},
-	{prefix: "lin_api_", least: 16}, {prefix: "ntn_", least: 30}, {prefix: "shpat_", least: 16}, {prefix: "hvs.", least: 16},
+	{prefix: "lin_api_", least: 16}, {prefix: "ntn_", least: 30}, {prefix: "shpat_", least: 16},
+	{prefix: "hvs.", least: 16},
 	{prefix: "dckr_pat_", least: 16}, {prefix: "sntrys_", least: 16}, {prefix: "LTAI", least: 16},
-	{prefix: "ATATT3", least: 60}, {prefix: "glsa_", least: 32}, {prefix: "dckr_oat_", least: 16}, {prefix: "sbp_", least: 40},
-	{prefix: "NRAK-", least: 27}, {prefix: "pscale_tkn_", least: 30}, {prefix: "rubygems_", least: 40}, {prefix: "phx_", least: 40},
+	{prefix: "ATATT3", least: 60}, {prefix: "glsa_", least: 32}, {prefix: "dckr_oat_", least: 16},
+	{prefix: "sbp_", least: 40},
+	{prefix: "NRAK-", least: 27}, {prefix: "pscale_tkn_", least: 30}, {prefix: "rubygems_", least: 40},
+	{prefix: "phx_", least: 40},
 	{prefix: "eyJ", least: 16},
 	// weir: keys of earlier versions, leases of set-up commands, codes of sign-in links.
 	{prefix: "gw1_", least: 8}, {prefix: "setup-", least: 40}, {prefix: "once-", least: 40},
@@ -248,5 +255,6 @@ func tokenByte(c byte) bool {
 }
 
 func valueByte(c byte) bool {
-	return c > ' ' && c != '"' && c != '\'' && c != ',' && c != '&' && c != '}' && c != ']' && c != '<' && c != '\\' && c != 0x7f
+	return c > ' ' && c != '"' && c != '\'' && c != ',' && c != '&' && c != '}' && c != ']' && c != '<' && c != '\\' &&
+		c != 0x7f
 }

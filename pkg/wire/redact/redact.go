@@ -192,7 +192,8 @@ func match(r *R, n *needle, text string, p int) int {
 			if same(n.kind, c, want) || c == '+' && want == ' ' {
 				break
 			}
-			if i == 0 || skipped == maxSkip || c != 0 && c != '\r' && c != '\n' && c != '=' && (c != ' ' && c != '\t' || skipped == 0) {
+			if i == 0 || skipped == maxSkip || c != 0 && c != '\r' && c != '\n' && c != '=' &&
+				(c != ' ' && c != '\t' || skipped == 0) {
 				return far(i, begun)
 			}
 		}

@@ -116,7 +116,8 @@ func backslash(r *R, text string, p int) (byte, int) {
 var entities = []struct {
 	name string
 	c    byte
-}{{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}, {"plus", '+'}, {"sol", '/'}, {"equals", '='}, {"lowbar", '_'}, {"hyphen", '-'}}
+}{{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}, {"plus", '+'}, {"sol", '/'}, {"equals", '='},
+	{"lowbar", '_'}, {"hyphen", '-'}}
 
 const maxEntity = 10
 

@@ -340,7 +340,8 @@ func Cause(err error) error {
 	switch {
 	case err == nil, errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil
-	case errors.Is(err, ErrIdle), errors.Is(err, ErrClient), errors.Is(err, ErrTooLarge), errors.Is(err, ErrTimeout), errors.Is(err, ErrMemory), errors.Is(err, ErrStopping):
+	case errors.Is(err, ErrIdle), errors.Is(err, ErrClient), errors.Is(err, ErrTooLarge), errors.Is(err, ErrTimeout),
+		errors.Is(err, ErrMemory), errors.Is(err, ErrStopping):
 		return err
 	}
 	return ErrReset

@@ -22,7 +22,8 @@ type Error struct {
 // paths are where the message is, in the error object or else beside it, the
 // commonest first.
 var paths = [...]string{
-	"message", "detail.message", "detail.0.msg", "detail.0.message", "detail.0", "detail", "err_msg", "errors.0.message", "errors.0",
+	"message", "detail.message", "detail.0.msg", "detail.0.message", "detail.0", "detail", "err_msg", "errors.0.message",
+	"errors.0",
 	"base_resp.status_msg", "error_description", "Message", "error.message", "title",
 }
 

@@ -89,9 +89,10 @@ func keys(m map[string]*uses) func(func(string) bool) {
 // load adds what the module declares and uses on one platform.
 func (s *program) load(dir string, env []string) error {
 	list, err := packages.Load(&packages.Config{
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedModule,
-		Dir:  dir,
-		Env:  append(os.Environ(), env...),
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes |
+			packages.NeedTypesInfo | packages.NeedImports | packages.NeedModule,
+		Dir: dir,
+		Env: append(os.Environ(), env...),
 	}, "./...")
 	if err != nil {
 		return err

@@ -60,7 +60,8 @@ func tarred(entries []entry) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, e := range entries {
-		h := &tar.Header{Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Uid: e.owner, Gid: e.owner, ModTime: epoch, Size: int64(len(e.content))}
+		h := &tar.Header{Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Uid: e.owner,
+			Gid: e.owner, ModTime: epoch, Size: int64(len(e.content))}
 		if e.name[len(e.name)-1] == '/' {
 			h.Typeflag = tar.TypeDir
 		}

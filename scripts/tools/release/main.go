@@ -136,13 +136,15 @@ func (r *release) build() error {
 
 // compile builds the program. The user's settings of Go do not change the result.
 func (r *release) compile(t target, bin string) error {
-	cmd := exec.Command("go", "build", "-o", bin, "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X main.version="+r.version, "./server")
+	cmd := exec.Command("go", "build", "-o", bin, "-trimpath", "-buildvcs=false",
+		"-ldflags=-s -w -X main.version="+r.version, "./server")
 	cmd.Dir = r.root
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains([]string{"GOEXPERIMENT", "GOFIPS140", "CGO_ENABLED"}, name)
 	})
-	cmd.Env = append(cmd.Env, "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOAMD64=v1", "GOARM64=v8.0")
+	cmd.Env = append(cmd.Env, "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off",
+		"GOAMD64=v1", "GOARM64=v8.0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile for %s/%s: %w\n%s", t.os, t.arch, err, out)
 	}

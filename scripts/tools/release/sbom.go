@@ -53,7 +53,8 @@ func modulesOf(binaries []string) ([]module, error) {
 			if err != nil {
 				return nil, fmt.Errorf("sum of module %s: %w", m.Path, err)
 			}
-			all = append(all, module{kind: "golang", path: m.Path, version: m.Version, hash: cdx.Hash{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum)}})
+			all = append(all, module{kind: "golang", path: m.Path, version: m.Version,
+				hash: cdx.Hash{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum)}})
 		}
 	}
 	slices.SortFunc(all, func(a, b module) int { return strings.Compare(a.purl(), b.purl()) })
@@ -72,7 +73,8 @@ func (r *release) writeSBOM(modules []module) error {
 	var components []cdx.Component
 	var refs []string
 	for _, m := range modules {
-		c := cdx.Component{BOMRef: m.purl(), Type: cdx.ComponentTypeLibrary, Name: m.path, Version: m.version, PackageURL: m.purl(), Scope: cdx.ScopeRequired}
+		c := cdx.Component{BOMRef: m.purl(), Type: cdx.ComponentTypeLibrary, Name: m.path, Version: m.version,
+			PackageURL: m.purl(), Scope: cdx.ScopeRequired}
 		if m.hash.Value != "" {
 			c.Hashes = &[]cdx.Hash{m.hash}
 		}
@@ -82,7 +84,8 @@ func (r *release) writeSBOM(modules []module) error {
 	bom.Components = &components
 	bom.Dependencies = &[]cdx.Dependency{{Ref: self, Dependencies: &refs}}
 	var b bytes.Buffer
-	if err := cdx.NewBOMEncoder(&b, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
+	if err := cdx.NewBOMEncoder(&b, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom,
+		cdx.SpecVersion1_6); err != nil {
 		return err
 	}
 	return r.write("weir-"+r.version+".cdx.json", b.Bytes())
@@ -184,7 +187,8 @@ func (r *release) pageModules() ([]module, error) {
 		if err != nil || p.Version == "" {
 			return fmt.Errorf("package-lock.json has no version and sha512 of %s", name)
 		}
-		out = append(out, module{kind: "npm", path: name, version: p.Version, hash: cdx.Hash{Algorithm: cdx.HashAlgoSHA512, Value: hex.EncodeToString(sum)}, dir: dir})
+		out = append(out, module{kind: "npm", path: name, version: p.Version,
+			hash: cdx.Hash{Algorithm: cdx.HashAlgoSHA512, Value: hex.EncodeToString(sum)}, dir: dir})
 		for _, needed := range slices.Sorted(maps.Keys(p.Dependencies)) {
 			if slices.Contains(commandOnly, needed) {
 				continue
