@@ -602,12 +602,11 @@ func TestAnswersToARefresh(t *testing.T) {
 		wait   time.Duration
 	}{
 		{"newer token", 200, newer, true, 0},
-		{"other status", 201, newer, false, 0},
 		{"invalid JSON", 200, newer + "x", false, 0},
 		{"same generation", 200, `{"connection":{"secrets":{"accessToken":"s"},"tokenGeneration":1}}`, false, 0},
 		{"no token", 200, `{"connection":{"tokenGeneration":2}}`, false, 0},
 		{"refused", 499, newer, false, 0},
-		{"temporary", 500, `{"error":{"retryAfterMs":3000}}`, false, 3 * time.Second},
+		{"temporary", 500, `{"error":{"message":"m","retryAfterMs":3000}}`, false, 3 * time.Second},
 		{"temporary without a wait", 503, ``, false, time.Second},
 	} {
 		w := newWorld(t)

@@ -3,9 +3,7 @@ package accounts
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 
 	"weir/pkg/budget"
@@ -251,19 +249,9 @@ func (p *Pool) ask(ctx context.Context, machineID string, w *budget.Wallet, b *s
 
 // take asks the object for a slice.
 func (p *Pool) take(ctx context.Context, machineID string, w *budget.Wallet, ask budget.Ask) ([]budget.Grant, error) {
-	body, err := json.Marshal(budget.Asks{Holder: w.Holder, Asks: []budget.Ask{ask}})
-	if err != nil {
-		return nil, err
-	}
-	status, answer, err := p.Object.Call(ctx, machineID, "budget.take", body)
-	if err != nil {
-		return nil, err
-	}
-	var out rpc.Granted
-	if status != 200 {
-		return nil, fmt.Errorf("budget.take: status %d", status)
-	}
-	return out.Grants, json.Unmarshal(answer, &out)
+	asks := budget.Asks{Holder: w.Holder, Asks: []budget.Ask{ask}}
+	out, err := rpc.Call[rpc.Granted](ctx, p.Object, machineID, "budget.take", asks)
+	return out.Grants, err
 }
 
 // newHolder returns a random name for the wallet of a machine; "" without randomness.
@@ -440,13 +428,9 @@ func (p *Pool) reportBudgets(m *snapshot.Machine, r *report) (sent int64) {
 }
 
 // applyBudgets takes the slices that the answer to a report has.
-func (r *report) applyBudgets(m *snapshot.Machine, answer []byte, sent int64) {
+func (r *report) applyBudgets(m *snapshot.Machine, out rpc.Reported, sent int64) {
 	w := m.Local.CurrentWallet()
 	if r.Budgets == nil || w == nil {
-		return
-	}
-	var out rpc.Reported
-	if json.Unmarshal(answer, &out) != nil {
 		return
 	}
 	w.Reported(out.Budgets, sent)

@@ -2,12 +2,10 @@ package accounts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
-	"github.com/tidwall/gjson"
-
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -208,29 +206,27 @@ func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connecti
 	if left := p.notYet(key, had); left > 0 {
 		return false, true, left
 	}
-	body, err := json.Marshal(struct {
-		ConnectionID    string `json:"connectionId"`
-		TokenGeneration int64  `json:"tokenGeneration"`
-	}{conn.ID, had})
-	if err != nil {
-		return false, false, 0
-	}
-	status, answer, err := p.Object.Call(ctx, machineID, "refresh", body)
-	switch {
-	case err != nil:
+	answer, err := rpc.Call[rpc.Refreshed](ctx, p.Object, machineID, "refresh", rpc.Refresh{
+		ConnectionID: conn.ID, TokenGeneration: had,
+	})
+	switch status := rpc.Status(err); {
+	case status == 0:
 		return false, false, time.Second
 	case status >= 500:
-		wait = max(time.Duration(gjson.GetBytes(answer, "error.retryAfterMs").Int())*time.Millisecond, time.Second)
+		wait = time.Second
+		if e, ok := errors.AsType[*apierr.Error](err); ok {
+			wait = max(e.RetryAfter, wait)
+		}
 		p.notNow(key, later{had, wait, p.Now().Add(wait)})
 		return false, true, wait
-	case status != 200 || !gjson.ValidBytes(answer):
+	case err != nil:
 		return false, true, 0
 	}
 	got := token{
-		sealed:     secret.Sealed(gjson.GetBytes(answer, "connection.secrets."+store.AccessToken).Str),
-		generation: gjson.GetBytes(answer, "connection.tokenGeneration").Int(),
-		expires:    gjson.GetBytes(answer, "connection.expiresAt").Int(),
-		earlier:    gjson.GetBytes(answer, "earlier").Bool(),
+		sealed:     answer.Connection.Secrets[store.AccessToken],
+		generation: answer.Connection.TokenGeneration,
+		expires:    answer.Connection.ExpiresAt,
+		earlier:    answer.Earlier,
 	}
 	if got.sealed == "" || got.generation <= had {
 		return false, true, 0

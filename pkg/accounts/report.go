@@ -6,14 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
-	"weir/pkg/wire/jsoncodec"
 )
 
 // Bounds of what waits to be reported.
@@ -150,13 +147,9 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	if m.AnyQuota() {
 		r.Quotas = m.ChangedQuotas(p.Now().UnixMilli())
 	}
-	body, err := jsoncodec.Marshal(&r.Report)
-	if err != nil {
-		return
-	}
-	status, answer, err := p.Object.Call(ctx, m.ID, "report", body)
-	switch {
-	case err != nil || status >= 500:
+	out, err := rpc.Call[rpc.Reported](ctx, p.Object, m.ID, "report", &r.Report)
+	switch status := rpc.Status(err); {
+	case status == 0 || status >= 500:
 		m.UnreportedQuotas(r.Quotas)
 		p.restore(m.ID, r)
 		p.delay(m)
@@ -165,13 +158,13 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 		p.mu.Lock()
 		p.spare = r.Requests[:0]
 		p.mu.Unlock()
-		if s := gjson.GetBytes(answer, "observed").Int(); s > 0 {
-			m.Reported(s, r.at)
+		if out.Observed > 0 {
+			m.Reported(out.Observed, r.at)
 			if p.Changed != nil && len(r.Cooldowns)+len(r.Cleared) > 0 {
 				p.Changed(m.ID)
 			}
 		}
-		r.applyBudgets(m, answer, sent)
+		r.applyBudgets(m, out, sent)
 	}
 }
 

@@ -2,13 +2,10 @@ package accounts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm"
 	"weir/pkg/machine/rpc"
@@ -164,12 +161,8 @@ func (r *Result) Bill(ctx context.Context, id, endpoint string) {
 	row := usage.Row{KeyID: r.trace.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID,
 		Model: a.Target.ID(), Endpoint: endpoint, Requests: 1}
 	r.pool.price(r.machine, a, &row)
-	body, err := json.Marshal(rpc.JobBill{ID: id, Usage: row})
-	if err != nil {
-		return
-	}
-	status, answer, err := r.pool.Object.Call(ctx, r.machine.ID, "job.bill", body)
-	if err == nil && status == 200 && gjson.GetBytes(answer, "billed").Bool() {
+	out, err := rpc.Call[rpc.Billed](ctx, r.pool.Object, r.machine.ID, "job.bill", rpc.JobBill{ID: id, Usage: row})
+	if err == nil && out.Billed {
 		settle(a.reserved, a, &row, r.pool.Now().UnixMilli())
 	}
 }

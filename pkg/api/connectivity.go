@@ -219,7 +219,7 @@ func (h *Connectivity) report(ctx context.Context, machineID, connection string,
 	if !ok {
 		return nil
 	}
-	_, err := rpc.Ask(ctx, h.Objects, machineID, "tested", struct {
+	_, err := rpc.Call[struct{}](ctx, h.Objects, machineID, "tested", struct {
 		ID     string `json:"connectionId"`
 		Reason string `json:"reason"`
 		Status int    `json:"status"`
@@ -288,7 +288,7 @@ func sealed() TestResult {
 
 // probe asks the object to admit a test. It returns the current machine.
 func (h *Connectivity) probe(ctx context.Context, machineID, connection string) (*snapshot.Machine, error) {
-	raw, err := rpc.Ask(ctx, h.Objects, machineID, "probe", struct {
+	raw, err := rpc.Call[json.RawMessage](ctx, h.Objects, machineID, "probe", struct {
 		ID string `json:"connectionId"`
 	}{connection})
 	if err != nil {

@@ -233,13 +233,12 @@ func (h *Explainer) budgets(ctx context.Context, c *auth.Call) (map[string]budge
 	if c.Key != nil {
 		env.KeyID = c.Key.ID
 	}
-	raw, err := rpc.Ask(ctx, h.Objects, c.MachineID, "manage", env)
+	a, err := rpc.Call[rpc.ManageAnswer](ctx, h.Objects, c.MachineID, "manage", env)
 	if err != nil {
 		return nil, err
 	}
-	var a rpc.ManageAnswer
 	var list struct{ Data []budgetView }
-	if err := errors.Join(json.Unmarshal(raw, &a), json.Unmarshal(a.Body, &list)); err != nil {
+	if err := json.Unmarshal(a.Body, &list); err != nil {
 		return nil, err
 	}
 	byID := make(map[string]budgetView, len(list.Data))
@@ -254,12 +253,9 @@ func (h *Explainer) limits(ctx context.Context, machineID string, limits []store
 	if len(limits) == 0 {
 		return nil
 	}
-	raw, err := rpc.Ask(ctx, h.Objects, machineID, "key.usage", rpc.KeyUsageQuery{KeyID: limits[0].KeyID})
+	q := rpc.KeyUsageQuery{KeyID: limits[0].KeyID}
+	own, err := rpc.Call[ownUsage](ctx, h.Objects, machineID, "key.usage", q)
 	if err != nil {
-		return err
-	}
-	var own ownUsage
-	if err := json.Unmarshal(raw, &own); err != nil {
 		return err
 	}
 	if rec.budgets == nil {

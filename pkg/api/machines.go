@@ -33,7 +33,7 @@ func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*httpmsg.Response
 			return nil, apierr.Invalid("limit", "limit must be an integer from 1 to 1000.")
 		}
 	}
-	raw, err := rpc.Ask(ctx, h.Objects, rpc.RegistryID, "list", ask)
+	raw, err := rpc.Call[json.RawMessage](ctx, h.Objects, rpc.RegistryID, "list", ask)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	if raw == nil {
 		raw = []byte("{}")
 	}
-	body, err := rpc.Ask(ctx, h.Objects, id, "create", json.RawMessage(raw))
+	body, err := rpc.Call[json.RawMessage](ctx, h.Objects, id, "create", json.RawMessage(raw))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (h *Handler) DeleteMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	if !rpc.IsMachineID(id) {
 		return nil, apierr.New(404, "machine_not_found", "There is no such machine.")
 	}
-	_, err := rpc.Ask(ctx, h.Objects, id, "delete", nil)
+	_, err := rpc.Call[struct{}](ctx, h.Objects, id, "delete", nil)
 	h.Cache.Invalidate(id)
 	if err != nil {
 		return nil, err

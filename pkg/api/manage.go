@@ -109,16 +109,13 @@ func isNoMachine(err error) bool {
 // manage makes a management call of the machine's object. Only the operator can ask for
 // a machine that does not exist: it may be a seed document that no call has adopted yet.
 func (h *Handler) manage(ctx context.Context, machineID string, env *rpc.ManageCall) (a rpc.ManageAnswer, err error) {
-	raw, err := rpc.Ask(ctx, h.Objects, machineID, "manage", env)
+	a, err = rpc.Call[rpc.ManageAnswer](ctx, h.Objects, machineID, "manage", env)
 	if isNoMachine(err) {
 		if _, e := h.Cache.Known(ctx, machineID); e == nil {
-			raw, err = rpc.Ask(ctx, h.Objects, machineID, "manage", env)
+			a, err = rpc.Call[rpc.ManageAnswer](ctx, h.Objects, machineID, "manage", env)
 		}
 	}
-	if err != nil {
-		return a, err
-	}
-	return a, json.Unmarshal(raw, &a)
+	return a, err
 }
 
 func answer(status int, body []byte) *httpmsg.Response {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -119,14 +118,14 @@ func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected,
 	if err != nil {
 		return done, err
 	}
-	raw, err := rpc.Ask(ctx, h.Objects, id, "oauth.callback", rpc.CallbackQuery{Session: ticket, RedirectURI: uri,
-		Query: c.Query})
+	q := rpc.CallbackQuery{Session: ticket, RedirectURI: uri, Query: c.Query}
+	done, err = rpc.Call[rpc.Connected](ctx, h.Objects, id, "oauth.callback", q)
 	h.Cache.Invalidate(id)
 	if err != nil {
 		return done, err
 	}
 	c.MachineID = id
-	return done, json.Unmarshal(raw, &done)
+	return done, nil
 }
 
 // redirectURI returns the address that browsers come back to: below PUBLIC_URL,

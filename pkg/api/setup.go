@@ -146,7 +146,8 @@ func (h *Setup) Claim(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 	if !ok {
 		return nil, errLease()
 	}
-	out, err := rpc.Ask(ctx, h.Objects, machineID, "lease.claim", rpc.ClaimLease{Digest: rpc.KeyDigest(lease), Tool: tool})
+	claim := rpc.ClaimLease{Digest: rpc.KeyDigest(lease), Tool: tool}
+	out, err := rpc.Call[json.RawMessage](ctx, h.Objects, machineID, "lease.claim", claim)
 	h.Cache.Invalidate(machineID)
 	if err != nil {
 		return nil, err

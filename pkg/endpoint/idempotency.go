@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
@@ -91,15 +89,15 @@ type Claim struct {
 // running or if its answer was too large to store, 502 if its outcome is unknown.
 // If the object cannot be called, the error is 503 and nothing may be sent.
 func (o *Once) Begin(ctx context.Context, c *auth.Call, key, digest string) (*Claim, *httpmsg.Response, error) {
-	body, _ := json.Marshal(rpc.IdempotencyBegin{Key: key, Digest: digest, For: longestCreation.Milliseconds()})
-	status, answer, err := o.Object.Call(ctx, c.Machine.ID, "idem.begin", body)
-	var s rpc.IdempotencyState
-	if err == nil && status == 503 && gjson.GetBytes(answer, "error.code").Str == "overloaded" {
-		e := apierr.New(503, "overloaded", "%s", gjson.GetBytes(answer, "error.message").Str)
+	s, err := rpc.Call[rpc.IdempotencyState](ctx, o.Object, c.Machine.ID, "idem.begin", rpc.IdempotencyBegin{
+		Key: key, Digest: digest, For: longestCreation.Milliseconds(),
+	})
+	if e, ok := errors.AsType[*apierr.Error](err); ok && e.Status == 503 && e.Code == "overloaded" {
+		e = apierr.New(503, e.Code, "%s", e.Message)
 		e.RetryAfter = time.Minute
 		return nil, nil, e
 	}
-	if err != nil || status != 200 || json.Unmarshal(answer, &s) != nil {
+	if err != nil {
 		e := apierr.New(503, "unavailable", "The idempotency key cannot be checked at the moment. Nothing was sent.")
 		e.RetryAfter, e.Err = time.Second, err
 		return nil, nil, e
@@ -204,12 +202,8 @@ func (l *Claim) header(resp *httpmsg.Response) [][2]string {
 }
 
 func (l *Claim) put(ctx context.Context, in *rpc.IdempotencyEnd) {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return
-	}
 	for range 2 {
-		if status, _, err := l.once.Object.Call(ctx, l.call.Machine.ID, "idem.end", body); err == nil && status == 200 {
+		if _, err := rpc.Call[struct{}](ctx, l.once.Object, l.call.Machine.ID, "idem.end", in); err == nil {
 			return
 		}
 	}

@@ -68,9 +68,7 @@ func (o *Object) jobBill(r *storage.Call) (any, error) {
 		r.Put(name, j)
 		addUsage(r.Tx, in.Usage)
 	}
-	return struct {
-		Billed bool `json:"billed"`
-	}{bills}, nil
+	return rpc.Billed{Billed: bills}, nil
 }
 
 // addUsage adds an attempt to the usage.

@@ -121,11 +121,11 @@ func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
 	unknown := e == nil || e.machine == nil && !e.made
 	c.mu.Unlock()
 	if unknown && c.KV == nil {
-		status, _, err := c.Object.Call(ctx, machineID, "exists", nil)
-		switch {
-		case err != nil:
+		_, err := rpc.Call[struct{}](ctx, c.Object, machineID, "exists", nil)
+		switch rpc.Status(err) {
+		case 0:
 			return nil, unavailable(err)
-		case status == 404:
+		case 404:
 			return nil, ErrUnknown
 		}
 		c.mu.Lock()

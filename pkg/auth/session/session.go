@@ -102,8 +102,8 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	if isRefusal(err) {
 		// Valid credentials are never limited, so guessing locks out no one
 		// else.
-		if _, late := rpc.Ask(ctx, s.Objects, rpc.RegistryID, "session.failed",
-			map[string]string{"from": s.from(c.Request)}); late != nil {
+		in := map[string]string{"from": s.from(c.Request)}
+		if _, late := rpc.Call[struct{}](ctx, s.Objects, rpc.RegistryID, "session.failed", in); late != nil {
 			return nil, late
 		}
 	}
@@ -154,12 +154,8 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 			return nil, err
 		}
 	}
-	raw, err := rpc.Ask(ctx, s.Objects, t.home, "session.open", in)
+	row, err := rpc.Call[rpc.Session](ctx, s.Objects, t.home, "session.open", in)
 	if err != nil {
-		return nil, err
-	}
-	var row rpc.Session
-	if err := json.Unmarshal(raw, &row); err != nil {
 		return nil, err
 	}
 	resp, err := answer(s.view(t, &row))
@@ -208,19 +204,15 @@ func (s *Sessions) End(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 }
 
 func (s *Sessions) end(ctx context.Context, t ticket, all bool) error {
-	_, err := rpc.Ask(ctx, s.Objects, t.home, "session.end", map[string]any{"digest": t.digest(), "all": all})
+	_, err := rpc.Call[struct{}](ctx, s.Objects, t.home, "session.end", map[string]any{"digest": t.digest(), "all": all})
 	return err
 }
 
 // check asks the object whether a session lives.
 func (s *Sessions) check(ctx context.Context, t ticket) (*rpc.Session, error) {
-	raw, err := rpc.Ask(ctx, s.Objects, t.home, "session.check",
-		map[string]string{"digest": t.digest(), "bound": s.bound()})
+	in := map[string]string{"digest": t.digest(), "bound": s.bound()}
+	row, err := rpc.Call[*rpc.Session](ctx, s.Objects, t.home, "session.check", in)
 	if err != nil {
-		return nil, err
-	}
-	row := new(rpc.Session)
-	if err := json.Unmarshal(raw, row); err != nil {
 		return nil, err
 	}
 	if (row.Key == nil) != (t.home == rpc.RegistryID) {

@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
@@ -41,26 +40,4 @@ func ReadFailure(status int, answer []byte) *apierr.Error {
 		Message: f.Error.Message}
 	e.RetryAfter = time.Duration(f.Error.RetryAfterMs) * time.Millisecond
 	return e
-}
-
-// Ask calls an object with in as JSON, or without a body if in is nil, and returns its
-// answer. An object that refuses, or cannot be called, is an *apierr.Error.
-func Ask(ctx context.Context, s Stub, machineID, op string, in any) ([]byte, error) {
-	var body []byte
-	if in != nil {
-		var err error
-		if body, err = json.Marshal(in); err != nil {
-			return nil, err
-		}
-	}
-	status, raw, err := s.Call(ctx, machineID, op, body)
-	if err != nil {
-		e := ReadFailure(503, nil)
-		e.Err = err
-		return nil, e
-	}
-	if status < 200 || status > 299 {
-		return nil, ReadFailure(status, raw)
-	}
-	return raw, nil
 }

@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"weir/pkg/catalog"
 	"weir/pkg/store"
@@ -19,10 +18,7 @@ func Prices(ctx context.Context, kv store.KV, objects Stub) (p catalog.Update, e
 	if kv != nil {
 		raw, err = kv.Get(ctx, PricesKey)
 	} else {
-		var status int
-		if status, raw, err = objects.Call(ctx, RegistryID, "prices.get", nil); err == nil && status != 200 {
-			err = fmt.Errorf("prices.get: status %d", status)
-		}
+		raw, err = Call[json.RawMessage](ctx, objects, RegistryID, "prices.get", nil)
 	}
 	if err != nil {
 		return p, err
@@ -40,9 +36,6 @@ func PutPrices(ctx context.Context, kv store.KV, objects Stub, p *catalog.Update
 	if kv != nil {
 		return kv.Put(ctx, PricesKey, raw)
 	}
-	status, _, err := objects.Call(ctx, RegistryID, "prices.put", raw)
-	if err == nil && status != 200 {
-		err = fmt.Errorf("prices.put: status %d", status)
-	}
+	_, err = Call[struct{}](ctx, objects, RegistryID, "prices.put", json.RawMessage(raw))
 	return err
 }

@@ -6,10 +6,10 @@
 //	snapshot  SnapshotQuery                            200 Same, or a store.Machine; 404 no such machine
 //	report    Report                                   200 Reported
 //	budget.take budget.Asks                            200 Granted
-//	refresh   {"connectionId":"…","tokenGeneration":n} 200 Refreshed; 409 cannot; 503 not now
+//	refresh   Refresh                                  200 Refreshed; 409 cannot; 503 not now
 //	job.put   Job                                      200 {}
 //	job.get   {"id":"…"}                               200 Job; 404
-//	job.bill  JobBill                                  200 {"billed":true}, or false if it was billed before; 404
+//	job.bill  JobBill                                  200 Billed; 404
 //	capture.put a Capture, a line feed, the sealed bodies  200 {"stored":true}, or false
 //	key.usage KeyUsageQuery                            200 what GET /v1/usage returns; 401 no such key
 //	key.request KeyRequestQuery                        200 what GET /v1/usage/requests/{id} returns, or {"scan"} to go on from; 404
@@ -168,7 +168,13 @@ type Granted struct {
 	Grants []budget.Grant `json:"grants"`
 }
 
-// Refreshed is the answer to a refresh: the connection with its new token,
+// Refresh asks for a newer access token of a connection than that of the generation.
+type Refresh struct {
+	ConnectionID    string `json:"connectionId"`
+	TokenGeneration int64  `json:"tokenGeneration"`
+}
+
+// Refreshed is the answer to a Refresh: the connection with its new token,
 // sealed. Unsaved reports that the token could not be stored yet, Earlier that
 // another call had brought it before.
 type Refreshed struct {
@@ -226,6 +232,11 @@ type Job struct {
 type JobBill struct {
 	ID    string    `json:"id"`
 	Usage usage.Row `json:"usage"`
+}
+
+// Billed is the answer to a JobBill: false if the job was billed before.
+type Billed struct {
+	Billed bool `json:"billed"`
 }
 
 // CallbackQuery is the request of a browser that returns from an identity

@@ -7,7 +7,6 @@ package responses
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -82,17 +81,14 @@ func (h *Handler) continues(ctx context.Context, c *auth.Call, req *proxy.Reques
 // If the object is unavailable, it is called again after the answer, which
 // matters more than its record.
 func (h *Handler) bind(ctx context.Context, c *auth.Call, result *proxy.Result) {
-	job, err := json.Marshal(rpc.Job{
+	job := rpc.Job{
 		ID: result.ResponseID, Kind: kind, ConnectionID: result.Connection.ID,
 		Provider: result.Target.Provider.ID, Model: result.Target.Model, KeyID: c.Trace.KeyID, RequestID: c.ID,
 		Unbilled: result.Unbilled, Counted: result.Counted,
-	})
-	if err != nil {
-		return
 	}
 	put := func(ctx context.Context) bool {
-		status, _, err := h.Object.Call(ctx, c.Machine.ID, "job.put", job)
-		return err == nil && status == 200
+		_, err := rpc.Call[struct{}](ctx, h.Object, c.Machine.ID, "job.put", job)
+		return err == nil
 	}
 	if !put(ctx) {
 		result.After = slices.Insert(result.After, 0, func(ctx context.Context) { put(ctx) }) // before it is billed
@@ -103,18 +99,11 @@ var errUnknown = errors.New("responses: no such job")
 
 // find returns the record of a stored response.
 func (h *Handler) find(ctx context.Context, machineID, id string) (*rpc.Job, error) {
-	body, err := json.Marshal(struct {
-		ID string `json:"id"`
-	}{id})
-	if err != nil {
-		return nil, err
-	}
-	status, answer, err := h.Object.Call(ctx, machineID, "job.get", body)
-	var job rpc.Job
+	job, err := rpc.Call[rpc.Job](ctx, h.Object, machineID, "job.get", map[string]string{"id": id})
 	switch {
-	case err == nil && status == 404:
+	case rpc.Status(err) == 404:
 		return nil, errUnknown
-	case err != nil || status != 200 || json.Unmarshal(answer, &job) != nil:
+	case err != nil:
 		e := apierr.New(503, "unavailable", "The record of the response cannot be read at the moment. Try again.")
 		e.Err = err
 		return nil, e

@@ -4,6 +4,7 @@ package usage
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/tidwall/gjson"
 
@@ -20,7 +21,7 @@ type Handler struct {
 
 // Get serves GET /v1/usage: the limits of the caller's key and what it has used.
 func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	raw, err := rpc.Ask(ctx, h.Objects, c.MachineID, "key.usage", rpc.KeyUsageQuery{KeyID: c.Key.ID})
+	raw, err := rpc.Call[json.RawMessage](ctx, h.Objects, c.MachineID, "key.usage", rpc.KeyUsageQuery{KeyID: c.Key.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 func (h *Handler) Request(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	q := rpc.KeyRequestQuery{KeyID: c.Key.ID, ID: c.Params[0]}
 	for {
-		raw, err := rpc.Ask(ctx, h.Objects, c.MachineID, "key.request", q)
+		raw, err := rpc.Call[json.RawMessage](ctx, h.Objects, c.MachineID, "key.request", q)
 		if err != nil {
 			return nil, err
 		}

@@ -256,12 +256,8 @@ func (h *Handler) send(ctx context.Context, x *creation) (*httpmsg.Response, err
 
 // put notes a job in the machine's object, with one more try.
 func (h *Handler) put(ctx context.Context, machineID string, job *rpc.Job) bool {
-	body, err := json.Marshal(job)
-	if err != nil {
-		return false
-	}
 	for range 2 {
-		if status, _, err := h.Object.Call(ctx, machineID, "job.put", body); err == nil && status == 200 {
+		if _, err := rpc.Call[struct{}](ctx, h.Object, machineID, "job.put", job); err == nil {
 			return true
 		}
 	}

@@ -11,7 +11,6 @@ package videos
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -209,13 +208,11 @@ func (h *Handler) job(ctx context.Context, c *auth.Call, id string) (*rpc.Job, e
 		}
 		return j, nil
 	}
-	body, _ := json.Marshal(map[string]string{"id": id})
-	status, answer, err := h.Object.Call(ctx, c.Machine.ID, "job.get", body)
-	var j rpc.Job
+	j, err := rpc.Call[rpc.Job](ctx, h.Object, c.Machine.ID, "job.get", map[string]string{"id": id})
 	switch {
-	case err == nil && status == 404:
+	case rpc.Status(err) == 404:
 		return nil, notFound()
-	case err != nil || status != 200 || json.Unmarshal(answer, &j) != nil:
+	case err != nil:
 		return nil, nil
 	case j.Kind != "video":
 		return nil, notFound()
