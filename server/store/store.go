@@ -6,7 +6,8 @@
 //	machines  machineId → bucket: key → value
 //	alarms    machineId → Unix milliseconds, 8 bytes, big-endian
 //
-// Each value follows 4 bytes of checksum, see sealRow.
+// Each value follows 4 bytes of checksum, see sealRow. The file has a check of its own,
+// because bbolt's accepts some damaged files and ends or blocks the process on others.
 package store
 
 import (
