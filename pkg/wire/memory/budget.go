@@ -107,6 +107,7 @@ type Lease struct {
 	have   Amount
 	part   [parts]Amount
 	kept   int64 // of the program's memory, for what it will have: beside have
+	need   int64 // bytes that it waits for in the queue
 	small  int64
 	open   int64 // bytes of have whose length is not known yet
 	reads  bool  // its body is read and translated
@@ -272,6 +273,7 @@ func (b *Budget) acquire(ctx context.Context, l *Lease, p Part, a Amount, kept i
 		b.mu.Lock()
 		v := ask()
 		if v == later && waited == 0 && (!waits || b.Pause == nil || !b.startWaiting(l)) {
+			b.leave(l)
 			v = never
 		} else if v != later && waited > 0 || waited >= wait {
 			b.stopWaiting(l)
@@ -298,7 +300,6 @@ func (b *Budget) acquire(ctx context.Context, l *Lease, p Part, a Amount, kept i
 // startWaiting notes that a call waits, and reports whether it may.
 func (b *Budget) startWaiting(l *Lease) bool {
 	if b.waits >= maxWaiting || b.waiting[l.who] >= maxWaiting/4*3 {
-		b.leave(l)
 		return false
 	}
 	if b.waiting == nil {
@@ -331,10 +332,10 @@ func (b *Budget) admit(l *Lease, p Part, a Amount, kept int64) verdict {
 	most := int64(forSmall)
 	if large := total.sum() > Both(smallBody+1).sum()+Translated(smallBody+1); large {
 		most = forLarge
-		if !slices.Contains(b.queue, l) {
+		if l.need = total.sum(); !slices.Contains(b.queue, l) {
 			b.queue = append(b.queue, l)
 		}
-		if b.queue[0] != l && !b.others(l) {
+		if !b.isNext(l) {
 			return later
 		}
 	}
@@ -344,7 +345,7 @@ func (b *Budget) admit(l *Lease, p Part, a Amount, kept int64) verdict {
 		total = l.with(p, a).plus(Amount{Program: kept})
 		v = b.fits(l, total, most)
 	}
-	if v == granted && (!b.allowed(b.of[l.who]+total.sum(), total.sum()) || b.reading[l.who] >= maxReading) {
+	if v == granted && !b.mayHave(l.who, total.sum()) {
 		v = later
 	}
 	if v == granted && p == Body {
@@ -372,14 +373,14 @@ func (b *Budget) read(l *Lease, reads bool) {
 	}
 }
 
-// others reports whether all calls in front of l in the queue are of tenants that have
-// reached their share.
-func (b *Budget) others(l *Lease) bool {
+// isNext reports whether a call of the queue is the first that its tenant's share permits:
+// the others in front of it wait for calls of their own tenants.
+func (b *Budget) isNext(l *Lease) bool {
 	for _, x := range b.queue {
 		if x == l {
 			return true
 		}
-		if x.who == l.who || b.of[x.who] < b.share()/2 {
+		if x.who == l.who || b.mayHave(x.who, x.need) {
 			return false
 		}
 	}
@@ -484,10 +485,10 @@ func (b *Budget) elsewhere() (grown, others int64) {
 	return b.Elsewhere()
 }
 
-// allowed reports whether a tenant may have total bytes, one lease of it having
-// own of them: its share, or a call of any size and a little besides.
-func (b *Budget) allowed(total, own int64) bool {
-	return total <= b.share() || total-own <= b.limit()/16
+// mayHave reports whether a tenant may have a call with n bytes more: within its share, or
+// a call of any size and a little besides.
+func (b *Budget) mayHave(who string, n int64) bool {
+	return b.reading[who] < maxReading && (b.of[who]+n <= b.share() || b.of[who] <= b.limit()/16)
 }
 
 // set changes a part of the lease to a.

@@ -623,3 +623,27 @@ func TestFewBodiesOfATenantAreReadAtOnce(t *testing.T) {
 		t.Error("after one has ended")
 	}
 }
+
+// Large calls of a tenant that has all that it may have do not keep those of others
+// waiting behind them.
+func TestQueueOfATenantDoesNotBlockOthers(t *testing.T) {
+	clock := fake.NewClock(time.Time{})
+	b := &memory.Budget{Pause: clock}
+	for range 32 {
+		if !lease(b, "a").TryAcquire(memory.Body, memory.Both(100<<10)) {
+			t.Fatal("a small body has no memory")
+		}
+	}
+	clock.Meanwhile = func() { // a large call of a waits
+		clock.Meanwhile = nil
+		if lease(b, "b").Acquire(ctx, memory.Body, memory.Both(2*mib)) != nil || clock.Pauses() > 0 {
+			t.Error("a large call of another tenant waits")
+		}
+	}
+	if lease(b, "a").Acquire(ctx, memory.Body, memory.Both(2*mib)) == nil {
+		t.Error("the large call of the first tenant has memory")
+	}
+	if clock.Meanwhile != nil {
+		t.Error("it did not wait")
+	}
+}
