@@ -199,12 +199,12 @@ func TestTurnIsFreeWhileASocketWaits(t *testing.T) {
 		defer conn.Close()
 		for range 2 {
 			turn.Lock() // only while the client waits for a byte, or has not begun to
-			turn.Unlock()
 			conn.Write([]byte("x"))
+			turn.Unlock()
 		}
 		turn.Lock()
-		turn.Unlock()
 		close(entered)
+		turn.Unlock()
 		io.Copy(io.Discard, conn)
 	}()
 	turn.Lock()
