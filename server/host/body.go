@@ -146,6 +146,9 @@ func (b *upstreamBody) gather(all []byte, upTo, maxBytes int64) (_ []byte, done 
 
 // Close ends the call, and discards the rest.
 func (b *upstreamBody) Close() error {
+	if !b.flows {
+		b.unread = nil
+	}
 	if !b.done.Swap(true) {
 		b.finish()
 		go b.body.Close() // may wait for an HTTP/2 upstream that reads nothing

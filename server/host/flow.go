@@ -177,6 +177,7 @@ type flow struct {
 	watcher   stream.Watcher
 	cut       bool // of watcher
 	client    *answerWriter
+	log       func(level int, line string)
 
 	mu     sync.Mutex // of the program's part and of client, which heartbeats use too
 	beater stream.Beater
@@ -216,27 +217,37 @@ func (h *Host) flow(hr *http.Request, f *flow) {
 	}
 	if f.beater != nil {
 		f.start()
-		defer f.stop() // also if the program panics
 	}
+	over := false
+	defer func() {
+		if !over { // the program has panicked: what it counted until then holds
+			f.stop()
+			f.end(stream.ErrReset)
+		}
+	}()
 	end := h.pump(hr, f)
 	f.stop()
 	f.Close()
-	var tail []byte
-	said := true // the program says how the body has ended
-	switch {
-	case f.transform != nil:
-		tail = f.transform.End(end, f.buf[:0])
-	case f.watcher != nil:
-		tail, said = f.watcher.End(end), !f.cut
-	default:
-		said = false
-	}
+	over = true
+	tail, said := f.end(end)
 	switch {
 	case said && !errors.Is(end, stream.ErrClient):
 		f.client.write(tail)
 	case !said && end != nil:
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// end reports to the program how the body has ended. said is whether the program has
+// a way to say so to the client: tail.
+func (f *flow) end(cause error) (tail []byte, said bool) {
+	switch {
+	case f.transform != nil:
+		return f.transform.End(cause, f.buf[:0]), true
+	case f.watcher != nil:
+		return f.watcher.End(cause), !f.cut
+	}
+	return nil, false
 }
 
 // pump sends the pieces of a body and returns how it ended.
@@ -331,6 +342,11 @@ func (f *flow) start() {
 func (f *flow) beat() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer func() {
+		if p := recover(); p != nil { // it would end the process
+			f.log(2, redact.PanicLine("", p))
+		}
+	}()
 	if f.ended {
 		return
 	}

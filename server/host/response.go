@@ -68,7 +68,7 @@ func (h *Host) respond(w http.ResponseWriter, hr *http.Request, resp *httpmsg.Re
 	w.WriteHeader(status)
 	out := &answerWriter{w: w, rc: http.NewResponseController(w), each: hr.ProtoMajor > 1}
 	if f != nil {
-		f.client = out
+		f.client, f.log = out, h.Log
 		h.flow(hr, f)
 		return
 	}

@@ -15,7 +15,7 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// A body of up to smallBody declared bytes is read before the program is entered,
+// A body of up to smallBody declared bytes is read before the program runs,
 // for up to smallBodyTime.
 const (
 	smallBody     = 64 << 10

@@ -33,7 +33,7 @@ func SignRS256(_ context.Context, pkcs8, data []byte) ([]byte, error) {
 }
 
 // DeriveKey derives a key of 32 bytes by PBKDF2 with SHA-256. It takes long: the
-// caller waits for it outside its cell.
+// caller waits for it outside of its turn.
 func DeriveKey(_ context.Context, passphrase, salt []byte, iterations int) ([]byte, error) {
 	if iterations < 1 {
 		return nil, errors.New("derive a key: the number of iterations must be positive")
