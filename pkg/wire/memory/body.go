@@ -62,9 +62,9 @@ func (l *Lease) growOpen(ctx context.Context, p Part, a Amount, last bool) error
 		return b.grow(l, p, a, true)
 	}, true)
 	if last || err != nil {
-		b.lock()
+		b.mu.Lock()
 		b.settle(l)
-		b.unlock()
+		b.mu.Unlock()
 	}
 	return err
 }
@@ -88,8 +88,8 @@ func (l *Lease) ReadWhole(ctx context.Context, body io.ReadCloser, max int64) ([
 //
 // The error is that of Acquire, stream.ErrTooLarge for a body over max, or one for
 // a client that sent the body too slowly or not completely.
-func (l *Lease) Hold(ctx context.Context, body io.ReadCloser, length,
-	max int64) (held stream.Held, release func(), err error) {
+func (l *Lease) Hold(ctx context.Context, body io.ReadCloser,
+	length, max int64) (held stream.Held, release func(), err error) {
 	if length > max {
 		return nil, nil, stream.ErrTooLarge
 	}

@@ -133,19 +133,6 @@ const smallBody = 256 << 10
 // Uncounted is the length up to which a body or an answer is not counted, in bytes.
 const Uncounted = 64 << 10
 
-// lock acquires the lock of a Budget that may be nil.
-func (b *Budget) lock() {
-	if b != nil {
-		b.mu.Lock()
-	}
-}
-
-func (b *Budget) unlock() {
-	if b != nil {
-		b.mu.Unlock()
-	}
-}
-
 // Start begins the lease of a call of who, a machine. small is the length of a body of at
 // most Uncounted bytes that has arrived already: it does not wait, but is counted. Start
 // reports whether the share of who has room for it. A nil Budget grants everything.
@@ -512,8 +499,12 @@ func (l *Lease) with(p Part, a Amount) Amount { return l.have.minus(l.part[p]).p
 
 // Has reports whether the lease has memory that Release returns.
 func (l *Lease) Has() bool {
-	l.budget.lock()
-	defer l.budget.unlock()
+	b := l.budget
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return l.have != Amount{} || l.small != 0
 }
 
@@ -522,14 +513,10 @@ func (l *Lease) Drop(p Part) {
 	if b := l.budget; b != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.drop(l, p)
-	}
-}
-
-func (b *Budget) drop(l *Lease, p Part) {
-	b.set(l, p, Amount{})
-	if p == Line || p == Answer {
-		b.settle(l)
+		b.set(l, p, Amount{})
+		if p == Line || p == Answer {
+			b.settle(l)
+		}
 	}
 }
 
@@ -561,12 +548,14 @@ func (b *Budget) settle(l *Lease) {
 
 // Release releases everything. It may be called more than once.
 func (l *Lease) Release() {
-	b := l.budget
-	if b == nil {
-		return
+	if b := l.budget; b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.release(l)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+}
+
+func (b *Budget) release(l *Lease) {
 	if l.small != 0 {
 		b.small -= l.small
 		b.count(l.who, -b.taken(l.small).sum())
@@ -623,13 +612,11 @@ func (l *Lease) Passed(n int64) {
 	if b == nil {
 		return
 	}
-	b.lock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	answer := Amount{Host: min(n, l.part[Answer].Host)}
-	b.unlock()
-	l.Release()
-	b.lock()
+	b.release(l)
 	b.set(l, Answer, answer)
-	b.unlock()
 }
 
 // share is the limit of one tenant.
