@@ -201,8 +201,8 @@ func amountOf(b *store.Budget, price catalog.Price, tokens, cost int64) (amount 
 
 // hold reserves an amount of a budget: most, or a share of what is left, and at least
 // least. Only if the slice of this isolate does not have it, the object is asked.
-func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, least,
-	most int64) (budget.Hold, *apierr.Error) {
+func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget,
+	least, most int64) (budget.Hold, *apierr.Error) {
 	for range askTries {
 		now := p.Now()
 		amount := w.Share(b, least, most, now.UnixMilli())
@@ -229,8 +229,8 @@ func (p *Pool) hold(ctx context.Context, machineID string, w *budget.Wallet, b *
 
 // ask asks the object for an amount and reserves it, or by now a smaller share, see hold.
 // The Hold is empty if it was not lent; the Grant is nil if there is no such budget.
-func (p *Pool) ask(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget, amount, least,
-	most int64) (h budget.Hold, g *budget.Grant, err error) {
+func (p *Pool) ask(ctx context.Context, machineID string, w *budget.Wallet, b *store.Budget,
+	amount, least, most int64) (h budget.Hold, g *budget.Grant, err error) {
 	sent := p.Now().UnixMilli()
 	ask, done := w.Wait(b, amount)
 	defer done()

@@ -26,8 +26,7 @@ func (o *Object) prune(r *storage.Call) {
 	r.PruneRefusals()
 	pruneJobs(r.Tx)
 	pruneIdempotency(r.Tx)
-	storage.RemoveIf(r.Tx, storage.MutationPrefix, func(_ string,
-		m storage.Mutation) bool {
+	storage.RemoveIf(r.Tx, storage.MutationPrefix, func(_ string, m storage.Mutation) bool {
 		return m.At < r.Now-storage.Day || m.At > r.Now+storage.Day
 	})
 	r.ExpireLedgers(func(b *store.Budget, l *budget.Ledger) { o.alert(r.Tx, b, l) })

@@ -35,8 +35,7 @@ func (d decoder) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = &decoded{source: resp.Body, open: openGzip}
 	case strings.EqualFold(encoding, "br"):
 		resp.Body = &decoded{source: resp.Body, open: func(r io.Reader) (io.Reader, error) {
-			return brotli.NewReader(r),
-				nil
+			return brotli.NewReader(r), nil
 		}}
 	default:
 		return resp, nil

@@ -530,10 +530,10 @@ func badHandshake(hr *http.Request) *apierr.Error {
 func (x *exchange) sendSocket(hr *http.Request) {
 	t := &refusals{next: x.transport, url: hr.URL, max: x.req.MaxBody}
 	ws, res, err := websocket.Dial(x.ctx, x.req.URL, &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: t, CheckRedirect: func(*http.Request,
-			[]*http.Request) error {
-			return http.ErrUseLastResponse
-		}},
+		HTTPClient: &http.Client{
+			Transport:     t,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 		HTTPHeader: hr.Header, Host: hr.Host,
 		Subprotocols: hr.Header["Sec-Websocket-Protocol"],
 	})

@@ -175,11 +175,11 @@ func control(ctx context.Context, dir, method, path string, body io.Reader) (*ht
 	if len(socket) > maxSocketPath {
 		return nil, errNotRunning
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn,
-		error) {
+	transport := &http.Transport{DisableKeepAlives: true}
+	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		d := net.Dialer{Timeout: 5 * time.Second}
 		return d.DialContext(ctx, "unix", socket)
-	}}
+	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://weir"+path, body)
 	if err != nil {
 		return nil, err

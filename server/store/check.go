@@ -128,8 +128,8 @@ func readMeta(f io.ReaderAt, size int64) (newest fileMeta, err error) {
 			return false
 		}
 		if tx := u64(m[48:]); errors.Is(err, errNoMeta) || tx > newest.newer {
-			newest, err = fileMeta{pageSize: pageSize, root: u64(m[16:]), freelist: u64(m[32:]), pages: u64(m[40:]), newer: tx},
-				nil
+			newest, err = fileMeta{pageSize: pageSize, root: u64(m[16:]), freelist: u64(m[32:]), pages: u64(m[40:]),
+				newer: tx}, nil
 		}
 		return true
 	}

@@ -66,8 +66,8 @@ func (t turned) Wait() (*upstream.Response, error) {
 
 // Engine returns the engine of sign-ins over the machine's rows. doerOf returns
 // the transport for a provider's calls; note is that of the grant.
-func (o *Service) Engine(r *storage.Call, doerOf func(p *oauth.Provider,
-	note string) (upstream.Doer, error)) *oauth.Engine {
+func (o *Service) Engine(r *storage.Call,
+	doerOf func(p *oauth.Provider, note string) (upstream.Doer, error)) *oauth.Engine {
 	return &oauth.Engine{
 		Providers: o.OAuth, Rows: oauthRows{r.Tx}, Vault: oauthVault{o.Keyring, r.ID},
 		Doer: func(p *oauth.Provider, note string) upstream.Doer {

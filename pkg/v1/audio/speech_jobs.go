@@ -83,8 +83,8 @@ func falApp(model string) string {
 }
 
 // falDone waits until a fal job has ended.
-func (h *Handler) falDone(ctx context.Context, c *auth.Call, res *accounts.Result, limit time.Duration, app,
-	id string) error {
+func (h *Handler) falDone(ctx context.Context, c *auth.Call, res *accounts.Result, limit time.Duration,
+	app, id string) error {
 	return h.await(ctx, limit, func(int) (bool, error) {
 		doc, err := h.same(ctx, c, res, "status", app, id, nil)
 		return doc.Get("status").Str == "COMPLETED", err
