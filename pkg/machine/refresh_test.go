@@ -11,7 +11,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/sealed"
+	"weir/pkg/api"
 	"weir/pkg/machine/storage"
+	"weir/pkg/machine/tokens"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
@@ -84,6 +86,79 @@ func TestCallersWithDifferentGenerationsDoNotRefreshTwice(t *testing.T) {
 	}
 	if _, a := w.call("refresh", refreshBody(id, gen+1)); !isFailure(a, "refreshed_recently") || w.idp.calls != 1 {
 		t.Errorf("a token of a moment ago: got %s, %d calls", a.Raw, w.idp.calls)
+	}
+}
+
+// Two programs serve the object of one machine, as while the platform moves it: the second
+// one is asked while the token call of the first runs.
+func TestTwoProgramsRefreshOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		ahead time.Duration // how far the clock of the second program is ahead
+	}{
+		{"equal clocks", 0},
+		{"second one behind", -time.Second},
+		{"minutes behind", -5 * time.Minute},
+		{"ahead within the call's time", 59 * time.Second},
+	} {
+		w := newWorld(t)
+		w.create()
+		id := w.oauth()
+		other := &Object{KV: w.kv, Manager: api.Manager{Service: tokens.Service{
+			Keyring: w.obj.Keyring, Do: w.obj.Do, Pause: w.clock, Rand: w.obj.Rand, Log: w.obj.Log, OAuth: w.obj.OAuth,
+			Now: func() time.Time { return w.clock.Now().Add(tt.ahead) },
+		}}}
+		status, inner := 0, gjson.Result{}
+		w.idp.during = func() {
+			w.idp.during = nil
+			var answer []byte
+			status, answer = other.Handle(w.ctx, w.loc.Storage(mid), mid, "refresh", []byte(refreshBody(id, 1)))
+			inner = gjson.ParseBytes(answer)
+		}
+		w.want(200, "refresh", refreshBody(id, 1))
+		if status != 503 || !isFailure(inner, "refresh_in_progress") ||
+			inner.Get("error.retryAfterMs").Int() != 1000 || w.idp.calls != 1 || w.idp.revocations != 0 {
+			t.Errorf("%s: %d %s, %d token calls, %d revocations", tt.name, status, inner.Raw, w.idp.calls,
+				w.idp.revocations)
+		}
+	}
+}
+
+// A refresh that a program has begun, which has ended, is tried again once its call can no
+// longer run. An intent of a clock that was far ahead delays nothing.
+func TestRefreshAfterAProgramHasEnded(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		ahead time.Duration // of the ended program's clock
+		after time.Duration // the first refresh that calls the token endpoint
+	}{
+		{"same clock", 0, time.Minute},
+		{"clock ahead", 2 * time.Minute, 3 * time.Minute},
+		{"clock far ahead", time.Hour, 0},
+	} {
+		w := newWorld(t)
+		w.create()
+		id := w.oauth()
+		tx := w.obj.Begin(w.loc.Storage(mid), mid)
+		at := w.clock.Now().Add(tt.ahead).UnixMilli()
+		tx.Put(storage.IntentPrefix+id, tokens.IntentRow{Generation: 1, At: at, Unknown: 1, Calling: true})
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		waited := time.Duration(0)
+		for w.idp.calls == 0 && waited < 10*time.Minute {
+			status, a := w.call("refresh", refreshBody(id, 1))
+			if w.idp.calls == 0 {
+				if status != 503 || !isFailure(a, "refresh_in_progress") {
+					t.Fatalf("%s: %d %s", tt.name, status, a.Raw)
+				}
+				w.clock.Add(time.Second)
+				waited += time.Second
+			}
+		}
+		if waited != tt.after {
+			t.Errorf("%s: refreshed after %v, want %v", tt.name, waited, tt.after)
+		}
 	}
 }
 

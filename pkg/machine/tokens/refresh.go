@@ -20,7 +20,8 @@ import (
 const (
 	refreshEvery = int64(time.Minute / time.Millisecond)
 	refreshAhead = int64(5 * time.Minute / time.Millisecond)
-	refreshMost  = 5 // of one alarm
+	refreshMost  = 5                  // of one alarm
+	maxSkew      = 5 * storage.Minute // of the clocks of two programs that serve the object
 	saveTries    = 5
 	savePause    = 2 * time.Second
 )
@@ -37,6 +38,9 @@ type IntentRow struct {
 	Passing int   `json:"passing,omitempty"` // counts consecutive temporary failures
 	Until   int64 `json:"until,omitempty"`   // not before, as the endpoint asked
 	Done    bool  `json:"done,omitempty"`
+	// Calling reports that the call's outcome is not stored: it may still run, also
+	// in another program that serves the object.
+	Calling bool `json:"calling,omitempty"`
 }
 
 // renewable returns the sealed credential that is exchanged for new tokens.
@@ -103,8 +107,10 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	}
 	var intent IntentRow
 	r.Load(storage.IntentPrefix+id, &intent)
-	if until := intent.wait(o.refreshEvery(row.Provider)); r.Now < until && r.Now >= intent.At {
+	if until := intent.wait(o.refreshEvery(row.Provider)); r.Now < until && intent.At <= r.Now+maxSkew {
 		switch {
+		case intent.Calling:
+			return nil, later("refresh_in_progress", time.Second)
 		case intent.Done:
 			return nil, apierr.New(409, "refreshed_recently", "The token was refreshed a moment ago.")
 		case intent.Refused > 0 && intent.Passing == 0:
@@ -125,7 +131,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	}
 	// No other call starts before the outcome is known: even if this process
 	// ends, the endpoint may still rotate the token.
-	intend(r.Tx, rows, IntentRow{At: r.Now, Unknown: intent.Unknown + 1, Refused: intent.Refused})
+	intend(r.Tx, rows, IntentRow{At: r.Now, Unknown: intent.Unknown + 1, Refused: intent.Refused, Calling: true})
 	r.Due = true
 	if err := r.Commit(); err != nil {
 		return nil, err
