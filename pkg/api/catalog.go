@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"unicode"
 
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
@@ -12,19 +13,21 @@ import (
 
 // ProviderRow is a provider as the gallery shows it.
 type ProviderRow struct {
-	ID      string         `json:"id"`
-	Alias   string         `json:"alias"`
-	Name    string         `json:"name"`
-	Kinds   []catalog.Kind `json:"kinds"`
-	Auth    string         `json:"auth"`           // bearer, key, none, aws, google
-	KeyFree bool           `json:"keyFree"`        // calls may go out without a credential
-	Vars    []string       `json:"vars"`           // variables that a connection must give
-	OptVars []string       `json:"optionalVars"`   // that it may give
-	Rebase  bool           `json:"baseUrlAllowed"` // another base address may be given
-	BaseURL string         `json:"baseUrl,omitempty"`
-	Local   bool           `json:"local"`       // runs on the operator's own network
-	Lists   bool           `json:"listsModels"` // has a list of models to ask for
-	Connect []string       `json:"connect"`     // how an account is signed in to: authorize, device
+	ID       string         `json:"id"`
+	Alias    string         `json:"alias"`
+	Name     string         `json:"name"`
+	Initials string         `json:"initials"` // of its mark
+	Kinds    []catalog.Kind `json:"kinds"`
+	Auth     string         `json:"auth"`           // bearer, key, none, aws, google
+	KeyFree  bool           `json:"keyFree"`        // calls may go out without a credential
+	Vars     []string       `json:"vars"`           // variables that a connection must give
+	OptVars  []string       `json:"optionalVars"`   // that it may give
+	Rebase   bool           `json:"baseUrlAllowed"` // another base address may be given
+	BaseURL  string         `json:"baseUrl,omitempty"`
+	Local    bool           `json:"local"`            // runs on the operator's own network
+	Lists    bool           `json:"listsModels"`      // has a list of models to ask for
+	KeyURL   string         `json:"keyUrl,omitempty"` // where its keys are created
+	Connect  []string       `json:"connect"`          // how an account is signed in to: authorize, device
 
 	ConnectError string `json:"connectError,omitempty"` // why the operator's OAuth client cannot be used
 }
@@ -54,6 +57,7 @@ func (h *OAuth) Catalog(context.Context, *auth.Call) (*httpmsg.Response, error) 
 			if r.Name == "" {
 				r.Name = p.ID
 			}
+			r.Initials = initialsOf(r.Name)
 			out.Data = append(out.Data, r)
 		}
 	}
@@ -66,10 +70,14 @@ func (h *OAuth) Catalog(context.Context, *auth.Call) (*httpmsg.Response, error) 
 
 func rowOf(d *provider.Descriptor) ProviderRow {
 	r := ProviderRow{
-		ID: d.ID, Alias: d.Alias, Name: d.Name, Kinds: d.Kinds, Auth: schemeOf(d.Auth.Scheme),
+		ID: d.ID, Alias: d.Alias, Name: d.Name, Initials: d.Initials, KeyURL: d.KeyURL, Kinds: d.Kinds,
+		Auth:    schemeOf(d.Auth.Scheme),
 		KeyFree: d.Auth.Optional || d.Auth.Scheme == provider.None,
 		Vars:    []string{}, OptVars: []string{}, Connect: []string{}, Rebase: d.Rebase, BaseURL: d.BaseURL, Local: d.Local,
 		Lists: !d.Models.None && d.Serves("models"),
+	}
+	if r.Initials == "" {
+		r.Initials = initialsOf(d.Name)
 	}
 	if len(r.Kinds) == 0 {
 		r.Kinds = []catalog.Kind{catalog.LLM}
@@ -84,6 +92,17 @@ func rowOf(d *provider.Descriptor) ProviderRow {
 		r.OptVars = append(r.OptVars, h[1])
 	}
 	return r
+}
+
+// initialsOf returns the first two letters or digits of a name.
+func initialsOf(name string) string {
+	var two []rune
+	for _, r := range name {
+		if (unicode.IsLetter(r) || unicode.IsDigit(r)) && len(two) < 2 {
+			two = append(two, r)
+		}
+	}
+	return string(two)
 }
 
 func schemeOf(s provider.Scheme) string {

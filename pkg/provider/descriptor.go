@@ -82,6 +82,9 @@ type Base struct {
 // bearer key, kind llm.
 type Descriptor struct {
 	ID, Alias, Name string
+	Initials        string      // of its mark; "" for the first two letters of Name
+	KeyURL          string      // the page where its keys are created; "" if it has none
+	ModelsDev       []string    // its ids at models.dev, whose document may refresh its prices
 	Dialect         llm.Dialect // of its chat, at the endpoint that llm.Dialect.Endpoint names
 	Cloud           Cloud
 	BaseURL         string

@@ -8,8 +8,10 @@ import (
 // hosts are hosts of many models, and the embedding vendors.
 var hosts = []Descriptor{{
 	ID: "together", Alias: "together", Name: "Together AI",
-	Test:    "openai/gpt-oss-120b",
-	BaseURL: "https://api.together.ai/v1",
+	ModelsDev: []string{"togetherai"},
+	KeyURL:    "https://api.together.ai/settings/api-keys",
+	Test:      "openai/gpt-oss-120b",
+	BaseURL:   "https://api.together.ai/v1",
 	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video,
 		catalog.ImageToText, catalog.Rerank},
 	Endpoints: []Endpoint{
@@ -29,9 +31,11 @@ var hosts = []Descriptor{{
 	Rebase: true, Embed: "together",
 }, {
 	ID: "fireworks", Alias: "fireworks", Name: "Fireworks AI",
-	Test:    "accounts/fireworks/models/glm-5p3-flash",
-	BaseURL: "https://api.fireworks.ai/inference/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.ImageToText},
+	ModelsDev: []string{"fireworks-ai"},
+	KeyURL:    "https://app.fireworks.ai/settings/users/api-keys",
+	Test:      "accounts/fireworks/models/glm-5p3-flash",
+	BaseURL:   "https://api.fireworks.ai/inference/v1",
+	Kinds:     []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "embeddings", Path: "/embeddings"},
@@ -51,6 +55,9 @@ var hosts = []Descriptor{{
 	ModelPath: true,
 }, {
 	ID: "openrouter", Alias: "openrouter", Name: "OpenRouter",
+	ModelsDev:  []string{"openrouter"},
+	Initials:   "OR",
+	KeyURL:     "https://openrouter.ai/settings/keys",
 	Test:       "amazon/nova-micro-v1",
 	StatesCost: true,
 	BaseURL:    "https://openrouter.ai/api/v1",
@@ -79,10 +86,13 @@ var hosts = []Descriptor{{
 	Aggregator: true,
 }, {
 	ID: "cohere", Alias: "cohere", Name: "Cohere",
-	Test:    "command-r7b-12-2024",
-	Dialect: llm.Cohere,
-	BaseURL: "https://api.cohere.com",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.STT, catalog.ImageToText, catalog.Rerank},
+	ModelsDev: []string{"cohere"},
+	Initials:  "Co",
+	KeyURL:    "https://dashboard.cohere.com/api-keys",
+	Test:      "command-r7b-12-2024",
+	Dialect:   llm.Cohere,
+	BaseURL:   "https://api.cohere.com",
+	Kinds:     []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.STT, catalog.ImageToText, catalog.Rerank},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/v2/chat"},
 		{Name: "embeddings", Path: "/v2/embed"},
@@ -102,6 +112,7 @@ var hosts = []Descriptor{{
 	Embed: "cohere",
 }, {
 	ID: "voyage", Alias: "voyage", Name: "Voyage AI",
+	KeyURL:  "https://dashboard.voyageai.com/organization/api-keys",
 	Test:    "voyage-3.5-lite",
 	BaseURL: "https://api.voyageai.com/v1",
 	Kinds:   []catalog.Kind{catalog.Embedding, catalog.Rerank},
@@ -115,6 +126,7 @@ var hosts = []Descriptor{{
 	Embed:  "voyage",
 }, {
 	ID: "jina", Alias: "jina", Name: "Jina AI",
+	KeyURL:  "https://jina.ai/api-dashboard/key-manager",
 	Test:    "jina-embeddings-v3",
 	BaseURL: "https://api.jina.ai/v1",
 	Kinds:   []catalog.Kind{catalog.Embedding, catalog.Rerank},
@@ -126,9 +138,11 @@ var hosts = []Descriptor{{
 	Embed:  "jina",
 }, {
 	ID: "nvidia", Alias: "nvidia", Name: "NVIDIA NIM (build.nvidia.com)",
-	Test:    "openai/gpt-oss-20b",
-	BaseURL: "https://integrate.api.nvidia.com/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.ImageToText},
+	ModelsDev: []string{"nvidia"},
+	KeyURL:    "https://build.nvidia.com/settings/api-keys",
+	Test:      "openai/gpt-oss-20b",
+	BaseURL:   "https://integrate.api.nvidia.com/v1",
+	Kinds:     []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "embeddings", Path: "/embeddings"},
@@ -138,9 +152,11 @@ var hosts = []Descriptor{{
 	Rebase: true, Embed: "nvidia",
 }, {
 	ID: "cerebras", Alias: "cerebras", Name: "Cerebras",
-	Test:    "gpt-oss-120b",
-	BaseURL: "https://api.cerebras.ai/v1",
-	Kinds:   []catalog.Kind{catalog.LLM},
+	ModelsDev: []string{"cerebras"},
+	KeyURL:    "https://cloud.cerebras.ai/",
+	Test:      "gpt-oss-120b",
+	BaseURL:   "https://api.cerebras.ai/v1",
+	Kinds:     []catalog.Kind{catalog.LLM},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "models", Path: "/models", Method: "GET"},
@@ -148,6 +164,7 @@ var hosts = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "sambanova", Alias: "sambanova", Name: "SambaNova Cloud",
+	KeyURL:  "https://cloud.sambanova.ai/apis",
 	Test:    "gpt-oss-120b",
 	BaseURL: "https://api.sambanova.ai/v1",
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.STT, catalog.ImageToText},
@@ -161,6 +178,8 @@ var hosts = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "perplexity", Alias: "pplx", Name: "Perplexity",
+	ModelsDev:  []string{"perplexity"},
+	KeyURL:     "https://www.perplexity.ai/account/api/keys",
 	Test:       "sonar",
 	StatesCost: true,
 	BaseURL:    "https://api.perplexity.ai",

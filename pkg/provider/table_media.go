@@ -5,9 +5,11 @@ import "weir/pkg/catalog"
 // media are speech, image and video services.
 var media = []Descriptor{{
 	ID: "elevenlabs", Alias: "el", Name: "ElevenLabs",
-	BaseURL: "https://api.elevenlabs.io",
-	Auth:    Auth{Scheme: KeyName, Header: "xi-api-key"},
-	Kinds:   []catalog.Kind{catalog.TTS, catalog.STT, catalog.Music},
+	Initials: "11",
+	KeyURL:   "https://elevenlabs.io/app/settings/api-keys",
+	BaseURL:  "https://api.elevenlabs.io",
+	Auth:     Auth{Scheme: KeyName, Header: "xi-api-key"},
+	Kinds:    []catalog.Kind{catalog.TTS, catalog.STT, catalog.Music},
 	Endpoints: []Endpoint{
 		{Name: "speech", Path: "/v1/text-to-speech/{voice_id}"},
 		{Name: "speechStream", Path: "/v1/text-to-speech/{voice_id}/stream"},
@@ -24,9 +26,11 @@ var media = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "deepgram", Alias: "dg", Name: "Deepgram",
-	BaseURL: "https://api.deepgram.com",
-	Auth:    Auth{Scheme: KeyName, Header: "authorization", Format: "Token %s", Alt: []Auth{{}}},
-	Kinds:   []catalog.Kind{catalog.TTS, catalog.STT},
+	Initials: "Dg",
+	KeyURL:   "https://console.deepgram.com/",
+	BaseURL:  "https://api.deepgram.com",
+	Auth:     Auth{Scheme: KeyName, Header: "authorization", Format: "Token %s", Alt: []Auth{{}}},
+	Kinds:    []catalog.Kind{catalog.TTS, catalog.STT},
 	Endpoints: []Endpoint{
 		{Name: "transcriptions", Path: "/v1/listen"},
 		{Name: "speech", Path: "/v1/speak"},
@@ -36,6 +40,7 @@ var media = []Descriptor{{
 	Models: List{Array: "stt tts", ID: "canonical_name"},
 }, {
 	ID: "assemblyai", Alias: "aai", Name: "AssemblyAI",
+	KeyURL:  "https://www.assemblyai.com/dashboard/api-keys",
 	Check:   "transcripts",
 	BaseURL: "https://api.assemblyai.com",
 	Auth:    Auth{Scheme: KeyName, Header: "authorization"},
@@ -49,6 +54,7 @@ var media = []Descriptor{{
 	Models: List{None: true},
 }, {
 	ID: "cartesia", Alias: "cartesia", Name: "Cartesia",
+	KeyURL:  "https://play.cartesia.ai/keys",
 	Check:   "voices",
 	BaseURL: "https://api.cartesia.ai",
 	Header:  [][2]string{{"cartesia-version", "2026-08-14"}},
@@ -62,6 +68,7 @@ var media = []Descriptor{{
 	Models: List{None: true},
 }, {
 	ID: "inworld", Alias: "inworld", Name: "Inworld TTS",
+	KeyURL:  "https://platform.inworld.ai/",
 	Check:   "voices",
 	BaseURL: "https://api.inworld.ai",
 	Auth:    Auth{Scheme: KeyName, Header: "authorization", Format: "Basic %s", Alt: []Auth{{}}},
@@ -74,6 +81,7 @@ var media = []Descriptor{{
 	Models: List{None: true},
 }, {
 	ID: "stability", Alias: "stability", Name: "Stability AI",
+	KeyURL:  "https://platform.stability.ai/account/keys",
 	Check:   "balance",
 	BaseURL: "https://api.stability.ai",
 	Kinds:   []catalog.Kind{catalog.Image, catalog.Music},
@@ -88,10 +96,12 @@ var media = []Descriptor{{
 	Models: List{None: true},
 }, {
 	ID: "bfl", Alias: "bfl", Name: "Black Forest Labs",
-	Check:   "credits",
-	BaseURL: "https://api.bfl.ai/v1",
-	Auth:    Auth{Scheme: KeyName, Header: "x-key"},
-	Kinds:   []catalog.Kind{catalog.Image, catalog.Video},
+	Initials: "BF",
+	KeyURL:   "https://dashboard.bfl.ai/",
+	Check:    "credits",
+	BaseURL:  "https://api.bfl.ai/v1",
+	Auth:     Auth{Scheme: KeyName, Header: "x-key"},
+	Kinds:    []catalog.Kind{catalog.Image, catalog.Video},
 	Endpoints: []Endpoint{
 		{Name: "images", Path: "/{model}"},
 		{Name: "videos", Path: "/{model}"},
@@ -101,6 +111,7 @@ var media = []Descriptor{{
 	Models: List{None: true},
 }, {
 	ID: "fal", Alias: "fal", Name: "fal",
+	KeyURL:  "https://fal.ai/dashboard/keys",
 	Check:   "pricing",
 	BaseURL: "https://queue.fal.run",
 	Auth:    Auth{Scheme: KeyName, Header: "authorization", Format: "Key %s"},
@@ -120,6 +131,7 @@ var media = []Descriptor{{
 	Aggregator: true, ModelPath: true,
 }, {
 	ID: "runway", Alias: "runway", Name: "Runway",
+	KeyURL:  "https://dev.runwayml.com/",
 	Check:   "organization",
 	BaseURL: "https://api.dev.runwayml.com/v1",
 	Header:  [][2]string{{"x-runway-version", "2024-11-06"}},
@@ -136,6 +148,7 @@ var media = []Descriptor{{
 	Models: List{None: true},
 }, {
 	ID: "replicate", Alias: "replicate", Name: "Replicate",
+	KeyURL:  "https://replicate.com/account/api-tokens",
 	BaseURL: "https://api.replicate.com/v1",
 	Kinds:   []catalog.Kind{catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music},
 	Endpoints: []Endpoint{
@@ -150,6 +163,7 @@ var media = []Descriptor{{
 	Aggregator: true,
 }, {
 	ID: "luma", Alias: "luma", Name: "Luma (Dream Machine API)",
+	KeyURL:  "https://lumalabs.ai/dream-machine/api/keys",
 	Check:   "credits",
 	BaseURL: "https://api.lumalabs.ai/dream-machine/v1",
 	Kinds:   []catalog.Kind{catalog.Image, catalog.Video},

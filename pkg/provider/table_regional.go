@@ -7,8 +7,10 @@ import (
 // regional are further chat hosts, regional and local ones among them.
 var regional = []Descriptor{{
 	ID: "zai", Alias: "zai", Name: "Z.ai (GLM)",
-	Test:    "glm-4.7-flash",
-	BaseURL: "https://api.z.ai/api/paas/v4",
+	ModelsDev: []string{"zai"},
+	KeyURL:    "https://z.ai/manage-apikey/apikey-list",
+	Test:      "glm-4.7-flash",
+	BaseURL:   "https://api.z.ai/api/paas/v4",
 	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.STT, catalog.Video, catalog.WebSearch,
 		catalog.WebFetch, catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -35,9 +37,11 @@ var regional = []Descriptor{{
 	Search: true, Results: 50, Fetch: true, Rebase: true,
 }, {
 	ID: "moonshot", Alias: "moonshot", Name: "Moonshot AI (Kimi)",
-	Test:    "kimi-k2.6",
-	BaseURL: "https://api.moonshot.ai/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.ImageToText},
+	ModelsDev: []string{"moonshotai"},
+	KeyURL:    "https://platform.moonshot.ai/console/api-keys",
+	Test:      "kimi-k2.6",
+	BaseURL:   "https://api.moonshot.ai/v1",
+	Kinds:     []catalog.Kind{catalog.LLM, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "models", Path: "/models", Method: "GET"},
@@ -54,8 +58,11 @@ var regional = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "minimax", Alias: "minimax", Name: "MiniMax",
-	Test:    "MiniMax-M2.7",
-	BaseURL: "https://api.minimax.io/v1",
+	ModelsDev: []string{"minimax"},
+	Initials:  "MM",
+	KeyURL:    "https://platform.minimax.io/user-center/basic-information/interface-key",
+	Test:      "MiniMax-M2.7",
+	BaseURL:   "https://api.minimax.io/v1",
 	Kinds: []catalog.Kind{catalog.LLM, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music,
 		catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -83,6 +90,9 @@ var regional = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "dashscope", Alias: "qwen", Name: "Alibaba Cloud Model Studio (DashScope)",
+	ModelsDev:   []string{"alibaba"},
+	Initials:    "Qw",
+	KeyURL:      "https://modelstudio.console.alibabacloud.com/",
 	Test:        "qwen-flash",
 	StreamUsage: true,
 	BaseURL:     "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
@@ -103,6 +113,9 @@ var regional = []Descriptor{{
 	Rebase: true, Embed: "dashscope",
 }, {
 	ID: "huggingface", Alias: "hf", Name: "Hugging Face Inference Providers (router)",
+	ModelsDev: []string{"huggingface"},
+	Initials:  "HF",
+	KeyURL:    "https://huggingface.co/settings/tokens",
 	Test:      "Qwen/Qwen3-8B",
 	BaseURL:   "https://router.huggingface.co/v1",
 	OptHeader: [][2]string{{"x-hf-bill-to", "bill_to"}},
@@ -118,9 +131,13 @@ var regional = []Descriptor{{
 	Aggregator: true, ModelPath: true, Embed: "huggingface",
 }, {
 	ID: "cloudflare", Alias: "cf", Name: "Cloudflare Workers AI",
-	Test:    "@cf/openai/gpt-oss-20b",
-	BaseURL: "https://api.cloudflare.com/client/v4/accounts/{account_id}/ai/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.ImageToText},
+	ModelsDev: []string{"cloudflare-workers-ai"},
+	Initials:  "CF",
+	KeyURL:    "https://dash.cloudflare.com/profile/api-tokens",
+	Test:      "@cf/openai/gpt-oss-20b",
+	BaseURL:   "https://api.cloudflare.com/client/v4/accounts/{account_id}/ai/v1",
+	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT,
+		catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "responses", Path: "/responses"},
@@ -136,9 +153,13 @@ var regional = []Descriptor{{
 	ModelPath: true, Embed: "cloudflare",
 }, {
 	ID: "deepinfra", Alias: "deepinfra", Name: "DeepInfra",
-	Test:    "openai/gpt-oss-20b",
-	BaseURL: "https://api.deepinfra.com/v1/openai",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.ImageToText},
+	ModelsDev: []string{"deepinfra"},
+	Initials:  "DI",
+	KeyURL:    "https://deepinfra.com/dash/api_keys",
+	Test:      "openai/gpt-oss-20b",
+	BaseURL:   "https://api.deepinfra.com/v1/openai",
+	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT,
+		catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "embeddings", Path: "/embeddings"},
@@ -170,9 +191,11 @@ var regional = []Descriptor{{
 	Local:  true, Rebase: true,
 }, {
 	ID: "ollama-cloud", Alias: "ollama-cloud", Name: "Ollama Cloud",
-	Test:    "gpt-oss:20b",
-	BaseURL: "https://ollama.com/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.WebSearch, catalog.WebFetch, catalog.ImageToText},
+	Initials: "OC",
+	KeyURL:   "https://ollama.com/settings/keys",
+	Test:     "gpt-oss:20b",
+	BaseURL:  "https://ollama.com/v1",
+	Kinds:    []catalog.Kind{catalog.LLM, catalog.WebSearch, catalog.WebFetch, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "models", Path: "/models", Method: "GET"},

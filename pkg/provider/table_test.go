@@ -90,6 +90,9 @@ func TestEveryRowIsComplete(t *testing.T) {
 		if len(d.Kinds) == 0 || len(d.Endpoints) == 0 {
 			t.Errorf("%s: no kinds or no endpoints", d.ID)
 		}
+		if needsKey := d.Auth.Scheme != None && !d.Auth.Optional; needsKey && !strings.HasPrefix(d.KeyURL, "https://") {
+			t.Errorf("%s: no page where its keys are created: %q", d.ID, d.KeyURL)
+		}
 		conn := &store.Connection{Data: store.ProviderData{Vars: map[string]string{"api_version": "2025-01-01"}}}
 		for _, v := range d.Vars {
 			conn.Data.Vars[v] = "abc1"

@@ -10,6 +10,9 @@ import (
 // vendors are the model vendors and clouds.
 var vendors = []Descriptor{{
 	ID: "openai", Alias: "openai", Name: "OpenAI",
+	ModelsDev:   []string{"openai"},
+	Initials:    "OA",
+	KeyURL:      "https://platform.openai.com/api-keys",
 	Test:        "gpt-6-luna",
 	StreamUsage: true,
 	BaseURL:     "https://api.openai.com/v1",
@@ -36,6 +39,9 @@ var vendors = []Descriptor{{
 	Rebase: true, SpentInside: true,
 }, {
 	ID: "anthropic", Alias: "anthropic", Name: "Anthropic",
+	ModelsDev: []string{"anthropic"},
+	Initials:  "An",
+	KeyURL:    "https://platform.claude.com/settings/keys",
 	Test:      "claude-haiku-4-5",
 	Dialect:   llm.Messages,
 	BaseURL:   "https://api.anthropic.com/v1",
@@ -51,10 +57,13 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id", Size: "limit=1000", Token: "after_id", Next: "last_id"},
 }, {
 	ID: "gemini", Alias: "gemini", Name: "Google Gemini API",
-	Test:    "gemini-2.5-flash-lite",
-	Dialect: llm.Gemini,
-	BaseURL: "https://generativelanguage.googleapis.com/v1beta",
-	Auth:    Auth{Scheme: KeyName, Header: "x-goog-api-key"},
+	ModelsDev: []string{"google"},
+	Initials:  "Ge",
+	KeyURL:    "https://aistudio.google.com/apikey",
+	Test:      "gemini-2.5-flash-lite",
+	Dialect:   llm.Gemini,
+	BaseURL:   "https://generativelanguage.googleapis.com/v1beta",
+	Auth:      Auth{Scheme: KeyName, Header: "x-goog-api-key"},
 	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.Video,
 		catalog.ImageToText},
 	Endpoints: []Endpoint{
@@ -83,8 +92,11 @@ var vendors = []Descriptor{{
 	Embed: "gemini",
 }, {
 	ID: "vertex", Alias: "vertex", Name: "Google Vertex AI",
-	Test:    "gemini-2.5-flash-lite",
-	Dialect: llm.Gemini, Cloud: Vertex,
+	ModelsDev: []string{"google-vertex", "google-vertex-anthropic"},
+	Initials:  "Vx",
+	KeyURL:    "https://console.cloud.google.com/iam-admin/serviceaccounts",
+	Test:      "gemini-2.5-flash-lite",
+	Dialect:   llm.Gemini, Cloud: Vertex,
 	BaseURL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}",
 	Auth: Auth{Scheme: GoogleSA, TokenURL: "https://oauth2.googleapis.com/token",
 		Scope: "https://www.googleapis.com/auth/cloud-platform", Alt: []Auth{{Scheme: KeyName, Header: "x-goog-api-key"}}},
@@ -114,8 +126,11 @@ var vendors = []Descriptor{{
 	Rebase: true, Embed: "vertex",
 }, {
 	ID: "bedrock", Alias: "bedrock", Name: "Amazon Bedrock",
-	Test:    "amazon.nova-micro-v1:0",
-	Dialect: llm.Converse, Cloud: Bedrock,
+	ModelsDev: []string{"amazon-bedrock"},
+	Initials:  "Be",
+	KeyURL:    "https://console.aws.amazon.com/bedrock/home#/api-keys",
+	Test:      "amazon.nova-micro-v1:0",
+	Dialect:   llm.Converse, Cloud: Bedrock,
 	BaseURL: "https://bedrock-runtime.{region}.amazonaws.com",
 	Auth:    Auth{Scheme: SigV4, Service: "bedrock", Alt: []Auth{{}}},
 	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.ImageToText, catalog.Rerank},
@@ -143,8 +158,11 @@ var vendors = []Descriptor{{
 	Rebase: true, Embed: "bedrock",
 }, {
 	ID: "azure", Alias: "azure", Name: "Azure OpenAI (Microsoft Foundry)",
-	Cloud:   Azure,
-	BaseURL: "https://{resource}.openai.azure.com/openai/v1",
+	ModelsDev: []string{"azure"},
+	Initials:  "Az",
+	KeyURL:    "https://ai.azure.com/",
+	Cloud:     Azure,
+	BaseURL:   "https://{resource}.openai.azure.com/openai/v1",
 	Auth: Auth{Scheme: KeyName, Header: "api-key",
 		Alt: []Auth{{Scope: "https://cognitiveservices.azure.com/.default"}}},
 	Kinds: []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.ImageToText},
@@ -164,9 +182,11 @@ var vendors = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "mistral", Alias: "mistral", Name: "Mistral AI",
-	Test:    "mistral-small-latest",
-	BaseURL: "https://api.mistral.ai/v1",
-	Kinds:   []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.TTS, catalog.STT, catalog.ImageToText},
+	ModelsDev: []string{"mistral"},
+	KeyURL:    "https://console.mistral.ai/api-keys",
+	Test:      "mistral-small-latest",
+	BaseURL:   "https://api.mistral.ai/v1",
+	Kinds:     []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.TTS, catalog.STT, catalog.ImageToText},
 	Endpoints: []Endpoint{
 		{Name: "chat", Path: "/chat/completions"},
 		{Name: "embeddings", Path: "/embeddings"},
@@ -182,6 +202,8 @@ var vendors = []Descriptor{{
 	Embed:  "mistral",
 }, {
 	ID: "groq", Alias: "groq", Name: "Groq",
+	ModelsDev:   []string{"groq"},
+	KeyURL:      "https://console.groq.com/keys",
 	Test:        "openai/gpt-oss-20b",
 	RequestsPer: 24 * time.Hour, // https://console.groq.com/docs/rate-limits
 	StreamUsage: true,
@@ -198,6 +220,8 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "xai", Alias: "xai", Name: "xAI",
+	ModelsDev:   []string{"xai"},
+	KeyURL:      "https://console.x.ai/",
 	Test:        "grok-4.3",
 	StatesCost:  true,
 	StreamUsage: true,
@@ -221,6 +245,9 @@ var vendors = []Descriptor{{
 	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "deepseek", Alias: "deepseek", Name: "DeepSeek",
+	ModelsDev:   []string{"deepseek"},
+	Initials:    "DS",
+	KeyURL:      "https://platform.deepseek.com/api_keys",
 	Test:        "deepseek-flash",
 	StreamUsage: true,
 	BaseURL:     "https://api.deepseek.com",

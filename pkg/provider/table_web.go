@@ -9,6 +9,7 @@ const Own = "web"
 // web are web search and fetch services.
 var web = []Descriptor{{
 	ID: "tavily", Alias: "tavily", Name: "Tavily",
+	KeyURL:  "https://app.tavily.com/",
 	BaseURL: "https://api.tavily.com",
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
 	Endpoints: []Endpoint{
@@ -22,6 +23,7 @@ var web = []Descriptor{{
 	Spent: []int{432, 433}, // the plan's and the pay-as-you-go limit
 }, {
 	ID: "exa", Alias: "exa", Name: "Exa",
+	KeyURL:  "https://dashboard.exa.ai/api-keys",
 	BaseURL: "https://api.exa.ai",
 	Auth:    Auth{Scheme: KeyName, Header: "x-api-key", Alt: []Auth{{}}},
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
@@ -35,6 +37,7 @@ var web = []Descriptor{{
 	Search: true, Results: 100, News: true, Fetch: true,
 }, {
 	ID: "brave", Alias: "brave", Name: "Brave Search API",
+	KeyURL:  "https://api-dashboard.search.brave.com/app/keys",
 	BaseURL: "https://api.search.brave.com/res/v1",
 	Auth:    Auth{Scheme: KeyName, Header: "x-subscription-token"},
 	Kinds:   []catalog.Kind{catalog.WebSearch},
@@ -47,9 +50,11 @@ var web = []Descriptor{{
 	Search: true, Results: 20, News: true,
 }, {
 	ID: "serper", Alias: "serper", Name: "Serper",
-	BaseURL: "https://google.serper.dev",
-	Auth:    Auth{Scheme: KeyName, Header: "x-api-key"},
-	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
+	Initials: "Sp",
+	KeyURL:   "https://serper.dev/api-keys",
+	BaseURL:  "https://google.serper.dev",
+	Auth:     Auth{Scheme: KeyName, Header: "x-api-key"},
+	Kinds:    []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
 	Endpoints: []Endpoint{
 		{Name: "search", Path: "/search"},
 		{Name: "news", Path: "/news"},
@@ -60,9 +65,10 @@ var web = []Descriptor{{
 	Search: true, Results: 100, News: true, Fetch: true,
 }, {
 	ID: "searxng", Alias: "searxng", Name: "SearXNG (self-hosted)",
-	BaseURL: "http://localhost:8080",
-	Auth:    Auth{Scheme: None},
-	Kinds:   []catalog.Kind{catalog.WebSearch},
+	Initials: "SX",
+	BaseURL:  "http://localhost:8080",
+	Auth:     Auth{Scheme: None},
+	Kinds:    []catalog.Kind{catalog.WebSearch},
 	Endpoints: []Endpoint{
 		{Name: "search", Path: "/search", Method: "GET"},
 	},
@@ -70,8 +76,10 @@ var web = []Descriptor{{
 	Search: true, Results: 100, News: true, Local: true, Rebase: true,
 }, {
 	ID: "firecrawl", Alias: "firecrawl", Name: "Firecrawl",
-	BaseURL: "https://api.firecrawl.dev",
-	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
+	Initials: "FC",
+	KeyURL:   "https://www.firecrawl.dev/app/api-keys",
+	BaseURL:  "https://api.firecrawl.dev",
+	Kinds:    []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
 	Endpoints: []Endpoint{
 		{Name: "fetch", Path: "/v2/scrape"},
 		{Name: "search", Path: "/v2/search"},
@@ -82,9 +90,11 @@ var web = []Descriptor{{
 	Search: true, Results: 100, News: true, Fetch: true, Rebase: true,
 }, {
 	ID: "jina-reader", Alias: "jina-reader", Name: "Jina Reader and Search",
-	BaseURL: "https://r.jina.ai",
-	Auth:    Auth{Optional: true},
-	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
+	Initials: "JR",
+	KeyURL:   "https://jina.ai/api-dashboard/key-manager",
+	BaseURL:  "https://r.jina.ai",
+	Auth:     Auth{Optional: true},
+	Kinds:    []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
 	Endpoints: []Endpoint{
 		{Name: "fetch", Path: "/"},
 		{Name: "search", Path: "https://s.jina.ai/"},
@@ -93,6 +103,7 @@ var web = []Descriptor{{
 	Search: true, Results: 20, Fetch: true, Rebase: true,
 }, {
 	ID: "linkup", Alias: "linkup", Name: "Linkup",
+	KeyURL:  "https://app.linkup.so/",
 	BaseURL: "https://api.linkup.so/v1",
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
 	Endpoints: []Endpoint{
@@ -104,6 +115,7 @@ var web = []Descriptor{{
 	Search: true, Results: 100, Fetch: true,
 }, {
 	ID: "you", Alias: "you", Name: "You.com",
+	KeyURL:  "https://you.com/platform",
 	BaseURL: "https://ydc-index.io",
 	Auth:    Auth{Scheme: KeyName, Header: "x-api-key"},
 	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},

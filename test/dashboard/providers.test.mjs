@@ -1,9 +1,9 @@
 // The pages of connections: adding, testing, ordering, enabling, selecting models.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { keyPage } from "../../worker/dashboard/src/pages/providers/keylinks.ts";
-import { initialsOf } from "../../worker/dashboard/src/pages/providers/initials.ts";
+import { families } from "../../worker/dashboard/src/connections.ts";
 import { last, placed } from "../../worker/dashboard/src/pages/providers/priorities.ts";
+import { servers } from "../../worker/dashboard/src/pages/providers/servers.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { until } from "../e2e/wait.mjs";
 import { answered, becomes, bench, canary, holds, looks, open, settled } from "./browser.mjs";
@@ -886,13 +886,11 @@ test("a local server is found by its name and added with its usual address", asy
   assert.deepEqual([c.name, c.providerSpecificData.prefix], ["llama.cpp", "llama"]);
 });
 
-test("every provider has a mark of its own, and those with keys a link to create one", async () => {
+test("every provider, family and server has a mark of its own", async () => {
   const { machineId } = await b.operator.machine({ name: "Test" });
   const { data } = await b.operator.call("GET", `/${machineId}/api/catalog/providers`);
-  const without = data.filter((p) => !keyPage(p.id) && p.auth !== "none" && !p.keyFree).map((p) => p.id);
-  assert.deepEqual(without, []);
-  const [first, ...others] = data.map((p) => initialsOf(p.id, p.name));
-  assert.equal(new Set([first, ...others]).size, data.length, `initials: ${[first, ...others].sort().join(" ")}`);
+  const marks = [...data, ...servers].map((p) => p.initials).concat(families.map(([, , initials]) => initials));
+  assert.equal(new Set(marks).size, marks.length, `initials: ${marks.sort().join(" ")}`);
 });
 
 test("the weight of a connection is set when it is added and changed later", async (t) => {

@@ -24,6 +24,7 @@ var layers = [][]string{
 	{"machine/rpc"},
 	{"budget"},
 	{"usage"},
+	{"catalog/refresh"},
 	{"provider"},
 	{"store"},
 	{"credentials"},

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/catalog"
+	"weir/pkg/provider"
 )
 
 // Bounds of the rows of a document.
@@ -139,22 +141,12 @@ func (d *document) own(version, issued, prices, models gjson.Result) (err error)
 // shorten returns the beginning of a text of a document, for a log line.
 func shorten(s string) string { return strconv.QuoteToASCII(s[:min(len(s), 80)]) }
 
-// vendors are the providers of models.dev by the aliases of the catalogue. Those that
-// are not listed are subscriptions, other gateways and vendors without prices here.
-var vendors = [...]struct{ name, alias string }{
-	{"openai", "openai"}, {"anthropic", "anthropic"}, {"google", "gemini"}, {"google-vertex", "vertex"},
-	{"google-vertex-anthropic", "vertex"}, {"amazon-bedrock", "bedrock"}, {"azure", "azure"}, {"mistral", "mistral"},
-	{"groq", "groq"}, {"xai", "xai"}, {"deepseek", "deepseek"}, {"togetherai", "together"}, {"fireworks-ai", "fireworks"},
-	{"openrouter", "openrouter"}, {"cohere", "cohere"}, {"nvidia", "nvidia"}, {"cerebras", "cerebras"},
-	{"perplexity", "pplx"}, {"zai", "zai"}, {"moonshotai", "moonshot"}, {"minimax", "minimax"}, {"alibaba", "qwen"},
-	{"huggingface", "hf"}, {"cloudflare-workers-ai", "cf"}, {"deepinfra", "deepinfra"},
-}
-
-// vendorOf returns the alias of a provider of models.dev, or "".
+// vendorOf returns the alias of a provider by its id at models.dev, or "". Those that no
+// row names are subscriptions, other gateways and vendors without prices here.
 func vendorOf(name string) string {
-	for i := range vendors {
-		if vendors[i].name == name {
-			return vendors[i].alias
+	for _, d := range provider.All() {
+		if slices.Contains(d.ModelsDev, name) {
+			return d.Alias
 		}
 	}
 	return ""

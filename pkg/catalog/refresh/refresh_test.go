@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weir/pkg/catalog"
+	"weir/pkg/provider"
 )
 
 const now = int64(1_795_000_000_000)
@@ -297,10 +298,17 @@ func TestModelsDev(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("%v,\nwant %v", got, want)
 	}
-	for _, v := range vendors {
-		if !catalog.Has(v.alias) {
-			t.Errorf("the catalogue has no alias %s", v.alias)
+	rows := map[string]string{}
+	for _, d := range provider.All() {
+		for _, name := range d.ModelsDev {
+			if rows[name] != "" || !catalog.Has(d.Alias) {
+				t.Errorf("%s: %s is of %q too, or the catalogue has no alias %s", d.ID, name, rows[name], d.Alias)
+			}
+			rows[name] = d.ID
 		}
+	}
+	if len(rows) == 0 || vendorOf("google-vertex-anthropic") != "vertex" || vendorOf("unknown") != "" {
+		t.Errorf("%v", rows)
 	}
 }
 

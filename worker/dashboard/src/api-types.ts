@@ -76,9 +76,13 @@ export interface ProviderRow {
   id: string;
   alias: string;
   name: string;
+  /** of its mark */
+  initials: string;
   kinds: string[];
   auth: string;
   keyFree: boolean;
+  /** where its keys are created */
+  keyUrl?: string;
   vars: string[];
   optionalVars: string[];
   baseUrlAllowed: boolean;

@@ -22,10 +22,10 @@ export function address(typed: string): string {
 
 export type Family = "openai-compatible" | "anthropic-compatible";
 
-// families are the API formats of compatible providers.
-export const families: [id: Family, name: string][] = [
-  ["openai-compatible", "OpenAI-compatible"],
-  ["anthropic-compatible", "Anthropic-compatible"],
+// families are the API formats of compatible providers, with the initials of their marks.
+export const families: [id: Family, name: string, initials: string][] = [
+  ["openai-compatible", "OpenAI-compatible", "{}"],
+  ["anthropic-compatible", "Anthropic-compatible", "{A}"],
 ];
 
 // family returns the format of a compatible provider; "" for a provider of the table.
@@ -34,6 +34,10 @@ export const family = (provider: string) =>
 
 export const providerName = (id: string, list: ProviderRow[]) =>
   list.find((p) => p.id === id)?.name ?? (family(id) || id);
+
+// initialsOf returns the initials of the mark of a provider or family.
+export const initialsOf = (id: string, list: ProviderRow[]) =>
+  list.find((p) => p.id === id)?.initials ?? families.find(([f]) => f === id)?.[2] ?? id.slice(0, 2);
 
 // suffix returns a random suffix for the id of a compatible provider.
 export function suffix(): string {

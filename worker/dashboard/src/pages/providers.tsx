@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import type { Machine } from "../api";
 import type { ConnectionRow, ProviderRow, Quota } from "../api-types";
-import { families, providerName } from "../connections";
+import { families, initialsOf, providerName } from "../connections";
 import { count, number } from "../format";
 import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
@@ -174,7 +174,7 @@ function Ordered({
       {groupsOf(shown, catalog).map((g) => (
         <section key={g.id} class="accounts" aria-label={g.name}>
           <h2 class="row tight">
-            <Mark id={g.id} name={g.name} place={catalog.findIndex((p) => p.id === g.id) + reserved} />
+            <Mark initials={initialsOf(g.id, catalog)} place={catalog.findIndex((p) => p.id === g.id) + reserved} />
             {g.name}
             {g.conns.length > 1 && <small class="muted">{count(g.conns.length, "account")}</small>}
           </h2>

@@ -92,7 +92,7 @@ export function Checklist({
           return (
             p && (
               <button type="button" key={id} onClick={() => onAdd(p)}>
-                <Mark id={p.id} name={p.name} place={catalog.indexOf(p)} />
+                <Mark initials={p.initials} place={catalog.indexOf(p)} />
                 <span>
                   <span class="hidden">Connect </span>
                   {p.name}

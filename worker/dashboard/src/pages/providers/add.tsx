@@ -19,7 +19,6 @@ import {
   type Typed,
   WeightInput,
 } from "./inputs";
-import { keyPage } from "./keylinks";
 import { type Flow, flowNames, SignInFlow } from "./oauth";
 import type { Server } from "./servers";
 
@@ -191,10 +190,10 @@ function Form({
           hint={
             <>
               Stored encrypted and never shown again.{!row && " Leave blank if the server needs no key."}
-              {row && keyPage(row.id) && (
+              {row?.keyUrl && (
                 <>
                   {" "}
-                  <a href={keyPage(row.id)} target="_blank" rel="noreferrer">
+                  <a href={row.keyUrl} target="_blank" rel="noreferrer">
                     {auth === "google" ? `Create a key file at ${title}` : `Get an API key from ${title}`}
                   </a>
                 </>

@@ -27,10 +27,18 @@ export function Gallery({ machine }: PageProps) {
   const isConnected = (id: string) => conns.data?.some((c) => c.provider === id);
   const places = [...families.map(([id]) => id), ...servers.map((s) => s.id), ...(list.data ?? []).map((p) => p.id)];
   const place = (id: string) => places.indexOf(id);
-  const tile = (a: Addable, id: string, name: string, about: string, tag: string, connected = false) => (
+  const tile = (
+    a: Addable,
+    id: string,
+    name: string,
+    initials: string,
+    about: string,
+    tag: string,
+    connected = false,
+  ) => (
     <li key={id}>
       <button type="button" class="tile" onClick={() => setAdding(a)}>
-        <Mark id={id} name={name} place={place(id)} />
+        <Mark initials={initials} place={place(id)} />
         <span class="about">
           <strong>
             <span class="hidden">Add </span>
@@ -68,13 +76,16 @@ export function Gallery({ machine }: PageProps) {
                 {!!query && local.length > 0 && `, ${count(local.length, "server")}`}
               </p>
               <ul class="tiles">
-                {families.map(([id, name]) => tile(id, id, name, "Any server with this API", ""))}
-                {local.map((s) => tile(s, s.id, s.name, s.baseUrl.replace("http://", ""), "Your own server"))}
+                {families.map(([id, name, initials]) => tile(id, id, name, initials, "Any server with this API", ""))}
+                {local.map((s) =>
+                  tile(s, s.id, s.name, s.initials, s.baseUrl.replace("http://", ""), "Your own server"),
+                )}
                 {shown.map((p) =>
                   tile(
                     p,
                     p.id,
                     p.name,
+                    p.initials,
                     `${p.alias}/`,
                     [
                       ...(p.connect.length ? ["Sign-in"] : p.keyFree ? ["No key needed"] : []),
