@@ -387,8 +387,20 @@ func (q *requestQuery) mayBeFollowed(r *store.Request) bool {
 // requestFilter returns the condition that the query sets.
 func requestFilter(query map[string]string, from, to int64) (func(r *store.Request) bool, error) {
 	failed := query["failed"]
-	if failed != "" && failed != "true" && failed != "false" {
-		return nil, apierr.Invalid("failed", "failed must be true or false.")
+	for _, p := range [...]struct {
+		name   string
+		values []string
+	}{
+		{"failed", []string{"true", "false"}},
+		{"outcome", []string{store.Succeeded, store.ProviderFailed, store.Refused, store.Left}},
+		{"reason", []string{store.RefusedByKeyLimit, store.RefusedByBudget, store.RefusedByConcurrency,
+			store.RefusedByKey, store.RefusedByModel, store.RefusedByRequest}},
+	} {
+		if v := query[p.name]; v != "" && !slices.Contains(p.values, v) {
+			last := len(p.values) - 1
+			return nil, apierr.Invalid(p.name, "%s must be %s or %s.", p.name, strings.Join(p.values[:last], ", "),
+				p.values[last])
+		}
 	}
 	status, err := statusFilter(query["status"])
 	if err != nil {

@@ -91,7 +91,8 @@ func TestLastRequestsAreListed(t *testing.T) {
 	if w.replica().Generation != gen {
 		t.Error("requests move the generation")
 	}
-	for _, query := range []string{"limit=0", "limit=201", "limit=x", "before=0", "failed=maybe", "status=bad", "status=9", "from=x", "after=0", "sort=size", "order=up", "cursor=x", "cursor=0", "sort=cost&cursor=1.x", "minCostUsd=-1", "minDurationMs=x", "format=csv"} {
+	for _, query := range []string{"limit=0", "limit=201", "limit=x", "before=0", "failed=maybe", "status=bad", "status=9", "from=x", "after=0", "sort=size", "order=up", "cursor=x", "cursor=0", "sort=cost&cursor=1.x", "minCostUsd=-1", "minDurationMs=x", "format=csv",
+		"outcome=failed", "reason=budgets", "outcome=left&reason=x"} {
 		if status, _ := w.api("GET", "/api/requests?"+query, ""); status != 400 {
 			t.Errorf("%s: got %d", query, status)
 		}
