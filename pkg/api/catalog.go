@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"unicode"
@@ -70,14 +71,12 @@ func (h *OAuth) Catalog(context.Context, *auth.Call) (*httpmsg.Response, error) 
 
 func rowOf(d *provider.Descriptor) ProviderRow {
 	r := ProviderRow{
-		ID: d.ID, Alias: d.Alias, Name: d.Name, Initials: d.Initials, KeyURL: d.KeyURL, Kinds: d.Kinds,
+		ID: d.ID, Alias: d.Alias, Name: d.Name, Initials: cmp.Or(d.Initials, initialsOf(d.Name)),
+		KeyURL: d.KeyURL, Kinds: d.Kinds,
 		Auth:    schemeOf(d.Auth.Scheme),
 		KeyFree: d.Auth.Optional || d.Auth.Scheme == provider.None,
 		Vars:    []string{}, OptVars: []string{}, Connect: []string{}, Rebase: d.Rebase, BaseURL: d.BaseURL, Local: d.Local,
 		Lists: !d.Models.None && d.Serves("models"),
-	}
-	if r.Initials == "" {
-		r.Initials = initialsOf(d.Name)
 	}
 	if len(r.Kinds) == 0 {
 		r.Kinds = []catalog.Kind{catalog.LLM}
@@ -94,11 +93,11 @@ func rowOf(d *provider.Descriptor) ProviderRow {
 	return r
 }
 
-// initialsOf returns the first two letters or digits of a name.
+// initialsOf returns the first two letters or numbers of a name.
 func initialsOf(name string) string {
 	var two []rune
 	for _, r := range name {
-		if (unicode.IsLetter(r) || unicode.IsDigit(r)) && len(two) < 2 {
+		if (unicode.IsLetter(r) || unicode.IsNumber(r)) && len(two) < 2 {
 			two = append(two, r)
 		}
 	}

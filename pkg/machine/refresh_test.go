@@ -124,13 +124,13 @@ func TestTwoProgramsRefreshOnce(t *testing.T) {
 	}
 }
 
-// A refresh that a program has begun, which has ended, is tried again once its call can no
-// longer run. An intent of a clock that was far ahead delays nothing.
+// The refresh of a program that has ended is tried again once its call can no longer run. An
+// intent whose clock was far ahead delays nothing.
 func TestRefreshAfterAProgramHasEnded(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		ahead time.Duration // of the ended program's clock
-		after time.Duration // the first refresh that calls the token endpoint
+		after time.Duration // when the token endpoint is called
 	}{
 		{"same clock", 0, time.Minute},
 		{"clock ahead", 2 * time.Minute, 3 * time.Minute},
