@@ -427,11 +427,10 @@ func TestLeastWait(t *testing.T) {
 		}
 	}
 	for _, tt := range [][3]time.Duration{{5, 3, 3}, {3, 5, 3}} {
-		pl := &plan{}
-		pl.wait(&noToken{tt[0]})
-		pl.wait(&noToken{tt[1]})
-		if pl.later.wait != tt[2] {
-			t.Errorf("tokens after %v and %v: got %v", tt[0], tt[1], pl.later.wait)
+		conn := &store.Connection{}
+		s := outcomes{{Connection: conn, err: &noToken{tt[0]}}, {Connection: conn, err: &noToken{tt[1]}}}.summary()
+		if s.later.wait != tt[2] {
+			t.Errorf("tokens after %v and %v: got %v", tt[0], tt[1], s.later.wait)
 		}
 	}
 }
@@ -485,7 +484,8 @@ func TestRecordOfAttemptHasTextOnlyIfAccountIsConcerned(t *testing.T) {
 		want string
 	}{{failure{next: true}, "m"}, {failure{effect: limited}, "m"}, {failure{}, ""}} {
 		tt.f.err = &apierr.Error{Message: "m"}
-		if got := tried(&Trace{}, &tt.f, 0, 0); got.Text != tt.want {
+		o := Outcome{Target: &routing.Target{Provider: &provider.Descriptor{}}, Connection: &store.Connection{}}
+		if got := tried(&o, &tt.f, 0, 0); got.Text != tt.want {
 			t.Errorf("%+v: got %q", tt.f, got.Text)
 		}
 	}
@@ -677,7 +677,10 @@ func TestTraceNamesWhatTheLastAttemptLeftOut(t *testing.T) {
 		dropped  string
 		want     string
 	}{{1, "x", "x"}, {1, "", "before"}, {2, "", ""}, {2, "x", "x"}} {
-		pl := &plan{call: &Call{Trace: &Trace{Dropped: []string{"before"}}}, attempts: tt.attempts}
+		pl := &plan{call: &Call{Trace: &Trace{Dropped: []string{"before"}}}}
+		for range tt.attempts {
+			pl.outcomes = append(pl.outcomes, Outcome{Sent: true})
+		}
 		a := &Attempt{}
 		if tt.dropped != "" {
 			a.Dropped = []string{tt.dropped}

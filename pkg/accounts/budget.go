@@ -97,11 +97,7 @@ func (pl *plan) admit(ctx context.Context, to *routing.Target) error {
 	if w == nil {
 		return unavailable(nil)
 	}
-	price := to.Price(call.Machine)
-	output, _ := call.Estimate.outputs(call.Machine, to)
-	tokens, _ := call.Estimate.of(price, output)
-	for i := range limits {
-		amount, _ := amountOf(&limits[i], price, tokens, 0)
+	for i, amount := range call.amounts(limits, to) {
 		hold, err := pl.hold(ctx, call.Machine.ID, w, &limits[i], amount, amount)
 		if err != nil {
 			return err
@@ -124,57 +120,43 @@ func (pl *plan) afford(ctx context.Context, to *routing.Target) bool {
 		return true
 	}
 	pl.releaseTarget()
-	if pl.overBudget == nil {
-		pl.overBudget = err
-	}
+	pl.outcomes = append(pl.outcomes, Outcome{Target: to, cause: rankNone, err: err})
 	return false
 }
 
 // reserve is afford with the reason of a refusal. pl.reserved has what it has reserved
 // until then.
 func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
-	m, t := pl.call.Machine, pl.call.Trace
+	m, e := pl.call.Machine, &pl.call.Estimate
 	w := m.Local.Wallet(pl.newHolder)
 	if w == nil {
 		return unavailable(nil)
 	}
-	e := &pl.call.Estimate
-	price, asked := e.price(m, to), catalog.PlainName(t.Asked)
-	least, most := e.outputs(m, to)
-	fewTokens, lowCost := e.of(price, least)
-	tokens, cost := e.of(price, most)
+	uses, least, most := pl.call.uses(to)
 	output := most
 	to.OutputLimit = 0
-	for i := range m.Budgets {
-		b := &m.Budgets[i]
-		if !to.Charged(b, t.KeyID, asked) {
-			continue
-		}
-		r := reservation{priced: price != "", follows: e.Follows, counted: e.Counted[b.ID]}
-		if b.Unit == store.USD && !r.priced && b.RefuseUnpriced && !r.follows {
-			return unpriced(b, to.ID())
-		}
-		amount, counts := amountOf(b, price, tokens, cost)
-		if !counts {
-			continue
-		}
+	for i := range uses {
+		u := &uses[i]
+		r := reservation{priced: u.priced, follows: e.Follows, counted: e.Counted[u.ID]}
 		if r.follows {
-			if h, ok := w.Reserve(b, 0, pl.Now().UnixMilli()); ok {
+			if h, ok := w.Reserve(u.Budget, 0, pl.Now().UnixMilli()); ok {
 				r.Hold = h
 				pl.reserved = append(pl.reserved, r)
 			}
 			continue
 		}
-		low, _ := amountOf(b, price, fewTokens, lowCost)
-		hold, err := pl.hold(ctx, m.ID, w, b, low, amount)
+		if u.refused() {
+			return unpriced(u.Budget, to.ID())
+		}
+		hold, err := pl.hold(ctx, m.ID, w, u.Budget, u.least, u.most)
 		if err != nil {
 			return err
 		}
-		if b.Unit != store.Requests && e.Output > 0 {
+		if u.Unit != store.Requests && e.Output > 0 {
 			to.OutputLimit = most
 		}
-		if hold.Amount < amount {
-			output = min(output, least+int64(float64(most-least)*float64(hold.Amount-low)/float64(amount-low)))
+		if hold.Amount < u.most {
+			output = min(output, least+int64(float64(most-least)*float64(hold.Amount-u.least)/float64(u.most-u.least)))
 		}
 		r.Hold = hold
 		pl.reserved = append(pl.reserved, r)
@@ -183,6 +165,50 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 		to.OutputLimit = output
 	}
 	return nil
+}
+
+// budgetUse is what a call to a target may use of a budget.
+type budgetUse struct {
+	*store.Budget
+	least, most int64 // they differ for a call without a limit of its output
+	priced      bool  // the price of the model is known
+}
+
+// refused reports whether the budget refuses models without a price, and this is one.
+func (u *budgetUse) refused() bool { return u.Unit == store.USD && !u.priced && u.RefuseUnpriced }
+
+// uses returns what a call to a target may use of each budget that covers it, and the fewest
+// and the most output tokens of one answer.
+func (c *Call) uses(to *routing.Target) (list []budgetUse, least, most int64) {
+	m, e := c.Machine, &c.Estimate
+	price, asked := e.price(m, to), catalog.PlainName(c.Trace.Asked)
+	least, most = e.outputs(m, to)
+	fewTokens, lowCost := e.of(price, least)
+	tokens, cost := e.of(price, most)
+	for i := range m.Budgets {
+		b := &m.Budgets[i]
+		if !to.Charged(b, c.Trace.KeyID, asked) {
+			continue
+		}
+		if amount, counts := amountOf(b, price, tokens, cost); counts {
+			low, _ := amountOf(b, price, fewTokens, lowCost)
+			list = append(list, budgetUse{b, low, amount, price != ""})
+		}
+	}
+	return list, least, most
+}
+
+// amounts returns what a call to a target reserves of each of its key's limits: of tokens the
+// least that it reserves of budgets.
+func (c *Call) amounts(limits []store.Budget, to *routing.Target) []int64 {
+	price := to.Price(c.Machine)
+	output, _ := c.Estimate.outputs(c.Machine, to)
+	tokens, _ := c.Estimate.of(price, output)
+	amounts := make([]int64, len(limits))
+	for i := range limits {
+		amounts[i], _ = amountOf(&limits[i], price, tokens, 0)
+	}
+	return amounts
 }
 
 // amountOf returns how much of a budget a call reserves. counts is false for a free call
@@ -312,7 +338,7 @@ func (pl *plan) release() {
 	pl.releaseTarget()
 	for i := range pl.reserved {
 		r, used := &pl.reserved[i], int64(0)
-		if r.Budget.Unit == store.Requests && pl.attempts > 0 {
+		if r.Budget.Unit == store.Requests && pl.outcomes.attempts() > 0 {
 			used = 1
 		}
 		r.Settle(used, pl.Now().UnixMilli())

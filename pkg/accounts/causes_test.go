@@ -322,7 +322,7 @@ func TestBlockedHere(t *testing.T) {
 			if e.Status != tt.a.Status || w.saw() != "a" || n != 0 || whole != 0 || w.pool.Pending(mid) {
 				t.Errorf("got %d, saw %s, %d refreshes, cools %v", e.Status, w.saw(), n, whole)
 			}
-			if tried := w.trace.Failed; len(tried) != 1 || tried[0].Place != "" || tried[0].Text == "" {
+			if tried := w.trace.Failed(); len(tried) != 1 || tried[0].Place != "" || tried[0].Text == "" {
 				t.Errorf("recorded %+v", tried)
 			}
 			if strings.Contains(e.Message, "<") {
@@ -348,7 +348,7 @@ func TestRefusedPlaceIsNamed(t *testing.T) {
 		w := newWorld(t).add(accounts("a")...)
 		w.script["*"] = []fake.Answer{{Status: 403, Body: openaiPlace, Header: httpmsg.Header{{Name: "cf-ray", Value: ray}}}}
 		w.send()
-		if tried := w.trace.Failed; len(tried) != 1 || tried[0].Place != want {
+		if tried := w.trace.Failed(); len(tried) != 1 || tried[0].Place != want {
 			t.Errorf("cf-ray %q: recorded %+v, want %q", ray, tried, want)
 		}
 	}

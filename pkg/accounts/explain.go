@@ -5,10 +5,8 @@ import (
 	"time"
 
 	"weir/pkg/budget"
-	"weir/pkg/catalog"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
-	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
@@ -64,50 +62,58 @@ const MaxAttempts = maxAttempts
 // how much is left of a budget, or of a limit of the call's key; it is nil without any.
 // keyRefused is the code with which the key is refused, or "".
 func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) int64, keyRefused string) []Step {
-	e := &explainer{}
 	pl := &plan{call: call, explains: true}
+	var steps []Step
+	leaveOut := func(to *routing.Target, why string) {
+		for _, conn := range to.Connections {
+			steps = append(steps, Step{Target: to, Connection: conn, Skipped: why})
+		}
+	}
 	try, reached := 0, 0
 	for i := range call.Targets {
-		to := &call.Targets[i]
-		e.to, e.left, e.cause = to, nil, rankNone
-		from, class := len(e.steps), routing.ContextLength
+		to, from := &call.Targets[i], len(steps)
 		switch {
 		case i != reached:
-			e.leaveOut("not_reached")
+			leaveOut(to, "not_reached")
 		case to.TooLong:
-			e.leaveOut(class.String())
-			reached = routing.After(call.Targets, i, class)
+			leaveOut(to, routing.ContextLength.String())
+			reached = routing.After(call.Targets, i, routing.ContextLength)
 		default:
 			o := pl.ordering(to, now.UnixMilli())
 			home := o.home()
-			list := o.sort(ready(nil, call.Machine, to, pin, o.now, e))
+			pl.outcomes = nil
+			list := o.sort(pl.ready(nil, to, pin, o.now))
 			charges, refused := chargesOf(call, to, left)
 			if len(list) > 0 {
 				keyRefused = cmp.Or(keyRefused, limitOf(call, to, left))
 				refused = cmp.Or(keyRefused, refused)
 			}
 			for j := range list {
+				c := &list[j]
 				if refused != "" {
-					e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Skipped: refused})
+					steps = append(steps, Step{Target: to, Connection: c.conn, Skipped: refused})
 					continue
 				}
 				try++
-				e.steps = append(e.steps, Step{Target: to, Connection: list[j].conn, Try: try, Trial: list[j].trial,
-					Outlier: list[j].outlier, Low: list[j].low})
+				steps = append(steps, Step{Target: to, Connection: c.conn, Try: try, Trial: c.trial, Outlier: c.outlier,
+					Low: c.low})
 			}
-			e.steps = append(e.steps, e.left...)
-			for j := range e.steps[from:] {
-				e.steps[from+j].Charges = charges
-				e.steps[from+j].Home = home != nil && e.steps[from+j].Connection == home
+			for j := range pl.outcomes {
+				o := &pl.outcomes[j]
+				steps = append(steps, Step{Target: to, Connection: o.Connection, Skipped: o.Skipped, Wait: o.wait})
+			}
+			for j := range steps[from:] {
+				steps[from+j].Charges = charges
+				steps[from+j].Home = home != nil && steps[from+j].Connection == home
 			}
 			for _, conn := range to.Connections {
 				if pin != "" && conn.ID != pin {
-					e.steps = append(e.steps, Step{Target: to, Connection: conn, Skipped: "pinned"})
+					steps = append(steps, Step{Target: to, Connection: conn, Skipped: "pinned"})
 				}
 			}
 			switch reached = i + 1; {
 			case len(list) == 0:
-				reached = routing.After(call.Targets, i, classOf(e.cause))
+				reached = routing.After(call.Targets, i, classOf(pl.outcomes.cause()))
 			case keyRefused != "":
 				reached = -1
 			case refused != "":
@@ -115,11 +121,11 @@ func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) i
 			}
 		}
 		after := routing.Policy(call.Targets, i)
-		for j := range e.steps[from:] {
-			e.steps[from+j].NextAfter = after
+		for j := range steps[from:] {
+			steps[from+j].NextAfter = after
 		}
 	}
-	return e.steps
+	return steps
 }
 
 // limitOf returns CodeKeyLimit if a limit of the call's key refuses it, else "". How many of
@@ -129,12 +135,8 @@ func limitOf(call *Call, to *routing.Target, left func(b *store.Budget) int64) s
 	if left == nil || len(limits) == 0 || call.Estimate.Follows {
 		return ""
 	}
-	price := to.Price(call.Machine)
-	output, _ := call.Estimate.outputs(call.Machine, to)
-	tokens, _ := call.Estimate.of(price, output)
-	for i := range limits {
-		b := &limits[i]
-		if amount, _ := amountOf(b, price, tokens, 0); b.Unit != store.Calls && amount > left(b) {
+	for i, amount := range call.amounts(limits, to) {
+		if b := &limits[i]; b.Unit != store.Calls && amount > left(b) {
 			return CodeKeyLimit
 		}
 	}
@@ -147,33 +149,20 @@ func chargesOf(call *Call, to *routing.Target, left func(b *store.Budget) int64)
 	if left == nil {
 		return nil, ""
 	}
-	price, asked := call.Estimate.price(call.Machine, to), catalog.PlainName(call.Trace.Asked)
-	least, most := call.Estimate.outputs(call.Machine, to)
-	fewTokens, lowCost := call.Estimate.of(price, least)
-	tokens, cost := call.Estimate.of(price, most)
-	for i := range call.Machine.Budgets {
-		b := &call.Machine.Budgets[i]
-		if !to.Charged(b, call.Trace.KeyID, asked) {
-			continue
-		}
-		amount, counts := amountOf(b, price, tokens, cost)
-		if !counts {
-			continue
-		}
-		low, _ := amountOf(b, price, fewTokens, lowCost)
-		c := Charge{Budget: b, Left: left(b)}
-		c.Amount = budget.Share(c.Left, low, amount)
+	uses, _, _ := call.uses(to)
+	for i := range uses {
+		u := &uses[i]
+		c := Charge{Budget: u.Budget, Left: left(u.Budget)}
+		c.Amount = budget.Share(c.Left, u.least, u.most)
 		switch {
 		case call.Estimate.Follows:
 			c.Amount = 0
-		case b.Unit == store.USD && price == "" && b.RefuseUnpriced:
+		case u.refused():
 			c.Refused = CodeUnpriced
 		case c.Amount > c.Left || c.Left <= 0:
 			c.Refused = CodeBudgetExceeded
 		}
-		if refused == "" {
-			refused = c.Refused
-		}
+		refused = cmp.Or(refused, c.Refused)
 		list = append(list, c)
 	}
 	return list, refused
@@ -205,31 +194,4 @@ func Usable(a *Attempt, to *routing.Target, conn *store.Connection) error {
 		err = nil
 	}
 	return err
-}
-
-type explainer struct {
-	to          *routing.Target
-	steps, left []Step
-	cause       int // the highest rank of what leaves accounts of the target out
-}
-
-// leaveOut adds the accounts of a target that is left out as a whole.
-func (e *explainer) leaveOut(why string) {
-	for _, conn := range e.to.Connections {
-		e.steps = append(e.steps, Step{Target: e.to, Connection: conn, Skipped: why})
-	}
-}
-
-func (e *explainer) skip(conn *store.Connection, status string, wait time.Duration, s snapshot.State) {
-	reason := s.Reason
-	switch status {
-	case "":
-		e.cause = max(e.cause, rankOf(reason))
-	case needsReauth:
-		e.cause = max(e.cause, rankRefused)
-	}
-	if status != "" {
-		reason = status
-	}
-	e.left = append(e.left, Step{Target: e.to, Connection: conn, Skipped: reason, Wait: wait})
 }

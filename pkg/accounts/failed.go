@@ -15,53 +15,57 @@ import (
 // temporary failure, then a limited account, then missing credit, then a
 // refused key, then a refused location.
 func (pl *plan) failed() error {
-	if pl.overBudget != nil && pl.best == nil {
-		return pl.overBudget
+	s := pl.outcomes.summary()
+	switch {
+	case s.overBudget != nil && s.best == nil:
+		return s.overBudget
+	case s.best != nil && s.best.rank() == rankTransient:
+		return s.best.err
+	case len(s.missed[rankLimit].conns) > 0:
+		return tooMany(&s)
+	case s.later != nil:
+		return s.later.shown()
 	}
-	if pl.best != nil && pl.best.rank() == rankTransient {
-		return pl.best.err
-	}
-	if pl.missed != nil && len(pl.missed[rankLimit].conns) > 0 {
-		return pl.limited()
-	}
-	if pl.later != nil {
-		return pl.later.shown()
-	}
-	for r := rankCredit; r >= rankBlocked && pl.missed != nil; r-- {
-		if len(pl.missed[r].conns) > 0 {
-			return pl.refused(r)
+	for r := rankCredit; r >= rankBlocked; r-- {
+		if len(s.missed[r].conns) > 0 {
+			return pl.refused(&s, r)
 		}
 	}
-	if pl.best != nil {
-		return pl.best.err
+	if s.best != nil {
+		return s.best.err
 	}
-	if pl.refusal != nil && !errors.Is(pl.unusable, ErrSealed) {
-		return pl.refusal
+	if s.refusal != nil && !errors.Is(s.unusable, ErrSealed) {
+		return s.refusal
 	}
-	if pl.unusable == nil {
-		return apierr.New(400, "no_credentials", "No account of provider %s is connected. Add one under Providers.",
-			names(pl.call.Targets))
+	return unusable(names(pl.call.Targets), s.unusable)
+}
+
+// unusable returns the client's error when no account could be tried. why is that of the
+// last one, nil without any.
+func unusable(id string, why error) error {
+	if why == nil {
+		return apierr.New(400, "no_credentials", "No account of provider %s is connected. Add one under Providers.", id)
 	}
-	e := apierr.New(400, "no_credentials", "No account of provider %s has usable credentials.", names(pl.call.Targets))
+	e := apierr.New(400, "no_credentials", "No account of provider %s has usable credentials.", id)
 	switch {
-	case errors.Is(pl.unusable, ErrSealed):
+	case errors.Is(why, ErrSealed):
 		e = apierr.New(503, "key_unavailable", SealedText)
-	case errors.Is(pl.unusable, provider.ErrIncomplete):
-		e.Message += " Complete its settings under Providers: " + pl.unusable.Error() + "."
-	case errors.Is(pl.unusable, provider.ErrNoCredential):
+	case errors.Is(why, provider.ErrIncomplete):
+		e.Message += " Complete its settings under Providers: " + why.Error() + "."
+	case errors.Is(why, provider.ErrNoCredential):
 		e.Message += " Set an API key on its connection, or sign in again."
-	case errors.Is(pl.unusable, provider.ErrNoEndpoint):
-		e = apierr.New(400, "unsupported_endpoint", "Provider %s has no endpoint for this request.", names(pl.call.Targets))
+	case errors.Is(why, provider.ErrNoEndpoint):
+		e = apierr.New(400, "unsupported_endpoint", "Provider %s has no endpoint for this request.", id)
 	}
-	e.Err = pl.unusable
+	e.Err = why
 	return e
 }
 
-// limited returns the client's error when accounts are limited.
-func (pl *plan) limited() error {
-	m := &pl.missed[rankLimit]
-	if pl.best != nil && pl.best.rank() == rankLimit {
-		e := *pl.best.err
+// tooMany returns the client's error when accounts are limited.
+func tooMany(s *summary) error {
+	m := &s.missed[rankLimit]
+	if s.best != nil && s.best.rank() == rankLimit {
+		e := *s.best.err
 		e.NoRetry = e.NoRetry && len(m.conns) == 1 // another account may be ready before
 		return waiting(&e, m.wait)
 	}
@@ -72,10 +76,10 @@ func (pl *plan) limited() error {
 
 // refused returns the client's error when the owner of the accounts must act:
 // which account, what happened and since when. A repeated call gets the same.
-func (pl *plan) refused(rank int) error {
-	m := &pl.missed[rank]
-	text, status, header := "", pl.place.Status, httpmsg.Header(nil)
-	if f := pl.best; f != nil && f.rank() == rank {
+func (pl *plan) refused(s *summary, rank int) error {
+	m := &s.missed[rank]
+	text, status, header := "", s.place.Status, httpmsg.Header(nil)
+	if f := s.best; f != nil && f.rank() == rank {
 		text, status, header = f.err.Message, f.err.Status, f.err.Header
 	}
 	var e *apierr.Error
@@ -90,7 +94,7 @@ func (pl *plan) refused(rank int) error {
 			account(m))
 	default:
 		if text == "" {
-			text = pl.place.Message
+			text = s.place.Message
 		}
 		e = apierr.New(status, blockedCode, "Provider %s does not serve the location that this gateway calls from.",
 			m.conns[0].Provider)
@@ -99,7 +103,7 @@ func (pl *plan) refused(rank int) error {
 		e.Message += " Its answer: " + text
 	}
 	e.Message, e.Header, e.NoRetry = apierr.Shorten(apierr.Sentence(e.Message), maxMessage), header, true
-	if pl.attempts == 0 && m.wait > 0 {
+	if pl.outcomes.attempts() == 0 && m.wait > 0 {
 		e.Err = &cooling{m.wait}
 	}
 	return e

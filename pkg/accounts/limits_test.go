@@ -91,8 +91,8 @@ func TestFailedCallCountsAgainstTheKeyOnce(t *testing.T) {
 	call := b.to("gpt-4o")
 	call.Targets = append(call.Targets, b.target("gpt-4.1"))
 	call.Estimate = Estimate{Input: 10}
-	if _, err := b.pool.Send(context.Background(), call); err == nil || b.trace.Attempts < 2 {
-		t.Fatalf("got %v after %d attempts", err, b.trace.Attempts)
+	if _, err := b.pool.Send(context.Background(), call); err == nil || b.trace.Attempts() < 2 {
+		t.Fatalf("got %v after %d attempts", err, b.trace.Attempts())
 	}
 	call = b.to("gpt-4o")
 	call.Targets[0].Connections = nil

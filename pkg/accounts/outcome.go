@@ -1,59 +1,148 @@
 package accounts
 
 import (
-	"weir/pkg/catalog"
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/usage"
-	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/upstream"
 )
 
-// outcomeOf returns the outcome of a client's request and, of a refused one, the reason.
-// status is that of the answer, e the client's error or what broke the stream, or nil.
-func outcomeOf(attempts, status int, e *apierr.Error) (outcome, reason string) {
-	switch {
-	case e != nil && e.Status == apierr.StatusClientLeft:
-		return store.Left, ""
-	case e == nil && status < 400:
-		return store.Succeeded, ""
-	case attempts > 0:
-		return store.ProviderFailed, ""
-	case e == nil:
-		e = &apierr.Error{Status: status}
-	}
-	if e.Reason != "" {
-		return store.Refused, e.Reason
-	}
-	switch e.Code {
-	case CodeBudgetExceeded, CodeUnpriced:
-		return store.Refused, store.RefusedByBudget
-	case "overloaded", "too_many_sockets":
-		return store.Refused, store.RefusedByConcurrency
-	case "invalid_api_key", "key_paused":
-		return store.Refused, store.RefusedByKey
-	case "model_not_found", "model_not_allowed", "no_credentials", "unsupported_endpoint":
-		return store.Refused, store.RefusedByModel
-	case "rate_limit_exceeded", quotaCode, "account_key_refused", blockedCode: // of the accounts, known before
-		return store.ProviderFailed, ""
-	}
-	if e.Status >= 500 {
-		return store.ProviderFailed, ""
-	}
-	return store.Refused, store.RefusedByRequest
+// Outcome is what became of an account in a call: it answered, it failed, or it was left
+// out. A call appends them as they come; the client's error, the record of the call and its
+// captures are read from the list.
+type Outcome struct {
+	Target     *routing.Target
+	Connection *store.Connection // nil for what concerns all accounts of the target
+	Sent       bool              // a request went to the provider
+	Failed     *store.Attempt    // the record of an upstream call that failed; nil for an answer
+	Skipped    string            // why an account that is not ready was left out; see Step
+
+	failure *failure      // nil for an answer, and for an account that was left out
+	retry   Retry         // the same account was asked again
+	cause   int           // the rank of what went wrong; rankNone for what decides nothing
+	err     error         // why the account was left out, or the refusal of a budget
+	since   int64         // when the cause began, Unix milliseconds; 0 when not known
+	wait    time.Duration // until the account may be tried; 0 when not known
 }
 
-// untried sets the model of a request without attempts: the combo or the model that was
-// asked for, if the machine has it. Other names would be rows without bound.
-func untried(kind *usage.Row, m *snapshot.Machine, asked string) {
-	if asked == "" {
+// outcomes are those of one Send.
+type outcomes []Outcome
+
+// attempts returns the number of upstream calls.
+func (list outcomes) attempts() (n int) {
+	for i := range list {
+		if list[i].Sent {
+			n++
+		}
+	}
+	return n
+}
+
+// uploads returns the number of attempts that were cut after much of the body had been sent.
+func (list outcomes) uploads() (n int) {
+	for i := range list {
+		if f := list[i].failure; f != nil && list[i].Sent && errors.Is(f.err, upstream.ErrSent) {
+			n++
+		}
+	}
+	return n
+}
+
+// cause returns the highest rank of what went wrong.
+func (list outcomes) cause() int {
+	cause := rankNone
+	for i := range list {
+		cause = max(cause, list[i].cause)
+	}
+	return cause
+}
+
+// absent returns the answer of the first endpoint that a server lacks, or nil.
+func (list outcomes) absent() error {
+	for i := range list {
+		if list[i].retry == OtherAPI {
+			return list[i].failure.err
+		}
+	}
+	return nil
+}
+
+// summary is what the outcomes of a call come to, if none is an answer.
+type summary struct {
+	best       *failure       // the most useful failure, and of several the last
+	missed     [ranks]missed  // accounts that did not serve, by rank
+	place      snapshot.Block // the refusal of a location that is skipped
+	unusable   error          // why an account could not be tried at all
+	refusal    error          // the first Unsuitable
+	later      *noToken       // an account has no token at the moment: the shortest wait
+	overBudget error          // of the first budget that refuses the call
+}
+
+// missed are the accounts that did not serve for one cause, because they cool
+// down or because they failed in this call.
+type missed struct {
+	conns []*store.Connection
+	since int64         // of the first, Unix milliseconds; 0 when not known
+	wait  time.Duration // the smallest; 0 for none
+}
+
+func (list outcomes) summary() (s summary) {
+	for i := range list {
+		o := &list[i]
+		var other *unsuitable
+		var place *blocked
+		var none *noToken
+		switch {
+		case o.retry != NoRetry:
+		case o.failure != nil:
+			if s.best == nil || o.cause >= s.best.rank() {
+				s.best = o.failure
+			}
+		case o.Connection == nil:
+			s.overBudget = cmp.Or(s.overBudget, o.err)
+		case errors.As(o.err, &other):
+			if s.refusal == nil {
+				s.refusal = other.err
+			}
+			s.unusable = provider.ErrNoEndpoint
+		case errors.As(o.err, &place):
+			s.place = place.Block
+		case errors.As(o.err, &none):
+			if s.later == nil || none.wait < s.later.wait {
+				s.later = none
+			}
+		case o.err != nil:
+			s.unusable = o.err
+		}
+		if o.cause > rankMember && o.cause < rankTransient {
+			s.missed[o.cause].add(o)
+		}
+	}
+	return s
+}
+
+// add counts an account that did not serve, once.
+func (m *missed) add(o *Outcome) {
+	m.wait = least(m.wait, o.wait)
+	if slices.Contains(m.conns, o.Connection) {
 		return
 	}
-	if c := m.Combo(catalog.PlainName(asked)); c != nil {
-		kind.Model = c.Name
-		return
+	if m.conns == nil {
+		m.since = o.since
 	}
-	if to, err := routing.Resolve(asked, m.ReadOnly(), catalog.LLM, nil); err == nil && len(to) > 0 {
-		kind.Model, kind.Provider = to[0].ID(), to[0].Provider.ID
+	m.conns = append(m.conns, o.Connection)
+}
+
+// least returns the smaller of two waits; 0 means no wait is known.
+func least(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
 	}
+	return a
 }

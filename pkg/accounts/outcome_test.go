@@ -84,7 +84,11 @@ func TestRefusedRequestsHaveNoLatency(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	record := func(attempts, status int, e *apierr.Error) {
 		r := &httpmsg.Request{ID: "r", Method: "POST", Start: w.Now().Add(-1e9), Route: "/v1/embeddings"}
-		w.pool.Record(w.machine, r, &Trace{KeyID: "k", Asked: "openai/gpt", Attempts: attempts, Model: "openai/gpt", Provider: "openai"}, status, e)
+		sent := make([]Outcome, attempts)
+		for i := range sent {
+			sent[i].Sent = true
+		}
+		w.pool.Record(w.machine, r, &Trace{KeyID: "k", Asked: "openai/gpt", Outcomes: sent, Model: "openai/gpt", Provider: "openai"}, status, e)
 	}
 	record(1, 200, nil)
 	record(1, 502, apierr.New(502, "upstream_reset", "x"))

@@ -3,7 +3,6 @@ package accounts
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -30,62 +29,50 @@ const (
 // plan is one call on its way through the accounts.
 type plan struct {
 	*Pool
-	call       *Call
-	deadline   time.Time // zero for none
-	attempts   int
-	uploads    int    // attempts that were cut after much of the body had been sent
-	turn       uint32 // of round-robin, if turned
-	turned     bool
-	explains   bool           // the call is not sent
-	best       *failure       // the most useful failure so far
-	missed     []missed       // accounts that did not serve, by rank; nil without any
-	place      snapshot.Block // the refusal of a location that is skipped
-	unusable   error          // why an account could not be tried at all
-	refusal    error          // the first Unsuitable
-	before     *Attempt       // the last one
-	absent     error          // the answer of the first endpoint that a server lacks
-	later      *noToken       // an account has no token at the moment
-	cause      int            // the highest rank of a failure of the current target
-	overBudget *apierr.Error  // of the first budget that refuses the call
-	reserved   []reservation  // of the key's limits, then for the target that is tried
-	limits     int            // of reserved: those of the key's limits
-}
-
-// missed are the accounts that did not serve for one cause, because they cool
-// down or because they failed in this call.
-type missed struct {
-	conns []*store.Connection
-	since int64         // of the first, Unix milliseconds; 0 when not known
-	wait  time.Duration // the smallest; 0 for none
+	call     *Call
+	deadline time.Time // zero for none
+	outcomes outcomes
+	before   *Attempt // the last one
+	turn     uint32   // of round-robin, if turned
+	turned   bool
+	explains bool          // the call is not sent
+	reserved []reservation // of the key's limits, then for the target that is tried
+	limits   int           // of reserved: those of the key's limits
 }
 
 // Send tries the accounts of the targets in turn until one returns a 2xx that
 // Read accepts. The error is an *apierr.Error fit for the client.
 func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
-	pl := call.Trace.newPlan()
-	pl.Pool, pl.call = p, call
+	pl := &plan{Pool: p, call: call}
 	res, err := pl.send(ctx)
 	if err != nil {
 		pl.release()
 		if pl.refusedBefore() && p.worksAgain(ctx, call.Machine) {
-			*pl = plan{Pool: p, call: call}
+			pl = &plan{Pool: p, call: call}
 			if res, err = pl.send(ctx); err != nil {
 				pl.release()
 			}
 		}
 	}
-	if err != nil && pl.absent != nil && lacksEndpoint(err) {
-		err = pl.absent // neither API is there: the client's own counts
+	if err != nil && lacksEndpoint(err) {
+		if first := pl.outcomes.absent(); first != nil {
+			err = first // neither API is there: the client's own counts
+		}
 	}
 	call.Trace.Session = call.Session.Known()
-	call.Trace.endPlan(pl)
+	call.Trace.Outcomes = append(call.Trace.Outcomes, pl.outcomes...)
 	return res, err
 }
 
 // refusedBefore reports whether nothing was sent because of an earlier refusal of an
 // account. A test of its connection may have succeeded since.
 func (pl *plan) refusedBefore() bool {
-	return pl.attempts == 0 && pl.missed != nil && pl.missed[rankRefused].wait+pl.missed[rankCredit].wait > 0
+	for i := range pl.outcomes {
+		if o := &pl.outcomes[i]; (o.cause == rankRefused || o.cause == rankCredit) && o.wait > 0 {
+			return pl.outcomes.attempts() == 0
+		}
+	}
+	return false
 }
 
 // worksAgain asks the object of a machine for what has changed, and reports whether the
@@ -124,8 +111,7 @@ func (pl *plan) send(ctx context.Context) (*Result, error) {
 // target tries the accounts of a target. Without a result and an error, the class
 // of the failure decides on the next target.
 func (pl *plan) target(ctx context.Context, i int, pin string) (*Result, routing.Class, error) {
-	to := &pl.call.Targets[i]
-	pl.cause = rankNone
+	to, from := &pl.call.Targets[i], len(pl.outcomes)
 	var few [8]candidate
 	ready := pl.order(few[:0], to, pin)
 	if len(ready) > 0 {
@@ -139,25 +125,20 @@ func (pl *plan) target(ctx context.Context, i int, pin string) (*Result, routing
 	for j := range ready {
 		ready[j].alone = len(ready) == 1 && routing.After(pl.call.Targets, i, routing.Unavailable) < 0
 		res, f := pl.account(ctx, to, &ready[j])
-		if res != nil {
+		switch {
+		case res != nil:
 			pl.affinity(i, res, pin)
 			return res, routing.Final, nil
-		}
-		if f == nil {
-			continue // it could not be tried
-		}
-		pl.keep(f, ready[j].conn)
-		if !f.next {
-			if pl.attempts < maxAttempts && routing.After(pl.call.Targets, i, f.class) >= 0 {
-				return nil, f.class, nil
-			}
+		case f == nil: // it could not be tried
+		case !f.next && pl.outcomes.attempts() < maxAttempts && routing.After(pl.call.Targets, i, f.class) >= 0:
+			return nil, f.class, nil
+		case !f.next:
 			return nil, routing.Final, pl.ended(f)
-		}
-		if pl.attempts >= maxAttempts {
+		case pl.outcomes.attempts() >= maxAttempts:
 			return nil, routing.Final, pl.failed()
 		}
 	}
-	return nil, classOf(pl.cause), nil
+	return nil, classOf(pl.outcomes[from:].cause()), nil
 }
 
 // limit finds the deadline of the plan. On the edge, reading the clock is a call of
@@ -201,7 +182,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		}
 		if s := call.Machine.State(conn.ID, model); !call.Machine.Trial(conn.ID, model, now) {
 			left := time.Duration(s.Left(now)) * time.Millisecond
-			pl.miss(rankOf(s.Reason), conn, s.Since, max(left, time.Second))
+			pl.leaveOut(to, conn, s, max(left, time.Second))
 			return nil, nil
 		}
 		defer call.Machine.TrialOver(conn.ID, model)
@@ -210,86 +191,81 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	for {
 		cred, err := pl.credential(ctx, conn, &token)
 		if err != nil {
-			var none *noToken
-			if errors.As(err, &none) {
-				pl.wait(none)
-			} else {
-				pl.unusable = err
-			}
+			pl.outcomes = append(pl.outcomes, Outcome{Target: to, Connection: conn, cause: rankNone, err: err})
 			return nil, nil
 		}
-		a, f := pl.build(to, conn, cred)
-		if a == nil {
-			return nil, f
+		a, err := pl.build(to, conn, cred)
+		if err != nil {
+			return nil, pl.unsent(to, conn, err)
 		}
-		if call.Machine.AnyBlocked() && pl.blocked(a, to, conn) {
-			return nil, nil
+		res, f := pl.attempt(ctx, a, cred)
+		if res != nil {
+			return res, nil
 		}
-		if !pl.deadline.IsZero() && !pl.Now().Before(pl.deadline) {
-			return nil, &failure{err: timedOut(false)}
-		}
-		pl.attempts++
-		pl.before = a
-		a.Target, a.Connection, a.reserved = to, conn, pl.reserved
-		t := call.Trace
-		t.Attempts++
-		t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()
-		pl.dropped(a)
-		began := pl.Now()
-		counted := call.Machine.Uses(store.LeastBusy)
-		if counted {
-			call.Machine.Begin(conn.ID, to.Model, began.UnixMilli())
-		}
-		resp, f := pl.try(ctx, a, cred)
-		if counted && f != nil {
-			call.Machine.End(conn.ID, to.Model, began.UnixMilli())
-		}
-		if f == nil {
-			return pl.accepted(a, resp, cred, began, counted), nil
-		}
-		t.Err, a.Failure = f.err, f.err
-		t.Failed = append(t.Failed, tried(t, f, sinceArrival(call.Request, began), pl.Now().Sub(began)))
-		if a.unresolved && a.Estimator == nil && call.Estimate.Media != nil { // billed by what was ordered
-			a.Used.Media, a.Used.Tokens = call.Estimate.Media, llm.Usage{Estimated: true}
-		}
-		a.unresolved = a.unresolved && (a.Estimator != nil || a.Used.Media != nil)
-		if f.err.Status != 499 || a.unresolved {
-			pl.used(call.Machine, call.Request, call.Trace, a, f.err.Status != 499)
-		}
-		a.Retry = f.retry(a, call.Billable)
-		if pl.attempts >= maxAttempts || a.Retry == Refreshed && !(renewable(conn) &&
-			pl.refresh(ctx, call.Machine.ID, conn, &token)) {
-			a.Retry = NoRetry
-		}
-		if a.Retry == OtherAPI && pl.absent == nil {
-			pl.absent = f.err
-		}
-		if a.Retry == NoRetry && f.passing && c.alone && pl.attempts < maxAttempts {
-			a.Retry, c.alone = Again, false
-		}
-		if a.Retry != NoRetry {
+		o := &pl.outcomes[len(pl.outcomes)-1]
+		a.Retry = pl.retry(ctx, a, f, c, &token)
+		if o.retry = a.Retry; o.retry != NoRetry {
 			continue
 		}
 		if f.refresh && token.wait > 0 {
 			// The token is old, and refreshing it failed for a temporary
 			// reason: the account is not at fault.
 			f = &failure{err: (&noToken{token.wait}).shown(), next: true}
-			t.Failed[len(t.Failed)-1].Code = f.err.Code
+			o.failure, o.Failed.Code = f, f.err.Code
 		}
 		pl.note(call.Machine, conn.ID, to.Model, f)
+		if o.cause = f.rank(); o.cause < rankTransient {
+			o.since, o.wait = pl.Now().UnixMilli(), f.cooled
+		}
 		return nil, f
 	}
 }
 
-// blocked reports whether the provider refuses this location at the address of an
-// attempt. The account is left out then.
-func (pl *plan) blocked(a *Attempt, to *routing.Target, conn *store.Connection) bool {
-	b, ok := pl.call.Machine.Blocked(to.Provider.ID, provider.Origin(a.Request.URL), pl.Now().UnixMilli())
-	if ok {
-		pl.place = b
-		pl.miss(rankBlocked, conn, 0, 0)
+// attempt makes one attempt with an account. It returns the result, or the failure.
+func (pl *plan) attempt(ctx context.Context, a *Attempt, cred *snapshot.Opened) (*Result, *failure) {
+	call, to, conn := pl.call, a.Target, a.Connection
+	pl.before = a
+	pl.outcomes = append(pl.outcomes, Outcome{Target: to, Connection: conn, Sent: true, cause: rankNone})
+	t := call.Trace
+	t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()
+	pl.dropped(a)
+	began := pl.Now()
+	counted := call.Machine.Uses(store.LeastBusy)
+	if counted {
+		call.Machine.Begin(conn.ID, to.Model, began.UnixMilli())
 	}
-	return ok
+	resp, f := pl.try(ctx, a, cred)
+	if f == nil {
+		return pl.accepted(a, resp, cred, began, counted), nil
+	}
+	if counted {
+		call.Machine.End(conn.ID, to.Model, began.UnixMilli())
+	}
+	t.Err, a.Failure = f.err, f.err
+	o := &pl.outcomes[len(pl.outcomes)-1]
+	o.failure, o.Failed = f, tried(o, f, sinceArrival(call.Request, began), pl.Now().Sub(began))
+	if a.unresolved && a.Estimator == nil && call.Estimate.Media != nil { // billed by what was ordered
+		a.Used.Media, a.Used.Tokens = call.Estimate.Media, llm.Usage{Estimated: true}
+	}
+	a.unresolved = a.unresolved && (a.Estimator != nil || a.Used.Media != nil)
+	if f.err.Status != 499 || a.unresolved {
+		pl.used(call.Machine, call.Request, t, a, f.err.Status != 499)
+	}
+	return nil, f
+}
+
+// retry decides whether the account of a failed attempt is asked once more, and why.
+func (pl *plan) retry(ctx context.Context, a *Attempt, f *failure, c *candidate, token *use) Retry {
+	again := f.retry(a, pl.call.Billable)
+	left := pl.outcomes.attempts() < maxAttempts
+	switch {
+	case !left, again == Refreshed && !(renewable(c.conn) && pl.refresh(ctx, pl.call.Machine.ID, c.conn, token)):
+		again = NoRetry
+	}
+	if again == NoRetry && f.passing && c.alone && left {
+		again, c.alone = Again, false
+	}
+	return again
 }
 
 // accepted records the answer of an attempt that began at a time, and returns the Result.
@@ -315,8 +291,7 @@ func (pl *plan) accepted(a *Attempt, resp *upstream.Response, cred *snapshot.Ope
 	case a.Used.Price == Later:
 		leaveUnbilled(t, call.Request, a)
 	}
-	res := t.newResult()
-	*res = Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine,
+	res := &Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine,
 		cred: cred, request: call.Request, trace: t}
 	if counted {
 		if res.began = began.UnixMilli(); whole {
@@ -359,10 +334,10 @@ func (pl *plan) credential(ctx context.Context, conn *store.Connection, token *u
 // dropped sets what the last attempt left out and added. A further call for the same
 // request, such as a poll, leaves out nothing and does not count.
 func (pl *plan) dropped(a *Attempt) {
-	if len(a.Dropped) > 0 || pl.attempts > 1 {
+	if len(a.Dropped) > 0 || pl.outcomes.attempts() > 1 {
 		pl.call.Trace.Dropped = a.Dropped
 	}
-	if len(a.CacheMarks) > 0 || pl.attempts > 1 {
+	if len(a.CacheMarks) > 0 || pl.outcomes.attempts() > 1 {
 		pl.call.Trace.CacheMarks = a.CacheMarks
 	}
 }
@@ -400,10 +375,8 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 	if f != nil && tooLate(f.err, headed) {
 		f.next = false
 	}
-	if f != nil && errors.Is(f.err, upstream.ErrSent) {
-		if pl.uploads++; pl.uploads >= maxUploads {
-			f.next, f.passing = false, false
-		}
+	if f != nil && errors.Is(f.err, upstream.ErrSent) && pl.outcomes.uploads()+1 >= maxUploads {
+		f.next, f.passing = false, false
 	}
 	if f != nil && f.effect == badKey && call.Credential != nil {
 		f.next, f.refresh, f.effect = false, false, nothing
@@ -439,9 +412,8 @@ func tooLate(e *apierr.Error, headed bool) bool {
 	return errors.Is(e, stream.ErrTimeout) || headed && errors.Is(e, upstream.ErrTimeout)
 }
 
-// build returns one attempt. Without one, the failure ends the plan, or is nil
-// when only this account cannot be used.
-func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot.Opened) (*Attempt, *failure) {
+// build returns an attempt for an account, or why it cannot be made now; see unsent.
+func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot.Opened) (*Attempt, error) {
 	a, err := pl.call.Build(to, conn, pl.before)
 	if err == nil {
 		err = cred.Authorize(&a.Request.Header, to.Provider, a.Base, conn)
@@ -450,12 +422,12 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot
 		}
 	}
 	if err != nil {
-		return nil, pl.unbuilt(err)
+		return nil, err
 	}
 	req := &a.Request
 	hop, err := provider.Hop(pl.call.Request.Header)
 	if err != nil {
-		return nil, &failure{err: apierr.New(508, "loop_detected", "The call has passed too many gateways.")}
+		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
 	}
 	req.Header.Set(hop.Name, hop.Value)
 	req.Memory = pl.call.Request.Memory
@@ -470,37 +442,62 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot
 	if pl.call.Billable {
 		req.Outlive = true
 	}
-	if !pl.deadline.IsZero() {
-		left := max(pl.deadline.Sub(pl.Now()), time.Millisecond)
-		req.HeaderTimeout = sooner(req.HeaderTimeout, left)
-		if req.MaxBody > 0 {
-			req.Timeout = sooner(req.Timeout, left)
-		}
-	}
-	return a, nil
+	a.Target, a.Connection, a.reserved = to, conn, pl.reserved
+	return a, pl.allowed(a)
 }
 
-// unbuilt judges why a request could not be made: nil when only this account
-// cannot be used, else the failure that ends the plan.
-func (pl *plan) unbuilt(err error) *failure {
-	var shown *apierr.Error
-	var other *unsuitable
-	switch {
-	case errors.As(err, &other):
-		if pl.refusal == nil {
-			pl.refusal = other.err
+// allowed returns why an attempt may not be sent now: its provider refuses this location, or
+// the call's time is over. It limits the attempt to what is left of that.
+func (pl *plan) allowed(a *Attempt) error {
+	if m := pl.call.Machine; m.AnyBlocked() {
+		b, ok := m.Blocked(a.Target.Provider.ID, provider.Origin(a.Request.URL), pl.Now().UnixMilli())
+		if ok {
+			return &blocked{b}
 		}
-		pl.unusable = provider.ErrNoEndpoint
-		pl.cause = max(pl.cause, rankMember)
-		return nil
-	case errors.As(err, &shown):
-		return &failure{err: shown}
-	case errors.Is(err, provider.ErrNoEndpoint), errors.Is(err, provider.ErrIncomplete),
-		errors.Is(err, provider.ErrNoCredential), errors.Is(err, provider.ErrHeader):
-		pl.unusable = err
+	}
+	if pl.deadline.IsZero() {
 		return nil
 	}
-	return &failure{err: &apierr.Error{Status: 500, Type: "server_error", Message: "Internal error.", Err: err}}
+	left := pl.deadline.Sub(pl.Now())
+	if left <= 0 {
+		return timedOut(false)
+	}
+	a.Request.HeaderTimeout = sooner(a.Request.HeaderTimeout, left)
+	if a.Request.MaxBody > 0 {
+		a.Request.Timeout = sooner(a.Request.Timeout, left)
+	}
+	return nil
+}
+
+// blocked is why nothing is sent to a provider that refuses this location.
+type blocked struct{ snapshot.Block }
+
+func (b *blocked) Error() string { return b.Message }
+
+// unsent notes why no request was sent with an account. It returns nil when only this account
+// cannot be used, else the failure that ends the plan.
+func (pl *plan) unsent(to *routing.Target, conn *store.Connection, err error) *failure {
+	o := Outcome{Target: to, Connection: conn, cause: rankNone, err: err}
+	var shown *apierr.Error
+	var other *unsuitable
+	var place *blocked
+	switch {
+	case errors.As(err, &other):
+		o.cause = rankMember
+	case errors.As(err, &place):
+		o.cause = rankBlocked
+	case errors.As(err, &shown):
+		o.failure = &failure{err: shown}
+	case errors.Is(err, provider.ErrNoEndpoint), errors.Is(err, provider.ErrIncomplete),
+		errors.Is(err, provider.ErrNoCredential), errors.Is(err, provider.ErrHeader):
+	default:
+		o.failure = &failure{err: &apierr.Error{Status: 500, Type: "server_error", Message: "Internal error.", Err: err}}
+	}
+	if o.failure != nil {
+		o.cause = o.failure.rank()
+	}
+	pl.outcomes = append(pl.outcomes, o)
+	return o.failure
 }
 
 func sooner(limit, left time.Duration) time.Duration {
@@ -575,55 +572,12 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	return f
 }
 
-// least returns the smaller of two waits; 0 means no wait is known.
-func least(a, b time.Duration) time.Duration {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
-}
-
-// keep notes a failure, unless a more useful one is known.
-func (pl *plan) keep(f *failure, conn *store.Connection) {
-	r := f.rank()
-	pl.cause = max(pl.cause, r)
-	if r > rankMember && r < rankTransient {
-		pl.miss(r, conn, pl.Now().UnixMilli(), f.cooled)
-	}
-	if pl.best == nil || r >= pl.best.rank() {
-		pl.best = f
-	}
-}
-
-// wait notes an account without a token, the one with the shortest wait.
-func (pl *plan) wait(n *noToken) {
-	if pl.later == nil || n.wait < pl.later.wait {
-		pl.later = n
-	}
-}
-
-// miss notes an account that does not serve.
-func (pl *plan) miss(rank int, conn *store.Connection, since int64, wait time.Duration) {
-	pl.cause = max(pl.cause, rank)
-	if pl.missed == nil {
-		pl.missed = make([]missed, ranks)
-	}
-	m := &pl.missed[rank]
-	m.wait = least(m.wait, wait)
-	if slices.Contains(m.conns, conn) {
-		return
-	}
-	if m.conns == nil {
-		m.since = since
-	}
-	m.conns = append(m.conns, conn)
-}
-
 // ended returns the client's error when a failure ends the plan.
 func (pl *plan) ended(f *failure) error {
 	if f.effect == spent || f.effect == badKey || f.blocked {
-		pl.best = f
-		return pl.refused(f.rank())
+		s := pl.outcomes.summary()
+		s.best = f
+		return pl.refused(&s, f.rank())
 	}
 	return f.err
 }

@@ -135,7 +135,7 @@ func TestTable(t *testing.T) {
 				}
 				tr := &w.trace
 				served := want.saw[len(want.saw)-1:]
-				if tr.Attempts != len(want.saw) || tr.ConnectionID != served || tr.Provider != "openai" || tr.Model != "openai/gpt" {
+				if tr.Attempts() != len(want.saw) || tr.ConnectionID != served || tr.Provider != "openai" || tr.Model != "openai/gpt" {
 					t.Errorf("trace %+v", tr)
 				}
 			})

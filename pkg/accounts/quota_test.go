@@ -301,7 +301,7 @@ func TestReadingLimitsDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	list := make([]candidate, 0, 8)
-	if n := testing.AllocsPerRun(100, func() { ready(list, w.machine, &c.Targets[0], "", at.UnixMilli(), pl) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { pl.ready(list, &c.Targets[0], "", at.UnixMilli()) }); n > 0 {
 		t.Errorf("the order: %v allocations", n)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"weir/pkg/catalog"
+	"weir/pkg/routing"
 
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -41,10 +43,10 @@ func tagsOf(header string) (tags []string) {
 	return tags
 }
 
-// tried is the record of an attempt that failed.
-func tried(t *Trace, f *failure, sentMs int64, took time.Duration) store.Attempt {
-	a := store.Attempt{
-		ConnectionID: t.ConnectionID, Provider: t.Provider, Model: t.Model,
+// tried returns the record of an attempt that failed.
+func tried(o *Outcome, f *failure, sentMs int64, took time.Duration) *store.Attempt {
+	a := &store.Attempt{
+		ConnectionID: o.Connection.ID, Provider: o.Target.Provider.ID, Model: o.Target.ID(),
 		Status: f.err.Status, Code: f.err.Code, Place: f.place, SentMs: sentMs, Ms: took.Milliseconds(),
 	}
 	if f.next || f.blocked || f.effect != nothing {
@@ -69,14 +71,14 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 	if m == nil || !recorded(r) || !strings.HasPrefix(r.Route, "/v1/") && !strings.HasPrefix(r.Route, "/v1beta/") {
 		return
 	}
-	now := p.Now()
+	now, attempts := p.Now(), t.Attempts()
 	ms := max(now.Sub(r.Start).Milliseconds(), 0)
 	rec := store.Request{
 		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider,
 		ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
 		Asked:  strings.Clone(apierr.Shorten(t.Asked, maxRecordText)),
-		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, SentMs: t.SentMs, Attempts: t.Attempts, Failed: t.Failed,
+		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, SentMs: t.SentMs, Attempts: attempts, Failed: t.Failed(),
 		Dropped:      t.Dropped,
 		RequestBytes: max(t.RequestBytes, r.Length, 0), AnswerBytes: t.AnswerBytes, Captured: t.Captured, Used: t.Used,
 	}
@@ -100,11 +102,11 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 			rec.Error = e.Type
 		}
 	}
-	if rec.Outcome, rec.Reason = outcomeOf(t.Attempts, status, e); rec.Outcome == store.Refused && e != nil {
+	if rec.Outcome, rec.Reason = outcomeOf(attempts, status, e); rec.Outcome == store.Refused && e != nil {
 		rec.Message = apierr.Shorten(redact.Patterns(e.Message), maxRefusalText)
 	}
 	kind := usage.Row{KeyID: t.KeyID, Endpoint: r.Route}
-	if t.Attempts > 0 {
+	if attempts > 0 {
 		kind.ConnectionID, kind.Provider, kind.Model = t.ConnectionID, t.Provider, t.Model
 	} else {
 		untried(&kind, m, rec.Asked)
@@ -135,4 +137,53 @@ func (r *report) thin(most int) {
 	r.Unlisted += int64(len(r.Requests) - len(kept))
 	r.UnlistedFailed += int64(lost)
 	r.Requests = kept
+}
+
+// outcomeOf returns the outcome of a client's request and, of a refused one, the reason.
+// status is that of the answer, e the client's error or what broke the stream, or nil.
+func outcomeOf(attempts, status int, e *apierr.Error) (outcome, reason string) {
+	switch {
+	case e != nil && e.Status == apierr.StatusClientLeft:
+		return store.Left, ""
+	case e == nil && status < 400:
+		return store.Succeeded, ""
+	case attempts > 0:
+		return store.ProviderFailed, ""
+	case e == nil:
+		e = &apierr.Error{Status: status}
+	}
+	if e.Reason != "" {
+		return store.Refused, e.Reason
+	}
+	switch e.Code {
+	case CodeBudgetExceeded, CodeUnpriced:
+		return store.Refused, store.RefusedByBudget
+	case "overloaded", "too_many_sockets":
+		return store.Refused, store.RefusedByConcurrency
+	case "invalid_api_key", "key_paused":
+		return store.Refused, store.RefusedByKey
+	case "model_not_found", "model_not_allowed", "no_credentials", "unsupported_endpoint":
+		return store.Refused, store.RefusedByModel
+	case "rate_limit_exceeded", quotaCode, "account_key_refused", blockedCode: // of the accounts, known before
+		return store.ProviderFailed, ""
+	}
+	if e.Status >= 500 {
+		return store.ProviderFailed, ""
+	}
+	return store.Refused, store.RefusedByRequest
+}
+
+// untried sets the model of a request without attempts: the combo or the model that was
+// asked for, if the machine has it. Other names would be rows without bound.
+func untried(kind *usage.Row, m *snapshot.Machine, asked string) {
+	if asked == "" {
+		return
+	}
+	if c := m.Combo(catalog.PlainName(asked)); c != nil {
+		kind.Model = c.Name
+		return
+	}
+	if to, err := routing.Resolve(asked, m.ReadOnly(), catalog.LLM, nil); err == nil && len(to) > 0 {
+		kind.Model, kind.Provider = to[0].ID(), to[0].Provider.ID
+	}
 }

@@ -39,10 +39,10 @@ func pinned(call *Call, id string) bool {
 }
 
 // order returns the accounts of a target that are ready, in the order in which they
-// are tried. Those that cool down leave their wait in the plan.
+// are tried.
 func (pl *plan) order(list []candidate, to *routing.Target, pin string) []candidate {
 	o := pl.ordering(to, pl.Now().UnixMilli())
-	return o.sort(ready(list, o.machine, to, pin, o.now, pl))
+	return o.sort(pl.ready(list, to, pin, o.now))
 }
 
 // ordering returns what the order of a target's accounts depends on.
@@ -63,40 +63,29 @@ func (pl *plan) session() *routing.Session {
 	return pl.call.Session
 }
 
-// skipper receives the accounts that are left out, and why.
-type skipper interface {
-	skip(conn *store.Connection, status string, wait time.Duration, s snapshot.State)
-}
-
-// skip notes why an account is left out of the plan.
-func (pl *plan) skip(conn *store.Connection, status string, wait time.Duration, s snapshot.State) {
-	switch status {
-	case "":
-		pl.miss(rankOf(s.Reason), conn, s.Since, wait)
-	case needsReauth:
-		pl.miss(rankRefused, conn, 0, 0)
-	default:
-		pl.unusable = errors.New("the connection is marked " + status)
-	}
-}
-
 // needsReauth is the status of a connection whose sign-in was revoked.
 const needsReauth = "needs_reauth"
 
-// ready appends the accounts that may be tried, as stored.
-func ready(list []candidate, m *snapshot.Machine, to *routing.Target, pin string, now int64, s skipper) []candidate {
+// ready appends the accounts that may be tried, as stored, and notes why the others are left
+// out.
+func (pl *plan) ready(list []candidate, to *routing.Target, pin string, now int64) []candidate {
+	m := pl.call.Machine
 	quotas := m.AnyQuota() && len(to.Connections) > 1
 	for _, conn := range to.Connections {
 		if pin != "" && conn.ID != pin {
 			continue
 		}
-		if conn.Status != "" {
-			s.skip(conn, conn.Status, 0, snapshot.State{})
+		if s := conn.Status; s != "" {
+			o := Outcome{Target: to, Connection: conn, Skipped: s, cause: rankRefused}
+			if s != needsReauth {
+				o.cause, o.err = rankNone, errors.New("the connection is marked "+s)
+			}
+			pl.outcomes = append(pl.outcomes, o)
 			continue
 		}
 		c := candidate{conn: conn, outlier: m.Outlier(conn.ID, to.Model, now)}
 		if wait, state := c.look(m, to.Model, now); wait > 0 {
-			s.skip(conn, "", wait, state)
+			pl.leaveOut(to, conn, state, wait)
 			continue
 		}
 		if quotas {
@@ -105,6 +94,12 @@ func ready(list []candidate, m *snapshot.Machine, to *routing.Target, pin string
 		list = append(list, c)
 	}
 	return list
+}
+
+// leaveOut notes that an account cools down.
+func (pl *plan) leaveOut(to *routing.Target, conn *store.Connection, s snapshot.State, wait time.Duration) {
+	pl.outcomes = append(pl.outcomes, Outcome{Target: to, Connection: conn, Skipped: s.Reason, cause: rankOf(s.Reason),
+		since: s.Since, wait: wait})
 }
 
 // look reads what is noted against the account and the model, and returns the

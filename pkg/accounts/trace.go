@@ -15,8 +15,7 @@ type Trace struct {
 	Provider     string // provider id of the account that answered, or was tried last
 	ConnectionID string // that account
 	Model        string // public id of its model, "<alias>/<model>"
-	Attempts     int    // upstream calls made
-	Failed       []store.Attempt
+	Outcomes     []Outcome
 	Dropped      []string // fields that the last attempt left out
 	CacheMarks   []string // marks that were added to the last attempt; see Attempt
 	Used         store.Used
@@ -30,13 +29,6 @@ type Trace struct {
 	Err          error  // cause of a failure, for the log after redaction
 
 	answered bool // Used holds an answer
-
-	// The memory of the first Send, whose results the endpoint has for as long as the
-	// request.
-	plan    plan
-	result  Result
-	planned bool // plan is in use
-	given   bool // result is
 }
 
 // Values of Trace.Affinity, and of the header x-weir-affinity.
@@ -45,29 +37,17 @@ const (
 	Moved = "moved" // another one
 )
 
-// newPlan returns an empty plan.
-func (t *Trace) newPlan() *plan {
-	if t.planned {
-		return &plan{}
-	}
-	t.planned = true
-	return &t.plan
-}
+// Attempts returns the number of upstream calls.
+func (t *Trace) Attempts() int { return outcomes(t.Outcomes).attempts() }
 
-// endPlan lets a later Send use the memory of a plan.
-func (t *Trace) endPlan(pl *plan) {
-	if pl == &t.plan {
-		t.plan, t.planned = plan{}, false
+// Failed returns the records of the upstream calls that failed.
+func (t *Trace) Failed() (list []store.Attempt) {
+	for i := range t.Outcomes {
+		if failed := t.Outcomes[i].Failed; failed != nil {
+			list = append(list, *failed)
+		}
 	}
-}
-
-// newResult returns an empty result.
-func (t *Trace) newResult() *Result {
-	if t.given {
-		return &Result{}
-	}
-	t.given = true
-	return &t.result
+	return list
 }
 
 // use adds what an answer used.
@@ -93,11 +73,4 @@ func (t *Trace) Cost() string {
 		cost += "; estimated"
 	}
 	return cost
-}
-
-// Forget drops the plan and the result, whose request and answer can be large. The
-// endpoint has made the client's answer.
-func (t *Trace) Forget() {
-	t.plan, t.planned = plan{}, false
-	t.result, t.given = Result{}, false
 }

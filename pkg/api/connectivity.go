@@ -201,7 +201,7 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 // run makes the call of a test.
 func run(ctx context.Context, call *auth.Call, serve endpoint.Handler) TestResult {
 	out := outcome(serve(ctx, call))
-	if tried := call.Trace.Failed; !out.OK && out.Status > 0 && len(tried) > 0 {
+	if tried := call.Trace.Failed(); !out.OK && out.Status > 0 && len(tried) > 0 {
 		// The client's error may have another status than the upstream's.
 		last := tried[len(tried)-1]
 		if s := shownStatus(&apierr.Error{Status: last.Status, Code: last.Code}); s >= 400 {

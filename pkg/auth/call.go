@@ -73,10 +73,7 @@ func (c *Call) Converse(body routing.Conversation, stream bool) *routing.Session
 }
 
 // Forget drops what refers to the body, once the answer is complete.
-func (c *Call) Forget() {
-	c.Trace.Forget()
-	c.session.Conversation = nil
-}
+func (c *Call) Forget() { c.session.Conversation = nil }
 
 // ReadBody reads the request's body whole, within the route's limit.
 func (c *Call) ReadBody() ([]byte, error) { return c.ReadUpTo(c.MaxBody) }

@@ -174,7 +174,7 @@ func (l *Claim) End(ctx context.Context, resp *httpmsg.Response, err error, made
 		if in.Large = len(body.All()) > rpc.MaxStoredAnswer; !in.Large {
 			in.Body = body.All()
 		}
-	case errors.As(err, &e) && !made && !unknown(e, l.call.Trace.Attempts):
+	case errors.As(err, &e) && !made && !unknown(e, l.call.Trace.Attempts()):
 	default:
 		in.Status, in.Unknown = 502, true
 		if e != nil && e.Status != 499 {

@@ -79,9 +79,9 @@ func (w *wiring) presented(c *auth.Call) *redact.R {
 		}
 	}
 	account(c.Trace.ConnectionID)
-	for i := range c.Trace.Failed {
-		if id := c.Trace.Failed[i].ConnectionID; id != c.Trace.ConnectionID {
-			account(id)
+	for _, failed := range c.Trace.Failed() {
+		if failed.ConnectionID != c.Trace.ConnectionID {
+			account(failed.ConnectionID)
 		}
 	}
 	return redact.New(values...)

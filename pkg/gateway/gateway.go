@@ -307,8 +307,8 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	if t.ConnectionID != "" {
 		h.Add("x-weir-connection-id", t.ConnectionID)
 	}
-	if t.Attempts > 0 {
-		h.Add("x-weir-attempts", strconv.Itoa(t.Attempts))
+	if n := t.Attempts(); n > 0 {
+		h.Add("x-weir-attempts", strconv.Itoa(n))
 	}
 	if cost := t.Cost(); cost != "" {
 		h.Add("x-weir-cost", cost)

@@ -34,9 +34,9 @@ func logLine(r *httpmsg.Request, t *accounts.Trace, machine string, status int, 
 	b = appendField(b, "provider", t.Provider)
 	b = appendField(b, "connection", t.ConnectionID)
 	b = appendField(b, "model", clean(t.Model)) // the client's text
-	if t.Attempts > 0 {
+	if attempts := t.Attempts(); attempts > 0 {
 		b = append(b, `,"attempts":`...)
-		b = strconv.AppendInt(b, int64(t.Attempts), 10)
+		b = strconv.AppendInt(b, int64(attempts), 10)
 	}
 	if t.Err != nil {
 		b = appendField(b, "error", clean(t.Err.Error()))

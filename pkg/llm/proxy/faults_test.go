@@ -152,8 +152,8 @@ func TestStreamHasOneOutcome(t *testing.T) {
 							t.Error("it takes five failures")
 						}
 					}
-					if w.call.Trace.Attempts != 1 {
-						t.Errorf("%d attempts", w.call.Trace.Attempts)
+					if w.call.Trace.Attempts() != 1 {
+						t.Errorf("%d attempts", w.call.Trace.Attempts())
 					}
 					for _, r := range w.rows() {
 						if (r.Errors == 0) != tt.worked || r.Errors != 0 && r.Errors != r.Requests {
@@ -344,7 +344,7 @@ func TestJSONIsWholeOrAnError(t *testing.T) {
 						t.Fatal(err)
 					}
 					w.text(reply)
-					if len(w.Seen) != 2 || w.call.Trace.Attempts != 2 || len(w.rows()) != 2 || w.rows()[0].Errors != 1 {
+					if len(w.Seen) != 2 || w.call.Trace.Attempts() != 2 || len(w.rows()) != 2 || w.rows()[0].Errors != 1 {
 						t.Errorf("%d calls, usage %+v", len(w.Seen), w.rows())
 					}
 				})

@@ -58,9 +58,9 @@ func TestFilteredAnswers(t *testing.T) {
 		}
 		w.text(res)
 		if asked := len(w.Seen) == 2; asked != tt.want {
-			t.Errorf("%s: %d calls, %+v", tt.name, len(w.Seen), w.call.Trace.Failed)
+			t.Errorf("%s: %d calls, %+v", tt.name, len(w.Seen), w.call.Trace.Failed())
 		}
-		if failed := w.call.Trace.Failed; tt.want && (len(failed) != 1 || failed[0].Code != "content_filter") {
+		if failed := w.call.Trace.Failed(); tt.want && (len(failed) != 1 || failed[0].Code != "content_filter") {
 			t.Errorf("%s: failed %+v", tt.name, failed)
 		}
 		if rows := w.rows(); tt.want && (len(rows) != 2 || rows[0].Errors != 1) {

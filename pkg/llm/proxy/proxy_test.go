@@ -483,7 +483,7 @@ func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
 		if !w.dialog.ChatOnly.has(connectionKey{mid, a}) || w.dialog.ChatOnly.has(connectionKey{mid, b}) {
 			t.Errorf("%d: remembered %v", code, w.dialog.ChatOnly)
 		}
-		if n := w.call.Trace.Attempts; n != 1 {
+		if n := w.call.Trace.Attempts(); n != 1 {
 			t.Errorf("%d: the last call took %d attempts", code, n)
 		}
 	}

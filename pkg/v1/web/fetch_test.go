@@ -98,7 +98,7 @@ func TestGatewayFetchesPage(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", path, got.Get(path).Raw, want)
 		}
 	}
-	if len(w.Seen) != 3 || c.Trace.Attempts != 3 || c.Trace.Model != "web/fetch" {
+	if len(w.Seen) != 3 || c.Trace.Attempts() != 3 || c.Trace.Model != "web/fetch" {
 		t.Errorf("%d calls, trace %+v", len(w.Seen), c.Trace)
 	}
 	for _, s := range w.Seen {

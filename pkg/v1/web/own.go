@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/provider"
@@ -57,7 +58,7 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 		if left <= 0 {
 			return nil, timedOut(nil)
 		}
-		c.Trace.Attempts++
+		c.Trace.Outcomes = append(c.Trace.Outcomes, accounts.Outcome{Sent: true})
 		resp, err := upstream.Do(ctx, h.Do, pageRequest(target, left, hop))
 		if err != nil {
 			return nil, failed(err)
