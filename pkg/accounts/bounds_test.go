@@ -507,7 +507,7 @@ func TestRecordCountsAnswersFrom400AsFailed(t *testing.T) {
 		if tt.cause != nil {
 			tr.Err = tt.cause
 		}
-		w.pool.Record(w.machine, &httpmsg.Request{Method: "POST", Route: "/v1/x", Start: w.Now()}, tr, tt.status, tt.e)
+		w.pool.Record(w.Now(), w.machine, &httpmsg.Request{Method: "POST", Route: "/v1/x", Start: w.Now()}, tr, tt.status, tt.e)
 		r := w.pool.reportOf(mid)
 		if u := r.Usage; len(u) != 1 || int64(u[0].FailedCalls) != tt.failed || u[0].Provider != "" {
 			t.Errorf("%+v: got %+v", tt, u)

@@ -76,11 +76,9 @@ func TestConcurrentCallsAreReportedOnce(t *testing.T) {
 				} else {
 					res.Refuses([]string{"field"}, true)
 				}
-				w.pool.Record(w.machine, c.Request, c.Trace, status, e)
+				w.pool.Record(w.Now(), w.machine, c.Request, c.Trace, status, e)
 				w.pool.Flush(ctx, w.machine)
-				if w.pool.Late() {
-					w.pool.FlushLate(ctx, "")
-				}
+				w.pool.FlushLate(ctx, "")
 				w.Clock.Add(100 * time.Millisecond)
 			}
 		})

@@ -88,7 +88,7 @@ func TestRefusedRequestsHaveNoLatency(t *testing.T) {
 		for i := range sent {
 			sent[i].Sent = true
 		}
-		w.pool.Record(w.machine, r, &Trace{KeyID: "k", Asked: "openai/gpt", Outcomes: sent, Model: "openai/gpt", Provider: "openai"}, status, e)
+		w.pool.Record(w.Now(), w.machine, r, &Trace{KeyID: "k", Asked: "openai/gpt", Outcomes: sent, Model: "openai/gpt", Provider: "openai"}, status, e)
 	}
 	record(1, 200, nil)
 	record(1, 502, apierr.New(502, "upstream_reset", "x"))

@@ -60,7 +60,7 @@ func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
 		}
 	}
 	call.Trace.Session = call.Session.Known()
-	call.Trace.Outcomes = append(call.Trace.Outcomes, pl.outcomes...)
+	call.Trace.add(pl.outcomes)
 	return res, err
 }
 

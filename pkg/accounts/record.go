@@ -66,15 +66,15 @@ func sinceArrival(r *httpmsg.Request, at time.Time) int64 {
 
 // Record records a client's POST or WebSocket to a data route after its end: its time is added
 // to the usage, and it is listed by GET /api/requests. status is that of the
-// answer, e its error or nil. Both go to the object with the next report.
-func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status int, e *apierr.Error) {
+// answer, which ended at a time, e its error or nil. Both go to the object with the next report.
+func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *Trace, status int, e *apierr.Error) {
 	if m == nil || !recorded(r) || !strings.HasPrefix(r.Route, "/v1/") && !strings.HasPrefix(r.Route, "/v1beta/") {
 		return
 	}
-	now, attempts := p.Now(), t.Attempts()
-	ms := max(now.Sub(r.Start).Milliseconds(), 0)
+	attempts := t.Attempts()
+	ms := max(at.Sub(r.Start).Milliseconds(), 0)
 	rec := store.Request{
-		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider,
+		ID: r.ID, At: at.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider,
 		ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
 		Asked:  strings.Clone(apierr.Shorten(t.Asked, maxRecordText)),

@@ -36,7 +36,7 @@ func (w *world) recorded(c *Call, after time.Duration) gjson.Result {
 		e = err.(*apierr.Error)
 		status = e.Status
 	}
-	w.pool.Record(w.machine, w.req, &w.trace, status, e)
+	w.pool.Record(w.Now(), w.machine, w.req, &w.trace, status, e)
 	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, []byte(`{"generation":1}`), nil }
 	w.pool.Flush(context.Background(), w.machine)
 	return gjson.Parse(strings.TrimPrefix(w.object.Calls[len(w.object.Calls)-1], "report "))
@@ -202,12 +202,12 @@ func TestFullReportKeepsFailures(t *testing.T) {
 		case i == 4:
 			r.Start = r.Start.Add(-time.Minute)
 		}
-		w.pool.Record(w.machine, r, trace, status, e)
+		w.pool.Record(w.Now(), w.machine, r, trace, status, e)
 	}
 	for _, r := range []*httpmsg.Request{
 		{Method: "GET", Route: "/v1/models"}, {Method: "POST", Route: "/api/keys"},
 	} {
-		w.pool.Record(w.machine, r, &Trace{}, 200, nil)
+		w.pool.Record(w.Now(), w.machine, r, &Trace{}, 200, nil)
 	}
 	rep := w.pool.reportOf(mid)
 	var failures, last int
@@ -237,7 +237,7 @@ func TestFullReportKeepsFailures(t *testing.T) {
 func TestCallsOfTheGeminiAPIAreRecorded(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	const route = "/v1beta/models/{model}:embedContent"
-	w.pool.Record(w.machine, &httpmsg.Request{ID: "1", Method: "POST", Start: w.Now(), Route: route}, &Trace{}, 200, nil)
+	w.pool.Record(w.Now(), w.machine, &httpmsg.Request{ID: "1", Method: "POST", Start: w.Now(), Route: route}, &Trace{}, 200, nil)
 	if list := w.pool.reportOf(mid).Requests; len(list) != 1 || list[0].Endpoint != route {
 		t.Errorf("got %+v", list)
 	}
@@ -249,7 +249,7 @@ func TestRecordCountsFailedCalls(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	record := func(status int, e *apierr.Error, cause error) store.Request {
 		r := &httpmsg.Request{ID: "r", Method: "POST", Start: w.Now(), Route: "/v1/chat/completions"}
-		w.pool.Record(w.machine, r, &Trace{Err: cause}, status, e)
+		w.pool.Record(w.Now(), w.machine, r, &Trace{Err: cause}, status, e)
 		list := w.pool.reportOf(mid).Requests
 		return list[len(list)-1]
 	}
@@ -270,7 +270,7 @@ func TestRequestsOfFailedReportStayInOrder(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.pool.Pause = w.Clock
 	record := func(id string) {
-		w.pool.Record(w.machine, &httpmsg.Request{ID: id, Method: "POST", Start: w.Now(), Route: "/v1/rerank"}, &Trace{}, 200, nil)
+		w.pool.Record(w.Now(), w.machine, &httpmsg.Request{ID: id, Method: "POST", Start: w.Now(), Route: "/v1/rerank"}, &Trace{}, 200, nil)
 	}
 	record("1")
 	w.pool.Flush(context.Background(), w.machine) // the object cannot be reached
@@ -290,7 +290,7 @@ func TestReportsReuseMemory(t *testing.T) {
 	r := &httpmsg.Request{ID: "1", Method: "POST", Start: w.Now(), Route: "/v1/rerank"}
 	report := func() *store.Request {
 		for range maxRecords {
-			w.pool.Record(w.machine, r, &Trace{Asked: "m"}, 200, nil)
+			w.pool.Record(w.Now(), w.machine, r, &Trace{Asked: "m"}, 200, nil)
 		}
 		first := &w.pool.reportOf(mid).Requests[0]
 		w.Add(countsEvery)

@@ -178,13 +178,6 @@ func (p *Pool) delay(m *snapshot.Machine) {
 	}
 }
 
-// Late reports whether FlushLate has something to report.
-func (p *Pool) Late() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.late) > 0
-}
-
 // FlushLate reports to the object of one machine what a call of that machine could not.
 // It is called after the answer to a call of another, own.
 func (p *Pool) FlushLate(ctx context.Context, own string) {

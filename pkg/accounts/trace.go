@@ -37,6 +37,15 @@ const (
 	Moved = "moved" // another one
 )
 
+// add takes the outcomes of a Send. Most calls have one Send, and no copy of them.
+func (t *Trace) add(list outcomes) {
+	if t.Outcomes == nil {
+		t.Outcomes = list
+		return
+	}
+	t.Outcomes = append(t.Outcomes, list...)
+}
+
 // Attempts returns the number of upstream calls.
 func (t *Trace) Attempts() int { return outcomes(t.Outcomes).attempts() }
 

@@ -54,6 +54,9 @@ type Ports struct {
 	// Began is when the process was started if no other one serves its machines, in Unix
 	// milliseconds: who used their budgets before is dead. 0 where there are others.
 	Began int64
+	// Observers receive each request once its answer has ended, after what the gateway itself
+	// records of it.
+	Observers []Observer
 	// receives the machines that were changed, or whose cooldowns were reported, here; may be nil
 	Changed func(machineID string)
 }
@@ -106,8 +109,7 @@ func New(cfg Config, p Ports) *App {
 	app.cache = w.cache
 	sessions := w.sessions()
 	app.Auth = sessions.Wrap()
-	app.After = w.after
-	app.Late = w.late
+	app.Observers = append([]Observer{w}, p.Observers...)
 	app.Memory, app.Captures.Memory = w.memory, w.memory
 	app.refreshPrices = w.refreshPrices
 	h := w.endpoints(w.pool, p.Do)

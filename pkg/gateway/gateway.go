@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"io"
 	mathrand "math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,13 +54,8 @@ type Gateway struct {
 	Quiet bool
 	// Redact takes credentials out of a text that goes to the log.
 	Redact func(string) string
-	// After runs after each answered call of a machine: its record, reports and
-	// the revalidation of its snapshot. status is that of the answer, e the
-	// error that it reports, or nil. May be nil.
-	After func(ctx context.Context, c *auth.Call, status int, e *apierr.Error)
-	// Late returns what runs after the answer to any other call, or nil: the reports
-	// that no call of their machine may follow. May be nil.
-	Late func() func(context.Context)
+	// Observers receive each request in order once its answer has ended.
+	Observers []Observer
 	// Decoder decodes the bodies of requests.
 	Decoder contentcoding.Decoder
 	// Memory bounds what all calls have in memory together. May be nil.
@@ -83,6 +77,10 @@ type Gateway struct {
 func (g *Gateway) SetRoutes(routes []Route) { g.table = newTable(routes) }
 
 // Serve answers one request. It never returns nil.
+//
+// A request is admitted: its route and its caller are known, and it may have the memory that
+// it asks for. The handler of the route parses it, sends it and shapes the answer. A failure
+// becomes an answer in the route's dialect, and what follows the answer is one function.
 func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response {
 	r.ID = g.requestID()
 	machine, path := split(r)
@@ -93,9 +91,9 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 	if route == nil {
 		r.Route = "none"
 		if g.Misconfigured != "" {
-			return g.finish(ctx, r, g.unmatched(path), nil, nil, g.misconfigured())
+			return g.finish(r, g.unmatched(path), nil, nil, g.misconfigured())
 		}
-		return g.finish(ctx, r, g.unmatched(path), nil, nil, g.noRoute(r, machine, path))
+		return g.finish(r, g.unmatched(path), nil, nil, g.noRoute(r, machine, path))
 	}
 	r.Route = route.Pattern
 	if route.Dialect == llm.Gemini {
@@ -104,22 +102,40 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 	m := route.Method(r.Method)
 	if m == nil {
 		if r.Method == "OPTIONS" && route.Cors != endpoint.NoCors {
-			return g.finish(ctx, r, route, nil, preflight(route), nil)
+			return g.finish(r, route, nil, preflight(route), nil)
 		}
-		return g.finish(ctx, r, route, nil, nil, methodNotAllowed(r, route))
+		return g.finish(r, route, nil, nil, methodNotAllowed(r, route))
 	}
 	resp, c, err := g.serve(ctx, r, route, m, machine, params)
-	return g.finish(ctx, r, route, c, resp, err)
+	return g.finish(r, route, c, resp, err)
 }
 
+// serve admits a request and calls its handler. The call is nil if the caller is not known.
 func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m *Method, machine string,
 	params []string) (*httpmsg.Response, *auth.Call, error) {
+	var resp *httpmsg.Response
+	c, err := g.admit(ctx, r, route, m, machine)
+	if err == nil {
+		c.Params, c.MaxBody = params, route.MaxBody
+		g.begin(c, route)
+		resp, err = g.run(ctx, c, route, m)
+	}
+	if err != nil && c != nil && c.Trace.Asked == "" {
+		c.Trace.Asked = askedOf(r, route, params)
+	}
+	return resp, c, err
+}
+
+// admit finds the caller of a request and judges what its head says. With an error the call
+// is that of a caller who is known, or nil.
+func (g *Gateway) admit(ctx context.Context, r *httpmsg.Request, route *Route, m *Method,
+	machine string) (*auth.Call, error) {
 	if g.Misconfigured != "" && route.Pattern != "/health" {
-		return nil, nil, g.misconfigured()
+		return nil, g.misconfigured()
 	}
 	if hop := r.Header.Get(clientheader.Hop); hop != "" {
 		if n, err := strconv.Atoi(hop); err != nil || n >= provider.MaxHops {
-			return nil, nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
+			return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
 		}
 	}
 	access := m.Access
@@ -130,18 +146,10 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 	if c != nil && c.Key != nil {
 		c.Trace.KeyID = c.Key.ID
 	}
-	if err != nil {
-		if c != nil { // of a key that exists
-			c.Trace.Asked = askedOf(r, route, params)
-		}
-		return nil, c, err
+	if err == nil && r.Body != nil {
+		err = g.checkBody(r, route)
 	}
-	c.Params = params
-	resp, err := g.handle(ctx, c, route, m)
-	if err != nil && c.Trace.Asked == "" {
-		c.Trace.Asked = askedOf(r, route, params)
-	}
-	return resp, c, err
+	return c, err
 }
 
 // askedOf returns the model that a call asks for which is refused before it is read, or
@@ -155,19 +163,6 @@ func askedOf(r *httpmsg.Request, route *Route, params []string) string {
 		return gjson.GetBytes(b.All(), "model").Str
 	}
 	return ""
-}
-
-// handle calls the handler of a request whose caller is known.
-func (g *Gateway) handle(ctx context.Context, c *auth.Call, route *Route, m *Method) (*httpmsg.Response, error) {
-	r := c.Request
-	if r.Body != nil {
-		if err := g.checkBody(r, route); err != nil {
-			return nil, err
-		}
-	}
-	c.MaxBody = route.MaxBody
-	g.begin(c, route)
-	return g.run(ctx, c, route, m)
 }
 
 // run calls the handler. Until its answer begins the call has the memory of its
@@ -272,17 +267,23 @@ func (g *Gateway) checkBody(r *httpmsg.Request, route *Route) error {
 	return nil
 }
 
-// finish turns a failure into an answer and adds the header fields of every
-// answer.
-func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, c *auth.Call, resp *httpmsg.Response,
+// finish returns the answer to a request, which its caller's call or an error has. c is nil
+// if the caller is not known.
+func (g *Gateway) finish(r *httpmsg.Request, route *Route, c *auth.Call, resp *httpmsg.Response,
 	err error) *httpmsg.Response {
-	var t *accounts.Trace
-	machine := ""
-	if c != nil {
-		t, machine = &c.Trace, c.MachineID
-	} else {
-		t = &accounts.Trace{}
+	if c == nil {
+		c = &auth.Call{Request: r}
 	}
+	resp, e := g.shape(c, route, resp, err)
+	resp.After = []func(context.Context){g.after(resp.After, &Ended{Call: c, Status: resp.Status, Err: e})}
+	return resp
+}
+
+// shape turns a failure into an answer and adds the header fields of every answer. It returns
+// the error that the answer reports, or nil.
+func (g *Gateway) shape(c *auth.Call, route *Route, resp *httpmsg.Response, err error) (*httpmsg.Response,
+	*apierr.Error) {
+	r, t := c.Request, &c.Trace
 	var e *apierr.Error
 	if err != nil || resp == nil {
 		e = refusal(err)
@@ -301,6 +302,15 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	if route.Dialect.Client().IDField {
 		h.Add("request-id", r.ID)
 	}
+	traced(h, t)
+	if c.Capture != nil {
+		resp.Body = c.Capture.Answer(resp.Get("content-type"), resp.Body)
+	}
+	return resp, e
+}
+
+// traced adds the fields that say how a call was answered.
+func traced(h *httpmsg.Header, t *accounts.Trace) {
 	if t.Model != "" {
 		h.Add("x-weir-model", headerSafe(t.Model))
 	}
@@ -322,45 +332,22 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	if len(t.CacheMarks) > 0 {
 		h.Add("x-weir-cache-marks", strings.Join(t.CacheMarks, ","))
 	}
-	if c != nil && c.Capture != nil {
-		resp.Body = c.Capture.Answer(resp.Get("content-type"), resp.Body)
-	}
-	if c != nil && c.Memory.Has() {
-		resp.After = append(resp.After, func(context.Context) { c.Memory.Release() })
-	}
-	if c != nil && c.Machine != nil {
-		resp.After = append(resp.After, g.after(c, resp.Status, e))
-	} else if g.Late != nil {
-		if flush := g.Late(); flush != nil {
-			resp.After = append(resp.After, flush)
-		}
-	}
-	if !g.Quiet || resp.Status >= 500 {
-		g.log(r, t, machine, resp)
-	}
-	return resp
 }
 
-// after returns what is done after the answer to a call of a machine.
-func (g *Gateway) after(c *auth.Call, status int, e *apierr.Error) func(context.Context) {
+// after returns what follows an answer once it has ended: the work of its endpoint, that of
+// the observers, and the line of the log.
+func (g *Gateway) after(own []func(context.Context), e *Ended) func(context.Context) {
 	return func(ctx context.Context) {
-		if g.After != nil {
-			g.After(ctx, c, status, e)
+		e.At = g.Now() // the others wait
+		for _, follow := range own {
+			follow(ctx)
 		}
+		e.Call.Memory.Release()
+		for _, o := range g.Observers {
+			o.Ended(ctx, e)
+		}
+		g.log(e)
 	}
-}
-
-// log lets the answer be followed by the line of the log.
-func (g *Gateway) log(r *httpmsg.Request, t *accounts.Trace, machine string, resp *httpmsg.Response) {
-	status, ended := resp.Status, time.Time{}
-	resp.After = slices.Insert(resp.After, 0, func(context.Context) { ended = g.Now() }) // records wait for others
-	resp.After = append(resp.After, func(context.Context) {
-		level := 0
-		if status >= 500 {
-			level = 2
-		}
-		g.Log(level, logLine(r, t, machine, status, ended, g.Redact))
-	})
 }
 
 // requestID makes the id of a request, 128 random bits: it says nothing of the calls of

@@ -401,7 +401,7 @@ func TestLoggedTimeEndsWithTheAnswer(t *testing.T) {
 	f := newFixture()
 	now := time.Unix(1000, 0)
 	f.Now = func() time.Time { return now }
-	f.After = func(context.Context, *auth.Call, int, *apierr.Error) { now = now.Add(time.Second) } // waits to record usage with others
+	f.Observers = []Observer{observe(func(*Ended) { now = now.Add(time.Second) })} // waits to record usage with others
 	f.SetRoutes([]Route{{Pattern: "/slow", Access: endpoint.Data, Methods: []Method{{Name: "GET", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 		now = now.Add(7 * time.Millisecond)
 		return &httpmsg.Response{Status: 200, After: []func(context.Context){func(context.Context) { now = now.Add(time.Second) }}}, nil
@@ -411,3 +411,8 @@ func TestLoggedTimeEndsWithTheAnswer(t *testing.T) {
 		t.Errorf("%q", f.log)
 	}
 }
+
+// observe is an Observer.
+type observe func(e *Ended)
+
+func (o observe) Ended(_ context.Context, e *Ended) { o(e) }

@@ -2,16 +2,22 @@ package gateway
 
 import (
 	"strconv"
-	"time"
-
-	"weir/pkg/accounts"
-	"weir/pkg/wire/httpmsg"
 )
+
+// log writes the line of a request, unless it has succeeded and those lines are left out.
+func (g *Gateway) log(e *Ended) {
+	switch {
+	case e.Status >= 500:
+		g.Log(2, logLine(e, g.Redact))
+	case !g.Quiet:
+		g.Log(0, logLine(e, g.Redact))
+	}
+}
 
 // logLine is the one line that a request leaves: no body, no query, no
 // credential. Times are milliseconds.
-func logLine(r *httpmsg.Request, t *accounts.Trace, machine string, status int, now time.Time,
-	clean func(string) string) string {
+func logLine(e *Ended, clean func(string) string) string {
+	r, t, status := e.Call.Request, &e.Call.Trace, e.Status
 	b := make([]byte, 0, 384)
 	b = append(b, `{"level":"`...)
 	if status >= 500 {
@@ -28,8 +34,8 @@ func logLine(r *httpmsg.Request, t *accounts.Trace, machine string, status int, 
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, `,"ms":`...)
-	b = strconv.AppendInt(b, now.Sub(r.Start).Milliseconds(), 10)
-	b = appendField(b, "machine", machine)
+	b = strconv.AppendInt(b, e.At.Sub(r.Start).Milliseconds(), 10)
+	b = appendField(b, "machine", e.Call.MachineID)
 	b = appendField(b, "key", t.KeyID)
 	b = appendField(b, "provider", t.Provider)
 	b = appendField(b, "connection", t.ConnectionID)

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"context"
-
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
@@ -13,5 +11,5 @@ func (g *Gateway) Refuse(r *httpmsg.Request, e *apierr.Error) *httpmsg.Response 
 	r.ID = g.requestID()
 	r.Route = "none"
 	_, path := split(r)
-	return g.finish(context.Background(), r, g.unmatched(path), nil, nil, e)
+	return g.finish(r, g.unmatched(path), nil, nil, e)
 }

@@ -26,7 +26,7 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 	}
 	if route == nil || route.Upgrade == nil || r.Method != "GET" ||
 		!strings.EqualFold(strings.TrimSpace(field), "websocket") {
-		return g.finish(ctx, r, g.unmatched(path), nil, nil, UpgradeNotSupported())
+		return g.finish(r, g.unmatched(path), nil, nil, UpgradeNotSupported())
 	}
 	moveProtocolKey(&r.Header)
 	var opened *openSocket
@@ -48,7 +48,7 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 		return resp, err
 	}
 	resp, c, err := g.serve(ctx, r, route, &Method{Name: "GET", Handler: open}, machine, params)
-	resp = g.finish(ctx, r, route, c, resp, err)
+	resp = g.finish(r, route, c, resp, err)
 	if opened != nil {
 		resp.Upgrade.Machine = opened.machine
 		serve := resp.Upgrade.Serve
@@ -67,7 +67,7 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 // one that is silent may have to end.
 func (g *Gateway) openSocket(o *openSocket) bool {
 	g.mu.Lock()
-	victim, ok := g.sockets.admit(o)
+	victim, ok := g.sockets.enter(o)
 	g.mu.Unlock()
 	if victim != nil {
 		victim.Evict()
@@ -92,11 +92,11 @@ type openSocket struct {
 	evicted      bool        // it ends as soon as the platform can end it
 }
 
-// admit adds a WebSocket and reports whether there may be another one. When a machine has
+// enter adds a WebSocket and reports whether there may be another one. When a machine has
 // its share, the key of it that holds the most loses the one that is silent for longest,
 // if the newcomer's key would hold fewer; when all are open, so does the machine. The one
 // that loses is returned, to be ended.
-func (s *openSockets) admit(o *openSocket) (victim socket.Conn, ok bool) {
+func (s *openSockets) enter(o *openSocket) (victim socket.Conn, ok bool) {
 	all, machines, keys, handshakes := 0, map[string]int{}, map[string]int{}, 0
 	for x := range *s {
 		if x.evicted {

@@ -90,7 +90,7 @@ func TestKeyAmongSubProtocols(t *testing.T) {
 func (s *openSockets) hold(machine, key string, n int) (open []*openSocket) {
 	for i := range n {
 		o := &openSocket{machine: machine, key: key, conn: &fake.Socket{Quiet: time.Hour - time.Duration(i)}}
-		victim, ok := s.admit(o)
+		victim, ok := s.enter(o)
 		if victim != nil {
 			victim.Evict()
 		}
@@ -118,7 +118,7 @@ func TestHandshakesOfAKeyAreBounded(t *testing.T) {
 	var s openSockets
 	n := 0
 	for range maxSockets {
-		if _, ok := s.admit(&openSocket{machine: "m", key: "greedy"}); ok {
+		if _, ok := s.enter(&openSocket{machine: "m", key: "greedy"}); ok {
 			n++
 		}
 	}

@@ -33,7 +33,6 @@ import (
 	"weir/pkg/v1/videos"
 	"weir/pkg/v1/web"
 	"weir/pkg/v1beta"
-	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/redact"
@@ -172,24 +171,22 @@ func (w *wiring) sessions() *session.Sessions {
 	}
 }
 
-// after records a call once its answer has ended.
-func (w *wiring) after(ctx context.Context, c *auth.Call, status int, e *apierr.Error) {
+// Ended records a call of a machine. After any other request it sends the reports that no
+// call of their machine may follow.
+func (w *wiring) Ended(ctx context.Context, e *Ended) {
+	c := e.Call
+	if c.Machine == nil {
+		w.pool.FlushLate(ctx, "")
+		return
+	}
 	c.Trace.Captured = c.Capture.Ready()
-	w.pool.Record(c.Machine, c.Request, &c.Trace, status, e)
+	w.pool.Record(e.At, c.Machine, c.Request, &c.Trace, e.Status, e.Err)
 	w.pool.Flush(ctx, c.Machine)
 	w.pool.FlushLate(ctx, c.MachineID)
 	if c.Trace.Captured {
 		w.storeCapture(ctx, c)
 	}
 	w.cache.Revalidate(ctx, c.MachineID)
-}
-
-// late returns what sends a report that is late, or nil.
-func (w *wiring) late() func(context.Context) {
-	if !w.pool.Late() {
-		return nil
-	}
-	return func(ctx context.Context) { w.pool.FlushLate(ctx, "") }
 }
 
 // endpoints returns the endpoints of the data plane over a sender. do fetches

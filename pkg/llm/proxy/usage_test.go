@@ -116,7 +116,7 @@ func TestTimeToFirstEventIsRecorded(t *testing.T) {
 		if got := w.call.Trace.FirstMs; got != tt.want {
 			t.Errorf("%s: %d ms, want %d", tt.name, got, tt.want)
 		}
-		w.pool.Record(w.machine, w.call.Request, &w.call.Trace, 200, nil)
+		w.pool.Record(w.Now(), w.machine, w.call.Request, &w.call.Trace, 200, nil)
 		for _, r := range w.rows() {
 			if r.Calls == 1 && (r.Latency.Percentile(50) == 0 || (r.FirstToken.Percentile(50) > 0) != (tt.want > 0)) {
 				t.Errorf("%s: recorded %v, %v", tt.name, r.Latency, r.FirstToken)

@@ -497,17 +497,6 @@ func (b *Budget) set(l *Lease, p Part, a Amount) {
 // with returns the memory of the lease if the part p had a.
 func (l *Lease) with(p Part, a Amount) Amount { return l.have.minus(l.part[p]).plus(a) }
 
-// Has reports whether the lease has memory that Release returns.
-func (l *Lease) Has() bool {
-	b := l.budget
-	if b == nil {
-		return false
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return l.have != Amount{} || l.small != 0
-}
-
 // Drop releases the memory of a part.
 func (l *Lease) Drop(p Part) {
 	if b := l.budget; b != nil {
