@@ -33,7 +33,7 @@ func TestConcurrentTurnsOfDifferentMachines(t *testing.T) {
 		n := issued.Add(1)
 		return fake.JSON(fmt.Sprintf(`{"access_token":"access-token-%06d","refresh_token":"refresh-token-%06d","expires_in":3600}`, n, n))
 	}}
-	o := &Object{KV: fake.NewKV(), Manager: api.Manager{CanonicalURL: fake.CanonicalURL, KeySecret: []byte(strings.Repeat("s", 32)), Service: tokens.Service{
+	o := &Object{KV: fake.NewKV(), Manager: api.Manager{Began: 1, CanonicalURL: fake.CanonicalURL, KeySecret: []byte(strings.Repeat("s", 32)), Service: tokens.Service{
 		Keyring: sealed.Keys(t), Objects: objects.Constant(200, `{}`), Do: up, Now: clock.Now, Rand: rand.Reader, Log: func(string) {},
 		OAuth: []oauth.Provider{{ID: oauthID, TokenURL: "https://login.example.com/token", ClientID: "weir-client"}},
 	}}}
@@ -91,7 +91,7 @@ func TestConcurrentTurnsOfDifferentMachines(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if len(seats) != 1 || seats["unknown"] {
+	if len(seats) != 1 || seats["unknown"] || seats[""] {
 		t.Errorf("the program has the names %v", seats)
 	}
 	if issued.Load() != machines*rounds/10 || len(o.Flights)+len(o.Unsaved) != 0 {

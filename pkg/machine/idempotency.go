@@ -23,9 +23,10 @@ import (
 // no outcome is known, a call with a new key is refused: it could create
 // something twice.
 //
-// A call states for how long it may run. It counts as lost after that, and once
-// the program that served the object at its start has ended: its outcome will
-// never be reported, and it may have created something.
+// A call states for how long it may run. It counts as lost after that: its outcome will
+// never be reported, and it may have created something. If one program serves all calls and
+// all objects (Began), a call is lost with it as well. Where the platform runs the objects,
+// one that begins again in another program says nothing of the call.
 const (
 	idemPrefix  = "idem:"
 	endedPrefix = "idemended:" // time and key of those that may go, oldest first
@@ -38,7 +39,7 @@ type idemRow struct {
 	Digest string      `json:"digest"` // of what the first call asked for
 	At     int64       `json:"at"`
 	Until  int64       `json:"until,omitempty"`  // while running: when the call is lost
-	Seat   string      `json:"seat,omitempty"`   // names the program that served the object at its start
+	Seat   string      `json:"seat,omitempty"`   // names the program that runs the call, if it serves all of them
 	Status int         `json:"status,omitempty"` // 0 while running
 	Header [][2]string `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
@@ -62,7 +63,10 @@ func (o *Object) idemBegin(r *storage.Call) (any, error) {
 	if in.For <= 0 || in.For > idemRun {
 		in.For = idemRun
 	}
-	claimed := idemRow{Digest: in.Digest, At: r.Now, Until: r.Now + in.For, Seat: o.seatID()}
+	claimed := idemRow{Digest: in.Digest, At: r.Now, Until: r.Now + in.For}
+	if o.Began != 0 {
+		claimed.Seat = o.seatID()
+	}
 	var row idemRow
 	at := idemPrefix + storage.DigestOf(in.Key)
 	switch {
@@ -79,7 +83,7 @@ func (o *Object) idemBegin(r *storage.Call) (any, error) {
 		return rpc.IdempotencyState{State: rpc.StateNew}, nil
 	case row.Digest != in.Digest:
 		return rpc.IdempotencyState{State: rpc.StateOther}, nil
-	case row.Status == 0 && (r.Now > row.Until || row.Seat != claimed.Seat):
+	case row.Status == 0 && (r.Now > row.Until || claimed.Seat != "" && row.Seat != claimed.Seat):
 		return rpc.IdempotencyState{State: rpc.StateLost}, nil
 	case row.Status == 0:
 		return rpc.IdempotencyState{State: rpc.StateRunning}, nil

@@ -62,11 +62,42 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
+// A call that runs on while its object begins again in another program, as on the edge after
+// some minutes of rest, is under way: a client that is told to use a new key would create
+// twice. Rows of earlier versions have a seat there.
+func TestCallRunsOnWhileItsObjectMoves(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	begin := func() string {
+		t.Helper()
+		return w.want(200, "idem.begin", `{"key":"k","digest":"d","for":60000}`).Get("state").Str
+	}
+	w.obj.Began = w.clock.Now().UnixMilli()
+	begin() // as earlier versions have stored it
+	w.obj.Began, w.obj.seat = 0, "another program"
+	if got := begin(); got != "running" {
+		t.Errorf("with a seat: %q", got)
+	}
+	w.clock.Add(31 * 24 * time.Hour)
+	if got := begin() + " " + begin(); got != "new running" {
+		t.Fatal(got)
+	}
+	w.obj.seat = "a third program"
+	if got := begin(); got != "running" {
+		t.Errorf("after the object has moved: %q", got)
+	}
+	w.clock.Add(61 * time.Second)
+	if got := begin(); got != "lost" {
+		t.Errorf("after its time: %q", got)
+	}
+}
+
 // A call whose program has ended, or that runs for longer than it can, is lost:
 // its key is taken until its time is over, unless its outcome comes after all.
 func TestLostCallKeepsItsIdempotencyKey(t *testing.T) {
 	w := newWorld(t)
 	w.create()
+	w.obj.Began = w.clock.Now().UnixMilli()
 	state := func() string {
 		t.Helper()
 		return w.want(200, "idem.begin", `{"key":"k","digest":"d","for":60000}`).Get("state").Str
