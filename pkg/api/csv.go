@@ -58,8 +58,8 @@ var usageColumns = [...]csvColumn{
 	{"cache_share", "cacheShare"}, {"key_id", "keyId"}, {"connection_id", "connectionId"},
 }
 
-// csvRequestParameters are those of requestParameters that are filters.
-var csvRequestParameters = requestParameters[:slices.Index(requestParameters[:], "sort")]
+// csvRequestParameters are those of rpc.RequestParameters that are filters.
+var csvRequestParameters = rpc.RequestParameters[:slices.Index(rpc.RequestParameters[:], "sort")]
 
 // RequestsCSV answers GET /api/requests.csv: the requests that match the filters, the
 // newest first. They are read while the client reads the file.
@@ -68,10 +68,10 @@ func (h *Handler) RequestsCSV(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	if err != nil {
 		return nil, err
 	}
-	if err := onlyParameters(env.Query, csvRequestParameters); err != nil {
+	if err := rpc.OnlyParameters(env.Query, csvRequestParameters); err != nil {
 		return nil, err
 	}
-	query := map[string]string{"limit": strconv.Itoa(maxRequestsPage)}
+	query := map[string]string{"limit": strconv.Itoa(rpc.MaxRequestsPage)}
 	for name, v := range env.Query {
 		query[name] = v
 	}
@@ -220,22 +220,4 @@ func appendCell(b []byte, text string) []byte {
 	}
 	b = append(b, strings.ReplaceAll(text, `"`, `""`)...)
 	return append(b, '"')
-}
-
-// usageWeek is the time of the rows that a call of the object returns for a CSV file.
-const usageWeek = int64(7 * 24 * time.Hour / time.Millisecond)
-
-// part limits a span to the week of it that a call for a CSV file asks for, and returns
-// where the next begins, 0 at the end. Rows of months, and those without a time, are sums
-// of the whole span.
-func (s *usageSpan) part(env *rpc.ManageCall, timed bool) (next int64) {
-	if env.Scan == 0 || !timed || s.unit == "month" {
-		return 0
-	}
-	s.start = max(s.start, env.Scan)
-	if next = s.start - s.start%usageWeek + usageWeek; next > s.end {
-		return 0
-	}
-	s.end = next - 1
-	return next
 }

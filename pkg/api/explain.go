@@ -153,7 +153,7 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 		rec.refused = auth.RefusalOf(sub.Key, rec.now.UnixMilli())
 	}
 	if len(m.Budgets) > 0 {
-		if rec.budgets, err = h.budgets(ctx, c); err != nil {
+		if rec.spent, err = h.spent(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -227,8 +227,9 @@ func explained(raw []byte) (in question, err error) {
 	return in, nil
 }
 
-// budgets returns the budgets of the machine as its object knows them now, by id.
-func (h *Explainer) budgets(ctx context.Context, c *auth.Call) (map[string]budgetView, error) {
+// spent returns what is used of the budgets of the machine as its object knows them now, by
+// their ids.
+func (h *Explainer) spent(ctx context.Context, c *auth.Call) (map[string]float64, error) {
 	env := rpc.ManageCall{Method: "GET", Route: "/api/budgets"}
 	if c.Key != nil {
 		env.KeyID = c.Key.ID
@@ -237,36 +238,35 @@ func (h *Explainer) budgets(ctx context.Context, c *auth.Call) (map[string]budge
 	if err != nil {
 		return nil, err
 	}
-	var list struct{ Data []budgetView }
-	if err := json.Unmarshal(a.Body, &list); err != nil {
-		return nil, err
+	spent := map[string]float64{}
+	for _, b := range gjson.GetBytes(a.Body, "data").Array() {
+		spent[b.Get("id").Str] = b.Get("spent").Float()
 	}
-	byID := make(map[string]budgetView, len(list.Data))
-	for _, b := range list.Data {
-		byID[b.ID] = b
-	}
-	return byID, nil
+	return spent, nil
 }
 
-// limits adds what is used of the limits of a key to the budgets of a recorder.
+// limits adds what is used of the limits of a key to what a recorder knows.
 func (h *Explainer) limits(ctx context.Context, machineID string, limits []store.Budget, rec *recorder) error {
 	if len(limits) == 0 {
 		return nil
 	}
 	q := rpc.KeyUsageQuery{KeyID: limits[0].KeyID}
-	own, err := rpc.Call[ownUsage](ctx, h.Objects, machineID, "key.usage", q)
+	own, err := rpc.Call[json.RawMessage](ctx, h.Objects, machineID, "key.usage", q)
 	if err != nil {
 		return err
 	}
-	if rec.budgets == nil {
-		rec.budgets = map[string]budgetView{}
+	if rec.spent == nil {
+		rec.spent = map[string]float64{}
 	}
+	used := gjson.GetBytes(own, "limits").Array()
 	for i := range limits {
 		l := &limits[i]
 		// The limits of the key come before its budgets.
-		at := slices.IndexFunc(own.Limits, func(o ownLimit) bool { return o.Unit == l.Unit && o.Window == l.Window })
+		at := slices.IndexFunc(used, func(o gjson.Result) bool {
+			return o.Get("unit").Str == l.Unit && o.Get("window").Str == l.Window
+		})
 		if at >= 0 {
-			rec.budgets[l.ID] = budgetView{Spent: own.Limits[at].Used}
+			rec.spent[l.ID] = used[at].Get("used").Float()
 		}
 	}
 	return nil
@@ -294,12 +294,12 @@ type recorder struct {
 	plan    Plan
 	body    []byte // of the client
 	now     time.Time
-	budgets map[string]budgetView
+	spent   map[string]float64 // of budgets and limits of the key, by their ids
 }
 
 // left returns how much of a budget is not spent.
 func (r *recorder) left(b *store.Budget) int64 {
-	spent := r.budgets[b.ID].Spent
+	spent := r.spent[b.ID]
 	if b.Unit == store.USD {
 		spent *= store.NanoDollars
 	}

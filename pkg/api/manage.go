@@ -1,8 +1,7 @@
-// Package api serves /api: the management of machines.
+// Package api serves /api in the gateway: the management of machines.
 //
-// Handler carries a call to the machine's object, where the handlers of Manager check
-// and change records in one turn, with the audit record. No answer contains a stored
-// secret.
+// Handler carries a call to the machine's object, where package manage serves it. Calls that
+// need providers, other routes or more than one machine are served here.
 package api
 
 import (

@@ -43,214 +43,196 @@ type route struct {
 	methods []method
 }
 
-// method is one method of a route. object runs in the object of the machine, within one
-// turn; a method other than GET is a mutation, whose audit record is written in the same
-// turn. gateway runs in the gateway; if it is nil, the call is forwarded to the object.
+// method is one method of a route. Without a handler the call is forwarded to the object of
+// the machine, where package manage serves it.
 type method struct {
 	name    string
-	object  func(c *change) (any, error)
-	gateway func(h *Handlers) endpoint.Handler
+	handler func(h *Handlers) endpoint.Handler
 }
 
 // routes are the management routes. A path without names in braces is found first;
 // the other patterns match in the order of the routes.
 //
-// To add a route: write a method of change for it in the file that its URL names
-// (pkg/api/keys.go for /api/keys), and add its row here. The gateway and the
-// object both read this table; TestEveryHandlerHasRow names a handler that was
-// forgotten.
+// To add a route: add its row here. If it reads or changes the machine, write its handler in
+// pkg/machine/manage and add its row there as well.
 var routes = [...]route{
 	{"/api/session", endpoint.Public, maxSignInBody, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.Sessions.Show }},
-		{"POST", nil, func(h *Handlers) endpoint.Handler { return h.Sessions.Create }},
-		{"DELETE", nil, func(h *Handlers) endpoint.Handler { return h.Sessions.End }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Sessions.Show }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Sessions.Create }},
+		{"DELETE", func(h *Handlers) endpoint.Handler { return h.Sessions.End }},
 	}},
 	{"/api/catalog/providers", endpoint.Manage, 0, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.OAuth.Catalog }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.OAuth.Catalog }},
 	}},
 
 	{"/api/version", endpoint.Operator, 0, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.Objects.ShowVersion }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Objects.ShowVersion }},
 	}},
 	{"/api/machines", endpoint.Operator, maxBody, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.Objects.Machines }},
-		{"POST", nil, func(h *Handlers) endpoint.Handler { return h.Objects.CreateMachine }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Objects.Machines }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Objects.CreateMachine }},
 	}},
 	{"/api/machines/{id}", endpoint.Operator, 0, []method{
-		{"DELETE", nil, func(h *Handlers) endpoint.Handler { return h.Objects.DeleteMachine }},
+		{"DELETE", func(h *Handlers) endpoint.Handler { return h.Objects.DeleteMachine }},
 	}},
 
 	{"/api/providers", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).providerList, nil},
-		{"POST", (*change).providerCreate, nil},
+		{"GET", nil},
+		{"POST", nil},
 	}},
 	{"/api/providers/{id}", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).providerGet, nil},
-		{"PUT", (*change).providerUpdate, nil},
-		{"DELETE", (*change).providerDelete, nil},
+		{"GET", nil},
+		{"PUT", nil},
+		{"DELETE", nil},
 	}},
 	{"/api/providers/{id}/models", endpoint.Manage, 0, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.ProviderModels.List }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.ProviderModels.List }},
 	}},
 	{"/api/providers/{id}/test", endpoint.Manage, maxBody, []method{
-		{"POST", nil, func(h *Handlers) endpoint.Handler { return h.Connectivity.Test }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Connectivity.Test }},
 	}},
 	{"/api/providers/{id}/restore", endpoint.Manage, maxBody, []method{
-		{"POST", (*change).providerRestore, nil},
+		{"POST", nil},
 	}},
 
 	{"/api/oauth/{provider}/authorize", endpoint.Manage, maxBody, []method{
-		{"POST", (*change).oauthAuthorize, func(h *Handlers) endpoint.Handler { return h.OAuth.Authorize }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.OAuth.Authorize }},
 	}},
 	{"/api/oauth/{provider}/device", endpoint.Manage, maxBody, []method{
-		{"POST", (*change).oauthDevice, func(h *Handlers) endpoint.Handler { return h.OAuth.Forward }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.OAuth.Forward }},
 	}},
 	{"/api/oauth/{provider}/poll", endpoint.Manage, maxBody, []method{
-		{"POST", (*change).oauthPoll, func(h *Handlers) endpoint.Handler { return h.OAuth.Forward }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.OAuth.Forward }},
 	}},
 	{"/api/oauth/{provider}/cancel", endpoint.Manage, maxBody, []method{
-		{"POST", (*change).oauthCancel, func(h *Handlers) endpoint.Handler { return h.OAuth.Forward }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.OAuth.Forward }},
 	}},
 	{"/oauth/callback", endpoint.Public, 0, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.OAuth.Callback }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.OAuth.Callback }},
 	}},
 
 	{"/api/combos", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).comboList, nil},
-		{"POST", (*change).comboCreate, nil},
+		{"GET", nil},
+		{"POST", nil},
 	}},
 	{"/api/combos/{id}", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).comboGet, nil},
-		{"PUT", (*change).comboUpdate, nil},
-		{"DELETE", (*change).comboDelete, nil},
+		{"GET", nil},
+		{"PUT", nil},
+		{"DELETE", nil},
 	}},
 
 	{"/api/budgets", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).budgetList, nil},
-		{"POST", (*change).budgetCreate, nil},
+		{"GET", nil},
+		{"POST", nil},
 	}},
 	{"/api/budgets/{id}", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).budgetGet, nil},
-		{"PUT", (*change).budgetUpdate, nil},
-		{"DELETE", (*change).budgetDelete, nil},
+		{"GET", nil},
+		{"PUT", nil},
+		{"DELETE", nil},
 	}},
 
 	{"/api/keys", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).keyList, nil},
-		{"POST", (*change).keyCreate, nil},
+		{"GET", nil},
+		{"POST", nil},
 	}},
 	{"/api/keys/{id}", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).keyGet, nil},
-		{"PUT", (*change).keyUpdate, nil},
-		{"DELETE", (*change).keyDelete, nil},
+		{"GET", nil},
+		{"PUT", nil},
+		{"DELETE", nil},
 	}},
 	{"/api/keys/{id}/rotate", endpoint.Manage, maxBody, []method{
-		{"POST", (*change).keyRotate, nil},
+		{"POST", nil},
 	}},
 	{"/api/keys/{id}/usage", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).keyUsage, nil},
+		{"GET", nil},
 	}},
 
 	{"/api/setup", endpoint.Manage, maxBody, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.Setup.Tools }},
-		{"POST", (*change).leaseCreate, func(h *Handlers) endpoint.Handler { return h.Setup.Create }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Setup.Tools }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Setup.Create }},
 	}},
 	{"/setup/claim", endpoint.Public, maxClaimBody, []method{
-		{"POST", nil, func(h *Handlers) endpoint.Handler { return h.Setup.Claim }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Setup.Claim }},
 	}},
 	{"/setup/{file}", endpoint.Public, 0, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.Setup.Script }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Setup.Script }},
 	}},
 
 	{"/api/models/list/{kind}", endpoint.Manage, 0, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.ModelLists.Kind }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.ModelLists.Kind }},
 	}},
 	{"/api/models/info", endpoint.Manage, 0, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.ModelLists.Info }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.ModelLists.Info }},
 	}},
 	{"/api/models/alias", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).aliasList, nil},
-		{"PUT", (*change).aliasPut, nil},
-		{"DELETE", (*change).aliasDelete, nil},
+		{"GET", nil},
+		{"PUT", nil},
+		{"DELETE", nil},
 	}},
 	{"/api/models/custom", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).customList, nil},
-		{"POST", (*change).customCreate, nil},
-		{"DELETE", (*change).customDelete, nil},
+		{"GET", nil},
+		{"POST", nil},
+		{"DELETE", nil},
 	}},
 	{"/api/models/disabled", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).disabledList, nil},
-		{"POST", (*change).disabledAdd, nil},
-		{"DELETE", (*change).disabledDelete, nil},
+		{"GET", nil},
+		{"POST", nil},
+		{"DELETE", nil},
 	}},
 	{"/api/models/availability", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).availability, nil},
+		{"GET", nil},
 	}},
 
 	{"/api/quota", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).quota, nil},
+		{"GET", nil},
 	}},
 
 	{"/api/settings", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).settingsGet, nil},
-		{"PATCH", (*change).settingsPatch, nil},
+		{"GET", nil},
+		{"PATCH", nil},
 	}},
 	{"/api/audit", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).auditList, nil},
+		{"GET", nil},
 	}},
 	{"/api/health", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).health, nil},
+		{"GET", nil},
 	}},
 	{"/api/usage", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).usageList, nil},
+		{"GET", nil},
 	}},
 	{"/api/usage.csv", endpoint.Manage, 0, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.Objects.UsageCSV }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Objects.UsageCSV }},
 	}},
 	{"/api/usage/recent", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).usageRecent, nil},
+		{"GET", nil},
 	}},
 	{"/api/requests", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).requestList, func(h *Handlers) endpoint.Handler { return h.Objects.Requests }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Objects.Requests }},
 	}},
 	{"/api/requests.csv", endpoint.Manage, 0, []method{
-		{"GET", nil, func(h *Handlers) endpoint.Handler { return h.Objects.RequestsCSV }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Objects.RequestsCSV }},
 	}},
 	{"/api/requests/{id}", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).requestGet, func(h *Handlers) endpoint.Handler { return h.Objects.Request }},
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Objects.Request }},
 	}},
 	{"/api/captures", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).captureList, nil},
-		{"DELETE", (*change).captureDeleteAll, nil},
+		{"GET", nil},
+		{"DELETE", nil},
 	}},
 	{"/api/captures/{id}", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).captureShow, nil},
-		{"DELETE", (*change).captureDelete, nil},
+		{"GET", nil},
+		{"DELETE", nil},
 	}},
 	{"/api/export", endpoint.Manage, maxBody, []method{
-		{"GET", (*change).export, nil},
-		{"POST", (*change).exportSealed, nil},
+		{"GET", nil},
+		{"POST", nil},
 	}},
 	{"/api/import", endpoint.Manage, maxBody, []method{
-		{"POST", (*change).importDoc, nil},
+		{"POST", nil},
 	}},
 	{"/api/explain", endpoint.Manage, maxExplainBody, []method{
-		{"POST", nil, func(h *Handlers) endpoint.Handler { return h.Explain.Explain }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Explain.Explain }},
 	}},
-}
-
-// findMethod returns a method of a pattern, or nil.
-func findMethod(name, pattern string) *method {
-	for i := range routes {
-		if r := &routes[i]; r.pattern == pattern {
-			for j := range r.methods {
-				if r.methods[j].name == name {
-					return &r.methods[j]
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // Routes returns the management routes. They answer no other origin.
@@ -261,8 +243,8 @@ func Routes(h *Handlers) []endpoint.Route {
 		out[i] = endpoint.Route{Pattern: r.pattern, Access: r.access, MaxBody: r.maxBody}
 		for _, m := range r.methods {
 			serve := endpoint.Handler(h.Objects.Forward)
-			if m.gateway != nil {
-				serve = m.gateway(h)
+			if m.handler != nil {
+				serve = m.handler(h)
 			}
 			out[i].Methods = append(out[i].Methods, endpoint.Method{Name: m.name, Handler: serve})
 		}

@@ -15,6 +15,7 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/machine"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/tokens"
 	"weir/pkg/snapshot"
@@ -106,7 +107,7 @@ func (w *wiring) logLine(line string) { w.Log(1, w.redact(line)) }
 
 // object returns the logic of the machines' objects.
 func (w *wiring) object() *machine.Object {
-	return &machine.Object{KV: w.KV, MaxRequests: w.MaxRequests, Manager: api.Manager{
+	return &machine.Object{KV: w.KV, MaxRequests: w.MaxRequests, Manager: manage.Manager{
 		Service: tokens.Service{
 			Keyring: w.keys, Objects: w.Objects, Do: w.Do, Pause: w.Pause, Now: w.Now, Rand: w.Rand, Log: w.logLine,
 			SignRS256: w.SignRS256, OAuth: w.clients, Unusable: w.badRows, Dialer: w.Dialer, Proxy: w.proxy,

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weir/internal/golden"
-	"weir/pkg/api"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/snapshot"
@@ -242,7 +242,7 @@ func TestOnlyTheLast64SeedsAreRemembered(t *testing.T) {
 	}
 	var seen []string
 	json.Unmarshal(w.loc.Storage(mid).Dump()[storage.SeenRow], &seen)
-	if len(seen) != api.MaxSeen || len(w.replica().Keys) != 1 {
+	if len(seen) != manage.MaxSeen || len(w.replica().Keys) != 1 {
 		t.Errorf("%d remembered, %d keys", len(seen), len(w.replica().Keys))
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"weir/pkg/api"
 	"weir/pkg/budget"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/storage"
 	"weir/pkg/provider"
 	"weir/pkg/store"
@@ -77,7 +77,7 @@ func (o *Object) post(r *storage.Call, a *storage.Alert) error {
 	if err := provider.CheckBaseURL(canonical, o.AllowPrivate, o.OwnHosts...); err != nil {
 		return err
 	}
-	body := api.AlertBody(r.ID, a)
+	body := manage.AlertBody(r.ID, a)
 	at := strconv.FormatInt(r.Now/1000, 10)
 	resp, err := upstream.Do(r.Ctx, o.Do, &upstream.Request{
 		Method: "POST", URL: canonical, Body: stream.FromBytes(body), Timeout: alertTimeout, MaxBody: maxAlertReply,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/api"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
@@ -94,11 +94,11 @@ func TestAbsurdInputsBreakNothing(t *testing.T) {
 		name, id, _ := strings.Cut(k, ":")
 		switch name {
 		case "conn", "key", "combo", "disabled", "custom", "mutation", "intent", "error", "count":
-			if !rpc.IsRowID(id) && !api.IsAlias(id) {
+			if !rpc.IsRowID(id) && !manage.IsAlias(id) {
 				t.Errorf("a row of the key %q", k)
 			}
 		case "alias":
-			if !api.IsAliasName(id) {
+			if !manage.IsAliasName(id) {
 				t.Errorf("a row of the key %q", k)
 			}
 		}

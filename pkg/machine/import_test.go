@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
-	"weir/pkg/api"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 )
@@ -28,14 +28,14 @@ func TestImportsAreBounded(t *testing.T) {
 		return strings.Join(list, ",")
 	}
 	tests := map[string]string{
-		"connections": `{"connections":[` + some(api.MaxConns, `{"provider":"openai","name":"c%","apiKey":"sk-0123456789-%"}`) + `]}`,
-		"keys":        `{"apiKeys":[` + some(api.MaxKeys, `"sk-0123456789%"`) + `]}`,
-		"combos":      `{"combos":[` + some(api.MaxCombos, `{"name":"c%","models":["openai/x"]}`) + `]}`,
-		"custom":      `{"customModels":[` + some(api.MaxCustoms, `{"id":"c%","providerAlias":"openai"}`) + `]}`,
-		"aliases":     `{"modelAliases":{` + some(api.MaxAliases, `"a%":"openai/x"`) + `}}`,
-		"disabled":    `{"disabledModels":[` + some(api.MaxDisabled, `{"providerAlias":"a%","ids":["x"]}`) + `]}`,
-		"budgets":     `{"budgets":[` + some(api.MaxBudgets, `{"name":"b%","unit":"requests","limit":5,"window":"day"}`) + `]}`,
-		"hidden":      `{"disabledModels":[{"providerAlias":"openai","ids":[` + some(api.MaxHidden, `"m%"`) + `]}]}`,
+		"connections": `{"connections":[` + some(manage.MaxConns, `{"provider":"openai","name":"c%","apiKey":"sk-0123456789-%"}`) + `]}`,
+		"keys":        `{"apiKeys":[` + some(manage.MaxKeys, `"sk-0123456789%"`) + `]}`,
+		"combos":      `{"combos":[` + some(manage.MaxCombos, `{"name":"c%","models":["openai/x"]}`) + `]}`,
+		"custom":      `{"customModels":[` + some(manage.MaxCustoms, `{"id":"c%","providerAlias":"openai"}`) + `]}`,
+		"aliases":     `{"modelAliases":{` + some(manage.MaxAliases, `"a%":"openai/x"`) + `}}`,
+		"disabled":    `{"disabledModels":[` + some(manage.MaxDisabled, `{"providerAlias":"a%","ids":["x"]}`) + `]}`,
+		"budgets":     `{"budgets":[` + some(manage.MaxBudgets, `{"name":"b%","unit":"requests","limit":5,"window":"day"}`) + `]}`,
+		"hidden":      `{"disabledModels":[{"providerAlias":"openai","ids":[` + some(manage.MaxHidden, `"m%"`) + `]}]}`,
 	}
 	for name, doc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,13 +67,13 @@ func TestKeysOfAnExportAreChecked(t *testing.T) {
 	first := w.create()
 	digest := rpc.KeyDigest(first)
 	sealed := func(keys string) string {
-		d := fmt.Sprintf(`{"format":%q,"version":1,"connections":[],"keys":%s}`, api.ExportFormat, keys)
-		out := api.SealedDoc{Format: api.SealedFormat, Version: 1, KDF: api.KDFName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
-		key, err := w.obj.Derive(w.ctx, []byte(pass), make([]byte, api.SaltBytes), out.Iterations)
+		d := fmt.Sprintf(`{"format":%q,"version":1,"connections":[],"keys":%s}`, manage.ExportFormat, keys)
+		out := manage.SealedDoc{Format: manage.SealedFormat, Version: 1, KDF: manage.KDFName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
+		key, err := w.obj.Derive(w.ctx, []byte(pass), make([]byte, manage.SaltBytes), out.Iterations)
 		if err != nil {
 			t.Fatal(err)
 		}
-		aead, err := api.Sealer(key)
+		aead, err := manage.Sealer(key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestKeyDerivationIsLimited(t *testing.T) {
 			refused++
 		}
 	}
-	if made != api.DeriveMost || refused != 20-api.DeriveMost {
+	if made != manage.DeriveMost || refused != 20-manage.DeriveMost {
 		t.Errorf("%d made, %d refused", made, refused)
 	}
 	w.clock.Add(time.Minute)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/api"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 )
 
@@ -116,7 +116,7 @@ func TestLeaseIsNotUsedByRefusals(t *testing.T) {
 		t.Errorf("another tool: got %d %s", status, a.Raw)
 	}
 	var last string
-	for range api.MaxKeys - 1 {
+	for range manage.MaxKeys - 1 {
 		last = w.ok("POST", "/api/keys", `{}`).Get("id").Str
 	}
 	if status, a := w.claim(mid, lease, "codex"); status != 409 {

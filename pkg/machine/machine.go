@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"sync"
 
-	"weir/pkg/api"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
@@ -19,7 +19,7 @@ import (
 // instance. Calls of different machines may run at the same time, those of one
 // machine one at a time, but for the waits of a call.
 type Object struct {
-	api.Manager
+	manage.Manager
 	KV store.KV // of replicas; nil for none
 	// MaxRequests is the number of the latest requests that a machine lists. 0 is
 	// storage.MaxRequests.

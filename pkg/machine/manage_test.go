@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/golden"
-	"weir/pkg/api"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
@@ -487,7 +487,7 @@ func TestTestsOfConnectionsAreLimited(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	for range api.ProbeMost {
+	for range manage.ProbeMost {
 		w.want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
 	}
 	if a := w.want(429, "probe", fmt.Sprintf(`{"connectionId":%q}`, id)); a.Get("error.retryAfterMs").Int() <= 0 {

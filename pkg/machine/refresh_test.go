@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/sealed"
-	"weir/pkg/api"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/storage"
 	"weir/pkg/machine/tokens"
 	"weir/pkg/store"
@@ -104,7 +104,7 @@ func TestTwoProgramsRefreshOnce(t *testing.T) {
 		w := newWorld(t)
 		w.create()
 		id := w.oauth()
-		other := &Object{KV: w.kv, Manager: api.Manager{Service: tokens.Service{
+		other := &Object{KV: w.kv, Manager: manage.Manager{Service: tokens.Service{
 			Keyring: w.obj.Keyring, Do: w.obj.Do, Pause: w.clock, Rand: w.obj.Rand, Log: w.obj.Log, OAuth: w.obj.OAuth,
 			Now: func() time.Time { return w.clock.Now().Add(tt.ahead) },
 		}}}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weir/internal/testgw/sealed"
-	"weir/pkg/api"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/store"
@@ -176,7 +176,7 @@ func TestCredentialsAmongSettingsAreRefused(t *testing.T) {
 		d := provider.All()[i]
 		for _, list := range [][]string{d.Vars, d.OptVars} {
 			for _, name := range list {
-				if api.LooksSecret(name) {
+				if manage.LooksSecret(name) {
 					t.Errorf("%s: the setting %s is taken for a credential", d.ID, name)
 				}
 			}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/api"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 )
@@ -121,9 +121,9 @@ func TestStorageFailureHasItsOwnError(t *testing.T) {
 // A key may name 500 models of a machine with 500 connections: their rows are
 // decoded once, not for each model.
 func TestKeyModelsAreCheckedWithoutDecodingRowsAgain(t *testing.T) {
-	k := &api.Known{Models: map[string][]string{}, Prefixes: []string{"lab"}, Conns: make([]storage.Connection, 500)}
+	k := &manage.Known{Models: map[string][]string{}, Prefixes: []string{"lab"}, Conns: make([]storage.Connection, 500)}
 	k.Conns[499].Provider, k.Conns[499].Data.EnabledModels = "lab", []string{"big"}
-	in := &api.Input{}
+	in := &manage.Input{}
 	if n := testing.AllocsPerRun(10, func() { k.CheckAllowed(in, "lab/big") }); n != 0 || in.Err != nil {
 		t.Errorf("got %v allocations, error %v; want none", n, in.Err)
 	}

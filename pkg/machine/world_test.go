@@ -16,8 +16,8 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/internal/testgw/objects"
 	"weir/internal/testgw/sealed"
-	"weir/pkg/api"
 	"weir/pkg/credentials/oauth"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/tokens"
 	"weir/pkg/store"
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, clock: fake.NewClock(time.UnixMilli(1_800_000_000_000)), kv: fake.NewKV(), idp: &idp{}, ctx: context.Background()}
 	src := rand.NewChaCha8([32]byte{1})
-	w.obj = &Object{KV: w.kv, Manager: api.Manager{CanonicalURL: fake.CanonicalURL, KeySecret: []byte(strings.Repeat("s", 32)), Service: tokens.Service{
+	w.obj = &Object{KV: w.kv, Manager: manage.Manager{CanonicalURL: fake.CanonicalURL, KeySecret: []byte(strings.Repeat("s", 32)), Service: tokens.Service{
 		Keyring: sealed.Keys(t), Do: &fake.Upstream{Clock: w.clock, Answer: w.idp.reply}, Pause: w.clock, Now: w.clock.Now, Rand: src,
 		Log:       func(l string) { w.logs = append(w.logs, l) },
 		OAuth:     []oauth.Provider{{ID: oauthID, TokenURL: "https://login.example.com/token", ClientID: "weir-client", ClientSecret: secret.New("weir-client-secret")}},

@@ -10,8 +10,8 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/internal/testgw/objects"
 	"weir/internal/testgw/sealed"
-	"weir/pkg/api"
 	"weir/pkg/machine"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/tokens"
 )
 
@@ -27,7 +27,7 @@ func New(o *machine.Object) *objects.Local {
 // ids and keys that they generate are the same in each test.
 func Machines(t testing.TB, now func() time.Time, kv *fake.KV) *objects.Local {
 	t.Helper()
-	return New(&machine.Object{KV: kv, Manager: api.Manager{
+	return New(&machine.Object{KV: kv, Manager: manage.Manager{
 		Service:   tokens.Service{Keyring: sealed.Keys(t), Now: now, Rand: rand.NewChaCha8([32]byte{1})},
 		KeySecret: KeySecret, CanonicalURL: fake.CanonicalURL,
 	}})

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,4 +85,15 @@ func Status(err error) int {
 		return f.status
 	}
 	return 200
+}
+
+// JSON returns the JSON of v as answers have it: without the escapes for HTML.
+func JSON(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return []byte(`{}`)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
 }

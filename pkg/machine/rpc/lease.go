@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"weir/pkg/wire/apierr"
 )
 
 // A lease is a right to one new key of a machine, which a set-up script presents.
@@ -26,6 +28,21 @@ type ClaimedLease struct {
 	APIKey     string `json:"apiKey"`
 	Model      string `json:"model"`
 	SmallModel string `json:"smallModel"`
+}
+
+// Lease is the object's answer to POST /api/setup.
+type Lease struct {
+	Tool       string `json:"tool"`
+	Text       string `json:"lease"`
+	Model      string `json:"model"`
+	SmallModel string `json:"smallModel"`
+	ExpiresAt  int64  `json:"expiresAt"` // Unix milliseconds
+}
+
+// ErrLease returns the refusal of every lease that cannot be used, without the reason:
+// a lease that was used is not stored any more.
+func ErrLease() error {
+	return apierr.New(403, "invalid_lease", "This set-up command was used already, or has expired. Copy a new one from the dashboard.")
 }
 
 // MintLease returns a new lease of a machine. Only its digest is stored.

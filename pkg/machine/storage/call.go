@@ -1,11 +1,11 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 )
 
@@ -33,13 +33,7 @@ func Encode(v any) []byte {
 	if b, ok := generated(v); ok {
 		return b
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return []byte(`{}`)
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	return rpc.JSON(v)
 }
 
 // EncodeJSON is Encode for a value inside another one.

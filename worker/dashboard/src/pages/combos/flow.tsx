@@ -32,7 +32,7 @@ const share = (c: Of, m: string) => {
   return `${Math.round((weight(m) / all) * 1000) / 10}%`;
 };
 
-// maxDepth is that of combos in combos, see pkg/api/combo.go.
+// maxDepth is that of combos in combos, see pkg/machine/manage/combo.go.
 const maxDepth = 4;
 
 // Flow is a picture of how a request to a combo is routed: its members in order, those

@@ -1,0 +1,143 @@
+package manage
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"weir/pkg/machine/storage"
+	"weir/pkg/wire/apierr"
+)
+
+// maxAuditScan is the number of records that one call reads.
+const maxAuditScan = 2000
+
+// auditPage is the answer to GET /api/audit.
+type auditPage struct {
+	Object string            `json:"object"`
+	Data   []json.RawMessage `json:"data"`
+	// Names are those of the keys, connections, combos and budgets that the records
+	// name and that still exist, by the id in the record.
+	Names map[string]string `json:"names"`
+	More  bool              `json:"has_more"`
+	// Next is the value of before for the next page.
+	Next  int64       `json:"next,omitempty"`
+	Chain *chainState `json:"chain,omitempty"`
+}
+
+// auditList answers GET /api/audit?before=&limit=&verify=true: the newest records
+// first, those before the number "before" when it is given. A page may have fewer
+// records than its limit although there are more, because a call reads 2,000 at most:
+//
+//	actor     operator, system, seed, key for those of all keys, or key:<masked id>
+//	kind      what was changed: keys, providers, models, settings, sign-in, …
+//	q         a part of the action, the target or its name, or a field
+//	from, to  Unix milliseconds
+func (c *change) auditList() (any, error) {
+	number := func(name string, otherwise, least, most int64) (int64, error) {
+		v := c.query(name)
+		if v == "" {
+			return otherwise, nil
+		}
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < least || n > most {
+			return 0, apierr.Invalid(name, "%s must be an integer from %d to %d.", name, least, most)
+		}
+		return n, nil
+	}
+	limit, before, from, to := int64(100), c.Meta.AuditSeq+1, int64(0), int64(1<<53)
+	for _, p := range [...]struct {
+		name        string
+		to          *int64
+		least, most int64
+	}{{"limit", &limit, 1, storage.MaxAuditPage}, {"before", &before, 1, 1 << 53}, {"from", &from, 0, 1 << 53},
+		{"to", &to, 0, 1 << 53}} {
+		n, err := number(p.name, *p.to, p.least, p.most)
+		if err != nil {
+			return nil, err
+		}
+		*p.to = n
+	}
+	names := c.auditNames()
+	actor, kind, text := c.query("actor"), c.query("kind"), strings.ToLower(strings.TrimSpace(c.query("q")))
+	wanted := func(r *storage.Record) bool {
+		return r.At >= from && r.At <= to &&
+			(actor == "" || r.Actor == actor || actor == "key" && strings.HasPrefix(r.Actor, "key:")) &&
+			(kind == "" || auditKind(r.Action) == kind) &&
+			(text == "" || recordHas(r, names, text))
+	}
+	out := auditPage{Object: "list", Data: []json.RawMessage{}, Names: map[string]string{}}
+	last := min(before, c.Meta.AuditSeq+1)
+	for seq := last - 1; seq > 0; seq-- {
+		var a storage.AuditRow
+		var r storage.Record
+		if !c.Load(storage.AuditKey(seq), &a) {
+			break
+		}
+		if int64(len(out.Data)) == limit || last-seq > maxAuditScan {
+			out.More, out.Next = true, seq+1
+			break
+		}
+		if json.Unmarshal(a.Record, &r) != nil || !wanted(&r) {
+			continue
+		}
+		out.Data = append(out.Data, a.Record)
+		for _, id := range [...]string{r.Target, strings.TrimPrefix(r.Actor, "key:")} {
+			if name := names[id]; name != "" {
+				out.Names[id] = name
+			}
+		}
+	}
+	if c.query("verify") == "true" {
+		at := c.ChainBreak()
+		out.Chain = &chainState{at == 0, at}
+	}
+	return out, nil
+}
+
+type chainState struct {
+	OK       bool  `json:"ok"`
+	BrokenAt int64 `json:"brokenAt,omitempty"`
+}
+
+// auditNames returns the names of what records name, by the ids in them.
+func (c *change) auditNames() map[string]string {
+	names := map[string]string{}
+	for _, k := range c.Keys() {
+		if names[c.o.MaskedKey(k.ID)] = k.Name; k.Name == "" && k.Last4 != "" {
+			names[c.o.MaskedKey(k.ID)] = "…" + k.Last4
+		}
+	}
+	for _, row := range c.Connections() {
+		if names[row.ID] = row.Name; row.Name == "" {
+			names[row.ID] = row.Provider
+		}
+	}
+	for _, row := range c.Combos() {
+		names[row.ID] = row.Name
+	}
+	for _, row := range c.Budgets() {
+		names[row.ID] = row.Name
+	}
+	return names
+}
+
+// auditKind returns what an action is about: "keys" of "PUT /api/keys/{id}".
+func auditKind(action string) string {
+	_, path, ok := strings.Cut(action, " /")
+	if !ok {
+		return action // sign-in, refresh, adopt
+	}
+	kind, _, _ := strings.Cut(strings.TrimPrefix(path, "api/"), "/")
+	return kind
+}
+
+func recordHas(r *storage.Record, names map[string]string, text string) bool {
+	for _, s := range append([]string{r.Action, r.Target, names[r.Target], r.Actor,
+		names[strings.TrimPrefix(r.Actor, "key:")]}, r.Fields...) {
+		if strings.Contains(strings.ToLower(s), text) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,77 @@
+package manage
+
+import (
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsonscan"
+)
+
+// CreateMachine creates the machine with its first key. The registry knows of it first.
+//
+//	create {name, scopes, mutationId} → 201 Created; 409 when it is there
+func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) error) (any, error) {
+	in := readObject(orEmpty(r.Body), "")
+	in.only("name", "scopes", "mutationId")
+	name, _ := in.text("name", 200)
+	scopes := readScopes(in)
+	mutation, _ := in.text("mutationId", rpc.MaxIdempotencyKey)
+	if in.Err != nil {
+		return nil, in.Err
+	}
+	c := &change{Call: r, o: o, actor: "operator", env: rpc.ManageCall{Method: "POST", Route: "/api/machines",
+		MutationID: mutation, Body: r.Body}}
+	if a, err := c.replay(); a != nil || err != nil {
+		return unwrap(a), err
+	}
+	if r.Exists() {
+		return nil, apierr.New(409, "machine_exists", "There is such a machine already.")
+	}
+	if err := announce(name); err != nil {
+		return nil, err
+	}
+	r.Reload(o.Now())
+	if r.Exists() {
+		return nil, apierr.New(409, "machine_exists", "There is such a machine already.")
+	}
+	r.Create(name)
+	text, key, err := rpc.MintKey(o.Rand, o.KeySecret, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	key.Name, key.Scopes, key.CreatedAt = "first key", scopes, r.Now
+	r.PutKey(&storage.Key{Key: key})
+	r.Audit("operator", "POST /api/machines", r.ID, []string{"name"})
+	out := storage.Reply{Status: 201, Body: rpc.Created{MachineID: r.ID, APIKey: text}}
+	if err := c.keep(rpc.ManageAnswer{Status: 201, Body: storage.EncodeJSON(out.Body)}); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// readScopes reads the scopes of a key; none means data.
+func readScopes(in *Input) []string {
+	scopes, _ := in.texts("scopes", 3, 20)
+	for _, s := range scopes {
+		if s != "data" && s != "manage" && s != "export" {
+			in.fail("scopes", "must be data, manage or export")
+		}
+	}
+	return scopes
+}
+
+func orEmpty(body []byte) []byte {
+	var c jsonscan.Cursor
+	if c.Reset(body); c.Kind() == jsonscan.Absent && len(body) == 0 {
+		return []byte("{}")
+	}
+	return body
+}
+
+// unwrap makes the plain answer of a kept one.
+func unwrap(a *rpc.ManageAnswer) any {
+	if a == nil {
+		return nil
+	}
+	return storage.Reply{Status: a.Status, Body: a.Body}
+}

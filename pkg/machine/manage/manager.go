@@ -1,0 +1,33 @@
+// Package manage has the handlers of /api that run in the object of a machine: they check
+// and change its records in one turn, with the audit record. No answer contains a stored
+// secret. Package api forwards the calls.
+package manage
+
+import (
+	"context"
+
+	"weir/pkg/machine/tokens"
+)
+
+// Manager serves the management calls of machines inside their objects.
+type Manager struct {
+	tokens.Service
+	// KeySecret is the worker secret API_KEY_SECRET.
+	KeySecret []byte
+	// CanonicalURL is the platform's URL parser: the canonical string, or false.
+	CanonicalURL func(raw string) (string, bool)
+	// ZoneOffset returns how far a time zone, such as "Europe/Berlin", is ahead of UTC
+	// at a time, in seconds. It reports false for an unknown one. Nil knows UTC alone.
+	ZoneOffset func(zone string, unixMilli int64) (seconds int, ok bool)
+	// AllowPrivate and OwnHosts are those of provider.CheckBaseURL.
+	AllowPrivate bool
+	OwnHosts     []string
+	// Reseed allows a document in KV to change an existing machine.
+	Reseed bool
+	// DeriveKey returns a key of 32 bytes by PBKDF2 with SHA-256 without blocking
+	// other requests. Nil derives it in Go.
+	DeriveKey func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error)
+	// Began is when the only process that serves the machines was started, in Unix
+	// milliseconds; 0 if there may be others.
+	Began int64
+}

@@ -1,0 +1,94 @@
+package manage
+
+import (
+	"encoding/json"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/provider"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+)
+
+// RecordTest records the outcome of a connection test.
+//
+//	tested {connectionId, reason, status, text, place} → 200 {}; 404
+//
+// reason is "" for success, else a health of storage.
+func (o *Manager) RecordTest(r *storage.Call) (any, error) {
+	var c struct {
+		ID     string `json:"connectionId"`
+		Reason string `json:"reason"`
+		Status int    `json:"status"`
+		Text   string `json:"text"`
+		Place  string `json:"place"`
+	}
+	if !r.Exists() {
+		return nil, storage.ErrNoMachine()
+	}
+	if json.Unmarshal(r.Body, &c) != nil || !rpc.IsRowID(c.ID) {
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
+	}
+	if _, ok := r.Get(storage.ConnectionPrefix + c.ID); !ok {
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
+	}
+	switch c.Reason {
+	case "", storage.HealthKeyRefused, storage.HealthOutOfCredit, storage.HealthUnreachable, storage.HealthFailing,
+		storage.HealthBlocked:
+		r.SetHealth(c.ID, storage.Outcome{Reason: c.Reason, Status: c.Status, At: r.Now, Text: c.Text, Place: c.Place})
+	}
+	if c.Reason == "" {
+		for _, row := range r.List(storage.CooldownPrefix + c.ID + ":") {
+			var cool store.Cooldown
+			if json.Unmarshal(row.Value, &cool) != nil {
+				continue
+			}
+			// A limit of another model may still hold; the account as a whole has answered.
+			is := storage.HealthOf(cool.Reason)
+			if cool.Model == "" || is == storage.HealthKeyRefused || is == storage.HealthOutOfCredit {
+				r.Observe()
+				r.Del(row.Key)
+			}
+		}
+	}
+	return struct{}{}, nil
+}
+
+// wantsCredential reports whether the calls of a provider need a credential.
+func wantsCredential(id string) bool {
+	d := provider.Lookup(id)
+	return d != nil && d.Auth.Scheme != provider.None && !d.Auth.Optional
+}
+
+// AdmitTest admits a connection test, and returns the machine for it.
+//
+//	probe {connectionId} → 200 store.Machine; 404; 429
+func (o *Manager) AdmitTest(r *storage.Call) (any, error) {
+	var c struct {
+		ID string `json:"connectionId"`
+	}
+	var row storage.Connection
+	if !r.Exists() {
+		return nil, storage.ErrNoMachine()
+	}
+	if json.Unmarshal(r.Body, &c) != nil || !rpc.IsRowID(c.ID) || !r.Load(storage.ConnectionPrefix+c.ID, &row) {
+		return nil, apierr.New(404, "connection_not_found",
+			"No connection has this id. GET /api/providers lists the connections.")
+	}
+	minute := r.Now / storage.Minute
+	if r.Meta.ProbeAt != minute {
+		r.Meta.ProbeAt, r.Meta.Probes = minute, 0
+	}
+	if r.Meta.Probes++; r.Meta.Probes > ProbeMost {
+		e := apierr.New(429, "rate_limit_exceeded", "At most %d connection tests a minute.", ProbeMost)
+		e.RetryAfter = storage.Milliseconds((minute+1)*storage.Minute - r.Now)
+		return nil, e
+	}
+	return r.Replica(), nil
+}
+
+// ProbeMost is the number of connection tests a minute
+// (docs/reference/reliability.md, T18).
+const ProbeMost = 10

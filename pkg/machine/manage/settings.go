@@ -1,0 +1,228 @@
+package manage
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/catalog"
+	"weir/pkg/machine/storage"
+	"weir/pkg/setup"
+	"weir/pkg/store"
+)
+
+// settingsView shows every setting with the value that applies.
+type settingsView struct {
+	Strategy         string            `json:"strategy"`
+	FirstByteSeconds int               `json:"firstByteSeconds"`
+	IdleSeconds      int               `json:"idleSeconds"`
+	EmbeddingInput   string            `json:"embeddingInputType"`
+	ResponsesSocket  string            `json:"responsesWebSocket"`
+	PromptCaching    string            `json:"promptCaching"`
+	StreamCost       string            `json:"streamCost"`
+	ClaudeOpus       string            `json:"claudeOpusModel,omitempty"` // these only if they are set
+	ClaudeSonnet     string            `json:"claudeSonnetModel,omitempty"`
+	ClaudeHaiku      string            `json:"claudeHaikuModel,omitempty"`
+	ClaudeFable      string            `json:"claudeFableModel,omitempty"`
+	DefaultModel     string            `json:"defaultModel,omitempty"`
+	SmallModel       string            `json:"smallModel,omitempty"`
+	ModelPrices      map[string]string `json:"modelPrices,omitempty"`
+	TimeZone         string            `json:"timeZone"`
+	CapturePercent   int               `json:"capturePercent"`
+	CaptureHours     int               `json:"captureHours"`
+}
+
+func viewSettings(s store.Settings) settingsView {
+	v := settingsView{
+		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching, s.StreamCost,
+		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel, s.ModelPrices, s.TimeZone,
+		s.CapturePercent, s.CaptureHoursOf(nil),
+	}
+	if v.Strategy == "" {
+		v.Strategy = store.Priority
+	}
+	if v.FirstByteSeconds == 0 {
+		v.FirstByteSeconds = int(store.FirstEvent.Seconds())
+	}
+	if v.IdleSeconds == 0 {
+		v.IdleSeconds = int(store.Silence.Seconds())
+	}
+	if v.EmbeddingInput == "" {
+		v.EmbeddingInput = "document"
+	}
+	if v.TimeZone == "" {
+		v.TimeZone = "UTC"
+	}
+	if v.ResponsesSocket == "" {
+		v.ResponsesSocket = "on"
+	}
+	if v.PromptCaching == "" {
+		v.PromptCaching = "off"
+	}
+	if v.StreamCost == "" {
+		v.StreamCost = "off"
+	}
+	return v
+}
+
+func (c *change) settingsGet() (any, error) {
+	c.etag = c.changed("settings")
+	return viewSettings(c.Settings()), nil
+}
+
+// settingsPatch changes the settings given; null goes back to the default.
+func (c *change) settingsPatch() (any, error) {
+	if err := c.match(c.changed("settings")); err != nil {
+		return nil, err
+	}
+	in := c.input()
+	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket",
+		"promptCaching", "streamCost", "timeZone", "modelPrices", "capturePercent", "captureHours", "allowUnknown"},
+		modelFields[:]...)...)
+	s := applySettings(in, c.Settings())
+	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
+		known := namesOf(c.Tx)
+		for _, name := range modelFields {
+			if model, _ := in.text(name, maxModelName); model != "" {
+				known.checkModel(in, name, model)
+			}
+		}
+		for name := range s.ModelPrices {
+			if _, old := c.Settings().ModelPrices[name]; !old {
+				known.checkModel(in, "modelPrices", name)
+			}
+		}
+	}
+	if s.TimeZone != "" && in.Err == nil && !c.o.knownZone(s.TimeZone) {
+		in.fail("timeZone", "must be a time zone such as Europe/Berlin")
+	}
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	c.Touch("settings")
+	c.Put(storage.SettingsRow, s)
+	c.fields, c.etag = in.names, c.changed("settings")
+	return viewSettings(s), nil
+}
+
+// modelFields are the settings that name a model.
+var modelFields = [...]string{"claudeOpusModel", "claudeSonnetModel", "claudeHaikuModel", "claudeFableModel",
+	"defaultModel", "smallModel"}
+
+// maxPrices is the number of models that may have prices of their own.
+const maxPrices = 500
+
+// applyPrices changes prices: {"openai/gpt-5": "1/8/0.1", "openai/gpt-4": null}. null for
+// a model removes its price, for all removes every one.
+func applyPrices(in *Input, s *store.Settings) {
+	const field = "modelPrices"
+	v, ok := in.values[field]
+	switch {
+	case !ok:
+		return
+	case v.Type == gjson.Null:
+		s.ModelPrices = nil
+		return
+	case !v.IsObject():
+		in.fail(field, "must be an object of models and prices")
+		return
+	}
+	prices := maps.Clone(s.ModelPrices)
+	if prices == nil {
+		prices = map[string]string{}
+	}
+	v.ForEach(func(k, v gjson.Result) bool {
+		name := field + "." + k.Str
+		switch {
+		case !isModelRef(k.Str) || len(k.Str) > maxModelName:
+			in.fail(field, "must have names such as <alias>/<model>")
+		case v.Type == gjson.Null:
+			delete(prices, k.Str)
+		case v.Type != gjson.String:
+			in.fail(name, "must be a text such as 4/20/0.4/5")
+		default:
+			p, err := catalog.ParsePrice(v.Str)
+			if err != nil {
+				in.fail(name, "%v", err)
+			}
+			prices[strings.Clone(k.Str)] = string(p)
+		}
+		return in.Err == nil
+	})
+	if len(prices) > maxPrices {
+		in.fail(field, "has more than %d models", maxPrices)
+	}
+	if s.ModelPrices = prices; len(prices) == 0 {
+		s.ModelPrices = nil
+	}
+}
+
+// maxModelName is the longest name of a model, in characters.
+const maxModelName = 320
+
+func applySettings(in *Input, s store.Settings) store.Settings {
+	oneOf := func(name string, to *string, values ...string) {
+		v, ok := in.text(name, 40)
+		if !ok {
+			return
+		}
+		for _, known := range append(values, "") {
+			if v == known {
+				*to = v
+				return
+			}
+		}
+		in.fail(name, "must be %s or %s", values[0], values[1])
+	}
+	number := func(name string, to *int, most int64) {
+		v, ok := in.int(name, 1, most)
+		if ok {
+			*to = int(v)
+		}
+	}
+	for i, to := range [...]*string{&s.ClaudeOpus, &s.ClaudeSonnet, &s.ClaudeHaiku, &s.ClaudeFable, &s.DefaultModel,
+		&s.SmallModel} {
+		v, ok := in.text(modelFields[i], maxModelName)
+		if !ok {
+			continue
+		}
+		if *to = catalog.PlainName(v); *to != "" && !isComboName(*to) && !isModelRef(*to) && !IsAliasName(*to) {
+			in.fail(modelFields[i], "must be a combo, an alias or <alias>/<model>")
+		}
+		if (to == &s.DefaultModel || to == &s.SmallModel) && *to != "" && !setup.IsModel(*to) {
+			in.fail(modelFields[i], notPlain)
+		}
+	}
+	if v, ok := in.text("strategy", 40); ok {
+		switch {
+		case v == "":
+			s.Strategy = store.Affinity
+		case v == store.Fallback:
+			s.Strategy = store.Priority
+		case store.IsStrategy(v, false):
+			s.Strategy = v
+		case v == store.Cheapest:
+			in.fail("strategy", "must not be cheapest: the accounts of a model cost the same. Use it for a combo")
+		default:
+			in.fail("strategy", "must be priority, round-robin, affinity, weighted, fastest or least-busy")
+		}
+	}
+	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
+	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
+	oneOf("promptCaching", &s.PromptCaching, "on", store.CachingAuto, "off")
+	oneOf("streamCost", &s.StreamCost, "on", "off")
+	if v, ok := in.text("timeZone", 64); ok {
+		if s.TimeZone = v; v == "UTC" {
+			s.TimeZone = ""
+		}
+	}
+	number("firstByteSeconds", &s.FirstByteSeconds, 3600)
+	number("idleSeconds", &s.IdleSeconds, 3600)
+	number("captureHours", &s.CaptureHours, store.MaxCaptureHours)
+	if v, ok := in.int("capturePercent", 0, 100); ok {
+		s.CapturePercent = int(v)
+	}
+	applyPrices(in, &s)
+	return s
+}
