@@ -136,11 +136,13 @@ func (a *App) Object(ctx context.Context, st machinestorage.Storage, machineID, 
 	return a.object.Handle(ctx, st, machineID, op, body)
 }
 
-// Alarm serves the alarm of a machine's object.
-func (a *App) Alarm(ctx context.Context, st machinestorage.Storage, machineID string) {
-	if a.object != nil {
-		a.object.Alarm(ctx, st, machineID)
+// Alarm serves the alarm of a machine's object. After an error, which is logged, it must
+// be run again.
+func (a *App) Alarm(ctx context.Context, st machinestorage.Storage, machineID string) error {
+	if a.object == nil {
+		return nil
 	}
+	return a.object.Alarm(ctx, st, machineID)
 }
 
 // Buffered returns the machines whose objects have reports that are not written.

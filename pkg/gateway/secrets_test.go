@@ -35,10 +35,11 @@ func (u untouched) Pause(context.Context, time.Duration) error { return u.asked(
 // storage is an object's storage of which nothing may be asked either.
 type storage struct{ untouched }
 
-func (s storage) Get(string) ([]byte, bool)                     { s.asked("a row"); return nil, false }
-func (s storage) Write([]machinestorage.Row, int64)             { s.asked("a write of rows") }
-func (s storage) List(string, string, int) []machinestorage.Row { s.asked("rows"); return nil }
-func (s storage) SetAlarm(int64)                                { s.asked("an alarm") }
+func (s storage) Get(string) ([]byte, error)              { return nil, s.asked("a row") }
+func (s storage) Write([]machinestorage.Row, int64) error { return s.asked("a write of rows") }
+func (s storage) List(string, string, int) ([]machinestorage.Row, error) {
+	return nil, s.asked("rows")
+}
 
 // A secret that is missing, empty, blank or short closes every route but
 // /health, and nothing is touched: there is no value to fall back to.

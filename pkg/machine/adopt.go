@@ -43,12 +43,13 @@ func (o *Object) dropSeed(r *storage.Call, raw []byte) {
 		}
 		return
 	}
-	if o.KV == nil {
+	ctx, err := r.Outside()
+	if err != nil {
 		return
 	}
-	found, err := o.KV.Get(r.Ctx, kvKey(r.ID))
+	found, err := o.KV.Get(ctx, kvKey(r.ID))
 	if err == nil && bytes.Equal(bytes.TrimSpace(found), bytes.TrimSpace(raw)) {
-		err = o.KV.Delete(r.Ctx, kvKey(r.ID))
+		err = o.KV.Delete(ctx, kvKey(r.ID))
 	}
 	if err != nil {
 		o.WriteLog(fmt.Sprintf("machine %s: cannot remove the refused document from KV: %v", r.ID, err))

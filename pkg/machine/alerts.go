@@ -77,9 +77,13 @@ func (o *Object) post(r *storage.Call, a *storage.Alert) error {
 	if err := provider.CheckBaseURL(canonical, o.AllowPrivate, o.OwnHosts...); err != nil {
 		return err
 	}
+	ctx, err := r.Outside()
+	if err != nil {
+		return err
+	}
 	body := manage.AlertBody(r.ID, a)
 	at := strconv.FormatInt(r.Now/1000, 10)
-	resp, err := upstream.Do(r.Ctx, o.Do, &upstream.Request{
+	resp, err := upstream.Do(ctx, o.Do, &upstream.Request{
 		Method: "POST", URL: canonical, Body: stream.FromBytes(body), Timeout: alertTimeout, MaxBody: maxAlertReply,
 		Header: httpmsg.Header{
 			{Name: "content-type", Value: "application/json"}, {Name: "webhook-id", Value: a.ID},

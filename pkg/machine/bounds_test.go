@@ -344,8 +344,8 @@ func TestOnlyFailuresWithACauseAreLogged(t *testing.T) {
 	}
 }
 
-func TestOnlyStorageFailuresAreAnswered(t *testing.T) {
-	for _, with := range []any{errors.New("a fault"), "a fault"} {
+func TestPanicsAreNotAnswered(t *testing.T) {
+	for _, with := range []any{errors.New("a fault"), storage.ErrStorage, "a fault"} {
 		func() {
 			defer func() {
 				if got := recover(); got != with {
@@ -354,7 +354,7 @@ func TestOnlyStorageFailuresAreAnswered(t *testing.T) {
 			}()
 			w := newWorld(t)
 			st := objects.NewStorage()
-			st.Unreadable = with
+			st.Unreadable = func() bool { panic(with) }
 			w.obj.Handle(w.ctx, st, mid, "snapshot", nil)
 		}()
 	}

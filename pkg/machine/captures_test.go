@@ -27,7 +27,7 @@ func (w *world) capture(id, keyID, sealed string) bool {
 func (w *world) rowsUnder(prefix string) (keys []string) {
 	st := w.loc.Storage(mid)
 	st.Flush()
-	for _, r := range st.List(prefix, "", 0) {
+	for _, r := range st.Listed(prefix) {
 		keys = append(keys, r.Key)
 	}
 	return keys

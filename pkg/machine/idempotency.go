@@ -148,7 +148,7 @@ func makeRoom(t *storage.Tx) error {
 	if over <= 0 {
 		return nil
 	}
-	oldest := t.St.List(endedPrefix, "", over)
+	oldest := t.Scan(endedPrefix, "", over)
 	if len(oldest) < over {
 		e := apierr.New(503, "overloaded", "Too many idempotency keys of this machine are in use. Nothing was sent.")
 		e.RetryAfter = time.Minute

@@ -198,7 +198,7 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 	st.Flush()
 	w.clock.Add(61 * time.Minute)
 	w.loc.Alarms(w.ctx) // counts them
-	count := func() int { return len(st.List(idemPrefix, "", 0)) }
+	count := func() int { return len(st.Listed(idemPrefix)) }
 	if n := count(); n != maxIdem {
 		t.Fatalf("%d keys", n)
 	}
@@ -225,7 +225,7 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 		w.loc.Alarms(w.ctx)
 		w.clock.Add(11 * time.Second)
 	}
-	if n := count() + len(st.List(endedPrefix, "", 0)); n != 0 {
+	if n := count() + len(st.Listed(endedPrefix)); n != 0 {
 		t.Errorf("%d rows are left after 30 days", n)
 	}
 	must("first", "new")
@@ -247,7 +247,7 @@ func TestTenThousandIdempotencyKeys(t *testing.T) {
 		w.clock.Add(time.Millisecond)
 	}
 	st.Flush()
-	if n, ended := len(st.List(idemPrefix, "", 0)), len(st.List(endedPrefix, "", 0)); n != maxIdem || ended != maxIdem {
+	if n, ended := len(st.Listed(idemPrefix)), len(st.Listed(endedPrefix)); n != maxIdem || ended != maxIdem {
 		t.Errorf("%d keys, %d of them have ended", n, ended)
 	}
 	for i := more; i < maxIdem+more; i += 199 {

@@ -161,7 +161,7 @@ func TestLeasesAreBounded(t *testing.T) {
 	w.lease()
 	w.clock.Add(5 * time.Minute)
 	w.lease() // removes the expired ones
-	if rows := w.loc.Storage(mid).List("lease:", "", 1000); len(rows) != 1 {
+	if rows := w.loc.Storage(mid).Listed("lease:"); len(rows) != 1 {
 		t.Errorf("%d leases are stored", len(rows))
 	}
 }

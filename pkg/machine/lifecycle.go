@@ -45,7 +45,11 @@ func (o *Object) existing(r *storage.Call) (any, error) {
 
 // tellRegistry writes an intent. Without it nothing is done.
 func (o *Object) tellRegistry(r *storage.Call, m machineRow) error {
-	status, _, err := o.Objects.Call(r.Ctx, rpc.RegistryID, "put", storage.Encode(m))
+	ctx, err := r.Outside()
+	if err != nil {
+		return err
+	}
+	status, _, err := o.Objects.Call(ctx, rpc.RegistryID, "put", storage.Encode(m))
 	if err == nil && status == 200 {
 		return nil
 	}

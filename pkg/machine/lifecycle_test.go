@@ -108,7 +108,7 @@ func TestRegistryAfterACrash(t *testing.T) {
 		}
 		w.clock.Add(6 * time.Minute)
 		w.machines()
-		if n := len(w.loc.Storage(rpc.RegistryID).List(machinePrefix, "", 0)); n != 0 {
+		if n := len(w.loc.Storage(rpc.RegistryID).Listed(machinePrefix)); n != 0 {
 			t.Error("the intent stays for ever")
 		}
 	})

@@ -94,23 +94,22 @@ func (o *Object) begin(st storage.Storage, machineID string) (*storage.Tx, *turn
 // A storage failure is 503 and changes nothing.
 func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op string,
 	body []byte) (status int, answer []byte) {
-	defer func() {
-		if p := recover(); p != nil {
-			if e, ok := p.(error); !ok || !errors.Is(e, storage.ErrStorage) {
-				panic(p)
-			}
-			status, answer = o.failed(machineID, op, storage.StorageFailed(storage.ErrStorage))
-		}
-	}()
 	tx, buffer := o.begin(st, machineID)
 	defer buffer.release()
-	r := &storage.Call{Ctx: ctx, Body: body, Tx: tx}
+	r := storage.NewCall(ctx, tx, body)
 	switch op {
 	case "manage", "tested", "probe", "adopt", "oauth.callback", "lease.claim", "key.usage", "key.request", "flush":
 		buffer.settle()
 	}
-	v, err := o.dispatch(r, op)
-	if err == nil && !r.Settled {
+	v, err := any(nil), r.Err()
+	if err == nil {
+		v, err = o.dispatch(r, op)
+	}
+	switch {
+	case r.Settled:
+	case r.Err() != nil: // a refusal may be due to absent rows
+		err = r.Err()
+	case err == nil:
 		err = r.Commit()
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ func (w *world) back(state string) (int, gjson.Result) {
 
 // flows returns the keys and values of a machine's flows.
 func (w *world) flows() (all string, n int) {
-	for _, r := range w.loc.Storage(mid).List(storage.OAuthPrefix, "", 0) {
+	for _, r := range w.loc.Storage(mid).Listed(storage.OAuthPrefix) {
 		all += r.Key + string(r.Value) + "\n"
 		n++
 	}

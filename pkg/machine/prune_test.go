@@ -23,7 +23,7 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 	rows = append(rows, storage.Row{Key: storage.JobPrefix + "kept", Value: []byte(`{"id":"b","connectionId":"c","expiresAt":9999999999999}`)}, storage.Row{Key: storage.JobPrefix + "unreadable", Value: []byte(`{"id":[]}`)})
 	st.Write(rows, storage.KeepAlarm)
 	st.Flush()
-	left := func() int { return len(st.List(storage.JobPrefix, "", 0)) - 2 }
+	left := func() int { return len(st.Listed(storage.JobPrefix)) - 2 }
 	w.clock.Add(61 * time.Minute)
 	before := jobs
 	for turn := 1; turn <= 3; turn++ {
@@ -35,7 +35,7 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 		before = now
 		w.clock.Add(11 * time.Second)
 	}
-	if before != 0 || len(st.List(storage.JobPrefix, "", 0)) != 2 {
+	if before != 0 || len(st.Listed(storage.JobPrefix)) != 2 {
 		t.Errorf("%d rows left", before)
 	}
 	// Then it is an hour's work again.
@@ -98,7 +98,7 @@ func TestAuditIsBoundedWhileItGrows(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	st := w.loc.Storage(mid)
-	count := func() int { return len(st.List(storage.AuditPrefix, "", 0)) }
+	count := func() int { return len(st.Listed(storage.AuditPrefix)) }
 	grow := func(n int) {
 		tx := w.obj.Begin(st, mid)
 		for range n {
@@ -128,7 +128,7 @@ func TestAuditIsBoundedWhileItGrows(t *testing.T) {
 		t.Errorf("got %s", a.Raw)
 	}
 	// A record that is changed breaks it still.
-	rows := st.List(storage.AuditPrefix, "", 0)
+	rows := st.Listed(storage.AuditPrefix)
 	st.Write([]storage.Row{{Key: rows[50].Key, Value: []byte(strings.Replace(string(rows[50].Value), "operator", "nobody", 1))}}, storage.KeepAlarm)
 	st.Flush()
 	if a := w.ok("GET", "/api/audit?verify=true&limit=1", ""); a.Get("chain.ok").Bool() || a.Get("chain.brokenAt").Int() == 0 {

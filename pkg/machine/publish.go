@@ -15,31 +15,34 @@ import (
 
 // Alarm does what is due: it writes what is buffered, publishes the replica, reports to
 // the registry, refreshes tokens ahead of their expiry, and prunes. A failed step is retried
-// later. It never deletes a machine.
-func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string) {
+// later. It never deletes a machine. After an error, which is logged, the platform runs
+// it again.
+func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string) error {
 	tx, buffer := o.begin(st, machineID)
 	defer buffer.release()
-	r := &storage.Call{Ctx: ctx, Tx: tx}
-	if r.ID == "" {
-		return
+	err := o.alarm(storage.NewCall(ctx, tx, nil), buffer)
+	if err != nil {
+		o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", tx.ID, err))
+	}
+	return err
+}
+
+func (o *Object) alarm(r *storage.Call, buffer *turn) error {
+	if err := r.Err(); err != nil || r.ID == "" {
+		return err
 	}
 	o.SaveTokens(r)
 	buffer.woken()
 	buffer.settle()
 	if r.Meta.AlarmAt == 0 || r.Meta.AlarmAt > r.Now { // only the buffer was due
 		r.Flush, r.Rearmed = true, r.Meta.AlarmAt != 0
-		if err := r.Commit(); err != nil {
-			o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.ID, err))
-			panic(storage.ErrStorage)
-		}
-		return
+		return r.Commit()
 	}
 	if r.Meta.Dirty || r.Meta.Unregistered || r.Meta.AlertAt > 0 || r.Meta.RefreshAt > 0 && r.Meta.RefreshAt <= r.Now {
 		// Should this run end while it waits, another alarm follows.
 		r.Meta.AlarmAt = r.Now + alarmSpare
 		if err := r.Commit(); err != nil {
-			o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.ID, err))
-			panic(storage.ErrStorage) // the platform runs the alarm again
+			return err
 		}
 	}
 	if r.ID != rpc.RegistryID {
@@ -51,9 +54,7 @@ func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string
 		r.Erase()
 	}
 	r.Meta.AlarmAt = 0
-	if err := r.Commit(); err != nil {
-		o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.ID, err))
-	}
+	return r.Commit()
 }
 
 // kvKey is where the replica of a machine is.
@@ -66,8 +67,12 @@ func (o *Object) publish(r *storage.Call) {
 	if o.KV == nil || !r.Meta.Dirty || r.Now < r.Meta.PutAt+storage.Backoff(r.Meta.PutFails) && r.Now >= r.Meta.PutAt {
 		return
 	}
+	ctx, err := r.Outside()
+	if err != nil {
+		return
+	}
 	r.Meta.PutAt = r.Now
-	found, err := o.KV.Get(r.Ctx, kvKey(r.ID))
+	found, err := o.KV.Get(ctx, kvKey(r.ID))
 	r.Reload(o.Now())
 	if err == nil && r.Exists() && len(found) > 0 && gjson.ValidBytes(found) && !gjson.GetBytes(found, "v").Exists() {
 		o.AdoptDocument(r, found)
@@ -76,10 +81,14 @@ func (o *Object) publish(r *storage.Call) {
 		}
 	}
 	var generation, now = r.Meta.Generation, r.Now
+	replica := storage.Encode(r.Configuration())
+	if ctx, err = r.Outside(); err != nil {
+		return
+	}
 	if r.Meta.Deleted {
-		err = o.KV.Delete(r.Ctx, kvKey(r.ID))
+		err = o.KV.Delete(ctx, kvKey(r.ID))
 	} else {
-		err = o.KV.Put(r.Ctx, kvKey(r.ID), storage.Encode(r.Configuration()))
+		err = o.KV.Put(ctx, kvKey(r.ID), replica)
 	}
 	r.Reload(o.Now())
 	r.Meta.PutAt = now

@@ -178,7 +178,11 @@ func machines(t *storage.Tx, text string) (all []listed, pending []machineRow) {
 // state.
 func (o *Object) resolve(r *storage.Call, pending []machineRow) error {
 	for _, m := range pending {
-		status, answer, err := o.Objects.Call(r.Ctx, m.ID, "exists", nil)
+		ctx, err := r.Outside()
+		if err != nil {
+			return err
+		}
+		status, answer, err := o.Objects.Call(ctx, m.ID, "exists", nil)
 		r.Reload(o.Now())
 		var now machineRow
 		if err != nil || !r.Load(machinePrefix+m.ID, &now) || now.State != m.State || now.At != m.At {
@@ -204,7 +208,7 @@ func (o *Object) resolve(r *storage.Call, pending []machineRow) error {
 func (o *Object) registryTick(r *storage.Call) (any, error) {
 	var from string
 	r.Load("cursor", &from)
-	rows := r.St.List(machinePrefix, from, maxTick)
+	rows := r.Scan(machinePrefix, from, maxTick)
 	next := ""
 	if len(rows) == maxTick {
 		next = rows[len(rows)-1].Key
@@ -217,8 +221,12 @@ func (o *Object) registryTick(r *storage.Call) (any, error) {
 			return nil, err
 		}
 	}
+	ctx, err := r.Outside()
+	if err != nil {
+		return nil, err
+	}
 	for _, row := range rows {
-		o.Objects.Call(r.Ctx, strings.TrimPrefix(row.Key, machinePrefix), "tick", nil)
+		o.Objects.Call(ctx, strings.TrimPrefix(row.Key, machinePrefix), "tick", nil)
 	}
 	r.Reload(o.Now())
 	return struct {
@@ -243,7 +251,11 @@ func (o *Object) register(r *storage.Call) {
 	if r.Meta.Deleted {
 		m.State = gone
 	}
-	status, _, err := o.Objects.Call(r.Ctx, rpc.RegistryID, "put", storage.Encode(m))
+	ctx, err := r.Outside()
+	if err != nil {
+		return
+	}
+	status, _, err := o.Objects.Call(ctx, rpc.RegistryID, "put", storage.Encode(m))
 	r.Reload(o.Now())
 	switch {
 	case err != nil || status != 200:

@@ -31,6 +31,9 @@ func (o *Object) report(r *storage.Call) (any, error) {
 		}
 		rep.Budgets = nil
 	}
+	if err := r.Err(); err != nil { // what is buffered must not be reported again
+		return nil, err
+	}
 	for i := range rep.Refusals {
 		rep.Refusals[i].Until = min(rep.Refusals[i].Until, r.Now+storage.KeepRefusal)
 	}

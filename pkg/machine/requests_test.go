@@ -85,7 +85,7 @@ func TestLastRequestsAreListed(t *testing.T) {
 	if kept < 1000 || kept > 1000+n/10+1000/5 || failed != n/10 {
 		t.Errorf("%d are listed, %d of them failures", kept, failed)
 	}
-	if rows := len(w.loc.Storage(mid).List("request:", "", 0)); rows > 40 {
+	if rows := len(w.loc.Storage(mid).Listed("request:")); rows > 40 {
 		t.Errorf("%d rows", rows)
 	}
 	if w.replica().Generation != gen {

@@ -123,7 +123,7 @@ func TestLeastRecentlyUsedOfFiftySessionsEnds(t *testing.T) {
 		w.opened(n)
 		w.clock.Add(time.Second)
 	}
-	count := func() int { return len(w.loc.Storage(rpc.RegistryID).List(sessionPrefix, "", 0)) }
+	count := func() int { return len(w.loc.Storage(rpc.RegistryID).Listed(sessionPrefix)) }
 	if n := count(); n != maxSessions {
 		t.Fatalf("%d sessions", n)
 	}
@@ -279,7 +279,7 @@ func TestAddressesOfFailedSignInsAreBounded(t *testing.T) {
 	fail := func(n int) { w.at(rpc.RegistryID, "session.failed", fmt.Sprintf(`{"from":"%032d"}`, n)) }
 	rows := func() map[string]bool {
 		has := map[string]bool{}
-		for _, r := range w.loc.Storage(rpc.RegistryID).List(attemptPrefix, "", 0) {
+		for _, r := range w.loc.Storage(rpc.RegistryID).Listed(attemptPrefix) {
 			has[strings.TrimPrefix(r.Key, attemptPrefix)] = true
 		}
 		return has

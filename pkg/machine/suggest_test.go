@@ -111,7 +111,7 @@ func TestStorageFailureHasItsOwnError(t *testing.T) {
 		t.Errorf("a write: %s", a.Raw)
 	}
 	w.loc.Storage(mid).Fault = nil
-	w.loc.Storage(mid).Unreadable = storage.ErrStorage
+	w.loc.Storage(mid).Unreadable = func() bool { return true }
 	status, raw := w.obj.Handle(w.ctx, w.loc.Storage(mid), mid, "snapshot", []byte(`{}`))
 	if e := rpc.ReadFailure(status, raw); e.Status != 503 || e.Code != "storage_failed" {
 		t.Errorf("a read: %d %s", status, raw)

@@ -136,7 +136,7 @@ func TestMutationIsAppliedOnce(t *testing.T) {
 	}
 	w.clock.Add(25 * 3600e9)
 	w.loc.Alarms(w.ctx)
-	if n := len(w.loc.Storage(mid).List(storage.MutationPrefix, "", 0)); n != 0 {
+	if n := len(w.loc.Storage(mid).Listed(storage.MutationPrefix)); n != 0 {
 		t.Errorf("%d answers are kept after a day", n)
 	}
 	body := `{"name":"demo","mutationId":"make"}`
@@ -244,7 +244,7 @@ func TestUsageIsSummed(t *testing.T) {
 	}
 	w.clock.Add(400 * 24 * 3600e9)
 	w.loc.Alarms(w.ctx)
-	if n := len(w.loc.Storage(mid).List("usage", "", 0)); n != 0 {
+	if n := len(w.loc.Storage(mid).Listed("usage")); n != 0 {
 		t.Errorf("%d rows after 400 days", n)
 	}
 }
@@ -265,7 +265,7 @@ func TestJobsBelongToTheMachine(t *testing.T) {
 	w.clock.Add(31 * 24 * 3600e9)
 	w.want(404, "job.get", `{"id":"vid/../1"}`)
 	w.loc.Alarms(w.ctx)
-	if n := len(w.loc.Storage(mid).List(storage.JobPrefix, "", 0)); n != 0 {
+	if n := len(w.loc.Storage(mid).Listed(storage.JobPrefix)); n != 0 {
 		t.Errorf("%d expired jobs are kept", n)
 	}
 }

@@ -3,6 +3,7 @@ package objects
 import (
 	"container/heap"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -190,17 +191,19 @@ func (r *Runner) alarm(e *alarm) {
 	defer r.end(m)
 	m.turn <- struct{}{}
 	ctx := context.WithValue(context.Background(), turnKey{}, m)
+	var failed error
 	ok = r.runTurn(m, func() {
 		if r.alarms.changed(e) {
 			return // to another time while this waited for its turn
 		}
 		st := r.storage(m)
-		r.object.Alarm(ctx, st, m.id)
-		if !r.alarms.changed(e) {
-			st.Write(nil, 0)
+		if failed = r.object.Alarm(ctx, st, m.id); failed == nil && !r.alarms.changed(e) {
+			if failed = st.Write(nil, 0); failed != nil {
+				r.log(2, fmt.Sprintf("machine %s: %v", m.id, failed))
+			}
 		}
 	})
-	r.alarms.ran(e, ok)
+	r.alarms.ran(e, ok && failed == nil)
 }
 
 // changed reports whether the alarm was set since it has begun to run.

@@ -30,7 +30,7 @@ func setting(alarm func(ctx context.Context, st storage.Storage, id string)) *fa
 	return &fake{alarm: alarm, call: func(_ context.Context, st storage.Storage, _, _ string, body []byte) (int, []byte) {
 		var at int64
 		fmt.Sscan(string(body), &at)
-		st.SetAlarm(at)
+		st.Write(nil, at)
 		return 200, nil
 	}}
 }
@@ -46,9 +46,9 @@ func TestDueAlarmFiresAfterStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		st := open(t, dir)
-		st.Rows("past").SetAlarm(in(-time.Hour))
-		st.Rows("soon").SetAlarm(in(20 * time.Millisecond))
-		st.Rows("later").SetAlarm(in(time.Hour))
+		st.Rows("past").Write(nil, in(-time.Hour))
+		st.Rows("soon").Write(nil, in(20*time.Millisecond))
+		st.Rows("later").Write(nil, in(time.Hour))
 		st.Close()
 
 		fired := make(chan string)
@@ -197,7 +197,8 @@ func TestFailedAlarmIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs []int // seconds after the first
 		var first time.Time
-		r := start(t, setting(func(context.Context, storage.Storage, string) {
+		o := setting(nil)
+		o.fails = func() error {
 			if len(runs) == 0 {
 				first = time.Now()
 			}
@@ -206,9 +207,11 @@ func TestFailedAlarmIsRepeated(t *testing.T) {
 			case len(runs) == 2:
 				panic("a mistake")
 			case len(runs) < 9:
-				panic(storage.ErrStorage)
+				return storage.ErrStorage
 			}
-		}))
+			return nil
+		}
+		r := start(t, o)
 		at := in(time.Second)
 		r.setAlarm(t, "m", at)
 		<-time.After(2 * time.Second)
@@ -231,10 +234,12 @@ func TestAlarmSetAfterFailuresIsRepeatedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs []int // seconds after the start
 		began := time.Now()
-		r := start(t, setting(func(context.Context, storage.Storage, string) {
+		o := setting(nil)
+		o.fails = func() error {
 			runs = append(runs, int(time.Since(began)/time.Second))
-			panic(storage.ErrStorage)
-		}))
+			return storage.ErrStorage
+		}
+		r := start(t, o)
 		r.setAlarm(t, "m", in(0))
 		<-time.After(10 * time.Second)
 		r.setAlarm(t, "m", in(0))
@@ -252,11 +257,11 @@ type broken struct {
 	is *atomic.Bool
 }
 
-func (b broken) Write(rows []storage.Row, alarm int64) {
+func (b broken) Write(rows []storage.Row, alarm int64) error {
 	if b.is.Load() {
-		panic(storage.ErrStorage)
+		return storage.ErrStorage
 	}
-	b.Storage.Write(rows, alarm)
+	return b.Storage.Write(rows, alarm)
 }
 
 // An alarm that has run is removed by a write, which may fail.
@@ -288,7 +293,7 @@ func TestManyDueAlarmsAllFire(t *testing.T) {
 		const machines = 300
 		st := open(t, t.TempDir())
 		for m := range machines {
-			st.Rows(fmt.Sprint("m", m)).SetAlarm(int64(m + 1))
+			st.Rows(fmt.Sprint("m", m)).Write(nil, int64(m+1))
 		}
 		var r *Runner
 		var mu sync.Mutex

@@ -19,7 +19,8 @@ import (
 // Object is the logic of the objects: a *gateway.App.
 type Object interface {
 	Object(ctx context.Context, st storage.Storage, machineID, op string, body []byte) (status int, answer []byte)
-	Alarm(ctx context.Context, st storage.Storage, machineID string)
+	// Alarm logs its error. It runs again after one.
+	Alarm(ctx context.Context, st storage.Storage, machineID string) error
 	Cron(ctx context.Context, expression string)
 	// Buffered returns the machines whose reports are not written yet. The operation
 	// "flush" writes those of one.
@@ -220,20 +221,11 @@ func (r *Runner) runTurn(m *machine, fn func()) (ok bool) {
 		}
 		if p != nil {
 			ok = false
-			r.logPanic(m, p)
+			r.log(2, redact.PanicLine("", p))
 		}
 	}()
 	fn()
 	return true
-}
-
-// logPanic logs a panic. One of the storage is named without its stack.
-func (r *Runner) logPanic(m *machine, p any) {
-	if err, ok := p.(error); ok && m != nil && errors.Is(err, storage.ErrStorage) {
-		r.log(2, fmt.Sprintf("machine %s: %v", m.id, err))
-		return
-	}
-	r.log(2, redact.PanicLine("", p))
 }
 
 // Flush writes what the objects have buffered in memory.
@@ -300,12 +292,10 @@ func (r *Runner) storage(m *machine) storage.Storage {
 }
 
 // Write stores rows and sets the alarm.
-func (t turnStorage) Write(rows []storage.Row, alarm int64) {
-	t.Storage.Write(rows, alarm)
-	if alarm != storage.KeepAlarm {
+func (t turnStorage) Write(rows []storage.Row, alarm int64) error {
+	err := t.Storage.Write(rows, alarm)
+	if err == nil && alarm != storage.KeepAlarm {
 		t.r.alarms.set(t.id, alarm)
 	}
+	return err
 }
-
-// SetAlarm sets the machine's alarm.
-func (t turnStorage) SetAlarm(at int64) { t.Write(nil, at) }

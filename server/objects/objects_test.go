@@ -22,6 +22,7 @@ import (
 type fake struct {
 	call  func(ctx context.Context, st storage.Storage, id, op string, body []byte) (int, []byte)
 	alarm func(ctx context.Context, st storage.Storage, id string)
+	fails func() error // alarm, if it is nil
 	cron  func(ctx context.Context, expression string)
 	// buffered are the machines that a call of "flush" has not reached.
 	buffered map[string]bool
@@ -33,7 +34,13 @@ func (f *fake) Object(ctx context.Context, st storage.Storage, id, op string, bo
 	return f.call(ctx, st, id, op, body)
 }
 
-func (f *fake) Alarm(ctx context.Context, st storage.Storage, id string) { f.alarm(ctx, st, id) }
+func (f *fake) Alarm(ctx context.Context, st storage.Storage, id string) error {
+	if f.alarm == nil {
+		return f.fails()
+	}
+	f.alarm(ctx, st, id)
+	return nil
+}
 
 func (f *fake) Cron(ctx context.Context, expression string) {
 	if f.cron != nil {
@@ -143,10 +150,10 @@ type slow struct {
 	release chan struct{}
 }
 
-func (s *slow) Write(rows []storage.Row, alarm int64) {
+func (s *slow) Write(rows []storage.Row, alarm int64) error {
 	s.began <- struct{}{}
 	<-s.release
-	s.Storage.Write(rows, alarm)
+	return s.Storage.Write(rows, alarm)
 }
 
 func TestWriteKeepsTheTurn(t *testing.T) {
@@ -237,18 +244,24 @@ func TestPanicIsAnswered500AndFreesTheMachine(t *testing.T) {
 			case "panic outside":
 				r.Outside(ctx, func() { var list []int; list[len(op)]++ })
 			case "storage":
-				st.Write([]storage.Row{{Value: []byte("a row without a key")}}, storage.KeepAlarm)
+				err := st.Write([]storage.Row{{Value: []byte("a row without a key")}}, storage.KeepAlarm)
+				return 503, []byte(err.Error())
 			}
 			return 200, nil
 		}
-		for _, op := range []string{"panic", "panic outside", "storage"} {
+		for _, op := range []string{"panic", "panic outside"} {
 			if status, answer, err := r.Call(t.Context(), "m", op, nil); status != 500 || answer != nil || err != nil {
 				t.Errorf("%s: got %d %q, %v", op, status, answer, err)
 			}
 			want(t, r, "m", "next", "")
 		}
+		status, answer, err := r.Call(t.Context(), "m", "storage", nil)
+		if status != 503 || string(answer) != "object storage failed: key required" || err != nil {
+			t.Errorf("storage: got %d %q, %v", status, answer, err)
+		}
+		want(t, r, "m", "next", "")
 		text := log.text()
-		for _, part := range []string{`2 {"level":"error","msg":"panic"`, "index out of range", "objects_test.go", "2 machine m: object storage failed: key required"} {
+		for _, part := range []string{`2 {"level":"error","msg":"panic"`, "index out of range", "objects_test.go"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("the log has no %q:\n%s", part, text)
 			}

@@ -11,16 +11,8 @@ import (
 	"weir/pkg/machine/storage"
 )
 
-// attempt writes one row and returns the panic of a write that fails.
-func attempt(s *Store, id, key, value string) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = p.(error)
-		}
-	}()
-	put(s, id, key, value)
-	return nil
-}
+// attempt writes one row and returns the error of a write that fails.
+func attempt(s *Store, id, key, value string) error { return put(s, id, key, value) }
 
 // hold lets the first commit wait until release is called.
 func hold(s *Store) (began chan struct{}, release func()) {
@@ -63,7 +55,7 @@ func TestWritesThatWaitShareOneCommit(t *testing.T) {
 		wg.Go(func() { put(s, fmt.Sprint("m", m), "k", "v") })
 	}
 	queued(s, machines)
-	if _, ok := s.Rows("first").Get("k"); ok {
+	if v, err := s.Rows("first").Get("k"); v != nil || err != nil {
 		t.Error("a row is read before it is durable")
 	}
 	release()
@@ -112,20 +104,16 @@ func TestWriteThatCannotBeStoredFailsNoOther(t *testing.T) {
 func TestFailedWriteChangesNothing(t *testing.T) {
 	s := open(t, t.TempDir())
 	put(s, "m", "a", "1")
-	s.Rows("m").SetAlarm(5)
+	s.Rows("m").Write(nil, 5)
 	for name, commit := range map[string]func(tx *bolt.Tx) error{
 		"error": func(tx *bolt.Tx) error { return errors.New("no space left on device") },
 		"panic": func(tx *bolt.Tx) error { panic("page 5: bad") },
 	} {
 		s.commit = commit
-		func() {
-			defer func() {
-				if err, _ := recover().(error); !errors.Is(err, storage.ErrStorage) {
-					t.Errorf("%s: panic %v", name, err)
-				}
-			}()
-			s.Rows("m").Write([]storage.Row{{Key: "a", Value: []byte("2")}, {Key: "b", Value: []byte("2")}}, 7)
-		}()
+		err := s.Rows("m").Write([]storage.Row{{Key: "a", Value: []byte("2")}, {Key: "b", Value: []byte("2")}}, 7)
+		if !errors.Is(err, storage.ErrStorage) {
+			t.Errorf("%s: %v", name, err)
+		}
 		if got := fmt.Sprint(dump(t, s)); got != "map[alarm of m:5 m/a:1]" {
 			t.Errorf("%s: after the failure: %s", name, got)
 		}
@@ -155,7 +143,7 @@ func TestCommitWithUnknownOutcomeStopsWrites(t *testing.T) {
 	if err := attempt(s, "m", "a", "3"); !errors.Is(err, storage.ErrStorage) {
 		t.Errorf("a later write: %v", err)
 	}
-	if _, ok := s.Rows("m").Get("a"); !ok {
+	if v, err := s.Rows("m").Get("a"); v == nil || err != nil {
 		t.Error("reads do not go on")
 	}
 	s.Close()
@@ -170,10 +158,10 @@ func TestClosedStoreFails(t *testing.T) {
 	if err := attempt(s, "m", "a", "1"); !errors.Is(err, storage.ErrStorage) {
 		t.Errorf("write: %v", err)
 	}
-	defer func() {
-		if err, _ := recover().(error); !errors.Is(err, storage.ErrStorage) {
-			t.Errorf("read: panic %v", err)
-		}
-	}()
-	s.Rows("m").Get("a")
+	if _, err := s.Rows("m").Get("a"); !errors.Is(err, storage.ErrStorage) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := s.Rows("m").List("", "", 0); !errors.Is(err, storage.ErrStorage) {
+		t.Errorf("list: %v", err)
+	}
 }

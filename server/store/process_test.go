@@ -113,7 +113,9 @@ func writeChild(dir string) {
 		go func() {
 			r := s.Rows(fmt.Sprint("m", w))
 			from := 1
-			if last, ok := r.Get("last"); ok {
+			if last, err := r.Get("last"); err != nil {
+				fatal(err)
+			} else if last != nil {
 				from, _ = strconv.Atoi(string(last))
 				from++
 			}
@@ -144,7 +146,7 @@ const window = 50
 // returns its number.
 func checkNumbered(t *testing.T, s *Store, machine string, alarms map[string]int64) int {
 	t.Helper()
-	rows := s.Rows(machine).List("", "", 0)
+	rows := listed(t, s, machine, "", "", 0)
 	if len(rows) == 0 {
 		return 0
 	}
@@ -244,7 +246,10 @@ func fillChild(dir string) {
 		return err
 	}
 	check := func(when string) {
-		rows := s.Rows("m").List("", "", 0)
+		rows, err := s.Rows("m").List("", "", 0)
+		if err != nil {
+			fatal(err)
+		}
 		for _, r := range rows {
 			if acknowledged[r.Key] != string(r.Value) {
 				fatal(fmt.Errorf("%s: row %s is there without an acknowledgement", when, r.Key))

@@ -17,17 +17,22 @@ type rows struct {
 	id string
 }
 
-// failed is the panic of a storage that fails.
-func failed(err error) error { return fmt.Errorf("%w: %w", storage.ErrStorage, err) }
+// failed returns the error of a storage that fails with err, nil for none.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", storage.ErrStorage, err)
+}
 
 // bucket returns the machine's rows, or nil.
 func (r rows) bucket(tx *bolt.Tx) *bolt.Bucket {
 	return tx.Bucket([]byte(machineBucket)).Bucket([]byte(r.id))
 }
 
-// Get returns the value of a key and whether there is one.
-func (r rows) Get(key string) (value []byte, ok bool) {
-	err := r.s.view(func(tx *bolt.Tx) error {
+// Get returns the value of a key, nil if it is missing.
+func (r rows) Get(key string) (value []byte, err error) {
+	err = r.s.view(func(tx *bolt.Tx) error {
 		b := r.bucket(tx)
 		if b == nil {
 			return nil
@@ -40,19 +45,16 @@ func (r rows) Get(key string) (value []byte, ok bool) {
 		if err != nil {
 			return fmt.Errorf("%w: %w", errDamaged, err)
 		}
-		value, ok = append(make([]byte, 0, len(v)), v...), true
+		value = append(make([]byte, 0, len(v)), v...)
 		return nil
 	})
-	if err != nil {
-		panic(failed(err))
-	}
-	return value, ok
+	return value, failed(err)
 }
 
 // List returns up to limit rows whose key begins with prefix and sorts after
 // start, in order. A limit of 0 means all.
-func (r rows) List(prefix, start string, limit int) (list []storage.Row) {
-	err := r.s.view(func(tx *bolt.Tx) error {
+func (r rows) List(prefix, start string, limit int) (list []storage.Row, err error) {
+	err = r.s.view(func(tx *bolt.Tx) error {
 		b := r.bucket(tx)
 		if b == nil {
 			return nil
@@ -76,23 +78,18 @@ func (r rows) List(prefix, start string, limit int) (list []storage.Row) {
 		return nil
 	})
 	if err != nil {
-		panic(failed(err))
+		return nil, failed(err)
 	}
-	return list
+	return list, nil
 }
 
 // Write stores rows and sets the alarm. It returns when they are durable.
-func (r rows) Write(list []storage.Row, alarm int64) {
+func (r rows) Write(list []storage.Row, alarm int64) error {
 	if len(list) == 0 && alarm == storage.KeepAlarm {
-		return
+		return nil
 	}
-	if err := r.s.write(&write{id: r.id, rows: list, alarm: alarm}); err != nil {
-		panic(failed(err))
-	}
+	return failed(r.s.write(&write{id: r.id, rows: list, alarm: alarm}))
 }
-
-// SetAlarm sets the machine's alarm.
-func (r rows) SetAlarm(at int64) { r.Write(nil, at) }
 
 // checksums is the table of CRC-32C, which processors compute.
 var checksums = crc32.MakeTable(crc32.Castagnoli)

@@ -290,7 +290,7 @@ func corrupt(path, detail string) error {
 }
 
 // Close waits for reads and writes under way and closes the directory. Later
-// reads and writes panic with storage.ErrStorage.
+// reads and writes fail.
 func (s *Store) Close() error {
 	var err error
 	if !s.stuck.Load() {
@@ -371,6 +371,6 @@ func (s *Store) Backup(w io.Writer) error {
 	})
 }
 
-// Rows returns the storage of one machine. Its methods panic with an error that
-// wraps storage.ErrStorage if the data file cannot be read or written.
+// Rows returns the storage of one machine. It fails if the data file cannot be read or
+// written.
 func (s *Store) Rows(id string) storage.Storage { return rows{s, id} }

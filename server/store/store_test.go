@@ -22,12 +22,22 @@ func open(t testing.TB, dir string) *Store {
 	return s
 }
 
-func put(s *Store, id string, pairs ...string) {
+func put(s *Store, id string, pairs ...string) error {
 	var list []storage.Row
 	for i := 0; i < len(pairs); i += 2 {
 		list = append(list, storage.Row{Key: pairs[i], Value: []byte(pairs[i+1])})
 	}
-	s.Rows(id).Write(list, storage.KeepAlarm)
+	return s.Rows(id).Write(list, storage.KeepAlarm)
+}
+
+// listed returns rows of a machine.
+func listed(t testing.TB, s *Store, id, prefix, start string, limit int) []storage.Row {
+	t.Helper()
+	rows, err := s.Rows(id).List(prefix, start, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
 
 // dump returns every row of every machine, and the alarms.
@@ -39,7 +49,7 @@ func dump(t testing.TB, s *Store) map[string]string {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		for _, r := range s.Rows(id).List("", "", 0) {
+		for _, r := range listed(t, s, id, "", "", 0) {
 			all[id+"/"+r.Key] = string(r.Value)
 		}
 	}
@@ -59,7 +69,7 @@ func TestRowsAndAlarmsAreThereAfterReopening(t *testing.T) {
 	put(s, "m1", "a", "1", "b", "", "c", "3")
 	put(s, "m2", "a", "other")
 	s.Rows("m1").Write([]storage.Row{{Key: "c"}}, 1700)
-	s.Rows("m2").SetAlarm(1800)
+	s.Rows("m2").Write(nil, 1800)
 	want := map[string]string{"m1/a": "1", "m1/b": "", "m2/a": "other", "alarm of m1": "1700", "alarm of m2": "1800"}
 	if got := dump(t, s); !reflect.DeepEqual(got, want) {
 		t.Fatalf("before: %v", got)
@@ -97,14 +107,14 @@ func TestListReturnsRowsInOrderOfTheirKeys(t *testing.T) {
 		{"c", "", 0, "[]"},
 	} {
 		keys := []string{}
-		for _, r := range s.Rows("m").List(c.prefix, c.start, c.limit) {
+		for _, r := range listed(t, s, "m", c.prefix, c.start, c.limit) {
 			keys = append(keys, r.Key)
 		}
 		if got := fmt.Sprint(keys); got != c.want {
 			t.Errorf("List(%q, %q, %d) = %s, want %s", c.prefix, c.start, c.limit, got, c.want)
 		}
 	}
-	if rows := s.Rows("unknown").List("", "", 0); rows != nil {
+	if rows := listed(t, s, "unknown", "", "", 0); rows != nil {
 		t.Errorf("rows of an unknown machine: %v", rows)
 	}
 }
@@ -120,7 +130,7 @@ func TestConcurrentWritesAreAllStored(t *testing.T) {
 			for i := range each {
 				key := fmt.Sprint("k", i)
 				r.Write([]storage.Row{{Key: key, Value: bytes.Repeat([]byte{byte(i)}, 500)}}, int64(i+1))
-				if _, ok := r.Get(key); !ok {
+				if v, err := r.Get(key); v == nil || err != nil {
 					t.Errorf("m%d: %s is missing after its write", m, key)
 				}
 			}
@@ -144,7 +154,7 @@ func TestMachineWithoutRowsIsForgotten(t *testing.T) {
 	if ids, err := s.Machines(); err != nil || len(ids) != 0 {
 		t.Errorf("machines %v, %v", ids, err)
 	}
-	if _, ok := s.Rows("m").Get("a"); ok {
+	if v, err := s.Rows("m").Get("a"); v != nil || err != nil {
 		t.Error("a removed row is still there")
 	}
 }
@@ -183,7 +193,7 @@ func TestTenThousandMachinesAndOneWithManyRows(t *testing.T) {
 	}
 	seen, start := 0, ""
 	for {
-		page := s.Rows("many").List("usage:", start, 100)
+		page := listed(t, s, "many", "usage:", start, 100)
 		for _, r := range page {
 			if r.Key != many[seen].Key || !bytes.Equal(r.Value, many[seen].Value) {
 				t.Fatalf("row %d is %s", seen, r.Key)

@@ -176,8 +176,8 @@ func TestStoredBodiesAreSealedForTheirMachineAndRequest(t *testing.T) {
 	first := w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"a telling text"}`).header.Get("x-request-id")
 	second := w.embed(key).header.Get("x-request-id")
 	rows := w.Objects.Storage(id)
-	stored, ok := rows.Get("capture:" + first)
-	if !ok || strings.Contains(string(stored), "telling") || !strings.HasPrefix(string(stored), "v1.") {
+	stored, err := rows.Get("capture:" + first)
+	if err != nil || strings.Contains(string(stored), "telling") || !strings.HasPrefix(string(stored), "v1.") {
 		t.Fatalf("got %.80s", stored)
 	}
 	get := func(machine, request string) int {
@@ -250,7 +250,7 @@ func TestStoredBodiesEnd(t *testing.T) {
 		}, 404},
 		{"with the machine", func(w *world, id, _ string) {
 			w.get(204, w.do("DELETE", "/api/machines/"+id, adminToken, ""), nil)
-			for _, row := range w.Objects.Storage(id).List("", "", 0) {
+			for _, row := range w.Objects.Storage(id).Listed("") {
 				if strings.HasPrefix(row.Key, "capture") {
 					w.t.Errorf("the row %s is left", row.Key)
 				}

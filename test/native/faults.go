@@ -15,31 +15,33 @@ type faulty struct {
 }
 
 // access fails if it is its turn.
-func (f faulty) access() {
+func (f faulty) access() error {
 	every := uint64(f.every.Load())
 	n := f.tester.access.Add(1)
 	if every > 0 && (n*2654435761>>8)%every == 0 {
 		f.thrown.Add(1)
-		panic(fmt.Errorf("%w: an injected fault", storage.ErrStorage))
+		return fmt.Errorf("%w: an injected fault", storage.ErrStorage)
 	}
+	return nil
 }
 
-func (f faulty) Get(key string) ([]byte, bool) {
-	f.access()
+func (f faulty) Get(key string) ([]byte, error) {
+	if err := f.access(); err != nil {
+		return nil, err
+	}
 	return f.next.Get(key)
 }
 
-func (f faulty) Write(rows []storage.Row, alarm int64) {
-	f.access()
-	f.next.Write(rows, alarm)
+func (f faulty) Write(rows []storage.Row, alarm int64) error {
+	if err := f.access(); err != nil {
+		return err
+	}
+	return f.next.Write(rows, alarm)
 }
 
-func (f faulty) List(prefix, start string, limit int) []storage.Row {
-	f.access()
+func (f faulty) List(prefix, start string, limit int) ([]storage.Row, error) {
+	if err := f.access(); err != nil {
+		return nil, err
+	}
 	return f.next.List(prefix, start, limit)
-}
-
-func (f faulty) SetAlarm(at int64) {
-	f.access()
-	f.next.SetAlarm(at)
 }

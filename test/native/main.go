@@ -11,6 +11,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -67,7 +68,11 @@ func rowsOf(s *store.Store) ([]row, error) {
 	}
 	rows := []row{}
 	for _, id := range ids {
-		for _, r := range s.Rows(id).List("", "", 0) {
+		list, err := s.Rows(id).List("", "", 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
 			rows = append(rows, row{id, r.Key, r.Value})
 		}
 	}
@@ -88,7 +93,10 @@ func putRows(s *store.Store, r io.Reader) error {
 		return err
 	}
 	for _, row := range rows {
-		s.Rows(row.Machine).Write([]storage.Row{{Key: row.Key, Value: row.Value}}, storage.KeepAlarm)
+		err := s.Rows(row.Machine).Write([]storage.Row{{Key: row.Key, Value: row.Value}}, storage.KeepAlarm)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -96,7 +104,7 @@ func putRows(s *store.Store, r io.Reader) error {
 func forgetAlarms(s *store.Store) error {
 	alarms, err := s.Alarms()
 	for id := range alarms {
-		s.Rows(id).SetAlarm(0)
+		err = errors.Join(err, s.Rows(id).Write(nil, 0))
 	}
 	return err
 }

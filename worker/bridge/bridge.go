@@ -32,8 +32,8 @@ type App interface {
 	Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response
 	// Object serves a call of a machine's object.
 	Object(ctx context.Context, st storage.Storage, machineID, op string, body []byte) (int, []byte)
-	// Alarm serves the alarm of a machine's object.
-	Alarm(ctx context.Context, st storage.Storage, machineID string)
+	// Alarm serves the alarm of a machine's object. It logs its error.
+	Alarm(ctx context.Context, st storage.Storage, machineID string) error
 	// Cron serves the scheduled trigger.
 	Cron(ctx context.Context, expression string)
 	// HandOver returns what the app has buffered, for TakeOver of the app of an
@@ -382,7 +382,9 @@ func (o *objectEvent) run() {
 	case contract.ObjectCall:
 		status, answer = theApp().Object(c, st, o.name, o.verb, o.body)
 	case contract.Alarm:
-		theApp().Alarm(c, st, o.name)
+		if theApp().Alarm(c, st, o.name) != nil {
+			status = 500
+		}
 	case contract.Cron:
 		theApp().Cron(c, o.verb)
 	}

@@ -159,6 +159,3 @@ func hostStorageList(call int32, prefix unsafe.Pointer, prefixLen int32, start u
 
 //go:wasmimport host storage_rows
 func hostStorageRows(out unsafe.Pointer)
-
-//go:wasmimport host storage_alarm
-func hostStorageAlarm(call int32, at float64) int32

@@ -9,36 +9,29 @@ import (
 	"weir/worker/contract"
 )
 
-// Storage is the storage of the object that a call is for. It is synchronous. A
-// method panics with storage.ErrStorage if the storage fails.
+// Storage is the storage of the object that a call is for. It is synchronous.
 type Storage struct{ call int32 }
 
-// checked returns n. It panics if the storage has failed, which has then changed
-// nothing.
-func checked(n int32) int32 {
-	if n == contract.StorageFault {
-		panic(storage.ErrStorage)
-	}
-	return n
-}
-
-// Get returns the value of a key and whether there is one.
-func (s Storage) Get(key string) ([]byte, bool) {
+// Get returns the value of a key, nil if it is missing.
+func (s Storage) Get(key string) ([]byte, error) {
 	buf := make([]byte, 2048)
-	n := checked(hostStorageGet(s.call, sptr(key), int32(len(key)), ptr(buf), int32(len(buf))))
-	if n == contract.Missing {
-		return nil, false
+	for {
+		switch n := hostStorageGet(s.call, sptr(key), int32(len(key)), ptr(buf), int32(len(buf))); {
+		case n == contract.StorageFault:
+			return nil, storage.ErrStorage
+		case n == contract.Missing:
+			return nil, nil
+		case int(n) <= len(buf):
+			return buf[:n], nil
+		default:
+			buf = make([]byte, n)
+		}
 	}
-	if int(n) > len(buf) {
-		buf = make([]byte, n)
-		checked(hostStorageGet(s.call, sptr(key), int32(len(key)), ptr(buf), n))
-	}
-	return buf[:n], true
 }
 
 // Write stores rows and sets the alarm in one transaction. A row without a value
 // is deleted.
-func (s Storage) Write(rows []storage.Row, alarm int64) {
+func (s Storage) Write(rows []storage.Row, alarm int64) error {
 	var buf []byte
 	for _, r := range rows {
 		n := int32(len(r.Value))
@@ -49,15 +42,21 @@ func (s Storage) Write(rows []storage.Row, alarm int64) {
 		buf = binary.LittleEndian.AppendUint32(buf, uint32(n))
 		buf = append(append(buf, r.Key...), r.Value...)
 	}
-	checked(hostStorageWrite(s.call, ptr(buf), int32(len(buf)), float64(alarm)))
+	if hostStorageWrite(s.call, ptr(buf), int32(len(buf)), float64(alarm)) == contract.StorageFault {
+		return storage.ErrStorage
+	}
+	return nil
 }
 
 // List returns up to limit rows whose keys begin with prefix, from the first key
 // after start on. A limit of 0 means all.
-func (s Storage) List(prefix, start string, limit int) []storage.Row {
-	n := checked(hostStorageList(s.call, sptr(prefix), int32(len(prefix)), sptr(start), int32(len(start)), int32(limit)))
-	if n == 0 {
-		return nil
+func (s Storage) List(prefix, start string, limit int) ([]storage.Row, error) {
+	n := hostStorageList(s.call, sptr(prefix), int32(len(prefix)), sptr(start), int32(len(start)), int32(limit))
+	switch n {
+	case contract.StorageFault:
+		return nil, storage.ErrStorage
+	case 0:
+		return nil, nil
 	}
 	buf := make([]byte, n)
 	hostStorageRows(ptr(buf))
@@ -68,8 +67,5 @@ func (s Storage) List(prefix, start string, limit int) []storage.Row {
 		rows = append(rows, storage.Row{Key: string(buf[:k]), Value: buf[k : k+v : k+v]})
 		buf = buf[k+v:]
 	}
-	return rows
+	return rows, nil
 }
-
-// SetAlarm sets the object's alarm.
-func (s Storage) SetAlarm(at int64) { checked(hostStorageAlarm(s.call, float64(at))) }

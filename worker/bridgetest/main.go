@@ -302,20 +302,25 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 
 // Object counts its calls, to show that storage calls do not interleave.
 func (a *app) Object(_ context.Context, st storage.Storage, _, _ string, _ []byte) (int, []byte) {
-	v, _ := st.Get("n")
+	v, err := st.Get("n")
 	n, _ := strconv.Atoi(string(v))
-	st.Write([]storage.Row{{Key: "n", Value: []byte(strconv.Itoa(n + 1))}}, storage.KeepAlarm)
-	rows := st.List("", "", 0)
-	if len(rows) != 1 || rows[0].Key != "n" || string(rows[0].Value) != strconv.Itoa(n+1) {
+	if err == nil {
+		err = st.Write([]storage.Row{{Key: "n", Value: []byte(strconv.Itoa(n + 1))}}, storage.KeepAlarm)
+	}
+	if err != nil {
+		return 500, []byte(err.Error())
+	}
+	rows, err := st.List("", "", 0)
+	if err != nil || len(rows) != 1 || rows[0].Key != "n" || string(rows[0].Value) != strconv.Itoa(n+1) {
 		return 500, fmt.Appendf(nil, "rows %q", rows)
 	}
 	return 200, rows[0].Value
 }
 
-func (a *app) Alarm(context.Context, storage.Storage, string) {}
-func (a *app) Cron(context.Context, string)                   {}
-func (a *app) HandOver() []byte                               { return nil }
-func (a *app) TakeOver([]byte)                                {}
+func (a *app) Alarm(context.Context, storage.Storage, string) error { return nil }
+func (a *app) Cron(context.Context, string)                         {}
+func (a *app) HandOver() []byte                                     { return nil }
+func (a *app) TakeOver([]byte)                                      {}
 
 // upper is a transform whose work can be seen in its output.
 type upper struct{}

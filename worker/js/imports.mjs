@@ -408,12 +408,5 @@ function functions(inst) {
       }
       inst.result = null;
     },
-    storage_alarm(callID, at) {
-      return withStorage(inst, callID, (_, storage) => {
-        if (at > 0) storage.setAlarm(at);
-        else storage.deleteAlarm();
-        return 0;
-      });
-    },
   };
 }

@@ -6,6 +6,7 @@ package objects
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sort"
@@ -19,8 +20,8 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// ErrFault is the panic of a Storage whose write fails.
-var ErrFault = errors.New("objects: injected storage fault")
+// ErrFault is the error of a Storage that fails.
+var ErrFault = fmt.Errorf("%w: injected fault", storage.ErrStorage)
 
 // ErrUnreachable is the error of a call to an object that cannot be reached.
 var ErrUnreachable = errors.New("objects: object unreachable")
@@ -83,10 +84,10 @@ type Storage struct {
 	Alarm   int64             // the time of the alarm, 0 without one
 	pendAt  int64
 	pendSet bool
-	// Fault, when set, is asked before each write; true makes it panic.
+	// Fault, when set, is asked before each write; true makes it fail.
 	Fault func(key string) bool
-	// Unreadable, when set, is the panic of every Get.
-	Unreadable any
+	// Unreadable, when set, is asked before each read; true makes it fail.
+	Unreadable func() bool
 	// Read and Written count the rows as the platform bills them: each row that a
 	// Get or List returns or a Get misses, each row that is stored or deleted, and
 	// each alarm that is set.
@@ -97,25 +98,32 @@ type Storage struct {
 func NewStorage() *Storage { return &Storage{Rows: map[string][]byte{}, pending: map[string][]byte{}} }
 
 // Get returns a value.
-func (m *Storage) Get(key string) ([]byte, bool) {
-	if m.Unreadable != nil {
-		panic(m.Unreadable)
+func (m *Storage) Get(key string) ([]byte, error) {
+	if m.unreadable() {
+		return nil, ErrFault
 	}
 	m.Read++
-	if v, ok := m.pending[key]; ok {
-		return append([]byte(nil), v...), v != nil
+	v, ok := m.pending[key]
+	if !ok {
+		v = m.Rows[key]
 	}
-	v, ok := m.Rows[key]
-	return append([]byte(nil), v...), ok
+	return slices.Clone(v), nil
 }
 
+func (m *Storage) unreadable() bool { return m.Unreadable != nil && m.Unreadable() }
+
 // Write stores copies of rows. Each row and the alarm may fail on its own.
-func (m *Storage) Write(rows []storage.Row, alarm int64) {
+func (m *Storage) Write(rows []storage.Row, alarm int64) error {
 	for i := range rows {
-		m.fault(rows[i].Key)
+		if m.fault(rows[i].Key) {
+			return ErrFault
+		}
 	}
 	if alarm != storage.KeepAlarm {
-		m.SetAlarm(alarm)
+		if m.fault("alarm") {
+			return ErrFault
+		}
+		m.pendAt, m.pendSet = alarm, true
 	}
 	for _, r := range rows {
 		v := r.Value
@@ -124,17 +132,26 @@ func (m *Storage) Write(rows []storage.Row, alarm int64) {
 		}
 		m.pending[r.Key] = v
 	}
+	return nil
 }
 
-func (m *Storage) fault(key string) {
+func (m *Storage) fault(key string) bool {
 	m.Written++
-	if m.Fault != nil && m.Fault(key) {
-		panic(ErrFault)
-	}
+	return m.Fault != nil && m.Fault(key)
 }
+
+// Listed returns the rows under a prefix, in order.
+func (m *Storage) Listed(prefix string) []storage.Row { return m.list(prefix, "", 0) }
 
 // List returns the rows under a prefix, in order.
-func (m *Storage) List(prefix, start string, limit int) []storage.Row {
+func (m *Storage) List(prefix, start string, limit int) ([]storage.Row, error) {
+	if m.unreadable() {
+		return nil, ErrFault
+	}
+	return m.list(prefix, start, limit), nil
+}
+
+func (m *Storage) list(prefix, start string, limit int) []storage.Row {
 	var rows []storage.Row
 	add := func(k string, v []byte) {
 		if strings.HasPrefix(k, prefix) && k > start {
@@ -157,12 +174,6 @@ func (m *Storage) List(prefix, start string, limit int) []storage.Row {
 	}
 	m.Read += len(rows)
 	return rows
-}
-
-// SetAlarm keeps the alarm.
-func (m *Storage) SetAlarm(at int64) {
-	m.fault("alarm")
-	m.pendAt, m.pendSet = at, true
 }
 
 // Flush makes everything written durable.
@@ -228,7 +239,7 @@ type insideKey struct{}
 // Object is the code of an object: a *machine.Object.
 type Object interface {
 	Handle(ctx context.Context, st storage.Storage, machineID, op string, body []byte) (status int, answer []byte)
-	Alarm(ctx context.Context, st storage.Storage, machineID string)
+	Alarm(ctx context.Context, st storage.Storage, machineID string) error
 }
 
 // New runs an object in process by the clock now. Its calls out, do and kv, are
@@ -293,19 +304,9 @@ func (l *Local) Call(ctx context.Context, machineID, op string, body []byte) (st
 	return f.status, f.answer, f.err
 }
 
-// run is one call, with the lock held. A storage fault that the object did not
-// survive is an answer of 500 and loses what the turn wrote.
+// run is one call, with the lock held.
 func (l *Local) run(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error) {
 	st := l.storage(machineID)
-	defer func() {
-		if p := recover(); p != nil {
-			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, storage.ErrStorage) {
-				panic(p)
-			}
-			st.Rollback()
-			status, answer, err = 500, nil, nil
-		}
-	}()
 	status, answer = l.o.Handle(context.WithValue(ctx, insideKey{}, inside{st}), st, machineID, op, body)
 	st.Flush()
 	return status, answer, nil
@@ -349,17 +350,11 @@ func (l *Local) Alarms(ctx context.Context) int {
 }
 
 func (l *Local) alarm(ctx context.Context, st *Storage, id string) {
-	defer func() {
-		if p := recover(); p != nil {
-			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, storage.ErrStorage) {
-				panic(p)
-			}
-			st.Rollback()
-			st.Alarm = l.now().UnixMilli() + 2000 // the platform tries again
-		}
-	}()
-	l.o.Alarm(context.WithValue(ctx, insideKey{}, inside{st}), st, id)
+	err := l.o.Alarm(context.WithValue(ctx, insideKey{}, inside{st}), st, id)
 	st.Flush()
+	if err != nil {
+		st.Alarm = l.now().UnixMilli() + 2000 // the platform tries again
+	}
 }
 
 // leave lets other calls in while a call of this context is out.

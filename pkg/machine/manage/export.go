@@ -209,7 +209,11 @@ func (c *change) exportKey(pass string, salt []byte, iterations int) (cipher.AEA
 	if err := c.Commit(); err != nil {
 		return nil, err
 	}
-	key, err := c.o.Derive(c.Ctx, []byte(pass), salt, iterations)
+	ctx, err := c.Outside()
+	if err != nil {
+		return nil, err
+	}
+	key, err := c.o.Derive(ctx, []byte(pass), salt, iterations)
 	c.Reload(c.o.Now())
 	if err != nil {
 		return nil, fmt.Errorf("derive the export key: %w", err)

@@ -128,7 +128,7 @@ func (c *change) importDoc() (any, error) {
 		if err := c.CheckSize(); err != nil {
 			return nil, err
 		}
-		before := c.o.Begin(c.St, c.ID)
+		before := c.Stored()
 		out.Preview, out.Replace, out.Changes = true, replace, c.compare(before)
 		if d := gjson.ParseBytes(raw); d.Get("format").Exists() {
 			out.From, out.ExportedAt = d.Get("machineId").Str, d.Get("exportedAt").Int()

@@ -242,7 +242,11 @@ func (c *change) oauthDevice() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := c.o.signIns(c.Call).Device(c.Ctx, p.ID, note)
+	ctx, err := c.Outside()
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.o.signIns(c.Call).Device(ctx, p.ID, note)
 	if err != nil {
 		return nil, c.settle(err)
 	}
@@ -262,7 +266,11 @@ func (c *change) oauthPoll() (any, error) {
 		return nil, err
 	}
 	c.quiet = true
-	polled, err := c.o.signIns(c.Call).Poll(c.Ctx, p.ID)
+	ctx, err := c.Outside()
+	if err != nil {
+		return nil, err
+	}
+	polled, err := c.o.signIns(c.Call).Poll(ctx, p.ID)
 	var f *oauth.Failure
 	var unmade *apierr.Error
 	switch {
@@ -306,7 +314,11 @@ func (o *Manager) FinishSignIn(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	c := &change{Call: r, o: o}
-	g, err := o.signIns(r).Callback(r.Ctx, in.Session, in.RedirectURI, in.Query)
+	ctx, err := r.Outside()
+	if err != nil {
+		return nil, err
+	}
+	g, err := o.signIns(r).Callback(ctx, in.Session, in.RedirectURI, in.Query)
 	if err != nil {
 		return nil, c.settle(err)
 	}

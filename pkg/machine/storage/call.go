@@ -11,13 +11,22 @@ import (
 
 // Call is one call of an object.
 type Call struct {
-	Ctx  context.Context
+	ctx  context.Context
 	Body []byte
 	// Settled reports that the answer does not depend on changes that are not yet
 	// written.
 	Settled bool
 	*Tx
 }
+
+// NewCall returns a call with its first turn.
+func NewCall(ctx context.Context, t *Tx, body []byte) *Call {
+	return &Call{ctx: ctx, Body: body, Tx: t}
+}
+
+// Outside returns the context for a call out of the object, or Err: what is called must
+// not depend on rows that could not be read.
+func (c *Call) Outside() (context.Context, error) { return c.ctx, c.Err() }
 
 // Reply is an answer with a status other than 200.
 type Reply struct {

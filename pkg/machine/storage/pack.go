@@ -54,7 +54,7 @@ func (t *Tx) packed() map[string][]byte {
 		return t.pack
 	}
 	t.pack = map[string][]byte{}
-	raw, _ := t.St.Get(ActivityRow)
+	raw := t.get(ActivityRow)
 	for len(raw) > 0 {
 		var line []byte
 		line, raw, _ = bytes.Cut(raw, newline)
@@ -68,18 +68,18 @@ func (t *Tx) packed() map[string][]byte {
 var newline, tab = []byte("\n"), []byte("\t")
 
 // stored returns a row as the last turn has left it.
-func (t *Tx) stored(key string) ([]byte, bool) {
+func (t *Tx) stored(key string) []byte {
 	if isPacked(key) {
 		if v, ok := t.packed()[key]; ok {
-			return v, true
+			return v
 		}
 	}
-	return t.St.Get(key)
+	return t.get(key)
 }
 
 // storedRows returns the rows under a prefix as List of Storage does.
 func (t *Tx) storedRows(prefix, start string, limit int) []Row {
-	rows := t.St.List(prefix, start, limit)
+	rows := t.Scan(prefix, start, limit)
 	if !mayPack(prefix) {
 		return rows
 	}
@@ -119,7 +119,7 @@ func (t *Tx) rows() []Row {
 			continue
 		}
 		delete(t.packed(), k)
-		if _, ok := t.St.Get(k); ok {
+		if t.get(k) != nil {
 			out = append(out, Row{k, nil})
 		}
 	}
@@ -131,7 +131,7 @@ func (t *Tx) rows() []Row {
 	for k, v := range t.pack {
 		b = append(append(append(append(b, k...), '\t'), v...), '\n')
 	}
-	if _, ok := t.St.Get(ActivityRow); b == nil && !ok {
+	if stored := t.get(ActivityRow); b == nil && stored == nil {
 		return out
 	}
 	return append(out, Row{ActivityRow, b})

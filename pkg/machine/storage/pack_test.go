@@ -20,7 +20,7 @@ func commit(t *testing.T, st *objects.Storage, tx *storage.Tx) []string {
 		t.Fatal(err)
 	}
 	st.Flush()
-	return keysOf(st.List("", "", 0))
+	return keysOf(st.Listed(""))
 }
 
 func TestRowsThatCallsChangeAreOneRow(t *testing.T) {

@@ -50,7 +50,7 @@ func TestUsageOfTheLastHourIsInSteps(t *testing.T) {
 	if at(st, noon+90*minute).Load(storage.RecentRow, &stored); len(stored) != 1 {
 		t.Errorf("%d steps are stored, want those of the last hour with usage", len(stored))
 	}
-	if rows := keysOf(st.List(storage.RecentRow, "", 0)); len(rows) != 0 {
+	if rows := keysOf(st.Listed(storage.RecentRow)); len(rows) != 0 {
 		t.Errorf("rows of their own: %v, want them in the activity row", rows)
 	}
 }

@@ -398,8 +398,7 @@ func (t *Tx) FindRequest(id string, from int64) (found *store.Request, more int6
 // full, "" for none.
 func (t *Tx) openPage() string {
 	var l requestList
-	raw, _ := t.stored(RequestsRow)
-	readRequestList(raw, &l)
+	readRequestList(t.stored(RequestsRow), &l)
 	if l.Rings[latest].Rows%RequestsPerPage == 0 {
 		return ""
 	}

@@ -91,7 +91,7 @@ func (t *Tx) CheckSize() error {
 	}
 	size := len(Encode(t.Configuration()))
 	t.Meta.Size = size
-	if size <= MaxReplica || size < len(Encode(Open(t.St, t.ID, time.UnixMilli(t.Now), nil).Configuration())) {
+	if size <= MaxReplica || size < len(Encode(t.Stored().Configuration())) {
 		return nil
 	}
 	return apierr.New(413, "machine_too_large",

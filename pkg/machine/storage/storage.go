@@ -7,19 +7,18 @@
 package storage
 
 // Storage is the synchronous key-value storage of one object. Writes made
-// without a call out in between become durable together or not at all.
+// without a call out in between become durable together or not at all. An error
+// wraps ErrStorage, and means that nothing has happened.
 type Storage interface {
-	Get(key string) ([]byte, bool)
-	// Write stores rows, of which one without a value is removed, and sets the
-	// alarm as SetAlarm does, unless it is KeepAlarm. When it panics, nothing
-	// of it has happened.
-	Write(rows []Row, alarm int64)
+	// Get returns the value of a key, nil if it is missing.
+	Get(key string) ([]byte, error)
+	// Write stores rows, of which one without a value is removed, and sets when
+	// Alarm is called, Unix milliseconds: 0 is never, KeepAlarm changes nothing. One
+	// alarm is kept, the last one set.
+	Write(rows []Row, alarm int64) error
 	// List returns the rows whose key starts with prefix and sorts after start
 	// ("" for the first), in order, at most limit (0 for all).
-	List(prefix, start string, limit int) []Row
-	// SetAlarm calls Alarm at the time, Unix milliseconds; 0 removes it. One
-	// alarm is kept, the last one set.
-	SetAlarm(at int64)
+	List(prefix, start string, limit int) ([]Row, error)
 }
 
 // KeepAlarm leaves the alarm of a Write as it is.

@@ -3,7 +3,6 @@ package storage
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"sort"
 	"strings"
 	"time"
@@ -61,12 +60,11 @@ type meta struct {
 // maxValueBytes is the largest value that is stored; the platform takes 2 MB.
 const maxValueBytes = 1 << 20
 
-// ErrStorage is the panic and the cause of a storage failure, which changes
-// nothing.
+// ErrStorage is the cause of a storage failure, which changes nothing.
 var ErrStorage = errors.New("object storage failed")
 
-// StorageFailed returns the caller's error for a storage failure.
-func StorageFailed(cause error) *apierr.Error {
+// storageFailed returns the caller's error for a storage failure.
+func storageFailed(cause error) *apierr.Error {
 	e := apierr.New(503, "storage_failed", "The storage of this machine failed. Try again, and ask the operator if it lasts.")
 	e.RetryAfter, e.Err = time.Second, cause
 	return e
@@ -74,8 +72,11 @@ func StorageFailed(cause error) *apierr.Error {
 
 // Tx gathers the changes of one synchronous turn. They are written together
 // at its end, so a mistake found half way has changed nothing.
+//
+// A read that fails returns no rows. After it no read returns any, Commit returns its
+// error, and a call out of the object must not be made: see Err.
 type Tx struct {
-	St     Storage
+	*engine
 	ID     string
 	Now    int64 // Unix milliseconds
 	Meta   meta
@@ -111,10 +112,9 @@ func (t *Tx) Reload(now time.Time) {
 	t.Now, t.Meta, t.moved, t.seen, t.Due, t.writes, t.Order, t.pack = now.UnixMilli(), meta{}, false, false, false, nil,
 		nil, nil
 	t.own, t.settled, t.Flush = false, nil, false
-	raw, ok := t.St.Get("meta")
-	t.before = raw
-	if ok {
-		decode(raw, &t.Meta)
+	t.before = t.get("meta")
+	if t.before != nil {
+		decode(t.before, &t.Meta)
 	}
 	if t.ID == "" { // an alarm may not know whose it is
 		t.ID = t.Meta.ID
@@ -148,10 +148,11 @@ func (t *Tx) Exists() bool { return t.Meta.Generation > 0 && !t.Meta.Deleted }
 
 // Get returns a row, as this turn has left it.
 func (t *Tx) Get(key string) ([]byte, bool) {
-	if v, ok := t.writes[key]; ok {
-		return v, v != nil
+	v, ok := t.writes[key]
+	if !ok {
+		v = t.stored(key)
 	}
-	return t.stored(key)
+	return v, v != nil
 }
 
 // Load reads a row into v.
@@ -283,10 +284,13 @@ func (t *Tx) nextSeq() int64 {
 
 // Commit writes the turn's changes and sets the alarm that they ask for. When
 // the storage fails, nothing has changed.
-func (t *Tx) Commit() (err error) {
+func (t *Tx) Commit() error {
 	if t.Due {
 		t.Due = false
 		t.Meta.RefreshAt = t.nextRefresh(t)
+	}
+	if err := t.Err(); err != nil {
+		return err
 	}
 	t.schedule()
 	row, _ := generated(t.Meta)
@@ -305,12 +309,15 @@ func (t *Tx) Commit() (err error) {
 			return apierr.New(413, "too_large", "The record is too large to be stored.")
 		}
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = StorageFailed(fmt.Errorf("%w: %v", ErrStorage, p))
-		}
-	}()
-	t.write(alarm)
+	rows := t.rows()
+	err := t.Err()
+	if err == nil {
+		err = t.write(rows, alarm)
+	}
+	if err != nil {
+		t.pack = nil // read again, without the changes of the turn
+		return err
+	}
 	if raw := t.writes["meta"]; raw != nil {
 		t.before = raw
 	}
@@ -320,17 +327,6 @@ func (t *Tx) Commit() (err error) {
 		t.Buffer.Written()
 	}
 	return nil
-}
-
-// write writes the rows of the turn. The packed rows are read again if it fails.
-func (t *Tx) write(alarm int64) {
-	defer func() {
-		if p := recover(); p != nil {
-			t.pack = nil
-			panic(p)
-		}
-	}()
-	t.St.Write(t.rows(), alarm)
 }
 
 // alarm returns the alarm to set, or KeepAlarm.
@@ -355,9 +351,16 @@ func alarmOf(raw []byte) int64 {
 // Open begins a turn of an object. nextRefresh returns when the next token must
 // be refreshed, Unix milliseconds, 0 for never.
 func Open(st Storage, machineID string, now time.Time, nextRefresh func(t *Tx) int64) *Tx {
-	t := &Tx{St: st, ID: machineID, nextRefresh: nextRefresh}
+	t := &Tx{engine: &engine{st: st}, ID: machineID, nextRefresh: nextRefresh}
 	t.Reload(now)
 	return t
+}
+
+// Stored returns a turn of the object as it is stored, which shares the failure of t.
+func (t *Tx) Stored() *Tx {
+	s := &Tx{engine: t.engine, ID: t.ID}
+	s.Reload(time.UnixMilli(t.Now))
+	return s
 }
 
 // Create makes the machine exist.

@@ -110,7 +110,7 @@ func TestUsageOfAnHourIsOneRowForEightDays(t *testing.T) {
 		commit(t, st, tx)
 	}
 	stored := func() (own []string) {
-		for _, k := range keysOf(st.List(storage.HourPrefix, "", 0)) {
+		for _, k := range keysOf(st.Listed(storage.HourPrefix)) {
 			own = append(own, strings.TrimPrefix(k, storage.HourPrefix))
 		}
 		return own

@@ -59,7 +59,7 @@ func holding(t *testing.T, o *tokens.Service, list ...storage.Connection) *objec
 // asked for.
 func due(o *tokens.Service, tx *storage.Tx) (ids []string) {
 	script, _ := o.Objects.(*objects.Script)
-	o.RefreshDue(&storage.Call{Ctx: context.Background(), Tx: tx})
+	o.RefreshDue(storage.NewCall(context.Background(), tx, nil))
 	if script == nil {
 		return nil
 	}

@@ -136,8 +136,12 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	if err := r.Commit(); err != nil {
 		return nil, err
 	}
+	ctx, err := r.Outside()
+	if err != nil {
+		return nil, err
+	}
 	o.fly(r.ID, rows)
-	got, err := renewal.ask(r.Ctx, o)
+	got, err := renewal.ask(ctx, o)
 	o.land(r.ID, rows)
 
 	r.Reload(o.Now())
@@ -328,7 +332,7 @@ func (o *Service) storeTokens(r *storage.Call, issues []*issued) (any, error) {
 		return rpc.Refreshed{Connection: first.row.Connection, Generation: r.Meta.Generation}, nil
 	}
 	o.keep(r.ID, issues)
-	for try := 1; try < saveTries && o.Pause != nil && o.Pause.Pause(r.Ctx, savePause) == nil; try++ {
+	for try := 1; try < saveTries && o.pause(r); try++ {
 		r.Reload(o.Now())
 		if o.SaveTokens(r); o.unsaved(r.ID+":"+first.row.ID) != first {
 			return o.Refresh(r)
@@ -336,11 +340,14 @@ func (o *Service) storeTokens(r *storage.Call, issues []*issued) (any, error) {
 	}
 	o.WriteLog(fmt.Sprintf("machine %s: new tokens of connection %s could not be stored yet", r.ID, first.row.ID))
 	r.Settled = true
-	func() {
-		defer func() { recover() }() // the storage fails; the next call saves them too
-		r.St.SetAlarm(r.Now + 1000)
-	}()
+	r.SetAlarm(r.Now + 1000) // should it fail, the next call saves them too
 	return rpc.Refreshed{Connection: first.row.Connection, Generation: r.Meta.Generation, Unsaved: true}, nil
+}
+
+// pause waits for a storage that has failed, and reports whether it may have come back.
+func (o *Service) pause(r *storage.Call) bool {
+	ctx, err := r.Outside()
+	return err == nil && o.Pause != nil && o.Pause.Pause(ctx, savePause) == nil
 }
 
 // applyTokens puts new tokens into the turn.
@@ -358,6 +365,9 @@ func (o *Service) SaveTokens(r *storage.Call) {
 		flight := r.ID + ":" + u.row.ID
 		var now storage.Connection
 		there := r.Exists() && r.Load(storage.ConnectionPrefix+u.row.ID, &now)
+		if r.Err() != nil {
+			return
+		}
 		if _, s := renewable(&now.Connection); !there || s == "" || now.TokenGeneration >= u.row.TokenGeneration {
 			o.saved(flight) // the connection has another credential, or is gone
 			continue
@@ -454,8 +464,12 @@ func (o *Service) RefreshDue(r *storage.Call) {
 		if n++; n > refreshMost {
 			break
 		}
+		ctx, err := r.Outside()
+		if err != nil {
+			return
+		}
 		body := fmt.Appendf(nil, `{"connectionId":"%s","tokenGeneration":%d}`, c.ID, c.TokenGeneration)
-		if _, _, err := o.Objects.Call(r.Ctx, r.ID, "refresh", body); err != nil {
+		if _, _, err := o.Objects.Call(ctx, r.ID, "refresh", body); err != nil {
 			o.WriteLog(fmt.Sprintf("machine %s: refresh of connection %s ahead of its expiry did not run", r.ID, c.ID))
 		}
 	}

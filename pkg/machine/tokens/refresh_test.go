@@ -38,7 +38,7 @@ func turn(o *Service, now int64, connections ...storage.Connection) *storage.Cal
 	for i := range connections {
 		tx.PutConnection(&connections[i])
 	}
-	return &storage.Call{Ctx: context.Background(), Tx: tx}
+	return storage.NewCall(context.Background(), tx, nil)
 }
 
 func TestTokensAreRefreshedAheadOfTheirExpiry(t *testing.T) {
@@ -170,6 +170,31 @@ func TestUnsavedTokensAreStoredUnlessTheCredentialChanged(t *testing.T) {
 		if r.Load(storage.ConnectionPrefix+tt.id, &c); c.ExpiresAt != tt.want {
 			t.Errorf("%s expires at %d, want %d", tt.id, c.ExpiresAt, tt.want)
 		}
+	}
+}
+
+// A connection that cannot be read is not gone.
+func TestUnsavedTokensOutliveAFailedRead(t *testing.T) {
+	st, c := objects.NewStorage(), connection("own", expiry)
+	o := &Service{Now: func() time.Time { return time.UnixMilli(1000) }}
+	tx := o.Begin(st, "abcdefgh01234567")
+	tx.Create("machine")
+	tx.PutConnection(&c)
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	c.TokenGeneration, c.ExpiresAt = 5, expiry+minute
+	o.Unsaved = map[string]*issued{tx.ID + ":own": {c}}
+	r := storage.NewCall(context.Background(), o.Begin(st, tx.ID), nil)
+	st.Unreadable = func() bool { return true }
+	if o.SaveTokens(r); r.Err() == nil || len(o.Unsaved) != 1 {
+		t.Errorf("%v, %d are unsaved", r.Err(), len(o.Unsaved))
+	}
+	st.Unreadable = nil
+	r = storage.NewCall(context.Background(), o.Begin(st, tx.ID), nil)
+	o.SaveTokens(r)
+	if r.Load(storage.ConnectionPrefix+"own", &c); len(o.Unsaved) != 0 || c.ExpiresAt != expiry+minute {
+		t.Errorf("%d are unsaved, the token expires at %d", len(o.Unsaved), c.ExpiresAt)
 	}
 }
 
