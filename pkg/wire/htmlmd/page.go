@@ -4,6 +4,9 @@
 // It builds no tree. It scans the document twice: the first scan finds its metadata and
 // its main content, the second one writes that. So the memory depends on the sizes of
 // the document and the output, not on the nesting.
+//
+// The tokenizer is that of x/net/html, whose table of named characters costs 0.65 ms of
+// each start on the edge.
 package htmlmd
 
 import (
