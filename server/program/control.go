@@ -17,7 +17,9 @@ import (
 )
 
 // The control socket is how weir init and weir backup reach a running server. It
-// is a unix socket in the data directory that only its owner can connect to.
+// is a unix socket in the data directory that only its owner can connect to. The
+// server's own address would need its port, its certificate's name and a token that
+// may be in another process's environment, and would serve the database to the network.
 const (
 	controlName = "control.sock"
 	// controlPathName has the path of the socket if the data directory cannot have
