@@ -14,10 +14,6 @@ import (
 	"unicode"
 )
 
-// bareCitations are folders whose comments still cite documents in the old
-// short form. The list only shrinks.
-var bareCitations = []string{}
-
 // A sourceFile is a text file of the repository, by its path from the root.
 type sourceFile struct{ path, text string }
 
@@ -62,12 +58,10 @@ func sources(t *testing.T) []sourceFile {
 	return out
 }
 
-// match returns the index of the entry that the path is, or lies under, or -1.
-func match(path string, list []string) int {
-	return slices.IndexFunc(list, func(s string) bool { return path == s || strings.HasSuffix(s, "/") && strings.HasPrefix(path, s) })
+// under reports whether the path is an entry, or lies under one.
+func under(path string, list []string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return path == s || strings.HasSuffix(s, "/") && strings.HasPrefix(path, s) })
 }
-
-func under(path string, list []string) bool { return match(path, list) >= 0 }
 
 func line(text string, offset int) int { return strings.Count(text[:min(offset, len(text))], "\n") + 1 }
 
@@ -228,25 +222,15 @@ func exists(name string) bool {
 func TestCitationsExist(t *testing.T) {
 	files := sources(t)
 	docs := documents(files)
-	old := map[string]bool{}
 	for _, file := range files {
 		if file.path == "test/rules/docs_test.go" {
 			continue
 		}
 		comments(t, file, func(offset int, text string) {
 			for _, r := range citations(text, docs, exists) {
-				if i := match(file.path, bareCitations); i >= 0 {
-					old[bareCitations[i]] = true
-					continue
-				}
 				t.Errorf("%s:%d: %s", file.path, line(file.text, offset+r.offset), r.text)
 			}
 		})
-	}
-	for _, folder := range bareCitations {
-		if !old[folder] {
-			t.Errorf("%s has no bare citation: take it out of the list", folder)
-		}
 	}
 }
 
