@@ -2,11 +2,8 @@ package rules
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,21 +22,7 @@ func apiErrors(t *testing.T) (errs []apiError, codes map[string]string) {
 	t.Helper()
 	codes = map[string]string{}
 	constants := map[string]string{}
-	var files []*ast.File
-	set := token.NewFileSet()
-	for _, root := range []string{"../../pkg", "../../server"} {
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/internal/") {
-				return err
-			}
-			f, err := parser.ParseFile(set, path, nil, 0)
-			files = append(files, f)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	set, files := source(t, "pkg", "server")
 	literal := func(e ast.Expr) string {
 		if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
 			s, _ := strconv.Unquote(l.Value)
@@ -125,17 +108,6 @@ func apiErrors(t *testing.T) (errs []apiError, codes map[string]string) {
 func isStatus(e ast.Expr) bool {
 	l, ok := e.(*ast.BasicLit)
 	return ok && l.Kind == token.INT && len(l.Value) == 3 && (l.Value[0] == '4' || l.Value[0] == '5')
-}
-
-// name returns a name as it is written: "apierr.New", or "" for another expression.
-func name(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return name(e.X) + "." + e.Sel.Name
-	}
-	return ""
 }
 
 // subject matches the name of a field or a value at the start of a message.

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"os"
 	"regexp"
@@ -92,20 +91,11 @@ func constantKeys(f *ast.File) (at []token.Pos) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			name := ""
-			switch x := n.Fun.(type) {
-			case *ast.Ident:
-				name = x.Name
-			case *ast.SelectorExpr:
-				if pkg, ok := x.X.(*ast.Ident); ok {
-					name = pkg.Name + "." + x.Sel.Name
-				}
-			}
-			if i, ok := keyed[name]; ok && i < len(n.Args) && hasString(n.Args[i], names) {
+			if i, ok := keyed[name(n.Fun)]; ok && i < len(n.Args) && hasString(n.Args[i], names) {
 				at = append(at, n.Pos())
 			}
 		case *ast.KeyValueExpr:
-			if k, ok := n.Key.(*ast.Ident); ok && secretField[k.Name] && hasString(n.Value, names) {
+			if secretField[name(n.Key)] && hasString(n.Value, names) {
 				at = append(at, n.Pos())
 			}
 		case *ast.AssignStmt:
@@ -125,14 +115,7 @@ var secretField = map[string]bool{"KeySecret": true, "AdminToken": true, "Creden
 // No key is written in the program: each comes from a worker secret, or from
 // whoever owns what it protects. See docs/reference/reliability.md, T1.
 func TestKeysAreNotConstants(t *testing.T) {
-	set, files := source(t)
-	for _, name := range []string{"main.go", "env.go", "kv.go"} {
-		f, err := parser.ParseFile(set, "../../worker/"+name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
-	}
+	set, files := source(t, "pkg", "worker/main.go", "worker/env.go", "worker/kv.go")
 	keys := 0
 	for _, f := range files {
 		for _, pos := range constantKeys(f) {
@@ -143,12 +126,8 @@ func TestKeysAreNotConstants(t *testing.T) {
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
 			if c, ok := n.(*ast.CallExpr); ok {
-				if s, ok := c.Fun.(*ast.SelectorExpr); ok {
-					if pkg, ok := s.X.(*ast.Ident); ok {
-						if _, ok := keyed[pkg.Name+"."+s.Sel.Name]; ok {
-							keys++
-						}
-					}
+				if _, ok := keyed[name(c.Fun)]; ok {
+					keys++
 				}
 			}
 			return true
@@ -191,11 +170,7 @@ func TestConstantKeysAreFound(t *testing.T) {
 		{`func f(s string) { hkdf.Key(sha256.New, []byte(s), nil, "label", 32) }`, 0},
 		{`var c = Config{KeySecret: getenv("API_KEY_SECRET")}`, 0},
 	} {
-		f, err := parser.ParseFile(token.NewFileSet(), "a.go", "package a\n"+tt.text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := len(constantKeys(f)); (got > 0) != (tt.want > 0) {
+		if got := len(constantKeys(parse(t, tt.text))); (got > 0) != (tt.want > 0) {
 			t.Errorf("%s: %s: found %d", strconv.Itoa(i), strings.TrimSpace(tt.text), got)
 		}
 	}

@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"path/filepath"
 	"strings"
@@ -140,7 +139,7 @@ func heldOver(files []*ast.File) (out []string, at []token.Pos) {
 // On the edge one thread serves all requests of an isolate: a request that waits for a
 // lock while its holder waits for the platform would stop them all.
 func TestNoLockIsHeldOverAPort(t *testing.T) {
-	set, files := source(t)
+	set, files := source(t, "pkg")
 	packages := map[string][]*ast.File{}
 	for _, f := range files {
 		dir := filepath.Dir(set.Position(f.Pos()).Filename)
@@ -183,10 +182,6 @@ func TestLockRuleFindsBreaches(t *testing.T) {
 
 func heldOverIn(t *testing.T, text string) []string {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), "a.go", "package a; "+strings.ReplaceAll(text, "mu.", "s.mu."), parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, _ := heldOver([]*ast.File{f})
+	out, _ := heldOver([]*ast.File{parse(t, strings.ReplaceAll(text, "mu.", "s.mu."))})
 	return out
 }

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,26 +16,19 @@ var quoted = regexp.MustCompile("\"(?:\\\\.|[^\"\\\\])*\"|`[^`]*`")
 
 func TestLinesAreShort(t *testing.T) {
 	files := 0
-	for _, root := range []string{"pkg", "server", "worker", "internal", "scripts"} {
-		err := filepath.WalkDir(filepath.Join("../..", root), func(path string, d os.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
-				strings.HasSuffix(path, "_easyjson.go") {
-				return err
+	for _, file := range sources(t) {
+		if !under(file.path, []string{"pkg/", "server/", "worker/", "internal/", "scripts/"}) || filepath.Ext(file.path) != ".go" ||
+			strings.HasSuffix(file.path, "_test.go") || strings.HasSuffix(file.path, "_easyjson.go") {
+			continue
+		}
+		files++
+		for i, line := range strings.Split(file.text, "\n") {
+			if strings.HasPrefix(line, "//\t") || utf8.RuneCountInString(line) <= maxWidth {
+				continue
 			}
-			files++
-			text, err := os.ReadFile(path)
-			for i, line := range strings.Split(string(text), "\n") {
-				if strings.HasPrefix(line, "//\t") || utf8.RuneCountInString(line) <= maxWidth {
-					continue
-				}
-				if n := utf8.RuneCountInString(quoted.ReplaceAllString(line, `""`)); n > maxWidth {
-					t.Errorf("%s:%d: %d characters, at most %d", path, i+1, n, maxWidth)
-				}
+			if n := utf8.RuneCountInString(quoted.ReplaceAllString(line, `""`)); n > maxWidth {
+				t.Errorf("%s:%d: %d characters, at most %d", file.path, i+1, n, maxWidth)
 			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 	if files < 600 {

@@ -5,8 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,25 +20,14 @@ func TestOnlyTheTestWorldStandsInForPorts(t *testing.T) {
 		"pkg/store/seal_test.go":      "tests of the keyring",
 	}
 	used := map[string]bool{}
-	for _, root := range []string{"pkg", "test"} {
-		err := filepath.WalkDir(filepath.Join("../..", root), func(path string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-				return err
+	for _, file := range sources(t) {
+		if !under(file.path, []string{"pkg/", "test/"}) || !strings.HasSuffix(file.path, "_test.go") {
+			continue
+		}
+		for _, what := range standIns(t, file.path, file.text) {
+			if used[file.path] = true; allowed[file.path] == "" {
+				t.Errorf("%s: use internal/testgw", what)
 			}
-			name := filepath.ToSlash(strings.TrimPrefix(path, "../../"))
-			src, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			for _, what := range standIns(t, name, string(src)) {
-				if used[name] = true; allowed[name] == "" {
-					t.Errorf("%s: use internal/testgw", what)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 	for name := range allowed {
