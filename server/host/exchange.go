@@ -375,45 +375,11 @@ func addField(h http.Header, values []string, f httpmsg.Field) []string {
 // The fields of idempotency stay in lower case, where net/http does not look for
 // them: it would send such a call again after a broken connection.
 func headerName(name string) string {
-	if n, ok := canonicalNames[name]; ok {
-		return n
+	switch name {
+	case "idempotency-key", "x-idempotency-key":
+		return name
 	}
 	return http.CanonicalHeaderKey(name)
-}
-
-// canonicalNames are the common names; looking one up does not allocate.
-var canonicalNames = names(
-	"accept", "accept-encoding", "anthropic-beta", "anthropic-version", "authorization", "content-encoding",
-	"content-type",
-	"openai-beta", "user-agent", "x-api-key", "x-goog-api-key", "x-stainless-timeout", "x-weir-hop",
-	"access-control-allow-origin", "access-control-expose-headers", "cache-control", "content-length", "request-id",
-	"retry-after", "retry-after-ms", "vary", "x-content-type-options", "x-request-id", "x-should-retry",
-	"x-weir-attempts", "x-weir-cache-marks", "x-weir-connection-id", "x-weir-dropped", "x-weir-model",
-)
-
-func names(lower ...string) map[string]string {
-	m := map[string]string{"idempotency-key": "idempotency-key", "x-idempotency-key": "x-idempotency-key"}
-	for _, n := range lower {
-		m[n] = http.CanonicalHeaderKey(n)
-	}
-	return m
-}
-
-// lowerNames has the name in lower case of common fields of answers.
-var lowerNames = lowerCase(
-	"Content-Type", "Content-Length", "Content-Encoding", "Cache-Control", "Retry-After", "X-Request-Id", "Request-Id",
-	"Openai-Organization", "Openai-Processing-Ms", "Openai-Version", "Location", "Transfer-Encoding", "Date", "Server",
-	"Connection", "Vary", "Via", "Set-Cookie", "Cf-Ray", "Cf-Cache-Status", "Alt-Svc", "Strict-Transport-Security",
-	"X-Content-Type-Options", "X-Ratelimit-Limit-Requests", "X-Ratelimit-Limit-Tokens", "X-Ratelimit-Remaining-Requests",
-	"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Requests", "X-Ratelimit-Reset-Tokens",
-)
-
-func lowerCase(canonical ...string) map[string]string {
-	m := make(map[string]string, len(canonical))
-	for _, n := range canonical {
-		m[n] = strings.ToLower(n)
-	}
-	return m
 }
 
 // ignored are the fields of an answer that are left out.
@@ -432,10 +398,7 @@ func set(names []string) map[string]bool {
 func answerHeader(from http.Header, status int) httpmsg.Header {
 	h := make(httpmsg.Header, 0, len(from))
 	for name, values := range from {
-		lower, ok := lowerNames[name]
-		if !ok {
-			lower = strings.ToLower(name)
-		}
+		lower := strings.ToLower(name)
 		if ignored[lower] && !(status >= 400 && lower == upstream.Place) || len(values) == 0 {
 			continue
 		}
