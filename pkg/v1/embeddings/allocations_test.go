@@ -99,9 +99,9 @@ func TestAnswerIsCopiedUnlessOwned(t *testing.T) {
 	}
 }
 
-// A call allocates the exchange, the function that builds attempts, the model's name,
-// the body that goes up, the answer, and the address of the upstream. The upstream's
-// body is not copied.
+// A call allocates the exchange, its attempt, the function that builds attempts, the
+// model's name, the body that goes up, the answer, and the address of the upstream. The
+// upstream's body is not copied.
 func TestAllocationsOfACall(t *testing.T) {
 	for _, tt := range []struct{ encoding, vector string }{{"base64", base64Vector()}, {"float", string(benchVector(1536))}} {
 		h := newHot(t, tt.encoding, tt.vector)
@@ -110,7 +110,7 @@ func TestAllocationsOfACall(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		const most = 6
+		const most = 7
 		if t.Logf("%s: %.0f allocations", tt.encoding, got); got > most {
 			t.Errorf("%s: %.0f allocations, at most %d", tt.encoding, got, most)
 		}

@@ -115,8 +115,7 @@ func usable(to *routing.Target, req *request) error {
 	return nil
 }
 
-// exchange is one client's request, and what is answered of it so far. All that an
-// ordinary call needs is one allocation.
+// exchange is one client's request, and what is answered of it so far.
 type exchange struct {
 	req    request
 	call   *auth.Call
@@ -124,9 +123,6 @@ type exchange struct {
 	calls  int // number of calls that were answered
 	from   int // first input that has no vector yet
 	answer answer
-
-	first attempt // the one that most calls are done with
-	begun bool    // first is in use
 }
 
 // attempt is one upstream call: its part of the inputs, and their vectors.
@@ -141,22 +137,11 @@ type attempt struct {
 	only   [1]item          // of batch, if it has one
 }
 
-// attempt returns a new attempt. An earlier one may still be sent, or read.
-func (x *exchange) attempt() *attempt {
-	a := &x.first
-	if x.begun {
-		a = &attempt{}
-	}
-	x.begun = true
-	a.State = a
-	return a
-}
-
 // build makes the upstream request for the inputs that are due.
 func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	s := shapeOf(to.Provider)
-	a := x.attempt()
-	a.shape, a.Estimator = s, a
+	a := &attempt{shape: s}
+	a.State, a.Estimator = a, a
 	a.part = part{request: &x.req, model: to.Model, from: x.from, to: x.req.count,
 		purpose: x.call.Machine.Settings.EmbeddingInput}
 	if g := x.req.gemini; g != nil && g.purpose() != "" {
