@@ -152,15 +152,6 @@ func (d doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending
 	return x
 }
 
-// Do sends a call and waits for its answer: Start without a goroutine of its own.
-func (d doer) Do(ctx context.Context, req *upstream.Request) (*upstream.Response, error) {
-	x := &exchange{doer: d, caller: ctx, req: req}
-	if hr := x.open(); hr != nil {
-		x.outside(ctx, func() { x.send(hr) })
-	}
-	return x.whole()
-}
-
 // open begins the call, and returns it as net/http sends it, or nil after an error.
 func (x *exchange) open() *http.Request {
 	ctx, req := x.caller, x.req
@@ -296,8 +287,9 @@ func (x *exchange) send(hr *http.Request) {
 	}
 }
 
-// whole returns the answer, with its whole body if that was requested.
-func (x *exchange) whole() (*upstream.Response, error) {
+// Wait returns the answer, with its whole body if that was requested.
+func (x *exchange) Wait() (*upstream.Response, error) {
+	x.outside(x.caller, func() { <-x.done })
 	if x.req.Memory != nil {
 		x.req.Memory.Sent()
 	}
@@ -341,12 +333,6 @@ func (x *exchange) failed(err, other error) error {
 		return err
 	}
 	return &failure{other, err}
-}
-
-// Wait returns the answer.
-func (x *exchange) Wait() (*upstream.Response, error) {
-	x.outside(x.caller, func() { <-x.done })
-	return x.whole()
 }
 
 // failure is one of the errors of package upstream, with its cause for the log.

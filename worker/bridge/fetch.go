@@ -29,33 +29,19 @@ type pending struct {
 
 // Start passes a call to the host.
 func (Doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
-	p := &pending{}
-	p.start(ctx, req)
-	return p
-}
-
-// Do makes a single call.
-func (Doer) Do(ctx context.Context, req *upstream.Request) (*upstream.Response, error) {
-	var p pending
-	p.start(ctx, req)
-	return p.Wait()
-}
-
-func (p *pending) start(ctx context.Context, req *upstream.Request) {
 	c := callOf(ctx)
 	if c == nil {
-		p.err = errNoCall
-		return
+		return &pending{err: errNoCall}
 	}
-	*p = pending{call: c, wait: req.HeaderTimeout, idle: req.Idle, op: begin(c), memory: req.Memory,
+	p := &pending{call: c, wait: req.HeaderTimeout, idle: req.Idle, op: begin(c), memory: req.Memory,
 		whole: req.MaxBody > 0}
 	p.op.memory = req.Memory
 	if !p.op.usable() {
-		return
+		return p
 	}
 	if req.Socket != nil {
 		p.dialSocket(req)
-		return
+		return p
 	}
 	head := append(packed[:0], req.Method...)
 	head = append(head, '\n')
@@ -80,6 +66,7 @@ func (p *pending) start(ctx context.Context, req *upstream.Request) {
 	}
 	hostFetch(p.op.number, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout),
 		ms(req.Timeout), ms(req.Idle), float64(req.MaxBody), flags)
+	return p
 }
 
 // Wait returns the answer.

@@ -95,16 +95,8 @@ type Doer interface {
 	Start(ctx context.Context, req *Request) Pending
 }
 
-// single is a Doer that makes a single call at less cost than by Start.
-type single interface {
-	Do(ctx context.Context, req *Request) (*Response, error)
-}
-
 // Do starts a call and waits for its response.
 func Do(ctx context.Context, d Doer, req *Request) (*Response, error) {
-	if s, ok := d.(single); ok {
-		return s.Do(ctx, req)
-	}
 	return d.Start(ctx, req).Wait()
 }
 
