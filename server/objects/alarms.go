@@ -52,7 +52,7 @@ func newAlarms(r *Runner) *alarms {
 
 // Start begins the stored alarms and the cron.
 func (r *Runner) Start() error {
-	stored, err := r.store.Alarms()
+	stored, err := r.engine.Alarms()
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func in(d time.Duration) int64 { return time.Now().Add(d).UnixMilli() }
 // alarmOf returns the stored alarm of a machine, 0 without one.
 func alarmOf(t testing.TB, r *Runner, id string) int64 {
 	t.Helper()
-	all, err := r.store.Alarms()
+	all, err := r.engine.Alarms()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestDueAlarmFiresAfterStart(t *testing.T) {
 			}
 		}
 		stop(t, r)
-		if all, err := r.store.Alarms(); err != nil || len(all) != 1 || all["later"] == 0 {
+		if all, err := r.engine.Alarms(); err != nil || len(all) != 1 || all["later"] == 0 {
 			t.Errorf("alarms after the two have run: %v, %v", all, err)
 		}
 	})
@@ -107,7 +107,7 @@ func TestAlarmMaySetItselfAgain(t *testing.T) {
 		r.setAlarm(t, "m", in(0))
 		<-done
 		synctest.Wait()
-		if v, _ := r.store.Rows("m").Get("runs"); string(v) != "5" || alarmOf(t, r, "m") == 0 {
+		if v, _ := r.engine.Rows("m").Get("runs"); string(v) != "5" || alarmOf(t, r, "m") == 0 {
 			t.Errorf("%s runs, alarm at %d", v, alarmOf(t, r, "m"))
 		}
 	})
@@ -270,7 +270,7 @@ func TestAlarmThatCannotBeRemovedRunsAgain(t *testing.T) {
 		var is atomic.Bool
 		var runs atomic.Int32
 		o := setting(func(context.Context, storage.Storage, string) { runs.Add(1) })
-		r := start(t, o, Storage(func(st storage.Storage) storage.Storage { return broken{st, &is} }))
+		r := startOver(t, o, wrapped{open(t, t.TempDir()), func(st storage.Storage) storage.Storage { return broken{st, &is} }})
 		r.setAlarm(t, "m", in(20*time.Millisecond))
 		is.Store(true)
 		<-time.After(3 * time.Second)

@@ -14,7 +14,7 @@ func BenchmarkCall(b *testing.B) {
 		return 200, v
 	}}
 	r := start(b, o)
-	r.store.Rows("m").Write(row("meta", "value"), storage.KeepAlarm)
+	r.engine.Rows("m").Write(row("meta", "value"), storage.KeepAlarm)
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Call(b.Context(), "m", "snapshot", nil)

@@ -13,7 +13,6 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/redact"
-	"weir/server/store"
 )
 
 // Object is the logic of the objects: a *gateway.App.
@@ -41,9 +40,8 @@ var (
 // Runner runs the objects of all machines. It is the Stub of the program, whose ports
 // wait with Outside.
 type Runner struct {
-	store  *store.Store
+	engine Engine
 	object Object
-	rows   func(machineID string) storage.Storage
 	log    func(level int, line string)
 	now    func() time.Time
 
@@ -70,18 +68,10 @@ func Log(write func(level int, line string)) Option { return func(r *Runner) { r
 // Clock sets the clock of alarms. Without it that is the system's.
 func Clock(now func() time.Time) Option { return func(r *Runner) { r.now = now } }
 
-// Storage wraps the storage of each machine.
-func Storage(wrap func(storage.Storage) storage.Storage) Option {
-	return func(r *Runner) {
-		r.rows = func(machineID string) storage.Storage { return wrap(r.store.Rows(machineID)) }
-	}
-}
-
-// New returns a Runner over the rows and alarms of st. Use must follow before
-// the first call.
-func New(st *store.Store, options ...Option) *Runner {
+// New returns a Runner over an engine. Use must follow before the first call.
+func New(e Engine, options ...Option) *Runner {
 	r := &Runner{
-		store: st, rows: st.Rows, log: func(int, string) {}, now: time.Now,
+		engine: e, log: func(int, string) {}, now: time.Now,
 		machines: map[string]*machine{}, refreshes: map[string]*refresh{}, quit: make(chan struct{}),
 		idle: make(chan struct{}),
 	}
@@ -288,7 +278,7 @@ type turnStorage struct {
 }
 
 func (r *Runner) storage(m *machine) storage.Storage {
-	return turnStorage{r.rows(m.id), r, m.id}
+	return turnStorage{r.engine.Rows(m.id), r, m.id}
 }
 
 // Write stores rows and sets the alarm.

@@ -83,7 +83,7 @@ func start(t testing.TB, o *fake, set ...Option) *Runner {
 	return startOver(t, o, open(t, t.TempDir()), set...)
 }
 
-func startOver(t testing.TB, o *fake, st *store.Store, set ...Option) *Runner {
+func startOver(t testing.TB, o *fake, st Engine, set ...Option) *Runner {
 	t.Helper()
 	r := New(st, append([]Option{Log(func(level int, line string) { t.Log(level, line) })}, set...)...)
 	r.Use(o)
@@ -160,7 +160,7 @@ func TestWriteKeepsTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, release := make(chan struct{}), make(chan struct{})
 		o := &fake{}
-		r := start(t, o, Storage(func(st storage.Storage) storage.Storage { return &slow{st, began, release} }))
+		r := startOver(t, o, wrapped{open(t, t.TempDir()), func(st storage.Storage) storage.Storage { return &slow{st, began, release} }})
 		var order []string
 		o.call = func(_ context.Context, st storage.Storage, id, op string, _ []byte) (int, []byte) {
 			if op == "write" {

@@ -70,6 +70,16 @@ func (e *tokenEndpoint) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// faultyEngine is an engine whose writes fail while it is broken.
+type faultyEngine struct {
+	objects.Engine
+	broken *atomic.Bool
+}
+
+func (e faultyEngine) Rows(machineID string) storage.Storage {
+	return faulty{e.Engine.Rows(machineID), e.broken}
+}
+
 // faulty is a storage whose writes fail while it is broken.
 type faulty struct {
 	storage.Storage
@@ -107,7 +117,7 @@ func (w *world) start() {
 		w.Fatal(err)
 	}
 	log := func(level int, line string) { w.Log(level, line) }
-	w.runner = objects.New(w.store, objects.Log(log), objects.Storage(func(st storage.Storage) storage.Storage { return faulty{st, &w.broken} }))
+	w.runner = objects.New(faultyEngine{w.store, &w.broken}, objects.Log(log))
 	c := host.Config{
 		Gateway: gateway.Config{
 			AdminToken: strings.Repeat("a", 40), KeySecret: strings.Repeat("s", 40), CredentialsKey: strings.Repeat("c", 40), RequireKey: true,

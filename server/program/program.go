@@ -17,7 +17,6 @@ import (
 	"time"
 	"unicode"
 
-	"weir/pkg/machine/storage"
 	"weir/server/host"
 	"weir/server/objects"
 	"weir/server/store"
@@ -34,9 +33,9 @@ type Options struct {
 	// Transport returns the transport of upstream calls, built around the one that
 	// enforces the address policy. nil leaves that one.
 	Transport func(http.RoundTripper) http.RoundTripper
-	// Storage returns the storage of a machine, built around the durable one. nil
-	// leaves that one.
-	Storage func(storage.Storage) storage.Storage
+	// Engine returns the engine of the objects, built around the durable one. nil leaves
+	// that one.
+	Engine func(objects.Engine) objects.Engine
 	// Started receives the parts of a server before it serves. nil ignores them.
 	Started func(Parts)
 	// Resolver resolves the names of upstreams. nil means the system's.

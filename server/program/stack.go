@@ -73,11 +73,11 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	if r.Transport != nil {
 		transport = r.Transport(transport)
 	}
-	options := []objects.Option{objects.Log(log.line), objects.Clock(now)}
-	if r.Storage != nil {
-		options = append(options, objects.Storage(r.Storage))
+	engine := objects.Engine(st)
+	if r.Engine != nil {
+		engine = r.Engine(engine)
 	}
-	k.objects = objects.New(st, options...)
+	k.objects = objects.New(engine, objects.Log(log.line), objects.Clock(now))
 	k.config = host.Config{
 		Gateway: program, Memory: s.memory, Requests: s.requests, Objects: k.objects, Outside: k.objects.Outside,
 		Transport: dial.Decode(transport),
@@ -88,6 +88,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	}
 	k.app = host.NewApp(k.config)
 	k.objects.Use(k.app)
+	engine.Watch(k.app.ChangedElsewhere)
 	if err := k.objects.Start(); err != nil {
 		st.Close()
 		return nil, fmt.Errorf("data directory %s: %w", s.data, err)

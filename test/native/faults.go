@@ -4,10 +4,21 @@ import (
 	"fmt"
 
 	"weir/pkg/machine/storage"
+	"weir/server/objects"
 )
 
-// storage returns a machine's storage, of which some accesses fail.
-func (t *tester) storage(st storage.Storage) storage.Storage { return faulty{t, st} }
+// engine returns an engine of which some accesses fail.
+func (t *tester) engine(e objects.Engine) objects.Engine { return faultyEngine{e, t} }
+
+// faultyEngine is an engine whose storages fail.
+type faultyEngine struct {
+	objects.Engine
+	t *tester
+}
+
+func (e faultyEngine) Rows(machineID string) storage.Storage {
+	return faulty{e.t, e.Engine.Rows(machineID)}
+}
 
 type faulty struct {
 	*tester

@@ -33,7 +33,7 @@ func main() {
 		err = withStore(args[1], forgetAlarms)
 	default:
 		t := newTester(os.Getenv("VENDORS_URL"))
-		os.Exit(program.Options{Transport: t.transport, Storage: t.storage, Started: t.started}.
+		os.Exit(program.Options{Transport: t.transport, Engine: t.engine, Started: t.started}.
 			Main(args, os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if err != nil {
