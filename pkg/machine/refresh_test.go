@@ -24,6 +24,33 @@ func refreshBody(id string, generation int64) string {
 }
 
 // 200 callers with an expired token, 20 rotations: 20 calls, no revocation.
+// The rows cannot be read when the token endpoint has answered.
+func TestNewTokensOutliveAFailedRead(t *testing.T) {
+	for reads := range 4 {
+		w := newWorld(t)
+		w.create()
+		id := w.oauth()
+		st := w.loc.Storage(mid)
+		left := reads
+		w.idp.during = func() {
+			st.Unreadable = func() bool { left--; return left < 0 }
+		}
+		body := fmt.Sprintf(`{"connectionId":%q,"tokenGeneration":1}`, id)
+		a := w.want(200, "refresh", body)
+		if !a.Get("unsaved").Bool() || a.Get("connection.tokenGeneration").Int() != 2 {
+			t.Errorf("after %d reads: got %s", reads, a.Raw)
+		}
+		st.Unreadable = nil
+		w.want(200, "refresh", body)
+		if c := w.replica().Connections[0]; w.open(&c, store.RefreshToken) != w.idp.refresh || w.open(&c, store.AccessToken) != w.idp.access {
+			t.Errorf("after %d reads: the new tokens are not stored", reads)
+		}
+		if w.idp.calls != 1 {
+			t.Errorf("after %d reads: %d token calls", reads, w.idp.calls)
+		}
+	}
+}
+
 func TestOneRefreshForAllCallers(t *testing.T) {
 	w := newWorld(t)
 	w.create()

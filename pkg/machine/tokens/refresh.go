@@ -146,13 +146,17 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 
 	r.Reload(o.Now())
 	var now storage.Connection
-	if !r.Exists() || !r.Load(storage.ConnectionPrefix+id, &now) {
+	there := r.Exists() && r.Load(storage.ConnectionPrefix+id, &now)
+	current := unchanged(r.Tx, rows)
+	switch {
+	case r.Err() != nil: // new tokens must not be lost; they are stored later if nothing has changed
+	case !there:
 		return nil, apierr.New(404, "connection_not_found",
 			"No connection has this id. GET /api/providers lists the connections.")
-	}
-	rows = unchanged(r.Tx, rows)
-	if len(rows) == 0 || rows[0].ID != id {
+	case len(current) == 0 || current[0].ID != id:
 		return rpc.Refreshed{Connection: now.Connection, Generation: r.Meta.Generation}, nil
+	default:
+		rows = current
 	}
 	r.Due = true
 	var f *oauth.Failure
