@@ -36,6 +36,7 @@ type app struct {
 	checks    int      // of relays
 	after     int
 	aborted   int
+	alarms    int
 	hold      [][]byte
 	template  httpmsg.Template
 }
@@ -272,6 +273,15 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		panic("sk-secret-in-a-panic " + r.Query)
 	case "/trap":
 		deep(1)
+	case "/alarm":
+		if r.Query == "" {
+			return text(200, fmt.Sprint(a.alarms)), nil
+		}
+		status, b, err := (bridge.Stub{}).Call(ctx, r.Query, "alarm", nil)
+		if err != nil {
+			return nil, err
+		}
+		return &httpmsg.Response{Status: status, Body: stream.FromBytes(b)}, nil
 	case "/object":
 		status, b, err := (bridge.Stub{}).Call(ctx, r.Query, "incr", []byte("1"))
 		if err != nil {
@@ -300,8 +310,15 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 	return text(404, "no such path"), nil
 }
 
-// Object counts its calls, to show that storage calls do not interleave.
-func (a *app) Object(_ context.Context, st storage.Storage, _, _ string, _ []byte) (int, []byte) {
+// Object counts its calls, to show that storage calls do not interleave. The operation
+// "alarm" sets the alarm.
+func (a *app) Object(_ context.Context, st storage.Storage, _, op string, _ []byte) (int, []byte) {
+	if op == "alarm" {
+		if err := st.Write(nil, time.Now().UnixMilli()); err != nil {
+			return 500, []byte(err.Error())
+		}
+		return 200, []byte("set")
+	}
 	v, err := st.Get("n")
 	n, _ := strconv.Atoi(string(v))
 	if err == nil {
@@ -317,10 +334,17 @@ func (a *app) Object(_ context.Context, st storage.Storage, _, _ string, _ []byt
 	return 200, rows[0].Value
 }
 
-func (a *app) Alarm(context.Context, storage.Storage, string) error { return nil }
-func (a *app) Cron(context.Context, string)                         {}
-func (a *app) HandOver() []byte                                     { return nil }
-func (a *app) TakeOver([]byte)                                      {}
+// Alarm fails the first time.
+func (a *app) Alarm(context.Context, storage.Storage, string) error {
+	if a.alarms++; a.alarms == 1 {
+		return storage.ErrStorage
+	}
+	return nil
+}
+
+func (a *app) Cron(context.Context, string) {}
+func (a *app) HandOver() []byte             { return nil }
+func (a *app) TakeOver([]byte)              {}
 
 // upper is a transform whose work can be seen in its output.
 type upper struct{}

@@ -31,7 +31,11 @@ export class Machine extends DurableObject {
     );
   }
 
-  alarm() {
-    return this.#confirmations.around(() => run(ALARM, this.env, this.ctx.storage, this.ctx.id.name ?? "", "", null));
+  // The platform runs an alarm again that has thrown.
+  async alarm() {
+    const { status } = await this.#confirmations.around(() =>
+      run(ALARM, this.env, this.ctx.storage, this.ctx.id.name ?? "", "", null),
+    );
+    if (status >= 500) throw new Error("the alarm has failed");
   }
 }

@@ -193,6 +193,12 @@ test("variables are read at any length, and only text", async () => {
   for (const name of ["EMPTY", "MISSING", "KV", "toString"]) assert.equal(await text(`/variable?${name}`), "", name);
 });
 
+test("an alarm that has failed runs again", async () => {
+  const had = Number(await text("/alarm"));
+  assert.equal(await text("/alarm?alarms"), "set");
+  await until("the second run", async () => Number(await text("/alarm")) === had + 2);
+});
+
 test("an object's storage calls do not interleave", async () => {
   const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => text(`/object?o${i % 3}`)));
   for (let o = 0; o < 3; o++) {
