@@ -131,7 +131,7 @@ func (t *Tx) rows() []Row {
 	for k, v := range t.pack {
 		b = append(append(append(append(b, k...), '\t'), v...), '\n')
 	}
-	if stored := t.get(ActivityRow); b == nil && stored == nil {
+	if b == nil && t.get(ActivityRow) == nil {
 		return out
 	}
 	return append(out, Row{ActivityRow, b})
