@@ -30,7 +30,6 @@ func main() {
 			Decode:       bridge.Decode,
 			Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },
 			SignRS256:    bridge.SignRS256,
-			DeriveKey:    bridge.DeriveKey,
 			Memory:       bridge.Memory,
 			Collect:      bridge.Collect,
 			Now:          time.Now,

@@ -33,12 +33,10 @@ type Ports struct {
 	Decode       func(label string, raw []byte) (text string, ok bool)     // of an encoding by its WHATWG label
 	Brotli       func(r io.Reader) io.Reader                               // decodes a body; nil refuses those
 	SignRS256    func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
-	// PBKDF2 with SHA-256; nil does it in Go
-	DeriveKey func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error)
-	SpendCode func(code string) bool // of a sign-in link, see session.Sessions; nil if there are no links
-	Now       func() time.Time
-	Rand      io.Reader
-	Log       func(level int, line string)
+	SpendCode    func(code string) bool // of a sign-in link, see session.Sessions; nil if there are no links
+	Now          func() time.Time
+	Rand         io.Reader
+	Log          func(level int, line string)
 	// Memory returns how many bytes the program's memory has grown by, and how many
 	// other instances have of the same limit; nil if the system takes memory back.
 	Memory func() (grown, others int64)

@@ -114,7 +114,7 @@ func (w *wiring) object() *machine.Object {
 		},
 		CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
 		ZoneOffset: w.ZoneOffset,
-		Reseed:     w.Reseed, DeriveKey: w.DeriveKey, Began: w.Began,
+		Reseed:     w.Reseed, Began: w.Began,
 	}}
 }
 

@@ -76,9 +76,8 @@ type outside struct {
 	up     *fake.Upstream
 	kv     *fake.KV
 	script *objects.Script
-	keys   []string // that were derived
-	before int      // calls until an access of the storage has failed
-	seeds  int      // writes of a document to KV by the test
+	before int // calls until an access of the storage has failed
+	seeds  int // writes of a document to KV by the test
 }
 
 // all returns all calls, those of each kind in their order.
@@ -86,7 +85,7 @@ func (o *outside) all() (calls []string) {
 	for _, s := range o.up.Seen {
 		calls = append(calls, s.Method+" "+s.URL)
 	}
-	return slices.Concat(calls, o.kv.Reads(), o.kv.Writes(), o.script.Calls, o.keys)
+	return slices.Concat(calls, o.kv.Reads(), o.kv.Writes(), o.script.Calls)
 }
 
 // sessionRoutes serve no test.
@@ -344,10 +343,6 @@ func (f *faultWorld) run(c *faultCase, at int, lasts bool) (status int, answer [
 	clock := fake.NewClock(f.clock.Now().Add(c.later))
 	o := &Object{KV: kv}
 	o.CanonicalURL, o.KeySecret = f.obj.CanonicalURL, f.obj.KeySecret
-	o.DeriveKey = func(context.Context, []byte, []byte, int) ([]byte, error) {
-		out.keys = append(out.keys, "derive")
-		return make([]byte, 32), nil
-	}
 	o.Keyring, o.OAuth, o.SignRS256 = f.obj.Keyring, f.obj.OAuth, f.obj.SignRS256
 	o.Objects, o.Do, o.Pause, o.Now = out.script, out.up, clock, clock.Now
 	o.TakeOver(f.handed)

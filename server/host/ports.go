@@ -37,17 +37,13 @@ func Ports(c *Config) gateway.Ports {
 		Decode:       webapi.Decode,
 		Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },
 		SignRS256:    webapi.SignRS256,
-		DeriveKey: func(ctx context.Context, passphrase, salt []byte, iterations int) (key []byte, err error) {
-			outside(ctx, func() { key, err = webapi.DeriveKey(ctx, passphrase, salt, iterations) })
-			return key, err
-		},
-		SpendCode:   c.SpendCode,
-		Now:         now,
-		Began:       now().UnixMilli(),
-		Rand:        rand.Reader,
-		Log:         c.Log,
-		MaxRequests: cmp.Or(c.Requests, defaultRequests),
-		ListsAtOnce: 16,
+		SpendCode:    c.SpendCode,
+		Now:          now,
+		Began:        now().UnixMilli(),
+		Rand:         rand.Reader,
+		Log:          c.Log,
+		MaxRequests:  cmp.Or(c.Requests, defaultRequests),
+		ListsAtOnce:  16,
 	}
 }
 

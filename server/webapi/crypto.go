@@ -3,12 +3,10 @@ package webapi
 import (
 	"context"
 	"crypto"
-	"crypto/pbkdf2"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"errors"
-	"fmt"
 )
 
 var errKey = errors.New("sign: the private key is invalid")
@@ -30,17 +28,4 @@ func SignRS256(_ context.Context, pkcs8, data []byte) ([]byte, error) {
 		return nil, errKey
 	}
 	return sig, nil
-}
-
-// DeriveKey derives a key of 32 bytes by PBKDF2 with SHA-256. It takes long: the
-// caller waits for it outside of its turn.
-func DeriveKey(_ context.Context, passphrase, salt []byte, iterations int) ([]byte, error) {
-	if iterations < 1 {
-		return nil, errors.New("derive a key: the number of iterations must be positive")
-	}
-	key, err := pbkdf2.Key(sha256.New, string(passphrase), salt, iterations, 32)
-	if err != nil {
-		return nil, fmt.Errorf("derive a key: %w", err)
-	}
-	return key, nil
 }

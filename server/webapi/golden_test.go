@@ -115,19 +115,3 @@ func TestSignaturesMatchWorkerd(t *testing.T) {
 		t.Errorf("%d rows", n)
 	}
 }
-
-func TestDerivedKeysMatchWorkerd(t *testing.T) {
-	golden(t, "derived.jsonl", func(row []json.RawMessage) {
-		var iterations int
-		if err := json.Unmarshal(row[2], &iterations); err != nil {
-			t.Fatal(err)
-		}
-		got, err := DeriveKey(context.Background(), unhex(t, text(t, row[0])), unhex(t, text(t, row[1])), iterations)
-		if err != nil || hex.EncodeToString(got) != text(t, row[3]) {
-			t.Errorf("%s: got %x %v", row, got, err)
-		}
-	})
-	if _, err := DeriveKey(context.Background(), nil, nil, 0); err == nil {
-		t.Error("no iterations are accepted")
-	}
-}

@@ -30,10 +30,6 @@ const tasks = {
     try { return new TextDecoder(label).decode(bytes(raw)); } catch { return null; }
   }),
   normalized: (list) => list.map((text) => text.normalize("NFKC")),
-  derived: (list) => Promise.all(list.map(async ([pass, salt, iterations]) => {
-    const key = await crypto.subtle.importKey("raw", bytes(pass), "PBKDF2", false, ["deriveBits"]);
-    return hex(await crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt: bytes(salt), iterations }, key, 256));
-  })),
   signed: (list) => Promise.all(list.map(async ([key, data]) => {
     const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
     try {
@@ -145,17 +141,6 @@ write(
   signing.map((s, i) => JSON.stringify([...s, signatures[i]])),
 );
 
-const deriving = [
-  [hex("password"), hex("salt"), 1],
-  [hex("a long enough passphrase"), hex("0123456789abcdef"), 1000],
-  [hex("pässwörd \u{1f600}"), "00ff00ff", 4096],
-  ["", hex("salt"), 2],
-];
-const derived = await ask("derived", deriving);
-write(
-  "derived.jsonl",
-  deriving.map((d, i) => JSON.stringify([...d, derived[i]])),
-);
 console.log(
   `${urls.length} URLs, ${targets.length} targets, ${decodings.length} decodings, ${normalized.length} texts`,
 );

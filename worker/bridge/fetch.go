@@ -222,17 +222,3 @@ func SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, error) {
 	}
 	return e.body, nil
 }
-
-// DeriveKey derives a key of 32 bytes by PBKDF2 with SHA-256, with the platform's
-// WebCrypto.
-func DeriveKey(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error) {
-	o := begin(callOf(ctx))
-	if o.usable() {
-		hostDerive(o.number, ptr(passphrase), int32(len(passphrase)), ptr(salt), int32(len(salt)), int32(iterations))
-	}
-	e := o.wait()
-	if e.outcome != contract.OK {
-		return nil, fmt.Errorf("derive a key: %s", e.head)
-	}
-	return e.body, nil
-}

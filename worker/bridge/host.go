@@ -141,9 +141,6 @@ func hostVariable(name unsafe.Pointer, n int32) int32
 //go:wasmimport host copy
 func hostCopy(out unsafe.Pointer)
 
-//go:wasmimport host derive
-func hostDerive(op int32, pass unsafe.Pointer, passLen int32, salt unsafe.Pointer, saltLen, iterations int32)
-
 //go:wasmimport host sign
 func hostSign(op int32, key unsafe.Pointer, keyLen int32, data unsafe.Pointer, dataLen int32)
 

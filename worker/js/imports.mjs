@@ -312,18 +312,6 @@ function functions(inst) {
       inst.u8().set(inst.result, at);
       inst.result = null;
     },
-    // derive derives 32 bytes by PBKDF2 with the platform's WebCrypto.
-    derive(op, passAt, passLen, saltAt, saltLen, iterations) {
-      const pass = inst.bytes(passAt, passLen);
-      const salt = inst.bytes(saltAt, saltLen);
-      crypto.subtle
-        .importKey("raw", pass, "PBKDF2", false, ["deriveBits"])
-        .then((k) => crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt, iterations }, k, 256))
-        .then(
-          (bits) => inst.emit(op, OK, 0, "", new Uint8Array(bits)),
-          () => inst.emit(op, NETWORK, 0, "the platform cannot derive the key"),
-        );
-    },
     // sign creates an RS256 signature with the platform's WebCrypto.
     sign(op, keyAt, keyLen, dataAt, dataLen) {
       const key = inst.bytes(keyAt, keyLen);

@@ -4,8 +4,6 @@
 package manage
 
 import (
-	"context"
-
 	"weir/pkg/machine/tokens"
 )
 
@@ -24,9 +22,6 @@ type Manager struct {
 	OwnHosts     []string
 	// Reseed allows a document in KV to change an existing machine.
 	Reseed bool
-	// DeriveKey returns a key of 32 bytes by PBKDF2 with SHA-256 without blocking
-	// other requests. Nil derives it in Go.
-	DeriveKey func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error)
 	// Began is when the only process that serves the machines was started, in Unix
 	// milliseconds; 0 if there may be others.
 	Began int64
