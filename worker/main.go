@@ -25,7 +25,6 @@ func main() {
 			Objects:      bridge.Stub{},
 			KV:           kvStore{},
 			CanonicalURL: bridge.CanonicalURL,
-			Normalize:    bridge.Normalize,
 			ZoneOffset:   bridge.ZoneOffset,
 			Decode:       bridge.Decode,
 			Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },

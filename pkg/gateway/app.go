@@ -28,7 +28,6 @@ type Ports struct {
 	Objects      rpc.Stub
 	KV           store.KV // of replicas; nil where the objects are near
 	CanonicalURL func(raw string) (string, bool)
-	Normalize    func(text string) string                                  // NFKC
 	ZoneOffset   func(zone string, unixMilli int64) (seconds int, ok bool) // ahead of UTC; nil knows UTC alone
 	Decode       func(label string, raw []byte) (text string, ok bool)     // of an encoding by its WHATWG label
 	Brotli       func(r io.Reader) io.Reader                               // decodes a body; nil refuses those

@@ -214,7 +214,7 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		videos: &videos.Handler{
 			Accounts: s, Object: w.Objects, Downloads: w.downloads, Credentials: w.credentials,
 		},
-		search: &search.Handler{Accounts: s, Normalize: w.Normalize, Now: w.Now},
+		search: &search.Handler{Accounts: s, Now: w.Now},
 		web: &web.Handler{
 			Accounts: s, Do: do,
 			CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), Decode: w.Decode, Usage: w.pool,

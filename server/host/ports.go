@@ -32,7 +32,6 @@ func Ports(c *Config) gateway.Ports {
 		Pause:        pauser(outside),
 		Objects:      stub{outside, c},
 		CanonicalURL: webapi.CanonicalURL,
-		Normalize:    webapi.Normalize,
 		ZoneOffset:   webapi.ZoneOffset,
 		Decode:       webapi.Decode,
 		Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -82,23 +81,6 @@ func TestDecodingMatchesWorkerd(t *testing.T) {
 	})
 	if n < 2000 || exact < n*2/3 {
 		t.Errorf("%d rows, %d of them are compared", n, exact)
-	}
-}
-
-func TestNormalizationMatchesWorkerd(t *testing.T) {
-	n := 0
-	golden(t, "normalized.jsonl", func(row []json.RawMessage) {
-		in, want := text(t, row[0]), text(t, row[1])
-		got := Normalize(in)
-		if strings.Count(got, "\u034f") > strings.Count(in, "\u034f") {
-			return // stream-safe text: more than 30 combining characters
-		}
-		if n++; got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
-	})
-	if n < 80 {
-		t.Errorf("%d texts are compared", n)
 	}
 }
 

@@ -9,13 +9,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/simplifiedchinese"
-	"golang.org/x/text/unicode/norm"
 )
-
-// Normalize returns the NFKC form of a text. If more than 30 combining characters
-// follow each other, U+034F stands between them (Unicode Standard Annex 15,
-// stream-safe text).
-func Normalize(text string) string { return norm.NFKC.String(text) }
 
 // Decode returns a text of another encoding in UTF-8, as new
 // TextDecoder(label).decode(raw) does: label is a label of the WHATWG Encoding

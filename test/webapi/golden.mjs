@@ -1,5 +1,5 @@
-// Writes the golden files of server/webapi: what workerd's URL, TextDecoder,
-// normalize and WebCrypto return, and how it splits the target of a request.
+// Writes the golden files of server/webapi: what workerd's URL, TextDecoder
+// and WebCrypto return, and how it splits the target of a request.
 //
 //	node test/webapi/golden.mjs
 //
@@ -11,7 +11,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Miniflare, convertV4MiniflareOptions } from "miniflare";
-import { decodings, normalized, targets } from "./texts.mjs";
+import { decodings, targets } from "./texts.mjs";
 import { spellings } from "./spellings.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -29,7 +29,6 @@ const tasks = {
   decodings: (list) => list.map(([label, raw]) => {
     try { return new TextDecoder(label).decode(bytes(raw)); } catch { return null; }
   }),
-  normalized: (list) => list.map((text) => text.normalize("NFKC")),
   signed: (list) => Promise.all(list.map(async ([key, data]) => {
     const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
     try {
@@ -119,12 +118,6 @@ write(
   decodings.map(([label, raw], i) => JSON.stringify([label, hex(raw), decoded[i]])),
 );
 
-const forms = await ask("normalized", normalized);
-write(
-  "normalized.jsonl",
-  normalized.map((t, i) => JSON.stringify([t, forms[i]])),
-);
-
 const pkcs8 = (type, options) =>
   hex(generateKeyPairSync(type, { ...options, privateKeyEncoding: { type: "pkcs8", format: "der" } }).privateKey);
 const rsa = pkcs8("rsa", { modulusLength: 2048 });
@@ -141,7 +134,5 @@ write(
   signing.map((s, i) => JSON.stringify([...s, signatures[i]])),
 );
 
-console.log(
-  `${urls.length} URLs, ${targets.length} targets, ${decodings.length} decodings, ${normalized.length} texts`,
-);
+console.log(`${urls.length} URLs, ${targets.length} targets, ${decodings.length} decodings`);
 await mf.dispose();

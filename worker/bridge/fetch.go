@@ -166,17 +166,6 @@ func ZoneOffset(name string, unixMilli int64) (seconds int, ok bool) {
 	return int(n), n != contract.Missing
 }
 
-// Normalize returns the NFKC form of a text.
-func Normalize(text string) string {
-	s, ok := viaHost(text, func(out []byte) int32 {
-		return hostNormalize(sptr(text), int32(len(text)), ptr(out), int32(len(out)))
-	})
-	if !ok {
-		return text
-	}
-	return s
-}
-
 // Decode returns a text of another encoding in UTF-8. label is the encoding's
 // WHATWG label. Decode returns false if the platform does not know the encoding.
 func Decode(label string, raw []byte) (string, bool) {
@@ -201,7 +190,7 @@ func copied(n int32) (string, bool) {
 }
 
 func viaHost(in string, call func(out []byte) int32) (string, bool) {
-	buf := make([]byte, 20*len(in)+64) // NFKC turns one character into 18 at most
+	buf := make([]byte, 20*len(in)+64)
 	n := call(buf)
 	if n == contract.Missing {
 		return "", false

@@ -129,9 +129,6 @@ func hostURL(raw unsafe.Pointer, n int32, out unsafe.Pointer, size int32) int32
 //go:wasmimport host zone
 func hostZone(name unsafe.Pointer, n int32, unixMilli float64) int32
 
-//go:wasmimport host normalize
-func hostNormalize(text unsafe.Pointer, n int32, out unsafe.Pointer, size int32) int32
-
 //go:wasmimport host decode
 func hostDecode(label unsafe.Pointer, labelLen int32, raw unsafe.Pointer, n int32) int32
 

@@ -294,10 +294,6 @@ function functions(inst) {
     zone(at, n, unixMilli) {
       return zoneOffset(inst.text(at, n), unixMilli);
     },
-    // normalize writes the NFKC form of a text and returns its size.
-    normalize(at, n, outAt, outSize) {
-      return write(inst, inst.text(at, n).normalize("NFKC"), outAt, outSize);
-    },
     // decode stores bytes of another encoding as text for copy and returns its
     // size in UTF-8, or MISSING if the encoding is unknown.
     decode(labelAt, labelLen, at, n) {

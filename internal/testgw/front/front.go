@@ -46,7 +46,7 @@ func New(set func(*gateway.Ports)) *Gateway {
 func (g *Gateway) Restart() {
 	ports := gateway.Ports{
 		Do: g.Upstream, Pause: g.Clock, Objects: stub{g}, KV: g.KV, CanonicalURL: fake.CanonicalURL,
-		Normalize: func(s string) string { return s }, Now: g.Now, Rand: rand.Reader,
+		Now: g.Now, Rand: rand.Reader,
 		Log: func(_ int, line string) {
 			g.mu.Lock()
 			defer g.mu.Unlock()

@@ -28,7 +28,7 @@ func FuzzAnswers(f *testing.F) {
 		if len(body) > 1<<16 || endpoint.ValidJSON([]byte(body)) != nil {
 			return
 		}
-		r, err := parse([]byte(`{"query":"q","domain_filter":["-spam.example.net"],"time_range":"year","content_options":{"full_page":true}}`), nil)
+		r, err := parse([]byte(`{"query":"q","domain_filter":["-spam.example.net"],"time_range":"year","content_options":{"full_page":true}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func FuzzAnswers(f *testing.F) {
 func TestFullRequestIsValidForEveryProvider(t *testing.T) {
 	w := testgw.Recorded(t)
 	for _, body := range []string{`{"query":"say \"hi\" \\ ü"` + all + `}`, `{"query":"q","offset":37,"max_results":7,"search_type":"news","time_range":"day","country":"jp","language":"zh-TW","domain_filter":["-a.example.com","-b.example.com"]}`} {
-		r, err := parse([]byte(body), nil)
+		r, err := parse([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
+	"golang.org/x/text/unicode/norm"
 
 	"weir/pkg/endpoint"
 	"weir/pkg/wire/apierr"
@@ -54,11 +55,11 @@ type option struct {
 }
 
 // parse reads and checks a body.
-func parse(body []byte, normalize func(string) string) (*request, error) {
+func parse(body []byte) (*request, error) {
 	p := endpoint.Read(body, "model", "provider", "query", "max_results", "search_type", "country", "language",
 		"time_range", "offset", "domain_filter",
 		"content_options", "provider_options")
-	r := &request{snippet: true, format: "markdown", model: p.Model(), query: readQuery(p, normalize)}
+	r := &request{snippet: true, format: "markdown", model: p.Model(), query: readQuery(p)}
 	r.max = p.Int("max_results", 5, 1, maxResults)
 	r.offset = p.Int("offset", 0, 0, maxOffset)
 	r.kind = p.Choice("search_type", kindWeb, kindNews)
@@ -75,13 +76,13 @@ func parse(body []byte, normalize func(string) string) (*request, error) {
 	return r, p.Err
 }
 
-// readQuery reads the query: normalized to NFKC by the platform, and trimmed. Control
+// readQuery reads the query: normalized to NFKC, and trimmed. Control
 // characters are refused.
-func readQuery(p *endpoint.Reader, normalize func(string) string) string {
+func readQuery(p *endpoint.Reader) string {
 	q := p.Text("query", true)
 	long := len(q) > maxQuery*utf8.UTFMax
-	if normalize != nil && !long {
-		q = normalize(q)
+	if !long {
+		q = norm.NFKC.String(q)
 	}
 	q = strings.TrimSpace(q)
 	switch {

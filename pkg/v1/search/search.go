@@ -38,10 +38,7 @@ const (
 // Handler serves the endpoint.
 type Handler struct {
 	Accounts accounts.Sender
-	// Normalize returns the NFKC form of a text. The platform provides it, because
-	// own tables would slow the start. nil leaves texts unchanged.
-	Normalize func(string) string
-	Now       func() time.Time
+	Now      func() time.Time
 }
 
 // Create parses, resolves, searches and shapes the answer.
@@ -50,7 +47,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	req, err := parse(body, h.Normalize)
+	req, err := parse(body)
 	if err != nil {
 		return nil, err
 	}

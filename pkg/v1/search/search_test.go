@@ -1,6 +1,7 @@
 package search
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,12 +93,18 @@ func TestQueryIsNormalizedBeforeChecks(t *testing.T) {
 	w := testgw.Recorded(t, "exa")
 	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: `{"results":[]}`} }
 	h := handler(w)
-	h.Normalize = func(s string) string { return strings.NewReplacer("ﬁ", "fi", "①", "1", "\u2028", "\n").Replace(s) }
-	resp, err := h.Create(t.Context(), w.Ask("/v1/search", `{"query":"  ﬁnd ①  "}`))
-	if got := gjson.Get(testgw.Body(t, resp, err), "query").Str; got != "find 1" || gjson.Get(w.Seen[0].Body, "query").Str != "find 1" {
-		t.Errorf("got %q, sent %s", got, w.Seen[0].Body)
+	for _, tt := range [][2]string{
+		{"plain", "plain"}, {"  ﬁnd ①  ", "find 1"}, {"ｆｕｌｌ\u3000ｗｉｄｔｈ", "full width"}, {"e\u0301 Å", "\u00e9 \u00c5"}, {"½ ㍿", "1⁄2 株式会社"},
+		{"\u1112\u1161\u11ab", "한"}, {"a\u0307\u0323", "\u1ea1\u0307"}, {"ｶﾞ ﾊﾟ", "ガ パ"}, {"𝐇𝐢…", "Hi..."}, {"\u1e9b\u0323", "\u1e69"}, {"🏳️‍🌈", "🏳️‍🌈"},
+	} {
+		body, _ := json.Marshal(map[string]string{"query": tt[0]})
+		resp, err := h.Create(t.Context(), w.Ask("/v1/search", string(body)))
+		sent := gjson.Get(w.Seen[len(w.Seen)-1].Body, "query").Str
+		if got := gjson.Get(testgw.Body(t, resp, err), "query").Str; got != tt[1] || sent != tt[1] {
+			t.Errorf("%q: got %q, sent %q", tt[0], got, sent)
+		}
 	}
-	_, err = h.Create(t.Context(), w.Ask("/v1/search", `{"query":"a\u2028b"}`))
+	_, err := h.Create(t.Context(), w.Ask("/v1/search", `{"query":"`+strings.Repeat("ﷺ", maxQuery/18+1)+`"}`))
 	if e := testgw.Refused(t, err, 400); e.Param != "query" {
 		t.Errorf("param %q", e.Param)
 	}
