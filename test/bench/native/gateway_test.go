@@ -62,7 +62,7 @@ var programCalls = []struct {
 	allocations      float64
 	bytes            uint64
 }{
-	{"embeddings", "/v1/embeddings", `{"model":"up/bench","input":"The food was delicious and the waiter friendly.","encoding_format":"base64"}`, 20, 16 << 10},
+	{"embeddings", "/v1/embeddings", `{"model":"up/bench","input":"The food was delicious and the waiter friendly.","encoding_format":"base64"}`, 21, 16 << 10},
 	{"chat", "/v1/chat/completions", `{"model":"up/bench","messages":[{"role":"user","content":"Say hello in a friendly way."}]}`, 30, 6 << 10},
 	{"messages", "/v1/messages", `{"model":"claude/bench","max_tokens":100,"messages":[{"role":"user","content":"Say hello in a friendly way."}]}`, 30, 6 << 10},
 	{"responses", "/v1/responses", `{"model":"up/bench","store":false,"input":"Say hello in a friendly way."}`, 30, 6 << 10},

@@ -40,7 +40,7 @@ var calls = []struct {
 	length           int
 	allocations      float64
 }{
-	{"embeddings", "/v1/embeddings", `{"model":"up/bench","input":"The food was delicious and the waiter friendly.","encoding_format":"base64"}`, 8192, 80},
+	{"embeddings", "/v1/embeddings", `{"model":"up/bench","input":"The food was delicious and the waiter friendly.","encoding_format":"base64"}`, 8192, 86},
 	{"chat", "/v1/chat/completions", `{"model":"up/bench","messages":[{"role":"user","content":"Say hello in a friendly way."}]}`, len(chat), 88},
 	{"stream", "/v1/chat/completions", `{"model":"up/bench","stream":true,"messages":[{"role":"user","content":"Say hello in a friendly way."}]}`, 200 * len(chunk), 102},
 }
