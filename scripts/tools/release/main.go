@@ -10,6 +10,9 @@
 // The bytes depend on the sources, the version and the release of Go alone: not
 // on the time, the folder or the user.
 //
+// goreleaser, ko and syft do not replace it: they are 369, 161 and 336 modules to compile,
+// the first of them with a newer Go, and ko's images have no health check and no volume.
+//
 //	release -version VERSION [-root FOLDER] [-out FOLDER] [-targets OS/ARCH,…]
 package main
 
