@@ -147,24 +147,24 @@ func TestSameSourcesMakeTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestEverySystemIsCompiledAndVetted(t *testing.T) {
-	for _, system := range []string{"linux", "darwin", "windows"} {
-		cmd := exec.Command("go", "vet", "./server/...")
-		cmd.Dir = sources
-		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", system, err, out)
-		}
+// vet vets packages as the release compiles them, with what it has compiled.
+func vet(t *testing.T, root, packages string, env ...string) {
+	t.Helper()
+	cmd := exec.Command("go", "vet", packages)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), append(env, "CGO_ENABLED=0", "GOFLAGS=-trimpath")...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %v\n%s", env, err, out)
 	}
 }
 
-func TestCleanCloneIsVetted(t *testing.T) {
-	cmd := exec.Command("go", "vet", "./...")
-	cmd.Dir = copySources(t)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+func TestEverySystemIsCompiledAndVetted(t *testing.T) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		vet(t, sources, "./server/...", "GOOS="+system)
 	}
 }
+
+func TestCleanCloneIsVetted(t *testing.T) { vet(t, copySources(t), "./...") }
 
 func TestChecksumsAreThoseOfTheFiles(t *testing.T) {
 	r := released(t)
