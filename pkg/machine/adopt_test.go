@@ -42,11 +42,11 @@ const seed = `{
 
 func TestSeedIsAdopted(t *testing.T) {
 	w := newWorld(t)
-	if a := w.want(200, "adopt", `{"doc":`+seed+`}`); !a.Get("adopted").Bool() {
+	if a := w.Want(200, "adopt", `{"doc":`+seed+`}`); !a.Get("adopted").Bool() {
 		t.Fatal(a.Raw)
 	}
-	m := w.replica()
-	if got := w.open(&m.Connections[2], store.APIKey); got != "key-of-compatible" {
+	m := w.Replica()
+	if got := w.Open(&m.Connections[2], store.APIKey); got != "key-of-compatible" {
 		t.Errorf("secret: got %q", got)
 	}
 	for _, text := range []string{"sk-abcdefgh12", "sk-abcdefgh01234567-abcdefghijklmnopqrstuvwxyz-52572ea0", "anything at all"} {
@@ -56,8 +56,8 @@ func TestSeedIsAdopted(t *testing.T) {
 		}
 	}
 	golden.JSON(t, "seeded", masked(m))
-	w.loc.Alarms(w.ctx)
-	if _, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)]); err != nil {
+	w.Loc.Alarms(w.Ctx)
+	if _, err := snapshot.Parse(mid, w.KV.Dump()[kvKey(mid)]); err != nil {
 		t.Errorf("not published back: %v", err)
 	}
 	if got := w.machines(); len(got) != 1 {
@@ -108,19 +108,19 @@ func TestSeedIsRefusedWholeNamingTheField(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			a := w.want(422, "adopt", `{"doc":`+tt.doc+`}`)
+			a := w.Want(422, "adopt", `{"doc":`+tt.doc+`}`)
 			if got := a.Get("error.param").Str; got != tt.field {
 				t.Errorf("got %q (%s), want %q", got, a.Raw, tt.field)
 			}
-			if len(w.logs) != 1 || !strings.Contains(w.logs[0], tt.field) {
-				t.Errorf("log: %q", w.logs)
+			if len(w.Logs) != 1 || !strings.Contains(w.Logs[0], tt.field) {
+				t.Errorf("log: %q", w.Logs)
 			}
-			if n := len(w.loc.Storage(mid).Dump()); n != 0 {
+			if n := len(w.Loc.Storage(mid).Dump()); n != 0 {
 				t.Errorf("%d rows were stored", n)
 			}
-			w.want(404, "snapshot", `{}`)
+			w.Want(404, "snapshot", `{}`)
 			for _, secret := range []string{"0123456789", "X: y"} {
-				if strings.Contains(a.Raw+strings.Join(w.logs, ""), secret) {
+				if strings.Contains(a.Raw+strings.Join(w.Logs, ""), secret) {
 					t.Error("the refusal repeats a value")
 				}
 			}
@@ -131,27 +131,27 @@ func TestSeedIsRefusedWholeNamingTheField(t *testing.T) {
 // KV may show a seed for long after it was adopted.
 func TestSeedSeenBeforeIsNotAdoptedAgain(t *testing.T) {
 	w := newWorld(t)
-	w.want(200, "adopt", `{"doc":`+seed+`}`)
-	id := w.replica().Connections[0].ID
-	w.ok("DELETE", "/api/providers/"+id, "")
-	gen := w.replica().Generation
-	if a := w.want(200, "adopt", `{"doc":`+seed+`}`); a.Get("adopted").Bool() || a.Get("generation").Int() != gen {
+	w.Want(200, "adopt", `{"doc":`+seed+`}`)
+	id := w.Replica().Connections[0].ID
+	w.OK("DELETE", "/api/providers/"+id, "")
+	gen := w.Replica().Generation
+	if a := w.Want(200, "adopt", `{"doc":`+seed+`}`); a.Get("adopted").Bool() || a.Get("generation").Int() != gen {
 		t.Errorf("an old seed came back: %s", a.Raw)
 	}
-	w.want(204, "delete", "")
-	w.want(200, "adopt", `{"doc":`+seed+`}`)
-	w.want(404, "snapshot", `{}`)
+	w.Want(204, "delete", "")
+	w.Want(200, "adopt", `{"doc":`+seed+`}`)
+	w.Want(404, "snapshot", `{}`)
 }
 
 func TestNewSeedReplacesOnlySeededRows(t *testing.T) {
 	w := newWorld(t)
 	w.obj.Reseed = true
-	w.want(200, "adopt", `{"doc":`+seed+`}`)
-	mine := w.connect(`{"provider":"openai","name":"by hand","apiKey":"sk-0123456789abcdef"}`)
-	key := w.ok("POST", "/api/keys", `{"name":"by hand"}`).Get("id").Str
-	first := w.replica().Connections[0].ID
-	w.want(200, "adopt", `{"doc":{"connections":[{"provider":"openai","apiKey":"sk-another-0123456789"}],"apiKeys":["sk-newkey1234"]}}`)
-	m := w.replica()
+	w.Want(200, "adopt", `{"doc":`+seed+`}`)
+	mine := w.Connect(`{"provider":"openai","name":"by hand","apiKey":"sk-0123456789abcdef"}`)
+	key := w.OK("POST", "/api/keys", `{"name":"by hand"}`).Get("id").Str
+	first := w.Replica().Connections[0].ID
+	w.Want(200, "adopt", `{"doc":{"connections":[{"provider":"openai","apiKey":"sk-another-0123456789"}],"apiKeys":["sk-newkey1234"]}}`)
+	m := w.Replica()
 	if len(m.Connections) != 2 || len(m.Keys) != 2 || len(m.Combos)+len(m.CustomModels)+len(m.ModelAliases)+len(m.Disabled) != 0 {
 		t.Fatalf("got %d connections, %d keys, %d combos", len(m.Connections), len(m.Keys), len(m.Combos))
 	}
@@ -159,13 +159,13 @@ func TestNewSeedReplacesOnlySeededRows(t *testing.T) {
 	if s.Connection(mine) == nil || s.Connection(first) == nil {
 		t.Error("the connection made by hand is gone, or the seeded one has another id")
 	}
-	if got := w.open(s.Connection(first), store.APIKey); got != "sk-another-0123456789" {
+	if got := w.Open(s.Connection(first), store.APIKey); got != "sk-another-0123456789" {
 		t.Errorf("got %q", got)
 	}
 	if m.Keys[0].ID != key && m.Keys[1].ID != key {
 		t.Error("the key made by hand is gone")
 	}
-	a := w.want(422, "adopt", fmt.Sprintf(`{"doc":{"connections":[{"id":%q,"provider":"openai"}]}}`, mine))
+	a := w.Want(422, "adopt", fmt.Sprintf(`{"doc":{"connections":[{"id":%q,"provider":"openai"}]}}`, mine))
 	if a.Get("error.param").Str != "connections" {
 		t.Errorf("took over a connection made by hand: %s", a.Raw)
 	}
@@ -175,14 +175,14 @@ func TestNewSeedReplacesOnlySeededRows(t *testing.T) {
 func TestSeedInKVIsAdoptedBeforePublishing(t *testing.T) {
 	w := newWorld(t)
 	w.obj.Reseed = true
-	w.create()
-	w.loc.Alarms(w.ctx)
-	w.kv.Put(w.ctx, kvKey(mid), []byte(`{"apiKeys":["sk-fromhand12"]}`))
-	w.ok("POST", "/api/keys", `{}`)
-	w.clock.Add(2 * time.Second)
-	w.loc.Alarms(w.ctx)
+	w.Create()
+	w.Loc.Alarms(w.Ctx)
+	w.KV.Put(w.Ctx, kvKey(mid), []byte(`{"apiKeys":["sk-fromhand12"]}`))
+	w.OK("POST", "/api/keys", `{}`)
+	w.Clock.Add(2 * time.Second)
+	w.Loc.Alarms(w.Ctx)
 	k, _ := rpc.ParseKey("sk-fromhand12")
-	m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
+	m, err := snapshot.Parse(mid, w.KV.Dump()[kvKey(mid)])
 	if err != nil || m.FindKey(k.Digest, nil) == nil || len(m.Keys) != 3 {
 		t.Errorf("the seed is lost: %v", err)
 	}
@@ -194,23 +194,23 @@ func TestExistingMachineRefusesSeedUnlessAllowed(t *testing.T) {
 		t.Run(made, func(t *testing.T) {
 			w := newWorld(t)
 			if made == "created" {
-				w.create()
+				w.Create()
 			} else {
-				w.want(200, "adopt", `{"doc":`+seed+`}`)
+				w.Want(200, "adopt", `{"doc":`+seed+`}`)
 			}
-			w.loc.Alarms(w.ctx)
-			before := w.replica()
+			w.Loc.Alarms(w.Ctx)
+			before := w.Replica()
 			planted := `{"apiKeys":["sk-planted00000000001"]}`
-			w.kv.Put(w.ctx, kvKey(mid), []byte(planted))
-			if a := w.want(422, "adopt", `{"doc":`+planted+`}`); a.Get("error.code").Str != "seed_refused" {
+			w.KV.Put(w.Ctx, kvKey(mid), []byte(planted))
+			if a := w.Want(422, "adopt", `{"doc":`+planted+`}`); a.Get("error.code").Str != "seed_refused" {
 				t.Errorf("got %s", a.Raw)
 			}
-			w.clock.Add(2 * time.Second)
-			w.loc.Alarms(w.ctx)
-			if after := w.replica(); after.Generation != before.Generation || len(after.Keys) != len(before.Keys) {
+			w.Clock.Add(2 * time.Second)
+			w.Loc.Alarms(w.Ctx)
+			if after := w.Replica(); after.Generation != before.Generation || len(after.Keys) != len(before.Keys) {
 				t.Errorf("generation %d with %d keys became %d with %d", before.Generation, len(before.Keys), after.Generation, len(after.Keys))
 			}
-			m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
+			m, err := snapshot.Parse(mid, w.KV.Dump()[kvKey(mid)])
 			if err != nil || m.Generation != before.Generation {
 				t.Errorf("the document was not overwritten with the replica: %v", err)
 			}
@@ -221,15 +221,15 @@ func TestExistingMachineRefusesSeedUnlessAllowed(t *testing.T) {
 func TestRefusedSeedDoesNotStayInKV(t *testing.T) {
 	w := newWorld(t)
 	doc := `{"connections":[{"provider":"openai","apiKey":"sk-canary-0123456789"},{"provider":"openai","apiKey":"bad\u0001key"}]}`
-	w.kv.Put(w.ctx, kvKey(mid), []byte(doc+"\n"))
-	w.want(422, "adopt", `{"doc":`+doc+`}`)
-	if left, ok := w.kv.Dump()[kvKey(mid)]; ok {
+	w.KV.Put(w.Ctx, kvKey(mid), []byte(doc+"\n"))
+	w.Want(422, "adopt", `{"doc":`+doc+`}`)
+	if left, ok := w.KV.Dump()[kvKey(mid)]; ok {
 		t.Errorf("KV still holds %s", left)
 	}
 	better := `{"apiKeys":["sk-fromhand12"]}`
-	w.kv.Put(w.ctx, kvKey(mid), []byte(better))
-	w.want(422, "adopt", `{"doc":`+doc+`}`)
-	if string(w.kv.Dump()[kvKey(mid)]) != better {
+	w.KV.Put(w.Ctx, kvKey(mid), []byte(better))
+	w.Want(422, "adopt", `{"doc":`+doc+`}`)
+	if string(w.KV.Dump()[kvKey(mid)]) != better {
 		t.Error("a document put meanwhile was removed")
 	}
 }
@@ -238,12 +238,12 @@ func TestOnlyTheLast64SeedsAreRemembered(t *testing.T) {
 	w := newWorld(t)
 	w.obj.Reseed = true
 	for i := range 70 {
-		w.want(200, "adopt", fmt.Sprintf(`{"doc":{"apiKeys":["sk-seedkey%03d"]}}`, i))
+		w.Want(200, "adopt", fmt.Sprintf(`{"doc":{"apiKeys":["sk-seedkey%03d"]}}`, i))
 	}
 	var seen []string
-	json.Unmarshal(w.loc.Storage(mid).Dump()[storage.SeenRow], &seen)
-	if len(seen) != manage.MaxSeen || len(w.replica().Keys) != 1 {
-		t.Errorf("%d remembered, %d keys", len(seen), len(w.replica().Keys))
+	json.Unmarshal(w.Loc.Storage(mid).Dump()[storage.SeenRow], &seen)
+	if len(seen) != manage.MaxSeen || len(w.Replica().Keys) != 1 {
+		t.Errorf("%d remembered, %d keys", len(seen), len(w.Replica().Keys))
 	}
 }
 
@@ -258,17 +258,17 @@ func FuzzSeed(f *testing.F) {
 			return
 		}
 		w := newWorld(t)
-		status, a := w.call("adopt", `{"doc":`+doc+`}`)
-		rows := len(w.loc.Storage(mid).Dump())
+		status, a := w.Call("adopt", `{"doc":`+doc+`}`)
+		rows := len(w.Loc.Storage(mid).Dump())
 		switch status {
 		case 200:
-			raw, _ := json.Marshal(w.replica())
+			raw, _ := json.Marshal(w.Replica())
 			if _, err := snapshot.Parse(mid, raw); err != nil {
 				t.Fatal(err)
 			}
 		case 422:
-			if rows != 0 || len(w.logs) != 1 {
-				t.Fatalf("refused, but %d rows and logs %q", rows, w.logs)
+			if rows != 0 || len(w.Logs) != 1 {
+				t.Fatalf("refused, but %d rows and logs %q", rows, w.Logs)
 			}
 		default:
 			t.Fatalf("got %d %s", status, a.Raw)

@@ -17,12 +17,12 @@ import (
 // alerted is a world with a budget of 100 requests and a webhook.
 func alerted(t *testing.T) (w *world, hook *fake.Upstream, id string, use func(n int)) {
 	w = newWorld(t)
-	hook = &fake.Upstream{Clock: w.clock}
+	hook = &fake.Upstream{Clock: w.Clock}
 	w.obj.Do = hook
-	w.create()
+	w.Create()
 	id = w.budget(`{"name":"team","unit":"requests","limit":100,"window":"total","webhookUrl":"https://hooks.example.com/a"}`)
 	use = func(n int) {
-		w.want(200, "report", fmt.Sprintf(`{"budgets":{"holder":"a","asks":[{"budget":%q,"used":%d}]}}`, id, n))
+		w.Want(200, "report", fmt.Sprintf(`{"budgets":{"holder":"a","asks":[{"budget":%q,"used":%d}]}}`, id, n))
 	}
 	return w, hook, id, use
 }
@@ -30,15 +30,15 @@ func alerted(t *testing.T) (w *world, hook *fake.Upstream, id string, use func(n
 func TestAlertIsSignedAndSentOnce(t *testing.T) {
 	w, hook, id, use := alerted(t)
 	use(49)
-	w.loc.Alarms(w.ctx)
+	w.Loc.Alarms(w.Ctx)
 	if len(hook.Seen) != 0 {
 		t.Fatalf("at 49 %%: %v", hook.Seen[0].Body)
 	}
 	use(50)
 	use(51)
 	for range 3 {
-		w.clock.Add(time.Minute)
-		w.loc.Alarms(w.ctx)
+		w.Clock.Add(time.Minute)
+		w.Loc.Alarms(w.Ctx)
 	}
 	if len(hook.Seen) != 1 {
 		t.Fatalf("%d alerts were sent, want one", len(hook.Seen))
@@ -50,7 +50,7 @@ func TestAlertIsSignedAndSentOnce(t *testing.T) {
 	if s.Header.Get("x-weir-hop") != "1" {
 		t.Error("an alert to a gateway does not count as a hop")
 	}
-	secret := w.ok("GET", "/api/budgets", "", atBudget(id)).Get("webhookSecret").Str
+	secret := w.OK("GET", "/api/budgets", "", atBudget(id)).Get("webhookSecret").Str
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil || len(key) != 32 {
 		t.Fatalf("the secret is %q", secret)
@@ -61,11 +61,11 @@ func TestAlertIsSignedAndSentOnce(t *testing.T) {
 		t.Errorf("the signature is %s, want %s", s.Header.Get("webhook-signature"), want)
 	}
 	use(100)
-	w.loc.Alarms(w.ctx)
+	w.Loc.Alarms(w.Ctx)
 	if len(hook.Seen) != 2 || gjson.Get(hook.Seen[1].Body, "data.percent").Int() != 100 {
 		t.Errorf("the limit is not reported: %d alerts", len(hook.Seen))
 	}
-	if m := w.replica(); m.Budgets[0].Webhook != "" {
+	if m := w.Replica(); m.Budgets[0].Webhook != "" {
 		t.Error("the replica has the address of the webhook")
 	}
 }
@@ -75,7 +75,7 @@ func TestAlertIsSignedAndSentOnce(t *testing.T) {
 // the only process. See docs/guides/budgets.md.
 func TestReservationsOfDeadInstancesAreAlerted(t *testing.T) {
 	next := func(w *world, id string) {
-		w.want(200, "budget.take", fmt.Sprintf(`{"holder":"b","asks":[{"budget":%q,"need":1,"own":1}]}`, id))
+		w.Want(200, "budget.take", fmt.Sprintf(`{"holder":"b","asks":[{"budget":%q,"need":1,"own":1}]}`, id))
 	}
 	for _, tt := range []struct {
 		name   string
@@ -91,16 +91,16 @@ func TestReservationsOfDeadInstancesAreAlerted(t *testing.T) {
 		{"the hour's work after a start", 61 * time.Minute, true, false, 60},
 	} {
 		w, hook, id, _ := alerted(t)
-		w.want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"used":10,"need":50,"own":50}]}`, id))
-		w.clock.Add(tt.passes)
+		w.Want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"used":10,"need":50,"own":50}]}`, id))
+		w.Clock.Add(tt.passes)
 		if tt.again {
-			w.obj.Began = w.clock.Now().UnixMilli()
+			w.obj.Began = w.Clock.Now().UnixMilli()
 		}
 		if tt.calls {
 			next(w, id)
 		}
-		w.loc.Alarms(w.ctx)
-		spent := w.ok("GET", "/api/budgets", "", atBudget(id)).Get("spent").Int()
+		w.Loc.Alarms(w.Ctx)
+		spent := w.OK("GET", "/api/budgets", "", atBudget(id)).Get("spent").Int()
 		alerts := len(hook.Seen)
 		if spent != tt.spent || alerts != int(tt.spent/50) || alerts == 1 && gjson.Get(hook.Seen[0].Body, "data.percent").Int() != 50 {
 			t.Errorf("%s: %d spent with %d alerts, want %d", tt.name, spent, alerts, tt.spent)
@@ -111,12 +111,12 @@ func TestReservationsOfDeadInstancesAreAlerted(t *testing.T) {
 func TestAlertOfARefusalSaysSo(t *testing.T) {
 	w, hook, id, use := alerted(t)
 	ask := func(used, own int) {
-		w.want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"used":%d,"own":%d,"need":%d}]}`, id, used, own, own))
-		w.loc.Alarms(w.ctx)
+		w.Want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"used":%d,"own":%d,"need":%d}]}`, id, used, own, own))
+		w.Loc.Alarms(w.Ctx)
 	}
 	use(1)
 	ask(1, 100)
-	if b := w.ok("GET", "/api/budgets", "", atBudget(id)); len(hook.Seen) != 0 || b.Get("exhausted").Bool() {
+	if b := w.OK("GET", "/api/budgets", "", atBudget(id)); len(hook.Seen) != 0 || b.Get("exhausted").Bool() {
 		t.Fatalf("a call that needs all of it: %d alerts, %s", len(hook.Seen), b.Raw)
 	}
 	ask(97, 5)
@@ -131,16 +131,16 @@ func TestAlertOfARefusalSaysSo(t *testing.T) {
 func TestAlertIsRepeatedForAnotherLimitOnly(t *testing.T) {
 	w, hook, id, use := alerted(t)
 	use(60)
-	w.loc.Alarms(w.ctx)
+	w.Loc.Alarms(w.Ctx)
 	for _, change := range []struct {
 		body string
 		sent int
 	}{{`{"name":"people"}`, 1}, {`{"limit":100}`, 1}, {`{"limit":110}`, 2}} {
-		if status, a := w.api("PUT", "/api/budgets", change.body, atBudget(id)); status != 200 {
+		if status, a := w.API("PUT", "/api/budgets", change.body, atBudget(id)); status != 200 {
 			t.Fatalf("%s: %d %s", change.body, status, a.Raw)
 		}
 		use(61)
-		w.loc.Alarms(w.ctx)
+		w.Loc.Alarms(w.Ctx)
 		if len(hook.Seen) != change.sent {
 			t.Errorf("%s: %d alerts, want %d", change.body, len(hook.Seen), change.sent)
 		}
@@ -150,8 +150,8 @@ func TestAlertIsRepeatedForAnotherLimitOnly(t *testing.T) {
 func TestAlertStatesSmallAmounts(t *testing.T) {
 	w, hook, _, _ := alerted(t)
 	id := w.budget(`{"name":"small","unit":"usd","limit":0.005,"window":"total","webhookUrl":"https://hooks.example.com/b"}`)
-	w.want(200, "report", fmt.Sprintf(`{"budgets":{"holder":"a","asks":[{"budget":%q,"used":4123456}]}}`, id))
-	w.loc.Alarms(w.ctx)
+	w.Want(200, "report", fmt.Sprintf(`{"budgets":{"holder":"a","asks":[{"budget":%q,"used":4123456}]}}`, id))
+	w.Loc.Alarms(w.Ctx)
 	if len(hook.Seen) != 1 {
 		t.Fatalf("%d alerts", len(hook.Seen))
 	}
@@ -165,25 +165,25 @@ func TestFailedAlertIsSentAgain(t *testing.T) {
 	status := 500
 	hook.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: status} }
 	use(60)
-	w.loc.Alarms(w.ctx)
-	w.loc.Alarms(w.ctx)
+	w.Loc.Alarms(w.Ctx)
+	w.Loc.Alarms(w.Ctx)
 	if len(hook.Seen) != 1 {
 		t.Fatalf("%d tries at once", len(hook.Seen))
 	}
 	w.obj.buffers = buffers{} // a restart of the program
-	w.clock.Add(2 * time.Minute)
-	w.loc.Alarms(w.ctx)
+	w.Clock.Add(2 * time.Minute)
+	w.Loc.Alarms(w.Ctx)
 	if len(hook.Seen) != 2 || hook.Seen[0].Header.Get("webhook-id") != hook.Seen[1].Header.Get("webhook-id") {
 		t.Fatalf("after two minutes: %d tries", len(hook.Seen))
 	}
 	for range 20 {
-		w.clock.Add(time.Hour)
-		w.loc.Alarms(w.ctx)
+		w.Clock.Add(time.Hour)
+		w.Loc.Alarms(w.Ctx)
 	}
-	if len(hook.Seen) != 12 || !strings.Contains(strings.Join(w.logs, "\n"), "gave up the alert") {
-		t.Errorf("%d tries, logs %q", len(hook.Seen), w.logs)
+	if len(hook.Seen) != 12 || !strings.Contains(strings.Join(w.Logs, "\n"), "gave up the alert") {
+		t.Errorf("%d tries, logs %q", len(hook.Seen), w.Logs)
 	}
-	if strings.Contains(strings.Join(w.logs, "\n"), "hooks.example.com") {
+	if strings.Contains(strings.Join(w.Logs, "\n"), "hooks.example.com") {
 		t.Error("the address is in the log")
 	}
 }
@@ -191,13 +191,13 @@ func TestFailedAlertIsSentAgain(t *testing.T) {
 func TestWebhooksStayOutsideThePrivateNetwork(t *testing.T) {
 	w, hook, id, use := alerted(t)
 	for _, bad := range []string{"http://hooks.example.com/a", "https://10.0.0.1/a", "https://localhost/a", "https://a:b@hooks.example.com/", "https://hooks.example.com/?a=b", "ftp://x.example.com", "nothing"} {
-		if status, a := w.api("PUT", "/api/budgets", fmt.Sprintf(`{"webhookUrl":%q}`, bad), atBudget(id)); status != 400 {
+		if status, a := w.API("PUT", "/api/budgets", fmt.Sprintf(`{"webhookUrl":%q}`, bad), atBudget(id)); status != 400 {
 			t.Errorf("%s: got %d %s", bad, status, a.Raw)
 		}
 	}
 	w.obj.OwnHosts = []string{"hooks.example.com"} // the rules have changed since
 	use(60)
-	w.loc.Alarms(w.ctx)
+	w.Loc.Alarms(w.Ctx)
 	if len(hook.Seen) != 0 {
 		t.Error("an address that is refused by now was called")
 	}
@@ -207,18 +207,18 @@ func TestAlertFollowsItsBudget(t *testing.T) {
 	w, hook, id, use := alerted(t)
 	hook.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: 500} }
 	use(60)
-	w.loc.Alarms(w.ctx)
-	if status, a := w.api("PUT", "/api/budgets", `{"webhookUrl":"https://hooks.example.com/b"}`, atBudget(id)); status != 200 {
+	w.Loc.Alarms(w.Ctx)
+	if status, a := w.API("PUT", "/api/budgets", `{"webhookUrl":"https://hooks.example.com/b"}`, atBudget(id)); status != 200 {
 		t.Fatalf("got %d %s", status, a.Raw)
 	}
-	w.clock.Add(time.Hour)
-	w.loc.Alarms(w.ctx)
+	w.Clock.Add(time.Hour)
+	w.Loc.Alarms(w.Ctx)
 	if n := len(hook.Seen); n != 2 || hook.Seen[1].URL != "https://hooks.example.com/b" {
 		t.Fatalf("%d tries, the last at %s", n, hook.Seen[n-1].URL)
 	}
-	w.api("DELETE", "/api/budgets", "", atBudget(id))
-	w.clock.Add(time.Hour)
-	w.loc.Alarms(w.ctx)
+	w.API("DELETE", "/api/budgets", "", atBudget(id))
+	w.Clock.Add(time.Hour)
+	w.Loc.Alarms(w.Ctx)
 	if n := len(hook.Seen); n != 2 {
 		t.Errorf("an alert of a deleted budget was sent: %d tries", n)
 	}

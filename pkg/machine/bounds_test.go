@@ -14,70 +14,63 @@ import (
 	"weir/pkg/machine/storage"
 )
 
-// write stores a row of an object.
-func (w *world) write(id, key, value string) {
-	st := w.loc.Storage(id)
-	st.Write([]storage.Row{{Key: key, Value: []byte(value)}}, storage.KeepAlarm)
-	st.Flush()
-}
-
 // has reports whether an object has a row.
-func (w *world) has(id, key string) bool { return w.loc.Storage(id).Dump()[key] != nil }
+func (w *world) has(id, key string) bool { return w.Loc.Storage(id).Dump()[key] != nil }
 
 func TestJobAtItsBounds(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	now := w.clock.Now().UnixMilli()
+	w.Create()
+	now := w.Clock.Now().UnixMilli()
 	long := strings.Repeat("j", maxJobID)
 	for body, want := range map[string]int{
 		`{"id":"` + long + `","connectionId":"c"}`: 200, `{"id":"` + long + `j","connectionId":"c"}`: 400,
 		`{"id":"a"}`: 400, `{"connectionId":"c"}`: 400, `{`: 400, `{"id":"a","connectionId":"c","kind":5}`: 400,
 	} {
-		if status, a := w.call("job.put", body); status != want {
+		if status, a := w.Call("job.put", body); status != want {
 			t.Errorf("%.60s: got %d %s, want %d", body, status, a.Raw, want)
 		}
 	}
 	for asked, want := range map[int64]int64{0: jobFor, -1: jobFor, 1: 1, 3 * jobFor: 3 * jobFor, 3*jobFor + 1: jobFor} {
-		w.want(200, "job.put", fmt.Sprintf(`{"id":"a","connectionId":"c","expiresAt":%d}`, now+asked))
-		if got := w.want(200, "job.get", `{"id":"a"}`).Get("expiresAt").Int() - now; got != want {
+		w.Want(200, "job.put", fmt.Sprintf(`{"id":"a","connectionId":"c","expiresAt":%d}`, now+asked))
+		if got := w.Want(200, "job.get", `{"id":"a"}`).Get("expiresAt").Int() - now; got != want {
 			t.Errorf("expires in %d: got %d, want %d", asked, got, want)
 		}
 	}
-	w.want(200, "job.put", fmt.Sprintf(`{"id":"a","connectionId":"c","expiresAt":%d}`, now+2))
-	w.clock.Add(time.Millisecond)
-	w.want(200, "job.get", `{"id":"a"}`)
-	w.clock.Add(time.Millisecond)
-	w.want(404, "job.get", `{"id":"a"}`)
+	w.Want(200, "job.put", fmt.Sprintf(`{"id":"a","connectionId":"c","expiresAt":%d}`, now+2))
+	w.Clock.Add(time.Millisecond)
+	w.Want(200, "job.get", `{"id":"a"}`)
+	w.Clock.Add(time.Millisecond)
+	w.Want(404, "job.get", `{"id":"a"}`)
 }
 
 func TestIdempotencyKeyAtItsBounds(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	for body, want := range map[string]int{
 		fmt.Sprintf(`{"key":%q,"digest":"d"}`, strings.Repeat("k", 255)): 200, fmt.Sprintf(`{"key":%q,"digest":"d"}`, strings.Repeat("k", 256)): 400,
 		fmt.Sprintf(`{"key":"a","digest":%q}`, strings.Repeat("d", 128)): 200, fmt.Sprintf(`{"key":"a","digest":%q}`, strings.Repeat("d", 129)): 400,
 		`{"key":"a","digest":"d","for":"x"}`: 400,
 	} {
-		if status, _ := w.call("idem.begin", body); status != want {
+		if status, _ := w.Call("idem.begin", body); status != want {
 			t.Errorf("%.40s: got %d, want %d", body, status, want)
 		}
 	}
-	w.want(400, "idem.end", `{"digest":"d","status":200}`)
-	w.want(400, "idem.end", `{"key":"a","digest":5}`)
+	w.Want(400, "idem.end", `{"digest":"d","status":200}`)
+	w.Want(400, "idem.end", `{"key":"a","digest":5}`)
 	state := func(key string) string {
-		return w.want(200, "idem.begin", `{"key":"`+key+`","digest":"d"}`).Get("state").Str
+		return w.Want(200, "idem.begin", `{"key":"`+key+`","digest":"d"}`).Get("state").Str
 	}
 	for i, tt := range []struct{ asked, runs time.Duration }{
 		{0, 30 * time.Minute}, {-1, 30 * time.Minute}, {time.Millisecond, time.Millisecond},
 		{30 * time.Minute, 30 * time.Minute}, {30*time.Minute + time.Millisecond, 30 * time.Minute},
 	} {
 		key := fmt.Sprint("runs", i)
-		w.want(200, "idem.begin", fmt.Sprintf(`{"key":%q,"digest":"d","for":%d}`, key, tt.asked.Milliseconds()))
-		w.clock.Add(tt.runs)
+		w.Want(200, "idem.begin", fmt.Sprintf(`{"key":%q,"digest":"d","for":%d}`, key, tt.asked.Milliseconds()))
+		w.Clock.Add(tt.runs)
 		if got := state(key); got != "running" {
 			t.Errorf("%v: at its end %s", tt.asked, got)
 		}
-		w.clock.Add(time.Millisecond)
+		w.Clock.Add(time.Millisecond)
 		if got := state(key); got != "lost" {
 			t.Errorf("%v: after its end %s", tt.asked, got)
 		}
@@ -89,8 +82,8 @@ func TestIdempotencyKeyAtItsBounds(t *testing.T) {
 	}{{month - time.Millisecond, "done"}, {month, "new"}, {-month, "done"}, {-month - time.Millisecond, "new"}} {
 		key := fmt.Sprint("over", i)
 		state(key)
-		w.want(200, "idem.end", `{"key":"`+key+`","digest":"d","status":200}`)
-		w.clock.Add(tt.after)
+		w.Want(200, "idem.end", `{"key":"`+key+`","digest":"d","status":200}`)
+		w.Clock.Add(tt.after)
 		if got := state(key); got != tt.want {
 			t.Errorf("after %v: got %s, want %s", tt.after, got, tt.want)
 		}
@@ -98,21 +91,21 @@ func TestIdempotencyKeyAtItsBounds(t *testing.T) {
 	for size, whole := range map[int]bool{rpc.MaxStoredAnswer: true, rpc.MaxStoredAnswer + 1: false} {
 		key := fmt.Sprint("size", size)
 		state(key)
-		w.want(200, "idem.end", `{"key":"`+key+`","digest":"d","status":200,"body":"`+base64.StdEncoding.EncodeToString(make([]byte, size))+`"}`)
-		if got := w.want(200, "idem.begin", `{"key":"`+key+`","digest":"d"}`); got.Get("whole").Bool() != whole || got.Get("body").Exists() != whole {
+		w.Want(200, "idem.end", `{"key":"`+key+`","digest":"d","status":200,"body":"`+base64.StdEncoding.EncodeToString(make([]byte, size))+`"}`)
+		if got := w.Want(200, "idem.begin", `{"key":"`+key+`","digest":"d"}`); got.Get("whole").Bool() != whole || got.Get("body").Exists() != whole {
 			t.Errorf("%d bytes: %.100s", size, got.Raw)
 		}
 	}
 	state("large")
-	w.want(200, "idem.end", `{"key":"large","digest":"d","status":200,"large":true}`)
-	if got := w.want(200, "idem.begin", `{"key":"large","digest":"d"}`); got.Get("whole").Bool() {
+	w.Want(200, "idem.end", `{"key":"large","digest":"d","status":200,"large":true}`)
+	if got := w.Want(200, "idem.begin", `{"key":"large","digest":"d"}`); got.Get("whole").Bool() {
 		t.Errorf("an answer that is not stored: %s", got.Raw)
 	}
 }
 
 func TestReportAtItsBounds(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	entries := func(n int) string {
 		return `{"errors":[` + strings.TrimSuffix(strings.Repeat(`{"connectionId":"x"},`, n), ",") + `]}`
 	}
@@ -123,7 +116,7 @@ func TestReportAtItsBounds(t *testing.T) {
 		{entries(rpc.MaxReportEntries), 200}, {entries(rpc.MaxReportEntries + 1), 400},
 		{`{}` + strings.Repeat(" ", rpc.MaxReport-2), 200}, {`{}` + strings.Repeat(" ", rpc.MaxReport-1), 400}, {`{"errors":5}`, 400},
 	} {
-		if status, a := w.call("report", tt.body); status != tt.want {
+		if status, a := w.Call("report", tt.body); status != tt.want {
 			t.Errorf("%.30s… of %d bytes: got %d %s, want %d", tt.body, len(tt.body), status, a.Raw, tt.want)
 		}
 	}
@@ -131,13 +124,13 @@ func TestReportAtItsBounds(t *testing.T) {
 
 func TestPruningAtItsBounds(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	key := w.replica().Keys[0].ID
-	w.clock.Add(time.Hour) // when it is due
-	now := w.clock.Now().UnixMilli()
+	w.Create()
+	key := w.Replica().Keys[0].ID
+	w.Clock.Add(time.Hour) // when it is due
+	now := w.Clock.Now().UnixMilli()
 	stays := map[string]bool{}
 	row := func(stay bool, key, value string) {
-		w.write(mid, key, value)
+		w.Write(mid, key, value)
 		stays[key] = stay
 	}
 	row(false, storage.JobPrefix+"ended", fmt.Sprintf(`{"id":"a","connectionId":"c","expiresAt":%d}`, now))
@@ -158,20 +151,20 @@ func TestPruningAtItsBounds(t *testing.T) {
 	row(false, storage.UsagePrefix+before+":a", fmt.Sprintf(`{"day":%q}`, before))
 	row(true, "usages:"+first, `1`)
 	row(false, "usages:"+before, `1`)
-	w.loc.Alarms(w.ctx)
+	w.Loc.Alarms(w.Ctx)
 	for key, stay := range stays {
 		if w.has(mid, key) != stay {
 			t.Errorf("%s: stays %v, want %v", key, !stay, stay)
 		}
 	}
-	w.write(mid, storage.OldCountPrefix+key, `{}`)
-	w.clock.Add(time.Hour - time.Millisecond)
-	w.loc.Alarms(w.ctx)
+	w.Write(mid, storage.OldCountPrefix+key, `{}`)
+	w.Clock.Add(time.Hour - time.Millisecond)
+	w.Loc.Alarms(w.Ctx)
 	if !w.has(mid, storage.OldCountPrefix+key) {
 		t.Error("pruned before the hour was over")
 	}
-	w.clock.Add(time.Millisecond)
-	w.loc.Alarms(w.ctx)
+	w.Clock.Add(time.Millisecond)
+	w.Loc.Alarms(w.Ctx)
 	if w.has(mid, storage.OldCountPrefix+key) {
 		t.Error("not pruned after an hour")
 	}
@@ -184,8 +177,8 @@ func (w *world) handle(stub rpc.Stub, op, body string) (int, string) {
 	was := w.obj.Objects
 	w.obj.Objects = stub
 	defer func() { w.obj.Objects = was }()
-	st := w.loc.Storage(rpc.RegistryID)
-	status, answer := w.obj.Handle(w.ctx, st, rpc.RegistryID, op, []byte(body))
+	st := w.Loc.Storage(rpc.RegistryID)
+	status, answer := w.obj.Handle(w.Ctx, st, rpc.RegistryID, op, []byte(body))
 	st.Flush()
 	return status, string(answer)
 }
@@ -204,15 +197,15 @@ func TestIntentIsResolvedByTheMachinesAnswer(t *testing.T) {
 		{creating, 503, time.Hour, creating}, {deleting, 503, time.Hour, deleting},
 	} {
 		w := newWorld(t)
-		at := w.clock.Now().Add(-tt.age).UnixMilli()
-		w.write(rpc.RegistryID, machinePrefix+mid, fmt.Sprintf(`{"machineId":%q,"name":"old","createdAt":5,"state":%q,"at":%d}`, mid, tt.state, at))
+		at := w.Clock.Now().Add(-tt.age).UnixMilli()
+		w.Write(rpc.RegistryID, machinePrefix+mid, fmt.Sprintf(`{"machineId":%q,"name":"old","createdAt":5,"state":%q,"at":%d}`, mid, tt.state, at))
 		stub := objects.Constant(tt.status, `{"name":"new","createdAt":7}`)
 		status, answer := w.handle(stub, "list", `{}`)
 		if status != 200 || len(stub.Calls) != 1 || !strings.HasPrefix(stub.Calls[0], "exists ") || stub.Called[0] != mid {
 			t.Errorf("%+v: got %d, asked %v", tt, status, stub.Calls)
 		}
 		var m machineRow
-		json.Unmarshal(w.loc.Storage(rpc.RegistryID).Dump()[machinePrefix+mid], &m)
+		json.Unmarshal(w.Loc.Storage(rpc.RegistryID).Dump()[machinePrefix+mid], &m)
 		name := map[string]string{active: "new", gone: ""}
 		want, ok := name[tt.want]
 		if !ok {
@@ -230,7 +223,7 @@ func TestIntentIsResolvedByTheMachinesAnswer(t *testing.T) {
 func TestListResolvesTwentyIntents(t *testing.T) {
 	w := newWorld(t)
 	for i := range maxResolve + 5 {
-		w.write(rpc.RegistryID, fmt.Sprintf("%s%016d", machinePrefix, i), fmt.Sprintf(`{"machineId":"%016d","name":"n","createdAt":%d,"state":"deleting","at":1}`, i, i))
+		w.Write(rpc.RegistryID, fmt.Sprintf("%s%016d", machinePrefix, i), fmt.Sprintf(`{"machineId":"%016d","name":"n","createdAt":%d,"state":"deleting","at":1}`, i, i))
 	}
 	stub := objects.Constant(503, "")
 	if w.handle(stub, "list", `{}`); len(stub.Calls) != maxResolve {
@@ -241,16 +234,16 @@ func TestListResolvesTwentyIntents(t *testing.T) {
 func TestRegistryPutNeedsAMachine(t *testing.T) {
 	w := newWorld(t)
 	for body, want := range map[string]int{`{`: 400, `{"machineId":"x"}`: 400, `{"machineId":"` + mid + `","name":5}`: 400, `{"machineId":"` + mid + `","state":"active","createdAt":7}`: 200} {
-		if status, a := w.at(rpc.RegistryID, "put", body); status != want {
+		if status, a := w.At(rpc.RegistryID, "put", body); status != want {
 			t.Errorf("%s: got %d %s", body, status, a.Raw)
 		}
 	}
-	_, a := w.at(rpc.RegistryID, "list", `{}`)
+	_, a := w.At(rpc.RegistryID, "list", `{}`)
 	if at := a.Get("data.0.createdAt").Int(); at != 7 {
 		t.Errorf("created at %d, want 7", at)
 	}
-	w.at(rpc.RegistryID, "put", `{"machineId":"`+mid+`","state":"active"}`)
-	if _, a := w.at(rpc.RegistryID, "list", `{}`); a.Get("data.0.createdAt").Int() != w.clock.Now().UnixMilli() {
+	w.At(rpc.RegistryID, "put", `{"machineId":"`+mid+`","state":"active"}`)
+	if _, a := w.At(rpc.RegistryID, "list", `{}`); a.Get("data.0.createdAt").Int() != w.Clock.Now().UnixMilli() {
 		t.Errorf("without a time: %s", a.Raw)
 	}
 }
@@ -259,7 +252,7 @@ func TestMachinesAreFoundByIDOrName(t *testing.T) {
 	w := newWorld(t)
 	for i, name := range []string{"Alpha", "Beta", "Alpha two"} {
 		id := fmt.Sprintf("m%015d", i)
-		w.write(rpc.RegistryID, machinePrefix+id, fmt.Sprintf(`{"machineId":%q,"name":%q,"createdAt":%d,"state":"active","at":1}`, id, name, 3-i/2))
+		w.Write(rpc.RegistryID, machinePrefix+id, fmt.Sprintf(`{"machineId":%q,"name":%q,"createdAt":%d,"state":"active","at":1}`, id, name, 3-i/2))
 	}
 	for body, want := range map[string]string{
 		`{}`:                        "m000000000000002 m000000000000000 m000000000000001",
@@ -271,7 +264,7 @@ func TestMachinesAreFoundByIDOrName(t *testing.T) {
 		`{"limit":2,"cursor":"2.m000000000000002"}`: "m000000000000000 m000000000000001",
 		`{"limit":2,"cursor":"3.m000000000000000"}`: "m000000000000001",
 	} {
-		status, a := w.at(rpc.RegistryID, "list", body)
+		status, a := w.At(rpc.RegistryID, "list", body)
 		var ids []string
 		for _, m := range a.Get("data").Array() {
 			ids = append(ids, m.Get("machineId").Str)
@@ -280,12 +273,12 @@ func TestMachinesAreFoundByIDOrName(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %s", body, status, got, want)
 		}
 	}
-	if _, a := w.at(rpc.RegistryID, "list", `{"limit":1}`); a.Get("next").Str != "2.m000000000000002" || !a.Get("has_more").Bool() || a.Get("total").Int() != 3 {
+	if _, a := w.At(rpc.RegistryID, "list", `{"limit":1}`); a.Get("next").Str != "2.m000000000000002" || !a.Get("has_more").Bool() || a.Get("total").Int() != 3 {
 		t.Errorf("first page: %s", a.Raw)
 	}
 	for body, want := range map[string]int{`{"limit":1000}`: 200, `{"limit":1001}`: 400, `{"limit":-1}`: 400, `{"limit":"x"}`: 400, ``: 200,
 		`{"cursor":"1m000000000000000"}`: 400, `{"cursor":"x.m000000000000000"}`: 400, `{"cursor":"1.m"}`: 400} {
-		if status, _ := w.at(rpc.RegistryID, "list", body); status != want {
+		if status, _ := w.At(rpc.RegistryID, "list", body); status != want {
 			t.Errorf("%s: got %d, want %d", body, status, want)
 		}
 	}
@@ -295,7 +288,7 @@ func TestTicksWakeAllMachinesInTurn(t *testing.T) {
 	w := newWorld(t)
 	const n = 2*maxTick + 5
 	for i := range n {
-		w.write(rpc.RegistryID, fmt.Sprintf("%s%016d", machinePrefix, i), `{"state":"active"}`)
+		w.Write(rpc.RegistryID, fmt.Sprintf("%s%016d", machinePrefix, i), `{"state":"active"}`)
 	}
 	for round := range 2 {
 		stub := objects.Constant(200, "")
@@ -316,31 +309,31 @@ func TestTicksWakeAllMachinesInTurn(t *testing.T) {
 
 func TestCronLogsThatTheRegistryDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
-	if w.obj.Cron(w.ctx); len(w.logs) != 0 {
-		t.Errorf("logged %q", w.logs)
+	if w.obj.Cron(w.Ctx); len(w.Logs) != 0 {
+		t.Errorf("logged %q", w.Logs)
 	}
 	w.obj.Objects = &objects.Script{}
-	if w.obj.Cron(w.ctx); len(w.logs) != 1 {
-		t.Errorf("logged %q", w.logs)
+	if w.obj.Cron(w.Ctx); len(w.Logs) != 1 {
+		t.Errorf("logged %q", w.Logs)
 	}
 }
 
 func TestOnlyFailuresWithACauseAreLogged(t *testing.T) {
 	w := newWorld(t)
-	w.want(404, "snapshot", `{}`)
-	w.want(404, "no-such-operation", `{}`)
-	if len(w.logs) != 0 {
-		t.Errorf("logged %q", w.logs)
+	w.Want(404, "snapshot", `{}`)
+	w.Want(404, "no-such-operation", `{}`)
+	if len(w.Logs) != 0 {
+		t.Errorf("logged %q", w.Logs)
 	}
 	w.obj.Objects = objects.Constant(500, "")
-	w.want(503, "create", `{}`) // without a cause
-	if len(w.logs) != 0 {
-		t.Errorf("logged %q", w.logs)
+	w.Want(503, "create", `{}`) // without a cause
+	if len(w.Logs) != 0 {
+		t.Errorf("logged %q", w.Logs)
 	}
 	w.obj.Objects = &objects.Script{}
-	w.want(503, "create", `{}`)
-	if len(w.logs) != 1 || !strings.Contains(w.logs[0], "unreachable") {
-		t.Errorf("logged %q", w.logs)
+	w.Want(503, "create", `{}`)
+	if len(w.Logs) != 1 || !strings.Contains(w.Logs[0], "unreachable") {
+		t.Errorf("logged %q", w.Logs)
 	}
 }
 
@@ -355,7 +348,7 @@ func TestPanicsAreNotAnswered(t *testing.T) {
 			w := newWorld(t)
 			st := objects.NewStorage()
 			st.Unreadable = func() bool { panic(with) }
-			w.obj.Handle(w.ctx, st, mid, "snapshot", nil)
+			w.obj.Handle(w.Ctx, st, mid, "snapshot", nil)
 		}()
 	}
 }

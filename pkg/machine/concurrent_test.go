@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/inprocess"
 	"weir/internal/testgw/objects"
 	"weir/internal/testgw/sealed"
 	"weir/pkg/credentials/oauth"
@@ -64,7 +65,7 @@ func TestConcurrentTurnsOfDifferentMachines(t *testing.T) {
 				if n%10 == 0 { // the token cannot be stored at first
 					clock.Add(2 * time.Minute)
 					st.Fault = func(key string) bool { return strings.HasPrefix(key, storage.ConnectionPrefix) }
-					call("refresh", refreshBody(conn, generation))
+					call("refresh", inprocess.RefreshBody(conn, generation))
 					st.Fault = nil
 					o.Alarm(ctx, st, id)
 					st.Flush()

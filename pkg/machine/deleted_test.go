@@ -11,21 +11,21 @@ import (
 
 func TestDeletedConnectionIsRestoredWithinAMinute(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	const undo = storage.UndoFor * int64(time.Millisecond)
 	for _, after := range []time.Duration{0, time.Duration(undo) - time.Millisecond, time.Duration(undo), time.Duration(undo) + time.Hour} {
-		id := w.connect(`{"provider":"openai","name":"Main","apiKey":"sk-0123456789abcdefghij","priority":7,"providerSpecificData":{"prefix":"main"}}`)
-		w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"failing","status":500,"text":"broken"}`, id))
-		before := w.ok("GET", "/api/providers/"+id, "")
-		w.ok("DELETE", "/api/providers/"+id, "")
-		if status, _ := w.api("GET", "/api/providers/"+id, ""); status != 404 {
+		id := w.Connect(`{"provider":"openai","name":"Main","apiKey":"sk-0123456789abcdefghij","priority":7,"providerSpecificData":{"prefix":"main"}}`)
+		w.Want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"failing","status":500,"text":"broken"}`, id))
+		before := w.OK("GET", "/api/providers/"+id, "")
+		w.OK("DELETE", "/api/providers/"+id, "")
+		if status, _ := w.API("GET", "/api/providers/"+id, ""); status != 404 {
 			t.Errorf("deleted: %d", status)
 		}
-		if m := w.replica(); len(m.Connections) != 0 {
+		if m := w.Replica(); len(m.Connections) != 0 {
 			t.Errorf("calls may use %d connections", len(m.Connections))
 		}
-		w.clock.Add(after)
-		status, got := w.api("POST", "/api/providers/"+id+"/restore", "")
+		w.Clock.Add(after)
+		status, got := w.API("POST", "/api/providers/"+id+"/restore", "")
 		if late := int64(after) >= undo; late {
 			if status != 404 {
 				t.Errorf("after %v: status %d", after, status)
@@ -37,16 +37,16 @@ func TestDeletedConnectionIsRestoredWithinAMinute(t *testing.T) {
 				t.Errorf("after %v: %s is %s, was %s", after, field, g, b)
 			}
 		}
-		if m := w.replica(); len(m.Connections) != 1 || m.Connections[0].ID != id {
+		if m := w.Replica(); len(m.Connections) != 1 || m.Connections[0].ID != id {
 			t.Errorf("after %v: calls may use %+v", after, m.Connections)
 		}
-		if status, _ := w.api("POST", "/api/providers/"+id+"/restore", ""); status != 404 {
+		if status, _ := w.API("POST", "/api/providers/"+id+"/restore", ""); status != 404 {
 			t.Errorf("restored twice: %d", status)
 		}
-		w.ok("DELETE", "/api/providers/"+id, "")
+		w.OK("DELETE", "/api/providers/"+id, "")
 	}
 	for _, id := range []string{"x", "..", "connection0000000001"} {
-		if status, _ := w.api("POST", "/api/providers/"+id+"/restore", ""); status != 404 {
+		if status, _ := w.API("POST", "/api/providers/"+id+"/restore", ""); status != 404 {
 			t.Errorf("%s: %d", id, status)
 		}
 	}
@@ -55,20 +55,20 @@ func TestDeletedConnectionIsRestoredWithinAMinute(t *testing.T) {
 // A connection that an import has brought back is neither replaced nor erased.
 func TestImportedConnectionIsNotUndone(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	id := w.connect(`{"provider":"openai","name":"Old","apiKey":"sk-0123456789abcdefghij"}`)
-	w.ok("DELETE", "/api/providers/"+id, "")
-	w.ok("POST", "/api/import", fmt.Sprintf(`{"document":{"connections":[{"id":%q,"provider":"openai","name":"New","apiKey":"sk-9876543210abcdefghij"}]}}`, id))
-	if status, _ := w.api("POST", "/api/providers/"+id+"/restore", ""); status != 404 {
+	w.Create()
+	id := w.Connect(`{"provider":"openai","name":"Old","apiKey":"sk-0123456789abcdefghij"}`)
+	w.OK("DELETE", "/api/providers/"+id, "")
+	w.OK("POST", "/api/import", fmt.Sprintf(`{"document":{"connections":[{"id":%q,"provider":"openai","name":"New","apiKey":"sk-9876543210abcdefghij"}]}}`, id))
+	if status, _ := w.API("POST", "/api/providers/"+id+"/restore", ""); status != 404 {
 		t.Errorf("restored: %d", status)
 	}
-	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"failing","status":500,"text":"broken"}`, id))
-	w.clock.Add(time.Duration(storage.UndoFor)*time.Millisecond + time.Second)
-	w.loc.Alarms(w.ctx)
-	if got := w.ok("GET", "/api/providers/"+id, ""); got.Get("name").Str != "New" || got.Get("lastError").Str == "" {
+	w.Want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"failing","status":500,"text":"broken"}`, id))
+	w.Clock.Add(time.Duration(storage.UndoFor)*time.Millisecond + time.Second)
+	w.Loc.Alarms(w.Ctx)
+	if got := w.OK("GET", "/api/providers/"+id, ""); got.Get("name").Str != "New" || got.Get("lastError").Str == "" {
 		t.Errorf("it is %s", got.Raw)
 	}
-	if _, left := w.loc.Storage(mid).Dump()[storage.DeletedPrefix+id]; left {
+	if _, left := w.Loc.Storage(mid).Dump()[storage.DeletedPrefix+id]; left {
 		t.Error("the deleted one is still stored")
 	}
 }
@@ -76,13 +76,13 @@ func TestImportedConnectionIsNotUndone(t *testing.T) {
 // Nothing of a deleted connection stays in the storage.
 func TestDeletedConnectionIsErased(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdefghij"}`)
-	w.want(200, "report", fmt.Sprintf(`{"usage":[{"connectionId":%q,"requests":3,"errors":1}]}`, id))
-	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"failing","status":500,"text":"broken"}`, id))
-	w.ok("DELETE", "/api/providers/"+id, "")
+	w.Create()
+	id := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdefghij"}`)
+	w.Want(200, "report", fmt.Sprintf(`{"usage":[{"connectionId":%q,"requests":3,"errors":1}]}`, id))
+	w.Want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"failing","status":500,"text":"broken"}`, id))
+	w.OK("DELETE", "/api/providers/"+id, "")
 	stored := func() (n int) {
-		for key, row := range w.loc.Storage(mid).Dump() {
+		for key, row := range w.Loc.Storage(mid).Dump() {
 			for _, prefix := range []string{storage.DeletedPrefix, storage.HealthPrefix, storage.ConnUsePrefix, storage.ErrorPrefix} {
 				if strings.HasPrefix(key, prefix+id) || strings.Contains(string(row), prefix+id) {
 					n++
@@ -94,8 +94,8 @@ func TestDeletedConnectionIsErased(t *testing.T) {
 	if stored() == 0 {
 		t.Fatal("it cannot be restored")
 	}
-	w.clock.Add(time.Duration(storage.UndoFor)*time.Millisecond + time.Second)
-	w.loc.Alarms(w.ctx)
+	w.Clock.Add(time.Duration(storage.UndoFor)*time.Millisecond + time.Second)
+	w.Loc.Alarms(w.Ctx)
 	if n := stored(); n != 0 {
 		t.Errorf("%d rows of it are stored", n)
 	}

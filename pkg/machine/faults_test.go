@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/inprocess"
 	"weir/internal/testgw/objects"
 	"weir/pkg/api"
 	"weir/pkg/auth"
@@ -111,29 +112,30 @@ type faultWorld struct {
 }
 
 func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
-	w := newWorld(t).withFlows()
-	firstKey := w.create()
+	w := newWorld(t)
+	w.WithFlows()
+	firstKey := w.Create()
 	keyOf := func(text string) string {
 		k, _ := rpc.ParseKey(text)
 		return k.ID
 	}
-	conn := w.connect(`{"provider":"openai","apiKey":"sk-0123456789-0123456789"}`)
-	other := w.connect(`{"provider":"openai","apiKey":"sk-0123456789-abcdefghij"}`)
-	account := w.oauth()
+	conn := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789-0123456789"}`)
+	other := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789-abcdefghij"}`)
+	account := w.OAuth()
 	budget := w.budget(`{"name":"team","unit":"requests","limit":100,"window":"total","webhookUrl":"https://hooks.example.com/a"}`)
-	combo := w.ok("POST", "/api/combos", `{"name":"fast","models":["openai/gpt-4o"]}`).Get("id").Str
-	key := w.ok("POST", "/api/keys", `{"name":"manager","scopes":["manage"]}`).Get("apiKey").Str
-	w.ok("PUT", "/api/models/alias", `{"alias":"nick","model":"openai/gpt-4o"}`)
-	w.ok("POST", "/api/models/custom", `{"providerAlias":"openai","id":"own-model"}`)
-	w.ok("POST", "/api/models/disabled", `{"providerAlias":"openai","ids":["gpt-4"]}`)
-	w.ok("PATCH", "/api/settings", `{"capturePercent":100}`)
-	lease := w.lease()
-	state := w.begin(`{}`, "")
-	w.want(200, "capture.put", `{"id":"req_1"}`+"\nv1.sealed")
+	combo := w.OK("POST", "/api/combos", `{"name":"fast","models":["openai/gpt-4o"]}`).Get("id").Str
+	key := w.OK("POST", "/api/keys", `{"name":"manager","scopes":["manage"]}`).Get("apiKey").Str
+	w.OK("PUT", "/api/models/alias", `{"alias":"nick","model":"openai/gpt-4o"}`)
+	w.OK("POST", "/api/models/custom", `{"providerAlias":"openai","id":"own-model"}`)
+	w.OK("POST", "/api/models/disabled", `{"providerAlias":"openai","ids":["gpt-4"]}`)
+	w.OK("PATCH", "/api/settings", `{"capturePercent":100}`)
+	lease := w.Lease()
+	state := w.BeginSignIn(`{}`, "")
+	w.Want(200, "capture.put", `{"id":"req_1"}`+"\nv1.sealed")
 	job := `{"id":"job_1","kind":"video","connectionId":"` + conn + `","requestId":"req_1","unbilled":{"connectionId":"` + conn + `","requests":1,"calls":1}}`
-	w.want(200, "job.put", job)
-	w.want(200, "idem.begin", `{"key":"k1","digest":"d"}`)
-	w.want(200, "session.open", `{"digest":"`+digest(1)+`","keyId":"`+keyOf(key)+`"}`)
+	w.Want(200, "job.put", job)
+	w.Want(200, "idem.begin", `{"key":"k1","digest":"d"}`)
+	w.Want(200, "session.open", `{"digest":"`+inprocess.Digest(1)+`","keyId":"`+keyOf(key)+`"}`)
 	row := `{"keyId":"` + keyOf(firstKey) + `","connectionId":"` + conn + `","model":"openai/gpt-4o","requests":1,"calls":1}`
 	report := `{"budgets":{"holder":"a","asks":[{"budget":"` + budget + `","used":%d,"need":1,"own":1}]},"usage":[` + row + `],
 		"cooldowns":[{"connectionId":"` + conn + `","reason":"rate_limited","since":1799999999000,"until":1800000090000}],
@@ -141,29 +143,29 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 		"refusals":[{"connectionId":"` + conn + `","field":"top_k","until":1800009000000}],
 		"quotas":[{"connectionId":"` + conn + `","moved":true,"windows":[]}],
 		"requests":[{"id":"req_1","keyId":"` + keyOf(firstKey) + `","connectionId":"` + conn + `","status":200,"at":1800000000000}]}`
-	w.want(200, "report", fmt.Sprintf(report, 60))
-	deleted := w.connect(`{"provider":"openai","apiKey":"sk-0123456789-klmnopqrst"}`)
-	if status, a := w.api("DELETE", "/api/providers/"+deleted, ""); status != 200 {
+	w.Want(200, "report", fmt.Sprintf(report, 60))
+	deleted := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789-klmnopqrst"}`)
+	if status, a := w.API("DELETE", "/api/providers/"+deleted, ""); status != 200 {
 		t.Fatal(a.Raw)
 	}
-	w.want(200, "report", fmt.Sprintf(report, 1))
+	w.Want(200, "report", fmt.Sprintf(report, 1))
 	for id, s := range map[string]string{mid: "active", "newmachine000001": "creating"} {
-		if status, a := w.at(rpc.RegistryID, "put", `{"machineId":"`+id+`","state":"`+s+`"}`); status != 200 {
+		if status, a := w.At(rpc.RegistryID, "put", `{"machineId":"`+id+`","state":"`+s+`"}`); status != 200 {
 			t.Fatal(a.Raw)
 		}
 	}
 	w.opened(1)
-	if status, a := w.at(rpc.RegistryID, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`"}`); status != 200 {
+	if status, a := w.At(rpc.RegistryID, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`"}`); status != 200 {
 		t.Fatal(a.Raw)
 	}
 	prices := `{"v":1,"source":"https://prices.example.com","fetchedAt":1}`
-	if status, a := w.at(rpc.RegistryID, "prices.put", prices); status != 200 {
+	if status, a := w.At(rpc.RegistryID, "prices.put", prices); status != 200 {
 		t.Fatal(a.Raw)
 	}
 	for _, id := range []string{mid, rpc.RegistryID} {
-		w.loc.Storage(id).Flush()
+		w.Loc.Storage(id).Flush()
 	}
-	f := &faultWorld{world: w, machine: w.loc.Storage(mid).Dump(), registry: w.loc.Storage(rpc.RegistryID).Dump()}
+	f := &faultWorld{world: w, machine: w.Loc.Storage(mid).Dump(), registry: w.Loc.Storage(rpc.RegistryID).Dump()}
 	f.handed = w.obj.HandOver()
 	if len(f.handed) == 0 {
 		t.Fatal("nothing is buffered")
@@ -199,10 +201,10 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	add(200, "exists", `{}`)
 	add(200, "tick", `{}`)
 	add(200, "flush", ``)
-	add(200, "session.open", `{"digest":"`+digest(2)+`","keyId":"`+keyOf(key)+`"}`)
-	add(200, "session.check", `{"digest":"`+digest(1)+`"}`).later = 10 * time.Minute
-	add(200, "session.end", `{"digest":"`+digest(1)+`","all":true}`)
-	callback, _ := json.Marshal(rpc.CallbackQuery{Session: ticket, RedirectURI: redirect, Query: "code=code-0123456789&state=" + state})
+	add(200, "session.open", `{"digest":"`+inprocess.Digest(2)+`","keyId":"`+keyOf(key)+`"}`)
+	add(200, "session.check", `{"digest":"`+inprocess.Digest(1)+`"}`).later = 10 * time.Minute
+	add(200, "session.end", `{"digest":"`+inprocess.Digest(1)+`","all":true}`)
+	callback, _ := json.Marshal(rpc.CallbackQuery{Session: inprocess.Ticket, RedirectURI: inprocess.Redirect, Query: "code=code-0123456789&state=" + state})
 	add(200, "oauth.callback", string(callback))
 	claim, _ := json.Marshal(rpc.ClaimLease{Digest: rpc.KeyDigest(lease), Tool: "codex"})
 	add(200, "lease.claim", string(claim))
@@ -259,7 +261,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 		for _, m := range r.Methods {
 			name := m.Name + " " + r.Pattern
 			n := needs[name]
-			e := rpc.ManageCall{Method: m.Name, Route: r.Pattern, Query: map[string]string{}, MutationID: "m2", Session: ticket, RedirectURI: redirect}
+			e := rpc.ManageCall{Method: m.Name, Route: r.Pattern, Query: map[string]string{}, MutationID: "m2", Session: inprocess.Ticket, RedirectURI: inprocess.Redirect}
 			if n.param != "" {
 				e.Params = []string{n.param}
 			}
@@ -298,9 +300,9 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(200, "tick", `{}`)
 	onRegistry(200, "prices.put", prices)
 	onRegistry(200, "prices.get", ``)
-	onRegistry(200, "session.open", `{"digest":"`+digest(2)+`","bound":"b"}`)
-	onRegistry(200, "session.check", `{"digest":"`+digest(1)+`","bound":"b"}`)
-	onRegistry(200, "session.end", `{"digest":"`+digest(1)+`","all":true}`)
+	onRegistry(200, "session.open", `{"digest":"`+inprocess.Digest(2)+`","bound":"b"}`)
+	onRegistry(200, "session.check", `{"digest":"`+inprocess.Digest(1)+`","bound":"b"}`)
+	onRegistry(200, "session.end", `{"digest":"`+inprocess.Digest(1)+`","all":true}`)
 	onRegistry(200, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`"}`)
 	covered := map[string]bool{}
 	for _, c := range cases {
@@ -332,15 +334,15 @@ type ran struct {
 func (f *faultWorld) run(c *faultCase, at int, lasts bool) (status int, answer []byte, r *ran) {
 	st := &failing{Storage: objects.NewStorage(), at: at, lasts: lasts}
 	maps.Copy(st.Rows, c.rows)
-	up := &idp{refresh: f.idp.refresh}
+	up := &inprocess.IDP{Refresh: f.IDP.Refresh}
 	kv := fake.NewKV()
 	if c.op == "adopt" {
-		kv.Put(f.ctx, kvKey(c.machine), []byte(gjson.Get(c.body, "doc").Raw))
+		kv.Put(f.Ctx, kvKey(c.machine), []byte(gjson.Get(c.body, "doc").Raw))
 	}
-	out := &outside{kv: kv, up: &fake.Upstream{Answer: up.reply}, script: objects.Constant(200, `{}`)}
+	out := &outside{kv: kv, up: &fake.Upstream{Answer: up.Reply}, script: objects.Constant(200, `{}`)}
 	out.seeds = len(out.all())
 	st.out = out
-	clock := fake.NewClock(f.clock.Now().Add(c.later))
+	clock := fake.NewClock(f.Clock.Now().Add(c.later))
 	o := &Object{KV: kv}
 	o.CanonicalURL, o.KeySecret = f.obj.CanonicalURL, f.obj.KeySecret
 	o.Keyring, o.OAuth, o.SignRS256 = f.obj.Keyring, f.obj.OAuth, f.obj.SignRS256
@@ -355,9 +357,9 @@ func (f *faultWorld) run(c *faultCase, at int, lasts bool) (status int, answer [
 func (f *faultWorld) again(c *faultCase, r *ran) (status int, answer []byte) {
 	r.obj.Rand = rand.NewChaCha8([32]byte{2})
 	if c.op == "alarm" {
-		r.err = r.obj.Alarm(f.ctx, r.st, c.machine)
+		r.err = r.obj.Alarm(f.Ctx, r.st, c.machine)
 	} else {
-		status, answer = r.obj.Handle(f.ctx, r.st, c.machine, c.op, []byte(c.body))
+		status, answer = r.obj.Handle(f.Ctx, r.st, c.machine, c.op, []byte(c.body))
 	}
 	r.st.Flush()
 	return status, answer

@@ -13,13 +13,13 @@ import (
 
 func TestIdempotencyKeys(t *testing.T) {
 	w := newWorld(t)
-	if got := w.want(404, "idem.begin", `{"key":"k","digest":"d"}`); got.Get("error.code").Str != "machine_not_found" {
+	if got := w.Want(404, "idem.begin", `{"key":"k","digest":"d"}`); got.Get("error.code").Str != "machine_not_found" {
 		t.Errorf("without a machine: %s", got.Raw)
 	}
-	w.create()
+	w.Create()
 	state := func(key, digest string) string {
 		t.Helper()
-		return w.want(200, "idem.begin", `{"key":"`+key+`","digest":"`+digest+`"}`).Get("state").Str
+		return w.Want(200, "idem.begin", `{"key":"`+key+`","digest":"`+digest+`"}`).Get("state").Str
 	}
 	steps := []struct{ key, digest, want string }{
 		{"k", "d", "new"}, {"k", "d", "running"}, {"k", "e", "other"}, {"l", "e", "new"},
@@ -29,34 +29,34 @@ func TestIdempotencyKeys(t *testing.T) {
 			t.Errorf("step %d: got %q, want %q", i, got, s.want)
 		}
 	}
-	w.want(200, "idem.end", `{"key":"k","digest":"wrong","status":200}`)
+	w.Want(200, "idem.end", `{"key":"k","digest":"wrong","status":200}`)
 	if got := state("k", "d"); got != "running" {
 		t.Errorf("ended by another call: %q", got)
 	}
-	w.want(200, "idem.end", `{"key":"k","digest":"d","status":202,"header":[["content-type","application/json"]],"body":"`+base64.StdEncoding.EncodeToString([]byte("answer"))+`"}`)
-	w.want(200, "idem.end", `{"key":"k","digest":"d","status":500}`)
-	done := w.want(200, "idem.begin", `{"key":"k","digest":"d"}`)
+	w.Want(200, "idem.end", `{"key":"k","digest":"d","status":202,"header":[["content-type","application/json"]],"body":"`+base64.StdEncoding.EncodeToString([]byte("answer"))+`"}`)
+	w.Want(200, "idem.end", `{"key":"k","digest":"d","status":500}`)
+	done := w.Want(200, "idem.begin", `{"key":"k","digest":"d"}`)
 	body, _ := base64.StdEncoding.DecodeString(done.Get("body").Str)
 	if done.Get("state").Str != "done" || done.Get("status").Int() != 202 || string(body) != "answer" || !done.Get("whole").Bool() || done.Get("header.0.1").Str != "application/json" {
 		t.Errorf("got %s", done.Raw)
 	}
 
-	w.want(200, "idem.end", `{"key":"l","digest":"e","status":0}`)
+	w.Want(200, "idem.end", `{"key":"l","digest":"e","status":0}`)
 	if got := state("l", "f"); got != "new" {
 		t.Errorf("after it was forgotten: %q", got)
 	}
-	w.want(200, "idem.end", `{"key":"l","digest":"f","status":200,"body":"`+strings.Repeat("AAAA", rpc.MaxStoredAnswer/3+1)+`"}`)
-	big := w.want(200, "idem.begin", `{"key":"l","digest":"f"}`)
+	w.Want(200, "idem.end", `{"key":"l","digest":"f","status":200,"body":"`+strings.Repeat("AAAA", rpc.MaxStoredAnswer/3+1)+`"}`)
+	big := w.Want(200, "idem.begin", `{"key":"l","digest":"f"}`)
 	if big.Get("state").Str != "done" || big.Get("whole").Bool() || big.Get("body").Exists() {
 		t.Errorf("a large answer: %.200s", big.Raw)
 	}
 
-	w.clock.Add(30*24*time.Hour + time.Millisecond)
+	w.Clock.Add(30*24*time.Hour + time.Millisecond)
 	if got := state("k", "e"); got != "new" {
 		t.Errorf("after 30 days: %q", got)
 	}
 	for _, body := range []string{`{`, `{"digest":"d"}`, `{"key":"k"}`, `{"key":"` + strings.Repeat("k", 256) + `","digest":"d"}`} {
-		if status, _ := w.call("idem.begin", body); status != 400 {
+		if status, _ := w.Call("idem.begin", body); status != 400 {
 			t.Errorf("%.40s: %d", body, status)
 		}
 	}
@@ -67,18 +67,18 @@ func TestIdempotencyKeys(t *testing.T) {
 // twice. Rows of earlier versions have a seat there.
 func TestCallRunsOnWhileItsObjectMoves(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	begin := func() string {
 		t.Helper()
-		return w.want(200, "idem.begin", `{"key":"k","digest":"d","for":60000}`).Get("state").Str
+		return w.Want(200, "idem.begin", `{"key":"k","digest":"d","for":60000}`).Get("state").Str
 	}
-	w.obj.Began = w.clock.Now().UnixMilli()
+	w.obj.Began = w.Clock.Now().UnixMilli()
 	begin() // as earlier versions have stored it
 	w.obj.Began, w.obj.seat = 0, "another program"
 	if got := begin(); got != "running" {
 		t.Errorf("with a seat: %q", got)
 	}
-	w.clock.Add(31 * 24 * time.Hour)
+	w.Clock.Add(31 * 24 * time.Hour)
 	if got := begin() + " " + begin(); got != "new running" {
 		t.Fatal(got)
 	}
@@ -86,7 +86,7 @@ func TestCallRunsOnWhileItsObjectMoves(t *testing.T) {
 	if got := begin(); got != "running" {
 		t.Errorf("after the object has moved: %q", got)
 	}
-	w.clock.Add(61 * time.Second)
+	w.Clock.Add(61 * time.Second)
 	if got := begin(); got != "lost" {
 		t.Errorf("after its time: %q", got)
 	}
@@ -96,11 +96,11 @@ func TestCallRunsOnWhileItsObjectMoves(t *testing.T) {
 // its key is taken until its time is over, unless its outcome comes after all.
 func TestLostCallKeepsItsIdempotencyKey(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.obj.Began = w.clock.Now().UnixMilli()
+	w.Create()
+	w.obj.Began = w.Clock.Now().UnixMilli()
 	state := func() string {
 		t.Helper()
-		return w.want(200, "idem.begin", `{"key":"k","digest":"d","for":60000}`).Get("state").Str
+		return w.Want(200, "idem.begin", `{"key":"k","digest":"d","for":60000}`).Get("state").Str
 	}
 	if got := state() + " " + state(); got != "new running" {
 		t.Fatal(got)
@@ -109,38 +109,38 @@ func TestLostCallKeepsItsIdempotencyKey(t *testing.T) {
 	if got := state(); got != "lost" {
 		t.Errorf("after a restart: %q", got)
 	}
-	if got := w.want(200, "idem.begin", `{"key":"k","digest":"e"}`).Get("state").Str; got != "other" {
+	if got := w.Want(200, "idem.begin", `{"key":"k","digest":"e"}`).Get("state").Str; got != "other" {
 		t.Errorf("another request after a restart: %q", got)
 	}
-	w.clock.Add(25 * time.Hour)
-	w.want(200, "tick", `{}`)
+	w.Clock.Add(25 * time.Hour)
+	w.Want(200, "tick", `{}`)
 	if got := state(); got != "lost" {
 		t.Errorf("after 25 hours: %q", got)
 	}
-	w.clock.Add(28 * 24 * time.Hour)
+	w.Clock.Add(28 * 24 * time.Hour)
 	if got := state(); got != "lost" {
 		t.Errorf("after 29 days: %q", got)
 	}
-	w.clock.Add(24 * time.Hour)
+	w.Clock.Add(24 * time.Hour)
 	if got := state(); got != "new" {
 		t.Errorf("after 30 days: %q", got)
 	}
-	w.clock.Add(61 * time.Second)
+	w.Clock.Add(61 * time.Second)
 	if got := state(); got != "lost" {
 		t.Errorf("after the longest run: %q", got)
 	}
-	w.want(200, "idem.end", `{"key":"k","digest":"d","status":200,"large":true}`)
-	if got := w.want(200, "idem.begin", `{"key":"k","digest":"d"}`); got.Get("state").Str != "done" || got.Get("whole").Bool() {
+	w.Want(200, "idem.end", `{"key":"k","digest":"d","status":200,"large":true}`)
+	if got := w.Want(200, "idem.begin", `{"key":"k","digest":"d"}`); got.Get("state").Str != "done" || got.Get("whole").Bool() {
 		t.Errorf("the outcome came late: %s", got.Raw)
 	}
 }
 
 func TestIdempotencyKeysArePruned(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.want(200, "idem.begin", `{"key":"k","digest":"d"}`)
+	w.Create()
+	w.Want(200, "idem.begin", `{"key":"k","digest":"d"}`)
 	count := func() (n int) {
-		for key := range w.loc.Storage(mid).Dump() {
+		for key := range w.Loc.Storage(mid).Dump() {
 			if strings.HasPrefix(key, idemPrefix) {
 				n++
 			}
@@ -150,10 +150,10 @@ func TestIdempotencyKeysArePruned(t *testing.T) {
 	if count() != 1 {
 		t.Fatalf("%d rows", count())
 	}
-	w.clock.Add(30*24*time.Hour + time.Hour)
-	w.want(200, "tick", `{}`)
-	w.obj.Alarm(w.ctx, w.loc.Storage(mid), mid)
-	w.loc.Storage(mid).Flush()
+	w.Clock.Add(30*24*time.Hour + time.Hour)
+	w.Want(200, "tick", `{}`)
+	w.obj.Alarm(w.Ctx, w.Loc.Storage(mid), mid)
+	w.Loc.Storage(mid).Flush()
 	if count() != 0 {
 		t.Errorf("%d rows are left after 30 days", count())
 	}
@@ -163,17 +163,17 @@ func TestIdempotencyKeysArePruned(t *testing.T) {
 // or of which no one knows whether it created something, never does.
 func TestIdempotencyKeysAreBounded(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	st := w.loc.Storage(mid)
+	w.Create()
+	st := w.Loc.Storage(mid)
 	begin := func(key string) (int, string) {
 		t.Helper()
-		status, got := w.call("idem.begin", `{"key":"`+key+`","digest":"d"}`)
+		status, got := w.Call("idem.begin", `{"key":"`+key+`","digest":"d"}`)
 		st.Flush()
 		return status, got.Get("state").Str
 	}
 	end := func(key, more string) {
 		t.Helper()
-		w.want(200, "idem.end", `{"key":"`+key+`","digest":"d","status":200`+more+`}`)
+		w.Want(200, "idem.end", `{"key":"`+key+`","digest":"d","status":200`+more+`}`)
 		st.Flush()
 	}
 	must := func(key, want string) {
@@ -184,20 +184,20 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 	}
 	must("unknown", "new")
 	end("unknown", `,"unknown":true`)
-	w.clock.Add(time.Second)
+	w.Clock.Add(time.Second)
 	must("first", "new")
-	w.clock.Add(time.Second)
+	w.Clock.Add(time.Second)
 	must("second", "new")
 	end("second", "") // before the first one, which is older
 	end("first", "")
 	var rows []storage.Row
 	for i := range maxIdem - 3 {
-		rows = append(rows, storage.Row{Key: fmt.Sprintf("%srunning%05d", idemPrefix, i), Value: []byte(fmt.Sprintf(`{"digest":"d","at":%d}`, w.clock.Now().UnixMilli()))})
+		rows = append(rows, storage.Row{Key: fmt.Sprintf("%srunning%05d", idemPrefix, i), Value: []byte(fmt.Sprintf(`{"digest":"d","at":%d}`, w.Clock.Now().UnixMilli()))})
 	}
 	st.Write(rows, storage.KeepAlarm)
 	st.Flush()
-	w.clock.Add(61 * time.Minute)
-	w.loc.Alarms(w.ctx) // counts them
+	w.Clock.Add(61 * time.Minute)
+	w.Loc.Alarms(w.Ctx) // counts them
 	count := func() int { return len(st.Listed(idemPrefix)) }
 	if n := count(); n != maxIdem {
 		t.Fatalf("%d keys", n)
@@ -214,16 +214,16 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 	if n := count(); n != maxIdem {
 		t.Errorf("%d keys", n)
 	}
-	w.want(200, "idem.end", `{"key":"a","digest":"d","status":0}`) // nothing was created
+	w.Want(200, "idem.end", `{"key":"a","digest":"d","status":0}`) // nothing was created
 	must("c", "new")
 	if status, _ := begin("first"); status != 503 {
 		t.Errorf("full again: %d", status)
 	}
 
-	w.clock.Add(30*24*time.Hour + time.Hour)
+	w.Clock.Add(30*24*time.Hour + time.Hour)
 	for range 4 {
-		w.loc.Alarms(w.ctx)
-		w.clock.Add(11 * time.Second)
+		w.Loc.Alarms(w.Ctx)
+		w.Clock.Add(11 * time.Second)
 	}
 	if n := count() + len(st.Listed(endedPrefix)); n != 0 {
 		t.Errorf("%d rows are left after 30 days", n)
@@ -235,32 +235,32 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 // own answer, the oldest have made way.
 func TestTenThousandIdempotencyKeys(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	st := w.loc.Storage(mid)
+	w.Create()
+	st := w.Loc.Storage(mid)
 	const more = 50
 	for i := range maxIdem + more {
 		key := fmt.Sprintf(`{"key":"k%d","digest":"d%d"`, i, i)
-		if got := w.want(200, "idem.begin", key+`}`); got.Get("state").Str != "new" {
+		if got := w.Want(200, "idem.begin", key+`}`); got.Get("state").Str != "new" {
 			t.Fatalf("key %d: %s", i, got.Raw)
 		}
-		w.want(200, "idem.end", key+fmt.Sprintf(`,"status":200,"body":"%s"}`, base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "answer %d", i))))
-		w.clock.Add(time.Millisecond)
+		w.Want(200, "idem.end", key+fmt.Sprintf(`,"status":200,"body":"%s"}`, base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "answer %d", i))))
+		w.Clock.Add(time.Millisecond)
 	}
 	st.Flush()
 	if n, ended := len(st.Listed(idemPrefix)), len(st.Listed(endedPrefix)); n != maxIdem || ended != maxIdem {
 		t.Errorf("%d keys, %d of them have ended", n, ended)
 	}
 	for i := more; i < maxIdem+more; i += 199 {
-		got := w.want(200, "idem.begin", fmt.Sprintf(`{"key":"k%d","digest":"d%d"}`, i, i))
+		got := w.Want(200, "idem.begin", fmt.Sprintf(`{"key":"k%d","digest":"d%d"}`, i, i))
 		body, _ := base64.StdEncoding.DecodeString(got.Get("body").Str)
 		if want := fmt.Sprintf("answer %d", i); got.Get("state").Str != "done" || string(body) != want {
 			t.Fatalf("key %d: %s, %q", i, got.Get("state"), body)
 		}
 	}
-	if got := w.want(200, "idem.begin", fmt.Sprintf(`{"key":"k%d","digest":"other"}`, more)); got.Get("state").Str != "other" {
+	if got := w.Want(200, "idem.begin", fmt.Sprintf(`{"key":"k%d","digest":"other"}`, more)); got.Get("state").Str != "other" {
 		t.Errorf("another request with a key: %s", got.Raw)
 	}
-	if got := w.want(200, "idem.begin", `{"key":"k0","digest":"d0"}`); got.Get("state").Str != "new" {
+	if got := w.Want(200, "idem.begin", `{"key":"k0","digest":"d0"}`); got.Get("state").Str != "new" {
 		t.Errorf("a key that has made way: %s", got.Raw)
 	}
 }

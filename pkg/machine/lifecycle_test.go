@@ -18,7 +18,7 @@ import (
 
 func (w *world) machines() []string {
 	w.Helper()
-	status, answer, err := w.loc.Call(w.ctx, rpc.RegistryID, "list", nil)
+	status, answer, err := w.Loc.Call(w.Ctx, rpc.RegistryID, "list", nil)
 	if err != nil || status != 200 {
 		w.Fatalf("list: %d %s %v", status, answer, err)
 	}
@@ -31,17 +31,17 @@ func (w *world) machines() []string {
 
 func TestCreatedMachineHasAKeyThatWorks(t *testing.T) {
 	w := newWorld(t)
-	w.want(404, "snapshot", `{"have":0}`)
-	text := w.create()
+	w.Want(404, "snapshot", `{"have":0}`)
+	text := w.Create()
 	k, ok := rpc.ParseKey(text)
 	if !ok || k.MachineID != mid || !k.CheckOK(w.obj.KeySecret) {
 		t.Fatalf("%s is no key of the machine", text)
 	}
-	m := snapshot.New(w.replica())
+	m := snapshot.New(w.Replica())
 	if found := m.FindKey(k.Digest, nil); found == nil || found.ID != k.ID {
 		t.Error("the digest of the key is not in the replica")
 	}
-	w.want(409, "create", `{"name":"again"}`)
+	w.Want(409, "create", `{"name":"again"}`)
 	if got := w.machines(); !slices.Equal(got, []string{mid}) {
 		t.Errorf("list: got %v", got)
 	}
@@ -49,33 +49,33 @@ func TestCreatedMachineHasAKeyThatWorks(t *testing.T) {
 
 func TestDeletedMachineIsGone(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	w.loc.Alarms(w.ctx)
-	if w.kv.Dump()[kvKey(mid)] == nil {
+	w.Create()
+	w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	w.Loc.Alarms(w.Ctx)
+	if w.KV.Dump()[kvKey(mid)] == nil {
 		t.Fatal("the replica was not published")
 	}
-	w.want(204, "delete", "")
-	w.want(404, "snapshot", `{"have":0}`)
-	w.want(404, "manage", `{"method":"GET","route":"/api/providers"}`)
-	w.want(404, "report", `{}`)
-	w.clock.Add(2 * time.Second)
-	w.loc.Alarms(w.ctx)
-	if len(w.kv.Dump()) != 0 {
+	w.Want(204, "delete", "")
+	w.Want(404, "snapshot", `{"have":0}`)
+	w.Want(404, "manage", `{"method":"GET","route":"/api/providers"}`)
+	w.Want(404, "report", `{}`)
+	w.Clock.Add(2 * time.Second)
+	w.Loc.Alarms(w.Ctx)
+	if len(w.KV.Dump()) != 0 {
 		t.Error("the replica is still in KV")
 	}
 	if got := w.machines(); len(got) != 0 {
 		t.Errorf("list: got %v", got)
 	}
-	for k := range w.loc.Storage(mid).Dump() {
+	for k := range w.Loc.Storage(mid).Dump() {
 		if k != "meta" && !strings.HasPrefix(k, storage.AuditPrefix) {
 			t.Errorf("row %s outlives the machine", k)
 		}
 	}
-	if n := w.loc.Alarms(w.ctx); n != 0 {
+	if n := w.Loc.Alarms(w.Ctx); n != 0 {
 		t.Errorf("%d alarms of a machine that is gone", n)
 	}
-	w.create()
+	w.Create()
 	if got := w.machines(); len(got) != 1 {
 		t.Errorf("made again: got %v", got)
 	}
@@ -84,13 +84,13 @@ func TestDeletedMachineIsGone(t *testing.T) {
 // A seed that no one has seen yet does not bring a deleted machine back.
 func TestDeletionWinsOverASeedInKV(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.kv.Put(w.ctx, kvKey(mid), []byte(`{"apiKeys":["sk-fromhand12"]}`))
-	w.want(204, "delete", "")
-	w.clock.Add(2 * time.Second)
-	w.loc.Alarms(w.ctx)
-	w.want(404, "snapshot", `{}`)
-	if len(w.kv.Dump()) != 0 {
+	w.Create()
+	w.KV.Put(w.Ctx, kvKey(mid), []byte(`{"apiKeys":["sk-fromhand12"]}`))
+	w.Want(204, "delete", "")
+	w.Clock.Add(2 * time.Second)
+	w.Loc.Alarms(w.Ctx)
+	w.Want(404, "snapshot", `{}`)
+	if len(w.KV.Dump()) != 0 {
 		t.Error("the seed is still in KV")
 	}
 }
@@ -98,7 +98,7 @@ func TestDeletionWinsOverASeedInKV(t *testing.T) {
 // A crash between the intent and the confirmation loses nothing visible.
 func TestRegistryAfterACrash(t *testing.T) {
 	put := func(w *world, state string) {
-		w.loc.Call(w.ctx, rpc.RegistryID, "put", fmt.Appendf(nil, `{"machineId":%q,"name":"demo","state":%q}`, mid, state))
+		w.Loc.Call(w.Ctx, rpc.RegistryID, "put", fmt.Appendf(nil, `{"machineId":%q,"name":"demo","state":%q}`, mid, state))
 	}
 	t.Run("before the machine was created", func(t *testing.T) {
 		w := newWorld(t)
@@ -106,15 +106,15 @@ func TestRegistryAfterACrash(t *testing.T) {
 		if got := w.machines(); len(got) != 0 {
 			t.Errorf("got %v", got)
 		}
-		w.clock.Add(6 * time.Minute)
+		w.Clock.Add(6 * time.Minute)
 		w.machines()
-		if n := len(w.loc.Storage(rpc.RegistryID).Listed(machinePrefix)); n != 0 {
+		if n := len(w.Loc.Storage(rpc.RegistryID).Listed(machinePrefix)); n != 0 {
 			t.Error("the intent stays for ever")
 		}
 	})
 	t.Run("after the machine was created", func(t *testing.T) {
 		w := newWorld(t)
-		w.create()
+		w.Create()
 		put(w, creating) // as if never confirmed
 		if got := w.machines(); len(got) != 1 {
 			t.Errorf("got %v", got)
@@ -122,12 +122,12 @@ func TestRegistryAfterACrash(t *testing.T) {
 	})
 	t.Run("before the machine was deleted", func(t *testing.T) {
 		w := newWorld(t)
-		w.create()
+		w.Create()
 		put(w, deleting)
 		if got := w.machines(); len(got) != 1 {
 			t.Errorf("got %v", got)
 		}
-		w.clock.Add(6 * time.Minute)
+		w.Clock.Add(6 * time.Minute)
 		if got := w.machines(); len(got) != 1 {
 			t.Errorf("later: got %v", got)
 		}
@@ -136,21 +136,21 @@ func TestRegistryAfterACrash(t *testing.T) {
 		w := newWorld(t)
 		real := w.obj.Objects
 		w.obj.Objects = &objects.Script{}
-		status, a := w.call("create", `{}`)
+		status, a := w.Call("create", `{}`)
 		if status != 503 {
 			t.Fatalf("got %d %s, want 503", status, a.Raw)
 		}
-		w.want(404, "snapshot", `{}`)
+		w.Want(404, "snapshot", `{}`)
 		w.obj.Objects = real
-		w.want(200, "adopt", `{"doc":{"apiKeys":["sk-abcdefgh12"]}}`)
+		w.Want(200, "adopt", `{"doc":{"apiKeys":["sk-abcdefgh12"]}}`)
 		w.obj.Objects = &objects.Script{}
-		w.loc.Alarms(w.ctx)
+		w.Loc.Alarms(w.Ctx)
 		w.obj.Objects = real
 		if got := w.machines(); len(got) != 0 {
 			t.Fatalf("got %v", got)
 		}
-		w.clock.Add(5 * time.Second)
-		w.loc.Alarms(w.ctx)
+		w.Clock.Add(5 * time.Second)
+		w.Loc.Alarms(w.Ctx)
 		if got := w.machines(); len(got) != 1 {
 			t.Errorf("a seeded machine is not registered: %v", got)
 		}
@@ -159,44 +159,44 @@ func TestRegistryAfterACrash(t *testing.T) {
 
 func TestPublishingIsCoalescedAndRetried(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	puts := func() (n int) {
-		for _, k := range w.kv.Writes() {
+		for _, k := range w.KV.Writes() {
 			if k == kvKey(mid) {
 				n++
 			}
 		}
 		return n
 	}
-	w.loc.Alarms(w.ctx)
+	w.Loc.Alarms(w.Ctx)
 	if puts() != 1 {
 		t.Fatalf("%d writes after the first change", puts())
 	}
 	for i := range 50 {
-		w.connect(fmt.Sprintf(`{"provider":"openai","name":"c%d","apiKey":"sk-0123456789abcdef"}`, i))
-		w.loc.Alarms(w.ctx)
+		w.Connect(fmt.Sprintf(`{"provider":"openai","name":"c%d","apiKey":"sk-0123456789abcdef"}`, i))
+		w.Loc.Alarms(w.Ctx)
 	}
 	if puts() != 1 {
 		t.Errorf("%d writes within a second", puts())
 	}
-	w.kv.Down(true)
+	w.KV.Down(true)
 	for range 10 {
-		w.clock.Add(time.Second)
-		w.loc.Alarms(w.ctx)
+		w.Clock.Add(time.Second)
+		w.Loc.Alarms(w.Ctx)
 	}
 	if n := puts() - 1; n < 3 || n > 5 {
 		t.Errorf("%d tries in 10 s of KV down, want them further and further apart", n)
 	}
-	w.kv.Down(false)
-	w.clock.Add(time.Minute)
-	w.loc.Alarms(w.ctx)
-	m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
-	if err != nil || len(m.Connections) != 50 || m.Generation != w.replica().Generation {
+	w.KV.Down(false)
+	w.Clock.Add(time.Minute)
+	w.Loc.Alarms(w.Ctx)
+	m, err := snapshot.Parse(mid, w.KV.Dump()[kvKey(mid)])
+	if err != nil || len(m.Connections) != 50 || m.Generation != w.Replica().Generation {
 		t.Errorf("KV is behind: %v", err)
 	}
 	before := puts()
-	w.clock.Add(time.Minute)
-	w.loc.Alarms(w.ctx)
+	w.Clock.Add(time.Minute)
+	w.Loc.Alarms(w.Ctx)
 	if puts() != before {
 		t.Error("published without a change")
 	}
@@ -205,17 +205,17 @@ func TestPublishingIsCoalescedAndRetried(t *testing.T) {
 func TestLostAlarmIsSetAgain(t *testing.T) {
 	for _, by := range []string{"snapshot", "tick"} {
 		w := newWorld(t)
-		w.create()
-		w.loc.Storage(mid).Alarm = 0 // lost
-		w.clock.Add(2 * time.Minute)
+		w.Create()
+		w.Loc.Storage(mid).Alarm = 0 // lost
+		w.Clock.Add(2 * time.Minute)
 		if by == "snapshot" {
-			w.want(200, "snapshot", `{"have":0}`)
+			w.Want(200, "snapshot", `{"have":0}`)
 		} else {
-			w.loc.Call(w.ctx, rpc.RegistryID, "put", []byte(`{"machineId":"`+mid+`","state":"active"}`))
-			w.obj.Cron(w.ctx)
+			w.Loc.Call(w.Ctx, rpc.RegistryID, "put", []byte(`{"machineId":"`+mid+`","state":"active"}`))
+			w.obj.Cron(w.Ctx)
 		}
-		w.loc.Alarms(w.ctx)
-		if w.kv.Dump()[kvKey(mid)] == nil {
+		w.Loc.Alarms(w.Ctx)
+		if w.KV.Dump()[kvKey(mid)] == nil {
 			t.Errorf("%s: still not published", by)
 		}
 	}
@@ -224,28 +224,28 @@ func TestLostAlarmIsSetAgain(t *testing.T) {
 func TestClockJumpsMakeNothingPermanent(t *testing.T) {
 	for _, jump := range []time.Duration{-time.Hour, time.Hour, 10 * 365 * 24 * time.Hour, -10 * 365 * 24 * time.Hour} {
 		w := newWorld(t)
-		w.create()
-		id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-		w.want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":"rate_limited"}]}`,
-			id, w.clock.Now().Add(20*time.Minute).UnixMilli(), w.clock.Now().UnixMilli()))
-		w.loc.Alarms(w.ctx)
-		w.clock.Add(jump)
-		id2 := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+		w.Create()
+		id := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+		w.Want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":"rate_limited"}]}`,
+			id, w.Clock.Now().Add(20*time.Minute).UnixMilli(), w.Clock.Now().UnixMilli()))
+		w.Loc.Alarms(w.Ctx)
+		w.Clock.Add(jump)
+		id2 := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
 		for range 5 {
-			w.clock.Add(2 * time.Second)
-			w.loc.Alarms(w.ctx)
+			w.Clock.Add(2 * time.Second)
+			w.Loc.Alarms(w.Ctx)
 		}
-		m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
+		m, err := snapshot.Parse(mid, w.KV.Dump()[kvKey(mid)])
 		if err != nil || m.Connection(id2) == nil {
 			t.Errorf("%v: publishing has stopped", jump)
 		}
-		for _, c := range w.replica().Cooldowns {
-			left := c.Until - w.clock.Now().UnixMilli()
+		for _, c := range w.Replica().Cooldowns {
+			left := c.Until - w.Clock.Now().UnixMilli()
 			if jump < 0 || left > (20*time.Minute-jump).Milliseconds() {
 				t.Errorf("%v: a cooldown of 20 min has %d ms left", jump, left)
 			}
 		}
-		if rows := w.ok("GET", "/api/models/availability", "").Get("data.#").Int(); rows != 0 {
+		if rows := w.OK("GET", "/api/models/availability", "").Get("data.#").Int(); rows != 0 {
 			t.Errorf("%v: %d cooldowns are shown", jump, rows)
 		}
 	}
@@ -253,22 +253,22 @@ func TestClockJumpsMakeNothingPermanent(t *testing.T) {
 
 func TestGenerationsMoveWithEveryChange(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	gen := w.replica().Generation
-	if a := w.want(200, "snapshot", fmt.Sprintf(`{"have":%d}`, gen)); !a.Get("same").Bool() || a.Get("generation").Int() != gen {
+	w.Create()
+	gen := w.Replica().Generation
+	if a := w.Want(200, "snapshot", fmt.Sprintf(`{"have":%d}`, gen)); !a.Get("same").Bool() || a.Get("generation").Int() != gen {
 		t.Errorf("got %s", a.Raw)
 	}
-	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	m := w.replica()
+	id := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	m := w.Replica()
 	if m.Generation != gen+1 || m.Connections[0].Generation != gen+1 {
 		t.Errorf("got %d, row %d, want %d", m.Generation, m.Connections[0].Generation, gen+1)
 	}
-	w.ok("POST", "/api/keys", `{}`)
-	if m = w.replica(); m.Generation != gen+2 || m.Connections[0].Generation != gen+1 {
+	w.OK("POST", "/api/keys", `{}`)
+	if m = w.Replica(); m.Generation != gen+2 || m.Connections[0].Generation != gen+1 {
 		t.Errorf("another row's change moved the connection's generation to %d", m.Connections[0].Generation)
 	}
-	w.ok("DELETE", "/api/providers/"+id, "")
-	if m = w.replica(); m.Generation != gen+3 || len(m.Connections) != 0 {
+	w.OK("DELETE", "/api/providers/"+id, "")
+	if m = w.Replica(); m.Generation != gen+3 || len(m.Connections) != 0 {
 		t.Errorf("got %d", m.Generation)
 	}
 	raw, _ := json.Marshal(m)
@@ -287,11 +287,11 @@ func TestMachinesAreListedInPages(t *testing.T) {
 		id := fmt.Sprintf("%016x", uint64(i)*0x9e3779b97f4a7c15)
 		rows = append(rows, storage.Row{Key: machinePrefix + id, Value: []byte(fmt.Sprintf(`{"machineId":%q,"name":"Team %d","createdAt":%d,"state":"active","at":1}`, id, i, 1_000+i/2))})
 	}
-	w.loc.Storage(rpc.RegistryID).Write(rows, 0)
-	w.loc.Storage(rpc.RegistryID).Flush()
+	w.Loc.Storage(rpc.RegistryID).Write(rows, 0)
+	w.Loc.Storage(rpc.RegistryID).Flush()
 	list := func(body string) gjson.Result {
 		t.Helper()
-		status, answer, err := w.loc.Call(w.ctx, rpc.RegistryID, "list", []byte(body))
+		status, answer, err := w.Loc.Call(w.Ctx, rpc.RegistryID, "list", []byte(body))
 		if err != nil || status != 200 {
 			t.Fatalf("%s: %d %s %v", body, status, answer, err)
 		}
@@ -325,7 +325,7 @@ func TestMachinesAreListedInPages(t *testing.T) {
 		t.Errorf("search: %s", got.Raw)
 	}
 	for _, bad := range []string{`{"limit":1001}`, `{"cursor":"x"}`, `[]`} {
-		if status, _, _ := w.loc.Call(w.ctx, rpc.RegistryID, "list", []byte(bad)); status != 400 {
+		if status, _, _ := w.Loc.Call(w.Ctx, rpc.RegistryID, "list", []byte(bad)); status != 400 {
 			t.Errorf("%s: got %d, want 400", bad, status)
 		}
 	}

@@ -35,13 +35,13 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 		t.Run(platform, func(t *testing.T) {
 			w := newWorld(t)
 			public, private, _ := ed25519.GenerateKey(nil)
-			document, signature := priceList(w.clock.Now(), "1/8/0.1"), ""
+			document, signature := priceList(w.Clock.Now(), "1/8/0.1"), ""
 			sign := func() {
 				signature = base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte(document)))
 			}
 			sign()
 			status, calls := 200, 0
-			up := &fake.Upstream{Clock: w.clock, Answer: func(s *fake.Seen) fake.Answer {
+			up := &fake.Upstream{Clock: w.Clock, Answer: func(s *fake.Seen) fake.Answer {
 				calls++
 				switch {
 				case s.Header.Get("authorization") != "":
@@ -53,14 +53,14 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 			}}
 			f := &Refresher{
 				Source: refresh.Source{URL: "https://prices.example/p.json", Key: public},
-				Do:     up, KV: w.kv, Objects: w.loc, Now: w.clock.Now, Log: func(l string) { w.logs = append(w.logs, l) },
+				Do:     up, KV: w.KV, Objects: w.Loc, Now: w.Clock.Now, Log: func(l string) { w.Logs = append(w.Logs, l) },
 			}
 			if platform == "registry" {
 				f.KV = nil
 			}
 			now := func() catalog.Update {
 				t.Helper()
-				p, err := rpc.Prices(w.ctx, f.KV, w.loc)
+				p, err := rpc.Prices(w.Ctx, f.KV, w.Loc)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -68,65 +68,65 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 			}
 			run := func(wantCalls int, price, logged string) {
 				t.Helper()
-				calls, w.logs = 0, nil
-				f.Refresh(w.ctx, nil)
+				calls, w.Logs = 0, nil
+				f.Refresh(w.Ctx, nil)
 				if p := now(); calls != wantCalls || string(p.Price("openai", "gpt-5")) != price {
 					t.Errorf("%d calls, %+v", calls, p)
 				}
-				if got := strings.Join(w.logs, "\n"); !strings.Contains(got, logged) || logged == "" && got != "" {
+				if got := strings.Join(w.Logs, "\n"); !strings.Contains(got, logged) || logged == "" && got != "" {
 					t.Errorf("logged %q, want %q", got, logged)
 				}
 			}
 			run(2, "1/8/0.1", "1 prices differ from the catalogue, 0 held back, 0 models added, 0 with other limits, 0 out of bounds (signed)")
-			w.clock.Add(59 * time.Minute)
-			document = priceList(w.clock.Now(), "2/8/0.1")
+			w.Clock.Add(59 * time.Minute)
+			document = priceList(w.Clock.Now(), "2/8/0.1")
 			sign()
 			run(0, "1/8/0.1", "")
-			w.clock.Add(time.Minute)
+			w.Clock.Add(time.Minute)
 			document += " " // not what was signed
 			run(2, "1/8/0.1", "the signature is not one of PRICES_KEY")
-			if p := now(); p.FailedAt != w.clock.Now().UnixMilli() || p.FetchedAt != p.FailedAt-time.Hour.Milliseconds() || p.Error == "" {
+			if p := now(); p.FailedAt != w.Clock.Now().UnixMilli() || p.FetchedAt != p.FailedAt-time.Hour.Milliseconds() || p.Error == "" {
 				t.Errorf("%+v", p)
 			}
-			w.clock.Add(9 * time.Minute)
+			w.Clock.Add(9 * time.Minute)
 			run(0, "1/8/0.1", "")
-			w.clock.Add(time.Minute)
+			w.Clock.Add(time.Minute)
 			run(2, "1/8/0.1", "") // logged once
-			w.clock.Add(10 * time.Minute)
+			w.Clock.Add(10 * time.Minute)
 			sign()
 			run(2, "2/8/0.1", "(signed)")
-			w.clock.Add(time.Hour)
-			document = priceList(w.clock.Now().Add(-3*time.Hour), "1/8/0.1") // replayed
+			w.Clock.Add(time.Hour)
+			document = priceList(w.Clock.Now().Add(-3*time.Hour), "1/8/0.1") // replayed
 			sign()
 			run(2, "2/8/0.1", "issuedAt is before")
-			w.clock.Add(10 * time.Minute)
+			w.Clock.Add(10 * time.Minute)
 			status = 404
 			run(1, "2/8/0.1", "status 404")
 			// Without the key the source is checked by bounds.
-			w.clock.Add(10 * time.Minute)
+			w.Clock.Add(10 * time.Minute)
 			status, f.Key = 200, nil
 			run(1, "1/8/0.1", "(unsigned: bounds only)")
-			w.clock.Add(time.Hour)
+			w.Clock.Add(time.Hour)
 			run(1, "1/8/0.1", "") // nothing has changed
 			// Prices of another source are not a beginning for this one.
 			f.URL = "https://other.example/p.json"
 			document = `{"openai":1}`
 			run(1, "", "it has 0 prices")
-			w.clock.Add(10 * time.Minute)
-			document = priceList(w.clock.Now(), "3/8/0.1")
+			w.Clock.Add(10 * time.Minute)
+			document = priceList(w.Clock.Now(), "3/8/0.1")
 			run(1, "3/8/0.1", fmt.Sprint(f.URL, ": 1 prices differ"))
 			// Models are stored with the prices.
-			w.clock.Add(time.Hour)
+			w.Clock.Add(time.Hour)
 			document = strings.Replace(document, `{`, `{"models":{"openai":{"gpt-next":{"kind":"llm"},"gpt-odd":{"kind":"odd"}}},`, 1)
 			run(1, "3/8/0.1", "1 models added, 0 with other limits, 1 out of bounds")
 			if p := now(); p.AddedModels != 1 || p.RefusedModels != 1 || len(p.Lookup("openai", "gpt-next")) != 1 {
 				t.Errorf("%+v", p)
 			}
 			// A price of a model of the source alone that no vendor asks is named once.
-			w.clock.Add(time.Hour)
+			w.Clock.Add(time.Hour)
 			document = strings.Replace(document, `"prices":{"openai":{`, `"prices":{"openai":{"gpt-next":"99999/99999",`, 1)
 			run(1, "3/8/0.1", "dearer than any vendor's, left out: openai/gpt-next")
-			w.clock.Add(time.Hour)
+			w.Clock.Add(time.Hour)
 			run(1, "3/8/0.1", "")
 		})
 	}
@@ -134,10 +134,10 @@ func TestRefreshStoresPricesOnceAnHour(t *testing.T) {
 
 func TestRegistryRefusesUnreadablePrices(t *testing.T) {
 	w := newWorld(t)
-	if status, _, err := w.loc.Call(w.ctx, rpc.RegistryID, "prices.put", []byte(`{"text":1}`)); err != nil || status != 400 {
+	if status, _, err := w.Loc.Call(w.Ctx, rpc.RegistryID, "prices.put", []byte(`{"text":1}`)); err != nil || status != 400 {
 		t.Errorf("%d %v", status, err)
 	}
-	if p, err := rpc.Prices(w.ctx, nil, w.loc); err != nil || p != (catalog.Update{}) {
+	if p, err := rpc.Prices(w.Ctx, nil, w.Loc); err != nil || p != (catalog.Update{}) {
 		t.Errorf("%+v %v", p, err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // Someone who makes rows without end fills no turn with removing them.
 func TestManyRowsAreRemovedInTurns(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	st := w.loc.Storage(mid)
+	w.Create()
+	st := w.Loc.Storage(mid)
 	const jobs = 2*storage.MaxRemoved + 500
 	var rows []storage.Row
 	for i := range jobs {
@@ -24,16 +24,16 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 	st.Write(rows, storage.KeepAlarm)
 	st.Flush()
 	left := func() int { return len(st.Listed(storage.JobPrefix)) - 2 }
-	w.clock.Add(61 * time.Minute)
+	w.Clock.Add(61 * time.Minute)
 	before := jobs
 	for turn := 1; turn <= 3; turn++ {
-		w.loc.Alarms(w.ctx)
+		w.Loc.Alarms(w.Ctx)
 		now := left()
 		if removed := before - now; removed < 500 || removed > storage.MaxRemoved {
 			t.Errorf("turn %d: %d rows removed, %d left", turn, removed, now)
 		}
 		before = now
-		w.clock.Add(11 * time.Second)
+		w.Clock.Add(11 * time.Second)
 	}
 	if before != 0 || len(st.Listed(storage.JobPrefix)) != 2 {
 		t.Errorf("%d rows left", before)
@@ -41,12 +41,12 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 	// Then it is an hour's work again.
 	st.Write([]storage.Row{{Key: storage.JobPrefix + "late", Value: []byte(`{"id":"a","connectionId":"c","expiresAt":1}`)}}, storage.KeepAlarm)
 	st.Flush()
-	w.loc.Alarms(w.ctx)
+	w.Loc.Alarms(w.Ctx)
 	if left() != 1 {
 		t.Error("pruned before the hour was over")
 	}
-	w.clock.Add(61 * time.Minute)
-	w.loc.Alarms(w.ctx)
+	w.Clock.Add(61 * time.Minute)
+	w.Loc.Alarms(w.Ctx)
 	if left() != 0 {
 		t.Error("not pruned after an hour")
 	}
@@ -56,21 +56,21 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 // expires.
 func TestJobsAreBilledOnceOrCountAsUnpriced(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	for _, id := range []string{"billed", "lost"} {
-		w.want(200, "job.put", fmt.Sprintf(`{"id":%q,"connectionId":"c","expiresAt":%d,"unbilled":{"model":"m","requests":1,"unpriced":1}}`, id, w.clock.Now().Add(time.Hour).UnixMilli()))
+		w.Want(200, "job.put", fmt.Sprintf(`{"id":%q,"connectionId":"c","expiresAt":%d,"unbilled":{"model":"m","requests":1,"unpriced":1}}`, id, w.Clock.Now().Add(time.Hour).UnixMilli()))
 	}
 	for _, billed := range []bool{true, false} {
-		if a := w.want(200, "job.bill", `{"id":"billed","usage":{"model":"m","requests":1,"inputTokens":5,"costUsd":0.25}}`); a.Get("billed").Bool() != billed {
+		if a := w.Want(200, "job.bill", `{"id":"billed","usage":{"model":"m","requests":1,"inputTokens":5,"costUsd":0.25}}`); a.Get("billed").Bool() != billed {
 			t.Errorf("got %s", a.Raw)
 		}
 	}
-	w.want(400, "job.bill", `{"id":"billed","usage":{"requests":-1}}`)
-	w.want(404, "job.bill", `{"id":"none","usage":{}}`)
-	w.clock.Add(2 * time.Hour)
-	w.loc.Alarms(w.ctx)
+	w.Want(400, "job.bill", `{"id":"billed","usage":{"requests":-1}}`)
+	w.Want(404, "job.bill", `{"id":"none","usage":{}}`)
+	w.Clock.Add(2 * time.Hour)
+	w.Loc.Alarms(w.Ctx)
 	var sum usage.Row
-	w.tx().Hours(w.clock.Now().Add(-5*time.Hour).UnixMilli(), w.clock.Now().UnixMilli(), func(_ string, r *usage.Row) { sum.Add(r) })
+	w.tx().Hours(w.Clock.Now().Add(-5*time.Hour).UnixMilli(), w.Clock.Now().UnixMilli(), func(_ string, r *usage.Row) { sum.Add(r) })
 	if sum.Requests != 2 || sum.Unpriced != 1 || sum.CostUSD != 0.25 || sum.InputTokens != 5 {
 		t.Errorf("usage is %+v", sum)
 	}
@@ -80,13 +80,13 @@ func TestJobsAreBilledOnceOrCountAsUnpriced(t *testing.T) {
 // Another request whose upstream uses the same id is billed.
 func TestRepeatedPutOfAJobBillsItOnce(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	for _, step := range []struct {
 		request string
 		billed  bool
 	}{{"r1", true}, {"r1", false}, {"r2", true}} {
-		w.want(200, "job.put", fmt.Sprintf(`{"id":"resp_1","connectionId":"c","requestId":%q,"unbilled":{"model":"m","requests":1,"unpriced":1},"counted":{"b1":5}}`, step.request))
-		if a := w.want(200, "job.bill", `{"id":"resp_1","usage":{"model":"m","requests":1,"costUsd":0.25}}`); a.Get("billed").Bool() != step.billed {
+		w.Want(200, "job.put", fmt.Sprintf(`{"id":"resp_1","connectionId":"c","requestId":%q,"unbilled":{"model":"m","requests":1,"unpriced":1},"counted":{"b1":5}}`, step.request))
+		if a := w.Want(200, "job.bill", `{"id":"resp_1","usage":{"model":"m","requests":1,"costUsd":0.25}}`); a.Get("billed").Bool() != step.billed {
 			t.Errorf("%s: got %s, want %v", step.request, a.Raw, step.billed)
 		}
 	}
@@ -96,8 +96,8 @@ func TestRepeatedPutOfAJobBillsItOnce(t *testing.T) {
 // holds where the oldest records went.
 func TestAuditIsBoundedWhileItGrows(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	st := w.loc.Storage(mid)
+	w.Create()
+	st := w.Loc.Storage(mid)
 	count := func() int { return len(st.Listed(storage.AuditPrefix)) }
 	grow := func(n int) {
 		tx := w.obj.Begin(st, mid)
@@ -118,20 +118,20 @@ func TestAuditIsBoundedWhileItGrows(t *testing.T) {
 		t.Errorf("the chain breaks at %d", at)
 	}
 	for range 4 { // in turns
-		w.clock.Add(61 * time.Minute)
-		w.loc.Alarms(w.ctx)
+		w.Clock.Add(61 * time.Minute)
+		w.Loc.Alarms(w.Ctx)
 	}
 	if n := count(); n != storage.MaxAudit {
 		t.Errorf("%d records, want %d", n, storage.MaxAudit)
 	}
-	if a := w.ok("GET", "/api/audit?verify=true&limit=1", ""); !a.Get("chain.ok").Bool() || !a.Get("has_more").Bool() {
+	if a := w.OK("GET", "/api/audit?verify=true&limit=1", ""); !a.Get("chain.ok").Bool() || !a.Get("has_more").Bool() {
 		t.Errorf("got %s", a.Raw)
 	}
 	// A record that is changed breaks it still.
 	rows := st.Listed(storage.AuditPrefix)
 	st.Write([]storage.Row{{Key: rows[50].Key, Value: []byte(strings.Replace(string(rows[50].Value), "operator", "nobody", 1))}}, storage.KeepAlarm)
 	st.Flush()
-	if a := w.ok("GET", "/api/audit?verify=true&limit=1", ""); a.Get("chain.ok").Bool() || a.Get("chain.brokenAt").Int() == 0 {
+	if a := w.OK("GET", "/api/audit?verify=true&limit=1", ""); a.Get("chain.ok").Bool() || a.Get("chain.brokenAt").Int() == 0 {
 		t.Errorf("got %s", a.Raw)
 	}
 }

@@ -32,24 +32,24 @@ func TestProgramKeepsItsRandomName(t *testing.T) {
 
 // tx begins a turn of the machine.
 func (w *world) tx() *storage.Tx {
-	tx, _ := w.obj.begin(w.loc.Storage(mid), mid)
+	tx, _ := w.obj.begin(w.Loc.Storage(mid), mid)
 	return tx
 }
 
 // alarm runs the alarm of the machine now, whenever it is set.
 func (w *world) alarm() {
-	st := w.loc.Storage(mid)
-	w.obj.Alarm(w.ctx, st, mid)
+	st := w.Loc.Storage(mid)
+	w.obj.Alarm(w.Ctx, st, mid)
 	st.Flush()
 }
 
 func TestRegisteredMachineDoesNotRegisterAgain(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.loc.Alarms(w.ctx)
+	w.Create()
+	w.Loc.Alarms(w.Ctx)
 	stub := objects.Constant(200, "")
 	w.obj.Objects = stub
-	w.clock.Add(2 * time.Hour)
+	w.Clock.Add(2 * time.Hour)
 	w.alarm()
 	if len(stub.Calls) != 0 {
 		t.Errorf("called %v", stub.Calls)
@@ -58,35 +58,35 @@ func TestRegisteredMachineDoesNotRegisterAgain(t *testing.T) {
 
 func TestReplicaIsWrittenOnlyAfterAChangeAndOnceASecond(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.loc.Alarms(w.ctx)
-	w.clock.Add(time.Minute)
-	w.loc.Alarms(w.ctx)
-	published := func() int64 { return gjson.GetBytes(w.kv.Dump()[kvKey(mid)], "generation").Int() }
-	generation := func() int64 { return w.want(200, "snapshot", `{"have":0}`).Get("generation").Int() }
+	w.Create()
+	w.Loc.Alarms(w.Ctx)
+	w.Clock.Add(time.Minute)
+	w.Loc.Alarms(w.Ctx)
+	published := func() int64 { return gjson.GetBytes(w.KV.Dump()[kvKey(mid)], "generation").Int() }
+	generation := func() int64 { return w.Want(200, "snapshot", `{"have":0}`).Get("generation").Int() }
 	if published() != generation() || published() == 0 {
 		t.Fatalf("published %d of %d", published(), generation())
 	}
-	w.kv.Delete(w.ctx, kvKey(mid))
-	w.clock.Add(time.Hour)
+	w.KV.Delete(w.Ctx, kvKey(mid))
+	w.Clock.Add(time.Hour)
 	w.alarm()
 	if published() != 0 {
 		t.Error("an unchanged replica is written again")
 	}
-	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	w.clock.Add(time.Second)
-	w.loc.Alarms(w.ctx)
+	w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	w.Clock.Add(time.Second)
+	w.Loc.Alarms(w.Ctx)
 	first := published()
 	if first != generation() {
 		t.Fatalf("published %d of %d", first, generation())
 	}
-	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef2"}`)
-	w.clock.Add(time.Second - time.Millisecond)
+	w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef2"}`)
+	w.Clock.Add(time.Second - time.Millisecond)
 	w.alarm()
 	if published() != first {
 		t.Error("written twice within a second")
 	}
-	w.clock.Add(time.Millisecond)
+	w.Clock.Add(time.Millisecond)
 	w.alarm()
 	if published() != generation() || published() == first {
 		t.Errorf("after a second: published %d of %d", published(), generation())
@@ -96,27 +96,27 @@ func TestReplicaIsWrittenOnlyAfterAChangeAndOnceASecond(t *testing.T) {
 func TestWithoutKVNothingIsPublishedOrAdopted(t *testing.T) {
 	w := newWorld(t)
 	w.obj.KV = nil
-	w.create()
-	w.loc.Alarms(w.ctx)
-	st := w.loc.Storage(mid)
+	w.Create()
+	w.Loc.Alarms(w.Ctx)
+	st := w.Loc.Storage(mid)
 	m := w.tx().Meta
 	if m.Dirty || m.AlarmAt != m.PruneAt || st.AlarmAt() != m.PruneAt {
 		t.Errorf("dirty %v, alarm at %d, stored %d, the next work at %d", m.Dirty, m.AlarmAt, st.AlarmAt(), m.PruneAt)
 	}
-	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
 	if changed := w.tx().Meta; changed.Generation == m.Generation || changed.Dirty || changed.AlarmAt != m.PruneAt {
 		t.Errorf("after a change: dirty %v, alarm at %d, want %d", changed.Dirty, changed.AlarmAt, m.PruneAt)
 	}
 	w.alarm()
 
-	w.want(422, "adopt", `{"doc":{"providers":1}}`)
-	w.loc.Call(w.ctx, "zzzzzzzz01234567", "adopt", []byte(`{"doc":{"providers":1}}`))
-	w.want(204, "delete", "")
-	w.loc.Alarms(w.ctx)
+	w.Want(422, "adopt", `{"doc":{"providers":1}}`)
+	w.Loc.Call(w.Ctx, "zzzzzzzz01234567", "adopt", []byte(`{"doc":{"providers":1}}`))
+	w.Want(204, "delete", "")
+	w.Loc.Alarms(w.Ctx)
 	if m := w.tx().Meta; !m.Deleted || m.Dirty || st.AlarmAt() != 0 {
 		t.Errorf("after deletion: %+v, alarm at %d", m, st.AlarmAt())
 	}
-	if stored := w.kv.Dump(); len(stored) != 0 {
+	if stored := w.KV.Dump(); len(stored) != 0 {
 		t.Errorf("in KV: %v", stored)
 	}
 }
@@ -124,7 +124,7 @@ func TestWithoutKVNothingIsPublishedOrAdopted(t *testing.T) {
 // A platform may stop publishing to a machine that was moved to it with its rows.
 func TestDueReplicaIsForgottenWithoutKV(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	if !w.tx().Meta.Dirty {
 		t.Fatal("no replica is due")
 	}

@@ -8,25 +8,14 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/inprocess"
 	"weir/pkg/machine/rpc"
 )
-
-// at runs an operation of an object, and returns status and answer.
-func (w *world) at(id, op, body string) (int, gjson.Result) {
-	w.Helper()
-	status, answer, err := w.loc.Call(w.ctx, id, op, []byte(body))
-	if err != nil {
-		w.Fatal(err)
-	}
-	return status, gjson.ParseBytes(answer)
-}
-
-func digest(n int) string { return fmt.Sprintf("%064x", n) }
 
 // opened opens session n of the operator.
 func (w *world) opened(n int) gjson.Result {
 	w.Helper()
-	status, a := w.at(rpc.RegistryID, "session.open", `{"digest":"`+digest(n)+`","bound":"b"}`)
+	status, a := w.At(rpc.RegistryID, "session.open", `{"digest":"`+inprocess.Digest(n)+`","bound":"b"}`)
 	if status != 200 {
 		w.Fatalf("session %d: got %d %s", n, status, a.Raw)
 	}
@@ -36,17 +25,17 @@ func (w *world) opened(n int) gjson.Result {
 // checked checks session n of the operator.
 func (w *world) checked(n int) (int, gjson.Result) {
 	w.Helper()
-	return w.at(rpc.RegistryID, "session.check", `{"digest":"`+digest(n)+`","bound":"b"}`)
+	return w.At(rpc.RegistryID, "session.check", `{"digest":"`+inprocess.Digest(n)+`","bound":"b"}`)
 }
 
 func TestSessionEndsWhenIdle(t *testing.T) {
 	for idle, want := range map[time.Duration]int{0: 200, 30*time.Minute - time.Millisecond: 200, 30 * time.Minute: 401, -30 * time.Minute: 200, -30*time.Minute - time.Millisecond: 401} {
 		w := newWorld(t)
-		now := w.clock.Now().UnixMilli()
+		now := w.Clock.Now().UnixMilli()
 		if a := w.opened(1); a.Get("authAt").Int() != now || a.Get("idleAt").Int() != now+30*60_000 || a.Get("expiresAt").Int() != now+12*3600_000 || a.Get("key").Exists() {
 			t.Errorf("opened: got %s", a.Raw)
 		}
-		w.clock.Add(idle)
+		w.Clock.Add(idle)
 		if status, a := w.checked(1); status != want {
 			t.Errorf("after %v: got %d %s, want %d", idle, status, a.Raw, want)
 		}
@@ -57,14 +46,14 @@ func TestSessionLivesForTwelveHours(t *testing.T) {
 	w := newWorld(t)
 	end := w.opened(1).Get("expiresAt").Int()
 	for range 35 {
-		w.clock.Add(20 * time.Minute)
+		w.Clock.Add(20 * time.Minute)
 		w.checked(1)
 	}
-	w.clock.Add(20*time.Minute - time.Millisecond)
+	w.Clock.Add(20*time.Minute - time.Millisecond)
 	if status, a := w.checked(1); status != 200 || a.Get("expiresAt").Int() != end || a.Get("idleAt").Int() != end {
 		t.Errorf("before its end: got %d %s", status, a.Raw)
 	}
-	w.clock.Add(time.Millisecond)
+	w.Clock.Add(time.Millisecond)
 	if status, _ := w.checked(1); status != 401 {
 		t.Errorf("at its end: got %d", status)
 	}
@@ -74,7 +63,7 @@ func TestUseOfSessionIsNotedOnceAMinute(t *testing.T) {
 	w := newWorld(t)
 	idle := w.opened(1).Get("idleAt").Int()
 	for _, tt := range []struct{ step, later time.Duration }{{time.Minute - time.Millisecond, 0}, {time.Millisecond, time.Minute}, {time.Minute - time.Millisecond, time.Minute}} {
-		w.clock.Add(tt.step)
+		w.Clock.Add(tt.step)
 		if _, a := w.checked(1); a.Get("idleAt").Int() != idle+tt.later.Milliseconds() {
 			t.Errorf("after %v more: got %s", tt.step, a.Raw)
 		}
@@ -84,23 +73,23 @@ func TestUseOfSessionIsNotedOnceAMinute(t *testing.T) {
 func TestSessionOfAnotherTokenEnds(t *testing.T) {
 	w := newWorld(t)
 	w.opened(1)
-	if status, _ := w.at(rpc.RegistryID, "session.check", `{"digest":"`+digest(1)+`","bound":"other"}`); status != 401 {
+	if status, _ := w.At(rpc.RegistryID, "session.check", `{"digest":"`+inprocess.Digest(1)+`","bound":"other"}`); status != 401 {
 		t.Errorf("another token: got %d", status)
 	}
 	if status, _ := w.checked(1); status != 401 {
 		t.Errorf("afterwards: got %d", status)
 	}
-	for _, body := range []string{`{`, `{"digest":"x","bound":"b"}`, `{"digest":"` + digest(2) + `","bound":"b"}`, `{"digest":"` + strings.ToUpper(digest(0xabc)) + `"}`} {
-		if status, _ := w.at(rpc.RegistryID, "session.check", body); status != 401 {
+	for _, body := range []string{`{`, `{"digest":"x","bound":"b"}`, `{"digest":"` + inprocess.Digest(2) + `","bound":"b"}`, `{"digest":"` + strings.ToUpper(inprocess.Digest(0xabc)) + `"}`} {
+		if status, _ := w.At(rpc.RegistryID, "session.check", body); status != 401 {
 			t.Errorf("%s: got %d, want 401", body, status)
 		}
 	}
-	for _, body := range []string{`{`, `{"digest":"x"}`, `{"digest":"` + digest(3) + `","bound":5}`} {
-		if status, _ := w.at(rpc.RegistryID, "session.open", body); status != 400 {
+	for _, body := range []string{`{`, `{"digest":"x"}`, `{"digest":"` + inprocess.Digest(3) + `","bound":5}`} {
+		if status, _ := w.At(rpc.RegistryID, "session.open", body); status != 400 {
 			t.Errorf("open %s: got %d, want 400", body, status)
 		}
 	}
-	if status, _ := w.at(rpc.RegistryID, "session.open", `{"digest":"`+digest(4)+`","keyId":"k"}`); status != 401 {
+	if status, _ := w.At(rpc.RegistryID, "session.open", `{"digest":"`+inprocess.Digest(4)+`","keyId":"k"}`); status != 401 {
 		t.Errorf("a key's session in the registry: got %d", status)
 	}
 }
@@ -109,7 +98,7 @@ func TestSignInReplacesItsSession(t *testing.T) {
 	w := newWorld(t)
 	w.opened(1)
 	w.opened(2)
-	w.at(rpc.RegistryID, "session.open", `{"digest":"`+digest(3)+`","bound":"b","replaces":"`+digest(1)+`"}`)
+	w.At(rpc.RegistryID, "session.open", `{"digest":"`+inprocess.Digest(3)+`","bound":"b","replaces":"`+inprocess.Digest(1)+`"}`)
 	for n, want := range map[int]int{1: 401, 2: 200, 3: 200} {
 		if status, _ := w.checked(n); status != want {
 			t.Errorf("session %d: got %d, want %d", n, status, want)
@@ -121,13 +110,13 @@ func TestLeastRecentlyUsedOfFiftySessionsEnds(t *testing.T) {
 	w := newWorld(t)
 	for n := range maxSessions {
 		w.opened(n)
-		w.clock.Add(time.Second)
+		w.Clock.Add(time.Second)
 	}
-	count := func() int { return len(w.loc.Storage(rpc.RegistryID).Listed(sessionPrefix)) }
+	count := func() int { return len(w.Loc.Storage(rpc.RegistryID).Listed(sessionPrefix)) }
 	if n := count(); n != maxSessions {
 		t.Fatalf("%d sessions", n)
 	}
-	w.clock.Add(time.Minute)
+	w.Clock.Add(time.Minute)
 	w.checked(0) // so the second is the oldest
 	w.opened(100)
 	for n, want := range map[int]int{0: 200, 1: 401, 2: 200, 49: 200, 100: 200} {
@@ -138,7 +127,7 @@ func TestLeastRecentlyUsedOfFiftySessionsEnds(t *testing.T) {
 	if n := count(); n != maxSessions {
 		t.Errorf("%d sessions", n)
 	}
-	w.clock.Add(time.Hour)
+	w.Clock.Add(time.Hour)
 	w.opened(101)
 	if n := count(); n != 1 {
 		t.Errorf("%d sessions after the others ended", n)
@@ -152,7 +141,7 @@ func TestSessionsEndTogether(t *testing.T) {
 	}
 	end := func(body string) {
 		t.Helper()
-		if status, a := w.at(rpc.RegistryID, "session.end", body); status != 200 {
+		if status, a := w.At(rpc.RegistryID, "session.end", body); status != 200 {
 			t.Errorf("%s: got %d %s", body, status, a.Raw)
 		}
 	}
@@ -167,26 +156,26 @@ func TestSessionsEndTogether(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	for _, body := range []string{`{`, `{"digest":"x","all":true}`, `{"digest":"` + digest(9) + `","all":true}`, `{"digest":"` + digest(0) + `","all":5}`} {
+	for _, body := range []string{`{`, `{"digest":"x","all":true}`, `{"digest":"` + inprocess.Digest(9) + `","all":true}`, `{"digest":"` + inprocess.Digest(0) + `","all":5}`} {
 		end(body)
 	}
 	states("200 200 200")
-	end(`{"digest":"` + digest(0) + `"}`)
+	end(`{"digest":"` + inprocess.Digest(0) + `"}`)
 	states("401 200 200")
-	end(`{"digest":"` + digest(1) + `","all":true}`)
+	end(`{"digest":"` + inprocess.Digest(1) + `","all":true}`)
 	states("401 401 401")
 }
 
 func TestSessionOfKeyLivesAsLongAsTheKeyManages(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	first := w.ok("POST", "/api/keys", `{"name":"first","scopes":["manage"]}`).Get("id").Str
-	second := w.ok("POST", "/api/keys", `{"name":"second","scopes":["manage"]}`).Get("id").Str
+	w.Create()
+	first := w.OK("POST", "/api/keys", `{"name":"first","scopes":["manage"]}`).Get("id").Str
+	second := w.OK("POST", "/api/keys", `{"name":"second","scopes":["manage"]}`).Get("id").Str
 	open := func(n int, key string) (int, gjson.Result) {
-		return w.at(mid, "session.open", `{"digest":"`+digest(n)+`","keyId":"`+key+`"}`)
+		return w.At(mid, "session.open", `{"digest":"`+inprocess.Digest(n)+`","keyId":"`+key+`"}`)
 	}
 	check := func(n int) int {
-		status, _ := w.at(mid, "session.check", `{"digest":"`+digest(n)+`","bound":"any"}`)
+		status, _ := w.At(mid, "session.check", `{"digest":"`+inprocess.Digest(n)+`","bound":"any"}`)
 		return status
 	}
 	if status, a := open(1, first); status != 200 || a.Get("key.id").Str != first || a.Get("key.digest").Str != "" {
@@ -202,7 +191,7 @@ func TestSessionOfKeyLivesAsLongAsTheKeyManages(t *testing.T) {
 		}
 	}
 	signIns := 0
-	for _, rec := range w.ok("GET", "/api/audit", "").Get("data").Array() {
+	for _, rec := range w.OK("GET", "/api/audit", "").Get("data").Array() {
 		if strings.Contains(rec.Raw, "sign-in") {
 			signIns++
 		}
@@ -210,11 +199,11 @@ func TestSessionOfKeyLivesAsLongAsTheKeyManages(t *testing.T) {
 	if signIns != 3 {
 		t.Errorf("%d sign-ins in the audit, want 3", signIns)
 	}
-	w.at(mid, "session.end", `{"digest":"`+digest(1)+`","all":true}`)
+	w.At(mid, "session.end", `{"digest":"`+inprocess.Digest(1)+`","all":true}`)
 	if got := fmt.Sprint(check(1), check(2), check(3)); got != "401 401 200" {
 		t.Errorf("after all of the first key ended: %s", got)
 	}
-	w.ok("DELETE", "/api/keys/"+second, "")
+	w.OK("DELETE", "/api/keys/"+second, "")
 	if got := check(3); got != 401 {
 		t.Errorf("after the key was revoked: %d", got)
 	}
@@ -224,7 +213,7 @@ func TestFailedSignInsAreLimited(t *testing.T) {
 	w := newWorld(t)
 	from := strings.Repeat("a", 32)
 	fail := func() (int, time.Duration) {
-		status, a := w.at(rpc.RegistryID, "session.failed", `{"from":"`+from+`"}`)
+		status, a := w.At(rpc.RegistryID, "session.failed", `{"from":"`+from+`"}`)
 		return status, time.Duration(a.Get("error.retryAfterMs").Int()) * time.Millisecond
 	}
 	ten := func() {
@@ -240,35 +229,35 @@ func TestFailedSignInsAreLimited(t *testing.T) {
 		if status, wait := fail(); status != 429 || wait != minutes*time.Minute {
 			t.Errorf("got %d, wait %v; want %v min", status, wait, int(minutes))
 		}
-		w.clock.Add(minutes*time.Minute - time.Second)
+		w.Clock.Add(minutes*time.Minute - time.Second)
 		if status, wait := fail(); status != 429 || wait != time.Second {
 			t.Errorf("a second before: got %d, wait %v", status, wait)
 		}
-		w.clock.Add(time.Second)
+		w.Clock.Add(time.Second)
 	}
 	ten()
-	w.clock.Add(15*time.Minute - time.Millisecond)
+	w.Clock.Add(15*time.Minute - time.Millisecond)
 	if status, _ := fail(); status != 429 {
 		t.Errorf("within the window: got %d", status)
 	}
-	w.clock.Add(4*time.Hour + 24*time.Hour)
+	w.Clock.Add(4*time.Hour + 24*time.Hour)
 	ten()
 	if _, wait := fail(); wait != 4*time.Hour {
 		t.Errorf("a day later: wait %v, want 4 h", wait)
 	}
-	w.clock.Add(4*time.Hour + 24*time.Hour + time.Millisecond)
+	w.Clock.Add(4*time.Hour + 24*time.Hour + time.Millisecond)
 	ten()
 	if _, wait := fail(); wait != 15*time.Minute {
 		t.Errorf("over a day later: wait %v, want 15 min", wait)
 	}
 	from = strings.Repeat("b", 32)
 	ten()
-	w.clock.Add(15 * time.Minute)
+	w.Clock.Add(15 * time.Minute)
 	ten()
-	w.clock.Add(-time.Hour) // a window that begins later does not count
+	w.Clock.Add(-time.Hour) // a window that begins later does not count
 	ten()
 	for _, body := range []string{`{`, `{"from":"x"}`, `{"from":5}`, `{"from":"` + strings.Repeat("A", 32) + `"}`} {
-		if status, _ := w.at(rpc.RegistryID, "session.failed", body); status != 400 {
+		if status, _ := w.At(rpc.RegistryID, "session.failed", body); status != 400 {
 			t.Errorf("%s: got %d", body, status)
 		}
 	}
@@ -276,10 +265,10 @@ func TestFailedSignInsAreLimited(t *testing.T) {
 
 func TestAddressesOfFailedSignInsAreBounded(t *testing.T) {
 	w := newWorld(t)
-	fail := func(n int) { w.at(rpc.RegistryID, "session.failed", fmt.Sprintf(`{"from":"%032d"}`, n)) }
+	fail := func(n int) { w.At(rpc.RegistryID, "session.failed", fmt.Sprintf(`{"from":"%032d"}`, n)) }
 	rows := func() map[string]bool {
 		has := map[string]bool{}
-		for _, r := range w.loc.Storage(rpc.RegistryID).Listed(attemptPrefix) {
+		for _, r := range w.Loc.Storage(rpc.RegistryID).Listed(attemptPrefix) {
 			has[strings.TrimPrefix(r.Key, attemptPrefix)] = true
 		}
 		return has
@@ -287,7 +276,7 @@ func TestAddressesOfFailedSignInsAreBounded(t *testing.T) {
 	name := func(n int) string { return fmt.Sprintf("%032d", n) }
 	for n := range maxAttempts { // the oldest has the last name
 		fail(maxAttempts - n)
-		w.clock.Add(time.Millisecond)
+		w.Clock.Add(time.Millisecond)
 	}
 	if n := len(rows()); n != maxAttempts {
 		t.Fatalf("%d rows", n)
@@ -296,7 +285,7 @@ func TestAddressesOfFailedSignInsAreBounded(t *testing.T) {
 	if has := rows(); len(has) != maxAttempts || has[name(maxAttempts)] || !has[name(1)] || !has[name(1000)] {
 		t.Errorf("%d rows, the oldest left: %v", len(has), has[name(maxAttempts)])
 	}
-	w.clock.Add(15*time.Minute - time.Millisecond)
+	w.Clock.Add(15*time.Minute - time.Millisecond)
 	fail(1001)
 	if has := rows(); len(has) != 3 || !has[name(1)] || !has[name(1000)] || !has[name(1001)] {
 		t.Errorf("%d rows after their windows", len(has))

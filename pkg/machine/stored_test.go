@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"weir/internal/testgw/inprocess"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/snapshot"
@@ -47,7 +48,7 @@ func storedBy(t *testing.T, file string) (s stored) {
 // over returns a world on the rows of an earlier build, each changed by change.
 func over(t *testing.T, s stored, change func(key string, row []byte) []byte) *world {
 	w := newWorld(t)
-	st := w.loc.Storage(mid)
+	st := w.Loc.Storage(mid)
 	for k, v := range s.Rows {
 		var b bytes.Buffer
 		if err := json.Compact(&b, v); err != nil {
@@ -56,8 +57,8 @@ func over(t *testing.T, s stored, change func(key string, row []byte) []byte) *w
 		st.Write([]storage.Row{{Key: k, Value: change(k, b.Bytes())}}, storage.KeepAlarm)
 	}
 	st.Flush()
-	w.kv.Put(w.ctx, kvKey(mid), s.Replica)
-	w.idp.n, w.idp.access, w.idp.refresh = 10, s.Access, s.Refresh
+	w.KV.Put(w.Ctx, kvKey(mid), s.Replica)
+	w.IDP.N, w.IDP.Access, w.IDP.Refresh = 10, s.Access, s.Refresh
 	return w
 }
 
@@ -65,12 +66,12 @@ func over(t *testing.T, s stored, change func(key string, row []byte) []byte) *w
 // managers, and for what it does by itself.
 func (w *world) serves(s stored) {
 	w.Helper()
-	m := w.replica()
+	m := w.Replica()
 	if len(m.Connections) != 3 || len(m.Keys) != 3 || len(m.Combos) != 1 || len(m.CustomModels) != 1 || len(m.Disabled) != 1 || m.ModelAliases["mini"] != "up/m" || m.Settings.IdleSeconds != 90 {
 		w.Fatalf("the machine is not whole: %s", storage.EncodeJSON(m))
 	}
-	c := snapshotConn(m, s.Connection)
-	if c == nil || w.open(c, store.APIKey) != "sk-0123456789abcdefghij" || c.Priority != 2 || c.Data.Prefix != "up" || string(c.Data.Other["home"]) != `{"x":[1]}` {
+	c := inprocess.Connection(m, s.Connection)
+	if c == nil || w.Open(c, store.APIKey) != "sk-0123456789abcdefghij" || c.Priority != 2 || c.Data.Prefix != "up" || string(c.Data.Other["home"]) != `{"x":[1]}` {
 		w.Fatalf("the connection: %s", storage.EncodeJSON(c))
 	}
 	snap := snapshot.New(m)
@@ -82,33 +83,33 @@ func (w *world) serves(s stored) {
 	if st := snap.State(s.Connection, "m"); st.Until <= s.At || st.Failures != 2 {
 		w.Errorf("the cooldown: %+v", st)
 	}
-	if k := w.ok("GET", "/api/keys", "").Get(`data.#(name=="limited")`); k.Get("rpm").Int() != 7 || k.Get("limitedUntil").Exists() {
+	if k := w.OK("GET", "/api/keys", "").Get(`data.#(name=="limited")`); k.Get("rpm").Int() != 7 || k.Get("limitedUntil").Exists() {
 		w.Errorf("the limits of a key: %s", k.Raw)
 	}
-	if a := w.ok("GET", "/api/audit?verify=true", ""); !a.Get("chain.ok").Bool() || len(a.Get("data").Array()) < 10 {
+	if a := w.OK("GET", "/api/audit?verify=true", ""); !a.Get("chain.ok").Bool() || len(a.Get("data").Array()) < 10 {
 		w.Errorf("the audit: %.300s", a.Raw)
 	}
-	if u := w.ok("GET", "/api/usage?period=30d&group=model", ""); !strings.Contains(u.Raw, `30`) || !strings.Contains(u.Raw, "0.25") {
+	if u := w.OK("GET", "/api/usage?period=30d&group=model", ""); !strings.Contains(u.Raw, `30`) || !strings.Contains(u.Raw, "0.25") {
 		w.Errorf("usage: %s", u.Raw)
 	}
-	if j := w.want(200, "job.get", `{"id":"job-1"}`); j.Get("connectionId").Str != s.Connection {
+	if j := w.Want(200, "job.get", `{"id":"job-1"}`); j.Get("connectionId").Str != s.Connection {
 		w.Errorf("job: %s", j.Raw)
 	}
-	if v := w.ok("GET", "/api/providers/"+s.Connection, ""); v.Get("lastError").Str != "429: slow down" || v.Get("last4").Str != "ghij" {
+	if v := w.OK("GET", "/api/providers/"+s.Connection, ""); v.Get("lastError").Str != "429: slow down" || v.Get("last4").Str != "ghij" {
 		w.Errorf("shown as %s", v.Raw)
 	}
-	again := w.ok("POST", "/api/keys", `{"name":"named"}`, func(e *rpc.ManageCall) { e.MutationID = "mutation-1" })
+	again := w.OK("POST", "/api/keys", `{"name":"named"}`, func(e *rpc.ManageCall) { e.MutationID = "mutation-1" })
 	if again.Get("apiKey").Str != s.Named {
 		w.Errorf("a mutation is applied twice: %s", again.Raw)
 	}
-	w.clock.Add(2 * 60e9)
-	got := w.want(200, "refresh", `{"connectionId":"`+s.Tokens+`","tokenGeneration":2}`)
-	if got.Get("connection.tokenGeneration").Int() != 3 || w.idp.revocations != 0 {
+	w.Clock.Add(2 * 60e9)
+	got := w.Want(200, "refresh", `{"connectionId":"`+s.Tokens+`","tokenGeneration":2}`)
+	if got.Get("connection.tokenGeneration").Int() != 3 || w.IDP.Revocations != 0 {
 		w.Errorf("refresh: %s", got.Raw)
 	}
-	w.ok("PUT", "/api/providers/"+s.Connection, `{"name":"second"}`)
-	w.loc.Alarms(w.ctx)
-	if _, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)]); err != nil {
+	w.OK("PUT", "/api/providers/"+s.Connection, `{"name":"second"}`)
+	w.Loc.Alarms(w.Ctx)
+	if _, err := snapshot.Parse(mid, w.KV.Dump()[kvKey(mid)]); err != nil {
 		w.Errorf("what is published: %v", err)
 	}
 }
@@ -143,7 +144,7 @@ func TestRowsOfOtherBuildsAreServed(t *testing.T) {
 				}
 				return row
 			})
-			st := w.loc.Storage(mid)
+			st := w.Loc.Storage(mid)
 			future := []storage.Row{
 				{Key: "future:1", Value: []byte(`{"v":9}`)}, {Key: "zz", Value: []byte(`"text"`)}, {Key: storage.ConnectionPrefix + "unreadable", Value: []byte(`{"id":[1]}`)},
 			}
@@ -163,16 +164,16 @@ func TestRowsOfOtherBuildsAreServed(t *testing.T) {
 				}
 				return row
 			})
-			w.clock.Add(2 * 60e9)
-			if a := w.want(503, "refresh", `{"connectionId":"`+s.Tokens+`","tokenGeneration":2}`); !isFailure(a, "key_unavailable") {
+			w.Clock.Add(2 * 60e9)
+			if a := w.Want(503, "refresh", `{"connectionId":"`+s.Tokens+`","tokenGeneration":2}`); !isFailure(a, "key_unavailable") {
 				t.Errorf("got %s", a.Raw)
 			}
-			if c := snapshotConn(w.replica(), s.Connection); c == nil || w.open(c, store.APIKey) == "" {
+			if c := inprocess.Connection(w.Replica(), s.Connection); c == nil || w.Open(c, store.APIKey) == "" {
 				t.Error("another connection does not open")
 			}
-			w.clock.Add(2 * 3600e9) // the hour's work leaves what it cannot open
-			w.loc.Alarms(w.ctx)
-			if n := strings.Count(string(w.loc.Storage(mid).Dump()[storage.ConnectionPrefix+s.Tokens]), `"v2.`); n != 2 {
+			w.Clock.Add(2 * 3600e9) // the hour's work leaves what it cannot open
+			w.Loc.Alarms(w.Ctx)
+			if n := strings.Count(string(w.Loc.Storage(mid).Dump()[storage.ConnectionPrefix+s.Tokens]), `"v2.`); n != 2 {
 				t.Errorf("%d of 2 secrets are left as they were", n)
 			}
 		})

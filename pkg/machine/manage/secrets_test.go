@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/inprocess"
 	"weir/internal/testgw/sealed"
 	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
@@ -54,15 +55,15 @@ func TestSecretsAreNeverReturnedInPlaintext(t *testing.T) {
 	for range 10 {
 		docs = append(docs, fmt.Sprintf(`{"provider":"openai","apiKey":%q,"accessToken":%q,"refreshToken":%q}`, canary(), canary(), canary()))
 	}
-	w.want(200, "adopt", `{"doc":{"connections":[`+strings.Join(docs, ",")+`],"apiKeys":["`+canary()+`","`+canary()+`"]}}`)
+	w.Want(200, "adopt", `{"doc":{"connections":[`+strings.Join(docs, ",")+`],"apiKeys":["`+canary()+`","`+canary()+`"]}}`)
 	for i := range 20 {
 		body := fmt.Sprintf(`{"provider":"bedrock","name":"n%d","apiKey":%q,"secretAccessKey":%q,"providerSpecificData":{"clientSecret":%q,"region":"eu-west-1"}}`, i, canary(), canary(), canary())
-		status, a := w.api("POST", "/api/providers", body, func(e *rpc.ManageCall) { e.MutationID = fmt.Sprint("m", i) })
+		status, a := w.API("POST", "/api/providers", body, func(e *rpc.ManageCall) { e.MutationID = fmt.Sprint("m", i) })
 		note(status, a.Raw)
 	}
 	var last string
 	for len(canaries) < 100 {
-		status, a := w.api("POST", "/api/keys", `{}`, func(e *rpc.ManageCall) { e.MutationID = fmt.Sprint("k", len(canaries)) })
+		status, a := w.API("POST", "/api/keys", `{}`, func(e *rpc.ManageCall) { e.MutationID = fmt.Sprint("k", len(canaries)) })
 		if status != 200 {
 			t.Fatal(a.Raw)
 		}
@@ -77,29 +78,29 @@ func TestSecretsAreNeverReturnedInPlaintext(t *testing.T) {
 		fmt.Sprintf(`{"provider":"openai","providerSpecificData":{"password":%q}}`, canary()),
 		fmt.Sprintf(`{"provider":"openai","providerSpecificData":{"baseUrl":"https://user:%s@api.example.com/"}}`, canary()),
 	} {
-		status, a := w.api("POST", "/api/providers", body)
+		status, a := w.API("POST", "/api/providers", body)
 		if status != 400 {
 			t.Errorf("%s: got %d", body, status)
 		}
 		note(status, a.Raw)
 	}
 	for _, path := range []string{"/api/providers", "/api/keys", "/api/audit?verify=true", "/api/export", "/api/models/availability"} {
-		status, a := w.api("GET", path, "")
+		status, a := w.API("GET", path, "")
 		if status != 200 {
 			t.Fatalf("%s: %s", path, a.Raw)
 		}
 		note(status, a.Raw)
 	}
-	w.oauth()
-	w.loc.Alarms(w.ctx)
+	w.OAuth()
+	w.Loc.Alarms(w.Ctx)
 	var sinks []string
-	for k, v := range w.loc.Storage(mid).Dump() {
+	for k, v := range w.Loc.Storage(mid).Dump() {
 		sinks = append(sinks, k+"\n"+string(v))
 	}
-	for k, v := range w.kv.Dump() {
+	for k, v := range w.KV.Dump() {
 		sinks = append(sinks, k+"\n"+string(v))
 	}
-	sinks = append(sinks, w.logs...)
+	sinks = append(sinks, w.Logs...)
 	sinks = append(sinks, answers...)
 	all := []byte(strings.Join(sinks, "\n"))
 	for _, c := range canaries {
@@ -109,7 +110,7 @@ func TestSecretsAreNeverReturnedInPlaintext(t *testing.T) {
 			}
 		}
 	}
-	if w.kv.Dump()[kvKey(mid)] == nil || len(sinks) < 50 {
+	if w.KV.Dump()[kvKey(mid)] == nil || len(sinks) < 50 {
 		t.Fatal("nothing was looked at")
 	}
 }
@@ -117,35 +118,35 @@ func TestSecretsAreNeverReturnedInPlaintext(t *testing.T) {
 // After a rotation nothing is left that only the old key opens.
 func TestSecretsAreResealedAfterARotation(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	w.oauth()
+	w.Create()
+	w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	w.OAuth()
 	old, fresh := sealed.Secret, strings.Repeat("n", 40)
 	w.obj.Keyring = sealed.Keys(t, fresh, old)
-	w.clock.Add(61 * time.Minute)
-	w.loc.Alarms(w.ctx)
+	w.Clock.Add(61 * time.Minute)
+	w.Loc.Alarms(w.Ctx)
 	w.obj.Keyring = sealed.Keys(t, fresh)
-	m := w.replica()
-	if got := w.open(&m.Connections[0], store.APIKey); got != "sk-0123456789abcdef" {
+	m := w.Replica()
+	if got := w.Open(&m.Connections[0], store.APIKey); got != "sk-0123456789abcdef" {
 		t.Errorf("got %q", got)
 	}
-	if got := w.open(&m.Connections[1], store.RefreshToken); got != w.idp.refresh {
+	if got := w.Open(&m.Connections[1], store.RefreshToken); got != w.IDP.Refresh {
 		t.Errorf("got %q", got)
 	}
 	gen := m.Generation
-	w.clock.Add(61 * time.Minute)
-	w.loc.Alarms(w.ctx)
-	if w.replica().Generation != gen {
+	w.Clock.Add(61 * time.Minute)
+	w.Loc.Alarms(w.Ctx)
+	if w.Replica().Generation != gen {
 		t.Error("resealed without need")
 	}
 	// A key that is gone makes the secret unusable, and nothing worse.
 	w.obj.Keyring = sealed.Keys(t, strings.Repeat("x", 40))
-	w.clock.Add(61 * time.Minute)
-	w.loc.Alarms(w.ctx)
-	if _, a := w.call("refresh", refreshBody(m.Connections[1].ID, m.Connections[1].TokenGeneration)); !isFailure(a, "key_unavailable") {
+	w.Clock.Add(61 * time.Minute)
+	w.Loc.Alarms(w.Ctx)
+	if _, a := w.Call("refresh", inprocess.RefreshBody(m.Connections[1].ID, m.Connections[1].TokenGeneration)); !isFailure(a, "key_unavailable") {
 		t.Errorf("got %s", a.Raw)
 	}
-	if status, _ := w.api("GET", "/api/providers", ""); status != 200 {
+	if status, _ := w.API("GET", "/api/providers", ""); status != 200 {
 		t.Errorf("the list: %d", status)
 	}
 }
@@ -153,7 +154,7 @@ func TestSecretsAreResealedAfterARotation(t *testing.T) {
 // A value that would be masked in a log was stored and shown in plaintext.
 func TestCredentialsAmongSettingsAreRefused(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	for _, data := range []string{
 		`{"jwt":"abc"}`, `{"pwd":"abc"}`, `{"key":"abc"}`, `{"auth":"Bearer 0123456789abc"}`, `{"note":"sk-0123456789abcdef0123"}`, `{"note":{"deep":["x","ghp_0123456789abcdef0123"]}}`,
 		`{"region":"AKIAIOSFODNN7EXAMPLE"}`, `{"note":"-----BEGIN PRIVATE KEY-----"}`, `{"note":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc"}`,
@@ -166,7 +167,7 @@ func TestCredentialsAmongSettingsAreRefused(t *testing.T) {
 			if strings.HasPrefix(doc, `{"document"`) {
 				path = "/api/import"
 			}
-			status, a := w.api("POST", path, doc)
+			status, a := w.API("POST", path, doc)
 			if status != 400 || !strings.Contains(a.Get("error.message").Str, "looks like a credential") {
 				t.Errorf("%s with %s: got %d %s", path, data, status, a.Raw)
 			}

@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ func TestKeyFileSetsProject(t *testing.T) {
 		{"", ``, ""},
 	} {
 		w := newWorld(t)
-		w.create()
-		w.connect(`{"provider":"vertex","serviceAccount":` + fmt.Sprintf(file, tt.project) + tt.data + `}`)
-		c := w.replica().Connections[0]
+		w.Create()
+		w.Connect(`{"provider":"vertex","serviceAccount":` + fmt.Sprintf(file, tt.project) + tt.data + `}`)
+		c := w.Replica().Connections[0]
 		if got := c.Data.Vars["project"]; got != tt.want {
 			t.Errorf("%q and %s: project %q, want %q", tt.project, tt.data, got, tt.want)
 		}
@@ -34,7 +34,7 @@ func TestUnusableSettingsAreNotSaved(t *testing.T) {
 		return `{"provider":"bedrock","apiKey":"bedrock-key","providerSpecificData":{"region":"` + region + `"}}`
 	}
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	for body, param := range map[string]string{
 		key(`[]`): "serviceAccount", key(`5`): "serviceAccount", key(`true`): "serviceAccount", key(`{}`): "serviceAccount", key(`"{}"`): "serviceAccount", key(`"null"`): "serviceAccount",
 		key(`{"client_email":"a@b.example","private_key":"` + pem + `"}`):                                                                "serviceAccount",
@@ -50,7 +50,7 @@ func TestUnusableSettingsAreNotSaved(t *testing.T) {
 		`{"provider":"azure","apiKey":"azure-key","providerSpecificData":{"resource":"a.b"}}`:                                            "providerSpecificData.resource",
 		aws("x.local:8443#"): "providerSpecificData.region", aws("eu-central-1.evil.com"): "providerSpecificData.region",
 	} {
-		if status, a := w.api("POST", "/api/providers", body); status != 400 || a.Get("body.error.param").Str != param && !strings.Contains(a.Raw, param) {
+		if status, a := w.API("POST", "/api/providers", body); status != 400 || a.Get("body.error.param").Str != param && !strings.Contains(a.Raw, param) {
 			t.Errorf("%s: %d %s", body, status, a.Raw)
 		} else if strings.Contains(a.Raw, "BEGIN") || strings.Contains(a.Raw, "evil") {
 			t.Errorf("%s: told in %s", body, a.Raw)
@@ -61,7 +61,7 @@ func TestUnusableSettingsAreNotSaved(t *testing.T) {
 		`{"provider":"vertex","apiKey":"vertex-key","providerSpecificData":{"location":"europe-west4"}}`,
 		`{"provider":"openai-compatible-0acbe001","apiKey":"some-key","providerSpecificData":{"baseUrl":"https://api.example.com/v1","location":"my office"}}`,
 	} {
-		if status, a := w.api("POST", "/api/providers", body); status != 200 || a.Get("status").Int() != 201 {
+		if status, a := w.API("POST", "/api/providers", body); status != 200 || a.Get("status").Int() != 201 {
 			t.Errorf("%s: %d %s", body, status, a.Raw)
 		}
 	}

@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"encoding/hex"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/inprocess"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/snapshot"
@@ -30,7 +31,7 @@ func by(text string) func(*rpc.ManageCall) {
 // newKey creates a key and returns its view, with the key.
 func (w *world) newKey(body string) gjson.Result {
 	w.Helper()
-	status, a := w.api("POST", "/api/keys", body)
+	status, a := w.API("POST", "/api/keys", body)
 	if status != 200 || a.Get("status").Int() != 201 {
 		w.Fatalf("got %d %s", status, a.Raw)
 	}
@@ -39,13 +40,13 @@ func (w *world) newKey(body string) gjson.Result {
 
 func (w *world) rotate(id, body string, set ...func(*rpc.ManageCall)) (int, gjson.Result) {
 	w.Helper()
-	return w.api("POST", "/api/keys/"+id, body, append([]func(*rpc.ManageCall){ofKey(id, "/rotate")}, set...)...)
+	return w.API("POST", "/api/keys/"+id, body, append([]func(*rpc.ManageCall){ofKey(id, "/rotate")}, set...)...)
 }
 
 // accepted returns the id of the key whose text is valid now by the replica, "" for none.
 func (w *world) accepted(text string) string {
 	k, _ := rpc.ParseKey(text)
-	if found := snapshot.New(w.replica()).FindKey(k.Digest, w.clock.Now); found != nil {
+	if found := snapshot.New(w.Replica()).FindKey(k.Digest, w.Clock.Now); found != nil {
 		return found.ID
 	}
 	return ""
@@ -53,9 +54,9 @@ func (w *world) accepted(text string) string {
 
 func TestKeyIsEdited(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	id := w.newKey(`{"name":"one","models":["up/a"],"allowUnknown":true,"rpm":5,"dailyMax":50}`).Get("id").Str
-	now := w.clock.Now().UnixMilli()
+	now := w.Clock.Now().UnixMilli()
 	for _, tt := range []struct{ body, path, want string }{
 		{`{"name":"two"}`, "name", "two"},
 		{`{"name":"two"}`, "rpm", "5"},
@@ -73,44 +74,44 @@ func TestKeyIsEdited(t *testing.T) {
 		{`{"name":"three"}`, "pausedAt", fmt.Sprint(now)},
 		{`{"paused":false}`, "pausedAt", ""},
 	} {
-		before := w.replica().Generation
-		v := w.ok("PUT", "/api/keys/"+id, tt.body)
+		before := w.Replica().Generation
+		v := w.OK("PUT", "/api/keys/"+id, tt.body)
 		if got := v.Get(tt.path).String(); got != tt.want {
 			t.Errorf("%s: %s is %s, want %s", tt.body, tt.path, got, tt.want)
 		}
-		if w.replica().Generation == before || v.Get("apiKey").Exists() {
+		if w.Replica().Generation == before || v.Get("apiKey").Exists() {
 			t.Errorf("%s: the generation stays, or the key is shown: %s", tt.body, v.Raw)
 		}
 	}
 	for _, body := range []string{
 		`{"expiresAt":1}`, `{"rpm":-1}`, `{"scopes":["root"]}`, `{"models":["unknown-model"]}`, `{"paused":"yes"}`, `{"id":"x"}`, `{"apiKey":"sk-x"}`, `[]`,
 	} {
-		if status, a := w.api("PUT", "/api/keys/"+id, body); status != 400 {
+		if status, a := w.API("PUT", "/api/keys/"+id, body); status != 400 {
 			t.Errorf("%s: got %d %s", body, status, a.Raw)
 		}
 	}
-	if status, _ := w.api("PUT", "/api/keys/"+id, `{"name":"x"}`, func(e *rpc.ManageCall) { e.IfMatch = `"1"` }); status != 412 {
+	if status, _ := w.API("PUT", "/api/keys/"+id, `{"name":"x"}`, func(e *rpc.ManageCall) { e.IfMatch = `"1"` }); status != 412 {
 		t.Errorf("another generation: got %d", status)
 	}
-	if status, _ := w.api("PUT", "/api/keys/none", `{"name":"x"}`); status != 404 {
+	if status, _ := w.API("PUT", "/api/keys/none", `{"name":"x"}`); status != 404 {
 		t.Errorf("no such key: got %d", status)
 	}
 }
 
 func TestRotatedKeyKeepsItsRecord(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	first := w.newKey(`{"name":"one","rpm":9}`)
 	id, old := first.Get("id").Str, first.Get("apiKey").Str
-	w.want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":2,"calls":2,"costUsd":0.5}]}`)
+	w.Want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":2,"calls":2,"costUsd":0.5}]}`)
 
 	status, a := w.rotate(id, `{"overlapSeconds":60}`)
 	second := a.Get("body").Get("apiKey").Str
-	until := w.clock.Now().UnixMilli() + 60_000
+	until := w.Clock.Now().UnixMilli() + 60_000
 	if status != 200 || second == old || !strings.HasPrefix(second, "sk-"+mid+"-") {
 		t.Fatalf("got %d %s", status, a.Raw)
 	}
-	v := w.ok("GET", "/api/keys/"+id, "")
+	v := w.OK("GET", "/api/keys/"+id, "")
 	if v.Get("name").Str != "one" || v.Get("rpm").Int() != 9 || v.Get("requestsToday").Int() != 2 || v.Get("spentUsd").Num != 0.5 ||
 		v.Get("last4").Str != second[len(second)-4:] || v.Get("earlier.last4").Str != old[len(old)-4:] || v.Get("earlier.until").Int() != until || v.Get("apiKey").Exists() {
 		t.Errorf("got %s", v.Raw)
@@ -118,12 +119,12 @@ func TestRotatedKeyKeepsItsRecord(t *testing.T) {
 	if w.accepted(old) != id || w.accepted(second) != id {
 		t.Error("a text is not accepted within the overlap")
 	}
-	w.clock.Add(time.Minute - time.Millisecond)
+	w.Clock.Add(time.Minute - time.Millisecond)
 	if w.accepted(old) != id {
 		t.Error("the earlier text has ended early")
 	}
-	w.clock.Add(time.Millisecond)
-	if w.accepted(old) != "" || w.accepted(second) != id || w.ok("GET", "/api/keys/"+id, "").Get("earlier").Exists() {
+	w.Clock.Add(time.Millisecond)
+	if w.accepted(old) != "" || w.accepted(second) != id || w.OK("GET", "/api/keys/"+id, "").Get("earlier").Exists() {
 		t.Error("after the overlap: the earlier text is valid, or the new one is not")
 	}
 
@@ -131,7 +132,7 @@ func TestRotatedKeyKeepsItsRecord(t *testing.T) {
 	// ends every text.
 	_, a = w.rotate(id, "")
 	third := a.Get("body.apiKey").Str
-	if got := a.Get("body.earlier.until").Int() - w.clock.Now().UnixMilli(); got != 24*3600_000 {
+	if got := a.Get("body.earlier.until").Int() - w.Clock.Now().UnixMilli(); got != 24*3600_000 {
 		t.Errorf("the default overlap is %d ms", got)
 	}
 	_, a = w.rotate(id, `{"overlapSeconds":60}`)
@@ -154,18 +155,18 @@ func TestRotatedKeyKeepsItsRecord(t *testing.T) {
 // older replica admits it.
 func TestReplacedKeyManagesNoMore(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	first := w.newKey(`{"name":"m","scopes":["manage"]}`)
 	id, old := first.Get("id").Str, first.Get("apiKey").Str
 	k, _ := rpc.ParseKey(old)
 	session := func(n int) (status int) {
-		status, _ = w.at(mid, "session.check", `{"digest":"`+digest(n)+`","bound":""}`)
+		status, _ = w.At(mid, "session.check", `{"digest":"`+inprocess.Digest(n)+`","bound":""}`)
 		return status
 	}
 	open := func(n int, text string) {
 		t.Helper()
 		p, _ := rpc.ParseKey(text)
-		if status, a := w.at(mid, "session.open", fmt.Sprintf(`{"digest":%q,"keyId":%q,"keyDigest":"%x"}`, digest(n), id, p.Digest)); status != 200 {
+		if status, a := w.At(mid, "session.open", fmt.Sprintf(`{"digest":%q,"keyId":%q,"keyDigest":"%x"}`, inprocess.Digest(n), id, p.Digest)); status != 200 {
 			t.Fatalf("got %d %s", status, a.Raw)
 		}
 	}
@@ -173,18 +174,18 @@ func TestReplacedKeyManagesNoMore(t *testing.T) {
 	_, a := w.rotate(id, `{"overlapSeconds":60}`)
 	text := a.Get("body.apiKey").Str
 	called := func(text string) int {
-		status, _ := w.api("GET", "/api/keys", "", by(text), func(e *rpc.ManageCall) { e.KeyID = k.ID })
+		status, _ := w.API("GET", "/api/keys", "", by(text), func(e *rpc.ManageCall) { e.KeyID = k.ID })
 		return status
 	}
 	open(2, text)
 	if got := fmt.Sprint(called(old), called(text), session(1), session(2)); got != "200 200 200 200" {
 		t.Errorf("within the overlap: got %s", got)
 	}
-	w.clock.Add(time.Minute)
+	w.Clock.Add(time.Minute)
 	if got := fmt.Sprint(called(old), called(text), session(1), session(2)); got != "401 200 401 200" {
 		t.Errorf("after the overlap: got %s", got)
 	}
-	w.ok("PUT", "/api/keys/"+id, `{"paused":true}`)
+	w.OK("PUT", "/api/keys/"+id, `{"paused":true}`)
 	if got := fmt.Sprint(called(text), session(2)); got != "401 401" {
 		t.Errorf("paused: got %s", got)
 	}
@@ -194,13 +195,13 @@ func TestReplacedKeyManagesNoMore(t *testing.T) {
 // rotating another.
 func TestKeysOfHigherScopesAreGuarded(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	manager := w.newKey(`{"name":"m","scopes":["data","manage"]}`)
-	exporter := w.newKey(fmt.Sprintf(`{"name":"e","scopes":["manage","export"],"expiresAt":%d}`, w.clock.Now().UnixMilli()+3600_000)).Get("id").Str
+	exporter := w.newKey(fmt.Sprintf(`{"name":"e","scopes":["manage","export"],"expiresAt":%d}`, w.Clock.Now().UnixMilli()+3600_000)).Get("id").Str
 	plain := w.newKey(`{"name":"p"}`).Get("id").Str
 	as := by(manager.Get("apiKey").Str)
 	edit := func(id, body string, set ...func(*rpc.ManageCall)) int {
-		status, _ := w.api("PUT", "/api/keys/"+id, body, set...)
+		status, _ := w.API("PUT", "/api/keys/"+id, body, set...)
 		return status
 	}
 	for _, body := range []string{`{"scopes":["data","export"]}`, `{"scopes":["manage","export"]}`} {
@@ -211,12 +212,12 @@ func TestKeysOfHigherScopesAreGuarded(t *testing.T) {
 	if status, _ := w.rotate(exporter, "", as); status != 403 {
 		t.Errorf("rotated: got %d", status)
 	}
-	for _, body := range []string{`{"expiresAt":null}`, fmt.Sprintf(`{"expiresAt":%d}`, w.clock.Now().UnixMilli()+7200_000)} {
+	for _, body := range []string{`{"expiresAt":null}`, fmt.Sprintf(`{"expiresAt":%d}`, w.Clock.Now().UnixMilli()+7200_000)} {
 		if status := edit(exporter, body, as); status != 403 {
 			t.Errorf("%s: got %d", body, status)
 		}
 	}
-	if status := edit(exporter, `{"paused":true,"name":"stopped","expiresAt":`+fmt.Sprint(w.clock.Now().UnixMilli()+60_000)+`}`, as); status != 200 {
+	if status := edit(exporter, `{"paused":true,"name":"stopped","expiresAt":`+fmt.Sprint(w.Clock.Now().UnixMilli()+60_000)+`}`, as); status != 200 {
 		t.Errorf("paused: got %d", status)
 	}
 	if status := edit(exporter, `{"paused":false}`, as); status != 403 {
@@ -230,23 +231,23 @@ func TestKeysOfHigherScopesAreGuarded(t *testing.T) {
 
 func TestUsageOfAKey(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	one, two := w.newKey(`{"name":"one","rpm":5,"dailyMax":50}`).Get("id").Str, w.newKey(`{"name":"two"}`).Get("id").Str
-	at := w.clock.Now().UnixMilli()
-	w.want(200, "report", `{"usage":[{"keyId":"`+one+`","model":"a","requests":3,"calls":2,"inputTokens":10,"costUsd":0.25},{"keyId":"`+two+`","model":"a","requests":1,"calls":1,"unpriced":1}],
+	at := w.Clock.Now().UnixMilli()
+	w.Want(200, "report", `{"usage":[{"keyId":"`+one+`","model":"a","requests":3,"calls":2,"inputTokens":10,"costUsd":0.25},{"keyId":"`+two+`","model":"a","requests":1,"calls":1,"unpriced":1}],
 		"budgets":{"holder":"a","asks":[{"budget":"rpm:`+one+fmt.Sprintf(`","start":%d,"used":2},`, at-at%storage.Minute)+`{"budget":"day:`+one+fmt.Sprintf(`","start":%d,"used":2}]}}`, at-at%storage.Day))
-	u := w.ok("GET", "/api/keys/"+one, "", ofKey(one, "/usage"))
+	u := w.OK("GET", "/api/keys/"+one, "", ofKey(one, "/usage"))
 	if u.Get("total.requests").Int() != 2 || u.Get("total.attempts").Int() != 3 || len(u.Get("data").Array()) != 1 || u.Get("key.id").Str != one || u.Get("key.lastUsedAt").Int() != at {
 		t.Errorf("got %s", u.Raw)
 	}
-	v := w.ok("GET", "/api/keys/"+two, "")
+	v := w.OK("GET", "/api/keys/"+two, "")
 	if v.Get("requests").Int() != 1 || v.Get("requestsLastDay").Int() != 1 || v.Get("unpricedAttempts").Int() != 1 || v.Get("spentUsd").Num != 0 {
 		t.Errorf("got %s", v.Raw)
 	}
-	w.write(mid, storage.BudgetPrefix+"b1", `{"id":"b1","name":"b","keyId":"`+one+`","unit":"usd","limit":2500000000,"window":"month","models":["up/*"]}`)
-	w.write(mid, storage.LedgerPrefix+"b1", fmt.Sprintf(`{"open":true,"start":%d,"end":%d,"spent":500000000}`, at-1, at+1000))
-	w.write(mid, storage.BudgetPrefix+"b2", `{"id":"b2","name":"shared","unit":"tokens","limit":7,"window":"total"}`)
-	own := w.want(200, "key.usage", `{"keyId":"`+one+`"}`)
+	w.Write(mid, storage.BudgetPrefix+"b1", `{"id":"b1","name":"b","keyId":"`+one+`","unit":"usd","limit":2500000000,"window":"month","models":["up/*"]}`)
+	w.Write(mid, storage.LedgerPrefix+"b1", fmt.Sprintf(`{"open":true,"start":%d,"end":%d,"spent":500000000}`, at-1, at+1000))
+	w.Write(mid, storage.BudgetPrefix+"b2", `{"id":"b2","name":"shared","unit":"tokens","limit":7,"window":"total"}`)
+	own := w.Want(200, "key.usage", `{"keyId":"`+one+`"}`)
 	if own.Get("object").Str != "key.usage" || own.Get("spentUsd").Num != 0.25 || own.Get("spentMonthUsd").Num != 0.25 || own.Get("tokens").Int() != 10 ||
 		own.Get(`limits.#(window=="minute").remaining`).Int() != 3 || own.Get(`limits.#(window=="day").used`).Int() != 2 || own.Get(`limits.#(window=="day").resetAt`).Int() <= at {
 		t.Errorf("got %s", own.Raw)
@@ -259,12 +260,12 @@ func TestUsageOfAKey(t *testing.T) {
 			t.Errorf("%s is shown: %s", secret, own.Raw)
 		}
 	}
-	if status, _ := w.call("key.usage", `{"keyId":"none"}`); status != 401 {
+	if status, _ := w.Call("key.usage", `{"keyId":"none"}`); status != 401 {
 		t.Errorf("no such key: got %d", status)
 	}
-	w.api("DELETE", "/api/keys/"+one, "")
-	w.clock.Add(2 * time.Hour)
-	w.loc.Alarms(w.ctx)
+	w.API("DELETE", "/api/keys/"+one, "")
+	w.Clock.Add(2 * time.Hour)
+	w.Loc.Alarms(w.Ctx)
 	if w.tx().KeyUse(one).Requests != 0 || w.tx().KeyUse(two).Requests != 1 {
 		t.Error("the use of a deleted key stays, or that of another one is gone")
 	}
@@ -274,18 +275,18 @@ func TestUsageOfAKey(t *testing.T) {
 // without a limit has made no requests today.
 func TestUseOfAKeyIsShownAsCounted(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	id := w.newKey(`{"name":"one"}`).Get("id").Str
 	for range 3 {
-		w.want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":1,"calls":1,"costUsd":0.1}]}`)
+		w.Want(200, "report", `{"usage":[{"keyId":"`+id+`","requests":1,"calls":1,"costUsd":0.1}]}`)
 	}
-	v := w.ok("GET", "/api/keys/"+id, "")
+	v := w.OK("GET", "/api/keys/"+id, "")
 	for _, name := range []string{"spentUsd", "spentTodayUsd", "spentMonthUsd"} {
 		if got := v.Get(name).Raw; got != "0.3" {
 			t.Errorf("%s is %s", name, got)
 		}
 	}
-	if got := w.ok("GET", "/api/usage", "").Get("total.costUsd").Raw; got != "0.3" {
+	if got := w.OK("GET", "/api/usage", "").Get("total.costUsd").Raw; got != "0.3" {
 		t.Errorf("costUsd of the usage is %s", got)
 	}
 	if v.Get("requestsToday").Int() != 3 || v.Get("requestsLastDay").Int() != 3 {
@@ -296,25 +297,25 @@ func TestUseOfAKeyIsShownAsCounted(t *testing.T) {
 // A budget of a new key is created in the same turn, or neither is.
 func TestKeyIsCreatedWithItsBudget(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	id := w.newKey(`{"name":"Dan","tpm":1000,"maxParallel":3,"budget":{"unit":"usd","limit":20,"window":"month"}}`).Get("id").Str
-	list := w.ok("GET", "/api/budgets", "").Get("data")
+	list := w.OK("GET", "/api/budgets", "").Get("data")
 	if b := list.Get("0"); len(list.Array()) != 1 || b.Get("name").Str != "Dan" || b.Get("keyId").Str != id || b.Get("limit").Num != 20 || b.Get("window").Str != "month" {
 		t.Errorf("budgets: %s", list.Raw)
 	}
-	if k := w.ok("GET", "/api/keys/"+id, ""); k.Get("tpm").Int() != 1000 || k.Get("maxParallel").Int() != 3 {
+	if k := w.OK("GET", "/api/keys/"+id, ""); k.Get("tpm").Int() != 1000 || k.Get("maxParallel").Int() != 3 {
 		t.Errorf("key: %s", k.Raw)
 	}
 	for _, bad := range []string{`1`, `{}`, `{"unit":"usd","limit":0,"window":"month"}`, `{"unit":"usd","limit":1,"window":"year"}`, `{"unit":"usd","limit":1,"window":"day","keyId":"x"}`} {
-		if status, a := w.api("POST", "/api/keys", `{"budget":`+bad+`}`); status != 400 || !strings.HasPrefix(a.Get("error.param").Str, "budget") {
+		if status, a := w.API("POST", "/api/keys", `{"budget":`+bad+`}`); status != 400 || !strings.HasPrefix(a.Get("error.param").Str, "budget") {
 			t.Errorf("%s: got %d %s", bad, status, a.Raw)
 		}
 	}
-	if n := len(w.ok("GET", "/api/keys", "").Get("data").Array()); n != 2 {
+	if n := len(w.OK("GET", "/api/keys", "").Get("data").Array()); n != 2 {
 		t.Errorf("%d keys, want the machine's and the new one", n)
 	}
-	w.api("DELETE", "/api/keys/"+id, "")
-	if list := w.ok("GET", "/api/budgets", "").Get("data"); len(list.Array()) != 0 {
+	w.API("DELETE", "/api/keys/"+id, "")
+	if list := w.OK("GET", "/api/budgets", "").Get("data"); len(list.Array()) != 0 {
 		t.Errorf("after the deletion of the key: %s", list.Raw)
 	}
 }

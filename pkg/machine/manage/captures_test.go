@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"fmt"
@@ -12,20 +12,20 @@ import (
 // capturing returns a world whose machine stores the bodies of every call.
 func capturing(t *testing.T) *world {
 	w := newWorld(t)
-	w.create()
-	w.ok("PATCH", "/api/settings", `{"capturePercent":100}`)
+	w.Create()
+	w.OK("PATCH", "/api/settings", `{"capturePercent":100}`)
 	return w
 }
 
 // capture sends the sealed bodies of a call and reports whether they were stored.
 func (w *world) capture(id, keyID, sealed string) bool {
 	w.Helper()
-	return w.want(200, "capture.put", fmt.Sprintf(`{"id":%q,"keyId":%q}`, id, keyID)+"\n"+sealed).Get("stored").Bool()
+	return w.Want(200, "capture.put", fmt.Sprintf(`{"id":%q,"keyId":%q}`, id, keyID)+"\n"+sealed).Get("stored").Bool()
 }
 
 // rowsUnder returns the keys of the stored rows under a prefix.
 func (w *world) rowsUnder(prefix string) (keys []string) {
-	st := w.loc.Storage(mid)
+	st := w.Loc.Storage(mid)
 	st.Flush()
 	for _, r := range st.Listed(prefix) {
 		keys = append(keys, r.Key)
@@ -44,7 +44,7 @@ func TestOldestCapturesAreDropped(t *testing.T) {
 		if len(rows) != storage.MaxCaptures || rows[0] != fmt.Sprintf("capture:req_%04d", more) {
 			t.Errorf("%d rows, from %s", len(rows), rows[0])
 		}
-		list := w.ok("GET", "/api/captures", "")
+		list := w.OK("GET", "/api/captures", "")
 		if got := list.Get("data.0.id").Str; len(list.Get("data").Array()) != storage.MaxCaptures || got != fmt.Sprintf("req_%04d", storage.MaxCaptures+more-1) {
 			t.Errorf("the list has %s first", got)
 		}
@@ -57,7 +57,7 @@ func TestOldestCapturesAreDropped(t *testing.T) {
 			w.capture(fmt.Sprintf("req_%04d", i), "", sealed)
 		}
 		rows := w.rowsUnder(storage.CapturePrefix)
-		list := w.ok("GET", "/api/captures", "")
+		list := w.OK("GET", "/api/captures", "")
 		if most := storage.MaxCapturesBytes / len(sealed); len(rows) != most || rows[0] != fmt.Sprintf("capture:req_%04d", calls-most) ||
 			list.Get("bytes").Int() != int64(most*len(sealed)) || list.Get("maxBytes").Int() != storage.MaxCapturesBytes {
 			t.Errorf("%d rows, from %s; %s bytes are listed", len(rows), rows[0], list.Get("bytes"))
@@ -70,7 +70,7 @@ func TestCaptureThatArrivesTwiceIsOneRow(t *testing.T) {
 	for range 2 {
 		w.capture("req_1", "", "v1.sealed")
 	}
-	if n := len(w.ok("GET", "/api/captures", "").Get("data").Array()); n != 1 || len(w.rowsUnder(storage.CapturePrefix)) != 1 {
+	if n := len(w.OK("GET", "/api/captures", "").Get("data").Array()); n != 1 || len(w.rowsUnder(storage.CapturePrefix)) != 1 {
 		t.Errorf("%d captures", n)
 	}
 }
@@ -89,25 +89,25 @@ func TestObjectStoresWhatTheSettingsAskFor(t *testing.T) {
 		{"an unknown key", `{"capturePercent":100}`, "", "none", false},
 		{"no key's id", `{}`, "", "../x", false},
 	} {
-		w.ok("PATCH", "/api/settings", tt.settings)
+		w.OK("PATCH", "/api/settings", tt.settings)
 		if tt.own != "" {
-			w.ok("PUT", "/api/keys/"+key, tt.own)
+			w.OK("PUT", "/api/keys/"+key, tt.own)
 		}
 		if got := w.capture("req_1", tt.key, "v1.sealed"); got != tt.want {
 			t.Errorf("%s: stored is %t, want %t", tt.name, got, tt.want)
 		}
 	}
 	for _, body := range []string{"", "{}", "{}\n", `{"id":"req_1"}`, `{"id":"req_1"}` + "\n", `{"id":"a:b"}` + "\nv1.x", "[]\nv1.x"} {
-		w.want(400, "capture.put", body)
+		w.Want(400, "capture.put", body)
 	}
-	w.want(413, "capture.put", `{"id":"req_1"}`+"\n"+strings.Repeat("s", 1<<20+1))
+	w.Want(413, "capture.put", `{"id":"req_1"}`+"\n"+strings.Repeat("s", 1<<20+1))
 }
 
 // Every capture has the time of the settings when it was stored.
 func TestCapturesExpire(t *testing.T) {
 	w := capturing(t)
 	w.capture("req_day", "", "v1.sealed")
-	w.ok("PATCH", "/api/settings", `{"captureHours":2}`)
+	w.OK("PATCH", "/api/settings", `{"captureHours":2}`)
 	w.capture("req_hours", "", "v1.sealed")
 	key := w.newKey(`{"captureHours":168}`).Get("id").Str
 	w.capture("req_week", key, "v1.sealed")
@@ -115,8 +115,8 @@ func TestCapturesExpire(t *testing.T) {
 		after time.Duration
 		want  string
 	}{{time.Hour, "[capture:req_day capture:req_hours capture:req_week]"}, {2 * time.Hour, "[capture:req_day capture:req_week]"}, {23 * time.Hour, "[capture:req_week]"}, {160 * time.Hour, "[]"}} {
-		w.clock.Add(tt.after)
-		w.loc.Alarms(w.ctx)
+		w.Clock.Add(tt.after)
+		w.Loc.Alarms(w.Ctx)
 		if got := fmt.Sprint(w.rowsUnder(storage.CapturePrefix)); got != tt.want {
 			t.Errorf("after %s more: got %s, want %s", tt.after, got, tt.want)
 		}
@@ -129,17 +129,17 @@ func TestCapturesExpire(t *testing.T) {
 // A machine without captures reads no row for them.
 func TestMachineWithoutCapturesReadsNoRow(t *testing.T) {
 	pruned := func(w *world) int {
-		w.clock.Add(61 * time.Minute)
-		st := w.loc.Storage(mid)
+		w.Clock.Add(61 * time.Minute)
+		st := w.Loc.Storage(mid)
 		st.Flush()
 		before := st.Read
-		w.loc.Alarms(w.ctx)
+		w.Loc.Alarms(w.Ctx)
 		return st.Read - before
 	}
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	plain := pruned(w)
-	w.ok("PATCH", "/api/settings", `{"capturePercent":100}`)
+	w.OK("PATCH", "/api/settings", `{"capturePercent":100}`)
 	pruned(w)
 	if got := pruned(w); got > plain {
 		t.Errorf("%d rows are read in an hour, %d without the setting", got, plain)
@@ -149,7 +149,7 @@ func TestMachineWithoutCapturesReadsNoRow(t *testing.T) {
 func TestCaptureWritesTwoRows(t *testing.T) {
 	w := capturing(t)
 	w.capture("req_0", "", "v1.sealed")
-	st := w.loc.Storage(mid)
+	st := w.Loc.Storage(mid)
 	st.Flush()
 	before := st.Written
 	w.capture("req_1", "", "v1.sealed")
@@ -164,7 +164,7 @@ func TestDeletedMachineLeavesNoCapture(t *testing.T) {
 	for i := range 300 {
 		w.capture(fmt.Sprintf("req_%d", i), "", strings.Repeat("s", 10<<10))
 	}
-	w.want(204, "delete", `{}`)
+	w.Want(204, "delete", `{}`)
 	if rows := w.rowsUnder("capture"); len(rows) != 0 {
 		t.Errorf("%d rows are left", len(rows))
 	}
@@ -172,13 +172,13 @@ func TestDeletedMachineLeavesNoCapture(t *testing.T) {
 
 func TestCaptureSettingsAreChecked(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	id := w.newKey(`{}`).Get("id").Str
 	for _, body := range []string{`{"capturePercent":-1}`, `{"capturePercent":101}`, `{"capturePercent":"50"}`, `{"captureHours":0}`, `{"captureHours":169}`} {
-		if status, a := w.api("PATCH", "/api/settings", body); status != 400 {
+		if status, a := w.API("PATCH", "/api/settings", body); status != 400 {
 			t.Errorf("settings %s: got %d %s", body, status, a.Raw)
 		}
-		if status, a := w.api("PUT", "/api/keys/"+id, body); status != 400 {
+		if status, a := w.API("PUT", "/api/keys/"+id, body); status != 400 {
 			t.Errorf("key %s: got %d %s", body, status, a.Raw)
 		}
 	}
@@ -187,7 +187,7 @@ func TestCaptureSettingsAreChecked(t *testing.T) {
 		{`{"capturePercent":0}`, "0 48", "0 48"},
 		{`{"capturePercent":null,"captureHours":null}`, "0 24", " "},
 	} {
-		s, k := w.ok("PATCH", "/api/settings", tt.body), w.ok("PUT", "/api/keys/"+id, tt.body)
+		s, k := w.OK("PATCH", "/api/settings", tt.body), w.OK("PUT", "/api/keys/"+id, tt.body)
 		if got := s.Get("capturePercent").String() + " " + s.Get("captureHours").String(); got != tt.settings {
 			t.Errorf("settings %s: got %s", tt.body, got)
 		}

@@ -1,8 +1,7 @@
-package machine
+package manage_test
 
 import (
 	"encoding/json"
-	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/inprocess"
 	"weir/internal/testgw/sealed"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -17,48 +17,19 @@ import (
 )
 
 const (
-	ticket   = "ticket-0123456789-of-a-browser"
-	redirect = "https://weir.example.com/oauth/callback"
+	ticket   = inprocess.Ticket
+	redirect = inprocess.Redirect
 )
-
-func (w *world) withFlows() *world {
-	p := &w.obj.OAuth[0]
-	p.AuthorizeURL, p.DeviceURL, p.BaseURL, p.Name = "https://login.example.com/authorize", "https://login.example.com/device", "https://api.example.com/v1", "Acme"
-	return w
-}
-
-// oauthCall is a management call of a flow.
-func (w *world) oauthCall(step, body, keyID string) (int, gjson.Result) {
-	w.Helper()
-	raw, _ := json.Marshal(rpc.ManageCall{
-		Method: "POST", Route: "/api/oauth/{provider}/" + step, Params: []string{oauthID}, Body: json.RawMessage(body), KeyID: keyID, Session: ticket, RedirectURI: redirect,
-	})
-	return w.call("manage", string(raw))
-}
-
-// begin begins an authorization and returns its state.
-func (w *world) begin(body, keyID string) string {
-	w.Helper()
-	status, a := w.oauthCall("authorize", body, keyID)
-	if status != 200 {
-		w.Fatal(a.Raw)
-	}
-	u, err := url.Parse(a.Get("body.url").Str)
-	if err != nil || u.Query().Get("state") != a.Get("body.state").Str {
-		w.Fatal(a.Raw)
-	}
-	return a.Get("body.state").Str
-}
 
 func (w *world) back(state string) (int, gjson.Result) {
 	w.Helper()
 	raw, _ := json.Marshal(rpc.CallbackQuery{Session: ticket, RedirectURI: redirect, Query: "code=code-0123456789&state=" + state})
-	return w.call("oauth.callback", string(raw))
+	return w.Call("oauth.callback", string(raw))
 }
 
 // flows returns the keys and values of a machine's flows.
 func (w *world) flows() (all string, n int) {
-	for _, r := range w.loc.Storage(mid).Listed(storage.OAuthPrefix) {
+	for _, r := range w.Loc.Storage(mid).Listed(storage.OAuthPrefix) {
 		all += r.Key + string(r.Value) + "\n"
 		n++
 	}
@@ -69,23 +40,23 @@ func (w *world) flows() (all string, n int) {
 // cannot lead to a second exchange.
 func TestStateIsUsedUpBeforeTheCodeIsSent(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
-	state := w.begin(`{}`, "")
+	w.Create()
+	state := w.BeginSignIn(`{}`, "")
 	all, n := w.flows()
 	if n != 1 || strings.Contains(all, state) || strings.Contains(all, ticket) {
 		t.Fatalf("%d rows: %s", n, all)
 	}
 	left := -1
-	w.idp.during = func() { _, left = w.flows() }
+	w.IDP.During = func() { _, left = w.flows() }
 	status, a := w.back(state)
 	if status != 200 || left != 0 || a.Get("connectionId").Str == "" {
 		t.Fatalf("%d %s, %d rows while the call was out", status, a.Raw, left)
 	}
-	if status, _ := w.back(state); status != 400 || w.idp.calls != 1 {
-		t.Errorf("a second time: %d, %d calls", status, w.idp.calls)
+	if status, _ := w.back(state); status != 400 || w.IDP.Calls != 1 {
+		t.Errorf("a second time: %d, %d calls", status, w.IDP.Calls)
 	}
-	c := w.replica().Connections[0]
-	if w.open(&c, store.RefreshToken) != w.idp.refresh || c.AuthType != "oauth" || c.Name != "Acme" || c.Data.BaseURL != "https://api.example.com/v1" {
+	c := w.Replica().Connections[0]
+	if w.Open(&c, store.RefreshToken) != w.IDP.Refresh || c.AuthType != "oauth" || c.Name != "Acme" || c.Data.BaseURL != "https://api.example.com/v1" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -94,12 +65,12 @@ func TestStateIsUsedUpBeforeTheCodeIsSent(t *testing.T) {
 // still.
 func TestNoCodeIsSentWhileTheStorageFails(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
-	state := w.begin(`{}`, "")
-	st := w.loc.Storage(mid)
+	w.Create()
+	state := w.BeginSignIn(`{}`, "")
+	st := w.Loc.Storage(mid)
 	st.Fault = func(string) bool { return true }
-	if status, a := w.back(state); status != 503 || w.idp.calls != 0 {
-		t.Fatalf("%d %s, %d calls", status, a.Raw, w.idp.calls)
+	if status, a := w.back(state); status != 503 || w.IDP.Calls != 0 {
+		t.Fatalf("%d %s, %d calls", status, a.Raw, w.IDP.Calls)
 	}
 	st.Fault = nil
 	st.Rollback()
@@ -110,18 +81,18 @@ func TestNoCodeIsSentWhileTheStorageFails(t *testing.T) {
 
 func TestGrantWithoutManageAccessIsDropped(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
-	key := w.ok("POST", "/api/keys", `{"name":"m","scopes":["manage"]}`).Get("id").Str
-	state := w.begin(`{}`, key)
-	w.idp.during = func() {
-		w.idp.during = nil
-		w.api("DELETE", "/api/keys/"+key, "")
+	w.Create()
+	key := w.OK("POST", "/api/keys", `{"name":"m","scopes":["manage"]}`).Get("id").Str
+	state := w.BeginSignIn(`{}`, key)
+	w.IDP.During = func() {
+		w.IDP.During = nil
+		w.API("DELETE", "/api/keys/"+key, "")
 	}
-	if status, a := w.back(state); status != 401 || len(w.replica().Connections) != 0 {
+	if status, a := w.back(state); status != 401 || len(w.Replica().Connections) != 0 {
 		t.Errorf("%d %s", status, a.Raw)
 	}
-	state = w.begin(`{}`, "")
-	w.idp.during = func() { w.idp.during = nil; w.want(204, "delete", "") }
+	state = w.BeginSignIn(`{}`, "")
+	w.IDP.During = func() { w.IDP.During = nil; w.Want(204, "delete", "") }
 	if status, a := w.back(state); status != 404 {
 		t.Errorf("a machine that is gone: %d %s", status, a.Raw)
 	}
@@ -131,21 +102,21 @@ func TestGrantWithoutManageAccessIsDropped(t *testing.T) {
 // is lost, and nothing is left that only the old key opens.
 func TestFlowsInProgressAreResealedAfterARotation(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
-	w.clock.Add(58 * time.Minute)
+	w.Create()
+	w.Clock.Add(58 * time.Minute)
 	w.obj.OAuth[0].DevicePKCE = true
-	state := w.begin(`{}`, "")
-	w.idp.answer = func() (int, string, bool) {
+	state := w.BeginSignIn(`{}`, "")
+	w.IDP.Answer = func() (int, string, bool) {
 		return 200, `{"device_code":"device-code-01","user_code":"ABCD","verification_uri":"https://login.example.com/go","expires_in":900,"interval":5}`, false
 	}
-	if status, a := w.oauthCall("device", `{}`, ""); status != 200 {
+	if status, a := w.OAuthCall("device", `{}`, ""); status != 200 {
 		t.Fatal(a.Raw)
 	}
 	old, fresh := sealed.Secret, strings.Repeat("n", 40)
 	before, _ := w.flows()
 	w.obj.Keyring = sealed.Keys(t, fresh, old)
-	w.clock.Add(3 * time.Minute)
-	w.loc.Alarms(w.ctx)
+	w.Clock.Add(3 * time.Minute)
+	w.Loc.Alarms(w.Ctx)
 	all, n := w.flows()
 	fields := strings.Count(all, `"v1.`)
 	id := strings.Split(all[strings.Index(all, `"v1.`):], ".")[1]
@@ -156,10 +127,10 @@ func TestFlowsInProgressAreResealedAfterARotation(t *testing.T) {
 	if status, a := w.back(state); status != 200 {
 		t.Errorf("the browser comes back: %d %s", status, a.Raw)
 	}
-	if status, a := w.oauthCall("poll", `{}`, ""); status != 200 || a.Get("body.status").Str != "connected" {
+	if status, a := w.OAuthCall("poll", `{}`, ""); status != 200 || a.Get("body.status").Str != "connected" {
 		t.Errorf("the poll: %d %s", status, a.Raw)
 	}
-	if form := w.idp.lastForm; form.Get("device_code") != "device-code-01" || len(form.Get("code_verifier")) != 43 {
+	if form := w.IDP.LastForm; form.Get("device_code") != "device-code-01" || len(form.Get("code_verifier")) != 43 {
 		t.Errorf("polled with %v", form)
 	}
 }
@@ -167,48 +138,48 @@ func TestFlowsInProgressAreResealedAfterARotation(t *testing.T) {
 // Renewing takes the client of the grant, not one that was typed in before.
 func TestRenewedConnectionRefreshesAsTheOperatorsClient(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
-	id := w.connect(`{"provider":"` + oauthID + `","accessToken":"typed-access","refreshToken":"typed-refresh","clientSecret":"typed-secret","providerSpecificData":{"baseUrl":"https://api.example.com/v1","clientId":"typed-client","region":"eu"}}`)
-	w.idp.answer = func() (int, string, bool) { return 400, `{"error":"invalid_grant"}`, false }
-	w.call("refresh", refreshBody(id, w.replica().Connections[0].TokenGeneration))
-	if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("status").Str != "needs_reauth" {
+	w.Create()
+	id := w.Connect(`{"provider":"` + oauthID + `","accessToken":"typed-access","refreshToken":"typed-refresh","clientSecret":"typed-secret","providerSpecificData":{"baseUrl":"https://api.example.com/v1","clientId":"typed-client","region":"eu"}}`)
+	w.IDP.Answer = func() (int, string, bool) { return 400, `{"error":"invalid_grant"}`, false }
+	w.Call("refresh", inprocess.RefreshBody(id, w.Replica().Connections[0].TokenGeneration))
+	if v := w.OK("GET", "/api/providers/"+id, ""); v.Get("status").Str != "needs_reauth" {
 		t.Fatal(v.Raw)
 	}
-	w.idp.answer = nil
-	if status, a := w.back(w.begin(`{"connectionId":"`+id+`"}`, "")); status != 200 || !a.Get("renewed").Bool() {
+	w.IDP.Answer = nil
+	if status, a := w.back(w.BeginSignIn(`{"connectionId":"`+id+`"}`, "")); status != 200 || !a.Get("renewed").Bool() {
 		t.Fatalf("%d %s", status, a.Raw)
 	}
-	if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("status").Str != "active" || v.Get("lastError").Exists() {
+	if v := w.OK("GET", "/api/providers/"+id, ""); v.Get("status").Str != "active" || v.Get("lastError").Exists() {
 		t.Errorf("renewed: %s", v.Raw)
 	}
-	c := w.replica().Connections[0]
+	c := w.Replica().Connections[0]
 	if c.ID != id || c.Data.Vars["clientId"] != "" || c.Data.Vars["region"] != "eu" || c.Secrets[store.ClientSecret] != "" {
 		t.Errorf("%+v", c)
 	}
-	w.want(200, "refresh", refreshBody(id, c.TokenGeneration))
-	if w.idp.lastForm.Get("client_id") != "weir-client" || w.idp.lastForm.Get("client_secret") != "weir-client-secret" {
-		t.Errorf("%v", w.idp.lastForm)
+	w.Want(200, "refresh", inprocess.RefreshBody(id, c.TokenGeneration))
+	if w.IDP.LastForm.Get("client_id") != "weir-client" || w.IDP.LastForm.Get("client_secret") != "weir-client-secret" {
+		t.Errorf("%v", w.IDP.LastForm)
 	}
 }
 
 func TestEndedFlowsArePruned(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
+	w.Create()
 	for range 3 {
-		w.begin(`{"name":"x"}`, "")
+		w.BeginSignIn(`{"name":"x"}`, "")
 	}
-	w.clock.Add(9 * time.Minute)
-	w.begin(`{}`, "")
+	w.Clock.Add(9 * time.Minute)
+	w.BeginSignIn(`{}`, "")
 	if _, n := w.flows(); n != 4 {
 		t.Fatalf("%d rows", n)
 	}
-	w.clock.Add(2 * time.Minute)
-	w.begin(`{}`, "") // drops those of before
+	w.Clock.Add(2 * time.Minute)
+	w.BeginSignIn(`{}`, "") // drops those of before
 	if _, n := w.flows(); n != 2 {
 		t.Fatalf("%d rows", n)
 	}
-	w.clock.Add(2 * time.Hour)
-	w.loc.Alarms(w.ctx)
+	w.Clock.Add(2 * time.Hour)
+	w.Loc.Alarms(w.Ctx)
 	if all, n := w.flows(); n != 0 {
 		t.Errorf("%s", all)
 	}
@@ -223,36 +194,36 @@ func TestSignInGoesThroughTheProxyOfTheConnection(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t).withFlows()
-			w.create()
+			w.Create()
 			answer := `{"access_token":"access-by-proxy-0001","refresh_token":"refresh-by-proxy-0001"}`
-			s := &sockets{proxy: tunnel, endpoint: "HTTP/1.1 200 OK\r\ncontent-length: " + strconv.Itoa(len(answer)) + "\r\n\r\n" + answer}
+			s := &inprocess.Sockets{Proxy: inprocess.Tunnel, Endpoint: "HTTP/1.1 200 OK\r\ncontent-length: " + strconv.Itoa(len(answer)) + "\r\n\r\n" + answer}
 			w.obj.Dialer = s
 			body := tt.body
 			if tt.connection != "" {
-				id := w.connect(`{"provider":"` + oauthID + `","accessToken":"typed-access","refreshToken":"typed-refresh","providerSpecificData":{"baseUrl":"https://api.example.com/v1"` + tt.connection + `}}`)
+				id := w.Connect(`{"provider":"` + oauthID + `","accessToken":"typed-access","refreshToken":"typed-refresh","providerSpecificData":{"baseUrl":"https://api.example.com/v1"` + tt.connection + `}}`)
 				body = `{"connectionId":"` + id + `"}`
 			}
-			status, a := w.back(w.begin(body, ""))
-			if status != 200 || w.idp.calls != 0 || len(s.dialled) != 1 || s.dialled[0] != "proxy.example.com:3128" {
-				t.Fatalf("%d %s, %d direct calls, dialled %v", status, a.Raw, w.idp.calls, s.dialled)
+			status, a := w.back(w.BeginSignIn(body, ""))
+			if status != 200 || w.IDP.Calls != 0 || len(s.Dialled) != 1 || s.Dialled[0] != "proxy.example.com:3128" {
+				t.Fatalf("%d %s, %d direct calls, dialled %v", status, a.Raw, w.IDP.Calls, s.Dialled)
 			}
-			if strings.Contains(strings.ToLower(s.sent.String()), "proxy-authorization") != (tt.connection != "") {
-				t.Errorf("%s", s.sent.String())
+			if strings.Contains(strings.ToLower(s.Sent.String()), "proxy-authorization") != (tt.connection != "") {
+				t.Errorf("%s", s.Sent.String())
 			}
-			c := w.replica().Connections[0]
-			if w.open(&c, store.AccessToken) != "access-by-proxy-0001" || c.Data.Proxy == "" {
+			c := w.Replica().Connections[0]
+			if w.Open(&c, store.AccessToken) != "access-by-proxy-0001" || c.Data.Proxy == "" {
 				t.Errorf("%+v", c)
 			}
-			w.obj.Dialer = &sockets{}
-			status, a = w.back(w.begin(body, ""))
-			if status != 503 || w.idp.calls != 0 || !strings.Contains(a.Get("error.message").Str, "the proxy does not work") {
-				t.Errorf("a broken proxy: %d %s, %d direct calls", status, a.Raw, w.idp.calls)
+			w.obj.Dialer = &inprocess.Sockets{}
+			status, a = w.back(w.BeginSignIn(body, ""))
+			if status != 503 || w.IDP.Calls != 0 || !strings.Contains(a.Get("error.message").Str, "the proxy does not work") {
+				t.Errorf("a broken proxy: %d %s, %d direct calls", status, a.Raw, w.IDP.Calls)
 			}
 		})
 	}
 	w := newWorld(t).withFlows()
-	w.create()
-	if status, a := w.oauthCall("authorize", `{"providerSpecificData":{"proxyUrl":"http://user:password@proxy.example.com:3128"}}`, ""); status != 400 || strings.Contains(a.Raw, "password@") {
+	w.Create()
+	if status, a := w.OAuthCall("authorize", `{"providerSpecificData":{"proxyUrl":"http://user:password@proxy.example.com:3128"}}`, ""); status != 400 || strings.Contains(a.Raw, "password@") {
 		t.Errorf("a note holds no secret: %d %s", status, a.Raw)
 	}
 }
@@ -260,8 +231,8 @@ func TestSignInGoesThroughTheProxyOfTheConnection(t *testing.T) {
 // A sign-in with fields that its caller may not set is refused, with the name of the field.
 func TestInvalidSignInsAreRefused(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
-	key := w.connect(`{"provider":"groq","apiKey":"gsk-0123456789"}`)
+	w.Create()
+	key := w.Connect(`{"provider":"groq","apiKey":"gsk-0123456789"}`)
 	for _, tt := range []struct {
 		body   string
 		status int
@@ -279,29 +250,29 @@ func TestInvalidSignInsAreRefused(t *testing.T) {
 		{`{"name":5}`, 400, "name"},
 	} {
 		for _, step := range []string{"authorize", "device"} {
-			status, a := w.oauthCall(step, tt.body, "")
+			status, a := w.OAuthCall(step, tt.body, "")
 			if _, n := w.flows(); status != tt.status || tt.param != "" && a.Get("error.param").Str != tt.param || n != 0 {
 				t.Errorf("%s %s: %d %s, %d flows", step, tt.body, status, a.Raw, n)
 			}
 		}
 	}
 	w.obj.OAuth[0].BaseURL = "" // the caller's own server
-	if status, a := w.oauthCall("authorize", `{}`, ""); status != 400 || a.Get("error.param").Str != "providerSpecificData.baseUrl" {
+	if status, a := w.OAuthCall("authorize", `{}`, ""); status != 400 || a.Get("error.param").Str != "providerSpecificData.baseUrl" {
 		t.Errorf("no address: %d %s", status, a.Raw)
 	}
-	if status, a := w.back(w.begin(`{"providerSpecificData":{"baseUrl":"https://mine.example.com/v1","prefix":"own"}}`, "")); status != 200 {
+	if status, a := w.back(w.BeginSignIn(`{"providerSpecificData":{"baseUrl":"https://mine.example.com/v1","prefix":"own"}}`, "")); status != 200 {
 		t.Errorf("an own address: %d %s", status, a.Raw)
 	}
 	w.obj.OAuth[0].AuthorizeURL = ""
-	if status, a := w.oauthCall("authorize", `{"providerSpecificData":{"baseUrl":"https://mine.example.com/v1"}}`, ""); status != 400 {
+	if status, a := w.OAuthCall("authorize", `{"providerSpecificData":{"baseUrl":"https://mine.example.com/v1"}}`, ""); status != 400 {
 		t.Errorf("a provider without this flow: %d %s", status, a.Raw)
 	}
 	w.obj.OAuth = nil
-	if status, a := w.oauthCall("authorize", `{}`, ""); status != 404 {
+	if status, a := w.OAuthCall("authorize", `{}`, ""); status != 404 {
 		t.Errorf("a provider without a client: %d %s", status, a.Raw)
 	}
 	w.obj.Unusable = map[string]string{oauthID: "OAUTH_PROVIDERS: row 1: bad proxy"}
-	if status, a := w.oauthCall("authorize", `{}`, ""); status != 503 || !isFailure(a, "misconfigured") {
+	if status, a := w.OAuthCall("authorize", `{}`, ""); status != 503 || !isFailure(a, "misconfigured") {
 		t.Errorf("a client that cannot be used: %d %s", status, a.Raw)
 	}
 }
@@ -322,15 +293,15 @@ func TestFailedExchangeIsExplained(t *testing.T) {
 		{"sends text in its error", func() (int, string, bool) { return 400, `{"error":"<b>canary</b>","error_description":"<b>"}`, false }, 502, "refused"},
 	} {
 		w := newWorld(t).withFlows()
-		w.create()
-		state := w.begin(`{}`, "")
-		w.idp.answer = tt.answer
+		w.Create()
+		state := w.BeginSignIn(`{}`, "")
+		w.IDP.Answer = tt.answer
 		status, a := w.back(state)
 		if status != tt.status || !strings.Contains(a.Get("error.message").Str, tt.says) || strings.Contains(a.Raw, "<b>") || strings.Contains(a.Raw, "canary") {
 			t.Errorf("%s: %d %s", tt.name, status, a.Raw)
 		}
-		if status, _ := w.back(state); status != 400 || w.idp.calls != 1 || len(w.replica().Connections) != 0 {
-			t.Errorf("%s, once more: %d, %d calls", tt.name, status, w.idp.calls)
+		if status, _ := w.back(state); status != 400 || w.IDP.Calls != 1 || len(w.Replica().Connections) != 0 {
+			t.Errorf("%s, once more: %d, %d calls", tt.name, status, w.IDP.Calls)
 		}
 	}
 }
@@ -338,34 +309,34 @@ func TestFailedExchangeIsExplained(t *testing.T) {
 // The user is at the provider while the connection is deleted.
 func TestDeletedConnectionIsNotRenewed(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
-	id := w.oauth()
-	state := w.begin(`{"connectionId":"`+id+`"}`, "")
-	w.idp.answer = func() (int, string, bool) {
+	w.Create()
+	id := w.OAuth()
+	state := w.BeginSignIn(`{"connectionId":"`+id+`"}`, "")
+	w.IDP.Answer = func() (int, string, bool) {
 		return 200, `{"device_code":"d","user_code":"u","verification_uri":"https://login.example.com/go","expires_in":900,"interval":1}`, false
 	}
-	if status, a := w.oauthCall("device", `{"connectionId":"`+id+`"}`, ""); status != 200 || a.Get("body.connectionId").Str != id {
+	if status, a := w.OAuthCall("device", `{"connectionId":"`+id+`"}`, ""); status != 200 || a.Get("body.connectionId").Str != id {
 		t.Fatalf("%d %s", status, a.Raw)
 	}
-	w.idp.answer = nil
-	w.api("DELETE", "/api/providers/"+id, "")
-	w.clock.Add(5 * time.Second)
-	calls := w.idp.calls
-	if status, a := w.oauthCall("poll", `{}`, ""); status != 404 || !isFailure(a, "connection_not_found") || w.idp.calls != calls {
-		t.Errorf("the poll: %d %s, %d calls", status, a.Raw, w.idp.calls-calls)
+	w.IDP.Answer = nil
+	w.API("DELETE", "/api/providers/"+id, "")
+	w.Clock.Add(5 * time.Second)
+	calls := w.IDP.Calls
+	if status, a := w.OAuthCall("poll", `{}`, ""); status != 404 || !isFailure(a, "connection_not_found") || w.IDP.Calls != calls {
+		t.Errorf("the poll: %d %s, %d calls", status, a.Raw, w.IDP.Calls-calls)
 	}
-	if status, a := w.back(state); status != 404 || !strings.Contains(a.Raw, "No connection has this id") || len(w.replica().Connections) != 0 {
+	if status, a := w.back(state); status != 404 || !strings.Contains(a.Raw, "No connection has this id") || len(w.Replica().Connections) != 0 {
 		t.Errorf("the browser comes back: %d %s", status, a.Raw)
 	}
 }
 
 func TestSignInsUnderWayAreBounded(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
+	w.Create()
 	for range 50 {
-		w.begin(`{}`, "")
+		w.BeginSignIn(`{}`, "")
 	}
-	if status, a := w.oauthCall("authorize", `{}`, ""); status != 429 {
+	if status, a := w.OAuthCall("authorize", `{}`, ""); status != 429 {
 		t.Errorf("%d %s", status, a.Raw)
 	}
 }
@@ -373,7 +344,7 @@ func TestSignInsUnderWayAreBounded(t *testing.T) {
 // A provider without a device code has another explanation than one that refuses the client.
 func TestFailedDeviceFlowIsExplained(t *testing.T) {
 	w := newWorld(t).withFlows()
-	w.create()
+	w.Create()
 	for _, tt := range []struct {
 		status int
 		body   string
@@ -385,29 +356,29 @@ func TestFailedDeviceFlowIsExplained(t *testing.T) {
 		{200, `{"user_code":"X","verification_uri":"javascript:alert(1)","device_code":"d"}`, 503, "provider_unavailable"},
 		{400, `{"error":"unauthorized_client"}`, 502, "provider_refused"},
 	} {
-		w.idp.answer = func() (int, string, bool) { return tt.status, tt.body, false }
-		if status, a := w.oauthCall("device", `{}`, ""); status != tt.want || !isFailure(a, tt.code) {
+		w.IDP.Answer = func() (int, string, bool) { return tt.status, tt.body, false }
+		if status, a := w.OAuthCall("device", `{}`, ""); status != tt.want || !isFailure(a, tt.code) {
 			t.Errorf("%d %s: %d %s", tt.status, tt.body, status, a.Raw)
 		}
 	}
-	w.idp.answer = func() (int, string, bool) {
+	w.IDP.Answer = func() (int, string, bool) {
 		return 200, `{"device_code":"d","user_code":"u","verification_uri":"https://login.example.com/go","expires_in":900,"interval":1}`, false
 	}
-	if status, a := w.oauthCall("device", `{}`, ""); status != 200 {
+	if status, a := w.OAuthCall("device", `{}`, ""); status != 200 {
 		t.Fatalf("%d %s", status, a.Raw)
 	}
-	if status, a := w.oauthCall("device", `{"name":"another"}`, ""); status != 409 {
+	if status, a := w.OAuthCall("device", `{"name":"another"}`, ""); status != 409 {
 		t.Errorf("for another connection: %d %s", status, a.Raw)
 	}
-	w.idp.answer = func() (int, string, bool) { return 503, "", false }
-	w.clock.Add(6 * time.Second)
-	if status, a := w.oauthCall("poll", `{}`, ""); status != 200 || a.Get("body.status").Str != "pending" {
+	w.IDP.Answer = func() (int, string, bool) { return 503, "", false }
+	w.Clock.Add(6 * time.Second)
+	if status, a := w.OAuthCall("poll", `{}`, ""); status != 200 || a.Get("body.status").Str != "pending" {
 		t.Errorf("a failed poll: %d %s", status, a.Raw)
 	}
-	if status, _ := w.oauthCall("cancel", `{}`, ""); status != 200 {
+	if status, _ := w.OAuthCall("cancel", `{}`, ""); status != 200 {
 		t.Errorf("cancelled: %d", status)
 	}
-	if status, a := w.oauthCall("poll", `{}`, ""); status != 400 || !isFailure(a, "no_flow") {
+	if status, a := w.OAuthCall("poll", `{}`, ""); status != 400 || !isFailure(a, "no_flow") {
 		t.Errorf("after that: %d %s", status, a.Raw)
 	}
 }

@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/inprocess"
 	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -33,10 +34,10 @@ func absurd() []string {
 // breaks, and what was there before is served as before.
 func TestAbsurdInputsBreakNothing(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	conn := w.connect(`{"provider":"openai-compatible-0123abcd","name":"kept","apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"kept"}}`)
-	combo := w.ok("POST", "/api/combos", `{"name":"kept","models":["kept/m"]}`).Get("id").Str
-	key := w.ok("POST", "/api/keys", `{"name":"kept"}`).Get("id").Str
+	w.Create()
+	conn := w.Connect(`{"provider":"openai-compatible-0123abcd","name":"kept","apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"kept"}}`)
+	combo := w.OK("POST", "/api/combos", `{"name":"kept","models":["kept/m"]}`).Get("id").Str
+	key := w.OK("POST", "/api/keys", `{"name":"kept"}`).Get("id").Str
 	document := `{"connections":[{"provider":"openai","apiKey":"sk-0123456789","providerSpecificData":{"prefix":"q"}}],"apiKeys":["sk-0123456789"],"combos":[{"name":"x","models":["q/m"]}],"customModels":[{"id":"m","providerAlias":"q"}],"modelAliases":{"y":"q/m"},"disabledModels":[{"providerAlias":"q","ids":["z"]}],"settings":{"strategy":"priority"}}`
 	routes := []struct{ method, path, body string }{
 		{"POST", "/api/providers", `{"provider":"openai","name":"n","authType":"apikey","apiKey":"sk-0123456789","accessToken":"0123456789","refreshToken":"0123456789","expiresAt":1,"priority":1,"isActive":true,"providerSpecificData":{"baseUrl":"https://a.example.com","prefix":"p","enabledModels":["m"],"organization":"o","proxyUrl":"http://proxy.example.com:3128","clientSecret":"0123456789","x":1}}`},
@@ -57,7 +58,7 @@ func TestAbsurdInputsBreakNothing(t *testing.T) {
 	try := func(method, path, body string) {
 		t.Helper()
 		calls++
-		status, a := w.api(method, path, body)
+		status, a := w.API(method, path, body)
 		switch shown := body[:min(len(body), 300)]; {
 		case status >= 500 || status < 200 || status >= 300 && status < 400:
 			t.Fatalf("%s %s %s: got %d %s", method, path, shown, status, a.Raw)
@@ -66,7 +67,7 @@ func TestAbsurdInputsBreakNothing(t *testing.T) {
 		case status < 300:
 			taken++
 			if id := a.Get("body.id").Str; method == "POST" && path == "/api/providers" {
-				w.ok("DELETE", path+"/"+id, "")
+				w.OK("DELETE", path+"/"+id, "")
 			}
 		}
 	}
@@ -90,7 +91,7 @@ func TestAbsurdInputsBreakNothing(t *testing.T) {
 		t.Fatalf("%d calls, %d taken", calls, taken)
 	}
 	// Nothing of it reached where it does not belong.
-	for k := range w.loc.Storage(mid).Dump() {
+	for k := range w.Loc.Storage(mid).Dump() {
 		name, id, _ := strings.Cut(k, ":")
 		switch name {
 		case "conn", "key", "combo", "disabled", "custom", "mutation", "intent", "error", "count":
@@ -104,20 +105,20 @@ func TestAbsurdInputsBreakNothing(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/api/providers", "/api/keys", "/api/combos", "/api/models/alias", "/api/models/custom", "/api/models/disabled", "/api/settings", "/api/audit?verify=true", "/api/export", "/api/models/availability"} {
-		if a := w.ok("GET", path, ""); !json.Valid([]byte(a.Raw)) || a.Get("chain.ok").Exists() && !a.Get("chain.ok").Bool() {
+		if a := w.OK("GET", path, ""); !json.Valid([]byte(a.Raw)) || a.Get("chain.ok").Exists() && !a.Get("chain.ok").Bool() {
 			t.Errorf("%s: %.300s", path, a.Raw)
 		}
 	}
-	m := w.replica()
-	c := snapshotConn(m, conn)
-	if c == nil || w.open(c, store.APIKey) != "sk-0123456789abcdefghij" || c.Data.BaseURL != "https://a.example.com/v1" {
+	m := w.Replica()
+	c := inprocess.Connection(m, conn)
+	if c == nil || w.Open(c, store.APIKey) != "sk-0123456789abcdefghij" || c.Data.BaseURL != "https://a.example.com/v1" {
 		t.Errorf("the connection is not what it was: %+v", c)
 	}
-	if w.ok("GET", "/api/keys/"+key, "").Get("name").Str != "kept" {
+	if w.OK("GET", "/api/keys/"+key, "").Get("name").Str != "kept" {
 		t.Error("the key is not what it was")
 	}
-	w.loc.Alarms(w.ctx)
-	if got := w.kv.Dump()[kvKey(mid)]; !gjson.ValidBytes(got) || gjson.GetBytes(got, "generation").Int() != m.Generation {
+	w.Loc.Alarms(w.Ctx)
+	if got := w.KV.Dump()[kvKey(mid)]; !gjson.ValidBytes(got) || gjson.GetBytes(got, "generation").Int() != m.Generation {
 		t.Error("the replica in KV is not the newest")
 	}
 }
@@ -160,18 +161,18 @@ func replaced(doc, bad string) (out []string) {
 // A name in a query, a path or a precondition is only ever a name.
 func TestAbsurdNamesFindNothing(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	w.Create()
+	id := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
 	names := []string{"__proto__", "constructor", "..", "../meta", "meta", "conn:" + id, strings.ToUpper(id) + "x", id + "\x00", id + " ", "%00", strings.Repeat("a", 5000), "a\nb", "☃", "\xff", ""}
 	before := fmt.Sprint(keysOf(w))
 	for _, name := range names {
 		for _, r := range []struct{ method, path string }{{"GET", "/api/providers/"}, {"PUT", "/api/providers/"}, {"DELETE", "/api/providers/"}, {"GET", "/api/combos/"}, {"PUT", "/api/combos/"}, {"DELETE", "/api/combos/"}, {"GET", "/api/keys/"}, {"DELETE", "/api/keys/"}} {
-			if status, a := w.api(r.method, r.path, `{}`, func(e *rpc.ManageCall) { e.Route, e.Params = r.path+"{id}", []string{name} }); status != 404 {
+			if status, a := w.API(r.method, r.path, `{}`, func(e *rpc.ManageCall) { e.Route, e.Params = r.path+"{id}", []string{name} }); status != 404 {
 				t.Errorf("%s %s%q: got %d %s", r.method, r.path, name, status, a.Raw)
 			}
 		}
 		for _, q := range []string{"/api/models/alias", "/api/models/custom", "/api/models/disabled"} {
-			status, a := w.api("DELETE", q, "", func(e *rpc.ManageCall) {
+			status, a := w.API("DELETE", q, "", func(e *rpc.ManageCall) {
 				e.Query = map[string]string{"alias": name, "providerAlias": name, "id": name, "type": name, "__proto__": name}
 			})
 			if status != 404 && !(name == "" && status == 400) {
@@ -179,19 +180,19 @@ func TestAbsurdNamesFindNothing(t *testing.T) {
 			}
 		}
 		for _, q := range []string{"/api/audit", "/api/usage", "/api/requests", "/api/providers", "/api/models/disabled"} {
-			status, a := w.api("GET", q, "", func(e *rpc.ManageCall) {
+			status, a := w.API("GET", q, "", func(e *rpc.ManageCall) {
 				e.Query = map[string]string{"limit": name, "before": name, "period": name, "group": name, "provider": name, "providerAlias": name, "verify": name}
 			})
 			if status >= 500 || status < 200 {
 				t.Errorf("GET %s %q: got %d %s", q, name, status, a.Raw)
 			}
 		}
-		if status, a := w.api("PUT", "/api/providers/"+id, `{"name":"never"}`, func(e *rpc.ManageCall) { e.IfMatch = `"` + name + `"` }); status != 412 {
+		if status, a := w.API("PUT", "/api/providers/"+id, `{"name":"never"}`, func(e *rpc.ManageCall) { e.IfMatch = `"` + name + `"` }); status != 412 {
 			t.Errorf("If-Match %q: got %d %s", name, status, a.Raw)
 		}
 	}
 	for _, n := range []string{"-1", "0", "1e3", "0x10", "99999999999999999999", "１", "501"} {
-		if status, a := w.api("GET", "/api/audit", "", func(e *rpc.ManageCall) { e.Query = map[string]string{"limit": n} }); status != 400 {
+		if status, a := w.API("GET", "/api/audit", "", func(e *rpc.ManageCall) { e.Query = map[string]string{"limit": n} }); status != 400 {
 			t.Errorf("limit=%s: got %d %s", n, status, a.Raw)
 		}
 	}
@@ -202,7 +203,7 @@ func TestAbsurdNamesFindNothing(t *testing.T) {
 
 // keysOf returns the keys of the rows that hold what was configured.
 func keysOf(w *world) (keys []string) {
-	for k := range w.loc.Storage(mid).Dump() {
+	for k := range w.Loc.Storage(mid).Dump() {
 		if !strings.HasPrefix(k, storage.AuditPrefix) {
 			keys = append(keys, k)
 		}

@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"fmt"
@@ -10,17 +10,17 @@ import (
 // The audit log is filtered by actor, kind, text and time, and names what still exists.
 func TestAuditIsFilteredAndNamed(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	key := w.newKey(`{"name":"Laptop"}`).Get("id").Str
-	w.ok("PUT", "/api/keys/"+key, `{"rpm":5}`)
+	w.OK("PUT", "/api/keys/"+key, `{"rpm":5}`)
 	gone := w.newKey(`{"name":"Gone"}`).Get("id").Str
-	w.ok("DELETE", "/api/keys/"+gone, "")
-	conn := w.connect(`{"provider":"openai","apiKey":"sk-by-hand-0123456789","name":"Work"}`)
-	w.clock.Add(time.Hour)
-	from := w.clock.Now().UnixMilli()
-	w.ok("PATCH", "/api/settings", `{"idleSeconds":7}`)
+	w.OK("DELETE", "/api/keys/"+gone, "")
+	conn := w.Connect(`{"provider":"openai","apiKey":"sk-by-hand-0123456789","name":"Work"}`)
+	w.Clock.Add(time.Hour)
+	from := w.Clock.Now().UnixMilli()
+	w.OK("PATCH", "/api/settings", `{"idleSeconds":7}`)
 	actions := func(query string) string {
-		a := w.ok("GET", "/api/audit?"+query, "")
+		a := w.OK("GET", "/api/audit?"+query, "")
 		var list []string
 		for _, r := range a.Get("data").Array() {
 			list = append(list, strings.ReplaceAll(r.Get("action").Str, "/api/", ""))
@@ -44,18 +44,18 @@ func TestAuditIsFilteredAndNamed(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
 	}
-	a := w.ok("GET", "/api/audit?kind=keys", "")
+	a := w.OK("GET", "/api/audit?kind=keys", "")
 	masked := a.Get("data.2.target").Str
 	if a.Get("names."+masked).Str != "Laptop" || len(a.Get("names").Map()) != 1 || a.Get("has_more").Bool() {
 		t.Errorf("got %s", a.Raw)
 	}
-	if got := w.ok("GET", "/api/audit?kind=providers", "").Get("names." + conn).Str; got != "Work" {
+	if got := w.OK("GET", "/api/audit?kind=providers", "").Get("names." + conn).Str; got != "Work" {
 		t.Errorf("the connection is named %q", got)
 	}
 	// Pages with a filter follow each other.
 	var all []string
 	for before := ""; ; {
-		p := w.ok("GET", "/api/audit?kind=keys&limit=1"+before, "")
+		p := w.OK("GET", "/api/audit?kind=keys&limit=1"+before, "")
 		for _, r := range p.Get("data").Array() {
 			all = append(all, r.Get("action").Str)
 		}
@@ -72,25 +72,25 @@ func TestAuditIsFilteredAndNamed(t *testing.T) {
 // A call reads a bounded number of records, whatever the filter.
 func TestAuditReadsABoundedNumberOfRecords(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	for i := range 2100 {
-		w.ok("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":"a%d","model":"openai/x"}`, i%50))
+		w.OK("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":"a%d","model":"openai/x"}`, i%50))
 	}
-	p := w.ok("GET", "/api/audit?actor=unknown", "")
+	p := w.OK("GET", "/api/audit?actor=unknown", "")
 	if len(p.Get("data").Array()) != 0 || !p.Get("has_more").Bool() {
 		t.Fatalf("got %s", p.Raw)
 	}
-	if p = w.ok("GET", "/api/audit?kind=machines&before="+p.Get("next").Raw, ""); len(p.Get("data").Array()) != 1 || p.Get("has_more").Bool() {
+	if p = w.OK("GET", "/api/audit?kind=machines&before="+p.Get("next").Raw, ""); len(p.Get("data").Array()) != 1 || p.Get("has_more").Bool() {
 		t.Errorf("got %s", p.Raw)
 	}
 }
 
 func TestHealthOfAMachine(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.obj.Alarm(w.ctx, w.loc.Storage(mid), mid)
-	h := w.ok("GET", "/api/health", "")
-	if !h.Get("ok").Bool() || h.Get("replica.pending").Bool() || h.Get("replica.failures").Int() != 0 || h.Get("configuration.bytes").Int() < 100 || h.Get("now").Int() != w.clock.Now().UnixMilli() {
+	w.Create()
+	w.obj.Alarm(w.Ctx, w.Loc.Storage(mid), mid)
+	h := w.OK("GET", "/api/health", "")
+	if !h.Get("ok").Bool() || h.Get("replica.pending").Bool() || h.Get("replica.failures").Int() != 0 || h.Get("configuration.bytes").Int() < 100 || h.Get("now").Int() != w.Clock.Now().UnixMilli() {
 		t.Errorf("got %s", h.Raw)
 	}
 }

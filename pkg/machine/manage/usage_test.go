@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"strings"
@@ -10,18 +10,18 @@ import (
 // whose price is not known.
 func TestUsageIsFiltered(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	report := func() {
-		w.want(200, "report", `{"usage":[
+		w.Want(200, "report", `{"usage":[
 			{"keyId":"k1","connectionId":"c1","provider":"openai","model":"openai/a","endpoint":"/v1/chat/completions","requests":3,"calls":2,"costUsd":0.1},
 			{"keyId":"k1","connectionId":"c2","provider":"groq","model":"groq/b","endpoint":"/v1/embeddings","requests":5,"calls":5,"unpriced":5},
 			{"keyId":"k2","connectionId":"c1","provider":"openai","model":"openai/c","endpoint":"/v1/embeddings","requests":9,"calls":9,"unpriced":7}]}`)
 	}
 	report()
-	w.clock.Add(24 * time.Hour)
+	w.Clock.Add(24 * time.Hour)
 	report()
-	requests := func(query string) int64 { return w.ok("GET", "/api/usage"+query, "").Get("total.requests").Int() }
-	today := w.clock.Now().UTC().Format(time.DateOnly)
+	requests := func(query string) int64 { return w.OK("GET", "/api/usage"+query, "").Get("total.requests").Int() }
+	today := w.Clock.Now().UTC().Format(time.DateOnly)
 	for query, want := range map[string]int64{
 		"": 32, "?key=k1": 14, "?connection=c1": 22, "?provider=groq": 10, "?model=openai/a": 4, "?endpoint=/v1/embeddings": 28,
 		"?key=k1&connection=c1": 4, "?key=other": 0, "?key=k2&period=day": 9, "?groupBy=hour&key=k2&period=25h": 18, "?groupBy=hour&key=k2&period=3h": 9,
@@ -33,7 +33,7 @@ func TestUsageIsFiltered(t *testing.T) {
 		}
 	}
 	unpriced := func(query string) string {
-		return strings.ReplaceAll(w.ok("GET", "/api/usage"+query, "").Get("unpriced").Raw, `"`, "")
+		return strings.ReplaceAll(w.OK("GET", "/api/usage"+query, "").Get("unpriced").Raw, `"`, "")
 	}
 	if got, want := unpriced(""), "[{model:openai/c,provider:openai,attempts:14},{model:groq/b,provider:groq,attempts:10}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/golden"
+	"weir/internal/testgw/inprocess"
 	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -139,10 +140,10 @@ func TestManagementCalls(t *testing.T) {
 		{"GET", "/api/nothing", ``, "404 not_found"},
 	}
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	for _, c := range calls {
-		before := w.replica().Generation
-		status, a := w.api(c.method, c.path, c.body)
+		before := w.Replica().Generation
+		status, a := w.API(c.method, c.path, c.body)
 		got := fmt.Sprint(status)
 		switch {
 		case status == 200:
@@ -157,7 +158,7 @@ func TestManagementCalls(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s %s %s: got %s (%s), want %s", c.method, c.path, c.body, got, a.Raw, c.want)
 		}
-		if after := w.replica().Generation; status != 200 && after != before {
+		if after := w.Replica().Generation; status != 200 && after != before {
 			t.Errorf("%s %s %s: refused, but the generation moved", c.method, c.path, c.body)
 		}
 	}
@@ -167,9 +168,9 @@ func TestManagementCalls(t *testing.T) {
 // T10).
 func TestServerFieldsAreUnknown(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	conn := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	combo := w.ok("POST", "/api/combos", `{"name":"c","models":["openai/x"]}`).Get("id").Str
+	w.Create()
+	conn := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	combo := w.OK("POST", "/api/combos", `{"name":"c","models":["openai/x"]}`).Get("id").Str
 	targets := []struct{ method, path, base string }{
 		{"POST", "/api/providers", `"provider":"openai"`}, {"PUT", "/api/providers/" + conn, `"name":"x"`},
 		{"POST", "/api/combos", `"name":"d","models":["openai/x"]`}, {"PUT", "/api/combos/" + combo, `"models":["openai/x"]`},
@@ -183,9 +184,9 @@ func TestServerFieldsAreUnknown(t *testing.T) {
 			if strings.Contains(tt.base, `"`+f+`"`) {
 				continue
 			}
-			before := w.replica().Generation
-			status, a := w.api(tt.method, tt.path, fmt.Sprintf(`{%s,%q:"x"}`, tt.base, f))
-			if status != 400 || a.Get("error.param").Str != f || w.replica().Generation != before {
+			before := w.Replica().Generation
+			status, a := w.API(tt.method, tt.path, fmt.Sprintf(`{%s,%q:"x"}`, tt.base, f))
+			if status != 400 || a.Get("error.param").Str != f || w.Replica().Generation != before {
 				t.Errorf("%s %s with %s: got %d %s", tt.method, tt.path, f, status, a.Raw)
 			}
 		}
@@ -194,20 +195,20 @@ func TestServerFieldsAreUnknown(t *testing.T) {
 
 func TestStaleWritesAreRefused(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	with := func(tag string) func(*rpc.ManageCall) { return func(e *rpc.ManageCall) { e.IfMatch = tag } }
-	conn := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	_, a := w.api("GET", "/api/providers/"+conn, "")
+	conn := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	_, a := w.API("GET", "/api/providers/"+conn, "")
 	tag := a.Get("etag").Str
-	w.ok("POST", "/api/keys", `{}`) // another record's change
-	w.ok("PUT", "/api/providers/"+conn, `{"name":"b"}`, with(tag))
+	w.OK("POST", "/api/keys", `{}`) // another record's change
+	w.OK("PUT", "/api/providers/"+conn, `{"name":"b"}`, with(tag))
 	for _, tt := range []struct{ method, body string }{{"PUT", `{"name":"c"}`}, {"DELETE", ``}} {
-		if status, a := w.api(tt.method, "/api/providers/"+conn, tt.body, with(tag)); status != 412 {
+		if status, a := w.API(tt.method, "/api/providers/"+conn, tt.body, with(tag)); status != 412 {
 			t.Errorf("%s: got %d %s", tt.method, status, a.Raw)
 		}
 	}
 	for _, path := range []string{"/api/combos", "/api/models/alias", "/api/models/custom", "/api/models/disabled", "/api/settings"} {
-		_, a := w.api("GET", path, "")
+		_, a := w.API("GET", path, "")
 		tag := a.Get("etag").Str
 		body := map[string][2]string{
 			"/api/combos":          {"POST", `{"name":"n%d","models":["openai/x"]}`},
@@ -219,11 +220,11 @@ func TestStaleWritesAreRefused(t *testing.T) {
 		if tag == "" {
 			t.Fatalf("%s has no ETag", path)
 		}
-		w.ok(body[0], path, fmt.Sprintf(body[1], 1), with(tag))
-		if status, a := w.api(body[0], path, fmt.Sprintf(body[1], 2), with(tag)); status != 412 {
+		w.OK(body[0], path, fmt.Sprintf(body[1], 1), with(tag))
+		if status, a := w.API(body[0], path, fmt.Sprintf(body[1], 2), with(tag)); status != 412 {
 			t.Errorf("%s: got %d %s", path, status, a.Raw)
 		}
-		w.ok(body[0], path, fmt.Sprintf(body[1], 3), with("*"))
+		w.OK(body[0], path, fmt.Sprintf(body[1], 3), with("*"))
 	}
 }
 
@@ -247,30 +248,30 @@ func TestChangedOriginEmptiesTheCredential(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.create()
-			id := w.connect(tt.create)
-			v := w.ok("PUT", "/api/providers/"+id, tt.update)
+			w.Create()
+			id := w.Connect(tt.create)
+			v := w.OK("PUT", "/api/providers/"+id, tt.update)
 			if v.Get("hasKey").Bool() != tt.kept || (v.Get("status").Str == storage.NeedsCredential) == tt.kept {
 				t.Errorf("got %s", v.Raw)
 			}
-			if c := w.replica().Connections[0]; (len(c.Secrets) > 0) != tt.kept {
+			if c := w.Replica().Connections[0]; (len(c.Secrets) > 0) != tt.kept {
 				t.Errorf("replica: %d secrets", len(c.Secrets))
 			}
 			if !tt.kept {
-				if v = w.ok("PUT", "/api/providers/"+id, `{"apiKey":"another-0123456789"}`); v.Get("status").Str != "active" {
+				if v = w.OK("PUT", "/api/providers/"+id, `{"apiKey":"another-0123456789"}`); v.Get("status").Str != "active" {
 					t.Errorf("with a new credential: %s", v.Raw)
 				}
 			}
 		})
 	}
 	w := newWorld(t)
-	w.create()
-	id := w.connect(tests[0].create)
-	if v := w.ok("PUT", "/api/providers/"+id, `{"apiKey":"new-0123456789","providerSpecificData":{"baseUrl":"https://b.example.com/v1"}}`); !v.Get("hasKey").Bool() || v.Get("status").Str != "active" {
+	w.Create()
+	id := w.Connect(tests[0].create)
+	if v := w.OK("PUT", "/api/providers/"+id, `{"apiKey":"new-0123456789","providerSpecificData":{"baseUrl":"https://b.example.com/v1"}}`); !v.Get("hasKey").Bool() || v.Get("status").Str != "active" {
 		t.Errorf("a new credential in the same call: %s", v.Raw)
 	}
-	c := w.replica().Connections[0]
-	if got := w.open(&c, store.APIKey); got != "new-0123456789" {
+	c := w.Replica().Connections[0]
+	if got := w.Open(&c, store.APIKey); got != "new-0123456789" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -279,9 +280,9 @@ func TestChangedOriginEmptiesTheCredential(t *testing.T) {
 // secret is shown, and half of a pair is refused.
 func TestSigningKeysAreReplaced(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	id := w.connect(`{"provider":"bedrock","accessKeyId":"ASIAIOSFODNN7EXAMPLE","secretAccessKey":"temporary/secret+of==0123","sessionToken":"the-session-token==","providerSpecificData":{"region":"us-east-1"}}`)
-	v := w.ok("GET", "/api/providers/"+id, "")
+	w.Create()
+	id := w.Connect(`{"provider":"bedrock","accessKeyId":"ASIAIOSFODNN7EXAMPLE","secretAccessKey":"temporary/secret+of==0123","sessionToken":"the-session-token==","providerSpecificData":{"region":"us-east-1"}}`)
+	v := w.OK("GET", "/api/providers/"+id, "")
 	if v.Get("authType").Str != "aws" || !v.Get("hasKey").Bool() || v.Get("last4").Str != "MPLE" || v.Get("secrets").Raw != `["accessKeyId","secretAccessKey","sessionToken"]` {
 		t.Errorf("got %s", v.Raw)
 	}
@@ -291,54 +292,54 @@ func TestSigningKeysAreReplaced(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"secretAccessKey":null}`, `{"accessKeyId":null}`, `{"accessKeyId":"a/b/c/d/e/f/g"}`} {
-		if status, a := w.api("PUT", "/api/providers/"+id, body); status != 400 {
+		if status, a := w.API("PUT", "/api/providers/"+id, body); status != 400 {
 			t.Errorf("%s: %d %s", body, status, a.Raw)
 		}
 	}
-	w.ok("PUT", "/api/providers/"+id, `{"accessKeyId":"AKIAIOSFODNN7EXAMPLE","secretAccessKey":"another/secret+0123","sessionToken":null}`)
-	c := w.replica().Connections[0]
-	if w.open(&c, store.AccessKeyID) != "AKIAIOSFODNN7EXAMPLE" || w.open(&c, store.SecretAccessKey) != "another/secret+0123" || len(c.Secrets) != 2 {
+	w.OK("PUT", "/api/providers/"+id, `{"accessKeyId":"AKIAIOSFODNN7EXAMPLE","secretAccessKey":"another/secret+0123","sessionToken":null}`)
+	c := w.Replica().Connections[0]
+	if w.Open(&c, store.AccessKeyID) != "AKIAIOSFODNN7EXAMPLE" || w.Open(&c, store.SecretAccessKey) != "another/secret+0123" || len(c.Secrets) != 2 {
 		t.Errorf("%d secrets", len(c.Secrets))
 	}
 }
 
 func TestPutReplacesOnlyGivenFields(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	id := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","priority":4,"apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","enabledModels":["a"],"region":"eu"}}`)
-	w.clock.Add(1e9)
-	v := w.ok("PUT", "/api/providers/"+id, `{"isActive":false,"providerSpecificData":{"enabledModels":["b","b"],"never":null}}`)
+	w.Create()
+	id := w.Connect(`{"provider":"openai-compatible-0123abcd","name":"n","priority":4,"apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","enabledModels":["a"],"region":"eu"}}`)
+	w.Clock.Add(1e9)
+	v := w.OK("PUT", "/api/providers/"+id, `{"isActive":false,"providerSpecificData":{"enabledModels":["b","b"],"never":null}}`)
 	golden.JSON(t, "put_keeps_the_rest", json.RawMessage(strings.ReplaceAll(v.Raw, id, "the-id")))
 }
 
 func TestCyclicCombosAreRefused(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	a := w.ok("POST", "/api/combos", `{"name":"a","models":["openai/x"]}`).Get("id").Str
+	w.Create()
+	a := w.OK("POST", "/api/combos", `{"name":"a","models":["openai/x"]}`).Get("id").Str
 	for i, name := range []string{"b", "c", "d"} {
-		w.ok("POST", "/api/combos", fmt.Sprintf(`{"name":%q,"models":[%q]}`, name, string("abc"[i])))
+		w.OK("POST", "/api/combos", fmt.Sprintf(`{"name":%q,"models":[%q]}`, name, string("abc"[i])))
 	}
-	if status, r := w.api("POST", "/api/combos", `{"name":"e","models":["d"]}`); status != 400 || r.Get("error.param").Str != "models" {
+	if status, r := w.API("POST", "/api/combos", `{"name":"e","models":["d"]}`); status != 400 || r.Get("error.param").Str != "models" {
 		t.Errorf("five deep: got %d %s", status, r.Raw)
 	}
-	if status, r := w.api("PUT", "/api/combos/"+a, `{"models":["openai/x","c"]}`); status != 400 || r.Get("error.param").Str != "models" {
+	if status, r := w.API("PUT", "/api/combos/"+a, `{"models":["openai/x","c"]}`); status != 400 || r.Get("error.param").Str != "models" {
 		t.Errorf("a loop: got %d %s", status, r.Raw)
 	}
 	// Renaming closes no loop either.
-	w.ok("POST", "/api/combos", `{"name":"free","models":["later"],"allowUnknown":true}`)
-	if status, r := w.api("PUT", "/api/combos/"+a, `{"name":"later","models":["free"]}`); status != 400 {
+	w.OK("POST", "/api/combos", `{"name":"free","models":["later"],"allowUnknown":true}`)
+	if status, r := w.API("PUT", "/api/combos/"+a, `{"name":"later","models":["free"]}`); status != 400 {
 		t.Errorf("renamed into a loop: got %d %s", status, r.Raw)
 	}
 }
 
 func TestAuditRecordsEveryMutation(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	key := w.ok("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
+	w.Create()
+	key := w.OK("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
 	for i := range 100 {
-		w.ok("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":"a%d","model":"openai/secret-value"}`, i), func(e *rpc.ManageCall) { e.KeyID = key })
+		w.OK("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":"a%d","model":"openai/secret-value"}`, i), func(e *rpc.ManageCall) { e.KeyID = key })
 	}
-	a := w.ok("GET", "/api/audit?limit=500&verify=true", "")
+	a := w.OK("GET", "/api/audit?limit=500&verify=true", "")
 	rows := a.Get("data").Array()
 	if len(rows) != 102 || !a.Get("chain.ok").Bool() {
 		t.Fatalf("%d records, chain %s", len(rows), a.Get("chain").Raw)
@@ -349,11 +350,11 @@ func TestAuditRecordsEveryMutation(t *testing.T) {
 	if strings.Contains(a.Raw, key) || strings.Contains(a.Raw, "secret-value") {
 		t.Error("a value or a key id is in the audit")
 	}
-	page := w.ok("GET", "/api/audit?limit=10&before=50", "")
+	page := w.OK("GET", "/api/audit?limit=10&before=50", "")
 	if p := page.Get("data").Array(); len(p) != 10 || p[0].Get("seq").Int() != 49 || !page.Get("has_more").Bool() {
 		t.Errorf("page: %s", page.Raw)
 	}
-	st := w.loc.Storage(mid)
+	st := w.Loc.Storage(mid)
 	for name, spoil := range map[string]func(){
 		"changed": func() {
 			st.Rows[storage.AuditKey(40)] = []byte(strings.Replace(string(st.Rows[storage.AuditKey(40)]), "operator", "somebody", 1))
@@ -366,7 +367,7 @@ func TestAuditRecordsEveryMutation(t *testing.T) {
 	} {
 		saved := st.Dump()
 		spoil()
-		if at := w.ok("GET", "/api/audit?verify=true", "").Get("chain"); at.Get("ok").Bool() || at.Get("brokenAt").Int() != 40 {
+		if at := w.OK("GET", "/api/audit?verify=true", "").Get("chain"); at.Get("ok").Bool() || at.Get("brokenAt").Int() != 40 {
 			t.Errorf("%s: %s", name, at.Raw)
 		}
 		st.Rows = saved
@@ -376,26 +377,26 @@ func TestAuditRecordsEveryMutation(t *testing.T) {
 // No audit, no mutation.
 func TestMutationWithoutAuditIsRefused(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	st := w.loc.Storage(mid)
+	w.Create()
+	st := w.Loc.Storage(mid)
 	st.Fault = func(key string) bool { return strings.HasPrefix(key, storage.AuditPrefix) }
-	status, _ := w.api("POST", "/api/keys", `{}`)
+	status, _ := w.API("POST", "/api/keys", `{}`)
 	st.Fault = nil
-	if status != 503 || len(w.replica().Keys) != 1 {
-		t.Errorf("got %d, %d keys", status, len(w.replica().Keys))
+	if status != 503 || len(w.Replica().Keys) != 1 {
+		t.Errorf("got %d, %d keys", status, len(w.Replica().Keys))
 	}
 }
 
 func TestRevokedKeyCannotManage(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	by := func(id string) func(*rpc.ManageCall) { return func(e *rpc.ManageCall) { e.KeyID = id } }
-	key := w.ok("POST", "/api/keys", `{"scopes":["manage"],"expiresAt":"2099-01-01T00:00:00Z"}`).Get("id").Str
-	data := w.ok("POST", "/api/keys", `{}`).Get("id").Str
-	w.ok("GET", "/api/keys", "", by(key))
-	w.ok("DELETE", "/api/keys/"+key, "")
+	key := w.OK("POST", "/api/keys", `{"scopes":["manage"],"expiresAt":"2099-01-01T00:00:00Z"}`).Get("id").Str
+	data := w.OK("POST", "/api/keys", `{}`).Get("id").Str
+	w.OK("GET", "/api/keys", "", by(key))
+	w.OK("DELETE", "/api/keys/"+key, "")
 	for _, id := range []string{key, data, "nobody", "../x"} {
-		if status, _ := w.api("GET", "/api/keys", "", by(id)); status != 401 {
+		if status, _ := w.API("GET", "/api/keys", "", by(id)); status != 401 {
 			t.Errorf("%s: got %d", id, status)
 		}
 	}
@@ -403,15 +404,15 @@ func TestRevokedKeyCannotManage(t *testing.T) {
 
 func TestExportAndImport(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	conn := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","region":"eu"}}`)
-	w.ok("POST", "/api/combos", `{"name":"fast","models":["p/m"]}`)
-	w.ok("PUT", "/api/models/alias", `{"alias":"mini","model":"p/m"}`)
-	w.ok("POST", "/api/models/custom", `{"id":"m","providerAlias":"p"}`)
-	w.ok("POST", "/api/models/disabled", `{"providerAlias":"p","ids":["old"]}`)
-	w.ok("PATCH", "/api/settings", `{"strategy":"round-robin"}`)
-	plain := w.ok("GET", "/api/export", "")
-	sealed := w.ok("POST", "/api/export", `{"passphrase":"correct horse battery"}`)
+	w.Create()
+	conn := w.Connect(`{"provider":"openai-compatible-0123abcd","name":"n","apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","region":"eu"}}`)
+	w.OK("POST", "/api/combos", `{"name":"fast","models":["p/m"]}`)
+	w.OK("PUT", "/api/models/alias", `{"alias":"mini","model":"p/m"}`)
+	w.OK("POST", "/api/models/custom", `{"id":"m","providerAlias":"p"}`)
+	w.OK("POST", "/api/models/disabled", `{"providerAlias":"p","ids":["old"]}`)
+	w.OK("PATCH", "/api/settings", `{"strategy":"round-robin"}`)
+	plain := w.OK("GET", "/api/export", "")
+	sealed := w.OK("POST", "/api/export", `{"passphrase":"correct horse battery"}`)
 	for _, doc := range []string{plain.Raw, sealed.Raw} {
 		for name, s := range spellings("sk-0123456789abcdefghij") {
 			if strings.Contains(doc, s) {
@@ -422,28 +423,28 @@ func TestExportAndImport(t *testing.T) {
 	if it := sealed.Get("iterations").Int(); it > 100_000 || it < 50_000 {
 		t.Errorf("%d iterations", it)
 	}
-	before := w.replica()
+	before := w.Replica()
 
 	other := newWorld(t)
 	other.obj.Rand = rand.NewChaCha8([32]byte{2}) // its own ids
-	other.create()
-	gone := other.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	other.Create()
+	gone := other.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
 	for _, pass := range []string{"wrong horse battery", "short"} {
-		if status, a := other.api("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":%q}`, sealed.Raw, pass)); status != 400 {
+		if status, a := other.API("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":%q}`, sealed.Raw, pass)); status != 400 {
 			t.Errorf("%s: got %d %s", pass, status, a.Raw)
 		}
 	}
 	weak, _ := url.PathUnescape(strings.Replace(sealed.Raw, `"iterations":100000`, `"iterations":99999`, 1))
-	if status, _ := other.api("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":"correct horse battery"}`, weak)); status != 400 {
+	if status, _ := other.API("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":"correct horse battery"}`, weak)); status != 400 {
 		t.Error("a changed head is accepted")
 	}
-	other.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":"correct horse battery","replace":true,"keys":true}`, sealed.Raw))
-	after := other.replica()
-	c := snapshotConn(after, conn)
-	if c == nil || snapshotConn(after, gone) != nil {
+	other.OK("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":"correct horse battery","replace":true,"keys":true}`, sealed.Raw))
+	after := other.Replica()
+	c := inprocess.Connection(after, conn)
+	if c == nil || inprocess.Connection(after, gone) != nil {
 		t.Fatalf("replace: got %d connections", len(after.Connections))
 	}
-	if got := other.open(c, store.APIKey); got != "sk-0123456789abcdefghij" {
+	if got := other.Open(c, store.APIKey); got != "sk-0123456789abcdefghij" {
 		t.Errorf("secret: got %q", got)
 	}
 	got, want := storage.EncodeJSON([]any{after.Combos[0].Name, after.ModelAliases, after.CustomModels, after.Disabled, after.Settings, c.Data}),
@@ -458,42 +459,33 @@ func TestExportAndImport(t *testing.T) {
 	// Without secrets: a new connection asks for one, a known one keeps its
 	// own.
 	third := newWorld(t)
-	third.create()
-	third.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, plain.Raw))
-	if v := third.ok("GET", "/api/providers/"+conn, ""); v.Get("status").Str != storage.NeedsCredential {
+	third.Create()
+	third.OK("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, plain.Raw))
+	if v := third.OK("GET", "/api/providers/"+conn, ""); v.Get("status").Str != storage.NeedsCredential {
 		t.Errorf("got %s", v.Raw)
 	}
-	w.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, plain.Raw))
-	if v := w.ok("GET", "/api/providers/"+conn, ""); !v.Get("hasKey").Bool() {
+	w.OK("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, plain.Raw))
+	if v := w.OK("GET", "/api/providers/"+conn, ""); !v.Get("hasKey").Bool() {
 		t.Errorf("the stored credential is gone: %s", v.Raw)
 	}
 	moved := strings.ReplaceAll(plain.Raw, "a.example.com", "b.example.com")
-	w.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, moved))
-	if v := w.ok("GET", "/api/providers/"+conn, ""); v.Get("hasKey").Bool() {
+	w.OK("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, moved))
+	if v := w.OK("GET", "/api/providers/"+conn, ""); v.Get("hasKey").Bool() {
 		t.Errorf("the credential went along to another host: %s", v.Raw)
 	}
 }
 
-func snapshotConn(m *store.Machine, id string) *store.Connection {
-	for i := range m.Connections {
-		if m.Connections[i].ID == id {
-			return &m.Connections[i]
-		}
-	}
-	return nil
-}
-
 func TestTestsOfConnectionsAreLimited(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	w.Create()
+	id := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
 	for range manage.ProbeMost {
-		w.want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
+		w.Want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
 	}
-	if a := w.want(429, "probe", fmt.Sprintf(`{"connectionId":%q}`, id)); a.Get("error.retryAfterMs").Int() <= 0 {
+	if a := w.Want(429, "probe", fmt.Sprintf(`{"connectionId":%q}`, id)); a.Get("error.retryAfterMs").Int() <= 0 {
 		t.Errorf("got %s", a.Raw)
 	}
-	w.clock.Add(61e9)
-	w.want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
-	w.want(404, "probe", `{"connectionId":"nobody"}`)
+	w.Clock.Add(61e9)
+	w.Want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
+	w.Want(404, "probe", `{"connectionId":"nobody"}`)
 }

@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"encoding/json"
@@ -13,12 +13,6 @@ import (
 	"weir/pkg/machine/rpc"
 )
 
-// lease creates a lease for Codex.
-func (w *world) lease(set ...func(*rpc.ManageCall)) string {
-	w.Helper()
-	return w.ok("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o-mini"}`, set...).Get("lease").Str
-}
-
 // claim presents a lease to a machine.
 func (w *world) claim(machineID, lease, tool string) (int, gjson.Result) {
 	w.Helper()
@@ -26,14 +20,14 @@ func (w *world) claim(machineID, lease, tool string) (int, gjson.Result) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return w.at(machineID, "lease.claim", string(body))
+	return w.At(machineID, "lease.claim", string(body))
 }
 
 // keyNames returns the names of the machine's keys, joined.
 func (w *world) keyNames() string {
 	w.Helper()
 	var names []string
-	for _, k := range w.ok("GET", "/api/keys", "").Get("data").Array() {
+	for _, k := range w.OK("GET", "/api/keys", "").Get("data").Array() {
 		names = append(names, k.Get("name").Str)
 	}
 	return strings.Join(names, ",")
@@ -41,8 +35,8 @@ func (w *world) keyNames() string {
 
 func TestLeaseCreatesOneKey(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	answer := w.ok("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o-mini","smallModel":"openai/gpt-4o"}`)
+	w.Create()
+	answer := w.OK("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o-mini","smallModel":"openai/gpt-4o"}`)
 	lease := answer.Get("lease").Str
 	if id, ok := rpc.LeaseMachine(w.obj.KeySecret, lease); !ok || id != mid {
 		t.Fatalf("got %s", answer.Raw)
@@ -58,11 +52,11 @@ func TestLeaseCreatesOneKey(t *testing.T) {
 	if !ok || key.MachineID != mid || !key.CheckOK(w.obj.KeySecret) {
 		t.Errorf("got %s", a.Raw)
 	}
-	keys := w.replica().Keys
+	keys := w.Replica().Keys
 	if last := keys[len(keys)-1]; last.ID != key.ID || last.Name != "Codex CLI" || len(last.Scopes) != 0 || last.Digest != rpc.KeyDigest(a.Get("apiKey").Str) {
 		t.Errorf("got %+v", last)
 	}
-	if audit := w.ok("GET", "/api/audit", "").Get("data").Raw; !strings.Contains(audit, `"POST /setup/claim"`) || !strings.Contains(audit, `"POST /api/setup"`) || strings.Contains(audit, lease) {
+	if audit := w.OK("GET", "/api/audit", "").Get("data").Raw; !strings.Contains(audit, `"POST /setup/claim"`) || !strings.Contains(audit, `"POST /api/setup"`) || strings.Contains(audit, lease) {
 		t.Errorf("audit: %s", audit)
 	}
 	if status, a := w.claim(mid, lease, "codex"); status != 403 || a.Get("error.code").Str != "invalid_lease" {
@@ -76,9 +70,9 @@ func TestLeaseCreatesOneKey(t *testing.T) {
 func TestLeaseExpires(t *testing.T) {
 	for after, want := range map[time.Duration]int{5*time.Minute - time.Millisecond: 200, 5 * time.Minute: 403, time.Hour: 403} {
 		w := newWorld(t)
-		w.create()
-		lease := w.lease()
-		w.clock.Add(after)
+		w.Create()
+		lease := w.Lease()
+		w.Clock.Add(after)
 		if status, a := w.claim(mid, lease, "codex"); status != want {
 			t.Errorf("after %v: got %d %s, want %d", after, status, a.Raw, want)
 		}
@@ -88,11 +82,11 @@ func TestLeaseExpires(t *testing.T) {
 func TestLeaseBelongsToItsMachine(t *testing.T) {
 	const other = "othermachine0000"
 	w := newWorld(t)
-	w.create()
-	if status, a := w.at(other, "create", `{"name":"other"}`); status != 201 {
+	w.Create()
+	if status, a := w.At(other, "create", `{"name":"other"}`); status != 201 {
 		t.Fatalf("got %d %s", status, a.Raw)
 	}
-	lease := w.lease()
+	lease := w.Lease()
 	for _, id := range []string{other, "unknownmachine00"} {
 		if status, a := w.claim(id, lease, "codex"); status != 403 {
 			t.Errorf("%s: got %d %s", id, status, a.Raw)
@@ -110,19 +104,19 @@ func TestLeaseBelongsToItsMachine(t *testing.T) {
 // A refusal that the user can resolve does not use the lease.
 func TestLeaseIsNotUsedByRefusals(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	lease := w.lease()
+	w.Create()
+	lease := w.Lease()
 	if status, a := w.claim(mid, lease, "opencode"); status != 400 || a.Get("error.param").Str != "tool" {
 		t.Errorf("another tool: got %d %s", status, a.Raw)
 	}
 	var last string
 	for range manage.MaxKeys - 1 {
-		last = w.ok("POST", "/api/keys", `{}`).Get("id").Str
+		last = w.OK("POST", "/api/keys", `{}`).Get("id").Str
 	}
 	if status, a := w.claim(mid, lease, "codex"); status != 409 {
 		t.Errorf("too many keys: got %d %s", status, a.Raw)
 	}
-	w.ok("DELETE", "/api/keys/"+last, "")
+	w.OK("DELETE", "/api/keys/"+last, "")
 	if status, a := w.claim(mid, lease, "codex"); status != 200 {
 		t.Errorf("afterwards: got %d %s", status, a.Raw)
 	}
@@ -130,14 +124,14 @@ func TestLeaseIsNotUsedByRefusals(t *testing.T) {
 
 func TestLeaseEndsWithTheKeyThatCreatedIt(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	manager := w.ok("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
+	w.Create()
+	manager := w.OK("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
 	as := func(e *rpc.ManageCall) { e.KeyID = manager }
-	first, second := w.lease(as), w.lease(as)
+	first, second := w.Lease(as), w.Lease(as)
 	if status, a := w.claim(mid, first, "codex"); status != 200 {
 		t.Errorf("got %d %s", status, a.Raw)
 	}
-	w.ok("DELETE", "/api/keys/"+manager, "")
+	w.OK("DELETE", "/api/keys/"+manager, "")
 	if status, a := w.claim(mid, second, "codex"); status != 403 {
 		t.Errorf("after its revocation: got %d %s", status, a.Raw)
 	}
@@ -145,31 +139,31 @@ func TestLeaseEndsWithTheKeyThatCreatedIt(t *testing.T) {
 
 func TestLeasesAreBounded(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	var first string
 	for i := range 100 {
-		if lease := w.lease(); i == 0 {
+		if lease := w.Lease(); i == 0 {
 			first = lease
 		}
 	}
-	if status, a := w.api("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o"}`); status != 409 {
+	if status, a := w.API("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o"}`); status != 409 {
 		t.Errorf("got %d %s", status, a.Raw)
 	}
 	if status, a := w.claim(mid, first, "codex"); status != 200 {
 		t.Errorf("got %d %s", status, a.Raw)
 	}
-	w.lease()
-	w.clock.Add(5 * time.Minute)
-	w.lease() // removes the expired ones
-	if rows := w.loc.Storage(mid).Listed("lease:"); len(rows) != 1 {
+	w.Lease()
+	w.Clock.Add(5 * time.Minute)
+	w.Lease() // removes the expired ones
+	if rows := w.Loc.Storage(mid).Listed("lease:"); len(rows) != 1 {
 		t.Errorf("%d leases are stored", len(rows))
 	}
 }
 
 func TestSetupFillsInModels(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.ok("POST", "/api/combos", `{"name":"fast","models":["openai/gpt-4o-mini"]}`)
+	w.Create()
+	w.OK("POST", "/api/combos", `{"name":"fast","models":["openai/gpt-4o-mini"]}`)
 	tests := []struct{ settings, body, want string }{
 		{`{}`, `{"tool":"codex"}`, "400 model"},
 		{`{}`, `{"tool":"codex","model":"openai/gpt-4o"}`, "openai/gpt-4o openai/gpt-4o"},
@@ -189,8 +183,8 @@ func TestSetupFillsInModels(t *testing.T) {
 		{`{"defaultModel":null,"smallModel":""}`, `{"tool":"codex"}`, "400 model"},
 	}
 	for _, tt := range tests {
-		w.ok("PATCH", "/api/settings", tt.settings)
-		status, a := w.api("POST", "/api/setup", tt.body)
+		w.OK("PATCH", "/api/settings", tt.settings)
+		status, a := w.API("POST", "/api/setup", tt.body)
 		got := fmt.Sprint(status) + " " + a.Get("error.param").Str
 		if status == 200 {
 			got = a.Get("body.model").Str + " " + a.Get("body.smallModel").Str
@@ -200,7 +194,7 @@ func TestSetupFillsInModels(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`{"defaultModel":"nothing"}`, `{"smallModel":"a b"}`, `{"defaultModel":5}`, `{"smallModel":"openia/x"}`} {
-		if status, a := w.api("PATCH", "/api/settings", bad); status != 400 {
+		if status, a := w.API("PATCH", "/api/settings", bad); status != 400 {
 			t.Errorf("%s: got %d %s", bad, status, a.Raw)
 		}
 	}
@@ -210,9 +204,9 @@ func TestSetupFillsInModels(t *testing.T) {
 func TestLeaseEndsWithTheTextOfTheKey(t *testing.T) {
 	for overlap, want := range map[string]int{`{"overlapSeconds":0}`: 403, `{"overlapSeconds":60}`: 200} {
 		w := newWorld(t)
-		w.create()
+		w.Create()
 		key := w.newKey(`{"name":"m","scopes":["manage"]}`)
-		_, a := w.api("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o"}`, by(key.Get("apiKey").Str))
+		_, a := w.API("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o"}`, by(key.Get("apiKey").Str))
 		lease := a.Get("body.lease").Str
 		if status, a := w.rotate(key.Get("id").Str, overlap); status != 200 {
 			t.Fatalf("got %d %s", status, a.Raw)

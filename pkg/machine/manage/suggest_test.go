@@ -1,4 +1,4 @@
-package machine
+package manage_test
 
 import (
 	"strings"
@@ -12,9 +12,9 @@ import (
 // Targets of aliases, custom models and limits of keys must exist.
 func TestUnknownTargetsAreRefusedWithSuggestion(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.connect(`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"home","enabledModels":["llama-large"]}}`)
-	w.ok("POST", "/api/combos", `{"name":"smart","models":["home/llama-large"]}`)
+	w.Create()
+	w.Connect(`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"home","enabledModels":["llama-large"]}}`)
+	w.OK("POST", "/api/combos", `{"name":"smart","models":["home/llama-large"]}`)
 	for _, c := range []struct{ method, path, body, want string }{
 		{"PUT", "/api/models/alias", `{"alias":"a","model":"home/llama-large"}`, ""},
 		{"PUT", "/api/models/alias", `{"alias":"a","model":"openai/gpt-5-mini"}`, ""},
@@ -44,13 +44,13 @@ func TestUnknownTargetsAreRefusedWithSuggestion(t *testing.T) {
 		{"POST", "/api/providers", `{"provider":"openai","apiKey":"k","providerSpecificData":{"organization":"sk-abcdefghijklmnopqrstuvwxyz0123456789"}}`, "looks like a credential"},
 		{"POST", "/api/providers", `{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"localhost:11434/v1","prefix":"x"}}`, "has no scheme; did you mean https://localhost:11434/v1?"},
 	} {
-		status, a := w.api(c.method, c.path, c.body)
+		status, a := w.API(c.method, c.path, c.body)
 		if got := a.Get("error.message").Str; (c.want == "") != (status == 200) || !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: got %d %q, want %q", c.path, c.body, status, got, c.want)
 		}
 	}
 	// A member that has gone does not keep its combo from being changed.
-	for _, combo := range w.ok("GET", "/api/combos", "").Get("data").Array() {
+	for _, combo := range w.OK("GET", "/api/combos", "").Get("data").Array() {
 		if combo.Get("name").Str != "c2" {
 			continue
 		}
@@ -58,12 +58,12 @@ func TestUnknownTargetsAreRefusedWithSuggestion(t *testing.T) {
 			t.Errorf("unknown members: got %s", got)
 		}
 		path := "/api/combos/" + combo.Get("id").Str
-		w.ok("PUT", path, `{"models":["other/x","nowhere","smart"]}`)
-		if status, a := w.api("PUT", path, `{"models":["other/x","another/x"]}`); status != 400 {
+		w.OK("PUT", path, `{"models":["other/x","nowhere","smart"]}`)
+		if status, a := w.API("PUT", path, `{"models":["other/x","another/x"]}`); status != 400 {
 			t.Errorf("an unknown member is added: %s", a.Raw)
 		}
 	}
-	if a := w.ok("PUT", "/api/models/alias", `{"alias":"new","model":"openai/gpt-99"}`); !strings.Contains(a.Get("warning").Str, "openai/gpt-99") {
+	if a := w.OK("PUT", "/api/models/alias", `{"alias":"new","model":"openai/gpt-99"}`); !strings.Contains(a.Get("warning").Str, "openai/gpt-99") {
 		t.Errorf("an unlisted model is stored without a word: %s", a.Raw)
 	}
 }
@@ -71,7 +71,7 @@ func TestUnknownTargetsAreRefusedWithSuggestion(t *testing.T) {
 // Names are counted in characters, and shown as they are stored.
 func TestInvisibleCharactersInNamesAreRefused(t *testing.T) {
 	w := newWorld(t)
-	w.create()
+	w.Create()
 	for name, want := range map[string]string{
 		strings.Repeat("я", 200): "",
 		strings.Repeat("😀", 200): "",
@@ -86,7 +86,7 @@ func TestInvisibleCharactersInNamesAreRefused(t *testing.T) {
 		"control\\u0007":         "U+0007",
 	} {
 		for _, c := range [][2]string{{"/api/providers", `{"provider":"openai","apiKey":"k","name":"` + name + `"}`}, {"/api/keys", `{"name":"` + name + `"}`}, {"/api/models/custom", `{"id":"x","providerAlias":"openai","name":"` + name + `"}`}} {
-			status, a := w.api("POST", c[0], c[1])
+			status, a := w.API("POST", c[0], c[1])
 			if got := a.Get("error.message").Str; (want == "") != (status == 200) || !strings.Contains(got, want) {
 				t.Errorf("%s %q: got %d %q, want %q", c[0], name, status, got, want)
 			}
@@ -96,7 +96,7 @@ func TestInvisibleCharactersInNamesAreRefused(t *testing.T) {
 		`{"name":"my combo","models":["openai/x"]}`: "character 3 is U+0020",
 		`{"name":"naïve","models":["openai/x"]}`:    "character 3 is “ï”",
 	} {
-		if _, a := w.api("POST", "/api/combos", body); !strings.Contains(a.Get("error.message").Str, want) {
+		if _, a := w.API("POST", "/api/combos", body); !strings.Contains(a.Get("error.message").Str, want) {
 			t.Errorf("%s: got %q, want %q", body, a.Get("error.message").Str, want)
 		}
 	}
@@ -105,14 +105,14 @@ func TestInvisibleCharactersInNamesAreRefused(t *testing.T) {
 // A storage failure has its own error, not that of a missing machine.
 func TestStorageFailureHasItsOwnError(t *testing.T) {
 	w := newWorld(t)
-	w.create()
-	w.loc.Storage(mid).Fault = func(string) bool { return true }
-	if _, a := w.api("POST", "/api/keys", `{}`); a.Get("error.code").Str != "storage_failed" || !strings.Contains(a.Get("error.message").Str, "storage") {
+	w.Create()
+	w.Loc.Storage(mid).Fault = func(string) bool { return true }
+	if _, a := w.API("POST", "/api/keys", `{}`); a.Get("error.code").Str != "storage_failed" || !strings.Contains(a.Get("error.message").Str, "storage") {
 		t.Errorf("a write: %s", a.Raw)
 	}
-	w.loc.Storage(mid).Fault = nil
-	w.loc.Storage(mid).Unreadable = func() bool { return true }
-	status, raw := w.obj.Handle(w.ctx, w.loc.Storage(mid), mid, "snapshot", []byte(`{}`))
+	w.Loc.Storage(mid).Fault = nil
+	w.Loc.Storage(mid).Unreadable = func() bool { return true }
+	status, raw := w.obj.Handle(w.Ctx, w.Loc.Storage(mid), mid, "snapshot", []byte(`{}`))
 	if e := rpc.ReadFailure(status, raw); e.Status != 503 || e.Code != "storage_failed" {
 		t.Errorf("a read: %d %s", status, raw)
 	}
