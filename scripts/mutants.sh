@@ -12,7 +12,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-[ $# -gt 0 ] || set -- auth routing redact provider accounts machine storage rpc tokens
+[ $# -gt 0 ] || set -- auth routing redact provider accounts machine manage storage rpc tokens
 need_go
 modules
 gremlins=$(tool mutants gremlins)
@@ -25,7 +25,8 @@ trap 'rm -rf "$copy"' EXIT
 # the parts of the machine object are tested by its operations.
 tests_of() {
   case $1 in
-    pkg/machine/storage | pkg/machine/rpc | pkg/machine/tokens) echo ./pkg/machine ;;
+    pkg/machine/storage | pkg/machine/rpc | pkg/machine/tokens) echo ./pkg/machine ./pkg/machine/manage ;;
+    pkg/machine) echo ./pkg/machine/manage ;;
   esac
 }
 
@@ -50,7 +51,7 @@ for name; do
   [ -n "$path" ] || die "no package named $name"
   path=${path#"$PWD"/}
   echo "== $path"
-  # shellcheck disable=SC2046 # no package or one
+  # shellcheck disable=SC2046 # no package or several
   prepare "./$path" $(tests_of "$path")
   (cd "$copy" && "$gremlins" unleash "./$path" --integration --coverpkg "./$path" --silent --workers 2 \
     --timeout-coefficient 5 --exclude-files / \
