@@ -47,8 +47,8 @@ var endpoints = []struct {
 //	 "voices_url"?,"search_types"?,"max_results"?}
 //
 // kind picks between entries of one id. Unknown values are left out. 400
-// without an id, 404 for one that no list has. See docs/reference/spec-gaps.md,
-// 1.
+// without an id, 404 for one that no list has. See docs/reference/spec.md,
+// 4.5.
 func (h *Handler) Info(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	id := endpoint.Query(c.Query, "id")
 	if id == "" {

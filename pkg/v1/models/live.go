@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	liveTTL    = 5 * time.Minute  // docs/reference/spec-gaps.md, 1
+	liveTTL    = 5 * time.Minute  // docs/reference/spec.md, 4.5
 	signedTTL  = time.Hour        // of the provider with signed requests, docs/reference/spec.md, 8
 	retryAfter = 10 * time.Second // before an upstream that failed is asked again
 	lease      = 15 * time.Second // of a refresh; a longer one is taken for lost
@@ -88,7 +88,7 @@ type view struct {
 
 // lists returns the live lists of the scopes. A scope that was never asked is
 // fetched now, for wait in all; the rest is fetched again after the answer. Old
-// lists are served as they are. See docs/reference/spec-gaps.md, 1.
+// lists are served as they are. See docs/reference/spec.md, 4.5.
 func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope, wait time.Duration) view {
 	v := view{lists: map[string]*Live{}}
 	now := l.Now()

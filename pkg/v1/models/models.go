@@ -34,7 +34,7 @@ type Handler struct {
 }
 
 // segments are the kinds that a path segment stands for.
-// See docs/reference/spec-gaps.md, 1.
+// See docs/reference/spec.md, 4.5.
 var segments = []struct {
 	name  string
 	kinds []catalog.Kind

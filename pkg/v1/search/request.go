@@ -29,7 +29,7 @@ const (
 	anyTime  = "any"
 )
 
-// request is a client's request (docs/reference/spec-gaps.md, Search and fetch).
+// request is a client's request (docs/reference/spec.md, 4.8).
 type request struct {
 	model    string // model or provider; "" lets the machine decide
 	query    string // NFKC, trimmed

@@ -38,7 +38,7 @@ func (r *response) used() accounts.Used {
 // problem is a failure of one part of a search that otherwise succeeded.
 type problem struct{ provider, message string }
 
-// write returns the client's answer (docs/reference/spec-gaps.md, Search and fetch):
+// write returns the client's answer (docs/reference/spec.md, 4.8):
 //
 //	{"provider","query","results":[{"title","url","display_url","snippet","position","score","published_at","favicon_url",
 //	 "content":{"format","text","length"},"metadata":{"author","language","source_type","image_url"},

@@ -27,7 +27,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Time limits. docs/reference/spec-gaps.md, 5; a chat model that searches takes
+// Time limits. docs/reference/spec.md, 4.8; a chat model that searches takes
 // longer than a search service, so it has the time of the whole.
 const (
 	providerTimeout = 10 * time.Second

@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	totalTimeout = 30 * time.Second // docs/reference/spec-gaps.md, 5
+	totalTimeout = 30 * time.Second // docs/reference/spec.md, 4.8
 	maxAnswer    = 16 << 20         // bytes of a provider's answer
 )
 

@@ -30,7 +30,7 @@ type page struct {
 	header                      httpmsg.Header // of the provider's answer
 }
 
-// response shapes the answer (docs/reference/spec-gaps.md, 5):
+// response shapes the answer (docs/reference/spec.md, 4.8):
 //
 //	{"provider","url","title","content":{"format","text","length"},"metadata":{"author","published_at","language"},
 //	 "usage":{"fetch_cost_usd"},"metrics":{"response_time_ms","upstream_latency_ms"}}

@@ -23,7 +23,7 @@ const (
 	rawHTML  = "html"
 )
 
-// request is a client's request. See docs/reference/spec-gaps.md, 5.
+// request is a client's request. See docs/reference/spec.md, 4.8.
 type request struct {
 	model  string // model or provider; "" lets the machine decide
 	url    string // canonical, without a fragment

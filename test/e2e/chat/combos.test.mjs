@@ -1,5 +1,5 @@
 // Combos of chat models: members of several providers and dialects, in turns,
-// within each other, and their failures. See docs/reference/spec-gaps.md, 6.
+// within each other, and their failures. See docs/reference/spec.md, 4.9.
 // workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";

@@ -1,6 +1,6 @@
 // Every address of the chat endpoints: the machine in the path, responses that a
 // server keeps and those made in the background, the count of tokens by each
-// vendor's counter, and long streams. See docs/reference/spec-gaps.md, 6.
+// vendor's counter, and long streams. See docs/reference/spec.md, 4.9.
 // workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";

@@ -1,5 +1,5 @@
 // Web search: two vendors' requests and answers, of a POST and of a GET, are those of
-// the golden files of pkg/v1/search, which has all of them. docs/reference/spec-gaps.md, 5.
+// the golden files of pkg/v1/search, which has all of them. docs/reference/spec.md, 4.8.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, beforeEach, test } from "node:test";

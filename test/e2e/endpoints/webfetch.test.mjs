@@ -1,5 +1,5 @@
 // Web fetch: by a provider, and by the gateway itself.
-// docs/reference/spec-gaps.md, 5; docs/reference/reliability.md, T15–T19, T43.
+// docs/reference/spec.md, 4.8; docs/reference/reliability.md, T15–T19, T43.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
