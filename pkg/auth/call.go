@@ -1,5 +1,5 @@
 // Package auth finds out who calls: the caller's API key, and the machine it
-// belongs to. See docs/reference/design.md, 4.
+// belongs to. See docs/reference/spec.md, 5.1.
 package auth
 
 import (

@@ -29,7 +29,7 @@ const (
 )
 
 // Cors says which cross-origin fields a route's answers carry.
-// See docs/reference/design.md, 8.
+// See docs/reference/spec.md, 4.13.
 type Cors uint8
 
 // The cross-origin rules.

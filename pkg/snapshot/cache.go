@@ -16,7 +16,7 @@ import (
 	"weir/pkg/wire/jsoncodec"
 )
 
-// How old knowledge of a machine may be. See docs/reference/design.md, 2.
+// How old knowledge of a machine may be. See docs/architecture.md.
 const (
 	freshFor   = 5 * time.Second  // used as it is
 	usableFor  = 60 * time.Second // used, and confirmed after the answer

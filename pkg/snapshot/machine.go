@@ -1,7 +1,7 @@
 // Package snapshot keeps what an isolate knows of the machines it serves: the
 // last good replica of each, how old the knowledge is, and the account
 // failures seen here that the replica does not carry yet.
-// See docs/reference/design.md, 2.
+// See docs/architecture.md.
 package snapshot
 
 import (

@@ -27,7 +27,7 @@ const (
 )
 
 // Connection is one stored upstream credential. See docs/reference/spec.md,
-// 2.3, docs/reference/design.md, 4.
+// 2.3.
 type Connection struct {
 	ID         string                   `json:"id"`
 	Provider   string                   `json:"provider"`

@@ -38,7 +38,7 @@ var ErrOpen = errors.New("store: sealed secret does not open")
 //	associated data = len‖machine ‖ len‖connection ‖ len‖field ‖ len‖kid, len 4 bytes big endian
 //
 // so a sealed secret opens only in the field, connection and machine that it
-// was sealed for. docs/reference/design.md, 2. There is no plain form to fall
+// was sealed for. docs/architecture.md. There is no plain form to fall
 // back to.
 type Keyring struct {
 	keys []sealKey // the first seals, all open

@@ -12,7 +12,7 @@ import (
 )
 
 // These tests serve a machine's calls while parts of the platform are down. See
-// docs/reference/design.md, 2, docs/reference/reliability.md, F48–F51.
+// docs/architecture.md, docs/reference/reliability.md, F48–F51.
 
 func TestWithoutObjectsTheLastSnapshotServesForSixtySeconds(t *testing.T) {
 	w := newWorld(t)

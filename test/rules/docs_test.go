@@ -160,7 +160,7 @@ var (
 	docRef   = `(?:[TFN][0-9]+|[a-e]\.[0-9]+|[0-9]+(?:\.[0-9]+)*)`
 	docRefs  = regexp.MustCompile(`^,` + gap + `(` + docRef + `(?:(?:,` + gap + `|` + gap + `and` + gap + `|–)` + docRef + `)*)`)
 	oneRef   = regexp.MustCompile(docRef)
-	bareDoc  = regexp.MustCompile(`(?i)\b(spec|design|reliability|api-shapes|dialects|style|layout)(\.md)?` + gap + `\(?(section )?` + docRef + `\b`)
+	bareDoc  = regexp.MustCompile(`(?i)\b(spec|reliability|api-shapes|dialects|style|layout)(\.md)?` + gap + `\(?(section )?` + docRef + `\b`)
 	bareCode = regexp.MustCompile(`\b[TF][0-9]{1,2}\b`)
 	issue    = regexp.MustCompile(`(?i)\bissue` + gap + `#?[0-9]+|\.\./shared`)
 )

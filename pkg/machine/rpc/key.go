@@ -93,7 +93,7 @@ func check(secret []byte, machineID, keyID string) string {
 
 // MintKey returns a new key of a machine and its record. The key is shown once;
 // only its digest is stored. secret is the worker secret API_KEY_SECRET.
-// docs/reference/design.md, 4.
+// docs/reference/spec.md, 5.1.
 func MintKey(random io.Reader, secret []byte, machineID string) (text string, k store.Key, err error) {
 	if !IsMachineID(machineID) {
 		return "", k, fmt.Errorf("mint key: %q is not a machineId", machineID)

@@ -11,7 +11,7 @@ import (
 
 // A lease is a right to one new key of a machine, which a set-up script presents.
 //
-//	setup-<machineId>-<leaseId>-<check>  as a key, docs/reference/design.md, 4
+//	setup-<machineId>-<leaseId>-<check>  as a key, docs/reference/spec.md, 5.1
 //
 //	lease.claim  ClaimLease  200 ClaimedLease; 403 used, expired, or not of this machine
 

@@ -5,7 +5,7 @@ import "weir/pkg/wire/apierr"
 // The refusals of a caller. A hint depends on the form of the credential alone:
 // every well-formed key that may not be used gets the answer of ErrInvalidKey,
 // so that answers do not reveal which machines and keys exist
-// (docs/reference/design.md, 4; docs/reference/reliability.md, T4, T5).
+// (docs/reference/spec.md, 5.1; docs/reference/reliability.md, T4, T5).
 
 const invalidKey = "invalid_api_key"
 

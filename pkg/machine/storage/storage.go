@@ -1,5 +1,5 @@
 // Package storage has the rows of a Machine object, the durable truth of one tenant,
-// and the turns that read and write them. See docs/reference/design.md, 2.
+// and the turns that read and write them. See docs/architecture.md.
 //
 // The object runs as a Durable Object on the edge. Its storage is synchronous,
 // so everything between two calls out of the object happens in one piece; a

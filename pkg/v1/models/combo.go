@@ -70,7 +70,7 @@ func smaller(a, b int) int {
 
 // member returns what is known of one member, found as pkg/routing finds it: a
 // combo, "alias/model", a name of the alias map, a custom model's id, or a
-// static model's. See docs/reference/design.md, 7.
+// static model's. See docs/reference/spec.md, 4.5.
 func (b *builder) member(name string, depth int) *catalog.Model {
 	if depth >= maxNesting {
 		return nil

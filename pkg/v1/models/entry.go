@@ -27,8 +27,7 @@ type Entry struct {
 //	 "capabilities"?{…: bool},"input_modalities"?,"output_modalities"?}
 //
 // kind stands on web entries only; the fields after it on chat models, as far
-// as they are known. See docs/reference/spec.md, 2.2, docs/reference/design.md,
-// 7.
+// as they are known. See docs/reference/spec.md, 2.2.
 func (e *Entry) append(b []byte, created int64) []byte {
 	b = append(b, `{"id":`...)
 	b = appendString(b, e.ID)

@@ -54,7 +54,7 @@ func (h *Handler) parse(body []byte, ownHosts []string) (*request, error) {
 }
 
 // address returns the canonical form of an address that may be fetched: the
-// policy of base addresses (docs/reference/design.md, 4) holds for its origin,
+// policy of base addresses (docs/reference/spec.md, 2.3) holds for its origin,
 // but http is taken too. It is judged on the platform's own reading of it,
 // never on Go's.
 func (h *Handler) address(raw string, ownHosts []string) (string, error) {

@@ -41,7 +41,7 @@ type Class struct {
 	// has them. "" is every path.
 	Paths []string
 	// CORS reports whether any origin may read an answer
-	// (docs/reference/design.md, 8).
+	// (docs/reference/spec.md, 4.13).
 	CORS bool
 }
 

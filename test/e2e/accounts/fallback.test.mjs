@@ -1,4 +1,4 @@
-// Fallback to another account and cooldowns. See docs/reference/design.md, 5. The
+// Fallback to another account and cooldowns. See docs/reference/spec.md, 7.1. The
 // test upstream counts the calls.
 // workerd: soak
 import assert from "node:assert/strict";

@@ -1,5 +1,5 @@
 // Chat completions, messages and responses, with the official clients, each
-// against both families of upstreams. See docs/reference/design.md, 6.
+// against both families of upstreams. See docs/reference/spec.md, 4.14.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, beforeEach, describe, test } from "node:test";

@@ -1,5 +1,5 @@
 // Objects that are slow, silent or gone while the data plane serves.
-// See docs/reference/design.md, 2, docs/reference/reliability.md, F51.
+// See docs/architecture.md, docs/reference/reliability.md, F51.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

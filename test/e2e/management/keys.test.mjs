@@ -1,4 +1,4 @@
-// Keys, identity and the operator's routes. See docs/reference/design.md, 4.
+// Keys, identity and the operator's routes. See docs/reference/spec.md, 5.1 and 4.12.
 // workerd: soak
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";

@@ -1,4 +1,4 @@
-// Changes that were acknowledged, after a restart. See docs/reference/design.md, 2.
+// Changes that were acknowledged, after a restart. See docs/architecture.md.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";

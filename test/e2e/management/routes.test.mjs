@@ -1,5 +1,5 @@
 // The management API: access, answers, and acknowledged changes that survive a
-// killed process. See docs/reference/design.md, 4.
+// killed process. See docs/reference/spec.md, 4.12.
 // workerd: soak
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";

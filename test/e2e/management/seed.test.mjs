@@ -1,4 +1,4 @@
-// Machines that are put into KV by hand. See docs/reference/design.md, 2.
+// Machines that are put into KV by hand. See docs/architecture.md.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 // A thousand streams that are open at once, and slow: the upstream sends the
 // next event of a stream only when its client has had the one before, so each
 // test that ends has shown that nothing was held back.
-// See docs/reference/design.md, 1 and 9.
+// See docs/reference/performance.md, 7.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";

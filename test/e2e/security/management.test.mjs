@@ -1,5 +1,5 @@
 // Attacks of a tenant on the management of a gateway that it shares with
-// others. docs/reference/design.md, 4; docs/reference/reliability.md, T5, T7,
+// others. docs/reference/spec.md, 4.12; docs/reference/reliability.md, T5, T7,
 // T9, T10, T12, T55, F53, N5.
 // workerd: soak
 import assert from "node:assert/strict";
