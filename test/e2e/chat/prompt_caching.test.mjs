@@ -1,6 +1,6 @@
 // The machine setting promptCaching: marks of cached prefixes for clients whose
 // dialect has none, on models that cache nothing without them. See
-// docs/decisions/0119-cache-marks.md.
+// docs/connections.md.
 // workerd: soak
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
