@@ -58,6 +58,8 @@ func dollars(n float64) string {
 
 // Budget limits what calls may use within a window. See
 // docs/decisions/0126-budgets-are-lent.md.
+//
+//easyjson:json
 type Budget struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`

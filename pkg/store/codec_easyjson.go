@@ -1054,7 +1054,80 @@ func easyjson38c57360EncodeWeirPkgStore2(out *jwriter.Writer, in Attempt) {
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
+func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Refusal) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "connectionId":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ConnectionID = string(in.String())
+			}
+		case "field":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Field = string(in.String())
+			}
+		case "until":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Until = int64(in.Int64())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Refusal) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"connectionId\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.ConnectionID))
+	}
+	{
+		const prefix string = ",\"field\":"
+		out.RawString(prefix)
+		out.String(string(in.Field))
+	}
+	{
+		const prefix string = ",\"until\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Until))
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v Refusal) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgStore3(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *Refusal) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgStore3(l, v)
+}
+func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1109,7 +1182,11 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				for !in.IsDelim(']') {
 					var v17 Connection
-					easyjson38c57360DecodeWeirPkgStore4(in, &v17)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v17).UnmarshalEasyJSON(in)
+					}
 					out.Connections = append(out.Connections, v17)
 					in.WantComma()
 				}
@@ -1132,7 +1209,11 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				for !in.IsDelim(']') {
 					var v18 Key
-					easyjson38c57360DecodeWeirPkgStore5(in, &v18)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v18).UnmarshalEasyJSON(in)
+					}
 					out.Keys = append(out.Keys, v18)
 					in.WantComma()
 				}
@@ -1155,7 +1236,11 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				for !in.IsDelim(']') {
 					var v19 Combo
-					easyjson38c57360DecodeWeirPkgStore6(in, &v19)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v19).UnmarshalEasyJSON(in)
+					}
 					out.Combos = append(out.Combos, v19)
 					in.WantComma()
 				}
@@ -1178,7 +1263,11 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				for !in.IsDelim(']') {
 					var v20 CustomModel
-					easyjson38c57360DecodeWeirPkgStore7(in, &v20)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v20).UnmarshalEasyJSON(in)
+					}
 					out.CustomModels = append(out.CustomModels, v20)
 					in.WantComma()
 				}
@@ -1225,7 +1314,11 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				for !in.IsDelim(']') {
 					var v22 DisabledModels
-					easyjson38c57360DecodeWeirPkgStore8(in, &v22)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v22).UnmarshalEasyJSON(in)
+					}
 					out.Disabled = append(out.Disabled, v22)
 					in.WantComma()
 				}
@@ -1254,7 +1347,11 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				for !in.IsDelim(']') {
 					var v23 Budget
-					easyjson38c57360DecodeWeirPkgStore9(in, &v23)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v23).UnmarshalEasyJSON(in)
+					}
 					out.Budgets = append(out.Budgets, v23)
 					in.WantComma()
 				}
@@ -1283,7 +1380,11 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				for !in.IsDelim(']') {
 					var v24 Cooldown
-					easyjson38c57360DecodeWeirPkgStore10(in, &v24)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v24).UnmarshalEasyJSON(in)
+					}
 					out.Cooldowns = append(out.Cooldowns, v24)
 					in.WantComma()
 				}
@@ -1306,7 +1407,11 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				for !in.IsDelim(']') {
 					var v25 Refusal
-					easyjson38c57360DecodeWeirPkgStore11(in, &v25)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v25).UnmarshalEasyJSON(in)
+					}
 					out.Refusals = append(out.Refusals, v25)
 					in.WantComma()
 				}
@@ -1329,7 +1434,7 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 				}
 				for !in.IsDelim(']') {
 					var v26 Quota
-					easyjson38c57360DecodeWeirPkgStore12(in, &v26)
+					easyjson38c57360DecodeWeirPkgStore5(in, &v26)
 					out.Quotas = append(out.Quotas, v26)
 					in.WantComma()
 				}
@@ -1345,7 +1450,7 @@ func easyjson38c57360DecodeWeirPkgStore3(in *jlexer.Lexer, out *Machine) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
+func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1380,7 +1485,7 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 				if v27 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore4(out, v28)
+				(v28).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1396,7 +1501,7 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 				if v29 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore5(out, v30)
+				(v30).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1410,7 +1515,7 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 				if v31 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore6(out, v32)
+				(v32).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1424,7 +1529,7 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 				if v33 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore7(out, v34)
+				(v34).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1457,7 +1562,7 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 				if v36 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore8(out, v37)
+				(v37).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1476,7 +1581,7 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 				if v38 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore9(out, v39)
+				(v39).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1495,7 +1600,7 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 				if v40 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore10(out, v41)
+				(v41).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1509,7 +1614,7 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 				if v42 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore11(out, v43)
+				(v43).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1523,7 +1628,7 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 				if v44 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore12(out, v45)
+				easyjson38c57360EncodeWeirPkgStore5(out, v45)
 			}
 			out.RawByte(']')
 		}
@@ -1533,14 +1638,14 @@ func easyjson38c57360EncodeWeirPkgStore3(out *jwriter.Writer, in Machine) {
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Machine) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgStore3(w, v)
+	easyjson38c57360EncodeWeirPkgStore4(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Machine) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgStore3(l, v)
+	easyjson38c57360DecodeWeirPkgStore4(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *Quota) {
+func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Quota) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1593,7 +1698,7 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *Quota) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in Quota) {
+func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Quota) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1738,7 +1843,7 @@ func easyjson38c57360EncodeWeirPkgWireQuota(out *jwriter.Writer, in quota.Window
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Refusal) {
+func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1752,17 +1857,327 @@ func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Refusal) {
 		key := in.UnsafeFieldName(false)
 		in.WantColon()
 		switch key {
-		case "connectionId":
+		case "id":
 			if in.IsNull() {
 				in.Skip()
 			} else {
-				out.ConnectionID = string(in.String())
+				out.ID = string(in.String())
 			}
-		case "field":
+		case "digest":
 			if in.IsNull() {
 				in.Skip()
 			} else {
-				out.Field = string(in.String())
+				out.Digest = string(in.String())
+			}
+		case "name":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Name = string(in.String())
+			}
+		case "scopes":
+			if in.IsNull() {
+				in.Skip()
+				out.Scopes = nil
+			} else {
+				in.Delim('[')
+				if out.Scopes == nil {
+					if !in.IsDelim(']') {
+						out.Scopes = make([]string, 0, 4)
+					} else {
+						out.Scopes = []string{}
+					}
+				} else {
+					out.Scopes = (out.Scopes)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v49 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v49 = string(in.String())
+					}
+					out.Scopes = append(out.Scopes, v49)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		case "last4":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Last4 = string(in.String())
+			}
+		case "models":
+			if in.IsNull() {
+				in.Skip()
+				out.Models = nil
+			} else {
+				in.Delim('[')
+				if out.Models == nil {
+					if !in.IsDelim(']') {
+						out.Models = make([]string, 0, 4)
+					} else {
+						out.Models = []string{}
+					}
+				} else {
+					out.Models = (out.Models)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v50 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v50 = string(in.String())
+					}
+					out.Models = append(out.Models, v50)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		case "rpm":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RPM = int(in.Int())
+			}
+		case "dailyMax":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.DailyMax = int(in.Int())
+			}
+		case "tpm":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.TPM = int(in.Int())
+			}
+		case "maxParallel":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.MaxParallel = int(in.Int())
+			}
+		case "createdAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CreatedAt = int64(in.Int64())
+			}
+		case "expiresAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ExpiresAt = int64(in.Int64())
+			}
+		case "revokedAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RevokedAt = int64(in.Int64())
+			}
+		case "pausedAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.PausedAt = int64(in.Int64())
+			}
+		case "capturePercent":
+			if in.IsNull() {
+				in.Skip()
+				out.CapturePercent = nil
+			} else {
+				if out.CapturePercent == nil {
+					out.CapturePercent = new(int)
+				}
+				if in.IsNull() {
+					in.Skip()
+				} else {
+					*out.CapturePercent = int(in.Int())
+				}
+			}
+		case "captureHours":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CaptureHours = int(in.Int())
+			}
+		case "earlier":
+			if in.IsNull() {
+				in.Skip()
+				out.Earlier = nil
+			} else {
+				if out.Earlier == nil {
+					out.Earlier = new(EarlierKey)
+				}
+				easyjson38c57360DecodeWeirPkgStore7(in, out.Earlier)
+			}
+		case "generation":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Generation = int64(in.Int64())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"id\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.ID))
+	}
+	{
+		const prefix string = ",\"digest\":"
+		out.RawString(prefix)
+		out.String(string(in.Digest))
+	}
+	if in.Name != "" {
+		const prefix string = ",\"name\":"
+		out.RawString(prefix)
+		out.String(string(in.Name))
+	}
+	if len(in.Scopes) != 0 {
+		const prefix string = ",\"scopes\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v51, v52 := range in.Scopes {
+				if v51 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v52))
+			}
+			out.RawByte(']')
+		}
+	}
+	if in.Last4 != "" {
+		const prefix string = ",\"last4\":"
+		out.RawString(prefix)
+		out.String(string(in.Last4))
+	}
+	if len(in.Models) != 0 {
+		const prefix string = ",\"models\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v53, v54 := range in.Models {
+				if v53 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v54))
+			}
+			out.RawByte(']')
+		}
+	}
+	if in.RPM != 0 {
+		const prefix string = ",\"rpm\":"
+		out.RawString(prefix)
+		out.Int(int(in.RPM))
+	}
+	if in.DailyMax != 0 {
+		const prefix string = ",\"dailyMax\":"
+		out.RawString(prefix)
+		out.Int(int(in.DailyMax))
+	}
+	if in.TPM != 0 {
+		const prefix string = ",\"tpm\":"
+		out.RawString(prefix)
+		out.Int(int(in.TPM))
+	}
+	if in.MaxParallel != 0 {
+		const prefix string = ",\"maxParallel\":"
+		out.RawString(prefix)
+		out.Int(int(in.MaxParallel))
+	}
+	if in.CreatedAt != 0 {
+		const prefix string = ",\"createdAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.CreatedAt))
+	}
+	if in.ExpiresAt != 0 {
+		const prefix string = ",\"expiresAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.ExpiresAt))
+	}
+	if in.RevokedAt != 0 {
+		const prefix string = ",\"revokedAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RevokedAt))
+	}
+	if in.PausedAt != 0 {
+		const prefix string = ",\"pausedAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.PausedAt))
+	}
+	if in.CapturePercent != nil {
+		const prefix string = ",\"capturePercent\":"
+		out.RawString(prefix)
+		out.Int(int(*in.CapturePercent))
+	}
+	if in.CaptureHours != 0 {
+		const prefix string = ",\"captureHours\":"
+		out.RawString(prefix)
+		out.Int(int(in.CaptureHours))
+	}
+	if in.Earlier != nil {
+		const prefix string = ",\"earlier\":"
+		out.RawString(prefix)
+		easyjson38c57360EncodeWeirPkgStore7(out, *in.Earlier)
+	}
+	{
+		const prefix string = ",\"generation\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Generation))
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v Key) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgStore6(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *Key) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgStore6(l, v)
+}
+func easyjson38c57360DecodeWeirPkgStore7(in *jlexer.Lexer, out *EarlierKey) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "digest":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Digest = string(in.String())
+			}
+		case "last4":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Last4 = string(in.String())
 			}
 		case "until":
 			if in.IsNull() {
@@ -1780,19 +2195,19 @@ func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Refusal) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Refusal) {
+func easyjson38c57360EncodeWeirPkgStore7(out *jwriter.Writer, in EarlierKey) {
 	out.RawByte('{')
 	first := true
 	_ = first
 	{
-		const prefix string = ",\"connectionId\":"
+		const prefix string = ",\"digest\":"
 		out.RawString(prefix[1:])
-		out.String(string(in.ConnectionID))
+		out.String(string(in.Digest))
 	}
-	{
-		const prefix string = ",\"field\":"
+	if in.Last4 != "" {
+		const prefix string = ",\"last4\":"
 		out.RawString(prefix)
-		out.String(string(in.Field))
+		out.String(string(in.Last4))
 	}
 	{
 		const prefix string = ",\"until\":"
@@ -1800,6 +2215,206 @@ func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Refusal) {
 		out.Int64(int64(in.Until))
 	}
 	out.RawByte('}')
+}
+func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "providerAlias":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ProviderAlias = string(in.String())
+			}
+		case "ids":
+			if in.IsNull() {
+				in.Skip()
+				out.IDs = nil
+			} else {
+				in.Delim('[')
+				if out.IDs == nil {
+					if !in.IsDelim(']') {
+						out.IDs = make([]string, 0, 4)
+					} else {
+						out.IDs = []string{}
+					}
+				} else {
+					out.IDs = (out.IDs)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v55 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v55 = string(in.String())
+					}
+					out.IDs = append(out.IDs, v55)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"providerAlias\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.ProviderAlias))
+	}
+	{
+		const prefix string = ",\"ids\":"
+		out.RawString(prefix)
+		if in.IDs == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
+			out.RawString("null")
+		} else {
+			out.RawByte('[')
+			for v56, v57 := range in.IDs {
+				if v56 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v57))
+			}
+			out.RawByte(']')
+		}
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v DisabledModels) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgStore8(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *DisabledModels) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgStore8(l, v)
+}
+func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *CustomModel) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "id":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ID = string(in.String())
+			}
+		case "type":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Type = string(in.String())
+			}
+		case "providerAlias":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ProviderAlias = string(in.String())
+			}
+		case "name":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Name = string(in.String())
+			}
+		case "contextLength":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ContextLength = int(in.Int())
+			}
+		case "maxTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.MaxTokens = int(in.Int())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in CustomModel) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"id\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.ID))
+	}
+	if in.Type != "" {
+		const prefix string = ",\"type\":"
+		out.RawString(prefix)
+		out.String(string(in.Type))
+	}
+	{
+		const prefix string = ",\"providerAlias\":"
+		out.RawString(prefix)
+		out.String(string(in.ProviderAlias))
+	}
+	if in.Name != "" {
+		const prefix string = ",\"name\":"
+		out.RawString(prefix)
+		out.String(string(in.Name))
+	}
+	if in.ContextLength != 0 {
+		const prefix string = ",\"contextLength\":"
+		out.RawString(prefix)
+		out.Int(int(in.ContextLength))
+	}
+	if in.MaxTokens != 0 {
+		const prefix string = ",\"maxTokens\":"
+		out.RawString(prefix)
+		out.Int(int(in.MaxTokens))
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v CustomModel) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgStore9(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *CustomModel) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgStore9(l, v)
 }
 func easyjson38c57360DecodeWeirPkgStore10(in *jlexer.Lexer, out *Cooldown) {
 	isTopLevel := in.IsStart()
@@ -1897,7 +2512,760 @@ func easyjson38c57360EncodeWeirPkgStore10(out *jwriter.Writer, in Cooldown) {
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *Budget) {
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v Cooldown) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgStore10(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *Cooldown) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgStore10(l, v)
+}
+func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Connection) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "id":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ID = string(in.String())
+			}
+		case "provider":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Provider = string(in.String())
+			}
+		case "name":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Name = string(in.String())
+			}
+		case "authType":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.AuthType = string(in.String())
+			}
+		case "secrets":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('{')
+				if !in.IsDelim('}') {
+					out.Secrets = make(map[string]secret.Sealed)
+				} else {
+					out.Secrets = nil
+				}
+				for !in.IsDelim('}') {
+					key := string(in.String())
+					in.WantColon()
+					var v58 secret.Sealed
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v58 = secret.Sealed(in.String())
+					}
+					(out.Secrets)[key] = v58
+					in.WantComma()
+				}
+				in.Delim('}')
+			}
+		case "expiresAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ExpiresAt = int64(in.Int64())
+			}
+		case "priority":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Priority = int(in.Int())
+			}
+		case "weight":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Weight = int(in.Int())
+			}
+		case "inactive":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Inactive = bool(in.Bool())
+			}
+		case "providerSpecificData":
+			easyjson38c57360DecodeWeirPkgStore12(in, &out.Data)
+		case "createdAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CreatedAt = int64(in.Int64())
+			}
+		case "updatedAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.UpdatedAt = int64(in.Int64())
+			}
+		case "generation":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Generation = int64(in.Int64())
+			}
+		case "tokenGeneration":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.TokenGeneration = int64(in.Int64())
+			}
+		case "status":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Status = string(in.String())
+			}
+		case "lastError":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.LastError = string(in.String())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Connection) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"id\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.ID))
+	}
+	{
+		const prefix string = ",\"provider\":"
+		out.RawString(prefix)
+		out.String(string(in.Provider))
+	}
+	if in.Name != "" {
+		const prefix string = ",\"name\":"
+		out.RawString(prefix)
+		out.String(string(in.Name))
+	}
+	if in.AuthType != "" {
+		const prefix string = ",\"authType\":"
+		out.RawString(prefix)
+		out.String(string(in.AuthType))
+	}
+	if len(in.Secrets) != 0 {
+		const prefix string = ",\"secrets\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('{')
+			v59First := true
+			for v59Name, v59Value := range in.Secrets {
+				if v59First {
+					v59First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v59Name))
+				out.RawByte(':')
+				out.String(string(v59Value))
+			}
+			out.RawByte('}')
+		}
+	}
+	if in.ExpiresAt != 0 {
+		const prefix string = ",\"expiresAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.ExpiresAt))
+	}
+	{
+		const prefix string = ",\"priority\":"
+		out.RawString(prefix)
+		out.Int(int(in.Priority))
+	}
+	if in.Weight != 0 {
+		const prefix string = ",\"weight\":"
+		out.RawString(prefix)
+		out.Int(int(in.Weight))
+	}
+	if in.Inactive {
+		const prefix string = ",\"inactive\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Inactive))
+	}
+	{
+		const prefix string = ",\"providerSpecificData\":"
+		out.RawString(prefix)
+		easyjson38c57360EncodeWeirPkgStore12(out, in.Data)
+	}
+	{
+		const prefix string = ",\"createdAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.CreatedAt))
+	}
+	{
+		const prefix string = ",\"updatedAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.UpdatedAt))
+	}
+	{
+		const prefix string = ",\"generation\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Generation))
+	}
+	if in.TokenGeneration != 0 {
+		const prefix string = ",\"tokenGeneration\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.TokenGeneration))
+	}
+	if in.Status != "" {
+		const prefix string = ",\"status\":"
+		out.RawString(prefix)
+		out.String(string(in.Status))
+	}
+	if in.LastError != "" {
+		const prefix string = ",\"lastError\":"
+		out.RawString(prefix)
+		out.String(string(in.LastError))
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v Connection) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgStore11(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *Connection) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgStore11(l, v)
+}
+func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "baseUrl":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.BaseURL = string(in.String())
+			}
+		case "prefix":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Prefix = string(in.String())
+			}
+		case "enabledModels":
+			if in.IsNull() {
+				in.Skip()
+				out.EnabledModels = nil
+			} else {
+				in.Delim('[')
+				if out.EnabledModels == nil {
+					if !in.IsDelim(']') {
+						out.EnabledModels = make([]string, 0, 4)
+					} else {
+						out.EnabledModels = []string{}
+					}
+				} else {
+					out.EnabledModels = (out.EnabledModels)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v60 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v60 = string(in.String())
+					}
+					out.EnabledModels = append(out.EnabledModels, v60)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		case "streamUsage":
+			if in.IsNull() {
+				in.Skip()
+				out.StreamUsage = nil
+			} else {
+				if out.StreamUsage == nil {
+					out.StreamUsage = new(bool)
+				}
+				if in.IsNull() {
+					in.Skip()
+				} else {
+					*out.StreamUsage = bool(in.Bool())
+				}
+			}
+		case "proxy":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Proxy = string(in.String())
+			}
+		case "vars":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('{')
+				if !in.IsDelim('}') {
+					out.Vars = make(map[string]string)
+				} else {
+					out.Vars = nil
+				}
+				for !in.IsDelim('}') {
+					key := string(in.String())
+					in.WantColon()
+					var v61 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v61 = string(in.String())
+					}
+					(out.Vars)[key] = v61
+					in.WantComma()
+				}
+				in.Delim('}')
+			}
+		case "other":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('{')
+				if !in.IsDelim('}') {
+					out.Other = make(map[string]json.RawMessage)
+				} else {
+					out.Other = nil
+				}
+				for !in.IsDelim('}') {
+					key := string(in.String())
+					in.WantColon()
+					var v62 json.RawMessage
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						if data := in.Raw(); in.Ok() {
+							in.AddError((v62).UnmarshalJSON(data))
+						}
+					}
+					(out.Other)[key] = v62
+					in.WantComma()
+				}
+				in.Delim('}')
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	if in.BaseURL != "" {
+		const prefix string = ",\"baseUrl\":"
+		first = false
+		out.RawString(prefix[1:])
+		out.String(string(in.BaseURL))
+	}
+	if in.Prefix != "" {
+		const prefix string = ",\"prefix\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.String(string(in.Prefix))
+	}
+	if len(in.EnabledModels) != 0 {
+		const prefix string = ",\"enabledModels\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		{
+			out.RawByte('[')
+			for v63, v64 := range in.EnabledModels {
+				if v63 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v64))
+			}
+			out.RawByte(']')
+		}
+	}
+	if in.StreamUsage != nil {
+		const prefix string = ",\"streamUsage\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.Bool(bool(*in.StreamUsage))
+	}
+	if in.Proxy != "" {
+		const prefix string = ",\"proxy\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.String(string(in.Proxy))
+	}
+	if len(in.Vars) != 0 {
+		const prefix string = ",\"vars\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		{
+			out.RawByte('{')
+			v65First := true
+			for v65Name, v65Value := range in.Vars {
+				if v65First {
+					v65First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v65Name))
+				out.RawByte(':')
+				out.String(string(v65Value))
+			}
+			out.RawByte('}')
+		}
+	}
+	if len(in.Other) != 0 {
+		const prefix string = ",\"other\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		{
+			out.RawByte('{')
+			v66First := true
+			for v66Name, v66Value := range in.Other {
+				if v66First {
+					v66First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v66Name))
+				out.RawByte(':')
+				out.Raw((v66Value).MarshalJSON())
+			}
+			out.RawByte('}')
+		}
+	}
+	out.RawByte('}')
+}
+func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "id":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ID = string(in.String())
+			}
+		case "name":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Name = string(in.String())
+			}
+		case "kind":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Kind = string(in.String())
+			}
+		case "models":
+			if in.IsNull() {
+				in.Skip()
+				out.Models = nil
+			} else {
+				in.Delim('[')
+				if out.Models == nil {
+					if !in.IsDelim(']') {
+						out.Models = make([]string, 0, 4)
+					} else {
+						out.Models = []string{}
+					}
+				} else {
+					out.Models = (out.Models)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v67 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v67 = string(in.String())
+					}
+					out.Models = append(out.Models, v67)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		case "strategy":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Strategy = string(in.String())
+			}
+		case "weights":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('{')
+				if !in.IsDelim('}') {
+					out.Weights = make(map[string]int)
+				} else {
+					out.Weights = nil
+				}
+				for !in.IsDelim('}') {
+					key := string(in.String())
+					in.WantColon()
+					var v68 int
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v68 = int(in.Int())
+					}
+					(out.Weights)[key] = v68
+					in.WantComma()
+				}
+				in.Delim('}')
+			}
+		case "splitBy":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.SplitBy = string(in.String())
+			}
+		case "on":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('{')
+				if !in.IsDelim('}') {
+					out.On = make(map[string]string)
+				} else {
+					out.On = nil
+				}
+				for !in.IsDelim('}') {
+					key := string(in.String())
+					in.WantColon()
+					var v69 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v69 = string(in.String())
+					}
+					(out.On)[key] = v69
+					in.WantComma()
+				}
+				in.Delim('}')
+			}
+		case "createdAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CreatedAt = int64(in.Int64())
+			}
+		case "updatedAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.UpdatedAt = int64(in.Int64())
+			}
+		case "generation":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Generation = int64(in.Int64())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"id\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.ID))
+	}
+	{
+		const prefix string = ",\"name\":"
+		out.RawString(prefix)
+		out.String(string(in.Name))
+	}
+	if in.Kind != "" {
+		const prefix string = ",\"kind\":"
+		out.RawString(prefix)
+		out.String(string(in.Kind))
+	}
+	{
+		const prefix string = ",\"models\":"
+		out.RawString(prefix)
+		if in.Models == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
+			out.RawString("null")
+		} else {
+			out.RawByte('[')
+			for v70, v71 := range in.Models {
+				if v70 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v71))
+			}
+			out.RawByte(']')
+		}
+	}
+	if in.Strategy != "" {
+		const prefix string = ",\"strategy\":"
+		out.RawString(prefix)
+		out.String(string(in.Strategy))
+	}
+	if len(in.Weights) != 0 {
+		const prefix string = ",\"weights\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('{')
+			v72First := true
+			for v72Name, v72Value := range in.Weights {
+				if v72First {
+					v72First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v72Name))
+				out.RawByte(':')
+				out.Int(int(v72Value))
+			}
+			out.RawByte('}')
+		}
+	}
+	if in.SplitBy != "" {
+		const prefix string = ",\"splitBy\":"
+		out.RawString(prefix)
+		out.String(string(in.SplitBy))
+	}
+	if len(in.On) != 0 {
+		const prefix string = ",\"on\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('{')
+			v73First := true
+			for v73Name, v73Value := range in.On {
+				if v73First {
+					v73First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v73Name))
+				out.RawByte(':')
+				out.String(string(v73Value))
+			}
+			out.RawByte('}')
+		}
+	}
+	{
+		const prefix string = ",\"createdAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.CreatedAt))
+	}
+	{
+		const prefix string = ",\"updatedAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.UpdatedAt))
+	}
+	{
+		const prefix string = ",\"generation\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Generation))
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v Combo) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgStore13(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *Combo) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgStore13(l, v)
+}
+func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Budget) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1945,13 +3313,13 @@ func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v49 string
+					var v74 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v49 = string(in.String())
+						v74 = string(in.String())
 					}
-					out.Models = append(out.Models, v49)
+					out.Models = append(out.Models, v74)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2014,7 +3382,7 @@ func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *Budget) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in Budget) {
+func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Budget) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2038,11 +3406,11 @@ func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v50, v51 := range in.Models {
-				if v50 > 0 {
+			for v75, v76 := range in.Models {
+				if v75 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v51))
+				out.String(string(v76))
 			}
 			out.RawByte(']')
 		}
@@ -2089,1269 +3457,13 @@ func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in Budget) {
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "providerAlias":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ProviderAlias = string(in.String())
-			}
-		case "ids":
-			if in.IsNull() {
-				in.Skip()
-				out.IDs = nil
-			} else {
-				in.Delim('[')
-				if out.IDs == nil {
-					if !in.IsDelim(']') {
-						out.IDs = make([]string, 0, 4)
-					} else {
-						out.IDs = []string{}
-					}
-				} else {
-					out.IDs = (out.IDs)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v52 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v52 = string(in.String())
-					}
-					out.IDs = append(out.IDs, v52)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v Budget) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgStore14(w, v)
 }
-func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"providerAlias\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.ProviderAlias))
-	}
-	{
-		const prefix string = ",\"ids\":"
-		out.RawString(prefix)
-		if in.IDs == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
-			out.RawString("null")
-		} else {
-			out.RawByte('[')
-			for v53, v54 := range in.IDs {
-				if v53 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v54))
-			}
-			out.RawByte(']')
-		}
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore7(in *jlexer.Lexer, out *CustomModel) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "id":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ID = string(in.String())
-			}
-		case "type":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Type = string(in.String())
-			}
-		case "providerAlias":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ProviderAlias = string(in.String())
-			}
-		case "name":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Name = string(in.String())
-			}
-		case "contextLength":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ContextLength = int(in.Int())
-			}
-		case "maxTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.MaxTokens = int(in.Int())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore7(out *jwriter.Writer, in CustomModel) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"id\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.ID))
-	}
-	if in.Type != "" {
-		const prefix string = ",\"type\":"
-		out.RawString(prefix)
-		out.String(string(in.Type))
-	}
-	{
-		const prefix string = ",\"providerAlias\":"
-		out.RawString(prefix)
-		out.String(string(in.ProviderAlias))
-	}
-	if in.Name != "" {
-		const prefix string = ",\"name\":"
-		out.RawString(prefix)
-		out.String(string(in.Name))
-	}
-	if in.ContextLength != 0 {
-		const prefix string = ",\"contextLength\":"
-		out.RawString(prefix)
-		out.Int(int(in.ContextLength))
-	}
-	if in.MaxTokens != 0 {
-		const prefix string = ",\"maxTokens\":"
-		out.RawString(prefix)
-		out.Int(int(in.MaxTokens))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Combo) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "id":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ID = string(in.String())
-			}
-		case "name":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Name = string(in.String())
-			}
-		case "kind":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Kind = string(in.String())
-			}
-		case "models":
-			if in.IsNull() {
-				in.Skip()
-				out.Models = nil
-			} else {
-				in.Delim('[')
-				if out.Models == nil {
-					if !in.IsDelim(']') {
-						out.Models = make([]string, 0, 4)
-					} else {
-						out.Models = []string{}
-					}
-				} else {
-					out.Models = (out.Models)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v55 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v55 = string(in.String())
-					}
-					out.Models = append(out.Models, v55)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		case "strategy":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Strategy = string(in.String())
-			}
-		case "weights":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.Weights = make(map[string]int)
-				} else {
-					out.Weights = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v56 int
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v56 = int(in.Int())
-					}
-					(out.Weights)[key] = v56
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		case "splitBy":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.SplitBy = string(in.String())
-			}
-		case "on":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.On = make(map[string]string)
-				} else {
-					out.On = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v57 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v57 = string(in.String())
-					}
-					(out.On)[key] = v57
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		case "createdAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CreatedAt = int64(in.Int64())
-			}
-		case "updatedAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.UpdatedAt = int64(in.Int64())
-			}
-		case "generation":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Generation = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Combo) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"id\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.ID))
-	}
-	{
-		const prefix string = ",\"name\":"
-		out.RawString(prefix)
-		out.String(string(in.Name))
-	}
-	if in.Kind != "" {
-		const prefix string = ",\"kind\":"
-		out.RawString(prefix)
-		out.String(string(in.Kind))
-	}
-	{
-		const prefix string = ",\"models\":"
-		out.RawString(prefix)
-		if in.Models == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
-			out.RawString("null")
-		} else {
-			out.RawByte('[')
-			for v58, v59 := range in.Models {
-				if v58 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v59))
-			}
-			out.RawByte(']')
-		}
-	}
-	if in.Strategy != "" {
-		const prefix string = ",\"strategy\":"
-		out.RawString(prefix)
-		out.String(string(in.Strategy))
-	}
-	if len(in.Weights) != 0 {
-		const prefix string = ",\"weights\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('{')
-			v60First := true
-			for v60Name, v60Value := range in.Weights {
-				if v60First {
-					v60First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v60Name))
-				out.RawByte(':')
-				out.Int(int(v60Value))
-			}
-			out.RawByte('}')
-		}
-	}
-	if in.SplitBy != "" {
-		const prefix string = ",\"splitBy\":"
-		out.RawString(prefix)
-		out.String(string(in.SplitBy))
-	}
-	if len(in.On) != 0 {
-		const prefix string = ",\"on\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('{')
-			v61First := true
-			for v61Name, v61Value := range in.On {
-				if v61First {
-					v61First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v61Name))
-				out.RawByte(':')
-				out.String(string(v61Value))
-			}
-			out.RawByte('}')
-		}
-	}
-	{
-		const prefix string = ",\"createdAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CreatedAt))
-	}
-	{
-		const prefix string = ",\"updatedAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.UpdatedAt))
-	}
-	{
-		const prefix string = ",\"generation\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Generation))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Key) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "id":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ID = string(in.String())
-			}
-		case "digest":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Digest = string(in.String())
-			}
-		case "name":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Name = string(in.String())
-			}
-		case "scopes":
-			if in.IsNull() {
-				in.Skip()
-				out.Scopes = nil
-			} else {
-				in.Delim('[')
-				if out.Scopes == nil {
-					if !in.IsDelim(']') {
-						out.Scopes = make([]string, 0, 4)
-					} else {
-						out.Scopes = []string{}
-					}
-				} else {
-					out.Scopes = (out.Scopes)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v62 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v62 = string(in.String())
-					}
-					out.Scopes = append(out.Scopes, v62)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		case "last4":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Last4 = string(in.String())
-			}
-		case "models":
-			if in.IsNull() {
-				in.Skip()
-				out.Models = nil
-			} else {
-				in.Delim('[')
-				if out.Models == nil {
-					if !in.IsDelim(']') {
-						out.Models = make([]string, 0, 4)
-					} else {
-						out.Models = []string{}
-					}
-				} else {
-					out.Models = (out.Models)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v63 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v63 = string(in.String())
-					}
-					out.Models = append(out.Models, v63)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		case "rpm":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RPM = int(in.Int())
-			}
-		case "dailyMax":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.DailyMax = int(in.Int())
-			}
-		case "tpm":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.TPM = int(in.Int())
-			}
-		case "maxParallel":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.MaxParallel = int(in.Int())
-			}
-		case "createdAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CreatedAt = int64(in.Int64())
-			}
-		case "expiresAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ExpiresAt = int64(in.Int64())
-			}
-		case "revokedAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RevokedAt = int64(in.Int64())
-			}
-		case "pausedAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.PausedAt = int64(in.Int64())
-			}
-		case "capturePercent":
-			if in.IsNull() {
-				in.Skip()
-				out.CapturePercent = nil
-			} else {
-				if out.CapturePercent == nil {
-					out.CapturePercent = new(int)
-				}
-				if in.IsNull() {
-					in.Skip()
-				} else {
-					*out.CapturePercent = int(in.Int())
-				}
-			}
-		case "captureHours":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CaptureHours = int(in.Int())
-			}
-		case "earlier":
-			if in.IsNull() {
-				in.Skip()
-				out.Earlier = nil
-			} else {
-				if out.Earlier == nil {
-					out.Earlier = new(EarlierKey)
-				}
-				easyjson38c57360DecodeWeirPkgStore13(in, out.Earlier)
-			}
-		case "generation":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Generation = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Key) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"id\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.ID))
-	}
-	{
-		const prefix string = ",\"digest\":"
-		out.RawString(prefix)
-		out.String(string(in.Digest))
-	}
-	if in.Name != "" {
-		const prefix string = ",\"name\":"
-		out.RawString(prefix)
-		out.String(string(in.Name))
-	}
-	if len(in.Scopes) != 0 {
-		const prefix string = ",\"scopes\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('[')
-			for v64, v65 := range in.Scopes {
-				if v64 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v65))
-			}
-			out.RawByte(']')
-		}
-	}
-	if in.Last4 != "" {
-		const prefix string = ",\"last4\":"
-		out.RawString(prefix)
-		out.String(string(in.Last4))
-	}
-	if len(in.Models) != 0 {
-		const prefix string = ",\"models\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('[')
-			for v66, v67 := range in.Models {
-				if v66 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v67))
-			}
-			out.RawByte(']')
-		}
-	}
-	if in.RPM != 0 {
-		const prefix string = ",\"rpm\":"
-		out.RawString(prefix)
-		out.Int(int(in.RPM))
-	}
-	if in.DailyMax != 0 {
-		const prefix string = ",\"dailyMax\":"
-		out.RawString(prefix)
-		out.Int(int(in.DailyMax))
-	}
-	if in.TPM != 0 {
-		const prefix string = ",\"tpm\":"
-		out.RawString(prefix)
-		out.Int(int(in.TPM))
-	}
-	if in.MaxParallel != 0 {
-		const prefix string = ",\"maxParallel\":"
-		out.RawString(prefix)
-		out.Int(int(in.MaxParallel))
-	}
-	if in.CreatedAt != 0 {
-		const prefix string = ",\"createdAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CreatedAt))
-	}
-	if in.ExpiresAt != 0 {
-		const prefix string = ",\"expiresAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.ExpiresAt))
-	}
-	if in.RevokedAt != 0 {
-		const prefix string = ",\"revokedAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RevokedAt))
-	}
-	if in.PausedAt != 0 {
-		const prefix string = ",\"pausedAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.PausedAt))
-	}
-	if in.CapturePercent != nil {
-		const prefix string = ",\"capturePercent\":"
-		out.RawString(prefix)
-		out.Int(int(*in.CapturePercent))
-	}
-	if in.CaptureHours != 0 {
-		const prefix string = ",\"captureHours\":"
-		out.RawString(prefix)
-		out.Int(int(in.CaptureHours))
-	}
-	if in.Earlier != nil {
-		const prefix string = ",\"earlier\":"
-		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore13(out, *in.Earlier)
-	}
-	{
-		const prefix string = ",\"generation\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Generation))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *EarlierKey) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "digest":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Digest = string(in.String())
-			}
-		case "last4":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Last4 = string(in.String())
-			}
-		case "until":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Until = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in EarlierKey) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"digest\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.Digest))
-	}
-	if in.Last4 != "" {
-		const prefix string = ",\"last4\":"
-		out.RawString(prefix)
-		out.String(string(in.Last4))
-	}
-	{
-		const prefix string = ",\"until\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Until))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Connection) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "id":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ID = string(in.String())
-			}
-		case "provider":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Provider = string(in.String())
-			}
-		case "name":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Name = string(in.String())
-			}
-		case "authType":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.AuthType = string(in.String())
-			}
-		case "secrets":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.Secrets = make(map[string]secret.Sealed)
-				} else {
-					out.Secrets = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v68 secret.Sealed
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v68 = secret.Sealed(in.String())
-					}
-					(out.Secrets)[key] = v68
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		case "expiresAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ExpiresAt = int64(in.Int64())
-			}
-		case "priority":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Priority = int(in.Int())
-			}
-		case "weight":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Weight = int(in.Int())
-			}
-		case "inactive":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Inactive = bool(in.Bool())
-			}
-		case "providerSpecificData":
-			easyjson38c57360DecodeWeirPkgStore14(in, &out.Data)
-		case "createdAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CreatedAt = int64(in.Int64())
-			}
-		case "updatedAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.UpdatedAt = int64(in.Int64())
-			}
-		case "generation":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Generation = int64(in.Int64())
-			}
-		case "tokenGeneration":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.TokenGeneration = int64(in.Int64())
-			}
-		case "status":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Status = string(in.String())
-			}
-		case "lastError":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.LastError = string(in.String())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Connection) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"id\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.ID))
-	}
-	{
-		const prefix string = ",\"provider\":"
-		out.RawString(prefix)
-		out.String(string(in.Provider))
-	}
-	if in.Name != "" {
-		const prefix string = ",\"name\":"
-		out.RawString(prefix)
-		out.String(string(in.Name))
-	}
-	if in.AuthType != "" {
-		const prefix string = ",\"authType\":"
-		out.RawString(prefix)
-		out.String(string(in.AuthType))
-	}
-	if len(in.Secrets) != 0 {
-		const prefix string = ",\"secrets\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('{')
-			v69First := true
-			for v69Name, v69Value := range in.Secrets {
-				if v69First {
-					v69First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v69Name))
-				out.RawByte(':')
-				out.String(string(v69Value))
-			}
-			out.RawByte('}')
-		}
-	}
-	if in.ExpiresAt != 0 {
-		const prefix string = ",\"expiresAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.ExpiresAt))
-	}
-	{
-		const prefix string = ",\"priority\":"
-		out.RawString(prefix)
-		out.Int(int(in.Priority))
-	}
-	if in.Weight != 0 {
-		const prefix string = ",\"weight\":"
-		out.RawString(prefix)
-		out.Int(int(in.Weight))
-	}
-	if in.Inactive {
-		const prefix string = ",\"inactive\":"
-		out.RawString(prefix)
-		out.Bool(bool(in.Inactive))
-	}
-	{
-		const prefix string = ",\"providerSpecificData\":"
-		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore14(out, in.Data)
-	}
-	{
-		const prefix string = ",\"createdAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CreatedAt))
-	}
-	{
-		const prefix string = ",\"updatedAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.UpdatedAt))
-	}
-	{
-		const prefix string = ",\"generation\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Generation))
-	}
-	if in.TokenGeneration != 0 {
-		const prefix string = ",\"tokenGeneration\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.TokenGeneration))
-	}
-	if in.Status != "" {
-		const prefix string = ",\"status\":"
-		out.RawString(prefix)
-		out.String(string(in.Status))
-	}
-	if in.LastError != "" {
-		const prefix string = ",\"lastError\":"
-		out.RawString(prefix)
-		out.String(string(in.LastError))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *ProviderData) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "baseUrl":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.BaseURL = string(in.String())
-			}
-		case "prefix":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Prefix = string(in.String())
-			}
-		case "enabledModels":
-			if in.IsNull() {
-				in.Skip()
-				out.EnabledModels = nil
-			} else {
-				in.Delim('[')
-				if out.EnabledModels == nil {
-					if !in.IsDelim(']') {
-						out.EnabledModels = make([]string, 0, 4)
-					} else {
-						out.EnabledModels = []string{}
-					}
-				} else {
-					out.EnabledModels = (out.EnabledModels)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v70 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v70 = string(in.String())
-					}
-					out.EnabledModels = append(out.EnabledModels, v70)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		case "streamUsage":
-			if in.IsNull() {
-				in.Skip()
-				out.StreamUsage = nil
-			} else {
-				if out.StreamUsage == nil {
-					out.StreamUsage = new(bool)
-				}
-				if in.IsNull() {
-					in.Skip()
-				} else {
-					*out.StreamUsage = bool(in.Bool())
-				}
-			}
-		case "proxy":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Proxy = string(in.String())
-			}
-		case "vars":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.Vars = make(map[string]string)
-				} else {
-					out.Vars = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v71 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v71 = string(in.String())
-					}
-					(out.Vars)[key] = v71
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		case "other":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.Other = make(map[string]json.RawMessage)
-				} else {
-					out.Other = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v72 json.RawMessage
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						if data := in.Raw(); in.Ok() {
-							in.AddError((v72).UnmarshalJSON(data))
-						}
-					}
-					(out.Other)[key] = v72
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in ProviderData) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	if in.BaseURL != "" {
-		const prefix string = ",\"baseUrl\":"
-		first = false
-		out.RawString(prefix[1:])
-		out.String(string(in.BaseURL))
-	}
-	if in.Prefix != "" {
-		const prefix string = ",\"prefix\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Prefix))
-	}
-	if len(in.EnabledModels) != 0 {
-		const prefix string = ",\"enabledModels\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		{
-			out.RawByte('[')
-			for v73, v74 := range in.EnabledModels {
-				if v73 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v74))
-			}
-			out.RawByte(']')
-		}
-	}
-	if in.StreamUsage != nil {
-		const prefix string = ",\"streamUsage\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.Bool(bool(*in.StreamUsage))
-	}
-	if in.Proxy != "" {
-		const prefix string = ",\"proxy\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Proxy))
-	}
-	if len(in.Vars) != 0 {
-		const prefix string = ",\"vars\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		{
-			out.RawByte('{')
-			v75First := true
-			for v75Name, v75Value := range in.Vars {
-				if v75First {
-					v75First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v75Name))
-				out.RawByte(':')
-				out.String(string(v75Value))
-			}
-			out.RawByte('}')
-		}
-	}
-	if len(in.Other) != 0 {
-		const prefix string = ",\"other\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		{
-			out.RawByte('{')
-			v76First := true
-			for v76Name, v76Value := range in.Other {
-				if v76First {
-					v76First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v76Name))
-				out.RawByte(':')
-				out.Raw((v76Value).MarshalJSON())
-			}
-			out.RawByte('}')
-		}
-	}
-	out.RawByte('}')
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *Budget) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgStore14(l, v)
 }

@@ -29,6 +29,8 @@ const (
 )
 
 // Cooldown keeps an account out of the plan for a while.
+//
+//easyjson:json
 type Cooldown struct {
 	ConnectionID string `json:"connectionId"`
 	Model        string `json:"model,omitempty"` // upstream model; empty means the whole account

@@ -28,6 +28,8 @@ const (
 
 // Connection is one stored upstream credential. See docs/reference/spec.md,
 // 2.3.
+//
+//easyjson:json
 type Connection struct {
 	ID         string                   `json:"id"`
 	Provider   string                   `json:"provider"`
@@ -68,6 +70,8 @@ type ProviderData struct {
 }
 
 // Key is a gateway key. The key itself is never stored.
+//
+//easyjson:json
 type Key struct {
 	ID       string   `json:"id"`     // the keyId part, or a digest prefix for a two-part key
 	Digest   string   `json:"digest"` // SHA-256 of the whole key, lower-case hex
@@ -107,6 +111,8 @@ func (k *Key) Accepts(digest string, now int64) bool {
 }
 
 // Combo is a named group of models. See docs/reference/spec.md, 2.4.
+//
+//easyjson:json
 type Combo struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name"`
@@ -127,6 +133,8 @@ type Combo struct {
 }
 
 // CustomModel is a model that a user added. See docs/reference/spec.md, 2.5.
+//
+//easyjson:json
 type CustomModel struct {
 	ID            string `json:"id"`
 	Type          string `json:"type,omitempty"`
@@ -137,6 +145,8 @@ type CustomModel struct {
 }
 
 // DisabledModels hides models under an alias or a provider id.
+//
+//easyjson:json
 type DisabledModels struct {
 	ProviderAlias string   `json:"providerAlias"`
 	IDs           []string `json:"ids"`
@@ -144,6 +154,8 @@ type DisabledModels struct {
 
 // Refusal is a field or role that the server of a connection has refused by
 // name. Until a time it gets an older form.
+//
+//easyjson:json
 type Refusal struct {
 	ConnectionID string `json:"connectionId"`
 	Field        string `json:"field"`

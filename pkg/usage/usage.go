@@ -15,6 +15,8 @@ import (
 
 // Row counts the calls of one kind. The isolates send rows to the object of a
 // machine, which adds them up by hour and day.
+//
+//easyjson:json
 type Row struct {
 	KeyID        string `json:"keyId,omitempty"`
 	ConnectionID string `json:"connectionId,omitempty"`

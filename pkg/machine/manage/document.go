@@ -70,7 +70,7 @@ func (o *Manager) readDocument(machineID string, raw []byte) (*document, *apierr
 	ids := map[string]bool{}
 	list("connections", MaxConns, func(_ int, at string, v gjson.Result) {
 		c := sub(v, at)
-		row := storage.Connection{Seeded: true}
+		row := storage.Connection{Given: storage.Given{Own: storage.Own{Seeded: true}}}
 		if id, ok := c.text("id", 64); ok && id != "" {
 			if !rpc.IsRowID(id) {
 				c.fail("id", "must be 1 to 64 of letters, digits, dash and underscore")
@@ -120,7 +120,7 @@ func (o *Manager) readDocument(machineID string, raw []byte) (*document, *apierr
 	})
 	list("combos", MaxCombos, func(i int, at string, v gjson.Result) {
 		c := sub(v, at)
-		row := storage.Combo{Seeded: true}
+		row := storage.Combo{Own: storage.Own{Seeded: true}}
 		if id, ok := c.text("id", 64); ok && id != "" {
 			if !rpc.IsRowID(id) {
 				c.fail("id", "must be 1 to 64 of letters, digits, dash and underscore")

@@ -60,14 +60,14 @@ func (o *Manager) AdoptDocument(r *storage.Call, raw []byte) (bool, error) {
 			continue
 		}
 		k.CreatedAt = r.Now
-		r.PutKey(&storage.Key{Key: k, Seeded: true})
+		r.PutKey(&storage.Key{Key: k, Own: storage.Own{Seeded: true}})
 	}
 	for i := range doc.combos {
 		doc.combos[i].CreatedAt, doc.combos[i].UpdatedAt = r.Now, r.Now
 		r.PutCombo(&doc.combos[i])
 	}
 	for _, m := range doc.customs {
-		r.PutCustom(&storage.CustomModel{CustomModel: m, Seeded: true})
+		r.PutCustom(&storage.CustomModel{CustomModel: m, Own: storage.Own{Seeded: true}})
 	}
 	for i := range doc.aliases {
 		r.PutAlias(&doc.aliases[i])

@@ -211,7 +211,11 @@ func easyjson38c57360DecodeWeirPkgMachineRpc2(in *jlexer.Lexer, out *State) {
 				}
 				for !in.IsDelim(']') {
 					var v1 store.Cooldown
-					easyjson38c57360DecodeWeirPkgStore(in, &v1)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v1).UnmarshalEasyJSON(in)
+					}
 					out.Cooldowns = append(out.Cooldowns, v1)
 					in.WantComma()
 				}
@@ -234,7 +238,11 @@ func easyjson38c57360DecodeWeirPkgMachineRpc2(in *jlexer.Lexer, out *State) {
 				}
 				for !in.IsDelim(']') {
 					var v2 store.Refusal
-					easyjson38c57360DecodeWeirPkgStore1(in, &v2)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v2).UnmarshalEasyJSON(in)
+					}
 					out.Refusals = append(out.Refusals, v2)
 					in.WantComma()
 				}
@@ -257,7 +265,7 @@ func easyjson38c57360DecodeWeirPkgMachineRpc2(in *jlexer.Lexer, out *State) {
 				}
 				for !in.IsDelim(']') {
 					var v3 store.Quota
-					easyjson38c57360DecodeWeirPkgStore2(in, &v3)
+					easyjson38c57360DecodeWeirPkgStore(in, &v3)
 					out.Quotas = append(out.Quotas, v3)
 					in.WantComma()
 				}
@@ -287,7 +295,7 @@ func easyjson38c57360EncodeWeirPkgMachineRpc2(out *jwriter.Writer, in State) {
 				if v4 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore(out, v5)
+				(v5).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -306,7 +314,7 @@ func easyjson38c57360EncodeWeirPkgMachineRpc2(out *jwriter.Writer, in State) {
 				if v6 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore1(out, v7)
+				(v7).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -325,14 +333,14 @@ func easyjson38c57360EncodeWeirPkgMachineRpc2(out *jwriter.Writer, in State) {
 				if v8 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore2(out, v9)
+				easyjson38c57360EncodeWeirPkgStore(out, v9)
 			}
 			out.RawByte(']')
 		}
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore2(in *jlexer.Lexer, out *store.Quota) {
+func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *store.Quota) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -385,7 +393,7 @@ func easyjson38c57360DecodeWeirPkgStore2(in *jlexer.Lexer, out *store.Quota) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore2(out *jwriter.Writer, in store.Quota) {
+func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in store.Quota) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -527,165 +535,6 @@ func easyjson38c57360EncodeWeirPkgWireQuota(out *jwriter.Writer, in quota.Window
 		const prefix string = ",\"at\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.At))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.Refusal) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "connectionId":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ConnectionID = string(in.String())
-			}
-		case "field":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Field = string(in.String())
-			}
-		case "until":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Until = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in store.Refusal) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"connectionId\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.ConnectionID))
-	}
-	{
-		const prefix string = ",\"field\":"
-		out.RawString(prefix)
-		out.String(string(in.Field))
-	}
-	{
-		const prefix string = ",\"until\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Until))
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *store.Cooldown) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "connectionId":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ConnectionID = string(in.String())
-			}
-		case "model":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Model = string(in.String())
-			}
-		case "until":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Until = int64(in.Int64())
-			}
-		case "reason":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Reason = string(in.String())
-			}
-		case "failures":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Failures = int(in.Int())
-			}
-		case "since":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Since = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in store.Cooldown) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"connectionId\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.ConnectionID))
-	}
-	if in.Model != "" {
-		const prefix string = ",\"model\":"
-		out.RawString(prefix)
-		out.String(string(in.Model))
-	}
-	{
-		const prefix string = ",\"until\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Until))
-	}
-	{
-		const prefix string = ",\"reason\":"
-		out.RawString(prefix)
-		out.String(string(in.Reason))
-	}
-	if in.Failures != 0 {
-		const prefix string = ",\"failures\":"
-		out.RawString(prefix)
-		out.Int(int(in.Failures))
-	}
-	if in.Since != 0 {
-		const prefix string = ",\"since\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Since))
 	}
 	out.RawByte('}')
 }
@@ -1014,7 +863,11 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 				}
 				for !in.IsDelim(']') {
 					var v16 store.Cooldown
-					easyjson38c57360DecodeWeirPkgStore(in, &v16)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v16).UnmarshalEasyJSON(in)
+					}
 					out.Cooldowns = append(out.Cooldowns, v16)
 					in.WantComma()
 				}
@@ -1083,7 +936,11 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 				}
 				for !in.IsDelim(']') {
 					var v19 store.Refusal
-					easyjson38c57360DecodeWeirPkgStore1(in, &v19)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v19).UnmarshalEasyJSON(in)
+					}
 					out.Refusals = append(out.Refusals, v19)
 					in.WantComma()
 				}
@@ -1139,7 +996,11 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 				}
 				for !in.IsDelim(']') {
 					var v21 usage.Row
-					easyjson38c57360DecodeWeirPkgUsage(in, &v21)
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v21).UnmarshalEasyJSON(in)
+					}
 					out.Usage = append(out.Usage, v21)
 					in.WantComma()
 				}
@@ -1208,7 +1069,7 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 				if v23 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore(out, v24)
+				(v24).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1265,7 +1126,7 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 				if v29 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore1(out, v30)
+				(v30).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1313,7 +1174,7 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 				if v33 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgUsage(out, v34)
+				(v34).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1368,363 +1229,6 @@ func (v Report) MarshalEasyJSON(w *jwriter.Writer) {
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Report) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgMachineRpc4(l, v)
-}
-func easyjson38c57360DecodeWeirPkgUsage(in *jlexer.Lexer, out *usage.Row) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "keyId":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.KeyID = string(in.String())
-			}
-		case "connectionId":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ConnectionID = string(in.String())
-			}
-		case "provider":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Provider = string(in.String())
-			}
-		case "model":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Model = string(in.String())
-			}
-		case "endpoint":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Endpoint = string(in.String())
-			}
-		case "requests":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Requests = int64(in.Int64())
-			}
-		case "errors":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Errors = int64(in.Int64())
-			}
-		case "inputTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.InputTokens = int64(in.Int64())
-			}
-		case "outputTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.OutputTokens = int64(in.Int64())
-			}
-		case "reasoningTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ReasoningTokens = int64(in.Int64())
-			}
-		case "cacheReadTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CacheReadTokens = int64(in.Int64())
-			}
-		case "cacheWriteTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CacheWriteTokens = int64(in.Int64())
-			}
-		case "costUsd":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CostUSD = float64(in.Float64())
-			}
-		case "latencyMs":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.LatencyMs = int64(in.Int64())
-			}
-		case "calls":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Calls = int64(in.Int64())
-			}
-		case "failedCalls":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.FailedCalls = int64(in.Int64())
-			}
-		case "leftCalls":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.LeftCalls = int64(in.Int64())
-			}
-		case "refusedKeyLimit":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedKeyLimit = int64(in.Int64())
-			}
-		case "refusedBudget":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedBudget = int64(in.Int64())
-			}
-		case "refusedConcurrency":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedConcurrency = int64(in.Int64())
-			}
-		case "refusedKey":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedKey = int64(in.Int64())
-			}
-		case "refusedModel":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedModel = int64(in.Int64())
-			}
-		case "refusedRequest":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedRequest = int64(in.Int64())
-			}
-		case "unpriced":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Unpriced = int64(in.Int64())
-			}
-		case "estimated":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Estimated = int64(in.Int64())
-			}
-		case "latency":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				if data := in.Raw(); in.Ok() {
-					in.AddError((out.Latency).UnmarshalJSON(data))
-				}
-			}
-		case "firstToken":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				if data := in.Raw(); in.Ok() {
-					in.AddError((out.FirstToken).UnmarshalJSON(data))
-				}
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in usage.Row) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	if in.KeyID != "" {
-		const prefix string = ",\"keyId\":"
-		first = false
-		out.RawString(prefix[1:])
-		out.String(string(in.KeyID))
-	}
-	if in.ConnectionID != "" {
-		const prefix string = ",\"connectionId\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.ConnectionID))
-	}
-	if in.Provider != "" {
-		const prefix string = ",\"provider\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Provider))
-	}
-	if in.Model != "" {
-		const prefix string = ",\"model\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Model))
-	}
-	if in.Endpoint != "" {
-		const prefix string = ",\"endpoint\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Endpoint))
-	}
-	{
-		const prefix string = ",\"requests\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.Int64(int64(in.Requests))
-	}
-	if in.Errors != 0 {
-		const prefix string = ",\"errors\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Errors))
-	}
-	if in.InputTokens != 0 {
-		const prefix string = ",\"inputTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.InputTokens))
-	}
-	if in.OutputTokens != 0 {
-		const prefix string = ",\"outputTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.OutputTokens))
-	}
-	if in.ReasoningTokens != 0 {
-		const prefix string = ",\"reasoningTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.ReasoningTokens))
-	}
-	if in.CacheReadTokens != 0 {
-		const prefix string = ",\"cacheReadTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CacheReadTokens))
-	}
-	if in.CacheWriteTokens != 0 {
-		const prefix string = ",\"cacheWriteTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CacheWriteTokens))
-	}
-	if in.CostUSD != 0 {
-		const prefix string = ",\"costUsd\":"
-		out.RawString(prefix)
-		out.Float64(float64(in.CostUSD))
-	}
-	if in.LatencyMs != 0 {
-		const prefix string = ",\"latencyMs\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.LatencyMs))
-	}
-	if in.Calls != 0 {
-		const prefix string = ",\"calls\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Calls))
-	}
-	if in.FailedCalls != 0 {
-		const prefix string = ",\"failedCalls\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.FailedCalls))
-	}
-	if in.LeftCalls != 0 {
-		const prefix string = ",\"leftCalls\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.LeftCalls))
-	}
-	if in.RefusedKeyLimit != 0 {
-		const prefix string = ",\"refusedKeyLimit\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedKeyLimit))
-	}
-	if in.RefusedBudget != 0 {
-		const prefix string = ",\"refusedBudget\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedBudget))
-	}
-	if in.RefusedConcurrency != 0 {
-		const prefix string = ",\"refusedConcurrency\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedConcurrency))
-	}
-	if in.RefusedKey != 0 {
-		const prefix string = ",\"refusedKey\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedKey))
-	}
-	if in.RefusedModel != 0 {
-		const prefix string = ",\"refusedModel\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedModel))
-	}
-	if in.RefusedRequest != 0 {
-		const prefix string = ",\"refusedRequest\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedRequest))
-	}
-	if in.Unpriced != 0 {
-		const prefix string = ",\"unpriced\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Unpriced))
-	}
-	if in.Estimated != 0 {
-		const prefix string = ",\"estimated\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Estimated))
-	}
-	if (in.Latency != usage.Histogram{}) {
-		const prefix string = ",\"latency\":"
-		out.RawString(prefix)
-		out.Raw((in.Latency).MarshalJSON())
-	}
-	if (in.FirstToken != usage.Histogram{}) {
-		const prefix string = ",\"firstToken\":"
-		out.RawString(prefix)
-		out.Raw((in.FirstToken).MarshalJSON())
-	}
-	out.RawByte('}')
 }
 func easyjson38c57360DecodeWeirPkgBudget1(in *jlexer.Lexer, out *budget.Asks) {
 	isTopLevel := in.IsStart()

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"slices"
-	"sort"
 	"strings"
 
 	"weir/pkg/budget"
@@ -13,23 +12,16 @@ import (
 // Budget is a stored budget.
 type Budget struct {
 	store.Budget
-	Seq int64 `json:"seq"`
+	Own
 }
 
 // Budgets returns the budgets in the order of their creation.
-func (t *Tx) Budgets() []Budget {
-	rows := RowsOf[Budget](t, BudgetPrefix)
-	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
-	return rows
-}
+func (t *Tx) Budgets() []Budget { return inOrder[Budget](t, BudgetPrefix) }
 
 // PutBudget stores a changed budget under the generation of this turn.
 func (t *Tx) PutBudget(b *Budget) {
 	b.Generation = t.Touch("budgets")
-	if b.Seq == 0 {
-		b.Seq = t.nextSeq()
-	}
-	t.Put(BudgetPrefix+b.ID, b)
+	t.putRecord(BudgetPrefix+b.ID, b)
 }
 
 // Ledger returns what a budget's calls have used in the window that is open now.

@@ -32,15 +32,17 @@ func decode(raw []byte, v any) error {
 	case *meta:
 		return jsoncodec.Unmarshal(raw, v)
 	case *Connection:
-		return jsoncodec.Unmarshal(raw, v)
+		return parts(raw, &v.Connection, &v.Given)
 	case *Key:
-		return jsoncodec.Unmarshal(raw, v)
+		return parts(raw, &v.Key, &v.Own)
 	case *Combo:
-		return jsoncodec.Unmarshal(raw, v)
+		return parts(raw, &v.Combo, &v.Own)
 	case *CustomModel:
-		return jsoncodec.Unmarshal(raw, v)
+		return parts(raw, &v.CustomModel, &v.Own)
 	case *DisabledModels:
-		return jsoncodec.Unmarshal(raw, v)
+		return parts(raw, &v.DisabledModels, &v.Own)
+	case *Budget:
+		return parts(raw, &v.Budget, &v.Own)
 	case *Alias:
 		return jsoncodec.Unmarshal(raw, v)
 	case *Health:
@@ -73,6 +75,16 @@ func decode(raw []byte, v any) error {
 		return err
 	}
 	return json.Unmarshal(raw, v)
+}
+
+// parts reads a record from its row, in whose object its parts stand beside each other.
+func parts(raw []byte, all ...jsoncodec.Unmarshaler) error {
+	for _, part := range all {
+		if err := jsoncodec.Unmarshal(raw, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // generated returns the JSON of v if its type has generated code.

@@ -8,7 +8,6 @@ import (
 	jwriter "github.com/mailru/easyjson/jwriter"
 	store "weir/pkg/store"
 	usage "weir/pkg/usage"
-	secret "weir/pkg/wire/secret"
 )
 
 // suppress unused package warning
@@ -36,7 +35,11 @@ func easyjson38c57360DecodeWeirPkgMachineStorage(in *jlexer.Lexer, out *usageRow
 		}
 		for !in.IsDelim(']') {
 			var v1 usage.Row
-			easyjson38c57360DecodeWeirPkgUsage(in, &v1)
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				(v1).UnmarshalEasyJSON(in)
+			}
 			*out = append(*out, v1)
 			in.WantComma()
 		}
@@ -55,7 +58,7 @@ func easyjson38c57360EncodeWeirPkgMachineStorage(out *jwriter.Writer, in usageRo
 			if v2 > 0 {
 				out.RawByte(',')
 			}
-			easyjson38c57360EncodeWeirPkgUsage(out, v3)
+			(v3).MarshalEasyJSON(out)
 		}
 		out.RawByte(']')
 	}
@@ -69,363 +72,6 @@ func (v usageRows) MarshalEasyJSON(w *jwriter.Writer) {
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *usageRows) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgMachineStorage(l, v)
-}
-func easyjson38c57360DecodeWeirPkgUsage(in *jlexer.Lexer, out *usage.Row) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "keyId":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.KeyID = string(in.String())
-			}
-		case "connectionId":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ConnectionID = string(in.String())
-			}
-		case "provider":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Provider = string(in.String())
-			}
-		case "model":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Model = string(in.String())
-			}
-		case "endpoint":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Endpoint = string(in.String())
-			}
-		case "requests":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Requests = int64(in.Int64())
-			}
-		case "errors":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Errors = int64(in.Int64())
-			}
-		case "inputTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.InputTokens = int64(in.Int64())
-			}
-		case "outputTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.OutputTokens = int64(in.Int64())
-			}
-		case "reasoningTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ReasoningTokens = int64(in.Int64())
-			}
-		case "cacheReadTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CacheReadTokens = int64(in.Int64())
-			}
-		case "cacheWriteTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CacheWriteTokens = int64(in.Int64())
-			}
-		case "costUsd":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CostUSD = float64(in.Float64())
-			}
-		case "latencyMs":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.LatencyMs = int64(in.Int64())
-			}
-		case "calls":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Calls = int64(in.Int64())
-			}
-		case "failedCalls":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.FailedCalls = int64(in.Int64())
-			}
-		case "leftCalls":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.LeftCalls = int64(in.Int64())
-			}
-		case "refusedKeyLimit":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedKeyLimit = int64(in.Int64())
-			}
-		case "refusedBudget":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedBudget = int64(in.Int64())
-			}
-		case "refusedConcurrency":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedConcurrency = int64(in.Int64())
-			}
-		case "refusedKey":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedKey = int64(in.Int64())
-			}
-		case "refusedModel":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedModel = int64(in.Int64())
-			}
-		case "refusedRequest":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RefusedRequest = int64(in.Int64())
-			}
-		case "unpriced":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Unpriced = int64(in.Int64())
-			}
-		case "estimated":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Estimated = int64(in.Int64())
-			}
-		case "latency":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				if data := in.Raw(); in.Ok() {
-					in.AddError((out.Latency).UnmarshalJSON(data))
-				}
-			}
-		case "firstToken":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				if data := in.Raw(); in.Ok() {
-					in.AddError((out.FirstToken).UnmarshalJSON(data))
-				}
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in usage.Row) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	if in.KeyID != "" {
-		const prefix string = ",\"keyId\":"
-		first = false
-		out.RawString(prefix[1:])
-		out.String(string(in.KeyID))
-	}
-	if in.ConnectionID != "" {
-		const prefix string = ",\"connectionId\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.ConnectionID))
-	}
-	if in.Provider != "" {
-		const prefix string = ",\"provider\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Provider))
-	}
-	if in.Model != "" {
-		const prefix string = ",\"model\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Model))
-	}
-	if in.Endpoint != "" {
-		const prefix string = ",\"endpoint\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Endpoint))
-	}
-	{
-		const prefix string = ",\"requests\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.Int64(int64(in.Requests))
-	}
-	if in.Errors != 0 {
-		const prefix string = ",\"errors\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Errors))
-	}
-	if in.InputTokens != 0 {
-		const prefix string = ",\"inputTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.InputTokens))
-	}
-	if in.OutputTokens != 0 {
-		const prefix string = ",\"outputTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.OutputTokens))
-	}
-	if in.ReasoningTokens != 0 {
-		const prefix string = ",\"reasoningTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.ReasoningTokens))
-	}
-	if in.CacheReadTokens != 0 {
-		const prefix string = ",\"cacheReadTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CacheReadTokens))
-	}
-	if in.CacheWriteTokens != 0 {
-		const prefix string = ",\"cacheWriteTokens\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CacheWriteTokens))
-	}
-	if in.CostUSD != 0 {
-		const prefix string = ",\"costUsd\":"
-		out.RawString(prefix)
-		out.Float64(float64(in.CostUSD))
-	}
-	if in.LatencyMs != 0 {
-		const prefix string = ",\"latencyMs\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.LatencyMs))
-	}
-	if in.Calls != 0 {
-		const prefix string = ",\"calls\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Calls))
-	}
-	if in.FailedCalls != 0 {
-		const prefix string = ",\"failedCalls\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.FailedCalls))
-	}
-	if in.LeftCalls != 0 {
-		const prefix string = ",\"leftCalls\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.LeftCalls))
-	}
-	if in.RefusedKeyLimit != 0 {
-		const prefix string = ",\"refusedKeyLimit\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedKeyLimit))
-	}
-	if in.RefusedBudget != 0 {
-		const prefix string = ",\"refusedBudget\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedBudget))
-	}
-	if in.RefusedConcurrency != 0 {
-		const prefix string = ",\"refusedConcurrency\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedConcurrency))
-	}
-	if in.RefusedKey != 0 {
-		const prefix string = ",\"refusedKey\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedKey))
-	}
-	if in.RefusedModel != 0 {
-		const prefix string = ",\"refusedModel\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedModel))
-	}
-	if in.RefusedRequest != 0 {
-		const prefix string = ",\"refusedRequest\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RefusedRequest))
-	}
-	if in.Unpriced != 0 {
-		const prefix string = ",\"unpriced\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Unpriced))
-	}
-	if in.Estimated != 0 {
-		const prefix string = ",\"estimated\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Estimated))
-	}
-	if (in.Latency != usage.Histogram{}) {
-		const prefix string = ",\"latency\":"
-		out.RawString(prefix)
-		out.Raw((in.Latency).MarshalJSON())
-	}
-	if (in.FirstToken != usage.Histogram{}) {
-		const prefix string = ",\"firstToken\":"
-		out.RawString(prefix)
-		out.Raw((in.FirstToken).MarshalJSON())
-	}
-	out.RawByte('}')
 }
 func easyjson38c57360DecodeWeirPkgMachineStorage1(in *jlexer.Lexer, out *requestRows) {
 	isTopLevel := in.IsStart()
@@ -1904,7 +1550,69 @@ func (v RecentUsage) MarshalEasyJSON(w *jwriter.Writer) {
 func (v *RecentUsage) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgMachineStorage9(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *KeyUse) {
+func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *Own) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "seq":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Seq = int64(in.Int64())
+			}
+		case "seeded":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Seeded = bool(in.Bool())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in Own) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"seq\":"
+		out.RawString(prefix[1:])
+		out.Int64(int64(in.Seq))
+	}
+	if in.Seeded {
+		const prefix string = ",\"seeded\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Seeded))
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v Own) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage10(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *Own) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage10(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *KeyUse) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2015,7 +1723,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *KeyUse
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in KeyUse) {
+func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in KeyUse) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2091,407 +1799,12 @@ func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in KeyUs
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v KeyUse) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage10(w, v)
-}
-
-// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
-func (v *KeyUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage10(l, v)
-}
-func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *Key) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "seq":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seq = int64(in.Int64())
-			}
-		case "seeded":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seeded = bool(in.Bool())
-			}
-		case "id":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ID = string(in.String())
-			}
-		case "digest":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Digest = string(in.String())
-			}
-		case "name":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Name = string(in.String())
-			}
-		case "scopes":
-			if in.IsNull() {
-				in.Skip()
-				out.Scopes = nil
-			} else {
-				in.Delim('[')
-				if out.Scopes == nil {
-					if !in.IsDelim(']') {
-						out.Scopes = make([]string, 0, 4)
-					} else {
-						out.Scopes = []string{}
-					}
-				} else {
-					out.Scopes = (out.Scopes)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v17 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v17 = string(in.String())
-					}
-					out.Scopes = append(out.Scopes, v17)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		case "last4":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Last4 = string(in.String())
-			}
-		case "models":
-			if in.IsNull() {
-				in.Skip()
-				out.Models = nil
-			} else {
-				in.Delim('[')
-				if out.Models == nil {
-					if !in.IsDelim(']') {
-						out.Models = make([]string, 0, 4)
-					} else {
-						out.Models = []string{}
-					}
-				} else {
-					out.Models = (out.Models)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v18 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v18 = string(in.String())
-					}
-					out.Models = append(out.Models, v18)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		case "rpm":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RPM = int(in.Int())
-			}
-		case "dailyMax":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.DailyMax = int(in.Int())
-			}
-		case "tpm":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.TPM = int(in.Int())
-			}
-		case "maxParallel":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.MaxParallel = int(in.Int())
-			}
-		case "createdAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CreatedAt = int64(in.Int64())
-			}
-		case "expiresAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ExpiresAt = int64(in.Int64())
-			}
-		case "revokedAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.RevokedAt = int64(in.Int64())
-			}
-		case "pausedAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.PausedAt = int64(in.Int64())
-			}
-		case "capturePercent":
-			if in.IsNull() {
-				in.Skip()
-				out.CapturePercent = nil
-			} else {
-				if out.CapturePercent == nil {
-					out.CapturePercent = new(int)
-				}
-				if in.IsNull() {
-					in.Skip()
-				} else {
-					*out.CapturePercent = int(in.Int())
-				}
-			}
-		case "captureHours":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CaptureHours = int(in.Int())
-			}
-		case "earlier":
-			if in.IsNull() {
-				in.Skip()
-				out.Earlier = nil
-			} else {
-				if out.Earlier == nil {
-					out.Earlier = new(store.EarlierKey)
-				}
-				easyjson38c57360DecodeWeirPkgStore(in, out.Earlier)
-			}
-		case "generation":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Generation = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in Key) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"seq\":"
-		out.RawString(prefix[1:])
-		out.Int64(int64(in.Seq))
-	}
-	if in.Seeded {
-		const prefix string = ",\"seeded\":"
-		out.RawString(prefix)
-		out.Bool(bool(in.Seeded))
-	}
-	{
-		const prefix string = ",\"id\":"
-		out.RawString(prefix)
-		out.String(string(in.ID))
-	}
-	{
-		const prefix string = ",\"digest\":"
-		out.RawString(prefix)
-		out.String(string(in.Digest))
-	}
-	if in.Name != "" {
-		const prefix string = ",\"name\":"
-		out.RawString(prefix)
-		out.String(string(in.Name))
-	}
-	if len(in.Scopes) != 0 {
-		const prefix string = ",\"scopes\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('[')
-			for v19, v20 := range in.Scopes {
-				if v19 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v20))
-			}
-			out.RawByte(']')
-		}
-	}
-	if in.Last4 != "" {
-		const prefix string = ",\"last4\":"
-		out.RawString(prefix)
-		out.String(string(in.Last4))
-	}
-	if len(in.Models) != 0 {
-		const prefix string = ",\"models\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('[')
-			for v21, v22 := range in.Models {
-				if v21 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v22))
-			}
-			out.RawByte(']')
-		}
-	}
-	if in.RPM != 0 {
-		const prefix string = ",\"rpm\":"
-		out.RawString(prefix)
-		out.Int(int(in.RPM))
-	}
-	if in.DailyMax != 0 {
-		const prefix string = ",\"dailyMax\":"
-		out.RawString(prefix)
-		out.Int(int(in.DailyMax))
-	}
-	if in.TPM != 0 {
-		const prefix string = ",\"tpm\":"
-		out.RawString(prefix)
-		out.Int(int(in.TPM))
-	}
-	if in.MaxParallel != 0 {
-		const prefix string = ",\"maxParallel\":"
-		out.RawString(prefix)
-		out.Int(int(in.MaxParallel))
-	}
-	if in.CreatedAt != 0 {
-		const prefix string = ",\"createdAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CreatedAt))
-	}
-	if in.ExpiresAt != 0 {
-		const prefix string = ",\"expiresAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.ExpiresAt))
-	}
-	if in.RevokedAt != 0 {
-		const prefix string = ",\"revokedAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.RevokedAt))
-	}
-	if in.PausedAt != 0 {
-		const prefix string = ",\"pausedAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.PausedAt))
-	}
-	if in.CapturePercent != nil {
-		const prefix string = ",\"capturePercent\":"
-		out.RawString(prefix)
-		out.Int(int(*in.CapturePercent))
-	}
-	if in.CaptureHours != 0 {
-		const prefix string = ",\"captureHours\":"
-		out.RawString(prefix)
-		out.Int(int(in.CaptureHours))
-	}
-	if in.Earlier != nil {
-		const prefix string = ",\"earlier\":"
-		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore(out, *in.Earlier)
-	}
-	{
-		const prefix string = ",\"generation\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Generation))
-	}
-	out.RawByte('}')
-}
-
-// MarshalEasyJSON supports easyjson.Marshaler interface
-func (v Key) MarshalEasyJSON(w *jwriter.Writer) {
 	easyjson38c57360EncodeWeirPkgMachineStorage11(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
-func (v *Key) UnmarshalEasyJSON(l *jlexer.Lexer) {
+func (v *KeyUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgMachineStorage11(l, v)
-}
-func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *store.EarlierKey) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "digest":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Digest = string(in.String())
-			}
-		case "last4":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Last4 = string(in.String())
-			}
-		case "until":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Until = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in store.EarlierKey) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"digest\":"
-		out.RawString(prefix[1:])
-		out.String(string(in.Digest))
-	}
-	if in.Last4 != "" {
-		const prefix string = ",\"last4\":"
-		out.RawString(prefix)
-		out.String(string(in.Last4))
-	}
-	{
-		const prefix string = ",\"until\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Until))
-	}
-	out.RawByte('}')
 }
 func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Health) {
 	isTopLevel := in.IsStart()
@@ -2610,7 +1923,7 @@ func (v Health) MarshalEasyJSON(w *jwriter.Writer) {
 func (v *Health) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgMachineStorage12(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *DisabledModels) {
+func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *Given) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2624,262 +1937,6 @@ func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *Disabl
 		key := in.UnsafeFieldName(false)
 		in.WantColon()
 		switch key {
-		case "seq":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seq = int64(in.Int64())
-			}
-		case "seeded":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seeded = bool(in.Bool())
-			}
-		case "providerAlias":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ProviderAlias = string(in.String())
-			}
-		case "ids":
-			if in.IsNull() {
-				in.Skip()
-				out.IDs = nil
-			} else {
-				in.Delim('[')
-				if out.IDs == nil {
-					if !in.IsDelim(']') {
-						out.IDs = make([]string, 0, 4)
-					} else {
-						out.IDs = []string{}
-					}
-				} else {
-					out.IDs = (out.IDs)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v23 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v23 = string(in.String())
-					}
-					out.IDs = append(out.IDs, v23)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in DisabledModels) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"seq\":"
-		out.RawString(prefix[1:])
-		out.Int64(int64(in.Seq))
-	}
-	if in.Seeded {
-		const prefix string = ",\"seeded\":"
-		out.RawString(prefix)
-		out.Bool(bool(in.Seeded))
-	}
-	{
-		const prefix string = ",\"providerAlias\":"
-		out.RawString(prefix)
-		out.String(string(in.ProviderAlias))
-	}
-	{
-		const prefix string = ",\"ids\":"
-		out.RawString(prefix)
-		if in.IDs == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
-			out.RawString("null")
-		} else {
-			out.RawByte('[')
-			for v24, v25 := range in.IDs {
-				if v24 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v25))
-			}
-			out.RawByte(']')
-		}
-	}
-	out.RawByte('}')
-}
-
-// MarshalEasyJSON supports easyjson.Marshaler interface
-func (v DisabledModels) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage13(w, v)
-}
-
-// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
-func (v *DisabledModels) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage13(l, v)
-}
-func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *CustomModel) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "seq":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seq = int64(in.Int64())
-			}
-		case "seeded":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seeded = bool(in.Bool())
-			}
-		case "id":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ID = string(in.String())
-			}
-		case "type":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Type = string(in.String())
-			}
-		case "providerAlias":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ProviderAlias = string(in.String())
-			}
-		case "name":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Name = string(in.String())
-			}
-		case "contextLength":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ContextLength = int(in.Int())
-			}
-		case "maxTokens":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.MaxTokens = int(in.Int())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in CustomModel) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"seq\":"
-		out.RawString(prefix[1:])
-		out.Int64(int64(in.Seq))
-	}
-	if in.Seeded {
-		const prefix string = ",\"seeded\":"
-		out.RawString(prefix)
-		out.Bool(bool(in.Seeded))
-	}
-	{
-		const prefix string = ",\"id\":"
-		out.RawString(prefix)
-		out.String(string(in.ID))
-	}
-	if in.Type != "" {
-		const prefix string = ",\"type\":"
-		out.RawString(prefix)
-		out.String(string(in.Type))
-	}
-	{
-		const prefix string = ",\"providerAlias\":"
-		out.RawString(prefix)
-		out.String(string(in.ProviderAlias))
-	}
-	if in.Name != "" {
-		const prefix string = ",\"name\":"
-		out.RawString(prefix)
-		out.String(string(in.Name))
-	}
-	if in.ContextLength != 0 {
-		const prefix string = ",\"contextLength\":"
-		out.RawString(prefix)
-		out.Int(int(in.ContextLength))
-	}
-	if in.MaxTokens != 0 {
-		const prefix string = ",\"maxTokens\":"
-		out.RawString(prefix)
-		out.Int(int(in.MaxTokens))
-	}
-	out.RawByte('}')
-}
-
-// MarshalEasyJSON supports easyjson.Marshaler interface
-func (v CustomModel) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage14(w, v)
-}
-
-// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
-func (v *CustomModel) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage14(l, v)
-}
-func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Connection) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "seq":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seq = int64(in.Int64())
-			}
-		case "seeded":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seeded = bool(in.Bool())
-			}
 		case "origin":
 			if in.IsNull() {
 				in.Skip()
@@ -2899,126 +1956,28 @@ func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Connec
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v26 string
+					var v17 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v26 = string(in.String())
+						v17 = string(in.String())
 					}
-					(out.Last4)[key] = v26
+					(out.Last4)[key] = v17
 					in.WantComma()
 				}
 				in.Delim('}')
 			}
-		case "id":
+		case "seq":
 			if in.IsNull() {
 				in.Skip()
 			} else {
-				out.ID = string(in.String())
+				out.Seq = int64(in.Int64())
 			}
-		case "provider":
+		case "seeded":
 			if in.IsNull() {
 				in.Skip()
 			} else {
-				out.Provider = string(in.String())
-			}
-		case "name":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Name = string(in.String())
-			}
-		case "authType":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.AuthType = string(in.String())
-			}
-		case "secrets":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.Secrets = make(map[string]secret.Sealed)
-				} else {
-					out.Secrets = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v27 secret.Sealed
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v27 = secret.Sealed(in.String())
-					}
-					(out.Secrets)[key] = v27
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		case "expiresAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ExpiresAt = int64(in.Int64())
-			}
-		case "priority":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Priority = int(in.Int())
-			}
-		case "weight":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Weight = int(in.Int())
-			}
-		case "inactive":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Inactive = bool(in.Bool())
-			}
-		case "providerSpecificData":
-			easyjson38c57360DecodeWeirPkgStore1(in, &out.Data)
-		case "createdAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CreatedAt = int64(in.Int64())
-			}
-		case "updatedAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.UpdatedAt = int64(in.Int64())
-			}
-		case "generation":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Generation = int64(in.Int64())
-			}
-		case "tokenGeneration":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.TokenGeneration = int64(in.Int64())
-			}
-		case "status":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Status = string(in.String())
-			}
-		case "lastError":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.LastError = string(in.String())
+				out.Seeded = bool(in.Bool())
 			}
 		default:
 			in.SkipRecursive()
@@ -3030,13 +1989,48 @@ func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Connec
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Connection) {
+func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in Given) {
 	out.RawByte('{')
 	first := true
 	_ = first
+	if in.Origin != "" {
+		const prefix string = ",\"origin\":"
+		first = false
+		out.RawString(prefix[1:])
+		out.String(string(in.Origin))
+	}
+	if len(in.Last4) != 0 {
+		const prefix string = ",\"last4\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		{
+			out.RawByte('{')
+			v18First := true
+			for v18Name, v18Value := range in.Last4 {
+				if v18First {
+					v18First = false
+				} else {
+					out.RawByte(',')
+				}
+				out.String(string(v18Name))
+				out.RawByte(':')
+				out.String(string(v18Value))
+			}
+			out.RawByte('}')
+		}
+	}
 	{
 		const prefix string = ",\"seq\":"
-		out.RawString(prefix[1:])
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
 		out.Int64(int64(in.Seq))
 	}
 	if in.Seeded {
@@ -3044,379 +2038,19 @@ func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Conne
 		out.RawString(prefix)
 		out.Bool(bool(in.Seeded))
 	}
-	if in.Origin != "" {
-		const prefix string = ",\"origin\":"
-		out.RawString(prefix)
-		out.String(string(in.Origin))
-	}
-	if len(in.Last4) != 0 {
-		const prefix string = ",\"last4\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('{')
-			v28First := true
-			for v28Name, v28Value := range in.Last4 {
-				if v28First {
-					v28First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v28Name))
-				out.RawByte(':')
-				out.String(string(v28Value))
-			}
-			out.RawByte('}')
-		}
-	}
-	{
-		const prefix string = ",\"id\":"
-		out.RawString(prefix)
-		out.String(string(in.ID))
-	}
-	{
-		const prefix string = ",\"provider\":"
-		out.RawString(prefix)
-		out.String(string(in.Provider))
-	}
-	if in.Name != "" {
-		const prefix string = ",\"name\":"
-		out.RawString(prefix)
-		out.String(string(in.Name))
-	}
-	if in.AuthType != "" {
-		const prefix string = ",\"authType\":"
-		out.RawString(prefix)
-		out.String(string(in.AuthType))
-	}
-	if len(in.Secrets) != 0 {
-		const prefix string = ",\"secrets\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('{')
-			v29First := true
-			for v29Name, v29Value := range in.Secrets {
-				if v29First {
-					v29First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v29Name))
-				out.RawByte(':')
-				out.String(string(v29Value))
-			}
-			out.RawByte('}')
-		}
-	}
-	if in.ExpiresAt != 0 {
-		const prefix string = ",\"expiresAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.ExpiresAt))
-	}
-	{
-		const prefix string = ",\"priority\":"
-		out.RawString(prefix)
-		out.Int(int(in.Priority))
-	}
-	if in.Weight != 0 {
-		const prefix string = ",\"weight\":"
-		out.RawString(prefix)
-		out.Int(int(in.Weight))
-	}
-	if in.Inactive {
-		const prefix string = ",\"inactive\":"
-		out.RawString(prefix)
-		out.Bool(bool(in.Inactive))
-	}
-	{
-		const prefix string = ",\"providerSpecificData\":"
-		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore1(out, in.Data)
-	}
-	{
-		const prefix string = ",\"createdAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CreatedAt))
-	}
-	{
-		const prefix string = ",\"updatedAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.UpdatedAt))
-	}
-	{
-		const prefix string = ",\"generation\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Generation))
-	}
-	if in.TokenGeneration != 0 {
-		const prefix string = ",\"tokenGeneration\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.TokenGeneration))
-	}
-	if in.Status != "" {
-		const prefix string = ",\"status\":"
-		out.RawString(prefix)
-		out.String(string(in.Status))
-	}
-	if in.LastError != "" {
-		const prefix string = ",\"lastError\":"
-		out.RawString(prefix)
-		out.String(string(in.LastError))
-	}
 	out.RawByte('}')
 }
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
-func (v Connection) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage15(w, v)
+func (v Given) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage13(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
-func (v *Connection) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage15(l, v)
+func (v *Given) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage13(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *store.ProviderData) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "baseUrl":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.BaseURL = string(in.String())
-			}
-		case "prefix":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Prefix = string(in.String())
-			}
-		case "enabledModels":
-			if in.IsNull() {
-				in.Skip()
-				out.EnabledModels = nil
-			} else {
-				in.Delim('[')
-				if out.EnabledModels == nil {
-					if !in.IsDelim(']') {
-						out.EnabledModels = make([]string, 0, 4)
-					} else {
-						out.EnabledModels = []string{}
-					}
-				} else {
-					out.EnabledModels = (out.EnabledModels)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v30 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v30 = string(in.String())
-					}
-					out.EnabledModels = append(out.EnabledModels, v30)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		case "streamUsage":
-			if in.IsNull() {
-				in.Skip()
-				out.StreamUsage = nil
-			} else {
-				if out.StreamUsage == nil {
-					out.StreamUsage = new(bool)
-				}
-				if in.IsNull() {
-					in.Skip()
-				} else {
-					*out.StreamUsage = bool(in.Bool())
-				}
-			}
-		case "proxy":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Proxy = string(in.String())
-			}
-		case "vars":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.Vars = make(map[string]string)
-				} else {
-					out.Vars = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v31 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v31 = string(in.String())
-					}
-					(out.Vars)[key] = v31
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		case "other":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.Other = make(map[string]json.RawMessage)
-				} else {
-					out.Other = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v32 json.RawMessage
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						if data := in.Raw(); in.Ok() {
-							in.AddError((v32).UnmarshalJSON(data))
-						}
-					}
-					(out.Other)[key] = v32
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in store.ProviderData) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	if in.BaseURL != "" {
-		const prefix string = ",\"baseUrl\":"
-		first = false
-		out.RawString(prefix[1:])
-		out.String(string(in.BaseURL))
-	}
-	if in.Prefix != "" {
-		const prefix string = ",\"prefix\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Prefix))
-	}
-	if len(in.EnabledModels) != 0 {
-		const prefix string = ",\"enabledModels\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		{
-			out.RawByte('[')
-			for v33, v34 := range in.EnabledModels {
-				if v33 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v34))
-			}
-			out.RawByte(']')
-		}
-	}
-	if in.StreamUsage != nil {
-		const prefix string = ",\"streamUsage\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.Bool(bool(*in.StreamUsage))
-	}
-	if in.Proxy != "" {
-		const prefix string = ",\"proxy\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		out.String(string(in.Proxy))
-	}
-	if len(in.Vars) != 0 {
-		const prefix string = ",\"vars\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		{
-			out.RawByte('{')
-			v35First := true
-			for v35Name, v35Value := range in.Vars {
-				if v35First {
-					v35First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v35Name))
-				out.RawByte(':')
-				out.String(string(v35Value))
-			}
-			out.RawByte('}')
-		}
-	}
-	if len(in.Other) != 0 {
-		const prefix string = ",\"other\":"
-		if first {
-			first = false
-			out.RawString(prefix[1:])
-		} else {
-			out.RawString(prefix)
-		}
-		{
-			out.RawByte('{')
-			v36First := true
-			for v36Name, v36Value := range in.Other {
-				if v36First {
-					v36First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v36Name))
-				out.RawByte(':')
-				out.Raw((v36Value).MarshalJSON())
-			}
-			out.RawByte('}')
-		}
-	}
-	out.RawByte('}')
-}
-func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUse) {
+func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *ConnUse) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -3471,15 +2105,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v37 := 0
+				v19 := 0
 				for !in.IsDelim(']') {
-					if v37 < 12 {
+					if v19 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Attempts)[v37] = int64(in.Int64())
+							(out.Attempts)[v19] = int64(in.Int64())
 						}
-						v37++
+						v19++
 					} else {
 						in.SkipRecursive()
 					}
@@ -3492,15 +2126,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v38 := 0
+				v20 := 0
 				for !in.IsDelim(']') {
-					if v38 < 12 {
+					if v20 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Failed)[v38] = int64(in.Int64())
+							(out.Failed)[v20] = int64(in.Int64())
 						}
-						v38++
+						v20++
 					} else {
 						in.SkipRecursive()
 					}
@@ -3518,7 +2152,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUs
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnUse) {
+func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in ConnUse) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -3556,11 +2190,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"attempts\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v39 := range in.Attempts {
-			if v39 > 0 {
+		for v21 := range in.Attempts {
+			if v21 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Attempts)[v39]))
+			out.Int64(int64((in.Attempts)[v21]))
 		}
 		out.RawByte(']')
 	}
@@ -3568,11 +2202,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"failed\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v40 := range in.Failed {
-			if v40 > 0 {
+		for v22 := range in.Failed {
+			if v22 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Failed)[v40]))
+			out.Int64(int64((in.Failed)[v22]))
 		}
 		out.RawByte(']')
 	}
@@ -3581,293 +2215,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnU
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v ConnUse) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage16(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage14(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *ConnUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage16(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage14(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage17(in *jlexer.Lexer, out *Combo) {
-	isTopLevel := in.IsStart()
-	if in.IsNull() {
-		if isTopLevel {
-			in.Consumed()
-		}
-		in.Skip()
-		return
-	}
-	in.Delim('{')
-	for !in.IsDelim('}') {
-		key := in.UnsafeFieldName(false)
-		in.WantColon()
-		switch key {
-		case "seq":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seq = int64(in.Int64())
-			}
-		case "seeded":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Seeded = bool(in.Bool())
-			}
-		case "id":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.ID = string(in.String())
-			}
-		case "name":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Name = string(in.String())
-			}
-		case "kind":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Kind = string(in.String())
-			}
-		case "models":
-			if in.IsNull() {
-				in.Skip()
-				out.Models = nil
-			} else {
-				in.Delim('[')
-				if out.Models == nil {
-					if !in.IsDelim(']') {
-						out.Models = make([]string, 0, 4)
-					} else {
-						out.Models = []string{}
-					}
-				} else {
-					out.Models = (out.Models)[:0]
-				}
-				for !in.IsDelim(']') {
-					var v41 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v41 = string(in.String())
-					}
-					out.Models = append(out.Models, v41)
-					in.WantComma()
-				}
-				in.Delim(']')
-			}
-		case "strategy":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Strategy = string(in.String())
-			}
-		case "weights":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.Weights = make(map[string]int)
-				} else {
-					out.Weights = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v42 int
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v42 = int(in.Int())
-					}
-					(out.Weights)[key] = v42
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		case "splitBy":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.SplitBy = string(in.String())
-			}
-		case "on":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				in.Delim('{')
-				if !in.IsDelim('}') {
-					out.On = make(map[string]string)
-				} else {
-					out.On = nil
-				}
-				for !in.IsDelim('}') {
-					key := string(in.String())
-					in.WantColon()
-					var v43 string
-					if in.IsNull() {
-						in.Skip()
-					} else {
-						v43 = string(in.String())
-					}
-					(out.On)[key] = v43
-					in.WantComma()
-				}
-				in.Delim('}')
-			}
-		case "createdAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.CreatedAt = int64(in.Int64())
-			}
-		case "updatedAt":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.UpdatedAt = int64(in.Int64())
-			}
-		case "generation":
-			if in.IsNull() {
-				in.Skip()
-			} else {
-				out.Generation = int64(in.Int64())
-			}
-		default:
-			in.SkipRecursive()
-		}
-		in.WantComma()
-	}
-	in.Delim('}')
-	if isTopLevel {
-		in.Consumed()
-	}
-}
-func easyjson38c57360EncodeWeirPkgMachineStorage17(out *jwriter.Writer, in Combo) {
-	out.RawByte('{')
-	first := true
-	_ = first
-	{
-		const prefix string = ",\"seq\":"
-		out.RawString(prefix[1:])
-		out.Int64(int64(in.Seq))
-	}
-	if in.Seeded {
-		const prefix string = ",\"seeded\":"
-		out.RawString(prefix)
-		out.Bool(bool(in.Seeded))
-	}
-	{
-		const prefix string = ",\"id\":"
-		out.RawString(prefix)
-		out.String(string(in.ID))
-	}
-	{
-		const prefix string = ",\"name\":"
-		out.RawString(prefix)
-		out.String(string(in.Name))
-	}
-	if in.Kind != "" {
-		const prefix string = ",\"kind\":"
-		out.RawString(prefix)
-		out.String(string(in.Kind))
-	}
-	{
-		const prefix string = ",\"models\":"
-		out.RawString(prefix)
-		if in.Models == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
-			out.RawString("null")
-		} else {
-			out.RawByte('[')
-			for v44, v45 := range in.Models {
-				if v44 > 0 {
-					out.RawByte(',')
-				}
-				out.String(string(v45))
-			}
-			out.RawByte(']')
-		}
-	}
-	if in.Strategy != "" {
-		const prefix string = ",\"strategy\":"
-		out.RawString(prefix)
-		out.String(string(in.Strategy))
-	}
-	if len(in.Weights) != 0 {
-		const prefix string = ",\"weights\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('{')
-			v46First := true
-			for v46Name, v46Value := range in.Weights {
-				if v46First {
-					v46First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v46Name))
-				out.RawByte(':')
-				out.Int(int(v46Value))
-			}
-			out.RawByte('}')
-		}
-	}
-	if in.SplitBy != "" {
-		const prefix string = ",\"splitBy\":"
-		out.RawString(prefix)
-		out.String(string(in.SplitBy))
-	}
-	if len(in.On) != 0 {
-		const prefix string = ",\"on\":"
-		out.RawString(prefix)
-		{
-			out.RawByte('{')
-			v47First := true
-			for v47Name, v47Value := range in.On {
-				if v47First {
-					v47First = false
-				} else {
-					out.RawByte(',')
-				}
-				out.String(string(v47Name))
-				out.RawByte(':')
-				out.String(string(v47Value))
-			}
-			out.RawByte('}')
-		}
-	}
-	{
-		const prefix string = ",\"createdAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.CreatedAt))
-	}
-	{
-		const prefix string = ",\"updatedAt\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.UpdatedAt))
-	}
-	{
-		const prefix string = ",\"generation\":"
-		out.RawString(prefix)
-		out.Int64(int64(in.Generation))
-	}
-	out.RawByte('}')
-}
-
-// MarshalEasyJSON supports easyjson.Marshaler interface
-func (v Combo) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage17(w, v)
-}
-
-// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
-func (v *Combo) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage17(l, v)
-}
-func easyjson38c57360DecodeWeirPkgMachineStorage18(in *jlexer.Lexer, out *Alias) {
+func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Alias) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -3909,7 +2264,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage18(in *jlexer.Lexer, out *Alias)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage18(out *jwriter.Writer, in Alias) {
+func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Alias) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -3933,10 +2288,10 @@ func easyjson38c57360EncodeWeirPkgMachineStorage18(out *jwriter.Writer, in Alias
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Alias) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage18(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage15(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Alias) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage18(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage15(l, v)
 }

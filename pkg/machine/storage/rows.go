@@ -48,36 +48,46 @@ const (
 	SeenRow           = "seen"
 )
 
-// Connection is a stored connection.
+// Own is what the object alone knows of a record. It stands in the JSON of its row,
+// after the fields that the data plane knows too.
 //
 //easyjson:json
+type Own struct {
+	Seq    int64 `json:"seq"`              // in the order of creation
+	Seeded bool  `json:"seeded,omitempty"` // by a document
+}
+
+// Connection is a stored connection.
 type Connection struct {
 	store.Connection
-	Seq    int64             `json:"seq"`
-	Seeded bool              `json:"seeded,omitempty"`
+	Given
+}
+
+// Given is what the object alone knows of a connection.
+//
+//easyjson:json
+type Given struct {
+	Own
 	Origin string            `json:"origin,omitempty"` // that the credential was given for
 	Last4  map[string]string `json:"last4,omitempty"`  // of secrets of 20 characters and more
 }
 
-//easyjson:json
+// Key is a stored gateway key.
 type Key struct {
 	store.Key
-	Seq    int64 `json:"seq"`
-	Seeded bool  `json:"seeded,omitempty"`
+	Own
 }
 
-//easyjson:json
+// Combo is a stored combo.
 type Combo struct {
 	store.Combo
-	Seq    int64 `json:"seq"`
-	Seeded bool  `json:"seeded,omitempty"`
+	Own
 }
 
-//easyjson:json
+// CustomModel is a stored custom model.
 type CustomModel struct {
 	store.CustomModel
-	Seq    int64 `json:"seq"`
-	Seeded bool  `json:"seeded,omitempty"`
+	Own
 }
 
 //easyjson:json
@@ -87,50 +97,44 @@ type Alias struct {
 	Seeded bool   `json:"seeded,omitempty"`
 }
 
-//easyjson:json
+// DisabledModels are the stored disabled models of a provider.
 type DisabledModels struct {
 	store.DisabledModels
-	Seq    int64 `json:"seq"`
-	Seeded bool  `json:"seeded,omitempty"`
+	Own
+}
+
+// record is a pointer to a stored record.
+type record interface{ record() *Own }
+
+func (r *Own) record() *Own { return r }
+
+// inOrder returns the records under a prefix in the order of their creation.
+func inOrder[T any, P interface {
+	*T
+	record
+}](t *Tx, prefix string) []T {
+	rows := RowsOf[T](t, prefix)
+	sort.SliceStable(rows, func(i, j int) bool { return P(&rows[i]).record().Seq < P(&rows[j]).record().Seq })
+	return rows
 }
 
 // Connections returns the connections in the order of their creation.
-func (t *Tx) Connections() []Connection {
-	rows := RowsOf[Connection](t, ConnectionPrefix)
-	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
-	return rows
-}
+func (t *Tx) Connections() []Connection { return inOrder[Connection](t, ConnectionPrefix) }
 
 // Keys returns the keys in the order of their creation.
-func (t *Tx) Keys() []Key {
-	rows := RowsOf[Key](t, KeyPrefix)
-	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
-	return rows
-}
+func (t *Tx) Keys() []Key { return inOrder[Key](t, KeyPrefix) }
 
 // Combos returns the combos in the order of their creation.
-func (t *Tx) Combos() []Combo {
-	rows := RowsOf[Combo](t, ComboPrefix)
-	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
-	return rows
-}
+func (t *Tx) Combos() []Combo { return inOrder[Combo](t, ComboPrefix) }
 
 // CustomModels returns the custom models in the order of their creation.
-func (t *Tx) CustomModels() []CustomModel {
-	rows := RowsOf[CustomModel](t, CustomModelPrefix)
-	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
-	return rows
-}
+func (t *Tx) CustomModels() []CustomModel { return inOrder[CustomModel](t, CustomModelPrefix) }
 
 // Aliases returns the model aliases in the order of their names.
 func (t *Tx) Aliases() []Alias { return RowsOf[Alias](t, AliasPrefix) }
 
 // Disabled returns the disabled models by provider, in the order of their creation.
-func (t *Tx) Disabled() []DisabledModels {
-	rows := RowsOf[DisabledModels](t, DisabledPrefix)
-	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
-	return rows
-}
+func (t *Tx) Disabled() []DisabledModels { return inOrder[DisabledModels](t, DisabledPrefix) }
 
 // Settings returns the settings of the machine.
 func (t *Tx) Settings() (s store.Settings) {
@@ -138,41 +142,37 @@ func (t *Tx) Settings() (s store.Settings) {
 	return s
 }
 
+// putRecord stores a created or changed record.
+func (t *Tx) putRecord(key string, r record) {
+	if own := r.record(); own.Seq == 0 {
+		own.Seq = t.nextSeq()
+	}
+	t.Put(key, r)
+}
+
 // PutConnection stores a changed connection under the generation of this turn.
 func (t *Tx) PutConnection(c *Connection) {
 	c.Generation = t.Touch("providers")
-	if c.Seq == 0 {
-		c.Seq = t.nextSeq()
-	}
-	t.Put(ConnectionPrefix+c.ID, c)
+	t.putRecord(ConnectionPrefix+c.ID, c)
 	t.Due = true
 }
 
 // PutKey stores a changed key under the generation of this turn.
 func (t *Tx) PutKey(k *Key) {
 	k.Generation = t.Touch("keys")
-	if k.Seq == 0 {
-		k.Seq = t.nextSeq()
-	}
-	t.Put(KeyPrefix+k.ID, k)
+	t.putRecord(KeyPrefix+k.ID, k)
 }
 
 // PutCombo stores a changed combo under the generation of this turn.
 func (t *Tx) PutCombo(c *Combo) {
 	c.Generation = t.Touch("combos")
-	if c.Seq == 0 {
-		c.Seq = t.nextSeq()
-	}
-	t.Put(ComboPrefix+c.ID, c)
+	t.putRecord(ComboPrefix+c.ID, c)
 }
 
 // PutCustom stores a custom model.
 func (t *Tx) PutCustom(c *CustomModel) {
 	t.Touch("custom")
-	if c.Seq == 0 {
-		c.Seq = t.nextSeq()
-	}
-	t.Put(CustomModelKey(c.Type, c.ProviderAlias, c.ID), c)
+	t.putRecord(CustomModelKey(c.Type, c.ProviderAlias, c.ID), c)
 }
 
 // PutAlias stores a model alias.
@@ -184,10 +184,7 @@ func (t *Tx) PutAlias(a *Alias) {
 // PutDisabled stores the disabled models of a provider.
 func (t *Tx) PutDisabled(d *DisabledModels) {
 	t.Touch("disabled")
-	if d.Seq == 0 {
-		d.Seq = t.nextSeq()
-	}
-	t.Put(DisabledPrefix+d.ProviderAlias, d)
+	t.putRecord(DisabledPrefix+d.ProviderAlias, d)
 }
 
 // CustomModelKey returns the key of a custom model's row. An empty type is llm.

@@ -22,7 +22,7 @@ type collection struct {
 
 var collections = []collection{
 	{"connections", func(tx *storage.Tx, id string, seq int64) int64 {
-		c := storage.Connection{Connection: store.Connection{ID: id}, Seq: seq}
+		c := storage.Connection{Connection: store.Connection{ID: id}, Given: storage.Given{Own: storage.Own{Seq: seq}}}
 		tx.PutConnection(&c)
 		return c.Seq
 	}, func(tx *storage.Tx) (ids []string) {
@@ -32,7 +32,7 @@ var collections = []collection{
 		return ids
 	}},
 	{"keys", func(tx *storage.Tx, id string, seq int64) int64 {
-		k := storage.Key{Key: store.Key{ID: id}, Seq: seq}
+		k := storage.Key{Key: store.Key{ID: id}, Own: storage.Own{Seq: seq}}
 		tx.PutKey(&k)
 		return k.Seq
 	}, func(tx *storage.Tx) (ids []string) {
@@ -42,7 +42,7 @@ var collections = []collection{
 		return ids
 	}},
 	{"combos", func(tx *storage.Tx, id string, seq int64) int64 {
-		c := storage.Combo{Combo: store.Combo{ID: id}, Seq: seq}
+		c := storage.Combo{Combo: store.Combo{ID: id}, Own: storage.Own{Seq: seq}}
 		tx.PutCombo(&c)
 		return c.Seq
 	}, func(tx *storage.Tx) (ids []string) {
@@ -52,7 +52,7 @@ var collections = []collection{
 		return ids
 	}},
 	{"custom models", func(tx *storage.Tx, id string, seq int64) int64 {
-		c := storage.CustomModel{CustomModel: store.CustomModel{ID: id}, Seq: seq}
+		c := storage.CustomModel{CustomModel: store.CustomModel{ID: id}, Own: storage.Own{Seq: seq}}
 		tx.PutCustom(&c)
 		return c.Seq
 	}, func(tx *storage.Tx) (ids []string) {
@@ -62,7 +62,7 @@ var collections = []collection{
 		return ids
 	}},
 	{"disabled models", func(tx *storage.Tx, id string, seq int64) int64 {
-		d := storage.DisabledModels{DisabledModels: store.DisabledModels{ProviderAlias: id}, Seq: seq}
+		d := storage.DisabledModels{DisabledModels: store.DisabledModels{ProviderAlias: id}, Own: storage.Own{Seq: seq}}
 		tx.PutDisabled(&d)
 		return d.Seq
 	}, func(tx *storage.Tx) (ids []string) {

@@ -2,7 +2,7 @@
 // type (docs/decisions/0140-generated-codecs.md).
 package jsoncodec
 
-//go:generate go run weir/internal/codecgen ../../store ../../machine/rpc ../../machine/storage
+//go:generate go run weir/internal/codecgen ../../usage ../../store ../../machine/rpc ../../machine/storage
 
 import (
 	"github.com/mailru/easyjson/jlexer"

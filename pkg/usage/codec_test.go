@@ -1,0 +1,9 @@
+package usage
+
+import (
+	"testing"
+
+	"weir/internal/codectest"
+)
+
+func TestGeneratedCodeHasEveryField(t *testing.T) { codectest.Check(t, &Row{}) }
