@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/setup"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/stream"
 )
 
@@ -120,15 +124,15 @@ func (h *Setup) Claim(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 	if err != nil {
 		return nil, err
 	}
-	var in struct{ Lease, Tool string }
-	if !exact(raw, "lease", "tool") || json.Unmarshal(raw, &in) != nil {
-		return nil, apierr.Invalid("", "The body must be {lease, tool}.")
+	lease, tool, err := claimed(raw)
+	if err != nil {
+		return nil, err
 	}
-	machineID, ok := rpc.LeaseMachine(h.KeySecret, in.Lease)
+	machineID, ok := rpc.LeaseMachine(h.KeySecret, lease)
 	if !ok {
 		return nil, rpc.ErrLease()
 	}
-	claim := rpc.ClaimLease{Digest: rpc.KeyDigest(in.Lease), Tool: in.Tool}
+	claim := rpc.ClaimLease{Digest: rpc.KeyDigest(lease), Tool: tool}
 	out, err := rpc.Call[json.RawMessage](ctx, h.Objects, machineID, "lease.claim", claim)
 	h.Cache.Invalidate(machineID)
 	if err != nil {
@@ -137,4 +141,24 @@ func (h *Setup) Claim(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 	resp := answer(200, out)
 	resp.Header.Set("cache-control", "no-store")
 	return resp, nil
+}
+
+// claimed reads the body of a claim, which has two texts and nothing else.
+func claimed(raw []byte) (lease, tool string, err error) {
+	if _, err := jsonscan.Read(raw, "lease", "tool"); err != nil {
+		return "", "", endpoint.BadJSON(err)
+	}
+	gjson.ParseBytes(raw).ForEach(func(k, v gjson.Result) bool {
+		text := map[string]*string{"lease": &lease, "tool": &tool}[k.String()]
+		switch {
+		case text == nil:
+			err = apierr.Invalid(k.String(), "%s is not a field of this request.", k.String())
+		case v.Type != gjson.String || len(v.Str) > rpc.MaxKey:
+			err = apierr.Invalid(k.String(), "%s must be a text of at most %d bytes.", k.String(), rpc.MaxKey)
+		default:
+			*text = v.Str
+		}
+		return err == nil
+	})
+	return lease, tool, err
 }
