@@ -1,6 +1,6 @@
 // Package refresh reads prices and models from a source that the operator has named, and
 // decides which of them are taken. See docs/decisions/0124-refresh-of-prices.md and
-// docs/decisions/0155-refresh-adds-models.md.
+// docs/prices.md.
 package refresh
 
 import (

@@ -15,7 +15,7 @@ const shells: [Shell, string][] = [
   ["ps1", "Windows"],
 ];
 
-// How long a command works, in ms (docs/decisions/0111-leases-for-set-up.md): measured here, because the
+// How long a command works, in ms (docs/clients.md): measured here, because the
 // clock of this computer may differ from the gateway's.
 const lifetime = 5 * 60_000;
 
