@@ -1,6 +1,6 @@
 // Markdown shows a model's text as formatted text. markdown-it splits it into tokens,
 // and these become elements: no text is parsed as HTML, which the page's policy
-// forbids. See docs/decisions/0151-markdown-without-html.md.
+// forbids. See docs/architecture.md.
 import MarkdownIt, { type Token } from "markdown-it";
 import { type ComponentChildren, h } from "preact";
 import { useMemo } from "preact/hooks";
