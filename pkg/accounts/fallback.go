@@ -144,7 +144,7 @@ func rankOf(reason string) int {
 }
 
 // judge is the one function that decides on another attempt
-// (docs/reference/spec.md, 7.1). The status decides, never the text of a
+// (docs/fallback.md). The status decides, never the text of a
 // message; quota is the structured code insufficient_quota. A billable creation
 // goes on only after a definite refusal: 401, 403 or 429, and with a new token
 // only after 401 (docs/reference/spec.md, 4.4).

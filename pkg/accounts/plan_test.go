@@ -48,7 +48,7 @@ func (w *world) kind(kind string) *Call {
 	return c
 }
 
-// TestTable is docs/reference/spec.md, 7.1: for an answer of account a, what
+// TestTable is docs/fallback.md: for an answer of account a, what
 // the upstream saw, what the client got, and how long a cools down after it.
 func TestTable(t *testing.T) {
 	type want struct {

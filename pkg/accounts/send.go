@@ -1,5 +1,5 @@
 // Package accounts decides which account is tried next, and is the only place
-// that decides on another attempt. See docs/reference/spec.md, 7.1.
+// that decides on another attempt. See docs/fallback.md.
 package accounts
 
 import (

@@ -397,7 +397,7 @@ func TestLimitsAreMachineSettings(t *testing.T) {
 
 // A server without a Responses endpoint was called by chat with a separate
 // count of attempts, so that one request made up to ten. See
-// docs/reference/spec.md, 7.1.
+// docs/fallback.md.
 func TestBothAPIsShareFiveAttempts(t *testing.T) {
 	for _, absent := range []int{1, 2, 4, 5, 6} { // the attempt that finds no such address
 		var list []provided

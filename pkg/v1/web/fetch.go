@@ -419,7 +419,7 @@ func ofPage(err error) bool {
 }
 
 // next reports whether the next part of the plan is tried, by the same rule
-// that goes on to the next account (docs/reference/spec.md, 7.1).
+// that goes on to the next account (docs/fallback.md).
 func next(err error) bool {
 	var e *apierr.Error
 	if !errors.As(err, &e) {

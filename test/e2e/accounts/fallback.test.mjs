@@ -1,4 +1,4 @@
-// Fallback to another account and cooldowns. See docs/reference/spec.md, 7.1. The
+// Fallback to another account and cooldowns. See docs/fallback.md. The
 // test upstream counts the calls.
 // workerd: soak
 import assert from "node:assert/strict";
