@@ -8,7 +8,6 @@ require (
 	github.com/goccy/go-yaml v1.18.0
 	github.com/klauspost/compress v1.20.3
 	github.com/mailru/easyjson v0.9.2
-	github.com/nlnwa/whatwg-url v0.6.2
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/syumai/workers v0.32.0
 	github.com/tidwall/gjson v1.20.0
@@ -21,7 +20,6 @@ require (
 )
 
 require (
-	github.com/bits-and-blooms/bitset v1.20.0 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect

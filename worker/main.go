@@ -19,22 +19,21 @@ func main() {
 	bridge.Run(func() bridge.App {
 		cfg := config()
 		return gateway.New(cfg, gateway.Ports{
-			Do:           bridge.Doer{},
-			Dialer:       bridge.Dialer{},
-			Pause:        bridge.Pauser{},
-			Objects:      bridge.Stub{},
-			KV:           kvStore{},
-			CanonicalURL: bridge.CanonicalURL,
-			ZoneOffset:   bridge.ZoneOffset,
-			Decode:       bridge.Decode,
-			Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },
-			SignRS256:    bridge.SignRS256,
-			Memory:       bridge.Memory,
-			Collect:      bridge.Collect,
-			Now:          time.Now,
-			Rand:         rand.Reader,
-			Log:          bridge.LogLine,
-			Changed:      bridge.Changed,
+			Do:         bridge.Doer{},
+			Dialer:     bridge.Dialer{},
+			Pause:      bridge.Pauser{},
+			Objects:    bridge.Stub{},
+			KV:         kvStore{},
+			ZoneOffset: bridge.ZoneOffset,
+			Decode:     bridge.Decode,
+			Brotli:     func(r io.Reader) io.Reader { return brotli.NewReader(r) },
+			SignRS256:  bridge.SignRS256,
+			Memory:     bridge.Memory,
+			Collect:    bridge.Collect,
+			Now:        time.Now,
+			Rand:       rand.Reader,
+			Log:        bridge.LogLine,
+			Changed:    bridge.Changed,
 		})
 	})
 }

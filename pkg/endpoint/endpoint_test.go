@@ -84,7 +84,7 @@ func TestDownloads(t *testing.T) {
 			}
 			return tt.pages[s.URL]
 		}
-		d := &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL, OwnHosts: []string{"weir.example"}}
+		d := &download.Downloads{Do: w, OwnHosts: []string{"weir.example"}}
 		client := &httpmsg.Request{Origin: "https://gw.example", Header: httpmsg.Header{{Name: "x-weir-hop", Value: "2"}}}
 		resp, err := d.Get(context.Background(), client, tt.from, httpmsg.Header{{Name: "x-key", Value: "v"}}, 0)
 		got := ""
@@ -103,7 +103,7 @@ func TestDownloads(t *testing.T) {
 
 func TestDownloadInGatewayLoopIsRefused(t *testing.T) {
 	w := testgw.New(t)
-	d := &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL}
+	d := &download.Downloads{Do: w}
 	client := &httpmsg.Request{Origin: "https://gw.example", Header: httpmsg.Header{{Name: "x-weir-hop", Value: "3"}}}
 	_, err := d.Get(context.Background(), client, "https://a.example/1", nil, 0)
 	var e *apierr.Error

@@ -9,6 +9,7 @@ import (
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/machine/tokens"
 	"weir/pkg/provider"
+	"weir/pkg/wire/weburl"
 )
 
 // clients reads the operator's OAuth clients, of all lists together. Each is for a
@@ -64,8 +65,7 @@ func (c *Config) badField(p *oauth.Provider) string {
 		return "deviceUrl: the host is not one that may be called"
 	}
 	if p.Proxy != "" {
-		asIs := func(s string) (string, bool) { return s, true } // host and port only, read before
-		if _, _, err := provider.ParseProxy("http://"+p.Proxy, asIs, c.AllowPrivate, c.ownHosts()...); err != nil {
+		if _, _, err := provider.ParseProxy("http://"+p.Proxy, c.AllowPrivate, c.ownHosts()...); err != nil {
 			return "proxy"
 		}
 	}
@@ -92,22 +92,22 @@ func (c *Config) callable(endpoint string) bool {
 }
 
 // proxy reads PROXY_URL.
-func (c *Config) proxy(canonical func(string) (string, bool)) (p tokens.Proxy, err error) {
+func (c *Config) proxy() (p tokens.Proxy, err error) {
 	if c.ProxyURL != "" {
-		p.Address, p.Auth, err = provider.ParseProxy(c.ProxyURL, canonical, c.AllowPrivate, c.ownHosts()...)
+		p.Address, p.Auth, err = provider.ParseProxy(c.ProxyURL, c.AllowPrivate, c.ownHosts()...)
 	}
 	return p, err
 }
 
 // prices returns the source of refreshed prices, or nil.
-func (c *Config) prices(canonical func(string) (string, bool)) (*refresh.Source, error) {
+func (c *Config) prices() (*refresh.Source, error) {
 	if c.PricesURL == "" {
 		if c.PricesKey != "" {
 			return nil, errors.New("PRICES_KEY: it is set without PRICES_URL")
 		}
 		return nil, nil
 	}
-	url, ok := canonical(strings.TrimSpace(c.PricesURL))
+	url, ok := weburl.Canonical(c.PricesURL)
 	if !ok {
 		return nil, errors.New("PRICES_URL: it must be a URL, https://prices.example.com/prices.json")
 	}

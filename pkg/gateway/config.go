@@ -86,9 +86,9 @@ func oneOf(v string, values ...string) bool {
 
 // Check returns an error that names the first setting that New cannot use, for a
 // platform that refuses to start then. A mistake in OAUTH_PROVIDERS does not count: it
-// disables its row. canonical is Ports.CanonicalURL.
-func (c *Config) Check(canonical func(raw string) (string, bool)) error {
-	w := &wiring{Config: *c, Ports: Ports{CanonicalURL: canonical}}
+// disables its row.
+func (c *Config) Check() error {
+	w := &wiring{Config: *c}
 	if missing := c.missing(); missing != "" {
 		return fmt.Errorf("%s: missing or shorter than %d bytes", missing, minSecret)
 	}

@@ -34,8 +34,7 @@ func TestVariablesAreRead(t *testing.T) {
 
 func TestCheckNamesTheSetting(t *testing.T) {
 	usable := Config{AdminToken: strings.Repeat("a", 32), KeySecret: strings.Repeat("b", 32), CredentialsKey: strings.Repeat("c", 32)}
-	asIs := func(raw string) (string, bool) { return raw, true }
-	if err := usable.Check(asIs); err != nil {
+	if err := usable.Check(); err != nil {
 		t.Errorf("usable settings: %v", err)
 	}
 	for name, change := range map[string]func(*Config){
@@ -50,7 +49,7 @@ func TestCheckNamesTheSetting(t *testing.T) {
 	} {
 		c := usable
 		change(&c)
-		if err := c.Check(asIs); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

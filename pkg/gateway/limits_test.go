@@ -69,7 +69,7 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 		{"rerank", (&rerank.Handler{Accounts: p}).Create, "", `{"model":"cohere/rerank-v3.5","query":"q","documents":["d"]}`, answer, 0},
 		{"moderations", (&moderations.Handler{Accounts: p}).Create, "", `{"model":"openai/omni-moderation-latest","input":"hi"}`, answer, 0},
 		{"search", (&search.Handler{Accounts: p, Now: now}).Create, "", `{"model":"tavily","query":"q"}`, own, 10 * time.Second},
-		{"web fetch", (&web.Handler{Accounts: p, Now: now, CanonicalURL: fake.CanonicalURL}).Fetch, "", `{"model":"tavily","url":"https://a.example/"}`, own, 30 * time.Second},
+		{"web fetch", (&web.Handler{Accounts: p, Now: now}).Fetch, "", `{"model":"tavily","url":"https://a.example/"}`, own, 30 * time.Second},
 	} {
 		for _, set := range []time.Duration{0, 7 * time.Second, 900 * time.Second} {
 			m := &store.Machine{Version: 1, ID: sealed.MachineID}

@@ -48,7 +48,7 @@ func TestNoSecretHasAFallback(t *testing.T) {
 	good := strings.Repeat("s", 32)
 	ports := func(t *testing.T) Ports {
 		u := untouched{t}
-		return Ports{Do: u, Pause: u, Objects: u, KV: u, Rand: u, Now: time.Now, Log: func(int, string) {}, CanonicalURL: func(s string) (string, bool) { return s, true }}
+		return Ports{Do: u, Pause: u, Objects: u, KV: u, Rand: u, Now: time.Now, Log: func(int, string) {}}
 	}
 	type row struct{ method, path string }
 	var rows []row
@@ -107,7 +107,7 @@ func TestInvalidSettingIsNotCalledMissing(t *testing.T) {
 		"CREDENTIALS_KEY": {AdminToken: good, KeySecret: good, CredentialsKey: good + ",short"},
 		"PROXY_URL":       {AdminToken: good, KeySecret: good, CredentialsKey: good, ProxyURL: "nonsense"},
 	} {
-		app := New(cfg, Ports{CanonicalURL: func(raw string) (string, bool) { return raw, true }, Now: time.Now, Log: func(int, string) {}})
+		app := New(cfg, Ports{Now: time.Now, Log: func(int, string) {}})
 		resp := app.Serve(context.Background(), &httpmsg.Request{Method: "GET", Path: "/v1/models", Origin: "https://weir.example.com"})
 		raw, err := io.ReadAll(resp.Body)
 		if err != nil {

@@ -76,8 +76,8 @@ type configErrors struct {
 func (w *wiring) read() (errs configErrors) {
 	w.clients, w.badRows, errs.clients = w.Config.clients()
 	w.public, errs.public = w.publicURL()
-	w.proxy, errs.proxy = w.Config.proxy(w.CanonicalURL)
-	w.prices, errs.prices = w.Config.prices(w.CanonicalURL)
+	w.proxy, errs.proxy = w.Config.proxy()
+	w.prices, errs.prices = w.Config.prices()
 	hidden := []string{w.AdminToken, w.KeySecret, w.CredentialsKey, w.proxy.Auth.Reveal()}
 	for i := range w.clients {
 		hidden = append(hidden, w.clients[i].ClientSecret.Reveal(), w.clients[i].ProxyAuth.Reveal())
@@ -112,7 +112,7 @@ func (w *wiring) object() *machine.Object {
 			Keyring: w.keys, Objects: w.Objects, Do: w.Do, Pause: w.Pause, Now: w.Now, Rand: w.Rand, Log: w.logLine,
 			SignRS256: w.SignRS256, OAuth: w.clients, Unusable: w.badRows, Dialer: w.Dialer, Proxy: w.proxy,
 		},
-		CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
+		AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
 		ZoneOffset: w.ZoneOffset,
 		Reseed:     w.Reseed, Began: w.Began,
 	}}
@@ -133,8 +133,7 @@ func (w *wiring) share() {
 	w.chatOnly = &proxy.ChatOnly{}
 	w.sockets = &responses.Sockets{Serve: w.serve, Pause: w.Pause, Now: w.Now}
 	w.memory = &memory.Budget{Max: w.MaxMemory, Pause: w.Pause, Elsewhere: w.Memory, Collect: w.Collect}
-	w.downloads = &download.Downloads{Do: w.Do, CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate,
-		OwnHosts: w.ownHosts()}
+	w.downloads = &download.Downloads{Do: w.Do, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()}
 }
 
 // pricesState returns what was last taken of the source of prices.
@@ -216,9 +215,8 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		},
 		search: &search.Handler{Accounts: s, Now: w.Now},
 		web: &web.Handler{
-			Accounts: s, Do: do,
-			CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), Decode: w.Decode, Usage: w.pool,
-			Now: w.Now,
+			Accounts: s, Do: do, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), Decode: w.Decode,
+			Usage: w.pool, Now: w.Now,
 		},
 		rerank:      &rerank.Handler{Accounts: s},
 		usage:       &usage.Handler{Objects: w.Objects},

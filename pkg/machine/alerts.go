@@ -14,6 +14,7 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
+	"weir/pkg/wire/weburl"
 )
 
 const (
@@ -70,7 +71,7 @@ func (o *Object) sendAlerts(r *storage.Call) {
 // have changed; natively each connection is judged after DNS. Redirects are not
 // followed.
 func (o *Object) post(r *storage.Call, a *storage.Alert) error {
-	canonical, ok := o.CanonicalURL(a.Budget.Webhook)
+	canonical, ok := weburl.Canonical(a.Budget.Webhook)
 	if !ok {
 		return provider.ErrBaseURL
 	}

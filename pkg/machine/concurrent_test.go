@@ -34,7 +34,7 @@ func TestConcurrentTurnsOfDifferentMachines(t *testing.T) {
 		n := issued.Add(1)
 		return fake.JSON(fmt.Sprintf(`{"access_token":"access-token-%06d","refresh_token":"refresh-token-%06d","expires_in":3600}`, n, n))
 	}}
-	o := &Object{KV: fake.NewKV(), Manager: manage.Manager{Began: 1, CanonicalURL: fake.CanonicalURL, KeySecret: []byte(strings.Repeat("s", 32)), Service: tokens.Service{
+	o := &Object{KV: fake.NewKV(), Manager: manage.Manager{Began: 1, KeySecret: []byte(strings.Repeat("s", 32)), Service: tokens.Service{
 		Keyring: sealed.Keys(t), Objects: objects.Constant(200, `{}`), Do: up, Now: clock.Now, Rand: rand.Reader, Log: func(string) {},
 		OAuth: []oauth.Provider{{ID: oauthID, TokenURL: "https://login.example.com/token", ClientID: "weir-client"}},
 	}}}

@@ -344,7 +344,7 @@ func (f *faultWorld) run(c *faultCase, at int, lasts bool) (status int, answer [
 	st.out = out
 	clock := fake.NewClock(f.Clock.Now().Add(c.later))
 	o := &Object{KV: kv}
-	o.CanonicalURL, o.KeySecret = f.obj.CanonicalURL, f.obj.KeySecret
+	o.KeySecret = f.obj.KeySecret
 	o.Keyring, o.OAuth, o.SignRS256 = f.obj.Keyring, f.obj.OAuth, f.obj.SignRS256
 	o.Objects, o.Do, o.Pause, o.Now = out.script, out.up, clock, clock.Now
 	o.TakeOver(f.handed)

@@ -27,8 +27,8 @@ var metadataHosts = [...]string{
 	"instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com",
 }
 
-// CheckBaseURL checks a base URL in the canonical form of the platform's URL parser,
-// never in the form that was typed (docs/reference/spec.md, 2.3).
+// CheckBaseURL checks a base URL in the form of weburl.Canonical, never in the form
+// that was typed (docs/reference/spec.md, 2.3).
 //
 // It accepts https, the default port, and a public DNS name of at most 253 bytes that
 // contains a dot; no user, query, fragment, trailing dot or IP address in any

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"weir/pkg/wire/weburl"
 )
 
 type spelling struct{ typed, canonical, public, private string }
@@ -54,13 +56,12 @@ func TestCheckBaseURLOverEverySpellingOfAHost(t *testing.T) {
 	}
 	for _, r := range rows {
 		if r.canonical == "-" {
-			// The platform refuses it; the string must be refused too if a caller
-			// does not ask the platform.
+			// The string must be refused too if a caller does not parse it.
 			if r.public != "no" || r.private != "no" {
 				t.Errorf("%q: a spelling that does not parse cannot be accepted", r.typed)
 			}
 			if CheckBaseURL(r.typed, false) == nil {
-				t.Errorf("%q passes without the platform's parser", r.typed)
+				t.Errorf("%q passes without the parser", r.typed)
 			}
 			continue
 		}
@@ -70,6 +71,22 @@ func TestCheckBaseURLOverEverySpellingOfAHost(t *testing.T) {
 		if got := word(CheckBaseURL(r.canonical, true)); got != r.private {
 			t.Errorf("%q as %s, private allowed: got %s, want %s", r.typed, r.canonical, got, r.private)
 		}
+	}
+}
+
+func TestEverySpellingOfAHostIsReadAsByWorkerdOrRefused(t *testing.T) {
+	accepted := 0
+	for _, r := range spellings(t) {
+		got, ok := weburl.Canonical(r.typed)
+		if !ok {
+			continue
+		}
+		if accepted++; got != r.canonical {
+			t.Errorf("%q: got %s, want %s", r.typed, got, r.canonical)
+		}
+	}
+	if accepted < 100 {
+		t.Errorf("%d spellings are accepted", accepted)
 	}
 }
 

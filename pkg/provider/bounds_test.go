@@ -180,8 +180,8 @@ func TestLengthOfAddresses(t *testing.T) {
 		if got := CheckBaseURL(base+strings.Repeat("a", maxURLBytes+extra-len(base)), false) == nil; got != want {
 			t.Errorf("base URL of %d bytes: got %v", maxURLBytes+extra, got)
 		}
-		pad := maxURLBytes + extra - len(user) - len("@proxy.example.com:3128")
-		_, _, err := ParseProxy(user+strings.Repeat("a", pad)+"@proxy.example.com:3128", asIs, false)
+		pad := maxURLBytes + extra - len(user) - len("@proxy.example.com:3128/")
+		_, _, err := ParseProxy(user+strings.Repeat("a", pad)+"@proxy.example.com:3128", false)
 		if got := err == nil; got != want {
 			t.Errorf("proxy URL of %d bytes: %v", maxURLBytes+extra, err)
 		}
@@ -193,17 +193,21 @@ func TestLengthOfAddresses(t *testing.T) {
 	}
 }
 
-func TestProxyURLThatPlatformCannotParse(t *testing.T) {
-	refused := func(s string) (string, bool) { return s, false }
-	if address, _, err := ParseProxy("http://proxy.example.com:3128/", refused, true); err == nil {
-		t.Errorf("accepted as %s", address)
+func TestProxyURLThatCannotBeParsed(t *testing.T) {
+	for _, url := range []string{`http:\\proxy.example.com:3128/`, "http://proxy.example.com:x/", "http://[::1:3128/", "http://"} {
+		if address, _, err := ParseProxy(url, true); err == nil {
+			t.Errorf("%s: accepted as %s", url, address)
+		}
 	}
 }
 
 func TestProxyURLWithEmptyUser(t *testing.T) {
-	for _, url := range []string{"http://@proxy.example.com/", "http://:@proxy.example.com/", "http://:password@proxy.example.com/"} {
-		if _, _, err := ParseProxy(url, asIs, false); err == nil || !strings.Contains(err.Error(), "user:password") {
-			t.Errorf("%s: got %v", url, err)
+	if _, _, err := ParseProxy("http://:password@proxy.example.com/", false); err == nil || !strings.Contains(err.Error(), "user:password") {
+		t.Errorf("a password without a user: got %v", err)
+	}
+	for _, url := range []string{"http://@proxy.example.com/", "http://:@proxy.example.com/"} {
+		if address, auth, err := ParseProxy(url, false); address != "proxy.example.com:80" || !auth.IsZero() || err != nil {
+			t.Errorf("%s: got %q %q %v", url, address, auth.Reveal(), err)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestOwnPortIsRefusedInEverySpelling(t *testing.T) {
 			t.Errorf("%s of %s: got %v", tt.target, tt.own, err)
 		}
 	}
-	if _, _, err := ParseProxy("http://localhost:8787", func(s string) (string, bool) { return s + "/", true }, true, "127.0.0.1:8787"); err == nil {
+	if _, _, err := ParseProxy("http://localhost:8787", true, "127.0.0.1:8787"); err == nil {
 		t.Error("the gateway is taken for a proxy")
 	}
 }
@@ -52,12 +52,11 @@ func TestPlatformPathsAreRefused(t *testing.T) {
 }
 
 func TestProxyPorts(t *testing.T) {
-	asIs := func(s string) (string, bool) { return s + "/", true }
 	for port, ok := range map[string]bool{"22": false, "25": false, "1023": false, "80": true, "443": true, "1024": true, "3128": true, "65535": true} {
-		if _, _, err := ParseProxy("http://proxy.example.com:"+port, asIs, false); (err == nil) != ok {
+		if _, _, err := ParseProxy("http://proxy.example.com:"+port, false); (err == nil) != ok {
 			t.Errorf("port %s: %v", port, err)
 		}
-		if _, _, err := ParseProxy("http://proxy.example.com:"+port, asIs, true); err != nil {
+		if _, _, err := ParseProxy("http://proxy.example.com:"+port, true); err != nil {
 			t.Errorf("port %s where private addresses are allowed: %v", port, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/pkg/wire/secret"
+	"weir/pkg/wire/weburl"
 )
 
 // ErrProxyURL is the error for a refused proxy URL. It is wrapped with the reason, which
@@ -19,17 +20,15 @@ const (
 )
 
 // ParseProxy reads the address of an HTTP CONNECT proxy: http://host:port, with
-// user:password@ before the host where the proxy asks for them. canonical is
-// the platform's URL parser. The host is a public DNS name, anything with
-// allowPrivate, and never one of ownHosts. The port is 80, 443 or at least
+// user:password@ before the host where the proxy asks for them. The host is
+// a public DNS name, anything with allowPrivate, and never one of ownHosts. The port is 80, 443 or at least
 // 1024, so that it is not that of another well-known service.
 //
 // The result is "host:port" and "user:password", a zero Secret for none.
-func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate bool,
-	ownHosts ...string) (address string, auth secret.Secret, err error) {
+func ParseProxy(raw string, allowPrivate bool, ownHosts ...string) (address string, auth secret.Secret, err error) {
 	none := secret.Secret{}
 	refuse := func(why string) error { return fmt.Errorf("%w: %s", ErrProxyURL, why) }
-	url, ok := canonical(raw)
+	url, ok := weburl.Canonical(raw)
 	rest, plain := strings.CutPrefix(url, "http://")
 	if !ok || len(url) > maxURLBytes || !plain {
 		return "", none, refuse("it must be written http://host:port")

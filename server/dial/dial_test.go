@@ -316,7 +316,7 @@ func TestTargetOfARedirectIsJudged(t *testing.T) {
 	dns.Set("inside.example", "192.0.0.8 fe80::1")
 	tr := Transport(&Policy{AllowPrivate: true, Resolver: resolver})
 	defer tr.CloseIdleConnections()
-	d := &download.Downloads{Do: doer{tr}, CanonicalURL: func(s string) (string, bool) { return s, true }, AllowPrivate: true}
+	d := &download.Downloads{Do: doer{tr}, AllowPrivate: true}
 	_, err := d.Get(t.Context(), &httpmsg.Request{Origin: "http://gateway.example"}, "http://outside.example:"+first+"/", nil, 1000)
 	var refused *Refused
 	if !errors.As(err, &refused) || dns.Lookups("inside.example") != 1 {

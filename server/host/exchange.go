@@ -18,7 +18,6 @@ import (
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
-	"weir/server/webapi"
 )
 
 // doer makes upstream calls with net/http.
@@ -176,7 +175,7 @@ func (x *exchange) open() *http.Request {
 
 // request returns the call as net/http sends it. The URL is in canonical form.
 func (x *exchange) request() (*http.Request, error) {
-	u, err := webapi.RequestURL(x.req.URL)
+	u, err := requestURL(x.req.URL)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/andybalholm/brotli"
 
 	"weir/pkg/gateway"
-	"weir/server/webapi"
 )
 
 // Ports returns the ports of the program.
@@ -27,22 +26,21 @@ func Ports(c *Config) gateway.Ports {
 		outside = func(_ context.Context, wait func()) { wait() }
 	}
 	return gateway.Ports{
-		Do:           doer{outside, c.Transport, c.Log},
-		Dialer:       c.Dialer,
-		Pause:        pauser(outside),
-		Objects:      stub{outside, c},
-		CanonicalURL: webapi.CanonicalURL,
-		ZoneOffset:   webapi.ZoneOffset,
-		Decode:       webapi.Decode,
-		Brotli:       func(r io.Reader) io.Reader { return brotli.NewReader(r) },
-		SignRS256:    webapi.SignRS256,
-		SpendCode:    c.SpendCode,
-		Now:          now,
-		Began:        now().UnixMilli(),
-		Rand:         rand.Reader,
-		Log:          c.Log,
-		MaxRequests:  cmp.Or(c.Requests, defaultRequests),
-		ListsAtOnce:  16,
+		Do:          doer{outside, c.Transport, c.Log},
+		Dialer:      c.Dialer,
+		Pause:       pauser(outside),
+		Objects:     stub{outside, c},
+		ZoneOffset:  zoneOffset,
+		Decode:      decode,
+		Brotli:      func(r io.Reader) io.Reader { return brotli.NewReader(r) },
+		SignRS256:   signRS256,
+		SpendCode:   c.SpendCode,
+		Now:         now,
+		Began:       now().UnixMilli(),
+		Rand:        rand.Reader,
+		Log:         c.Log,
+		MaxRequests: cmp.Or(c.Requests, defaultRequests),
+		ListsAtOnce: 16,
 	}
 }
 

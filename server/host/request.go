@@ -8,7 +8,6 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
-	"weir/server/webapi"
 )
 
 // class is a route class with the header fields that are read on it, each with
@@ -96,7 +95,7 @@ func (h *Host) request(hr *http.Request) (*httpmsg.Request, bool) {
 		}
 	}
 	var ok bool
-	r.Path, r.Query, ok = webapi.RequestPath(target)
+	r.Path, r.Query, ok = requestPath(target)
 	if !ok {
 		r.Path, r.Query = "/", ""
 	}

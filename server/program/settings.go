@@ -13,7 +13,6 @@ import (
 
 	"weir/pkg/gateway"
 	"weir/server/store"
-	"weir/server/webapi"
 )
 
 // setting is a setting with a flag. The flag is stronger than the variable.
@@ -216,7 +215,7 @@ func (s *settings) socketInData() string {
 func (s *settings) config(own secrets) (gateway.Config, error) {
 	c := gateway.ReadConfig(s.variable)
 	c.AdminToken, c.KeySecret, c.CredentialsKey = own.AdminToken, own.KeySecret, own.CredentialsKey
-	if err := c.Check(webapi.CanonicalURL); err != nil {
+	if err := c.Check(); err != nil {
 		return c, usagef("%s", err)
 	}
 	return c, nil

@@ -153,12 +153,6 @@ func (p pendingCall) Wait() (int, []byte, error) {
 	return int(e.status), e.body, nil
 }
 
-// CanonicalURL returns a URL as the platform's parser writes it, or false if it is
-// invalid.
-func CanonicalURL(raw string) (string, bool) {
-	return viaHost(raw, func(out []byte) int32 { return hostURL(sptr(raw), int32(len(raw)), ptr(out), int32(len(out))) })
-}
-
 // ZoneOffset returns how far a time zone is ahead of UTC at a time, in seconds. It
 // reports false for an unknown one.
 func ZoneOffset(name string, unixMilli int64) (seconds int, ok bool) {
@@ -187,15 +181,6 @@ func copied(n int32) (string, bool) {
 	text := make([]byte, n)
 	hostCopy(ptr(text))
 	return unsafe.String(unsafe.SliceData(text), n), true
-}
-
-func viaHost(in string, call func(out []byte) int32) (string, bool) {
-	buf := make([]byte, 20*len(in)+64)
-	n := call(buf)
-	if n == contract.Missing {
-		return "", false
-	}
-	return string(buf[:n]), true
 }
 
 // SignRS256 returns the RSASSA-PKCS1-v1_5 signature of data with SHA-256, from the

@@ -123,9 +123,6 @@ func hostDone(call int32)
 //go:wasmimport host log
 func hostLog(level int32, line unsafe.Pointer, n int32)
 
-//go:wasmimport host url
-func hostURL(raw unsafe.Pointer, n int32, out unsafe.Pointer, size int32) int32
-
 //go:wasmimport host zone
 func hostZone(name unsafe.Pointer, n int32, unixMilli float64) int32
 

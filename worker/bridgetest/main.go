@@ -292,9 +292,6 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		n, _ := strconv.Atoi(r.Query)
 		a.hold = append(a.hold, make([]byte, n<<20))
 		return text(200, "held"), nil
-	case "/url":
-		s, ok := bridge.CanonicalURL(r.Query)
-		return text(200, fmt.Sprint(s, " ", ok)), nil
 	case "/variable":
 		return text(200, bridge.Variable(r.Query)), nil
 	case "/random":

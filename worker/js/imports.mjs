@@ -32,12 +32,6 @@ function withStorage(inst, callID, use) {
   }
 }
 
-// write copies text to out and returns its size, or MISSING if it does not fit.
-function write(inst, text, outAt, outSize) {
-  const { read, written } = encoder.encodeInto(text, inst.u8().subarray(outAt, outAt + outSize));
-  return read === text.length ? written : MISSING;
-}
-
 // keep stores text for the function copy and returns its size in UTF-8.
 function keep(inst, text) {
   inst.result = encoder.encode(text);
@@ -279,17 +273,6 @@ function functions(inst) {
       else console.log(line);
     },
 
-    // url writes the platform's canonical form of a URL and returns its size, or
-    // MISSING if the URL is invalid.
-    url(at, n, outAt, outSize) {
-      let href;
-      try {
-        href = new URL(inst.text(at, n)).href;
-      } catch {
-        return MISSING;
-      }
-      return write(inst, href, outAt, outSize);
-    },
     // zone returns how far a time zone is ahead of UTC at a time, in seconds.
     zone(at, n, unixMilli) {
       return zoneOffset(inst.text(at, n), unixMilli);

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -228,18 +227,4 @@ func (b *body) Close() error {
 		b.u.opened(-1)
 	}
 	return nil
-}
-
-// CanonicalURL stands in for the platform's URL parser. It is good enough for
-// addresses whose hosts are plain names.
-func CanonicalURL(raw string) (string, bool) {
-	u, err := url.Parse(strings.TrimSpace(raw))
-	if err != nil || u.Scheme == "" || u.Host == "" {
-		return "", false
-	}
-	u.Host = strings.ToLower(u.Host)
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	return (&url.URL{}).ResolveReference(u).String(), true
 }

@@ -45,7 +45,7 @@ func New(set func(*gateway.Ports)) *Gateway {
 // Restart starts a new instance over the same storage, as a new isolate is.
 func (g *Gateway) Restart() {
 	ports := gateway.Ports{
-		Do: g.Upstream, Pause: g.Clock, Objects: stub{g}, KV: g.KV, CanonicalURL: fake.CanonicalURL,
+		Do: g.Upstream, Pause: g.Clock, Objects: stub{g}, KV: g.KV,
 		Now: g.Now, Rand: rand.Reader,
 		Log: func(_ int, line string) {
 			g.mu.Lock()

@@ -53,7 +53,7 @@ func New(t *testing.T, o Built) *World {
 	w := &World{T: t, Clock: clock, KV: fake.NewKV(), IDP: &IDP{}, Ctx: context.Background()}
 	m := o.Manager
 	w.Manager, *o.KV = m, w.KV
-	m.CanonicalURL, m.KeySecret = fake.CanonicalURL, []byte(strings.Repeat("s", 32))
+	m.KeySecret = []byte(strings.Repeat("s", 32))
 	m.Keyring, m.Do = sealed.Keys(t), &fake.Upstream{Clock: w.Clock, Answer: w.IDP.Reply}
 	m.Pause, m.Now, m.Rand = w.Clock, w.Clock.Now, rand.NewChaCha8([32]byte{1})
 	m.Log = func(l string) { w.Logs = append(w.Logs, l) }

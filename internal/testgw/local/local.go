@@ -29,6 +29,6 @@ func Machines(t testing.TB, now func() time.Time, kv *fake.KV) *objects.Local {
 	t.Helper()
 	return New(&machine.Object{KV: kv, Manager: manage.Manager{
 		Service:   tokens.Service{Keyring: sealed.Keys(t), Now: now, Rand: rand.NewChaCha8([32]byte{1})},
-		KeySecret: KeySecret, CanonicalURL: fake.CanonicalURL,
+		KeySecret: KeySecret,
 	}})
 }

@@ -11,6 +11,7 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
+	"weir/pkg/wire/weburl"
 )
 
 // Downloads gets files that a provider's answer points to. No credential goes
@@ -18,9 +19,7 @@ import (
 // one that a connection could have.
 type Downloads struct {
 	Do upstream.Doer
-	// CanonicalURL is the platform's URL parser: the canonical string, or
-	// false. AllowPrivate and OwnHosts are those of provider.CheckBaseURL.
-	CanonicalURL func(raw string) (string, bool)
+	// AllowPrivate and OwnHosts are those of provider.CheckBaseURL.
 	AllowPrivate bool
 	OwnHosts     []string
 }
@@ -85,7 +84,7 @@ func (d *Downloads) Get(ctx context.Context, r *httpmsg.Request, address string,
 func (d *Downloads) check(r *httpmsg.Request, address string) (string, error) {
 	canonical, ok := "", false
 	if len(address) <= maxAddress {
-		canonical, ok = d.CanonicalURL(address)
+		canonical, ok = weburl.Canonical(address)
 	}
 	if ok {
 		at := strings.Index(canonical, "://") + 3

@@ -16,6 +16,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/secret"
+	"weir/pkg/wire/weburl"
 )
 
 const (
@@ -283,9 +284,9 @@ func (o *Manager) baseURL(in *Input, raw string) string {
 		in.fail("baseUrl", "has no scheme; did you mean %s?", scheme+raw)
 		return ""
 	}
-	canonical, ok := o.CanonicalURL(raw)
+	canonical, ok := weburl.Canonical(raw)
 	if !ok {
-		in.fail("baseUrl", "is not a valid URL")
+		in.fail("baseUrl", "is not a valid http or https URL")
 		return ""
 	}
 	if err := provider.CheckBaseURL(canonical, o.AllowPrivate, o.OwnHosts...); err != nil {

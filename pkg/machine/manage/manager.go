@@ -12,8 +12,6 @@ type Manager struct {
 	tokens.Service
 	// KeySecret is the worker secret API_KEY_SECRET.
 	KeySecret []byte
-	// CanonicalURL is the platform's URL parser: the canonical string, or false.
-	CanonicalURL func(raw string) (string, bool)
 	// ZoneOffset returns how far a time zone, such as "Europe/Berlin", is ahead of UTC
 	// at a time, in seconds. It reports false for an unknown one. Nil knows UTC alone.
 	ZoneOffset func(zone string, unixMilli int64) (seconds int, ok bool)

@@ -89,7 +89,7 @@ func (o *Manager) applyProxy(in *Input, c *connInput) {
 		before := d.Proxy
 		d.Proxy = ""
 		if v != "" {
-			address, auth, err := provider.ParseProxy(v, o.CanonicalURL, o.AllowPrivate, o.OwnHosts...)
+			address, auth, err := provider.ParseProxy(v, o.AllowPrivate, o.OwnHosts...)
 			switch {
 			case err != nil:
 				in.fail("proxyUrl", "is refused: %s", strings.TrimPrefix(err.Error(), provider.ErrProxyURL.Error()+": "))

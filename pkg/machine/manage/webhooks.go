@@ -11,6 +11,7 @@ import (
 	"weir/pkg/machine/storage"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/weburl"
 )
 
 // webhook reads the address that alerts are sent to. It must be one that a
@@ -20,9 +21,9 @@ func (o *Manager) webhook(in *Input, name string) (address string, given bool) {
 	if !ok || raw == "" {
 		return "", ok
 	}
-	canonical, valid := o.CanonicalURL(raw)
+	canonical, valid := weburl.Canonical(raw)
 	if !valid {
-		in.fail(name, "is not a valid URL")
+		in.fail(name, "is not a valid http or https URL")
 		return "", true
 	}
 	if err := provider.CheckBaseURL(canonical, o.AllowPrivate, o.OwnHosts...); err != nil {

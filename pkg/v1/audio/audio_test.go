@@ -27,7 +27,7 @@ import (
 )
 
 func handler(w *testgw.World) *Handler {
-	return &Handler{Accounts: w.Pool, Pause: w, Now: w.Now, Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL}}
+	return &Handler{Accounts: w.Pool, Pause: w, Now: w.Now, Downloads: &download.Downloads{Do: w}}
 }
 
 const boundary = "----b0undary"

@@ -28,7 +28,7 @@ import (
 func handler(w *testgw.World) *Handler {
 	return &Handler{
 		Accounts: w.Pool, Pause: w, Now: w.Now,
-		Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL},
+		Downloads: &download.Downloads{Do: w},
 	}
 }
 

@@ -45,7 +45,7 @@ func newWorld(t testing.TB, providers ...string) *world {
 	w.Handler = &Handler{
 		Accounts: w.Pool, Object: w.objects,
 		Credentials: &accounts.Credentials{Pool: w.Pool},
-		Downloads:   &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL},
+		Downloads:   &download.Downloads{Do: w},
 	}
 	var conns []store.Connection
 	for i, p := range providers {

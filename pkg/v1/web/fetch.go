@@ -44,10 +44,7 @@ type Handler struct {
 	Accounts accounts.Sender
 	// Do makes the gateway's own fetches. Without one nothing is fetched:
 	// Accounts notes what would be, and all parts of the plan are gone through.
-	Do upstream.Doer
-	// CanonicalURL is the platform's URL parser: the canonical string, or
-	// false.
-	CanonicalURL func(raw string) (string, bool)
+	Do           upstream.Doer
 	AllowPrivate bool     // as in provider.CheckBaseURL
 	OwnHosts     []string // names of the gateway, besides the one that a call came to
 	// Decode reads a text in an encoding that Go does not know here, by its

@@ -21,7 +21,7 @@ import (
 )
 
 func handler(w *testgw.World) *Handler {
-	return &Handler{Accounts: w.Pool, Do: w, CanonicalURL: fake.CanonicalURL, Now: w.Now}
+	return &Handler{Accounts: w.Pool, Do: w, Now: w.Now}
 }
 
 func html(body string) fake.Answer {
@@ -276,15 +276,13 @@ func TestSlowRedirectsShareTheTime(t *testing.T) {
 	}
 }
 
-// spellings returns what may be typed for a host, and what the WHATWG parser
-// makes of it.
-func spellings(t *testing.T) (typed []string, canonicalOf map[string]string) {
+// spellings returns what may be typed for a host.
+func spellings(t *testing.T) (typed []string) {
 	f, err := os.Open("../../provider/testdata/hosts.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	canonicalOf = map[string]string{}
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		if sc.Text() == "" || sc.Text()[0] == '#' {
 			continue
@@ -296,13 +294,11 @@ func spellings(t *testing.T) (typed []string, canonicalOf map[string]string) {
 		}
 		to, _, _ := strings.Cut(sc.Text()[dec.InputOffset()+1:], "|")
 		typed = append(typed, raw)
-		canonicalOf[raw] = to
 		if plain, ok := strings.CutPrefix(raw, "https:"); ok && strings.HasPrefix(to, "https:") {
 			typed = append(typed, "http:"+plain)
-			canonicalOf["http:"+plain] = "http:" + strings.TrimPrefix(to, "https:")
 		}
 	}
-	return typed, canonicalOf
+	return typed
 }
 
 // public judges a called address by the purpose of the policy, independently of
@@ -331,13 +327,7 @@ func public(called string) bool {
 // No address that is not public is ever called: neither when the client names
 // it, nor when a page redirects to it, in whatever spelling.
 func TestOnlyPublicAddressesAreCalled(t *testing.T) {
-	typed, canonicalOf := spellings(t)
-	parse := func(raw string) (string, bool) {
-		if to, ok := canonicalOf[raw]; ok {
-			return to, to != "-"
-		}
-		return fake.CanonicalURL(raw)
-	}
+	typed := spellings(t)
 	asked, refused, moved := 0, 0, 0
 	for _, raw := range typed {
 		for _, redirect := range []bool{false, true} {
@@ -352,7 +342,6 @@ func TestOnlyPublicAddressesAreCalled(t *testing.T) {
 				return html("<p>ok")
 			}
 			h := handler(w)
-			h.CanonicalURL = parse
 			to := raw
 			if redirect {
 				to = "https://start.example.com/"

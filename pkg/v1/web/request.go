@@ -8,6 +8,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/weburl"
 )
 
 // Limits of a request.
@@ -55,32 +56,18 @@ func (h *Handler) parse(body []byte, ownHosts []string) (*request, error) {
 
 // address returns the canonical form of an address that may be fetched: the
 // policy of base addresses (docs/reference/spec.md, 2.3) holds for its origin,
-// but http is taken too. It is judged on the platform's own reading of it,
-// never on Go's.
+// but http is taken too.
 func (h *Handler) address(raw string, ownHosts []string) (string, error) {
-	canonical, ok := h.CanonicalURL(raw)
+	canonical, ok := weburl.Canonical(raw)
 	if !ok {
 		return "", apierr.Invalid("url", "url must be an absolute http or https address.")
 	}
 	canonical, _, _ = strings.Cut(canonical, "#")
-	rest, ok := strings.CutPrefix(canonical, "https://")
-	if !ok {
-		if rest, ok = strings.CutPrefix(canonical, "http://"); !ok {
-			return "", apierr.Invalid("url", "url must be an http or https address.")
-		}
-	}
+	_, rest, _ := strings.Cut(canonical, "://")
 	if len(canonical) > maxURL {
 		return "", apierr.Invalid("url", "url must have at most %d bytes.", maxURL)
 	}
-	for i := 0; i < len(canonical); i++ {
-		if c := canonical[i]; c <= ' ' || c >= 0x7f {
-			return "", apierr.Invalid("url", "url is not usable.")
-		}
-	}
-	end := strings.IndexAny(rest, "/?")
-	if end < 0 {
-		return "", apierr.Invalid("url", "url is not usable.")
-	}
+	end := strings.IndexByte(rest, '/')
 	err := provider.CheckBaseURL("https://"+rest[:end]+"/", h.AllowPrivate, ownHosts...)
 	if err == nil && !h.AllowPrivate && strings.IndexByte(rest[:end], ':') >= 0 {
 		err = errPort // the default port of the other scheme

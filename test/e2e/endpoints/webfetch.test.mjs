@@ -111,7 +111,7 @@ test("the gateway fetches a page itself without a connection, and forwards nothi
 
 // pageable judges an address independently of the program, by the purpose of
 // the policy: a name of the public internet, on the scheme's own port, without
-// a user.
+// a user, and written so that every program reads that name.
 function pageable(typed) {
   let url;
   try {
@@ -119,7 +119,20 @@ function pageable(typed) {
   } catch {
     return false;
   }
-  return /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.port && isPublic(url.hostname);
+  return (
+    /^https?:$/.test(url.protocol) &&
+    !url.username &&
+    !url.password &&
+    !url.port &&
+    isPublic(url.hostname) &&
+    plain(typed, url)
+  );
+}
+function plain(typed, url) {
+  const [, host] = /^ *https?:\/\/(?:[^/?#@]*@)?([^:/?#]+)[^\\\n\r\t]*$/i.exec(typed.trimEnd()) ?? [];
+  const labels = host?.toLowerCase().split(".") ?? [];
+  const same = (l, i) => l === labels[i] || (/[^\x00-\x7f]/.test(labels[i]) && l.startsWith("xn--"));
+  return url.hostname.split(".").every(same);
 }
 const isPublic = (host) =>
   host.length <= 253 &&

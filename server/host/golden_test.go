@@ -1,4 +1,4 @@
-package webapi
+package host
 
 import (
 	"bufio"
@@ -68,7 +68,7 @@ func TestDecodingMatchesWorkerd(t *testing.T) {
 	golden(t, "decodings.jsonl", func(row []json.RawMessage) {
 		n++
 		label, raw := text(t, row[0]), unhex(t, text(t, row[1]))
-		got, ok := Decode(label, raw)
+		got, ok := decode(label, raw)
 		if ok == isNull(row[2]) {
 			t.Errorf("%q, % x: got %q %v, want %s", label, raw, got, ok, row[2])
 		}
@@ -88,7 +88,7 @@ func TestSignaturesMatchWorkerd(t *testing.T) {
 	n := 0
 	golden(t, "signed.jsonl", func(row []json.RawMessage) {
 		n++
-		got, err := SignRS256(context.Background(), unhex(t, text(t, row[0])), unhex(t, text(t, row[1])))
+		got, err := signRS256(context.Background(), unhex(t, text(t, row[0])), unhex(t, text(t, row[1])))
 		if (err == nil) == isNull(row[2]) || err == nil && hex.EncodeToString(got) != text(t, row[2]) {
 			t.Errorf("row %d: got %x %v, want %s", n, got, err, row[2])
 		}

@@ -1,4 +1,4 @@
-package webapi
+package host
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ func TestRequestTargetIsReadAsByWorkerd(t *testing.T) {
 	golden(t, "targets.jsonl", func(row []json.RawMessage) {
 		n++
 		raw := text(t, row[0])
-		path, query, ok := RequestPath(raw)
+		path, query, ok := requestPath(raw)
 		if !ok && (isNull(row[1]) || raw == "*") { // workerd answers 500 to *
 			return
 		}
@@ -27,7 +27,7 @@ func TestRequestTargetIsReadAsByWorkerd(t *testing.T) {
 func TestOrdinaryTargetDoesNotAllocate(t *testing.T) {
 	for _, raw := range []string{"/v1/chat/completions", "/v1/models?a=b", "/0123456789abcdef/v1/messages?beta=true"} {
 		if n := testing.AllocsPerRun(100, func() {
-			if _, _, ok := RequestPath(raw); !ok {
+			if _, _, ok := requestPath(raw); !ok {
 				t.Fatal(raw)
 			}
 		}); n != 0 {

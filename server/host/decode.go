@@ -1,4 +1,4 @@
-package webapi
+package host
 
 import (
 	"bytes"
@@ -11,14 +11,14 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 )
 
-// Decode returns a text of another encoding in UTF-8, as new
+// decode returns a text of another encoding in UTF-8, as new
 // TextDecoder(label).decode(raw) does: label is a label of the WHATWG Encoding
 // Standard, malformed input becomes U+FFFD, and a byte order mark at the start is
 // removed. It reports false for an unknown label, and for "replacement".
 //
 // In the encodings of Chinese, Japanese and Korean, malformed input may become more
 // or fewer U+FFFD than in a TextDecoder, and so do characters of private use.
-func Decode(label string, raw []byte) (string, bool) {
+func decode(label string, raw []byte) (string, bool) {
 	enc, err := htmlindex.Get(label)
 	if err != nil {
 		return "", false

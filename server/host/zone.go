@@ -1,13 +1,13 @@
-package webapi
+package host
 
 import (
 	"time"
 	_ "time/tzdata" // a system may have no time zones
 )
 
-// ZoneOffset returns how far a time zone of the IANA database is ahead of UTC at a
+// zoneOffset returns how far a time zone of the IANA database is ahead of UTC at a
 // time, in seconds. It reports false for an unknown one.
-func ZoneOffset(name string, unixMilli int64) (seconds int, ok bool) {
+func zoneOffset(name string, unixMilli int64) (seconds int, ok bool) {
 	if name == "" || name == "Local" {
 		return 0, false
 	}

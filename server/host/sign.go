@@ -1,4 +1,4 @@
-package webapi
+package host
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 
 var errKey = errors.New("sign: the private key is invalid")
 
-// SignRS256 returns the RSASSA-PKCS1-v1_5 signature of data with SHA-256 by an RSA
+// signRS256 returns the RSASSA-PKCS1-v1_5 signature of data with SHA-256 by an RSA
 // key in PKCS#8.
-func SignRS256(_ context.Context, pkcs8, data []byte) ([]byte, error) {
+func signRS256(_ context.Context, pkcs8, data []byte) ([]byte, error) {
 	parsed, err := x509.ParsePKCS8PrivateKey(pkcs8)
 	if err != nil {
 		return nil, errKey // the parser's text may contain parts of the key

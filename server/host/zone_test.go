@@ -1,4 +1,4 @@
-package webapi
+package host
 
 import "testing"
 
@@ -13,7 +13,7 @@ func TestZoneOffset(t *testing.T) {
 		{"Europe/Berlin", january, 3600, true}, {"Europe/Berlin", july, 7200, true}, {"America/New_York", january, -18000, true},
 		{"Asia/Kathmandu", july, 20700, true}, {"UTC", july, 0, true}, {"", july, 0, false}, {"Local", july, 0, false}, {"Europe/Nowhere", july, 0, false}, {"../etc/passwd", july, 0, false},
 	} {
-		if got, ok := ZoneOffset(tt.name, tt.at); ok != tt.ok || ok && got != tt.want {
+		if got, ok := zoneOffset(tt.name, tt.at); ok != tt.ok || ok && got != tt.want {
 			t.Errorf("%s: got %d %v, want %d %v", tt.name, got, ok, tt.want, tt.ok)
 		}
 	}

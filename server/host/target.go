@@ -1,4 +1,4 @@
-package webapi
+package host
 
 import (
 	"errors"
@@ -7,16 +7,18 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"weir/pkg/wire/weburl"
 )
 
-// RequestPath splits the target of a request into path and query as workerd does:
+// requestPath splits the target of a request into path and query as workerd does:
 // both stay as they were sent, with dot segments, escapes and backslashes, and a
 // fragment is removed. It reports false for a target that workerd refuses: one with
 // control characters, malformed UTF-8, or characters that end a URL in a text.
 //
 // An absolute target counts by its path, as RFC 9112, 3.2.2 wants: the host is that
 // of the Host field.
-func RequestPath(raw string) (path, query string, ok bool) {
+func requestPath(raw string) (path, query string, ok bool) {
 	if raw == "" || raw[0] != '/' {
 		if raw, ok = absolute(raw); !ok {
 			return "", "", false
@@ -70,16 +72,16 @@ func absolute(raw string) (string, bool) {
 // errHost is the error for a URL that net/http would read in another way.
 var errHost = errors.New("the address cannot be called")
 
-// RequestURL returns an http or https URL for net/http, which sends path and query
+// requestURL returns an http or https URL for net/http, which sends path and query
 // as they stand in the canonical form: url.Parse refuses some escapes, and its String
 // writes others in another way. A fragment is removed.
 //
 // The host that net/http connects to is the host of the canonical form, byte by byte. A
 // URL for which that does not hold is an error, and so is one with a user.
-func RequestURL(raw string) (*url.URL, error) {
+func requestURL(raw string) (*url.URL, error) {
 	u, ok := split(raw)
 	if !ok || !u.plain {
-		canonical, valid := CanonicalURL(raw)
+		canonical, valid := weburl.Canonical(raw)
 		if u, ok = split(canonical); !valid || !ok {
 			return nil, errHost
 		}
@@ -162,7 +164,7 @@ func plainHost(scheme, host string) bool {
 	last := strings.LastIndexByte(name, '.') + 1
 	for i := 0; i < len(name); i++ {
 		c := name[i]
-		if !(c >= 'a' && c <= 'z' || c == '.' || c == '-' || c >= '0' && c <= '9') {
+		if !(c >= 'a' && c <= 'z' || c == '-' || c >= '0' && c <= '9' || c == '.' && i > 0 && name[i-1] != '.') {
 			return false
 		}
 	}
