@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	_ "time/tzdata" // a system may have no time zones
 
 	"github.com/andybalholm/brotli"
 
@@ -42,6 +43,20 @@ func Ports(c *Config) gateway.Ports {
 		MaxRequests: cmp.Or(c.Requests, defaultRequests),
 		ListsAtOnce: 16,
 	}
+}
+
+// zoneOffset returns how far a time zone of the IANA database is ahead of UTC at a
+// time, in seconds. It reports false for an unknown one.
+func zoneOffset(name string, unixMilli int64) (seconds int, ok bool) {
+	if name == "" || name == "Local" {
+		return 0, false
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return 0, false
+	}
+	_, seconds = time.UnixMilli(unixMilli).In(zone).Zone()
+	return seconds, true
 }
 
 // defaultRequests is the number of requests that a machine lists, about 45 MB.
