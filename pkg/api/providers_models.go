@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"weir/pkg/auth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -33,8 +34,7 @@ func (h *ProviderModels) List(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	}
 	conn := m.Connection(c.Params[0])
 	if conn == nil {
-		return nil, apierr.New(404, "connection_not_found",
-			"No connection has this id. GET /api/providers lists the connections.")
+		return nil, rpc.ErrNoConnection()
 	}
 	c.Machine = m
 	return h.Models.Connection(ctx, c, conn)

@@ -51,8 +51,8 @@ type budgetView struct {
 	Exhausted bool `json:"exhausted,omitempty"`
 }
 
-func (c *change) viewBudget(b *store.Budget) budgetView {
-	l := c.Ledger(b, c.o.Zone(c.Tx))
+func (c *change) viewBudget(b *storage.Budget) budgetView {
+	l := c.Ledger(&b.Budget, c.o.Zone(c.Tx))
 	v := budgetView{
 		ID: b.ID, Name: b.Name, KeyID: b.KeyID, Models: b.Models, Unit: b.Unit, Limit: store.ShownAmount(b.Unit, b.Limit),
 		Window:  b.Window,
@@ -69,7 +69,7 @@ func (c *change) viewBudget(b *store.Budget) budgetView {
 }
 
 // showBudget is viewBudget with the key that alerts are signed with.
-func (c *change) showBudget(b *store.Budget) budgetView {
+func (c *change) showBudget(b *storage.Budget) budgetView {
 	v := c.viewBudget(b)
 	if b.Webhook != "" {
 		v.Secret = c.o.webhookSecret(c.ID, b.ID)
@@ -78,24 +78,12 @@ func (c *change) showBudget(b *store.Budget) budgetView {
 }
 
 func (c *change) budgetList() (any, error) {
-	out := struct {
-		Object string       `json:"object"`
-		Data   []budgetView `json:"data"`
-	}{"list", []budgetView{}}
-	for _, row := range c.Budgets() {
-		out.Data = append(out.Data, c.viewBudget(&row.Budget))
-	}
-	c.etag = c.changed("budgets")
-	return out, nil
+	return listOf(c, "budgets", c.Budgets(), c.viewBudget)
 }
 
 func (c *change) budget() (row storage.Budget, err error) {
-	id := c.param()
-	if !rpc.IsRowID(id) || !c.Load(storage.BudgetPrefix+id, &row) {
-		return row, apierr.New(404, "budget_not_found", "No budget has this id. GET /api/budgets lists the budgets.")
-	}
-	c.target = id
-	return row, nil
+	return recordOf[storage.Budget](c, storage.BudgetPrefix,
+		apierr.New(404, "budget_not_found", "No budget has this id. GET /api/budgets lists the budgets."))
 }
 
 func (c *change) budgetGet() (any, error) {
@@ -104,7 +92,7 @@ func (c *change) budgetGet() (any, error) {
 		return nil, err
 	}
 	c.etag = row.Generation
-	return c.showBudget(&row.Budget), nil
+	return c.showBudget(&row), nil
 }
 
 func (c *change) budgetCreate() (any, error) {
@@ -143,7 +131,7 @@ func (c *change) budgetUpdate() (any, error) {
 func (c *change) storeBudget(row *storage.Budget) (any, error) {
 	c.putBudget(row)
 	c.etag = row.Generation
-	return c.showBudget(&row.Budget), nil
+	return c.showBudget(row), nil
 }
 
 // putBudget stores a created or changed budget. If the limit has changed, alerts are sent

@@ -16,7 +16,7 @@ type comboView struct {
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-func (k *Known) viewCombo(row storage.Combo) comboView {
+func (k *Known) viewCombo(row *storage.Combo) comboView {
 	v := comboView{Combo: row.Combo}
 	for _, m := range row.Models {
 		if !k.isMember(m) {
@@ -27,25 +27,12 @@ func (k *Known) viewCombo(row storage.Combo) comboView {
 }
 
 func (c *change) comboList() (any, error) {
-	out := struct {
-		Object string      `json:"object"`
-		Data   []comboView `json:"data"`
-	}{"list", []comboView{}}
-	known := namesOf(c.Tx)
-	for _, row := range c.Combos() {
-		out.Data = append(out.Data, known.viewCombo(row))
-	}
-	c.etag = c.changed("combos")
-	return out, nil
+	return listOf(c, "combos", c.Combos(), namesOf(c.Tx).viewCombo)
 }
 
 func (c *change) combo() (row storage.Combo, err error) {
-	id := c.param()
-	if !rpc.IsRowID(id) || !c.Load(storage.ComboPrefix+id, &row) {
-		return row, apierr.New(404, "combo_not_found", "No combo has this id. GET /api/combos lists the combos.")
-	}
-	c.target = id
-	return row, nil
+	return recordOf[storage.Combo](c, storage.ComboPrefix,
+		apierr.New(404, "combo_not_found", "No combo has this id. GET /api/combos lists the combos."))
 }
 
 func (c *change) comboGet() (any, error) {
@@ -54,7 +41,7 @@ func (c *change) comboGet() (any, error) {
 		return nil, err
 	}
 	c.etag = row.Generation
-	return namesOf(c.Tx).viewCombo(row), nil
+	return namesOf(c.Tx).viewCombo(&row), nil
 }
 
 func (c *change) comboCreate() (any, error) {
@@ -126,7 +113,7 @@ func (c *change) storeCombo(row storage.Combo, status int) (any, error) {
 	row.UpdatedAt = c.Now
 	c.PutCombo(&row)
 	c.status, c.etag = status, row.Generation
-	return namesOf(c.Tx).viewCombo(row), nil
+	return namesOf(c.Tx).viewCombo(&row), nil
 }
 
 func (c *change) comboDelete() (any, error) {

@@ -123,7 +123,7 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 		d.Disabled = append(d.Disabled, row.DisabledModels)
 	}
 	for _, row := range c.Budgets() {
-		v := c.viewBudget(&row.Budget)
+		v := c.viewBudget(&row)
 		b := exportBudget{
 			ID: v.ID, Name: v.Name, KeyID: v.KeyID, Models: v.Models, Unit: v.Unit, Limit: v.Limit, Window: v.Window,
 			Unpriced: v.Unpriced, CreatedAt: v.CreatedAt,

@@ -71,22 +71,22 @@ func useOf(t *storage.Tx, id string) keyUse {
 	}
 }
 
-func viewKey(t *storage.Tx, k *storage.Key) keyView {
+func (c *change) viewKey(k *storage.Key) keyView {
 	v := keyView{
 		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
 		TPM: k.TPM, MaxParallel: k.MaxParallel,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, CapturePercent: k.CapturePercent,
-		CaptureHours: k.CaptureHours, keyUse: useOf(t, k.ID), Generation: k.Generation,
+		CaptureHours: k.CaptureHours, keyUse: useOf(c.Tx, k.ID), Generation: k.Generation,
 	}
 	if len(v.Scopes) == 0 {
 		v.Scopes = []string{"data"}
 	}
-	if e := k.Earlier; e != nil && e.Until > t.Now {
+	if e := k.Earlier; e != nil && e.Until > c.Now {
 		v.Earlier = &earlierView{e.Last4, e.Until}
 	}
-	use := t.KeyUse(k.ID)
+	use := c.KeyUse(k.ID)
 	v.RequestsToday = use.Today()
-	for _, l := range t.KeyLimits(k) {
+	for _, l := range c.KeyLimits(k) {
 		if l.Used >= l.Limit {
 			v.LimitedUntil = max(v.LimitedUntil, l.End)
 		}
@@ -98,24 +98,14 @@ func viewKey(t *storage.Tx, k *storage.Key) keyView {
 }
 
 func (c *change) keyList() (any, error) {
-	out := struct {
-		Object string    `json:"object"`
-		Data   []keyView `json:"data"`
-	}{"list", []keyView{}}
-	for _, k := range c.Keys() {
-		out.Data = append(out.Data, viewKey(c.Tx, &k))
-	}
-	c.etag = c.changed("keys")
-	return out, nil
+	return listOf(c, "keys", c.Keys(), c.viewKey)
 }
 
 func (c *change) key() (row storage.Key, err error) {
-	id := c.param()
-	if !rpc.IsRowID(id) || !c.Load(storage.KeyPrefix+id, &row) {
-		return row, apierr.New(404, "key_not_found", "No key has this id. GET /api/keys lists the keys.")
-	}
-	c.target = c.o.MaskedKey(id)
-	return row, nil
+	row, err = recordOf[storage.Key](c, storage.KeyPrefix,
+		apierr.New(404, "key_not_found", "No key has this id. GET /api/keys lists the keys."))
+	c.target = c.o.MaskedKey(c.target)
+	return row, err
 }
 
 func (c *change) keyGet() (any, error) {
@@ -124,7 +114,7 @@ func (c *change) keyGet() (any, error) {
 		return nil, err
 	}
 	c.etag = row.Generation
-	return viewKey(c.Tx, &row), nil
+	return c.viewKey(&row), nil
 }
 
 // keyFields are the fields of a key that can be set.
@@ -253,7 +243,7 @@ func (c *change) budgetOfKey(in *Input, keyName string) (*storage.Budget, error)
 func (c *change) putKey(row *storage.Key, text string) keyView {
 	c.PutKey(row)
 	c.etag = row.Generation
-	v := viewKey(c.Tx, row)
+	v := c.viewKey(row)
 	v.APIKey = text
 	return v
 }
@@ -348,7 +338,7 @@ func (c *change) keyUsage() (any, error) {
 	return struct {
 		*usageReport
 		Key keyView `json:"key"`
-	}{report, viewKey(c.Tx, &row)}, nil
+	}{report, c.viewKey(&row)}, nil
 }
 
 // ownUsage is the answer to GET /v1/usage.

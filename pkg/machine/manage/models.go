@@ -83,15 +83,7 @@ func (c *change) aliasDelete() (any, error) {
 }
 
 func (c *change) customList() (any, error) {
-	out := struct {
-		Object string              `json:"object"`
-		Data   []store.CustomModel `json:"data"`
-	}{"list", []store.CustomModel{}}
-	for _, m := range c.CustomModels() {
-		out.Data = append(out.Data, m.CustomModel)
-	}
-	c.etag = c.changed("custom")
-	return out, nil
+	return listOf(c, "custom", c.CustomModels(), func(row *storage.CustomModel) store.CustomModel { return row.CustomModel })
 }
 
 func (c *change) customCreate() (any, error) {
@@ -254,10 +246,7 @@ func (c *change) availability() (any, error) {
 		Since        int64  `json:"since,omitempty"`
 		LastError    string `json:"lastError,omitempty"`
 	}
-	out := struct {
-		Object string `json:"object"`
-		Data   []row  `json:"data"`
-	}{"list", []row{}}
+	out := list[row]{"list", []row{}}
 	cools := c.Cooldowns()
 	for _, conn := range c.Connections() {
 		base := row{ConnectionID: conn.ID, Provider: conn.Provider, Name: conn.Name, LastError: c.LastError(&conn)}

@@ -147,8 +147,7 @@ func hasText(secrets map[string]string) bool {
 func (c *change) renewed(p *oauth.Provider, id string) (*connInput, error) {
 	var row storage.Connection
 	if !rpc.IsRowID(id) || !c.Load(storage.ConnectionPrefix+id, &row) {
-		return nil, apierr.New(404, "connection_not_found",
-			"No connection has this id. GET /api/providers lists the connections.")
+		return nil, rpc.ErrNoConnection()
 	}
 	if row.Provider != p.ID || row.AuthType != "oauth" {
 		return nil, apierr.Invalid("connectionId", "The connection is not one that was signed in to at this provider.")

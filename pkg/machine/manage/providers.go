@@ -2,6 +2,7 @@ package manage
 
 import (
 	"encoding/json"
+	"slices"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -115,30 +116,16 @@ func viewConnection(t *storage.Tx, c *storage.Connection, cools []store.Cooldown
 }
 
 func (c *change) providerList() (any, error) {
-	out := struct {
-		Object string     `json:"object"`
-		Data   []connView `json:"data"`
-	}{"list", []connView{}}
-	cools := c.Cooldowns()
-	for _, row := range c.Connections() {
-		if p := c.query("provider"); p != "" && p != row.Provider {
-			continue
-		}
-		out.Data = append(out.Data, viewConnection(c.Tx, &row, cools))
+	rows, cools := c.Connections(), c.Cooldowns()
+	if p := c.query("provider"); p != "" {
+		rows = slices.DeleteFunc(rows, func(row storage.Connection) bool { return row.Provider != p })
 	}
-	c.etag = c.changed("providers")
-	return out, nil
+	return listOf(c, "providers", rows, func(row *storage.Connection) connView { return viewConnection(c.Tx, row, cools) })
 }
 
 // conn loads the connection that the call names.
 func (c *change) conn() (row storage.Connection, err error) {
-	id := c.param()
-	if !rpc.IsRowID(id) || !c.Load(storage.ConnectionPrefix+id, &row) {
-		return row, apierr.New(404, "connection_not_found",
-			"No connection has this id. GET /api/providers lists the connections.")
-	}
-	c.target = id
-	return row, nil
+	return recordOf[storage.Connection](c, storage.ConnectionPrefix, rpc.ErrNoConnection())
 }
 
 func (c *change) providerGet() (any, error) {

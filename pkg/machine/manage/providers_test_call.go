@@ -27,12 +27,10 @@ func (o *Manager) RecordTest(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	if json.Unmarshal(r.Body, &c) != nil || !rpc.IsRowID(c.ID) {
-		return nil, apierr.New(404, "connection_not_found",
-			"No connection has this id. GET /api/providers lists the connections.")
+		return nil, rpc.ErrNoConnection()
 	}
 	if _, ok := r.Get(storage.ConnectionPrefix + c.ID); !ok {
-		return nil, apierr.New(404, "connection_not_found",
-			"No connection has this id. GET /api/providers lists the connections.")
+		return nil, rpc.ErrNoConnection()
 	}
 	switch c.Reason {
 	case "", storage.HealthKeyRefused, storage.HealthOutOfCredit, storage.HealthUnreachable, storage.HealthFailing,
@@ -74,8 +72,7 @@ func (o *Manager) AdmitTest(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	if json.Unmarshal(r.Body, &c) != nil || !rpc.IsRowID(c.ID) || !r.Load(storage.ConnectionPrefix+c.ID, &row) {
-		return nil, apierr.New(404, "connection_not_found",
-			"No connection has this id. GET /api/providers lists the connections.")
+		return nil, rpc.ErrNoConnection()
 	}
 	minute := r.Now / storage.Minute
 	if r.Meta.ProbeAt != minute {

@@ -25,10 +25,7 @@ func (c *change) quota() (any, error) {
 		Name         string   `json:"name,omitempty"`
 		Windows      []window `json:"windows"`
 	}
-	out := struct {
-		Object string `json:"object"`
-		Data   []row  `json:"data"`
-	}{"list", []row{}}
+	out := list[row]{"list", []row{}}
 	for _, conn := range c.Connections() {
 		r := row{ConnectionID: conn.ID, Provider: conn.Provider, Name: conn.Name, Windows: []window{}}
 		for _, w := range c.Quota(conn.ID) {

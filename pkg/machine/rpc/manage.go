@@ -38,6 +38,12 @@ func ErrSignInAgain() error {
 	return apierr.New(403, "reauth_required", "Sign in again to do this: the last sign-in is more than five minutes ago.")
 }
 
+// ErrNoConnection returns the error for the id of no connection.
+func ErrNoConnection() error {
+	return apierr.New(404, "connection_not_found",
+		"No connection has this id. GET /api/providers lists the connections.")
+}
+
 // ManageAnswer is the answer to a management call: its status, the generation of
 // the answer's records as the ETag, and the body. 204 has no body.
 type ManageAnswer struct {

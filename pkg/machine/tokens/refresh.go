@@ -85,8 +85,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	id, failed := gjson.GetBytes(r.Body, "connectionId").Str, gjson.GetBytes(r.Body, "tokenGeneration").Int()
 	var row storage.Connection
 	if !r.Exists() || !rpc.IsRowID(id) || !r.Load(storage.ConnectionPrefix+id, &row) {
-		return nil, apierr.New(404, "connection_not_found",
-			"No connection has this id. GET /api/providers lists the connections.")
+		return nil, rpc.ErrNoConnection()
 	}
 	flight := r.ID + ":" + id
 	if u := o.unsaved(flight); u != nil && u.row.TokenGeneration > failed {
@@ -151,8 +150,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	switch {
 	case r.Err() != nil: // new tokens must not be lost; they are stored later if nothing has changed
 	case !there:
-		return nil, apierr.New(404, "connection_not_found",
-			"No connection has this id. GET /api/providers lists the connections.")
+		return nil, rpc.ErrNoConnection()
 	case len(current) == 0 || current[0].ID != id:
 		return rpc.Refreshed{Connection: now.Connection, Generation: r.Meta.Generation}, nil
 	default:
