@@ -26,12 +26,6 @@ type Object interface {
 	Buffered() []string
 }
 
-// Time limits of a call.
-const (
-	snapshotLimit = 10 * time.Second
-	callLimit     = 30 * time.Second
-)
-
 var (
 	errNoAnswer = errors.New("objects: no answer in time")
 	errStopped  = errors.New("objects: the program is stopping")
@@ -153,18 +147,14 @@ func (r *Runner) Outside(ctx context.Context, wait func()) {
 // runs to its end. It does not end with ctx, because what a client has caused
 // must be stored also when the client has left.
 func (r *Runner) Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error) {
-	limit := callLimit
-	switch op {
-	case "refresh":
+	if op == "refresh" {
 		return r.callRefresh(ctx, machineID, body)
-	case "snapshot":
-		limit = snapshotLimit
 	}
 	m, ok := r.begin(machineID)
 	if !ok {
 		return 0, nil, errStopped
 	}
-	late := time.NewTimer(limit)
+	late := time.NewTimer(rpc.Limit(op))
 	defer late.Stop()
 	select {
 	case m.turn <- struct{}{}:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/server/store"
 )
@@ -394,7 +394,7 @@ func TestSlowRefreshIsAnsweredAndContinues(t *testing.T) {
 		start := time.Now()
 		for range 2 { // the second joins the first
 			status, answer, err := r.Call(t.Context(), "m", "refresh", []byte("body"))
-			if status != 503 || string(answer) != stillRefreshing || err != nil || time.Since(start) != 10*time.Second {
+			if status != 503 || string(answer) != rpc.StillRefreshing || err != nil || time.Since(start) != 10*time.Second {
 				t.Errorf("got %d %q, %v after %v", status, answer, err, time.Since(start))
 			}
 		}
@@ -402,21 +402,6 @@ func TestSlowRefreshIsAnsweredAndContinues(t *testing.T) {
 		<-ended
 		want(t, r, "m", "read", "new")
 	})
-}
-
-// The answer to a slow refresh is the same on both platforms.
-func TestSlowRefreshIsAnsweredAsOnTheEdge(t *testing.T) {
-	js, err := os.ReadFile("../../worker/js/object.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, object, _ := strings.Cut(string(js), "const stillRefreshing")
-	object, _, _ = strings.Cut(object, ";")
-	compact := strings.NewReplacer(`{"`, "", `"`, "", `,`, "", `{`, "", `}`, "", ":", "", " ", "", "\n", "")
-	_, object, _ = strings.Cut(compact.Replace(object), "stringify(")
-	if want := compact.Replace(stillRefreshing) + "))"; object != want {
-		t.Errorf("object.mjs has %s, want %s", object, want)
-	}
 }
 
 func TestStopWaitsForCallsAndThenRefusesThem(t *testing.T) {

@@ -3,15 +3,9 @@ package objects
 import (
 	"context"
 	"time"
+
+	"weir/pkg/machine/rpc"
 )
-
-// refreshLimit is how long a caller waits for a refresh. The refresh itself runs
-// up to the time limit of the call to the token endpoint.
-const refreshLimit = 10 * time.Second
-
-// stillRefreshing is the answer to a caller that has waited refreshLimit, the
-// same as in worker/js/object.mjs.
-const stillRefreshing = `{"error":{"message":"the token is being refreshed","type":"server_error","code":"refresh_in_progress","retryAfterMs":2000}}`
 
 // refresh is a refresh under way, which identical ones wait for.
 type refresh struct {
@@ -27,7 +21,7 @@ func (r *Runner) callRefresh(ctx context.Context, machineID string, body []byte)
 	r.mu.Lock()
 	f := r.refreshes[key]
 	if f == nil {
-		f = &refresh{done: make(chan struct{}), late: time.Now().Add(refreshLimit)}
+		f = &refresh{done: make(chan struct{}), late: time.Now().Add(rpc.RefreshLimit)}
 		r.refreshes[key] = f
 		r.mu.Unlock()
 		m, ok := r.begin(machineID)
@@ -53,7 +47,7 @@ func (r *Runner) callRefresh(ctx context.Context, machineID string, body []byte)
 		}
 		return f.status, f.answer, nil
 	case <-late.C:
-		return 503, []byte(stillRefreshing), nil
+		return 503, []byte(rpc.StillRefreshing), nil
 	}
 }
 

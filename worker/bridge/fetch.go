@@ -130,7 +130,7 @@ func (Stub) Start(ctx context.Context, machineID, verb string, body []byte) rpc.
 	o := begin(c)
 	if o.usable() {
 		hostObject(o.number, c.id, sptr(machineID), int32(len(machineID)), sptr(verb), int32(len(verb)), ptr(body),
-			int32(len(body)))
+			int32(len(body)), ms(rpc.Limit(verb)))
 	}
 	return pendingCall{o}
 }

@@ -12,7 +12,7 @@ func hostFetch(op, call int32, head unsafe.Pointer, headLen int32, body unsafe.P
 
 //go:wasmimport host object
 func hostObject(op, call int32, name unsafe.Pointer, nameLen int32, verb unsafe.Pointer, verbLen int32,
-	body unsafe.Pointer, bodyLen int32)
+	body unsafe.Pointer, bodyLen, totalMs int32)
 
 //go:wasmimport host pause
 func hostPause(op, ms int32)

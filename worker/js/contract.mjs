@@ -257,3 +257,8 @@ export const IGNORED = [
 
 // The one of them that is not ignored in an answer of 400 and above.
 export const PLACE = "cf-ray";
+
+// How long a caller waits for a refresh, and the body of the answer, 503, after that.
+export const REFRESH_MS = 10000;
+export const STILL_REFRESHING =
+  '{"error":{"message":"the token is being refreshed","type":"server_error","code":"refresh_in_progress","retryAfterMs":2000}}';

@@ -101,11 +101,11 @@ function functions(inst) {
       const outlive = (flags & OUTLIVE) !== 0;
       inst.host.fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, owned, sending);
     },
-    // object calls the object of a machine.
-    object(op, callID, nameAt, nameLen, verbAt, verbLen, bodyAt, bodyLen) {
+    // object calls the object of a machine and waits for its answer up to totalMs.
+    object(op, callID, nameAt, nameLen, verbAt, verbLen, bodyAt, bodyLen, totalMs) {
       const call = inst.calls.get(callID);
       const body = bodyLen ? inst.bytes(bodyAt, bodyLen) : null;
-      inst.host.callObject(inst, op, call, inst.text(nameAt, nameLen), inst.text(verbAt, verbLen), body);
+      inst.host.callObject(inst, op, call, inst.text(nameAt, nameLen), inst.text(verbAt, verbLen), body, totalMs);
     },
     pause(op, ms) {
       inst.host.pause(inst, op, ms);

@@ -1,22 +1,9 @@
 // The parts of a machine's object that need no program: refreshes are joined,
 // repeated questions for a snapshot are answered, and an object is placed near its
 // machine's traffic.
+import { REFRESH_MS, STILL_REFRESHING } from "./contract.mjs";
 
-// How long a caller waits for a refresh, in ms. The refresh itself continues up to
-// the time limit of the call to the token endpoint.
-export const refreshMs = 10_000;
-
-// stillRefreshing is the answer to a caller that has waited refreshMs.
-const stillRefreshing = new TextEncoder().encode(
-  JSON.stringify({
-    error: {
-      message: "the token is being refreshed",
-      type: "server_error",
-      code: "refresh_in_progress",
-      retryAfterMs: 2000,
-    },
-  }),
-);
+const stillRefreshing = new TextEncoder().encode(STILL_REFRESHING);
 
 // Refreshes joins identical refreshes that overlap: a token endpoint that rotates
 // tokens must not be called twice, and a call that may have rotated the token must
@@ -25,7 +12,7 @@ const stillRefreshing = new TextEncoder().encode(
 export class Refreshes {
   #byBody = new Map();
 
-  // join returns the answer to a refresh within refreshMs. refresh begins it, unless
+  // join returns the answer to a refresh within REFRESH_MS. refresh begins it, unless
   // one for the same body is under way. keep keeps the object alive until it ends.
   join(body, refresh, keep) {
     const key = new TextDecoder().decode(body);
@@ -44,7 +31,7 @@ export class Refreshes {
       this.#byBody.delete(key);
     });
     keep(done.catch(() => {}));
-    const late = scheduler.wait(refreshMs, { signal: ended.signal }).then(
+    const late = scheduler.wait(REFRESH_MS, { signal: ended.signal }).then(
       () => ({ status: 503, body: stillRefreshing }),
       () => done,
     );

@@ -19,12 +19,6 @@ import { hintOf } from "./object.mjs";
 import { detach, inOneStep, readAll } from "./streams.mjs";
 import { dial } from "./websockets.mjs";
 
-// How long an object may take, in ms. The machine's snapshot is asked for before
-// a call; if there is no answer, the replica serves. A refresh answers within
-// 10 s, see object.mjs.
-const snapshotMs = 10_000;
-const objectMs = 30_000;
-
 const ignored = new Set(IGNORED);
 
 // An upstream call whose answer Go receives whole. It has no AbortController, which
@@ -239,7 +233,7 @@ export const platform = {
 
   // callObject calls the object of a machine and reports its answer. The first call
   // decides where the object is.
-  callObject(inst, op, call, name, verb, body) {
+  callObject(inst, op, call, name, verb, body, totalMs) {
     let ended = false;
     const end = (...event) => {
       if (ended) return;
@@ -247,8 +241,7 @@ export const platform = {
       call.removeDeadline(deadline);
       inst.emit(op, ...event);
     };
-    const ms = verb === "snapshot" ? snapshotMs : objectMs;
-    const deadline = call.addDeadline(ms, () => end(NETWORK, 0, "no answer in time"));
+    const deadline = call.addDeadline(totalMs, () => end(NETWORK, 0, "no answer in time"));
     (async () => {
       const ns = call.env.MACHINE;
       const locationHint = hintOf(call.request?.cf);

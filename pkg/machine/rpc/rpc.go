@@ -20,6 +20,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"weir/pkg/budget"
 	"weir/pkg/store"
@@ -35,6 +36,24 @@ const RegistryID = "registry"
 type Stub interface {
 	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
 }
+
+// Limit returns how long the caller of an operation waits for its answer; the operation
+// runs to its end. The machine's snapshot is asked for before a call: if there is no
+// answer, the replica serves.
+func Limit(op string) time.Duration {
+	if op == "snapshot" {
+		return 10 * time.Second
+	}
+	return 30 * time.Second
+}
+
+// RefreshLimit is how long the object lets a caller wait for a refresh, which then
+// continues up to the time limit of the call to the token endpoint. StillRefreshing is the
+// body of the answer to that caller, whose status is 503.
+const (
+	RefreshLimit    = 10 * time.Second
+	StillRefreshing = `{"error":{"message":"the token is being refreshed","type":"server_error","code":"refresh_in_progress","retryAfterMs":2000}}`
+)
 
 // Pending is a call of an object under way.
 type Pending interface {

@@ -2,7 +2,8 @@
 // than the work, because pending timers and calls keep an object alive and billed.
 import assert from "node:assert/strict";
 import { healthOf } from "../../../worker/js/health.mjs";
-import { Confirmations, hintOf, refreshMs, Refreshes } from "../../../worker/js/object.mjs";
+import { REFRESH_MS } from "../../../worker/js/contract.mjs";
+import { Confirmations, hintOf, Refreshes } from "../../../worker/js/object.mjs";
 import { start } from "../gateway.mjs";
 import { only } from "../platforms.mjs";
 
@@ -80,7 +81,7 @@ test("after the time limit of its callers only the refresh is pending", async ()
   const join = () => refreshes.join(bytes("{}"), () => work.promise, pending.keep);
   const first = join();
   const [timer] = pending.timers;
-  assert.equal(timer.ms, refreshMs);
+  assert.equal(timer.ms, REFRESH_MS);
   timer.fire();
   const answer = await first;
   assert.equal(answer.status, 503);

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"unicode"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/upstream"
 )
@@ -42,6 +43,7 @@ func generate(file string) ([]byte, error) {
 	}
 	routes(&out)
 	ignored(&out)
+	refreshes(&out)
 	return out.Bytes(), nil
 }
 
@@ -118,6 +120,14 @@ func ignored(out *bytes.Buffer) {
 	fmt.Fprintln(out)
 	comment(out, "The one of them that is not ignored in an answer of 400 and above.\n")
 	fmt.Fprintf(out, "export const PLACE = %q;\n", upstream.Place)
+}
+
+// refreshes writes how long a caller waits for a refresh, and the answer to it after that.
+func refreshes(out *bytes.Buffer) {
+	fmt.Fprintln(out)
+	comment(out, "How long a caller waits for a refresh, and the body of the answer, 503, after that.\n")
+	fmt.Fprintf(out, "export const REFRESH_MS = %d;\n", rpc.RefreshLimit.Milliseconds())
+	fmt.Fprintf(out, "export const STILL_REFRESHING =\n  '%s';\n", rpc.StillRefreshing)
 }
 
 // list writes an array as biome formats it: on one line if that has at most 120
