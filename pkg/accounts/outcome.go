@@ -18,10 +18,12 @@ import (
 // captures are read from the list.
 type Outcome struct {
 	Target     *routing.Target
-	Connection *store.Connection // nil for what concerns all accounts of the target
+	Connection *store.Connection // nil for a target that a budget refuses
 	Sent       bool              // a request went to the provider
-	Failed     *store.Attempt    // the record of an upstream call that failed; nil for an answer
-	Skipped    string            // why an account that is not ready was left out; see Step
+	// Failed is the record of a call that failed; nil for an answer, and for a page that the
+	// gateway fetches itself.
+	Failed  *store.Attempt
+	Skipped string // why an account that is not ready was left out; see Step
 
 	failure *failure      // nil for an answer, and for an account that was left out
 	retry   Retry         // the same account was asked again

@@ -1,8 +1,10 @@
 package accounts
 
 import (
+	"strings"
 	"testing"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/catalog"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -105,5 +107,22 @@ func TestRefusedRequestsHaveNoLatency(t *testing.T) {
 	rec := w.pool.reportOf(mid).Requests[2]
 	if rec.Outcome != store.Refused || rec.Reason != store.RefusedByBudget || rec.Model != "openai/gpt" || rec.KeyID != "k" {
 		t.Errorf("got %+v", rec)
+	}
+}
+
+// A stream can be long: what it keeps of the failures before it has no bodies.
+func TestOutcomesKeepNoErrors(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	w.script[key("a")] = []fake.Answer{{Status: 500, Body: strings.Repeat("x", 60<<10)}}
+	if _, e := w.send(); e != nil || len(w.trace.Outcomes) != 2 {
+		t.Fatalf("%v, %d outcomes", e, len(w.trace.Outcomes))
+	}
+	for _, o := range w.trace.Outcomes {
+		if o.failure != nil || o.err != nil {
+			t.Errorf("%s keeps %v, %v", o.Connection.ID, o.failure, o.err)
+		}
+	}
+	if failed := w.trace.Failed(); len(failed) != 1 || failed[0].Status != 500 {
+		t.Errorf("failed: %+v", failed)
 	}
 }

@@ -37,8 +37,12 @@ const (
 	Moved = "moved" // another one
 )
 
-// add takes the outcomes of a Send. Most calls have one Send, and no copy of them.
+// add takes the outcomes of a Send, without the bodies of errors: a stream can be long. Most
+// calls have one Send, and no copy of its outcomes.
 func (t *Trace) add(list outcomes) {
+	for i := range list {
+		list[i].failure, list[i].err = nil, nil
+	}
 	if t.Outcomes == nil {
 		t.Outcomes = list
 		return

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -153,10 +154,11 @@ func claimed(raw []byte) (lease, tool string, err error) {
 		switch {
 		case text == nil:
 			err = apierr.Invalid(k.String(), "%s is not a field of this request.", k.String())
+		case v.Type == gjson.Null:
 		case v.Type != gjson.String || len(v.Str) > rpc.MaxKey:
 			err = apierr.Invalid(k.String(), "%s must be a text of at most %d bytes.", k.String(), rpc.MaxKey)
 		default:
-			*text = v.Str
+			*text = strings.TrimSpace(v.Str)
 		}
 		return err == nil
 	})

@@ -58,7 +58,8 @@ func (g *Gateway) upgrade(ctx context.Context, r *httpmsg.Request, route *Route,
 			g.mu.Unlock()
 			serve(ctx, conn)
 		}
-		resp.After = append(resp.After, func(context.Context) { g.closeSocket(opened) })
+		closes := func(context.Context) { g.closeSocket(opened) }
+		resp.After = append([]func(context.Context){closes}, resp.After...)
 	}
 	return resp
 }

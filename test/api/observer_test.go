@@ -33,7 +33,11 @@ func (o *observer) Ended(_ context.Context, e *gateway.Ended) {
 		line += " " + took.String()
 	}
 	for _, out := range c.Trace.Outcomes {
-		switch line += " | " + out.Connection.Name; {
+		line += " | "
+		if out.Connection != nil {
+			line += out.Connection.Name
+		}
+		switch {
 		case out.Failed != nil:
 			line += fmt.Sprintf(" failed %d", out.Failed.Status)
 		case out.Sent:
@@ -61,6 +65,7 @@ func TestObserversReceiveEveryRequest(t *testing.T) {
 	seen.lines = nil
 	w.embed(key)
 	w.embed(key)
+	w.do("POST", "/v1/web/fetch", key, `{"provider":"builtin","url":"http://a.example.com/x"}`)
 	w.do("POST", "/v1/embeddings", key, `{"model":"up/m"}`)
 	w.do("POST", "/v1/embeddings", "no-key", `{"model":"up/m","input":"a"}`)
 	w.do("GET", "/v1/embeddings", key, "")
@@ -69,6 +74,7 @@ func TestObserversReceiveEveryRequest(t *testing.T) {
 	want := []string{
 		"/v1/embeddings 200 machine key 40ms | account 0 failed 429 | account 1 answered up/m",
 		"/v1/embeddings 200 machine key 40ms | account 0 rate_limited | account 1 answered up/m",
+		"/v1/web/fetch 200 machine key 40ms | the gateway itself answered web/fetch",
 		"/v1/embeddings 400  machine key",
 		"/v1/embeddings 401 invalid_api_key",
 		"/v1/embeddings 405 method_not_allowed",

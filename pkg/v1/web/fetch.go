@@ -114,9 +114,9 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 	if s.own {
 		begun := h.Now()
 		c.Trace.Provider, c.Trace.ConnectionID, c.Trace.Model, c.Trace.Dropped = ownAlias, "", ownModel, nil
-		got, err := h.own(ctx, c, req, deadline)
+		to := itself()
+		got, err := h.own(ctx, c, &to, req, deadline)
 		if h.Usage != nil {
-			to := itself()
 			h.Usage.RecordDirect(c.Machine, c.Request, &c.Trace, &to, err)
 		}
 		if c.Trace.Err = err; err != nil {

@@ -44,10 +44,11 @@ const (
 // agent is the name of the gateway for sites.
 const agent = "Mozilla/5.0 (compatible; weir/1)"
 
-// own fetches a page. Every address on the way is judged like the first one; no
+// own fetches a page, which counts as the target self. Every address on the way is judged like the first one; no
 // credential, cookie or header of the client goes with the call
 // (docs/reference/reliability.md, T16, T19, T43).
-func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline time.Time) (*page, error) {
+func (h *Handler) own(ctx context.Context, c *auth.Call, self *routing.Target, req *request,
+	deadline time.Time) (*page, error) {
 	target, hosts := req.url, h.ownHosts(c)
 	hop, err := provider.Hop(c.Header)
 	if err != nil {
@@ -58,7 +59,8 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 		if left <= 0 {
 			return nil, timedOut(nil)
 		}
-		c.Trace.Outcomes = append(c.Trace.Outcomes, accounts.Outcome{Sent: true})
+		sent := accounts.Outcome{Target: self, Connection: self.Connections[0], Sent: true}
+		c.Trace.Outcomes = append(c.Trace.Outcomes, sent)
 		resp, err := upstream.Do(ctx, h.Do, pageRequest(target, left, hop))
 		if err != nil {
 			return nil, failed(err)
