@@ -54,7 +54,8 @@ func main() {
 	flag.Parse()
 	dir := flag.Arg(0)
 	s := &program{names: map[string]*uses{}, needed: map[string]bool{}}
-	for _, env := range [][]string{{}, {"GOOS=js", "GOARCH=wasm"}} {
+	wasm := []string{"GOOS=js", "GOARCH=wasm", "GOFLAGS=" + os.Getenv("GOFLAGS") + " -trimpath"} // as scripts/build.sh
+	for _, env := range [][]string{{}, wasm} {
 		if err := s.load(dir, env); err != nil {
 			fmt.Fprintln(os.Stderr, "exports:", err)
 			os.Exit(2)
