@@ -202,7 +202,7 @@ func (p *IDP) Issue() (access, refresh string) {
 	return p.Access, p.Refresh
 }
 
-// reply returns the answer to a call once it is waited for.
+// Reply returns the answer to a call once it is waited for.
 func (p *IDP) Reply(s *fake.Seen) fake.Answer {
 	return fake.Answer{Late: func() fake.Answer { return p.late(s) }}
 }
