@@ -186,7 +186,7 @@ function functions(inst) {
       return inst.streams.derived("through", src, idleMs, length, beatMs);
     },
     watch(src, idleMs, beatMs, cut) {
-      return inst.streams.derived(cut ? "guard" : "watch", src, idleMs, -1, beatMs);
+      return inst.streams.derived(cut ? "pipe" : "watch", src, idleMs, -1, beatMs);
     },
 
     // template stores the constant fields of a kind of answers for respond.

@@ -1,5 +1,5 @@
 // Streams that Go refers to by number and JavaScript moves: upstream and client
-// bodies, prefixes, push transforms and the sampled tee.
+// bodies, prefixes, pipes and push transforms.
 import { noMemory, pieceReady, reserver } from "./memory.mjs";
 import {
   BODY_IDLE,
@@ -16,23 +16,14 @@ import {
   TIMEOUT,
   TOO_LARGE,
 } from "./contract.mjs";
+import { watch } from "./watch.mjs";
 
-// The sampled tee: ms between two samples, at most and at first, and the bytes
-// wanted between two: the tee of a stream holds about as much at most.
-const sampleEvery = 1000;
-const firstSample = 50;
-export const sampleTarget = 1 << 20;
 // Bytes of a read that may wait for an upstream, of one while little flows, and
-// otherwise, and of the last one of a watched stream.
-const waitingRead = 1 << 10;
-const smallRead = 4 << 10;
-const largeRead = 64 << 10;
-const lastRead = 32 << 10;
+// otherwise.
+export const waitingRead = 1 << 10;
+export const smallRead = 4 << 10;
+export const largeRead = 64 << 10;
 const aheadRead = 1 << 10; // of a client's body while its call may wait
-// The bytes that a pipe has passed on when it may be ended for a heartbeat: they fit the
-// buffers between the platform and a client, so none is lost with the pipe.
-const maxPiped = 64 << 10;
-const maxTimer = 60_000; // ms
 const maxUnsent = 4; // small writes to a client that are not waited for
 const pieceBytes = 32 << 10; // of a read where the length is unknown
 const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
@@ -150,7 +141,7 @@ function until(promise, ms) {
 // watchdog calls expire once a wait has taken ms, and beat after each beatMs of one: one
 // timer for a stream instead of one for each of its chunks. Zero is no limit, and no
 // beats. begin and end surround a wait; stop ends the watchdog.
-function watchdog(ms, expire, beatMs = 0, beat = null) {
+export function watchdog(ms, expire, beatMs = 0, beat = null) {
   let since = 0;
   let beaten = 0;
   let timer = 0;
@@ -377,7 +368,7 @@ export class Streams {
   // must last until Go has received its end.
   flows(id) {
     const kind = this.table.get(id)?.kind;
-    return kind === "through" || kind === "watch" || kind === "guard" || kind === "prefix" || kind === "whole";
+    return kind === "through" || kind === "watch" || kind === "pipe" || kind === "prefix" || kind === "whole";
   }
 
   // open returns a ReadableStream, or bytes, for the platform to send. sending is that of
@@ -385,7 +376,8 @@ export class Streams {
   open(id, call, sending = null) {
     const s = this.table.get(id);
     if (s.kind === "through") return this.through(id, call, sending);
-    if (s.kind === "watch" || s.kind === "guard") return this.watch(id, call);
+    if (s.kind === "watch") return watch(this, id, call);
+    if (s.kind === "pipe") return this.pipe(id, call);
     if (s.kind === "whole") return this.whole(id, call);
     if (s.kind === "bytes" || s.kind === "parts") {
       this.remove(id);
@@ -565,15 +557,6 @@ export class Streams {
     return this.table.get(id).bytes;
   }
 
-  // sample passes a piece of a watched stream to Go.
-  sample(id, piece) {
-    this.inst.enter(() => {
-      const at = this.inst.x.weir_chunk(piece.byteLength) >>> 0;
-      this.inst.u8().set(piece, at);
-      this.inst.x.weir_sample(id, piece.byteLength);
-    });
-  }
-
   // push passes a chunk to Go and returns the transformed bytes, or null. Large ones
   // are in out.buffer until the next push: copies would be garbage of the size of
   // an upload. It sets out.stopped if Go needs no more of the source.
@@ -725,227 +708,25 @@ export class Streams {
     return readable;
   }
 
-  // watch passes a stream natively and shows it to Go: it reads the second branch
-  // of a tee once a second while the first flows slowly (a pending read would slow
-  // the first down), more often for a fast stream so that little is buffered in
-  // between, and the rest when the first has ended. A guarded stream is not shown
-  // to Go, which learns only how it ended; if it breaks off, so does the client's.
-  watch(id, call) {
-    const { kind, src, idle, beatMs } = this.remove(id);
-    const guarded = kind === "guard";
+  // pipe passes a stream to the client without Go, which learns only how it ended. If it
+  // breaks off, so does the client's.
+  pipe(id, call) {
+    const { src, idle } = this.remove(id);
     const { head, body, inflight } = this.source(src);
     const { readable, writable } = new IdentityTransformStream();
     this.flow(id, call, readable);
     (async () => {
-      let ending = ENDED_CLEANLY;
-      if (head) {
-        if (!guarded) this.sample(id, head);
-        const writer = writable.getWriter();
-        try {
-          await until(writer.write(head), firstWriteMs);
-        } catch {
-          writer.abort(new Error("not taken")).catch(() => {});
-          ending = ENDED_BY_CLIENT;
-        }
-        writer.releaseLock();
-      }
+      let ending = await headFirst(head, writable);
       if (ending) body?.cancel().catch(() => {});
-      else if (body)
-        ending = await (guarded
-          ? piecewise(body, writable, idle)
-          : this.watched(id, body, writable, idle, beatMs, inflight));
+      else if (body) ending = await piecewise(body, writable, idle);
       if (ending === ENDED_RESET && (await clientLeft(call))) ending = ENDED_BY_CLIENT;
       if (ending === ENDED_BY_CLIENT || ending === ENDED_IDLE) inflight?.abort();
       inflight?.finish();
       const writer = writable.getWriter();
-      const tail = this.end(id, ending);
-      if ((this.inst.dead || guarded) && ending) {
-        await writer.abort(new Error("cut")).catch(() => {});
-        return ending;
-      }
-      if (tail && ending !== ENDED_BY_CLIENT) await writer.write(tail).catch(() => {});
-      await writer.close().catch(() => {});
-      return ending;
-    })().then(
-      () => this.ended(id),
-      () => this.ended(id),
-    );
+      this.end(id, ending);
+      await (ending ? writer.abort(new Error("cut")) : writer.close()).catch(() => {});
+    })().finally(() => this.ended(id));
     return readable;
-  }
-
-  // watched passes body to the client by sampled tees, with heartbeats between them
-  // while it is silent, and returns how it ended.
-  async watched(id, body, writable, idle, beatMs, inflight) {
-    for (;;) {
-      const part = await this.sampledTee(id, body, writable, idle, beatMs, inflight);
-      if (!part.silence) return part.ending;
-      const ending = await this.beats(id, part.silence, writable, idle, beatMs, inflight);
-      if (ending !== ENDED_CLEANLY) return ending;
-      body = part.silence.rest;
-    }
-  }
-
-  // beats sends heartbeats until the upstream continues, then what it has sent. It
-  // returns ENDED_CLEANLY if the stream goes on, or may have ended.
-  async beats(id, silence, writable, idle, beatMs, inflight) {
-    const writer = writable.getWriter();
-    let ending = ENDED_CLEANLY;
-    let unsent = false; // a heartbeat that the client has not taken
-    const beat = (bytes) => {
-      if (!bytes || unsent) return;
-      unsent = true;
-      writer.write(bytes).then(
-        () => {
-          unsent = false;
-        },
-        () => {
-          ending ||= ENDED_RESET;
-          inflight.abort();
-        },
-      );
-    };
-    const expire = () => {
-      ending = ENDED_IDLE;
-      inflight.abort();
-    };
-    beat(silence.first);
-    const dog = watchdog(idle, expire, beatMs, () => beat(this.beat(id)));
-    dog.begin(silence.since);
-    await silence.over;
-    dog.stop();
-    for (const bytes of silence.bytes) {
-      if (ending) break;
-      await writer.write(bytes).catch(() => {
-        ending ||= ENDED_RESET;
-      });
-    }
-    silence.reader.releaseLock();
-    writer.releaseLock();
-    if (ending) await this.drain(id, silence.rest, inflight);
-    return ending;
-  }
-
-  // drain shows the rest of a stream that was given up to Go: it is usage.
-  async drain(id, body, inflight) {
-    inflight.abort();
-    try {
-      for await (const bytes of body) this.sample(id, bytes);
-    } catch {
-      /* it has been aborted */
-    }
-  }
-
-  // sampledTee pipes body to the client, shows all of it to Go, and returns how it
-  // ended. The tee holds what the client has received and Go has not seen.
-  //
-  // A timer begins each sample. One that waits for the upstream shows how long that
-  // has been silent. After beatMs the pipe is ended, unless Go says that an event has
-  // begun or the pipe may hold bytes that the client has not taken: then silence has
-  // the branch that Go reads, which is the rest of the stream.
-  async sampledTee(id, body, writable, idle, beatMs, inflight) {
-    const [toClient, toGo] = body.tee();
-    const reader = toGo.getReader({ mode: "byob" });
-    const pipe = new AbortController();
-    let silence = null;
-    let piped = 0; // bytes
-    let ending = ENDED_CLEANLY;
-    let piping = true;
-    let more = true;
-    let sampling = null;
-    let since = 0; // when the sample began, or read its last bytes
-    let quiet = 0; // times that beatMs has passed since
-    let waiting = new ArrayBuffer(waitingRead); // of a read that waits
-    let wait = firstSample;
-    let longest = sampleEvery;
-    let timer = 0;
-    let timerAt = 0;
-    // read shows the next bytes to Go, waits for at least atLeast of them unless the
-    // stream ends, and returns their number.
-    const read = async (buffer, atLeast) => {
-      const { value, done } = await reader.readAtLeast(atLeast, new Uint8Array(buffer));
-      more = !done;
-      if (value?.byteLength) {
-        since = Date.now();
-        quiet = 0;
-        this.sample(id, value);
-        piped += value.byteLength;
-        silence?.bytes.push(value.slice());
-      }
-      if (value?.buffer.byteLength === waitingRead) waiting = value.buffer;
-      return value?.byteLength ?? 0;
-    };
-    const sample = async () => {
-      let seen = 0;
-      // A full read means that there is more. The buffer of a read that waits is small.
-      for (
-        let size = waitingRead, full = true;
-        full && more && piping;
-        size = size === waitingRead ? smallRead : largeRead
-      ) {
-        const n = await read(size === waitingRead ? waiting : new ArrayBuffer(size), 1);
-        seen += n;
-        full = n === size;
-      }
-      if (seen > sampleTarget / 2) longest = firstSample; // it was fast, and may be again after a pause
-      wait = Math.max(1, Math.min(longest, (wait * sampleTarget) / Math.max(seen, 1)));
-      sampling = null;
-      if (!piping || !more || timerAt <= Date.now() + wait) return;
-      clearTimeout(timer);
-      arm(wait);
-    };
-    const arm = (ms) => {
-      timerAt = Date.now() + ms;
-      timer = setTimeout(tick, ms);
-    };
-    const beats = beatMs > 0 ? beatMs : Infinity;
-    const tick = () => {
-      const now = Date.now();
-      if (!sampling) {
-        since = now;
-        quiet = 0;
-        sampling = sample().catch(() => {
-          more = false;
-        });
-        return arm(sampleEvery);
-      }
-      if (idle > 0 && now >= since + idle) {
-        ending = ENDED_IDLE;
-        inflight.abort();
-        return;
-      }
-      if (now >= since + (quiet + 1) * beats) {
-        quiet++;
-        const first = piped <= maxPiped ? this.beat(id) : null;
-        if (first) {
-          piping = false;
-          silence = { first, since, reader, rest: toGo, over: sampling, bytes: [] };
-          pipe.abort();
-          return;
-        }
-      }
-      arm(Math.min(idle > 0 ? since + idle : Infinity, since + (quiet + 1) * beats, now + maxTimer) - now);
-    };
-    arm(wait);
-    try {
-      await toClient.pipeTo(writable, { preventClose: true, preventAbort: true, signal: pipe.signal });
-    } catch {
-      if (silence) return { ending, silence };
-      ending ||= ENDED_RESET;
-      inflight.abort(); // bytes that have arrived are usage, even if the client has left
-    }
-    piping = false;
-    clearTimeout(timer);
-    await sampling;
-    try {
-      // After a complete stream, a read that does not fill its buffer was the last.
-      while (more) {
-        const n = await read(new ArrayBuffer(lastRead), ending ? 1 : lastRead);
-        more &&= ending || n === lastRead;
-      }
-    } catch {
-      ending ||= ENDED_RESET;
-    }
-    return { ending, silence: null };
   }
 
   // flow notes a stream that begins to flow to readable. sending is that of an upload.
@@ -1002,6 +783,22 @@ function drop({ readable }) {
   } catch {
     /* of an event that is over */
   }
+}
+
+// headFirst writes the first bytes of a stream, if it has any, to the client, and
+// returns how it ended if that does not take them.
+export async function headFirst(head, writable) {
+  if (!head) return ENDED_CLEANLY;
+  const writer = writable.getWriter();
+  let ending = ENDED_CLEANLY;
+  try {
+    await until(writer.write(head), firstWriteMs);
+  } catch {
+    writer.abort(new Error("not taken")).catch(() => {});
+    ending = ENDED_BY_CLIENT;
+  }
+  writer.releaseLock();
+  return ending;
 }
 
 // piecewise passes body to the client chunk by chunk, so that silence is noticed,
@@ -1061,7 +858,7 @@ function fitting(buffer, n) {
 // clientLeft reports whether the client of a call has closed the connection. The
 // pipe reports only that one end broke, and may do so before the platform aborts
 // the request's signal.
-async function clientLeft(call) {
+export async function clientLeft(call) {
   const signal = call.request?.signal;
   if (signal && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 0));
   return !!signal?.aborted;
