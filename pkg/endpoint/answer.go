@@ -68,7 +68,7 @@ const answerFields = 12
 func Forward(m *snapshot.Machine, res *accounts.Result) *httpmsg.Response {
 	resp := &httpmsg.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: res.Body}
 	if _, whole := res.Body.(*stream.Bytes); !whole {
-		resp.Body = &stream.Watched{Src: res.Body, W: passing{res}, Idle: m.Settings.Idle(), Cut: true}
+		resp.Body = &stream.Through{Src: res.Body, T: passing{res}, Idle: m.Settings.Idle(), Cut: true}
 	}
 	return resp
 }
@@ -76,11 +76,11 @@ func Forward(m *snapshot.Machine, res *accounts.Result) *httpmsg.Response {
 // passing reports the end of a forwarded body to the account.
 type passing struct{ res *accounts.Result }
 
-func (passing) Sample([]byte) {}
+func (passing) Push(chunk, out []byte) []byte { return append(out, chunk...) }
 
-func (p passing) End(cause error) []byte {
+func (p passing) End(cause error, out []byte) []byte {
 	p.res.Done(cause)
-	return nil
+	return out
 }
 
 // HasField reports whether an answer that CheckJSON has read, if it is JSON,

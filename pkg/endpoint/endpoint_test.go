@@ -29,9 +29,9 @@ func TestEndingSeesATextCutAnywhere(t *testing.T) {
 	for at := range done {
 		for _, cause := range []error{nil, stream.ErrReset, stream.ErrIdle, stream.ErrClient} {
 			e := &endpoint.StreamWatcher{Result: &accounts.Result{}, Last: []string{`"type":"speech.audio.done"`}}
-			e.Sample([]byte(strings.Repeat("x", 1000) + done[:at]))
-			e.Sample([]byte(done[at:]))
-			tail := string(e.End(cause))
+			e.Push([]byte(strings.Repeat("x", 1000)+done[:at]), nil)
+			e.Push([]byte(done[at:]), nil)
+			tail := string(e.End(cause, nil))
 			if cut := cause == stream.ErrReset || cause == stream.ErrIdle; cut != (tail != "") {
 				t.Fatalf("cut at %d, ended with %v: %q", at, cause, tail)
 			}
@@ -39,8 +39,8 @@ func TestEndingSeesATextCutAnywhere(t *testing.T) {
 	}
 	for text, want := range map[string]bool{"data: [DONE]\n\n": false, "event: error\ndata: {}\n\n": false, `data: {"error":{"message":"x"}}`: false, "data: {}\n\n": true, "": true} {
 		e := &endpoint.StreamWatcher{Result: &accounts.Result{}}
-		e.Sample([]byte(text))
-		if got := len(e.End(nil)) > 0; got != want {
+		e.Push([]byte(text), nil)
+		if got := len(e.End(nil, nil)) > 0; got != want {
 			t.Errorf("%q ends with an error event: %v", text, got)
 		}
 	}

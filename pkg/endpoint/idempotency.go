@@ -211,8 +211,8 @@ func (l *Claim) put(ctx context.Context, in *rpc.IdempotencyEnd) {
 
 // watcherOf returns the watcher of an answer that is an event stream, or nil.
 func watcherOf(resp *httpmsg.Response) *StreamWatcher {
-	if body, ok := resp.Body.(*stream.Watched); ok {
-		w, _ := body.W.(*StreamWatcher)
+	if body, ok := resp.Body.(*stream.Through); ok {
+		w, _ := body.T.(*StreamWatcher)
 		return w
 	}
 	return nil

@@ -30,17 +30,18 @@ type StreamWatcher struct {
 // Watch returns the upstream's answer with its event stream observed by a
 // StreamWatcher. The machine's idle limit ends a silent stream.
 func Watch(m *snapshot.Machine, res *accounts.Result, last ...string) *httpmsg.Response {
+	w := &StreamWatcher{Result: res, Last: last}
 	return &httpmsg.Response{
 		Status: res.Status, Header: provider.ResponseHeader(res.Header),
-		Body: &stream.Watched{Src: res.Body, W: &StreamWatcher{Result: res, Last: last}, Idle: m.Settings.Idle()},
+		Body: &stream.Through{Src: res.Body, T: w, Idle: m.Settings.Idle(), Watch: true},
 	}
 }
 
 const maxTail = 256 // bytes kept for a text cut in two
 
-// Sample looks for a last event.
-func (e *StreamWatcher) Sample(piece []byte) {
-	e.tail = append(e.tail, piece...)
+// Push looks for a last event.
+func (e *StreamWatcher) Push(chunk, out []byte) []byte {
+	e.tail = append(e.tail, chunk...)
 	for _, text := range e.Last {
 		e.seen = e.seen || has(e.tail, text)
 	}
@@ -49,6 +50,7 @@ func (e *StreamWatcher) Sample(piece []byte) {
 	if over := len(e.tail) - maxTail; over > 0 {
 		e.tail = e.tail[:copy(e.tail, e.tail[over:])]
 	}
+	return append(out, chunk...)
 }
 
 // has finds a text, whatever the blanks after its colon.
@@ -61,26 +63,26 @@ func has(b []byte, text string) bool {
 }
 
 // End reports to the account how the stream ended.
-func (e *StreamWatcher) End(cause error) []byte {
+func (e *StreamWatcher) End(cause error, out []byte) []byte {
 	switch {
 	case cause == stream.ErrClient:
 		e.Result.Done(cause)
-		return nil
+		return out
 	case cause == nil && (e.seen || e.err):
 		e.whole = e.seen && !e.err
 		e.Result.Done(nil)
-		return nil
+		return out
 	case cause == nil:
 		cause = stream.ErrReset
 	}
 	e.Result.Done(cause)
-	return CutEvent
+	return append(out, CutEvent...)
 }
 
 // CutEvent is what a stream that broke off ends with.
 var CutEvent = []byte("\n\ndata: {\"error\":{\"message\":\"the provider's stream broke off\",\"type\":\"server_error\",\"param\":null,\"code\":\"upstream_cut\"}}\n\ndata: [DONE]\n\n")
 
-var _ stream.Watcher = (*StreamWatcher)(nil)
+var _ stream.Transform = (*StreamWatcher)(nil)
 
 // Refused is the 400 of a model whose provider does not do what is asked for.
 func Refused(format string, args ...any) error {

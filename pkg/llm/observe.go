@@ -22,7 +22,7 @@ const (
 )
 
 // Observer reads a stream that passes byte for byte to a client of the
-// upstream's dialect. It is a stream.Watcher. It accepts parts of any size,
+// upstream's dialect. It accepts parts of any size,
 // also the whole stream at once, parses only the lines that matter, and stores
 // at most about 128 KiB.
 type Observer struct {
@@ -37,8 +37,6 @@ type Observer struct {
 	closed  bool // bytes followed the line that ended the stream
 	state   ir.Watched
 }
-
-var _ stream.Watcher = (*Observer)(nil)
 
 // Observe returns the observer of one stream. d is a dialect that clients speak.
 func Observe(d Dialect) *Observer {

@@ -174,8 +174,7 @@ func stopped(t stream.Transform) bool {
 type flow struct {
 	source
 	transform stream.Transform
-	watcher   stream.Watcher
-	cut       bool // of watcher
+	cut       bool // as of stream.Through
 	client    *answerWriter
 	log       func(level int, line string)
 
@@ -192,14 +191,9 @@ type flow struct {
 func flowOf(body io.ReadCloser) *flow {
 	switch b := body.(type) {
 	case *stream.Through:
-		f := &flow{source: open(b.Src, b.Idle), transform: b.T, every: stream.BeatEvery(b.Idle)}
+		f := &flow{source: open(b.Src, b.Idle), transform: b.T, cut: b.Cut, every: stream.BeatEvery(b.Idle)}
 		f.length = -1
 		f.beater, _ = b.T.(stream.Beater)
-		return f
-	case *stream.Watched:
-		f := &flow{source: open(b.Src, b.Idle), watcher: b.W, cut: b.Cut, every: stream.BeatEvery(b.Idle)}
-		f.length = -1
-		f.beater, _ = b.W.(stream.Beater)
 		return f
 	}
 	return &flow{source: open(body, 0)}
@@ -241,13 +235,10 @@ func (h *Host) flow(hr *http.Request, f *flow) {
 // end reports to the program how the body has ended. said is whether the program has
 // a way to say so to the client: tail.
 func (f *flow) end(cause error) (tail []byte, said bool) {
-	switch {
-	case f.transform != nil:
-		return f.transform.End(cause, f.buf[:0]), true
-	case f.watcher != nil:
-		return f.watcher.End(cause), !f.cut
+	if f.transform == nil {
+		return nil, false
 	}
-	return nil, false
+	return f.transform.End(cause, f.buf[:0]), !f.cut
 }
 
 // pump sends the pieces of a body and returns how it ended.
@@ -290,15 +281,12 @@ func (f *flow) forward(ctx context.Context, piece []byte) (over bool, err error)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case f.transform != nil:
+	if f.transform != nil && !f.cut {
 		if cap(f.buf) > 2*largeRead { // of a long event
 			f.buf = nil
 		}
 		f.buf = f.transform.Push(piece, f.buf[:0])
 		piece, over = f.buf, stopped(f.transform)
-	case f.watcher != nil && !f.cut:
-		f.watcher.Sample(piece)
 	}
 	if f.beater != nil {
 		f.last = time.Now()

@@ -309,12 +309,11 @@ func (b *clientBody) take() int32 {
 // watched are the streams that Go watches or transforms, by the host's number.
 var watched = map[int32]*flow{}
 
-// flow is one such stream: it has a transform or a watcher.
+// flow is one such stream.
 type flow struct {
 	transform stream.Transform
 	stop      stream.Stopper // transform, or nil
 	wait      stream.Waiter  // transform, or nil
-	watcher   stream.Watcher
 	call      *call
 	then      job // done once the stream has ended; nil if nothing waits for that
 }
@@ -335,13 +334,6 @@ func exportPush(id, n int32) int32 {
 	return int32(len(out))
 }
 
-//go:wasmexport weir_sample
-func exportSample(id, n int32) {
-	if f := watched[id]; f != nil {
-		f.watcher.Sample(chunk[:n])
-	}
-}
-
 // weir_beat puts a heartbeat for the client into out and returns its length.
 //
 //go:wasmexport weir_beat
@@ -351,9 +343,6 @@ func exportBeat(id int32) int32 {
 		return 0
 	}
 	b, ok := f.transform.(stream.Beater)
-	if f.watcher != nil {
-		b, ok = f.watcher.(stream.Beater)
-	}
 	if !ok {
 		return 0
 	}
@@ -371,16 +360,11 @@ func exportEnd(id, ending int32) int32 {
 	return int32(len(out))
 }
 
-// end reports to the transform or the watcher how the stream has ended. The last bytes for
-// the client are in out.
+// end reports to the transform, if there is one, how the stream has ended. The last bytes
+// for the client are in out.
 func (f *flow) end(err error) {
-	switch {
-	case f.watcher != nil:
-		out = append(out[:0], f.watcher.End(err)...)
-	case f.transform != nil:
-		out = f.transform.End(err, out[:0])
-	default:
-		out = out[:0]
+	if out = out[:0]; f.transform != nil {
+		out = f.transform.End(err, out)
 	}
 }
 
@@ -432,20 +416,20 @@ func handOver(body io.ReadCloser) (int32, *flow) {
 		}
 		stop, _ := b.T.(stream.Stopper)
 		wait, _ := b.T.(stream.Waiter)
-		return watch(hostThrough(src, ms(b.Idle), beatMs(b.T, b.Idle), length), &flow{transform: b.T, stop: stop, wait: wait})
-	case *stream.Watched:
-		src, _ := handOver(b.Src)
-		cut := int32(0)
-		if b.Cut {
-			cut = 1
+		f := &flow{transform: b.T, stop: stop, wait: wait}
+		switch {
+		case b.Cut:
+			return watch(hostPipe(src, ms(b.Idle)), f)
+		case b.Watch:
+			return watch(hostWatch(src, ms(b.Idle), beatMs(b.T, b.Idle)), f)
 		}
-		return watch(hostWatch(src, ms(b.Idle), beatMs(b.W, b.Idle), cut), &flow{watcher: b.W})
+		return watch(hostThrough(src, ms(b.Idle), beatMs(b.T, b.Idle), length), f)
 	}
 	panic(fmt.Sprintf("bridge: the host cannot send a body of type %T", body))
 }
 
-// beatMs returns the interval of the heartbeats of a transform or watcher in
-// milliseconds, 0 if it has none.
+// beatMs returns the interval of the heartbeats of a transform in milliseconds, 0 if it
+// has none.
 func beatMs(v any, idle time.Duration) int32 {
 	if _, ok := v.(stream.Beater); !ok {
 		return 0

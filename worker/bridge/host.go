@@ -99,7 +99,10 @@ func hostMemory(others int32) float64
 func hostThrough(src, idleMs, beatMs int32, length float64) int32
 
 //go:wasmimport host watch
-func hostWatch(src, idleMs, beatMs, cut int32) int32
+func hostWatch(src, idleMs, beatMs int32) int32
+
+//go:wasmimport host pipe
+func hostPipe(src, idleMs int32) int32
 
 //go:wasmimport host template
 func hostTemplate(number int32, head unsafe.Pointer, headLen int32)

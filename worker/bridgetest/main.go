@@ -184,7 +184,7 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 			src = &stream.Prefix{Head: first[:n], Rest: up.Body}
 		}
 		w := &watcher{}
-		return &httpmsg.Response{Status: up.Status, Body: &stream.Watched{Src: src, W: w, Idle: patience},
+		return &httpmsg.Response{Status: up.Status, Body: &stream.Through{Src: src, T: w, Idle: patience, Watch: true},
 			After: []func(context.Context){func(context.Context) {
 				a.lastWatch = fmt.Sprintf("%d %v %s", w.n, w.cause, bytes.TrimSpace(w.text))
 				a.after++
@@ -357,19 +357,20 @@ type watcher struct {
 	cause error
 }
 
-func (w *watcher) Sample(p []byte) {
+func (w *watcher) Push(p, out []byte) []byte {
 	w.n += len(p)
 	if len(w.text) < 64 {
 		w.text = append(w.text, p[:min(len(p), 64)]...)
 	}
+	return append(out, p...)
 }
 
-func (w *watcher) End(cause error) []byte {
+func (w *watcher) End(cause error, out []byte) []byte {
 	w.cause = cause
 	if cause != nil {
-		return fmt.Appendf(nil, "<end %v>", cause)
+		out = fmt.Appendf(out, "<end %v>", cause)
 	}
-	return nil
+	return out
 }
 
 //go:noinline

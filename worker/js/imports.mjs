@@ -185,8 +185,11 @@ function functions(inst) {
     through(src, idleMs, beatMs, length) {
       return inst.streams.derived("through", src, idleMs, length, beatMs);
     },
-    watch(src, idleMs, beatMs, cut) {
-      return inst.streams.derived(cut ? "pipe" : "watch", src, idleMs, -1, beatMs);
+    watch(src, idleMs, beatMs) {
+      return inst.streams.derived("watch", src, idleMs, -1, beatMs);
+    },
+    pipe(src, idleMs) {
+      return inst.streams.derived("pipe", src, idleMs, -1);
     },
 
     // template stores the constant fields of a kind of answers for respond.

@@ -32,12 +32,12 @@ export function watch(streams, id, call) {
     beatMs,
     inflight,
     beat: () => streams.beat(id),
-    // sample passes a piece of the stream to Go.
+    // sample passes a piece of the stream to Go, which returns the same bytes.
     sample: (piece) =>
       inst.enter(() => {
         const at = inst.x.weir_chunk(piece.byteLength) >>> 0;
         inst.u8().set(piece, at);
-        inst.x.weir_sample(id, piece.byteLength);
+        inst.x.weir_push(id, piece.byteLength);
       }),
   };
   (async () => {

@@ -243,28 +243,24 @@ func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
 	m := outcome{a: a, res: res, costs: a.call.Machine.Settings.StatesStreamCost() && llm.TakesComments(a.req.Dialect)}
 	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: eventStream})
 	resp := &httpmsg.Response{Status: 200, Header: provider.AppendNotes(header, res.Header)}
-	idle := a.call.Machine.Settings.Idle()
-	var t stream.Transform
+	body := &stream.Through{Src: res.Body, Idle: a.call.Machine.Settings.Idle()}
+	resp.Body = body
 	if a.passes() {
 		w := passthrough{outcome: m, o: llm.Observe(a.req.Dialect)}
 		switch {
-		case a.req.Array:
-			t = &copied{passthrough: w}
 		case a.api.frames:
-			t = &unframed{passthrough: w}
-		case a.opt.AskUsage:
-			t = &askedUsage{passthrough: w}
+			body.T = &unframed{passthrough: w}
+		case a.opt.AskUsage && !a.req.Array:
+			body.T = &askedUsage{passthrough: w}
 		default:
-			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: idle}
-			return resp
+			body.T, body.Watch = &w, !a.req.Array
 		}
 	} else {
-		t = a.translator(m)
+		body.T = a.translator(m)
 	}
 	if a.req.Array {
 		resp.Header.Set("content-type", "application/json")
-		t = &arrayed{events: t}
+		body.T = &arrayed{events: body.T}
 	}
-	resp.Body = &stream.Through{Src: res.Body, T: t, Idle: idle}
 	return resp
 }

@@ -148,20 +148,3 @@ func (t *arrayed) End(cause error, out []byte) []byte {
 	out = t.form.push(t.buf, out)
 	return t.form.end(t.form.fail(failureIn(t.buf), out))
 }
-
-// copied observes a stream of the client's own dialect whose bytes pass to another
-// Transform.
-type copied struct{ passthrough }
-
-var _ stream.Transform = (*copied)(nil)
-
-// Push returns the next piece.
-func (c *copied) Push(chunk, out []byte) []byte {
-	c.Sample(chunk)
-	return append(out, chunk...)
-}
-
-// End ends the stream.
-func (c *copied) End(cause error, out []byte) []byte {
-	return append(out, c.passthrough.End(cause)...)
-}

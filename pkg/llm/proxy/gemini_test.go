@@ -136,12 +136,12 @@ func TestArrayForm(t *testing.T) {
 
 // A client that leaves an array gets no end of it. Heartbeats are blank lines.
 func TestClosedArray(t *testing.T) {
-	a := &arrayed{events: &copied{passthrough: passthrough{outcome: outcome{done: true}, o: llm.Observe(llm.Gemini)}}}
+	a := &arrayed{events: &passthrough{outcome: outcome{done: true}, o: llm.Observe(llm.Gemini)}}
 	out := a.Beat(a.Push([]byte("data: {}\n\n"), nil))
 	if out = a.Beat(a.End(stream.ErrClient, out)); string(out) != "[{}\n\n" {
 		t.Errorf("got %q", out)
 	}
-	empty := &arrayed{events: &copied{passthrough: passthrough{outcome: outcome{done: true}, o: llm.Observe(llm.Gemini)}}}
+	empty := &arrayed{events: &passthrough{outcome: outcome{done: true}, o: llm.Observe(llm.Gemini)}}
 	if out := empty.End(nil, nil); !strings.HasPrefix(string(out), `[{"error":`) || !strings.HasSuffix(string(out), "]\n") {
 		t.Errorf("got %q", out)
 	}
@@ -201,7 +201,7 @@ func FuzzArrayForm(f *testing.F) {
 		f.Add([]byte(seed), uint16(3))
 	}
 	f.Fuzz(func(t *testing.T, body []byte, cut uint16) {
-		a := &arrayed{events: &copied{passthrough: passthrough{outcome: outcome{done: true}, o: llm.Observe(llm.Gemini)}}}
+		a := &arrayed{events: &passthrough{outcome: outcome{done: true}, o: llm.Observe(llm.Gemini)}}
 		at := int(cut) % (len(body) + 1)
 		out := a.Push(body[at:], a.Push(body[:at], nil))
 		out = a.End(nil, out)

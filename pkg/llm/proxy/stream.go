@@ -70,8 +70,8 @@ type passthrough struct {
 }
 
 var (
-	_ stream.Watcher = (*passthrough)(nil)
-	_ stream.Beater  = (*passthrough)(nil)
+	_ stream.Transform = (*passthrough)(nil)
+	_ stream.Beater    = (*passthrough)(nil)
 )
 
 // maxStoredBody is the maximum length of a request that is stored until the end
@@ -89,17 +89,20 @@ func (a *attempt) releaseBody() {
 	}
 }
 
-// Sample reads the next part.
-func (w *passthrough) Sample(piece []byte) { w.o.Sample(piece) }
+// Push reads the next part, which passes.
+func (w *passthrough) Push(chunk, out []byte) []byte {
+	w.o.Sample(chunk)
+	return append(out, chunk...)
+}
 
 // Beat appends a heartbeat.
 func (w *passthrough) Beat(out []byte) []byte { return w.o.Beat(out) }
 
 // End records how the stream ended.
-func (w *passthrough) End(cause error) []byte {
-	tail := w.o.End(cause)
+func (w *passthrough) End(cause error, out []byte) []byte {
+	out = append(out, w.o.End(cause)...)
 	w.end(cause, w.o.Complete(), w.o.Failure(), w.o.Usage(), w.o.Text())
-	return w.cost(cause, tail)
+	return w.cost(cause, out)
 }
 
 // askedUsage is a stream whose usage the gateway has asked for: the client does not get
@@ -116,7 +119,7 @@ var (
 
 // Push returns the next part without that chunk.
 func (s *askedUsage) Push(chunk, out []byte) []byte {
-	s.Sample(chunk)
+	s.o.Sample(chunk)
 	return s.filter.Push(chunk, out)
 }
 
@@ -130,7 +133,7 @@ func (s *askedUsage) Beat(out []byte) []byte {
 
 // End ends the client's stream.
 func (s *askedUsage) End(cause error, out []byte) []byte {
-	return append(s.filter.End(out), s.passthrough.End(cause)...)
+	return s.passthrough.End(cause, s.filter.End(out))
 }
 
 // unframed reads a stream of the client's own dialect from Amazon's frames.
@@ -145,13 +148,8 @@ var _ stream.Transform = (*unframed)(nil)
 func (u *unframed) Push(chunk, out []byte) []byte {
 	from := len(out)
 	out = u.frames.Push(chunk, out)
-	u.Sample(out[from:])
+	u.o.Sample(out[from:])
 	return out
-}
-
-// End ends the client's stream.
-func (u *unframed) End(cause error, out []byte) []byte {
-	return append(out, u.passthrough.End(cause)...)
 }
 
 // translator turns an upstream's stream into the client's.

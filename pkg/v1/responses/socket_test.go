@@ -453,18 +453,18 @@ func TestSocketLimits(t *testing.T) {
 	}
 }
 
-// ending is a watcher that notes how its stream has ended.
+// ending is a transform that notes how its stream has ended.
 type ending struct{ cause error }
 
-func (e *ending) Sample([]byte)        {}
-func (e *ending) End(err error) []byte { e.cause = err; return nil }
+func (e *ending) Push(chunk, out []byte) []byte    { return append(out, chunk...) }
+func (e *ending) End(err error, out []byte) []byte { e.cause = err; return out }
 
 func TestSocketEndsWhenItsClientLeaves(t *testing.T) {
 	e := &ending{}
 	src := &closing{Reader: completed("resp_1", "hi").Body}
 	s := newServer(func(int, string) *httpmsg.Response {
 		r := events()
-		r.Body = &stream.Watched{Src: src, W: e}
+		r.Body = &stream.Through{Src: src, T: e, Watch: true}
 		return r
 	})
 	c := s.connect(t, &client{fake.Socket{Messages: []string{`{"type":"response.create","model":"m","input":"x"}`, "x"}, Leaves: 1}})
@@ -506,7 +506,7 @@ func TestSocketNamesHowStreamsEnd(t *testing.T) {
 		e := &ending{cause: io.ErrNoProgress}
 		s := newServer(func(int, string) *httpmsg.Response {
 			r := completed("resp_1", "hi")
-			r.Body = &stream.Watched{Src: &breaking{head: r.Body, err: err}, W: e}
+			r.Body = &stream.Through{Src: &breaking{head: r.Body, err: err}, T: e, Watch: true}
 			return r
 		})
 		s.send(t, `{"type":"response.create","model":"m","input":"x"}`)
@@ -522,9 +522,7 @@ type waiter struct {
 	asks int
 }
 
-func (w *waiter) Ready([]byte) bool                  { w.asks--; return w.asks < 0 }
-func (w *waiter) Push(chunk, out []byte) []byte      { return append(out, chunk...) }
-func (w *waiter) End(cause error, out []byte) []byte { w.cause = cause; return out }
+func (w *waiter) Ready([]byte) bool { w.asks--; return w.asks < 0 }
 
 func TestSocketWaitsForMemory(t *testing.T) {
 	for asks, want := range map[int]error{2: nil, 1 << 20: stream.ErrMemory} {

@@ -281,14 +281,13 @@ func (t *turn) events(ctx context.Context, body io.ReadCloser) error {
 
 // open prepares a body of the host to be read here.
 func (t *turn) open(ctx context.Context, body io.ReadCloser) {
-	switch b := body.(type) {
-	case *stream.Through:
-		b.Src = &source{ReadCloser: b.Src, ctx: ctx, idle: b.Idle}
-		if w, ok := b.T.(stream.Waiter); ok {
-			b.Wait = func(chunk []byte) error { return t.wait(ctx, w, chunk) }
-		}
-	case *stream.Watched:
-		b.Src = &source{ReadCloser: b.Src, ctx: ctx, idle: b.Idle}
+	b, ok := body.(*stream.Through)
+	if !ok {
+		return
+	}
+	b.Src = &source{ReadCloser: b.Src, ctx: ctx, idle: b.Idle}
+	if w, ok := b.T.(stream.Waiter); ok {
+		b.Wait = func(chunk []byte) error { return t.wait(ctx, w, chunk) }
 	}
 }
 

@@ -105,17 +105,11 @@ func (b *Bodies) Answer(contentType string, sent io.ReadCloser) io.ReadCloser {
 		for _, part := range s.All() {
 			b.add(&b.answer, part)
 		}
-	case *stream.Watched:
+	case *stream.Through:
 		if s.Cut { // the host alone sees it
 			b.answer.omitted = true
 			break
 		}
-		w := &watcher{s.W, b}
-		s.W = w
-		if beater, ok := w.Watcher.(stream.Beater); ok {
-			s.W = &beatingWatcher{w, beater}
-		}
-	case *stream.Through:
 		t := &transform{s.T, b}
 		s.T = t
 		if beater, ok := t.Transform.(stream.Beater); ok {
@@ -194,31 +188,6 @@ func isText(contentType string) bool {
 		strings.HasSuffix(media, "xml") || media == "application/x-ndjson"
 }
 
-// watcher collects a stream that is forwarded unchanged.
-type watcher struct {
-	stream.Watcher
-	b *Bodies
-}
-
-func (w *watcher) Sample(piece []byte) {
-	w.b.add(&w.b.answer, piece)
-	w.Watcher.Sample(piece)
-}
-
-func (w *watcher) End(cause error) []byte {
-	tail := w.Watcher.End(cause)
-	if cause != stream.ErrClient {
-		w.b.add(&w.b.answer, tail)
-	}
-	return tail
-}
-
-// beatingWatcher is a watcher of a stream with heartbeats, which are not collected.
-type beatingWatcher struct {
-	*watcher
-	stream.Beater
-}
-
 // transform collects what a stream.Transform returns.
 type transform struct {
 	stream.Transform
@@ -260,8 +229,6 @@ type beatingTransform struct {
 }
 
 var (
-	_ stream.Watcher   = (*watcher)(nil)
-	_ stream.Beater    = (*beatingWatcher)(nil)
 	_ stream.Transform = (*transform)(nil)
 	_ stream.Stopper   = (*beatingTransform)(nil)
 	_ stream.Waiter    = (*beatingTransform)(nil)

@@ -51,10 +51,10 @@ func TestBodiesAreCollected(t *testing.T) {
 	}{
 		{"in memory", "application/json", stream.FromString(`{"a":1}`), Part{"application/json", 7, false, false, 7, `{"a":1}`}},
 		{"in parts", "application/json", stream.FromParts([][]byte{[]byte("ab"), []byte("c")}), Part{"application/json", 3, false, false, 3, "abc"}},
-		{"watched", "text/event-stream", &stream.Watched{Src: stream.FromString("data: a\n\n"), W: tailed("data: b\n\n")}, Part{"text/event-stream", 18, false, false, 18, "data: a\n\ndata: b\n\n"}},
+		{"watched", "text/event-stream", &stream.Through{Src: stream.FromString("data: a\n\n"), T: tailed("data: b\n\n"), Watch: true}, Part{"text/event-stream", 18, false, false, 18, "data: a\n\ndata: b\n\n"}},
 		{"transformed", "text/event-stream", &stream.Through{Src: stream.FromString("data: a\n\n"), T: upper{}}, Part{"text/event-stream", 13, false, false, 13, "DATA: A\n\nEND."}},
 		{"audio", "audio/mpeg", stream.FromString("\x00\x01"), Part{"audio/mpeg", 2, false, true, 0, ""}},
-		{"the host's alone", "application/json", &stream.Watched{Src: stream.FromString("{}"), W: tailed(""), Cut: true}, Part{"application/json", 0, false, true, 0, ""}},
+		{"the host's alone", "application/json", &stream.Through{Src: stream.FromString("{}"), T: tailed(""), Cut: true}, Part{"application/json", 0, false, true, 0, ""}},
 		{"of another kind", "text/plain", io.NopCloser(strings.NewReader("a")), Part{"text/plain", 0, false, true, 0, ""}},
 		{"no body", "", nil, Part{}},
 	} {
@@ -70,11 +70,11 @@ func TestBodiesAreCollected(t *testing.T) {
 	}
 }
 
-// tailed is a watcher that ends a stream with a text.
+// tailed is a transform that ends a stream with a text.
 type tailed string
 
-func (tailed) Sample([]byte)      {}
-func (t tailed) End(error) []byte { return []byte(t) }
+func (tailed) Push(chunk, out []byte) []byte    { return append(out, chunk...) }
+func (t tailed) End(_ error, out []byte) []byte { return append(out, t...) }
 
 // upper is a transform.
 type upper struct{}
@@ -110,7 +110,8 @@ func TestHeartbeatsAreNotCollected(t *testing.T) {
 
 func TestClientThatLeavesEndsTheText(t *testing.T) {
 	b := (&Collector{}).Begin("machine")
-	w := &stream.Watched{Src: stream.FromString("data: a\n\n"), W: tailed("data: b\n\n")}
+	src := &stream.Prefix{Head: []byte("data"), Rest: stream.FromString(": a\n\n")}
+	w := &stream.Through{Src: src, T: tailed("data: b\n\n"), Watch: true}
 	b.Answer("text/event-stream", w)
 	w.Read(make([]byte, 4))
 	w.Close()

@@ -8,6 +8,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,8 +16,8 @@ import (
 	"time"
 )
 
-// The errors that a body can end with. Transform.End and Watcher.End receive one of
-// them, or nil after a complete body.
+// The errors that a body can end with. Transform.End receives one of them, or nil
+// after a complete body.
 var (
 	ErrReset  = errors.New("stream: upstream broke off")
 	ErrIdle   = errors.New("stream: upstream fell silent")
@@ -186,13 +187,13 @@ const (
 	ReadyWait  = time.Minute
 )
 
-// Beater is a Transform or a Watcher of an event stream that keeps the client's
-// connection alive while the upstream is silent.
+// Beater is a Transform of an event stream that keeps the client's connection alive
+// while the upstream is silent.
 type Beater interface {
 	// Beat appends a heartbeat to out: nothing if the client has received a part of an
 	// event, or the end of the stream. The host calls it after each BeatEvery in which
 	// the client has received nothing. By then everything that it has received was
-	// pushed or sampled.
+	// pushed.
 	Beat(out []byte) []byte
 }
 
@@ -205,19 +206,27 @@ func BeatEvery(idle time.Duration) time.Duration {
 	return 15 * time.Second
 }
 
-// Through is the body Src, changed by a Transform.
+// Through is the body Src, changed or only watched by a Transform.
 type Through struct {
 	Src io.ReadCloser
 	T   Transform
 	// Idle is how long Src may be silent before the stream ends with ErrIdle. Zero
 	// means no limit.
 	Idle time.Duration
+	// Watch says that Push returns the bytes unchanged: the edge's host passes them on
+	// itself. It pushes at most one piece a second while the stream flows, and the rest
+	// after its end, so a decision must not depend on the time of Push.
+	Watch bool
+	// Cut is for formats that cannot carry an error, such as audio: a failure cuts
+	// off the client's body too. T is told the end alone, and what it returns is not sent.
+	Cut bool
 	// Wait, if not nil, is called by Read before a chunk is pushed. Its error ends the
 	// stream.
 	Wait func(chunk []byte) error
 
 	buf   []byte
 	out   []byte
+	cause error // of a body that is cut off
 	ended bool
 }
 
@@ -225,7 +234,7 @@ type Through struct {
 func (t *Through) Read(d []byte) (int, error) {
 	for len(t.out) == 0 {
 		if t.ended {
-			return 0, io.EOF
+			return 0, cmp.Or(t.cause, io.EOF)
 		}
 		if t.buf == nil {
 			t.buf = make([]byte, 32<<10)
@@ -238,18 +247,24 @@ func (t *Through) Read(d []byte) (int, error) {
 				t.Src.Close()
 			}
 		}
-		if n > 0 {
+		switch {
+		case n > 0 && t.Cut:
+			t.out = append(t.out, t.buf[:n]...)
+		case n > 0:
 			t.out = t.T.Push(t.buf[:n], t.out)
 			if s, ok := t.T.(Stopper); ok && s.Stopped() {
-				t.ended = true
-				t.out = t.T.End(nil, t.out)
+				err = io.EOF
 				t.Src.Close()
-				continue
 			}
 		}
 		if err != nil {
 			t.ended = true
-			t.out = t.T.End(Cause(err), t.out)
+			out := t.T.End(Cause(err), t.out)
+			if t.Cut {
+				t.cause = Cause(err)
+			} else {
+				t.out = out
+			}
 		}
 	}
 	n := copy(d, t.out)
@@ -264,74 +279,6 @@ func (t *Through) Close() error {
 		t.T.End(ErrClient, nil)
 	}
 	return t.Src.Close()
-}
-
-// Watcher observes a stream that is forwarded unchanged. On the edge platform it is fed
-// by a sampled tee: at most one piece a second while the stream flows, and the rest
-// after its end. A decision must therefore not depend on the time of Sample.
-type Watcher interface {
-	// Sample receives the next piece of the stream. The pieces are in order and
-	// complete when End is called. It must not call the host.
-	Sample(piece []byte)
-	// End receives the cause of the end, or nil. The bytes that it returns are sent
-	// to the client before the end, except for ErrClient.
-	End(cause error) (tail []byte)
-}
-
-// Watched is the body Src, forwarded byte for byte while W observes it.
-type Watched struct {
-	Src  io.ReadCloser
-	W    Watcher
-	Idle time.Duration // as in Through
-	// Cut is for formats that cannot carry an error, such as audio: a failure cuts
-	// off the client's body too. W.Sample is not called, and the bytes that W.End
-	// returns are not sent.
-	Cut bool
-
-	tail  []byte
-	cause error
-	ended bool
-}
-
-// Read implements io.Reader outside the edge platform.
-func (w *Watched) Read(d []byte) (int, error) {
-	if !w.ended {
-		n, err := w.Src.Read(d)
-		if n > 0 && !w.Cut {
-			w.W.Sample(d[:n])
-		}
-		if err != nil {
-			w.ended = true
-			w.tail = w.W.End(Cause(err))
-			if w.Cut {
-				w.tail, w.cause = nil, Cause(err)
-			}
-		}
-		if n > 0 {
-			return n, nil
-		}
-		if !w.ended {
-			return 0, nil
-		}
-	}
-	if w.cause != nil {
-		return 0, w.cause
-	}
-	if len(w.tail) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(d, w.tail)
-	w.tail = w.tail[n:]
-	return n, nil
-}
-
-// Close ends the stream with ErrClient.
-func (w *Watched) Close() error {
-	if !w.ended {
-		w.ended = true
-		w.W.End(ErrClient)
-	}
-	return w.Src.Close()
 }
 
 // Cause returns the error that End receives for an error of a reader: nil for io.EOF,
