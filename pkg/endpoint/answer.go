@@ -68,13 +68,16 @@ const answerFields = 12
 func Forward(m *snapshot.Machine, res *accounts.Result) *httpmsg.Response {
 	resp := &httpmsg.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: res.Body}
 	if _, whole := res.Body.(*stream.Bytes); !whole {
-		resp.Body = &stream.Through{Src: res.Body, T: passing{res}, Idle: m.Settings.Idle(), Cut: true}
+		resp.Body = &stream.Through{Src: res.Body, T: passing{res: res}, Idle: m.Settings.Idle(), Cut: true}
 	}
 	return resp
 }
 
 // passing reports the end of a forwarded body to the account.
-type passing struct{ res *accounts.Result }
+type passing struct {
+	stream.Plain
+	res *accounts.Result
+}
 
 func (passing) Push(chunk, out []byte) []byte { return append(out, chunk...) }
 

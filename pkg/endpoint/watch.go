@@ -16,6 +16,7 @@ import (
 // ends without any of its last events, gets an error event and [DONE], so that
 // a client never takes it for complete (docs/reference/reliability.md, N1).
 type StreamWatcher struct {
+	stream.Plain
 	Result *accounts.Result
 	// Last are texts of which one is in the stream once it is complete:
 	// `"type":"speech.audio.done"`. [DONE] always is one.
@@ -81,8 +82,6 @@ func (e *StreamWatcher) End(cause error, out []byte) []byte {
 
 // CutEvent is what a stream that broke off ends with.
 var CutEvent = []byte("\n\ndata: {\"error\":{\"message\":\"the provider's stream broke off\",\"type\":\"server_error\",\"param\":null,\"code\":\"upstream_cut\"}}\n\ndata: [DONE]\n\n")
-
-var _ stream.Transform = (*StreamWatcher)(nil)
 
 // Refused is the 400 of a model whose provider does not do what is asked for.
 func Refused(format string, args ...any) error {

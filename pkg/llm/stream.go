@@ -21,7 +21,8 @@ import (
 // error", Responses with "error" and, once begun, "response.failed". Events
 // after the upstream's terminator are dropped.
 type Translator struct {
-	in    sse.Reader
+	in sse.Reader
+	stream.Plain
 	from  ir.Source
 	quick ir.QuickSource // from, or nil
 	to    ir.StreamSink
@@ -66,8 +67,6 @@ func (m *outcome) Event(e *ir.Event) {
 	}
 	m.next.Event(e)
 }
-
-var _ stream.Transform = (*Translator)(nil)
 
 // Stream returns the translator of one stream.
 func Stream(from, to Dialect, opt ir.Options) *Translator {

@@ -223,6 +223,7 @@ func TestRequestIsSentAsItIs(t *testing.T) {
 
 // upper is a transform that stops after a full stop.
 type upper struct {
+	stream.Plain
 	stop  bool
 	cause error
 	ends  int

@@ -73,13 +73,9 @@ func (x *exchange) source(body io.ReadCloser) (io.ReadCloser, int64) {
 		x.upload = s.upload
 		return s, s.length
 	}
-	length := int64(-1)
-	if l, ok := t.T.(interface{ Length() int64 }); ok {
-		length = l.Length()
-	}
 	s := open(t.Src, t.Idle)
 	x.upload = s.upload
-	return &transformed{source: s, t: t.T, log: x.log}, length
+	return &transformed{source: s, t: t.T, log: x.log}, t.T.Length()
 }
 
 // transformed is the body of a call that a transform changes. net/http reads it in
@@ -130,7 +126,7 @@ func (b *transformed) push(piece []byte, err error) (end error) {
 	b.out = b.out[:0]
 	if len(piece) > 0 {
 		b.out = b.t.Push(piece, b.out)
-		if stopped(b.t) {
+		if b.t.Stopped() {
 			err = io.EOF
 		}
 	}
@@ -165,11 +161,6 @@ func (b *transformed) recover(err *error) {
 	}
 }
 
-func stopped(t stream.Transform) bool {
-	s, ok := t.(stream.Stopper)
-	return ok && s.Stopped()
-}
-
 // flow is a body on its way to the client, and what the program does with it.
 type flow struct {
 	source
@@ -178,13 +169,12 @@ type flow struct {
 	client    *answerWriter
 	log       func(level int, line string)
 
-	mu     sync.Mutex // of the program's part and of client, which heartbeats use too
-	beater stream.Beater
-	every  time.Duration // between heartbeats
-	last   time.Time     // when something was sent
-	timer  *time.Timer   // of the next heartbeat
-	ended  bool
-	buf    []byte
+	mu    sync.Mutex    // of the program's part and of client, which heartbeats use too
+	every time.Duration // between heartbeats
+	last  time.Time     // when something was sent
+	timer *time.Timer   // of the next heartbeat
+	ended bool
+	buf   []byte
 }
 
 // flowOf returns the flow of an answer's body.
@@ -193,11 +183,13 @@ func flowOf(body io.ReadCloser) *flow {
 	case *stream.Through:
 		f := &flow{source: open(b.Src, b.Idle), transform: b.T, cut: b.Cut, every: stream.BeatEvery(b.Idle)}
 		f.length = -1
-		f.beater, _ = b.T.(stream.Beater)
 		return f
 	}
 	return &flow{source: open(body, 0)}
 }
+
+// transforms reports whether the program gets the pieces of the body.
+func (f *flow) transforms() bool { return f.transform != nil && !f.cut }
 
 // flow sends a body as it arrives. A body that breaks off, and has no program to say
 // so, closes the connection.
@@ -209,7 +201,7 @@ func (h *Host) flow(hr *http.Request, f *flow) {
 	if !f.ready {
 		f.client.flush() // the head goes out before the first piece
 	}
-	if f.beater != nil {
+	if f.transforms() {
 		f.start()
 	}
 	over := false
@@ -281,15 +273,13 @@ func (f *flow) forward(ctx context.Context, piece []byte) (over bool, err error)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.transform != nil && !f.cut {
+	if f.transforms() {
+		f.last = time.Now()
 		if cap(f.buf) > 2*largeRead { // of a long event
 			f.buf = nil
 		}
 		f.buf = f.transform.Push(piece, f.buf[:0])
-		piece, over = f.buf, stopped(f.transform)
-	}
-	if f.beater != nil {
-		f.last = time.Now()
+		piece, over = f.buf, f.transform.Stopped()
 	}
 	if f.client.write(piece) != nil {
 		return false, stream.ErrClient
@@ -299,14 +289,13 @@ func (f *flow) forward(ctx context.Context, piece []byte) (over bool, err error)
 
 // hasMemory waits until there is memory for the next piece, and reports whether there is.
 func (f *flow) hasMemory(ctx context.Context, piece []byte) bool {
-	w, ok := f.transform.(stream.Waiter)
-	if !ok {
+	if !f.transforms() {
 		return true
 	}
 	ready := func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		return w.Ready(piece)
+		return f.transform.Ready(piece)
 	}
 	for waited := time.Duration(0); !ready(); waited += stream.ReadyAgain {
 		if waited >= stream.ReadyWait || ctx.Err() != nil {
@@ -340,7 +329,7 @@ func (f *flow) beat() {
 	}
 	if now := time.Now(); now.Sub(f.last) >= f.every {
 		f.last = now
-		f.buf = f.beater.Beat(f.buf[:0])
+		f.buf = f.transform.Beat(f.buf[:0])
 		if f.client.write(f.buf) != nil {
 			return
 		}

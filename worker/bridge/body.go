@@ -312,8 +312,6 @@ var watched = map[int32]*flow{}
 // flow is one such stream.
 type flow struct {
 	transform stream.Transform
-	stop      stream.Stopper // transform, or nil
-	wait      stream.Waiter  // transform, or nil
 	call      *call
 	then      job // done once the stream has ended; nil if nothing waits for that
 }
@@ -324,11 +322,11 @@ func exportPush(id, n int32) int32 {
 	if f == nil {
 		return 0
 	}
-	if f.wait != nil && !f.wait.Ready(chunk[:n]) {
+	if !f.transform.Ready(chunk[:n]) {
 		return contract.NotReady
 	}
 	out = f.transform.Push(chunk[:n], out[:0])
-	if f.stop != nil && f.stop.Stopped() {
+	if f.transform.Stopped() {
 		return ^int32(len(out))
 	}
 	return int32(len(out))
@@ -342,11 +340,7 @@ func exportBeat(id int32) int32 {
 	if f == nil {
 		return 0
 	}
-	b, ok := f.transform.(stream.Beater)
-	if !ok {
-		return 0
-	}
-	out = b.Beat(out[:0])
+	out = f.transform.Beat(out[:0])
 	return int32(len(out))
 }
 
@@ -410,31 +404,16 @@ func handOver(body io.ReadCloser) (int32, *flow) {
 		return id, nil
 	case *stream.Through:
 		src, _ := handOver(b.Src)
-		length := float64(-1)
-		if l, ok := b.T.(interface{ Length() int64 }); ok {
-			length = float64(l.Length())
-		}
-		stop, _ := b.T.(stream.Stopper)
-		wait, _ := b.T.(stream.Waiter)
-		f := &flow{transform: b.T, stop: stop, wait: wait}
+		f, beat := &flow{transform: b.T}, ms(stream.BeatEvery(b.Idle))
 		switch {
 		case b.Cut:
 			return watch(hostPipe(src, ms(b.Idle)), f)
 		case b.Watch:
-			return watch(hostWatch(src, ms(b.Idle), beatMs(b.T, b.Idle)), f)
+			return watch(hostWatch(src, ms(b.Idle), beat), f)
 		}
-		return watch(hostThrough(src, ms(b.Idle), beatMs(b.T, b.Idle), length), f)
+		return watch(hostThrough(src, ms(b.Idle), beat, float64(b.T.Length())), f)
 	}
 	panic(fmt.Sprintf("bridge: the host cannot send a body of type %T", body))
-}
-
-// beatMs returns the interval of the heartbeats of a transform in milliseconds, 0 if it
-// has none.
-func beatMs(v any, idle time.Duration) int32 {
-	if _, ok := v.(stream.Beater); !ok {
-		return 0
-	}
-	return ms(stream.BeatEvery(idle))
 }
 
 func watch(id int32, f *flow) (int32, *flow) {

@@ -344,7 +344,7 @@ func (a *app) HandOver() []byte             { return nil }
 func (a *app) TakeOver([]byte)              {}
 
 // upper is a transform whose work can be seen in its output.
-type upper struct{}
+type upper struct{ stream.Plain }
 
 func (upper) Push(chunk, out []byte) []byte { return append(out, bytes.ToUpper(chunk)...) }
 func (upper) End(cause error, out []byte) []byte {
@@ -352,6 +352,7 @@ func (upper) End(cause error, out []byte) []byte {
 }
 
 type watcher struct {
+	stream.Plain
 	n     int
 	text  []byte
 	cause error

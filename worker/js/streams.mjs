@@ -625,7 +625,7 @@ export class Streams {
         ending = ENDED_IDLE;
         reader?.cancel().catch(() => {});
       };
-      const idleDog = watchdog(idle, expire, beatMs, () => unsent || send(this.beat(id)));
+      const idleDog = watchdog(idle, expire, sending ? 0 : beatMs, () => unsent || send(this.beat(id)));
       // send writes to the client. While it takes what it gets, the next chunk is read
       // meanwhile; bytes that the next push overwrites are waited for.
       let first = upload ? 0 : null; // the timer of the first write; 0 once that was taken

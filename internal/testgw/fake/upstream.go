@@ -90,9 +90,7 @@ func (u *Upstream) Start(ctx context.Context, req *upstream.Request) upstream.Pe
 	case *stream.Bytes:
 		s.Length = int64(len(b.All()))
 	case *stream.Through:
-		if l, ok := b.T.(interface{ Length() int64 }); ok {
-			s.Length = l.Length()
-		}
+		s.Length = b.T.Length()
 	}
 	if req.Body != nil {
 		b, err := io.ReadAll(req.Body)

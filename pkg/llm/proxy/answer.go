@@ -9,6 +9,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
 	"weir/pkg/provider"
+	"weir/pkg/provider/bedrock"
 	"weir/pkg/routing"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -249,7 +250,7 @@ func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
 		w := passthrough{outcome: m, o: llm.Observe(a.req.Dialect)}
 		switch {
 		case a.api.frames:
-			body.T = &unframed{passthrough: w}
+			body.T = &bedrock.Chain{First: &bedrock.Frames{}, Then: &w}
 		case a.opt.AskUsage && !a.req.Array:
 			body.T = &askedUsage{passthrough: w}
 		default:

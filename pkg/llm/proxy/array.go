@@ -95,29 +95,21 @@ func arrayOf(events []byte) []byte {
 
 // arrayed writes the events of another Transform in the form of an array.
 type arrayed struct {
+	stream.Plain
 	events stream.Transform
 	form   arrayForm
 	buf    []byte
 	ended  bool
 }
 
-var (
-	_ stream.Transform = (*arrayed)(nil)
-	_ stream.Stopper   = (*arrayed)(nil)
-	_ stream.Waiter    = (*arrayed)(nil)
-	_ stream.Beater    = (*arrayed)(nil)
-)
-
 // Ready reports whether the events' Transform has memory for the next chunk.
 func (t *arrayed) Ready(chunk []byte) bool {
-	w, ok := t.events.(stream.Waiter)
-	return !ok || w.Ready(chunk)
+	return t.events.Ready(chunk)
 }
 
 // Stopped reports that the stream has failed.
 func (t *arrayed) Stopped() bool {
-	s, ok := t.events.(stream.Stopper)
-	return t.form.failed || ok && s.Stopped()
+	return t.form.failed || t.events.Stopped()
 }
 
 // Beat appends a blank line, which may be between any two elements.

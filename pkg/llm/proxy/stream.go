@@ -65,14 +65,10 @@ func (m *outcome) cost(cause error, out []byte) []byte {
 
 // passthrough observes a stream of the client's own dialect.
 type passthrough struct {
+	stream.Plain
 	outcome
 	o *llm.Observer
 }
-
-var (
-	_ stream.Transform = (*passthrough)(nil)
-	_ stream.Beater    = (*passthrough)(nil)
-)
 
 // maxStoredBody is the maximum length of a request that is stored until the end
 // of its stream, which may not state the usage. The tokens of a longer one are estimated
@@ -112,11 +108,6 @@ type askedUsage struct {
 	filter llm.UsageFilter
 }
 
-var (
-	_ stream.Transform = (*askedUsage)(nil)
-	_ stream.Beater    = (*askedUsage)(nil)
-)
-
 // Push returns the next part without that chunk.
 func (s *askedUsage) Push(chunk, out []byte) []byte {
 	s.o.Sample(chunk)
@@ -136,36 +127,15 @@ func (s *askedUsage) End(cause error, out []byte) []byte {
 	return s.passthrough.End(cause, s.filter.End(out))
 }
 
-// unframed reads a stream of the client's own dialect from Amazon's frames.
-type unframed struct {
-	passthrough
-	frames bedrock.Frames
-}
-
-var _ stream.Transform = (*unframed)(nil)
-
-// Push returns the events of the next piece.
-func (u *unframed) Push(chunk, out []byte) []byte {
-	from := len(out)
-	out = u.frames.Push(chunk, out)
-	u.o.Sample(out[from:])
-	return out
-}
-
 // translator turns an upstream's stream into the client's.
 type translator struct {
+	stream.Plain
 	outcome
 	t  *llm.Translator
 	to stream.Transform // t, behind what its events come out of
 	// full reports that there will be no memory for the line that has begun.
 	full bool
 }
-
-var (
-	_ stream.Transform = (*translator)(nil)
-	_ stream.Waiter    = (*translator)(nil)
-	_ stream.Beater    = (*translator)(nil)
-)
 
 func (a *attempt) translator(m outcome) *translator {
 	a.opt.Clean = m.res.Clean

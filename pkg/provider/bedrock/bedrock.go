@@ -27,12 +27,11 @@ import (
 // after it; one that ends inside a message just ends, without the terminator
 // that its reader waits for.
 type Frames struct {
+	stream.Plain
 	in     eventstream.Reader
 	m      eventstream.Message
 	broken bool
 }
-
-var _ stream.Transform = (*Frames)(nil)
 
 // Push translates the next part.
 func (f *Frames) Push(chunk, out []byte) []byte {
@@ -115,11 +114,10 @@ func isName(s string) bool {
 
 // Chain combines two transforms: the output of First is the input of Then.
 type Chain struct {
+	stream.Plain
 	First, Then stream.Transform
 	mid         []byte
 }
-
-var _ stream.Transform = (*Chain)(nil)
 
 // Push applies both transforms to the next part.
 func (c *Chain) Push(chunk, out []byte) []byte {
@@ -129,6 +127,9 @@ func (c *Chain) Push(chunk, out []byte) []byte {
 	}
 	return c.Then.Push(c.mid, out)
 }
+
+// Beat appends a heartbeat of Then.
+func (c *Chain) Beat(out []byte) []byte { return c.Then.Beat(out) }
 
 // End ends both, in order.
 func (c *Chain) End(cause error, out []byte) []byte {

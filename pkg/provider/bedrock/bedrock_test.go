@@ -100,6 +100,7 @@ func TestCutStreamHasNoTerminator(t *testing.T) {
 
 // lines counts the events of its input and writes how the stream ended.
 type lines struct {
+	stream.Plain
 	in sse.Reader
 	n  int
 }
@@ -122,7 +123,10 @@ func (l *lines) End(cause error, out []byte) []byte {
 }
 
 // last writes its input at the end only.
-type last struct{ input []byte }
+type last struct {
+	stream.Plain
+	input []byte
+}
 
 func (l *last) Push(chunk, out []byte) []byte  { l.input = append(l.input, chunk...); return out }
 func (l *last) End(_ error, out []byte) []byte { return append(out, l.input...) }

@@ -454,7 +454,10 @@ func TestSocketLimits(t *testing.T) {
 }
 
 // ending is a transform that notes how its stream has ended.
-type ending struct{ cause error }
+type ending struct {
+	stream.Plain
+	cause error
+}
 
 func (e *ending) Push(chunk, out []byte) []byte    { return append(out, chunk...) }
 func (e *ending) End(err error, out []byte) []byte { e.cause = err; return out }

@@ -281,18 +281,14 @@ func (t *turn) events(ctx context.Context, body io.ReadCloser) error {
 
 // open prepares a body of the host to be read here.
 func (t *turn) open(ctx context.Context, body io.ReadCloser) {
-	b, ok := body.(*stream.Through)
-	if !ok {
-		return
-	}
-	b.Src = &source{ReadCloser: b.Src, ctx: ctx, idle: b.Idle}
-	if w, ok := b.T.(stream.Waiter); ok {
-		b.Wait = func(chunk []byte) error { return t.wait(ctx, w, chunk) }
+	if b, ok := body.(*stream.Through); ok {
+		b.Src = &source{ReadCloser: b.Src, ctx: ctx, idle: b.Idle}
+		b.Wait = func(chunk []byte) error { return t.wait(ctx, b.T, chunk) }
 	}
 }
 
 // wait returns when there is memory for a transform's next chunk.
-func (t *turn) wait(ctx context.Context, w stream.Waiter, chunk []byte) error {
+func (t *turn) wait(ctx context.Context, w stream.Transform, chunk []byte) error {
 	for waited := time.Duration(0); !w.Ready(chunk); waited += stream.ReadyAgain {
 		if t.Pause == nil || waited >= stream.ReadyWait {
 			return stream.ErrMemory

@@ -110,11 +110,7 @@ func (b *Bodies) Answer(contentType string, sent io.ReadCloser) io.ReadCloser {
 			b.answer.omitted = true
 			break
 		}
-		t := &transform{s.T, b}
-		s.T = t
-		if beater, ok := t.Transform.(stream.Beater); ok {
-			s.T = &beatingTransform{t, beater}
-		}
+		s.T = &transform{s.T, b}
 	default:
 		b.answer.omitted = true
 	}
@@ -188,7 +184,7 @@ func isText(contentType string) bool {
 		strings.HasSuffix(media, "xml") || media == "application/x-ndjson"
 }
 
-// transform collects what a stream.Transform returns.
+// transform collects what a stream.Transform returns, but for heartbeats.
 type transform struct {
 	stream.Transform
 	b *Bodies
@@ -209,28 +205,3 @@ func (t *transform) End(cause error, out []byte) []byte {
 	}
 	return out
 }
-
-// Stopped implements stream.Stopper.
-func (t *transform) Stopped() bool {
-	s, ok := t.Transform.(stream.Stopper)
-	return ok && s.Stopped()
-}
-
-// Ready implements stream.Waiter.
-func (t *transform) Ready(chunk []byte) bool {
-	w, ok := t.Transform.(stream.Waiter)
-	return !ok || w.Ready(chunk)
-}
-
-// beatingTransform is a transform of a stream with heartbeats.
-type beatingTransform struct {
-	*transform
-	stream.Beater
-}
-
-var (
-	_ stream.Transform = (*transform)(nil)
-	_ stream.Stopper   = (*beatingTransform)(nil)
-	_ stream.Waiter    = (*beatingTransform)(nil)
-	_ stream.Beater    = (*beatingTransform)(nil)
-)

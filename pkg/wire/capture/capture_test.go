@@ -51,10 +51,10 @@ func TestBodiesAreCollected(t *testing.T) {
 	}{
 		{"in memory", "application/json", stream.FromString(`{"a":1}`), Part{"application/json", 7, false, false, 7, `{"a":1}`}},
 		{"in parts", "application/json", stream.FromParts([][]byte{[]byte("ab"), []byte("c")}), Part{"application/json", 3, false, false, 3, "abc"}},
-		{"watched", "text/event-stream", &stream.Through{Src: stream.FromString("data: a\n\n"), T: tailed("data: b\n\n"), Watch: true}, Part{"text/event-stream", 18, false, false, 18, "data: a\n\ndata: b\n\n"}},
+		{"watched", "text/event-stream", &stream.Through{Src: stream.FromString("data: a\n\n"), T: tailed{tail: "data: b\n\n"}, Watch: true}, Part{"text/event-stream", 18, false, false, 18, "data: a\n\ndata: b\n\n"}},
 		{"transformed", "text/event-stream", &stream.Through{Src: stream.FromString("data: a\n\n"), T: upper{}}, Part{"text/event-stream", 13, false, false, 13, "DATA: A\n\nEND."}},
 		{"audio", "audio/mpeg", stream.FromString("\x00\x01"), Part{"audio/mpeg", 2, false, true, 0, ""}},
-		{"the host's alone", "application/json", &stream.Through{Src: stream.FromString("{}"), T: tailed(""), Cut: true}, Part{"application/json", 0, false, true, 0, ""}},
+		{"the host's alone", "application/json", &stream.Through{Src: stream.FromString("{}"), T: tailed{}, Cut: true}, Part{"application/json", 0, false, true, 0, ""}},
 		{"of another kind", "text/plain", io.NopCloser(strings.NewReader("a")), Part{"text/plain", 0, false, true, 0, ""}},
 		{"no body", "", nil, Part{}},
 	} {
@@ -71,13 +71,16 @@ func TestBodiesAreCollected(t *testing.T) {
 }
 
 // tailed is a transform that ends a stream with a text.
-type tailed string
+type tailed struct {
+	stream.Plain
+	tail string
+}
 
 func (tailed) Push(chunk, out []byte) []byte    { return append(out, chunk...) }
-func (t tailed) End(_ error, out []byte) []byte { return append(out, t...) }
+func (t tailed) End(_ error, out []byte) []byte { return append(out, t.tail...) }
 
 // upper is a transform.
-type upper struct{}
+type upper struct{ stream.Plain }
 
 func (upper) Push(chunk, out []byte) []byte {
 	return append(out, strings.ToUpper(string(chunk))...)
@@ -93,8 +96,7 @@ func TestHeartbeatsAreNotCollected(t *testing.T) {
 	b := (&Collector{}).Begin("machine")
 	through := &stream.Through{Src: stream.FromString("a"), T: beating{}}
 	b.Answer("text/event-stream", through)
-	beater, ok := through.T.(stream.Beater)
-	if !ok || string(beater.Beat(nil)) != ":\n\n" {
+	if string(through.T.Beat(nil)) != ":\n\n" {
 		t.Error("the stream has no heartbeats")
 	}
 	io.Copy(io.Discard, through)
@@ -103,7 +105,7 @@ func TestHeartbeatsAreNotCollected(t *testing.T) {
 	}
 	plain := &stream.Through{Src: stream.FromString("a"), T: upper{}}
 	b.Answer("text/event-stream", plain)
-	if _, ok := plain.T.(stream.Beater); ok {
+	if len(plain.T.Beat(nil)) != 0 {
 		t.Error("a stream without heartbeats has some")
 	}
 }
@@ -111,7 +113,7 @@ func TestHeartbeatsAreNotCollected(t *testing.T) {
 func TestClientThatLeavesEndsTheText(t *testing.T) {
 	b := (&Collector{}).Begin("machine")
 	src := &stream.Prefix{Head: []byte("data"), Rest: stream.FromString(": a\n\n")}
-	w := &stream.Through{Src: src, T: tailed("data: b\n\n"), Watch: true}
+	w := &stream.Through{Src: src, T: tailed{tail: "data: b\n\n"}, Watch: true}
 	b.Answer("text/event-stream", w)
 	w.Read(make([]byte, 4))
 	w.Close()

@@ -138,6 +138,7 @@ func (f *former) Rest(b []byte) error {
 // Cut is a stream.Transform that writes Head, the bytes of its source from From up to
 // To, optionally in base64, and Tail.
 type Cut struct {
+	stream.Plain
 	From, To   int64
 	Head, Tail []byte
 	Base64     bool
@@ -199,6 +200,7 @@ func (c *Cut) End(cause error, out []byte) []byte {
 // Splice is a stream.Transform that replaces the bytes of its source from From
 // up to To.
 type Splice struct {
+	stream.Plain
 	From, To int64
 	With     []byte
 	Size     int64 // of the source
@@ -226,5 +228,3 @@ func (s *Splice) Push(chunk, out []byte) []byte {
 
 // End has nothing to add.
 func (s *Splice) End(_ error, out []byte) []byte { return out }
-
-var _, _ stream.Transform = (*Cut)(nil), (*Splice)(nil)

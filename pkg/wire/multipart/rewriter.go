@@ -11,6 +11,7 @@ import (
 // streams. An invalid form is cut off, so that no upstream accepts it as complete, and
 // Err returns the reason.
 type Rewriter struct {
+	stream.Plain
 	scan   *Scanner
 	field  string
 	value  string
@@ -193,8 +194,3 @@ func twice(field string) error {
 	e.Param = field
 	return e
 }
-
-var (
-	_ stream.Transform = (*Rewriter)(nil)
-	_ stream.Stopper   = (*Rewriter)(nil)
-)

@@ -163,39 +163,46 @@ type Transform interface {
 	// Push takes the next chunk and appends its output to out. chunk is valid only
 	// during the call.
 	Push(chunk, out []byte) []byte
+	// Beat appends a heartbeat for a silent client to out: nothing if the client has
+	// received a part of an event, or the end of the stream. The host of an answer calls
+	// it after each BeatEvery in which the client has received nothing. By then everything
+	// that it has received was pushed.
+	Beat(out []byte) []byte
 	// End is called once: with nil after a complete stream, else with the cause. The
 	// bytes that it appends to out are still sent, except for ErrClient.
 	End(cause error, out []byte) []byte
-}
-
-// Stopper is a Transform that can end a stream early: if it reports true after a Push,
-// Src is closed without reading the rest, and End receives nil.
-type Stopper interface {
-	Stopped() bool
-}
-
-// Waiter is a Transform that may need memory: the host calls Push only after Ready has
-// reported that there is enough for the chunk. Until then it leaves the rest of the
-// source unread, and asks again after ReadyAgain, for at most ReadyWait.
-type Waiter interface {
+	// Ready reports whether there is memory for the next chunk. Until then the host
+	// neither pushes it nor reads on, and asks again after ReadyAgain, for at most
+	// ReadyWait.
 	Ready(chunk []byte) bool
+	// Stopped reports after a Push that the stream ends early: Src is closed without
+	// reading the rest, and End receives nil.
+	Stopped() bool
+	// Length is the number of bytes that come out, -1 if it is unknown.
+	Length() int64
 }
 
-// How often, and for how long, a host asks a Waiter.
+// Plain is a part of a Transform that has no heartbeats, needs no memory, reads its
+// whole source and does not know its length.
+type Plain struct{}
+
+// Beat adds nothing.
+func (Plain) Beat(out []byte) []byte { return out }
+
+// Ready reports that any chunk may be pushed.
+func (Plain) Ready([]byte) bool { return true }
+
+// Stopped reports that the stream goes on.
+func (Plain) Stopped() bool { return false }
+
+// Length is unknown.
+func (Plain) Length() int64 { return -1 }
+
+// How often, and for how long, a host asks whether a Transform is ready.
 const (
 	ReadyAgain = 100 * time.Millisecond
 	ReadyWait  = time.Minute
 )
-
-// Beater is a Transform of an event stream that keeps the client's connection alive
-// while the upstream is silent.
-type Beater interface {
-	// Beat appends a heartbeat to out: nothing if the client has received a part of an
-	// event, or the end of the stream. The host calls it after each BeatEvery in which
-	// the client has received nothing. By then everything that it has received was
-	// pushed.
-	Beat(out []byte) []byte
-}
 
 // BeatEvery returns the interval of heartbeats in a stream that may be silent for idle,
 // 0 for no limit: 15 s, or a tenth of the limit if that is less.
@@ -252,7 +259,7 @@ func (t *Through) Read(d []byte) (int, error) {
 			t.out = append(t.out, t.buf[:n]...)
 		case n > 0:
 			t.out = t.T.Push(t.buf[:n], t.out)
-			if s, ok := t.T.(Stopper); ok && s.Stopped() {
+			if t.T.Stopped() {
 				err = io.EOF
 				t.Src.Close()
 			}
