@@ -407,7 +407,7 @@ func handOver(body io.ReadCloser) (int32, *flow) {
 		f, beat := &flow{transform: b.T}, ms(stream.BeatEvery(b.Idle))
 		switch {
 		case b.Cut:
-			return watch(hostPipe(src, ms(b.Idle)), f)
+			return watch(hostPipe(src, ms(b.Idle), -1), f)
 		case b.Watch:
 			return watch(hostWatch(src, ms(b.Idle), beat), f)
 		}

@@ -89,9 +89,6 @@ func hostPrefix(head unsafe.Pointer, n, rest int32) int32
 //go:wasmimport host parts
 func hostParts(list unsafe.Pointer, n int32) int32
 
-//go:wasmimport host whole
-func hostWhole(parts int32) int32
-
 //go:wasmimport host memory
 func hostMemory(others int32) float64
 
@@ -102,7 +99,7 @@ func hostThrough(src, idleMs, beatMs int32, length float64) int32
 func hostWatch(src, idleMs, beatMs int32) int32
 
 //go:wasmimport host pipe
-func hostPipe(src, idleMs int32) int32
+func hostPipe(src, idleMs int32, length float64) int32
 
 //go:wasmimport host template
 func hostTemplate(number int32, head unsafe.Pointer, headLen int32)

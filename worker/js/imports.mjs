@@ -170,12 +170,9 @@ function functions(inst) {
       return inst.streams.prefix(inst.bytes(at, n), rest);
     },
     // parts stores the bytes of a body that Go has in n parts, each an address and a
-    // length in list. whole is a body of such bytes whose end Go is told.
+    // length in list.
     parts(list, n) {
       return inst.streams.parts(inst.u8(), new Uint32Array(inst.u8().buffer, list, 2 * n));
-    },
-    whole(parts) {
-      return inst.streams.derived("whole", parts, 0, -1);
     },
     // memory returns the bytes of linear memory, or those that other instances of the
     // isolate have.
@@ -188,8 +185,8 @@ function functions(inst) {
     watch(src, idleMs, beatMs) {
       return inst.streams.derived("watch", src, idleMs, -1, beatMs);
     },
-    pipe(src, idleMs) {
-      return inst.streams.derived("pipe", src, idleMs, -1);
+    pipe(src, idleMs, length) {
+      return inst.streams.derived("pipe", src, idleMs, length);
     },
 
     // template stores the constant fields of a kind of answers for respond.

@@ -285,26 +285,6 @@ export class Streams {
     return this.table.get(id)?.kind === "parts";
   }
 
-  // whole sends bytes to the client, and tells Go when it has them: they take memory
-  // until then.
-  whole(id, call) {
-    const { bytes } = this.remove(this.remove(id).src);
-    const { readable, writable } = new FixedLengthStream(bytes.byteLength);
-    this.flow(id, call, readable);
-    (async () => {
-      const writer = writable.getWriter();
-      try {
-        for (let at = 0; at < bytes.byteLength; at += wholePiece)
-          await until(writer.write(bytes.subarray(at, at + wholePiece)), writeStallMs);
-        await writer.close();
-      } catch {
-        writer.abort(new Error("cut")).catch(() => {});
-      }
-      bytes.buffer.transfer(0);
-    })().finally(() => this.ended(id));
-    return readable;
-  }
-
   derived(kind, src, idle, length, beatMs = 0) {
     return this.#put({ kind, src, idle, length, beatMs }, this.table.get(src)?.call);
   }
@@ -368,7 +348,7 @@ export class Streams {
   // must last until Go has received its end.
   flows(id) {
     const kind = this.table.get(id)?.kind;
-    return kind === "through" || kind === "watch" || kind === "pipe" || kind === "prefix" || kind === "whole";
+    return kind === "through" || kind === "watch" || kind === "pipe" || kind === "prefix";
   }
 
   // open returns a ReadableStream, or bytes, for the platform to send. sending is that of
@@ -378,7 +358,6 @@ export class Streams {
     if (s.kind === "through") return this.through(id, call, sending);
     if (s.kind === "watch") return watch(this, id, call);
     if (s.kind === "pipe") return this.pipe(id, call);
-    if (s.kind === "whole") return this.whole(id, call);
     if (s.kind === "bytes" || s.kind === "parts") {
       this.remove(id);
       return sending?.of(s.bytes, s.owner) ?? s.bytes;
@@ -604,7 +583,7 @@ export class Streams {
   through(id, call, sending) {
     const { src, idle, length, beatMs } = this.remove(id);
     const { head, body, inflight, owner } = this.source(src);
-    const { readable, writable } = length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
+    const { readable, writable } = streamOf(length);
     this.flow(id, call, readable, sending);
     if (owner) owner.uses++;
     (async () => {
@@ -708,12 +687,12 @@ export class Streams {
     return readable;
   }
 
-  // pipe passes a stream to the client without Go, which learns only how it ended. If it
-  // breaks off, so does the client's.
+  // pipe passes a stream to the client without Go, which learns only how it ended: until
+  // then bytes in memory take some. If it breaks off, so does the client's.
   pipe(id, call) {
-    const { src, idle } = this.remove(id);
+    const { src, idle, length } = this.remove(id);
     const { head, body, inflight } = this.source(src);
-    const { readable, writable } = new IdentityTransformStream();
+    const { readable, writable } = streamOf(length);
     this.flow(id, call, readable);
     (async () => {
       let ending = await headFirst(head, writable);
@@ -725,6 +704,7 @@ export class Streams {
       const writer = writable.getWriter();
       this.end(id, ending);
       await (ending ? writer.abort(new Error("cut")) : writer.close()).catch(() => {});
+      detach(head);
     })().finally(() => this.ended(id));
     return readable;
   }
@@ -785,14 +765,21 @@ function drop({ readable }) {
   }
 }
 
-// headFirst writes the first bytes of a stream, if it has any, to the client, and
-// returns how it ended if that does not take them.
+// streamOf returns a stream of length bytes, or of any number if that is negative.
+function streamOf(length) {
+  return length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
+}
+
+// headFirst writes the bytes of a stream that are in memory, if it has any, to the
+// client, and returns how it ended if that does not take them.
 export async function headFirst(head, writable) {
   if (!head) return ENDED_CLEANLY;
   const writer = writable.getWriter();
+  const ms = head.byteLength > oneReadMax ? writeStallMs : firstWriteMs;
   let ending = ENDED_CLEANLY;
   try {
-    await until(writer.write(head), firstWriteMs);
+    for (let at = 0; at < head.byteLength; at += wholePiece)
+      await until(writer.write(head.subarray(at, at + wholePiece)), ms);
   } catch {
     writer.abort(new Error("not taken")).catch(() => {});
     ending = ENDED_BY_CLIENT;
