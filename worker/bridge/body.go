@@ -106,25 +106,6 @@ func (b *hostBody) readAll(maxBytes int64, idle, total time.Duration) ([]byte, e
 	return append(head[:len(head):len(head)], e.body...), nil
 }
 
-// Hold stores the whole body in the host's memory.
-func (b *hostBody) Hold(maxBytes int64) (stream.Held, error) { return b.hold(maxBytes, b.idle, 0) }
-
-func (b *hostBody) hold(maxBytes int64, idle, total time.Duration) (stream.Held, error) {
-	id := b.take()
-	if id == 0 {
-		return &held{}, nil
-	}
-	o := begin(b.call)
-	if o.usable() {
-		hostHold(o.number, b.call.id, id, float64(maxBytes), ms(idle), ms(total))
-	}
-	e := o.wait()
-	if e.outcome != contract.OK {
-		return nil, failure(e.outcome)
-	}
-	return &held{call: b.call, id: e.handle, size: int64(e.status)}, nil
-}
-
 // held is a body in the host's memory.
 type held struct {
 	call *call
@@ -217,15 +198,6 @@ func (b *clientBody) ReadAll(maxBytes int64) ([]byte, error) {
 	b.open()
 	got, err := b.readAll(maxBytes, uploadIdle, uploadTotal)
 	return got, uploadError(err)
-}
-
-func (b *clientBody) Hold(maxBytes int64) (stream.Held, error) {
-	if b.length > maxBytes {
-		return nil, stream.ErrTooLarge
-	}
-	b.open()
-	h, err := b.hold(maxBytes, uploadIdle, uploadTotal)
-	return h, uploadError(err)
 }
 
 // ReadSteps returns the whole body, which the host reads in steps, each up to the

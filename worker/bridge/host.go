@@ -65,9 +65,6 @@ func hostRead(op, stream, ms int32)
 //go:wasmimport host read_all
 func hostReadAll(op, call, stream int32, maxBytes float64, idleMs, totalMs int32)
 
-//go:wasmimport host hold
-func hostHold(op, call, stream int32, maxBytes float64, idleMs, totalMs int32)
-
 //go:wasmimport host gather
 func hostGather(op, stream int32, upTo float64, totalMs, hold int32)
 

@@ -61,7 +61,6 @@ export function imports(inst) {
     "pause",
     "read",
     "read_all",
-    "hold",
     "gather",
     "digest",
     "dial",
@@ -134,16 +133,13 @@ function functions(inst) {
       inst.sockets.close(socket);
     },
 
-    // read returns the next chunk of a stream, read_all all of it. hold and gather
-    // read it into memory of JavaScript.
+    // read returns the next chunk of a stream, read_all all of it. gather reads it into
+    // memory of JavaScript.
     read(op, stream, ms) {
       inst.streams.read(op, stream, ms);
     },
     read_all(op, callID, stream, maxBytes, idleMs, totalMs) {
       inst.streams.readAll(op, inst.calls.get(callID), stream, maxBytes, idleMs, totalMs);
-    },
-    hold(op, callID, stream, maxBytes, idleMs, totalMs) {
-      inst.streams.hold(op, inst.calls.get(callID), stream, maxBytes, idleMs, totalMs);
     },
     gather(op, stream, upTo, totalMs, hold) {
       inst.streams.gather(op, stream, upTo, totalMs, hold !== 0);

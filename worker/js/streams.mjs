@@ -62,30 +62,16 @@ export async function readAll(message, maxBytes, idleMs, onChunk = null, onOpen 
   if (inOneStep(length, maxBytes, idleMs)) {
     return new Uint8Array(await (onChunk ? message.arrayBuffer() : until(message.arrayBuffer(), idleMs)));
   }
-  return gather(body, null, length, maxBytes, idleMs, onOpen, onChunk, reserve);
-}
-
-// detach frees a large body that Go has copied.
-export function detach(bytes) {
-  if (bytes?.byteLength > oneReadMax) bytes.buffer.transfer(0);
-}
-
-// gather returns a stream's bytes with head in front of them, or null if that is
-// over maxBytes. length is that of both together, -1 if unknown.
-//
-// It reads into one buffer that grows in place: chunks, and the bytes they are
-// joined in, would exist twice until garbage is collected.
-async function gather(body, head, length, maxBytes, idleMs, onOpen, onChunk = null, reserve = null) {
-  let size = head?.byteLength ?? 0;
-  if (size > maxBytes) return null;
-  // One byte more than expected shows the end, or that there is more.
+  // One buffer grows in place: chunks, and the bytes they are joined in, would exist
+  // twice until garbage is collected. One byte more than expected shows the end, or that
+  // there is more.
+  let size = 0;
   const expected = Math.min(length < 0 ? pieceBytes : length, maxBytes);
-  let buffer = new ArrayBuffer(Math.max(size, reserve ? Math.min(expected, oneReadMax) : expected) + 1);
-  if (head) new Uint8Array(buffer).set(head);
-  const reader = body?.getReader({ mode: "byob" });
-  if (reader) onOpen(reader);
+  let buffer = new ArrayBuffer((reserve ? Math.min(expected, oneReadMax) : expected) + 1);
+  const reader = body.getReader({ mode: "byob" });
+  onOpen(reader);
   let large = !(idleMs > 0); // waits for large pieces, which is right only while chunks arrive fast
-  while (reader) {
+  for (;;) {
     if (size === buffer.byteLength) {
       // Memory that is reserved grows by less. A short body needs none.
       const short = size <= oneReadMax;
@@ -125,6 +111,11 @@ async function gather(body, head, length, maxBytes, idleMs, onOpen, onChunk = nu
     throw noMemory;
   }
   return new Uint8Array(buffer, 0, size);
+}
+
+// detach frees a large body that Go has copied.
+export function detach(bytes) {
+  if (bytes?.byteLength > oneReadMax) bytes.buffer.transfer(0);
 }
 
 // until settles as promise does, or rejects after ms with timedOut.
@@ -432,37 +423,6 @@ export class Streams {
     s.inflight?.finish();
     if (!late) this.inst.emit(op, outcome, 0, "", body);
     else detach(body);
-  }
-
-  // hold reads a stream into memory of JavaScript and reports its number and size.
-  async hold(op, call, id, maxBytes, idleMs, totalMs) {
-    if (!this.table.has(id)) return void queueMicrotask(() => this.inst.emit(op, NETWORK));
-    const { head, body, inflight, length } = this.source(id);
-    let bytes = null;
-    let outcome = TOO_LARGE;
-    let reader = null;
-    let late = false;
-    const expire = () => {
-      late = true;
-      reader?.cancel().catch(() => {});
-    };
-    const deadline = totalMs > 0 ? call.addDeadline(totalMs, expire) : null;
-    try {
-      bytes = await gather(body, head, length, maxBytes, idleMs, (r) => {
-        reader = r;
-      });
-    } catch (e) {
-      outcome = e === timedOut ? TIMEOUT : NETWORK;
-    }
-    if (deadline) call.removeDeadline(deadline);
-    inflight?.finish();
-    if (late) {
-      bytes = null; // the canceled reader ended as if the body were complete
-      outcome = TIMEOUT;
-    }
-    if (bytes === null) return this.inst.emit(op, outcome);
-    const held = this.#put(heldBody(bytes), call);
-    if (!this.inst.emit(op, OK, bytes.byteLength, "", null, held)) this.discard(held);
   }
 
   // gather reads a client's body into memory of JavaScript until it has upTo bytes;

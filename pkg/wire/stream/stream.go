@@ -488,16 +488,11 @@ type Held interface {
 	Release()
 }
 
-// holder is a body that the host can store.
-type holder interface {
-	Hold(maxBytes int64) (Held, error)
-}
-
 // Hold stores a whole body and closes it. The error is ErrTooLarge for a body of more
 // than maxBytes, which is not read further.
 func Hold(body io.ReadCloser, maxBytes int64) (Held, error) {
-	if h, ok := body.(holder); ok {
-		return h.Hold(maxBytes)
+	if m, ok := body.(*Metered); ok {
+		return m.Hold(maxBytes)
 	}
 	all, err := ReadAll(body, maxBytes)
 	if err != nil {
