@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"weir/pkg/wire/stream"
 )
 
 // raw sends bytes over a connection of their own and returns all that comes back
@@ -77,7 +79,7 @@ func TestConnectionOfAWholeBodyStaysOpen(t *testing.T) {
 	}
 	defer c.Close()
 	r := bufio.NewReader(c)
-	for _, n := range []int{1, smallBody, 1} {
+	for _, n := range []int{1, stream.SmallBody, 1} {
 		body := `{"model":"up/m","encoding_format":"base64","input":"` + strings.Repeat("a", n) + `"}`
 		fmt.Fprintf(c, "POST /v1/embeddings HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", w.key, len(body), body)
 		res, err := http.ReadResponse(r, nil)

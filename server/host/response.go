@@ -90,7 +90,7 @@ func closeAfter(w http.ResponseWriter, hr *http.Request) {
 // discardTime limits how long net/http waits for the rest of a body after the answer.
 const discardTime = 5 * time.Second
 
-// A client receives minRate bytes a second, and may fall behind by writeStall.
+// A client receives stream.MinRate bytes a second, and may fall behind by writeStall.
 // Otherwise its connection is closed.
 const writeStall = 2 * time.Minute
 
@@ -127,7 +127,7 @@ func (a *answerWriter) flush() error {
 // limit sets the time within which the client receives n bytes.
 func (a *answerWriter) limit(n int64) {
 	if now := time.Now(); a.until.Sub(now) < writeStall/2 {
-		a.until = now.Add(writeStall + time.Duration(n)*time.Second/minRate)
+		a.until = now.Add(writeStall + time.Duration(n)*time.Second/stream.MinRate)
 		a.rc.SetWriteDeadline(a.until)
 	}
 }

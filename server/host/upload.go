@@ -15,28 +15,13 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// A body of up to smallBody declared bytes is read before the program runs,
-// for up to smallBodyTime.
-const (
-	smallBody     = 64 << 10
-	smallBodyTime = 20 * time.Second
-)
-
-// The limits of reading a client's body (docs/reference/reliability.md, T38).
-const (
-	uploadIdle  = 20 * time.Second
-	uploadTotal = 120 * time.Second
-	minRate     = 64 << 10 // bytes a second that a body in memory must have
-	maxLag      = 5 * time.Second
-)
-
 // bodyOf sets the body of a request: in memory if it is small, else one that the program
 // reads, whose source is returned.
 func bodyOf(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request) (*uploadSource, *apierr.Error) {
 	switch {
 	case hr.ContentLength == 0:
 		return nil, nil
-	case hr.ContentLength > 0 && hr.ContentLength <= smallBody && hr.Header["Content-Encoding"] == nil:
+	case hr.ContentLength > 0 && hr.ContentLength <= stream.SmallBody && hr.Header["Content-Encoding"] == nil:
 		body, err := readSmall(w, hr)
 		if err != nil {
 			return nil, err
@@ -52,7 +37,7 @@ func bodyOf(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request) (*uploa
 // readSmall returns the whole body of a request.
 func readSmall(w http.ResponseWriter, hr *http.Request) (*stream.Bytes, *apierr.Error) {
 	limit := http.NewResponseController(w)
-	limit.SetReadDeadline(time.Now().Add(smallBodyTime))
+	limit.SetReadDeadline(time.Now().Add(stream.UploadIdle))
 	all := make([]byte, hr.ContentLength)
 	_, err := io.ReadFull(hr.Body, all)
 	switch {
@@ -81,7 +66,7 @@ func newClientBody(w http.ResponseWriter, hr *http.Request) *clientBody {
 	return &clientBody{source: &uploadSource{body: hr.Body, limit: limit}, length: hr.ContentLength}
 }
 
-// Read reads the next bytes. A pause of uploadIdle is stream.ErrIdle.
+// Read reads the next bytes. A pause of stream.UploadIdle is stream.ErrIdle.
 func (b *clientBody) Read(p []byte) (n int, err error) {
 	if len(b.unread) > 0 {
 		n = copy(p, b.unread)
@@ -131,7 +116,7 @@ func (b *clientBody) ReadSteps(maxBytes int64, step func(have int64) (int64, err
 	}
 	src := b.take()
 	all := []byte(nil)
-	lag, left := maxLag, uploadTotal
+	lag, left := stream.MaxLag, stream.UploadTotal
 	for {
 		upTo, err := step(int64(len(all)))
 		if err != nil {
@@ -145,7 +130,7 @@ func (b *clientBody) ReadSteps(maxBytes int64, step func(have int64) (int64, err
 			took := time.Since(asked)
 			all = all[:len(all)+n]
 			left -= took
-			lag = min(maxLag, lag-took+time.Duration(n)*time.Second/minRate)
+			lag = min(stream.MaxLag, lag-took+time.Duration(n)*time.Second/stream.MinRate)
 			switch {
 			case int64(len(all)) > maxBytes:
 				return nil, stream.ErrTooLarge
@@ -182,7 +167,7 @@ type uploadSource struct {
 	body  io.Reader
 	limit *http.ResponseController
 
-	next   time.Duration // limit of the next read, uploadIdle if 0
+	next   time.Duration // limit of the next read, stream.UploadIdle if 0
 	read   int64         // bytes
 	failed atomic.Bool   // the body did not arrive
 	whole  atomic.Bool   // it was read to its end
@@ -197,7 +182,7 @@ func (s *uploadSource) limitNext(d time.Duration) { s.next = d }
 func (s *uploadSource) Read(p []byte) (int, error) {
 	d := s.next
 	if s.next = 0; d == 0 {
-		d = uploadIdle
+		d = stream.UploadIdle
 	}
 	if !s.deadline(time.Now().Add(d)) {
 		return 0, stream.ErrClient

@@ -57,7 +57,7 @@ type received struct {
 // one machine have three quarters of it.
 type inbox struct {
 	max int64         // 0: maxInbox
-	lag time.Duration // by which a message may fall behind minRate, 0: maxLag
+	lag time.Duration // by which a message may fall behind stream.MinRate, 0: stream.MaxLag
 
 	mu   sync.Mutex
 	used int64
@@ -94,16 +94,16 @@ func (b *inbox) add(who string, n int64) bool {
 // mostLag returns by how much a message may fall behind.
 func (b *inbox) mostLag() time.Duration {
 	if b == nil {
-		return maxLag
+		return stream.MaxLag
 	}
-	return cmp.Or(b.lag, maxLag)
+	return cmp.Or(b.lag, stream.MaxLag)
 }
 
 // errInbox reports a message for which the inbox has no space.
 var errInbox = errors.New("the messages of all connections take too much memory")
 
 // readMessage reads the next message of a connection. One that has begun arrives with
-// minRate, else late is called.
+// stream.MinRate, else late is called.
 func readMessage(ws *websocket.Conn, longest int, b *inbox, who string, late func()) (m received, err error) {
 	kind, r, err := ws.Reader(context.Background())
 	if err != nil {
@@ -121,7 +121,7 @@ func readMessage(ws *websocket.Conn, longest int, b *inbox, who string, late fun
 			return m, nil
 		}
 		now := time.Now()
-		lag = min(most, lag-now.Sub(asked)+time.Duration(n)*time.Second/minRate)
+		lag = min(most, lag-now.Sub(asked)+time.Duration(n)*time.Second/stream.MinRate)
 		asked = now
 		limit.Reset(max(lag, time.Millisecond))
 		if err == nil && len(m.Data) == cap(m.Data) {

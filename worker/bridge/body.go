@@ -165,12 +165,6 @@ func (b *hostBody) take() int32 {
 	return id
 }
 
-// The limits of reading a client's body (docs/reference/reliability.md, T38).
-const (
-	uploadIdle  = 20 * time.Second
-	uploadTotal = 120 * time.Second
-)
-
 // clientBody is the body of a request. It is opened when it is first read, so a
 // refused request costs no read.
 type clientBody struct {
@@ -181,7 +175,7 @@ type clientBody struct {
 
 func (b *clientBody) open() {
 	if !b.opened {
-		b.opened, b.wait = true, uploadIdle
+		b.opened, b.wait = true, stream.UploadIdle
 		b.id = hostClientBody(b.call.id)
 	}
 }
@@ -196,7 +190,7 @@ func (b *clientBody) ReadAll(maxBytes int64) ([]byte, error) {
 		return nil, stream.ErrTooLarge
 	}
 	b.open()
-	got, err := b.readAll(maxBytes, uploadIdle, uploadTotal)
+	got, err := b.readAll(maxBytes, stream.UploadIdle, stream.UploadTotal)
 	return got, uploadError(err)
 }
 
@@ -233,7 +227,7 @@ func (b *clientBody) gather(maxBytes int64, hold int32, step func(have int64) (i
 		}
 		o := begin(b.call)
 		if o.usable() {
-			hostGather(o.number, id, float64(upTo), ms(uploadTotal), hold)
+			hostGather(o.number, id, float64(upTo), ms(stream.UploadTotal), hold)
 		}
 		e := o.wait()
 		if e.outcome != contract.OK && e.outcome != contract.EndOfBody {

@@ -2,9 +2,9 @@
 // agree: the Go program and the JavaScript that the platform runs.
 //
 // It is the source of worker/js/contract.mjs, which has every constant under
-// the same name in capitals (TooLarge is TOO_LARGE) and the header fields of
-// package clientheader. After a change run go generate ./worker/contract; a
-// test fails if the file is stale.
+// the same name in capitals (TooLarge is TOO_LARGE), the limits of a client's body of
+// package stream and the header fields of package clientheader. After a change run
+// go generate ./worker/contract; a test fails if the file is stale.
 package contract
 
 //go:generate go run ./generate ../js/contract.mjs

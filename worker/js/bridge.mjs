@@ -3,7 +3,7 @@
 // instance of the program serves every request of an isolate.
 import { boot, booted } from "./boot.mjs";
 import { Call, listenAfter } from "./call.mjs";
-import { BODY_LATER, DROPPED, NETWORK, NO_BODY, OBJECT_CALL } from "./contract.mjs";
+import { BODY_LATER, DROPPED, NETWORK, NO_BODY, OBJECT_CALL, SMALL_BODY, UPLOAD_IDLE } from "./contract.mjs";
 import { imports } from "./imports.mjs";
 import { Instances } from "./instances.mjs";
 import { platform } from "./platform.mjs";
@@ -15,11 +15,6 @@ import { WebSockets } from "./websockets.mjs";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-
-// A body of up to smallBody declared bytes is read before the program is entered,
-// for up to smallBodyMs.
-const smallBody = 64 << 10;
-const smallBodyMs = 20_000;
 
 const maxHead = 96 << 10; // bytes
 
@@ -252,7 +247,7 @@ booted();
 // handle serves one request.
 export async function handle(request, env, ctx) {
   const { head, length, encoded } = headOf(request);
-  const later = request.body !== null && (length < 0 || length > smallBody || encoded);
+  const later = request.body !== null && (length < 0 || length > SMALL_BODY || encoded);
   const inst = instances.forRequest(later);
   let resolve;
   const answered = new Promise((r) => {
@@ -267,7 +262,7 @@ export async function handle(request, env, ctx) {
     inst.begin(call, head, BODY_LATER);
   } else {
     // A small body comes with the head: Go is entered once instead of twice.
-    const deadline = call.addDeadline(smallBodyMs, () =>
+    const deadline = call.addDeadline(UPLOAD_IDLE, () =>
       inst.refuse(call, 408, "the request body did not arrive in time"),
     );
     request.arrayBuffer().then(

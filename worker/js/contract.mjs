@@ -50,6 +50,12 @@ export const DROPPED = -1;
 // The length of the value of a row to delete.
 export const DELETED_ROW = -1;
 
+// The limits of a client's body, in bytes, ms, and bytes a second.
+export const SMALL_BODY = 65536;
+export const UPLOAD_IDLE = 20000;
+export const MIN_RATE = 65536;
+export const MAX_LAG = 5000;
+
 // The route classes in the order in which they are tried, by the path of a
 // request without its machine id. A class has the paths that equal one of paths or
 // are below it. Of a request's header, the program reads fields and what begins

@@ -9,6 +9,8 @@ import {
   ENDED_FULL,
   ENDED_IDLE,
   ENDED_RESET,
+  MAX_LAG,
+  MIN_RATE,
   NETWORK,
   NOT_READY,
   NO_MEMORY,
@@ -28,10 +30,6 @@ const maxUnsent = 4; // small writes to a client that are not waited for
 const pieceBytes = 32 << 10; // of a read where the length is unknown
 const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
 const mostMore = 4 << 20; // bytes by which a large body of unknown length grows
-// The least rate of a client's upload, in bytes a second, and how far it may fall
-// behind, in ms.
-const minRate = 64 << 10;
-const maxLag = 5000;
 // A large answer is sent in pieces, each of which the client must take in time.
 const wholePiece = 1 << 20; // bytes
 const writeStallMs = 120_000;
@@ -441,7 +439,7 @@ export class Streams {
         reader: body?.getReader({ mode: "byob" }),
         buffer: head ? head.slice().buffer : new ArrayBuffer(0),
         size: head?.byteLength ?? 0,
-        lag: maxLag, // ms that the client may still fall behind
+        lag: MAX_LAG, // ms that the client may still fall behind
         left: totalMs,
       };
       this.#put(s, client, id);
@@ -466,7 +464,7 @@ export class Streams {
         } else if (got.value) s.buffer = got.value.buffer;
         s.size += n;
         s.left -= took;
-        s.lag = Math.min(maxLag, s.lag - took + (n * 1000) / minRate);
+        s.lag = Math.min(MAX_LAG, s.lag - took + (n * 1000) / MIN_RATE);
         done = got.done;
       }
     } catch (e) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
@@ -20,8 +19,6 @@ import (
 
 const (
 	maxModel = 256 // bytes of a model in a form
-	// uploadIdle is how long a client may send nothing (docs/reference/reliability.md, T38).
-	uploadIdle = 20 * time.Second
 	// flowing is what a form that flows takes of the host's memory, in bytes: a buffer of
 	// what it reads and one of what the program has made of that.
 	flowing = 144 << 10
@@ -168,7 +165,7 @@ func (u *Upload) Body(model string, before *accounts.Attempt) (io.ReadCloser, er
 	if u.Call.MaxBody > 0 {
 		u.flow.Most(u.Call.MaxBody)
 	}
-	return &stream.Through{Src: u.Call.Body, T: u.flow, Idle: uploadIdle}, nil
+	return &stream.Through{Src: u.Call.Body, T: u.flow, Idle: stream.UploadIdle}, nil
 }
 
 // Failed returns the reason why a streamed form was cut off, or nil.

@@ -20,6 +20,7 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
 
@@ -41,6 +42,7 @@ func generate(file string) ([]byte, error) {
 	if err := constants(&out, file); err != nil {
 		return nil, err
 	}
+	limits(&out)
 	routes(&out)
 	ignored(&out)
 	refreshes(&out)
@@ -78,6 +80,16 @@ func constants(out *bytes.Buffer, file string) error {
 		}
 	}
 	return nil
+}
+
+// limits writes the limits of a client's body.
+func limits(out *bytes.Buffer) {
+	fmt.Fprintln(out)
+	comment(out, "The limits of a client's body, in bytes, ms, and bytes a second.\n")
+	fmt.Fprintf(out, "export const SMALL_BODY = %d;\n", stream.SmallBody)
+	fmt.Fprintf(out, "export const UPLOAD_IDLE = %d;\n", stream.UploadIdle.Milliseconds())
+	fmt.Fprintf(out, "export const MIN_RATE = %d;\n", stream.MinRate)
+	fmt.Fprintf(out, "export const MAX_LAG = %d;\n", stream.MaxLag.Milliseconds())
 }
 
 // routes writes the route classes with the fields that are read on each.
