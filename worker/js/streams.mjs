@@ -565,21 +565,20 @@ export class Streams {
       const idleDog = watchdog(idle, expire, sending ? 0 : beatMs, () => unsent || send(this.beat(id)));
       // send writes to the client. While it takes what it gets, the next chunk is read
       // meanwhile; bytes that the next push overwrites are waited for.
-      let first = upload ? 0 : null; // the timer of the first write; 0 once that was taken
+      let limit = upload ? 0 : firstWriteMs; // of the next write
       const taken = () => {
         unsent--;
-        if (first) clearTimeout(first);
-        first = 0;
       };
-      const gone = () => {
+      const gone = (e) => {
         clientGone = true;
+        if (e === timedOut) writer.abort(new Error("not taken")).catch(() => {});
         reader?.cancel().catch(() => {});
       };
       const send = (bytes) => {
         if (!bytes) return null;
         unsent++;
-        first ??= setTimeout(() => writer.abort(new Error("not taken")).catch(() => {}), firstWriteMs);
-        sent = writer.write(bytes).then(taken, gone);
+        sent = until(writer.write(bytes), limit).then(taken, gone);
+        limit = 0;
         return unsent < maxUnsent && bytes.byteLength < smallRead ? null : sent;
       };
       // pass sends what came of a chunk. Its memory, if that is large, is freed at once.
