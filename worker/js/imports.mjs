@@ -93,7 +93,7 @@ function functions(inst) {
       const url = head.slice(i + 1, j > 0 ? j : undefined);
       const init = { method: head.slice(0, i), redirect: "manual" };
       if (j > 0) init.headers = parseHeader(head.slice(j + 1));
-      const owned = bodyLen > 0 || inst.streams.isParts(stream);
+      const owned = bodyLen > 0 || inst.streams.owns(stream);
       const sending = bodyLen || stream ? new Sending() : null;
       if (bodyLen) init.body = sending.of(inst.bytes(bodyAt, bodyLen));
       else if (stream) init.body = inst.streams.open(stream, call, sending);

@@ -266,12 +266,12 @@ export class Streams {
       bytes.set(memory.subarray(list[i], list[i] + list[i + 1]), at);
       at += list[i + 1];
     }
-    return this.#put({ kind: "parts", bytes }, null);
+    return this.#put({ kind: "bytes", bytes, owner: null }, null);
   }
 
-  // isParts reports whether a stream consists of bytes that nothing else has.
-  isParts(id) {
-    return this.table.get(id)?.kind === "parts";
+  // owns reports whether a stream consists of bytes that nothing else has.
+  owns(id) {
+    return this.table.get(id)?.owner === null;
   }
 
   derived(kind, src, idle, length, beatMs = 0) {
@@ -323,7 +323,6 @@ export class Streams {
       return { head: null, body: s.body, inflight: s.inflight, length: s.length, client: s.client };
     if (s.kind === "bytes")
       return { head: s.bytes, body: null, inflight: null, length: s.bytes.byteLength, owner: s.owner };
-    if (s.kind === "parts") return { head: s.bytes, body: null, inflight: null, length: s.bytes.byteLength };
     if (s.kind === "prefix") {
       const rest = s.src ? this.source(s.src) : { head: null, body: null, inflight: null, length: 0 };
       const head = rest.head ? concat([s.head, rest.head], s.head.byteLength + rest.head.byteLength) : s.head;
@@ -347,7 +346,7 @@ export class Streams {
     if (s.kind === "through") return this.through(id, call, sending);
     if (s.kind === "watch") return watch(this, id, call);
     if (s.kind === "pipe") return this.pipe(id, call);
-    if (s.kind === "bytes" || s.kind === "parts") {
+    if (s.kind === "bytes") {
       this.remove(id);
       return sending?.of(s.bytes, s.owner) ?? s.bytes;
     }
