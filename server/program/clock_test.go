@@ -85,6 +85,13 @@ func TestClockThatJumps(t *testing.T) {
 			limited.Store(true)
 			embed("an account at its limit", s.key, 429)
 			limited.Store(false)
+			// The report of the cooldown must not come after the jump.
+			var cools struct{ Data []json.RawMessage }
+			for deadline := time.Now().Add(time.Minute); len(cools.Data) == 0; time.Sleep(10 * time.Millisecond) {
+				if manage(200, "GET", "/api/models/availability", "", &cools); time.Now().After(deadline) {
+					t.Fatal("the cooldown is not reported")
+				}
+			}
 
 			ahead.Store(int64(jump))
 			status, text, _ := answer(t, http.DefaultClient, "GET", s.base+"/health", "")
