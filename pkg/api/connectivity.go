@@ -37,7 +37,7 @@ const (
 type Connectivity struct {
 	Objects rpc.Stub
 	Cache   *snapshot.Cache // of the calls, which a success may make possible again; may be nil
-	Models  connectionModels
+	Models  *models.Handler
 	// Chat, Embeddings and Search are the endpoints that a test goes through;
 	// without one of them its tests answer "unsupported".
 	Chat, Embeddings, Search endpoint.Handler

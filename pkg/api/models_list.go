@@ -4,19 +4,14 @@ import (
 	"context"
 
 	"weir/pkg/auth"
+	"weir/pkg/v1/models"
 	"weir/pkg/wire/httpmsg"
 )
-
-// modelLists is the part of models.Handler used here.
-type modelLists interface {
-	Detailed(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
-	Info(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
-}
 
 // ModelLists serves the model lists of the data plane to whoever manages a
 // machine, as a key without a list of models sees them.
 type ModelLists struct {
-	Models modelLists
+	Models *models.Handler
 	Cache  cache
 }
 

@@ -7,22 +7,15 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
-	"weir/pkg/store"
+	"weir/pkg/v1/models"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
 
-// connectionModels is the part of models.Handler used here.
-type connectionModels interface {
-	Connection(ctx context.Context, c *auth.Call, conn *store.Connection) (*httpmsg.Response, error)
-	Probe(ctx context.Context, c *auth.Call, conn *store.Connection) (ids []string, err error)
-	Check(ctx context.Context, c *auth.Call, conn *store.Connection) error
-}
-
 // ProviderModels serves GET /api/providers/{id}/models: the upstream's own
 // list.
 type ProviderModels struct {
-	Models connectionModels
+	Models *models.Handler
 	Cache  cache
 }
 

@@ -1,11 +1,8 @@
 package api
 
 import (
-	"context"
-
-	"weir/pkg/auth"
+	"weir/pkg/auth/session"
 	"weir/pkg/endpoint"
-	"weir/pkg/wire/httpmsg"
 )
 
 // Handlers serve the management routes in the gateway.
@@ -17,14 +14,7 @@ type Handlers struct {
 	OAuth          *OAuth
 	Setup          *Setup
 	ModelLists     *ModelLists
-	Sessions       sessions
-}
-
-// sessions is the part of session.Sessions used here.
-type sessions interface {
-	Show(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
-	Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
-	End(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
+	Sessions       *session.Sessions
 }
 
 // Limits of bodies, in bytes.

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,10 +16,9 @@ import (
 	"weir/internal/testgw/inprocess"
 	"weir/internal/testgw/objects"
 	"weir/pkg/api"
-	"weir/pkg/auth"
+	"weir/pkg/auth/session"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
-	"weir/pkg/wire/httpmsg"
 )
 
 // failing is a storage of which the access number at fails, and with lasts every later one.
@@ -88,13 +86,6 @@ func (o *outside) all() (calls []string) {
 	}
 	return slices.Concat(calls, o.kv.Reads(), o.kv.Writes(), o.script.Calls)
 }
-
-// sessionRoutes serve no test.
-type sessionRoutes struct{}
-
-func (sessionRoutes) Show(context.Context, *auth.Call) (*httpmsg.Response, error)   { return nil, nil }
-func (sessionRoutes) Create(context.Context, *auth.Call) (*httpmsg.Response, error) { return nil, nil }
-func (sessionRoutes) End(context.Context, *auth.Call) (*httpmsg.Response, error)    { return nil, nil }
 
 // faultCase is one call of an object.
 type faultCase struct {
@@ -257,7 +248,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 		"POST /api/import":                     {body: `{"document":` + doc + `}`},
 	}
 	routes := 0
-	for _, r := range api.Routes(&api.Handlers{Sessions: sessionRoutes{}}) {
+	for _, r := range api.Routes(&api.Handlers{Sessions: &session.Sessions{}}) {
 		for _, m := range r.Methods {
 			name := m.Name + " " + r.Pattern
 			n := needs[name]

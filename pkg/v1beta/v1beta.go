@@ -14,15 +14,10 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
+	"weir/pkg/v1/models"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
-
-// modelLists is the part of models.Handler used here.
-type modelLists interface {
-	GeminiList(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
-	GeminiModel(ctx context.Context, c *auth.Call, id string) (*httpmsg.Response, error)
-}
 
 // embedder is the part of embeddings.Handler used here.
 type embedder interface {
@@ -31,7 +26,7 @@ type embedder interface {
 
 // Handler serves the Gemini API.
 type Handler struct {
-	Models     modelLists
+	Models     *models.Handler
 	Embeddings embedder
 	Chats      answerer
 }

@@ -24,7 +24,6 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
-	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -34,11 +33,6 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// credentials opens what a connection presents; accounts.Credentials does.
-type credentials interface {
-	Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error)
-}
-
 // Handler serves the endpoints.
 type Handler struct {
 	Accounts accounts.Sender
@@ -46,7 +40,7 @@ type Handler struct {
 	// Downloads gets finished videos; Credentials is for those that their
 	// provider sends only to the account.
 	Downloads   *download.Downloads
-	Credentials credentials
+	Credentials *accounts.Credentials
 
 	lost lostJobs
 }

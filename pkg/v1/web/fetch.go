@@ -21,7 +21,6 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
-	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -33,11 +32,6 @@ const (
 	totalTimeout = 30 * time.Second // docs/reference/spec.md, 4.8
 	maxAnswer    = 16 << 20         // bytes of a provider's answer
 )
-
-// recorder is the part of accounts.Pool that records calls without an account.
-type recorder interface {
-	RecordDirect(m *snapshot.Machine, r *httpmsg.Request, t *accounts.Trace, to *routing.Target, err error)
-}
 
 // Handler serves the endpoint.
 type Handler struct {
@@ -51,7 +45,7 @@ type Handler struct {
 	// WHATWG label. May be nil.
 	Decode func(label string, raw []byte) (string, bool)
 	// Usage records the gateway's own fetches; may be nil.
-	Usage recorder
+	Usage *accounts.Pool
 	Now   func() time.Time
 }
 
