@@ -164,7 +164,8 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if resp.Status == apierr.StatusClientLeft && isCut(hr.Context()) {
 		w.Header().Set("Connection", "close")
 		h.later(hr.Context(), resp.After)
-		resp = h.app.Refuse(r, apierr.Stopping())
+		again := *r // what follows the first answer has the other one
+		resp = h.app.Refuse(&again, apierr.Stopping())
 	}
 	if body != nil && !body.whole.Load() {
 		closeAfter(w, hr)
