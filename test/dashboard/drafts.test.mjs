@@ -56,6 +56,7 @@ test("a dialog asks before it discards input or a new key", async (t) => {
   const { page } = await machine(t, "keys");
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog", { name: "New key" });
+  await form.waitFor();
   await page.keyboard.press("Escape"); // nothing typed: closed at once
   await form.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "New key" }).click();
