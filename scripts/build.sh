@@ -6,18 +6,25 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-# program compiles a Go program and adds the JavaScript that runs it.
+# program compiles a Go program and adds the JavaScript that runs it. The files are made
+# elsewhere and each replaces its predecessor at once: wrangler ends if it reloads while one
+# is missing.
 program() {
-  local package=$1 dir=$2
-  mkdir -p "$(dirname "$dir")"
-  GOOS=js GOARCH=wasm go build -trimpath -ldflags="-s -w -X main.version=$(described)" -o "$dir.wasm" "$package"
-  go run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o "$dir" # empties the folder first
-  rm "$dir/worker.mjs" "$dir/runtime.mjs" # of the template; weir's come next
-  mv "$dir.wasm" "$dir/app.wasm"
-  cp worker/js/*.mjs "$dir/"
-  described > "$dir/VERSION" # for the doctor; it is not uploaded
+  local package=$1 dir=$2 new old
+  mkdir -p test/out "$dir"
+  new=$(mktemp -d test/out/build.XXXXXX)
+  go run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o "$new"
+  rm "$new/worker.mjs" "$new/runtime.mjs" # of the template; weir's come next
+  GOOS=js GOARCH=wasm go build -trimpath -ldflags="-s -w -X main.version=$(described)" -o "$new/app.wasm" "$package"
+  cp worker/js/*.mjs "$new/"
+  described > "$new/VERSION" # for the doctor; it is not uploaded
   # Go's maps take their hash seed from here: at boot the platform has no randomness.
-  printf 'export const SEED = [%s];\n' "$(od -An -v -tu1 -N32 /dev/urandom | tr -s ' \n' ',' | sed 's/^,//; s/,$//')" > "$dir/seed.mjs"
+  printf 'export const SEED = [%s];\n' "$(od -An -v -tu1 -N32 /dev/urandom | tr -s ' \n' ',' | sed 's/^,//; s/,$//')" > "$new/seed.mjs"
+  for old in "$dir"/*.mjs; do
+    [ -e "$new/${old##*/}" ] || rm -f "$old"
+  done
+  mv -f "$new"/* "$dir/"
+  rmdir "$new"
 }
 
 sizes() {
