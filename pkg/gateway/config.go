@@ -23,7 +23,8 @@ type Config struct {
 	PricesKey      string // PRICES_KEY, the Ed25519 public key that signs them; "" for unsigned ones
 	Version        string // of the build; the platform sets it
 	MaxMemory      int64  // bytes of large bodies and answers in memory, see memory.Budget; 0 is its default
-	Quiet          bool   // no log line for a success, unless LOG_LEVEL is info or debug
+	LogLevel       string // LOG_LEVEL: debug, info, warn or error; "" is warn
+	Quiet          bool   // no log line for a success, unless LogLevel is info or debug
 }
 
 // MaxOAuthLists is how many variables may have lists of OAuth clients. Each has at
@@ -52,6 +53,7 @@ func ReadConfig(variable func(name string) string) Config {
 		ProxyURL:       variable("PROXY_URL"),
 		PricesURL:      pricesURL(variable("PRICES_URL"), variable("PRICES_KEY")),
 		PricesKey:      variable("PRICES_KEY"),
+		LogLevel:       variable("LOG_LEVEL"),
 		Quiet:          !oneOf(variable("LOG_LEVEL"), "info", "debug"),
 	}
 	for i := range c.OAuthProviders {
@@ -72,6 +74,14 @@ func pricesURL(url, key string) string {
 		return defaultPrices
 	}
 	return url
+}
+
+// level returns an error for an unknown LOG_LEVEL.
+func (c *Config) level() error {
+	if oneOf(c.LogLevel, "", "debug", "info", "warn", "error") {
+		return nil
+	}
+	return fmt.Errorf("LOG_LEVEL: %q must be debug, info, warn or error", c.LogLevel)
 }
 
 // oneOf reports whether v is one of values, in any case.
@@ -100,6 +110,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("PROXY_URL: %w", errs.proxy)
 	case errs.prices != nil:
 		return errs.prices
+	case errs.level != nil:
+		return errs.level
 	}
 	if name := w.unusable(errs); name != "" {
 		return fmt.Errorf("%s: invalid", name)

@@ -45,6 +45,7 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"PRICES_URL":        func(c *Config) { c.PricesURL = "http://prices.example/p.json" },
 		"PRICES_URL: base":  func(c *Config) { c.PricesURL = "https://127.0.0.1/p.json" },
 		"PRICES_KEY":        func(c *Config) { c.PricesURL, c.PricesKey = "https://prices.example/p.json", "abc" },
+		"LOG_LEVEL":         func(c *Config) { c.LogLevel = "verbose" },
 		"PRICES_KEY: it is": func(c *Config) { c.PricesKey = strings.Repeat("A", 43) + "=" },
 	} {
 		c := usable

@@ -67,8 +67,8 @@ type wiring struct {
 
 // configErrors are the errors of the optional settings.
 type configErrors struct {
-	clients               []error
-	public, proxy, prices error
+	clients                      []error
+	public, proxy, prices, level error
 }
 
 // read parses the settings. The operator's own secrets never reach a log; those
@@ -78,6 +78,7 @@ func (w *wiring) read() (errs configErrors) {
 	w.public, errs.public = w.publicURL()
 	w.proxy, errs.proxy = w.Config.proxy()
 	w.prices, errs.prices = w.Config.prices()
+	errs.level = w.level()
 	hidden := []string{w.AdminToken, w.KeySecret, w.CredentialsKey, w.proxy.Auth.Reveal()}
 	for i := range w.clients {
 		hidden = append(hidden, w.clients[i].ClientSecret.Reveal(), w.clients[i].ProxyAuth.Reveal())
