@@ -7,7 +7,7 @@ set -euo pipefail
 
 need_go
 if command -v npm >/dev/null; then dashboard; fi
-go build -o build/weir ./server
+go build -ldflags "-X main.version=$(described)" -o build/weir ./server
 state=${STATE_DIR:-.weir/serve}
 export LISTEN=127.0.0.1:${PORT:-8787} DATA_DIR=$state/data PRICES_URL=${PRICES_URL:-off}
 # The demo's upstream is at a private address.

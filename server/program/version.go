@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 func (r *run) printVersion(*flags) error {
@@ -34,7 +35,7 @@ func (r *run) version() string {
 	if version == "" {
 		version = "(devel)"
 	}
-	if revision != "" {
+	if revision != "" && (modified != "" || !strings.Contains(version, revision)) {
 		version += " (" + revision + modified + ")"
 	}
 	return version
