@@ -3,7 +3,8 @@
 // /assets; the documentation under /docs; the description of the API at /openapi.json.
 //
 // scripts/ copy the built dashboard (build/dashboard) to files/ before they compile
-// the binary. Without it a plain page says so.
+// the binary. Without it a plain page at / and
+// /docs says so, and /openapi.json says where it is.
 package dashboard
 
 import (
@@ -29,6 +30,11 @@ var built embed.FS
 
 //go:embed placeholder.html
 var placeholder []byte
+
+// noOpenAPI stands for /openapi.json in a binary that was built without it.
+const noOpenAPI = `{"error":{"message":"This binary was built without the description of the API. It is ` +
+	`docs/reference/openapi.json of the source, and part of binaries that ./build.sh serve or ./build.sh release builds.",` +
+	`"type":"not_found_error","code":"not_built"}}`
 
 // Files returns the embedded files.
 func Files() fs.FS {
@@ -96,6 +102,7 @@ type file struct {
 	content     []byte
 	contentType string
 	etag        string // of the plain form
+	status      int
 
 	once   sync.Once
 	zipped []byte // nil if that is no shorter
@@ -129,6 +136,9 @@ func Handler(files fs.FS, next http.Handler) http.Handler {
 	h.add("/llms.txt", "llms.txt", files)
 	if h.files["/"] == nil {
 		h.files["/"] = newFile("index.html", placeholder)
+		h.files["/docs/"] = h.files["/"]
+		h.files[openAPI] = newFile("openapi.json", []byte(noOpenAPI))
+		h.files[openAPI].status = http.StatusNotFound
 		return h
 	}
 	// A file that cannot be read is missing; embedded files can be.
@@ -169,7 +179,7 @@ func (h *handler) add(urlPath, name string, files fs.FS) {
 
 func newFile(name string, content []byte) *file {
 	sum := sha256.Sum256(content)
-	f := &file{content: content, contentType: types[path.Ext(name)],
+	f := &file{content: content, contentType: types[path.Ext(name)], status: http.StatusOK,
 		etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 	if f.contentType == "" {
 		f.contentType = "application/octet-stream"
@@ -232,7 +242,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	head.Set("Content-Length", strconv.Itoa(len(content)))
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(f.status)
 	if r.Method == http.MethodGet {
 		_, _ = io.Copy(w, bytes.NewReader(content)) // the client may have left
 	}

@@ -105,6 +105,20 @@ func TestHeadersAreThoseOfTheEdge(t *testing.T) {
 	}
 }
 
+func TestBuildWithoutFilesSaysHowToGetThem(t *testing.T) {
+	h := handlerOf(fstest.MapFS{})
+	for path, status := range map[string]int{"/": 200, "/docs": 307, "/docs/": 200, "/openapi.json": 404, "/assets/a.js": 404} {
+		res := ask(h, "GET", path)
+		body, _ := io.ReadAll(res.Body)
+		if res.StatusCode != status {
+			t.Errorf("%s: status %d, want %d", path, res.StatusCode, status)
+		}
+		if !strings.HasPrefix(path, "/assets") && status != 307 && !strings.Contains(string(body), "./build.sh release") {
+			t.Errorf("%s does not say how to get it: %s", path, body)
+		}
+	}
+}
+
 func TestAPIPathsAreNotFiles(t *testing.T) {
 	h := dashboard()
 	for _, tt := range []struct {
