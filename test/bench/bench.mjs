@@ -16,7 +16,7 @@ import { admin } from "../e2e/gateway.mjs";
 import { MiB, debug } from "../e2e/isolate.mjs";
 import * as weir from "./native.mjs";
 import { runLoad, usage } from "./process.mjs";
-import { chat, done, message, requests, rowsOf, stopped } from "./rows.mjs";
+import { chat, done, embed, message, requests, rowsOf, stopped } from "./rows.mjs";
 import { prepare, root, serve } from "./workerd.mjs";
 
 const rounds = Number(process.env.ROUNDS ?? 3);
@@ -347,6 +347,45 @@ async function memory() {
   });
 }
 
+// neighbour is what one machine's calls take beside 1,000 clients of another, which have
+// 90 KiB of a chat translated all the time. Most of these are refused; patient ones wait
+// as Retry-After says, the others ask again at once.
+async function neighbour() {
+  const input = message("up/bench").replace("Say hello", "Say hello ".repeat(9000));
+  for (const patient of [true, false]) {
+    const p50 = {},
+      p99 = {},
+      served = {};
+    for (const target of [edge, native]) {
+      const server = await target.start(),
+        other = await tenant(server),
+        seconds = Math.max(4, Math.round(10 * share)),
+        small = { body: embed("up/bench"), headers: keys.get(target), c: 4, n: 1e9 };
+      await load(server.url + "/v1/embeddings", { ...small, n: 3000 }); // warm
+      const large = load(server.url + "/v1/messages", {
+        n: 1e9,
+        c: 1000,
+        seconds: seconds + 3,
+        body: input,
+        headers: other,
+        patient,
+      });
+      await sleep(2000);
+      const report = await load(server.url + "/v1/embeddings", { ...small, seconds });
+      if (report.wrong) throw new Error(`neighbour on ${target.name}: ${report.first_wrong}`);
+      p50[target.name] = report.p50_us / 1000;
+      p99[target.name] = report.p99_us / 1000;
+      served[target.name] = (await large).n;
+      await server.close();
+    }
+    const id = patient ? "neighbour" : "neighbour_hasty";
+    const title = `embeddings beside 1,000 ${patient ? "patient" : "hasty"} clients of another machine: p50`;
+    add({ id, title, unit: "ms", figures: p50 });
+    add({ id: id + "_p99", title: "  its p99", unit: "ms", figures: p99, limit: 300, goal: 100 });
+    add({ id: id + "_served", title: "  calls of the other machine that were served", unit: "", figures: served, digits: 0 });
+  }
+}
+
 // resting is the memory of the processes after the start and after 1,000 calls.
 async function resting() {
   const start = {},
@@ -472,6 +511,7 @@ try {
   for (const target of [edge, native]) await up(target); // have the machines that the rows below use
   await down();
   if (wanted("rate")) await rates();
+  if (wanted("neighbour")) await neighbour();
   if (wanted("rss")) await resting();
   if (wanted("memory")) await memory();
   const own = (is, name) => (is ? `up/${name}` : name);

@@ -2,7 +2,7 @@
 // checks each answer. It writes prepared bytes to connections of its own, so that
 // it takes less CPU than the server beside it.
 //
-//	load -url URL [-n 1000] [-c 32] [-seconds 30] [-post] [-header 'name: value'] [-ends TEXT] [-pieces 1] [-equal] < body
+//	load -url URL [-n 1000] [-c 32] [-seconds 30] [-post] [-header 'name: value'] [-ends TEXT] [-pieces 1] [-equal] [-patient] < body
 //
 // It stops after n requests or after the seconds, and prints
 //
@@ -10,7 +10,8 @@
 //
 // An answer is right with status 200, the end asked for, at least the given
 // number of pieces that came by themselves, and, where that is asked for, the
-// length of all other answers.
+// length of all other answers. A patient client waits as Retry-After says; others
+// ask again at once.
 package main
 
 import (
@@ -50,12 +51,14 @@ type client struct {
 	times []time.Duration
 	wrong int
 	bytes int64
+	wait  int    // seconds that the last answer asks for
 	first string // what the first wrong answer was
 }
 
 func main() {
 	target := flag.String("url", "", "where to send it")
 	pieces := flag.Int("pieces", 1, "pieces that a right answer comes in")
+	flag.BoolVar(&patient, "patient", false, "wait as Retry-After says")
 	flag.BoolVar(&equal, "equal", false, "right answers have one length")
 	n := flag.Int64("n", 1000, "requests at most")
 	c := flag.Int("c", 32, "connections")
@@ -92,6 +95,9 @@ func main() {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 && time.Now().Before(end) {
 				cl.one(request, []byte(*ends), *pieces)
+				if patient && cl.wait > 0 {
+					time.Sleep(min(time.Duration(cl.wait)*time.Second, time.Until(end)))
+				}
 			}
 			cl.close()
 		})
@@ -104,6 +110,8 @@ func main() {
 var (
 	length atomic.Int64
 	equal  bool // is checked
+
+	patient bool
 )
 
 // encode returns the head of a request.
@@ -152,6 +160,7 @@ func (c *client) send(request []byte) (status int, got []byte, pieces int, err e
 	if err != nil {
 		return 0, nil, 0, err
 	}
+	c.wait, _ = strconv.Atoi(resp.Header.Get("Retry-After")) // 0 without one
 	c.got, pieces, err = read(c.got[:0], resp.Body)
 	if err == nil && resp.Close {
 		c.close()
