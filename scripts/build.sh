@@ -6,7 +6,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-# program compiles a Go program and adds the JavaScript that runs it. The files are made
+# program compiles a Go program and adds the JavaScript that runs it. The files are built
 # elsewhere and each replaces its predecessor at once: wrangler ends if it reloads while one
 # is missing.
 program() {
