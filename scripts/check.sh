@@ -50,7 +50,7 @@ shell() {
     echo "skipped, it is not installed (apt-get install shellcheck)"
     return
   fi
-  shellcheck build.sh scripts/*.sh .ci/run
+  shellcheck build.sh scripts/*.sh .ci/run deploy/*.sh
 }
 
 go_modules() {

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Builds the release of the native server to build/release: archives for linux,
 # darwin and windows on amd64 and arm64, container images, the list of modules
-# and checksums. The same sources, version and release of Go make the same bytes.
+# and checksums. REPOSITORY is where the releases are published, such as
+# https://github.com/owner/weir, for install.sh; SIGNING_KEY is the file of an Ed25519 key
+# of ssh-keygen that signs the checksums. The same sources, settings and release of Go make the
+# same bytes.
 #
 #	scripts/release.sh [VERSION]    by default the version of package.json and the commit
 set -euo pipefail
@@ -10,5 +13,6 @@ set -euo pipefail
 need_go
 dashboard
 rm -rf build/release
-go -C scripts/tools run ./release -root "$PWD" -out "$PWD/build/release" -version "${1:-$(described)}"
+go -C scripts/tools run ./release -root "$PWD" -out "$PWD/build/release" -version "${1:-$(described)}" \
+  -repository "${REPOSITORY:-}" -key "${SIGNING_KEY:-}"
 (cd build/release && ls -sh1)

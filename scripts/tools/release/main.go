@@ -5,15 +5,21 @@
 //	weir-VERSION-image.tar             a container image for every Linux target (OCI layout)
 //	weir-VERSION-image-ARCH.tar        the same for one, which `docker load` reads too
 //	compose.yaml, Caddyfile            the image behind a TLS front
+//	install.sh                         downloads and verifies an archive
 //	SHA256SUMS                         of all these files
+//	SHA256SUMS.sig                     its signature (ssh-keygen -Y), with -key
 //
-// The bytes depend on the sources, the version and the release of Go alone: not
-// on the time, the folder or the user.
+// The bytes depend on the sources, the version, the repository, the key and the release
+// of Go alone: not on the time, the folder or the user.
 //
 // goreleaser, ko and syft do not replace it: they are 369, 161 and 336 modules to compile,
 // the first of them with a newer Go, and ko's images have no health check and no volume.
 //
 //	release -version VERSION [-root FOLDER] [-out FOLDER] [-targets OS/ARCH,…]
+//	        [-repository ADDRESS] [-key FILE]
+//
+// ADDRESS is where the releases are published, such as https://github.com/owner/weir. FILE
+// is an Ed25519 key of ssh-keygen without a passphrase, with FILE.pub beside it.
 package main
 
 import (
@@ -48,6 +54,7 @@ func (t target) program() string {
 // release is what is built, and where to.
 type release struct {
 	root, out, version string
+	repository, key    string // address and file; may be ""
 	targets            []target
 }
 
@@ -57,6 +64,8 @@ func main() {
 	flag.StringVar(&r.root, "root", ".", "folder of the sources")
 	flag.StringVar(&r.out, "out", "build/release", "folder for the result, empty or missing")
 	targets := flag.String("targets", allTargets, "platforms, separated by commas")
+	flag.StringVar(&r.repository, "repository", "", "where the releases are published")
+	flag.StringVar(&r.key, "key", "", "file of the key that signs the checksums")
 	flag.Parse()
 	r.targets = parseTargets(*targets)
 	if err := r.build(); err != nil {
@@ -134,7 +143,13 @@ func (r *release) build() error {
 	if err := r.writeCompose(); err != nil {
 		return err
 	}
-	return r.writeSums()
+	if err := r.writeInstaller(); err != nil {
+		return err
+	}
+	if err := r.writeSums(); err != nil {
+		return err
+	}
+	return r.sign()
 }
 
 // compile builds the program. The user's settings of Go do not change the result.

@@ -1,0 +1,309 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pretend stands for the program in these tests.
+const pretend = "#!/bin/sh\n[ \"$1\" = version ] && echo 'weir %s test'\n"
+
+// published is a release of pretended programs on a file server.
+type published struct {
+	*release
+	url     string
+	proxied int // requests that came by the proxy
+}
+
+// publish makes a release with a signature.
+func publish(t *testing.T, version string) *published {
+	t.Helper()
+	for _, tool := range []string{"ssh-keygen", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil && os.Getenv("CI") == "" {
+			t.Skip(err)
+		}
+	}
+	key := filepath.Join(t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("ssh-keygen: %v\n%s", err, out)
+	}
+	p := &published{release: &release{root: sources, out: t.TempDir(), version: version, key: key,
+		repository: "https://git.example/owner/weir"}}
+	for _, to := range parseTargets(allTargets) {
+		if err := p.archive(to, fmt.Appendf(nil, pretend, version), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.writeInstaller(); err != nil {
+		t.Fatal(err)
+	}
+	p.seal(t)
+	files := http.FileServer(http.Dir(p.out))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.IsAbs() {
+			p.proxied++
+		}
+		files.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	p.url = s.URL
+	return p
+}
+
+// seal writes the checksums and their signature.
+func (p *published) seal(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"SHA256SUMS", "SHA256SUMS.sig"} {
+		os.Remove(filepath.Join(p.out, name))
+	}
+	if err := p.writeSums(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.sign(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// computer is where weir is installed: a home folder, and programs that take the place of
+// those of the system.
+type computer struct {
+	home string
+	env  []string
+}
+
+// shells are those of this computer that may run the script.
+func shells() (list [][]string) {
+	for _, shell := range [][]string{{"sh"}, {"bash", "--posix"}, {"busybox", "sh"}} {
+		if _, err := exec.LookPath(shell[0]); err == nil {
+			list = append(list, shell)
+		}
+	}
+	return list
+}
+
+func (c *computer) stub(t *testing.T, name, script string) {
+	t.Helper()
+	folder := filepath.Join(c.home, "stubs")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs the script of a release as `curl … | sh -s -- args` does.
+func (c *computer) run(t *testing.T, p *published, shell []string, args ...string) (output string, ok bool) {
+	t.Helper()
+	script, err := os.Open(filepath.Join(p.out, "install.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer script.Close()
+	cmd := exec.Command(shell[0], append(append(shell[1:len(shell):len(shell)], "-s", "--"), args...)...)
+	cmd.Stdin = script
+	cmd.Env = append([]string{"HOME=" + c.home, "PATH=" + filepath.Join(c.home, "stubs") + ":" + os.Getenv("PATH"),
+		"TMPDIR=" + c.home}, c.env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err == nil
+}
+
+func newComputer(t *testing.T) *computer {
+	t.Helper()
+	c := &computer{home: t.TempDir()}
+	c.stub(t, "id", "echo 1000")
+	c.stub(t, "uname", `[ "$1" = -s ] && echo Linux || echo x86_64`)
+	return c
+}
+
+// installed returns what the installed program says of its version.
+func installed(t *testing.T, file string) string {
+	t.Helper()
+	out, err := exec.Command(file, "version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestInstallScript(t *testing.T) {
+	p := publish(t, "v1.2.0")
+	for _, shell := range shells() {
+		t.Run(shell[0], func(t *testing.T) {
+			c := newComputer(t)
+			out, ok := c.run(t, p, shell, "--from", p.url+"/")
+			file := filepath.Join(c.home, ".local/bin/weir")
+			if !ok || !strings.Contains(out, "Installed weir v1.2.0 test") || !strings.Contains(out, "is not in your PATH") ||
+				!strings.Contains(out, "Start it: "+file+" serve") || installed(t, file) != "weir v1.2.0 test" {
+				t.Fatalf("installed %t:\n%s", ok, out)
+			}
+			left, _ := filepath.Glob(filepath.Join(c.home, "tmp.*"))
+			if len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			if out, ok = c.run(t, p, shell, "--uninstall"); !ok || !strings.Contains(out, "Its data stays") {
+				t.Errorf("uninstalled %t:\n%s", ok, out)
+			}
+			if _, err := os.Stat(file); !os.IsNotExist(err) {
+				t.Errorf("the program is still there: %v", err)
+			}
+			if out, ok = c.run(t, p, shell, "--uninstall"); ok || !strings.Contains(out, "there is no "+file) {
+				t.Errorf("uninstalled twice: %t\n%s", ok, out)
+			}
+		})
+	}
+}
+
+// Each mistake ends with one line that says what to do, and installs nothing.
+func TestInstallScriptRefuses(t *testing.T) {
+	change := func(name, text string) func(*testing.T, *published, *computer) {
+		return func(t *testing.T, p *published, _ *computer) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(p.out, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	system := func(s, m string) func(*testing.T, *published, *computer) {
+		return func(t *testing.T, _ *published, c *computer) {
+			t.Helper()
+			c.stub(t, "uname", fmt.Sprintf(`[ "$1" = -s ] && echo %s || echo %s`, s, m))
+		}
+	}
+	archive := "weir-v1.2.0-linux-amd64.tar.gz"
+	for name, tt := range map[string]struct {
+		before func(*testing.T, *published, *computer)
+		args   []string
+		want   string
+	}{
+		"changed archive":   {change(archive, "another"), nil, "the checksum of " + archive + " is not that of the release"},
+		"changed checksums": {change("SHA256SUMS", strings.Repeat("0", 64)+"  "+archive+"\n"), nil, "the signature of SHA256SUMS is not that of weir"},
+		"no signature": {func(t *testing.T, p *published, _ *computer) {
+			t.Helper()
+			os.Remove(filepath.Join(p.out, "SHA256SUMS.sig"))
+		}, nil, "SHA256SUMS.sig cannot be downloaded"},
+		"another key": {func(t *testing.T, p *published, _ *computer) {
+			t.Helper()
+			other := publish(t, "v1.2.0")
+			p.key = other.key
+			p.seal(t)
+		}, nil, "the signature of SHA256SUMS is not that of weir"},
+		"unknown system":    {system("Plan9", "x86_64"), nil, "there is no program for Plan9"},
+		"unknown processor": {system("Linux", "mips"), nil, "there is no program for linux on mips"},
+		"absent version":    {nil, []string{"--version", "v9"}, "has no program for linux-amd64 of version v9"},
+		"pattern":           {nil, []string{"--version", "*"}, "has no program for linux-amd64 of version *"},
+		"folder of a file":  {change("file", ""), []string{"--dir", "/dev/null/bin"}, "/dev/null/bin cannot be written"},
+		"unknown option":    {nil, []string{"--force"}, "unknown option --force"},
+		"missing value":     {nil, []string{"--dir"}, "--dir needs a value"},
+		"wrong system": {func(t *testing.T, p *published, _ *computer) {
+			t.Helper()
+			if err := p.archive(target{"linux", "amd64"}, []byte("\x7fELF of another"), nil); err != nil {
+				t.Fatal(err)
+			}
+			p.seal(t)
+		}, nil, "the program does not run on this computer"},
+		"several versions": {func(t *testing.T, p *published, _ *computer) {
+			t.Helper()
+			p.version = "v1.3.0"
+			if err := p.archive(target{"linux", "amd64"}, fmt.Appendf(nil, pretend, "v1.3.0"), nil); err != nil {
+				t.Fatal(err)
+			}
+			p.seal(t)
+		}, nil, "has several versions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, c := publish(t, "v1.2.0"), newComputer(t)
+			if tt.before != nil {
+				tt.before(t, p, c)
+			}
+			out, ok := c.run(t, p, []string{"sh"}, append([]string{"--from", p.url}, tt.args...)...)
+			if ok || !strings.Contains(out, "install.sh: ") || !strings.Contains(out, tt.want) {
+				t.Errorf("installed %t:\n%s", ok, out)
+			}
+			if _, err := os.Stat(filepath.Join(c.home, ".local/bin/weir")); !os.IsNotExist(err) {
+				t.Errorf("a program was installed: %v", err)
+			}
+		})
+	}
+}
+
+// An older program that runs is replaced; another one that is found first is named.
+func TestInstallScriptReplacesARunningProgram(t *testing.T) {
+	p, c := publish(t, "v1.2.0"), newComputer(t)
+	folder := filepath.Join(c.home, "my programs")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(folder, "weir")
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip("sleep is missing")
+	}
+	content, err := os.ReadFile(sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(old, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	running := exec.Command(old, "600")
+	if err := running.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = running.Process.Kill(), running.Wait() }()
+	c.stub(t, "weir", "exit 0")
+	out, ok := c.run(t, p, []string{"sh"}, "--from", p.url, "--dir", folder)
+	if !ok || installed(t, old) != "weir v1.2.0 test" || !strings.Contains(out, "Another weir comes first in your PATH: ") {
+		t.Errorf("installed %t:\n%s", ok, out)
+	}
+}
+
+func TestInstallScriptUsesTheProxy(t *testing.T) {
+	p, c := publish(t, "v1.2.0"), newComputer(t)
+	c.env = []string{"http_proxy=" + p.url}
+	out, ok := c.run(t, p, []string{"sh"}, "--from", "http://releases.invalid")
+	if !ok || p.proxied != 3 {
+		t.Errorf("installed %t with %d requests by the proxy:\n%s", ok, p.proxied, out)
+	}
+}
+
+func TestInstallScriptHasItsRepository(t *testing.T) {
+	p := publish(t, "v1.2.0")
+	script := string(p.file(t, "install.sh"))
+	if !strings.Contains(script, "\nreleases='https://git.example/owner/weir/releases' ") || !strings.Contains(script, "\nsigner='ssh-ed25519 AAAA") {
+		t.Errorf("install.sh lacks its settings:\n%.300s", script)
+	}
+	for _, bad := range []string{"http://git.example/owner/weir", "https://git.example/$(id)", "https://git.example/a'b", "https://git.example"} {
+		p.repository = bad
+		if err := p.writeInstaller(); err == nil {
+			t.Errorf("repository %s was taken", bad)
+		}
+	}
+	c, own := newComputer(t), &published{release: &release{root: sources, out: t.TempDir(), version: "v1"}}
+	if err := own.writeInstaller(); err != nil {
+		t.Fatal(err)
+	}
+	if out, ok := c.run(t, own, []string{"sh"}); ok || !strings.Contains(out, "say with --from where") {
+		t.Errorf("installed %t from nowhere:\n%s", ok, out)
+	}
+}
+
+// The script installs the program of the release itself.
+func TestInstallScriptInstallsTheRelease(t *testing.T) {
+	r := released(t)
+	s := httptest.NewServer(http.FileServer(http.Dir(r.out)))
+	defer s.Close()
+	c := &computer{home: t.TempDir()}
+	out, ok := c.run(t, &published{release: r}, []string{"sh"}, "--from", s.URL, "--dir", filepath.Join(c.home, "bin"))
+	if got := installed(t, filepath.Join(c.home, "bin/weir")); !ok || !strings.HasPrefix(got, "weir "+version+" ") {
+		t.Errorf("installed %t, version %q:\n%s", ok, got, out)
+	}
+}
