@@ -160,10 +160,11 @@ func TestAlertStatesSmallAmounts(t *testing.T) {
 	}
 }
 
+// The webhook is down for a day: an alert is tried again after seconds, then minutes, then
+// every hour, always with the same id.
 func TestFailedAlertIsSentAgain(t *testing.T) {
 	w, hook, _, use := alerted(t)
-	status := 500
-	hook.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: status} }
+	hook.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: 500} }
 	use(60)
 	w.Loc.Alarms(w.Ctx)
 	w.Loc.Alarms(w.Ctx)
@@ -171,20 +172,56 @@ func TestFailedAlertIsSentAgain(t *testing.T) {
 		t.Fatalf("%d tries at once", len(hook.Seen))
 	}
 	w.obj.buffers = buffers{} // a restart of the program
-	w.Clock.Add(2 * time.Minute)
-	w.Loc.Alarms(w.Ctx)
-	if len(hook.Seen) != 2 || hook.Seen[0].Header.Get("webhook-id") != hook.Seen[1].Header.Get("webhook-id") {
-		t.Fatalf("after two minutes: %d tries", len(hook.Seen))
+	for i, wait := range []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, time.Hour} {
+		w.Clock.Add(wait - time.Millisecond)
+		w.Loc.Alarms(w.Ctx)
+		if len(hook.Seen) != i+1 {
+			t.Fatalf("%d tries before %v were over", len(hook.Seen), wait)
+		}
+		w.Clock.Add(time.Millisecond)
+		w.Loc.Alarms(w.Ctx)
+		if n := len(hook.Seen); n != i+2 || hook.Seen[n-1].Header.Get("webhook-id") != hook.Seen[0].Header.Get("webhook-id") {
+			t.Fatalf("after %v: %d tries", wait, n)
+		}
 	}
-	for range 20 {
+	if a := w.OK("GET", "/api/health", ""); a.Get("alerts.failing").Int() != 1 || a.Get("ok").Bool() {
+		t.Errorf("health: %s", a.Raw)
+	}
+	for range 30 {
 		w.Clock.Add(time.Hour)
 		w.Loc.Alarms(w.Ctx)
 	}
-	if len(hook.Seen) != 12 || !strings.Contains(strings.Join(w.Logs, "\n"), "gave up the alert") {
+	if len(hook.Seen) != 29 || !strings.Contains(strings.Join(w.Logs, "\n"), "gave up delivery") {
 		t.Errorf("%d tries, logs %q", len(hook.Seen), w.Logs)
 	}
 	if strings.Contains(strings.Join(w.Logs, "\n"), "hooks.example.com") {
 		t.Error("the address is in the log")
+	}
+}
+
+// An earlier version stored alerts in rows of their own.
+func TestAlertOfAnEarlierVersionIsSent(t *testing.T) {
+	w, hook, id, _ := alerted(t)
+	tx := w.tx()
+	now := w.Clock.Now().UnixMilli()
+	tx.Set("alert:000000000000007", []byte(fmt.Sprintf(`{"id":"demo-7","budget":{"id":%q,"name":"team","unit":"requests","limit":100,"window":"total","webhookUrl":"https://hooks.example.com/old"},"percent":80,"spent":81,"start":1,"at":%d,"tries":1,"from":%d}`, id, now, now)))
+	tx.Meta.SendAt = now
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	w.Clock.Add(time.Second)
+	w.Loc.Alarms(w.Ctx)
+	w.Clock.Add(time.Hour)
+	w.Loc.Alarms(w.Ctx)
+	if len(hook.Seen) != 1 || hook.Seen[0].URL != "https://hooks.example.com/a" || hook.Seen[0].Header.Get("webhook-id") != "demo-7" {
+		t.Fatalf("%d alerts were sent, want one", len(hook.Seen))
+	}
+	want := fmt.Sprintf(`{"type":"budget.reached","timestamp":%q,"text":"The budget \"team\" has reached 80 %%: 81 requests of 100 requests.","data":{"machineId":%q,"budgetId":%q,"name":"team","percent":80,"spent":81,"limit":100,"unit":"requests","window":"total","startedAt":1}}`, time.UnixMilli(now).UTC().Format(time.RFC3339), mid, id)
+	if hook.Seen[0].Body != want {
+		t.Errorf("the body is\n%s\nwant\n%s", hook.Seen[0].Body, want)
+	}
+	if rows := w.tx().List("alert:"); len(rows) != 0 {
+		t.Errorf("%d rows are left", len(rows))
 	}
 }
 

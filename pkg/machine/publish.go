@@ -38,7 +38,7 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 		r.Flush, r.Rearmed = true, r.Meta.AlarmAt != 0
 		return r.Commit()
 	}
-	if r.Meta.Dirty || r.Meta.Unregistered || r.Meta.AlertAt > 0 || r.Meta.RefreshAt > 0 && r.Meta.RefreshAt <= r.Now {
+	if r.Meta.Dirty || r.Meta.Unregistered || r.Meta.SendAt > 0 || r.Meta.RefreshAt > 0 && r.Meta.RefreshAt <= r.Now {
 		// Should this run end while it waits, another alarm follows.
 		r.Meta.AlarmAt = r.Now + alarmSpare
 		if err := r.Commit(); err != nil {
@@ -49,7 +49,7 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 		o.publish(r)
 		o.register(r)
 		o.RefreshDue(r)
-		o.sendAlerts(r)
+		o.deliver(r)
 		o.prune(r)
 		r.Erase()
 	}

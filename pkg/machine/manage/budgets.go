@@ -141,6 +141,9 @@ func (c *change) putBudget(row *storage.Budget) {
 	c.Load(storage.BudgetPrefix+row.ID, &before)
 	row.UpdatedAt = c.Now
 	c.PutBudget(row)
+	if row.Webhook != before.Webhook {
+		c.Enable(storage.OfBudget(row.ID))
+	}
 	var l budget.Ledger
 	if row.Limit != before.Limit && c.Load(storage.LedgerPrefix+row.ID, &l) {
 		l.Refused, l.Alerted = false, 0
@@ -165,6 +168,7 @@ func (c *change) deleteBudget(id string) {
 	c.Touch("budgets")
 	c.Del(storage.BudgetPrefix + id)
 	c.Del(storage.LedgerPrefix + id)
+	c.DropOutbox(storage.OfBudget(id))
 }
 
 // applyBudget changes a budget by the fields of the body. The unit and the window stay

@@ -16,7 +16,7 @@ type healthView struct {
 	// Replica is the copy of the configuration in KV; it is missing on a platform
 	// without one.
 	Replica *replicaView `json:"replica,omitempty"`
-	// Alerts are those of budgets that have not been delivered.
+	// Alerts are notifications that have not been delivered.
 	Alerts struct {
 		Waiting int `json:"waiting"`
 		Failing int `json:"failing"` // tried at least once
@@ -40,12 +40,7 @@ func (c *change) health() (any, error) {
 		v.Replica = &replicaView{Pending: c.Meta.Dirty, PublishedAt: c.Meta.PutAt, Failures: c.Meta.PutFails}
 		v.OK = v.OK && c.Meta.PutFails == 0
 	}
-	for _, a := range c.Alerts() {
-		v.Alerts.Waiting++
-		if a.Tries > 0 {
-			v.Alerts.Failing++
-		}
-	}
+	v.Alerts.Waiting, v.Alerts.Failing = c.Waiting(storage.Notification)
 	v.OK = v.OK && v.Alerts.Failing == 0
 	return v, nil
 }

@@ -571,6 +571,7 @@ func (c *change) dropConfig(doc *document, budgets []storage.Budget, raw gjson.R
 			}
 			if id, ok := strings.CutPrefix(r.Key, storage.BudgetPrefix); ok {
 				c.Del(storage.LedgerPrefix + id)
+				c.DropOutbox(storage.OfBudget(id))
 			}
 		}
 	}

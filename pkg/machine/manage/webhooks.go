@@ -6,8 +6,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strconv"
-	"time"
 
+	"weir/pkg/machine/deliver"
 	"weir/pkg/machine/storage"
 	"weir/pkg/provider"
 	"weir/pkg/store"
@@ -32,32 +32,22 @@ func (o *Manager) webhook(in *Input, name string) (address string, given bool) {
 	return canonical, true
 }
 
-// webhookKey returns the key by which a budget's alerts are signed. It follows from
-// the worker secret API_KEY_SECRET, so that it is not stored.
-func (o *Manager) webhookKey(machineID, budgetID string) []byte {
+// WebhookKey returns the key by which the deliveries to a budget's webhook, or to a
+// destination, are signed. It follows from the worker secret API_KEY_SECRET, so that it is
+// not stored.
+func (o *Manager) WebhookKey(machineID, id string) []byte {
 	mac := hmac.New(sha256.New, o.KeySecret)
-	fmt.Fprintf(mac, "webhook:%s:%s", machineID, budgetID)
+	fmt.Fprintf(mac, "webhook:%s:%s", machineID, id)
 	return mac.Sum(nil)
 }
 
 // webhookSecret returns the key as verifiers take it (standardwebhooks.com).
-func (o *Manager) webhookSecret(machineID, budgetID string) string {
-	return "whsec_" + base64.StdEncoding.EncodeToString(o.webhookKey(machineID, budgetID))
+func (o *Manager) webhookSecret(machineID, id string) string {
+	return "whsec_" + base64.StdEncoding.EncodeToString(o.WebhookKey(machineID, id))
 }
 
-// SignWebhook returns the field webhook-signature of the Standard Webhooks
-// specification:
-//
-//	v1,base64(HMAC-SHA256(key, id "." timestamp "." body))
-func (o *Manager) SignWebhook(machineID, budgetID, id, timestamp string, body []byte) string {
-	mac := hmac.New(sha256.New, o.webhookKey(machineID, budgetID))
-	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
-	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
-}
-
-// AlertBody returns the body of an alert. Slack and those that read its messages show
-// text.
-func AlertBody(machineID string, a *storage.Alert) []byte {
+// BudgetMessage returns the alert of a budget.
+func BudgetMessage(machineID string, a *storage.Reached) *deliver.Message {
 	b := &a.Budget
 	type data struct {
 		MachineID string  `json:"machineId"`
@@ -72,19 +62,17 @@ func AlertBody(machineID string, a *storage.Alert) []byte {
 		ResetsAt  int64   `json:"resetsAt,omitempty"`
 	}
 	spent, limit := store.ShownAmount(b.Unit, a.Spent), store.ShownAmount(b.Unit, b.Limit)
-	what := fmt.Sprintf("has reached %d %%", a.Percent)
+	what, level := fmt.Sprintf("has reached %d %%", a.Percent), deliver.Warn
+	if a.Percent == 100 {
+		level = deliver.Bad
+	}
 	if a.Percent == 100 && a.Spent < b.Limit {
 		what = "has refused a call" // that needs more than is left
 	}
-	return storage.Encode(struct {
-		Type      string `json:"type"`
-		Timestamp string `json:"timestamp"`
-		Text      string `json:"text"`
-		Data      data   `json:"data"`
-	}{
-		"budget.reached", time.UnixMilli(a.At).UTC().Format(time.RFC3339),
-		fmt.Sprintf("The budget %s %s: %s of %s.", strconv.Quote(b.Name), what, store.AmountText(b.Unit, a.Spent),
-			store.AmountText(b.Unit, b.Limit)),
-		data{machineID, b.ID, b.Name, a.Percent, spent, limit, b.Unit, b.Window, a.Start, a.End},
-	})
+	title := fmt.Sprintf("The budget %s %s", strconv.Quote(b.Name), what)
+	return &deliver.Message{
+		Type: "budget.reached", At: a.At, Level: level, Title: title,
+		Text: fmt.Sprintf("%s: %s of %s.", title, store.AmountText(b.Unit, a.Spent), store.AmountText(b.Unit, b.Limit)),
+		Data: storage.EncodeJSON(data{machineID, b.ID, b.Name, a.Percent, spent, limit, b.Unit, b.Window, a.Start, a.End}),
+	}
 }

@@ -476,7 +476,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 			if in.IsNull() {
 				in.Skip()
 			} else {
-				out.AlertAt = int64(in.Int64())
+				out.SendAt = int64(in.Int64())
 			}
 		case "eraseAt":
 			if in.IsNull() {
@@ -642,10 +642,10 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		out.RawString(prefix)
 		out.Int64(int64(in.PruneAt))
 	}
-	if in.AlertAt != 0 {
+	if in.SendAt != 0 {
 		const prefix string = ",\"alertAt\":"
 		out.RawString(prefix)
-		out.Int64(int64(in.AlertAt))
+		out.Int64(int64(in.SendAt))
 	}
 	if in.EraseAt != 0 {
 		const prefix string = ",\"eraseAt\":"

@@ -11,7 +11,7 @@ import (
 
 // ownedPrefixes are the prefixes of the rows with settings of an owner.
 var ownedPrefixes = [...]string{ConnectionPrefix, KeyPrefix, ComboPrefix, CustomModelPrefix, AliasPrefix,
-	DisabledPrefix, BudgetPrefix, SettingsRow}
+	DisabledPrefix, BudgetPrefix, DestinationPrefix, SettingsRow}
 
 // isOwned reports whether the row with a key keeps the fields that this version does not
 // know. In other rows a newer version computes what is missing again.

@@ -22,6 +22,10 @@ const (
 	DisabledPrefix    = "disabled:"
 	BudgetPrefix      = "budget:"
 	LedgerPrefix      = "ledger:" // and the id of the budget or the limit of a key
+	DestinationPrefix = "dest:"
+	OutboxPrefix      = "outbox:" // and the id of the destination, or OfBudget
+	itemPrefix        = "item:"   // and that of its outbox and of the item: a body
+	oldAlertPrefix    = "alert:"  // of budgets, of earlier versions
 	CooldownPrefix    = "cool:"
 	ErrorPrefix       = "error:"
 	refusalPrefix     = "refusal:"

@@ -44,8 +44,8 @@ func (t *Tx) schedule() {
 		if m.EraseAt > 0 {
 			due(min(m.EraseAt, t.Now+UndoFor))
 		}
-		if m.AlertAt > 0 {
-			due(m.AlertAt)
+		if m.SendAt > 0 {
+			due(min(m.SendAt, t.Now+maxWait))
 		}
 		if m.PruneAt == 0 || m.PruneAt > t.Now+2*PruneEvery {
 			m.PruneAt = t.Now + PruneEvery

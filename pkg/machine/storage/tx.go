@@ -38,7 +38,7 @@ type meta struct {
 	RegisterFail int   `json:"registerFail,omitempty"`
 	RefreshAt    int64 `json:"refreshAt,omitempty"` // the next refresh ahead of expiry
 	PruneAt      int64 `json:"pruneAt,omitempty"`
-	AlertAt      int64 `json:"alertAt,omitempty"` // the next alert of a budget
+	SendAt       int64 `json:"alertAt,omitempty"` // the next try of the outbox; the name is that of earlier versions
 	EraseAt      int64 `json:"eraseAt,omitempty"` // when a deleted connection is erased
 	AlarmAt      int64 `json:"alarmAt,omitempty"` // as it was set last; 0 for none
 

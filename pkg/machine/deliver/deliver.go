@@ -1,0 +1,238 @@
+// Package deliver has the kinds of destinations: what an owner sets of each, the request
+// that delivers an item, and what its answer means. It makes no call and stores nothing.
+package deliver
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/pkg/machine/storage"
+	"weir/pkg/provider"
+	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/redact"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+	"weir/pkg/wire/weburl"
+)
+
+// Kind is a kind of destination.
+type Kind struct {
+	Name   string
+	Takes  string // the type of its items: storage.Notification, storage.Telemetry, storage.Lines
+	Fields []Field
+	// Check refuses values that do not fit together; may be nil.
+	Check func(values map[string]string) error
+	// Request returns the request for an item; Send adds the limits.
+	Request func(d *Opened, item *storage.Delivery) (*upstream.Request, error)
+	// Judge changes what an answer means, by its status and the first 64 KiB of its body;
+	// nil leaves the judgement by the status.
+	Judge func(status int, body []byte, r storage.Result) storage.Result
+}
+
+// Field is a setting of a kind.
+type Field struct {
+	Name     string
+	Secret   bool // is sealed and never shown
+	Required bool
+	Max      int      // characters; 0 for 200
+	Values   []string // that are allowed; nil for any
+	// Address says that the value is the URL that is called. It may have a query.
+	Address bool
+	Check   func(value string) error // may be nil
+}
+
+// Opened is a destination with its secrets in the clear.
+type Opened struct {
+	MachineID string
+	storage.Destination
+	Values map[string]secret.Secret // of all fields
+	Key    []byte                   // signs webhooks
+	Now    time.Time
+	Policy Policy
+}
+
+// Value returns the value of a field, "" if it is not set.
+func (d *Opened) Value(field string) string { return d.Values[field].Reveal() }
+
+// Policy is what addresses are judged by, as those of connections are.
+type Policy struct {
+	AllowPrivate bool
+	OwnHosts     []string
+}
+
+// Address returns the canonical form of an address that may be called, with its query, and
+// its host.
+func (p Policy) Address(raw string) (canonical, host string, err error) {
+	canonical, ok := weburl.Canonical(raw)
+	if !ok || strings.Contains(canonical, "#") {
+		return "", "", errors.New("is not a valid http or https URL")
+	}
+	plain, _, _ := strings.Cut(canonical, "?")
+	if err := provider.CheckBaseURL(plain, p.AllowPrivate, p.OwnHosts...); err != nil {
+		_, why, _ := strings.Cut(err.Error(), ": ")
+		return "", "", fmt.Errorf("is refused: %s", why)
+	}
+	_, rest, _ := strings.Cut(plain, "://")
+	host, _, _ = strings.Cut(rest, "/")
+	return canonical, host, nil
+}
+
+// kinds are the kinds of destinations.
+//
+// To add one: add its row here, and its functions to a file of its own.
+var kinds = [...]Kind{
+	webhook,
+}
+
+// Kinds returns all kinds. The result must not be changed.
+func Kinds() []Kind { return kinds[:] }
+
+// KindOf returns the kind with a name, or nil.
+func KindOf(name string) *Kind {
+	for i := range kinds {
+		if kinds[i].Name == name {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
+// Targets returns the destinations that take items of a type and are not paused.
+func Targets(t *storage.Tx, takes string) (list []storage.Destination) {
+	for _, d := range t.Destinations() {
+		if k := KindOf(d.Kind); k != nil && k.Takes == takes && !d.Paused {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+const (
+	timeout  = 10 * time.Second
+	maxReply = 64 << 10 // bytes that are read of an answer
+)
+
+// RequestOf returns the request for an item. Its address is judged again, as the
+// operator's settings may have changed; natively each connection is judged after DNS.
+// Redirects are not followed.
+func (d *Opened) RequestOf(item *storage.Delivery) (*upstream.Request, error) {
+	k := KindOf(d.Kind)
+	if k == nil {
+		return nil, fmt.Errorf("the kind %q is not known to this version", d.Kind)
+	}
+	req, err := k.Request(d, item)
+	if err != nil {
+		return nil, err
+	}
+	if req.URL, _, err = d.Policy.Address(req.URL); err != nil {
+		return nil, fmt.Errorf("the address %w", err)
+	}
+	req.Method, req.Timeout = cmp.Or(req.Method, "POST"), cmp.Or(req.Timeout, timeout)
+	req.Header = append(req.Header, httpmsg.Field{Name: clientheader.Hop, Value: "1"}) // the address may lead to a gateway
+	return req, nil
+}
+
+// Judge returns what the outcome of a call means. It reads and closes the answer. Errors
+// are stated without the address.
+func (d *Opened) Judge(resp *upstream.Response, err error) storage.Result {
+	switch {
+	case errors.Is(err, upstream.ErrTimeout):
+		return storage.Result{Verdict: storage.Again, Why: "no answer in time"}
+	case err != nil:
+		return storage.Result{Verdict: storage.Again, Why: "not reachable"}
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxReply)) // the head decides
+	r := byStatus(resp.Status)
+	r.After = retryAfter(resp.Header.Get("retry-after"), d.Now)
+	if k := KindOf(d.Kind); k != nil && k.Judge != nil {
+		r = k.Judge(resp.Status, body, r)
+	}
+	r.Why = d.hide(r.Why)
+	return r
+}
+
+// byStatus returns what a status means.
+func byStatus(status int) storage.Result {
+	r := storage.Result{Why: "status " + strconv.Itoa(status)}
+	switch {
+	case status >= 200 && status <= 299:
+		r.Verdict, r.Why = storage.Delivered, ""
+	case status == 410:
+		r.Verdict, r.Why = storage.Disable, "status 410: the address no longer exists"
+	case status >= 300 && status <= 399:
+		r.Verdict, r.Why = storage.Refused, r.Why+": redirects are not followed"
+	case status == 400, status == 411, status == 413, status == 414, status == 415, status == 422:
+		r.Verdict = storage.Dropped
+	case status == 408, status == 425, status == 429, status >= 500, status < 200:
+		r.Verdict = storage.Again
+	default:
+		r.Verdict = storage.Refused
+	}
+	return r
+}
+
+// hide returns a text of an answer to show: printable, short and without the secrets of
+// the destination.
+func (d *Opened) hide(s string) string {
+	secrets := make([]secret.Secret, 0, len(d.Values))
+	for _, f := range KindOf(d.Kind).Fields {
+		if f.Secret {
+			secrets = append(secrets, d.Values[f.Name])
+		}
+	}
+	return Plain(redact.Patterns(redact.Secrets(secrets...).String(s)), 200)
+}
+
+// retryAfter reads the field retry-after, seconds or a date, in milliseconds.
+func retryAfter(v string, now time.Time) int64 {
+	const most = 24 * 60 * 60
+	if n, err := strconv.ParseFloat(v, 64); err == nil && n > 0 {
+		return int64(min(n, most) * 1000)
+	}
+	if at, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", v); err == nil {
+		return max(min(at.Sub(now).Milliseconds(), most*1000), 0)
+	}
+	return 0
+}
+
+// Sign returns the field webhook-signature of the Standard Webhooks specification:
+//
+//	v1,base64(HMAC-SHA256(key, id "." timestamp "." body))
+func Sign(key []byte, id, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// post returns a POST of JSON.
+func post(url string, body []byte, header ...httpmsg.Field) *upstream.Request {
+	return &upstream.Request{URL: url, Body: stream.FromBytes(body),
+		Header: append(httpmsg.Header{{Name: "content-type", Value: "application/json"}}, header...)}
+}
+
+// webhook posts the message as it is, signed.
+var webhook = Kind{
+	Name: "webhook", Takes: storage.Notification,
+	Fields: []Field{{Name: "url", Secret: true, Required: true, Max: 2000, Address: true}},
+	Request: func(d *Opened, item *storage.Delivery) (*upstream.Request, error) {
+		m, err := ReadMessage(item)
+		if err != nil {
+			return nil, err
+		}
+		body, at := m.webhookBody(), strconv.FormatInt(d.Now.Unix(), 10)
+		return post(d.Value("url"), body, httpmsg.Field{Name: "webhook-id", Value: item.ID},
+			httpmsg.Field{Name: "webhook-timestamp", Value: at},
+			httpmsg.Field{Name: "webhook-signature", Value: Sign(d.Key, item.ID, at, body)}), nil
+	},
+}
