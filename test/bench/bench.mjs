@@ -382,7 +382,13 @@ async function neighbour() {
     const title = `embeddings beside 1,000 ${patient ? "patient" : "hasty"} clients of another machine: p50`;
     add({ id, title, unit: "ms", figures: p50 });
     add({ id: id + "_p99", title: "  its p99", unit: "ms", figures: p99, limit: 300, goal: 100 });
-    add({ id: id + "_served", title: "  calls of the other machine that were served", unit: "", figures: served, digits: 0 });
+    add({
+      id: id + "_served",
+      title: "  calls of the other machine that were served",
+      unit: "",
+      figures: served,
+      digits: 0,
+    });
   }
 }
 

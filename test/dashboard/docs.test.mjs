@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import MiniSearch from "minisearch";
 import { accessible, becomes, bench, looks, open } from "./browser.mjs";
+import { find, indexOf } from "../../worker/site/assets/search.js";
 import { navigation } from "../../worker/site/navigation.mjs";
+import { words } from "../../worker/site/words.mjs";
 
 let b;
 before(async () => {
@@ -121,7 +124,10 @@ test("/docs leads to /docs/, and a page that does not exist is 404", async () =>
   const res = await get("/docs");
   assert.equal(res.status, 307);
   assert.equal(new URL(res.headers.get("location"), b.url).pathname, "/docs/");
-  assert.equal((await get("/docs/nothing")).status, 404);
+  const nothing = await get("/docs/nothing");
+  assert.equal(nothing.status, 404);
+  assert.match(nothing.headers.get("content-type"), /^text\/html/);
+  assert.match(await nothing.text(), /href="\/docs\/"/);
   const text = await (await get("/llms.txt")).text();
   assert.match(text, /^# weir\n/);
   for (const [, path] of text.matchAll(/\]\((\/docs\/[^)]*)\)/g)) assert.equal((await get(path)).status, 200, path);
@@ -141,6 +147,88 @@ test("the search finds a section, and the keyboard opens it", async (t) => {
   await page.getByText("No page has “zzzzqqqq”.").waitFor();
   await page.keyboard.press("Escape");
   await becomes(() => page.getByText("No page has").isVisible(), false);
+});
+
+// asked are what readers type, and the page that must come first.
+const asked = {
+  budget: "guides/budgets",
+  "spending limit": "guides/budgets",
+  slack: "guides/budgets",
+  discord: "guides/budgets",
+  webhook: "guides/budgets",
+  rotate: "keys",
+  "leaked key": "keys",
+  "stolen key": "keys",
+  "second admin": "keys",
+  "rate limit": "keys",
+  invoice: "keys",
+  csv: "keys",
+  docker: "guides/self-hosting",
+  kubernetes: "guides/self-hosting",
+  backup: "guides/self-hosting",
+  windows: "guides/self-hosting",
+  uninstall: "guides/self-hosting",
+  "forgot token": "guides/self-hosting",
+  "lost operator token": "guides/self-hosting",
+  password: "guides/self-hosting",
+  "move to a server": "guides/self-hosting",
+  https: "guides/self-hosting",
+  nginx: "guides/self-hosting",
+  429: "troubleshooting",
+  "too many requests": "troubleshooting",
+  failover: "fallback",
+  timeout: "fallback",
+  "sticky session": "routing",
+  oauth: "connections",
+  vllm: "connections",
+  "load balancing": "connections",
+  codex: "guides/codex",
+  "claude code": "guides/claude-code",
+  "cladue code": "guides/claude-code",
+  cursor: "guides/cursor",
+  openrouter: "providers/openrouter",
+  "getting started": "quick-start",
+  update: "upgrading",
+  price: "prices",
+  "idempotency keys": "creations",
+  gdpr: "privacy",
+  "how fast is it": "benchmark",
+  "store prompts": "guides/captured-bodies",
+};
+
+test("the search finds what readers call a thing", async () => {
+  const index = indexOf(MiniSearch, await (await get("/docs/search.json")).json());
+  const first = (query) => find(index, query)[0]?.url.replace(/\.html$/, "");
+  assert.deepEqual(Object.fromEntries(Object.keys(asked).map((query) => [query, first(query)])), asked);
+  // Other words than those that are typed are found at their beginning only.
+  for (const { terms } of find(index, "slack"))
+    assert.ok(
+      terms.every((term) => term.startsWith("slack")),
+      `${terms}`,
+    );
+  const places = new Set(
+    (await (await get("/docs/search.json")).json()).map(
+      (s) => `${s.url.replace(/(^|\/)index\.html$|\.html$/, "$1")}#${s.anchor}`,
+    ),
+  );
+  for (const place of Object.keys(words)) if (place.includes("#")) assert.ok(places.has(place), `there is no ${place}`);
+});
+
+test("a page has its contents, its neighbours and buttons that copy its code", async (t) => {
+  const page = await open(t, b, { as: null, at: "docs/keys" });
+  await page.setViewportSize({ width: 1400, height: 900 });
+  const here = page.getByRole("navigation", { name: "On this page" });
+  await here.getByRole("link", { name: "Rotating a key" }).click();
+  await page.waitForURL(/#rotating-a-key$/);
+  await page.getByRole("navigation", { name: "Previous and next page" }).getByRole("link", { name: "Next" }).click();
+  await page.waitForURL(/\/docs\/clients$/);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const block = page.locator("main .code").first();
+  await block.hover();
+  await block.getByRole("button", { name: "Copy" }).click();
+  await block.getByRole("button", { name: "Copied" }).waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(copied, (await block.locator("pre").innerText()).trimEnd());
 });
 
 test("the theme is the system's until one is chosen, which stays", async (t) => {
@@ -166,7 +254,7 @@ test("pages are readable on a desktop and on a phone", { skip: process.env.PLATF
 
 test("on a phone a button opens the list of pages", async (t) => {
   const page = await open(t, b, { as: null, at: "docs/", phone: true });
-  const link = page.getByRole("navigation").getByRole("link", { name: "Quick start" });
+  const link = page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Quick start" });
   await becomes(() => link.isVisible(), false);
   await page.getByRole("button", { name: "Menu" }).click();
   await link.click();

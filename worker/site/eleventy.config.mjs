@@ -8,6 +8,7 @@ import highlight from "@11ty/eleventy-plugin-syntaxhighlight";
 import anchor from "markdown-it-anchor";
 import { operations } from "./api.mjs";
 import { navigation } from "./navigation.mjs";
+import { words } from "./words.mjs";
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 
@@ -106,8 +107,20 @@ function sections(url, html) {
   const titles = parts.map((part) => plain(head.exec(part)[2]));
   return parts.map((part, i) => {
     const [whole, anchor] = head.exec(part);
-    return { url, anchor, page: titles[0], title: titles[i], text: plain(part.slice(whole.length)) };
+    const path = url.replace(/(^|\/)index\.html$|\.html$/, "$1");
+    const more = words[i === 0 ? path : `${path}#${anchor}`];
+    return { url, anchor, page: titles[0], title: titles[i], text: plain(part.slice(whole.length)), words: more };
   });
+}
+
+// contents returns the headings of a page below its title, with more than one only.
+function contents(html) {
+  const list = [...html.matchAll(/<h([23]) id="([^"]*)"[^>]*>([\s\S]*?)<\/h\1>/g)].map(([, level, id, text]) => ({
+    level,
+    id,
+    text: plain(text),
+  }));
+  return list.length > 1 && list.length < 60 ? list : [];
 }
 
 // llms returns llms.txt (https://llmstxt.org): the pages with their first sentence.
@@ -162,6 +175,12 @@ export default function (config) {
   config.addFilter("from", (path, file) => from(file, path));
   config.addFilter("titleOf", (path) => titles.get(path));
   config.addFilter("pathOf", urlOf);
+  config.addFilter("contents", contents);
+  const order = navigation.flatMap((group) => group.pages);
+  config.addFilter("after", (file, step) => {
+    const at = order.indexOf(urlOf(file));
+    return at < 0 ? undefined : order[at + step];
+  });
   config.addTemplate("reference/api.njk", operations(JSON.parse(readFileSync("docs/reference/openapi.json", "utf8"))), {
     title: "API",
     file: "reference/api.md",

@@ -1,5 +1,7 @@
-// The search, the theme and the menu of small screens. Without this script the
-// pages are complete.
+// The search, the theme, the buttons that copy code, and the menu of small screens. Without
+// this script the pages are complete.
+import { excerpt, find, indexOf } from "./search.js";
+
 const root = new URL(document.body.dataset.root, location.href);
 const html = document.documentElement;
 html.classList.add("scripted");
@@ -23,6 +25,28 @@ theme.addEventListener("click", () => {
   }
 });
 
+// A button copies each block of code.
+for (const block of document.querySelectorAll("main pre")) {
+  const frame = document.createElement("div");
+  frame.className = "code";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    const done = await navigator.clipboard?.writeText(block.textContent.trimEnd()).then(
+      () => true,
+      () => false,
+    );
+    button.textContent = done ? "Copied" : "Not allowed";
+    setTimeout(() => {
+      button.textContent = "Copy";
+    }, 2000);
+  });
+  block.replaceWith(frame);
+  frame.append(block, button);
+}
+
 // Menu of small screens.
 const menu = document.querySelector(".menu");
 const navigation = document.getElementById("navigation");
@@ -40,32 +64,10 @@ form.hidden = false;
 let index;
 const load = () => {
   index ??= Promise.all([import("./minisearch.js"), fetch(new URL("search.json", root)).then((r) => r.json())]).then(
-    ([{ default: MiniSearch }, sections]) => {
-      const search = new MiniSearch({
-        fields: ["title", "page", "text"],
-        storeFields: ["url", "anchor", "page", "title", "text"],
-        searchOptions: {
-          boost: { title: 3, page: 2 },
-          // what maintainers read comes after what users read
-          boostDocument: (_id, _term, { url }) => (/^(decisions|reference)\//.test(url) ? 0.3 : 1),
-          prefix: true,
-          fuzzy: 0.15,
-          combineWith: "AND",
-        },
-      });
-      search.addAll(sections);
-      return search;
-    },
+    ([{ default: MiniSearch }, sections]) => indexOf(MiniSearch, sections),
   );
   return index;
 };
-
-// excerpt returns the text around the first of the terms.
-function excerpt(text, terms) {
-  const at = Math.max(0, Math.min(...terms.map((t) => text.toLowerCase().indexOf(t)).filter((i) => i >= 0), text.length));
-  const start = Math.max(0, at - 40);
-  return (start > 0 ? "…" : "") + text.slice(start, start + 140);
-}
 
 function item(found) {
   const a = document.createElement("a");
@@ -86,7 +88,7 @@ const close = () => {
 async function search() {
   const query = input.value.trim();
   if (!query) return close();
-  const found = (await load()).search(query).slice(0, 12);
+  const found = find(await load(), query).slice(0, 12);
   if (query !== input.value.trim()) return;
   close();
   if (found.length === 0) {
