@@ -121,6 +121,22 @@ var routes = [...]route{
 		{"DELETE", nil},
 	}},
 
+	{"/api/destinations", endpoint.Manage, maxBody, []method{
+		{"GET", nil},
+		{"POST", nil},
+	}},
+	{"/api/destinations/{id}", endpoint.Manage, maxBody, []method{
+		{"GET", nil},
+		{"PUT", nil},
+		{"DELETE", nil},
+	}},
+	{"/api/destinations/{id}/deliveries", endpoint.Manage, 0, []method{
+		{"GET", nil},
+	}},
+	{"/api/destinations/{id}/test", endpoint.Manage, maxBody, []method{
+		{"POST", nil},
+	}},
+
 	{"/api/keys", endpoint.Manage, maxBody, []method{
 		{"GET", nil},
 		{"POST", nil},

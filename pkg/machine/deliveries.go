@@ -23,12 +23,18 @@ const (
 // alert stores an alert if a budget has reached another share of its limit.
 func (o *Object) alert(t *storage.Tx, b *store.Budget, l *budget.Ledger) {
 	percent := l.Reached(b)
-	if percent == 0 || b.Webhook == "" {
+	if percent == 0 {
 		return
 	}
 	m := manage.BudgetMessage(t.ID, &storage.Reached{Budget: *b, Percent: percent, Spent: l.Spent, Start: l.Start,
 		End: l.End, At: t.Now})
-	t.Enqueue(m.Item(storage.OfBudget(b.ID)))
+	if b.Webhook != "" {
+		t.Enqueue(m.Item(storage.OfBudget(b.ID)))
+	}
+	if percent == 100 {
+		m.Type = deliver.BudgetExhausted
+	}
+	deliver.Notify(t, m.Type, m)
 }
 
 // deliver sends what is due, one item of each destination after the other. A destination

@@ -100,6 +100,17 @@ func (o *Object) reseal(r *storage.Call) {
 			r.PutConnection(&c)
 		}
 	}
+	for _, d := range r.Destinations() {
+		secrets, changed := map[string]secret.Sealed{}, false
+		for f, sealed := range d.Secrets {
+			secrets[f] = reseal(d.SealedAs(), f, sealed)
+			changed = changed || secrets[f] != sealed
+		}
+		if changed {
+			d.Secrets = secrets
+			r.PutDestination(&d)
+		}
+	}
 	r.Pages(storage.MutationPrefix, storage.Page, func(row storage.Row) bool {
 		var m storage.Mutation
 		if json.Unmarshal(row.Value, &m) == nil {

@@ -57,6 +57,15 @@ var calls = []call{
 	{"GET", "/MACHINE/api/budgets/BUDGET", "", 200},
 	{"PUT", "/MACHINE/api/budgets/BUDGET", `{"limit":2000.5}`, 200},
 	{"DELETE", "/MACHINE/api/budgets/BUDGET", "", 204},
+	{"POST", "/MACHINE/api/destinations", `{"kind":"webhook"}`, 400},
+	{"POST", "/MACHINE/api/destinations", `{"kind":"webhook","name":"ours","settings":{"url":"https://hooks.example.com/x?token=0123456789abcdef"}}`, 201},
+	{"GET", "/MACHINE/api/destinations", "", 200},
+	{"GET", "/MACHINE/api/destinations/DESTINATION", "", 200},
+	{"PUT", "/MACHINE/api/destinations/DESTINATION", `{"enabled":false,"events":["budget.reached"]}`, 200},
+	{"POST", "/MACHINE/api/destinations/DESTINATION/test", "", 200},
+	{"GET", "/MACHINE/api/destinations/DESTINATION/deliveries", "", 200},
+	{"DELETE", "/MACHINE/api/destinations/DESTINATION", "", 204},
+	{"DELETE", "/MACHINE/api/destinations/DESTINATION", "", 404},
 	{"GET", "/MACHINE/api/models/list/llm", "", 200},
 	{"GET", "/MACHINE/api/models/info?id=openai/gpt-4.1", "", 200},
 	{"PUT", "/MACHINE/api/models/alias", `{"alias":"fast","model":"up/m"}`, 200},
@@ -215,7 +224,7 @@ func TestAnswersMatchTheDescription(t *testing.T) {
 			ids["REQUEST"] = gjson.Get(r.body, "data.0.id").Str
 		}
 		for name, of := range map[string][2]string{
-			"COMBO": {"/api/combos", "id"}, "BUDGET": {"/api/budgets", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"},
+			"COMBO": {"/api/combos", "id"}, "BUDGET": {"/api/budgets", "id"}, "DESTINATION": {"/api/destinations", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"},
 			"RESPONSE": {"/v1/responses", "id"}, "VIDEO": {"/v1/videos/generations", "request_id"},
 		} {
 			if c.method == "POST" && strings.HasSuffix(c.path, of[0]) {

@@ -110,11 +110,13 @@ func (w *World) API(method, path, body string, set ...func(*rpc.ManageCall)) (in
 			e.Query[k] = v
 		}
 	}
-	for _, base := range []string{"/api/providers/", "/api/combos/", "/api/keys/", "/api/requests/"} {
-		if id, ok := strings.CutPrefix(path, base); ok {
-			id, restore := strings.CutSuffix(id, "/restore")
-			if e.Route, e.Params = base+"{id}", []string{id}; restore {
-				e.Route += "/restore"
+	for _, base := range []string{"/api/providers/", "/api/combos/", "/api/keys/", "/api/requests/", "/api/destinations/"} {
+		if rest, ok := strings.CutPrefix(path, base); ok {
+			id, step, _ := strings.Cut(rest, "/")
+			if e.Route, e.Params = base+"{id}", []string{id}; step == "restore" || step == "test" || step == "deliveries" {
+				e.Route += "/" + step
+			} else {
+				e.Params[0] = rest
 			}
 		}
 	}

@@ -30,10 +30,13 @@ type Kind struct {
 	Name   string
 	Takes  string // the type of its items: storage.Notification, storage.Telemetry, storage.Lines
 	Fields []Field
-	// Check refuses values that do not fit together; may be nil.
-	Check func(values map[string]string) error
+	// Check returns the field whose value does not fit the others, and why; may be nil. It
+	// does not get secrets.
+	Check func(values map[string]string) (field, why string)
 	// Request returns the request for an item; Send adds the limits.
 	Request func(d *Opened, item *storage.Delivery) (*upstream.Request, error)
+	// Test returns an item without an effect on what is stored; nil for a message.
+	Test func(d *Opened) storage.Delivery
 	// Judge changes what an answer means, by its status and the first 64 KiB of its body;
 	// nil leaves the judgement by the status.
 	Judge func(status int, body []byte, r storage.Result) storage.Result
@@ -48,7 +51,8 @@ type Field struct {
 	Values   []string // that are allowed; nil for any
 	// Address says that the value is the URL that is called. It may have a query.
 	Address bool
-	Check   func(value string) error // may be nil
+	// Check returns why a value is refused, "" for a good one; may be nil.
+	Check func(value string) (why string)
 }
 
 // Opened is a destination with its secrets in the clear.
@@ -115,6 +119,17 @@ func Targets(t *storage.Tx, takes string) (list []storage.Destination) {
 		}
 	}
 	return list
+}
+
+// TestItem returns the item of a test.
+func (k *Kind) TestItem(d *Opened) storage.Delivery {
+	if k.Test != nil {
+		return k.Test(d)
+	}
+	m := Message{Type: Test, At: d.Now.UnixMilli(), Level: Good, Title: "Test of weir",
+		Text: fmt.Sprintf("This is a test of the destination %q. Notifications of the machine %s arrive here.", d.Name,
+			d.MachineID)}
+	return m.Item(d.ID)
 }
 
 const (

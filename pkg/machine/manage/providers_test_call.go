@@ -74,18 +74,26 @@ func (o *Manager) AdmitTest(r *storage.Call) (any, error) {
 	if json.Unmarshal(r.Body, &c) != nil || !rpc.IsRowID(c.ID) || !r.Load(storage.ConnectionPrefix+c.ID, &row) {
 		return nil, rpc.ErrNoConnection()
 	}
-	minute := r.Now / storage.Minute
-	if r.Meta.ProbeAt != minute {
-		r.Meta.ProbeAt, r.Meta.Probes = minute, 0
-	}
-	if r.Meta.Probes++; r.Meta.Probes > ProbeMost {
-		e := apierr.New(429, "rate_limit_exceeded", "At most %d connection tests a minute.", ProbeMost)
-		e.RetryAfter = storage.Milliseconds((minute+1)*storage.Minute - r.Now)
-		return nil, e
+	if err := admitTest(r.Tx); err != nil {
+		return nil, err
 	}
 	return r.Replica(), nil
 }
 
-// ProbeMost is the number of connection tests a minute
+// admitTest counts a test.
+func admitTest(t *storage.Tx) error {
+	minute := t.Now / storage.Minute
+	if t.Meta.ProbeAt != minute {
+		t.Meta.ProbeAt, t.Meta.Probes = minute, 0
+	}
+	if t.Meta.Probes++; t.Meta.Probes > ProbeMost {
+		e := apierr.New(429, "rate_limit_exceeded", "At most %d tests a minute.", ProbeMost)
+		e.RetryAfter = storage.Milliseconds((minute+1)*storage.Minute - t.Now)
+		return e
+	}
+	return nil
+}
+
+// ProbeMost is the number of tests of connections and destinations a minute
 // (docs/reference/reliability.md, T18).
 const ProbeMost = 10

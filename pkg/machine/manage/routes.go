@@ -30,6 +30,14 @@ var handlers = map[string]func(c *change) (any, error){
 	"PUT /api/budgets/{id}":    (*change).budgetUpdate,
 	"DELETE /api/budgets/{id}": (*change).budgetDelete,
 
+	"GET /api/destinations":                 (*change).destinationList,
+	"POST /api/destinations":                (*change).destinationCreate,
+	"GET /api/destinations/{id}":            (*change).destinationGet,
+	"PUT /api/destinations/{id}":            (*change).destinationUpdate,
+	"DELETE /api/destinations/{id}":         (*change).destinationDelete,
+	"GET /api/destinations/{id}/deliveries": (*change).destinationDeliveries,
+	"POST /api/destinations/{id}/test":      (*change).destinationTest,
+
 	"GET /api/keys":              (*change).keyList,
 	"POST /api/keys":             (*change).keyCreate,
 	"GET /api/keys/{id}":         (*change).keyGet,
