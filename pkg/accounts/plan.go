@@ -3,7 +3,9 @@ package accounts
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/pkg/llm"
@@ -14,6 +16,7 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
+	"weir/pkg/wire/tracecontext"
 	"weir/pkg/wire/upstream"
 	"weir/pkg/wire/vendortext"
 )
@@ -430,6 +433,9 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot
 		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
 	}
 	req.Header.Set(hop.Name, hop.Value)
+	if hosts := pl.call.Machine.Settings.TraceUpstream; len(hosts) > 0 {
+		pl.trace(req, hosts)
+	}
 	req.Memory = pl.call.Request.Memory
 	req.Fresh = pl.before != nil && pl.before.Failure != nil && errors.Is(pl.before.Failure, upstream.ErrNetwork)
 	s := &pl.call.Machine.Settings
@@ -444,6 +450,23 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot
 	}
 	a.Target, a.Connection, a.reserved = to, conn, pl.reserved
 	return a, pl.allowed(a)
+}
+
+// trace adds the trace context of the call to an attempt for one of the hosts. The parent
+// is the span of the attempt.
+func (pl *plan) trace(req *upstream.Request, hosts []string) {
+	_, host, _ := strings.Cut(provider.Origin(req.URL), "://")
+	if !slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
+		return
+	}
+	r := pl.call.Request
+	parent := tracecontext.Of(r.Header)
+	c := tracecontext.ForRequest(r.ID, parent)
+	c.Span = tracecontext.SpanOf(r.ID, pl.call.Trace.Attempts()+pl.outcomes.attempts()+1)
+	req.Header.Set(tracecontext.Parent, c.Field())
+	if state := tracecontext.StateOf(r.Header); parent != "" && state != "" {
+		req.Header.Set(tracecontext.State, state)
+	}
 }
 
 // allowed returns why an attempt may not be sent now: its provider refuses this location, or

@@ -16,6 +16,7 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/redact"
+	"weir/pkg/wire/tracecontext"
 )
 
 // Bounds of a record.
@@ -92,6 +93,9 @@ func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *
 			}
 			rec.Headers[name] = strings.Clone(v)
 		}
+	}
+	if parent := tracecontext.Of(r.Header); len(parent) <= maxRecordText { // a later version may be longer
+		rec.TraceParent = strings.Clone(parent)
 	}
 	rec.Tags = tagsOf(r.Header.Get("x-weir-tags"))
 	if e == nil && t.Err != nil { // what broke a stream

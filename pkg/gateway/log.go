@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"encoding/hex"
 	"strconv"
+
+	"weir/pkg/wire/tracecontext"
 )
 
 // log writes the line of a request, unless it has succeeded and those lines are left out.
@@ -18,7 +21,7 @@ func (g *Gateway) log(e *Ended) {
 // credential. Times are milliseconds.
 func logLine(e *Ended, clean func(string) string) string {
 	r, t, status := e.Call.Request, &e.Call.Trace, e.Status
-	b := make([]byte, 0, 384)
+	b := make([]byte, 0, 448)
 	b = append(b, `{"level":"`...)
 	if status >= 500 {
 		b = append(b, `error`...)
@@ -27,6 +30,9 @@ func logLine(e *Ended, clean func(string) string) string {
 	}
 	b = append(b, `","msg":"request","request_id":"`...)
 	b = append(b, r.ID...)
+	b = append(b, `","trace_id":"`...)
+	trace := tracecontext.ForRequest(r.ID, tracecontext.Of(r.Header)).Trace
+	b = hex.AppendEncode(b, trace[:])
 	b = append(b, `","method":`...)
 	b = appendString(b, r.Method)
 	b = append(b, `,"route":`...)

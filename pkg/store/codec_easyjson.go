@@ -115,6 +115,33 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.CaptureHours = int(in.Int())
 			}
+		case "traceUpstream":
+			if in.IsNull() {
+				in.Skip()
+				out.TraceUpstream = nil
+			} else {
+				in.Delim('[')
+				if out.TraceUpstream == nil {
+					if !in.IsDelim(']') {
+						out.TraceUpstream = make([]string, 0, 4)
+					} else {
+						out.TraceUpstream = []string{}
+					}
+				} else {
+					out.TraceUpstream = (out.TraceUpstream)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v1 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v1 = string(in.String())
+					}
+					out.TraceUpstream = append(out.TraceUpstream, v1)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		case "defaultModel":
 			if in.IsNull() {
 				in.Skip()
@@ -140,13 +167,13 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v1 string
+					var v2 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v1 = string(in.String())
+						v2 = string(in.String())
 					}
-					(out.ModelPrices)[key] = v1
+					(out.ModelPrices)[key] = v2
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -301,6 +328,25 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 		}
 		out.Int(int(in.CaptureHours))
 	}
+	if len(in.TraceUpstream) != 0 {
+		const prefix string = ",\"traceUpstream\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		{
+			out.RawByte('[')
+			for v3, v4 := range in.TraceUpstream {
+				if v3 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v4))
+			}
+			out.RawByte(']')
+		}
+	}
 	if in.DefaultModel != "" {
 		const prefix string = ",\"defaultModel\":"
 		if first {
@@ -331,16 +377,16 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 		}
 		{
 			out.RawByte('{')
-			v2First := true
-			for v2Name, v2Value := range in.ModelPrices {
-				if v2First {
-					v2First = false
+			v5First := true
+			for v5Name, v5Value := range in.ModelPrices {
+				if v5First {
+					v5First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v2Name))
+				out.String(string(v5Name))
 				out.RawByte(':')
-				out.String(string(v2Value))
+				out.String(string(v5Value))
 			}
 			out.RawByte('}')
 		}
@@ -495,9 +541,9 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Failed = (out.Failed)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v3 Attempt
-					easyjson38c57360DecodeWeirPkgStore2(in, &v3)
-					out.Failed = append(out.Failed, v3)
+					var v6 Attempt
+					easyjson38c57360DecodeWeirPkgStore2(in, &v6)
+					out.Failed = append(out.Failed, v6)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -518,13 +564,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Dropped = (out.Dropped)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v4 string
+					var v7 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v4 = string(in.String())
+						v7 = string(in.String())
 					}
-					out.Dropped = append(out.Dropped, v4)
+					out.Dropped = append(out.Dropped, v7)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -563,13 +609,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Tags = (out.Tags)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v5 string
+					var v8 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v5 = string(in.String())
+						v8 = string(in.String())
 					}
-					out.Tags = append(out.Tags, v5)
+					out.Tags = append(out.Tags, v8)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -593,16 +639,22 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v6 string
+					var v9 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v6 = string(in.String())
+						v9 = string(in.String())
 					}
-					(out.Headers)[key] = v6
+					(out.Headers)[key] = v9
 					in.WantComma()
 				}
 				in.Delim('}')
+			}
+		case "traceparent":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.TraceParent = string(in.String())
 			}
 		case "inputTokens":
 			if in.IsNull() {
@@ -627,6 +679,12 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 				in.Skip()
 			} else {
 				out.CacheRead = int64(in.Int64())
+			}
+		case "cacheWriteTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CacheWrite = int64(in.Int64())
 			}
 		case "costUsd":
 			if in.IsNull() {
@@ -662,13 +720,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Unpriced = (out.Unpriced)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v7 string
+					var v10 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v7 = string(in.String())
+						v10 = string(in.String())
 					}
-					out.Unpriced = append(out.Unpriced, v7)
+					out.Unpriced = append(out.Unpriced, v10)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -788,11 +846,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v8, v9 := range in.Failed {
-				if v8 > 0 {
+			for v11, v12 := range in.Failed {
+				if v11 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore2(out, v9)
+				easyjson38c57360EncodeWeirPkgStore2(out, v12)
 			}
 			out.RawByte(']')
 		}
@@ -802,11 +860,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v10, v11 := range in.Dropped {
-				if v10 > 0 {
+			for v13, v14 := range in.Dropped {
+				if v13 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v11))
+				out.String(string(v14))
 			}
 			out.RawByte(']')
 		}
@@ -831,11 +889,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v12, v13 := range in.Tags {
-				if v12 > 0 {
+			for v15, v16 := range in.Tags {
+				if v15 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v13))
+				out.String(string(v16))
 			}
 			out.RawByte(']')
 		}
@@ -850,19 +908,24 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v14First := true
-			for v14Name, v14Value := range in.Headers {
-				if v14First {
-					v14First = false
+			v17First := true
+			for v17Name, v17Value := range in.Headers {
+				if v17First {
+					v17First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v14Name))
+				out.String(string(v17Name))
 				out.RawByte(':')
-				out.String(string(v14Value))
+				out.String(string(v17Value))
 			}
 			out.RawByte('}')
 		}
+	}
+	if in.TraceParent != "" {
+		const prefix string = ",\"traceparent\":"
+		out.RawString(prefix)
+		out.String(string(in.TraceParent))
 	}
 	if in.Input != 0 {
 		const prefix string = ",\"inputTokens\":"
@@ -884,6 +947,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		out.Int64(int64(in.CacheRead))
 	}
+	if in.CacheWrite != 0 {
+		const prefix string = ",\"cacheWriteTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.CacheWrite))
+	}
 	if in.CostUSD != 0 {
 		const prefix string = ",\"costUsd\":"
 		out.RawString(prefix)
@@ -904,11 +972,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v15, v16 := range in.Unpriced {
-				if v15 > 0 {
+			for v18, v19 := range in.Unpriced {
+				if v18 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v16))
+				out.String(string(v19))
 			}
 			out.RawByte(']')
 		}
@@ -1181,13 +1249,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Connections = (out.Connections)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v17 Connection
+					var v20 Connection
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v17).UnmarshalEasyJSON(in)
+						(v20).UnmarshalEasyJSON(in)
 					}
-					out.Connections = append(out.Connections, v17)
+					out.Connections = append(out.Connections, v20)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1208,13 +1276,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Keys = (out.Keys)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v18 Key
+					var v21 Key
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v18).UnmarshalEasyJSON(in)
+						(v21).UnmarshalEasyJSON(in)
 					}
-					out.Keys = append(out.Keys, v18)
+					out.Keys = append(out.Keys, v21)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1235,13 +1303,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Combos = (out.Combos)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v19 Combo
+					var v22 Combo
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v19).UnmarshalEasyJSON(in)
+						(v22).UnmarshalEasyJSON(in)
 					}
-					out.Combos = append(out.Combos, v19)
+					out.Combos = append(out.Combos, v22)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1262,13 +1330,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.CustomModels = (out.CustomModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v20 CustomModel
+					var v23 CustomModel
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v20).UnmarshalEasyJSON(in)
+						(v23).UnmarshalEasyJSON(in)
 					}
-					out.CustomModels = append(out.CustomModels, v20)
+					out.CustomModels = append(out.CustomModels, v23)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1286,13 +1354,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v21 string
+					var v24 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v21 = string(in.String())
+						v24 = string(in.String())
 					}
-					(out.ModelAliases)[key] = v21
+					(out.ModelAliases)[key] = v24
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -1313,13 +1381,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Disabled = (out.Disabled)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v22 DisabledModels
+					var v25 DisabledModels
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v22).UnmarshalEasyJSON(in)
+						(v25).UnmarshalEasyJSON(in)
 					}
-					out.Disabled = append(out.Disabled, v22)
+					out.Disabled = append(out.Disabled, v25)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1346,13 +1414,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Budgets = (out.Budgets)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v23 Budget
+					var v26 Budget
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v23).UnmarshalEasyJSON(in)
+						(v26).UnmarshalEasyJSON(in)
 					}
-					out.Budgets = append(out.Budgets, v23)
+					out.Budgets = append(out.Budgets, v26)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1379,13 +1447,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Cooldowns = (out.Cooldowns)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v24 Cooldown
+					var v27 Cooldown
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v24).UnmarshalEasyJSON(in)
+						(v27).UnmarshalEasyJSON(in)
 					}
-					out.Cooldowns = append(out.Cooldowns, v24)
+					out.Cooldowns = append(out.Cooldowns, v27)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1406,13 +1474,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Refusals = (out.Refusals)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v25 Refusal
+					var v28 Refusal
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v25).UnmarshalEasyJSON(in)
+						(v28).UnmarshalEasyJSON(in)
 					}
-					out.Refusals = append(out.Refusals, v25)
+					out.Refusals = append(out.Refusals, v28)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1433,9 +1501,9 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Quotas = (out.Quotas)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v26 Quota
-					easyjson38c57360DecodeWeirPkgStore5(in, &v26)
-					out.Quotas = append(out.Quotas, v26)
+					var v29 Quota
+					easyjson38c57360DecodeWeirPkgStore5(in, &v29)
+					out.Quotas = append(out.Quotas, v29)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1481,11 +1549,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v27, v28 := range in.Connections {
-				if v27 > 0 {
+			for v30, v31 := range in.Connections {
+				if v30 > 0 {
 					out.RawByte(',')
 				}
-				(v28).MarshalEasyJSON(out)
+				(v31).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1497,11 +1565,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v29, v30 := range in.Keys {
-				if v29 > 0 {
+			for v32, v33 := range in.Keys {
+				if v32 > 0 {
 					out.RawByte(',')
 				}
-				(v30).MarshalEasyJSON(out)
+				(v33).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1511,11 +1579,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v31, v32 := range in.Combos {
-				if v31 > 0 {
+			for v34, v35 := range in.Combos {
+				if v34 > 0 {
 					out.RawByte(',')
 				}
-				(v32).MarshalEasyJSON(out)
+				(v35).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1525,11 +1593,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v33, v34 := range in.CustomModels {
-				if v33 > 0 {
+			for v36, v37 := range in.CustomModels {
+				if v36 > 0 {
 					out.RawByte(',')
 				}
-				(v34).MarshalEasyJSON(out)
+				(v37).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1539,16 +1607,16 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v35First := true
-			for v35Name, v35Value := range in.ModelAliases {
-				if v35First {
-					v35First = false
+			v38First := true
+			for v38Name, v38Value := range in.ModelAliases {
+				if v38First {
+					v38First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v35Name))
+				out.String(string(v38Name))
 				out.RawByte(':')
-				out.String(string(v35Value))
+				out.String(string(v38Value))
 			}
 			out.RawByte('}')
 		}
@@ -1558,11 +1626,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v36, v37 := range in.Disabled {
-				if v36 > 0 {
+			for v39, v40 := range in.Disabled {
+				if v39 > 0 {
 					out.RawByte(',')
 				}
-				(v37).MarshalEasyJSON(out)
+				(v40).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1577,11 +1645,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v38, v39 := range in.Budgets {
-				if v38 > 0 {
+			for v41, v42 := range in.Budgets {
+				if v41 > 0 {
 					out.RawByte(',')
 				}
-				(v39).MarshalEasyJSON(out)
+				(v42).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1596,11 +1664,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v40, v41 := range in.Cooldowns {
-				if v40 > 0 {
+			for v43, v44 := range in.Cooldowns {
+				if v43 > 0 {
 					out.RawByte(',')
 				}
-				(v41).MarshalEasyJSON(out)
+				(v44).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1610,11 +1678,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v42, v43 := range in.Refusals {
-				if v42 > 0 {
+			for v45, v46 := range in.Refusals {
+				if v45 > 0 {
 					out.RawByte(',')
 				}
-				(v43).MarshalEasyJSON(out)
+				(v46).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1624,11 +1692,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v44, v45 := range in.Quotas {
-				if v44 > 0 {
+			for v47, v48 := range in.Quotas {
+				if v47 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore5(out, v45)
+				easyjson38c57360EncodeWeirPkgStore5(out, v48)
 			}
 			out.RawByte(']')
 		}
@@ -1681,9 +1749,9 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v46 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v46)
-					out.Windows = append(out.Windows, v46)
+					var v49 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v49)
+					out.Windows = append(out.Windows, v49)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1714,11 +1782,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v47, v48 := range in.Windows {
-				if v47 > 0 {
+			for v50, v51 := range in.Windows {
+				if v50 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v48)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v51)
 			}
 			out.RawByte(']')
 		}
@@ -1891,13 +1959,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v49 string
+					var v52 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v49 = string(in.String())
+						v52 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v49)
+					out.Scopes = append(out.Scopes, v52)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1924,13 +1992,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v50 string
+					var v53 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v50 = string(in.String())
+						v53 = string(in.String())
 					}
-					out.Models = append(out.Models, v50)
+					out.Models = append(out.Models, v53)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2053,11 +2121,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v51, v52 := range in.Scopes {
-				if v51 > 0 {
+			for v54, v55 := range in.Scopes {
+				if v54 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v52))
+				out.String(string(v55))
 			}
 			out.RawByte(']')
 		}
@@ -2072,11 +2140,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v53, v54 := range in.Models {
-				if v53 > 0 {
+			for v56, v57 := range in.Models {
+				if v56 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v54))
+				out.String(string(v57))
 			}
 			out.RawByte(']')
 		}
@@ -2252,13 +2320,13 @@ func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) 
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v55 string
+					var v58 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v55 = string(in.String())
+						v58 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v55)
+					out.IDs = append(out.IDs, v58)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2289,11 +2357,11 @@ func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v56, v57 := range in.IDs {
-				if v56 > 0 {
+			for v59, v60 := range in.IDs {
+				if v59 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v57))
+				out.String(string(v60))
 			}
 			out.RawByte(']')
 		}
@@ -2573,13 +2641,13 @@ func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v58 secret.Sealed
+					var v61 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v58 = secret.Sealed(in.String())
+						v61 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v58
+					(out.Secrets)[key] = v61
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2685,16 +2753,16 @@ func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v59First := true
-			for v59Name, v59Value := range in.Secrets {
-				if v59First {
-					v59First = false
+			v62First := true
+			for v62Name, v62Value := range in.Secrets {
+				if v62First {
+					v62First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v59Name))
+				out.String(string(v62Name))
 				out.RawByte(':')
-				out.String(string(v59Value))
+				out.String(string(v62Value))
 			}
 			out.RawByte('}')
 		}
@@ -2808,13 +2876,13 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v60 string
+					var v63 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v60 = string(in.String())
+						v63 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v60)
+					out.EnabledModels = append(out.EnabledModels, v63)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2852,13 +2920,13 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v61 string
+					var v64 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v61 = string(in.String())
+						v64 = string(in.String())
 					}
-					(out.Vars)[key] = v61
+					(out.Vars)[key] = v64
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2876,15 +2944,15 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v62 json.RawMessage
+					var v65 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v62).UnmarshalJSON(data))
+							in.AddError((v65).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v62
+					(out.Other)[key] = v65
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2929,11 +2997,11 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v63, v64 := range in.EnabledModels {
-				if v63 > 0 {
+			for v66, v67 := range in.EnabledModels {
+				if v66 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v64))
+				out.String(string(v67))
 			}
 			out.RawByte(']')
 		}
@@ -2968,16 +3036,16 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v65First := true
-			for v65Name, v65Value := range in.Vars {
-				if v65First {
-					v65First = false
+			v68First := true
+			for v68Name, v68Value := range in.Vars {
+				if v68First {
+					v68First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v65Name))
+				out.String(string(v68Name))
 				out.RawByte(':')
-				out.String(string(v65Value))
+				out.String(string(v68Value))
 			}
 			out.RawByte('}')
 		}
@@ -2992,16 +3060,16 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v66First := true
-			for v66Name, v66Value := range in.Other {
-				if v66First {
-					v66First = false
+			v69First := true
+			for v69Name, v69Value := range in.Other {
+				if v69First {
+					v69First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v66Name))
+				out.String(string(v69Name))
 				out.RawByte(':')
-				out.Raw((v66Value).MarshalJSON())
+				out.Raw((v69Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}
@@ -3056,13 +3124,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v67 string
+					var v70 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v67 = string(in.String())
+						v70 = string(in.String())
 					}
-					out.Models = append(out.Models, v67)
+					out.Models = append(out.Models, v70)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3086,13 +3154,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v68 int
+					var v71 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v68 = int(in.Int())
+						v71 = int(in.Int())
 					}
-					(out.Weights)[key] = v68
+					(out.Weights)[key] = v71
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3116,13 +3184,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v69 string
+					var v72 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v69 = string(in.String())
+						v72 = string(in.String())
 					}
-					(out.On)[key] = v69
+					(out.On)[key] = v72
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3181,11 +3249,11 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v70, v71 := range in.Models {
-				if v70 > 0 {
+			for v73, v74 := range in.Models {
+				if v73 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v71))
+				out.String(string(v74))
 			}
 			out.RawByte(']')
 		}
@@ -3200,16 +3268,16 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v72First := true
-			for v72Name, v72Value := range in.Weights {
-				if v72First {
-					v72First = false
+			v75First := true
+			for v75Name, v75Value := range in.Weights {
+				if v75First {
+					v75First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v72Name))
+				out.String(string(v75Name))
 				out.RawByte(':')
-				out.Int(int(v72Value))
+				out.Int(int(v75Value))
 			}
 			out.RawByte('}')
 		}
@@ -3224,16 +3292,16 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v73First := true
-			for v73Name, v73Value := range in.On {
-				if v73First {
-					v73First = false
+			v76First := true
+			for v76Name, v76Value := range in.On {
+				if v76First {
+					v76First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v73Name))
+				out.String(string(v76Name))
 				out.RawByte(':')
-				out.String(string(v73Value))
+				out.String(string(v76Value))
 			}
 			out.RawByte('}')
 		}
@@ -3313,13 +3381,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v74 string
+					var v77 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v74 = string(in.String())
+						v77 = string(in.String())
 					}
-					out.Models = append(out.Models, v74)
+					out.Models = append(out.Models, v77)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3406,11 +3474,11 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v75, v76 := range in.Models {
-				if v75 > 0 {
+			for v78, v79 := range in.Models {
+				if v78 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v76))
+				out.String(string(v79))
 			}
 			out.RawByte(']')
 		}

@@ -190,6 +190,10 @@ type Settings struct {
 	CapturePercent int `json:"capturePercent,omitempty"`
 	CaptureHours   int `json:"captureHours,omitempty"`
 
+	// TraceUpstream are the hosts of providers that get the trace context of calls, in
+	// lower case, such as "vllm.example.com:8000".
+	TraceUpstream []string `json:"traceUpstream,omitempty"`
+
 	// DefaultModel and SmallModel are written into the configuration of tools that are
 	// set up; the small one is for their background work. They do not affect calls.
 	DefaultModel string `json:"defaultModel,omitempty"`

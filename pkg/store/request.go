@@ -49,6 +49,9 @@ type Request struct {
 	// /api/explain takes them.
 	Session string            `json:"session,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
+	// TraceParent is the client's traceparent, "00-<trace id>-<span id>-<flags>", if it is
+	// valid. Without one the trace id has the digits of ID.
+	TraceParent string `json:"traceparent,omitempty"`
 	Used
 }
 
@@ -122,15 +125,43 @@ type Attempt struct {
 	Ms     int64  `json:"ms"`               // from the start to the failure
 }
 
+// Why returns the reason of the failure, of a fixed set. A refusal of the request itself
+// is invalid_request.
+func (a *Attempt) Why() string {
+	switch {
+	case a.Code == "upstream_blocked_here":
+		return "blocked_place"
+	case a.Status == apierr.StatusClientLeft, a.Code == apierr.CodeClientLeft:
+		return "client_left"
+	case a.Code == "token_unavailable":
+		return "token_unavailable"
+	case a.Code == "upstream_unreachable":
+		return "unreachable"
+	case a.Status == 504, a.Code == "upstream_timeout":
+		return "timeout"
+	case a.Status == 402, a.Code == "insufficient_quota":
+		return "out_of_credit"
+	case a.Status == 401, a.Status == 403:
+		return "key_refused"
+	case a.Status == 429:
+		return "limited"
+	case a.Status >= 500:
+		return "upstream_5xx"
+	}
+	return "invalid_request"
+}
+
 // Used is what the answers to a request used.
 type Used struct {
-	Input     int64   `json:"inputTokens,omitempty"`
-	Output    int64   `json:"outputTokens,omitempty"`
-	Reasoning int64   `json:"reasoningTokens,omitempty"`
-	CacheRead int64   `json:"cacheReadTokens,omitempty"`
-	CostUSD   float64 `json:"costUsd,omitempty"`
-	Priced    bool    `json:"priced,omitempty"`    // the cost is known
-	Estimated bool    `json:"estimated,omitempty"` // the provider did not state all of the tokens
+	Input     int64 `json:"inputTokens,omitempty"`
+	Output    int64 `json:"outputTokens,omitempty"`
+	Reasoning int64 `json:"reasoningTokens,omitempty"`
+	CacheRead int64 `json:"cacheReadTokens,omitempty"`
+	// CacheWrite is 0 in requests of earlier versions.
+	CacheWrite int64   `json:"cacheWriteTokens,omitempty"`
+	CostUSD    float64 `json:"costUsd,omitempty"`
+	Priced     bool    `json:"priced,omitempty"`    // the cost is known
+	Estimated  bool    `json:"estimated,omitempty"` // the provider did not state all of the tokens
 	// Unpriced names the parts that keep it unknown, such as web_search; empty without any
 	// price.
 	Unpriced []string `json:"unpricedParts,omitempty"`
@@ -140,8 +171,8 @@ type Used struct {
 func (u Used) Add(o Used) Used {
 	return Used{
 		Input: u.Input + o.Input, Output: u.Output + o.Output, Reasoning: u.Reasoning + o.Reasoning,
-		CacheRead: u.CacheRead + o.CacheRead,
-		CostUSD:   Dollars(u.CostUSD + o.CostUSD), Priced: u.Priced && o.Priced, Estimated: u.Estimated || o.Estimated,
+		CacheRead: u.CacheRead + o.CacheRead, CacheWrite: u.CacheWrite + o.CacheWrite,
+		CostUSD: Dollars(u.CostUSD + o.CostUSD), Priced: u.Priced && o.Priced, Estimated: u.Estimated || o.Estimated,
 		Unpriced: union(u.Unpriced, o.Unpriced),
 	}
 }

@@ -167,7 +167,8 @@ func (r *Row) Price(p catalog.Price, u *llm.Usage, m *Media) {
 func (r *Row) Used() store.Used {
 	return store.Used{
 		Input: r.InputTokens, Output: r.OutputTokens, Reasoning: r.ReasoningTokens, CacheRead: r.CacheReadTokens,
-		CostUSD: store.Dollars(r.CostUSD), Priced: r.Unpriced == 0, Estimated: r.Estimated > 0,
+		CacheWrite: r.CacheWriteTokens, CostUSD: store.Dollars(r.CostUSD),
+		Priced: r.Unpriced == 0, Estimated: r.Estimated > 0,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"weir/pkg/machine/storage"
 	"weir/pkg/setup"
 	"weir/pkg/store"
+	"weir/pkg/wire/weburl"
 )
 
 // settingsView shows every setting with the value that applies.
@@ -31,13 +32,14 @@ type settingsView struct {
 	TimeZone         string            `json:"timeZone"`
 	CapturePercent   int               `json:"capturePercent"`
 	CaptureHours     int               `json:"captureHours"`
+	TraceUpstream    []string          `json:"traceUpstream,omitempty"`
 }
 
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching, s.StreamCost,
 		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel, s.ModelPrices, s.TimeZone,
-		s.CapturePercent, s.CaptureHoursOf(nil),
+		s.CapturePercent, s.CaptureHoursOf(nil), s.TraceUpstream,
 	}
 	if v.Strategy == "" {
 		v.Strategy = store.Priority
@@ -78,7 +80,7 @@ func (c *change) settingsPatch() (any, error) {
 	}
 	in := c.input()
 	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket",
-		"promptCaching", "streamCost", "timeZone", "modelPrices", "capturePercent", "captureHours", "allowUnknown"},
+		"promptCaching", "streamCost", "timeZone", "modelPrices", "capturePercent", "captureHours", "traceUpstream", "allowUnknown"},
 		modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
@@ -223,6 +225,22 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	if v, ok := in.int("capturePercent", 0, 100); ok {
 		s.CapturePercent = int(v)
 	}
+	if hosts, ok := in.texts("traceUpstream", maxTraceHosts, maxHost); ok {
+		s.TraceUpstream = nil
+		for _, host := range hosts {
+			host = strings.ToLower(host)
+			if c, ok := weburl.Canonical("https://" + host); !ok || c != "https://"+host+"/" {
+				in.fail("traceUpstream", "must be hosts such as vllm.example.com or vllm.example.com:8000")
+			}
+			s.TraceUpstream = append(s.TraceUpstream, host)
+		}
+	}
 	applyPrices(in, &s)
 	return s
 }
+
+// Bounds of traceUpstream.
+const (
+	maxTraceHosts = 32
+	maxHost       = 260 // characters, with a port
+)

@@ -11,6 +11,7 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/redact"
+	"weir/pkg/wire/tracecontext"
 )
 
 // The list of requests is stored in three rings of pages. The latest requests are in the
@@ -133,10 +134,11 @@ func (t *Tx) pageKey(kind int, page int64) string {
 }
 
 // AddRequests adds requests to the list. unlisted is the number of requests that came
-// in with them and are not listed, unlistedFailed that of the failures among these.
-func (t *Tx) AddRequests(list []store.Request, unlisted, unlistedFailed int64) {
+// in with them and are not listed, unlistedFailed that of the failures among these. It
+// returns those that were added, as they are listed.
+func (t *Tx) AddRequests(list []store.Request, unlisted, unlistedFailed int64) (added []store.Request) {
 	if len(list) == 0 && unlisted <= 0 {
-		return
+		return nil
 	}
 	w := requestWriter{t: t, list: t.requestList()}
 	if t.MaxRequests > 0 {
@@ -152,14 +154,15 @@ func (t *Tx) AddRequests(list []store.Request, unlisted, unlistedFailed int64) {
 		w.list.Seq++
 		r.Seq = w.list.Seq
 		w.add(latest, &r)
+		added = append(added, r)
 	}
 	if unlistedFailed > 0 {
 		w.list.LostFailureAt = t.Now
 	}
-	if w.list == was {
-		return
+	if w.list != was {
+		w.end()
 	}
-	w.end()
+	return added
 }
 
 // requestWriter adds rows to the rings.
@@ -411,7 +414,7 @@ func tidyRequest(r *store.Request) bool {
 	if max(len(r.ID), len(r.KeyID), len(r.Endpoint), len(r.Asked), len(r.Model), len(r.Provider), len(r.ConnectionID),
 		len(r.Error), len(r.Outcome), len(r.Reason)) > maxRequestText ||
 		r.Status < 100 || r.Status > 999 || min(r.LatencyMs, r.FirstMs, r.SentMs, r.RequestBytes, r.AnswerBytes) < 0 ||
-		r.Input < 0 || r.Output < 0 || !(r.CostUSD >= 0 && r.CostUSD < 1e9) {
+		min(r.Input, r.Output, r.CacheWrite) < 0 || !(r.CostUSD >= 0 && r.CostUSD < 1e9) {
 		return false
 	}
 	tidy := func(s string) string { return strings.ToValidUTF8(redact.Patterns(s), "") }
@@ -427,6 +430,9 @@ func tidyRequest(r *store.Request) bool {
 		if len(a.Place) > 3 {
 			a.Place = ""
 		}
+	}
+	if _, ok := tracecontext.Parse(r.TraceParent); !ok || len(r.TraceParent) > maxRequestText {
+		r.TraceParent = ""
 	}
 	if len(r.Dropped) > 32 {
 		r.Dropped = r.Dropped[:32]

@@ -8,7 +8,11 @@
 // JavaScript.
 package clientheader
 
-import "strings"
+import (
+	"strings"
+
+	"weir/pkg/wire/tracecontext"
+)
 
 // Hop counts the gateways of this kind that a call has passed.
 const Hop = "x-weir-hop"
@@ -112,6 +116,8 @@ var fields = [...]Field{
 	{Name: "x-server-timeout", Read: Gemini},
 	{Name: Hop, Read: everywhere},
 	{Name: "x-weir-tags", Read: everywhere &^ Management},
+	{Name: tracecontext.Parent, Read: everywhere &^ Management},
+	{Name: tracecontext.State, Read: everywhere &^ Management},
 
 	{Name: "content-type", Read: unhurried, Sent: toMedia},
 	{Name: "accept", Read: Data, Sent: toMedia},

@@ -294,6 +294,8 @@ export interface RequestRow {
   tags?: string[];
   /** a hash of its session, if a strategy asked for it */
   session?: string;
+  /** of the request, if it had a valid one */
+  traceparent?: string;
   /** x-connection-id and x-provider, if they were sent */
   headers?: Record<string, string>;
   /** sizes of the bodies; missing if they were not known in advance */
@@ -305,6 +307,7 @@ export interface RequestRow {
   outputTokens?: number;
   reasoningTokens?: number;
   cacheReadTokens?: number;
+  cacheWriteTokens?: number;
   costUsd?: number;
   priced?: boolean;
   /** the provider did not state all of the tokens */
