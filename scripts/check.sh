@@ -23,6 +23,7 @@ types() { script node_modules/typescript/bin/tsc -p worker/dashboard; }
 vet() {
   go vet ./...
   go -C test/clients vet ./...
+  go -C test/telemetry vet ./...
   GOOS=js GOARCH=wasm go vet -trimpath ./worker/... # compiled as scripts/build.sh does
 }
 
@@ -56,14 +57,15 @@ shell() {
 go_modules() {
   local m
   go mod verify >/dev/null
-  for m in . test/clients scripts/tools scripts/mutants; do go -C "$m" mod tidy -diff; done
+  for m in . test/clients test/telemetry scripts/tools scripts/mutants; do go -C "$m" mod tidy -diff; done
 }
 
-# unit runs the unit tests, and those with OpenAI's client for Go, a module of
-# its own so that the client is no dependency of the program.
+# unit runs the unit tests, and those with OpenAI's client for Go and with the libraries of
+# OpenTelemetry, modules of their own so that these are no dependencies of the program.
 unit() {
   go test -json ./... > test/out/unit.json || true
   go -C test/clients test -json ./... >> test/out/unit.json || true
+  go -C test/telemetry test -json ./... >> test/out/unit.json || true
   script test/report.mjs unit test/out/unit.json
 }
 

@@ -1,0 +1,316 @@
+// Package otlp writes the bodies of the OpenTelemetry protocol over HTTP: traces, metrics
+// and logs, in protobuf and in JSON (opentelemetry-proto 1.9.0). It reads what matters of
+// the answers.
+package otlp
+
+import "weir/pkg/wire/tracecontext"
+
+// Scope is the name of the instrumentation in everything that is written.
+const Scope = "weir"
+
+// Attr is an attribute. Its value is that field of the others which is not empty; of a
+// zero number Kind says which.
+type Attr struct {
+	Key   string
+	Kind  Kind
+	Str   string
+	Int   int64
+	Float float64
+	List  []string
+}
+
+// Kind is the type of an attribute's value.
+type Kind uint8
+
+// The kinds.
+const (
+	Text Kind = iota
+	Whole
+	Double
+	Bool // Int is 1 for true
+	Texts
+)
+
+// String returns an attribute with a text.
+func String(key, v string) Attr { return Attr{Key: key, Str: v} }
+
+// Int returns an attribute with a whole number.
+func Int(key string, v int64) Attr { return Attr{Key: key, Kind: Whole, Int: v} }
+
+// Float returns an attribute with a number.
+func Float(key string, v float64) Attr { return Attr{Key: key, Kind: Double, Float: v} }
+
+// True returns an attribute that is true.
+func True(key string) Attr { return Attr{Key: key, Kind: Bool, Int: 1} }
+
+// List returns an attribute with texts.
+func List(key string, v []string) Attr { return Attr{Key: key, Kind: Texts, List: v} }
+
+// SpanKind is the role of a span.
+type SpanKind int64
+
+// The roles that are used.
+const (
+	Server SpanKind = 2
+	Client SpanKind = 3
+)
+
+// Span is one operation. Times are nanoseconds since 1970.
+type Span struct {
+	Trace   tracecontext.TraceID
+	ID      tracecontext.SpanID
+	Parent  tracecontext.SpanID // zero for a root
+	Remote  bool                // the parent is a span of another process
+	Flags   byte                // those of the trace context
+	Name    string
+	Kind    SpanKind
+	Start   uint64
+	End     uint64
+	Attrs   []Attr
+	Failed  bool
+	Message string // of the failure
+}
+
+// Log is a line of a log.
+type Log struct {
+	At     uint64
+	Level  int64 // 9 information, 13 warning, 17 error
+	Name   string
+	Body   string
+	Attrs  []Attr
+	Trace  tracecontext.TraceID
+	Span   tracecontext.SpanID
+	Sample byte // the flags of the trace
+}
+
+// MetricKind is the form of a metric.
+type MetricKind uint8
+
+// The forms.
+const (
+	Gauge MetricKind = iota
+	Counter
+	Histogram
+)
+
+// Metric is a family of series.
+type Metric struct {
+	Name, Unit, Help string
+	Kind             MetricKind
+	Delta            bool // what came since Start, and not all since a fixed one
+	Points           []Point
+}
+
+// Point is the value of one series. A histogram has one more bucket than bounds, and
+// counts each value once.
+type Point struct {
+	Attrs   []Attr
+	Start   uint64
+	At      uint64
+	Value   float64 // of a gauge or counter, and the sum of a histogram
+	Bounds  []float64
+	Buckets []uint64
+}
+
+// Format is how a body is written.
+type Format uint8
+
+// The formats.
+const (
+	Protobuf Format = iota
+	JSON
+)
+
+// ContentType returns the media type of a format.
+func (f Format) ContentType() string {
+	if f == JSON {
+		return "application/json"
+	}
+	return "application/x-protobuf"
+}
+
+// Traces returns the body for /v1/traces.
+func Traces(f Format, resource []Attr, spans []Span) []byte {
+	return export(f, resource, "resourceSpans", "scopeSpans", func(e encoder) {
+		e.list(2, "spans", len(spans), func(i int) { writeSpan(e, &spans[i]) })
+	})
+}
+
+// Metrics returns the body for /v1/metrics.
+func Metrics(f Format, resource []Attr, list []Metric) []byte {
+	return export(f, resource, "resourceMetrics", "scopeMetrics", func(e encoder) {
+		e.list(2, "metrics", len(list), func(i int) { writeMetric(e, &list[i]) })
+	})
+}
+
+// Logs returns the body for /v1/logs.
+func Logs(f Format, resource []Attr, list []Log) []byte {
+	return export(f, resource, "resourceLogs", "scopeLogs", func(e encoder) {
+		e.list(2, "logRecords", len(list), func(i int) { writeLog(e, &list[i]) })
+	})
+}
+
+// encoder writes the fields of messages in order, by their number or their name. A field
+// with the zero value of its type is left out unless its function says otherwise.
+type encoder interface {
+	text(number int, name, v string)
+	id(number int, name string, v []byte)
+	enum(number int, name string, v int64)
+	flag(number int, name string, v bool)
+	whole(number int, name string, v int64)    // never left out
+	fixed64(number int, name string, v uint64) // never left out
+	fixed32(number int, name string, v uint32)
+	double(number int, name string, v float64) // never left out
+	fixed64s(number int, name string, v []uint64)
+	doubles(number int, name string, v []float64)
+	message(number int, name string, fields func())
+	// list writes a message for each of n items.
+	list(number int, name string, n int, fields func(i int))
+	body() []byte
+}
+
+// export writes the levels above the signals: one resource with one scope.
+func export(f Format, resource []Attr, outer, inner string, signal func(e encoder)) []byte {
+	var e encoder = &proto{}
+	if f == JSON {
+		e = &text{b: []byte{'{'}}
+	}
+	e.list(1, outer, 1, func(int) {
+		e.message(1, "resource", func() { writeAttrs(e, 1, resource) })
+		e.list(2, inner, 1, func(int) {
+			e.message(1, "scope", func() { e.text(1, "name", Scope) })
+			signal(e)
+		})
+	})
+	return e.body()
+}
+
+func writeAttrs(e encoder, number int, list []Attr) {
+	e.list(number, "attributes", len(list), func(i int) {
+		a := &list[i]
+		e.text(1, "key", a.Key)
+		e.message(2, "value", func() { writeValue(e, a) })
+	})
+}
+
+func writeValue(e encoder, a *Attr) {
+	switch a.Kind {
+	case Text:
+		writeText(e, a.Str)
+	case Bool:
+		e.flag(2, "boolValue", a.Int != 0)
+	case Whole:
+		e.whole(3, "intValue", a.Int)
+	case Double:
+		e.double(4, "doubleValue", a.Float)
+	case Texts:
+		e.message(5, "arrayValue", func() {
+			e.list(1, "values", len(a.List), func(i int) { writeText(e, a.List[i]) })
+		})
+	}
+}
+
+// writeText writes a text as an AnyValue. An empty one is a value without a field.
+func writeText(e encoder, s string) { e.text(1, "stringValue", s) }
+
+// Bits of the flags of a span, of which the low 8 are those of the trace context.
+const (
+	knowsRemote = 1 << 8
+	isRemote    = 1 << 9
+)
+
+func writeSpan(e encoder, s *Span) {
+	e.id(1, "traceId", s.Trace[:])
+	e.id(2, "spanId", s.ID[:])
+	if s.Parent != (tracecontext.SpanID{}) {
+		e.id(4, "parentSpanId", s.Parent[:])
+	}
+	e.text(5, "name", s.Name)
+	e.enum(6, "kind", int64(s.Kind))
+	e.fixed64(7, "startTimeUnixNano", s.Start)
+	e.fixed64(8, "endTimeUnixNano", s.End)
+	writeAttrs(e, 9, s.Attrs)
+	if s.Failed {
+		e.message(15, "status", func() {
+			e.text(2, "message", s.Message)
+			e.enum(3, "code", 2)
+		})
+	}
+	flags := uint32(s.Flags) | knowsRemote
+	if s.Remote {
+		flags |= isRemote
+	}
+	e.fixed32(16, "flags", flags)
+}
+
+func writeLog(e encoder, l *Log) {
+	e.fixed64(1, "timeUnixNano", l.At)
+	e.enum(2, "severityNumber", l.Level)
+	e.text(3, "severityText", severity(l.Level))
+	e.message(5, "body", func() { writeText(e, l.Body) })
+	writeAttrs(e, 6, l.Attrs)
+	e.fixed32(8, "flags", uint32(l.Sample))
+	e.id(9, "traceId", l.Trace[:])
+	e.id(10, "spanId", l.Span[:])
+	e.fixed64(11, "observedTimeUnixNano", l.At)
+	e.text(12, "eventName", l.Name)
+}
+
+func severity(level int64) string {
+	switch {
+	case level >= 17:
+		return "ERROR"
+	case level >= 13:
+		return "WARN"
+	}
+	return "INFO"
+}
+
+func writeMetric(e encoder, m *Metric) {
+	temporality := int64(2)
+	if m.Delta {
+		temporality = 1
+	}
+	e.text(1, "name", m.Name)
+	e.text(2, "description", m.Help)
+	e.text(3, "unit", m.Unit)
+	switch m.Kind {
+	case Gauge:
+		e.message(5, "gauge", func() { writeNumbers(e, m.Points) })
+	case Counter:
+		e.message(7, "sum", func() {
+			writeNumbers(e, m.Points)
+			e.enum(2, "aggregationTemporality", temporality)
+			e.flag(3, "isMonotonic", true)
+		})
+	case Histogram:
+		e.message(9, "histogram", func() {
+			e.list(1, "dataPoints", len(m.Points), func(i int) { writeHistogram(e, &m.Points[i]) })
+			e.enum(2, "aggregationTemporality", temporality)
+		})
+	}
+}
+
+func writeNumbers(e encoder, points []Point) {
+	e.list(1, "dataPoints", len(points), func(i int) {
+		p := &points[i]
+		e.fixed64(2, "startTimeUnixNano", p.Start)
+		e.fixed64(3, "timeUnixNano", p.At)
+		e.double(4, "asDouble", p.Value)
+		writeAttrs(e, 7, p.Attrs)
+	})
+}
+
+func writeHistogram(e encoder, p *Point) {
+	count := uint64(0)
+	for _, n := range p.Buckets {
+		count += n
+	}
+	e.fixed64(2, "startTimeUnixNano", p.Start)
+	e.fixed64(3, "timeUnixNano", p.At)
+	e.fixed64(4, "count", count)
+	e.double(5, "sum", p.Value)
+	e.fixed64s(6, "bucketCounts", p.Buckets)
+	e.doubles(7, "explicitBounds", p.Bounds)
+	writeAttrs(e, 9, p.Attrs)
+}
