@@ -10,6 +10,7 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/routing"
 
+	"weir/pkg/setup"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/usage"
@@ -97,7 +98,7 @@ func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *
 	if parent := tracecontext.Of(r.Header); len(parent) <= maxRecordText { // a later version may be longer
 		rec.TraceParent = strings.Clone(parent)
 	}
-	rec.Tags = tagsOf(r.Header.Get("x-weir-tags"))
+	rec.Tags, rec.Tool = tagsOf(r.Header.Get("x-weir-tags")), setup.ToolOf(r.Header.Get("user-agent"))
 	if e == nil && t.Err != nil { // what broke a stream
 		errors.As(t.Err, &e)
 	}

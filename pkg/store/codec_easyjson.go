@@ -620,6 +620,12 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 				}
 				in.Delim(']')
 			}
+		case "tool":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Tool = string(in.String())
+			}
 		case "session":
 			if in.IsNull() {
 				in.Skip()
@@ -897,6 +903,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 			}
 			out.RawByte(']')
 		}
+	}
+	if in.Tool != "" {
+		const prefix string = ",\"tool\":"
+		out.RawString(prefix)
+		out.String(string(in.Tool))
 	}
 	if in.Session != "" {
 		const prefix string = ",\"session\":"

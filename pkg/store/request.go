@@ -44,6 +44,7 @@ type Request struct {
 	Captured     bool  `json:"captured,omitempty"` // its bodies were stored
 	// Tags are those of the client's x-weir-tags.
 	Tags []string `json:"tags,omitempty"`
+	Tool string   `json:"tool,omitempty"` // see setup.ToolOf
 	// Session is the number of the session in hexadecimal digits, if a strategy asked for
 	// it; Headers are the other fields that have decided on the route, as POST
 	// /api/explain takes them.

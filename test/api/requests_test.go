@@ -151,6 +151,32 @@ func TestRequestsAreFoundByTheirTags(t *testing.T) {
 	}
 }
 
+// Requests are found by the tool of their user agent, of which nothing else is stored.
+func TestRequestsAreFoundByTheirTool(t *testing.T) {
+	w := newWorld(t)
+	id, key := w.tenant(1)
+	for _, agent := range []string{"", "claude-cli/2.1.236 (external, cli)", "OpenAI/Python 2.20.0", "secret-agent/7"} {
+		w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"a"}`, httpmsg.Field{Name: "user-agent", Value: agent})
+		w.Add(time.Second)
+	}
+	w.Add(2 * time.Second)
+	w.embed(key) // reports what came before
+	for query, want := range map[string]string{
+		"tool=claude-code":   `["claude-code"]`,
+		"tool=openai-python": `["openai-python"]`,
+		"tool=other":         `["other","other","other"]`,
+		"tool=secret-agent":  `[]`,
+	} {
+		r := w.do("GET", "/"+id+"/api/requests?"+query, adminToken, "")
+		if got := gjson.Get(r.body, "data.#.tool").Raw; got != want || strings.Contains(r.body, "secret-agent") {
+			t.Errorf("%s: %s", query, r.body)
+		}
+	}
+	if cells := column(w.rowsOf("/"+id+"/api/requests.csv?tool=claude-code"), "tool"); !slices.Equal(cells, []string{"claude-code"}) {
+		t.Errorf("in the file: %q", cells)
+	}
+}
+
 // A key sees what its own calls have used, soon after them, and no other key does.
 func TestKeySeesItsOwnCalls(t *testing.T) {
 	w := newWorld(t)

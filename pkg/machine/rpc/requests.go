@@ -38,6 +38,7 @@ type RequestPage struct {
 //	reason      of a refusal: key_limit, budget, concurrency, key, model, request
 //	key, endpoint
 //	tag         one of its tags
+//	tool        that of its user agent, see setup.ToolOf
 //	connection, provider   of the answer, or of a failed attempt
 //	model       the id asked for, the one that served, or that of a failed attempt
 //	failed      true: with a failure at any attempt
@@ -62,7 +63,7 @@ type RequestQuery struct {
 
 // RequestParameters are the names of the parameters of a RequestQuery.
 var RequestParameters = [...]string{
-	"q", "status", "code", "key", "tag", "endpoint", "connection", "provider", "model", "outcome", "reason", "failed",
+	"q", "status", "code", "key", "tag", "tool", "endpoint", "connection", "provider", "model", "outcome", "reason", "failed",
 	"from", "to",
 	"minDurationMs", "minFirstTokenMs", "minCostUsd", "sort", "order", "limit", "cursor", "before", "after",
 }
@@ -267,13 +268,13 @@ func requestFilter(query map[string]string, from, to int64) (func(r *store.Reque
 	}
 	text := strings.ToLower(strings.TrimSpace(query["q"]))
 	key, endpoint, code := query["key"], query["endpoint"], query["code"]
-	outcome, reason, tag := query["outcome"], query["reason"], query["tag"]
+	outcome, reason, tag, tool := query["outcome"], query["reason"], query["tag"], query["tool"]
 	connection, provider, model := query["connection"], query["provider"], query["model"]
 	return func(r *store.Request) bool {
 		if r.At < from || r.At > to || !status(r) || key != "" && r.KeyID != key || endpoint != "" &&
 			r.Endpoint != endpoint ||
-			tag != "" && !slices.Contains(r.Tags, tag) || outcome != "" && r.Outcome != outcome || reason != "" &&
-			r.Reason != reason ||
+			tag != "" && !slices.Contains(r.Tags, tag) || tool != "" && r.Tool != tool ||
+			outcome != "" && r.Outcome != outcome || reason != "" && r.Reason != reason ||
 			float64(r.LatencyMs) < least[0] || float64(r.FirstMs) < least[1] || r.CostUSD < least[2] {
 			return false
 		}

@@ -37,6 +37,7 @@ const (
 	maxRequestText    = 400      // bytes of an id, a tag or a header field
 	maxRequestHeaders = 4
 	maxRequestTags    = 8
+	maxTool           = 40 // bytes
 	// maxPageDetails is the size of a page, in bytes, from which on requests are
 	// stored without their failed attempts. A row has at most 1 MiB; the page of the
 	// latest requests that is not full is a part of the activity row.
@@ -443,6 +444,9 @@ func tidyRequest(r *store.Request) bool {
 		if len(tag) <= maxRequestText {
 			r.Tags = append(r.Tags, tidy(tag))
 		}
+	}
+	if len(r.Tool) > maxTool {
+		r.Tool = ""
 	}
 	if len(r.Session) > 16 {
 		r.Session = ""

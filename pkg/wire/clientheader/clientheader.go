@@ -118,6 +118,7 @@ var fields = [...]Field{
 	{Name: "x-weir-tags", Read: everywhere &^ Management},
 	{Name: tracecontext.Parent, Read: everywhere &^ Management},
 	{Name: tracecontext.State, Read: everywhere &^ Management},
+	{Name: "user-agent", Read: everywhere &^ Management},
 
 	{Name: "content-type", Read: unhurried, Sent: toMedia},
 	{Name: "accept", Read: Data, Sent: toMedia},

@@ -292,6 +292,8 @@ export interface RequestRow {
   failed?: Attempt[];
   dropped?: string[];
   tags?: string[];
+  /** that its user agent names */
+  tool?: string;
   /** a hash of its session, if a strategy asked for it */
   session?: string;
   /** of the request, if it had a valid one */

@@ -77,6 +77,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
           <code>{r.endpoint}</code>
         </Fact>
         <Fact name="Key">{r.keyId && <bdi>{keyName(r.keyId)}</bdi>}</Fact>
+        <Fact name="Tool">{r.tool}</Fact>
         <Fact name="Tags">{r.tags && <bdi>{r.tags.join(", ")}</bdi>}</Fact>
         <Fact name="Latency">
           {number(r.latencyMs)} ms{r.firstMs !== undefined && `, first token after ${number(r.firstMs)} ms`}

@@ -52,6 +52,7 @@ const names = [
   "reason",
   "code",
   "tag",
+  "tool",
   "failed",
   "range",
   "from",
@@ -184,6 +185,7 @@ export function FilterRow({ filters, names }: { filters: Filters; names: Names |
       <Choice label="Sort" value={values.sort} options={orders} onPick={(v) => set("sort", v)} />
       <TextFilter live label="Error code" value={values.code} onValue={(v) => set("code", v)} />
       <TextFilter live label="Tag" value={values.tag} onValue={(v) => set("tag", v)} />
+      <TextFilter live label="Tool" value={values.tool} onValue={(v) => set("tool", v)} />
       {filters.any && <Button onClick={filters.clear}>Clear filters</Button>}
     </div>
   );
