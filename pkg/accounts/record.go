@@ -3,7 +3,6 @@ package accounts
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,25 +24,11 @@ const (
 	maxRecords     = 256 // of one report, unless Pool.MaxRecords is set
 	maxRefusalText = 300 // bytes of the message of a refusal
 	maxRecordText  = 160 // bytes of an id or of an attempt's failure
-	maxTags        = 8
-	maxTagText     = 64 // bytes
 )
 
 // routeHeaders are the fields of a request that decide on its route, but for those that name
 // its session.
 var routeHeaders = [...]string{"x-connection-id", "x-provider"}
-
-// tagsOf returns the tags of a request: texts between commas, each once. Those that are too
-// long or too many are left out.
-func tagsOf(header string) (tags []string) {
-	for tag := range strings.SplitSeq(header, ",") {
-		if tag = strings.TrimSpace(tag); tag != "" && len(tag) <= maxTagText && len(tags) < maxTags &&
-			!slices.Contains(tags, tag) {
-			tags = append(tags, strings.Clone(tag))
-		}
-	}
-	return tags
-}
 
 // tried returns the record of an attempt that failed.
 func tried(o *Outcome, f *failure, sentMs int64, took time.Duration) *store.Attempt {
@@ -98,7 +83,7 @@ func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *
 	if parent := tracecontext.Of(r.Header); len(parent) <= maxRecordText { // a later version may be longer
 		rec.TraceParent = strings.Clone(parent)
 	}
-	rec.Tags, rec.Tool = tagsOf(r.Header.Get("x-weir-tags")), setup.ToolOf(r.Header.Get("user-agent"))
+	rec.Tags, rec.Tool = t.Tags(m, r), setup.ToolOf(r.Header.Get("user-agent"))
 	if e == nil && t.Err != nil { // what broke a stream
 		errors.As(t.Err, &e)
 	}

@@ -29,6 +29,9 @@ type Trace struct {
 	Err          error  // cause of a failure, for the log after redaction
 
 	answered bool // Used holds an answer
+
+	tags   []string // see Tags
+	tagged bool     // tags is set
 }
 
 // Values of Trace.Affinity, and of the header x-weir-affinity.

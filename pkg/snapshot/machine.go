@@ -43,6 +43,7 @@ type Machine struct {
 	disabled     map[string]map[string]struct{} // model ids by what they are disabled under
 	limits       map[string][]store.Budget      // of keys that have any, by their id
 	limitsTokens bool                           // a key has such a limit
+	keyTags      map[string][]string            // of keys that have any, by their id
 	looking      bool                           // Turn takes none
 
 	fastestCombo, leastBusyCombo bool // there is such a combo; see Uses
@@ -75,6 +76,12 @@ func New(rec *store.Machine) *Machine {
 	for i := range rec.Keys {
 		k := &rec.Keys[i]
 		m.indexKey(k, k.Digest, 0)
+		if len(k.Tags) > 0 {
+			if m.keyTags == nil {
+				m.keyTags = map[string][]string{}
+			}
+			m.keyTags[k.ID] = k.Tags
+		}
 		if limits := k.Limits(); len(limits) > 0 {
 			if m.limits == nil {
 				m.limits = map[string][]store.Budget{}

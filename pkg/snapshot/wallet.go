@@ -8,6 +8,9 @@ import (
 // KeyLimits returns the limits of a key as budgets; nil if it has none.
 func (m *Machine) KeyLimits(keyID string) []store.Budget { return m.limits[keyID] }
 
+// KeyTags returns the tags that a key adds to its calls.
+func (m *Machine) KeyTags(keyID string) []string { return m.keyTags[keyID] }
+
 // Estimates reports whether what a call may use is asked for: there are budgets, or keys
 // with a limit of tokens.
 func (m *Machine) Estimates() bool { return len(m.Budgets) > 0 || m.limitsTokens }

@@ -2062,6 +2062,33 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
 			} else {
 				out.PausedAt = int64(in.Int64())
 			}
+		case "tags":
+			if in.IsNull() {
+				in.Skip()
+				out.Tags = nil
+			} else {
+				in.Delim('[')
+				if out.Tags == nil {
+					if !in.IsDelim(']') {
+						out.Tags = make([]string, 0, 4)
+					} else {
+						out.Tags = []string{}
+					}
+				} else {
+					out.Tags = (out.Tags)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v54 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v54 = string(in.String())
+					}
+					out.Tags = append(out.Tags, v54)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		case "capturePercent":
 			if in.IsNull() {
 				in.Skip()
@@ -2132,11 +2159,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v54, v55 := range in.Scopes {
-				if v54 > 0 {
+			for v55, v56 := range in.Scopes {
+				if v55 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v55))
+				out.String(string(v56))
 			}
 			out.RawByte(']')
 		}
@@ -2151,11 +2178,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v56, v57 := range in.Models {
-				if v56 > 0 {
+			for v57, v58 := range in.Models {
+				if v57 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v57))
+				out.String(string(v58))
 			}
 			out.RawByte(']')
 		}
@@ -2199,6 +2226,20 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 		const prefix string = ",\"pausedAt\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.PausedAt))
+	}
+	if len(in.Tags) != 0 {
+		const prefix string = ",\"tags\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v59, v60 := range in.Tags {
+				if v59 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v60))
+			}
+			out.RawByte(']')
+		}
 	}
 	if in.CapturePercent != nil {
 		const prefix string = ",\"capturePercent\":"
@@ -2331,13 +2372,13 @@ func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) 
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v58 string
+					var v61 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v58 = string(in.String())
+						v61 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v58)
+					out.IDs = append(out.IDs, v61)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2368,11 +2409,11 @@ func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v59, v60 := range in.IDs {
-				if v59 > 0 {
+			for v62, v63 := range in.IDs {
+				if v62 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v60))
+				out.String(string(v63))
 			}
 			out.RawByte(']')
 		}
@@ -2652,13 +2693,13 @@ func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v61 secret.Sealed
+					var v64 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v61 = secret.Sealed(in.String())
+						v64 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v61
+					(out.Secrets)[key] = v64
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2764,16 +2805,16 @@ func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v62First := true
-			for v62Name, v62Value := range in.Secrets {
-				if v62First {
-					v62First = false
+			v65First := true
+			for v65Name, v65Value := range in.Secrets {
+				if v65First {
+					v65First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v62Name))
+				out.String(string(v65Name))
 				out.RawByte(':')
-				out.String(string(v62Value))
+				out.String(string(v65Value))
 			}
 			out.RawByte('}')
 		}
@@ -2887,13 +2928,13 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v63 string
+					var v66 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v63 = string(in.String())
+						v66 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v63)
+					out.EnabledModels = append(out.EnabledModels, v66)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2931,13 +2972,13 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v64 string
+					var v67 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v64 = string(in.String())
+						v67 = string(in.String())
 					}
-					(out.Vars)[key] = v64
+					(out.Vars)[key] = v67
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2955,15 +2996,15 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v65 json.RawMessage
+					var v68 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v65).UnmarshalJSON(data))
+							in.AddError((v68).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v65
+					(out.Other)[key] = v68
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3008,11 +3049,11 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v66, v67 := range in.EnabledModels {
-				if v66 > 0 {
+			for v69, v70 := range in.EnabledModels {
+				if v69 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v67))
+				out.String(string(v70))
 			}
 			out.RawByte(']')
 		}
@@ -3047,16 +3088,16 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v68First := true
-			for v68Name, v68Value := range in.Vars {
-				if v68First {
-					v68First = false
+			v71First := true
+			for v71Name, v71Value := range in.Vars {
+				if v71First {
+					v71First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v68Name))
+				out.String(string(v71Name))
 				out.RawByte(':')
-				out.String(string(v68Value))
+				out.String(string(v71Value))
 			}
 			out.RawByte('}')
 		}
@@ -3071,16 +3112,16 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v69First := true
-			for v69Name, v69Value := range in.Other {
-				if v69First {
-					v69First = false
+			v72First := true
+			for v72Name, v72Value := range in.Other {
+				if v72First {
+					v72First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v69Name))
+				out.String(string(v72Name))
 				out.RawByte(':')
-				out.Raw((v69Value).MarshalJSON())
+				out.Raw((v72Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}
@@ -3135,13 +3176,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v70 string
+					var v73 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v70 = string(in.String())
+						v73 = string(in.String())
 					}
-					out.Models = append(out.Models, v70)
+					out.Models = append(out.Models, v73)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3165,13 +3206,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v71 int
+					var v74 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v71 = int(in.Int())
+						v74 = int(in.Int())
 					}
-					(out.Weights)[key] = v71
+					(out.Weights)[key] = v74
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3195,13 +3236,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v72 string
+					var v75 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v72 = string(in.String())
+						v75 = string(in.String())
 					}
-					(out.On)[key] = v72
+					(out.On)[key] = v75
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3260,11 +3301,11 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v73, v74 := range in.Models {
-				if v73 > 0 {
+			for v76, v77 := range in.Models {
+				if v76 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v74))
+				out.String(string(v77))
 			}
 			out.RawByte(']')
 		}
@@ -3279,16 +3320,16 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v75First := true
-			for v75Name, v75Value := range in.Weights {
-				if v75First {
-					v75First = false
+			v78First := true
+			for v78Name, v78Value := range in.Weights {
+				if v78First {
+					v78First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v75Name))
+				out.String(string(v78Name))
 				out.RawByte(':')
-				out.Int(int(v75Value))
+				out.Int(int(v78Value))
 			}
 			out.RawByte('}')
 		}
@@ -3303,16 +3344,16 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v76First := true
-			for v76Name, v76Value := range in.On {
-				if v76First {
-					v76First = false
+			v79First := true
+			for v79Name, v79Value := range in.On {
+				if v79First {
+					v79First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v76Name))
+				out.String(string(v79Name))
 				out.RawByte(':')
-				out.String(string(v76Value))
+				out.String(string(v79Value))
 			}
 			out.RawByte('}')
 		}
@@ -3392,13 +3433,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v77 string
+					var v80 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v77 = string(in.String())
+						v80 = string(in.String())
 					}
-					out.Models = append(out.Models, v77)
+					out.Models = append(out.Models, v80)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3485,11 +3526,11 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v78, v79 := range in.Models {
-				if v78 > 0 {
+			for v81, v82 := range in.Models {
+				if v81 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v79))
+				out.String(string(v82))
 			}
 			out.RawByte(']')
 		}

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -30,7 +32,8 @@ type keyView struct {
 	DailyMax      int      `json:"dailyMax,omitempty"`
 	TPM           int      `json:"tpm,omitempty"`
 	MaxParallel   int      `json:"maxParallel,omitempty"`
-	RequestsToday int64    `json:"requestsToday"` // of the UTC day; with dailyMax those that count against it
+	Tags          []string `json:"tags,omitempty"` // of each of its calls
+	RequestsToday int64    `json:"requestsToday"`  // of the UTC day; with dailyMax those that count against it
 	CreatedAt     int64    `json:"createdAt"`
 	ExpiresAt     int64    `json:"expiresAt,omitempty"`
 	PausedAt      int64    `json:"pausedAt,omitempty"`
@@ -74,7 +77,7 @@ func useOf(t *storage.Tx, id string) keyUse {
 func (c *change) viewKey(k *storage.Key) keyView {
 	v := keyView{
 		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
-		TPM: k.TPM, MaxParallel: k.MaxParallel,
+		TPM: k.TPM, MaxParallel: k.MaxParallel, Tags: k.Tags,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, CapturePercent: k.CapturePercent,
 		CaptureHours: k.CaptureHours, keyUse: useOf(c.Tx, k.ID), Generation: k.Generation,
 	}
@@ -119,7 +122,7 @@ func (c *change) keyGet() (any, error) {
 
 // keyFields are the fields of a key that can be set.
 var keyFields = [...]string{"name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "tpm", "maxParallel",
-	"capturePercent", "captureHours", "allowUnknown"}
+	"tags", "capturePercent", "captureHours", "allowUnknown"}
 
 // readKey reads the fields of a key that were sent.
 func (c *change) readKey(in *Input, row *storage.Key) {
@@ -144,6 +147,9 @@ func (c *change) readKey(in *Input, row *storage.Key) {
 	if calls, ok := in.int("maxParallel", 0, 1_000_000); ok {
 		row.MaxParallel = int(calls)
 	}
+	if tags, ok := in.texts("tags", store.MaxTags, store.MaxTag); ok {
+		row.Tags = checkTags(in, tags)
+	}
 	readCapture(in, &row.Key)
 	if at, ok := in.time("expiresAt"); ok {
 		if at != 0 && at <= c.Now {
@@ -151,6 +157,23 @@ func (c *change) readKey(in *Input, row *storage.Key) {
 		}
 		row.ExpiresAt = at
 	}
+}
+
+// checkTags returns the tags of a key.
+func checkTags(in *Input, tags []string) []string {
+	names := map[string]bool{}
+	for i, tag := range tags {
+		field := "tags[" + strconv.Itoa(i) + "]"
+		switch name := store.TagName(tag); {
+		case len(tag) > store.MaxTag || strings.Contains(tag, ",") || name == "":
+			in.fail(field, "must be name=value or a name, without commas, of at most %d bytes", store.MaxTag)
+		case names[name]:
+			in.fail(field, "has another value of %s", name)
+		default:
+			names[name] = true
+		}
+	}
+	return tags
 }
 
 // allowedModels reads the models that a key may call or that a budget covers, at most
@@ -250,7 +273,7 @@ func (c *change) putKey(row *storage.Key, text string) keyView {
 
 // keyUpdate answers PUT /api/keys/{id}: the fields that are sent are changed.
 //
-//	{"name","scopes","expiresAt","models","rpm","dailyMax","tpm","maxParallel","capturePercent","captureHours","paused","allowUnknown"}
+//	{"name","scopes","expiresAt","models","rpm","dailyMax","tpm","maxParallel","tags","capturePercent","captureHours","paused","allowUnknown"}
 func (c *change) keyUpdate() (any, error) {
 	row, err := c.key()
 	if err != nil {

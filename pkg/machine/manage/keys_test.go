@@ -69,6 +69,8 @@ func TestKeyIsEdited(t *testing.T) {
 		{`{"expiresAt":null}`, "expiresAt", ""},
 		{`{"scopes":["data","manage"]}`, "scopes", `["data","manage"]`},
 		{`{"scopes":null}`, "scopes", `["data"]`},
+		{`{"tags":["project=atlas","nightly"]}`, "tags", `["project=atlas","nightly"]`},
+		{`{"tags":null}`, "tags", ""},
 		{`{"paused":true}`, "pausedAt", fmt.Sprint(now)},
 		{`{"paused":true}`, "pausedAt", fmt.Sprint(now)},
 		{`{"name":"three"}`, "pausedAt", fmt.Sprint(now)},
@@ -85,6 +87,8 @@ func TestKeyIsEdited(t *testing.T) {
 	}
 	for _, body := range []string{
 		`{"expiresAt":1}`, `{"rpm":-1}`, `{"scopes":["root"]}`, `{"models":["unknown-model"]}`, `{"paused":"yes"}`, `{"id":"x"}`, `{"apiKey":"sk-x"}`, `[]`,
+		`{"tags":"project=a"}`, `{"tags":["a,b"]}`, `{"tags":["project=a","project=b"]}`, `{"tags":["=a"]}`,
+		`{"tags":["` + strings.Repeat("é", 40) + `"]}`, `{"tags":["1","2","3","4","5","6","7","8","9"]}`,
 	} {
 		if status, a := w.API("PUT", "/api/keys/"+id, body); status != 400 {
 			t.Errorf("%s: got %d %s", body, status, a.Raw)

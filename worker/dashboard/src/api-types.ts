@@ -225,6 +225,8 @@ export interface KeyRow {
   dailyMax?: number;
   tpm?: number;
   maxParallel?: number;
+  /** of each of its calls */
+  tags?: string[];
   /** undefined is the setting of the machine */
   capturePercent?: number;
   captureHours?: number;

@@ -20,6 +20,7 @@ export interface Form {
   daily: string;
   tpm: string;
   parallel: string;
+  tags: string;
   /** of the key's own budget: US dollars, empty for none */
   budget: string;
   window: Budget["window"];
@@ -40,6 +41,7 @@ export const emptyForm: Form = {
   daily: "",
   tpm: "",
   parallel: "",
+  tags: "",
   budget: "",
   window: "month",
   capture: "",
@@ -65,6 +67,7 @@ export const formOf = (k: KeyRow, own?: Budget): Form => ({
   daily: k.dailyMax ? String(k.dailyMax) : "",
   tpm: k.tpm ? String(k.tpm) : "",
   parallel: k.maxParallel ? String(k.maxParallel) : "",
+  tags: (k.tags ?? []).join(", "),
   budget: own ? String(own.limit) : "",
   window: own?.window ?? "month",
   capture: k.capturePercent === undefined ? "" : String(k.capturePercent),
@@ -79,6 +82,10 @@ const bodyOf = (f: Form): Record<string, unknown> => ({
   dailyMax: Number(f.daily),
   tpm: Number(f.tpm),
   maxParallel: Number(f.parallel),
+  tags: f.tags
+    .split(",")
+    .map((tag) => tag.trim())
+    .filter(Boolean),
   budget: f.budget === "" ? null : { unit: "usd", limit: Number(f.budget), window: f.window },
   capturePercent: f.capture === "" ? null : Number(f.capture),
   ...(f.span === unchanged ? {} : { expiresAt: f.span ? Date.now() + f.span : null }),
@@ -128,7 +135,7 @@ export function Fields({
   budgets?: ReturnType<typeof budgetOf>;
   put: (part: Partial<Form>) => void;
 }) {
-  const { name, data, manage, exports, span, models, rpm, daily, tpm, parallel, budget, window, capture } = form;
+  const { name, data, manage, exports, span, models, rpm, daily, tpm, parallel, tags, budget, window, capture } = form;
   const known = useLoad(() => machine.modelIds("llm"), [machine]);
   const spans: typeof lifetimes = of
     ? [[of.expiresAt ? when(of.expiresAt) : "Never", unchanged], ...lifetimes.slice(of.expiresAt ? 0 : 1)]
@@ -203,6 +210,9 @@ export function Fields({
             value={parallel}
             onInput={(e) => put({ parallel: e.currentTarget.value })}
           />
+        </Field>
+        <Field label="Tags" hint="Of each call, e.g. “project=atlas, team=core”. Clients cannot change them.">
+          <Text max={600} value={tags} onText={(tags) => put({ tags })} />
         </Field>
         <Field label="Budget (US dollars)" hint={budgetHint(budgets)}>
           <input

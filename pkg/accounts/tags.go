@@ -1,0 +1,35 @@
+package accounts
+
+import (
+	"slices"
+	"strings"
+
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
+)
+
+// Tags returns the tags of a request: those of its key, and those of its header x-weir-tags, texts
+// between commas. A name, the text before "=", has one value: the key's, else the first. Those that
+// are too long or too many are left out.
+func (t *Trace) Tags(m *snapshot.Machine, r *httpmsg.Request) []string {
+	if t.tagged {
+		return t.tags
+	}
+	t.tagged, t.tags = true, m.KeyTags(t.KeyID)
+	t.addTags(r.Header.Get("x-weir-tags"))
+	return t.tags
+}
+
+func (t *Trace) addTags(list string) {
+	for tag := range strings.SplitSeq(list, ",") {
+		if tag = strings.TrimSpace(tag); tag == "" || len(tag) > store.MaxTag {
+			continue
+		}
+		name := store.TagName(tag)
+		if len(t.tags) < store.MaxTags &&
+			!slices.ContainsFunc(t.tags, func(had string) bool { return store.TagName(had) == name }) {
+			t.tags = append(slices.Clip(t.tags), strings.Clone(tag))
+		}
+	}
+}
