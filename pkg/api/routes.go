@@ -203,6 +203,9 @@ var routes = [...]route{
 	{"/api/health", endpoint.Manage, maxBody, []method{
 		{"GET", nil},
 	}},
+	{"/api/health/timeline", endpoint.Manage, 0, []method{
+		{"GET", nil},
+	}},
 	{"/api/usage", endpoint.Manage, maxBody, []method{
 		{"GET", nil},
 	}},

@@ -684,7 +684,7 @@ func TestCredentialAsModelIsStoredNowhere(t *testing.T) {
 		w.do("POST", "/v1/embeddings", key, `{"model":"up/`+secret+`","input":"a"}`)
 		w.Add(2 * time.Second)
 		w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"a"}`)
-		for _, path := range []string{"/requests", "/requests.csv", "/usage?groupBy=model", "/usage.csv?groupBy=model", "/usage/recent", "/models/availability", "/providers", "/audit"} {
+		for _, path := range []string{"/requests", "/requests.csv", "/usage?groupBy=model", "/usage.csv?groupBy=model", "/usage/recent", "/health/timeline?groupBy=model", "/models/availability", "/providers", "/audit"} {
 			shown := w.do("GET", "/"+id+"/api"+path, adminToken, "")
 			if shown.status != 200 {
 				t.Errorf("%s: %d %s", path, shown.status, shown.body)

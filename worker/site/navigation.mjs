@@ -12,6 +12,7 @@ export const navigation = [
       "fallback",
       "guides/budgets",
       "guides/captured-bodies",
+      "guides/health",
       "prices",
       "creations",
       "compatibility",

@@ -66,7 +66,8 @@ var handlers = map[string]func(c *change) (any, error){
 
 	"GET /api/audit": (*change).auditList,
 
-	"GET /api/health": (*change).health,
+	"GET /api/health":          (*change).health,
+	"GET /api/health/timeline": (*change).timeline,
 
 	"GET /api/usage":        (*change).usageList,
 	"GET /api/usage/recent": (*change).usageRecent,

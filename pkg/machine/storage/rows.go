@@ -36,8 +36,9 @@ const (
 	ConnUsePrefix     = "connuse:"
 	HourPrefix        = "hour:" // and the hour
 	UsagePrefix       = "usage:"
-	usageCountPrefix  = "usages:"  // of a day: how many rows of usage it has
-	OldRequestPrefix  = "request:" // of an earlier form
+	healthDayPrefix   = "healthday:" // and the day, see HealthDay
+	usageCountPrefix  = "usages:"    // of a day: how many rows of usage it has
+	OldRequestPrefix  = "request:"   // of an earlier form
 	JobPrefix         = "job:"
 	AuditPrefix       = "audit:"
 	MutationPrefix    = "mutation:"

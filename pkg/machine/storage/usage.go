@@ -79,8 +79,10 @@ func (t *Tx) PruneHours() {
 // PruneUsage removes the days that are no longer stored. The keys are in the order of the
 // days, so that it reads little else than what it removes.
 func (t *Tx) PruneUsage() {
-	first := DayOf(t.Now - UsageDays*Day)
-	for _, prefix := range [...]string{UsagePrefix, usageCountPrefix} {
+	for prefix, days := range map[string]int64{
+		UsagePrefix: UsageDays, usageCountPrefix: UsageDays, healthDayPrefix: HealthDays,
+	} {
+		first := DayOf(t.Now - days*Day)
 		t.Pages(prefix, 16, func(r Row) bool {
 			if strings.TrimPrefix(r.Key, prefix) >= first {
 				return false
@@ -93,6 +95,7 @@ func (t *Tx) PruneUsage() {
 
 // addDay adds to the rows of a day.
 func (t *Tx) addDay(day string, list []usage.Row) {
+	t.forgetHealthDay(day)
 	countKey := usageCountPrefix + day
 	var rows int
 	t.Load(countKey, &rows)
