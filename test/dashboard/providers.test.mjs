@@ -923,3 +923,55 @@ test("the weight of a connection is set when it is added and changed later", asy
   await page.getByText("Account saved.").waitFor();
   assert.equal((await list())[0].weight, 3);
 });
+
+test("the hours and days of an account are bars, with a text for each", async (t) => {
+  const { page, made, apiKey, machineId } = await machine(t, [
+    compatible(b.upstream, { prefix: "own", name: "Server" }),
+    compatible(b.upstream, { prefix: "idle", name: "Idle", suffix: "beef0002" }),
+  ]);
+  for (const model of ["own/one", "own/one", "own/one!status=500"])
+    await b.gateway
+      .fetch("/v1/chat/completions", {
+        method: "POST",
+        headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+        body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
+      })
+      .then((res) => res.text());
+  const timeline = (query) => b.operator.call("GET", `/${machineId}/api/health/timeline?${query}`);
+  await becomes(async () => (await timeline(`connection=${made[0].id}`)).data[0]?.total.failed >= 1, true);
+  await page.reload();
+  await settled(page);
+  const { attempts, failed } = (await timeline(`connection=${made[0].id}`)).data[0].total;
+  const share = `${attempts - failed} of ${attempts} attempts succeeded`;
+  const strip = page.getByRole("img", { name: new RegExp(`^Server, last 24 hours: ${share} \\(.+%\\), 1 hour d`) });
+  await strip.waitFor();
+  assert.equal(await page.locator(".strip").count(), 1, "an account without calls has no bars");
+  assert.equal(await strip.locator("g").count(), 24);
+  assert.equal(await strip.locator("rect.none").count(), 23, "an hour without calls has no state");
+  const now = strip.locator("g").last().locator("title");
+  assert.match(
+    await now.textContent(),
+    new RegExp(`^\\w+ \\d+, \\d\\d:00: D(egraded|own)\\. ${share} .*; latency \\d+ ms, p95 \\d+ ms`),
+  );
+  await looks(page, "providers-health");
+
+  await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
+  const section = page.getByRole("region", { name: "Health", exact: true });
+  await section.getByText("As a table").click();
+  const row = section.getByRole("table").getByRole("row").nth(1);
+  assert.match(await row.innerText(), new RegExp(`D(egraded|own)\\s+${attempts}\\s+${failed}\\s`));
+  await looks(page, "provider-health");
+  await section.getByRole("radio", { name: "30 days" }).check();
+  await section.getByRole("img", { name: new RegExp(`^Server, last 30 days: ${share}`) }).waitFor();
+  assert.equal(await section.locator(".strip g").count(), 30);
+  await page.goto(`${b.url}/#/m/${machineId}/providers/${made[1].id}`);
+  await section.getByText("No calls.").waitFor();
+  await section.getByRole("img", { name: "Idle, last 24 hours: no calls" }).waitFor();
+
+  await page.goto(`${b.url}/#/m/${machineId}/models?q=test`);
+  await page.getByRole("button", { name: "own/test-chat", exact: true }).first().click();
+  await page
+    .getByRole("dialog")
+    .getByRole("img", { name: /^own\/test-chat, last 24 hours: no calls/ })
+    .waitFor();
+});

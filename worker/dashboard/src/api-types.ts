@@ -173,6 +173,39 @@ export interface Quota {
   windows: QuotaWindow[];
 }
 
+// TimelineStep is what the attempts of an hour or a day found.
+export interface TimelineStep {
+  /** its start; missing in a total */
+  at?: number;
+  state?: "operational" | "degraded" | "down";
+  attempts: number;
+  failed: number;
+  /** share of the attempts */
+  success: number;
+  latencyP50Ms?: number;
+  latencyP95Ms?: number;
+  firstTokenP50Ms?: number;
+  firstTokenP95Ms?: number;
+}
+
+// Timeline is a row of GET /api/health/timeline. Steps without attempts are left out.
+export interface Timeline {
+  connectionId?: string;
+  provider?: string;
+  model?: string;
+  total: TimelineStep;
+  steps: TimelineStep[];
+}
+
+// Timelines is the body of GET /api/health/timeline.
+export interface Timelines extends List<Timeline> {
+  span: "24h" | "30d";
+  /** start of the first step */
+  from: number;
+  stepMs: number;
+  steps: number;
+}
+
 // Budget is a row of GET /api/budgets. Amounts are dollars, tokens or requests.
 export interface Budget {
   id: string;

@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { Machine } from "../api";
-import type { ConnectionRow, ProviderRow, Quota } from "../api-types";
+import type { ConnectionRow, ProviderRow, Quota, Timelines } from "../api-types";
 import { families, initialsOf, providerName } from "../connections";
 import { count, number } from "../format";
 import { useAction, useLoad, useNow } from "../hooks";
@@ -40,6 +40,7 @@ function List({ machine, machineName }: PageProps) {
     ]);
     return { conns: conns.toSorted((a, b) => a.priority - b.priority), catalog, quotas };
   }, [machine]);
+  const health = useLoad(() => machine.get<Timelines>("/health/timeline?groupBy=connection"), [machine]);
   const order = useAction(),
     [progress, setProgress] = useState("");
   const now = useNow(
@@ -107,6 +108,7 @@ function List({ machine, machineName }: PageProps) {
               conns={conns}
               catalog={catalog}
               quotas={quotas}
+              health={health.data}
               now={now}
               onMove={move}
               onChange={rows.reload}
@@ -145,6 +147,7 @@ function Ordered({
   conns,
   catalog,
   quotas,
+  health,
   now,
   onMove,
   onChange,
@@ -153,6 +156,7 @@ function Ordered({
   conns: ConnectionRow[];
   catalog: ProviderRow[];
   quotas: Quota[];
+  health: Timelines | null;
   now: number;
   onMove: (c: ConnectionRow, place: ConnectionRow) => void;
   onChange: () => Promise<void>;
@@ -190,6 +194,7 @@ function Ordered({
                 machine={machine}
                 c={c}
                 quota={quotas.find((q) => q.connectionId === c.id)}
+                health={health}
                 now={now}
                 provider={provider(c)}
                 many={conns.length > manyFrom}

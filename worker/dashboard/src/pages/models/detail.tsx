@@ -6,6 +6,7 @@ import { useAction, useLoad } from "../../hooks";
 import { kindNames } from "../../kinds";
 import { Code } from "../../code";
 import { Load } from "../../layout";
+import { Health } from "../../timeline";
 import { Badge, Button, ErrorBox } from "../../ui";
 import { canDisable, disable, TryLink } from "./actions";
 
@@ -107,6 +108,7 @@ export function Detail({
               </>
             )}
             <Code label="Model ID" text={i.id} />
+            {callable && <Health machine={machine} filter={`model=${encodeURIComponent(m.id)}`} what={m.id} />}
             <div class="row">
               {callable && <TryLink machine={machine} m={m} segment={segment} />}
               {canDisable(m) && (

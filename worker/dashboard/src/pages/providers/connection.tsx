@@ -7,6 +7,7 @@ import { Load, Page } from "../../layout";
 import { Details } from "./details";
 import { ModelPicker } from "./picker";
 import { Status } from "./status";
+import { Health } from "../../timeline";
 import { Time } from "../../time";
 
 // Connection is the page of one connection: its status, details and models.
@@ -35,6 +36,7 @@ export function Connection({ machine, args: [id] }: PageProps) {
         {(c) => (
           <>
             <Status machine={machine} c={c} known={known} onChange={row.reload} />
+            <Health machine={machine} filter={`connection=${encodeURIComponent(c.id)}`} what={c.name || provider} />
             <Details
               key={c.generation}
               machine={machine}

@@ -1,10 +1,11 @@
 import type { Machine } from "../../api";
-import type { ConnectionRow, Quota } from "../../api-types";
+import type { ConnectionRow, Quota, Timelines } from "../../api-types";
 import { keyText } from "../../connections";
 import { count, duration } from "../../format";
 import { useAction } from "../../hooks";
 import { to } from "../../route";
 import { Switch } from "../../forms";
+import { Strip } from "../../timeline";
 import { Badge, Button, ErrorBox } from "../../ui";
 import { LastError, Since, Used } from "./facts";
 import { Gauge, tightest } from "./gauge";
@@ -16,6 +17,7 @@ export function Row({
   machine,
   c,
   quota,
+  health,
   now,
   provider,
   many,
@@ -24,6 +26,8 @@ export function Row({
   machine: Machine;
   c: ConnectionRow;
   quota?: Quota;
+  /** of the accounts in the last day, once they are loaded */
+  health: Timelines | null;
   now: number;
   provider: string;
   /** of a long list, whose rows are drawn when they are seen */
@@ -36,6 +40,7 @@ export function Row({
   const wait = (c.cooldownUntil ?? 0) - now;
   const [kind, text] = statusOf(c, now);
   const window = tightest(quota);
+  const line = health?.data.find((l) => l.connectionId === c.id);
   const selected = c.providerSpecificData.enabledModels;
   const setActive = (isActive: boolean) =>
     toggle.run(async () => {
@@ -66,6 +71,7 @@ export function Row({
           )}
           {selected && ` · ${count(selected.length, "model")} selected`}
         </p>
+        {health && line && <Strip all={health} line={line} label={label} />}
         {window && (
           <p>
             <Gauge w={window} now={now} />
