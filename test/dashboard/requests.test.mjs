@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { phasesOf } from "../../worker/dashboard/src/pages/requests/phases.ts";
 import { sliceOf } from "../../worker/dashboard/src/slice.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, canary, holds, looks, settled, steady } from "./browser.mjs";
@@ -505,4 +506,71 @@ test("error texts of providers are shown as text", async (t) => {
   await p.getByRole("link", { name: "Explain this request" }).click();
   await p.getByRole("heading", { level: 1, name: "Explain" }).waitFor();
   await p.getByRole("list", { name: "Attempts" }).waitFor();
+});
+
+test("the parts of a request's time follow on one another and add up to its latency", () => {
+  const failed = (sentMs, ms) => ({ connectionId: "c", provider: "p", status: 500, sentMs: sentMs || undefined, ms });
+  const cases = {
+    refused: [{ latencyMs: 7, attempts: 0 }, "weir 0-7"],
+    "refused at once": [{ latencyMs: 0, attempts: 0 }, ""],
+    answered: [{ latencyMs: 900, attempts: 1, sentMs: 12 }, "weir 0-12, answer1 12-900"],
+    "sent at once": [{ latencyMs: 900, attempts: 1 }, "answer1 0-900"],
+    stream: [{ latencyMs: 900, attempts: 1, sentMs: 3, firstMs: 250 }, "weir 0-3, first1 3-250, answer1 250-900"],
+    "one that failed": [{ latencyMs: 40, attempts: 1, failed: [failed(2, 30)] }, "weir 0-2, failed1 2-32, weir 32-40"],
+    five: [
+      {
+        latencyMs: 1000,
+        attempts: 5,
+        sentMs: 700,
+        firstMs: 800,
+        failed: [failed(1, 99), failed(100, 100), failed(300, 100), failed(401, 199)],
+      },
+      "weir 0-1, failed1 1-100, failed2 100-200, wait 200-300, failed3 300-400, wait 400-401, failed4 401-600, " +
+        "wait 600-700, first5 700-800, answer5 800-1000",
+    ],
+    "of an earlier version": [{ latencyMs: 100, attempts: 2, failed: [failed(0, 60)] }, "failed1 0-60, answer2 60-100"],
+    "clocks that differ": [
+      { latencyMs: 100, attempts: 2, sentMs: 20, firstMs: 400, failed: [failed(10, 50)] },
+      "weir 0-10, failed1 10-60, first2 60-100, answer2 100-100",
+    ],
+    "a negative time": [{ latencyMs: -5, attempts: 1, sentMs: -9 }, "answer1 0-0"],
+  };
+  for (const [name, [r, want]] of Object.entries(cases)) {
+    const phases = phasesOf(r);
+    assert.equal(phases.map((p) => `${p.kind}${p.attempt ?? ""} ${p.from}-${p.to}`).join(", "), want, name);
+    assert.equal(
+      phases.reduce((sum, p) => sum + p.to - p.from, 0),
+      Math.max(0, r.latencyMs),
+      name,
+    );
+  }
+});
+
+test("the drawer of a request shows where its time went", async (t) => {
+  const { machineId, api } = await shared();
+  const p = await openPage(t, b, machineId, "Requests");
+  const { data } = await api("/requests");
+  const timing = async (r) => {
+    await p.goto(`${b.url}/#/m/${machineId}/requests/${r.id}`);
+    await p.reload();
+    const table = p.getByRole("dialog").getByRole("region", { name: "Timing" }).getByRole("table");
+    await table.waitFor();
+    const rows = await table.getByRole("row").allTextContents();
+    assert.equal(await table.locator("rect").count(), rows.length - 2, "a bar for each part");
+    return rows.slice(1).map((row) => row.replace(/[\d,]+ ms/g, "|"));
+  };
+  const [unknown, , fell, , stream, chat] = data;
+  const rows = await timing(fell);
+  assert.deepEqual(
+    rows.filter((r) => !/^(weir|Wait)/.test(r)),
+    ["First: 429 rate limited||", "Second: answer||", "Total|"],
+  );
+  await looks(p, "requests-timing");
+  const streamed = await timing(stream);
+  assert.ok(
+    streamed.includes("First: first token||") && streamed.includes("First: rest of the stream||"),
+    `${streamed}`,
+  );
+  assert.ok((await timing(chat)).includes("First: answer||"));
+  if (unknown.latencyMs > 0) assert.deepEqual(await timing(unknown), ["weir||", "Total|"]);
 });

@@ -13,6 +13,7 @@ import { Bodies } from "./bodies";
 import { explainLink } from "./explain";
 import { outcome, statusText } from "./outcome";
 import { Models } from "./row";
+import { Waterfall } from "./waterfall";
 
 interface Props {
   machine: Machine;
@@ -98,6 +99,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
         <Fact name="Answer size">{r.answerBytes !== undefined ? bytes(r.answerBytes) : r.firstMs && "Streamed"}</Fact>
         <Fact name="Fields not sent">{r.dropped && <code>{r.dropped.join(", ")}</code>}</Fact>
       </dl>
+      <Waterfall r={r} connectionName={connectionName} />
       <section aria-label="Attempts" class="stack">
         <h3>Attempts</h3>
         <Attempts r={r} machineId={machine.id} connectionName={connectionName} />
