@@ -251,8 +251,10 @@ func (pl *plan) attempt(ctx context.Context, a *Attempt, cred *snapshot.Opened) 
 		a.Used.Media, a.Used.Tokens = call.Estimate.Media, llm.Usage{Estimated: true}
 	}
 	a.unresolved = a.unresolved && (a.Estimator != nil || a.Used.Media != nil)
-	if f.err.Status != 499 || a.unresolved {
-		pl.used(call.Machine, call.Request, t, a, f.err.Status != 499)
+	if f.err.Status != 499 {
+		pl.used(call.Machine, call.Request, t, a, f.err)
+	} else if a.unresolved {
+		pl.used(call.Machine, call.Request, t, a, nil)
 	}
 	return nil, f
 }
@@ -288,7 +290,7 @@ func (pl *plan) accepted(a *Attempt, resp *upstream.Response, cred *snapshot.Ope
 	switch {
 	case whole:
 		if resp.Socket == nil {
-			pl.used(call.Machine, call.Request, t, a, false)
+			pl.used(call.Machine, call.Request, t, a, nil)
 		}
 		pl.succeeded(call.Machine, conn.ID, to.Model)
 	case a.Used.Price == Later:

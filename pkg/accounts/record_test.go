@@ -59,9 +59,11 @@ func TestRequestRecordHasFailedAttempts(t *testing.T) {
 		}
 	}
 	// Each attempt is counted, and the time of the whole.
-	for conn, want := range map[string]string{"a": "1 1 0 0", "b": "1 1 0 0", "c": "1 0 1 250"} {
+	for conn, want := range map[string]string{
+		"a": "1 1 0 0[1,0,0,0,0,0,0,0]", "b": "1 1 0 0[0,1,0,0,0,0,0,0]", "c": "1 0 1 250",
+	} {
 		u := got.Get(`usage.#(connectionId=="` + conn + `")`)
-		if g := fmt.Sprint(u.Get("requests").Int(), u.Get("errors").Int(), u.Get("calls").Int(), u.Get("latencyMs").Int()); g != want {
+		if g := fmt.Sprint(u.Get("requests").Int(), u.Get("errors").Int(), u.Get("calls").Int(), u.Get("latencyMs").Int(), u.Get("causes").Raw); g != want {
 			t.Errorf("usage of %s: got %s, want %s", conn, g, want)
 		}
 	}

@@ -119,14 +119,18 @@ func (r *Result) Done(cause error) {
 	if t := r.trace; left && t.Err == nil {
 		t.Err = apierr.ClientLeft(cause)
 	}
-	r.pool.used(r.machine, r.request, r.trace, r.Attempt, cause != nil && !left)
 	if cause == nil {
+		r.pool.used(r.machine, r.request, r.trace, r.Attempt, nil)
 		r.pool.succeeded(r.machine, r.Connection.ID, r.Target.Model)
 		return
 	}
-	if f := failureOf(cause, r.Target.Provider, false); f != nil {
-		r.pool.note(r.machine, r.Connection.ID, r.Target.Model, f)
+	f := newFailure(cause, r.Target.Provider, false)
+	if left {
+		r.pool.used(r.machine, r.request, r.trace, r.Attempt, nil)
+	} else {
+		r.pool.used(r.machine, r.request, r.trace, r.Attempt, f.err)
 	}
+	r.pool.note(r.machine, r.Connection.ID, r.Target.Model, f)
 }
 
 // Closed ends what a WebSocket has reserved of budgets and none of its answers has used.

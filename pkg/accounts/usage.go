@@ -29,15 +29,16 @@ const staleWait = 10 * time.Second
 const maxAbsurd = 256
 
 // used records one attempt of a client's POST: an answer that was accepted, or
-// a failure. The tokens and the cost of an accepted answer are added to the
+// a failure with its error. The tokens and the cost of an accepted answer are added to the
 // request's trace.
-func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attempt, failed bool) {
+func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attempt, failed *apierr.Error) {
 	if !recorded(r) {
 		return
 	}
 	row := rowOf(t, r, a)
-	if failed {
+	if failed != nil {
 		row.Errors = 1
+		row.Causes.Count(failed)
 	}
 	switch {
 	case a.Failure != nil && !a.unresolved:
@@ -53,9 +54,11 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		}
 		settle(a.reserved, a, &row, p.Now().UnixMilli())
 		a.reserved = nil // Result.Bill has nothing more to settle
-		if failed {
+		if failed != nil {
 			p.mu.Lock()
-			p.rowOf(m, &row).Errors++
+			of := p.rowOf(m, &row)
+			of.Errors++
+			of.Causes.Count(failed)
 			p.mu.Unlock()
 		}
 		return
@@ -180,7 +183,7 @@ func (r *Result) Use(u Used) {
 	}
 	a := *r.Attempt
 	a.Used = u
-	r.pool.used(r.machine, r.request, r.trace, &a, false)
+	r.pool.used(r.machine, r.request, r.trace, &a, nil)
 }
 
 // RecordDirect records an attempt that the gateway made itself, without an account
@@ -192,8 +195,10 @@ func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, t *Trace, t
 		if a.Failure = e; e.Status == apierr.StatusClientLeft {
 			return
 		}
+	} else if err != nil {
+		e = apierr.New(502, "", "")
 	}
-	p.used(m, r, t, a, err != nil)
+	p.used(m, r, t, a, e)
 }
 
 // add notes what an attempt has used. Rows of one kind are added up, and go to the object

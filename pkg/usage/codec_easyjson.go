@@ -195,6 +195,33 @@ func easyjson38c57360DecodeWeirPkgUsage(in *jlexer.Lexer, out *Row) {
 					in.AddError((out.FirstToken).UnmarshalJSON(data))
 				}
 			}
+		case "firstTokenMs":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.FirstTokenMs = int64(in.Int64())
+			}
+		case "causes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('[')
+				v1 := 0
+				for !in.IsDelim(']') {
+					if v1 < 8 {
+						if in.IsNull() {
+							in.Skip()
+						} else {
+							(out.Causes)[v1] = int64(in.Int64())
+						}
+						v1++
+					} else {
+						in.SkipRecursive()
+					}
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -369,6 +396,23 @@ func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in Row) {
 		const prefix string = ",\"firstToken\":"
 		out.RawString(prefix)
 		out.Raw((in.FirstToken).MarshalJSON())
+	}
+	if in.FirstTokenMs != 0 {
+		const prefix string = ",\"firstTokenMs\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.FirstTokenMs))
+	}
+	if (in.Causes != Causes{}) {
+		const prefix string = ",\"causes\":"
+		out.RawString(prefix)
+		out.RawByte('[')
+		for v2 := range in.Causes {
+			if v2 > 0 {
+				out.RawByte(',')
+			}
+			out.Int64(int64((in.Causes)[v2]))
+		}
+		out.RawByte(']')
 	}
 	out.RawByte('}')
 }

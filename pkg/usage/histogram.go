@@ -16,15 +16,15 @@ import (
 //	[11,3,14,1] is three durations from 512 to 724 ms and one from 1.4 to 2 s
 type Histogram [32]uint32
 
-// bucketEnd returns the longest duration of a bucket, in ms.
-func bucketEnd(i int) int64 {
+// BucketEnd returns the longest duration of a bucket, in ms.
+func BucketEnd(i int) int64 {
 	return [2]int64{1024, 1448}[i&1] << (i / 2) >> 6
 }
 
 // Observe counts a duration of ms milliseconds.
 func (h *Histogram) Observe(ms int64) {
 	i := 0
-	for i < len(h)-1 && ms > bucketEnd(i) {
+	for i < len(h)-1 && ms > BucketEnd(i) {
 		i++
 	}
 	h[i]++
@@ -47,7 +47,7 @@ func (h *Histogram) Percentile(p int64) int64 {
 	rest := (all*p + 99) / 100 // durations up to the one asked for
 	for i, n := range h {
 		if rest -= int64(n); rest <= 0 && n > 0 {
-			return bucketEnd(i) * 27 / 32 // ends are apart by √2, middles by its root
+			return BucketEnd(i) * 27 / 32 // ends are apart by √2, middles by its root
 		}
 	}
 	return 0

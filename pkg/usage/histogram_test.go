@@ -40,8 +40,8 @@ func TestHistogramOfExtremes(t *testing.T) {
 		t.Errorf("without durations: %d", got)
 	}
 	for i := range len(h) - 1 {
-		if bucketEnd(i+1) <= bucketEnd(i) {
-			t.Errorf("bucket %d ends at %d, the next at %d", i, bucketEnd(i), bucketEnd(i+1))
+		if BucketEnd(i+1) <= BucketEnd(i) {
+			t.Errorf("bucket %d ends at %d, the next at %d", i, BucketEnd(i), BucketEnd(i+1))
 		}
 	}
 	h.Observe(-1)

@@ -57,14 +57,19 @@ type Row struct {
 	// arrival of a call to the first event of its stream.
 	Latency    Histogram `json:"latency,omitzero"`
 	FirstToken Histogram `json:"firstToken,omitzero"`
+	// FirstTokenMs is the sum of the durations of FirstToken.
+	FirstTokenMs int64 `json:"firstTokenMs,omitempty"`
+	// Causes counts Errors by their causes. Rows of earlier versions have none.
+	Causes Causes `json:"causes,omitzero"`
 }
 
-// counts returns the integers that are added up.
-func (r *Row) counts() [19]*int64 {
+// counts returns the integers that are added up, without those of Causes.
+func (r *Row) counts() [20]*int64 {
 	return [...]*int64{
 		&r.Requests, &r.Errors, &r.InputTokens, &r.OutputTokens, &r.ReasoningTokens, &r.CacheReadTokens, &r.CacheWriteTokens,
 		&r.LatencyMs, &r.Calls, &r.FailedCalls, &r.LeftCalls, &r.Unpriced, &r.Estimated,
 		&r.RefusedKeyLimit, &r.RefusedBudget, &r.RefusedConcurrency, &r.RefusedKey, &r.RefusedModel, &r.RefusedRequest,
+		&r.FirstTokenMs,
 	}
 }
 
@@ -120,6 +125,9 @@ type View struct {
 	LatencyP95Ms    int64 `json:"latencyP95Ms,omitempty"`
 	FirstTokenP50Ms int64 `json:"firstTokenP50Ms,omitempty"`
 	FirstTokenP95Ms int64 `json:"firstTokenP95Ms,omitempty"`
+	FirstTokenMs    int64 `json:"firstTokenMs,omitempty"` // the sum over the streams
+	// FailedBy has FailedAttempts by their causes. Those of earlier versions are missing.
+	FailedBy map[string]int64 `json:"failedBy,omitempty"`
 	// CacheShare is the share of InputTokens that was read from a prompt cache.
 	CacheShare float64 `json:"cacheShare,omitempty"`
 }
@@ -140,6 +148,7 @@ func (r *Row) View() View {
 		LatencyMs:    r.LatencyMs,
 		LatencyP50Ms: r.Latency.Percentile(50), LatencyP95Ms: r.Latency.Percentile(95),
 		FirstTokenP50Ms: r.FirstToken.Percentile(50), FirstTokenP95Ms: r.FirstToken.Percentile(95),
+		FirstTokenMs: r.FirstTokenMs, FailedBy: r.Causes.named(),
 	}
 	if r.InputTokens > 0 {
 		v.CacheShare = float64(min(r.CacheReadTokens, r.InputTokens)) / float64(r.InputTokens)
@@ -183,6 +192,11 @@ func (r *Row) Valid() bool {
 			return false
 		}
 	}
+	for _, n := range r.Causes {
+		if n < 0 {
+			return false
+		}
+	}
 	return r.CostUSD >= 0 && r.CostUSD < 1e9 &&
 		max(len(r.Model), len(r.KeyID), len(r.ConnectionID), len(r.Provider), len(r.Endpoint)) <= maxName
 }
@@ -199,6 +213,9 @@ func (r *Row) AddCounts(o *Row) {
 	add := o.counts()
 	for i, n := range r.counts() {
 		*n += *add[i]
+	}
+	for i, n := range o.Causes {
+		r.Causes[i] += n
 	}
 	r.CostUSD += o.CostUSD
 }
@@ -222,6 +239,7 @@ func (r *Row) Call(ms, firstMs int64, outcome, reason string) {
 	r.Latency.Observe(ms)
 	if firstMs > 0 {
 		r.FirstToken.Observe(firstMs)
+		r.FirstTokenMs += firstMs
 	}
 }
 

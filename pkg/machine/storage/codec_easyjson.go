@@ -1032,6 +1032,33 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *UsageRo
 					in.AddError((out.FirstToken).UnmarshalJSON(data))
 				}
 			}
+		case "firstTokenMs":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.FirstTokenMs = int64(in.Int64())
+			}
+		case "causes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('[')
+				v15 := 0
+				for !in.IsDelim(']') {
+					if v15 < 8 {
+						if in.IsNull() {
+							in.Skip()
+						} else {
+							(out.Causes)[v15] = int64(in.Int64())
+						}
+						v15++
+					} else {
+						in.SkipRecursive()
+					}
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -1185,6 +1212,23 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in UsageR
 		const prefix string = ",\"firstToken\":"
 		out.RawString(prefix)
 		out.Raw((in.FirstToken).MarshalJSON())
+	}
+	if in.FirstTokenMs != 0 {
+		const prefix string = ",\"firstTokenMs\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.FirstTokenMs))
+	}
+	if (in.Causes != usage.Causes{}) {
+		const prefix string = ",\"causes\":"
+		out.RawString(prefix)
+		out.RawByte('[')
+		for v16 := range in.Causes {
+			if v16 > 0 {
+				out.RawByte(',')
+			}
+			out.Int64(int64((in.Causes)[v16]))
+		}
+		out.RawByte(']')
 	}
 	out.RawByte('}')
 }
@@ -1384,6 +1428,33 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *RecentU
 					in.AddError((out.FirstToken).UnmarshalJSON(data))
 				}
 			}
+		case "firstTokenMs":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.FirstTokenMs = int64(in.Int64())
+			}
+		case "causes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('[')
+				v17 := 0
+				for !in.IsDelim(']') {
+					if v17 < 8 {
+						if in.IsNull() {
+							in.Skip()
+						} else {
+							(out.Causes)[v17] = int64(in.Int64())
+						}
+						v17++
+					} else {
+						in.SkipRecursive()
+					}
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -1537,6 +1608,23 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Recent
 		const prefix string = ",\"firstToken\":"
 		out.RawString(prefix)
 		out.Raw((in.FirstToken).MarshalJSON())
+	}
+	if in.FirstTokenMs != 0 {
+		const prefix string = ",\"firstTokenMs\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.FirstTokenMs))
+	}
+	if (in.Causes != usage.Causes{}) {
+		const prefix string = ",\"causes\":"
+		out.RawString(prefix)
+		out.RawByte('[')
+		for v18 := range in.Causes {
+			if v18 > 0 {
+				out.RawByte(',')
+			}
+			out.Int64(int64((in.Causes)[v18]))
+		}
+		out.RawByte(']')
 	}
 	out.RawByte('}')
 }
@@ -1697,15 +1785,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *KeyUse
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v15 := 0
+				v19 := 0
 				for !in.IsDelim(']') {
-					if v15 < 24 {
+					if v19 < 24 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Hours)[v15] = int64(in.Int64())
+							(out.Hours)[v19] = int64(in.Int64())
 						}
-						v15++
+						v19++
 					} else {
 						in.SkipRecursive()
 					}
@@ -1786,11 +1874,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in KeyUs
 		const prefix string = ",\"hours\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v16 := range in.Hours {
-			if v16 > 0 {
+		for v20 := range in.Hours {
+			if v20 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Hours)[v16]))
+			out.Int64(int64((in.Hours)[v20]))
 		}
 		out.RawByte(']')
 	}
@@ -1956,13 +2044,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *Given)
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v17 string
+					var v21 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v17 = string(in.String())
+						v21 = string(in.String())
 					}
-					(out.Last4)[key] = v17
+					(out.Last4)[key] = v21
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2009,16 +2097,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in Given
 		}
 		{
 			out.RawByte('{')
-			v18First := true
-			for v18Name, v18Value := range in.Last4 {
-				if v18First {
-					v18First = false
+			v22First := true
+			for v22Name, v22Value := range in.Last4 {
+				if v22First {
+					v22First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v18Name))
+				out.String(string(v22Name))
 				out.RawByte(':')
-				out.String(string(v18Value))
+				out.String(string(v22Value))
 			}
 			out.RawByte('}')
 		}
@@ -2105,15 +2193,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v19 := 0
+				v23 := 0
 				for !in.IsDelim(']') {
-					if v19 < 12 {
+					if v23 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Attempts)[v19] = int64(in.Int64())
+							(out.Attempts)[v23] = int64(in.Int64())
 						}
-						v19++
+						v23++
 					} else {
 						in.SkipRecursive()
 					}
@@ -2126,15 +2214,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v20 := 0
+				v24 := 0
 				for !in.IsDelim(']') {
-					if v20 < 12 {
+					if v24 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Failed)[v20] = int64(in.Int64())
+							(out.Failed)[v24] = int64(in.Int64())
 						}
-						v20++
+						v24++
 					} else {
 						in.SkipRecursive()
 					}
@@ -2190,11 +2278,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"attempts\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v21 := range in.Attempts {
-			if v21 > 0 {
+		for v25 := range in.Attempts {
+			if v25 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Attempts)[v21]))
+			out.Int64(int64((in.Attempts)[v25]))
 		}
 		out.RawByte(']')
 	}
@@ -2202,11 +2290,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"failed\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v22 := range in.Failed {
-			if v22 > 0 {
+		for v26 := range in.Failed {
+			if v26 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Failed)[v22]))
+			out.Int64(int64((in.Failed)[v26]))
 		}
 		out.RawByte(']')
 	}

@@ -197,6 +197,7 @@ export const columns: Column[] = [
     metric: { id: "p95", name: "Latency p95" },
     main: true,
   }),
+  { field: "firstTokenMs", text: ms },
   percentile("firstTokenP50Ms", "First token p50", { more: true }),
   percentile("firstTokenP95Ms", "First token p95", {
     metric: { id: "first", name: "First token p95" },
