@@ -532,6 +532,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.Derives = int(in.Int())
 			}
+		case "lifetime":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Lifetime = string(in.String())
+			}
 		case "captures":
 			if in.IsNull() {
 				in.Skip()
@@ -691,6 +697,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		const prefix string = ",\"derives\":"
 		out.RawString(prefix)
 		out.Int(int(in.Derives))
+	}
+	if in.Lifetime != "" {
+		const prefix string = ",\"lifetime\":"
+		out.RawString(prefix)
+		out.String(string(in.Lifetime))
 	}
 	if in.Captures {
 		const prefix string = ",\"captures\":"
@@ -1242,7 +1253,151 @@ func (v UsageRow) MarshalEasyJSON(w *jwriter.Writer) {
 func (v *UsageRow) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgMachineStorage8(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *RecentUsage) {
+func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *TotalSeries) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "of":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				(out.Of).UnmarshalEasyJSON(in)
+			}
+		case "nanoUsd":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.NanoUSD = int64(in.Int64())
+			}
+		case "latency":
+			if in.IsNull() {
+				in.Skip()
+				out.Latency = nil
+			} else {
+				in.Delim('[')
+				if out.Latency == nil {
+					if !in.IsDelim(']') {
+						out.Latency = make([]int64, 0, 8)
+					} else {
+						out.Latency = []int64{}
+					}
+				} else {
+					out.Latency = (out.Latency)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v17 int64
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v17 = int64(in.Int64())
+					}
+					out.Latency = append(out.Latency, v17)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		case "firstToken":
+			if in.IsNull() {
+				in.Skip()
+				out.FirstToken = nil
+			} else {
+				in.Delim('[')
+				if out.FirstToken == nil {
+					if !in.IsDelim(']') {
+						out.FirstToken = make([]int64, 0, 8)
+					} else {
+						out.FirstToken = []int64{}
+					}
+				} else {
+					out.FirstToken = (out.FirstToken)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v18 int64
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v18 = int64(in.Int64())
+					}
+					out.FirstToken = append(out.FirstToken, v18)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in TotalSeries) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"of\":"
+		out.RawString(prefix[1:])
+		(in.Of).MarshalEasyJSON(out)
+	}
+	if in.NanoUSD != 0 {
+		const prefix string = ",\"nanoUsd\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.NanoUSD))
+	}
+	if len(in.Latency) != 0 {
+		const prefix string = ",\"latency\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v19, v20 := range in.Latency {
+				if v19 > 0 {
+					out.RawByte(',')
+				}
+				out.Int64(int64(v20))
+			}
+			out.RawByte(']')
+		}
+	}
+	if len(in.FirstToken) != 0 {
+		const prefix string = ",\"firstToken\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v21, v22 := range in.FirstToken {
+				if v21 > 0 {
+					out.RawByte(',')
+				}
+				out.Int64(int64(v22))
+			}
+			out.RawByte(']')
+		}
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v TotalSeries) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage9(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *TotalSeries) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage9(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *RecentUsage) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1439,15 +1594,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *RecentU
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v17 := 0
+				v23 := 0
 				for !in.IsDelim(']') {
-					if v17 < 8 {
+					if v23 < 8 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Causes)[v17] = int64(in.Int64())
+							(out.Causes)[v23] = int64(in.Int64())
 						}
-						v17++
+						v23++
 					} else {
 						in.SkipRecursive()
 					}
@@ -1465,7 +1620,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *RecentU
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in RecentUsage) {
+func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in RecentUsage) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1618,11 +1773,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Recent
 		const prefix string = ",\"causes\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v18 := range in.Causes {
-			if v18 > 0 {
+		for v24 := range in.Causes {
+			if v24 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Causes)[v18]))
+			out.Int64(int64((in.Causes)[v24]))
 		}
 		out.RawByte(']')
 	}
@@ -1631,14 +1786,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in Recent
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v RecentUsage) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage9(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage10(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *RecentUsage) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage9(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage10(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *Own) {
+func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *Own) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1674,7 +1829,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *Own) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in Own) {
+func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in Own) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1693,14 +1848,130 @@ func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in Own) 
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Own) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage10(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage11(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Own) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage10(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage11(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *KeyUse) {
+func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Lifetime) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "through":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Through = string(in.String())
+			}
+		case "groups":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('[')
+				v25 := 0
+				for !in.IsDelim(']') {
+					if v25 < 5 {
+						if in.IsNull() {
+							in.Skip()
+							(out.Groups)[v25] = nil
+						} else {
+							in.Delim('[')
+							if (out.Groups)[v25] == nil {
+								if !in.IsDelim(']') {
+									(out.Groups)[v25] = make([]TotalSeries, 0, 0)
+								} else {
+									(out.Groups)[v25] = []TotalSeries{}
+								}
+							} else {
+								(out.Groups)[v25] = ((out.Groups)[v25])[:0]
+							}
+							for !in.IsDelim(']') {
+								var v26 TotalSeries
+								if in.IsNull() {
+									in.Skip()
+								} else {
+									(v26).UnmarshalEasyJSON(in)
+								}
+								(out.Groups)[v25] = append((out.Groups)[v25], v26)
+								in.WantComma()
+							}
+							in.Delim(']')
+						}
+						v25++
+					} else {
+						in.SkipRecursive()
+					}
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Lifetime) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"through\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.Through))
+	}
+	{
+		const prefix string = ",\"groups\":"
+		out.RawString(prefix)
+		out.RawByte('[')
+		for v27 := range in.Groups {
+			if v27 > 0 {
+				out.RawByte(',')
+			}
+			if (in.Groups)[v27] == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
+				out.RawString("null")
+			} else {
+				out.RawByte('[')
+				for v28, v29 := range (in.Groups)[v27] {
+					if v28 > 0 {
+						out.RawByte(',')
+					}
+					(v29).MarshalEasyJSON(out)
+				}
+				out.RawByte(']')
+			}
+		}
+		out.RawByte(']')
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v Lifetime) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage12(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *Lifetime) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage12(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *KeyUse) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1785,15 +2056,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *KeyUse
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v19 := 0
+				v30 := 0
 				for !in.IsDelim(']') {
-					if v19 < 24 {
+					if v30 < 24 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Hours)[v19] = int64(in.Int64())
+							(out.Hours)[v30] = int64(in.Int64())
 						}
-						v19++
+						v30++
 					} else {
 						in.SkipRecursive()
 					}
@@ -1811,7 +2082,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *KeyUse
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in KeyUse) {
+func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in KeyUse) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1874,11 +2145,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in KeyUs
 		const prefix string = ",\"hours\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v20 := range in.Hours {
-			if v20 > 0 {
+		for v31 := range in.Hours {
+			if v31 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Hours)[v20]))
+			out.Int64(int64((in.Hours)[v31]))
 		}
 		out.RawByte(']')
 	}
@@ -1887,14 +2158,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in KeyUs
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v KeyUse) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage11(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage13(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *KeyUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage11(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage13(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Health) {
+func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *Health) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1954,7 +2225,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Health
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Health) {
+func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in Health) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2004,14 +2275,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Healt
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Health) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage12(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage14(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Health) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage12(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage14(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *Given) {
+func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Given) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2044,13 +2315,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *Given)
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v21 string
+					var v32 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v21 = string(in.String())
+						v32 = string(in.String())
 					}
-					(out.Last4)[key] = v21
+					(out.Last4)[key] = v32
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2077,7 +2348,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *Given)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in Given) {
+func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Given) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2097,16 +2368,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in Given
 		}
 		{
 			out.RawByte('{')
-			v22First := true
-			for v22Name, v22Value := range in.Last4 {
-				if v22First {
-					v22First = false
+			v33First := true
+			for v33Name, v33Value := range in.Last4 {
+				if v33First {
+					v33First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v22Name))
+				out.String(string(v33Name))
 				out.RawByte(':')
-				out.String(string(v22Value))
+				out.String(string(v33Value))
 			}
 			out.RawByte('}')
 		}
@@ -2131,14 +2402,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in Given
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Given) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage13(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage15(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Given) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage13(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage15(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *ConnUse) {
+func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUse) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2193,15 +2464,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v23 := 0
+				v34 := 0
 				for !in.IsDelim(']') {
-					if v23 < 12 {
+					if v34 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Attempts)[v23] = int64(in.Int64())
+							(out.Attempts)[v34] = int64(in.Int64())
 						}
-						v23++
+						v34++
 					} else {
 						in.SkipRecursive()
 					}
@@ -2214,15 +2485,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v24 := 0
+				v35 := 0
 				for !in.IsDelim(']') {
-					if v24 < 12 {
+					if v35 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Failed)[v24] = int64(in.Int64())
+							(out.Failed)[v35] = int64(in.Int64())
 						}
-						v24++
+						v35++
 					} else {
 						in.SkipRecursive()
 					}
@@ -2240,7 +2511,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *ConnUs
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in ConnUse) {
+func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnUse) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2278,11 +2549,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"attempts\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v25 := range in.Attempts {
-			if v25 > 0 {
+		for v36 := range in.Attempts {
+			if v36 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Attempts)[v25]))
+			out.Int64(int64((in.Attempts)[v36]))
 		}
 		out.RawByte(']')
 	}
@@ -2290,11 +2561,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"failed\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v26 := range in.Failed {
-			if v26 > 0 {
+		for v37 := range in.Failed {
+			if v37 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Failed)[v26]))
+			out.Int64(int64((in.Failed)[v37]))
 		}
 		out.RawByte(']')
 	}
@@ -2303,14 +2574,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in ConnU
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v ConnUse) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage14(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage16(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *ConnUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage14(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage16(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Alias) {
+func easyjson38c57360DecodeWeirPkgMachineStorage17(in *jlexer.Lexer, out *Alias) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2352,7 +2623,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Alias)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Alias) {
+func easyjson38c57360EncodeWeirPkgMachineStorage17(out *jwriter.Writer, in Alias) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2376,10 +2647,10 @@ func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Alias
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Alias) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage15(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage17(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Alias) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage15(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage17(l, v)
 }

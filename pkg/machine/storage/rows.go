@@ -46,6 +46,7 @@ const (
 	LeasePrefix       = "lease:" // and the digest of the lease
 	OAuthPrefix       = "oauth/"
 	FlowPrefix        = "oauth/flow/"
+	LifetimeRow       = "lifetime" // see lifetime.go
 	RecentRow         = "recent"   // usage of the last hour
 	CapturePrefix     = "capture:" // and the id of the request
 	CapturesRow       = "captures" // the list of them

@@ -53,6 +53,8 @@ type meta struct {
 	// DeriveAt is the minute in which Derives keys were derived from passphrases.
 	DeriveAt int64 `json:"deriveAt,omitempty"`
 	Derives  int   `json:"derives,omitempty"`
+	// Lifetime is the last day that the row LifetimeRow has; "" without the row.
+	Lifetime string `json:"lifetime,omitempty"`
 	// Captures reports that there is a list of captures.
 	Captures bool `json:"captures,omitempty"`
 }
@@ -220,7 +222,12 @@ const (
 // this turn has changed, and holds a page of them at a time. It ends when more
 // is false.
 func (t *Tx) Pages(prefix string, size int, each func(r Row) (more bool)) {
-	for start := ""; ; {
+	t.PagesFrom(prefix, "", size, each)
+}
+
+// PagesFrom is Pages for the rows whose keys are after start.
+func (t *Tx) PagesFrom(prefix, start string, size int, each func(r Row) (more bool)) {
+	for {
 		rows := t.storedRows(prefix, start, size)
 		for _, r := range rows {
 			if _, changed := t.writes[r.Key]; !changed && !each(r) {
@@ -369,6 +376,7 @@ func (t *Tx) Create(name string) {
 		return
 	}
 	t.Meta.ID, t.Meta.Name, t.Meta.CreatedAt, t.Meta.Deleted = t.ID, name, t.Now, false
+	t.Meta.Lifetime = ""
 	t.Meta.Unregistered, t.Meta.RegisterFrom, t.Meta.RegisterFail = true, t.Now, 0
 	t.Touch("providers", "keys", "combos", "custom", "alias", "disabled", "settings")
 	// a machine without the row is older

@@ -31,6 +31,7 @@ func (t *Tx) AddUsage(at int64, list []usage.Row) {
 		return
 	}
 	t.addDay(DayOf(at), list)
+	t.addLate(DayOf(at), list)
 	t.addHour(HourOf(at), list)
 	t.addRecent(at, list)
 	t.addKeyUse(at, list)
