@@ -13,6 +13,7 @@ type Handlers struct {
 	Explain        *Explainer
 	OAuth          *OAuth
 	Setup          *Setup
+	Feeds          *Feeds
 	ModelLists     *ModelLists
 	Sessions       *session.Sessions
 }
@@ -202,6 +203,9 @@ var routes = [...]route{
 	}},
 	{"/api/health", endpoint.Manage, maxBody, []method{
 		{"GET", nil},
+	}},
+	{"/api/health/providers", endpoint.Manage, 0, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Feeds.List }},
 	}},
 	{"/api/health/timeline", endpoint.Manage, 0, []method{
 		{"GET", nil},

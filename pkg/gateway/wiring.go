@@ -238,6 +238,7 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 		Objects: objects, Sessions: sessions,
 		OAuth: &api.OAuth{Handler: objects, Clients: w.clients, Unusable: w.badRows, PublicURL: w.public,
 			Rand: w.Rand},
+		Feeds:          &api.Feeds{Objects: w.Objects, Cache: w.cache, Do: w.Do, Now: w.Now},
 		Setup:          &api.Setup{Handler: objects, PublicURL: w.public},
 		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},
 		ProviderModels: &api.ProviderModels{Models: w.models, Cache: w.cache},

@@ -74,6 +74,8 @@ var registryOps = [...]struct {
 	{"tick", (*Object).registryTick},
 	{"prices.put", (*Object).pricesPut},
 	{"prices.get", (*Object).pricesGet},
+	{"feeds.take", (*Object).feedsTake},
+	{"feeds.put", (*Object).feedsPut},
 	{"session.open", (*Object).sessionOpen},
 	{"session.check", (*Object).sessionCheck},
 	{"session.end", (*Object).sessionEnd},

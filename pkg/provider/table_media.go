@@ -5,11 +5,12 @@ import "weir/pkg/catalog"
 // media are speech, image and video services.
 var media = []Descriptor{{
 	ID: "elevenlabs", Alias: "el", Name: "ElevenLabs",
-	Initials: "11",
-	KeyURL:   "https://elevenlabs.io/app/settings/api-keys",
-	BaseURL:  "https://api.elevenlabs.io",
-	Auth:     Auth{Scheme: KeyName, Header: "xi-api-key"},
-	Kinds:    []catalog.Kind{catalog.TTS, catalog.STT, catalog.Music},
+	Initials:   "11",
+	KeyURL:     "https://elevenlabs.io/app/settings/api-keys",
+	StatusPage: "https://status.elevenlabs.io",
+	BaseURL:    "https://api.elevenlabs.io",
+	Auth:       Auth{Scheme: KeyName, Header: "xi-api-key"},
+	Kinds:      []catalog.Kind{catalog.TTS, catalog.STT, catalog.Music},
 	Endpoints: []Endpoint{
 		{Name: "speech", Path: "/v1/text-to-speech/{voice_id}"},
 		{Name: "speechStream", Path: "/v1/text-to-speech/{voice_id}/stream"},
@@ -26,11 +27,12 @@ var media = []Descriptor{{
 	Rebase: true,
 }, {
 	ID: "deepgram", Alias: "dg", Name: "Deepgram",
-	Initials: "Dg",
-	KeyURL:   "https://console.deepgram.com/",
-	BaseURL:  "https://api.deepgram.com",
-	Auth:     Auth{Scheme: KeyName, Header: "authorization", Format: "Token %s", Alt: []Auth{{}}},
-	Kinds:    []catalog.Kind{catalog.TTS, catalog.STT},
+	Initials:   "Dg",
+	KeyURL:     "https://console.deepgram.com/",
+	StatusPage: "https://status.deepgram.com",
+	BaseURL:    "https://api.deepgram.com",
+	Auth:       Auth{Scheme: KeyName, Header: "authorization", Format: "Token %s", Alt: []Auth{{}}},
+	Kinds:      []catalog.Kind{catalog.TTS, catalog.STT},
 	Endpoints: []Endpoint{
 		{Name: "transcriptions", Path: "/v1/listen"},
 		{Name: "speech", Path: "/v1/speak"},
@@ -40,11 +42,12 @@ var media = []Descriptor{{
 	Models: List{Array: "stt tts", ID: "canonical_name"},
 }, {
 	ID: "assemblyai", Alias: "aai", Name: "AssemblyAI",
-	KeyURL:  "https://www.assemblyai.com/dashboard/api-keys",
-	Check:   "transcripts",
-	BaseURL: "https://api.assemblyai.com",
-	Auth:    Auth{Scheme: KeyName, Header: "authorization"},
-	Kinds:   []catalog.Kind{catalog.STT},
+	KeyURL:     "https://www.assemblyai.com/dashboard/api-keys",
+	StatusPage: "https://status.assemblyai.com",
+	Check:      "transcripts",
+	BaseURL:    "https://api.assemblyai.com",
+	Auth:       Auth{Scheme: KeyName, Header: "authorization"},
+	Kinds:      []catalog.Kind{catalog.STT},
 	Endpoints: []Endpoint{
 		{Name: "upload", Path: "/v2/upload"},
 		{Name: "transcriptions", Path: "/v2/transcript"},
@@ -148,9 +151,10 @@ var media = []Descriptor{{
 	Models: List{None: true},
 }, {
 	ID: "replicate", Alias: "replicate", Name: "Replicate",
-	KeyURL:  "https://replicate.com/account/api-tokens",
-	BaseURL: "https://api.replicate.com/v1",
-	Kinds:   []catalog.Kind{catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music},
+	KeyURL:     "https://replicate.com/account/api-tokens",
+	StatusPage: "https://www.replicatestatus.com",
+	BaseURL:    "https://api.replicate.com/v1",
+	Kinds:      []catalog.Kind{catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music},
 	Endpoints: []Endpoint{
 		{Name: "images", Path: "/models/{owner}/{name}/predictions"},
 		{Name: "videos", Path: "/models/{owner}/{name}/predictions"},

@@ -73,6 +73,12 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.StreamCost = string(in.String())
 			}
+		case "statusFeeds":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.StatusFeeds = string(in.String())
+			}
 		case "claudeOpusModel":
 			if in.IsNull() {
 				in.Skip()
@@ -257,6 +263,16 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 			out.RawString(prefix)
 		}
 		out.String(string(in.StreamCost))
+	}
+	if in.StatusFeeds != "" {
+		const prefix string = ",\"statusFeeds\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.String(string(in.StatusFeeds))
 	}
 	if in.ClaudeOpus != "" {
 		const prefix string = ",\"claudeOpusModel\":"

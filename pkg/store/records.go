@@ -176,6 +176,8 @@ type Settings struct {
 	PromptCaching    string `json:"promptCaching,omitempty"`      // on, CachingAuto, off; see MarksCaches
 	StreamCost       string `json:"streamCost,omitempty"`         // on, off; see StatesStreamCost
 
+	StatusFeeds string `json:"statusFeeds,omitempty"` // on, off; see ReadsStatusFeeds
+
 	// The models that plain Claude names of a family stand for; see
 	// ClaudeModel. Empty is Anthropic's own.
 	ClaudeOpus   string `json:"claudeOpusModel,omitempty"`
@@ -219,6 +221,10 @@ const CachingAuto = "auto"
 
 // StatesStreamCost reports whether a stream ends with a comment that states its cost.
 func (s *Settings) StatesStreamCost() bool { return s.StreamCost == "on" }
+
+// ReadsStatusFeeds reports whether the public status pages of the machine's providers are
+// read when the dashboard shows them.
+func (s *Settings) ReadsStatusFeeds() bool { return s.StatusFeeds != "off" }
 
 // ClaudeModel returns the model that the settings name for a plain Claude name,
 // such as "claude-haiku-4-5", "claude-3-5-haiku-20241022" or "haiku", or "".

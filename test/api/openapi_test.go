@@ -152,6 +152,7 @@ var calls = []call{
 	{"GET", "/MACHINE/api/usage?groupBy=day,model", "", 200},
 	{"GET", "/MACHINE/api/usage?groupBy=hour,model", "", 200},
 	{"GET", "/MACHINE/api/usage/recent", "", 200},
+	{"GET", "/MACHINE/api/health/providers", "", 200},
 	{"GET", "/MACHINE/api/health/timeline?groupBy=connection,model", "", 200},
 	{"GET", "/MACHINE/api/requests", "", 200},
 	{"GET", "/MACHINE/api/requests.csv", "", 200},

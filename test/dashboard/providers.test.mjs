@@ -975,3 +975,36 @@ test("the hours and days of an account are bars, with a text for each", async (t
     .getByRole("img", { name: /^own\/test-chat, last 24 hours: no calls/ })
     .waitFor();
 });
+
+test("what a provider's status page says is shown beside its accounts, as text, and turned off", async (t) => {
+  const said = { indicator: "major", description: `Partial outage ${canary}` };
+  b.upstream.script = (got) =>
+    got.host === "status.assemblyai.com" && got.path === "/api/v2/summary.json"
+      ? { body: JSON.stringify({ status: said, incidents: [{ name: "Elevated errors", status: "identified" }] }) }
+      : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
+  const { page, machineId, made } = await machine(t, [
+    { provider: "assemblyai", name: "Work", apiKey: "assembly-test-key-0123456789" },
+    { provider: "mistral", name: "Le", apiKey: "mistral-test-key-0123456789" },
+  ]);
+  const group = page.getByRole("region", { name: "AssemblyAI", exact: true });
+  await group.getByText("Major problems", { exact: true }).waitFor();
+  await group.getByText("<img src=x").waitFor();
+  assert.match(await group.locator("> p.muted").innerText(), /^AssemblyAI reports:[^]+ — Elevated errors[^]+read at \d\d:\d\d/);
+  const link = page.getByRole("link", { name: "Status page of AssemblyAI" });
+  assert.equal(await link.getAttribute("href"), "https://status.assemblyai.com");
+  assert.equal(await page.getByText(" reports:").count(), 1, "Mistral has no page in this form");
+  await looks(page, "providers-reported");
+  await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
+  await page.getByRole("region", { name: "Status" }).getByText("Major problems", { exact: true }).waitFor();
+
+  await page.goto(`${b.url}/#/m/${machineId}/settings`);
+  await page.getByLabel("Status pages of providers").selectOption({ label: "Do not read" });
+  await page.getByText("Settings saved.").waitFor();
+  await page.goto(`${b.url}/#/m/${machineId}/providers`);
+  await group.getByRole("heading", { name: "Work" }).waitFor();
+  await settled(page);
+  assert.equal(await page.getByText(" reports:").count(), 0);
+});

@@ -48,6 +48,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
     responsesWebSocket: "on",
     promptCaching: "on",
     streamCost: "off",
+    statusFeeds: "on",
     claudeHaikuModel: "fast",
     timeZone: "UTC",
     capturePercent: 0,

@@ -22,6 +22,7 @@ type settingsView struct {
 	ResponsesSocket  string            `json:"responsesWebSocket"`
 	PromptCaching    string            `json:"promptCaching"`
 	StreamCost       string            `json:"streamCost"`
+	StatusFeeds      string            `json:"statusFeeds"`
 	ClaudeOpus       string            `json:"claudeOpusModel,omitempty"` // these only if they are set
 	ClaudeSonnet     string            `json:"claudeSonnetModel,omitempty"`
 	ClaudeHaiku      string            `json:"claudeHaikuModel,omitempty"`
@@ -38,8 +39,8 @@ type settingsView struct {
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching, s.StreamCost,
-		s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel, s.ModelPrices, s.TimeZone,
-		s.CapturePercent, s.CaptureHoursOf(nil), s.TraceUpstream,
+		s.StatusFeeds, s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel,
+		s.ModelPrices, s.TimeZone, s.CapturePercent, s.CaptureHoursOf(nil), s.TraceUpstream,
 	}
 	if v.Strategy == "" {
 		v.Strategy = store.Priority
@@ -65,6 +66,9 @@ func viewSettings(s store.Settings) settingsView {
 	if v.StreamCost == "" {
 		v.StreamCost = "off"
 	}
+	if v.StatusFeeds == "" {
+		v.StatusFeeds = "on"
+	}
 	return v
 }
 
@@ -80,7 +84,8 @@ func (c *change) settingsPatch() (any, error) {
 	}
 	in := c.input()
 	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket",
-		"promptCaching", "streamCost", "timeZone", "modelPrices", "capturePercent", "captureHours", "traceUpstream", "allowUnknown"},
+		"promptCaching", "streamCost", "statusFeeds", "timeZone", "modelPrices", "capturePercent", "captureHours",
+		"traceUpstream", "allowUnknown"},
 		modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
@@ -214,6 +219,7 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
 	oneOf("promptCaching", &s.PromptCaching, "on", store.CachingAuto, "off")
 	oneOf("streamCost", &s.StreamCost, "on", "off")
+	oneOf("statusFeeds", &s.StatusFeeds, "on", "off")
 	if v, ok := in.text("timeZone", 64); ok {
 		if s.TimeZone = v; v == "UTC" {
 			s.TimeZone = ""

@@ -149,6 +149,7 @@ const routes = {
   "POST /api/setup": () => ["/setup", { tool: "codex", model: "up/test-chat" }],
   "GET /api/audit": () => ["/audit"],
   "GET /api/health": () => ["/health"],
+  "GET /api/health/providers": () => ["/health/providers"],
   "GET /api/health/timeline": () => ["/health/timeline?groupBy=connection"],
   "GET /api/usage": () => ["/usage?period=30d&group=model"],
   "GET /api/usage/recent": () => ["/usage/recent"],

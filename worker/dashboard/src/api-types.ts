@@ -173,6 +173,18 @@ export interface Quota {
   windows: QuotaWindow[];
 }
 
+// StatusPage is a row of GET /api/health/providers: what a provider's public status page says.
+export interface StatusPage {
+  provider: string;
+  name: string;
+  /** its address */
+  page: string;
+  indicator: "none" | "minor" | "major" | "critical" | "maintenance" | "unknown";
+  description?: string;
+  incidents?: string[];
+  readAt?: number;
+}
+
 // TimelineStep is what the attempts of an hour or a day found.
 export interface TimelineStep {
   /** its start; missing in a total */
@@ -450,6 +462,7 @@ export interface SettingValues {
   responsesWebSocket: string;
   promptCaching: string;
   streamCost: string;
+  statusFeeds: string;
   // The models that plain Claude names stand for; undefined is Anthropic's own.
   claudeOpusModel?: string;
   claudeSonnetModel?: string;

@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { Machine } from "../api";
-import type { ConnectionRow, ProviderRow, Quota, Timelines } from "../api-types";
+import type { ConnectionRow, ProviderRow, Quota, StatusPage, Timelines } from "../api-types";
 import { families, initialsOf, providerName } from "../connections";
 import { count, number } from "../format";
 import { useAction, useLoad, useNow } from "../hooks";
@@ -15,6 +15,7 @@ import { Connection } from "./providers/connection";
 import { Gallery } from "./providers/gallery";
 import { Mark } from "./providers/mark";
 import { placed, together } from "./providers/priorities";
+import { Reported } from "./providers/reported";
 import { Row } from "./providers/row";
 import { servers } from "./providers/servers";
 
@@ -41,6 +42,7 @@ function List({ machine, machineName }: PageProps) {
     return { conns: conns.toSorted((a, b) => a.priority - b.priority), catalog, quotas };
   }, [machine]);
   const health = useLoad(() => machine.get<Timelines>("/health/timeline?groupBy=connection"), [machine]);
+  const reported = useLoad(() => machine.list<StatusPage>("/health/providers"), [machine]);
   const order = useAction(),
     [progress, setProgress] = useState("");
   const now = useNow(
@@ -109,6 +111,7 @@ function List({ machine, machineName }: PageProps) {
               catalog={catalog}
               quotas={quotas}
               health={health.data}
+              reported={reported.data}
               now={now}
               onMove={move}
               onChange={rows.reload}
@@ -148,6 +151,7 @@ function Ordered({
   catalog,
   quotas,
   health,
+  reported,
   now,
   onMove,
   onChange,
@@ -157,6 +161,7 @@ function Ordered({
   catalog: ProviderRow[];
   quotas: Quota[];
   health: Timelines | null;
+  reported: StatusPage[] | null;
   now: number;
   onMove: (c: ConnectionRow, place: ConnectionRow) => void;
   onChange: () => Promise<void>;
@@ -182,6 +187,7 @@ function Ordered({
             {g.name}
             {g.conns.length > 1 && <small class="muted">{count(g.conns.length, "account")}</small>}
           </h2>
+          <Reported page={reported?.find((p) => p.provider === g.id)} />
           <Order
             items={g.conns}
             label={`Accounts of ${g.name}, in the order they are tried`}

@@ -5,6 +5,7 @@ import { About } from "./settings/about";
 import { Audit } from "./settings/audit";
 import { Backup } from "./settings/backup";
 import { Captures } from "./settings/captures";
+import { Health } from "./settings/health";
 import { Routing } from "./settings/routing";
 
 // Settings shows the settings of a machine, its backup, its audit log and the health of
@@ -29,6 +30,7 @@ export default function Settings({ machine, machineName, session }: PageProps) {
     >
       <Routing key={imports} machine={machine} />
       <Captures machine={machine} onChange={() => setImports(imports + 1)} />
+      <Health key={imports} machine={machine} />
       <Backup machine={machine} onImport={() => setImports(imports + 1)} />
       <Audit key={imports} machine={machine} />
       <About machine={machine} operator={session.operator} />

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
-import type { ConnectionRow, Cooldown, ProviderRow, Quota } from "../../api-types";
+import type { ConnectionRow, Cooldown, ProviderRow, Quota, StatusPage } from "../../api-types";
 import { reasonText } from "../../connections";
 import { Dialog } from "../../dialog";
 import { duration } from "../../format";
@@ -11,6 +11,7 @@ import { Badge, Button, Notice } from "../../ui";
 import { LastError, Since, Used } from "./facts";
 import { Gauge } from "./gauge";
 import { statusOf } from "./health";
+import { Reported } from "./reported";
 import { type Flow, SignInFlow } from "./oauth";
 import { TestText, useTest } from "./test";
 import { Time } from "../../time";
@@ -43,6 +44,7 @@ export function Status({
     async () => (await machine.list<Quota>("/quota")).find((q) => q.connectionId === c.id)?.windows ?? [],
     [machine, c],
   );
+  const reported = useLoad(() => machine.list<StatusPage>("/health/providers"), [machine]);
   const now = useNow(!!cooldowns.data?.length || !!quota.data?.length);
   const [flow, setFlow] = useState<Flow | null>(null);
   const test = useTest(machine, c.id, onChange);
@@ -70,6 +72,7 @@ export function Status({
         <Since c={c} />
         <Used c={c} />
       </p>
+      <Reported page={reported.data?.find((p) => p.provider === c.provider)} />
       {c.health === "blocked" && c.status === "active" && (
         <Notice kind="warn">
           The provider doesn’t serve the place that the gateway calls from

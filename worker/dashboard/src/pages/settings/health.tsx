@@ -1,0 +1,44 @@
+import type { Machine } from "../../api";
+import type { SettingValues } from "../../api-types";
+import { useAction, useLoad } from "../../hooks";
+import { Load, Section } from "../../layout";
+import { toast } from "../../toast";
+import { ErrorBox, Field } from "../../ui";
+
+// Health has the settings of what is read and shown of the health of providers.
+export function Health({ machine }: { machine: Machine }) {
+  const loaded = useLoad(() => machine.get<SettingValues>("/settings"), [machine]);
+  const save = useAction();
+  const put = (part: Partial<SettingValues>) =>
+    save.run(async () => {
+      loaded.set((await machine.tagged<SettingValues>("PATCH", "/settings", part)).value);
+      toast("Settings saved.");
+    });
+  return (
+    <Section
+      title="Health"
+      intro={
+        <>
+          What is read and shown of the state of providers.{" "}
+          <a href="/docs/guides/health" target="_blank" rel="noreferrer">
+            More about health
+          </a>
+        </>
+      }
+    >
+      <Load of={loaded} what="settings" rows={1}>
+        {(v) => (
+          <div class="grid">
+            <Field label="Status pages of providers" hint="Read every five minutes while Providers is open.">
+              <select value={v.statusFeeds} onChange={(e) => void put({ statusFeeds: e.currentTarget.value })}>
+                <option value="on">Show</option>
+                <option value="off">Do not read</option>
+              </select>
+            </Field>
+          </div>
+        )}
+      </Load>
+      {save.error && <ErrorBox>{save.error}</ErrorBox>}
+    </Section>
+  );
+}
