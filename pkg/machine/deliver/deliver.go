@@ -51,6 +51,9 @@ type Field struct {
 	Values   []string // that are allowed; nil for any
 	// Address says that the value is the URL that is called. It may have a query.
 	Address bool
+	// Place says that secrets are sent to what the value names: if it changes, those that are
+	// not sent with it are removed.
+	Place bool
 	// Check returns why a value is refused, "" for a good one; may be nil.
 	Check func(value string) (why string)
 }
@@ -95,7 +98,7 @@ func (p Policy) Address(raw string) (canonical, host string, err error) {
 //
 // To add one: add its row here, and its functions to a file of its own.
 var kinds = [...]Kind{
-	webhook,
+	slack, discord, teams, googleChat, ntfy, email, webhook,
 }
 
 // Kinds returns all kinds. The result must not be changed.
@@ -238,8 +241,7 @@ func post(url string, body []byte, header ...httpmsg.Field) *upstream.Request {
 
 // webhook posts the message as it is, signed.
 var webhook = Kind{
-	Name: "webhook", Takes: storage.Notification,
-	Fields: []Field{{Name: "url", Secret: true, Required: true, Max: 2000, Address: true}},
+	Name: "webhook", Takes: storage.Notification, Fields: notification(address),
 	Request: func(d *Opened, item *storage.Delivery) (*upstream.Request, error) {
 		m, err := ReadMessage(item)
 		if err != nil {

@@ -59,8 +59,30 @@ func Plain(s string, n int) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool {
 		return r == ' ' || !storage.IsPrintable(string(r))
 	}), " ")
+	return first(s, n)
+}
+
+// Lines is Plain for each line of s.
+func Lines(s string, n int) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = Plain(lines[i], n)
+	}
+	return first(strings.Join(lines, "\n"), n)
+}
+
+func first(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
 	return string([]rune(s)[:n-1]) + "…"
+}
+
+// QuietHours reads "22:00-07:00", in minutes of a day.
+func QuietHours(s string) (from, to int, ok bool) {
+	begin, end, _ := strings.Cut(s, "-")
+	a, err := time.Parse("15:04", begin)
+	b, err2 := time.Parse("15:04", end)
+	from, to = a.Hour()*60+a.Minute(), b.Hour()*60+b.Minute()
+	return from, to, err == nil && err2 == nil && from != to
 }

@@ -329,13 +329,11 @@ func (o *Manager) readField(in *Input, f *deliver.Field, row *storage.Destinatio
 			return "", true
 		}
 		if row.Host != host {
-			for field := range row.Secrets {
-				if _, set := plain[field]; !set {
-					plain[field] = ""
-				}
-			}
+			forget(row, plain)
 		}
 		row.Host, value = host, canonical
+	case f.Place && row.Options[f.Name] != value:
+		forget(row, plain)
 	}
 	if f.Check != nil && in.Err == nil {
 		if why := f.Check(value); why != "" {
@@ -343,6 +341,15 @@ func (o *Manager) readField(in *Input, f *deliver.Field, row *storage.Destinatio
 		}
 	}
 	return value, true
+}
+
+// forget removes the secrets that are not sent.
+func forget(row *storage.Destination, plain map[string]string) {
+	for field := range row.Secrets {
+		if _, set := plain[field]; !set {
+			plain[field] = ""
+		}
+	}
 }
 
 func fieldNames(k *deliver.Kind) (names []string) {

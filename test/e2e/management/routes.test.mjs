@@ -73,6 +73,8 @@ const connection = () =>
   );
 const combo = () => add("combos", { name: `combo-${n++}`, models: ["up/test-chat"] });
 const budget = () => ({ name: `budget-${n++}`, unit: "requests", limit: 10_000, window: "day" });
+const target = async () =>
+  (await add("destinations", { kind: "webhook", settings: { url: `${up.url}/hook?sig=canary-target-1` } })).id;
 // requested makes a call and returns its id once it is listed.
 const requested = async () => {
   const sent = await call("POST", "/v1/embeddings", mine.data, { model: "up/test-embed", input: "a" });
@@ -121,6 +123,13 @@ const routes = {
   "GET /api/budgets/{id}": async () => [`/budgets/${(await add("budgets", budget())).id}`],
   "PUT /api/budgets/{id}": async () => [`/budgets/${(await add("budgets", budget())).id}`, { limit: 20_000 }],
   "DELETE /api/budgets/{id}": async () => [`/budgets/${(await add("budgets", budget())).id}`],
+  "GET /api/destinations": () => ["/destinations"],
+  "POST /api/destinations": () => ["/destinations", { kind: "slack", settings: { url: "https://hooks.slack.com/x" } }],
+  "GET /api/destinations/{id}": async () => [`/destinations/${await target()}`],
+  "PUT /api/destinations/{id}": async () => [`/destinations/${await target()}`, { enabled: false }],
+  "DELETE /api/destinations/{id}": async () => [`/destinations/${await target()}`],
+  "GET /api/destinations/{id}/deliveries": async () => [`/destinations/${await target()}/deliveries`],
+  "POST /api/destinations/{id}/test": async () => [`/destinations/${await target()}/test`, {}],
   "GET /api/models/list/{kind}": () => ["/models/list/embedding"],
   "GET /api/models/info": () => ["/models/info?id=openai/text-embedding-3-small"],
   "GET /api/models/alias": () => ["/models/alias"],
