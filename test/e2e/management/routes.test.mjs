@@ -73,8 +73,12 @@ const connection = () =>
   );
 const combo = () => add("combos", { name: `combo-${n++}`, models: ["up/test-chat"] });
 const budget = () => ({ name: `budget-${n++}`, unit: "requests", limit: 10_000, window: "day" });
-const target = async () =>
-  (await add("destinations", { kind: "webhook", settings: { url: `${up.url}/hook?sig=canary-target-1` } })).id;
+const newTarget = () => add("destinations", { kind: "webhook", settings: { url: `${up.url}/hook?sig=canary-target-1` } });
+let shared; // a machine has few destinations
+const target = async () => {
+  shared ??= await newTarget();
+  return shared.id;
+};
 // requested makes a call and returns its id once it is listed.
 const requested = async () => {
   const sent = await call("POST", "/v1/embeddings", mine.data, { model: "up/test-embed", input: "a" });
@@ -127,7 +131,7 @@ const routes = {
   "POST /api/destinations": () => ["/destinations", { kind: "slack", settings: { url: "https://hooks.slack.com/x" } }],
   "GET /api/destinations/{id}": async () => [`/destinations/${await target()}`],
   "PUT /api/destinations/{id}": async () => [`/destinations/${await target()}`, { enabled: false }],
-  "DELETE /api/destinations/{id}": async () => [`/destinations/${await target()}`],
+  "DELETE /api/destinations/{id}": async () => [`/destinations/${(await newTarget()).id}`],
   "GET /api/destinations/{id}/deliveries": async () => [`/destinations/${await target()}/deliveries`],
   "POST /api/destinations/{id}/test": async () => [`/destinations/${await target()}/test`, {}],
   "GET /api/models/list/{kind}": () => ["/models/list/embedding"],
