@@ -114,7 +114,7 @@ func (w *wiring) object() *machine.Object {
 			SignRS256: w.SignRS256, OAuth: w.clients, Unusable: w.badRows, Dialer: w.Dialer, Proxy: w.proxy,
 		},
 		AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
-		ZoneOffset: w.ZoneOffset,
+		ZoneOffset: w.ZoneOffset, PublicURL: w.public,
 		Reseed:     w.Reseed, Began: w.Began,
 	}}
 }

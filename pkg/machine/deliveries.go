@@ -31,10 +31,12 @@ func (o *Object) alert(t *storage.Tx, b *store.Budget, l *budget.Ledger) {
 	if b.Webhook != "" {
 		t.Enqueue(m.Item(storage.OfBudget(b.ID)))
 	}
+	event := deliver.BudgetReached
 	if percent == 100 {
-		m.Type = deliver.BudgetExhausted
+		event = deliver.BudgetExhausted
 	}
-	deliver.Notify(t, m.Type, m)
+	m.Link = o.Link(t, "budgets")
+	o.Notify(t, event, m, nil)
 }
 
 // deliver sends what is due, one item of each destination after the other. A destination

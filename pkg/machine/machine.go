@@ -85,6 +85,7 @@ var registryOps = [...]struct {
 // begin begins a turn. Its buffer is released when the turn is over.
 func (o *Object) begin(st storage.Storage, machineID string) (*storage.Tx, *turn) {
 	t := o.Begin(st, machineID)
+	t.Judge = o.judge
 	t.Unpublished, t.MaxRequests, t.Began = o.KV == nil, o.MaxRequests, o.Began
 	b := &turn{o: o, tx: t}
 	t.Buffer = b

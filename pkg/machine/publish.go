@@ -34,6 +34,7 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 	o.SaveTokens(r)
 	buffer.woken()
 	buffer.settle()
+	r.Suspect = r.Suspect || r.Meta.JudgeAt > 0 && r.Meta.JudgeAt <= r.Now
 	if r.Meta.AlarmAt == 0 || r.Meta.AlarmAt > r.Now { // only the buffer was due
 		r.Flush, r.Rearmed = true, r.Meta.AlarmAt != 0
 		return r.Commit()

@@ -61,15 +61,6 @@ func IsEvent(name string) bool {
 	return slices.ContainsFunc(events[:], func(e Event) bool { return e.Name == name })
 }
 
-// Notify stores a message for the destinations that have chosen its event.
-func Notify(t *storage.Tx, event string, m *Message) {
-	for _, d := range Targets(t, storage.Notification) {
-		if Wants(&d, event) {
-			t.Enqueue(m.Item(d.ID))
-		}
-	}
-}
-
 // Wants reports whether a destination has chosen an event.
 func Wants(d *storage.Destination, event string) bool {
 	if len(d.Events) > 0 {

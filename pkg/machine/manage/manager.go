@@ -18,6 +18,8 @@ type Manager struct {
 	// AllowPrivate and OwnHosts are those of provider.CheckBaseURL.
 	AllowPrivate bool
 	OwnHosts     []string
+	// PublicURL is the scheme and host that the gateway is reached at; "" if they are not known.
+	PublicURL string
 	// Reseed allows a document in KV to change an existing machine.
 	Reseed bool
 	// Began is when the only process that serves the machines was started, in Unix

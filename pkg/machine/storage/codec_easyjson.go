@@ -478,6 +478,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.SendAt = int64(in.Int64())
 			}
+		case "judgeAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.JudgeAt = int64(in.Int64())
+			}
 		case "eraseAt":
 			if in.IsNull() {
 				in.Skip()
@@ -652,6 +658,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		const prefix string = ",\"alertAt\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.SendAt))
+	}
+	if in.JudgeAt != 0 {
+		const prefix string = ",\"judgeAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.JudgeAt))
 	}
 	if in.EraseAt != 0 {
 		const prefix string = ",\"eraseAt\":"

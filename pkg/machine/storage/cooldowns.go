@@ -53,6 +53,7 @@ func (t *Tx) AddCooldown(c store.Cooldown) bool {
 		c.Since = max(c.Since, had.Since)
 	}
 	t.Observe()
+	t.Suspect = true
 	t.Put(key, c)
 	return !found
 }
@@ -135,6 +136,7 @@ func (t *Tx) ClearCooldown(c rpc.Cleared) {
 		return
 	}
 	t.Observe()
+	t.Suspect = true
 	t.Del(key)
 }
 
@@ -142,6 +144,7 @@ func (t *Tx) ClearCooldown(c rpc.Cleared) {
 func (t *Tx) ClearCooldowns(conn string) {
 	for _, r := range t.List(CooldownPrefix + conn + ":") {
 		t.Observe()
+		t.Suspect = true
 		t.Del(r.Key)
 	}
 }

@@ -23,7 +23,7 @@ func (t *Tx) DeleteConnection(c *Connection) {
 	t.ClearCooldowns(c.ID)
 	t.Put(DeletedPrefix+c.ID, Deleted{*c, t.Now})
 	t.Meta.EraseAt = t.Now + UndoFor
-	t.Due = true
+	t.Due, t.Suspect = true, true
 }
 
 // RestoreConnection restores a deleted connection, and reports whether that was still

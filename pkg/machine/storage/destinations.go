@@ -41,6 +41,7 @@ func (t *Tx) Destination(id string) (d Destination, ok bool) {
 func (t *Tx) PutDestination(d *Destination) {
 	d.Generation = t.Touch("destinations")
 	t.putRecord(DestinationPrefix+d.ID, d)
+	t.Suspect = true
 }
 
 // DeleteDestination removes a destination with what waits for it.

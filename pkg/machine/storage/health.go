@@ -80,7 +80,7 @@ func (t *Tx) SetHealth(conn string, o Outcome) {
 	}
 	switch {
 	case !known || row.Reason != o.Reason || row.Since > at:
-		row.Since = at
+		row.Since, t.Suspect = at, true
 	case row.Since == 0:
 		row.Since = min(row.At, at)
 	}

@@ -30,6 +30,7 @@ type Delivery struct {
 	Until         int64  `json:"until"` // after it there is no try; 0 for a day after At
 	Tries         int    `json:"tries,omitempty"`
 	Error         string `json:"error,omitempty"` // of the last try
+	Held          bool   `json:"held,omitempty"`  // until From, so that others are added to it
 }
 
 // entries returns how many entries the item counts as.
@@ -116,6 +117,29 @@ func (t *Tx) Enqueue(d Delivery) {
 	}
 	t.putOutbox(d.DestinationID, &o)
 	t.planAt(max(d.From, o.From))
+}
+
+// Held returns the item of a destination to which others are added, with its body.
+func (t *Tx) Held(destinationID string) (d Delivery, ok bool) {
+	for _, item := range t.Outbox(destinationID).Items {
+		if item.Held && item.Tries == 0 && item.From > t.Now {
+			item.DestinationID = destinationID
+			return item, t.LoadBody(&item)
+		}
+	}
+	return d, false
+}
+
+// SetBody changes the body and the title of an item that was not tried.
+func (t *Tx) SetBody(d *Delivery) {
+	o := t.Outbox(d.DestinationID)
+	for i := range o.Items {
+		if item := &o.Items[i]; item.ID == d.ID && len(d.Body) <= maxValueBytes {
+			item.Size, item.Title = len(d.Body), cut(d.Title, maxTitle)
+			t.Set(itemKey(d.DestinationID, d.ID), d.Body)
+			t.putOutbox(d.DestinationID, &o)
+		}
+	}
 }
 
 // drop removes an item that is not delivered.

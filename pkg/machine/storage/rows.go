@@ -26,6 +26,7 @@ const (
 	OutboxPrefix      = "outbox:" // and the id of the destination, or OfBudget
 	itemPrefix        = "item:"   // and that of its outbox and of the item: a body
 	oldAlertPrefix    = "alert:"  // of budgets, of earlier versions
+	faultsRow         = "faults"
 	CooldownPrefix    = "cool:"
 	ErrorPrefix       = "error:"
 	refusalPrefix     = "refusal:"
@@ -160,7 +161,7 @@ func (t *Tx) putRecord(key string, r record) {
 func (t *Tx) PutConnection(c *Connection) {
 	c.Generation = t.Touch("providers")
 	t.putRecord(ConnectionPrefix+c.ID, c)
-	t.Due = true
+	t.Due, t.Suspect = true, true
 }
 
 // PutKey stores a changed key under the generation of this turn.

@@ -47,6 +47,9 @@ func (t *Tx) schedule() {
 		if m.SendAt > 0 {
 			due(min(m.SendAt, t.Now+maxWait))
 		}
+		if m.JudgeAt > 0 {
+			due(min(m.JudgeAt, t.Now+Day))
+		}
 		if m.PruneAt == 0 || m.PruneAt > t.Now+2*PruneEvery {
 			m.PruneAt = t.Now + PruneEvery
 		}

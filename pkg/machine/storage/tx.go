@@ -39,6 +39,7 @@ type meta struct {
 	RefreshAt    int64 `json:"refreshAt,omitempty"` // the next refresh ahead of expiry
 	PruneAt      int64 `json:"pruneAt,omitempty"`
 	SendAt       int64 `json:"alertAt,omitempty"` // the next try of the outbox; the name is that of earlier versions
+	JudgeAt      int64 `json:"judgeAt,omitempty"` // when Judge is due by the clock
 	EraseAt      int64 `json:"eraseAt,omitempty"` // when a deleted connection is erased
 	AlarmAt      int64 `json:"alarmAt,omitempty"` // as it was set last; 0 for none
 
@@ -103,8 +104,12 @@ type Tx struct {
 	Flush bool
 	// Rearmed sets the alarm again: the one that was set has run.
 	Rearmed bool
-	own     bool   // the turn has changes besides those of the buffer
-	settled []byte // the meta row with those of the buffer; nil without any
+	// Suspect reports that something has changed that Judge depends on. Commit calls it then,
+	// within the turn: a notification is stored with its cause.
+	Suspect bool
+	Judge   func(t *Tx) // may be nil
+	own     bool        // the turn has changes besides those of the buffer
+	settled []byte      // the meta row with those of the buffer; nil without any
 	// nextRefresh returns when the next token must be refreshed, 0 for never.
 	nextRefresh func(t *Tx) int64
 }
@@ -113,7 +118,7 @@ type Tx struct {
 func (t *Tx) Reload(now time.Time) {
 	t.Now, t.Meta, t.moved, t.seen, t.Due, t.writes, t.Order, t.pack = now.UnixMilli(), meta{}, false, false, false, nil,
 		nil, nil
-	t.own, t.settled, t.Flush = false, nil, false
+	t.own, t.settled, t.Flush, t.Suspect = false, nil, false, false
 	t.before = t.get("meta")
 	if t.before != nil {
 		decode(t.before, &t.Meta)
@@ -295,6 +300,10 @@ func (t *Tx) Commit() error {
 	if t.Due {
 		t.Due = false
 		t.Meta.RefreshAt = t.nextRefresh(t)
+	}
+	if t.Suspect && t.Judge != nil && t.Exists() {
+		t.Suspect = false
+		t.Judge(t)
 	}
 	if err := t.Err(); err != nil {
 		return err

@@ -1,0 +1,329 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"weir/pkg/machine/deliver"
+	"weir/pkg/machine/manage"
+	"weir/pkg/machine/storage"
+	"weir/pkg/provider"
+	"weir/pkg/store"
+)
+
+const (
+	// quietFault is how long a fault that comes back is not reported again.
+	quietFault = storage.Hour
+	// downHold is how long limits must have closed a model.
+	downHold = storage.Minute
+	// coolGap is the pause between two limits of one that lasts.
+	coolGap        = 2 * storage.Minute
+	coolingMinutes = 15 // if a destination has not set it
+)
+
+// judge compares the faults of the accounts with those that are known, and notifies of what
+// has begun and of what is over. It runs within the turn that has changed their state.
+func (o *Object) judge(t *storage.Tx) {
+	t.Meta.JudgeAt = 0
+	if len(deliver.Targets(t, storage.Notification)) == 0 {
+		return
+	}
+	known, now := t.Faults(), o.faults(t)
+	before := string(storage.Encode(known))
+	for key, f := range known.All {
+		switch {
+		case f.Over > 0 && t.Now-f.Over >= quietFault && !now.has(key):
+			delete(known.All, key)
+		case f.Over == 0 && !now.has(key) && !lasts(t, &f):
+			o.ended(t, &f, key, now)
+			known.All[key] = f
+		}
+	}
+	for _, key := range manage.SortedKeys(now) {
+		f, had := known.All[key]
+		fresh := now[key]
+		if !had || f.Over > 0 {
+			fresh.Told = f.Told
+			f = fresh
+		}
+		f.Why, f.Subject, f.Until = fresh.Why, fresh.Subject, fresh.Until
+		o.began(t, &f)
+		known.All[key] = f
+	}
+	for _, f := range known.All {
+		o.plan(t, &f)
+	}
+	if string(storage.Encode(known)) != before {
+		t.PutFaults(&known)
+	}
+}
+
+// faultSet are faults by a key.
+type faultSet map[string]storage.Fault
+
+func (s faultSet) has(key string) bool { _, ok := s[key]; return ok }
+
+// lasts reports whether a limit that has ended may be followed by the next.
+func lasts(t *storage.Tx, f *storage.Fault) bool {
+	return f.Event == deliver.AccountCooling && f.Until > 0 && t.Now < f.Until+coolGap && t.Now > f.Since
+}
+
+// plan sets when judge is due by the clock alone.
+func (o *Object) plan(t *storage.Tx, f *storage.Fault) {
+	at := func(when int64) {
+		if when > t.Now && (t.Meta.JudgeAt == 0 || when < t.Meta.JudgeAt) {
+			t.Meta.JudgeAt = when
+		}
+	}
+	switch {
+	case f.Over > 0:
+		return
+	case f.Event == deliver.AccountCooling:
+		at(f.Until)
+		at(f.Until + coolGap)
+	case f.Until > 0:
+		at(f.Until)
+	}
+	if !f.Open {
+		at(f.Since + f.Hold)
+		at(f.Told + quietFault)
+	}
+}
+
+// began notifies of a fault unless that was done, or the last time is less than an hour ago.
+func (o *Object) began(t *storage.Tx, f *storage.Fault) {
+	if t.Now < f.Since+f.Hold || !f.Open && f.Told > 0 && t.Now < f.Told+quietFault && t.Now >= f.Told {
+		return
+	}
+	m := o.begins(t, f)
+	if f.Event != deliver.AccountCooling {
+		if !f.Open {
+			o.Notify(t, f.Event, m, nil)
+			f.Open, f.Told = true, t.Now
+		}
+		return
+	}
+	longest := int((f.Until - f.Since) / storage.Minute)
+	if longest <= f.Minutes {
+		return
+	}
+	told := f.Minutes
+	o.Notify(t, f.Event, m, func(d *storage.Destination) bool {
+		n := minutesOf(d)
+		if n <= told || n > longest {
+			return false
+		}
+		f.Open, f.Told, f.Minutes = true, t.Now, max(f.Minutes, n)
+		return true
+	})
+}
+
+func minutesOf(d *storage.Destination) int {
+	n, _ := strconv.Atoi(d.Options["coolingMinutes"])
+	return cmp.Or(n, coolingMinutes)
+}
+
+// ended notes that a fault is over and notifies of it, unless its account has another one
+// or is gone.
+func (o *Object) ended(t *storage.Tx, f *storage.Fault, key string, now faultSet) {
+	f.Over = t.Now
+	if f.Event == deliver.AccountCooling {
+		f.Over = min(max(f.Until, f.Since), t.Now)
+	}
+	tell := f.Open && !removed(t, f)
+	for other, g := range now {
+		if other != key && g.Name == f.Name && g.Event != deliver.AccountCooling {
+			tell = false
+		}
+	}
+	if tell {
+		m := &deliver.Message{Level: deliver.Good, Title: f.Subject + " works again", Link: o.Link(t, "providers"),
+			Text: fmt.Sprintf("%s since %s. That lasted %s.", deliver.Plain(f.Why, 200), o.Clock(t, f.Since),
+				manage.Lasted(f.Over-f.Since)), Data: faultData(f)}
+		o.Notify(t, deliver.Recovered, m, func(d *storage.Destination) bool {
+			return deliver.Wants(d, f.Event) && (f.Event != deliver.AccountCooling || minutesOf(d) <= f.Minutes)
+		})
+	}
+	f.Open, f.Minutes = false, 0
+}
+
+// removed reports whether the account of a fault is deleted or switched off.
+func removed(t *storage.Tx, f *storage.Fault) bool {
+	if f.Event == deliver.ModelDown {
+		return false
+	}
+	var c storage.Connection
+	return !t.Load(storage.ConnectionPrefix+f.Name, &c) || c.Inactive
+}
+
+func faultData(f *storage.Fault) []byte {
+	type data struct {
+		Event        string `json:"event"`
+		ConnectionID string `json:"connectionId,omitempty"`
+		Model        string `json:"model,omitempty"`
+		Since        int64  `json:"since"`
+		Until        int64  `json:"until,omitempty"`
+	}
+	d := data{Event: f.Event, ConnectionID: f.Name, Since: f.Since, Until: f.Until}
+	if f.Event == deliver.ModelDown {
+		d.ConnectionID, d.Model = "", f.Name
+	}
+	return storage.EncodeJSON(d)
+}
+
+// begins returns the message of a fault.
+func (o *Object) begins(t *storage.Tx, f *storage.Fault) *deliver.Message {
+	m := &deliver.Message{Level: deliver.Bad, Link: o.Link(t, "providers"), Data: faultData(f)}
+	todo := ""
+	switch f.Event {
+	case deliver.AccountRefused:
+		m.Title, todo = f.Subject+": the provider refuses the key", "Set a new key, then test the account."
+	case deliver.AccountCredit:
+		m.Title, todo = f.Subject+": no credit left", "Add credit at the provider, then test the account."
+	case deliver.AccountSignIn:
+		m.Title, todo = f.Subject+" needs a new sign-in", "Sign in again on the page Providers."
+	case deliver.AccountCooling:
+		m.Level, m.Title = deliver.Warn, f.Subject+" is limited by its provider"
+		todo = "It is used again at " + o.Clock(t, f.Until) + ". Add an account to serve more."
+	case deliver.ModelDown:
+		m.Title, todo = "All accounts of "+f.Subject+" are down", "Calls for it fail until one of them works again."
+	}
+	m.Text = fmt.Sprintf("%s since %s. %s", f.Why, o.Clock(t, f.Since), todo)
+	return m
+}
+
+// account is what an account's state means for notifications.
+type account struct {
+	storage.Connection
+	down  bool             // as a whole, until someone acts
+	until int64            // the end of a limit of the whole account
+	cools []store.Cooldown // of models
+}
+
+// faults returns the faults that the accounts have now.
+func (o *Object) faults(t *storage.Tx) faultSet {
+	all, cools := faultSet{}, t.Cooldowns()
+	groups := map[string][]account{}
+	var names []string
+	for _, c := range t.Connections() {
+		if c.Inactive {
+			continue
+		}
+		a := account{Connection: c}
+		a.read(t, all, cools)
+		group := cmp.Or(c.Data.Prefix, c.Provider)
+		if groups[group] == nil {
+			names = append(names, group)
+		}
+		groups[group] = append(groups[group], a)
+	}
+	for _, name := range names {
+		down(t, all, name, groups[name])
+	}
+	return all
+}
+
+// subject returns the name of an account as messages have it.
+func subject(c *storage.Connection) string {
+	vendor := c.Provider
+	if d := provider.Lookup(c.Provider); d != nil {
+		vendor = d.Name
+	}
+	if c.Name == "" {
+		return deliver.Plain(vendor, 80)
+	}
+	return deliver.Plain(vendor, 80) + " account " + strconv.Quote(deliver.Plain(c.Name, 80))
+}
+
+// read reads the state of an account and adds its faults.
+func (a *account) read(t *storage.Tx, all faultSet, cools []store.Cooldown) {
+	add := func(event, why string, since, until int64) {
+		all[event+":"+a.ID] = storage.Fault{Event: event, Subject: subject(&a.Connection), Name: a.ID, Why: why,
+			Since: since, Until: until}
+	}
+	health, row := t.Health(&a.Connection, cools)
+	since := cmp.Or(row.Since, row.At, t.Now)
+	switch {
+	case a.Status == storage.NeedsReauth:
+		a.down = true
+		add(deliver.AccountSignIn, "Its sign-in has ended", cmp.Or(a.UpdatedAt, t.Now), 0)
+	case health == storage.HealthKeyRefused:
+		a.down = true
+		add(deliver.AccountRefused, "The provider has refused its key", since, 0)
+	case health == storage.HealthOutOfCredit:
+		a.down = true
+		add(deliver.AccountCredit, "The provider has refused for lack of credit", since, 0)
+	}
+	first, last := int64(0), int64(0)
+	for _, c := range cools {
+		if c.ConnectionID != a.ID || c.Until <= t.Now || c.Reason != store.RateLimited {
+			continue
+		}
+		first, last = min(cmp.Or(first, c.Since), c.Since), max(last, c.Until)
+		if c.Model == "" {
+			a.until = max(a.until, c.Until)
+		} else {
+			a.cools = append(a.cools, c)
+		}
+	}
+	if last > 0 && !a.down {
+		add(deliver.AccountCooling, "The provider has limited it", first, last)
+	}
+}
+
+// closed returns until when an account cannot serve a model, whether someone must act first,
+// and whether it has the model.
+func (a *account) closed(t *storage.Tx, model string) (until int64, hard, serves bool) {
+	if a.Data.EnabledModels != nil && model != "" && !slices.Contains(a.Data.EnabledModels, model) {
+		return 0, false, false
+	}
+	if a.down {
+		return 0, true, true
+	}
+	until = a.until
+	for _, c := range a.cools {
+		if c.Model == model {
+			until = max(until, c.Until)
+		}
+	}
+	return until, false, true
+}
+
+// down adds the models that no account of a group can serve: all of them, or those with a
+// limit of their own.
+func down(t *storage.Tx, all faultSet, group string, accounts []account) {
+	models := []string{""}
+	for _, a := range accounts {
+		for _, c := range a.cools {
+			if !slices.Contains(models, c.Model) {
+				models = append(models, c.Model)
+			}
+		}
+	}
+	for _, model := range models {
+		f := storage.Fault{Event: deliver.ModelDown, Name: group, Subject: deliver.Plain(group, 80), Since: t.Now,
+			Why: "No account can be used"}
+		if model != "" {
+			f.Name = group + "/" + model
+			f.Subject = deliver.Plain(f.Name, 160)
+		}
+		open := false
+		for i := range accounts {
+			until, hard, serves := accounts[i].closed(t, model)
+			open = open || serves && !hard && until <= t.Now
+			if serves && !hard {
+				f.Hold = downHold
+				f.Until = min(cmp.Or(f.Until, until), until)
+			}
+		}
+		if open {
+			continue
+		}
+		all[f.Event+":"+f.Name] = f
+		if model == "" {
+			return
+		}
+	}
+}
