@@ -98,7 +98,7 @@ func New(cfg Config, p Ports) *App {
 		app.SetRoutes([]Route{health})
 		return app
 	}
-	for _, err := range append(errs.clients, errs.public, errs.prices, errs.level) {
+	for _, err := range append(errs.clients, errs.public, errs.prices, errs.level, errs.otel) {
 		if err != nil { // its part does not work; the rest is served
 			p.Log(2, "misconfigured: "+err.Error())
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"weir/pkg/machine/deliver"
 )
 
 // Config is what the operator sets. The three secrets have at least 32 bytes.
@@ -22,9 +24,11 @@ type Config struct {
 	PricesURL      string // PRICES_URL, where prices are refreshed from; "" for nowhere, which is "off"
 	PricesKey      string // PRICES_KEY, the Ed25519 public key that signs them; "" for unsigned ones
 	Version        string // of the build; the platform sets it
-	MaxMemory      int64  // bytes of large bodies and answers in memory, see memory.Budget; 0 is its default
-	LogLevel       string // LOG_LEVEL: debug, info, warn or error; "" is warn
-	Quiet          bool   // no log line for a success, unless LogLevel is info or debug
+	// OTel are the variables of OpenTelemetry, which name a collector for all machines.
+	OTel      deliver.EnvironmentValues
+	MaxMemory int64  // bytes of large bodies and answers in memory, see memory.Budget; 0 is its default
+	LogLevel  string // LOG_LEVEL: debug, info, warn or error; "" is warn
+	Quiet     bool   // no log line for a success, unless LogLevel is info or debug
 }
 
 // MaxOAuthLists is how many variables may have lists of OAuth clients. Each has at
@@ -38,6 +42,9 @@ func OAuthVariable(i int) string {
 	}
 	return "OAUTH_PROVIDERS_" + strconv.Itoa(i+1)
 }
+
+// OTelVariables returns the names of the variables of OpenTelemetry that are read.
+func OTelVariables() deliver.EnvironmentValues { return deliver.EnvironmentVariables() }
 
 // ReadConfig returns the settings of the variables, the same on every platform.
 // variable returns "" for one that is not set.
@@ -58,6 +65,9 @@ func ReadConfig(variable func(name string) string) Config {
 	}
 	for i := range c.OAuthProviders {
 		c.OAuthProviders[i] = variable(OAuthVariable(i))
+	}
+	for i, name := range deliver.EnvironmentVariables() {
+		c.OTel[i] = variable(name)
 	}
 	return c
 }

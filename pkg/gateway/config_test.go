@@ -3,6 +3,8 @@ package gateway
 import (
 	"strings"
 	"testing"
+
+	"weir/pkg/machine/deliver"
 )
 
 func TestVariablesAreRead(t *testing.T) {
@@ -21,11 +23,12 @@ func TestVariablesAreRead(t *testing.T) {
 	set := map[string]string{
 		"ADMIN_TOKEN": "a", "API_KEY_SECRET": "b", "CREDENTIALS_KEY": "c", "REQUIRE_API_KEY": "Off", "ALLOW_PRIVATE_UPSTREAMS": "YES",
 		"ALLOW_RESEED": "1", "OAUTH_PROVIDERS": "d", "OAUTH_PROVIDERS_3": "g", "OAUTH_PROVIDERS_16": "h", "PUBLIC_URL": "e", "PROXY_URL": "f",
-		"PRICES_URL": "i", "PRICES_KEY": "j",
+		"PRICES_URL": "i", "PRICES_KEY": "j", "OTEL_EXPORTER_OTLP_ENDPOINT": "k",
 	}
 	want := Config{
 		AdminToken: "a", KeySecret: "b", CredentialsKey: "c", AllowPrivate: true, Reseed: true,
 		OAuthProviders: [MaxOAuthLists]string{0: "d", 2: "g", 15: "h"}, PublicURL: "e", ProxyURL: "f", PricesURL: "i", PricesKey: "j", Quiet: true,
+		OTel: deliver.EnvironmentValues{"k"},
 	}
 	if got := ReadConfig(func(name string) string { return set[name] }); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

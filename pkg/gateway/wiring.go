@@ -15,6 +15,7 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/machine"
+	"weir/pkg/machine/deliver"
 	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/tokens"
@@ -50,6 +51,7 @@ type wiring struct {
 	badRows map[string]string // of OAUTH_PROVIDERS, see Config.clients
 	public  string            // PUBLIC_URL
 	proxy   tokens.Proxy
+	otel    *deliver.Opened // the collector for all machines, or nil
 	prices  *refresh.Source // nil: prices are not refreshed
 	redact  func(string) string
 	keys    *store.Keyring
@@ -67,8 +69,8 @@ type wiring struct {
 
 // configErrors are the errors of the optional settings.
 type configErrors struct {
-	clients                      []error
-	public, proxy, prices, level error
+	clients                            []error
+	public, proxy, prices, level, otel error
 }
 
 // read parses the settings. The operator's own secrets never reach a log; those
@@ -79,9 +81,16 @@ func (w *wiring) read() (errs configErrors) {
 	w.proxy, errs.proxy = w.Config.proxy()
 	w.prices, errs.prices = w.Config.prices()
 	errs.level = w.level()
+	w.otel, errs.otel = deliver.Environment(&w.OTel, deliver.Policy{AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()})
 	hidden := []string{w.AdminToken, w.KeySecret, w.CredentialsKey, w.proxy.Auth.Reveal()}
 	for i := range w.clients {
 		hidden = append(hidden, w.clients[i].ClientSecret.Reveal(), w.clients[i].ProxyAuth.Reveal())
+	}
+	if w.otel != nil {
+		pairs, _ := deliver.Pairs(w.otel.Value("headers"))
+		for _, p := range pairs {
+			hidden = append(hidden, p[1])
+		}
 	}
 	own := redact.New(hidden...)
 	w.redact = func(s string) string { return redact.Patterns(own.String(s)) }
@@ -114,8 +123,8 @@ func (w *wiring) object() *machine.Object {
 			SignRS256: w.SignRS256, OAuth: w.clients, Unusable: w.badRows, Dialer: w.Dialer, Proxy: w.proxy,
 		},
 		AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
-		ZoneOffset: w.ZoneOffset, PublicURL: w.public,
-		Reseed:     w.Reseed, Began: w.Began,
+		ZoneOffset: w.ZoneOffset, PublicURL: w.public, Collector: w.otel,
+		Reseed: w.Reseed, Began: w.Began,
 	}}
 }
 

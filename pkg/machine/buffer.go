@@ -110,7 +110,7 @@ func (b *turn) settle() {
 		return
 	}
 	observed := max(b.tx.Meta.Observed, b.taken.Observed) // callers were told
-	apply(b.tx, b.taken)
+	b.o.export(b.tx, apply(b.tx, b.taken), b.taken.Unlisted)
 	b.tx.Meta.Observed = observed
 	b.tx.Settled()
 }
@@ -310,8 +310,8 @@ func (b *turn) due() bool {
 		max(len(p.Cooldowns), len(p.Cleared), len(p.Errors), len(p.Refusals), len(p.Quotas)) > maxBufferedList
 }
 
-// apply puts reports into a turn.
-func apply(t *storage.Tx, p *pending) {
+// apply puts reports into a turn, and returns the requests that were added to the list.
+func apply(t *storage.Tx, p *pending) []store.Request {
 	known := map[string]bool{}
 	has := func(conn string) bool {
 		ok, asked := known[conn]
@@ -361,7 +361,7 @@ func apply(t *storage.Tx, p *pending) {
 	}
 	t.AddUsage(at, p.Usage)
 	t.AddConnUse(at, p.Usage, has)
-	t.AddRequests(p.Requests, p.Unlisted, p.UnlistedFailed)
+	return t.AddRequests(p.Requests, p.Unlisted, p.UnlistedFailed)
 }
 
 // Buffered returns the machines with reports that are not written. The operation

@@ -93,6 +93,8 @@ func (o *Object) try(r *storage.Call, item *storage.Delivery) (result storage.Re
 	var err error
 	if id, ok := strings.CutPrefix(item.DestinationID, storage.OfBudget("")); ok {
 		d = o.ofBudget(r, id)
+	} else if item.DestinationID == storage.OfEnvironment {
+		d = o.collector(r.ID)
 	} else if row, ok := r.Destination(item.DestinationID); ok {
 		if row.Paused {
 			r.Hold(row.ID)

@@ -126,32 +126,6 @@ type Attempt struct {
 	Ms     int64  `json:"ms"`               // from the start to the failure
 }
 
-// Why returns the reason of the failure, of a fixed set. A refusal of the request itself
-// is invalid_request.
-func (a *Attempt) Why() string {
-	switch {
-	case a.Code == "upstream_blocked_here":
-		return "blocked_place"
-	case a.Status == apierr.StatusClientLeft, a.Code == apierr.CodeClientLeft:
-		return "client_left"
-	case a.Code == "token_unavailable":
-		return "token_unavailable"
-	case a.Code == "upstream_unreachable":
-		return "unreachable"
-	case a.Status == 504, a.Code == "upstream_timeout":
-		return "timeout"
-	case a.Status == 402, a.Code == "insufficient_quota":
-		return "out_of_credit"
-	case a.Status == 401, a.Status == 403:
-		return "key_refused"
-	case a.Status == 429:
-		return "limited"
-	case a.Status >= 500:
-		return "upstream_5xx"
-	}
-	return "invalid_request"
-}
-
 // Used is what the answers to a request used.
 type Used struct {
 	Input     int64 `json:"inputTokens,omitempty"`

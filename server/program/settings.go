@@ -63,7 +63,7 @@ const (
 
 // variables returns the settings without a flag, those of the edge platform.
 func variables() []variable {
-	return []variable{
+	list := []variable{
 		{"ADMIN_TOKEN", true, secret, "the operator token; at least 32 bytes, like the next two"},
 		{"API_KEY_SECRET", true, secret, "checks the form of keys"},
 		{"CREDENTIALS_KEY", true, secret, "encrypts stored credentials; NEW,OLD while one replaces the other"},
@@ -77,6 +77,11 @@ func variables() []variable {
 		{"PRICES_URL", false, text, "where prices and new models come from once an hour, off for nowhere (default: https://models.dev/api.json)"},
 		{"PRICES_KEY", false, text, "the Ed25519 public key that signs PRICES_URL, in base64 (default: the source is not signed)"},
 	}
+	for _, name := range gateway.OTelVariables() {
+		secret := strings.HasSuffix(name, "_HEADERS")
+		list = append(list, variable{name, secret, text, "of OpenTelemetry, a collector for all machines: docs/guides/opentelemetry.md"})
+	}
+	return list
 }
 
 // address is where the server listens.

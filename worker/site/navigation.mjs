@@ -13,6 +13,7 @@ export const navigation = [
       "guides/budgets",
       "guides/captured-bodies",
       "guides/health",
+      "guides/opentelemetry",
       "prices",
       "creations",
       "compatibility",

@@ -99,6 +99,7 @@ func (p Policy) Address(raw string) (canonical, host string, err error) {
 // To add one: add its row here, and its functions to a file of its own.
 var kinds = [...]Kind{
 	slack, discord, teams, googleChat, ntfy, email, webhook,
+	collector,
 }
 
 // Kinds returns all kinds. The result must not be changed.

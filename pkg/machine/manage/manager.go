@@ -4,6 +4,7 @@
 package manage
 
 import (
+	"weir/pkg/machine/deliver"
 	"weir/pkg/machine/tokens"
 )
 
@@ -20,6 +21,9 @@ type Manager struct {
 	OwnHosts     []string
 	// PublicURL is the scheme and host that the gateway is reached at; "" if they are not known.
 	PublicURL string
+	// Collector is the collector of OpenTelemetry that the operator has set for all machines,
+	// or nil.
+	Collector *deliver.Opened
 	// Reseed allows a document in KV to change an existing machine.
 	Reseed bool
 	// Began is when the only process that serves the machines was started, in Unix

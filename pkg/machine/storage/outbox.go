@@ -66,6 +66,15 @@ var bounds = map[string]struct{ items, bytes int }{
 	Lines:        {64, 16 << 20},
 }
 
+// OfEnvironment is the destination that the operator has set for all machines. It is not
+// stored.
+const OfEnvironment = "environment"
+
+// isStored reports whether a destination is one that its owner can enable again.
+func isStored(destinationID string) bool {
+	return destinationID != OfEnvironment && !strings.HasPrefix(destinationID, BudgetPrefix)
+}
+
 // OfBudget returns the name of the webhook of a budget, in the place of the id of a
 // destination.
 func OfBudget(budgetID string) string { return BudgetPrefix + budgetID }
@@ -74,6 +83,13 @@ func OfBudget(budgetID string) string { return BudgetPrefix + budgetID }
 func (t *Tx) Outbox(destinationID string) (o Outbox) {
 	t.Load(OutboxPrefix+destinationID, &o)
 	return o
+}
+
+// Lose counts entries for a destination that were never stored.
+func (t *Tx) Lose(destinationID string, entries int64) {
+	o := t.Outbox(destinationID)
+	o.Dropped += entries
+	t.putOutbox(destinationID, &o)
 }
 
 func (t *Tx) putOutbox(destinationID string, o *Outbox) { t.Put(OutboxPrefix+destinationID, o) }
@@ -274,7 +290,7 @@ func (t *Tx) Tried(d *Delivery, r Result) {
 	if r.Verdict != Again {
 		o.Refused++
 	}
-	if r.Verdict == Disable || o.Refused >= maxRefusals && !strings.HasPrefix(d.DestinationID, BudgetPrefix) {
+	if r.Verdict == Disable || o.Refused >= maxRefusals && isStored(d.DestinationID) {
 		t.disable(d.DestinationID, &o)
 		return
 	}
@@ -305,13 +321,13 @@ func (t *Tx) succeeded(o *Outbox, r Result) {
 	}
 }
 
-// disable drops what waits for a destination. The webhook of a budget keeps no such
-// state: its next alert is tried again.
+// disable drops what waits for a destination. The webhook of a budget and the operator's
+// destination keep no such state: the next item is tried again.
 func (t *Tx) disable(id string, o *Outbox) {
 	for len(o.Items) > 0 {
 		t.drop(id, o, 0, o.Error)
 	}
-	if !strings.HasPrefix(id, BudgetPrefix) {
+	if isStored(id) {
 		o.Disabled, o.DisabledAt = o.Error, t.Now
 	}
 	o.Fails, o.Refused, o.From = 0, 0, 0

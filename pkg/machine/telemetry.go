@@ -1,0 +1,107 @@
+package machine
+
+import (
+	"weir/pkg/machine/deliver"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/machine/telemetry"
+	"weir/pkg/provider"
+	"weir/pkg/store"
+	"weir/pkg/wire/otlp"
+)
+
+// Bounds of an item for a collector.
+const (
+	maxEntries   = 512 // spans, or lines of a log
+	maxEntryBody = 256 << 10
+	// telemetryFor is how long an item is tried.
+	telemetryFor = storage.Hour
+)
+
+// collectors returns the destinations of telemetry: those of a machine, and the operator's.
+func (o *Object) collectors(t *storage.Tx) []storage.Destination {
+	list := deliver.Targets(t, storage.Telemetry)
+	if o.Collector != nil {
+		list = append(list, o.Collector.Destination)
+	}
+	return list
+}
+
+// export stores the spans and the logs of requests for the collectors of a machine. lost is
+// the number of requests that the gateway could not report one by one.
+func (o *Object) export(t *storage.Tx, list []store.Request, lost int64) {
+	for _, d := range o.collectors(t) {
+		f := telemetry.Fold{MachineID: t.ID, Sample: deliver.SampleOf(d.Options), BaseURL: baseURLs(t)}
+		format, resource := deliver.OTLPFormat(d.Options), deliver.ResourceOf(d.Options)
+		if deliver.TakesSignal(d.Options, deliver.Traces) {
+			var spans []otlp.Span
+			for i := range list {
+				spans = append(spans, f.Spans(&list[i])...)
+			}
+			enqueue(t, d.ID, deliver.Traces, spans, func(part []otlp.Span) []byte {
+				return otlp.Traces(format, resource, part)
+			})
+			if lost > 0 {
+				t.Lose(d.ID, lost)
+			}
+		}
+		if deliver.TakesSignal(d.Options, deliver.Logs) {
+			var lines []otlp.Log
+			for i := range list {
+				if l := f.Log(&list[i]); l != nil {
+					lines = append(lines, *l)
+				}
+			}
+			enqueue(t, d.ID, deliver.Logs, lines, func(part []otlp.Log) []byte {
+				return otlp.Logs(format, resource, part)
+			})
+		}
+	}
+}
+
+// enqueue stores entries in as many items as the bounds require. A single entry that is too
+// large is dropped and counted by the outbox.
+func enqueue[E any](t *storage.Tx, destinationID, signal string, entries []E, encode func([]E) []byte) {
+	for len(entries) > 0 {
+		n := min(len(entries), maxEntries)
+		body := encode(entries[:n])
+		for len(body) > maxEntryBody && n > 1 {
+			n = max(1, n*maxEntryBody/len(body)*9/10)
+			body = encode(entries[:n])
+		}
+		t.Enqueue(storage.Delivery{DestinationID: destinationID, Type: storage.Telemetry, Title: signal, Body: body,
+			Entries: int64(n), Until: t.Now + telemetryFor})
+		entries = entries[n:]
+	}
+}
+
+// baseURLs returns a function that finds where the calls of an account go. It reads each
+// account once.
+func baseURLs(t *storage.Tx) func(connection, providerID string) string {
+	known := map[string]string{}
+	return func(connection, providerID string) string {
+		url, ok := known[connection]
+		if !ok {
+			var c store.Connection
+			if rpc.IsRowID(connection) {
+				t.Load(storage.ConnectionPrefix+connection, &c)
+			}
+			url = c.Data.BaseURL
+			if d := provider.Lookup(providerID); url == "" && d != nil {
+				url = d.BaseURL
+			}
+			known[connection] = url
+		}
+		return url
+	}
+}
+
+// collector returns the operator's collector, opened for a machine, or nil.
+func (o *Object) collector(machineID string) *deliver.Opened {
+	if o.Collector == nil {
+		return nil
+	}
+	d := *o.Collector
+	d.MachineID, d.Now, d.Policy = machineID, o.Now(), o.Policy()
+	return &d
+}
