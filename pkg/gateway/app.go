@@ -128,6 +128,14 @@ func (a *App) ChangedElsewhere(machineID string) {
 	}
 }
 
+// Unchanged reports that all machines for which ChangedElsewhere was not called are as they
+// were since a time.
+func (a *App) Unchanged(since, at time.Time) {
+	if a.cache != nil {
+		a.cache.Unchanged(since, at)
+	}
+}
+
 // Object serves a call of a machine's object.
 func (a *App) Object(ctx context.Context, st machinestorage.Storage, machineID, op string, body []byte) (int, []byte) {
 	if a.object == nil {

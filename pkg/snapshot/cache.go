@@ -255,6 +255,18 @@ func (c *Cache) ChangedElsewhere(machineID string) {
 	}
 }
 
+// Unchanged confirms the snapshots that were the newest at since or later: no instance of the
+// program has changed these machines before at. ChangedElsewhere was called for the others.
+func (c *Cache) Unchanged(since, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		if e.machine != nil && !e.verified.Before(since) && e.verified.Before(at) {
+			e.verified = at
+		}
+	}
+}
+
 func (e *entry) invalidate(now time.Time) {
 	e.verified, e.claimed, e.forced, e.stale = time.Time{}, time.Time{}, time.Time{}, now
 }

@@ -164,6 +164,30 @@ func TestFreshnessOfASnapshot(t *testing.T) {
 	}
 }
 
+// A snapshot that an engine confirms is as fresh as one that the object has confirmed, unless it
+// was older than the state that the engine has compared with.
+func TestUnchangedSnapshotIsConfirmed(t *testing.T) {
+	w := newWorld(t)
+	w.publish(3)
+	w.want("load", 3, 1, 1)
+	asked := w.now
+	w.now = w.now.Add(59 * time.Second)
+	w.cache.Unchanged(asked.Add(time.Second), w.now) // of changes since a later time
+	w.revalidate("not confirmed", 1)
+	since := w.now
+	w.now = w.now.Add(59 * time.Second)
+	w.cache.Unchanged(since, w.now)
+	w.kv.Down(true)
+	w.obj.down = true
+	w.now = w.now.Add(4 * time.Second)
+	w.revalidate("confirmed, so fresh", 0)
+	w.now = w.now.Add(55 * time.Second)
+	w.want("confirmed, so in use", 3, 0, 0)
+	w.cache.ChangedElsewhere(mid)
+	w.cache.Unchanged(w.now.Add(-time.Second), w.now)
+	w.want("changed", -503, 1, 1)
+}
+
 func TestOneRequestRevalidates(t *testing.T) {
 	w := newWorld(t)
 	w.publish(3)

@@ -3,15 +3,22 @@ package objects
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
+
+var errPanic = errors.New("objects: the alarm has panicked")
 
 const (
 	cronFirst      = 2 * time.Second // after the start
 	cronEvery      = 5 * time.Minute
 	cronExpression = "*/5 * * * *" // of cronEvery, as in wrangler.toml
+
+	flushEvery = 10 * time.Second // of buffers, where servers share the alarms
 
 	maxAlarms = 32 // that run at once
 
@@ -56,7 +63,10 @@ func (r *Runner) Start() error {
 	if err != nil {
 		return err
 	}
-	a := r.alarms
+	a, loops := r.alarms, []func(){r.alarms.loop, r.cron}
+	if r.shared = stored == nil; r.shared {
+		loops = []func(){r.flushes, r.cron}
+	}
 	a.mu.Lock()
 	for id, at := range stored {
 		if a.all[id] == nil { // else a call has set it since
@@ -64,7 +74,7 @@ func (r *Runner) Start() error {
 		}
 	}
 	a.mu.Unlock()
-	for _, loop := range []func(){a.loop, r.cron} {
+	for _, loop := range loops {
 		if !r.enter() {
 			return errStopped
 		}
@@ -204,6 +214,42 @@ func (r *Runner) alarm(e *alarm) {
 		}
 	})
 	r.alarms.ran(e, ok && failed == nil)
+}
+
+// Ring runs the alarm of a machine once, for an engine that rings the alarms itself.
+func (r *Runner) Ring(machineID string) error {
+	m, ok := r.begin(machineID)
+	if !ok {
+		return errStopped
+	}
+	defer r.end(m)
+	m.turn <- struct{}{}
+	ctx := context.WithValue(context.Background(), turnKey{}, m)
+	failed := errPanic
+	r.runTurn(m, func() { failed = r.object.Alarm(ctx, r.storage(m), m.id) })
+	return failed
+}
+
+// flushes writes what the objects have buffered every flushEvery until the Runner stops.
+// Where servers share the alarms, that of a buffer may ring at another one.
+func (r *Runner) flushes() {
+	ticks := time.NewTicker(flushEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+			if err := r.Flush(context.Background()); err != nil {
+				r.log(2, err.Error())
+			}
+		case <-r.quit:
+			return
+		}
+	}
+}
+
+// tells reports whether an operation has buffered what other servers must know at once.
+func tells(op string, body []byte) bool {
+	return op == "report" && (gjson.GetBytes(body, "cooldowns").Exists() || gjson.GetBytes(body, "refusals").Exists())
 }
 
 // changed reports whether the alarm was set since it has begun to run.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 type memoryEngine struct {
 	mu       sync.Mutex
 	machines map[string]*memory.Storage
+	released []string
 }
 
 // durable is a storage whose writes are durable at once.
@@ -51,9 +53,14 @@ func (e *memoryEngine) Alarms() (map[string]int64, error) {
 	return alarms, nil
 }
 
-func (e *memoryEngine) Watch(func(machineID string)) {}
-func (e *memoryEngine) Backup(io.Writer) error       { return errors.ErrUnsupported }
-func (e *memoryEngine) Close() error                 { return nil }
+func (e *memoryEngine) Watch(func(string), func(since, at time.Time), func(string) error) {}
+
+func (e *memoryEngine) Machines() ([]string, error) { return slices.Sorted(maps.Keys(e.machines)), nil }
+func (e *memoryEngine) Backup(io.Writer) error      { return errors.ErrUnsupported }
+func (e *memoryEngine) Close() error                { return nil }
+
+// Release notes what the turns have given back.
+func (e *memoryEngine) Release(id string) { e.released = append(e.released, id) }
 
 // wrapped is an engine whose storages a test wraps.
 type wrapped struct {
@@ -62,6 +69,71 @@ type wrapped struct {
 }
 
 func (w wrapped) Rows(id string) storage.Storage { return w.wrap(w.Engine.Rows(id)) }
+
+// ringing is an engine that rings the alarms itself.
+type ringing struct{ *memoryEngine }
+
+func (ringing) Alarms() (map[string]int64, error) { return nil, nil }
+
+// The lock of a turn is released at its end, and while it waits for something outside.
+func TestTurnIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := &memoryEngine{}
+		var r *Runner
+		r = startOver(t, &fake{call: func(ctx context.Context, _ storage.Storage, _, op string, _ []byte) (int, []byte) {
+			if op == "wait" {
+				r.Outside(ctx, func() { engine.released = append(engine.released, "outside") })
+			}
+			return 200, nil
+		}}, engine)
+		want(t, r, "a", "get", "")
+		want(t, r, "b", "wait", "")
+		if got := strings.Join(engine.released, " "); got != "a b outside b" {
+			t.Errorf("released: %s", got)
+		}
+	})
+}
+
+// Where servers share an engine, a Runner rings no alarm by itself, writes what its own
+// objects have buffered, and writes at once what the others must know.
+func TestSharedEngineRingsAlarms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine, rang, broken := ringing{&memoryEngine{}}, 0, error(nil)
+		var flushed []string
+		o := &fake{call: func(_ context.Context, st storage.Storage, id, op string, _ []byte) (int, []byte) {
+			switch op {
+			case "put":
+				st.Write(nil, in(time.Second))
+			case "flush":
+				flushed = append(flushed, id)
+			}
+			return 200, nil
+		}, fails: func() error { rang++; return broken }}
+		r := startOver(t, o, engine)
+		want(t, r, "a", "put", "")
+		time.Sleep(time.Minute)
+		if rang != 0 || len(flushed) != 0 {
+			t.Errorf("the alarm rang %d times, flushed: %q", rang, flushed)
+		}
+		if err := r.Ring("a"); err != nil || rang != 1 {
+			t.Errorf("rang %d times, %v", rang, err)
+		}
+		broken = errors.New("broken")
+		if err := r.Ring("a"); !errors.Is(err, broken) {
+			t.Errorf("a failed alarm: %v", err)
+		}
+		o.buffered = map[string]bool{"b": true}
+		time.Sleep(flushEvery)
+		synctest.Wait()
+		for _, body := range []string{`{"usage":[]}`, `{"cooldowns":[{}]}`} {
+			r.Call(t.Context(), "c", "report", []byte(body))
+		}
+		if !slices.Equal(flushed, []string{"b", "c"}) {
+			t.Errorf("flushed: %q", flushed)
+		}
+		o.buffered = nil
+	})
+}
 
 // The turns, the rows and the alarms of a Runner need nothing of an engine but its methods.
 func TestEngineInMemory(t *testing.T) {

@@ -47,6 +47,7 @@ type Runner struct {
 	active    int           // calls, alarms and loops under way
 	stopping  bool          // the last of them closes idle
 	refuses   bool          // nothing begins any more
+	shared    bool          // the engine rings the alarms; set by Start
 	quit      chan struct{} // closed by Stop
 	idle      chan struct{} // closed when nothing is under way after Stop
 }
@@ -137,6 +138,7 @@ func (r *Runner) end(m *machine) {
 // panics.
 func (r *Runner) Outside(ctx context.Context, wait func()) {
 	if m, ok := ctx.Value(turnKey{}).(*machine); ok {
+		r.engine.Release(m.id)
 		<-m.turn
 		defer func() { m.turn <- struct{}{} }()
 	}
@@ -165,6 +167,10 @@ func (r *Runner) Call(ctx context.Context, machineID, op string, body []byte) (s
 	done := make(chan result, 1)
 	go func() {
 		a := r.run(ctx, m, op, body)
+		if r.shared && a.status == 200 && tells(op, body) {
+			m.turn <- struct{}{}
+			r.run(ctx, m, "flush", nil)
+		}
 		r.end(m)
 		done <- a
 	}()
@@ -197,6 +203,7 @@ func (r *Runner) runTurn(m *machine, fn func()) (ok bool) {
 	defer func() {
 		p := recover()
 		if m != nil {
+			r.engine.Release(m.id)
 			<-m.turn
 		}
 		if p != nil {
@@ -274,7 +281,7 @@ func (r *Runner) storage(m *machine) storage.Storage {
 // Write stores rows and sets the alarm.
 func (t turnStorage) Write(rows []storage.Row, alarm int64) error {
 	err := t.Storage.Write(rows, alarm)
-	if err == nil && alarm != storage.KeepAlarm {
+	if err == nil && alarm != storage.KeepAlarm && !t.r.shared {
 		t.r.alarms.set(t.id, alarm)
 	}
 	return err

@@ -88,7 +88,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	}
 	k.app = host.NewApp(k.config)
 	k.objects.Use(k.app)
-	engine.Watch(k.app.ChangedElsewhere)
+	engine.Watch(k.app.ChangedElsewhere, k.app.Unchanged, k.objects.Ring)
 	if err := k.objects.Start(); err != nil {
 		st.Close()
 		return nil, fmt.Errorf("data directory %s: %w", s.data, err)

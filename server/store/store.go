@@ -362,8 +362,11 @@ func (s *Store) Alarms() (map[string]int64, error) {
 	return alarms, err
 }
 
-// Watch never calls changed: no other process uses the data directory.
-func (s *Store) Watch(func(machineID string)) {}
+// Watch reports nothing: no other process uses the data directory.
+func (s *Store) Watch(func(string), func(since, at time.Time), func(string) error) {}
+
+// Release does nothing, for the same reason.
+func (s *Store) Release(string) {}
 
 // Backup writes a copy of the data file as it is now. Reads and writes go on
 // meanwhile.
