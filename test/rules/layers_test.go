@@ -118,6 +118,7 @@ var serverLayers = [][]string{
 	{"server"},
 	{"server/program"},
 	{"server/dial", "server/host", "server/objects"},
+	{"server/postgres"},
 	{"server/store"},
 	{"server/dashboard", "server/gctune"},
 }

@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"slices"
 	"sort"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
@@ -310,3 +313,39 @@ const (
 	// up without their model: a client can name any, at no cost.
 	maxRefusedRows = 1000
 )
+
+// coldPrefixes are the prefixes of rows that few turns read, and of which a machine may have
+// many.
+var coldPrefixes = [...]string{"idem:", "idemended:", "machine:", JobPrefix, AuditPrefix, MutationPrefix, CapturePrefix,
+	UsagePrefix, HourPrefix, RequestsRow + ":", OldRequestPrefix}
+
+// IsCold reports whether an engine need not hold a row in memory. Engines store the result.
+func IsCold(key string) bool {
+	for _, p := range coldPrefixes {
+		if strings.HasPrefix(key, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasCold reports whether keys with a prefix may be cold.
+func HasCold(prefix string) bool {
+	for _, p := range coldPrefixes {
+		if strings.HasPrefix(p, prefix) || strings.HasPrefix(prefix, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsNews reports whether the programs that serve a machine must know at once of a change of its
+// row "meta": the configuration or its State has changed.
+func IsNews(before, after []byte) bool {
+	for _, field := range []string{"generation", "observed"} {
+		if gjson.GetBytes(before, field).Int() != gjson.GetBytes(after, field).Int() {
+			return true
+		}
+	}
+	return false
+}

@@ -164,3 +164,24 @@ func TestKeyThatMayManage(t *testing.T) {
 		t.Error("an unknown key may manage")
 	}
 }
+
+func TestColdRows(t *testing.T) {
+	for key, cold := range map[string]bool{"meta": false, "activity": false, "requests": false, "requests:7": true,
+		"usage:2026-11-28:1": true, "usages:2026-11-28": false, "audit:1": true, "key:1": false, "keyuse:1": false} {
+		if storage.IsCold(key) != cold {
+			t.Errorf("%s: cold is %t", key, !cold)
+		}
+	}
+	for prefix, cold := range map[string]bool{"": true, "u": true, "usage:2026": true, "requests": true, "conn:": false} {
+		if storage.HasCold(prefix) != cold {
+			t.Errorf("prefix %q: cold is %t", prefix, !cold)
+		}
+	}
+	before := []byte(`{"generation":3,"observed":5,"seq":1}`)
+	for after, news := range map[string]bool{`{"generation":3,"observed":5,"seq":2}`: false, `{"generation":4,"observed":5}`: true,
+		`{"generation":3,"observed":6}`: true, `{}`: true} {
+		if storage.IsNews(before, []byte(after)) != news {
+			t.Errorf("%s: news is %t", after, !news)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/jackc/pgx/v5"
+
+	"weir/pkg/machine/storage"
+	"weir/server/store"
+)
+
+// Each calls fn for each machine, in the order of their ids, as all are at one moment.
+func (e *Engine) Each(ctx context.Context, fn func(id string, rows []storage.Row, alarm int64) error) error {
+	if !e.ready.Load() {
+		return e.describe(errNotReady)
+	}
+	var own error // of fn
+	err := pgx.BeginTxFunc(ctx, e.writes, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			for id, more := "", true; more; {
+				var alarm *int64
+				err := tx.QueryRow(ctx, `SELECT id, alarm FROM weir_machines WHERE id > $1 ORDER BY id LIMIT 1`, id).Scan(&id, &alarm)
+				if errors.Is(err, pgx.ErrNoRows) {
+					return nil
+				} else if err != nil {
+					return err
+				}
+				rows, err := query(ctx, tx, id, "", "", 0)
+				if err != nil {
+					return err
+				}
+				if alarm == nil {
+					alarm = new(int64)
+				}
+				if len(rows) == 0 && *alarm == 0 {
+					continue
+				}
+				if own = fn(id, rows, *alarm); own != nil {
+					return own
+				}
+			}
+			return nil
+		})
+	if own != nil || err == nil {
+		return own
+	}
+	return e.describe(err)
+}
+
+// Backup writes all machines as a data file of store.Store.
+func (e *Engine) Backup(w io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "weir-backup-") // mode 700
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	st, err := store.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := e.Each(e.ctx, func(id string, rows []storage.Row, alarm int64) error {
+		return st.Rows(id).Write(rows, alarm)
+	}); err != nil {
+		return err
+	}
+	return st.Backup(w)
+}
+
+// Others returns an error if other servers use the database.
+func (e *Engine) Others(ctx context.Context) error {
+	var n int
+	err := e.writes.QueryRow(ctx, `SELECT count(*) FROM weir_replicas WHERE id <> $1 AND beat > now() - interval '`+
+		deadAfter+`'`, e.replica).Scan(&n)
+	if err != nil {
+		return e.describe(err)
+	}
+	if n > 0 {
+		return fmt.Errorf("database %s: %d servers use it; stop them first", e.name, n)
+	}
+	return nil
+}
+
+// Alive reports whether a server lives: it has answered in the last seconds.
+func (e *Engine) Alive(ctx context.Context, replica string) (alive bool, err error) {
+	err = e.writes.QueryRow(ctx, `SELECT EXISTS (SELECT FROM weir_replicas WHERE id = $1 AND beat > now() - interval '`+
+		deadAfter+`')`, replica).Scan(&alive)
+	return alive, err
+}

@@ -1,0 +1,249 @@
+// Package postgres has the rows and alarms of machines in a PostgreSQL database that several
+// servers share. See docs/decisions/0190-several-servers.md.
+//
+// The turn of a machine is an advisory lock of a transaction; it is held by a connection of its
+// own, which writes nothing. Safety does not depend on it: each write is one statement that
+// changes nothing unless the machine's version is the one that the turn has read.
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"weir/pkg/machine/storage"
+)
+
+const (
+	turnsAtOnce  = 16 // connections that hold a turn, unless the URL has pool_max_conns
+	writesAtOnce = 8  // connections that write
+	startTime    = 10 * time.Second
+	callTime     = 10 * time.Second // of one exchange with the database
+	maxCache     = 256 << 20        // bytes of rows in memory
+)
+
+// Engine is the database. It implements objects.Engine.
+type Engine struct {
+	name          string // host and database, without the user and the password
+	build         string
+	turns, writes *pgxpool.Pool
+	log           func(level int, line string)
+	replica       string
+	clock         clock
+	ready         atomic.Bool  // the tables were checked
+	away          atomic.Bool  // the last exchange has failed
+	settled       atomic.Int64 // writes whose outcome was asked for
+
+	mu       sync.Mutex
+	machines map[string]*machine
+	size     int // of the rows of machines
+	maxCache int
+	uses     int64 // counts accesses, for eviction
+
+	stop context.CancelFunc // of what Watch has begun
+	done sync.WaitGroup
+	ctx  context.Context
+}
+
+// Open opens a database. One that cannot be reached is not an error: it is tried again until it
+// answers, and all accesses fail until then. An error is one line that says what is wrong and
+// what to do.
+func Open(address, build string, log func(level int, line string)) (*Engine, error) {
+	turns, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, fmt.Errorf("database: the address is not valid; it must be like postgres://user:password@host:5432/weir")
+	}
+	c := turns.ConnConfig
+	e := &Engine{name: fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database), build: build, log: log,
+		machines: map[string]*machine{}, maxCache: maxCache}
+	if e.replica, err = newReplica(); err != nil {
+		return nil, err
+	}
+	if !strings.Contains(address, "pool_max_conns") {
+		turns.MaxConns = turnsAtOnce
+	}
+	// Prepared statements do not pass a pooler in transaction mode.
+	c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = callTime / 2
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "weir"
+	}
+	turns.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > callTime }
+	writes := turns.Copy()
+	writes.MaxConns = max(2, min(writesAtOnce, turns.MaxConns))
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	if e.turns, err = pgxpool.NewWithConfig(e.ctx, turns); err != nil {
+		return nil, e.describe(err)
+	}
+	if e.writes, err = pgxpool.NewWithConfig(e.ctx, writes); err != nil {
+		return nil, e.describe(err)
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, startTime)
+	defer cancel()
+	switch err := e.start(ctx); {
+	case isUnfit(err):
+		e.Close()
+		return nil, e.describe(err)
+	case err != nil:
+		log(2, e.describe(err).Error())
+	}
+	return e, nil
+}
+
+// start makes the engine ready, if it is not.
+func (e *Engine) start(ctx context.Context) error {
+	if e.ready.Load() {
+		return nil
+	}
+	if err := e.prepare(ctx); err != nil {
+		e.away.Store(true)
+		return err
+	}
+	if err := e.measure(ctx); err != nil {
+		return err
+	}
+	e.ready.Store(true)
+	e.away.Store(false)
+	return nil
+}
+
+// newReplica returns a random name of this process.
+func newReplica() (string, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(b[:]), nil
+}
+
+// IsAddress reports whether the value of a setting is the address of a database.
+func IsAddress(v string) bool {
+	return strings.HasPrefix(v, "postgres://") || strings.HasPrefix(v, "postgresql://")
+}
+
+// Redact returns an address without its password.
+func Redact(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "postgres://…"
+	}
+	u.RawQuery = ""
+	return u.Redacted()
+}
+
+// Name returns where the database is.
+func (e *Engine) Name() string { return e.name }
+
+// Replica returns the name of this process among the servers.
+func (e *Engine) Replica() string { return e.replica }
+
+// Away reports whether the database did not answer when it was last asked.
+func (e *Engine) Away() bool { return e.away.Load() }
+
+// Close ends the connections.
+func (e *Engine) Close() error {
+	e.stop()
+	e.done.Wait()
+	if e.ready.Load() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		e.writes.Exec(ctx, `DELETE FROM weir_replicas WHERE id = $1`, e.replica)
+	}
+	e.turns.Close()
+	if e.writes != nil {
+		e.writes.Close()
+	}
+	return nil
+}
+
+// Rows returns the storage of a machine.
+func (e *Engine) Rows(machineID string) storage.Storage { return rows{e, machineID} }
+
+// Machines returns the ids of all machines that have rows, in order.
+func (e *Engine) Machines() (ids []string, err error) {
+	ctx, cancel := e.limit()
+	defer cancel()
+	list, err := e.writes.Query(ctx, `SELECT id FROM weir_machines m WHERE EXISTS
+		(SELECT FROM weir_rows WHERE machine = m.id AND value IS NOT NULL) ORDER BY id`)
+	if err == nil {
+		ids, err = pgx.CollectRows(list, pgx.RowTo[string])
+	}
+	if err != nil {
+		return nil, e.describe(err)
+	}
+	return ids, nil
+}
+
+// Alarms returns nil: Watch rings them.
+func (e *Engine) Alarms() (map[string]int64, error) { return nil, nil }
+
+// limit returns the context of one exchange.
+func (e *Engine) limit() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(e.ctx, callTime)
+}
+
+// failed returns the error of a storage that fails with err, nil for none.
+func (e *Engine) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", storage.ErrStorage, e.describe(err))
+}
+
+var errNotReady = errors.New("it has not answered since the start")
+
+// number returns a random number of a write.
+func number() int64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return int64(binary.BigEndian.Uint64(b[:]))
+}
+
+// clock is the clock of the database.
+type clock struct {
+	mu   sync.Mutex
+	at   time.Time // of the database
+	here time.Time // when it was so, by the monotonic clock
+}
+
+// Now returns the time of the database, which all servers have alike. Until it has answered that
+// is the system's.
+func (e *Engine) Now() time.Time {
+	e.clock.mu.Lock()
+	defer e.clock.mu.Unlock()
+	if e.clock.here.IsZero() {
+		return time.Now()
+	}
+	return e.clock.at.Add(time.Since(e.clock.here))
+}
+
+// set notes the time that the database has named between two moments.
+func (c *clock) set(database time.Time, asked, answered time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.here = database, asked.Add(answered.Sub(asked)/2)
+}
+
+// measure reads the clock of the database.
+func (e *Engine) measure(ctx context.Context) error {
+	asked := time.Now()
+	var at time.Time
+	if err := e.writes.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&at); err != nil {
+		return err
+	}
+	e.clock.set(at, asked, time.Now())
+	return nil
+}

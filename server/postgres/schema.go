@@ -1,0 +1,181 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// format is the version of the tables that this package reads and writes.
+const format = 1
+
+// tables creates the tables. version moves with each write of a machine. A removed row keeps
+// its key without a value until all servers have seen that, see prune. writes are the numbers
+// of the last writes, by which one whose outcome was lost is found. changed is the transaction
+// of the last change that other servers are told of. Values are sealed, so compression would
+// gain nothing. A cold row is not held in memory: storage.IsCold, whose result is a part of
+// the format.
+const tables = `
+CREATE TABLE weir_meta (
+  format int NOT NULL,
+  secrets text NOT NULL DEFAULT '',
+  pruned timestamptz NOT NULL DEFAULT now()
+);
+INSERT INTO weir_meta (format) VALUES (1);
+CREATE TABLE weir_machines (
+  id text COLLATE "C" PRIMARY KEY,
+  version bigint NOT NULL,
+  pruned bigint NOT NULL DEFAULT 0,
+  prunable bigint NOT NULL DEFAULT 0,
+  alarm bigint,
+  changed xid8 NOT NULL,
+  writes bigint[] NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX weir_machines_alarm ON weir_machines (alarm) WHERE alarm IS NOT NULL;
+CREATE INDEX weir_machines_changed ON weir_machines (changed);
+CREATE TABLE weir_rows (
+  machine text COLLATE "C" NOT NULL,
+  key bytea NOT NULL,
+  value bytea,
+  cold boolean NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (machine, key)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE weir_rows ALTER value SET STORAGE EXTERNAL;
+CREATE INDEX weir_rows_version ON weir_rows (machine, version);
+CREATE INDEX weir_rows_removed ON weir_rows (machine) WHERE value IS NULL;
+CREATE TABLE weir_replicas (id text PRIMARY KEY, build text NOT NULL, format int NOT NULL, beat timestamptz NOT NULL);
+`
+
+// unfit is the error of a database that cannot be used until its settings are changed.
+type unfit struct{ text string }
+
+func (u *unfit) Error() string { return u.text }
+
+func unfitf(format string, args ...any) error { return &unfit{fmt.Sprintf(format, args...)} }
+
+// prepare checks the database and creates the tables in an empty one.
+func (e *Engine) prepare(ctx context.Context) error {
+	return e.once(ctx, func(tx pgx.Tx) error {
+		var major int
+		var readOnly, recovery, sync string
+		err := tx.QueryRow(ctx, `SELECT current_setting('server_version_num')::int / 10000,
+			current_setting('transaction_read_only'), pg_is_in_recovery()::text, current_setting('synchronous_commit')`).
+			Scan(&major, &readOnly, &recovery, &sync)
+		switch {
+		case err != nil:
+			return err
+		case major < 14:
+			return unfitf("it is PostgreSQL %d; weir needs 14 or newer", major)
+		case recovery == "true":
+			return unfitf("it is a standby, which is read-only; name the primary, or add target_session_attrs=read-write")
+		case readOnly == "on":
+			return unfitf("it is read-only; set default_transaction_read_only = off for this user")
+		case sync == "off":
+			return unfitf("synchronous_commit is off, so a crash loses acknowledged writes; set it to on with ALTER DATABASE")
+		}
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('weir tables', 0))`); err != nil {
+			return err
+		}
+		var has bool
+		if err := tx.QueryRow(ctx, `SELECT to_regclass('weir_meta') IS NOT NULL`).Scan(&has); err != nil {
+			return err
+		}
+		if !has {
+			if err := createTables(ctx, tx); err != nil {
+				return err
+			}
+		}
+		var stored int
+		if err := tx.QueryRow(ctx, `SELECT format FROM weir_meta`).Scan(&stored); err != nil {
+			return err
+		}
+		if stored > format {
+			return unfitf("its tables have format %d of a newer weir, and this one knows %d; run the newer version", stored, format)
+		}
+		// The numbers of transactions begin again in a database that was restored elsewhere.
+		_, err = tx.Exec(ctx, `UPDATE weir_machines SET changed = '0' WHERE changed > pg_current_xact_id()`)
+		return err
+	})
+}
+
+// createTables creates the tables, unless the database is another program's.
+func createTables(ctx context.Context, tx pgx.Tx) error {
+	var other *string
+	err := tx.QueryRow(ctx, `SELECT min(relname) FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')`).Scan(&other)
+	switch {
+	case err != nil:
+		return err
+	case other != nil:
+		return unfitf("it has tables of another program, such as %s; name an empty database, or an empty schema with search_path=NAME", *other)
+	}
+	_, err = tx.Conn().PgConn().Exec(ctx, tables).ReadAll()
+	return err
+}
+
+// once runs fn in a transaction of its own.
+func (e *Engine) once(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, e.writes, fn)
+}
+
+// describe returns what is wrong with the database and what to do, on one line.
+func (e *Engine) describe(err error) error {
+	var u *unfit
+	var p *pgconn.PgError
+	text, hint := "", ""
+	switch {
+	case errors.As(err, &u):
+		text = u.text
+	case errors.As(err, &p):
+		text, hint = p.Message, hints[p.Code]
+		if hint == "" {
+			hint = hints[p.Code[:2]]
+		}
+	default:
+		text, hint = cause(err), "it is tried again until it answers"
+	}
+	if hint != "" {
+		text += "; " + hint
+	}
+	return fmt.Errorf("database %s: %s", e.name, text)
+}
+
+// hints say what to do, by SQLSTATE or its class.
+var hints = map[string]string{
+	"28":    "check the user and the password of the URL, and pg_hba.conf",
+	"3D000": "create it: CREATE DATABASE",
+	"3F":    "create the schema, or name one with search_path=NAME",
+	"42501": "GRANT this user the rights to use and create tables in the schema",
+	"53":    "the server has no room or no connections left: free some",
+	"25006": "the server is read-only; name the primary",
+	"08P01": "a pooler must be in transaction or session mode (pool_mode)",
+	"57P03": "it is tried again until it answers",
+}
+
+// isUnfit reports whether an error lasts until settings are changed.
+func isUnfit(err error) bool {
+	var u *unfit
+	var p *pgconn.PgError
+	if errors.As(err, &p) {
+		switch {
+		case strings.HasPrefix(p.Code, "28"), strings.HasPrefix(p.Code, "3D"), strings.HasPrefix(p.Code, "3F"),
+			strings.HasPrefix(p.Code, "42"), p.Code == "25006", p.Code == "08P01":
+			return true
+		}
+	}
+	return errors.As(err, &u)
+}
+
+// cause returns the text of an error without the address and the user, which may be in it.
+func cause(err error) string {
+	var c *pgconn.ConnectError
+	if errors.As(err, &c) {
+		err = c.Unwrap()
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
