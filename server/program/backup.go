@@ -14,7 +14,7 @@ import (
 )
 
 func (r *run) backup(f *flags) error {
-	if f.NArg() != 1 {
+	if len(f.args) != 1 {
 		return usagef("backup: name one file, as in weir backup weir-2026-11-22.db, or - for the standard output")
 	}
 	s, err := r.readSettings(f)
@@ -24,7 +24,7 @@ func (r *run) backup(f *flags) error {
 	if _, err := os.Stat(s.data); err != nil {
 		return store.Unusable(s.data, err)
 	}
-	path := f.Arg(0)
+	path := f.args[0]
 	if path == "-" {
 		return writeBackup(context.Background(), s.data, r.stdout)
 	}

@@ -5,7 +5,6 @@ package program
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/spf13/pflag"
 
 	"weir/server/host"
 	"weir/server/objects"
@@ -58,10 +59,11 @@ type Parts struct {
 // Main runs the command of args, which does not include the program's name, and
 // returns the exit code: 0, 1 for a failure, 2 for a wrong command, flag or
 // setting. env looks up a variable of the environment.
-func (o Options) Main(args []string, env func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
+func (o Options) Main(args []string, env func(string) (string, bool), stdin io.Reader,
+	stdout, stderr io.Writer) (code int) {
 	if len(args) == 0 {
-		printHelp(stderr)
-		return 2
+		args, stdout = []string{"help"}, stderr
+		defer func() { code = 2 }()
 	}
 	r := &run{Options: o, env: env, stdin: stdin, stdout: stdout, stderr: stderr, limits: standardLimits()}
 	return r.main(args)
@@ -69,7 +71,7 @@ func (o Options) Main(args []string, env func(string) (string, bool), stdin io.R
 
 // main runs a command and returns the exit code.
 func (r *run) main(args []string) int {
-	err := r.command(args[0], args[1:])
+	err := r.command(args)
 	if err == nil {
 		return 0
 	}
@@ -139,7 +141,7 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) 
 // oneLine returns the text of an error on one line.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// command is a command of the program.
+// command is a command that runs or keeps a server.
 type command struct {
 	name, args, summary, text string
 	settings                  []string // names of the flags of settings that it takes
@@ -180,7 +182,6 @@ func commands() []command {
 			run:      (*run).health,
 		},
 		{name: "version", summary: "print the version", run: (*run).printVersion},
-		{name: "help", args: " [COMMAND]", summary: "print the commands, or the flags of one", run: (*run).help},
 	}
 }
 
@@ -195,159 +196,31 @@ func find(name string) (command, bool) {
 
 // flags are the parsed flags and arguments of a command.
 type flags struct {
-	*flag.FlagSet
-	name   string // of a machine
-	force  bool
-	values map[string]*string // by name of a setting's flag
+	*pflag.FlagSet
+	args  []string
+	name  string // of a machine
+	force bool
 }
 
 // set returns the value of a setting's flag, if the command line has it.
 func (f *flags) set(name string) (value string, ok bool) {
-	f.Visit(func(one *flag.Flag) {
-		if one.Name == name {
-			value, ok = one.Value.String(), true
-		}
-	})
-	return value, ok
+	if one := f.Lookup(name); one != nil && one.Changed {
+		return one.Value.String(), true
+	}
+	return "", false
 }
 
 func newFlags(c command) *flags {
-	f := &flags{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), values: map[string]*string{}}
-	f.SetOutput(io.Discard)
-	for _, name := range c.settings {
-		s := settingOf(name)
-		f.values[name] = f.String(name, "", s.help)
-	}
+	f := &flags{FlagSet: pflag.NewFlagSet(c.name, pflag.ContinueOnError)}
 	if c.flags != nil {
 		c.flags(f)
 	}
-	return f
-}
-
-// command parses the command line and runs the command.
-func (r *run) command(name string, args []string) error {
-	switch name {
-	case "-h", "-help", "--help":
-		name = "help"
-	case "-v", "-version", "--version":
-		name = "version"
-	}
-	c, ok := find(name)
-	if !ok {
-		return usagef("unknown command %q; weir help lists the commands", name)
-	}
-	f := newFlags(c)
-	if err := parse(f, args); errors.Is(err, flag.ErrHelp) {
-		printCommandHelp(r.stdout, c)
-		return nil
-	} else if err != nil {
-		return usagef("%s: %s; weir help %s lists the flags", c.name, flagMistake(err), c.name)
-	}
-	if c.args == "" && f.NArg() > 0 {
-		return usagef("%s: unexpected argument %q; weir help %s shows how to call it", c.name, f.Arg(0), c.name)
-	}
-	return c.run(r, f)
-}
-
-// parse parses flags also behind arguments, as in weir backup FILE --force.
-func parse(f *flags, args []string) error {
-	var rest []string
-	for {
-		if err := f.Parse(args); err != nil {
-			return err
-		}
-		if f.NArg() == 0 {
-			break
-		}
-		if n := len(args) - f.NArg(); n > 0 && args[n-1] == "--" {
-			rest = append(rest, f.Args()...)
-			break
-		}
-		rest, args = append(rest, f.Arg(0)), f.Args()[1:]
-	}
-	return f.Parse(append([]string{"--"}, rest...))
-}
-
-// flagMistake returns an error of package flag in the spelling of the help.
-func flagMistake(err error) string {
-	text := err.Error()
-	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
-		return "unknown flag --" + name
-	}
-	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
-		return "the flag --" + name + " needs a value"
-	}
-	return text
-}
-
-func (r *run) help(f *flags) error {
-	switch f.NArg() {
-	case 0:
-		printHelp(r.stdout)
-		return nil
-	case 1:
-		if c, ok := find(f.Arg(0)); ok {
-			printCommandHelp(r.stdout, c)
-			return nil
-		}
-	}
-	return usagef("unknown command %q; weir help lists the commands", strings.Join(f.Args(), " "))
-}
-
-func printHelp(w io.Writer) {
-	fmt.Fprint(w, "weir is an AI gateway: one address and one key for the model providers that you use.\n\nUsage: weir COMMAND [flags]\n\n")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-14s %s\n", c.name+c.args, c.summary)
-	}
-	fmt.Fprint(w, "\nweir help COMMAND lists the flags of a command and their variables. To start:\n\n  weir serve\n")
-}
-
-func printCommandHelp(w io.Writer, c command) {
-	usage := c.name + c.args
-	if c.flags != nil || len(c.settings) > 0 {
-		usage += " [flags]"
-	}
-	fmt.Fprintf(w, "%s%s.\n\nUsage: weir %s\n", strings.ToUpper(c.summary[:1]), c.summary[1:], usage)
-	if c.text != "" {
-		fmt.Fprintf(w, "\n%s\n", c.text)
-	}
-	f := newFlags(c)
-	own := false
-	f.VisitAll(func(one *flag.Flag) { own = own || f.values[one.Name] == nil })
-	if own || len(c.settings) > 0 {
-		fmt.Fprint(w, "\nFlags:\n")
-	}
-	f.VisitAll(func(one *flag.Flag) {
-		if f.values[one.Name] == nil {
-			value, help := flag.UnquoteUsage(one)
-			printFlag(w, one.Name, value, help, "")
-		}
-	})
 	for _, name := range c.settings {
 		s := settingOf(name)
-		printFlag(w, s.flag, s.value, s.help, s.variable)
+		f.String(name, "", s.help)
+		f.Lookup(name).Annotations = map[string][]string{"setting": {s.value, s.variable}}
 	}
-	if c.name != "serve" {
-		return
-	}
-	fmt.Fprint(w, "\nVariables of the environment without a flag:\n")
-	for _, v := range variables() {
-		name := v.name
-		if v.file {
-			name += ", " + v.name + "_FILE"
-		}
-		fmt.Fprintf(w, "  %s\n        %s\n", name, v.help)
-	}
-}
-
-func printFlag(w io.Writer, name, value, help, variable string) {
-	if value != "" {
-		value = " " + value
-	}
-	if variable != "" {
-		variable = " (" + variable + ")"
-	}
-	fmt.Fprintf(w, "  --%s%s%s\n        %s\n", name, value, variable, help)
+	return f
 }
 
 // signals returns the signals that stop the server, and a function that releases

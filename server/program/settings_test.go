@@ -24,7 +24,7 @@ func settingsOf(t *testing.T, env func(string) (string, bool), args ...string) (
 	t.Helper()
 	c, _ := find("serve")
 	f := newFlags(c)
-	if err := parse(f, args); err != nil {
+	if err := f.Parse(doubleDashes(args)); err != nil {
 		t.Fatal(err)
 	}
 	return (&run{env: env, stderr: new(bytes.Buffer)}).readSettings(f)
@@ -157,8 +157,7 @@ func TestGuideAndHelpListEverySetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	var help bytes.Buffer
-	c, _ := find("serve")
-	printCommandHelp(&help, c)
+	(Options{}).Main([]string{"help", "serve"}, environment(""), nil, &help, &help)
 	for _, s := range settingTable() {
 		for _, name := range []string{"--" + s.flag, s.variable} {
 			if !strings.Contains(string(guide), "`"+name+"`") || !strings.Contains(help.String(), name) {
