@@ -1,9 +1,10 @@
 // Package deliver has the kinds of destinations: what an owner sets of each, the request
-// that delivers an item, and what its answer means. It makes no call and stores nothing.
+// that delivers an item, and what its answer means. It stores nothing.
 package deliver
 
 import (
 	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/credentials/proxydial"
 	"weir/pkg/machine/storage"
 	"weir/pkg/provider"
 	"weir/pkg/wire/clientheader"
@@ -35,6 +37,8 @@ type Kind struct {
 	Check func(values map[string]string) (field, why string)
 	// Request returns the request for an item; Send adds the limits.
 	Request func(d *Opened, item *storage.Delivery) (*upstream.Request, error)
+	// Send delivers an item otherwise than by HTTP, in the place of Request.
+	Send func(ctx context.Context, dialer proxydial.Dialer, d *Opened, item *storage.Delivery) storage.Result
 	// Test returns an item without an effect on what is stored; nil for a message.
 	Test func(d *Opened) storage.Delivery
 	// Judge changes what an answer means, by its status and the first 64 KiB of its body;
@@ -98,7 +102,7 @@ func (p Policy) Address(raw string) (canonical, host string, err error) {
 //
 // To add one: add its row here, and its functions to a file of its own.
 var kinds = [...]Kind{
-	slack, discord, teams, googleChat, ntfy, email, webhook,
+	slack, discord, teams, googleChat, ntfy, email, smtp, webhook,
 	collector,
 }
 
@@ -201,14 +205,12 @@ func byStatus(status int) storage.Result {
 	return r
 }
 
-// hide returns a text of an answer to show: printable, short and without the secrets of
+// hide returns a text of an answer to show: printable, short and without the settings of
 // the destination.
 func (d *Opened) hide(s string) string {
 	secrets := make([]secret.Secret, 0, len(d.Values))
-	for _, f := range KindOf(d.Kind).Fields {
-		if f.Secret {
-			secrets = append(secrets, d.Values[f.Name])
-		}
+	for _, v := range d.Values {
+		secrets = append(secrets, v)
 	}
 	return Plain(redact.Patterns(redact.Secrets(secrets...).String(s)), 200)
 }

@@ -32,13 +32,18 @@ func (o *Manager) OpenDestination(machineID string, row *storage.Destination) (*
 // Deliver sends an item and returns what its answer means. The turn is another one
 // afterwards.
 func (o *Manager) Deliver(r *storage.Call, d *deliver.Opened, item *storage.Delivery) storage.Result {
-	req, err := d.RequestOf(item)
-	if err != nil {
-		return storage.Result{Verdict: storage.Refused, Why: err.Error()}
-	}
 	ctx, err := r.Outside()
 	if err != nil {
 		return storage.Result{Verdict: storage.Again, Why: "the storage has failed"}
+	}
+	if k := deliver.KindOf(d.Kind); k != nil && k.Send != nil {
+		result := k.Send(ctx, o.Dialer, d, item)
+		r.Reload(o.Now())
+		return result
+	}
+	req, err := d.RequestOf(item)
+	if err != nil {
+		return storage.Result{Verdict: storage.Refused, Why: err.Error()}
 	}
 	resp, err := upstream.Do(ctx, o.Do, req)
 	result := d.Judge(resp, err)

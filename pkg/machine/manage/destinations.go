@@ -299,6 +299,12 @@ func (o *Manager) readFields(in *Input, k *deliver.Kind, row *storage.Destinatio
 			in.fail("settings."+field, "%s", why)
 		}
 	}
+	if host := options["host"]; row.Kind == "smtp" && in.Err == nil {
+		if err := o.Policy().CheckServer(host, options["port"], options["tls"]); err != nil {
+			in.fail("settings.host", "%v", err)
+		}
+		row.Host = host
+	}
 	row.Options = options
 	return plain
 }
