@@ -20,6 +20,9 @@ var CauseNames = [len(Causes{})]string{
 // Count counts a failed attempt by its error.
 func (c *Causes) Count(e *apierr.Error) { c[causeOf(e.Status, e.Code)]++ }
 
+// CauseOf returns the name of the cause of a failure with a status and a code.
+func CauseOf(status int, code string) string { return CauseNames[causeOf(status, code)] }
+
 // causeOf returns the index in CauseNames of a failure with a status and a code.
 func causeOf(status int, code string) int {
 	switch {

@@ -19,7 +19,8 @@ export const words = {
   "fallback#time-limits": "timeout slow hang",
   "guides/budgets": "spending limit cap cost control money",
   "guides/budgets#alerts": "slack discord webhook notification notify email alarm",
-  "guides/opentelemetry": "otel otlp traces spans observability collector tempo jaeger grafana datadog langfuse honeycomb",
+  "guides/opentelemetry":
+    "otel otlp traces spans observability collector tempo jaeger grafana datadog langfuse honeycomb",
   "guides/captured-bodies": "log prompts store conversations audit record",
   prices: "cost pricing price list dollars",
   troubleshooting: "error errors 400 401 403 404 429 500 502 503 504 problem not working too many requests refused",

@@ -13,6 +13,7 @@ import (
 
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/otlp"
 	"weir/pkg/wire/tracecontext"
@@ -219,25 +220,10 @@ const left = "client_left"
 
 // reason returns why an attempt failed, of a fixed set.
 func reason(status int, code string) string {
-	switch {
-	case status == apierr.StatusClientLeft, code == apierr.CodeClientLeft:
+	if status == apierr.StatusClientLeft || code == apierr.CodeClientLeft {
 		return left
-	case code == "upstream_blocked_here":
-		return "blocked"
-	case code == "upstream_unreachable", code == "upstream_cut", code == "upstream_reset":
-		return "unreachable"
-	case code == "upstream_timeout", code == "timeout", status == 408, status == 504:
-		return "timeout"
-	case status == 402, code == "insufficient_quota":
-		return "out_of_credit"
-	case status == 401, status == 403:
-		return "key_refused"
-	case status == 429:
-		return "limited"
-	case status >= 400 && status < 500:
-		return "refused"
 	}
-	return "server_error"
+	return usage.CauseOf(status, code)
 }
 
 // Operation returns the name of the operation of an endpoint.
