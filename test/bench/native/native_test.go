@@ -115,7 +115,8 @@ type world struct {
 	key string
 }
 
-func newWorld(t testing.TB) *world {
+// newWorld returns a host whose settings change may change.
+func newWorld(t testing.TB, change ...func(*gateway.Config)) *world {
 	st, err := store.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +129,9 @@ func newWorld(t testing.TB) *world {
 		Objects: runner, Outside: runner.Outside, Transport: newUpstream(), Log: log,
 		Origin:        func(r *http.Request) string { return "http://" + r.Host },
 		ClientAddress: func(*http.Request) string { return "127.0.0.1" },
+	}
+	for _, f := range change {
+		f(&c.Gateway)
 	}
 	program := host.NewApp(c)
 	runner.Use(program)
