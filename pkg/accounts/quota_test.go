@@ -264,7 +264,7 @@ func TestGaugesAreReported(t *testing.T) {
 			t.Fatalf("got %+v", got)
 		}
 		w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, []byte(`{"observed":5}`), nil }
-		w.pool.add(w.machine, &usage.Row{Endpoint: "/v1/embeddings"})
+		w.pool.add(w.machine, &httpmsg.Request{}, &Trace{}, &usage.Row{Endpoint: "/v1/embeddings"})
 	}
 	w.script[key("a")] = []fake.Answer{limits(200, claude(0.505, 5, 0.5, 100)[:2]...)}
 	w.send()

@@ -106,6 +106,9 @@ func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *
 	defer p.mu.Unlock()
 	p.rowOf(m, &kind).Call(ms, t.FirstMs, rec.Outcome, rec.Reason)
 	rep := p.reportOf(m.ID)
+	call := usage.Row{KeyID: t.KeyID}
+	call.Call(ms, t.FirstMs, rec.Outcome, rec.Reason)
+	rep.Labels = t.label(rep.Labels, m, r, &call)
 	if rep.Requests == nil {
 		rep.Requests, p.spare = p.spare, nil
 	}

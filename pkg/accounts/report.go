@@ -216,6 +216,7 @@ func (p *Pool) restore(machineID string, old *report) {
 	for _, u := range old.Usage {
 		since.Usage = usage.Add(since.Usage, u)
 	}
+	since.Labels = usage.AddLabels(since.Labels, old.Labels, usage.MaxValues)
 	since.Requests = append(old.Requests, since.Requests...)
 	since.Unlisted += old.Unlisted
 	since.UnlistedFailed += old.UnlistedFailed

@@ -84,7 +84,7 @@ func TestReportsAreBounded(t *testing.T) {
 func TestLateReportGoesWithTheNextCallOfAnother(t *testing.T) {
 	for _, kind := range []string{"the object has failed", "the event has ended while counts were gathered"} {
 		w := newWorld(t).add(accounts("a")...)
-		w.pool.add(w.machine, &usage.Row{Requests: 1})
+		w.pool.add(w.machine, &httpmsg.Request{}, &Trace{}, &usage.Row{Requests: 1})
 		w.object.Answer = func(string, []byte) (int, []byte, error) { return 0, nil, errors.New("unreachable") }
 		if kind != "the object has failed" {
 			w.machine.CountsDue(w.Now()) // a report has just been sent

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"weir/pkg/setup"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/httpmsg"
 )
 
@@ -32,4 +34,15 @@ func (t *Trace) addTags(list string) {
 			t.tags = append(slices.Clip(t.tags), strings.Clone(tag))
 		}
 	}
+}
+
+// label adds the counts of a row to the labels of the request: its tool, and its tags with a value.
+func (t *Trace) label(list []usage.Label, m *snapshot.Machine, r *httpmsg.Request, row *usage.Row) []usage.Label {
+	list = usage.AddLabel(list, usage.ByTool, "", setup.ToolOf(r.Header.Get("user-agent")), row)
+	for _, tag := range t.Tags(m, r) {
+		if name, value, ok := strings.Cut(tag, "="); ok && name != "" {
+			list = usage.AddLabel(list, usage.ByName, strings.TrimSpace(name), strings.TrimSpace(value), row)
+		}
+	}
+	return list
 }

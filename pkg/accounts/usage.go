@@ -55,11 +55,10 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		settle(a.reserved, a, &row, p.Now().UnixMilli())
 		a.reserved = nil // Result.Bill has nothing more to settle
 		if failed != nil {
-			p.mu.Lock()
-			of := p.rowOf(m, &row)
-			of.Errors++
-			of.Causes.Count(failed)
-			p.mu.Unlock()
+			only := row.Kind()
+			only.Errors = 1
+			only.Causes.Count(failed)
+			p.add(m, r, t, &only)
 		}
 		return
 	default:
@@ -67,7 +66,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		settle(a.reserved, a, &row, p.Now().UnixMilli())
 		t.use(used)
 	}
-	p.add(m, &row)
+	p.add(m, r, t, &row)
 }
 
 // leaveUnbilled notes that the usage of an answer with the price Later is not recorded, and
@@ -164,7 +163,8 @@ func (r *Result) Bill(ctx context.Context, id, endpoint string) {
 	row := usage.Row{KeyID: r.trace.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID,
 		Model: a.Target.ID(), Endpoint: endpoint, Requests: 1}
 	r.pool.price(r.machine, a, &row)
-	out, err := rpc.Call[rpc.Billed](ctx, r.pool.Object, r.machine.ID, "job.bill", rpc.JobBill{ID: id, Usage: row})
+	out, err := rpc.Call[rpc.Billed](ctx, r.pool.Object, r.machine.ID, "job.bill", rpc.JobBill{ID: id, Usage: row,
+		Labels: r.trace.label(nil, r.machine, r.request, &row)})
 	if err == nil && out.Billed {
 		settle(a.reserved, a, &row, r.pool.Now().UnixMilli())
 	}
@@ -203,12 +203,15 @@ func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, t *Trace, t
 
 // add notes what an attempt has used. Rows of one kind are added up, and go to the object
 // with the next report.
-func (p *Pool) add(m *snapshot.Machine, row *usage.Row) {
-	if m != nil {
-		p.mu.Lock()
-		p.rowOf(m, row).AddCounts(row)
-		p.mu.Unlock()
+func (p *Pool) add(m *snapshot.Machine, r *httpmsg.Request, t *Trace, row *usage.Row) {
+	if m == nil {
+		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rowOf(m, row).AddCounts(row)
+	rep := p.reportOf(m.ID)
+	rep.Labels = t.label(rep.Labels, m, r, row)
 }
 
 // rowOf returns the row of a kind in the next report of a machine. The caller has the lock.

@@ -59,7 +59,7 @@ var usageColumns = [...]csvColumn{
 	{"latency_ms", "latencyMs"}, {"first_token_ms", "firstTokenMs"},
 	{"latency_p50_ms", "latencyP50Ms"}, {"latency_p95_ms", "latencyP95Ms"}, {"first_token_p50_ms", "firstTokenP50Ms"},
 	{"first_token_p95_ms", "firstTokenP95Ms"},
-	{"cache_share", "cacheShare"}, {"key_id", "keyId"}, {"connection_id", "connectionId"},
+	{"cache_share", "cacheShare"}, {"key_id", "keyId"}, {"connection_id", "connectionId"}, {"tool", "tool"}, {"tag", "tag"},
 }
 
 // csvRequestParameters are those of rpc.RequestParameters that are filters.

@@ -273,6 +273,7 @@ func (p *pending) add(rep *rpc.Report, size int, observed int64, most int) {
 			p.Usage = usage.Add(p.Usage, u)
 		}
 	}
+	p.Labels = usage.AddLabels(p.Labels, storage.TidyLabels(rep.Labels), usage.MaxValues)
 	p.Requests = append(p.Requests, rep.Requests...)
 	p.Unlisted += max(rep.Unlisted, 0)
 	p.UnlistedFailed += max(rep.UnlistedFailed, 0)
@@ -360,6 +361,7 @@ func apply(t *storage.Tx, p *pending) []store.Request {
 		at = t.Now
 	}
 	t.AddUsage(at, p.Usage)
+	t.AddLabels(at, p.Labels)
 	t.AddConnUse(at, p.Usage, has)
 	return t.AddRequests(p.Requests, p.Unlisted, p.UnlistedFailed)
 }

@@ -67,6 +67,7 @@ func (o *Object) jobBill(r *storage.Call) (any, error) {
 		j.Unbilled, j.Counted = nil, nil
 		r.Put(name, j)
 		addUsage(r.Tx, in.Usage)
+		r.AddLabels(r.Now, storage.TidyLabels(in.Labels))
 	}
 	return rpc.Billed{Billed: bills}, nil
 }

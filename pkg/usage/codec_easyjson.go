@@ -426,3 +426,504 @@ func (v Row) MarshalEasyJSON(w *jwriter.Writer) {
 func (v *Row) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgUsage(l, v)
 }
+func easyjson38c57360DecodeWeirPkgUsage1(in *jlexer.Lexer, out *LabelRow) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "value":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Value = string(in.String())
+			}
+		case "keyId":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.KeyID = string(in.String())
+			}
+		case "connectionId":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ConnectionID = string(in.String())
+			}
+		case "provider":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Provider = string(in.String())
+			}
+		case "model":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Model = string(in.String())
+			}
+		case "endpoint":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Endpoint = string(in.String())
+			}
+		case "requests":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Requests = int64(in.Int64())
+			}
+		case "errors":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Errors = int64(in.Int64())
+			}
+		case "inputTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.InputTokens = int64(in.Int64())
+			}
+		case "outputTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.OutputTokens = int64(in.Int64())
+			}
+		case "reasoningTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.ReasoningTokens = int64(in.Int64())
+			}
+		case "cacheReadTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CacheReadTokens = int64(in.Int64())
+			}
+		case "cacheWriteTokens":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CacheWriteTokens = int64(in.Int64())
+			}
+		case "costUsd":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CostUSD = float64(in.Float64())
+			}
+		case "latencyMs":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.LatencyMs = int64(in.Int64())
+			}
+		case "calls":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Calls = int64(in.Int64())
+			}
+		case "failedCalls":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.FailedCalls = int64(in.Int64())
+			}
+		case "leftCalls":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.LeftCalls = int64(in.Int64())
+			}
+		case "refusedKeyLimit":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedKeyLimit = int64(in.Int64())
+			}
+		case "refusedBudget":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedBudget = int64(in.Int64())
+			}
+		case "refusedConcurrency":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedConcurrency = int64(in.Int64())
+			}
+		case "refusedKey":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedKey = int64(in.Int64())
+			}
+		case "refusedModel":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedModel = int64(in.Int64())
+			}
+		case "refusedRequest":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RefusedRequest = int64(in.Int64())
+			}
+		case "unpriced":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Unpriced = int64(in.Int64())
+			}
+		case "estimated":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Estimated = int64(in.Int64())
+			}
+		case "latency":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				if data := in.Raw(); in.Ok() {
+					in.AddError((out.Latency).UnmarshalJSON(data))
+				}
+			}
+		case "firstToken":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				if data := in.Raw(); in.Ok() {
+					in.AddError((out.FirstToken).UnmarshalJSON(data))
+				}
+			}
+		case "firstTokenMs":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.FirstTokenMs = int64(in.Int64())
+			}
+		case "causes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				in.Delim('[')
+				v3 := 0
+				for !in.IsDelim(']') {
+					if v3 < 8 {
+						if in.IsNull() {
+							in.Skip()
+						} else {
+							(out.Causes)[v3] = int64(in.Int64())
+						}
+						v3++
+					} else {
+						in.SkipRecursive()
+					}
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgUsage1(out *jwriter.Writer, in LabelRow) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"value\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.Value))
+	}
+	if in.KeyID != "" {
+		const prefix string = ",\"keyId\":"
+		out.RawString(prefix)
+		out.String(string(in.KeyID))
+	}
+	if in.ConnectionID != "" {
+		const prefix string = ",\"connectionId\":"
+		out.RawString(prefix)
+		out.String(string(in.ConnectionID))
+	}
+	if in.Provider != "" {
+		const prefix string = ",\"provider\":"
+		out.RawString(prefix)
+		out.String(string(in.Provider))
+	}
+	if in.Model != "" {
+		const prefix string = ",\"model\":"
+		out.RawString(prefix)
+		out.String(string(in.Model))
+	}
+	if in.Endpoint != "" {
+		const prefix string = ",\"endpoint\":"
+		out.RawString(prefix)
+		out.String(string(in.Endpoint))
+	}
+	{
+		const prefix string = ",\"requests\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Requests))
+	}
+	if in.Errors != 0 {
+		const prefix string = ",\"errors\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Errors))
+	}
+	if in.InputTokens != 0 {
+		const prefix string = ",\"inputTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.InputTokens))
+	}
+	if in.OutputTokens != 0 {
+		const prefix string = ",\"outputTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.OutputTokens))
+	}
+	if in.ReasoningTokens != 0 {
+		const prefix string = ",\"reasoningTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.ReasoningTokens))
+	}
+	if in.CacheReadTokens != 0 {
+		const prefix string = ",\"cacheReadTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.CacheReadTokens))
+	}
+	if in.CacheWriteTokens != 0 {
+		const prefix string = ",\"cacheWriteTokens\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.CacheWriteTokens))
+	}
+	if in.CostUSD != 0 {
+		const prefix string = ",\"costUsd\":"
+		out.RawString(prefix)
+		out.Float64(float64(in.CostUSD))
+	}
+	if in.LatencyMs != 0 {
+		const prefix string = ",\"latencyMs\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.LatencyMs))
+	}
+	if in.Calls != 0 {
+		const prefix string = ",\"calls\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Calls))
+	}
+	if in.FailedCalls != 0 {
+		const prefix string = ",\"failedCalls\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.FailedCalls))
+	}
+	if in.LeftCalls != 0 {
+		const prefix string = ",\"leftCalls\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.LeftCalls))
+	}
+	if in.RefusedKeyLimit != 0 {
+		const prefix string = ",\"refusedKeyLimit\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedKeyLimit))
+	}
+	if in.RefusedBudget != 0 {
+		const prefix string = ",\"refusedBudget\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedBudget))
+	}
+	if in.RefusedConcurrency != 0 {
+		const prefix string = ",\"refusedConcurrency\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedConcurrency))
+	}
+	if in.RefusedKey != 0 {
+		const prefix string = ",\"refusedKey\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedKey))
+	}
+	if in.RefusedModel != 0 {
+		const prefix string = ",\"refusedModel\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedModel))
+	}
+	if in.RefusedRequest != 0 {
+		const prefix string = ",\"refusedRequest\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RefusedRequest))
+	}
+	if in.Unpriced != 0 {
+		const prefix string = ",\"unpriced\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Unpriced))
+	}
+	if in.Estimated != 0 {
+		const prefix string = ",\"estimated\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Estimated))
+	}
+	if (in.Latency != Histogram{}) {
+		const prefix string = ",\"latency\":"
+		out.RawString(prefix)
+		out.Raw((in.Latency).MarshalJSON())
+	}
+	if (in.FirstToken != Histogram{}) {
+		const prefix string = ",\"firstToken\":"
+		out.RawString(prefix)
+		out.Raw((in.FirstToken).MarshalJSON())
+	}
+	if in.FirstTokenMs != 0 {
+		const prefix string = ",\"firstTokenMs\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.FirstTokenMs))
+	}
+	if (in.Causes != Causes{}) {
+		const prefix string = ",\"causes\":"
+		out.RawString(prefix)
+		out.RawByte('[')
+		for v4 := range in.Causes {
+			if v4 > 0 {
+				out.RawByte(',')
+			}
+			out.Int64(int64((in.Causes)[v4]))
+		}
+		out.RawByte(']')
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v LabelRow) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgUsage1(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *LabelRow) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgUsage1(l, v)
+}
+func easyjson38c57360DecodeWeirPkgUsage2(in *jlexer.Lexer, out *Label) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "kind":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Kind = string(in.String())
+			}
+		case "name":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Name = string(in.String())
+			}
+		case "rows":
+			if in.IsNull() {
+				in.Skip()
+				out.Rows = nil
+			} else {
+				in.Delim('[')
+				if out.Rows == nil {
+					if !in.IsDelim(']') {
+						out.Rows = make([]LabelRow, 0, 0)
+					} else {
+						out.Rows = []LabelRow{}
+					}
+				} else {
+					out.Rows = (out.Rows)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v5 LabelRow
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v5).UnmarshalEasyJSON(in)
+					}
+					out.Rows = append(out.Rows, v5)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgUsage2(out *jwriter.Writer, in Label) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"kind\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.Kind))
+	}
+	if in.Name != "" {
+		const prefix string = ",\"name\":"
+		out.RawString(prefix)
+		out.String(string(in.Name))
+	}
+	{
+		const prefix string = ",\"rows\":"
+		out.RawString(prefix)
+		if in.Rows == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
+			out.RawString("null")
+		} else {
+			out.RawByte('[')
+			for v6, v7 := range in.Rows {
+				if v6 > 0 {
+					out.RawByte(',')
+				}
+				(v7).MarshalEasyJSON(out)
+			}
+			out.RawByte(']')
+		}
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v Label) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgUsage2(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *Label) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgUsage2(l, v)
+}

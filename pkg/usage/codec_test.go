@@ -6,4 +6,7 @@ import (
 	"weir/internal/codectest"
 )
 
-func TestGeneratedCodeHasEveryField(t *testing.T) { codectest.Check(t, &Row{}) }
+func TestGeneratedCodeHasEveryField(t *testing.T) {
+	codectest.Check(t, &Row{})
+	codectest.Check(t, &Label{})
+}

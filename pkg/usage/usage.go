@@ -89,6 +89,10 @@ type View struct {
 	Provider     string `json:"provider,omitempty"`
 	Model        string `json:"model,omitempty"`
 	Endpoint     string `json:"endpoint,omitempty"`
+	// Tool or Tag is the value of the label that rows are grouped by: "claude-code",
+	// "project=atlas".
+	Tool string `json:"tool,omitempty"`
+	Tag  string `json:"tag,omitempty"`
 
 	// Requests is the sum of Succeeded, ProviderFailed, Refused and Left, FailedRequests that
 	// of ProviderFailed and Refused. Rows of earlier versions have refused requests in

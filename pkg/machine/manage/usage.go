@@ -19,12 +19,12 @@ import (
 // from and to, group is another name of groupBy. With groupBy=hour the rows are
 // those of hours, period=24h or "2026-01-31T19", with groupBy=month those of months, by
 // default all that are stored. key, connection, provider, model and
-// endpoint are filters.
+// endpoint are filters. For tools and tags see label.
 func (c *change) usageList() (any, error) { return c.usageOf("") }
 
 // usageParameters are the names of the parameters of GET /api/usage.
 var usageParameters = [...]string{"from", "to", "period", "groupBy", "group", "key", "connection", "provider", "model",
-	"endpoint"}
+	"endpoint", "tool", "tag"}
 
 // usageReport is the answer to GET /api/usage.
 type usageReport struct {
@@ -38,7 +38,9 @@ type usageReport struct {
 	// Unpriced names models with attempts whose price is not known, those
 	// with the most attempts first.
 	Unpriced []unpricedModel `json:"unpriced,omitempty"`
-	Scan     int64           `json:"scan,omitempty"` // of a CSV file, see usageSpan.part
+	// TagNames are the names of the tags of the last days, for groupBy.
+	TagNames []string `json:"tagNames,omitempty"`
+	Scan     int64    `json:"scan,omitempty"` // of a CSV file, see usageSpan.part
 }
 
 type unpricedModel struct {
@@ -66,6 +68,10 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	label, err := c.labelOf(by)
+	if err != nil {
+		return nil, err
+	}
 	span, err := c.spanOf(by)
 	if err != nil {
 		return nil, err
@@ -82,11 +88,8 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 	priced := map[[2]string]bool{}
 	timed := by == nil || span.unit != ""
 	next := span.part(&c.env, timed)
-	var rows, whole groupedUsage
-	add := func(when string, r *usage.Row) {
-		if !isOf(r, &want) {
-			return
-		}
+	rows, whole := groupedUsage{label: label}, groupedUsage{label: label}
+	add := func(when, value string, r *usage.Row) {
 		total.Add(r)
 		if r.Unpriced > 0 {
 			unpriced[[2]string{r.Model, r.Provider}] += r.Unpriced
@@ -103,25 +106,39 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 		if !timed {
 			when = ""
 		} else if len(by) > 1 {
-			whole.add("", name, group, r)
+			whole.add("", name, value, group, r)
 		}
 		if span.unit == "month" {
 			when = when[:len("2026-11")]
 		}
-		rows.add(when, name, group, r)
+		rows.add(when, name, value, group, r)
 	}
-	if span.unit == "hour" {
-		c.Hours(span.start, span.end, add)
-	} else {
-		first := max(span.start, c.Now-storage.UsageDays*storage.Day)
-		for at := first - first%storage.Day; at <= min(span.end, c.Now); at += storage.Day {
-			for _, u := range storage.RowsOf[storage.UsageRow](c.Tx, storage.UsagePrefix+storage.DayOf(at)) {
-				add(u.Day, &u.Row)
-			}
+	wanted := func(when string, r *usage.Row) {
+		if isOf(r, &want) {
+			add(when, "", r)
 		}
 	}
+	switch {
+	case label != nil:
+		c.labelled(span.start, span.end, label, &want, add)
+		clear(unpriced) // of models
+	case span.unit == "hour":
+		c.Hours(span.start, span.end, wanted)
+	default:
+		c.days(span.start, span.end, wanted)
+	}
 	return &usageReport{"list", span.from, span.to, rows.views(span.unit), whole.views(""), total.View(),
-		unpricedModels(unpriced, priced), next}, nil
+		unpricedModels(unpriced, priced), c.tagNames(span.start, min(span.end, c.Now)), next}, nil
+}
+
+// days calls each with the rows of usage of the days from one time to another.
+func (c *change) days(from, to int64, each func(day string, r *usage.Row)) {
+	first := max(from, c.Now-storage.UsageDays*storage.Day)
+	for at := first - first%storage.Day; at <= min(to, c.Now); at += storage.Day {
+		for _, u := range storage.RowsOf[storage.UsageRow](c.Tx, storage.UsagePrefix+storage.DayOf(at)) {
+			each(u.Day, &u.Row)
+		}
+	}
 }
 
 // isOf reports whether a row has the ids that are set in want.
@@ -149,18 +166,19 @@ func unpricedModels(attempts map[[2]string]int64, priced map[[2]string]bool) (li
 
 // groupedUsage has rows of usage by the time and the name of their group.
 type groupedUsage struct {
+	label *usageLabel // nil for none
 	rows  []timedUsage
 	index map[string]int
 }
 
-// timedUsage is the usage of a month, a day or an hour.
+// timedUsage is the usage of a month, a day or an hour, by a value of the label.
 type timedUsage struct {
-	when string
+	when, value string
 	usage.Row
 }
 
-func (g *groupedUsage) add(when, name string, group usage.Row, r *usage.Row) {
-	name = when + "\n" + name
+func (g *groupedUsage) add(when, name, value string, group usage.Row, r *usage.Row) {
+	name = when + "\n" + value + "\n" + name
 	at, ok := g.index[name]
 	if !ok {
 		if g.index == nil {
@@ -168,7 +186,7 @@ func (g *groupedUsage) add(when, name string, group usage.Row, r *usage.Row) {
 		}
 		at = len(g.rows)
 		g.index[name] = at
-		g.rows = append(g.rows, timedUsage{when, group})
+		g.rows = append(g.rows, timedUsage{when, value, group})
 	}
 	g.rows[at].Add(r)
 }
@@ -180,11 +198,14 @@ func (g *groupedUsage) views(unit string) []usage.View {
 		if a.when != b.when {
 			return a.when < b.when
 		}
-		return a.Model+a.KeyID < b.Model+b.KeyID
+		return a.Model+a.KeyID+a.value < b.Model+b.KeyID+b.value
 	})
 	shown := make([]usage.View, len(g.rows))
 	for i := range g.rows {
 		v := g.rows[i].View()
+		if g.label != nil {
+			g.label.show(&v, g.rows[i].value)
+		}
 		switch when := g.rows[i].when; unit {
 		case "hour":
 			v.Hour = when
@@ -266,8 +287,8 @@ func groupsOf(list string) ([]string, error) {
 	}
 	by := strings.Split(list, ",")
 	for i, g := range by {
-		if !slices.Contains(usageGroups[:], g) || slices.Contains(by[:i], g) {
-			return nil, apierr.Invalid("groupBy", "groupBy must be a list of month, day or hour, key, connection, provider, model and endpoint.")
+		if !slices.Contains(usageGroups[:], g) && !isLabel(g) || slices.Contains(by[:i], g) {
+			return nil, apierr.Invalid("groupBy", "groupBy must be a list of month, day or hour, key, connection, provider, model, endpoint, tool and tag:NAME.")
 		}
 	}
 	times := 0

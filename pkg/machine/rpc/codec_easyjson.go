@@ -1006,6 +1006,33 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 				}
 				in.Delim(']')
 			}
+		case "labels":
+			if in.IsNull() {
+				in.Skip()
+				out.Labels = nil
+			} else {
+				in.Delim('[')
+				if out.Labels == nil {
+					if !in.IsDelim(']') {
+						out.Labels = make([]usage.Label, 0, 1)
+					} else {
+						out.Labels = []usage.Label{}
+					}
+				} else {
+					out.Labels = (out.Labels)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v22 usage.Label
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v22).UnmarshalEasyJSON(in)
+					}
+					out.Labels = append(out.Labels, v22)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		case "requests":
 			if in.IsNull() {
 				in.Skip()
@@ -1022,13 +1049,13 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 					out.Requests = (out.Requests)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v22 store.Request
+					var v23 store.Request
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v22).UnmarshalEasyJSON(in)
+						(v23).UnmarshalEasyJSON(in)
 					}
-					out.Requests = append(out.Requests, v22)
+					out.Requests = append(out.Requests, v23)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1065,11 +1092,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		out.RawString(prefix[1:])
 		{
 			out.RawByte('[')
-			for v23, v24 := range in.Cooldowns {
-				if v23 > 0 {
+			for v24, v25 := range in.Cooldowns {
+				if v24 > 0 {
 					out.RawByte(',')
 				}
-				(v24).MarshalEasyJSON(out)
+				(v25).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1084,11 +1111,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v25, v26 := range in.Cleared {
-				if v25 > 0 {
+			for v26, v27 := range in.Cleared {
+				if v26 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgMachineRpc5(out, v26)
+				easyjson38c57360EncodeWeirPkgMachineRpc5(out, v27)
 			}
 			out.RawByte(']')
 		}
@@ -1103,11 +1130,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v27, v28 := range in.Errors {
-				if v27 > 0 {
+			for v28, v29 := range in.Errors {
+				if v28 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgMachineRpc6(out, v28)
+				easyjson38c57360EncodeWeirPkgMachineRpc6(out, v29)
 			}
 			out.RawByte(']')
 		}
@@ -1122,11 +1149,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v29, v30 := range in.Refusals {
-				if v29 > 0 {
+			for v30, v31 := range in.Refusals {
+				if v30 > 0 {
 					out.RawByte(',')
 				}
-				(v30).MarshalEasyJSON(out)
+				(v31).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1141,11 +1168,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v31, v32 := range in.Quotas {
-				if v31 > 0 {
+			for v32, v33 := range in.Quotas {
+				if v32 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgMachineRpc7(out, v32)
+				easyjson38c57360EncodeWeirPkgMachineRpc7(out, v33)
 			}
 			out.RawByte(']')
 		}
@@ -1170,11 +1197,30 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v33, v34 := range in.Usage {
-				if v33 > 0 {
+			for v34, v35 := range in.Usage {
+				if v34 > 0 {
 					out.RawByte(',')
 				}
-				(v34).MarshalEasyJSON(out)
+				(v35).MarshalEasyJSON(out)
+			}
+			out.RawByte(']')
+		}
+	}
+	if len(in.Labels) != 0 {
+		const prefix string = ",\"labels\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		{
+			out.RawByte('[')
+			for v36, v37 := range in.Labels {
+				if v36 > 0 {
+					out.RawByte(',')
+				}
+				(v37).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1189,11 +1235,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v35, v36 := range in.Requests {
-				if v35 > 0 {
+			for v38, v39 := range in.Requests {
+				if v38 > 0 {
 					out.RawByte(',')
 				}
-				(v36).MarshalEasyJSON(out)
+				(v39).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1266,9 +1312,9 @@ func easyjson38c57360DecodeWeirPkgBudget1(in *jlexer.Lexer, out *budget.Asks) {
 					out.Asks = (out.Asks)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v37 budget.Ask
-					easyjson38c57360DecodeWeirPkgBudget2(in, &v37)
-					out.Asks = append(out.Asks, v37)
+					var v40 budget.Ask
+					easyjson38c57360DecodeWeirPkgBudget2(in, &v40)
+					out.Asks = append(out.Asks, v40)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1299,11 +1345,11 @@ func easyjson38c57360EncodeWeirPkgBudget1(out *jwriter.Writer, in budget.Asks) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v38, v39 := range in.Asks {
-				if v38 > 0 {
+			for v41, v42 := range in.Asks {
+				if v41 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgBudget2(out, v39)
+				easyjson38c57360EncodeWeirPkgBudget2(out, v42)
 			}
 			out.RawByte(']')
 		}
@@ -1492,9 +1538,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc7(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v40 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v40)
-					out.Windows = append(out.Windows, v40)
+					var v43 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v43)
+					out.Windows = append(out.Windows, v43)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1536,11 +1582,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc7(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v41, v42 := range in.Windows {
-				if v41 > 0 {
+			for v44, v45 := range in.Windows {
+				if v44 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v42)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v45)
 			}
 			out.RawByte(']')
 		}

@@ -141,6 +141,8 @@ type Report struct {
 	Budgets *budget.Asks `json:"budgets,omitempty"`
 	// Usage is added to the rows of the day.
 	Usage []usage.Row `json:"usage,omitempty"`
+	// Labels have the same usage by the labels of the calls.
+	Labels []usage.Label `json:"labels,omitempty"`
 	// Requests are requests of clients, oldest first: all, or those that store.Thin
 	// has kept. Unlisted is the number of the others, and UnlistedFailed that of the
 	// failures among these.
@@ -249,8 +251,9 @@ type Job struct {
 
 // JobBill is what a job has used.
 type JobBill struct {
-	ID    string    `json:"id"`
-	Usage usage.Row `json:"usage"`
+	ID     string        `json:"id"`
+	Usage  usage.Row     `json:"usage"`
+	Labels []usage.Label `json:"labels,omitempty"`
 }
 
 // Billed is the answer to a JobBill: false if the job was billed before.

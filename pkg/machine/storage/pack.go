@@ -21,7 +21,7 @@ const ActivityRow = "activity"
 
 // packedPrefixes are the prefixes of the keys of these rows.
 var packedPrefixes = [...]string{CooldownPrefix, ErrorPrefix, refusalPrefix, quotaPrefix, HealthPrefix, UsagePrefix,
-	usageCountPrefix, HourPrefix, RecentRow, KeyUsePrefix, ConnUsePrefix, RequestsRow}
+	usageCountPrefix, LabelPrefix, HourPrefix, RecentRow, KeyUsePrefix, ConnUsePrefix, RequestsRow}
 
 // Sizes of the row, in bytes: larger ones are reduced to packRest.
 const (
@@ -145,11 +145,13 @@ func (t *Tx) spill() (out []Row) {
 		delete(t.pack, k)
 	}
 	today, hour, open := UsagePrefix+DayOf(t.Now), HourPrefix+HourOf(t.Now), t.openPage()
+	labels := LabelPrefix + DayOf(t.Now)
 	size := 0
 	for k, v := range t.pack {
 		switch {
 		case strings.HasPrefix(k, RequestsRow+":") && k != open,
 			strings.HasPrefix(k, UsagePrefix) && !strings.HasPrefix(k, today),
+			strings.HasPrefix(k, LabelPrefix) && !strings.HasPrefix(k, labels),
 			strings.HasPrefix(k, HourPrefix) && k != hour:
 			take(k)
 		default:

@@ -42,6 +42,7 @@ const (
 	UsagePrefix       = "usage:"
 	healthDayPrefix   = "healthday:" // and the day, see HealthDay
 	usageCountPrefix  = "usages:"    // of a day: how many rows of usage it has
+	LabelPrefix       = "label:"     // and the day, see labels.go
 	OldRequestPrefix  = "request:"   // of an earlier form
 	JobPrefix         = "job:"
 	AuditPrefix       = "audit:"

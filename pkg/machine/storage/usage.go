@@ -81,7 +81,7 @@ func (t *Tx) PruneHours() {
 // days, so that it reads little else than what it removes.
 func (t *Tx) PruneUsage() {
 	for prefix, days := range map[string]int64{
-		UsagePrefix: UsageDays, usageCountPrefix: UsageDays, healthDayPrefix: HealthDays,
+		UsagePrefix: UsageDays, usageCountPrefix: UsageDays, LabelPrefix: UsageDays, healthDayPrefix: HealthDays,
 	} {
 		first := DayOf(t.Now - days*Day)
 		t.Pages(prefix, 16, func(r Row) bool {
