@@ -72,7 +72,7 @@ var programCalls = []struct {
 func TestAllocationsInTheProgram(t *testing.T) {
 	a := newApp(newWorld(t))
 	for _, c := range programCalls {
-		const n = 1000 // with those that a report costs
+		const n = 1000                                    // with those that a report costs
 		for _, r := range a.requests(n, c.path, c.body) { // fill what is cached
 			a.serve(r)
 		}
