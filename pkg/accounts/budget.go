@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"weir/pkg/budget"
 	"weir/pkg/catalog"
 	"weir/pkg/llm"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
+	"weir/pkg/setup"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/usage"
@@ -187,7 +189,7 @@ func (c *Call) uses(to *routing.Target) (list []budgetUse, least, most int64) {
 	tokens, cost := e.of(price, most)
 	for i := range m.Budgets {
 		b := &m.Budgets[i]
-		if !to.Charged(b, c.Trace.KeyID, asked) {
+		if !c.labelled(b) || !to.Charged(b, c.Trace.KeyID, asked) {
 			continue
 		}
 		if amount, counts := amountOf(b, price, tokens, cost); counts {
@@ -196,6 +198,16 @@ func (c *Call) uses(to *routing.Target) (list []budgetUse, least, most int64) {
 		}
 	}
 	return list, least, most
+}
+
+// labelled reports whether a call has the tag and the tool that a budget is of. One that follows
+// has those of the call whose usage it records.
+func (c *Call) labelled(b *store.Budget) bool {
+	if _, counted := c.Estimate.Counted[b.ID]; counted {
+		return true
+	}
+	return (b.Tag == "" || slices.Contains(c.Trace.Tags(c.Machine, c.Request), b.Tag)) &&
+		(b.Tool == "" || b.Tool == setup.ToolOf(c.Request.Header.Get("user-agent")))
 }
 
 // amounts returns what a call to a target reserves of each of its key's limits: of tokens the

@@ -20,6 +20,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -668,6 +669,50 @@ func TestRefusalStatesItsReason(t *testing.T) {
 		e := exceeded(b, &tt.grant, tt.amount)
 		if e.Message != tt.want || e.RetryAfter != tt.wait || !e.NoRetry || (e.Err == errLent) != tt.grant.Lent {
 			t.Errorf("got %q, wait %v\nwant %q, wait %v", e.Message, e.RetryAfter, tt.want, tt.wait)
+		}
+	}
+}
+
+// A budget of a tag or a tool counts the calls that have it and no others, and an exhausted one
+// refuses no others. The tags of a key count whatever its client sends.
+func TestBudgetOfATagOrATool(t *testing.T) {
+	b := newBudgeted(t,
+		store.Budget{ID: "atlas", Tag: "project=atlas", Unit: store.Requests, Limit: 3, Window: budget.Day},
+		store.Budget{ID: "codex", Tool: "codex", Unit: store.Requests, Limit: 4, Window: budget.Day},
+		store.Budget{ID: "both", Tag: "project=atlas", Tool: "codex", KeyID: "k1", Unit: store.Requests, Limit: 9, Window: budget.Day},
+		store.Budget{ID: "all", Unit: store.Requests, Limit: 100, Window: budget.Day})
+	rec := *b.machine.Machine
+	rec.Keys = []store.Key{{ID: "fixed", Tags: []string{"project=atlas"}}}
+	b.use(&rec)
+	call := func(key, tags, agent string) int {
+		b.trace = Trace{KeyID: key}
+		b.req.Header = httpmsg.Header{{Name: "x-weir-tags", Value: tags}, {Name: "user-agent", Value: agent}}
+		status, _, _ := refusal(b.call())
+		return status
+	}
+	for i, tt := range []struct {
+		key, tags, agent string
+		status           int
+		counts           [4]int64 // of atlas, codex, both and all
+	}{
+		{"k1", "", "curl/8", 0, [4]int64{0, 0, 0, 1}},
+		{"k1", "project=other,team=atlas", "curl/8", 0, [4]int64{0, 0, 0, 2}},
+		{"k1", "nightly,project=atlas", "curl/8", 0, [4]int64{1, 0, 0, 3}},
+		{"k1", "project=atlas", "codex_exec/1", 0, [4]int64{2, 1, 1, 4}},
+		{"k2", "", "codex-tui/2", 0, [4]int64{2, 2, 1, 5}},
+		{"fixed", "project=other", "curl/8", 0, [4]int64{3, 2, 1, 6}},
+		{"k1", "project=atlas", "curl/8", 429, [4]int64{3, 2, 1, 6}},
+		{"fixed", "", "curl/8", 429, [4]int64{3, 2, 1, 6}},
+		{"k1", "", "codex_cli_rs/1", 0, [4]int64{3, 3, 1, 7}},
+		{"k1", "project=a", "codex_cli_rs/1", 0, [4]int64{3, 4, 1, 8}},
+		{"k1", "project=a", "codex_cli_rs/1", 429, [4]int64{3, 4, 1, 8}},
+		{"k1", "project=a", "", 0, [4]int64{3, 4, 1, 9}},
+	} {
+		status := call(tt.key, tt.tags, tt.agent)
+		b.report()
+		got := [4]int64{b.ledgers["atlas"].Spent, b.ledgers["codex"].Spent, b.ledgers["both"].Spent, b.ledgers["all"].Spent}
+		if status != tt.status || got != tt.counts {
+			t.Errorf("call %d: status %d, want %d; counted %v, want %v", i+1, status, tt.status, got, tt.counts)
 		}
 	}
 }

@@ -209,7 +209,8 @@ func (q *question) session() (uint64, error) {
 // explainedHeader reports whether a field of a call can be explained: those that lead to
 // a provider or name a session.
 func explainedHeader(name string) bool {
-	return name == "x-connection-id" || name == "x-provider" || name == "x-model" || routing.NamesSession(name)
+	return slices.Contains([]string{"x-connection-id", "x-provider", "x-model", "x-weir-tags", "user-agent"}, name) ||
+		routing.NamesSession(name)
 }
 
 const maxExplainedHeader = 1024 // bytes
@@ -221,7 +222,7 @@ func explained(raw []byte) (in question, err error) {
 	}
 	for name, value := range in.Headers {
 		if !explainedHeader(name) || len(value) > maxExplainedHeader {
-			return in, apierr.Invalid("headers", "headers may have x-connection-id, x-provider, x-model and the fields that name a session, in lower case, of at most %d bytes.", maxExplainedHeader)
+			return in, apierr.Invalid("headers", "headers may have x-connection-id, x-provider, x-model, x-weir-tags, user-agent and the fields that name a session, in lower case, of at most %d bytes.", maxExplainedHeader)
 		}
 	}
 	return in, nil

@@ -32,7 +32,14 @@ func TestBudgetsAreManaged(t *testing.T) {
 	if b.Get("limit").Num != 0.5 || b.Get("unpriced").Str != "pass" || b.Get("spent").Num != 0 || b.Get("exhausted").Bool() {
 		t.Errorf("created: %s", b.Raw)
 	}
-	b = w.OK("PUT", "/api/budgets", `{"limit":1.25,"unpriced":"refuse","window":"month"}`, atBudget(id))
+	b = w.OK("PUT", "/api/budgets", `{"tag":"project=atlas","tool":"codex"}`, atBudget(id))
+	if b.Get("tag").Str != "project=atlas" || b.Get("tool").Str != "codex" {
+		t.Errorf("got %s", b.Raw)
+	}
+	b = w.OK("PUT", "/api/budgets", `{"limit":1.25,"unpriced":"refuse","window":"month","tag":null,"tool":""}`, atBudget(id))
+	if b.Get("tag").Exists() || b.Get("tool").Exists() {
+		t.Errorf("got %s", b.Raw)
+	}
 	if b.Get("limit").Num != 1.25 || b.Get("unpriced").Str != "refuse" || b.Get("name").Str != "team" {
 		t.Errorf("changed: %s", b.Raw)
 	}
@@ -45,6 +52,7 @@ func TestBudgetsAreManaged(t *testing.T) {
 		`{"name":"n","unit":"usd","limit":0,"window":"day"}`, `{"name":"n","unit":"usd","limit":1e-10,"window":"day"}`,
 		`{"name":"n","unit":"usd","limit":1e7,"window":"day"}`, `{"name":"n","unit":"usd","window":"day"}`, `{"name":"n","unit":"usd","limit":"1","window":"day"}`,
 		`{"name":"n","unit":"tokens","limit":1.5,"window":"day"}`, `{"name":"n","unit":"requests","limit":-1,"window":"day"}`,
+		`{"name":"n","unit":"tokens","limit":1,"window":"day","tag":"atlas"}`, `{"name":"n","unit":"tokens","limit":1,"window":"day","tool":"my-tool"}`,
 		`{"name":"n","unit":"tokens","limit":1,"window":"day","unpriced":"refuse"}`, `{"name":"n","unit":"usd","limit":1,"window":"day","unpriced":"no"}`,
 		`{"name":"n","unit":"usd","limit":1,"window":"day","keyId":"nothing"}`, `{"name":"n","unit":"usd","limit":1,"window":"day","spent":0}`,
 		`{"name":"n","unit":"usd","limit":1,"window":"day","models":["openia/gpt-4o"]}`,

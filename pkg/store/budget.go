@@ -67,9 +67,12 @@ type Budget struct {
 	// Models are public ids, names that clients ask for, or beginnings that end in
 	// "*". None means all.
 	Models []string `json:"models,omitempty"`
-	Unit   string   `json:"unit"`   // USD, Tokens, Requests
-	Limit  int64    `json:"limit"`  // nano-dollars, tokens or requests
-	Window string   `json:"window"` // see budget.Windows
+	// Tag, "project=atlas", and Tool, see setup.ToolOf, are those of the calls; "" is any.
+	Tag    string `json:"tag,omitempty"`
+	Tool   string `json:"tool,omitempty"`
+	Unit   string `json:"unit"`   // USD, Tokens, Requests
+	Limit  int64  `json:"limit"`  // nano-dollars, tokens or requests
+	Window string `json:"window"` // see budget.Windows
 	// RefuseUnpriced refuses calls whose price is not known; it is for USD.
 	RefuseUnpriced bool   `json:"refuseUnpriced,omitempty"`
 	Webhook        string `json:"webhookUrl,omitempty"` // receives alerts

@@ -3460,6 +3460,18 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Budget) {
 				}
 				in.Delim(']')
 			}
+		case "tag":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Tag = string(in.String())
+			}
+		case "tool":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Tool = string(in.String())
+			}
 		case "unit":
 			if in.IsNull() {
 				in.Skip()
@@ -3550,6 +3562,16 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Budget) {
 			}
 			out.RawByte(']')
 		}
+	}
+	if in.Tag != "" {
+		const prefix string = ",\"tag\":"
+		out.RawString(prefix)
+		out.String(string(in.Tag))
+	}
+	if in.Tool != "" {
+		const prefix string = ",\"tool\":"
+		out.RawString(prefix)
+		out.String(string(in.Tool))
 	}
 	{
 		const prefix string = ",\"unit\":"

@@ -11,6 +11,7 @@ import (
 	"weir/pkg/budget"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/setup"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
@@ -30,6 +31,8 @@ type budgetView struct {
 	Name       string   `json:"name"`
 	KeyID      string   `json:"keyId,omitempty"`
 	Models     []string `json:"models,omitempty"`
+	Tag        string   `json:"tag,omitempty"`
+	Tool       string   `json:"tool,omitempty"`
 	Unit       string   `json:"unit"`
 	Limit      float64  `json:"limit"`
 	Window     string   `json:"window"`
@@ -54,8 +57,8 @@ type budgetView struct {
 func (c *change) viewBudget(b *storage.Budget) budgetView {
 	l := c.Ledger(&b.Budget, c.o.Zone(c.Tx))
 	v := budgetView{
-		ID: b.ID, Name: b.Name, KeyID: b.KeyID, Models: b.Models, Unit: b.Unit, Limit: store.ShownAmount(b.Unit, b.Limit),
-		Window:  b.Window,
+		ID: b.ID, Name: b.Name, KeyID: b.KeyID, Models: b.Models, Tag: b.Tag, Tool: b.Tool, Unit: b.Unit,
+		Limit: store.ShownAmount(b.Unit, b.Limit), Window: b.Window,
 		Webhook: b.Webhook, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt, Generation: b.Generation,
 		Spent: store.ShownAmount(b.Unit, l.Spent), Reserved: store.ShownAmount(b.Unit, l.Out(c.Now)),
 		StartedAt: l.Start, ResetsAt: l.End, UnpricedCalls: l.Unpriced, Exhausted: l.Refused || l.Open && l.Spent >= b.Limit,
@@ -175,7 +178,7 @@ func (c *change) deleteBudget(id string) {
 // as they were created: what was counted has them.
 func (c *change) applyBudget(row *storage.Budget) error {
 	in := c.input()
-	in.only("name", "keyId", "models", "unit", "limit", "window", "unpriced", "webhookUrl", "allowUnknown")
+	in.only("name", "keyId", "models", "tag", "tool", "unit", "limit", "window", "unpriced", "webhookUrl", "allowUnknown")
 	c.readBudget(in, row, row.ID != "")
 	if _, found := c.Get(storage.KeyPrefix + row.KeyID); row.KeyID != "" && !found {
 		in.fail("keyId", "is not the id of a key")
@@ -201,6 +204,18 @@ func (c *change) readBudget(in *Input, row *storage.Budget, stored bool) {
 	}
 	if v, ok := c.allowedModels(in, 100); ok {
 		row.Models = v
+	}
+	if v, ok := in.text("tag", store.MaxTag); ok {
+		if name, value, _ := strings.Cut(v, "="); v != "" && (name == "" || value == "" || strings.Contains(v, ",")) {
+			in.fail("tag", "must be name=value")
+		}
+		row.Tag = v
+	}
+	if v, ok := in.text("tool", store.MaxTag); ok {
+		if v != "" && !setup.IsTool(v) {
+			in.fail("tool", "is not the id of a tool, such as claude-code")
+		}
+		row.Tool = v
 	}
 	oneOf := func(name string, to *string, values []string) {
 		v, ok := in.text(name, 40)

@@ -50,6 +50,8 @@ type exportBudget struct {
 	Name     string   `json:"name"`
 	KeyID    string   `json:"keyId,omitempty"`
 	Models   []string `json:"models,omitempty"`
+	Tag      string   `json:"tag,omitempty"`
+	Tool     string   `json:"tool,omitempty"`
 	Unit     string   `json:"unit"`
 	Limit    float64  `json:"limit"`
 	Window   string   `json:"window"`
@@ -125,8 +127,8 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 	for _, row := range c.Budgets() {
 		v := c.viewBudget(&row)
 		b := exportBudget{
-			ID: v.ID, Name: v.Name, KeyID: v.KeyID, Models: v.Models, Unit: v.Unit, Limit: v.Limit, Window: v.Window,
-			Unpriced: v.Unpriced, CreatedAt: v.CreatedAt,
+			ID: v.ID, Name: v.Name, KeyID: v.KeyID, Models: v.Models, Tag: v.Tag, Tool: v.Tool, Unit: v.Unit, Limit: v.Limit,
+			Window: v.Window, Unpriced: v.Unpriced, CreatedAt: v.CreatedAt,
 		}
 		if secrets {
 			b.Webhook = v.Webhook

@@ -451,7 +451,7 @@ func (c *change) importedBudgets(list gjson.Result) (budgets []storage.Budget, e
 			in.fail("id", "must be 1 to 64 of letters, digits, dash and underscore")
 		}
 		c.Load(storage.BudgetPrefix+id, &row)
-		row.KeyID, row.Models, row.RefuseUnpriced = "", nil, false
+		row.KeyID, row.Models, row.Tag, row.Tool, row.RefuseUnpriced = "", nil, "", "", false
 		in.values["allowUnknown"] = gjson.Result{Type: gjson.True} // its models may follow, or be gone
 		c.readBudget(in, &row, false)
 		if at, ok := in.time("createdAt"); ok && row.CreatedAt == 0 {

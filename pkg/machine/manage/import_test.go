@@ -362,7 +362,7 @@ func TestBudgetsAreExportedAndImported(t *testing.T) {
 	w.Create()
 	key := w.newKey(`{"name":"one"}`).Get("id").Str
 	all := w.OK("POST", "/api/budgets", `{"name":"all","unit":"usd","limit":1.5,"window":"month","unpriced":"refuse","webhookUrl":"https://example.com/hook"}`).Get("id").Str
-	w.OK("POST", "/api/budgets", `{"name":"of one","keyId":"`+key+`","models":["openai/*"],"unit":"requests","limit":9,"window":"day","allowUnknown":true}`)
+	w.OK("POST", "/api/budgets", `{"name":"of one","keyId":"`+key+`","models":["openai/*"],"tag":"project=a","unit":"requests","limit":9,"window":"day","allowUnknown":true}`)
 	plain := w.OK("GET", "/api/export", "")
 	if got := plain.Get("budgets.#").Int(); got != 2 || strings.Contains(plain.Raw, "webhookUrl") {
 		t.Fatalf("got %s", plain.Get("budgets").Raw)

@@ -224,6 +224,8 @@ export interface Budget {
   name: string;
   keyId?: string;
   models?: string[];
+  tag?: string;
+  tool?: string;
   unit: "usd" | "tokens" | "requests";
   limit: number;
   window: BudgetWindow;

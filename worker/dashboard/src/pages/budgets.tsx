@@ -112,6 +112,8 @@ export default function Budgets({ machine, args: [asked] }: PageProps) {
 function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit: () => void; onDelete: () => void }) {
   const scope = [
     b.keyId && (owner ? keyName(owner) : "a deleted key"),
+    b.tag,
+    b.tool,
     b.models && (b.models.length === 1 ? b.models[0] : count(b.models.length, "model")),
   ].filter(Boolean);
   return (

@@ -33,6 +33,8 @@ export function Editor({
     window: b.window,
     keyId: b.keyId ?? "",
     models: (b.models ?? []).join("\n"),
+    tag: b.tag ?? "",
+    tool: b.tool ?? "",
     refuse: b.unpriced === "refuse",
     webhook: b.webhookUrl ?? "",
   });
@@ -48,6 +50,8 @@ export function Editor({
       limit: Number(form.limit),
       keyId: form.keyId || null,
       models,
+      tag: form.tag.trim() || null,
+      tool: form.tool.trim() || null,
       webhookUrl: form.webhook.trim() || null,
       ...(form.unit === "usd" ? { unpriced: form.refuse ? "refuse" : "pass" } : {}),
       ...(allowUnknown && { allowUnknown }),
@@ -112,6 +116,12 @@ export function Editor({
                 </option>
               ))}
             </select>
+          </Field>
+          <Field label="Tag" hint="For example “project=atlas”. Leave empty for all.">
+            <Text max={64} value={form.tag} onText={(tag) => put({ tag })} />
+          </Field>
+          <Field label="Tool" hint="For example “claude-code”. Leave empty for all.">
+            <Text max={40} value={form.tool} onText={(tool) => put({ tool })} />
           </Field>
         </div>
         <Field label="Models" hint="One per line; “openai/*” matches every model of a provider. Leave empty for all.">
