@@ -45,6 +45,9 @@ func causeOf(status int, code string) int {
 	return 3
 }
 
+// Refused returns the number of attempts that failed because of the request itself.
+func (c *Causes) Refused() int64 { return c[7] }
+
 // named returns the counts by their names, without those that are 0.
 func (c *Causes) named() (by map[string]int64) {
 	for i, n := range c {

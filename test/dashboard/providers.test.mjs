@@ -959,7 +959,10 @@ test("the hours and days of an account are bars, with a text for each", async (t
   const section = page.getByRole("region", { name: "Health", exact: true });
   await section.getByText("As a table").click();
   const row = section.getByRole("table").getByRole("row").nth(1);
-  assert.match(await row.innerText(), new RegExp(`D(egraded|own)\\s+${attempts}\\s+${failed}\\s`));
+  assert.match(
+    await row.innerText(),
+    new RegExp(`D(egraded|own)\\s+${attempts}\\s+${failed}\\s+${failed} server error\\s`),
+  );
   await looks(page, "provider-health");
   await section.getByRole("radio", { name: "30 days" }).check();
   await section.getByRole("img", { name: new RegExp(`^Server, last 30 days: ${share}`) }).waitFor();
@@ -992,7 +995,10 @@ test("what a provider's status page says is shown beside its accounts, as text, 
   const group = page.getByRole("region", { name: "AssemblyAI", exact: true });
   await group.getByText("Major problems", { exact: true }).waitFor();
   await group.getByText("<img src=x").waitFor();
-  assert.match(await group.locator("> p.muted").innerText(), /^AssemblyAI reports:[^]+ — Elevated errors[^]+read at \d\d:\d\d/);
+  assert.match(
+    await group.locator("> p.muted").innerText(),
+    /^AssemblyAI reports:[^]+ — Elevated errors[^]+read at \d\d:\d\d/,
+  );
   const link = page.getByRole("link", { name: "Status page of AssemblyAI" });
   assert.equal(await link.getAttribute("href"), "https://status.assemblyai.com");
   assert.equal(await page.getByText(" reports:").count(), 1, "Mistral has no page in this form");

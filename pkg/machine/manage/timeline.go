@@ -18,17 +18,22 @@ const (
 	stateDown        = "down"     // more than a half failed
 )
 
-// stateOf returns the state that attempts show, "" without any.
-func stateOf(attempts, failed int64) string {
+// stateOf returns the state that attempts show, "" without any, and the share of those that
+// did not fail. An attempt that was refused because of the request itself shows nothing.
+func stateOf(r *usage.Row) (state string, success float64) {
+	refused := r.Causes.Refused()
+	attempts, failed := r.Requests-refused, r.Errors-refused
 	switch {
 	case attempts <= 0:
-		return ""
+		return "", 0
 	case failed*2 > attempts:
-		return stateDown
+		state = stateDown
 	case failed*20 > attempts:
-		return stateDegraded
+		state = stateDegraded
+	default:
+		state = stateOperational
 	}
-	return stateOperational
+	return state, float64(max(attempts-failed, 0)) / float64(attempts)
 }
 
 // maxTimelines is the number of lines of an answer: those with the most attempts.
@@ -48,10 +53,14 @@ func (s *healthSpan) start(now int64) int64 { return now - now%s.step - (s.count
 
 // healthStep is what the attempts of a time have shown.
 type healthStep struct {
-	State           string  `json:"state,omitempty"` // "" without attempts
-	Attempts        int64   `json:"attempts"`
-	Failed          int64   `json:"failed"`
-	Success         float64 `json:"success"` // share of Attempts
+	State    string `json:"state,omitempty"` // "" without attempts that show one
+	Attempts int64  `json:"attempts"`
+	Failed   int64  `json:"failed"`
+	// FailedBy has Failed by usage.CauseNames.
+	FailedBy map[string]int64 `json:"failedBy,omitempty"`
+	// Success is the share of Attempts that did not fail, without those refused because of
+	// the request itself.
+	Success         float64 `json:"success"`
 	LatencyP50Ms    int64   `json:"latencyP50Ms,omitempty"`
 	LatencyP95Ms    int64   `json:"latencyP95Ms,omitempty"`
 	FirstTokenP50Ms int64   `json:"firstTokenP50Ms,omitempty"`
@@ -59,12 +68,11 @@ type healthStep struct {
 }
 
 func stepOf(r *usage.Row) healthStep {
-	failed := min(r.Errors, r.Requests)
+	v := r.View()
+	state, success := stateOf(r)
 	return healthStep{
-		State: stateOf(r.Requests, failed), Attempts: r.Requests, Failed: failed,
-		Success:      float64(r.Requests-failed) / float64(max(r.Requests, 1)),
-		LatencyP50Ms: r.Latency.Percentile(50), LatencyP95Ms: r.Latency.Percentile(95),
-		FirstTokenP50Ms: r.FirstToken.Percentile(50), FirstTokenP95Ms: r.FirstToken.Percentile(95),
+		state, v.Attempts, v.FailedAttempts, v.FailedBy, success, v.LatencyP50Ms, v.LatencyP95Ms, v.FirstTokenP50Ms,
+		v.FirstTokenP95Ms,
 	}
 }
 

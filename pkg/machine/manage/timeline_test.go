@@ -116,6 +116,23 @@ func TestTimelineHoldsWhenTheClockJumps(t *testing.T) {
 	check("the next day", "24h", "[: 0 down 5/5]")
 }
 
+func TestTimelineSaysWhyAttemptsFailed(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	w.Want(200, "report", `{"usage":[{"keyId":"k","connectionId":"c","provider":"openai","model":"openai/a",`+
+		`"endpoint":"/v1/embeddings","requests":20,"errors":9,"causes":[1,0,0,0,0,0,0,8]},`+
+		`{"keyId":"k","connectionId":"d","provider":"openai","model":"openai/a",`+
+		`"endpoint":"/v1/embeddings","requests":2,"errors":2,"causes":[0,0,0,0,0,0,0,2]}]}`)
+	a := w.OK("GET", "/api/health/timeline?groupBy=connection", "")
+	if got, want := a.Get("data.0.total").Raw, `{"state":"degraded","attempts":20,"failed":9,"failedBy":{"limited":1,"refused":8},"success":0.9166666666666666}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	// Requests that are not valid say nothing of the account.
+	if got, want := a.Get("data.1.total").Raw, `{"attempts":2,"failed":2,"failedBy":{"refused":2},"success":0}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestTimelineIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.Create()

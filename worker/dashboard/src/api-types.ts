@@ -192,7 +192,9 @@ export interface TimelineStep {
   state?: "operational" | "degraded" | "down";
   attempts: number;
   failed: number;
-  /** share of the attempts */
+  /** by causes */
+  failedBy?: Record<string, number>;
+  /** share of the attempts without those refused because of the request itself */
   success: number;
   latencyP50Ms?: number;
   latencyP95Ms?: number;

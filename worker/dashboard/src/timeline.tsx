@@ -19,13 +19,31 @@ const moment = (span: Span, at: number) => (span === "30d" ? monthDay(at, "UTC")
 
 const milliseconds = (ms?: number) => (ms ? `${number(ms)} ms` : "");
 
+const causes: Record<string, string> = {
+  limited: "rate limited",
+  key_refused: "key refused",
+  out_of_credit: "out of credit",
+  server_error: "server error",
+  timeout: "timed out",
+  unreachable: "unreachable",
+  blocked: "blocked here",
+  refused: "request refused",
+};
+
+// failures says why attempts failed: "2 rate limited, 1 timed out".
+const failures = (s: TimelineStep) =>
+  Object.entries(s.failedBy ?? {})
+    .map(([cause, n]) => `${number(n)} ${causes[cause] ?? cause}`)
+    .join(", ");
+
 // found says what the attempts of a time found: "98 of 100 attempts succeeded (98%)".
 const found = (s: TimelineStep) =>
-  `${number(s.attempts - s.failed)} of ${count(s.attempts, "attempt")} succeeded (${percent(s.success)})`;
+  `${number(s.attempts - s.failed)} of ${count(s.attempts, "attempt")} succeeded${s.state ? ` (${percent(s.success)})` : ""}`;
 
 const details = (s: TimelineStep) =>
   [
     found(s),
+    failures(s),
     s.latencyP50Ms && `latency ${milliseconds(s.latencyP50Ms)}, p95 ${milliseconds(s.latencyP95Ms)}`,
     s.firstTokenP50Ms && `first token ${milliseconds(s.firstTokenP50Ms)}`,
   ]
@@ -63,7 +81,8 @@ export function Strip({ all, line, label }: { all: Timelines; line?: Timeline; l
         return (
           <g key={at}>
             <title>
-              {moment(all.span, at)}: {step?.state ? `${states[step.state]}. ${details(step)}` : "No calls"}
+              {moment(all.span, at)}: {step?.state && `${states[step.state]}. `}
+              {step ? details(step) : "No calls"}
             </title>
             <rect class="slot" x={i} y={0} width={1} height={16} />
             <rect class={step?.state ?? "none"} x={i + 0.1} y={16 - height} width={0.8} height={height} />
@@ -145,12 +164,13 @@ function Shown({ all, line, what }: { all: Timelines; line?: Timeline; what: str
               {steps.toReversed().map(({ at, step }) => (
                 <tr key={at}>
                   <th scope="row">{moment(all.span, at)}</th>
-                  <td>{states[step!.state!]}</td>
+                  <td>{step!.state && states[step!.state]}</td>
                   <td class="num" data-label="Attempts">
                     {number(step!.attempts)}
                   </td>
                   <td class="num" data-label="Failed">
                     {number(step!.failed)}
+                    {step!.failedBy && <small class="muted"> {failures(step!)}</small>}
                   </td>
                   <td class="num" data-label="Latency">
                     {milliseconds(step!.latencyP50Ms)}
