@@ -44,7 +44,8 @@ const algorithm = "AWS4-HMAC-SHA256"
 // afterwards; the address must be in the platform's canonical form. Unless the
 // service is S3, each segment of its path is encoded once more for the
 // signature, as AWS does with what it receives: a model id's %3A is signed as
-// %253A.
+// %253A. For S3, where a path is signed as it is, each byte of it outside the unreserved
+// ones of RFC 3986 must be encoded, and x-amz-content-sha256 is added.
 func Sign(req *upstream.Request, keys Keys, scope Scope, now time.Time) error {
 	return sign(req, keys, scope, now, picked)
 }
@@ -69,6 +70,9 @@ func sign(req *upstream.Request, keys Keys, scope Scope, now time.Time, signed f
 	day := stamp[:8]
 	req.Header.Del("authorization")
 	req.Header.Set("x-amz-date", stamp)
+	if scope.Service == "s3" {
+		req.Header.Set("x-amz-content-sha256", hex.EncodeToString(sum))
+	}
 	if keys.SessionToken != "" {
 		req.Header.Set("x-amz-security-token", keys.SessionToken)
 	} else {

@@ -137,6 +137,46 @@ func TestBedrockPathsAreEncodedTwice(t *testing.T) {
 	}
 }
 
+// The examples of "Signature Calculations for the Authorization Header: Transferring
+// Payload in a Single Chunk" in the Amazon S3 API Reference.
+func TestPublishedExamplesOfS3(t *testing.T) {
+	tests := []struct {
+		name, method, path string
+		header             httpmsg.Header
+		body               string
+		names, signature   string
+	}{
+		{"get_object", "GET", "/test.txt", httpmsg.Header{{Name: "range", Value: "bytes=0-9"}}, "",
+			"host;range;x-amz-content-sha256;x-amz-date", "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"},
+		{"put_object", "PUT", "/test%24file.text", httpmsg.Header{{Name: "date", Value: "Fri, 24 May 2013 00:00:00 GMT"},
+			{Name: "x-amz-storage-class", Value: "REDUCED_REDUNDANCY"}}, "Welcome to Amazon S3.",
+			"date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class",
+			"98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"},
+		{"get_bucket_lifecycle", "GET", "/?lifecycle", nil, "", "host;x-amz-content-sha256;x-amz-date",
+			"fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"},
+		{"list_objects", "GET", "/?max-keys=2&prefix=J", nil, "", "host;x-amz-content-sha256;x-amz-date",
+			"34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"},
+	}
+	keys := Keys{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
+	now := time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			req := &upstream.Request{Method: tt.method, URL: "https://examplebucket.s3.amazonaws.com" + tt.path, Header: tt.header}
+			if tt.body != "" {
+				req.Body = stream.FromString(tt.body)
+			}
+			if err := sign(req, keys, Scope{"us-east-1", "s3"}, now, func(string) bool { return true }); err != nil {
+				t.Fatal(err)
+			}
+			want := "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, SignedHeaders=" +
+				tt.names + ", Signature=" + tt.signature
+			if got := req.Header.Get("authorization"); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
 func TestS3PathIsSignedUnchanged(t *testing.T) {
 	req := &upstream.Request{Method: "GET", URL: "https://b.s3.amazonaws.com/a%20b//c"}
 	text, _, err := canonicalRequest(req, "s3", make([]byte, 32), picked)
