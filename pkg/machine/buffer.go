@@ -227,8 +227,11 @@ func (b *turn) woken() {
 }
 
 // lines returns how many requests are buffered. While the storage fails there are more
-// than maxBufferedLines.
+// than maxBufferedLines. A log of requests has them all.
 func (b *turn) lines() int {
+	if b.tx.Meta.Logs {
+		return 2 * maxBufferedLines
+	}
 	return int(min(cmp.Or(b.o.MaxRequests, storage.MaxRequests), 2*maxBufferedLines))
 }
 
@@ -363,7 +366,9 @@ func apply(t *storage.Tx, p *pending) []store.Request {
 	t.AddUsage(at, p.Usage)
 	t.AddLabels(at, p.Labels)
 	t.AddConnUse(at, p.Usage, has)
-	return t.AddRequests(p.Requests, p.Unlisted, p.UnlistedFailed)
+	listed := t.AddRequests(p.Requests, p.Unlisted, p.UnlistedFailed)
+	shipLogs(t)
+	return listed
 }
 
 // Buffered returns the machines with reports that are not written. The operation

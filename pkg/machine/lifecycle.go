@@ -26,6 +26,9 @@ func (o *Object) remove(r *storage.Call) (any, error) {
 	if err := r.DropCaptures(); err != nil {
 		return nil, err
 	}
+	if err := r.DropLogs(); err != nil {
+		return nil, err
+	}
 	r.Wipe()
 	r.Touch()
 	r.Meta.Deleted, r.Meta.Name, r.Meta.RefreshAt, r.Meta.PruneAt, r.Meta.EraseAt = true, "", 0, 0, 0

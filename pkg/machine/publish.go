@@ -39,6 +39,7 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 		r.Flush, r.Rearmed = true, r.Meta.AlarmAt != 0
 		return r.Commit()
 	}
+	shipLogs(r.Tx)
 	if r.Meta.Dirty || r.Meta.Unregistered || r.Meta.SendAt > 0 || r.Meta.RefreshAt > 0 && r.Meta.RefreshAt <= r.Now {
 		// Should this run end while it waits, another alarm follows.
 		r.Meta.AlarmAt = r.Now + alarmSpare
@@ -53,8 +54,9 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 		o.deliver(r)
 		o.prune(r)
 		r.Erase()
+		r.PlanLogs()
 	}
-	r.Meta.AlarmAt = 0
+	r.Meta.AlarmAt, r.Rearmed = 0, true // also if the next one is due in the same millisecond
 	return r.Commit()
 }
 

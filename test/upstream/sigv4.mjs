@@ -25,14 +25,15 @@ function query(text) {
 }
 
 // canonical returns the canonical request. The path is encoded once more than
-// it came, as for every service but S3.
-export function canonical({ method, path, host, headers, body }, signed) {
+// it came; S3 encodes what the path stands for.
+export function canonical({ method, path, host, headers, body }, signed, service) {
+  const segment = service === "s3" ? (s) => encode(decodeURIComponent(s)) : encode;
   const at = path.indexOf("?"),
     uri = at < 0 ? path : path.slice(0, at);
   const value = (name) => (name === "host" ? host : String(headers[name] ?? "")).trim().replace(/ +/g, " ");
   return [
     method,
-    uri.split("/").map(encode).join("/"),
+    uri.split("/").map(segment).join("/"),
     query(at < 0 ? "" : path.slice(at + 1)),
     ...signed.map((n) => `${n}:${value(n)}`),
     "",
@@ -70,7 +71,7 @@ export function check(req, { keys, region, service, now = Date.now() }) {
     "AWS4-HMAC-SHA256",
     date,
     `${day}/${region}/${service}/aws4_request`,
-    sha256(canonical(req, signed)),
+    sha256(canonical(req, signed, service)),
   ].join("\n");
   const secret = [day, region, service, "aws4_request"].reduce(hmac, "AWS4" + key.secret);
   if (hmac(secret, text).toString("hex") !== signature)

@@ -103,7 +103,7 @@ func (p Policy) Address(raw string) (canonical, host string, err error) {
 // To add one: add its row here, and its functions to a file of its own.
 var kinds = [...]Kind{
 	slack, discord, teams, googleChat, ntfy, email, smtp, webhook,
-	collector,
+	collector, s3,
 }
 
 // Kinds returns all kinds. The result must not be changed.

@@ -484,6 +484,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.JudgeAt = int64(in.Int64())
 			}
+		case "logAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.LogAt = int64(in.Int64())
+			}
 		case "eraseAt":
 			if in.IsNull() {
 				in.Skip()
@@ -549,6 +555,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 				in.Skip()
 			} else {
 				out.Captures = bool(in.Bool())
+			}
+		case "logs":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Logs = bool(in.Bool())
 			}
 		default:
 			in.SkipRecursive()
@@ -664,6 +676,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		out.RawString(prefix)
 		out.Int64(int64(in.JudgeAt))
 	}
+	if in.LogAt != 0 {
+		const prefix string = ",\"logAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.LogAt))
+	}
 	if in.EraseAt != 0 {
 		const prefix string = ",\"eraseAt\":"
 		out.RawString(prefix)
@@ -718,6 +735,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		const prefix string = ",\"captures\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Captures))
+	}
+	if in.Logs {
+		const prefix string = ",\"logs\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Logs))
 	}
 	out.RawByte('}')
 }

@@ -49,4 +49,5 @@ func (t *Tx) DeleteDestination(id string) {
 	t.Touch("destinations")
 	t.Del(DestinationPrefix + id)
 	t.DropOutbox(id)
+	t.CloseLog(id)
 }

@@ -63,7 +63,7 @@ const (
 var bounds = map[string]struct{ items, bytes int }{
 	Notification: {100, 256 << 10},
 	Telemetry:    {16, 4 << 20},
-	Lines:        {64, 16 << 20},
+	Lines:        {512, 16 << 20},
 }
 
 // OfEnvironment is the destination that the operator has set for all machines. It is not

@@ -157,6 +157,7 @@ func (t *Tx) AddRequests(list []store.Request, unlisted, unlistedFailed int64) (
 		w.add(latest, &r)
 		added = append(added, r)
 	}
+	t.addLog(added, unlisted)
 	if unlistedFailed > 0 {
 		w.list.LostFailureAt = t.Now
 	}

@@ -50,6 +50,9 @@ func (t *Tx) schedule() {
 		if m.JudgeAt > 0 {
 			due(min(m.JudgeAt, t.Now+Day))
 		}
+		if m.LogAt > 0 {
+			due(m.LogAt)
+		}
 		if m.PruneAt == 0 || m.PruneAt > t.Now+2*PruneEvery {
 			m.PruneAt = t.Now + PruneEvery
 		}

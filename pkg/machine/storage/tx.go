@@ -40,6 +40,7 @@ type meta struct {
 	PruneAt      int64 `json:"pruneAt,omitempty"`
 	SendAt       int64 `json:"alertAt,omitempty"` // the next try of the outbox; the name is that of earlier versions
 	JudgeAt      int64 `json:"judgeAt,omitempty"` // when Judge is due by the clock
+	LogAt        int64 `json:"logAt,omitempty"`   // the next batch of a log of requests
 	EraseAt      int64 `json:"eraseAt,omitempty"` // when a deleted connection is erased
 	AlarmAt      int64 `json:"alarmAt,omitempty"` // as it was set last; 0 for none
 
@@ -58,6 +59,8 @@ type meta struct {
 	Lifetime string `json:"lifetime,omitempty"`
 	// Captures reports that there is a list of captures.
 	Captures bool `json:"captures,omitempty"`
+	// Logs reports that there are queues of logs.
+	Logs bool `json:"logs,omitempty"`
 }
 
 // maxValueBytes is the largest value that is stored; the platform takes 2 MB.
