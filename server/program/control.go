@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,7 +18,7 @@ import (
 	"time"
 )
 
-// The control socket is how weir init and weir backup reach a running server. It
+// The control socket is how the commands reach a running server. It
 // is a unix socket in the data directory that only its owner can connect to. The
 // server's own address would need its port, its certificate's name and a token that
 // may be in another process's environment, and would serve the database to the network.
@@ -105,14 +107,16 @@ func bindControl(dir, path string) (net.Listener, error) {
 type controls struct {
 	backup     func(w io.Writer) error
 	initialize func(ctx context.Context, name string) (initialized, error)
+	api        http.Handler // with the operator's rights; may be nil
 }
 
 // Handler serves the operations.
 //
 //	GET  /backup           → the database
 //	POST /init {"name":""} → initialized
+//	/…                     → the same path of the server, see operatorHandler
 //
-// A failure has status 500 and its text as the body.
+// A failure of the first two has status 500 and its text as the body.
 func (c controls) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /backup", func(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +143,27 @@ func (c controls) Handler() http.Handler {
 		}
 		json.NewEncoder(w).Encode(out)
 	})
+	if c.api != nil {
+		mux.Handle("/", c.api)
+	}
 	return mux
+}
+
+// operatorHandler serves calls without a credential as the operator's, since the owner of
+// the data directory can read the operator token. base is the address for the commands that
+// answers have, "" if it is unknown.
+func operatorHandler(next http.Handler, token, base string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		if u, err := url.Parse(base); err == nil && base != "" {
+			if r.Host = u.Host; u.Scheme == "https" {
+				r.TLS = &tls.ConnectionState{}
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // started is a writer that knows whether anything was written.
@@ -167,8 +191,29 @@ var errNotRunning = errors.New("no server runs")
 
 // control makes a call of the control socket. The answer's body is to be closed.
 func control(ctx context.Context, dir, method, path string, body io.Reader) (*http.Response, error) {
-	socket := filepath.Join(dir, controlName)
-	pointer := filepath.Join(dir, controlPathName)
+	req, err := http.NewRequestWithContext(ctx, method, "http://weir"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	res, err := controlTransport{dir}.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
+		return nil, errors.New(strings.TrimSpace(string(text)))
+	}
+	return res, nil
+}
+
+// controlTransport makes calls of the control socket of a data directory.
+type controlTransport struct{ dir string }
+
+// RoundTrip makes a call. The error is errNotRunning if no server runs.
+func (c controlTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	socket := filepath.Join(c.dir, controlName)
+	pointer := filepath.Join(c.dir, controlPathName)
 	if raw, err := os.ReadFile(pointer); err == nil {
 		if socket = string(raw); !ofOwner(filepath.Dir(socket), pointer) {
 			return nil, errNotRunning
@@ -182,25 +227,15 @@ func control(ctx context.Context, dir, method, path string, body io.Reader) (*ht
 		d := net.Dialer{Timeout: 5 * time.Second}
 		return d.DialContext(ctx, "unix", socket)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://weir"+path, body)
-	if err != nil {
-		return nil, err
-	}
 	res, err := transport.RoundTrip(req)
 	var op *net.OpError
 	switch {
 	case err == nil:
+		return res, nil
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("data directory %s: permission denied; run the command as the user that runs the server", dir)
+		return nil, fmt.Errorf("data directory %s: permission denied; run the command as the user that runs the server", c.dir)
 	case errors.As(err, &op) && op.Op == "dial":
 		return nil, errNotRunning
-	default:
-		return nil, fmt.Errorf("the server on %s did not answer: %w; is it stopping?", dir, err)
 	}
-	if res.StatusCode != http.StatusOK {
-		defer res.Body.Close()
-		text, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
-		return nil, errors.New(strings.TrimSpace(string(text)))
-	}
-	return res, nil
+	return nil, fmt.Errorf("the server on %s did not answer: %w; is it stopping?", c.dir, err)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -109,5 +110,26 @@ func TestInterruptedBackupLeavesNoFile(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(home); len(entries) != 0 {
 		t.Errorf("%v stays", entries)
+	}
+}
+
+func TestControlSocketHasTheOperatorsRights(t *testing.T) {
+	home := t.TempDir()
+	serving(t, home, nil, "--public-url", "https://weir.example.com")
+	data := filepath.Join(home, "data")
+	output(t, home, nil, "init", "--data", data)
+	client := &http.Client{Transport: controlTransport{data}}
+	status, text, _ := answer(t, client, "GET", "http://weir/api/machines", "")
+	id := regexp.MustCompile(`"machineId":"(\w+)"`).FindStringSubmatch(text)
+	if status != 200 || id == nil {
+		t.Fatalf("%d %s", status, text)
+	}
+	if status, text, _ := answer(t, client, "GET", "http://weir/api/machines", "", "Authorization", "Bearer wrong"); status != 401 {
+		t.Errorf("another credential: %d %s", status, text)
+	}
+	// Commands of answers name the address of the server.
+	status, text, _ = answer(t, client, "POST", "http://weir/"+id[1]+"/api/setup", `{"tool":"codex","model":"openai/gpt-6-sol","allowUnknown":true}`)
+	if status != 201 || !strings.Contains(text, "https://weir.example.com/setup/codex.sh") {
+		t.Errorf("%d %s", status, text)
 	}
 }

@@ -198,8 +198,8 @@ func (v *server) idleWithin(d time.Duration, signals <-chan os.Signal) bool {
 	return true
 }
 
-// serveControl serves the control socket. Without one the server runs, but init
-// and backup need it to be stopped.
+// serveControl serves the control socket. Without one the server runs, but the commands
+// on its data directory need it to be stopped.
 func (v *server) serveControl() (close func()) {
 	l, remove, err := listenControl(v.settings.data)
 	if err != nil {
@@ -207,7 +207,10 @@ func (v *server) serveControl() (close func()) {
 		return func() {}
 	}
 	v.control = &http.Server{
-		Handler:  controls{backup: v.backup, initialize: v.initialize}.Handler(),
+		Handler: controls{
+			backup: v.backup, initialize: v.initialize,
+			api: operatorHandler(v.host, v.secrets.AdminToken, v.settings.base(v.at)),
+		}.Handler(),
 		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header,
 	}
 	go v.control.Serve(l) // ends when it is closed
