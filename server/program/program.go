@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"weir/server/cli"
 	"weir/server/host"
 	"weir/server/objects"
 	"weir/server/store"
@@ -127,11 +128,9 @@ func shellWord(path string) string {
 }
 
 // usageError is a mistake in the command line or in a setting.
-type usageError struct{ text string }
+type usageError = cli.UsageError
 
-func (e *usageError) Error() string { return e.text }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
 
 // exitError ends the program with a code and without a text.
 type exitError struct{ code int }

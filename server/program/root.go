@@ -9,6 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"weir/server/cli"
+)
+
+// The groups of commands in the help.
+const (
+	serverGroup = "server"
+	clientGroup = "client"
 )
 
 // lastOrder is the order of the commands of the command line itself.
@@ -42,10 +50,19 @@ func (r *run) root() *cobra.Command {
 	root.SetIn(r.stdin)
 	root.SetOut(r.stdout)
 	root.SetErr(r.stderr)
+	root.AddGroup(&cobra.Group{ID: serverGroup, Title: "Run a server:"}, &cobra.Group{ID: clientGroup, Title: "Use a gateway:"})
 	for i, c := range commands() {
 		root.AddCommand(r.serverCommand(i, c))
 	}
+	for _, c := range cli.Commands(cli.Host{
+		Env: r.env, Stdin: r.stdin, Stdout: r.stdout, Stderr: r.stderr, Version: r.version(), Now: r.now(), Local: r.local,
+	}) {
+		c.GroupID = clientGroup
+		root.AddCommand(c)
+	}
 	root.SetHelpCommand(helpCommand(root))
+	root.SetHelpCommandGroupID(clientGroup)
+	root.SetCompletionCommandGroupID(clientGroup)
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.Use, c.Short = "completion SHELL", "print the completion script of bash, zsh, fish or powershell"
@@ -63,7 +80,7 @@ func (r *run) root() *cobra.Command {
 func (r *run) serverCommand(i int, c command) *cobra.Command {
 	f := newFlags(c)
 	cmd := &cobra.Command{
-		Use: c.name + c.args, Short: c.summary, Long: c.text, Args: cobra.ArbitraryArgs,
+		Use: c.name + c.args, Short: c.summary, Long: c.text, GroupID: serverGroup, Args: cobra.ArbitraryArgs,
 		Annotations: map[string]string{"order": fmt.Sprintf("%02d", i)},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if c.args == "" && len(args) > 0 {
@@ -154,6 +171,7 @@ func printHelp(w io.Writer, c *cobra.Command) {
 		return
 	}
 	printFlags(w, "Flags", c.NonInheritedFlags())
+	printFlags(w, "Flags of all commands that use a gateway", c.InheritedFlags())
 	if c.Name() != "serve" {
 		return
 	}
@@ -167,14 +185,18 @@ func printHelp(w io.Writer, c *cobra.Command) {
 	}
 }
 
-// printCommands prints the commands of a command.
+// printCommands prints the commands of a command by group.
 func printCommands(w io.Writer, c *cobra.Command) {
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintln(w)
+	groups := c.Groups()
+	if len(groups) == 0 && c.HasAvailableSubCommands() {
+		groups = []*cobra.Group{{Title: "Commands:"}}
 	}
-	for _, one := range inOrder(c) {
-		if one.IsAvailableCommand() || one.Name() == "help" {
-			fmt.Fprintf(w, "  %-22s %s\n", one.Use, one.Short)
+	for _, g := range groups {
+		fmt.Fprintf(w, "\n%s\n\n", g.Title)
+		for _, one := range inOrder(c) {
+			if one.GroupID == g.ID && (one.IsAvailableCommand() || one.Name() == "help") {
+				fmt.Fprintf(w, "  %-22s %s\n", one.Use, one.Short)
+			}
 		}
 	}
 }
@@ -200,12 +222,17 @@ func printFlags(w io.Writer, title string, f *pflag.FlagSet) {
 		value, help := pflag.UnquoteUsage(one)
 		variable := ""
 		if s := one.Annotations["setting"]; len(s) == 2 {
-			value, variable = s[0], " ("+s[1]+")"
+			if value = s[0]; s[1] != "" {
+				variable = " (" + s[1] + ")"
+			}
 		}
 		if value != "" {
 			value = " " + value
 		}
 		name := "--" + one.Name
+		if one.Shorthand != "" {
+			name = "-" + one.Shorthand + ", " + name
+		}
 		fmt.Fprintf(w, "  %s%s%s\n        %s\n", name, value, variable, help)
 	})
 }

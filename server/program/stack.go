@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"weir/pkg/gateway"
 	"weir/server/dial"
@@ -55,10 +54,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 		return nil, err
 	}
 	program.Version = r.version()
-	now := r.Now
-	if now == nil {
-		now = time.Now
-	}
+	now := r.now()
 	st, err := store.Open(s.data)
 	if err != nil {
 		return nil, err

@@ -120,7 +120,7 @@ var serverLayers = [][]string{
 	{"server/dial", "server/host", "server/objects"},
 	{"server/postgres"},
 	{"server/store"},
-	{"server/dashboard", "server/gctune"},
+	{"server/cli", "server/dashboard", "server/gctune"},
 }
 
 // allowedInServer reports whether a package of server/ may import another of this
@@ -162,7 +162,7 @@ func TestServerLayerRule(t *testing.T) {
 	}{
 		{"server", "server/program", true}, {"server", "pkg/gateway", false}, {"server/program", "server/host", true}, {"server/host", "server/program", false},
 		{"server/host", "server/objects", false}, {"server/objects", "server/store", true}, {"server/store", "pkg/machine", true}, {"server/gctune", "pkg/gateway", false},
-		{"server/host", "pkg/gateway", true}, {"server/dashboard", "pkg/wire/httpmsg", false}, {"server/host", "worker/bridge", false}, {"server/program", "internal/golden", false},
+		{"server/host", "pkg/gateway", true}, {"server/dashboard", "pkg/wire/httpmsg", false}, {"server/cli", "pkg/store", false}, {"server/cli", "server/program", false}, {"server/host", "worker/bridge", false}, {"server/program", "internal/golden", false},
 		{"server/program", "test/native", false}, {"server/new", "server/dial", false}, {"server/program", "server/dial/dnstest", false},
 	} {
 		if got := allowedInServer(tt.from, tt.to); got != tt.want {

@@ -26,7 +26,7 @@ export const navigation = [
   },
   {
     title: "Run",
-    pages: ["guides/self-hosting", "deploying", "guides/cost", "upgrading"],
+    pages: ["guides/self-hosting", "deploying", "guides/command-line", "guides/cost", "upgrading"],
   },
   {
     title: "Tools",

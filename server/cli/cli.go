@@ -1,0 +1,321 @@
+// Package cli has the commands of weir that use a gateway: a server of this computer by its
+// data directory, or any gateway by its URL. A command is a row of commands, one call of the
+// HTTP API; see docs/guides/command-line.md.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
+)
+
+// Host is what the program does for the commands.
+type Host struct {
+	Env            func(string) (string, bool)
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Version        string
+	Now            func() time.Time
+	// Local returns a transport to the gateway of a data directory, which lends calls
+	// without a credential the operator's. "" is the usual directory. The transport is
+	// closed when the command ends.
+	Local func(ctx context.Context, data string) (http.RoundTripper, func() error, error)
+}
+
+// UsageError is a mistake in the command line or in a setting.
+type UsageError struct{ text string }
+
+func (e *UsageError) Error() string { return e.text }
+
+// Usagef returns a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// app is one run of a command.
+type app struct {
+	Host
+	gateway, data, machine string // flags of all commands
+	json, yes              bool
+	known                  map[string]string // names of keys and accounts by id
+	close                  func() error      // releases the local gateway
+}
+
+// op is a command: as a rule one call of the API.
+type op struct {
+	use, short, long string
+	call             string         // method and path; {id} is the row that the first argument names
+	args             []string       // where the other arguments go: a field of the body, ?name of the query, name… for all
+	fields           []field        // flags
+	body             map[string]any // fields that are always sent
+	columns          []column       // of the rows of an answer; without them people see its fields
+	member           string         // of the answer, which is shown
+	ask              bool           // before the call
+	run              func(*app, context.Context, *input) error
+}
+
+// group is a command with commands in it. Alone it is the first of them.
+type group struct {
+	name, what, short string
+	ops               []op
+}
+
+// input is a command line that was read: the call that it describes.
+type input struct {
+	op           *op
+	what         string // a row: key, account
+	args         []string
+	client       *client // nil for commands that name no call
+	method, path string
+	query        url.Values
+	body         map[string]any
+	values       map[string]string // of the flags that are set, by name
+}
+
+// Commands returns the commands in the order of the help.
+func Commands(h Host) (all []*cobra.Command) {
+	a := &app{Host: h}
+	for i, g := range commands() {
+		c := a.command(i, g.what, g.ops[0])
+		for j, o := range g.ops {
+			if g.short == "" {
+				break // a command alone
+			}
+			c.Use, c.Short, c.Long = g.name, g.short, ""
+			c.AddCommand(a.command(j, g.what, o))
+		}
+		f := c.PersistentFlags()
+		f.SortFlags = false
+		f.StringVar(&a.gateway, "gateway", "", "`NAME` of a gateway of weir login, or its URL with the credential in WEIR_TOKEN (WEIR_GATEWAY)")
+		f.StringVar(&a.data, "data", "", "`FOLDER` of the data of a server on this computer (DATA_DIR)")
+		f.StringVar(&a.machine, "machine", "", "`NAME` or id of the machine, if there are several (WEIR_MACHINE)")
+		f.BoolVar(&a.json, "json", false, "print the answer of the API")
+		all = append(all, c)
+	}
+	return all
+}
+
+// command returns the command of an op, which is number i of its list. Ctrl-C ends its context.
+func (a *app) command(i int, what string, o op) *cobra.Command {
+	c := &cobra.Command{Use: o.use, Short: o.short, Long: o.long, Args: cobra.ArbitraryArgs,
+		Annotations: map[string]string{"order": fmt.Sprintf("%02d", i)}}
+	c.Flags().SortFlags = false
+	for _, f := range o.fields {
+		f.add(c)
+	}
+	if o.ask {
+		c.Flags().BoolVar(&a.yes, "yes", false, "ask nothing")
+	}
+	least, most := 0, 0
+	for _, word := range strings.Fields(o.use)[1:] {
+		if !strings.HasPrefix(word, "[") {
+			least++
+		}
+		if most++; strings.HasSuffix(word, "…") {
+			most = 1 << 20
+		}
+	}
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		name := path(c)
+		switch {
+		case len(args) < least:
+			return Usagef("%s: it takes %s; weir help %[1]s shows how to call it", name, strings.Join(strings.Fields(o.use)[1:], " "))
+		case len(args) > most:
+			return Usagef("%s: unexpected argument %q; weir help %[1]s shows how to call it", name, args[most])
+		}
+		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
+		defer stop()
+		defer func() {
+			if a.close != nil {
+				err = errors.Join(err, a.close())
+			}
+		}()
+		in, err := a.read(ctx, c, &o, what, args)
+		if err != nil {
+			return err
+		}
+		if o.run != nil {
+			return o.run(a, ctx, in)
+		}
+		return a.make(ctx, in)
+	}
+	if of := completions[o.use[strings.LastIndexByte(o.use, ' ')+1:]]; strings.Contains(o.call, "{id}") || of != "" {
+		c.ValidArgsFunction = a.complete(of, o.call)
+	}
+	return c
+}
+
+// path returns the words of a command behind the program's name.
+func path(c *cobra.Command) string {
+	_, name, _ := strings.Cut(c.CommandPath(), " ")
+	return name
+}
+
+// read reads the command line into the call that it describes.
+func (a *app) read(ctx context.Context, c *cobra.Command, o *op, what string, args []string) (in *input, err error) {
+	in = &input{op: o, what: what, args: args, query: url.Values{}, body: map[string]any{}, values: map[string]string{}}
+	for k, v := range o.body {
+		in.body[k] = v
+	}
+	for _, f := range o.fields {
+		if err := f.read(a, c, in); err != nil {
+			return nil, err
+		}
+	}
+	if o.call == "" {
+		return in, nil
+	}
+	if in.client, err = a.open(ctx); err != nil {
+		return nil, err
+	}
+	in.method, in.path, _ = strings.Cut(o.call, " ")
+	if before, after, ok := strings.Cut(in.path, "{id}"); ok {
+		id, err := in.client.find(ctx, what, strings.TrimSuffix(before, "/"), args[0])
+		if err != nil {
+			return nil, err
+		}
+		in.path, args = before+url.PathEscape(id)+after, args[1:]
+	} else if before, after, ok := strings.Cut(in.path, "{}"); ok && len(args) > 0 {
+		in.path, args = before+url.PathEscape(args[0])+after, args[1:]
+	}
+	for i, name := range o.args {
+		if list, ok := strings.CutSuffix(name, "…"); ok {
+			in.body[list] = args[i:]
+		} else if i < len(args) {
+			in.set(name, args[i])
+		}
+	}
+	return in, nil
+}
+
+// set sets a field of the body, or of one object in it, or ?name of the query.
+func (in *input) set(name string, v any) {
+	if q, ok := strings.CutPrefix(name, "?"); ok {
+		in.query.Set(q, fmt.Sprint(v))
+		return
+	}
+	to := in.body
+	if outer, inner, nested := strings.Cut(name, "."); nested {
+		if _, ok := to[outer].(map[string]any); !ok {
+			to[outer] = map[string]any{}
+		}
+		to, name = to[outer].(map[string]any), inner
+	}
+	to[name] = v
+}
+
+// send makes the call of an input.
+func (in *input) send(ctx context.Context) (gjson.Result, error) {
+	path := in.path
+	if len(in.query) > 0 {
+		path += "?" + in.query.Encode()
+	}
+	var body any
+	if in.method != "GET" && in.method != "DELETE" && (len(in.body) > 0 || in.method != "POST") {
+		body = in.body
+	}
+	return in.client.call(ctx, in.method, path, body)
+}
+
+// make makes the call of an input and prints the answer.
+func (a *app) make(ctx context.Context, in *input) error {
+	if in.method == "PUT" && len(in.op.fields) > 0 && len(in.body) == 0 {
+		return Usagef("name a field to change; weir help lists the flags of a command")
+	}
+	if in.op.ask {
+		if err := a.confirm(fmt.Sprintf("%s %s?", in.op.short, strings.Join(in.args, " "))); err != nil {
+			return err
+		}
+	}
+	if in.op.call == "GET /api/machines" && !a.json { // all pages
+		rows, err := in.client.machines(ctx, "")
+		if err != nil {
+			return err
+		}
+		return a.print(a.rows(in.op.columns, rows))
+	}
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error {
+		switch {
+		case in.op.columns != nil:
+			return a.print(a.rows(in.op.columns, v.Get("data").Array()))
+		case in.method == "GET" && in.op.member != "":
+			return a.record(v.Get(in.op.member))
+		case in.method == "GET" || in.op.call == "POST /api/import":
+			return a.record(v)
+		}
+		return a.stored(in.what, v)
+	})
+}
+
+// show prints an answer of the API with --json, else calls people.
+func (a *app) show(v gjson.Result, people func() error) error {
+	if !a.json || v.Raw == "" {
+		return people()
+	}
+	_, err := fmt.Fprintln(a.Stdout, strings.TrimSpace(v.Raw))
+	return err
+}
+
+// stored prints what a change has stored: secrets, which are shown once, on the standard
+// output, and the rest on the other.
+func (a *app) stored(what string, v gjson.Result) error {
+	if w := v.Get("warning").String(); w != "" {
+		fmt.Fprintln(a.Stderr, "weir: warning: "+clean(w))
+	}
+	if id := v.Get("id").String() + v.Get("machineId").String(); id != "" {
+		fmt.Fprintf(a.Stderr, "The %s %s is stored.\n", what, strings.TrimSpace(clean(v.Get("name").String())+" ("+id+")"))
+	}
+	for _, name := range []string{"apiKey", "webhookSecret"} {
+		if s := v.Get(name).String(); s != "" {
+			fmt.Fprintln(a.Stderr, "Its secret, which is shown this once:")
+			fmt.Fprintln(a.Stdout, s)
+		}
+	}
+	return nil
+}
+
+// completions are the lists by which an argument is completed, by its name in the usage.
+var completions = map[string]string{
+	"PROVIDER": "/api/catalog/providers", "MODEL": "/api/models/list/llm", "[PROMPT]": "/api/models/list/llm", "[TOOL]": "/api/setup",
+}
+
+// complete returns a function that completes the first argument by the ids of a list, or by
+// the names of the rows of a call.
+func (a *app) complete(list, call string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		c, err := a.open(ctx)
+		if a.close != nil {
+			defer a.close()
+		}
+		if err != nil || len(args) > 0 {
+			return nil, none
+		}
+		field := "id"
+		if list == "" {
+			_, list, _ = strings.Cut(call, " ")
+			list, _, _ = strings.Cut(list, "/{id}")
+			field = "name"
+		}
+		v, _ := c.call(ctx, "GET", list, nil) // without an answer nothing is completed
+		for _, r := range v.Get("data").Array() {
+			out = append(out, clean(r.Get(field).String()))
+		}
+		return slices.Compact(out), none
+	}
+}

@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// callTime limits a call of the management API. A test of an account is the longest.
+const callTime = 2 * time.Minute
+
+// maxAnswer bounds an answer, in bytes.
+const maxAnswer = 256 << 20
+
+// client calls a gateway.
+type client struct {
+	http    http.Client
+	base    string // scheme and host
+	name    string // for people
+	token   string // "" for a local gateway, whose transport has the operator's
+	machine string // NAME or id, "" for the only one
+	version string
+	prefix  *string // "/{machineId}" for the operator, "" for a key, once it is known
+}
+
+// apiError is an answer that is not 2xx.
+type apiError struct {
+	status int
+	body   []byte
+}
+
+// Error returns the API's message, its code and its field.
+func (e *apiError) Error() string {
+	v := gjson.GetBytes(e.body, "error")
+	text := v.Get("message").String()
+	if text == "" {
+		return fmt.Sprintf("the gateway answered with status %d, and not as weir does; check the URL", e.status)
+	}
+	var notes []string
+	for _, name := range []string{"code", "param"} {
+		if s := v.Get(name).String(); s != "" {
+			notes = append(notes, s)
+		}
+	}
+	return fmt.Sprintf("%s (%s)", text, strings.Join(append(notes, fmt.Sprint(e.status)), ", "))
+}
+
+// newClient returns a client of a gateway at a URL.
+func newClient(base, token, version string, t http.RoundTripper) *client {
+	c := &client{base: base, name: base, token: token, version: version}
+	c.http.Transport = t
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c
+}
+
+// operator reports whether the credential is the operator's: keys begin with sk-.
+func (c *client) operator() bool { return !strings.HasPrefix(c.token, "sk-") }
+
+// send makes a call and returns an answer of status 2xx, whose body is to be closed. A body
+// that is not bytes is sent as JSON.
+func (c *client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	raw, isBytes := body.([]byte)
+	if body != nil && !isBytes {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("User-Agent", "weir/"+c.version)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	if res.StatusCode/100 == 2 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	raw, _ = io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if to := res.Header.Get("Location"); res.StatusCode/100 == 3 && to != "" {
+		return nil, fmt.Errorf("%s redirects to %s; use the URL of the gateway itself", c.name, clean(to))
+	}
+	return nil, &apiError{res.StatusCode, raw}
+}
+
+// unreachable returns the error of a call that got no answer.
+func (c *client) unreachable(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	return fmt.Errorf("%s does not answer: %w", c.name, err)
+}
+
+// bytes makes a call, of the machine unless the path is the gateway's, and returns the body.
+func (c *client) bytes(ctx context.Context, method, path string, body any) ([]byte, error) {
+	if !ofGateway(path) {
+		prefix, err := c.machinePrefix(ctx)
+		if err != nil {
+			return nil, err
+		}
+		path = prefix + path
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	res, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	out, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("%s: the answer breaks off: %w", c.name, err)
+	}
+	return out, nil
+}
+
+// call is bytes for answers in JSON.
+func (c *client) call(ctx context.Context, method, path string, body any) (gjson.Result, error) {
+	raw, err := c.bytes(ctx, method, path, body)
+	return gjson.ParseBytes(raw), err
+}
+
+// ofGateway reports whether a path is of the gateway and not of a machine.
+func ofGateway(path string) bool {
+	for _, p := range []string{"/api/machines", "/api/version", "/health"} {
+		if rest, ok := strings.CutPrefix(path, p); ok && (rest == "" || strings.ContainsAny(rest[:1], "/?")) {
+			return true
+		}
+	}
+	return false
+}
+
+// machinePrefix returns the path before /api: the operator names the machine, a key has one.
+func (c *client) machinePrefix(ctx context.Context) (string, error) {
+	if c.prefix != nil {
+		return *c.prefix, nil
+	}
+	prefix := ""
+	if c.operator() {
+		id, err := c.findMachine(ctx)
+		if err != nil {
+			return "", err
+		}
+		prefix = "/" + id
+	}
+	c.prefix = &prefix
+	return prefix, nil
+}
+
+// findMachine returns the id of the machine: the named one, or the only one.
+func (c *client) findMachine(ctx context.Context) (string, error) {
+	list, err := c.machines(ctx, c.machine)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, m := range list {
+		names = append(names, clean(m.Get("name").String())+" ("+m.Get("machineId").String()+")")
+	}
+	if c.machine != "" {
+		return match("machine", c.machine, list, "machineId")
+	}
+	switch len(list) {
+	case 0:
+		return "", errors.New("there is no machine; weir machines add NAME creates one")
+	case 1:
+		return list[0].Get("machineId").String(), nil
+	}
+	return "", Usagef("there are several machines, name one with --machine: %s", strings.Join(names[:min(len(names), 20)], ", "))
+}
+
+// machines returns the machines whose name or id contains a text.
+func (c *client) machines(ctx context.Context, text string) (all []gjson.Result, err error) {
+	for cursor := ""; ; {
+		q := url.Values{"limit": {"200"}, "q": {text}, "cursor": {cursor}}
+		page, err := c.call(ctx, "GET", "/api/machines?"+q.Encode(), nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Get("data").Array()...)
+		if cursor = page.Get("next").String(); cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+// find returns the id of the row of a list that a text names.
+func (c *client) find(ctx context.Context, what, list, text string) (string, error) {
+	if list == "/api/machines" {
+		rows, err := c.machines(ctx, text)
+		if err != nil {
+			return "", err
+		}
+		return match(what, text, rows, "machineId")
+	}
+	v, err := c.call(ctx, "GET", list, nil)
+	if err != nil {
+		return "", err
+	}
+	return match(what, text, v.Get("data").Array(), "id")
+}
+
+// match returns the id of the row that a text names: by its id, its name, or a beginning of
+// its id.
+func match(what, text string, rows []gjson.Result, id string) (string, error) {
+	var names, beginnings []string
+	for _, r := range rows {
+		v := r.Get(id).String()
+		switch {
+		case v == text:
+			return v, nil
+		case r.Get("name").String() == text:
+			names = append(names, v)
+		case len(text) >= 4 && strings.HasPrefix(v, text):
+			beginnings = append(beginnings, v)
+		}
+	}
+	if len(names) == 0 {
+		names = beginnings
+	}
+	switch len(names) {
+	case 0:
+		return "", fmt.Errorf("no %s has the name or id %q", what, text)
+	case 1:
+		return names[0], nil
+	}
+	return "", Usagef("several have the name %q; name the %s by its id: %s", text, what, strings.Join(names, ", "))
+}

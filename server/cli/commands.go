@@ -1,0 +1,266 @@
+package cli
+
+// commands returns the commands in the order of the help.
+func commands() []group {
+	return []group{
+		{ops: []op{{use: "login URL", short: "store the credential of a gateway and use it from now on", long: loginText,
+			fields: []field{{"name", "", "NAME", "of the gateway in later commands; its host by default", nil}}, run: (*app).login}}},
+		{"gateways", "gateway", "list, choose and forget the gateways of weir login", []op{
+			{use: "ls", short: "list them", run: (*app).listGateways},
+			{use: "use [NAME]", short: "choose the gateway of later commands; without a name the data directory of this computer",
+				run: (*app).useGateway},
+			{use: "rm NAME", short: "forget the credential of a gateway", run: (*app).forgetGateway},
+		}},
+		{ops: []op{{use: "status", short: "show the machine, and what is wrong with it", call: "GET /api/health", run: (*app).status}}},
+		{"machines", "machine", "list, create and delete machines; needs the operator token", []op{
+			{use: "ls", short: "list them", call: "GET /api/machines", columns: machineColumns},
+			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"}},
+			{use: "rm MACHINE", short: "delete a machine with everything in it", call: "DELETE /api/machines/{id}", ask: true},
+		}},
+		{"accounts", "account", "list, connect, test and change the accounts at providers", accountOps},
+		{"models", "model", "list models, their aliases, and further and disabled models", modelOps},
+		{"keys", "key", "list, create, change, rotate and revoke keys", keyOps},
+		{"budgets", "budget", "list, create, change and delete budgets", []op{
+			{use: "ls", short: "list them with what is spent", call: "GET /api/budgets", columns: budgetColumns},
+			{use: "show BUDGET", short: "show one", call: "GET /api/budgets/{id}"},
+			{use: "add NAME LIMIT", short: "create a budget of the machine, or of a key", long: limitText,
+				call: "POST /api/budgets", args: []string{"name"}, fields: budgetFields[2:], run: (*app).addBudget},
+			{use: "set BUDGET", short: "change the fields that are named; none removes one", call: "PUT /api/budgets/{id}",
+				fields: budgetFields[:5]},
+			{use: "rm BUDGET", short: "delete a budget", call: "DELETE /api/budgets/{id}", ask: true},
+		}},
+		{"combos", "combo", "list, create, change and delete combos", []op{
+			{use: "ls", short: "list them", call: "GET /api/combos", columns: comboColumns},
+			{use: "show COMBO", short: "show one", call: "GET /api/combos/{id}"},
+			{use: "add NAME MODEL…", short: "create a combo of models", call: "POST /api/combos", args: []string{"name", "models…"},
+				fields: comboFields[2:]},
+			{use: "set COMBO", short: "change the fields that are named; none removes one", call: "PUT /api/combos/{id}", fields: comboFields},
+			{use: "rm COMBO", short: "delete a combo", call: "DELETE /api/combos/{id}", ask: true},
+		}},
+		{"settings", "", "show and change the settings of the machine", []op{
+			{use: "ls", short: "show them", call: "GET /api/settings"},
+			{use: "set NAME=VALUE…", short: "change settings; an empty value is the default", long: settingText,
+				call: "PATCH /api/settings", run: (*app).setSettings},
+		}},
+		{ops: []op{{use: "usage", short: "add up requests, tokens and costs", call: "GET /api/usage", fields: usageFields, run: (*app).usage}}},
+		{"requests", "request", "list the latest requests; -f follows them", []op{
+			{use: "ls", short: "list the latest ones; -f follows them", call: "GET /api/requests", columns: requestColumns,
+				fields: requestFields, run: (*app).requests},
+			{use: "show ID", short: "show a request with its attempts", call: "GET /api/requests/{}"},
+		}},
+		{"captures", "capture", "list, show and delete stored bodies of requests", []op{
+			{use: "ls", short: "list them", call: "GET /api/captures", columns: captureColumns},
+			{use: "show REQUEST", short: "print the bodies of a request", call: "GET /api/captures/{}"},
+			{use: "rm REQUEST", short: "delete the bodies of a request", call: "DELETE /api/captures/{}", ask: true},
+			{use: "clear", short: "delete all stored bodies", call: "DELETE /api/captures", ask: true},
+		}},
+		{ops: []op{{use: "audit", short: "list what was done to the machine", call: "GET /api/audit", columns: auditColumns, fields: []field{
+			{"limit,n", "?limit", "NUMBER", "of records, 50 by default", nil}, {"text", "?q", "TEXT", "that they contain", nil},
+			{"verify", "?verify", toggle, "check that no record was changed", nil},
+		}, run: (*app).audit}}},
+		{ops: []op{{use: "explain MODEL", short: "show which accounts a request would try, in order", call: "POST /api/explain",
+			fields: []field{{"path", "path", "PATH", "of the request; /v1/chat/completions by default", nil},
+				{"key", "", "KEY", "of the request, whose models, limits and budgets hold", nil}}, run: (*app).explain}}},
+		{ops: []op{{use: "call MODEL [PROMPT]", short: "ask a model and print its answer as it comes", long: callText,
+			call: "POST /v1/chat/completions", fields: []field{{"system", "", "PROMPT", "system prompt", nil},
+				{"key", "key", "REF", "key of the call: env:NAME, file:PATH or -", asReference}}, run: (*app).chat}}},
+		{ops: []op{{use: "setup [TOOL]", short: "print the command that sets up a tool; without one list the tools", long: setupText,
+			call: "POST /api/setup", args: []string{"tool"}, fields: []field{{"model", "model", "MODEL", "of the tool", nil},
+				{"small-model", "smallModel", "MODEL", "of its background work", nil}}, run: (*app).setup}}},
+		{ops: []op{{use: "export [FILE]", short: "write the configuration of the machine", call: "GET /api/export",
+			long: "Without --sealed it has no secrets. Without FILE it is printed.", fields: []field{
+				{"sealed", "", toggle, "with the secrets, encrypted by a passphrase", nil}, passphrase,
+				{"force", "", toggle, "replace FILE if it exists", nil}}, run: (*app).export}}},
+		{ops: []op{{use: "import FILE", short: "read a configuration that export has written, or a seed", call: "POST /api/import",
+			fields: []field{{"preview", "preview", toggle, "change nothing, print what would change", nil},
+				{"replace", "replace", toggle, "delete what the file does not have", nil},
+				{"keys", "keys", toggle, "add the keys too", nil}, passphrase}, run: (*app).importFile}}},
+		{ops: []op{{use: "doctor", short: "examine a gateway and its machine, and say what to do", run: (*app).doctor}}},
+		{ops: []op{{use: "api METHOD PATH", short: "make any call of the API, for scripts", run: (*app).api, fields: []field{
+			{"body", "", "FILE", "with the body in JSON, - for the standard input", nil}}}}},
+	}
+}
+
+const (
+	loginText   = "The credential is the operator token or a key, of scope manage for most commands. It is\nread from the terminal without echo, or from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
+	limitText   = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
+	settingText = "A value is a text, a number or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
+	callText    = "Without PROMPT it is read from the standard input. The operator has no key, and\ncalls with one that is created for it, expires after ten minutes and is deleted behind it."
+	setupText   = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
+	accountText = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers; servers of your own are openai-compatible or\nanthropic-compatible, with --base-url."
+)
+
+var passphrase = field{"passphrase", "passphrase", "REF", "the passphrase: env:NAME, file:PATH or -", asReference}
+
+var accountOps = []op{
+	{use: "ls", short: "list them", call: "GET /api/providers", columns: accountColumns},
+	{use: "show ACCOUNT", short: "show one", call: "GET /api/providers/{id}"},
+	{use: "add PROVIDER", short: "connect an account", long: accountText, call: "POST /api/providers", args: []string{"provider"},
+		fields: append(accountFields, credentials...), run: (*app).addAccount},
+	{use: "sign-in PROVIDER", short: "connect an account by signing in at the provider with a code", call: "POST /api/oauth/{}/device",
+		fields: accountFields[:1], run: (*app).signIn},
+	{use: "set ACCOUNT", short: "change the fields that are named; none removes one", call: "PUT /api/providers/{id}", fields: accountFields},
+	{use: "test ACCOUNT", short: "call the provider once", call: "POST /api/providers/{id}/test", run: (*app).test},
+	{use: "rotate ACCOUNT", short: "replace the credential of an account, and test it", call: "PUT /api/providers/{id}",
+		fields: credentials, run: (*app).rotateAccount},
+	{use: "pause ACCOUNT", short: "make no calls with an account", call: "PUT /api/providers/{id}", body: map[string]any{"isActive": false}},
+	{use: "resume ACCOUNT", short: "make calls with an account again", call: "PUT /api/providers/{id}", body: map[string]any{"isActive": true}},
+	{use: "rm ACCOUNT", short: "delete an account; restore undoes it for a minute", call: "DELETE /api/providers/{id}", ask: true},
+	{use: "restore ID", short: "restore an account that was deleted in the last minute", call: "POST /api/providers/{}/restore"},
+	{use: "models ACCOUNT", short: "list the models that the provider names", call: "GET /api/providers/{id}/models",
+		columns: []column{{title: "MODEL", path: "id"}}},
+	{use: "quota", short: "list what is left of the limits of each account", call: "GET /api/quota", columns: quotaColumns},
+	{use: "providers", short: "list the providers that weir knows", call: "GET /api/catalog/providers", columns: providerColumns},
+}
+
+var accountFields = []field{
+	{"name", "name", "NAME", "its name", nil},
+	{"priority", "priority", "NUMBER", "accounts of lower numbers are tried first", asNumber},
+	{"weight", "weight", "NUMBER", "its share of weighted choices", asNumber},
+	{"base-url", "providerSpecificData.baseUrl", "URL", "address of the provider", nil},
+	{"prefix", "providerSpecificData.prefix", "TEXT", "of its model ids", nil},
+	{"enabled-models", "providerSpecificData.enabledModels", "LIST", "the only models that it serves", asList},
+	{"proxy-url", "providerSpecificData.proxyUrl", "URL", "HTTP CONNECT proxy", nil},
+	{"var", "providerSpecificData.", "NAME=VALUE", "a variable of the provider, such as region=eu-west-1", nil},
+}
+
+// credentials are the secrets of an account. A flag refers to one.
+var credentials = []field{
+	{"api-key", "apiKey", "REF", "API key: env:NAME, file:PATH or -", asReference},
+	{"access-key-id", "accessKeyId", "REF", "of AWS", asReference},
+	{"secret-access-key", "secretAccessKey", "REF", "of AWS", asReference},
+	{"session-token", "sessionToken", "REF", "of AWS", asReference},
+	{"service-account", "serviceAccount", "REF", "JSON file of a Google service account", asReference},
+	{"access-token", "accessToken", "REF", "of OAuth", asReference},
+	{"refresh-token", "refreshToken", "REF", "of OAuth", asReference},
+}
+
+var modelOps = []op{
+	{use: "ls", short: "list the models of a kind", call: "GET /api/models/list/{}", columns: modelColumns, run: (*app).models,
+		fields: []field{{"kind", "", "KIND", "llm (the default), embedding, image, tts, stt, video, music, rerank, web or image-to-text", nil}}},
+	{use: "show MODEL", short: "show what is known of a model", call: "GET /api/models/info", args: []string{"?id"}},
+	{use: "unavailable", short: "list what does not serve at the moment, and why", call: "GET /api/models/availability", columns: unavailableColumns},
+	{use: "aliases", short: "list the aliases", call: "GET /api/models/alias", member: "aliases"},
+	{use: "alias ALIAS MODEL", short: "create or change an alias", call: "PUT /api/models/alias", args: []string{"alias", "model"}},
+	{use: "unalias ALIAS", short: "delete an alias", call: "DELETE /api/models/alias", args: []string{"?alias"}},
+	{use: "custom", short: "list the models that were added", call: "GET /api/models/custom", columns: customColumns},
+	{use: "add PREFIX MODEL", short: "add a model that weir does not know, or change it", call: "POST /api/models/custom",
+		args: []string{"providerAlias", "id"}, fields: []field{{"name", "name", "NAME", "in lists", nil}, {"kind", "type", "KIND", "llm, embedding, …", nil},
+			{"context", "contextLength", "TOKENS", "of context", asNumber}, {"max-tokens", "maxTokens", "TOKENS", "of the longest answer", asNumber}}},
+	{use: "rm PREFIX MODEL", short: "delete such a model", call: "DELETE /api/models/custom", args: []string{"?providerAlias", "?id"},
+		fields: []field{{"kind", "?type", "KIND", "its kind", nil}}},
+	{use: "disabled", short: "list the disabled models", call: "GET /api/models/disabled", member: "disabled"},
+	{use: "disable PREFIX MODEL…", short: "disable models", call: "POST /api/models/disabled", args: []string{"providerAlias", "ids…"}},
+	{use: "enable PREFIX [MODEL]", short: "enable a model again, or all of the prefix", call: "DELETE /api/models/disabled",
+		args: []string{"?providerAlias", "?id"}},
+}
+
+var keyOps = []op{
+	{use: "ls", short: "list them", call: "GET /api/keys", columns: keyColumns},
+	{use: "show KEY", short: "show one", call: "GET /api/keys/{id}"},
+	{use: "add NAME", short: "create a key and print it, this once", call: "POST /api/keys", args: []string{"name"}, fields: append([]field{
+		{"budget", "budget", "LIMIT", "a budget of its own: 20/month in USD, 500000tokens/day", asLimit}}, keyFields[1:]...)},
+	{use: "set KEY", short: "change the fields that are named; none removes one", call: "PUT /api/keys/{id}", fields: keyFields},
+	{use: "rotate KEY", short: "replace the text of a key and print the new one", call: "POST /api/keys/{id}/rotate", fields: []field{
+		{"overlap", "overlapSeconds", "TIME", "how long the present text stays valid, such as 2h or 0s; a day by default", asSeconds}}},
+	{use: "usage KEY", short: "show what a key has used, by model", call: "GET /api/keys/{id}/usage", fields: usageFields[1:4], run: (*app).usage},
+	{use: "pause KEY", short: "refuse calls with a key", call: "PUT /api/keys/{id}", body: map[string]any{"paused": true}},
+	{use: "resume KEY", short: "accept calls with a key again", call: "PUT /api/keys/{id}", body: map[string]any{"paused": false}},
+	{use: "revoke KEY", short: "delete a key", call: "DELETE /api/keys/{id}", ask: true},
+}
+
+var keyFields = []field{
+	{"name", "name", "NAME", "what the key is for", nil},
+	{"models", "models", "LIST", "models that it may use, such as openai/*,claude", asList},
+	{"scopes", "scopes", "LIST", "data, manage, export", asList},
+	{"expires", "expiresAt", "TIME", "30d, 12h, a day or a time of RFC 3339", asTime},
+	{"rpm", "rpm", "NUMBER", "requests per minute", asNumber},
+	{"daily-max", "dailyMax", "NUMBER", "requests per day", asNumber},
+	{"tpm", "tpm", "NUMBER", "tokens per minute", asNumber},
+	{"max-parallel", "maxParallel", "NUMBER", "requests under way", asNumber},
+	{"capture-percent", "capturePercent", "NUMBER", "share of calls whose bodies are stored", asNumber},
+	{"capture-hours", "captureHours", "NUMBER", "how long bodies are stored", asNumber},
+}
+
+var budgetFields = []field{
+	{"name", "name", "NAME", "its name", nil},
+	{"limit", "limit", "NUMBER", "what may be used in a window", asNumber},
+	{"models", "models", "LIST", "models that it is for", asList},
+	{"unpriced", "unpriced", "WORD", "models without a price: pass or refuse", nil},
+	{"webhook-url", "webhookUrl", "URL", "where alerts are sent", nil},
+	{"key", "", "KEY", "that it limits; without one it limits all", nil},
+}
+
+var comboFields = []field{
+	{"name", "name", "NAME", "its name", nil},
+	{"models", "models", "LIST", "its models, in order", asList},
+	{"strategy", "strategy", "WORD", "fallback, round-robin, affinity, weighted, cheapest, fastest or least-busy", nil},
+	{"kind", "kind", "WORD", "of its models, such as embedding", nil},
+	{"split-by", "splitBy", "WORD", "of weighted: session or key", nil},
+	{"weights", "weights", "LIST", "of weighted: MODEL=NUMBER between commas", asWeights},
+}
+
+var usageFields = []field{
+	{"by", "", "LIST", "of key, account, model (the default), provider, endpoint, month, day and hour", nil},
+	{"month", "", "MONTH", "one month, such as 2026-11", nil},
+	{"from", "?from", "DAY", "first day (UTC), such as 2026-11-01; hours are 2026-11-01T19", nil},
+	{"to", "?to", "DAY", "last day", nil},
+	{"csv", "", toggle, "print the CSV file of the API", nil},
+}
+
+var requestFields = []field{
+	{"follow,f", "", toggle, "print further requests as they end, until Ctrl-C", nil},
+	{"failed", "?failed", toggle, "only those that failed, or had a failed attempt", nil},
+	{"limit,n", "?limit", "NUMBER", "of requests, 20 by default and at most 200", nil},
+	{"key", "?key", "KEY", "of a key", nil}, {"account", "?connection", "ACCOUNT", "of an account", nil},
+	{"model", "?model", "MODEL", "of a model", nil}, {"provider", "?provider", "PROVIDER", "of a provider", nil},
+	{"endpoint", "?endpoint", "PATH", "such as /v1/chat/completions", nil}, {"status", "?status", "STATUS", "429, 4xx, error or client_left", nil},
+	{"code", "?code", "CODE", "of an error", nil}, {"outcome", "?outcome", "OUTCOME", "succeeded, provider_failed, refused or left", nil},
+	{"reason", "?reason", "REASON", "of a refusal", nil}, {"tag", "?tag", "TAG", "with a tag", nil}, {"text", "?q", "TEXT", "that contain a text", nil},
+	{"from", "?from", "TIME", "since 2h ago, a day or a time of RFC 3339", asPast}, {"to", "?to", "TIME", "until then", asPast},
+	{"csv", "", toggle, "print the CSV file of the API, with all requests", nil},
+}
+
+var (
+	machineColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "machineId"},
+		{title: "CREATED", path: "createdAt", show: when}, {title: "STATE", path: "state"}}
+	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "PROVIDER", path: "provider"},
+		{title: "HEALTH", path: "health", show: state}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4"},
+		{title: "PRIORITY", path: "priority", right: true}, {title: "MONTH", path: "spentMonthUsd", show: usd, right: true},
+		{title: "LAST ERROR", path: "lastError"}}
+	quotaColumns    = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "LEFT", path: "windows", show: left}}
+	providerColumns = []column{{title: "PROVIDER", path: "id"}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth"},
+		{title: "VARIABLES", path: "vars"}, {title: "KINDS", path: "kinds"}, {title: "KEYS ARE CREATED AT", path: "keyUrl"}}
+	modelColumns = []column{{title: "MODEL", path: "id"}, {title: "KIND", path: "kind"}, {title: "CONTEXT", path: "context_length", right: true},
+		{title: "ANSWER", path: "max_completion_tokens", right: true}, {title: "DEPRECATED", path: "deprecated.date"}}
+	unavailableColumns = []column{{title: "ACCOUNT", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "MODEL", path: "model"},
+		{title: "REASON", path: "reason"}, {title: "UNTIL", path: "until", show: when}, {title: "LAST ERROR", path: "lastError"}}
+	customColumns = []column{{title: "PREFIX", path: "providerAlias"}, {title: "MODEL", path: "id"}, {title: "KIND", path: "type"},
+		{title: "NAME", path: "name"}, {title: "CONTEXT", path: "contextLength", right: true}}
+	keyColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "ENDS WITH", path: "last4"},
+		{title: "SCOPES", path: "scopes"}, {title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when},
+		{title: "MONTH", path: "spentMonthUsd", show: usd, right: true}, {title: "EXPIRES", path: "expiresAt", show: when},
+		{title: "MODELS", path: "models"}}
+	budgetColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "SPENT", path: "spent", right: true},
+		{title: "LIMIT", path: "limit", right: true}, {title: "UNIT", path: "unit"}, {title: "WINDOW", path: "window"},
+		{title: "RESETS", path: "resetsAt", show: when}, {title: "KEY", path: "keyId"}, {title: "MODELS", path: "models"}}
+	comboColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "STRATEGY", path: "strategy"},
+		{title: "KIND", path: "kind"}, {title: "MODELS", path: "models"}}
+	captureColumns = []column{{title: "REQUEST", path: "id"}, {title: "TIME", path: "at", show: when}, {title: "KEY", path: "keyId"},
+		{title: "BYTES", path: "bytes", right: true}, {title: "UNTIL", path: "expiresAt", show: when}}
+	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor"}, {title: "ACTION", path: "action"},
+		{title: "OF", path: "target"}, {title: "FIELDS", path: "fields"}}
+	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider"},
+		{title: "MODEL", path: "model"}, {title: "SPOKEN", path: "upstream"}, {title: "LEFT OUT", path: "skipped"},
+		{title: "COOLDOWN", path: "cooldownMs", show: seconds, right: true}, {title: "NOT SENT", path: "dropped"}}
+	toolColumns  = []column{{title: "TOOL", path: "id"}, {title: "NAME", path: "name"}, {title: "KIND", path: "kind"}, {title: "FILES", path: "files"}}
+	usageColumns = []column{{title: "REQUESTS", path: "requests", right: true}, {title: "FAILED", path: "providerFailed", right: true},
+		{title: "REFUSED", path: "refused", right: true}, {title: "INPUT", path: "inputTokens", right: true},
+		{title: "OUTPUT", path: "outputTokens", right: true}, {title: "COST", path: "costUsd", show: usd, right: true}}
+	requestColumns = []column{{title: "TIME", path: "at", show: clock, min: 8}, {title: "ID", path: "id", min: 12},
+		{title: "KEY", path: "keyId", show: named, min: 10}, {title: "MODEL", show: servedModel, min: 24},
+		{title: "ACCOUNT", path: "connectionId", show: named, min: 10}, {title: "STATUS", path: "status", right: true, min: 6},
+		{title: "OUTCOME", path: "outcome", show: state, min: 10}, {title: "DURATION", path: "latencyMs", show: seconds, right: true, min: 8},
+		{title: "INPUT", path: "inputTokens", right: true, min: 6}, {title: "OUTPUT", path: "outputTokens", right: true, min: 6},
+		{title: "COST", path: "costUsd", show: usd, right: true, min: 8}, {title: "ERROR", path: "error"}}
+)

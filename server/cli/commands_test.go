@@ -1,0 +1,335 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/server/cli"
+)
+
+// withoutCommand are the operations of the management API that no command makes, each with
+// the reason.
+var withoutCommand = map[string]string{
+	"POST /api/session":                    "sessions are the dashboard's: a command has the token or key itself",
+	"GET /api/session":                     "as above",
+	"DELETE /api/session":                  "as above",
+	"POST /api/oauth/{provider}/authorize": "the provider sends the browser back with the dashboard's cookie",
+	"GET /oauth/callback":                  "as above",
+	"POST /setup/claim":                    "a set-up script calls it",
+	"GET /setup/{file}":                    "the command that weir setup prints downloads it",
+	"POST /api/oauth/{provider}/cancel":    "Ctrl-C of accounts sign-in makes it: TestCtrlCCancelsASignIn",
+}
+
+// step is a command of a test: its arguments, its input, the exit code and texts that the
+// outputs have.
+type step struct {
+	line, stdin string
+	later       bool // what it shows is recorded some seconds after a call
+	code        int
+	want        string // in the standard output, or in the other for a failure
+}
+
+// steps run every command, in an order in which each finds what it needs.
+var steps = []step{
+	{line: "machines", want: "main"},
+	{line: "machines ls --json", want: `"object":"list"`},
+	{line: "machines add second", want: "sk-"},
+	{line: "keys", code: 2, want: "name one with --machine"},
+	{line: "machines rm second", code: 2, want: "--yes confirms"},
+	{line: "machines rm second --yes"},
+	{line: "doctor", code: 1, want: "weir: not everything works"},
+	{line: "accounts providers", want: "openrouter"},
+	{line: "accounts add openai-compatible --name local --base-url UPSTREAM/v1 --prefix local --api-key env:API_KEY"},
+	{line: "accounts add openai-compatible --name spare --base-url UPSTREAM/v1 --prefix spare --api-key -", stdin: "sk-from-stdin\n"},
+	{line: "accounts add openai --api-key sk-literal", code: 2, want: "others could read"},
+	{line: "accounts add openai --api-key env:MISSING", code: 1, want: "MISSING is not set"},
+	{line: "accounts add openai", code: 1, want: "it is empty"},
+	{line: "accounts add nowhere", code: 1, want: "nowhere"},
+	{line: "accounts add bedrock", code: 2, want: "--access-key-id"},
+	{line: "accounts add vertex", code: 2, want: "--service-account"},
+	{line: "accounts", want: "spare"},
+	{line: "accounts ls --json", want: `"object":"list"`},
+	{line: "accounts show spare", want: "openai-compatible"},
+	{line: "accounts test local", want: "ok, "},
+	{line: "accounts set spare --priority 7 --var streamUsage=none", code: 1, want: "streamUsage"},
+	{line: "accounts set spare --priority 7"},
+	{line: "accounts set spare", code: 2, want: "name a field"},
+	{line: "accounts set spare --priority high", code: 2, want: "must be a number"},
+	{line: "accounts pause spare"},
+	{line: "accounts resume spare"},
+	{line: "accounts rotate spare", stdin: "sk-second", want: "ok, "},
+	{line: "accounts rotate spare --api-key env:API_KEY", want: "ok, "},
+	{line: "accounts models local", want: "echo"},
+	{line: "accounts quota", want: "LEFT"},
+	{line: "accounts sign-in openai", code: 1, want: "weir: "},
+	{line: "accounts sign-in ACME --name Acme"},
+	{line: "models", want: "local/echo"},
+	{line: "models ls --kind embedding", want: "MODEL"},
+	{line: "models show local/echo", want: "local/echo"},
+	{line: "models add local later --name Later --context 1000", want: ""},
+	{line: "models custom", want: "later"},
+	{line: "models rm local later"},
+	{line: "models alias fast local/echo"},
+	{line: "models aliases", want: "fast"},
+	{line: "models unalias fast"},
+	{line: "models disable local echo other"},
+	{line: "models disabled", want: "echo,other"},
+	{line: "models enable local other"},
+	{line: "models enable local"},
+	{line: "models unavailable", want: "REASON"},
+	{line: "combos add team local/echo spare/echo --strategy weighted --weights local/echo=3,spare/echo=1"},
+	{line: "combos", want: "weighted"},
+	{line: "combos ls", want: "local/echo,spare/echo"},
+	{line: "combos show team", want: "weighted"},
+	{line: "combos set team --models local/echo --strategy none --weights none"},
+	{line: "combos rm team --yes"},
+	{line: "keys add laptop --rpm 60 --models local/* --expires 30d --budget 20/month", want: "sk-"},
+	{line: "keys add laptop --budget lots", code: 2, want: "LIMIT/WINDOW"},
+	{line: "keys add laptop --expires soon", code: 2, want: "30d"},
+	{line: "keys add laptop --scopes data", want: "sk-"},
+	{line: "keys pause laptop", code: 2, want: "several have the name"},
+	{line: "keys ls --json", want: `"rpm":60`},
+	{line: "keys add carol --scopes data,manage", want: "sk-"},
+	{line: "keys show carol", want: "data,manage"},
+	{line: "keys set carol --rpm 5 --models local/*"},
+	{line: "keys set carol --rpm none"},
+	{line: "keys rotate carol --overlap 0s", want: "sk-"},
+	{line: "keys pause carol"},
+	{line: "keys", want: "paused"},
+	{line: "keys resume carol"},
+	{line: "keys usage carol --month 2026-11", want: "total"},
+	{line: "budgets add all 100/month", want: ""},
+	{line: "budgets add carols 500000tokens/day --key carol --models local/*"},
+	{line: "budgets", want: "500000"},
+	{line: "budgets ls", want: "carols"},
+	{line: "budgets show all", want: "usd"},
+	{line: "budgets set all --limit 200"},
+	{line: "budgets rm all --yes"},
+	{line: "settings", want: "strategy"},
+	{line: "settings ls --json", want: `"strategy"`},
+	{line: "settings set timeZone=Europe/Berlin idleSeconds=60 capturePercent=100"},
+	{line: "settings set nonsense=1", code: 1, want: "nonsense"},
+	{line: "settings set idleSeconds="},
+	{line: "explain local/echo --key carol", want: "local"},
+	{line: "call local/echo Hello", want: "You said: Hello\n"},
+	{line: "call local/echo --key file:KEYFILE", stdin: "from stdin", want: "You said: from stdin"},
+	{line: "call local/echo Hello --json --system Short", want: `"chat.completion"`},
+	{line: "call local/bad Hello", code: 1, want: "broken"},
+	{line: "call local/echo Hello --key env:MISSING", code: 1, want: "MISSING"},
+	{line: "requests", later: true, want: "provider_failed"},
+	{line: "usage --by key,model --month MONTH", want: "total"},
+	{line: "usage --by account --csv", want: "connection"},
+	{line: "usage --by color", code: 2, want: "--by color"},
+	{line: "usage --month 2026-13", code: 2, want: "--month"},
+	{line: "usage --by day --from 2026-11-01", want: "DAY"},
+	{line: "requests", want: "succeeded"},
+	{line: "requests ls --failed --account local --status error --from 1h", want: "provider_failed"},
+	{line: "requests --key carol", want: "MODEL"},
+	{line: "requests --csv", want: "requested_model"},
+	{line: "requests show REQUEST", want: "local/echo"},
+	{line: "requests show nothing", code: 1, want: "request_not_found, 404"},
+	{line: "captures ls", later: true, want: "req_"},
+	{line: "captures", want: "BYTES"},
+	{line: "captures show CAPTURE", want: "from stdin"},
+	{line: "captures rm CAPTURE --yes"},
+	{line: "captures clear --yes"},
+	{line: "audit -n 5 --verify", want: "operator"},
+	{line: "setup", want: "codex"},
+	{line: "setup codex --model local/echo", want: "/setup/codex.sh"},
+	{line: "setup curl", want: "__KEY__"},
+	{line: "export", want: `"format"`},
+	{line: "export FOLDER/plain.json"},
+	{line: "export FOLDER/plain.json", code: 1, want: "--force"},
+	{line: "export FOLDER/plain.json --force"},
+	{line: "export FOLDER/sealed.json --passphrase env:PASSPHRASE"},
+	{line: "import FOLDER/plain.json --preview", want: "connections"},
+	{line: "import FOLDER/sealed.json --passphrase env:PASSPHRASE --replace", want: "connections"},
+	{line: "import FOLDER/missing.json", code: 1, want: "no such file"},
+	{line: "import -", stdin: "no JSON", code: 1, want: "weir export"},
+	{line: "api GET /api/keys", want: `"object":"list"`},
+	{line: "api get /api/version", want: `"version"`},
+	{line: "api GET keys", code: 2, want: "is not a path"},
+	{line: "api POST /api/combos --body -", stdin: `{"name":"raw","models":["local/echo"]}`, want: `"raw"`},
+	{line: "combos rm raw --yes"},
+	{line: "keys revoke carol --yes"},
+	{line: "accounts rm spare --yes"},
+	{line: "accounts restore SPARE"},
+	{line: "status", want: "Accounts"},
+	{line: "status --json", want: `"recent":`},
+	{line: "doctor", want: "the credential is accepted"},
+	{line: "gateways", want: "URL"},
+	{line: "gateways ls", want: "URL"},
+	{line: "gateways use nowhere", code: 2, want: "nowhere"},
+	{line: "gateways rm nowhere", code: 2, want: "nowhere"},
+	{line: "login nowhere", code: 2, want: "scheme and host"},
+}
+
+func TestEveryCommandOnAServer(t *testing.T) {
+	w := newWorld(t)
+	ran := map[string]bool{}
+	for _, s := range steps {
+		line := w.fill(s.line)
+		code, out, failed, text := 0, "", "", ""
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			code, out, failed = w.remote(s.stdin, strings.Fields(line)...)
+			if text = out; s.code != 0 {
+				text = failed
+			}
+			if !s.later || strings.Contains(text, s.want) || time.Now().After(deadline) {
+				break
+			}
+		}
+		if code != s.code || !strings.Contains(text, s.want) {
+			t.Errorf("weir %s: exit %d, want %d with %q\n%s%s", line, code, s.code, s.want, out, failed)
+		}
+		if code == 0 || strings.HasPrefix(line, "login") || strings.HasPrefix(line, "gateways") {
+			ran[name(strings.Fields(line))] = true
+		}
+	}
+	for _, c := range leaves(cli.Commands(cli.Host{})) {
+		if !ran[c] {
+			t.Errorf("weir %s was not run", c)
+		}
+	}
+	compareWithAPI(t, w.seen())
+}
+
+// fill puts values into a command line.
+func (w *world) fill(line string) string {
+	w.Helper()
+	for _, p := range []struct{ mark, args, path string }{
+		{"REQUEST", "requests --json --outcome succeeded -n 1", `"data":\[\{[^}]*?"id":"([^"]+)"`},
+		{"CAPTURE", "captures --json", `"id":"([^"]+)"`},
+		{"MONTH", "usage --by month --json", `"month":"([^"]+)"`},
+	} {
+		if !strings.Contains(line, p.mark) {
+			continue
+		}
+		m := regexp.MustCompile(p.path).FindStringSubmatch(w.ok(strings.Fields(p.args)...))
+		if m == nil {
+			w.Fatalf("no %s", p.mark)
+		}
+		line = strings.Replace(line, p.mark, m[1], 1)
+	}
+	if strings.Contains(line, "SPARE") {
+		m := regexp.MustCompile(`"target":"([^"]+)"`).FindStringSubmatch(w.ok("audit", "-n", "1", "--json"))
+		line = strings.Replace(line, "SPARE", m[1], 1)
+	}
+	if strings.Contains(line, "KEYFILE") {
+		if err := os.WriteFile(filepath.Join(w.home, "key"), []byte(w.ok("keys", "add", "scripts")), 0o600); err != nil {
+			w.Fatal(err)
+		}
+	}
+	return strings.NewReplacer("KEYFILE", filepath.Join(w.home, "key"), "UPSTREAM", w.upstream.URL, "FOLDER", w.home, "ACME", acme).Replace(line)
+}
+
+// name returns the words of a command in a command line.
+func name(args []string) string {
+	words := args[:1]
+	if len(args) > 1 && slices.Contains(leaves(cli.Commands(cli.Host{})), args[0]+" "+args[1]) {
+		words = args[:2]
+	}
+	return strings.Join(words, " ")
+}
+
+// leaves returns the names of all commands.
+func leaves(commands []*cobra.Command) (out []string) {
+	root := &cobra.Command{Use: "weir"}
+	root.AddCommand(commands...)
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Runnable() {
+			_, name, _ := strings.Cut(c.CommandPath(), " ")
+			out = append(out, name)
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+	return out
+}
+
+// compareWithAPI compares calls with the operations of the management API.
+func compareWithAPI(t *testing.T, calls []string) {
+	t.Helper()
+	raw, err := os.ReadFile("../../docs/reference/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for path, methods := range doc.Paths {
+		if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/setup/") && path != "/oauth/callback" && path != "/health" {
+			continue
+		}
+		pattern := regexp.MustCompile(`^(/\w{16})?` + regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(path), `[^/]+`) + `$`)
+		for method := range methods {
+			if !slices.Contains([]string{"get", "post", "put", "patch", "delete"}, method) {
+				continue
+			}
+			total++
+			op := strings.ToUpper(method) + " " + path
+			made := slices.ContainsFunc(calls, func(c string) bool {
+				m, p, _ := strings.Cut(c, " ")
+				return m == strings.ToUpper(method) && pattern.MatchString(p)
+			})
+			switch reason, listed := withoutCommand[op]; {
+			case made && listed:
+				t.Errorf("%s has a command: remove it from withoutCommand", op)
+			case !made && !listed:
+				t.Errorf("%s has no command and no reason", op)
+			case listed && reason == "":
+				t.Errorf("%s: no reason", op)
+			}
+			delete(withoutCommand, op)
+		}
+	}
+	for op := range withoutCommand {
+		t.Errorf("%s is not in the document", op)
+	}
+	if total < 60 {
+		t.Errorf("only %d operations", total)
+	}
+}
+
+func TestCommandsWorkOnADataDirectory(t *testing.T) {
+	w := newWorld(t)
+	code, out, failed := w.run("", "keys", "add", "local")
+	if code != 0 || !strings.HasPrefix(out, "sk-") {
+		t.Errorf("with a server: exit %d, %s%s", code, out, failed)
+	}
+	_, setup, _ := w.run("", "accounts", "add", "openai-compatible", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY")
+	if code, out, failed := w.run("", "call", "local/echo", "Hello"); code != 0 || out != "You said: Hello\n" {
+		t.Errorf("call: exit %d, %s%s%s", code, setup, out, failed)
+	}
+	// Without a server, the program opens the directory itself.
+	other := &world{T: t, home: t.TempDir()}
+	other.data = filepath.Join(other.home, "data")
+	if code, _, failed := other.run("", "keys"); code != 1 || !strings.Contains(failed, "no database") {
+		t.Errorf("without a database: exit %d, %s", code, failed)
+	}
+	other.run("", "init", "--data", other.data)
+	if code, out, failed := other.run("", "keys"); code != 0 || !strings.Contains(out, "first key") {
+		t.Errorf("without a server: exit %d, %s%s", code, out, failed)
+	}
+	if code, out, failed := other.run("", "keys", "add", "later"); code != 0 || !strings.HasPrefix(out, "sk-") {
+		t.Errorf("keys add without a server: exit %d, %s%s", code, out, failed)
+	}
+	if entries, _ := filepath.Glob(filepath.Join(other.data, "control*")); len(entries) > 0 {
+		t.Errorf("%v stay", entries)
+	}
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// surveyed are the parts of a machine that status and doctor read.
+var surveyed = []struct{ name, path string }{
+	{"health", "/api/health"}, {"accounts", "/api/providers"}, {"keys", "/api/keys"}, {"budgets", "/api/budgets"},
+	{"recent", "/api/usage/recent"},
+}
+
+// survey reads the parts of a machine, as one object.
+func (c *client) survey(ctx context.Context) (gjson.Result, error) {
+	var all []string
+	for _, one := range surveyed {
+		v, err := c.call(ctx, "GET", one.path, nil)
+		if err != nil {
+			return gjson.Result{}, err
+		}
+		all = append(all, fmt.Sprintf("%q:%s", one.name, strings.TrimSpace(v.Raw)))
+	}
+	return gjson.Parse("{" + strings.Join(all, ",") + "}"), nil
+}
+
+// status prints a machine in a few lines, with what is wrong.
+func (a *app) status(ctx context.Context, in *input) error {
+	s, err := in.client.survey(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(s, func() error {
+		t := table{columns: []column{{}, {}}}
+		t.add(plain("Gateway"), plain(in.client.name))
+		t.add(plain("Machine"), plain(strings.TrimPrefix(*in.client.prefix, "/")))
+		t.add(plain("Accounts"), plain(count(s.Get("accounts.data").Array(), "health")))
+		t.add(plain("Keys"), plain(s.Get("keys.data.#").String()))
+		hour := s.Get("recent.total")
+		t.add(plain("Last hour"), plain(fmt.Sprintf("%d requests, %d failed, %d refused, $%.2f", hour.Get("requests").Int(),
+			hour.Get("providerFailed").Int(), hour.Get("refused").Int(), hour.Get("costUsd").Float())))
+		for _, f := range a.judge(s) {
+			t.add(f.word, f.text)
+		}
+		_, err := a.Stdout.Write(a.render(t, false))
+		return err
+	})
+}
+
+// count returns the number of rows for each word of a field: 2 ready, 1 limited.
+func count(rows []gjson.Result, field string) string {
+	counts, order := map[string]int{}, []string{}
+	for _, r := range rows {
+		w := r.Get(field).String()
+		if counts[w]++; counts[w] == 1 {
+			order = append(order, w)
+		}
+	}
+	for i, w := range order {
+		order[i] = fmt.Sprintf("%d %s", counts[w], strings.ReplaceAll(w, "_", " "))
+	}
+	if len(order) == 0 {
+		return "none"
+	}
+	return strings.Join(order, ", ")
+}
+
+// finding is a result of an examination.
+type finding struct{ word, text cell }
+
+var (
+	well    = cell{"ok", green}
+	warning = cell{"warn", yellow}
+	failure = cell{"FAIL", red}
+)
+
+// findings collects results.
+type findings []finding
+
+func (f *findings) add(word cell, format string, args ...any) {
+	*f = append(*f, finding{word, plain(fmt.Sprintf(format, args...))})
+}
+
+// nearly is the share of a limit that is worth a warning.
+const nearly = 0.9
+
+// judge examines the parts of a machine.
+func (a *app) judge(s gjson.Result) (out findings) {
+	health := s.Get("health")
+	if !health.Get("ok").Bool() {
+		out.add(failure, "the machine's object does not work; look at the gateway's log")
+	}
+	if n := health.Get("replica.failures").Int(); n > 0 {
+		out.add(warning, "the configuration was not published %d times; calls may use an earlier one", n)
+	}
+	if n := health.Get("alerts.failing").Int(); n > 0 {
+		out.add(warning, "%d alerts cannot be sent; look at the webhooks of the budgets", n)
+	}
+	if m := health.Get("configuration.maxBytes").Float(); m > 0 && health.Get("configuration.bytes").Float() > nearly*m {
+		out.add(warning, "the configuration is nearly as large as it may be; delete what is not used")
+	}
+	out.accounts(s.Get("accounts.data").Array())
+	out.keys(a, s.Get("keys.data").Array())
+	for _, b := range s.Get("budgets.data").Array() {
+		if spent, limit := b.Get("spent").Float(), b.Get("limit").Float(); b.Get("exhausted").Bool() || limit > 0 && spent >= limit {
+			out.add(warning, "budget %s is used up", b.Get("name"))
+		} else if limit > 0 && spent > nearly*limit {
+			out.add(warning, "budget %s is used to %.0f%%", b.Get("name"), 100*spent/limit)
+		}
+	}
+	return out
+}
+
+// accounts examines accounts.
+func (f *findings) accounts(rows []gjson.Result) {
+	ready := 0
+	for _, r := range rows {
+		switch h := r.Get("health").String(); {
+		case r.Get("status").String() == "inactive":
+		case h == "ready" || h == "untested":
+			ready++
+		default:
+			f.add(warning, "account %s (%s) is %s: %s", r.Get("name"), r.Get("provider"), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
+		}
+	}
+	if len(rows) == 0 {
+		f.add(failure, "there is no account; weir accounts add PROVIDER connects one")
+	} else if ready == 0 {
+		f.add(failure, "no account works; weir accounts test NAME says why")
+	}
+}
+
+// keys examines keys.
+func (f *findings) keys(a *app, rows []gjson.Result) {
+	const week = 7 * 24 * 60 * 60 * 1000
+	usable, now := 0, a.Now().UnixMilli()
+	for _, k := range rows {
+		if strings.Contains(k.Get("scopes").Raw, `"data"`) && keyState(a, k).text == "ok" {
+			usable++
+		}
+		if at := k.Get("expiresAt").Int(); at > now && at < now+week && at > k.Get("createdAt").Int()+week {
+			f.add(warning, "key %s expires at %s", k.Get("name"), when(a, k.Get("expiresAt")).text)
+		}
+	}
+	if usable == 0 {
+		f.add(warning, "no key may call models; weir keys add NAME creates one")
+	}
+}
+
+// doctor prints what is found, and fails if anything does not work.
+func (a *app) doctor(ctx context.Context, _ *input) error {
+	t := table{columns: []column{{}, {}}}
+	var err error
+	for _, f := range a.examine(ctx) {
+		if f.word == failure {
+			err = errors.New("not everything works")
+		}
+		t.add(f.word, f.text)
+	}
+	_, failed := a.Stdout.Write(a.render(t, false))
+	return errors.Join(failed, err)
+}
+
+// maxSkew is how far the clocks of a gateway and this computer may be apart: providers
+// refuse signatures of times that are minutes off.
+const maxSkew = 30 * time.Second
+
+// examine examines a gateway, from its address to its budgets. It ends where the rest
+// cannot work.
+func (a *app) examine(ctx context.Context) (out findings) {
+	c, err := a.open(ctx)
+	if err != nil {
+		out.add(failure, "%v", err)
+		return out
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	res, err := c.send(ctx, "GET", "/health", nil)
+	if err != nil {
+		out.add(failure, "%v", err)
+		return out
+	}
+	res.Body.Close()
+	out.add(well, "%s answers", c.name)
+	if at, err := http.ParseTime(res.Header.Get("Date")); err == nil && a.Now().Sub(at).Abs() > maxSkew {
+		out.add(failure, "the clocks of the gateway and of this computer differ by %s; correct the wrong one",
+			a.Now().Sub(at).Abs().Round(time.Second))
+	}
+	if c.operator() {
+		v, err := c.call(ctx, "GET", "/api/version", nil)
+		if err != nil {
+			out.add(failure, "%v", err)
+			return out
+		}
+		if theirs := v.Get("version").String(); theirs != a.Version {
+			out.add(warning, "the gateway has version %s, this program %s", theirs, a.Version)
+		}
+		if e := v.Get("prices.error").String(); e != "" {
+			out.add(warning, "prices are not refreshed: %s", e)
+		}
+	}
+	s, err := c.survey(ctx)
+	if err != nil {
+		out.add(failure, "%v", err)
+		return out
+	}
+	out.add(well, "the credential is accepted")
+	machine := a.judge(s)
+	if len(machine) == 0 {
+		out.add(well, "accounts, keys and budgets")
+	}
+	return append(out, machine...)
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// field is a flag and where its value goes: a field of the body, one of an object in it, ?name
+// of the query, or "" if the command reads it itself. none as the value of a field is null.
+type field struct {
+	flag, name  string
+	value, help string
+	as          func(a *app, flag, text string) (any, error) // nil is a text
+}
+
+// toggle is the value of flags that are on or off.
+const toggle = "toggle"
+
+func (f field) add(c *cobra.Command) {
+	long, short, _ := strings.Cut(f.flag, ",")
+	switch f.value {
+	case toggle:
+		c.Flags().BoolP(long, short, false, f.help)
+	default:
+		c.Flags().StringArrayP(long, short, nil, f.help)
+		c.Flags().Lookup(long).Annotations = map[string][]string{"setting": {f.value, ""}}
+	}
+}
+
+// read sets the value of a flag in the call.
+func (f field) read(a *app, c *cobra.Command, in *input) error {
+	long, _, _ := strings.Cut(f.flag, ",")
+	if !c.Flags().Changed(long) {
+		return nil
+	}
+	if f.value == toggle {
+		on, _ := c.Flags().GetBool(long)
+		if in.values[long] = "true"; f.name != "" && on {
+			in.set(f.name, on)
+		} else if !on {
+			delete(in.values, long)
+		}
+		return nil
+	}
+	texts, _ := c.Flags().GetStringArray(long)
+	for _, text := range texts {
+		in.values[long] = text
+		if strings.HasSuffix(f.name, ".") { // a variable, NAME=VALUE
+			name, value, ok := strings.Cut(text, "=")
+			if !ok {
+				return Usagef("--%s %s: write NAME=VALUE", long, text)
+			}
+			in.set(f.name+name, value)
+			continue
+		}
+		var v any = text
+		var err error
+		if text == "none" && !strings.HasPrefix(f.name, "?") {
+			v = nil
+		} else if f.as != nil {
+			v, err = f.as(a, long, text)
+		}
+		if err != nil {
+			return err
+		}
+		if f.name != "" {
+			in.set(f.name, v)
+		}
+	}
+	return nil
+}
+
+func asList(_ *app, _, text string) (any, error) { return strings.Split(text, ","), nil }
+
+func asNumber(_ *app, flag, text string) (any, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, Usagef("--%s %s: it must be a number", flag, text)
+	}
+	return n, nil
+}
+
+// asReference reads a secret that the value of a flag refers to.
+func asReference(a *app, flag, text string) (any, error) { return a.refer("--"+flag, text) }
+
+// asWeights reads a=3,b=1.
+func asWeights(_ *app, flag, text string) (any, error) {
+	out := map[string]int{}
+	for _, one := range strings.Split(text, ",") {
+		name, weight, _ := strings.Cut(one, "=")
+		n, err := strconv.Atoi(weight)
+		if err != nil {
+			return nil, Usagef("--%s %s: write NAME=NUMBER between commas", flag, text)
+		}
+		out[name] = n
+	}
+	return out, nil
+}
+
+// asSeconds reads a duration.
+func asSeconds(_ *app, flag, text string) (any, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return nil, Usagef("--%s %s: write a time such as 2h, 10m or 0s", flag, text)
+	}
+	return int(d.Seconds()), nil
+}
+
+// asTime reads a time to come, asPast a time that has passed. They return Unix milliseconds.
+func asTime(a *app, flag, text string) (any, error) { return a.time(flag, text, 1) }
+func asPast(a *app, flag, text string) (any, error) { return a.time(flag, text, -1) }
+
+// time reads a duration from now on (sign 1) or before now (-1), a day, or a time of RFC 3339.
+func (a *app) time(flag, text string, sign int) (any, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 {
+			return a.Now().AddDate(0, 0, sign*n).UnixMilli(), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return a.Now().Add(time.Duration(sign) * d).UnixMilli(), nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t.UnixMilli(), nil
+		}
+	}
+	return nil, Usagef("--%s %s: write 30d, 12h, a day such as 2026-12-31, or a time of RFC 3339", flag, text)
+}
+
+const limitForm = `^([0-9.]+)(usd|tokens|requests)?/(minute|5h|day|week|month|total)$`
+
+// asLimit reads 20/month, 20usd/month, 500000tokens/day or 1000requests/day.
+func asLimit(_ *app, flag, text string) (any, error) {
+	if m := regexp.MustCompile(limitForm).FindStringSubmatch(text); m != nil {
+		if limit, err := strconv.ParseFloat(m[1], 64); err == nil {
+			if m[2] == "" {
+				m[2] = "usd"
+			}
+			return map[string]any{"limit": limit, "unit": m[2], "window": m[3]}, nil
+		}
+	}
+	return nil, Usagef("--%s %s: write LIMIT/WINDOW, as in 20/month (USD), 500000tokens/day or 1000requests/day", flag, text)
+}

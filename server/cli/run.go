@@ -1,0 +1,518 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// addBudget reads the limit of a budget and finds its key.
+func (a *app) addBudget(ctx context.Context, in *input) error {
+	limit, err := asLimit(a, "limit", in.args[1])
+	if err != nil {
+		return err
+	}
+	for name, v := range limit.(map[string]any) {
+		in.body[name] = v
+	}
+	if err := in.find(ctx, "key", "keyId"); err != nil {
+		return err
+	}
+	return a.make(ctx, in)
+}
+
+// find sets a field to the id of the key or account that a flag names.
+func (in *input) find(ctx context.Context, flag, field string) error {
+	name, ok := in.values[flag]
+	if !ok {
+		return nil
+	}
+	id, err := in.client.find(ctx, flag, map[string]string{"key": "/api/keys", "account": "/api/providers"}[flag], name)
+	if err == nil {
+		in.set(field, id)
+	}
+	return err
+}
+
+// models lists the models of a kind.
+func (a *app) models(ctx context.Context, in *input) error {
+	kind := in.values["kind"]
+	if kind == "" {
+		kind = "llm"
+	}
+	in.path = strings.Replace(in.path, "{}", url.PathEscape(kind), 1)
+	return a.make(ctx, in)
+}
+
+// setSettings reads NAME=VALUE.
+func (a *app) setSettings(ctx context.Context, in *input) error {
+	for _, one := range in.args {
+		name, value, _ := strings.Cut(one, "=")
+		in.body[name] = value
+		if v := gjson.Parse(value); value == "" {
+			in.body[name] = nil
+		} else if gjson.Valid(value) && (v.Type == gjson.Number || v.IsObject()) {
+			in.body[name] = v.Value()
+		}
+	}
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error { return nil })
+}
+
+// addAccount asks for the API key of an account that needs one and has no credential. The id
+// of a provider of one's own ends with random digits, since there may be several.
+func (a *app) addAccount(ctx context.Context, in *input) error {
+	if strings.HasSuffix(in.args[0], "-compatible") {
+		in.body["provider"] = fmt.Sprintf("%s-%08x", in.args[0], rand.Uint32())
+	}
+	given := slices.ContainsFunc(credentials, func(f field) bool { return in.body[f.name] != nil })
+	catalog, err := in.client.call(ctx, "GET", "/api/catalog/providers", nil)
+	if err != nil {
+		return err
+	}
+	for _, p := range catalog.Get("data").Array() {
+		auth := p.Get("auth").String()
+		switch {
+		case p.Get("id").String() != in.args[0] || given || auth == "none" || p.Get("keyFree").Bool():
+		case auth == "aws":
+			return Usagef("accounts add: name the keys by --access-key-id and --secret-access-key")
+		case auth == "google":
+			return Usagef("accounts add: name the file of the service account by --service-account file:PATH")
+		default:
+			if in.body["apiKey"], err = a.secret("API key of " + clean(p.Get("name").String())); err != nil {
+				return err
+			}
+		}
+	}
+	return a.make(ctx, in) // which names an unknown provider
+}
+
+// rotateAccount replaces a credential.
+func (a *app) rotateAccount(ctx context.Context, in *input) (err error) {
+	if len(in.body) == 0 {
+		if in.body["apiKey"], err = a.secret("New API key"); err != nil {
+			return err
+		}
+	}
+	if _, err := in.send(ctx); err != nil {
+		return err
+	}
+	in.method, in.path, in.body = "POST", in.path+"/test", nil
+	return a.test(ctx, in)
+}
+
+// test prints the result of a test of an account.
+func (a *app) test(ctx context.Context, in *input) error {
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.show(v, func() error {
+		if v.Get("ok").Bool() {
+			fmt.Fprintf(a.Stdout, "ok, %s %s\n", clean(v.Get("model").String()), seconds(a, v.Get("latencyMs")).text)
+		} else {
+			fmt.Fprintf(a.Stdout, "%s (status %d): %s\n", v.Get("error"), v.Get("status").Int(), clean(v.Get("message").String()))
+		}
+		return nil
+	})
+	if err == nil && !v.Get("ok").Bool() {
+		err = errors.New("the account does not work")
+	}
+	return err
+}
+
+// signIn shows the code of a sign-in and polls until it has ended.
+func (a *app) signIn(ctx context.Context, in *input) error {
+	device, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stderr, "Open %s and enter the code %s. Waiting for the sign-in; Ctrl-C cancels it.\n",
+		clean(device.Get("verificationUri").String()), clean(device.Get("userCode").String()))
+	base := strings.TrimSuffix(in.path, "/device")
+	for wait := device.Get("intervalMs").Int(); ; {
+		if !pause(ctx, time.Duration(max(wait, 1))*time.Millisecond) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			_, err := in.client.call(ctx, "POST", base+"/cancel", map[string]any{})
+			return errors.Join(errors.New("the sign-in was canceled"), err)
+		}
+		v, err := in.client.call(ctx, "POST", base+"/poll", map[string]any{})
+		if err != nil {
+			return err
+		}
+		if v.Get("status").String() != "pending" {
+			return a.show(v, func() error { return a.stored(in.what, v.Get("connection")) })
+		}
+		wait = v.Get("waitMs").Int()
+	}
+}
+
+// pause waits, and reports false if the command is interrupted meanwhile.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// usageBy are the words of --by and their columns.
+var usageBy = map[string]column{
+	"key": {title: "KEY", path: "keyId", show: named}, "account": {title: "ACCOUNT", path: "connectionId", show: named},
+	"model": {title: "MODEL", path: "model"}, "provider": {title: "PROVIDER", path: "provider"},
+	"endpoint": {title: "ENDPOINT", path: "endpoint"}, "month": {title: "MONTH", path: "month"},
+	"day": {title: "DAY", path: "day"}, "hour": {title: "HOUR", path: "hour"},
+}
+
+// usage prints usage and its sum.
+func (a *app) usage(ctx context.Context, in *input) error {
+	by := in.values["by"]
+	if by == "" {
+		by = "model"
+	}
+	columns, rows := []column{}, "groups"
+	for _, g := range strings.Split(by, ",") {
+		c, ok := usageBy[g]
+		if !ok {
+			return Usagef("usage --by %s: it has key, account, model, provider, endpoint, month, day and hour", by)
+		}
+		if columns = append(columns, c); g == "month" || g == "day" || g == "hour" {
+			rows = "data"
+		}
+	}
+	in.set("?groupBy", strings.Replace(by, "account", "connection", 1))
+	if month := in.values["month"]; month != "" {
+		t, err := time.Parse("2006-01", month)
+		if err != nil || in.query.Has("from") || in.query.Has("to") {
+			return Usagef("usage --month %s: write 2026-11, without --from and --to", month)
+		}
+		in.set("?from", t.Format(time.DateOnly))
+		in.set("?to", t.AddDate(0, 1, -1).Format(time.DateOnly))
+	}
+	if in.values["csv"] != "" {
+		return a.csv(ctx, in)
+	}
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error {
+		if err := a.learnNames(ctx, in.client); err != nil {
+			return err
+		}
+		columns = append(columns, usageColumns...)
+		if !v.Get(rows).Exists() {
+			rows = "data"
+		}
+		t := a.rows(columns, v.Get(rows).Array())
+		sum := a.rows(columns, []gjson.Result{v.Get("total")}).rows[0]
+		sum[0].text = "total"
+		t.add(sum...)
+		return a.print(t)
+	})
+}
+
+// csv prints the CSV file of a list.
+func (a *app) csv(ctx context.Context, in *input) error {
+	v, err := in.client.bytes(ctx, "GET", in.path+".csv?"+in.query.Encode(), nil)
+	if err == nil {
+		_, err = a.Stdout.Write(v)
+	}
+	return err
+}
+
+// learnNames reads the names of keys and accounts.
+func (a *app) learnNames(ctx context.Context, c *client) error {
+	a.known = map[string]string{}
+	for _, path := range []string{"/api/keys", "/api/providers"} {
+		v, err := c.call(ctx, "GET", path, nil)
+		if err != nil {
+			return err
+		}
+		for _, row := range v.Get("data").Array() {
+			a.known[row.Get("id").String()] = row.Get("name").String()
+		}
+	}
+	return nil
+}
+
+// tailTime is the time between two calls of a tail. Requests are listed about two seconds
+// after their end.
+const tailTime = 2 * time.Second
+
+// requests prints requests, the oldest first, and with -f further ones as they end.
+func (a *app) requests(ctx context.Context, in *input) error {
+	if err := errors.Join(in.find(ctx, "key", "?key"), in.find(ctx, "account", "?connection")); err != nil {
+		return err
+	}
+	if in.values["csv"] != "" {
+		in.query.Del("limit")
+		return a.csv(ctx, in)
+	}
+	if !in.query.Has("limit") {
+		in.set("?limit", 20)
+	}
+	if err := a.learnNames(ctx, in.client); err != nil {
+		return err
+	}
+	for titles := true; ; titles = false {
+		v, err := in.send(ctx)
+		if err != nil {
+			return err
+		}
+		rows := v.Get("data").Array()
+		slices.Reverse(rows)
+		if in.values["follow"] == "" {
+			return a.show(v, func() error { return a.print(a.rows(requestColumns, rows)) })
+		}
+		for _, r := range rows {
+			in.set("?after", r.Get("seq"))
+			in.set("?limit", 200)
+			if a.json {
+				fmt.Fprintln(a.Stdout, r.Raw)
+			}
+		}
+		if !a.json {
+			a.Stdout.Write(a.render(a.rows(requestColumns, rows), titles))
+		}
+		if !pause(ctx, tailTime) {
+			return nil
+		}
+	}
+}
+
+// audit prints the audit log, and warns if it was changed.
+func (a *app) audit(ctx context.Context, in *input) error {
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, v.Get("data").Array())) })
+	if chain := v.Get("chain"); err == nil && chain.Exists() && !chain.Get("ok").Bool() {
+		err = fmt.Errorf("the log was changed at record %d", chain.Get("brokenAt").Int())
+	}
+	return err
+}
+
+// explain prints the plan of a request.
+func (a *app) explain(ctx context.Context, in *input) error {
+	if in.body["path"] == nil {
+		in.body["path"] = "/v1/chat/completions"
+	}
+	in.body["body"] = map[string]any{"model": in.args[0], "messages": []any{map[string]any{"role": "user", "content": "Hello"}}}
+	if err := in.find(ctx, "key", "keyId"); err != nil {
+		return err
+	}
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error { return a.print(a.rows(planColumns, v.Get("plan").Array())) })
+}
+
+// chat asks a model.
+func (a *app) chat(ctx context.Context, in *input) (err error) {
+	messages := []any{}
+	if system := in.values["system"]; system != "" {
+		messages = append(messages, map[string]any{"role": "system", "content": system})
+	}
+	prompt := ""
+	if len(in.args) == 2 {
+		prompt = in.args[1]
+	} else {
+		raw, err := io.ReadAll(a.Stdin)
+		if err != nil {
+			return err
+		}
+		prompt = string(raw)
+	}
+	c, token := *in.client, in.client.token
+	if key, ok := in.body["key"].(string); ok {
+		token = key
+	} else if c.operator() {
+		v, err := c.call(ctx, "POST", "/api/keys", map[string]any{
+			"name": "weir call", "scopes": []string{"data"}, "expiresAt": a.Now().Add(10 * time.Minute).UnixMilli()})
+		if err != nil {
+			return err
+		}
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer cancel()
+			_, removed := in.client.call(ctx, "DELETE", "/api/keys/"+url.PathEscape(v.Get("id").String()), nil)
+			err = errors.Join(err, removed)
+		}()
+		token = v.Get("apiKey").String()
+	}
+	c.token = token
+	res, err := c.send(ctx, in.method, in.path, map[string]any{
+		"model": in.args[0], "stream": !a.json, "messages": append(messages, map[string]any{"role": "user", "content": prompt})})
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if a.json {
+		_, err = io.Copy(a.Stdout, res.Body)
+		return err
+	}
+	return a.printStream(ctx, res)
+}
+
+// printStream prints the texts of a stream of chat completions.
+func (a *app) printStream(ctx context.Context, res *http.Response) error {
+	defer fmt.Fprintln(a.Stdout)
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data:")
+		if data = strings.TrimSpace(data); !ok {
+			continue
+		} else if data == "[DONE]" {
+			return nil
+		}
+		v := gjson.Parse(data)
+		if v.Get("error").Exists() {
+			return &apiError{res.StatusCode, []byte(data)}
+		}
+		fmt.Fprint(a.Stdout, printable(v.Get("choices.0.delta.content").String()))
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return fmt.Errorf("the answer of request %s breaks off", res.Header.Get("X-Request-Id"))
+}
+
+// setup prints what sets up a tool.
+func (a *app) setup(ctx context.Context, in *input) error {
+	list, err := in.client.call(ctx, "GET", in.path, nil)
+	if err != nil {
+		return err
+	}
+	if len(in.args) == 0 {
+		return a.show(list, func() error { return a.print(a.rows(toolColumns, list.Get("data").Array())) })
+	}
+	for _, t := range list.Get("data").Array() {
+		if t.Get("id").String() != in.args[0] || t.Get("script").Bool() {
+			continue
+		}
+		return a.show(t, func() error { // a tool without a script
+			for _, text := range t.Get("texts").Array() {
+				fmt.Fprintf(a.Stderr, "%s:\n", clean(text.Get("where").String()))
+				fmt.Fprintf(a.Stdout, "%s\n", printable(text.Get("text").String()))
+			}
+			fmt.Fprintln(a.Stderr, "Replace __URL__, __KEY__, __MODEL__ and __SMALL__. weir keys add NAME creates a key.")
+			return nil
+		})
+	}
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	shell := "sh"
+	if runtime.GOOS == "windows" {
+		shell = "ps1"
+	}
+	return a.show(v, func() error { _, err := fmt.Fprintln(a.Stdout, v.Get("command."+shell)); return err })
+}
+
+// export writes the configuration to a file or the standard output.
+func (a *app) export(ctx context.Context, in *input) (err error) {
+	if in.values["sealed"] != "" && in.body["passphrase"] == nil {
+		if in.body["passphrase"], err = a.secret("Passphrase"); err != nil {
+			return err
+		}
+	}
+	if len(in.body) > 0 {
+		in.method = "POST"
+	}
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	if len(in.args) == 0 || in.args[0] == "-" {
+		_, err := fmt.Fprintln(a.Stdout, v.Raw)
+		return err
+	}
+	how := os.O_EXCL
+	if in.values["force"] != "" {
+		how = os.O_TRUNC
+	}
+	f, err := os.OpenFile(in.args[0], os.O_WRONLY|os.O_CREATE|how, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s exists; choose another name, or replace it with --force", in.args[0])
+	} else if err != nil {
+		return err
+	}
+	_, err = f.WriteString(v.Raw + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// importFile sends the configuration of a file.
+func (a *app) importFile(ctx context.Context, in *input) error {
+	raw, err := a.readFile(in.args[0])
+	if err != nil {
+		return err
+	}
+	doc := gjson.ParseBytes(raw)
+	if !gjson.ValidBytes(raw) || !doc.IsObject() {
+		return fmt.Errorf("%s: it is not a document of weir export", in.args[0])
+	}
+	in.body["document"] = doc.Value()
+	if doc.Get("ciphertext").Exists() && in.body["passphrase"] == nil {
+		if in.body["passphrase"], err = a.secret("Passphrase"); err != nil {
+			return err
+		}
+	}
+	return a.make(ctx, in)
+}
+
+// readFile reads a file, or the standard input for -.
+func (a *app) readFile(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(a.Stdin)
+	}
+	return os.ReadFile(path)
+}
+
+// api makes any call.
+func (a *app) api(ctx context.Context, in *input) error {
+	if !strings.HasPrefix(in.args[1], "/") {
+		return Usagef("api: %q is not a path; write one as /api/keys", in.args[1])
+	}
+	var body any
+	if name := in.values["body"]; name != "" {
+		raw, err := a.readFile(name)
+		if err != nil {
+			return err
+		}
+		body = raw
+	}
+	c, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := c.bytes(ctx, strings.ToUpper(in.args[0]), in.args[1], body)
+	if err == nil && len(raw) > 0 {
+		_, err = fmt.Fprintf(a.Stdout, "%s\n", bytes.TrimRight(raw, "\n"))
+	}
+	return err
+}

@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+	"golang.org/x/term"
+)
+
+// cell is a text of a table, with a color on terminals.
+type cell struct{ text, color string }
+
+// Colors of ANSI terminals.
+const (
+	red, green, yellow = "31", "32", "33"
+)
+
+// clean returns a text without the characters that steer a terminal: names come from others.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+func plain(text string) cell { return cell{text: clean(text)} }
+
+// column is a column of a table: the path of its value in a row of the API, and how it is
+// shown, as a text without a function.
+type column struct {
+	title, path string
+	show        func(a *app, v gjson.Result) cell
+	right       bool
+	min         int // its least width
+}
+
+// table is aligned text.
+type table struct {
+	columns []column
+	rows    [][]cell
+}
+
+func (t *table) add(row ...cell) { t.rows = append(t.rows, row) }
+
+// rows makes a table of the rows of the API.
+func (a *app) rows(columns []column, rows []gjson.Result) table {
+	t := table{columns: columns}
+	for _, r := range rows {
+		var line []cell
+		for _, c := range columns {
+			v := r
+			if c.path != "" {
+				v = r.Get(c.path)
+			}
+			if c.show != nil {
+				line = append(line, c.show(a, v))
+			} else {
+				line = append(line, text(a, v))
+			}
+		}
+		t.add(line...)
+	}
+	return t
+}
+
+// print writes a table, cut to the width of the terminal.
+func (a *app) print(t table) error { _, err := a.Stdout.Write(a.render(t, true)); return err }
+
+// render returns the lines of a table, those of the titles on demand.
+func (a *app) render(t table, titles bool) []byte {
+	width, colored := 0, false
+	if f, ok := a.terminal(a.Stdout); ok {
+		width, _, _ = term.GetSize(int(f.Fd()))
+		colored = a.variable("NO_COLOR") == "" && a.variable("TERM") != "dumb"
+	}
+	head := make([]cell, len(t.columns))
+	for i, c := range t.columns {
+		head[i].text = c.title
+	}
+	least := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		least[i] = c.min
+	}
+	widths := fit(append([][]cell{head}, t.rows...), least, width)
+	var b bytes.Buffer
+	if titles {
+		t.line(&b, head, widths, false)
+	}
+	for _, row := range t.rows {
+		t.line(&b, row, widths, colored)
+	}
+	return b.Bytes()
+}
+
+// line writes a row.
+func (t *table) line(b *bytes.Buffer, row []cell, widths []int, colored bool) {
+	start := b.Len()
+	for i, c := range row {
+		text := c.text
+		if n := utf8.RuneCountInString(text); n > widths[i] {
+			text = string([]rune(text)[:max(widths[i]-1, 0)]) + "…"
+		}
+		pad := strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(text), 0))
+		if colored && c.color != "" {
+			text = "\x1b[" + c.color + "m" + text + "\x1b[0m"
+		}
+		if t.columns[i].right {
+			b.WriteString(pad + text + "  ")
+		} else {
+			b.WriteString(text + pad + "  ")
+		}
+	}
+	b.Truncate(start + len(bytes.TrimRight(b.Bytes()[start:], " ")))
+	b.WriteByte('\n')
+}
+
+// minColumn is the least width of a column that is cut.
+const minColumn = 3
+
+// fit returns the widths of the columns. The widest ones are cut until a line has at most
+// width characters; 0 cuts nothing.
+func fit(rows [][]cell, least []int, width int) []int {
+	widths := least
+	for _, row := range rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	for width > 0 {
+		total, widest := 2*(len(widths)-1), 0
+		for i, w := range widths {
+			total += w
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		if total <= width || widths[widest] <= minColumn {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+// record prints the fields of an object, one a line.
+func (a *app) record(v gjson.Result) error {
+	t := table{columns: []column{{}, {}}}
+	v.ForEach(func(key, value gjson.Result) bool {
+		c := text(a, value)
+		if value.Type == gjson.Number && value.Int() > 1e12 && !strings.HasSuffix(key.String(), "Ms") {
+			c = when(a, value)
+		}
+		t.add(plain(key.String()), c)
+		return true
+	})
+	_, err := a.Stdout.Write(a.render(t, false))
+	return err
+}
+
+// The ways to show a value.
+
+func text(_ *app, v gjson.Result) cell {
+	if v.IsArray() {
+		var all []string
+		for _, one := range v.Array() {
+			all = append(all, one.String())
+		}
+		return plain(strings.Join(all, ","))
+	}
+	return plain(v.String())
+}
+
+func usd(_ *app, v gjson.Result) cell {
+	if !v.Exists() {
+		return cell{}
+	}
+	n := v.Float()
+	if n != 0 && n < 0.01 {
+		return cell{text: "$" + strconv.FormatFloat(n, 'g', 2, 64)}
+	}
+	return cell{text: fmt.Sprintf("$%.2f", n)}
+}
+
+// when shows Unix milliseconds in local time.
+func when(_ *app, v gjson.Result) cell {
+	if v.Int() == 0 {
+		return cell{}
+	}
+	return cell{text: time.UnixMilli(v.Int()).Format("2006-01-02 15:04")}
+}
+
+// clock shows the time of day.
+func clock(_ *app, v gjson.Result) cell {
+	return cell{text: time.UnixMilli(v.Int()).Format("15:04:05")}
+}
+
+// seconds shows milliseconds.
+func seconds(_ *app, v gjson.Result) cell {
+	if !v.Exists() {
+		return cell{}
+	}
+	return cell{text: fmt.Sprintf("%.2fs", float64(v.Int())/1000)}
+}
+
+// state colors the words of health and outcomes.
+func state(_ *app, v gjson.Result) cell {
+	c := plain(v.String())
+	switch c.text {
+	case "ready", "ok", "active", "succeeded":
+		c.color = green
+	case "untested", "limited", "left", "paused", "inactive", "cooling", "":
+		c.color = yellow
+	default:
+		c.color = red
+	}
+	return c
+}
+
+// named shows the name of a key or account.
+func named(a *app, v gjson.Result) cell {
+	if name := a.known[v.String()]; name != "" {
+		return plain(name)
+	}
+	return plain(v.String())
+}
+
+func servedModel(_ *app, v gjson.Result) cell {
+	if m := v.Get("model").String(); m != "" {
+		return plain(m)
+	}
+	return plain(v.Get("asked").String())
+}
+
+// left shows the windows of a quota as requests 80%, tokens 12%.
+func left(_ *app, v gjson.Result) cell {
+	var all []string
+	for _, w := range v.Array() {
+		name := strings.TrimSpace(w.Get("name").String() + " " + w.Get("model").String())
+		all = append(all, fmt.Sprintf("%s %.0f%%", name, 100*w.Get("left").Float()))
+	}
+	return plain(strings.Join(all, ", "))
+}
+
+func keyState(a *app, v gjson.Result) cell {
+	now := a.Now().UnixMilli()
+	switch at := v.Get("expiresAt").Int(); {
+	case at > 0 && at <= now:
+		return cell{"expired", red}
+	case v.Get("pausedAt").Exists():
+		return cell{"paused", yellow}
+	case v.Get("limitedUntil").Int() > now:
+		return cell{"limited", yellow}
+	}
+	return cell{"ok", green}
+}
+
+// printable is clean for a text of several lines.
+func printable(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		parts := strings.Split(l, "\t")
+		for j := range parts {
+			parts[j] = clean(parts[j])
+		}
+		lines[i] = strings.Join(parts, "\t")
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,262 @@
+package cli_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/server/program"
+)
+
+// asProgram is the variable that makes the test binary be the program.
+const asProgram = "WEIR_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(program.Main("v0.0.0-test"))
+	}
+	os.Exit(m.Run())
+}
+
+// terminal is a command that runs in a terminal.
+type terminal struct {
+	*testing.T
+	keyboard *os.File
+	screen   buffer
+	cmd      *exec.Cmd
+	done     chan struct{}
+}
+
+// inTerminal starts a command in a terminal with a number of columns.
+func (w *world) inTerminal(columns uint16, env []string, args ...string) *terminal {
+	w.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		w.Skip(err)
+	}
+	fd := int(master.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		w.Fatal(err)
+	}
+	unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer tty.Close()
+	x := &terminal{T: w.T, keyboard: master, cmd: w.process(args...), done: make(chan struct{})}
+	x.cmd.Env = append(x.cmd.Env, env...)
+	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = tty, tty, tty
+	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := x.cmd.Start(); err != nil {
+		w.Fatal(err)
+	}
+	go func() {
+		b := make([]byte, 4096)
+		for {
+			n, err := master.Read(b)
+			if err != nil { // the command has ended
+				break
+			}
+			x.screen.Write(b[:n])
+		}
+		x.cmd.Wait() // the state is read from cmd.ProcessState
+		close(x.done)
+	}()
+	w.Cleanup(func() { x.cmd.Process.Kill(); <-x.done; master.Close() })
+	return x
+}
+
+// process returns a command of the program in a process of its own.
+func (w *world) process(args ...string) *exec.Cmd {
+	exe, err := os.Executable()
+	if err != nil {
+		w.Fatal(err)
+	}
+	cmd := exec.Command(exe, args...)
+	cmd.Dir = w.home
+	cmd.Env = []string{asProgram + "=1", "HOME=" + w.home, "DATA_DIR=" + w.data, "PRICES_URL=off", "TERM=xterm", "PATH=" + os.Getenv("PATH")}
+	return cmd
+}
+
+// until waits for a text on the screen.
+func (x *terminal) until(text string) {
+	x.Helper()
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(x.screen.String(), text); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			x.Fatalf("no %q on the screen: %s", text, x.screen.String())
+		}
+	}
+}
+
+func (x *terminal) enter(text string) { x.keyboard.WriteString(text) }
+
+func (x *terminal) end() int {
+	<-x.done
+	return x.cmd.ProcessState.ExitCode()
+}
+
+func TestPromptsDoNotEchoSecrets(t *testing.T) {
+	w := newWorld(t)
+	x := w.inTerminal(80, nil, "login", w.url, "--name", "prod")
+	x.until("Operator token or key of " + w.url + ": ")
+	x.enter(token + "\n")
+	x.until("Signed in to prod as the operator")
+	if code := x.end(); code != 0 || strings.Contains(x.screen.String(), token) {
+		t.Errorf("exit %d, %s", code, x.screen.String())
+	}
+	x = w.inTerminal(80, nil, "accounts", "add", "openai", "--name", "main")
+	x.until("API key of OpenAI: ")
+	x.enter("sk-typed-secret\n")
+	x.until("The account main")
+	if code := x.end(); code != 0 || strings.Contains(x.screen.String(), "typed-secret") {
+		t.Errorf("exit %d, %s", code, x.screen.String())
+	}
+}
+
+func TestDeletionAsksOnATerminal(t *testing.T) {
+	w := newWorld(t)
+	w.run("", "keys", "add", "old")
+	for answer, code := range map[string]int{"n": 1, "": 1, "y": 0} {
+		x := w.inTerminal(80, nil, "keys", "revoke", "old")
+		x.until("[y/N] ")
+		x.enter(answer + "\n")
+		if got := x.end(); got != code {
+			t.Errorf("%q: exit %d, %s", answer, got, x.screen.String())
+		}
+		if answer == "y" {
+			break
+		}
+		if _, out, _ := w.run("", "keys"); !strings.Contains(out, "old") {
+			t.Fatalf("%q deleted the key", answer)
+		}
+	}
+}
+
+func TestTailFollowsUntilCtrlC(t *testing.T) {
+	w := newWorld(t)
+	w.run("", "accounts", "add", "openai-compatible", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY")
+	x := w.inTerminal(200, nil, "requests", "-f")
+	x.until("OUTCOME")
+	for _, text := range []string{"first", "second"} {
+		if code, _, failed := w.run("", "call", "local/echo", text); code != 0 {
+			t.Fatal(failed)
+		}
+		before := strings.Count(x.screen.String(), "succeeded")
+		for deadline := time.Now().Add(time.Minute); strings.Count(x.screen.String(), "succeeded") == before; time.Sleep(2 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the tail shows nothing: %s", x.screen.String())
+			}
+		}
+	}
+	x.enter("\x03")
+	if code := x.end(); code != 0 || strings.Count(x.screen.String(), "OUTCOME") != 1 {
+		t.Errorf("exit %d, %s", code, x.screen.String())
+	}
+}
+
+func TestTablesFitTheTerminal(t *testing.T) {
+	w := newWorld(t)
+	w.run("", "keys", "add", "a name of a key that is too long for a terminal of eighty columns, and then some more")
+	for _, tt := range []struct {
+		columns uint16
+		env     []string
+		colored bool
+	}{{60, nil, true}, {80, []string{"NO_COLOR=1"}, false}, {80, []string{"TERM=dumb"}, false}} {
+		x := w.inTerminal(tt.columns, tt.env, "keys")
+		x.end()
+		text := x.screen.String()
+		if strings.Contains(text, "\x1b[32mok") != tt.colored {
+			t.Errorf("%+v: %q", tt, text)
+		}
+		for line := range strings.Lines(text) {
+			if n := len([]rune(strings.NewReplacer("\x1b[32m", "", "\x1b[0m", "", "\r\n", "").Replace(line))); n > int(tt.columns) {
+				t.Errorf("%+v: a line of %d characters: %q", tt, n, line)
+			}
+		}
+	}
+	if _, out, _ := w.run("", "keys"); strings.Contains(out, "\x1b") || !strings.Contains(out, "and then some more") {
+		t.Errorf("without a terminal: %q", out)
+	}
+}
+
+// Names come from others, and must not steer the terminal.
+func TestTablesHaveNoForeignEscapes(t *testing.T) {
+	w := &world{T: t, home: t.TempDir()}
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(out, `{"data":[{"id":"1","name":"\u001b[2Jname\u202e\r\n"}]}`)
+	}))
+	defer s.Close()
+	x := w.inTerminal(200, []string{"WEIR_GATEWAY=" + s.URL, "WEIR_TOKEN=sk-key"}, "keys")
+	if code, text := x.end(), x.screen.String(); code != 0 || strings.Contains(text, "\x1b[2J") || strings.Contains(text, "\u202e") ||
+		!strings.Contains(text, "[2Jname") {
+		t.Errorf("exit %d, %q", code, text)
+	}
+}
+
+func TestCtrlCCancelsASignIn(t *testing.T) {
+	w := &world{T: t, home: t.TempDir()}
+	var canceled atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/oauth/github/device":
+			fmt.Fprint(out, `{"userCode":"ABCD","verificationUri":"https://id.example.com","intervalMs":3600000}`)
+		case "/api/oauth/github/cancel":
+			canceled.Store(true)
+			out.WriteHeader(204)
+		}
+	}))
+	defer s.Close()
+	x := w.inTerminal(80, []string{"WEIR_GATEWAY=" + s.URL, "WEIR_TOKEN=sk-key"}, "accounts", "sign-in", "github")
+	x.until("enter the code ABCD")
+	x.enter("\x03")
+	if code := x.end(); code != 1 || !canceled.Load() {
+		t.Errorf("exit %d, canceled %v, %s", code, canceled.Load(), x.screen.String())
+	}
+}
+
+// The commands of the guide run as they are written, one after the other.
+func TestCommandsOfTheGuideWork(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/guides/command-line.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(w.home, "bin")
+	os.Mkdir(bin, 0o700)
+	os.WriteFile(filepath.Join(bin, "weir"), []byte("#!/bin/sh\n"+asProgram+"=1 exec '"+exe+"' \"$@\"\n"), 0o700)
+	blocks := 0
+	for i, part := range strings.Split(string(guide), "```") {
+		script, ok := strings.CutPrefix(part, "sh\n")
+		if i%2 == 0 || !ok {
+			continue
+		}
+		blocks++
+		script = strings.NewReplacer("https://weir.example.com", w.url, "http://127.0.0.1:11434", w.upstream.URL).Replace(script)
+		cmd := exec.Command("sh", "-e", "-c", script)
+		cmd.Dir = w.home
+		cmd.Env = append(w.process().Env, "PATH="+bin+":"+os.Getenv("PATH"), "TOKEN="+token, "OPENAI_API_KEY=sk-test", "PASSPHRASE=correct horse battery staple")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", script, err, text)
+		}
+	}
+	if blocks < 6 {
+		t.Errorf("only %d blocks", blocks)
+	}
+}
