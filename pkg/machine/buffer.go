@@ -111,6 +111,7 @@ func (b *turn) settle() {
 	}
 	observed := max(b.tx.Meta.Observed, b.taken.Observed) // callers were told
 	b.o.export(b.tx, apply(b.tx, b.taken), b.taken.Unlisted)
+	b.o.count(b.tx, &b.taken.Report)
 	b.tx.Meta.Observed = observed
 	b.tx.Settled()
 }

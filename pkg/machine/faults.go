@@ -32,7 +32,10 @@ func (o *Object) judge(t *storage.Tx) {
 	}
 	known, now := t.Faults(), o.faults(t)
 	before := string(storage.Encode(known))
-	for key, f := range known.All {
+	rate(t, now, &known)
+	o.weekly(t, &known)
+	for _, key := range manage.SortedKeys(known.All) {
+		f := known.All[key]
 		switch {
 		case f.Over > 0 && t.Now-f.Over >= quietFault && !now.has(key):
 			delete(known.All, key)
@@ -48,7 +51,7 @@ func (o *Object) judge(t *storage.Tx) {
 			fresh.Told = f.Told
 			f = fresh
 		}
-		f.Why, f.Subject, f.Until = fresh.Why, fresh.Subject, fresh.Until
+		f.Why, f.Subject, f.Until, f.Level = fresh.Why, fresh.Subject, fresh.Until, fresh.Level
 		o.began(t, &f)
 		known.All[key] = f
 	}
@@ -98,26 +101,39 @@ func (o *Object) began(t *storage.Tx, f *storage.Fault) {
 		return
 	}
 	m := o.begins(t, f)
-	if f.Event != deliver.AccountCooling {
+	if f.Event != deliver.AccountCooling && f.Event != deliver.ErrorRate {
 		if !f.Open {
 			o.Notify(t, f.Event, m, nil)
 			f.Open, f.Told = true, t.Now
 		}
 		return
 	}
-	longest := int((f.Until - f.Since) / storage.Minute)
-	if longest <= f.Minutes {
+	if f.Event == deliver.AccountCooling {
+		f.Level = int((f.Until - f.Since) / storage.Minute)
+	}
+	if f.Level <= f.Reached {
 		return
 	}
-	told := f.Minutes
+	told := f.Reached
 	o.Notify(t, f.Event, m, func(d *storage.Destination) bool {
-		n := minutesOf(d)
-		if n <= told || n > longest {
+		n := threshold(d, f.Event)
+		if n <= told || n > f.Level {
 			return false
 		}
-		f.Open, f.Told, f.Minutes = true, t.Now, max(f.Minutes, n)
+		f.Open, f.Told, f.Reached = true, t.Now, max(f.Reached, n)
 		return true
 	})
+}
+
+// threshold returns from which level of a fault on a destination is told of it; 0 for any.
+func threshold(d *storage.Destination, event string) int {
+	switch event {
+	case deliver.AccountCooling:
+		return minutesOf(d)
+	case deliver.ErrorRate:
+		return percentOf(d)
+	}
+	return 0
 }
 
 func minutesOf(d *storage.Destination) int {
@@ -139,19 +155,23 @@ func (o *Object) ended(t *storage.Tx, f *storage.Fault, key string, now faultSet
 		}
 	}
 	if tell {
-		m := &deliver.Message{Level: deliver.Good, Title: f.Subject + " works again", Link: o.Link(t, "providers"),
+		works := " works again"
+		if f.Event == deliver.ErrorRate {
+			works = " succeed again"
+		}
+		m := &deliver.Message{Level: deliver.Good, Title: f.Subject + works, Link: o.Link(t, "providers"),
 			Text: fmt.Sprintf("%s since %s. That lasted %s.", deliver.Plain(f.Why, 200), o.Clock(t, f.Since),
 				manage.Lasted(f.Over-f.Since)), Data: faultData(f)}
 		o.Notify(t, deliver.Recovered, m, func(d *storage.Destination) bool {
-			return deliver.Wants(d, f.Event) && (f.Event != deliver.AccountCooling || minutesOf(d) <= f.Minutes)
+			return deliver.Wants(d, f.Event) && threshold(d, f.Event) <= f.Reached
 		})
 	}
-	f.Open, f.Minutes = false, 0
+	f.Open, f.Reached = false, 0
 }
 
 // removed reports whether the account of a fault is deleted or switched off.
 func removed(t *storage.Tx, f *storage.Fault) bool {
-	if f.Event == deliver.ModelDown {
+	if f.Event == deliver.ModelDown || f.Event == deliver.ErrorRate {
 		return false
 	}
 	var c storage.Connection
@@ -167,8 +187,11 @@ func faultData(f *storage.Fault) []byte {
 		Until        int64  `json:"until,omitempty"`
 	}
 	d := data{Event: f.Event, ConnectionID: f.Name, Since: f.Since, Until: f.Until}
-	if f.Event == deliver.ModelDown {
+	switch f.Event {
+	case deliver.ModelDown:
 		d.ConnectionID, d.Model = "", f.Name
+	case deliver.ErrorRate:
+		d.ConnectionID = ""
 	}
 	return storage.EncodeJSON(d)
 }
@@ -187,6 +210,9 @@ func (o *Object) begins(t *storage.Tx, f *storage.Fault) *deliver.Message {
 	case deliver.AccountCooling:
 		m.Level, m.Title = deliver.Warn, f.Subject+" is limited by its provider"
 		todo = "It is used again at " + o.Clock(t, f.Until) + ". Add an account to serve more."
+	case deliver.ErrorRate:
+		m.Title, todo = fmt.Sprintf("%d %% of the requests fail", f.Level), "The page Requests shows why."
+		m.Link = o.Link(t, "requests")
 	case deliver.ModelDown:
 		m.Title, todo = "All accounts of "+f.Subject+" are down", "Calls for it fail until one of them works again."
 	}

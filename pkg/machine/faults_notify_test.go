@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/fake"
+	"weir/pkg/machine/rpc"
 )
 
 // notified is a world with a destination of notifications and two accounts of OpenAI.
@@ -26,7 +27,7 @@ func newNotified(t *testing.T, settings string) *notified {
 	w.obj.Do = w.hook
 	w.obj.PublicURL = "https://weir.example.com"
 	w.Create()
-	w.target = w.OK("POST", "/api/destinations", `{"kind":"webhook","settings":{"url":"https://hooks.example.com/a"`+settings+`},"events":["account.refused","account.sign_in","account.out_of_credit","account.cooling","model.down","recovered","key.created","budget.reached","errors.rate","spend.weekly"]}`).Get("id").Str
+	w.target = w.OK("POST", "/api/destinations", `{"kind":"webhook","settings":{"url":"https://hooks.example.com/a"`+settings+`},"events":["account.refused","account.sign_in","account.out_of_credit","account.cooling","model.down","recovered","key.created","budget.reached","errors.rate","spend.weekly","admin.sign_in","prices.stale"]}`).Get("id").Str
 	w.one = w.Connect(`{"provider":"openai","name":"work \"1\"","apiKey":"sk-0123456789abcdef"}`)
 	w.two = w.Connect(`{"provider":"openai","name":"spare","apiKey":"sk-0123456789abcdeg"}`)
 	return w
@@ -282,5 +283,99 @@ func TestDeadDestinationDoesNotHoldUpOthers(t *testing.T) {
 	}
 	if calls["https://alive.example.com/"] != 3 || calls["https://dead.example.com/"] > 200 {
 		t.Errorf("calls: %v", calls)
+	}
+}
+
+func TestNewKeyIsReported(t *testing.T) {
+	w := newNotified(t, "")
+	w.OK("POST", "/api/keys", `{"name":"ci \"x\""}`)
+	w.want("a key", "key.created ")
+	if m := w.last(); !strings.HasPrefix(m.Get("text").Str, `The key "ci \"x\"" (`) || strings.Contains(m.Raw, "canary") {
+		t.Errorf("the text is %s", m.Get("text").Str)
+	}
+}
+
+// Failures of providers count, refusals by limits do not.
+func TestErrorRateIsReported(t *testing.T) {
+	w := newNotified(t, `,"errorPercent":"30"`)
+	send := func(n int, outcome string) {
+		var list []string
+		for range n {
+			list = append(list, fmt.Sprintf(`{"id":"r","at":%d,"endpoint":"/v1/embeddings","status":200,"outcome":%q}`, w.Clock.Now().UnixMilli(), outcome))
+		}
+		w.Want(200, "report", `{"requests":[`+strings.Join(list, ",")+`]}`)
+		w.later(11 * time.Second)
+	}
+	send(15, "provider_failed")
+	w.want("too few for a rate", "")
+	send(100, "refused")
+	w.want("refusals", "")
+	send(30, "succeeded")
+	w.want("a third", "errors.rate ")
+	if m := w.last(); m.Get("text").Str[:63] != "15 of 45 requests of the last ten minutes have failed since Jan" {
+		t.Errorf("the text is %q", m.Get("text").Str)
+	}
+	w.later(15 * time.Minute)
+	w.want("minutes later", "recovered ")
+}
+
+func TestSpendOfTheWeekIsReportedOnMonday(t *testing.T) {
+	w := newNotified(t, "")
+	w.obj.ZoneOffset = func(string, int64) (int, bool) { return 7200, true }
+	w.OK("PATCH", "/api/settings", `{"timeZone":"Europe/Berlin"}`)
+	for now := w.Clock.Now(); now.Weekday() != time.Wednesday; now = w.Clock.Now() {
+		w.later(24 * time.Hour)
+	}
+	w.told()
+	for range 4 {
+		w.Want(200, "report", `{"usage":[{"keyId":"k","connectionId":"`+w.one+`","model":"openai/m","requests":3,"calls":3,"costUsd":0.625}]}`)
+		w.later(time.Hour)
+	}
+	sunday := time.Date(w.Clock.Now().Year(), w.Clock.Now().Month(), w.Clock.Now().Day(), 21, 0, 0, 0, time.UTC).AddDate(0, 0, 4)
+	w.Clock.Add(sunday.Sub(w.Clock.Now()))
+	w.want("on Sunday", "")
+	w.later(2 * time.Hour)
+	w.want("on Monday", "spend.weekly ")
+	if m := w.last(); m.Get("data.usd").Num != 2.5 || m.Get("data.requests").Int() != 12 {
+		t.Errorf("the spend is %s", m.Raw)
+	}
+	w.later(6 * 24 * time.Hour)
+	w.want("days later", "")
+}
+
+// The registry tells the machines of what concerns the gateway, once.
+func TestNoticesReachTheMachines(t *testing.T) {
+	w := newNotified(t, "")
+	signIn := func(from string) {
+		if status, a := w.At(rpc.RegistryID, "session.open", fmt.Sprintf(`{"digest":%q,"from":%q,"address":"192.0.2.7"}`, strings.Repeat("a", 64), strings.Repeat(from, 32))); status != 200 {
+			t.Fatalf("sign-in: %d %s", status, a.Raw)
+		}
+	}
+	cron := func() {
+		w.Loc.Storage(rpc.RegistryID).Flush()
+		w.obj.Cron(w.Ctx)
+		w.later(time.Minute)
+	}
+	cron()
+	signIn("a")
+	cron()
+	w.want("the first address", "")
+	signIn("b")
+	cron()
+	w.want("another one", "admin.sign_in ")
+	if text := w.last().Get("text").Str; !strings.HasPrefix(text, "It was the operator token, from 192.0.2.7 at Jan") {
+		t.Errorf("the text is %q", text)
+	}
+	signIn("b")
+	signIn("a")
+	cron()
+	w.want("known ones", "")
+	for range 3 {
+		w.At(rpc.RegistryID, "notice", `{"event":"prices.stale","title":"a","text":"b"}`)
+		cron()
+	}
+	w.want("three times the same", "prices.stale ")
+	if status, _ := w.At(rpc.RegistryID, "notice", `{"event":"none"}`); status != 400 {
+		t.Errorf("an unknown event: %d", status)
 	}
 }

@@ -302,6 +302,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(200, "session.open", `{"digest":"`+inprocess.Digest(2)+`","bound":"b"}`)
 	onRegistry(200, "session.check", `{"digest":"`+inprocess.Digest(1)+`","bound":"b"}`)
 	onRegistry(200, "session.end", `{"digest":"`+inprocess.Digest(1)+`","all":true}`)
+	onRegistry(200, "notice", `{"event":"prices.stale","title":"a","text":"b"}`)
 	onRegistry(200, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`"}`)
 	covered := map[string]bool{}
 	for _, c := range cases {

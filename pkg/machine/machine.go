@@ -80,6 +80,7 @@ var registryOps = [...]struct {
 	{"session.check", (*Object).sessionCheck},
 	{"session.end", (*Object).sessionEnd},
 	{"session.failed", (*Object).sessionFailed},
+	{"notice", (*Object).registryNotice},
 }
 
 // begin begins a turn. Its buffer is released when the turn is over.

@@ -11,6 +11,7 @@ import (
 
 	"weir/pkg/catalog"
 	"weir/pkg/catalog/refresh"
+	"weir/pkg/machine/deliver"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
@@ -88,6 +89,12 @@ func (f *Refresher) failed(ctx context.Context, before *catalog.Update, now int6
 	}
 	if reason != before.Error {
 		f.Log(fmt.Sprintf("prices: %s: %s", f.URL, reason))
+	}
+	if before.FetchedAt > 0 && now-before.FetchedAt >= (24*time.Hour).Milliseconds() {
+		n := rpc.Notice{Event: deliver.PricesStale, Title: "The prices could not be refreshed for a day",
+			Text: "The source of the prices does not answer as it should. Costs follow the prices of " +
+				time.UnixMilli(before.FetchedAt).UTC().Format("Jan 2, 15:04 UTC") + "."}
+		f.Objects.Call(ctx, rpc.RegistryID, "notice", storage.Encode(n))
 	}
 	p := *before
 	p.FailedAt, p.Error = now, reason

@@ -133,9 +133,11 @@ func (o *Object) snapshot(r *storage.Call) (any, error) {
 	return r.Replica(), nil
 }
 
-// tick is the cron's word: should an alarm have been lost, it is set again.
+// tick is the cron's word: should an alarm have been lost, it is set again. Its body has the
+// notices of the registry.
 func (o *Object) tick(r *storage.Call) (any, error) {
 	r.Rearm()
+	o.heed(r.Tx, r.Body)
 	return struct{}{}, nil
 }
 

@@ -221,12 +221,13 @@ func (o *Object) registryTick(r *storage.Call) (any, error) {
 			return nil, err
 		}
 	}
+	body := notices(r.Tx)
 	ctx, err := r.Outside()
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range rows {
-		o.Objects.Call(ctx, strings.TrimPrefix(row.Key, machinePrefix), "tick", nil)
+		o.Objects.Call(ctx, strings.TrimPrefix(row.Key, machinePrefix), "tick", body)
 	}
 	r.Reload(o.Now())
 	return struct {

@@ -92,6 +92,7 @@ func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	}
 	row := sessionRow{KeyID: in.KeyID, KeyDigest: in.KeyDigest, Bound: in.Bound, CreatedAt: r.Now, SeenAt: r.Now}
 	r.Put(sessionPrefix+in.Digest, row)
+	o.signedIn(r, &in)
 	if key != nil {
 		r.Audit("key:"+o.MaskedKey(key.ID), "sign-in", "", nil)
 	}

@@ -144,6 +144,9 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 	}
 	t := ticket{home: rpc.RegistryID, id: base64.RawURLEncoding.EncodeToString(b[:])}
 	in := rpc.SessionOpen{Digest: t.digest(), Bound: s.bound()}
+	if in.Address = c.Header.Get("cf-connecting-ip"); in.Address != "" {
+		in.From = s.from(c.Request)
+	}
 	if who.Key != nil {
 		t.home, in.KeyID, in.KeyDigest = who.MachineID, who.Key.ID, hex.EncodeToString(who.KeyDigest[:])
 	}

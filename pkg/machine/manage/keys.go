@@ -231,6 +231,7 @@ func (c *change) keyCreate() (any, error) {
 		c.putBudget(own)
 	}
 	c.target, c.fields, c.status = c.o.MaskedKey(row.ID), in.names, 201
+	c.o.keyCreated(c.Tx, &row, c.actor)
 	return c.putKey(&row, text), nil
 }
 

@@ -65,6 +65,17 @@ func (o *Manager) quietUntil(t *storage.Tx, d *storage.Destination) int64 {
 	return 0
 }
 
+// keyCreated notifies of a new key.
+func (o *Manager) keyCreated(t *storage.Tx, k *storage.Key, actor string) {
+	name := "A key"
+	if k.Name != "" {
+		name = fmt.Sprintf("The key %q", deliver.Plain(k.Name, 80))
+	}
+	o.Notify(t, deliver.KeyCreated, &deliver.Message{Title: name + " was created", Level: deliver.Warn,
+		Link: o.Link(t, "keys"), Text: fmt.Sprintf("%s (%s) was created by %s. If you do not know it, revoke it on the page Keys.",
+			name, o.MaskedKey(k.ID), strings.Replace(actor, ":", " ", 1))}, nil)
+}
+
 const maxSummary = 50 // messages that a summary lists
 
 // hold adds a message to the one that waits for the end of the quiet hours, and reports

@@ -116,6 +116,7 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 	key := storage.Key{Key: store.Key{ID: minted.ID, Digest: minted.Digest, Last4: minted.Last4, Name: tool.Name,
 		CreatedAt: r.Now}}
 	r.PutKey(&key)
+	o.keyCreated(r.Tx, &key, actor)
 	r.Audit(actor, "POST /setup/claim", o.MaskedKey(key.ID), []string{"name"})
 	if err := r.CheckSize(); err != nil {
 		return nil, err

@@ -20,6 +20,9 @@ type SessionOpen struct {
 	// Bound is a digest of the operator's token: the session ends when the token
 	// changes.
 	Bound string `json:"bound,omitempty"`
+	// From is a digest of the client's address, Address that itself; "" if it is not known.
+	From    string `json:"from,omitempty"`
+	Address string `json:"address,omitempty"`
 	// Replaces is the digest of a session that ends with this sign-in.
 	Replaces string `json:"replaces,omitempty"`
 }

@@ -11,7 +11,8 @@ type Fault struct {
 	Hold    int64  `json:"hold,omitempty"`    // it is reported when it has lasted as long, milliseconds
 	Told    int64  `json:"told,omitempty"`    // when it was reported last
 	Open    bool   `json:"open,omitempty"`    // its end is not reported yet
-	Minutes int    `json:"minutes,omitempty"` // the longest coolingMinutes that were reported to
+	Level   int    `json:"level,omitempty"`   // minutes of a limit, or percent of an error rate
+	Reached int    `json:"reached,omitempty"` // the highest level that was reported
 	Over    int64  `json:"over,omitempty"`    // when it ended; 0 while it lasts
 }
 
@@ -20,6 +21,8 @@ type Faults struct {
 	All  map[string]Fault `json:"all,omitempty"`
 	Week int64            `json:"week,omitempty"` // whose spend was reported, by its first day
 	Rate []Minutely       `json:"rate,omitempty"` // of the last minutes
+	// Notice is the time of the last rpc.Notice that was taken.
+	Notice int64 `json:"notice,omitempty"`
 }
 
 // Minutely counts the requests of a minute.

@@ -1,0 +1,123 @@
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"weir/pkg/machine/deliver"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/wire/apierr"
+)
+
+// Notices are about the gateway as a whole. The registry keeps them, and the cron's word to
+// the machines has them, whose destinations are told.
+
+const (
+	noticesRow  = "notices"
+	placesRow   = "places"
+	maxNotices  = 20
+	maxPlaces   = 50
+	noticeAgain = storage.Day // until one of the same event is taken again
+	noticeFresh = storage.Hour
+)
+
+// registryNotice keeps a notice.
+//
+//	notice rpc.Notice → 200 {}
+func (o *Object) registryNotice(r *storage.Call) (any, error) {
+	var n rpc.Notice
+	if json.Unmarshal(r.Body, &n) != nil || !deliver.IsEvent(n.Event) {
+		return nil, apierr.Invalid("event", "event is not valid.")
+	}
+	addNotice(r.Tx, n)
+	return struct{}{}, nil
+}
+
+func addNotice(t *storage.Tx, n rpc.Notice) {
+	var all []rpc.Notice
+	t.Load(noticesRow, &all)
+	again := slices.ContainsFunc(all, func(had rpc.Notice) bool {
+		return had.Event == n.Event && had.Text == n.Text && had.At > t.Now-noticeAgain && had.At <= t.Now
+	})
+	if again {
+		return
+	}
+	n.At = t.Now
+	if len(all) > 0 {
+		n.At = max(n.At, all[len(all)-1].At+1)
+	}
+	t.Meta.ID = rpc.RegistryID
+	t.Meta.Generation++
+	all = append(all, n)
+	t.Put(noticesRow, all[max(0, len(all)-maxNotices):])
+}
+
+// notices returns those that the machines may not know, as the body of a tick.
+func notices(t *storage.Tx) []byte {
+	var all []rpc.Notice
+	t.Load(noticesRow, &all)
+	all = slices.DeleteFunc(all, func(n rpc.Notice) bool { return n.At < t.Now-noticeFresh })
+	if len(all) == 0 {
+		return nil
+	}
+	return storage.Encode(all)
+}
+
+// heed notifies of the notices that the machine does not know.
+func (o *Object) heed(t *storage.Tx, body []byte) {
+	var all []rpc.Notice
+	if len(body) == 0 || json.Unmarshal(body, &all) != nil || !t.Exists() ||
+		len(deliver.Targets(t, storage.Notification)) == 0 {
+		return
+	}
+	f := t.Faults()
+	last := f.Notice
+	for _, n := range all {
+		if n.At > last {
+			f.Notice = max(f.Notice, n.At)
+			o.Notify(t, n.Event, &deliver.Message{Title: n.Title, Text: n.Text, Level: deliver.Warn}, nil)
+		}
+	}
+	if f.Notice > last {
+		t.PutFaults(&f)
+	}
+}
+
+// newPlace reports whether an administrator signs in from an address that the object does
+// not know, by its digest, and notes it. The first one is not new.
+func newPlace(t *storage.Tx, from string) bool {
+	if !rpc.IsLowerAlphanumeric(from, 32) {
+		return false
+	}
+	var known []string
+	t.Load(placesRow, &known)
+	if slices.Contains(known, from) {
+		return false
+	}
+	known = append(known, from)
+	t.Put(placesRow, known[max(0, len(known)-maxPlaces):])
+	return len(known) > 1
+}
+
+// signedIn notifies of a sign-in of an administrator from a new address: of the operator
+// all machines, of a key its own.
+func (o *Object) signedIn(r *storage.Call, in *rpc.SessionOpen) {
+	if !newPlace(r.Tx, in.From) {
+		return
+	}
+	who := "the operator token"
+	if in.KeyID != "" {
+		who = "the key " + o.MaskedKey(in.KeyID)
+	}
+	n := rpc.Notice{Event: deliver.AdminSignIn, Title: "An administrator has signed in from a new address",
+		Text: fmt.Sprintf("It was %s, from %s at %s. If that was not you, replace it at once.", who,
+			deliver.Plain(in.Address, 64), o.Clock(r.Tx, r.Now))}
+	if r.ID == rpc.RegistryID {
+		addNotice(r.Tx, n)
+		return
+	}
+	m := &deliver.Message{Title: n.Title, Text: n.Text, Level: deliver.Warn, Link: o.Link(r.Tx, "keys")}
+	o.Notify(r.Tx, n.Event, m, nil)
+}
