@@ -26,7 +26,6 @@ const (
 	Protocol    = "protocol"
 	Signals     = "signals"
 	Sample      = "sample"
-	Conventions = "conventions"
 	Temporality = "temporality"
 	Resource    = "resource"
 
@@ -46,7 +45,6 @@ var collector = Kind{
 		{Name: "compression", Values: []string{"gzip", "none"}},
 		{Name: Signals, Check: isSignals},
 		{Name: Sample, Check: isPercent},
-		{Name: Conventions, Values: []string{"2026", "1.41"}},
 		{Name: Temporality, Values: []string{"cumulative", "delta"}},
 		{Name: Resource, Max: 1000, Check: isPairs},
 	},
