@@ -165,6 +165,8 @@ var securitySchemes = object{
 		"description": "A gateway key, as clients of Google send it"},
 	"manage": object{"type": "http", "scheme": "bearer",
 		"description": "A gateway key with scope manage, or the operator's token"},
+	"metrics": object{"type": "http", "scheme": "bearer",
+		"description": "A gateway key with scope metrics, or the operator's token"},
 	"operator": object{"type": "http", "scheme": "bearer", "description": "The operator's token (ADMIN_TOKEN)"},
 	"session": object{"type": "apiKey", "in": "cookie", "name": "__Host-weir-session",
 		"description": "A session of the dashboard; changes need its x-csrf-token"},
@@ -331,6 +333,8 @@ func security(r endpoint.Route, m endpoint.Method) []object {
 		}
 	case endpoint.Manage:
 		names = []string{"manage", "session"}
+	case endpoint.Metrics:
+		names = []string{"metrics"}
 	case endpoint.Operator:
 		names = []string{"operator", "session"}
 	default:

@@ -56,8 +56,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 		a.reserved = nil // Result.Bill has nothing more to settle
 		if failed != nil {
 			only := row.Kind()
-			only.Errors = 1
-			only.Causes.Count(failed)
+			only.Errors = 1 // its cause would come before its attempt
 			p.add(m, r, t, &only)
 		}
 		return

@@ -8,6 +8,7 @@ import (
 // Handlers serve the management routes in the gateway.
 type Handlers struct {
 	Objects        *Handler
+	Metrics        *Scraper
 	ProviderModels *ProviderModels
 	Connectivity   *Connectivity
 	Explain        *Explainer
@@ -56,6 +57,10 @@ var routes = [...]route{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.OAuth.Catalog }},
 	}},
 
+	{"/metrics", endpoint.Metrics, 0, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Metrics.Serve }},
+		{"HEAD", func(h *Handlers) endpoint.Handler { return h.Metrics.Serve }},
+	}},
 	{"/api/version", endpoint.Operator, 0, []method{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.Objects.ShowVersion }},
 	}},

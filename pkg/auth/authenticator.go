@@ -22,6 +22,8 @@ const (
 	ScopeManage = "manage"
 	// ScopeExport lets a manage key export the machine's secrets.
 	ScopeExport = "export"
+	// ScopeMetrics lets a key read the metrics of its machine, and nothing else.
+	ScopeMetrics = "metrics"
 )
 
 // machines is the part of snapshot.Cache used here.
@@ -144,6 +146,22 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 		}
 		return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
 	}
+	return a.scoped(ctx, r, text, pathMachine, ScopeManage)
+}
+
+// Metrics admits a call that reads metrics: the operator, with any machine in the path or
+// none, or a key with scope metrics, of its machine.
+func (a *Authenticator) Metrics(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
+	text := credential(r.Header)
+	if a.isOperator(text) {
+		return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
+	}
+	return a.scoped(ctx, r, text, pathMachine, ScopeMetrics)
+}
+
+// scoped admits a key with a scope. A path that names another machine is refused.
+func (a *Authenticator) scoped(ctx context.Context, r *httpmsg.Request, text, pathMachine, scope string) (*Call,
+	error) {
 	if text == "" {
 		return nil, rpc.ErrNoKey()
 	}
@@ -151,7 +169,7 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 	if err != nil {
 		return nil, err
 	}
-	if !hasScope(c.Key, ScopeManage) || pathMachine != "" && pathMachine != c.MachineID {
+	if !hasScope(c.Key, scope) || pathMachine != "" && pathMachine != c.MachineID {
 		return nil, rpc.ErrInvalidKey()
 	}
 	return c, nil

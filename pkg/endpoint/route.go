@@ -26,6 +26,7 @@ const (
 	List            // as Data, but open without a machine where keys are not required
 	Manage          // the operator, or a key with scope manage, of the machine
 	Operator        // the operator only
+	Metrics         // the operator, or a key with scope metrics
 )
 
 // Cors says which cross-origin fields a route's answers carry.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/api"
 	"weir/pkg/auth"
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/machine"
@@ -16,6 +17,7 @@ import (
 	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
+	"weir/pkg/wire/metrics"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -57,6 +59,8 @@ type Ports struct {
 	// Observers receive each request once its answer has ended, after what the gateway itself
 	// records of it.
 	Observers []Observer
+	// Process returns the metrics of the process; nil where instances come and go.
+	Process func() []metrics.Family
 	// receives the machines that were changed, or whose cooldowns were reported, here; may be nil
 	Changed func(machineID string)
 }
@@ -69,6 +73,7 @@ type App struct {
 	cache  *snapshot.Cache
 
 	refreshPrices func(ctx context.Context)
+	scraper       *api.Scraper
 }
 
 const minSecret = 32 // bytes
@@ -113,7 +118,11 @@ func New(cfg Config, p Ports) *App {
 	app.Memory, app.Captures.Memory = w.memory, w.memory
 	app.refreshPrices = w.refreshPrices
 	h := w.endpoints(w.pool, p.Do)
+	if p.Process != nil {
+		w.process = func() []metrics.Family { return append(p.Process(), app.metrics()...) }
+	}
 	h.management = w.management(h, sessions)
+	app.scraper = h.management.Metrics
 	app.SetRoutes(withFeatures(routes(h)))
 	return app
 }
@@ -184,6 +193,28 @@ func (a *App) Cron(ctx context.Context, _ string) {
 		a.object.Cron(ctx)
 		a.refreshPrices(ctx)
 	}
+}
+
+// Metrics returns the metrics of the process and of the machines, as the operator reads them
+// with GET /metrics. accept is the field of the request.
+func (a *App) Metrics(ctx context.Context, query, accept string) (contentType string, text []byte, err error) {
+	if a.scraper == nil {
+		return "", nil, a.misconfigured()
+	}
+	return a.scraper.Scrape(ctx, "", query, accept)
+}
+
+// metrics returns what the gateway knows of the process.
+func (g *Gateway) metrics() []metrics.Family {
+	memory := metrics.Family{Name: "weir.calls.memory", Unit: "By", Help: "Memory of the bodies and answers of calls."}
+	memory.Add(float64(g.Memory.Used()))
+	queue := metrics.Family{Name: "weir.calls.queued", Help: "Calls that wait for memory."}
+	queue.Add(float64(g.Memory.Waiting()))
+	sockets := metrics.Family{Name: "weir.sockets", Help: "Open WebSocket connections of clients."}
+	g.mu.Lock()
+	sockets.Add(float64(len(g.sockets)))
+	g.mu.Unlock()
+	return []metrics.Family{memory, queue, sockets}
 }
 
 // serveHealth answers whether the program runs; it says nothing else.

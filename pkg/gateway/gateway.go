@@ -38,6 +38,7 @@ type authenticator interface {
 	List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Metrics(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 }
 
 // Gateway serves requests.
@@ -254,6 +255,8 @@ func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access endpoint.
 		return g.Auth.Manage(ctx, r, machine)
 	case endpoint.Operator:
 		return g.Auth.Operator(ctx, r, machine)
+	case endpoint.Metrics:
+		return g.Auth.Metrics(ctx, r, machine)
 	}
 	return nil, notFound()
 }

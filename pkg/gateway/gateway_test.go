@@ -47,6 +47,9 @@ func (k *keyring) Key(_ context.Context, r *httpmsg.Request, p string) (*auth.Ca
 func (k *keyring) Manage(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "manage")
 }
+func (k *keyring) Metrics(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
+	return k.check(r, p, "metrics", "operator")
+}
 func (k *keyring) Operator(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "operator")
 }

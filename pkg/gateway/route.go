@@ -113,7 +113,8 @@ func split(r *httpmsg.Request) (machine, rest string) {
 	path := r.Path
 	if len(path) > 17 && path[0] == '/' {
 		if i := strings.IndexByte(path[1:], '/') + 1; i > 0 && rpc.IsMachineID(path[1:i]) {
-			if after := path[i:]; strings.HasPrefix(after, "/v1/") || strings.HasPrefix(after, "/api/") || isGemini(after) {
+			if after := path[i:]; strings.HasPrefix(after, "/v1/") || strings.HasPrefix(after, "/api/") || isGemini(after) ||
+				after == "/metrics" {
 				machine, path = path[1:i], after
 			}
 		}

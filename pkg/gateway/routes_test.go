@@ -60,6 +60,7 @@ func TestExplainUsesTheRouteTable(t *testing.T) {
 func TestAccessOfManagementRoutes(t *testing.T) {
 	access := map[string]endpoint.Access{
 		"/api/machines": endpoint.Operator, "/api/machines/{id}": endpoint.Operator, "/api/version": endpoint.Operator,
+		"/metrics":     endpoint.Metrics,
 		"/api/session": endpoint.Public, "/oauth/callback": endpoint.Public, "/setup/claim": endpoint.Public, "/setup/{file}": endpoint.Public,
 	}
 	n := 0

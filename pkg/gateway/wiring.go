@@ -37,6 +37,7 @@ import (
 	"weir/pkg/v1beta"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
+	"weir/pkg/wire/metrics"
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/upstream"
 )
@@ -65,6 +66,7 @@ type wiring struct {
 	chatOnly    *proxy.ChatOnly // servers without a Responses endpoint
 	sockets     *responses.Sockets
 	memory      *memory.Budget
+	process     func() []metrics.Family // nil on the edge
 }
 
 // configErrors are the errors of the optional settings.
@@ -245,6 +247,7 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 	}
 	return &api.Handlers{
 		Objects: objects, Sessions: sessions,
+		Metrics: &api.Scraper{Objects: w.Objects, Version: w.Version, Process: w.process},
 		OAuth: &api.OAuth{Handler: objects, Clients: w.clients, Unusable: w.badRows, PublicURL: w.public,
 			Rand: w.Rand},
 		Feeds:          &api.Feeds{Objects: w.Objects, Cache: w.cache, Do: w.Do, Now: w.Now},

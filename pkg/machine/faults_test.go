@@ -194,6 +194,8 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	add(200, "exists", `{}`)
 	add(200, "tick", `{}`)
 	add(200, "flush", ``)
+	add(200, "metrics", `{}`)
+	named("days later", add(200, "metrics", `{"keys":true}`)).later = 72 * time.Hour
 	add(200, "session.open", `{"digest":"`+inprocess.Digest(2)+`","keyId":"`+keyOf(key)+`"}`)
 	add(200, "session.check", `{"digest":"`+inprocess.Digest(1)+`"}`).later = 10 * time.Minute
 	add(200, "session.end", `{"digest":"`+inprocess.Digest(1)+`","all":true}`)

@@ -62,6 +62,7 @@ var ops = [...]struct {
 	{"key.usage", (*Object).OwnUsage},
 	{"key.request", (*Object).OwnRequest},
 	{"capture.put", (*Object).capturePut},
+	{"metrics", (*Object).metrics},
 }
 
 // registryOps are those of the registry.
@@ -102,7 +103,8 @@ func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op s
 	defer buffer.release()
 	r := storage.NewCall(ctx, tx, body)
 	switch op {
-	case "manage", "tested", "probe", "adopt", "oauth.callback", "lease.claim", "key.usage", "key.request", "flush":
+	case "manage", "tested", "probe", "adopt", "oauth.callback", "lease.claim", "key.usage", "key.request", "flush",
+		"metrics":
 		buffer.settle()
 	}
 	v, err := any(nil), r.Err()

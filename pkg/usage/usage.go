@@ -59,7 +59,8 @@ type Row struct {
 	FirstToken Histogram `json:"firstToken,omitzero"`
 	// FirstTokenMs is the sum of the durations of FirstToken.
 	FirstTokenMs int64 `json:"firstTokenMs,omitempty"`
-	// Causes counts Errors by their causes. Rows of earlier versions have none.
+	// Causes counts the attempts of Errors by their causes. It never has more attempts than
+	// Requests has at the same time. Rows of earlier versions have none.
 	Causes Causes `json:"causes,omitzero"`
 }
 

@@ -17,6 +17,7 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/metrics"
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/stream"
 )
@@ -47,6 +48,8 @@ type Config struct {
 	ClientAddress func(*http.Request) string
 	// SpendCode is gateway.Ports.SpendCode. It is called by several goroutines at once.
 	SpendCode func(code string) bool
+	// Process is gateway.Ports.Process.
+	Process func() []metrics.Family
 	// Log writes one line; from level 2 on it is an error. It is called by several
 	// goroutines at once.
 	Log func(level int, line string)

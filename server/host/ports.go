@@ -39,6 +39,7 @@ func Ports(c *Config) gateway.Ports {
 		Now:         now,
 		Began:       now().UnixMilli(),
 		Rand:        rand.Reader,
+		Process:     c.Process,
 		Log:         c.Log,
 		MaxRequests: cmp.Or(c.Requests, defaultRequests),
 		ListsAtOnce: 16,

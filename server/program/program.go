@@ -55,6 +55,7 @@ type Parts struct {
 	Host    *host.Host
 	Store   *store.Store
 	Objects *objects.Runner
+	Metrics net.Listener // nil if metrics have no address of their own
 }
 
 // Main runs the command of args, which does not include the program's name, and
@@ -155,7 +156,7 @@ func commands() []command {
 			name: "serve", summary: "run the server",
 			text: "The first start creates the data directory and the secrets in it, and prints a\nlink that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
 			settings: []string{"listen", "data", "public-url", "tls-cert", "tls-key", "trusted-proxies", "cells", "memory",
-				"requests", "log-level"},
+				"requests", "metrics", "log-level"},
 			run: (*run).serve,
 		},
 		{

@@ -51,6 +51,7 @@ type server struct {
 	cut     context.CancelCauseFunc // ends the calls under way
 	at      net.Addr
 	control *http.Server // nil if the control socket could not be opened
+	metrics net.Addr     // where metrics are read without a token; nil for nowhere
 }
 
 func (r *run) serve(f *flags) error {
@@ -86,13 +87,23 @@ func (r *run) serve(f *flags) error {
 	most := capacityOf(files)
 	bounded := newBoundedListener(l, most.clients)
 	l = stallListener{bounded, r.limits.stall}
-	k, err := r.open(s, log, own(l.Addr()))
+	m, err := s.openMetrics()
+	if err != nil {
+		return err
+	}
+	listens := own(l.Addr())
+	if m != nil {
+		defer m.Close()
+		listens = append(listens, own(m.Addr())...)
+	}
+	k, err := r.open(s, log, listens)
 	if err != nil {
 		return err
 	}
 	k.config.Calls = most.calls
 	k.transport.MaxIdleConns = min(k.transport.MaxIdleConns, most.idle)
 	v := &server{run: r, stack: k, log: log, host: host.New(k.config, k.app), files: files, at: l.Addr()}
+	k.inFlight = func() int { calls, _, _ := v.host.InFlight(); return calls }
 	v.gate = newGate(bounded.sparing(dashboard.Handler(dashboard.Files(), v.host)))
 	base, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
@@ -100,9 +111,10 @@ func (r *run) serve(f *flags) error {
 	v.http = v.newHTTP()
 	v.http.BaseContext = func(net.Listener) context.Context { return base }
 	if r.Started != nil {
-		r.Started(Parts{v.at, v.host, k.store, k.objects})
+		r.Started(Parts{v.at, v.host, k.store, k.objects, m})
 	}
-	closeControl := v.serveControl()
+	closeControl, closeMetrics := v.serveControl(), v.serveMetrics(m)
+	defer closeMetrics()
 	if err := v.greet(); err != nil { // before an answer makes others print
 		v.warn("%s", oneLine(err))
 	}
@@ -252,6 +264,9 @@ func (v *server) greet() error {
 		}
 	}
 	fmt.Fprintf(v.stdout, "weir is on %s, its data in %s\n", where, s.data)
+	if v.metrics != nil {
+		fmt.Fprintf(v.stdout, "Metrics are on http://%s/metrics\n", v.metrics)
+	}
 	if s.isOpen(v.at) {
 		v.warn("%s is open to other computers without TLS: set --tls-cert and --tls-key, or --trusted-proxies to the address of the proxy that has the certificate", v.at)
 	}

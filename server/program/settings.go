@@ -32,6 +32,8 @@ func settingTable() []setting {
 		{"cells", "CELLS", "NUMBER", "without effect: the server uses every core"},
 		{"memory", "MEMORY", "MIB", "memory for large requests and answers at once, in MiB (default 128 for each core)"},
 		{"requests", "REQUESTS", "NUMBER", "requests of the last 30 days that the list of each machine has (default 100000)"},
+		{"metrics", "METRICS", "ADDRESS",
+			"where /metrics is read without a token: HOST:PORT, such as 127.0.0.1:9090 (default nowhere)"},
 		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; debug and info add a line for each successful call (default warn)"},
 	}
 }
@@ -101,9 +103,10 @@ type settings struct {
 	tlsCert, tlsKey   string
 	publicURL         string
 	proxies           proxies
-	memory            int64 // bytes for large bodies and answers, 0 for the default
-	requests          int64 // that are listed, 0 for the default
-	logLevel          int   // the lowest level that is logged
+	memory            int64  // bytes for large bodies and answers, 0 for the default
+	requests          int64  // that are listed, 0 for the default
+	logLevel          int    // the lowest level that is logged
+	metrics           string // where metrics are read without a token, "" for nowhere
 	variable          func(name string) string
 	secretEnvironment secrets // those that the environment has
 }
@@ -145,6 +148,7 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 		func() (err error) { s.proxies, err = parseProxies(values["TRUSTED_PROXIES"]); return err },
 		func() (err error) { s.memory, err = parseMemory(values["MEMORY"]); return err },
 		func() (err error) { s.requests, err = parseRequests(values["REQUESTS"]); return err },
+		func() (err error) { s.metrics, err = parseMetrics(values["METRICS"]); return err },
 		func() (err error) { s.logLevel, err = parseLevel(values["LOG_LEVEL"]); return err },
 	} {
 		if err := read(); err != nil {

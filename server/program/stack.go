@@ -26,6 +26,8 @@ type stack struct {
 	store     *store.Store
 	objects   *objects.Runner
 	codes     *codes
+	began     time.Time
+	inFlight  func() int // calls of clients that are under way; nil without a server
 }
 
 // prepare creates the data directory, or returns an error if it cannot be used.
@@ -62,7 +64,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	if st.Damaged {
 		r.warn("%s: one of its two pages that name the last change is damaged, so the changes of the last moment before the stop may be missing; compare with a backup, and check the disk", filepath.Join(s.data, store.FileName))
 	}
-	k := &stack{settings: s, secrets: own, first: first, store: st, codes: openCodes(s.data, now)}
+	k := &stack{settings: s, secrets: own, first: first, store: st, codes: openCodes(s.data, now), began: now()}
 	policy := &dial.Policy{AllowPrivate: program.AllowPrivate, Own: listens, Resolver: r.Resolver}
 	k.transport = dial.Transport(policy)
 	transport := dial.Fresh(k.transport)
@@ -79,7 +81,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 		Transport: dial.Decode(transport),
 		Dialer:    dial.NewSockets(policy, k.objects.Outside),
 		Origin:    s.proxies.origin, ClientAddress: s.proxies.clientAddress,
-		SpendCode: k.codes.spend, Now: now,
+		SpendCode: k.codes.spend, Now: now, Process: k.process,
 		Log: log.line,
 	}
 	k.app = host.NewApp(k.config)

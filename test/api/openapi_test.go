@@ -23,6 +23,9 @@ type call struct {
 var calls = []call{
 	{"GET", "/health", "", 200},
 	{"GET", "/api/version", "", 200},
+	{"GET", "/metrics", "", 200},
+	{"HEAD", "/metrics", "", 200},
+	{"GET", "/metrics?machine=x", "", 400},
 	{"POST", "/api/session", `{"token":"ADMIN"}`, 200},
 	{"GET", "/api/session", "", 200},
 	{"DELETE", "/api/session", "", 204},

@@ -20,6 +20,7 @@ type caller struct {
 	data     bool            // scope data
 	manage   bool            // scope manage
 	export   bool            // scope export
+	metrics  bool            // scope metrics
 	operator bool
 	old      bool // a session whose sign-in is not recent
 }
@@ -51,13 +52,15 @@ func (w *world) callers(machine string) []caller {
 	_, manage := w.minted(machine, `["manage"]`)
 	_, export := w.minted(machine, `["manage","export"]`)
 	_, only := w.minted(machine, `["export"]`)
+	_, metrics := w.minted(machine, `["metrics"]`)
 	list := []caller{
 		{name: "no credential"},
 		{name: "key of scope data", key: data, data: true},
 		{name: "key of scope manage", key: manage, manage: true},
 		{name: "key of scopes manage and export", key: export, manage: true, export: true},
 		{name: "key of scope export", key: only},
-		{name: "operator token", key: adminToken, manage: true, export: true, operator: true},
+		{name: "key of scope metrics", key: metrics, metrics: true},
+		{name: "operator token", key: adminToken, manage: true, export: true, operator: true, metrics: true},
 		{name: "key of a set-up command", key: w.claimed(machine), data: true},
 		{name: "old session of a key", fields: w.session(manage), manage: true, old: true},
 		{name: "old session of an export key", fields: w.session(export), manage: true, export: true, old: true},
@@ -122,6 +125,7 @@ func TestScopesHoldForEveryWayIn(t *testing.T) {
 			needs := map[endpoint.Access]string{
 				endpoint.Data: "data", endpoint.Realtime: "data", endpoint.List: "data", endpoint.Own: "data",
 				endpoint.Manage: "manage", endpoint.Operator: "operator",
+				endpoint.Metrics: "metrics",
 			}[access]
 			if access == endpoint.Public {
 				continue
@@ -158,7 +162,8 @@ func TestScopesHoldForEveryWayIn(t *testing.T) {
 	for _, p := range probes {
 		for _, c := range callers {
 			got := refusal(w.do(p.method, p.path, c.key, p.body, c.fields...))
-			want := map[string]bool{"data": c.data, "manage": c.manage, "export": c.export, "operator": c.operator}[p.needs]
+			want := map[string]bool{"data": c.data, "manage": c.manage, "export": c.export, "operator": c.operator,
+				"metrics": c.metrics}[p.needs]
 			if p.recent && c.old {
 				want = false
 			}

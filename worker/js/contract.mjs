@@ -236,6 +236,7 @@ export const ROUTES = [
       "x-stainless-timeout",
       "x-weir-hop",
       "content-type",
+      "accept",
       "anthropic-version",
       "x-weir-internal-models-fetch",
       "cf-connecting-ip",

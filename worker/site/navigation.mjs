@@ -26,7 +26,14 @@ export const navigation = [
   },
   {
     title: "Run",
-    pages: ["guides/self-hosting", "deploying", "guides/command-line", "guides/cost", "upgrading"],
+    pages: [
+      "guides/self-hosting",
+      "deploying",
+      "guides/command-line",
+      "guides/observability",
+      "guides/cost",
+      "upgrading",
+    ],
   },
   {
     title: "Tools",

@@ -36,6 +36,7 @@ type credentials interface {
 	List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Metrics(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 }
 
 // Sessions opens, checks and ends sessions.

@@ -528,7 +528,7 @@ func isKey(k *store.Key) bool {
 		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.TPM >= 0 && k.MaxParallel >= 0 && k.CreatedAt >= 0 &&
 		k.ExpiresAt >= 0 && k.RevokedAt >= 0 && k.PausedAt >= 0
 	for _, s := range k.Scopes {
-		ok = ok && (s == "data" || s == "manage" || s == "export")
+		ok = ok && isScope(s)
 	}
 	for _, m := range k.Models {
 		ok = ok && m != "" && len(m) <= 320 && storage.IsPrintable(m)

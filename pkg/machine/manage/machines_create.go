@@ -51,14 +51,17 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 
 // readScopes reads the scopes of a key; none means data.
 func readScopes(in *Input) []string {
-	scopes, _ := in.texts("scopes", 3, 20)
+	scopes, _ := in.texts("scopes", 4, 20)
 	for _, s := range scopes {
-		if s != "data" && s != "manage" && s != "export" {
-			in.fail("scopes", "must be data, manage or export")
+		if !isScope(s) {
+			in.fail("scopes", "must be data, manage, export or metrics")
 		}
 	}
 	return scopes
 }
+
+// isScope reports whether a key may have a scope.
+func isScope(s string) bool { return s == "data" || s == "manage" || s == "export" || s == "metrics" }
 
 func orEmpty(body []byte) []byte {
 	var c jsonscan.Cursor

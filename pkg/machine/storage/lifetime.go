@@ -73,7 +73,7 @@ var lifetimeGroups = [LifetimeGroups]lifetimeGroup{
 	ByEndpoint: {30, 9, func(r *usage.Row) ([2]string, bool, bool) {
 		return [2]string{r.Endpoint}, r.Calls > 0, true
 	}},
-	ByAccount: {60, 1 + len(usage.CauseNames) + 1, func(r *usage.Row) ([2]string, bool, bool) {
+	ByAccount: {60, 1 + len(usage.CauseNames), func(r *usage.Row) ([2]string, bool, bool) {
 		return [2]string{r.Provider, r.ConnectionID}, r.Requests > 0, true
 	}},
 	// Clients choose the names of models, so a name counts once an account has answered.

@@ -121,9 +121,9 @@ var fields = [...]Field{
 	{Name: "user-agent", Read: everywhere &^ Management},
 
 	{Name: "content-type", Read: unhurried, Sent: toMedia},
-	{Name: "accept", Read: Data, Sent: toMedia},
-	{Name: "anthropic-version", Read: Data | Management}, // asks for a model list in Anthropic's form
-	{Name: "sec-websocket-protocol", Read: Data},         // has the key of a browser's WebSocket
+	{Name: "accept", Read: Data | Management, Sent: toMedia}, // chooses the form of metrics
+	{Name: "anthropic-version", Read: Data | Management},     // asks for a model list in Anthropic's form
+	{Name: "sec-websocket-protocol", Read: Data},             // has the key of a browser's WebSocket
 	{Name: "x-model", Read: Data},
 	{Name: "x-provider", Read: Data},
 	{Name: "x-weir-internal-models-fetch", Read: Data | Gemini | Management},

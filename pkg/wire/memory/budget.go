@@ -630,3 +630,10 @@ func (b *Budget) Needs() Amount {
 }
 
 func (b *Budget) needs() Amount { return b.used.plus(b.taken(b.small)) }
+
+// Waiting returns how many calls wait for memory.
+func (b *Budget) Waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waits
+}

@@ -1,0 +1,200 @@
+package metrics
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/testgw/objects"
+	"weir/internal/testgw/sealed"
+	"weir/pkg/machine/storage"
+	"weir/pkg/store"
+	"weir/pkg/usage"
+	"weir/pkg/wire/metrics"
+)
+
+const noon = int64(1_780_056_000_000)
+
+func at(st storage.Storage, now int64) *storage.Tx {
+	return storage.Open(st, sealed.MachineID, time.UnixMilli(now), func(*storage.Tx) int64 { return 0 })
+}
+
+// lines returns the lines of samples of families in a text.
+func lines(families []metrics.Family) (out []string) {
+	text := string(metrics.Text([]metrics.Part{{Machine: "m", Families: families}}, metrics.Format{}))
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") {
+			out = append(out, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return out
+}
+
+func TestMetricsOfUsage(t *testing.T) {
+	st := objects.NewStorage()
+	tx := at(st, noon)
+	tx.Create("my \"machine\"")
+	ok := usage.Row{KeyID: "k", ConnectionID: "c", Provider: "openai", Model: "openai/gpt", Endpoint: "/v1/chat/completions",
+		Requests: 3, InputTokens: 10, OutputTokens: 4, CacheReadTokens: 2, CacheWriteTokens: 1, ReasoningTokens: 3, CostUSD: 0.1}
+	ok.Call(700, 90, store.Succeeded, "")
+	ok.Call(70_000_000, 0, store.ProviderFailed, "")
+	limited := usage.Row{KeyID: "k", ConnectionID: "c", Provider: "openai", Model: "openai/other", Endpoint: "/v1/chat/completions", Requests: 2, Errors: 2, Unpriced: 1}
+	limited.Causes[0] = 2
+	refused := usage.Row{KeyID: "k", Endpoint: "/v1/chat/completions"}
+	refused.Call(0, 0, store.Refused, store.RefusedByBudget)
+	tx.AddUsage(noon, []usage.Row{ok, limited, refused})
+	got := lines(Families(tx, Options{Keys: true}))
+	for _, want := range []string{
+		`weir_requests_total{machine="m",endpoint="/v1/chat/completions",outcome="succeeded",reason=""} 1`,
+		`weir_requests_total{machine="m",endpoint="/v1/chat/completions",outcome="provider_failed",reason=""} 1`,
+		`weir_requests_total{machine="m",endpoint="/v1/chat/completions",outcome="refused",reason="budget"} 1`,
+		`weir_attempts_total{machine="m",provider="openai",connection="c",result="limited"} 2`,
+		`weir_attempts_total{machine="m",provider="openai",connection="c",result="ok"} 3`,
+		`weir_tokens_total{machine="m",provider="openai",model="openai/gpt",direction="input"} 10`,
+		`weir_tokens_total{machine="m",provider="openai",model="openai/gpt",direction="output"} 4`,
+		`weir_tokens_total{machine="m",provider="openai",model="openai/gpt",direction="cache_read"} 2`,
+		`weir_tokens_total{machine="m",provider="openai",model="openai/gpt",direction="cache_write"} 1`,
+		`weir_tokens_total{machine="m",provider="openai",model="openai/gpt",direction="reasoning"} 3`,
+		`weir_cost_usd_total{machine="m",provider="openai",model="openai/gpt"} 0.1`,
+		`weir_request_seconds_bucket{machine="m",provider="openai",le="0.512"} 0`,
+		`weir_request_seconds_bucket{machine="m",provider="openai",le="1.024"} 1`,
+		`weir_request_seconds_bucket{machine="m",provider="openai",le="131.072"} 1`,
+		`weir_request_seconds_bucket{machine="m",provider="openai",le="+Inf"} 2`,
+		`weir_request_seconds_sum{machine="m",provider="openai"} 70000.7`,
+		`weir_first_token_seconds_bucket{machine="m",provider="openai",le="0.256"} 1`,
+		`weir_first_token_seconds_sum{machine="m",provider="openai"} 0.09`,
+		`weir_first_token_seconds_count{machine="m",provider="openai"} 1`,
+		`weir_key_requests_total{machine="m",key="k"} 3`,
+		`weir_key_tokens_total{machine="m",key="k"} 14`,
+		`weir_key_cost_usd_total{machine="m",key="k"} 0.1`,
+		`weir_machine_info{machine="m",name="my \"machine\""} 1`,
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no line %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(strings.Join(got, "\n"))
+	}
+	for _, line := range lines(Families(tx, Options{})) {
+		if strings.Contains(line, "weir_key_") || strings.Contains(line, `key="`) {
+			t.Errorf("a series of a key without being asked for: %s", line)
+		}
+	}
+}
+
+// A machine with more of everything than has a series has at most 2,000 lines.
+func TestLinesAreBounded(t *testing.T) {
+	st := objects.NewStorage()
+	now := noon
+	first := at(st, now)
+	first.Create("m")
+	first.Lifetime()
+	for i := range 300 {
+		id := fmt.Sprintf("c%019d", i)
+		first.PutConnection(&storage.Connection{Connection: store.Connection{ID: id, Provider: "p", Name: "n", Status: []string{"", "needs_reauth", "needs_credential"}[i%3]}})
+		first.PutBudget(&storage.Budget{Budget: store.Budget{ID: id, Unit: store.USD, Limit: 5, Window: "day"}})
+	}
+	if err := first.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	reasons := []string{store.RefusedByKeyLimit, store.RefusedByBudget, store.RefusedByConcurrency, store.RefusedByKey, store.RefusedByModel, store.RefusedByRequest}
+	for i := range 40 {
+		tx := at(st, now)
+		var list []usage.Row
+		for j := range 50 {
+			name := fmt.Sprint(i*50 + j)
+			row := usage.Row{KeyID: fmt.Sprint("k", j+i), ConnectionID: "c" + name, Provider: "p" + fmt.Sprint(i), Model: "m" + name, Endpoint: fmt.Sprint("/v1/", j+i),
+				Requests: 10, Errors: 8, InputTokens: 1, OutputTokens: 1, CacheReadTokens: 1, CacheWriteTokens: 1, ReasoningTokens: 1, CostUSD: 1, Unpriced: 1}
+			for c := range row.Causes {
+				row.Causes[c] = 1
+			}
+			for _, reason := range reasons {
+				row.Call(1, 1, store.Refused, reason)
+			}
+			for _, outcome := range []string{store.Succeeded, store.ProviderFailed, store.Left} {
+				row.Call(1, 1, outcome, "")
+			}
+			list = append(list, row)
+		}
+		tx.AddUsage(now, list)
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		st.Flush()
+	}
+	var before int
+	for day := range 4 {
+		tx := at(st, now+int64(day)*storage.Day)
+		got := lines(Families(tx, Options{Keys: true}))
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) > 2000 || len(got) < 1500 || day > 0 && len(got) != before {
+			t.Errorf("day %d: %d lines, before %d", day, len(got), before)
+		}
+		before = len(got)
+	}
+	t.Logf("%d lines", before)
+}
+
+// named returns the names of metrics in a text, without the endings of histograms.
+func named(text string) (names []string) {
+	for _, name := range regexp.MustCompile(`weir_[a-z_]+`).FindAllString(text, -1) {
+		for _, ending := range []string{"_bucket", "_sum", "_count"} {
+			name = strings.TrimSuffix(name, ending)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// known returns the names of all metrics: those of the table, and those of a process, which
+// other packages have.
+func known(t *testing.T) (names []string) {
+	var all []metrics.Family
+	for i := range table {
+		all = append(all, table[i].Family)
+	}
+	for i := range all { // as a text has them
+		text := string(metrics.Text([]metrics.Part{{Families: all[i : i+1]}}, metrics.Format{}))
+		names = append(names, strings.Fields(text)[2])
+	}
+	for _, path := range []string{"../../api/metrics.go", "../../gateway/app.go", "../../../server/program/metrics.go"} {
+		code, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`"weir\.([a-z_.]+)"(?:, (?:Unit: )?"(\w*)")?`).FindAllStringSubmatch(string(code), -1) {
+			f := metrics.Family{Name: "weir." + m[1], Unit: m[2]}
+			text := string(metrics.Text([]metrics.Part{{Families: []metrics.Family{f}}}, metrics.Format{}))
+			names = append(names, strings.Fields(text)[2])
+		}
+	}
+	return names
+}
+
+func TestGuideListsEveryMetric(t *testing.T) {
+	guide, err := os.ReadFile("../../../docs/guides/observability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := known(t)
+	if len(names) < 25 {
+		t.Fatalf("%d metrics: %v", len(names), names)
+	}
+	for _, name := range names {
+		if !strings.Contains(string(guide), "`"+name+"`") {
+			t.Errorf("%s is not in the guide", name)
+		}
+	}
+	for _, name := range named(string(guide)) {
+		if !slices.Contains(names, name) {
+			t.Errorf("the guide names %s, which does not exist", name)
+		}
+	}
+}
