@@ -113,6 +113,22 @@ test("a management key signs in to its own machine", async (t) => {
   await other.getByText(canary.slice(0, 150)).first().waitFor();
 });
 
+test("a key that reads metrics can do nothing else", async (t) => {
+  const { page, list } = await keys(t);
+  await page.getByRole("button", { name: "New key" }).click();
+  const form = page.getByRole("dialog");
+  await form.getByLabel("Call models").uncheck();
+  await form.getByLabel(/^Read metrics/).check();
+  await form.getByRole("textbox", { name: /^Name/ }).fill("Prometheus");
+  await form.getByRole("button", { name: "Create key" }).click();
+  const key = (await page.getByRole("region", { name: "API key" }).innerText()).trim();
+  assert.deepEqual((await list()).find((k) => k.name === "Prometheus").scopes, ["metrics"]);
+  assert.equal((await chat(key)).status, 401);
+  const read = await b.gateway.fetch("/metrics", { headers: { authorization: `Bearer ${key}` } });
+  assert.equal(read.status, 200);
+  assert.match(await read.text(), /^weir_machine_info\{machine="/m);
+});
+
 test("a key is edited, paused, resumed and rotated", async (t) => {
   const { page, machineId, list } = await keys(t);
   const made = await b.operator.call("POST", `/${machineId}/api/keys`, { name: "Old name", rpm: 60, models: ["up/*"] });

@@ -163,6 +163,7 @@ function List({
 const scopeNames: Record<string, string> = {
   data: "Call models",
   manage: "Manage",
+  metrics: "Metrics",
   export: "Export credentials",
 };
 

@@ -44,7 +44,7 @@ export function Create({
           onAnyway={() => submit(null, true)}
         />
         <div class="row">
-          <Button kind="main" type="submit" busy={act.busy} disabled={!form.data && !form.manage}>
+          <Button kind="main" type="submit" busy={act.busy} disabled={scopesOf(form).length === 0}>
             Create key
           </Button>
           <Button

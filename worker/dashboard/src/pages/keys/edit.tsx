@@ -9,7 +9,7 @@ import { keyName } from "../../names";
 import { toast } from "../../toast";
 import { Button, ErrorBox, Field, Notice } from "../../ui";
 import { corrected, Refused } from "../../unknown";
-import { budgetOf, changesOf, Fields, formOf, type Form, modelsOf } from "./fields";
+import { budgetOf, changesOf, Fields, formOf, type Form, modelsOf, scopesOf } from "./fields";
 import { Time } from "../../time";
 
 // Edit changes a key: its fields, its own budget, whether it is paused, and its text.
@@ -67,7 +67,7 @@ export function Edit({
           onAnyway={() => submit(null, true)}
         />
         <div class="row">
-          <Button kind="main" type="submit" busy={save.busy} disabled={!draft.dirty || (!form.data && !form.manage)}>
+          <Button kind="main" type="submit" busy={save.busy} disabled={!draft.dirty || scopesOf(form).length === 0}>
             Save
           </Button>
           <Button

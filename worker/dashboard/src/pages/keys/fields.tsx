@@ -13,6 +13,7 @@ export interface Form {
   data: boolean;
   manage: boolean;
   exports: boolean;
+  metrics: boolean;
   /** in how many ms the key expires; 0 for never, unchanged for an existing key */
   span: number;
   models: string;
@@ -35,6 +36,7 @@ export const emptyForm: Form = {
   data: true,
   manage: false,
   exports: false,
+  metrics: false,
   span: 0,
   models: "",
   rpm: "",
@@ -61,6 +63,7 @@ export const formOf = (k: KeyRow, own?: Budget): Form => ({
   data: k.scopes.includes("data"),
   manage: k.scopes.includes("manage"),
   exports: k.scopes.includes("export"),
+  metrics: k.scopes.includes("metrics"),
   span: unchanged,
   models: (k.models ?? []).join("\n"),
   rpm: k.rpm ? String(k.rpm) : "",
@@ -103,7 +106,7 @@ export function changesOf(was: Form, form: Form) {
 
 // scopesOf returns the scopes of a form.
 export const scopesOf = (f: Form) =>
-  [f.data && "data", f.manage && "manage", f.manage && f.exports && "export"].filter(Boolean);
+  [f.data && "data", f.manage && "manage", f.manage && f.exports && "export", f.metrics && "metrics"].filter(Boolean);
 
 // lifetimes are the choices of when the key expires.
 const lifetimes: [label: string, ms: number][] = [
@@ -135,7 +138,8 @@ export function Fields({
   budgets?: ReturnType<typeof budgetOf>;
   put: (part: Partial<Form>) => void;
 }) {
-  const { name, data, manage, exports, span, models, rpm, daily, tpm, parallel, tags, budget, window, capture } = form;
+  const { name, data, manage, exports, metrics, span, models, rpm, daily, tpm, parallel, tags, budget, window, capture } =
+    form;
   const known = useLoad(() => machine.modelIds("llm"), [machine]);
   const spans: typeof lifetimes = of
     ? [[of.expiresAt ? when(of.expiresAt) : "Never", unchanged], ...lifetimes.slice(of.expiresAt ? 0 : 1)]
@@ -163,6 +167,10 @@ export function Fields({
             Export the machine’s credentials
           </label>
         )}
+        <label class="row tight">
+          <input type="checkbox" checked={metrics} onChange={(e) => put({ metrics: e.currentTarget.checked })} />
+          Read metrics (Prometheus)
+        </label>
       </fieldset>
       <Field label="Allowed models" hint="One per line; combo names work too. Leave empty to allow all.">
         <textarea
