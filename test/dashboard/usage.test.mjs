@@ -5,10 +5,10 @@ import { after, before, test } from "node:test";
 import { compact, money, moneyLike } from "../../worker/dashboard/src/format.ts";
 import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
 import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
-import { timesOf } from "../../worker/dashboard/src/pages/usage/report.ts";
-import { spanOf } from "../../worker/dashboard/src/pages/usage/span.ts";
-import { bench, looks, settled } from "./browser.mjs";
-import { openPage, used } from "./used.mjs";
+import { filterOf, hasHours, isGroup, nameOf, timesOf } from "../../worker/dashboard/src/pages/usage/report.ts";
+import { inDays, months, spanOf } from "../../worker/dashboard/src/pages/usage/span.ts";
+import { becomes, bench, looks, settled } from "./browser.mjs";
+import { openPage, recorded, used } from "./used.mjs";
 
 let b;
 before(async () => {
@@ -394,6 +394,90 @@ test("the time of a report and of the one before it", () => {
   assert.deepEqual(custom("nonsense", "2026-13-77"), asked("7d"));
 });
 
+test("usage is shown by tool and by tag, and a month of it is copied", async (t) => {
+  const { machineId, apiKey, api, call } = await used(b);
+  const ask = async (tags, agent) => {
+    const res = await b.gateway.fetch("/v1/chat/completions", {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        "content-type": "application/json",
+        "x-weir-tags": tags,
+        "user-agent": agent,
+      },
+      body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hello" }] }),
+    });
+    assert.equal(res.status, 200, await res.text());
+  };
+  await ask("project=atlas,team=core", "claude-cli/2.1.236 (external, cli)");
+  await ask("project=atlas", "codex_exec/0.162");
+  await ask("project==bad", "curl/8.7.1");
+  await call("/v1/chat/completions", { model: "up/test-chat", messages: [{ role: "user", content: "hello" }] });
+  await recorded(api, 10);
+  const p = await openPage(t, b, machineId, "Usage");
+  const table = p.getByRole("region", { name: "Usage", exact: true });
+  const by = p.getByRole("combobox", { name: /^Group by/ });
+  await by.selectOption("tool");
+  await table.getByRole("row", { name: /^claude-code 1 100% / }).waitFor();
+  await table.getByRole("row", { name: /^curl 1 / }).waitFor();
+  await p.getByText("Usage by tool and tag is stored by day").waitFor();
+  await by.selectOption("Tag: project");
+  await table.getByRole("row", { name: /^atlas 2 100% / }).waitFor();
+  await table.getByRole("row", { name: /^No project 7 / }).waitFor();
+  // Hours are not stored of it: the page shows their days.
+  await p.getByRole("radio", { name: "24 hours" }).check();
+  await table.getByRole("row", { name: /^atlas 2 100% / }).waitFor();
+  await p.getByRole("radio", { name: "7 days" }).check();
+
+  const now = new Date().toISOString().slice(0, 7);
+  await p.getByRole("combobox", { name: /^Month/ }).selectOption(now);
+  const total = p.getByRole("region", { name: "Total of the month" });
+  await total.getByRole("row", { name: new RegExp(`^${now} atlas 2 `) }).waitFor();
+  await looks(p, "usage-by-tag");
+  await p.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await p.getByRole("button", { name: "Copy table" }).click();
+  await p.getByText("Copied").waitFor();
+  const copied = (await p.evaluate(() => navigator.clipboard.readText())).split("\n").map((line) => line.split("\t"));
+  assert.deepEqual(copied[0], ["Month", "project", "Requests", "Tokens", "Cost (USD)"]);
+  assert.deepEqual(
+    copied
+      .slice(1)
+      .map(([month, name, requests]) => [month, name, requests])
+      .sort(),
+    [
+      [now, "'=bad", "1"],
+      [now, "No project", "7"],
+      [now, "Total", "10"],
+      [now, "atlas", "2"],
+    ],
+  );
+  const [file] = await Promise.all([
+    p.waitForEvent("download"),
+    p.getByRole("link", { name: "Export month as CSV" }).click(),
+  ]);
+  const csv = await readFile(await file.path(), "utf8");
+  assert.match(csv, new RegExp(`^"${now}",,.*"project=atlas"\r$`, "m"));
+
+  // The address has all of it.
+  await p.reload();
+  await settled(p);
+  await total.getByRole("row", { name: new RegExp(`^${now} atlas 2 `) }).waitFor();
+  await table.getByRole("rowheader", { name: "atlas" }).getByRole("button").click();
+  await p.getByText("Filters (1)").waitFor();
+  await table
+    .getByRole("row", { name: /^Total 2 100% / })
+    .getByRole("link")
+    .first()
+    .click();
+  await p.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
+  await settled(p);
+  assert.equal(new URLSearchParams(p.url().split("?")[1]).get("tag"), "project=atlas");
+  const rows = p.getByRole("region", { name: "Requests", exact: true }).locator("tbody tr");
+  assert.equal(await rows.count(), 2);
+  await p.getByRole("textbox", { name: "Tool" }).fill("codex");
+  await becomes(() => rows.count(), 1);
+});
+
 test("usage is exported as CSV", async (t) => {
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Usage");
@@ -462,4 +546,27 @@ test("a column is summed, named once in each place, and shown as unknown without
   assert.equal(change(requests, { requests: 2 }, {}), "");
   assert.equal(change(rate, { succeeded: 3, providerFailed: 1 }, { succeeded: 1, providerFailed: 1 }), "+25 points");
   assert.equal(change(rate, { succeeded: 4 }, {}), "");
+});
+
+test("groups of tags and tools as text", () => {
+  for (const [group, want] of [
+    ["", true],
+    ["tool", true],
+    ["tag:project", true],
+    ["tag:", false],
+    ["hour", false],
+  ])
+    assert.equal(isGroup(group), want, group);
+  assert.equal(filterOf("tag:project"), "tag");
+  assert.equal(filterOf("tool"), "tool");
+  assert.equal(nameOf("project=atlas=2", "tag:project", null), "atlas=2");
+  assert.equal(nameOf("", "tag:project", null), "No project");
+  assert.equal(nameOf("codex", "tool", null), "codex");
+  assert.ok(hasHours("key", { key: "k" }) && !hasHours("tool", {}) && !hasHours("", { tag: "a=b" }));
+  assert.deepEqual(inDays({ unit: "hour", from: "2026-11-27T19", to: "2026-11-28T18" }), {
+    unit: "day",
+    from: "2026-11-27",
+    to: "2026-11-28",
+  });
+  assert.deepEqual(months(Date.UTC(2026, 0, 31), 3), ["2026-01", "2025-12", "2025-11"]);
 });

@@ -24,18 +24,21 @@ import {
   type UsageRow,
 } from "./usage/columns";
 import { FilterFields, PeriodFields, useIds, usePeriod } from "./usage/filters";
+import { MonthTotal } from "./usage/month";
 import {
-  type Group,
+  filterOf,
   type GroupUsage,
+  groupName,
   groupRows,
-  groups,
+  hasHours,
   type Ids,
+  isGroup,
   nameOf,
   type Report,
   timesOf,
   type UnpricedModel,
 } from "./usage/report";
-import { type Asked, intervals, type Period, spanOf, startOf, type Unit } from "./usage/span";
+import { type Asked, inDays, intervals, type Period, spanOf, startOf, type Unit } from "./usage/span";
 
 const maxLines = 6; // of the chart
 const loadChart = () => import("./usage/chart");
@@ -47,34 +50,38 @@ type RequestsOf = (c: Column, ids?: Ids, when?: string) => string;
 export default function Usage({ machine }: PageProps) {
   const period = usePeriod();
   const ids = useIds();
-  const [group, setGroup] = useFilter<Group>(
-    "by",
-    "",
-    groups.map(([k]) => k),
-  );
+  const [by, setGroup] = useFilter("by", "");
+  const group = isGroup(by) ? by : "";
   const [compare, setCompare] = useFilter("compare", "", ["", "1"]);
   const metricIds = metrics.map((m) => m.metric.id);
   const [metricId, setMetricId] = useFilter("show", metricIds[0], metricIds);
   const { range, from, to: last, unit } = period.values;
   const asked: Asked = { range, from, to: last, unit };
   const wanted = new URLSearchParams(ids.values).toString();
+  const stored = <T extends Period>(p: T) => (hasHours(group, ids.values) ? p : inDays(p));
   const query = ({ unit, from, to }: Period) =>
     `from=${from}&to=${to}&groupBy=${unit}${group && `,${group}`}${wanted && `&${wanted}`}`;
   const usage = useLoad(async (): Promise<Report> => {
-    const span = spanOf(asked, Date.now());
+    const span = stored(spanOf(asked, Date.now()));
     const get = async (of: Period) => ({ ...(await machine.get<Report>(`/usage?${query(of)}`)), unit: of.unit });
-    const [report, before] = await Promise.all([get(span), compare && span.before ? get(span.before) : null]);
+    const [report, before] = await Promise.all([get(span), compare && span.before ? get(stored(span.before)) : null]);
     return { ...report, by: group, ...(compare ? { before } : {}) };
   }, [machine, range, from, last, unit, group, compare, wanted]);
   const names = useNames(machine).data;
   const actions = (
-    <a class="button" href={machine.at(`/usage.csv?${query(spanOf(asked, Date.now()))}`)} download>
+    <a class="button" href={machine.at(`/usage.csv?${query(stored(spanOf(asked, Date.now())))}`)} download>
       Export CSV
     </a>
   );
   return (
     <Page title="Usage" intro="Days are in UTC. Usage is stored for 13 months, by hour for 8 days." actions={actions}>
-      <PeriodFields of={period} span={spanOf(asked, Date.now())} group={group} onGroup={setGroup}>
+      <PeriodFields
+        of={period}
+        span={spanOf(asked, Date.now())}
+        group={group}
+        tags={usage.data?.tagNames ?? []}
+        onGroup={setGroup}
+      >
         <label class="row tight">
           <input type="checkbox" checked={!!compare} onChange={(e) => setCompare(e.currentTarget.checked ? "1" : "")} />
           Compare with the previous period
@@ -84,6 +91,9 @@ export default function Usage({ machine }: PageProps) {
         </Button>
       </PeriodFields>
       <FilterFields of={ids} names={names} />
+      {!hasHours(group, ids.values) && (
+        <p class="muted small">Usage by tool and tag is stored by day, without accounts, models and endpoints.</p>
+      )}
       <Load of={usage} what="usage" rows={4}>
         {(u) =>
           u.data.length === 0 ? (
@@ -102,13 +112,14 @@ export default function Usage({ machine }: PageProps) {
               metric={metrics.find((m) => m.metric.id === metricId) ?? metrics[0]}
               onMetric={setMetricId}
               onGroup={(id) => {
-                if (u.by) ids.set(u.by, id);
+                if (u.by) ids.set(filterOf(u.by), id);
                 setGroup("");
               }}
             />
           )
         }
       </Load>
+      <MonthTotal machine={machine} group={group} ids={ids.values} name={(id) => nameOf(id, group, names)} />
     </Page>
   );
 }
@@ -150,7 +161,7 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
     const query = { ...ids, ...of, ...c.of, from: String(first), to: String(end - 1) };
     return `${to(machineId, "requests")}?${new URLSearchParams(query)}`;
   };
-  const groupIds = (id: string): Ids => (u.by && id ? { [u.by]: id } : {});
+  const groupIds = (id: string): Ids => (u.by && id ? { [filterOf(u.by)]: id } : {});
   const title = `${metric.metric.name} per ${u.unit}`;
   const spanText = hours
     ? `${when(startOf(u.from))} to ${when(intervals.hour.next(startOf(u.to)))}`
@@ -244,7 +255,7 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
       <Table label="Usage">
         <thead>
           <tr>
-            <th>{groups.find(([k]) => k === u.by && k !== "")?.[1] ?? "All"}</th>
+            <th>{u.by === "" ? "All" : groupName(u.by)}</th>
             {shown.map((c) => (
               <th key={c.head} class="num">
                 {c.head}

@@ -15,6 +15,9 @@ export interface Dimensions {
   provider?: string;
   model?: string;
   endpoint?: string;
+  tool?: string;
+  /** "project=atlas" */
+  tag?: string;
 }
 
 // Figures are the numbers of a row, by the names of their JSON fields.

@@ -4,7 +4,7 @@ import { Tabs, TextFilter } from "../../forms";
 import type { Names } from "../../names";
 import { useFilter } from "../../route";
 import { Field } from "../../ui";
-import { type Group, groups, type Ids } from "./report";
+import { type Group, groupName, groups, type Ids } from "./report";
 import { type Asked, dayMs, intervals, type Range, ranges, type Span, type Unit, utcDay } from "./span";
 
 // PeriodFilter is the period that is shown, as it is in the address.
@@ -30,12 +30,15 @@ export function PeriodFields({
   of: { values, set },
   span,
   group,
+  tags,
   onGroup,
   children,
 }: {
   of: PeriodFilter;
   span: Span;
   group: Group;
+  /** names of tags */
+  tags: string[];
   onGroup: (group: Group) => void;
   children: ComponentChildren;
 }) {
@@ -70,12 +73,23 @@ export function PeriodFields({
                 {n}
               </option>
             ))}
+            {tagGroups(group, tags).map((by) => (
+              <option key={by} value={by}>
+                Tag: {groupName(by)}
+              </option>
+            ))}
           </select>
         </Field>
       </div>
       {children}
     </div>
   );
+}
+
+// tagGroups returns the groups of names of tags, with the one that is shown.
+function tagGroups(group: Group, tags: string[]): Group[] {
+  const all = tags.map((name): Group => `tag:${name}`);
+  return group.startsWith("tag:") && !all.includes(group) ? [...all, group] : all;
 }
 
 function DayField({
@@ -117,6 +131,8 @@ export function useIds(): IdFilter {
     provider: useFilter("provider", ""),
     model: useFilter("model", ""),
     endpoint: useFilter("endpoint", ""),
+    tool: useFilter("tool", ""),
+    tag: useFilter("tag", ""),
   };
   const values: Ids = {};
   for (const [name, [value]] of Object.entries(of)) if (value) values[name as keyof Ids] = value;
@@ -158,6 +174,8 @@ export function FilterFields({ of: { values, set }, names }: { of: IdFilter; nam
         {text("provider", "Provider")}
         {text("model", "Model")}
         {text("endpoint", "Endpoint")}
+        {text("tool", "Tool")}
+        {text("tag", "Tag")}
       </div>
     </details>
   );

@@ -3,7 +3,8 @@ import type { Names } from "../../names";
 import { addRow, type UsageRow } from "./columns.ts";
 import { intervals, monthOf, startOf, type Unit } from "./span.ts";
 
-export type Group = "" | "model" | "key" | "connection" | "provider" | "endpoint";
+// Group is what usage is grouped by. "tag:project" is a name of tags.
+export type Group = "" | "model" | "key" | "connection" | "provider" | "endpoint" | "tool" | `tag:${string}`;
 
 export const groups: [Group, string][] = [
   ["", "None"],
@@ -12,10 +13,29 @@ export const groups: [Group, string][] = [
   ["connection", "Account"],
   ["provider", "Provider"],
   ["endpoint", "Endpoint"],
+  ["tool", "Tool"],
 ];
 
+const tagGroup = "tag:";
+
+// isGroup reports whether a text is a group.
+export const isGroup = (text: string): text is Group =>
+  groups.some(([k]) => k === text) || (text.startsWith(tagGroup) && text.length > tagGroup.length);
+
+// groupName returns the name of a group: that of the tags is the name itself.
+export const groupName = (by: Group) =>
+  by.startsWith(tagGroup) ? by.slice(tagGroup.length) : (groups.find(([k]) => k === by)?.[1] ?? "");
+
 // Ids are the filters of GET /api/usage and of the page of requests.
-export type Ids = Partial<Record<Exclude<Group, "">, string>>;
+export type Ids = Partial<Record<"model" | "key" | "connection" | "provider" | "endpoint" | "tool" | "tag", string>>;
+
+// filterOf returns the filter that has the ids of a group.
+export const filterOf = (by: Exclude<Group, "">): keyof Ids =>
+  by.startsWith(tagGroup) ? "tag" : (by as Exclude<keyof Ids, "tag">);
+
+// hasHours reports whether the usage of a group and of filters is stored by hour. That of tools
+// and tags is stored by day.
+export const hasHours = (by: Group, ids: Ids) => by !== "tool" && !by.startsWith(tagGroup) && !ids.tool && !ids.tag;
 
 // UnpricedModel is a model with attempts whose price is not known.
 export interface UnpricedModel {
@@ -37,6 +57,8 @@ export interface Report {
   groups?: UsageRow[];
   total: UsageRow;
   unpriced?: UnpricedModel[];
+  /** the names of the tags of the last days */
+  tagNames?: string[];
   by: Group;
   /** the report of the period before; null if none is stored */
   before?: Omit<Report, "by"> | null;
@@ -67,8 +89,10 @@ export function idOf(r: UsageRow, by: Group): string {
       return r.provider ?? "";
     case "endpoint":
       return r.endpoint ?? "";
+    case "tool":
+      return r.tool ?? "";
   }
-  return "";
+  return by ? (r.tag ?? "") : "";
 }
 
 // nameOf returns the name of a group by its id; names may not be loaded yet.
@@ -86,8 +110,11 @@ export function nameOf(id: string, by: Group, names: Names | null): string {
       return id || "No provider";
     case "endpoint":
       return id || "Other";
+    case "tool":
+      return id || "Unknown tool";
   }
-  return "All";
+  if (by === "") return "All";
+  return id ? id.slice(by.length - tagGroup.length + 1) : `No ${groupName(by)}`;
 }
 
 // GroupUsage is the usage of one group: its sum and its months, days or hours.

@@ -116,3 +116,11 @@ function dayOf(text: string): number | undefined {
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(ms) ? undefined : ms;
 }
+
+// inDays returns a period by day or month: the days of its hours.
+export const inDays = <T extends Period>(p: T): T =>
+  p.unit === "hour" ? { ...p, unit: "day", from: p.from.slice(0, 10), to: p.to.slice(0, 10) } : p;
+
+// months returns the last months, the current one first: "2026-11".
+export const months = (now: number, count: number) =>
+  Array.from({ length: count }, (_, i) => utcMonth(monthOf(now, -i)));

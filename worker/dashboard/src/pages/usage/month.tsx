@@ -1,0 +1,132 @@
+import type { Machine } from "../../api";
+import { Copy } from "../../code";
+import { money, month as monthName, number } from "../../format";
+import { useLoad } from "../../hooks";
+import { Load, Section, Table } from "../../layout";
+import { useFilter } from "../../route";
+import { Field } from "../../ui";
+import { figure, type UsageRow } from "./columns";
+import { type Group, groupName, groupRows, type Ids, type Report } from "./report";
+import { monthOf, months, startOf, utcDay } from "./span";
+
+const storedMonths = 13;
+
+// MonthTotal is what each group has used in a month, as a table to copy into an invoice.
+export function MonthTotal({
+  machine,
+  group,
+  ids,
+  name,
+}: {
+  machine: Machine;
+  group: Group;
+  ids: Ids;
+  name: (id: string) => string;
+}) {
+  const known = months(Date.now(), storedMonths);
+  const [month, setMonth] = useFilter("month", "", ["", ...known]);
+  return (
+    <Section title="Month’s total">
+      <div class="narrow">
+        <Field label="Month" hint="Of UTC, in the groups and with the filters above.">
+          <select value={month} onChange={(e) => setMonth(e.currentTarget.value)}>
+            <option value="">None</option>
+            {known.map((m) => (
+              <option key={m} value={m}>
+                {monthName(startOf(m))}
+              </option>
+            ))}
+          </select>
+        </Field>
+      </div>
+      {month && <Total machine={machine} month={month} group={group} ids={ids} name={name} />}
+    </Section>
+  );
+}
+
+function Total({
+  machine,
+  month,
+  group,
+  ids,
+  name,
+}: {
+  machine: Machine;
+  month: string;
+  group: Group;
+  ids: Ids;
+  name: (id: string) => string;
+}) {
+  const wanted = new URLSearchParams(ids).toString();
+  const query =
+    `from=${month}-01&to=${utcDay(monthOf(startOf(month), 1) - 1)}&groupBy=month` +
+    `${group && `,${group}`}${wanted && `&${wanted}`}`;
+  const total = useLoad(() => machine.get<Report>(`/usage?${query}`), [machine, query]);
+  return (
+    <Load of={total} what="usage" rows={2}>
+      {(u) => {
+        const rows = [
+          ...(group ? groupRows(u, group) : [])
+            .sort((a, b) => figure(b.sum, "costUsd") - figure(a.sum, "costUsd") || name(a.id).localeCompare(name(b.id)))
+            .map((g) => ({ name: name(g.id), of: g.sum })),
+          { name: "Total", of: u.total },
+        ];
+        return (
+          <>
+            <Table label="Total of the month">
+              <thead>
+                <tr>
+                  <th>Month</th>
+                  <th>{group ? groupName(group) : "All"}</th>
+                  <th class="num">Requests</th>
+                  <th class="num">Tokens</th>
+                  <th class="num">Cost</th>
+                </tr>
+              </thead>
+              <tbody>
+                {rows.map((r, i) => (
+                  <tr key={i}>
+                    <td>{month}</td>
+                    <th scope="row">
+                      <bdi>{r.name}</bdi>
+                    </th>
+                    <td class="num">{number(figure(r.of, "requests"))}</td>
+                    <td class="num">{number(tokens(r.of))}</td>
+                    <td class="num">{money(figure(r.of, "costUsd"))}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </Table>
+            {figure(u.total, "unpricedAttempts") > 0 && (
+              <p class="muted small">
+                The cost of {number(figure(u.total, "unpricedAttempts"))} attempts is not known and not in these
+                amounts.
+              </p>
+            )}
+            <div class="row wrap">
+              <Copy text={tableText(month, group, rows)} label="Copy table" />
+              <a class="button" href={machine.at(`/usage.csv?${query}`)} download>
+                Export month as CSV
+              </a>
+            </div>
+          </>
+        );
+      }}
+    </Load>
+  );
+}
+
+const tokens = (r: UsageRow) => figure(r, "inputTokens") + figure(r, "outputTokens");
+
+// tableText returns the table as spreadsheets and word processors paste it: tabs between
+// columns. A name that a spreadsheet would run as a formula begins with an apostrophe.
+export function tableText(month: string, group: Group, rows: { name: string; of: UsageRow }[]): string {
+  const plain = (text: string) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll(/[\t\r\n]+/g, " ");
+  const lines = rows.map((r) =>
+    [month, plain(r.name), figure(r.of, "requests"), tokens(r.of), figure(r.of, "costUsd").toFixed(4)].join("\t"),
+  );
+  return [
+    ["Month", plain(group ? groupName(group) : "All"), "Requests", "Tokens", "Cost (USD)"].join("\t"),
+    ...lines,
+  ].join("\n");
+}
