@@ -46,7 +46,7 @@ type feedView struct {
 	ReadAt      int64    `json:"readAt,omitempty"`
 }
 
-// List serves the route. The pages that nobody has read in the last five minutes are read
+// List serves the route. The pages that no caller has read in the last five minutes are read
 // first.
 //
 //	200 {"object":"list","enabled":true,"data":[feedView]}

@@ -15,6 +15,7 @@ type Handlers struct {
 	OAuth          *OAuth
 	Setup          *Setup
 	Feeds          *Feeds
+	Status         *Status
 	ModelLists     *ModelLists
 	Sessions       *session.Sessions
 }
@@ -105,6 +106,13 @@ var routes = [...]route{
 	}},
 	{"/oauth/callback", endpoint.Public, 0, []method{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.OAuth.Callback }},
+	}},
+
+	{"/status", endpoint.Public, 0, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Status.Page }},
+	}},
+	{"/status.json", endpoint.Public, 0, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Status.JSON }},
 	}},
 
 	{"/api/combos", endpoint.Manage, maxBody, []method{

@@ -114,7 +114,7 @@ func split(r *httpmsg.Request) (machine, rest string) {
 	if len(path) > 17 && path[0] == '/' {
 		if i := strings.IndexByte(path[1:], '/') + 1; i > 0 && rpc.IsMachineID(path[1:i]) {
 			if after := path[i:]; strings.HasPrefix(after, "/v1/") || strings.HasPrefix(after, "/api/") || isGemini(after) ||
-				after == "/metrics" {
+				after == "/metrics" || after == "/status" || after == "/status.json" {
 				machine, path = path[1:i], after
 			}
 		}

@@ -62,6 +62,7 @@ func TestAccessOfManagementRoutes(t *testing.T) {
 		"/api/machines": endpoint.Operator, "/api/machines/{id}": endpoint.Operator, "/api/version": endpoint.Operator,
 		"/metrics":     endpoint.Metrics,
 		"/api/session": endpoint.Public, "/oauth/callback": endpoint.Public, "/setup/claim": endpoint.Public, "/setup/{file}": endpoint.Public,
+		"/status": endpoint.Public, "/status.json": endpoint.Public,
 	}
 	n := 0
 	for _, r := range Routes() {

@@ -250,6 +250,7 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 		Metrics: &api.Scraper{Objects: w.Objects, Version: w.Version, Process: w.process},
 		OAuth: &api.OAuth{Handler: objects, Clients: w.clients, Unusable: w.badRows, PublicURL: w.public,
 			Rand: w.Rand},
+		Status:         &api.Status{Objects: w.Objects, Cache: w.cache, Now: w.Now},
 		Feeds:          &api.Feeds{Objects: w.Objects, Cache: w.cache, Do: w.Do, Now: w.Now},
 		Setup:          &api.Setup{Handler: objects, PublicURL: w.public},
 		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},

@@ -63,6 +63,7 @@ var ops = [...]struct {
 	{"key.request", (*Object).OwnRequest},
 	{"capture.put", (*Object).capturePut},
 	{"metrics", (*Object).metrics},
+	{"status", (*Object).PublicStatus},
 }
 
 // registryOps are those of the registry.

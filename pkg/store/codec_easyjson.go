@@ -79,6 +79,12 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.StatusFeeds = string(in.String())
 			}
+		case "publicStatus":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.PublicStatus = string(in.String())
+			}
 		case "claudeOpusModel":
 			if in.IsNull() {
 				in.Skip()
@@ -273,6 +279,16 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 			out.RawString(prefix)
 		}
 		out.String(string(in.StatusFeeds))
+	}
+	if in.PublicStatus != "" {
+		const prefix string = ",\"publicStatus\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.String(string(in.PublicStatus))
 	}
 	if in.ClaudeOpus != "" {
 		const prefix string = ",\"claudeOpusModel\":"

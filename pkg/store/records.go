@@ -175,8 +175,8 @@ type Settings struct {
 	ResponsesSocket  string `json:"responsesWebSocket,omitempty"` // on, off
 	PromptCaching    string `json:"promptCaching,omitempty"`      // on, CachingAuto, off; see MarksCaches
 	StreamCost       string `json:"streamCost,omitempty"`         // on, off; see StatesStreamCost
-
-	StatusFeeds string `json:"statusFeeds,omitempty"` // on, off; see ReadsStatusFeeds
+	StatusFeeds      string `json:"statusFeeds,omitempty"`        // on, off; see ReadsStatusFeeds
+	PublicStatus     string `json:"publicStatus,omitempty"`       // StatusOfProviders, StatusOfModels; "" is off
 
 	// The models that plain Claude names of a family stand for; see
 	// ClaudeModel. Empty is Anthropic's own.
@@ -221,6 +221,12 @@ const CachingAuto = "auto"
 
 // StatesStreamCost reports whether a stream ends with a comment that states its cost.
 func (s *Settings) StatesStreamCost() bool { return s.StreamCost == "on" }
+
+// Values of PublicStatus: the public status page of a machine shows its providers or models.
+const (
+	StatusOfProviders = "providers"
+	StatusOfModels    = "models"
+)
 
 // ReadsStatusFeeds reports whether the public status pages of the machine's providers are
 // read when the dashboard shows them.

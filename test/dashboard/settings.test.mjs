@@ -49,6 +49,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
     promptCaching: "on",
     streamCost: "off",
     statusFeeds: "on",
+    publicStatus: "off",
     claudeHaikuModel: "fast",
     timeZone: "UTC",
     capturePercent: 0,
@@ -327,4 +328,20 @@ test("budgets are in the preview of an import", async (t) => {
       ["Daily", 5],
     ],
   );
+});
+
+test("the public status page is turned on, is readable without a script, and is turned off", async (t) => {
+  const { page, machineId } = await settings(t, { failures: ["GET /*/status 404"] });
+  const region = page.getByRole("region", { name: "Health", exact: true });
+  await region.getByLabel("Public status page").selectOption("providers");
+  const link = region.getByRole("link", { name: new RegExp(`/${machineId}/status$`) });
+  assert.equal(await link.getAttribute("href"), `/${machineId}/status`);
+  await looks(page, "settings-status");
+  await page.goto(`${b.url}/${machineId}/status`);
+  await page.getByRole("heading", { level: 1, name: "Status: No recent calls" }).waitFor();
+  await looks(page, "status");
+  await page.goto(`${b.url}/#/m/${machineId}/settings`);
+  await region.getByLabel("Public status page").selectOption("off");
+  await page.getByText("Settings saved.").waitFor();
+  await link.waitFor({ state: "detached" });
 });

@@ -23,6 +23,7 @@ type settingsView struct {
 	PromptCaching    string            `json:"promptCaching"`
 	StreamCost       string            `json:"streamCost"`
 	StatusFeeds      string            `json:"statusFeeds"`
+	PublicStatus     string            `json:"publicStatus"`
 	ClaudeOpus       string            `json:"claudeOpusModel,omitempty"` // these only if they are set
 	ClaudeSonnet     string            `json:"claudeSonnetModel,omitempty"`
 	ClaudeHaiku      string            `json:"claudeHaikuModel,omitempty"`
@@ -39,8 +40,8 @@ type settingsView struct {
 func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching, s.StreamCost,
-		s.StatusFeeds, s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel, s.SmallModel,
-		s.ModelPrices, s.TimeZone, s.CapturePercent, s.CaptureHoursOf(nil), s.TraceUpstream,
+		s.StatusFeeds, s.PublicStatus, s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel,
+		s.SmallModel, s.ModelPrices, s.TimeZone, s.CapturePercent, s.CaptureHoursOf(nil), s.TraceUpstream,
 	}
 	if v.Strategy == "" {
 		v.Strategy = store.Priority
@@ -69,6 +70,9 @@ func viewSettings(s store.Settings) settingsView {
 	if v.StatusFeeds == "" {
 		v.StatusFeeds = "on"
 	}
+	if v.PublicStatus == "" {
+		v.PublicStatus = "off"
+	}
 	return v
 }
 
@@ -84,8 +88,8 @@ func (c *change) settingsPatch() (any, error) {
 	}
 	in := c.input()
 	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket",
-		"promptCaching", "streamCost", "statusFeeds", "timeZone", "modelPrices", "capturePercent", "captureHours",
-		"traceUpstream", "allowUnknown"},
+		"promptCaching", "streamCost", "statusFeeds", "publicStatus", "timeZone", "modelPrices", "capturePercent",
+		"captureHours", "traceUpstream", "allowUnknown"},
 		modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
@@ -220,6 +224,16 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	oneOf("promptCaching", &s.PromptCaching, "on", store.CachingAuto, "off")
 	oneOf("streamCost", &s.StreamCost, "on", "off")
 	oneOf("statusFeeds", &s.StatusFeeds, "on", "off")
+	if v, ok := in.text("publicStatus", 40); ok {
+		switch v {
+		case "", "off":
+			s.PublicStatus = ""
+		case store.StatusOfProviders, store.StatusOfModels:
+			s.PublicStatus = v
+		default:
+			in.fail("publicStatus", "must be off, providers or models")
+		}
+	}
 	if v, ok := in.text("timeZone", 64); ok {
 		if s.TimeZone = v; v == "UTC" {
 			s.TimeZone = ""

@@ -20,8 +20,8 @@ const (
 type Feed struct {
 	Provider string `json:"provider"`
 	ReadAt   int64  `json:"readAt,omitempty"` // Unix milliseconds; 0 if it was never read
-	// Indicator is none, minor, major, critical or maintenance; "" if the page could not be
-	// read.
+	// Indicator has one of these values: none, minor, major, critical, maintenance. It is ""
+	// if the page could not be read.
 	Indicator   string   `json:"indicator,omitempty"`
 	Description string   `json:"description,omitempty"` // "Partial System Outage"
 	Incidents   []string `json:"incidents,omitempty"`   // names of those that are not resolved

@@ -467,6 +467,7 @@ export interface SettingValues {
   promptCaching: string;
   streamCost: string;
   statusFeeds: string;
+  publicStatus: string;
   // The models that plain Claude names stand for; undefined is Anthropic's own.
   claudeOpusModel?: string;
   claudeSonnetModel?: string;

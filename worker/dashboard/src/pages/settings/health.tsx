@@ -29,10 +29,28 @@ export function Health({ machine }: { machine: Machine }) {
       <Load of={loaded} what="settings" rows={1}>
         {(v) => (
           <div class="grid">
-            <Field label="Status pages of providers" hint="Read every five minutes while Providers is open.">
+            <Field label="Status pages of providers" hint="Read when Providers is opened, at most every five minutes.">
               <select value={v.statusFeeds} onChange={(e) => void put({ statusFeeds: e.currentTarget.value })}>
                 <option value="on">Show</option>
                 <option value="off">Do not read</option>
+              </select>
+            </Field>
+            <Field
+              label="Public status page"
+              hint={
+                v.publicStatus === "off" ? (
+                  "Without names of accounts, keys, costs and counts."
+                ) : (
+                  <a href={`/${machine.id}/status`} target="_blank" rel="noreferrer">
+                    {location.origin}/{machine.id}/status
+                  </a>
+                )
+              }
+            >
+              <select value={v.publicStatus} onChange={(e) => void put({ publicStatus: e.currentTarget.value })}>
+                <option value="off">Off</option>
+                <option value="providers">Show providers</option>
+                <option value="models">Show models</option>
               </select>
             </Field>
           </div>
