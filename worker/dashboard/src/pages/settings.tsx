@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { PageProps } from "../page";
 import { Page } from "../layout";
+import { Lazy } from "../lazy";
 import { About } from "./settings/about";
 import { Audit } from "./settings/audit";
 import { Backup } from "./settings/backup";
@@ -8,9 +9,11 @@ import { Captures } from "./settings/captures";
 import { Health } from "./settings/health";
 import { Routing } from "./settings/routing";
 
-// Settings shows the settings of a machine, its backup, its audit log and the health of
+const destinations = () => import("./settings/destinations");
+
+// Settings shows the settings of a machine, where it sends what happens, its backup, its audit log and the health of
 // the gateway.
-export default function Settings({ machine, machineName, session }: PageProps) {
+export default function Settings({ machine, machineName, session, has, args: [asked] }: PageProps) {
   const [imports, setImports] = useState(0); // each one reloads the sections
   return (
     <Page
@@ -29,6 +32,7 @@ export default function Settings({ machine, machineName, session }: PageProps) {
       }
     >
       <Routing key={imports} machine={machine} />
+      {has("GET /api/destinations") && <Lazy load={destinations} props={{ machine, asked }} what="notifications" />}
       <Captures machine={machine} onChange={() => setImports(imports + 1)} />
       <Health key={imports} machine={machine} />
       <Backup machine={machine} onImport={() => setImports(imports + 1)} />

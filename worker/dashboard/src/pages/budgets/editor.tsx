@@ -6,6 +6,7 @@ import { useDraft } from "../../drafts";
 import { Text } from "../../forms";
 import { useAction, useLoad } from "../../hooks";
 import { keyName } from "../../names";
+import { to } from "../../route";
 import { Button, Field } from "../../ui";
 import { corrected, Refused } from "../../unknown";
 import { unitNames } from "./amount";
@@ -139,7 +140,15 @@ export function Editor({
             Refuse models without a known price
           </label>
         )}
-        <Field label="Webhook" hint="Gets a message at 50%, 80% and 100%.">
+        <Field
+          label="Webhook"
+          hint={
+            <>
+              Gets a message at 50%, 80% and 100%. For chats and e-mail see{" "}
+              <a href={to(machine.id, "settings", "notifications")}>Notifications</a>.
+            </>
+          }
+        >
           <input
             type="url"
             placeholder="https://"

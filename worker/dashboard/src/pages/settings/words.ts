@@ -9,6 +9,7 @@ const what: Record<string, string> = {
   budgets: "budget",
   machines: "machine",
   captures: "captured bodies",
+  destinations: "notification or export",
 };
 
 // sentences are the actions that their method and path do not describe.
@@ -23,6 +24,7 @@ const sentences: Record<string, string> = {
   "POST /api/oauth/{provider}/poll": "Continued a sign-in to",
   "POST /api/oauth/{provider}/cancel": "Canceled a sign-in to",
   "GET /oauth/callback": "Signed in to account",
+  "POST /api/destinations/{id}/test": "Tested notification or export",
   "POST /api/setup": "Created a set-up command",
   "POST /setup/claim": "Created API key with a set-up command",
   "PUT /api/models/alias": "Saved a model alias",
@@ -111,6 +113,7 @@ export const kinds: [kind: string, name: string][] = [
   ["import", "Imports"],
   ["export", "Exports"],
   ["captures", "Captured bodies"],
+  ["destinations", "Notifications and exports"],
 ];
 
 export const actors: [actor: string, name: string][] = [
