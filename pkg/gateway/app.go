@@ -56,6 +56,9 @@ type Ports struct {
 	// Began is when the process was started if no other one serves its machines, in Unix
 	// milliseconds: who used their budgets before is dead. 0 where there are others.
 	Began int64
+	// Replicas are the processes that serve the machines; nil where that is not known, or if
+	// this one is alone.
+	Replicas *Replicas
 	// Observers receive each request once its answer has ended, after what the gateway itself
 	// records of it.
 	Observers []Observer
@@ -63,6 +66,12 @@ type Ports struct {
 	Process func() []metrics.Family
 	// receives the machines that were changed, or whose cooldowns were reported, here; may be nil
 	Changed func(machineID string)
+}
+
+// Replicas are the processes that serve the same machines.
+type Replicas struct {
+	Own   string                 // the name of this one
+	Alive func(name string) bool // from memory, as it was within the last seconds
 }
 
 // App is the whole program behind a platform: the gateway and the logic of the

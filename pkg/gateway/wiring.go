@@ -119,7 +119,7 @@ func (w *wiring) logLine(line string) { w.Log(1, w.redact(line)) }
 
 // object returns the logic of the machines' objects.
 func (w *wiring) object() *machine.Object {
-	return &machine.Object{KV: w.KV, MaxRequests: w.MaxRequests, Manager: manage.Manager{
+	o := &machine.Object{KV: w.KV, MaxRequests: w.MaxRequests, Manager: manage.Manager{
 		Service: tokens.Service{
 			Keyring: w.keys, Objects: w.Objects, Do: w.Do, Pause: w.Pause, Now: w.Now, Rand: w.Rand, Log: w.logLine,
 			SignRS256: w.SignRS256, OAuth: w.clients, Unusable: w.badRows, Dialer: w.Dialer, Proxy: w.proxy,
@@ -128,6 +128,10 @@ func (w *wiring) object() *machine.Object {
 		ZoneOffset: w.ZoneOffset, PublicURL: w.public, Collector: w.otel,
 		Reseed: w.Reseed, Began: w.Began,
 	}}
+	if w.Replicas != nil {
+		o.Seat, o.SeatAlive = w.Replicas.Own, w.Replicas.Alive
+	}
+	return o
 }
 
 // share creates what all endpoints use.

@@ -25,7 +25,8 @@ import (
 //
 // A call states for how long it may run. It counts as lost after that: its outcome will
 // never be reported, and it may have created something. If one program serves all calls and
-// all objects (Began), a call is lost with it as well. Where the platform runs the objects,
+// all objects (Began), a call is lost with it as well; if several do that know of each other
+// (SeatAlive), with the one that runs it. Where the platform runs the objects,
 // one that begins again in another program says nothing of the call.
 const (
 	idemPrefix  = "idem:"
@@ -64,7 +65,7 @@ func (o *Object) idemBegin(r *storage.Call) (any, error) {
 		in.For = idemRun
 	}
 	claimed := idemRow{Digest: in.Digest, At: r.Now, Until: r.Now + in.For}
-	if o.Began != 0 {
+	if o.Began != 0 || o.Seat != "" {
 		claimed.Seat = o.seatID()
 	}
 	var row idemRow
@@ -83,13 +84,24 @@ func (o *Object) idemBegin(r *storage.Call) (any, error) {
 		return rpc.IdempotencyState{State: rpc.StateNew}, nil
 	case row.Digest != in.Digest:
 		return rpc.IdempotencyState{State: rpc.StateOther}, nil
-	case row.Status == 0 && (r.Now > row.Until || claimed.Seat != "" && row.Seat != claimed.Seat):
+	case row.Status == 0 && (r.Now > row.Until || o.dead(&row, claimed.Seat, r.Now)):
 		return rpc.IdempotencyState{State: rpc.StateLost}, nil
 	case row.Status == 0:
 		return rpc.IdempotencyState{State: rpc.StateRunning}, nil
 	}
 	return rpc.IdempotencyState{State: rpc.StateDone, Status: row.Status, Header: row.Header, Body: row.Body,
 		Whole: row.Whole}, nil
+}
+
+// seatSettled is how long after its start a program may be missing in what others know of it.
+const seatSettled = int64(15 * time.Second / time.Millisecond)
+
+// dead reports whether the program that runs a call has ended.
+func (o *Object) dead(row *idemRow, own string, now int64) bool {
+	if o.SeatAlive != nil {
+		return row.Seat != "" && now-row.At > seatSettled && !o.SeatAlive(row.Seat)
+	}
+	return own != "" && row.Seat != own
 }
 
 // idemEnd keeps the answer of the call that claimed a key. A key that another
@@ -127,6 +139,9 @@ func (o *Object) idemEnd(r *storage.Call) (any, error) {
 func (o *Object) seatID() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.seat == "" {
+		o.seat = o.Seat
+	}
 	if o.seat == "" {
 		var b [8]byte
 		if _, err := io.ReadFull(o.Rand, b[:]); err != nil {

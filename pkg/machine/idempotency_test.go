@@ -264,3 +264,32 @@ func TestTenThousandIdempotencyKeys(t *testing.T) {
 		t.Errorf("a key that has made way: %s", got.Raw)
 	}
 }
+
+// Where several programs that know of each other serve the machines, a creation is lost with the
+// one that runs it. One that has just started may not be known yet.
+func TestCreationIsLostWithItsProgram(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	alive := map[string]bool{}
+	w.obj.Seat, w.obj.SeatAlive = "first", func(name string) bool { return alive[name] }
+	state := func() string {
+		t.Helper()
+		return w.Want(200, "idem.begin", `{"key":"k","digest":"d","for":600000}`).Get("state").Str
+	}
+	if got := state(); got != "new" {
+		t.Fatal(got)
+	}
+	w.obj.seat = "second"
+	if got := state(); got != "running" {
+		t.Errorf("of a program that is not known yet: %q", got)
+	}
+	w.Clock.Add(16 * time.Second)
+	alive["first"] = true
+	if got := state(); got != "running" {
+		t.Errorf("of a living program: %q", got)
+	}
+	alive["first"] = false
+	if got := state(); got != "lost" {
+		t.Errorf("of a dead program: %q", got)
+	}
+}

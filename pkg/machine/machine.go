@@ -25,6 +25,11 @@ type Object struct {
 	// storage.MaxRequests.
 	MaxRequests int64
 
+	// Seat is the name of this program, and SeatAlive reports whether one lives, if several that
+	// know of each other serve the machines; else "" and nil.
+	Seat      string
+	SeatAlive func(name string) bool
+
 	buffers buffers
 
 	mu   sync.Mutex

@@ -50,6 +50,8 @@ type Config struct {
 	SpendCode func(code string) bool
 	// Process is gateway.Ports.Process.
 	Process func() []metrics.Family
+	// Replicas are the servers that share the machines; nil for one that is alone.
+	Replicas *gateway.Replicas
 	// Log writes one line; from level 2 on it is an error. It is called by several
 	// goroutines at once.
 	Log func(level int, line string)

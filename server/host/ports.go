@@ -26,6 +26,10 @@ func Ports(c *Config) gateway.Ports {
 	if outside == nil {
 		outside = func(_ context.Context, wait func()) { wait() }
 	}
+	began := now().UnixMilli()
+	if c.Replicas != nil {
+		began = 0
+	}
 	return gateway.Ports{
 		Do:          doer{outside, c.Transport, c.Log},
 		Dialer:      c.Dialer,
@@ -37,7 +41,8 @@ func Ports(c *Config) gateway.Ports {
 		SignRS256:   signRS256,
 		SpendCode:   c.SpendCode,
 		Now:         now,
-		Began:       now().UnixMilli(),
+		Began:       began,
+		Replicas:    c.Replicas,
 		Rand:        rand.Reader,
 		Process:     c.Process,
 		Log:         c.Log,

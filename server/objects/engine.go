@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"context"
 	"io"
 	"time"
 
@@ -20,8 +21,8 @@ type Engine interface {
 	// Release ends what the turn of a machine has locked: at its end, and while it waits for
 	// something outside. The next access finds what others have written meanwhile.
 	Release(machineID string)
-	// Machines returns the ids of all machines that have rows, in order.
-	Machines() ([]string, error)
+	// Each calls fn for each machine, in the order of their ids; alarm is 0 without one.
+	Each(ctx context.Context, fn func(machineID string, rows []storage.Row, alarm int64) error) error
 	// Alarms returns the times of all alarms by machine, in Unix milliseconds; nil if the
 	// engine rings them itself, at one of the servers that share it.
 	Alarms() (map[string]int64, error)

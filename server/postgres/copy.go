@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -85,9 +86,23 @@ func (e *Engine) Others(ctx context.Context) error {
 	return nil
 }
 
-// Alive reports whether a server lives: it has answered in the last seconds.
-func (e *Engine) Alive(ctx context.Context, replica string) (alive bool, err error) {
-	err = e.writes.QueryRow(ctx, `SELECT EXISTS (SELECT FROM weir_replicas WHERE id = $1 AND beat > now() - interval '`+
-		deadAfter+`')`, replica).Scan(&alive)
-	return alive, err
+// Alive reports whether a server has noted within some seconds that it lives.
+func (e *Engine) Alive(replica string) bool {
+	living := e.living.Load()
+	return replica == e.replica || living == nil || slices.Contains(*living, replica)
+}
+
+// Digests returns the digests of the secrets of the servers, "" if none is stored.
+func (e *Engine) Digests() (text string, err error) {
+	ctx, cancel := e.limit()
+	defer cancel()
+	return text, e.writes.QueryRow(ctx, `SELECT secrets FROM weir_meta`).Scan(&text)
+}
+
+// SetDigests stores the digests of the secrets.
+func (e *Engine) SetDigests(text string) error {
+	ctx, cancel := e.limit()
+	defer cancel()
+	_, err := e.writes.Exec(ctx, `UPDATE weir_meta SET secrets = $1`, text)
+	return err
 }

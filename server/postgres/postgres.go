@@ -41,9 +41,10 @@ type Engine struct {
 	log           func(level int, line string)
 	replica       string
 	clock         clock
-	ready         atomic.Bool  // the tables were checked
-	away          atomic.Bool  // the last exchange has failed
-	settled       atomic.Int64 // writes whose outcome was asked for
+	ready         atomic.Bool               // the tables were checked
+	away          atomic.Pointer[time.Time] // since when it does not answer; nil if it does
+	living        atomic.Pointer[[]string]  // the servers that live, by the last tick
+	settled       atomic.Int64              // writes whose outcome was asked for
 
 	mu       sync.Mutex
 	machines map[string]*machine
@@ -109,14 +110,17 @@ func (e *Engine) start(ctx context.Context) error {
 		return nil
 	}
 	if err := e.prepare(ctx); err != nil {
-		e.away.Store(true)
+		e.noteAway(true)
 		return err
 	}
 	if err := e.measure(ctx); err != nil {
 		return err
 	}
+	if _, err := e.writes.Exec(ctx, beatSQL, e.replica, e.build, format); err != nil {
+		return err
+	}
 	e.ready.Store(true)
-	e.away.Store(false)
+	e.noteAway(false)
 	return nil
 }
 
@@ -150,8 +154,30 @@ func (e *Engine) Name() string { return e.name }
 // Replica returns the name of this process among the servers.
 func (e *Engine) Replica() string { return e.replica }
 
-// Away reports whether the database did not answer when it was last asked.
-func (e *Engine) Away() bool { return e.away.Load() }
+// Ready reports whether the database has answered since Open.
+func (e *Engine) Ready() bool { return e.ready.Load() }
+
+// Away returns for how long the database has not answered: 0 if it does, and from the start on
+// as good as for ever.
+func (e *Engine) Away() time.Duration {
+	switch at := e.away.Load(); {
+	case at == nil:
+		return 0
+	case !e.ready.Load():
+		return time.Hour
+	default:
+		return max(time.Since(*at), 1)
+	}
+}
+
+// noteAway notes whether the database has answered.
+func (e *Engine) noteAway(away bool) {
+	if now := time.Now(); !away {
+		e.away.Store(nil)
+	} else {
+		e.away.CompareAndSwap(nil, &now)
+	}
+}
 
 // Close ends the connections.
 func (e *Engine) Close() error {
@@ -171,21 +197,6 @@ func (e *Engine) Close() error {
 
 // Rows returns the storage of a machine.
 func (e *Engine) Rows(machineID string) storage.Storage { return rows{e, machineID} }
-
-// Machines returns the ids of all machines that have rows, in order.
-func (e *Engine) Machines() (ids []string, err error) {
-	ctx, cancel := e.limit()
-	defer cancel()
-	list, err := e.writes.Query(ctx, `SELECT id FROM weir_machines m WHERE EXISTS
-		(SELECT FROM weir_rows WHERE machine = m.id AND value IS NOT NULL) ORDER BY id`)
-	if err == nil {
-		ids, err = pgx.CollectRows(list, pgx.RowTo[string])
-	}
-	if err != nil {
-		return nil, e.describe(err)
-	}
-	return ids, nil
-}
 
 // Alarms returns nil: Watch rings them.
 func (e *Engine) Alarms() (map[string]int64, error) { return nil, nil }

@@ -156,10 +156,10 @@ func (r rows) locked(ctx context.Context) (*machine, error) {
 	}
 	if err := r.e.lock(ctx, r.id, m); err != nil {
 		r.e.unlock(m)
-		r.e.away.Store(!refused(err))
+		r.e.noteAway(!refused(err))
 		return nil, err
 	}
-	r.e.away.Store(false)
+	r.e.noteAway(false)
 	if m.turn >= 0 && m.turn != m.version {
 		r.e.unlock(m)
 		return nil, errTaken
@@ -409,10 +409,15 @@ func (r rows) Write(list []storage.Row, alarm int64) error {
 // write writes rows in one statement and returns the new version, 0 if others may have written
 // since. An error means that nothing has happened, except errUnknown.
 func (e *Engine) write(ctx context.Context, id string, m *machine, list []storage.Row, alarm int64) (int64, error) {
-	keys, values, cold := make([][]byte, len(list)), make([][]byte, len(list)), make([]bool, len(list))
-	tell := false
-	for i, row := range list {
-		keys[i], values[i], cold[i] = []byte(row.Key), row.Value, storage.IsCold(row.Key)
+	keys, values, cold := make([][]byte, 0, len(list)), make([][]byte, 0, len(list)), make([]bool, 0, len(list))
+	at, tell := make(map[string]int, len(list)), false
+	for _, row := range list {
+		if i, twice := at[row.Key]; twice { // the last one counts
+			values[i] = row.Value
+			continue
+		}
+		at[row.Key] = len(keys)
+		keys, values, cold = append(keys, []byte(row.Key)), append(values, row.Value), append(cold, storage.IsCold(row.Key))
 		tell = tell || row.Key == "meta" && storage.IsNews(m.hot["meta"], row.Value)
 	}
 	mine, version, changed := number(), int64(0), ""

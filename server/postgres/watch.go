@@ -33,7 +33,8 @@ const (
 		SELECT id FROM weir_machines WHERE alarm <= $1::bigint ORDER BY alarm LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING id`
 	beatSQL = `INSERT INTO weir_replicas (id, build, format, beat) VALUES ($1, $2, $3, now())
 		ON CONFLICT (id) DO UPDATE SET beat = now()`
-	rangSQL = `UPDATE weir_machines SET alarm = CASE WHEN $3::bigint > 0 THEN $3 END WHERE id = $1 AND alarm = $2`
+	livingSQL = `SELECT id FROM weir_replicas WHERE beat > now() - interval '` + deadAfter + `'`
+	rangSQL   = `UPDATE weir_machines SET alarm = CASE WHEN $3::bigint > 0 THEN $3 END WHERE id = $1 AND alarm = $2`
 	// pruneSQL removes what is left of removed rows an hour after that. Servers that have not had a
 	// turn of the machine since read all of it.
 	pruneSQL = `WITH once AS (UPDATE weir_meta SET pruned = now() WHERE pruned < now() - interval '1 hour' RETURNING 1),
@@ -70,7 +71,7 @@ func (e *Engine) Watch(changed func(machineID string), confirmed func(since, at 
 func (w *watcher) run() {
 	for {
 		if err := w.tick(); err != nil && w.ctx.Err() == nil {
-			w.away.Store(true)
+			w.noteAway(true)
 			w.complete = false
 			if now := time.Now(); now.After(w.silent) {
 				w.silent = now.Add(complain)
@@ -78,7 +79,7 @@ func (w *watcher) run() {
 			}
 		} else if err == nil && !w.complete {
 			w.complete, w.silent = true, time.Time{}
-			w.away.Store(false)
+			w.noteAway(false)
 			w.log(1, "database "+w.name+": it answers again")
 		}
 		select {
@@ -106,6 +107,7 @@ func (w *watcher) tick() error {
 	at := w.Now()
 	claim := at.UnixMilli() + claimFor
 	b.Queue(dueSQL, at.UnixMilli(), claim, cap(w.free)-len(w.free))
+	b.Queue(livingSQL)
 	if w.ticks%beatEvery == 0 {
 		b.Queue(beatSQL, w.replica, w.build, format)
 	}
@@ -136,10 +138,18 @@ func (w *watcher) tick() error {
 	if err != nil {
 		return err
 	}
+	if list, err = answers.Query(); err != nil {
+		return err
+	}
+	living, err := pgx.CollectRows(list, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
 	if err := answers.Close(); err != nil {
 		return err
 	}
 	w.ticks++
+	w.living.Store(&living)
 	w.clock.set(database, asked, answered)
 	for id, change := range told {
 		if w.told[id] != change && !w.own(id, change) {

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 
+	"weir/server/postgres"
 	"weir/server/store"
 )
 
@@ -21,19 +22,19 @@ func (r *run) backup(f *flags) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(s.data); err != nil {
+	if _, err := os.Stat(s.data); err != nil && s.database == "" {
 		return store.Unusable(s.data, err)
 	}
 	path := f.args[0]
 	if path == "-" {
-		return writeBackup(context.Background(), s.data, r.stdout)
+		return r.writeBackup(context.Background(), s, r.stdout)
 	}
 	// An interrupted backup removes its temporary file.
 	ctx, release := signal.NotifyContext(context.Background(), stopSignals[:]...)
 	defer release()
 	var size int64
 	err = createFile(path, func(file *os.File) error {
-		if err := writeBackup(ctx, s.data, file); err != nil {
+		if err := r.writeBackup(ctx, s, file); err != nil {
 			return err
 		}
 		info, err := file.Stat()
@@ -53,7 +54,7 @@ func (r *run) backup(f *flags) error {
 		return err
 	}
 	secrets := filepath.Join(s.data, secretsName)
-	if _, err := os.Stat(secrets); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(secrets); s.database != "" || errors.Is(err, fs.ErrNotExist) {
 		secrets = "API_KEY_SECRET and CREDENTIALS_KEY"
 	}
 	fmt.Fprintf(r.stdout, "%s has the database, %d bytes. The secrets are not in it: keep a copy of %s elsewhere.\n", path,
@@ -71,8 +72,17 @@ func isFileError(err error) bool {
 }
 
 // writeBackup writes the database of a data directory: through the server that
-// runs on it, else from the file.
-func writeBackup(ctx context.Context, dir string, w io.Writer) error {
+// runs on it, else from the file. A shared database is read as it is at one moment.
+func (r *run) writeBackup(ctx context.Context, s *settings, w io.Writer) error {
+	if s.database != "" {
+		e, err := r.openDatabase(ctx, s.database)
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		return e.Backup(untilDone{ctx, w})
+	}
+	dir := s.data
 	res, err := control(ctx, dir, "GET", "/backup", nil)
 	if err == nil {
 		defer res.Body.Close()
@@ -96,6 +106,17 @@ func writeBackup(ctx context.Context, dir string, w io.Writer) error {
 		return backupError(err)
 	}
 	return nil
+}
+
+// openDatabase opens a database that must answer.
+func (r *run) openDatabase(ctx context.Context, url string) (*postgres.Engine, error) {
+	var last string
+	e, err := postgres.Open(url, r.version(), func(_ int, line string) { last = line })
+	if err == nil && !e.Ready() {
+		e.Close()
+		err = errors.New(last)
+	}
+	return e, err
 }
 
 // untilDone is a writer that fails once its context is done.

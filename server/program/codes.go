@@ -7,12 +7,15 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"weir/pkg/machine/storage"
+	"weir/server/objects"
 	"weir/server/store"
 )
 
@@ -22,14 +25,19 @@ const (
 	codeName   = "sign-in.json" // in the data directory
 )
 
-// codes has the one-time code of the last sign-in link, by its digest. It is a
-// file, so that a link works that was printed before the server started.
+// codes has the one-time code of the last sign-in link, by its digest. It is stored, so that
+// a link works that was printed before the server started, or by another one.
 type codes struct {
-	path string
-	now  func() time.Time
+	store codeStore
+	now   func() time.Time
+	mu    sync.Mutex
+}
 
-	mu  sync.Mutex
-	row codeRow
+// codeStore has the stored code. Between read and done no other server changes it.
+type codeStore interface {
+	read() ([]byte, error)
+	write(raw []byte) error // nil removes it, durably
+	done()
 }
 
 // codeRow is the stored code. The zero value is no code.
@@ -41,11 +49,40 @@ type codeRow struct {
 // openCodes reads the code of a data directory. The caller has the directory's lock.
 func openCodes(dir string, now func() time.Time) *codes {
 	removeLeft(dir, "."+codeName+"-")
-	c := &codes{path: filepath.Join(dir, codeName), now: now}
-	if raw, err := os.ReadFile(c.path); err == nil && json.Unmarshal(raw, &c.row) != nil {
-		c.row = codeRow{} // init prints another link
+	return &codes{store: codeFile(filepath.Join(dir, codeName)), now: now}
+}
+
+// codeFile is the file of the code.
+type codeFile string
+
+func (f codeFile) read() ([]byte, error) { return os.ReadFile(string(f)) }
+func (f codeFile) done()                 {}
+
+func (f codeFile) write(raw []byte) error {
+	dir := filepath.Dir(string(f))
+	if raw == nil {
+		return errors.Join(os.Remove(string(f)), syncDir(dir))
 	}
-	return c
+	err := createFile(string(f), func(f *os.File) error {
+		_, err := f.Write(raw)
+		return err
+	}, true)
+	if err != nil {
+		return store.Unusable(dir, err)
+	}
+	return nil
+}
+
+// codeRows is a database with the code as a row of its own.
+type codeRows struct{ engine objects.Engine }
+
+const codeID = "sign-in" // in place of a machine's; not one
+
+func (r codeRows) read() ([]byte, error) { return r.engine.Rows(codeID).Get("code") }
+func (r codeRows) done()                 { r.engine.Release(codeID) }
+
+func (r codeRows) write(raw []byte) error {
+	return r.engine.Rows(codeID).Write([]storage.Row{{Key: "code", Value: raw}}, storage.KeepAlarm)
 }
 
 // create returns a new code, which replaces the one before it.
@@ -55,20 +92,12 @@ func (c *codes) create() (string, error) {
 	code := codePrefix + base64.RawURLEncoding.EncodeToString(b[:])
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	row := codeRow{Digest: digest(code), Expires: c.now().Add(codeLife).Unix()}
-	raw, err := json.Marshal(row)
-	if err != nil {
-		return "", err
+	defer c.store.done()
+	raw, err := json.Marshal(codeRow{Digest: digest(code), Expires: c.now().Add(codeLife).Unix()})
+	if err == nil {
+		err = c.store.write(raw)
 	}
-	err = createFile(c.path, func(f *os.File) error {
-		_, err := f.Write(raw)
-		return err
-	}, true)
-	if err != nil {
-		return "", store.Unusable(filepath.Dir(c.path), err)
-	}
-	c.row = row
-	return code, nil
+	return code, err
 }
 
 // spend reports whether a text is the code, which is invalid from then on.
@@ -78,19 +107,18 @@ func (c *codes) spend(code string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.row.Digest == "" || subtle.ConstantTimeCompare([]byte(digest(code)), []byte(c.row.Digest)) == 0 {
+	defer c.store.done()
+	var row codeRow
+	raw, err := c.store.read()
+	if err != nil || json.Unmarshal(raw, &row) != nil || row.Digest == "" ||
+		subtle.ConstantTimeCompare([]byte(digest(code)), []byte(row.Digest)) == 0 {
 		return false
 	}
-	left := time.Duration(c.row.Expires-c.now().Unix()) * time.Second
+	left := time.Duration(row.Expires-c.now().Unix()) * time.Second
 	if left <= 0 || left > 2*codeLife { // too long: the clock was set back
 		return false
 	}
-	// The code must not work again after a restart.
-	if os.Remove(c.path) != nil || syncDir(filepath.Dir(c.path)) != nil {
-		return false
-	}
-	c.row = codeRow{}
-	return true
+	return c.store.write(nil) == nil // else the code would work again after a restart
 }
 
 func digest(code string) string {

@@ -43,6 +43,13 @@ func (g *gate) exit() {
 	}
 }
 
+// closing reports whether close was called.
+func (g *gate) closing() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed
+}
+
 // close ends the counting of new calls and returns how many are under way. It is
 // called once.
 func (g *gate) close() int {

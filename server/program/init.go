@@ -36,7 +36,10 @@ func (r *run) initialize(f *flags) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), initTime)
 	defer cancel()
-	out, err := askInit(ctx, s.data, f.name)
+	out, err := initialized{}, errNotRunning
+	if s.database == "" {
+		out, err = askInit(ctx, s.data, f.name)
+	}
 	running := err == nil
 	if errors.Is(err, errNotRunning) {
 		out, err = r.initializeStopped(ctx, s, f.name)

@@ -34,6 +34,9 @@ func (r *run) local(ctx context.Context, data string) (http.RoundTripper, func()
 	if err != nil {
 		return nil, nil, err
 	}
+	if s.database != "" {
+		return nil, nil, errors.New("the data is a database that servers share: weir login URL uses one of them")
+	}
 	t := controlTransport{s.data}
 	res, err := control(ctx, s.data, "GET", "/health", nil)
 	switch {
@@ -67,7 +70,7 @@ func (r *run) serveLocal(s *settings) (close func() error, err error) {
 	}
 	server := &http.Server{
 		Handler: controls{
-			backup:     k.store.Backup,
+			backup:     k.engine.Backup,
 			initialize: func(ctx context.Context, name string) (initialized, error) { return k.initialize(ctx, name, nil) },
 			api:        operatorHandler(h, k.secrets.AdminToken, s.base(nil)),
 		}.Handler(),

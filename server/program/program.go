@@ -21,7 +21,6 @@ import (
 	"weir/server/cli"
 	"weir/server/host"
 	"weir/server/objects"
-	"weir/server/store"
 )
 
 // Options are what a binary that uses the package sets. The zero value is the
@@ -53,7 +52,7 @@ type Options struct {
 type Parts struct {
 	Address net.Addr // where it listens
 	Host    *host.Host
-	Store   *store.Store
+	Engine  objects.Engine // without what Options.Engine has put around it
 	Objects *objects.Runner
 	Metrics net.Listener // nil if metrics have no address of their own
 }
@@ -108,6 +107,9 @@ func (r *run) call(command string, s *settings) string {
 		line = shellWord(line)
 	}
 	line += " " + command
+	if s.database != "" {
+		return line // DATABASE_URL may have a password
+	}
 	if usual, err := r.dataDir(""); err != nil || usual != s.data {
 		line += " --data " + shellWord(s.data)
 	}

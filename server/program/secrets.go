@@ -91,6 +91,14 @@ func checkDataDir(dir, socket string) error {
 // directory. A directory without a database gets the missing ones; one with a
 // database must have them, since new ones would not open what is stored.
 func (r *run) loadSecrets(s *settings) (own secrets, created bool, err error) {
+	if s.database != "" {
+		own, missing := s.secretEnvironment.over(secrets{})
+		if len(missing) > 0 {
+			return own, false, usagef("%s: not set; servers that share a database need the same values of all three, as openssl rand -hex 32 prints them",
+				strings.Join(missing, ", "))
+		}
+		return own, false, nil
+	}
 	path := filepath.Join(s.data, secretsName)
 	_, err = os.Stat(filepath.Join(s.data, store.FileName))
 	database := !errors.Is(err, fs.ErrNotExist)
@@ -178,15 +186,43 @@ func (r *run) warnOfOtherSecrets(environment, file secrets, path string) {
 // other ones open no stored credential, and refuse every key. A secret is recognized by
 // a digest in the data directory. CREDENTIALS_KEY may have a new key before the old one.
 func (r *run) checkSecrets(dir string, own secrets, database bool) error {
-	path := filepath.Join(dir, checkName)
+	path, raw := filepath.Join(dir, checkName), []byte(nil)
+	if database {
+		raw, _ = os.ReadFile(path) // one that is missing or damaged is written again
+	}
+	text := r.compareSecrets(raw, own, store.FileName, "delete "+path)
+	if text == nil {
+		return nil
+	}
+	err := createFile(path, func(f *os.File) error { _, err := f.Write(append(text, '\n')); return err }, true)
+	if err != nil {
+		return store.Unusable(dir, err)
+	}
+	return nil
+}
+
+// checkSharedSecrets is checkSecrets for a database, where the digests are a row. One that does
+// not answer is not asked again.
+func (r *run) checkSharedSecrets(k *stack) error {
+	raw, err := k.database.Digests()
+	if err != nil {
+		return nil
+	}
+	text := r.compareSecrets([]byte(raw), k.secrets, k.database.Name(), "run UPDATE weir_meta SET secrets = ''")
+	if text == nil || k.database.SetDigests(string(text)) == nil {
+		return nil
+	}
+	return fmt.Errorf("database %s: it cannot be written", k.database.Name())
+}
+
+// compareSecrets warns of secrets that are not those whose digests are stored, and returns the
+// digests to store, nil to leave them.
+func (r *run) compareSecrets(raw []byte, own secrets, database, forget string) []byte {
 	digest := func(name, value string) string {
 		sum := sha256.Sum256([]byte("weir secrets.check " + name + "\n" + value))
 		return hex.EncodeToString(sum[:8])
 	}
-	known, raw := map[string]string{}, []byte(nil)
-	if database {
-		raw, _ = os.ReadFile(path) // one that is missing or damaged is written again
-	}
+	known := map[string]string{}
 	_ = json.Unmarshal(raw, &known)
 	var wrong []string
 	now := map[string]string{}
@@ -199,21 +235,15 @@ func (r *run) checkSecrets(dir string, own secrets, database bool) error {
 		}
 	}
 	if len(wrong) > 0 {
-		r.warn("%s: not the value of earlier starts, so what it protects in %s cannot be used; set the earlier value, or delete %s to keep this one",
-			strings.Join(wrong, ", "), store.FileName, path)
+		r.warn("%s: not the value of earlier starts, so what it protects in %s cannot be used; set the earlier value, or %s to keep this one",
+			strings.Join(wrong, ", "), database, forget)
 		return nil
 	}
 	if maps.Equal(known, now) {
 		return nil
 	}
-	text, err := json.Marshal(now)
-	if err == nil {
-		err = createFile(path, func(f *os.File) error { _, err := f.Write(append(text, '\n')); return err }, true)
-	}
-	if err != nil {
-		return store.Unusable(dir, err)
-	}
-	return nil
+	text, _ := json.Marshal(now)
+	return text
 }
 
 // warnOfWritable names a data directory in which every user can replace files.

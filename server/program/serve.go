@@ -104,14 +104,14 @@ func (r *run) serve(f *flags) error {
 	k.transport.MaxIdleConns = min(k.transport.MaxIdleConns, most.idle)
 	v := &server{run: r, stack: k, log: log, host: host.New(k.config, k.app), files: files, at: l.Addr()}
 	k.inFlight = func() int { calls, _, _ := v.host.InFlight(); return calls }
-	v.gate = newGate(bounded.sparing(dashboard.Handler(dashboard.Files(), v.host)))
+	v.gate = newGate(bounded.sparing(v.readiness(dashboard.Handler(dashboard.Files(), v.host))))
 	base, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	v.cut = cut
 	v.http = v.newHTTP()
 	v.http.BaseContext = func(net.Listener) context.Context { return base }
 	if r.Started != nil {
-		r.Started(Parts{v.at, v.host, k.store, k.objects, m})
+		r.Started(Parts{v.at, v.host, k.engine, k.objects, m})
 	}
 	closeControl, closeMetrics := v.serveControl(), v.serveMetrics(m)
 	defer closeMetrics()
@@ -213,6 +213,9 @@ func (v *server) idleWithin(d time.Duration, signals <-chan os.Signal) bool {
 // serveControl serves the control socket. Without one the server runs, but the commands
 // on its data directory need it to be stopped.
 func (v *server) serveControl() (close func()) {
+	if v.settings.database != "" {
+		return func() {} // weir init and weir backup use the database themselves
+	}
 	l, remove, err := listenControl(v.settings.data)
 	if err != nil {
 		v.warn("no control socket: %v; stop the server to use weir init and weir backup", store.Cause(err))
@@ -237,7 +240,7 @@ func (v *server) backup(w io.Writer) error {
 	if err := v.objects.Flush(context.Background()); err != nil {
 		v.log.line(1, err.Error())
 	}
-	return v.store.Backup(w)
+	return v.engine.Backup(w)
 }
 
 // initialize serves weir init for a server that runs.
@@ -263,7 +266,7 @@ func (v *server) greet() error {
 			where += " and " + base
 		}
 	}
-	fmt.Fprintf(v.stdout, "weir is on %s, its data in %s\n", where, s.data)
+	fmt.Fprintf(v.stdout, "weir is on %s, its data in %s\n", where, s.place())
 	if v.metrics != nil {
 		fmt.Fprintf(v.stdout, "Metrics are on http://%s/metrics\n", v.metrics)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"weir/pkg/gateway"
+	"weir/server/postgres"
 	"weir/server/store"
 )
 
@@ -23,7 +24,7 @@ type setting struct{ flag, variable, value, help string }
 func settingTable() []setting {
 	return []setting{
 		{"listen", "LISTEN", "ADDRESS", "where to listen: HOST:PORT, :PORT for every address, or unix:PATH (default 127.0.0.1:8787)"},
-		{"data", "DATA_DIR", "FOLDER", "data directory (default " + defaultDataText() + ")"},
+		{"data", "DATA_DIR", "FOLDER|URL", "data directory, or postgres://… of a database that several servers share (default " + defaultDataText() + ")"},
 		{"public-url", "PUBLIC_URL", "URL", "scheme and host under which browsers reach the server, https://weir.example.com"},
 		{"tls-cert", "TLS_CERT", "FILE", "certificate chain in PEM; a changed file is used at once"},
 		{"tls-key", "TLS_KEY", "FILE", "private key of the certificate in PEM"},
@@ -69,6 +70,7 @@ func variables() []variable {
 		{"ADMIN_TOKEN", true, secret, "the operator token; at least 32 bytes, like the next two"},
 		{"API_KEY_SECRET", true, secret, "checks the form of keys"},
 		{"CREDENTIALS_KEY", true, secret, "encrypts stored credentials; NEW,OLD while one replaces the other"},
+		{"DATABASE_URL", true, text, "a database in place of the data directory, postgres://user:password@host:5432/weir"},
 		{"REQUIRE_API_KEY", false, boolean, "false lets /{machineId}/v1/… work without a key (default true)"},
 		{"ALLOW_PRIVATE_UPSTREAMS", false, boolean,
 			"true allows upstreams at private addresses and over plain http (default false)"},
@@ -99,7 +101,8 @@ func (a address) String() string {
 // settings are the parsed settings of a command.
 type settings struct {
 	listen            address
-	data              string // absolute path
+	data              string // absolute path; "" with a database
+	database          string // URL of the database; "" for a data directory
 	tlsCert, tlsKey   string
 	publicURL         string
 	proxies           proxies
@@ -144,7 +147,7 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 	s.secretEnvironment = secrets{values["ADMIN_TOKEN"], values["API_KEY_SECRET"], values["CREDENTIALS_KEY"]}
 	for _, read := range []func() error{
 		func() (err error) { s.listen, err = parseListen(values["LISTEN"]); return err },
-		func() (err error) { s.data, err = r.dataDir(values["DATA_DIR"]); return err },
+		func() (err error) { s.data, s.database, err = r.where(f, values); return err },
 		func() (err error) { s.proxies, err = parseProxies(values["TRUSTED_PROXIES"]); return err },
 		func() (err error) { s.memory, err = parseMemory(values["MEMORY"]); return err },
 		func() (err error) { s.requests, err = parseRequests(values["REQUESTS"]); return err },
@@ -209,7 +212,7 @@ func isBoolean(v string) bool {
 // socketInData returns the name of the unix socket to listen at if its folder is the
 // data directory, else "".
 func (s *settings) socketInData() string {
-	if s.listen.network != "unix" {
+	if s.listen.network != "unix" || s.data == "" {
 		return ""
 	}
 	path, err := filepath.Abs(s.listen.name)
@@ -285,6 +288,34 @@ func parseLevel(v string) (int, error) {
 		return 2, nil
 	}
 	return 0, usagef("--log-level %s: it must be debug, info, warn or error", v)
+}
+
+// where returns the data directory, or the URL of a database: of --data, else DATABASE_URL, else
+// DATA_DIR.
+func (r *run) where(f *flags, values map[string]string) (dir, database string, err error) {
+	data, flag := values["DATA_DIR"], false
+	if f != nil {
+		_, flag = f.set("data")
+	}
+	if url := values["DATABASE_URL"]; url != "" && !flag {
+		if !postgres.IsAddress(url) {
+			return "", "", usagef("DATABASE_URL: it must begin with postgres://")
+		}
+		return "", url, nil
+	}
+	if postgres.IsAddress(data) {
+		return "", data, nil
+	}
+	dir, err = r.dataDir(data)
+	return dir, "", err
+}
+
+// place returns where the data is, for people.
+func (s *settings) place() string {
+	if s.database != "" {
+		return postgres.Redact(s.database)
+	}
+	return s.data
 }
 
 // dataDir returns the data directory as an absolute path.

@@ -7,11 +7,13 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"weir/pkg/gateway"
 	"weir/server/dial"
 	"weir/server/host"
 	"weir/server/objects"
+	"weir/server/postgres"
 	"weir/server/store"
 )
 
@@ -23,7 +25,8 @@ type stack struct {
 	config    host.Config
 	app       *gateway.App
 	transport *http.Transport // of upstream calls
-	store     *store.Store
+	engine    objects.Engine
+	database  *postgres.Engine // the engine, if it is one; else nil
 	objects   *objects.Runner
 	codes     *codes
 	began     time.Time
@@ -37,6 +40,9 @@ func (s *settings) prepare() error {
 	placeholders, _ := s.secretEnvironment.over(secrets{stand, stand, stand})
 	if _, err := s.config(placeholders); err != nil {
 		return err
+	}
+	if s.database != "" {
+		return nil
 	}
 	return checkDataDir(s.data, s.socketInData())
 }
@@ -56,22 +62,19 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 		return nil, err
 	}
 	program.Version = r.version()
-	now := r.now()
-	st, err := store.Open(s.data)
+	k := &stack{settings: s, secrets: own, first: first}
+	now, err := r.openEngine(k, log)
 	if err != nil {
 		return nil, err
 	}
-	if st.Damaged {
-		r.warn("%s: one of its two pages that name the last change is damaged, so the changes of the last moment before the stop may be missing; compare with a backup, and check the disk", filepath.Join(s.data, store.FileName))
-	}
-	k := &stack{settings: s, secrets: own, first: first, store: st, codes: openCodes(s.data, now), began: now()}
+	k.began = now()
 	policy := &dial.Policy{AllowPrivate: program.AllowPrivate, Own: listens, Resolver: r.Resolver}
 	k.transport = dial.Transport(policy)
 	transport := dial.Fresh(k.transport)
 	if r.Transport != nil {
 		transport = r.Transport(transport)
 	}
-	engine := objects.Engine(st)
+	engine := k.engine
 	if r.Engine != nil {
 		engine = r.Engine(engine)
 	}
@@ -81,23 +84,57 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 		Transport: dial.Decode(transport),
 		Dialer:    dial.NewSockets(policy, k.objects.Outside),
 		Origin:    s.proxies.origin, ClientAddress: s.proxies.clientAddress,
-		SpendCode: k.codes.spend, Now: now, Process: k.process,
+		SpendCode: k.codes.spend, Now: now, Process: k.process, Replicas: k.replicas(),
 		Log: log.line,
 	}
 	k.app = host.NewApp(k.config)
 	k.objects.Use(k.app)
 	engine.Watch(k.app.ChangedElsewhere, k.app.Unchanged, k.objects.Ring)
 	if err := k.objects.Start(); err != nil {
-		st.Close()
+		k.engine.Close()
 		return nil, fmt.Errorf("data directory %s: %w", s.data, err)
 	}
 	return k, nil
 }
 
+// openEngine opens the data directory or the database, and returns the clock of the program.
+func (r *run) openEngine(k *stack, log *logger) (now func() time.Time, err error) {
+	s := k.settings
+	if s.database != "" {
+		k.database, err = postgres.Open(s.database, r.version(), log.line)
+		if err != nil {
+			return nil, err
+		}
+		if now = r.Now; now == nil {
+			now = k.database.Now
+		}
+		k.engine, k.codes = k.database, &codes{store: codeRows{k.database}, now: now}
+		return now, r.checkSharedSecrets(k)
+	}
+	now = r.now()
+	st, err := store.Open(s.data)
+	if err != nil {
+		return nil, err
+	}
+	if st.Damaged {
+		r.warn("%s: one of its two pages that name the last change is damaged, so the changes of the last moment before the stop may be missing; compare with a backup, and check the disk", filepath.Join(s.data, store.FileName))
+	}
+	k.engine, k.codes = st, openCodes(s.data, now)
+	return now, nil
+}
+
+// replicas returns the servers that share the database, nil for one that is alone.
+func (k *stack) replicas() *gateway.Replicas {
+	if k.database == nil {
+		return nil
+	}
+	return &gateway.Replicas{Own: k.database.Replica(), Alive: k.database.Alive}
+}
+
 // close ends the turns of the objects, and closes the data directory.
 func (k *stack) close(ctx context.Context) error {
 	err := k.objects.Stop(ctx)
-	if closed := k.store.Close(); err == nil {
+	if closed := k.engine.Close(); err == nil {
 		err = closed
 	}
 	return err

@@ -12,15 +12,18 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -344,6 +347,33 @@ func (s *Store) Machines() (ids []string, err error) {
 		})
 	})
 	return ids, err
+}
+
+// Each calls fn for each machine, in the order of their ids.
+func (s *Store) Each(ctx context.Context, fn func(id string, rows []storage.Row, alarm int64) error) error {
+	ids, err := s.Machines()
+	if err != nil {
+		return err
+	}
+	alarms, err := s.Alarms()
+	if err != nil {
+		return err
+	}
+	ids = append(ids, slices.Collect(maps.Keys(alarms))...)
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		rows, err := s.Rows(id).List("", "", 0)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = fn(id, rows, alarms[id])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Alarms returns the times of all alarms by machine, in Unix milliseconds.

@@ -76,7 +76,7 @@ func (t *tester) serve(conn net.Conn) {
 func (t *tester) do(c command) map[string]any {
 	switch c.Command {
 	case "rows":
-		rows, err := rowsOf(t.Store)
+		rows, err := rowsOf(t.Engine)
 		if err != nil {
 			return map[string]any{"error": err.Error()}
 		}

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"os"
 
 	"weir/pkg/machine/storage"
+	"weir/server/objects"
 	"weir/server/program"
 	"weir/server/store"
 )
@@ -61,22 +63,15 @@ func withStore(dir string, use func(*store.Store) error) error {
 }
 
 // rowsOf returns the rows of all machines.
-func rowsOf(s *store.Store) ([]row, error) {
-	ids, err := s.Machines()
-	if err != nil {
-		return nil, err
-	}
-	rows := []row{}
-	for _, id := range ids {
-		list, err := s.Rows(id).List("", "", 0)
-		if err != nil {
-			return nil, err
-		}
+func rowsOf(e objects.Engine) (rows []row, err error) {
+	rows = []row{}
+	err = e.Each(context.Background(), func(id string, list []storage.Row, _ int64) error {
 		for _, r := range list {
 			rows = append(rows, row{id, r.Key, r.Value})
 		}
-	}
-	return rows, nil
+		return nil
+	})
+	return rows, err
 }
 
 func writeRows(w io.Writer, s *store.Store) error {

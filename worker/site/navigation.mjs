@@ -28,6 +28,7 @@ export const navigation = [
     title: "Run",
     pages: [
       "guides/self-hosting",
+      "guides/several-servers",
       "deploying",
       "guides/command-line",
       "guides/observability",

@@ -1,0 +1,48 @@
+package program
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"weir/server/postgres"
+)
+
+// awayFor is how long calls go on with what a server knows of its machines.
+const awayFor = time.Minute
+
+// readiness answers /health/ready before next: whether a load balancer should send calls here.
+//
+//	200 {"status":"ready","storage":"ok"}
+//	200 {"status":"ready","storage":"away"}     the database does not answer; calls go on
+//	503 {"status":"unready","storage":"away"}   for over a minute, or since the start
+//	503 {"status":"stopping","storage":"ok"}
+func (v *server) readiness(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health/ready" || r.Method != "GET" && r.Method != "HEAD" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		status, word, storage := http.StatusOK, "ready", "ok"
+		if away := awaySince(v.database); away > 0 {
+			if storage = "away"; away > awayFor {
+				status, word = http.StatusServiceUnavailable, "unready"
+			}
+		}
+		if v.gate.closing() {
+			status, word = http.StatusServiceUnavailable, "stopping"
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		io.WriteString(w, `{"status":"`+word+`","storage":"`+storage+`"}`)
+	})
+}
+
+// awaySince returns for how long a database has not answered, 0 if it does and for a data directory.
+func awaySince(e *postgres.Engine) time.Duration {
+	if e == nil {
+		return 0
+	}
+	return e.Away()
+}
