@@ -17,6 +17,7 @@ usage() {
 ./build.sh pages [PATTERN]    the tests of the dashboard in a browser whose path matches
 ./build.sh clients [PATTERN]  the tests with the tools that people use, in workerd;
                               PLATFORM=native runs them against the native server
+./build.sh cluster [PATTERN]  the tests of several native servers over PostgreSQL whose name matches
 ./build.sh test               all of the above: what a change must pass
 ./build.sh soak               the long forms of the tests that have one, and an hour of fuzzing
 ./build.sh fuzz [PATTERN]     the fuzz tests whose package and name match, FUZZTIME=1m each
@@ -32,7 +33,7 @@ TEXT
 
 command=${1:-build}
 case "$command" in
-  build | dev | serve | check | format | e2e | pages | clients | test | soak | fuzz | mutants | bench | deploy | doctor | release | clean)
+  build | dev | serve | check | format | e2e | pages | clients | cluster | test | soak | fuzz | mutants | bench | deploy | doctor | release | clean)
     [ $# -eq 0 ] || shift
     exec "scripts/$command.sh" "$@"
     ;;

@@ -63,6 +63,7 @@ go_modules() {
 # unit runs the unit tests, and those with OpenAI's client for Go and with the libraries of
 # OpenTelemetry, modules of their own so that these are no dependencies of the program.
 unit() {
+  postgresql
   go test -json ./... > test/out/unit.json || true
   go -C test/clients test -json ./... >> test/out/unit.json || true
   go -C test/telemetry test -json ./... >> test/out/unit.json || true

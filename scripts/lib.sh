@@ -90,6 +90,12 @@ debian() {
   (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@") >&2
 }
 
+# postgresql installs the server of the distribution if CI=1; else its tests are skipped without it.
+postgresql() {
+  compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || type -P postgres >/dev/null || debian postgresql ||
+    echo "PostgreSQL is not installed (apt-get install postgresql): its tests are skipped" >&2
+}
+
 # tool prints the path of a Go tool that scripts/$1/go.mod pins, and compiles
 # it at its first use.
 tool() { go -C "scripts/$1" tool -n "$2"; }

@@ -18,5 +18,6 @@ scripts/clients.sh || code=1
 PLATFORM=native scripts/clients.sh || code=1
 scripts/pages.sh || code=1
 PLATFORM=native RACE=1 scripts/e2e.sh platform/race || code=1
+scripts/cluster.sh || code=1
 scripts/fuzz.sh || code=1
 exit "$code"

@@ -47,6 +47,7 @@ part "clients, in workerd" scripts/clients.sh
 PLATFORM=native part "clients, native" scripts/clients.sh
 PLATFORM=native part "dashboard, in a browser" scripts/pages.sh
 part "dashboard in workerd, in a browser" scripts/pages.sh 'shell|newcomer|oauth'
+part "several servers" scripts/cluster.sh
 part "release" release_tests
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \
