@@ -36,10 +36,11 @@ type row struct {
 // other is the value of the labels of what has no series of its own.
 const other = "other"
 
-// Bounds of the series of connections and budgets.
+// Bounds of the series of connections, budgets and destinations.
 const (
-	maxConnections = 200
-	maxBudgets     = 100
+	maxConnections  = 200
+	maxBudgets      = 100
+	maxDestinations = 20
 )
 
 var table = [...]row{
@@ -124,6 +125,28 @@ var table = [...]row{
 				return 0
 			}
 			return float64(l.Spent) / float64(b.Limit)
+		}),
+	},
+	{
+		Family: metrics.Family{Name: "weir.export.dropped", Type: metrics.Counter, Unit: "{entry}",
+			Help:   "Notifications, spans, lines and other entries that a destination did not get.",
+			Labels: []string{"destination", "name", "kind"}},
+		fill: destinations(func(o *storage.Outbox) float64 { return float64(o.Dropped) }),
+	},
+	{
+		Family: metrics.Family{Name: "weir.export.queued", Type: metrics.Gauge,
+			Help: "Deliveries that wait for a destination.", Labels: []string{"destination", "name", "kind"}},
+		fill: destinations(func(o *storage.Outbox) float64 { return float64(len(o.Items)) }),
+	},
+	{
+		Family: metrics.Family{Name: "weir.export.failures", Type: metrics.Gauge,
+			Help:   "Deliveries in a row that a destination did not take. One that is disabled has at least 1.",
+			Labels: []string{"destination", "name", "kind"}},
+		fill: destinations(func(o *storage.Outbox) float64 {
+			if o.Disabled != "" {
+				return float64(max(o.Fails, o.Refused, 1))
+			}
+			return float64(max(o.Fails, o.Refused))
 		}),
 	},
 	{
@@ -291,6 +314,23 @@ func connections(r *reading, f *metrics.Family) {
 	}
 	for _, state := range states {
 		f.Add(float64(more[state]), other, "", "", state)
+	}
+}
+
+// destinations returns a fill with one value of each destination, and of the operator's if
+// that has an outbox.
+func destinations(value func(o *storage.Outbox) float64) func(r *reading, f *metrics.Family) {
+	return func(r *reading, f *metrics.Family) {
+		rows := r.Destinations()
+		for i := range rows[:min(len(rows), maxDestinations)] {
+			d := &rows[i]
+			o := r.Outbox(d.ID)
+			f.Add(value(&o), d.ID, d.Name, d.Kind)
+		}
+		if _, ok := r.Get(storage.OutboxPrefix + storage.OfEnvironment); ok {
+			o := r.Outbox(storage.OfEnvironment)
+			f.Add(value(&o), storage.OfEnvironment, "", "otlp")
+		}
 	}
 }
 

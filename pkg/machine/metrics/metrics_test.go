@@ -99,6 +99,12 @@ func TestLinesAreBounded(t *testing.T) {
 		first.PutConnection(&storage.Connection{Connection: store.Connection{ID: id, Provider: "p", Name: "n", Status: []string{"", "needs_reauth", "needs_credential"}[i%3]}})
 		first.PutBudget(&storage.Budget{Budget: store.Budget{ID: id, Unit: store.USD, Limit: 5, Window: "day"}})
 	}
+	for i := range 40 {
+		id := fmt.Sprintf("d%019d", i)
+		first.PutDestination(&storage.Destination{ID: id, Name: "n", Kind: "otlp"})
+		first.Lose(id, 3)
+	}
+	first.Lose(storage.OfEnvironment, 1)
 	if err := first.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +146,19 @@ func TestLinesAreBounded(t *testing.T) {
 		before = len(got)
 	}
 	t.Logf("%d lines", before)
+	got := lines(Families(at(st, now), Options{}))
+	for _, want := range []string{
+		`weir_export_dropped_total{machine="m",destination="d0000000000000000003",name="n",kind="otlp"} 3`,
+		`weir_export_dropped_total{machine="m",destination="environment",name="",kind="otlp"} 1`,
+		`weir_export_queued{machine="m",destination="d0000000000000000003",name="n",kind="otlp"} 0`,
+		`weir_budget_limit{machine="m",budget="c0000000000000000003",name="",unit="usd",window="day"} 0.000000005`,
+		`weir_budget_used_ratio{machine="m",budget="c0000000000000000003",name="",unit="usd",window="day"} 0`,
+		`weir_connection_state{machine="m",connection="other",name="",provider="",state="needs_reauth"} 33`,
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no line %s", want)
+		}
+	}
 }
 
 // named returns the names of metrics in a text, without the endings of histograms.
