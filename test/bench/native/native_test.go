@@ -63,6 +63,9 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: -1}
 	switch {
+	case strings.HasPrefix(r.URL.Path, "/stalled/"):
+		<-r.Context().Done()
+		return nil, r.Context().Err()
 	case strings.HasSuffix(r.URL.RequestURI(), "/embeddings"):
 		res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(u.embedding)), int64(len(u.embedding))
 	case bytes.Contains(body, []byte(`"stream":true`)):
