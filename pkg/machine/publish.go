@@ -51,6 +51,7 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 		o.publish(r)
 		o.register(r)
 		o.RefreshDue(r)
+		o.exportMetrics(r.Tx)
 		o.deliver(r)
 		o.prune(r)
 		r.Erase()

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"weir/pkg/machine/deliver"
+	"weir/pkg/machine/metrics"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/machine/telemetry"
@@ -16,6 +17,8 @@ const (
 	maxEntryBody = 256 << 10
 	// telemetryFor is how long an item is tried.
 	telemetryFor = storage.Hour
+	// metricsEvery is how often the metrics of a machine that is in use are exported.
+	metricsEvery = storage.Minute
 )
 
 // collectors returns the destinations of telemetry: those of a machine, and the operator's.
@@ -30,7 +33,13 @@ func (o *Object) collectors(t *storage.Tx) []storage.Destination {
 // export stores the spans and the logs of requests for the collectors of a machine. lost is
 // the number of requests that the gateway could not report one by one.
 func (o *Object) export(t *storage.Tx, list []store.Request, lost int64) {
-	for _, d := range o.collectors(t) {
+	collectors := o.collectors(t)
+	for i := range collectors {
+		if deliver.TakesSignal(collectors[i].Options, deliver.Metrics) && t.Meta.MetricsAt == 0 {
+			t.Meta.MetricsAt = max(t.Now, min(t.Meta.MetricsSent, t.Now)+metricsEvery)
+		}
+	}
+	for _, d := range collectors {
 		f := telemetry.Fold{MachineID: t.ID, Sample: deliver.SampleOf(d.Options), BaseURL: baseURLs(t)}
 		format, resource := deliver.OTLPFormat(d.Options), deliver.ResourceOf(d.Options)
 		if deliver.TakesSignal(d.Options, deliver.Traces) {
@@ -59,6 +68,35 @@ func (o *Object) export(t *storage.Tx, list []store.Request, lost int64) {
 	}
 }
 
+// exportMetrics stores the metrics of a machine for its collectors, once after calls.
+func (o *Object) exportMetrics(t *storage.Tx) {
+	if t.Meta.MetricsAt == 0 || t.Meta.MetricsAt > t.Now || !t.Exists() {
+		return
+	}
+	t.Meta.MetricsAt, t.Meta.MetricsSent = 0, t.Now
+	var all []otlp.Metric
+	for _, d := range o.collectors(t) {
+		if !deliver.TakesSignal(d.Options, deliver.Metrics) {
+			continue
+		}
+		if all == nil {
+			list := metrics.Families(t, metrics.Options{Zone: o.Zone(t)})
+			all = telemetry.Metrics(t.ID, list, t.Meta.CreatedAt, t.Now)
+		}
+		out := all
+		if d.Options[deliver.Temporality] == "delta" {
+			var last, next telemetry.Totals
+			t.Load(storage.TotalsPrefix+d.ID, &last)
+			out, next = last.Since(all, t.Now)
+			t.Put(storage.TotalsPrefix+d.ID, next)
+		}
+		format, resource := deliver.OTLPFormat(d.Options), deliver.ResourceOf(d.Options)
+		enqueue(t, d.ID, deliver.Metrics, out, func(part []otlp.Metric) []byte {
+			return otlp.Metrics(format, resource, part)
+		})
+	}
+}
+
 // enqueue stores entries in as many items as the bounds require. A single entry that is too
 // large is dropped and counted by the outbox.
 func enqueue[E any](t *storage.Tx, destinationID, signal string, entries []E, encode func([]E) []byte) {
@@ -69,8 +107,12 @@ func enqueue[E any](t *storage.Tx, destinationID, signal string, entries []E, en
 			n = max(1, n*maxEntryBody/len(body)*9/10)
 			body = encode(entries[:n])
 		}
+		count := int64(n)
+		if list, ok := any(entries[:n]).([]otlp.Metric); ok {
+			count = telemetry.Points(list)
+		}
 		t.Enqueue(storage.Delivery{DestinationID: destinationID, Type: storage.Telemetry, Title: signal, Body: body,
-			Entries: int64(n), Until: t.Now + telemetryFor})
+			Entries: count, Until: t.Now + telemetryFor})
 		entries = entries[n:]
 	}
 }

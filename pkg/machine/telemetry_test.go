@@ -83,7 +83,7 @@ func TestRequestsAreExportedWithinSeconds(t *testing.T) {
 	c := newCollected(t, "", nil)
 	from := c.Clock.Now()
 	c.report(3, 1)
-	if took := c.Clock.Now().Sub(from); took > time.Minute || len(c.Seen) != 2 {
+	if took := c.Clock.Now().Sub(from); took > time.Minute || len(c.Seen) != 3 {
 		t.Fatalf("%d calls within %v", len(c.Seen), took)
 	}
 	paths := map[string]string{}
@@ -111,9 +111,9 @@ func TestOptionsOfCollectors(t *testing.T) {
 		settings string
 		want     string // the signals and the number of spans
 	}{
-		"no share":   {`,"sample":"0"`, "traces 2 logs"}, // failures are always exported
+		"no share":   {`,"sample":"0"`, "traces 2 logs metrics"}, // failures are always exported
 		"only logs":  {`,"signals":"logs"`, "logs"},
-		"only spans": {`,"signals":"traces, metrics","compression":"none"`, "traces 6"},
+		"only spans": {`,"signals":"traces, metrics","compression":"none"`, "traces 6 metrics"},
 	} {
 		c := newCollected(t, tt.settings, nil)
 		c.report(3, 1)
@@ -239,5 +239,71 @@ func TestTestOfCollectorSendsASpan(t *testing.T) {
 	if !a.Get("body.delivered").Bool() || len(c.Seen) != 1 ||
 		gjson.Get(unpacked(t, c.Seen[0]), "resourceSpans.0.scopeSpans.0.spans.0.name").Str != "weir.test" {
 		t.Errorf("%s, %d calls", a, len(c.Seen))
+	}
+}
+
+func TestMetricsAreExportedEachMinuteOfUse(t *testing.T) {
+	c := newCollected(t, `,"signals":"metrics"`, nil)
+	use := func(n int) {
+		c.Want(200, "report", fmt.Sprintf(`{"usage":[{"endpoint":"/v1/chat/completions","provider":"openai","model":"openai/gpt-5","connectionId":"c","requests":%d,"calls":%d,"inputTokens":7}],`+
+			`"requests":[{"id":"req_%032d","at":%d,"endpoint":"/v1/chat/completions","status":200,"attempts":1}]}`, n, n, n, c.Clock.Now().UnixMilli()))
+	}
+	pass := func(seconds int) {
+		for range seconds {
+			c.Clock.Add(time.Second)
+			c.Loc.Alarms(c.Ctx)
+		}
+	}
+	use(3)
+	pass(60)
+	if len(c.Seen) != 1 || !strings.HasSuffix(c.Seen[0].URL, "/v1/metrics") {
+		t.Fatalf("%d exports within a minute", len(c.Seen))
+	}
+	value := func(i int, name string) string {
+		path := `resourceMetrics.0.scopeMetrics.0.metrics.#(name=="` + name + `").sum.dataPoints.0.`
+		body := unpacked(t, c.Seen[i])
+		return gjson.Get(body, path+"asDouble").Raw + " since " + gjson.Get(body, path+"startTimeUnixNano").Str
+	}
+	if got, want := value(0, "weir.requests"), "3 since 1800000000000000000"; got != want {
+		t.Errorf("requests: %s, want %s", got, want)
+	}
+	use(4)
+	use(5)
+	pass(70)
+	if len(c.Seen) != 2 {
+		t.Fatalf("%d exports, want one more", len(c.Seen))
+	}
+	if got, want := value(1, "weir.requests"), "12 since 1800000000000000000"; got != want {
+		t.Errorf("requests: %s, want %s", got, want)
+	}
+	pass(600)
+	if len(c.Seen) != 2 {
+		t.Errorf("%d exports; a machine that is not in use exports nothing", len(c.Seen)-2)
+	}
+}
+
+func TestDeltasAreExportedOnRequest(t *testing.T) {
+	c := newCollected(t, `,"signals":"metrics","temporality":"delta"`, nil)
+	for n := range 3 {
+		c.Want(200, "report", fmt.Sprintf(`{"usage":[{"endpoint":"/v1/chat/completions","provider":"openai","model":"openai/gpt-5","connectionId":"c","requests":%d,"calls":%d}],`+
+			`"requests":[{"id":"req_%032d","at":%d,"endpoint":"/v1/chat/completions","status":200,"attempts":1}]}`, n+1, n+1, n, c.Clock.Now().UnixMilli()))
+		for range 7 {
+			c.pass10()
+		}
+	}
+	var got []string
+	for _, s := range c.Seen {
+		m := gjson.Get(unpacked(t, s), `resourceMetrics.0.scopeMetrics.0.metrics.#(name=="weir.requests").sum`)
+		got = append(got, m.Get("aggregationTemporality").Raw+":"+m.Get("dataPoints.0.asDouble").Raw)
+	}
+	if want := ": 1:2 1:3"; strings.Join(got, " ") != want {
+		t.Errorf("requests: %q, want %q", strings.Join(got, " "), want)
+	}
+	if !c.has(c.tx().ID, storage.TotalsPrefix+c.id) {
+		t.Fatal("no totals are stored")
+	}
+	c.OK("DELETE", "/api/destinations/"+c.id, "")
+	if c.has(c.tx().ID, storage.TotalsPrefix+c.id) {
+		t.Error("the totals of a deleted destination are left")
 	}
 }

@@ -490,6 +490,18 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.LogAt = int64(in.Int64())
 			}
+		case "metricsAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.MetricsAt = int64(in.Int64())
+			}
+		case "metricsSent":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.MetricsSent = int64(in.Int64())
+			}
 		case "eraseAt":
 			if in.IsNull() {
 				in.Skip()
@@ -680,6 +692,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		const prefix string = ",\"logAt\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.LogAt))
+	}
+	if in.MetricsAt != 0 {
+		const prefix string = ",\"metricsAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.MetricsAt))
+	}
+	if in.MetricsSent != 0 {
+		const prefix string = ",\"metricsSent\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.MetricsSent))
 	}
 	if in.EraseAt != 0 {
 		const prefix string = ",\"eraseAt\":"

@@ -102,6 +102,7 @@ func (t *Tx) DropOutbox(destinationID string) {
 		t.Del(itemKey(destinationID, item.ID))
 	}
 	t.Del(OutboxPrefix + destinationID)
+	t.Del(TotalsPrefix + destinationID)
 }
 
 // NextDeliveryID returns an id for a delivery.

@@ -28,6 +28,7 @@ const (
 	DestinationPrefix = "dest:"
 	OutboxPrefix      = "outbox:" // and the id of the destination, or OfBudget
 	itemPrefix        = "item:"   // and that of its outbox and of the item: a body
+	TotalsPrefix      = "totals:" // and the id of a destination: the last metrics that were exported
 	oldAlertPrefix    = "alert:"  // of budgets, of earlier versions
 	faultsRow         = "faults"
 	CooldownPrefix    = "cool:"

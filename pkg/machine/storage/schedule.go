@@ -44,6 +44,9 @@ func (t *Tx) schedule() {
 		if m.EraseAt > 0 {
 			due(min(m.EraseAt, t.Now+UndoFor))
 		}
+		if m.MetricsAt > 0 {
+			due(min(m.MetricsAt, t.Now+Minute))
+		}
 		if m.SendAt > 0 {
 			due(min(m.SendAt, t.Now+maxWait))
 		}

@@ -38,11 +38,13 @@ type meta struct {
 	RegisterFail int   `json:"registerFail,omitempty"`
 	RefreshAt    int64 `json:"refreshAt,omitempty"` // the next refresh ahead of expiry
 	PruneAt      int64 `json:"pruneAt,omitempty"`
-	SendAt       int64 `json:"alertAt,omitempty"` // the next try of the outbox; the name is that of earlier versions
-	JudgeAt      int64 `json:"judgeAt,omitempty"` // when Judge is due by the clock
-	LogAt        int64 `json:"logAt,omitempty"`   // the next batch of a log of requests
-	EraseAt      int64 `json:"eraseAt,omitempty"` // when a deleted connection is erased
-	AlarmAt      int64 `json:"alarmAt,omitempty"` // as it was set last; 0 for none
+	SendAt       int64 `json:"alertAt,omitempty"`     // the next try of the outbox; the name is that of earlier versions
+	JudgeAt      int64 `json:"judgeAt,omitempty"`     // when Judge is due by the clock
+	LogAt        int64 `json:"logAt,omitempty"`       // the next batch of a log of requests
+	MetricsAt    int64 `json:"metricsAt,omitempty"`   // the next export of metrics; 0 for none
+	MetricsSent  int64 `json:"metricsSent,omitempty"` // the last one
+	EraseAt      int64 `json:"eraseAt,omitempty"`     // when a deleted connection is erased
+	AlarmAt      int64 `json:"alarmAt,omitempty"`     // as it was set last; 0 for none
 
 	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted again when pruned
 	ProbeAt int64 `json:"probeAt,omitempty"` // minute of the count

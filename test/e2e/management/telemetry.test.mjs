@@ -98,6 +98,14 @@ test("the first trace arrives within a minute of the setting, in the caller's tr
     assert.ok(Number(attribute(client, "gen_ai.usage.input_tokens").intValue) > 0);
     assert.equal(up.seen.at(-1).headers.traceparent, undefined, "a provider gets the context only if it is named");
 
+    await until("the metrics", () => to.got.some((g) => g.path === "/otlp/v1/metrics"));
+    t.diagnostic(`the first metrics came ${((performance.now() - from) / 1000).toFixed(1)} s after the setting`);
+    const { metrics } = JSON.parse(to.got.find((g) => g.path === "/otlp/v1/metrics").body).resourceMetrics[0]
+      .scopeMetrics[0];
+    const [point] = metrics.find((m) => m.name === "weir.requests").sum.dataPoints;
+    assert.equal(point.asDouble, 1);
+    assert.equal(attribute(point, "machine").stringValue, me.machineId);
+
     const next = await me.send({ model: "none-such" });
     assert.ok(next.status >= 400, await next.text());
     await until("the line of the failure", () => to.got.some((g) => g.path === "/otlp/v1/logs"));

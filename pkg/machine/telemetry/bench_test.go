@@ -1,0 +1,30 @@
+package telemetry
+
+import (
+	"fmt"
+	"testing"
+
+	"weir/pkg/wire/otlp"
+)
+
+// BenchmarkExport measures what the export of one request costs, with compression.
+func BenchmarkExport(b *testing.B) {
+	r := requests()["success"]
+	f := fold(100)
+	for _, format := range []otlp.Format{otlp.Protobuf, otlp.JSON} {
+		b.Run(format.ContentType(), func(b *testing.B) {
+			b.ReportAllocs()
+			for n := 0; n < b.N; n += 256 {
+				var spans []otlp.Span
+				for i := range 256 {
+					r.ID, r.At = fmt.Sprintf("req_%032x", (n+i)*7919), r.At+3
+					spans = append(spans, f.Spans(&r)...)
+				}
+				body := otlp.Traces(format, nil, spans)
+				if _, err := otlp.Gzip(body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
