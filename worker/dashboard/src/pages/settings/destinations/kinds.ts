@@ -291,15 +291,6 @@ export const exports: Preset[] = [
         more: true,
       },
       {
-        name: "conventions",
-        label: "Names of metrics",
-        choices: [
-          ["", "GenAI conventions 0.1.0"],
-          ["1.41", "Semantic conventions 1.41"],
-        ],
-        more: true,
-      },
-      {
         name: "resource",
         label: "Resource attributes",
         placeholder: "service.name=weir,deployment.environment.name=prod",
