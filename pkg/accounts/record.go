@@ -24,6 +24,7 @@ const (
 	maxRecords     = 256 // of one report, unless Pool.MaxRecords is set
 	maxRefusalText = 300 // bytes of the message of a refusal
 	maxRecordText  = 160 // bytes of an id or of an attempt's failure
+	maxNetworks    = 128 // of keys, in a report
 )
 
 // routeHeaders are the fields of a request that decide on its route, but for those that name
@@ -109,10 +110,29 @@ func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *
 	call := usage.Row{KeyID: t.KeyID}
 	call.Call(ms, t.FirstMs, rec.Outcome, rec.Reason)
 	rep.Labels = t.label(rep.Labels, m, r, &call)
+	rep.Networks = addNetwork(rep.Networks, m, r, &rec)
 	if rep.Requests == nil {
 		rep.Requests, p.spare = p.spare, nil
 	}
 	p.record(rep, &rec)
+}
+
+// addNetwork adds the network of a request's client to those of its key.
+func addNetwork(list []store.KeyNetwork, m *snapshot.Machine, r *httpmsg.Request,
+	rec *store.Request) []store.KeyNetwork {
+	address := r.Header.Get("cf-connecting-ip")
+	if rec.KeyID == "" || address == "" || m.Settings.KeyNetworks == "off" {
+		return list
+	}
+	n := store.KeyNetwork{KeyID: rec.KeyID, Network: store.NetworkOf(address), Tools: []string{rec.Tool}, First: rec.At,
+		Last: rec.At, Requests: 1}
+	if country := r.Header.Get("cf-ipcountry"); len(country) == 2 && country != "XX" { // XX is not known
+		n.Country = strings.Clone(country)
+	}
+	if n.Network == "" {
+		return list
+	}
+	return store.AddNetwork(list, &n, maxNetworks)
 }
 
 // record adds a request to a report. A list that is full is thinned. The caller has the

@@ -217,6 +217,9 @@ func (p *Pool) restore(machineID string, old *report) {
 		since.Usage = usage.Add(since.Usage, u)
 	}
 	since.Labels = usage.AddLabels(since.Labels, old.Labels, usage.MaxValues)
+	for i := range old.Networks {
+		since.Networks = store.AddNetwork(since.Networks, &old.Networks[i], maxNetworks)
+	}
 	since.Requests = append(old.Requests, since.Requests...)
 	since.Unlisted += old.Unlisted
 	since.UnlistedFailed += old.UnlistedFailed

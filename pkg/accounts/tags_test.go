@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -38,6 +40,33 @@ func TestTagsOfARequest(t *testing.T) {
 		}
 		if got := m.KeyTags("k1"); !slices.Equal(got, tt.key) {
 			t.Errorf("%s: the key has %q", tt.name, got)
+		}
+	}
+}
+
+// The network of a client is reported with its key, country and tool, and never its address.
+func TestNetworksOfAKeyAreReported(t *testing.T) {
+	for _, tt := range []struct{ setting, key, address, country, want string }{
+		{"", "k1", "203.0.113.77", "DE", `[{"keyId":"k1","network":"203.0.113.0/24","country":"DE","tools":["curl"],"firstAt":1800000000000,"lastAt":1800000000000,"requests":2}]`},
+		{"on", "k1", "2001:db8:1:2::3", "XX", `[{"keyId":"k1","network":"2001:db8:1::/48","tools":["curl"],"firstAt":1800000000000,"lastAt":1800000000000,"requests":2}]`},
+		{"off", "k1", "203.0.113.77", "DE", ""},
+		{"", "", "203.0.113.77", "DE", ""},
+		{"", "k1", "", "DE", ""},
+		{"", "k1", "203.0.113.77, 10.0.0.1", "DE", ""},
+	} {
+		w := newWorld(t).add(accounts("a")...)
+		rec := *w.machine.Machine
+		rec.Settings.KeyNetworks = tt.setting
+		w.use(&rec)
+		h := httpmsg.Header{{Name: "user-agent", Value: "curl/8"}, {Name: "cf-connecting-ip", Value: tt.address}, {Name: "cf-ipcountry", Value: tt.country}}
+		for range 2 {
+			w.pool.Record(w.Now(), w.machine, &httpmsg.Request{Method: "POST", Route: "/v1/embeddings", Header: h, Start: w.Now()}, &Trace{KeyID: tt.key}, 200, nil)
+		}
+		w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, []byte("{}"), nil }
+		w.pool.Flush(t.Context(), w.machine)
+		report := w.object.Calls[len(w.object.Calls)-1]
+		if got := gjson.Get(strings.TrimPrefix(report, "report "), "networks").Raw; got != tt.want || tt.address != "" && strings.Contains(report, tt.address) {
+			t.Errorf("%+v: got %s", tt, got)
 		}
 	}
 }

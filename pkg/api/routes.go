@@ -166,6 +166,9 @@ var routes = [...]route{
 	{"/api/keys/{id}/usage", endpoint.Manage, maxBody, []method{
 		{"GET", nil},
 	}},
+	{"/api/keys/{id}/networks", endpoint.Manage, maxBody, []method{
+		{"GET", nil},
+	}},
 
 	{"/api/setup", endpoint.Manage, maxBody, []method{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.Setup.Tools }},

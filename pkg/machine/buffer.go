@@ -112,6 +112,7 @@ func (b *turn) settle() {
 	observed := max(b.tx.Meta.Observed, b.taken.Observed) // callers were told
 	b.o.export(b.tx, apply(b.tx, b.taken), b.taken.Unlisted)
 	b.o.count(b.tx, &b.taken.Report)
+	b.o.addNetworks(b.tx, b.taken.Networks)
 	b.tx.Meta.Observed = observed
 	b.tx.Settled()
 }
@@ -278,6 +279,9 @@ func (p *pending) add(rep *rpc.Report, size int, observed int64, most int) {
 		}
 	}
 	p.Labels = usage.AddLabels(p.Labels, storage.TidyLabels(rep.Labels), usage.MaxValues)
+	for i := range rep.Networks {
+		p.Networks = store.AddNetwork(p.Networks, &rep.Networks[i], maxBufferedList)
+	}
 	p.Requests = append(p.Requests, rep.Requests...)
 	p.Unlisted += max(rep.Unlisted, 0)
 	p.UnlistedFailed += max(rep.UnlistedFailed, 0)

@@ -244,6 +244,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 		"DELETE /api/keys/{id}":                 {param: keyOf(key)},
 		"POST /api/keys/{id}/rotate":            {param: keyOf(key)},
 		"GET /api/keys/{id}/usage":              {param: keyOf(firstKey)},
+		"GET /api/keys/{id}/networks":           {param: keyOf(firstKey)},
 		"POST /api/setup":                       {body: `{"tool":"codex","model":"openai/gpt-4o-mini"}`},
 		"PUT /api/models/alias":                 {body: `{"alias":"new","model":"openai/gpt-4o"}`},
 		"DELETE /api/models/alias":              {query: "alias=nick"},

@@ -51,6 +51,7 @@ func (o *Object) prune(r *storage.Call) {
 	storage.RemoveIf(r.Tx, storage.LeasePrefix, func(_ string, l storage.Lease) bool { return l.ExpiresAt <= r.Now })
 	r.FoldUsage()
 	r.PruneUsage()
+	r.PruneNetworks()
 	r.PruneHours()
 	storage.RemoveIf(r.Tx, storage.OldRequestPrefix, func(string, json.RawMessage) bool { return true })
 	r.PruneRequests()

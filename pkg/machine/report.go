@@ -20,7 +20,7 @@ func (o *Object) report(r *storage.Call) (any, error) {
 		return nil, apierr.Invalid("", "The report is not readable.")
 	}
 	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Usage), len(rep.Requests), len(rep.Refusals),
-		len(rep.Quotas), len(rep.Labels)) > rpc.MaxReportEntries {
+		len(rep.Quotas), len(rep.Labels), len(rep.Networks)) > rpc.MaxReportEntries {
 		return nil, apierr.Invalid("", "The report has too many entries.")
 	}
 	grants := o.take(r.Tx, rep.Budgets)

@@ -109,6 +109,12 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.ClaudeFable = string(in.String())
 			}
+		case "keyNetworks":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.KeyNetworks = string(in.String())
+			}
 		case "timeZone":
 			if in.IsNull() {
 				in.Skip()
@@ -329,6 +335,16 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 			out.RawString(prefix)
 		}
 		out.String(string(in.ClaudeFable))
+	}
+	if in.KeyNetworks != "" {
+		const prefix string = ",\"keyNetworks\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.String(string(in.KeyNetworks))
 	}
 	if in.TimeZone != "" {
 		const prefix string = ",\"timeZone\":"
@@ -1954,7 +1970,160 @@ func easyjson38c57360EncodeWeirPkgWireQuota(out *jwriter.Writer, in quota.Window
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
+func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *KeyNetwork) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "keyId":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.KeyID = string(in.String())
+			}
+		case "network":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Network = string(in.String())
+			}
+		case "country":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Country = string(in.String())
+			}
+		case "tools":
+			if in.IsNull() {
+				in.Skip()
+				out.Tools = nil
+			} else {
+				in.Delim('[')
+				if out.Tools == nil {
+					if !in.IsDelim(']') {
+						out.Tools = make([]string, 0, 4)
+					} else {
+						out.Tools = []string{}
+					}
+				} else {
+					out.Tools = (out.Tools)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v52 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v52 = string(in.String())
+					}
+					out.Tools = append(out.Tools, v52)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		case "firstAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.First = int64(in.Int64())
+			}
+		case "lastAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Last = int64(in.Int64())
+			}
+		case "requests":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Requests = int64(in.Int64())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in KeyNetwork) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	if in.KeyID != "" {
+		const prefix string = ",\"keyId\":"
+		first = false
+		out.RawString(prefix[1:])
+		out.String(string(in.KeyID))
+	}
+	{
+		const prefix string = ",\"network\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.String(string(in.Network))
+	}
+	if in.Country != "" {
+		const prefix string = ",\"country\":"
+		out.RawString(prefix)
+		out.String(string(in.Country))
+	}
+	if len(in.Tools) != 0 {
+		const prefix string = ",\"tools\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v53, v54 := range in.Tools {
+				if v53 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v54))
+			}
+			out.RawByte(']')
+		}
+	}
+	{
+		const prefix string = ",\"firstAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.First))
+	}
+	{
+		const prefix string = ",\"lastAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Last))
+	}
+	{
+		const prefix string = ",\"requests\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.Requests))
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v KeyNetwork) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgStore6(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *KeyNetwork) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgStore6(l, v)
+}
+func easyjson38c57360DecodeWeirPkgStore7(in *jlexer.Lexer, out *Key) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2002,13 +2171,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v52 string
+					var v55 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v52 = string(in.String())
+						v55 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v52)
+					out.Scopes = append(out.Scopes, v55)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2035,13 +2204,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v53 string
+					var v56 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v53 = string(in.String())
+						v56 = string(in.String())
 					}
-					out.Models = append(out.Models, v53)
+					out.Models = append(out.Models, v56)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2110,13 +2279,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
 					out.Tags = (out.Tags)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v54 string
+					var v57 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v54 = string(in.String())
+						v57 = string(in.String())
 					}
-					out.Tags = append(out.Tags, v54)
+					out.Tags = append(out.Tags, v57)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2149,7 +2318,7 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
 				if out.Earlier == nil {
 					out.Earlier = new(EarlierKey)
 				}
-				easyjson38c57360DecodeWeirPkgStore7(in, out.Earlier)
+				easyjson38c57360DecodeWeirPkgStore8(in, out.Earlier)
 			}
 		case "generation":
 			if in.IsNull() {
@@ -2167,7 +2336,7 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *Key) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
+func easyjson38c57360EncodeWeirPkgStore7(out *jwriter.Writer, in Key) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2191,11 +2360,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v55, v56 := range in.Scopes {
-				if v55 > 0 {
+			for v58, v59 := range in.Scopes {
+				if v58 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v56))
+				out.String(string(v59))
 			}
 			out.RawByte(']')
 		}
@@ -2210,11 +2379,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v57, v58 := range in.Models {
-				if v57 > 0 {
+			for v60, v61 := range in.Models {
+				if v60 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v58))
+				out.String(string(v61))
 			}
 			out.RawByte(']')
 		}
@@ -2264,11 +2433,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v59, v60 := range in.Tags {
-				if v59 > 0 {
+			for v62, v63 := range in.Tags {
+				if v62 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v60))
+				out.String(string(v63))
 			}
 			out.RawByte(']')
 		}
@@ -2286,7 +2455,7 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 	if in.Earlier != nil {
 		const prefix string = ",\"earlier\":"
 		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore7(out, *in.Earlier)
+		easyjson38c57360EncodeWeirPkgStore8(out, *in.Earlier)
 	}
 	{
 		const prefix string = ",\"generation\":"
@@ -2298,14 +2467,14 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in Key) {
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Key) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgStore6(w, v)
+	easyjson38c57360EncodeWeirPkgStore7(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Key) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgStore6(l, v)
+	easyjson38c57360DecodeWeirPkgStore7(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore7(in *jlexer.Lexer, out *EarlierKey) {
+func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *EarlierKey) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2347,7 +2516,7 @@ func easyjson38c57360DecodeWeirPkgStore7(in *jlexer.Lexer, out *EarlierKey) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore7(out *jwriter.Writer, in EarlierKey) {
+func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in EarlierKey) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2368,7 +2537,7 @@ func easyjson38c57360EncodeWeirPkgStore7(out *jwriter.Writer, in EarlierKey) {
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) {
+func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *DisabledModels) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2404,13 +2573,13 @@ func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) 
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v61 string
+					var v64 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v61 = string(in.String())
+						v64 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v61)
+					out.IDs = append(out.IDs, v64)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2425,7 +2594,7 @@ func easyjson38c57360DecodeWeirPkgStore8(in *jlexer.Lexer, out *DisabledModels) 
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels) {
+func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in DisabledModels) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2441,11 +2610,11 @@ func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v62, v63 := range in.IDs {
-				if v62 > 0 {
+			for v65, v66 := range in.IDs {
+				if v65 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v63))
+				out.String(string(v66))
 			}
 			out.RawByte(']')
 		}
@@ -2455,14 +2624,14 @@ func easyjson38c57360EncodeWeirPkgStore8(out *jwriter.Writer, in DisabledModels)
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v DisabledModels) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgStore8(w, v)
+	easyjson38c57360EncodeWeirPkgStore9(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *DisabledModels) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgStore8(l, v)
+	easyjson38c57360DecodeWeirPkgStore9(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *CustomModel) {
+func easyjson38c57360DecodeWeirPkgStore10(in *jlexer.Lexer, out *CustomModel) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2522,7 +2691,7 @@ func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *CustomModel) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in CustomModel) {
+func easyjson38c57360EncodeWeirPkgStore10(out *jwriter.Writer, in CustomModel) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2561,14 +2730,14 @@ func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in CustomModel) {
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v CustomModel) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgStore9(w, v)
+	easyjson38c57360EncodeWeirPkgStore10(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *CustomModel) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgStore9(l, v)
+	easyjson38c57360DecodeWeirPkgStore10(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore10(in *jlexer.Lexer, out *Cooldown) {
+func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Cooldown) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2628,7 +2797,7 @@ func easyjson38c57360DecodeWeirPkgStore10(in *jlexer.Lexer, out *Cooldown) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore10(out *jwriter.Writer, in Cooldown) {
+func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Cooldown) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2667,14 +2836,14 @@ func easyjson38c57360EncodeWeirPkgStore10(out *jwriter.Writer, in Cooldown) {
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Cooldown) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgStore10(w, v)
+	easyjson38c57360EncodeWeirPkgStore11(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Cooldown) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgStore10(l, v)
+	easyjson38c57360DecodeWeirPkgStore11(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Connection) {
+func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *Connection) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2725,13 +2894,13 @@ func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v64 secret.Sealed
+					var v67 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v64 = secret.Sealed(in.String())
+						v67 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v64
+					(out.Secrets)[key] = v67
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2761,7 +2930,7 @@ func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Connection) {
 				out.Inactive = bool(in.Bool())
 			}
 		case "providerSpecificData":
-			easyjson38c57360DecodeWeirPkgStore12(in, &out.Data)
+			easyjson38c57360DecodeWeirPkgStore13(in, &out.Data)
 		case "createdAt":
 			if in.IsNull() {
 				in.Skip()
@@ -2808,7 +2977,7 @@ func easyjson38c57360DecodeWeirPkgStore11(in *jlexer.Lexer, out *Connection) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Connection) {
+func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in Connection) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2837,16 +3006,16 @@ func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v65First := true
-			for v65Name, v65Value := range in.Secrets {
-				if v65First {
-					v65First = false
+			v68First := true
+			for v68Name, v68Value := range in.Secrets {
+				if v68First {
+					v68First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v65Name))
+				out.String(string(v68Name))
 				out.RawByte(':')
-				out.String(string(v65Value))
+				out.String(string(v68Value))
 			}
 			out.RawByte('}')
 		}
@@ -2874,7 +3043,7 @@ func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Connection) {
 	{
 		const prefix string = ",\"providerSpecificData\":"
 		out.RawString(prefix)
-		easyjson38c57360EncodeWeirPkgStore12(out, in.Data)
+		easyjson38c57360EncodeWeirPkgStore13(out, in.Data)
 	}
 	{
 		const prefix string = ",\"createdAt\":"
@@ -2911,14 +3080,14 @@ func easyjson38c57360EncodeWeirPkgStore11(out *jwriter.Writer, in Connection) {
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Connection) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgStore11(w, v)
+	easyjson38c57360EncodeWeirPkgStore12(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Connection) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgStore11(l, v)
+	easyjson38c57360DecodeWeirPkgStore12(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
+func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *ProviderData) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2960,13 +3129,13 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v66 string
+					var v69 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v66 = string(in.String())
+						v69 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v66)
+					out.EnabledModels = append(out.EnabledModels, v69)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3004,13 +3173,13 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v67 string
+					var v70 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v67 = string(in.String())
+						v70 = string(in.String())
 					}
-					(out.Vars)[key] = v67
+					(out.Vars)[key] = v70
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3028,15 +3197,15 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v68 json.RawMessage
+					var v71 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v68).UnmarshalJSON(data))
+							in.AddError((v71).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v68
+					(out.Other)[key] = v71
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3051,7 +3220,7 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *ProviderData) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) {
+func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in ProviderData) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -3081,11 +3250,11 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v69, v70 := range in.EnabledModels {
-				if v69 > 0 {
+			for v72, v73 := range in.EnabledModels {
+				if v72 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v70))
+				out.String(string(v73))
 			}
 			out.RawByte(']')
 		}
@@ -3120,16 +3289,16 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v71First := true
-			for v71Name, v71Value := range in.Vars {
-				if v71First {
-					v71First = false
+			v74First := true
+			for v74Name, v74Value := range in.Vars {
+				if v74First {
+					v74First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v71Name))
+				out.String(string(v74Name))
 				out.RawByte(':')
-				out.String(string(v71Value))
+				out.String(string(v74Value))
 			}
 			out.RawByte('}')
 		}
@@ -3144,23 +3313,23 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v72First := true
-			for v72Name, v72Value := range in.Other {
-				if v72First {
-					v72First = false
+			v75First := true
+			for v75Name, v75Value := range in.Other {
+				if v75First {
+					v75First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v72Name))
+				out.String(string(v75Name))
 				out.RawByte(':')
-				out.Raw((v72Value).MarshalJSON())
+				out.Raw((v75Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}
 	}
 	out.RawByte('}')
 }
-func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
+func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Combo) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -3208,13 +3377,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v73 string
+					var v76 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v73 = string(in.String())
+						v76 = string(in.String())
 					}
-					out.Models = append(out.Models, v73)
+					out.Models = append(out.Models, v76)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3238,13 +3407,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v74 int
+					var v77 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v74 = int(in.Int())
+						v77 = int(in.Int())
 					}
-					(out.Weights)[key] = v74
+					(out.Weights)[key] = v77
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3268,13 +3437,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v75 string
+					var v78 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v75 = string(in.String())
+						v78 = string(in.String())
 					}
-					(out.On)[key] = v75
+					(out.On)[key] = v78
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3307,7 +3476,7 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *Combo) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
+func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Combo) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -3333,11 +3502,11 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v76, v77 := range in.Models {
-				if v76 > 0 {
+			for v79, v80 := range in.Models {
+				if v79 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v77))
+				out.String(string(v80))
 			}
 			out.RawByte(']')
 		}
@@ -3352,16 +3521,16 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v78First := true
-			for v78Name, v78Value := range in.Weights {
-				if v78First {
-					v78First = false
+			v81First := true
+			for v81Name, v81Value := range in.Weights {
+				if v81First {
+					v81First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v78Name))
+				out.String(string(v81Name))
 				out.RawByte(':')
-				out.Int(int(v78Value))
+				out.Int(int(v81Value))
 			}
 			out.RawByte('}')
 		}
@@ -3376,16 +3545,16 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v79First := true
-			for v79Name, v79Value := range in.On {
-				if v79First {
-					v79First = false
+			v82First := true
+			for v82Name, v82Value := range in.On {
+				if v82First {
+					v82First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v79Name))
+				out.String(string(v82Name))
 				out.RawByte(':')
-				out.String(string(v79Value))
+				out.String(string(v82Value))
 			}
 			out.RawByte('}')
 		}
@@ -3410,14 +3579,14 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in Combo) {
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Combo) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgStore13(w, v)
+	easyjson38c57360EncodeWeirPkgStore14(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Combo) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgStore13(l, v)
+	easyjson38c57360DecodeWeirPkgStore14(l, v)
 }
-func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Budget) {
+func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *Budget) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -3465,13 +3634,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v80 string
+					var v83 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v80 = string(in.String())
+						v83 = string(in.String())
 					}
-					out.Models = append(out.Models, v80)
+					out.Models = append(out.Models, v83)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3546,7 +3715,7 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Budget) {
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Budget) {
+func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in Budget) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -3570,11 +3739,11 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v81, v82 := range in.Models {
-				if v81 > 0 {
+			for v84, v85 := range in.Models {
+				if v84 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v82))
+				out.String(string(v85))
 			}
 			out.RawByte(']')
 		}
@@ -3634,10 +3803,10 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Budget) {
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Budget) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgStore14(w, v)
+	easyjson38c57360EncodeWeirPkgStore15(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Budget) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgStore14(l, v)
+	easyjson38c57360DecodeWeirPkgStore15(l, v)
 }

@@ -10,4 +10,5 @@ func TestGeneratedCodeHasEveryField(t *testing.T) {
 	codectest.Check(t, &Machine{})
 	codectest.Check(t, &Settings{})
 	codectest.Check(t, &Request{})
+	codectest.Check(t, &KeyNetwork{})
 }

@@ -185,6 +185,9 @@ type Settings struct {
 	ClaudeHaiku  string `json:"claudeHaikuModel,omitempty"`
 	ClaudeFable  string `json:"claudeFableModel,omitempty"`
 
+	// KeyNetworks is off if the networks that keys are used from are not stored.
+	KeyNetworks string `json:"keyNetworks,omitempty"` // on, off
+
 	// TimeZone is where days, weeks and months of budgets begin, such as
 	// "Europe/Berlin"; "" is UTC.
 	TimeZone string `json:"timeZone,omitempty"`

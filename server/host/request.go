@@ -119,6 +119,8 @@ func (h *Host) header(r *httpmsg.Request, hr *http.Request) {
 				r.Header.Add(f.name, a)
 			}
 			continue
+		case "cf-ipcountry": // as little
+			continue
 		}
 		values := hr.Header[f.canonical]
 		if len(values) == 0 {

@@ -52,6 +52,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
     publicStatus: "off",
     claudeHaikuModel: "fast",
     timeZone: "UTC",
+    keyNetworks: "on",
     capturePercent: 0,
     captureHours: 24,
   });

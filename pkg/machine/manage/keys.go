@@ -365,6 +365,24 @@ func (c *change) keyUsage() (any, error) {
 	}{report, c.viewKey(&row)}, nil
 }
 
+// keyNetworks answers GET /api/keys/{id}/networks: those that the key was used from within 30
+// days, the last one first.
+//
+//	200 {"object":"list","data":[store.KeyNetwork],"newToday":0}
+func (c *change) keyNetworks() (any, error) {
+	row, err := c.key()
+	if err != nil {
+		return nil, err
+	}
+	k := c.KeyNetworks(row.ID)
+	slices.SortStableFunc(k.List, func(a, b store.KeyNetwork) int { return cmp.Compare(b.Last, a.Last) })
+	return struct {
+		Object   string             `json:"object"`
+		Data     []store.KeyNetwork `json:"data"`
+		NewToday int                `json:"newToday"`
+	}{"list", append([]store.KeyNetwork{}, k.List...), k.New}, nil
+}
+
 // ownUsage is the answer to GET /v1/usage.
 type ownUsage struct {
 	Object    string   `json:"object"`
@@ -445,6 +463,7 @@ func (c *change) keyDelete() (any, error) {
 	}
 	c.Del(storage.KeyPrefix + row.ID)
 	c.Del(storage.KeyUsePrefix + row.ID)
+	c.DropNetworks(row.ID)
 	c.status = 204
 	return nil, nil
 }

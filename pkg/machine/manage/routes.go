@@ -38,13 +38,14 @@ var handlers = map[string]func(c *change) (any, error){
 	"GET /api/destinations/{id}/deliveries": (*change).destinationDeliveries,
 	"POST /api/destinations/{id}/test":      (*change).destinationTest,
 
-	"GET /api/keys":              (*change).keyList,
-	"POST /api/keys":             (*change).keyCreate,
-	"GET /api/keys/{id}":         (*change).keyGet,
-	"PUT /api/keys/{id}":         (*change).keyUpdate,
-	"DELETE /api/keys/{id}":      (*change).keyDelete,
-	"POST /api/keys/{id}/rotate": (*change).keyRotate,
-	"GET /api/keys/{id}/usage":   (*change).keyUsage,
+	"GET /api/keys":               (*change).keyList,
+	"POST /api/keys":              (*change).keyCreate,
+	"GET /api/keys/{id}":          (*change).keyGet,
+	"PUT /api/keys/{id}":          (*change).keyUpdate,
+	"DELETE /api/keys/{id}":       (*change).keyDelete,
+	"POST /api/keys/{id}/rotate":  (*change).keyRotate,
+	"GET /api/keys/{id}/usage":    (*change).keyUsage,
+	"GET /api/keys/{id}/networks": (*change).keyNetworks,
 
 	"POST /api/setup": (*change).leaseCreate,
 

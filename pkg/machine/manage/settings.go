@@ -32,6 +32,7 @@ type settingsView struct {
 	SmallModel       string            `json:"smallModel,omitempty"`
 	ModelPrices      map[string]string `json:"modelPrices,omitempty"`
 	TimeZone         string            `json:"timeZone"`
+	KeyNetworks      string            `json:"keyNetworks"`
 	CapturePercent   int               `json:"capturePercent"`
 	CaptureHours     int               `json:"captureHours"`
 	TraceUpstream    []string          `json:"traceUpstream,omitempty"`
@@ -41,7 +42,7 @@ func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching, s.StreamCost,
 		s.StatusFeeds, s.PublicStatus, s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel,
-		s.SmallModel, s.ModelPrices, s.TimeZone, s.CapturePercent, s.CaptureHoursOf(nil), s.TraceUpstream,
+		s.SmallModel, s.ModelPrices, s.TimeZone, s.KeyNetworks, s.CapturePercent, s.CaptureHoursOf(nil), s.TraceUpstream,
 	}
 	if v.Strategy == "" {
 		v.Strategy = store.Priority
@@ -57,6 +58,9 @@ func viewSettings(s store.Settings) settingsView {
 	}
 	if v.TimeZone == "" {
 		v.TimeZone = "UTC"
+	}
+	if v.KeyNetworks == "" {
+		v.KeyNetworks = "on"
 	}
 	if v.ResponsesSocket == "" {
 		v.ResponsesSocket = "on"
@@ -88,8 +92,8 @@ func (c *change) settingsPatch() (any, error) {
 	}
 	in := c.input()
 	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket",
-		"promptCaching", "streamCost", "statusFeeds", "publicStatus", "timeZone", "modelPrices", "capturePercent",
-		"captureHours", "traceUpstream", "allowUnknown"},
+		"promptCaching", "streamCost", "keyNetworks", "statusFeeds", "publicStatus", "timeZone", "modelPrices",
+		"capturePercent", "captureHours", "traceUpstream", "allowUnknown"},
 		modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
@@ -113,6 +117,9 @@ func (c *change) settingsPatch() (any, error) {
 	}
 	c.Touch("settings")
 	c.Put(storage.SettingsRow, s)
+	if s.KeyNetworks == "off" {
+		c.DropNetworks("")
+	}
 	c.fields, c.etag = in.names, c.changed("settings")
 	return viewSettings(s), nil
 }
@@ -223,6 +230,7 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
 	oneOf("promptCaching", &s.PromptCaching, "on", store.CachingAuto, "off")
 	oneOf("streamCost", &s.StreamCost, "on", "off")
+	oneOf("keyNetworks", &s.KeyNetworks, "on", "off")
 	oneOf("statusFeeds", &s.StatusFeeds, "on", "off")
 	if v, ok := in.text("publicStatus", 40); ok {
 		switch v {

@@ -1033,6 +1033,33 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 				}
 				in.Delim(']')
 			}
+		case "networks":
+			if in.IsNull() {
+				in.Skip()
+				out.Networks = nil
+			} else {
+				in.Delim('[')
+				if out.Networks == nil {
+					if !in.IsDelim(']') {
+						out.Networks = make([]store.KeyNetwork, 0, 0)
+					} else {
+						out.Networks = []store.KeyNetwork{}
+					}
+				} else {
+					out.Networks = (out.Networks)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v23 store.KeyNetwork
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v23).UnmarshalEasyJSON(in)
+					}
+					out.Networks = append(out.Networks, v23)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		case "requests":
 			if in.IsNull() {
 				in.Skip()
@@ -1049,13 +1076,13 @@ func easyjson38c57360DecodeWeirPkgMachineRpc4(in *jlexer.Lexer, out *Report) {
 					out.Requests = (out.Requests)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v23 store.Request
+					var v24 store.Request
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v23).UnmarshalEasyJSON(in)
+						(v24).UnmarshalEasyJSON(in)
 					}
-					out.Requests = append(out.Requests, v23)
+					out.Requests = append(out.Requests, v24)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1092,11 +1119,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		out.RawString(prefix[1:])
 		{
 			out.RawByte('[')
-			for v24, v25 := range in.Cooldowns {
-				if v24 > 0 {
+			for v25, v26 := range in.Cooldowns {
+				if v25 > 0 {
 					out.RawByte(',')
 				}
-				(v25).MarshalEasyJSON(out)
+				(v26).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1111,11 +1138,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v26, v27 := range in.Cleared {
-				if v26 > 0 {
+			for v27, v28 := range in.Cleared {
+				if v27 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgMachineRpc5(out, v27)
+				easyjson38c57360EncodeWeirPkgMachineRpc5(out, v28)
 			}
 			out.RawByte(']')
 		}
@@ -1130,11 +1157,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v28, v29 := range in.Errors {
-				if v28 > 0 {
+			for v29, v30 := range in.Errors {
+				if v29 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgMachineRpc6(out, v29)
+				easyjson38c57360EncodeWeirPkgMachineRpc6(out, v30)
 			}
 			out.RawByte(']')
 		}
@@ -1149,11 +1176,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v30, v31 := range in.Refusals {
-				if v30 > 0 {
+			for v31, v32 := range in.Refusals {
+				if v31 > 0 {
 					out.RawByte(',')
 				}
-				(v31).MarshalEasyJSON(out)
+				(v32).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1168,11 +1195,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v32, v33 := range in.Quotas {
-				if v32 > 0 {
+			for v33, v34 := range in.Quotas {
+				if v33 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgMachineRpc7(out, v33)
+				easyjson38c57360EncodeWeirPkgMachineRpc7(out, v34)
 			}
 			out.RawByte(']')
 		}
@@ -1197,11 +1224,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v34, v35 := range in.Usage {
-				if v34 > 0 {
+			for v35, v36 := range in.Usage {
+				if v35 > 0 {
 					out.RawByte(',')
 				}
-				(v35).MarshalEasyJSON(out)
+				(v36).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1216,11 +1243,30 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v36, v37 := range in.Labels {
-				if v36 > 0 {
+			for v37, v38 := range in.Labels {
+				if v37 > 0 {
 					out.RawByte(',')
 				}
-				(v37).MarshalEasyJSON(out)
+				(v38).MarshalEasyJSON(out)
+			}
+			out.RawByte(']')
+		}
+	}
+	if len(in.Networks) != 0 {
+		const prefix string = ",\"networks\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		{
+			out.RawByte('[')
+			for v39, v40 := range in.Networks {
+				if v39 > 0 {
+					out.RawByte(',')
+				}
+				(v40).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1235,11 +1281,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc4(out *jwriter.Writer, in Report) {
 		}
 		{
 			out.RawByte('[')
-			for v38, v39 := range in.Requests {
-				if v38 > 0 {
+			for v41, v42 := range in.Requests {
+				if v41 > 0 {
 					out.RawByte(',')
 				}
-				(v39).MarshalEasyJSON(out)
+				(v42).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1312,9 +1358,9 @@ func easyjson38c57360DecodeWeirPkgBudget1(in *jlexer.Lexer, out *budget.Asks) {
 					out.Asks = (out.Asks)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v40 budget.Ask
-					easyjson38c57360DecodeWeirPkgBudget2(in, &v40)
-					out.Asks = append(out.Asks, v40)
+					var v43 budget.Ask
+					easyjson38c57360DecodeWeirPkgBudget2(in, &v43)
+					out.Asks = append(out.Asks, v43)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1345,11 +1391,11 @@ func easyjson38c57360EncodeWeirPkgBudget1(out *jwriter.Writer, in budget.Asks) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v41, v42 := range in.Asks {
-				if v41 > 0 {
+			for v44, v45 := range in.Asks {
+				if v44 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgBudget2(out, v42)
+				easyjson38c57360EncodeWeirPkgBudget2(out, v45)
 			}
 			out.RawByte(']')
 		}
@@ -1538,9 +1584,9 @@ func easyjson38c57360DecodeWeirPkgMachineRpc7(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v43 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v43)
-					out.Windows = append(out.Windows, v43)
+					var v46 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v46)
+					out.Windows = append(out.Windows, v46)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1582,11 +1628,11 @@ func easyjson38c57360EncodeWeirPkgMachineRpc7(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v44, v45 := range in.Windows {
-				if v44 > 0 {
+			for v47, v48 := range in.Windows {
+				if v47 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v45)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v48)
 			}
 			out.RawByte(']')
 		}

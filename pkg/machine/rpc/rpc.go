@@ -143,6 +143,8 @@ type Report struct {
 	Usage []usage.Row `json:"usage,omitempty"`
 	// Labels have the same usage by the labels of the calls.
 	Labels []usage.Label `json:"labels,omitempty"`
+	// Networks are those that keys were used from.
+	Networks []store.KeyNetwork `json:"networks,omitempty"`
 	// Requests are requests of clients, oldest first: all, or those that store.Thin
 	// has kept. Unlisted is the number of the others, and UnlistedFailed that of the
 	// failures among these.

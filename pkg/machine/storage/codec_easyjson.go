@@ -2220,7 +2220,112 @@ func (v KeyUse) MarshalEasyJSON(w *jwriter.Writer) {
 func (v *KeyUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjson38c57360DecodeWeirPkgMachineStorage13(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *Health) {
+func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *KeyNetworks) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "list":
+			if in.IsNull() {
+				in.Skip()
+				out.List = nil
+			} else {
+				in.Delim('[')
+				if out.List == nil {
+					if !in.IsDelim(']') {
+						out.List = make([]store.KeyNetwork, 0, 0)
+					} else {
+						out.List = []store.KeyNetwork{}
+					}
+				} else {
+					out.List = (out.List)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v32 store.KeyNetwork
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						(v32).UnmarshalEasyJSON(in)
+					}
+					out.List = append(out.List, v32)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
+		case "day":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Day = string(in.String())
+			}
+		case "new":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.New = int(in.Int())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in KeyNetworks) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"list\":"
+		out.RawString(prefix[1:])
+		if in.List == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
+			out.RawString("null")
+		} else {
+			out.RawByte('[')
+			for v33, v34 := range in.List {
+				if v33 > 0 {
+					out.RawByte(',')
+				}
+				(v34).MarshalEasyJSON(out)
+			}
+			out.RawByte(']')
+		}
+	}
+	if in.Day != "" {
+		const prefix string = ",\"day\":"
+		out.RawString(prefix)
+		out.String(string(in.Day))
+	}
+	if in.New != 0 {
+		const prefix string = ",\"new\":"
+		out.RawString(prefix)
+		out.Int(int(in.New))
+	}
+	out.RawByte('}')
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v KeyNetworks) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjson38c57360EncodeWeirPkgMachineStorage14(w, v)
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *KeyNetworks) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjson38c57360DecodeWeirPkgMachineStorage14(l, v)
+}
+func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Health) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2280,7 +2385,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *Health
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in Health) {
+func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Health) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2330,14 +2435,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in Healt
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Health) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage14(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage15(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Health) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage14(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage15(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Given) {
+func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *Given) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2370,13 +2475,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Given)
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v32 string
+					var v35 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v32 = string(in.String())
+						v35 = string(in.String())
 					}
-					(out.Last4)[key] = v32
+					(out.Last4)[key] = v35
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2403,7 +2508,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage15(in *jlexer.Lexer, out *Given)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Given) {
+func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in Given) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2423,16 +2528,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Given
 		}
 		{
 			out.RawByte('{')
-			v33First := true
-			for v33Name, v33Value := range in.Last4 {
-				if v33First {
-					v33First = false
+			v36First := true
+			for v36Name, v36Value := range in.Last4 {
+				if v36First {
+					v36First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v33Name))
+				out.String(string(v36Name))
 				out.RawByte(':')
-				out.String(string(v33Value))
+				out.String(string(v36Value))
 			}
 			out.RawByte('}')
 		}
@@ -2457,14 +2562,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage15(out *jwriter.Writer, in Given
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Given) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage15(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage16(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Given) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage15(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage16(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUse) {
+func easyjson38c57360DecodeWeirPkgMachineStorage17(in *jlexer.Lexer, out *ConnUse) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2519,15 +2624,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v34 := 0
+				v37 := 0
 				for !in.IsDelim(']') {
-					if v34 < 12 {
+					if v37 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Attempts)[v34] = int64(in.Int64())
+							(out.Attempts)[v37] = int64(in.Int64())
 						}
-						v34++
+						v37++
 					} else {
 						in.SkipRecursive()
 					}
@@ -2540,15 +2645,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v35 := 0
+				v38 := 0
 				for !in.IsDelim(']') {
-					if v35 < 12 {
+					if v38 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Failed)[v35] = int64(in.Int64())
+							(out.Failed)[v38] = int64(in.Int64())
 						}
-						v35++
+						v38++
 					} else {
 						in.SkipRecursive()
 					}
@@ -2566,7 +2671,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *ConnUs
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnUse) {
+func easyjson38c57360EncodeWeirPkgMachineStorage17(out *jwriter.Writer, in ConnUse) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2604,11 +2709,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"attempts\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v36 := range in.Attempts {
-			if v36 > 0 {
+		for v39 := range in.Attempts {
+			if v39 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Attempts)[v36]))
+			out.Int64(int64((in.Attempts)[v39]))
 		}
 		out.RawByte(']')
 	}
@@ -2616,11 +2721,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"failed\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v37 := range in.Failed {
-			if v37 > 0 {
+		for v40 := range in.Failed {
+			if v40 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Failed)[v37]))
+			out.Int64(int64((in.Failed)[v40]))
 		}
 		out.RawByte(']')
 	}
@@ -2629,14 +2734,14 @@ func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in ConnU
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v ConnUse) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage16(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage17(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *ConnUse) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage16(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage17(l, v)
 }
-func easyjson38c57360DecodeWeirPkgMachineStorage17(in *jlexer.Lexer, out *Alias) {
+func easyjson38c57360DecodeWeirPkgMachineStorage18(in *jlexer.Lexer, out *Alias) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -2678,7 +2783,7 @@ func easyjson38c57360DecodeWeirPkgMachineStorage17(in *jlexer.Lexer, out *Alias)
 		in.Consumed()
 	}
 }
-func easyjson38c57360EncodeWeirPkgMachineStorage17(out *jwriter.Writer, in Alias) {
+func easyjson38c57360EncodeWeirPkgMachineStorage18(out *jwriter.Writer, in Alias) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -2702,10 +2807,10 @@ func easyjson38c57360EncodeWeirPkgMachineStorage17(out *jwriter.Writer, in Alias
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Alias) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjson38c57360EncodeWeirPkgMachineStorage17(w, v)
+	easyjson38c57360EncodeWeirPkgMachineStorage18(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Alias) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjson38c57360DecodeWeirPkgMachineStorage17(l, v)
+	easyjson38c57360DecodeWeirPkgMachineStorage18(l, v)
 }

@@ -20,6 +20,7 @@ func TestGeneratedCodeHasEveryField(t *testing.T) {
 	codectest.Check(t, &KeyUse{})
 	codectest.Check(t, &UsageRow{})
 	codectest.Check(t, &usageRows{})
+	codectest.Check(t, &KeyNetworks{})
 }
 
 // The records of testdata/rows.golden were written before Own stood in a type of its own, and

@@ -21,8 +21,8 @@ const ActivityRow = "activity"
 
 // packedPrefixes are the prefixes of the keys of these rows.
 var packedPrefixes = [...]string{CooldownPrefix, ErrorPrefix, refusalPrefix, quotaPrefix, HealthPrefix, UsagePrefix,
-	usageCountPrefix, LabelPrefix, HourPrefix, RecentRow, KeyUsePrefix, ConnUsePrefix, RequestsRow, logsRow,
-	logOpenPrefix}
+	usageCountPrefix, LabelPrefix, networksPrefix, HourPrefix, RecentRow, KeyUsePrefix, ConnUsePrefix, RequestsRow,
+	logsRow, logOpenPrefix}
 
 // Sizes of the row, in bytes: larger ones are reduced to packRest.
 const (

@@ -44,6 +44,7 @@ const (
 	healthDayPrefix   = "healthday:" // and the day, see HealthDay
 	usageCountPrefix  = "usages:"    // of a day: how many rows of usage it has
 	LabelPrefix       = "label:"     // and the day, see labels.go
+	networksPrefix    = "networks:"  // and the id of a key, see networks.go
 	OldRequestPrefix  = "request:"   // of an earlier form
 	JobPrefix         = "job:"
 	AuditPrefix       = "audit:"

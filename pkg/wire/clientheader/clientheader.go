@@ -152,7 +152,8 @@ var fields = [...]Field{
 	{Name: "x-session-affinity", Read: sessions | Calls},
 	{Name: "x-session-id", Read: sessions | Calls},
 
-	{Name: "cf-connecting-ip", Read: Management},
+	{Name: "cf-connecting-ip", Read: everywhere},
+	{Name: "cf-ipcountry", Read: everywhere &^ Management},
 	{Name: "cookie", Read: Management},
 	{Name: "if-match", Read: Management},
 	{Name: "sec-fetch-site", Read: Management},

@@ -121,6 +121,7 @@ const routes = {
   "PUT /api/keys/{id}": async () => [`/keys/${(await add("keys", { name: "one" })).id}`, { name: "two", paused: true }],
   "POST /api/keys/{id}/rotate": async () => [`/keys/${(await add("keys", { name: "one" })).id}/rotate`, {}],
   "GET /api/keys/{id}/usage": async () => [`/keys/${(await add("keys", { name: "one" })).id}/usage?groupBy=hour`],
+  "GET /api/keys/{id}/networks": async () => [`/keys/${(await add("keys", { name: "one" })).id}/networks`],
   "DELETE /api/keys/{id}": async () => [`/keys/${(await add("keys", { name: "one" })).id}`],
   "GET /api/budgets": () => ["/budgets"],
   "POST /api/budgets": () => ["/budgets", budget()],

@@ -261,6 +261,16 @@ export interface Combo {
   generation: number;
 }
 
+// KeyNetwork is a row of GET /api/keys/{id}/networks.
+export interface KeyNetwork {
+  network: string;
+  country?: string;
+  tools?: string[];
+  firstAt: number;
+  lastAt: number;
+  requests: number;
+}
+
 // KeyRow is a row of GET /api/keys.
 export interface KeyRow {
   id: string;
@@ -466,6 +476,7 @@ export interface SettingValues {
   responsesWebSocket: string;
   promptCaching: string;
   streamCost: string;
+  keyNetworks: string;
   statusFeeds: string;
   publicStatus: string;
   // The models that plain Claude names stand for; undefined is Anthropic's own.

@@ -10,6 +10,7 @@ import { toast } from "../../toast";
 import { Button, ErrorBox, Field, Notice } from "../../ui";
 import { corrected, Refused } from "../../unknown";
 import { budgetOf, changesOf, Fields, formOf, type Form, modelsOf, scopesOf } from "./fields";
+import { Networks } from "./networks";
 import { Time } from "../../time";
 
 // Edit changes a key: its fields, its own budget, whether it is paused, and its text.
@@ -85,6 +86,7 @@ export function Edit({
         </div>
         {pause.error && <ErrorBox>{pause.error}</ErrorBox>}
       </form>
+      <Networks machine={machine} k={k} />
       <Rotate machine={machine} k={k} own={own} onRotated={onRotated} />
     </Dialog>
   );

@@ -95,6 +95,12 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="on">On</option>
                 </select>
               </Field>
+              <Field label="Networks of keys" hint="Off: where keys are used from is not stored.">
+                <select value={v.keyNetworks} onChange={(e) => put({ keyNetworks: e.currentTarget.value })}>
+                  <option value="on">On</option>
+                  <option value="off">Off</option>
+                </select>
+              </Field>
               <Field label="First-byte timeout (seconds)" hint="Time until an answer begins.">
                 <input
                   type="number"
