@@ -303,6 +303,8 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(200, "tick", `{}`)
 	onRegistry(200, "prices.put", prices)
 	onRegistry(200, "prices.get", ``)
+	onRegistry(200, "feeds.take", `{"providers":["openai"]}`)
+	onRegistry(200, "feeds.put", `{"feeds":[{"provider":"openai","indicator":"none"}]}`)
 	onRegistry(200, "session.open", `{"digest":"`+inprocess.Digest(2)+`","bound":"b"}`)
 	onRegistry(200, "session.check", `{"digest":"`+inprocess.Digest(1)+`","bound":"b"}`)
 	onRegistry(200, "session.end", `{"digest":"`+inprocess.Digest(1)+`","all":true}`)
