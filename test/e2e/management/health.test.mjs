@@ -1,5 +1,4 @@
-// What the gateway shows of the health of providers: its own attempts, their status pages
-// and the public page of a machine.
+// The health of providers: what attempts found, their status pages, and the public page of a machine.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
