@@ -2,6 +2,7 @@
 // of requests.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { exports, notifications } from "../../worker/dashboard/src/pages/settings/destinations/kinds.ts";
 import { createStore } from "../upstream/s3.mjs";
 import { answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
@@ -27,6 +28,35 @@ async function machine(t, at = "settings", options = {}) {
   const page = await open(t, b, { at: `#/m/${machineId}/${at}`, ...options });
   return { machineId, api, list, page, at: `#/m/${machineId}/settings` };
 }
+
+test("every kind of the API has a form with its settings", async () => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const { kinds, events } = await b.operator.call("GET", `/${machineId}/api/destinations`);
+  const presets = [...notifications, ...exports];
+  const missing = [];
+  for (const kind of kinds) {
+    const own = presets.filter((p) => p.kind === kind.name);
+    if (own.length === 0) missing.push(kind.name);
+    for (const p of own) {
+      const typed = Object.fromEntries(p.inputs.map((i) => [i.name, "x"]));
+      const sent = Object.keys(p.values?.(typed) ?? typed);
+      for (const f of kind.fields) {
+        if (f.required && !sent.includes(f.name)) missing.push(`${p.id}: ${f.name}`);
+        const input = p.inputs.find((i) => i.name === f.name);
+        if (input && !!input.secret !== !!f.secret) missing.push(`${p.id}: ${f.name} is secret`);
+        for (const [value] of input?.choices ?? [])
+          if (value && f.values && !f.values.includes(value)) missing.push(`${p.id}: ${f.name}=${value}`);
+      }
+      for (const name of sent) {
+        if (!kind.fields.some((f) => f.name === name)) missing.push(`${p.id} sends ${name}`);
+      }
+      for (const { event } of p.inputs)
+        if (event && !events.some((e) => e.name === event)) missing.push(`${p.id}: the event ${event}`);
+    }
+  }
+  for (const p of presets) if (!kinds.some((k) => k.name === p.kind)) missing.push(`no kind ${p.kind}`);
+  assert.deepEqual(missing, []);
+});
 
 test("a webhook is added, tested, changed without its address, paused and deleted", async (t) => {
   const { page, list } = await machine(t);

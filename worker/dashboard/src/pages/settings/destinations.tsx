@@ -20,7 +20,7 @@ const groups = [
     presets: notifications,
     intro: "Messages when an account, a budget or a key needs you.",
     empty: "No notifications yet.",
-    docs: "/docs/guides/budgets#alerts",
+    docs: "/docs/guides/alerts",
   },
   {
     id: "exports",
@@ -79,7 +79,13 @@ export default function All({ machine, asked }: { machine: Machine; asked?: stri
                 return own.length === 0 ? (
                   <p class="muted">{g.empty}</p>
                 ) : (
-                  <Destinations machine={machine} label={`${g.title}: list`} list={own} reload={list.reload} onEdit={edit} />
+                  <Destinations
+                    machine={machine}
+                    label={`${g.title}: list`}
+                    list={own}
+                    reload={list.reload}
+                    onEdit={edit}
+                  />
                 );
               }}
             </Load>

@@ -52,6 +52,17 @@ const hook = (placeholder: string): Input => ({
   placeholder,
 });
 
+const addresses: Input[] = [
+  {
+    name: "from",
+    label: "From",
+    required: true,
+    placeholder: "weir <weir@example.com>",
+    hint: "An address that may be sent for.",
+  },
+  { name: "to", label: "To", required: true, placeholder: "you@example.com", hint: "Several with commas between." },
+];
+
 // moments are the inputs that all notifications have: when they are sent.
 const moments: Input[] = [
   {
@@ -70,7 +81,7 @@ const moments: Input[] = [
     min: 1,
     max: 100,
     event: "errors.rate",
-    placeholder: "20",
+    placeholder: "50",
   },
   {
     name: "quietHours",
@@ -156,7 +167,7 @@ export const notifications: Preset[] = (
     {
       id: "email",
       kind: "email",
-      title: "E-mail",
+      title: "E-mail (mail service)",
       where: { text: "Sent through the HTTP API of a mail service, with a token of yours." },
       inputs: [
         {
@@ -171,20 +182,7 @@ export const notifications: Preset[] = (
           initial: "resend",
         },
         { name: "token", label: "API token", secret: true, required: true },
-        {
-          name: "from",
-          label: "From",
-          required: true,
-          placeholder: "weir <weir@example.com>",
-          hint: "An address that the service may send for.",
-        },
-        {
-          name: "to",
-          label: "To",
-          required: true,
-          placeholder: "you@example.com",
-          hint: "Several with commas between.",
-        },
+        ...addresses,
         { name: "domain", label: "Domain", hint: "Of Mailgun.", placeholder: "mg.example.com", more: true },
         {
           name: "region",
@@ -197,6 +195,29 @@ export const notifications: Preset[] = (
           ],
           more: true,
         },
+      ],
+    },
+    {
+      id: "smtp",
+      kind: "smtp",
+      title: "E-mail (SMTP)",
+      where: { text: "Sent through your mail server." },
+      inputs: [
+        { name: "host", label: "Server", required: true, placeholder: "smtp.example.com" },
+        { name: "port", label: "Port", type: "number", required: true, min: 1, max: 65535, initial: "587" },
+        {
+          name: "tls",
+          label: "Encryption",
+          choices: [
+            ["starttls", "STARTTLS"],
+            ["tls", "TLS (port 465)"],
+            ["none", "None"],
+          ],
+          initial: "starttls",
+        },
+        { name: "user", label: "User" },
+        { name: "password", label: "Password", secret: true },
+        ...addresses,
       ],
     },
   ] satisfies Preset[]
