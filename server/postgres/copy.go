@@ -81,7 +81,7 @@ func (e *Engine) Others(ctx context.Context) error {
 		return e.describe(err)
 	}
 	if n > 0 {
-		return fmt.Errorf("database %s: %d servers use it; stop them first", e.name, n)
+		return fmt.Errorf("database %s: servers that use it: %d; stop them first", e.name, n)
 	}
 	return nil
 }

@@ -178,6 +178,15 @@ func commands() []command {
 			run:      (*run).backup,
 		},
 		{
+			name: "migrate", summary: "copy all machines between data directories and databases",
+			text: "--from and --to are each a data directory or a postgres:// URL, of which no server may\nbe running. Each machine is copied as a whole and compared; the command may be repeated,\nand overwrites nothing.",
+			flags: func(f *flags) {
+				f.StringVar(&f.from, "from", "", "where the machines are: a `PLACE`")
+				f.StringVar(&f.to, "to", "", "an empty `PLACE`")
+			},
+			run: (*run).migrate,
+		},
+		{
 			name: "health", summary: "exit with 0 if the server answers, else with 1",
 			text:     "For the health checks of containers: it asks /health at the address that the server\nlistens at, so it takes the same --listen and --tls-cert.",
 			settings: []string{"listen", "tls-cert"},
@@ -202,6 +211,8 @@ type flags struct {
 	args  []string
 	name  string // of a machine
 	force bool
+	from  string // a data directory or a database
+	to    string // likewise
 }
 
 // set returns the value of a setting's flag, if the command line has it.
