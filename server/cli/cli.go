@@ -126,6 +126,13 @@ func (a *app) command(i int, what string, o op) *cobra.Command {
 	}
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		name := path(c)
+		if name == "plan" { // whose exit code 2 is a difference
+			defer func() {
+				if errors.As(err, new(*UsageError)) {
+					err = errors.New(err.Error())
+				}
+			}()
+		}
 		switch {
 		case len(args) < least:
 			return Usagef("%s: it takes %s; weir help %[1]s shows how to call it", name, strings.Join(strings.Fields(o.use)[1:], " "))

@@ -69,6 +69,11 @@ func (c *client) operator() bool { return !strings.HasPrefix(c.token, "sk-") }
 // send makes a call and returns an answer of status 2xx, whose body is to be closed. A body
 // that is not bytes is sent as JSON.
 func (c *client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	return c.sendIf(ctx, method, path, "", body)
+}
+
+// sendIf is send for a change of the state that has an ETag.
+func (c *client) sendIf(ctx context.Context, method, path, etag string, body any) (*http.Response, error) {
 	raw, isBytes := body.([]byte)
 	if body != nil && !isBytes {
 		var err error
@@ -85,6 +90,9 @@ func (c *client) send(ctx context.Context, method, path string, body any) (*http
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if etag != "" {
+		req.Header.Set("If-Match", etag)
 	}
 	req.Header.Set("User-Agent", "weir/"+c.version)
 	res, err := c.http.Do(req)
@@ -120,25 +128,32 @@ func (c *client) unreachable(err error) error {
 
 // bytes makes a call, of the machine unless the path is the gateway's, and returns the body.
 func (c *client) bytes(ctx context.Context, method, path string, body any) ([]byte, error) {
+	out, _, err := c.exchange(ctx, method, path, "", body)
+	return out, err
+}
+
+// exchange is bytes with ETags: that of the state that is changed, "" for any, and that of the
+// answer.
+func (c *client) exchange(ctx context.Context, method, path, etag string, body any) (_ []byte, next string, _ error) {
 	if !ofGateway(path) {
 		prefix, err := c.machinePrefix(ctx)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		path = prefix + path
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	res, err := c.send(ctx, method, path, body)
+	res, err := c.sendIf(ctx, method, path, etag, body)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer res.Body.Close()
 	out, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("%s: the answer breaks off: %w", c.name, err)
+		return nil, "", fmt.Errorf("%s: the answer breaks off: %w", c.name, err)
 	}
-	return out, nil
+	return out, res.Header.Get("ETag"), nil
 }
 
 // call is bytes for answers in JSON.

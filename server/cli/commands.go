@@ -75,6 +75,11 @@ func commands() []group {
 			fields: []field{{"preview", "preview", toggle, "change nothing, print what would change", nil},
 				{"replace", "replace", toggle, "delete what the file does not have", nil},
 				{"keys", "keys", toggle, "add the keys too", nil}, passphrase}, run: (*app).importFile}}},
+		{ops: []op{{use: "plan [FILE]", short: "show what apply would change; exit code 0 if nothing, 2 otherwise", long: planText,
+			fields: append([]field{{"schema", "", toggle, "print the JSON Schema of the file", nil}}, planFields...), run: (*app).plan}}},
+		{ops: []op{{use: "apply [FILE]", short: "make the machine what weir.yaml says", long: planText, fields: planFields, ask: true, run: (*app).apply}}},
+		{ops: []op{{use: "pull [FILE]", short: "write weir.yaml of the machine", call: "GET /api/settings", run: (*app).pull,
+			fields: []field{{"force", "", toggle, "replace FILE if it exists", nil}}}}},
 		{ops: []op{{use: "doctor", short: "examine a gateway and its machine, and say what to do", run: (*app).doctor}}},
 		{ops: []op{{use: "api METHOD PATH", short: "make any call of the API, for scripts", run: (*app).api, fields: []field{
 			{"body", "", "FILE", "with the body in JSON, - for the standard input", nil}}}}},
@@ -87,8 +92,14 @@ const (
 	settingText = "A value is a text, a number or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
 	callText    = "Without PROMPT it is read from the standard input. The operator has no key, and\ncalls with one that is created for it, expires after ten minutes and is deleted behind it."
 	setupText   = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
+	planText    = "FILE is weir.yaml by default, and - is the standard input. The file owns the sections that\nit has; others are left alone. A field that a row does not name keeps its value."
 	accountText = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers; servers of your own are openai-compatible or\nanthropic-compatible, with --base-url."
 )
+
+var planFields = []field{
+	{"prune", "", toggle, "delete what the sections of the file do not have", nil},
+	{"secrets", "", toggle, "send the secrets of all accounts again", nil},
+}
 
 var passphrase = field{"passphrase", "passphrase", "REF", "the passphrase: env:NAME, file:PATH or -", asReference}
 

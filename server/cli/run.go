@@ -452,18 +452,7 @@ func (a *app) export(ctx context.Context, in *input) (err error) {
 		_, err := fmt.Fprintln(a.Stdout, v.Raw)
 		return err
 	}
-	how := os.O_EXCL
-	if in.values["force"] != "" {
-		how = os.O_TRUNC
-	}
-	f, err := os.OpenFile(in.args[0], os.O_WRONLY|os.O_CREATE|how, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s exists; choose another name, or replace it with --force", in.args[0])
-	} else if err != nil {
-		return err
-	}
-	_, err = f.WriteString(v.Raw + "\n")
-	return errors.Join(err, f.Close())
+	return a.writeFile(in, []byte(v.Raw+"\n"))
 }
 
 // importFile sends the configuration of a file.

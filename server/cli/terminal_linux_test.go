@@ -227,13 +227,25 @@ func TestCtrlCCancelsASignIn(t *testing.T) {
 	}
 }
 
-// The commands of the guide run as they are written, one after the other.
-func TestCommandsOfTheGuideWork(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/guides/command-line.md")
+func TestCommandsOfTheGuidesWork(t *testing.T) {
+	for name, least := range map[string]int{"command-line": 6, "configuration-file": 2} {
+		t.Run(name, func(t *testing.T) { runGuide(t, name, least) })
+	}
+}
+
+// runGuide runs the commands of a guide as they are written, one after the other, with the
+// first file in YAML as weir.yaml.
+func runGuide(t *testing.T, name string, least int) {
+	guide, err := os.ReadFile("../../docs/guides/" + name + ".md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newWorld(t)
+	values := strings.NewReplacer("https://weir.example.com", w.url, "http://127.0.0.1:11434", w.upstream.URL)
+	if _, file, ok := strings.Cut(string(guide), "```yaml\n"); ok {
+		file, _, _ = strings.Cut(file, "```")
+		os.WriteFile(filepath.Join(w.home, "weir.yaml"), []byte(values.Replace(file)), 0o600)
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +260,7 @@ func TestCommandsOfTheGuideWork(t *testing.T) {
 			continue
 		}
 		blocks++
-		script = strings.NewReplacer("https://weir.example.com", w.url, "http://127.0.0.1:11434", w.upstream.URL).Replace(script)
+		script = values.Replace(script)
 		cmd := exec.Command("sh", "-e", "-c", script)
 		cmd.Dir = w.home
 		cmd.Env = append(w.process().Env, "PATH="+bin+":"+os.Getenv("PATH"), "TOKEN="+token, "OPENAI_API_KEY=sk-test", "PASSPHRASE=correct horse battery staple")
@@ -256,7 +268,7 @@ func TestCommandsOfTheGuideWork(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", script, err, text)
 		}
 	}
-	if blocks < 6 {
+	if blocks < least {
 		t.Errorf("only %d blocks", blocks)
 	}
 }

@@ -97,7 +97,7 @@ func (b *buffer) String() string              { b.mu.Lock(); defer b.mu.Unlock()
 // env is the environment of the commands.
 func (w *world) env(pairs ...string) func(string) (string, bool) {
 	all := map[string]string{"HOME": w.home, "AppData": w.home, "LocalAppData": w.home, "DATA_DIR": w.data, "PRICES_URL": "off",
-		"ADMIN_TOKEN": token, "ALLOW_PRIVATE_UPSTREAMS": "true", "API_KEY": "sk-upstream", "PASSPHRASE": "correct horse battery"}
+		"ADMIN_TOKEN": token, "ALLOW_PRIVATE_UPSTREAMS": "true", "API_KEY": "sk-upstream-0123456789", "PASSPHRASE": "correct horse battery"}
 	if w.upstream != nil {
 		all["OAUTH_PROVIDERS"] = strings.ReplaceAll(`[{"id":"`+acme+`","name":"Acme","tokenUrl":"URL/token","deviceUrl":"URL/device","clientId":"weir","baseUrl":"URL/v1","prefix":"acme"}]`, "URL", w.upstream.URL)
 	}

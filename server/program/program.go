@@ -77,7 +77,7 @@ func (r *run) main(args []string) int {
 		return 0
 	}
 	if exit := (*exitError)(nil); errors.As(err, &exit) {
-		return exit.code
+		return exit.Code
 	}
 	fmt.Fprintf(r.stderr, "weir: %s\n", oneLine(err))
 	if errors.As(err, new(*usageError)) {
@@ -136,9 +136,7 @@ type usageError = cli.UsageError
 func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
 
 // exitError ends the program with a code and without a text.
-type exitError struct{ code int }
-
-func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+type exitError = cli.ExitError
 
 // oneLine returns the text of an error on one line.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

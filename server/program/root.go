@@ -71,6 +71,9 @@ func (r *run) root() *cobra.Command {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(r.stdout, c) })
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		name := commandName(c)
+		if name == "plan" { // whose exit code 2 is a difference
+			return fmt.Errorf("plan: %s; weir help plan lists the flags", flagMistake(err))
+		}
 		return usagef("%s: %s; weir help %s lists the flags", name, flagMistake(err), name)
 	})
 	return root

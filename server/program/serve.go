@@ -135,7 +135,7 @@ func (v *server) until(failed <-chan error, signals <-chan os.Signal, closeContr
 		err = fmt.Errorf("listen %s: %w", v.settings.listen, err)
 	case sig := <-signals:
 		if v.drain(signals) {
-			return &exitError{128 + number(sig)}
+			return &exitError{Code: 128 + number(sig)}
 		}
 	}
 	closeControl()

@@ -150,7 +150,7 @@ export default function (config) {
     md.use(codes);
     md.use(tables);
   });
-  config.addPassthroughCopy("docs/**/*.{svg,png}");
+  config.addPassthroughCopy("docs/**/*.{svg,png,schema.json}");
   config.addPassthroughCopy({ [here("assets")]: "assets", "docs/reference/openapi.json": "reference/openapi.json" });
   config.addPassthroughCopy({ "node_modules/minisearch/dist/es/index.js": "assets/minisearch.js" });
 

@@ -31,6 +31,7 @@ export const navigation = [
       "guides/several-servers",
       "deploying",
       "guides/command-line",
+      "guides/configuration-file",
       "guides/observability",
       "guides/cost",
       "upgrading",

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// File is weir.yaml: the configuration of one machine. The file owns the sections that it
+// has. A field that a row does not name keeps its value, and null is its default. The names
+// are those of the API (docs/reference/openapi.json) but where a comment says otherwise; the
+// tag enum lists the values of a text.
+type File struct {
+	Machine  string              `json:"machine,omitempty"` // name or id
+	Settings *FileSettings       `json:"settings,omitempty"`
+	Accounts []FileAccount       `json:"accounts,omitempty"`
+	Models   []FileModel         `json:"models,omitempty"`   // custom models
+	Disabled map[string][]string `json:"disabled,omitempty"` // models by the prefix of their provider
+	Combos   []FileCombo         `json:"combos,omitempty"`
+	Aliases  map[string]string   `json:"aliases,omitempty"`
+	Keys     []FileKey           `json:"keys,omitempty"`
+	Budgets  []FileBudget        `json:"budgets,omitempty"`
+}
+
+// FileSettings are the settings of the machine.
+type FileSettings struct {
+	Strategy           *string            `json:"strategy,omitempty" enum:"priority,fallback,round-robin,affinity,weighted,fastest,least-busy"`
+	FirstByteSeconds   *int               `json:"firstByteSeconds,omitempty"`
+	IdleSeconds        *int               `json:"idleSeconds,omitempty"`
+	EmbeddingInputType *string            `json:"embeddingInputType,omitempty" enum:"document,query"`
+	ResponsesWebSocket *string            `json:"responsesWebSocket,omitempty" enum:"on,off"`
+	PromptCaching      *string            `json:"promptCaching,omitempty" enum:"on,auto,off"`
+	StreamCost         *string            `json:"streamCost,omitempty" enum:"on,off"`
+	TimeZone           *string            `json:"timeZone,omitempty"`
+	CapturePercent     *int               `json:"capturePercent,omitempty"`
+	CaptureHours       *int               `json:"captureHours,omitempty"`
+	DefaultModel       *string            `json:"defaultModel,omitempty"`
+	SmallModel         *string            `json:"smallModel,omitempty"`
+	ClaudeOpusModel    *string            `json:"claudeOpusModel,omitempty"`
+	ClaudeSonnetModel  *string            `json:"claudeSonnetModel,omitempty"`
+	ClaudeHaikuModel   *string            `json:"claudeHaikuModel,omitempty"`
+	ClaudeFableModel   *string            `json:"claudeFableModel,omitempty"`
+	ModelPrices        map[string]*string `json:"modelPrices,omitempty"`
+}
+
+// FileAccount is a connection.
+type FileAccount struct {
+	Name            string         `json:"name"`
+	Provider        string         `json:"provider"`
+	AuthType        *string        `json:"authType,omitempty"`
+	IsActive        *bool          `json:"isActive,omitempty"`
+	Priority        *int           `json:"priority,omitempty"`
+	Weight          *int           `json:"weight,omitempty"`
+	Options         map[string]any `json:"options,omitempty"` // providerSpecificData
+	APIKey          *Reference     `json:"apiKey,omitempty"`
+	AccessKeyID     *Reference     `json:"accessKeyId,omitempty"`
+	SecretAccessKey *Reference     `json:"secretAccessKey,omitempty"`
+	SessionToken    *Reference     `json:"sessionToken,omitempty"`
+	ServiceAccount  *Reference     `json:"serviceAccount,omitempty"`
+	AccessToken     *Reference     `json:"accessToken,omitempty"`
+	RefreshToken    *Reference     `json:"refreshToken,omitempty"`
+}
+
+// Reference is where a secret comes from: one of the three.
+type Reference struct {
+	Env     string `json:"env,omitempty"`
+	File    string `json:"file,omitempty"`
+	Command string `json:"command,omitempty"` // of the shell; it prints the secret
+}
+
+// FileModel is a custom model.
+type FileModel struct {
+	ProviderAlias string  `json:"providerAlias"`
+	ID            string  `json:"id"`
+	Type          *string `json:"type,omitempty" enum:"llm,imageToText,embedding,image,tts,stt,video,music,rerank"`
+	Name          *string `json:"name,omitempty"`
+	ContextLength *int    `json:"contextLength,omitempty"`
+	MaxTokens     *int    `json:"maxTokens,omitempty"`
+}
+
+// FileCombo is a combo.
+type FileCombo struct {
+	Name     string            `json:"name"`
+	Models   []string          `json:"models"`
+	Kind     *string           `json:"kind,omitempty"`
+	Strategy *string           `json:"strategy,omitempty" enum:"fallback,priority,round-robin,affinity,weighted,cheapest,fastest,least-busy"`
+	SplitBy  *string           `json:"splitBy,omitempty" enum:"session,key"`
+	Weights  map[string]int    `json:"weights,omitempty"`
+	On       map[string]string `json:"on,omitempty"`
+}
+
+// FileKey is a key. Its text is created by the gateway.
+type FileKey struct {
+	Name           string   `json:"name"`
+	Scopes         []string `json:"scopes,omitempty"`
+	Models         []string `json:"models,omitempty"`
+	RPM            *int     `json:"rpm,omitempty"`
+	DailyMax       *int     `json:"dailyMax,omitempty"`
+	TPM            *int     `json:"tpm,omitempty"`
+	MaxParallel    *int     `json:"maxParallel,omitempty"`
+	ExpiresAt      *string  `json:"expiresAt,omitempty"` // a day, or a time of RFC 3339
+	Paused         *bool    `json:"paused,omitempty"`
+	CapturePercent *int     `json:"capturePercent,omitempty"`
+	CaptureHours   *int     `json:"captureHours,omitempty"`
+}
+
+// FileBudget is a budget.
+type FileBudget struct {
+	Name       string   `json:"name"`
+	Key        *string  `json:"key,omitempty"` // name of the key that it limits; keyId in the API
+	Limit      float64  `json:"limit"`
+	Unit       string   `json:"unit" enum:"usd,tokens,requests"`
+	Window     string   `json:"window" enum:"minute,5h,day,week,month,total"`
+	Models     []string `json:"models,omitempty"`
+	Unpriced   *string  `json:"unpriced,omitempty" enum:"pass,refuse"`
+	WebhookURL *string  `json:"webhookUrl,omitempty"`
+}
+
+// readFileText reads weir.yaml. The result has the values of the file, also null, after their
+// types were checked. An error has line and column.
+func readFileText(raw []byte) (map[string]any, error) {
+	var typed File
+	d := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict(), yaml.AllowDuplicateMapKey())
+	err := d.Decode(&typed)
+	values := map[string]any{}
+	if err == nil {
+		err = yaml.Unmarshal(raw, &values) // which refuses duplicate names too
+	}
+	if err != nil {
+		text, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+		return nil, errors.New(text)
+	}
+	for _, s := range fileSections {
+		items, err := itemsOf(values, s)
+		if err != nil {
+			return nil, err
+		}
+		seen := map[string]bool{}
+		for _, item := range items {
+			name := s.nameOf(item)
+			if name == "" || seen[name] {
+				return nil, fmt.Errorf("%s: the name %q is empty or used twice", s.name, name)
+			}
+			seen[name] = true
+		}
+	}
+	return values, nil
+}
+
+// itemsOf returns the rows of a section that is a list.
+func itemsOf(values map[string]any, s fileSection) (items []map[string]any, err error) {
+	list, _ := values[s.name].([]any)
+	for i, one := range list {
+		item, ok := one.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("%s: item %d is not a mapping", s.name, i+1)
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// resolve returns the secret of a reference.
+func (a *app) resolve(ctx context.Context, what string, v any) (string, error) {
+	ref, _ := v.(map[string]any)
+	if len(ref) != 1 {
+		return "", fmt.Errorf("%s: write one of {env: NAME}, {file: PATH} and {command: TEXT}", what)
+	}
+	if command, ok := ref["command"].(string); ok {
+		shell := []string{"sh", "-c"}
+		if runtime.GOOS == "windows" {
+			shell = []string{"cmd", "/C"}
+		}
+		cmd := exec.CommandContext(ctx, shell[0], shell[1], command)
+		cmd.Stderr = a.Stderr
+		out, err := cmd.Output()
+		if text := strings.TrimSpace(string(out)); err == nil && text != "" {
+			return text, nil
+		}
+		return "", fmt.Errorf("%s: the command fails or prints nothing: %w", what, errors.Join(err))
+	}
+	for kind, name := range ref {
+		return a.refer(what, fmt.Sprint(kind, ":", name))
+	}
+	return "", nil
+}
+
+// Schema returns the JSON Schema of the file, for editors.
+func Schema() []byte {
+	s := schemaOf(reflect.TypeFor[File](), "")
+	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", "weir.yaml"
+	out, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic(err) // the types are constant
+	}
+	return append(out, '\n')
+}
+
+// schemaOf returns the schema of a type. enum lists the values of a text.
+func schemaOf(t reflect.Type, enum string) map[string]any {
+	switch t.Kind() {
+	case reflect.Pointer:
+		s := schemaOf(t.Elem(), enum)
+		if s["type"] != "object" {
+			s["type"] = []any{s["type"], "null"}
+		}
+		if list, ok := s["enum"].([]any); ok {
+			s["enum"] = append(list, nil)
+		}
+		return s
+	case reflect.Slice:
+		return map[string]any{"type": []any{"array", "null"}, "items": schemaOf(t.Elem(), "")}
+	case reflect.Map:
+		return map[string]any{"type": []any{"object", "null"}, "additionalProperties": schemaOf(t.Elem(), "")}
+	case reflect.Struct:
+		return structSchema(t)
+	case reflect.Interface:
+		return map[string]any{}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int:
+		return map[string]any{"type": "integer"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	}
+	s := map[string]any{"type": "string"}
+	if enum != "" {
+		list := []any{}
+		for _, v := range strings.Split(enum, ",") {
+			list = append(list, v)
+		}
+		s["enum"] = list
+	}
+	return s
+}
+
+func structSchema(t reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		properties[name] = schemaOf(f.Type, f.Tag.Get("enum"))
+		if rest == "" {
+			required = append(required, name)
+		}
+	}
+	s := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	if t == reflect.TypeFor[Reference]() {
+		s["minProperties"], s["maxProperties"] = 1, 1
+	}
+	if slices.Sort(required); len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}

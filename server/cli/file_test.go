@@ -1,0 +1,305 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"weir/internal/golden"
+	"weir/server/cli"
+)
+
+func TestSchemaIsCurrent(t *testing.T) {
+	golden.Bytes(t, "../../../docs/reference/weir.schema.json", cli.Schema())
+}
+
+// random makes values of documents.
+type random struct{ *rand.Rand }
+
+func (r random) some(p float64) bool { return r.Float64() < p }
+
+func pick[T any](r random, list ...T) T { return list[r.IntN(len(list))] }
+
+// maybe returns a pointer to a value, or nil.
+func maybe[T any](r random, v T) *T {
+	if r.some(0.5) {
+		return nil
+	}
+	return &v
+}
+
+// subset returns some of a list, in random order.
+func (r random) subset(list ...string) (out []string) {
+	for _, i := range r.Perm(len(list))[:r.IntN(len(list)+1)] {
+		out = append(out, list[i])
+	}
+	return out
+}
+
+// document returns a random file over the accounts that it has. Every n is another world.
+func (r random) document(n int, upstream string) cli.File {
+	f := cli.File{Disabled: map[string][]string{}, Aliases: map[string]string{}}
+	name := func(kind string, i int) string { return fmt.Sprintf("%s %d-%d ä\"'#: x", kind, n%3, i) }
+	models := []string{"a/echo", "b/echo", "c/*", "openai/gpt-6-sol"}
+	for i, prefix := range r.subset("a", "b", "c") {
+		a := cli.FileAccount{Name: name("account", i), Provider: "openai-compatible", Priority: maybe(r, r.IntN(9)+1), Weight: maybe(r, r.IntN(9)+1),
+			IsActive: maybe(r, r.some(0.5)), APIKey: &cli.Reference{Env: "API_KEY"},
+			Options: map[string]any{"baseUrl": upstream + pick(r, "/v1", "/v1/"), "prefix": prefix + fmt.Sprint(n%3)}}
+		if r.some(0.5) {
+			a.Options["enabledModels"] = r.subset("echo", "other", "third")
+			a.Options["streamUsage"] = r.some(0.5)
+		}
+		f.Accounts = append(f.Accounts, a)
+		f.Models = append(f.Models, cli.FileModel{ProviderAlias: prefix + fmt.Sprint(n%3), ID: "own", Type: maybe(r, "embedding"), Name: maybe(r, "Own"), ContextLength: maybe(r, r.IntN(1000)+1)})
+		f.Disabled[prefix+fmt.Sprint(n%3)] = r.subset("x", "y", "z")
+	}
+	for i := range r.IntN(3) {
+		c := cli.FileCombo{Name: fmt.Sprintf("combo-%d-%d", n%3, i), Models: models[:2+r.IntN(1)], Strategy: maybe(r, pick(r, "round-robin", "weighted", "cheapest", "fallback"))}
+		if c.Strategy != nil && *c.Strategy == "weighted" {
+			c.Weights = map[string]int{"a/echo": r.IntN(9) + 1}
+		}
+		if r.some(0.3) {
+			c.On = map[string]string{"limit": pick(r, "next", "stop")}
+		}
+		f.Combos = append(f.Combos, c)
+		f.Aliases[fmt.Sprintf("alias-%d", i)] = pick(r, "a/echo", "b/echo")
+	}
+	for i := range r.IntN(4) {
+		f.Keys = append(f.Keys, cli.FileKey{Name: name("key", i), Scopes: pick(r, nil, []string{"data"}, []string{"data", "manage"}), Models: r.subset(models...),
+			RPM: maybe(r, r.IntN(100)+1), DailyMax: maybe(r, r.IntN(100)+1), TPM: maybe(r, r.IntN(1000)+1), MaxParallel: maybe(r, r.IntN(9)+1),
+			ExpiresAt: maybe(r, pick(r, "2099-12-31", "2098-01-02T03:04:05Z")), Paused: maybe(r, r.some(0.5)), CapturePercent: maybe(r, r.IntN(3)*50)})
+		f.Budgets = append(f.Budgets, cli.FileBudget{Name: fmt.Sprintf("budget %d %d", n, i), Key: maybe(r, name("key", i)), Limit: float64(r.IntN(1000)+1) / 4,
+			Unit: "usd", Window: pick(r, "minute", "5h", "day", "week", "month", "total"), Models: r.subset(models[:2]...), Unpriced: maybe(r, pick(r, "pass", "refuse"))})
+	}
+	if r.some(0.7) {
+		f.Settings = &cli.FileSettings{Strategy: maybe(r, pick(r, "priority", "round-robin", "fallback")), IdleSeconds: maybe(r, r.IntN(100)+10), FirstByteSeconds: maybe(r, r.IntN(100)+10), PromptCaching: maybe(r, pick(r, "on", "auto", "off")),
+			TimeZone: maybe(r, pick(r, "UTC", "Europe/Berlin")), DefaultModel: maybe(r, "a/echo"), CapturePercent: maybe(r, r.IntN(101)), StreamCost: maybe(r, pick(r, "on", "off"))}
+		if r.some(0.5) {
+			price := pick(r, "1/2", "0.5/1.5")
+			f.Settings.ModelPrices = map[string]*string{"a0/echo": &price}
+		}
+	}
+	return f
+}
+
+// After apply there is nothing to plan, whatever the machine had before and the file has. The
+// files fit the schema.
+func TestPlanIsEmptyAfterApply(t *testing.T) {
+	w := newWorld(t)
+	schema := compiled(t)
+	for seed := range uint64(40) {
+		r := random{rand.New(rand.NewPCG(seed, 1))}
+		raw, err := yaml.Marshal(r.document(int(seed), w.upstream.URL))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc any
+		if asJSON, err := yaml.YAMLToJSON(raw); err != nil || json.Unmarshal(asJSON, &doc) != nil || schema.Validate(doc) != nil {
+			t.Fatalf("seed %d: %v, %v\n%s", seed, err, schema.Validate(doc), raw)
+		}
+		apply := []string{"apply", "-", "--yes"}
+		plan := []string{"plan", "-"}
+		if seed%2 == 1 {
+			apply, plan = append(apply, "--prune"), append(plan, "--prune")
+		}
+		before, planned, failed := w.run(string(raw), plan...)
+		if before == 1 {
+			t.Fatalf("seed %d: plan: %s\n%s", seed, failed, raw)
+		}
+		if code, out, failed := w.run(string(raw), apply...); code != 0 || !strings.HasPrefix(out, planned) && !strings.Contains(out, "sk-") {
+			t.Fatalf("seed %d: apply: exit %d, %s%s\n%s", seed, code, out, failed, raw)
+		}
+		if code, out, failed := w.run(string(raw), plan...); code != 0 {
+			t.Fatalf("seed %d: plan after apply: exit %d, %s%s\n%s", seed, code, out, failed, raw)
+		}
+		// The file of the machine is a description of it too.
+		code, pulled, failed := w.run("", "pull")
+		if code != 0 {
+			t.Fatalf("seed %d: pull: %s", seed, failed)
+		}
+		env := w.env()
+		anyVariable := func(name string) (string, bool) {
+			if strings.HasSuffix(name, "_APIKEY") {
+				return "sk-upstream-0123456789", true
+			}
+			return env(name)
+		}
+		if code, out, failed := w.runIn(anyVariable, pulled, "plan", "-", "--prune"); code != 0 {
+			t.Fatalf("seed %d: plan after pull: exit %d, %s%s\n%s", seed, code, out, failed, pulled)
+		}
+	}
+}
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(cli.Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AddResource("weir.json", doc)
+	s, err := c.Compile("weir.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestMistakesOfTheFileAreNamed(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct{ text, want string }{
+		{"keys:\n  - name: a\n    rmp: 5\n", "[3:5] unknown field \"rmp\""},
+		{"colour: red\n", "[1:1] unknown field \"colour\""},
+		{"keys:\n  - name: a\n    rpm: many\n", "[3:10]"},
+		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: sk-literal\n", "[4:13]"},
+		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {env: A, file: b}\n", "write one of"},
+		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {env: MISSING}\n", "MISSING is not set"},
+		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {file: /missing}\n", "/missing"},
+		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {command: exit 3}\n", "exit status 3"},
+		{"keys:\n  - name: a\n  - name: a\n", "used twice"},
+		{"keys:\n  - rpm: 5\n", "is empty or used twice"},
+		{"keys:\n  - name: a\n    rpm: 1\n    rpm: 2\n", "[4:5]"},
+		{"keys:\n  - name: a\n    expiresAt: soon\n", "expiresAt soon"},
+		{"budgets:\n  - {name: a, limit: 1, unit: usd, window: day, key: nowhere}\n", `no key "nowhere"`},
+		{"keys: [\n", "["},
+		{"- a\n", "["},
+		{"machine: nowhere\nkeys: []\n", "nowhere"},
+	} {
+		code, out, failed := w.run(tt.text, "plan", "-")
+		if code != 1 || !strings.Contains(failed, tt.want) || strings.Count(failed, "\n") != 1 {
+			t.Errorf("%q: exit %d, want %q in %q %s", tt.text, code, tt.want, failed, out)
+		}
+	}
+	if code, _, failed := w.run("", "plan"); code != 1 || !strings.Contains(failed, "weir.yaml") {
+		t.Errorf("without a file: exit %d, %s", code, failed)
+	}
+}
+
+// A cycle of combos is refused by the gateway, and what was applied before stays.
+func TestCycleOfCombosIsRefused(t *testing.T) {
+	w := newWorld(t)
+	const text = "combos:\n  - {name: one, models: [two]}\n  - {name: two, models: [one]}\n"
+	code, _, failed := w.run(text, "apply", "-", "--yes")
+	if code != 1 || !strings.Contains(failed, "of 2 steps are done") {
+		t.Errorf("exit %d, %s", code, failed)
+	}
+}
+
+// The file owns the sections that it has, and without --prune nothing is deleted.
+func TestPruneDeletesOnlyWhatTheFileOwns(t *testing.T) {
+	w := newWorld(t)
+	_, manager, _ := w.run("", "keys", "add", "manager", "--scopes", "manage,data")
+	w.run("", "keys", "add", "other")
+	w.run("", "models", "alias", "small", "openai/gpt-6-sol")
+	w.run("", "budgets", "add", "all", "100/month")
+	const text = "aliases: {}\nkeys:\n  - {name: laptop, rpm: 5}\n"
+	if code, out, failed := w.run(text, "apply", "-", "--yes"); code != 0 || !strings.Contains(out, "to delete: 0") {
+		t.Fatalf("exit %d, %s%s", code, out, failed)
+	}
+	env := w.env("WEIR_GATEWAY", w.url, "WEIR_TOKEN", strings.TrimSpace(manager))
+	if code, out, failed := w.runIn(env, text, "apply", "-", "--yes", "--prune"); code != 0 {
+		t.Fatalf("exit %d, %s%s", code, out, failed)
+	}
+	for _, tt := range []struct {
+		args, want, not string
+	}{{"keys", "laptop", "other"}, {"keys", "manager", "first key"}, {"models aliases", "", "small"}, {"budgets", "all", "-"}} {
+		_, out, _ := w.run("", strings.Fields(tt.args)...)
+		if !strings.Contains(out, tt.want) || strings.Contains(out, tt.not) {
+			t.Errorf("weir %s: %s", tt.args, out)
+		}
+	}
+}
+
+// A secret that changed is found by its end, and --secrets sends all of them again.
+func TestChangedSecretsAreSent(t *testing.T) {
+	w := newWorld(t)
+	const text = "accounts:\n  - {name: main, provider: openai, apiKey: {env: API_KEY}}\n"
+	if code, _, failed := w.run(text, "apply", "-", "--yes"); code != 0 {
+		t.Fatal(failed)
+	}
+	code, out, _ := w.runIn(w.env("API_KEY", "sk-another-9876543210"), text, "plan", "-")
+	if code != 2 || !strings.Contains(out, "apiKey") || strings.Contains(out, "another") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	if code, out, _ := w.run(text, "plan", "-", "--secrets"); code != 2 || !strings.Contains(out, "apiKey") {
+		t.Errorf("--secrets: exit %d, %s", code, out)
+	}
+	if code, out, _ := w.run(strings.Replace(text, "{env: API_KEY}", "{command: printf sk-upstream-0123456789}", 1), "plan", "-"); code != 0 {
+		t.Errorf("a command: exit %d, %s", code, out)
+	}
+}
+
+// Of two applies at once, one may find that the machine has changed. Nothing is created twice.
+func TestAppliesAtOnceDoNotCreateTwice(t *testing.T) {
+	w := newWorld(t)
+	var text strings.Builder
+	text.WriteString("keys:\n")
+	for i := range 20 {
+		fmt.Fprintf(&text, "  - {name: key %d}\n", i)
+	}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if code, _, failed := w.remote(text.String(), "apply", "-", "--yes"); code != 0 && !strings.Contains(failed, "run weir plan again") {
+				t.Errorf("exit %d, %s", code, failed)
+			}
+		})
+	}
+	group.Wait()
+	if code, _, failed := w.run(text.String(), "apply", "-", "--yes"); code != 0 {
+		t.Fatal(failed)
+	}
+	_, out, _ := w.run("", "keys", "--json")
+	if n := strings.Count(out, `"name":"key `); n != 20 {
+		t.Errorf("%d keys", n)
+	}
+}
+
+// The file has every field that the API can store.
+func TestFileHasTheFieldsOfTheAPI(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "openapi.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Properties map[string]any
+			Items      struct{ Properties map[string]any }
+		}
+	}
+	if err := json.Unmarshal(cli.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	// Fields with another name in the file, or that are not stored.
+	elsewhere := []string{"allowUnknown", "budget", "providerSpecificData", "keyId", "expiresAt"}
+	for input, section := range map[string]string{"ConnectionInput": "accounts", "KeyInput": "keys", "KeyUpdate": "keys", "BudgetInput": "budgets",
+		"ComboInput": "combos", "CustomModelInput": "models", "SettingsInput": "settings"} {
+		have := schema.Properties[section].Items.Properties
+		if section == "settings" {
+			have = schema.Properties[section].Properties
+		}
+		for field := range doc.Components.Schemas[input].Properties {
+			if have[field] == nil && !slices.Contains(elsewhere, field) {
+				t.Errorf("%s: the file has no field %s", section, field)
+			}
+		}
+	}
+}

@@ -1,0 +1,593 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// ExitError ends the program with a code and without a text.
+type ExitError struct{ Code int }
+
+func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+
+// fileSection is a section of weir.yaml whose rows are created, changed and deleted.
+type fileSection struct {
+	name, what, path string
+	nameOf           func(item map[string]any) string
+	// body returns the fields of the API of a row of the file. row is the stored one, which
+	// may be missing.
+	body func(p *planner, item map[string]any, row gjson.Result) (map[string]any, error)
+}
+
+func byName(item map[string]any) string { name, _ := item["name"].(string); return name }
+
+// fileSections are in the order in which they are applied; settings come last, for they name
+// models and combos.
+var fileSections = []fileSection{
+	{"accounts", "account", "/api/providers", byName, (*planner).accountBody},
+	{"models", "model", "/api/models/custom", modelName, nil},
+	{"combos", "combo", "/api/combos", byName, nil},
+	{"keys", "key", "/api/keys", byName, (*planner).keyBody},
+	{"budgets", "budget", "/api/budgets", byName, (*planner).budgetBody},
+}
+
+// modelName returns the identity of a custom model, of a row of the file or of the API.
+func modelName(m map[string]any) string {
+	kind, _ := m["type"].(string)
+	if kind == "" {
+		kind = "llm"
+	}
+	return fmt.Sprint(m["providerAlias"], "/", m["id"], " ", kind)
+}
+
+// step is a call that makes a machine more like a file.
+type step struct {
+	Action string   `json:"action"` // create, change or delete
+	Kind   string   `json:"kind"`
+	Name   string   `json:"name"`
+	Fields []string `json:"fields,omitempty"` // that change
+
+	method, path string
+	body         map[string]any
+	etag         string // of the row, "" if that of the collection holds
+	collection   string // path
+	key          string // name of the key whose id is the budget's keyId once it exists
+}
+
+// planner compares a file with a machine.
+type planner struct {
+	*app
+	ctx     context.Context
+	client  *client
+	values  map[string]any
+	prune   bool
+	secrets bool              // send all secrets again
+	keyIDs  map[string]string // by name
+	etags   map[string]string // of the collections, by path
+	steps   []step
+	equal   int
+}
+
+// newPlan compares the file of a command with the machine.
+func (a *app) newPlan(ctx context.Context, in *input) (*planner, error) {
+	name := "weir.yaml"
+	if len(in.args) > 0 {
+		name = in.args[0]
+	}
+	raw, err := a.readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{app: a, ctx: ctx, prune: in.values["prune"] != "", secrets: in.values["secrets"] != "",
+		keyIDs: map[string]string{}, etags: map[string]string{}}
+	if p.values, err = readFileText(raw); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if a.machine == "" {
+		a.machine, _ = p.values["machine"].(string)
+	}
+	if p.client, err = a.open(ctx); err != nil {
+		return nil, err
+	}
+	for _, s := range fileSections {
+		if err := p.section(s); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := errors.Join(p.disabled(), p.aliases(), p.settings()); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	p.deleteLast()
+	return p, nil
+}
+
+// deleteLast moves deletions to the end, in reverse: a key takes its budgets with it.
+func (p *planner) deleteLast() {
+	var stay, gone []step
+	for _, s := range p.steps {
+		if s.Action == "delete" {
+			gone = append(gone, s)
+		} else {
+			stay = append(stay, s)
+		}
+	}
+	slices.Reverse(gone)
+	p.steps = append(stay, gone...)
+}
+
+// get reads a collection and its ETag.
+func (p *planner) get(path string) (gjson.Result, error) {
+	raw, etag, err := p.client.exchange(p.ctx, "GET", path, "", nil)
+	p.etags[path] = etag
+	return gjson.ParseBytes(raw), err
+}
+
+// section plans the rows of a section. Keys are read for budgets too.
+func (p *planner) section(s fileSection) error {
+	_, owned := p.values[s.name]
+	if !owned && s.name != "keys" {
+		return nil
+	}
+	list, err := p.get(s.path)
+	if err != nil {
+		return err
+	}
+	stored := map[string]gjson.Result{}
+	for _, row := range list.Get("data").Array() {
+		fields, _ := row.Value().(map[string]any)
+		name := s.nameOf(fields)
+		if _, twice := stored[name]; twice && p.names(s, name) {
+			return fmt.Errorf("the machine has several %ss of the name %q; rename or delete some", s.what, name)
+		}
+		stored[name] = row
+		if s.name == "keys" {
+			p.keyIDs[name] = row.Get("id").String()
+		}
+	}
+	items, err := itemsOf(p.values, s)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		name := s.nameOf(item)
+		row := stored[name]
+		delete(stored, name)
+		if err := p.row(s, name, item, row); err != nil {
+			return fmt.Errorf("%s %s: %w", s.what, name, err)
+		}
+	}
+	if !p.prune || !owned {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		row := stored[name]
+		id := row.Get("id").String()
+		if s.name == "keys" && strings.Contains(p.client.token, "-"+id+"-") {
+			continue // that of this command
+		}
+		d := step{Action: "delete", Kind: s.what, Name: name, method: "DELETE", path: s.path + "/" + url.PathEscape(id),
+			etag: generation(row), collection: s.path}
+		if s.name == "models" {
+			q := url.Values{"providerAlias": {row.Get("providerAlias").String()}, "id": {id}, "type": {row.Get("type").String()}}
+			d.path, d.etag = s.path+"?"+q.Encode(), ""
+		}
+		p.steps = append(p.steps, d)
+	}
+	return nil
+}
+
+// names reports whether the file has a row of a name.
+func (p *planner) names(s fileSection, name string) bool {
+	items, _ := itemsOf(p.values, s)
+	return slices.ContainsFunc(items, func(item map[string]any) bool { return s.nameOf(item) == name })
+}
+
+func generation(row gjson.Result) string { return `"` + row.Get("generation").String() + `"` }
+
+// row plans a row of the file, which is stored unless row is missing.
+func (p *planner) row(s fileSection, name string, item map[string]any, row gjson.Result) error {
+	body := maps.Clone(item)
+	if s.body != nil {
+		var err error
+		if body, err = s.body(p, item, row); err != nil {
+			return err
+		}
+	}
+	one := step{Kind: s.what, Name: name, body: body, collection: s.path}
+	one.key, _ = body["key"].(string)
+	delete(body, "key")
+	if !row.Exists() {
+		one.Action, one.method, one.path = "create", "POST", s.path
+		p.steps = append(p.steps, one)
+		return nil
+	}
+	if one.key != "" && row.Get("keyId").String() == p.keyIDs[one.key] && p.keyIDs[one.key] != "" {
+		one.key = ""
+	}
+	for field, v := range body {
+		if !same(v, row.Get(gjson.Escape(field))) {
+			one.Fields = append(one.Fields, field)
+		} else if s.name != "models" { // which are stored as a whole
+			delete(body, field)
+		}
+	}
+	if one.key != "" {
+		one.Fields = append(one.Fields, "key")
+	}
+	if len(one.Fields) == 0 {
+		p.equal++
+		return nil
+	}
+	slices.Sort(one.Fields)
+	one.Action, one.method, one.path, one.etag = "change", "PUT", s.path+"/"+url.PathEscape(row.Get("id").String()), generation(row)
+	if s.name == "models" {
+		one.method, one.path, one.etag = "POST", s.path, ""
+	}
+	p.steps = append(p.steps, one)
+	return nil
+}
+
+// same reports whether a value of the file is the stored one. An empty value is as good as a
+// missing one.
+func same(want any, got gjson.Result) bool {
+	raw, err := json.Marshal(want)
+	if err != nil {
+		return false
+	}
+	var a any
+	if json.Unmarshal(raw, &a); isEmpty(a) {
+		return isEmpty(got.Value())
+	}
+	if list := []any{"priority", "fallback"}; slices.Contains(list, a) && slices.Contains(list, got.Value()) {
+		return true // two names of one strategy
+	}
+	return reflect.DeepEqual(a, got.Value())
+}
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// accountBody returns the fields of an account: its options without those that are equal, and
+// its secrets where they differ. The API shows the last four characters of the first secret
+// and the names of the others.
+func (p *planner) accountBody(item map[string]any, row gjson.Result) (map[string]any, error) {
+	body := maps.Clone(item)
+	delete(body, "options")
+	options, _ := item["options"].(map[string]any)
+	changed := map[string]any{}
+	for name, v := range options {
+		if text, ok := v.(string); ok && strings.HasSuffix(name, "Url") {
+			v = strings.TrimRight(text, "/") // as it is stored
+		}
+		if !same(v, row.Get("providerSpecificData."+gjson.Escape(name))) {
+			changed[name] = v
+		}
+	}
+	if len(changed) > 0 {
+		body["providerSpecificData"] = changed
+	}
+	if err := p.provider(body, row); err != nil {
+		return nil, err
+	}
+	for i, f := range credentials {
+		ref, ok := body[f.name]
+		if !ok || ref == nil {
+			continue
+		}
+		delete(body, f.name)
+		known := strings.Contains(row.Get("secrets").Raw, `"`+f.name+`"`)
+		text, err := p.resolve(p.ctx, f.name, ref)
+		if err != nil {
+			return nil, err
+		}
+		last4 := row.Get("last4").String()
+		if !known || p.secrets || i == 0 && last4 != "" && !strings.HasSuffix(text, last4) {
+			body[f.name] = text
+		}
+	}
+	return body, nil
+}
+
+// provider checks the provider of an account, which cannot change. The id of one's own gets
+// digits that the name decides.
+func (p *planner) provider(body map[string]any, row gjson.Result) error {
+	want, _ := body["provider"].(string)
+	got := row.Get("provider").String()
+	compatible := strings.HasSuffix(want, "-compatible")
+	switch {
+	case !row.Exists() && compatible:
+		h := fnv.New32a()
+		io.WriteString(h, byName(body))
+		body["provider"] = fmt.Sprintf("%s-%08x", want, h.Sum32())
+	case row.Exists() && want != got && !(compatible && strings.HasPrefix(got, want+"-")):
+		return fmt.Errorf("its provider is %s and cannot change; rename the account in the file, or delete it", got)
+	case row.Exists():
+		delete(body, "provider")
+	}
+	return nil
+}
+
+// keyBody returns the fields of a key.
+func (p *planner) keyBody(item map[string]any, row gjson.Result) (map[string]any, error) {
+	body := maps.Clone(item)
+	if text, ok := item["expiresAt"].(string); ok {
+		at, err := p.time("expiresAt", text, 1)
+		if err != nil {
+			return nil, err
+		}
+		body["expiresAt"] = at
+	}
+	if paused, ok := body["paused"]; ok && row.Exists() && (paused == true) == row.Get("pausedAt").Exists() {
+		delete(body, "paused")
+	}
+	return body, nil
+}
+
+// budgetBody returns the fields of a budget.
+func (p *planner) budgetBody(item map[string]any, row gjson.Result) (map[string]any, error) {
+	for _, name := range []string{"unit", "window"} {
+		if row.Exists() && row.Get(name).String() != item[name] {
+			return nil, fmt.Errorf("its %s is %s and cannot change; rename the budget in the file, or delete it", name, row.Get(name))
+		}
+	}
+	key, _ := item["key"].(string)
+	keys, _ := itemsOf(p.values, fileSection{name: "keys"})
+	known := slices.ContainsFunc(keys, func(k map[string]any) bool { return byName(k) == key })
+	if _, stored := p.keyIDs[key]; key != "" && !stored && !known {
+		return nil, fmt.Errorf("there is no key %q", key)
+	}
+	body := maps.Clone(item)
+	if v, ok := item["key"]; ok && v == nil {
+		body["keyId"] = nil
+	}
+	return body, nil
+}
+
+// disabled plans the disabled models of each prefix that the file names.
+func (p *planner) disabled() error {
+	const path = "/api/models/disabled"
+	want, owned := p.values["disabled"].(map[string]any)
+	if !owned {
+		return nil
+	}
+	list, err := p.get(path)
+	if err != nil {
+		return err
+	}
+	got := map[string]map[string]bool{}
+	for prefix, ids := range list.Get("disabled").Map() {
+		got[prefix] = map[string]bool{}
+		for _, id := range ids.Array() {
+			got[prefix][id.String()] = true
+		}
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(want)) {
+		ids, _ := want[prefix].([]any)
+		var missing []string
+		for _, id := range ids {
+			if id := fmt.Sprint(id); got[prefix][id] {
+				p.equal++
+				delete(got[prefix], id)
+			} else {
+				missing = append(missing, id)
+			}
+		}
+		if len(missing) > 0 {
+			p.steps = append(p.steps, step{Action: "create", Kind: "disabled models", Name: prefix, Fields: missing, method: "POST",
+				path: path, collection: path, body: map[string]any{"providerAlias": prefix, "ids": missing}})
+		}
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(got)) {
+		for _, id := range slices.Sorted(maps.Keys(got[prefix])) {
+			if p.prune {
+				q := url.Values{"providerAlias": {prefix}, "id": {id}}
+				p.steps = append(p.steps, step{Action: "delete", Kind: "disabled model", Name: prefix + "/" + id, method: "DELETE",
+					path: path + "?" + q.Encode(), collection: path})
+			}
+		}
+	}
+	return nil
+}
+
+// aliases plans the aliases.
+func (p *planner) aliases() error {
+	const path = "/api/models/alias"
+	want, owned := p.values["aliases"].(map[string]any)
+	if !owned {
+		return nil
+	}
+	list, err := p.get(path)
+	if err != nil {
+		return err
+	}
+	got := list.Get("aliases").Map()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		one := step{Action: "create", Kind: "alias", Name: name, method: "PUT", path: path, collection: path,
+			body: map[string]any{"alias": name, "model": want[name]}}
+		if old, ok := got[name]; ok && old.String() == want[name] {
+			p.equal++
+			continue
+		} else if ok {
+			one.Action, one.Fields = "change", []string{"model"}
+		}
+		p.steps = append(p.steps, one)
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[name]; !ok && p.prune {
+			p.steps = append(p.steps, step{Action: "delete", Kind: "alias", Name: name, method: "DELETE",
+				path: path + "?" + url.Values{"alias": {name}}.Encode(), collection: path})
+		}
+	}
+	return nil
+}
+
+// settings plans the settings that the file names.
+func (p *planner) settings() error {
+	const path = "/api/settings"
+	want, owned := p.values["settings"].(map[string]any)
+	if !owned {
+		return nil
+	}
+	got, err := p.get(path)
+	if err != nil {
+		return err
+	}
+	one := step{Action: "change", Kind: "settings", method: "PATCH", path: path, collection: path, body: map[string]any{}}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		v := want[name]
+		if prices, ok := v.(map[string]any); ok { // of which each is a setting
+			changed := map[string]any{}
+			for model, price := range prices {
+				if !same(price, got.Get(name+"."+gjson.Escape(model))) {
+					changed[model] = price
+				}
+			}
+			if v = changed; len(changed) == 0 {
+				p.equal++
+				continue
+			}
+		} else if same(v, got.Get(name)) || v == nil && defaultSetting(name, got.Get(name)) {
+			p.equal++
+			continue
+		}
+		one.Fields, one.body[name] = append(one.Fields, name), v
+	}
+	if len(one.Fields) > 0 {
+		p.steps = append(p.steps, one)
+	}
+	return nil
+}
+
+// defaultSetting reports whether a setting that is always shown has its default.
+func defaultSetting(name string, got gjson.Result) bool {
+	return map[string]string{"strategy": "priority", "firstByteSeconds": "300", "idleSeconds": "300", "embeddingInputType": "document",
+		"responsesWebSocket": "on", "promptCaching": "auto", "streamCost": "off", "captureHours": "24", "timeZone": "UTC"}[name] == got.String()
+}
+
+// print prints a plan.
+func (p *planner) printPlan() error {
+	if p.json {
+		steps := p.steps
+		if steps == nil {
+			steps = []step{}
+		}
+		raw, err := json.Marshal(map[string]any{"steps": steps, "equal": p.equal})
+		if err == nil {
+			_, err = fmt.Fprintf(p.Stdout, "%s\n", raw)
+		}
+		return err
+	}
+	signs := map[string]cell{"create": {"+", green}, "change": {"~", yellow}, "delete": {"-", red}}
+	t := table{columns: []column{{}, {}, {}, {}}}
+	counts := map[string]int{}
+	for _, s := range p.steps {
+		counts[s.Action]++
+		t.add(signs[s.Action], plain(s.Kind), plain(s.Name), plain(strings.Join(s.Fields, ", ")))
+	}
+	b := bytes.NewBuffer(p.render(t, false))
+	fmt.Fprintf(b, "To create: %d, to change: %d, to delete: %d, equal: %d.\n", counts["create"], counts["change"], counts["delete"], p.equal)
+	_, err := p.Stdout.Write(b.Bytes())
+	return err
+}
+
+// plan shows what apply would do.
+func (a *app) plan(ctx context.Context, in *input) error {
+	if in.values["schema"] != "" {
+		_, err := a.Stdout.Write(Schema())
+		return err
+	}
+	p, err := a.newPlan(ctx, in)
+	if err == nil {
+		err = p.printPlan()
+	}
+	if err == nil && len(p.steps) > 0 {
+		err = &ExitError{Code: 2}
+	}
+	return err
+}
+
+// apply makes the machine what the file says.
+func (a *app) apply(ctx context.Context, in *input) error {
+	p, err := a.newPlan(ctx, in)
+	if err != nil {
+		return err
+	}
+	if err := p.printPlan(); err != nil || len(p.steps) == 0 {
+		return err
+	}
+	if err := a.confirm("Apply this?"); err != nil {
+		return err
+	}
+	for i, s := range p.steps {
+		if err := p.take(s); err != nil {
+			return fmt.Errorf("%s %s %s: %w; %d of %d steps are done", s.Action, s.Kind, s.Name, err, i, len(p.steps))
+		}
+	}
+	return nil
+}
+
+// take makes the call of a step. Another change since the machine was read is 412.
+func (p *planner) take(s step) error {
+	if s.key != "" {
+		s.body["keyId"] = p.keyIDs[s.key]
+	}
+	switch s.Kind {
+	case "combo", "alias", "key", "budget", "settings":
+		if s.method != "DELETE" { // what a row names may come later in the file
+			s.body["allowUnknown"] = true
+		}
+	}
+	etag := cmp.Or(s.etag, p.etags[s.collection])
+	paused := s.Action == "create" && s.Kind == "key" && s.body["paused"] == true
+	if s.Kind == "key" && s.Action == "create" {
+		delete(s.body, "paused")
+	}
+	raw, next, err := p.client.exchange(p.ctx, s.method, s.path, etag, s.body)
+	var refused *apiError
+	if errors.As(err, &refused) && refused.status == 412 {
+		return errors.New("the machine has changed since it was read; run weir plan again")
+	}
+	if err != nil {
+		return err
+	}
+	v := gjson.ParseBytes(raw)
+	p.etags[s.collection] = next // the generation of the row is that of the collection
+	if unknown := v.Get("unknown").Array(); len(unknown) > 0 {
+		fmt.Fprintf(p.Stderr, "weir: warning: combo %s names unknown models: %s\n", s.Name, text(p.app, v.Get("unknown")).text)
+	}
+	if s.Kind == "key" && s.Action == "create" {
+		p.keyIDs[s.Name] = v.Get("id").String()
+	}
+	if paused {
+		_, p.etags[s.collection], err = p.client.exchange(p.ctx, "PUT", s.path+"/"+url.PathEscape(v.Get("id").String()), next,
+			map[string]any{"paused": true})
+	}
+	if s.Action == "create" && v.Get("apiKey").Exists() || v.Get("webhookSecret").Exists() {
+		err = errors.Join(err, p.stored(s.Kind, v))
+	}
+	return err
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/tidwall/gjson"
+)
+
+// pull writes weir.yaml of a machine. Secrets are variables that the file names.
+func (a *app) pull(ctx context.Context, in *input) error {
+	f, err := a.fileOf(ctx, in.client)
+	if err != nil {
+		return err
+	}
+	raw, err := yaml.MarshalWithOptions(f, yaml.IndentSequence(false))
+	if err != nil {
+		return err
+	}
+	if len(in.args) == 0 || in.args[0] == "-" {
+		_, err := a.Stdout.Write(raw)
+		return err
+	}
+	return a.writeFile(in, raw)
+}
+
+// writeFile writes the file that the first argument names, which only its owner can read.
+func (a *app) writeFile(in *input, raw []byte) error {
+	how := os.O_EXCL
+	if in.values["force"] != "" {
+		how = os.O_TRUNC
+	}
+	f, err := os.OpenFile(in.args[0], os.O_WRONLY|os.O_CREATE|how, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s exists; choose another name, or replace it with --force", in.args[0])
+	} else if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	return errors.Join(err, f.Close())
+}
+
+// fileOf reads a machine into a File.
+func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
+	f := &File{}
+	got := map[string]gjson.Result{}
+	for _, part := range []struct {
+		path string
+		from string // member of the answer
+		to   any
+	}{
+		{"/api/settings", "@this", &f.Settings}, {"/api/providers", "data", &f.Accounts}, {"/api/models/custom", "data", &f.Models},
+		{"/api/models/disabled", "disabled", &f.Disabled}, {"/api/combos", "data", &f.Combos}, {"/api/models/alias", "aliases", &f.Aliases},
+		{"/api/keys", "data", nil}, {"/api/budgets", "data", &f.Budgets},
+	} {
+		v, err := c.call(ctx, "GET", part.path, nil)
+		if err != nil {
+			return nil, err
+		}
+		got[part.path] = v.Get(part.from)
+		if part.to == nil {
+			continue
+		}
+		if err := json.Unmarshal([]byte(v.Get(part.from).Raw), part.to); err != nil {
+			return nil, fmt.Errorf("the answer of %s cannot be read: %w", part.path, err)
+		}
+	}
+	names := map[string]string{}
+	for _, row := range got["/api/keys"].Array() {
+		k, err := keyOf(row)
+		if err != nil {
+			return nil, err
+		}
+		names[row.Get("id").String()] = k.Name
+		f.Keys = append(f.Keys, k)
+	}
+	for i, row := range got["/api/budgets"].Array() {
+		if name, ok := names[row.Get("keyId").String()]; ok {
+			f.Budgets[i].Key = &name
+		}
+	}
+	for i, row := range got["/api/providers"].Array() {
+		accountOf(&f.Accounts[i], row)
+	}
+	return f, nil
+}
+
+// keyOf returns a key of the API as one of the file.
+func keyOf(row gjson.Result) (k FileKey, err error) {
+	fields, _ := row.Value().(map[string]any)
+	at := row.Get("expiresAt").Int()
+	delete(fields, "expiresAt") // a number there
+	raw, err := json.Marshal(fields)
+	if err == nil {
+		err = json.Unmarshal(raw, &k)
+	}
+	if at > 0 {
+		text := time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.999Z07:00")
+		k.ExpiresAt = &text
+	}
+	if paused := row.Get("pausedAt").Exists(); paused {
+		k.Paused = &paused
+	}
+	return k, err
+}
+
+// notWord matches what a variable's name cannot have.
+const notWord = `[^A-Z0-9]+`
+
+// accountOf adds the options of an account, and a variable for each of its secrets.
+func accountOf(f *FileAccount, row gjson.Result) {
+	f.Options, _ = row.Get("providerSpecificData").Value().(map[string]any)
+	refs := map[string]**Reference{"apiKey": &f.APIKey, "accessKeyId": &f.AccessKeyID, "secretAccessKey": &f.SecretAccessKey,
+		"sessionToken": &f.SessionToken, "serviceAccount": &f.ServiceAccount, "accessToken": &f.AccessToken, "refreshToken": &f.RefreshToken}
+	if row.Get("expiresAt").Exists() {
+		delete(refs, "accessToken") // of a sign-in, which the gateway renews
+		delete(refs, "refreshToken")
+	}
+	name := f.Name
+	if name == "" {
+		name = f.Provider
+	}
+	for field, ref := range refs {
+		if strings.Contains(row.Get("secrets").Raw, `"`+field+`"`) {
+			word := regexp.MustCompile(notWord).ReplaceAllString(strings.ToUpper(name+"_"+field), "_")
+			*ref = &Reference{Env: strings.Trim(word, "_")}
+		}
+	}
+}
