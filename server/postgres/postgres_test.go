@@ -197,7 +197,7 @@ func TestServerThatLostItsLockIsFenced(t *testing.T) {
 	write(t, b, "m", put("conn:1", "two"), storage.KeepAlarm)
 	for _, key := range []string{"conn:1", "conn:2"} {
 		err := st.Write(put(key, "late"), storage.KeepAlarm)
-		if !errors.Is(err, storage.ErrStorage) || !errors.Is(err, storage.ErrStorage) || !strings.Contains(err.Error(), "another server") {
+		if !errors.Is(err, storage.ErrStorage) || !strings.Contains(err.Error(), "another server") {
 			t.Errorf("a late write: %v", err)
 		}
 	}
@@ -434,6 +434,40 @@ func TestClockIsTheDatabases(t *testing.T) {
 	e.clock.set(at.Add(5*time.Minute), time.Now(), time.Now())
 	if d := e.Now().Sub(at); d < 5*time.Minute {
 		t.Errorf("a database that is ahead: %v", d)
+	}
+}
+
+// A pooler may stand between in transaction mode; one in statement mode is named.
+func TestPoolerInTransactionMode(t *testing.T) {
+	u, _ := url.Parse(databases.New(t))
+	u.Host = fmt.Sprintf("127.0.0.1:%d", databases.Server().Pooler(t, "transaction"))
+	e := open(t, u.String())
+	var told news
+	told.watch(e)
+	var done sync.WaitGroup
+	for worker := range 12 {
+		done.Go(func() {
+			id := fmt.Sprint("m", worker)
+			for i := range 20 {
+				st := e.Rows(id)
+				if _, err := st.Get("audit:1"); err != nil {
+					t.Error(err)
+				}
+				if err := st.Write(put("audit:1", fmt.Sprint(i)), storage.KeepAlarm); err != nil {
+					t.Error(err)
+				}
+				e.Release(id)
+			}
+		})
+	}
+	done.Wait()
+	until(t, "two ticks", func() bool { _, _, n := told.get(); return n > 1 })
+	u.Host = fmt.Sprintf("127.0.0.1:%d", databases.Server().Pooler(t, "statement"))
+	if e, err := Open(u.String(), "test", func(_ int, line string) { t.Log(line) }); err == nil {
+		e.Close()
+		t.Error("statement mode was accepted")
+	} else if !strings.Contains(err.Error(), "must be in transaction or session mode") {
+		t.Error(err)
 	}
 }
 

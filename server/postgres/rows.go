@@ -297,16 +297,17 @@ func (r rows) Get(key string) ([]byte, error) {
 	if err != nil {
 		return nil, r.e.failed(err)
 	}
-	value, known := m.hot[key]
-	if storage.IsCold(key) {
-		if value, known = m.cold[key]; !known {
-			err := m.conn.QueryRow(ctx, getSQL, r.id, []byte(key)).Scan(&value)
-			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-				r.e.unlock(m)
-				return nil, r.e.failed(err)
-			}
-			m.putCold(key, value)
+	if !storage.IsCold(key) {
+		return slices.Clone(m.hot[key]), nil
+	}
+	value, known := m.cold[key]
+	if !known {
+		err := m.conn.QueryRow(ctx, getSQL, r.id, []byte(key)).Scan(&value)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			r.e.unlock(m)
+			return nil, r.e.failed(err)
 		}
+		m.putCold(key, value)
 	}
 	return slices.Clone(value), nil
 }
@@ -378,7 +379,11 @@ func (r rows) Write(list []storage.Row, alarm int64) error {
 	if len(list) == 0 && alarm == storage.KeepAlarm {
 		return nil
 	}
-	ctx, cancel := r.e.limit()
+	size := 0
+	for _, row := range list {
+		size += len(row.Value)
+	}
+	ctx, cancel := context.WithTimeout(r.e.ctx, callTime+time.Duration(size>>20)*time.Second) // a machine that moves
 	defer cancel()
 	m, err := r.locked(ctx)
 	if err != nil {

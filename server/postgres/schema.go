@@ -131,11 +131,13 @@ func (e *Engine) describe(err error) error {
 	switch {
 	case errors.As(err, &u):
 		text = u.text
-	case errors.As(err, &p):
+	case errors.As(err, &p) && !errors.Is(err, errUnknown):
 		text, hint = p.Message, hints[p.Code]
 		if hint == "" {
 			hint = hints[p.Code[:2]]
 		}
+	case errors.Is(err, errTaken), errors.Is(err, errUnknown):
+		text = cause(err)
 	default:
 		text, hint = cause(err), "it is tried again until it answers"
 	}

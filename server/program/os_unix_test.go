@@ -5,7 +5,15 @@ package program
 import (
 	"os"
 	"syscall"
+	"testing"
+
+	"weir/server/postgres/postgrestest"
 )
+
+// databases are those of the tests.
+var databases postgrestest.Databases
+
+func runTests(m *testing.M) int { return databases.Run(m) }
 
 func becomeUser() {
 	if os.Geteuid() != 0 {

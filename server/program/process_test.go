@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(Main("v0.0.0-test"))
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
 }
 
 // buffer is an output that may be read while it is written.

@@ -60,14 +60,19 @@ const (
 type world struct {
 	*testing.T
 	url     string // of the database, not through a proxy
+	often   string // how often tokens may be refreshed, a field of the client
 	up      *upstream
 	servers []*process
 }
 
+// slow is the time limit of a call: longer than any server is frozen.
+const slow = 40 * time.Second
+
 // process is one server.
 type process struct {
 	*world
-	base  string
+	mu    sync.Mutex
+	base  string // of the running process
 	proxy *postgrestest.Proxy
 	cmd   *exec.Cmd
 	out   *lines
@@ -91,9 +96,16 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
+// newWorld starts servers on a new database, with refreshes four times a second.
 func newWorld(t *testing.T, servers int) *world {
 	t.Helper()
-	w := &world{T: t, url: databases.New(t), up: newUpstream(t)}
+	return newWorldOn(t, databases.New(t), servers, `,"refreshEveryMs":250`)
+}
+
+// newWorldOn starts servers on a database.
+func newWorldOn(t *testing.T, database string, servers int, often string) *world {
+	t.Helper()
+	w := &world{T: t, url: database, often: often, up: newUpstream(t)}
 	for range servers {
 		u, _ := url.Parse(w.url)
 		p := &process{world: w, proxy: postgrestest.NewProxy(t, u.Host)}
@@ -105,7 +117,7 @@ func newWorld(t *testing.T, servers int) *world {
 			p.kill()
 			if t.Failed() {
 				text := p.out.String()
-				t.Logf("%s:\n%s", p.base, text[max(0, len(text)-6000):])
+				t.Logf("%s:\n%s", p.base, text[max(0, len(text)-1500):])
 			}
 		}
 	})
@@ -115,7 +127,7 @@ func newWorld(t *testing.T, servers int) *world {
 // environment is that of a server whose database is at a URL.
 func (w *world) environment(database string) []string {
 	client := `[{"id":"` + oauth + `","name":"Acme","tokenUrl":"` + w.up.URL +
-		`/token","clientId":"client-of-the-test","clientSecret":"secret-of-the-test","refreshEveryMs":250}]`
+		`/token","clientId":"client-of-the-test","clientSecret":"secret-of-the-test"` + w.often + `}]`
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "DATABASE_URL=" + database, "ADMIN_TOKEN=" + admin,
 		"API_KEY_SECRET=" + strings.Repeat("k", 40), "CREDENTIALS_KEY=" + strings.Repeat("c", 40), "PRICES_URL=off",
 		"ALLOW_PRIVATE_UPSTREAMS=true", "OAUTH_PROVIDERS=" + client}
@@ -137,6 +149,8 @@ func (p *process) start() {
 	}
 	for range 1500 {
 		if m := isOn.FindStringSubmatch(p.out.String()); m != nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
 			p.base = m[1]
 			return
 		}
@@ -176,9 +190,12 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // do makes a call, with header fields in pairs.
 func (p *process) do(method, path, body string, fields ...string) (a answer) {
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), slow)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, p.base+path, strings.NewReader(body))
+	p.mu.Lock()
+	base := p.base
+	p.mu.Unlock()
+	req, err := http.NewRequestWithContext(ctx, method, base+path, strings.NewReader(body))
 	if err != nil {
 		panic(err)
 	}
@@ -260,20 +277,22 @@ func (w *world) until(d time.Duration, what string, ok func() bool) {
 // come twice, for which others revoke the grant.
 type upstream struct {
 	*httptest.Server
-	mu      sync.Mutex
-	grants  map[string]int  // how often the grant of a current refresh token was used
-	used    map[string]bool // earlier refresh tokens
-	access  map[string]bool // tokens that are accepted
-	calls   int             // of the token endpoint
-	reused  int             // of refresh tokens
-	chats   int
-	images  map[string]int // by prompt
-	slow    time.Duration  // of an image
-	lastRun int
+	mu          sync.Mutex
+	grants      map[string]int       // how often the grant of a current refresh token was used
+	used        map[string]time.Time // earlier refresh tokens
+	access      map[string]bool      // tokens that are accepted
+	calls       int                  // of the token endpoint
+	reused      int                  // of refresh tokens
+	reusedEarly int                  // in less than a minute, in which the outcome of a call is waited for
+	budgeted    int                  // calls for the model "budgeted"
+	chats       int
+	images      map[string]int // by prompt
+	slow        time.Duration  // of an image
+	lastRun     int
 }
 
 func newUpstream(t *testing.T) *upstream {
-	u := &upstream{grants: map[string]int{}, used: map[string]bool{}, images: map[string]int{}}
+	u := &upstream{grants: map[string]int{}, used: map[string]time.Time{}, images: map[string]int{}}
 	u.expire()
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /token", u.token)
@@ -309,15 +328,17 @@ func (u *upstream) token(w http.ResponseWriter, r *http.Request) {
 	u.calls++
 	n, valid := u.grants[old]
 	if !valid {
-		if u.used[old] {
-			u.reused++
+		if at := u.used[old]; !at.IsZero() {
+			if u.reused++; time.Since(at) < 59*time.Second {
+				u.reusedEarly++
+			}
 		}
 		w.WriteHeader(400)
 		io.WriteString(w, `{"error":"invalid_grant"}`)
 		return
 	}
 	delete(u.grants, old)
-	u.used[old] = true
+	u.used[old] = time.Now()
 	u.lastRun++
 	access, refresh := fmt.Sprintf("access-token-number-%d", u.lastRun), fmt.Sprintf("refresh-token-number-%d", u.lastRun)
 	u.grants[refresh], u.access[access] = n+1, true
@@ -326,11 +347,15 @@ func (u *upstream) token(w http.ResponseWriter, r *http.Request) {
 }
 
 func (u *upstream) chat(w http.ResponseWriter, r *http.Request) {
+	raw, _ := io.ReadAll(r.Body)
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	u.mu.Lock()
 	accepted := u.access[token]
 	if accepted {
 		u.chats++
+		if gjson.GetBytes(raw, "model").Str == "budgeted" {
+			u.budgeted++
+		}
 	}
 	u.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")

@@ -65,6 +65,9 @@ func (d *Databases) New(t testing.TB) string {
 	return d.server.Database(t)
 }
 
+// Server returns the server of the databases, which New has started.
+func (d *Databases) Server() *Server { return d.server }
+
 // Start starts a server. Without PostgreSQL the test is skipped, unless CI=1.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
@@ -209,4 +212,39 @@ func freePort() (int, error) {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Pooler starts PgBouncer before the server in a mode, and returns its port. Without PgBouncer the
+// test is skipped.
+func (s *Server) Pooler(t testing.TB, mode string) int {
+	t.Helper()
+	bin, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		t.Skip("PgBouncer is not installed (apt-get install pgbouncer)")
+	}
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := filepath.Join(s.dir, mode+".ini")
+	text := fmt.Sprintf("[databases]\n* = host=127.0.0.1 port=%d user=weir\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"+
+		"listen_port = %d\nauth_type = any\npool_mode = %s\nunix_socket_dir =\n", s.Port, port, mode)
+	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := s.command("pgbouncer", settings)
+	c.Path = bin
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	for range 100 {
+		if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			conn.Close()
+			return port
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("PgBouncer does not answer")
+	return 0
 }
