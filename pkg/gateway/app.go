@@ -59,6 +59,9 @@ type Ports struct {
 	// Replicas are the processes that serve the machines; nil where that is not known, or if
 	// this one is alone.
 	Replicas *Replicas
+	// Disk returns how many bytes of the disk with the data are free, and how many it has: 0 if
+	// that is not known. nil where the platform has no disk.
+	Disk func() (free, size int64)
 	// Observers receive each request once its answer has ended, after what the gateway itself
 	// records of it.
 	Observers []Observer
@@ -81,6 +84,7 @@ type App struct {
 	object *machine.Object
 	cache  *snapshot.Cache
 
+	checkDisk     func(ctx context.Context)
 	refreshPrices func(ctx context.Context)
 	scraper       *api.Scraper
 }
@@ -125,7 +129,7 @@ func New(cfg Config, p Ports) *App {
 	app.Auth = sessions.Wrap()
 	app.Observers = append([]Observer{w}, p.Observers...)
 	app.Memory, app.Captures.Memory = w.memory, w.memory
-	app.refreshPrices = w.refreshPrices
+	app.checkDisk, app.refreshPrices = w.checkDisk, w.refreshPrices
 	h := w.endpoints(w.pool, p.Do)
 	if p.Process != nil {
 		w.process = func() []metrics.Family { return append(p.Process(), app.metrics()...) }
@@ -199,6 +203,7 @@ func (a *App) TakeOver(handed []byte) {
 // Cron serves the scheduled trigger.
 func (a *App) Cron(ctx context.Context, _ string) {
 	if a.object != nil {
+		a.checkDisk(ctx)
 		a.object.Cron(ctx)
 		a.refreshPrices(ctx)
 	}

@@ -162,6 +162,23 @@ func (w *wiring) pricesState(ctx context.Context) *catalog.Update {
 	return &p
 }
 
+// checkDisk reports a disk that is nearly full to the machines.
+func (w *wiring) checkDisk(ctx context.Context) {
+	if w.Disk == nil {
+		return
+	}
+	free, size := w.Disk()
+	if size == 0 || free >= size/20 && free >= 1<<30 {
+		return
+	}
+	n := rpc.Notice{Event: deliver.DiskFull, Title: "The disk of the server is nearly full",
+		Text: "Less than 5 % or 1 GiB is free where the data directory is. When it is full, changes are refused and " +
+			"usage is lost: remove other files, or move the data directory."}
+	if _, err := rpc.Call[struct{}](ctx, w.Objects, rpc.RegistryID, "notice", n); err != nil {
+		w.logLine("disk: the registry did not answer")
+	}
+}
+
 // refreshPrices is part of the scheduled work.
 func (w *wiring) refreshPrices(ctx context.Context) {
 	if w.prices == nil {

@@ -56,6 +56,8 @@ type Config struct {
 	// goroutines at once.
 	Log func(level int, line string)
 	Now func() time.Time // nil means time.Now
+	// Disk is gateway.Ports.Disk.
+	Disk func() (free, size int64)
 }
 
 // Host is the program behind net/http. It implements http.Handler.

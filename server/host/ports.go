@@ -48,6 +48,7 @@ func Ports(c *Config) gateway.Ports {
 		Log:         c.Log,
 		MaxRequests: cmp.Or(c.Requests, defaultRequests),
 		ListsAtOnce: 16,
+		Disk:        c.Disk,
 	}
 }
 

@@ -85,7 +85,8 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 		Dialer:    dial.NewSockets(policy, k.objects.Outside),
 		Origin:    s.proxies.origin, ClientAddress: s.proxies.clientAddress,
 		SpendCode: k.codes.spend, Now: now, Process: k.process, Replicas: k.replicas(),
-		Log: log.line,
+		Log:  log.line,
+		Disk: func() (free, size int64) { return diskSpace(s.data) },
 	}
 	k.app = host.NewApp(k.config)
 	k.objects.Use(k.app)
