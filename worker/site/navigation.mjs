@@ -11,6 +11,7 @@ export const navigation = [
       "routing",
       "fallback",
       "guides/budgets",
+      "guides/alerts",
       "guides/spend",
       "guides/captured-bodies",
       "guides/health",
