@@ -28,10 +28,8 @@ func (o *Manager) PublicStatus(r *storage.Call) (any, error) {
 	}
 	days, hours := publicLines(r.Tx, &healthSpans[1], by), publicLines(r.Tx, &healthSpans[0], by)
 	out := rpc.PublicStatus{Object: "status", By: by, State: stateUnknown, UpdatedAt: r.Now, Data: []rpc.PublicState{}}
-	for name, line := range days {
-		if line.total.Errors >= line.total.Requests {
-			continue
-		}
+	for _, name := range mostUsed(days, by) {
+		line := days[name]
 		s := rpc.PublicState{Name: name}
 		s.Days, s.Success30d = line.public(&healthSpans[1], r.Now)
 		lately := usage.Row{}
@@ -49,9 +47,22 @@ func (o *Manager) PublicStatus(r *storage.Call) (any, error) {
 		out.Data = append(out.Data, s)
 	}
 	slices.SortFunc(out.Data, func(a, b rpc.PublicState) int { return strings.Compare(a.Name, b.Name) })
-	out.Data = out.Data[:min(len(out.Data), maxPublic)]
 	out.State = overall(out.Data)
 	return out, nil
+}
+
+// mostUsed returns the names of the lines with the most attempts, up to maxPublic: of models
+// those that an account has answered.
+func mostUsed(lines map[string]*healthLine, by string) (names []string) {
+	for name, l := range lines {
+		if by == "provider" || l.total.Errors < l.total.Requests {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(lines[b].total.Requests, lines[a].total.Requests), strings.Compare(a, b))
+	})
+	return names[:min(len(names), maxPublic)]
 }
 
 // overall returns the state of all: down if all that were called lately are.
