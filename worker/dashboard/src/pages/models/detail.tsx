@@ -108,7 +108,7 @@ export function Detail({
               </>
             )}
             <Code label="Model ID" text={i.id} />
-            {callable && <Health machine={machine} filter={`model=${encodeURIComponent(m.id)}`} what={m.id} />}
+            {callable && canDisable(m) && <Health machine={machine} filter={`model=${encodeURIComponent(m.id)}`} what={m.id} />}
             <div class="row">
               {callable && <TryLink machine={machine} m={m} segment={segment} />}
               {canDisable(m) && (
