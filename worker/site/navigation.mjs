@@ -15,6 +15,7 @@ export const navigation = [
       "guides/spend",
       "guides/captured-bodies",
       "guides/health",
+      "guides/log-export",
       "guides/opentelemetry",
       "prices",
       "creations",

@@ -22,6 +22,7 @@ export const words = {
   "guides/opentelemetry":
     "otel otlp traces spans observability collector tempo jaeger grafana datadog langfuse honeycomb",
   "guides/captured-bodies": "log prompts store conversations audit record",
+  "guides/log-export": "s3 r2 bucket minio jsonl archive data lake athena duckdb",
   prices: "cost pricing price list dollars",
   troubleshooting: "error errors 400 401 403 404 429 500 502 503 504 problem not working too many requests refused",
   privacy: "gdpr data retention what is stored telemetry",
