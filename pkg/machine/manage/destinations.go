@@ -174,7 +174,7 @@ func (c *change) destinationUpdate() (any, error) {
 func (c *change) storeDestination(row *storage.Destination) (any, error) {
 	in := c.input()
 	in.only("name", "kind", "enabled", "events", "settings")
-	plain := c.o.readDestination(in, row)
+	plain := c.o.readDestination(in, row, false)
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
@@ -221,8 +221,8 @@ func (c *change) putDestination(row *storage.Destination, plain map[string]strin
 }
 
 // readDestination reads the fields of a destination that were sent, and returns its new
-// secrets.
-func (o *Manager) readDestination(in *Input, row *storage.Destination) (plain map[string]string) {
+// secrets. An imported one without a secret that its kind needs is paused.
+func (o *Manager) readDestination(in *Input, row *storage.Destination, imported bool) (plain map[string]string) {
 	if v, ok := in.text("name", 100); ok {
 		row.Name = v
 	}
@@ -249,7 +249,7 @@ func (o *Manager) readDestination(in *Input, row *storage.Destination) (plain ma
 		}
 		row.Events = v
 	}
-	return o.readFields(in, k, row)
+	return o.readFields(in, k, row, imported)
 }
 
 func kindNames() string {
@@ -262,7 +262,8 @@ func kindNames() string {
 
 // readFields reads the settings of the kind. If the host of the address changes, the
 // secrets that are not sent with it are removed: they were given for another one.
-func (o *Manager) readFields(in *Input, k *deliver.Kind, row *storage.Destination) (plain map[string]string) {
+func (o *Manager) readFields(in *Input, k *deliver.Kind, row *storage.Destination,
+	imported bool) (plain map[string]string) {
 	plain = map[string]string{}
 	options := map[string]string{}
 	for field, value := range row.Options {
@@ -292,6 +293,10 @@ func (o *Manager) readFields(in *Input, k *deliver.Kind, row *storage.Destinatio
 		missing := options[f.Name] == ""
 		if f.Secret {
 			missing = given && value == "" || !given && row.Secrets[f.Name] == ""
+		}
+		if f.Required && missing && f.Secret && imported {
+			row.Paused = true
+			continue
 		}
 		if f.Required && missing {
 			in.fail("settings."+f.Name, "is required for this kind")

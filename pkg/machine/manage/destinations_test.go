@@ -203,3 +203,46 @@ func TestStateOfDestinationIsShown(t *testing.T) {
 		}
 	}
 }
+
+// An encrypted export has the secrets of destinations; one in the clear has none, and a new one
+// that it brings is paused.
+func TestDestinationsAreExportedAndImported(t *testing.T) {
+	w, hook, id := targeted(t)
+	w.OK("PUT", "/api/destinations/"+id, `{"events":["key.created"],"settings":{"quietHours":"22:00-07:00"}}`)
+	plain := w.OK("GET", "/api/export", "").Raw
+	sealed := w.OK("POST", "/api/export", `{"passphrase":"a long passphrase"}`).Raw
+	if strings.Contains(plain, "canary") || strings.Contains(sealed, "canary") || !strings.Contains(plain, "quietHours") {
+		t.Fatalf("the export is %s", plain)
+	}
+	preview := w.OK("POST", "/api/import", `{"preview":true,"replace":true,"passphrase":"a long passphrase","document":`+sealed+`}`)
+	if d := preview.Get("changes.destinations"); len(d.Get("changed").Array())+len(d.Get("added").Array())+len(d.Get("deleted").Array()) != 0 {
+		t.Errorf("the preview has %s", d.Raw)
+	}
+	w.API("DELETE", "/api/destinations/"+id, "")
+	other := w.OK("POST", "/api/destinations", `{"kind":"webhook","settings":{"url":"https://hooks.example.com/other"}}`).Get("id").Str
+	w.OK("POST", "/api/import", `{"replace":true,"passphrase":"a long passphrase","document":`+sealed+`}`)
+	d := w.OK("GET", "/api/destinations/"+id, "")
+	if d.Get("status").Str != "active" || d.Get("events.0").Str != "key.created" || d.Get("settings.quietHours").Str != "22:00-07:00" {
+		t.Errorf("imported: %s", d.Raw)
+	}
+	if w.OK("POST", "/api/destinations/"+id+"/test", ""); hook.Seen[len(hook.Seen)-1].URL != hookURL {
+		t.Errorf("the test went to %s", hook.Seen[len(hook.Seen)-1].URL)
+	}
+	if status, _ := w.API("GET", "/api/destinations/"+other, ""); status != 404 {
+		t.Errorf("a destination that the document lacks is left: %d", status)
+	}
+	w.OK("POST", "/api/import", `{"document":`+plain+`}`)
+	if d = w.OK("GET", "/api/destinations/"+id, ""); d.Get("status").Str != "active" || d.Get("last4.url").Str != "last" {
+		t.Errorf("imported again without secrets: %s", d.Raw)
+	}
+	w.API("DELETE", "/api/destinations/"+id, "")
+	w.OK("POST", "/api/import", `{"document":`+plain+`}`)
+	if d = w.OK("GET", "/api/destinations/"+id, ""); d.Get("status").Str != "paused" || d.Get("secrets.#").Int() != 0 {
+		t.Errorf("a new one without secrets: %s", d.Raw)
+	}
+	for _, bad := range []string{`[{"kind":"none"}]`, `{}`, `[{"id":"a b","kind":"webhook"}]`, `[{"id":"a","kind":"slack"},{"id":"a","kind":"slack"}]`, `[{"kind":"webhook","settings":{"url":"https://10.0.0.1/"}}]`} {
+		if status, a := w.API("POST", "/api/import", `{"document":{"destinations":`+bad+`}}`); status != 400 {
+			t.Errorf("%s: %d %s", bad, status, a.Raw)
+		}
+	}
+}

@@ -40,6 +40,7 @@ type exportDoc struct {
 	ModelAliases map[string]string            `json:"modelAliases"`
 	Disabled     []store.DisabledModels       `json:"disabledModels"`
 	Budgets      []exportBudget               `json:"budgets"`
+	Destinations []exportDestination          `json:"destinations"`
 	Settings     store.Settings               `json:"settings"`
 	Keys         []store.Key                  `json:"keys,omitempty"` // digests
 }
@@ -134,6 +135,10 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 			b.Webhook = v.Webhook
 		}
 		d.Budgets = append(d.Budgets, b)
+	}
+	var err error
+	if d.Destinations, err = c.exportDestinations(secrets); err != nil {
+		return nil, err
 	}
 	if secrets {
 		for _, row := range c.Keys() {

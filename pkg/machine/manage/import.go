@@ -90,6 +90,10 @@ func (c *change) importDoc() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	targets, err := c.importedDestinations(gjson.GetBytes(raw, "destinations"))
+	if err != nil {
+		return nil, err
+	}
 	var keys []store.Key
 	if k := gjson.GetBytes(raw, "keys"); opened && k.Exists() && json.Unmarshal([]byte(k.Raw), &keys) != nil {
 		return nil, badKeys()
@@ -106,7 +110,7 @@ func (c *change) importDoc() (any, error) {
 	}
 	c.etag = c.Meta.Generation
 	if replace {
-		c.dropConfig(doc, budgets, gjson.ParseBytes(raw))
+		c.dropConfig(doc, budgets, targets, gjson.ParseBytes(raw))
 	}
 	made, err := c.putDocument(doc, keys)
 	if err != nil {
@@ -116,11 +120,15 @@ func (c *change) importDoc() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.putDestinations(targets); err != nil {
+		return nil, err
+	}
 	c.Touch("settings")
 	c.Put(storage.SettingsRow, settings)
 	out := imported{
 		Connections: len(doc.conns), Combos: len(doc.combos), CustomModels: len(doc.customs), ModelAliases: len(doc.aliases),
 		Disabled: len(doc.disabled), Budgets: stored, BudgetsSkipped: len(budgets) - stored, Keys: len(made),
+		Destinations:     len(targets),
 		KeysSkipped:      skipped,
 		UnknownProviders: unknown,
 	}
@@ -139,7 +147,8 @@ func (c *change) importDoc() (any, error) {
 		return out, nil
 	}
 	c.etag = c.Meta.Generation
-	c.fields = []string{"connections", "combos", "customModels", "modelAliases", "disabledModels", "budgets", "settings"}
+	c.fields = []string{"connections", "combos", "customModels", "modelAliases", "disabledModels", "budgets",
+		"destinations", "settings"}
 	if replace {
 		c.fields = append(c.fields, "replace")
 	}
@@ -193,6 +202,7 @@ type imported struct {
 	// BudgetsSkipped is the number of the document's budgets of keys that the machine
 	// does not have.
 	BudgetsSkipped int `json:"budgetsSkipped,omitempty"`
+	Destinations   int `json:"destinations"`
 	Keys           int `json:"keys"`
 	// KeysSkipped is the number of the document's gateway keys without keys:
 	// true.
@@ -239,6 +249,7 @@ func (c *change) compare(before *storage.Tx) map[string]difference {
 				"providerAlias").Str
 		}},
 		{"budgets", storage.BudgetPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "name").Str }},
+		{"destinations", storage.DestinationPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "name").Str }},
 		{"keys", storage.KeyPrefix, func(raw []byte) string {
 			if name := gjson.GetBytes(raw, "name").Str; name != "" {
 				return name
@@ -287,12 +298,15 @@ func (c *change) essence(prefix string, raw []byte) string {
 		"tokenGeneration", "origin", "last4"} {
 		delete(row, own)
 	}
-	if prefix == storage.ConnectionPrefix {
-		var conn storage.Connection
+	if prefix == storage.ConnectionPrefix || prefix == storage.DestinationPrefix {
+		var conn storage.Connection // a destination has its secrets in the same place
 		json.Unmarshal(raw, &conn)
-		plain := map[string]string{}
+		plain, sealedAs := map[string]string{}, conn.ID
+		if prefix == storage.DestinationPrefix {
+			sealedAs = (&storage.Destination{ID: conn.ID}).SealedAs()
+		}
 		for field, sealed := range conn.Secrets {
-			secret, err := c.o.Keyring.Open(c.ID, conn.ID, field, sealed)
+			secret, err := c.o.Keyring.Open(c.ID, sealedAs, field, sealed)
 			if err != nil {
 				return string(raw)
 			}
@@ -306,7 +320,7 @@ func (c *change) essence(prefix string, raw []byte) string {
 
 // documentFields are those of a seed document and of an export.
 var documentFields = [...]string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels",
-	"budgets", "settings"}
+	"budgets", "destinations", "settings"}
 
 // newerBackup refuses an export of a newer version.
 func newerBackup(doc gjson.Result) error {
@@ -505,6 +519,7 @@ func (c *change) bounded() error {
 		{storage.CustomModelPrefix, "custom models", MaxCustoms}, {storage.AliasPrefix, "aliases", MaxAliases},
 		{storage.DisabledPrefix, "aliases with disabled models", MaxDisabled},
 		{storage.BudgetPrefix, "budgets", MaxBudgets},
+		{storage.DestinationPrefix, "destinations", MaxDestinations},
 	} {
 		if len(c.List(b.prefix)) > b.most {
 			return overfull(b.what, b.most)
@@ -538,7 +553,7 @@ func isKey(k *store.Key) bool {
 
 // dropConfig removes the rows that a replacing import lacks, in the collections
 // that the document has.
-func (c *change) dropConfig(doc *document, budgets []storage.Budget, raw gjson.Result) {
+func (c *change) dropConfig(doc *document, budgets []storage.Budget, targets []importedDestination, raw gjson.Result) {
 	keep := map[string]bool{}
 	for i := range doc.conns {
 		var had storage.Connection
@@ -552,11 +567,14 @@ func (c *change) dropConfig(doc *document, budgets []storage.Budget, raw gjson.R
 	for i := range budgets {
 		keep[storage.BudgetPrefix+budgets[i].ID] = true
 	}
+	for i := range targets {
+		keep[storage.DestinationPrefix+targets[i].row.ID] = true
+	}
 	for _, of := range [...][2]string{
 		{storage.ConnectionPrefix, "connections"}, {storage.ComboPrefix, "combos"},
 		{storage.CustomModelPrefix, "customModels"}, {storage.AliasPrefix, "modelAliases"},
 		{storage.DisabledPrefix, "disabledModels"},
-		{storage.BudgetPrefix, "budgets"},
+		{storage.BudgetPrefix, "budgets"}, {storage.DestinationPrefix, "destinations"},
 	} {
 		if v := raw.Get(of[1]); !v.Exists() || v.Type == gjson.Null {
 			continue
@@ -569,12 +587,15 @@ func (c *change) dropConfig(doc *document, budgets []storage.Budget, raw gjson.R
 			if id, ok := strings.CutPrefix(r.Key, storage.ConnectionPrefix); ok {
 				c.ForgetConnection(id)
 			}
+			if id, ok := strings.CutPrefix(r.Key, storage.DestinationPrefix); ok {
+				c.DropOutbox(id)
+			}
 			if id, ok := strings.CutPrefix(r.Key, storage.BudgetPrefix); ok {
 				c.Del(storage.LedgerPrefix + id)
 				c.DropOutbox(storage.OfBudget(id))
 			}
 		}
 	}
-	c.Touch("providers", "combos", "custom", "alias", "disabled", "budgets")
+	c.Touch("providers", "combos", "custom", "alias", "disabled", "budgets", "destinations")
 	c.Due = true
 }
