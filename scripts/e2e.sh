@@ -22,6 +22,11 @@ need_go
 modules
 mkdir -p test/out
 out=e2e-$PLATFORM
+# The dashboards and alert rules of deploy/observability run against a real Prometheus.
+if [[ " ${files[*]} " = *observability* ]]; then
+  command -v prometheus >/dev/null || debian prometheus ||
+    echo "no query of a dashboard is tested, Prometheus is not installed (apt-get install prometheus)"
+fi
 case "$PLATFORM" in
   workerd)
     [ "${BUILT:-}" = 1 ] || scripts/build.sh

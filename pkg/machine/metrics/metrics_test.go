@@ -3,6 +3,7 @@ package metrics
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -214,6 +215,32 @@ func TestGuideListsEveryMetric(t *testing.T) {
 	for _, name := range named(string(guide)) {
 		if !slices.Contains(names, name) {
 			t.Errorf("the guide names %s, which does not exist", name)
+		}
+	}
+}
+
+// Dashboards and alert rules ask for metrics that exist.
+func TestDashboardsAndRulesNameKnownMetrics(t *testing.T) {
+	files, err := filepath.Glob("../../../deploy/observability/dashboards/*.json")
+	if err != nil || len(files) != 4 {
+		t.Fatalf("%v %v", files, err)
+	}
+	names, asked := known(t), map[string]bool{}
+	for _, path := range append(files, "../../../deploy/observability/rules.yml") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range named(string(text)) {
+			asked[name] = true
+			if !slices.Contains(names, name) {
+				t.Errorf("%s: there is no metric %s", path, name)
+			}
+		}
+	}
+	for _, name := range names {
+		if !asked[name] && !strings.Contains(name, "_key_") {
+			t.Errorf("no dashboard or rule shows %s", name)
 		}
 	}
 }
