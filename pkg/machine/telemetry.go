@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"slices"
+
 	"weir/pkg/machine/deliver"
 	"weir/pkg/machine/metrics"
 	"weir/pkg/machine/rpc"
@@ -39,33 +41,46 @@ func (o *Object) export(t *storage.Tx, list []store.Request, lost int64) {
 			t.Meta.MetricsAt = max(t.Now, min(t.Meta.MetricsSent, t.Now)+metricsEvery)
 		}
 	}
-	for _, d := range collectors {
-		f := telemetry.Fold{MachineID: t.ID, Sample: deliver.SampleOf(d.Options), BaseURL: baseURLs(t)}
-		format, resource := deliver.OTLPFormat(d.Options), deliver.ResourceOf(d.Options)
-		if deliver.TakesSignal(d.Options, deliver.Traces) {
-			var spans []otlp.Span
-			for i := range list {
-				spans = append(spans, f.Spans(&list[i])...)
-			}
-			enqueue(t, d.ID, deliver.Traces, spans, func(part []otlp.Span) []byte {
-				return otlp.Traces(format, resource, part)
-			})
-			if lost > 0 {
-				t.Lose(d.ID, lost)
-			}
-		}
-		if deliver.TakesSignal(d.Options, deliver.Logs) {
-			var lines []otlp.Log
-			for i := range list {
-				if l := f.Log(&list[i]); l != nil {
-					lines = append(lines, *l)
-				}
-			}
-			enqueue(t, d.ID, deliver.Logs, lines, func(part []otlp.Log) []byte {
-				return otlp.Logs(format, resource, part)
-			})
-		}
+	for i := range collectors {
+		o.exportRequests(t, &collectors[i], list, lost)
 	}
+}
+
+// exportRequests stores the spans and the logs of requests for a collector, of as many
+// requests at a time as an item usually has.
+func (o *Object) exportRequests(t *storage.Tx, d *storage.Destination, list []store.Request, lost int64) {
+	traces := deliver.TakesSignal(d.Options, deliver.Traces)
+	logs := deliver.TakesSignal(d.Options, deliver.Logs)
+	if lost > 0 && (traces || logs) {
+		t.Lose(d.ID, lost)
+	}
+	f := telemetry.Fold{Sample: deliver.SampleOf(d.Options), BaseURL: baseURLs(t)}
+	format, resource := deliver.OTLPFormat(d.Options), resourceOf(t, d)
+	var spans []otlp.Span
+	var lines []otlp.Log
+	for part := range slices.Chunk(list, maxEntries/2) {
+		f.Reset()
+		spans, lines = spans[:0], lines[:0]
+		for i := range part {
+			if traces {
+				spans = f.Spans(spans, &part[i])
+			}
+			if logs {
+				lines = f.Log(lines, &part[i])
+			}
+		}
+		enqueue(t, d.ID, deliver.Traces, spans, func(part []otlp.Span) []byte {
+			return otlp.Traces(format, resource, part)
+		})
+		enqueue(t, d.ID, deliver.Logs, lines, func(part []otlp.Log) []byte {
+			return otlp.Logs(format, resource, part)
+		})
+	}
+}
+
+// resourceOf returns the attributes of the resource, with the machine.
+func resourceOf(t *storage.Tx, d *storage.Destination) []otlp.Attr {
+	return append(deliver.ResourceOf(d.Options), otlp.String("weir.machine", t.ID))
 }
 
 // exportMetrics stores the metrics of a machine for its collectors, once after calls.
@@ -90,7 +105,7 @@ func (o *Object) exportMetrics(t *storage.Tx) {
 			out, next = last.Since(all, t.Now)
 			t.Put(storage.TotalsPrefix+d.ID, next)
 		}
-		format, resource := deliver.OTLPFormat(d.Options), deliver.ResourceOf(d.Options)
+		format, resource := deliver.OTLPFormat(d.Options), resourceOf(t, &d)
 		enqueue(t, d.ID, deliver.Metrics, out, func(part []otlp.Metric) []byte {
 			return otlp.Metrics(format, resource, part)
 		})

@@ -14,11 +14,13 @@ func BenchmarkExport(b *testing.B) {
 	for _, format := range []otlp.Format{otlp.Protobuf, otlp.JSON} {
 		b.Run(format.ContentType(), func(b *testing.B) {
 			b.ReportAllocs()
+			var spans []otlp.Span
 			for n := 0; n < b.N; n += 256 {
-				var spans []otlp.Span
+				f.Reset()
+				spans = spans[:0]
 				for i := range 256 {
 					r.ID, r.At = fmt.Sprintf("req_%032x", (n+i)*7919), r.At+3
-					spans = append(spans, f.Spans(&r)...)
+					spans = f.Spans(spans, &r)
 				}
 				body := otlp.Traces(format, nil, spans)
 				if _, err := otlp.Gzip(body); err != nil {

@@ -19,32 +19,49 @@ import (
 	"weir/pkg/wire/tracecontext"
 )
 
-// Fold makes the spans and logs of one machine.
+// Fold makes the spans and logs of one machine. Their attributes share its memory until
+// Reset.
 type Fold struct {
-	MachineID string
 	// Sample is the share in percent of the requests without a traceparent that have spans.
 	// For others the caller's flag decides; failed requests always have them.
 	Sample float64
 	// BaseURL returns where an account's calls go, or "".
 	BaseURL func(connectionID, provider string) string
+
+	attrs []otlp.Attr
 }
+
+// Reset ends the use of all spans and logs, so that their memory serves the next ones.
+func (f *Fold) Reset() { f.attrs = f.attrs[:0] }
+
+func (f *Fold) add(a otlp.Attr) { f.attrs = append(f.attrs, a) }
+
+// text adds an attribute with a text, unless that is empty.
+func (f *Fold) text(key, v string) {
+	if v != "" {
+		f.add(otlp.String(key, v))
+	}
+}
+
+// since returns the attributes that were added since there were n.
+func (f *Fold) since(n int) []otlp.Attr { return f.attrs[n:len(f.attrs):len(f.attrs)] }
 
 // otherError is the type of an error without a code.
 const otherError = "_OTHER"
 
-// Spans returns the spans of a request: one of kind SERVER, and one of kind CLIENT for each
-// attempt that failed and for the one that answered. It returns none for a request that is
+// Spans appends the spans of a request: one of kind SERVER, and one of kind CLIENT for each
+// attempt that failed and for the one that answered. It appends none for a request that is
 // not sampled.
-func (f *Fold) Spans(r *store.Request) []otlp.Span {
+func (f *Fold) Spans(list []otlp.Span, r *store.Request) []otlp.Span {
 	c := tracecontext.ForRequest(r.ID, r.TraceParent)
 	sampled := c.Flags&tracecontext.Sampled != 0
 	if r.TraceParent == "" {
 		sampled = c.Trace.InRatio(f.Sample)
 	}
 	if !sampled && !r.HasFailed() {
-		return nil
+		return list
 	}
-	list := make([]otlp.Span, 0, 1+max(r.Attempts, len(r.Failed)))
+	from := len(list)
 	list = append(list, f.server(r, c))
 	for i := range r.Failed {
 		list = append(list, f.failed(r, i))
@@ -52,11 +69,11 @@ func (f *Fold) Spans(r *store.Request) []otlp.Span {
 	if r.Attempts > len(r.Failed) {
 		list = append(list, f.answered(r))
 	}
-	for i := range list {
+	for i := from; i < len(list); i++ {
 		s := &list[i]
 		s.Trace, s.Flags = c.Trace, c.Flags
-		if i > 0 {
-			s.Kind, s.Parent, s.End = otlp.Client, list[0].ID, max(s.End, s.Start)
+		if i > from {
+			s.Kind, s.Parent, s.End = otlp.Client, list[from].ID, max(s.End, s.Start)
 		}
 	}
 	return list
@@ -70,42 +87,34 @@ func (f *Fold) server(r *store.Request, c tracecontext.Context) otlp.Span {
 	if r.Endpoint == "/v1/realtime" {
 		method = "GET"
 	}
-	s := otlp.Span{
-		ID: tracecontext.SpanOf(r.ID, 0), Parent: c.Span, Remote: c.Span != tracecontext.SpanID{},
-		Name: method + " " + r.Endpoint, Kind: otlp.Server, Start: nano(r, 0), End: nano(r, r.LatencyMs),
-		Failed: r.HasFailed() && (r.Status >= 500 || r.Status < 400),
-	}
-	s.Attrs = append(f.caller(r), otlp.String("http.request.method", method), otlp.String("http.route", r.Endpoint),
-		otlp.Int("http.response.status_code", int64(r.Status)), otlp.Int("weir.attempts", int64(r.Attempts)))
-	if kind := errorType(r); kind != "" {
-		s.Attrs = append(s.Attrs, otlp.String("error.type", kind))
-	}
-	if r.Session != "" {
-		s.Attrs = append(s.Attrs, otlp.String("weir.session", r.Session))
-	}
+	n := len(f.attrs)
+	f.caller(r)
+	f.add(otlp.String("http.request.method", method))
+	f.text("weir.session", r.Session)
 	if len(r.Tags) > 0 {
-		s.Attrs = append(s.Attrs, otlp.List("weir.tags", r.Tags))
+		f.add(otlp.List("weir.tags", r.Tags))
 	}
 	if r.Priced {
-		s.Attrs = append(s.Attrs, otlp.Float("weir.cost.usd", r.CostUSD))
+		f.add(otlp.Float("weir.cost.usd", r.CostUSD))
 	}
-	return s
+	return otlp.Span{
+		ID: tracecontext.SpanOf(r.ID, 0), Parent: c.Span, Remote: c.Span != tracecontext.SpanID{},
+		Name: method + " " + r.Endpoint, Kind: otlp.Server, Start: nano(r, 0), End: nano(r, r.LatencyMs),
+		Failed: r.HasFailed() && (r.Status >= 500 || r.Status < 400), Attrs: f.since(n),
+	}
 }
 
-// caller returns the attributes of a request that its span and its log have.
-func (f *Fold) caller(r *store.Request) []otlp.Attr {
-	list := make([]otlp.Attr, 0, 16)
-	list = append(list, otlp.String("weir.machine", f.MachineID), otlp.String("weir.request.id", r.ID),
-		otlp.String("weir.outcome", r.Outcome))
-	for _, a := range [...]otlp.Attr{
-		otlp.String("weir.reason", r.Reason), otlp.String("weir.key.id", r.KeyID),
-		otlp.String("weir.requested_model", r.Asked),
-	} {
-		if a.Str != "" {
-			list = append(list, a)
-		}
-	}
-	return list
+// caller adds the attributes of a request that its span and its log have.
+func (f *Fold) caller(r *store.Request) {
+	f.add(otlp.String("weir.request.id", r.ID))
+	f.text("weir.outcome", r.Outcome)
+	f.text("weir.reason", r.Reason)
+	f.text("weir.key.id", r.KeyID)
+	f.text("weir.requested_model", r.Asked)
+	f.add(otlp.String("http.route", r.Endpoint))
+	f.add(otlp.Int("http.response.status_code", int64(r.Status)))
+	f.text("error.type", errorType(r))
+	f.add(otlp.Int("weir.attempts", int64(r.Attempts)))
 }
 
 // errorType returns the type of the error that a request ended with, "" for none.
@@ -122,17 +131,18 @@ func errorType(r *store.Request) string {
 // failed returns the span of an attempt that failed.
 func (f *Fold) failed(r *store.Request, i int) otlp.Span {
 	a := &r.Failed[i]
+	n := len(f.attrs)
 	s := f.attempt(r, i+1, a.ConnectionID, a.Provider, a.Model)
 	s.Start, s.End = nano(r, a.SentMs), nano(r, a.SentMs+a.Ms)
 	why := reason(a.Status, a.Code)
 	if s.Failed = why != left; s.Failed {
 		s.Message = a.Text
 	}
-	s.Attrs = append(s.Attrs, otlp.String("error.type", cmp.Or(a.Code, statusText(a.Status))),
-		otlp.String("weir.reason", why), otlp.Int("http.response.status_code", int64(a.Status)))
-	if a.Place != "" {
-		s.Attrs = append(s.Attrs, otlp.String("weir.place", a.Place))
-	}
+	f.add(otlp.String("error.type", cmp.Or(a.Code, statusText(a.Status))))
+	f.add(otlp.String("weir.reason", why))
+	f.add(otlp.Int("http.response.status_code", int64(a.Status)))
+	f.text("weir.place", a.Place)
+	s.Attrs = f.since(n)
 	return s
 }
 
@@ -145,57 +155,61 @@ func statusText(status int) string {
 
 // answered returns the span of the attempt that answered. Its stream may have failed later.
 func (f *Fold) answered(r *store.Request) otlp.Span {
+	n := len(f.attrs)
 	s := f.attempt(r, r.Attempts, r.ConnectionID, r.Provider, r.Model)
 	s.Start, s.End = nano(r, r.SentMs), nano(r, r.LatencyMs)
-	add := func(a otlp.Attr) { s.Attrs = append(s.Attrs, a) }
 	if kind := errorType(r); kind != "" {
 		s.Failed = !r.Left()
-		add(otlp.String("error.type", kind))
+		f.add(otlp.String("error.type", kind))
 	}
 	if s.Failed && r.FirstMs > 0 {
-		add(otlp.List("gen_ai.response.finish_reasons", []string{"error"}))
+		f.add(otlp.List("gen_ai.response.finish_reasons", cutReasons[:]))
 	}
 	if r.FirstMs > 0 {
-		add(otlp.True("gen_ai.request.stream"))
-		add(otlp.Float("gen_ai.response.time_to_first_chunk", float64(max(r.FirstMs-r.SentMs, 0))/1000))
+		f.add(otlp.True("gen_ai.request.stream"))
+		f.add(otlp.Float("gen_ai.response.time_to_first_chunk", float64(max(r.FirstMs-r.SentMs, 0))/1000))
 	}
 	for _, n := range [...]struct {
 		name  string
 		value int64
 	}{
-		{"input_tokens", r.Input}, {"output_tokens", r.Output}, {"reasoning.output_tokens", r.Reasoning},
-		{"cache_read.input_tokens", r.CacheRead}, {"cache_write.input_tokens", r.CacheWrite},
-		{"cache_creation.input_tokens", r.CacheWrite}, // of the conventions up to 1.41
+		{"gen_ai.usage.input_tokens", r.Input}, {"gen_ai.usage.output_tokens", r.Output},
+		{"gen_ai.usage.reasoning.output_tokens", r.Reasoning},
+		{"gen_ai.usage.cache_read.input_tokens", r.CacheRead},
+		{"gen_ai.usage.cache_write.input_tokens", r.CacheWrite},
+		{"gen_ai.usage.cache_creation.input_tokens", r.CacheWrite}, // of the conventions up to 1.41
 	} {
 		if n.value > 0 {
-			add(otlp.Int("gen_ai.usage."+n.name, n.value))
+			f.add(otlp.Int(n.name, n.value))
 		}
 	}
 	if r.Priced {
-		add(otlp.Float("weir.cost.usd", r.CostUSD))
+		f.add(otlp.Float("weir.cost.usd", r.CostUSD))
 	}
+	s.Attrs = f.since(n)
 	return s
 }
 
-// attempt returns the span of an attempt without its times and its end. number counts
-// from 1 on. model is a public id, "<alias>/<model>".
+// cutReasons are the finish reasons of a stream that broke off.
+var cutReasons = [...]string{"error"}
+
+// attempt adds the attributes of an attempt, and returns its span without them, its times
+// and its end. number counts from 1 on. model is a public id, "<alias>/<model>".
 func (f *Fold) attempt(r *store.Request, number int, connection, providerID, model string) otlp.Span {
 	operation := Operation(r.Endpoint)
 	if _, sent, ok := strings.Cut(model, "/"); ok {
 		model = sent
 	}
-	s := otlp.Span{ID: tracecontext.SpanOf(r.ID, number), Name: strings.TrimSpace(operation + " " + model)}
-	s.Attrs = make([]otlp.Attr, 0, 20)
-	s.Attrs = append(s.Attrs, otlp.String("gen_ai.operation.name", operation),
-		otlp.String("gen_ai.provider.name", ProviderName(providerID)), otlp.String("weir.machine", f.MachineID),
-		otlp.String("weir.connection.id", connection), otlp.Int("weir.attempt", int64(number)))
-	if model != "" {
-		s.Attrs = append(s.Attrs, otlp.String("gen_ai.request.model", model))
-	}
+	f.add(otlp.String("gen_ai.operation.name", operation))
+	f.add(otlp.String("gen_ai.provider.name", ProviderName(providerID)))
+	f.add(otlp.String("weir.connection.id", connection))
+	f.add(otlp.Int("weir.attempt", int64(number)))
+	f.text("gen_ai.request.model", model)
 	if host, port := hostPort(f.BaseURL(connection, providerID)); host != "" {
-		s.Attrs = append(s.Attrs, otlp.String("server.address", host), otlp.Int("server.port", port))
+		f.add(otlp.String("server.address", host))
+		f.add(otlp.Int("server.port", port))
 	}
-	return s
+	return otlp.Span{ID: tracecontext.SpanOf(r.ID, number), Name: strings.TrimSpace(operation + " " + model)}
 }
 
 // hostPort returns the host and the port of a URL.
@@ -259,31 +273,27 @@ func ProviderName(id string) string {
 	return providerNames[i][1]
 }
 
-// Log returns the line of a request that failed, or nil. It has no text of the request or
-// the answer.
-func (f *Fold) Log(r *store.Request) *otlp.Log {
+// Log appends the line of a request, if it failed. It has no text of the request or the
+// answer.
+func (f *Fold) Log(list []otlp.Log, r *store.Request) []otlp.Log {
 	if !r.HasFailed() {
-		return nil
+		return list
 	}
 	c := tracecontext.ForRequest(r.ID, r.TraceParent)
-	l := &otlp.Log{
-		At: nano(r, r.LatencyMs), Level: 17, Name: "weir.request.failed", Trace: c.Trace, Sample: c.Flags,
-		Span: tracecontext.SpanOf(r.ID, 0), Attrs: f.caller(r),
-	}
+	level := int64(17)
 	if r.Outcome == store.Refused {
-		l.Level = 13
+		level = 13
 	}
-	kind := errorType(r)
-	l.Body = r.Endpoint + " " + strconv.Itoa(r.Status) + " " + kind
-	l.Attrs = append(l.Attrs, otlp.String("http.route", r.Endpoint), otlp.String("error.type", kind),
-		otlp.Int("http.response.status_code", int64(r.Status)), otlp.Int("weir.attempts", int64(r.Attempts)))
-	for _, a := range [...]otlp.Attr{
-		otlp.String("gen_ai.provider.name", r.Provider), otlp.String("weir.connection.id", r.ConnectionID),
-		otlp.String("weir.model", r.Model),
-	} {
-		if a.Str != "" {
-			l.Attrs = append(l.Attrs, a)
-		}
+	n := len(f.attrs)
+	f.caller(r)
+	if r.Provider != "" {
+		f.add(otlp.String("gen_ai.provider.name", ProviderName(r.Provider)))
 	}
-	return l
+	f.text("weir.connection.id", r.ConnectionID)
+	f.text("weir.model", r.Model)
+	return append(list, otlp.Log{
+		At: nano(r, r.LatencyMs), Level: level, Name: "weir.request.failed", Trace: c.Trace, Sample: c.Flags,
+		Span: tracecontext.SpanOf(r.ID, 0), Attrs: f.since(n),
+		Body: r.Endpoint + " " + strconv.Itoa(r.Status) + " " + errorType(r),
+	})
 }

@@ -10,8 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// proto writes protobuf.
-type proto struct{ b []byte }
+// proto writes protobuf. A message has a length of one byte until it ends, and is moved if
+// it is longer.
+type proto struct {
+	b       []byte
+	from    []int // where the open messages begin
+	numbers []int // of the open lists
+}
 
 // The wire types.
 const (
@@ -92,26 +97,30 @@ func (p *proto) doubles(number int, _ string, v []float64) {
 	}
 }
 
-// message writes the fields behind a length of one byte, and moves them if they are longer.
-func (p *proto) message(number int, _ string, fields func()) {
+func (p *proto) open(number int, _ string) {
 	p.tag(number, lengthy)
 	p.b = append(p.b, 0)
-	from := len(p.b)
-	fields()
+	p.from = append(p.from, len(p.b))
+}
+
+func (p *proto) close() {
+	last := len(p.from) - 1
+	from := p.from[last]
+	p.from = p.from[:last]
 	n := len(p.b) - from
 	if n < 0x80 {
 		p.b[from-1] = byte(n)
 		return
 	}
-	length := binary.AppendUvarint(nil, uint64(n))
-	p.b = slices.Replace(p.b, from-1, from, length...)
+	var length [binary.MaxVarintLen64]byte
+	p.b = slices.Replace(p.b, from-1, from, length[:binary.PutUvarint(length[:], uint64(n))]...)
 }
 
-func (p *proto) list(number int, name string, n int, fields func(i int)) {
-	for i := range n {
-		p.message(number, name, func() { fields(i) })
-	}
-}
+func (p *proto) list(number int, _ string, _ int) { p.numbers = append(p.numbers, number) }
+
+func (p *proto) item() { p.open(p.numbers[len(p.numbers)-1], "") }
+
+func (p *proto) closeList(int) { p.numbers = p.numbers[:len(p.numbers)-1] }
 
 // text writes JSON: ids in hexadecimal, enums as numbers, 64-bit integers as texts.
 type text struct{ b []byte }
@@ -226,20 +235,30 @@ func (t *text) array(name string, n int, item func(i int)) {
 	t.b = append(t.b, ']')
 }
 
-func (t *text) message(_ int, name string, fields func()) {
+func (t *text) open(_ int, name string) {
 	t.key(name)
 	t.b = append(t.b, '{')
-	fields()
-	t.b = append(t.b, '}')
 }
 
-func (t *text) list(_ int, name string, n int, fields func(i int)) {
-	if n == 0 {
-		return
+func (t *text) close() { t.b = append(t.b, '}') }
+
+// list writes nothing for an empty list.
+func (t *text) list(_ int, name string, n int) {
+	if n > 0 {
+		t.key(name)
+		t.b = append(t.b, '[')
 	}
-	t.array(name, n, func(i int) {
-		t.b = append(t.b, '{')
-		fields(i)
-		t.b = append(t.b, '}')
-	})
+}
+
+func (t *text) item() {
+	if t.b[len(t.b)-1] != '[' {
+		t.b = append(t.b, ',')
+	}
+	t.b = append(t.b, '{')
+}
+
+func (t *text) closeList(n int) {
+	if n > 0 {
+		t.b = append(t.b, ']')
+	}
 }

@@ -131,24 +131,42 @@ func (f Format) ContentType() string {
 
 // Traces returns the body for /v1/traces.
 func Traces(f Format, resource []Attr, spans []Span) []byte {
-	return export(f, resource, "resourceSpans", "scopeSpans", func(e encoder) {
-		e.list(2, "spans", len(spans), func(i int) { writeSpan(e, &spans[i]) })
-	})
+	e := begin(f, resource, "resourceSpans", "scopeSpans", len(spans)*spanSize)
+	e.list(2, "spans", len(spans))
+	for i := range spans {
+		e.item()
+		writeSpan(e, &spans[i])
+		e.close()
+	}
+	return end(e, len(spans))
 }
 
 // Metrics returns the body for /v1/metrics.
 func Metrics(f Format, resource []Attr, list []Metric) []byte {
-	return export(f, resource, "resourceMetrics", "scopeMetrics", func(e encoder) {
-		e.list(2, "metrics", len(list), func(i int) { writeMetric(e, &list[i]) })
-	})
+	e := begin(f, resource, "resourceMetrics", "scopeMetrics", len(list)*spanSize)
+	e.list(2, "metrics", len(list))
+	for i := range list {
+		e.item()
+		writeMetric(e, &list[i])
+		e.close()
+	}
+	return end(e, len(list))
 }
 
 // Logs returns the body for /v1/logs.
 func Logs(f Format, resource []Attr, list []Log) []byte {
-	return export(f, resource, "resourceLogs", "scopeLogs", func(e encoder) {
-		e.list(2, "logRecords", len(list), func(i int) { writeLog(e, &list[i]) })
-	})
+	e := begin(f, resource, "resourceLogs", "scopeLogs", len(list)*spanSize)
+	e.list(2, "logRecords", len(list))
+	for i := range list {
+		e.item()
+		writeLog(e, &list[i])
+		e.close()
+	}
+	return end(e, len(list))
 }
+
+// spanSize is the usual size of a span, a line or a small metric.
+const spanSize = 512
 
 // encoder writes the fields of messages in order, by their number or their name. A field
 // with the zero value of its type is left out unless its function says otherwise.
@@ -163,34 +181,57 @@ type encoder interface {
 	double(number int, name string, v float64) // never left out
 	fixed64s(number int, name string, v []uint64)
 	doubles(number int, name string, v []float64)
-	message(number int, name string, fields func())
-	// list writes a message for each of n items.
-	list(number int, name string, n int, fields func(i int))
+	// open begins a message, and list a list of n of them, each begun by item. close ends a
+	// message and, if n is not 0, closeList a list.
+	open(number int, name string)
+	list(number int, name string, n int)
+	item()
+	close()
+	closeList(n int)
 	body() []byte
 }
 
-// export writes the levels above the signals: one resource with one scope.
-func export(f Format, resource []Attr, outer, inner string, signal func(e encoder)) []byte {
-	var e encoder = &proto{}
+// begin writes the levels above the signals: one resource with one scope.
+func begin(f Format, resource []Attr, outer, inner string, size int) encoder {
+	var e encoder = &proto{b: make([]byte, 0, size)}
 	if f == JSON {
-		e = &text{b: []byte{'{'}}
+		e = &text{b: append(make([]byte, 0, 2*size), '{')}
 	}
-	e.list(1, outer, 1, func(int) {
-		e.message(1, "resource", func() { writeAttrs(e, 1, resource) })
-		e.list(2, inner, 1, func(int) {
-			e.message(1, "scope", func() { e.text(1, "name", Scope) })
-			signal(e)
-		})
-	})
+	e.list(1, outer, 1)
+	e.item()
+	e.open(1, "resource")
+	writeAttrs(e, 1, resource)
+	e.close()
+	e.list(2, inner, 1)
+	e.item()
+	e.open(1, "scope")
+	e.text(1, "name", Scope)
+	e.close()
+	return e
+}
+
+// end ends what begin has begun, and the list of n entries.
+func end(e encoder, n int) []byte {
+	e.closeList(n)
+	for range 2 {
+		e.close()
+		e.closeList(1)
+	}
 	return e.body()
 }
 
 func writeAttrs(e encoder, number int, list []Attr) {
-	e.list(number, "attributes", len(list), func(i int) {
+	e.list(number, "attributes", len(list))
+	for i := range list {
 		a := &list[i]
+		e.item()
 		e.text(1, "key", a.Key)
-		e.message(2, "value", func() { writeValue(e, a) })
-	})
+		e.open(2, "value")
+		writeValue(e, a)
+		e.close()
+		e.close()
+	}
+	e.closeList(len(list))
 }
 
 func writeValue(e encoder, a *Attr) {
@@ -204,9 +245,15 @@ func writeValue(e encoder, a *Attr) {
 	case Double:
 		e.double(4, "doubleValue", a.Float)
 	case Texts:
-		e.message(5, "arrayValue", func() {
-			e.list(1, "values", len(a.List), func(i int) { writeText(e, a.List[i]) })
-		})
+		e.open(5, "arrayValue")
+		e.list(1, "values", len(a.List))
+		for _, s := range a.List {
+			e.item()
+			writeText(e, s)
+			e.close()
+		}
+		e.closeList(len(a.List))
+		e.close()
 	}
 }
 
@@ -231,10 +278,10 @@ func writeSpan(e encoder, s *Span) {
 	e.fixed64(8, "endTimeUnixNano", s.End)
 	writeAttrs(e, 9, s.Attrs)
 	if s.Failed {
-		e.message(15, "status", func() {
-			e.text(2, "message", s.Message)
-			e.enum(3, "code", 2)
-		})
+		e.open(15, "status")
+		e.text(2, "message", s.Message)
+		e.enum(3, "code", 2)
+		e.close()
 	}
 	flags := uint32(s.Flags) | knowsRemote
 	if s.Remote {
@@ -247,7 +294,9 @@ func writeLog(e encoder, l *Log) {
 	e.fixed64(1, "timeUnixNano", l.At)
 	e.enum(2, "severityNumber", l.Level)
 	e.text(3, "severityText", severity(l.Level))
-	e.message(5, "body", func() { writeText(e, l.Body) })
+	e.open(5, "body")
+	writeText(e, l.Body)
+	e.close()
 	writeAttrs(e, 6, l.Attrs)
 	e.fixed32(8, "flags", uint32(l.Sample))
 	e.id(9, "traceId", l.Trace[:])
@@ -266,39 +315,44 @@ func severity(level int64) string {
 	return "INFO"
 }
 
+// forms are the fields of a metric with its points.
+var forms = [...]struct {
+	number int
+	name   string
+}{Gauge: {5, "gauge"}, Counter: {7, "sum"}, Histogram: {9, "histogram"}}
+
 func writeMetric(e encoder, m *Metric) {
-	temporality := int64(2)
-	if m.Delta {
-		temporality = 1
-	}
 	e.text(1, "name", m.Name)
 	e.text(2, "description", m.Help)
 	e.text(3, "unit", m.Unit)
-	switch m.Kind {
-	case Gauge:
-		e.message(5, "gauge", func() { writeNumbers(e, m.Points) })
-	case Counter:
-		e.message(7, "sum", func() {
-			writeNumbers(e, m.Points)
-			e.enum(2, "aggregationTemporality", temporality)
-			e.flag(3, "isMonotonic", true)
-		})
-	case Histogram:
-		e.message(9, "histogram", func() {
-			e.list(1, "dataPoints", len(m.Points), func(i int) { writeHistogram(e, &m.Points[i]) })
-			e.enum(2, "aggregationTemporality", temporality)
-		})
+	e.open(forms[m.Kind].number, forms[m.Kind].name)
+	e.list(1, "dataPoints", len(m.Points))
+	for i := range m.Points {
+		e.item()
+		if m.Kind == Histogram {
+			writeHistogram(e, &m.Points[i])
+		} else {
+			writeNumber(e, &m.Points[i])
+		}
+		e.close()
 	}
+	e.closeList(len(m.Points))
+	if m.Kind != Gauge {
+		temporality := int64(2)
+		if m.Delta {
+			temporality = 1
+		}
+		e.enum(2, "aggregationTemporality", temporality)
+		e.flag(3, "isMonotonic", m.Kind == Counter)
+	}
+	e.close()
 }
 
-func writeNumbers(e encoder, points []Point) {
-	e.list(1, "dataPoints", len(points), func(i int) {
-		p := &points[i]
-		e.fixed64(2, "startTimeUnixNano", p.Start)
-		e.fixed64(3, "timeUnixNano", p.At)
-		e.double(4, "asDouble", p.Value)
-		writeAttrs(e, 7, p.Attrs)
-	})
+func writeNumber(e encoder, p *Point) {
+	e.fixed64(2, "startTimeUnixNano", p.Start)
+	e.fixed64(3, "timeUnixNano", p.At)
+	e.double(4, "asDouble", p.Value)
+	writeAttrs(e, 7, p.Attrs)
 }
 
 func writeHistogram(e encoder, p *Point) {
