@@ -74,6 +74,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
         <Fact name="Request ID">
           <code>{r.id}</code>
         </Fact>
+        <Fact name="Trace ID">{r.traceparent && <code>{r.traceparent.slice(3, 35)}</code>}</Fact>
         <Fact name="Endpoint">
           <code>{r.endpoint}</code>
         </Fact>
