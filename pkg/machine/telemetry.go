@@ -85,7 +85,8 @@ func resourceOf(t *storage.Tx, d *storage.Destination) []otlp.Attr {
 
 // exportMetrics stores the metrics of a machine for its collectors, once after calls.
 func (o *Object) exportMetrics(t *storage.Tx) {
-	if t.Meta.MetricsAt == 0 || t.Meta.MetricsAt > t.Now || !t.Exists() {
+	late := t.Meta.MetricsAt <= t.Now || t.Meta.MetricsAt > t.Now+2*metricsEvery // the clock went back
+	if t.Meta.MetricsAt == 0 || !late || !t.Exists() {
 		return
 	}
 	t.Meta.MetricsAt, t.Meta.MetricsSent = 0, t.Now

@@ -280,6 +280,14 @@ func TestMetricsAreExportedEachMinuteOfUse(t *testing.T) {
 	if len(c.Seen) != 2 {
 		t.Errorf("%d exports; a machine that is not in use exports nothing", len(c.Seen)-2)
 	}
+	use(1)
+	c.Clock.Add(-24 * time.Hour)
+	pass(60)
+	use(2)
+	pass(150)
+	if len(c.Seen) < 3 || len(c.Seen) > 5 {
+		t.Errorf("%d exports after the clock went back", len(c.Seen)-2)
+	}
 }
 
 func TestDeltasAreExportedOnRequest(t *testing.T) {

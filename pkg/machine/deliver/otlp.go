@@ -184,8 +184,16 @@ func signalURL(d *Opened, signal string) string {
 const maxTimeout = time.Minute
 
 func otlpRequest(d *Opened, item *storage.Delivery) (*upstream.Request, error) {
+	var h httpmsg.Header
+	pairs, why := Pairs(d.Value("headers"))
+	if why != "" {
+		return nil, errors.New("the headers " + why)
+	}
+	for _, p := range pairs {
+		h.Set(strings.ToLower(p[0]), p[1])
+	}
 	body := item.Body
-	h := httpmsg.Header{{Name: "content-type", Value: otlp.FormatOf(body).ContentType()}}
+	h.Set("content-type", otlp.FormatOf(body).ContentType())
 	if d.Value("compression") != "none" {
 		packed, err := otlp.Gzip(body)
 		if err != nil {
@@ -193,13 +201,6 @@ func otlpRequest(d *Opened, item *storage.Delivery) (*upstream.Request, error) {
 		}
 		body = packed
 		h.Set("content-encoding", "gzip")
-	}
-	pairs, why := Pairs(d.Value("headers"))
-	if why != "" {
-		return nil, errors.New("the headers " + why)
-	}
-	for _, p := range pairs {
-		h.Set(strings.ToLower(p[0]), p[1])
 	}
 	ms, _ := strconv.Atoi(d.Value("timeout")) // 0 is the limit of all kinds
 	return &upstream.Request{URL: signalURL(d, item.Title), Header: h, Body: stream.FromBytes(body),

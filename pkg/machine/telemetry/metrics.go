@@ -85,7 +85,7 @@ func (last *Totals) Since(list []otlp.Metric, at int64) (deltas []otlp.Metric, n
 			if last.At == 0 || !subtract(&p, last.Series[key]) {
 				continue
 			}
-			p.Start = uint64(last.At) * 1e6
+			p.Start = uint64(min(last.At, at)) * 1e6
 			m.Points = append(m.Points, p)
 		}
 		if len(m.Points) > 0 {
