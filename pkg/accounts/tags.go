@@ -11,29 +11,30 @@ import (
 	"weir/pkg/wire/httpmsg"
 )
 
-// Tags returns the tags of a request: those of its key, and those of its header x-weir-tags, texts
-// between commas. A name, the text before "=", has one value: the key's, else the first. Those that
+// Tags returns the tags of a request: those of its key, those of its header x-weir-tags, texts
+// between commas, and those of its body. A name, the text before "=", has one value: the key's, else the first. Those that
 // are too long or too many are left out.
 func (t *Trace) Tags(m *snapshot.Machine, r *httpmsg.Request) []string {
 	if t.tagged {
 		return t.tags
 	}
 	t.tagged, t.tags = true, m.KeyTags(t.KeyID)
-	t.addTags(r.Header.Get("x-weir-tags"))
+	for tag := range strings.SplitSeq(r.Header.Get("x-weir-tags"), ",") {
+		t.addTag(strings.TrimSpace(tag))
+	}
+	for _, tag := range t.FieldTags {
+		t.addTag(tag)
+	}
 	return t.tags
 }
 
-func (t *Trace) addTags(list string) {
-	for tag := range strings.SplitSeq(list, ",") {
-		if tag = strings.TrimSpace(tag); tag == "" || len(tag) > store.MaxTag {
-			continue
-		}
-		name := store.TagName(tag)
-		if len(t.tags) < store.MaxTags &&
-			!slices.ContainsFunc(t.tags, func(had string) bool { return store.TagName(had) == name }) {
-			t.tags = append(slices.Clip(t.tags), strings.Clone(tag))
-		}
+func (t *Trace) addTag(tag string) {
+	name := store.TagName(tag)
+	if tag == "" || len(tag) > store.MaxTag || len(t.tags) >= store.MaxTags ||
+		slices.ContainsFunc(t.tags, func(had string) bool { return store.TagName(had) == name }) {
+		return
 	}
+	t.tags = append(slices.Clip(t.tags), strings.Clone(tag))
 }
 
 // label adds the counts of a row to the labels of the request: its tool, and its tags with a value.

@@ -70,3 +70,12 @@ func TestNetworksOfAKeyAreReported(t *testing.T) {
 		}
 	}
 }
+
+func TestFieldsOfABodyAreTagsOfLeastWeight(t *testing.T) {
+	m := snapshot.New(&store.Machine{ID: "m", Keys: []store.Key{{ID: "k1", Tags: []string{"project=key"}}}})
+	r := &httpmsg.Request{Header: httpmsg.Header{{Name: "x-weir-tags", Value: "user=client"}}}
+	trace := Trace{KeyID: "k1", FieldTags: []string{"project=body", "user=body", "user_id=u1"}}
+	if got, want := trace.Tags(m, r), []string{"project=key", "user=client", "user_id=u1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

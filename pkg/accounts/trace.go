@@ -19,14 +19,15 @@ type Trace struct {
 	Dropped      []string // fields that the last attempt left out
 	CacheMarks   []string // marks that were added to the last attempt; see Attempt
 	Used         store.Used
-	FirstMs      int64  // from the request's arrival to the first event of its stream; 0 for none
-	SentMs       int64  // from the request's arrival to the start of the attempt that answered
-	RequestBytes int64  // of the request's body as the client sent it; 0 if it is not known
-	AnswerBytes  int64  // of the answer's body; 0 if it is not known in advance
-	Captured     bool   // the bodies are stored
-	Affinity     string // Kept, Moved, or "" if no strategy asked for the session
-	Session      uint64 // the session's number, 0 if no strategy asked for it
-	Err          error  // cause of a failure, for the log after redaction
+	FirstMs      int64    // from the request's arrival to the first event of its stream; 0 for none
+	SentMs       int64    // from the request's arrival to the start of the attempt that answered
+	RequestBytes int64    // of the request's body as the client sent it; 0 if it is not known
+	AnswerBytes  int64    // of the answer's body; 0 if it is not known in advance
+	Captured     bool     // the bodies are stored
+	Affinity     string   // Kept, Moved, or "" if no strategy asked for the session
+	Session      uint64   // the session's number, 0 if no strategy asked for it
+	FieldTags    []string // of the body, see store.Settings.TagsFrom
+	Err          error    // cause of a failure, for the log after redaction
 
 	answered bool // Used holds an answer
 

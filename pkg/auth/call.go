@@ -84,5 +84,8 @@ func (c *Call) ReadUpTo(maxBytes int64) ([]byte, error) {
 	if c.Capture != nil && err == nil {
 		c.Capture.Request(c.Header.Get("content-type"), body)
 	}
+	if err == nil && c.Machine != nil && len(c.Machine.Settings.TagsFrom) > 0 {
+		c.Trace.FieldTags = store.TagsOfBody(body, c.Machine.Settings.TagsFrom)
+	}
 	return body, err
 }

@@ -109,6 +109,33 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.ClaudeFable = string(in.String())
 			}
+		case "tagsFrom":
+			if in.IsNull() {
+				in.Skip()
+				out.TagsFrom = nil
+			} else {
+				in.Delim('[')
+				if out.TagsFrom == nil {
+					if !in.IsDelim(']') {
+						out.TagsFrom = make([]string, 0, 4)
+					} else {
+						out.TagsFrom = []string{}
+					}
+				} else {
+					out.TagsFrom = (out.TagsFrom)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v1 string
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v1 = string(in.String())
+					}
+					out.TagsFrom = append(out.TagsFrom, v1)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		case "keyNetworks":
 			if in.IsNull() {
 				in.Skip()
@@ -149,13 +176,13 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 					out.TraceUpstream = (out.TraceUpstream)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v1 string
+					var v2 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v1 = string(in.String())
+						v2 = string(in.String())
 					}
-					out.TraceUpstream = append(out.TraceUpstream, v1)
+					out.TraceUpstream = append(out.TraceUpstream, v2)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -185,13 +212,13 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v2 string
+					var v3 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v2 = string(in.String())
+						v3 = string(in.String())
 					}
-					(out.ModelPrices)[key] = v2
+					(out.ModelPrices)[key] = v3
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -336,6 +363,25 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 		}
 		out.String(string(in.ClaudeFable))
 	}
+	if len(in.TagsFrom) != 0 {
+		const prefix string = ",\"tagsFrom\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		{
+			out.RawByte('[')
+			for v4, v5 := range in.TagsFrom {
+				if v4 > 0 {
+					out.RawByte(',')
+				}
+				out.String(string(v5))
+			}
+			out.RawByte(']')
+		}
+	}
 	if in.KeyNetworks != "" {
 		const prefix string = ",\"keyNetworks\":"
 		if first {
@@ -386,11 +432,11 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 		}
 		{
 			out.RawByte('[')
-			for v3, v4 := range in.TraceUpstream {
-				if v3 > 0 {
+			for v6, v7 := range in.TraceUpstream {
+				if v6 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v4))
+				out.String(string(v7))
 			}
 			out.RawByte(']')
 		}
@@ -425,16 +471,16 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 		}
 		{
 			out.RawByte('{')
-			v5First := true
-			for v5Name, v5Value := range in.ModelPrices {
-				if v5First {
-					v5First = false
+			v8First := true
+			for v8Name, v8Value := range in.ModelPrices {
+				if v8First {
+					v8First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v5Name))
+				out.String(string(v8Name))
 				out.RawByte(':')
-				out.String(string(v5Value))
+				out.String(string(v8Value))
 			}
 			out.RawByte('}')
 		}
@@ -589,9 +635,9 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Failed = (out.Failed)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v6 Attempt
-					easyjson38c57360DecodeWeirPkgStore2(in, &v6)
-					out.Failed = append(out.Failed, v6)
+					var v9 Attempt
+					easyjson38c57360DecodeWeirPkgStore2(in, &v9)
+					out.Failed = append(out.Failed, v9)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -612,13 +658,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Dropped = (out.Dropped)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v7 string
+					var v10 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v7 = string(in.String())
+						v10 = string(in.String())
 					}
-					out.Dropped = append(out.Dropped, v7)
+					out.Dropped = append(out.Dropped, v10)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -657,13 +703,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Tags = (out.Tags)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v8 string
+					var v11 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v8 = string(in.String())
+						v11 = string(in.String())
 					}
-					out.Tags = append(out.Tags, v8)
+					out.Tags = append(out.Tags, v11)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -693,13 +739,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v9 string
+					var v12 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v9 = string(in.String())
+						v12 = string(in.String())
 					}
-					(out.Headers)[key] = v9
+					(out.Headers)[key] = v12
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -774,13 +820,13 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 					out.Unpriced = (out.Unpriced)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v10 string
+					var v13 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v10 = string(in.String())
+						v13 = string(in.String())
 					}
-					out.Unpriced = append(out.Unpriced, v10)
+					out.Unpriced = append(out.Unpriced, v13)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -900,11 +946,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v11, v12 := range in.Failed {
-				if v11 > 0 {
+			for v14, v15 := range in.Failed {
+				if v14 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore2(out, v12)
+				easyjson38c57360EncodeWeirPkgStore2(out, v15)
 			}
 			out.RawByte(']')
 		}
@@ -914,11 +960,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v13, v14 := range in.Dropped {
-				if v13 > 0 {
+			for v16, v17 := range in.Dropped {
+				if v16 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v14))
+				out.String(string(v17))
 			}
 			out.RawByte(']')
 		}
@@ -943,11 +989,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v15, v16 := range in.Tags {
-				if v15 > 0 {
+			for v18, v19 := range in.Tags {
+				if v18 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v16))
+				out.String(string(v19))
 			}
 			out.RawByte(']')
 		}
@@ -967,16 +1013,16 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v17First := true
-			for v17Name, v17Value := range in.Headers {
-				if v17First {
-					v17First = false
+			v20First := true
+			for v20Name, v20Value := range in.Headers {
+				if v20First {
+					v20First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v17Name))
+				out.String(string(v20Name))
 				out.RawByte(':')
-				out.String(string(v17Value))
+				out.String(string(v20Value))
 			}
 			out.RawByte('}')
 		}
@@ -1031,11 +1077,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v18, v19 := range in.Unpriced {
-				if v18 > 0 {
+			for v21, v22 := range in.Unpriced {
+				if v21 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v19))
+				out.String(string(v22))
 			}
 			out.RawByte(']')
 		}
@@ -1308,13 +1354,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Connections = (out.Connections)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v20 Connection
+					var v23 Connection
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v20).UnmarshalEasyJSON(in)
+						(v23).UnmarshalEasyJSON(in)
 					}
-					out.Connections = append(out.Connections, v20)
+					out.Connections = append(out.Connections, v23)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1335,13 +1381,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Keys = (out.Keys)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v21 Key
+					var v24 Key
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v21).UnmarshalEasyJSON(in)
+						(v24).UnmarshalEasyJSON(in)
 					}
-					out.Keys = append(out.Keys, v21)
+					out.Keys = append(out.Keys, v24)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1362,13 +1408,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Combos = (out.Combos)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v22 Combo
+					var v25 Combo
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v22).UnmarshalEasyJSON(in)
+						(v25).UnmarshalEasyJSON(in)
 					}
-					out.Combos = append(out.Combos, v22)
+					out.Combos = append(out.Combos, v25)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1389,13 +1435,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.CustomModels = (out.CustomModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v23 CustomModel
+					var v26 CustomModel
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v23).UnmarshalEasyJSON(in)
+						(v26).UnmarshalEasyJSON(in)
 					}
-					out.CustomModels = append(out.CustomModels, v23)
+					out.CustomModels = append(out.CustomModels, v26)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1413,13 +1459,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v24 string
+					var v27 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v24 = string(in.String())
+						v27 = string(in.String())
 					}
-					(out.ModelAliases)[key] = v24
+					(out.ModelAliases)[key] = v27
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -1440,13 +1486,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Disabled = (out.Disabled)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v25 DisabledModels
+					var v28 DisabledModels
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v25).UnmarshalEasyJSON(in)
+						(v28).UnmarshalEasyJSON(in)
 					}
-					out.Disabled = append(out.Disabled, v25)
+					out.Disabled = append(out.Disabled, v28)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1473,13 +1519,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Budgets = (out.Budgets)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v26 Budget
+					var v29 Budget
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v26).UnmarshalEasyJSON(in)
+						(v29).UnmarshalEasyJSON(in)
 					}
-					out.Budgets = append(out.Budgets, v26)
+					out.Budgets = append(out.Budgets, v29)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1506,13 +1552,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Cooldowns = (out.Cooldowns)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v27 Cooldown
+					var v30 Cooldown
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v27).UnmarshalEasyJSON(in)
+						(v30).UnmarshalEasyJSON(in)
 					}
-					out.Cooldowns = append(out.Cooldowns, v27)
+					out.Cooldowns = append(out.Cooldowns, v30)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1533,13 +1579,13 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Refusals = (out.Refusals)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v28 Refusal
+					var v31 Refusal
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v28).UnmarshalEasyJSON(in)
+						(v31).UnmarshalEasyJSON(in)
 					}
-					out.Refusals = append(out.Refusals, v28)
+					out.Refusals = append(out.Refusals, v31)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1560,9 +1606,9 @@ func easyjson38c57360DecodeWeirPkgStore4(in *jlexer.Lexer, out *Machine) {
 					out.Quotas = (out.Quotas)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v29 Quota
-					easyjson38c57360DecodeWeirPkgStore5(in, &v29)
-					out.Quotas = append(out.Quotas, v29)
+					var v32 Quota
+					easyjson38c57360DecodeWeirPkgStore5(in, &v32)
+					out.Quotas = append(out.Quotas, v32)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1608,11 +1654,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v30, v31 := range in.Connections {
-				if v30 > 0 {
+			for v33, v34 := range in.Connections {
+				if v33 > 0 {
 					out.RawByte(',')
 				}
-				(v31).MarshalEasyJSON(out)
+				(v34).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1624,11 +1670,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v32, v33 := range in.Keys {
-				if v32 > 0 {
+			for v35, v36 := range in.Keys {
+				if v35 > 0 {
 					out.RawByte(',')
 				}
-				(v33).MarshalEasyJSON(out)
+				(v36).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1638,11 +1684,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v34, v35 := range in.Combos {
-				if v34 > 0 {
+			for v37, v38 := range in.Combos {
+				if v37 > 0 {
 					out.RawByte(',')
 				}
-				(v35).MarshalEasyJSON(out)
+				(v38).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1652,11 +1698,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v36, v37 := range in.CustomModels {
-				if v36 > 0 {
+			for v39, v40 := range in.CustomModels {
+				if v39 > 0 {
 					out.RawByte(',')
 				}
-				(v37).MarshalEasyJSON(out)
+				(v40).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1666,16 +1712,16 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v38First := true
-			for v38Name, v38Value := range in.ModelAliases {
-				if v38First {
-					v38First = false
+			v41First := true
+			for v41Name, v41Value := range in.ModelAliases {
+				if v41First {
+					v41First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v38Name))
+				out.String(string(v41Name))
 				out.RawByte(':')
-				out.String(string(v38Value))
+				out.String(string(v41Value))
 			}
 			out.RawByte('}')
 		}
@@ -1685,11 +1731,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v39, v40 := range in.Disabled {
-				if v39 > 0 {
+			for v42, v43 := range in.Disabled {
+				if v42 > 0 {
 					out.RawByte(',')
 				}
-				(v40).MarshalEasyJSON(out)
+				(v43).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1704,11 +1750,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v41, v42 := range in.Budgets {
-				if v41 > 0 {
+			for v44, v45 := range in.Budgets {
+				if v44 > 0 {
 					out.RawByte(',')
 				}
-				(v42).MarshalEasyJSON(out)
+				(v45).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1723,11 +1769,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v43, v44 := range in.Cooldowns {
-				if v43 > 0 {
+			for v46, v47 := range in.Cooldowns {
+				if v46 > 0 {
 					out.RawByte(',')
 				}
-				(v44).MarshalEasyJSON(out)
+				(v47).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1737,11 +1783,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v45, v46 := range in.Refusals {
-				if v45 > 0 {
+			for v48, v49 := range in.Refusals {
+				if v48 > 0 {
 					out.RawByte(',')
 				}
-				(v46).MarshalEasyJSON(out)
+				(v49).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -1751,11 +1797,11 @@ func easyjson38c57360EncodeWeirPkgStore4(out *jwriter.Writer, in Machine) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v47, v48 := range in.Quotas {
-				if v47 > 0 {
+			for v50, v51 := range in.Quotas {
+				if v50 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgStore5(out, v48)
+				easyjson38c57360EncodeWeirPkgStore5(out, v51)
 			}
 			out.RawByte(']')
 		}
@@ -1808,9 +1854,9 @@ func easyjson38c57360DecodeWeirPkgStore5(in *jlexer.Lexer, out *Quota) {
 					out.Windows = (out.Windows)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v49 quota.Window
-					easyjson38c57360DecodeWeirPkgWireQuota(in, &v49)
-					out.Windows = append(out.Windows, v49)
+					var v52 quota.Window
+					easyjson38c57360DecodeWeirPkgWireQuota(in, &v52)
+					out.Windows = append(out.Windows, v52)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1841,11 +1887,11 @@ func easyjson38c57360EncodeWeirPkgStore5(out *jwriter.Writer, in Quota) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v50, v51 := range in.Windows {
-				if v50 > 0 {
+			for v53, v54 := range in.Windows {
+				if v53 > 0 {
 					out.RawByte(',')
 				}
-				easyjson38c57360EncodeWeirPkgWireQuota(out, v51)
+				easyjson38c57360EncodeWeirPkgWireQuota(out, v54)
 			}
 			out.RawByte(']')
 		}
@@ -2018,13 +2064,13 @@ func easyjson38c57360DecodeWeirPkgStore6(in *jlexer.Lexer, out *KeyNetwork) {
 					out.Tools = (out.Tools)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v52 string
+					var v55 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v52 = string(in.String())
+						v55 = string(in.String())
 					}
-					out.Tools = append(out.Tools, v52)
+					out.Tools = append(out.Tools, v55)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2087,11 +2133,11 @@ func easyjson38c57360EncodeWeirPkgStore6(out *jwriter.Writer, in KeyNetwork) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v53, v54 := range in.Tools {
-				if v53 > 0 {
+			for v56, v57 := range in.Tools {
+				if v56 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v54))
+				out.String(string(v57))
 			}
 			out.RawByte(']')
 		}
@@ -2171,13 +2217,13 @@ func easyjson38c57360DecodeWeirPkgStore7(in *jlexer.Lexer, out *Key) {
 					out.Scopes = (out.Scopes)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v55 string
+					var v58 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v55 = string(in.String())
+						v58 = string(in.String())
 					}
-					out.Scopes = append(out.Scopes, v55)
+					out.Scopes = append(out.Scopes, v58)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2204,13 +2250,13 @@ func easyjson38c57360DecodeWeirPkgStore7(in *jlexer.Lexer, out *Key) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v56 string
+					var v59 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v56 = string(in.String())
+						v59 = string(in.String())
 					}
-					out.Models = append(out.Models, v56)
+					out.Models = append(out.Models, v59)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2279,13 +2325,13 @@ func easyjson38c57360DecodeWeirPkgStore7(in *jlexer.Lexer, out *Key) {
 					out.Tags = (out.Tags)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v57 string
+					var v60 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v57 = string(in.String())
+						v60 = string(in.String())
 					}
-					out.Tags = append(out.Tags, v57)
+					out.Tags = append(out.Tags, v60)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2360,11 +2406,11 @@ func easyjson38c57360EncodeWeirPkgStore7(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v58, v59 := range in.Scopes {
-				if v58 > 0 {
+			for v61, v62 := range in.Scopes {
+				if v61 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v59))
+				out.String(string(v62))
 			}
 			out.RawByte(']')
 		}
@@ -2379,11 +2425,11 @@ func easyjson38c57360EncodeWeirPkgStore7(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v60, v61 := range in.Models {
-				if v60 > 0 {
+			for v63, v64 := range in.Models {
+				if v63 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v61))
+				out.String(string(v64))
 			}
 			out.RawByte(']')
 		}
@@ -2433,11 +2479,11 @@ func easyjson38c57360EncodeWeirPkgStore7(out *jwriter.Writer, in Key) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v62, v63 := range in.Tags {
-				if v62 > 0 {
+			for v65, v66 := range in.Tags {
+				if v65 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v63))
+				out.String(string(v66))
 			}
 			out.RawByte(']')
 		}
@@ -2573,13 +2619,13 @@ func easyjson38c57360DecodeWeirPkgStore9(in *jlexer.Lexer, out *DisabledModels) 
 					out.IDs = (out.IDs)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v64 string
+					var v67 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v64 = string(in.String())
+						v67 = string(in.String())
 					}
-					out.IDs = append(out.IDs, v64)
+					out.IDs = append(out.IDs, v67)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2610,11 +2656,11 @@ func easyjson38c57360EncodeWeirPkgStore9(out *jwriter.Writer, in DisabledModels)
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v65, v66 := range in.IDs {
-				if v65 > 0 {
+			for v68, v69 := range in.IDs {
+				if v68 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v66))
+				out.String(string(v69))
 			}
 			out.RawByte(']')
 		}
@@ -2894,13 +2940,13 @@ func easyjson38c57360DecodeWeirPkgStore12(in *jlexer.Lexer, out *Connection) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v67 secret.Sealed
+					var v70 secret.Sealed
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v67 = secret.Sealed(in.String())
+						v70 = secret.Sealed(in.String())
 					}
-					(out.Secrets)[key] = v67
+					(out.Secrets)[key] = v70
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3006,16 +3052,16 @@ func easyjson38c57360EncodeWeirPkgStore12(out *jwriter.Writer, in Connection) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v68First := true
-			for v68Name, v68Value := range in.Secrets {
-				if v68First {
-					v68First = false
+			v71First := true
+			for v71Name, v71Value := range in.Secrets {
+				if v71First {
+					v71First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v68Name))
+				out.String(string(v71Name))
 				out.RawByte(':')
-				out.String(string(v68Value))
+				out.String(string(v71Value))
 			}
 			out.RawByte('}')
 		}
@@ -3129,13 +3175,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *ProviderData) {
 					out.EnabledModels = (out.EnabledModels)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v69 string
+					var v72 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v69 = string(in.String())
+						v72 = string(in.String())
 					}
-					out.EnabledModels = append(out.EnabledModels, v69)
+					out.EnabledModels = append(out.EnabledModels, v72)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3173,13 +3219,13 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v70 string
+					var v73 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v70 = string(in.String())
+						v73 = string(in.String())
 					}
-					(out.Vars)[key] = v70
+					(out.Vars)[key] = v73
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3197,15 +3243,15 @@ func easyjson38c57360DecodeWeirPkgStore13(in *jlexer.Lexer, out *ProviderData) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v71 json.RawMessage
+					var v74 json.RawMessage
 					if in.IsNull() {
 						in.Skip()
 					} else {
 						if data := in.Raw(); in.Ok() {
-							in.AddError((v71).UnmarshalJSON(data))
+							in.AddError((v74).UnmarshalJSON(data))
 						}
 					}
-					(out.Other)[key] = v71
+					(out.Other)[key] = v74
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3250,11 +3296,11 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('[')
-			for v72, v73 := range in.EnabledModels {
-				if v72 > 0 {
+			for v75, v76 := range in.EnabledModels {
+				if v75 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v73))
+				out.String(string(v76))
 			}
 			out.RawByte(']')
 		}
@@ -3289,16 +3335,16 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v74First := true
-			for v74Name, v74Value := range in.Vars {
-				if v74First {
-					v74First = false
+			v77First := true
+			for v77Name, v77Value := range in.Vars {
+				if v77First {
+					v77First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v74Name))
+				out.String(string(v77Name))
 				out.RawByte(':')
-				out.String(string(v74Value))
+				out.String(string(v77Value))
 			}
 			out.RawByte('}')
 		}
@@ -3313,16 +3359,16 @@ func easyjson38c57360EncodeWeirPkgStore13(out *jwriter.Writer, in ProviderData) 
 		}
 		{
 			out.RawByte('{')
-			v75First := true
-			for v75Name, v75Value := range in.Other {
-				if v75First {
-					v75First = false
+			v78First := true
+			for v78Name, v78Value := range in.Other {
+				if v78First {
+					v78First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v75Name))
+				out.String(string(v78Name))
 				out.RawByte(':')
-				out.Raw((v75Value).MarshalJSON())
+				out.Raw((v78Value).MarshalJSON())
 			}
 			out.RawByte('}')
 		}
@@ -3377,13 +3423,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Combo) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v76 string
+					var v79 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v76 = string(in.String())
+						v79 = string(in.String())
 					}
-					out.Models = append(out.Models, v76)
+					out.Models = append(out.Models, v79)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3407,13 +3453,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v77 int
+					var v80 int
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v77 = int(in.Int())
+						v80 = int(in.Int())
 					}
-					(out.Weights)[key] = v77
+					(out.Weights)[key] = v80
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3437,13 +3483,13 @@ func easyjson38c57360DecodeWeirPkgStore14(in *jlexer.Lexer, out *Combo) {
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v78 string
+					var v81 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v78 = string(in.String())
+						v81 = string(in.String())
 					}
-					(out.On)[key] = v78
+					(out.On)[key] = v81
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -3502,11 +3548,11 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Combo) {
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v79, v80 := range in.Models {
-				if v79 > 0 {
+			for v82, v83 := range in.Models {
+				if v82 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v80))
+				out.String(string(v83))
 			}
 			out.RawByte(']')
 		}
@@ -3521,16 +3567,16 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v81First := true
-			for v81Name, v81Value := range in.Weights {
-				if v81First {
-					v81First = false
+			v84First := true
+			for v84Name, v84Value := range in.Weights {
+				if v84First {
+					v84First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v81Name))
+				out.String(string(v84Name))
 				out.RawByte(':')
-				out.Int(int(v81Value))
+				out.Int(int(v84Value))
 			}
 			out.RawByte('}')
 		}
@@ -3545,16 +3591,16 @@ func easyjson38c57360EncodeWeirPkgStore14(out *jwriter.Writer, in Combo) {
 		out.RawString(prefix)
 		{
 			out.RawByte('{')
-			v82First := true
-			for v82Name, v82Value := range in.On {
-				if v82First {
-					v82First = false
+			v85First := true
+			for v85Name, v85Value := range in.On {
+				if v85First {
+					v85First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v82Name))
+				out.String(string(v85Name))
 				out.RawByte(':')
-				out.String(string(v82Value))
+				out.String(string(v85Value))
 			}
 			out.RawByte('}')
 		}
@@ -3634,13 +3680,13 @@ func easyjson38c57360DecodeWeirPkgStore15(in *jlexer.Lexer, out *Budget) {
 					out.Models = (out.Models)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v83 string
+					var v86 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v83 = string(in.String())
+						v86 = string(in.String())
 					}
-					out.Models = append(out.Models, v83)
+					out.Models = append(out.Models, v86)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -3739,11 +3785,11 @@ func easyjson38c57360EncodeWeirPkgStore15(out *jwriter.Writer, in Budget) {
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v84, v85 := range in.Models {
-				if v84 > 0 {
+			for v87, v88 := range in.Models {
+				if v87 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v85))
+				out.String(string(v88))
 			}
 			out.RawByte(']')
 		}

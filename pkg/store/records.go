@@ -185,6 +185,10 @@ type Settings struct {
 	ClaudeHaiku  string `json:"claudeHaikuModel,omitempty"`
 	ClaudeFable  string `json:"claudeFableModel,omitempty"`
 
+	// TagsFrom are fields of bodies whose values are tags: user, safety_identifier,
+	// metadata.NAME. The name of the tag is the last part.
+	TagsFrom []string `json:"tagsFrom,omitempty"`
+
 	// KeyNetworks is off if the networks that keys are used from are not stored.
 	KeyNetworks string `json:"keyNetworks,omitempty"` // on, off
 

@@ -2,6 +2,7 @@ package manage
 
 import (
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -33,6 +34,7 @@ type settingsView struct {
 	ModelPrices      map[string]string `json:"modelPrices,omitempty"`
 	TimeZone         string            `json:"timeZone"`
 	KeyNetworks      string            `json:"keyNetworks"`
+	TagsFrom         []string          `json:"tagsFrom,omitempty"`
 	CapturePercent   int               `json:"capturePercent"`
 	CaptureHours     int               `json:"captureHours"`
 	TraceUpstream    []string          `json:"traceUpstream,omitempty"`
@@ -42,7 +44,8 @@ func viewSettings(s store.Settings) settingsView {
 	v := settingsView{
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching, s.StreamCost,
 		s.StatusFeeds, s.PublicStatus, s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel,
-		s.SmallModel, s.ModelPrices, s.TimeZone, s.KeyNetworks, s.CapturePercent, s.CaptureHoursOf(nil), s.TraceUpstream,
+		s.SmallModel, s.ModelPrices, s.TimeZone, s.KeyNetworks, s.TagsFrom, s.CapturePercent, s.CaptureHoursOf(nil),
+		s.TraceUpstream,
 	}
 	if v.Strategy == "" {
 		v.Strategy = store.Priority
@@ -92,7 +95,7 @@ func (c *change) settingsPatch() (any, error) {
 	}
 	in := c.input()
 	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket",
-		"promptCaching", "streamCost", "keyNetworks", "statusFeeds", "publicStatus", "timeZone", "modelPrices",
+		"promptCaching", "streamCost", "keyNetworks", "tagsFrom", "statusFeeds", "publicStatus", "timeZone", "modelPrices",
 		"capturePercent", "captureHours", "traceUpstream", "allowUnknown"},
 		modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
@@ -230,6 +233,14 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	oneOf("responsesWebSocket", &s.ResponsesSocket, "on", "off")
 	oneOf("promptCaching", &s.PromptCaching, "on", store.CachingAuto, "off")
 	oneOf("streamCost", &s.StreamCost, "on", "off")
+	if fields, ok := in.texts("tagsFrom", store.MaxTagFields, store.MaxTag); ok {
+		s.TagsFrom = fields
+		for i, field := range fields {
+			if !store.IsTagField(field) {
+				in.fail("tagsFrom["+strconv.Itoa(i)+"]", "must be user, safety_identifier or metadata.NAME")
+			}
+		}
+	}
 	oneOf("keyNetworks", &s.KeyNetworks, "on", "off")
 	oneOf("statusFeeds", &s.StatusFeeds, "on", "off")
 	if v, ok := in.text("publicStatus", 40); ok {
