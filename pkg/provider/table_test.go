@@ -93,6 +93,9 @@ func TestEveryRowIsComplete(t *testing.T) {
 		if needsKey := d.Auth.Scheme != None && !d.Auth.Optional; needsKey && !strings.HasPrefix(d.KeyURL, "https://") {
 			t.Errorf("%s: no page where its keys are created: %q", d.ID, d.KeyURL)
 		}
+		if p := d.StatusPage; p != "" && (!strings.HasPrefix(p, "https://") || strings.Count(p, "/") != 2) {
+			t.Errorf("%s: its status page is not an origin: %q", d.ID, p)
+		}
 		conn := &store.Connection{Data: store.ProviderData{Vars: map[string]string{"api_version": "2025-01-01"}}}
 		for _, v := range d.Vars {
 			conn.Data.Vars[v] = "abc1"
