@@ -26,7 +26,7 @@ const putTimeout = 30 * time.Second // an object may have a MiB
 //
 // Source: Amazon S3 API Reference, "PutObject"; Cloudflare, "S3 API compatibility".
 var s3 = Kind{
-	Name: "s3", Takes: storage.Lines,
+	Name: storage.LogKind, Takes: storage.Lines,
 	Fields: []Field{
 		{Name: "endpoint", Required: true, Address: true, Check: noQuery},
 		{Name: "region", Required: true, Max: 40, Check: names("", "must be a region, such as eu-central-1 or auto")},

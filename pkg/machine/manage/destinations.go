@@ -211,9 +211,6 @@ func (c *change) putDestination(row *storage.Destination, plain map[string]strin
 	}
 	row.Secrets, row.Last4, row.UpdatedAt = sealed, last4, c.Now
 	c.PutDestination(row)
-	if k := deliver.KindOf(row.Kind); k != nil && k.Takes == storage.Lines {
-		c.OpenLog(row.ID, row.Paused)
-	}
 	if !row.Paused {
 		c.Enable(row.ID)
 	}

@@ -41,6 +41,9 @@ func (t *Tx) Destination(id string) (d Destination, ok bool) {
 func (t *Tx) PutDestination(d *Destination) {
 	d.Generation = t.Touch("destinations")
 	t.putRecord(DestinationPrefix+d.ID, d)
+	if d.Kind == LogKind {
+		t.openLog(d.ID, d.Paused)
+	}
 	t.Suspect = true
 }
 
@@ -49,5 +52,5 @@ func (t *Tx) DeleteDestination(id string) {
 	t.Touch("destinations")
 	t.Del(DestinationPrefix + id)
 	t.DropOutbox(id)
-	t.CloseLog(id)
+	t.closeLog(id)
 }

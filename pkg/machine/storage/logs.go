@@ -15,6 +15,8 @@ import (
 // of the activity row, so that it costs no row of its own. When enough lines wait, or for
 // long enough, they become deliveries in the outbox in the same turn.
 const (
+	LogKind = "s3" // of the destinations of the log
+
 	logPrefix     = "log:"     // and the id of the destination and the number of the page
 	logOpenPrefix = "logopen:" // and the id: the page that is not full
 	logsRow       = "logs"     // a LogQueue by the id of its destination
@@ -83,9 +85,9 @@ func (t *Tx) logDue(id string, q LogQueue) int64 {
 	return min(q.Since, t.Now) + logEvery
 }
 
-// OpenLog begins the queue of a destination, unless it has one. A paused one takes no more
+// openLog begins the queue of a destination, unless it has one. A paused one takes no more
 // lines.
-func (t *Tx) OpenLog(id string, paused bool) {
+func (t *Tx) openLog(id string, paused bool) {
 	queues := t.logQueues()
 	q := queues[id]
 	q.Paused = paused
@@ -93,8 +95,8 @@ func (t *Tx) OpenLog(id string, paused bool) {
 	t.putLogs(queues)
 }
 
-// CloseLog removes the queue of a destination.
-func (t *Tx) CloseLog(id string) {
+// closeLog removes the queue of a destination.
+func (t *Tx) closeLog(id string) {
 	queues := t.logQueues()
 	if q, ok := queues[id]; ok {
 		t.takePages(id, q)
@@ -109,7 +111,7 @@ func (t *Tx) DropLogs() error {
 		return nil
 	}
 	for id := range t.logQueues() {
-		t.CloseLog(id)
+		t.closeLog(id)
 	}
 	return t.Commit()
 }
