@@ -63,7 +63,7 @@ export default function All({ machine, asked }: { machine: Machine; asked?: stri
               <>
                 {g.intro}{" "}
                 <a href={g.docs} target="_blank" rel="noreferrer">
-                  Learn more
+                  More about {g.title.toLowerCase()}
                 </a>
               </>
             }
