@@ -5,7 +5,7 @@
 #
 # PLATFORM=native runs them against the native server instead of workerd. BUILT=1
 # leaves out the build of the worker. RACE=1 builds the native server with the race
-# detector. SOAK=1 runs the long forms of the tests that have one.
+# detector; ENGINE=postgres keeps its machines in PostgreSQL. SOAK=1 runs the long forms of the tests that have one.
 #
 # Without a pattern, workerd leaves out the files that say "workerd: soak": they prove
 # what pkg/ does, which the native server shows in a tenth of the time. SOAK=1 runs all.
@@ -45,6 +45,18 @@ case "$PLATFORM" in
     ;;
   *) die "PLATFORM is workerd or native, not $PLATFORM" ;;
 esac
+if [ "${ENGINE:-}" = postgres ]; then
+  [ "$PLATFORM" = native ] || die "ENGINE=postgres needs PLATFORM=native"
+  postgresql
+  out=e2e-postgres
+  coproc database { exec test/out/weir-test postgres; } # ends with this script
+  if ! read -r POSTGRES <&"${database[0]}"; then
+    [ "${CI:-}" != 1 ] || die "PostgreSQL does not start"
+    echo "skipped: PostgreSQL does not start"
+    exit
+  fi
+  export POSTGRES
+fi
 script --test --test-timeout=900000 --test-concurrency="$at_once" \
   --test-reporter=spec --test-reporter-destination=stdout \
   --test-reporter=tap --test-reporter-destination="test/out/$out.tap" \

@@ -32,6 +32,9 @@ race_tests() {
 # uploads, refreshes.
 race='platform/race|accounts/refresh\.|faults/streams|media/media'
 
+# What runs end to end over PostgreSQL too: the truth that servers share.
+database='accounts/(refresh\.|oauth|affinity|fallback)|management/(keys|routes|costs|rotation|reports)|media/creations|security/management'
+
 need_go
 modules
 mkdir -p test/out
@@ -42,6 +45,7 @@ part "build" scripts/build.sh
 export BUILT=1
 part "end to end, in workerd" scripts/e2e.sh
 PLATFORM=native part "end to end, native" scripts/e2e.sh
+ENGINE=postgres PLATFORM=native part "end to end, over PostgreSQL" scripts/e2e.sh "$database"
 PLATFORM=native RACE=1 part "end to end, under the race detector" scripts/e2e.sh "$race"
 part "clients, in workerd" scripts/clients.sh
 PLATFORM=native part "clients, native" scripts/clients.sh
@@ -52,6 +56,6 @@ part "release" release_tests
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \
   unit=test/out/unit.json "end to end, in workerd=test/out/e2e-workerd.tap" \
-  "end to end, native=test/out/e2e-native.tap" "race detector=test/out/e2e-race.tap" \
+  "end to end, native=test/out/e2e-native.tap" "over PostgreSQL=test/out/e2e-postgres.tap" "race detector=test/out/e2e-race.tap" \
   "clients, in workerd=test/out/clients-workerd.tap" "clients, native=test/out/clients-native.tap" \
   dashboard=test/out/dashboard.tap "dashboard, native=test/out/dashboard-native.tap"

@@ -228,6 +228,8 @@ type clock struct {
 	mu   sync.Mutex
 	at   time.Time // of the database
 	here time.Time // when it was so, by the monotonic clock
+	// doubt is how far at may be wrong, half of the time that the answer took.
+	doubt time.Duration
 }
 
 // Now returns the time of the database, which all servers have alike. Until it has answered that
@@ -241,11 +243,16 @@ func (e *Engine) Now() time.Time {
 	return e.clock.at.Add(time.Since(e.clock.here))
 }
 
-// set notes the time that the database has named between two moments.
+// set notes the time that the database has named between two moments. A slow answer tells less
+// than an earlier quick one, which becomes less certain by a thousandth of its age.
 func (c *clock) set(database time.Time, asked, answered time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at, c.here = database, asked.Add(answered.Sub(asked)/2)
+	doubt := answered.Sub(asked) / 2
+	if !c.here.IsZero() && doubt > c.doubt+answered.Sub(c.here)/1000 {
+		return
+	}
+	c.at, c.here, c.doubt = database, asked.Add(doubt), doubt
 }
 
 // measure reads the clock of the database.

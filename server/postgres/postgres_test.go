@@ -431,7 +431,12 @@ func TestClockIsTheDatabases(t *testing.T) {
 	if d := e.Now().Sub(at); d < -time.Second || d > time.Second {
 		t.Errorf("it differs by %v", d)
 	}
-	e.clock.set(at.Add(5*time.Minute), time.Now(), time.Now())
+	now := time.Now()
+	e.clock.set(at.Add(time.Hour), now.Add(-time.Second), now)
+	if d := e.Now().Sub(at); d > time.Minute {
+		t.Errorf("a slow answer counts: %v", d)
+	}
+	e.clock.set(at.Add(5*time.Minute), now, now)
 	if d := e.Now().Sub(at); d < 5*time.Minute {
 		t.Errorf("a database that is ahead: %v", d)
 	}

@@ -1,8 +1,10 @@
 // The native server with what the end-to-end tests need: see test/e2e/hosts/native.mjs.
 //
-//	weir-test rows DIR           prints the stored rows as JSON
-//	weir-test put DIR            stores the rows that standard input has
-//	weir-test forget-alarms DIR  removes all alarms
+//	weir-test rows PLACE           prints the stored rows as JSON, of a directory or a database
+//	weir-test put PLACE            stores the rows that standard input has
+//	weir-test forget-alarms PLACE  removes all alarms
+//	weir-test postgres             runs a PostgreSQL server until standard input ends, and prints its URL
+//	weir-test database URL NAME    creates a database there, if it is missing, and prints its URL
 //	weir-test COMMAND …          is weir COMMAND …
 //
 // VENDORS_URL is a test upstream that answers for every host that is not loopback.
@@ -15,10 +17,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"weir/pkg/machine/storage"
 	"weir/server/objects"
+	"weir/server/postgres"
+	"weir/server/postgres/postgrestest"
 	"weir/server/program"
 	"weir/server/store"
 )
@@ -28,9 +36,13 @@ func main() {
 	var err error
 	switch {
 	case len(args) == 2 && args[0] == "rows":
-		err = withStore(args[1], func(s *store.Store) error { return writeRows(os.Stdout, s) })
+		err = withStore(args[1], func(e objects.Engine) error { return writeRows(os.Stdout, e) })
+	case len(args) == 1 && args[0] == "postgres":
+		err = runPostgres()
+	case len(args) == 3 && args[0] == "database":
+		err = createDatabase(args[1], args[2])
 	case len(args) == 2 && args[0] == "put":
-		err = withStore(args[1], func(s *store.Store) error { return putRows(s, os.Stdin) })
+		err = withStore(args[1], func(e objects.Engine) error { return putRows(e, os.Stdin) })
 	case len(args) == 2 && args[0] == "forget-alarms":
 		err = withStore(args[1], forgetAlarms)
 	default:
@@ -51,15 +63,22 @@ type row struct {
 	Value   []byte `json:"value"`
 }
 
-func withStore(dir string, use func(*store.Store) error) error {
-	s, err := store.Open(dir)
+func withStore(place string, use func(objects.Engine) error) error {
+	e, err := open(place)
 	if err != nil {
 		return err
 	}
-	if err := use(s); err != nil {
+	if err := use(e); err != nil {
 		return err
 	}
-	return s.Close()
+	return e.Close()
+}
+
+func open(place string) (objects.Engine, error) {
+	if postgres.IsAddress(place) {
+		return postgres.Open(place, "test", func(_ int, line string) { fmt.Fprintln(os.Stderr, line) })
+	}
+	return store.Open(place)
 }
 
 // rowsOf returns the rows of all machines.
@@ -74,21 +93,22 @@ func rowsOf(e objects.Engine) (rows []row, err error) {
 	return rows, err
 }
 
-func writeRows(w io.Writer, s *store.Store) error {
-	rows, err := rowsOf(s)
+func writeRows(w io.Writer, e objects.Engine) error {
+	rows, err := rowsOf(e)
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(w).Encode(rows)
 }
 
-func putRows(s *store.Store, r io.Reader) error {
+func putRows(e objects.Engine, r io.Reader) error {
 	var rows []row
 	if err := json.NewDecoder(r).Decode(&rows); err != nil {
 		return err
 	}
 	for _, row := range rows {
-		err := s.Rows(row.Machine).Write([]storage.Row{{Key: row.Key, Value: row.Value}}, storage.KeepAlarm)
+		err := e.Rows(row.Machine).Write([]storage.Row{{Key: row.Key, Value: row.Value}}, storage.KeepAlarm)
+		e.Release(row.Machine)
 		if err != nil {
 			return err
 		}
@@ -96,10 +116,49 @@ func putRows(s *store.Store, r io.Reader) error {
 	return nil
 }
 
-func forgetAlarms(s *store.Store) error {
-	alarms, err := s.Alarms()
-	for id := range alarms {
-		err = errors.Join(err, s.Rows(id).Write(nil, 0))
+func forgetAlarms(e objects.Engine) error {
+	return e.Each(context.Background(), func(id string, _ []storage.Row, alarm int64) error {
+		defer e.Release(id)
+		if alarm == 0 {
+			return nil
+		}
+		return e.Rows(id).Write(nil, 0)
+	})
+}
+
+// runPostgres runs a PostgreSQL server until standard input ends.
+func runPostgres() error {
+	s, err := postgrestest.New("fsync=off", "max_connections=400")
+	if err != nil {
+		return err
 	}
+	defer s.Remove()
+	fmt.Println(s.URL("postgres"))
+	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
+}
+
+// createDatabase creates a database, unless there is one of the name.
+func createDatabase(address, name string) error {
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	var refused *pgconn.PgError
+	if _, err := c.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); errors.As(err, &refused) {
+		if refused.Code != "42P04" { // there is one
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	u.Path = "/" + name
+	fmt.Println(u)
+	return nil
 }

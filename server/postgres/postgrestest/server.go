@@ -43,8 +43,7 @@ type Databases struct {
 func (d *Databases) Run(m *testing.M) (code int) {
 	defer func() {
 		if d.server != nil {
-			d.server.Stop()
-			os.RemoveAll(d.server.dir)
+			d.server.Remove()
 		}
 	}()
 	return m.Run()
@@ -143,6 +142,12 @@ func (s *Server) Start(settings ...string) error {
 func (s *Server) Stop() {
 	s.cmd.Process.Signal(syscall.SIGQUIT)
 	s.cmd.Wait()
+}
+
+// Remove ends the server and removes its data.
+func (s *Server) Remove() {
+	s.Stop()
+	os.RemoveAll(s.dir)
 }
 
 // URL returns the address of a database.

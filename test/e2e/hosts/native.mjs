@@ -3,6 +3,7 @@
 // exports.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { MiB, resident, watch } from "../isolate.mjs";
@@ -55,10 +56,24 @@ export class Ended extends Error {}
 // running has, by folder, the way to ask a gateway that holds its storage.
 const running = new Map();
 
+// place is where the rows of a storage are: its folder, or a database of its own on the server
+// that POSTGRES names (scripts/e2e.sh).
+const place = (storage) =>
+  process.env.POSTGRES
+    ? execFileSync(binary, ["database", process.env.POSTGRES, basename(storage)], { encoding: "utf8" }).trim()
+    : storage;
+
 export async function start({ env, vendors, storage, proxy = false }) {
   const child = spawn(
     binary,
-    ["serve", "--listen", "127.0.0.1:0", "--data", storage, ...(proxy ? ["--trusted-proxies", "127.0.0.1"] : [])],
+    [
+      "serve",
+      "--listen",
+      "127.0.0.1:0",
+      "--data",
+      place(storage),
+      ...(proxy ? ["--trusted-proxies", "127.0.0.1"] : []),
+    ],
     {
       env: {
         PATH: process.env.PATH,
@@ -117,7 +132,7 @@ const decode = ({ machine, key, value }) => ({
   key,
   value: Buffer.from(value ?? "", "base64").toString("latin1"),
 });
-const storedRows = (dir) => JSON.parse(tool(["rows", dir])).map(decode);
+const storedRows = (dir) => JSON.parse(tool(["rows", place(dir)])).map(decode);
 
 export async function rows(dir) {
   const call = running.get(dir);
@@ -127,7 +142,7 @@ export async function rows(dir) {
 export function elapse(dir, ms) {
   const at = Date.now() - ms;
   edit(dir, (key, text) => (key === "meta" ? text.replace(/"(pruneAt|alarmAt)":\d{13}/g, `"$1":${at}`) : text));
-  tool(["forget-alarms", dir]);
+  tool(["forget-alarms", place(dir)]);
 }
 
 export function edit(dir, change) {
@@ -136,7 +151,7 @@ export function edit(dir, change) {
     if (now.length !== value.length) throw new Error(`the length of ${key} would change`);
     return now === value ? [] : [{ machine, key, value: Buffer.from(now, "latin1").toString("base64") }];
   });
-  tool(["put", dir], JSON.stringify(changed));
+  tool(["put", place(dir)], JSON.stringify(changed));
 }
 
 export const machines = async (dir) => new Set((await rows(dir)).map((r) => r.machine)).size;
