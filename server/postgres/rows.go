@@ -156,7 +156,9 @@ func (r rows) locked(ctx context.Context) (*machine, error) {
 	}
 	if err := r.e.lock(ctx, r.id, m); err != nil {
 		r.e.unlock(m)
-		r.e.noteAway(!refused(err))
+		if !errors.As(err, new(*pgconn.PgError)) {
+			r.e.noteAway(true)
+		}
 		return nil, err
 	}
 	r.e.noteAway(false)
@@ -167,9 +169,6 @@ func (r rows) locked(ctx context.Context) (*machine, error) {
 	m.turn = m.version
 	return m, nil
 }
-
-// refused reports whether the database has answered with an error: it is there.
-func refused(err error) bool { return errors.As(err, new(*pgconn.PgError)) || errors.Is(err, errTaken) }
 
 // lock takes the lock of a machine and reads what has changed, in one exchange.
 func (e *Engine) lock(ctx context.Context, id string, m *machine) (err error) {
@@ -196,7 +195,7 @@ func (e *Engine) lock(ctx context.Context, id string, m *machine) (err error) {
 func (e *Engine) read(ctx context.Context, id string, m *machine, lock bool) (version, pruned int64, err error) {
 	b := &pgx.Batch{}
 	if lock {
-		b.Queue(`BEGIN`)
+		b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`) // what follows the lock sees what it has waited for
 		b.Queue(lockSQL, id)
 	}
 	b.Queue(versionSQL, id)
