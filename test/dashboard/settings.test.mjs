@@ -271,7 +271,10 @@ test("the health of the gateway, its version and the documentation are shown", a
   const { version } = await b.operator.call("GET", "/api/version");
   await section.getByText(version, { exact: true }).waitFor();
   await section.getByText("In sync with this computer").waitFor();
-  for (const link of [...(await section.getByRole("link").all()), page.getByRole("link", { name: "Learn more" })]) {
+  for (const link of [
+    ...(await section.getByRole("link").all()),
+    ...(await page.getByRole("link", { name: /^(Learn more|More about)/ }).all()),
+  ]) {
     const path = await link.getAttribute("href");
     assert.equal((await b.gateway.fetch(path, { redirect: "manual" })).status, 200, path);
   }
