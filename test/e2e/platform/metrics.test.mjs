@@ -76,6 +76,12 @@ test("metrics are text or OpenMetrics, as Accept asks", async () => {
   const head = await gw.fetch("/metrics", { method: "HEAD", headers: { authorization: `Bearer ${token}` } });
   assert.deepEqual([head.status, await head.text()], [200, ""]);
   assert.equal((await gw.fetch("/metrics")).status, 401);
+  const { apiKey } = await admin(gw).call("POST", `/${me.machineId}/api/keys`, { scopes: ["metrics"] });
+  for (const path of ["/metrics", `/${me.machineId}/metrics`]) {
+    const own = await scrape(path, { authorization: `Bearer ${apiKey}`, accept: "application/openmetrics-text" });
+    assert.deepEqual([own.status, own.text.includes("weir_build_info")], [200, false]);
+    assert.ok(own.text.endsWith("# EOF\n"));
+  }
 });
 
 test("counters do not fall over a stop and a kill, and racing scrapes agree", async () => {
