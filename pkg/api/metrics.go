@@ -26,7 +26,7 @@ const maxScraped = 20
 
 // Serve serves GET and HEAD /metrics?machine=&keys=: the metrics of the machine of the path or
 // of the key. Without either the operator gets those of the process and of the machines that
-// are named, or of all.
+// are named, none with "", or of all.
 func (s *Scraper) Serve(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	kind, text, err := s.Scrape(ctx, c.MachineID, c.Query, c.Header.Get("accept"))
 	if err != nil {
@@ -83,6 +83,9 @@ func (s *Scraper) machine(ctx context.Context, id string, ask *rpc.MetricsAsk) (
 // machines returns the machines that are named, or the first of all, and how many it leaves
 // out.
 func (s *Scraper) machines(ctx context.Context, named string, given bool) (ids []string, left int, err error) {
+	if given && named == "" {
+		return nil, 0, nil
+	}
 	if given {
 		ids = strings.Split(named, ",")
 		for _, id := range ids {

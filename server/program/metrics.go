@@ -106,7 +106,7 @@ func (k *stack) process() []metrics.Family {
 		one("weir.goroutines", "", "Goroutines of the process.", value(3)),
 		one("weir.start_time", "s", "When the process was started, in seconds since 1970.", float64(k.began.UnixMilli())/1000),
 	}
-	if info, err := os.Stat(filepath.Join(k.settings.data, store.FileName)); err == nil {
+	if info, err := os.Stat(filepath.Join(k.settings.data, store.FileName)); err == nil && k.database == nil {
 		out = append(out, one("weir.database", "By", "The size of the database file.", float64(info.Size())))
 	}
 	if k.inFlight != nil {

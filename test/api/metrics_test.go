@@ -30,6 +30,7 @@ func TestScopeMetrics(t *testing.T) {
 		{"/metrics?machine=" + machine, key, 400, nil},
 		{"/metrics", adminToken, 200, []string{machine, other}},
 		{"/metrics?machine=" + other, adminToken, 200, []string{other}},
+		{"/metrics?machine=", adminToken, 200, nil},
 		{"/" + other + "/metrics", adminToken, 200, []string{other}},
 		{"/metrics", dataKey, 401, nil},
 		{"/metrics", manager, 401, nil},
