@@ -15,6 +15,7 @@ const countNames: [field: string, name: string][] = [
   ["customModels", "custom model"],
   ["modelAliases", "alias"],
   ["budgets", "budget"],
+  ["destinations", "destination"],
   ["keys", "key"],
 ];
 
@@ -25,6 +26,7 @@ const changeNames: [field: string, name: string][] = [
   ["modelAliases", "Aliases"],
   ["disabledModels", "Disabled models of"],
   ["budgets", "Budgets"],
+  ["destinations", "Destinations"],
   ["settings", "Settings"],
   ["keys", "API keys"],
 ];
