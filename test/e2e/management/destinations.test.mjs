@@ -93,7 +93,10 @@ test("every kind takes a test, the fault of an account and its end", async () =>
   const { api, connection, send } = await machine();
   const targets = {};
   for (const kind of Object.keys(kinds))
-    targets[kind] = await api("POST", "/destinations", { kind, settings: { url: address(`${kind}/canary-path?sig=1`) } });
+    targets[kind] = await api("POST", "/destinations", {
+      kind,
+      settings: { url: address(`${kind}/canary-path?sig=1`) },
+    });
   targets.ntfy = await api("POST", "/destinations", {
     kind: "ntfy",
     settings: { url: address("ntfy/topic-1"), token: "tk_canary_token_12345" },
@@ -121,8 +124,7 @@ test("every kind takes a test, the fault of an account and its end", async () =>
   up.script = () => "status=401";
   await send();
   await until("the fault", () => Object.keys(kinds).every((k) => of(k).length > 0) && of("mail").length > 0);
-  for (const [kind, shown] of Object.entries(kinds))
-    assert.match(shown(JSON.parse(of(kind)[0].body)), /refuse/, kind);
+  for (const [kind, shown] of Object.entries(kinds)) assert.match(shown(JSON.parse(of(kind)[0].body)), /refuse/, kind);
   const { type, data } = JSON.parse(of("webhook")[0].body);
   assert.deepEqual([type, data.connectionId], ["account.refused", connection.id]);
 
@@ -156,7 +158,8 @@ test("a message that was not taken survives a kill, with its id", async () => {
   answer = () => 200;
   up.script = null;
   const shown = () => operator.call("GET", `/${machineId}/api/destinations/${target.id}`);
-  await until("the delivery", async () => (await shown()).waiting === 0 && of("killed").length > 1);
+  // On the edge the alarm of a killed run follows after 30 s.
+  await until("the delivery", async () => (await shown()).waiting === 0 && of("killed").length > 1, 120_000);
   const ids = of("killed").map((c) => c.headers["webhook-id"]);
   assert.equal(new Set(ids).size, 1, `another id: ${ids}`);
 });

@@ -73,7 +73,8 @@ const connection = () =>
   );
 const combo = () => add("combos", { name: `combo-${n++}`, models: ["up/test-chat"] });
 const budget = () => ({ name: `budget-${n++}`, unit: "requests", limit: 10_000, window: "day" });
-const newTarget = () => add("destinations", { kind: "webhook", settings: { url: `${up.url}/hook?sig=canary-target-1` } });
+const newTarget = () =>
+  add("destinations", { kind: "webhook", settings: { url: `${up.url}/hook?sig=canary-target-1` } });
 let shared; // a machine has few destinations
 const target = async () => {
   shared ??= await newTarget();
