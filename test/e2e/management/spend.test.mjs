@@ -1,5 +1,5 @@
-// Usage by tool and by tag, budgets of a tag, and the networks of a key: what the platform tells of a
-// client reaches the program on both.
+// Usage by tool and by tag, budgets of a tag, and the networks of a key: the header and the address of
+// a client reach the program on both platforms.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
@@ -9,7 +9,7 @@ import { until } from "../wait.mjs";
 let gw, up, api, key, keyId;
 before(async () => {
   up = await startUpstream();
-  gw = await start();
+  gw = await start({ proxy: true });
   const operator = admin(gw);
   const { machineId } = await operator.machine();
   api = (method, path, body) => operator.call(method, `/${machineId}/api${path}`, body);
@@ -48,7 +48,7 @@ test("calls of every dialect count for their tool, their tags and those of their
     );
     assert.equal(await call(path, { agent: "AsyncOpenAI/Python 2.20.0" }), 200);
   }
-  await until(async () => (await total("period=day")).requests === 8, "eight calls are counted");
+  await until("eight calls are counted", async () => (await total("period=day")).requests === 8);
   const rows = async (by) =>
     Object.fromEntries(
       (await api("GET", `/usage?period=day&groupBy=${by}`)).data.map((r) => [r.tool ?? r.tag ?? "", r.requests]),
@@ -71,10 +71,10 @@ test("a field of the body is a tag only if the setting names it", async () => {
   assert.equal(await call("/v1/chat/completions", { agent: "curl/8", body }), 200);
   await api("PATCH", "/settings", { tagsFrom: ["user", "metadata.user_id"] });
   // The change is seen within a minute, at once by calls that reach the same instance.
-  await until(async () => {
+  await until("the field is a tag", async () => {
     assert.equal(await call("/v1/chat/completions", { agent: "curl/8", body }), 200);
     return (await api("GET", "/requests?tag=user%3Dann")).data.length > 0;
-  }, "the field is a tag");
+  });
   assert.ok((await api("GET", "/requests?tool=curl")).data.some((r) => !r.tags.includes("user=ann")));
   await api("PATCH", "/settings", { tagsFrom: null });
 });
@@ -82,8 +82,8 @@ test("a field of the body is a tag only if the setting names it", async () => {
 test("a budget of a tag refuses calls with the tag alone", async () => {
   await api("POST", "/budgets", { name: "zeta", tag: "project=zeta", unit: "requests", limit: 1, window: "day" });
   await until(
-    async () => (await call("/v1/embeddings", { tags: "project=zeta", agent: "curl/8" })) === 429,
     "the budget is used up",
+    async () => (await call("/v1/embeddings", { tags: "project=zeta", agent: "curl/8" })) === 429,
   );
   assert.equal(await call("/v1/embeddings", { tags: "project=eta", agent: "curl/8" }), 200);
   assert.equal((await api("GET", "/budgets")).data[0].spent, 1);
@@ -95,7 +95,7 @@ test("the networks of a key are those that the platform or a trusted proxy says"
     assert.equal(await call("/v1/embeddings", { agent, from }), 200);
   const networks = async () => (await api("GET", `/keys/${keyId}/networks`)).data;
   const of = async (network) => (await networks()).find((n) => n.network === network);
-  await until(async () => (await of("2001:db8:1::/48"))?.requests === 1, "the network is stored");
+  await until("the network is stored", async () => (await of("2001:db8:1::/48"))?.requests === 1);
   const v4 = await of("203.0.113.0/24");
   assert.deepEqual([v4.requests, v4.tools], [2, ["claude-code"]]);
   assert.ok(v4.firstAt > 0 && v4.lastAt >= v4.firstAt);
