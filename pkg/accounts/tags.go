@@ -12,8 +12,8 @@ import (
 )
 
 // Tags returns the tags of a request: those of its key, those of its header x-weir-tags, texts
-// between commas, and those of its body. A name, the text before "=", has one value: the key's, else the first. Those that
-// are too long or too many are left out.
+// between commas, and those of its body. A name, the text before "=", has one value: the key's,
+// else the first. Those that are too long or too many are left out.
 func (t *Trace) Tags(m *snapshot.Machine, r *httpmsg.Request) []string {
 	if t.tagged {
 		return t.tags

@@ -37,8 +37,8 @@ func TagsOfBody(body []byte, fields []string) (tags []string) {
 		v := gjson.GetBytes(body, field)
 		text := v.String()
 		tag := strings.TrimPrefix(field, "metadata.") + "=" + text
-		if (v.Type == gjson.String || v.Type == gjson.Number) && text != "" && len(tag) <= MaxTag &&
-			strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == ',' }) < 0 && utf8.ValidString(text) {
+		if (v.Type == gjson.String || v.Type == gjson.Number) && text != "" && len(tag) <= MaxTag && utf8.ValidString(text) &&
+			strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == ',' }) < 0 {
 			tags = append(tags, tag)
 		}
 	}
