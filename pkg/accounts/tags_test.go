@@ -2,14 +2,18 @@ package accounts
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsoncodec"
 )
 
 func TestTagsOfARequest(t *testing.T) {
@@ -77,5 +81,47 @@ func TestFieldsOfABodyAreTagsOfLeastWeight(t *testing.T) {
 	trace := Trace{KeyID: "k1", FieldTags: []string{"project=body", "user=body", "user_id=u1"}}
 	if got, want := trace.Tags(m, r), []string{"project=key", "user=client", "user_id=u1"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A client that invents tags, user agents and addresses makes a report no larger than a bound.
+func TestInventedTagsAndNetworksAreABoundedReport(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	const calls = 20_000
+	sizes := map[int]int{}
+	for i := range calls {
+		n := strconv.Itoa(i)
+		tags := "project=p" + n
+		for j := range 7 {
+			tags += ",n" + strconv.Itoa(i*7+j) + "=" + strings.Repeat("v", 40) + n
+		}
+		h := httpmsg.Header{{Name: "user-agent", Value: "tool-" + n}, {Name: "x-weir-tags", Value: tags},
+			{Name: "cf-connecting-ip", Value: "2001:db8:" + strconv.FormatInt(int64(i), 16) + "::1"}}
+		w.pool.Record(w.Now(), w.machine, &httpmsg.Request{Method: "POST", Route: "/v1/embeddings", Header: h}, &Trace{KeyID: "k1"}, 200, nil)
+		if i == calls/2 || i == calls-1 {
+			r := w.pool.reports[mid]
+			raw, err := jsoncodec.Marshal(&rpc.Report{Labels: r.Labels, Networks: r.Networks})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sizes[i] = len(raw)
+			if len(r.Networks) > maxNetworks || len(raw) > 256<<10 {
+				t.Fatalf("after %d calls: %d networks, %d bytes", i+1, len(r.Networks), len(raw))
+			}
+		}
+	}
+	if grown := sizes[calls-1] - sizes[calls/2]; grown > 1<<10 { // counts have more digits
+		t.Errorf("the report has grown by %d bytes", grown)
+	}
+	var sum int64
+	for _, l := range w.pool.reports[mid].Labels {
+		if l.Is(usage.ByName, "project") {
+			for i := range l.Rows {
+				sum += l.Rows[i].Calls
+			}
+		}
+	}
+	if sum != calls {
+		t.Errorf("%d of %d calls count", sum, calls)
 	}
 }
