@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { compatible } from "../e2e/gateway.mjs";
-import { accessible, bench, canary, looks, open, settled } from "./browser.mjs";
+import { accessible, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -234,6 +234,26 @@ test("the budget of a key is set, changed and removed in its dialog", async (t) 
 
   await save("", /Laptop.*60 per minute, 0 requests of 1,000 requests/);
   assert.deepEqual(await spent(), []);
+});
+
+test("a key has tags, and its dialog lists the networks that it was used from", async (t) => {
+  const { page, machineId, list } = await keys(t);
+  const api = (path) => b.operator.call("GET", `/${machineId}/api${path}`);
+  const { apiKey, id } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: "Tagged" });
+  await page.reload();
+  await page.getByRole("button", { name: "Edit Tagged" }).click();
+  const form = page.getByRole("dialog", { name: "Edit Tagged" });
+  await form.getByRole("textbox", { name: /^Tags/ }).fill("project=atlas, team=core");
+  await form.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved Tagged.").waitFor();
+  assert.deepEqual((await list()).find((k) => k.id === id).tags, ["project=atlas", "team=core"]);
+  assert.equal((await chat(apiKey)).status, 200);
+  await becomes(async () => (await api(`/keys/${id}/networks`)).data.length, 1);
+  const [{ network }] = (await api(`/keys/${id}/networks`)).data;
+  await page.getByRole("button", { name: "Edit Tagged" }).click();
+  await form.getByText("Networks of 30 days").click();
+  await form.getByRole("region", { name: "Networks" }).getByRole("rowheader", { name: network }).waitFor();
+  await looks(page, "keys-networks");
 });
 
 test("an error of the gateway is shown in the form", async (t) => {
