@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +44,27 @@ func TestCallIsServed(t *testing.T) {
 	status, body = w.post("/v1/nothing", `{}`)
 	if status != 404 || !strings.Contains(body, "not_found") {
 		t.Fatalf("got %d %s", status, body)
+	}
+}
+
+// The edge writes these fields; natively a client could claim any.
+func TestClientStatesNeitherItsAddressNorItsCountry(t *testing.T) {
+	w := newWorld(t, upstreams)
+	for _, path := range []string{"/v1/embeddings", "/v1/messages", "/v1/responses", "/v1beta/models/x:generateContent", "/v1/models"} {
+		hr := httptest.NewRequest("POST", path, nil)
+		hr.Header.Set("CF-Connecting-IP", "198.51.100.1")
+		hr.Header.Set("CF-IPCountry", "DE")
+		hr.Header.Set("User-Agent", "claude-cli/2.1")
+		r, _ := w.host.request(hr)
+		if got := r.Header.Get("cf-connecting-ip"); got != "127.0.0.1" {
+			t.Errorf("%s: the address is %s", path, got)
+		}
+		if got := r.Header.Get("cf-ipcountry"); got != "" {
+			t.Errorf("%s: the country is %s", path, got)
+		}
+		if got := r.Header.Get("user-agent"); got != "claude-cli/2.1" {
+			t.Errorf("%s: the user agent is %q", path, got)
+		}
 	}
 }
 
