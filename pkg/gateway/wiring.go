@@ -141,7 +141,7 @@ func (w *wiring) share() {
 	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause,
 		Log: w.logLine, Changed: w.Changed, Confirm: w.cache.Confirm}
 	if w.MaxRequests > 0 {
-		w.pool.MaxRecords = rpc.MaxReportEntries
+		w.pool.MaxRecords = rpc.MaxReportRequests
 	}
 	w.credentials = &accounts.Credentials{Pool: w.pool}
 	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now,

@@ -109,11 +109,15 @@ func TestReportAtItsBounds(t *testing.T) {
 	entries := func(n int) string {
 		return `{"errors":[` + strings.TrimSuffix(strings.Repeat(`{"connectionId":"x"},`, n), ",") + `]}`
 	}
+	requests := func(n int) string {
+		return `{"requests":[` + strings.TrimSuffix(strings.Repeat(`{"id":"x"},`, n), ",") + `]}`
+	}
 	for _, tt := range []struct {
 		body string
 		want int
 	}{
 		{entries(rpc.MaxReportEntries), 200}, {entries(rpc.MaxReportEntries + 1), 400},
+		{requests(rpc.MaxReportRequests), 200}, {requests(rpc.MaxReportRequests + 1), 400},
 		{`{}` + strings.Repeat(" ", rpc.MaxReport-2), 200}, {`{}` + strings.Repeat(" ", rpc.MaxReport-1), 400}, {`{"errors":5}`, 400},
 	} {
 		if status, a := w.Call("report", tt.body); status != tt.want {

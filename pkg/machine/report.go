@@ -19,8 +19,9 @@ func (o *Object) report(r *storage.Call) (any, error) {
 	if len(r.Body) > rpc.MaxReport || jsoncodec.Unmarshal(r.Body, &rep) != nil {
 		return nil, apierr.Invalid("", "The report is not readable.")
 	}
-	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Usage), len(rep.Requests), len(rep.Refusals),
-		len(rep.Quotas), len(rep.Labels), len(rep.Networks)) > rpc.MaxReportEntries {
+	if len(rep.Requests) > rpc.MaxReportRequests ||
+		max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Usage), len(rep.Refusals), len(rep.Quotas),
+			len(rep.Labels), len(rep.Networks)) > rpc.MaxReportEntries {
 		return nil, apierr.Invalid("", "The report has too many entries.")
 	}
 	grants := o.take(r.Tx, rep.Budgets)

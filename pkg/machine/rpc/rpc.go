@@ -118,9 +118,11 @@ type State struct {
 
 // Bounds of a Report.
 const (
-	MaxReport        = 8 << 20 // bytes
-	MaxReportEntries = 1000    // of each kind
-	MaxErrorText     = 300     // bytes of a LastError, or of an attempt's failure
+	MaxReport        = 16 << 20 // bytes
+	MaxReportEntries = 1000     // of each kind but requests
+	// MaxReportRequests are those of two seconds at 1,000 a second: a report is sometimes late.
+	MaxReportRequests = 2000
+	MaxErrorText      = 300 // bytes of a LastError, or of an attempt's failure
 )
 
 // Report is what an isolate has seen since its last report.
