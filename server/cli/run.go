@@ -277,8 +277,14 @@ func (a *app) requests(ctx context.Context, in *input) error {
 	}
 	for titles := true; ; titles = false {
 		v, err := in.send(ctx)
-		if err != nil {
+		switch {
+		case err == nil:
+		case ctx.Err() != nil && !titles:
+			return nil
+		case titles:
 			return err
+		default: // the next call may be answered
+			fmt.Fprintf(a.Stderr, "weir: warning: %v\n", err)
 		}
 		rows := v.Get("data").Array()
 		slices.Reverse(rows)

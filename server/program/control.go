@@ -157,7 +157,7 @@ func operatorHandler(next http.Handler, token, base string) http.Handler {
 		if r.Header.Get("Authorization") == "" {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
-		if u, err := url.Parse(base); err == nil && base != "" {
+		if u, err := url.Parse(base); err == nil {
 			if r.Host = u.Host; u.Scheme == "https" {
 				r.TLS = &tls.ConnectionState{}
 			}
