@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // File is weir.yaml: the configuration of one machine. The file owns the sections that it
@@ -125,27 +126,27 @@ type FileBudget struct {
 	WebhookURL *string  `json:"webhookUrl,omitempty"`
 }
 
-// readFileText reads weir.yaml. The result has the values of the file, also null, after their
-// types were checked. An error has line and column.
+// readFileText reads weir.yaml. The result has the values of the file, also null, by the types
+// of File. An error has line and column.
 func readFileText(raw []byte) (map[string]any, error) {
-	var typed File
-	d := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict(), yaml.AllowDuplicateMapKey())
-	err := d.Decode(&typed)
-	values := map[string]any{}
-	if err == nil {
-		err = yaml.Unmarshal(raw, &values) // which refuses duplicate names too
+	d := yaml.NewDecoder(bytes.NewReader(raw))
+	var doc, second yaml.Node
+	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+		return map[string]any{}, nil
+	} else if err != nil {
+		return nil, err
 	}
+	if d.Decode(&second) == nil {
+		return nil, mistake(&second, "a second document")
+	}
+	v, err := readNode(doc.Content[0], reflect.TypeFor[File](), 0)
 	if err != nil {
-		text, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
-		return nil, errors.New(text)
+		return nil, err
 	}
+	values, _ := v.(map[string]any)
 	for _, s := range fileSections {
-		items, err := itemsOf(values, s)
-		if err != nil {
-			return nil, err
-		}
 		seen := map[string]bool{}
-		for _, item := range items {
+		for _, item := range itemsOf(values, s.name) {
 			name := s.nameOf(item)
 			if name == "" || seen[name] {
 				return nil, fmt.Errorf("%s: the name %q is empty or used twice", s.name, name)
@@ -156,17 +157,103 @@ func readFileText(raw []byte) (map[string]any, error) {
 	return values, nil
 }
 
-// itemsOf returns the rows of a section that is a list.
-func itemsOf(values map[string]any, s fileSection) (items []map[string]any, err error) {
-	list, _ := values[s.name].([]any)
-	for i, one := range list {
-		item, ok := one.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("%s: item %d is not a mapping", s.name, i+1)
+func mistake(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("line %d, column %d: %s", n.Line, n.Column, fmt.Sprintf(format, args...))
+}
+
+// maxDepth bounds a document; an alias may contain itself.
+const maxDepth = 20
+
+// readNode returns the value of a node of a type: a map for a struct, and nil for null.
+func readNode(n *yaml.Node, t reflect.Type, depth int) (any, error) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case depth > maxDepth:
+		return nil, mistake(n, "it is nested too deeply")
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
+		return nil, nil
+	case t.Kind() == reflect.Struct || t.Kind() == reflect.Map:
+		return readMapping(n, t, depth)
+	case t.Kind() == reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			return nil, mistake(n, "a list is expected")
 		}
+		list := []any{}
+		for _, one := range n.Content {
+			v, err := readNode(one, t.Elem(), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	case t.Kind() == reflect.String:
+		if n.Kind != yaml.ScalarNode || n.Tag != "!!str" && n.Tag != "!!timestamp" {
+			return nil, mistake(n, "a text is expected; write it in quotes")
+		}
+		return n.Value, nil
+	case t.Kind() == reflect.Interface && n.Kind != yaml.ScalarNode:
+		if n.Kind == yaml.SequenceNode {
+			return readNode(n, reflect.TypeFor[[]any](), depth)
+		}
+		return readNode(n, reflect.TypeFor[map[string]any](), depth)
+	}
+	v := reflect.New(t)
+	if n.Decode(v.Interface()) != nil {
+		return nil, mistake(n, "%s is expected", map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "an integer",
+			reflect.Float64: "a number"}[t.Kind()])
+	}
+	return v.Elem().Interface(), nil
+}
+
+// readMapping returns the value of a node of a struct or map.
+func readMapping(n *yaml.Node, t reflect.Type, depth int) (any, error) {
+	if n.Kind != yaml.MappingNode {
+		return nil, mistake(n, "a mapping is expected")
+	}
+	out := map[string]any{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key, of := n.Content[i], t
+		if t.Kind() == reflect.Map {
+			of = t.Elem()
+		} else if of = fieldOf(t, key.Value); of == nil {
+			return nil, mistake(key, "unknown field %q", key.Value)
+		}
+		if _, twice := out[key.Value]; twice || key.Kind != yaml.ScalarNode {
+			return nil, mistake(key, "the name %q stands here twice, or is not a text", key.Value)
+		}
+		v, err := readNode(n.Content[i+1], of, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out[key.Value] = v
+	}
+	return out, nil
+}
+
+// fieldOf returns the type of a field of a struct by its name in JSON, or nil.
+func fieldOf(t reflect.Type, name string) reflect.Type {
+	for i := range t.NumField() {
+		if tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); tag == name {
+			return t.Field(i).Type
+		}
+	}
+	return nil
+}
+
+// itemsOf returns the rows of a section that is a list.
+func itemsOf(values map[string]any, section string) (items []map[string]any) {
+	list, _ := values[section].([]any)
+	for _, one := range list {
+		item, _ := one.(map[string]any)
 		items = append(items, item)
 	}
-	return items, nil
+	return items
 }
 
 // resolve returns the secret of a reference.

@@ -149,7 +149,7 @@ func (p *planner) section(s fileSection) error {
 	for _, row := range list.Get("data").Array() {
 		fields, _ := row.Value().(map[string]any)
 		name := s.nameOf(fields)
-		if _, twice := stored[name]; twice && p.names(s, name) {
+		if _, twice := stored[name]; twice && p.names(s.name, s.nameOf, name) {
 			return fmt.Errorf("the machine has several %ss of the name %q; rename or delete some", s.what, name)
 		}
 		stored[name] = row
@@ -157,11 +157,7 @@ func (p *planner) section(s fileSection) error {
 			p.keyIDs[name] = row.Get("id").String()
 		}
 	}
-	items, err := itemsOf(p.values, s)
-	if err != nil {
-		return err
-	}
-	for _, item := range items {
+	for _, item := range itemsOf(p.values, s.name) {
 		name := s.nameOf(item)
 		row := stored[name]
 		delete(stored, name)
@@ -189,10 +185,9 @@ func (p *planner) section(s fileSection) error {
 	return nil
 }
 
-// names reports whether the file has a row of a name.
-func (p *planner) names(s fileSection, name string) bool {
-	items, _ := itemsOf(p.values, s)
-	return slices.ContainsFunc(items, func(item map[string]any) bool { return s.nameOf(item) == name })
+// names reports whether a section of the file has a row of a name.
+func (p *planner) names(section string, nameOf func(map[string]any) string, name string) bool {
+	return slices.ContainsFunc(itemsOf(p.values, section), func(item map[string]any) bool { return nameOf(item) == name })
 }
 
 func generation(row gjson.Result) string { return `"` + row.Get("generation").String() + `"` }
@@ -323,7 +318,7 @@ func (p *planner) provider(body map[string]any, row gjson.Result) error {
 		h := fnv.New32a()
 		io.WriteString(h, byName(body))
 		body["provider"] = fmt.Sprintf("%s-%08x", want, h.Sum32())
-	case row.Exists() && want != got && !(compatible && strings.HasPrefix(got, want+"-")):
+	case row.Exists() && want != "" && want != got && !(compatible && strings.HasPrefix(got, want+"-")):
 		return fmt.Errorf("its provider is %s and cannot change; rename the account in the file, or delete it", got)
 	case row.Exists():
 		delete(body, "provider")
@@ -350,14 +345,12 @@ func (p *planner) keyBody(item map[string]any, row gjson.Result) (map[string]any
 // budgetBody returns the fields of a budget.
 func (p *planner) budgetBody(item map[string]any, row gjson.Result) (map[string]any, error) {
 	for _, name := range []string{"unit", "window"} {
-		if row.Exists() && row.Get(name).String() != item[name] {
+		if v, ok := item[name]; ok && row.Exists() && row.Get(name).String() != v {
 			return nil, fmt.Errorf("its %s is %s and cannot change; rename the budget in the file, or delete it", name, row.Get(name))
 		}
 	}
 	key, _ := item["key"].(string)
-	keys, _ := itemsOf(p.values, fileSection{name: "keys"})
-	known := slices.ContainsFunc(keys, func(k map[string]any) bool { return byName(k) == key })
-	if _, stored := p.keyIDs[key]; key != "" && !stored && !known {
+	if _, stored := p.keyIDs[key]; key != "" && !stored && !p.names("keys", byName, key) {
 		return nil, fmt.Errorf("there is no key %q", key)
 	}
 	body := maps.Clone(item)

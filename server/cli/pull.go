@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/tidwall/gjson"
+	"go.yaml.in/yaml/v3"
 )
 
 // pull writes weir.yaml of a machine. Secrets are variables that the file names.
@@ -20,8 +20,16 @@ func (a *app) pull(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	raw, err := yaml.MarshalWithOptions(f, yaml.IndentSequence(false))
+	raw, err := json.Marshal(f)
 	if err != nil {
+		return err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(raw, &doc); err != nil { // JSON is YAML
+		return err
+	}
+	block(&doc)
+	if raw, err = yaml.Marshal(&doc); err != nil {
 		return err
 	}
 	if len(in.args) == 0 || in.args[0] == "-" {
@@ -29,6 +37,14 @@ func (a *app) pull(ctx context.Context, in *input) error {
 		return err
 	}
 	return a.writeFile(in, raw)
+}
+
+// block sets the usual style of nodes in place of JSON's. Quotes are added where they are needed.
+func block(n *yaml.Node) {
+	n.Style = 0
+	for _, one := range n.Content {
+		block(one)
+	}
 }
 
 // writeFile writes the file that the first argument names, which only its owner can read.
