@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -257,7 +258,7 @@ func (a *app) make(ctx context.Context, in *input) error {
 	return a.show(v, func() error {
 		switch {
 		case in.op.columns != nil:
-			return a.print(a.rows(in.op.columns, v.Get("data").Array()))
+			return a.print(a.rows(in.op.columns, v.Get(cmp.Or(in.op.member, "data")).Array()))
 		case in.method == "GET" && in.op.member != "":
 			return a.record(v.Get(in.op.member))
 		case in.method == "GET" || in.op.call == "POST /api/import":

@@ -26,7 +26,7 @@ func commands() []group {
 			{use: "add NAME LIMIT", short: "create a budget of the machine, or of a key", long: limitText,
 				call: "POST /api/budgets", args: []string{"name"}, fields: budgetFields[2:], run: (*app).addBudget},
 			{use: "set BUDGET", short: "change the fields that are named; none removes one", call: "PUT /api/budgets/{id}",
-				fields: budgetFields[:5]},
+				fields: budgetFields[:7]},
 			{use: "rm BUDGET", short: "delete a budget", call: "DELETE /api/budgets/{id}", ask: true},
 		}},
 		{"combos", "combo", "list, create, change and delete combos", []op{
@@ -37,6 +37,7 @@ func commands() []group {
 			{use: "set COMBO", short: "change the fields that are named; none removes one", call: "PUT /api/combos/{id}", fields: comboFields},
 			{use: "rm COMBO", short: "delete a combo", call: "DELETE /api/combos/{id}", ask: true},
 		}},
+		{"destinations", "destination", "list, create, change, test and delete destinations of notifications and exports", destinationOps},
 		{"settings", "", "show and change the settings of the machine", []op{
 			{use: "ls", short: "show them", call: "GET /api/settings"},
 			{use: "set NAME=VALUE…", short: "change settings; an empty value is the default", long: settingText,
@@ -121,6 +122,10 @@ var accountOps = []op{
 	{use: "models ACCOUNT", short: "list the models that the provider names", call: "GET /api/providers/{id}/models",
 		columns: []column{{title: "MODEL", path: "id"}}},
 	{use: "quota", short: "list what is left of the limits of each account", call: "GET /api/quota", columns: quotaColumns},
+	{use: "timeline", short: "show what the attempts with each account found, by hour or day", call: "GET /api/health/timeline",
+		columns: timelineColumns, fields: []field{{"by", "?groupBy", "LIST", "of connection, provider and model; provider by default", nil},
+			{"span", "?span", "SPAN", "24h, the default, or 30d", nil}}, run: (*app).timeline},
+	{use: "outages", short: "show what the status pages of the providers say", call: "GET /api/health/providers", columns: outageColumns},
 	{use: "providers", short: "list the providers that weir knows", call: "GET /api/catalog/providers", columns: providerColumns},
 }
 
@@ -166,6 +171,27 @@ var modelOps = []op{
 		args: []string{"?providerAlias", "?id"}},
 }
 
+var destinationOps = []op{
+	{use: "ls", short: "list them", call: "GET /api/destinations", columns: destinationColumns},
+	{use: "kinds", short: "list the kinds with their settings", call: "GET /api/destinations", member: "kinds", columns: kindColumns},
+	{use: "show DESTINATION", short: "show one", call: "GET /api/destinations/{id}"},
+	{use: "add KIND NAME", short: "create a destination", call: "POST /api/destinations", args: []string{"kind", "name"}, fields: destinationFields[1:]},
+	{use: "set DESTINATION", short: "change the fields that are named", call: "PUT /api/destinations/{id}", fields: destinationFields},
+	{use: "test DESTINATION", short: "send a test", call: "POST /api/destinations/{id}/test", run: (*app).testDestination},
+	{use: "deliveries DESTINATION", short: "list what waits, and what was not delivered", call: "GET /api/destinations/{id}/deliveries",
+		columns: deliveryColumns},
+	{use: "pause DESTINATION", short: "send nothing", call: "PUT /api/destinations/{id}", body: map[string]any{"enabled": false}},
+	{use: "resume DESTINATION", short: "send again", call: "PUT /api/destinations/{id}", body: map[string]any{"enabled": true}},
+	{use: "rm DESTINATION", short: "delete a destination", call: "DELETE /api/destinations/{id}", ask: true},
+}
+
+var destinationFields = []field{
+	{"name", "name", "NAME", "its name", nil},
+	{"events", "events", "LIST", "of notifications", asList},
+	{"set", "settings.", "NAME=VALUE", "a setting that is not secret, see destinations kinds", nil},
+	{"secret", "settings.", "NAME=REF", "a secret setting, such as url=env:SLACK_URL; REF is env:NAME, file:PATH or -", asReference},
+}
+
 var keyOps = []op{
 	{use: "ls", short: "list them", call: "GET /api/keys", columns: keyColumns},
 	{use: "show KEY", short: "show one", call: "GET /api/keys/{id}"},
@@ -175,6 +201,7 @@ var keyOps = []op{
 	{use: "rotate KEY", short: "replace the text of a key and print the new one", call: "POST /api/keys/{id}/rotate", fields: []field{
 		{"overlap", "overlapSeconds", "TIME", "how long the present text stays valid, such as 2h or 0s; a day by default", asSeconds}}},
 	{use: "usage KEY", short: "show what a key has used, by model", call: "GET /api/keys/{id}/usage", fields: usageFields[1:4], run: (*app).usage},
+	{use: "networks KEY", short: "list the networks that a key was used from", call: "GET /api/keys/{id}/networks", columns: networkColumns},
 	{use: "pause KEY", short: "refuse calls with a key", call: "PUT /api/keys/{id}", body: map[string]any{"paused": true}},
 	{use: "resume KEY", short: "accept calls with a key again", call: "PUT /api/keys/{id}", body: map[string]any{"paused": false}},
 	{use: "revoke KEY", short: "delete a key", call: "DELETE /api/keys/{id}", ask: true},
@@ -184,6 +211,7 @@ var keyFields = []field{
 	{"name", "name", "NAME", "what the key is for", nil},
 	{"models", "models", "LIST", "models that it may use, such as openai/*,claude", asList},
 	{"scopes", "scopes", "LIST", "data, manage, export", asList},
+	{"tags", "tags", "LIST", "that its calls get, such as team=web", asList},
 	{"expires", "expiresAt", "TIME", "30d, 12h, a day or a time of RFC 3339", asTime},
 	{"rpm", "rpm", "NUMBER", "requests per minute", asNumber},
 	{"daily-max", "dailyMax", "NUMBER", "requests per day", asNumber},
@@ -197,6 +225,8 @@ var budgetFields = []field{
 	{"name", "name", "NAME", "its name", nil},
 	{"limit", "limit", "NUMBER", "what may be used in a window", asNumber},
 	{"models", "models", "LIST", "models that it is for", asList},
+	{"tag", "tag", "NAME=VALUE", "of the calls that it is for", nil},
+	{"tool", "tool", "TOOL", "that it is for, such as claude-code", nil},
 	{"unpriced", "unpriced", "WORD", "models without a price: pass or refuse", nil},
 	{"webhook-url", "webhookUrl", "URL", "where alerts are sent", nil},
 	{"key", "", "KEY", "that it limits; without one it limits all", nil},
@@ -212,7 +242,7 @@ var comboFields = []field{
 }
 
 var usageFields = []field{
-	{"by", "", "LIST", "of key, account, model (the default), provider, endpoint, month, day and hour", nil},
+	{"by", "", "LIST", "of key, account, model (the default), provider, endpoint, tool, tag:NAME, month, day and hour", nil},
 	{"month", "", "MONTH", "one month, such as 2026-11", nil},
 	{"from", "?from", "DAY", "first day (UTC), such as 2026-11-01; hours are 2026-11-01T19", nil},
 	{"to", "?to", "DAY", "last day", nil},
@@ -227,7 +257,7 @@ var requestFields = []field{
 	{"model", "?model", "MODEL", "of a model", nil}, {"provider", "?provider", "PROVIDER", "of a provider", nil},
 	{"endpoint", "?endpoint", "PATH", "such as /v1/chat/completions", nil}, {"status", "?status", "STATUS", "429, 4xx, error or client_left", nil},
 	{"code", "?code", "CODE", "of an error", nil}, {"outcome", "?outcome", "OUTCOME", "succeeded, provider_failed, refused or left", nil},
-	{"reason", "?reason", "REASON", "of a refusal", nil}, {"tag", "?tag", "TAG", "with a tag", nil}, {"text", "?q", "TEXT", "that contain a text", nil},
+	{"reason", "?reason", "REASON", "of a refusal", nil}, {"tag", "?tag", "TAG", "with a tag", nil}, {"tool", "?tool", "TOOL", "of a tool, such as claude-code", nil}, {"text", "?q", "TEXT", "that contain a text", nil},
 	{"from", "?from", "TIME", "since 2h ago, a day or a time of RFC 3339", asPast}, {"to", "?to", "TIME", "until then", asPast},
 	{"csv", "", toggle, "print the CSV file of the API, with all requests", nil},
 }
@@ -242,6 +272,18 @@ var (
 	quotaColumns    = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "LEFT", path: "windows", show: left}}
 	providerColumns = []column{{title: "PROVIDER", path: "id"}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth"},
 		{title: "VARIABLES", path: "vars"}, {title: "KINDS", path: "kinds"}, {title: "KEYS ARE CREATED AT", path: "keyUrl"}}
+	timelineColumns = []column{{title: "ACCOUNT", path: "connectionId", show: named}, {title: "PROVIDER", path: "provider"},
+		{title: "MODEL", path: "model"}, {title: "STATE", path: "total.state", show: state}, {title: "ATTEMPTS", path: "total.attempts", right: true},
+		{title: "FAILED", path: "total.failed", right: true}, {title: "P50", path: "total.latencyP50Ms", show: seconds, right: true},
+		{title: "P95", path: "total.latencyP95Ms", show: seconds, right: true}, {title: "CAUSES", path: "total.failedBy"}}
+	outageColumns = []column{{title: "PROVIDER", path: "name"}, {title: "STATE", path: "indicator"}, {title: "DESCRIPTION", path: "description"},
+		{title: "INCIDENTS", path: "incidents"}, {title: "PAGE", path: "page"}}
+	destinationColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "KIND", path: "kind"},
+		{title: "STATUS", path: "status", show: state}, {title: "HOST", path: "host"}, {title: "LAST SUCCESS", path: "lastSuccessAt", show: when},
+		{title: "DROPPED", path: "dropped", right: true}, {title: "LAST ERROR", path: "lastError"}}
+	kindColumns     = []column{{title: "KIND", path: "name"}, {title: "TAKES", path: "takes"}, {title: "SETTINGS", path: "fields.#.name"}}
+	deliveryColumns = []column{{title: "TIME", path: "at", show: when}, {title: "TYPE", path: "type"}, {title: "STATE", path: "state"},
+		{title: "TRIES", path: "tries", right: true}, {title: "TITLE", path: "title"}, {title: "ERROR", path: "error"}}
 	modelColumns = []column{{title: "MODEL", path: "id"}, {title: "KIND", path: "kind"}, {title: "CONTEXT", path: "context_length", right: true},
 		{title: "ANSWER", path: "max_completion_tokens", right: true}, {title: "DEPRECATED", path: "deprecated.date"}}
 	unavailableColumns = []column{{title: "ACCOUNT", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "MODEL", path: "model"},
@@ -252,6 +294,9 @@ var (
 		{title: "SCOPES", path: "scopes"}, {title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when},
 		{title: "MONTH", path: "spentMonthUsd", show: usd, right: true}, {title: "EXPIRES", path: "expiresAt", show: when},
 		{title: "MODELS", path: "models"}}
+	networkColumns = []column{{title: "NETWORK", path: "network"}, {title: "COUNTRY", path: "country"},
+		{title: "FIRST", path: "firstAt", show: when}, {title: "LAST", path: "lastAt", show: when},
+		{title: "REQUESTS", path: "requests", right: true}, {title: "TOOLS", path: "tools"}}
 	budgetColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "SPENT", path: "spent", right: true},
 		{title: "LIMIT", path: "limit", right: true}, {title: "UNIT", path: "unit"}, {title: "WINDOW", path: "window"},
 		{title: "RESETS", path: "resetsAt", show: when}, {title: "KEY", path: "keyId"}, {title: "MODELS", path: "models"}}

@@ -54,7 +54,14 @@ func (f field) read(a *app, c *cobra.Command, in *input) error {
 			if !ok {
 				return Usagef("--%s %s: write NAME=VALUE", long, text)
 			}
-			in.set(f.name+name, value)
+			var v any = value
+			if f.as != nil {
+				var err error
+				if v, err = f.as(a, long, value); err != nil {
+					return err
+				}
+			}
+			in.set(f.name+name, v)
 			continue
 		}
 		var v any = text

@@ -137,6 +137,29 @@ func (a *app) test(ctx context.Context, in *input) error {
 	return err
 }
 
+// testDestination prints the result of a test.
+func (a *app) testDestination(ctx context.Context, in *input) error {
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.show(v, func() error { return nil }); err != nil || v.Get("delivered").Bool() {
+		return err
+	}
+	return fmt.Errorf("it was not delivered: %s", clean(v.Get("error").String()))
+}
+
+// timeline prints what attempts found, by provider unless a flag says otherwise.
+func (a *app) timeline(ctx context.Context, in *input) error {
+	if !in.query.Has("groupBy") {
+		in.set("?groupBy", "provider")
+	}
+	if err := a.learnNames(ctx, in.client); err != nil {
+		return err
+	}
+	return a.make(ctx, in)
+}
+
 // signIn shows the code of a sign-in and polls until it has ended.
 func (a *app) signIn(ctx context.Context, in *input) error {
 	device, err := in.send(ctx)
@@ -181,7 +204,7 @@ var usageBy = map[string]column{
 	"key": {title: "KEY", path: "keyId", show: named}, "account": {title: "ACCOUNT", path: "connectionId", show: named},
 	"model": {title: "MODEL", path: "model"}, "provider": {title: "PROVIDER", path: "provider"},
 	"endpoint": {title: "ENDPOINT", path: "endpoint"}, "month": {title: "MONTH", path: "month"},
-	"day": {title: "DAY", path: "day"}, "hour": {title: "HOUR", path: "hour"},
+	"day": {title: "DAY", path: "day"}, "hour": {title: "HOUR", path: "hour"}, "tool": {title: "TOOL", path: "tool"},
 }
 
 // usage prints usage and its sum.
@@ -193,8 +216,11 @@ func (a *app) usage(ctx context.Context, in *input) error {
 	columns, rows := []column{}, "groups"
 	for _, g := range strings.Split(by, ",") {
 		c, ok := usageBy[g]
+		if tag, isTag := strings.CutPrefix(g, "tag:"); isTag {
+			c, ok = column{title: strings.ToUpper(tag), path: "tag"}, true
+		}
 		if !ok {
-			return Usagef("usage --by %s: it has key, account, model, provider, endpoint, month, day and hour", by)
+			return Usagef("usage --by %s: it has key, account, model, provider, endpoint, tool, tag:NAME, month, day and hour", by)
 		}
 		if columns = append(columns, c); g == "month" || g == "day" || g == "hour" {
 			rows = "data"

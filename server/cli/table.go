@@ -214,9 +214,9 @@ func seconds(_ *app, v gjson.Result) cell {
 func state(_ *app, v gjson.Result) cell {
 	c := plain(v.String())
 	switch c.text {
-	case "ready", "ok", "active", "succeeded":
+	case "ready", "ok", "active", "succeeded", "operational":
 		c.color = green
-	case "untested", "limited", "left", "paused", "inactive", "cooling", "":
+	case "untested", "limited", "left", "paused", "inactive", "cooling", "degraded", "":
 		c.color = yellow
 	default:
 		c.color = red
