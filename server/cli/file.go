@@ -30,6 +30,8 @@ type File struct {
 	Aliases  map[string]string   `json:"aliases,omitempty"`
 	Keys     []FileKey           `json:"keys,omitempty"`
 	Budgets  []FileBudget        `json:"budgets,omitempty"`
+	// Destinations of notifications and exports.
+	Destinations []FileDestination `json:"destinations,omitempty"`
 }
 
 // FileSettings are the settings of the machine.
@@ -51,6 +53,10 @@ type FileSettings struct {
 	ClaudeHaikuModel   *string            `json:"claudeHaikuModel,omitempty"`
 	ClaudeFableModel   *string            `json:"claudeFableModel,omitempty"`
 	ModelPrices        map[string]*string `json:"modelPrices,omitempty"`
+	KeyNetworks        *string            `json:"keyNetworks,omitempty" enum:"on,off"`
+	PublicStatus       *string            `json:"publicStatus,omitempty" enum:"off,providers,models"`
+	StatusFeeds        *string            `json:"statusFeeds,omitempty" enum:"on,off"`
+	TraceUpstream      []string           `json:"traceUpstream,omitempty"`
 }
 
 // FileAccount is a connection.
@@ -104,6 +110,7 @@ type FileKey struct {
 	Name           string   `json:"name"`
 	Scopes         []string `json:"scopes,omitempty"`
 	Models         []string `json:"models,omitempty"`
+	Tags           []string `json:"tags,omitempty"`
 	RPM            *int     `json:"rpm,omitempty"`
 	DailyMax       *int     `json:"dailyMax,omitempty"`
 	TPM            *int     `json:"tpm,omitempty"`
@@ -122,8 +129,19 @@ type FileBudget struct {
 	Unit       string   `json:"unit" enum:"usd,tokens,requests"`
 	Window     string   `json:"window" enum:"minute,5h,day,week,month,total"`
 	Models     []string `json:"models,omitempty"`
+	Tag        *string  `json:"tag,omitempty"`
+	Tool       *string  `json:"tool,omitempty"`
 	Unpriced   *string  `json:"unpriced,omitempty" enum:"pass,refuse"`
 	WebhookURL *string  `json:"webhookUrl,omitempty"`
+}
+
+// FileDestination is a destination. A secret setting is a Reference.
+type FileDestination struct {
+	Name     string         `json:"name"`
+	Kind     string         `json:"kind"`
+	Enabled  *bool          `json:"enabled,omitempty"`
+	Events   []string       `json:"events,omitempty"`
+	Settings map[string]any `json:"settings,omitempty"`
 }
 
 // readFileText reads weir.yaml. The result has the values of the file, also null, by the types

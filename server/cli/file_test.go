@@ -74,15 +74,22 @@ func (r random) document(n int, upstream string) cli.File {
 		f.Aliases[fmt.Sprintf("alias-%d", i)] = pick(r, "a/echo", "b/echo")
 	}
 	for i := range r.IntN(4) {
-		f.Keys = append(f.Keys, cli.FileKey{Name: name("key", i), Scopes: pick(r, nil, []string{"data"}, []string{"data", "manage"}), Models: r.subset(models...),
+		f.Keys = append(f.Keys, cli.FileKey{Name: name("key", i), Scopes: pick(r, nil, []string{"data"}, []string{"data", "manage"}), Models: r.subset(models...), Tags: r.subset("team=web", "nightly"),
 			RPM: maybe(r, r.IntN(100)+1), DailyMax: maybe(r, r.IntN(100)+1), TPM: maybe(r, r.IntN(1000)+1), MaxParallel: maybe(r, r.IntN(9)+1),
 			ExpiresAt: maybe(r, pick(r, "2099-12-31", "2098-01-02T03:04:05Z")), Paused: maybe(r, r.some(0.5)), CapturePercent: maybe(r, r.IntN(3)*50)})
 		f.Budgets = append(f.Budgets, cli.FileBudget{Name: fmt.Sprintf("budget %d %d", n, i), Key: maybe(r, name("key", i)), Limit: float64(r.IntN(1000)+1) / 4,
-			Unit: "usd", Window: pick(r, "minute", "5h", "day", "week", "month", "total"), Models: r.subset(models[:2]...), Unpriced: maybe(r, pick(r, "pass", "refuse"))})
+			Unit: "usd", Window: pick(r, "minute", "5h", "day", "week", "month", "total"), Models: r.subset(models[:2]...), Tag: maybe(r, "team=web"), Unpriced: maybe(r, pick(r, "pass", "refuse"))})
+	}
+	for i := range r.IntN(3) {
+		d := cli.FileDestination{Name: name("destination", i), Kind: "webhook", Enabled: maybe(r, r.some(0.5)), Settings: map[string]any{"url": cli.Reference{Env: "HOOK"}}}
+		if r.some(0.5) {
+			d.Events = append(r.subset("budget.reached"), "account.refused")
+		}
+		f.Destinations = append(f.Destinations, d)
 	}
 	if r.some(0.7) {
 		f.Settings = &cli.FileSettings{Strategy: maybe(r, pick(r, "priority", "round-robin", "fallback")), IdleSeconds: maybe(r, r.IntN(100)+10), FirstByteSeconds: maybe(r, r.IntN(100)+10), PromptCaching: maybe(r, pick(r, "on", "auto", "off")),
-			TimeZone: maybe(r, pick(r, "UTC", "Europe/Berlin")), DefaultModel: maybe(r, "a/echo"), CapturePercent: maybe(r, r.IntN(101)), StreamCost: maybe(r, pick(r, "on", "off"))}
+			TimeZone: maybe(r, pick(r, "UTC", "Europe/Berlin")), DefaultModel: maybe(r, "a/echo"), CapturePercent: maybe(r, r.IntN(101)), StreamCost: maybe(r, pick(r, "on", "off")), PublicStatus: maybe(r, pick(r, "off", "models")), TraceUpstream: r.subset("a.example.com", "b.example.com")}
 		if r.some(0.5) {
 			price := pick(r, "1/2", "0.5/1.5")
 			f.Settings.ModelPrices = map[string]*string{"a0/echo": &price}
@@ -128,6 +135,9 @@ func TestPlanIsEmptyAfterApply(t *testing.T) {
 		}
 		env := w.env()
 		anyVariable := func(name string) (string, bool) {
+			if strings.HasPrefix(name, "DESTINATION_") {
+				return w.upstream.URL + "/hook", true
+			}
 			if strings.HasSuffix(name, "_APIKEY") {
 				return "sk-upstream-0123456789", true
 			}
@@ -293,7 +303,7 @@ func TestFileHasTheFieldsOfTheAPI(t *testing.T) {
 	// Fields with another name in the file, or that are not stored.
 	elsewhere := []string{"allowUnknown", "budget", "providerSpecificData", "keyId", "expiresAt"}
 	for input, section := range map[string]string{"ConnectionInput": "accounts", "KeyInput": "keys", "KeyUpdate": "keys", "BudgetInput": "budgets",
-		"ComboInput": "combos", "CustomModelInput": "models", "SettingsInput": "settings"} {
+		"ComboInput": "combos", "DestinationInput": "destinations", "CustomModelInput": "models", "SettingsInput": "settings"} {
 		have := schema.Properties[section].Items.Properties
 		if section == "settings" {
 			have = schema.Properties[section].Properties

@@ -42,6 +42,7 @@ var fileSections = []fileSection{
 	{"combos", "combo", "/api/combos", byName, nil},
 	{"keys", "key", "/api/keys", byName, (*planner).keyBody},
 	{"budgets", "budget", "/api/budgets", byName, (*planner).budgetBody},
+	{"destinations", "destination", "/api/destinations", byName, (*planner).destinationBody},
 }
 
 // modelName returns the identity of a custom model, of a row of the file or of the API.
@@ -303,6 +304,41 @@ func (p *planner) accountBody(item map[string]any, row gjson.Result) (map[string
 		if !known || p.secrets || i == 0 && last4 != "" && !strings.HasSuffix(text, last4) {
 			body[f.name] = text
 		}
+	}
+	return body, nil
+}
+
+// destinationBody returns the fields of a destination, with the settings that differ. A secret
+// differs as that of an account does.
+func (p *planner) destinationBody(item map[string]any, row gjson.Result) (map[string]any, error) {
+	if kind := row.Get("kind").String(); row.Exists() && kind != item["kind"] {
+		return nil, fmt.Errorf("its kind is %s and cannot change; rename the destination in the file, or delete it", kind)
+	}
+	body := maps.Clone(item)
+	delete(body, "settings")
+	if row.Exists() {
+		delete(body, "kind")
+	}
+	settings, _ := item["settings"].(map[string]any)
+	changed := map[string]any{}
+	for name, v := range settings {
+		if _, secret := v.(map[string]any); !secret {
+			if got := row.Get("settings." + gjson.Escape(name)); v == nil && got.Exists() || v != nil && fmt.Sprint(v) != got.String() {
+				changed[name] = v
+			}
+			continue
+		}
+		text, err := p.resolve(p.ctx, name, v)
+		if err != nil {
+			return nil, err
+		}
+		known := strings.Contains(row.Get("secrets").Raw, `"`+name+`"`)
+		if !known || p.secrets || !strings.HasSuffix(text, row.Get("last4."+gjson.Escape(name)).String()) {
+			changed[name] = text
+		}
+	}
+	if len(changed) > 0 {
+		body["settings"] = changed
 	}
 	return body, nil
 }

@@ -74,7 +74,7 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 	}{
 		{"/api/settings", "@this", &f.Settings}, {"/api/providers", "data", &f.Accounts}, {"/api/models/custom", "data", &f.Models},
 		{"/api/models/disabled", "disabled", &f.Disabled}, {"/api/combos", "data", &f.Combos}, {"/api/models/alias", "aliases", &f.Aliases},
-		{"/api/keys", "data", nil}, {"/api/budgets", "data", &f.Budgets},
+		{"/api/keys", "data", nil}, {"/api/budgets", "data", &f.Budgets}, {"/api/destinations", "data", &f.Destinations},
 	} {
 		v, err := c.call(ctx, "GET", part.path, nil)
 		if err != nil {
@@ -105,7 +105,22 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 	for i, row := range got["/api/providers"].Array() {
 		accountOf(&f.Accounts[i], row)
 	}
+	for i, row := range got["/api/destinations"].Array() {
+		to := &f.Destinations[i]
+		for _, name := range row.Get("secrets").Array() {
+			if to.Settings == nil {
+				to.Settings = map[string]any{}
+			}
+			to.Settings[name.String()] = variableOf(to.Name, name.String())
+		}
+	}
 	return f, nil
+}
+
+// variableOf returns the variable of a secret of a row.
+func variableOf(name, field string) *Reference {
+	word := regexp.MustCompile(notWord).ReplaceAllString(strings.ToUpper(name+"_"+field), "_")
+	return &Reference{Env: strings.Trim(word, "_")}
 }
 
 // keyOf returns a key of the API as one of the file.
@@ -145,8 +160,7 @@ func accountOf(f *FileAccount, row gjson.Result) {
 	}
 	for field, ref := range refs {
 		if strings.Contains(row.Get("secrets").Raw, `"`+field+`"`) {
-			word := regexp.MustCompile(notWord).ReplaceAllString(strings.ToUpper(name+"_"+field), "_")
-			*ref = &Reference{Env: strings.Trim(word, "_")}
+			*ref = variableOf(name, field)
 		}
 	}
 }
