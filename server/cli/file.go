@@ -57,6 +57,7 @@ type FileSettings struct {
 	PublicStatus       *string            `json:"publicStatus,omitempty" enum:"off,providers,models"`
 	StatusFeeds        *string            `json:"statusFeeds,omitempty" enum:"on,off"`
 	TraceUpstream      []string           `json:"traceUpstream,omitempty"`
+	TagsFrom           []string           `json:"tagsFrom,omitempty"`
 }
 
 // FileAccount is a connection.
