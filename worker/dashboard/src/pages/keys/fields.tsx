@@ -138,8 +138,23 @@ export function Fields({
   budgets?: ReturnType<typeof budgetOf>;
   put: (part: Partial<Form>) => void;
 }) {
-  const { name, data, manage, exports, metrics, span, models, rpm, daily, tpm, parallel, tags, budget, window, capture } =
-    form;
+  const {
+    name,
+    data,
+    manage,
+    exports,
+    metrics,
+    span,
+    models,
+    rpm,
+    daily,
+    tpm,
+    parallel,
+    tags,
+    budget,
+    window,
+    capture,
+  } = form;
   const known = useLoad(() => machine.modelIds("llm"), [machine]);
   const spans: typeof lifetimes = of
     ? [[of.expiresAt ? when(of.expiresAt) : "Never", unchanged], ...lifetimes.slice(of.expiresAt ? 0 : 1)]

@@ -108,7 +108,9 @@ export function Detail({
               </>
             )}
             <Code label="Model ID" text={i.id} />
-            {callable && canDisable(m) && <Health machine={machine} filter={`model=${encodeURIComponent(m.id)}`} what={m.id} />}
+            {callable && canDisable(m) && (
+              <Health machine={machine} filter={`model=${encodeURIComponent(m.id)}`} what={m.id} />
+            )}
             <div class="row">
               {callable && <TryLink machine={machine} m={m} segment={segment} />}
               {canDisable(m) && (
