@@ -503,7 +503,7 @@ function sizes() {
     title: "app.wasm and the binary",
     unit: "MiB",
     figures: { edge: wasm.length / MiB, native: statSync(weir.binary).size / MiB },
-    goal: 25,
+    goal: 28,
   });
   const gzipped = gzipSync(wasm, { level: 9 }).length / MiB;
   add({ id: "wasm_gzip", title: "app.wasm gzipped", unit: "MiB", figures: { edge: gzipped } });
