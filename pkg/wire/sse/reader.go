@@ -5,6 +5,7 @@ package sse
 import (
 	"bytes"
 	"errors"
+	"slices"
 )
 
 // Limits of a Reader.
@@ -217,6 +218,9 @@ func (r *Reader) field(line []byte) {
 		if len(r.data)+len(value) > MaxEvent {
 			r.err = ErrEvent
 			return
+		}
+		if cap(r.data)-len(r.data) < len(value) { // twice as much: append's quarter leaves four times the event as garbage
+			r.data = slices.Grow(r.data, max(len(value), min(len(r.data), MaxEvent-len(r.data))))
 		}
 		r.data = append(r.data, value...)
 	case "event":
