@@ -262,6 +262,25 @@ func TestQuietHoursEndWithOneSummary(t *testing.T) {
 	w.want("by day", "account.refused one, model.down openai")
 }
 
+// Quiet hours may be longer than the longest wait for another try, and a run of the alarm
+// for another destination does not end them.
+func TestQuietHoursHoldForTheirWholeLength(t *testing.T) {
+	w := newNotified(t, `,"quietHours":"22:00-07:00"`)
+	w.OK("POST", "/api/destinations", `{"kind":"webhook","settings":{"url":"https://hooks.example.com/b"},"events":["account.refused"]}`)
+	for w.Clock.Now().UTC().Hour() != 22 {
+		w.Clock.Add(time.Minute)
+	}
+	w.Loc.Alarms(w.Ctx)
+	n := len(w.hook.Seen)
+	w.fails(w.one, 401)
+	w.later(11 * time.Second)
+	for _, s := range w.hook.Seen[n:] {
+		if strings.HasSuffix(s.URL, "/a") {
+			t.Errorf("at %v: %s %s", w.Clock.Now(), s.URL, s.Body)
+		}
+	}
+}
+
 // One destination that stalls delays the others by its time limit at most, and only once.
 func TestDeadDestinationDoesNotHoldUpOthers(t *testing.T) {
 	w := newNotified(t, "")

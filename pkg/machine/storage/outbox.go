@@ -36,6 +36,14 @@ type Delivery struct {
 // entries returns how many entries the item counts as.
 func (d *Delivery) entries() int64 { return max(d.Entries, 1) }
 
+// longest returns the longest time until the next try. If it is later, the clock went back.
+func (d *Delivery) longest() int64 {
+	if d.Held {
+		return Day
+	}
+	return maxWait
+}
+
 // Outbox is what waits for one destination, and what deliveries have shown of it.
 type Outbox struct {
 	Items []Delivery `json:"items,omitempty"`
@@ -188,7 +196,7 @@ func (t *Tx) DueItems() (due []Delivery) {
 		for i := range o.Items {
 			item := &o.Items[i]
 			late := max(item.From, o.From)
-			if (late <= t.Now || late > t.Now+maxWait) && (next < 0 || item.Tries < o.Items[next].Tries) {
+			if (late <= t.Now || late > t.Now+item.longest()) && (next < 0 || item.Tries < o.Items[next].Tries) {
 				next = i
 			}
 		}
