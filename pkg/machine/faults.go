@@ -21,6 +21,8 @@ const (
 	// coolGap is the pause between two limits of one that lasts.
 	coolGap        = 2 * storage.Minute
 	coolingMinutes = 15 // if a destination has not set it
+	// maxFaults bounds the row of the faults: callers choose the names of models.
+	maxFaults = 200
 )
 
 // judge compares the faults of the accounts with those that are known, and notifies of what
@@ -41,11 +43,16 @@ func (o *Object) judge(t *storage.Tx) {
 			delete(known.All, key)
 		case f.Over == 0 && !now.has(key) && !lasts(t, &f):
 			o.ended(t, &f, key, now)
-			known.All[key] = f
+			if known.All[key] = f; f.Told == 0 { // nothing to be remembered
+				delete(known.All, key)
+			}
 		}
 	}
 	for _, key := range manage.SortedKeys(now) {
 		f, had := known.All[key]
+		if !had && !room(known.All) {
+			continue
+		}
 		fresh := now[key]
 		if !had || f.Over > 0 {
 			fresh.Told = f.Told
@@ -61,6 +68,22 @@ func (o *Object) judge(t *storage.Tx) {
 	if string(storage.Encode(known)) != before {
 		t.PutFaults(&known)
 	}
+}
+
+// room makes room for another fault, in the place of the one that ended first, and reports
+// whether there is any.
+func room(all map[string]storage.Fault) bool {
+	if len(all) < maxFaults {
+		return true
+	}
+	first := ""
+	for key, f := range all {
+		if f.Over > 0 && (first == "" || f.Over < all[first].Over) {
+			first = key
+		}
+	}
+	delete(all, first)
+	return first != ""
 }
 
 // faultSet are faults by a key.

@@ -281,6 +281,28 @@ func TestQuietHoursHoldForTheirWholeLength(t *testing.T) {
 	}
 }
 
+// Callers choose the names of models, so the row of faults is bounded.
+func TestFaultsOfManyModelsAreBounded(t *testing.T) {
+	w := newNotified(t, "")
+	w.works(w.one)
+	for minute := range 8 {
+		now := w.Clock.Now().UnixMilli()
+		var cools []string
+		for i := range 60 {
+			model := fmt.Sprintf("m-%d-%d-%s", minute, i, strings.Repeat("<", 200))
+			for _, id := range []string{w.one, w.two} {
+				cools = append(cools, fmt.Sprintf(`{"connectionId":%q,"model":%q,"until":%d,"since":%d,"reason":"rate_limited"}`, id, model, now+90_000, now))
+			}
+		}
+		w.Want(200, "report", fmt.Sprintf(`{"cooldowns":[%s]}`, strings.Join(cools, ",")))
+		w.later(2 * time.Minute)
+	}
+	row := w.Loc.Storage(mid).Dump()["faults"]
+	if n := len(w.tx().Faults().All); n > maxFaults || len(row) == 0 || len(row) > 1<<20 || len(w.hook.Seen) == 0 {
+		t.Errorf("%d faults in %d bytes, %d notifications", n, len(row), len(w.hook.Seen))
+	}
+}
+
 // One destination that stalls delays the others by its time limit at most, and only once.
 func TestDeadDestinationDoesNotHoldUpOthers(t *testing.T) {
 	w := newNotified(t, "")
