@@ -55,6 +55,9 @@ type Field struct {
 	Values   []string // that are allowed; nil for any
 	// Address says that the value is the URL that is called. It may have a query.
 	Address bool
+	// Pairs says that the value is a list of name=value pairs. The end of such a secret is not
+	// shown: it is a part of a shorter one.
+	Pairs bool
 	// Place says that secrets are sent to what the value names: if it changes, those that are
 	// not sent with it are removed.
 	Place bool
@@ -161,7 +164,7 @@ func (d *Opened) RequestOf(item *storage.Delivery) (*upstream.Request, error) {
 		return nil, fmt.Errorf("the address %w", err)
 	}
 	req.Method, req.Timeout = cmp.Or(req.Method, "POST"), cmp.Or(req.Timeout, timeout)
-	req.Header = append(req.Header, httpmsg.Field{Name: clientheader.Hop, Value: "1"}) // the address may lead to a gateway
+	req.Header.Set(clientheader.Hop, "1") // the address may lead to a gateway
 	return req, nil
 }
 
@@ -210,9 +213,23 @@ func byStatus(status int) storage.Result {
 func (d *Opened) hide(s string) string {
 	secrets := make([]secret.Secret, 0, len(d.Values))
 	for _, v := range d.Values {
-		secrets = append(secrets, v)
+		secrets = append(append(secrets, v), parts(v.Reveal())...)
 	}
 	return Plain(redact.Patterns(redact.Secrets(secrets...).String(s)), 200)
+}
+
+// parts returns what is secret alone of a setting: the path of an address, and the values of a
+// list of pairs, also without their schemes as "Bearer".
+func parts(value string) (parts []secret.Secret) {
+	if _, rest, ok := strings.Cut(value, "://"); ok {
+		_, path, _ := strings.Cut(rest, "/")
+		return []secret.Secret{secret.New(path)}
+	}
+	pairs, _ := Pairs(value)
+	for _, p := range pairs {
+		parts = append(parts, secret.New(p[1]), secret.New(p[1][strings.LastIndexByte(p[1], ' ')+1:]))
+	}
+	return parts
 }
 
 // retryAfter reads the field retry-after, seconds or a date, in milliseconds.

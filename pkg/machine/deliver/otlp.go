@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/pkg/machine/storage"
+	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/otlp"
 	"weir/pkg/wire/stream"
@@ -40,7 +41,7 @@ var collector = Kind{
 	Name: OTLP, Takes: storage.Telemetry,
 	Fields: []Field{
 		{Name: Endpoint, Secret: true, Required: true, Max: 2000, Address: true, Check: isBase},
-		{Name: "headers", Secret: true, Max: 4000, Check: isPairs},
+		{Name: "headers", Secret: true, Pairs: true, Max: 4000, Check: isHeaders},
 		{Name: Protocol, Values: []string{"http/protobuf", "http/json"}},
 		{Name: "compression", Values: []string{"gzip", "none"}},
 		{Name: Signals, Check: isSignals},
@@ -125,6 +126,27 @@ func isPairs(text string) (why string) {
 	_, why = Pairs(text)
 	return why
 }
+
+// isHeaders refuses pairs that cannot be sent as header fields, and fields that belong to the
+// connection or to the gateway.
+func isHeaders(text string) (why string) {
+	pairs, why := Pairs(text)
+	for _, p := range pairs {
+		name := strings.ToLower(p[0])
+		bad := func(r rune) bool { return r < ' ' || r > '~' }
+		switch {
+		case strings.ContainsAny(name, `"(),/;<=>?@[\]{}`), strings.ContainsFunc(p[1], bad):
+			return "has a field that cannot be sent as a header" // of a secret, a comma may begin a name
+		case slices.Contains(ownFields[:], name):
+			return "has the field " + name + ", which cannot be set"
+		}
+	}
+	return why
+}
+
+// ownFields are header fields that a list cannot set.
+var ownFields = [...]string{"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer",
+	"transfer-encoding", "upgrade", clientheader.Hop}
 
 func isBase(url string) (why string) {
 	if strings.Contains(url, "?") {

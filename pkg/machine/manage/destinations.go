@@ -2,6 +2,7 @@ package manage
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -51,7 +52,7 @@ func (c *change) viewDestination(row *storage.Destination) destinationView {
 	o := c.Outbox(row.ID)
 	v := destinationView{
 		ID: row.ID, Name: row.Name, Kind: row.Kind, Enabled: !row.Paused, Events: row.Events, Settings: row.Options,
-		Secrets: SortedKeys(row.Secrets), Last4: row.Last4, Host: row.Host, CreatedAt: row.CreatedAt,
+		Secrets: SortedKeys(row.Secrets), Last4: last4Of(row), Host: row.Host, CreatedAt: row.CreatedAt,
 		UpdatedAt: row.UpdatedAt, Generation: row.Generation, Status: "active", DisabledWhy: o.Disabled,
 		DisabledAt: o.DisabledAt, LastSuccessAt: o.SentAt, LastError: o.Error, LastErrorAt: o.ErrorAt,
 		Waiting: len(o.Items), Dropped: o.Dropped,
@@ -73,6 +74,19 @@ func (c *change) viewDestination(row *storage.Destination) destinationView {
 		v.Status = "failing"
 	}
 	return v
+}
+
+// last4Of returns the ends of long secrets, but not of lists.
+func last4Of(row *storage.Destination) map[string]string {
+	shown := maps.Clone(row.Last4)
+	if k := deliver.KindOf(row.Kind); k != nil {
+		for i := range k.Fields {
+			if k.Fields[i].Pairs {
+				delete(shown, k.Fields[i].Name)
+			}
+		}
+	}
+	return shown
 }
 
 // showDestination is viewDestination with the secret that webhooks are signed with.
@@ -210,6 +224,7 @@ func (c *change) putDestination(row *storage.Destination, plain map[string]strin
 		}
 	}
 	row.Secrets, row.Last4, row.UpdatedAt = sealed, last4, c.Now
+	row.Last4 = last4Of(row)
 	c.PutDestination(row)
 	if !row.Paused {
 		c.Enable(row.ID)

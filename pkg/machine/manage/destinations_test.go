@@ -246,3 +246,30 @@ func TestDestinationsAreExportedAndImported(t *testing.T) {
 		}
 	}
 }
+
+// A list of headers is several secrets: no end of it is shown, and an answer that repeats one
+// of them, or the path of the endpoint, does not show it.
+func TestHeadersOfCollectorAreSecretOneByOne(t *testing.T) {
+	w, hook, _ := targeted(t)
+	a := w.OK("POST", "/api/destinations", `{"kind":"otlp","settings":{"endpoint":"https://otel.example.com/canary-of-path","headers":"authorization=Api-Token%20canary-0123456789,x-key=canary-other","protocol":"http/json"}}`)
+	path := "/api/destinations/" + a.Get("id").Str
+	hook.Answer = func(s *fake.Seen) fake.Answer {
+		_, token, _ := strings.Cut(s.Header.Get("authorization"), " ")
+		return fake.Reply(200, `{"partialSuccess":{"rejectedSpans":9223372036854775807,"rejectedLogRecords":9223372036854775807,"errorMessage":"bad `+token+`, `+s.Header.Get("x-key")+` at `+strings.TrimPrefix(s.URL, "https://otel.example.com")+`"}}`)
+	}
+	for range 2 {
+		w.OK("POST", path+"/test", "")
+	}
+	d := w.OK("GET", path, "")
+	if !strings.HasPrefix(d.Get("lastError").Str, "9223372036854775807 rejected: bad ***, *** at ") || strings.Contains(d.Raw, "canary") {
+		t.Errorf("shown as %s", d.Raw)
+	}
+	if a.Get("last4.headers").Exists() || d.Get("last4.headers").Exists() || d.Get("last4.endpoint").Str != "path" {
+		t.Errorf("the last characters are %s", d.Get("last4").Raw)
+	}
+	for _, bad := range []string{"host=internal", "X-Weir-Hop=9", "Content-Length=0", "a(b)=c", "x=%E2%82%AC", "x=a%0d%0ay:b", "a b=c"} {
+		if status, a := w.API("PUT", path, fmt.Sprintf(`{"settings":{"headers":%q}}`, bad)); status != 400 || a.Get("error.param").Str != "settings.headers" {
+			t.Errorf("%s: %d %s", bad, status, a.Raw)
+		}
+	}
+}
