@@ -47,6 +47,7 @@ func (o *Manager) Deliver(r *storage.Call, d *deliver.Opened, item *storage.Deli
 	}
 	resp, err := upstream.Do(ctx, o.Do, req)
 	result := d.Judge(resp, err)
+	result.Lost = min(result.Lost, max(item.Entries, 1)) // the answer may state anything
 	r.Reload(o.Now())
 	return result
 }

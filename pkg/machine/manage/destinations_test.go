@@ -267,6 +267,9 @@ func TestHeadersOfCollectorAreSecretOneByOne(t *testing.T) {
 	if a.Get("last4.headers").Exists() || d.Get("last4.headers").Exists() || d.Get("last4.endpoint").Str != "path" {
 		t.Errorf("the last characters are %s", d.Get("last4").Raw)
 	}
+	if n := d.Get("dropped").Int(); n < 0 || n > 2 {
+		t.Errorf("%d entries are lost of two", n)
+	}
 	for _, bad := range []string{"host=internal", "X-Weir-Hop=9", "Content-Length=0", "a(b)=c", "x=%E2%82%AC", "x=a%0d%0ay:b", "a b=c"} {
 		if status, a := w.API("PUT", path, fmt.Sprintf(`{"settings":{"headers":%q}}`, bad)); status != 400 || a.Get("error.param").Str != "settings.headers" {
 			t.Errorf("%s: %d %s", bad, status, a.Raw)

@@ -41,7 +41,7 @@ func Rejected(answer []byte) (n int64, message string) {
 	if FormatOf(answer) == JSON {
 		p := gjson.GetBytes(answer, "partialSuccess")
 		for _, name := range [...]string{"rejectedSpans", "rejectedDataPoints", "rejectedLogRecords"} {
-			n += max(p.Get(name).Int(), 0)
+			n = max(n, p.Get(name).Int()) // an answer has one of them
 		}
 		return n, p.Get("errorMessage").String()
 	}
