@@ -6,6 +6,7 @@
 package usage
 
 import (
+	"slices"
 	"strings"
 
 	"weir/pkg/catalog"
@@ -291,9 +292,14 @@ func (r *Row) GroupedBy(names []string) (group Row, name string) {
 		"\n")
 }
 
-// maxRows is the number of kinds in a list. Of further kinds the model, the
-// connection and the provider are left out.
-const maxRows = 256
+// Bounds of the kinds in a list. From maxRows on, the model, the connection and the provider of
+// further kinds are left out, from maxKeyRows on their key as well, and from maxKindRows on their
+// endpoint.
+const (
+	maxRows     = 256
+	maxKeyRows  = 768
+	maxKindRows = 900
+)
 
 // Add adds a row to a list: to the row of its kind, or as a new one.
 func Add(list []Row, r Row) []Row {
@@ -311,12 +317,37 @@ func Of(list []Row, r *Row) ([]Row, *Row) {
 		}
 	}
 	kind := r.Kind()
-	if len(list) >= maxRows && kind.Model != "" {
-		kind.Model, kind.ConnectionID, kind.Provider = "", "", ""
+	if kind.shorten(len(list)) {
 		return Of(list, &kind)
 	}
 	list = append(list, kind)
 	return list, &list[len(list)-1]
+}
+
+// shorten leaves out of a kind what a list of that many rows has no room for, and reports
+// whether there was any.
+func (r *Row) shorten(rows int) bool {
+	switch {
+	case rows >= maxRows && (r.Model != "" || r.ConnectionID != "" || r.Provider != ""):
+		r.Model, r.ConnectionID, r.Provider = "", "", ""
+	case rows >= maxKeyRows && r.KeyID != "":
+		r.KeyID = ""
+	case rows >= maxKindRows && r.Endpoint != "":
+		r.Endpoint = ""
+	default:
+		return false
+	}
+	return true
+}
+
+// Fold returns a list of the first rows, as many as keep, and one without names that adds up the
+// others.
+func Fold(list []Row, keep int) []Row {
+	var rest Row
+	for i := keep; i < len(list); i++ {
+		rest.Add(&list[i])
+	}
+	return Add(slices.Clone(list[:keep]), rest)
 }
 
 func (r *Row) sameKind(o *Row) bool {

@@ -40,6 +40,35 @@ func TestAddMergesRowsOfOneKind(t *testing.T) {
 	}
 }
 
+// Keys, accounts without a model and endpoints do not let a list grow either.
+func TestKindsOfAListAreBounded(t *testing.T) {
+	var list []Row
+	for i := range 5000 {
+		list = Add(list, Row{KeyID: fmt.Sprint("k", i), Calls: 1})
+		list = Add(list, Row{KeyID: fmt.Sprint("k", i), ConnectionID: fmt.Sprint("c", i), Calls: 1})
+		list = Add(list, Row{Endpoint: fmt.Sprint("/", i), Calls: 1})
+	}
+	if len(list) > maxKindRows+1 {
+		t.Errorf("%d rows", len(list))
+	}
+	for len(list) > 1 {
+		var calls int64
+		for _, r := range list {
+			calls += r.Calls
+		}
+		if calls != 15_000 {
+			t.Fatalf("%d rows of %d calls", len(list), calls)
+		}
+		list = Fold(list, len(list)/2)
+		if len(list) == 2 {
+			list = Fold(list, 0)
+		}
+	}
+	if list[0].Kind() != (Row{}) || list[0].Calls != 15_000 {
+		t.Errorf("got %+v", list)
+	}
+}
+
 // A column that is added to Row must be added up, bounded and shown.
 func TestEveryColumnIsAddedBoundedAndShown(t *testing.T) {
 	kind := reflect.TypeFor[Row]()

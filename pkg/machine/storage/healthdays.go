@@ -20,7 +20,7 @@ func (t *Tx) HealthDay(at int64, each func(r *usage.Row)) {
 			row.Add(&u.Row)
 		}
 		if over && len(rows) > 0 {
-			t.Put(healthDayPrefix+day, rows)
+			t.putUsage(healthDayPrefix+day, rows)
 		}
 	}
 	for i := range rows {

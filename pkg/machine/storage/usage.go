@@ -48,8 +48,23 @@ func (t *Tx) addHour(hour string, list []usage.Row) {
 		}
 	}
 	if rows != nil {
-		t.Put(HourPrefix+hour, rows)
+		t.putUsage(HourPrefix+hour, rows)
 	}
+}
+
+// maxUsageBytes is the size of rows of usage that are stored in one. A larger one than
+// maxValueBytes would fail each turn that writes it, and with it all that calls change.
+const maxUsageBytes = 512 << 10
+
+// putUsage stores rows of usage in one. If they are too large, the last are added up without
+// their names.
+func (t *Tx) putUsage(key string, rows []usage.Row) {
+	raw := encode(rows)
+	for keep := len(rows) / 2; len(raw) > maxUsageBytes && len(rows) > 1; keep /= 2 {
+		rows = usage.Fold(rows, keep)
+		raw = encode(rows)
+	}
+	t.Set(key, raw)
 }
 
 // Hours calls each with the rows of usage of the hours between two times, Unix

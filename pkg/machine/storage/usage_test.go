@@ -143,6 +143,54 @@ func TestUsageOfAnHourIsOneRowForEightDays(t *testing.T) {
 	}
 }
 
+// A row that is too large to be stored would fail each turn that adds to it. The values of
+// clients, many keys and long names of models, must not make it so large.
+func TestRowOfAnHourIsBounded(t *testing.T) {
+	for name, row := range map[string]func(i int) usage.Row{
+		"keys":   func(i int) usage.Row { return usage.Row{KeyID: fmt.Sprint("key", i), Endpoint: "/v1/chat/completions"} },
+		"models": func(i int) usage.Row { return usage.Row{KeyID: "k", Model: fmt.Sprint(strings.Repeat("\x01", 390), i)} },
+		"both": func(i int) usage.Row {
+			return usage.Row{KeyID: fmt.Sprint("key", i), ConnectionID: "c", Model: fmt.Sprint(strings.Repeat("\x01", 390), i)}
+		},
+	} {
+		st := objects.NewStorage()
+		const calls = 6000
+		for from := 0; from < calls; from += 500 {
+			tx := at(st, noon)
+			var list []usage.Row
+			for i := range 500 {
+				r := row(from + i)
+				r.Requests, r.Calls, r.InputTokens, r.LatencyMs = 1, 1, 123_456, 30
+				for ms := int64(20); ms < 600_000; ms *= 2 {
+					r.Latency.Observe(ms)
+					r.FirstToken.Observe(ms)
+				}
+				list = append(list, r)
+			}
+			tx.AddUsage(noon, list)
+			commit(t, st, tx) // fails if a row is too large
+		}
+		size, rows, sum := 0, 0, int64(0)
+		tx := at(st, noon)
+		raw, _ := tx.Get(storage.HourPrefix + storage.HourOf(noon))
+		size = len(raw)
+		tx.Hours(noon, noon, func(_ string, r *usage.Row) {
+			rows++
+			sum += r.Calls
+		})
+		if size > 512<<10 || rows < 2 || sum != calls {
+			t.Errorf("%s: %d rows of %d bytes have %d of %d calls", name, rows, size, sum, calls)
+		}
+		next := at(st, noon+day)
+		sum = 0
+		next.HealthDay(noon, func(r *usage.Row) { sum += r.Calls })
+		commit(t, st, next)
+		if sum != calls {
+			t.Errorf("%s: the sum of the day has %d calls", name, sum)
+		}
+	}
+}
+
 func TestUseOfAKeyIsAddedUp(t *testing.T) {
 	st := objects.NewStorage()
 	tx := at(st, noon)
