@@ -99,6 +99,14 @@ func (l *Label) Add(rows []LabelRow, most int) {
 	}
 }
 
+// Fold returns the label with its first rows, as many as keep, whose further ones are added up as
+// Other.
+func (l *Label) Fold(keep int) Label {
+	short := Label{Kind: l.Kind, Name: l.Name}
+	short.Add(l.Rows, keep)
+	return short
+}
+
 // row returns the row of a value and a key, by find or as a new one.
 func (l *Label) row(value, key string, most int, find func(value, key string) int) *LabelRow {
 	i := find(value, key)

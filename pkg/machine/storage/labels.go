@@ -21,9 +21,19 @@ func (t *Tx) AddLabels(at int64, list []usage.Label) {
 		}
 		row.Add(list[i].Rows, usage.MaxValues)
 		if len(row.Rows) > 0 {
-			t.Put(key, row)
+			t.putLabel(key, row)
 		}
 	}
+}
+
+// putLabel stores a label in a row. If that is too large, the last values are added up.
+func (t *Tx) putLabel(key string, l usage.Label) {
+	raw := encode(l)
+	for keep := len(l.Rows) / 2; len(raw) > maxUsageBytes && keep > 0; keep /= 2 {
+		l = l.Fold(keep)
+		raw = encode(l)
+	}
+	t.Set(key, raw)
 }
 
 func labelKey(day, kind, name string) string {

@@ -98,3 +98,34 @@ func BenchmarkAddLabels(b *testing.B) {
 		tx.AddLabels(noon, list)
 	}
 }
+
+// A thousand values whose JSON is long do not make a row that cannot be stored.
+func TestRowOfALabelIsBoundedInBytes(t *testing.T) {
+	st := objects.NewStorage()
+	const calls = 1100
+	for from := 0; from < calls; from += 100 {
+		var list []usage.Label
+		for i := range 100 {
+			row := usage.Row{KeyID: fmt.Sprintf("key%017d", from+i), Requests: 1e9, Errors: 1e9, InputTokens: 1e12, OutputTokens: 1e12,
+				ReasoningTokens: 1e12, CacheReadTokens: 1e12, CacheWriteTokens: 1e12, CostUSD: 0.123456789, LatencyMs: 1e12, Calls: 1,
+				FailedCalls: 1e9, LeftCalls: 1e9, RefusedBudget: 1e9, RefusedKey: 1e9, RefusedModel: 1e9, RefusedRequest: 1e9, Unpriced: 1e9,
+				Estimated: 1e9, FirstTokenMs: 1e12, RefusedKeyLimit: 1e9, RefusedConcurrency: 1e9}
+			list = usage.AddLabel(list, usage.ByName, "project", fmt.Sprint(strings.Repeat("<", 60), from+i), &row)
+		}
+		tx := at(st, noon)
+		tx.AddLabels(noon, list)
+		commit(t, st, tx) // fails if the row is too large
+	}
+	tx := at(st, noon)
+	size, rows, sum := 0, 0, int64(0)
+	for _, r := range tx.List(storage.LabelPrefix) {
+		size = len(r.Value)
+	}
+	tx.Labels(noon, noon, usage.ByName, "project", func(_ string, r *usage.LabelRow) {
+		rows++
+		sum += r.Calls
+	})
+	if size > 512<<10 || rows < 100 || sum != calls {
+		t.Errorf("%d rows of %d bytes have %d calls", rows, size, sum)
+	}
+}
