@@ -139,14 +139,20 @@ func labelOf(list []Label, kind, name string) ([]Label, *Label) {
 	return list, &list[i]
 }
 
-// Less returns what a sum has more than the rows of its parts: their counts are taken off it.
+// Less takes the counts of a part off the row, and off the part what it has taken: what is left
+// of either is what that one has more.
 func (r *Row) Less(part *Row) {
+	less := func(n, off *int64) {
+		both := min(*n, *off)
+		*n, *off = *n-both, *off-both
+	}
 	off := part.counts()
 	for i, n := range r.counts() {
-		*n = max(*n-*off[i], 0)
+		less(n, off[i])
 	}
 	for i := range r.Causes {
-		r.Causes[i] = max(r.Causes[i]-part.Causes[i], 0)
+		less(&r.Causes[i], &part.Causes[i])
 	}
-	r.CostUSD = max(r.CostUSD-part.CostUSD, 0)
+	both := min(r.CostUSD, part.CostUSD)
+	r.CostUSD, part.CostUSD = r.CostUSD-both, part.CostUSD-both
 }

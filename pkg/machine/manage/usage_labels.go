@@ -86,6 +86,7 @@ func (l *usageLabel) show(v *usage.View, value string) {
 func (c *change) labelled(from, to int64, l *usageLabel, want *usage.Row, add func(day, value string, r *usage.Row)) {
 	type part struct{ day, key string }
 	var order []part
+	over := map[string]*usage.Row{} // by day: of keys that only one of the two has, beyond their bounds
 	rest := map[part]*usage.Row{}
 	if !l.filter {
 		c.days(from, to, func(day string, r *usage.Row) {
@@ -108,9 +109,17 @@ func (c *change) labelled(from, to int64, l *usageLabel, want *usage.Row, add fu
 		if sum := rest[part{day, r.KeyID}]; sum != nil {
 			sum.Less(&r.Row)
 		}
+		if over[day] == nil {
+			over[day] = &usage.Row{}
+		}
+		over[day].AddCounts(&r.Row)
 	})
 	for _, of := range order {
-		if r := rest[of]; r.Calls+r.Requests > 0 {
+		r := rest[of]
+		if more := over[of.day]; more != nil {
+			r.Less(more)
+		}
+		if r.Calls+r.Requests+r.Errors > 0 {
 			add(of.day, "", r)
 		}
 	}

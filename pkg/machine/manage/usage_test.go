@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/pkg/usage"
 )
 
 // The usage of a key, an account, a provider, a model and an endpoint, with the models
@@ -41,6 +43,45 @@ func TestUsageIsFiltered(t *testing.T) {
 	}
 	if got := unpriced("?model=openai/a&groupBy=hour"); got != "" {
 		t.Errorf("of a model with a price: %s", got)
+	}
+}
+
+// With more values and keys than have rows of their own, the rows of a label still add up to all
+// usage.
+func TestUsageByTagAddsUpBeyondItsBounds(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	for from := 0; from < 1500; from += 100 {
+		tx := w.tx()
+		var rows []usage.Row
+		var labels []usage.Label
+		for i := range 100 {
+			row := usage.Row{KeyID: fmt.Sprint("k", from+i), Model: "m", Requests: 2, Calls: 1, InputTokens: 10, CostUSD: 0.5}
+			rows = append(rows, row)
+			if i > 0 { // one has no tag
+				labels = usage.AddLabel(labels, usage.ByName, "project", fmt.Sprint("v", from+i), &row)
+			}
+		}
+		tx.AddUsage(tx.Now, rows)
+		tx.AddLabels(tx.Now, labels)
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, query := range []string{"", "?groupBy=tag:project", "?groupBy=tag:project,key", "?groupBy=month,tag:project"} {
+		a := w.OK("GET", "/api/usage"+query, "")
+		n, untagged := a.Get("total"), int64(0)
+		for _, r := range a.Get("data").Array() {
+			if r.Get("tag").Str == "" {
+				untagged += r.Get("requests").Int()
+			}
+		}
+		if query == "" {
+			untagged = 15
+		}
+		if n.Get("requests").Int() != 1500 || n.Get("attempts").Int() != 3000 || n.Get("inputTokens").Int() != 15_000 || n.Get("costUsd").Num != 750 || untagged != 15 {
+			t.Errorf("%q: %d without a tag, total %s", query, untagged, n.Raw)
+		}
 	}
 }
 
