@@ -41,9 +41,10 @@ func labelKey(day, kind, name string) string {
 }
 
 // Labels calls each with the rows of a label of the days from one time to another, Unix
-// milliseconds, and with their day.
+// milliseconds, and with their day. Days that are no longer stored are not looked for.
 func (t *Tx) Labels(from, to int64, kind, name string, each func(day string, r *usage.LabelRow)) {
-	for at := from - from%Day; at <= to; at += Day {
+	first := max(from, t.Now-UsageDays*Day)
+	for at := first - first%Day; at <= to; at += Day {
 		var l usage.Label
 		day := DayOf(at)
 		t.Load(labelKey(day, kind, name), &l)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/testgw/objects"
 	"weir/pkg/machine/storage"
@@ -127,5 +128,28 @@ func TestRowOfALabelIsBoundedInBytes(t *testing.T) {
 	})
 	if size > 512<<10 || rows < 100 || sum != calls {
 		t.Errorf("%d rows of %d bytes have %d calls", rows, size, sum)
+	}
+}
+
+// countedReads counts the rows that are read one by one.
+type countedReads struct {
+	storage.Storage
+	gets int
+}
+
+func (c *countedReads) Get(key string) ([]byte, error) {
+	c.gets++
+	return c.Storage.Get(key)
+}
+
+// A report from the year 1 on does not look for a row of each day since.
+func TestLabelsOfManyYearsReadFewRows(t *testing.T) {
+	st := &countedReads{Storage: objects.NewStorage()}
+	tx := storage.Open(st, "m", time.UnixMilli(noon), func(*storage.Tx) int64 { return 0 })
+	tx.AddLabels(noon, labelled("project", "a"))
+	got := 0
+	tx.Labels(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), noon, usage.ByName, "project", func(string, *usage.LabelRow) { got++ })
+	if got != 1 || st.gets > 500 {
+		t.Errorf("%d rows after %d reads", got, st.gets)
 	}
 }
