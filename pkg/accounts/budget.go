@@ -206,7 +206,8 @@ func (c *Call) labelled(b *store.Budget) bool {
 	if _, counted := c.Estimate.Counted[b.ID]; counted {
 		return true
 	}
-	return (b.Tag == "" || slices.Contains(c.Trace.Tags(c.Machine, c.Request), b.Tag)) &&
+	has := func(tag string) bool { return store.SameTag(tag, b.Tag) }
+	return (b.Tag == "" || slices.ContainsFunc(c.Trace.Tags(c.Machine, c.Request), has)) &&
 		(b.Tool == "" || b.Tool == setup.ToolOf(c.Request.Header.Get("user-agent")))
 }
 

@@ -703,10 +703,13 @@ func TestBudgetOfATagOrATool(t *testing.T) {
 		{"fixed", "project=other", "curl/8", 0, [4]int64{3, 2, 1, 6}},
 		{"k1", "project=atlas", "curl/8", 429, [4]int64{3, 2, 1, 6}},
 		{"fixed", "", "curl/8", 429, [4]int64{3, 2, 1, 6}},
-		{"k1", "", "codex_cli_rs/1", 0, [4]int64{3, 3, 1, 7}},
-		{"k1", "project=a", "codex_cli_rs/1", 0, [4]int64{3, 4, 1, 8}},
-		{"k1", "project=a", "codex_cli_rs/1", 429, [4]int64{3, 4, 1, 8}},
-		{"k1", "project=a", "", 0, [4]int64{3, 4, 1, 9}},
+		{"k1", "project = atlas", "curl/8", 429, [4]int64{3, 2, 1, 6}},
+		{"k1", "Project=atlas,project=Atlas,atlas", "curl/8", 0, [4]int64{3, 2, 1, 7}},
+		{"k1", "1,2,3,4,5,6,7,8,project=atlas", "curl/8", 0, [4]int64{3, 2, 1, 8}},
+		{"k1", "", "codex_cli_rs/1", 0, [4]int64{3, 3, 1, 9}},
+		{"k1", "project=a", "codex_cli_rs/1", 0, [4]int64{3, 4, 1, 10}},
+		{"k1", "project=a", "codex_cli_rs/1", 429, [4]int64{3, 4, 1, 10}},
+		{"k1", "project=a", "", 0, [4]int64{3, 4, 1, 11}},
 	} {
 		status := call(tt.key, tt.tags, tt.agent)
 		b.report()

@@ -50,3 +50,15 @@ func TagName(tag string) string {
 	name, _, _ := strings.Cut(tag, "=")
 	return strings.TrimSpace(name)
 }
+
+// SameTag reports whether two tags have the same name and value. Spaces around "=" are not a part
+// of them.
+func SameTag(a, b string) bool {
+	if a == b {
+		return true
+	}
+	name, value, valued := strings.Cut(a, "=")
+	name2, value2, valued2 := strings.Cut(b, "=")
+	return valued == valued2 && strings.TrimSpace(name) == strings.TrimSpace(name2) &&
+		strings.TrimSpace(value) == strings.TrimSpace(value2)
+}
