@@ -28,6 +28,7 @@ func TestTagsOfARequest(t *testing.T) {
 		{"of the client", nil, " project=a, nightly ,,project=a", []string{"project=a", "nightly"}},
 		{"the first value of a name counts", nil, "project=a,project=b,project", []string{"project=a"}},
 		{"too long", nil, "a=1," + long + "x," + long, []string{"a=1", long}},
+		{"not ASCII, and not UTF-8", nil, "Projekt=Jörg,a=\xff\xfe,b=\xc3", []string{"Projekt=Jörg"}},
 		{"too many", nil, "1,2,3,4,5,6,7,8,9", []string{"1", "2", "3", "4", "5", "6", "7", "8"}},
 		{"of the key", []string{"project=atlas"}, "", []string{"project=atlas"}},
 		{"the client cannot override them", []string{"project=atlas"}, "project=other, project =x,project,team=b",
