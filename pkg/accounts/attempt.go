@@ -60,6 +60,7 @@ type Attempt struct {
 	// have counted for it. They are set for an answer with the price Later.
 	Unbilled *usage.Row
 	Counted  map[string]int64
+	Labels   []usage.Label // of Unbilled
 }
 
 // Former finds another form of a request that an upstream has refused.

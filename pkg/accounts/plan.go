@@ -294,7 +294,7 @@ func (pl *plan) accepted(a *Attempt, resp *upstream.Response, cred *snapshot.Ope
 		}
 		pl.succeeded(call.Machine, conn.ID, to.Model)
 	case a.Used.Price == Later:
-		leaveUnbilled(t, call.Request, a)
+		leaveUnbilled(call.Machine, t, call.Request, a)
 	}
 	res := &Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine,
 		cred: cred, request: call.Request, trace: t}

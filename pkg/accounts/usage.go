@@ -44,7 +44,7 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 	case a.Failure != nil && !a.unresolved:
 	case a.Used.Price == Later:
 		stated := a.Unbilled != nil && a.Used.Tokens.Known // by the end of a stream
-		leaveUnbilled(t, r, a)
+		leaveUnbilled(m, t, r, a)
 		if stated {
 			a.Used.Price = ByTokens
 			t.use(p.price(m, a, &row))
@@ -70,14 +70,14 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attemp
 
 // leaveUnbilled notes that the usage of an answer with the price Later is not recorded, and
 // what budgets count until it is.
-func leaveUnbilled(t *Trace, r *httpmsg.Request, a *Attempt) {
+func leaveUnbilled(m *snapshot.Machine, t *Trace, r *httpmsg.Request, a *Attempt) {
 	if a.Unbilled != nil {
 		return
 	}
 	a.Counted = estimates(a.reserved)
 	row := rowOf(t, r, a)
 	row.Unpriced = 1
-	a.Unbilled = &row
+	a.Unbilled, a.Labels = &row, t.label(nil, m, r, &row)
 }
 
 // rowOf returns the row of an attempt.

@@ -33,7 +33,7 @@ func (o *Object) jobPut(r *storage.Call) (any, error) {
 	if j.RequestID != "" && r.Load(name, &old) && old.ID == j.ID && old.RequestID == j.RequestID {
 		return struct{}{}, nil
 	}
-	j.CreatedAt = r.Now
+	j.CreatedAt, j.Labels = r.Now, storage.TidyLabels(j.Labels)
 	if j.ExpiresAt <= r.Now || j.ExpiresAt > r.Now+3*jobFor {
 		j.ExpiresAt = r.Now + jobFor
 	}
@@ -64,12 +64,26 @@ func (o *Object) jobBill(r *storage.Call) (any, error) {
 	}
 	bills := j.Unbilled != nil
 	if bills {
-		j.Unbilled, j.Counted = nil, nil
+		labels := storage.TidyLabels(in.Labels)
+		if len(j.Labels) > 0 {
+			labels = relabel(j.Labels, &in.Usage)
+		}
+		j.Unbilled, j.Counted, j.Labels = nil, nil, nil
 		r.Put(name, j)
 		addUsage(r.Tx, in.Usage)
-		r.AddLabels(r.Now, storage.TidyLabels(in.Labels))
+		r.AddLabels(r.Now, labels)
 	}
 	return rpc.Billed{Billed: bills}, nil
+}
+
+// relabel returns the labels with the counts of a row.
+func relabel(labels []usage.Label, row *usage.Row) (list []usage.Label) {
+	for i := range labels {
+		for j := range labels[i].Rows {
+			list = usage.AddLabel(list, labels[i].Kind, labels[i].Name, labels[i].Rows[j].Value, row)
+		}
+	}
+	return list
 }
 
 // addUsage adds an attempt to the usage.
@@ -85,15 +99,16 @@ func addUsage(t *storage.Tx, row usage.Row) {
 // pruneJobs removes the jobs that have expired. One that was never billed counts as an
 // attempt whose cost is not known.
 func pruneJobs(t *storage.Tx) {
-	var unbilled []usage.Row
+	var unbilled []rpc.Job
 	storage.RemoveIf(t, storage.JobPrefix, func(_ string, j rpc.Job) bool {
 		over := j.ExpiresAt <= t.Now
 		if over && j.Unbilled != nil {
-			unbilled = append(unbilled, *j.Unbilled)
+			unbilled = append(unbilled, j)
 		}
 		return over
 	})
 	for i := range unbilled {
-		addUsage(t, unbilled[i])
+		addUsage(t, *unbilled[i].Unbilled)
+		t.AddLabels(t.Now, relabel(unbilled[i].Labels, unbilled[i].Unbilled))
 	}
 }

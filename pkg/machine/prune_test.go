@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,39 @@ func TestJobsAreBilledOnceOrCountAsUnpriced(t *testing.T) {
 	if sum.Requests != 2 || sum.Unpriced != 1 || sum.CostUSD != 0.25 || sum.InputTokens != 5 {
 		t.Errorf("usage is %+v", sum)
 	}
+}
+
+// A job has the labels of the call that created it, whoever asks for it, and also if no one does.
+// One of an earlier version has those of who asks.
+func TestJobsHaveTheLabelsOfTheirCreation(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	created := `,"labels":[{"kind":"tool","rows":[{"value":"codex","keyId":"k1","requests":1,"unpriced":1}]},{"kind":"tag","name":"project","rows":[{"value":"a","keyId":"k1","requests":1,"unpriced":1}]}]`
+	for id, labels := range map[string]string{"billed": created, "lost": created, "old": ""} {
+		w.Want(200, "job.put", fmt.Sprintf(`{"id":%q,"connectionId":"c","expiresAt":%d,"unbilled":{"keyId":"k1","model":"m","requests":1,"unpriced":1}%s}`, id, w.Clock.Now().Add(time.Hour).UnixMilli(), labels))
+	}
+	for _, id := range []string{"billed", "old", "billed"} {
+		w.Want(200, "job.bill", fmt.Sprintf(`{"id":%q,"usage":{"keyId":"k2","model":"m","requests":1,"costUsd":0.25},"labels":[{"kind":"tool","rows":[{"value":"curl","keyId":"k2","requests":1,"costUsd":0.25}]}]}`, id))
+	}
+	w.Clock.Add(2 * time.Hour)
+	w.Loc.Alarms(w.Ctx)
+	for query, want := range map[string]string{"groupBy=tool": "curl 1 0.25 0; codex 2 0.25 1; ", "groupBy=tag:project": " 1 0.25 0; project=a 2 0.25 1; "} {
+		got := ""
+		for _, r := range w.OK("GET", "/api/usage?"+query, "").Get("data").Array() {
+			got += fmt.Sprintf("%s%s %v %v %d; ", r.Get("tool").Str, r.Get("tag").Str, r.Get("attempts"), r.Get("costUsd").Num, r.Get("unpricedAttempts").Int())
+		}
+		if !sameParts(got, want) {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+}
+
+// sameParts reports whether two lists have the same parts in any order.
+func sameParts(a, b string) bool {
+	x, y := strings.Split(a, "; "), strings.Split(b, "; ")
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
 }
 
 // A put that is repeated, because the answer to the first was lost, bills nothing again.

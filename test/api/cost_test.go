@@ -295,12 +295,13 @@ func TestBackgroundResponseIsBilledOnce(t *testing.T) {
 	for _, streams := range []bool{false, true} {
 		w := newWorld(t)
 		machine, key := w.priced()
-		w.get(201, w.do("POST", "/"+machine+"/api/budgets", adminToken, `{"name":"b","unit":"usd","limit":10,"window":"day"}`), nil)
+		w.get(201, w.do("POST", "/"+machine+"/api/budgets", adminToken, `{"name":"b","unit":"usd","limit":10,"window":"day","tag":"project=a","tool":"codex"}`), nil)
 		const queued = `{"id":"resp_1","object":"response","status":"queued","background":true,"output":[],"usage":null}`
 		const completed = `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"web_search_call"}],"usage":{"input_tokens":1000000,"output_tokens":100000}}`
 		answer := fake.JSON(queued)
 		w.Answer = func(*fake.Seen) fake.Answer { return answer }
-		made := w.do("POST", "/v1/responses", key, `{"model":"openai/gpt-5.5","background":true,"input":"x","max_output_tokens":1000}`)
+		made := w.do("POST", "/v1/responses", key, `{"model":"openai/gpt-5.5","background":true,"input":"x","max_output_tokens":1000}`,
+			httpmsg.Field{Name: "x-weir-tags", Value: "project=a"}, httpmsg.Field{Name: "user-agent", Value: "codex_exec/1"})
 		if made.status != 200 || made.header.Get("x-weir-cost") != "unknown" {
 			t.Fatalf("%d, cost %q: %s", made.status, made.header.Get("x-weir-cost"), made.body)
 		}
@@ -336,6 +337,13 @@ func TestBackgroundResponseIsBilledOnce(t *testing.T) {
 		usage := gjson.Get(w.do("GET", "/"+machine+"/api/usage?groupBy=model", adminToken, "").body, "data.0")
 		if usage.Get("attempts").Int() != 1 || usage.Get("costUsd").Num != 2.01 || usage.Get("inputTokens").Int() != 1_000_000 || usage.Get("unpricedAttempts").Exists() {
 			t.Errorf("stream %v: usage is %s", streams, usage.Raw)
+		}
+		for query, name := range map[string]string{"tool": "codex", "tag:project": "project=a"} { // of the call that created it
+			for _, r := range gjson.Get(w.do("GET", "/"+machine+"/api/usage?groupBy="+query, adminToken, "").body, "data").Array() {
+				if (r.Get("costUsd").Num == 2.01) != (r.Get("tool").Str+r.Get("tag").Str == name) {
+					t.Errorf("stream %v: by %s %s", streams, query, r.Raw)
+				}
+			}
 		}
 		if got := budget(); got != 2.01 {
 			t.Errorf("stream %v: the budget has %v after a restart", streams, got)

@@ -207,7 +207,7 @@ func shapeOf(head []byte) shape {
 // reply returns the client's answer.
 func (a *attempt) reply(res *accounts.Result) *Result {
 	r := &Result{Target: res.Target, Connection: res.Connection, Unbilled: res.Attempt.Unbilled,
-		Counted: res.Attempt.Counted}
+		Counted: res.Attempt.Counted, Labels: res.Attempt.Labels}
 	a.parsed.answer = nil
 	if a.api.dialect == llm.Responses && a.req.Dialect == llm.Responses {
 		r.ResponseID = a.parsed.id

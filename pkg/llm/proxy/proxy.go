@@ -53,9 +53,10 @@ type Result struct {
 	// ResponseID is the answer's id if the upstream speaks the Responses
 	// dialect itself and may store it; otherwise it is empty.
 	ResponseID string
-	// Unbilled and Counted are those of accounts.Attempt.
+	// Unbilled, Counted and Labels are those of accounts.Attempt.
 	Unbilled *usage.Row
 	Counted  map[string]int64
+	Labels   []usage.Label
 }
 
 // Answer resolves a request, sends it and returns the client's answer.

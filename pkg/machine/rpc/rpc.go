@@ -251,13 +251,16 @@ type Job struct {
 	// that created it did. Counted is what the budgets have counted for it, by their ids.
 	Unbilled *usage.Row       `json:"unbilled,omitempty"`
 	Counted  map[string]int64 `json:"counted,omitempty"`
+	// Labels have the counts of Unbilled by the labels of the call that created it: whoever asks
+	// for the job later may have others. Jobs of earlier versions have none.
+	Labels []usage.Label `json:"labels,omitempty"`
 }
 
 // JobBill is what a job has used.
 type JobBill struct {
 	ID     string        `json:"id"`
 	Usage  usage.Row     `json:"usage"`
-	Labels []usage.Label `json:"labels,omitempty"`
+	Labels []usage.Label `json:"labels,omitempty"` // of the call that asks, for a job without its own
 }
 
 // Billed is the answer to a JobBill: false if the job was billed before.

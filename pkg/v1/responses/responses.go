@@ -84,7 +84,7 @@ func (h *Handler) bind(ctx context.Context, c *auth.Call, result *proxy.Result) 
 	job := rpc.Job{
 		ID: result.ResponseID, Kind: kind, ConnectionID: result.Connection.ID,
 		Provider: result.Target.Provider.ID, Model: result.Target.Model, KeyID: c.Trace.KeyID, RequestID: c.ID,
-		Unbilled: result.Unbilled, Counted: result.Counted,
+		Unbilled: result.Unbilled, Counted: result.Counted, Labels: result.Labels,
 	}
 	put := func(ctx context.Context) bool {
 		_, err := rpc.Call[struct{}](ctx, h.Object, c.Machine.ID, "job.put", job)
