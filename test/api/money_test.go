@@ -114,6 +114,8 @@ func split(random *rand.Rand, s string) (pieces []string) {
 // used is what calls have used: prices are whole nano-dollars, so sums are exact.
 type used struct{ in, out, estimated int64 }
 
+func (u used) plus(o used) used { return used{u.in + o.in, u.out + o.out, u.estimated + o.estimated} }
+
 func (u used) nanoUSD() int64 { return u.in*1_000 + u.out*10_000 }
 func (u used) usd() float64   { return float64(u.nanoUSD()) / 1e9 }
 
@@ -125,6 +127,8 @@ type ledger struct {
 	total        used
 
 	calls, estimated, again int64
+
+	labels map[string]used // by tool and by tag, "" without one
 }
 
 var (
@@ -218,7 +222,9 @@ func (l *ledger) call() {
 	if end == "stopped" {
 		reads = 1 + random.IntN(40)
 	}
-	l.read(path, l.key, body, reads)
+	project := pick([]string{"", "project=a", "project = a", "project=A", "project=a,project=b", "1,2,3,4,5,6,7,8,project=a", "project=b, project=a"})
+	tool := pick([]string{"codex_exec/1", "curl/8.1", ""})
+	l.read(path, l.key, body, reads, httpmsg.Field{Name: "x-weir-tags", Value: project}, httpmsg.Field{Name: "user-agent", Value: tool})
 	if l.calls++; tries > 1 {
 		l.again++
 	}
@@ -264,7 +270,14 @@ func (l *ledger) call() {
 	if want.estimated > 0 {
 		l.estimated++
 	}
-	l.total = used{l.total.in + want.in, l.total.out + want.out, l.total.estimated + want.estimated}
+	l.total = l.total.plus(want)
+	tag := map[string]string{"project = a": "project=a", "project=a,project=b": "project=a", "1,2,3,4,5,6,7,8,project=a": "",
+		"project=b, project=a": "project=b"}
+	if at, ok := tag[project]; ok {
+		project = at
+	}
+	project, tool = "tag "+project, "tool "+map[string]string{"codex_exec/1": "codex", "curl/8.1": "curl", "": "other"}[tool]
+	l.labels[project], l.labels[tool] = l.labels[project].plus(want), l.labels[tool].plus(want)
 }
 
 // Random calls of every client's dialect to every upstream, in JSON and as streams, whole,
@@ -273,7 +286,7 @@ func (l *ledger) call() {
 // asks.
 func TestOneCostInAllPlaces(t *testing.T) {
 	for seed := range uint64(2) {
-		l := &ledger{world: newWorld(t), random: rand.New(rand.NewPCG(25, seed))}
+		l := &ledger{world: newWorld(t), labels: map[string]used{}, random: rand.New(rand.NewPCG(25, seed))}
 		l.machine, l.key = l.priced()
 		l.api("PATCH", "/settings", `{"allowUnknown":true,"modelPrices":{"openai/gpt-5.5":"1/10","anthropic/claude-opus-4-8":"1/10","gemini/gemini-3.8-flash":"1/10","xai/grok-4.3":"1/10","cohere/command-a-03-2025":"1/10","up/some-model":"1/10"}}`)
 		for _, priority := range []string{"1", "2"} { // the second one for another try
@@ -284,6 +297,11 @@ func TestOneCostInAllPlaces(t *testing.T) {
 		}
 		budget := l.api("POST", "/budgets", `{"name":"b","unit":"usd","limit":1000,"window":"total"}`).Get("id").Str
 		tokens := l.api("POST", "/budgets", `{"name":"t","unit":"tokens","limit":1000000000,"window":"total"}`).Get("id").Str
+		byLabel := map[string]string{}
+		for name, of := range map[string]string{"tag project=a": `"tag":"project=a"`, "tag project=b": `"tag":"project=b"`, "tag project=A": `"tag":"project=A"`,
+			"tool codex": `"tool":"codex"`, "tool curl": `"tool":"curl"`} {
+			byLabel[name] = l.api("POST", "/budgets", `{"name":"`+name+`","unit":"usd","limit":1000,"window":"total",`+of+`}`).Get("id").Str
+		}
 		for range 300 {
 			l.call()
 		}
@@ -319,6 +337,24 @@ func TestOneCostInAllPlaces(t *testing.T) {
 				t.Errorf("%s: %d nano-dollars, want %d", place, got, want.nanoUSD())
 			}
 		}
+		for _, kind := range []string{"tool", "tag:project"} {
+			report := l.api("GET", "/usage?groupBy="+kind, "")
+			rows := report.Get("data").Array()
+			if len(rows) < 3 || report.Get("total.attempts").Int() != usage.Get("attempts").Int() || report.Get("total.requests").Int() != usage.Get("requests").Int() {
+				t.Errorf("by %s: %s, all usage is %s", kind, report.Get("total").Raw, usage.Raw)
+			}
+			for _, r := range rows {
+				name := strings.TrimSuffix(kind, ":project") + " " + r.Get("tool").Str + r.Get("tag").Str
+				if got := (used{r.Get("inputTokens").Int(), r.Get("outputTokens").Int(), r.Get("estimatedAttempts").Int()}); got != l.labels[name] {
+					t.Errorf("%s: got %+v, want %+v", name, got, l.labels[name])
+				}
+			}
+		}
+		for name, id := range byLabel {
+			if got := sum(gjson.Parse("["+l.api("GET", "/budgets/"+id, "").Raw+"]"), "spent"); got != l.labels[name].nanoUSD() || got == 0 {
+				t.Errorf("the budget of %s: %d nano-dollars, want %d", name, got, l.labels[name].nanoUSD())
+			}
+		}
 		if got := (used{usage.Get("inputTokens").Int(), usage.Get("outputTokens").Int(), usage.Get("estimatedAttempts").Int()}); got != want || usage.Get("unpricedAttempts").Exists() {
 			t.Errorf("usage: got %s, want %+v", usage.Raw, want)
 		}
@@ -330,12 +366,12 @@ func TestOneCostInAllPlaces(t *testing.T) {
 
 // read makes a call and reads its answer to the end, or stops after some reads if that is no
 // negative number.
-func (w *world) read(path, key, body string, reads int) {
+func (w *world) read(path, key, body string, reads int, header ...httpmsg.Field) {
 	w.t.Helper()
 	path, query, _ := strings.Cut(path, "?")
 	resp := w.App.Serve(context.Background(), &httpmsg.Request{
 		Method: "POST", Path: path, Query: query, Origin: "http://gateway.example", Start: w.Now(), Length: int64(len(body)), Body: stream.FromString(body),
-		Header: httpmsg.Header{{Name: "authorization", Value: "Bearer " + key}, {Name: "content-type", Value: "application/json"}},
+		Header: append(header, httpmsg.Field{Name: "authorization", Value: "Bearer " + key}, httpmsg.Field{Name: "content-type", Value: "application/json"}),
 	})
 	buf := make([]byte, 300)
 	for i := 0; resp.Body != nil && i != reads; i++ {
