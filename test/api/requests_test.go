@@ -258,8 +258,9 @@ func TestRequestsAreExportedAsCSV(t *testing.T) {
 func TestUsageIsExportedAsCSV(t *testing.T) {
 	w := newWorld(t)
 	id, key := w.tenant(1)
-	for range 40 {
-		w.embed(key)
+	for day := range 40 {
+		w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"a"}`,
+			httpmsg.Field{Name: "x-weir-tags", Value: fmt.Sprint("project=a", day%3)}, httpmsg.Field{Name: "user-agent", Value: []string{"curl/8", ""}[day%2]})
 		w.Add(24 * time.Hour)
 		w.Objects.Alarms(t.Context())
 	}
@@ -273,6 +274,34 @@ func TestUsageIsExportedAsCSV(t *testing.T) {
 		}
 		if calls := min(want, 1) * 40; len(rows)-1 != want && query != "groupBy=month" || sum != calls {
 			t.Errorf("%s: %d rows with %d requests", query, len(rows)-1, sum)
+		}
+	}
+	for _, query := range []string{"period=60d", "period=60d&groupBy=day,model", "period=60d&groupBy=month,key", "period=60d&groupBy=tool", "period=60d&groupBy=day,tool",
+		"groupBy=month,tag:project", "period=60d&groupBy=day,key,tag:project", "period=60d&groupBy=tag:project&tag=project=a1", "period=192h&groupBy=hour"} {
+		path := "/" + id + "/api/usage%s?" + query
+		var file, answer []string
+		rows := w.rowsOf(fmt.Sprintf(path, ".csv"))
+		fields := []string{"month", "day", "hour", "requests", "attempts", "inputTokens", "costUsd", "failedAttempts", "latencyMs", "key_id keyId", "tool", "tag"}
+		for _, row := range rows[1:] {
+			line := ""
+			for _, f := range fields {
+				head, _, _ := strings.Cut(f, " ")
+				head = regexp.MustCompile("[A-Z]").ReplaceAllStringFunc(head, func(s string) string { return "_" + strings.ToLower(s) })
+				line += strings.TrimPrefix(","+row[slices.Index(rows[0], head)], ",0")
+			}
+			file = append(file, line)
+		}
+		for _, row := range gjson.Get(w.do("GET", fmt.Sprintf(path, ""), adminToken, "").body, "data").Array() {
+			line := ""
+			for _, f := range fields {
+				line += strings.TrimPrefix(","+row.Get(f[strings.Index(f, " ")+1:]).String(), ",0")
+			}
+			answer = append(answer, line)
+		}
+		slices.Sort(file)
+		slices.Sort(answer)
+		if !slices.Equal(file, answer) || len(file) == 0 {
+			t.Errorf("%s: the file has\n%q\nthe answer\n%q", query, file, answer)
 		}
 	}
 	for _, path := range []string{"usage?format=csv", "usage.csv?format=csv", "usage.csv?groupBy=x"} {
