@@ -67,6 +67,10 @@ func (r *run) root() *cobra.Command {
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.Use, c.Short = "completion SHELL", "print the completion script of bash, zsh, fish or powershell"
 		c.Annotations = map[string]string{"order": lastOrder}
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = func(*cobra.Command, []string) error {
+			return usagef("completion: name a shell: bash, zsh, fish or powershell")
+		}
 	}
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(r.stdout, c) })
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -30,6 +30,15 @@ func TestCompletionScriptsParse(t *testing.T) {
 	}
 }
 
+func TestCompletionOfAnUnknownShellIsAMistake(t *testing.T) {
+	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}} {
+		var failed bytes.Buffer
+		if code := (Options{}).Main(args, environment(""), nil, new(bytes.Buffer), &failed); code != 2 || !strings.Contains(failed.String(), "fish") {
+			t.Errorf("%v: exit %d, %s", args, code, &failed)
+		}
+	}
+}
+
 func TestCompletionNamesCommandsAndFlags(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{{"ser", "serve\t"}, {"serve --lis", "--listen"}, {"help ", ":"}} {
 		var out bytes.Buffer
