@@ -233,6 +233,9 @@ func readNode(n *yaml.Node, t reflect.Type, depth int) (any, error) {
 // readMapping returns the value of a node of a struct or map.
 func readMapping(n *yaml.Node, t reflect.Type, depth int) (any, error) {
 	if n.Kind != yaml.MappingNode {
+		if t == reflect.TypeFor[Reference]() {
+			return nil, mistake(n, "a secret is expected as {env: NAME}, {file: PATH} or {command: TEXT}")
+		}
 		return nil, mistake(n, "a mapping is expected")
 	}
 	out := map[string]any{}

@@ -170,7 +170,7 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 		{"keys:\n  - name: a\n    rmp: 5\n", "line 3, column 5: unknown field \"rmp\""},
 		{"colour: red\n", "line 1, column 1: unknown field \"colour\""},
 		{"keys:\n  - name: a\n    rpm: many\n", "line 3, column 10: an integer"},
-		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: sk-literal\n", "line 4, column 13: a mapping"},
+		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: sk-literal\n", "line 4, column 13: a secret is expected"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {env: A, file: b}\n", "write one of"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {env: MISSING}\n", "MISSING is not set"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {file: /missing}\n", "/missing"},
