@@ -240,7 +240,11 @@ func (a *app) make(ctx context.Context, in *input) error {
 		return Usagef("name a field to change; weir help lists the flags of a command")
 	}
 	if in.op.ask {
-		if err := a.confirm(fmt.Sprintf("%s %s?", in.op.short, strings.Join(in.args, " "))); err != nil {
+		question := strings.ToUpper(in.op.short[:1]) + in.op.short[1:]
+		if len(in.args) > 0 {
+			question += ": " + strings.Join(in.args, " ")
+		}
+		if err := a.confirm(question + "?"); err != nil {
 			return err
 		}
 	}

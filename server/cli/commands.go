@@ -21,7 +21,8 @@ func commands() []group {
 		{"models", "model", "list models, their aliases, and further and disabled models", modelOps},
 		{"keys", "key", "list, create, change, rotate and revoke keys", keyOps},
 		{"budgets", "budget", "list, create, change and delete budgets", []op{
-			{use: "ls", short: "list them with what is spent", call: "GET /api/budgets", columns: budgetColumns},
+			{use: "ls", short: "list them with what is spent", call: "GET /api/budgets", columns: budgetColumns,
+				run: (*app).listNamed},
 			{use: "show BUDGET", short: "show one", call: "GET /api/budgets/{id}"},
 			{use: "add NAME LIMIT", short: "create a budget of the machine, or of a key", long: limitText,
 				call: "POST /api/budgets", args: []string{"name"}, fields: budgetFields[2:], run: (*app).addBudget},
@@ -50,7 +51,7 @@ func commands() []group {
 			{use: "show ID", short: "show a request with its attempts", call: "GET /api/requests/{}"},
 		}},
 		{"captures", "capture", "list, show and delete stored bodies of requests", []op{
-			{use: "ls", short: "list them", call: "GET /api/captures", columns: captureColumns},
+			{use: "ls", short: "list them", call: "GET /api/captures", columns: captureColumns, run: (*app).listNamed},
 			{use: "show REQUEST", short: "print the bodies of a request", call: "GET /api/captures/{}"},
 			{use: "rm REQUEST", short: "delete the bodies of a request", call: "DELETE /api/captures/{}", ask: true},
 			{use: "clear", short: "delete all stored bodies", call: "DELETE /api/captures", ask: true},
@@ -123,7 +124,7 @@ var accountOps = []op{
 		columns: []column{{title: "MODEL", path: "id"}}},
 	{use: "quota", short: "list what is left of the limits of each account", call: "GET /api/quota", columns: quotaColumns},
 	{use: "timeline", short: "show what the attempts with each account found, by hour or day", call: "GET /api/health/timeline",
-		columns: timelineColumns, fields: []field{{"by", "?groupBy", "LIST", "of connection, provider and model; provider by default", nil},
+		columns: timelineColumns, fields: []field{{"by", "", "LIST", "of account (the default), provider and model", nil},
 			{"span", "?span", "SPAN", "24h, the default, or 30d", nil}}, run: (*app).timeline},
 	{use: "outages", short: "show what the status pages of the providers say", call: "GET /api/health/providers", columns: outageColumns},
 	{use: "providers", short: "list the providers that weir knows", call: "GET /api/catalog/providers", columns: providerColumns},
@@ -210,7 +211,7 @@ var keyOps = []op{
 var keyFields = []field{
 	{"name", "name", "NAME", "what the key is for", nil},
 	{"models", "models", "LIST", "models that it may use, such as openai/*,claude", asList},
-	{"scopes", "scopes", "LIST", "data, manage, export", asList},
+	{"scopes", "scopes", "LIST", "data (the default), manage, export, metrics", asList},
 	{"tags", "tags", "LIST", "that its calls get, such as team=web", asList},
 	{"expires", "expiresAt", "TIME", "30d, 12h, a day or a time of RFC 3339", asTime},
 	{"rpm", "rpm", "NUMBER", "requests per minute", asNumber},
@@ -285,7 +286,7 @@ var (
 	deliveryColumns = []column{{title: "TIME", path: "at", show: when}, {title: "TYPE", path: "type"}, {title: "STATE", path: "state"},
 		{title: "TRIES", path: "tries", right: true}, {title: "TITLE", path: "title"}, {title: "ERROR", path: "error"}}
 	modelColumns = []column{{title: "MODEL", path: "id"}, {title: "KIND", path: "kind"}, {title: "CONTEXT", path: "context_length", right: true},
-		{title: "ANSWER", path: "max_completion_tokens", right: true}, {title: "DEPRECATED", path: "deprecated.date"}}
+		{title: "MAX OUTPUT", path: "max_completion_tokens", right: true}, {title: "DEPRECATED", path: "deprecated.date"}}
 	unavailableColumns = []column{{title: "ACCOUNT", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "MODEL", path: "model"},
 		{title: "REASON", path: "reason"}, {title: "UNTIL", path: "until", show: when}, {title: "LAST ERROR", path: "lastError"}}
 	customColumns = []column{{title: "PREFIX", path: "providerAlias"}, {title: "MODEL", path: "id"}, {title: "KIND", path: "type"},
@@ -299,16 +300,16 @@ var (
 		{title: "REQUESTS", path: "requests", right: true}, {title: "TOOLS", path: "tools"}}
 	budgetColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "SPENT", path: "spent", right: true},
 		{title: "LIMIT", path: "limit", right: true}, {title: "UNIT", path: "unit"}, {title: "WINDOW", path: "window"},
-		{title: "RESETS", path: "resetsAt", show: when}, {title: "KEY", path: "keyId"}, {title: "MODELS", path: "models"}}
+		{title: "RESETS", path: "resetsAt", show: when}, {title: "KEY", path: "keyId", show: named}, {title: "MODELS", path: "models"}}
 	comboColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "STRATEGY", path: "strategy"},
 		{title: "KIND", path: "kind"}, {title: "MODELS", path: "models"}}
-	captureColumns = []column{{title: "REQUEST", path: "id"}, {title: "TIME", path: "at", show: when}, {title: "KEY", path: "keyId"},
+	captureColumns = []column{{title: "REQUEST", path: "id"}, {title: "TIME", path: "at", show: when}, {title: "KEY", path: "keyId", show: named},
 		{title: "BYTES", path: "bytes", right: true}, {title: "UNTIL", path: "expiresAt", show: when}}
 	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor"}, {title: "ACTION", path: "action"},
 		{title: "OF", path: "target"}, {title: "FIELDS", path: "fields"}}
 	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider"},
-		{title: "MODEL", path: "model"}, {title: "SPOKEN", path: "upstream"}, {title: "LEFT OUT", path: "skipped"},
-		{title: "COOLDOWN", path: "cooldownMs", show: seconds, right: true}, {title: "NOT SENT", path: "dropped"}}
+		{title: "MODEL", path: "model"}, {title: "UPSTREAM", path: "upstream"}, {title: "SKIPPED", path: "skipped"},
+		{title: "COOLDOWN", path: "cooldownMs", show: seconds, right: true}, {title: "DROPPED", path: "dropped"}}
 	toolColumns  = []column{{title: "TOOL", path: "id"}, {title: "NAME", path: "name"}, {title: "KIND", path: "kind"}, {title: "FILES", path: "files"}}
 	usageColumns = []column{{title: "REQUESTS", path: "requests", right: true}, {title: "FAILED", path: "providerFailed", right: true},
 		{title: "REFUSED", path: "refused", right: true}, {title: "INPUT", path: "inputTokens", right: true},

@@ -143,6 +143,10 @@ const limitForm = `^([0-9.]+)(usd|tokens|requests)?/(minute|5h|day|week|month|to
 
 // asLimit reads 20/month, 20usd/month, 500000tokens/day or 1000requests/day.
 func asLimit(_ *app, flag, text string) (any, error) {
+	name := "LIMIT" // an argument
+	if flag != "" {
+		name = "--" + flag
+	}
 	if m := regexp.MustCompile(limitForm).FindStringSubmatch(text); m != nil {
 		if limit, err := strconv.ParseFloat(m[1], 64); err == nil {
 			if m[2] == "" {
@@ -151,5 +155,5 @@ func asLimit(_ *app, flag, text string) (any, error) {
 			return map[string]any{"limit": limit, "unit": m[2], "window": m[3]}, nil
 		}
 	}
-	return nil, Usagef("--%s %s: write LIMIT/WINDOW, as in 20/month (USD), 500000tokens/day or 1000requests/day", flag, text)
+	return nil, Usagef("%s %s: write AMOUNT/WINDOW, as in 20/month (USD), 500000tokens/day or 1000requests/day", name, text)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 
 // addBudget reads the limit of a budget and finds its key.
 func (a *app) addBudget(ctx context.Context, in *input) error {
-	limit, err := asLimit(a, "limit", in.args[1])
+	limit, err := asLimit(a, "", in.args[1])
 	if err != nil {
 		return err
 	}
@@ -143,21 +144,40 @@ func (a *app) testDestination(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	if err := a.show(v, func() error { return nil }); err != nil || v.Get("delivered").Bool() {
-		return err
+	if !v.Get("delivered").Bool() {
+		err = fmt.Errorf("the test was not delivered: %s", clean(v.Get("error").String()))
 	}
-	return fmt.Errorf("it was not delivered: %s", clean(v.Get("error").String()))
+	return errors.Join(a.show(v, func() error {
+		if err == nil {
+			fmt.Fprintln(a.Stdout, "The test was delivered.")
+		}
+		return nil
+	}), err)
 }
 
-// timeline prints what attempts found, by provider unless a flag says otherwise.
+// timeline prints what attempts found, by account unless a flag says otherwise.
 func (a *app) timeline(ctx context.Context, in *input) error {
-	if !in.query.Has("groupBy") {
-		in.set("?groupBy", "provider")
-	}
+	in.set("?groupBy", groupBy(cmp.Or(in.values["by"], "account")))
+	return a.listNamed(ctx, in)
+}
+
+// listNamed lists rows that show keys and accounts by their names.
+func (a *app) listNamed(ctx context.Context, in *input) error {
 	if err := a.learnNames(ctx, in.client); err != nil {
 		return err
 	}
 	return a.make(ctx, in)
+}
+
+// groupBy returns the words of --by as the API has them: its accounts are connections.
+func groupBy(by string) string {
+	words := strings.Split(by, ",")
+	for i, w := range words {
+		if w == "account" {
+			words[i] = "connection"
+		}
+	}
+	return strings.Join(words, ",")
 }
 
 // signIn shows the code of a sign-in and polls until it has ended.
@@ -220,13 +240,13 @@ func (a *app) usage(ctx context.Context, in *input) error {
 			c, ok = column{title: strings.ToUpper(tag), path: "tag"}, true
 		}
 		if !ok {
-			return Usagef("usage --by %s: it has key, account, model, provider, endpoint, tool, tag:NAME, month, day and hour", by)
+			return Usagef("usage --by %s: write a list of key, account, model, provider, endpoint, tool, tag:NAME, month, day and hour", by)
 		}
 		if columns = append(columns, c); g == "month" || g == "day" || g == "hour" {
 			rows = "data"
 		}
 	}
-	in.set("?groupBy", strings.Replace(by, "account", "connection", 1))
+	in.set("?groupBy", groupBy(by))
 	if month := in.values["month"]; month != "" {
 		t, err := time.Parse("2006-01", month)
 		if err != nil || in.query.Has("from") || in.query.Has("to") {
