@@ -216,7 +216,7 @@ func TestAlertOfAnEarlierVersionIsSent(t *testing.T) {
 	if len(hook.Seen) != 1 || hook.Seen[0].URL != "https://hooks.example.com/a" || hook.Seen[0].Header.Get("webhook-id") != "demo-7" {
 		t.Fatalf("%d alerts were sent, want one", len(hook.Seen))
 	}
-	want := fmt.Sprintf(`{"type":"budget.reached","timestamp":%q,"text":"The budget \"team\" has reached 80 %%: 81 requests of 100 requests.","data":{"machineId":%q,"budgetId":%q,"name":"team","percent":80,"spent":81,"limit":100,"unit":"requests","window":"total","startedAt":1}}`, time.UnixMilli(now).UTC().Format(time.RFC3339), mid, id)
+	want := fmt.Sprintf(`{"type":"budget.reached","timestamp":%q,"title":"The budget \"team\" has reached 80 %%","text":"The budget \"team\" has reached 80 %%: 81 requests of 100 requests.","data":{"machineId":%q,"budgetId":%q,"name":"team","percent":80,"spent":81,"limit":100,"unit":"requests","window":"total","startedAt":1}}`, time.UnixMilli(now).UTC().Format(time.RFC3339), mid, id)
 	if hook.Seen[0].Body != want {
 		t.Errorf("the body is\n%s\nwant\n%s", hook.Seen[0].Body, want)
 	}

@@ -48,9 +48,10 @@ func (m *Message) webhookBody() []byte {
 	return storage.Encode(struct {
 		Type      string          `json:"type"`
 		Timestamp string          `json:"timestamp"`
+		Title     string          `json:"title"`
 		Text      string          `json:"text"`
 		Data      json.RawMessage `json:"data,omitempty"`
-	}{m.Type, time.UnixMilli(m.At).UTC().Format(time.RFC3339), m.Text, m.Data})
+	}{m.Type, time.UnixMilli(m.At).UTC().Format(time.RFC3339), Plain(m.Title, 200), m.Text, m.Data})
 }
 
 // Plain returns s in one line, without invisible characters, and at most n characters of
