@@ -110,7 +110,7 @@ place() {
 install() {
   system=$(system)
   if [ -z "$from" ]; then
-    [ -n "$releases" ] || die "say with --from where the files of the release are"
+    [ -n "$releases" ] || die "this release does not name its address. Add it: sh -s -- --from ADDRESS"
     from=$releases/latest/download
     [ -z "$version" ] || from=$releases/download/$version
   fi

@@ -291,7 +291,7 @@ func TestInstallScriptHasItsRepository(t *testing.T) {
 	if err := own.writeInstaller(); err != nil {
 		t.Fatal(err)
 	}
-	if out, ok := c.run(t, own, []string{"sh"}); ok || !strings.Contains(out, "say with --from where") {
+	if out, ok := c.run(t, own, []string{"sh"}); ok || !strings.Contains(out, "Add it: sh -s -- --from ADDRESS") {
 		t.Errorf("installed %t from nowhere:\n%s", ok, out)
 	}
 }
