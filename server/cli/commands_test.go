@@ -151,7 +151,7 @@ var steps = []step{
 	{line: "requests --csv", want: "requested_model"},
 	{line: "requests show REQUEST", want: "local/echo"},
 	{line: "requests show nothing", code: 1, want: "request_not_found, 404"},
-	{line: "accounts timeline", want: "local"},
+	{line: "accounts timeline", later: true, want: "server_error 1"},
 	{line: "accounts timeline --by account,model", want: "local"},
 	{line: "accounts outages", want: "PROVIDER"},
 	{line: "usage --by tool", want: "TOOL"},

@@ -249,6 +249,16 @@ func left(_ *app, v gjson.Result) cell {
 	return plain(strings.Join(all, ", "))
 }
 
+// counts shows an object of numbers as key_refused 1, timeout 2.
+func counts(_ *app, v gjson.Result) cell {
+	var all []string
+	v.ForEach(func(name, n gjson.Result) bool {
+		all = append(all, name.String()+" "+n.String())
+		return true
+	})
+	return plain(strings.Join(all, ", "))
+}
+
 func keyState(a *app, v gjson.Result) cell {
 	now := a.Now().UnixMilli()
 	switch at := v.Get("expiresAt").Int(); {
