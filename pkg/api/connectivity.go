@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -334,6 +335,7 @@ func (h *Connectivity) testCall(
 		return nil, nil
 	}
 	kind := kindOf(m, row, model)
+	name := cmp.Or(conn.Data.Prefix, conn.Provider) + "/" + model // as clients write it
 	var serve endpoint.Handler
 	var body []byte
 	switch {
@@ -345,7 +347,7 @@ func (h *Connectivity) testCall(
 		body, _ = json.Marshal(struct {
 			Model string `json:"model"`
 			Input string `json:"input"`
-		}{conn.Provider + "/" + model, "ping"})
+		}{name, "ping"})
 	case kind != catalog.Embedding && row.Has(catalog.LLM) && h.Chat != nil:
 		serve = h.Chat
 		type message struct {
@@ -356,7 +358,7 @@ func (h *Connectivity) testCall(
 			Model     string    `json:"model"`
 			Messages  []message `json:"messages"`
 			MaxTokens int       `json:"max_tokens"`
-		}{conn.Provider + "/" + model, []message{{"user", "ping"}}, testTokens})
+		}{name, []message{{"user", "ping"}}, testTokens})
 	default:
 		return nil, nil
 	}

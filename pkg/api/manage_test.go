@@ -292,14 +292,14 @@ func TestConnectivityOfChatProviders(t *testing.T) {
 	if a := run(``); !a.Get("ok").Bool() {
 		t.Errorf("a reasoning-only answer: %s", a.Raw)
 	}
-	if gjson.Get(sent, "max_tokens").Int() != 16 || !strings.HasPrefix(gjson.Get(sent, "model").Str, "anthropic/") {
+	if gjson.Get(sent, "max_tokens").Int() != 16 || !strings.HasPrefix(gjson.Get(sent, "model").Str, "work/") {
 		t.Errorf("sent %s", sent)
 	}
 	if m := call.Machine; len(m.Connections) != 1 || m.Connections[0].ID != id {
 		t.Error("another connection could have answered")
 	}
 	run(`{"model":"claude-haiku-4-5"}`)
-	if gjson.Get(sent, "model").Str != "anthropic/claude-haiku-4-5" {
+	if gjson.Get(sent, "model").Str != "work/claude-haiku-4-5" {
 		t.Errorf("sent %s", sent)
 	}
 	for _, answer = range []string{`<html>`, `{"choices":[]}`, `{}`, `"text"`} {
