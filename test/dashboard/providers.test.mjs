@@ -991,6 +991,7 @@ test("what a provider's status page says is shown beside its accounts, as text, 
   const { page, machineId, made } = await machine(t, [
     { provider: "assemblyai", name: "Work", apiKey: "assembly-test-key-0123456789" },
     { provider: "mistral", name: "Le", apiKey: "mistral-test-key-0123456789" },
+    { provider: "groq", name: "Fast", apiKey: "gsk_test-key-0123456789" },
   ]);
   const group = page.getByRole("region", { name: "AssemblyAI", exact: true });
   await group.getByText("Major problems", { exact: true }).waitFor();
@@ -1001,7 +1002,8 @@ test("what a provider's status page says is shown beside its accounts, as text, 
   );
   const link = page.getByRole("link", { name: "Status page of AssemblyAI" });
   assert.equal(await link.getAttribute("href"), "https://status.assemblyai.com");
-  assert.equal(await page.getByText(" reports:").count(), 1, "Mistral has no page in this form");
+  await page.getByText("Groq’s status page could not be read.").waitFor();
+  assert.equal(await page.getByText(" reports:").count(), 1, "Mistral has no page, and that of Groq fails");
   await looks(page, "providers-reported");
   await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
   await page.getByRole("region", { name: "Status" }).getByText("Major problems", { exact: true }).waitFor();

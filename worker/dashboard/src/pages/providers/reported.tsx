@@ -8,13 +8,26 @@ const indicators: Record<string, [kind: "" | "good" | "warn" | "bad", text: stri
   major: ["bad", "Major problems"],
   critical: ["bad", "Outage"],
   maintenance: ["", "Maintenance"],
-  unknown: ["", "Unknown"],
 };
 
-// Reported is what a provider's public status page says, with a link to it.
+// Reported is what a provider's public status page says, with a link to it. A page that was
+// not read, or cannot be, has the indicator "unknown".
 export function Reported({ page }: { page?: StatusPage }) {
   if (!page) return null;
-  const [kind, text] = indicators[page.indicator] ?? indicators.unknown;
+  const link = (
+    <a href={page.page} target="_blank" rel="noreferrer">
+      Status page<span class="hidden"> of {page.name}</span>
+    </a>
+  );
+  if (!(page.indicator in indicators)) {
+    return (
+      <p class="small muted row tight wrap">
+        <span>{page.name}’s status page could not be read.</span>
+        {link}
+      </p>
+    );
+  }
+  const [kind, text] = indicators[page.indicator];
   const said = [page.description, page.incidents?.join(", ")].filter(Boolean).join(" — ");
   return (
     <p class="small muted row tight wrap">
@@ -26,9 +39,7 @@ export function Reported({ page }: { page?: StatusPage }) {
           read at <Time at={page.readAt} as="clock" />
         </span>
       )}
-      <a href={page.page} target="_blank" rel="noreferrer">
-        Status page<span class="hidden"> of {page.name}</span>
-      </a>
+      {link}
     </p>
   );
 }
