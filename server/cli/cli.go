@@ -265,7 +265,7 @@ func (a *app) make(ctx context.Context, in *input) error {
 			return a.print(a.rows(in.op.columns, v.Get(cmp.Or(in.op.member, "data")).Array()))
 		case in.method == "GET" && in.op.member != "":
 			return a.record(v.Get(in.op.member))
-		case in.method == "GET" || in.op.call == "POST /api/import":
+		case in.method == "GET":
 			return a.record(v)
 		}
 		return a.stored(in.what, v)

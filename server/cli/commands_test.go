@@ -171,7 +171,7 @@ var steps = []step{
 	{line: "export FOLDER/plain.json", code: 1, want: "--force"},
 	{line: "export FOLDER/plain.json --force"},
 	{line: "export FOLDER/sealed.json --passphrase env:PASSPHRASE"},
-	{line: "import FOLDER/plain.json --preview", want: "connections"},
+	{line: "import FOLDER/plain.json --preview", want: "To create: 0, to change: "},
 	{line: "import FOLDER/sealed.json --passphrase env:PASSPHRASE --replace", want: "connections"},
 	{line: "import FOLDER/missing.json", code: 1, want: "no such file"},
 	{line: "import -", stdin: "no JSON", code: 1, want: "weir export"},

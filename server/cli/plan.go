@@ -530,16 +530,21 @@ func (p *planner) printPlan() error {
 		}
 		return err
 	}
+	return p.printSteps(p.steps, fmt.Sprintf(", equal: %d", p.equal))
+}
+
+// printSteps prints steps and their numbers, with more behind these.
+func (a *app) printSteps(steps []step, more string) error {
 	signs := map[string]cell{"create": {"+", green}, "change": {"~", yellow}, "delete": {"-", red}}
 	t := table{columns: []column{{}, {}, {}, {}}}
 	counts := map[string]int{}
-	for _, s := range p.steps {
+	for _, s := range steps {
 		counts[s.Action]++
 		t.add(signs[s.Action], plain(s.Kind), plain(s.Name), plain(strings.Join(s.Fields, ", ")))
 	}
-	b := bytes.NewBuffer(p.render(t, false))
-	fmt.Fprintf(b, "To create: %d, to change: %d, to delete: %d, equal: %d.\n", counts["create"], counts["change"], counts["delete"], p.equal)
-	_, err := p.Stdout.Write(b.Bytes())
+	b := bytes.NewBuffer(a.render(t, false))
+	fmt.Fprintf(b, "To create: %d, to change: %d, to delete: %d%s.\n", counts["create"], counts["change"], counts["delete"], more)
+	_, err := a.Stdout.Write(b.Bytes())
 	return err
 }
 

@@ -523,7 +523,28 @@ func (a *app) importFile(ctx context.Context, in *input) error {
 			return err
 		}
 	}
-	return a.make(ctx, in)
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error {
+		if changes := v.Get("changes"); changes.Exists() {
+			return a.printSteps(previewed(changes), "")
+		}
+		return a.record(v)
+	})
+}
+
+// previewed returns the changes that an import would make as steps.
+func previewed(changes gjson.Result) (steps []step) {
+	for _, kind := range changes.Get("@keys").Array() {
+		for _, of := range []struct{ action, list string }{{"create", "added"}, {"change", "changed"}, {"delete", "deleted"}} {
+			for _, name := range changes.Get(kind.Str + "." + of.list).Array() {
+				steps = append(steps, step{Action: of.action, Kind: kind.Str, Name: name.String()})
+			}
+		}
+	}
+	return steps
 }
 
 // readFile reads a file, or the standard input for -.
