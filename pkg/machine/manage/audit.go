@@ -119,6 +119,9 @@ func (c *change) auditNames() map[string]string {
 	for _, row := range c.Budgets() {
 		names[row.ID] = row.Name
 	}
+	for _, row := range c.Destinations() {
+		names[row.ID] = row.Name
+	}
 	return names
 }
 

@@ -52,6 +52,10 @@ func TestAuditIsFilteredAndNamed(t *testing.T) {
 	if got := w.OK("GET", "/api/audit?kind=providers", "").Get("names." + conn).Str; got != "Work" {
 		t.Errorf("the connection is named %q", got)
 	}
+	hook := w.OK("POST", "/api/destinations", `{"name":"Chat","kind":"webhook","settings":{"url":"https://hooks.example.com/a"}}`).Get("id").Str
+	if got := w.OK("GET", "/api/audit?kind=destinations&q=chat", "").Get("names." + hook).Str; got != "Chat" {
+		t.Errorf("the destination is named %q", got)
+	}
 	// Pages with a filter follow each other.
 	var all []string
 	for before := ""; ; {
