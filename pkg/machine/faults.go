@@ -183,8 +183,8 @@ func (o *Object) ended(t *storage.Tx, f *storage.Fault, key string, now faultSet
 			works = " succeed again"
 		}
 		m := &deliver.Message{Level: deliver.Good, Title: f.Subject + works, Link: o.Link(t, "providers"),
-			Text: fmt.Sprintf("%s since %s. That lasted %s.", deliver.Plain(f.Why, 200), o.Clock(t, f.Since),
-				manage.Lasted(f.Over-f.Since)), Data: faultData(f)}
+			Text: fmt.Sprintf("The fault began on %s and lasted %s: %s.", o.Clock(t, f.Since), manage.Lasted(f.Over-f.Since),
+				deliver.Plain(f.Why, 200)), Data: faultData(f)}
 		o.Notify(t, deliver.Recovered, m, func(d *storage.Destination) bool {
 			return deliver.Wants(d, f.Event) && threshold(d, f.Event) <= f.Reached
 		})

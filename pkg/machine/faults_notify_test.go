@@ -97,7 +97,7 @@ func TestFaultIsReportedOnceAndWhenItIsOver(t *testing.T) {
 	w.works(w.one)
 	w.later(11 * time.Second)
 	w.want("after a success", "recovered one")
-	if text := w.last().Get("text").Str; !strings.Contains(text, "That lasted 3 h 20 min.") {
+	if text := w.last().Get("text").Str; !strings.Contains(text, "and lasted 3 h 20 min: ") {
 		t.Errorf("the text is %q", text)
 	}
 	w.later(2 * time.Hour)
