@@ -14,14 +14,18 @@ import (
 // surveyed are the parts of a machine that status and doctor read.
 var surveyed = []struct{ name, path string }{
 	{"health", "/api/health"}, {"accounts", "/api/providers"}, {"keys", "/api/keys"}, {"budgets", "/api/budgets"},
-	{"recent", "/api/usage/recent"},
+	{"recent", "/api/usage/recent"}, {"destinations", "/api/destinations"},
 }
 
-// survey reads the parts of a machine, as one object.
+// survey reads the parts of a machine, as one object, without those that an older gateway
+// does not have.
 func (c *client) survey(ctx context.Context) (gjson.Result, error) {
 	var all []string
 	for _, one := range surveyed {
 		v, err := c.call(ctx, "GET", one.path, nil)
+		if e := (*apiError)(nil); errors.As(err, &e) && e.status == http.StatusNotFound {
+			continue
+		}
 		if err != nil {
 			return gjson.Result{}, err
 		}
@@ -100,13 +104,22 @@ func (a *app) judge(s gjson.Result) (out findings) {
 		out.add(warning, "the configuration was not published %d times; calls may use an earlier one", n)
 	}
 	if n := health.Get("alerts.failing").Int(); n > 0 {
-		out.add(warning, "%d alerts cannot be sent; look at the webhooks of the budgets", n)
+		out.add(warning, "%d alerts cannot be sent; look at weir destinations and the webhooks of the budgets", n)
 	}
 	if m := health.Get("configuration.maxBytes").Float(); m > 0 && health.Get("configuration.bytes").Float() > nearly*m {
 		out.add(warning, "the configuration is nearly as large as it may be; delete what is not used")
 	}
 	out.accounts(s.Get("accounts.data").Array())
 	out.keys(a, s.Get("keys.data").Array())
+	for _, d := range s.Get("destinations.data").Array() {
+		switch d.Get("status").String() {
+		case "disabled":
+			out.add(warning, "destination %s is disabled: %s; weir destinations test NAME enables it again",
+				d.Get("name"), d.Get("disabledReason"))
+		case "failing":
+			out.add(warning, "destination %s fails: %s", d.Get("name"), d.Get("lastError"))
+		}
+	}
 	for _, b := range s.Get("budgets.data").Array() {
 		if spent, limit := b.Get("spent").Float(), b.Get("limit").Float(); b.Get("exhausted").Bool() || limit > 0 && spent >= limit {
 			out.add(warning, "budget %s is used up", b.Get("name"))
@@ -213,7 +226,7 @@ func (a *app) examine(ctx context.Context) (out findings) {
 	out.add(well, "the credential is accepted")
 	machine := a.judge(s)
 	if len(machine) == 0 {
-		out.add(well, "accounts, keys and budgets")
+		out.add(well, "accounts, keys, budgets and destinations")
 	}
 	return append(out, machine...)
 }

@@ -99,7 +99,7 @@ func (w *world) env(pairs ...string) func(string) (string, bool) {
 	all := map[string]string{"HOME": w.home, "AppData": w.home, "LocalAppData": w.home, "DATA_DIR": w.data, "PRICES_URL": "off",
 		"ADMIN_TOKEN": token, "ALLOW_PRIVATE_UPSTREAMS": "true", "API_KEY": "sk-upstream-0123456789", "PASSPHRASE": "correct horse battery"}
 	if w.upstream != nil {
-		all["HOOK"] = w.upstream.URL + "/hook"
+		all["HOOK"], all["LOST"] = w.upstream.URL+"/hook", "http://127.0.0.1:1/hook"
 		all["OAUTH_PROVIDERS"] = strings.ReplaceAll(`[{"id":"`+acme+`","name":"Acme","tokenUrl":"URL/token","deviceUrl":"URL/device","clientId":"weir","baseUrl":"URL/v1","prefix":"acme"}]`, "URL", w.upstream.URL)
 	}
 	for i := 0; i < len(pairs); i += 2 {
