@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -268,5 +269,78 @@ func TestExplainNamesTranslatedAndDroppedFields(t *testing.T) {
 	}
 	if len(w.Seen) != 0 {
 		t.Errorf("%d calls were sent", len(w.Seen))
+	}
+}
+
+// Random calls of keys with and without tags, of tools, and with fields of bodies that are tags,
+// count in the budgets that their plan names, and are refused where it says so.
+func TestExplainedBudgetsAreThoseThatCount(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.tenant(1)
+	random := rand.New(rand.NewPCG(3, 4))
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	w.get(200, w.do("PATCH", "/"+id+"/api/settings", adminToken, `{"tagsFrom":["user"]}`), nil)
+	for i, of := range []string{`"tag":"project=a"`, `"tag":"project = a","limit":15`, `"tool":"codex"`, `"tag":"user=ann"`, `"tag":"project=ä"`,
+		`"tag":"project=b","tool":"curl"`, `"tag":"project=a","limit":4,"tool":"codex"`} {
+		if !strings.Contains(of, "limit") {
+			of += `,"limit":100`
+		}
+		w.get(201, w.do("POST", "/"+id+"/api/budgets", adminToken, fmt.Sprintf(`{"name":"b%d","unit":"requests","window":"day",%s}`, i, of)), nil)
+	}
+	var keys []struct{ ID, APIKey string }
+	for _, tags := range []string{`[]`, `["project=a"]`, `["project=b","user=bob"]`, `["1","2","3","4","5","6","7","8"]`} {
+		var key struct{ ID, APIKey string }
+		w.get(201, w.do("POST", "/"+id+"/api/keys", adminToken, `{"name":"k","tags":`+tags+`}`), &key)
+		keys = append(keys, key)
+	}
+	w.Add(2 * time.Second)
+	spent := func() map[string]int64 {
+		w.Add(2 * time.Second)
+		w.do("GET", "/v1/models", keys[0].APIKey, "") // reports
+		all := map[string]int64{}
+		for _, b := range gjson.Get(w.do("GET", "/"+id+"/api/budgets", adminToken, "").body, "data").Array() {
+			all[b.Get("id").Str] = b.Get("spent").Int()
+		}
+		return all
+	}
+	before, refused, counted := spent(), 0, 0
+	for n := range 80 {
+		key := keys[random.IntN(len(keys))]
+		tags := pick("", "project=a", "project=A", "project = a", "project=a,project=b", "project=b,project=a", "project=ä", "project=", "=a", "user=ann",
+			"1,2,3,4,5,6,7,project=a", "1,2,3,4,5,6,7,8,project=a", "project=a\xff")
+		agent := pick("", "curl/8", "codex_exec/1")
+		body := `{"model":"up/m","input":"a"` + pick("", `,"user":"ann"`, `,"user":"bob"`, `,"user":""`) + `}`
+		headers := fmt.Sprintf(`{"x-weir-tags":%q,"user-agent":%q}`, strings.TrimSuffix(tags, "\xff"), agent)
+		if strings.HasSuffix(tags, "\xff") { // not in JSON: as without the tag
+			headers = fmt.Sprintf(`{"user-agent":%q}`, agent)
+		}
+		plan := w.do("POST", "/"+id+"/api/explain", adminToken, fmt.Sprintf(`{"path":"/v1/embeddings","keyId":%q,"headers":%s,"body":%s}`, key.ID, headers, body))
+		step := gjson.Get(plan.body, "plan.0")
+		sent := w.do("POST", "/v1/embeddings", key.APIKey, body, httpmsg.Field{Name: "x-weir-tags", Value: tags}, httpmsg.Field{Name: "user-agent", Value: agent})
+		what := fmt.Sprintf("call %d, key %s, tags %q, agent %q, %s: %d %s\nplan %s", n, key.ID, tags, agent, body, sent.status, sent.body, plan.body)
+		if plan.status != 200 || !step.Exists() || (sent.status == 200) != (step.Get("skipped").Str == "") {
+			t.Fatal(what)
+		}
+		after, named := spent(), map[string]bool{}
+		for _, b := range step.Get("budgets").Array() {
+			named[b.Get("id").Str] = true
+		}
+		for budget, had := range before {
+			want := had
+			if sent.status == 200 && named[budget] {
+				want++
+				counted++
+			}
+			if after[budget] != want {
+				t.Fatalf("the budget %s has counted %d, want %d: %s", budget, after[budget], want, what)
+			}
+		}
+		if sent.status != 200 {
+			refused++
+		}
+		before = after
+	}
+	if refused == 0 || counted < 20 {
+		t.Errorf("%d calls refused, %d counted", refused, counted)
 	}
 }
