@@ -102,7 +102,7 @@ func (o *Object) weekly(t *storage.Tx, f *storage.Faults) {
 	if f.Week > 0 && f.Week < begin {
 		usd, requests := 0.0, int64(0)
 		t.Hours(begin-week, begin-1, func(_ string, r *usage.Row) {
-			usd, requests = usd+r.CostUSD, requests+r.Requests
+			usd, requests = usd+r.CostUSD, requests+r.Calls
 		})
 		from := time.UnixMilli(begin - week + offset).UTC().Format("Jan 2")
 		spent := store.AmountText(store.USD, int64(usd*store.NanoDollars))
