@@ -10,6 +10,9 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/store"
+	"weir/pkg/usage"
 )
 
 // notified is a world with a destination of notifications and two accounts of OpenAI.
@@ -340,11 +343,16 @@ func TestNewKeyIsReported(t *testing.T) {
 func TestErrorRateIsReported(t *testing.T) {
 	w := newNotified(t, `,"errorPercent":"30"`)
 	send := func(n int, outcome string) {
-		var list []string
+		row := usage.Row{Endpoint: "/v1/embeddings"}
+		failed := 0
 		for range n {
-			list = append(list, fmt.Sprintf(`{"id":"r","at":%d,"endpoint":"/v1/embeddings","status":200,"outcome":%q}`, w.Clock.Now().UnixMilli(), outcome))
+			row.Call(20, 0, outcome, store.RefusedByKeyLimit)
 		}
-		w.Want(200, "report", `{"requests":[`+strings.Join(list, ",")+`]}`)
+		if outcome == store.ProviderFailed || outcome == store.Refused {
+			failed = n
+		}
+		// The list may have none of them.
+		w.Want(200, "report", fmt.Sprintf(`{"usage":[%s],"unlisted":%d,"unlistedFailed":%d}`, storage.Encode(row), n, failed))
 		w.later(11 * time.Second)
 	}
 	send(15, "provider_failed")

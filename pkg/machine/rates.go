@@ -32,20 +32,17 @@ func percentOf(d *storage.Destination) int {
 	return cmp.Or(n, errorPercent)
 }
 
-// count counts the requests of a report, if a destination wants to know their error rate.
+// count counts the requests of a report that succeeded or that providers failed, if a destination
+// wants to know their error rate. Its usage has all of them, its list may be thinned.
 func (o *Object) count(t *storage.Tx, rep *rpc.Report) {
-	if len(rep.Requests) == 0 && rep.Unlisted == 0 || len(wanting(t, deliver.ErrorRate)) == 0 {
-		return
+	now := storage.Minutely{At: t.Now / storage.Minute}
+	for i := range rep.Usage {
+		r := &rep.Usage[i]
+		now.All += r.Calls - r.LeftCalls - r.Refused()
+		now.Failed += r.FailedCalls - r.Refused()
 	}
-	now := storage.Minutely{At: t.Now / storage.Minute, All: rep.Unlisted, Failed: rep.UnlistedFailed}
-	for i := range rep.Requests {
-		switch rep.Requests[i].Outcome {
-		case store.ProviderFailed:
-			now.Failed++
-			fallthrough
-		case store.Succeeded:
-			now.All++
-		}
+	if now.All <= 0 || len(wanting(t, deliver.ErrorRate)) == 0 {
+		return
 	}
 	f := t.Faults()
 	if n := len(f.Rate); n > 0 && f.Rate[n-1].At == now.At {
