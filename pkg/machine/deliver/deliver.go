@@ -134,7 +134,7 @@ func Targets(t *storage.Tx, takes string) (list []storage.Destination) {
 
 // TestItem returns the item of a test.
 func (k *Kind) TestItem(d *Opened) storage.Delivery {
-	if k.Test != nil {
+	if k != nil && k.Test != nil { // nil for a kind of a later version
 		return k.Test(d)
 	}
 	m := Message{Type: Test, At: d.Now.UnixMilli(), Level: Good, Title: "Test of weir",

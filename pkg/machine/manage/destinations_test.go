@@ -12,6 +12,7 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/wire/httpmsg"
 )
 
@@ -274,5 +275,27 @@ func TestHeadersOfCollectorAreSecretOneByOne(t *testing.T) {
 		if status, a := w.API("PUT", path, fmt.Sprintf(`{"settings":{"headers":%q}}`, bad)); status != 400 || a.Get("error.param").Str != "settings.headers" {
 			t.Errorf("%s: %d %s", bad, status, a.Raw)
 		}
+	}
+}
+
+// A later version may have stored a kind that this one does not know.
+func TestDestinationOfUnknownKindIsShown(t *testing.T) {
+	w, _, _ := targeted(t)
+	const row = `{"id":"d","name":"later","kind":"pigeon","createdAt":1,"updatedAt":1,"generation":1}`
+	if err := w.Loc.Storage(mid).Write([]storage.Row{{Key: "dest:d", Value: []byte(row)}}, storage.KeepAlarm); err != nil {
+		t.Fatal(err)
+	}
+	if d := w.OK("GET", "/api/destinations/d", ""); d.Get("kind").Str != "pigeon" {
+		t.Errorf("shown as %s", d.Raw)
+	}
+	if a := w.OK("POST", "/api/destinations/d/test", ""); a.Get("delivered").Bool() || a.Get("error").Str == "" {
+		t.Errorf("tested: %s", a.Raw)
+	}
+	if status, a := w.API("PUT", "/api/destinations/d", `{"name":"x"}`); status != 400 {
+		t.Errorf("changed: %d %s", status, a.Raw)
+	}
+	w.OK("GET", "/api/export", "")
+	if status, _ := w.API("DELETE", "/api/destinations/d", ""); status != 200 {
+		t.Errorf("deleted: %d", status)
 	}
 }
