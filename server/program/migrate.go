@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/server/objects"
 	"weir/server/postgres"
@@ -44,9 +45,11 @@ func (r *run) migrate(f *flags) error {
 		if err != nil {
 			return err
 		}
-		if all += len(rows); done {
+		switch all += len(rows); {
+		case id == rpc.RegistryID: // the list of machines
+		case done:
 			copied++
-		} else {
+		default:
 			same++
 		}
 		return nil
@@ -57,7 +60,7 @@ func (r *run) migrate(f *flags) error {
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(r.stdout, "%d machines were copied and compared, %d were there already, the list of machines included; %d rows in all.\nThe secrets are not copied: the servers need the same ADMIN_TOKEN, API_KEY_SECRET and CREDENTIALS_KEY, from %s or the environment.\n",
+	fmt.Fprintf(r.stdout, "Machines copied and compared: %d, there already: %d; %d rows in all.\nThe secrets are not copied: the servers need the same ADMIN_TOKEN, API_KEY_SECRET and CREDENTIALS_KEY, from %s or the environment.\n",
 		copied, same, all, secretsName)
 	return nil
 }

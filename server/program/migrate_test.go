@@ -79,8 +79,8 @@ func TestMachinesMoveToADatabaseAndBack(t *testing.T) {
 	st.Close()
 	move(2, "name both places", "--from", from)
 	move(1, "has no database", "--from", filepath.Join(home, "none"), "--to", url)
-	move(0, "3 machines were copied and compared, 0 were there", "--from", from, "--to", url)
-	move(0, "0 machines were copied and compared, 3 were there", "--from", from, "--to", url)
+	move(0, "Machines copied and compared: 2, there already: 0", "--from", from, "--to", url)
+	move(0, "Machines copied and compared: 0, there already: 2", "--from", from, "--to", url)
 	e := openTest(t, url)
 	if got := contents(t, e); got != want {
 		t.Errorf("in the database:\n%s\nwant:\n%s", got, want)
@@ -98,7 +98,7 @@ func TestMachinesMoveToADatabaseAndBack(t *testing.T) {
 	e.Release("aaaaaaaa00000001")
 	e.Close()
 	move(1, "machine aaaaaaaa00000001: the target has it already, with other rows", "--from", from, "--to", url)
-	move(0, "3 machines were copied", "--from", url, "--to", filepath.Join(home, "to"))
+	move(0, "Machines copied and compared: 2", "--from", url, "--to", filepath.Join(home, "to"))
 	if got := contentsOfDir(t, filepath.Join(home, "to")); got == want || strings.Count(got, "\n") != 3 {
 		t.Errorf("moved back: %s", got)
 	}
