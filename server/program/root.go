@@ -218,13 +218,14 @@ func inOrder(c *cobra.Command) []*cobra.Command {
 }
 
 func printFlags(w io.Writer, title string, f *pflag.FlagSet) {
-	if !f.HasAvailableFlags() {
-		return
-	}
-	fmt.Fprintf(w, "\n%s:\n", title)
+	titled := false
 	f.VisitAll(func(one *pflag.Flag) {
 		if one.Hidden || one.Name == "help" {
 			return
+		}
+		if !titled {
+			fmt.Fprintf(w, "\n%s:\n", title)
+			titled = true
 		}
 		value, help := pflag.UnquoteUsage(one)
 		variable := ""

@@ -39,6 +39,14 @@ func TestCompletionOfAnUnknownShellIsAMistake(t *testing.T) {
 	}
 }
 
+func TestHelpHasNoEmptySections(t *testing.T) {
+	var out bytes.Buffer
+	(Options{}).Main([]string{"help", "destinations", "deliveries"}, environment(""), nil, &out, new(bytes.Buffer))
+	if strings.Contains(out.String(), "\nFlags:\n") || !strings.Contains(out.String(), "--gateway") {
+		t.Errorf("%s", &out)
+	}
+}
+
 func TestCompletionNamesCommandsAndFlags(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{{"ser", "serve\t"}, {"serve --lis", "--listen"}, {"help ", ":"}} {
 		var out bytes.Buffer
