@@ -51,8 +51,8 @@ func shipHour(t *storage.Tx, id, hour string, lines []string) {
 	})
 }
 
-// logObject returns the lines as a gzip file, and the begin of their digest. It is a part
-// of the name of the object: numbers begin again after a restore, and other lines must not
+// logObject returns the lines as a gzip file, and the first characters of their digest. They are a
+// part of the name of the object: numbers begin again after a restore, and other lines must not
 // replace earlier ones.
 func logObject(lines []string) (body []byte, digest string) {
 	var out bytes.Buffer

@@ -11,8 +11,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Notices are about the gateway as a whole. The registry keeps them, and the cron's word to
-// the machines has them, whose destinations are told.
+// Notices are about the gateway as a whole. The registry stores them, and the scheduled
+// call to the machines has them as its body; each machine tells its destinations.
 
 const (
 	noticesRow  = "notices"
@@ -23,7 +23,7 @@ const (
 	noticeFresh = storage.Hour
 )
 
-// registryNotice keeps a notice.
+// registryNotice stores a notice.
 //
 //	notice rpc.Notice → 200 {}
 func (o *Object) registryNotice(r *storage.Call) (any, error) {
@@ -65,8 +65,8 @@ func notices(t *storage.Tx) []byte {
 	return storage.Encode(all)
 }
 
-// heed notifies of the notices that the machine does not know.
-func (o *Object) heed(t *storage.Tx, body []byte) {
+// notifyNotices notifies of the notices that the machine does not know yet.
+func (o *Object) notifyNotices(t *storage.Tx, body []byte) {
 	var all []rpc.Notice
 	if len(body) == 0 || json.Unmarshal(body, &all) != nil || !t.Exists() ||
 		len(deliver.Targets(t, storage.Notification)) == 0 {

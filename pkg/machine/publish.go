@@ -138,7 +138,7 @@ func (o *Object) snapshot(r *storage.Call) (any, error) {
 // notices of the registry.
 func (o *Object) tick(r *storage.Call) (any, error) {
 	r.Rearm()
-	o.heed(r.Tx, r.Body)
+	o.notifyNotices(r.Tx, r.Body)
 	return struct{}{}, nil
 }
 

@@ -11,17 +11,17 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// surveyed are the parts of a machine that status and doctor read.
-var surveyed = []struct{ name, path string }{
+// parts are what status and doctor read of a machine.
+var parts = []struct{ name, path string }{
 	{"health", "/api/health"}, {"accounts", "/api/providers"}, {"keys", "/api/keys"}, {"budgets", "/api/budgets"},
 	{"recent", "/api/usage/recent"}, {"destinations", "/api/destinations"},
 }
 
-// survey reads the parts of a machine, as one object, without those that an older gateway
+// readParts reads the parts of a machine, as one object, without those that an older gateway
 // does not have.
-func (c *client) survey(ctx context.Context) (gjson.Result, error) {
+func (c *client) readParts(ctx context.Context) (gjson.Result, error) {
 	var all []string
-	for _, one := range surveyed {
+	for _, one := range parts {
 		v, err := c.call(ctx, "GET", one.path, nil)
 		if e := (*apiError)(nil); errors.As(err, &e) && e.status == http.StatusNotFound {
 			continue
@@ -36,7 +36,7 @@ func (c *client) survey(ctx context.Context) (gjson.Result, error) {
 
 // status prints a machine in a few lines, with what is wrong.
 func (a *app) status(ctx context.Context, in *input) error {
-	s, err := in.client.survey(ctx)
+	s, err := in.client.readParts(ctx)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (a *app) examine(ctx context.Context) (out findings) {
 			out.add(warning, "prices are not refreshed: %s", e)
 		}
 	}
-	s, err := c.survey(ctx)
+	s, err := c.readParts(ctx)
 	if err != nil {
 		out.add(failure, "%v", err)
 		return out

@@ -578,7 +578,7 @@ func (a *app) apply(ctx context.Context, in *input) error {
 	}
 	for i, s := range p.steps {
 		if err := p.take(s); err != nil {
-			return fmt.Errorf("%s %s %s: %w; %d of %d steps are done", s.Action, s.Kind, s.Name, err, i, len(p.steps))
+			return fmt.Errorf("%s: %w; %d of %d steps are done", strings.TrimSpace(s.Action+" "+s.Kind+" "+s.Name), err, i, len(p.steps))
 		}
 	}
 	return nil
