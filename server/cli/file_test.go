@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -194,6 +195,22 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 	}
 	if code, _, failed := w.run("", "plan"); code != 1 || !strings.Contains(failed, "weir.yaml") {
 		t.Errorf("without a file: exit %d, %s", code, failed)
+	}
+}
+
+// null is the default of each setting, also of those that the API always shows.
+func TestNullSettingsAreEqualToDefaults(t *testing.T) {
+	w := newWorld(t)
+	text := "settings:\n"
+	for f := range reflect.TypeFor[cli.FileSettings]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		text += "  " + name + ": null\n"
+	}
+	if code, _, failed := w.run(text, "apply", "-", "--yes"); code != 0 {
+		t.Fatalf("exit %d, %s", code, failed)
+	}
+	if code, out, failed := w.run(text, "plan", "-"); code != 0 {
+		t.Errorf("exit %d, %s%s", code, out, failed)
 	}
 }
 

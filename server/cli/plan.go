@@ -513,8 +513,9 @@ func (p *planner) settings() error {
 
 // defaultSetting reports whether a setting that is always shown has its default.
 func defaultSetting(name string, got gjson.Result) bool {
-	return map[string]string{"strategy": "priority", "firstByteSeconds": "300", "idleSeconds": "300", "embeddingInputType": "document",
-		"responsesWebSocket": "on", "promptCaching": "auto", "streamCost": "off", "captureHours": "24", "timeZone": "UTC"}[name] == got.String()
+	return map[string]string{"strategy": "affinity", "firstByteSeconds": "300", "idleSeconds": "300", "embeddingInputType": "document",
+		"responsesWebSocket": "on", "promptCaching": "auto", "streamCost": "off", "captureHours": "24", "timeZone": "UTC",
+		"capturePercent": "0", "keyNetworks": "on", "publicStatus": "off", "statusFeeds": "on"}[name] == got.String()
 }
 
 // print prints a plan.
