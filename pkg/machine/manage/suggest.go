@@ -105,7 +105,7 @@ func (k *Known) modelsOf(prefix string) []string {
 
 // checkTarget refuses a model id with an unknown prefix, and one that looks like a
 // typing error of a known id. Any other unknown id is accepted, since a provider
-// may have more models than the gateway knows; unlisted reports that.
+// may have more models than the gateway knows; unlisted reports that, unless none are known.
 func (k *Known) checkTarget(in *Input, field, id string) (unlisted bool) {
 	prefix, model, ok := strings.Cut(catalog.PlainName(id), "/")
 	if !ok {
@@ -126,7 +126,7 @@ func (k *Known) checkTarget(in *Input, field, id string) (unlisted bool) {
 	if near := catalog.Closest(model, models); near != "" {
 		in.fail(field, "names an unknown model: %s%s%s", id, didYouMean(prefix+"/"+near), saveAnyway)
 	}
-	return true
+	return len(models) > 0
 }
 
 // checkModel refuses a name of a model that a call could not use: it is neither

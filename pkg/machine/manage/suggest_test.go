@@ -63,6 +63,10 @@ func TestUnknownTargetsAreRefusedWithSuggestion(t *testing.T) {
 			t.Errorf("an unknown member is added: %s", a.Raw)
 		}
 	}
+	w.Connect(`{"provider":"openai-compatible-0123abcd","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://own.example.com/v1","prefix":"own"}}`)
+	if a := w.OK("PUT", "/api/models/alias", `{"alias":"local","model":"own/echo"}`); a.Get("warning").Exists() {
+		t.Errorf("of a server whose models are not known: %s", a.Raw)
+	}
 	if a := w.OK("PUT", "/api/models/alias", `{"alias":"new","model":"openai/gpt-99"}`); !strings.Contains(a.Get("warning").Str, "openai/gpt-99") {
 		t.Errorf("an unlisted model is stored without a word: %s", a.Raw)
 	}
