@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,9 +30,13 @@ func (a *app) pull(ctx context.Context, in *input) error {
 		return err
 	}
 	block(&doc)
-	if raw, err = yaml.Marshal(&doc); err != nil {
+	var out bytes.Buffer
+	to := yaml.NewEncoder(&out)
+	to.SetIndent(2)
+	if err := errors.Join(to.Encode(&doc), to.Close()); err != nil {
 		return err
 	}
+	raw = out.Bytes()
 	if len(in.args) == 0 || in.args[0] == "-" {
 		_, err := a.Stdout.Write(raw)
 		return err
