@@ -146,6 +146,7 @@ func (k *Kind) TestItem(d *Opened) storage.Delivery {
 const (
 	timeout  = 10 * time.Second
 	maxReply = 64 << 10 // bytes that are read of an answer
+	maxWhy   = 4 << 10  // bytes of its text that are searched for secrets
 )
 
 // RequestOf returns the request for an item. Its address is judged again, as the
@@ -211,6 +212,9 @@ func byStatus(status int) storage.Result {
 // hide returns a text of an answer to show: printable, short and without the settings of
 // the destination.
 func (d *Opened) hide(s string) string {
+	if len(s) > maxWhy { // a cut secret would not be recognized
+		s = s[:strings.LastIndexByte(s[:maxWhy], ' ')+1]
+	}
 	secrets := make([]secret.Secret, 0, len(d.Values))
 	for _, v := range d.Values {
 		secrets = append(append(secrets, v), parts(v.Reveal())...)

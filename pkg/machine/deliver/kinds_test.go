@@ -220,3 +220,20 @@ func TestFieldsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// The text of an answer is bounded before the search for secrets, which takes longer with each
+// of them, and a secret at the bound is not shown in part.
+func TestLongTextOfAnswerIsBounded(t *testing.T) {
+	d := &Opened{Values: map[string]secret.Secret{"token": secret.New("canary-0123456789")}}
+	for name, tt := range map[string]struct{ text, want string }{
+		"short":             {"bad token canary-0123456789", "bad token ***"},
+		"blanks":            {"first" + strings.Repeat(" ", 5000) + "last", "first"},
+		"a secret is cut":   {"bad" + strings.Repeat(" ", maxWhy-10) + "canary-0123456789 ", "bad"},
+		"one word":          {strings.Repeat("x", 5000), ""},
+		"one word of tries": {strings.Repeat("canary-0123456789", 500), ""},
+	} {
+		if got := d.hide(tt.text); got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
