@@ -79,7 +79,8 @@ test("the start compiles little, and the first call almost nothing", async (t) =
   assert.ok(quick.functions < 1475 && quick.kB < 1950, `compiled at the start: ${JSON.stringify(quick)}`);
   // A kB of these costs as much as 30 of the others.
   assert.ok(slow.functions < 20 && slow.kB < 85, `compiled a second time at the start: ${JSON.stringify(slow)}`);
-  assert.ok(call.functions < 125 && call.kB < 275, `the warm-up leaves to the first call: ${JSON.stringify(call)}`);
+  // Most of these belong to the first report, which the object stores after the answer.
+  assert.ok(call.functions < 235 && call.kB < 465, `the warm-up leaves to the first call: ${JSON.stringify(call)}`);
 });
 
 test("the instance that is warmed up serves", async () => {
