@@ -131,35 +131,27 @@ func (f Format) ContentType() string {
 
 // Traces returns the body for /v1/traces.
 func Traces(f Format, resource []Attr, spans []Span) []byte {
-	e := begin(f, resource, "resourceSpans", "scopeSpans", len(spans)*spanSize)
-	e.list(2, "spans", len(spans))
-	for i := range spans {
-		e.item()
-		writeSpan(e, &spans[i])
-		e.close()
-	}
-	return end(e, len(spans))
+	return body(f, resource, [3]string{"resourceSpans", "scopeSpans", "spans"}, spans, writeSpan)
 }
 
 // Metrics returns the body for /v1/metrics.
 func Metrics(f Format, resource []Attr, list []Metric) []byte {
-	e := begin(f, resource, "resourceMetrics", "scopeMetrics", len(list)*spanSize)
-	e.list(2, "metrics", len(list))
-	for i := range list {
-		e.item()
-		writeMetric(e, &list[i])
-		e.close()
-	}
-	return end(e, len(list))
+	return body(f, resource, [3]string{"resourceMetrics", "scopeMetrics", "metrics"}, list, writeMetric)
 }
 
 // Logs returns the body for /v1/logs.
 func Logs(f Format, resource []Attr, list []Log) []byte {
-	e := begin(f, resource, "resourceLogs", "scopeLogs", len(list)*spanSize)
-	e.list(2, "logRecords", len(list))
+	return body(f, resource, [3]string{"resourceLogs", "scopeLogs", "logRecords"}, list, writeLog)
+}
+
+// body returns a list within its scope and its resource. names are those of the three lists
+// in JSON, from the outermost on.
+func body[T any](f Format, resource []Attr, names [3]string, list []T, write func(encoder, *T)) []byte {
+	e := begin(f, resource, names[0], names[1], len(list)*spanSize)
+	e.list(2, names[2], len(list))
 	for i := range list {
 		e.item()
-		writeLog(e, &list[i])
+		write(e, &list[i])
 		e.close()
 	}
 	return end(e, len(list))
