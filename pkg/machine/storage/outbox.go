@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 // Types of deliveries.
@@ -123,7 +124,7 @@ func (t *Tx) Enqueue(d Delivery) {
 	d.ID = cmp.Or(d.ID, t.NextDeliveryID())
 	d.At = cmp.Or(d.At, t.Now)
 	d.From, d.Until = max(d.From, d.At), cmp.Or(d.Until, d.At+Day)
-	d.Size, d.Title = len(d.Body), cut(d.Title, maxTitle)
+	d.Size, d.Title = len(d.Body), apierr.Shorten(d.Title, maxTitle)
 	bound := bounds[d.Type]
 	if o.Disabled != "" || d.Size > min(bound.bytes, maxValueBytes) {
 		o.Dropped += d.entries()
@@ -160,7 +161,7 @@ func (t *Tx) SetBody(d *Delivery) {
 	o := t.Outbox(d.DestinationID)
 	for i := range o.Items {
 		if item := &o.Items[i]; item.ID == d.ID && len(d.Body) <= maxValueBytes {
-			item.Size, item.Title = len(d.Body), cut(d.Title, maxTitle)
+			item.Size, item.Title = len(d.Body), apierr.Shorten(d.Title, maxTitle)
 			t.Set(itemKey(d.DestinationID, d.ID), d.Body)
 			t.putOutbox(d.DestinationID, &o)
 		}

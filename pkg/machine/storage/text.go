@@ -24,14 +24,3 @@ func Hidden(s string) (r rune, at int) {
 	}
 	return 0, 0
 }
-
-// cut returns at most n bytes of s, without half a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
