@@ -557,3 +557,20 @@ func BenchmarkTurn(b *testing.B) {
 		})
 	}
 }
+
+// The outcome of a write stays known however often it is asked for, and an unknown one is named.
+func TestOutcomeStaysKnown(t *testing.T) {
+	e := open(t, databases.New(t))
+	write(t, e, "m", put("conn:1", "one"), storage.KeepAlarm)
+	for _, written := range []string{"m", "other"} {
+		for range 20 {
+			if stored, _, err := e.settle(written, 1, 7); stored || err != nil {
+				t.Fatal(stored, err)
+			}
+		}
+	}
+	if err := e.failed(fmt.Errorf("%w: %w", errUnknown, errTaken)); !errors.Is(err, errUnknown) ||
+		strings.Count(err.Error(), errUnknown.Error()) != 1 {
+		t.Error(err)
+	}
+}

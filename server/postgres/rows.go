@@ -50,10 +50,12 @@ const (
 			FROM m, unnest($6::bytea[], $7::bytea[], $8::boolean[]) AS t (key, value, cold)
 		ON CONFLICT (machine, key) DO UPDATE SET value = excluded.value, version = excluded.version
 	) SELECT version, changed::text FROM m`
-	// settleSQL moves the version, so that a write that is still under way changes nothing any
-	// more, and reports whether it had been stored before.
+	// settleSQL moves the version on from the one that a write has read, so that it changes nothing
+	// any more if it is still under way, and reports whether it had been stored before. Asked again,
+	// it moves nothing: only writes may use up the numbers that are known.
 	settleSQL = `INSERT INTO weir_machines AS m (id, version, changed) VALUES ($1, $2::bigint + 1, pg_current_xact_id())
-		ON CONFLICT (id) DO UPDATE SET version = m.version + 1 RETURNING version, $3::bigint = ANY (writes)`
+		ON CONFLICT (id) DO UPDATE SET version = greatest(m.version, excluded.version)
+		RETURNING version, $3::bigint = ANY (writes)`
 )
 
 const (

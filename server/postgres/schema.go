@@ -123,7 +123,8 @@ func (e *Engine) once(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, e.writes, fn)
 }
 
-// describe returns what is wrong with the database and what to do, on one line.
+// describe returns what is wrong with the database and what to do, on one line. It wraps
+// errUnknown if the outcome of a write is unknown, and nothing else.
 func (e *Engine) describe(err error) error {
 	var u *unfit
 	var p *pgconn.PgError
@@ -143,6 +144,9 @@ func (e *Engine) describe(err error) error {
 	}
 	if hint != "" {
 		text += "; " + hint
+	}
+	if errors.Is(err, errUnknown) {
+		return fmt.Errorf("database %s: %w%s", e.name, errUnknown, strings.TrimPrefix(text, errUnknown.Error()))
 	}
 	return fmt.Errorf("database %s: %s", e.name, text)
 }
