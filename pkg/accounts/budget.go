@@ -19,7 +19,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Codes of calls that budgets and limits of keys refuse.
+// Codes of calls that budgets and limits refuse.
 const (
 	CodeBudgetExceeded = "budget_exceeded"
 	CodeUnpriced       = "model_not_priced"
@@ -87,11 +87,11 @@ type reservation struct {
 	unknown bool  // an answer had no known cost, see CountUnpriced
 }
 
-// admit reserves of the limits of the call's key, once for all its targets: of tokens the
+// admit reserves of the limits of the call, its key's and the machine's, once for all its targets: of tokens the
 // least that is reserved of budgets for the first one. The error is a 429.
 func (pl *plan) admit(ctx context.Context, to *routing.Target) error {
 	call := pl.call
-	limits := call.Machine.KeyLimits(call.Trace.KeyID)
+	limits := call.Machine.Limits(call.Trace.KeyID)
 	if len(limits) == 0 || pl.limits > 0 || call.Estimate.Follows || !recorded(call.Request) {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (c *Call) labelled(b *store.Budget) bool {
 		(b.Tool == "" || b.Tool == setup.ToolOf(c.Request.Header.Get("user-agent")))
 }
 
-// amounts returns what a call to a target reserves of each of its key's limits: of tokens the
+// amounts returns what a call to a target reserves of each of its limits: of tokens the
 // least that it reserves of budgets.
 func (c *Call) amounts(limits []store.Budget, to *routing.Target) []int64 {
 	price := to.Price(c.Machine)

@@ -10,8 +10,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// exceeded returns the 429 of a call that does not fit into a budget or a limit of its
-// key.
+// exceeded returns the 429 of a call that does not fit into a budget or a limit.
 func exceeded(b *store.Budget, g *budget.Grant, amount int64) *apierr.Error {
 	wait := max(time.Duration(g.Wait)*time.Millisecond, 0)
 	e := apierr.New(429, CodeBudgetExceeded, "%s", refusedText(b, g, amount, wait))
@@ -22,7 +21,7 @@ func exceeded(b *store.Budget, g *budget.Grant, amount int64) *apierr.Error {
 		wait = 0 // it never fits
 	}
 	switch {
-	case !b.OfKey():
+	case !b.IsLimit():
 		e.RetryAfter, e.NoRetry = wait, true
 		return e
 	case b.Unit == store.Calls:
@@ -41,7 +40,7 @@ func exceeded(b *store.Budget, g *budget.Grant, amount int64) *apierr.Error {
 func refusedText(b *store.Budget, g *budget.Grant, amount int64, wait time.Duration) string {
 	limit := store.AmountText(b.Unit, b.Limit) + budget.Per(b.Window)
 	what := "The budget " + strconv.Quote(b.Name) + " of " + limit
-	if b.OfKey() {
+	if b.IsLimit() {
 		what = "The limit of " + limit + " of this API key"
 	}
 	could := "; this call could use " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + "."
@@ -52,7 +51,11 @@ func refusedText(b *store.Budget, g *budget.Grant, amount int64, wait time.Durat
 	left := " has " + store.AmountText(b.Unit, g.Unspent) + " left"
 	switch {
 	case b.Unit == store.Calls:
-		return "This API key has " + store.AmountText(b.Unit, b.Limit) + " under way, as many as it may." + again
+		who := "This API key"
+		if b.KeyID == "" {
+			who = "This machine"
+		}
+		return who + " has " + store.AmountText(b.Unit, b.Limit) + " under way, as many as it may." + again
 	case amount > b.Limit:
 		could = strings.TrimPrefix(could, ";")
 		return what + " is too low:" + could + " Ask for fewer output tokens or a higher limit."
@@ -60,7 +63,7 @@ func refusedText(b *store.Budget, g *budget.Grant, amount int64, wait time.Durat
 		return what + left + ", reserved by calls under way" + could + again
 	case g.Lent:
 		return what + left + ", lent to another instance of the gateway" + could + again
-	case b.OfKey() && g.Unspent == 0:
+	case b.IsLimit() && g.Unspent == 0:
 		return "This API key has reached its limit of " + limit + "." + again
 	}
 	if left += could; g.Unspent == 0 {

@@ -128,10 +128,10 @@ func Explain(call *Call, pin string, now time.Time, left func(b *store.Budget) i
 	return steps
 }
 
-// limitOf returns CodeKeyLimit if a limit of the call's key refuses it, else "". How many of
-// its calls are under way is not known.
+// limitOf returns CodeKeyLimit if a limit of the call's key refuses it, else "". How many
+// calls are under way is not known.
 func limitOf(call *Call, to *routing.Target, left func(b *store.Budget) int64) string {
-	limits := call.Machine.KeyLimits(call.Trace.KeyID)
+	limits := call.Machine.Limits(call.Trace.KeyID)
 	if left == nil || len(limits) == 0 || call.Estimate.Follows {
 		return ""
 	}

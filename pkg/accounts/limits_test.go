@@ -134,6 +134,65 @@ func TestCallsUnderWayOfAKeyAreLimited(t *testing.T) {
 	}
 }
 
+// A machine's limit counts the calls of all its keys, and those without one.
+func TestCallsUnderWayOfAMachineAreLimited(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		limit  int
+		keys   []string // of the calls under way
+		next   string   // the key of the call that follows
+		text   string   // of its refusal
+		limits int      // of the next call
+	}{
+		{"no limit", 0, []string{"k2", "k2", "k2", "k2", ""}, "k2", "", 0},
+		{"below", 3, []string{"k2", "k3"}, "k2", "", 1},
+		{"one key", 3, []string{"k2", "k2", "k2"}, "k2", "This machine has 3 calls under way", 1},
+		{"another key", 3, []string{"k2", "k2", "k2"}, "k3", "This machine has 3 calls under way", 1},
+		{"without a key", 2, []string{"", ""}, "", "This machine has 2 calls under way", 1},
+		{"the key's is lower", 3, []string{"k1"}, "k1", "This API key has 1 call under way", 3},
+		{"the key has another", 2, []string{"k2", "k2"}, "k1", "This machine has 2 calls under way", 3},
+	} {
+		b := newLimited(t, store.Key{RPM: 60, MaxParallel: 1})
+		rec := *b.machine.Machine
+		rec.Settings.MaxParallel = tt.limit
+		b.use(&rec)
+		var under []*Result
+		for _, key := range tt.keys {
+			b.trace.KeyID = key
+			b.script["*"] = []fake.Answer{{Pieces: []string{"data: {}\n\n"}}}
+			res, err := b.pool.Send(context.Background(), b.to("gpt-4o"))
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			under = append(under, res)
+		}
+		b.trace.KeyID = tt.next
+		if n := len(b.machine.Limits(tt.next)); n != tt.limits {
+			t.Errorf("%s: %d limits", tt.name, n)
+		}
+		err := b.call()
+		if tt.text == "" {
+			if err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			if tt.limit == 0 && b.takes > 0 {
+				t.Errorf("%s: the object was asked", tt.name)
+			}
+			continue
+		}
+		status, code, e := refusal(err)
+		if status != 429 || code != CodeConcurrency || e.Reason != store.RefusedByConcurrency || e.RetryAfter == 0 || e.NoRetry ||
+			e.Message != tt.text+", as many as it may. Try again in 2 seconds." {
+			t.Fatalf("%s: %d %s %+v", tt.name, status, code, e)
+		}
+		under[0].Done(stream.ErrClient)
+		b.report()
+		if err := b.call(); err != nil {
+			t.Errorf("%s, after one has ended: %v", tt.name, err)
+		}
+	}
+}
+
 func TestLimitOfTokensStatesWhatNeverFits(t *testing.T) {
 	b := newLimited(t, store.Key{TPM: 1000})
 	b.ask = Estimate{Input: 10, Output: 2000, Text: true}

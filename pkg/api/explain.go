@@ -159,7 +159,7 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 	}
 	if sub.Key != nil {
 		sub.Trace.KeyID = sub.Key.ID
-		if err := h.limits(ctx, c.MachineID, m.KeyLimits(sub.Key.ID), rec); err != nil {
+		if err := h.limits(ctx, c.MachineID, sub.Key.ID, m.Limits(sub.Key.ID), rec); err != nil {
 			return nil, err
 		}
 	}
@@ -247,11 +247,11 @@ func (h *Explainer) spent(ctx context.Context, c *auth.Call) (map[string]float64
 }
 
 // limits adds what is used of the limits of a key to what a recorder knows.
-func (h *Explainer) limits(ctx context.Context, machineID string, limits []store.Budget, rec *recorder) error {
+func (h *Explainer) limits(ctx context.Context, machineID, keyID string, limits []store.Budget, rec *recorder) error {
 	if len(limits) == 0 {
 		return nil
 	}
-	q := rpc.KeyUsageQuery{KeyID: limits[0].KeyID}
+	q := rpc.KeyUsageQuery{KeyID: keyID}
 	own, err := rpc.Call[json.RawMessage](ctx, h.Objects, machineID, "key.usage", q)
 	if err != nil {
 		return err

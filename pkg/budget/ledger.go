@@ -44,7 +44,7 @@ func (l *Ledger) slice(b *store.Budget, of *Lease, left, now int64) int64 {
 			others, rests = others+1, rests+out-s.Held
 		}
 	}
-	if b.OfKey() {
+	if b.IsLimit() {
 		return left / (4 + 4*live)
 	}
 	return min(left/(16+4*live), max(b.Limit/restPart-rests, 0)/(others+2))

@@ -41,7 +41,7 @@ type Machine struct {
 	provs        []string
 	combos       map[string]*store.Combo
 	disabled     map[string]map[string]struct{} // model ids by what they are disabled under
-	limits       map[string][]store.Budget      // of keys that have any, by their id
+	limits       map[string][]store.Budget      // of keys that have any, by their id; "" is the machine
 	limitsTokens bool                           // a key has such a limit
 	keyTags      map[string][]string            // of keys that have any, by their id
 	looking      bool                           // Turn takes none
@@ -73,6 +73,10 @@ func New(rec *store.Machine) *Machine {
 		conns:   make(map[string]*store.Connection, len(rec.Connections)),
 		active:  make(map[string][]*store.Connection, len(rec.Connections)),
 	}
+	own := rec.Settings.Limits()
+	if own != nil {
+		m.limits = map[string][]store.Budget{"": own}
+	}
 	for i := range rec.Keys {
 		k := &rec.Keys[i]
 		m.indexKey(k, k.Digest, 0)
@@ -86,7 +90,7 @@ func New(rec *store.Machine) *Machine {
 			if m.limits == nil {
 				m.limits = map[string][]store.Budget{}
 			}
-			m.limits[k.ID] = limits
+			m.limits[k.ID] = append(limits, own...)
 			m.limitsTokens = m.limitsTokens || k.TPM > 0
 		}
 		if k.Earlier != nil {

@@ -5,8 +5,14 @@ import (
 	"weir/pkg/store"
 )
 
-// KeyLimits returns the limits of a key as budgets; nil if it has none.
-func (m *Machine) KeyLimits(keyID string) []store.Budget { return m.limits[keyID] }
+// Limits returns the limits of the calls of a key as budgets, the machine's last; nil without
+// any. A call without a key has "".
+func (m *Machine) Limits(keyID string) []store.Budget {
+	if own := m.limits[keyID]; own != nil {
+		return own
+	}
+	return m.limits[""]
+}
 
 // KeyTags returns the tags that a key adds to its calls.
 func (m *Machine) KeyTags(keyID string) []string { return m.keyTags[keyID] }
@@ -15,10 +21,10 @@ func (m *Machine) KeyTags(keyID string) []string { return m.keyTags[keyID] }
 // with a limit of tokens.
 func (m *Machine) Estimates() bool { return len(m.Budgets) > 0 || m.limitsTokens }
 
-// Budget returns a budget, or a limit of a key, by its id, or nil.
+// Budget returns a budget, or a limit, by its id, or nil.
 func (m *Machine) Budget(id string) *store.Budget {
 	list := m.Budgets
-	if key := store.LimitedKey(id); key != "" {
+	if key, limit := store.Limited(id); limit {
 		list = m.limits[key]
 	}
 	for i := range list {

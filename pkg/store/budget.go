@@ -11,8 +11,11 @@ const (
 	USD      = "usd" // counted in nano-dollars
 	Tokens   = "tokens"
 	Requests = "requests"
-	Calls    = "calls" // under way at a time; only a limit of a key has it
+	Calls    = "calls" // under way at a time; only limits have it
 )
+
+// MaxCalls is the highest limit of calls under way.
+const MaxCalls = 1_000_000
 
 // NanoDollars is the number of nano-dollars in a US dollar.
 const NanoDollars = 1e9
@@ -81,8 +84,8 @@ type Budget struct {
 	Generation     int64  `json:"generation"`
 }
 
-// Names of the limits of a key, before its id in the id of a budget. Ids of stored budgets
-// have no colon.
+// Names of the limits of a key, before its id in the id of a budget, and of the machine's, which
+// has no id there. Ids of stored budgets have no colon.
 const (
 	limitRPM      = "rpm:"
 	limitDay      = "day:" // of requests
@@ -104,14 +107,25 @@ func (k *Key) Limits() (list []Budget) {
 	return list
 }
 
-// OfKey reports whether the budget is a limit of a key.
-func (b *Budget) OfKey() bool { return LimitedKey(b.ID) != "" }
+// Limits returns the limits of a machine as budgets.
+func (s *Settings) Limits() []Budget {
+	if s.MaxParallel == 0 {
+		return nil
+	}
+	return []Budget{{ID: limitParallel, Unit: Calls, Limit: int64(s.MaxParallel), Window: "total"}}
+}
 
-// LimitedKey returns the key that a budget is a limit of, by the budget's id; "" for a
-// stored budget.
-func LimitedKey(budgetID string) string {
-	_, key, _ := strings.Cut(budgetID, ":")
-	return key
+// IsLimit reports whether the budget is a limit of a key or of the machine.
+func (b *Budget) IsLimit() bool {
+	_, limit := Limited(b.ID)
+	return limit
+}
+
+// Limited reports whether a budget is a limit, by its id, and returns the key that it is of,
+// "" for the machine.
+func Limited(budgetID string) (keyID string, limit bool) {
+	_, keyID, limit = strings.Cut(budgetID, ":")
+	return keyID, limit
 }
 
 // Names reports whether Models names a model: as it is written, in another case, or by

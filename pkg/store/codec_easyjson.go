@@ -160,6 +160,12 @@ func easyjson38c57360DecodeWeirPkgStore(in *jlexer.Lexer, out *Settings) {
 			} else {
 				out.CaptureHours = int(in.Int())
 			}
+		case "maxParallel":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.MaxParallel = int(in.Int())
+			}
 		case "traceUpstream":
 			if in.IsNull() {
 				in.Skip()
@@ -421,6 +427,16 @@ func easyjson38c57360EncodeWeirPkgStore(out *jwriter.Writer, in Settings) {
 			out.RawString(prefix)
 		}
 		out.Int(int(in.CaptureHours))
+	}
+	if in.MaxParallel != 0 {
+		const prefix string = ",\"maxParallel\":"
+		if first {
+			first = false
+			out.RawString(prefix[1:])
+		} else {
+			out.RawString(prefix)
+		}
+		out.Int(int(in.MaxParallel))
 	}
 	if len(in.TraceUpstream) != 0 {
 		const prefix string = ",\"traceUpstream\":"

@@ -201,6 +201,9 @@ type Settings struct {
 	CapturePercent int `json:"capturePercent,omitempty"`
 	CaptureHours   int `json:"captureHours,omitempty"`
 
+	// MaxParallel is the number of calls under way at a time; 0 is no limit.
+	MaxParallel int `json:"maxParallel,omitempty"`
+
 	// TraceUpstream are the hosts of providers that get the trace context of calls, in
 	// lower case, such as "vllm.example.com:8000".
 	TraceUpstream []string `json:"traceUpstream,omitempty"`

@@ -58,6 +58,7 @@ type FileSettings struct {
 	StatusFeeds        *string            `json:"statusFeeds,omitempty" enum:"on,off"`
 	TraceUpstream      []string           `json:"traceUpstream,omitempty"`
 	TagsFrom           []string           `json:"tagsFrom,omitempty"`
+	MaxParallel        *int               `json:"maxParallel,omitempty"`
 }
 
 // FileAccount is a connection.

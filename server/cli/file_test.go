@@ -90,7 +90,7 @@ func (r random) document(n int, upstream string) cli.File {
 	}
 	if r.some(0.7) {
 		f.Settings = &cli.FileSettings{Strategy: maybe(r, pick(r, "priority", "round-robin", "fallback")), IdleSeconds: maybe(r, r.IntN(100)+10), FirstByteSeconds: maybe(r, r.IntN(100)+10), PromptCaching: maybe(r, pick(r, "on", "auto", "off")),
-			TimeZone: maybe(r, pick(r, "UTC", "Europe/Berlin")), DefaultModel: maybe(r, "a/echo"), CapturePercent: maybe(r, r.IntN(101)), StreamCost: maybe(r, pick(r, "on", "off")), PublicStatus: maybe(r, pick(r, "off", "models")), TraceUpstream: r.subset("a.example.com", "b.example.com")}
+			TimeZone: maybe(r, pick(r, "UTC", "Europe/Berlin")), DefaultModel: maybe(r, "a/echo"), CapturePercent: maybe(r, r.IntN(101)), MaxParallel: maybe(r, r.IntN(9)), StreamCost: maybe(r, pick(r, "on", "off")), PublicStatus: maybe(r, pick(r, "off", "models")), TraceUpstream: r.subset("a.example.com", "b.example.com")}
 		if r.some(0.5) {
 			price := pick(r, "1/2", "0.5/1.5")
 			f.Settings.ModelPrices = map[string]*string{"a0/echo": &price}

@@ -515,7 +515,7 @@ func (p *planner) settings() error {
 func defaultSetting(name string, got gjson.Result) bool {
 	return map[string]string{"strategy": "affinity", "firstByteSeconds": "300", "idleSeconds": "300", "embeddingInputType": "document",
 		"responsesWebSocket": "on", "promptCaching": "auto", "streamCost": "off", "captureHours": "24", "timeZone": "UTC",
-		"capturePercent": "0", "keyNetworks": "on", "publicStatus": "off", "statusFeeds": "on"}[name] == got.String()
+		"capturePercent": "0", "maxParallel": "0", "keyNetworks": "on", "publicStatus": "off", "statusFeeds": "on"}[name] == got.String()
 }
 
 // print prints a plan.

@@ -37,6 +37,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
   await page.getByLabel("Account strategy").selectOption("least-busy");
   await page.getByLabel("Prompt caching").selectOption("on");
   await page.getByLabel("First-byte timeout (seconds)").fill("45");
+  await page.getByLabel("Concurrent requests").fill("200");
   await page.getByLabel("Model for Claude Haiku").fill("fast");
   await page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Settings saved.").waitFor();
@@ -55,6 +56,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
     keyNetworks: "on",
     capturePercent: 0,
     captureHours: 24,
+    maxParallel: 200,
   });
   await page.getByLabel("Model for Claude Haiku").fill("");
   await answered(page, "PATCH", () =>

@@ -144,7 +144,7 @@ func (c *change) readKey(in *Input, row *storage.Key) {
 	if tpm, ok := in.int("tpm", 0, 1_000_000_000); ok {
 		row.TPM = int(tpm)
 	}
-	if calls, ok := in.int("maxParallel", 0, 1_000_000); ok {
+	if calls, ok := in.int("maxParallel", 0, store.MaxCalls); ok {
 		row.MaxParallel = int(calls)
 	}
 	if tags, ok := in.texts("tags", store.MaxTags, store.MaxTag); ok {

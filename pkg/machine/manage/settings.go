@@ -38,6 +38,7 @@ type settingsView struct {
 	CapturePercent   int               `json:"capturePercent"`
 	CaptureHours     int               `json:"captureHours"`
 	TraceUpstream    []string          `json:"traceUpstream,omitempty"`
+	MaxParallel      int               `json:"maxParallel"` // 0 is no limit
 }
 
 func viewSettings(s store.Settings) settingsView {
@@ -45,7 +46,7 @@ func viewSettings(s store.Settings) settingsView {
 		s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput, s.ResponsesSocket, s.PromptCaching, s.StreamCost,
 		s.StatusFeeds, s.PublicStatus, s.ClaudeOpus, s.ClaudeSonnet, s.ClaudeHaiku, s.ClaudeFable, s.DefaultModel,
 		s.SmallModel, s.ModelPrices, s.TimeZone, s.KeyNetworks, s.TagsFrom, s.CapturePercent, s.CaptureHoursOf(nil),
-		s.TraceUpstream,
+		s.TraceUpstream, s.MaxParallel,
 	}
 	if v.Strategy == "" {
 		v.Strategy = store.Priority
@@ -96,7 +97,7 @@ func (c *change) settingsPatch() (any, error) {
 	in := c.input()
 	in.only(append([]string{"strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType", "responsesWebSocket",
 		"promptCaching", "streamCost", "keyNetworks", "tagsFrom", "statusFeeds", "publicStatus", "timeZone", "modelPrices",
-		"capturePercent", "captureHours", "traceUpstream", "allowUnknown"},
+		"capturePercent", "captureHours", "traceUpstream", "maxParallel", "allowUnknown"},
 		modelFields[:]...)...)
 	s := applySettings(in, c.Settings())
 	if unknown, _ := in.bool("allowUnknown"); in.Err == nil && !unknown {
@@ -263,6 +264,9 @@ func applySettings(in *Input, s store.Settings) store.Settings {
 	number("captureHours", &s.CaptureHours, store.MaxCaptureHours)
 	if v, ok := in.int("capturePercent", 0, 100); ok {
 		s.CapturePercent = int(v)
+	}
+	if calls, ok := in.int("maxParallel", 0, store.MaxCalls); ok {
+		s.MaxParallel = int(calls)
 	}
 	if hosts, ok := in.texts("traceUpstream", maxTraceHosts, maxHost); ok {
 		s.TraceUpstream = nil

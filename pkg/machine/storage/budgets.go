@@ -53,19 +53,22 @@ func (t *Tx) KeyLimits(k *Key) (list []KeyLimit) {
 	return list
 }
 
-// budget returns a stored budget, or a limit of a key.
+// budget returns a stored budget, or a limit of a key or the machine.
 func (t *Tx) budget(id string) (b store.Budget, ok bool) {
-	keyID := store.LimitedKey(id)
-	if keyID == "" {
+	keyID, limit := store.Limited(id)
+	if !limit {
 		var row Budget
 		ok = rpc.IsRowID(id) && t.Load(BudgetPrefix+id, &row)
 		return row.Budget, ok
 	}
+	var limits []store.Budget
 	var k Key
-	if !rpc.IsRowID(keyID) || !t.Load(KeyPrefix+keyID, &k) {
-		return b, false
+	if keyID == "" {
+		s := t.Settings()
+		limits = s.Limits()
+	} else if rpc.IsRowID(keyID) && t.Load(KeyPrefix+keyID, &k) {
+		limits = k.Limits()
 	}
-	limits := k.Limits()
 	i := slices.IndexFunc(limits, func(b store.Budget) bool { return b.ID == id })
 	if i < 0 {
 		return b, false
@@ -75,7 +78,7 @@ func (t *Tx) budget(id string) (b store.Budget, ok bool) {
 
 // ExpireLedgers counts what dead isolates have left of budgets; see budget.Ledger.Expire.
 // changed is called with each ledger before it is stored. It drops what was counted of
-// the limits of keys that are gone.
+// limits that are gone.
 func (t *Tx) ExpireLedgers(changed func(b *store.Budget, l *budget.Ledger)) {
 	RemoveIf(t, LedgerPrefix, func(row string, l budget.Ledger) bool {
 		id := strings.TrimPrefix(row, LedgerPrefix)
@@ -84,7 +87,8 @@ func (t *Tx) ExpireLedgers(changed func(b *store.Budget, l *budget.Ledger)) {
 			changed(&b, &l)
 			t.Put(row, l)
 		}
-		return !ok && store.LimitedKey(id) != ""
+		_, limit := store.Limited(id)
+		return !ok && limit
 	})
 }
 
@@ -103,7 +107,7 @@ func (t *Tx) TakeBudgets(asks *budget.Asks, zone budget.Zone,
 			continue
 		}
 		days := zone
-		if b.OfKey() {
+		if b.IsLimit() {
 			days = nil
 		}
 		t.Load(LedgerPrefix+b.ID, &l)

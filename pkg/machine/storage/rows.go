@@ -24,7 +24,7 @@ const (
 	AliasPrefix       = "alias:"
 	DisabledPrefix    = "disabled:"
 	BudgetPrefix      = "budget:"
-	LedgerPrefix      = "ledger:" // and the id of the budget or the limit of a key
+	LedgerPrefix      = "ledger:" // and the id of the budget or limit
 	DestinationPrefix = "dest:"
 	OutboxPrefix      = "outbox:" // and the id of the destination, or OfBudget
 	itemPrefix        = "item:"   // and that of its outbox and of the item: a body

@@ -198,6 +198,38 @@ test("a key's limits hold under many calls at once, over all instances", async (
   );
 });
 
+test("a machine has no more requests under way than its setting permits", async () => {
+  const { machineId, send } = await machine({ name: "wide", unit: "requests", limit: 1000, window: "total" });
+  const patch = (maxParallel) => operator.call("PATCH", `/${machineId}/api/settings`, { maxParallel });
+  assert.equal((await patch(2)).maxParallel, 2);
+  const keys = [];
+  for (const name of ["a", "b"]) keys.push((await operator.call("POST", `/${machineId}/api/keys`, { name })).apiKey);
+  const held = [];
+  up.script = () => new Promise((done) => held.push(done));
+  const calls = [];
+  for (const key of keys) {
+    const seen = up.seen.length;
+    calls.push(send("/v1/chat/completions", {}, key));
+    await until("a call under way", async () => up.seen.length > seen);
+  }
+  for (const key of keys) {
+    const more = await send("/v1/chat/completions", {}, key);
+    assert.equal(more.status, 429, more.text);
+    assert.equal(JSON.parse(more.text).error.code, "concurrency_limit_exceeded");
+    assert.match(more.text, /This machine has 2 calls under way/);
+  }
+  up.script = undefined;
+  for (const done of held) done();
+  assert.deepEqual(
+    (await Promise.all(calls)).map((a) => a.status),
+    [200, 200],
+  );
+  await until(
+    "a call after the others have ended",
+    async () => (await send("/v1/chat/completions", {}, keys[0])).status === 200,
+  );
+});
+
 test("a budget survives the end of the program, and its slices come back", async () => {
   const { send, shown } = await machine({ name: "kept", unit: "requests", limit: 40, window: "total" });
   await Promise.all(Array.from({ length: 20 }, () => send()));

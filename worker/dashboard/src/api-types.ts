@@ -490,6 +490,7 @@ export interface SettingValues {
   modelPrices?: Record<string, string>; // own prices of models
   capturePercent: number; // share of the requests whose bodies are stored
   captureHours: number;
+  maxParallel: number;
 }
 
 // ToolRow is a tool of GET /api/setup.

@@ -121,6 +121,16 @@ export function Routing({ machine }: { machine: Machine }) {
                   onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })}
                 />
               </Field>
+              <Field label="Concurrent requests" hint="Of all keys together. 0: no limit.">
+                <input
+                  type="number"
+                  required
+                  min="0"
+                  max="1000000"
+                  value={v.maxParallel}
+                  onInput={(e) => put({ maxParallel: e.currentTarget.valueAsNumber })}
+                />
+              </Field>
               <Field label="Time zone" hint="Where the days of budgets start, e.g. Europe/Berlin.">
                 <input
                   autocapitalize="none"
