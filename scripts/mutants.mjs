@@ -1,5 +1,5 @@
 // Prints a report of the mutation tester: the mutants that lived, by file and
-// line, then the killed share.
+// line, those whose tests waited for too long, then the killed share of the others.
 //
 //	mutants.mjs REPORT FOLDER
 import { readFileSync } from "node:fs";
@@ -22,9 +22,12 @@ function passive(lines, line) {
 }
 
 const of = (...statuses) => mutants.filter((m) => statuses.includes(m.status));
-const killed = of("KILLED", "TIMED OUT").length,
+const killed = of("KILLED").length,
+  waited = of("TIMED OUT"),
   alive = of("LIVED", "NOT COVERED");
-for (const m of alive.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line))
+for (const m of [...alive, ...waited].sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line))
   console.log(`${folder}/${m.file}:${m.line}:${m.column} ${m.type.toLowerCase()} ${m.status.toLowerCase()}`);
 const share = ((100 * killed) / (killed + alive.length)).toFixed(1);
-console.log(`${folder}: ${share} % killed, ${killed} of ${killed + alive.length}`);
+console.log(
+  `${folder}: ${share} % killed, ${killed} of ${killed + alive.length}${waited.length ? `, ${waited.length} timed out` : ""}`,
+);

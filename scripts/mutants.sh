@@ -8,7 +8,12 @@
 #
 # A package's own tests count, and those that tests_of adds. The reports stay in
 # test/out/mutants. A mutant that no test covers counts as alive; one that makes
-# a test hang counts as killed.
+# a test compute for long counts as killed.
+#
+# Each test program may use ten times the CPU time of the unchanged one, and 5 s more, so
+# that the result does not depend on what else the computer does. The wall time is a
+# multiple that only a program reaches that waits: such a mutant is neither killed nor
+# alive, and is listed apart.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -19,7 +24,9 @@ gremlins=$(tool mutants gremlins)
 out=$PWD/test/out/mutants
 mkdir -p "$out"
 copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
+CPU_TIMES=$(mktemp -d)
+export CPU_TIMES
+trap 'rm -rf "$copy" "$CPU_TIMES"' EXIT
 
 # tests_of prints the packages whose tests count for a package beside its own:
 # the parts of the machine object are tested by its operations.
@@ -28,6 +35,24 @@ tests_of() {
     pkg/machine/storage | pkg/machine/rpc | pkg/machine/tokens) echo ./pkg/machine ./pkg/machine/manage ;;
     pkg/machine) echo ./pkg/machine/manage ;;
   esac
+}
+
+# bound prints a program that runs a test program: the first time it notes its CPU time in
+# seconds, later it bounds it.
+bound() {
+  cat << 'EOF'
+#!/usr/bin/env bash
+noted=${CPU_TIMES:?}/$(basename "$1")
+if [ -s "$noted" ]; then
+  ulimit -t $(($(< "$noted") * 10 + 5))
+  exec "$@"
+fi
+TIMEFORMAT='%U %S'
+code=0
+{ time "$@" 2>&3; } 3>&2 2> "$noted.time" || code=$?
+[ "$code" -ne 0 ] || awk '{ printf "%d", $1 + $2 + 1 }' "$noted.time" > "$noted"
+exit "$code"
+EOF
 }
 
 # prepare copies what the tests of packages need: the tester copies the module
@@ -45,6 +70,8 @@ prepare() {
   )
 }
 
+bound > "$CPU_TIMES/bound"
+chmod +x "$CPU_TIMES/bound"
 code=0
 for name; do
   path=$(go list -f '{{.Dir}}' ./pkg/... | grep -E "/$name\$" | head -n 1)
@@ -53,8 +80,9 @@ for name; do
   echo "== $path"
   # shellcheck disable=SC2046 # no package or several
   prepare "./$path" $(tests_of "$path")
-  (cd "$copy" && "$gremlins" unleash "./$path" --integration --coverpkg "./$path" --silent --workers 2 \
-    --timeout-coefficient 5 --exclude-files / \
+  rm -f "$CPU_TIMES"/*.test*
+  (cd "$copy" && GOFLAGS=-exec=$CPU_TIMES/bound "$gremlins" unleash "./$path" --integration --coverpkg "./$path" --silent --workers 2 \
+    --timeout-coefficient 100 --exclude-files / \
     --invert-assignments --invert-bitwise --invert-bwassign --invert-logical --invert-loopctrl --remove-self-assignments \
     --output "$out/$name.json" ) || code=1
   script scripts/mutants.mjs "$out/$name.json" "$path"
