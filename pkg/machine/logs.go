@@ -1,17 +1,17 @@
 package machine
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/storage"
+	"weir/pkg/wire/contentcoding"
 )
 
 const (
@@ -55,14 +55,7 @@ func shipHour(t *storage.Tx, id, hour string, lines []string) {
 // part of the name of the object: numbers begin again after a restore, and other lines must not
 // replace earlier ones.
 func logObject(lines []string) (body []byte, digest string) {
-	var out bytes.Buffer
-	zip, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // fails for other levels alone
-	sum := sha256.New()
-	for _, line := range lines {
-		text := append([]byte(line), '\n')
-		zip.Write(text)
-		sum.Write(text)
-	}
-	zip.Close()
-	return out.Bytes(), hex.EncodeToString(sum.Sum(nil)[:6])
+	text := []byte(strings.Join(lines, "\n") + "\n")
+	sum := sha256.Sum256(text)
+	return contentcoding.Gzip(text), hex.EncodeToString(sum[:6])
 }

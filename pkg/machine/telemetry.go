@@ -55,7 +55,6 @@ func (o *Object) exportRequests(t *storage.Tx, d *storage.Destination, list []st
 		t.Lose(d.ID, lost)
 	}
 	f := telemetry.Fold{Sample: deliver.SampleOf(d.Options), BaseURL: baseURLs(t)}
-	format, resource := deliver.OTLPFormat(d.Options), resourceOf(t, d)
 	var spans []otlp.Span
 	var lines []otlp.Log
 	for part := range slices.Chunk(list, maxEntries/2) {
@@ -69,12 +68,8 @@ func (o *Object) exportRequests(t *storage.Tx, d *storage.Destination, list []st
 				lines = f.Log(lines, &part[i])
 			}
 		}
-		enqueue(t, d.ID, deliver.Traces, spans, func(part []otlp.Span) []byte {
-			return otlp.Traces(format, resource, part)
-		})
-		enqueue(t, d.ID, deliver.Logs, lines, func(part []otlp.Log) []byte {
-			return otlp.Logs(format, resource, part)
-		})
+		enqueue(t, d, deliver.Traces, spans)
+		enqueue(t, d, deliver.Logs, lines)
 	}
 }
 
@@ -106,28 +101,24 @@ func (o *Object) exportMetrics(t *storage.Tx) {
 			out, next = last.Since(all, t.Now)
 			t.Put(storage.TotalsPrefix+d.ID, next)
 		}
-		format, resource := deliver.OTLPFormat(d.Options), resourceOf(t, &d)
-		enqueue(t, d.ID, deliver.Metrics, out, func(part []otlp.Metric) []byte {
-			return otlp.Metrics(format, resource, part)
-		})
+		enqueue(t, &d, deliver.Metrics, out)
 	}
 }
 
 // enqueue stores entries in as many items as the bounds require. A single entry that is too
 // large is dropped and counted by the outbox.
-func enqueue[E any](t *storage.Tx, destinationID, signal string, entries []E, encode func([]E) []byte) {
+func enqueue[E otlp.Entry](t *storage.Tx, d *storage.Destination, signal string, entries []E) {
+	if len(entries) == 0 {
+		return
+	}
+	format, resource := deliver.OTLPFormat(d.Options), resourceOf(t, d)
 	for len(entries) > 0 {
-		n := min(len(entries), maxEntries)
-		body := encode(entries[:n])
-		for len(body) > maxEntryBody && n > 1 {
-			n = max(1, n*maxEntryBody/len(body)*9/10)
-			body = encode(entries[:n])
-		}
+		body, n := otlp.Body(format, resource, entries[:min(len(entries), maxEntries)], maxEntryBody)
 		count := int64(n)
 		if list, ok := any(entries[:n]).([]otlp.Metric); ok {
 			count = telemetry.Points(list)
 		}
-		t.Enqueue(storage.Delivery{DestinationID: destinationID, Type: storage.Telemetry, Title: signal, Body: body,
+		t.Enqueue(storage.Delivery{DestinationID: d.ID, Type: storage.Telemetry, Title: signal, Body: body,
 			Entries: count, Until: t.Now + telemetryFor})
 		entries = entries[n:]
 	}

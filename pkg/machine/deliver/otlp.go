@@ -11,6 +11,7 @@ import (
 
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/otlp"
 	"weir/pkg/wire/stream"
@@ -182,15 +183,16 @@ func otlpTest(d *Opened) storage.Delivery {
 	item := storage.Delivery{DestinationID: d.ID, Type: storage.Telemetry}
 	switch {
 	case TakesSignal(d.Options, Traces):
-		item.Title, item.Body = Traces, otlp.Traces(format, resource, []otlp.Span{span})
+		item.Title = Traces
+		item.Body, _ = otlp.Body(format, resource, []otlp.Span{span}, 0)
 	case TakesSignal(d.Options, Logs):
 		item.Title = Logs
 		line := otlp.Log{At: at, Level: 9, Name: name, Body: name, Trace: span.Trace, Span: span.ID}
-		item.Body = otlp.Logs(format, resource, []otlp.Log{line})
+		item.Body, _ = otlp.Body(format, resource, []otlp.Log{line}, 0)
 	default:
 		item.Title = Metrics
 		gauge := otlp.Metric{Name: name, Points: []otlp.Point{{Start: at, At: at, Value: 1}}}
-		item.Body = otlp.Metrics(format, resource, []otlp.Metric{gauge})
+		item.Body, _ = otlp.Body(format, resource, []otlp.Metric{gauge}, 0)
 	}
 	return item
 }
@@ -217,11 +219,7 @@ func otlpRequest(d *Opened, item *storage.Delivery) (*upstream.Request, error) {
 	body := item.Body
 	h.Set("content-type", otlp.FormatOf(body).ContentType())
 	if d.Value("compression") != "none" {
-		packed, err := otlp.Gzip(body)
-		if err != nil {
-			return nil, err
-		}
-		body = packed
+		body = contentcoding.Gzip(body)
 		h.Set("content-encoding", "gzip")
 	}
 	ms, _ := strconv.Atoi(d.Value("timeout")) // 0 is the limit of all kinds

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/otlp"
 )
 
@@ -22,9 +23,12 @@ func BenchmarkExport(b *testing.B) {
 					r.ID, r.At = fmt.Sprintf("req_%032x", (n+i)*7919), r.At+3
 					spans = f.Spans(spans, &r)
 				}
-				body := otlp.Traces(format, nil, spans)
-				if _, err := otlp.Gzip(body); err != nil {
-					b.Fatal(err)
+				for rest := spans; len(rest) > 0; {
+					body, n := otlp.Body(format, nil, rest, 256<<10)
+					rest = rest[n:]
+					if len(contentcoding.Gzip(body)) == 0 {
+						b.Fatal("nothing")
+					}
 				}
 			}
 		})

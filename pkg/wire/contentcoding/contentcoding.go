@@ -1,5 +1,5 @@
 // Package contentcoding decodes request bodies: gzip, br and zstd (RFC 9110,
-// 8.4.1).
+// 8.4.1). It compresses what the gateway sends by gzip.
 package contentcoding
 
 import (

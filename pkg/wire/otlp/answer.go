@@ -1,29 +1,10 @@
 package otlp
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/tidwall/gjson"
 )
-
-// Gzip compresses a body, for speed.
-func Gzip(body []byte) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = w.Write(body); err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("compress: %w", err)
-	}
-	return b.Bytes(), nil
-}
 
 // FormatOf returns the format of a body that this package has written.
 func FormatOf(body []byte) Format {

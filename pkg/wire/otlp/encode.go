@@ -27,6 +27,8 @@ const (
 )
 
 func (p *proto) body() []byte { return p.b }
+func (p *proto) size() int    { return len(p.b) }
+func (p *proto) cut(size int) { p.b = p.b[:size] }
 
 func (p *proto) tag(number, wire int) { p.b = binary.AppendUvarint(p.b, uint64(number<<3|wire)) }
 
@@ -126,6 +128,8 @@ func (p *proto) closeList(int) { p.numbers = p.numbers[:len(p.numbers)-1] }
 type text struct{ b []byte }
 
 func (t *text) body() []byte { return append(t.b, '}') }
+func (t *text) size() int    { return len(t.b) }
+func (t *text) cut(size int) { t.b = t.b[:size] }
 
 // key begins a member of the current object.
 func (t *text) key(name string) {

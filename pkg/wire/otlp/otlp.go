@@ -129,32 +129,53 @@ func (f Format) ContentType() string {
 	return "application/x-protobuf"
 }
 
-// Traces returns the body for /v1/traces.
-func Traces(f Format, resource []Attr, spans []Span) []byte {
-	return body(f, resource, [3]string{"resourceSpans", "scopeSpans", "spans"}, spans, writeSpan)
-}
+// Entry is what a body has a list of: spans for /v1/traces, metrics for /v1/metrics, or lines
+// for /v1/logs.
+type Entry interface{ Span | Metric | Log }
 
-// Metrics returns the body for /v1/metrics.
-func Metrics(f Format, resource []Attr, list []Metric) []byte {
-	return body(f, resource, [3]string{"resourceMetrics", "scopeMetrics", "metrics"}, list, writeMetric)
-}
-
-// Logs returns the body for /v1/logs.
-func Logs(f Format, resource []Attr, list []Log) []byte {
-	return body(f, resource, [3]string{"resourceLogs", "scopeLogs", "logRecords"}, list, writeLog)
-}
-
-// body returns a list within its scope and its resource. names are those of the three lists
-// in JSON, from the outermost on.
-func body[T any](f Format, resource []Attr, names [3]string, list []T, write func(encoder, *T)) []byte {
+// Body returns the first entries of a list, as many as fit into a number of bytes but at least
+// one, within their scope and their resource. n is how many they are.
+func Body[E Entry](f Format, resource []Attr, list []E, most int) (body []byte, n int) {
+	names := namesOf(list)
 	e := begin(f, resource, names[0], names[1], len(list)*spanSize)
 	e.list(2, names[2], len(list))
-	for i := range list {
+	for n < len(list) {
+		from := e.size()
 		e.item()
-		write(e, &list[i])
+		write(e, &list[n])
 		e.close()
+		if n > 0 && e.size() > most-maxEnds {
+			e.cut(from)
+			break
+		}
+		n++
 	}
-	return end(e, len(list))
+	return end(e, len(list)), n
+}
+
+// maxEnds is the most that the end of a body adds: brackets, or the lengths of three messages.
+const maxEnds = 16
+
+// namesOf returns the names of the lists around entries in JSON, from the outermost on.
+func namesOf(list any) [3]string {
+	switch list.(type) {
+	case []Span:
+		return [3]string{"resourceSpans", "scopeSpans", "spans"}
+	case []Metric:
+		return [3]string{"resourceMetrics", "scopeMetrics", "metrics"}
+	}
+	return [3]string{"resourceLogs", "scopeLogs", "logRecords"}
+}
+
+func write(e encoder, entry any) {
+	switch v := entry.(type) {
+	case *Span:
+		writeSpan(e, v)
+	case *Metric:
+		writeMetric(e, v)
+	case *Log:
+		writeLog(e, v)
+	}
 }
 
 // spanSize is the usual size of a span, a line or a small metric.
@@ -180,6 +201,9 @@ type encoder interface {
 	item()
 	close()
 	closeList(n int)
+	// size returns how much is written, and cut removes what was written since then.
+	size() int
+	cut(size int)
 	body() []byte
 }
 

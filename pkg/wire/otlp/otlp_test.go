@@ -2,11 +2,10 @@ package otlp
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +41,30 @@ func everything() (resource []Attr, spans []Span, metrics []Metric, logs []Log) 
 
 func bodies(f Format) map[string][]byte {
 	resource, spans, metrics, logs := everything()
-	return map[string][]byte{"traces": Traces(f, resource, spans), "metrics": Metrics(f, resource, metrics), "logs": Logs(f, resource, logs)}
+	return map[string][]byte{"traces": whole(f, resource, spans), "metrics": whole(f, resource, metrics), "logs": whole(f, resource, logs)}
+}
+
+func whole[E Entry](f Format, resource []Attr, list []E) []byte {
+	body, _ := Body(f, resource, list, math.MaxInt)
+	return body
+}
+
+func TestBodyHasTheEntriesThatFit(t *testing.T) {
+	resource, spans, _, _ := everything()
+	many := slices.Repeat(spans, 100)
+	for _, f := range []Format{Protobuf, JSON} {
+		const most = 4 << 10
+		body, n := Body(f, resource, many, most)
+		if len(body) > most || len(body) < most*3/4 || n == len(many) {
+			t.Errorf("%s: %d entries in %d bytes", f.ContentType(), n, len(body))
+		}
+		if !bytes.Equal(body, whole(f, resource, many[:n])) {
+			t.Errorf("%s: the body is not that of its %d entries", f.ContentType(), n)
+		}
+		if body, n := Body(f, resource, many, 1); n != 1 || !bytes.Equal(body, whole(f, resource, many[:1])) {
+			t.Errorf("%s: %d entries, want one that is too large", f.ContentType(), n)
+		}
+	}
 }
 
 func TestBodiesAreGolden(t *testing.T) {
@@ -63,7 +85,7 @@ func TestEncodingDoesNotAllocateForEachField(t *testing.T) {
 	for i := range many {
 		many[i] = spans[1]
 	}
-	if n := testing.AllocsPerRun(10, func() { Traces(Protobuf, resource, many) }); n > 500 {
+	if n := testing.AllocsPerRun(10, func() { whole(Protobuf, resource, many) }); n > 500 {
 		t.Errorf("%v allocations for 100 spans", n)
 	}
 }
@@ -94,21 +116,6 @@ func TestRejectedCountsOnlyPartialSuccess(t *testing.T) {
 	}
 }
 
-func TestGzipIsReadable(t *testing.T) {
-	body := bodies(Protobuf)["traces"]
-	packed, err := Gzip(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, body) {
-		t.Errorf("unpacked %d bytes of %d: %v", len(got), len(body), err)
-	}
-}
-
 func FuzzRejected(f *testing.F) {
 	f.Add([]byte("\x0a\x05\x08\x03\x12\x01x"))
 	f.Add([]byte(`{"partialSuccess":{"rejectedSpans":"3"}}`))
@@ -129,7 +136,7 @@ func BenchmarkTraces(b *testing.B) {
 		b.Run(f.ContentType(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				b.SetBytes(int64(len(Traces(f, resource, many))))
+				b.SetBytes(int64(len(whole(f, resource, many))))
 			}
 		})
 	}
