@@ -423,9 +423,15 @@ func (o *Object) TakeOver(handed []byte) {
 	o.buffers.mu.Lock()
 	defer o.buffers.mu.Unlock()
 	for id, p := range all {
-		if e := o.buffers.entry(id); e.pending == nil && p != nil {
-			e.pending = p
-			o.buffers.size += p.Size
+		if p == nil {
+			continue
 		}
+		e := o.buffers.entry(id)
+		o.buffers.size += p.Size
+		if own := e.pending; own != nil { // reported before the program was handed anything
+			p.add(&own.Report, own.Size, own.Observed, 2*maxBufferedLines)
+			p.At = max(p.At, own.At)
+		}
+		e.pending = p
 	}
 }
