@@ -297,7 +297,7 @@ func (t *Tx) Tried(d *Delivery, r Result) {
 	item := &o.Items[i]
 	item.Tries, item.Error = item.Tries+1, r.Why
 	o.Error, o.ErrorAt = r.Why, t.Now
-	if r.Verdict != Again {
+	if r.Verdict == Refused {
 		o.Refused++
 	}
 	if r.Verdict == Disable || o.Refused >= maxRefusals && isStored(d.DestinationID) {

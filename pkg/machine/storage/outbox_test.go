@@ -109,6 +109,20 @@ func TestOutboxJudgesRefusals(t *testing.T) {
 	}
 }
 
+// An item that a destination cannot use says nothing of the next ones.
+func TestUnusableItemsDoNotDisableADestination(t *testing.T) {
+	tx := at(objects.NewStorage(), noon)
+	for i := range 6 {
+		tx.Enqueue(queued("a", fmt.Sprint(i)))
+		d := first(t, tx)
+		tx.Tried(&d, storage.Result{Verdict: storage.Dropped, Why: "status 413"})
+	}
+	tx.Enqueue(queued("a", "next"))
+	if o := tx.Outbox("a"); o.Disabled != "" || o.Dropped != 6 || len(o.Dead) != 6 || len(o.Items) != 1 {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestOutboxIsBounded(t *testing.T) {
 	st := objects.NewStorage()
 	tx := at(st, noon)
