@@ -61,7 +61,7 @@ func (c *change) viewDestination(row *storage.Destination) destinationView {
 		v.Settings = map[string]string{}
 	}
 	for i := range o.Items {
-		if at := max(o.Items[i].From, o.From); v.NextTryAt == 0 || at < v.NextTryAt {
+		if at := max(o.Items[i].From, o.From); o.Disabled == "" && (v.NextTryAt == 0 || at < v.NextTryAt) {
 			v.NextTryAt = at
 		}
 	}
@@ -428,7 +428,9 @@ func (c *change) destinationDeliveries() (any, error) {
 			v := deliveryView{ID: d.ID, Type: d.Type, Title: d.Title, State: state, At: d.At, Until: d.Until,
 				Tries: d.Tries, Error: d.Error, Bytes: d.Size, Entries: d.Entries}
 			if state == "waiting" {
-				v.NextAt = max(d.From, box.From)
+				if box.Disabled == "" {
+					v.NextAt = max(d.From, box.From)
+				}
 			}
 			out.Data = append(out.Data, v)
 		}

@@ -175,11 +175,11 @@ func TestStateOfDestinationIsShown(t *testing.T) {
 	status = 410
 	w.Clock.Add(5 * time.Second)
 	w.Loc.Alarms(w.Ctx)
-	if d := show(); d.Get("status").Str != "disabled" || d.Get("disabledReason").Str != "status 410: the address no longer exists" || d.Get("dropped").Int() != 1 {
+	if d := show(); d.Get("status").Str != "disabled" || d.Get("disabledReason").Str != "status 410: the address no longer exists" || d.Get("waiting").Int() != 1 || d.Get("dropped").Int() != 0 || d.Get("nextTryAt").Exists() {
 		t.Errorf("after 410: %s", d.Raw)
 	}
-	if l = w.OK("GET", "/api/destinations/"+id+"/deliveries", ""); l.Get("data.0.state").Str != "dropped" || l.Get("data.#").Int() != 1 {
-		t.Errorf("what was dropped: %s", l.Raw)
+	if l = w.OK("GET", "/api/destinations/"+id+"/deliveries", ""); l.Get("data.0.state").Str != "waiting" || l.Get("data.#").Int() != 1 {
+		t.Errorf("what waits after 410: %s", l.Raw)
 	}
 	use(80)
 	if len(hook.Seen) != 2 {
@@ -188,7 +188,7 @@ func TestStateOfDestinationIsShown(t *testing.T) {
 	status = 200
 	w.OK("POST", "/api/destinations/"+id+"/test", "")
 	use(100)
-	if n := len(hook.Seen); n != 4 || gjson.Get(hook.Seen[3].Body, "type").Str != "budget.exhausted" || show().Get("status").Str != "active" {
+	if n := len(hook.Seen); n != 5 || gjson.Get(hook.Seen[3].Body, "type").Str != "budget.exhausted" || show().Get("status").Str != "active" {
 		t.Errorf("after a test that arrives: %d calls, %s", n, show().Raw)
 	}
 	w.OK("PUT", "/api/destinations/"+id, `{"enabled":false}`)

@@ -201,7 +201,7 @@ func (t *Tx) DueItems() (due []Delivery) {
 				next = i
 			}
 		}
-		if next < 0 {
+		if next < 0 || o.Disabled != "" {
 			return
 		}
 		item := o.Items[next]
@@ -331,23 +331,35 @@ func (t *Tx) succeeded(o *Outbox, r Result) {
 	}
 }
 
-// disable drops what waits for a destination. The webhook of a budget and the operator's
-// destination keep no such state: the next item is tried again.
+// disable ends the deliveries to a destination. Items that wait are kept until it is enabled or
+// their time is over. The webhook of a budget and the operator's destination have
+// no such state: what waits is dropped, and the next item is tried again.
 func (t *Tx) disable(id string, o *Outbox) {
+	o.Fails, o.Refused, o.From = 0, 0, 0
+	if isStored(id) {
+		o.Disabled, o.DisabledAt = o.Error, t.Now
+		return
+	}
 	for len(o.Items) > 0 {
 		t.drop(id, o, 0, o.Error)
 	}
-	if isStored(id) {
-		o.Disabled, o.DisabledAt = o.Error, t.Now
+}
+
+// enable makes what waits due.
+func (t *Tx) enable(o *Outbox) {
+	o.Disabled, o.DisabledAt, o.Fails, o.Refused, o.From = "", 0, 0, 0, 0
+	for i := range o.Items {
+		o.Items[i].From = t.Now
 	}
-	o.Fails, o.Refused, o.From = 0, 0, 0
 }
 
 // Tested records the result of a test, which enables a destination that takes it.
 func (t *Tx) Tested(destinationID string, r Result) {
 	o := t.Outbox(destinationID)
 	if r.Verdict == Delivered {
-		o.Disabled, o.DisabledAt = "", 0
+		if o.Disabled != "" {
+			t.enable(&o)
+		}
 		t.succeeded(&o, r)
 	} else {
 		o.Error, o.ErrorAt = r.Why, t.Now
@@ -370,10 +382,7 @@ func (t *Tx) Enable(destinationID string) {
 	if o.Disabled == "" && o.Fails == 0 && o.From == 0 {
 		return
 	}
-	o.Disabled, o.DisabledAt, o.Fails, o.Refused, o.From = "", 0, 0, 0, 0
-	for i := range o.Items {
-		o.Items[i].From = t.Now
-	}
+	t.enable(&o)
 	t.putOutbox(destinationID, &o)
 	t.PlanDeliveries()
 }
@@ -389,7 +398,11 @@ func (t *Tx) PlanDeliveries() {
 	t.Meta.SendAt = 0
 	t.outboxes(func(_ string, o *Outbox) {
 		for i := range o.Items {
-			t.planAt(min(max(o.Items[i].From, o.From), o.Items[i].Until, t.Now+maxWait))
+			at := max(o.Items[i].From, o.From)
+			if o.Disabled != "" {
+				at = o.Items[i].Until
+			}
+			t.planAt(min(at, o.Items[i].Until, t.Now+maxWait))
 		}
 	})
 }

@@ -74,10 +74,10 @@ func TestOutboxJudgesRefusals(t *testing.T) {
 		dropped  int64
 		waits    int64 // until the next try
 	}{
-		{"gone", storage.Result{Verdict: storage.Disable, Why: "x"}, 1, true, 1, 0},
+		{"gone", storage.Result{Verdict: storage.Disable, Why: "x"}, 1, true, 0, 6 * 3600_000},
 		{"refused once", storage.Result{Verdict: storage.Refused, Why: "x"}, 1, false, 0, 5000},
 		{"refused again", storage.Result{Verdict: storage.Refused, Why: "x"}, 4, false, 0, 600_000},
-		{"refused often", storage.Result{Verdict: storage.Refused, Why: "x"}, 5, true, 1, 0},
+		{"refused often", storage.Result{Verdict: storage.Refused, Why: "x"}, 5, true, 0, 6 * 3600_000},
 		{"unusable item", storage.Result{Verdict: storage.Dropped, Why: "x"}, 1, false, 1, 0},
 		{"slow down", storage.Result{Verdict: storage.Again, After: 90_000, Why: "x"}, 1, false, 0, 90_000},
 		{"slow down for days", storage.Result{Verdict: storage.Again, After: 1e12, Why: "x"}, 1, false, 0, 6 * 3600_000},
@@ -99,11 +99,19 @@ func TestOutboxJudgesRefusals(t *testing.T) {
 		}
 		if tt.disabled {
 			tx.Enqueue(queued("a", "2"))
-			if o = tx.Outbox("a"); len(o.Items) != 0 || o.Dropped != 2 {
+			if o = tx.Outbox("a"); len(o.Items) != 1 || o.Dropped != 1 || next(tx) != "" {
 				t.Errorf("%s: a disabled destination has %+v", tt.name, o)
 			}
-			if tx.Enable("a"); tx.Outbox("a").Disabled != "" {
-				t.Errorf("%s: it stays disabled", tt.name)
+			if tx.Enable("a"); tx.Outbox("a").Disabled != "" || next(tx) != "a=1" {
+				t.Errorf("%s: after it is enabled %q is next, %+v", tt.name, next(tx), tx.Outbox("a"))
+			}
+			tx.Tried(&d, storage.Result{Verdict: storage.Disable, Why: "x"})
+			if tx.Tested("a", storage.Result{}); tx.Outbox("a").Disabled != "" || next(tx) != "a=1" {
+				t.Errorf("%s: after a test %q is next, %+v", tt.name, next(tx), tx.Outbox("a"))
+			}
+			tx.Tried(&d, storage.Result{Verdict: storage.Disable, Why: "x"})
+			if due := at(st, noon).DueItems(); len(due) != 0 {
+				t.Errorf("%s: %+v", tt.name, due)
 			}
 		}
 	}
