@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,23 +127,23 @@ func (t *table) line(b *bytes.Buffer, row []cell, widths []int, colored bool) {
 const minColumn = 3
 
 // fit returns the widths of the columns. The widest ones are cut until a line has at most
-// width characters; 0 cuts nothing.
+// width characters, but none below its least width; 0 cuts nothing.
 func fit(rows [][]cell, least []int, width int) []int {
-	widths := least
+	widths := slices.Clone(least)
 	for _, row := range rows {
 		for i, c := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
 		}
 	}
 	for width > 0 {
-		total, widest := 2*(len(widths)-1), 0
+		total, widest := 2*(len(widths)-1), -1
 		for i, w := range widths {
 			total += w
-			if w > widths[widest] {
+			if w > max(least[i], minColumn) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
-		if total <= width || widths[widest] <= minColumn {
+		if total <= width || widest < 0 {
 			break
 		}
 		widths[widest]--
