@@ -50,6 +50,7 @@ type Outbox struct {
 	Items []Delivery `json:"items,omitempty"`
 	Dead  []Delivery `json:"dead,omitempty"`  // the latest that were given up, without bodies
 	From  int64      `json:"from,omitempty"`  // before it nothing is sent
+	PutAt int64      `json:"putAt,omitempty"` // when the row was written; 0 by an earlier version
 	Fails int        `json:"fails,omitempty"` // in a row
 
 	SentAt     int64  `json:"sentAt,omitempty"` // of the last success
@@ -91,7 +92,23 @@ func OfBudget(budgetID string) string { return BudgetPrefix + budgetID }
 // Outbox returns the outbox of a destination.
 func (t *Tx) Outbox(destinationID string) (o Outbox) {
 	t.Load(OutboxPrefix+destinationID, &o)
+	o.rewind(t.Now)
 	return o
+}
+
+// rewind moves the next tries if the clock went back, so that none waits for longer than
+// before. Items that are held until a time of day are not moved.
+func (o *Outbox) rewind(now int64) {
+	back := o.PutAt - now
+	if o.PutAt == 0 || back <= 0 {
+		return
+	}
+	o.From, o.PutAt = max(o.From-back, 0), now
+	for i := range o.Items {
+		if item := &o.Items[i]; !item.Held {
+			item.From -= back
+		}
+	}
 }
 
 // Lose counts entries for a destination that were never stored.
@@ -101,7 +118,10 @@ func (t *Tx) Lose(destinationID string, entries int64) {
 	t.putOutbox(destinationID, &o)
 }
 
-func (t *Tx) putOutbox(destinationID string, o *Outbox) { t.Put(OutboxPrefix+destinationID, o) }
+func (t *Tx) putOutbox(destinationID string, o *Outbox) {
+	o.PutAt = t.Now
+	t.Put(OutboxPrefix+destinationID, o)
+}
 
 func itemKey(destinationID, id string) string { return itemPrefix + destinationID + ":" + id }
 
@@ -237,6 +257,7 @@ func (t *Tx) outboxes(each func(id string, o *Outbox)) {
 	for _, row := range t.List(OutboxPrefix) {
 		var o Outbox
 		if decode(row.Value, &o) == nil {
+			o.rewind(t.Now)
 			each(strings.TrimPrefix(row.Key, OutboxPrefix), &o)
 		}
 	}

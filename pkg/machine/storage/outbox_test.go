@@ -171,6 +171,19 @@ func TestOutboxSurvivesClocks(t *testing.T) {
 	if tx = at(st, noon-9*day); next(tx) != "a=1" {
 		t.Errorf("nine days before: %q", next(tx))
 	}
+	tx = at(st, noon)
+	d := first(t, tx)
+	tx.Tried(&d, storage.Result{Verdict: storage.Again, After: 3 * 3600_000})
+	commit(t, st, tx)
+	for _, ago := range []int64{1, 3600_000, 5 * 3600_000} {
+		if tx = at(st, noon-ago); next(tx) != "" {
+			t.Errorf("%d ms before: %q", ago, next(tx))
+		}
+		tx.PlanDeliveries()
+		if got := tx.Meta.SendAt - (noon - ago); got != 3*3600_000 {
+			t.Errorf("%d ms before, the next try is in %d ms, want three hours", ago, got)
+		}
+	}
 	tx = at(st, noon+day)
 	if next(tx) != "" || tx.Outbox("a").Dropped != 1 {
 		t.Errorf("a day later: %q, %+v", next(tx), tx.Outbox("a"))
