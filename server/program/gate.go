@@ -10,29 +10,34 @@ import (
 type gate struct {
 	next http.Handler
 
-	mu     sync.Mutex
-	calls  int
-	closed bool
-	idle   chan struct{} // closed when the last counted call has ended
+	mu      sync.Mutex
+	calls   int
+	leaving bool // connections are closed behind their answers
+	closed  bool
+	idle    chan struct{} // closed when the last counted call has ended
 }
 
 func newGate(next http.Handler) *gate { return &gate{next: next, idle: make(chan struct{})} }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.enter() {
+	counted, last := g.enter()
+	if counted {
 		defer g.exit()
+	}
+	if last {
+		w.Header().Set("Connection", "close")
 	}
 	g.next.ServeHTTP(w, r)
 }
 
-func (g *gate) enter() bool {
+func (g *gate) enter() (counted, last bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return false
+		return false, true
 	}
 	g.calls++
-	return true
+	return true, g.leaving
 }
 
 func (g *gate) exit() {
@@ -43,11 +48,18 @@ func (g *gate) exit() {
 	}
 }
 
-// closing reports whether close was called.
+// leave makes each later call the last one of its connection.
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leaving = true
+}
+
+// closing reports whether leave was called.
 func (g *gate) closing() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.closed
+	return g.leaving
 }
 
 // close ends the counting of new calls and returns how many are under way. It is

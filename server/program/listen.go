@@ -15,6 +15,21 @@ import (
 	"weir/server/store"
 )
 
+// listen returns the socket that was passed to the process, else it opens the address of the settings.
+func (r *run) listen(s *settings) (net.Listener, error) {
+	l, err := r.passed()
+	if l == nil && err == nil {
+		return s.open()
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.passed = true
+	s.listen = address{l.Addr().Network(), l.Addr().String()}
+	s.proxies.unix = s.listen.network == "unix"
+	return l, nil
+}
+
 // open opens the address of the settings. A socket of unix that no process
 // listens at any more is replaced.
 func (s *settings) open() (net.Listener, error) {

@@ -29,15 +29,19 @@ type limits struct {
 	header time.Duration // for the head of a request
 	idle   time.Duration // of a connection without a call; longer than that of the usual proxies
 	stall  time.Duration // for a client that reads nothing of its answer
-	drain  time.Duration // of a graceful stop, for calls under way
+	leave  time.Duration // of a graceful stop, for connections whose next call another process can serve
+	drain  time.Duration // then for calls under way
 	cut    time.Duration // then for calls that are told that the server stops
 	after  time.Duration // then for records of the calls, and for turns of machines
 }
 
 func standardLimits() limits {
-	return limits{header: 20 * time.Second, idle: 2 * time.Minute, stall: 2 * time.Minute, drain: 30 * time.Second,
-		cut: 5 * time.Second, after: 10 * time.Second}
+	return limits{header: 20 * time.Second, idle: 2 * time.Minute, stall: 2 * time.Minute, leave: time.Second,
+		drain: 30 * time.Second, cut: 5 * time.Second, after: 10 * time.Second}
 }
+
+// stop is how long a graceful stop takes at most.
+func (l limits) stop() time.Duration { return l.leave + l.drain + 2*l.cut + l.after }
 
 // server is the running server.
 type server struct {
@@ -47,6 +51,7 @@ type server struct {
 	host    *host.Host
 	gate    *gate
 	http    *http.Server
+	clients *boundedListener
 	files   uint64                  // may be open
 	cut     context.CancelCauseFunc // ends the calls under way
 	at      net.Addr
@@ -78,15 +83,15 @@ func (r *run) serve(f *flags) error {
 			return err
 		}
 	}
-	l, err := s.open()
+	l, err := r.listen(s)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	files := openFiles()
 	most := capacityOf(files)
-	bounded := newBoundedListener(l, most.clients)
-	l = stallListener{bounded, r.limits.stall}
+	clients := newBoundedListener(l, most.clients)
+	l = stallListener{clients, r.limits.stall}
 	m, err := s.openMetrics()
 	if err != nil {
 		return err
@@ -102,9 +107,10 @@ func (r *run) serve(f *flags) error {
 	}
 	k.config.Calls = most.calls
 	k.transport.MaxIdleConns = min(k.transport.MaxIdleConns, most.idle)
-	v := &server{run: r, stack: k, log: log, host: host.New(k.config, k.app), files: files, at: l.Addr()}
+	v := &server{run: r, stack: k, log: log, host: host.New(k.config, k.app), clients: clients, files: files,
+		at: l.Addr()}
 	k.inFlight = func() int { calls, _, _ := v.host.InFlight(); return calls }
-	v.gate = newGate(bounded.sparing(v.readiness(dashboard.Handler(dashboard.Files(), v.host))))
+	v.gate = newGate(clients.sparing(v.readiness(dashboard.Handler(dashboard.Files(), v.host))))
 	base, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	v.cut = cut
@@ -125,6 +131,7 @@ func (r *run) serve(f *flags) error {
 	} else {
 		go func() { failed <- v.http.Serve(l) }()
 	}
+	r.notify("READY=1")
 	return v.until(failed, signals, closeControl)
 }
 
@@ -174,15 +181,18 @@ func number(s os.Signal) int {
 }
 
 // drain ends the calls under way, and reports whether a second signal came. New
-// calls are answered with 503 meanwhile, and those that have not ended within their
-// time with an error of their dialect.
+// calls go to another process or are answered with 503 meanwhile, and those that have not
+// ended within their time with an error of their dialect.
 func (v *server) drain(signals <-chan os.Signal) (again bool) {
+	v.notify("STOPPING=1")
+	v.gate.leave()
+	again = v.handOver(signals)
 	v.host.Drain()
-	if n := v.gate.close(); n > 0 {
+	if n := v.gate.close(); n > 0 && !again {
 		fmt.Fprintf(v.stdout, "weir is stopping; calls that have %d s to end: %d. A second signal stops at once.\n",
 			int(v.limits.drain.Seconds()), n)
 	}
-	again = !v.idleWithin(v.limits.drain, signals)
+	again = again || !v.idleWithin(v.limits.drain, signals)
 	v.cut(stream.ErrStopping)
 	if !v.idleWithin(min(v.limits.cut, time.Second), signals) {
 		return true

@@ -101,6 +101,7 @@ func (a address) String() string {
 // settings are the parsed settings of a command.
 type settings struct {
 	listen            address
+	passed            bool   // the process was started with the socket of listen
 	data              string // absolute path; "" with a database
 	database          string // URL of the database; "" for a data directory
 	tlsCert, tlsKey   string

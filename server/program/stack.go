@@ -113,7 +113,11 @@ func (r *run) openEngine(k *stack, log *logger) (now func() time.Time, err error
 		return now, r.checkSharedSecrets(k)
 	}
 	now = r.now()
-	st, err := store.Open(s.data)
+	wait := store.LockWait
+	if s.passed { // clients wait in the socket while the process before ends
+		wait = r.limits.stop()
+	}
+	st, err := store.OpenWithin(s.data, wait)
 	if err != nil {
 		return nil, err
 	}

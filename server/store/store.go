@@ -43,6 +43,9 @@ const (
 	LockName = "weir.lock"
 )
 
+// LockWait is how long Open waits for a process that is about to end.
+const LockWait = time.Second
+
 // format is the version of the layout that this package reads and writes.
 const format = 1
 
@@ -55,8 +58,7 @@ const (
 )
 
 const (
-	lockWait = time.Second // for a process that is about to end
-	pageSize = 4096        // of a new file, on every platform
+	pageSize = 4096 // of a new file, on every platform
 	// allocSize is the step in which a large file grows.
 	allocSize = 1 << 20
 	// mapSize is how much address space the file's mapping has from the start: a
@@ -95,11 +97,14 @@ type Store struct {
 // errors are one line that says what is wrong and what to do; the error wraps
 // errLocked if another process uses the directory. A file that cannot be used
 // is not changed.
-func Open(dir string) (*Store, error) {
+func Open(dir string) (*Store, error) { return OpenWithin(dir, LockWait) }
+
+// OpenWithin is Open, but waits longer for another process to release the directory.
+func OpenWithin(dir string, wait time.Duration) (*Store, error) {
 	if err := MakeDir(dir); err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(dir)
+	lock, err := lockDir(dir, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +133,9 @@ func MakeDir(dir string) error {
 	return nil
 }
 
-// lockDir locks the directory until the file is closed or the process ends.
-func lockDir(dir string) (*os.File, error) {
+// lockDir locks the directory until the file is closed or the process ends. Another
+// process has wait to release it.
+func lockDir(dir string, wait time.Duration) (*os.File, error) {
 	path := filepath.Join(dir, LockName)
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: it is not a file; remove it, or choose another directory with --data", path)
@@ -148,7 +154,7 @@ func lockDir(dir string) (*os.File, error) {
 		if held {
 			break
 		}
-		if time.Since(start) > lockWait {
+		if time.Since(start) > wait {
 			owner, _ := io.ReadAll(io.LimitReader(f, 20))
 			f.Close()
 			if pid, err := strconv.Atoi(string(bytes.TrimSpace(owner))); err == nil {
@@ -262,7 +268,7 @@ func create(path string) (err error) {
 }
 
 func options() *bolt.Options {
-	o := &bolt.Options{Timeout: lockWait, FreelistType: bolt.FreelistMapType, PageSize: pageSize, NoStatistics: true}
+	o := &bolt.Options{Timeout: LockWait, FreelistType: bolt.FreelistMapType, PageSize: pageSize, NoStatistics: true}
 	if runtime.GOOS != "windows" && strconv.IntSize == 64 {
 		o.InitialMmapSize = mapSize
 	}

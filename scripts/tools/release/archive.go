@@ -28,7 +28,7 @@ func (r *release) archive(t target, program, notices []byte) error {
 	entries := []entry{{name: name + "/", mode: 0o755}, {name: name + "/" + t.program(), mode: 0o755, content: program}}
 	from := []string{"LICENSE", "NOTICE", "deploy/README.txt"}
 	if t.os == "linux" {
-		from = append(from, "deploy/weir.service")
+		from = append(from, "deploy/weir.service", "deploy/weir.socket")
 	}
 	for _, file := range from {
 		content, err := os.ReadFile(filepath.Join(r.root, file))

@@ -109,6 +109,9 @@ func unit(t *testing.T) string {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "weir.socket"), files["weir.socket"], 0o644); err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 
@@ -125,7 +128,9 @@ func systemdAnalyze(t *testing.T, args ...string) string {
 }
 
 func TestSystemdUnitIsValid(t *testing.T) {
-	if out := systemdAnalyze(t, "verify", "--man=no", unit(t)); strings.Contains(out, "weir.service:") {
+	service := unit(t)
+	out := systemdAnalyze(t, "verify", "--man=no", service, strings.TrimSuffix(service, "service")+"socket")
+	if strings.Contains(out, "weir.service:") || strings.Contains(out, "weir.socket:") {
 		t.Error(out)
 	}
 }

@@ -1,6 +1,6 @@
 // Command release builds what a release of the native server consists of:
 //
-//	weir-VERSION-OS-ARCH.tar.gz        the program, licences, the systemd unit (.zip for Windows)
+//	weir-VERSION-OS-ARCH.tar.gz        the program, licences, the systemd units (.zip for Windows)
 //	weir-VERSION.cdx.json              its modules (CycloneDX)
 //	weir-VERSION-image.tar             a container image for every Linux target (OCI layout)
 //	weir-VERSION-image-ARCH.tar        the same for one, which `docker load` reads too

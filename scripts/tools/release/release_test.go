@@ -254,7 +254,7 @@ func TestArchivesHaveTheirFiles(t *testing.T) {
 	for _, target := range r.targets {
 		want := []string{"LICENSE", "NOTICE", "README.txt", "THIRD-PARTY.txt", target.program()}
 		if target.os == "linux" {
-			want = append(want, "weir.service")
+			want = append(want, "weir.service", "weir.socket")
 		}
 		slices.Sort(want)
 		files := r.unpack(t, target)
