@@ -15,21 +15,21 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// project reads the compose file of the release as Docker does, with the schema.
-func project(t *testing.T, env map[string]string) (*types.Project, error) {
+// project reads a compose file of the release as Docker does, with the schema.
+func project(t *testing.T, file string, env map[string]string) (*types.Project, error) {
 	t.Helper()
 	return loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir:  t.TempDir(),
-		ConfigFiles: []types.ConfigFile{{Filename: "compose.yaml", Content: released(t).file(t, "compose.yaml")}},
+		ConfigFiles: []types.ConfigFile{{Filename: file, Content: released(t).file(t, file)}},
 		Environment: env,
 	})
 }
 
 func TestComposeFileRunsTheImageBehindATLSFront(t *testing.T) {
-	if _, err := project(t, nil); err == nil || !strings.Contains(err.Error(), "WEIR_HOST") {
+	if _, err := project(t, "compose.yaml", nil); err == nil || !strings.Contains(err.Error(), "WEIR_HOST") {
 		t.Errorf("without WEIR_HOST the error is %v", err)
 	}
-	c, err := project(t, map[string]string{"WEIR_HOST": "weir.example.com"})
+	c, err := project(t, "compose.yaml", map[string]string{"WEIR_HOST": "weir.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,23 +72,77 @@ func TestComposeFileRunsTheImageBehindATLSFront(t *testing.T) {
 	if !slices.ContainsFunc(caddy.Ports, published) || !slices.ContainsFunc(caddy.Volumes, mounted) {
 		t.Errorf("Caddy has ports %+v and volumes %+v", caddy.Ports, caddy.Volumes)
 	}
-	secret := regexp.MustCompile(`TOKEN|SECRET|KEY|OAUTH`)
-	for name, s := range c.Services {
-		if !s.ReadOnly || s.Privileged || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Equal(s.SecurityOpt, []string{"no-new-privileges:true"}) {
-			t.Errorf("%s is not confined", name)
-		}
-		for v := range s.Environment {
-			if secret.MatchString(v) {
-				t.Errorf("%s has the secret %s in its environment", name, v)
-			}
-		}
-	}
+	checkConfined(t, c)
 	if len(weir.CapAdd) > 0 || !slices.Equal(caddy.CapAdd, []string{"NET_BIND_SERVICE"}) {
 		t.Errorf("capabilities are %v and %v", weir.CapAdd, caddy.CapAdd)
 	}
 	front := released(t).file(t, "Caddyfile")
 	if !bytes.Contains(front, []byte("{$WEIR_HOST} {")) || !bytes.Contains(front, []byte("reverse_proxy weir:8787")) {
 		t.Errorf("the Caddyfile does not pass WEIR_HOST to weir:8787:\n%s", front)
+	}
+}
+
+// checkConfined fails for a service with rights or secrets that it does not need.
+func checkConfined(t *testing.T, c *types.Project) {
+	t.Helper()
+	secret := regexp.MustCompile(`(TOKEN|SECRET|KEY|OAUTH|PASSWORD|URL)[A-Z_]*$`)
+	for name, s := range c.Services {
+		own := name != "database" // whose image changes its user
+		if s.Privileged || !slices.Equal(s.SecurityOpt, []string{"no-new-privileges:true"}) || own && (!s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"})) {
+			t.Errorf("%s is not confined", name)
+		}
+		for v := range s.Environment {
+			if secret.MatchString(v) && !strings.HasSuffix(v, "_FILE") && v != "PUBLIC_URL" {
+				t.Errorf("%s has the secret %s in its environment", name, v)
+			}
+		}
+	}
+}
+
+func TestComposeFileRunsTwoServersOverPostgreSQL(t *testing.T) {
+	const file = "compose-several.yaml"
+	c, err := project(t, file, map[string]string{"WEIR_HOST": "weir.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkConfined(t, c)
+	if got := c.ServiceNames(); !slices.Equal(got, []string{"caddy", "database", "weir-1", "weir-2"}) {
+		t.Fatalf("services are %v", got)
+	}
+	front := string(released(t).file(t, "Caddyfile-several"))
+	for _, name := range []string{"weir-1", "weir-2"} {
+		weir := c.Services[name]
+		if weir.Image != "weir:"+version || weir.PullPolicy != types.PullPolicyNever || len(weir.Ports) > 0 {
+			t.Errorf("%s has image %s, ports %v", name, weir.Image, weir.Ports)
+		}
+		if weir.StopGracePeriod == nil || time.Duration(*weir.StopGracePeriod) <= 30*time.Second {
+			t.Errorf("a stop takes %v, but streams have 30 s", weir.StopGracePeriod)
+		}
+		for _, s := range weir.Secrets {
+			variable := strings.ToUpper(strings.ReplaceAll(s.Source, "-", "_")) + "_FILE"
+			if path := weir.Environment[variable]; path == nil || *path != "/run/secrets/"+s.Source {
+				t.Errorf("%s does not read the secret %s", name, s.Source)
+			}
+		}
+		if len(weir.Secrets) != 4 || c.Networks["front"].Ipam.Config[0].Subnet != *weir.Environment["TRUSTED_PROXIES"] {
+			t.Errorf("%s has the secrets %v and trusts %s", name, weir.Secrets, *weir.Environment["TRUSTED_PROXIES"])
+		}
+		for dependency, of := range map[string]types.ServiceConfig{"database": weir, name: c.Services["caddy"]} {
+			if of.DependsOn[dependency].Condition != types.ServiceConditionHealthy {
+				t.Errorf("%s does not wait for %s", of.Name, dependency)
+			}
+		}
+		if !strings.Contains(front, name+":8787") {
+			t.Errorf("Caddy does not send calls to %s", name)
+		}
+	}
+	if database := c.Services["database"]; len(database.Ports) > 0 || !c.Networks["back"].Internal || len(database.Networks) != 1 {
+		t.Error("the database can be reached from outside")
+	}
+	for _, line := range []string{"flush_interval -1", "health_uri /health/ready", "lb_try_duration 5s"} {
+		if !strings.Contains(front, line) {
+			t.Errorf("the Caddyfile has no line %s", line)
+		}
 	}
 }
 

@@ -4,7 +4,7 @@
 //	weir-VERSION.cdx.json              its modules (CycloneDX)
 //	weir-VERSION-image.tar             a container image for every Linux target (OCI layout)
 //	weir-VERSION-image-ARCH.tar        the same for one, which `docker load` reads too
-//	compose.yaml, Caddyfile            the image behind a TLS front
+//	compose.yaml, Caddyfile            the image behind a TLS front; -several: two over PostgreSQL
 //	install.sh                         downloads and verifies an archive
 //	SHA256SUMS                         of all these files
 //	SHA256SUMS.sig                     its signature (ssh-keygen -Y), with -key
@@ -169,24 +169,30 @@ func (r *release) compile(t target, bin string) error {
 	return nil
 }
 
-// unreleased is the image of deploy/compose.yaml.
+// unreleased is the image of the compose files.
 const unreleased = "image: weir:${WEIR_VERSION:-dev}"
 
-// writeCompose writes compose.yaml with this version's image, and its Caddyfile.
+// writeCompose writes the compose files with this version's image, and their Caddyfiles.
 func (r *release) writeCompose() error {
-	compose, err := os.ReadFile(filepath.Join(r.root, "deploy/compose.yaml"))
-	if err != nil {
-		return err
+	for _, suffix := range []string{"", "-several"} {
+		name := "compose" + suffix + ".yaml"
+		compose, err := os.ReadFile(filepath.Join(r.root, "deploy", name))
+		if err != nil {
+			return err
+		}
+		caddy, err := os.ReadFile(filepath.Join(r.root, "deploy/Caddyfile"+suffix))
+		if err != nil {
+			return err
+		}
+		if bytes.Count(compose, []byte(unreleased)) != 1 {
+			return fmt.Errorf("deploy/%s does not have the line %q", name, unreleased)
+		}
+		compose = bytes.Replace(compose, []byte(unreleased), []byte("image: weir:"+r.version), 1)
+		if err := errors.Join(r.write(name, compose), r.write("Caddyfile"+suffix, caddy)); err != nil {
+			return err
+		}
 	}
-	caddy, err := os.ReadFile(filepath.Join(r.root, "deploy/Caddyfile"))
-	if err != nil {
-		return err
-	}
-	if bytes.Count(compose, []byte(unreleased)) != 1 {
-		return fmt.Errorf("deploy/compose.yaml does not have the line %q", unreleased)
-	}
-	compose = bytes.Replace(compose, []byte(unreleased), []byte("image: weir:"+r.version), 1)
-	return errors.Join(r.write("compose.yaml", compose), r.write("Caddyfile", caddy))
+	return nil
 }
 
 func (r *release) write(name string, content []byte) error {
