@@ -57,7 +57,7 @@ shell() {
 go_modules() {
   local m
   go mod verify >/dev/null
-  for m in . test/clients test/telemetry scripts/tools scripts/mutants; do go -C "$m" mod tidy -diff; done
+  for m in . test/clients test/telemetry test/helm scripts/tools scripts/mutants; do go -C "$m" mod tidy -diff; done
 }
 
 # unit runs the unit tests, and those with OpenAI's client for Go and with the libraries of

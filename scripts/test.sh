@@ -18,6 +18,7 @@ release_tests() {
   # install.sh downloads and verifies with them.
   { command -v ssh-keygen && command -v curl; } >/dev/null || debian openssh-client curl || true
   go -C scripts/tools test -json -timeout=30m ./release > test/out/release.json || true
+  go -C test/helm test -json ./... >> test/out/release.json || true # the chart
   cat test/out/release.json >> test/out/unit.json
   script test/report.mjs unit test/out/release.json
 }
