@@ -14,6 +14,7 @@ type Handlers struct {
 	Explain        *Explainer
 	OAuth          *OAuth
 	Setup          *Setup
+	Device         *Device
 	Feeds          *Feeds
 	Status         *Status
 	ModelLists     *ModelLists
@@ -179,6 +180,17 @@ var routes = [...]route{
 	}},
 	{"/setup/{file}", endpoint.Public, 0, []method{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.Setup.Script }},
+	}},
+
+	{"/api/device", endpoint.Public, maxSignInBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Device.Start }},
+	}},
+	{"/api/device/token", endpoint.Public, maxSignInBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Device.Token }},
+	}},
+	{"/api/device/{code}", endpoint.Manage, maxSignInBody, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.Device.Show }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Device.Decide }},
 	}},
 
 	{"/api/models/list/{kind}", endpoint.Manage, 0, []method{

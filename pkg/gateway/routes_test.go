@@ -61,7 +61,7 @@ func TestAccessOfManagementRoutes(t *testing.T) {
 	access := map[string]endpoint.Access{
 		"/api/machines": endpoint.Operator, "/api/machines/{id}": endpoint.Operator, "/api/version": endpoint.Operator,
 		"/metrics":     endpoint.Metrics,
-		"/api/session": endpoint.Public, "/oauth/callback": endpoint.Public, "/setup/claim": endpoint.Public, "/setup/{file}": endpoint.Public,
+		"/api/session": endpoint.Public, "/oauth/callback": endpoint.Public, "/setup/claim": endpoint.Public, "/api/device": endpoint.Public, "/api/device/token": endpoint.Public, "/setup/{file}": endpoint.Public,
 		"/status": endpoint.Public, "/status.json": endpoint.Public,
 	}
 	n := 0

@@ -274,6 +274,7 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 		Status:         &api.Status{Objects: w.Objects, Cache: w.cache, Now: w.Now},
 		Feeds:          &api.Feeds{Objects: w.Objects, Cache: w.cache, Do: w.Do, Now: w.Now},
 		Setup:          &api.Setup{Handler: objects, PublicURL: w.public},
+		Device:         &api.Device{Handler: objects, PublicURL: w.public, Rand: w.Rand, From: sessions.From},
 		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},
 		ProviderModels: &api.ProviderModels{Models: w.models, Cache: w.cache},
 		Connectivity: &api.Connectivity{

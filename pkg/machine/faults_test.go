@@ -148,6 +148,9 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 		}
 	}
 	w.opened(1)
+	w.device(5, "a")
+	w.device(6, "a")
+	w.At(rpc.RegistryID, "device.decide", `{"digest":"`+inprocess.Digest(6)+`","machineId":"m000000000000001"}`)
 	if status, a := w.At(rpc.RegistryID, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`"}`); status != 200 {
 		t.Fatal(a.Raw)
 	}
@@ -246,6 +249,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 		"GET /api/keys/{id}/usage":              {param: keyOf(firstKey)},
 		"GET /api/keys/{id}/networks":           {param: keyOf(firstKey)},
 		"POST /api/setup":                       {body: `{"tool":"codex","model":"openai/gpt-4o-mini"}`},
+		"POST /api/device/{code}":               {body: `{"approve":true,"digest":"` + inprocess.Digest(5) + `","name":"laptop"}`},
 		"PUT /api/models/alias":                 {body: `{"alias":"new","model":"openai/gpt-4o"}`},
 		"DELETE /api/models/alias":              {query: "alias=nick"},
 		"POST /api/models/custom":               {body: `{"providerAlias":"openai","id":"new-model"}`},
@@ -310,6 +314,10 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(200, "session.end", `{"digest":"`+inprocess.Digest(1)+`","all":true}`)
 	onRegistry(200, "notice", `{"event":"prices.stale","title":"a","text":"b"}`)
 	onRegistry(200, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`"}`)
+	onRegistry(200, "device.start", `{"digest":"`+inprocess.Digest(7)+`","name":"laptop","from":"b"}`)
+	onRegistry(404, "device.find", `{"who":"operator","userCode":"BBBBBBBB"}`)
+	onRegistry(200, "device.decide", `{"digest":"`+inprocess.Digest(5)+`","machineId":""}`)
+	onRegistry(200, "device.poll", `{"digest":"`+inprocess.Digest(6)+`"}`)
 	covered := map[string]bool{}
 	for _, c := range cases {
 		covered[c.machine+" "+c.op] = true

@@ -87,6 +87,10 @@ var registryOps = [...]struct {
 	{"session.check", (*Object).sessionCheck},
 	{"session.end", (*Object).sessionEnd},
 	{"session.failed", (*Object).sessionFailed},
+	{"device.start", (*Object).deviceStart},
+	{"device.find", (*Object).deviceFind},
+	{"device.decide", (*Object).deviceDecide},
+	{"device.poll", (*Object).devicePoll},
 	{"notice", (*Object).registryNotice},
 }
 

@@ -143,15 +143,28 @@ type attemptRow struct {
 	Locks int   `json:"locks,omitempty"`
 }
 
-// sessionFailed counts a failed sign-in. Beyond the limit the address must wait
-// 15 minutes, then twice as long each time, up to four hours. Only failed
-// attempts are counted and limited: valid credentials have at least 128 bits
-// and cannot be guessed.
+// sessionFailed counts a failed sign-in. Only failed attempts are counted and limited: valid
+// credentials have at least 128 bits and cannot be guessed.
 func (o *Object) sessionFailed(r *storage.Call) (any, error) {
 	var in rpc.SignInFailed
 	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) {
 		return nil, apierr.Invalid("from", "from is not a digest.")
 	}
+	return struct{}{}, attempt(r, in.From, attemptMost)
+}
+
+// waiting refuses who must wait after too many attempts.
+func waiting(r *storage.Call, from string) error {
+	var a attemptRow
+	if r.Load(attemptPrefix+from, &a); a.Until > r.Now {
+		return tooMany(a.Until - r.Now)
+	}
+	return nil
+}
+
+// attempt counts an attempt from somewhere. Beyond the limit further ones must wait 15
+// minutes, then twice as long each time, up to four hours. A refusal is stored.
+func attempt(r *storage.Call, from string, most int) error {
 	if rows := r.List(attemptPrefix); len(rows) >= maxAttempts {
 		oldest, at := "", int64(0)
 		for _, row := range rows {
@@ -167,11 +180,11 @@ func (o *Object) sessionFailed(r *storage.Call) (any, error) {
 			r.Del(oldest)
 		}
 	}
-	name := attemptPrefix + in.From
+	name := attemptPrefix + from
 	var a attemptRow
 	r.Load(name, &a)
-	if a.Until > r.Now {
-		return nil, tooMany(a.Until - r.Now)
+	if err := waiting(r, from); err != nil {
+		return err
 	}
 	if r.Now >= a.From+attemptWindow || a.From > r.Now {
 		if r.Now > a.Until+storage.Day {
@@ -179,17 +192,17 @@ func (o *Object) sessionFailed(r *storage.Call) (any, error) {
 		}
 		a.From, a.Count = r.Now, 0
 	}
-	if a.Count++; a.Count > attemptMost {
+	if a.Count++; a.Count > most {
 		wait := attemptWindow << min(a.Locks, attemptLocks)
 		a.Count, a.Locks, a.Until = 0, a.Locks+1, r.Now+wait
 		r.Put(name, a)
 		if err := r.Commit(); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, tooMany(wait)
+		return tooMany(wait)
 	}
 	r.Put(name, a)
-	return struct{}{}, nil
+	return nil
 }
 
 func tooMany(waitMs int64) error {

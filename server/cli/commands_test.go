@@ -25,6 +25,10 @@ var withoutCommand = map[string]string{
 	"POST /api/oauth/{provider}/authorize": "the provider sends the browser back with the dashboard's cookie",
 	"GET /oauth/callback":                  "as above",
 	"POST /setup/claim":                    "a set-up script calls it",
+	"POST /api/device":                     "weir login makes it: TestLoginByDeviceCode",
+	"POST /api/device/token":               "as above",
+	"GET /api/device/{code}":               "a person approves in the dashboard",
+	"POST /api/device/{code}":              "as above",
 	"GET /setup/{file}":                    "the command that weir setup prints downloads it",
 	"POST /api/oauth/{provider}/cancel":    "Ctrl-C of accounts sign-in makes it: TestCtrlCCancelsASignIn",
 }

@@ -97,6 +97,12 @@ var calls = []call{
 	{"POST", "/MACHINE/api/setup", `{"tool":"codex","model":"up/m","allowUnknown":true}`, 201},
 	{"GET", "/setup/codex.sh", "", 200},
 	{"POST", "/setup/claim", `{"lease":"LEASE","tool":"codex"}`, 200},
+	{"POST", "/api/device", `{"name":"laptop"}`, 200},
+	{"POST", "/api/device/token", `{"device_code":"DEVICE"}`, 400},
+	{"GET", "/MACHINE/api/device/USERCODE", "", 200},
+	{"POST", "/MACHINE/api/device/USERCODE", `{"approve":true}`, 204},
+	{"POST", "/api/device/token", `{"device_code":"DEVICE"}`, 200},
+	{"POST", "/api/device/token", `{"device_code":"DEVICE"}`, 400},
 	{"POST", "/setup/claim", `{"lease":"LEASE","tool":"codex"}`, 403},
 	{"GET", "/MACHINE/api/settings", "", 200},
 	{"PATCH", "/MACHINE/api/settings", `{"idleSeconds":30,"defaultModel":"up/m","allowUnknown":true}`, 200},
@@ -235,7 +241,7 @@ func TestAnswersMatchTheDescription(t *testing.T) {
 			ids["REQUEST"] = gjson.Get(r.body, "data.0.id").Str
 		}
 		for name, of := range map[string][2]string{
-			"COMBO": {"/api/combos", "id"}, "BUDGET": {"/api/budgets", "id"}, "DESTINATION": {"/api/destinations", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"},
+			"COMBO": {"/api/combos", "id"}, "BUDGET": {"/api/budgets", "id"}, "DESTINATION": {"/api/destinations", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"}, "DEVICE": {"/api/device", "device_code"}, "USERCODE": {"/api/device", "user_code"},
 			"RESPONSE": {"/v1/responses", "id"}, "VIDEO": {"/v1/videos/generations", "request_id"},
 		} {
 			if c.method == "POST" && strings.HasSuffix(c.path, of[0]) {

@@ -103,7 +103,7 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	if isRefusal(err) {
 		// Valid credentials are never limited, so guessing locks out no one
 		// else.
-		in := map[string]string{"from": s.from(c.Request)}
+		in := map[string]string{"from": s.From(c.Request)}
 		if _, late := rpc.Call[struct{}](ctx, s.Objects, rpc.RegistryID, "session.failed", in); late != nil {
 			return nil, late
 		}
@@ -114,9 +114,9 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	return s.open(ctx, c, account, who)
 }
 
-// from returns a digest of the client's address as the platform reports it, of
+// From returns a digest of the client's address as the platform reports it, of
 // IPv6 the /64 prefix.
-func (s *Sessions) from(r *httpmsg.Request) string {
+func (s *Sessions) From(r *httpmsg.Request) string {
 	address := r.Header.Get("cf-connecting-ip")
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() && !ip.Is4In6() {
 		if p, err := ip.Prefix(64); err == nil {
@@ -146,7 +146,7 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 	t := ticket{home: rpc.RegistryID, id: base64.RawURLEncoding.EncodeToString(b[:])}
 	in := rpc.SessionOpen{Digest: t.digest(), Bound: s.bound()}
 	if in.Address = c.Header.Get("cf-connecting-ip"); in.Address != "" {
-		in.From = s.from(c.Request)
+		in.From = s.From(c.Request)
 	}
 	if who.Key != nil {
 		t.home, in.KeyID, in.KeyDigest = who.MachineID, who.Key.ID, hex.EncodeToString(who.KeyDigest[:])

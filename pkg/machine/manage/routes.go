@@ -47,7 +47,8 @@ var handlers = map[string]func(c *change) (any, error){
 	"GET /api/keys/{id}/usage":    (*change).keyUsage,
 	"GET /api/keys/{id}/networks": (*change).keyNetworks,
 
-	"POST /api/setup": (*change).leaseCreate,
+	"POST /api/setup":         (*change).leaseCreate,
+	"POST /api/device/{code}": (*change).deviceDecide,
 
 	"GET /api/models/alias":        (*change).aliasList,
 	"PUT /api/models/alias":        (*change).aliasPut,

@@ -7,7 +7,6 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/setup"
-	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
 
@@ -38,18 +37,8 @@ func (c *change) leaseCreate() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
-	live := 0
-	for _, row := range c.List(storage.LeasePrefix) {
-		var l storage.Lease
-		if c.Load(row.Key, &l) && l.ExpiresAt > c.Now {
-			live++
-		} else {
-			c.Del(row.Key)
-		}
-	}
-	if live >= maxLeases {
-		return nil, apierr.New(409, "too_many",
-			"A machine has at most %d unused set-up commands. They expire after five minutes.", maxLeases)
+	if err := c.roomForLease(); err != nil {
+		return nil, err
 	}
 	text, err := rpc.MintLease(c.o.Rand, c.o.KeySecret, c.ID)
 	if err != nil {
@@ -60,6 +49,24 @@ func (c *change) leaseCreate() (any, error) {
 	c.Put(storage.LeasePrefix+rpc.KeyDigest(text), row)
 	c.target, c.fields, c.status = tool.ID, in.names, 201
 	return rpc.Lease{Tool: tool.ID, Text: text, Model: model, SmallModel: small, ExpiresAt: row.ExpiresAt}, nil
+}
+
+// roomForLease drops the leases that have expired, and refuses another one if there are too many.
+func (c *change) roomForLease() error {
+	live := 0
+	for _, row := range c.List(storage.LeasePrefix) {
+		var l storage.Lease
+		if c.Load(row.Key, &l) && l.ExpiresAt > c.Now {
+			live++
+		} else {
+			c.Del(row.Key)
+		}
+	}
+	if live >= maxLeases {
+		return apierr.New(409, "too_many",
+			"A machine has at most %d unused set-up commands. They expire after five minutes.", maxLeases)
+	}
+	return nil
 }
 
 // notPlain is the error of a model name that setup.IsModel refuses.
@@ -92,19 +99,25 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 	if !r.Exists() || !r.Load(storage.LeasePrefix+in.Digest, &row) || row.ExpiresAt <= r.Now {
 		return nil, rpc.ErrLease()
 	}
-	actor := "operator"
+	actor, until := "operator", int64(0)
 	if row.KeyID != "" {
 		k, ok := r.ManageKey(row.KeyID)
 		if !ok || row.KeyDigest != "" && !k.Accepts(row.KeyDigest, r.Now) {
 			return nil, rpc.ErrLease()
 		}
-		actor = "key:" + o.MaskedKey(row.KeyID)
+		actor, until = "key:"+o.MaskedKey(row.KeyID), k.ExpiresAt
 	}
+	key, action := storage.Key{}, "POST /setup/claim"
 	tool := setup.Lookup(row.Tool)
 	switch {
-	case tool == nil || in.Tool != row.Tool:
+	case row.Device != "" && in.Tool == rpc.DeviceTool:
+		key.Key, action = deviceKey(row.Device, r.Now, until), "POST /api/device/token"
+	case row.Device == "" && tool != nil && in.Tool == row.Tool:
+		key.Name = tool.Name
+	default:
 		return nil, apierr.Invalid("tool", "This set-up command is for %s.", row.Tool)
-	case len(r.List(storage.KeyPrefix)) >= MaxKeys:
+	}
+	if len(r.List(storage.KeyPrefix)) >= MaxKeys {
 		return nil, apierr.New(409, "too_many",
 			"A machine has at most %d keys. Revoke one that is not needed, then run the command again.", MaxKeys)
 	}
@@ -113,11 +126,10 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 		return nil, err
 	}
 	r.Del(storage.LeasePrefix + in.Digest)
-	key := storage.Key{Key: store.Key{ID: minted.ID, Digest: minted.Digest, Last4: minted.Last4, Name: tool.Name,
-		CreatedAt: r.Now}}
+	key.ID, key.Digest, key.Last4, key.CreatedAt = minted.ID, minted.Digest, minted.Last4, r.Now
 	r.PutKey(&key)
 	o.keyCreated(r.Tx, &key, actor)
-	r.Audit(actor, "POST /setup/claim", o.MaskedKey(key.ID), []string{"name"})
+	r.Audit(actor, action, o.MaskedKey(key.ID), []string{"name"})
 	if err := r.CheckSize(); err != nil {
 		return nil, err
 	}

@@ -50,7 +50,8 @@ const (
 	AuditPrefix       = "audit:"
 	MutationPrefix    = "mutation:"
 	IntentPrefix      = "intent:"
-	LeasePrefix       = "lease:" // and the digest of the lease
+	LeasePrefix       = "lease:"  // and the digest of the lease
+	DevicePrefix      = "device:" // and the digest of the device code, in the registry
 	OAuthPrefix       = "oauth/"
 	FlowPrefix        = "oauth/flow/"
 	LifetimeRow       = "lifetime" // see lifetime.go
@@ -285,6 +286,7 @@ type Lease struct {
 	KeyID      string `json:"keyId,omitempty"`     // of who created it; "" for the operator
 	KeyDigest  string `json:"keyDigest,omitempty"` // of that key as it was presented; "" for a session
 	ExpiresAt  int64  `json:"expiresAt"`           // Unix milliseconds
+	Device     string `json:"device,omitempty"`    // name of the computer of a sign-in, see rpc.Device
 }
 
 // The values of store.Connection.Status besides "".
