@@ -4,7 +4,8 @@ package cli
 func commands() []group {
 	return []group{
 		{ops: []op{{use: "login URL", short: "store the credential of a gateway and use it from now on", long: loginText,
-			fields: []field{{"name", "", "NAME", "of the gateway in later commands; its host by default", nil}}, run: (*app).login}}},
+			fields: []field{{"name", "", "NAME", "of the gateway in later commands; its host by default", nil},
+				{"token", "", toggle, "ask for the operator token or a key, in place of an approval in the dashboard", nil}}, run: (*app).login}}},
 		{"gateways", "gateway", "list, choose and forget the gateways of weir login", []op{
 			{use: "ls", short: "list them", run: (*app).listGateways},
 			{use: "use [NAME]", short: "choose the gateway of later commands; without a name the data directory of this computer",
@@ -89,7 +90,7 @@ func commands() []group {
 }
 
 const (
-	loginText   = "The credential is the operator token or a key, of scope manage for most commands. It is\nread from the terminal without echo, or from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
+	loginText   = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
 	limitText   = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
 	settingText = "A value is a text, a number or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
 	callText    = "Without PROMPT it is read from the standard input. The operator has no key, and\ncalls with one that is created for it, expires after ten minutes and is deleted behind it."

@@ -184,7 +184,12 @@ func (a *app) login(ctx context.Context, in *input) error {
 	if host := u.Hostname(); u.Scheme == "http" && host != "localhost" && !strings.HasPrefix(host, "127.") && host != "::1" {
 		fmt.Fprintf(a.Stderr, "weir: warning: %s has no TLS: others on the way can read the credential\n", address)
 	}
-	token, err := a.secret("Operator token or key of " + address)
+	token := ""
+	if _, ok := a.terminal(a.Stdin); ok && in.values["token"] == "" {
+		token, err = a.loginByDevice(ctx, newClient(address, "", a.Version, nil))
+	} else {
+		token, err = a.secret("Operator token or key of " + address)
+	}
 	if err != nil {
 		return err
 	}

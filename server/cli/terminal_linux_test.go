@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -110,7 +111,7 @@ func (x *terminal) end() int {
 
 func TestPromptsDoNotEchoSecrets(t *testing.T) {
 	w := newWorld(t)
-	x := w.inTerminal(80, nil, "login", w.url, "--name", "prod")
+	x := w.inTerminal(80, nil, "login", w.url, "--name", "prod", "--token")
 	x.until("Operator token or key of " + w.url + ": ")
 	x.enter(token + "\n")
 	x.until("Signed in to prod as the operator")
@@ -123,6 +124,33 @@ func TestPromptsDoNotEchoSecrets(t *testing.T) {
 	x.until("The account main")
 	if code := x.end(); code != 0 || strings.Contains(x.screen.String(), "typed-secret") {
 		t.Errorf("exit %d, %s", code, x.screen.String())
+	}
+}
+
+func TestLoginByDeviceCode(t *testing.T) {
+	w := newWorld(t)
+	code := regexp.MustCompile(`[A-Z]{4}-[A-Z]{4}`)
+	for _, tt := range []struct {
+		body, want string
+		code       int
+	}{{`{"approve":false}`, "access_denied", 1}, {`{"approve":true}`, "as a key", 0}} {
+		x := w.inTerminal(100, nil, "login", w.url, "--name", "prod")
+		x.until("compare the code")
+		file := filepath.Join(w.home, "body.json")
+		os.WriteFile(file, []byte(tt.body), 0o600)
+		w.ok("api", "POST", "/api/device/"+code.FindString(x.screen.String()), "--body", file)
+		if got := x.end(); got != tt.code || !strings.Contains(x.screen.String(), tt.want) {
+			t.Fatalf("exit %d, %s", got, x.screen.String())
+		}
+	}
+	if out := w.ok("keys"); !strings.Contains(out, "weir on ") || !strings.Contains(out, "manage") {
+		t.Error(out)
+	}
+	if code, out, failed := w.runIn(w.env("WEIR_GATEWAY", "prod"), "", "keys"); code != 0 || !strings.Contains(out, "weir on ") {
+		t.Errorf("exit %d, %s", code, failed)
+	}
+	if out := w.ok("audit"); !strings.Contains(out, "POST /api/device/token") || !strings.Contains(out, "deny") {
+		t.Error(out)
 	}
 }
 
