@@ -14,6 +14,7 @@ import { ThemeButton } from "./theme";
 import { Toasts } from "./toast";
 import { Button, Empty, ErrorBox } from "./ui";
 
+const devicePage = () => import("./device");
 const machinesPage = () => import("./machines");
 
 // Shell is the frame of every page: the navigation, the choice of the machine and
@@ -40,7 +41,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
 
   useEffect(() => {
     setOpen(false);
-    if (!session.operator && route.machineId !== machineId) go(to(machineId, home));
+    if (!session.operator && route.machineId !== machineId && route.page !== "device") go(to(machineId, home));
   }, [location.hash]);
 
   // The operator of one machine starts with it.
@@ -176,7 +177,9 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
       <main id="main" ref={main} tabIndex={-1}>
         {error && <ErrorBox>{error}</ErrorBox>}
         <Guard key={`${machineId}/${page}`}>
-          {machineId && !machine ? (
+          {!route.machineId && route.page === "device" ? (
+            <Lazy load={devicePage} props={{ session, machines: list.data?.data ?? [] }} what="the sign-in" />
+          ) : machineId && !machine ? (
             <Empty title="Machine not found">
               <a class="button" href="#/machines">
                 Back to machines
