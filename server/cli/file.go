@@ -166,15 +166,29 @@ func readFileText(raw []byte) (map[string]any, error) {
 	values, _ := v.(map[string]any)
 	for _, s := range fileSections {
 		seen := map[string]bool{}
-		for _, item := range itemsOf(values, s.name) {
+		for i, item := range itemsOf(values, s.name) {
 			name := s.nameOf(item)
 			if name == "" || seen[name] {
-				return nil, fmt.Errorf("%s: the name %q is empty or used twice", s.name, name)
+				return nil, mistake(rowNode(doc.Content[0], s.name, i), "%s: the name %q is empty or used twice", s.name, name)
 			}
 			seen[name] = true
 		}
 	}
 	return values, nil
+}
+
+// rowNode returns the node of row i of a section.
+func rowNode(doc *yaml.Node, section string, i int) *yaml.Node {
+	for k := 0; k+1 < len(doc.Content); k += 2 {
+		rows := doc.Content[k+1]
+		if rows.Kind == yaml.AliasNode {
+			rows = rows.Alias
+		}
+		if doc.Content[k].Value == section && i < len(rows.Content) {
+			return rows.Content[i]
+		}
+	}
+	return doc
 }
 
 func mistake(n *yaml.Node, format string, args ...any) error {

@@ -176,7 +176,7 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {env: MISSING}\n", "MISSING is not set"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {file: /missing}\n", "/missing"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {command: exit 3}\n", "exit status 3"},
-		{"keys:\n  - name: a\n  - name: a\n", "used twice"},
+		{"keys:\n  - name: a\n  - name: a\n", "line 3, column 5: keys: the name \"a\" is empty or used twice"},
 		{"keys:\n  - rpm: 5\n", "is empty or used twice"},
 		{"keys:\n  - name: a\n    rpm: 1\n    rpm: 2\n", "line 4, column 5"},
 		{"keys:\n  - name: a\n    expiresAt: soon\n", "expiresAt soon"},
