@@ -8,7 +8,8 @@
 // lines. -alone leaves out the demo machine and its provider.
 //
 // FOLDER/demo.json (mode 600) remembers the demo machine between runs;
-// .weir/dev.json tells tools of the server that was started last.
+// .weir/dev.json tells tools of the server that was started last. FOLDER/start.log has what
+// the gateway prints before it answers, which is shown only if it does not start.
 package main
 
 import (
@@ -27,6 +28,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -41,6 +44,42 @@ const (
 type gateway struct {
 	url, state, secrets string
 	token               string // of the operator
+	out                 *startOutput
+}
+
+// startOutput is the output of the gateway: a file until it has started, then ours.
+type startOutput struct {
+	mu   sync.Mutex
+	file *os.File
+	to   io.Writer
+}
+
+func newStartOutput(name string) (*startOutput, error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	return &startOutput{file: file, to: file}, err
+}
+
+func (o *startOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to.Write(p)
+}
+
+// started passes on what is printed from now on.
+func (o *startOutput) started() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.to = os.Stderr
+}
+
+// show prints what was printed before the gateway had started, if it has not.
+func (o *startOutput) show(w io.Writer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.to == o.file {
+		o.to = w
+		_, _ = io.Copy(w, io.NewSectionReader(o.file, 0, 1<<20))
+	}
 }
 
 // machine is what demo.json holds.
@@ -75,8 +114,12 @@ func (g *gateway) run(command []string, alone bool) (int, error) {
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	var err error
+	if g.out, err = newStartOutput(filepath.Join(g.state, "start.log")); err != nil {
+		return 1, err
+	}
 	child := exec.Command(command[0], command[1:]...)
-	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	child.Stdout, child.Stderr = g.out, g.out
 	ownGroup(child)
 	if err := child.Start(); err != nil {
 		return 1, err
@@ -104,9 +147,11 @@ func (g *gateway) run(command []string, alone bool) (int, error) {
 			}
 			_ = child.Process.Signal(syscall.SIGTERM)
 			<-ended
+			g.out.show(os.Stderr)
 			return 1, err
 		case <-ended:
 			if code == 0 {
+				g.out.show(os.Stderr)
 				code = child.ProcessState.ExitCode()
 			}
 			if code < 0 { // a signal ended it
@@ -161,18 +206,31 @@ func (g *gateway) start(ctx context.Context, alone bool) error {
 	if err := writePrivate(noteFile, note); err != nil {
 		return err
 	}
-	fmt.Printf("\nweir is on %s, its dashboard at /; the operator's token is in %s\n\n", g.url, noteFile)
-	if !alone {
-		fmt.Print("The demo machine's provider is a test upstream on this computer. Try:\n\n")
+	g.out.started()
+	fmt.Print(g.greeting(note.APIKey))
+	return nil
+}
+
+// greeting returns what is printed when the gateway answers. key is that of the demo machine,
+// nil without one.
+func (g *gateway) greeting(key *string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "weir is on %s, its data in %s\n\n", g.url, g.state)
+	fmt.Fprintf(&b, "Open the dashboard; the link signs you in as the operator, so keep it to yourself:\n\n%s/#/sign-in/%s\n\n", g.url, g.token)
+	if key == nil {
+		b.WriteString("Create a machine there, then add a provider. ")
+	} else {
+		b.WriteString("Or call the demo machine, whose provider is a test upstream on this computer:\n\n")
 		for _, call := range [][2]string{
 			{"chat/completions", `{"model":"demo/test-chat","messages":[{"role":"user","content":"hello"}]}`},
 			{"embeddings", `{"model":"demo/test-embed","input":"hello"}`},
 		} {
-			fmt.Printf("curl -s %s/v1/%s -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '%s'\n\n", g.url, call[0], *note.APIKey, call[1])
+			fmt.Fprintf(&b, "curl -s %s/v1/%s -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '%s'\n\n",
+				g.url, call[0], *key, call[1])
 		}
+		b.WriteString("Next: add a provider of your own in the dashboard, then connect a tool. ")
 	}
-	fmt.Println("Ctrl-C stops it.")
-	return nil
+	return b.String() + "Ctrl-C stops it.\n"
 }
 
 // healthy waits for the gateway.

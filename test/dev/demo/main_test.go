@@ -26,6 +26,43 @@ func TestOtherServersMachinesStayAsTheyAre(t *testing.T) {
 	}
 }
 
+func TestOutputOfAStartIsShownOnlyIfItFails(t *testing.T) {
+	o, err := newStartOutput(filepath.Join(t.TempDir(), "start.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(o, "a table of 60 lines\n")
+	var failed, shown strings.Builder
+	o.show(&failed)
+	if failed.String() != "a table of 60 lines\n" {
+		t.Errorf("a failed start shows %q", &failed)
+	}
+	if o, err = newStartOutput(filepath.Join(t.TempDir(), "start.log")); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(o, "a table of 60 lines\n")
+	o.started()
+	if o.show(&shown); shown.Len() > 0 {
+		t.Errorf("the end of a gateway that had started shows %q", &shown)
+	}
+}
+
+func TestGreetingHasOneLinkAndUsableLines(t *testing.T) {
+	g, key := &gateway{url: "http://127.0.0.1:8787", token: "token", state: ".wrangler/state"}, "sk-key"
+	for _, k := range []*string{&key, nil} {
+		text := g.greeting(k)
+		if n := strings.Count(text, "http://127.0.0.1:8787/#/sign-in/token\n"); n != 1 {
+			t.Errorf("%d sign-in links in %q", n, text)
+		}
+		if lines := strings.Count(text, "\n"); lines > 14 {
+			t.Errorf("%d lines: %q", lines, text)
+		}
+		if curls := strings.Count(text, "\ncurl -s "); (curls == 2) != (k != nil) || !strings.HasSuffix(text, "Ctrl-C stops it.\n") {
+			t.Errorf("%d curl lines: %q", curls, text)
+		}
+	}
+}
+
 // The change of a port that an end of the process interrupted.
 func TestInterruptedChangeOfThePortIsRepeated(t *testing.T) {
 	broken, addresses := false, map[string]string{}

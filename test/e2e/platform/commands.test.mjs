@@ -90,6 +90,17 @@ async function demo(command, secrets, perPlatform) {
       const server = await up(command, state, port);
       try {
         assert.equal(server.curls.length, 2, server.text());
+        const printed = server.text(),
+          greeting = printed.slice(printed.indexOf("weir is on "));
+        assert.ok(greeting.split("\n").length < 16, greeting);
+        assert.doesNotMatch(printed, /⎔|Binding |Your Worker has access/);
+        const [, code] = /\/#\/sign-in\/(\S+)\n/.exec(greeting);
+        const session = await fetch(`http://127.0.0.1:${port}/api/session`, {
+          method: "POST",
+          headers: { "content-type": "application/json", origin: `http://127.0.0.1:${port}` },
+          body: JSON.stringify({ token: code }),
+        });
+        assert.equal(session.status, 200, await session.text());
         const [chat, embeddings] = await Promise.all(
           server.curls.map(async (line) => JSON.parse((await run("bash", ["-c", line])).stdout)),
         );
