@@ -68,10 +68,12 @@ test("the command of the page sets a tool up", async (t) => {
   assert.equal((await call("GET", "/keys")).data.length, 1, "no key exists yet");
 
   const home = await mkdtemp(join(tmpdir(), "weir-setup-"));
+  let key;
   try {
     await run("sh", ["-c", text], { env: { PATH: process.env.PATH, HOME: home, no_proxy: "*" } });
     const written = await readFile(join(home, ".codex/config.toml"), "utf8");
     assert.match(written, /^model = "up\/test-chat"$/m);
+    key = /sk-[a-z0-9-]+/.exec(written)[0];
     await page.getByText("Manual setup").click();
     const shown = await page.getByRole("region", { name: "Settings for Codex CLI" }).innerText();
     assert.equal(written.replace(/sk-[a-z0-9-]+/, "YOUR_KEY").trim(), shown.trim());
@@ -80,6 +82,15 @@ test("the command of the page sets a tool up", async (t) => {
   }
   assert.equal((await call("GET", "/keys")).data[1].name, "Codex CLI");
   await page.getByText("Its key was created on").waitFor();
+  const answer = await fetch(`${b.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hello" }] }),
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  await page.getByText("Codex CLI is connected.").waitFor();
+  await command(page, "Codex CLI").waitFor({ state: "detached" });
+  assert.equal(await page.getByText("The command has expired").count(), 0);
 });
 
 test("a command is not shown for another tool or model, nor once it has expired", async (t) => {

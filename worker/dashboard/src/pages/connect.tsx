@@ -128,7 +128,8 @@ function Tool({
     [machine],
   );
   const [typedModel, setModel] = useState(""),
-    [typedSmall, setSmall] = useState("");
+    [typedSmall, setSmall] = useState(""),
+    [call, setCall] = useState("");
   const save = useAction();
   const standard = list.model || models.data?.[0] || "",
     model = typedModel || standard,
@@ -175,7 +176,14 @@ function Tool({
       </Section>
       {tool.script && !models.data && !models.error && <Skeleton what="models" rows={1} />}
       {tool.script && (models.data || models.error) && (
-        <Command key={`${tool.id} ${model} ${small}`} machine={machine} tool={tool} model={model} small={small} />
+        <Command
+          key={`${tool.id} ${model} ${small}`}
+          machine={machine}
+          tool={tool}
+          model={model}
+          small={small}
+          call={call}
+        />
       )}
       {tool.script ? (
         <details>
@@ -185,7 +193,7 @@ function Tool({
       ) : (
         manual
       )}
-      <LastCall machine={machine} tool={tool} />
+      <LastCall machine={machine} tool={tool} onConnected={setCall} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { KeyRow, List, RequestRow, ToolRow } from "../../api-types";
 import { money, number } from "../../format";
@@ -31,7 +31,16 @@ interface Call {
 }
 
 // LastCall waits for the first call of a tool and shows its latest one.
-export function LastCall({ machine, tool }: { machine: Machine; tool: ToolRow }) {
+export function LastCall({
+  machine,
+  tool,
+  onConnected,
+}: {
+  machine: Machine;
+  tool: ToolRow;
+  /** gets the id of the latest call of the tool's key, if it succeeded */
+  onConnected: (id: string) => void;
+}) {
   const opened = useRef<number | null>(null); // the number of the latest request then
   const call = useLoad(async (): Promise<Call> => {
     const keys = await machine.list<KeyRow>("/keys");
@@ -47,6 +56,10 @@ export function LastCall({ machine, tool }: { machine: Machine; tool: ToolRow })
   }, [machine, tool]);
   const { request } = call.data ?? {};
   const ok = !!request && (request.error === "client_closed" || (request.status < 400 && !request.error));
+  const connected = ok && call.data?.key ? request.id : "";
+  useEffect(() => {
+    if (connected) onConnected(connected);
+  }, [connected]);
   useRefresh(call.reload, ok ? connectedMs : waitingMs);
   return (
     <Section title={request ? "Last call" : "First call"}>

@@ -26,13 +26,17 @@ export function Command({
   tool,
   model,
   small,
+  call,
 }: {
   machine: Machine;
   tool: ToolRow;
   model: string;
   small: string;
+  /** id of the tool's last call that succeeded: another one than before means that the command was used */
+  call: string;
 }) {
   const [created, setCreated] = useState<SetupCommand | null>(null),
+    [before, setBefore] = useState(""),
     [until, setUntil] = useState(0),
     [expired, setExpired] = useState(false),
     [copied, setCopied] = useState(false),
@@ -43,6 +47,7 @@ export function Command({
       const body = { tool: tool.id, ...(model && { model }), ...(small && { smallModel: small }) };
       const next = await machine.post<SetupCommand>("/setup", body);
       setCreated(next);
+      setBefore(call);
       setUntil(Date.now() + lifetime);
       setExpired(false);
       setCopied(
@@ -57,6 +62,11 @@ export function Command({
     const timer = setTimeout(() => setExpired(true), lifetime);
     return () => clearTimeout(timer);
   }, [created]);
+  useEffect(() => {
+    if (call === before) return;
+    setCreated(null);
+    setExpired(false);
+  }, [call]);
   const undo = `${location.origin}/setup/${tool.id}.${shell}`;
   return (
     <Section
