@@ -3,6 +3,7 @@
 package program
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"weir/server/cli"
 	"weir/server/host"
@@ -62,12 +64,32 @@ type Parts struct {
 // setting. env looks up a variable of the environment.
 func (o Options) Main(args []string, env func(string) (string, bool), stdin io.Reader,
 	stdout, stderr io.Writer) (code int) {
+	if len(args) == 0 && isTerminal(stdin) && isTerminal(stdout) {
+		if !offersStart(stdin, stdout) {
+			return 0
+		}
+		args = []string{"serve"}
+	}
 	if len(args) == 0 {
 		args, stdout = []string{"help"}, stderr
 		defer func() { code = 2 }()
 	}
 	r := &run{Options: o, env: env, stdin: stdin, stdout: stdout, stderr: stderr, limits: standardLimits()}
 	return r.main(args)
+}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// offersStart asks whether to start the server, and reports whether the answer is yes or empty.
+func offersStart(in io.Reader, out io.Writer) bool {
+	fmt.Fprint(out, "weir is an AI gateway; weir help lists its commands. Start the server now? [Y/n] ")
+	line, err := bufio.NewReader(in).ReadString('\n')
+	line = strings.ToLower(strings.TrimSpace(line))
+	return err == nil && (line == "" || line == "y" || line == "yes")
 }
 
 // main runs a command and returns the exit code.
