@@ -169,7 +169,7 @@ const asked = {
   windows: "guides/self-hosting",
   uninstall: "guides/self-hosting",
   "forgot token": "guides/self-hosting",
-  "lost operator token": "guides/self-hosting",
+  "lost operator token": "guides/leaked-token",
   password: "guides/self-hosting",
   "move to a server": "guides/self-hosting",
   https: "guides/self-hosting",

@@ -10,7 +10,7 @@ export const words = {
   "connections#servers-of-your-own": "local model vllm lm studio llama",
   keys: "key token virtual key api keys expiry restrict team member colleague employee second admin",
   "keys#limits": "rate limit rpm tpm throttle quota",
-  "keys#rotating-a-key": "replace renew leak leaked stolen compromised revoke",
+  "keys#rotating-a-key": "rotate replace renew leak leaked stolen compromised revoke",
   "keys#usage": "spend report month invoice billing bill charge back",
   "keys#csv-files": "download excel spreadsheet",
   routing: "load balancing weights round robin order priority",
