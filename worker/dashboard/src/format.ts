@@ -1,35 +1,44 @@
-// Numbers and times as text. The dashboard is in English; times are in the
-// browser's time zone.
+// Numbers, amounts and times as text. The dashboard is in English; numbers and dates are
+// written as the browser's language does, with Latin digits and the Gregorian calendar,
+// and times are in the browser's time zone, by 24 hours.
 
-export const number = (n: number) => n.toLocaleString("en");
+const language = new Intl.NumberFormat().resolvedOptions().locale;
+const locale = new Intl.Locale(language, { numberingSystem: "latn", calendar: "gregory" });
+
+export const number = (n: number) => n.toLocaleString(locale);
 
 // compact returns a large number with three digits: "1.52M"; below 10,000 it is exact.
 export const compact = (n: number) =>
-  n < 10_000 ? number(n) : n.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
+  n < 10_000 ? number(n) : n.toLocaleString(locale, { notation: "compact", maximumSignificantDigits: 3 });
+
+const dollar = { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol" } as const;
+
+// dollars returns US dollars with at least two decimals and at most as many as given.
+export const dollars = (usd: number, most = 2, least = 2) =>
+  usd.toLocaleString(locale, { ...dollar, minimumFractionDigits: least, maximumFractionDigits: most });
 
 // money returns US dollars; amounts below one dollar have up to four decimals, very small
 // ones two digits.
 export const money = (usd: number) =>
-  usd > 0 && usd < 0.0001 ? `$${usd.toLocaleString("en", { maximumSignificantDigits: 2 })}` : plainMoney(usd);
-const plainMoney = (usd: number) =>
-  "$" + usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: usd > 0 && usd < 1 ? 4 : 2 });
+  usd > 0 && usd < 0.0001
+    ? usd.toLocaleString(locale, { ...dollar, maximumSignificantDigits: 2 })
+    : dollars(usd, usd > 0 && usd < 1 ? 4 : 2);
 
 // moneyLike returns what writes the amounts of a column, all with the same decimals: four
 // if none reaches a dollar. Smaller amounts are "<$0.01".
 export function moneyLike(amounts: number[]): (usd: number) => string {
   const digits = Math.max(0, ...amounts) < 1 ? 4 : 2;
-  const text = (usd: number) =>
-    "$" + usd.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return (usd) => (usd === 0 ? "$0.00" : usd < 0.5 / 10 ** digits ? `<${text(1 / 10 ** digits)}` : text(usd));
+  const text = (usd: number) => dollars(usd, digits, digits);
+  return (usd) => (usd === 0 ? dollars(0) : usd < 0.5 / 10 ** digits ? `<${text(1 / 10 ** digits)}` : text(usd));
 }
 
 // percent returns a share from 0 to 1: "12.5%".
-export const percent = (share: number) => `${(share * 100).toLocaleString("en", { maximumFractionDigits: 1 })}%`;
+export const percent = (share: number) => share.toLocaleString(locale, { style: "percent", maximumFractionDigits: 1 });
 
 // rate returns a price in US dollars per million tokens, "" if it is unknown.
 export function rate(usd?: number): string {
   if (usd === undefined) return "";
-  return usd === 0 ? "free" : usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
+  return usd === 0 ? "free" : usd.toLocaleString(locale, { minimumFractionDigits: 2, maximumFractionDigits: 4 });
 }
 
 // count returns a number of things: "1 model", "20 models", "3 aliases", "2 entries".
@@ -41,7 +50,7 @@ const plural = (what: string) =>
 export function bytes(n: number): string {
   if (n < 1000) return `${n} B`;
   const [size, unit] = n < 1e6 ? [n / 1e3, "kB"] : [n / 1e6, "MB"];
-  return `${size.toLocaleString("en", { maximumFractionDigits: 1 })} ${unit}`;
+  return `${size.toLocaleString(locale, { maximumFractionDigits: 1 })} ${unit}`;
 }
 
 // indented returns a JSON text with indentation, "" if it is not JSON. Strings and numbers
@@ -78,25 +87,25 @@ export function indented(text: string): string {
 }
 
 // day returns a date: "Nov 22, 2026".
-export const day = (ms: number) => new Date(ms).toLocaleDateString("en", { dateStyle: "medium" });
+export const day = (ms: number) => new Date(ms).toLocaleDateString(locale, { dateStyle: "medium" });
 
 // when returns a date and time: "Nov 22, 2026, 15:04"; "Never" for a missing one.
 export const when = (ms?: number) =>
-  ms ? new Date(ms).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }) : "Never";
+  ms ? new Date(ms).toLocaleString(locale, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }) : "Never";
 
 // monthDay returns a date without its year: "Nov 22".
 export const monthDay = (ms: number, timeZone?: string) =>
-  new Date(ms).toLocaleDateString("en", { day: "numeric", month: "short", timeZone });
+  new Date(ms).toLocaleDateString(locale, { day: "numeric", month: "short", timeZone });
 
 // month returns a month of UTC: "Nov 2026".
 export const month = (ms: number) =>
-  new Date(ms).toLocaleDateString("en", { month: "short", year: "numeric", timeZone: "UTC" });
+  new Date(ms).toLocaleDateString(locale, { month: "short", year: "numeric", timeZone: "UTC" });
 
 // time returns a time of day with seconds: "15:04:05".
-export const time = (ms: number) => new Date(ms).toLocaleTimeString("en", { timeStyle: "medium", hourCycle: "h23" });
+export const time = (ms: number) => new Date(ms).toLocaleTimeString(locale, { timeStyle: "medium", hourCycle: "h23" });
 
 // clock returns a time of day: "15:04".
-export const clock = (ms: number) => new Date(ms).toLocaleTimeString("en", { timeStyle: "short", hourCycle: "h23" });
+export const clock = (ms: number) => new Date(ms).toLocaleTimeString(locale, { timeStyle: "short", hourCycle: "h23" });
 
 // duration returns a time span, rounded up to a second: "45 s", "12 min", "1.5 h",
 // "7 days".

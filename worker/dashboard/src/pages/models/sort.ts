@@ -1,6 +1,6 @@
 // The columns of the list of models, its order and its groups.
 import type { ModelRow } from "../../api-types";
-import { number, rate } from "../../format";
+import { dollars, number, rate } from "../../format";
 
 // Column is a figure of a model, by which the list can be sorted.
 export interface Column {
@@ -49,7 +49,7 @@ export function otherPrice(m: ModelRow): string {
   const unit = units.find(([key]) => m.pricing?.[key] !== undefined);
   if (!unit) return "";
   const usd = m.pricing![unit[0]];
-  return usd === 0 ? "free" : `$${usd.toLocaleString("en", { maximumFractionDigits: 6 })} ${unit[1]}`;
+  return usd === 0 ? "free" : `${dollars(usd, 6, 0)} ${unit[1]}`;
 }
 
 // Listed is a row of the list: a model, or the head of a group.

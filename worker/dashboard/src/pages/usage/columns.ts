@@ -231,7 +231,7 @@ export function change(c: Column, now: UsageRow, before: UsageRow): string {
   if (c.unknown?.(figures(now)) || c.unknown?.(figures(before))) return "";
   const [a, b] = [amount(c, now), amount(c, before)];
   const sign = a < b ? "−" : a > b ? "+" : "±";
-  if (c.text === percent) return `${sign}${percent(Math.abs(a - b)).slice(0, -1)} points`;
+  if (c.text === percent) return `${sign}${number(Math.round(Math.abs(a - b) * 1000) / 10)} points`;
   return b === 0 ? "" : `${sign}${percent(Math.abs(a / b - 1))}`;
 }
 
