@@ -88,6 +88,9 @@ test("the latency of a stream is the time to its end, and an interrupted stream 
   assert.deepEqual([broken.status, broken.error], [200, "upstream_reset"]);
 });
 
+// openFilters opens the popover with the filters.
+const openFilters = (p) => p.locator(".pop > summary").filter({ hasText: "Filters" }).click();
+
 test("the page lists requests and filters them", async (t) => {
   const { machineId } = await shared();
   const p = await openPage(t, b, machineId, "Requests");
@@ -112,6 +115,7 @@ test("the page lists requests and filters them", async (t) => {
   await p.getByRole("searchbox").fill("no such thing");
   await p.getByText("No requests found").waitFor();
   await p.getByRole("searchbox").fill("");
+  await openFilters(p);
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
   await holds(p, () => document.querySelectorAll("tbody tr").length === 3);
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "All" });
@@ -124,6 +128,7 @@ test("the page lists requests and filters them", async (t) => {
   await p.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
   await p.goBack();
   await holds(p, () => document.querySelectorAll("tbody tr").length === 2);
+  await openFilters(p);
   await p.getByRole("combobox", { name: "Status" }).selectOption({ label: "All" });
   await p.getByRole("combobox", { name: "Account" }).selectOption({ label: "Second" });
   await holds(p, () => document.querySelectorAll("tbody tr").length === 1);
@@ -136,8 +141,10 @@ test("a request opens in a drawer with its attempts, and by its address", async 
   const p = await openPage(t, b, machineId, "Requests");
   const { data } = await api("/requests");
   const fell = data.find((r) => r.asked === "fall");
+  await openFilters(p);
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
   await holds(p, () => document.querySelectorAll("tbody tr").length === 3);
+  await p.keyboard.press("Escape");
   await p.getByRole("row").filter({ hasText: "fall" }).click();
   const drawer = p.getByRole("dialog", { name: "Request" });
   await drawer.getByText(fell.id, { exact: true }).waitFor();
@@ -252,6 +259,7 @@ test("requests are searched by period, endpoint and error code, which the addres
   const p = await openPage(t, b, machineId, "Requests");
   const count = (n) => holds(p, (want) => document.querySelectorAll("tbody tr").length === want, n);
   const pick = (name, label) => p.getByRole("combobox", { name, exact: true }).selectOption({ label });
+  await openFilters(p);
   await pick("Endpoint", "/v1/embeddings");
   await count(1);
   await pick("Endpoint", "All");
@@ -264,6 +272,7 @@ test("requests are searched by period, endpoint and error code, which the addres
   await p.getByRole("button", { name: "Clear filters" }).click();
   await count(6);
   assert.ok(p.url().endsWith("/requests"), p.url());
+  await openFilters(p);
   await pick("Period", "Last 15 minutes");
   await count(6);
   await pick("Period", "Custom");
@@ -280,6 +289,7 @@ test("requests are searched by period, endpoint and error code, which the addres
   await p.goto(`${b.url}/#/m/${machineId}/requests?from=${last.at}&to=${last.at}&key=${last.keyId}`);
   await p.reload();
   await p.getByText(last.asked).first().waitFor();
+  await openFilters(p);
   assert.equal(await p.getByRole("combobox", { name: "Period" }).inputValue(), "custom");
 });
 
@@ -299,8 +309,10 @@ test("requests are found by their tags, which the drawer shows", async (t) => {
   const p = await openPage(t, b, machineId, "Requests");
   const count = (n) => holds(p, (want) => document.querySelectorAll("tbody tr").length === want, n);
   await count(2);
+  await openFilters(p);
   await p.getByRole("textbox", { name: "Tag" }).fill("nightly");
   await count(1);
+  await p.keyboard.press("Escape");
   await p.locator("tbody tr").click();
   await p.getByRole("dialog", { name: "Request" }).getByText("project=atlas, nightly").waitFor();
 });
@@ -310,10 +322,12 @@ test("the entry of the open page in the navigation clears its filters", async (t
   const { machineId } = await shared();
   const p = await openPage(t, b, machineId, "Requests");
   const count = (n) => holds(p, (want) => document.querySelectorAll("tbody tr").length === want, n);
+  await openFilters(p);
   await p.getByRole("textbox", { name: "Error code" }).fill("model_not_found");
   await count(1);
   await p.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Requests" }).click();
   await count(6);
+  await openFilters(p);
   assert.equal(await p.getByRole("textbox", { name: "Error code" }).inputValue(), "");
   assert.ok(p.url().endsWith("/requests"), p.url());
 });
@@ -336,6 +350,7 @@ test("a failed look for newer requests is reported until one succeeds", async (t
 test("the requests that match are exported as CSV and JSON", async (t) => {
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Requests");
+  await openFilters(p);
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
   await holds(p, () => document.querySelectorAll("tbody tr").length === 3);
   const saved = async (role, name) => {

@@ -45,10 +45,15 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   assert.deepEqual([total.requests, total.failedRequests, total.attempts, total.failedAttempts], [6, 2, 6, 2]);
   assert.deepEqual([total.succeeded, total.providerFailed, total.refused, total.left], [4, 1, 1, 0]);
   // All columns are too many for this width: the page says so.
-  await p.getByLabel("All columns").check();
+  await p.getByText(/^Columns \(/).click();
+  for (const box of await p.getByRole("group", { name: "Columns" }).getByRole("checkbox").all()) await box.check();
   await table.getByRole("columnheader", { name: "First token p95" }).waitFor();
   await p.getByText("Scroll the table sideways for more columns.").waitFor();
-  await p.getByLabel("All columns").uncheck();
+  const more = ["Failed attempts", "Cached", "Cache share", "Reasoning", "Latency p50", "First token p50"];
+  for (const name of [...more, "First token p95"])
+    await p.getByRole("group", { name: "Columns" }).getByLabel(name, { exact: true }).uncheck();
+  assert.ok(!p.url().includes("columns="), "the usual columns are not in the address");
+  await p.keyboard.press("Escape");
 
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
   await table.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
@@ -204,8 +209,9 @@ test("a number leads to its requests, and a group is shown alone", async (t) => 
   await p.goBack();
   await table.getByRole("rowheader", { name: "up/test-embed" }).getByRole("button").click();
   await table.getByRole("row", { name: /^Total 1 100% 0 0 0 1 / }).waitFor();
+  await p.getByRole("button", { name: "Remove Model: up/test-embed" }).waitFor();
+  await p.getByText("Filters (1)").click();
   assert.equal(await p.getByLabel("Model", { exact: true }).inputValue(), "up/test-embed");
-  await p.getByText("Filters (1)").waitFor();
   await looks(p, "usage-filtered");
   await p.getByLabel("Model", { exact: true }).fill("");
   await p.getByRole("textbox", { name: "Endpoint" }).fill("/v1/never");
@@ -474,6 +480,7 @@ test("usage is shown by tool and by tag, and a month of it is copied", async (t)
   assert.equal(new URLSearchParams(p.url().split("?")[1]).get("tag"), "project=atlas");
   const rows = p.getByRole("region", { name: "Requests", exact: true }).locator("tbody tr");
   assert.equal(await rows.count(), 2);
+  await p.locator(".pop > summary").filter({ hasText: "Filters" }).click();
   await p.getByRole("textbox", { name: "Tool" }).fill("codex");
   await becomes(() => rows.count(), 1);
 });

@@ -2,7 +2,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Draft } from "./drafts";
 import { count, number } from "./format";
+import { Finder } from "./finder";
 import { Icon } from "./icons";
+import { Popover } from "./popover";
 import { Button, Field } from "./ui";
 
 // Restored says that a form starts with the input of an earlier visit.
@@ -111,8 +113,10 @@ export function TextFilter({
   );
 }
 
+const searchedFrom = 30; // options
+
 // Choice is the select of a filter. A value that is not an option, such as the id of a key
-// that was deleted, is shown as it is.
+// that was deleted, is shown as it is. Many options are searched.
 export function Choice({
   label,
   value,
@@ -124,7 +128,28 @@ export function Choice({
   options: [value: string, name: string][];
   onPick: (value: string) => void;
 }) {
-  const known = options.some(([k]) => k === value);
+  const known = options.find(([k]) => k === value);
+  if (options.length > searchedFrom) {
+    const name = known?.[1] ?? value;
+    return (
+      <div class="narrow field">
+        <span aria-hidden="true">{label}</span>
+        <Popover label={<bdi>{name}</bdi>} name={`${label}: ${name}`}>
+          {(close) => (
+            <Finder
+              label={`Search: ${label}`}
+              value={value}
+              items={options.map(([id, name]) => ({ id, name }))}
+              onPick={({ id }) => {
+                close();
+                onPick(id);
+              }}
+            />
+          )}
+        </Popover>
+      </div>
+    );
+  }
   return (
     <div class="narrow">
       <Field label={label}>

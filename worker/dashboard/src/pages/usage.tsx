@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { compact, count, money, moneyLike, month, number, when } from "../format";
 import { Tabs } from "../forms";
 import { useLoad } from "../hooks";
@@ -7,6 +7,7 @@ import { Load, Page, Section, Table } from "../layout";
 import { Lazy } from "../lazy";
 import { useNames } from "../names";
 import type { PageProps } from "../page";
+import { Popover } from "../popover";
 import { to, useFilter } from "../route";
 import { Time } from "../time";
 import { Button, Empty, Notice } from "../ui";
@@ -90,7 +91,9 @@ export default function Usage({ machine }: PageProps) {
           Refresh
         </Button>
       </PeriodFields>
-      <FilterFields of={ids} names={names} />
+      <div class="row wrap">
+        <FilterFields of={ids} names={names} />
+      </div>
       {!hasHours(group, ids.values) && (
         <p class="muted small">Usage by tool and tag is stored by day, without accounts, models and endpoints.</p>
       )}
@@ -144,7 +147,7 @@ interface ShownProps {
 }
 
 function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: ShownProps) {
-  const [all, setAll] = useState(false);
+  const [picked, setColumns] = useFilter("columns", "");
   const hours = u.unit === "hour";
   const times = useMemo(() => timesOf(u), [u]);
   const rows = useMemo(
@@ -167,7 +170,14 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
     ? `${when(startOf(u.from))} to ${when(intervals.hour.next(startOf(u.to)))}`
     : `${u.from} to ${u.to}`;
   const before = u.before ? groupRows(u.before, u.by) : [];
-  const shown = columns.filter((c) => c.head && (all || !c.more));
+  const heads = columns.filter((c): c is Column & { head: string } => !!c.head);
+  const own = picked.split(",").filter((head) => heads.some((c) => c.head === head));
+  const shown = heads.filter((c) => (own.length > 0 ? own.includes(c.head) : !c.more));
+  const choose = (head: string, on: boolean) => {
+    const next = heads.filter((c) => (c.head === head ? on : shown.includes(c))).map((c) => c.head);
+    const usual = heads.filter((c) => !c.more).map((c) => c.head);
+    setColumns(next.join() === usual.join() ? "" : next.join());
+  };
   const spend = moneyLike([...rows.map((g) => g.sum), u.total].map((r) => figure(r, "costUsd")));
   const tile = (m: Metric) => (
     <div key={m.metric.id} class="stat">
@@ -248,10 +258,24 @@ function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: Sh
           </Table>
         </details>
       </Section>
-      <label class="row tight">
-        <input type="checkbox" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} />
-        All columns
-      </label>
+      <Popover label={`Columns (${shown.length} of ${heads.length})`}>
+        {() => (
+          <fieldset class="stack">
+            <legend class="hidden">Columns</legend>
+            {heads.map((c) => (
+              <label class="row tight" key={c.head}>
+                <input
+                  type="checkbox"
+                  checked={shown.includes(c)}
+                  disabled={shown.length === 1 && shown[0] === c}
+                  onChange={(e) => choose(c.head, e.currentTarget.checked)}
+                />
+                {c.head}
+              </label>
+            ))}
+          </fieldset>
+        )}
+      </Popover>
       <Table label="Usage">
         <thead>
           <tr>

@@ -1,6 +1,7 @@
 import type { Names } from "../../names";
 import { useFilter } from "../../route";
 import { Choice, Search, TextFilter } from "../../forms";
+import { FilterMenu } from "../../popover";
 import { Button, Field } from "../../ui";
 import { examples } from "../explain/examples";
 import { reasons } from "./outcome";
@@ -11,7 +12,7 @@ const statuses: [string, string][] = [
   ["2xx", "Answered (2xx)"],
   ["error", "Failed"],
   ["4xx", "4xx"],
-  ["429", "429 rate limited"],
+  ["429", "429 (limits and budgets)"],
   ["5xx", "5xx"],
   ["client_left", "Client disconnected"],
 ];
@@ -118,7 +119,7 @@ function local(ms: string): string {
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-// FilterRow is the row of controls that set the filters.
+// FilterRow is the search, and the filters in a popover.
 export function FilterRow({ filters, names }: { filters: Filters; names: Names | null }) {
   const { values, set } = filters;
   const pick = (range: string) => {
@@ -130,67 +131,71 @@ export function FilterRow({ filters, names }: { filters: Filters; names: Names |
     set("range", "custom"); // also if neither is set
     set(name, ms);
   };
+  const controls: [Name, string, [string, string][] | null][] = [
+    ["key", "Key", named(names?.keys)],
+    ["connection", "Account", named(names?.connections)],
+    ["model", "Model", null],
+    ["status", "Status", statuses],
+    ["outcome", "Outcome", outcomes],
+    ...(values.outcome === "refused" ? [["reason", "Reason", reasonOptions] as (typeof controls)[number]] : []),
+    ["failed", "Attempts", attempts],
+    ["endpoint", "Endpoint", endpoints],
+    ["code", "Error code", null],
+    ["tag", "Tag", null],
+    ["tool", "Tool", null],
+  ];
+  const change = (name: Name, value: string) => {
+    if (name === "outcome") set("reason", "");
+    set(name, value);
+  };
+  const chips = controls
+    .filter(([name]) => values[name])
+    .map(([name, label, options]) => ({
+      label,
+      value: options?.find(([k]) => k === values[name])?.[1] ?? values[name],
+      clear: () => change(name, ""),
+    }));
+  if (values.range)
+    chips.unshift({
+      label: "Period",
+      value: ranges.find(([k]) => k === values.range)![1],
+      clear: () => pick(""),
+    });
   return (
-    <div class="row wrap end filters">
-      <Search label="Search models, endpoints, errors, IDs" value={values.q} onInput={(v) => set("q", v)} />
-      <Choice label="Period" value={values.range} options={ranges.map(([k, n]) => [k, n])} onPick={pick} />
-      {values.range === "custom" && (
-        <>
-          <At label="From" value={values.from} onPick={(ms) => limit("from", ms)} />
-          <At label="To" value={values.to} last onPick={(ms) => limit("to", ms)} />
-        </>
+    <div class="row wrap filters">
+      <Search label="Search requests" value={values.q} onInput={(v) => set("q", v)} />
+      <FilterMenu set={chips} onClear={filters.clear}>
+        <div class="grid">
+          <Choice label="Period" value={values.range} options={ranges.map(([k, n]) => [k, n])} onPick={pick} />
+          {values.range === "custom" && (
+            <>
+              <At label="From" value={values.from} onPick={(ms) => limit("from", ms)} />
+              <At label="To" value={values.to} last onPick={(ms) => limit("to", ms)} />
+            </>
+          )}
+          {controls.map(([name, label, options]) =>
+            options ? (
+              <Choice key={name} label={label} value={values[name]} options={options} onPick={(v) => change(name, v)} />
+            ) : (
+              <TextFilter live key={name} label={label} value={values[name]} onValue={(v) => change(name, v)} />
+            ),
+          )}
+          <Choice label="Sort" value={values.sort} options={orders} onPick={(v) => set("sort", v)} />
+        </div>
+      </FilterMenu>
+      {chips.length === 0 && filters.any && (
+        <Button kind="quiet" onClick={filters.clear}>
+          Clear filters
+        </Button>
       )}
-      <Choice label="Key" value={values.key} options={named(names?.keys)} onPick={(v) => set("key", v)} />
-      <Choice
-        label="Account"
-        value={values.connection}
-        options={named(names?.connections)}
-        onPick={(v) => set("connection", v)}
-      />
-      <TextFilter live label="Model" value={values.model} onValue={(v) => set("model", v)} />
-      <Choice label="Status" value={values.status} options={statuses} onPick={(v) => set("status", v)} />
-      <Choice
-        label="Outcome"
-        value={values.outcome}
-        options={outcomes}
-        onPick={(v) => {
-          set("reason", "");
-          set("outcome", v);
-        }}
-      />
-      {values.outcome === "refused" && (
-        <Choice
-          label="Reason"
-          value={values.reason}
-          options={[["", "All"], ...reasons.map(([id, , name]): [string, string] => [id, name])]}
-          onPick={(v) => set("reason", v)}
-        />
-      )}
-      <Choice
-        label="Attempts"
-        value={values.failed}
-        options={[
-          ["", "All"],
-          ["true", "Had failures"],
-          ["false", "No failures"],
-        ]}
-        onPick={(v) => set("failed", v)}
-      />
-      <Choice
-        label="Endpoint"
-        value={values.endpoint}
-        options={[["", "All"], ...examples.map((e): [string, string] => [e.path, e.path])]}
-        onPick={(v) => set("endpoint", v)}
-      />
-      <Choice label="Sort" value={values.sort} options={orders} onPick={(v) => set("sort", v)} />
-      <TextFilter live label="Error code" value={values.code} onValue={(v) => set("code", v)} />
-      <TextFilter live label="Tag" value={values.tag} onValue={(v) => set("tag", v)} />
-      <TextFilter live label="Tool" value={values.tool} onValue={(v) => set("tool", v)} />
-      {filters.any && <Button onClick={filters.clear}>Clear filters</Button>}
     </div>
   );
 }
 
+const all: [string, string] = ["", "All"];
+const reasonOptions = [all, ...reasons.map(([id, , name]): [string, string] => [id, name])];
+const endpoints = [all, ...examples.map((e): [string, string] => [e.path, e.path])];
+const attempts: [string, string][] = [all, ["true", "Had failures"], ["false", "No failures"]];
 const named = (of?: Map<string, string>): [string, string][] => [["", "All"], ...(of ?? [])];
 
 // At is the input of a time, in milliseconds. With last it is the end of the minute.

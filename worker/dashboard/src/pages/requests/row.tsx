@@ -48,25 +48,9 @@ export function Row({
         <small class="muted"> {monthDay(r.at)}</small>
       </th>
       <td class="full">
-        <Models r={r} />
-        <div class="muted small">{r.endpoint}</div>
+        <Models r={r} /> <span class="muted small">{r.endpoint}</span>
       </td>
-      <td class="full" data-label="Served by">
-        {r.attempts === 0 ? (
-          <span class="muted">Not sent</span>
-        ) : failed ? (
-          <span class="muted">Failed</span>
-        ) : (
-          <bdi>{connectionName(r.connectionId)}</bdi>
-        )}
-      </td>
-      <td class="why full">
-        <Badge kind={result.kind}>{result.text}</Badge>
-        {r.error && result.kind !== "" && (
-          <div class="small">
-            <code>{r.error}</code>
-          </div>
-        )}
+      <td>
         {r.failed && (
           <ol class="tries" aria-label="Failed attempts">
             {r.failed.map((f, i) => (
@@ -81,21 +65,36 @@ export function Row({
             ))}
           </ol>
         )}
+        {r.attempts === 0 ? (
+          <span class="muted">Not sent</span>
+        ) : failed ? (
+          <span class="muted">Failed</span>
+        ) : (
+          <bdi>{connectionName(r.connectionId)}</bdi>
+        )}
+      </td>
+      <td class="why">
+        <Badge kind={result.kind}>{result.text}</Badge>
+        {r.error && result.kind !== "" && (
+          <>
+            {" "}
+            <code class="small">{r.error}</code>
+          </>
+        )}
         {r.dropped && <div class="muted small">Not sent: {r.dropped.join(", ")}</div>}
       </td>
-      <td class="num" data-label="Latency">
+      <td class="num" title={r.firstMs ? `First token after ${number(r.firstMs)} ms` : undefined}>
         {number(r.latencyMs)} ms
-        {r.firstMs && <div class="muted small">first token {number(r.firstMs)} ms</div>}
       </td>
-      <td class="num" data-label="Tokens">
+      <td class="num">
         <Estimated r={r}>
           {r.inputTokens || r.outputTokens ? `${number(r.inputTokens ?? 0)} + ${number(r.outputTokens ?? 0)}` : "–"}
         </Estimated>
       </td>
-      <td class="num" data-label="Cost">
+      <td class="num">
         <Estimated r={r}>{r.priced ? money(r.costUsd ?? 0) : "–"}</Estimated>
       </td>
-      <td data-label="Key">
+      <td>
         <bdi>{keyName}</bdi>
       </td>
     </tr>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
-import { Tabs, TextFilter } from "../../forms";
+import { Choice, Tabs, TextFilter } from "../../forms";
 import type { Names } from "../../names";
+import { FilterMenu } from "../../popover";
 import { useFilter } from "../../route";
 import { Field } from "../../ui";
 import { type Group, groupName, groups, type Ids } from "./report";
@@ -139,44 +139,41 @@ export function useIds(): IdFilter {
   return { values, set: (name, id) => of[name][1](id) };
 }
 
-// FilterFields are the controls of the ids, folded until one is set.
+// FilterFields are the controls of the ids, in a popover.
 export function FilterFields({ of: { values, set }, names }: { of: IdFilter; names: Names | null }) {
-  const n = Object.keys(values).length;
-  const used = useRef(false);
-  used.current ||= n > 0;
-  const text = (of: keyof Ids, label: string) => (
-    <TextFilter label={label} value={values[of] ?? ""} onValue={(id) => set(of, id)} />
-  );
-  const choice = (of: keyof Ids, label: string, list?: Map<string, string>) => {
+  const controls: [keyof Ids, string, Map<string, string>?][] = [
+    ["key", "Key", names?.keys],
+    ["connection", "Account", names?.connections],
+    ["provider", "Provider"],
+    ["model", "Model"],
+    ["endpoint", "Endpoint"],
+    ["tool", "Tool"],
+    ["tag", "Tag"],
+  ];
+  const chosen = (of: keyof Ids, list?: Map<string, string>) => {
     const id = values[of] ?? "";
-    return (
-      <div class="narrow">
-        <Field label={label}>
-          <select value={id} onChange={(e) => set(of, e.currentTarget.value)}>
-            <option value="">All</option>
-            {id && !list?.has(id) && <option value={id}>{id.slice(0, 8)}…</option>}
-            {[...(list ?? [])].map(([id, name]) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </Field>
-      </div>
-    );
+    return list ? (list.get(id) ?? (id && `${id.slice(0, 8)}…`)) : id;
   };
+  const chips = controls
+    .filter(([of]) => values[of])
+    .map(([of, label, list]) => ({ label, value: chosen(of, list), clear: () => set(of, "") }));
   return (
-    <details open={used.current}>
-      <summary>{n > 0 ? `Filters (${n})` : "Filters"}</summary>
-      <div class="row wrap end">
-        {choice("key", "Key", names?.keys)}
-        {choice("connection", "Account", names?.connections)}
-        {text("provider", "Provider")}
-        {text("model", "Model")}
-        {text("endpoint", "Endpoint")}
-        {text("tool", "Tool")}
-        {text("tag", "Tag")}
+    <FilterMenu set={chips}>
+      <div class="grid">
+        {controls.map(([of, label, list]) =>
+          of === "key" || of === "connection" ? (
+            <Choice
+              key={of}
+              label={label}
+              value={values[of] ?? ""}
+              options={[["", "All"], ...(list ?? [])]}
+              onPick={(id) => set(of, id)}
+            />
+          ) : (
+            <TextFilter key={of} label={label} value={values[of] ?? ""} onValue={(id) => set(of, id)} />
+          ),
+        )}
       </div>
-    </details>
+    </FilterMenu>
   );
 }
