@@ -4,7 +4,7 @@ import { Icon } from "./icons";
 import type { Children } from "./ui";
 
 // Popover is a button that opens a panel below it. Escape and a click or focus elsewhere
-// close it. The panel is made when it is open.
+// close it. The panel is in the document while it is open.
 export function Popover({
   label,
   name,
