@@ -85,7 +85,10 @@ export function Accounts({
         now,
       ) ?? [],
   );
-  const active = conns.filter((c) => c.isActive).length;
+  const used = conns.filter((c) => c.isActive),
+    active = used.length;
+  const untested = used.filter((c) => !c.lastSuccessAt).length,
+    lastAnswer = Math.max(0, ...used.map((c) => c.lastSuccessAt ?? 0));
   // A dialog stays open when the account needs nothing any more.
   const [fixing, setFixing] = useState<Need | null>(null);
   const nameOf = (c: ConnectionRow) => c.name || providerName(c.provider, catalog);
@@ -97,10 +100,19 @@ export function Accounts({
     <Section title="Accounts" actions={<a href={to(machine.id, "providers")}>All accounts</a>}>
       {needs.length === 0 ? (
         <p class="row tight">
-          <Badge kind="good">OK</Badge>
-          {active === conns.length
-            ? `${count(conns.length, "account")}, none needs your attention.`
-            : `${active} of ${count(conns.length, "account")} enabled, none needs your attention.`}
+          {untested === 0 && <Badge kind="good">OK</Badge>}
+          <span>
+            {untested > 0
+              ? `${untested} of ${count(active, "account")} not tested yet.`
+              : `${count(active, "account")} answered last time.`}
+            {active < conns.length && ` ${conns.length - active} paused.`}
+            {lastAnswer > 0 && (
+              <>
+                {" "}
+                Last answer: <Time at={lastAnswer} />.
+              </>
+            )}
+          </span>
         </p>
       ) : (
         <ul class="plain" aria-label="Accounts that need your attention">
