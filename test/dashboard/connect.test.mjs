@@ -207,7 +207,7 @@ test("a call with a key that is not the tool's is shown as that", async (t) => {
   const last = page.getByRole("region", { name: /^(First|Last) call$/ });
   await last.getByText("Waiting for the first call…").waitFor();
   assert.equal(await ask(b, apiKey, "up/test-chat"), 200);
-  await last.getByText("A call has arrived.").waitFor();
+  await last.getByText("First request received.").waitFor();
 });
 
 test("a machine without an account and an unknown tool are told", async (t) => {

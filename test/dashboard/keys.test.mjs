@@ -175,7 +175,7 @@ test("a key is edited, paused, resumed and rotated", async (t) => {
   const rotate = async (overlap) => {
     await page.getByRole("button", { name: "Edit New name" }).click();
     const dialog = page.getByRole("dialog", { name: "Edit New name" });
-    await dialog.getByLabel("Present key stays valid").selectOption({ label: overlap });
+    await dialog.getByLabel("Keep the old key working for").selectOption({ label: overlap });
     await dialog.getByRole("button", { name: "Rotate key" }).click();
     const shown = page.getByRole("dialog", { name: "Key rotated" });
     const key = (await shown.getByRole("region", { name: "API key" }).innerText()).trim();
@@ -190,7 +190,7 @@ test("a key is edited, paused, resumed and rotated", async (t) => {
     .getByText(/The key before the last rotation.*is valid until/)
     .waitFor();
   await page.keyboard.press("Escape");
-  const third = await rotate("Not at all");
+  const third = await rotate("Revoke now");
   assert.deepEqual([await status(made.apiKey), await status(second), await status(third)], [401, 401, 200]);
   assert.equal((await list()).filter((k) => k.name === "New name").length, 1);
 });

@@ -184,7 +184,7 @@ test("a request that is not listed any more is reported as such", async (t) => {
   const { machineId } = await shared();
   const p = await openPage(t, b, machineId, "Requests", { failures: ["GET /* 404"] });
   await p.goto(`${b.url}/#/m/${machineId}/requests/req_0`);
-  await p.getByRole("dialog").getByText("This request is no longer listed.").waitFor();
+  await p.getByRole("dialog").getByText("This request is no longer stored.").waitFor();
 });
 
 test("a request leads to the explanation of a call of the same form", async (t) => {

@@ -57,7 +57,7 @@ export const varsOf = (p?: ProviderRow) =>
 // keyText says whether a connection has a key, with its last characters.
 export function keyText(c: ConnectionRow): string {
   if (c.last4) return `${c.authType === "oauth" ? "token" : "key"} …${c.last4}`;
-  return c.hasKey ? "credentials set" : "no credentials";
+  return c.hasKey ? "key saved" : "no credentials";
 }
 
 const reasons: Record<string, string> = {
@@ -67,7 +67,7 @@ const reasons: Record<string, string> = {
   unavailable: "failed several times",
   needs_reauth: "sign in again",
   needs_key: "no usable credentials",
-  budget_exceeded: "a budget has too little left",
+  budget_exceeded: "a budget is used up",
   model_not_priced: "a budget refuses models without a known price",
   rate_limit_exceeded: "the key has reached its limit",
   key_paused: "the key is paused",

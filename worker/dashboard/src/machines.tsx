@@ -56,7 +56,7 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
       await reload();
     });
   return (
-    <Page title="Machines" intro="A machine is a tenant of this gateway, with its own providers, keys and models.">
+    <Page title="Machines" intro="Machines keep accounts, keys and usage separate.">
       <form class="card row end wrap" onSubmit={submit}>
         <Field label="New machine name">
           <Text value={name} max={200} placeholder="Team, person or project" onText={setName} />

@@ -158,7 +158,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
           <div class="who">
             <small>
               {session.operator
-                ? "Signed in as the operator"
+                ? "Signed in as admin"
                 : session.keyName
                   ? `Signed in with key ${session.keyName}`
                   : "Signed in with an unnamed key"}

@@ -32,10 +32,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
   };
   const form = (
     <form onSubmit={submit}>
-      <Field
-        label="Operator token or management key"
-        hint="Exchanged for a session cookie; the token itself is not stored."
-      >
+      <Field label="Operator token or management key" hint="Your token isn’t stored in this browser.">
         <input
           ref={field}
           type="password"

@@ -133,8 +133,8 @@ function List({
               <th>Permissions</th>
               <th>Limits</th>
               <th>Last used</th>
-              <th class="num">24 hours</th>
-              <th class="num">Spent</th>
+              <th class="num">Requests (24 h)</th>
+              <th class="num">Spend (all time)</th>
               <th>Expires</th>
               <th>
                 <span class="hidden">Actions</span>

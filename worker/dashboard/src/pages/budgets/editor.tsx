@@ -68,7 +68,7 @@ export function Editor({
   return (
     <Dialog title={b.id ? `Edit ${b.name}` : "New budget"} ask={losing(draft)} onClose={onClose}>
       <form onSubmit={submit}>
-        <Field label="Name" hint="Shown in the error of a refused request.">
+        <Field label="Name" hint="Shown to the caller when a request is blocked.">
           <Text max={100} required value={form.name} onText={(name) => put({ name })} />
         </Field>
         <div class="grid">
@@ -95,7 +95,7 @@ export function Editor({
               ))}
             </select>
           </Field>
-          <Field label="Resets" hint="Days start at midnight in the time zone of the settings.">
+          <Field label="Resets" hint="At midnight, in the time zone of the settings.">
             <select
               value={form.window}
               disabled={!!b.id}
@@ -144,7 +144,7 @@ export function Editor({
           label="Webhook"
           hint={
             <>
-              Gets a message at 50%, 80% and 100%. For chats and e-mail see{" "}
+              We post here at 50%, 80% and 100%. For chats and e-mail see{" "}
               <a href={to(machine.id, "settings", "notifications")}>Notifications</a>.
             </>
           }

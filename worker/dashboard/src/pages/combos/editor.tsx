@@ -32,7 +32,7 @@ const kinds = [
 const strategies = [
   ["", "Fallback (by priority)"],
   ["round-robin", "Round-robin"],
-  ["affinity", "Affinity (a session stays)"],
+  ["affinity", "Sticky sessions (best for prompt caching)"],
   ["weighted", "Weighted (canary)"],
   ["cheapest", "Cheapest"],
   ["fastest", "Fastest"],
@@ -144,7 +144,7 @@ export function Editor({
             </select>
           </Field>
           {strategy === "weighted" && (
-            <Field label="Keep together" hint="Calls that stay with one member.">
+            <Field label="Keep together" hint="Sticky by.">
               <select value={splitBy} onChange={(e) => put({ splitBy: e.currentTarget.value })}>
                 <option value="session">A session</option>
                 <option value="key">All calls of an API key</option>

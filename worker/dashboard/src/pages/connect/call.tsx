@@ -75,10 +75,10 @@ export function LastCall({
                   {ok
                     ? key
                       ? `${tool.name} is connected.`
-                      : "A call has arrived."
+                      : "First request received."
                     : key
                       ? `The last call of ${tool.name} failed.`
-                      : "A call has arrived, and failed."}
+                      : "Your first request failed."}
                 </>
               ) : key?.lastUsedAt ? (
                 <span>

@@ -89,7 +89,7 @@ export function Command({
               Works once, until <Time at={until} as="time" />. It contains no key: the key is created when the command
               runs.
             </p>
-            <p class="muted small">To restore the files as they were:</p>
+            <p class="muted small">Undo:</p>
             <Code
               label="Command to undo"
               text={

@@ -130,7 +130,7 @@ function Used({ k }: { k: KeyRow }) {
 // overlaps are for how long the present text of a key may stay valid.
 const overlaps: [label: string, seconds: number][] = [
   ["1 day", 86_400],
-  ["Not at all", 0],
+  ["Revoke now", 0],
   ["1 hour", 3600],
   ["7 days", 7 * 86_400],
   ["30 days", 30 * 86_400],
@@ -174,7 +174,7 @@ function Rotate({
         <Notice kind="warn">You are signed in with this key. Without an overlap, rotating signs you out.</Notice>
       )}
       <div class="row end wrap">
-        <Field label="Present key stays valid">
+        <Field label="Keep the old key working for">
           <select value={String(overlap)} onChange={(e) => setOverlap(Number(e.currentTarget.value))}>
             {overlaps.map(([label, seconds]) => (
               <option key={seconds} value={String(seconds)}>

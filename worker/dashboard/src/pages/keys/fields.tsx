@@ -259,7 +259,7 @@ export function Fields({
             ))}
           </select>
         </Field>
-        <Field label="Captured requests (%)" hint="Stores their bodies. Empty: the machine’s setting.">
+        <Field label="Captured requests (%)" hint="Stores prompts and responses. Empty: the machine’s setting.">
           <input
             type="number"
             min={0}

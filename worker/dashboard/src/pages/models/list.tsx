@@ -193,7 +193,7 @@ export function ModelList({
                 </Table>
               )}
               {used.some((c) => c.money) && (
-                <p class="muted small">Prices are in US dollars per million tokens, your own where you have set one.</p>
+                <p class="muted small">USD per 1M tokens. Custom prices override the catalog.</p>
               )}
             </>
           )

@@ -91,7 +91,7 @@ export function Details({
         <Field label="Name">
           <Text value={name} max={200} onText={(name) => put({ name })} />
         </Field>
-        <Field label="Prefix" hint="Prefix of its model names.">
+        <Field label="Prefix" hint="Models appear as prefix/model.">
           <Text name max={64} value={prefix} required={compatible} onText={(prefix) => put({ prefix })} />
         </Field>
         {hasBase && (

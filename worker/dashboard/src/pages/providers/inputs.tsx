@@ -159,7 +159,7 @@ export function secretBody(auth: string, typed: Typed): Record<string, string> {
 // WeightInput asks for the weight of a connection.
 export function WeightInput({ value, onText }: { value: string; onText: (value: string) => void }) {
   return (
-    <Field label="Weight" hint="Its share of calls, relative to other accounts. Used by the strategy “Weighted”.">
+    <Field label="Weight" hint="Traffic share (Weighted strategy only).">
       <input
         type="number"
         inputMode="numeric"

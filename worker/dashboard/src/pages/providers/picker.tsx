@@ -16,8 +16,8 @@ interface Listed extends List<{ id: string; kind?: string }> {
 
 const sources: Record<string, string> = {
   upstream: "Live from the provider.",
-  last: "The provider does not answer. This is its last list.",
-  catalog: "From the built-in catalog, because the provider has no list or does not answer.",
+  last: "Provider unreachable; showing the last list.",
+  catalog: "Built-in list (the provider didn’t return one).",
 };
 
 const maxShown = 400;

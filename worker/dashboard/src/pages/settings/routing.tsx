@@ -48,9 +48,9 @@ export function Routing({ machine }: { machine: Machine }) {
           v && (
             <form class="grid wide" onSubmit={submit}>
               <Restored draft={draft} />
-              <Field label="Account strategy" hint="Decides among accounts of equal priority.">
+              <Field label="Account strategy" hint="How to pick between accounts with the same priority.">
                 <select value={v.strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>
-                  <option value="affinity">Affinity (a session stays)</option>
+                  <option value="affinity">Sticky sessions (best for prompt caching)</option>
                   <option value="priority">By priority</option>
                   <option value="round-robin">Round-robin</option>
                   <option value="weighted">Weighted</option>
@@ -58,10 +58,7 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="least-busy">Least busy</option>
                 </select>
               </Field>
-              <Field
-                label="Default embedding input type"
-                hint="For providers that need a type when the client sends none."
-              >
+              <Field label="Default embedding input type" hint="Used when the client doesn’t set one.">
                 <select
                   value={v.embeddingInputType}
                   onChange={(e) => put({ embeddingInputType: e.currentTarget.value })}
@@ -70,7 +67,7 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="query">Query</option>
                 </select>
               </Field>
-              <Field label="Responses over WebSocket" hint="Off: Codex and other clients use HTTP instead.">
+              <Field label="Responses over WebSocket" hint="Turn off to make Codex use HTTP.">
                 <select
                   value={v.responsesWebSocket}
                   onChange={(e) => put({ responsesWebSocket: e.currentTarget.value })}
@@ -101,7 +98,7 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="off">Off</option>
                 </select>
               </Field>
-              <Field label="First-byte timeout (seconds)" hint="Time until an answer begins.">
+              <Field label="First-byte timeout (seconds)" hint="Wait for the first byte.">
                 <input
                   type="number"
                   required
@@ -111,7 +108,7 @@ export function Routing({ machine }: { machine: Machine }) {
                   onInput={(e) => put({ firstByteSeconds: e.currentTarget.valueAsNumber })}
                 />
               </Field>
-              <Field label="Stream idle timeout (seconds)" hint="Time between two parts of an answer.">
+              <Field label="Stream idle timeout (seconds)" hint="Longest pause in a stream.">
                 <input
                   type="number"
                   required
@@ -131,7 +128,7 @@ export function Routing({ machine }: { machine: Machine }) {
                   onInput={(e) => put({ maxParallel: e.currentTarget.valueAsNumber })}
                 />
               </Field>
-              <Field label="Time zone" hint="Where the days of budgets start, e.g. Europe/Berlin.">
+              <Field label="Time zone" hint="Used for budget resets, e.g. Europe/Berlin.">
                 <input
                   autocapitalize="none"
                   spellcheck={false}
@@ -150,7 +147,7 @@ export function Routing({ machine }: { machine: Machine }) {
                     list="claude-models"
                     autocapitalize="none"
                     spellcheck={false}
-                    placeholder="Anthropic’s own"
+                    placeholder="Anthropic (default)"
                     value={v[name] ?? ""}
                     onInput={(e) => put({ [name]: e.currentTarget.value })}
                   />
