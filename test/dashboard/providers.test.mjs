@@ -730,6 +730,7 @@ test("a failed load shows an error and can be repeated", async (t) => {
       : route.continue(),
   );
   await page.goto(`${b.url}/#/m/${machineId}/models`);
+  await page.getByRole("heading", { name: "Models", level: 1 }).waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
   await page.getByText("The store is not reachable.").waitFor();
   await looks(page, "providers-error");
