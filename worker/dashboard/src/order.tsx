@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./ui";
 import { Icon } from "./icons";
 
@@ -98,7 +98,7 @@ function useDrag(list: { current: HTMLOListElement | null }, move: (from: number
     const at = all.findIndex((li) => y < li.offsetTop + li.offsetHeight);
     setOver(at < 0 ? all.length - 1 : at);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (from < 0) return;
     let frame = requestAnimationFrame(function step() {
       const { y } = held.current,
