@@ -80,6 +80,11 @@ const target = async () => {
   shared ??= await newTarget();
   return shared.id;
 };
+let device; // an address may begin few sign-ins
+const userCode = async () => {
+  device ??= await call("POST", "/api/device", "", { name: "laptop" });
+  return device.body.user_code;
+};
 // requested makes a call and returns its id once it is listed.
 const requested = async () => {
   const sent = await call("POST", "/v1/embeddings", mine.data, { model: "up/test-embed", input: "a" });
@@ -136,6 +141,9 @@ const routes = {
   "DELETE /api/destinations/{id}": async () => [`/destinations/${(await newTarget()).id}`],
   "GET /api/destinations/{id}/deliveries": async () => [`/destinations/${await target()}/deliveries`],
   "POST /api/destinations/{id}/test": async () => [`/destinations/${await target()}/test`, {}],
+  "GET /api/device/{code}": async () => [`/device/${await userCode()}`],
+  // An answer ends the sign-in: this one says nothing, which is 400 for those who may answer.
+  "POST /api/device/{code}": async () => [`/device/${await userCode()}`, {}],
   "GET /api/models/list/{kind}": () => ["/models/list/embedding"],
   "GET /api/models/info": () => ["/models/info?id=openai/text-embedding-3-small"],
   "GET /api/models/alias": () => ["/models/alias"],
@@ -194,11 +202,14 @@ const routes = {
   "DELETE /api/machines/{id}": async () => [`/machines/${(await operator.machine()).machineId}`],
 };
 
+// signIns ask for no credential: see the dashboard's tests and device.test.mjs.
+const signIns = ["/api/session", "/api/device", "/api/device/token"];
+
 // served lists the management routes of the program: "GET /api/keys", ….
 function served() {
   const { paths } = JSON.parse(readFileSync(new URL("../../../docs/reference/openapi.json", import.meta.url), "utf8"));
   return Object.keys(paths)
-    .filter((path) => path.startsWith("/api/") && path !== "/api/session") // sign-in: see the dashboard's tests
+    .filter((path) => path.startsWith("/api/") && !signIns.includes(path))
     .flatMap((path) => Object.keys(paths[path]).map((method) => `${method.toUpperCase()} ${path}`))
     .sort();
 }
