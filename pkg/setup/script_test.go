@@ -458,7 +458,6 @@ name = "weir"
 base_url = "https://weir.example.com/v1"
 experimental_bearer_token = "KEY"
 wire_api = "responses"
-model_catalog_url = "https://weir.example.com/v1/models"
 `},
 		{"toml with a text of several lines", "codex", ".codex/config.toml", "notes = \"\"\"\nmodel = 1\n[model_providers.weir]\n\"\"\"\n", `model = "openai/gpt-5"
 model_provider = "weir"
@@ -473,7 +472,6 @@ name = "weir"
 base_url = "https://weir.example.com/v1"
 experimental_bearer_token = "KEY"
 wire_api = "responses"
-model_catalog_url = "https://weir.example.com/v1/models"
 `},
 		{"yaml", "aider", ".aider.conf.yml", "model: old # was\n# keep\nread:\n  - CONVENTIONS.md\nopenai-api-key: >-\n  folded\n\nmodel-x: 1\n", `model: "openai/openai/gpt-5"
 # keep

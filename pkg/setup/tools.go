@@ -135,11 +135,10 @@ var Tools = [...]Tool{
 			set("model_providers.weir.base_url", `"__URL__/v1"`),
 			set("model_providers.weir.experimental_bearer_token", `"__KEY__"`),
 			set("model_providers.weir.wire_api", `"responses"`),
-			set("model_providers.weir.model_catalog_url", `"__URL__/v1/models"`),
 		}}},
 		Notes: []string{
 			"The file contains the key. To take it from the environment instead, replace experimental_bearer_token with env_key = \"WEIR_KEY\".",
-			"Codex 0.156 and newer read the context windows of the models from model_catalog_url; older ones ignore it.",
+			"Codex 0.156 and newer read the context windows of the models if the table model_providers.weir also has model_catalog_url: the base_url with /models at its end.",
 		},
 	},
 	{
