@@ -164,7 +164,7 @@ const asked = {
   invoice: "keys",
   csv: "keys",
   docker: "guides/self-hosting",
-  kubernetes: "guides/self-hosting",
+  kubernetes: "guides/several-servers",
   backup: "guides/self-hosting",
   windows: "guides/self-hosting",
   uninstall: "guides/self-hosting",

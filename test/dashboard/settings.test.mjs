@@ -35,7 +35,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
   await looks(page, "settings");
   assert.equal(await page.getByLabel("Account strategy").inputValue(), "affinity");
   await page.getByLabel("Account strategy").selectOption("least-busy");
-  await page.getByLabel("Prompt caching").selectOption("on");
+  await page.getByLabel(/^Prompt caching/).selectOption("on");
   await page.getByLabel("First-byte timeout (seconds)").fill("45");
   await page.getByLabel("Concurrent requests").fill("200");
   await page.getByLabel("Model for Claude Haiku").fill("fast");
