@@ -218,7 +218,7 @@ func (g *gateway) greeting(key *string) string {
 	fmt.Fprintf(&b, "weir is on %s, its data in %s\n\n", g.url, g.state)
 	fmt.Fprintf(&b, "Open the dashboard; the link signs you in as the operator, so keep it to yourself:\n\n%s/#/sign-in/%s\n\n", g.url, g.token)
 	if key == nil {
-		b.WriteString("Create a machine there, then add a provider. ")
+		b.WriteString("Create a machine there, then add a provider.\n")
 	} else {
 		b.WriteString("Or call the demo machine, whose provider is a test upstream on this computer:\n\n")
 		for _, call := range [][2]string{
@@ -228,7 +228,7 @@ func (g *gateway) greeting(key *string) string {
 			fmt.Fprintf(&b, "curl -s %s/v1/%s -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '%s'\n\n",
 				g.url, call[0], *key, call[1])
 		}
-		b.WriteString("Next: add a provider of your own in the dashboard, then connect a tool. ")
+		b.WriteString("Next: add a provider of your own in the dashboard, then connect a tool.\n")
 	}
 	return b.String() + "Ctrl-C stops it.\n"
 }
