@@ -52,7 +52,7 @@ func (h *Device) Start(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 		return nil, err
 	}
 	name = apierr.Shorten(strings.TrimSpace(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
 			return -1
 		}
 		return r

