@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { call } from "./api";
 import type { Session } from "./api-types";
 import { useAction } from "./hooks";
@@ -25,6 +25,7 @@ export default function DevicePage({
   const [code, setCode] = useFilter("code", "");
   const [chosen, choose] = useState("");
   const [device, setDevice] = useState<Device | null>(null);
+  useEffect(() => setDevice(null), [code]); // what is shown is what is decided
   const [done, setDone] = useState("");
   const act = useAction();
   const machineId = session.machineId ?? (chosen || (machines.length === 1 ? machines[0].machineId : ""));
