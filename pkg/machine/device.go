@@ -92,7 +92,7 @@ func userCode(random io.Reader) (string, error) {
 	return string(code), nil
 }
 
-// deviceFind returns the sign-in of a user code. After five wrong codes whoever asks finds
+// deviceFind returns the sign-in of a user code. After five wrong codes of a key it finds
 // none until they have all expired.
 func (o *Object) deviceFind(r *storage.Call) (any, error) {
 	var in rpc.DeviceFind
