@@ -27,11 +27,7 @@ type Device struct {
 	From func(r *httpmsg.Request) string
 }
 
-const (
-	deviceSeconds  = 600
-	deviceInterval = 5
-	maxDeviceName  = 64
-)
+const maxDeviceName = 64
 
 // deviceStarted is the answer to POST /api/device, as in RFC 8628, 3.2.
 type deviceStarted struct {
@@ -74,8 +70,8 @@ func (h *Device) Start(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 		origin = c.Origin
 	}
 	shown := started.UserCode[:4] + "-" + started.UserCode[4:]
-	return secretAnswer(deviceStarted{code, shown, origin + "/#/device", origin + "/#/device?code=" + shown, deviceSeconds,
-		deviceInterval}), nil
+	return secretAnswer(deviceStarted{code, shown, origin + "/#/device", origin + "/#/device?code=" + shown, rpc.DeviceSeconds,
+		rpc.DeviceInterval}), nil
 }
 
 // Token serves POST /api/device/token: a poll.

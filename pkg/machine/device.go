@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	deviceLife     = 10 * storage.Minute
-	deviceInterval = 5 // seconds between polls, and what is added for one that is too early
-	deviceLongest  = 60
+	deviceLife     = rpc.DeviceSeconds * 1000
+	deviceInterval = rpc.DeviceInterval // what is added for a poll that is too early, too
+	deviceLongest  = 60                 // seconds
 	maxDevices     = 100
 	deviceTries    = 5 // wrong user codes of one credential in attemptWindow
 

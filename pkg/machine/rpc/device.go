@@ -30,6 +30,13 @@ type DeviceStart struct {
 	Address string `json:"address,omitempty"`
 }
 
+// DeviceSeconds is how long a sign-in of a device waits, DeviceInterval the time between its polls,
+// in seconds.
+const (
+	DeviceSeconds  = 600
+	DeviceInterval = 5
+)
+
 // DeviceStarted is a new sign-in.
 type DeviceStarted struct {
 	UserCode  string `json:"userCode"`
