@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"store"},
 	{"credentials"},
 	{"llm"},
-	{"catalog", "setup"},
+	{"catalog", "people", "setup"},
 	{"wire"},
 }
 
