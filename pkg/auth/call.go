@@ -4,6 +4,7 @@ package auth
 
 import (
 	"weir/pkg/accounts"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -29,6 +30,8 @@ type Call struct {
 	KeyDigest [32]byte
 	// Operator reports that the operator's token was used.
 	Operator bool
+	// Person is the person of a session, with the role on the machine; nil for any other caller.
+	Person *rpc.Person
 	// MachineID is the machine of the path or of the key. For the operator it
 	// may name a machine that does not exist.
 	MachineID string

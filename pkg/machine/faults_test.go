@@ -19,6 +19,7 @@ import (
 	"weir/pkg/auth/session"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/people"
 )
 
 // failing is a storage of which the access number at fails, and with lasts every later one.
@@ -153,6 +154,10 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	w.At(rpc.RegistryID, "device.decide", `{"digest":"`+inprocess.Digest(6)+`","machineId":"m000000000000001"}`)
 	if status, a := w.At(rpc.RegistryID, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`"}`); status != 200 {
 		t.Fatal(a.Raw)
+	}
+	who, grants := rpc.PersonSignIn{Identity: &ann, Roles: editors}, rpc.PersonSet{ID: ann.ID(), MachineID: mid, Grant: editors[mid]}
+	if status, _ := w.signIn(9, who); status != 200 || w.invite(1, rpc.InviteCreate{Role: people.Member}) != 200 {
+		t.Fatal("no person, or no invitation")
 	}
 	prices := `{"v":1,"source":"https://prices.example.com","fetchedAt":1}`
 	if status, a := w.At(rpc.RegistryID, "prices.put", prices); status != 200 {
@@ -318,6 +323,15 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(404, "device.find", `{"who":"operator","userCode":"BBBBBBBB"}`)
 	onRegistry(200, "device.decide", `{"digest":"`+inprocess.Digest(5)+`","machineId":""}`)
 	onRegistry(200, "device.poll", `{"digest":"`+inprocess.Digest(6)+`"}`)
+	who.Session.Digest, who.Invite = inprocess.Digest(10), by(1)
+	onRegistry(200, "person.signIn", string(storage.Encode(who)))
+	onRegistry(200, "person.end", `{"id":"`+ann.ID()+`"}`)
+	onRegistry(200, "person.list", `{"machineId":"`+mid+`"}`)
+	onRegistry(200, "person.names", ``)
+	grants.Grant.Role = people.None
+	onRegistry(200, "person.set", string(storage.Encode(grants)))
+	onRegistry(200, "invite.create", `{"digest":"`+by(2)+`","machineId":"`+mid+`","role":"member"}`)
+	onRegistry(200, "invite.delete", `{"machineId":"`+mid+`","id":"`+by(1)[:inviteID]+`"}`)
 	covered := map[string]bool{}
 	for _, c := range cases {
 		covered[c.machine+" "+c.op] = true

@@ -92,6 +92,13 @@ var registryOps = [...]struct {
 	{"device.decide", (*Object).deviceDecide},
 	{"device.poll", (*Object).devicePoll},
 	{"notice", (*Object).registryNotice},
+	{"person.signIn", (*Object).personSignIn},
+	{"person.end", (*Object).personEnd},
+	{"person.list", (*Object).personList},
+	{"person.names", (*Object).personNames},
+	{"person.set", (*Object).personSet},
+	{"invite.create", (*Object).inviteCreate},
+	{"invite.delete", (*Object).inviteDelete},
 }
 
 // begin begins a turn. Its buffer is released when the turn is over.

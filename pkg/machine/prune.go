@@ -113,6 +113,12 @@ func (o *Object) reseal(r *storage.Call) {
 			r.PutDestination(&d)
 		}
 	}
+	for _, p := range storage.RowsOf[personRow](r.Tx, personPrefix) {
+		if sealed := reseal(personPrefix+p.ID, profileField, p.Profile); sealed != p.Profile {
+			p.Profile = sealed
+			r.Put(personPrefix+p.ID, p)
+		}
+	}
 	r.Pages(storage.MutationPrefix, storage.Page, func(row storage.Row) bool {
 		var m storage.Mutation
 		if json.Unmarshal(row.Value, &m) == nil {

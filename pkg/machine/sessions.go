@@ -27,6 +27,7 @@ const (
 
 type sessionRow struct {
 	KeyID     string `json:"keyId,omitempty"`
+	Person    string `json:"person,omitempty"`    // the id; a session has one of the two, or is the operator's
 	KeyDigest string `json:"keyDigest,omitempty"` // of the key as it was presented
 	Bound     string `json:"bound,omitempty"`
 	CreatedAt int64  `json:"createdAt"`
@@ -60,6 +61,31 @@ func sessionKey(r *storage.Call, id, digest string) (*store.Key, bool) {
 	return &k.Key, true
 }
 
+// dropSessions drops the sessions that are over, the one that is replaced, and the least recently
+// used of the others of an owner, so that one more makes no more than most.
+func dropSessions(t *storage.Tx, replaces string, isOwn func(s *sessionRow) bool, most int) {
+	if rpc.IsDigest(replaces) {
+		t.Del(sessionPrefix + replaces)
+	}
+	type stored struct {
+		name string
+		at   int64
+	}
+	var live []stored
+	for _, row := range t.List(sessionPrefix) {
+		var s sessionRow
+		if !t.Load(row.Key, &s) || s.over(t.Now) {
+			t.Del(row.Key)
+		} else if isOwn(&s) {
+			live = append(live, stored{row.Key, s.SeenAt})
+		}
+	}
+	sort.SliceStable(live, func(i, j int) bool { return live[i].at < live[j].at })
+	for i := 0; i <= len(live)-most; i++ {
+		t.Del(live[i].name)
+	}
+}
+
 // sessionOpen keeps a new session, and drops what is over.
 func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	var in rpc.SessionOpen
@@ -70,26 +96,7 @@ func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	if !ok {
 		return nil, errNoSession()
 	}
-	if rpc.IsDigest(in.Replaces) {
-		r.Del(sessionPrefix + in.Replaces)
-	}
-	type stored struct {
-		name string
-		at   int64
-	}
-	var live []stored
-	for _, row := range r.List(sessionPrefix) {
-		var s sessionRow
-		if !r.Load(row.Key, &s) || s.over(r.Now) {
-			r.Del(row.Key)
-			continue
-		}
-		live = append(live, stored{row.Key, s.SeenAt})
-	}
-	sort.SliceStable(live, func(i, j int) bool { return live[i].at < live[j].at })
-	for i := 0; i <= len(live)-maxSessions; i++ {
-		r.Del(live[i].name)
-	}
+	dropSessions(r.Tx, in.Replaces, func(s *sessionRow) bool { return s.Person == "" }, maxSessions)
 	row := sessionRow{KeyID: in.KeyID, KeyDigest: in.KeyDigest, Bound: in.Bound, CreatedAt: r.Now, SeenAt: r.Now}
 	r.Put(sessionPrefix+in.Digest, row)
 	o.signedIn(r, &in)
@@ -107,7 +114,14 @@ func (o *Object) sessionCheck(r *storage.Call) (any, error) {
 		return nil, errNoSession()
 	}
 	key, ok := sessionKey(r, row.KeyID, row.KeyDigest)
-	if !ok || row.over(r.Now) || row.KeyID == "" && row.Bound != in.Bound {
+	var person personRow
+	if row.Person != "" {
+		person, ok = loadPerson(r.Tx, row.Person)
+		ok = ok && person.roles().Any()
+	} else if row.KeyID == "" && row.Bound != in.Bound {
+		ok = false
+	}
+	if !ok || row.over(r.Now) {
 		r.Del(sessionPrefix + in.Digest)
 		if err := r.Commit(); err != nil {
 			return nil, err
@@ -117,6 +131,9 @@ func (o *Object) sessionCheck(r *storage.Call) (any, error) {
 	if r.Now >= row.SeenAt+sessionTouch {
 		row.SeenAt = r.Now
 		r.Put(sessionPrefix+in.Digest, row)
+	}
+	if row.Person != "" {
+		return o.ofPerson(&row, &person, r.Now), nil
 	}
 	return row.shown(key), nil
 }
@@ -130,7 +147,9 @@ func (o *Object) sessionEnd(r *storage.Call) (any, error) {
 	}
 	r.Del(sessionPrefix + in.Digest)
 	if in.All {
-		storage.RemoveIf(r.Tx, sessionPrefix, func(_ string, s sessionRow) bool { return s.KeyID == row.KeyID })
+		storage.RemoveIf(r.Tx, sessionPrefix, func(_ string, s sessionRow) bool {
+			return s.KeyID == row.KeyID && s.Person == row.Person
+		})
 	}
 	return struct{}{}, nil
 }

@@ -23,11 +23,11 @@ const (
 	Viewer Role = "viewer"
 	Editor Role = "editor"
 	Owner  Role = "owner"
-	// None in a grant takes away what rules give.
+	// None in a grant takes away what rules say.
 	None Role = "none"
 )
 
-// rank orders the roles. None and unknown ones give nothing.
+// rank orders the roles. None and unknown ones are no access.
 func (r Role) rank() int {
 	switch r {
 	case Member:
@@ -42,7 +42,7 @@ func (r Role) rank() int {
 	return 0
 }
 
-// Valid reports whether a role gives access.
+// Valid reports whether a role is one with access.
 func (r Role) Valid() bool { return r.rank() > 0 }
 
 // AtLeast reports whether a role includes another. No role includes None or an unknown one.
@@ -103,7 +103,7 @@ func higher(a, b Grant) Grant {
 	return a
 }
 
-// Any reports whether the grants give access to a machine.
+// Any reports whether there is access to any machine.
 func (g Grants) Any() bool {
 	if g[Everywhere].Role == None {
 		return false
@@ -116,7 +116,7 @@ func (g Grants) Any() bool {
 	return false
 }
 
-// Merge returns what rules and grants give together: per machine the higher role, where a grant
+// Merge returns the roles of rules and grants together: per machine the higher role, where a grant
 // goes before a rule of the same role. None in a grant wins over every rule.
 func Merge(rules, grants Grants) Grants {
 	out := Grants{}
@@ -161,7 +161,7 @@ func IsID(s string) bool {
 	return ok && len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// Rule gives a role to everyone whose claim has a value.
+// Rule is a role for everyone whose claim has a value.
 type Rule struct {
 	// Claim is the path to the claim: names of namespaced claims have dots and slashes.
 	Claim    []string  `json:"claim"`
@@ -172,11 +172,11 @@ type Rule struct {
 }
 
 // ErrTooManyGroups reports that the provider has left a claim out, since the person is in too
-// many groups. What an earlier sign-in had given is never taken instead.
+// many groups. The roles of an earlier sign-in are never taken instead.
 var ErrTooManyGroups = errors.New("the person is in too many groups for the identity provider to list: " +
 	"use app roles instead of groups")
 
-// Resolve returns the roles that rules give by the JSON of verified claims: of several rules the
+// Resolve returns the roles of rules by the JSON of verified claims: of several rules the
 // highest per machine, and nothing without one. A claim is a text, a list of texts, or an object
 // whose names count (Zitadel); its value must be exactly that of the rule.
 func Resolve(rules []Rule, claims []byte) (Grants, error) {
@@ -220,7 +220,9 @@ func at(v gjson.Result, path []string) gjson.Result {
 	return v
 }
 
-func member(doc gjson.Result, object, name string) bool { return at(doc, []string{object, name}).Exists() }
+func member(doc gjson.Result, object, name string) bool {
+	return at(doc, []string{object, name}).Exists()
+}
 
 // hasValue reports whether a claim is a text, lists it, or has it as a name.
 func hasValue(claim gjson.Result, want string) bool {

@@ -7,7 +7,7 @@ import (
 
 const groupsOfMany = `{"sub":"1","_claim_names":{"groups":"src1"},"_claim_sources":{"src1":{"endpoint":"https://graph.example"}}}`
 
-// owners gives Owner on all machines.
+// owners is a rule for Owner on all machines.
 func owners(value string, claim ...string) []Rule {
 	return []Rule{{Claim: claim, Value: value, Role: Owner, Machines: []string{Everywhere}}}
 }
@@ -52,7 +52,7 @@ func TestRulesByClaimsOfProviders(t *testing.T) {
 	}
 }
 
-func TestGroupOverageGivesNoRole(t *testing.T) {
+func TestGroupOverageIsRefused(t *testing.T) {
 	got, err := Resolve(owners("ai", "groups"), []byte(groupsOfMany))
 	if !errors.Is(err, ErrTooManyGroups) || got != nil {
 		t.Errorf("got %v, %v", got, err)
@@ -123,7 +123,7 @@ func TestRolesIncludeLowerOnes(t *testing.T) {
 		}
 		for _, no := range []Role{Nobody, None, "root"} {
 			if no.AtLeast(a) || a.AtLeast(no) || no.Valid() {
-				t.Errorf("%q gives access", no)
+				t.Errorf("%q has access", no)
 			}
 		}
 	}

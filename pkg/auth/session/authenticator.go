@@ -44,6 +44,9 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 		return nil, err
 	}
 	old := !a.lately(row)
+	if row.Person != nil {
+		return nil, errNoRole() // routes have no roles yet
+	}
 	if row.Key == nil {
 		if !rpc.IsMachineID(pathMachine) {
 			return nil, apierr.Invalid("", "Name the machine in the path, as in /{machineId}/api/keys.")
@@ -70,6 +73,9 @@ func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMa
 	row, err := a.admit(ctx, r, t)
 	if err != nil {
 		return nil, err
+	}
+	if row.Person != nil {
+		return nil, apierr.New(403, "role_required", "Only the operator may do this. Sign in with the operator token.")
 	}
 	if row.Key != nil {
 		return nil, refused()

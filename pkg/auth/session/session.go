@@ -13,16 +13,15 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/netip"
 	"time"
 
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/people"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -65,6 +64,13 @@ type View struct {
 	MachineID string `json:"machineId,omitempty"` // of a manage key
 	KeyName   string `json:"keyName,omitempty"`
 	KeyID     string `json:"keyId,omitempty"` // the manage key it was opened with
+	// PersonID, PersonName and Roles, by machineId or "*", are of a person.
+	PersonID   string                 `json:"personId,omitempty"`
+	PersonName string                 `json:"personName,omitempty"`
+	Roles      map[string]people.Role `json:"roles,omitempty"`
+	// Token is the personal sign-in token of someone who has accepted an invitation. It is
+	// shown this once.
+	Token string `json:"token,omitempty"`
 	// CSRFToken goes with every mutation, in the field x-csrf-token.
 	CSRFToken string `json:"csrfToken,omitempty"`
 	IdleAt    int64  `json:"idleAt,omitempty"` // Unix milliseconds
@@ -84,13 +90,14 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	if err != nil {
 		return nil, err
 	}
-	var in struct {
-		Token string `json:"token"`
-	}
+	var in signInBody
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	if d.Decode(&in) != nil || d.More() || in.Token == "" {
-		return nil, apierr.Invalid("token", "The body must be {token}.")
+	if d.Decode(&in) != nil || d.More() || (in.Token == "") == (in.Invitation == "") {
+		return nil, apierr.Invalid("token", "The body must be {token} or {invitation, name}.")
+	}
+	if resp, done, err := s.ofPerson(ctx, c, &in); done {
+		return resp, err
 	}
 	if s.SpendCode != nil && s.SpendCode(in.Token) {
 		return s.open(ctx, c, operator, &auth.Call{Request: c.Request, Operator: true})
@@ -103,8 +110,7 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	if isRefusal(err) {
 		// Valid credentials are never limited, so guessing locks out no one
 		// else.
-		in := map[string]string{"from": s.From(c.Request)}
-		if _, late := rpc.Call[struct{}](ctx, s.Objects, rpc.RegistryID, "session.failed", in); late != nil {
+		if late := s.failed(ctx, c.Request); late != nil {
 			return nil, late
 		}
 	}
@@ -112,6 +118,13 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 		return nil, err
 	}
 	return s.open(ctx, c, account, who)
+}
+
+// failed counts a failed sign-in. It returns an error if the address has had too many.
+func (s *Sessions) failed(ctx context.Context, r *httpmsg.Request) error {
+	in := map[string]string{"from": s.From(r)}
+	_, err := rpc.Call[struct{}](ctx, s.Objects, rpc.RegistryID, "session.failed", in)
+	return err
 }
 
 // From returns a digest of the client's address as the platform reports it, of
@@ -138,12 +151,16 @@ func (s *Sessions) judge(ctx context.Context, r *httpmsg.Request, account, token
 	return s.Credentials.Manage(ctx, shown, account)
 }
 
+func (s *Sessions) newTicket(home string) (ticket, error) {
+	id, err := NewSecret(s.Rand, "")
+	return ticket{home: home, id: id}, err
+}
+
 func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *auth.Call) (*httpmsg.Response, error) {
-	var b [32]byte
-	if _, err := io.ReadFull(s.Rand, b[:]); err != nil {
-		return nil, fmt.Errorf("make a session: %w", err)
+	t, err := s.newTicket(rpc.RegistryID)
+	if err != nil {
+		return nil, err
 	}
-	t := ticket{home: rpc.RegistryID, id: base64.RawURLEncoding.EncodeToString(b[:])}
 	in := rpc.SessionOpen{Digest: t.digest(), Bound: s.bound()}
 	if in.Address = c.Header.Get("cf-connecting-ip"); in.Address != "" {
 		in.From = s.From(c.Request)
@@ -226,7 +243,15 @@ func (s *Sessions) check(ctx context.Context, t ticket) (*rpc.Session, error) {
 }
 
 func (s *Sessions) view(t ticket, row *rpc.Session) View {
-	v := View{SignedIn: true, Operator: row.Key == nil, CSRFToken: s.csrf(t), IdleAt: row.IdleAt, ExpiresAt: row.ExpiresAt}
+	v := View{SignedIn: true, Operator: row.Key == nil && row.Person == nil, CSRFToken: s.csrf(t), IdleAt: row.IdleAt, ExpiresAt: row.ExpiresAt}
+	if p := row.Person; p != nil {
+		v.PersonID, v.PersonName, v.Roles = p.ID, p.Name, map[string]people.Role{}
+		for machine := range p.Roles {
+			if g := p.Roles.Of(machine); g.Role.Valid() {
+				v.Roles[machine] = g.Role
+			}
+		}
+	}
 	if row.Key != nil {
 		v.MachineID, v.KeyName, v.KeyID = t.home, row.Key.Name, row.Key.ID
 	}

@@ -18,6 +18,8 @@ type ManageCall struct {
 	KeyID   string            `json:"keyId,omitempty"` // of the caller; "" for the operator
 	// KeyDigest is that of the caller's key as it was presented; "" for a session.
 	KeyDigest string `json:"keyDigest,omitempty"`
+	// Person is the person who calls; nil for the operator and a key.
+	Person *Person `json:"person,omitempty"`
 	// SignIn is SignInOld for a session of the dashboard with an old sign-in, else "".
 	SignIn     string `json:"signIn,omitempty"`
 	MutationID string `json:"mutationId,omitempty"`

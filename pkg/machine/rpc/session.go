@@ -51,4 +51,6 @@ type Session struct {
 	AuthAt    int64      `json:"authAt"`        // when the credential was presented last
 	IdleAt    int64      `json:"idleAt"`        // when the session ends if it is not used
 	ExpiresAt int64      `json:"expiresAt"`
+	// Person is the person of the session; nil for the operator and a key.
+	Person *Person `json:"person,omitempty"`
 }

@@ -1,0 +1,127 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"weir/pkg/auth"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/people"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+)
+
+// SignIn is a person who signs in by an identity provider.
+type SignIn struct {
+	Identity people.Identity
+	Rules    []people.Rule // of the provider
+	Invite   string        // the secret of an invitation's link, "" for none
+}
+
+// Prefixes of the secrets of people, which have 256 bits.
+const (
+	TokenPrefix  = "wp_" // a personal sign-in token
+	InvitePrefix = "wi_" // an invitation
+)
+
+// OpenPerson opens a session for a person whose identity is verified, and answers as Create. A
+// person without a role and without an invitation is refused.
+func (s *Sessions) OpenPerson(ctx context.Context, c *auth.Call, in *SignIn) (*httpmsg.Response, error) {
+	roles, err := people.Resolve(in.Rules, in.Identity.Claims)
+	if err != nil {
+		e := apierr.New(403, "no_access", "No access: %s.", err.Error())
+		return nil, e
+	}
+	return s.openPerson(ctx, c, &rpc.PersonSignIn{Identity: &in.Identity, Roles: roles, Invite: digestOf(in.Invite)}, "")
+}
+
+// digestOf returns the digest of a secret as it is stored, "" for "".
+func digestOf(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// NewSecret returns a secret with a prefix.
+func NewSecret(random io.Reader, prefix string) (string, error) {
+	var b [32]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("make a secret: %w", err)
+	}
+	return prefix + base64.RawURLEncoding.EncodeToString(b[:]), nil
+}
+
+// openPerson opens the session of a person. token is the new personal token, which is shown once.
+func (s *Sessions) openPerson(ctx context.Context, c *auth.Call, in *rpc.PersonSignIn,
+	token string) (*httpmsg.Response, error) {
+	t, err := s.newTicket(rpc.RegistryID)
+	if err != nil {
+		return nil, err
+	}
+	in.Session.Digest = t.digest()
+	if before, ok := s.readCookie(c.Header); ok {
+		if before.home == t.home {
+			in.Session.Replaces = before.digest()
+		} else if err := s.end(ctx, before, false); err != nil {
+			return nil, err
+		}
+	}
+	row, err := rpc.Call[rpc.Session](ctx, s.Objects, rpc.RegistryID, "person.signIn", in)
+	if isRefusal(err) {
+		if late := s.failed(ctx, c.Request); late != nil {
+			return nil, late
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := s.view(t, &row)
+	v.Token = token
+	resp, err := answer(v)
+	if err != nil {
+		return nil, err
+	}
+	resp.Header.Add("set-cookie", s.cookie(t))
+	return resp, nil
+}
+
+// accept signs in by an invitation alone. The answer has the token of the next sign-ins.
+func (s *Sessions) accept(ctx context.Context, c *auth.Call, invite, name string) (*httpmsg.Response, error) {
+	token, err := NewSecret(s.Rand, TokenPrefix)
+	if err != nil {
+		return nil, err
+	}
+	return s.openPerson(ctx, c, &rpc.PersonSignIn{Invite: digestOf(invite), Name: name, NewToken: digestOf(token)}, token)
+}
+
+// errNoRole is the same for a machine that does not exist.
+func errNoRole() error {
+	return apierr.New(403, "no_access", "You have no access to this machine. Ask one of its owners.")
+}
+
+// signInBody is the body of POST /api/session: a token, or an invitation with a name.
+type signInBody struct {
+	Token      string `json:"token"`
+	Invitation string `json:"invitation"`
+	Name       string `json:"name"`
+}
+
+// ofPerson serves the sign-ins of people in Create; it returns false for any other.
+func (s *Sessions) ofPerson(ctx context.Context, c *auth.Call, in *signInBody) (*httpmsg.Response, bool, error) {
+	switch {
+	case strings.HasPrefix(in.Invitation, InvitePrefix):
+		resp, err := s.accept(ctx, c, in.Invitation, in.Name)
+		return resp, true, err
+	case strings.HasPrefix(in.Token, TokenPrefix):
+		resp, err := s.openPerson(ctx, c, &rpc.PersonSignIn{Token: digestOf(in.Token)}, "")
+		return resp, true, err
+	}
+	return nil, false, nil
+}

@@ -1,0 +1,346 @@
+package machine
+
+import (
+	"encoding/json"
+	"strings"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/people"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
+)
+
+// The registry has the people of all machines, their sessions and the invitations. Machines know
+// a person by the id alone. Roles are read with each call, so that a removal counts at once.
+
+const (
+	personPrefix = "person:" // and the id
+	tokenPrefix  = "ptoken:" // and the digest of a personal sign-in token: the id of its person
+	invitePrefix = "invite:" // and the digest of the link's secret
+
+	inviteLife        = 7 * storage.Day
+	maxInvites        = 200
+	maxPeople         = 2000
+	maxPersonSessions = 10
+	personName        = 200 // bytes
+	profileField      = "profile"
+	// linkIssuer is the issuer of people who came by an invitation alone.
+	linkIssuer = "weir"
+)
+
+// personRow is a person in the registry. Profile has the name and the e-mail address, sealed.
+type personRow struct {
+	ID        string        `json:"id"`
+	Issuer    string        `json:"issuer"`
+	Profile   secret.Sealed `json:"profile"`
+	Rules     people.Grants `json:"rules,omitempty"` // by the claims of the last sign-in
+	Grants    people.Grants `json:"grants,omitempty"`
+	Token     string        `json:"token,omitempty"` // the digest of the personal sign-in token
+	FirstSeen int64         `json:"firstSeen"`
+	LastSeen  int64         `json:"lastSeen"`
+}
+
+type profile struct {
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email,omitempty"`
+}
+
+// roles returns the roles that count now.
+func (p *personRow) roles() people.Grants { return people.Merge(p.Rules, p.Grants) }
+
+// inviteRow is an invitation. It is deleted when it is used.
+type inviteRow struct {
+	rpc.InviteCreate
+	ExpiresAt int64 `json:"expiresAt"`
+}
+
+func loadPerson(t *storage.Tx, id string) (p personRow, ok bool) {
+	ok = people.IsID(id) && t.Load(personPrefix+id, &p)
+	return p, ok
+}
+
+func (o *Object) profileOf(p *personRow) (out profile) {
+	if plain, err := o.Keyring.Open(rpc.RegistryID, personPrefix+p.ID, profileField, p.Profile); err == nil {
+		json.Unmarshal([]byte(plain.Reveal()), &out)
+	}
+	return out
+}
+
+// putPerson stores a person with a profile.
+func (o *Object) putPerson(t *storage.Tx, p *personRow, is profile) error {
+	is.Name, is.Email = apierr.Shorten(is.Name, personName), apierr.Shorten(is.Email, personName)
+	sealed, err := o.Keyring.Seal(rpc.RegistryID, personPrefix+p.ID, profileField, secret.New(string(storage.Encode(is))))
+	if err != nil {
+		return err
+	}
+	p.Profile = sealed
+	putRegistry(t, personPrefix+p.ID, p)
+	return nil
+}
+
+// putRegistry stores a row of the registry, which is never published.
+func putRegistry(t *storage.Tx, key string, row any) {
+	t.Meta.ID = rpc.RegistryID
+	t.Meta.Generation++
+	t.Put(key, row)
+}
+
+// takeInvite returns the invitation of a digest and spends it. It returns nil for an empty digest.
+func takeInvite(t *storage.Tx, digest string) (*inviteRow, error) {
+	if digest == "" {
+		return nil, nil
+	}
+	var row inviteRow
+	if !rpc.IsDigest(digest) || !t.Load(invitePrefix+digest, &row) || row.ExpiresAt <= t.Now {
+		return nil, rpc.ErrInvitation()
+	}
+	t.Del(invitePrefix + digest)
+	return &row, nil
+}
+
+// personSignIn opens a session for a person who has a role, or gets one by an invitation. An
+// invitation is spent in the turn that opens its session.
+func (o *Object) personSignIn(r *storage.Call) (any, error) {
+	var in rpc.PersonSignIn
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Session.Digest) {
+		return nil, apierr.Invalid("digest", "digest is not valid.")
+	}
+	p, is, err := o.personOf(r.Tx, &in)
+	if err != nil {
+		return nil, err
+	}
+	if !p.roles().Any() {
+		r.Audit("person:"+p.ID, "sign-in refused", "", nil)
+		if err := r.Commit(); err != nil {
+			return nil, err
+		}
+		return nil, rpc.ErrNoAccess()
+	}
+	if p.FirstSeen == 0 {
+		if len(r.List(personPrefix)) >= maxPeople {
+			return nil, apierr.New(409, "too_many", "A gateway has at most %d people. Remove some.", maxPeople)
+		}
+		p.FirstSeen = r.Now
+	}
+	p.LastSeen = r.Now
+	if err := o.putPerson(r.Tx, p, is); err != nil {
+		return nil, err
+	}
+	dropSessions(r.Tx, in.Session.Replaces, func(s *sessionRow) bool { return s.Person == p.ID }, maxPersonSessions)
+	row := sessionRow{Person: p.ID, CreatedAt: r.Now, SeenAt: r.Now}
+	r.Put(sessionPrefix+in.Session.Digest, row)
+	r.Audit("person:"+p.ID, "sign-in", "", nil)
+	return o.ofPerson(&row, p, r.Now), nil
+}
+
+// personOf returns the person who signs in, with what the sign-in changes, which is not stored yet.
+func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn) (p *personRow, is profile, err error) {
+	invite, err := takeInvite(t, in.Invite)
+	if err != nil {
+		return nil, is, err
+	}
+	var row personRow
+	switch {
+	case in.Identity != nil:
+		id := in.Identity.ID()
+		if row, _ = loadPerson(t, id); row.ID == "" {
+			row = personRow{ID: id, Issuer: in.Identity.Issuer}
+		}
+		row.Rules = in.Roles
+		if is.Name = in.Identity.Name; in.Identity.EmailVerified {
+			is.Email = in.Identity.Email
+		}
+	case in.Token != "":
+		var id string
+		if !rpc.IsDigest(in.Token) || !t.Load(tokenPrefix+in.Token, &id) {
+			return nil, is, errNoSession()
+		}
+		var ok bool
+		if row, ok = loadPerson(t, id); !ok || row.Token != in.Token {
+			return nil, is, errNoSession()
+		}
+		is = o.profileOf(&row)
+	case invite != nil && !invite.Provider && rpc.IsDigest(in.NewToken):
+		if row, is, err = o.personOfLink(t, invite, in); err != nil {
+			return nil, is, err
+		}
+	default:
+		return nil, is, rpc.ErrInvitation()
+	}
+	if invite != nil && invite.Role.Valid() {
+		if row.Grants == nil {
+			row.Grants = people.Grants{}
+		}
+		row.Grants[invite.MachineID] = people.Grant{Role: invite.Role, Template: invite.Template}
+	}
+	return &row, is, nil
+}
+
+// personOfLink returns the person of an invitation alone: a new one, or the one whose personal
+// token it renews.
+func (o *Object) personOfLink(t *storage.Tx, invite *inviteRow, in *rpc.PersonSignIn) (row personRow, is profile,
+	err error) {
+	if invite.Person != "" {
+		var ok bool
+		if row, ok = loadPerson(t, invite.Person); !ok {
+			return row, is, rpc.ErrInvitation()
+		}
+		is = o.profileOf(&row)
+		t.Del(tokenPrefix + row.Token)
+	} else {
+		who := people.Identity{Issuer: linkIssuer, Subject: in.NewToken}
+		row, is.Name = personRow{ID: who.ID(), Issuer: linkIssuer}, strings.TrimSpace(in.Name)
+		if is.Name == "" {
+			return row, is, apierr.Invalid("name", "name is required: what others see of you.")
+		}
+	}
+	row.Token = in.NewToken
+	putRegistry(t, tokenPrefix+in.NewToken, row.ID)
+	return row, is, nil
+}
+
+// ofPerson returns the session of a person, with the roles of now.
+func (o *Object) ofPerson(s *sessionRow, p *personRow, now int64) rpc.Session {
+	out := s.shown(nil)
+	out.Person = &rpc.Person{ID: p.ID, Name: o.profileOf(p).Name, Roles: p.roles(), SeenAt: now}
+	return out
+}
+
+// personEnd ends all sessions of a person.
+func (o *Object) personEnd(r *storage.Call) (any, error) {
+	var in rpc.PersonEnd
+	if json.Unmarshal(r.Body, &in) != nil || !people.IsID(in.ID) {
+		return nil, apierr.Invalid("id", "id is not that of a person.")
+	}
+	endSessions(r.Tx, in.ID)
+	return struct{}{}, nil
+}
+
+func endSessions(t *storage.Tx, person string) {
+	storage.RemoveIf(t, sessionPrefix, func(_ string, s sessionRow) bool { return s.Person == person })
+}
+
+// personNames returns the names of all people by their ids.
+func (o *Object) personNames(r *storage.Call) (any, error) {
+	names := map[string]string{}
+	for _, p := range storage.RowsOf[personRow](r.Tx, personPrefix) {
+		names[p.ID] = o.profileOf(&p).Name
+	}
+	return names, nil
+}
+
+// personList returns the people with a role on a machine, and its invitations.
+func (o *Object) personList(r *storage.Call) (any, error) {
+	var in rpc.PeopleQuery
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsMachineID(in.MachineID) {
+		return nil, apierr.Invalid("machineId", "machineId is not valid.")
+	}
+	live := map[string]int{}
+	for _, s := range storage.RowsOf[sessionRow](r.Tx, sessionPrefix) {
+		if !s.over(r.Now) {
+			live[s.Person]++
+		}
+	}
+	out := rpc.PeopleList{People: []rpc.PersonView{}, Invitations: []rpc.Invitation{}}
+	for _, p := range storage.RowsOf[personRow](r.Tx, personPrefix) {
+		g := p.roles().Of(in.MachineID)
+		if !g.Role.Valid() {
+			continue
+		}
+		is := o.profileOf(&p)
+		v := rpc.PersonView{ID: p.ID, Name: is.Name, Email: is.Email, Role: g.Role, Template: g.Template,
+			ByRule: p.Rules.Of(in.MachineID).Role.Valid(), FirstSeen: p.FirstSeen, LastSeen: p.LastSeen, Sessions: live[p.ID]}
+		if p.Issuer != linkIssuer {
+			v.Issuer = p.Issuer
+		}
+		out.People = append(out.People, v)
+	}
+	r.Pages(invitePrefix, storage.SmallPage, func(row storage.Row) bool {
+		var i inviteRow
+		if json.Unmarshal(row.Value, &i) == nil && i.MachineID == in.MachineID && i.ExpiresAt > r.Now {
+			out.Invitations = append(out.Invitations, i.view())
+		}
+		return true
+	})
+	return out, nil
+}
+
+// inviteID is the length of the beginning of a digest that is an invitation's id.
+const inviteID = 16
+
+func (i *inviteRow) view() rpc.Invitation {
+	return rpc.Invitation{ID: i.Digest[:inviteID], Role: i.Role, Template: i.Template, Note: i.Note, By: i.By,
+		Person: i.Person, Provider: i.Provider, ExpiresAt: i.ExpiresAt}
+}
+
+// personSet sets a person's role on a machine. The sessions of someone without any role end.
+func (o *Object) personSet(r *storage.Call) (any, error) {
+	var in rpc.PersonSet
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsMachineID(in.MachineID) ||
+		!in.Grant.Role.Valid() && in.Grant.Role != people.None {
+		return nil, apierr.Invalid("role", "role must be member, viewer, editor, owner or none.")
+	}
+	p, ok := loadPerson(r.Tx, in.ID)
+	if !ok || !p.roles().Of(in.MachineID).Role.Valid() && in.Grant.Role != people.None {
+		return nil, apierr.New(404, "person_not_found", "No person of this machine has this id. Invite them instead.")
+	}
+	if p.Grants == nil {
+		p.Grants = people.Grants{}
+	}
+	if p.Grants[in.MachineID] = in.Grant; in.Grant.Role == people.None {
+		delete(p.Rules, in.MachineID)
+	}
+	putRegistry(r.Tx, personPrefix+p.ID, p)
+	if in.Grant.Role == people.None {
+		storage.RemoveIf(r.Tx, invitePrefix, func(_ string, i inviteRow) bool {
+			return i.Person == p.ID && i.MachineID == in.MachineID
+		})
+	}
+	if !p.roles().Any() {
+		endSessions(r.Tx, p.ID)
+	}
+	return struct{}{}, nil
+}
+
+// inviteCreate stores an invitation and drops what is over.
+func (o *Object) inviteCreate(r *storage.Call) (any, error) {
+	var in rpc.InviteCreate
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Digest) || !rpc.IsMachineID(in.MachineID) {
+		return nil, apierr.Invalid("digest", "digest is not valid.")
+	}
+	if in.Person != "" {
+		p, ok := loadPerson(r.Tx, in.Person)
+		if !ok || p.Issuer != linkIssuer || !p.roles().Of(in.MachineID).Role.Valid() {
+			return nil, apierr.New(404, "person_not_found", "No person of this machine who signs in by a link has this id.")
+		}
+		in.Role, in.Template = "", nil
+	} else if !in.Role.Valid() {
+		return nil, apierr.Invalid("role", "role must be member, viewer, editor or owner.")
+	}
+	storage.RemoveIf(r.Tx, invitePrefix, func(_ string, i inviteRow) bool { return i.ExpiresAt <= r.Now })
+	if len(r.List(invitePrefix)) >= maxInvites {
+		return nil, apierr.New(409, "too_many", "A gateway has at most %d open invitations. Withdraw some.", maxInvites)
+	}
+	row := inviteRow{in, r.Now + inviteLife}
+	putRegistry(r.Tx, invitePrefix+in.Digest, row)
+	return row.view(), nil
+}
+
+// inviteDelete withdraws an invitation of a machine.
+func (o *Object) inviteDelete(r *storage.Call) (any, error) {
+	var in struct{ MachineID, ID string }
+	if json.Unmarshal(r.Body, &in) != nil || len(in.ID) != inviteID {
+		return nil, rpc.ErrInvitation()
+	}
+	found := false
+	storage.RemoveIf(r.Tx, invitePrefix, func(_ string, i inviteRow) bool {
+		of := i.MachineID == in.MachineID && strings.HasPrefix(i.Digest, in.ID)
+		found = found || of
+		return of
+	})
+	if !found {
+		return nil, apierr.New(404, "invitation_not_found", "No open invitation has this id.")
+	}
+	return struct{}{}, nil
+}

@@ -1,0 +1,196 @@
+package machine
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/testgw/inprocess"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/people"
+)
+
+// ann is a person of an identity provider.
+var ann = people.Identity{Issuer: "https://idp.example", Subject: "1", Name: "Ann", Email: "ann@idp.example",
+	EmailVerified: true}
+
+// signIn opens session n of a person.
+func (w *world) signIn(n int, in rpc.PersonSignIn) (int, rpc.Session) {
+	w.Helper()
+	in.Session.Digest = inprocess.Digest(n)
+	status, a := w.At(rpc.RegistryID, "person.signIn", string(storage.Encode(in)))
+	var s rpc.Session
+	json.Unmarshal([]byte(a.Raw), &s)
+	return status, s
+}
+
+func (w *world) setRole(id string, role people.Role) int {
+	w.Helper()
+	status, _ := w.At(rpc.RegistryID, "person.set", string(storage.Encode(rpc.PersonSet{ID: id, MachineID: mid,
+		Grant: people.Grant{Role: role}})))
+	return status
+}
+
+// invite stores invitation n.
+func (w *world) invite(n int, in rpc.InviteCreate) int {
+	w.Helper()
+	in.Digest, in.MachineID = inprocess.Digest(1000+n), mid
+	status, _ := w.At(rpc.RegistryID, "invite.create", string(storage.Encode(in)))
+	return status
+}
+
+func by(n int) string { return inprocess.Digest(1000 + n) }
+
+// editors are the roles of a rule.
+var editors = people.Grants{mid: {Role: people.Editor}}
+
+func TestPersonWithoutRoleIsRefusedAndRecorded(t *testing.T) {
+	w := newWorld(t)
+	if status, _ := w.signIn(1, rpc.PersonSignIn{Identity: &ann}); status != 403 {
+		t.Errorf("got %d, want 403", status)
+	}
+	if status, _ := w.checked(1); status != 401 {
+		t.Errorf("its session: got %d", status)
+	}
+	rows := w.Loc.Storage(rpc.RegistryID).Listed(storage.AuditPrefix)
+	if len(rows) != 1 || !strings.Contains(string(rows[0].Value), "sign-in refused") {
+		t.Errorf("got %d audit records", len(rows))
+	}
+	if n := len(w.Loc.Storage(rpc.RegistryID).Listed(personPrefix)); n != 0 {
+		t.Errorf("%d people are stored", n)
+	}
+}
+
+func TestPersonSignsInByRule(t *testing.T) {
+	w := newWorld(t)
+	status, s := w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: editors})
+	if status != 200 || s.Person == nil || s.Person.Name != "Ann" || s.Person.Roles.Of(mid).Role != people.Editor {
+		t.Fatalf("got %d %+v", status, s)
+	}
+	status, a := w.checked(1)
+	if status != 200 || a.Get("person.id").Str != ann.ID() || a.Get("person.roles."+mid+".role").Str != "editor" {
+		t.Errorf("check: got %d %s", status, a.Raw)
+	}
+	for _, row := range w.Loc.Storage(rpc.RegistryID).Listed("") {
+		if strings.Contains(string(row.Value), "Ann") || strings.Contains(string(row.Value), "ann@") {
+			t.Errorf("%s holds the name or the address: %s", row.Key, row.Value)
+		}
+	}
+	if status, _ := w.signIn(2, rpc.PersonSignIn{Identity: &ann}); status != 403 {
+		t.Errorf("without the claim: got %d, want 403", status)
+	}
+}
+
+func TestRemovalEndsSessionsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: editors})
+	w.signIn(2, rpc.PersonSignIn{Identity: &ann, Roles: editors})
+	if status := w.setRole(ann.ID(), people.None); status != 200 {
+		t.Fatalf("removal: got %d", status)
+	}
+	for n := 1; n <= 2; n++ {
+		if status, _ := w.checked(n); status != 401 {
+			t.Errorf("session %d after the removal: got %d", n, status)
+		}
+	}
+	if status, _ := w.signIn(3, rpc.PersonSignIn{Identity: &ann, Roles: editors}); status != 403 {
+		t.Errorf("the rule has brought a removed person back: got %d", status)
+	}
+	w.invite(1, rpc.InviteCreate{Role: people.Viewer})
+	if status, s := w.signIn(4, rpc.PersonSignIn{Identity: &ann, Roles: editors, Invite: by(1)}); status != 200 ||
+		s.Person.Roles.Of(mid).Role != people.Editor {
+		t.Errorf("invited again: got %d %+v", status, s.Person)
+	}
+}
+
+func TestInvitationIsSpentOnce(t *testing.T) {
+	w := newWorld(t)
+	if status := w.invite(1, rpc.InviteCreate{Role: people.Member, Template: &people.Template{Keys: 2}}); status != 200 {
+		t.Fatalf("got %d", status)
+	}
+	in := rpc.PersonSignIn{Name: "Bob", Invite: by(1), NewToken: inprocess.Digest(50)}
+	status, s := w.signIn(1, in)
+	if g := s.Person.Roles.Of(mid); status != 200 || g.Role != people.Member || g.Template.Keys != 2 || s.Person.Name != "Bob" {
+		t.Fatalf("got %d %+v", status, s.Person)
+	}
+	if status, _ := w.signIn(2, in); status != 401 {
+		t.Errorf("used again: got %d", status)
+	}
+	if status, again := w.signIn(3, rpc.PersonSignIn{Token: in.NewToken}); status != 200 || again.Person.ID != s.Person.ID {
+		t.Errorf("with the token: got %d", status)
+	}
+	if status, _ := w.signIn(4, rpc.PersonSignIn{Token: inprocess.Digest(51)}); status != 401 {
+		t.Errorf("with another token: got %d", status)
+	}
+	if status := w.invite(2, rpc.InviteCreate{Person: s.Person.ID}); status != 200 {
+		t.Fatalf("renewal: got %d", status)
+	}
+	renewed := rpc.PersonSignIn{Invite: by(2), NewToken: inprocess.Digest(52)}
+	if status, r := w.signIn(5, renewed); status != 200 || r.Person.ID != s.Person.ID || r.Person.Name != "Bob" {
+		t.Errorf("renewed: got %d %+v", status, r.Person)
+	}
+	if status, _ := w.signIn(6, rpc.PersonSignIn{Token: in.NewToken}); status != 401 {
+		t.Errorf("the token before the renewal: got %d", status)
+	}
+}
+
+func TestInvitationEnds(t *testing.T) {
+	w := newWorld(t)
+	w.invite(1, rpc.InviteCreate{Role: people.Member})
+	w.invite(2, rpc.InviteCreate{Role: people.Member, Provider: true})
+	w.Clock.Add(time.Minute)
+	if status, _ := w.signIn(1, rpc.PersonSignIn{Name: "Bob", Invite: by(2), NewToken: inprocess.Digest(50)}); status != 401 {
+		t.Errorf("one that asks for a provider: got %d", status)
+	}
+	if status, _ := w.signIn(2, rpc.PersonSignIn{Identity: &ann, Invite: by(2)}); status != 200 {
+		t.Errorf("by the provider after a refused try: got %d", status)
+	}
+	if status, _ := w.At(rpc.RegistryID, "invite.delete", `{"machineId":"`+mid+`","id":"`+by(1)[:16]+`"}`); status != 200 {
+		t.Errorf("withdrawal: got %d", status)
+	}
+	if status, _ := w.signIn(3, rpc.PersonSignIn{Identity: &ann, Invite: by(1)}); status != 401 {
+		t.Errorf("withdrawn: got %d", status)
+	}
+	w.invite(3, rpc.InviteCreate{Role: people.Member})
+	w.Clock.Add(7 * 24 * time.Hour)
+	if status, _ := w.signIn(4, rpc.PersonSignIn{Identity: &ann, Invite: by(3)}); status != 401 {
+		t.Errorf("after seven days: got %d", status)
+	}
+}
+
+func TestSessionsOfPeopleAndOperatorAreCountedApart(t *testing.T) {
+	w := newWorld(t)
+	w.opened(1)
+	for n := range maxPersonSessions + 2 {
+		w.Clock.Add(time.Second)
+		w.signIn(100+n, rpc.PersonSignIn{Identity: &ann, Roles: editors})
+	}
+	for n, want := range map[int]int{1: 200, 100: 401, 101: 401, 102: 200} {
+		if status, _ := w.checked(n); status != want {
+			t.Errorf("session %d: got %d, want %d", n, status, want)
+		}
+	}
+	w.At(rpc.RegistryID, "person.end", `{"id":"`+ann.ID()+`"}`)
+	for n, want := range map[int]int{1: 200, 102: 401} {
+		if status, _ := w.checked(n); status != want {
+			t.Errorf("after the end of all: session %d: got %d, want %d", n, status, want)
+		}
+	}
+}
+
+func TestFailedWriteKeepsInvitation(t *testing.T) {
+	w := newWorld(t)
+	w.invite(1, rpc.InviteCreate{Role: people.Member})
+	in := rpc.PersonSignIn{Name: "Bob", Invite: by(1), NewToken: inprocess.Digest(50)}
+	st := w.Loc.Storage(rpc.RegistryID)
+	st.Fault = func(key string) bool { return strings.HasPrefix(key, sessionPrefix) }
+	if status, _ := w.signIn(1, in); status != 503 {
+		t.Fatalf("got %d, want 503", status)
+	}
+	st.Fault = nil
+	if status, _ := w.signIn(2, in); status != 200 {
+		t.Errorf("again: got %d", status)
+	}
+}

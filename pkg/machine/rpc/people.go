@@ -1,0 +1,115 @@
+package rpc
+
+import (
+	"weir/pkg/people"
+	"weir/pkg/wire/apierr"
+)
+
+// People are stored in the registry.
+//
+//	person.signIn PersonSignIn   200 Session; 401 no such invitation or token; 403 no access
+//	person.end    PersonEnd      200 {}: all sessions of a person are over
+//	person.list   PeopleQuery    200 PeopleList
+//	person.names  {}             200 {"p_…":"name"}
+//	person.set    PersonSet      200 {}; 404
+//	invite.create InviteCreate   200 Invitation
+//	invite.delete {"machineId","id"} 200 {}
+
+// PersonSignIn asks for a session of a person: of an Identity with the roles of the rules of its
+// provider, of a personal Token, or of an invitation alone, whose person has the Name.
+type PersonSignIn struct {
+	Identity *people.Identity `json:"identity,omitempty"`
+	Roles    people.Grants    `json:"roles,omitempty"`
+	Token    string           `json:"token,omitempty"`    // its digest
+	Invite   string           `json:"invite,omitempty"`   // the digest of an invitation; "" for none
+	Name     string           `json:"name,omitempty"`     // of a person without an identity
+	NewToken string           `json:"newToken,omitempty"` // the digest of the token of such a person
+	Session  SessionOpen      `json:"session"`
+}
+
+// Person is the person of a session or of a call.
+type Person struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	// Roles are those of now, in a session; Role and Template those on the machine of a call.
+	Roles    people.Grants    `json:"roles,omitempty"`
+	Role     people.Role      `json:"role,omitempty"`
+	Template *people.Template `json:"template,omitempty"`
+	// SeenAt is when the roles were read. A removal since then refuses the call.
+	SeenAt int64 `json:"seenAt,omitempty"`
+}
+
+// PersonEnd ends the sessions of a person, by the id or by what a provider knows.
+type PersonEnd struct {
+	ID string `json:"id"`
+}
+
+// PeopleQuery asks for the people of a machine, or of all with "".
+type PeopleQuery struct {
+	MachineID string `json:"machineId,omitempty"`
+}
+
+// PersonView is a person as owners see them. Template is that of their own keys.
+type PersonView struct {
+	ID        string           `json:"id"`
+	Name      string           `json:"name,omitempty"`
+	Email     string           `json:"email,omitempty"`
+	Issuer    string           `json:"issuer,omitempty"` // "" for a person of an invitation alone
+	Role      people.Role      `json:"role"`
+	Template  *people.Template `json:"template,omitempty"`
+	ByRule    bool             `json:"byRule,omitempty"` // of the provider, at the last sign-in
+	FirstSeen int64            `json:"firstSeen"`
+	LastSeen  int64            `json:"lastSeen"`
+	Sessions  int              `json:"sessions"`
+}
+
+// InviteCreate asks for an invitation. Person is the id of a person who is to get another
+// sign-in link, instead of a role.
+type InviteCreate struct {
+	Digest    string           `json:"digest"`
+	MachineID string           `json:"machineId"`
+	Role      people.Role      `json:"role,omitempty"`
+	Template  *people.Template `json:"template,omitempty"`
+	Note      string           `json:"note,omitempty"` // whom it is for
+	By        string           `json:"by"`             // the actor
+	Person    string           `json:"person,omitempty"`
+	// Provider refuses a sign-in by the link alone.
+	Provider bool `json:"provider,omitempty"`
+}
+
+// Invitation is one as owners see it. ID is the beginning of the digest.
+type Invitation struct {
+	ID        string           `json:"id"`
+	Role      people.Role      `json:"role,omitempty"`
+	Template  *people.Template `json:"template,omitempty"`
+	Note      string           `json:"note,omitempty"`
+	By        string           `json:"by,omitempty"`
+	Person    string           `json:"person,omitempty"`
+	Provider  bool             `json:"provider,omitempty"`
+	ExpiresAt int64            `json:"expiresAt"`
+}
+
+// PeopleList is the answer to a PeopleQuery.
+type PeopleList struct {
+	People      []PersonView `json:"people"`
+	Invitations []Invitation `json:"invitations"`
+}
+
+// PersonSet sets the role of a person on a machine. None removes the person.
+type PersonSet struct {
+	ID        string       `json:"id"`
+	MachineID string       `json:"machineId"`
+	Grant     people.Grant `json:"grant"`
+}
+
+// ErrNoAccess returns the refusal of a person without a role.
+func ErrNoAccess() error {
+	return apierr.New(403, "no_access",
+		"You have no access to this gateway yet. Ask an owner of a machine for an invitation.")
+}
+
+// ErrInvitation returns the refusal of an invitation that does not exist, was used, or is over.
+func ErrInvitation() error {
+	return apierr.New(401, "invitation_invalid",
+		"This invitation was used, has expired, or does not exist. Ask for another one.")
+}
