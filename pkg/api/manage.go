@@ -66,6 +66,7 @@ func envelope(c *auth.Call) (env rpc.ManageCall, err error) {
 			env.KeyDigest = hex.EncodeToString(c.KeyDigest[:])
 		}
 	}
+	env.Person = c.Person
 	if c.OldSignIn {
 		env.SignIn = rpc.SignInOld
 	}

@@ -287,7 +287,7 @@ func Routes(h *Handlers) []endpoint.Route {
 			if m.handler != nil {
 				serve = m.handler(h)
 			}
-			out[i].Methods = append(out[i].Methods, endpoint.Method{Name: m.name, Handler: serve})
+			out[i].Methods = append(out[i].Methods, endpoint.Method{Name: m.name, Handler: serve, Role: roleOf(r, m.name)})
 		}
 	}
 	return out

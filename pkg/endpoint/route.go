@@ -6,6 +6,7 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/llm"
+	"weir/pkg/people"
 	"weir/pkg/wire/httpmsg"
 )
 
@@ -70,6 +71,17 @@ type Method struct {
 	Name    string
 	Handler Handler
 	Access  Access // where it differs from the route's
+	// Role is the least role of a person who may call; "" refuses all people.
+	Role people.Role
+}
+
+// Admits reports whether a person with a role on the machine may call. A viewer changes nothing,
+// also not what a member may change of their own.
+func (m *Method) Admits(role people.Role) bool {
+	if m.Role == people.Member && role == people.Viewer && m.Name != "GET" {
+		return false
+	}
+	return role.AtLeast(m.Role)
 }
 
 // Method returns the method of a name, or nil.

@@ -20,6 +20,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/capture"
@@ -147,6 +148,9 @@ func (g *Gateway) admit(ctx context.Context, r *httpmsg.Request, route *Route, m
 		access = route.Access
 	}
 	c, err := g.call(ctx, r, access, machine)
+	if err == nil && c.Person != nil && !m.Admits(c.Person.Role) {
+		err = rpc.ErrRole()
+	}
 	if c != nil && c.Key != nil {
 		c.Trace.KeyID = c.Key.ID
 	}

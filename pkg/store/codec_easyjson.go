@@ -2325,6 +2325,12 @@ func easyjson38c57360DecodeWeirPkgStore7(in *jlexer.Lexer, out *Key) {
 			} else {
 				out.PausedAt = int64(in.Int64())
 			}
+		case "person":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Person = string(in.String())
+			}
 		case "tags":
 			if in.IsNull() {
 				in.Skip()
@@ -2489,6 +2495,11 @@ func easyjson38c57360EncodeWeirPkgStore7(out *jwriter.Writer, in Key) {
 		const prefix string = ",\"pausedAt\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.PausedAt))
+	}
+	if in.Person != "" {
+		const prefix string = ",\"person\":"
+		out.RawString(prefix)
+		out.String(string(in.Person))
 	}
 	if len(in.Tags) != 0 {
 		const prefix string = ",\"tags\":"

@@ -88,6 +88,8 @@ type Key struct {
 	ExpiresAt   int64 `json:"expiresAt,omitempty"` // Unix milliseconds; 0 is never
 	RevokedAt   int64 `json:"revokedAt,omitempty"`
 	PausedAt    int64 `json:"pausedAt,omitempty"`
+	// Person is the id of the person who has the key; "" for one of the machine.
+	Person string `json:"person,omitempty"`
 	// Tags are added to each of its calls, which cannot give their names another value.
 	Tags []string `json:"tags,omitempty"`
 	// CapturePercent and CaptureHours go before those of the settings; nil and 0 are

@@ -45,7 +45,11 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 	}
 	old := !a.lately(row)
 	if row.Person != nil {
-		return nil, errNoRole() // routes have no roles yet
+		c, err := person(r, row, pathMachine)
+		if err == nil {
+			c.OldSignIn = old
+		}
+		return c, err
 	}
 	if row.Key == nil {
 		if !rpc.IsMachineID(pathMachine) {

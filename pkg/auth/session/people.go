@@ -101,6 +101,24 @@ func (s *Sessions) accept(ctx context.Context, c *auth.Call, invite, name string
 	return s.openPerson(ctx, c, &rpc.PersonSignIn{Invite: digestOf(invite), Name: name, NewToken: digestOf(token)}, token)
 }
 
+// person returns the call of a person's session to a machine.
+func person(r *httpmsg.Request, row *rpc.Session, pathMachine string) (*auth.Call, error) {
+	if !rpc.IsMachineID(pathMachine) {
+		return nil, apierr.Invalid("", "Name the machine in the path, as in /{machineId}/api/keys.")
+	}
+	g := row.Person.Roles.Of(pathMachine)
+	if !g.Role.Valid() {
+		return nil, errNoRole()
+	}
+	p := &rpc.Person{ID: row.Person.ID, Name: row.Person.Name, Role: g.Role, SeenAt: row.Person.SeenAt}
+	if g.Role == people.Member {
+		if p.Template = g.Template; p.Template == nil {
+			p.Template = &people.Template{}
+		}
+	}
+	return &auth.Call{Request: r, Person: p, MachineID: pathMachine}, nil
+}
+
 // errNoRole is the same for a machine that does not exist.
 func errNoRole() error {
 	return apierr.New(403, "no_access", "You have no access to this machine. Ask one of its owners.")

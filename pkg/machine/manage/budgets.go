@@ -63,6 +63,9 @@ func (c *change) viewBudget(b *storage.Budget) budgetView {
 		Spent: store.ShownAmount(b.Unit, l.Spent), Reserved: store.ShownAmount(b.Unit, l.Out(c.Now)),
 		StartedAt: l.Start, ResetsAt: l.End, UnpricedCalls: l.Unpriced, Exhausted: l.Refused || l.Open && l.Spent >= b.Limit,
 	}
+	if c.belowOwner() {
+		v.Webhook = ""
+	}
 	if b.Unit == store.USD {
 		if v.Unpriced = "pass"; b.RefuseUnpriced {
 			v.Unpriced = "refuse"
@@ -74,7 +77,7 @@ func (c *change) viewBudget(b *storage.Budget) budgetView {
 // showBudget is viewBudget with the key that alerts are signed with.
 func (c *change) showBudget(b *storage.Budget) budgetView {
 	v := c.viewBudget(b)
-	if b.Webhook != "" {
+	if b.Webhook != "" && !c.belowOwner() {
 		v.Secret = c.o.webhookSecret(c.ID, b.ID)
 	}
 	return v
@@ -241,6 +244,9 @@ func (c *change) readBudget(in *Input, row *storage.Budget, stored bool) {
 		row.Limit = readLimit(in, v, row.Unit)
 	}
 	if v, ok := c.o.webhook(in, "webhookUrl"); ok {
+		if c.belowOwner() && v != row.Webhook {
+			in.fail("webhookUrl", "can be set by an owner of the machine alone")
+		}
 		row.Webhook = v
 	}
 }

@@ -26,6 +26,9 @@ func (c *change) signedIn() error {
 // mayExport refuses a key without scope export, and its sessions, to export secrets
 // or to create a key that may. A recent sign-in confirms who calls; it adds no right.
 func (c *change) mayExport() error {
+	if c.belowOwner() {
+		return rpc.ErrRole()
+	}
 	if c.env.KeyID == "" {
 		return nil
 	}
@@ -39,6 +42,9 @@ func (c *change) mayExport() error {
 
 // mayGrant refuses scopes for a new key that the caller may not grant.
 func (c *change) mayGrant(scopes []string) error {
+	if c.belowOwner() && slices.Contains(scopes, "manage") {
+		return rpc.ErrRole()
+	}
 	if slices.Contains(scopes, "export") {
 		if err := c.mayExport(); err != nil {
 			return err
@@ -60,7 +66,8 @@ type change struct {
 	status int
 	target string
 	fields []string
-	quiet  bool // nothing has changed: no audit record
+	own    map[string]bool // see isOwn
+	quiet  bool            // nothing has changed: no audit record
 }
 
 // Manage serves a management call: the checks that need the records, the
@@ -77,6 +84,12 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 	if c.env.KeyID != "" {
 		c.actor = "key:" + o.MaskedKey(c.env.KeyID)
 		if err := c.stillAllowed(); err != nil {
+			return nil, err
+		}
+	}
+	if c.env.Person != nil {
+		c.actor = "person:" + c.env.Person.ID
+		if err := c.mayCall(); err != nil {
 			return nil, err
 		}
 	}

@@ -25,6 +25,7 @@ type keyView struct {
 	ID            string   `json:"id"`
 	APIKey        string   `json:"apiKey,omitempty"` // once, at its creation or rotation
 	Name          string   `json:"name,omitempty"`
+	Person        string   `json:"person,omitempty"` // who has it
 	Last4         string   `json:"last4,omitempty"`
 	Scopes        []string `json:"scopes"`
 	Models        []string `json:"models,omitempty"`
@@ -77,7 +78,7 @@ func useOf(t *storage.Tx, id string) keyUse {
 func (c *change) viewKey(k *storage.Key) keyView {
 	v := keyView{
 		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
-		TPM: k.TPM, MaxParallel: k.MaxParallel, Tags: k.Tags,
+		TPM: k.TPM, MaxParallel: k.MaxParallel, Tags: k.Tags, Person: k.Person,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, CapturePercent: k.CapturePercent,
 		CaptureHours: k.CaptureHours, keyUse: useOf(c.Tx, k.ID), Generation: k.Generation,
 	}
@@ -101,12 +102,15 @@ func (c *change) viewKey(k *storage.Key) keyView {
 }
 
 func (c *change) keyList() (any, error) {
-	return listOf(c, "keys", c.Keys(), c.viewKey)
+	return listOf(c, "keys", c.ownKeys(), c.viewKey)
 }
 
 func (c *change) key() (row storage.Key, err error) {
-	row, err = recordOf[storage.Key](c, storage.KeyPrefix,
-		apierr.New(404, "key_not_found", "No key has this id. GET /api/keys lists the keys."))
+	missing := apierr.New(404, "key_not_found", "No key has this id. GET /api/keys lists the keys.")
+	row, err = recordOf[storage.Key](c, storage.KeyPrefix, missing)
+	if err == nil && !c.isOwn(row.ID) {
+		return storage.Key{}, missing
+	}
 	c.target = c.o.MaskedKey(c.target)
 	return row, err
 }
@@ -203,6 +207,9 @@ func (c *change) allowedModels(in *Input, max int) (models []string, given bool)
 func (c *change) keyCreate() (any, error) {
 	in := readObject(orEmpty(c.env.Body), "")
 	in.only(append(keyFields[:], "budget")...)
+	if c.member() != nil { // the template has the rest
+		in.only("name", "expiresAt")
+	}
 	var row storage.Key
 	c.readKey(in, &row)
 	own, err := c.budgetOfKey(in, row.Name)
@@ -220,6 +227,11 @@ func (c *change) keyCreate() (any, error) {
 	}
 	if len(c.List(storage.KeyPrefix)) >= MaxKeys {
 		return nil, apierr.New(409, "too_many", "A machine has at most %d keys.", MaxKeys)
+	}
+	if p := c.member(); p != nil {
+		if err := byTemplate(c.Tx, p, &row); err != nil {
+			return nil, err
+		}
 	}
 	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.ID)
 	if err != nil {
@@ -285,6 +297,9 @@ func (c *change) keyUpdate() (any, error) {
 	}
 	in := c.input()
 	in.only(append(keyFields[:], "paused")...)
+	if c.member() != nil {
+		in.only("name")
+	}
 	was := row.Key
 	c.readKey(in, &row)
 	paused, given := in.bool("paused")

@@ -20,12 +20,15 @@ func (c *change) requestList() (any, error) {
 	counts := c.RequestCounts()
 	page := rpc.RequestPage{Object: "list", Data: []store.Request{}, Kept: counts.Kept, Total: counts.Total,
 		LostFailureAt: counts.LostFailureAt}
+	if c.member() != nil { // the counts are those of all
+		page.Kept, page.Total, page.LostFailureAt = 0, 0, 0
+	}
 	before := q.Before
 	if c.env.Scan > 0 {
 		before = c.env.Scan
 	}
 	page.Scan = c.ScanRequests(before, q.After, func(r *store.Request) bool {
-		return q.MayBeFollowed(r) && (!q.Wanted(r) || q.Add(&page, r))
+		return q.MayBeFollowed(r) && (!q.Wanted(r) || !c.isOwn(r.KeyID) || q.Add(&page, r))
 	})
 	q.End(&page)
 	return page, nil
@@ -35,9 +38,9 @@ func (c *change) requestList() (any, error) {
 func (c *change) requestGet() (any, error) {
 	found, more := c.FindRequest(c.param(), c.env.Scan)
 	switch {
-	case found != nil:
+	case found != nil && c.isOwn(found.KeyID):
 		return found, nil
-	case more > 0:
+	case found == nil && more > 0:
 		return rpc.RequestPage{Scan: more}, nil
 	}
 	return nil, apierr.New(404, "request_not_found", "No request with this id is listed. GET /api/requests lists them.")

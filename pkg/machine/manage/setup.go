@@ -6,6 +6,7 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/people"
 	"weir/pkg/setup"
 	"weir/pkg/wire/apierr"
 )
@@ -45,7 +46,7 @@ func (c *change) leaseCreate() (any, error) {
 		return nil, err
 	}
 	row := storage.Lease{Tool: tool.ID, Model: model, SmallModel: small, KeyID: c.env.KeyID, KeyDigest: c.env.KeyDigest,
-		ExpiresAt: c.Now + leaseFor.Milliseconds()}
+		Person: c.env.Person, ExpiresAt: c.Now + leaseFor.Milliseconds()}
 	c.Put(storage.LeasePrefix+rpc.KeyDigest(text), row)
 	c.target, c.fields, c.status = tool.ID, in.names, 201
 	return rpc.Lease{Tool: tool.ID, Text: text, Model: model, SmallModel: small, ExpiresAt: row.ExpiresAt}, nil
@@ -107,6 +108,12 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 		}
 		actor, until = "key:"+o.MaskedKey(row.KeyID), k.ExpiresAt
 	}
+	if p := row.Person; p != nil {
+		var removedAt int64
+		if actor = "person:" + p.ID; r.Load(storage.RemovedPrefix+p.ID, &removedAt) && p.SeenAt <= removedAt {
+			return nil, rpc.ErrLease()
+		}
+	}
 	key, action := storage.Key{}, "POST /setup/claim"
 	tool := setup.Lookup(row.Tool)
 	switch {
@@ -127,6 +134,11 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 	}
 	r.Del(storage.LeasePrefix + in.Digest)
 	key.ID, key.Digest, key.Last4, key.CreatedAt = minted.ID, minted.Digest, minted.Last4, r.Now
+	if p := row.Person; p != nil && p.Role == people.Member {
+		if err := byTemplate(r.Tx, p, &key); err != nil {
+			return nil, err
+		}
+	}
 	r.PutKey(&key)
 	o.keyCreated(r.Tx, &key, actor)
 	r.Audit(actor, action, o.MaskedKey(key.ID), []string{"name"})

@@ -114,7 +114,7 @@ func (c *change) usageOf(keyID string) (*usageReport, error) {
 		rows.add(when, name, value, group, r)
 	}
 	wanted := func(when string, r *usage.Row) {
-		if isOf(r, &want) {
+		if c.isOf(r, &want) {
 			add(when, "", r)
 		}
 	}

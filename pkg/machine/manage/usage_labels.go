@@ -90,7 +90,7 @@ func (c *change) labelled(from, to int64, l *usageLabel, want *usage.Row, add fu
 	rest := map[part]*usage.Row{}
 	if !l.filter {
 		c.days(from, to, func(day string, r *usage.Row) {
-			if !isOf(r, want) {
+			if !c.isOf(r, want) {
 				return
 			}
 			of := part{day, r.KeyID}
@@ -102,7 +102,7 @@ func (c *change) labelled(from, to int64, l *usageLabel, want *usage.Row, add fu
 		})
 	}
 	c.Labels(from, min(to, c.Now), l.kind, l.name, func(day string, r *usage.LabelRow) {
-		if !isOf(&r.Row, want) || l.filter && r.Value != l.value {
+		if !c.isOf(&r.Row, want) || l.filter && r.Value != l.value {
 			return
 		}
 		add(day, r.Value, &r.Row)
@@ -127,6 +127,9 @@ func (c *change) labelled(from, to int64, l *usageLabel, want *usage.Row, add fu
 
 // tagNames returns the names of the tags of the last week from one time to another.
 func (c *change) tagNames(from, to int64) (names []string) {
+	if c.member() != nil { // they are those of all
+		return nil
+	}
 	for at := max(from, to-usageWeek+1); at <= to; at += storage.Day {
 		names = append(names, c.TagNames(at)...)
 	}

@@ -108,6 +108,11 @@ func ErrNoAccess() error {
 		"You have no access to this gateway yet. Ask an owner of a machine for an invitation.")
 }
 
+// ErrRole returns the refusal of a person whose role does not include what was asked for.
+func ErrRole() error {
+	return apierr.New(403, "role_required", "Your role on this machine does not include this. Ask one of its owners.")
+}
+
 // ErrInvitation returns the refusal of an invitation that does not exist, was used, or is over.
 func ErrInvitation() error {
 	return apierr.New(401, "invitation_invalid",

@@ -58,6 +58,7 @@ const (
 	RecentRow         = "recent"   // usage of the last hour
 	CapturePrefix     = "capture:" // and the id of the request
 	CapturesRow       = "captures" // the list of them
+	RemovedPrefix     = "removed:" // and the id of a person: when they lost access
 	SettingsRow       = "settings"
 	SeenRow           = "seen"
 )
@@ -285,8 +286,10 @@ type Lease struct {
 	SmallModel string `json:"smallModel"`
 	KeyID      string `json:"keyId,omitempty"`     // of who created it; "" for the operator
 	KeyDigest  string `json:"keyDigest,omitempty"` // of that key as it was presented; "" for a session
-	ExpiresAt  int64  `json:"expiresAt"`           // Unix milliseconds
-	Device     string `json:"device,omitempty"`    // name of the computer of a sign-in, see rpc.Device
+	// Person is the person who created it; nil for any other.
+	Person    *rpc.Person `json:"person,omitempty"`
+	ExpiresAt int64       `json:"expiresAt"`        // Unix milliseconds
+	Device    string      `json:"device,omitempty"` // name of the computer of a sign-in, see rpc.Device
 }
 
 // The values of store.Connection.Status besides "".

@@ -1,0 +1,119 @@
+package manage
+
+import (
+	"cmp"
+	"slices"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/people"
+	"weir/pkg/store"
+	"weir/pkg/usage"
+	"weir/pkg/wire/apierr"
+)
+
+// ofMembers are the routes that a member may call. All but the set-up look at own records alone.
+var ofMembers = [...]string{"GET /api/keys", "POST /api/keys", "GET /api/keys/{id}", "PUT /api/keys/{id}",
+	"DELETE /api/keys/{id}", "POST /api/keys/{id}/rotate", "GET /api/keys/{id}/usage", "GET /api/keys/{id}/networks",
+	"GET /api/usage", "GET /api/requests", "GET /api/requests/{id}", "POST /api/setup"}
+
+// mayCall refuses a person who was removed after the roles were read, and a member on a route that
+// is not one of members.
+func (c *change) mayCall() error {
+	var removedAt int64
+	if c.Load(storage.RemovedPrefix+c.env.Person.ID, &removedAt) && c.env.Person.SeenAt <= removedAt {
+		return rpc.ErrNoAccess()
+	}
+	if c.member() != nil && !slices.Contains(ofMembers[:], c.env.Method+" "+c.env.Route) {
+		return rpc.ErrRole()
+	}
+	return nil
+}
+
+// member returns the person who calls if they see own records alone, else nil.
+func (c *change) member() *rpc.Person {
+	if p := c.env.Person; p != nil && !p.Role.AtLeast(people.Viewer) {
+		return p
+	}
+	return nil
+}
+
+// belowOwner reports whether a person calls without the role owner on the machine.
+func (c *change) belowOwner() bool { return c.env.Person != nil && c.env.Person.Role != people.Owner }
+
+// isOwn reports whether the caller may see what a key has done.
+func (c *change) isOwn(keyID string) bool {
+	p := c.member()
+	if p == nil {
+		return true
+	}
+	if c.own == nil {
+		c.own = map[string]bool{}
+		for _, k := range c.Keys() {
+			c.own[k.ID] = k.Person == p.ID
+		}
+	}
+	return c.own[keyID]
+}
+
+// isOf reports whether a row of usage is wanted, and the caller's.
+func (c *change) isOf(r, want *usage.Row) bool { return isOf(r, want) && c.isOwn(r.KeyID) }
+
+// ownKeys returns the keys that the caller may see.
+func (c *change) ownKeys() []storage.Key {
+	return slices.DeleteFunc(c.Keys(), func(k storage.Key) bool { return !c.isOwn(k.ID) })
+}
+
+// personTag is the name of the tag with the person of a key. It adds up usage and budgets.
+const personTag = "person"
+
+func tagOf(person string) string { return personTag + "=" + person }
+
+// templateOf returns the template of a member.
+func templateOf(p *rpc.Person) *people.Template {
+	if p.Template == nil {
+		return &people.Template{}
+	}
+	return p.Template
+}
+
+// byTemplate sets what the template of a member says of a new key, and the member's budget.
+func byTemplate(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
+	m, live := templateOf(p), 0
+	for _, k := range t.Keys() {
+		if k.Person == p.ID && (k.ExpiresAt == 0 || k.ExpiresAt > t.Now) {
+			live++
+		}
+	}
+	if live >= m.MaxKeys() {
+		return apierr.New(409, "too_many", "You have %d keys, which is the most. Revoke one that you no longer need.", live)
+	}
+	row.Person, row.Models, row.RPM, row.DailyMax = p.ID, m.Models, m.RPM, m.DailyMax
+	row.TPM, row.MaxParallel, row.Tags = m.TPM, m.MaxParallel, []string{tagOf(p.ID)}
+	if end := t.Now + int64(m.Days)*storage.Day; m.Days > 0 && (row.ExpiresAt == 0 || row.ExpiresAt > end) {
+		row.ExpiresAt = end
+	}
+	setPersonBudget(t, p.ID, p.Name, m)
+	return nil
+}
+
+// setPersonBudget stores the budget of all keys of a person. It outlives the keys, so that a new
+// one does not start over.
+func setPersonBudget(t *storage.Tx, id, name string, m *people.Template) {
+	limit := int64(m.BudgetUSD * store.NanoDollars)
+	if limit <= 0 {
+		return
+	}
+	var b storage.Budget
+	window, had := cmp.Or(m.BudgetWindow, "month"), false
+	budgetID := storage.DigestOf(personTag, id)[:20]
+	if had = t.Load(storage.BudgetPrefix+budgetID, &b); had && b.Limit == limit && b.Window == window {
+		return
+	}
+	if !had {
+		b.ID, b.CreatedAt, b.Unit, b.Tag = budgetID, t.Now, store.USD, tagOf(id)
+		b.Name = apierr.Shorten("Budget of "+cmp.Or(name, id), 100)
+	}
+	b.Limit, b.Window, b.UpdatedAt = limit, window, t.Now
+	t.PutBudget(&b)
+}

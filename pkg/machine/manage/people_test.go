@@ -1,0 +1,150 @@
+package manage_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"weir/pkg/api"
+	"weir/pkg/auth/session"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/people"
+)
+
+// as sets the person of a call.
+func as(id string, role people.Role, t *people.Template) func(*rpc.ManageCall) {
+	return func(e *rpc.ManageCall) {
+		e.Person = &rpc.Person{ID: id, Name: id, Role: role, Template: t, SeenAt: 1_800_000_000_000}
+	}
+}
+
+const (
+	annID = "p_00000000000000000000000000000001"
+	bobID = "p_00000000000000000000000000000002"
+)
+
+var small = &people.Template{Keys: 2, Models: []string{"openai/gpt-4o"}, RPM: 5, Days: 30, BudgetUSD: 10}
+
+func TestMemberCreatesKeysWithinTemplate(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	ann := as(annID, people.Member, small)
+	for _, body := range []string{`{"scopes":["manage"]}`, `{"models":["openai/o1"]}`, `{"rpm":1000}`, `{"tags":["a=b"]}`,
+		`{"budget":{"limit":1,"unit":"usd","window":"day"}}`, `{"capturePercent":100}`} {
+		if status, a := w.API("POST", "/api/keys", body, ann); status != 400 {
+			t.Errorf("%s: got %d %s", body, status, a.Raw)
+		}
+	}
+	_, made := w.API("POST", "/api/keys", `{"name":"laptop"}`, ann)
+	key := made.Get("body")
+	if key.Get("person").Str != annID || key.Get("rpm").Int() != 5 || key.Get("models.0").Str != "openai/gpt-4o" ||
+		key.Get("tags.0").Str != "person="+annID || key.Get("expiresAt").Int() == 0 || key.Get("apiKey").Str == "" {
+		t.Fatalf("got %s", made.Raw)
+	}
+	for _, b := range []string{`{"paused":false}`, `{"rpm":0}`, `{"expiresAt":0}`, `{"models":[]}`} {
+		if status, a := w.API("PUT", "/api/keys/"+key.Get("id").Str, b, ann); status != 400 {
+			t.Errorf("PUT %s: got %d %s", b, status, a.Raw)
+		}
+	}
+	w.API("POST", "/api/keys", `{}`, ann)
+	if status, a := w.API("POST", "/api/keys", `{}`, ann); status != 409 {
+		t.Errorf("a third key: got %d %s", status, a.Raw)
+	}
+	budgets := w.OK("GET", "/api/budgets", "").Get("data")
+	if b := budgets.Get("0"); budgets.Get("#").Int() != 1 || b.Get("tag").Str != "person="+annID || b.Get("limit").Num != 10 ||
+		b.Get("window").Str != "month" {
+		t.Errorf("got budgets %s", budgets.Raw)
+	}
+}
+
+func TestMemberSeesOwnRecordsOnly(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	ann, bob := as(annID, people.Member, small), as(bobID, people.Member, small)
+	id := func(set func(*rpc.ManageCall)) string {
+		_, a := w.API("POST", "/api/keys", `{}`, set)
+		return a.Get("body.id").Str
+	}
+	annKey, bobKey := id(ann), id(bob)
+	report := `{"usage":[{"keyId":"` + annKey + `","requests":1,"calls":1,"costUsd":1},{"keyId":"` + bobKey + `","requests":2,"calls":2,"costUsd":7}],
+		"requests":[{"id":"req_a","keyId":"` + annKey + `","status":200,"at":1800000000000},{"id":"req_b","keyId":"` + bobKey + `","status":200,"at":1800000000000}]}`
+	w.Want(200, "report", report)
+	if keys := w.OK("GET", "/api/keys", "", ann).Get("data"); keys.Get("#").Int() != 1 || keys.Get("0.id").Str != annKey {
+		t.Errorf("keys: got %s", keys.Raw)
+	}
+	step := func(s string) func(*rpc.ManageCall) {
+		return func(e *rpc.ManageCall) { e.Route, e.Params = "/api/keys/{id}"+s, []string{bobKey} }
+	}
+	for _, c := range []struct{ method, step string }{{"GET", ""}, {"PUT", ""}, {"DELETE", ""}, {"POST", "/rotate"},
+		{"GET", "/usage"}, {"GET", "/networks"}} {
+		if status, a := w.API(c.method, "/api/keys", `{}`, ann, step(c.step)); status != 404 || a.Get("error.code").Str != "key_not_found" {
+			t.Errorf("%s another's key%s: got %d %s", c.method, c.step, status, a.Raw)
+		}
+	}
+	for query, want := range map[string]int64{"": 1, "?key=" + bobKey: 0, "?groupBy=key": 1, "?groupBy=hour": 1,
+		"?groupBy=tag:person": 1, "?groupBy=month": 1} {
+		if a := w.OK("GET", "/api/usage"+query, "", ann); a.Get("total.attempts").Int() > want || strings.Contains(a.Raw, bobKey) {
+			t.Errorf("usage%s: got %s", query, a.Raw)
+		}
+	}
+	if a := w.OK("GET", "/api/usage", "", ann); a.Get("total.costUsd").Num != 1 {
+		t.Errorf("own usage: got %s", a.Raw)
+	}
+	for _, query := range []string{"", "?key=" + bobKey, "?q=req_b"} {
+		if status, a := w.API("GET", "/api/requests"+query, "", ann); status == 200 && (strings.Contains(a.Raw, "req_b") ||
+			a.Get("body.total").Int() != 0) {
+			t.Errorf("requests%s: got %s", query, a.Raw)
+		}
+	}
+	if status, _ := w.API("GET", "/api/requests/req_b", "", ann); status != 404 {
+		t.Errorf("another's request: got %d", status)
+	}
+	if a := w.OK("GET", "/api/requests/req_a", "", ann); a.Get("id").Str != "req_a" {
+		t.Errorf("own request: got %s", a.Raw)
+	}
+}
+
+func TestMemberIsRefusedElsewhere(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	admitted := 0
+	for _, r := range api.Routes(&api.Handlers{Objects: &api.Handler{}, Sessions: &session.Sessions{}}) {
+		for _, m := range r.Methods {
+			raw, _ := json.Marshal(rpc.ManageCall{Method: m.Name, Route: r.Pattern, Params: []string{"x"}, Body: []byte(`{}`),
+				Person: &rpc.Person{ID: annID, Role: people.Member, SeenAt: 1_800_000_000_000}})
+			status, a := w.Call("manage", string(raw))
+			if refused := status == 403 && a.Get("error.code").Str == "role_required"; !refused {
+				if admitted++; m.Role != people.Member {
+					t.Errorf("%s %s: got %d %s", m.Name, r.Pattern, status, a.Raw)
+				}
+			}
+		}
+	}
+	if admitted != 12 {
+		t.Errorf("%d routes admit a member, want 12", admitted)
+	}
+}
+
+func TestEditorCannotMakeOwners(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	editor := as(bobID, people.Editor, nil)
+	for _, scopes := range []string{`["manage"]`, `["export"]`, `["data","manage"]`} {
+		if status, a := w.API("POST", "/api/keys", `{"scopes":`+scopes+`}`, editor); status != 403 {
+			t.Errorf("%s: got %d %s", scopes, status, a.Raw)
+		}
+	}
+	_, made := w.API("POST", "/api/keys", `{"scopes":["manage"]}`)
+	boss := made.Get("body.id").Str
+	if status, a := w.API("POST", "/api/keys", `{}`, editor, func(e *rpc.ManageCall) {
+		e.Route, e.Params = "/api/keys/{id}/rotate", []string{boss}
+	}); status != 403 {
+		t.Errorf("rotates a key that manages: got %d %s", status, a.Raw)
+	}
+	if status, _ := w.API("POST", "/api/keys", `{"name":"ci"}`, editor); status != 200 {
+		t.Errorf("a plain key: got %d", status)
+	}
+	if a := w.OK("GET", "/api/audit", ""); a.Get("data.0.actor").Str != "person:"+bobID {
+		t.Errorf("the actor: got %s", a.Get("data.0").Raw)
+	}
+}
