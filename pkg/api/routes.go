@@ -19,6 +19,7 @@ type Handlers struct {
 	Status         *Status
 	ModelLists     *ModelLists
 	Sessions       *session.Sessions
+	People         *People
 }
 
 // Limits of bodies, in bytes.
@@ -191,6 +192,20 @@ var routes = [...]route{
 	{"/api/device/{code}", endpoint.Manage, maxSignInBody, []method{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.Device.Show }},
 		{"POST", func(h *Handlers) endpoint.Handler { return h.Device.Decide }},
+	}},
+
+	{"/api/people", endpoint.Manage, 0, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.People.List }},
+	}},
+	{"/api/people/{id}", endpoint.Manage, maxBody, []method{
+		{"PUT", func(h *Handlers) endpoint.Handler { return h.People.Update }},
+		{"DELETE", func(h *Handlers) endpoint.Handler { return h.People.Remove }},
+	}},
+	{"/api/invitations", endpoint.Manage, maxBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.People.Invite }},
+	}},
+	{"/api/invitations/{id}", endpoint.Manage, 0, []method{
+		{"DELETE", func(h *Handlers) endpoint.Handler { return h.People.Withdraw }},
 	}},
 
 	{"/api/models/list/{kind}", endpoint.Manage, 0, []method{

@@ -273,6 +273,7 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 			Rand: w.Rand},
 		Status:         &api.Status{Objects: w.Objects, Cache: w.cache, Now: w.Now},
 		Feeds:          &api.Feeds{Objects: w.Objects, Cache: w.cache, Do: w.Do, Now: w.Now},
+		People:         &api.People{Handler: objects, PublicURL: w.public},
 		Setup:          &api.Setup{Handler: objects, PublicURL: w.public},
 		Device:         &api.Device{Handler: objects, PublicURL: w.public, Rand: w.Rand, From: sessions.From},
 		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},

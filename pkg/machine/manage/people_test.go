@@ -148,3 +148,51 @@ func TestEditorCannotMakeOwners(t *testing.T) {
 		t.Errorf("the actor: got %s", a.Get("data.0").Raw)
 	}
 }
+
+func TestRemovalPausesKeysOfPerson(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	ann, bob := as(annID, people.Member, small), as(bobID, people.Member, small)
+	_, lease := w.API("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o","allowUnknown":true}`, ann)
+	w.API("POST", "/api/keys", `{"name":"a"}`, ann)
+	w.API("POST", "/api/keys", `{"name":"b"}`, bob)
+	status, a := w.API("DELETE", "/api/people", "", func(e *rpc.ManageCall) {
+		e.Route, e.Params = "/api/people/{id}", []string{annID}
+	})
+	if status != 200 {
+		t.Fatalf("got %d %s", status, a.Raw)
+	}
+	for _, k := range w.OK("GET", "/api/keys", "").Get("data").Array() {
+		if paused := k.Get("pausedAt").Int() > 0; paused != (k.Get("person").Str == annID) {
+			t.Errorf("got %s", k.Raw)
+		}
+	}
+	if status, a := w.API("POST", "/api/keys", `{}`, ann); status != 403 {
+		t.Errorf("a key by roles that were read before: got %d %s", status, a.Raw)
+	}
+	claim, _ := json.Marshal(rpc.ClaimLease{Digest: rpc.KeyDigest(lease.Get("body.lease").Str), Tool: "codex"})
+	if status, a := w.Call("lease.claim", string(claim)); status == 200 || lease.Get("body.lease").Str == "" {
+		t.Errorf("a lease of before: got %d %s, lease %s", status, a.Raw, lease.Raw)
+	}
+	later := func(e *rpc.ManageCall) { ann(e); e.Person.SeenAt = 1_900_000_000_000 }
+	if status, a := w.API("GET", "/api/keys", "", later); status != 200 || a.Get("body.data.#").Int() != 1 {
+		t.Errorf("invited again: got %d %s", status, a.Raw)
+	}
+}
+
+func TestInvitationsAreChecked(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	for body, want := range map[string]int{
+		`{"role":"viewer"}`: 200, `{"role":"member","template":{"keys":2,"budgetUsd":5,"budgetWindow":"day"}}`: 200,
+		`{"person":"` + annID + `"}`: 200, `{"role":"owner","signIn":"provider","note":"Ann"}`: 200,
+		`{}`: 400, `{"role":"none"}`: 400, `{"role":"root"}`: 400, `{"role":"viewer","template":{}}`: 400,
+		`{"role":"member","template":{"keys":-1}}`: 400, `{"role":"member","template":{"budgetUsd":-5}}`: 400,
+		`{"role":"member","template":{"budgetUsd":5,"budgetWindow":"eon"}}`: 400, `{"role":"member","template":{"scopes":[]}}`: 400,
+		`{"role":"viewer","signIn":"none"}`: 400, `{"person":"Ann"}`: 400, `{"role":"viewer","machines":["*"]}`: 400,
+	} {
+		if status, a := w.API("POST", "/api/invitations", body); status != want {
+			t.Errorf("%s: got %d %s, want %d", body, status, a.Raw, want)
+		}
+	}
+}

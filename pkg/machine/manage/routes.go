@@ -47,6 +47,11 @@ var handlers = map[string]func(c *change) (any, error){
 	"GET /api/keys/{id}/usage":    (*change).keyUsage,
 	"GET /api/keys/{id}/networks": (*change).keyNetworks,
 
+	"PUT /api/people/{id}":         (*change).personUpdate,
+	"DELETE /api/people/{id}":      (*change).personRemove,
+	"POST /api/invitations":        (*change).inviteCreate,
+	"DELETE /api/invitations/{id}": (*change).inviteDelete,
+
 	"POST /api/setup":         (*change).leaseCreate,
 	"POST /api/device/{code}": (*change).deviceDecide,
 

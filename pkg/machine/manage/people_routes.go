@@ -1,0 +1,133 @@
+package manage
+
+import (
+	"slices"
+
+	"weir/pkg/budget"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/people"
+	"weir/pkg/wire/apierr"
+)
+
+// The object checks, records and applies what concerns its machine of a change of people; the
+// gateway then writes the registry, which has the people.
+
+// maxMemberKeys is the most keys that a template can allow.
+const maxMemberKeys = 100
+
+// readRole reads the role and the template of a member.
+func readRole(in *Input) (g people.Grant) {
+	role, _ := in.text("role", 20)
+	if g.Role = people.Role(role); !g.Role.Valid() {
+		in.fail("role", "must be member, viewer, editor or owner")
+	}
+	v, given := in.values["template"]
+	if !given || in.Err != nil {
+		return g
+	}
+	if g.Role != people.Member {
+		in.fail("template", "is for the role member")
+		return g
+	}
+	t, fields := &people.Template{}, sub(v, "template")
+	if in.Err = fields.Err; in.Err != nil {
+		return g
+	}
+	fields.only("keys", "models", "rpm", "dailyMax", "tpm", "maxParallel", "days", "budgetUsd", "budgetWindow")
+	for _, f := range [...]struct {
+		name string
+		to   *int
+		most int64
+	}{{"keys", &t.Keys, maxMemberKeys}, {"rpm", &t.RPM, 1_000_000}, {"dailyMax", &t.DailyMax, 1_000_000_000},
+		{"tpm", &t.TPM, 1_000_000_000}, {"maxParallel", &t.MaxParallel, 1_000_000}, {"days", &t.Days, 3650}} {
+		n, _ := fields.int(f.name, 0, f.most)
+		*f.to = int(n)
+	}
+	t.Models, _ = fields.texts("models", 500, maxModelName)
+	if t.BudgetUSD = fields.values["budgetUsd"].Num; t.BudgetUSD < 0 || t.BudgetUSD > maxDollars {
+		fields.fail("budgetUsd", "must be a number of dollars up to %d", int(maxDollars))
+	}
+	if t.BudgetWindow, _ = fields.text("budgetWindow", 20); t.BudgetWindow != "" && !slices.Contains(budget.Windows(), t.BudgetWindow) {
+		fields.fail("budgetWindow", "must be a window of budgets, such as day or month")
+	}
+	fields.failed()
+	in.Err, g.Template = fields.Err, t
+	return g
+}
+
+func (c *change) personID() error {
+	if c.target = c.param(); !people.IsID(c.target) {
+		return apierr.New(404, "person_not_found", "No person of this machine has this id. GET /api/people lists them.")
+	}
+	return nil
+}
+
+// personUpdate is the object's part of PUT /api/people/{id} {"role","template"}.
+func (c *change) personUpdate() (any, error) {
+	if err := c.personID(); err != nil {
+		return nil, err
+	}
+	in := c.input()
+	in.only("role", "template")
+	g := readRole(in)
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	var b storage.Budget
+	if g.Template != nil && c.Load(storage.BudgetPrefix+storage.DigestOf(personTag, c.target)[:20], &b) {
+		setPersonBudget(c.Tx, c.target, "", g.Template)
+	}
+	c.fields = in.names
+	return g, nil
+}
+
+// personRemove is the object's part of DELETE /api/people/{id}: the keys of the person are paused,
+// and calls are refused whose roles were read before.
+func (c *change) personRemove() (any, error) {
+	if err := c.personID(); err != nil {
+		return nil, err
+	}
+	c.Put(storage.RemovedPrefix+c.target, c.Now)
+	for _, k := range c.Keys() {
+		if k.Person == c.target && k.PausedAt == 0 {
+			k.PausedAt = c.Now
+			c.PutKey(&k)
+		}
+	}
+	c.status = 204
+	return nil, nil
+}
+
+// inviteCreate is the object's part of POST /api/invitations
+// {"role","template","note","person","signIn"}.
+func (c *change) inviteCreate() (any, error) {
+	in := c.input()
+	in.only("role", "template", "note", "person", "signIn")
+	var out rpc.InviteCreate
+	if out.Person, _ = in.text("person", 40); out.Person == "" {
+		g := readRole(in)
+		out.Role, out.Template = g.Role, g.Template
+	} else if !people.IsID(out.Person) {
+		in.fail("person", "must be the id of a person")
+	}
+	out.Note, _ = in.text("note", 200)
+	switch by, _ := in.text("signIn", 20); by {
+	case "", "link":
+	case "provider":
+		out.Provider = true
+	default:
+		in.fail("signIn", "must be link or provider")
+	}
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	out.By, c.fields, c.status = c.actor, in.names, 201
+	return out, nil
+}
+
+// inviteDelete is the object's part of DELETE /api/invitations/{id}.
+func (c *change) inviteDelete() (any, error) {
+	c.target, c.status = c.param(), 204
+	return nil, nil
+}
