@@ -330,8 +330,9 @@ func (o *Object) inviteCreate(r *storage.Call) (any, error) {
 // inviteDelete withdraws an invitation of a machine.
 func (o *Object) inviteDelete(r *storage.Call) (any, error) {
 	var in struct{ MachineID, ID string }
+	missing := apierr.New(404, "invitation_not_found", "No open invitation has this id.")
 	if json.Unmarshal(r.Body, &in) != nil || len(in.ID) != inviteID {
-		return nil, rpc.ErrInvitation()
+		return nil, missing
 	}
 	found := false
 	storage.RemoveIf(r.Tx, invitePrefix, func(_ string, i inviteRow) bool {
@@ -340,7 +341,7 @@ func (o *Object) inviteDelete(r *storage.Call) (any, error) {
 		return of
 	})
 	if !found {
-		return nil, apierr.New(404, "invitation_not_found", "No open invitation has this id.")
+		return nil, missing
 	}
 	return struct{}{}, nil
 }
