@@ -93,6 +93,9 @@ var calls = []call{
 	{"GET", "/MACHINE/api/keys/KEY/networks", "", 200},
 	{"GET", "/v1/usage", "", 200},
 	{"DELETE", "/MACHINE/api/keys/KEY", "", 204},
+	{"POST", "/MACHINE/api/invitations", `{"role":"member","template":{"keys":1,"budgetUsd":5}}`, 201},
+	{"GET", "/MACHINE/api/people", "", 200},
+	{"DELETE", "/MACHINE/api/invitations/INVITATION", "", 204},
 	{"GET", "/MACHINE/api/setup", "", 200},
 	{"POST", "/MACHINE/api/setup", `{"tool":"codex","model":"up/m","allowUnknown":true}`, 201},
 	{"GET", "/setup/codex.sh", "", 200},
@@ -190,7 +193,7 @@ var calls = []call{
 
 // elsewhere are the operations that need another site, a browser or a socket; their
 // own tests check them.
-var elsewhere = []string{"beginSignIn", "beginDeviceSignIn", "pollSignIn", "cancelSignIn", "endSignIn", "connectRealtime"}
+var elsewhere = []string{"updatePerson", "removePerson", "beginSignIn", "beginDeviceSignIn", "pollSignIn", "cancelSignIn", "endSignIn", "connectRealtime"}
 
 // The answers of the gateway are those of the OpenAPI document, and each operation
 // that can be called here was answered with success.
@@ -241,7 +244,7 @@ func TestAnswersMatchTheDescription(t *testing.T) {
 			ids["REQUEST"] = gjson.Get(r.body, "data.0.id").Str
 		}
 		for name, of := range map[string][2]string{
-			"COMBO": {"/api/combos", "id"}, "BUDGET": {"/api/budgets", "id"}, "DESTINATION": {"/api/destinations", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"}, "DEVICE": {"/api/device", "device_code"}, "USERCODE": {"/api/device", "user_code"},
+			"COMBO": {"/api/combos", "id"}, "INVITATION": {"/api/invitations", "id"}, "BUDGET": {"/api/budgets", "id"}, "DESTINATION": {"/api/destinations", "id"}, "KEY": {"/api/keys", "id"}, "LEASE": {"/api/setup", "lease"}, "DEVICE": {"/api/device", "device_code"}, "USERCODE": {"/api/device", "user_code"},
 			"RESPONSE": {"/v1/responses", "id"}, "VIDEO": {"/v1/videos/generations", "request_id"},
 		} {
 			if c.method == "POST" && strings.HasSuffix(c.path, of[0]) {
