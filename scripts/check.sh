@@ -24,6 +24,7 @@ vet() {
   go vet ./...
   go -C test/clients vet ./...
   go -C test/telemetry vet ./...
+  go -C test/oidc vet ./...
   GOOS=js GOARCH=wasm go vet -trimpath ./worker/... # compiled as scripts/build.sh does
 }
 
@@ -57,7 +58,7 @@ shell() {
 go_modules() {
   local m
   go mod verify >/dev/null
-  for m in . test/clients test/telemetry test/helm scripts/tools scripts/mutants; do go -C "$m" mod tidy -diff; done
+  for m in . test/clients test/oidc test/telemetry test/helm scripts/tools scripts/mutants; do go -C "$m" mod tidy -diff; done
 }
 
 # unit runs the unit tests, and those with OpenAI's client for Go and with the libraries of
@@ -67,6 +68,7 @@ unit() {
   go test -json ./... > test/out/unit.json || true
   go -C test/clients test -json ./... >> test/out/unit.json || true
   go -C test/telemetry test -json ./... >> test/out/unit.json || true
+  go -C test/oidc test -json ./... >> test/out/unit.json || true
   script test/report.mjs unit test/out/unit.json
 }
 

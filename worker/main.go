@@ -28,6 +28,7 @@ func main() {
 			Decode:     bridge.Decode,
 			Brotli:     func(r io.Reader) io.Reader { return brotli.NewReader(r) },
 			SignRS256:  bridge.SignRS256,
+			Verify:     bridge.Verify,
 			Memory:     bridge.Memory,
 			Collect:    bridge.Collect,
 			Now:        time.Now,

@@ -8,6 +8,7 @@ import (
 
 	"weir/pkg/api"
 	"weir/pkg/auth"
+	"weir/pkg/auth/oidc"
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/machine"
 	"weir/pkg/machine/rpc"
@@ -37,6 +38,7 @@ type Ports struct {
 	Decode    func(label string, raw []byte) (text string, ok bool)
 	Brotli    func(r io.Reader) io.Reader // decodes a body; nil refuses those
 	SignRS256 func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
+	Verify    oidc.Verify            // checks the signatures of identity providers; nil refuses all
 	SpendCode func(code string) bool // of a sign-in link, see session.Sessions; nil if there are no links
 	Now       func() time.Time
 	Rand      io.Reader

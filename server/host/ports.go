@@ -14,6 +14,7 @@ import (
 	"github.com/andybalholm/brotli"
 
 	"weir/pkg/gateway"
+	"weir/server/jwk"
 )
 
 // Ports returns the ports of the program.
@@ -39,6 +40,7 @@ func Ports(c *Config) gateway.Ports {
 		Decode:      decode,
 		Brotli:      func(r io.Reader) io.Reader { return brotli.NewReader(r) },
 		SignRS256:   signRS256,
+		Verify:      jwk.Verify,
 		SpendCode:   c.SpendCode,
 		Now:         now,
 		Began:       began,

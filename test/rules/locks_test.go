@@ -13,7 +13,7 @@ import (
 // call it. Now, Rand, Elsewhere and Collect return at once.
 var portNames = map[string]bool{
 	"KV": true, "Object": true, "Objects": true, "Do": true, "Doer": true, "Dialer": true, "Pause": true, "Log": true, "WriteLog": true,
-	"Changed": true, "Confirm": true, "SignRS256": true, "SpendCode": true, "Serve": true, "Credentials": true,
+	"Changed": true, "Confirm": true, "SignRS256": true, "Verify": true, "SpendCode": true, "Serve": true, "Credentials": true,
 	"rpc.Start": true, "rpc.Prices": true, "upstream.Do": true, "pending.Wait": true,
 }
 

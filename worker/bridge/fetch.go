@@ -196,3 +196,18 @@ func SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, error) {
 	}
 	return e.body, nil
 }
+
+// Verify reports whether sig is a signature of data, by the platform's WebCrypto; see
+// oidc.Verify.
+func Verify(ctx context.Context, jwk []byte, alg string, data, sig []byte) (bool, error) {
+	o := begin(callOf(ctx))
+	if o.usable() {
+		hostVerify(o.number, sptr(alg), int32(len(alg)), ptr(jwk), int32(len(jwk)), ptr(data), int32(len(data)),
+			ptr(sig), int32(len(sig)))
+	}
+	e := o.wait()
+	if e.outcome != contract.OK {
+		return false, fmt.Errorf("verify: %s", e.head)
+	}
+	return len(e.body) == 1, nil
+}

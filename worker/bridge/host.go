@@ -135,6 +135,10 @@ func hostCopy(out unsafe.Pointer)
 //go:wasmimport host sign
 func hostSign(op int32, key unsafe.Pointer, keyLen int32, data unsafe.Pointer, dataLen int32)
 
+//go:wasmimport host verify
+func hostVerify(op int32, alg unsafe.Pointer, algLen int32, key unsafe.Pointer, keyLen int32, data unsafe.Pointer,
+	dataLen int32, sig unsafe.Pointer, sigLen int32)
+
 //go:wasmimport host storage_get
 func hostStorageGet(call int32, key unsafe.Pointer, keyLen int32, out unsafe.Pointer, size int32) int32
 

@@ -6,6 +6,15 @@ import { zoneOffset } from "./zone.mjs";
 
 const encoder = new TextEncoder();
 
+// The signatures of identity providers: the name of the algorithm, and what importKey and verify
+// take with it.
+const signatures = {
+  RS256: ["RSASSA-PKCS1-v1_5", { hash: "SHA-256" }],
+  PS256: ["RSA-PSS", { hash: "SHA-256" }, { saltLength: 32 }],
+  ES256: ["ECDSA", { namedCurve: "P-256" }, { hash: "SHA-256" }],
+  EdDSA: ["Ed25519"],
+};
+
 // parseHeader splits "name\nvalue\n…" into pairs.
 function parseHeader(text) {
   if (!text) return [];
@@ -298,6 +307,22 @@ function functions(inst) {
         .then(
           (s) => inst.emit(op, OK, 0, "", new Uint8Array(s)),
           () => inst.emit(op, NETWORK, 0, "the private key is invalid"),
+        );
+    },
+
+    // verify checks a signature with the platform's WebCrypto: a body of one byte says that it
+    // is right, an empty one that it is not. A key that is no point of its curve is wrong too.
+    verify(op, algAt, algLen, keyAt, keyLen, dataAt, dataLen, sigAt, sigLen) {
+      const [name, extra, use] = signatures[inst.text(algAt, algLen)];
+      const key = { ...JSON.parse(inst.text(keyAt, keyLen)), ext: true };
+      const data = inst.bytes(dataAt, dataLen);
+      const sig = inst.bytes(sigAt, sigLen);
+      crypto.subtle
+        .importKey("jwk", key, { name, ...extra }, false, ["verify"])
+        .then((k) => crypto.subtle.verify({ name, ...use }, k, sig, data))
+        .then(
+          (ok) => inst.emit(op, OK, 0, "", new Uint8Array(ok ? 1 : 0)),
+          () => inst.emit(op, OK, 0, "", new Uint8Array(0)),
         );
     },
 
