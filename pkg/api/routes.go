@@ -20,6 +20,7 @@ type Handlers struct {
 	ModelLists     *ModelLists
 	Sessions       *session.Sessions
 	People         *People
+	SignIn         *SignIn
 }
 
 // Limits of bodies, in bytes.
@@ -108,6 +109,24 @@ var routes = [...]route{
 	}},
 	{"/oauth/callback", endpoint.Public, 0, []method{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.OAuth.Callback }},
+	}},
+
+	{"/api/auth", endpoint.Public, 0, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.SignIn.Methods }},
+	}},
+	{"/api/sign-in/{id}", endpoint.Public, maxSignInBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.SignIn.Begin }},
+	}},
+	{"/oidc/callback", endpoint.Public, 0, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.SignIn.Callback }},
+	}},
+	{"/api/identity-providers", endpoint.Operator, maxBody, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.SignIn.List }},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.SignIn.Put }},
+	}},
+	{"/api/identity-providers/{id}", endpoint.Operator, maxBody, []method{
+		{"PUT", func(h *Handlers) endpoint.Handler { return h.SignIn.Put }},
+		{"DELETE", func(h *Handlers) endpoint.Handler { return h.SignIn.Delete }},
 	}},
 
 	{"/status", endpoint.Public, 0, []method{

@@ -9,6 +9,7 @@ import (
 
 	"weir/pkg/budget"
 	"weir/pkg/credentials/oauth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/secret"
@@ -100,6 +101,12 @@ func (o *Object) reseal(r *storage.Call) {
 		if changed {
 			c.Secrets = secrets
 			r.PutConnection(&c)
+		}
+	}
+	for _, p := range storage.RowsOf[rpc.IdentityProvider](r.Tx, idpPrefix) {
+		if p.ClientSecret != "" && store.KeyID(p.ClientSecret) != current {
+			p.ClientSecret = reseal(p.SealedAs(), rpc.ClientSecretField, p.ClientSecret)
+			r.Put(idpPrefix+p.ID, p)
 		}
 	}
 	for _, d := range r.Destinations() {

@@ -3,6 +3,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,8 @@ type world struct {
 	*front.Gateway
 	t   testing.TB
 	key string // of the machine under test
+	// origin is what requests are addressed to; "" is http://gateway.example.
+	origin string
 }
 
 func newWorld(t testing.TB) *world {
@@ -48,7 +51,7 @@ func (w *world) do(method, path, key, body string, header ...httpmsg.Field) repl
 func (w *world) send(method, path, key, contentType, body string, header ...httpmsg.Field) reply {
 	w.t.Helper()
 	path, query, _ := strings.Cut(path, "?")
-	r := &httpmsg.Request{Method: method, Path: path, Query: query, Origin: "http://gateway.example", Start: w.Now(), Length: int64(len(body)), Header: header}
+	r := &httpmsg.Request{Method: method, Path: path, Query: query, Origin: cmp.Or(w.origin, "http://gateway.example"), Start: w.Now(), Length: int64(len(body)), Header: header}
 	if key != "" {
 		r.Header = append(r.Header, httpmsg.Field{Name: "authorization", Value: "Bearer " + key})
 	}

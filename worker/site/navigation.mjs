@@ -13,6 +13,7 @@ export const navigation = [
       "guides/budgets",
       "guides/alerts",
       "guides/leaked-token",
+      "guides/sign-in",
       "guides/spend",
       "guides/captured-bodies",
       "guides/health",

@@ -41,8 +41,7 @@ const flowFor = 10 * 60 // seconds
 
 // Flow is the code flow with PKCE. Nothing of a flow is stored before it ends: its state is
 // signed and belongs to the browser that keeps the ticket, and nonce and verifier are derived
-// from it. So nobody can fill the storage, or push out the sign-ins of others, by beginning
-// some.
+// from it. So beginning sign-ins cannot fill the storage, or push out those of others.
 type Flow struct {
 	*Client
 	KeySecret []byte // API_KEY_SECRET
@@ -105,7 +104,7 @@ func ProviderOf(query string) (id, invite string) {
 }
 
 // Finish returns who has signed in, by the query of the callback. An error that is a Refusal
-// says why nobody has.
+// says why the sign-in failed.
 func (f *Flow) Finish(ctx context.Context, p *Provider, ticket, redirectURI, query string) (*people.Identity, error) {
 	q, err := url.ParseQuery(query)
 	for _, values := range q {
@@ -154,7 +153,7 @@ func (f *Flow) Finish(ctx context.Context, p *Provider, ticket, redirectURI, que
 	return identity(claims), nil
 }
 
-// state checks that a state was made by this gateway, for this browser and provider, within
+// state checks that a state is of this gateway, for this browser and provider, within
 // ten minutes, and spends it.
 func (f *Flow) state(ctx context.Context, p *Provider, ticket, state string) error {
 	at := strings.LastIndexByte(state, '.')

@@ -149,6 +149,15 @@ func (c *Client) address(raw string) (string, error) {
 	return canonical, nil
 }
 
+// Check reports whether an issuer can be used: its address, its document and its keys.
+func (c *Client) Check(ctx context.Context, issuer string) error {
+	m, err := c.discover(ctx, issuer)
+	if err == nil {
+		_, err = c.document(ctx, m.keys, false)
+	}
+	return err
+}
+
 // discover returns the endpoints of an issuer, whose document must have its exact name.
 func (c *Client) discover(ctx context.Context, issuer string) (*metadata, error) {
 	raw, err := c.document(ctx, strings.TrimSuffix(issuer, "/")+wellKnown, false)

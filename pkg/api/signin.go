@@ -1,0 +1,321 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"weir/pkg/auth"
+	"weir/pkg/auth/oidc"
+	"weir/pkg/auth/session"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/people"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
+)
+
+// SignIn serves the sign-in of people by an identity provider, and the providers themselves. The
+// browser keeps the cookie that authorizations of accounts use.
+type SignIn struct {
+	*OAuth
+	Flow     *oidc.Flow
+	Sessions *session.Sessions
+	Keys     sealer
+}
+
+// sealer is the part of store.Keyring used here.
+type sealer interface {
+	Seal(machineID, connectionID, field string, plain secret.Secret) (secret.Sealed, error)
+	Open(machineID, connectionID, field string, sealed secret.Sealed) (secret.Secret, error)
+}
+
+// signInPath is registered with identity providers, behind PublicURL.
+const signInPath = "/oidc/callback"
+
+func errNoProvider() error {
+	return apierr.New(404, "identity_provider_not_found", "No identity provider has this id.")
+}
+
+// providers returns the identity providers.
+func (h *SignIn) providers(ctx context.Context) ([]rpc.IdentityProvider, error) {
+	type list struct{ Data []rpc.IdentityProvider }
+	l, err := rpc.Call[list](ctx, h.Objects, rpc.RegistryID, "idp.list", struct{}{})
+	return l.Data, err
+}
+
+// row returns the provider with an id.
+func (h *SignIn) row(ctx context.Context, id string) (*rpc.IdentityProvider, error) {
+	all, err := h.providers(ctx)
+	for i := range all {
+		if all[i].ID == id {
+			return &all[i], nil
+		}
+	}
+	if err == nil {
+		err = errNoProvider()
+	}
+	return nil, err
+}
+
+// provider returns the provider with an id, with its secret in the clear.
+func (h *SignIn) provider(ctx context.Context, id string) (*oidc.Provider, error) {
+	p, err := h.row(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &oidc.Provider{ID: p.ID, Issuer: p.Issuer, ClientID: p.ClientID, Scopes: p.Scopes, Rules: p.Rules}
+	if p.ClientSecret != "" {
+		out.ClientSecret, err = h.Keys.Open(rpc.RegistryID, p.SealedAs(), rpc.ClientSecretField, p.ClientSecret)
+	}
+	return out, err
+}
+
+// Spend returns Spend of oidc.Flow, by the registry.
+func Spend(objects rpc.Stub) func(ctx context.Context, digest string, until int64) (bool, error) {
+	return func(ctx context.Context, digest string, until int64) (bool, error) {
+		type spent struct{ Fresh bool }
+		s, err := rpc.Call[spent](ctx, objects, rpc.RegistryID, "signIn.spend", rpc.SpentState{Digest: digest, Until: until})
+		return s.Fresh, err
+	}
+}
+
+func written(status int, v any) (*httpmsg.Response, error) {
+	b, err := json.Marshal(v)
+	return answer(status, b), err
+}
+
+// Methods serves GET /api/auth: how people sign in here.
+func (h *SignIn) Methods(ctx context.Context, _ *auth.Call) (*httpmsg.Response, error) {
+	all, err := h.providers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	type shown struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	}
+	out := struct {
+		Methods   []string `json:"methods"`
+		Providers []shown  `json:"providers"`
+	}{[]string{"token"}, []shown{}}
+	for i := range all {
+		out.Providers = append(out.Providers, shown{all[i].ID, all[i].Name})
+	}
+	if len(all) > 0 {
+		out.Methods = append(out.Methods, "oidc")
+	}
+	return written(200, out)
+}
+
+// Begin serves POST /api/sign-in/{id}: the address to open, which belongs to the browser that
+// keeps the cookie of the answer.
+func (h *SignIn) Begin(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	if o := c.Header.Get("origin"); o != "" && o != c.Origin {
+		return nil, apierr.New(403, "cross_site", "A sign-in must begin on a page of this gateway.")
+	}
+	p, err := h.provider(ctx, c.Params[0])
+	if err != nil {
+		return nil, err
+	}
+	ticket, ok := h.ticket(c.Header)
+	if !ok {
+		if ticket, err = h.newTicket(); err != nil {
+			return nil, err
+		}
+	}
+	uri, err := h.signInURI(c.Request)
+	if err != nil {
+		return nil, err
+	}
+	address, err := h.Flow.Begin(ctx, p, ticket, uri, "")
+	if err != nil {
+		return nil, h.refused(ctx, p.ID, err)
+	}
+	resp, err := written(200, map[string]string{"url": address})
+	if err == nil {
+		resp.Header.Add("set-cookie", flowCookie+"="+ticket+flowCookieTail)
+	}
+	return resp, err
+}
+
+func (h *SignIn) signInURI(r *httpmsg.Request) (string, error) {
+	uri, err := h.redirectURI(r)
+	return strings.TrimSuffix(uri, callbackPath) + signInPath, err
+}
+
+// Callback serves GET /oidc/callback: it opens a session and leads to the dashboard, or shows a
+// page that says why not. Nothing of the query is shown.
+func (h *SignIn) Callback(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	done, err := h.finish(ctx, c)
+	if err == nil {
+		resp := &httpmsg.Response{Status: 303, Header: httpmsg.Header{{Name: "location", Value: "/"},
+			{Name: "referrer-policy", Value: "no-referrer"}}} // the address has the code
+		for _, f := range done.Header {
+			if f.Name == "set-cookie" {
+				resp.Header.Add(f.Name, f.Value)
+			}
+		}
+		return resp, nil
+	}
+	c.Trace.Err = err
+	var e *apierr.Error
+	if !errors.As(err, &e) {
+		e = apierr.New(500, "", "Something went wrong in the gateway. Begin again.")
+	}
+	return page(e.Status, "Not signed in", sentence(e.Message)), nil
+}
+
+func (h *SignIn) finish(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	ticket, ok := h.ticket(c.Header)
+	if !ok {
+		return nil, apierr.New(400, "invalid_callback",
+			"The sign-in was not begun in this browser, or more than ten minutes ago. Begin again.")
+	}
+	id, _ := oidc.ProviderOf(c.Query)
+	p, err := h.provider(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	uri, err := h.signInURI(c.Request)
+	if err != nil {
+		return nil, err
+	}
+	who, err := h.Flow.Finish(ctx, p, ticket, uri, c.Query)
+	if err != nil {
+		return nil, h.refused(ctx, id, err)
+	}
+	return h.Sessions.OpenPerson(ctx, c, &session.SignIn{Identity: *who, Rules: p.Rules})
+}
+
+// refused returns what a person reads of a sign-in that is refused, and reports it to the audit.
+func (h *SignIn) refused(ctx context.Context, id string, err error) error {
+	var why oidc.Refusal
+	if !errors.As(err, &why) {
+		return err
+	}
+	in := rpc.FailedSignIn{Provider: id, Reason: string(why)}
+	if _, err := rpc.Call[struct{}](ctx, h.Objects, rpc.RegistryID, "signIn.failed", in); err != nil {
+		return err
+	}
+	return apierr.New(403, "sign_in_refused",
+		"The sign-in was refused (%s). Begin again, or ask the operator of this gateway.", string(why))
+}
+
+// providerView is an identity provider as the operator sees and sets it.
+type providerView struct {
+	ID           string        `json:"id,omitempty"`
+	Name         string        `json:"name"`
+	Issuer       string        `json:"issuer"`
+	ClientID     string        `json:"clientId"`
+	ClientSecret string        `json:"clientSecret,omitempty"` // is never shown
+	HasSecret    bool          `json:"hasSecret"`
+	Scopes       []string      `json:"scopes,omitempty"`
+	Rules        []people.Rule `json:"rules"`
+}
+
+func viewOf(p *rpc.IdentityProvider) providerView {
+	return providerView{ID: p.ID, Name: p.Name, Issuer: p.Issuer, ClientID: p.ClientID,
+		HasSecret: p.ClientSecret != "", Scopes: p.Scopes, Rules: append([]people.Rule{}, p.Rules...)}
+}
+
+// List serves GET /api/identity-providers.
+func (h *SignIn) List(ctx context.Context, _ *auth.Call) (*httpmsg.Response, error) {
+	all, err := h.providers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Object string         `json:"object"`
+		Data   []providerView `json:"data"`
+	}{"list", []providerView{}}
+	for i := range all {
+		out.Data = append(out.Data, viewOf(&all[i]))
+	}
+	return written(200, out)
+}
+
+// Put serves POST /api/identity-providers and PUT /api/identity-providers/{id}. The issuer is
+// asked for its document and keys first. A secret that is not sent stays, unless it would reach
+// another issuer.
+func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	raw, err := jsonBody(c)
+	if err != nil {
+		return nil, err
+	}
+	var in providerView
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return nil, apierr.Invalid("", "The body must be an identity provider: name, issuer, clientId and rules.")
+	}
+	row := rpc.IdentityProvider{Name: in.Name, Issuer: in.Issuer, ClientID: in.ClientID, Scopes: in.Scopes,
+		Rules: in.Rules}
+	if err := checkProvider(&row); err != nil {
+		return nil, err
+	}
+	status := 200
+	if c.Method == "POST" {
+		status = 201
+		if row.ID, err = rpc.NewID(h.Rand, 20); err != nil {
+			return nil, err
+		}
+	} else {
+		before, err := h.row(ctx, c.Params[0])
+		if err != nil {
+			return nil, err
+		}
+		if row.ID = before.ID; before.Issuer == row.Issuer && before.ClientID == row.ClientID {
+			row.ClientSecret = before.ClientSecret
+		}
+	}
+	if err := h.Flow.Check(ctx, row.Issuer); err != nil {
+		return nil, apierr.Invalid("issuer", "The issuer cannot be used (%s).", err.Error())
+	}
+	if in.ClientSecret != "" {
+		row.ClientSecret, err = h.Keys.Seal(rpc.RegistryID, row.SealedAs(), rpc.ClientSecretField,
+			secret.New(in.ClientSecret))
+		if err != nil {
+			return nil, err
+		}
+	}
+	if _, err := rpc.Call[struct{}](ctx, h.Objects, rpc.RegistryID, "idp.put", row); err != nil {
+		return nil, err
+	}
+	return written(status, viewOf(&row))
+}
+
+// checkProvider checks what an operator has set of a provider.
+func checkProvider(p *rpc.IdentityProvider) error {
+	for _, f := range [...]struct {
+		name, value string
+		max         int
+	}{{"name", p.Name, 100}, {"issuer", p.Issuer, 500}, {"clientId", p.ClientID, 500}} {
+		if f.value == "" || len(f.value) > f.max {
+			return apierr.Invalid(f.name, "%s must have 1 to %d characters.", f.name, f.max)
+		}
+	}
+	if len(p.Scopes) > 20 || len(p.Rules) > 200 {
+		return apierr.Invalid("rules", "At most 20 scopes and 200 rules are allowed.")
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if len(r.Claim) == 0 || r.Value == "" || !r.Role.Valid() || len(r.Machines) == 0 {
+			return apierr.Invalid("rules", "Rule %d needs a claim, a value, a role and machines.", i+1)
+		}
+		for _, m := range r.Machines {
+			if m != people.Everywhere && !rpc.IsMachineID(m) {
+				return apierr.Invalid("rules", "Rule %d: machines must have ids of machines, or *.", i+1)
+			}
+		}
+	}
+	return nil
+}
+
+// Delete serves DELETE /api/identity-providers/{id}.
+func (h *SignIn) Delete(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	_, err := rpc.Call[struct{}](ctx, h.Objects, rpc.RegistryID, "idp.delete", map[string]string{"id": c.Params[0]})
+	return &httpmsg.Response{Status: 204}, err
+}

@@ -1,0 +1,84 @@
+package machine
+
+import (
+	"encoding/json"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/wire/apierr"
+)
+
+const (
+	idpPrefix   = "idp:"        // and the id
+	spentPrefix = "signinused:" // and the digest of a state
+	maxIDPs     = 20
+	maxSpent    = 2000 // states of ten minutes; the oldest are replaced
+)
+
+// idpList returns the identity providers in the order of their ids.
+func (o *Object) idpList(r *storage.Call) (any, error) {
+	return map[string]any{"data": storage.RowsOf[rpc.IdentityProvider](r.Tx, idpPrefix)}, nil
+}
+
+// idpPut stores an identity provider.
+func (o *Object) idpPut(r *storage.Call) (any, error) {
+	var in, before rpc.IdentityProvider
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsRowID(in.ID) {
+		return nil, apierr.Invalid("id", "id is not valid.")
+	}
+	action := "identity-provider.update"
+	if !r.Load(idpPrefix+in.ID, &before) {
+		action, before.CreatedAt = "identity-provider.create", r.Now
+		if len(r.List(idpPrefix)) >= maxIDPs {
+			return nil, apierr.New(409, "too_many", "At most %d identity providers are allowed. Remove one first.", maxIDPs)
+		}
+	}
+	in.CreatedAt = before.CreatedAt
+	r.Put(idpPrefix+in.ID, in)
+	r.Audit("operator", action, in.ID, nil)
+	return struct{}{}, nil
+}
+
+// idpDelete removes an identity provider.
+func (o *Object) idpDelete(r *storage.Call) (any, error) {
+	var in, before rpc.IdentityProvider
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsRowID(in.ID) || !r.Load(idpPrefix+in.ID, &before) {
+		return nil, apierr.New(404, "identity_provider_not_found", "No identity provider has this id.")
+	}
+	r.Del(idpPrefix + in.ID)
+	r.Audit("operator", "identity-provider.delete", in.ID, nil)
+	return struct{}{}, nil
+}
+
+// signInSpend notes that a state was used, and reports whether it is the first time.
+func (o *Object) signInSpend(r *storage.Call) (any, error) {
+	var in rpc.SpentState
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Digest) {
+		return nil, apierr.Invalid("digest", "digest is not valid.")
+	}
+	var until, oldest int64
+	fresh, first := !r.Load(spentPrefix+in.Digest, &until), ""
+	rows := r.List(spentPrefix)
+	for _, row := range rows {
+		if json.Unmarshal(row.Value, &until) != nil || until*1000 <= r.Now {
+			r.Del(row.Key)
+		} else if first == "" || until < oldest {
+			first, oldest = row.Key, until
+		}
+	}
+	if len(rows) >= maxSpent && first != "" {
+		r.Del(first)
+	}
+	r.Put(spentPrefix+in.Digest, in.Until)
+	return map[string]bool{"fresh": fresh}, nil
+}
+
+// signInFailed appends the record of a sign-in that was refused. It has no part of a token.
+func (o *Object) signInFailed(r *storage.Call) (any, error) {
+	var in rpc.FailedSignIn
+	if json.Unmarshal(r.Body, &in) != nil || len(in.Reason) > 100 || in.Provider != "" && !rpc.IsRowID(in.Provider) {
+		return nil, apierr.Invalid("reason", "reason is not valid.")
+	}
+	r.Audit("anonymous", "sign-in.refused", in.Provider, []string{in.Reason})
+	return struct{}{}, nil
+}

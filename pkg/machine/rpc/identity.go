@@ -1,0 +1,44 @@
+package rpc
+
+import (
+	"weir/pkg/people"
+	"weir/pkg/wire/secret"
+)
+
+// Identity providers are stored in the registry.
+//
+//	idp.list      {}               200 {"data":[IdentityProvider]}
+//	idp.put       IdentityProvider 200 {}; 409 for too many
+//	idp.delete    {"id"}           200 {}; 404
+//	signIn.spend  SpentState       200 {"fresh"}
+//	signIn.failed FailedSignIn     200 {}
+
+// IdentityProvider is an issuer that people sign in with.
+type IdentityProvider struct {
+	ID           string        `json:"id"`
+	Name         string        `json:"name"`
+	Issuer       string        `json:"issuer"`
+	ClientID     string        `json:"clientId"`
+	ClientSecret secret.Sealed `json:"clientSecret,omitempty"` // for SealedAs and ClientSecretField
+	Scopes       []string      `json:"scopes,omitempty"`
+	Rules        []people.Rule `json:"rules"`
+	CreatedAt    int64         `json:"createdAt"`
+}
+
+// ClientSecretField is the field that the secret of a client is sealed for.
+const ClientSecretField = "clientSecret"
+
+// SealedAs returns the name that the secrets of an identity provider are sealed for.
+func (p *IdentityProvider) SealedAs() string { return "idp:" + p.ID }
+
+// SpentState reports that a state was used, which is valid until a time in Unix seconds.
+type SpentState struct {
+	Digest string `json:"digest"`
+	Until  int64  `json:"until"`
+}
+
+// FailedSignIn reports a sign-in that was refused, for the audit.
+type FailedSignIn struct {
+	Provider string `json:"provider,omitempty"`
+	Reason   string `json:"reason"` // a word
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/internal/testgw/fake"
+	"weir/internal/testgw/front"
+	"weir/internal/testgw/issuer"
+	"weir/pkg/gateway"
+	"weir/pkg/wire/httpmsg"
+	"weir/server/jwk"
+)
+
+// TestPersonSignsInByIdentityProvider signs a person in, and refuses one without a role, a
+// replay and another browser.
+func TestPersonSignsInByIdentityProvider(t *testing.T) {
+	s := issuer.New("https://id.example.com")
+	w := &world{Gateway: front.New(func(p *gateway.Ports) { p.Verify = jwk.Verify }), t: t, origin: "https://gateway.example"}
+	w.Answer = func(call *fake.Seen) fake.Answer {
+		a, _ := s.Reply(call, w.Now().Unix())
+		return a
+	}
+	const body = `{"name":"Acme","issuer":"https://id.example.com","clientId":"weir","clientSecret":"s3cret-of-weir",` +
+		`"rules":[{"claim":["groups"],"value":"ai","role":"viewer","machines":["*"]}]}`
+	if r := w.do("POST", "/api/identity-providers", "", body); r.status != 401 {
+		t.Fatalf("without the operator: %d", r.status)
+	}
+	r := w.do("POST", "/api/identity-providers", adminToken, body)
+	if r.status != 201 || strings.Contains(r.body, "s3cret") {
+		t.Fatalf("create: %d %s", r.status, r.body)
+	}
+	id := gjson.Get(r.body, "id").Str
+	if r := w.do("GET", "/api/auth", "", ""); gjson.Get(r.body, "providers.0.name").Str != "Acme" {
+		t.Fatalf("auth: %d %s", r.status, r.body)
+	}
+	if r := w.do("GET", "/api/identity-providers", adminToken, ""); strings.Contains(r.body, "s3cret") ||
+		!gjson.Get(r.body, "data.0.hasSecret").Bool() {
+		t.Fatalf("list: %d %s", r.status, r.body)
+	}
+	cookieOf := func(r reply, name string) httpmsg.Field {
+		for _, f := range r.header {
+			if v, ok := strings.CutPrefix(f.Value, name+"="); ok && f.Name == "set-cookie" {
+				v, _, _ = strings.Cut(v, ";")
+				return httpmsg.Field{Name: "cookie", Value: name + "=" + v}
+			}
+		}
+		return httpmsg.Field{}
+	}
+	begin := func() (httpmsg.Field, string) {
+		r := w.do("POST", "/api/sign-in/"+id, "", "{}")
+		if r.status != 200 {
+			t.Fatalf("begin: %d %s", r.status, r.body)
+		}
+		return cookieOf(r, "__Host-weir-oauth"), s.Authorize(gjson.Get(r.body, "url").Str)
+	}
+	s.User = issuer.Claims{"sub": "ada", "name": "Ada", "groups": []string{"ai"}}
+	browser, query := begin()
+	done := w.do("GET", "/oidc/callback?"+query, "", "", browser)
+	session := cookieOf(done, "__Host-weir")
+	if done.status != 303 || session.Name == "" {
+		t.Fatalf("callback: %d %s", done.status, done.body)
+	}
+	if r := w.do("GET", "/api/session", "", "", session); !gjson.Get(r.body, "signedIn").Bool() ||
+		gjson.Get(r.body, "operator").Bool() {
+		t.Errorf("session: %s", r.body)
+	}
+	refused := func(name, want string, r reply) {
+		t.Helper()
+		if r.status < 400 || cookieOf(r, "__Host-weir").Name != "" || !strings.Contains(r.body, want) {
+			t.Errorf("%s: %d %s", name, r.status, r.body)
+		}
+		if code := url.QueryEscape(strings.Split(query, "&")[0]); strings.Contains(r.body, code) {
+			t.Errorf("%s: the page has the code", name)
+		}
+	}
+	refused("a replay", "state_used", w.do("GET", "/oidc/callback?"+query, "", "", browser))
+	_, query = begin()
+	refused("another browser", "state_invalid", w.do("GET", "/oidc/callback?"+query, "", "", browser))
+	refused("no cookie", "not begun in this browser", w.do("GET", "/oidc/callback?"+query, "", ""))
+	s.User = issuer.Claims{"sub": "eve", "groups": []string{"AI"}}
+	browser, query = begin()
+	refused("no role", "ccess", w.do("GET", "/oidc/callback?"+query, "", "", browser))
+	s.User = issuer.Claims{"sub": "ada", "groups": []string{"ai"}}
+	s.Token = func(c issuer.Claims) string { return s.Sign("HS256", issuer.Claims{"kid": "RS256"}, c) }
+	browser, query = begin()
+	refused("HS256", "token_algorithm", w.do("GET", "/oidc/callback?"+query, "", "", browser))
+	if r := w.do("DELETE", "/api/identity-providers/"+id, adminToken, ""); r.status != 204 {
+		t.Errorf("delete: %d", r.status)
+	}
+	if r := w.do("POST", "/api/sign-in/"+id, "", "{}"); r.status != 404 {
+		t.Errorf("begin without the provider: %d", r.status)
+	}
+}
