@@ -32,6 +32,8 @@ var calls = []call{
 	{"GET", "/api/machines", "", 200},
 	{"GET", "/api/machines?limit=x", "", 400},
 	{"POST", "/api/machines", `{"name":"second"}`, 201},
+	{"GET", "/api/auth", "", 200},
+	{"GET", "/api/identity-providers", "", 200},
 	{"GET", "/MACHINE/api/catalog/providers", "", 200},
 	{"POST", "/MACHINE/api/providers", `{"provider":"openai","apiKey":"key-0123456789abcdef"}`, 201},
 	{"POST", "/MACHINE/api/providers", `{"provider":"xai","apiKey":"key-0123456789abcdef"}`, 201},
@@ -193,7 +195,9 @@ var calls = []call{
 
 // elsewhere are the operations that need another site, a browser or a socket; their
 // own tests check them.
-var elsewhere = []string{"updatePerson", "removePerson", "beginSignIn", "beginDeviceSignIn", "pollSignIn", "cancelSignIn", "endSignIn", "connectRealtime"}
+var elsewhere = []string{"updatePerson", "removePerson", "beginSignIn", "beginDeviceSignIn", "pollSignIn", "cancelSignIn", "endSignIn", "connectRealtime",
+	// signin_test.go
+	"beginPersonSignIn", "endPersonSignIn", "createIdentityProvider", "updateIdentityProvider", "deleteIdentityProvider"}
 
 // The answers of the gateway are those of the OpenAPI document, and each operation
 // that can be called here was answered with success.
