@@ -154,7 +154,10 @@ func (h *Device) Decide(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 // find returns the sign-in of the path. Codes are compared without case and hyphens.
 func (h *Device) find(ctx context.Context, c *auth.Call) (rpc.Device, error) {
 	in := rpc.DeviceFind{UserCode: strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(c.Params[0])), Who: "operator"}
-	if c.Key != nil {
+	switch {
+	case c.Person != nil:
+		in.Who = c.Person.ID
+	case c.Key != nil:
 		in.Who = c.MachineID + hex.EncodeToString(c.KeyDigest[:]) + c.Key.ID
 	}
 	return rpc.Call[rpc.Device](ctx, h.Objects, rpc.RegistryID, "device.find", in)

@@ -31,6 +31,8 @@ var roles = [...]struct {
 
 	{"GET /api/captures", people.Owner},
 	{"DELETE /api/captures", people.Owner},
+	{"GET /api/device/", people.Owner},
+	{"POST /api/device/", people.Owner}, // makes a key that manages
 	{"GET /api/export", people.Owner},
 	{"POST /api/export", people.Owner},
 	{"POST /api/import", people.Owner},

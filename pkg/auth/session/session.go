@@ -243,7 +243,8 @@ func (s *Sessions) check(ctx context.Context, t ticket) (*rpc.Session, error) {
 }
 
 func (s *Sessions) view(t ticket, row *rpc.Session) View {
-	v := View{SignedIn: true, Operator: row.Key == nil && row.Person == nil, CSRFToken: s.csrf(t), IdleAt: row.IdleAt, ExpiresAt: row.ExpiresAt}
+	v := View{SignedIn: true, Operator: row.Key == nil && row.Person == nil, CSRFToken: s.csrf(t),
+		IdleAt: row.IdleAt, ExpiresAt: row.ExpiresAt}
 	if p := row.Person; p != nil {
 		v.PersonID, v.PersonName, v.Roles = p.ID, p.Name, map[string]people.Role{}
 		for machine := range p.Roles {

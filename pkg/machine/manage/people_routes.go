@@ -48,7 +48,8 @@ func readRole(in *Input) (g people.Grant) {
 	if t.BudgetUSD = fields.values["budgetUsd"].Num; t.BudgetUSD < 0 || t.BudgetUSD > maxDollars {
 		fields.fail("budgetUsd", "must be a number of dollars up to %d", int(maxDollars))
 	}
-	if t.BudgetWindow, _ = fields.text("budgetWindow", 20); t.BudgetWindow != "" && !slices.Contains(budget.Windows(), t.BudgetWindow) {
+	t.BudgetWindow, _ = fields.text("budgetWindow", 20)
+	if t.BudgetWindow != "" && !slices.Contains(budget.Windows(), t.BudgetWindow) {
 		fields.fail("budgetWindow", "must be a window of budgets, such as day or month")
 	}
 	fields.failed()
