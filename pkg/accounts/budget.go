@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"weir/pkg/budget"
 	"weir/pkg/catalog"
@@ -106,6 +107,25 @@ func (pl *plan) admit(ctx context.Context, to *routing.Target) error {
 		}
 		pl.reserved = append(pl.reserved, reservation{Hold: hold})
 		pl.limits++
+	}
+	return nil
+}
+
+// Busy returns the refusal of a call whose key or machine is known to have as many calls under
+// way as it may, or nil: so that its body is not read. Any other call is judged by Send, which
+// may ask the object.
+func Busy(m *snapshot.Machine, keyID string, now time.Time) error {
+	w := m.Local.CurrentWallet()
+	if w == nil {
+		return nil
+	}
+	limits := m.Limits(keyID)
+	for i := range limits {
+		if b := &limits[i]; b.Unit == store.Calls {
+			if g := w.Refusal(b, 1, now.UnixMilli()); g != nil {
+				return exceeded(b, g, 1)
+			}
+		}
 	}
 	return nil
 }

@@ -170,6 +170,10 @@ func TestCallsUnderWayOfAMachineAreLimited(t *testing.T) {
 		if n := len(b.machine.Limits(tt.next)); n != tt.limits {
 			t.Errorf("%s: %d limits", tt.name, n)
 		}
+		busy := func() error { return Busy(b.machine, tt.next, b.Clock.Now()) }
+		if err := busy(); err != nil {
+			t.Errorf("%s, before the object has refused a call: %v", tt.name, err)
+		}
 		err := b.call()
 		if tt.text == "" {
 			if err != nil {
@@ -185,7 +189,13 @@ func TestCallsUnderWayOfAMachineAreLimited(t *testing.T) {
 			e.Message != tt.text+", as many as it may. Try again in 2 seconds." {
 			t.Fatalf("%s: %d %s %+v", tt.name, status, code, e)
 		}
+		if _, _, early := refusal(busy()); early == nil || early.Message != e.Message || early.Reason != e.Reason || early.RetryAfter != e.RetryAfter {
+			t.Errorf("%s, the next one: %+v, want %+v", tt.name, early, e)
+		}
 		under[0].Done(stream.ErrClient)
+		if err := busy(); err != nil {
+			t.Errorf("%s, before its end is reported: %v", tt.name, err)
+		}
 		b.report()
 		if err := b.call(); err != nil {
 			t.Errorf("%s, after one has ended: %v", tt.name, err)

@@ -112,6 +112,9 @@ func (w *Wallet) Refusal(b *store.Budget, amount, now int64) *Grant {
 	if s == nil || s.refused == 0 || amount < s.refused || now >= s.until || now < s.sent || s.limit != b.Limit {
 		return nil
 	}
+	if s.age(now); s.free(now)-s.waiting >= amount { // a call has ended
+		return nil
+	}
 	g := s.Grant
 	if g.Wait > 0 {
 		g.Wait = max(g.Wait-(now-s.sent), second)

@@ -157,6 +157,9 @@ func (g *Gateway) admit(ctx context.Context, r *httpmsg.Request, route *Route, m
 	if err == nil && r.Body != nil {
 		err = g.checkBody(r, route)
 	}
+	if err == nil && route.Translates && m.Name == "POST" && !strings.HasSuffix(r.Path, ":countTokens") {
+		err = accounts.Busy(c.Machine, c.Trace.KeyID, r.Start)
+	}
 	return c, err
 }
 

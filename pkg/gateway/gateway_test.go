@@ -13,6 +13,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
+	"weir/pkg/snapshot"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -21,13 +22,16 @@ import (
 const machineID = "abcdefgh01234567"
 
 // keyring admits whoever shows the word for the access asked for.
-type keyring struct{ asked []string }
+type keyring struct {
+	asked   []string
+	machine *snapshot.Machine // of the calls; may be nil
+}
 
 func (k *keyring) check(r *httpmsg.Request, path string, words ...string) (*auth.Call, error) {
 	k.asked = append(k.asked, words[0])
 	for _, w := range words {
 		if r.Header.Get("authorization") == w {
-			return &auth.Call{Request: r, MachineID: path}, nil
+			return &auth.Call{Request: r, MachineID: path, Machine: k.machine}, nil
 		}
 	}
 	return nil, apierr.New(401, "invalid_api_key", "no")

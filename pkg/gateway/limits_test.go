@@ -9,6 +9,8 @@ import (
 	"weir/internal/testgw/sealed"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
+	"weir/pkg/budget"
+	"weir/pkg/endpoint"
 	"weir/pkg/llm"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/snapshot"
@@ -101,6 +103,50 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 			if sent := doer.Seen[len(doer.Seen)-1].Request; sent.HeaderTimeout != first || sent.Idle != idle {
 				t.Errorf("%s with %v: first byte %v, silence %v; want %v, %v", e.name, set, sent.HeaderTimeout, sent.Idle, first, idle)
 			}
+		}
+	}
+}
+
+// A machine that is known to have as many calls under way as it may is refused before a byte of a
+// chat is read. Counts of tokens are not calls under way.
+func TestBodyOfARefusedCallIsNotRead(t *testing.T) {
+	for _, tt := range []struct {
+		name, path string
+		limit      int
+		refused    bool // by the object, of late
+		status     int
+		read       bool
+	}{
+		{"no limit", "/v1/chat", 0, false, 200, true},
+		{"below the limit", "/v1/chat", 3, false, 200, true},
+		{"at the limit", "/v1/chat", 3, true, 429, false},
+		{"at the limit, the Gemini API", "/v1beta/models/m:generateContent", 3, true, 429, false},
+		{"at the limit, a count", "/v1beta/models/m:countTokens", 3, true, 200, true},
+		{"at the limit, another endpoint", "/v1/embeddings", 3, true, 200, true},
+	} {
+		f := newFixture()
+		rec := &store.Machine{ID: machineID}
+		rec.Settings.MaxParallel = tt.limit
+		f.keys.machine = snapshot.New(rec)
+		w := f.keys.machine.Local.Wallet(func() string { return "holder" })
+		if tt.refused {
+			w.Apply(&rec.Settings.Limits()[0], budget.Grant{Seq: 1, Refused: true, Busy: true, Wait: 2000}, 1, f.Now().UnixMilli())
+		}
+		handler := []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+			_, err := c.ReadBody()
+			return &httpmsg.Response{Status: 200}, err
+		}}}
+		f.SetRoutes([]Route{
+			{Pattern: "/v1/chat", Access: endpoint.Data, Translates: true, MaxBody: maxChat, Methods: handler},
+			{Pattern: "/v1/embeddings", Access: endpoint.Data, MaxBody: maxJSON, Methods: handler},
+			{Pattern: "/v1beta/models/{model...}", Access: endpoint.Data, Dialect: llm.Gemini, Translates: true, MaxBody: maxChat, Methods: handler},
+		})
+		read := false
+		r := &httpmsg.Request{Method: "POST", Path: tt.path, Start: f.Now(), Length: 100_000, Header: httpmsg.Header{{Name: "authorization", Value: "data"}}}
+		r.Body = &pieces{left: r.Length, look: func() { read = true }}
+		resp := f.Serve(context.Background(), r)
+		if resp.Status != tt.status || read != tt.read || (resp.Get("retry-after") == "2") != (tt.status == 429) {
+			t.Errorf("%s: status %d, retry-after %q, body read: %v", tt.name, resp.Status, resp.Get("retry-after"), read)
 		}
 	}
 }

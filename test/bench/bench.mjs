@@ -71,10 +71,11 @@ const native = {
 const direct = { name: "direct", start: () => ({ url: upstreamUrl, ...usage(upstream.pid), close() {} }) };
 
 // tenant creates a machine through the management API and returns the headers of
-// a caller.
-async function tenant(server) {
+// a caller. limits, if not absent, are settings of the machine.
+async function tenant(server, limits) {
   const operator = admin({ fetch: (path, init) => fetch(server.url + path, init) }, secrets.ADMIN_TOKEN);
   const { machineId, apiKey } = await operator.machine();
+  if (limits) await operator.call("PATCH", `/${machineId}/api/settings`, limits);
   const connect = (family, prefix, suffix, { path = "/v1", ...more } = {}) =>
     operator.connect(machineId, {
       provider: `${family}-compatible-${suffix}`,
@@ -349,16 +350,17 @@ async function memory() {
 
 // neighbour is what one machine's calls take beside 1,000 clients of another, which have
 // 90 KiB of a chat translated all the time. Most of these are refused; patient ones wait
-// as Retry-After says, the others ask again at once.
+// as Retry-After says, the others ask again at once, bounded ones those of a machine that
+// may have 16 calls under way.
 async function neighbour() {
   const input = message("up/bench").replace("Say hello", "Say hello ".repeat(9000));
-  for (const patient of [true, false]) {
+  for (const clients of ["patient", "hasty", "bounded"]) {
     const p50 = {},
       p99 = {},
       served = {};
     for (const target of [edge, native]) {
       const server = await target.start(),
-        other = await tenant(server),
+        other = await tenant(server, clients === "bounded" ? { maxParallel: 16 } : undefined),
         seconds = Math.max(4, Math.round(10 * share)),
         small = { body: embed("up/bench"), headers: keys.get(target), c: 4, n: 1e9 };
       await load(server.url + "/v1/embeddings", { ...small, n: 3000 }); // warm
@@ -368,7 +370,7 @@ async function neighbour() {
         seconds: seconds + 3,
         body: input,
         headers: other,
-        patient,
+        patient: clients === "patient",
       });
       await sleep(2000);
       const report = await load(server.url + "/v1/embeddings", { ...small, seconds });
@@ -378,8 +380,8 @@ async function neighbour() {
       served[target.name] = (await large).n;
       await server.close();
     }
-    const id = patient ? "neighbour" : "neighbour_hasty";
-    const title = `embeddings beside 1,000 ${patient ? "patient" : "hasty"} clients of another machine: p50`;
+    const id = clients === "patient" ? "neighbour" : `neighbour_${clients}`;
+    const title = `embeddings beside 1,000 ${clients} clients of another machine: p50`;
     add({ id, title, unit: "ms", figures: p50 });
     add({ id: id + "_p99", title: "  its p99", unit: "ms", figures: p99, limit: 300, goal: 100 });
     add({
