@@ -6,9 +6,11 @@
 #	scripts/mutants.sh [PACKAGE…]    packages by the last part of their path; without any,
 #	                                 those whose rules matter most
 #
-# A package's own tests count, and those that tests_of adds. The reports stay in
-# test/out/mutants. A mutant that no test covers counts as alive; one that makes
-# a test compute for long counts as killed.
+# SAMPLE=10 changes a tenth of the lines only, chosen by SEED (1): for a large package.
+#
+# A package's own tests count, and those that tests_of adds; generated codecs are left as
+# they are. The reports stay in test/out/mutants. A mutant that no test covers counts as
+# alive; one that makes a test compute for long counts as killed.
 #
 # Each test program may use ten times the CPU time of the unchanged one, and 5 s more, so
 # that the result does not depend on what else the computer does. The wall time is a
@@ -55,11 +57,13 @@ exit "$code"
 EOF
 }
 
-# prepare copies what the tests of packages need: the tester copies the module
-# for each of its workers, and runs all tests that it finds there.
+# prepare copies what the tests of packages need, which compare the code with the
+# documentation and the dashboard too: the tester copies the module for each of its
+# workers, and runs all tests that it finds there.
 prepare() {
   rm -rf "${copy:?}" && mkdir "$copy"
-  git ls-files -z --cached --others --exclude-standard pkg internal go.mod go.sum | xargs -0 cp --parents -t "$copy"
+  git ls-files -z --cached --others --exclude-standard pkg internal go.mod go.sum docs deploy worker ':!worker/**.go' \
+    | xargs -0 cp --parents -t "$copy"
   (
     cd "$copy"
     go list -f '{{.Dir}}' "$@" | sort > .tested
@@ -70,6 +74,25 @@ prepare() {
   )
 }
 
+# sample prints a diff of a package in which a share of its lines is new: the tester asks git
+# for one, and changes new lines only. The same seed chooses the same lines.
+sample() {
+  find "$1" -maxdepth 1 -name '*.go' ! -name '*_test.go' | sort | xargs awk -v share="$SAMPLE" -v x="${SEED:-1}" '
+    FNR == 1 { name = FILENAME; sub(".*/", "", name) }
+    { x = (x * 69069 + 12345) % 4294967296 }
+    x < share / 100 * 4294967296 {
+      if (name != "") printf "diff --git a/%s b/%s\n--- a/%s\n+++ b/%s\n", name, name, name, name
+      name = ""
+      printf "@@ -%d +%d @@\n-\n+\n", FNR, FNR
+    }'
+}
+
+diff=()
+if [ -n "${SAMPLE:-}" ]; then
+  diff=(--diff sample)
+  printf '#!/bin/sh\nexec cat "%s/diff"\n' "$CPU_TIMES" > "$CPU_TIMES/git"
+  chmod +x "$CPU_TIMES/git"
+fi
 bound > "$CPU_TIMES/bound"
 chmod +x "$CPU_TIMES/bound"
 code=0
@@ -81,10 +104,11 @@ for name; do
   # shellcheck disable=SC2046 # no package or several
   prepare "./$path" $(tests_of "$path")
   rm -f "$CPU_TIMES"/*.test*
-  (cd "$copy" && GOFLAGS=-exec=$CPU_TIMES/bound "$gremlins" unleash "./$path" --integration --coverpkg "./$path" --silent --workers 2 \
-    --timeout-coefficient 100 --exclude-files / \
+  [ -z "${SAMPLE:-}" ] || sample "$path" > "$CPU_TIMES/diff"
+  (cd "$copy" && PATH=$CPU_TIMES:$PATH GOFLAGS="-vet=off -exec=$CPU_TIMES/bound" "$gremlins" unleash "./$path" \
+    --integration --coverpkg "./$path" --silent --workers 2 --timeout-coefficient 100 --exclude-files '/|_easyjson\.go$' \
     --invert-assignments --invert-bitwise --invert-bwassign --invert-logical --invert-loopctrl --remove-self-assignments \
-    --output "$out/$name.json" ) || code=1
+    "${diff[@]}" --output "$out/$name.json" ) || code=1
   script scripts/mutants.mjs "$out/$name.json" "$path"
 done
 exit "$code"
