@@ -83,6 +83,32 @@ func TestCheapestMember(t *testing.T) {
 	}
 }
 
+// Models that are not priced by tokens are compared by the rate of their medium.
+func TestCheapestMemberOfMedia(t *testing.T) {
+	for _, unit := range []string{"image", "second", "character", "request"} {
+		m := combos(store.Combo{Name: "x", Strategy: store.Cheapest, Models: []string{"lab/a", "lab/b", "lab/c", "lab/d"}})
+		m.Settings.ModelPrices = map[string]string{"lab/a": "search=0.01", "lab/b": unit + "=0.08", "lab/c": unit + "=0.02", "lab/d": "0"}
+		if got := ordered(t, m, "x", "s", ""); got != "d c b a" {
+			t.Errorf("by %s: %s", unit, got)
+		}
+	}
+}
+
+// A target is as fast as the fastest of its accounts.
+func TestFastestAccountOfAMemberCounts(t *testing.T) {
+	m := combos(store.Combo{Name: "fast", Strategy: store.Fastest, Models: []string{"lab/a", "lab/b"}})
+	now := start.UnixMilli()
+	for _, took := range []struct {
+		conn, model string
+		ms          time.Duration
+	}{{"c1", "a", 500}, {"c2", "a", 400}, {"c1", "b", 300}, {"c2", "b", 900}} {
+		m.Took(took.conn, took.model, false, took.ms*time.Millisecond, now)
+	}
+	if got := ordered(t, m, "fast", "s", ""); got != "b a" {
+		t.Errorf("fastest: %s", got)
+	}
+}
+
 func TestMeasuredMembers(t *testing.T) {
 	m := combos(
 		store.Combo{Name: "fast", Strategy: store.Fastest, Models: []string{"lab/a", "lab/b", "lab/c"}},

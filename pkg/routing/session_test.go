@@ -77,6 +77,18 @@ func TestDigestSpreads(t *testing.T) {
 	}
 }
 
+// Isolates of two versions must choose the same account for a session.
+func TestDigestsAreStable(t *testing.T) {
+	for text, want := range map[string]Digest{
+		"": 0x1137509a84ab7784, "a": 0x34ff6bda139689ce, "1234567": 0x8e57c3372ee68e67, "12345678": 0xcc55af87fd984cae,
+		"123456789": 0xae40d6b2a212f531, "0123456789abcdef": 0x5a6372bb65109b87,
+	} {
+		if got := DigestOf(text); got != want {
+			t.Errorf("%q: %#x, want %#x", text, got, want)
+		}
+	}
+}
+
 func TestScoreFollowsWeights(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	weights := []int{1, 2, 7}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"weir/pkg/catalog"
+	"weir/pkg/store"
 )
 
 func TestPriceOfATargetFollowsTheSource(t *testing.T) {
@@ -33,5 +34,61 @@ func TestPriceOfATargetFollowsTheSource(t *testing.T) {
 	m.SetCatalog(&catalog.Update{})
 	if p := to.Price(m); p != builtIn {
 		t.Errorf("without the source: %q", p)
+	}
+}
+
+// A target keeps texts for its name, its model, its accounts and their endpoints.
+func TestKeptTextsFollowTheTarget(t *testing.T) {
+	targets, err := Resolve("openai/gpt-4o", machine(), catalog.LLM, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := targets[0]
+	for _, conn := range to.Connections {
+		conn.Data.BaseURL = "https://" + conn.ID + ".example/v1"
+	}
+	for range 2 { // the second time from what is kept
+		for _, conn := range to.Connections {
+			for _, name := range []string{"chat", "embeddings"} {
+				_, want, err := to.Provider.Endpoint(conn, name, to.Model)
+				if _, got, _ := to.Endpoint(conn, name); err != nil || got != want {
+					t.Errorf("%s of %s: %s, want %s, %v", name, conn.ID, got, want, err)
+				}
+			}
+		}
+	}
+	renamed, other := to, to
+	renamed.Alias, other.Model = "work", "gpt-5"
+	if to.ID() != "openai/gpt-4o" || renamed.ID() != "work/gpt-4o" || other.ID() != "openai/gpt-5" {
+		t.Errorf("%s, %s, %s", to.ID(), renamed.ID(), other.ID())
+	}
+}
+
+func TestLimitsOfATarget(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		custom  []store.CustomModel
+		context int64 // 0 for that of the catalogue
+	}{
+		{"of the catalogue", nil, 0},
+		{"of a custom model", []store.CustomModel{{ID: " gpt-4o ", ProviderAlias: " openai ", ContextLength: 1234}}, 1234},
+		{"of a custom model without a context", []store.CustomModel{{ID: "gpt-4o", ProviderAlias: "openai"}}, 0},
+		{"of another model", []store.CustomModel{{ID: "gpt-4", ProviderAlias: "openai", ContextLength: 1234}}, 0},
+		{"of another provider", []store.CustomModel{{ID: "gpt-4o", ProviderAlias: "lab", ContextLength: 1234}}, 0},
+	} {
+		m := combos()
+		m.CustomModels = tt.custom
+		targets, err := Resolve("openai/gpt-4o", m, catalog.LLM, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := m.Catalog().Facts("openai", "gpt-4o")[0]
+		context, output := targets[0].Limits(m)
+		if tt.context == 0 {
+			tt.context = int64(listed.Context)
+		}
+		if context == 0 || context != tt.context || output != int64(listed.MaxOutput) || output == 0 {
+			t.Errorf("%s: %d and %d", tt.name, context, output)
+		}
 	}
 }

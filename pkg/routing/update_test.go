@@ -46,7 +46,7 @@ func TestModelsOfTheSourceAreResolved(t *testing.T) {
 
 // The source could otherwise send calls of a plain name to another account.
 func TestModelsOfTheSourceDoNotTakePlainNames(t *testing.T) {
-	const source = "anthropic/deepseek-chat\tl\nopenai/deepseek-chat\tl\n"
+	const source = "anthropic/deepseek-chat\tl\nopenai/deepseek-chat\te\n"
 	plain := ""
 	for _, m := range catalog.Models("deepseek") {
 		plain = m.ID
