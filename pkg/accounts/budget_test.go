@@ -321,6 +321,20 @@ func TestTrueUseReplacesTheEstimate(t *testing.T) {
 	}
 }
 
+// A call is refused if others take what was lent for it, each time that it asks.
+func TestCallWhoseSliceIsTakenIsRefused(t *testing.T) {
+	b := newBudgeted(t, store.Budget{Unit: store.Requests, Limit: 100, Window: budget.Total})
+	b.object.Answer = func(string, []byte) (int, []byte, error) {
+		b.takes++
+		out, err := json.Marshal(rpc.Granted{Grants: []budget.Grant{{Budget: "b1", Seq: int64(b.takes), Unspent: 100, For: 50_000}}})
+		return 200, out, err
+	}
+	status, code, e := refusal(b.call())
+	if status != 429 || code != CodeBudgetExceeded || e.RetryAfter != time.Second || e.Err != errLent || b.takes != askTries {
+		t.Errorf("got %d %s %+v after %d asks", status, code, e, b.takes)
+	}
+}
+
 func TestSteadyCallsAskTheObjectForNothing(t *testing.T) {
 	b := newBudgeted(t, store.Budget{Unit: store.USD, Limit: 1000e9, Window: budget.Month})
 	b.ask, b.used = Estimate{Input: 1000, Text: true}, llm.Usage{Known: true, Input: 1000, Output: 100}

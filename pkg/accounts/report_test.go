@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/pkg/routing"
+	"weir/pkg/store"
 	"weir/pkg/usage"
 	"weir/pkg/wire/httpmsg"
 )
@@ -104,5 +106,38 @@ func TestLateReportGoesWithTheNextCallOfAnother(t *testing.T) {
 		if len(w.object.Calls) != 1 || len(w.pool.late) > 0 || w.pool.Pending(mid) {
 			t.Errorf("%s: calls %v, late %v", kind, w.object.Calls, len(w.pool.late))
 		}
+	}
+}
+
+func TestCountsOfAnUndeliveredReportAreAddedUp(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	since := w.pool.reportOf(mid)
+	since.Unlisted, since.UnlistedFailed = 5, 3
+	old := &report{}
+	old.Unlisted, old.UnlistedFailed = 20, 10
+	w.pool.restore(mid, old)
+	if since.Unlisted != 25 || since.UnlistedFailed != 13 {
+		t.Errorf("%d are not listed, %d of them failed", since.Unlisted, since.UnlistedFailed)
+	}
+}
+
+func TestRefusedFieldIsRememberedForADay(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	res, e := w.send()
+	if e != nil {
+		t.Fatal(e)
+	}
+	res.Refuses([]string{"seed"}, true)
+	for after, want := range map[time.Duration]string{0: "[seed]", 24*time.Hour - time.Millisecond: "[seed]", 24 * time.Hour: "[]"} {
+		if got := fmt.Sprint(w.machine.Refused("a", w.Now().Add(after).UnixMilli())); got != want {
+			t.Errorf("after %v: %s", after, got)
+		}
+	}
+	if list := w.pool.reportOf(mid).Refusals; len(list) != 1 || list[0] != (store.Refusal{ConnectionID: "a", Field: "seed", Until: w.Now().Add(24 * time.Hour).UnixMilli()}) {
+		t.Errorf("reported: %+v", list)
+	}
+	res.Refuses([]string{"seed"}, false)
+	if got := w.machine.Refused("a", w.Now().UnixMilli()); len(got) > 0 {
+		t.Errorf("accepted again: %v", got)
 	}
 }
