@@ -505,6 +505,43 @@ func TestUnfitDatabaseIsNamed(t *testing.T) {
 	refused("postgres://weir:hidden@[", "must be like postgres://")
 }
 
+// A server that was away, or not known, while the tables were upgraded stores nothing any more and
+// says why; it does not wait for its next tick. Another one serves on.
+func TestServerOfAnEarlierFormatStops(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	var mu sync.Mutex
+	var lines []string
+	e, err := Open(url, "test", func(_ int, line string) { mu.Lock(); lines = append(lines, line); mu.Unlock() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	write(t, e, "m", put("conn:1", "one"), storage.KeepAlarm)
+	postgrestest.Exec(t, url, fmt.Sprintf(`UPDATE weir_meta SET format = %d`, format+1))
+	for _, id := range []string{"m", "new"} {
+		if err := e.Rows(id).Write(put("conn:1", "late"), storage.KeepAlarm); !errors.Is(err, storage.ErrStorage) {
+			t.Errorf("a write to %s: %v", id, err)
+		}
+		e.Release(id)
+	}
+	var told news
+	told.watch(e)
+	until(t, "named", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Contains(strings.Join(lines, "\n"), "of a newer weir, and this one knows") && e.Away() >= time.Hour
+	})
+	if v, err := e.Rows("m").Get("conn:1"); !errors.Is(err, storage.ErrStorage) {
+		t.Errorf("a read: %q, %v", v, err)
+	}
+	e.Release("m")
+	postgrestest.Exec(t, url, fmt.Sprintf(`UPDATE weir_meta SET format = %d`, format))
+	until(t, "ready again", func() bool { return e.Away() == 0 })
+	want(t, e, "m", "conn:1", "one")
+	want(t, e, "new", "conn:1", "")
+}
+
 // A server that starts without its database serves as soon as there is one.
 func TestDatabaseMayComeLater(t *testing.T) {
 	t.Parallel()

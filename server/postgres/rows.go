@@ -34,11 +34,13 @@ const (
 	getSQL  = `SELECT value FROM weir_rows WHERE machine = $1 AND key = $2`
 	listSQL = `SELECT key, value FROM weir_rows WHERE machine = $1 AND key >= $2 AND key <> $3
 		AND ($4::bytea IS NULL OR key < $4) AND value IS NOT NULL ORDER BY key LIMIT $5`
-	// writeSQL changes nothing unless the machine has the version that the turn has read.
+	// writeSQL changes nothing unless the machine has the version that the turn has read, and the
+	// tables a format that this server knows.
 	writeSQL = `WITH m AS (
 		INSERT INTO weir_machines AS m (id, version, alarm, changed, writes)
-		VALUES ($1, $2::bigint + 1, CASE WHEN $5::bigint > 0 THEN $5 END,
-			CASE WHEN $4::boolean THEN pg_current_xact_id() ELSE '0'::xid8 END, ARRAY[$3::bigint])
+		SELECT $1, $2::bigint + 1, CASE WHEN $5::bigint > 0 THEN $5 END,
+			CASE WHEN $4::boolean THEN pg_current_xact_id() ELSE '0'::xid8 END, ARRAY[$3::bigint]
+			FROM weir_meta WHERE format <= $9
 		ON CONFLICT (id) DO UPDATE SET version = m.version + 1,
 			alarm = CASE WHEN $5 < 0 THEN m.alarm WHEN $5 > 0 THEN $5 END,
 			changed = CASE WHEN $4 THEN pg_current_xact_id() ELSE m.changed END,
@@ -427,7 +429,8 @@ func (e *Engine) write(ctx context.Context, id string, m *machine, list []storag
 		tell = tell || row.Key == "meta" && storage.IsNews(m.hot["meta"], row.Value)
 	}
 	mine, version, changed := number(), int64(0), ""
-	err := e.writes.QueryRow(ctx, writeSQL, id, m.version, mine, tell, alarm, keys, values, cold).Scan(&version, &changed)
+	err := e.writes.QueryRow(ctx, writeSQL, id, m.version, mine, tell, alarm, keys, values, cold, format).
+		Scan(&version, &changed)
 	var refusal *pgconn.PgError
 	switch {
 	case err == nil:

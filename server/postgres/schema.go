@@ -10,8 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// format is the version of the tables that this package reads and writes.
-const format = 1
+// changes are what makes tables of format 2 of those of format 1, and so on: statements each. They are
+// run when all servers that live know the result, so this package reads and writes both until then.
+var changes = [...]string{}
+
+// format is the newest version of the tables that this package reads and writes.
+const format = 1 + len(changes)
 
 // tables creates the tables. version moves with each write of a machine. A removed row keeps
 // its key without a value until all servers have seen that, see prune. writes are the numbers
@@ -60,7 +64,7 @@ func unfitf(format string, args ...any) error { return &unfit{fmt.Sprintf(format
 
 // prepare checks the database and creates the tables in an empty one.
 func (e *Engine) prepare(ctx context.Context) error {
-	return e.once(ctx, func(tx pgx.Tx) error {
+	return e.alone(ctx, func(tx pgx.Tx) error {
 		var major int
 		var readOnly, recovery, sync string
 		err := tx.QueryRow(ctx, `SELECT current_setting('server_version_num')::int / 10000,
@@ -78,9 +82,6 @@ func (e *Engine) prepare(ctx context.Context) error {
 		case sync == "off":
 			return unfitf("synchronous_commit is off, so a crash loses acknowledged writes; set it to on with ALTER DATABASE")
 		}
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('weir tables', 0))`); err != nil {
-			return err
-		}
 		var has bool
 		if err := tx.QueryRow(ctx, `SELECT to_regclass('weir_meta') IS NOT NULL`).Scan(&has); err != nil {
 			return err
@@ -90,12 +91,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 				return err
 			}
 		}
-		var stored int
-		if err := tx.QueryRow(ctx, `SELECT format FROM weir_meta`).Scan(&stored); err != nil {
+		if err := e.upgrade(ctx, tx); err != nil {
 			return err
-		}
-		if stored > format {
-			return unfitf("its tables have format %d of a newer weir, and this one knows %d; run the newer version", stored, format)
 		}
 		// The numbers of transactions begin again in a database that was restored elsewhere.
 		_, err = tx.Exec(ctx, `UPDATE weir_machines SET changed = '0' WHERE changed > pg_current_xact_id()`)
@@ -118,9 +115,39 @@ func createTables(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// once runs fn in a transaction of its own.
-func (e *Engine) once(ctx context.Context, fn func(tx pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, e.writes, fn)
+// upgrade brings the tables to the format that all servers know which live. Writes wait meanwhile;
+// one of a server that does not know the new format is refused then. The wait for locks is short: a
+// turn that reads may wait for its write, and this for the turn.
+func (e *Engine) upgrade(ctx context.Context, tx pgx.Tx) error {
+	stored, known := 0, 0
+	err := tx.QueryRow(ctx, `SELECT format, least($1, (SELECT min(format) FROM weir_replicas
+		WHERE beat > now() - interval '`+deadAfter+`')) FROM weir_meta`, format).Scan(&stored, &known)
+	switch {
+	case err != nil:
+		return err
+	case stored > format:
+		return unfitf("its tables have format %d of a newer weir, and this one knows %d; run the newer version", stored, format)
+	case known <= stored:
+		return nil
+	}
+	steps := `SET LOCAL lock_timeout = '500ms'; LOCK TABLE weir_machines, weir_rows IN EXCLUSIVE MODE;` + strings.Join(changes[stored-1:known-1], ";") +
+		fmt.Sprintf(`; UPDATE weir_meta SET format = %d`, known)
+	if _, err := tx.Conn().PgConn().Exec(ctx, steps).ReadAll(); err != nil {
+		return err
+	}
+	e.log(1, fmt.Sprintf("database %s: its tables have format %d now, which versions of weir that know only %d refuse",
+		e.name, known, stored))
+	return nil
+}
+
+// alone runs fn in a transaction that no other server's runs beside.
+func (e *Engine) alone(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, e.writes, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('weir tables', 0))`); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
 }
 
 // describe returns what is wrong with the database and what to do, on one line. It wraps

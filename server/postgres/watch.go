@@ -21,11 +21,13 @@ const (
 	claimFor   = int64(60_000)
 	alarmAgain = int64(5_000) // after a failure
 	complain   = time.Minute  // between two lines about a database that is away
+
+	upgradeEvery = 5 * time.Second // after one that has failed
 )
 
 const (
 	// startedSQL is asked first: whatever is not finished then is asked for again.
-	startedSQL = `SELECT clock_timestamp(), pg_snapshot_xmin(pg_current_snapshot())::text`
+	startedSQL = `SELECT clock_timestamp(), pg_snapshot_xmin(pg_current_snapshot())::text, format FROM weir_meta`
 	changedSQL = `SELECT id, changed::text FROM weir_machines WHERE changed >= $1::text::xid8`
 	// dueSQL takes alarms that are due for some time. Should this server end meanwhile, they ring
 	// at another one.
@@ -33,7 +35,7 @@ const (
 		SELECT id FROM weir_machines WHERE alarm <= $1::bigint ORDER BY alarm LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING id`
 	beatSQL = `INSERT INTO weir_replicas (id, build, format, beat) VALUES ($1, $2, $3, now())
 		ON CONFLICT (id) DO UPDATE SET beat = now()`
-	livingSQL = `SELECT id FROM weir_replicas WHERE beat > now() - interval '` + deadAfter + `'`
+	livingSQL = `SELECT id, format FROM weir_replicas WHERE beat > now() - interval '` + deadAfter + `'`
 	rangSQL   = `UPDATE weir_machines SET alarm = CASE WHEN $3::bigint > 0 THEN $3 END WHERE id = $1 AND alarm = $2`
 	// pruneSQL removes what is left of removed rows an hour after that. Servers that have not had a
 	// turn of the machine since read all of it.
@@ -58,6 +60,8 @@ type watcher struct {
 	ticks    int
 	silent   time.Time // no line about the database until then
 	complete bool      // a tick has answered since the last failure
+
+	nextUpgrade time.Time // no upgrade of the tables is tried until then
 }
 
 // Watch reports changes of other servers and of the alarms that are due here.
@@ -118,7 +122,8 @@ func (w *watcher) tick() error {
 	answers := w.writes.SendBatch(ctx, b)
 	defer answers.Close()
 	var database time.Time
-	if err := answers.QueryRow().Scan(&database, &xmin); err != nil {
+	var stored int
+	if err := answers.QueryRow().Scan(&database, &xmin, &stored); err != nil {
 		return err
 	}
 	answered := time.Now()
@@ -141,12 +146,26 @@ func (w *watcher) tick() error {
 	if list, err = answers.Query(); err != nil {
 		return err
 	}
-	living, err := pgx.CollectRows(list, pgx.RowTo[string])
+	living, oldest, knows := []string{}, format, 0
+	_, err = pgx.ForEachRow(list, []any{&id, &knows}, func() error {
+		living, oldest = append(living, id), min(oldest, knows)
+		return nil
+	})
+	if err == nil {
+		err = answers.Close()
+	}
 	if err != nil {
 		return err
 	}
-	if err := answers.Close(); err != nil {
-		return err
+	if stored > format {
+		w.ready.Store(false)
+		return w.start(ctx) // says why
+	}
+	if now := time.Now(); stored < oldest && now.After(w.nextUpgrade) {
+		w.nextUpgrade = now.Add(upgradeEvery)
+		if err := w.alone(ctx, func(tx pgx.Tx) error { return w.upgrade(ctx, tx) }); err != nil {
+			w.log(1, w.describe(err).Error())
+		}
 	}
 	w.ticks++
 	w.living.Store(&living)

@@ -6,6 +6,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,12 +44,18 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	binary = filepath.Join(dir, "weir")
-	if out, err := exec.Command("go", "build", "-o", binary, "weir/server").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("%v: %s", err, out))
-	}
+	compile(binary)
 	code := databases.Run(m)
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// compile compiles the server.
+func compile(path string, flags ...string) {
+	args := append(append([]string{"build", "-o", path}, flags...), "weir/server")
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("%v: %s", err, out))
+	}
 }
 
 const (
@@ -76,6 +84,8 @@ type process struct {
 	proxy *postgrestest.Proxy
 	cmd   *exec.Cmd
 	out   *lines
+	build string   // the program, if it is another one than binary
+	env   []string // further variables
 }
 
 // lines is the output of a process.
@@ -107,10 +117,7 @@ func newWorldOn(t *testing.T, database string, servers int, often string) *world
 	t.Helper()
 	w := &world{T: t, url: database, often: often, up: newUpstream(t)}
 	for range servers {
-		u, _ := url.Parse(w.url)
-		p := &process{world: w, proxy: postgrestest.NewProxy(t, u.Host)}
-		p.start()
-		w.servers = append(w.servers, p)
+		w.add("")
 	}
 	t.Cleanup(func() {
 		for _, p := range w.servers {
@@ -122,6 +129,16 @@ func newWorldOn(t *testing.T, database string, servers int, often string) *world
 		}
 	})
 	return w
+}
+
+// add starts one more server, of a build.
+func (w *world) add(build string, env ...string) *process {
+	w.Helper()
+	u, _ := url.Parse(w.url)
+	p := &process{world: w, proxy: postgrestest.NewProxy(w.T, u.Host), build: build, env: env}
+	p.start()
+	w.servers = append(w.servers, p)
+	return p
 }
 
 // environment is that of a server whose database is at a URL.
@@ -141,8 +158,8 @@ func (p *process) start() {
 	u, _ := url.Parse(p.url)
 	u.Host = fmt.Sprintf("127.0.0.1:%d", p.proxy.Port())
 	p.out = &lines{}
-	p.cmd = exec.Command(binary, "serve", "--listen", "127.0.0.1:0")
-	p.cmd.Env = p.environment(u.String())
+	p.cmd = exec.Command(cmp.Or(p.build, binary), "serve", "--listen", "127.0.0.1:0")
+	p.cmd.Env = append(p.environment(u.String()), p.env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {
 		p.Fatal(err)
@@ -163,6 +180,15 @@ func (p *process) start() {
 func (p *process) kill() {
 	p.cmd.Process.Kill()
 	p.cmd.Wait()
+}
+
+// stop ends the process as a supervisor does.
+func (p *process) stop() {
+	p.Helper()
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	if err := p.cmd.Wait(); err != nil {
+		p.Errorf("the stop: %v: %s", err, p.out)
+	}
 }
 
 // command runs a command of the program on the database.
