@@ -77,6 +77,8 @@ type Ports struct {
 type Replicas struct {
 	Own   string                 // the name of this one
 	Alive func(name string) bool // from memory, as it was within the last seconds
+	// Usable returns how old knowledge of a machine may be, see snapshot.Cache.
+	Usable func() time.Duration
 }
 
 // App is the whole program behind a platform: the gateway and the logic of the

@@ -139,6 +139,9 @@ func (w *wiring) object() *machine.Object {
 func (w *wiring) share() {
 	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine, Changed: w.Changed,
 		PriceSource: w.prices}
+	if w.Replicas != nil {
+		w.cache.Usable = w.Replicas.Usable
+	}
 	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause,
 		Log: w.logLine, Changed: w.Changed, Confirm: w.cache.Confirm}
 	if w.MaxRequests > 0 {

@@ -54,6 +54,8 @@ type Cache struct {
 	Changed func(machineID string)
 	// PriceSource is where refreshed prices come from; nil for none.
 	PriceSource *refresh.Source
+	// Usable returns how old a snapshot may be that is used before it is confirmed; nil for 60 s.
+	Usable func() time.Duration
 
 	mu      sync.Mutex // of entries and uses
 	entries map[string]*entry
@@ -98,10 +100,17 @@ func (c *Cache) usable(machineID string, now time.Time) (m *Machine, absent bool
 	switch {
 	case e.machine == nil:
 		return nil, within(now, e.verified, unknownFor)
-	case within(now, e.verified, usableFor):
+	case within(now, e.verified, c.usableFor()):
 		return e.machine, false
 	}
 	return nil, false
+}
+
+func (c *Cache) usableFor() time.Duration {
+	if c.Usable != nil {
+		return c.Usable()
+	}
+	return usableFor
 }
 
 // InMemory returns the snapshot of a machine if Get would return it at once, else nil.
@@ -321,7 +330,7 @@ func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Mac
 		if ahead := at.Sub(now); ahead > 0 && ahead < clockSkew {
 			at = now
 		}
-		if within(now, at, usableFor) {
+		if within(now, at, c.usableFor()) {
 			return c.keep(machineID, replica, at), nil
 		}
 	}

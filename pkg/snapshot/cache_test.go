@@ -442,6 +442,25 @@ func TestWithoutKVTheObjectAloneIsAsked(t *testing.T) {
 	}
 }
 
+// While the storage is away a platform may let snapshots grow older, and no call waits for it.
+func TestSnapshotIsUsedForAsLongAsThePlatformSays(t *testing.T) {
+	w := newWorld(t)
+	w.cache.KV = nil
+	w.obj.state = w.machine(1)
+	w.want("first", 1, 0, 1)
+	usable := 15 * time.Minute
+	w.cache.Usable = func() time.Duration { return usable }
+	w.now, w.obj.down = w.now.Add(usable-time.Second), true
+	w.want("without the storage", 1, 0, 0)
+	usable, w.obj.down = usableFor, false
+	w.obj.state = w.machine(2)
+	w.want("the storage answers again", 2, 0, 1)
+	w.now, w.obj.down = w.now.Add(usableFor), true
+	if _, err := w.cache.Get(context.Background(), mid); err == nil || errors.Is(err, ErrUnknown) {
+		t.Errorf("for longer: %v", err)
+	}
+}
+
 func TestSnapshotAskedForBeforeAChangeIsConfirmedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.obj.state = w.machine(1)

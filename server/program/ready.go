@@ -8,14 +8,11 @@ import (
 	"weir/server/postgres"
 )
 
-// awayFor is how long calls go on with what a server knows of its machines.
-const awayFor = time.Minute
-
 // readiness answers /health/ready before next: whether a load balancer should send calls here.
 //
 //	200 {"status":"ready","storage":"ok"}
 //	200 {"status":"ready","storage":"away"}     the database does not answer; calls go on
-//	503 {"status":"unready","storage":"away"}   for over a minute, or since the start
+//	503 {"status":"unready","storage":"away"}   calls do not go on, or since the start
 //	503 {"status":"stopping","storage":"ok"}
 func (v *server) readiness(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,7 +22,7 @@ func (v *server) readiness(next http.Handler) http.Handler {
 		}
 		status, word, storage := http.StatusOK, "ready", "ok"
 		if away := awaySince(v.database); away > 0 {
-			if storage = "away"; away > awayFor {
+			if storage = "away"; away > v.settings.away {
 				status, word = http.StatusServiceUnavailable, "unready"
 			}
 		}

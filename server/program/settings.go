@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"weir/pkg/gateway"
 	"weir/server/postgres"
@@ -35,6 +36,7 @@ func settingTable() []setting {
 		{"requests", "REQUESTS", "NUMBER", "requests of the last 30 days that the list of each machine has (default 100000)"},
 		{"metrics", "METRICS", "ADDRESS",
 			"where /metrics is read without a token: HOST:PORT, such as 127.0.0.1:9090 (default nowhere)"},
+		{"away", "AWAY", "SECONDS", "how long calls go on while the database does not answer, 60 to 900 (default 60)"},
 		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; debug and info add a line for each successful call (default warn)"},
 	}
 }
@@ -107,10 +109,11 @@ type settings struct {
 	tlsCert, tlsKey   string
 	publicURL         string
 	proxies           proxies
-	memory            int64  // bytes for large bodies and answers, 0 for the default
-	requests          int64  // that are listed, 0 for the default
-	logLevel          int    // the lowest level that is logged
-	metrics           string // where metrics are read without a token, "" for nowhere
+	memory            int64         // bytes for large bodies and answers, 0 for the default
+	requests          int64         // that are listed, 0 for the default
+	logLevel          int           // the lowest level that is logged
+	away              time.Duration // for which calls go on without the database
+	metrics           string        // where metrics are read without a token, "" for nowhere
 	variable          func(name string) string
 	secretEnvironment secrets // those that the environment has
 }
@@ -152,6 +155,10 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 		func() (err error) { s.proxies, err = parseProxies(values["TRUSTED_PROXIES"]); return err },
 		func() (err error) { s.memory, err = parseMemory(values["MEMORY"]); return err },
 		func() (err error) { s.requests, err = parseRequests(values["REQUESTS"]); return err },
+		func() (err error) {
+			s.away, err = parseSeconds("away", values["AWAY"], minAway, maxAway, minAway)
+			return err
+		},
 		func() (err error) { s.metrics, err = parseMetrics(values["METRICS"]); return err },
 		func() (err error) { s.logLevel, err = parseLevel(values["LOG_LEVEL"]); return err },
 	} {
@@ -261,6 +268,23 @@ func parseMemory(v string) (int64, error) {
 		return 0, usagef("--memory %s: it must be a number of MiB from %d to %d", v, minMemory, 1<<20)
 	}
 	return n << 20, nil
+}
+
+// How long calls may go on without the database: a change that another server has made, such as
+// the end of a key, is not known meanwhile.
+const minAway, maxAway = time.Minute, 15 * time.Minute
+
+// parseSeconds returns a number of seconds, or the default value for none.
+func parseSeconds(flag, v string, least, most, otherwise time.Duration) (time.Duration, error) {
+	if v == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 32)
+	d := time.Duration(n) * time.Second
+	if err != nil || d < least || d > most {
+		return 0, usagef("--%s %s: it must be a number of seconds from %d to %d", flag, v, int(least.Seconds()), int(most.Seconds()))
+	}
+	return d, nil
 }
 
 func parseRequests(v string) (int64, error) {

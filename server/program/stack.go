@@ -133,7 +133,12 @@ func (k *stack) replicas() *gateway.Replicas {
 	if k.database == nil {
 		return nil
 	}
-	return &gateway.Replicas{Own: k.database.Replica(), Alive: k.database.Alive}
+	return &gateway.Replicas{Own: k.database.Replica(), Alive: k.database.Alive, Usable: func() time.Duration {
+		if k.database.Away() > 0 {
+			return k.settings.away
+		}
+		return minAway
+	}}
 }
 
 // close ends the turns of the objects, and closes the data directory.

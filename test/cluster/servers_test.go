@@ -169,6 +169,37 @@ func TestIdempotencyKeyCreatesOnce(t *testing.T) {
 	}
 }
 
+// Calls go on without the database for as long as AWAY says, and no longer than that.
+func TestCallsGoOnForAsLongAsSet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 0)
+	short, long := w.add("", "AWAY=60"), w.add("", "AWAY=120")
+	_, key := short.machine()
+	for _, p := range w.servers {
+		p.must("GET", "/api/machines", "")
+		if res := p.chat(key, "up/m"); res.status != 200 {
+			t.Fatalf("%d %s", res.status, res.body)
+		}
+		p.proxy.Refuse(true)
+		p.proxy.Cut()
+	}
+	cut := time.Now()
+	w.until(80*time.Second, "the end of the calls of one", func() bool { return short.chat(key, "up/m").status == 503 })
+	if d := time.Since(cut); d < 58*time.Second {
+		t.Errorf("calls went on for %v", d)
+	}
+	if res := long.chat(key, "up/m"); res.status != 200 {
+		t.Errorf("the other one: %d %s", res.status, res.body)
+	}
+	if a, b := short.do("GET", "/health/ready", ""), long.do("GET", "/health/ready", ""); a.status != 503 || b.status != 200 {
+		t.Errorf("ready: %d %s, %d %s", a.status, a.body, b.status, b.body)
+	}
+	for _, p := range w.servers {
+		p.proxy.Refuse(false)
+		w.until(5*time.Second, "a call with the database", func() bool { return p.chat(key, "up/m").status == 200 })
+	}
+}
+
 // Without the database calls go on with what a server knows, changes answer 503, and everything
 // works again when it is back. A server that starts meanwhile waits for it.
 func TestCallsGoOnWithoutTheDatabase(t *testing.T) {
