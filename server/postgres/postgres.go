@@ -30,6 +30,7 @@ const (
 	writesAtOnce = 8  // connections that write
 	startTime    = 10 * time.Second
 	callTime     = 10 * time.Second // of one exchange with the database
+	CloseTime    = time.Second      // of Close at most
 	maxCache     = 256 << 20        // bytes of rows in memory
 )
 
@@ -184,7 +185,7 @@ func (e *Engine) Close() error {
 	e.stop()
 	e.done.Wait()
 	if e.ready.Load() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), CloseTime)
 		defer cancel()
 		e.writes.Exec(ctx, `DELETE FROM weir_replicas WHERE id = $1`, e.replica)
 	}

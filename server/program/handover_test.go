@@ -29,6 +29,9 @@ type supervisor struct {
 	env    []string
 }
 
+// stopping is the state of a program that stops, with the time that it may take.
+const stopping = "STOPPING=1\nEXTEND_TIMEOUT_USEC=49000000"
+
 func newSupervisor(t *testing.T) *supervisor {
 	t.Helper()
 	s := &supervisor{T: t, home: t.TempDir()}
@@ -87,7 +90,7 @@ func (s *supervisor) restart(p *process, overlap bool) *process {
 		next = s.start()
 	}
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	s.until("STOPPING=1")
+	s.until(stopping)
 	if code := p.end(); code != 0 {
 		s.Errorf("exit code %d: %s%s", code, &p.stdout, &p.stderr)
 	}
@@ -216,7 +219,7 @@ func TestRestartWithAPassedSocketLosesNoCall(t *testing.T) {
 	}
 	t.Logf("%d calls over 4 restarts, %d lost", calls, lost)
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	s.until("STOPPING=1")
+	s.until(stopping)
 	if code := p.end(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}

@@ -16,6 +16,7 @@ import (
 	"weir/server/dashboard"
 	"weir/server/gctune"
 	"weir/server/host"
+	"weir/server/postgres"
 	"weir/server/store"
 )
 
@@ -31,17 +32,21 @@ type limits struct {
 	stall  time.Duration // for a client that reads nothing of its answer
 	leave  time.Duration // of a graceful stop, for connections whose next call another process can serve
 	drain  time.Duration // then for calls under way
-	cut    time.Duration // then for calls that are told that the server stops
+	told   time.Duration // then for answers to calls that are told that the server stops
+	close  time.Duration // then until their connections end
+	cut    time.Duration // then for calls that have not ended even so
 	after  time.Duration // then for records of the calls, and for turns of machines
 }
 
 func standardLimits() limits {
 	return limits{header: 20 * time.Second, idle: 2 * time.Minute, stall: 2 * time.Minute, leave: time.Second,
-		drain: 30 * time.Second, cut: 5 * time.Second, after: 10 * time.Second}
+		drain: 30 * time.Second, told: time.Second, close: time.Second, cut: 5 * time.Second, after: 10 * time.Second}
 }
 
-// stop is how long a graceful stop takes at most.
-func (l limits) stop() time.Duration { return l.leave + l.drain + 2*l.cut + l.after }
+// stop is how long a graceful stop takes at most. The files in deploy/ have DRAIN and 25 s.
+func (l limits) stop() time.Duration {
+	return l.leave + l.drain + l.told + l.close + l.cut + l.after + postgres.CloseTime
+}
 
 // server is the running server.
 type server struct {
@@ -63,6 +68,9 @@ func (r *run) serve(f *flags) error {
 	s, err := r.readSettings(f)
 	if err != nil {
 		return err
+	}
+	if s.drain > 0 {
+		r.limits.drain = s.drain
 	}
 	signals, release := r.signals()
 	defer release()
@@ -184,7 +192,7 @@ func number(s os.Signal) int {
 // calls go to another process or are answered with 503 meanwhile, and those that have not
 // ended within their time with an error of their dialect.
 func (v *server) drain(signals <-chan os.Signal) (again bool) {
-	v.notify("STOPPING=1")
+	v.notify(fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", v.limits.stop().Microseconds()))
 	v.gate.leave()
 	again = v.handOver(signals)
 	v.host.Drain()
@@ -194,11 +202,11 @@ func (v *server) drain(signals <-chan os.Signal) (again bool) {
 	}
 	again = again || !v.idleWithin(v.limits.drain, signals)
 	v.cut(stream.ErrStopping)
-	if !v.idleWithin(min(v.limits.cut, time.Second), signals) {
+	if !v.idleWithin(v.limits.told, signals) {
 		return true
 	}
 	// Answers of 503 are on their way; then nothing is.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), v.limits.close)
 	defer cancel()
 	if v.http.Shutdown(ctx) != nil {
 		v.http.Close()

@@ -787,3 +787,56 @@ func TestClientThatReadsSlowlyIsServed(t *testing.T) {
 		t.Error("the server's own deadline is not the earlier one")
 	}
 }
+
+// Service managers wait for as long as a stop may take before they kill the server.
+func TestStopTimesAgree(t *testing.T) {
+	drain := standardLimits().drain
+	most := drain + 25*time.Second
+	if took := standardLimits().stop(); took > most {
+		t.Errorf("a stop takes %v, what ends it waits %v", took, most)
+	}
+	for _, tt := range []struct {
+		file, pattern string
+		longer        time.Duration
+	}{
+		{"deploy/weir.service", `(?m)^TimeoutStopSec=(\d+)$`, 0},
+		{"deploy/compose.yaml", `(?s)  weir:.*?stop_grace_period: (\d+)s`, 0},
+		{"deploy/compose-several.yaml", `(?s)x-weir:.*?stop_grace_period: (\d+)s`, 0},
+		{"deploy/kubernetes/one.yaml", `terminationGracePeriodSeconds: (\d+)`, 5 * time.Second},
+		{"deploy/kubernetes/several.yaml", `terminationGracePeriodSeconds: (\d+)`, 5 * time.Second},
+		{"docs/guides/self-hosting.md", "`DRAIN` and 25 more before it is killed, so (\\d+) by default", 0},
+		{"docs/guides/several-servers.md", `then has (\d+) s`, 0},
+	} {
+		text, err := os.ReadFile("../../" + tt.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(tt.pattern).FindSubmatch(text)
+		if m == nil || string(m[1]) != fmt.Sprint(int((most+tt.longer).Seconds())) {
+			t.Errorf("%s: %s, want %v", tt.file, m, most+tt.longer)
+		}
+	}
+}
+
+func TestDrainIsASetting(t *testing.T) {
+	u := newEndless(t)
+	s := serveIn(t, t.TempDir(), func(r *run) {
+		r.limits.drain = time.Hour
+		env := r.env
+		r.env = func(name string) (string, bool) {
+			if name == "DRAIN" {
+				return "1", true
+			}
+			return env(name)
+		}
+	})
+	out := s.stream(u)
+	s.signals <- syscall.SIGTERM
+	s.until("calls that have 1 s to end: 1.")
+	if rest, err := io.ReadAll(out); err != nil || !strings.Contains(string(rest), `"code":"stopping"`) {
+		t.Errorf("got %q, %v", rest, err)
+	}
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d: %s", code, &s.stderr)
+	}
+}

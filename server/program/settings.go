@@ -37,6 +37,7 @@ func settingTable() []setting {
 		{"metrics", "METRICS", "ADDRESS",
 			"where /metrics is read without a token: HOST:PORT, such as 127.0.0.1:9090 (default nowhere)"},
 		{"away", "AWAY", "SECONDS", "how long calls go on while the database does not answer, 60 to 900 (default 60)"},
+		{"drain", "DRAIN", "SECONDS", "how long calls under way may take to end when the server stops, 1 to 3600 (default 30)"},
 		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; debug and info add a line for each successful call (default warn)"},
 	}
 }
@@ -113,6 +114,7 @@ type settings struct {
 	requests          int64         // that are listed, 0 for the default
 	logLevel          int           // the lowest level that is logged
 	away              time.Duration // for which calls go on without the database
+	drain             time.Duration // of calls under way when the server stops, 0 for the default
 	metrics           string        // where metrics are read without a token, "" for nowhere
 	variable          func(name string) string
 	secretEnvironment secrets // those that the environment has
@@ -157,6 +159,10 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 		func() (err error) { s.requests, err = parseRequests(values["REQUESTS"]); return err },
 		func() (err error) {
 			s.away, err = parseSeconds("away", values["AWAY"], minAway, maxAway, minAway)
+			return err
+		},
+		func() (err error) {
+			s.drain, err = parseSeconds("drain", values["DRAIN"], time.Second, time.Hour, 0)
 			return err
 		},
 		func() (err error) { s.metrics, err = parseMetrics(values["METRICS"]); return err },

@@ -98,6 +98,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"--listen", []string{"LISTEN", "weir"}, nil},
 		{"--listen", nil, []string{"--listen", ""}},
 		{"--log-level", nil, []string{"--log-level", "loud"}},
+		{"--drain", nil, []string{"--drain", "0"}},
+		{"--drain", []string{"DRAIN", "30s"}, nil},
 		{"--away", nil, []string{"--away", "59"}},
 		{"--away", []string{"AWAY", "15m"}, nil},
 		{"--away", []string{"AWAY", "901"}, nil},

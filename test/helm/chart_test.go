@@ -148,9 +148,14 @@ func TestPodIsConfinedAndDrains(t *testing.T) {
 		if c.LivenessProbe.HTTPGet.Path != "/health" || c.StartupProbe.HTTPGet.Path != "/health" || c.ReadinessProbe.HTTPGet.Path != "/health/ready" {
 			t.Error("probes ask other paths")
 		}
-		// 1 + 30 + 2 × 5 + 10 s of the program, see server/program.
-		if *pod.TerminationGracePeriodSeconds < c.Lifecycle.PreStop.Sleep.Seconds+51 {
+		// DRAIN and 25 s of the program, see server/program.
+		if *pod.TerminationGracePeriodSeconds != c.Lifecycle.PreStop.Sleep.Seconds+55 {
 			t.Errorf("a stop has %d s", *pod.TerminationGracePeriodSeconds)
+		}
+		pod = read(t, values+"drain: 300\n")["Deployment"].(*apps.Deployment).Spec.Template.Spec
+		drain := core.EnvVar{Name: "DRAIN", Value: "300"}
+		if *pod.TerminationGracePeriodSeconds != 330 || !slices.Contains(pod.Containers[0].Env, drain) {
+			t.Errorf("a longer stop has %d s, %+v", *pod.TerminationGracePeriodSeconds, pod.Containers[0].Env)
 		}
 	}
 }
@@ -160,6 +165,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{"", "repository"},
 		{image + "replicas: 0", "replicas"},
 		{image + "replicas: two", "replicas"},
+		{image + "drain: 0", "drain"},
 		{image + "replicas: 2", "existingSecret"},
 		{image + "replicas: 2\nexistingSecret: weir", "database"},
 		{image + "database: {existingSecret: a}", "share its secrets"},
