@@ -5,4 +5,6 @@ set -euo pipefail
 scripts/build.sh
 scripts/build.sh ./worker/bridgetest test/out/bridge
 go build -trimpath -ldflags="-s -w" -o build/weir ./server
+postgresql
+go build -o test/out/weir-test ./test/native
 script test/bench/bench.mjs

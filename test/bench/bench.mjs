@@ -498,6 +498,103 @@ async function starts() {
   for (const [id, row] of Object.entries(rows)) add({ id, ...row, figures: figures[id] });
 }
 
+// shared compares the native server over PostgreSQL, which is a server of its own with fsync, with
+// the one over a data directory.
+async function shared() {
+  const database = spawn(
+    join(root, "test/out/weir-test"),
+    ["postgres", "fsync=on", "shared_preload_libraries=pg_stat_statements"],
+    { stdio: ["pipe", "pipe", "inherit"] },
+  );
+  const url = await new Promise((resolve) => {
+    createInterface(database.stdout).once("line", resolve);
+    database.once("exit", () => resolve(""));
+  });
+  if (!url) return console.log("PostgreSQL does not start: its rows are left out");
+  const psql = (sql) => execFileSync("psql", [url, "-Atqc", sql], { encoding: "utf8" }).trim();
+  const counted = () => Number(psql("SELECT sum(calls) FROM pg_stat_statements"));
+  const over = {
+    name: "postgres",
+    own: true,
+    start: () => weir.serve(join(out, "shared"), { env: settings, database: url }),
+  };
+  try {
+    psql("CREATE EXTENSION pg_stat_statements");
+    const taken = new Map([direct, native, over].map((t) => [t, { chat: [], embeddings: [] }]));
+    for (let i = 0; i <= rounds; i++)
+      for (const target of taken.keys())
+        for (const kind of ["chat", "embeddings"]) {
+          const server = await up(target),
+            { path, ...how } = requests[kind](target);
+          const report = await load(server.url + path, { ...how, n: 2000, c: 1, headers: keys.get(target) });
+          if (report.wrong) throw new Error(`${kind} on ${target.name}: ${report.first_wrong}`);
+          if (i > 0) taken.get(target)[kind].push(report.p50_us / 1000);
+        }
+    for (const kind of ["chat", "embeddings"]) {
+      const of = (t) => median(taken.get(t)[kind]) - median(taken.get(direct)[kind]);
+      add({
+        id: `postgres_p50_${kind}`,
+        title: `over PostgreSQL: added p50 of ${kind} (${of(native).toFixed(3)} over a file)`,
+        unit: "ms",
+        figures: { native: of(over) },
+        goal: of(native) + 0.02,
+      });
+    }
+    const row = { id: "postgres", n: 15_000, of: requests.chat },
+      cpu = new Map([native, over].map((t) => [t, []])),
+      statements = [];
+    for (let i = 0; i < rounds; i++)
+      for (const target of cpu.keys()) {
+        const before = counted();
+        cpu.get(target).push(await measure(target, row));
+        if (target === over) statements.push(((counted() - before) * 1000) / Math.ceil(row.n * share) / 1.2);
+      }
+    add({
+      id: "postgres_cpu",
+      title: `  CPU per chat call, 32 connections (${median(cpu.get(native)).toFixed(3)} over a file)`,
+      unit: "ms CPU",
+      figures: { native: median(cpu.get(over)) },
+    });
+    add({
+      id: "postgres_statements",
+      title: "  statements per 1,000 chat calls, ticks and reports included",
+      unit: "",
+      figures: { native: median(statements) },
+      digits: 0,
+    });
+    for (const [id, what, method] of [
+      ["reads", "turns that read, per second, 16 connections", "GET"],
+      ["writes", "changes of one machine per second, 16 connections", "PUT"],
+    ]) {
+      const rate = {};
+      for (const target of cpu.keys()) {
+        const server = await up(target),
+          options = {
+            c: 16,
+            n: 1e9,
+            seconds: Math.max(2, Math.round(5 * share)),
+            headers: { ...json, authorization: `Bearer ${secrets.ADMIN_TOKEN}` },
+            ...(method === "PUT" ? { method, body: '{"alias":"bench","model":"up/bench"}' } : {}),
+          },
+          machineId = keys.get(target).authorization.split("-")[1];
+        const report = await load(`${server.url}/${machineId}/api/models/alias`, options);
+        if (report.wrong) throw new Error(`${what} on ${target.name}: ${report.first_wrong}`);
+        rate[target.name] = report.n / report.seconds;
+      }
+      add({
+        id: `postgres_${id}`,
+        title: `  ${what} (${rate.native.toFixed(0)} over a file)`,
+        unit: "1/s",
+        figures: { native: rate.postgres },
+        digits: 0,
+      });
+    }
+  } finally {
+    await down();
+    database.stdin.end();
+  }
+}
+
 function sizes() {
   const wasm = readFileSync(join(root, "build/app.wasm"));
   add({
@@ -516,6 +613,7 @@ try {
     await compare(row);
   if (wanted("models")) await modelList();
   if (wanted("added")) await waiting();
+  if (wanted("postgres")) await shared();
   for (const target of [edge, native]) await up(target); // have the machines that the rows below use
   await down();
   if (wanted("rate")) await rates();

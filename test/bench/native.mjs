@@ -9,15 +9,16 @@ export const binary = join(root, "build/weir");
 
 // serve starts the server; core pins it to one core.
 //
-//	data  the data directory, which outlives the server
+//	data      the data directory, which outlives the server
+//	database  the URL of a database in its place
 //
 // The result is as that of workerd.mjs; startMs is until /health answers 200.
-export async function serve(data, { env = {}, core } = {}) {
+export async function serve(data, { env = {}, core, database = data } = {}) {
   const port = await freePort(),
     url = `http://127.0.0.1:${port}`;
   mkdirSync(data, { recursive: true, mode: 0o700 });
   const from = performance.now();
-  const child = spawn(...onCore(core, binary, ["serve", "--listen", `127.0.0.1:${port}`, "--data", data]), {
+  const child = spawn(...onCore(core, binary, ["serve", "--listen", `127.0.0.1:${port}`, "--data", database]), {
     stdio: ["ignore", "ignore", "pipe"],
     env: { PATH: process.env.PATH, HOME: data, PRICES_URL: "off", ...env },
   });

@@ -94,12 +94,24 @@ export const onCore = (core, command, args) =>
 export function runLoad(
   program,
   url,
-  { n, c = 32, seconds = 20, body = null, headers = {}, ends = "", pieces = 1, equal = false, patient = false, core },
+  {
+    n,
+    c = 32,
+    seconds = 20,
+    body = null,
+    headers = {},
+    ends = "",
+    pieces = 1,
+    equal = false,
+    patient = false,
+    core,
+    method = "POST",
+  },
 ) {
   const args = ["-url", url, "-n", n, "-c", c, "-seconds", seconds, "-ends", ends, "-pieces", pieces].map(String);
   if (equal) args.push("-equal");
   if (patient) args.push("-patient");
-  if (body) args.push("-post");
+  if (body) args.push("-method", method);
   const all = body ? { "content-type": "application/json", ...headers } : headers;
   for (const [k, v] of Object.entries(all)) args.push("-header", `${k}: ${v}`);
   return new Promise((resolve, reject) => {

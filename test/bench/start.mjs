@@ -85,7 +85,7 @@ async function tenant() {
 // request sends one request and waits until nothing runs any more.
 async function request(server, caller, path, body) {
   const cpu = server.cpu(),
-    options = ["-url", server.url + path, "-n", "1", "-c", "1", ...caller, ...(body ? ["-post"] : [])];
+    options = ["-url", server.url + path, "-n", "1", "-c", "1", ...caller, ...(body ? ["-method", "POST"] : [])];
   const report = JSON.parse(execFileSync(join(out, "load"), options, { input: body ?? "" }));
   await server.idle();
   return { ms: report.p50_us / 1000, cpu: (server.cpu() - cpu) * 1000 };

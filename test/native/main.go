@@ -3,7 +3,7 @@
 //	weir-test rows PLACE           prints the stored rows as JSON, of a directory or a database
 //	weir-test put PLACE            stores the rows that standard input has
 //	weir-test forget-alarms PLACE  removes all alarms
-//	weir-test postgres             runs a PostgreSQL server until standard input ends, and prints its URL
+//	weir-test postgres [SETTING…]  runs a PostgreSQL server until standard input ends, and prints its URL
 //	weir-test database URL NAME    creates a database there, if it is missing, and prints its URL
 //	weir-test COMMAND …          is weir COMMAND …
 //
@@ -37,8 +37,8 @@ func main() {
 	switch {
 	case len(args) == 2 && args[0] == "rows":
 		err = withStore(args[1], func(e objects.Engine) error { return writeRows(os.Stdout, e) })
-	case len(args) == 1 && args[0] == "postgres":
-		err = runPostgres()
+	case len(args) > 0 && args[0] == "postgres":
+		err = runPostgres(args[1:])
 	case len(args) == 3 && args[0] == "database":
 		err = createDatabase(args[1], args[2])
 	case len(args) == 2 && args[0] == "put":
@@ -127,8 +127,8 @@ func forgetAlarms(e objects.Engine) error {
 }
 
 // runPostgres runs a PostgreSQL server until standard input ends.
-func runPostgres() error {
-	s, err := postgrestest.New("fsync=off", "max_connections=400")
+func runPostgres(settings []string) error {
+	s, err := postgrestest.New(append([]string{"fsync=off", "max_connections=400"}, settings...)...)
 	if err != nil {
 		return err
 	}

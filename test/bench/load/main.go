@@ -2,7 +2,7 @@
 // checks each answer. It writes prepared bytes to connections of its own, so that
 // it takes less CPU than the server beside it.
 //
-//	load -url URL [-n 1000] [-c 32] [-seconds 30] [-post] [-header 'name: value'] [-ends TEXT] [-pieces 1] [-equal] [-patient] < body
+//	load -url URL [-n 1000] [-c 32] [-seconds 30] [-method GET] [-header 'name: value'] [-ends TEXT] [-pieces 1] [-equal] [-patient] < body
 //
 // It stops after n requests or after the seconds, and prints
 //
@@ -64,7 +64,7 @@ func main() {
 	c := flag.Int("c", 32, "connections")
 	seconds := flag.Int("seconds", 30, "time at most")
 	ends := flag.String("ends", "", "what a right answer ends with")
-	post := flag.Bool("post", false, "POST the body on standard input")
+	method := flag.String("method", http.MethodGet, "another one sends the body on standard input")
 	head := headers{}
 	flag.Var(head, "header", "a header field, may be repeated")
 	flag.Parse()
@@ -75,10 +75,10 @@ func main() {
 		os.Exit(2)
 	}
 	var request []byte
-	if *post {
+	if *method != http.MethodGet {
 		body, _ := io.ReadAll(os.Stdin)
 		head["content-length"] = strconv.Itoa(len(body))
-		request = append(encode(http.MethodPost, u, head), body...)
+		request = append(encode(*method, u, head), body...)
 	} else {
 		request = encode(http.MethodGet, u, head)
 	}
