@@ -7,7 +7,10 @@ import (
 	"weir/server/program"
 )
 
-// version is set by the linker: -ldflags "-X main.version=v1.2.0".
-var version string
+// The linker sets these: -ldflags "-X main.version=v1.2.0". releases is the address of the
+// releases and signer the public key that signs them, for weir upgrade.
+var version, releases, signer string
 
-func main() { os.Exit(program.Main(version)) }
+func main() {
+	os.Exit(program.Main(program.Options{Version: version, Releases: releases, Signer: signer}))
+}

@@ -24,7 +24,7 @@ const asProgram = "WEIR_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		os.Exit(program.Main("v0.0.0-test"))
+		os.Exit(program.Main(program.Options{Version: "v0.0.0-test"}))
 	}
 	os.Exit(m.Run())
 }

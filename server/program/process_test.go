@@ -27,6 +27,12 @@ const asUser = "WEIR_TEST_USER"
 // withFiles is the variable that limits how many files the program may have open.
 const withFiles = "WEIR_TEST_FILES"
 
+// withReleases and withSigner are the variables that have what the linker sets in a release.
+const (
+	withReleases = "WEIR_TEST_RELEASES"
+	withSigner   = "WEIR_TEST_SIGNER"
+)
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		if os.Getenv(asUser) != "" {
@@ -35,7 +41,7 @@ func TestMain(m *testing.M) {
 		if n, err := strconv.ParseUint(os.Getenv(withFiles), 10, 64); err == nil {
 			limitFiles(n)
 		}
-		os.Exit(Main("v0.0.0-test"))
+		os.Exit(Main(Options{Version: "v0.0.0-test", Releases: os.Getenv(withReleases), Signer: os.Getenv(withSigner)}))
 	}
 	os.Exit(runTests(m))
 }

@@ -30,6 +30,9 @@ import (
 type Options struct {
 	// Version is set when the binary is built, such as v1.2.0.
 	Version string
+	// Releases is the address of the releases and Signer the public key that signs them, for
+	// weir upgrade. Both may be "".
+	Releases, Signer string
 	// Name is how the program was called, for the commands that it prints. ""
 	// means weir.
 	Name string
@@ -109,8 +112,9 @@ func (r *run) main(args []string) int {
 }
 
 // Main runs the product with the arguments and the environment of the process.
-func Main(version string) int {
-	return Options{Version: version, Name: os.Args[0]}.Main(os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
+func Main(o Options) int {
+	o.Name = os.Args[0]
+	return o.Main(os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
 }
 
 // run is one run of the program.
@@ -212,6 +216,16 @@ func commands() []command {
 			settings: []string{"listen", "tls-cert"},
 			run:      (*run).health,
 		},
+		{
+			name: "upgrade", summary: "replace this program by the latest release",
+			text: "The release is verified by its signed checksums. The program may run meanwhile; the one\nbefore is kept as weir.old. A program of a package manager is left to that.",
+			flags: func(f *flags) {
+				f.BoolVar(&f.check, "check", false, "only print whether there is a newer release")
+				f.StringVar(&f.version, "version", "", "a `VERSION` in place of the latest, also an older one")
+				f.StringVar(&f.from, "from", "", "`ADDRESS` of the files of a release, for a mirror or a server of your own")
+			},
+			run: (*run).upgrade,
+		},
 		{name: "version", summary: "print the version", run: (*run).printVersion},
 	}
 }
@@ -228,11 +242,13 @@ func find(name string) (command, bool) {
 // flags are the parsed flags and arguments of a command.
 type flags struct {
 	*pflag.FlagSet
-	args  []string
-	name  string // of a machine
-	force bool
-	from  string // a data directory or a database
-	to    string // likewise
+	args    []string
+	name    string // of a machine
+	force   bool
+	from    string // a data directory or a database; of upgrade an address
+	to      string // a data directory or a database
+	check   bool
+	version string
 }
 
 // set returns the value of a setting's flag, if the command line has it.

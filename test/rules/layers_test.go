@@ -120,7 +120,7 @@ var serverLayers = [][]string{
 	{"server/dial", "server/host", "server/objects"},
 	{"server/postgres"},
 	{"server/store"},
-	{"server/cli", "server/dashboard", "server/gctune", "server/jwk"},
+	{"server/cli", "server/dashboard", "server/gctune", "server/jwk", "server/upgrade"},
 }
 
 // allowedInServer reports whether a package of server/ may import another of this

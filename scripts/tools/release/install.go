@@ -13,6 +13,29 @@ import (
 // validRepository is an address without what a shell would read.
 var validRepository = regexp.MustCompile(`^https://[0-9A-Za-z.:-]+(/[0-9A-Za-z._-]+)+$`)
 
+// settings returns the address of the releases and the public key that signs them. Both may
+// be "".
+func (r *release) settings() (releases, signer string, err error) {
+	if r.repository != "" {
+		if !validRepository.MatchString(r.repository) {
+			return "", "", fmt.Errorf("the repository is %q: it must be an address such as https://github.com/owner/weir", r.repository)
+		}
+		releases = r.repository + "/releases"
+	}
+	if r.key != "" {
+		public, err := os.ReadFile(r.key + ".pub")
+		if err != nil {
+			return "", "", err
+		}
+		fields := strings.Fields(string(public)) // the third is a comment
+		if len(fields) < 2 || fields[0] != "ssh-ed25519" {
+			return "", "", fmt.Errorf("%s.pub is not an Ed25519 key of ssh-keygen", r.key)
+		}
+		signer = fields[0] + " " + fields[1]
+	}
+	return releases, signer, nil
+}
+
 // writeInstaller writes install.sh with the address of the releases and the key that
 // signs them.
 func (r *release) writeInstaller() error {
@@ -28,24 +51,17 @@ func (r *release) writeInstaller() error {
 		script = bytes.Replace(script, empty, []byte("\n"+name+"='"+value+"' "), 1)
 		return nil
 	}
-	if r.repository != "" {
-		if !validRepository.MatchString(r.repository) {
-			return fmt.Errorf("the repository is %q: it must be an address such as https://github.com/owner/weir", r.repository)
-		}
-		if err := set("releases", r.repository+"/releases"); err != nil {
+	releases, signer, err := r.settings()
+	if err != nil {
+		return err
+	}
+	if releases != "" {
+		if err := set("releases", releases); err != nil {
 			return err
 		}
 	}
-	if r.key != "" {
-		public, err := os.ReadFile(r.key + ".pub")
-		if err != nil {
-			return err
-		}
-		fields := strings.Fields(string(public)) // the third is a comment
-		if len(fields) < 2 || fields[0] != "ssh-ed25519" {
-			return fmt.Errorf("%s.pub is not an Ed25519 key of ssh-keygen", r.key)
-		}
-		if err := set("signer", fields[0]+" "+fields[1]); err != nil {
+	if signer != "" {
+		if err := set("signer", signer); err != nil {
 			return err
 		}
 	}

@@ -154,8 +154,12 @@ func (r *release) build() error {
 
 // compile builds the program. The user's settings of Go do not change the result.
 func (r *release) compile(t target, bin string) error {
+	releases, signer, err := r.settings()
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command("go", "build", "-o", bin, "-trimpath", "-buildvcs=false",
-		"-ldflags=-s -w -X main.version="+r.version, "./server")
+		"-ldflags=-s -w -X main.version="+r.version+" -X main.releases="+releases+" -X 'main.signer="+signer+"'", "./server")
 	cmd.Dir = r.root
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
