@@ -39,6 +39,9 @@ type Handler struct {
 	// machine is made of the Idempotency-Key that asks for one.
 	KeySecret []byte
 	Version   string // of the build
+	// Newer returns the version of a newer release, "" if none is known. nil where none is
+	// looked for.
+	Newer func() string
 	// SendsPieces reports that the platform sends stream.Pieces. Elsewhere the lists are
 	// short.
 	SendsPieces bool

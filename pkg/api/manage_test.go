@@ -126,6 +126,12 @@ func TestMachines(t *testing.T) {
 	if status, a, _ := w.call(w.h.ShowVersion, "GET", "/api/version", "", ""); status != 200 || a.Get("version").Str != w.h.Version {
 		t.Errorf("version: %d %s", status, a)
 	}
+	for _, newer := range []string{"", "v9.0.0"} {
+		w.h.Newer = func() string { return newer }
+		if _, a, _ := w.call(w.h.ShowVersion, "GET", "/api/version", "", ""); a.Get("newer").Str != newer || a.Get("newer").Exists() != (newer != "") {
+			t.Errorf("newer release %q: %s", newer, a)
+		}
+	}
 	if _, list, _ := w.call(w.h.Machines, "GET", "/api/machines", "", ""); len(list.Get("data").Array()) != 2 {
 		t.Errorf("list: %s", list.Raw)
 	}

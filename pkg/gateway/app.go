@@ -64,6 +64,9 @@ type Ports struct {
 	// Disk returns how many bytes of the disk with the data are free, and how many it has: 0 if
 	// that is not known. nil where the platform has no disk.
 	Disk func() (free, size int64)
+	// Newer returns the version of a newer release, "" if none is known. nil where none is
+	// looked for.
+	Newer func() string
 	// Observers receive each request once its answer has ended, after what the gateway itself
 	// records of it.
 	Observers []Observer

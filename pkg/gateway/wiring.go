@@ -266,7 +266,7 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 // tests call.
 func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handlers {
 	objects := &api.Handler{Objects: w.Objects, Cache: w.cache, KeySecret: []byte(w.KeySecret), Version: w.Version,
-		SendsPieces: w.MaxRequests > 0}
+		Newer: w.Newer, SendsPieces: w.MaxRequests > 0}
 	if w.prices != nil {
 		objects.Prices = w.pricesState
 	}

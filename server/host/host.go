@@ -56,8 +56,9 @@ type Config struct {
 	// goroutines at once.
 	Log func(level int, line string)
 	Now func() time.Time // nil means time.Now
-	// Disk is gateway.Ports.Disk.
-	Disk func() (free, size int64)
+	// Disk and Newer are those of gateway.Ports.
+	Disk  func() (free, size int64)
+	Newer func() string
 }
 
 // Host is the program behind net/http. It implements http.Handler.

@@ -51,6 +51,7 @@ func Ports(c *Config) gateway.Ports {
 		MaxRequests: cmp.Or(c.Requests, defaultRequests),
 		ListsAtOnce: 16,
 		Disk:        c.Disk,
+		Newer:       c.Newer,
 	}
 }
 

@@ -132,6 +132,9 @@ func (r *run) serve(f *flags) error {
 	if err := v.greet(); err != nil { // before an answer makes others print
 		v.warn("%s", oneLine(err))
 	}
+	if v.updates != nil {
+		go v.updates.watch(base)
+	}
 	failed := make(chan error, 1)
 	if cert != nil {
 		v.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}

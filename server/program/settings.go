@@ -83,6 +83,7 @@ func variables() []variable {
 		{"PROXY_URL", true, text, "HTTP CONNECT proxy for token refresh, http://user:password@host:port"},
 		{"PRICES_URL", false, text, "where prices and new models come from once an hour, off for nowhere (default: https://models.dev/api.json)"},
 		{"PRICES_KEY", false, text, "the Ed25519 public key that signs PRICES_URL, in base64 (default: the source is not signed)"},
+		{"CHECK_UPDATES", false, boolean, "true looks for a newer release once a day and shows it in the dashboard (default false)"},
 	}
 	for _, name := range gateway.OTelVariables() {
 		secret := strings.HasSuffix(name, "_HEADERS")
@@ -214,13 +215,22 @@ func (r *run) variable(row variable) (string, error) {
 	return v, nil
 }
 
-// isBoolean reports whether v is a spelling that gateway.ReadConfig knows.
-func isBoolean(v string) bool {
+// isTrue reports whether v is a spelling of true that gateway.ReadConfig knows.
+func isTrue(v string) bool {
 	switch strings.ToLower(v) {
-	case "true", "1", "on", "yes", "false", "0", "off", "no":
+	case "true", "1", "on", "yes":
 		return true
 	}
 	return false
+}
+
+// isBoolean reports whether v is a spelling that gateway.ReadConfig knows.
+func isBoolean(v string) bool {
+	switch strings.ToLower(v) {
+	case "false", "0", "off", "no":
+		return true
+	}
+	return isTrue(v)
 }
 
 // socketInData returns the name of the unix socket to listen at if its folder is the

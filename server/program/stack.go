@@ -30,6 +30,7 @@ type stack struct {
 	objects   *objects.Runner
 	codes     *codes
 	began     time.Time
+	updates   *updates   // nil without CHECK_UPDATES
 	inFlight  func() int // calls of clients that are under way; nil without a server
 }
 
@@ -87,6 +88,10 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 		SpendCode: k.codes.spend, Now: now, Process: k.process, Replicas: k.replicas(),
 		Log:  log.line,
 		Disk: func() (free, size int64) { return diskSpace(s.data) },
+	}
+	if isTrue(s.variable("CHECK_UPDATES")) {
+		k.updates = &updates{from: r.releases(""), own: r.version(), log: log.line}
+		k.config.Newer = k.updates.newer
 	}
 	k.app = host.NewApp(k.config)
 	k.objects.Use(k.app)

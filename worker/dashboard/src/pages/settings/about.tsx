@@ -18,6 +18,7 @@ interface Health {
 // Version is the body of GET /api/version.
 interface Version {
   version: string;
+  newer?: string; // release
   prices?: { source: string; fetchedAt?: number; failedAt?: number; error?: string };
 }
 
@@ -68,6 +69,13 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
                 <dt>Version</dt>
                 <dd>
                   <code>{build.version}</code>
+                  {build.newer && (
+                    <>
+                      {" "}
+                      <Badge kind="accent">{build.newer} is available</Badge> Run <code>weir upgrade</code>, then
+                      restart the server.
+                    </>
+                  )}
                 </dd>
                 <dt>Prices</dt>
                 <dd>
