@@ -26,7 +26,7 @@ usage() {
 ./build.sh deploy             set missing secrets, deploy, then examine the gateway; REGION and DOMAIN say
                               where, DRY_RUN=1 stops before uploading
 ./build.sh doctor URL         examine a gateway from outside, with the operator's ADMIN_TOKEN
-./build.sh release [VERSION]  the native server as archives and container images in build/release
+./build.sh release [VERSION]  the native server as archives, packages and container images in build/release
 ./build.sh clean              remove what building and testing left
 TEXT
 }

@@ -141,7 +141,7 @@ install() {
 
 uninstall() {
   [ -e "$dir/weir" ] || die "there is no $dir/weir"
-  rm -f "$dir/weir" || die "$dir/weir cannot be removed"
+  rm -f "$dir/weir" "$dir/weir.old" || die "$dir/weir cannot be removed"
   echo "Removed $dir/weir. Its data stays, in ~/.local/state/weir unless you chose another folder."
 }
 

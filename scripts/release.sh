@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds the release of the native server to build/release: archives for linux,
-# darwin and windows on amd64 and arm64, container images, the list of modules
-# and checksums. REPOSITORY is where the releases are published, such as
-# https://github.com/owner/weir, for install.sh; SIGNING_KEY is the file of an Ed25519 key
+# darwin and windows on amd64 and arm64, packages for Debian, RPM and npm, the formula of
+# Homebrew, container images, the list of modules and checksums. REPOSITORY is where the releases are published, such as
+# https://github.com/owner/weir, for install.sh, weir upgrade and the formula; NPM_NAME is the name of
+# the npm package, weir by default, such as @owner/weir; SIGNING_KEY is the file of an Ed25519 key
 # of ssh-keygen that signs the checksums. The same sources, settings and release of Go make the
 # same bytes.
 #
@@ -14,5 +15,5 @@ need_go
 dashboard
 rm -rf build/release
 go -C scripts/tools run ./release -root "$PWD" -out "$PWD/build/release" -version "${1:-$(described)}" \
-  -repository "${REPOSITORY:-}" -key "${SIGNING_KEY:-}"
+  -repository "${REPOSITORY:-}" -key "${SIGNING_KEY:-}" -npm "${NPM_NAME:-weir}"
 (cd build/release && ls -sh1)

@@ -36,36 +36,30 @@ func (r *release) settings() (releases, signer string, err error) {
 	return releases, signer, nil
 }
 
-// writeInstaller writes install.sh with the address of the releases and the key that
-// signs them.
-func (r *release) writeInstaller() error {
-	script, err := os.ReadFile(filepath.Join(r.root, "deploy/install.sh"))
-	if err != nil {
-		return err
-	}
-	set := func(name, value string) error {
-		empty := []byte("\n" + name + "='' ")
-		if bytes.Count(script, empty) != 1 {
-			return fmt.Errorf("deploy/install.sh does not have one line %s=''", name)
-		}
-		script = bytes.Replace(script, empty, []byte("\n"+name+"='"+value+"' "), 1)
-		return nil
-	}
+// writeInstallers writes install.sh and install.ps1 with the address of the releases and the key
+// that signs them.
+func (r *release) writeInstallers() error {
 	releases, signer, err := r.settings()
 	if err != nil {
 		return err
 	}
-	if releases != "" {
-		if err := set("releases", releases); err != nil {
+	for _, one := range []struct{ name, form string }{{"install.sh", "\n%s='%s' "}, {"install.ps1", "\n$%s = '%s' "}} {
+		script, err := os.ReadFile(filepath.Join(r.root, "deploy", one.name))
+		if err != nil {
+			return err
+		}
+		for _, setting := range [][2]string{{"releases", releases}, {"signer", signer}} {
+			empty := fmt.Appendf(nil, one.form, setting[0], "")
+			if bytes.Count(script, empty) != 1 {
+				return fmt.Errorf("deploy/%s does not have one line %s", one.name, bytes.TrimSpace(empty))
+			}
+			script = bytes.Replace(script, empty, fmt.Appendf(nil, one.form, setting[0], setting[1]), 1)
+		}
+		if err := os.WriteFile(filepath.Join(r.out, one.name), script, 0o755); err != nil {
 			return err
 		}
 	}
-	if signer != "" {
-		if err := set("signer", signer); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(filepath.Join(r.out, "install.sh"), script, 0o755)
+	return nil
 }
 
 // sign writes SHA256SUMS.sig, if there is a key.

@@ -42,7 +42,7 @@ func publish(t *testing.T, version string) *published {
 			t.Fatal(err)
 		}
 	}
-	if err := p.writeInstaller(); err != nil {
+	if err := p.writeInstallers(); err != nil {
 		t.Fatal(err)
 	}
 	p.seal(t)
@@ -281,18 +281,32 @@ func TestInstallScriptHasItsRepository(t *testing.T) {
 	if !strings.Contains(script, "\nreleases='https://git.example/owner/weir/releases' ") || !strings.Contains(script, "\nsigner='ssh-ed25519 AAAA") {
 		t.Errorf("install.sh lacks its settings:\n%.300s", script)
 	}
+	shell := string(p.file(t, "install.ps1"))
+	if !strings.Contains(shell, "\n$releases = 'https://git.example/owner/weir/releases' ") || !strings.Contains(shell, "\n$signer = 'ssh-ed25519 AAAA") {
+		t.Errorf("install.ps1 lacks its settings:\n%s", shell)
+	}
 	for _, bad := range []string{"http://git.example/owner/weir", "https://git.example/$(id)", "https://git.example/a'b", "https://git.example"} {
 		p.repository = bad
-		if err := p.writeInstaller(); err == nil {
+		if err := p.writeInstallers(); err == nil {
 			t.Errorf("repository %s was taken", bad)
 		}
 	}
 	c, own := newComputer(t), &published{release: &release{root: sources, out: t.TempDir(), version: "v1"}}
-	if err := own.writeInstaller(); err != nil {
+	if err := own.writeInstallers(); err != nil {
 		t.Fatal(err)
 	}
 	if out, ok := c.run(t, own, []string{"sh"}); ok || !strings.Contains(out, "Add it: sh -s -- --from ADDRESS") {
 		t.Errorf("installed %t from nowhere:\n%s", ok, out)
+	}
+}
+
+// PowerShell, where it is installed, reads the script without a mistake.
+func TestPowerShellReadsTheScript(t *testing.T) {
+	p := publish(t, "v1.2.0")
+	file := mustAbs(t, filepath.Join(p.out, "install.ps1"))
+	out := ran(t, t.TempDir(), "pwsh", "-NoProfile", "-Command", "[void][scriptblock]::Create((Get-Content -Raw '"+file+"')); 'read'")
+	if strings.TrimSpace(out) != "read" {
+		t.Errorf("%s", out)
 	}
 }
 

@@ -5,7 +5,10 @@
 //	weir-VERSION-image.tar             a container image for every Linux target (OCI layout)
 //	weir-VERSION-image-ARCH.tar        the same for one, which `docker load` reads too
 //	compose.yaml, Caddyfile            the image behind a TLS front; -several: two over PostgreSQL
-//	install.sh                         downloads and verifies an archive
+//	weir-VERSION-ARCH.deb, .rpm        packages of Linux, with the systemd units
+//	npm-NAME-….tgz                     packages for npx: one for each target, and NAME itself
+//	weir.rb                            formula of Homebrew, with -repository
+//	install.sh, install.ps1            download and verify an archive
 //	SHA256SUMS                         of all these files
 //	SHA256SUMS.sig                     its signature (ssh-keygen -Y), with -key
 //
@@ -16,10 +19,11 @@
 // the first of them with a newer Go, and ko's images have no health check and no volume.
 //
 //	release -version VERSION [-root FOLDER] [-out FOLDER] [-targets OS/ARCH,…]
-//	        [-repository ADDRESS] [-key FILE]
+//	        [-repository ADDRESS] [-key FILE] [-npm NAME]
 //
 // ADDRESS is where the releases are published, such as https://github.com/owner/weir. FILE
-// is an Ed25519 key of ssh-keygen without a passphrase, with FILE.pub beside it.
+// is an Ed25519 key of ssh-keygen without a passphrase, with FILE.pub beside it. NAME is that of
+// the npm package, such as @owner/weir.
 package main
 
 import (
@@ -55,6 +59,7 @@ func (t target) program() string {
 type release struct {
 	root, out, version string
 	repository, key    string // address and file; may be ""
+	npm                string // name of the package
 	targets            []target
 }
 
@@ -66,6 +71,7 @@ func main() {
 	targets := flag.String("targets", allTargets, "platforms, separated by commas")
 	flag.StringVar(&r.repository, "repository", "", "where the releases are published")
 	flag.StringVar(&r.key, "key", "", "file of the key that signs the checksums")
+	flag.StringVar(&r.npm, "npm", "weir", "name of the npm package")
 	flag.Parse()
 	r.targets = parseTargets(*targets)
 	if err := r.build(); err != nil {
@@ -88,6 +94,9 @@ func parseTargets(list string) []target {
 func (r *release) build() error {
 	if !validVersion.MatchString(r.version) {
 		return fmt.Errorf("the version is %q: it takes 1 to 64 letters, digits, points, underscores and hyphens", r.version)
+	}
+	if !validNPM.MatchString(r.npm) {
+		return fmt.Errorf("the npm package is %q: it must be a name such as weir or @owner/weir", r.npm)
 	}
 	if old, _ := os.ReadDir(r.out); len(old) > 0 {
 		return fmt.Errorf("%s is not empty: remove it first", r.out)
@@ -133,8 +142,15 @@ func (r *release) build() error {
 		if err := r.archive(t, content, notices); err != nil {
 			return err
 		}
+		if err := r.writeNPM(t, content, notices); err != nil {
+			return err
+		}
 		if t.os == "linux" {
-			platforms = append(platforms, platform{arch: t.arch, program: content})
+			p := platform{arch: t.arch, program: content}
+			if err := r.writePackages(p, notices); err != nil {
+				return err
+			}
+			platforms = append(platforms, p)
 		}
 	}
 	if err := r.writeImages(platforms, notices); err != nil {
@@ -143,13 +159,12 @@ func (r *release) build() error {
 	if err := r.writeCompose(); err != nil {
 		return err
 	}
-	if err := r.writeInstaller(); err != nil {
-		return err
+	for _, write := range []func() error{r.writeMainNPM, r.writeInstallers, r.writeFormula, r.writeSums, r.sign} {
+		if err := write(); err != nil {
+			return err
+		}
 	}
-	if err := r.writeSums(); err != nil {
-		return err
-	}
-	return r.sign()
+	return nil
 }
 
 // compile builds the program. The user's settings of Go do not change the result.
