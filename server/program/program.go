@@ -114,6 +114,9 @@ func (r *run) main(args []string) int {
 // Main runs the product with the arguments and the environment of the process.
 func Main(o Options) int {
 	o.Name = os.Args[0]
+	if code, is := o.asService(os.Args[1:]); is {
+		return code
+	}
 	return o.Main(os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
 }
 
@@ -215,6 +218,12 @@ func commands() []command {
 			text:     "For the health checks of containers: it asks /health at the address that the server\nlistens at, so it takes the same --listen and --tls-cert.",
 			settings: []string{"listen", "tls-cert"},
 			run:      (*run).health,
+		},
+		{
+			name: "service", args: " install|uninstall|status", summary: "have the system start the server",
+			text:     "By systemd, launchd or the services of Windows: as root under Linux for the whole\ncomputer, else for the user. install takes settings of weir serve; uninstall keeps the data.",
+			settings: []string{"listen", "data", "public-url", "tls-cert", "tls-key", "trusted-proxies", "memory", "metrics", "log-level"},
+			run:      (*run).service,
 		},
 		{
 			name: "upgrade", summary: "replace this program by the latest release",

@@ -120,7 +120,7 @@ var serverLayers = [][]string{
 	{"server/dial", "server/host", "server/objects"},
 	{"server/postgres"},
 	{"server/store"},
-	{"server/cli", "server/dashboard", "server/gctune", "server/jwk", "server/upgrade"},
+	{"server/cli", "server/dashboard", "server/gctune", "server/jwk", "server/service", "server/upgrade"},
 }
 
 // allowedInServer reports whether a package of server/ may import another of this
@@ -130,6 +130,9 @@ func allowedInServer(from, to string) bool {
 		return slices.IndexFunc(serverLayers, func(l []string) bool { return slices.Contains(l, path) })
 	}
 	a, b := layer(from), layer(to)
+	if to == "deploy" { // the units, which are installed
+		return from == "server/service"
+	}
 	if strings.HasPrefix(to, "pkg/") {
 		return a > 0 && a < len(serverLayers)-1
 	}

@@ -1,0 +1,67 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// The system is a stand-in that notes its calls and fails those of one word.
+func TestServiceIsInstalledAndRemoved(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		t.Skip("it runs as another user, under Linux")
+	}
+	home := t.TempDir()
+	for dir := home; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := filepath.Join(home, "calls")
+	stub := "#!/bin/sh\necho \"$@\" >> " + calls + "\n[ \"$FAIL\" != \"$2\" ] || exit 5\n"
+	if err := os.WriteFile(filepath.Join(home, "systemctl"), []byte(stub), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{asUser + "=1", "PATH=" + home + ":" + os.Getenv("PATH")}
+	weir := func(want int, fail string, args ...string) string {
+		t.Helper()
+		p := copied(program(t, home, append(env, "FAIL="+fail), append([]string{"service"}, args...)...), filepath.Join(home, "weir")).start()
+		if code := p.end(); code != want {
+			t.Fatalf("%v: exit %d: %s%s", args, code, &p.stdout, &p.stderr)
+		}
+		return p.stdout.String() + p.stderr.String()
+	}
+	file := filepath.Join(home, ".config/systemd/user/weir.service")
+	if out := weir(0, "", "install", "--data", "my data", "--log-level", "info"); !strings.Contains(out, "Wrote "+file) {
+		t.Errorf("install prints %s", out)
+	}
+	unit, err := os.ReadFile(file)
+	if want := "ExecStart=" + home + "/weir serve \"--data=" + home + "/my data\" --log-level=info\n"; err != nil || !strings.Contains(string(unit), want) {
+		t.Errorf("%v: the unit is\n%s", err, unit)
+	}
+	weir(0, "", "status")
+	weir(5, "--no-pager", "status")
+	weir(5, "restart", "install")
+	weir(0, "", "uninstall")
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the unit is still there: %v", err)
+	}
+	got, err := os.ReadFile(calls)
+	want := "--user daemon-reload\n--user enable weir.service\n--user restart weir.service\n" +
+		strings.Repeat("--user --no-pager status weir.service\n", 2) +
+		"--user daemon-reload\n--user enable weir.service\n--user restart weir.service\n" +
+		"--user disable --now weir.service\n--user daemon-reload\n"
+	if err != nil || string(got) != want {
+		t.Errorf("%v: the calls are\n%swant\n%s", err, got, want)
+	}
+	for _, args := range [][]string{{}, {"start"}, {"install", "now"}, {"install", "--listen", "nowhere"}} {
+		weir(2, "", args...)
+	}
+	os.Remove(filepath.Join(home, "systemctl"))
+	env[1] = "PATH=" + home
+	if out := weir(1, "", "status"); !strings.Contains(out, "systemctl is not installed") {
+		t.Errorf("without systemd: %s", out)
+	}
+}
