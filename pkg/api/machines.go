@@ -98,16 +98,36 @@ func (h *Handler) machineIDOf(mutation string) string {
 	return rpc.MachineIDOf([sha256.Size]byte(mac.Sum(nil)))
 }
 
+// RenameMachine serves PATCH /api/machines/{id}.
+//
+//	{"name":"…"} → 200 {"machineId":"…","name":"…","createdAt":…}
+func (h *Handler) RenameMachine(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	raw, err := jsonBody(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.ofMachine(ctx, c, 200, "rename", raw)
+}
+
 // DeleteMachine serves DELETE /api/machines/{id}.
 func (h *Handler) DeleteMachine(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	return h.ofMachine(ctx, c, 204, "delete", nil)
+}
+
+// ofMachine calls the machine that the path names, for the operator.
+func (h *Handler) ofMachine(ctx context.Context, c *auth.Call, status int, op string,
+	raw json.RawMessage) (*httpmsg.Response, error) {
 	id := c.Params[0]
 	if !rpc.IsMachineID(id) {
 		return nil, apierr.New(404, "machine_not_found", "There is no such machine.")
 	}
-	_, err := rpc.Call[struct{}](ctx, h.Objects, id, "delete", nil)
+	body, err := rpc.Call[json.RawMessage](ctx, h.Objects, id, op, raw)
 	h.Cache.Invalidate(id)
 	if err != nil {
 		return nil, err
 	}
-	return &httpmsg.Response{Status: 204}, nil
+	if status == 204 {
+		return &httpmsg.Response{Status: status}, nil
+	}
+	return answer(status, body), nil
 }

@@ -143,6 +143,21 @@ func TestMachines(t *testing.T) {
 			t.Errorf("%s, named: got %d %s", tt.body, status, a.Raw)
 		}
 	}
+	for _, tt := range []struct {
+		id, body    string
+		status      int
+		name, param string
+	}{
+		{w.id, `{"name":"  Ünïcode 🚀 "}`, 200, "Ünïcode 🚀", ""}, {w.id, `{"name":null}`, 200, "", ""},
+		{w.id, `{}`, 400, "", "name"}, {w.id, ``, 400, "", ""}, {w.id, `{"name":"a","state":"b"}`, 400, "", "state"},
+		{w.id, `{"name":"` + strings.Repeat("a", 201) + `"}`, 400, "", "name"}, {w.id, `{"name":"a","name":"b"}`, 400, "", "name"},
+		{"../../x", `{"name":"a"}`, 404, "", ""}, {"zzzzzzzz00000000", `{"name":"a"}`, 404, "", ""},
+	} {
+		status, a, _ := w.call(w.h.RenameMachine, "PATCH", "/api/machines/{id}", "", tt.body, param(tt.id))
+		if status != tt.status || a.Get("name").Str != tt.name || a.Get("param").Str != tt.param {
+			t.Errorf("rename %s: %s: got %d %s", tt.id, tt.body, status, a.Raw)
+		}
+	}
 	for id, want := range map[string]int{"../../x": 404, "zzzzzzzz00000000": 404, w.id: 204} {
 		if status, a, _ := w.call(w.h.DeleteMachine, "DELETE", "/api/machines/{id}", "", "", param(id)); status != want {
 			t.Errorf("delete %s: got %d %s, want %d", id, status, a.Raw, want)

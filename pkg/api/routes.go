@@ -72,7 +72,8 @@ var routes = [...]route{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.Objects.Machines }},
 		{"POST", func(h *Handlers) endpoint.Handler { return h.Objects.CreateMachine }},
 	}},
-	{"/api/machines/{id}", endpoint.Operator, 0, []method{
+	{"/api/machines/{id}", endpoint.Operator, maxSignInBody, []method{
+		{"PATCH", func(h *Handlers) endpoint.Handler { return h.Objects.RenameMachine }},
 		{"DELETE", func(h *Handlers) endpoint.Handler { return h.Objects.DeleteMachine }},
 	}},
 

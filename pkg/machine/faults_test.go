@@ -196,6 +196,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	add(200, "adopt", seed).rows = map[string][]byte{}
 	named("refused of a new machine", add(422, "adopt", `{"doc":{"connections":1}}`)).rows = map[string][]byte{}
 	add(201, "create", `{"name":"demo","mutationId":"m1"}`).rows = map[string][]byte{}
+	add(200, "rename", `{"name":"new"}`)
 	add(204, "delete", `{}`)
 	add(200, "probe", `{"connectionId":"`+conn+`"}`)
 	add(200, "tested", `{"connectionId":"`+conn+`"}`)

@@ -38,6 +38,16 @@ func (o *Object) remove(r *storage.Call) (any, error) {
 	return storage.Reply{Status: 204, Body: struct{}{}}, nil
 }
 
+// rename changes the name of the machine. The registry knows of it first.
+func (o *Object) rename(r *storage.Call) (any, error) {
+	if !r.Exists() {
+		return nil, storage.ErrNoMachine()
+	}
+	return o.RenameMachine(r, func(name string) error {
+		return o.tellRegistry(r, machineRow{ID: r.ID, Name: name, CreatedAt: r.Meta.CreatedAt, State: renaming})
+	})
+}
+
 // existing reports to the registry whether the machine is there.
 func (o *Object) existing(r *storage.Call) (any, error) {
 	if !r.Exists() {

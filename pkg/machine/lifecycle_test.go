@@ -47,6 +47,52 @@ func TestCreatedMachineHasAKeyThatWorks(t *testing.T) {
 	}
 }
 
+func (w *world) names() (names []string) {
+	w.Helper()
+	_, answer, _ := w.Loc.Call(w.Ctx, rpc.RegistryID, "list", nil)
+	for _, m := range gjson.GetBytes(answer, "data.#.name").Array() {
+		names = append(names, m.Str)
+	}
+	return names
+}
+
+func TestRenamedMachineIsListedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.Want(404, "rename", `{"name":"none"}`)
+	w.Create()
+	w.machines()
+	w.Want(200, "rename", `{"name":"Team"}`)
+	if got := w.names(); !slices.Equal(got, []string{"Team"}) {
+		t.Errorf("list: got %q", got)
+	}
+	audit := w.Want(200, "manage", `{"method":"GET","route":"/api/audit"}`)
+	if got := audit.Get("body.data.0.action").Str; got != "PATCH /api/machines/{id}" {
+		t.Errorf("audit: got %s", audit.Raw)
+	}
+}
+
+// Whatever comes between the intent and the change, the list has the name of the machine.
+func TestRegistryOfAMachineThatIsRenamed(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	w.Loc.Storage(rpc.RegistryID).Unreadable = func() bool { return true }
+	w.Want(503, "rename", `{"name":"Team"}`)
+	w.Loc.Storage(rpc.RegistryID).Unreadable = nil
+	was := w.names()
+	w.Loc.Storage(mid).Fault = func(string) bool { return true }
+	w.Want(503, "rename", `{"name":"Team"}`)
+	w.Loc.Storage(mid).Fault = nil
+	if got := w.names(); slices.Equal(got, []string{"Team"}) || !slices.Equal(got, was) {
+		t.Errorf("list: got %q, then %q", was, got)
+	}
+	w.Want(200, "rename", `{"name":"Team"}`)
+	w.Clock.Add(time.Minute)
+	w.Loc.Alarms(w.Ctx)
+	if got := w.names(); !slices.Equal(got, []string{"Team"}) {
+		t.Errorf("after the alarm: got %q", got)
+	}
+}
+
 func TestDeletedMachineIsGone(t *testing.T) {
 	w := newWorld(t)
 	w.Create()

@@ -56,6 +56,7 @@ var ops = [...]struct {
 	{"delete", (*Object).remove},
 	{"probe", (*Object).AdmitTest},
 	{"tested", (*Object).RecordTest},
+	{"rename", (*Object).rename},
 	{"exists", (*Object).existing},
 	{"tick", (*Object).tick},
 	{"flush", (*Object).flush},

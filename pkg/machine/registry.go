@@ -17,8 +17,8 @@ import (
 )
 
 // The registry is the object that keeps the list of machines. A machine writes
-// its intent there before its creation or deletion, and confirms it afterwards,
-// by alarm until that succeeds. An intent in between is resolved by asking the
+// its intent there before its creation, renaming or deletion, and confirms it
+// afterwards, by alarm until that succeeds. An intent in between is resolved by asking the
 // machine itself, so a crash at any point loses nothing that was visible.
 
 const (
@@ -31,6 +31,7 @@ const (
 // States of a machine in the registry.
 const (
 	creating = "creating"
+	renaming = "renaming"
 	active   = "active"
 	deleting = "deleting"
 	gone     = "" // not in the list
@@ -189,7 +190,7 @@ func (o *Object) resolve(r *storage.Call, pending []machineRow) error {
 			continue
 		}
 		switch {
-		case status == 200 && m.State == creating, status == 200 && r.Now-m.At > intentFor:
+		case status == 200 && m.State != deleting, status == 200 && r.Now-m.At > intentFor:
 			now.State = active
 			now.Name, now.CreatedAt = gjson.GetBytes(answer, "name").Str, gjson.GetBytes(answer, "createdAt").Int()
 			setMachine(r.Tx, now)
@@ -263,8 +264,10 @@ func (o *Object) register(r *storage.Call) {
 		r.Meta.RegisterFail++
 		r.Meta.RegisterFrom = r.Now + storage.Backoff(r.Meta.RegisterFail)
 		o.WriteLog(fmt.Sprintf("machine %s: the registry did not answer, try %d", r.ID, r.Meta.RegisterFail))
-	case r.Meta.Deleted == (m.State == gone):
+	case r.Meta.Deleted == (m.State == gone) && r.Meta.Name == m.Name:
 		r.Meta.Unregistered, r.Meta.RegisterFail = false, 0
+	default: // it was deleted or renamed meanwhile
+		r.Meta.Unregistered = true
 	}
 	if r.Commit() != nil {
 		r.Reload(o.Now())

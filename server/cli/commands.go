@@ -13,9 +13,10 @@ func commands() []group {
 			{use: "rm NAME", short: "forget the credential of a gateway", run: (*app).forgetGateway},
 		}},
 		{ops: []op{{use: "status", short: "show the machine, and what is wrong with it", call: "GET /api/health", run: (*app).status}}},
-		{"machines", "machine", "list, create and delete machines; needs the operator token", []op{
+		{"machines", "machine", "list, create, rename and delete machines; needs the operator token", []op{
 			{use: "ls", short: "list them", call: "GET /api/machines", columns: machineColumns},
 			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"}},
+			{use: "rename MACHINE NAME", short: "change the name of a machine", call: "PATCH /api/machines/{id}", args: []string{"name"}},
 			{use: "rm MACHINE", short: "delete a machine with everything in it", call: "DELETE /api/machines/{id}", ask: true},
 		}},
 		{"accounts", "account", "list, connect, test and change the accounts at providers", accountOps},

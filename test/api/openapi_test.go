@@ -190,6 +190,8 @@ var calls = []call{
 	{"GET", "/MACHINE/api/audit?actor=operator&kind=keys&limit=1", "", 200},
 	{"GET", "/MACHINE/api/health", "", 200},
 	{"DELETE", "/MACHINE/api/providers/CONN", "", 204},
+	{"PATCH", "/api/machines/MACHINE", `{"name":"renamed"}`, 200},
+	{"PATCH", "/api/machines/MACHINE", `{}`, 400},
 	{"DELETE", "/api/machines/MACHINE", "", 204},
 }
 

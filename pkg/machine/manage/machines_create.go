@@ -49,6 +49,35 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 	return out, nil
 }
 
+// RenameMachine changes the name of the machine. The registry knows of it first.
+//
+//	rename {name} → {machineId, name, createdAt}; an empty name leaves it unnamed
+func (o *Manager) RenameMachine(r *storage.Call, announce func(name string) error) (any, error) {
+	in := readObject(r.Body, "")
+	in.only("name")
+	name, given := in.text("name", 200)
+	if !given {
+		in.fail("name", "is missing")
+	}
+	if in.Err != nil {
+		return nil, in.Err
+	}
+	if err := announce(name); err != nil {
+		return nil, err
+	}
+	r.Reload(o.Now())
+	if !r.Exists() {
+		return nil, storage.ErrNoMachine()
+	}
+	r.Rename(name)
+	r.Audit("operator", "PATCH /api/machines/{id}", r.ID, []string{"name"})
+	return struct {
+		ID        string `json:"machineId"`
+		Name      string `json:"name,omitempty"`
+		CreatedAt int64  `json:"createdAt"`
+	}{r.ID, name, r.Meta.CreatedAt}, nil
+}
+
 // readScopes reads the scopes of a key; none means data.
 func readScopes(in *Input) []string {
 	scopes, _ := in.texts("scopes", 4, 20)

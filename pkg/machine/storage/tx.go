@@ -384,14 +384,21 @@ func (t *Tx) Stored() *Tx {
 	return s
 }
 
+// Rename changes the name of the machine, which the registry is yet to be told.
+func (t *Tx) Rename(name string) {
+	t.Meta.Name = name
+	t.Meta.Unregistered, t.Meta.RegisterFrom, t.Meta.RegisterFail = true, t.Now, 0
+	t.Touch()
+}
+
 // Create makes the machine exist.
 func (t *Tx) Create(name string) {
 	if t.Exists() {
 		return
 	}
-	t.Meta.ID, t.Meta.Name, t.Meta.CreatedAt, t.Meta.Deleted = t.ID, name, t.Now, false
+	t.Meta.ID, t.Meta.CreatedAt, t.Meta.Deleted = t.ID, t.Now, false
 	t.Meta.Lifetime = ""
-	t.Meta.Unregistered, t.Meta.RegisterFrom, t.Meta.RegisterFail = true, t.Now, 0
+	t.Rename(name)
 	t.Touch("providers", "keys", "combos", "custom", "alias", "disabled", "settings")
 	// a machine without the row is older
 	t.Put(SettingsRow, store.Settings{Strategy: store.Affinity, PromptCaching: store.CachingAuto})

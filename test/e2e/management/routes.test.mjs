@@ -199,6 +199,7 @@ const routes = {
   "GET /api/version": () => ["/version"],
   "GET /api/machines": () => ["/machines"],
   "POST /api/machines": () => ["/machines", {}],
+  "PATCH /api/machines/{id}": () => [`/machines/${other.machineId}`, { name: "renamed" }],
   "DELETE /api/machines/{id}": async () => [`/machines/${(await operator.machine()).machineId}`],
 };
 
