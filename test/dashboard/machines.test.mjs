@@ -18,8 +18,13 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   await page.getByText("No machines yet").waitFor();
   await looks(page, "machines-empty");
 
-  await page.getByLabel("New machine name").fill("Research");
   await page.getByRole("button", { name: "Create machine" }).click();
+  const name = page.getByRole("dialog", { name: "Create machine" }).getByLabel("Name", { exact: true }),
+    create = page.getByRole("button", { name: "Create", exact: true });
+  assert.equal(await create.isDisabled(), true, "a machine is not made without a name");
+  await looks(page, "machines-create");
+  await name.fill("Research");
+  await create.click();
   const dialog = page.getByRole("dialog", { name: "Machine created" });
   const key = await dialog.getByRole("region", { name: "API key" }).innerText();
   assert.match(key, /^sk-[a-z0-9]{16}-[a-z0-9]{26,}-[0-9a-f]{8}$/);
@@ -56,6 +61,30 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
     (await b.operator.call("GET", "/api/machines")).data.map((m) => m.machineId),
     [second.machineId],
   );
+});
+
+test("a machine is renamed where it is listed, chosen and audited", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Before" });
+  const page = await open(t, b);
+  await page.getByRole("button", { name: "Rename Before" }).click();
+  const dialog = page.getByRole("dialog", { name: "Rename Before" });
+  const name = dialog.getByLabel("Name", { exact: true }),
+    rename = dialog.getByRole("button", { name: "Rename", exact: true });
+  assert.equal(await name.inputValue(), "Before");
+  await name.fill("x".repeat(201));
+  await rename.click();
+  assert.equal(await name.evaluate((el) => el.validity.customError), true, "201 characters are too many");
+  await name.fill("After");
+  await looks(page, "machines-rename");
+  await rename.click();
+  await page.getByText("Machine renamed.").waitFor();
+  await page.getByRole("link", { name: "After", exact: true }).waitFor();
+  await page.getByRole("option", { name: `After · ${machineId}` }).waitFor({ state: "attached" });
+  await page.getByRole("link", { name: "Open After" }).click();
+  await heading(page, "Overview").waitFor();
+  await page.getByRole("main").getByText("After", { exact: true }).waitFor();
+  await page.goto(`${b.url}/#/m/${machineId}/settings/audit`);
+  await page.getByText("Renamed the machine").waitFor();
 });
 
 test("a thousand machines are searched on the server and loaded page by page", async (t) => {
@@ -142,8 +171,9 @@ test("deleting a machine needs a recent sign-in, and an ended session asks to si
   assert.equal(asked, 2);
 
   await page.context().clearCookies();
-  await page.getByLabel("New machine name").fill("Late");
   await page.getByRole("button", { name: "Create machine" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("Late");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
   await page.getByText("Your session has ended. Sign in again.").waitFor();
   await signIn(page, secrets.ADMIN_TOKEN);
   await heading(page, "Machines").waitFor();

@@ -182,8 +182,10 @@ test("signing in, creating a machine and adding a provider work with the keyboar
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Machines" }).waitFor();
   await settled(page);
-  await tabTo("New machine name");
-  await page.keyboard.type("By hand");
+  await tabTo("Create machine");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Create machine" }).waitFor();
+  await page.keyboard.type("By hand"); // the name has the focus
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: "Machine created" }).waitFor();
   await tabTo("Open machine");
@@ -316,7 +318,8 @@ test("a new sign-in in another tab does not break this one", async (t) => {
   await tab.goto(b.url);
   await tab.getByRole("button", { name: "Sign out", exact: true }).click();
   await signIn(tab, secrets.ADMIN_TOKEN);
-  await page.getByLabel("New machine name").fill("From the first tab");
   await page.getByRole("button", { name: "Create machine" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("From the first tab");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
   await page.getByRole("dialog", { name: "Machine created" }).waitFor();
 });

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { call } from "./api";
 import type { MachinePage, MachineRow } from "./api-types";
 import { TypedConfirm } from "./confirm";
-import { Dialog, shownOnce } from "./dialog";
+import { Dialog, losing, shownOnce } from "./dialog";
 import { useDraft } from "./drafts";
 import { count, number } from "./format";
 import { useAction, useLoad, useSettled } from "./hooks";
@@ -19,8 +19,7 @@ const searchFrom = 6; // machines
 
 // Machines is the operator's list of machines, the tenants of the gateway.
 export default function Machines({ onChange }: { onChange: () => Promise<void> }) {
-  const [name, setName, draft] = useDraft("machine", ""),
-    [search, setSearch] = useFilter("q", "");
+  const [search, setSearch] = useFilter("q", "");
   const q = useSettled(search.trim(), 250);
   const query = (cursor = "") => `/api/machines?${new URLSearchParams({ ...(q && { q }), ...(cursor && { cursor }) })}`;
   const first = useLoad(async () => ({ ...(await call<MachinePage>("GET", query())), q }), [q]);
@@ -37,16 +36,20 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
     await Promise.all([first.reload(), onChange()]);
   };
   const [created, setCreated] = useState<{ machineId: string; apiKey: string } | null>(null);
-  const [deleting, setDeleting] = useState<MachineRow | null>(null);
-  const create = useAction(),
-    remove = useAction();
-  const submit = (e: Event) => {
-    e.preventDefault();
-    void create.run(async () => {
-      setCreated(await call("POST", "/api/machines", name.trim() ? { name: name.trim() } : {}));
-      draft.clear();
-      await reload();
-    });
+  const [creating, setCreating] = useState(false),
+    [renaming, setRenaming] = useState<MachineRow | null>(null),
+    [deleting, setDeleting] = useState<MachineRow | null>(null);
+  const remove = useAction();
+  const create = async (name: string) => {
+    setCreated(await call("POST", "/api/machines", { name }));
+    setCreating(false);
+    await reload();
+  };
+  const rename = async (m: MachineRow, name: string) => {
+    await call("PATCH", `/api/machines/${m.machineId}`, { name });
+    setRenaming(null);
+    toast("Machine renamed.");
+    await reload();
   };
   const doRemove = (m: MachineRow) =>
     remove.run(async () => {
@@ -56,22 +59,24 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
       await reload();
     });
   return (
-    <Page title="Machines" intro="Machines keep accounts, keys and usage separate.">
-      <form class="card row end wrap" onSubmit={submit}>
-        <Field label="New machine name">
-          <Text value={name} max={200} placeholder="Team, person or project" onText={setName} />
-        </Field>
-        <Button type="submit" kind="main" icon="plus" busy={create.busy}>
+    <Page
+      title="Machines"
+      intro="Machines keep accounts, keys and usage separate."
+      actions={
+        <Button kind="main" icon="plus" onClick={() => setCreating(true)}>
           Create machine
         </Button>
-        {create.error && <ErrorBox>{create.error}</ErrorBox>}
-      </form>
+      }
+    >
       <Load of={first} what="machines">
         {({ data, total, next: cursor }) => {
           if (total === 0 && !search)
             return (
               <Empty title="No machines yet">
-                <p>Create your first machine above. You get an API key for it.</p>
+                <p>You get an API key for it.</p>
+                <Button kind="main" onClick={() => setCreating(true)}>
+                  Create your first machine
+                </Button>
               </Empty>
             );
           const rows = [...data, ...(rest?.rows ?? [])],
@@ -108,6 +113,13 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
                       </a>
                       <Button
                         kind="quiet"
+                        aria-label={`Rename ${m.name || m.machineId}`}
+                        onClick={() => setRenaming(m)}
+                      >
+                        Rename…
+                      </Button>
+                      <Button
+                        kind="quiet"
                         aria-label={`Delete ${m.name || m.machineId}`}
                         onClick={() => {
                           remove.clear();
@@ -130,6 +142,19 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
           );
         }}
       </Load>
+      {creating && (
+        <Name title="Create machine" draft="machine" action="Create" onDo={create} onClose={() => setCreating(false)} />
+      )}
+      {renaming && (
+        <Name
+          title={`Rename ${renaming.name || renaming.machineId}`}
+          draft={`machine ${renaming.machineId}`}
+          name={renaming.name}
+          action="Rename"
+          onDo={(name) => rename(renaming, name)}
+          onClose={() => setRenaming(null)}
+        />
+      )}
       {created && (
         <Dialog title="Machine created" ask={shownOnce} onClose={() => setCreated(null)}>
           <p>Copy your API key now. You won’t see it again.</p>
@@ -155,5 +180,58 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
         </TypedConfirm>
       )}
     </Page>
+  );
+}
+
+// Name asks for the name of a machine that is created or renamed.
+function Name({
+  title,
+  draft: key,
+  name: initial = "",
+  action,
+  onDo,
+  onClose,
+}: {
+  title: string;
+  /** name of its draft */
+  draft: string;
+  /** that it has */
+  name?: string;
+  /** label of the button */
+  action: string;
+  onDo: (name: string) => Promise<void>;
+  onClose: () => void;
+}) {
+  const [name, setName, draft] = useDraft(key, initial);
+  const act = useAction();
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void act.run(async () => {
+      await onDo(name.trim());
+      draft.clear();
+    });
+  };
+  return (
+    <Dialog title={title} ask={losing(draft)} onClose={onClose}>
+      <form onSubmit={submit}>
+        <Field label="Name" hint="A team, a person or a project. Only administrators see it.">
+          <Text value={name} max={200} required onText={setName} />
+        </Field>
+        {act.error && <ErrorBox>{act.error}</ErrorBox>}
+        <div class="row">
+          <Button type="submit" kind="main" busy={act.busy} disabled={!name.trim()}>
+            {action}
+          </Button>
+          <Button
+            onClick={() => {
+              draft.clear();
+              onClose();
+            }}
+          >
+            Cancel
+          </Button>
+        </div>
+      </form>
+    </Dialog>
   );
 }

@@ -36,6 +36,7 @@ const sentences: Record<string, string> = {
   "POST /api/models/disabled": "Disabled models",
   "DELETE /api/models/disabled": "Enabled models",
   "PATCH /api/settings": "Changed the settings",
+  "PATCH /api/machines/{id}": "Renamed the machine",
   "POST /api/export": "Exported an encrypted backup",
   "POST /api/import": "Imported a backup",
 };
