@@ -90,6 +90,54 @@ test("figures are those of the last hour, day or week", async (t) => {
   await page.getByRole("img", { name: /^Tokens per day/ }).waitFor();
 });
 
+test("a week is shown by day, read as a table, and the next step is one", async (t) => {
+  const me = await used(b);
+  const page = await open(t, b, { at: `#/m/${me.machineId}/overview` });
+  await settled(page);
+  const week = page.getByRole("table", { name: "Last 7 days" });
+  const cells = (name) =>
+    week
+      .getByRole("row")
+      .filter({ has: page.getByRole("rowheader", { name }) })
+      .getByRole("cell")
+      .allInnerTexts();
+  assert.equal(await week.getByRole("columnheader").count(), 7);
+  assert.deepEqual(await cells("Requests"), ["0", "0", "0", "0", "0", "0", "6"]);
+  assert.deepEqual(await cells("Failed"), ["0", "0", "0", "0", "0", "0", "1"]);
+  assert.equal((await cells("Spend")).at(-1), "–", "without prices the spend is unknown");
+  const next = page.getByRole("region", { name: "Next step" });
+  const step = async () => [
+    (await next.getByRole("paragraph").innerText()).replace(/^Next step\s*/, ""),
+    await next.getByRole("link").allInnerTexts(),
+  ];
+  assert.deepEqual(await step(), ["4 attempts of the week without a price, so the spend is too low.", ["Set prices"]]);
+  // The most urgent comes first: a budget that is used up, then an account that is refused.
+  await b.operator.call("POST", `/${me.machineId}/api/budgets`, {
+    name: "Small",
+    unit: "requests",
+    limit: 6,
+    window: "day",
+  });
+  await me.call("/v1/chat/completions", { model: "up/test-chat", messages: [] });
+  await page.route(`**/${me.machineId}/api/budgets`, async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { data: answer.data.map((row) => ({ ...row, spent: 6, exhausted: true })) } });
+  });
+  await page.reload();
+  await settled(page);
+  assert.deepEqual(await step(), ["Budget Small is used up: 6 requests of 6 requests.", ["Change the budget"]]);
+  await page.route(`**/${me.machineId}/api/providers`, async (route) => {
+    const answer = await (await route.fetch()).json();
+    const data = answer.data.map((row, i) => (i ? row : { ...row, health: "key_refused" }));
+    await route.fulfill({ json: { data } });
+  });
+  await page.reload();
+  await settled(page);
+  assert.deepEqual(await step(), ["First: key refused.", ["Fix it"]]);
+  await next.getByRole("link").click();
+  await page.waitForURL(`**/providers/${me.first.id}`);
+});
+
 test("failures lead to their requests", async (t) => {
   const me = await used(b);
   const page = await open(t, b, { at: `#/m/${me.machineId}/overview` });

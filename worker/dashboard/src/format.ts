@@ -97,6 +97,9 @@ export const when = (ms?: number) =>
 export const monthDay = (ms: number, timeZone?: string) =>
   new Date(ms).toLocaleDateString(locale, { day: "numeric", month: "short", timeZone });
 
+// weekday returns the day of the week of a day of UTC: "Mon".
+export const weekday = (ms: number) => new Date(ms).toLocaleDateString(locale, { weekday: "short", timeZone: "UTC" });
+
 // month returns a month of UTC: "Nov 2026".
 export const month = (ms: number) =>
   new Date(ms).toLocaleDateString(locale, { month: "short", year: "numeric", timeZone: "UTC" });

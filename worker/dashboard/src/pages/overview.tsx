@@ -1,16 +1,19 @@
 import { useState } from "preact/hooks";
 import type { Budget, ConnectionRow, KeyRow, List, ProviderRow, Quota, RequestRow } from "../api-types";
+import { providerName } from "../connections";
 import { Tabs } from "../forms";
 import { useLoad, useRefresh } from "../hooks";
 import { Lazy } from "../lazy";
 import { Load, Page, Section } from "../layout";
 import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
-import { Accounts } from "./overview/accounts";
+import { Accounts, needsOf } from "./overview/accounts";
 import { Budgets } from "./overview/budgets";
 import { Checklist, progressOf, toolLinks, useHidden } from "./overview/checklist";
 import { Failures } from "./overview/failures";
 import { Figures, loadSeries, type Range, ranges } from "./overview/figures";
+import { Next } from "./overview/next";
+import { Week } from "./overview/week";
 import { last } from "./providers/priorities";
 
 const newMs = 4000; // between refreshes, while the checklist is shown
@@ -43,18 +46,24 @@ export default function Overview({ machine, machineName, has }: PageProps) {
     return { keys, answered: answered.data.length > 0 };
   }, [machine]);
   const series = useLoad(() => loadSeries(machine, range), [machine, range]);
+  const week = useLoad(() => loadSeries(machine, "week"), [machine]);
   const failed = useLoad(
     async () => (await machine.get<List<RequestRow>>(`/requests?status=error&limit=${failures}`)).data,
     [machine],
   );
   const hasBudgets = has("GET /api/budgets");
   const budgets = useLoad(async () => (hasBudgets ? machine.list<Budget>("/budgets") : []), [machine]);
+  const hasTargets = has("GET /api/destinations");
+  const targets = useLoad(
+    async () => (hasTargets ? (await machine.list("/destinations")).length : undefined),
+    [machine],
+  );
   const [hidden, hide] = useHidden(machine);
   const [adding, setAdding] = useState<ProviderRow | null>(null);
 
   const progress = accounts.data && start.data && progressOf(accounts.data.conns, start.data);
   const isNew = !!progress && !hidden && progress.some((done) => !done);
-  const all = [accounts, series, failed, budgets, ...(isNew || !start.data ? [start] : [])];
+  const all = [accounts, series, week, failed, budgets, ...(isNew || !start.data ? [start] : [])];
   useRefresh(
     async () => {
       await Promise.all(all.map((l) => l.reload()));
@@ -68,6 +77,24 @@ export default function Overview({ machine, machineName, has }: PageProps) {
       actions={<Tabs label="Period" value={range} items={ranges} onPick={setRange} />}
     >
       {isNew && <Checklist machine={machine} progress={progress} catalog={catalog} onAdd={setAdding} onHide={hide} />}
+      {progress && !isNew && accounts.data && budgets.data && week.data && !targets.loading && (
+        <Next
+          machine={machine}
+          known={{
+            conns: accounts.data.conns,
+            needs: needsOf(accounts.data).map(({ c, badge }) => ({
+              id: c.id,
+              name: c.name || providerName(c.provider, catalog),
+              badge,
+            })),
+            budgets: budgets.data,
+            hasBudgets,
+            targets: targets.data ?? undefined,
+            unpriced: week.data.total.unpricedAttempts ?? 0,
+          }}
+        />
+      )}
+      {!!week.data?.total.requests && <Week machine={machine} series={week.data} />}
       <Load of={accounts} what="accounts" rows={1}>
         {(a) =>
           a.conns.length > 0 && <Accounts machine={machine} catalog={catalog} {...a} onChange={accounts.reload} />

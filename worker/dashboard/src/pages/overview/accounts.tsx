@@ -31,7 +31,7 @@ interface Need {
 
 // needOf returns what an account needs from its owner, or null. Limits end by
 // themselves, and a disabled account is meant to be.
-export function needOf(c: ConnectionRow, quota: Quota | undefined, now: number): Need | null {
+function needOf(c: ConnectionRow, quota: Quota | undefined, now: number): Need | null {
   if (!c.isActive) return null;
   const [kind, badge] = statusOf(c, now);
   const need = (fix: Fix, text = c.lastError ? sentence(c.lastError) : ""): Need => ({ c, kind, badge, text, fix });
@@ -62,6 +62,13 @@ export function needOf(c: ConnectionRow, quota: Quota | undefined, now: number):
   return null;
 }
 
+// needsOf returns what accounts need from their owner.
+export function needsOf({ conns, quotas }: { conns: ConnectionRow[]; quotas: Quota[] }): Need[] {
+  const now = Date.now();
+  const quotaOf = (c: ConnectionRow) => quotas.find((q) => q.connectionId === c.id);
+  return conns.flatMap((c) => needOf(c, quotaOf(c), now) ?? []);
+}
+
 // Accounts lists the accounts that need their owner, each with what solves it.
 export function Accounts({
   machine,
@@ -76,15 +83,7 @@ export function Accounts({
   quotas: Quota[];
   onChange: () => Promise<void>;
 }) {
-  const now = Date.now();
-  const needs = conns.flatMap(
-    (c) =>
-      needOf(
-        c,
-        quotas.find((q) => q.connectionId === c.id),
-        now,
-      ) ?? [],
-  );
+  const needs = needsOf({ conns, quotas });
   const used = conns.filter((c) => c.isActive),
     active = used.length;
   const untested = used.filter((c) => !c.lastSuccessAt).length,

@@ -13,7 +13,7 @@ export const ranges: [Range, string][] = [
 ];
 
 // Counts are the numbers of a row of GET /api/usage.
-interface Counts {
+export interface Counts {
   requests?: number;
   succeeded?: number;
   providerFailed?: number;
@@ -29,7 +29,7 @@ interface Counts {
 type Row = Counts & { day?: string; hour?: string; at?: number };
 
 // Series is what was used in a range, by its steps.
-interface Series {
+export interface Series {
   steps: { at: number; row: Counts }[];
   total: Counts;
 }
@@ -141,15 +141,21 @@ export function Figures({
 
 const height = 32; // of a chart, in px
 
-// Bars is a small chart. Screen readers have the figure above it and the page Usage.
-function Bars({ values }: { values: { n?: number; title: string }[] }) {
-  const most = Math.max(...values.map((v) => v.n ?? 0));
+// Bars is a small chart, up to the largest value or the one that is given. Screen readers
+// have the figure beside it and the page Usage.
+export function Bars({
+  values,
+  most = Math.max(...values.map((v) => v.n ?? 0)),
+}: {
+  values: { n?: number; title: string }[];
+  most?: number;
+}) {
   const heightOf = (n?: number) => (n && most > 0 ? Math.max(1.5, (n / most) * height) : 0);
   return (
     <svg class="bars" viewBox={`0 0 ${values.length} ${height}`} preserveAspectRatio="none" aria-hidden="true">
       {values.map(({ n, title }, i) => (
         <g key={title}>
-          <title>{title}</title>
+          {title && <title>{title}</title>}
           <rect class="slot" x={i} y={0} width={1} height={height} />
           <rect x={i + 0.1} y={height - heightOf(n)} width={0.8} height={heightOf(n)} />
         </g>

@@ -1,0 +1,60 @@
+import type { Machine } from "../../api";
+import { compact, day, dollars, moneyLike, weekday } from "../../format";
+import { Section } from "../../layout";
+import { to } from "../../route";
+import { Bars, type Counts, type Series } from "./figures";
+
+const wholeFrom = 100; // dollars of a day, which are shown without cents
+
+const rows: { name: string; metric: string; bad?: boolean; value: (c: Counts) => number | undefined }[] = [
+  { name: "Requests", metric: "requests", value: (c) => c.requests ?? 0 },
+  { name: "Failed", metric: "success", bad: true, value: (c) => c.providerFailed ?? 0 },
+  { name: "Spend", metric: "cost", value: (c) => (c.unpricedAttempts && !c.costUsd ? undefined : (c.costUsd ?? 0)) },
+];
+
+// Week shows the last seven days: what was asked, what failed and what it cost.
+export function Week({ machine, series: { steps } }: { machine: Machine; series: Series }) {
+  const money = moneyLike(steps.map(({ row }) => row.costUsd ?? 0));
+  const text = (metric: string, n?: number) => {
+    if (n === undefined) return "–";
+    if (metric !== "cost") return compact(n);
+    return n >= wholeFrom ? dollars(n, 0, 0) : money(n);
+  };
+  return (
+    <Section title="Last 7 days" actions={<a href={`${to(machine.id, "usage")}?range=7d`}>Usage</a>}>
+      <table class="week" aria-label="Last 7 days">
+        <thead>
+          <tr>
+            <td />
+            {steps.map(({ at }) => (
+              <th key={at} scope="col" title={`${day(at)} UTC`}>
+                {weekday(at)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ name, metric, bad, value }) => {
+            const most = Math.max(...steps.map(({ row }) => value(row) ?? 0));
+            return (
+              <tr key={metric}>
+                <th scope="row">
+                  <a href={`${to(machine.id, "usage")}?range=7d&show=${metric}`}>{name}</a>
+                </th>
+                {steps.map(({ at, row }) => {
+                  const n = value(row);
+                  return (
+                    <td key={at} class={bad && n ? "bad" : ""}>
+                      <Bars values={[{ n, title: "" }]} most={most} />
+                      {text(metric, n)}
+                    </td>
+                  );
+                })}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </Section>
+  );
+}
