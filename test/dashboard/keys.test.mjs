@@ -68,7 +68,7 @@ test("a key is created with limits, shown once, copied, used and revoked", async
   assert.ok(Math.abs(row.expiresAt - Date.now() - 30 * 86_400_000) < 60_000);
   await page
     .getByRole("row", {
-      name: /For tests.*60 per minute, 0 of 1,000 today, 50,000 tokens per minute, 8 at a time, \$0\.00 of \$20\.00, 2 models/,
+      name: /For tests.*60 per minute, 0 of 1,000 today, 50,000 tokens per minute, 8 at a time, 2 models.*\$0\.00 of \$20\.00/,
     })
     .waitFor();
   assert.equal((await chat(shown)).status, 200);
@@ -234,6 +234,32 @@ test("the budget of a key is set, changed and removed in its dialog", async (t) 
 
   await save("", /Laptop.*60 per minute, 0 requests of 1,000 requests/);
   assert.deepEqual(await spent(), []);
+});
+
+test("the list shows what a key has spent this month, with a bar if it has a budget", async (t) => {
+  const { page, machineId } = await keys(t);
+  const api = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
+  const own = { unit: "usd", limit: 20, window: "month" };
+  const key = await api("POST", "/keys", { name: "Laptop", budget: own });
+  await api("POST", "/keys", { name: "Weekly", budget: { ...own, window: "week" } });
+  await api("POST", "/keys", { name: "Free" });
+  const spent = async (path, change) =>
+    page.route(`**/${machineId}/api/${path}`, async (route) => {
+      const { data } = await (await route.fetch()).json();
+      await route.fulfill({ json: { data: data.map((row) => ({ ...row, ...change(row) })) } });
+    });
+  await spent("keys", (k) => ({ spentUsd: 250, spentMonthUsd: k.name === "Free" ? 12.5 : 3 }));
+  await spent("budgets", (row) => ({ spent: row.keyId === key.id ? 18 : 5, resetsAt: Date.now() + 86_400_000 }));
+  await page.reload();
+  await settled(page);
+  const cell = (name) =>
+    page.getByRole("row", { name: new RegExp(`^${name} `) }).locator("td[data-label='Spend this month']");
+  assert.equal(await cell("Free").innerText(), "$12.50");
+  assert.equal(await cell("Free").getAttribute("title"), "$250.00 in all");
+  assert.equal((await cell("Laptop").innerText()).replace(/\s+/g, " ").trim(), "90% used $18.00 of $20.00");
+  assert.equal(await cell("Laptop").getByRole("meter").getAttribute("value"), "0.9");
+  assert.match(await cell("Weekly").innerText(), /\$5\.00 of \$20\.00\s+resets /);
+  await looks(page, "keys-spend");
 });
 
 test("a key has tags, and its dialog lists the networks that it was used from", async (t) => {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Budget, KeyRow } from "../api-types";
-import { moneyLike, number } from "../format";
+import { money, moneyLike, number } from "../format";
 import { useLoad } from "../hooks";
 import { keyName } from "../names";
 import type { PageProps } from "../page";
@@ -8,9 +8,10 @@ import { go, to, useFilter } from "../route";
 import { ListHead } from "../forms";
 import { Load, MoreRows, Page, Section, Table } from "../layout";
 import { Badge, Button, Empty } from "../ui";
-import { usedText } from "./budgets/used";
+import { UsedBadge, UsedMeter, usedText } from "./budgets/used";
 import { Create, Created } from "./keys/create";
 import { Edit } from "./keys/edit";
+import { budgetOf } from "./keys/fields";
 import { Revoke } from "./keys/revoke";
 import { Snippets } from "./keys/snippets";
 import { noKey } from "../tools";
@@ -116,7 +117,7 @@ function List({
   const [search, setSearch] = useFilter("q", "");
   const query = search.trim().toLowerCase();
   const shown = keys.filter((k) => `${k.name ?? ""} ${k.last4 ?? ""} ${k.id}`.toLowerCase().includes(query));
-  const spend = moneyLike(shown.map((k) => k.spentUsd));
+  const spend = moneyLike(shown.map((k) => k.spentMonthUsd));
   return (
     <>
       {keys.length > searchFrom && (
@@ -134,7 +135,7 @@ function List({
               <th>Limits</th>
               <th>Last used</th>
               <th class="num">Requests (24 h)</th>
-              <th class="num">Spend (all time)</th>
+              <th class="num">Spend this month</th>
               <th>Expires</th>
               <th>
                 <span class="hidden">Actions</span>
@@ -183,12 +184,13 @@ function Row({
   onRevoke: () => void;
 }) {
   const now = Date.now();
+  const { own } = budgetOf(k, budgets);
   const limits = [
     k.rpm && `${number(k.rpm)} per minute`,
     k.dailyMax && `${number(k.requestsToday)} of ${number(k.dailyMax)} today`,
     k.tpm && `${number(k.tpm)} tokens per minute`,
     k.maxParallel && `${number(k.maxParallel)} at a time`,
-    ...budgets.map(usedText),
+    ...budgets.filter((b) => b !== own).map(usedText),
     k.models && (k.models.length === 1 ? `${k.models[0]} only` : `${k.models.length} models`),
   ]
     .filter(Boolean)
@@ -219,8 +221,8 @@ function Row({
         {number(k.requestsLastDay)}
         {k.refused > 0 && <div class="muted small">{number(k.refused)} refused in all</div>}
       </td>
-      <td class="num" data-label="Spent">
-        {spend(k.spentUsd)}
+      <td class="num" data-label="Spend this month" title={`${money(k.spentUsd)} in all`}>
+        {own ? <Spent of={own} /> : spend(k.spentMonthUsd)}
       </td>
       <td class="when" data-label="Expires">
         {k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">Expired</Badge> : <Time at={k.expiresAt} />}
@@ -234,5 +236,20 @@ function Row({
         </Button>
       </td>
     </tr>
+  );
+}
+
+// Spent shows what is used of the budget of a key.
+function Spent({ of }: { of: Budget }) {
+  return (
+    <>
+      <UsedMeter b={of} /> <UsedBadge b={of} />
+      <div>{usedText(of)}</div>
+      {of.window !== "month" && of.resetsAt && (
+        <div class="muted small">
+          resets <Time at={of.resetsAt} />
+        </div>
+      )}
+    </>
   );
 }

@@ -164,6 +164,39 @@ export function Fields({
       <Field label="Name" hint="Label, e.g. “Laptop” or “Production”.">
         <Text max={200} value={name} onText={(name) => put({ name })} />
       </Field>
+      <div class="grid">
+        <Field label="Budget (US dollars)" hint={budgetHint(budgets)}>
+          <input
+            type="number"
+            min={0.000001}
+            step="any"
+            value={budget}
+            onInput={(e) => put({ budget: e.currentTarget.value })}
+          />
+        </Field>
+        <Field label="Budget resets">
+          <select
+            value={window}
+            disabled={budget === "" || !!budgets.own}
+            onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
+          >
+            {Object.entries(windowNames).map(([window, name]) => (
+              <option key={window} value={window}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </Field>
+        <Field label="Expires">
+          <select value={String(span)} onChange={(e) => put({ span: Number(e.currentTarget.value) })}>
+            {spans.map(([label, ms]) => (
+              <option key={ms} value={String(ms)}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </Field>
+      </div>
       <fieldset class="stack">
         <legend>
           <h3>Permissions</h3>
@@ -237,28 +270,6 @@ export function Fields({
         <Field label="Tags" hint="Of each call, e.g. “project=atlas, team=core”. Clients cannot change them.">
           <Text max={600} value={tags} onText={(tags) => put({ tags })} />
         </Field>
-        <Field label="Budget (US dollars)" hint={budgetHint(budgets)}>
-          <input
-            type="number"
-            min={0.000001}
-            step="any"
-            value={budget}
-            onInput={(e) => put({ budget: e.currentTarget.value })}
-          />
-        </Field>
-        <Field label="Budget resets">
-          <select
-            value={window}
-            disabled={budget === "" || !!budgets.own}
-            onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
-          >
-            {Object.entries(windowNames).map(([window, name]) => (
-              <option key={window} value={window}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </Field>
         <Field label="Captured requests (%)" hint="Stores prompts and responses. Empty: the machine’s setting.">
           <input
             type="number"
@@ -267,15 +278,6 @@ export function Fields({
             value={capture}
             onInput={(e) => put({ capture: e.currentTarget.value })}
           />
-        </Field>
-        <Field label="Expires">
-          <select value={String(span)} onChange={(e) => put({ span: Number(e.currentTarget.value) })}>
-            {spans.map(([label, ms]) => (
-              <option key={ms} value={String(ms)}>
-                {label}
-              </option>
-            ))}
-          </select>
         </Field>
       </div>
     </>
