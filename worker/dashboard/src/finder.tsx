@@ -13,17 +13,20 @@ export interface Found {
 const most = 50; // that are shown
 
 // Finder is a search with its results, which arrow keys and Enter choose from.
-export function Finder({
+export function Finder<T extends Found>({
   label,
   items,
   value,
+  more,
   onPick,
 }: {
   label: string;
-  items: Found[];
+  items: T[];
   /** id of the present choice */
   value?: string;
-  onPick: (item: Found) => void;
+  /** results behind the others, of the text that is typed */
+  more?: (text: string) => T[];
+  onPick: (item: T) => void;
 }) {
   const [text, setText] = useState(""),
     [at, setAt] = useState(0);
@@ -35,7 +38,7 @@ export function Finder({
     const all = `${i.name} ${i.note ?? ""} ${i.id}`.toLowerCase();
     return words.every((w) => all.includes(w));
   });
-  const shown = found.slice(0, most),
+  const shown = [...found.slice(0, most), ...(more?.(text) ?? [])],
     current = Math.min(at, shown.length - 1);
   useEffect(() => input.current?.focus(), []);
   useEffect(() => list.current?.children[current]?.scrollIntoView({ block: "nearest" }), [current]);

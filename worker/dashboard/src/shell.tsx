@@ -1,3 +1,4 @@
+import type { ComponentType } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, errorText, Machine, signOut } from "./api";
 import type { MachinePage, Session } from "./api-types";
@@ -9,11 +10,13 @@ import { Icon } from "./icons";
 import { Guard, Lazy } from "./lazy";
 import type { Has } from "./page";
 import { home, pages } from "./pages";
+import type { PaletteProps } from "./palette";
 import { go, to, useRoute } from "./route";
 import { ThemeButton } from "./theme";
 import { Toasts } from "./toast";
 import { Button, Empty, ErrorBox } from "./ui";
 
+const loadPalette = () => import("./palette");
 const devicePage = () => import("./device");
 const machinesPage = () => import("./machines");
 
@@ -38,6 +41,23 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
   const main = useRef<HTMLElement>(null);
   const [open, setOpen] = useState(false); // the menu on a narrow screen
   const [error, setError] = useState("");
+
+  // Ctrl-K or ⌘K opens the palette, unless a dialog is open.
+  const [Palette, setPalette] = useState<ComponentType<PaletteProps> | null>(null);
+  const find = () =>
+    void loadPalette().then(
+      (m) => setPalette(() => m.default),
+      () => setError("Couldn’t load the search. Reload the page."),
+    );
+  useEffect(() => {
+    const pressed = (e: KeyboardEvent) => {
+      if (e.key.toLowerCase() !== "k" || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
+      e.preventDefault();
+      if (!document.querySelector("dialog[open]")) find();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
 
   useEffect(() => {
     setOpen(false);
@@ -140,6 +160,11 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
               </select>
             </label>
           )}
+          <button type="button" class="goto" onClick={find} aria-keyshortcuts="Control+K Meta+K">
+            <Icon name="search" />
+            Go to…
+            <kbd aria-hidden="true">{/Mac|iP/.test(navigator.platform) ? "⌘K" : "Ctrl K"}</kbd>
+          </button>
           <nav aria-label="Pages">
             {session.operator && (
               <a href="#/machines" aria-current={machineId ? undefined : "page"}>
@@ -203,6 +228,9 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
         </Guard>
       </main>
       <Toasts />
+      {Palette && (
+        <Palette machine={machine} machines={list.data?.data ?? []} pages={offered} onClose={() => setPalette(null)} />
+      )}
       {leaving && (
         <Dialog title="Sign out?" onClose={() => setLeaving(null)}>
           <p>Your unsaved changes will be lost.</p>
