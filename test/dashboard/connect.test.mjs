@@ -43,6 +43,13 @@ async function choose(page, tool) {
 
 const command = (page, tool) => page.getByRole("region", { name: `Command for ${tool}`, exact: true });
 
+test("no two tools have the same mark", async (t) => {
+  const { page } = await connect(t);
+  const marks = await page.locator(".monogram").allInnerTexts();
+  assert.ok(marks.length > 20 && marks.every((m) => m.length === 2), marks.join(" "));
+  assert.equal(new Set(marks).size, marks.length, marks.sort().join(" "));
+});
+
 test("the command of the page sets a tool up", async (t) => {
   const { page, machineId, call } = await connect(t);
   await looks(page, "connect");

@@ -47,6 +47,13 @@ test("a provider is added with an API key and tested", async (t) => {
   await heading(page, "Add provider").waitFor();
   await settled(page);
   await looks(page, "gallery");
+  const groups = await page.getByRole("main").getByRole("heading", { level: 2 }).allInnerTexts();
+  assert.deepEqual(groups, ["Popular", "Your own server", "More providers"]);
+  const tiles = (group) => page.getByRole("region", { name: group }).getByRole("button");
+  assert.match(await tiles("Popular").first().innerText(), /OpenAI/);
+  assert.equal(await tiles("Your own server").count(), families.length + servers.length + 2, "Ollama and SearXNG too");
+  const names = await page.locator(".tile strong").allInnerTexts();
+  assert.equal(new Set(names).size, names.length, "each provider is there once");
   const search = page.getByRole("searchbox", { name: "Search providers" });
   await search.fill("no such provider");
   await page.getByText("No providers found").waitFor();

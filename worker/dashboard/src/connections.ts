@@ -28,6 +28,9 @@ export const families: [id: Family, name: string, initials: string][] = [
   ["anthropic-compatible", "Anthropic-compatible", "{A}"],
 ];
 
+// popular are the providers that most machines start with.
+export const popular = ["openai", "anthropic", "gemini", "openrouter", "azure", "bedrock", "groq", "mistral"];
+
 // family returns the format of a compatible provider; "" for a provider of the table.
 export const family = (provider: string) =>
   families.find(([id]) => provider.startsWith(`${id}-`) || provider.startsWith(`${id}_`))?.[1] ?? "";

@@ -5,7 +5,7 @@ import { Search } from "../forms";
 import { when } from "../format";
 import { useAction, useLoad } from "../hooks";
 import { Load, Page, Section } from "../layout";
-import { Monogram } from "../monogram";
+import { marksOf, Monogram } from "../monogram";
 import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
 import { toast } from "../toast";
@@ -59,6 +59,7 @@ function Tools({ machine, list }: { machine: Machine; list: ToolList }) {
   const keys = useLoad(() => machine.list<KeyRow>("/keys"), [machine]);
   const [search, setSearch] = useFilter("q", "");
   const query = search.trim().toLowerCase();
+  const marks = marksOf(list.data.map((t) => t.name));
   const shown = list.data.filter((t) => `${t.name} ${t.id}`.toLowerCase().includes(query));
   return (
     <>
@@ -80,7 +81,12 @@ function Tools({ machine, list }: { machine: Machine; list: ToolList }) {
               <ul class="tiles">
                 {of.map((t) => (
                   <li key={t.id}>
-                    <Tile machine={machine} tool={t} used={lastUsed(t, keys.data ?? [])?.lastUsedAt} />
+                    <Tile
+                      machine={machine}
+                      tool={t}
+                      mark={marks.get(t.name) ?? ""}
+                      used={lastUsed(t, keys.data ?? [])?.lastUsedAt}
+                    />
                   </li>
                 ))}
               </ul>
@@ -92,10 +98,10 @@ function Tools({ machine, list }: { machine: Machine; list: ToolList }) {
   );
 }
 
-function Tile({ machine, tool, used }: { machine: Machine; tool: ToolRow; used?: number }) {
+function Tile({ machine, tool, mark, used }: { machine: Machine; tool: ToolRow; mark: string; used?: number }) {
   return (
     <a class="button tile" href={to(machine.id, "connect", tool.id)}>
-      <Monogram name={tool.name} />
+      <Monogram name={tool.name} mark={mark} />
       <span class="about">
         <strong>{tool.name}</strong>
         <small>{tool.script ? "One command" : "Settings to copy"}</small>

@@ -2,14 +2,14 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Machine, playgroundKeyName } from "../../api";
 import type { ConnectionRow, KeyRow, ProviderRow } from "../../api-types";
+import { popular } from "../../connections";
 import { Icon } from "../../icons";
 import { Section } from "../../layout";
 import { to } from "../../route";
 import { Button } from "../../ui";
 import { Mark } from "../providers/mark";
 
-// popular are the providers and tools that the checklist offers directly.
-const popularProviders = ["openai", "anthropic", "gemini", "openrouter"];
+// popularTools are those that the checklist offers directly.
 export const popularTools: [id: string, name: string][] = [
   ["claude-code", "Claude Code"],
   ["codex", "Codex CLI"],
@@ -87,7 +87,7 @@ export function Checklist({
       "Connect an account",
       account,
       <>
-        {popularProviders.map((id) => {
+        {popular.slice(0, 4).map((id) => {
           const p = catalog.find((row) => row.id === id);
           return (
             p && (

@@ -1,6 +1,7 @@
+import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
-import { families } from "../../connections";
+import { families, popular } from "../../connections";
 import { count } from "../../format";
 import { useLoad } from "../../hooks";
 import { kindNames } from "../../kinds";
@@ -69,32 +70,53 @@ export function Gallery({ machine }: PageProps) {
           const shown = data.filter(fits);
           const local =
             kind && kind !== "llm" && kind !== "embedding" ? [] : servers.filter((s) => serverFits(s, query));
+          const rank = (p: ProviderRow) => popular.indexOf(p.id);
+          const ofTable = (p: ProviderRow) =>
+            tile(
+              p,
+              p.id,
+              p.name,
+              p.initials,
+              `${p.alias}/`,
+              [
+                ...(p.connect.length ? ["Sign-in"] : p.keyFree ? ["No key needed"] : []),
+                ...p.kinds.map((k) => kindNames[k] ?? k),
+              ].join(" · "),
+              isConnected(p.id),
+            );
+          const groups: [title: string, tiles: JSX.Element[]][] = [
+            [
+              "Popular",
+              shown
+                .filter((p) => rank(p) >= 0)
+                .toSorted((a, b) => rank(a) - rank(b))
+                .map(ofTable),
+            ],
+            [
+              "Your own server",
+              [
+                ...families.map(([id, name, initials]) => tile(id, id, name, initials, "Any server with this API", "")),
+                ...local.map((s) => tile(s, s.id, s.name, s.initials, s.baseUrl.replace("http://", ""), "")),
+                ...shown.filter((p) => p.local).map(ofTable),
+              ],
+            ],
+            ["More providers", shown.filter((p) => rank(p) < 0 && !p.local).map(ofTable)],
+          ];
           return (
             <>
               <p class="muted small" role="status">
                 {shown.length} of {count(data.length, "provider")}
                 {!!query && local.length > 0 && `, ${count(local.length, "server")}`}
               </p>
-              <ul class="tiles">
-                {families.map(([id, name, initials]) => tile(id, id, name, initials, "Any server with this API", ""))}
-                {local.map((s) =>
-                  tile(s, s.id, s.name, s.initials, s.baseUrl.replace("http://", ""), "Your own server"),
-                )}
-                {shown.map((p) =>
-                  tile(
-                    p,
-                    p.id,
-                    p.name,
-                    p.initials,
-                    `${p.alias}/`,
-                    [
-                      ...(p.connect.length ? ["Sign-in"] : p.keyFree ? ["No key needed"] : []),
-                      ...p.kinds.map((k) => kindNames[k] ?? k),
-                    ].join(" · "),
-                    isConnected(p.id),
+              {groups.map(
+                ([title, tiles]) =>
+                  tiles.length > 0 && (
+                    <section key={title} class="stack" aria-label={title}>
+                      <h2>{title}</h2>
+                      <ul class="tiles">{tiles}</ul>
+                    </section>
                   ),
-                )}
-              </ul>
+              )}
               {shown.length === 0 && local.length === 0 && (
                 <Empty title="No providers found">
                   <p>If it is compatible with OpenAI or Anthropic, connect it as a compatible provider.</p>
