@@ -22,7 +22,15 @@ test("numbers, money and times are written for the viewer", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Test" });
   await b.operator.connect(machineId, compatible(b.upstream));
   const at = Date.UTC(2026, 10, 20, 12, 30);
-  const key = { id: "k1", name: "Ann", scopes: ["data"], requestsLastDay: 1_234_567, spentUsd: 1234.5, refused: 0 };
+  const key = {
+    id: "k1",
+    name: "Ann",
+    scopes: ["data"],
+    requestsLastDay: 1_234_567,
+    spentUsd: 1234.5,
+    spentMonthUsd: 1234.5,
+    refused: 0,
+  };
   for (const [locale, timezoneId, want] of [
     ["en-US", "UTC", ["1,234,567", "$1,234.50", "Nov 20, 2026, 12:30"]],
     ["de-DE", "Asia/Tokyo", ["1.234.567", "1.234,50\u00a0$", "20.11.2026, 21:30"]],

@@ -30,7 +30,6 @@ export default function Overview({ machine, machineName, has }: PageProps) {
     "day",
     ranges.map(([r]) => r),
   );
-  const catalog = useLoad(() => machine.list<ProviderRow>("/catalog/providers"), [machine]).data ?? [];
   const accounts = useLoad(async () => {
     const [conns, quotas] = await Promise.all([
       machine.list<ConnectionRow>("/providers"),
@@ -63,6 +62,11 @@ export default function Overview({ machine, machineName, has }: PageProps) {
 
   const progress = accounts.data && start.data && progressOf(accounts.data.conns, start.data);
   const isNew = !!progress && !hidden && progress.some((done) => !done);
+  const needs = accounts.data ? needsOf(accounts.data) : [];
+  // The catalog is the largest answer; only new machines and repairs need it.
+  const named = isNew || needs.length > 0;
+  const catalog =
+    useLoad(async () => (named ? machine.list<ProviderRow>("/catalog/providers") : []), [machine, named]).data ?? [];
   const all = [accounts, series, week, failed, budgets, ...(isNew || !start.data ? [start] : [])];
   useRefresh(
     async () => {
@@ -82,7 +86,7 @@ export default function Overview({ machine, machineName, has }: PageProps) {
           machine={machine}
           known={{
             conns: accounts.data.conns,
-            needs: needsOf(accounts.data).map(({ c, badge }) => ({
+            needs: needs.map(({ c, badge }) => ({
               id: c.id,
               name: c.name || providerName(c.provider, catalog),
               badge,

@@ -2,26 +2,25 @@ import { useState } from "preact/hooks";
 import { type Machine, sentence } from "../../api";
 import type { ConnectionRow, ProviderRow, Quota } from "../../api-types";
 import { providerName } from "../../connections";
-import { Dialog } from "../../dialog";
 import { count, percent } from "../../format";
-import { useAction } from "../../hooks";
 import { Section } from "../../layout";
+import { Lazy } from "../../lazy";
 import { to } from "../../route";
 import { Time } from "../../time";
 import { toast } from "../../toast";
-import { Badge, Button, ErrorBox } from "../../ui";
+import { Badge, Button } from "../../ui";
 import { tightest } from "../providers/gauge";
 import { statusOf } from "../providers/health";
-import { Credential, secretBody, type Typed } from "../providers/inputs";
-import { SignInFlow } from "../providers/oauth";
-import { TestText, testConnection, type Outcome, useTest } from "../providers/test";
+import { TestText, useTest } from "../providers/test";
+
+const repair = () => import("./repair");
 
 const lowQuota = 0.1; // share that is left of a limit
 const expiringMs = 24 * 3_600_000;
 
 type Fix = "signin" | "key" | "test" | "another";
 
-interface Need {
+export interface Need {
   c: ConnectionRow;
   kind: "" | "good" | "warn" | "bad";
   badge: string;
@@ -130,16 +129,20 @@ export function Accounts({
         </ul>
       )}
       {fixing && (
-        <Repair
-          machine={machine}
-          need={fixing}
-          provider={catalog.find((p) => p.id === fixing.c.provider)}
-          name={nameOf(fixing.c)}
-          onDone={(message) => {
-            toast(message);
-            close();
+        <Lazy
+          load={repair}
+          what="form"
+          props={{
+            machine,
+            need: fixing,
+            provider: catalog.find((p) => p.id === fixing.c.provider),
+            name: nameOf(fixing.c),
+            onDone: (message: string) => {
+              toast(message);
+              close();
+            },
+            onClose: close,
           }}
-          onClose={close}
         />
       )}
     </Section>
@@ -205,99 +208,5 @@ function Account({
         </Button>
       )}
     </div>
-  );
-}
-
-// Repair is the dialog that solves what an account needs: a sign-in or a key.
-function Repair({
-  machine,
-  need: { c, fix },
-  provider,
-  name,
-  onDone,
-  onClose,
-}: {
-  machine: Machine;
-  need: Need;
-  provider?: ProviderRow;
-  name: string;
-  onDone: (message: string) => void;
-  onClose: () => void;
-}) {
-  if (fix === "signin" && provider)
-    return (
-      <Dialog title={`Sign in with ${provider.name}`} onClose={onClose}>
-        <SignInFlow
-          flow={provider.connect[0]}
-          machine={machine}
-          provider={provider}
-          body={{ connectionId: c.id }}
-          onCancel={onClose}
-          onDone={() => onDone("Account connected again.")}
-        />
-      </Dialog>
-    );
-  return (
-    <ReplaceKey
-      machine={machine}
-      c={c}
-      name={name}
-      auth={provider?.auth ?? "bearer"}
-      onDone={() => onDone(`${name} works.`)}
-      onClose={onClose}
-    />
-  );
-}
-
-// ReplaceKey asks for another credential and tests it.
-function ReplaceKey({
-  machine,
-  c,
-  name,
-  auth,
-  onDone,
-  onClose,
-}: {
-  machine: Machine;
-  c: ConnectionRow;
-  name: string;
-  auth: string;
-  onDone: () => void;
-  onClose: () => void;
-}) {
-  const [typed, setTyped] = useState<Typed>({});
-  const [outcome, setOutcome] = useState<Outcome | null>(null);
-  const save = useAction();
-  const secrets = secretBody(auth, typed);
-  const submit = (e: Event) => {
-    e.preventDefault();
-    void save.run(async () => {
-      setOutcome(null);
-      await machine.put(`/providers/${c.id}`, secrets);
-      const result = await testConnection(machine, c.id);
-      if (typeof result === "object" && result.ok) return onDone();
-      setOutcome(result);
-    });
-  };
-  return (
-    <Dialog title={`New key for ${name}`} onClose={onClose}>
-      <form onSubmit={submit}>
-        <Credential
-          auth={auth}
-          typed={typed}
-          hint="Stored encrypted and never shown again."
-          required
-          onType={(field, value) => setTyped((all) => ({ ...all, [field]: value }))}
-        />
-        {save.error && <ErrorBox>{save.error}</ErrorBox>}
-        <TestText outcome={outcome} />
-        <div class="row">
-          <Button type="submit" kind="main" busy={save.busy} disabled={Object.keys(secrets).length === 0}>
-            Save and test
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </div>
-      </form>
-    </Dialog>
   );
 }

@@ -1,0 +1,104 @@
+import { useState } from "preact/hooks";
+import type { Machine } from "../../api";
+import type { ConnectionRow, ProviderRow } from "../../api-types";
+import { Dialog } from "../../dialog";
+import { useAction } from "../../hooks";
+import { Button, ErrorBox } from "../../ui";
+import { Credential, secretBody, type Typed } from "../providers/inputs";
+import { SignInFlow } from "../providers/oauth";
+import { type Outcome, TestText, testConnection } from "../providers/test";
+import type { Need } from "./accounts";
+
+// Repair is the dialog that solves what an account needs: a sign-in or a key.
+export default function Repair({
+  machine,
+  need: { c, fix },
+  provider,
+  name,
+  onDone,
+  onClose,
+}: {
+  machine: Machine;
+  need: Need;
+  provider?: ProviderRow;
+  name: string;
+  onDone: (message: string) => void;
+  onClose: () => void;
+}) {
+  if (fix === "signin" && provider)
+    return (
+      <Dialog title={`Sign in with ${provider.name}`} onClose={onClose}>
+        <SignInFlow
+          flow={provider.connect[0]}
+          machine={machine}
+          provider={provider}
+          body={{ connectionId: c.id }}
+          onCancel={onClose}
+          onDone={() => onDone("Account connected again.")}
+        />
+      </Dialog>
+    );
+  return (
+    <ReplaceKey
+      machine={machine}
+      c={c}
+      name={name}
+      auth={provider?.auth ?? "bearer"}
+      onDone={() => onDone(`${name} works.`)}
+      onClose={onClose}
+    />
+  );
+}
+
+// ReplaceKey asks for another credential and tests it.
+function ReplaceKey({
+  machine,
+  c,
+  name,
+  auth,
+  onDone,
+  onClose,
+}: {
+  machine: Machine;
+  c: ConnectionRow;
+  name: string;
+  auth: string;
+  onDone: () => void;
+  onClose: () => void;
+}) {
+  const [typed, setTyped] = useState<Typed>({});
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const save = useAction();
+  const secrets = secretBody(auth, typed);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void save.run(async () => {
+      setOutcome(null);
+      await machine.put(`/providers/${c.id}`, secrets);
+      const result = await testConnection(machine, c.id);
+      if (typeof result === "object" && result.ok) return onDone();
+      setOutcome(result);
+    });
+  };
+  return (
+    <Dialog title={`New key for ${name}`} onClose={onClose}>
+      <form onSubmit={submit}>
+        <Credential
+          auth={auth}
+          typed={typed}
+          hint="Stored encrypted and never shown again."
+          required
+          onType={(field, value) => setTyped((all) => ({ ...all, [field]: value }))}
+        />
+        {save.error && <ErrorBox>{save.error}</ErrorBox>}
+        <TestText outcome={outcome} />
+        <div class="row">
+          <Button type="submit" kind="main" busy={save.busy} disabled={Object.keys(secrets).length === 0}>
+            Save and test
+          </Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
