@@ -10,6 +10,6 @@ set -euo pipefail
 need_go
 postgresql
 mkdir -p test/out
-CLUSTER=1 go test -count=1 -timeout=60m -json -run "${1:-.}" ./test/cluster > test/out/cluster.json || true
+CLUSTER=1 go test -count=1 -timeout=120m -json -run "${1:-.}" ./test/cluster > test/out/cluster.json || true
 cat test/out/cluster.json >> test/out/unit.json
 script test/report.mjs unit test/out/cluster.json

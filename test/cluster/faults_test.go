@@ -5,6 +5,7 @@ package cluster
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -15,9 +16,44 @@ import (
 	"weir/server/postgres/postgrestest"
 )
 
+// pair is a database and the standby that has all of its commits.
+type pair struct{ primary, standby *postgrestest.Server }
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	const mib = 400 // of each disk
+	p := &pair{primary: postgrestest.StartSmall(t, mib, "max_wal_size=64MB", "min_wal_size=32MB", "wal_keep_size=64MB",
+		"wal_retrieve_retry_interval=200ms")}
+	t.Cleanup(func() { p.primary.Remove(); p.standby.Remove() })
+	p.standby = p.primary
+	return p
+}
+
+// fail loses the primary with its disk, and makes the standby the primary, with a standby of its own.
+func (p *pair) fail(w *world) error {
+	p.primary.Remove()
+	p.primary = p.standby
+	if err := p.primary.Promote(); err != nil {
+		return err
+	}
+	for _, s := range w.servers {
+		s.proxy.Lead(p.primary.Address())
+	}
+	u, _ := url.Parse(w.url)
+	u.Host = p.primary.Address()
+	w.url = u.String()
+	return p.follow()
+}
+
+// follow starts a standby.
+func (p *pair) follow() (err error) {
+	p.standby, err = p.primary.Standby()
+	return err
+}
+
 // faults disturbs the servers, their connections and the database until stop is closed, one thing
-// at a time, and returns how many faults there were.
-func (w *world) faults(database *postgrestest.Server, random *rand.Rand, longest time.Duration, stop <-chan struct{}) map[string]int {
+// at a time, and counts the faults.
+func (w *world) faults(database *pair, random *rand.Rand, longest time.Duration, stop <-chan struct{}, faults *atomic.Int64) map[string]int {
 	count := map[string]int{}
 	between := func(least, most time.Duration) time.Duration { return least + rand.N(most-least) }
 	var next []string
@@ -28,12 +64,15 @@ func (w *world) faults(database *postgrestest.Server, random *rand.Rand, longest
 		case <-time.After(between(100*time.Millisecond, 600*time.Millisecond)):
 		}
 		if len(next) == 0 {
-			next = []string{"cut", "cut", "cut", "cut", "delay", "one-way", "one-way", "freeze", "kill", "database"}
+			next = []string{"cut", "cut", "cut", "cut", "cut", "cut", "cut", "cut", "delay", "delay", "one-way", "one-way",
+				"one-way", "one-way", "freeze", "kill", "kill", "restart", "promotion", "full disk"}
 			random.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
 		}
 		p, fault := w.servers[random.IntN(len(w.servers))], next[0]
 		next = next[1:]
 		count[fault]++
+		faults.Add(1)
+		var err error
 		switch fault {
 		case "cut":
 			p.proxy.Cut()
@@ -53,27 +92,45 @@ func (w *world) faults(database *postgrestest.Server, random *rand.Rand, longest
 			p.kill()
 			time.Sleep(between(0, 500*time.Millisecond))
 			p.start()
-		case "database":
-			database.Stop() // as in a crash
+		case "restart":
+			database.primary.Stop() // as in a crash
 			time.Sleep(between(0, time.Second))
-			if err := database.Start(); err != nil {
-				w.Error(err)
+			err = database.primary.Start()
+		case "promotion":
+			err = database.fail(w)
+		case "full disk":
+			if !database.primary.Fill() {
+				count[fault]--
+				faults.Add(-1)
+				continue
 			}
+			time.Sleep(between(longest/8, longest/2))
+			err = database.primary.Free()
+		}
+		if err != nil {
+			w.Errorf("%s: %v", fault, err)
 		}
 	}
 }
 
-// Whatever happens to servers, connections and the database: a change that was acknowledged is
+// Whatever happens to servers, their clocks, connections and the database: a change that was acknowledged is
 // stored once, no refresh token is used twice, no idempotency key creates twice, and a budget is
 // not exceeded.
 func TestFaultsLoseAndDoubleNothing(t *testing.T) {
-	length, longest := 35*time.Second, 2*time.Second
+	length, longest, expiry := 35*time.Second, 2*time.Second, 7*time.Second
+	wantOperations, wantFaults := int64(500), int64(20)
 	if os.Getenv("SOAK") == "1" {
-		length, longest = 20*time.Minute, 20*time.Second
+		length, longest, expiry = time.Hour, 20*time.Second, 4*time.Minute
+		wantOperations, wantFaults = 50_000, 500
 	}
-	database := postgrestest.Start(t)
-	defer database.Stop()
-	w := newWorldOn(t, database.Database(t), 3, "")
+	database := newPair(t)
+	w := newWorldOn(t, database.primary.Database(t), 1, "")
+	if err := database.follow(); err != nil {
+		t.Fatal(err)
+	}
+	wrong := wrongClock(t)
+	w.add(wrong, "SKEW=300")
+	w.add(wrong, "SKEW=-300")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -93,7 +150,7 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 
 	stop := make(chan struct{})
 	var workers sync.WaitGroup
-	var operations, acknowledged atomic.Int64
+	var operations, acknowledged, disturbed atomic.Int64
 	work := func(n int, do func(worker, i int, p *process)) {
 		for worker := range n {
 			workers.Go(func() {
@@ -138,15 +195,18 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 			select {
 			case <-stop:
 				return
-			case <-time.After(length / 5):
+			case <-time.After(expiry):
 				w.up.expire()
 			}
 		}
 	})
 	done := make(chan struct{})
 	var counts map[string]int
-	go func() { counts = w.faults(database, random, longest, stop); close(done) }()
-	time.Sleep(length)
+	go func() { counts = w.faults(database, random, longest, stop, &disturbed); close(done) }()
+	for end := time.Now().Add(length); time.Now().Before(end) &&
+		(length < time.Hour || operations.Load() < wantOperations || disturbed.Load() < wantFaults); {
+		time.Sleep(time.Second)
+	}
 	close(stop)
 	<-done
 	workers.Wait()
@@ -194,13 +254,9 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	if sent > limit {
 		t.Errorf("%d calls were sent of a budget of %d", sent, limit)
 	}
-	all := 0
-	for _, n := range counts {
-		all += n
-	}
 	t.Logf("%d operations, %d acknowledged changes, %d faults %v: %d lost, %d doubled; %d stored without an answer; %d images; %d token calls; %d of %d of the budget; %d chats",
-		operations.Load(), acknowledged.Load(), all, counts, lost, doubled, unknown/len(w.servers), len(w.up.images), w.up.calls, sent, limit, w.up.chats-before)
-	if all < 10 || acknowledged.Load() < 50 {
+		operations.Load(), acknowledged.Load(), disturbed.Load(), counts, lost, doubled, unknown/len(w.servers), len(w.up.images), w.up.calls, sent, limit, w.up.chats-before)
+	if disturbed.Load() < wantFaults || operations.Load() < wantOperations || acknowledged.Load() < 50 {
 		t.Error("too little has happened")
 	}
 }

@@ -4,10 +4,8 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -23,25 +21,11 @@ import (
 func nextBuild(t *testing.T) string {
 	t.Helper()
 	const none, one = `var changes = [...]string{}`, `var changes = [...]string{"ALTER TABLE weir_rows ADD COLUMN later int"}`
-	dir := t.TempDir()
 	source, err := filepath.Abs("../../server/postgres/schema.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(source)
-	if err != nil || strings.Count(string(text), none) != 1 {
-		t.Fatalf("%s has not one line %s: %v", source, none, err)
-	}
-	changed, overlay := filepath.Join(dir, "schema.go"), filepath.Join(dir, "overlay.json")
-	list, _ := json.Marshal(map[string]any{"Replace": map[string]string{source: changed}})
-	for path, text := range map[string]string{changed: strings.Replace(string(text), none, one, 1), overlay: string(list)} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	build := filepath.Join(dir, "weir")
-	compile(build, "-overlay", overlay)
-	return build
+	return overlay(t, map[string]string{source: edited(t, source, none, one)})
 }
 
 // format returns the version of the tables.

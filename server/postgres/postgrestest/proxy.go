@@ -14,7 +14,7 @@ import (
 // Proxy passes connections on to a server, and disturbs them.
 type Proxy struct {
 	listener net.Listener
-	target   string
+	target   atomic.Value // of server addresses
 	delay    atomic.Int64 // of each piece, nanoseconds
 	lose     atomic.Int32 // Requests, Answers or 0
 	refuse   atomic.Bool
@@ -36,7 +36,8 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: l, target: target, conns: map[net.Conn]bool{}}
+	p := &Proxy{listener: l, conns: map[net.Conn]bool{}}
+	p.Lead(target)
 	go p.serve()
 	t.Cleanup(func() { l.Close(); p.Cut() })
 	return p
@@ -53,6 +54,9 @@ func (p *Proxy) Cut() {
 		c.Close()
 	}
 }
+
+// Lead makes new connections lead to another server.
+func (p *Proxy) Lead(target string) { p.target.Store(target) }
 
 // Delay delays each piece of bytes.
 func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
@@ -78,7 +82,7 @@ func (p *Proxy) serve() {
 			client.Close()
 			continue
 		}
-		server, err := net.Dial("tcp", p.target)
+		server, err := net.Dial("tcp", p.target.Load().(string))
 		if err != nil {
 			client.Close()
 			continue

@@ -25,10 +25,12 @@ import (
 
 // Server is a running server with its data in a temporary folder.
 type Server struct {
-	Port int
-	dir  string
-	bin  string
-	cmd  *exec.Cmd
+	Port     int
+	dir      string
+	bin      string
+	cmd      *exec.Cmd
+	settings []string
+	size     int // MiB of the disk of its own, 0 for none
 	// databases counts those that were created.
 	databases atomic.Int64
 }
@@ -81,7 +83,23 @@ func Start(t testing.TB, settings ...string) *Server {
 }
 
 // New starts a server with further settings, as in "fsync=off". It returns exec.ErrNotFound if PostgreSQL is not installed.
-func New(settings ...string) (*Server, error) {
+func New(settings ...string) (*Server, error) { return newServer(0, settings...) }
+
+func newServer(size int, settings ...string) (*Server, error) {
+	s, err := place(size)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.command("initdb", "-D", filepath.Join(s.dir, "data"), "-A", "trust", "-U", "weir", "-E", "UTF8",
+		"--locale=C", "--no-sync").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return s, s.Start(settings...)
+}
+
+// place returns a server without data, in a new folder.
+func place(size int) (*Server, error) {
 	bin, err := folder()
 	if err != nil {
 		return nil, err
@@ -90,27 +108,28 @@ func New(settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{bin: bin, dir: dir}
+	s := &Server{bin: bin, dir: dir, size: size}
 	if s.Port, err = freePort(); err != nil {
 		return nil, err
 	}
-	if id, err := credential(); err != nil {
-		return nil, err
-	} else if id != nil {
-		if err := os.Chown(dir, int(id.Uid), int(id.Gid)); err != nil {
+	if size > 0 {
+		if err := mount(dir, size); err != nil {
 			return nil, err
 		}
 	}
-	out, err := s.command("initdb", "-D", filepath.Join(dir, "data"), "-A", "trust", "-U", "weir", "-E", "UTF8",
-		"--locale=C", "--no-sync").CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+	id, err := credential()
+	if err == nil && id != nil {
+		err = os.Chown(dir, int(id.Uid), int(id.Gid))
 	}
-	return s, s.Start(settings...)
+	return s, err
 }
 
-// Start starts a server that was stopped.
+// Start starts a server that was stopped, with the settings of the first time unless there are others.
 func (s *Server) Start(settings ...string) error {
+	if len(settings) == 0 {
+		settings = s.settings
+	}
+	s.settings = settings
 	args := []string{"-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.Port), "-k", s.dir, "-h", "127.0.0.1"}
 	for _, set := range settings {
 		args = append(args, "-c", set)
@@ -147,8 +166,14 @@ func (s *Server) Stop() {
 // Remove ends the server and removes its data.
 func (s *Server) Remove() {
 	s.Stop()
+	if s.size > 0 {
+		unmount(s.dir)
+	}
 	os.RemoveAll(s.dir)
 }
+
+// Address returns where the server listens.
+func (s *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", s.Port) }
 
 // URL returns the address of a database.
 func (s *Server) URL(database string) string {

@@ -1,0 +1,136 @@
+//go:build unix
+
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// StartSmall starts a server with a disk of its own of some MiB, which Fill fills. Only root can
+// have one: another user gets a server on the disk of the computer.
+func StartSmall(t testing.TB, size int, settings ...string) *Server {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return Start(t, settings...)
+	}
+	if _, err := folder(); err != nil {
+		return Start(t, settings...)
+	}
+	s, err := newServer(size, settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func mount(dir string, size int) error {
+	out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm", size), "tmpfs", dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("mount: %w: %s", err, out)
+	}
+	return nil
+}
+
+func unmount(dir string) { exec.Command("umount", dir).Run() }
+
+func (s *Server) ballast() string { return filepath.Join(s.dir, "ballast") }
+
+// Fill fills the server's disk, and reports whether it has one of its own.
+func (s *Server) Fill() bool {
+	if s.size == 0 {
+		return false
+	}
+	f, err := os.Create(s.ballast())
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for size := 1 << 20; size >= 1<<12; size >>= 4 {
+		for b := make([]byte, size); err == nil; {
+			_, err = f.Write(b)
+		}
+		err = nil
+	}
+	return true
+}
+
+// Free makes room again. A server that cannot write its log ends, and is started then.
+func (s *Server) Free() error {
+	if err := os.Remove(s.ballast()); err != nil {
+		return err
+	}
+	for range 20 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		c, err := pgx.Connect(ctx, s.URL("postgres"))
+		cancel()
+		if err == nil {
+			return c.Close(context.Background())
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	s.Stop()
+	return s.Start()
+}
+
+// Standby starts a standby of the server, which waits for it with each commit from now on.
+func (s *Server) Standby() (*Server, error) {
+	b, err := place(s.size)
+	if err != nil {
+		return nil, err
+	}
+	out, err := b.command("pg_basebackup", "-D", filepath.Join(b.dir, "data"), "-h", "127.0.0.1", "-p", fmt.Sprint(s.Port),
+		"-U", "weir", "-R", "-X", "stream", "-c", "fast", "--no-sync").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("pg_basebackup: %w: %s", err, out)
+	}
+	if err := b.Start(s.settings...); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(ctx)
+	for _, sql := range []string{`ALTER SYSTEM SET synchronous_standby_names = 'walreceiver'`, `SELECT pg_reload_conf()`} {
+		if _, err := c.Exec(ctx, sql); err != nil {
+			return nil, err
+		}
+	}
+	for n := 0; n == 0; time.Sleep(20 * time.Millisecond) {
+		err := c.QueryRow(ctx, `SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`).Scan(&n)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// Promote makes a standby the primary, whose server has been stopped.
+func (s *Server) Promote() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	promoted := false
+	if err := c.QueryRow(ctx, `SELECT pg_promote()`).Scan(&promoted); err != nil {
+		return err
+	}
+	if !promoted {
+		return errors.New("the standby was not promoted")
+	}
+	return nil
+}
