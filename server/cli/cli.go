@@ -32,6 +32,9 @@ type Host struct {
 	// without a credential the operator's. "" is the usual directory. The transport is
 	// closed when the command ends.
 	Local func(ctx context.Context, data string) (http.RoundTripper, func() error, error)
+	// Security examines the server of a data directory, and returns what is not safe and what
+	// to do, a line each.
+	Security func(ctx context.Context, data string) ([]string, error)
 }
 
 // UsageError is a mistake in the command line or in a setting.

@@ -84,7 +84,8 @@ func commands() []group {
 		{ops: []op{{use: "apply [FILE]", short: "make the machine what weir.yaml says", long: planText, fields: planFields, ask: true, run: (*app).apply}}},
 		{ops: []op{{use: "pull [FILE]", short: "write weir.yaml of the machine", call: "GET /api/settings", run: (*app).pull,
 			fields: []field{{"force", "", toggle, "replace FILE if it exists", nil}}}}},
-		{ops: []op{{use: "doctor", short: "examine a gateway and its machine, and say what to do", run: (*app).doctor}}},
+		{ops: []op{{use: "doctor", short: "examine a gateway and its machine, and say what to do", run: (*app).doctor, fields: []field{
+			{"security", "", toggle, "examine what is not safe: files, the network, secrets and the keys of all machines", nil}}}}},
 		{ops: []op{{use: "api METHOD PATH", short: "make any call of the API, for scripts", run: (*app).api, fields: []field{
 			{"body", "", "FILE", "with the body in JSON, - for the standard input", nil}}}}},
 	}

@@ -167,12 +167,16 @@ func (f *findings) keys(a *app, rows []gjson.Result) {
 }
 
 // doctor prints what is found, and fails if anything does not work.
-func (a *app) doctor(ctx context.Context, _ *input) error {
+func (a *app) doctor(ctx context.Context, in *input) error {
+	examine, bad, problem := a.examine, failure, "not everything works"
+	if in.values["security"] != "" {
+		examine, bad, problem = a.examineSecurity, warning, "not everything is safe"
+	}
 	t := table{columns: []column{{}, {}}}
 	var err error
-	for _, f := range a.examine(ctx) {
-		if f.word == failure {
-			err = errors.New("not everything works")
+	for _, f := range examine(ctx) {
+		if f.word == bad || f.word == failure {
+			err = errors.New(problem)
 		}
 		t.add(f.word, f.text)
 	}

@@ -107,13 +107,15 @@ func bindControl(dir, path string) (net.Listener, error) {
 type controls struct {
 	backup     func(w io.Writer) error
 	initialize func(ctx context.Context, name string) (initialized, error)
-	api        http.Handler // with the operator's rights; may be nil
+	api        http.Handler       // with the operator's rights; may be nil
+	state      func() serverState // nil if no server runs
 }
 
 // Handler serves the operations.
 //
 //	GET  /backup           → the database
 //	POST /init {"name":""} → initialized
+//	GET  /server           → serverState
 //	/…                     → the same path of the server, see operatorHandler
 //
 // A failure of the first two has status 500 and its text as the body.
@@ -143,6 +145,9 @@ func (c controls) Handler() http.Handler {
 		}
 		json.NewEncoder(w).Encode(out)
 	})
+	if c.state != nil {
+		mux.HandleFunc("GET /server", func(w http.ResponseWriter, _ *http.Request) { json.NewEncoder(w).Encode(c.state()) })
+	}
 	if c.api != nil {
 		mux.Handle("/", c.api)
 	}

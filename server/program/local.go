@@ -21,16 +21,21 @@ func (r *run) now() func() time.Time {
 	return time.Now
 }
 
-// local returns a transport to the gateway of a data directory: to the server that runs on
-// it, else to the program itself, which serves the control socket until close is called.
-func (r *run) local(ctx context.Context, data string) (http.RoundTripper, func() error, error) {
+// settingsFor returns the settings of the environment, with a data directory if data is not "".
+func (r *run) settingsFor(data string) (*settings, error) {
 	f := newFlags(command{settings: []string{"data"}})
 	if data != "" {
 		if err := f.Set("data", data); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	s, err := r.readSettings(f)
+	return r.readSettings(f)
+}
+
+// local returns a transport to the gateway of a data directory: to the server that runs on
+// it, else to the program itself, which serves the control socket until close is called.
+func (r *run) local(ctx context.Context, data string) (http.RoundTripper, func() error, error) {
+	s, err := r.settingsFor(data)
 	if err != nil {
 		return nil, nil, err
 	}

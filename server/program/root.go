@@ -56,6 +56,7 @@ func (r *run) root() *cobra.Command {
 	}
 	for _, c := range cli.Commands(cli.Host{
 		Env: r.env, Stdin: r.stdin, Stdout: r.stdout, Stderr: r.stderr, Version: r.version(), Now: r.now(), Local: r.local,
+		Security: r.security,
 	}) {
 		c.GroupID = clientGroup
 		root.AddCommand(c)

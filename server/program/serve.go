@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -244,7 +245,7 @@ func (v *server) serveControl() (close func()) {
 	}
 	v.control = &http.Server{
 		Handler: controls{
-			backup: v.backup, initialize: v.initialize,
+			backup: v.backup, initialize: v.initialize, state: v.state,
 			api: operatorHandler(v.host, v.secrets.AdminToken, v.settings.base(v.at)),
 		}.Handler(),
 		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header,
@@ -277,17 +278,19 @@ func (r *run) warnOfFiles(limit uint64) {
 	}
 }
 
+// where returns the address of the server for people.
+func (v *server) where() string {
+	base := v.settings.base(v.at)
+	if v.settings.listen.network != "unix" {
+		return base
+	}
+	return strings.TrimSuffix(v.settings.listen.String()+" and "+base, " and ")
+}
+
 // greet prints where the server is and, at the first start, how to sign in.
 func (v *server) greet() error {
 	s, base := v.settings, v.settings.base(v.at)
-	where := base
-	if s.listen.network == "unix" {
-		where = s.listen.String()
-		if base != "" {
-			where += " and " + base
-		}
-	}
-	fmt.Fprintf(v.stdout, "weir is on %s, its data in %s\n", where, s.place())
+	fmt.Fprintf(v.stdout, "weir is on %s, its data in %s\n", v.where(), s.place())
 	if v.metrics != nil {
 		fmt.Fprintf(v.stdout, "Metrics are on http://%s/metrics\n", v.metrics)
 	}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// examineSecurity examines what is not safe: the server of this computer, or the way to another one,
+// and the keys.
+func (a *app) examineSecurity(ctx context.Context) (out findings) {
+	c, err := a.open(ctx)
+	if err != nil {
+		out.add(failure, "%v", err)
+		return out
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	if c.token == "" {
+		lines, err := a.Security(ctx, a.data)
+		if err != nil {
+			out.add(failure, "%v", err)
+		}
+		for _, line := range lines {
+			out.add(warning, "%s", line)
+		}
+	} else if u, err := url.Parse(c.base); err == nil && u.Scheme == "http" && !IsLoopback(u.Hostname()) {
+		out.add(warning, "%s is reached without TLS, so the credential crosses the network in plain text; use https", c.base)
+	}
+	if err := out.keysOfAll(ctx, a, c); err != nil {
+		out.add(failure, "%v", err)
+	}
+	if len(out) == 0 {
+		out.add(well, "files, network, secrets and keys")
+	}
+	return out
+}
+
+// IsLoopback reports whether a host is this computer.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// keysOfAll examines the keys of every machine that the credential may read.
+func (f *findings) keysOfAll(ctx context.Context, a *app, c *client) error {
+	if !c.operator() || c.machine != "" {
+		return f.wideKeys(ctx, a, c, "")
+	}
+	machines, err := c.machines(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, m := range machines {
+		prefix, name := "/"+m.Get("machineId").String(), ""
+		if len(machines) > 1 {
+			name = " of " + clean(m.Get("name").String())
+		}
+		c.prefix = &prefix
+		if err := f.wideKeys(ctx, a, c, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wideKeys names the keys of a machine whose leak costs more than it must.
+func (f *findings) wideKeys(ctx context.Context, a *app, c *client, machine string) error {
+	keys, err := c.call(ctx, "GET", "/api/keys", nil)
+	if err != nil {
+		return err
+	}
+	budgets, err := c.call(ctx, "GET", "/api/budgets", nil)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys.Get("data").Array() {
+		state := keyState(a, k).text
+		if state == "expired" || state == "paused" {
+			continue
+		}
+		name, id := k.Get("name").String(), k.Get("id").String()
+		if name == "" {
+			name = id
+		}
+		var scopes []string
+		for _, s := range k.Get("scopes").Array() {
+			scopes = append(scopes, s.String())
+		}
+		endless := !k.Get("expiresAt").Exists()
+		switch {
+		case endless && slices.Contains(scopes, "export"):
+			f.add(warning, "key %s%s may export all secrets and does not expire; weir keys set %[1]s --expires 30d", name, machine)
+		case endless && slices.Contains(scopes, "manage"):
+			f.add(warning, "key %s%s may change everything and does not expire; weir keys set %[1]s --expires 30d", name, machine)
+		case slices.Contains(scopes, "data") && !limited(k, budgets.Get("data").Array()):
+			more := ""
+			if endless {
+				more = " and does not expire"
+			}
+			f.add(warning, "key %s%s may spend without a limit%s; weir budgets add %[1]s 20/month --key %[1]s", name, machine, more)
+		}
+	}
+	return nil
+}
+
+// limited reports whether a budget or a daily limit bounds what a key may use.
+func limited(key gjson.Result, budgets []gjson.Result) bool {
+	return key.Get("dailyMax").Int() > 0 || slices.ContainsFunc(budgets, func(b gjson.Result) bool {
+		of := b.Get("keyId").String()
+		return (of == "" || of == key.Get("id").String()) && !b.Get("models").Exists() &&
+			strings.TrimSpace(b.Get("tag").String()+b.Get("tool").String()) == ""
+	})
+}

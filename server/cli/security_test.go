@@ -1,0 +1,46 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSecurityNamesWideKeys(t *testing.T) {
+	w := newWorld(t)
+	for _, line := range []string{
+		"keys add free", "keys add short --expires 1d", "keys add bounded --daily-max 100", "keys add paid --budget 20/month",
+		"keys add of-a-tag", "budgets add tagged 1/day --tag team=a", "keys add admin --scopes manage", "keys add moves --scopes manage,export",
+		"keys add guest-admin --scopes manage --expires 7d", "keys add gauge --scopes metrics", "keys add asleep", "keys pause asleep",
+		"machines add second",
+	} {
+		w.ok(strings.Fields(line)...)
+	}
+	code, out, failed := w.remote("", "doctor", "--security")
+	for _, want := range []string{
+		"key free of main may spend without a limit and does not expire; weir budgets add free 20/month --key free",
+		"key short of main may spend without a limit; weir budgets add short",
+		"key of-a-tag of main may spend without a limit",
+		"key admin of main may change everything and does not expire; weir keys set admin --expires 30d",
+		"key moves of main may export all secrets and does not expire",
+		" of second may spend without a limit",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing:\n%s", want, out)
+		}
+	}
+	for _, fine := range []string{"bounded", "key paid", "guest-admin", "gauge", "asleep"} {
+		if strings.Contains(out, fine) {
+			t.Errorf("%q is named:\n%s", fine, out)
+		}
+	}
+	if code != 1 || !strings.Contains(failed, "not everything is safe") {
+		t.Errorf("exit %d, %s", code, failed)
+	}
+	if code, out, _ := w.run("", "doctor", "--security", "--machine", "main"); code != 1 || !strings.Contains(out, "the environment has ADMIN_TOKEN") || strings.Contains(out, "second") {
+		t.Errorf("on the data directory: exit %d\n%s", code, out)
+	}
+	w.ok("budgets", "add", "all", "100/month", "--machine", "main")
+	if _, out, _ := w.remote("", "doctor", "--security", "--machine", "main"); strings.Contains(out, "spend") {
+		t.Errorf("with a budget of the machine:\n%s", out)
+	}
+}

@@ -1,0 +1,87 @@
+package program
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestSecurityOfAStoppedServer(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no modes")
+	}
+	mode := func(name string, m os.FileMode) func(string) error {
+		return func(dir string) error { return os.Chmod(filepath.Join(dir, name), m) }
+	}
+	for name, tt := range map[string]struct {
+		before func(dir string) error
+		env    []string
+		want   string // "" for nothing
+	}{
+		"safe":         {nil, nil, ""},
+		"directory":    {mode("", 0o755), nil, "run chmod 700 "},
+		"secrets":      {mode(secretsName, 0o640), nil, "secrets.json is open to other users; run chmod 600 "},
+		"database":     {mode("weir.db", 0o604), nil, "weir.db is open to other users; run chmod 600 "},
+		"sign-in code": {mode(codeName, 0o644), nil, "sign-in.json is open to other users"},
+		"old secrets": {func(dir string) error {
+			old := time.Now().AddDate(0, 0, -400)
+			return os.Chtimes(filepath.Join(dir, secretsName), old, old)
+		}, nil, "the secrets are 400 days old; replace the operator token with weir token rotate"},
+		"public listener":    {nil, []string{"LISTEN", ":8787"}, "open to other computers without TLS; set --tls-cert"},
+		"behind a proxy":     {nil, []string{"LISTEN", ":8787", "TRUSTED_PROXIES", "private"}, ""},
+		"unix socket":        {nil, []string{"LISTEN", "unix:/run/weir.sock"}, ""},
+		"public http":        {nil, []string{"PUBLIC_URL", "http://weir.example.com"}, "PUBLIC_URL is http"},
+		"own http":           {nil, []string{"PUBLIC_URL", "http://127.0.0.1:8787"}, ""},
+		"token":              {nil, []string{"ADMIN_TOKEN", strings.Repeat("x", 32)}, "the environment has ADMIN_TOKEN, which"},
+		"calls without keys": {nil, []string{"REQUIRE_API_KEY", "false"}, "REQUIRE_API_KEY is false"},
+		"private key": {func(dir string) error { return os.WriteFile(filepath.Join(filepath.Dir(dir), "key.pem"), nil, 0o644) },
+			[]string{"TLS_KEY", "HOME/key.pem", "TLS_CERT", "cert.pem"}, "key.pem, the private key, is open to all users; run chmod 600 "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			dir := filepath.Join(home, "data")
+			p := program(t, home, nil, "init", "--data", dir).start()
+			if code := p.end(); code != 0 {
+				t.Fatal(p.stderr.String())
+			}
+			if tt.before != nil {
+				if err := tt.before(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range tt.env {
+				tt.env[i] = strings.Replace(tt.env[i], "HOME", home, 1)
+			}
+			r := &run{env: environment(home, append(tt.env, "DATA_DIR", dir)...)}
+			found, err := r.security(context.Background(), "")
+			switch {
+			case err != nil:
+				t.Error(err)
+			case tt.want == "" && len(found) > 0:
+				t.Errorf("found %q", found)
+			case tt.want != "" && (len(found) != 1 || !strings.Contains(found[0], tt.want)):
+				t.Errorf("found %q, want one with %q", found, tt.want)
+			}
+		})
+	}
+}
+
+// The state of a running server counts, not the environment of the command.
+func TestSecurityOfARunningServer(t *testing.T) {
+	home := t.TempDir()
+	s := serveIn(t, home, func(r *run) { r.env = environment(home, "ADMIN_TOKEN", strings.Repeat("x", 32)) })
+	r := &run{env: environment(home, "DATA_DIR", filepath.Join(home, "data"), "LISTEN", ":8787")}
+	found, err := r.security(context.Background(), "")
+	if err != nil || len(found) != 1 || !strings.Contains(found[0], "the environment has ADMIN_TOKEN") {
+		t.Errorf("found %q, %v", found, err)
+	}
+	s.signals <- syscall.SIGTERM
+	if code := s.end(); code != 0 {
+		t.Errorf("exit %d: %s", code, &s.stderr)
+	}
+}
