@@ -98,16 +98,20 @@ type Descriptor struct {
 	Alt             []Base
 	Vars            []string // names in braces that a connection must define
 	OptVars         []string // further variables of its URLs that a connection may define
-	Search, Fetch   bool
-	Results         int  // largest number of results of one search
-	News            bool // its search has a filter for news
-	Aggregator      bool
-	Local           bool // runs on the operator's own network
-	Compatible      bool // one of the two compatible families: derived from an id, not a row
-	Rebase          bool // a connection may have another base URL
-	StreamUsage     bool // its chat accepts stream_options, by its API reference
-	ModelPath       bool // {model} keeps its slashes in a URL
-	StatesCost      bool // the usage of its answers has what they cost, see ir.Usage.Charge
+	// KeyVariables of the environment usually have its key, besides ID_API_KEY, and
+	// Environment those of Vars.
+	KeyVariables  []string
+	Environment   [][2]string // name of Vars, variable
+	Search, Fetch bool
+	Results       int  // largest number of results of one search
+	News          bool // its search has a filter for news
+	Aggregator    bool
+	Local         bool // runs on the operator's own network
+	Compatible    bool // one of the two compatible families: derived from an id, not a row
+	Rebase        bool // a connection may have another base URL
+	StreamUsage   bool // its chat accepts stream_options, by its API reference
+	ModelPath     bool // {model} keeps its slashes in a URL
+	StatesCost    bool // the usage of its answers has what they cost, see ir.Usage.Charge
 	// Spent are the statuses, apart from 402, that mean that the account's plan or
 	// credit is used up.
 	Spent []int

@@ -37,10 +37,11 @@ var web = []Descriptor{{
 	Search: true, Results: 100, News: true, Fetch: true,
 }, {
 	ID: "brave", Alias: "brave", Name: "Brave Search API",
-	KeyURL:  "https://api-dashboard.search.brave.com/app/keys",
-	BaseURL: "https://api.search.brave.com/res/v1",
-	Auth:    Auth{Scheme: KeyName, Header: "x-subscription-token"},
-	Kinds:   []catalog.Kind{catalog.WebSearch},
+	KeyVariables: []string{"BRAVE_SEARCH_API_KEY"},
+	KeyURL:       "https://api-dashboard.search.brave.com/app/keys",
+	BaseURL:      "https://api.search.brave.com/res/v1",
+	Auth:         Auth{Scheme: KeyName, Header: "x-subscription-token"},
+	Kinds:        []catalog.Kind{catalog.WebSearch},
 	Endpoints: []Endpoint{
 		{Name: "search", Path: "/web/search", Method: "GET"},
 		{Name: "news", Path: "/news/search", Method: "GET"},
@@ -115,10 +116,11 @@ var web = []Descriptor{{
 	Search: true, Results: 100, Fetch: true,
 }, {
 	ID: "you", Alias: "you", Name: "You.com",
-	KeyURL:  "https://you.com/platform",
-	BaseURL: "https://ydc-index.io",
-	Auth:    Auth{Scheme: KeyName, Header: "x-api-key"},
-	Kinds:   []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
+	KeyVariables: []string{"YDC_API_KEY"},
+	KeyURL:       "https://you.com/platform",
+	BaseURL:      "https://ydc-index.io",
+	Auth:         Auth{Scheme: KeyName, Header: "x-api-key"},
+	Kinds:        []catalog.Kind{catalog.WebSearch, catalog.WebFetch},
 	Endpoints: []Endpoint{
 		{Name: "search", Path: "/v1/search", Method: "GET"},
 		{Name: "fetch", Path: "/v1/contents"},

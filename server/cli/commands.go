@@ -75,10 +75,20 @@ func commands() []group {
 			long: "Without --sealed it has no secrets. Without FILE it is printed.", fields: []field{
 				{"sealed", "", toggle, "with the secrets, encrypted by a passphrase", nil}, passphrase,
 				{"force", "", toggle, "replace FILE if it exists", nil}}, run: (*app).export}}},
-		{ops: []op{{use: "import FILE", short: "read a configuration that export has written, or a seed", call: "POST /api/import",
-			fields: []field{{"preview", "preview", toggle, "change nothing, print what would change", nil},
-				{"replace", "replace", toggle, "delete what the file does not have", nil},
-				{"keys", "keys", toggle, "add the keys too", nil}, passphrase}, run: (*app).importFile}}},
+		{"import", "", "read a configuration that export has written, or that of another gateway", []op{
+			{use: "file FILE", short: "read a configuration that export has written, or a seed", call: "POST /api/import",
+				fields: []field{{"preview", "preview", toggle, "change nothing, print what would change", nil},
+					{"replace", "replace", toggle, "delete what the file does not have", nil},
+					{"keys", "keys", toggle, "add the keys too", nil}, passphrase}, run: (*app).importFile},
+			{use: "litellm FILE", short: "write weir.yaml of a config.yaml of LiteLLM", long: importText, fields: outFields,
+				run: importOther((*importer).litellm)},
+			{use: "portkey FILE", short: "write weir.yaml of a config of Portkey in JSON", long: importText, fields: outFields,
+				run: importOther((*importer).portkey)},
+			{use: "openrouter", short: "write weir.yaml with an account at OpenRouter", long: importText, fields: outFields,
+				run: importOther((*importer).openrouter)},
+			{use: "env", short: "write weir.yaml of the keys of providers in the environment", long: importText, fields: outFields,
+				run: importOther((*importer).environment)},
+		}},
 		{ops: []op{{use: "plan [FILE]", short: "show what apply would change; exit code 0 if nothing, 2 otherwise", long: planText,
 			fields: append([]field{{"schema", "", toggle, "print the JSON Schema of the file", nil}}, planFields...), run: (*app).plan}}},
 		{ops: []op{{use: "apply [FILE]", short: "make the machine what weir.yaml says", long: planText, fields: planFields, ask: true, run: (*app).apply}}},
@@ -98,8 +108,14 @@ const (
 	callText    = "Without PROMPT it is read from the standard input. The operator has no key, and\ncalls with one that is created for it, expires after ten minutes and is deleted behind it."
 	setupText   = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
 	planText    = "FILE is weir.yaml by default, and - is the standard input. The file owns the sections that\nit has; others are left alone. A field that a row does not name keeps its value."
+	importText  = "Nothing is changed: weir plan and weir apply use the file. A report on the standard error says\nwhat was taken, what has an equal in weir and what has none. The file has no secrets, but the\nvariables that they are read from."
 	accountText = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers; servers of your own are openai-compatible or\nanthropic-compatible, with --base-url."
 )
+
+var outFields = []field{
+	{"out", "", "FILE", "where weir.yaml is written, in place of the standard output", nil},
+	{"force", "", toggle, "replace that file if it exists", nil},
+}
 
 var planFields = []field{
 	{"prune", "", toggle, "delete what the sections of the file do not have", nil},

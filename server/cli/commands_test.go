@@ -197,6 +197,11 @@ var steps = []step{
 	{line: "import FOLDER/plain.json --preview", want: "To create: 0, to change: "},
 	{line: "import FOLDER/sealed.json --passphrase env:PASSPHRASE --replace", want: "connections"},
 	{line: "import FOLDER/missing.json", code: 1, want: "no such file"},
+	{line: "import file FOLDER/plain.json --preview", want: "To create: 0"},
+	{line: "import litellm -", stdin: "model_list: [{model_name: a, litellm_params: {model: openai/gpt-6-sol}}]", want: "a: openai/gpt-6-sol"},
+	{line: "import portkey -", stdin: `{"provider":"openai","api_key":"x","override_params":{"model":"gpt-6-sol"}}`, want: "openai/gpt-6-sol"},
+	{line: "import openrouter", want: "provider: openrouter"},
+	{line: "import env", code: 1, want: "no variable has the key"},
 	{line: "import -", stdin: "no JSON", code: 1, want: "weir export"},
 	{line: "pull FOLDER/weir.yaml"},
 	{line: "pull FOLDER/weir.yaml", code: 1, want: "--force"},
@@ -244,7 +249,7 @@ func TestEveryCommandOnAServer(t *testing.T) {
 		if code != s.code || !strings.Contains(text, s.want) {
 			t.Errorf("weir %s: exit %d, want %d with %q\n%s%s", line, code, s.code, s.want, out, failed)
 		}
-		if code == 0 || strings.HasPrefix(line, "login") || strings.HasPrefix(line, "gateways") {
+		if code == 0 || strings.HasPrefix(line, "login") || line == "import env" || strings.HasPrefix(line, "gateways") {
 			ran[name(strings.Fields(line))] = true
 		}
 	}

@@ -267,15 +267,22 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// accountBody returns the fields of an account: its options without those that are equal, and
-// its secrets where they differ. The API shows the last four characters of the first secret
-// and the names of the others.
+// accountBody returns the fields of an account: its options, which may be references too,
+// without those that are equal, and its secrets where they differ. The API shows the last
+// four characters of the first secret and the names of the others.
 func (p *planner) accountBody(item map[string]any, row gjson.Result) (map[string]any, error) {
 	body := maps.Clone(item)
 	delete(body, "options")
 	options, _ := item["options"].(map[string]any)
 	changed := map[string]any{}
 	for name, v := range options {
+		if _, ok := v.(map[string]any); ok { // a reference
+			text, err := p.resolve(p.ctx, name, v)
+			if err != nil {
+				return nil, err
+			}
+			v = text
+		}
 		if text, ok := v.(string); ok && strings.HasSuffix(name, "Url") {
 			v = strings.TrimRight(text, "/") // as it is stored
 		}

@@ -21,27 +21,33 @@ func (a *app) pull(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(f)
+	raw, err := encodeFile(f)
 	if err != nil {
 		return err
 	}
+	if len(in.args) == 0 || in.args[0] == "-" {
+		_, err := a.Stdout.Write(raw)
+		return err
+	}
+	return a.writeFile(in.args[0], in.values["force"] != "", raw)
+}
+
+// encodeFile returns the text of a file.
+func encodeFile(f *File) ([]byte, error) {
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(raw, &doc); err != nil { // JSON is YAML
-		return err
+		return nil, err
 	}
 	block(&doc)
 	var out bytes.Buffer
 	to := yaml.NewEncoder(&out)
 	to.SetIndent(2)
-	if err := errors.Join(to.Encode(&doc), to.Close()); err != nil {
-		return err
-	}
-	raw = out.Bytes()
-	if len(in.args) == 0 || in.args[0] == "-" {
-		_, err := a.Stdout.Write(raw)
-		return err
-	}
-	return a.writeFile(in, raw)
+	err = errors.Join(to.Encode(&doc), to.Close())
+	return out.Bytes(), err
 }
 
 // block sets the usual style of nodes in place of JSON's. Quotes are added where they are needed.
@@ -52,15 +58,15 @@ func block(n *yaml.Node) {
 	}
 }
 
-// writeFile writes the file that the first argument names, which only its owner can read.
-func (a *app) writeFile(in *input, raw []byte) error {
+// writeFile writes a file that only its owner can read. force replaces one that exists.
+func (a *app) writeFile(name string, force bool, raw []byte) error {
 	how := os.O_EXCL
-	if in.values["force"] != "" {
+	if force {
 		how = os.O_TRUNC
 	}
-	f, err := os.OpenFile(in.args[0], os.O_WRONLY|os.O_CREATE|how, 0o600)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|how, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s exists; choose another name, or replace it with --force", in.args[0])
+		return fmt.Errorf("%s exists; choose another name, or replace it with --force", name)
 	} else if err != nil {
 		return err
 	}

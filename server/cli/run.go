@@ -504,7 +504,7 @@ func (a *app) export(ctx context.Context, in *input) (err error) {
 		_, err := fmt.Fprintln(a.Stdout, v.Raw)
 		return err
 	}
-	return a.writeFile(in, []byte(v.Raw+"\n"))
+	return a.writeFile(in.args[0], in.values["force"] != "", []byte(v.Raw+"\n"))
 }
 
 // importFile sends the configuration of a file.

@@ -117,10 +117,10 @@ func TestLayerRule(t *testing.T) {
 var serverLayers = [][]string{
 	{"server"},
 	{"server/program"},
-	{"server/dial", "server/host", "server/objects"},
+	{"server/cli", "server/dial", "server/host", "server/objects"},
 	{"server/postgres"},
 	{"server/store"},
-	{"server/cli", "server/dashboard", "server/gctune", "server/jwk", "server/service", "server/upgrade"},
+	{"server/dashboard", "server/gctune", "server/jwk", "server/service", "server/upgrade"},
 }
 
 // allowedInServer reports whether a package of server/ may import another of this
