@@ -15,8 +15,8 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// Machines serves GET /api/machines?limit=&cursor=&q=: a page of the machines, for
-// the operator. q is a part of the id or of the name; the answer's field next is
+// Machines serves GET /api/machines?limit=&cursor=&q=: a page of the machines, for a person of those
+// where they have a role. q is a part of the id or of the name; the answer's field next is
 // the cursor of the next page.
 func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	q, err := query(c.Query)
@@ -27,7 +27,11 @@ func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*httpmsg.Response
 		Limit  int    `json:"limit,omitempty"`
 		Cursor string `json:"cursor,omitempty"`
 		Query  string `json:"q,omitempty"`
+		Person string `json:"person,omitempty"`
 	}{Cursor: q["cursor"], Query: q["q"]}
+	if c.Person != nil {
+		ask.Person = c.Person.ID
+	}
 	if v, ok := q["limit"]; ok {
 		if ask.Limit, err = strconv.Atoi(v); err != nil || ask.Limit < 1 {
 			return nil, apierr.Invalid("limit", "limit must be an integer from 1 to 1000.")

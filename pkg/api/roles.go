@@ -26,13 +26,14 @@ var roles = [...]struct {
 	{"POST /api/setup", people.Member},
 	{"GET /api/models/list/", people.Member},
 	{"GET /api/models/info", people.Member},
+	{"GET /api/machines", people.Member}, // only those where the person has a role
 
 	{"POST /api/explain", people.Viewer},
 
 	{"GET /api/captures", people.Owner},
 	{"DELETE /api/captures", people.Owner},
-	{"GET /api/device/", people.Owner},
-	{"POST /api/device/", people.Owner}, // makes a key that manages
+	{"GET /api/device/{code}", people.Owner},
+	{"POST /api/device/{code}", people.Owner}, // makes a key that manages
 	{"GET /api/export", people.Owner},
 	{"POST /api/export", people.Owner},
 	{"POST /api/import", people.Owner},
@@ -47,11 +48,9 @@ var roles = [...]struct {
 }
 
 // roleOf returns the least role of a person who may call a method of a route: a viewer reads and
-// an editor changes, unless roles has another. Only routes of a machine admit people.
+// an editor changes, unless roles has another. Other routes than those of a machine admit people
+// only if roles has them.
 func roleOf(r *route, method string) people.Role {
-	if r.access != endpoint.Manage {
-		return people.Nobody
-	}
 	name := method + " " + r.pattern
 	i := slices.IndexFunc(roles[:], func(e struct {
 		route string
@@ -62,6 +61,8 @@ func roleOf(r *route, method string) people.Role {
 	switch {
 	case i >= 0:
 		return roles[i].role
+	case r.access != endpoint.Manage:
+		return people.Nobody
 	case method == "GET":
 		return people.Viewer
 	}

@@ -17,7 +17,7 @@ var wantRoles = map[string]people.Role{
 	"GET /metrics":                          "",
 	"HEAD /metrics":                         "",
 	"GET /api/version":                      "",
-	"GET /api/machines":                     "",
+	"GET /api/machines":                     "member",
 	"POST /api/machines":                    "",
 	"DELETE /api/machines/{id}":             "",
 	"GET /api/providers":                    "viewer",

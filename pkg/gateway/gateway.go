@@ -21,6 +21,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/people"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/capture"
@@ -150,6 +151,9 @@ func (g *Gateway) admit(ctx context.Context, r *httpmsg.Request, route *Route, m
 	c, err := g.call(ctx, r, access, machine)
 	if err == nil && c.Person != nil && !m.Admits(c.Person.Role) {
 		err = rpc.ErrRole()
+		if m.Role == people.Nobody {
+			err = rpc.ErrOperator()
+		}
 	}
 	if c != nil && c.Key != nil {
 		c.Trace.KeyID = c.Key.ID

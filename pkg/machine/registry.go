@@ -13,6 +13,7 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/people"
 	"weir/pkg/wire/apierr"
 )
 
@@ -81,6 +82,15 @@ type listQuery struct {
 	Limit  int    `json:"limit,omitempty"`  // 100 by default
 	Cursor string `json:"cursor,omitempty"` // "next" of the previous page
 	Query  string `json:"q,omitempty"`      // a part of the id or of the name
+	Person string `json:"person,omitempty"` // the id of the one who asks; "" for the operator
+}
+
+// listedMachine is a machine on a page, with the role there of the person who asks.
+type listedMachine struct {
+	ID        string      `json:"machineId"`
+	Name      string      `json:"name,omitempty"`
+	CreatedAt int64       `json:"createdAt"`
+	Role      people.Role `json:"role,omitempty"`
 }
 
 // listed is a machine in a scan of the registry. Its row is decoded only if it
@@ -97,10 +107,11 @@ func (l *listed) before(o *listed) bool {
 
 // registryList returns a page of the machines in the order of their creation.
 //
-//	list {limit, cursor, q} → 200 {"object":"list","data":[…],"has_more","next","total"}
+//	list {limit, cursor, q, person} →
+//	200 {"object":"list","data":[listedMachine],"has_more","next","total"}
 //
-// total is the number of machines that match. A page costs one pass over the
-// rows, which are read from the storage some at a time.
+// A person gets the machines where they have a role now. total is the number of machines that
+// match. A page costs one pass over the rows, which are read from the storage some at a time.
 func (o *Object) registryList(r *storage.Call) (any, error) {
 	var q listQuery
 	if len(r.Body) > 0 && json.Unmarshal(r.Body, &q) != nil || q.Limit < 0 || q.Limit > maxMachinesPage {
@@ -118,21 +129,28 @@ func (o *Object) registryList(r *storage.Call) (any, error) {
 		}
 		after = &listed{createdAt: n, id: id}
 	}
-	text := strings.ToLower(strings.TrimSpace(q.Query))
-	all, pending := machines(r.Tx, text)
+	wanted := machineFilter{text: strings.ToLower(strings.TrimSpace(q.Query))}
+	if q.Person != "" {
+		p, ok := loadPerson(r.Tx, q.Person)
+		if !ok {
+			return nil, errNoSession()
+		}
+		wanted.roles = p.roles()
+	}
+	all, pending := machines(r.Tx, &wanted)
 	if len(pending) > 0 {
 		if err := o.resolve(r, pending); err != nil {
 			return nil, err
 		}
-		all, _ = machines(r.Tx, text)
+		all, _ = machines(r.Tx, &wanted)
 	}
 	out := struct {
-		Object string       `json:"object"`
-		Data   []machineRow `json:"data"`
-		More   bool         `json:"has_more"`
-		Next   string       `json:"next,omitempty"`
-		Total  int          `json:"total"`
-	}{"list", []machineRow{}, false, "", len(all)}
+		Object string          `json:"object"`
+		Data   []listedMachine `json:"data"`
+		More   bool            `json:"has_more"`
+		Next   string          `json:"next,omitempty"`
+		Total  int             `json:"total"`
+	}{"list", []listedMachine{}, false, "", len(all)}
 	sort.Slice(all, func(i, j int) bool { return all[i].before(&all[j]) })
 	from := 0
 	if after != nil {
@@ -144,18 +162,28 @@ func (o *Object) registryList(r *storage.Call) (any, error) {
 			out.More, out.Next = true, strconv.FormatInt(last.createdAt, 10)+"."+last.id
 			break
 		}
-		var m machineRow
+		var m listedMachine
 		if json.Unmarshal(all[i].row, &m) == nil {
-			m.State, m.At = "", 0
+			m.Role = wanted.roles.Of(m.ID).Role
 			out.Data = append(out.Data, m)
 		}
 	}
 	return out, nil
 }
 
-// machines returns the machines that match a lower-case text, and those whose
-// state must be resolved.
-func machines(t *storage.Tx, text string) (all []listed, pending []machineRow) {
+// machineFilter are the machines that match a lower-case text, for a person of those with a role.
+type machineFilter struct {
+	text  string
+	roles people.Grants // nil for the operator
+}
+
+func (f *machineFilter) has(id, name string) bool {
+	return (f.roles == nil || f.roles.Of(id).Role.Valid()) &&
+		(f.text == "" || strings.Contains(id, f.text) || strings.Contains(strings.ToLower(name), f.text))
+}
+
+// machines returns the machines that are wanted, and those whose state must be resolved.
+func machines(t *storage.Tx, wanted *machineFilter) (all []listed, pending []machineRow) {
 	t.Pages(machinePrefix, storage.SmallPage, func(row storage.Row) bool {
 		state := gjson.GetBytes(row.Value, "state").Str
 		if state != active && len(pending) < maxResolve {
@@ -165,8 +193,7 @@ func machines(t *storage.Tx, text string) (all []listed, pending []machineRow) {
 			}
 		}
 		id := strings.TrimPrefix(row.Key, machinePrefix)
-		if state == creating || text != "" && !strings.Contains(id, text) &&
-			!strings.Contains(strings.ToLower(gjson.GetBytes(row.Value, "name").Str), text) {
+		if state == creating || !wanted.has(id, gjson.GetBytes(row.Value, "name").Str) {
 			return true
 		}
 		all = append(all, listed{gjson.GetBytes(row.Value, "createdAt").Int(), id, row.Value})

@@ -52,8 +52,9 @@ func TestPersonOfProviderSignsIn(t *testing.T) {
 		v.Token != "" {
 		t.Fatalf("got %d %+v", status, v)
 	}
-	if _, err := w.auth.Operator(context.Background(), from("GET", "/api/machines", "", "cookie", cookie), ""); statusOf(err) != 403 {
-		t.Errorf("a route of the operator: got %v", err)
+	if c, err := w.auth.Operator(context.Background(), from("GET", "/api/machines", "", "cookie", cookie), ""); err != nil ||
+		c.Operator || c.Person.Role != people.Member {
+		t.Errorf("a route of the operator: got %+v, %v", c, err)
 	}
 	for name, in := range map[string]*SignIn{
 		"no rule":        {Identity: ann},

@@ -113,6 +113,11 @@ func ErrRole() error {
 	return apierr.New(403, "role_required", "Your role on this machine does not include this. Ask one of its owners.")
 }
 
+// ErrOperator returns the refusal of a person where no role is enough.
+func ErrOperator() error {
+	return apierr.New(403, "role_required", "Only the operator may do this. Sign in with the operator token.")
+}
+
 // ErrInvitation returns the refusal of an invitation that does not exist, was used, or is over.
 func ErrInvitation() error {
 	return apierr.New(401, "invitation_invalid",

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/internal/testgw/front"
+	"weir/pkg/wire/httpmsg"
+)
+
+// visitor is a person with a session.
+type visitor struct {
+	*world
+	id, token string
+	header    []httpmsg.Field
+}
+
+// peopleWorld is a gateway with one machine.
+func peopleWorld(t *testing.T) (w *world, machineID string) {
+	w = &world{Gateway: front.New(nil), t: t, origin: "https://gateway.example"}
+	w.Answer = newWorld(t).Answer
+	machineID, _ = w.tenant(1)
+	return w, machineID
+}
+
+// invited returns the secret of an invitation by the operator.
+func (w *world) invited(machineID, body string) string {
+	w.t.Helper()
+	r := w.do("POST", "/"+machineID+"/api/invitations", adminToken, body)
+	_, secret, ok := strings.Cut(gjson.Get(r.body, "link").Str, "/#/invitation/")
+	if r.status != 201 || !ok {
+		w.t.Fatalf("invite: %d %s", r.status, r.body)
+	}
+	return secret
+}
+
+// enter signs in by the body of POST /api/session.
+func (w *world) enter(body string) (*visitor, reply) {
+	w.t.Helper()
+	r := w.do("POST", "/api/session", "", body, httpmsg.Field{Name: "origin", Value: w.origin})
+	cookie, _, _ := strings.Cut(r.header.Get("set-cookie"), ";")
+	return &visitor{w, gjson.Get(r.body, "personId").Str, gjson.Get(r.body, "token").Str, []httpmsg.Field{
+		{Name: "cookie", Value: cookie}, {Name: "origin", Value: w.origin},
+		{Name: "x-csrf-token", Value: gjson.Get(r.body, "csrfToken").Str}}}, r
+}
+
+// joined is a person with a role on the machine.
+func (w *world) joined(machineID, name, invitation string) *visitor {
+	w.t.Helper()
+	v, r := w.enter(`{"invitation":"` + w.invited(machineID, invitation) + `","name":"` + name + `"}`)
+	if r.status != 200 || v.id == "" {
+		w.t.Fatalf("%s: %d %s", name, r.status, r.body)
+	}
+	return v
+}
+
+func (v *visitor) asks(method, path, body string) reply {
+	v.t.Helper()
+	return v.do(method, path, "", body, v.header...)
+}
+
+// wants fails the test unless an answer has a status.
+func (v *visitor) wants(status int, method, path, body string) reply {
+	v.t.Helper()
+	r := v.asks(method, path, body)
+	if r.status != status {
+		v.t.Errorf("%s %s %s: %d %s, want %d", method, path, body, r.status, r.body, status)
+	}
+	return r
+}
+
+func TestPersonListsMachinesWithRole(t *testing.T) {
+	w, mine := peopleWorld(t)
+	other, _ := w.tenant(0)
+	ann := w.joined(mine, "Ann", `{"role":"viewer"}`)
+	for query, want := range map[string]int{"": 1, "?q=" + mine: 1, "?q=" + other: 0, "?limit=1": 1} {
+		r := ann.wants(200, "GET", "/api/machines"+query, "")
+		if got := gjson.Get(r.body, "data").Array(); len(got) != want || gjson.Get(r.body, "total").Int() != int64(want) ||
+			want == 1 && (got[0].Get("machineId").Str != mine || got[0].Get("role").Str != "viewer") {
+			t.Errorf("machines%s: got %s", query, r.body)
+		}
+	}
+	if r := w.do("GET", "/api/machines", adminToken, ""); gjson.Get(r.body, "total").Int() != 2 ||
+		gjson.Get(r.body, "data.0.role").Exists() {
+		t.Errorf("the operator: got %s", r.body)
+	}
+	for _, c := range [][2]string{{"POST", "/api/machines"}, {"GET", "/api/version"}, {"GET", "/api/identity-providers"}} {
+		if r := ann.wants(403, c[0], c[1], map[string]string{"POST": "{}"}[c[0]]); gjson.Get(r.body, "error.code").Str != "role_required" {
+			t.Errorf("%s %s: got %s", c[0], c[1], r.body)
+		}
+	}
+	ann.wants(403, "DELETE", "/api/machines/"+mine, "")
+	ann.wants(403, "GET", "/"+other+"/api/keys", "")
+	w.do("DELETE", "/"+mine+"/api/people/"+ann.id, adminToken, "")
+	ann.wants(401, "GET", "/api/machines", "")
+}
