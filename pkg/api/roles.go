@@ -15,6 +15,8 @@ var roles = [...]struct {
 	route string
 	role  people.Role
 }{
+	{"GET /api/budgets/", people.Viewer},
+	{"GET /api/budgets", people.Member},
 	{"GET /api/keys", people.Member},
 	{"POST /api/keys", people.Member},
 	{"PUT /api/keys/{id}", people.Member},

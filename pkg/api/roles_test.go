@@ -51,7 +51,7 @@ var wantRoles = map[string]people.Role{
 	"GET /api/combos/{id}":                  "viewer",
 	"PUT /api/combos/{id}":                  "editor",
 	"DELETE /api/combos/{id}":               "editor",
-	"GET /api/budgets":                      "viewer",
+	"GET /api/budgets":                      "member",
 	"POST /api/budgets":                     "editor",
 	"GET /api/budgets/{id}":                 "viewer",
 	"PUT /api/budgets/{id}":                 "editor",

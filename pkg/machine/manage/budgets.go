@@ -83,8 +83,13 @@ func (c *change) showBudget(b *storage.Budget) budgetView {
 	return v
 }
 
+// budgetList answers GET /api/budgets, for a member with their own budget alone.
 func (c *change) budgetList() (any, error) {
-	return listOf(c, "budgets", c.Budgets(), c.viewBudget)
+	rows := c.Budgets()
+	if p := c.member(); p != nil {
+		rows = slices.DeleteFunc(rows, func(b storage.Budget) bool { return b.Tag != tagOf(p.ID) })
+	}
+	return listOf(c, "budgets", rows, c.viewBudget)
 }
 
 func (c *change) budget() (row storage.Budget, err error) {

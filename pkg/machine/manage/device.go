@@ -40,7 +40,7 @@ func (c *change) deviceDecide() (any, error) {
 		return nil, err
 	}
 	c.Put(storage.LeasePrefix+digest, storage.Lease{Device: name, KeyID: c.env.KeyID, KeyDigest: c.env.KeyDigest,
-		ExpiresAt: c.Now + deviceLeaseFor})
+		Person: c.env.Person, ExpiresAt: c.Now + deviceLeaseFor})
 	return struct{}{}, nil
 }
 

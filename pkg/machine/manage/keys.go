@@ -212,7 +212,7 @@ func (c *change) keyCreate() (any, error) {
 	}
 	var row storage.Key
 	c.readKey(in, &row)
-	own, err := c.budgetOfKey(in, row.Name)
+	budgeted, err := c.budgetOfKey(in, row.Name)
 	if err == nil {
 		err = in.failed()
 	}
@@ -228,19 +228,17 @@ func (c *change) keyCreate() (any, error) {
 	if len(c.List(storage.KeyPrefix)) >= MaxKeys {
 		return nil, apierr.New(409, "too_many", "A machine has at most %d keys.", MaxKeys)
 	}
-	if p := c.member(); p != nil {
-		if err := byTemplate(c.Tx, p, &row); err != nil {
-			return nil, err
-		}
+	if err := own(c.Tx, c.env.Person, &row); err != nil {
+		return nil, err
 	}
 	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.ID)
 	if err != nil {
 		return nil, err
 	}
 	row.ID, row.Digest, row.Last4, row.CreatedAt = minted.ID, minted.Digest, minted.Last4, c.Now
-	if own != nil {
-		own.KeyID, own.CreatedAt = row.ID, c.Now
-		c.putBudget(own)
+	if budgeted != nil {
+		budgeted.KeyID, budgeted.CreatedAt = row.ID, c.Now
+		c.putBudget(budgeted)
 	}
 	c.target, c.fields, c.status = c.o.MaskedKey(row.ID), in.names, 201
 	c.o.keyCreated(c.Tx, &row, c.actor)

@@ -15,7 +15,7 @@ import (
 // ofMembers are the routes that a member may call. All but the set-up look at own records alone.
 var ofMembers = [...]string{"GET /api/keys", "POST /api/keys", "GET /api/keys/{id}", "PUT /api/keys/{id}",
 	"DELETE /api/keys/{id}", "POST /api/keys/{id}/rotate", "GET /api/keys/{id}/usage", "GET /api/keys/{id}/networks",
-	"GET /api/usage", "GET /api/requests", "GET /api/requests/{id}", "POST /api/setup"}
+	"GET /api/budgets", "GET /api/usage", "GET /api/requests", "GET /api/requests/{id}", "POST /api/setup"}
 
 // mayCall refuses a person who was removed after the roles were read, and a member on a route that
 // is not one of members.
@@ -77,6 +77,24 @@ func templateOf(p *rpc.Person) *people.Template {
 	return p.Template
 }
 
+// own makes a new key that of the person who creates it, so that a removal pauses it. A member's
+// has what the template says.
+func own(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
+	if p == nil {
+		return nil
+	}
+	row.Person = p.ID
+	if p.Role != people.Member {
+		if len(row.Tags) < store.MaxTags && !slices.ContainsFunc(row.Tags, ofPerson) {
+			row.Tags = append(row.Tags, tagOf(p.ID))
+		}
+		return nil
+	}
+	return byTemplate(t, p, row)
+}
+
+func ofPerson(tag string) bool { return store.TagName(tag) == personTag }
+
 // byTemplate sets what the template of a member says of a new key, and the member's budget.
 func byTemplate(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
 	m, live := templateOf(p), 0
@@ -88,14 +106,43 @@ func byTemplate(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
 	if live >= m.MaxKeys() {
 		return apierr.New(409, "too_many", "You have %d keys, which is the most. Revoke one that you no longer need.", live)
 	}
-	row.Person, row.Models, row.RPM, row.DailyMax = p.ID, m.Models, m.RPM, m.DailyMax
-	row.TPM, row.MaxParallel, row.Tags = m.TPM, m.MaxParallel, []string{tagOf(p.ID)}
-	if end := t.Now + int64(m.Days)*storage.Day; m.Days > 0 && (row.ExpiresAt == 0 || row.ExpiresAt > end) {
-		row.ExpiresAt = end
-	}
+	row.Tags = []string{tagOf(p.ID)}
+	limitBy(m, row, t.Now)
 	setPersonBudget(t, p.ID, p.Name, m)
 	return nil
 }
+
+// limitBy sets the limits of a template on a key, whose days count from a time.
+func limitBy(m *people.Template, row *storage.Key, from int64) {
+	row.Models, row.RPM, row.DailyMax, row.TPM, row.MaxParallel = m.Models, m.RPM, m.DailyMax, m.TPM, m.MaxParallel
+	if end := from + int64(m.Days)*storage.Day; m.Days > 0 && (row.ExpiresAt == 0 || row.ExpiresAt > end) {
+		row.ExpiresAt = end
+	}
+}
+
+// regrant applies another role or template to the keys that a person has: a member's get the
+// limits, and those that manage the machine are paused for anyone but an owner.
+func (c *change) regrant(id string, g people.Grant) {
+	for _, k := range c.Keys() {
+		if k.Person != id {
+			continue
+		}
+		if g.Role == people.Member {
+			m := g.Template
+			if m == nil {
+				m = &people.Template{}
+			}
+			limitBy(m, &k, c.Now)
+		}
+		if g.Role != people.Owner && k.PausedAt == 0 && slices.ContainsFunc(k.Scopes, manages) {
+			k.PausedAt = c.Now
+		}
+		c.PutKey(&k)
+	}
+}
+
+// manages reports whether a scope is one that only owners may grant.
+func manages(scope string) bool { return scope == "manage" || scope == "export" }
 
 // setPersonBudget stores the budget of all keys of a person. It outlives the keys, so that a new
 // one does not start over.

@@ -75,6 +75,7 @@ func (c *change) personUpdate() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
+	c.regrant(c.target, g)
 	var b storage.Budget
 	if g.Template != nil && c.Load(storage.BudgetPrefix+storage.DigestOf(personTag, c.target)[:20], &b) {
 		setPersonBudget(c.Tx, c.target, "", g.Template)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/api"
 	"weir/pkg/auth/session"
 	"weir/pkg/machine/rpc"
@@ -120,8 +122,8 @@ func TestMemberIsRefusedElsewhere(t *testing.T) {
 			}
 		}
 	}
-	if admitted != 12 {
-		t.Errorf("%d routes admit a member, want 12", admitted)
+	if admitted != 13 {
+		t.Errorf("%d routes admit a member, want 13", admitted)
 	}
 }
 
@@ -177,6 +179,95 @@ func TestRemovalPausesKeysOfPerson(t *testing.T) {
 	later := func(e *rpc.ManageCall) { ann(e); e.Person.SeenAt = 1_900_000_000_000 }
 	if status, a := w.API("GET", "/api/keys", "", later); status != 200 || a.Get("body.data.#").Int() != 1 {
 		t.Errorf("invited again: got %d %s", status, a.Raw)
+	}
+}
+
+// An editor's keys, and the key of a command line that an owner has signed in, are paused too.
+func TestRemovalPausesKeysOfEveryRole(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	editor, owner := as(annID, people.Editor, nil), as(bobID, people.Owner, nil)
+	_, made := w.API("POST", "/api/keys", `{"name":"ci","tags":["team=a"]}`, editor)
+	if k := made.Get("body"); k.Get("person").Str != annID || k.Get("tags").Raw != `["team=a","person=`+annID+`"]` {
+		t.Fatalf("got %s", made.Raw)
+	}
+	digest := rpc.KeyDigest("device")
+	body, _ := json.Marshal(map[string]any{"approve": true, "digest": digest, "name": "laptop"})
+	if status, a := w.API("POST", "/api/device", string(body), owner, func(e *rpc.ManageCall) {
+		e.Route, e.Params = "/api/device/{code}", []string{"code"}
+	}); status != 200 {
+		t.Fatalf("device: got %d %s", status, a.Raw)
+	}
+	claim, _ := json.Marshal(rpc.ClaimLease{Digest: digest, Tool: rpc.DeviceTool})
+	if status, a := w.Call("lease.claim", string(claim)); status != 200 {
+		t.Fatalf("claim: got %d %s", status, a.Raw)
+	}
+	if a := w.OK("GET", "/api/audit", ""); a.Get("data.0.actor").Str != "person:"+bobID {
+		t.Errorf("the actor: got %s", a.Get("data.0").Raw)
+	}
+	for _, id := range []string{annID, bobID} {
+		w.API("DELETE", "/api/people", "", func(e *rpc.ManageCall) { e.Route, e.Params = "/api/people/{id}", []string{id} })
+	}
+	for _, k := range w.OK("GET", "/api/keys", "").Get("data").Array() {
+		if k.Get("person").Exists() && !k.Get("pausedAt").Exists() {
+			t.Errorf("got %s", k.Raw)
+		}
+	}
+}
+
+// Another role or template changes the keys that a person has.
+func TestLowerRoleReachesKeys(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	owner := as(annID, people.Owner, nil)
+	w.API("POST", "/api/keys", `{"name":"plain"}`, owner)
+	w.API("POST", "/api/keys", `{"name":"boss","scopes":["manage"]}`, owner)
+	set := func(body string) {
+		t.Helper()
+		if status, a := w.API("PUT", "/api/people", body, func(e *rpc.ManageCall) {
+			e.Route, e.Params = "/api/people/{id}", []string{annID}
+		}); status != 200 {
+			t.Fatalf("%s: got %d %s", body, status, a.Raw)
+		}
+	}
+	key := func(name string) gjson.Result {
+		return w.OK("GET", "/api/keys", "").Get(`data.#(name="` + name + `")`)
+	}
+	if set(`{"role":"owner"}`); key("boss").Get("pausedAt").Exists() {
+		t.Error("the key of an owner is paused")
+	}
+	set(`{"role":"member","template":{"models":["openai/gpt-4o"],"rpm":3,"days":1}}`)
+	if k := key("plain"); k.Get("models.0").Str != "openai/gpt-4o" || k.Get("rpm").Int() != 3 ||
+		k.Get("expiresAt").Int() == 0 || k.Get("pausedAt").Exists() {
+		t.Errorf("got %s", k.Raw)
+	}
+	if k := key("boss"); !k.Get("pausedAt").Exists() {
+		t.Errorf("got %s", k.Raw)
+	}
+	member := as(annID, people.Member, small)
+	boss := key("boss").Get("id").Str
+	for _, step := range []struct{ method, step, body string }{{"PUT", "", `{"paused":false}`}, {"POST", "/rotate", `{}`}} {
+		if status, a := w.API(step.method, "/api/keys", step.body, member, func(e *rpc.ManageCall) {
+			e.Route, e.Params = "/api/keys/{id}"+step.step, []string{boss}
+		}); status != 400 && status != 403 {
+			t.Errorf("%s: got %d %s", step.method, status, a.Raw)
+		}
+	}
+}
+
+func TestMemberSeesOwnBudgetOnly(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	ann, bob := as(annID, people.Member, small), as(bobID, people.Member, small)
+	w.API("POST", "/api/keys", `{}`, ann)
+	w.API("POST", "/api/keys", `{}`, bob)
+	w.OK("POST", "/api/budgets", `{"name":"all","limit":1,"unit":"usd","window":"day"}`)
+	if rows := w.OK("GET", "/api/budgets", "", ann).Get("data"); rows.Get("#").Int() != 1 ||
+		rows.Get("0.tag").Str != "person="+annID {
+		t.Errorf("got %s", rows.Raw)
+	}
+	if n := w.OK("GET", "/api/budgets", "").Get("data.#").Int(); n != 3 {
+		t.Errorf("the operator sees %d, want 3", n)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
-	"weir/pkg/people"
 	"weir/pkg/setup"
 	"weir/pkg/wire/apierr"
 )
@@ -134,10 +133,8 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 	}
 	r.Del(storage.LeasePrefix + in.Digest)
 	key.ID, key.Digest, key.Last4, key.CreatedAt = minted.ID, minted.Digest, minted.Last4, r.Now
-	if p := row.Person; p != nil && p.Role == people.Member {
-		if err := byTemplate(r.Tx, p, &key); err != nil {
-			return nil, err
-		}
+	if err := own(r.Tx, row.Person, &key); err != nil {
+		return nil, err
 	}
 	r.PutKey(&key)
 	o.keyCreated(r.Tx, &key, actor)
