@@ -104,10 +104,14 @@ func (h *People) Invite(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	if origin == "" {
 		origin = c.Origin
 	}
+	link := origin + "/#/invitation/" + secret
+	if in.Person != "" {
+		link += "?renews=1" // the page asks for no name
+	}
 	resp := answer(201, rpc.JSON(struct {
 		rpc.Invitation
 		Link string `json:"link"`
-	}{made, origin + "/#/invitation/" + secret}))
+	}{made, link}))
 	resp.Header.Set("cache-control", "no-store")
 	return resp, nil
 }

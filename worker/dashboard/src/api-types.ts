@@ -2,6 +2,7 @@
 // milliseconds.
 
 import type { BudgetWindow } from "./pages/budgets/windows";
+import type { Role } from "./roles";
 
 // Session is the body of GET and POST /api/session.
 export interface Session {
@@ -11,6 +12,12 @@ export interface Session {
   machineId?: string;
   keyName?: string;
   keyId?: string;
+  /** set if the session belongs to a person, as are personName and roles, by machineId or "*" */
+  personId?: string;
+  personName?: string;
+  roles?: Record<string, Role>;
+  /** once, in the answer to an accepted invitation: the personal sign-in token */
+  token?: string;
   csrfToken?: string;
   idleAt?: number;
   expiresAt?: number;
@@ -26,6 +33,53 @@ export interface MachineRow {
   machineId: string;
   name?: string;
   createdAt: number;
+  /** of the person who asks */
+  role?: Role;
+}
+
+// MemberTemplate bounds the keys that a member creates; what is absent is not bounded.
+export interface MemberTemplate {
+  keys?: number;
+  models?: string[];
+  rpm?: number;
+  dailyMax?: number;
+  tpm?: number;
+  maxParallel?: number;
+  /** after which a key expires */
+  days?: number;
+  budgetUsd?: number;
+  budgetWindow?: BudgetWindow;
+}
+
+export interface PersonRow {
+  id: string;
+  name?: string;
+  email?: string;
+  /** of the identity provider; absent for someone who signs in by a link */
+  issuer?: string;
+  role: Role;
+  template?: MemberTemplate;
+  /** the role comes from a rule of the identity provider */
+  byRule?: boolean;
+  firstSeen: number;
+  lastSeen: number;
+  sessions: number;
+}
+
+export interface InvitationRow {
+  id: string;
+  role?: Role;
+  note?: string;
+  /** the person who is to sign in again */
+  person?: string;
+  expiresAt: number;
+  /** only in the answer that creates it */
+  link?: string;
+}
+
+// PeopleList is the body of GET /api/people.
+export interface PeopleList extends List<PersonRow> {
+  invitations: InvitationRow[];
 }
 
 // MachinePage is a page of GET /api/machines.
@@ -277,6 +331,8 @@ export interface KeyRow {
   /** only in the answer that creates the key */
   apiKey?: string;
   name?: string;
+  /** the id of the person who has it */
+  person?: string;
   last4?: string;
   scopes: string[];
   models?: string[];

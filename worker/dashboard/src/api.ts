@@ -1,6 +1,7 @@
 // Calls of the management API, with the session cookie.
 import type { List, Session } from "./api-types";
 import { duration } from "./format";
+import { atLeast, type Role } from "./roles";
 
 // ApiError is an answer of 400 and above; status 0 is a call without an answer.
 export class ApiError extends Error {
@@ -125,6 +126,9 @@ async function session(res: Promise<Response>): Promise<Session> {
 
 export const whoami = () => session(raw("GET", "/api/session"));
 export const signIn = (token: string) => session(raw("POST", "/api/session", { token }));
+// accept signs in by the secret of an invitation.
+export const accept = (invitation: string, name: string) =>
+  session(raw("POST", "/api/session", { invitation, ...(name && { name }) }));
 
 // signOut ends the session; with all, every session of the same token or key.
 export async function signOut(all: boolean) {
@@ -145,7 +149,14 @@ export interface Tagged<T> {
 export class Machine {
   private creating: Promise<string> | null = null;
   private dataKey: { id: string; key: string; until: number } | null = null;
-  constructor(readonly id: string) {}
+  constructor(
+    readonly id: string,
+    readonly role: Role = "owner",
+  ) {}
+  /** reports whether the role of the user includes another */
+  may(least: Role) {
+    return atLeast(this.role, least);
+  }
   at(path: string) {
     return `/${this.id}/api${path}`;
   }
@@ -214,6 +225,7 @@ export class Machine {
 
 // byCode are the texts of errors whose message is written for API clients.
 const byCode: Record<string, string> = {
+  invitation_invalid: "This invitation was used, has expired or was withdrawn. Ask for another one.",
   stale: "Someone else changed this. Reload and try again.",
   too_many_attempts: "Too many sign-in attempts.",
   session_expired: "Your session has ended. Sign in again.",

@@ -4,16 +4,20 @@ import type { Session } from "./api-types";
 import { Dialog } from "./dialog";
 import { setOwner } from "./drafts";
 import { useLoad } from "./hooks";
-import { takeSignInCode } from "./route";
+import { Lazy } from "./lazy";
+import { takeInvitation, takeSignInCode } from "./route";
 import { Shell } from "./shell";
 import { SignIn } from "./signin";
 import { ErrorBox, Skeleton } from "./ui";
+
+const invitedPage = () => import("./invitation");
 
 // App is the dashboard: the sign-in page, or the shell with the pages.
 export function App() {
   const [session, setSession] = useState<Session | null>(null);
   const [why, setWhy] = useState("");
   const [error, setError] = useState("");
+  const [invitation, setInvitation] = useState(takeInvitation);
   const [asking, setAsking] = useState<((ok: boolean) => void) | null>(null);
   const features = useLoad(
     async () => new Set((await (await raw("GET", "/api/features")).json()).routes as string[]),
@@ -41,6 +45,8 @@ export function App() {
     setHandlers({ ended: out, reauth: () => new Promise((resolve) => setAsking(() => resolve)) });
     load(takeSignInCode());
     const opened = () => {
+      const link = takeInvitation();
+      if (link) return setInvitation(link);
       const code = takeSignInCode();
       if (code) load(code);
     };
@@ -68,6 +74,14 @@ export function App() {
       </main>
     );
   }
+  if (invitation)
+    return (
+      <Lazy
+        load={invitedPage}
+        what="the invitation"
+        props={{ of: invitation, session, onSession: setSession, onDone: () => setInvitation(null) }}
+      />
+    );
   if (!session.signedIn)
     return (
       <SignIn
@@ -79,7 +93,9 @@ export function App() {
       />
     );
 
-  setOwner(session.operator ? "operator" : `${session.machineId} ${session.keyId ?? session.keyName}`);
+  setOwner(
+    session.operator ? "operator" : (session.personId ?? `${session.machineId} ${session.keyId ?? session.keyName}`),
+  );
   const routes = features.data;
   const answer = (ok: boolean) => {
     asking?.(ok);
@@ -90,7 +106,11 @@ export function App() {
       <Shell session={session} has={(route) => routes.has(route)} onOut={out} />
       {asking && (
         <Dialog title="Sign in again" onClose={() => answer(false)}>
-          <p>To continue, enter your {session.operator ? "operator token" : "management key"} again.</p>
+          <p>
+            To continue, enter your{" "}
+            {session.operator ? "operator token" : session.personId ? "personal sign-in token" : "management key"}{" "}
+            again.
+          </p>
           {session.operator && (
             <p class="muted">
               On a server of your own, you can instead open a new link from <code>weir init</code> and try again.

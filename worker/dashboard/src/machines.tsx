@@ -1,12 +1,13 @@
 import { useState } from "preact/hooks";
 import { call } from "./api";
-import type { MachinePage, MachineRow } from "./api-types";
+import type { MachinePage, MachineRow, Session } from "./api-types";
 import { TypedConfirm } from "./confirm";
 import { Dialog, losing, shownOnce } from "./dialog";
 import { useDraft } from "./drafts";
 import { count, number } from "./format";
 import { useAction, useLoad, useSettled } from "./hooks";
-import { home } from "./pages";
+import { home, homeOf } from "./pages";
+import { roleNames } from "./roles";
 import { to, useFilter } from "./route";
 import { toast } from "./toast";
 import { Code } from "./code";
@@ -17,8 +18,10 @@ import { Time } from "./time";
 
 const searchFrom = 6; // machines
 
-// Machines is the operator's list of machines, the tenants of the gateway.
-export default function Machines({ onChange }: { onChange: () => Promise<void> }) {
+// Machines is the list of machines, the tenants of the gateway: for a person those where they
+// have a role.
+export default function Machines({ session, onChange }: { session: Session; onChange: () => Promise<void> }) {
+  const mayCreate = session.operator;
   const [search, setSearch] = useFilter("q", "");
   const q = useSettled(search.trim(), 250);
   const query = (cursor = "") => `/api/machines?${new URLSearchParams({ ...(q && { q }), ...(cursor && { cursor }) })}`;
@@ -63,9 +66,11 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
       title="Machines"
       intro="Machines keep accounts, keys and usage separate."
       actions={
-        <Button kind="main" icon="plus" onClick={() => setCreating(true)}>
-          Create machine
-        </Button>
+        mayCreate && (
+          <Button kind="main" icon="plus" onClick={() => setCreating(true)}>
+            Create machine
+          </Button>
+        )
       }
     >
       <Load of={first} what="machines">
@@ -73,10 +78,16 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
           if (total === 0 && !search)
             return (
               <Empty title="No machines yet">
-                <p>You get an API key for it.</p>
-                <Button kind="main" onClick={() => setCreating(true)}>
-                  Create your first machine
-                </Button>
+                <p>
+                  {mayCreate
+                    ? "You get an API key for it."
+                    : "You have no role on a machine. Ask an owner for an invitation."}
+                </p>
+                {mayCreate && (
+                  <Button kind="main" onClick={() => setCreating(true)}>
+                    Create your first machine
+                  </Button>
+                )}
               </Empty>
             );
           const rows = [...data, ...(rest?.rows ?? [])],
@@ -97,7 +108,7 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
                 {rows.map((m) => (
                   <li key={m.machineId} class="card">
                     <h2>
-                      <a href={to(m.machineId, home)}>
+                      <a href={to(m.machineId, homeOf(m.role))}>
                         <bdi>{m.name || "Unnamed"}</bdi>
                       </a>
                     </h2>
@@ -105,29 +116,37 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
                       <code>{m.machineId}</code>
                     </p>
                     <p class="muted small">
-                      Created <Time at={m.createdAt} as="day" />
+                      {m.role && `${roleNames[m.role]}. `}Created <Time at={m.createdAt} as="day" />
                     </p>
                     <div class="row">
-                      <a class="button" href={to(m.machineId, home)} aria-label={`Open ${m.name || m.machineId}`}>
+                      <a
+                        class="button"
+                        href={to(m.machineId, homeOf(m.role))}
+                        aria-label={`Open ${m.name || m.machineId}`}
+                      >
                         Open
                       </a>
-                      <Button
-                        kind="quiet"
-                        aria-label={`Rename ${m.name || m.machineId}`}
-                        onClick={() => setRenaming(m)}
-                      >
-                        Rename…
-                      </Button>
-                      <Button
-                        kind="quiet"
-                        aria-label={`Delete ${m.name || m.machineId}`}
-                        onClick={() => {
-                          remove.clear();
-                          setDeleting(m);
-                        }}
-                      >
-                        Delete…
-                      </Button>
+                      {mayCreate && (
+                        <Button
+                          kind="quiet"
+                          aria-label={`Rename ${m.name || m.machineId}`}
+                          onClick={() => setRenaming(m)}
+                        >
+                          Rename…
+                        </Button>
+                      )}
+                      {mayCreate && (
+                        <Button
+                          kind="quiet"
+                          aria-label={`Delete ${m.name || m.machineId}`}
+                          onClick={() => {
+                            remove.clear();
+                            setDeleting(m);
+                          }}
+                        >
+                          Delete…
+                        </Button>
+                      )}
                     </div>
                   </li>
                 ))}

@@ -13,7 +13,10 @@ export interface Names {
 
 export const useNames = (machine: Machine): Loaded<Names> =>
   useLoad(async () => {
-    const [keys, conns] = await Promise.all([machine.list<KeyRow>("/keys"), machine.list<ConnectionRow>("/providers")]);
+    const [keys, conns] = await Promise.all([
+      machine.list<KeyRow>("/keys"),
+      machine.may("viewer") ? machine.list<ConnectionRow>("/providers") : [],
+    ]);
     return {
       keys: new Map(keys.map((k) => [k.id, keyName(k)])),
       connections: new Map(conns.map((c) => [c.id, c.name || c.provider])),

@@ -2,6 +2,7 @@ import type { ComponentType } from "preact";
 import type { Machine } from "./api";
 import type { Session } from "./api-types";
 import type { IconName } from "./icons";
+import type { Role } from "./roles";
 
 // Has reports whether this build serves a route, for example "GET /api/usage".
 export type Has = (route: string) => boolean;
@@ -26,5 +27,7 @@ export interface PageEntry {
   icon: IconName;
   /** a route without which the page is not offered */
   needs?: string;
+  /** the least role that is offered the page; viewer if it is absent */
+  role?: Role;
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }

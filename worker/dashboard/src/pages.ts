@@ -1,4 +1,5 @@
 import type { PageEntry } from "./page";
+import type { Role } from "./roles";
 
 // pages are the pages of a machine, in the order of the navigation. Each is
 // loaded when it is first opened. To add a page: a file in pages/, a row here,
@@ -9,7 +10,7 @@ export const pages: PageEntry[] = [
   { path: "providers", title: "Providers", icon: "providers", load: () => import("./pages/providers") },
   { path: "models", title: "Models", icon: "models", load: () => import("./pages/models") },
   { path: "combos", title: "Combos", icon: "combos", load: () => import("./pages/combos") },
-  { path: "keys", title: "Keys", icon: "keys", load: () => import("./pages/keys") },
+  { path: "keys", title: "Keys", icon: "keys", role: "member", load: () => import("./pages/keys") },
   {
     path: "budgets",
     title: "Budgets",
@@ -17,19 +18,43 @@ export const pages: PageEntry[] = [
     needs: "GET /api/budgets",
     load: () => import("./pages/budgets"),
   },
-  { path: "connect", title: "Connect a tool", icon: "connect", load: () => import("./pages/connect") },
-  { path: "usage", title: "Usage", icon: "usage", load: () => import("./pages/usage") },
+  {
+    path: "connect",
+    title: "Connect a tool",
+    icon: "connect",
+    role: "member",
+    load: () => import("./pages/connect"),
+  },
+  { path: "usage", title: "Usage", icon: "usage", role: "member", load: () => import("./pages/usage") },
   {
     path: "requests",
     title: "Requests",
     icon: "requests",
     needs: "GET /api/requests",
+    role: "member",
     load: () => import("./pages/requests"),
   },
-  { path: "playground", title: "Playground", icon: "playground", load: () => import("./pages/playground") },
+  {
+    path: "playground",
+    title: "Playground",
+    icon: "playground",
+    role: "editor",
+    load: () => import("./pages/playground"),
+  },
   { path: "explain", title: "Explain", icon: "explain", load: () => import("./pages/explain") },
+  {
+    path: "people",
+    title: "People",
+    icon: "people",
+    needs: "GET /api/people",
+    role: "owner",
+    load: () => import("./pages/people"),
+  },
   { path: "settings", title: "Settings", icon: "settings", load: () => import("./pages/settings") },
 ];
 
 // home is the path of the first page.
 export const home = pages[0].path;
+
+// homeOf returns the page where a machine opens for a role.
+export const homeOf = (role?: Role) => (role === "member" ? "connect" : home);

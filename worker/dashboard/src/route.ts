@@ -33,13 +33,29 @@ function decode(part: string): string {
   }
 }
 
-// takeSignInCode returns the one-time code of a sign-in link, #/sign-in/{code}, and
-// removes it from the address, so that it does not stay in the history.
-export function takeSignInCode(): string {
+// takeSecret returns the secret of a link, #/{name}/{secret}, and removes it from the address,
+// so that it does not stay in the history.
+function takeSecret(name: string): string {
   const { machineId, page, args } = parse(location.hash);
-  if (machineId || page !== "sign-in" || !args[0]) return "";
+  if (machineId || page !== name || !args[0]) return "";
   history.replaceState(history.state, "", location.pathname);
   return args[0];
+}
+
+// takeSignInCode returns the one-time code of a sign-in link.
+export const takeSignInCode = () => takeSecret("sign-in");
+
+// takeInvitation returns the invitation of a link; renews reports whether it is for someone
+// who is known, and only needs another sign-in token.
+export function takeInvitation(): Invitation | null {
+  const renews = filters().get("renews") === "1";
+  const secret = takeSecret("invitation");
+  return secret ? { secret, renews } : null;
+}
+
+export interface Invitation {
+  secret: string;
+  renews: boolean;
 }
 
 // to returns the address of a page of a machine.

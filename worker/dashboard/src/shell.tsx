@@ -9,8 +9,9 @@ import { useLoad } from "./hooks";
 import { Icon } from "./icons";
 import { Guard, Lazy } from "./lazy";
 import type { Has } from "./page";
-import { home, pages } from "./pages";
+import { home, homeOf, pages } from "./pages";
 import type { PaletteProps } from "./palette";
+import { atLeast, roleNames, roleOn } from "./roles";
 import { go, to, useRoute } from "./route";
 import { ThemeButton } from "./theme";
 import { Toasts } from "./toast";
@@ -24,20 +25,28 @@ const machinesPage = () => import("./machines");
 // the signed-in user.
 export function Shell({ session, has, onOut }: { session: Session; has: Has; onOut: (why: string) => void }) {
   const route = useRoute();
-  const machineId = session.operator ? route.machineId : session.machineId!;
+  const single = session.machineId; // of a management key
+  const machineId = single ?? route.machineId;
+  const role = roleOn(session, machineId);
   // Only a valid machine id is put into a path.
-  const machine = useMemo(() => (/^[a-z0-9]{16}$/.test(machineId) ? new Machine(machineId) : null), [machineId]);
+  const machine = useMemo(
+    () => (/^[a-z0-9]{16}$/.test(machineId) && role ? new Machine(machineId, role) : null),
+    [machineId, role],
+  );
   // The machines to choose from: the first page of the list, and the current one.
   const list = useLoad(async () => {
-    if (!session.operator) return { data: [], total: 0 };
+    if (single) return { data: [], total: 0 };
     const page = await call<MachinePage>("GET", "/api/machines");
     if (machineId && !page.data.some((m) => m.machineId === machineId)) {
       const matches = await call<MachinePage>("GET", `/api/machines?q=${encodeURIComponent(machineId)}`);
       page.data.push(...matches.data.filter((m) => m.machineId === machineId));
     }
     return page;
-  }, [session.operator, machineId]);
-  const offered = useMemo(() => pages.filter((p) => !p.needs || has(p.needs)), []);
+  }, [single, machineId]);
+  const offered = useMemo(
+    () => pages.filter((p) => (!p.needs || has(p.needs)) && role && atLeast(role, p.role ?? "viewer")),
+    [role],
+  );
   const main = useRef<HTMLElement>(null);
   const [open, setOpen] = useState(false); // the menu on a narrow screen
   const [error, setError] = useState("");
@@ -61,16 +70,17 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
 
   useEffect(() => {
     setOpen(false);
-    if (!session.operator && route.machineId !== machineId && route.page !== "device") go(to(machineId, home));
+    if (single && route.machineId !== machineId && route.page !== "device") go(to(machineId, home));
   }, [location.hash]);
 
-  // The operator of one machine starts with it.
+  // Who has one machine starts with it.
   const started = useRef(false);
   useEffect(() => {
     if (!list.data || started.current) return;
     started.current = true;
-    if (session.operator && !route.machineId && !route.page && list.data.total === 1)
-      location.replace(to(list.data.data[0].machineId, home));
+    const [only] = list.data.data;
+    if (!single && !route.machineId && !route.page && list.data.total === 1)
+      location.replace(to(only.machineId, homeOf(roleOn(session, only.machineId))));
   }, [list.data]);
 
   // Revoke the playground's key when the page is closed or shows another machine.
@@ -98,7 +108,8 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
       setError(errorText(e));
     }
   };
-  const page = route.page || home;
+  const first = homeOf(role);
+  const page = route.page || first;
   const entry = offered.find((p) => p.path === page);
   const machineName = list.data?.data.find((m) => m.machineId === machineId)?.name;
 
@@ -116,7 +127,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
       </a>
       <header class={open ? "side open" : "side"}>
         <div class="row between brand">
-          <a href={session.operator ? "#/machines" : to(machineId, home)} class="logo">
+          <a href={single ? to(machineId, home) : "#/machines"} class="logo">
             <img src="/assets/icon.svg" alt="" width="26" height="26" />
             weir
           </a>
@@ -135,13 +146,17 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
           </span>
         </div>
         <div id="menu">
-          {session.operator && (
+          {!single && (
             <label class="field machine">
               <span>Machine</span>
               <select
                 value={machineId}
                 onChange={(e) =>
-                  go(e.currentTarget.value ? to(e.currentTarget.value, entry?.path ?? home) : "#/machines")
+                  go(
+                    e.currentTarget.value
+                      ? to(e.currentTarget.value, session.operator ? (entry?.path ?? home) : "")
+                      : "#/machines",
+                  )
                 }
               >
                 <option value="">
@@ -166,7 +181,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
             <kbd aria-hidden="true">{/Mac|iP/.test(navigator.platform) ? "⌘K" : "Ctrl K"}</kbd>
           </button>
           <nav aria-label="Pages">
-            {session.operator && (
+            {!single && (
               <a href="#/machines" aria-current={machineId ? undefined : "page"}>
                 <Icon name="machines" />
                 Machines
@@ -184,34 +199,41 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
             <small>
               {session.operator
                 ? "Signed in as admin"
-                : session.keyName
-                  ? `Signed in with key ${session.keyName}`
-                  : "Signed in with an unnamed key"}
+                : session.personId
+                  ? `Signed in as ${session.personName}${role ? ` (${roleNames[role].toLowerCase()})` : ""}`
+                  : session.keyName
+                    ? `Signed in with key ${session.keyName}`
+                    : "Signed in with an unnamed key"}
             </small>
             <div class="row tight">
               <Button kind="quiet" icon="out" onClick={() => void out(false)}>
                 Sign out
               </Button>
-              <Button kind="quiet" title="End every session of this token or key" onClick={() => void out(true)}>
+              <Button
+                kind="quiet"
+                title="End every session of this token, key or person"
+                onClick={() => void out(true)}
+              >
                 Sign out everywhere
               </Button>
             </div>
           </div>
         </div>
       </header>
-      <main id="main" ref={main} tabIndex={-1}>
+      <main id="main" ref={main} tabIndex={-1} data-role={role}>
         {error && <ErrorBox>{error}</ErrorBox>}
         <Guard key={`${machineId}/${page}`}>
           {!route.machineId && route.page === "device" ? (
             <Lazy load={devicePage} props={{ session, machines: list.data?.data ?? [] }} what="the sign-in" />
           ) : machineId && !machine ? (
             <Empty title="Machine not found">
+              {session.personId && <p>It does not exist, or you have no role there. Ask one of its owners.</p>}
               <a class="button" href="#/machines">
                 Back to machines
               </a>
             </Empty>
           ) : !machine ? (
-            <Lazy load={machinesPage} props={{ onChange: list.reload }} what="machines" />
+            <Lazy load={machinesPage} props={{ session, onChange: list.reload }} what="machines" />
           ) : entry ? (
             <Lazy
               load={entry.load}
@@ -220,8 +242,8 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
             />
           ) : (
             <Empty title="Page not found">
-              <a class="button" href={to(machineId, home)}>
-                Go to the overview
+              <a class="button" href={to(machineId, first)}>
+                {first === home ? "Go to the overview" : "Go to the first page"}
               </a>
             </Empty>
           )}

@@ -130,7 +130,9 @@ function Tool({
   // Without an account the list of models is the whole catalog.
   const models = useLoad(
     async () =>
-      (await machine.list<ConnectionRow>("/providers")).some((c) => c.isActive) ? machine.modelIds("llm") : [],
+      !machine.may("viewer") || (await machine.list<ConnectionRow>("/providers")).some((c) => c.isActive)
+        ? machine.modelIds("llm")
+        : [],
     [machine],
   );
   const [typedModel, setModel] = useState(""),
@@ -150,7 +152,7 @@ function Tool({
   const manual = <Manual machine={machine} list={list} tool={tool} model={model} small={small} />;
   return (
     <>
-      {models.data?.length === 0 && (
+      {models.data?.length === 0 && machine.may("editor") && (
         <Notice kind="warn">
           No account is connected yet. <a href={to(machine.id, "providers", "add")}>Add an account</a> first.
         </Notice>
@@ -174,7 +176,7 @@ function Tool({
           />
         </div>
         {save.error && <ErrorBox>{save.error}</ErrorBox>}
-        {model && !isDefault && (
+        {model && !isDefault && machine.may("editor") && (
           <Button busy={save.busy} onClick={() => void saveDefaults()}>
             Save as default models
           </Button>
@@ -234,7 +236,7 @@ function Manual({
               busy={create.busy}
               onClick={() =>
                 void create.run(async () => {
-                  const k = await machine.post<KeyRow>("/keys", { name: tool.name, scopes: ["data"] });
+                  const k = await machine.post<KeyRow>("/keys", { name: tool.name });
                   setKey(k.apiKey ?? "");
                 })
               }

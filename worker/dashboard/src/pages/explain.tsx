@@ -126,7 +126,7 @@ export default function Explain({ machine }: PageProps) {
           </Field>
           {act.error && <ErrorBox>{act.error}</ErrorBox>}
           <div class="row">
-            <Button kind="main" type="submit" busy={act.busy}>
+            <Button kind="main" data-reads type="submit" busy={act.busy}>
               Explain
             </Button>
             <Button onClick={fill} disabled={models.loading}>

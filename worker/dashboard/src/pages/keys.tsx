@@ -43,6 +43,12 @@ export default function Keys({ machine, session, args: [asked] }: PageProps) {
         </Button>
       }
     >
+      {!machine.may("viewer") &&
+        list.data?.budgets.map((b) => (
+          <p key={b.id} class="row tight">
+            Your budget: <UsedMeter b={b} /> {usedText(b)}
+          </p>
+        ))}
       <Load of={list} what="keys">
         {({ keys, budgets }) =>
           keys.length === 0 ? (

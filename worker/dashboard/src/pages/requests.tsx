@@ -39,8 +39,15 @@ export default function Requests({ machine, args: [open] }: PageProps) {
       title="Requests"
       intro={
         <>
-          {list.data && kept(list.data)} Prompts and answers are stored only if you turn on{" "}
-          <a href={to(machine.id, "settings")}>captured bodies</a>.
+          {list.data && kept(list.data)} Prompts and answers are stored only if{" "}
+          {machine.may("viewer") ? (
+            <>
+              you turn on <a href={to(machine.id, "settings")}>captured bodies</a>
+            </>
+          ) : (
+            "an owner turns on captured bodies"
+          )}
+          .
         </>
       }
       actions={

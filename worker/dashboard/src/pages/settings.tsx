@@ -33,9 +33,9 @@ export default function Settings({ machine, machineName, session, has, args: [as
     >
       <Routing key={imports} machine={machine} />
       {has("GET /api/destinations") && <Lazy load={destinations} props={{ machine, asked }} what="notifications" />}
-      <Captures machine={machine} onChange={() => setImports(imports + 1)} />
+      {machine.may("owner") && <Captures machine={machine} onChange={() => setImports(imports + 1)} />}
       <Health key={imports} machine={machine} />
-      <Backup machine={machine} onImport={() => setImports(imports + 1)} />
+      {machine.may("owner") && <Backup machine={machine} onImport={() => setImports(imports + 1)} />}
       <Audit key={imports} machine={machine} />
       <About machine={machine} operator={session.operator} />
     </Page>

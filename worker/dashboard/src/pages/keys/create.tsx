@@ -27,7 +27,7 @@ export function Create({
     void act.run(async () => {
       const created = await machine.post<KeyRow>("/keys", {
         ...changesOf(emptyForm, form),
-        scopes: scopesOf(form),
+        ...(machine.may("viewer") && { scopes: scopesOf(form) }),
         ...(allowUnknown && { allowUnknown }),
       });
       draft.clear();

@@ -71,18 +71,20 @@ export function Edit({
           <Button kind="main" type="submit" busy={save.busy} disabled={!draft.dirty || scopesOf(form).length === 0}>
             Save
           </Button>
-          <Button
-            busy={pause.busy}
-            onClick={() =>
-              void pause.run(() =>
-                k.pausedAt
-                  ? change({ paused: false }, `Resumed ${keyName(k)}.`)
-                  : change({ paused: true }, `Paused ${keyName(k)}. Apps that use it are refused within a minute.`),
-              )
-            }
-          >
-            {k.pausedAt ? "Resume" : "Pause"}
-          </Button>
+          {machine.may("viewer") && (
+            <Button
+              busy={pause.busy}
+              onClick={() =>
+                void pause.run(() =>
+                  k.pausedAt
+                    ? change({ paused: false }, `Resumed ${keyName(k)}.`)
+                    : change({ paused: true }, `Paused ${keyName(k)}. Apps that use it are refused within a minute.`),
+                )
+              }
+            >
+              {k.pausedAt ? "Resume" : "Pause"}
+            </Button>
+          )}
         </div>
         {pause.error && <ErrorBox>{pause.error}</ErrorBox>}
       </form>

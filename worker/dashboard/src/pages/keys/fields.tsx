@@ -155,131 +155,147 @@ export function Fields({
     window,
     capture,
   } = form;
-  const known = useLoad(() => machine.modelIds("llm"), [machine]);
+  const known = useLoad(async () => (machine.may("viewer") ? machine.modelIds("llm") : []), [machine]);
   const spans: typeof lifetimes = of
     ? [[of.expiresAt ? when(of.expiresAt) : "Never", unchanged], ...lifetimes.slice(of.expiresAt ? 0 : 1)]
     : lifetimes;
+  const expires = (
+    <Field label="Expires">
+      <select value={String(span)} onChange={(e) => put({ span: Number(e.currentTarget.value) })}>
+        {spans.map(([label, ms]) => (
+          <option key={ms} value={String(ms)}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
   return (
     <>
       <Field label="Name" hint="Label, e.g. “Laptop” or “Production”.">
         <Text max={200} value={name} onText={(name) => put({ name })} />
       </Field>
-      <div class="grid">
-        <Field label="Budget (US dollars)" hint={budgetHint(budgets)}>
-          <input
-            type="number"
-            min={0.000001}
-            step="any"
-            value={budget}
-            onInput={(e) => put({ budget: e.currentTarget.value })}
-          />
-        </Field>
-        <Field label="Budget resets">
-          <select
-            value={window}
-            disabled={budget === "" || !!budgets.own}
-            onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
-          >
-            {Object.entries(windowNames).map(([window, name]) => (
-              <option key={window} value={window}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </Field>
-        <Field label="Expires">
-          <select value={String(span)} onChange={(e) => put({ span: Number(e.currentTarget.value) })}>
-            {spans.map(([label, ms]) => (
-              <option key={ms} value={String(ms)}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </Field>
-      </div>
-      <fieldset class="stack">
-        <legend>
-          <h3>Permissions</h3>
-        </legend>
-        <label class="row tight">
-          <input type="checkbox" checked={data} onChange={(e) => put({ data: e.currentTarget.checked })} />
-          Call models
-        </label>
-        <label class="row tight">
-          <input type="checkbox" checked={manage} onChange={(e) => put({ manage: e.currentTarget.checked })} />
-          Manage this machine (providers, keys and everything else in this dashboard)
-        </label>
-        {manage && (
-          <label class="row tight">
-            <input type="checkbox" checked={exports} onChange={(e) => put({ exports: e.currentTarget.checked })} />
-            Export the machine’s credentials
-          </label>
-        )}
-        <label class="row tight">
-          <input type="checkbox" checked={metrics} onChange={(e) => put({ metrics: e.currentTarget.checked })} />
-          Read metrics (Prometheus)
-        </label>
-      </fieldset>
-      <Field label="Allowed models" hint="One per line; combo names work too. Leave empty to allow all.">
-        <textarea
-          rows={2}
-          spellcheck={false}
-          autocapitalize="none"
-          placeholder={known.data?.[0]}
-          value={models}
-          onInput={(e) => put({ models: e.currentTarget.value })}
-        />
-      </Field>
-      <div class="grid">
-        <Field label="Requests per minute" hint="Leave empty for no limit.">
-          <input
-            type="number"
-            min={1}
-            max={1_000_000}
-            value={rpm}
-            onInput={(e) => put({ rpm: e.currentTarget.value })}
-          />
-        </Field>
-        <Field label="Requests per day" hint="Days start at 00:00 UTC.">
-          <input
-            type="number"
-            min={1}
-            max={1_000_000_000}
-            value={daily}
-            onInput={(e) => put({ daily: e.currentTarget.value })}
-          />
-        </Field>
-        <Field label="Tokens per minute" hint="Input and output. Leave empty for no limit.">
-          <input
-            type="number"
-            min={1}
-            max={1_000_000_000}
-            value={tpm}
-            onInput={(e) => put({ tpm: e.currentTarget.value })}
-          />
-        </Field>
-        <Field label="Concurrent requests" hint="Leave empty for no limit.">
-          <input
-            type="number"
-            min={1}
-            max={1_000_000}
-            value={parallel}
-            onInput={(e) => put({ parallel: e.currentTarget.value })}
-          />
-        </Field>
-        <Field label="Tags" hint="Of each call, e.g. “project=atlas, team=core”. Clients cannot change them.">
-          <Text max={600} value={tags} onText={(tags) => put({ tags })} />
-        </Field>
-        <Field label="Captured requests (%)" hint="Stores prompts and responses. Empty: the machine’s setting.">
-          <input
-            type="number"
-            min={0}
-            max={100}
-            value={capture}
-            onInput={(e) => put({ capture: e.currentTarget.value })}
-          />
-        </Field>
-      </div>
+      {!machine.may("viewer") ? (
+        !of && (
+          <>
+            <p class="muted small">
+              Its models, limits and budget are those that the machine’s owners have set for you.
+            </p>
+            {expires}
+          </>
+        )
+      ) : (
+        <>
+          <div class="grid">
+            <Field label="Budget (US dollars)" hint={budgetHint(budgets)}>
+              <input
+                type="number"
+                min={0.000001}
+                step="any"
+                value={budget}
+                onInput={(e) => put({ budget: e.currentTarget.value })}
+              />
+            </Field>
+            <Field label="Budget resets">
+              <select
+                value={window}
+                disabled={budget === "" || !!budgets.own}
+                onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
+              >
+                {Object.entries(windowNames).map(([window, name]) => (
+                  <option key={window} value={window}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            </Field>
+            {expires}
+          </div>
+          <fieldset class="stack">
+            <legend>
+              <h3>Permissions</h3>
+            </legend>
+            <label class="row tight">
+              <input type="checkbox" checked={data} onChange={(e) => put({ data: e.currentTarget.checked })} />
+              Call models
+            </label>
+            <label class="row tight">
+              <input type="checkbox" checked={manage} onChange={(e) => put({ manage: e.currentTarget.checked })} />
+              Manage this machine (providers, keys and everything else in this dashboard)
+            </label>
+            {manage && (
+              <label class="row tight">
+                <input type="checkbox" checked={exports} onChange={(e) => put({ exports: e.currentTarget.checked })} />
+                Export the machine’s credentials
+              </label>
+            )}
+            <label class="row tight">
+              <input type="checkbox" checked={metrics} onChange={(e) => put({ metrics: e.currentTarget.checked })} />
+              Read metrics (Prometheus)
+            </label>
+          </fieldset>
+          <Field label="Allowed models" hint="One per line; combo names work too. Leave empty to allow all.">
+            <textarea
+              rows={2}
+              spellcheck={false}
+              autocapitalize="none"
+              placeholder={known.data?.[0]}
+              value={models}
+              onInput={(e) => put({ models: e.currentTarget.value })}
+            />
+          </Field>
+          <div class="grid">
+            <Field label="Requests per minute" hint="Leave empty for no limit.">
+              <input
+                type="number"
+                min={1}
+                max={1_000_000}
+                value={rpm}
+                onInput={(e) => put({ rpm: e.currentTarget.value })}
+              />
+            </Field>
+            <Field label="Requests per day" hint="Days start at 00:00 UTC.">
+              <input
+                type="number"
+                min={1}
+                max={1_000_000_000}
+                value={daily}
+                onInput={(e) => put({ daily: e.currentTarget.value })}
+              />
+            </Field>
+            <Field label="Tokens per minute" hint="Input and output. Leave empty for no limit.">
+              <input
+                type="number"
+                min={1}
+                max={1_000_000_000}
+                value={tpm}
+                onInput={(e) => put({ tpm: e.currentTarget.value })}
+              />
+            </Field>
+            <Field label="Concurrent requests" hint="Leave empty for no limit.">
+              <input
+                type="number"
+                min={1}
+                max={1_000_000}
+                value={parallel}
+                onInput={(e) => put({ parallel: e.currentTarget.value })}
+              />
+            </Field>
+            <Field label="Tags" hint="Of each call, e.g. “project=atlas, team=core”. Clients cannot change them.">
+              <Text max={600} value={tags} onText={(tags) => put({ tags })} />
+            </Field>
+            <Field label="Captured requests (%)" hint="Stores prompts and responses. Empty: the machine’s setting.">
+              <input
+                type="number"
+                min={0}
+                max={100}
+                value={capture}
+                onInput={(e) => put({ capture: e.currentTarget.value })}
+              />
+            </Field>
+          </div>
+        </>
+      )}
     </>
   );
 }

@@ -16,7 +16,7 @@ export function Bodies({ machine, r }: { machine: Machine; r: RequestRow }) {
   const load = useAction(),
     remove = useAction();
   const path = `/captures/${encodeURIComponent(r.id)}`;
-  if (!r.captured) return null;
+  if (!r.captured || !machine.may("owner")) return null;
   return (
     <section aria-label="Bodies" class="stack">
       <h3>Bodies</h3>

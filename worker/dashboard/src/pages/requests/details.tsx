@@ -50,7 +50,7 @@ export function Details({ machine, id, listed, connectionName, keyName, onClose 
 
 function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "listed" | "onClose"> & { r: RequestRow }) {
   const result = outcome(r);
-  const explain = explainLink(machine.id, r);
+  const explain = machine.may("viewer") && explainLink(machine.id, r);
   const about = r.estimated ? "≈ " : "";
   return (
     <>

@@ -1,0 +1,137 @@
+// People: an owner invites someone, who accepts in another browser, connects a tool, calls a
+// model, and is removed. Roles see different pages.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { compatible } from "../e2e/gateway.mjs";
+import { answered, bench, looks, open, settled } from "./browser.mjs";
+
+let b;
+before(async () => {
+  b = await bench();
+});
+after(() => b?.close());
+
+async function machine() {
+  const { machineId } = await b.operator.machine({ name: "Team" });
+  await b.operator.connect(machineId, compatible(b.upstream));
+  const api = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
+  return { machineId, api, invited: async (body) => (await api("POST", "/invitations", body)).link.split("/#/")[1] };
+}
+
+const pages = (page) => page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
+
+// accepts opens the link of an invitation in a browser of its own.
+async function accepts(t, link, name, options = {}) {
+  const page = await open(t, b, { as: null, at: `#/${link}`, ...options });
+  await page.getByLabel("Your name").fill(name);
+  await page.getByRole("button", { name: "Accept invitation" }).click();
+  await page.getByRole("heading", { name: `Welcome, ${name}` }).waitFor();
+  const token = await page.getByRole("region", { name: "Personal sign-in token" }).innerText();
+  assert.match(token, /^wp_[\w-]{43}$/);
+  return { page, token };
+}
+
+test("an invited member connects a tool, calls a model and is removed", async (t) => {
+  const { machineId, api } = await machine();
+  const owner = await open(t, b, { at: `#/m/${machineId}/people` });
+  await looks(owner, "people-empty");
+  await owner.getByRole("button", { name: "Invite" }).click();
+  await owner.getByLabel("For").fill("Ada <ada@example.com>");
+  await owner.getByLabel("Budget (US dollars)").fill("5");
+  await owner.getByText("Limits of the keys").click();
+  await owner.getByLabel("Keys at a time").fill("2");
+  await looks(owner, "people-invite");
+  await answered(owner, "POST", () => owner.getByRole("button", { name: "Create link" }).click());
+  const link = (await owner.getByRole("region", { name: "Link" }).innerText()).split("/#/")[1];
+  await owner.getByRole("button", { name: "Done" }).click();
+  await owner.getByRole("row", { name: "Ada <ada@example.com> Member" }).waitFor();
+
+  const { page } = await accepts(t, link, "Ada", {
+    failures: ["POST /api/session 401", `GET /${machineId}/api/* 401`, "GET /api/machines 401"],
+  });
+  assert.equal(new URL(page.url()).hash, "", "the link is not in the address");
+  await looks(page, "people-welcome");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("heading", { name: "Connect a tool" }).waitFor();
+  assert.deepEqual(await pages(page), ["Machines", "Keys", "Connect a tool", "Usage", "Requests"]);
+  await page.getByText("Signed in as Ada (member)").waitFor();
+  await settled(page);
+
+  await page.getByRole("link", { name: "Keys", exact: true }).click();
+  await page.getByRole("button", { name: "New key" }).click();
+  assert.equal(await page.getByLabel("Requests per minute").count(), 0, "a member sets no limits");
+  await page.getByLabel("Name").fill("laptop");
+  await answered(page, "POST", () => page.getByRole("button", { name: "Create key" }).click());
+  const key = await page.getByRole("region", { name: "API key" }).innerText();
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.getByRole("row", { name: /laptop/ }).waitFor();
+  await page.getByText("Your budget:").getByText("$5.00").waitFor();
+  await looks(page, "people-member-keys");
+  const call = () =>
+    b.gateway.fetch("/v1/embeddings", {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "up/m", input: "a" }),
+    });
+  const res = await call();
+  assert.equal(res.status, 200, await res.text());
+  for (const name of ["Usage", "Requests"]) {
+    await page.getByRole("link", { name, exact: true }).click();
+    await page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+    await settled(page);
+    assert.equal(await page.getByRole("alert").count(), 0, name);
+  }
+
+  await owner.reload();
+  await owner.getByRole("row", { name: /Ada Member/ }).waitFor();
+  await looks(owner, "people");
+  await owner.getByRole("button", { name: "Remove Ada" }).click();
+  await owner.getByText("1 key is paused: laptop").waitFor();
+  await answered(owner, "DELETE", () => owner.getByRole("button", { name: "Remove person" }).click());
+  await owner.getByText("No people yet").waitFor();
+  assert.equal((await api("GET", "/keys")).data.find((k) => k.name === "laptop").pausedAt > 0, true);
+  await page.getByRole("link", { name: "Keys", exact: true }).click();
+  await page.getByText("Your session has ended. Sign in again.").waitFor();
+
+  const again = await open(t, b, { as: null, at: `#/${link}`, failures: ["POST /api/session 401"] });
+  await again.getByLabel("Your name").fill("Eve");
+  await again.getByRole("button", { name: "Accept invitation" }).click();
+  await again.getByText("This invitation was used, has expired or was withdrawn.").waitFor();
+  await looks(again, "people-used-link");
+});
+
+test("a viewer sees the pages without what changes them, and an owner the people", async (t) => {
+  const { machineId, invited } = await machine();
+  const { page, token } = await accepts(t, await invited({ role: "viewer" }), "Vera");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  const seen = await pages(page);
+  for (const name of ["Playground", "People"]) assert.ok(!seen.includes(name), name);
+  for (const name of seen.slice(1)) {
+    await page.getByRole("link", { name, exact: true }).click();
+    await page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+    await settled(page);
+    assert.equal(await page.getByRole("alert").count(), 0, name);
+    if (name !== "Explain") assert.equal(await page.locator("main button.main:visible").count(), 0, name);
+  }
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.getByText("You have been signed out.").waitFor();
+  await page.getByLabel("Operator token or management key").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("Signed in as Vera (viewer)").waitFor();
+
+  const { page: owner } = await accepts(t, await invited({ role: "owner" }), "Olga");
+  await owner.getByRole("button", { name: "Continue" }).click();
+  await owner.getByRole("link", { name: "People", exact: true }).click();
+  await owner.getByRole("button", { name: "Change Vera" }).click();
+  await owner.getByLabel("Role").selectOption("editor");
+  await answered(owner, "PUT", () => owner.getByRole("button", { name: "Save" }).click());
+  await owner.getByRole("row", { name: /Vera Editor/ }).waitFor();
+  await answered(owner, "POST", () => owner.getByRole("button", { name: "New link for Vera" }).click());
+  const link = (await owner.getByRole("region", { name: "Link" }).innerText()).split("/#/")[1];
+  const renewed = await open(t, b, { as: null, at: `#/${link}` });
+  assert.equal(await renewed.getByLabel("Your name").count(), 0);
+  await renewed.getByRole("button", { name: "Sign in" }).click();
+  await renewed.getByRole("heading", { name: "Welcome, Vera" }).waitFor();
+  assert.ok(machineId);
+});

@@ -1,0 +1,112 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { accept, call } from "./api";
+import type { Session } from "./api-types";
+import { Code } from "./code";
+import { Text } from "./forms";
+import { useAction, useLoad } from "./hooks";
+import { homeOf } from "./pages";
+import { go, type Invitation, to } from "./route";
+import { Button, ErrorBox, Field, Notice } from "./ui";
+
+interface Methods {
+  providers?: { id: string; name: string }[];
+}
+
+// Invited accepts an invitation: by a name alone, or by an identity provider. Then it shows the
+// personal token of the next sign-ins.
+export default function Invited({
+  of,
+  session,
+  onSession,
+  onDone,
+}: {
+  of: Invitation;
+  session: Session;
+  onSession: (s: Session) => void;
+  onDone: () => void;
+}) {
+  const [name, setName] = useState("");
+  const [token, setToken] = useState("");
+  const act = useAction();
+  const providers = useLoad(async () => (await call<Methods>("GET", "/api/auth")).providers ?? [], []).data ?? [];
+  const head = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = "Invitation · weir";
+    head.current?.focus();
+  }, [token]);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void act.run(async () => {
+      const s = await accept(of.secret, name.trim());
+      setToken(s.token ?? "");
+      onSession({ ...s, token: undefined });
+    });
+  };
+  const signInBy = (id: string) =>
+    act.run(async () => {
+      const { url } = await call<{ url: string }>("POST", `/api/sign-in/${encodeURIComponent(id)}`, {
+        invitation: of.secret,
+      });
+      location.assign(url);
+    });
+  const leave = () => {
+    const [machineId] = Object.keys(session.roles ?? {});
+    go(machineId && machineId !== "*" ? to(machineId, homeOf(session.roles?.[machineId])) : "#/machines");
+    onDone();
+  };
+  if (token)
+    return (
+      <main class="alone">
+        <div class="card signin">
+          <h1 tabIndex={-1} ref={head}>
+            Welcome, <bdi>{session.personName}</bdi>
+          </h1>
+          <p>
+            This is your personal sign-in token. Copy it to your password manager: you sign in with it on another
+            browser, and after 12 hours.
+          </p>
+          <Code label="Personal sign-in token" text={token} />
+          <Notice kind="warn">You won’t see it again. An owner can send you a new link.</Notice>
+          <Button kind="main" onClick={leave}>
+            Continue
+          </Button>
+        </div>
+      </main>
+    );
+  return (
+    <main class="alone">
+      <div class="card signin">
+        <img src="/assets/icon.svg" alt="" width="44" height="44" />
+        <h1 tabIndex={-1} ref={head}>
+          {of.renews ? "Sign in to weir again" : "You are invited to weir"}
+        </h1>
+        <p class="muted">weir is a gateway to AI providers. This link works once.</p>
+        {session.signedIn && (
+          <Notice kind="warn">
+            You are signed in in this browser. Accepting ends that session and starts another.
+          </Notice>
+        )}
+        <form onSubmit={submit}>
+          {!of.renews && (
+            <Field label="Your name" hint="What the owners of the machine see of you.">
+              <Text required max={100} value={name} onText={setName} />
+            </Field>
+          )}
+          {act.error && <ErrorBox>{act.error}</ErrorBox>}
+          <Button kind="main" type="submit" busy={act.busy} disabled={!of.renews && !name.trim()}>
+            {of.renews ? "Sign in" : "Accept invitation"}
+          </Button>
+        </form>
+        {!of.renews &&
+          providers.map((p) => (
+            <Button key={p.id} busy={act.busy} onClick={() => void signInBy(p.id)}>
+              Accept with {p.name}
+            </Button>
+          ))}
+        <Button kind="link" onClick={onDone}>
+          Not now
+        </Button>
+      </div>
+    </main>
+  );
+}

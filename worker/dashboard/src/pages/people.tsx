@@ -1,0 +1,209 @@
+import { useState } from "preact/hooks";
+import type { InvitationRow, KeyRow, PeopleList, PersonRow } from "../api-types";
+import { Confirm } from "../confirm";
+import { count, number } from "../format";
+import { useAction, useLoad } from "../hooks";
+import { Load, Page, Section, Table } from "../layout";
+import { keyName } from "../names";
+import type { PageProps } from "../page";
+import { roleNames } from "../roles";
+import { Time } from "../time";
+import { toast } from "../toast";
+import { Badge, Button, Empty, ErrorBox } from "../ui";
+import { Grant, Link } from "./people/grant";
+
+const nameOf = (p: PersonRow) => p.name || p.email || p.id;
+
+// People are those who have a role on the machine, and the open invitations.
+export default function People({ machine, session }: PageProps) {
+  const list = useLoad(async () => {
+    const [people, keys] = await Promise.all([machine.get<PeopleList>("/people"), machine.list<KeyRow>("/keys")]);
+    return { ...people, keys };
+  }, [machine]);
+  const [editing, edit] = useState<PersonRow | "new" | null>(null);
+  const [link, setLink] = useState<InvitationRow | null>(null);
+  const [removing, setRemoving] = useState<PersonRow | null>(null);
+  const act = useAction(),
+    remove = useAction();
+  const keysOf = (id: string) => (list.data?.keys ?? []).filter((k) => k.person === id);
+  const shown = async (i: InvitationRow) => {
+    edit(null);
+    setLink(i);
+    await list.reload();
+  };
+  const renew = (p: PersonRow) =>
+    act.run(async () => shown(await machine.post<InvitationRow>("/invitations", { person: p.id })));
+  const withdraw = (i: InvitationRow) =>
+    act.run(async () => {
+      await machine.del(`/invitations/${i.id}`);
+      toast("Invitation withdrawn.");
+      await list.reload();
+    });
+  const doRemove = (p: PersonRow) =>
+    remove.run(async () => {
+      await machine.del(`/people/${p.id}`);
+      setRemoving(null);
+      toast(`Removed ${nameOf(p)}.`);
+      await list.reload();
+    });
+  const active = removing ? keysOf(removing.id).filter((k) => !k.pausedAt) : [];
+  return (
+    <Page
+      title="People"
+      intro="Who may use or manage this machine."
+      actions={
+        <Button kind="main" icon="plus" onClick={() => edit("new")}>
+          Invite
+        </Button>
+      }
+    >
+      {act.error && <ErrorBox>{act.error}</ErrorBox>}
+      <Load of={list} what="people">
+        {({ data, invitations }) => (
+          <>
+            {data.length === 0 ? (
+              <Empty title="No people yet">
+                <p>Invite someone by a link. They sign in with it, without an account elsewhere.</p>
+              </Empty>
+            ) : (
+              <Table label="People" stacked>
+                <thead>
+                  <tr>
+                    <th>Name</th>
+                    <th>Role</th>
+                    <th>Last seen</th>
+                    <th class="num">Keys</th>
+                    <th>
+                      <span class="hidden">Actions</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {data.map((p) => (
+                    <tr key={p.id}>
+                      <th scope="row">
+                        <bdi>{nameOf(p)}</bdi> {p.id === session.personId && <Badge>You</Badge>}
+                        {p.email && p.name && <div class="muted small">{p.email}</div>}
+                      </th>
+                      <td data-label="Role">
+                        {roleNames[p.role]} {p.byRule && <Badge>By rule</Badge>}
+                      </td>
+                      <td class="when" data-label="Last seen">
+                        <Time at={p.lastSeen} /> {p.sessions > 0 && <Badge kind="good">Signed in</Badge>}
+                      </td>
+                      <td class="num" data-label="Keys">
+                        {number(keysOf(p.id).length)}
+                      </td>
+                      <td class="num full">
+                        <Button kind="quiet" aria-label={`Change ${nameOf(p)}`} onClick={() => edit(p)}>
+                          Change
+                        </Button>{" "}
+                        {!p.issuer && (
+                          <Button
+                            kind="quiet"
+                            busy={act.busy}
+                            aria-label={`New link for ${nameOf(p)}`}
+                            onClick={() => void renew(p)}
+                          >
+                            New link
+                          </Button>
+                        )}{" "}
+                        <Button
+                          kind="quiet"
+                          aria-label={`Remove ${nameOf(p)}`}
+                          onClick={() => {
+                            remove.clear();
+                            setRemoving(p);
+                          }}
+                        >
+                          Remove
+                        </Button>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </Table>
+            )}
+            {invitations.length > 0 && (
+              <Section title="Open invitations">
+                <Table label="Open invitations" stacked>
+                  <thead>
+                    <tr>
+                      <th>For</th>
+                      <th>Role</th>
+                      <th>Expires</th>
+                      <th>
+                        <span class="hidden">Actions</span>
+                      </th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {invitations.map((i) => {
+                      const known = data.find((p) => p.id === i.person);
+                      const whom = known ? nameOf(known) : i.note || "Anyone with the link";
+                      return (
+                        <tr key={i.id}>
+                          <th scope="row">
+                            <bdi>{whom}</bdi>
+                          </th>
+                          <td data-label="Role">{i.role ? roleNames[i.role] : "New sign-in link"}</td>
+                          <td class="when" data-label="Expires">
+                            <Time at={i.expiresAt} />
+                          </td>
+                          <td class="num full">
+                            <Button
+                              kind="quiet"
+                              busy={act.busy}
+                              aria-label={`Withdraw the invitation for ${whom}`}
+                              onClick={() => void withdraw(i)}
+                            >
+                              Withdraw
+                            </Button>
+                          </td>
+                        </tr>
+                      );
+                    })}
+                  </tbody>
+                </Table>
+              </Section>
+            )}
+          </>
+        )}
+      </Load>
+      {editing && (
+        <Grant
+          machine={machine}
+          of={editing === "new" ? undefined : editing}
+          onInvited={shown}
+          onSaved={async () => {
+            edit(null);
+            toast("Role saved.");
+            await list.reload();
+          }}
+          onClose={() => edit(null)}
+        />
+      )}
+      {link && <Link of={link} onClose={() => setLink(null)} />}
+      {removing && (
+        <Confirm
+          title={`Remove ${nameOf(removing)}?`}
+          action="Remove person"
+          of={remove}
+          onDo={() => void doRemove(removing)}
+          onClose={() => setRemoving(null)}
+        >
+          <p>
+            Access to this machine ends at once
+            {active.length > 0 && (
+              <>
+                , and {count(active.length, "key")} {active.length === 1 ? "is" : "are"} paused:{" "}
+                <bdi>{active.map(keyName).join(", ")}</bdi>. You can resume a key that a service needs
+              </>
+            )}
+            .
+          </p>
+        </Confirm>
+      )}
+    </Page>
+  );
+}
