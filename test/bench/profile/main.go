@@ -19,5 +19,5 @@ func main() {
 	if address := os.Getenv("PPROF"); address != "" {
 		go func() { fmt.Fprintln(os.Stderr, http.ListenAndServe(address, nil)) }()
 	}
-	os.Exit(program.Main("profile"))
+	os.Exit(program.Main(program.Options{Version: "profile"}))
 }
