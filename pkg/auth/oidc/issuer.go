@@ -87,14 +87,20 @@ func (c *Client) document(ctx context.Context, address string, again bool) ([]by
 	if !ask {
 		return a.body, nil
 	}
+	body, err := c.fetch(ctx, address)
+	if err != nil && a.at != 0 && now < a.at+validFor {
+		return a.body, nil
+	}
+	return body, err
+}
+
+// fetch asks for a document and remembers it.
+func (c *Client) fetch(ctx context.Context, address string) ([]byte, error) {
 	body, err := c.call(ctx, &upstream.Request{Method: "GET", URL: address})
 	if err == nil && !isObject(body) {
 		err = errDocument
 	}
 	if err != nil {
-		if a.at != 0 && now < a.at+validFor {
-			return a.body, nil
-		}
 		return nil, err
 	}
 	c.mu.Lock()
@@ -102,6 +108,7 @@ func (c *Client) document(ctx context.Context, address string, again bool) ([]by
 	if c.answers == nil || len(c.answers) >= 2*maxIssuers {
 		c.answers = map[string]answer{}
 	}
+	now := c.Now().Unix()
 	c.answers[address] = answer{body, now, now + betweenKeys}
 	return body, nil
 }
@@ -149,21 +156,33 @@ func (c *Client) address(raw string) (string, error) {
 	return canonical, nil
 }
 
-// Check reports whether an issuer can be used: its address, its document and its keys.
+// Check reports whether an issuer can be used now: its address, its document and its keys. It
+// asks for all of them again, so that an operator sees what was corrected a moment ago.
 func (c *Client) Check(ctx context.Context, issuer string) error {
-	m, err := c.discover(ctx, issuer)
+	raw, err := c.fetch(ctx, discoveryOf(issuer))
+	if err != nil {
+		return err
+	}
+	m, err := c.read(raw, issuer)
 	if err == nil {
-		_, err = c.document(ctx, m.keys, false)
+		_, err = c.fetch(ctx, m.keys)
 	}
 	return err
 }
 
-// discover returns the endpoints of an issuer, whose document must have its exact name.
+func discoveryOf(issuer string) string { return strings.TrimSuffix(issuer, "/") + wellKnown }
+
+// discover returns the endpoints of an issuer.
 func (c *Client) discover(ctx context.Context, issuer string) (*metadata, error) {
-	raw, err := c.document(ctx, strings.TrimSuffix(issuer, "/")+wellKnown, false)
+	raw, err := c.document(ctx, discoveryOf(issuer), false)
 	if err != nil {
 		return nil, err
 	}
+	return c.read(raw, issuer)
+}
+
+// read reads a discovery document, which must have the issuer's exact name.
+func (c *Client) read(raw []byte, issuer string) (*metadata, error) {
 	d := gjson.ParseBytes(raw)
 	if text(d, "issuer") != issuer {
 		return nil, errOtherIssuer
