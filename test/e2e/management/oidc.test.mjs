@@ -1,0 +1,202 @@
+// Sign-in by an identity provider, with the signatures that each platform checks. The attacks that need
+// another clock, two issuers or private addresses are tables in pkg/auth/oidc.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startIssuer } from "../../upstream/issuer.mjs";
+import { admin, secrets, start } from "../gateway.mjs";
+
+let gw, issuer, operator;
+before(async () => {
+  issuer = await startIssuer();
+  gw = await start();
+  operator = admin(gw);
+});
+after(async () => {
+  await gw?.close();
+  await issuer?.close();
+});
+beforeEach(() => {
+  Object.assign(issuer, { user: { sub: "ada", name: "Ada", groups: ["ai"] }, change: null, alg: "RS256", answers: {} });
+});
+
+const rules = [{ claim: ["groups"], value: "ai", role: "editor", machines: ["*"] }];
+const body = (name, more = {}) => ({
+  name,
+  issuer: issuer.url,
+  clientId: "weir",
+  clientSecret: "client-secret-canary",
+  rules,
+  ...more,
+});
+const provider = (name, more) => operator.call("POST", "/api/identity-providers", body(name, more));
+
+// cookie returns a cookie that an answer sets, as a browser sends it back.
+const cookie = (res, name) =>
+  (res.headers.getSetCookie() ?? []).find((c) => c.startsWith(`${name}=`))?.split(";")[0] ?? "";
+
+const begin = (id) => gw.fetch(`/api/sign-in/${id}`, { method: "POST", body: "{}" });
+
+// signIn signs in at a provider, with the query of the callback changed. The result has the answer, its text
+// and its session.
+async function signIn(id, change = (q) => q) {
+  const begun = await begin(id);
+  const { url } = await begun.json();
+  assert.equal(begun.status, 200);
+  const flow = cookie(begun, "__Host-weir-oauth");
+  return callback(change(issuer.authorize(url)), flow);
+}
+
+async function callback(query, flow) {
+  const res = await gw.fetch(`/oidc/callback?${query}`, { redirect: "manual", headers: { cookie: flow } });
+  const text = await res.text();
+  const code = new URLSearchParams(query).get("code");
+  assert.ok(!text.includes(code) && !gw.logs.some((l) => l.includes(code)), "the code is shown");
+  return { status: res.status, text, session: cookie(res, "__Host-weir"), query, flow, headers: res.headers };
+}
+
+const refused = async (made, reason) => {
+  const got = await made;
+  assert.ok(got.status >= 400, `${reason}: ${got.status}`);
+  assert.equal(got.session, "", reason);
+  assert.ok(got.text.includes(reason), `${reason}: ${got.text}`);
+  return got;
+};
+
+test("a person signs in and sees what the role allows", async () => {
+  const { machineId } = await operator.machine();
+  const { id } = await provider("Acme");
+  assert.deepEqual((await operator.call("GET", "/api/auth")).providers, [{ id, name: "Acme" }]);
+  const done = await signIn(id);
+  assert.equal(done.status, 303, done.text);
+  assert.equal(done.headers.get("location"), "/");
+  const headers = { cookie: done.session };
+  const session = await (await gw.fetch("/api/session", { headers })).json();
+  assert.equal(session.operator, false);
+  assert.equal(session.personName, "Ada");
+  assert.equal((await gw.fetch(`/${machineId}/api/providers`, { headers })).status, 200);
+  for (const path of [`/${machineId}/api/export`, "/api/machines", "/api/identity-providers"])
+    assert.equal((await gw.fetch(path, { headers })).status, 403, path);
+  // The session is ambient authority: another site's page and a form change nothing.
+  const change = { method: "POST", body: "{}", headers: { ...headers, "content-type": "application/json" } };
+  assert.equal((await gw.fetch(`/${machineId}/api/keys`, change)).status, 403);
+  change.headers.origin = "https://evil.example";
+  assert.equal((await gw.fetch(`/${machineId}/api/keys`, change)).status, 403);
+});
+
+test("attacks on the flow open no session", async () => {
+  const { id } = await provider("Attacked");
+  const other = await provider("Other");
+  const replaced = (name, value) => (query) => {
+    const q = new URLSearchParams(query);
+    q.set(name, value);
+    return q.toString();
+  };
+  const first = await signIn(id);
+  await refused(callback(first.query, first.flow), "state_used");
+  await refused(signIn(id, replaced("state", "forged")), "No identity provider");
+  await refused(
+    signIn(id, (q) => q.replace(/state=([^&]*?)(.)&/, (_, s, c) => `state=${s}${c === "A" ? "B" : "A"}&`)),
+    "state_invalid",
+  );
+  await refused(
+    signIn(id, (q) => q.replace(id, other.id)),
+    "state_invalid",
+  );
+  await refused(signIn(id, replaced("iss", "https://evil.example")), "issuer_mixed_up");
+  await refused(signIn(id, replaced("code", "stolen")), "issuer_status");
+  await refused(
+    signIn(id, (q) => `${q}&code=second`),
+    "callback_invalid",
+  );
+  const victim = await begin(id);
+  const { url } = await victim.json();
+  const attacker = await begin(id);
+  await refused(callback(issuer.authorize(url), cookie(attacker, "__Host-weir-oauth")), "state_invalid");
+  await refused(callback(issuer.authorize(url), ""), "not begun in this browser");
+  await refused(callback(issuer.authorize(url), "__Host-weir-oauth=ofanotherhost.0123"), "not begun in this browser");
+  const foreign = { method: "POST", body: "{}", headers: { origin: "https://evil.example" } };
+  assert.equal((await gw.fetch(`/api/sign-in/${id}`, foreign)).status, 403);
+});
+
+test("tokens that are not of this sign-in open no session", async () => {
+  const { id } = await provider("Tokens");
+  const now = Math.floor(Date.now() / 1000);
+  for (const [reason, change] of [
+    ["token_nonce", (c) => (c.nonce = "of another sign-in")],
+    ["token_nonce", (c) => delete c.nonce],
+    ["token_issuer", (c) => (c.iss = "https://evil.example")],
+    ["token_audience", (c) => (c.aud = "another client")],
+    ["token_audience", (c) => Object.assign(c, { aud: ["weir", "x"], azp: "x" })],
+    ["token_expired", (c) => (c.exp = now - 120)],
+    ["token_issued_at", (c) => (c.iat = now + 3600)],
+    ["token_issued_at", (c) => (c.iat = now - 3600)],
+    ["token_subject", (c) => (c.sub = "")],
+  ]) {
+    issuer.change = change;
+    await refused(signIn(id), reason);
+  }
+  issuer.change = null;
+  for (const alg of ["none", "HS256"]) {
+    issuer.alg = alg;
+    await refused(signIn(id), alg === "none" ? "token_malformed" : "token_algorithm");
+  }
+  issuer.alg = "RS256";
+  const sign = issuer.token;
+  try {
+    issuer.token = (claims) => sign(claims).replace(/.{8}$/, "AAAAAAAA");
+    await refused(signIn(id), "token_signature");
+    issuer.token = (claims) => sign(claims, "RS256", { kid: "../../k1" });
+    await refused(signIn(id), "token_key_unknown");
+    issuer.token = (claims) => sign(claims, "RS256", { jku: "https://evil.example/keys" });
+    await refused(signIn(id), "token_header");
+  } finally {
+    issuer.token = sign;
+  }
+  assert.equal((await signIn(id)).status, 303);
+});
+
+test("a person without a role is refused", async () => {
+  const { id } = await provider("Roles");
+  issuer.user = { sub: "eve", groups: ["AI"] };
+  const got = await refused(signIn(id), "access");
+  assert.equal(got.status, 403);
+  issuer.user = { sub: "eve", _claim_names: { groups: "src1" }, _claim_sources: { src1: {} } };
+  await refused(signIn(id), "too many groups");
+  assert.ok(!gw.logs.some((l) => l.includes("eyJ")), "a token is logged");
+});
+
+test("issuers that are down, slow, huge or redirect open no session", async () => {
+  const bad = await startIssuer();
+  const discovery = "/.well-known/openid-configuration";
+  const add = () =>
+    gw.fetch("/api/identity-providers", {
+      method: "POST",
+      headers: { authorization: `Bearer ${secrets.ADMIN_TOKEN}`, "content-type": "application/json" },
+      body: JSON.stringify(body("Bad", { issuer: bad.url })),
+    });
+  const says = async (reason) => {
+    const res = await add(),
+      text = await res.text();
+    assert.equal(res.status, 400, text);
+    assert.ok(text.includes(reason), `${reason}: ${text}`);
+  };
+  try {
+    bad.answers[discovery] = (res) => res.socket.destroy();
+    await says("issuer_unreachable");
+    bad.answers[discovery] = () => {}; // until the time limit of ten seconds
+    await says("issuer_unreachable");
+    bad.answers[discovery] = (res) => res.writeHead(302, { location: `${issuer.url}${discovery}` }).end();
+    await says("issuer_redirects");
+    bad.answers[discovery] = (res) => res.writeHead(200).end(`{"issuer":"${"a".repeat(10 << 20)}"}`);
+    await says("issuer_answer_too_large");
+    bad.answers[discovery] = (res) => res.writeHead(200).end(JSON.stringify({ issuer: "https://evil.example" }));
+    await says("issuer_of_another_name");
+    bad.answers[discovery] = undefined;
+    bad.answers["/keys"] = (res) => res.writeHead(200).end(`{"keys":"${"a".repeat(10 << 20)}"}`);
+    await says("issuer_answer_too_large");
+  } finally {
+    await bad.close();
+  }
+  // The operator's token works while an issuer is down.
+  assert.equal(typeof (await operator.call("GET", "/api/identity-providers")).data.length, "number");
+});
