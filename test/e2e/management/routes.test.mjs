@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { start as startIdp } from "../../upstream/idp.mjs";
+import { start as startIssuer } from "../../upstream/issuer.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, secrets, start } from "../gateway.mjs";
 import { until } from "../wait.mjs";
@@ -14,6 +15,7 @@ let gw, up, idp, operator, mine, other;
 before(async () => {
   up = await startUpstream();
   idp = await startIdp();
+  issuer = await startIssuer();
   gw = await start({
     env: {
       OAUTH_PROVIDERS: JSON.stringify([
@@ -37,6 +39,7 @@ after(async () => {
   await gw?.close();
   await up?.close();
   await idp?.close();
+  await issuer?.close();
 });
 
 // tenant creates a machine with a connection and a key of each scope.
@@ -79,6 +82,26 @@ let shared; // a machine has few destinations
 const target = async () => {
   shared ??= await newTarget();
   return shared.id;
+};
+let issuer; // of the identity providers
+const provider = () => ({ name: "Acme", issuer: issuer.url, clientId: "weir", clientSecret: "canary", rules: [] });
+// identityProvider returns the id of one; a gateway has few of them.
+const identityProvider = async () =>
+  (await operator.call("GET", "/api/identity-providers")).data[0]?.id ??
+  (await operator.call("POST", "/api/identity-providers", provider())).id;
+const invitation = () => add("invitations", { role: "viewer" });
+// person returns the id of someone who has accepted an invitation.
+const person = async () => {
+  const { link } = await invitation();
+  const res = await call(
+    "POST",
+    "/api/session",
+    "",
+    { invitation: link.split("#/invitation/")[1], name: "Ada" },
+    { origin: gw.url },
+  );
+  assert.equal(res.status, 200, res.text);
+  return res.body.personId;
 };
 let device; // an address may begin few sign-ins
 const userCode = async () => {
@@ -196,6 +219,15 @@ const routes = {
   "POST /api/oauth/{provider}/poll": () => [`/oauth/${signIn}/poll`, {}],
   "POST /api/oauth/{provider}/cancel": () => [`/oauth/${signIn}/cancel`, {}],
   "POST /api/explain": () => ["/explain", own],
+  "GET /api/people": () => ["/people"],
+  "PUT /api/people/{id}": async () => [`/people/${await person()}`, { role: "editor" }],
+  "DELETE /api/people/{id}": async () => [`/people/${await person()}`],
+  "POST /api/invitations": () => ["/invitations", { role: "member" }],
+  "DELETE /api/invitations/{id}": async () => [`/invitations/${(await invitation()).id}`],
+  "GET /api/identity-providers": () => ["/identity-providers"],
+  "POST /api/identity-providers": () => ["/identity-providers", provider()],
+  "PUT /api/identity-providers/{id}": async () => [`/identity-providers/${await identityProvider()}`, provider()],
+  "DELETE /api/identity-providers/{id}": async () => [`/identity-providers/${await identityProvider()}`],
   "GET /api/version": () => ["/version"],
   "GET /api/machines": () => ["/machines"],
   "POST /api/machines": () => ["/machines", {}],
@@ -203,8 +235,8 @@ const routes = {
   "DELETE /api/machines/{id}": async () => [`/machines/${(await operator.machine()).machineId}`],
 };
 
-// signIns ask for no credential: see the dashboard's tests and device.test.mjs.
-const signIns = ["/api/session", "/api/device", "/api/device/token"];
+// signIns ask for no credential: see the dashboard's tests, device.test.mjs and oidc.test.mjs.
+const signIns = ["/api/session", "/api/device", "/api/device/token", "/api/auth", "/api/sign-in/{id}"];
 
 // served lists the management routes of the program: "GET /api/keys", ….
 function served() {
