@@ -40,6 +40,7 @@ var wantRoles = map[string]people.Role{
 	"POST /api/identity-providers":          "",
 	"PUT /api/identity-providers/{id}":      "",
 	"DELETE /api/identity-providers/{id}":   "",
+	"GET /api/sign-ins":                     "",
 	"POST /api/device":                      "",
 	"POST /api/device/token":                "",
 	"GET /api/device/{code}":                "owner",

@@ -130,6 +130,10 @@ var routes = [...]route{
 		{"DELETE", func(h *Handlers) endpoint.Handler { return h.SignIn.Delete }},
 	}},
 
+	{"/api/sign-ins", endpoint.Operator, 0, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return h.SignIn.Records }},
+	}},
+
 	{"/status", endpoint.Public, 0, []method{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.Status.Page }},
 	}},

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"weir/pkg/auth"
@@ -110,11 +112,22 @@ func (h *SignIn) Methods(ctx context.Context, _ *auth.Call) (*httpmsg.Response, 
 	return written(200, out)
 }
 
-// Begin serves POST /api/sign-in/{id}: the address to open, which belongs to the browser that
-// keeps the cookie of the answer.
+// Begin serves POST /api/sign-in/{id}: {"invitation"?} → {"url"}, the address to open, which
+// belongs to the browser that keeps the cookie of the answer. The invitation is its secret.
 func (h *SignIn) Begin(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	if o := c.Header.Get("origin"); o != "" && o != c.Origin {
 		return nil, apierr.New(403, "cross_site", "A sign-in must begin on a page of this gateway.")
+	}
+	raw, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	var in struct{ Invitation string }
+	if len(raw) > 0 && json.Unmarshal(raw, &in) != nil {
+		return nil, apierr.Invalid("", "The body must be {} or {invitation}.")
+	}
+	if in.Invitation != "" {
+		in.Invitation = rpc.KeyDigest(in.Invitation)
 	}
 	p, err := h.provider(ctx, c.Params[0])
 	if err != nil {
@@ -130,7 +143,7 @@ func (h *SignIn) Begin(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	if err != nil {
 		return nil, err
 	}
-	address, err := h.Flow.Begin(ctx, p, ticket, uri, "")
+	address, err := h.Flow.Begin(ctx, p, ticket, uri, in.Invitation)
 	if err != nil {
 		return nil, h.refused(ctx, p.ID, err)
 	}
@@ -174,7 +187,7 @@ func (h *SignIn) finish(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 		return nil, apierr.New(400, "invalid_callback",
 			"The sign-in was not begun in this browser, or more than ten minutes ago. Begin again.")
 	}
-	id, _ := oidc.ProviderOf(c.Query)
+	id, invite := oidc.ProviderOf(c.Query) // both are signed by the state
 	p, err := h.provider(ctx, id)
 	if err != nil {
 		return nil, err
@@ -187,7 +200,14 @@ func (h *SignIn) finish(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	if err != nil {
 		return nil, h.refused(ctx, id, err)
 	}
-	return h.Sessions.OpenPerson(ctx, c, &session.SignIn{Identity: *who, Rules: p.Rules})
+	resp, err := h.Sessions.OpenPerson(ctx, c, &session.SignIn{Identity: *who, Rules: p.Rules, Invite: invite})
+	if errors.Is(err, people.ErrTooManyGroups) {
+		err = oidc.ErrTooManyGroups
+	}
+	if err != nil {
+		return nil, h.refused(ctx, id, err)
+	}
+	return resp, nil
 }
 
 // refused returns what a person reads of a sign-in that is refused, and reports it to the audit.
@@ -200,8 +220,7 @@ func (h *SignIn) refused(ctx context.Context, id string, err error) error {
 	if _, err := rpc.Call[struct{}](ctx, h.Objects, rpc.RegistryID, "signIn.failed", in); err != nil {
 		return err
 	}
-	return apierr.New(403, "sign_in_refused",
-		"The sign-in was refused (%s). Begin again, or ask the operator of this gateway.", string(why))
+	return apierr.New(403, "sign_in_refused", "The sign-in was refused (%s). %s.", string(why), why.Text())
 }
 
 // providerView is an identity provider as the operator sees and sets it.
@@ -272,7 +291,11 @@ func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 		}
 	}
 	if err := h.Flow.Check(ctx, row.Issuer); err != nil {
-		return nil, apierr.Invalid("issuer", "The issuer cannot be used (%s).", err.Error())
+		var why oidc.Refusal
+		if errors.As(err, &why) {
+			err = apierr.Invalid("issuer", "The issuer cannot be used (%s). %s.", string(why), why.Text())
+		}
+		return nil, err
 	}
 	if in.ClientSecret != "" {
 		row.ClientSecret, err = h.Keys.Seal(rpc.RegistryID, row.SealedAs(), rpc.ClientSecretField,
@@ -318,4 +341,25 @@ func checkProvider(p *rpc.IdentityProvider) error {
 func (h *SignIn) Delete(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	_, err := rpc.Call[struct{}](ctx, h.Objects, rpc.RegistryID, "idp.delete", map[string]string{"id": c.Params[0]})
 	return &httpmsg.Response{Status: 204}, err
+}
+
+// Records serves GET /api/sign-ins?before=: who has signed in or was refused, and who has changed the
+// identity providers.
+func (h *SignIn) Records(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	var in rpc.SignInQuery
+	q, err := url.ParseQuery(c.Query)
+	if v := q.Get("before"); err == nil && v != "" {
+		in.Before, err = strconv.ParseInt(v, 10, 64)
+	}
+	if err != nil || in.Before < 0 {
+		return nil, apierr.Invalid("before", "before must be the number of a record.")
+	}
+	out, err := rpc.Call[rpc.SignInRecords](ctx, h.Objects, rpc.RegistryID, "signIn.list", in)
+	if err != nil {
+		return nil, err
+	}
+	return written(200, struct {
+		Object string `json:"object"`
+		rpc.SignInRecords
+	}{"list", out})
 }

@@ -328,6 +328,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(404, "idp.delete", `{"id":"`+strings.Repeat("a", 20)+`"}`)
 	onRegistry(200, "signIn.spend", `{"digest":"`+strings.Repeat("a", 64)+`","until":1900000000}`)
 	onRegistry(200, "signIn.failed", `{"reason":"state_used"}`)
+	onRegistry(200, "signIn.list", `{}`)
 	onRegistry(200, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`"}`)
 	onRegistry(200, "device.start", `{"digest":"`+inprocess.Digest(7)+`","name":"laptop","from":"b"}`)
 	onRegistry(404, "device.find", `{"who":"operator","userCode":"BBBBBBBB"}`)

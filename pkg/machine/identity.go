@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/json"
+	"strings"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -14,6 +15,14 @@ const (
 	maxIDPs     = 20
 	maxSpent    = 2000 // states of ten minutes; the oldest are replaced
 )
+
+// registryAudit appends a record of the registry. It has a generation then: without one the number of
+// its last record is not stored.
+func registryAudit(t *storage.Tx, actor, action, target string, fields []string) {
+	t.Meta.ID = rpc.RegistryID
+	t.Meta.Generation++
+	t.Audit(actor, action, target, fields)
+}
 
 // idpList returns the identity providers in the order of their ids.
 func (o *Object) idpList(r *storage.Call) (any, error) {
@@ -35,7 +44,7 @@ func (o *Object) idpPut(r *storage.Call) (any, error) {
 	}
 	in.CreatedAt = before.CreatedAt
 	r.Put(idpPrefix+in.ID, in)
-	r.Audit("operator", action, in.ID, nil)
+	registryAudit(r.Tx, "operator", action, in.ID, nil)
 	return struct{}{}, nil
 }
 
@@ -46,7 +55,7 @@ func (o *Object) idpDelete(r *storage.Call) (any, error) {
 		return nil, apierr.New(404, "identity_provider_not_found", "No identity provider has this id.")
 	}
 	r.Del(idpPrefix + in.ID)
-	r.Audit("operator", "identity-provider.delete", in.ID, nil)
+	registryAudit(r.Tx, "operator", "identity-provider.delete", in.ID, nil)
 	return struct{}{}, nil
 }
 
@@ -79,6 +88,41 @@ func (o *Object) signInFailed(r *storage.Call) (any, error) {
 	if json.Unmarshal(r.Body, &in) != nil || len(in.Reason) > 100 || in.Provider != "" && !rpc.IsRowID(in.Provider) {
 		return nil, apierr.Invalid("reason", "reason is not valid.")
 	}
-	r.Audit("anonymous", "sign-in.refused", in.Provider, []string{in.Reason})
+	registryAudit(r.Tx, "anonymous", "sign-in.refused", in.Provider, []string{in.Reason})
 	return struct{}{}, nil
+}
+
+const signInPage = 100 // records of one answer
+
+// signInList returns the newest records of the registry: sign-ins, refusals, and changes of
+// identity providers.
+func (o *Object) signInList(r *storage.Call) (any, error) {
+	var in rpc.SignInQuery
+	if json.Unmarshal(r.Body, &in) != nil || in.Before < 0 {
+		return nil, apierr.Invalid("before", "before must be the number of a record.")
+	}
+	out := rpc.SignInRecords{Data: []json.RawMessage{}, Names: map[string]string{}}
+	last := r.Meta.AuditSeq + 1
+	if in.Before > 0 {
+		last = min(in.Before, last)
+	}
+	for seq := last - 1; seq > 0; seq-- {
+		var a storage.AuditRow
+		var rec storage.Record
+		if !r.Load(storage.AuditKey(seq), &a) {
+			break
+		}
+		if len(out.Data) == signInPage {
+			out.Next = seq + 1
+			break
+		}
+		out.Data = append(out.Data, a.Record)
+		json.Unmarshal(a.Record, &rec)
+		for _, name := range [...]string{rec.Actor, rec.Target} {
+			if p, ok := loadPerson(r.Tx, strings.TrimPrefix(name, "person:")); ok {
+				out.Names[name] = o.profileOf(&p).Name
+			}
+		}
+	}
+	return out, nil
 }

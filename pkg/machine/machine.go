@@ -98,6 +98,7 @@ var registryOps = [...]struct {
 	{"idp.delete", (*Object).idpDelete},
 	{"signIn.spend", (*Object).signInSpend},
 	{"signIn.failed", (*Object).signInFailed},
+	{"signIn.list", (*Object).signInList},
 	{"person.signIn", (*Object).personSignIn},
 	{"person.end", (*Object).personEnd},
 	{"person.list", (*Object).personList},

@@ -111,7 +111,7 @@ func (o *Object) personSignIn(r *storage.Call) (any, error) {
 		return nil, err
 	}
 	if !p.roles().Any() {
-		r.Audit("person:"+p.ID, "sign-in refused", "", nil)
+		registryAudit(r.Tx, "person:"+p.ID, "sign-in refused", "", nil)
 		if err := r.Commit(); err != nil {
 			return nil, err
 		}

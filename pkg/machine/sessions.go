@@ -102,6 +102,8 @@ func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	o.signedIn(r, &in)
 	if key != nil {
 		r.Audit("key:"+o.MaskedKey(key.ID), "sign-in", "", nil)
+	} else {
+		registryAudit(r.Tx, "operator", "sign-in", "", nil)
 	}
 	return row.shown(key), nil
 }

@@ -34,6 +34,7 @@ var calls = []call{
 	{"POST", "/api/machines", `{"name":"second"}`, 201},
 	{"GET", "/api/auth", "", 200},
 	{"GET", "/api/identity-providers", "", 200},
+	{"GET", "/api/sign-ins", "", 200},
 	{"GET", "/MACHINE/api/catalog/providers", "", 200},
 	{"POST", "/MACHINE/api/providers", `{"provider":"openai","apiKey":"key-0123456789abcdef"}`, 201},
 	{"POST", "/MACHINE/api/providers", `{"provider":"xai","apiKey":"key-0123456789abcdef"}`, 201},

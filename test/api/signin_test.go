@@ -88,6 +88,19 @@ func TestPersonSignsInByIdentityProvider(t *testing.T) {
 	s.Token = func(c issuer.Claims) string { return s.Sign("HS256", issuer.Claims{"kid": "RS256"}, c) }
 	browser, query = begin()
 	refused("HS256", "token_algorithm", w.do("GET", "/oidc/callback?"+query, "", "", browser))
+	s.Token, s.User = nil, issuer.Claims{"sub": "eve", "_claim_names": issuer.Claims{"groups": "s"}}
+	browser, query = begin()
+	refused("too many groups", "too many groups", w.do("GET", "/oidc/callback?"+query, "", "", browser))
+	records := w.do("GET", "/api/sign-ins", adminToken, "")
+	for _, want := range []string{`"sign-in"`, `"state_used"`, `"state_invalid"`, `"sign-in refused"`, `"token_algorithm"`,
+		`"too_many_groups"`, `"identity-provider.create"`} {
+		if strings.Count(records.body, want) != 1 {
+			t.Errorf("%d records of %s in %s", strings.Count(records.body, want), want, records.body)
+		}
+	}
+	if !strings.Contains(records.body, `"Ada"`) || strings.Contains(records.body, "eyJ") {
+		t.Errorf("records: %s", records.body)
+	}
 	if r := w.do("DELETE", "/api/identity-providers/"+id, adminToken, ""); r.status != 204 {
 		t.Errorf("delete: %d", r.status)
 	}

@@ -35,6 +35,8 @@ const (
 	errMixUp    Refusal = "issuer_mixed_up"
 	errDenied   Refusal = "provider_refused" // the person, or the provider
 	errNoAnswer Refusal = "token_missing"
+	// ErrTooManyGroups is people.ErrTooManyGroups as a reason.
+	ErrTooManyGroups Refusal = "too_many_groups"
 )
 
 const flowFor = 10 * 60 // seconds

@@ -26,6 +26,40 @@ type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
 
+// Text returns the reason as sentences for a person, without the last period.
+func (r Refusal) Text() string {
+	for _, t := range texts {
+		if strings.HasPrefix(string(r), t.reason) {
+			return t.text
+		}
+	}
+	return "Begin again"
+}
+
+// texts are the sentences of reasons, by the whole word or its beginning; the first one counts.
+var texts = [...]struct{ reason, text string }{
+	{"state_expired", "The sign-in took longer than ten minutes. Begin again"},
+	{"state_used", "This sign-in is finished already. Begin again if you are not signed in"},
+	{"state", "The sign-in was begun in another browser. Begin again in this one"},
+	{"provider_refused", "The identity provider refused the sign-in, or it was canceled there"},
+	{"callback_invalid", "The identity provider returned an incomplete answer. Begin again"},
+	{"issuer_address_refused", "The identity provider names an address that this gateway may not call"},
+	{"issuer_unreachable", "The identity provider cannot be reached. Try again later, or sign in with a token"},
+	{"issuer_answer_too_large", "The identity provider returned more than 64 KiB"},
+	{"issuer_redirects", "The identity provider redirects to another address, which is not followed"},
+	{"issuer_status", "The identity provider answered with an error. Its client id or secret may be wrong here"},
+	{"issuer_document_invalid", "The identity provider did not return a JSON object, as OpenID Connect asks"},
+	{"issuer_of_another_name", "The discovery document names another issuer. The issuer must be the same, letter by letter"},
+	{"issuer_mixed_up", "The answer came from another identity provider than the one that was asked. Begin again"},
+	{"token_expired", "The token of the identity provider has expired. Compare the clocks of both"},
+	{"token_issued_at", "The token of the identity provider was not issued just now. Compare the clocks of both"},
+	{"token_not_yet_valid", "The token of the identity provider is not valid yet. Compare the clocks of both"},
+	{"token_missing", "The identity provider returned no ID token. Its client must allow the scope openid"},
+	{"token_audience", "The token of the identity provider is for another client"},
+	{"token", "The token of the identity provider is not one that this gateway can trust"},
+	{"too_many_groups", "You are in too many groups for the identity provider to list. Its administrator can use app roles instead"},
+}
+
 // Reasons for which a token is refused.
 const (
 	errForm      Refusal = "token_malformed"

@@ -20,7 +20,7 @@ import (
 type SignIn struct {
 	Identity people.Identity
 	Rules    []people.Rule // of the provider
-	Invite   string        // the secret of an invitation's link, "" for none
+	Invite   string        // the digest of an invitation's secret, "" for none
 }
 
 // Prefixes of the secrets of people, which have 256 bits.
@@ -35,9 +35,10 @@ func (s *Sessions) OpenPerson(ctx context.Context, c *auth.Call, in *SignIn) (*h
 	roles, err := people.Resolve(in.Rules, in.Identity.Claims)
 	if err != nil {
 		e := apierr.New(403, "no_access", "No access: %s.", err.Error())
+		e.Err = err
 		return nil, e
 	}
-	return s.openPerson(ctx, c, &rpc.PersonSignIn{Identity: &in.Identity, Roles: roles, Invite: digestOf(in.Invite)}, "")
+	return s.openPerson(ctx, c, &rpc.PersonSignIn{Identity: &in.Identity, Roles: roles, Invite: in.Invite}, "")
 }
 
 // digestOf returns the digest of a secret as it is stored, "" for "".

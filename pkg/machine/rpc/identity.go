@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"encoding/json"
+
 	"weir/pkg/people"
 	"weir/pkg/wire/secret"
 )
@@ -12,6 +14,7 @@ import (
 //	idp.delete    {"id"}           200 {}; 404
 //	signIn.spend  SpentState       200 {"fresh"}
 //	signIn.failed FailedSignIn     200 {}
+//	signIn.list   SignInQuery      200 {"data":[record],"names":{"p_…":"name"},"next"}
 
 // IdentityProvider is an issuer that people sign in with.
 type IdentityProvider struct {
@@ -35,6 +38,19 @@ func (p *IdentityProvider) SealedAs() string { return "idp:" + p.ID }
 type SpentState struct {
 	Digest string `json:"digest"`
 	Until  int64  `json:"until"`
+}
+
+// SignInQuery asks for the newest records of the registry, before a number or 0.
+type SignInQuery struct {
+	Before int64 `json:"before,omitempty"`
+}
+
+// SignInRecords are records of the registry, the newest first. Names are those of the people in
+// actors and targets; Next is the value of Before for the next page, 0 without one.
+type SignInRecords struct {
+	Data  []json.RawMessage `json:"data"`
+	Names map[string]string `json:"names"`
+	Next  int64             `json:"next,omitempty"`
 }
 
 // FailedSignIn reports a sign-in that was refused, for the audit.

@@ -155,13 +155,30 @@ test("tokens that are not of this sign-in open no session", async () => {
   assert.equal((await signIn(id)).status, 303);
 });
 
-test("a person without a role is refused", async () => {
+test("a person without a role is refused, with one audit record without the token", async () => {
   const { id } = await provider("Roles");
+  const records = async () => (await operator.call("GET", "/api/sign-ins")).data.map(({ at, ...r }) => r);
+  const [{ seq, generation }] = await records();
   issuer.user = { sub: "eve", groups: ["AI"] };
   const got = await refused(signIn(id), "access");
   assert.equal(got.status, 403);
   issuer.user = { sub: "eve", _claim_names: { groups: "src1" }, _claim_sources: { src1: {} } };
   await refused(signIn(id), "too many groups");
+  const [second, first, last] = await records();
+  assert.equal(last.seq, seq);
+  assert.deepEqual(
+    { ...first, actor: first.actor.slice(0, 9) },
+    { seq: seq + 1, actor: "person:p_", action: "sign-in refused", generation: first.generation },
+  );
+  assert.deepEqual(second, {
+    seq: seq + 2,
+    actor: "anonymous",
+    action: "sign-in.refused",
+    target: id,
+    fields: ["too_many_groups"],
+    generation: second.generation,
+  });
+  assert.ok(first.generation > generation);
   assert.ok(!gw.logs.some((l) => l.includes("eyJ")), "a token is logged");
 });
 

@@ -228,6 +228,7 @@ const routes = {
   "POST /api/identity-providers": () => ["/identity-providers", provider()],
   "PUT /api/identity-providers/{id}": async () => [`/identity-providers/${await identityProvider()}`, provider()],
   "DELETE /api/identity-providers/{id}": async () => [`/identity-providers/${await identityProvider()}`],
+  "GET /api/sign-ins": () => ["/sign-ins"],
   "GET /api/version": () => ["/version"],
   "GET /api/machines": () => ["/machines"],
   "POST /api/machines": () => ["/machines", {}],
