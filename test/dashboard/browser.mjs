@@ -48,11 +48,12 @@ export async function bench(options = {}) {
 //	at        address within the dashboard, "#/machines"
 //	failures  "METHOD path status" of answers that the test provokes; a path may end in *, and
 //	          status 0 is no answer at all
+//	elsewhere an origin that the page may open, besides the gateway's
 //	phone, dark, more options of a browser context
 export async function open(
   t,
   b,
-  { as = secrets.ADMIN_TOKEN, at = "", failures = [], phone = false, dark = false, ...options } = {},
+  { as = secrets.ADMIN_TOKEN, at = "", failures = [], elsewhere = "", phone = false, dark = false, ...options } = {},
 ) {
   const context = await b.browser.newContext({
     viewport: phone ? { width: 360, height: 740 } : { width: 1280, height: 860 },
@@ -92,7 +93,8 @@ export async function open(
       wrong.push(`console ${m.type()}: ${m.text()}`);
   });
   page.on("request", (r) => {
-    if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== b.url) wrong.push(`asked ${r.url()}`);
+    if (!/^(data|blob):/.test(r.url()) && ![b.url, elsewhere].includes(new URL(r.url()).origin))
+      wrong.push(`asked ${r.url()}`);
   });
   page.on("response", (r) => {
     if (r.status() >= 400 && !expected(r.request().method(), r.url(), r.status()))

@@ -130,6 +130,14 @@ export const signIn = (token: string) => session(raw("POST", "/api/session", { t
 export const accept = (invitation: string, name: string) =>
   session(raw("POST", "/api/session", { invitation, ...(name && { name }) }));
 
+// providers lists the identity providers by which people sign in.
+export const providers = async () =>
+  ((await (await raw("GET", "/api/auth")).json()) as { providers: { id: string; name: string }[] }).providers;
+
+// signInAt returns the address at which a person signs in by an identity provider.
+export const signInAt = async (id: string) =>
+  ((await (await raw("POST", `/api/sign-in/${id}`, {})).json()) as { url: string }).url;
+
 // signOut ends the session; with all, every session of the same token or key.
 export async function signOut(all: boolean) {
   await raw("DELETE", `/api/session${all ? "?all=true" : ""}`, undefined, { "x-csrf-token": csrf });

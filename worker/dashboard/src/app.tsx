@@ -5,7 +5,7 @@ import { Dialog } from "./dialog";
 import { setOwner } from "./drafts";
 import { useLoad } from "./hooks";
 import { Lazy } from "./lazy";
-import { takeInvitation, takeSignInCode } from "./route";
+import { takeInvitation, comeBack, takeSignInCode } from "./route";
 import { Shell } from "./shell";
 import { SignIn } from "./signin";
 import { ErrorBox, Skeleton } from "./ui";
@@ -43,6 +43,7 @@ export function App() {
   };
   useEffect(() => {
     setHandlers({ ended: out, reauth: () => new Promise((resolve) => setAsking(() => resolve)) });
+    comeBack();
     load(takeSignInCode());
     const opened = () => {
       const link = takeInvitation();

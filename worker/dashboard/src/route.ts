@@ -58,6 +58,22 @@ export interface Invitation {
   renews: boolean;
 }
 
+const leftAt = "weir.left";
+
+// leaveFor opens the page of an identity provider. The present address waits in this tab alone, so that no
+// link can name the one to come back to.
+export function leaveFor(url: string) {
+  sessionStorage.setItem(leftAt, location.hash);
+  location.assign(url);
+}
+
+// comeBack opens the address that leaveFor has left.
+export function comeBack() {
+  const hash = sessionStorage.getItem(leftAt);
+  sessionStorage.removeItem(leftAt);
+  if (hash?.startsWith("#/") && !location.hash) history.replaceState(history.state, "", hash);
+}
+
 // to returns the address of a page of a machine.
 export function to(machineId: string, page: string, ...args: string[]): string {
   return `#/m/${[machineId, page, ...args].map(encodeURIComponent).join("/")}`;

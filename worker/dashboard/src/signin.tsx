@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, signIn } from "./api";
+import { ApiError, providers, signIn, signInAt, whoami } from "./api";
 import type { Session } from "./api-types";
-import { useAction } from "./hooks";
+import { useAction, useLoad } from "./hooks";
+import { leaveFor } from "./route";
 import { Button, ErrorBox, Field, Notice } from "./ui";
 
 // SignIn exchanges a token or key for a session. With inside it is only the form,
@@ -30,8 +31,27 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
       onDone(session);
     });
   };
+  const known = useLoad(providers, []);
+  // In a dialog the page stays: the provider has a tab of its own, and its session counts here too.
+  const begin = (id: string) =>
+    action.run(async () => {
+      const url = await signInAt(id);
+      if (!inside) return leaveFor(url);
+      open(url, "_blank", "noopener");
+      addEventListener("focus", () => void whoami().then((s) => s.signedIn && onDone(s)), { once: true });
+    });
   const form = (
     <form onSubmit={submit}>
+      {!!known.data?.length && (
+        <div class="ways">
+          {known.data.map((p) => (
+            <Button key={p.id} onClick={() => void begin(p.id)}>
+              Sign in with <bdi>{p.name}</bdi>
+            </Button>
+          ))}
+          <p class="muted">or</p>
+        </div>
+      )}
       <Field label="Operator token or management key" hint="Your token isn’t stored in this browser.">
         <input
           ref={field}
