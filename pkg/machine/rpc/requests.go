@@ -139,7 +139,6 @@ func ReadRequestQuery(query map[string]string) (*RequestQuery, error) {
 	return q, err
 }
 
-// OnlyParameters refuses a query with other parameters.
 // OnlyParameters refuses a query with other parameters than those of a route.
 func OnlyParameters(query map[string]string, names []string) error {
 	for name := range query {
