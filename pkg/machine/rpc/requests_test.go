@@ -75,6 +75,23 @@ func TestRequestFiltersAreValidated(t *testing.T) {
 	}
 }
 
+// A scan from the newest request to the oldest ends an hour before the first that is wanted.
+func TestScanEndsAnHourBeforeTheFirst(t *testing.T) {
+	const hour = 3_600_000
+	q, err := ReadRequestQuery(map[string]string{"from": "7200000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		at, latency int64
+		goesOn      bool
+	}{{2 * hour, 0, true}, {hour, 0, true}, {hour - 1, 0, false}, {hour - 1, 1, true}, {hour - 5, 4, false}, {0, 0, false}} {
+		if got := q.MayBeFollowed(&store.Request{At: tt.at, LatencyMs: tt.latency}); got != tt.goesOn {
+			t.Errorf("after a request at %d of %d ms: %v", tt.at, tt.latency, got)
+		}
+	}
+}
+
 func TestJSONIsThatOfAnswers(t *testing.T) {
 	if got := string(JSON(map[string]string{"a": "<b> & c"})); got != `{"a":"<b> & c"}` {
 		t.Errorf("got %s", got)
