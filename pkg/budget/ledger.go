@@ -88,11 +88,8 @@ type Lease struct {
 // out returns how much of the lease is lent and not spent. An isolate with calls under way
 // states more when they end: until then others may have begun with the rest.
 func (l *Lease) out(now int64) int64 {
-	switch since := now - l.At; {
-	case since < restFor || l.Held > 0 && since < heldFor:
+	if since := now - l.At; since < restFor || l.Held > 0 && since < heldFor {
 		return max(l.Granted-l.Used, l.Held, 0)
-	case since < heldFor:
-		return max(l.Held, 0)
 	}
 	return 0
 }
