@@ -46,6 +46,7 @@ func TestCost(t *testing.T) {
 		{"searches_of_the_vendor", "1/1 search=0.01", tokens(llm.Usage{Input: 1000, Searches: 2}), nil, 0.021, true},
 		{"audio_that_was_cached", "4/24/0.4 audioInput=32 audioCacheRead=0.4", tokens(llm.Usage{Input: 3000, CacheRead: 1500, AudioInput: 2000, AudioCacheRead: 1000, CacheByKind: true}), nil, 0.0346, true},
 		{"audio_of_which_none_was_cached", "4/24/0.4 audioInput=32", tokens(llm.Usage{Input: 3000, CacheRead: 500, AudioInput: 2000, CacheByKind: true}), nil, 0.0662, true},
+		{"as_much_read_as_written_and_heard_as_seen", "4/24/0.4/5 audioInput=32 imageInput=5", tokens(llm.Usage{Input: 3000, CacheRead: 500, CacheWrite: 500, AudioInput: 200, ImageInput: 200}), nil, 0, false},
 		{"cached_audio_without_a_rate", "4/24/0.4 audioInput=32", tokens(llm.Usage{Input: 3000, CacheRead: 1500, AudioInput: 2000, AudioCacheRead: 1000, CacheByKind: true}), nil, 0, false},
 		{"images_that_were_cached", "4/24/0.4 imageInput=5 imageCacheRead=0.5", tokens(llm.Usage{Input: 3000, CacheRead: 1500, ImageInput: 2000, ImageCacheRead: 1000, CacheByKind: true}), nil, 0.0077, true},
 		{"cached_images_are_text_without_a_rate", "4/24/0.4", tokens(llm.Usage{Input: 3000, CacheRead: 1500, ImageInput: 2000, ImageCacheRead: 1000, CacheByKind: true}), nil, 0.0066, true},

@@ -104,3 +104,33 @@ func TestOtherStandsForFurtherValues(t *testing.T) {
 		t.Errorf("got %+v", rows[maxReported:])
 	}
 }
+
+// A full label adds to the rows that it has, the first included.
+func TestFullLabelAddsToItsRows(t *testing.T) {
+	l := Label{Kind: "tag", Name: "team"}
+	row := func(value string) LabelRow { return LabelRow{Value: value, Row: Row{KeyID: "k", Requests: 1}} }
+	l.Add([]LabelRow{row("a"), row("b"), row("a"), row("b"), row("c")}, 2)
+	got := ""
+	for _, r := range l.Rows {
+		got += fmt.Sprint(r.Value, r.Requests, " ")
+	}
+	if want := fmt.Sprint("a2 b2 ", Other, "1 "); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if !l.Is("tag", "team") || l.Is("tag", "project") || l.Is("tool", "team") {
+		t.Error("the label is another one")
+	}
+}
+
+func TestLessLeavesWhatEitherHasMore(t *testing.T) {
+	row := Row{Requests: 5, InputTokens: 10, OutputTokens: 1, CostUSD: 0.5}
+	part := Row{Requests: 3, InputTokens: 12, OutputTokens: 1, CostUSD: 0.75}
+	row.Causes[0], part.Causes[0] = 4, 1
+	row.Less(&part)
+	if row.Requests != 2 || row.InputTokens != 0 || row.OutputTokens != 0 || row.CostUSD != 0 || row.Causes[0] != 3 {
+		t.Errorf("left of the row: %+v", row)
+	}
+	if part.Requests != 0 || part.InputTokens != 2 || part.OutputTokens != 0 || part.CostUSD != 0.25 || part.Causes[0] != 0 {
+		t.Errorf("left of the part: %+v", part)
+	}
+}
