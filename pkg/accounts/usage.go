@@ -208,7 +208,9 @@ func (p *Pool) add(m *snapshot.Machine, r *httpmsg.Request, t *Trace, row *usage
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rowOf(m, row).AddCounts(row)
+	sum := p.rowOf(m, row)
+	sum.AddCounts(row)
+	sum.Sizes.Add(&row.Sizes)
 	rep := p.reportOf(m.ID)
 	rep.Labels = t.label(rep.Labels, m, r, row)
 }

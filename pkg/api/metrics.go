@@ -24,7 +24,7 @@ type Scraper struct {
 // the platform makes for one request.
 const maxScraped = 20
 
-// Serve serves GET and HEAD /metrics?machine=&keys=: the metrics of the machine of the path or
+// Serve serves GET and HEAD /metrics?machine=&keys=&conventions=: the metrics of the machine of the path or
 // of the key. Without either the operator gets those of the process and of the machines that
 // are named, none with "", or of all.
 func (s *Scraper) Serve(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
@@ -48,7 +48,7 @@ func (s *Scraper) Scrape(ctx context.Context, machineID, rawQuery, accept string
 	err error) {
 	q, err := query(rawQuery)
 	if err == nil {
-		err = rpc.OnlyParameters(q, []string{"machine", "keys"})
+		err = rpc.OnlyParameters(q, []string{"machine", "keys", "conventions"})
 	}
 	if err != nil {
 		return "", nil, err
@@ -56,6 +56,10 @@ func (s *Scraper) Scrape(ctx context.Context, machineID, rawQuery, accept string
 	ask := rpc.MetricsAsk{Keys: q["keys"] == "true"}
 	if v, given := q["keys"]; given && v != "true" && v != "false" {
 		return "", nil, apierr.Invalid("keys", "keys must be true or false.")
+	}
+	version, asked := q["conventions"]
+	if ask.Conventions = version; asked && version != rpc.GenAI && version != rpc.GenAI141 {
+		return "", nil, apierr.Invalid("conventions", "conventions must be 0.1.0 or 1.41.")
 	}
 	named, given := q["machine"]
 	format := metrics.Accepted(accept)

@@ -20,5 +20,5 @@ func (o *Object) metrics(r *storage.Call) (any, error) {
 		return nil, apierr.Invalid("", "The question is not readable.")
 	}
 	r.Flush = true
-	return metrics.Families(r.Tx, metrics.Options{Keys: ask.Keys, Zone: o.Zone(r.Tx)}), nil
+	return metrics.Families(r.Tx, metrics.Options{Keys: ask.Keys, Conventions: ask.Conventions, Zone: o.Zone(r.Tx)}), nil
 }

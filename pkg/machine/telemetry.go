@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 
 	"weir/pkg/machine/deliver"
@@ -85,20 +86,21 @@ func (o *Object) exportMetrics(t *storage.Tx) {
 		return
 	}
 	t.Meta.MetricsAt, t.Meta.MetricsSent = 0, t.Now
-	var all []otlp.Metric
+	sets := map[string][]otlp.Metric{}
 	for _, d := range o.collectors(t) {
 		if !deliver.TakesSignal(d.Options, deliver.Metrics) {
 			continue
 		}
-		if all == nil {
-			list := metrics.Families(t, metrics.Options{Zone: o.Zone(t)})
-			all = telemetry.Metrics(t.ID, list, t.Meta.CreatedAt, t.Now)
+		set := cmp.Or(d.Options[deliver.Conventions], rpc.GenAI)
+		if sets[set] == nil {
+			list := metrics.Families(t, metrics.Options{Zone: o.Zone(t), Conventions: set})
+			sets[set] = telemetry.Metrics(t.ID, list, t.Meta.CreatedAt, t.Now)
 		}
-		out := all
+		out := sets[set]
 		if d.Options[deliver.Temporality] == "delta" {
 			var last, next telemetry.Totals
 			t.Load(storage.TotalsPrefix+d.ID, &last)
-			out, next = last.Since(all, t.Now)
+			out, next = last.Since(out, t.Now)
 			t.Put(storage.TotalsPrefix+d.ID, next)
 		}
 		enqueue(t, &d, deliver.Metrics, out)

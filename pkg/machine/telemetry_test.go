@@ -290,6 +290,25 @@ func TestMetricsAreExportedEachMinuteOfUse(t *testing.T) {
 	}
 }
 
+// A collector gets the GenAI metrics in the names that its destination chooses.
+func TestConventionsOfMetricsAreChosen(t *testing.T) {
+	for settings, want := range map[string]string{"": "gen_ai.client.inference.duration", `,"conventions":"1.41"`: "gen_ai.client.operation.duration"} {
+		c := newCollected(t, `,"signals":"metrics"`+settings, nil)
+		c.Want(200, "report", fmt.Sprintf(`{"usage":[{"endpoint":"/v1/chat/completions","provider":"openai","model":"openai/gpt-5","connectionId":"c","requests":1,"calls":1,"latency":[9,1]}],`+
+			`"requests":[{"id":"req_%032d","at":%d,"endpoint":"/v1/chat/completions","status":200,"attempts":1}]}`, 1, c.Clock.Now().UnixMilli()))
+		for range 7 {
+			c.pass10()
+		}
+		if len(c.Seen) == 0 {
+			t.Fatal("no export")
+		}
+		list := gjson.Get(unpacked(t, c.Seen[0]), `resourceMetrics.0.scopeMetrics.0.metrics.#(name%"gen_ai*")#.name`).Raw
+		if list != `["`+want+`"]` {
+			t.Errorf("%q: got %s, want %s", settings, list, want)
+		}
+	}
+}
+
 func TestDeltasAreExportedOnRequest(t *testing.T) {
 	c := newCollected(t, `,"signals":"metrics","temporality":"delta"`, nil)
 	for n := range 3 {

@@ -201,6 +201,14 @@ func easyjson38c57360DecodeWeirPkgUsage(in *jlexer.Lexer, out *Row) {
 			} else {
 				out.FirstTokenMs = int64(in.Int64())
 			}
+		case "sizes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				if data := in.Raw(); in.Ok() {
+					in.AddError((out.Sizes).UnmarshalJSON(data))
+				}
+			}
 		case "causes":
 			if in.IsNull() {
 				in.Skip()
@@ -401,6 +409,11 @@ func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in Row) {
 		const prefix string = ",\"firstTokenMs\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.FirstTokenMs))
+	}
+	if (in.Sizes != Histogram{}) {
+		const prefix string = ",\"sizes\":"
+		out.RawString(prefix)
+		out.Raw((in.Sizes).MarshalJSON())
 	}
 	if (in.Causes != Causes{}) {
 		const prefix string = ",\"causes\":"
@@ -618,6 +631,14 @@ func easyjson38c57360DecodeWeirPkgUsage1(in *jlexer.Lexer, out *LabelRow) {
 			} else {
 				out.FirstTokenMs = int64(in.Int64())
 			}
+		case "sizes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				if data := in.Raw(); in.Ok() {
+					in.AddError((out.Sizes).UnmarshalJSON(data))
+				}
+			}
 		case "causes":
 			if in.IsNull() {
 				in.Skip()
@@ -797,6 +818,11 @@ func easyjson38c57360EncodeWeirPkgUsage1(out *jwriter.Writer, in LabelRow) {
 		const prefix string = ",\"firstTokenMs\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.FirstTokenMs))
+	}
+	if (in.Sizes != Histogram{}) {
+		const prefix string = ",\"sizes\":"
+		out.RawString(prefix)
+		out.Raw((in.Sizes).MarshalJSON())
 	}
 	if (in.Causes != Causes{}) {
 		const prefix string = ",\"causes\":"

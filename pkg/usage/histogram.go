@@ -30,6 +30,38 @@ func (h *Histogram) Observe(ms int64) {
 	h[i]++
 }
 
+// SizeBuckets is the number of buckets of the tokens of one direction. They end at 4^i.
+const SizeBuckets = 15
+
+// outputSizes is the first bucket of the output.
+const outputSizes = 16
+
+// observeTokens counts an answer by its tokens. One without any is not counted.
+func (h *Histogram) observeTokens(input, output int64) {
+	if input > 0 || output > 0 {
+		h[sizeOf(input)]++
+		h[outputSizes+sizeOf(output)]++
+	}
+}
+
+func sizeOf(tokens int64) (bucket int) {
+	for bucket < SizeBuckets-1 && tokens > 1<<(2*bucket) {
+		bucket++
+	}
+	return bucket
+}
+
+// Sizes returns the buckets of one direction of the counts of a histogram of tokens.
+func Sizes(counts []int64, output bool) []int64 {
+	if len(counts) < outputSizes+SizeBuckets {
+		return nil
+	}
+	if output {
+		counts = counts[outputSizes:]
+	}
+	return counts[:SizeBuckets]
+}
+
 // Add adds the counts of o.
 func (h *Histogram) Add(o *Histogram) {
 	for i := range h {

@@ -60,6 +60,9 @@ type Row struct {
 	FirstToken Histogram `json:"firstToken,omitzero"`
 	// FirstTokenMs is the sum of the durations of FirstToken.
 	FirstTokenMs int64 `json:"firstTokenMs,omitempty"`
+	// Sizes counts the answers with tokens by their input, in the first half of the buckets, and
+	// by their output, in the second. Rows of earlier versions have none.
+	Sizes Histogram `json:"sizes,omitzero"`
 	// Causes counts the attempts of Errors by their causes. It never has more attempts than
 	// Requests has at the same time. Rows of earlier versions have none.
 	Causes Causes `json:"causes,omitzero"`
@@ -167,6 +170,7 @@ func (r *Row) View() View {
 func (r *Row) Price(p catalog.Price, u *llm.Usage, m *Media) {
 	r.InputTokens, r.OutputTokens, r.ReasoningTokens = u.Input, u.Output, u.Reasoning
 	r.CacheReadTokens, r.CacheWriteTokens = u.CacheRead, u.CacheWrite
+	r.Sizes.observeTokens(u.Input, u.Output)
 	if u.Estimated {
 		r.Estimated = r.Requests
 	}
@@ -212,9 +216,10 @@ func (r *Row) Add(o *Row) {
 	r.AddCounts(o)
 	r.Latency.Add(&o.Latency)
 	r.FirstToken.Add(&o.FirstToken)
+	r.Sizes.Add(&o.Sizes)
 }
 
-// AddCounts is Add for an o without durations.
+// AddCounts is Add without histograms.
 func (r *Row) AddCounts(o *Row) {
 	add := o.counts()
 	for i, n := range r.counts() {

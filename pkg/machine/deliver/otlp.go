@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/contentcoding"
@@ -30,6 +31,7 @@ const (
 	Sample      = "sample"
 	Temporality = "temporality"
 	Resource    = "resource"
+	Conventions = "conventions" // of the GenAI metrics
 
 	Traces  = "traces"
 	Metrics = "metrics"
@@ -49,6 +51,7 @@ var collector = Kind{
 		{Name: Sample, Check: isPercent},
 		{Name: Temporality, Values: []string{"cumulative", "delta"}},
 		{Name: Resource, Max: 1000, Check: isPairs},
+		{Name: Conventions, Values: []string{rpc.GenAI, rpc.GenAI141}},
 	},
 	Test:    otlpTest,
 	Request: otlpRequest,

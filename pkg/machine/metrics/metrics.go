@@ -7,6 +7,7 @@ package metrics
 
 import (
 	"weir/pkg/budget"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/usage"
@@ -15,8 +16,11 @@ import (
 
 // Options are what a reading depends on besides the machine.
 type Options struct {
-	Keys bool        // with the series of each key
-	Zone budget.Zone // of the machine, for the windows of its budgets
+	Keys bool // with the series of each key
+	// Conventions adds the metrics of the GenAI conventions of a version, if it is not
+	// "".
+	Conventions string
+	Zone        budget.Zone // of the machine, for the windows of its budgets
 }
 
 // reading is what the functions of the table read.
@@ -26,11 +30,21 @@ type reading struct {
 	used *storage.Lifetime
 }
 
-// row is a metric: its family, and what adds its series. keys marks one of each key.
+// row is a metric: its family, and what adds its series. keys marks one of each key, genAI one
+// of the GenAI conventions of a version, and of both if it is genAIBoth.
 type row struct {
 	metrics.Family
-	fill func(r *reading, f *metrics.Family)
-	keys bool
+	fill  func(r *reading, f *metrics.Family)
+	keys  bool
+	genAI string
+}
+
+// wanted reports whether a reading has the metric.
+func (w *row) wanted(o *Options) bool {
+	if w.genAI != "" {
+		return w.genAI == o.Conventions || w.genAI == genAIBoth && o.Conventions != ""
+	}
+	return o.Keys || !w.keys
 }
 
 // other is the value of the labels of what has no series of its own.
@@ -154,6 +168,49 @@ var table = [...]row{
 			Help: "The name of the machine.", Labels: []string{"name"}},
 		fill: func(r *reading, f *metrics.Family) { f.Add(1, r.Meta.Name) },
 	},
+	{
+		Family: metrics.Family{Name: "gen_ai.client.inference.duration", Type: metrics.Histogram, Unit: "s",
+			Help: "Time from the arrival of a request to the end of its answer.", Labels: genAILabels(), Bounds: durationBounds()},
+		genAI: rpc.GenAI, fill: operations(latency),
+	},
+	{
+		Family: metrics.Family{Name: "gen_ai.client.inference.time_to_first_chunk", Type: metrics.Histogram, Unit: "s",
+			Help:   "Time from the arrival of a request to the first event of its stream.",
+			Labels: genAILabels(), Bounds: durationBounds()},
+		genAI: rpc.GenAI, fill: operations(firstToken),
+	},
+	{
+		Family: metrics.Family{Name: "gen_ai.client.inference.operation.input_tokens", Type: metrics.Histogram,
+			Unit: "{token}", Help: "Input tokens of an answer.", Labels: genAILabels(), Bounds: sizeBounds()},
+		genAI: rpc.GenAI, fill: operations(sizes),
+	},
+	{
+		Family: metrics.Family{Name: "gen_ai.client.inference.operation.output_tokens", Type: metrics.Histogram,
+			Unit: "{token}", Help: "Output tokens of an answer.", Labels: genAILabels(), Bounds: sizeBounds()},
+		genAI: rpc.GenAI, fill: operations(outputSizes),
+	},
+	usageOf("input_tokens", func(u *usage.Row) int64 { return u.InputTokens }),
+	usageOf("output_tokens", func(u *usage.Row) int64 { return u.OutputTokens }),
+	usageOf("cache_read.input_tokens", func(u *usage.Row) int64 { return u.CacheReadTokens }),
+	usageOf("cache_write.input_tokens", func(u *usage.Row) int64 { return u.CacheWriteTokens }),
+	usageOf("reasoning.output_tokens", func(u *usage.Row) int64 { return u.ReasoningTokens }),
+	{
+		Family: metrics.Family{Name: "gen_ai.client.operation.duration", Type: metrics.Histogram, Unit: "s",
+			Help: "Time from the arrival of a request to the end of its answer.", Labels: genAILabels(), Bounds: durationBounds()},
+		genAI: genAIBoth, fill: operations(latency),
+	},
+	{
+		Family: metrics.Family{Name: "gen_ai.client.operation.time_to_first_chunk", Type: metrics.Histogram, Unit: "s",
+			Help:   "Time from the arrival of a request to the first event of its stream.",
+			Labels: genAILabels(), Bounds: durationBounds()},
+		genAI: rpc.GenAI141, fill: operations(firstToken),
+	},
+	{
+		Family: metrics.Family{Name: "gen_ai.client.token.usage", Type: metrics.Histogram, Unit: "{token}",
+			Help: "Tokens of an answer.", Labels: genAILabels("gen_ai.token.type"), Bounds: sizeBounds()},
+		genAI: rpc.GenAI141,
+		fill:  func(r *reading, f *metrics.Family) { operations(sizes)(r, f); operations(outputSizes)(r, f) },
+	},
 }
 
 // Families returns the metrics of a machine. The caller commits the turn. Values of counters
@@ -162,7 +219,7 @@ func Families(t *storage.Tx, o Options) []metrics.Family {
 	r := &reading{t, o, t.Lifetime()}
 	out := make([]metrics.Family, 0, len(table))
 	for i := range table {
-		if table[i].keys && !o.Keys {
+		if !table[i].wanted(&o) {
 			continue
 		}
 		f := table[i].Family
@@ -173,8 +230,10 @@ func Families(t *storage.Tx, o Options) []metrics.Family {
 }
 
 // bounds returns the ends of the buckets of a histogram, in seconds.
-func bounds() (ends []float64) {
-	for _, i := range storage.LifetimeBounds {
+func bounds() []float64 { return seconds(storage.LifetimeBounds[:]) }
+
+func seconds(buckets []int) (ends []float64) {
+	for _, i := range buckets {
 		ends = append(ends, float64(usage.BucketEnd(i))/1000)
 	}
 	return ends
@@ -277,18 +336,23 @@ func durations(of func(s *storage.TotalSeries) (ms int64, counts []int64)) func(
 			if len(counts) == 0 {
 				return
 			}
-			buckets, from := make([]int64, 0, len(f.Bounds)+1), 0
-			for _, end := range append(storage.LifetimeBounds[:], len(counts)-1) {
-				var n int64
-				for ; from <= end; from++ {
-					n += counts[from]
-				}
-				buckets = append(buckets, n)
-			}
 			f.Series = append(f.Series, metrics.Series{Values: []string{label(s.Of.Provider)}, Value: float64(ms) / 1000,
-				Buckets: buckets})
+				Buckets: buckets(storage.LifetimeBounds[:], counts)})
 		})
 	}
+}
+
+// buckets adds up the counts of a usage.Histogram to buckets that end with those at ends.
+func buckets(ends []int, counts []int64) (sums []int64) {
+	from := 0
+	for _, end := range append(ends[:len(ends):len(ends)], len(counts)-1) {
+		var n int64
+		for ; from <= end; from++ {
+			n += counts[from]
+		}
+		sums = append(sums, n)
+	}
+	return sums
 }
 
 func connections(r *reading, f *metrics.Family) {

@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/testgw/objects"
 	"weir/internal/testgw/sealed"
+	"weir/pkg/llm"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/usage"
@@ -88,6 +89,71 @@ func TestMetricsOfUsage(t *testing.T) {
 	}
 }
 
+// The metrics of the GenAI conventions come on request, in the names of one version.
+func TestMetricsOfConventions(t *testing.T) {
+	st := objects.NewStorage()
+	tx := at(st, noon)
+	tx.Create("")
+	row := func(endpoint, model string) usage.Row {
+		r := usage.Row{ConnectionID: "c", Provider: "vertex", Model: model, Endpoint: endpoint, Requests: 1}
+		r.Price("", &llm.Usage{Input: 17, Output: 4, CacheRead: 3, Known: true}, nil)
+		r.Call(700, 90, store.Succeeded, "")
+		return r
+	}
+	invented := usage.Row{ConnectionID: "c", Provider: "vertex", Model: "a/invented", Endpoint: "/v1/responses", Requests: 1, Errors: 1}
+	tx.AddUsage(noon, []usage.Row{row("/v1/chat/completions", "a/x/gemini"), row("/v1/messages", "a/x/gemini"),
+		row("/v1/chat/completions", "b/x/gemini"), row("/v1/embeddings", "a/vec"), invented})
+	for _, line := range lines(Families(tx, Options{Keys: true})) {
+		if strings.Contains(line, "gen_ai") {
+			t.Errorf("without being asked for: %s", line)
+		}
+	}
+	const chat = `{machine="m",gen_ai_operation_name="chat",gen_ai_provider_name="gcp.vertex_ai",gen_ai_request_model="x/gemini"`
+	const vector = `{machine="m",gen_ai_operation_name="embeddings",gen_ai_provider_name="gcp.vertex_ai",gen_ai_request_model="vec"`
+	for version, want := range map[string][]string{
+		"0.1.0": {
+			`gen_ai_client_inference_duration_seconds_bucket` + chat + `,le="0.512"} 0`,
+			`gen_ai_client_inference_duration_seconds_bucket` + chat + `,le="1.024"} 3`,
+			`gen_ai_client_inference_duration_seconds_sum` + chat + `} 2.1`,
+			`gen_ai_client_inference_time_to_first_chunk_seconds_bucket` + chat + `,le="0.128"} 3`,
+			`gen_ai_client_inference_operation_input_tokens_bucket` + chat + `,le="16"} 0`,
+			`gen_ai_client_inference_operation_input_tokens_bucket` + chat + `,le="64"} 3`,
+			`gen_ai_client_inference_operation_output_tokens_bucket` + chat + `,le="4"} 3`,
+			`gen_ai_client_inference_operation_output_tokens_bucket` + chat + `,le="67108864"} 3`,
+			`gen_ai_client_inference_usage_input_tokens_total` + chat + `,gen_ai_token_modality="unknown"} 51`,
+			`gen_ai_client_inference_usage_cache_read_input_tokens_total` + chat + `,gen_ai_token_modality="unknown"} 9`,
+			`gen_ai_client_operation_duration_seconds_count` + vector + `} 1`,
+		},
+		"1.41": {
+			`gen_ai_client_operation_duration_seconds_count` + chat + `} 3`,
+			`gen_ai_client_operation_duration_seconds_count` + vector + `} 1`,
+			`gen_ai_client_operation_time_to_first_chunk_seconds_count` + chat + `} 3`,
+			`gen_ai_client_token_usage_bucket` + chat + `,gen_ai_token_type="input",le="64"} 3`,
+			`gen_ai_client_token_usage_sum` + chat + `,gen_ai_token_type="output"} 12`,
+		},
+	} {
+		got := lines(Families(tx, Options{Conventions: version}))
+		for _, line := range want {
+			if !slices.Contains(got, line) {
+				t.Errorf("%s: no line %s", version, line)
+			}
+		}
+		for i, line := range got {
+			if strings.Contains(line, "invented") || version == "1.41" && strings.Contains(line, "inference") ||
+				version == "0.1.0" && (strings.Contains(line, "operation_duration_seconds_count"+chat) || strings.Contains(line, "token_usage")) {
+				t.Errorf("%s: %s", version, line)
+			}
+			name, _, _ := strings.Cut(line, "} ")
+			if slices.ContainsFunc(got[:i], func(other string) bool { return strings.HasPrefix(other, name+"} ") }) {
+				t.Errorf("%s comes twice", name)
+			}
+		}
+		if t.Failed() {
+			t.Log(strings.Join(got, "\n"))
+		}
+	}
+}
+
 // A machine with more of everything than has a series has at most 2,000 lines.
 func TestLinesAreBounded(t *testing.T) {
 	st := objects.NewStorage()
@@ -147,6 +213,9 @@ func TestLinesAreBounded(t *testing.T) {
 		before = len(got)
 	}
 	t.Logf("%d lines", before)
+	if n := len(lines(Families(at(st, now), Options{Conventions: "0.1.0"}))) - len(lines(Families(at(st, now), Options{}))); n > 3500 {
+		t.Errorf("the conventions add %d lines", n)
+	}
 	got := lines(Families(at(st, now), Options{}))
 	for _, want := range []string{
 		`weir_export_dropped_total{machine="m",destination="d0000000000000000003",name="n",kind="otlp"} 3`,
@@ -164,7 +233,7 @@ func TestLinesAreBounded(t *testing.T) {
 
 // named returns the names of metrics in a text, without the endings of histograms.
 func named(text string) (names []string) {
-	for _, name := range regexp.MustCompile(`weir_[a-z_]+`).FindAllString(text, -1) {
+	for _, name := range regexp.MustCompile(`weir_[a-z_]+|gen_ai_client[a-z_]+`).FindAllString(text, -1) {
 		for _, ending := range []string{"_bucket", "_sum", "_count"} {
 			name = strings.TrimSuffix(name, ending)
 		}
@@ -239,7 +308,7 @@ func TestDashboardsAndRulesNameKnownMetrics(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		if !asked[name] && !strings.Contains(name, "_key_") {
+		if !asked[name] && !strings.Contains(name, "_key_") && !strings.HasPrefix(name, "gen_ai_") {
 			t.Errorf("no dashboard or rule shows %s", name)
 		}
 	}

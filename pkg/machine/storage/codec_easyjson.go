@@ -1104,6 +1104,14 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *UsageRo
 			} else {
 				out.FirstTokenMs = int64(in.Int64())
 			}
+		case "sizes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				if data := in.Raw(); in.Ok() {
+					in.AddError((out.Sizes).UnmarshalJSON(data))
+				}
+			}
 		case "causes":
 			if in.IsNull() {
 				in.Skip()
@@ -1284,6 +1292,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in UsageR
 		out.RawString(prefix)
 		out.Int64(int64(in.FirstTokenMs))
 	}
+	if (in.Sizes != usage.Histogram{}) {
+		const prefix string = ",\"sizes\":"
+		out.RawString(prefix)
+		out.Raw((in.Sizes).MarshalJSON())
+	}
 	if (in.Causes != usage.Causes{}) {
 		const prefix string = ",\"causes\":"
 		out.RawString(prefix)
@@ -1388,6 +1401,33 @@ func easyjson38c57360DecodeWeirPkgMachineStorage9(in *jlexer.Lexer, out *TotalSe
 				}
 				in.Delim(']')
 			}
+		case "sizes":
+			if in.IsNull() {
+				in.Skip()
+				out.Sizes = nil
+			} else {
+				in.Delim('[')
+				if out.Sizes == nil {
+					if !in.IsDelim(']') {
+						out.Sizes = make([]int64, 0, 8)
+					} else {
+						out.Sizes = []int64{}
+					}
+				} else {
+					out.Sizes = (out.Sizes)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v19 int64
+					if in.IsNull() {
+						in.Skip()
+					} else {
+						v19 = int64(in.Int64())
+					}
+					out.Sizes = append(out.Sizes, v19)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -1417,11 +1457,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in TotalS
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v19, v20 := range in.Latency {
-				if v19 > 0 {
+			for v20, v21 := range in.Latency {
+				if v20 > 0 {
 					out.RawByte(',')
 				}
-				out.Int64(int64(v20))
+				out.Int64(int64(v21))
 			}
 			out.RawByte(']')
 		}
@@ -1431,11 +1471,25 @@ func easyjson38c57360EncodeWeirPkgMachineStorage9(out *jwriter.Writer, in TotalS
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v21, v22 := range in.FirstToken {
-				if v21 > 0 {
+			for v22, v23 := range in.FirstToken {
+				if v22 > 0 {
 					out.RawByte(',')
 				}
-				out.Int64(int64(v22))
+				out.Int64(int64(v23))
+			}
+			out.RawByte(']')
+		}
+	}
+	if len(in.Sizes) != 0 {
+		const prefix string = ",\"sizes\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v24, v25 := range in.Sizes {
+				if v24 > 0 {
+					out.RawByte(',')
+				}
+				out.Int64(int64(v25))
 			}
 			out.RawByte(']')
 		}
@@ -1644,20 +1698,28 @@ func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *Recent
 			} else {
 				out.FirstTokenMs = int64(in.Int64())
 			}
+		case "sizes":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				if data := in.Raw(); in.Ok() {
+					in.AddError((out.Sizes).UnmarshalJSON(data))
+				}
+			}
 		case "causes":
 			if in.IsNull() {
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v23 := 0
+				v26 := 0
 				for !in.IsDelim(']') {
-					if v23 < 8 {
+					if v26 < 8 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Causes)[v23] = int64(in.Int64())
+							(out.Causes)[v26] = int64(in.Int64())
 						}
-						v23++
+						v26++
 					} else {
 						in.SkipRecursive()
 					}
@@ -1824,15 +1886,20 @@ func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in Recen
 		out.RawString(prefix)
 		out.Int64(int64(in.FirstTokenMs))
 	}
+	if (in.Sizes != usage.Histogram{}) {
+		const prefix string = ",\"sizes\":"
+		out.RawString(prefix)
+		out.Raw((in.Sizes).MarshalJSON())
+	}
 	if (in.Causes != usage.Causes{}) {
 		const prefix string = ",\"causes\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v24 := range in.Causes {
-			if v24 > 0 {
+		for v27 := range in.Causes {
+			if v27 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Causes)[v24]))
+			out.Int64(int64((in.Causes)[v27]))
 		}
 		out.RawByte(']')
 	}
@@ -1935,36 +2002,36 @@ func easyjson38c57360DecodeWeirPkgMachineStorage12(in *jlexer.Lexer, out *Lifeti
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v25 := 0
+				v28 := 0
 				for !in.IsDelim(']') {
-					if v25 < 5 {
+					if v28 < 6 {
 						if in.IsNull() {
 							in.Skip()
-							(out.Groups)[v25] = nil
+							(out.Groups)[v28] = nil
 						} else {
 							in.Delim('[')
-							if (out.Groups)[v25] == nil {
+							if (out.Groups)[v28] == nil {
 								if !in.IsDelim(']') {
-									(out.Groups)[v25] = make([]TotalSeries, 0, 0)
+									(out.Groups)[v28] = make([]TotalSeries, 0, 0)
 								} else {
-									(out.Groups)[v25] = []TotalSeries{}
+									(out.Groups)[v28] = []TotalSeries{}
 								}
 							} else {
-								(out.Groups)[v25] = ((out.Groups)[v25])[:0]
+								(out.Groups)[v28] = ((out.Groups)[v28])[:0]
 							}
 							for !in.IsDelim(']') {
-								var v26 TotalSeries
+								var v29 TotalSeries
 								if in.IsNull() {
 									in.Skip()
 								} else {
-									(v26).UnmarshalEasyJSON(in)
+									(v29).UnmarshalEasyJSON(in)
 								}
-								(out.Groups)[v25] = append((out.Groups)[v25], v26)
+								(out.Groups)[v28] = append((out.Groups)[v28], v29)
 								in.WantComma()
 							}
 							in.Delim(']')
 						}
-						v25++
+						v28++
 					} else {
 						in.SkipRecursive()
 					}
@@ -1995,19 +2062,19 @@ func easyjson38c57360EncodeWeirPkgMachineStorage12(out *jwriter.Writer, in Lifet
 		const prefix string = ",\"groups\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v27 := range in.Groups {
-			if v27 > 0 {
+		for v30 := range in.Groups {
+			if v30 > 0 {
 				out.RawByte(',')
 			}
-			if (in.Groups)[v27] == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
+			if (in.Groups)[v30] == nil && (out.Flags&jwriter.NilSliceAsEmpty) == 0 {
 				out.RawString("null")
 			} else {
 				out.RawByte('[')
-				for v28, v29 := range (in.Groups)[v27] {
-					if v28 > 0 {
+				for v31, v32 := range (in.Groups)[v30] {
+					if v31 > 0 {
 						out.RawByte(',')
 					}
-					(v29).MarshalEasyJSON(out)
+					(v32).MarshalEasyJSON(out)
 				}
 				out.RawByte(']')
 			}
@@ -2111,15 +2178,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage13(in *jlexer.Lexer, out *KeyUse
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v30 := 0
+				v33 := 0
 				for !in.IsDelim(']') {
-					if v30 < 24 {
+					if v33 < 24 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Hours)[v30] = int64(in.Int64())
+							(out.Hours)[v33] = int64(in.Int64())
 						}
-						v30++
+						v33++
 					} else {
 						in.SkipRecursive()
 					}
@@ -2200,11 +2267,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage13(out *jwriter.Writer, in KeyUs
 		const prefix string = ",\"hours\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v31 := range in.Hours {
-			if v31 > 0 {
+		for v34 := range in.Hours {
+			if v34 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Hours)[v31]))
+			out.Int64(int64((in.Hours)[v34]))
 		}
 		out.RawByte(']')
 	}
@@ -2250,13 +2317,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage14(in *jlexer.Lexer, out *KeyNet
 					out.List = (out.List)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v32 store.KeyNetwork
+					var v35 store.KeyNetwork
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						(v32).UnmarshalEasyJSON(in)
+						(v35).UnmarshalEasyJSON(in)
 					}
-					out.List = append(out.List, v32)
+					out.List = append(out.List, v35)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -2294,11 +2361,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage14(out *jwriter.Writer, in KeyNe
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v33, v34 := range in.List {
-				if v33 > 0 {
+			for v36, v37 := range in.List {
+				if v36 > 0 {
 					out.RawByte(',')
 				}
-				(v34).MarshalEasyJSON(out)
+				(v37).MarshalEasyJSON(out)
 			}
 			out.RawByte(']')
 		}
@@ -2475,13 +2542,13 @@ func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *Given)
 				for !in.IsDelim('}') {
 					key := string(in.String())
 					in.WantColon()
-					var v35 string
+					var v38 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v35 = string(in.String())
+						v38 = string(in.String())
 					}
-					(out.Last4)[key] = v35
+					(out.Last4)[key] = v38
 					in.WantComma()
 				}
 				in.Delim('}')
@@ -2528,16 +2595,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in Given
 		}
 		{
 			out.RawByte('{')
-			v36First := true
-			for v36Name, v36Value := range in.Last4 {
-				if v36First {
-					v36First = false
+			v39First := true
+			for v39Name, v39Value := range in.Last4 {
+				if v39First {
+					v39First = false
 				} else {
 					out.RawByte(',')
 				}
-				out.String(string(v36Name))
+				out.String(string(v39Name))
 				out.RawByte(':')
-				out.String(string(v36Value))
+				out.String(string(v39Value))
 			}
 			out.RawByte('}')
 		}
@@ -2624,15 +2691,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage17(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v37 := 0
+				v40 := 0
 				for !in.IsDelim(']') {
-					if v37 < 12 {
+					if v40 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Attempts)[v37] = int64(in.Int64())
+							(out.Attempts)[v40] = int64(in.Int64())
 						}
-						v37++
+						v40++
 					} else {
 						in.SkipRecursive()
 					}
@@ -2645,15 +2712,15 @@ func easyjson38c57360DecodeWeirPkgMachineStorage17(in *jlexer.Lexer, out *ConnUs
 				in.Skip()
 			} else {
 				in.Delim('[')
-				v38 := 0
+				v41 := 0
 				for !in.IsDelim(']') {
-					if v38 < 12 {
+					if v41 < 12 {
 						if in.IsNull() {
 							in.Skip()
 						} else {
-							(out.Failed)[v38] = int64(in.Int64())
+							(out.Failed)[v41] = int64(in.Int64())
 						}
-						v38++
+						v41++
 					} else {
 						in.SkipRecursive()
 					}
@@ -2709,11 +2776,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage17(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"attempts\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v39 := range in.Attempts {
-			if v39 > 0 {
+		for v42 := range in.Attempts {
+			if v42 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Attempts)[v39]))
+			out.Int64(int64((in.Attempts)[v42]))
 		}
 		out.RawByte(']')
 	}
@@ -2721,11 +2788,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage17(out *jwriter.Writer, in ConnU
 		const prefix string = ",\"failed\":"
 		out.RawString(prefix)
 		out.RawByte('[')
-		for v40 := range in.Failed {
-			if v40 > 0 {
+		for v43 := range in.Failed {
+			if v43 > 0 {
 				out.RawByte(',')
 			}
-			out.Int64(int64((in.Failed)[v40]))
+			out.Int64(int64((in.Failed)[v43]))
 		}
 		out.RawByte(']')
 	}

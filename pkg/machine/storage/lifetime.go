@@ -25,7 +25,7 @@ type Lifetime struct {
 	Through string                        `json:"through"`
 	Groups  [LifetimeGroups][]TotalSeries `json:"groups"`
 
-	index [LifetimeGroups]map[[2]string]int
+	index [LifetimeGroups]map[seriesName]int
 	grown bool // there are new series
 }
 
@@ -38,9 +38,11 @@ type TotalSeries struct {
 	// no series of its own.
 	Of      usage.Row `json:"of"`
 	NanoUSD int64     `json:"nanoUsd,omitempty"`
-	// Latency and FirstToken have the counts of the histograms, of providers alone.
+	// Latency, FirstToken and Sizes have the counts of the histograms, of providers and
+	// operations alone.
 	Latency    []int64 `json:"latency,omitempty"`
 	FirstToken []int64 `json:"firstToken,omitempty"`
+	Sizes      []int64 `json:"sizes,omitempty"`
 
 	later *TotalSeries // what the days after Through have added; nil for nothing
 }
@@ -52,6 +54,7 @@ const (
 	ByModel
 	ByProvider
 	ByKey
+	ByOperation // rows of earlier versions have none
 
 	LifetimeGroups
 )
@@ -62,34 +65,48 @@ type lifetimeGroup struct {
 	most, lines int
 	// name returns the name of the series of a row, and whether the row counts there. fresh
 	// reports whether the row may add the series.
-	name func(r *usage.Row) (name [2]string, counts, fresh bool)
+	name func(r *usage.Row) (name seriesName, counts, fresh bool)
+	// asked reports that the lines are shown on request alone.
+	asked bool
 }
 
-// maxLines is the number of lines of all groups but that of keys, which are shown on request
-// alone. With the lines of states, budgets, keys and of what has no room it makes 2,000.
+// seriesName are the labels of a series.
+type seriesName [3]string
+
+// maxLines is the number of lines of all groups but those that are shown on request alone.
+// With the lines of states, budgets, keys and of what has no room it makes 2,000.
 const maxLines = 1250
 
 var lifetimeGroups = [LifetimeGroups]lifetimeGroup{
-	ByEndpoint: {30, 9, func(r *usage.Row) ([2]string, bool, bool) {
-		return [2]string{r.Endpoint}, r.Calls > 0, true
+	ByEndpoint: {most: 30, lines: 9, name: func(r *usage.Row) (seriesName, bool, bool) {
+		return seriesName{r.Endpoint}, r.Calls > 0, true
 	}},
-	ByAccount: {60, 1 + len(usage.CauseNames), func(r *usage.Row) ([2]string, bool, bool) {
-		return [2]string{r.Provider, r.ConnectionID}, r.Requests > 0, true
+	ByAccount: {most: 60, lines: 1 + len(usage.CauseNames), name: func(r *usage.Row) (seriesName, bool, bool) {
+		return seriesName{r.Provider, r.ConnectionID}, r.Requests > 0, true
 	}},
 	// Clients choose the names of models, so a name counts once an account has answered.
-	ByModel: {120, 7, func(r *usage.Row) ([2]string, bool, bool) {
-		return [2]string{r.Provider, r.Model}, r.Requests > 0, r.Requests > r.Errors
+	ByModel: {most: 120, lines: 7, name: func(r *usage.Row) (seriesName, bool, bool) {
+		return seriesName{r.Provider, r.Model}, r.Requests > 0, r.Requests > r.Errors
 	}},
-	ByProvider: {20, 2 * (len(LifetimeBounds) + 3), func(r *usage.Row) ([2]string, bool, bool) {
-		return [2]string{r.Provider}, r.Calls > r.Refused(), r.Requests > r.Errors
+	ByProvider: {most: 20, lines: 2 * (len(LifetimeBounds) + 3), name: func(r *usage.Row) (seriesName, bool, bool) {
+		return seriesName{r.Provider}, r.Calls > r.Refused(), r.Requests > r.Errors
 	}},
-	ByKey: {50, 4, func(r *usage.Row) ([2]string, bool, bool) {
-		return [2]string{r.KeyID}, r.Calls > 0 || r.Requests > 0, true
+	ByKey: {most: 50, lines: 4, asked: true, name: func(r *usage.Row) (seriesName, bool, bool) {
+		return seriesName{r.KeyID}, r.Calls > 0 || r.Requests > 0, true
 	}},
+	ByOperation: {most: 40, lines: 4 * (len(DurationBounds) + 3), asked: true,
+		name: func(r *usage.Row) (seriesName, bool, bool) {
+			_, sent, _ := strings.Cut(r.Model, "/") // as it is sent to the provider
+			return seriesName{usage.Operation(r.Endpoint), r.Provider, sent}, r.Requests > 0 || r.Calls > r.Refused(),
+				r.Requests > r.Errors
+		}},
 }
 
 // LifetimeBounds are the buckets of usage.Histogram that end the buckets of metrics.
 var LifetimeBounds = [...]int{4, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26}
+
+// DurationBounds are those of the durations of operations.
+var DurationBounds = [...]int{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26}
 
 // Lifetime returns what the machine has used. Its caller must commit the turn, which may have
 // new series.
@@ -179,19 +196,19 @@ func (l *Lifetime) add(r *usage.Row, later bool) {
 			}
 			s = s.later
 		}
-		s.count(r, g == ByProvider)
+		s.count(r, g == ByProvider || g == ByOperation, g == ByOperation)
 	}
 }
 
 // series returns the series of a name: its own, a new one if it may have one and there is
 // room, else that without a name.
-func (l *Lifetime) series(g int, name [2]string, fresh bool) *TotalSeries {
+func (l *Lifetime) series(g int, name seriesName, fresh bool) *TotalSeries {
 	list := &l.Groups[g]
 	if l.index[g] == nil {
 		if len(*list) == 0 {
 			*list = []TotalSeries{{}}
 		}
-		l.index[g] = map[[2]string]int{}
+		l.index[g] = map[seriesName]int{}
 		for i := range *list {
 			own, _, _ := lifetimeGroups[g].name(&(*list)[i].Of)
 			l.index[g][own] = i
@@ -211,6 +228,8 @@ func (l *Lifetime) series(g int, name [2]string, fresh bool) *TotalSeries {
 			s.Of.Provider = name[0]
 		case ByKey:
 			s.Of.KeyID = name[0]
+		case ByOperation:
+			s.Of.Endpoint, s.Of.Provider, s.Of.Model = name[0], name[1], "/"+name[2]
 		}
 		at = len(*list)
 		l.index[g][name], l.grown = at, true
@@ -226,23 +245,26 @@ func (l *Lifetime) hasRoom(g int) bool {
 	}
 	lines := 0
 	for i := range l.Groups {
-		if i != ByKey {
+		if !lifetimeGroups[i].asked {
 			lines += max(len(l.Groups[i])-1, 0) * lifetimeGroups[i].lines
 		}
 	}
-	return g == ByKey || lines+lifetimeGroups[g].lines <= maxLines
+	return lifetimeGroups[g].asked || lines+lifetimeGroups[g].lines <= maxLines
 }
 
 // unnamed reports whether a series is that of what has no series of its own.
 func (s *TotalSeries) unnamed() bool { return s.Of.Kind() == usage.Row{} }
 
-// count adds a row, and its durations.
-func (s *TotalSeries) count(r *usage.Row, durations bool) {
+// count adds a row, and its durations and sizes.
+func (s *TotalSeries) count(r *usage.Row, durations, sizes bool) {
 	s.Of.AddCounts(r)
 	s.Of.CostUSD = 0
 	s.NanoUSD += int64(math.Round(r.CostUSD * store.NanoDollars))
 	if durations {
 		s.Latency, s.FirstToken = addBuckets(s.Latency, &r.Latency), addBuckets(s.FirstToken, &r.FirstToken)
+	}
+	if sizes {
+		s.Sizes = addBuckets(s.Sizes, &r.Sizes)
 	}
 }
 
@@ -268,6 +290,7 @@ func (s *TotalSeries) Total() TotalSeries {
 	sum.Of.AddCounts(&s.later.Of)
 	sum.NanoUSD += s.later.NanoUSD
 	sum.Latency, sum.FirstToken = sumOf(s.Latency, s.later.Latency), sumOf(s.FirstToken, s.later.FirstToken)
+	sum.Sizes = sumOf(s.Sizes, s.later.Sizes)
 	return sum
 }
 

@@ -176,8 +176,17 @@ func TestLifetimeReadsOldRows(t *testing.T) {
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
+	tx = at(st, noon) // of a version with five groups
+	tx.Set(storage.LifetimeRow, []byte(`{"through":"`+storage.DayOf(noon-2*day)+`","groups":[null,null,null,null,[{"of":{"requests":0}}]]}`))
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
 	l := readLifetime(t, st, noon)
-	list := l.Groups[storage.ByAccount]
+	list := l.Groups[storage.ByOperation]
+	if got := list[len(list)-1].Total(); len(list) != 2 || got.Of.Requests != 3 || len(got.Sizes) != 0 {
+		t.Errorf("got %+v", got)
+	}
+	list = l.Groups[storage.ByAccount]
 	if got := list[len(list)-1].Total(); got.Of.Requests != 3 || got.Of.Errors != 1 || got.NanoUSD != 5e8 {
 		t.Errorf("got %+v", got)
 	}

@@ -196,7 +196,7 @@ var cutReasons = [...]string{"error"}
 // attempt adds the attributes of an attempt, and returns its span without them, its times
 // and its end. number counts from 1 on. model is a public id, "<alias>/<model>".
 func (f *Fold) attempt(r *store.Request, number int, connection, providerID, model string) otlp.Span {
-	operation := Operation(r.Endpoint)
+	operation := usage.Operation(r.Endpoint)
 	if _, sent, ok := strings.Cut(model, "/"); ok {
 		model = sent
 	}
@@ -238,24 +238,6 @@ func reason(status int, code string) string {
 		return left
 	}
 	return usage.CauseOf(status, code)
-}
-
-// Operation returns the name of the operation of an endpoint.
-func Operation(endpoint string) string {
-	switch endpoint {
-	case "/v1/chat/completions", "/v1/messages", "/v1/responses":
-		return "chat"
-	case "/v1/completions":
-		return "text_completion"
-	case "/v1/embeddings":
-		return "embeddings"
-	case "/v1/search", "/v1/rerank":
-		return "retrieval"
-	}
-	if strings.HasPrefix(endpoint, "/v1beta/") {
-		return "generate_content"
-	}
-	return strings.ReplaceAll(strings.TrimPrefix(endpoint, "/v1/"), "/", "_") // audio_speech
 }
 
 // providerNames are the names of the conventions for the providers that they list.

@@ -50,5 +50,7 @@ var units = map[string]string{"s": "_seconds", "By": "_bytes", "1": "_ratio", "U
 // prometheusName returns the name of a family without the ending of counters:
 // "weir_first_token_seconds".
 func (f *Family) prometheusName() string {
-	return strings.ReplaceAll(f.Name, ".", "_") + units[f.Unit]
+	return underscored(f.Name) + units[f.Unit]
 }
+
+func underscored(name string) string { return strings.ReplaceAll(name, ".", "_") }

@@ -107,7 +107,7 @@ func (w *writer) line(suffix string, f *Family, s *Series, machine, le string) {
 		label("machine", machine)
 	}
 	for i, v := range s.Values {
-		label(f.Labels[i], v)
+		label(underscored(f.Labels[i]), v)
 	}
 	if le != "" {
 		label("le", le)

@@ -312,6 +312,15 @@ export const exports: Preset[] = [
         more: true,
       },
       {
+        name: "conventions",
+        label: "GenAI metrics",
+        choices: [
+          ["", "Names of 0.1.0"],
+          ["1.41", "Names of 1.41 and earlier"],
+        ],
+        more: true,
+      },
+      {
         name: "resource",
         label: "Resource attributes",
         placeholder: "service.name=weir,deployment.environment.name=prod",
