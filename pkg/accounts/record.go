@@ -66,7 +66,8 @@ func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *
 		ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
 		Asked:  strings.Clone(apierr.Shorten(t.Asked, maxRecordText)),
-		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, SentMs: t.SentMs, Attempts: attempts, Failed: t.Failed(),
+		Status: status, LatencyMs: ms, FirstMs: t.FirstMs, Finish: t.Finish, SentMs: t.SentMs,
+		Attempts: attempts, Failed: t.Failed(),
 		Dropped:      t.Dropped,
 		RequestBytes: max(t.RequestBytes, r.Length, 0), AnswerBytes: t.AnswerBytes, Captured: t.Captured, Used: t.Used,
 	}

@@ -52,6 +52,10 @@ func (o *Observer) Failure() *apierr.Error { return o.state.Failure }
 // Complete reports whether the stream has ended with its terminator.
 func (o *Observer) Complete() bool { return o.state.Done && o.state.Failure == nil }
 
+// Finish returns the finish or stop reason that the stream has had, as the upstream writes
+// it, or "".
+func (o *Observer) Finish() string { return o.state.Finish }
+
 // Text returns the length of the text that the stream has had so far, with thoughts, the
 // arguments of calls and the escapes of JSON.
 func (o *Observer) Text() int { return o.state.Text }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/stream"
 )
 
@@ -184,6 +185,30 @@ func TestSkippedChunksCountLikeReadOnes(t *testing.T) {
 }
 
 // An observer allocates nothing for an event.
+// The finish reason of a stream is known at its end, whether it passes or is translated.
+func TestFinishReasonIsKnown(t *testing.T) {
+	for d, tt := range map[llm.Dialect][3]string{
+		llm.Chat: {`data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}` + "\n\ndata: [DONE]\n\n", "length", "length"},
+		llm.Messages: {"event: message_start\n" + `data: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\nevent: message_delta\n" +
+			`data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":2}}` + "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "max_tokens", "length"},
+		llm.Gemini: {`data: {"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"MAX_TOKENS"}]}` + "\n\n", "MAX_TOKENS", "length"},
+	} {
+		for _, size := range []int{1, 1 << 20} {
+			if _, o := observe(d, []byte(tt[0]), size, nil); o.Finish() != tt[1] {
+				t.Errorf("%s: got %q, want %q", d, o.Finish(), tt[1])
+			}
+		}
+		to := llm.Stream(d, llm.Chat, ir.Options{})
+		if d == llm.Chat {
+			to = llm.Stream(d, llm.Messages, ir.Options{})
+		}
+		to.End(nil, to.Push([]byte(tt[0]), nil))
+		if to.Finish() != tt[2] {
+			t.Errorf("%s translated: got %q, want %q", d, to.Finish(), tt[2])
+		}
+	}
+}
+
 func TestObservedEventsDoNotAllocate(t *testing.T) {
 	for _, d := range clients {
 		body := cases(t, "streams/"+d.String(), ".sse")["text"]

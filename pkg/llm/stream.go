@@ -38,6 +38,7 @@ type outcome struct {
 	next    ir.Sink
 	usage   ir.Usage
 	text    int // length of the text so far, as in Observer.Text
+	finish  ir.Finish
 	failure *apierr.Error
 	clean   func(*apierr.Error) // Options.Clean
 	ended   bool                // by the terminator or by a failure
@@ -55,6 +56,8 @@ func (m *outcome) Event(e *ir.Event) {
 	case ir.EventUsage:
 		m.usage.Merge(e.Usage)
 		e.Usage = m.usage
+	case ir.EventFinish:
+		m.finish = e.Finish
 	case ir.EventEnd:
 		m.ended = true
 	case ir.EventFail:
@@ -192,6 +195,9 @@ func errorOf(cause error) *apierr.Error {
 
 // Usage returns the token counts that the upstream has reported so far.
 func (t *Translator) Usage() ir.Usage { return t.usage }
+
+// Finish returns the finish reason that the stream has had, or "".
+func (t *Translator) Finish() string { return t.finish.Name() }
 
 // Text returns the length of the text that the stream has had so far, with thoughts, the
 // arguments of calls and the escapes of JSON.

@@ -623,6 +623,12 @@ func easyjson38c57360DecodeWeirPkgStore1(in *jlexer.Lexer, out *Request) {
 			} else {
 				out.FirstMs = int64(in.Int64())
 			}
+		case "finish":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Finish = string(in.String())
+			}
 		case "sentMs":
 			if in.IsNull() {
 				in.Skip()
@@ -946,6 +952,11 @@ func easyjson38c57360EncodeWeirPkgStore1(out *jwriter.Writer, in Request) {
 		const prefix string = ",\"firstMs\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.FirstMs))
+	}
+	if in.Finish != "" {
+		const prefix string = ",\"finish\":"
+		out.RawString(prefix)
+		out.String(string(in.Finish))
 	}
 	if in.SentMs != 0 {
 		const prefix string = ",\"sentMs\":"

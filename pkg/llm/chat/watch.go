@@ -175,7 +175,7 @@ func watchFinish(w *ir.Watched, data []byte) {
 	}
 	rest := bytes.TrimLeft(data[at+len(reasonName):], " :\t")
 	if len(rest) > 2 && rest[0] == '"' && rest[1] != '"' {
-		w.Stopped = true
+		w.Stop(ir.View(rest[1 : 1+ir.StringLength(rest[1:])]))
 	} else if w.Stopped && ir.Check(data) == nil {
 		ir.Each(gjson.Get(ir.View(data), "choices"), func(_, c gjson.Result) bool {
 			ir.Each(c.Get("delta"), func(k, v gjson.Result) bool {

@@ -39,9 +39,9 @@ func Watch(w *ir.Watched, _, data []byte, whole bool) {
 	countGrounding(&w.Usage, candidate)
 	countText(w, data)
 	if candidate.Exists() {
-		w.Stopped = w.Stopped || ir.Str(candidate.Get("0.finishReason")) != ""
+		w.Stop(ir.Str(candidate.Get("0.finishReason")))
 	} else if feedback.Exists() {
-		w.Stopped = w.Stopped || ir.Str(feedback.Get("blockReason")) != ""
+		w.Stop(ir.Str(feedback.Get("blockReason")))
 	}
 }
 

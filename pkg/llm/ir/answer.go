@@ -56,6 +56,12 @@ func SettleFinish(f Finish, calls bool) Finish {
 	return f
 }
 
+// Name returns the reason as telemetry has it, or "".
+func (f Finish) Name() string {
+	return [...]string{FinishStop: "stop", FinishSequence: "stop", FinishLength: "length", FinishTools: "tool_calls",
+		FinishFilter: "content_filter", FinishPause: "pause", FinishWindow: "length"}[f]
+}
+
 // ClaudeFinish reads a stop_reason of Claude.
 func ClaudeFinish(s string) Finish {
 	switch s {

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -17,6 +18,7 @@ type Watched struct {
 	Done    bool // the last event arrived
 	Stopped bool // a finish or stop reason arrived, and no text after it
 
+	Finish    string // that reason, as the upstream writes it; of several choices the last one's
 	Container string // in which code was run last
 
 	// Text is the length of the text so far, with thoughts and the arguments of calls, for
@@ -27,6 +29,20 @@ type Watched struct {
 	Usual Pattern
 	// TextAt is where the delta of the last chunk with a text began.
 	TextAt int
+}
+
+// maxFinish bounds the length of a reason.
+const maxFinish = 40
+
+// Stop notes the finish or stop reason of an event, "" for none.
+func (w *Watched) Stop(reason string) {
+	if reason == "" {
+		return
+	}
+	w.Stopped = true
+	if len(reason) <= maxFinish && reason != w.Finish {
+		w.Finish = strings.Clone(reason)
+	}
 }
 
 // Count counts a text, or the JSON of arguments.

@@ -29,7 +29,7 @@ func Watch(w *ir.Watched, name, data []byte, whole bool) {
 		if u := lastUsage(gjson.Get(ir.View(data), "usage"), gjson.Get(ir.View(data), "delta")); u.Known {
 			w.Usage.Merge(u)
 		}
-		w.Stopped = w.Stopped || ir.Str(gjson.Get(ir.View(data), "delta.stop_reason")) != ""
+		w.Stop(ir.Str(gjson.Get(ir.View(data), "delta.stop_reason")))
 	case "message_stop":
 		w.Done = true
 	case "error":

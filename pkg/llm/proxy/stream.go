@@ -21,17 +21,27 @@ type outcome struct {
 	done  bool
 }
 
+// watched is what an Observer and a Translator know of a stream.
+type watched interface {
+	Complete() bool
+	Failure() *apierr.Error
+	Usage() llm.Usage
+	Text() int
+	Finish() string
+}
+
 // end records the end of a stream: complete, or with the error that it held or
 // ended with.
-func (m *outcome) end(cause error, complete bool, failure *apierr.Error, u llm.Usage, text int) {
+func (m *outcome) end(cause error, s watched) {
+	failure := s.Failure()
 	if m.done {
 		return
 	}
 	m.done = true
 	left := errors.Is(cause, stream.ErrClient)
-	m.a.Used.Tokens, m.a.parsed.text = u, text
+	m.a.Used.Tokens, m.a.parsed.text, m.a.call.Trace.Finish = s.Usage(), s.Text(), s.Finish()
 	switch {
-	case complete:
+	case s.Complete():
 		m.res.Done(nil)
 	case left:
 		m.res.Done(stream.ErrClient)
@@ -97,7 +107,7 @@ func (w *passthrough) Beat(out []byte) []byte { return w.o.Beat(out) }
 // End records how the stream ended.
 func (w *passthrough) End(cause error, out []byte) []byte {
 	out = append(out, w.o.End(cause)...)
-	w.end(cause, w.o.Complete(), w.o.Failure(), w.o.Usage(), w.o.Text())
+	w.end(cause, w.o)
 	return w.cost(cause, out)
 }
 
@@ -189,6 +199,6 @@ func (t *translator) Stopped() bool { return t.t.Failure() != nil }
 func (t *translator) End(cause error, out []byte) []byte {
 	out = t.to.End(cause, out)
 	t.a.call.Memory.Drop(memory.Line)
-	t.end(cause, t.t.Complete(), t.t.Failure(), t.t.Usage(), t.t.Text())
+	t.end(cause, t.t)
 	return t.cost(cause, out)
 }

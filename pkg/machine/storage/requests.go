@@ -414,7 +414,7 @@ func (t *Tx) openPage() string {
 // one that makes no sense.
 func tidyRequest(r *store.Request) bool {
 	if max(len(r.ID), len(r.KeyID), len(r.Endpoint), len(r.Asked), len(r.Model), len(r.Provider), len(r.ConnectionID),
-		len(r.Error), len(r.Outcome), len(r.Reason)) > maxRequestText ||
+		len(r.Error), len(r.Outcome), len(r.Reason), len(r.Finish)) > maxRequestText ||
 		r.Status < 100 || r.Status > 999 || min(r.LatencyMs, r.FirstMs, r.SentMs, r.RequestBytes, r.AnswerBytes) < 0 ||
 		min(r.Input, r.Output, r.CacheWrite) < 0 || !(r.CostUSD >= 0 && r.CostUSD < 1e9) {
 		return false

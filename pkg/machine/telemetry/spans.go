@@ -164,6 +164,8 @@ func (f *Fold) answered(r *store.Request) otlp.Span {
 	}
 	if s.Failed && r.FirstMs > 0 {
 		f.add(otlp.List("gen_ai.response.finish_reasons", cutReasons[:]))
+	} else if r.Finish != "" {
+		f.add(otlp.List("gen_ai.response.finish_reasons", []string{r.Finish}))
 	}
 	if r.FirstMs > 0 {
 		f.add(otlp.True("gen_ai.request.stream"))

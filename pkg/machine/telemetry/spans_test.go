@@ -28,6 +28,7 @@ func requests() map[string]store.Request {
 	}
 	fallback := success
 	fallback.TraceParent, fallback.Attempts, fallback.SentMs, fallback.ConnectionID, fallback.FirstMs = caller, 4, 320, "c3", 500
+	fallback.Finish = "STOP"
 	fallback.Provider, fallback.Model = "vertex", "vertex/gemini-2.5-pro"
 	fallback.Failed = []store.Attempt{
 		{ConnectionID: "c1", Provider: "openai", Model: "openai/gpt-5", Status: 401, Code: "invalid_api_key", Text: "who are you", SentMs: 5, Ms: 95},

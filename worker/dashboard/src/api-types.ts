@@ -403,6 +403,8 @@ export interface RequestRow {
   latencyMs: number;
   /** to the first event of a stream */
   firstMs?: number;
+  /** why a stream ended, as its provider writes it */
+  finish?: string;
   /** to the start of the attempt that answered */
   sentMs?: number;
   attempts: number;
