@@ -313,7 +313,8 @@ func (p *Pool) take(ctx context.Context, machineID string, w *budget.Wallet, ask
 	return out.Grants, err
 }
 
-// newHolder returns a random name for the wallet of a machine; "" without randomness.
+// newHolder returns a random name for the wallet of a machine, which begins with that of this
+// process if there are several; "" without randomness.
 func (p *Pool) newHolder() string {
 	if p.Rand == nil {
 		return ""
@@ -321,6 +322,9 @@ func (p *Pool) newHolder() string {
 	id, err := rpc.NewID(p.Rand, 12)
 	if err != nil {
 		return ""
+	}
+	if p.Seat != "" {
+		id = p.Seat + "-" + id
 	}
 	return id
 }

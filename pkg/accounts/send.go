@@ -168,6 +168,8 @@ type Pool struct {
 	Pause upstream.Pauser
 	// Log writes a line to the log. It may be nil.
 	Log func(line string)
+	// Seat is the name of this program among several that serve the machines; else "".
+	Seat string
 	// MaxRecords is the number of requests that a report lists; 0 is maxRecords.
 	MaxRecords int
 	// Changed receives the id of a machine whose object has stored a cooldown, or

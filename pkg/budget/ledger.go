@@ -160,12 +160,12 @@ func (l *Ledger) Roll(b *store.Budget, now int64, zone Zone) {
 }
 
 // Expire counts as spent what calls had reserved whose isolate is dead: it has stated nothing
-// for longer than any call takes, or since before began, when the only process that serves
-// calls was started; 0 if there may be others. It reports whether it has changed anything.
-func (l *Ledger) Expire(b *store.Budget, now, began int64) (changed bool) {
+// for longer than any call takes, or ended reports so, which may be nil. It reports whether it has
+// changed anything.
+func (l *Ledger) Expire(b *store.Budget, now int64, ended func(s *Lease) bool) (changed bool) {
 	for i := range l.Leases {
 		s := &l.Leases[i]
-		if now-s.At < heldFor && s.At >= began || s.Held == 0 && s.Granted == s.Used {
+		if now-s.At < heldFor && (ended == nil || !ended(s)) || s.Held == 0 && s.Granted == s.Used {
 			continue
 		}
 		changed = true
@@ -196,7 +196,7 @@ func (l *Ledger) Take(b *store.Budget, holder string, a *Ask, now int64, zone Zo
 		return g, false
 	}
 	l.Roll(b, now, zone)
-	l.Expire(b, now, 0)
+	l.Expire(b, now, nil)
 	if a.Start != l.Start { // of another window
 		a = &Ask{Budget: a.Budget, Need: a.Need, Own: a.Own}
 	}

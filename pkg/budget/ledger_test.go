@@ -618,7 +618,7 @@ func TestReservationsOfTheDeadAreSpent(t *testing.T) {
 		o.report(w)
 		o.now += tt.pass
 		l := o.ledger()
-		l.Expire(&o.budget, o.now, tt.began(o))
+		l.Expire(&o.budget, o.now, func(s *Lease) bool { return s.At < tt.began(o) })
 		if l.Spent != tt.spent || tt.spent == 400 && l.Out(o.now) != 0 {
 			t.Errorf("%s: %+v, want %d spent", tt.name, l, tt.spent)
 		}
@@ -687,7 +687,7 @@ func TestCallsUnderWayAreBoundedAndNeverSpent(t *testing.T) {
 		t.Errorf("spent: %+v", l)
 	}
 	l := o.ledger()
-	if l.Expire(&o.budget, o.now+heldFor, 0); l.Spent != 0 || l.Out(o.now) != 0 {
+	if l.Expire(&o.budget, o.now+heldFor, nil); l.Spent != 0 || l.Out(o.now) != 0 {
 		t.Errorf("of dead isolates: %+v", l)
 	}
 }

@@ -144,6 +144,9 @@ func (w *wiring) share() {
 	}
 	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Rand: w.Rand, Pause: w.Pause,
 		Log: w.logLine, Changed: w.Changed, Confirm: w.cache.Confirm}
+	if w.Replicas != nil {
+		w.pool.Seat = w.Replicas.Own
+	}
 	if w.MaxRequests > 0 {
 		w.pool.MaxRecords = rpc.MaxReportRequests
 	}

@@ -71,8 +71,8 @@ func TestAlertIsSignedAndSentOnce(t *testing.T) {
 }
 
 // Reservations of a dead instance become spent, with the alert of the share that they pass:
-// with the next call or the hour's work after the longest call, and at once after a start of
-// the only process. See docs/guides/budgets.md.
+// with the next call or the hour's work after the longest call, at once after a start of the only
+// process, and a minute after one of several was last heard of. See docs/guides/budgets.md.
 func TestReservationsOfDeadInstancesAreAlerted(t *testing.T) {
 	next := func(w *world, id string) {
 		w.Want(200, "budget.take", fmt.Sprintf(`{"holder":"b","asks":[{"budget":%q,"need":1,"own":1}]}`, id))
@@ -83,15 +83,20 @@ func TestReservationsOfDeadInstancesAreAlerted(t *testing.T) {
 		again  bool // the process is started again
 		calls  bool // a call follows
 		spent  int64
+		holder string
 	}{
-		{"alive", 10 * time.Minute, false, true, 10},
-		{"a call after the longest one", 20 * time.Minute, false, true, 60},
-		{"the hour's work", 61 * time.Minute, false, false, 60},
-		{"a call after a start", time.Second, true, true, 60},
-		{"the hour's work after a start", 61 * time.Minute, true, false, 60},
+		{"alive", 10 * time.Minute, false, true, 10, "a"},
+		{"of a server that lives", 10 * time.Minute, false, true, 10, "alive-a"},
+		{"of a server that is not heard of", 59 * time.Second, false, true, 10, "dead-a"},
+		{"of a server that has ended", time.Minute, false, true, 60, "dead-a"},
+		{"a call after the longest one", 20 * time.Minute, false, true, 60, "a"},
+		{"the hour's work", 61 * time.Minute, false, false, 60, "a"},
+		{"a call after a start", time.Second, true, true, 60, "a"},
+		{"the hour's work after a start", 61 * time.Minute, true, false, 60, "a"},
 	} {
 		w, hook, id, _ := alerted(t)
-		w.Want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"used":10,"need":50,"own":50}]}`, id))
+		w.obj.SeatAlive = func(seat string) bool { return seat != "dead" }
+		w.Want(200, "budget.take", fmt.Sprintf(`{"holder":%q,"asks":[{"budget":%q,"used":10,"need":50,"own":50}]}`, tt.holder, id))
 		w.Clock.Add(tt.passes)
 		if tt.again {
 			w.obj.Began = w.Clock.Now().UnixMilli()

@@ -113,6 +113,7 @@ func (o *Object) begin(st storage.Storage, machineID string) (*storage.Tx, *turn
 	t := o.Begin(st, machineID)
 	t.Judge = o.judge
 	t.Unpublished, t.MaxRequests, t.Began = o.KV == nil, o.MaxRequests, o.Began
+	t.SeatAlive = o.SeatAlive
 	b := &turn{o: o, tx: t}
 	t.Buffer = b
 	return t, b

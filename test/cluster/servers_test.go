@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -136,6 +137,37 @@ func TestBudgetHoldsOverAllServers(t *testing.T) {
 	t.Logf("%d served, %d refused", served.Load(), refused.Load())
 	if sent > 60 || int(served.Load()) != sent || sent < 40 {
 		t.Errorf("%d calls were sent of 60, %d served", sent, served.Load())
+	}
+}
+
+// A server that is killed leaves the places of its calls to others within some minutes, and what these
+// had reserved of a budget is spent.
+func TestCallsOfAKilledServerEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	a, b := w.servers[0], w.servers[1]
+	id, _ := a.machine()
+	a.must("POST", "/"+id+"/api/budgets", `{"name":"b","unit":"requests","limit":100,"window":"total"}`)
+	key := a.must("POST", "/"+id+"/api/keys", `{"name":"two","maxParallel":2}`).get("apiKey").Str
+	w.up.mu.Lock()
+	w.up.slow = 10 * time.Minute
+	w.up.mu.Unlock()
+	for i := range 2 {
+		go b.create(key, fmt.Sprint("slow", i))
+	}
+	w.until(5*time.Second, "sent", func() bool { return w.up.number(func() int { return len(w.up.images) }) == 2 })
+	if res := a.chat(key, "up/m"); res.status != 429 {
+		t.Errorf("a third call: %d %s", res.status, res.body)
+	}
+	b.kill()
+	at := time.Now()
+	w.until(2*time.Minute, "a call in place of those of the killed server", func() bool {
+		time.Sleep(500 * time.Millisecond)
+		return a.chat(key, "up/m").status == 200
+	})
+	t.Logf("after %v", time.Since(at))
+	if spent := a.must("GET", "/"+id+"/api/budgets", "").get("data.0.spent").Int(); spent < 3 {
+		t.Errorf("%d are spent", spent)
 	}
 }
 

@@ -29,7 +29,7 @@ func (t *Tx) Ledger(b *store.Budget, zone budget.Zone) (l budget.Ledger) {
 	t.Load(LedgerPrefix+b.ID, &l)
 	if l.Open {
 		l.Roll(b, t.Now, zone)
-		l.Expire(b, t.Now, t.Began)
+		l.Expire(b, t.Now, t.ended)
 	}
 	return l
 }
@@ -76,6 +76,16 @@ func (t *Tx) budget(id string) (b store.Budget, ok bool) {
 	return limits[i], true
 }
 
+// endedAfter is how long nothing was heard of an isolate whose process is dead, in milliseconds.
+const endedAfter = 60_000
+
+// ended reports whether the process of an isolate has ended: it was started before the only one
+// that serves calls, or it is a dead one of several, which its name begins with.
+func (t *Tx) ended(s *budget.Lease) bool {
+	seat, _, named := strings.Cut(s.Holder, "-")
+	return s.At < t.Began || named && t.SeatAlive != nil && t.Now-s.At >= endedAfter && !t.SeatAlive(seat)
+}
+
 // ExpireLedgers counts what dead isolates have left of budgets; see budget.Ledger.Expire.
 // changed is called with each ledger before it is stored. It drops what was counted of
 // limits that are gone.
@@ -83,7 +93,7 @@ func (t *Tx) ExpireLedgers(changed func(b *store.Budget, l *budget.Ledger)) {
 	RemoveIf(t, LedgerPrefix, func(row string, l budget.Ledger) bool {
 		id := strings.TrimPrefix(row, LedgerPrefix)
 		b, ok := t.budget(id)
-		if ok && l.Expire(&b, t.Now, t.Began) {
+		if ok && l.Expire(&b, t.Now, t.ended) {
 			changed(&b, &l)
 			t.Put(row, l)
 		}
@@ -111,7 +121,7 @@ func (t *Tx) TakeBudgets(asks *budget.Asks, zone budget.Zone,
 			days = nil
 		}
 		t.Load(LedgerPrefix+b.ID, &l)
-		l.Expire(&b, t.Now, t.Began)
+		l.Expire(&b, t.Now, t.ended)
 		g, ok := l.Take(&b, asks.Holder, a, t.Now, days)
 		if !ok {
 			continue

@@ -102,6 +102,8 @@ type Tx struct {
 	MaxRequests int64
 	// Began is that of api.Manager.
 	Began int64
+	// SeatAlive is that of machine.Object.
+	SeatAlive func(seat string) bool
 	// Buffer is the machine's buffer of reports. May be nil.
 	Buffer Buffer
 	// Flush writes what the buffer has put into the turn, even if the turn changes
