@@ -611,3 +611,116 @@ func TestOutcomeStaysKnown(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Neither the collation of a database nor its encoding changes the order of rows or their text.
+func TestCollationOfTheDatabaseIsNoMatter(t *testing.T) {
+	t.Parallel()
+	databases.New(t)
+	s := databases.Server()
+	for name, options := range map[string]string{
+		"icu":    `LOCALE_PROVIDER icu ICU_LOCALE 'de-u-kn-true' ENCODING UTF8`,
+		"latin1": `ENCODING LATIN1 LC_COLLATE 'C' LC_CTYPE 'C'`,
+		"ascii":  `ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'`,
+	} {
+		postgrestest.Exec(t, s.URL("postgres"), `CREATE DATABASE `+name+` TEMPLATE template0 `+options)
+		e := open(t, s.URL(name))
+		keys := []string{"alias:A", "alias:a10", "alias:a9", "alias:B", "alias:ä", "alias:ж", "alias:\xff", "audit:ж", "audit:b", "audit:B"}
+		var rows []storage.Row
+		for _, key := range keys {
+			rows = append(rows, storage.Row{Key: key, Value: []byte("ж\x00")})
+		}
+		write(t, e, "m", rows, storage.KeepAlarm)
+		slices.Sort(keys)
+		other := open(t, s.URL(name))
+		for _, prefix := range []string{"alias:", "audit:"} {
+			var want, got []string
+			for _, key := range keys {
+				if strings.HasPrefix(key, prefix) {
+					want = append(want, key)
+				}
+			}
+			list, err := other.Rows("m").List(prefix, "", 0)
+			other.Release("m")
+			for _, row := range list {
+				got = append(got, row.Key)
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+			}
+		}
+	}
+}
+
+// refused checks the text of a failed access: one line that begins with the database and says what
+// is wrong and what to do.
+func refused(t *testing.T, what string, err error, texts ...string) {
+	t.Helper()
+	if !errors.Is(err, storage.ErrStorage) {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	for _, text := range append(texts, "database 127.0.0.1:") {
+		if !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %q, want %q in it", what, err, text)
+		}
+	}
+}
+
+// A disk that is full refuses changes and loses nothing; with room again they are stored.
+func TestFullDiskRefusesChanges(t *testing.T) {
+	t.Parallel()
+	s := postgrestest.StartSmall(t, 200, "max_wal_size=48MB", "min_wal_size=32MB")
+	t.Cleanup(s.Remove)
+	e := open(t, s.Database(t))
+	write(t, e, "m", put("conn:1", "one"), storage.KeepAlarm)
+	if !s.Fill() {
+		t.Skip("only root can have a disk of its own")
+	}
+	large := make([]byte, 1<<20)
+	var err error
+	for i := 0; err == nil && i < 200; i++ {
+		err = e.Rows("m").Write([]storage.Row{{Key: fmt.Sprint("audit:", i), Value: large}}, storage.KeepAlarm)
+		e.Release("m")
+	}
+	refused(t, "a full disk", err, "No space left on device; the server has no room or no connections left: free some")
+	want(t, e, "m", "conn:1", "one")
+	if err := s.Free(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "stored again", func() bool {
+		defer e.Release("m")
+		return e.Rows("m").Write(put("conn:1", "two"), storage.KeepAlarm) == nil
+	})
+	want(t, e, "m", "conn:1", "two")
+}
+
+// A database that stops answering in the middle of a commit leaves its outcome open for as long as it
+// is asked for. The error says so, and what is read afterwards is what is stored.
+func TestSilentCommitIsNamed(t *testing.T) {
+	t.Parallel()
+	direct := databases.New(t)
+	u, _ := url.Parse(direct)
+	p := postgrestest.NewProxy(t, u.Host)
+	u.Host = fmt.Sprintf("127.0.0.1:%d", p.Port())
+	e := open(t, u.String())
+	write(t, e, "m", put("conn:1", "one"), storage.KeepAlarm)
+	st := e.Rows("m")
+	st.Get("conn:1")
+	p.Lose(postgrestest.Answers)
+	err := st.Write(put("conn:1", "two"), storage.KeepAlarm)
+	refused(t, "a commit", err, "the outcome of a write is unknown", "read it again before you repeat it")
+	e.Release("m")
+	p.Lose(0)
+	check := open(t, direct)
+	v, _ := check.Rows("m").Get("conn:1")
+	check.Release("m")
+	stored := string(v)
+	if stored != "one" && stored != "two" {
+		t.Errorf("stored: %q", stored)
+	}
+	until(t, "read again", func() bool {
+		defer e.Release("m")
+		v, err := e.Rows("m").Get("conn:1")
+		return err == nil && string(v) == stored
+	})
+}

@@ -164,7 +164,9 @@ func (e *Engine) describe(err error) error {
 		if hint == "" {
 			hint = hints[p.Code[:2]]
 		}
-	case errors.Is(err, errTaken), errors.Is(err, errUnknown):
+	case errors.Is(err, errUnknown):
+		text, hint = cause(err), "read it again before you repeat it"
+	case errors.Is(err, errTaken):
 		text = cause(err)
 	default:
 		text, hint = cause(err), "it is tried again until it answers"
