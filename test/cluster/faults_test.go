@@ -16,6 +16,9 @@ import (
 	"weir/server/postgres/postgrestest"
 )
 
+// limit is the budget of the test, in calls.
+const limit = 400
+
 // pair is a database and the standby that has all of its commits.
 type pair struct{ primary, standby *postgrestest.Server }
 
@@ -89,6 +92,9 @@ func (w *world) faults(database *pair, random *rand.Rand, longest time.Duration,
 			time.Sleep(between(longest/4, longest))
 			p.cmd.Process.Signal(syscall.SIGCONT)
 		case "kill":
+			if w.up.number(func() int { return w.up.budgeted }) < limit {
+				count["kill while the budget lasts"]++
+			}
 			p.kill()
 			time.Sleep(between(0, 500*time.Millisecond))
 			p.start()
@@ -115,7 +121,7 @@ func (w *world) faults(database *pair, random *rand.Rand, longest time.Duration,
 
 // Whatever happens to servers, their clocks, connections and the database: a change that was acknowledged is
 // stored once, no refresh token is used twice, no idempotency key creates twice, and a budget is
-// not exceeded.
+// not exceeded, but for a twentieth with each server that is killed.
 func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	length, longest, expiry := 35*time.Second, 2*time.Second, 7*time.Second
 	wantOperations, wantFaults := int64(500), int64(20)
@@ -135,7 +141,7 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 
-	const machines, limit = 4, 400
+	const machines = 4
 	var ids, keys []string
 	for range machines {
 		id, key := w.servers[0].machine()
@@ -251,8 +257,9 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 		t.Errorf("%d refresh tokens were used again within a minute", n)
 	}
 	sent := w.up.budgeted
-	if sent > limit {
-		t.Errorf("%d calls were sent of a budget of %d", sent, limit)
+	// A server that is killed has not stated its last calls: docs/guides/budgets.md.
+	if kills := counts["kill while the budget lasts"]; sent > limit+kills*limit/20 {
+		t.Errorf("%d calls were sent of a budget of %d, with %d kills before its end", sent, limit, kills)
 	}
 	t.Logf("%d operations, %d acknowledged changes, %d faults %v: %d lost, %d doubled; %d stored without an answer; %d images; %d token calls; %d of %d of the budget; %d chats",
 		operations.Load(), acknowledged.Load(), disturbed.Load(), counts, lost, doubled, unknown/len(w.servers), len(w.up.images), w.up.calls, sent, limit, w.up.chats-before)
