@@ -198,6 +198,12 @@ func commands() []command {
 			run: (*run).initialize,
 		},
 		{
+			name: "token", args: " rotate", summary: "replace the operator token and print the new one",
+			text:     "It is ADMIN_TOKEN of secrets.json in the data directory. A server that runs accepts the\none before until it is restarted, which also ends the sessions of the operator.",
+			settings: []string{"data"},
+			run:      (*run).token,
+		},
+		{
 			name: "backup", args: " FILE", summary: "write a copy of the database, also while the server runs",
 			text:     "FILE is replaced only with --force; - is the standard output. To restore, stop the\nserver and copy FILE to weir.db in the data directory. The credentials in it are\nencrypted with CREDENTIALS_KEY: keep a copy of secrets.json apart from the backups.",
 			settings: []string{"data"},

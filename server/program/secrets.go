@@ -2,7 +2,6 @@ package program
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -124,9 +123,7 @@ func (r *run) loadSecrets(s *settings) (own secrets, created bool, err error) {
 	var fresh secrets
 	for _, f := range fresh.fields() {
 		if slices.Contains(missing, f.name) {
-			var b [minSecret]byte
-			rand.Read(b[:])
-			*f.value = hex.EncodeToString(b[:])
+			*f.value = newSecret()
 		}
 	}
 	if err := writeSecrets(s.data, fresh); errors.Is(err, fs.ErrExist) { // another process was first
