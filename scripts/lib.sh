@@ -54,9 +54,12 @@ script() {
 }
 
 # static builds what is served as files, in build/dashboard: the dashboard, the
-# documentation and the description of the API.
+# documentation and the description of the API. The documentation states VERSION, and links to
+# REPOSITORY if that is set.
 static() {
   modules
+  WEIR_VERSION=${VERSION:-$(described)}
+  export WEIR_VERSION
   script node_modules/vite/bin/vite.js build worker/dashboard --logLevel warn
   script node_modules/@11ty/eleventy/cmd.cjs --config worker/site/eleventy.config.mjs
   cp docs/reference/openapi.json build/dashboard/

@@ -12,7 +12,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 need_go
-dashboard
+VERSION=${1:-$(described)} dashboard
 rm -rf build/release
 go -C scripts/tools run ./release -root "$PWD" -out "$PWD/build/release" -version "${1:-$(described)}" \
   -repository "${REPOSITORY:-}" -key "${SIGNING_KEY:-}" -npm "${NPM_NAME:-weir}"

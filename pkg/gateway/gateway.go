@@ -96,9 +96,6 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 		if g.Misconfigured != "" {
 			return g.finish(r, g.unmatched(path), nil, nil, g.misconfigured())
 		}
-		if strings.HasPrefix(path, "/docs/") {
-			return g.finish(r, g.unmatched(path), nil, noPage(), nil)
-		}
 		return g.finish(r, g.unmatched(path), nil, nil, g.noRoute(r, machine, path))
 	}
 	r.Route = route.Pattern

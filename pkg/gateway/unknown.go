@@ -8,7 +8,6 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/redact"
-	"weir/pkg/wire/stream"
 )
 
 // notOffered are well-known endpoints of OpenAI and Gemini that this gateway does not
@@ -64,25 +63,6 @@ func (g *Gateway) noRoute(r *httpmsg.Request, machine, path string) *apierr.Erro
 		}
 	}
 	return apierr.New(404, "not_found", "%s", text)
-}
-
-// noPage answers a page of the documentation that does not exist. The platform serves
-// those that do.
-func noPage() *httpmsg.Response {
-	const page = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark">
-<title>Page not found – weir</title>
-<h1>Page not found</h1>
-<p>The documentation has no page at this address. It may have moved: <a href="/docs/">search the documentation</a>.</p>
-</html>
-`
-	return &httpmsg.Response{Status: 404, Body: stream.FromBytes([]byte(page)), Header: httpmsg.Header{
-		{Name: "content-type", Value: "text/html; charset=utf-8"},
-		{Name: "content-security-policy", Value: "default-src 'none'; frame-ancestors 'none'"},
-	}}
 }
 
 // Limits of a path that an error repeats, in bytes. A key or another credential is

@@ -154,8 +154,14 @@ func Handler(files fs.FS, next http.Handler) http.Handler {
 		}
 		return nil
 	})
+	if f := h.files[noPage]; f != nil {
+		f.status = http.StatusNotFound
+	}
 	return h
 }
+
+// noPage is the page for an address of the documentation that has none.
+const noPage = "/docs/404"
 
 // pageOf returns the URL path of a file of the documentation: /docs/guides/codex of
 // /docs/guides/codex.html, /docs/ of /docs/index.html.
@@ -193,7 +199,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTemporaryRedirect)
 		return
 	}
-	if r.URL.Path != "/" && h.files[r.URL.Path] == nil && !strings.HasPrefix(r.URL.Path, "/assets/") {
+	f := h.files[r.URL.Path]
+	if f == nil && strings.HasPrefix(r.URL.Path, "/docs/") {
+		f = h.files[noPage]
+	}
+	if f == nil && !strings.HasPrefix(r.URL.Path, "/assets/") {
 		h.next.ServeHTTP(w, r)
 		return
 	}
@@ -213,7 +223,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		head.Set("Cross-Origin-Resource-Policy", "cross-origin")
 		head.Set("Access-Control-Allow-Origin", "*")
 	}
-	f := h.files[r.URL.Path]
 	switch {
 	case f == nil:
 		head.Set("Cache-Control", "no-store")
@@ -235,7 +244,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("Content-Type", f.contentType)
 	head.Set("Cache-Control", cacheControl(r.URL.Path))
 	head.Set("ETag", etag)
-	if matches(r.Header, etag) {
+	if f.status == http.StatusOK && matches(r.Header, etag) {
 		head.Del("Content-Encoding")
 		head.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)

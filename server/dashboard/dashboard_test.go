@@ -31,6 +31,7 @@ func dashboard() http.Handler {
 		"docs/index.html":            {Data: []byte("<!doctype html>")},
 		"docs/guides/codex.html":     {Data: []byte("<!doctype html>")},
 		"docs/assets/site.js":        {Data: []byte("f()")},
+		"docs/404.html":              {Data: []byte("<!doctype html>")},
 		"assets/index-0123abcd.js":   {Data: []byte(strings.Repeat("f();", 1000))},
 		"assets/index-0123abcd.css":  {Data: []byte("a{}")},
 		"assets/icon.svg":            {Data: []byte("<svg/>")},
@@ -138,9 +139,12 @@ func TestAPIPathsAreNotFiles(t *testing.T) {
 		{"GET", "/docs/", 200, "text/html; charset=utf-8"},
 		{"GET", "/docs", 307, ""},
 		{"GET", "/docs/guides/codex", 200, "text/html; charset=utf-8"},
-		{"GET", "/docs/guides/codex.html", http.StatusTeapot, ""},
+		{"GET", "/docs/guides/codex.html", 404, "text/html; charset=utf-8"},
+		{"HEAD", "/docs/guides/codex", 200, "text/html; charset=utf-8"},
+		{"HEAD", "/openapi.json", 200, "application/json"},
 		{"GET", "/docs/assets/site.js", 200, "text/javascript; charset=utf-8"},
-		{"GET", "/docs/missing", http.StatusTeapot, ""},
+		{"GET", "/docs/missing", 404, "text/html; charset=utf-8"},
+		{"HEAD", "/docs/guides/missing", 404, "text/html; charset=utf-8"},
 		{"GET", "/assets/", 404, ""},
 		{"GET", "/assets/missing.js", 404, ""},
 		{"GET", "/assets/..%2findex.html", 404, ""},
@@ -155,7 +159,7 @@ func TestAPIPathsAreNotFiles(t *testing.T) {
 		if res.StatusCode != tt.status || tt.contentType != "" && res.Header.Get("Content-Type") != tt.contentType {
 			t.Errorf("%s %s: status %d, type %q, want %d, %q", tt.method, tt.path, res.StatusCode, res.Header.Get("Content-Type"), tt.status, tt.contentType)
 		}
-		if (tt.status == 200 && tt.method == "GET") != (len(body) > 0) {
+		if (tt.contentType != "" && tt.method == "GET") != (len(body) > 0) {
 			t.Errorf("%s %s: %d bytes", tt.method, tt.path, len(body))
 		}
 	}

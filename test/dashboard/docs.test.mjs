@@ -124,10 +124,23 @@ test("/docs leads to /docs/, and a page that does not exist is 404", async () =>
   const res = await get("/docs");
   assert.equal(res.status, 307);
   assert.equal(new URL(res.headers.get("location"), b.url).pathname, "/docs/");
-  const nothing = await get("/docs/nothing");
-  assert.equal(nothing.status, 404);
-  assert.match(nothing.headers.get("content-type"), /^text\/html/);
-  assert.match(await nothing.text(), /href="\/docs\/"/);
+  for (const path of ["/docs/nothing", "/docs/guides/nothing"]) {
+    const nothing = await get(path);
+    assert.equal(nothing.status, 404, path);
+    assert.match(nothing.headers.get("content-type"), /^text\/html/);
+    const html = await nothing.text();
+    assert.match(html, /Page not found/);
+    for (const [, link] of html.matchAll(/ (?:href|src)="([^"]+)"/g))
+      assert.equal((await get(new URL(link, b.url).pathname)).status, 200, link);
+  }
+  for (const [path, status] of [
+    ["/docs/keys", 200],
+    ["/openapi.json", 200],
+    ["/docs/nothing", 404],
+  ]) {
+    const head = await b.gateway.fetch(path, { method: "HEAD" });
+    assert.deepEqual([head.status, await head.text()], [status, ""], path);
+  }
   const text = await (await get("/llms.txt")).text();
   assert.match(text, /^# weir\n/);
   for (const [, path] of text.matchAll(/\]\((\/docs\/[^)]*)\)/g)) assert.equal((await get(path)).status, 200, path);

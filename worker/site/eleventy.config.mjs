@@ -23,8 +23,12 @@ const slug = (text) =>
 // urlOf returns the path of the page of a file of docs/: guides/codex.md → guides/codex.
 const urlOf = (file) => file.replace(/\.md$/, "").replace(/(^|\/)(README|index)$/, "$1");
 
+// wrong is the page for a wrong address, which is shown at any address below /docs.
+const wrong = "404.md";
+
 // from writes a path of the site relative to the page of a file.
 const from = (file, path) => {
+  if (file === wrong) return `/docs/${path}`;
   const folder = posix.dirname(urlOf(file).endsWith("/") || urlOf(file) === "" ? `${urlOf(file)}x` : urlOf(file));
   const out = posix.relative(folder, path.replace(/\/$/, "") || ".");
   return (out === "" ? "." : out) + (path.endsWith("/") || path === "" ? "/" : "");
@@ -101,7 +105,7 @@ const plain = (html) =>
 
 // sections returns the sections of a page for the search: each heading with its text.
 function sections(url, html) {
-  const main = html.slice(html.indexOf('<main id="main">'), html.indexOf("</main>"));
+  const main = html.slice(html.indexOf('<main id="main">'), html.search(/<nav class="turn"|<footer>/));
   const head = /^<h[123] id="([^"]*)"[^>]*>([\s\S]*?)<\/h[123]>/;
   const parts = main.split(/(?=<h[123] id=)/).filter((part) => head.test(part));
   const titles = parts.map((part) => plain(head.exec(part)[2]));
@@ -186,9 +190,21 @@ export default function (config) {
     file: "reference/api.md",
     permalink: "reference/api.html",
   });
+  config.addTemplate(
+    "404.md",
+    "# Page not found\n\nNo page has this address. It may have moved: search for it above.\n",
+    {
+      title: "Page not found",
+      file: wrong,
+      permalink: "404.html",
+    },
+  );
+  // The footer has the version, and where the sources are if that is known.
+  config.addGlobalData("version", process.env.WEIR_VERSION ?? "");
+  config.addGlobalData("repository", process.env.REPOSITORY ?? "");
   config.on("eleventy.after", ({ directories, results }) => {
     const index = results
-      .filter((r) => r.outputPath.endsWith(".html"))
+      .filter((r) => r.outputPath.endsWith(".html") && !r.outputPath.endsWith("/404.html"))
       .sort((a, b) => (a.url < b.url ? -1 : 1))
       .flatMap((r) => sections(r.outputPath.slice(directories.output.length), r.content))
       .map((section, id) => ({ id, ...section }));

@@ -70,8 +70,4 @@ export const navigation = [
     title: "Reference",
     pages: ["reference/api", "reference/errors", "reference/"],
   },
-  {
-    title: "Change weir",
-    pages: ["architecture", "development", "extending", "adding-a-provider", "decisions/"],
-  },
 ];
