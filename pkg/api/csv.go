@@ -35,7 +35,7 @@ var requestColumns = [...]csvColumn{
 	{"cache_read_tokens", "cacheReadTokens"},
 	{"cost_usd", "costUsd"}, {"priced", "priced"}, {"estimated", "estimated"}, {"unpriced_parts", "unpricedParts"},
 	{"tags", "tags"}, {"request_bytes", "requestBytes"}, {"answer_bytes", "answerBytes"}, {"key_id", "keyId"},
-	{"connection_id", "connectionId"}, {"tool", "tool"},
+	{"connection_id", "connectionId"}, {"tool", "tool"}, {"person", "keyId"},
 }
 
 // usageColumns are the columns of GET /api/usage.csv.
@@ -60,6 +60,7 @@ var usageColumns = [...]csvColumn{
 	{"latency_p50_ms", "latencyP50Ms"}, {"latency_p95_ms", "latencyP95Ms"}, {"first_token_p50_ms", "firstTokenP50Ms"},
 	{"first_token_p95_ms", "firstTokenP95Ms"},
 	{"cache_share", "cacheShare"}, {"key_id", "keyId"}, {"connection_id", "connectionId"}, {"tool", "tool"}, {"tag", "tag"},
+	{"person", "keyId"},
 }
 
 // csvRequestParameters are those of rpc.RequestParameters that are filters.
@@ -152,15 +153,30 @@ func (h *Handler) csv(ctx context.Context, c *auth.Call, name string, columns []
 	return resp, nil
 }
 
-// names returns the names of the machine's keys and connections by their ids.
+// ofPerson is the beginning of a name in names: that of the person who has a key, by the key's id.
+const ofPerson = "person of "
+
+// names returns the names of the machine's keys and connections by their ids, and those of the
+// people who have the keys.
 func (h *Handler) names(ctx context.Context, machineID string) (map[string]string, error) {
 	m, err := h.Cache.Get(ctx, machineID)
 	if err != nil {
 		return nil, err
 	}
 	names := map[string]string{}
+	var ids []string
 	for i := range m.Keys {
 		names[m.Keys[i].ID] = m.Keys[i].Name
+		if p := m.Keys[i].Person; p != "" && !slices.Contains(ids, p) {
+			ids = append(ids, p)
+		}
+	}
+	people := h.peopleNames(ctx, ids)
+	for i := range m.Keys {
+		if p := m.Keys[i].Person; p != "" {
+			names[ofPerson+m.Keys[i].ID] = cmp.Or(people[p], p)
+			names["person="+p] = cmp.Or(people[p], p) // the tag
+		}
 	}
 	for i := range m.Connections {
 		names[m.Connections[i].ID] = m.Connections[i].Name
@@ -189,6 +205,8 @@ func appendRows(b []byte, columns []csvColumn, raw []byte, names map[string]stri
 					parts = append(parts, text)
 				}
 				b = appendCell(b, strings.Join(parts, "; "))
+			case col.head == "person":
+				b = appendCell(b, cmp.Or(names[ofPerson+v.Str], names[row.Get("tag").Str]))
 			case v.Type == gjson.String:
 				text := v.Str
 				if name := names[text]; name != "" && (col.head == "key" || col.head == "connection") {

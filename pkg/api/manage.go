@@ -96,7 +96,7 @@ func (h *Handler) send(ctx context.Context, c *auth.Call, env rpc.ManageCall) (*
 	if a.Status == 204 {
 		return &httpmsg.Response{Status: 204}, nil
 	}
-	resp := answer(a.Status, a.Body)
+	resp := answer(a.Status, h.named(ctx, &env, a.Body))
 	if a.ETag != "" {
 		resp.Header.Set("etag", a.ETag)
 	}

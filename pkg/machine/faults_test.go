@@ -338,7 +338,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(200, "person.signIn", string(storage.Encode(who)))
 	onRegistry(200, "person.end", `{"id":"`+ann.ID()+`"}`)
 	onRegistry(200, "person.list", `{"machineId":"`+mid+`"}`)
-	onRegistry(200, "person.names", ``)
+	onRegistry(200, "person.names", `["p_00000000000000000000000000000001"]`)
 	grants.Grant.Role = people.None
 	onRegistry(200, "person.set", string(storage.Encode(grants)))
 	onRegistry(200, "invite.create", `{"digest":"`+by(2)+`","machineId":"`+mid+`","role":"member"}`)

@@ -221,11 +221,17 @@ func endSessions(t *storage.Tx, person string) {
 	storage.RemoveIf(t, sessionPrefix, func(_ string, s sessionRow) bool { return s.Person == person })
 }
 
-// personNames returns the names of all people by their ids.
+// personNames returns the names of people by their ids, without those that it does not know.
 func (o *Object) personNames(r *storage.Call) (any, error) {
+	var ids []string
+	if json.Unmarshal(r.Body, &ids) != nil || len(ids) > maxPeople {
+		return nil, apierr.Invalid("", "The body must be a list of ids.")
+	}
 	names := map[string]string{}
-	for _, p := range storage.RowsOf[personRow](r.Tx, personPrefix) {
-		names[p.ID] = o.profileOf(&p).Name
+	for _, id := range ids {
+		if p, ok := loadPerson(r.Tx, id); ok {
+			names[id] = o.profileOf(&p).Name
+		}
 	}
 	return names, nil
 }

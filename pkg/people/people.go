@@ -150,15 +150,19 @@ type Identity struct {
 // alone, since e-mail addresses are given to others in time.
 func (i *Identity) ID() string {
 	sum := sha256.Sum256([]byte(i.Issuer + "\x00" + i.Subject))
-	return idPrefix + hex.EncodeToString(sum[:16])
+	return IDPrefix + hex.EncodeToString(sum[:IDDigits/2])
 }
 
-const idPrefix = "p_"
+// IDPrefix is how an ID begins, IDDigits the number of hexadecimal digits that follow.
+const (
+	IDPrefix = "p_"
+	IDDigits = 32
+)
 
 // IsID reports whether a text has the form of an ID.
 func IsID(s string) bool {
-	digits, ok := strings.CutPrefix(s, idPrefix)
-	return ok && len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == ""
+	digits, ok := strings.CutPrefix(s, IDPrefix)
+	return ok && len(digits) == IDDigits && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 // Rule is a role for everyone whose claim has a value.

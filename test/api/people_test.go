@@ -96,3 +96,35 @@ func TestPersonListsMachinesWithRole(t *testing.T) {
 	w.do("DELETE", "/"+mine+"/api/people/"+ann.id, adminToken, "")
 	ann.wants(401, "GET", "/api/machines", "")
 }
+
+// Names of people stand where their ids do. A member sees no one else's.
+func TestAnswersNamePeople(t *testing.T) {
+	w, mine := peopleWorld(t)
+	ann, owner := w.joined(mine, "Ann", `{"role":"member"}`), w.joined(mine, "=Olga", `{"role":"owner"}`)
+	var key struct{ ID, APIKey string }
+	w.get(201, ann.asks("POST", "/"+mine+"/api/keys", `{"name":"laptop"}`), &key)
+	w.get(200, w.embed(key.APIKey), nil)
+	owner.wants(201, "POST", "/"+mine+"/api/keys", `{"name":"ci"}`)
+	for path, id := range map[string]string{"keys": ann.id, "keys/" + key.ID: ann.id, "audit": owner.id,
+		"usage?groupBy=tag:person": ann.id, "keys/" + key.ID + "/usage": ann.id} {
+		want := map[string]string{ann.id: "Ann", owner.id: "=Olga"}[id]
+		r := owner.wants(200, "GET", "/"+mine+"/api/"+path, "")
+		if got := gjson.Get(r.body, "people."+id).Str; got != want {
+			t.Errorf("%s: got %q, want %q in %s", path, got, want, r.body)
+		}
+	}
+	if r := owner.wants(200, "GET", "/"+mine+"/api/export", ""); gjson.Get(r.body, "people").Exists() {
+		t.Errorf("the export has names: %s", r.body)
+	}
+	for _, path := range []string{"requests.csv", "usage.csv?groupBy=key", "usage.csv?groupBy=tag:person"} {
+		r := owner.wants(200, "GET", "/"+mine+"/api/"+path, "")
+		head, rows, _ := strings.Cut(r.body, "\r\n")
+		if !strings.HasSuffix(head, ",person") || !strings.Contains(rows, `"Ann"`) {
+			t.Errorf("%s: got %s", path, r.body)
+		}
+	}
+	ann.wants(200, "PUT", "/"+mine+"/api/keys/"+key.ID, `{"name":"`+owner.id+`"}`)
+	if r := ann.wants(200, "GET", "/"+mine+"/api/keys", ""); strings.Contains(r.body, "Olga") {
+		t.Errorf("a member reads another's name: %s", r.body)
+	}
+}

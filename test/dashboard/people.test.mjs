@@ -82,7 +82,9 @@ test("an invited member connects a tool, calls a model and is removed", async (t
     assert.equal(await page.getByRole("alert").count(), 0, name);
   }
 
-  await owner.reload();
+  await owner.getByRole("link", { name: "Keys", exact: true }).click();
+  await owner.getByRole("row", { name: /laptop Ada/ }).waitFor();
+  await owner.getByRole("link", { name: "People", exact: true }).click();
   await owner.getByRole("row", { name: /Ada Member/ }).waitFor();
   await looks(owner, "people");
   await owner.getByRole("button", { name: "Remove Ada" }).click();

@@ -462,7 +462,7 @@ test("usage is shown by tool and by tag, and a month of it is copied", async (t)
     p.getByRole("link", { name: "Export month as CSV" }).click(),
   ]);
   const csv = await readFile(await file.path(), "utf8");
-  assert.match(csv, new RegExp(`^"${now}",,.*"project=atlas"\r$`, "m"));
+  assert.match(csv, new RegExp(`^"${now}",,.*"project=atlas",\r$`, "m"));
 
   // The address has all of it.
   await p.reload();

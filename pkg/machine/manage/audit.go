@@ -29,7 +29,8 @@ type auditPage struct {
 // first, those before the number "before" when it is given. A page may have fewer
 // records than its limit although there are more, because a call reads 2,000 at most:
 //
-//	actor     operator, system, seed, key for those of all keys, or key:<masked id>
+//	actor     operator, system, seed, key or person for those of all keys or people, key:<masked id>
+//	          or person:<id>
 //	kind      what was changed: keys, providers, models, settings, sign-in, …
 //	q         a part of the action, the target or its name, or a field
 //	from, to  Unix milliseconds
@@ -62,7 +63,8 @@ func (c *change) auditList() (any, error) {
 	actor, kind, text := c.query("actor"), c.query("kind"), strings.ToLower(strings.TrimSpace(c.query("q")))
 	wanted := func(r *storage.Record) bool {
 		return r.At >= from && r.At <= to &&
-			(actor == "" || r.Actor == actor || actor == "key" && strings.HasPrefix(r.Actor, "key:")) &&
+			(actor == "" || r.Actor == actor || (actor == "key" || actor == "person") &&
+				strings.HasPrefix(r.Actor, actor+":")) &&
 			(kind == "" || auditKind(r.Action) == kind) &&
 			(text == "" || recordHas(r, names, text))
 	}

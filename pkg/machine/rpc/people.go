@@ -10,7 +10,7 @@ import (
 //	person.signIn PersonSignIn   200 Session; 401 no such invitation or token; 403 no access
 //	person.end    PersonEnd      200 {}: all sessions of a person are over
 //	person.list   PeopleQuery    200 PeopleList
-//	person.names  {}             200 {"p_…":"name"}
+//	person.names  ["p_…"]        200 {"p_…":"name"}
 //	person.set    PersonSet      200 {}; 404
 //	invite.create InviteCreate   200 Invitation
 //	invite.delete {"machineId","id"} 200 {}

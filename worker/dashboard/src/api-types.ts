@@ -333,6 +333,8 @@ export interface KeyRow {
   name?: string;
   /** the id of the person who has it */
   person?: string;
+  /** see loadKeys */
+  personName?: string;
   last4?: string;
   scopes: string[];
   models?: string[];

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Budget, KeyRow } from "../api-types";
 import { money, moneyLike, number } from "../format";
 import { useLoad } from "../hooks";
-import { keyName } from "../names";
+import { keyName, loadKeys } from "../names";
 import type { PageProps } from "../page";
 import { go, to, useFilter } from "../route";
 import { ListHead } from "../forms";
@@ -20,7 +20,7 @@ import { Time } from "../time";
 // Keys lists the API keys of the machine. A new key is shown once.
 export default function Keys({ machine, session, args: [asked] }: PageProps) {
   const list = useLoad(async () => {
-    const [keys, budgets] = await Promise.all([machine.list<KeyRow>("/keys"), machine.list<Budget>("/budgets")]);
+    const [keys, budgets] = await Promise.all([loadKeys(machine), machine.list<Budget>("/budgets")]);
     return { keys, budgets };
   }, [machine]);
   // The address names the key that is edited: keys/new, keys/{id}.
@@ -122,7 +122,9 @@ function List({
 }) {
   const [search, setSearch] = useFilter("q", "");
   const query = search.trim().toLowerCase();
-  const shown = keys.filter((k) => `${k.name ?? ""} ${k.last4 ?? ""} ${k.id}`.toLowerCase().includes(query));
+  const shown = keys.filter((k) =>
+    `${k.name ?? ""} ${k.personName ?? ""} ${k.last4 ?? ""} ${k.id}`.toLowerCase().includes(query),
+  );
   const spend = moneyLike(shown.map((k) => k.spentMonthUsd));
   return (
     <>
@@ -204,7 +206,8 @@ function Row({
   return (
     <tr>
       <th scope="row">
-        <bdi>{keyName(k)}</bdi> {k.pausedAt && <Badge kind="warn">Paused</Badge>}
+        <bdi>{keyName(k)}</bdi> {k.personName && <bdi class="muted small">{k.personName}</bdi>}{" "}
+        {k.pausedAt && <Badge kind="warn">Paused</Badge>}
       </th>
       <td>{k.last4 && <code>…{k.last4}</code>}</td>
       <td>

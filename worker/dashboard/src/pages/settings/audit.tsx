@@ -16,6 +16,8 @@ interface AuditPage extends List<AuditRow> {
   next?: number;
   /** of keys, accounts, combos and budgets, by their ids in the rows */
   names: Record<string, string>;
+  /** of people, by their ids */
+  people?: Record<string, string>;
   /** with verify: whether the hash chain is intact */
   chain?: { ok: boolean; brokenAt?: number };
 }
@@ -77,7 +79,7 @@ export function Audit({ machine }: { machine: Machine }) {
           const pages = [first, ...older],
             last = pages[pages.length - 1];
           const all = pages.flatMap((p) => p.data);
-          const names = Object.assign({}, ...pages.map((p) => p.names)) as Record<string, string>;
+          const names = Object.assign({}, ...pages.flatMap((p) => [p.names, p.people])) as Record<string, string>;
           const next = last.next ?? last.data[last.data.length - 1]?.seq;
           return (
             <>

@@ -10,6 +10,8 @@ const what: Record<string, string> = {
   machines: "machine",
   captures: "captured bodies",
   destinations: "notification or export",
+  invitations: "invitation",
+  people: "person",
 };
 
 // sentences are the actions that their method and path do not describe.
@@ -37,6 +39,8 @@ const sentences: Record<string, string> = {
   "DELETE /api/models/disabled": "Enabled models",
   "PATCH /api/settings": "Changed the settings",
   "PATCH /api/machines/{id}": "Renamed the machine",
+  "PUT /api/people/{id}": "Set the role of",
+  "DELETE /api/people/{id}": "Removed person",
   "POST /api/export": "Exported an encrypted backup",
   "POST /api/import": "Imported a backup",
 };
@@ -87,6 +91,8 @@ export function actorText(actor: string, names: Record<string, string>): string 
   if (actor === "operator") return "Operator";
   if (actor === "system") return "Gateway";
   if (actor === "seed") return "Seed document";
+  const person = actor.replace(/^person:/, "");
+  if (person !== actor) return names[person] ?? `Person ${person.slice(0, 8)}…`;
   const id = actor.replace(/^key:/, "");
   return `Key ${names[id] ?? `${id.slice(0, 8)}… (revoked)`}`;
 }
@@ -110,6 +116,8 @@ export const kinds: [kind: string, name: string][] = [
   ["budgets", "Budgets"],
   ["models", "Models"],
   ["settings", "Settings"],
+  ["people", "People"],
+  ["invitations", "Invitations"],
   ["setup", "Setup commands"],
   ["device", "Device sign-ins"],
   ["oauth", "Account sign-ins"],
@@ -124,5 +132,6 @@ export const actors: [actor: string, name: string][] = [
   ["", "All"],
   ["operator", "Operator"],
   ["key", "API keys"],
+  ["person", "People"],
   ["system", "Gateway"],
 ];

@@ -114,7 +114,8 @@ export function nameOf(id: string, by: Group, names: Names | null): string {
       return id || "Unknown tool";
   }
   if (by === "") return "All";
-  return id ? id.slice(by.length - tagGroup.length + 1) : `No ${groupName(by)}`;
+  const tag = id.slice(by.length - tagGroup.length + 1);
+  return id ? (names?.people.get(tag) ?? tag) : `No ${groupName(by)}`;
 }
 
 // GroupUsage is the usage of one group: its sum and its months, days or hours.
