@@ -32,6 +32,7 @@ func commands() []group {
 				fields: budgetFields[:7]},
 			{use: "rm BUDGET", short: "delete a budget", call: "DELETE /api/budgets/{id}", ask: true},
 		}},
+		{"people", "person", "list, invite, change and remove the people of the machine", peopleOps},
 		{"combos", "combo", "list, create, change and delete combos", []op{
 			{use: "ls", short: "list them", call: "GET /api/combos", columns: comboColumns},
 			{use: "show COMBO", short: "show one", call: "GET /api/combos/{id}"},
@@ -105,6 +106,7 @@ const (
 	loginText   = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
 	limitText   = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
 	settingText = "A value is a text, a number or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
+	inviteText  = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. The limits are those of a\nmember; each call sets all of them."
 	callText    = "Without PROMPT it is read from the standard input. The operator has no key, and\ncalls with one that is created for it, expires after ten minutes and is deleted behind it."
 	setupText   = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
 	planText    = "FILE is weir.yaml by default, and - is the standard input. The file owns the sections that\nit has; others are left alone. A field that a row does not name keeps its value."
@@ -261,8 +263,33 @@ var comboFields = []field{
 	{"weights", "weights", "LIST", "of weighted: MODEL=NUMBER between commas", asWeights},
 }
 
+var peopleOps = []op{
+	{use: "ls", short: "list them", call: "GET /api/people", columns: personColumns},
+	{use: "invite NOTE", short: "print a link, this once, by which one person signs in within seven days", long: inviteText,
+		call: "POST /api/invitations", args: []string{"note"}, fields: grantFields, run: (*app).invite},
+	{use: "invitations", short: "list the open invitations", call: "GET /api/people", member: "invitations", columns: invitationColumns},
+	{use: "withdraw ID", short: "withdraw an invitation", call: "DELETE /api/invitations/{}"},
+	{use: "link PERSON", short: "print another sign-in link of a person, this once", call: "POST /api/invitations", run: (*app).renew},
+	{use: "set PERSON", short: "set the role of a person, and the limits of a member", long: inviteText, call: "PUT /api/people/{id}",
+		fields: grantFields, run: (*app).setPerson},
+	{use: "rm PERSON", short: "remove a person: sessions end and keys are paused at once", call: "DELETE /api/people/{id}", ask: true},
+}
+
+// grantFields are a role, and the template of the keys of a member.
+var grantFields = []field{
+	{"role", "role", "ROLE", "member (the default), viewer, editor or owner", nil},
+	{"budget", "", "LIMIT", "of all keys of a member, such as 20/month in USD", nil},
+	{"models", "template.models", "LIST", "that the keys of a member may call", asList},
+	{"keys", "template.keys", "NUMBER", "of keys at a time, 3 by default", asNumber},
+	{"days", "template.days", "NUMBER", "after which a key expires", asNumber},
+	{"rpm", "template.rpm", "NUMBER", "requests per minute of a key", asNumber},
+	{"daily-max", "template.dailyMax", "NUMBER", "requests per UTC day of a key", asNumber},
+	{"tpm", "template.tpm", "NUMBER", "tokens per minute of a key", asNumber},
+	{"max-parallel", "template.maxParallel", "NUMBER", "requests at a time of a key", asNumber},
+}
+
 var usageFields = []field{
-	{"by", "", "LIST", "of key, account, model (the default), provider, endpoint, tool, tag:NAME, month, day and hour", nil},
+	{"by", "", "LIST", "of key, person, account, model (the default), provider, endpoint, tool, tag:NAME, month, day and hour", nil},
 	{"month", "", "MONTH", "one month, such as 2026-11", nil},
 	{"from", "?from", "DAY", "first day (UTC), such as 2026-11-01; hours are 2026-11-01T19", nil},
 	{"to", "?to", "DAY", "last day", nil},
@@ -284,7 +311,7 @@ var requestFields = []field{
 
 var (
 	machineColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "machineId"},
-		{title: "CREATED", path: "createdAt", show: when}, {title: "STATE", path: "state"}}
+		{title: "CREATED", path: "createdAt", show: when}}
 	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "PROVIDER", path: "provider"},
 		{title: "HEALTH", path: "health", show: state}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4"},
 		{title: "PRIORITY", path: "priority", right: true}, {title: "MONTH", path: "spentMonthUsd", show: usd, right: true},
@@ -310,6 +337,11 @@ var (
 		{title: "REASON", path: "reason"}, {title: "UNTIL", path: "until", show: when}, {title: "LAST ERROR", path: "lastError"}}
 	customColumns = []column{{title: "PREFIX", path: "providerAlias"}, {title: "MODEL", path: "id"}, {title: "KIND", path: "type"},
 		{title: "NAME", path: "name"}, {title: "CONTEXT", path: "contextLength", right: true}}
+	personColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "E-MAIL", path: "email"},
+		{title: "ROLE", path: "role"}, {title: "LAST SEEN", path: "lastSeen", show: when}, {title: "SESSIONS", path: "sessions", right: true},
+		{title: "BUDGET", path: "template.budgetUsd", show: usd, right: true}}
+	invitationColumns = []column{{title: "ID", path: "id"}, {title: "FOR", path: "note"}, {title: "ROLE", path: "role"},
+		{title: "EXPIRES", path: "expiresAt", show: when}}
 	keyColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "ENDS WITH", path: "last4"},
 		{title: "SCOPES", path: "scopes"}, {title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when},
 		{title: "MONTH", path: "spentMonthUsd", show: usd, right: true}, {title: "EXPIRES", path: "expiresAt", show: when},
@@ -324,8 +356,8 @@ var (
 		{title: "KIND", path: "kind"}, {title: "MODELS", path: "models"}}
 	captureColumns = []column{{title: "REQUEST", path: "id"}, {title: "TIME", path: "at", show: when}, {title: "KEY", path: "keyId", show: named},
 		{title: "BYTES", path: "bytes", right: true}, {title: "UNTIL", path: "expiresAt", show: when}}
-	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor"}, {title: "ACTION", path: "action"},
-		{title: "OF", path: "target"}, {title: "FIELDS", path: "fields"}}
+	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor", show: personOf},
+		{title: "ACTION", path: "action"}, {title: "OF", path: "target"}, {title: "FIELDS", path: "fields"}}
 	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider"},
 		{title: "MODEL", path: "model"}, {title: "UPSTREAM", path: "upstream"}, {title: "SKIPPED", path: "skipped"},
 		{title: "COOLDOWN", path: "cooldownMs", show: seconds, right: true}, {title: "DROPPED", path: "dropped"}}

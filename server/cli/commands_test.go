@@ -3,6 +3,7 @@ package cli_test
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,11 +25,6 @@ var withoutCommand = map[string]string{
 	"DELETE /api/session":                  "as above",
 	"POST /api/oauth/{provider}/authorize": "the provider sends the browser back with the dashboard's cookie",
 	"GET /oauth/callback":                  "as above",
-	"GET /api/people":                      "weir api makes it",
-	"PUT /api/people/{id}":                 "weir api makes it",
-	"DELETE /api/people/{id}":              "weir api makes it",
-	"POST /api/invitations":                "weir api makes it",
-	"DELETE /api/invitations/{id}":         "weir api makes it",
 	"GET /oidc/callback":                   "a browser comes back to it",
 	"POST /api/sign-in/{id}":               "a browser begins it",
 	"GET /api/auth":                        "the page of the sign-in asks for it",
@@ -136,6 +132,19 @@ var steps = []step{
 	{line: "budgets show all", want: "usd"},
 	{line: "budgets set all --limit 200"},
 	{line: "budgets rm all --yes"},
+	{line: "people invite Bob --role viewer --budget 5/month", code: 1, want: "template"},
+	{line: "people invite Bob --budget 5requests/day", code: 2, want: "--budget"},
+	{line: "people invite Bob --role viewer", want: "/#/invitation/wi_"},
+	{line: "people invitations", want: "Bob"},
+	{line: "people withdraw INVITATION"},
+	{line: "people link ADA", want: "?renews=1"},
+	{line: "people", want: "Ada"},
+	{line: "people ls", want: "$20.00"},
+	{line: "people set Ada --role member --budget 10/day --models local/*"},
+	{line: "people ls --json", want: `"budgetWindow":"day"`},
+	{line: "usage --by person", want: "PERSON"},
+	{line: "people rm Ada", code: 2, want: "--yes confirms"},
+	{line: "people rm Ada --yes"},
 	{line: "destinations kinds", want: "slack"},
 	{line: "destinations add webhook hook --secret url=env:HOOK"},
 	{line: "destinations", want: "hook"},
@@ -268,6 +277,7 @@ func (w *world) fill(line string) string {
 	for _, p := range []struct{ mark, args, path string }{
 		{"REQUEST", "requests --json --outcome succeeded -n 1", `"data":\[\{[^}]*?"id":"([^"]+)"`},
 		{"CAPTURE", "captures --json", `"id":"([^"]+)"`},
+		{"INVITATION", "people invitations --json", `"invitations":\[\{"id":"([^"]+)"`},
 		{"MONTH", "usage --by month --json", `"month":"([^"]+)"`},
 	} {
 		if !strings.Contains(line, p.mark) {
@@ -279,6 +289,10 @@ func (w *world) fill(line string) string {
 		}
 		line = strings.Replace(line, p.mark, m[1], 1)
 	}
+	if strings.Contains(line, "ADA") {
+		w.joins("Ada")
+		line = strings.Replace(line, "ADA", "Ada", 1)
+	}
 	if strings.Contains(line, "SPARE") {
 		m := regexp.MustCompile(`"target":"([^"]+)"`).FindStringSubmatch(w.ok("audit", "-n", "1", "--json"))
 		line = strings.Replace(line, "SPARE", m[1], 1)
@@ -289,6 +303,24 @@ func (w *world) fill(line string) string {
 		}
 	}
 	return strings.NewReplacer("KEYFILE", filepath.Join(w.home, "key"), "UPSTREAM", w.upstream.URL, "FOLDER", w.home, "ACME", acme).Replace(line)
+}
+
+// joins accepts an invitation.
+func (w *world) joins(name string) {
+	w.Helper()
+	_, link, _ := w.remote("", "people", "invite", name, "--budget", "20/month", "--keys", "2")
+	origin, secret, _ := strings.Cut(strings.TrimSpace(link), "/#/invitation/")
+	r, _ := http.NewRequest("POST", origin+"/api/session", strings.NewReader(`{"invitation":"`+secret+`","name":"`+name+`"}`))
+	r.Header.Set("content-type", "application/json")
+	r.Header.Set("origin", origin)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil || resp.StatusCode != 200 {
+		w.Fatalf("%s: %v %v", link, resp, err)
+	}
+	resp.Body.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock() // no command signs people in
+	w.calls = slices.DeleteFunc(w.calls, func(c string) bool { return c == "POST /api/session" })
 }
 
 // name returns the words of a command in a command line.

@@ -35,6 +35,68 @@ func (a *app) addBudget(ctx context.Context, in *input) error {
 	return a.make(ctx, in)
 }
 
+// invite prints the link of an invitation.
+func (a *app) invite(ctx context.Context, in *input) error {
+	if err := a.readGrant(in); err != nil {
+		return err
+	}
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error { return a.printLink(v) })
+}
+
+// renew prints another sign-in link of a person.
+func (a *app) renew(ctx context.Context, in *input) error {
+	id, err := in.client.find(ctx, in.what, "/api/people", in.args[0])
+	if err != nil {
+		return err
+	}
+	in.body = map[string]any{"person": id}
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error { return a.printLink(v) })
+}
+
+func (a *app) printLink(v gjson.Result) error {
+	fmt.Fprintln(a.Stderr, "Send this link to the person alone. It works once, for seven days:")
+	_, err := fmt.Fprintln(a.Stdout, clean(v.Get("link").String()))
+	return err
+}
+
+// setPerson sets the role of a person.
+func (a *app) setPerson(ctx context.Context, in *input) error {
+	if err := a.readGrant(in); err != nil {
+		return err
+	}
+	return a.make(ctx, in)
+}
+
+// readGrant completes the role and the template of a body.
+func (a *app) readGrant(in *input) error {
+	if in.body["role"] == nil {
+		in.body["role"] = "member"
+	}
+	text, given := in.values["budget"]
+	if !given {
+		return nil
+	}
+	v, err := asLimit(a, "budget", text)
+	if err != nil {
+		return err
+	}
+	limit := v.(map[string]any)
+	if limit["unit"] != "usd" {
+		return Usagef("--budget %s: the budget of a member is in USD, as in 20/month", text)
+	}
+	in.set("template.budgetUsd", limit["limit"])
+	in.set("template.budgetWindow", limit["window"])
+	return nil
+}
+
 // find sets a field to the id of the key or account that a flag names.
 func (in *input) find(ctx context.Context, flag, field string) error {
 	name, ok := in.values[flag]
@@ -173,8 +235,11 @@ func (a *app) listNamed(ctx context.Context, in *input) error {
 func groupBy(by string) string {
 	words := strings.Split(by, ",")
 	for i, w := range words {
-		if w == "account" {
+		switch w {
+		case "account":
 			words[i] = "connection"
+		case "person":
+			words[i] = "tag:person"
 		}
 	}
 	return strings.Join(words, ",")
@@ -225,6 +290,7 @@ var usageBy = map[string]column{
 	"model": {title: "MODEL", path: "model"}, "provider": {title: "PROVIDER", path: "provider"},
 	"endpoint": {title: "ENDPOINT", path: "endpoint"}, "month": {title: "MONTH", path: "month"},
 	"day": {title: "DAY", path: "day"}, "hour": {title: "HOUR", path: "hour"}, "tool": {title: "TOOL", path: "tool"},
+	"person": {title: "PERSON", path: "tag", show: personOf},
 }
 
 // usage prints usage and its sum.
@@ -240,7 +306,7 @@ func (a *app) usage(ctx context.Context, in *input) error {
 			c, ok = column{title: strings.ToUpper(tag), path: "tag"}, true
 		}
 		if !ok {
-			return Usagef("usage --by %s: write a list of key, account, model, provider, endpoint, tool, tag:NAME, month, day and hour", by)
+			return Usagef("usage --by %s: write a list of key, person, account, model, provider, endpoint, tool, tag:NAME, month, day and hour", by)
 		}
 		if columns = append(columns, c); g == "month" || g == "day" || g == "hour" {
 			rows = "data"
@@ -266,6 +332,7 @@ func (a *app) usage(ctx context.Context, in *input) error {
 		if err := a.learnNames(ctx, in.client); err != nil {
 			return err
 		}
+		a.learnPeople(v)
 		columns = append(columns, usageColumns...)
 		if !v.Get(rows).Exists() {
 			rows = "data"
@@ -285,6 +352,13 @@ func (a *app) csv(ctx context.Context, in *input) error {
 		_, err = a.Stdout.Write(v)
 	}
 	return err
+}
+
+// learnPeople takes the names of people from an answer.
+func (a *app) learnPeople(v gjson.Result) {
+	for id, name := range v.Get("people").Map() {
+		a.known[id] = name.String()
+	}
 }
 
 // learnNames reads the names of keys and accounts.
@@ -359,6 +433,8 @@ func (a *app) audit(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
+	a.known = map[string]string{}
+	a.learnPeople(v)
 	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, v.Get("data").Array())) })
 	if chain := v.Get("chain"); err == nil && chain.Exists() && !chain.Get("ok").Bool() {
 		err = fmt.Errorf("the log was changed at record %d", chain.Get("brokenAt").Int())

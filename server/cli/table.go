@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -229,6 +230,16 @@ func state(_ *app, v gjson.Result) cell {
 func named(a *app, v gjson.Result) cell {
 	if name := a.known[v.String()]; name != "" {
 		return plain(name)
+	}
+	return plain(v.String())
+}
+
+// personOf shows the name of a person: of a tag person=p_…, or of an actor person:p_….
+func personOf(a *app, v gjson.Result) cell {
+	for _, before := range [...]string{"person=", "person:"} {
+		if id, ok := strings.CutPrefix(v.String(), before); ok {
+			return plain(cmp.Or(a.known[id], id))
+		}
 	}
 	return plain(v.String())
 }
