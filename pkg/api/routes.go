@@ -130,6 +130,18 @@ var routes = [...]route{
 		{"DELETE", func(h *Handlers) endpoint.Handler { return h.SignIn.Delete }},
 	}},
 
+	{"/api/identity-providers/{id}/test", endpoint.Operator, maxBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.SignIn.Examine }},
+	}},
+	{"/api/token", endpoint.Public, maxTokenBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.SignIn.Token }},
+	}},
+	{"/oidc/logout", endpoint.Public, maxTokenBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.SignIn.Logout }},
+	}},
+	{"/api/sessions", endpoint.Operator, 0, []method{
+		{"DELETE", func(h *Handlers) endpoint.Handler { return h.SignIn.EndAll }},
+	}},
 	{"/api/sign-ins", endpoint.Operator, 0, []method{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.SignIn.Records }},
 	}},
@@ -224,6 +236,9 @@ var routes = [...]route{
 	{"/api/people/{id}", endpoint.Manage, maxBody, []method{
 		{"PUT", func(h *Handlers) endpoint.Handler { return h.People.Update }},
 		{"DELETE", func(h *Handlers) endpoint.Handler { return h.People.Remove }},
+	}},
+	{"/api/people/{id}/sessions", endpoint.Manage, 0, []method{
+		{"DELETE", func(h *Handlers) endpoint.Handler { return h.SignIn.EndPerson }},
 	}},
 	{"/api/invitations", endpoint.Manage, maxBody, []method{
 		{"POST", func(h *Handlers) endpoint.Handler { return h.People.Invite }},

@@ -68,7 +68,10 @@ func (h *SignIn) provider(ctx context.Context, id string) (*oidc.Provider, error
 	if err != nil {
 		return nil, err
 	}
-	out := &oidc.Provider{ID: p.ID, Issuer: p.Issuer, ClientID: p.ClientID, Scopes: p.Scopes, Rules: p.Rules}
+	if p.Kind != "" { // no one signs in there
+		return nil, errNoProvider()
+	}
+	out := providerOf(p)
 	if p.ClientSecret != "" {
 		out.ClientSecret, err = h.Keys.Open(rpc.RegistryID, p.SealedAs(), rpc.ClientSecretField, p.ClientSecret)
 	}
@@ -102,12 +105,11 @@ func (h *SignIn) Methods(ctx context.Context, _ *auth.Call) (*httpmsg.Response, 
 	out := struct {
 		Methods   []string `json:"methods"`
 		Providers []shown  `json:"providers"`
-	}{[]string{"token"}, []shown{}}
+	}{listed(all), []shown{}}
 	for i := range all {
-		out.Providers = append(out.Providers, shown{all[i].ID, all[i].Name})
-	}
-	if len(all) > 0 {
-		out.Methods = append(out.Methods, "oidc")
+		if all[i].Kind == "" {
+			out.Providers = append(out.Providers, shown{all[i].ID, all[i].Name})
+		}
 	}
 	return written(200, out)
 }
@@ -145,7 +147,7 @@ func (h *SignIn) Begin(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	}
 	address, err := h.Flow.Begin(ctx, p, ticket, uri, in.Invitation)
 	if err != nil {
-		return nil, h.refused(ctx, p.ID, err)
+		return nil, h.refused(ctx, c.Request, p.ID, err)
 	}
 	resp, err := written(200, map[string]string{"url": address})
 	if err == nil {
@@ -198,22 +200,24 @@ func (h *SignIn) finish(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	}
 	who, err := h.Flow.Finish(ctx, p, ticket, uri, c.Query)
 	if err != nil {
-		return nil, h.refused(ctx, id, err)
+		return nil, h.refused(ctx, c.Request, id, err)
 	}
-	resp, err := h.Sessions.OpenPerson(ctx, c, &session.SignIn{Identity: *who, Rules: p.Rules, Invite: invite})
-	if errors.Is(err, people.ErrTooManyGroups) {
-		err = oidc.ErrTooManyGroups
-	}
+	resp, err := h.Sessions.OpenPerson(ctx, c, &session.SignIn{Identity: *who, Rules: p.Rules, Invite: invite,
+		Sid: oidc.SessionOf(p.Issuer, who.Claims)})
 	if err != nil {
-		return nil, h.refused(ctx, id, err)
+		return nil, h.refused(ctx, c.Request, id, reasonOf(err))
 	}
 	return resp, nil
 }
 
-// refused returns what a person reads of a sign-in that is refused, and reports it to the audit.
-func (h *SignIn) refused(ctx context.Context, id string, err error) error {
+// refused returns what a person reads of a sign-in that is refused, and reports it to the audit. An
+// address with too many of them has no more records, so that it cannot push out those of others.
+func (h *SignIn) refused(ctx context.Context, r *httpmsg.Request, id string, err error) error {
 	var why oidc.Refusal
 	if !errors.As(err, &why) {
+		return err
+	}
+	if err := h.Sessions.Failed(ctx, r); err != nil {
 		return err
 	}
 	in := rpc.FailedSignIn{Provider: id, Reason: string(why)}
@@ -226,6 +230,7 @@ func (h *SignIn) refused(ctx context.Context, id string, err error) error {
 // providerView is an identity provider as the operator sees and sets it.
 type providerView struct {
 	ID           string        `json:"id,omitempty"`
+	Kind         string        `json:"kind,omitempty"`
 	Name         string        `json:"name"`
 	Issuer       string        `json:"issuer"`
 	ClientID     string        `json:"clientId"`
@@ -236,7 +241,7 @@ type providerView struct {
 }
 
 func viewOf(p *rpc.IdentityProvider) providerView {
-	return providerView{ID: p.ID, Name: p.Name, Issuer: p.Issuer, ClientID: p.ClientID,
+	return providerView{ID: p.ID, Kind: p.Kind, Name: p.Name, Issuer: p.Issuer, ClientID: p.ClientID,
 		HasSecret: p.ClientSecret != "", Scopes: p.Scopes, Rules: append([]people.Rule{}, p.Rules...)}
 }
 
@@ -270,9 +275,13 @@ func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 	if err := d.Decode(&in); err != nil {
 		return nil, apierr.Invalid("", "The body must be an identity provider: name, issuer, clientId and rules.")
 	}
-	row := rpc.IdentityProvider{Name: in.Name, Issuer: in.Issuer, ClientID: in.ClientID, Scopes: in.Scopes,
+	row := rpc.IdentityProvider{Kind: in.Kind, Name: in.Name, Issuer: in.Issuer, ClientID: in.ClientID, Scopes: in.Scopes,
 		Rules: in.Rules}
-	if err := checkProvider(&row); err != nil {
+	err = checkProvider(&row)
+	if err == nil {
+		err = checkKind(&row, in.ClientSecret)
+	}
+	if err != nil {
 		return nil, err
 	}
 	status := 200
@@ -286,11 +295,11 @@ func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 		if err != nil {
 			return nil, err
 		}
-		if row.ID = before.ID; before.Issuer == row.Issuer && before.ClientID == row.ClientID {
+		if row.ID = before.ID; before.Issuer == row.Issuer && row.Kind == "" && before.ClientID == row.ClientID {
 			row.ClientSecret = before.ClientSecret
 		}
 	}
-	if err := h.Flow.Check(ctx, row.Issuer); err != nil {
+	if _, err := h.Flow.Examine(ctx, providerOf(&row)); err != nil {
 		var why oidc.Refusal
 		if errors.As(err, &why) {
 			err = apierr.Invalid("issuer", "The issuer cannot be used (%s). %s.", string(why), why.Text())

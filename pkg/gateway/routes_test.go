@@ -61,9 +61,10 @@ func TestAccessOfManagementRoutes(t *testing.T) {
 	access := map[string]endpoint.Access{
 		"/api/machines": endpoint.Operator, "/api/machines/{id}": endpoint.Operator, "/api/version": endpoint.Operator,
 		"/api/identity-providers": endpoint.Operator, "/api/identity-providers/{id}": endpoint.Operator,
-		"/api/sign-ins": endpoint.Operator,
-		"/metrics":      endpoint.Metrics,
-		"/api/session":  endpoint.Public, "/oauth/callback": endpoint.Public, "/oidc/callback": endpoint.Public, "/api/auth": endpoint.Public, "/api/sign-in/{id}": endpoint.Public, "/setup/claim": endpoint.Public, "/api/device": endpoint.Public, "/api/device/token": endpoint.Public, "/setup/{file}": endpoint.Public,
+		"/api/sign-ins": endpoint.Operator, "/api/sessions": endpoint.Operator, "/api/identity-providers/{id}/test": endpoint.Operator,
+		"/api/token": endpoint.Public, "/oidc/logout": endpoint.Public,
+		"/metrics":     endpoint.Metrics,
+		"/api/session": endpoint.Public, "/oauth/callback": endpoint.Public, "/oidc/callback": endpoint.Public, "/api/auth": endpoint.Public, "/api/sign-in/{id}": endpoint.Public, "/setup/claim": endpoint.Public, "/api/device": endpoint.Public, "/api/device/token": endpoint.Public, "/setup/{file}": endpoint.Public,
 		"/status": endpoint.Public, "/status.json": endpoint.Public,
 	}
 	n := 0

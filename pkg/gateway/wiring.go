@@ -274,14 +274,15 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 		objects.Prices = w.pricesState
 	}
 	signIns := &api.OAuth{Handler: objects, Clients: w.clients, Unusable: w.badRows, PublicURL: w.public, Rand: w.Rand}
+	signIn := &api.SignIn{OAuth: signIns, Sessions: sessions, Keys: w.keys, Flow: &oidc.Flow{
+		Client:    &oidc.Client{Do: w.Do, Verify: w.Verify, Now: w.Now, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()},
+		KeySecret: []byte(w.KeySecret), Rand: w.Rand, Spend: api.Spend(w.Objects)}}
+	sessions.Proxy = signIn.Proxied
 	return &api.Handlers{
 		Objects: objects, Sessions: sessions,
-		Metrics: &api.Scraper{Objects: w.Objects, Version: w.Version, Process: w.process},
-		OAuth:   signIns,
-		SignIn: &api.SignIn{OAuth: signIns, Sessions: sessions, Keys: w.keys, Flow: &oidc.Flow{
-			Client: &oidc.Client{Do: w.Do, Verify: w.Verify, Now: w.Now, AllowPrivate: w.AllowPrivate,
-				OwnHosts: w.ownHosts()},
-			KeySecret: []byte(w.KeySecret), Rand: w.Rand, Spend: api.Spend(w.Objects)}},
+		Metrics:        &api.Scraper{Objects: w.Objects, Version: w.Version, Process: w.process},
+		OAuth:          signIns,
+		SignIn:         signIn,
 		Status:         &api.Status{Objects: w.Objects, Cache: w.cache, Now: w.Now},
 		Feeds:          &api.Feeds{Objects: w.Objects, Cache: w.cache, Do: w.Do, Now: w.Now},
 		People:         &api.People{Handler: objects, PublicURL: w.public},

@@ -100,6 +100,7 @@ var registryOps = [...]struct {
 	{"signIn.failed", (*Object).signInFailed},
 	{"signIn.list", (*Object).signInList},
 	{"person.signIn", (*Object).personSignIn},
+	{"person.seen", (*Object).personSeen},
 	{"person.end", (*Object).personEnd},
 	{"person.list", (*Object).personList},
 	{"person.names", (*Object).personNames},

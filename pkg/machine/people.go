@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -110,27 +111,57 @@ func (o *Object) personSignIn(r *storage.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.admit(r, p, is); err != nil {
+		return nil, err
+	}
+	dropSessions(r.Tx, in.Session.Replaces, func(s *sessionRow) bool { return s.Person == p.ID }, maxPersonSessions)
+	row := sessionRow{Person: p.ID, CreatedAt: r.Now, SeenAt: r.Now, Sid: in.Session.Sid, Until: in.Session.Until}
+	r.Put(sessionPrefix+in.Session.Digest, row)
+	r.Audit("person:"+p.ID, "sign-in", "", nil)
+	return o.ofPerson(&row, p, r.Now), nil
+}
+
+// admit stores a person who has a role, and refuses anyone else.
+func (o *Object) admit(r *storage.Call, p *personRow, is profile) error {
 	if !p.roles().Any() {
 		registryAudit(r.Tx, "person:"+p.ID, "sign-in refused", "", nil)
 		if err := r.Commit(); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, rpc.ErrNoAccess()
+		return rpc.ErrNoAccess()
 	}
 	if p.FirstSeen == 0 {
 		if len(r.List(personPrefix)) >= maxPeople {
-			return nil, apierr.New(409, "too_many", "A gateway has at most %d people. Remove some.", maxPeople)
+			return apierr.New(409, "too_many", "A gateway has at most %d people. Remove some.", maxPeople)
 		}
 		p.FirstSeen = r.Now
 	}
 	p.LastSeen = r.Now
-	if err := o.putPerson(r.Tx, p, is); err != nil {
+	return o.putPerson(r.Tx, p, is)
+}
+
+// personSeen returns the session of a person whom a proxy shows with each call. It stores changed
+// roles at once, and once a minute that the person was seen.
+func (o *Object) personSeen(r *storage.Call) (any, error) {
+	var in rpc.PersonSeen
+	if json.Unmarshal(r.Body, &in) != nil || in.Identity == nil {
+		return nil, apierr.Invalid("identity", "identity is not valid.")
+	}
+	before, _ := loadPerson(r.Tx, in.Identity.ID())
+	p, is, err := o.personOf(r.Tx, &rpc.PersonSignIn{Identity: in.Identity, Roles: in.Roles})
+	if err != nil {
 		return nil, err
 	}
-	dropSessions(r.Tx, in.Session.Replaces, func(s *sessionRow) bool { return s.Person == p.ID }, maxPersonSessions)
-	row := sessionRow{Person: p.ID, CreatedAt: r.Now, SeenAt: r.Now}
-	r.Put(sessionPrefix+in.Session.Digest, row)
-	r.Audit("person:"+p.ID, "sign-in", "", nil)
+	same := len(before.Rules)+len(p.Rules) == 0 || bytes.Equal(storage.Encode(before.Rules), storage.Encode(p.Rules))
+	if !same || !p.roles().Any() || r.Now >= before.LastSeen+sessionTouch {
+		if err := o.admit(r, p, is); err != nil {
+			return nil, err
+		}
+		if r.Now >= before.LastSeen+sessionIdle {
+			r.Audit("person:"+p.ID, "sign-in", "", nil)
+		}
+	}
+	row := sessionRow{Person: p.ID, CreatedAt: in.At, SeenAt: r.Now, Until: in.Until}
 	return o.ofPerson(&row, p, r.Now), nil
 }
 
@@ -207,13 +238,19 @@ func (o *Object) ofPerson(s *sessionRow, p *personRow, now int64) rpc.Session {
 	return out
 }
 
-// personEnd ends all sessions of a person.
+// personEnd ends sessions of people.
 func (o *Object) personEnd(r *storage.Call) (any, error) {
 	var in rpc.PersonEnd
-	if json.Unmarshal(r.Body, &in) != nil || !people.IsID(in.ID) {
+	if json.Unmarshal(r.Body, &in) != nil || !in.All && !people.IsID(in.ID) && !people.IsID(in.Sid) {
 		return nil, apierr.Invalid("id", "id is not that of a person.")
 	}
-	endSessions(r.Tx, in.ID)
+	if p, ok := loadPerson(r.Tx, in.ID); in.MachineID != "" && (!ok || !p.roles().Of(in.MachineID).Role.Valid()) {
+		return nil, apierr.New(404, "person_not_found", "No person of this machine has this id.")
+	}
+	storage.RemoveIf(r.Tx, sessionPrefix, func(_ string, s sessionRow) bool {
+		return s.Person != "" && (in.All || (in.ID == "" || s.Person == in.ID) && (in.Sid == "" || s.Sid == in.Sid))
+	})
+	registryAudit(r.Tx, in.By, "sessions.end", in.ID, nil)
 	return struct{}{}, nil
 }
 

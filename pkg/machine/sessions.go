@@ -32,15 +32,24 @@ type sessionRow struct {
 	Bound     string `json:"bound,omitempty"`
 	CreatedAt int64  `json:"createdAt"`
 	SeenAt    int64  `json:"seenAt"`
+	Sid       string `json:"sid,omitempty"`
+	Until     int64  `json:"until,omitempty"` // 0 is sessionLife after CreatedAt
+}
+
+// end returns when a session ends at the latest.
+func (s *sessionRow) end() int64 {
+	if s.Until != 0 {
+		return min(s.Until, s.CreatedAt+sessionLife)
+	}
+	return s.CreatedAt + sessionLife
 }
 
 func (s *sessionRow) over(now int64) bool {
-	return now >= s.CreatedAt+sessionLife || now >= s.SeenAt+sessionIdle || s.SeenAt > now+sessionIdle
+	return now >= s.end() || now >= s.SeenAt+sessionIdle || s.SeenAt > now+sessionIdle
 }
 
 func (s *sessionRow) shown(key *store.Key) rpc.Session {
-	return rpc.Session{Key: key, AuthAt: s.CreatedAt, IdleAt: min(s.SeenAt+sessionIdle, s.CreatedAt+sessionLife),
-		ExpiresAt: s.CreatedAt + sessionLife}
+	return rpc.Session{Key: key, AuthAt: s.CreatedAt, IdleAt: min(s.SeenAt+sessionIdle, s.end()), ExpiresAt: s.end()}
 }
 
 func errNoSession() error {

@@ -35,6 +35,7 @@ var calls = []call{
 	{"GET", "/api/auth", "", 200},
 	{"GET", "/api/identity-providers", "", 200},
 	{"GET", "/api/sign-ins", "", 200},
+	{"DELETE", "/api/sessions", "", 204},
 	{"GET", "/MACHINE/api/catalog/providers", "", 200},
 	{"POST", "/MACHINE/api/providers", `{"provider":"openai","apiKey":"key-0123456789abcdef"}`, 201},
 	{"POST", "/MACHINE/api/providers", `{"provider":"xai","apiKey":"key-0123456789abcdef"}`, 201},
@@ -200,7 +201,9 @@ var calls = []call{
 // own tests check them.
 var elsewhere = []string{"updatePerson", "removePerson", "beginSignIn", "beginDeviceSignIn", "pollSignIn", "cancelSignIn", "endSignIn", "connectRealtime",
 	// signin_test.go
-	"beginPersonSignIn", "endPersonSignIn", "createIdentityProvider", "updateIdentityProvider", "deleteIdentityProvider"}
+	"beginPersonSignIn", "endPersonSignIn", "createIdentityProvider", "updateIdentityProvider", "deleteIdentityProvider",
+	// bearer_test.go
+	"testIdentityProvider", "exchangeToken", "backChannelLogout", "endPersonSessions"}
 
 // The answers of the gateway are those of the OpenAPI document, and each operation
 // that can be called here was answered with success.

@@ -15,6 +15,17 @@ import (
 	"weir/server/jwk"
 )
 
+// cookieOf returns a cookie that an answer sets, as a browser sends it.
+func cookieOf(r reply, name string) httpmsg.Field {
+	for _, f := range r.header {
+		if v, ok := strings.CutPrefix(f.Value, name+"="); ok && f.Name == "set-cookie" {
+			v, _, _ = strings.Cut(v, ";")
+			return httpmsg.Field{Name: "cookie", Value: name + "=" + v}
+		}
+	}
+	return httpmsg.Field{}
+}
+
 // TestPersonSignsInByIdentityProvider signs a person in, and refuses one without a role, a
 // replay and another browser.
 func TestPersonSignsInByIdentityProvider(t *testing.T) {
@@ -40,15 +51,6 @@ func TestPersonSignsInByIdentityProvider(t *testing.T) {
 	if r := w.do("GET", "/api/identity-providers", adminToken, ""); strings.Contains(r.body, "s3cret") ||
 		!gjson.Get(r.body, "data.0.hasSecret").Bool() {
 		t.Fatalf("list: %d %s", r.status, r.body)
-	}
-	cookieOf := func(r reply, name string) httpmsg.Field {
-		for _, f := range r.header {
-			if v, ok := strings.CutPrefix(f.Value, name+"="); ok && f.Name == "set-cookie" {
-				v, _, _ = strings.Cut(v, ";")
-				return httpmsg.Field{Name: "cookie", Value: name + "=" + v}
-			}
-		}
-		return httpmsg.Field{}
 	}
 	begin := func() (httpmsg.Field, string) {
 		r := w.do("POST", "/api/sign-in/"+id, "", "{}")

@@ -70,6 +70,7 @@ export async function start() {
       authorization_response_iss_parameter_supported: true,
     }),
     "/keys": () => ({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k1", use: "sig", alg: "RS256" }] }),
+    "/cdn-cgi/access/certs": () => paths["/keys"](), // of Cloudflare Access, by the vendors' hosts
     "/userinfo": () => issuer.user,
   };
   const server = createServer(async (req, res) => {

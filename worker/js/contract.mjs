@@ -251,6 +251,8 @@ export const ROUTES = [
       "x-weir-internal-models-fetch",
       "cf-connecting-ip",
       "cookie",
+      "cf-access-jwt-assertion",
+      "x-goog-iap-jwt-assertion",
       "if-match",
       "sec-fetch-site",
       "x-csrf-token",

@@ -162,7 +162,7 @@ func (s *Issuer) Reply(call *fake.Seen, now int64) (fake.Answer, bool) {
 			"token_endpoint": s.URL + "/token", "jwks_uri": s.URL + "/keys", "userinfo_endpoint": s.URL + "/userinfo",
 			"end_session_endpoint":                           s.URL + "/logout",
 			"authorization_response_iss_parameter_supported": true})), true
-	case "/keys":
+	case "/keys", "/cdn-cgi/access/certs":
 		return fake.JSON(s.Keys()), true
 	case "/token":
 		return s.token(call.Body, now), true

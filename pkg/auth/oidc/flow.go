@@ -21,6 +21,7 @@ import (
 // Provider is an identity provider that people sign in with.
 type Provider struct {
 	ID, Issuer, ClientID string
+	Kind                 string        // "" for one that people sign in at
 	ClientSecret         secret.Secret // zero for a public client
 	Scopes               []string      // beside openid; nil means email and profile
 	Rules                []people.Rule
@@ -35,6 +36,8 @@ const (
 	errMixUp    Refusal = "issuer_mixed_up"
 	errDenied   Refusal = "provider_refused" // the person, or the provider
 	errNoAnswer Refusal = "token_missing"
+	// ErrUnknownIssuer reports a token of an issuer that is not configured.
+	ErrUnknownIssuer Refusal = "issuer_unknown"
 	// ErrTooManyGroups is people.ErrTooManyGroups as a reason.
 	ErrTooManyGroups Refusal = "too_many_groups"
 )

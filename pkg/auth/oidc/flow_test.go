@@ -340,20 +340,25 @@ func TestOldAnswersServeWhileIssuerIsDown(t *testing.T) {
 	}
 }
 
+func examine(w *world, s *issuer.Issuer) error {
+	_, err := w.Examine(context.Background(), providerOf(s))
+	return err
+}
+
 // A document that was wrong was not asked for again within an hour.
-func TestCheckAsksAgain(t *testing.T) {
+func TestExamineAsksAgain(t *testing.T) {
 	s := issuer.New("https://id.example")
 	w := newWorld(s)
 	s.Answer = func(string) fake.Answer { return fake.JSON(`{"issuer":"https://evil.example"}`) }
-	if err := w.Check(context.Background(), s.URL); err != errOtherIssuer {
+	if err := examine(w, s); err != errOtherIssuer {
 		t.Fatal(err)
 	}
 	s.Answer = nil
-	if err := w.Check(context.Background(), s.URL); err != nil {
+	if err := examine(w, s); err != nil {
 		t.Errorf("after it was corrected: %v", err)
 	}
 	s.Answer = func(string) fake.Answer { return fake.Answer{Err: errors.New("down")} }
-	if err := w.Check(context.Background(), s.URL); err != errUnreachable {
+	if err := examine(w, s); err != errUnreachable {
 		t.Errorf("an issuer that is down: %v", err)
 	}
 }

@@ -150,24 +150,13 @@ func (c *Client) call(ctx context.Context, req *upstream.Request) ([]byte, error
 func (c *Client) address(raw string) (string, error) {
 	canonical, ok := weburl.Canonical(raw)
 	plain, _, _ := strings.Cut(canonical, "?")
+	if team, found := strings.CutSuffix(plain, accessKeys); found && isTeam(team) { // other such paths are refused
+		plain = team
+	}
 	if !ok || strings.Contains(canonical, "#") || provider.CheckBaseURL(plain, c.AllowPrivate, c.OwnHosts...) != nil {
 		return "", errAddress
 	}
 	return canonical, nil
-}
-
-// Check reports whether an issuer can be used now: its address, its document and its keys. It
-// asks for all of them again, so that an operator sees what was corrected a moment ago.
-func (c *Client) Check(ctx context.Context, issuer string) error {
-	raw, err := c.fetch(ctx, discoveryOf(issuer))
-	if err != nil {
-		return err
-	}
-	m, err := c.read(raw, issuer)
-	if err == nil {
-		_, err = c.fetch(ctx, m.keys)
-	}
-	return err
 }
 
 func discoveryOf(issuer string) string { return strings.TrimSuffix(issuer, "/") + wellKnown }

@@ -50,6 +50,7 @@ var texts = [...]struct{ reason, text string }{
 	{"issuer_status", "The identity provider answered with an error. Its client id or secret may be wrong here"},
 	{"issuer_document_invalid", "The identity provider did not return a JSON object, as OpenID Connect asks"},
 	{"issuer_of_another_name", "The discovery document names another issuer. The issuer must be the same, letter by letter"},
+	{"issuer_unknown", "No identity provider of this gateway has the issuer of the token"},
 	{"issuer_mixed_up", "The answer came from another identity provider than the one that was asked. Begin again"},
 	{"token_expired", "The token of the identity provider has expired. Compare the clocks of both"},
 	{"token_issued_at", "The token of the identity provider was not issued just now. Compare the clocks of both"},

@@ -37,10 +37,15 @@ func (s *Sessions) Wrap() *Authenticator { return &Authenticator{s.Credentials, 
 // to the machine of the path, the holder of a key to its own.
 func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error) {
 	t, ok := a.Sessions.standsIn(r)
-	if !ok {
+	row, err := (*rpc.Session)(nil), error(nil)
+	if ok {
+		row, err = a.admit(ctx, r, t)
+	} else if row, err = a.Sessions.proxied(ctx, r); row == nil && err == nil {
 		return a.credentials.Manage(ctx, r, pathMachine)
 	}
-	row, err := a.admit(ctx, r, t)
+	if err == nil {
+		err = a.recent(r, row)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +85,9 @@ func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMa
 	if err != nil {
 		return nil, err
 	}
+	if err := a.recent(r, row); err != nil {
+		return nil, err
+	}
 	if row.Person != nil {
 		p := &rpc.Person{ID: row.Person.ID, Name: row.Person.Name, Role: people.Member, SeenAt: row.Person.SeenAt}
 		return &auth.Call{Request: r, Person: p, MachineID: pathMachine}, nil
@@ -90,17 +98,18 @@ func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMa
 	return &auth.Call{Request: r, Operator: true, MachineID: pathMachine}, nil
 }
 
-// standsIn returns the session that a call without a credential comes with.
+// standsIn returns the session that a call without another credential comes with.
 func (s *Sessions) standsIn(r *httpmsg.Request) (ticket, bool) {
 	if r.Header.Get("authorization") != "" || r.Header.Get("x-api-key") != "" {
-		return ticket{}, false
+		return s.readBearer(r.Header)
 	}
 	return s.readCookie(r.Header)
 }
 
 // admit checks where the call comes from, then the session.
 func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket) (*rpc.Session, error) {
-	if r.Method != "GET" && r.Method != "HEAD" {
+	if t.bearer {
+	} else if r.Method != "GET" && r.Method != "HEAD" {
 		if err := a.Sessions.checkMutation(r, t); err != nil {
 			return nil, err
 		}
@@ -114,12 +123,17 @@ func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket)
 		}
 		return nil, err
 	}
+	return row, nil
+}
+
+// recent refuses what cannot be undone to a session whose sign-in is long ago.
+func (a *Authenticator) recent(r *httpmsg.Request, row *rpc.Session) error {
 	for _, f := range fresh {
 		if f.method == r.Method && f.route == r.Route && !a.lately(row) {
-			return nil, rpc.ErrSignInAgain()
+			return rpc.ErrSignInAgain()
 		}
 	}
-	return row, nil
+	return nil
 }
 
 // refused returns the refusal of a session that belongs to another machine, or to

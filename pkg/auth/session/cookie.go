@@ -22,16 +22,23 @@ const (
 	idLen      = 43 // 256 bits in base64url
 )
 
+// bearerPrefix begins the text of a session that a program sends as a bearer token.
+const bearerPrefix = "wt_"
+
 // ticket is what the cookie says.
 type ticket struct {
 	home string // the object that knows the session: a machineId, or the registry
 	id   string
+	// bearer reports that it came as a bearer token, which no browser sends by itself.
+	bearer bool
 }
+
+func (s *Sessions) text(t ticket) string { return t.home + "." + t.id + "." + s.mac(t) }
 
 // cookie returns the session cookie: home, id and a MAC of both, so that a
 // forged one creates no object.
 func (s *Sessions) cookie(t ticket) string {
-	return cookieName + "=" + t.home + "." + t.id + "." + s.mac(t) + cookieTail
+	return cookieName + "=" + s.text(t) + cookieTail
 }
 
 func (s *Sessions) mac(t ticket) string {
@@ -48,8 +55,7 @@ func (t ticket) digest() string {
 // readCookie finds the one cookie of a session. Two of them, which no browser
 // sends, count as none, as does one with a wrong MAC.
 func (s *Sessions) readCookie(h httpmsg.Header) (t ticket, ok bool) {
-	var mac string
-	found := 0
+	text, found := "", 0
 	for _, f := range h {
 		if f.Name != "cookie" {
 			continue
@@ -60,11 +66,33 @@ func (s *Sessions) readCookie(h httpmsg.Header) (t ticket, ok bool) {
 				continue
 			}
 			found++
-			t.home, t.id, _ = strings.Cut(value, ".")
-			t.id, mac, _ = strings.Cut(t.id, ".")
+			text = value
 		}
 	}
-	if found != 1 || t.home != rpc.RegistryID && !rpc.IsMachineID(t.home) || len(t.id) != idLen {
+	if found != 1 {
+		return ticket{}, false
+	}
+	return s.parse(text)
+}
+
+// readBearer returns the session of a program.
+func (s *Sessions) readBearer(h httpmsg.Header) (t ticket, ok bool) {
+	scheme, text, _ := strings.Cut(h.Get("authorization"), " ")
+	text, ok = strings.CutPrefix(text, bearerPrefix)
+	if !ok || !strings.EqualFold(scheme, "bearer") {
+		return ticket{}, false
+	}
+	t, ok = s.parse(text)
+	t.bearer = true
+	return t, ok
+}
+
+// parse reads the text of a ticket. One with a wrong MAC calls no object.
+func (s *Sessions) parse(text string) (t ticket, ok bool) {
+	t.home, t.id, _ = strings.Cut(text, ".")
+	id, mac, _ := strings.Cut(t.id, ".")
+	t.id = id
+	if t.home != rpc.RegistryID && !rpc.IsMachineID(t.home) || len(t.id) != idLen {
 		return ticket{}, false
 	}
 	for i := 0; i < len(t.id); i++ {

@@ -21,6 +21,7 @@ type SignIn struct {
 	Identity people.Identity
 	Rules    []people.Rule // of the provider
 	Invite   string        // the digest of an invitation's secret, "" for none
+	Sid      string        // the digest of the session at the provider, "" for none
 }
 
 // Prefixes of the secrets of people, which have 256 bits.
@@ -34,11 +35,56 @@ const (
 func (s *Sessions) OpenPerson(ctx context.Context, c *auth.Call, in *SignIn) (*httpmsg.Response, error) {
 	roles, err := people.Resolve(in.Rules, in.Identity.Claims)
 	if err != nil {
-		e := apierr.New(403, "no_access", "No access: %s.", err.Error())
-		e.Err = err
-		return nil, e
+		return nil, noAccess(err)
 	}
-	return s.openPerson(ctx, c, &rpc.PersonSignIn{Identity: &in.Identity, Roles: roles, Invite: in.Invite}, "")
+	return s.openPerson(ctx, c, &rpc.PersonSignIn{Identity: &in.Identity, Roles: roles, Invite: in.Invite,
+		Session: rpc.SessionOpen{Sid: in.Sid}}, "")
+}
+
+// OpenBearer opens a session of a program, until a time in Unix milliseconds. text is what the
+// program sends as a bearer token.
+func (s *Sessions) OpenBearer(ctx context.Context, in *SignIn, until int64) (text string, v View, err error) {
+	roles, err := people.Resolve(in.Rules, in.Identity.Claims)
+	if err != nil {
+		return "", v, noAccess(err)
+	}
+	t, err := s.newTicket(rpc.RegistryID)
+	if err != nil {
+		return "", v, err
+	}
+	row, err := rpc.Call[rpc.Session](ctx, s.Objects, rpc.RegistryID, "person.signIn", rpc.PersonSignIn{
+		Identity: &in.Identity, Roles: roles, Session: rpc.SessionOpen{Digest: t.digest(), Until: until}})
+	if err != nil {
+		return "", v, err
+	}
+	return bearerPrefix + s.text(t), s.view(t, &row), nil
+}
+
+// noAccess refuses a person whose claims give no roles.
+func noAccess(err error) error {
+	e := apierr.New(403, "no_access", "No access: %s.", err.Error())
+	e.Err = err
+	return e
+}
+
+// proxied returns the session of a person whom a proxy shows; nil for none. The header is sent by a browser
+// as a cookie is, so a change must come from a page of this gateway.
+func (s *Sessions) proxied(ctx context.Context, r *httpmsg.Request) (*rpc.Session, error) {
+	if s.Proxy == nil || r.Header.Get("authorization") != "" || r.Header.Get("x-api-key") != "" {
+		return nil, nil
+	}
+	row, err := s.Proxy(ctx, r)
+	switch {
+	case err != nil || row == nil:
+	case r.Method != "GET" && r.Method != "HEAD":
+		err = sameOrigin(r)
+	case crossSite(r):
+		err = apierr.New(403, "cross_site", "Another site may not read this.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return row, nil
 }
 
 // digestOf returns the digest of a secret as it is stored, "" for "".
@@ -76,7 +122,7 @@ func (s *Sessions) openPerson(ctx context.Context, c *auth.Call, in *rpc.PersonS
 	}
 	row, err := rpc.Call[rpc.Session](ctx, s.Objects, rpc.RegistryID, "person.signIn", in)
 	if isRefusal(err) {
-		if late := s.failed(ctx, c.Request); late != nil {
+		if late := s.Failed(ctx, c.Request); late != nil {
 			return nil, late
 		}
 	}

@@ -53,6 +53,9 @@ type Sessions struct {
 	// SpendCode reports whether a text is a one-time code of the operator, which
 	// is invalid from then on. It may be nil.
 	SpendCode func(code string) bool
+	// Proxy returns the person whom a proxy in front of the gateway has signed a call for; nil for
+	// none. It may be nil.
+	Proxy func(ctx context.Context, r *httpmsg.Request) (*rpc.Session, error)
 }
 
 const operator = "operator" // account of the operator token
@@ -110,7 +113,7 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	if isRefusal(err) {
 		// Valid credentials are never limited, so guessing locks out no one
 		// else.
-		if late := s.failed(ctx, c.Request); late != nil {
+		if late := s.Failed(ctx, c.Request); late != nil {
 			return nil, late
 		}
 	}
@@ -120,8 +123,8 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	return s.open(ctx, c, account, who)
 }
 
-// failed counts a failed sign-in. It returns an error if the address has had too many.
-func (s *Sessions) failed(ctx context.Context, r *httpmsg.Request) error {
+// Failed counts a failed sign-in. It returns an error if the address has had too many.
+func (s *Sessions) Failed(ctx context.Context, r *httpmsg.Request) error {
 	in := map[string]string{"from": s.From(r)}
 	_, err := rpc.Call[struct{}](ctx, s.Objects, rpc.RegistryID, "session.failed", in)
 	return err
@@ -190,8 +193,18 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 // Show serves GET /api/session: who is signed in, also when no one is.
 func (s *Sessions) Show(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	t, ok := s.readCookie(c.Header)
-	if !ok || crossSite(c.Request) {
+	if !ok {
+		t, ok = s.readBearer(c.Header)
+	}
+	if crossSite(c.Request) {
 		return answer(View{})
+	}
+	if !ok {
+		row, err := s.proxied(ctx, c.Request)
+		if err != nil || row == nil {
+			return respond(View{}, err)
+		}
+		return answer(s.view(t, row))
 	}
 	row, err := s.check(ctx, t)
 	if isRefusal(err) {
@@ -213,8 +226,12 @@ func (s *Sessions) End(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	if c.Query != "" && c.Query != "all=true" {
 		return nil, apierr.Invalid("all", "Only all=true can be asked for.")
 	}
-	if t, ok := s.readCookie(c.Header); ok {
-		if err := s.checkMutation(c.Request, t); err != nil {
+	t, ok := s.readCookie(c.Header)
+	if !ok {
+		t, ok = s.readBearer(c.Header)
+	}
+	if ok {
+		if err := s.checkMutation(c.Request, t); err != nil && !t.bearer {
 			return nil, err
 		}
 		if err := s.end(ctx, t, c.Query != ""); err != nil {
@@ -271,6 +288,13 @@ func (s *Sessions) csrf(t ticket) string {
 func (s *Sessions) bound() string {
 	sum := sha256.Sum256(append([]byte("session:"), s.AdminToken[:]...))
 	return hex.EncodeToString(sum[:])
+}
+
+func respond(v View, err error) (*httpmsg.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	return answer(v)
 }
 
 func answer(v View) (*httpmsg.Response, error) {

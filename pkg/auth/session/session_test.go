@@ -446,7 +446,7 @@ func TestForgedCookieCallsNoObject(t *testing.T) {
 func TestReadCookie(t *testing.T) {
 	w := newWorld(t)
 	id := strings.Repeat("a", idLen)
-	of := func(home string) string { return home + "." + id + "." + w.s.mac(ticket{home, id}) }
+	of := func(home string) string { return home + "." + id + "." + w.s.mac(ticket{home: home, id: id}) }
 	tests := []struct {
 		name, cookie string
 		ok           bool

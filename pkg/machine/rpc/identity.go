@@ -19,6 +19,7 @@ import (
 // IdentityProvider is an issuer that people sign in with.
 type IdentityProvider struct {
 	ID           string        `json:"id"`
+	Kind         string        `json:"kind,omitempty"` // of package oidc; "" for one that people sign in at
 	Name         string        `json:"name"`
 	Issuer       string        `json:"issuer"`
 	ClientID     string        `json:"clientId"`

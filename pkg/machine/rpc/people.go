@@ -8,7 +8,8 @@ import (
 // People are stored in the registry.
 //
 //	person.signIn PersonSignIn   200 Session; 401 no such invitation or token; 403 no access
-//	person.end    PersonEnd      200 {}: all sessions of a person are over
+//	person.seen   PersonSeen     200 Session, which is not stored; 403 no access
+//	person.end    PersonEnd      200 {}; 404
 //	person.list   PeopleQuery    200 PeopleList
 //	person.names  ["p_…"]        200 {"p_…":"name"}
 //	person.set    PersonSet      200 {}; 404
@@ -39,9 +40,21 @@ type Person struct {
 	SeenAt int64 `json:"seenAt,omitempty"`
 }
 
-// PersonEnd ends the sessions of a person, by the id or by what a provider knows.
+// PersonSeen asks for the roles of a person whom a proxy has shown, with the roles of its rules.
+type PersonSeen struct {
+	Identity  *people.Identity `json:"identity"`
+	Roles     people.Grants    `json:"roles,omitempty"`
+	At, Until int64            // of the proxy's token, Unix milliseconds
+}
+
+// PersonEnd ends the sessions of a person, of all people with All, or those of a session at an
+// identity provider with Sid. With MachineID the person must have a role on that machine.
 type PersonEnd struct {
-	ID string `json:"id"`
+	ID        string `json:"id,omitempty"`
+	All       bool   `json:"all,omitempty"`
+	Sid       string `json:"sid,omitempty"`
+	MachineID string `json:"machineId,omitempty"`
+	By        string `json:"by"` // the actor
 }
 
 // PeopleQuery asks for the people of a machine, or of all with "".

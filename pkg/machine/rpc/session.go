@@ -23,6 +23,10 @@ type SessionOpen struct {
 	// From is a digest of the client's address, Address that itself; "" if it is not known.
 	From    string `json:"from,omitempty"`
 	Address string `json:"address,omitempty"`
+	// Sid is the digest of the session at the identity provider, and Until when this one ends at the
+	// latest, in Unix milliseconds; "" and 0 without.
+	Sid   string `json:"sid,omitempty"`
+	Until int64  `json:"until,omitempty"`
 	// Replaces is the digest of a session that ends with this sign-in.
 	Replaces string `json:"replaces,omitempty"`
 }

@@ -155,6 +155,8 @@ var fields = [...]Field{
 	{Name: "cf-connecting-ip", Read: everywhere},
 	{Name: "cf-ipcountry", Read: everywhere &^ Management},
 	{Name: "cookie", Read: Management},
+	{Name: "cf-access-jwt-assertion", Read: Management}, // by which proxies say who calls
+	{Name: "x-goog-iap-jwt-assertion", Read: Management},
 	{Name: "if-match", Read: Management},
 	{Name: "sec-fetch-site", Read: Management},
 	{Name: "x-csrf-token", Read: Management},

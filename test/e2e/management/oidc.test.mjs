@@ -8,7 +8,7 @@ import { admin, secrets, start } from "../gateway.mjs";
 let gw, issuer, operator;
 before(async () => {
   issuer = await startIssuer();
-  gw = await start();
+  gw = await start({ proxy: true, vendors: issuer });
   operator = admin(gw);
 });
 after(async () => {
@@ -34,6 +34,11 @@ const provider = (name, more) => operator.call("POST", "/api/identity-providers"
 const cookie = (res, name) =>
   (res.headers.getSetCookie() ?? []).find((c) => c.startsWith(`${name}=`))?.split(";")[0] ?? "";
 
+// away is a header field with the next address: after ten refusals one must wait.
+let addresses = 0;
+const at = (address) => Object.fromEntries([gw.from(address)]);
+const away = () => at(`198.51.100.${++addresses}`);
+
 const begin = (id) => gw.fetch(`/api/sign-in/${id}`, { method: "POST", body: "{}" });
 
 // signIn signs in at a provider, with the query of the callback changed. The result has the answer, its text
@@ -47,7 +52,7 @@ async function signIn(id, change = (q) => q) {
 }
 
 async function callback(query, flow) {
-  const res = await gw.fetch(`/oidc/callback?${query}`, { redirect: "manual", headers: { cookie: flow } });
+  const res = await gw.fetch(`/oidc/callback?${query}`, { redirect: "manual", headers: { cookie: flow, ...away() } });
   const text = await res.text();
   const code = new URLSearchParams(query).get("code");
   assert.ok(!text.includes(code) && !gw.logs.some((l) => l.includes(code)), "the code is shown");
@@ -216,4 +221,89 @@ test("issuers that are down, slow, huge or redirect open no session", async () =
   }
   // The operator's token works while an issuer is down.
   assert.equal(typeof (await operator.call("GET", "/api/identity-providers")).data.length, "number");
+});
+
+test("an address that is refused too often must wait, and fills no records", async () => {
+  const { id } = await provider("Guessed");
+  const from = at("203.0.113.9");
+  const send = async () => {
+    const begun = await begin(id),
+      { url } = await begun.json();
+    const q = issuer.authorize(url).replace("code=", "code=x");
+    const headers = { cookie: cookie(begun, "__Host-weir-oauth"), ...from };
+    const res = await gw.fetch(`/oidc/callback?${q}`, { redirect: "manual", headers });
+    await res.text();
+    return res.status;
+  };
+  const got = [];
+  for (let i = 0; i < 12; i++) got.push(await send());
+  assert.deepEqual(got, [...Array(10).fill(403), 429, 429]);
+});
+
+test("the header of Cloudflare Access is verified with each call", async () => {
+  const team = "https://acme.cloudflareaccess.com";
+  const { machineId } = await operator.machine();
+  const rule = [{ claim: ["email"], value: "ada@acme.com", role: "editor", machines: [machineId] }];
+  const body = { name: "Access", kind: "cloudflare-access", issuer: team, clientId: "aud1", rules: rule };
+  const call = async (path, claims, headers = {}, init = {}) => {
+    const token = issuer.token({ iss: team, aud: ["aud1"], sub: "ada", email: "ada@acme.com", ...claims });
+    const res = await gw.fetch(path, { ...init, headers: { "cf-access-jwt-assertion": token, ...away(), ...headers } });
+    await res.text();
+    return res.status;
+  };
+  const path = `/${machineId}/api/keys`;
+  assert.equal(await call(path), 401, "before it is configured");
+  const { id } = await operator.call("POST", "/api/identity-providers", body);
+  assert.equal(await call(path), 200);
+  assert.equal(await call(path, { aud: ["another"] }), 403);
+  assert.equal(await call(path, { sub: "eve", email: "eve@acme.com" }), 403);
+  const forged = issuer.token({ iss: team, aud: ["aud1"], sub: "ada", email: "ada@acme.com" }, "HS256");
+  assert.equal(await call(path, {}, { "cf-access-jwt-assertion": forged }), 403);
+  const change = { method: "POST", body: "{}" };
+  const json = { "content-type": "application/json" };
+  assert.equal(await call(path, {}, json, change), 403, "no page of the gateway");
+  assert.equal(await call(path, {}, { ...json, origin: gw.url }, change), 201);
+  await operator.call("DELETE", `/api/identity-providers/${id}`);
+  assert.equal(await call(path), 401, "once it is removed");
+});
+
+test("a CI job gets the roles of its branch for an hour", async () => {
+  const { machineId } = await operator.machine();
+  const sub = "repo:acme/app:ref:refs/heads/main";
+  const rule = [{ claim: ["sub"], value: sub, role: "editor", machines: [machineId] }];
+  const audience = "https://weir.example";
+  const made = { name: "CI", kind: "ci", issuer: issuer.url, clientId: audience, rules: rule };
+  const { id } = await operator.call("POST", "/api/identity-providers", made);
+  const exchange = async (claims, alg) => {
+    const body = JSON.stringify({ token: issuer.token({ aud: audience, sub, ...claims }, alg) });
+    const headers = { "content-type": "application/json", ...away() };
+    const res = await gw.fetch("/api/token", { method: "POST", body, headers });
+    return { status: res.status, ...(await res.json()) };
+  };
+  const job = await exchange();
+  assert.equal(job.status, 200);
+  const ci = admin(gw, job.token);
+  assert.equal((await ci.call("POST", `/${machineId}/api/keys`, { name: "of CI" })).name, "of CI");
+  await assert.rejects(ci.call("GET", "/api/machines"), { status: 403 });
+  for (const wrong of [{ sub: `${sub}2` }, { aud: "https://github.com/acme" }, { iss: "https://gitlab.com" }])
+    assert.equal((await exchange(wrong)).status, 403);
+  assert.equal((await exchange({}, "HS256")).status, 403);
+  await operator.call("DELETE", `/api/identity-providers/${id}`);
+});
+
+test("a back-channel logout ends the sessions of the person", async () => {
+  const { id } = await provider("Leaving");
+  const { session } = await signIn(id);
+  const signedIn = async () =>
+    (await (await gw.fetch("/api/session", { headers: { cookie: session } })).json()).signedIn;
+  const logout = async (claims) => {
+    const events = { "http://schemas.openid.net/event/backchannel-logout": {} };
+    const token = issuer.token({ aud: "weir", sub: "ada", jti: "1", events, ...claims });
+    const body = new URLSearchParams({ logout_token: token });
+    return (await gw.fetch("/oidc/logout", { method: "POST", body, headers: away() })).status;
+  };
+  assert.equal(await logout({ nonce: "of an ID token" }), 403);
+  assert.equal(await signedIn(), true);
+  assert.equal(await logout({}), 200);
+  assert.equal(await signedIn(), false);
 });

@@ -228,6 +228,9 @@ const routes = {
   "POST /api/identity-providers": () => ["/identity-providers", provider()],
   "PUT /api/identity-providers/{id}": async () => [`/identity-providers/${await identityProvider()}`, provider()],
   "DELETE /api/identity-providers/{id}": async () => [`/identity-providers/${await identityProvider()}`],
+  "POST /api/identity-providers/{id}/test": async () => [`/identity-providers/${await identityProvider()}/test`, {}],
+  "DELETE /api/people/{id}/sessions": async () => [`/people/${await person()}/sessions`],
+  "DELETE /api/sessions": () => ["/sessions"],
   "GET /api/sign-ins": () => ["/sign-ins"],
   "GET /api/version": () => ["/version"],
   "GET /api/machines": () => ["/machines"],
@@ -237,7 +240,7 @@ const routes = {
 };
 
 // signIns ask for no credential: see the dashboard's tests, device.test.mjs and oidc.test.mjs.
-const signIns = ["/api/session", "/api/device", "/api/device/token", "/api/auth", "/api/sign-in/{id}"];
+const signIns = ["/api/session", "/api/device", "/api/device/token", "/api/auth", "/api/sign-in/{id}", "/api/token"];
 
 // served lists the management routes of the program: "GET /api/keys", ….
 function served() {
