@@ -63,8 +63,10 @@ func newClient(base, token, version string, t http.RoundTripper) *client {
 	return c
 }
 
-// operator reports whether the credential is the operator's: keys begin with sk-.
-func (c *client) operator() bool { return !strings.HasPrefix(c.token, "sk-") }
+// operator reports whether the credential is the operator's.
+func (c *client) operator() bool {
+	return !strings.HasPrefix(c.token, "sk-") && !strings.HasPrefix(c.token, sessionPrefix)
+}
 
 // send makes a call and returns an answer of status 2xx, whose body is to be closed. A body
 // that is not bytes is sent as JSON.
@@ -178,7 +180,13 @@ func (c *client) machinePrefix(ctx context.Context) (string, error) {
 		return *c.prefix, nil
 	}
 	prefix := ""
-	if c.operator() {
+	if strings.HasPrefix(c.token, sessionPrefix) {
+		id, err := c.ownMachine(ctx)
+		if err != nil {
+			return "", err
+		}
+		prefix = "/" + id
+	} else if c.operator() {
 		id, err := c.findMachine(ctx)
 		if err != nil {
 			return "", err

@@ -5,6 +5,7 @@ func commands() []group {
 	return []group{
 		{ops: []op{{use: "login URL", short: "store the credential of a gateway and use it from now on", long: loginText,
 			fields: []field{{"name", "", "NAME", "of the gateway in later commands; its host by default", nil},
+				{"ci", "", toggle, "exchange the ID token of a CI job, of GitHub Actions or in WEIR_ID_TOKEN", nil},
 				{"token", "", toggle, "ask for the operator token or a key, in place of an approval in the dashboard", nil}}, run: (*app).login}}},
 		{"gateways", "gateway", "list, choose and forget the gateways of weir login", []op{
 			{use: "ls", short: "list them", run: (*app).listGateways},

@@ -124,7 +124,7 @@ func (a *app) open(ctx context.Context) (c *client, err error) {
 		c = newClient("http://weir", "", a.Version, t)
 		c.name = "the server of this computer"
 	} else {
-		if row, err = a.named(g, name); err != nil {
+		if row, err = a.named(ctx, g, name); err != nil {
 			return nil, err
 		}
 		c = newClient(row.URL, row.Token, a.Version, nil)
@@ -134,7 +134,7 @@ func (a *app) open(ctx context.Context) (c *client, err error) {
 }
 
 // named returns the gateway of a name or URL.
-func (a *app) named(g gateways, name string) (gateway, error) {
+func (a *app) named(ctx context.Context, g gateways, name string) (gateway, error) {
 	if !strings.Contains(name, "://") {
 		row, ok := g.Gateways[name]
 		if !ok {
@@ -153,6 +153,10 @@ func (a *app) named(g gateways, name string) (gateway, error) {
 		if row := g.Gateways[name]; row.URL == address {
 			return row, nil
 		}
+	}
+	if a.inCI() {
+		token, err := a.ciToken(ctx, address)
+		return gateway{URL: address, Token: token}, err
 	}
 	return gateway{}, Usagef("no credential for %s: set WEIR_TOKEN, or run weir login %[1]s", address)
 }
@@ -185,7 +189,9 @@ func (a *app) login(ctx context.Context, in *input) error {
 		fmt.Fprintf(a.Stderr, "weir: warning: %s has no TLS: others on the way can read the credential\n", address)
 	}
 	token := ""
-	if _, ok := a.terminal(a.Stdin); ok && in.values["token"] == "" {
+	if in.values["ci"] != "" {
+		token, err = a.ciToken(ctx, address)
+	} else if _, ok := a.terminal(a.Stdin); ok && in.values["token"] == "" {
 		token, err = a.loginByDevice(ctx, newClient(address, "", a.Version, nil))
 	} else {
 		token, err = a.secret("Operator token or key of " + address)
@@ -218,6 +224,10 @@ func (a *app) tryLogin(ctx context.Context, c *client) (who string, err error) {
 			_, err = c.findMachine(ctx)
 		}
 		return "the operator", err
+	}
+	if strings.HasPrefix(c.token, sessionPrefix) {
+		_, err = c.ownMachine(ctx)
+		return "a CI job, for an hour", err
 	}
 	_, err = c.call(ctx, "GET", "/api/settings", nil)
 	var refused *apiError
@@ -269,8 +279,11 @@ func (a *app) listGateways(context.Context, *input) error {
 		if name == g.Current {
 			mark = "*"
 		}
-		if strings.HasPrefix(row.Token, "sk-") {
+		switch {
+		case strings.HasPrefix(row.Token, "sk-"):
 			kind = "key"
+		case strings.HasPrefix(row.Token, sessionPrefix):
+			kind = "CI job"
 		}
 		t.add(plain(mark), plain(name), plain(row.URL), plain(kind), plain(row.Machine))
 	}
