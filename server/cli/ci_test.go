@@ -35,6 +35,14 @@ func ciServer(t *testing.T, claims issuer.Claims) *httptest.Server {
 	return s
 }
 
+// issuer returns the address of an issuer, which is started once.
+func (w *world) issuer() string {
+	if w.idp == nil {
+		w.idp = ciServer(w.T, nil)
+	}
+	return w.idp.URL
+}
+
 func TestCommandsInCISignInByThemselves(t *testing.T) {
 	w := newWorld(t)
 	sub := "repo:acme/app:ref:refs/heads/main"

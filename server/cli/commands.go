@@ -20,6 +20,20 @@ func commands() []group {
 			{use: "rename MACHINE NAME", short: "change the name of a machine", call: "PATCH /api/machines/{id}", args: []string{"name"}},
 			{use: "rm MACHINE", short: "delete a machine with everything in it", call: "DELETE /api/machines/{id}", ask: true},
 		}},
+		{"identity-providers", "identity-provider", "list, add, test and remove identity providers; needs the operator token", []op{
+			{use: "ls", short: "list them", call: "GET /api/identity-providers", columns: idpColumns},
+			{use: "add NAME ISSUER CLIENT", short: "add a provider; CLIENT is the client id or the audience of its tokens", long: idpText,
+				call: "POST /api/identity-providers", args: []string{"name", "issuer", "clientId"}, fields: []field{
+					{"kind", "kind", "KIND", "cloudflare-access, google-iap or ci; without it people sign in there", nil},
+					{"secret", "clientSecret", "REF", "of the client: env:NAME, file:PATH or -", asReference},
+					{"scopes", "scopes", "LIST", "beside openid; email and profile by default", asList},
+					{"rules", "rules", "RULES", "ROLE:CLAIM=VALUE between commas, or JSON", asRules}}},
+			{use: "test PROVIDER", short: "ask a provider again, and say what it lacks", call: "POST /api/identity-providers/{id}/test",
+				run: (*app).testIdentityProvider},
+			{use: "rm PROVIDER", short: "remove a provider; sessions that it has opened go on", call: "DELETE /api/identity-providers/{id}", ask: true},
+			{use: "sign-ins", short: "list who has signed in or was refused", call: "GET /api/sign-ins", columns: signInColumns},
+			{use: "end-sessions", short: "end the sessions of all people", call: "DELETE /api/sessions", ask: true},
+		}},
 		{"accounts", "account", "list, connect, test and change the accounts at providers", accountOps},
 		{"models", "model", "list models, their aliases, and further and disabled models", modelOps},
 		{"keys", "key", "list, create, change, rotate and revoke keys", keyOps},
@@ -104,6 +118,7 @@ func commands() []group {
 }
 
 const (
+	idpText     = "A rule gives a role on all machines: editor:groups=ai,owner:groups=admins. In JSON it may have\na path of claims and machines: '[{\"claim\":[\"realm_access\",\"roles\"],\"value\":\"ai\",\"role\":\"editor\",\"machines\":[\"ID\"]}]'\nRegister the redirect address https://GATEWAY/oidc/callback at the provider."
 	loginText   = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
 	limitText   = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
 	settingText = "A value is a text, a number or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
@@ -357,6 +372,10 @@ var (
 		{title: "KIND", path: "kind"}, {title: "MODELS", path: "models"}}
 	captureColumns = []column{{title: "REQUEST", path: "id"}, {title: "TIME", path: "at", show: when}, {title: "KEY", path: "keyId", show: named},
 		{title: "BYTES", path: "bytes", right: true}, {title: "UNTIL", path: "expiresAt", show: when}}
+	idpColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "KIND", path: "kind"},
+		{title: "ISSUER", path: "issuer"}, {title: "CLIENT", path: "clientId"}, {title: "RULES", path: "rules.#", right: true}}
+	signInColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor"}, {title: "ACTION", path: "action"},
+		{title: "TARGET", path: "target"}, {title: "REASON", path: "fields"}}
 	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor", show: personOf},
 		{title: "ACTION", path: "action"}, {title: "OF", path: "target"}, {title: "FIELDS", path: "fields"}}
 	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider"},

@@ -20,31 +20,24 @@ import (
 // withoutCommand are the operations of the management API that no command makes, each with
 // the reason.
 var withoutCommand = map[string]string{
-	"POST /api/session":                      "sessions are the dashboard's: a command has the token or key itself",
-	"GET /api/session":                       "as above",
-	"DELETE /api/session":                    "as above",
-	"POST /api/oauth/{provider}/authorize":   "the provider sends the browser back with the dashboard's cookie",
-	"GET /oauth/callback":                    "as above",
-	"GET /oidc/callback":                     "a browser comes back to it",
-	"POST /api/sign-in/{id}":                 "a browser begins it",
-	"GET /api/auth":                          "the page of the sign-in asks for it",
-	"GET /api/identity-providers":            "set up once, with curl (docs/guides/sign-in.md)",
-	"POST /api/identity-providers":           "as above",
-	"PUT /api/identity-providers/{id}":       "as above",
-	"DELETE /api/identity-providers/{id}":    "as above",
-	"POST /api/identity-providers/{id}/test": "as above",
-	"POST /api/token":                        "weir login --ci makes it",
-	"POST /oidc/logout":                      "an identity provider makes it",
-	"DELETE /api/sessions":                   "as above",
-	"DELETE /api/people/{id}/sessions":       "on the page People",
-	"GET /api/sign-ins":                      "as above",
-	"POST /setup/claim":                      "a set-up script calls it",
-	"POST /api/device":                       "weir login makes it: TestLoginByDeviceCode",
-	"POST /api/device/token":                 "as above",
-	"GET /api/device/{code}":                 "a person approves in the dashboard",
-	"POST /api/device/{code}":                "as above",
-	"GET /setup/{file}":                      "the command that weir setup prints downloads it",
-	"POST /api/oauth/{provider}/cancel":      "Ctrl-C of accounts sign-in makes it: TestCtrlCCancelsASignIn",
+	"POST /api/session":                    "sessions are the dashboard's: a command has the token or key itself",
+	"GET /api/session":                     "as above",
+	"DELETE /api/session":                  "as above",
+	"POST /api/oauth/{provider}/authorize": "the provider sends the browser back with the dashboard's cookie",
+	"GET /oauth/callback":                  "as above",
+	"GET /oidc/callback":                   "a browser comes back to it",
+	"POST /api/sign-in/{id}":               "a browser begins it",
+	"GET /api/auth":                        "the page of the sign-in asks for it",
+	"PUT /api/identity-providers/{id}":     "on the page Sign-in",
+	"POST /api/token":                      "weir login --ci makes it",
+	"DELETE /api/people/{id}/sessions":     "on the page People",
+	"POST /setup/claim":                    "a set-up script calls it",
+	"POST /api/device":                     "weir login makes it: TestLoginByDeviceCode",
+	"POST /api/device/token":               "as above",
+	"GET /api/device/{code}":               "a person approves in the dashboard",
+	"POST /api/device/{code}":              "as above",
+	"GET /setup/{file}":                    "the command that weir setup prints downloads it",
+	"POST /api/oauth/{provider}/cancel":    "Ctrl-C of accounts sign-in makes it: TestCtrlCCancelsASignIn",
 }
 
 // step is a command of a test: its arguments, its input, the exit code and texts that the
@@ -166,6 +159,17 @@ var steps = []step{
 	{line: "destinations test lost", code: 1, want: "the test was not delivered: not reachable"},
 	{line: "doctor", want: "destination lost fails: not reachable"},
 	{line: "destinations rm lost --yes"},
+	{line: "identity-providers add Acme ISSUER weir --secret env:API_KEY --rules editor:groups=ai", want: ""},
+	{line: "identity-providers add Acme ISSUER weir --rules ai", code: 2, want: "ROLE:CLAIM=VALUE"},
+	{line: "identity-providers add Acme ISSUER/other weir", code: 1, want: "issuer_status"},
+	{line: "identity-providers add Acme ISSUER weir --rules [{\"claim\":[\"a\",\"b\"],\"value\":\"c\",\"role\":\"viewer\",\"machines\":[\"*\"]}]", want: ""},
+	{line: "identity-providers", want: "ISSUER"},
+	{line: "identity-providers ls --json", want: `"hasSecret":true`},
+	{line: "identity-providers test Acme", code: 2, want: "several have the name"},
+	{line: "identity-providers test IDP", want: "The provider can be used."},
+	{line: "identity-providers rm IDP --yes"},
+	{line: "identity-providers sign-ins", want: "identity-provider.create"},
+	{line: "identity-providers end-sessions --yes"},
 	{line: "settings", want: "strategy"},
 	{line: "settings ls --json", want: `"strategy"`},
 	{line: "settings set timeZone=Europe/Berlin idleSeconds=60 capturePercent=100"},
@@ -302,12 +306,16 @@ func (w *world) fill(line string) string {
 		m := regexp.MustCompile(`"target":"([^"]+)"`).FindStringSubmatch(w.ok("audit", "-n", "1", "--json"))
 		line = strings.Replace(line, "SPARE", m[1], 1)
 	}
+	if strings.Contains(line, "IDP") {
+		m := regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(w.ok("identity-providers", "--json"))
+		line = strings.Replace(line, "IDP", m[1], 1)
+	}
 	if strings.Contains(line, "KEYFILE") {
 		if err := os.WriteFile(filepath.Join(w.home, "key"), []byte(w.ok("keys", "add", "scripts")), 0o600); err != nil {
 			w.Fatal(err)
 		}
 	}
-	return strings.NewReplacer("KEYFILE", filepath.Join(w.home, "key"), "UPSTREAM", w.upstream.URL, "FOLDER", w.home, "ACME", acme).Replace(line)
+	return strings.NewReplacer("KEYFILE", filepath.Join(w.home, "key"), "UPSTREAM", w.upstream.URL, "ISSUER", w.issuer(), "FOLDER", w.home, "ACME", acme).Replace(line)
 }
 
 // joins accepts an invitation.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
 )
 
 // field is a flag and where its value goes: a field of the body, one of an object in it, ?name
@@ -104,6 +105,23 @@ func asWeights(_ *app, flag, text string) (any, error) {
 			return nil, Usagef("--%s %s: write NAME=NUMBER between commas", flag, text)
 		}
 		out[name] = n
+	}
+	return out, nil
+}
+
+// asRules reads ROLE:CLAIM=VALUE,… for all machines, or JSON.
+func asRules(_ *app, flag, text string) (any, error) {
+	if strings.HasPrefix(text, "[") && gjson.Valid(text) {
+		return gjson.Parse(text).Value(), nil
+	}
+	var out []map[string]any
+	for _, one := range strings.Split(text, ",") {
+		role, rule, _ := strings.Cut(one, ":")
+		claim, value, ok := strings.Cut(rule, "=")
+		if !ok {
+			return nil, Usagef("--%s %s: write ROLE:CLAIM=VALUE between commas, or JSON", flag, text)
+		}
+		out = append(out, map[string]any{"role": role, "claim": []string{claim}, "value": value, "machines": []string{"*"}})
 	}
 	return out, nil
 }

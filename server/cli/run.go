@@ -200,6 +200,27 @@ func (a *app) test(ctx context.Context, in *input) error {
 	return err
 }
 
+// testIdentityProvider prints what a provider lacks.
+func (a *app) testIdentityProvider(ctx context.Context, in *input) error {
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.show(v, func() error {
+		for _, finding := range v.Get("findings").Array() {
+			fmt.Fprintln(a.Stdout, clean(finding.String()))
+		}
+		if v.Get("ok").Bool() {
+			fmt.Fprintln(a.Stdout, "The provider can be used.")
+		}
+		return nil
+	})
+	if err == nil && !v.Get("ok").Bool() {
+		err = fmt.Errorf("the provider cannot be used: %s", clean(v.Get("reason").String()))
+	}
+	return err
+}
+
 // testDestination prints the result of a test.
 func (a *app) testDestination(ctx context.Context, in *input) error {
 	v, err := in.send(ctx)

@@ -29,7 +29,7 @@ const token = "operator-token-of-the-tests-0123456789abcdef"
 type world struct {
 	*testing.T
 	home, data, url string // of the proxy
-	upstream        *httptest.Server
+	upstream, idp   *httptest.Server
 
 	mu    sync.Mutex
 	calls []string // METHOD path, as they came
