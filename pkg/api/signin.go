@@ -246,7 +246,7 @@ func viewOf(p *rpc.IdentityProvider) providerView {
 }
 
 // List serves GET /api/identity-providers.
-func (h *SignIn) List(ctx context.Context, _ *auth.Call) (*httpmsg.Response, error) {
+func (h *SignIn) List(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	all, err := h.providers(ctx)
 	if err != nil {
 		return nil, err
@@ -254,7 +254,12 @@ func (h *SignIn) List(ctx context.Context, _ *auth.Call) (*httpmsg.Response, err
 	out := struct {
 		Object string         `json:"object"`
 		Data   []providerView `json:"data"`
-	}{"list", []providerView{}}
+		// RedirectURI is to be registered at the providers; "" without https.
+		RedirectURI string `json:"redirectUri,omitempty"`
+	}{Object: "list", Data: []providerView{}}
+	if uri, err := h.signInURI(c.Request); err == nil {
+		out.RedirectURI = uri
+	}
 	for i := range all {
 		out.Data = append(out.Data, viewOf(&all[i]))
 	}

@@ -20,6 +20,7 @@ import { Button, Empty, ErrorBox } from "./ui";
 const loadPalette = () => import("./palette");
 const devicePage = () => import("./device");
 const machinesPage = () => import("./machines");
+const identityPage = () => import("./identity");
 
 // Shell is the frame of every page: the navigation, the choice of the machine and
 // the signed-in user.
@@ -182,9 +183,18 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
           </button>
           <nav aria-label="Pages">
             {!single && (
-              <a href="#/machines" aria-current={machineId ? undefined : "page"}>
+              <a href="#/machines" aria-current={machineId || route.page === "identity-providers" ? undefined : "page"}>
                 <Icon name="machines" />
                 Machines
+              </a>
+            )}
+            {session.operator && has("GET /api/identity-providers") && (
+              <a
+                href="#/identity-providers"
+                aria-current={!machineId && route.page === "identity-providers" ? "page" : undefined}
+              >
+                <Icon name="keys" />
+                Sign-in
               </a>
             )}
             {machine &&
@@ -225,6 +235,8 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
         <Guard key={`${machineId}/${page}`}>
           {!route.machineId && route.page === "device" ? (
             <Lazy load={devicePage} props={{ session, machines: list.data?.data ?? [] }} what="the sign-in" />
+          ) : !route.machineId && route.page === "identity-providers" && session.operator ? (
+            <Lazy load={identityPage} props={{ machines: list.data?.data ?? [] }} what="the identity providers" />
           ) : machineId && !machine ? (
             <Empty title="Machine not found">
               {session.personId && <p>It does not exist, or you have no role there. Ask one of its owners.</p>}
