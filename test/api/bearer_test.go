@@ -62,6 +62,7 @@ func TestProxyHeaderIsVerifiedWithEachCall(t *testing.T) {
 		{"no page changes", "POST", "/api/keys", `{"name":"b"}`, []httpmsg.Field{token(nil)}, 403},
 		{"another site reads", "GET", "/api/providers", "", []httpmsg.Field{token(nil), {Name: "sec-fetch-site", Value: "cross-site"}}, 403},
 		{"beyond the role", "GET", "/api/export", "", []httpmsg.Field{token(nil)}, 403},
+		{"a route of the operator", "GET", "/api/identity-providers", "", []httpmsg.Field{token(nil)}, 403},
 		{"no header", "GET", "/api/providers", "", nil, 401},
 		{"a name alone", "GET", "/api/providers", "", []httpmsg.Field{{Name: "x-forwarded-user", Value: "ada@acme.com"}}, 401},
 		{"another application", "GET", "/api/providers", "", []httpmsg.Field{token(issuer.Claims{"aud": []string{"aud2"}})}, 403},
@@ -114,7 +115,7 @@ func TestCIJobExchangesItsToken(t *testing.T) {
 	if r := w.do("POST", at+"/api/keys", token, `{"name":"a"}`); r.status != 201 {
 		t.Errorf("a change without a page: %d %s", r.status, r.body)
 	}
-	for _, path := range []string{at + "/api/export", "/api/machines"} {
+	for _, path := range []string{at + "/api/export", "/api/identity-providers"} {
 		if r := w.do("GET", path, token, ""); r.status != 403 {
 			t.Errorf("%s: %d, want 403", path, r.status)
 		}

@@ -36,18 +36,12 @@ func (s *Sessions) Wrap() *Authenticator { return &Authenticator{s.Credentials, 
 // Manage is auth.Authenticator's, or admits the session's owner: the operator
 // to the machine of the path, the holder of a key to its own.
 func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error) {
-	t, ok := a.Sessions.standsIn(r)
-	row, err := (*rpc.Session)(nil), error(nil)
-	if ok {
-		row, err = a.admit(ctx, r, t)
-	} else if row, err = a.Sessions.proxied(ctx, r); row == nil && err == nil {
-		return a.credentials.Manage(ctx, r, pathMachine)
-	}
-	if err == nil {
-		err = a.recent(r, row)
-	}
+	t, row, err := a.session(ctx, r)
 	if err != nil {
 		return nil, err
+	}
+	if row == nil {
+		return a.credentials.Manage(ctx, r, pathMachine)
 	}
 	old := !a.lately(row)
 	if row.Person != nil {
@@ -77,16 +71,12 @@ func (a *Authenticator) lately(row *rpc.Session) bool {
 // Operator is auth.Authenticator's, or admits the operator's session. A person has the least role
 // there: the gateway admits them where a route names one.
 func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error) {
-	t, ok := a.Sessions.standsIn(r)
-	if !ok {
-		return a.credentials.Operator(ctx, r, pathMachine)
-	}
-	row, err := a.admit(ctx, r, t)
+	_, row, err := a.session(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.recent(r, row); err != nil {
-		return nil, err
+	if row == nil {
+		return a.credentials.Operator(ctx, r, pathMachine)
 	}
 	if row.Person != nil {
 		p := &rpc.Person{ID: row.Person.ID, Name: row.Person.Name, Role: people.Member, SeenAt: row.Person.SeenAt}
@@ -96,6 +86,21 @@ func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMa
 		return nil, refused()
 	}
 	return &auth.Call{Request: r, Operator: true, MachineID: pathMachine}, nil
+}
+
+// session returns the session of a call, of a cookie, a bearer token or a proxy's header; nil for a
+// call without one.
+func (a *Authenticator) session(ctx context.Context, r *httpmsg.Request) (ticket, *rpc.Session, error) {
+	t, ok := a.Sessions.standsIn(r)
+	read := a.Sessions.proxied
+	if ok {
+		read = func(ctx context.Context, r *httpmsg.Request) (*rpc.Session, error) { return a.admit(ctx, r, t) }
+	}
+	row, err := read(ctx, r)
+	if err == nil && row != nil {
+		err = a.recent(r, row)
+	}
+	return t, row, err
 }
 
 // standsIn returns the session that a call without another credential comes with.

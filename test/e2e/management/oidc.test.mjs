@@ -284,7 +284,7 @@ test("a CI job gets the roles of its branch for an hour", async () => {
   assert.equal(job.status, 200);
   const ci = admin(gw, job.token);
   assert.equal((await ci.call("POST", `/${machineId}/api/keys`, { name: "of CI" })).name, "of CI");
-  await assert.rejects(ci.call("GET", "/api/machines"), { status: 403 });
+  await assert.rejects(ci.call("GET", "/api/identity-providers"), { status: 403 });
   for (const wrong of [{ sub: `${sub}2` }, { aud: "https://github.com/acme" }, { iss: "https://gitlab.com" }])
     assert.equal((await exchange(wrong)).status, 403);
   assert.equal((await exchange({}, "HS256")).status, 403);
