@@ -3,6 +3,7 @@ package oidc
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"strings"
@@ -129,6 +130,17 @@ func TestSignInWithClaimsOfProviders(t *testing.T) {
 	}
 }
 
+// keysOf answers with a JWKS of one key.
+func keysOf(key claims) func(string) fake.Answer {
+	return func(path string) fake.Answer {
+		if path != "/keys" {
+			return fake.Answer{Status: -1}
+		}
+		raw, _ := json.Marshal(claims{"keys": []claims{key}})
+		return fake.JSON(string(raw))
+	}
+}
+
 func TestAttacksOnFlow(t *testing.T) {
 	ctx := context.Background()
 	for name, v := range map[string]struct {
@@ -215,6 +227,33 @@ func TestAttacksOnFlow(t *testing.T) {
 			_, err := w.signIn(p, s, nil)
 			return err
 		}, errAlgorithm},
+		"PKCE removed on the way": {func(w *world, p *Provider, s *issuer.Issuer) error {
+			address, _ := w.Begin(ctx, p, "ticket", redirect, "")
+			u, _ := url.Parse(address)
+			q := u.Query()
+			q.Del("code_challenge")
+			q.Del("code_challenge_method")
+			u.RawQuery = q.Encode()
+			_, err := w.Finish(ctx, p, "ticket", redirect, s.Authorize(u.String()))
+			return err
+		}, errStatus},
+		"a shared secret among the keys": {func(w *world, p *Provider, s *issuer.Issuer) error {
+			s.Answer = keysOf(claims{"kid": "RS256", "kty": "oct", "k": "c2VjcmV0"})
+			_, err := w.signIn(p, s, nil)
+			return err
+		}, errKeyType},
+		"a key for another algorithm": {func(w *world, p *Provider, s *issuer.Issuer) error {
+			key := s.Key("RS256")
+			key["alg"] = "ES256"
+			s.Answer = keysOf(key)
+			_, err := w.signIn(p, s, nil)
+			return err
+		}, errKeyType},
+		"a key id with a path": {func(w *world, p *Provider, s *issuer.Issuer) error {
+			s.Change = func(header, _ claims) { header["kid"] = "../../keys#.0 | RS256" }
+			_, err := w.signIn(p, s, nil)
+			return err
+		}, errNoKey},
 		"userinfo of another person": {func(w *world, p *Provider, s *issuer.Issuer) error {
 			s.Info = claims{"sub": "eve"}
 			_, err := w.signIn(p, s, nil)
