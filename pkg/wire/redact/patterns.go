@@ -42,8 +42,10 @@ var tokens = []token{
 	{prefix: "NRAK-", least: 27}, {prefix: "pscale_tkn_", least: 30}, {prefix: "rubygems_", least: 40},
 	{prefix: "phx_", least: 40},
 	{prefix: "eyJ", least: 16},
-	// weir: keys of earlier versions, leases of set-up commands, codes of sign-in links.
+	// weir: keys of earlier versions, leases of set-up commands, codes of sign-in links, sign-in tokens and
+	// invitations of people, sessions of programs.
 	{prefix: "gw1_", least: 8}, {prefix: "setup-", least: 40}, {prefix: "once-", least: 40},
+	{prefix: "wp_", least: 40}, {prefix: "wi_", least: 40}, {prefix: "wt_registry.", least: 40},
 }
 
 // names whose value is a credential, in lower case; - stands for "-", "_" or nothing. A

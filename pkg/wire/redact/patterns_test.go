@@ -61,6 +61,8 @@ func TestEveryShapeOfACredentialIsMasked(t *testing.T) {
 		"cloudflare": func() string { return "v1.0-" + text(hex, 24) + "-" + text(hex, 146) }, "firecrawl": func() string { return "fc-" + text(hex, 32) },
 		"cookie": func() string { return "Cookie: sid=" + text(letters, 20) + "; theme=" + text(letters, 9) },
 		"lease":  func() string { return "setup-" + text(hex, 16) + "-" + text(hex, 26) + "-" + text(hex, 8) }, "sign-in code": func() string { return "once-" + text(letters, 43) },
+		"sign-in token": func() string { return "wp_" + text(letters, 43) }, "invitation": func() string { return "wi_" + text(letters, 43) },
+		"session of a program": func() string { return "wt_registry." + text(letters, 43) + "." + text(hex, 32) },
 	}
 	for prefix, n := range map[string]int{
 		"pplx-": 48, "fw_": 24, "tvly-dev-": 32, "jina_": 60, "r8_": 37, "nvapi-": 64, "csk-": 48, "gsk_": 52, "xai-": 80, "tgp_v1_": 43, "pa-": 43,
