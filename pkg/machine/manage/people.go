@@ -144,6 +144,9 @@ func (c *change) regrant(id string, g people.Grant) {
 // manages reports whether a scope is one that only owners may grant.
 func manages(scope string) bool { return scope == "manage" || scope == "export" }
 
+// budgetOf returns the id of the budget of a person.
+func budgetOf(person string) string { return storage.DigestOf(personTag, person)[:20] }
+
 // setPersonBudget stores the budget of all keys of a person. It outlives the keys, so that a new
 // one does not start over.
 func setPersonBudget(t *storage.Tx, id, name string, m *people.Template) {
@@ -153,7 +156,7 @@ func setPersonBudget(t *storage.Tx, id, name string, m *people.Template) {
 	}
 	var b storage.Budget
 	window, had := cmp.Or(m.BudgetWindow, "month"), false
-	budgetID := storage.DigestOf(personTag, id)[:20]
+	budgetID := budgetOf(id)
 	if had = t.Load(storage.BudgetPrefix+budgetID, &b); had && b.Limit == limit && b.Window == window {
 		return
 	}

@@ -76,9 +76,10 @@ func (c *change) personUpdate() (any, error) {
 		return nil, err
 	}
 	c.regrant(c.target, g)
-	var b storage.Budget
-	if g.Template != nil && c.Load(storage.BudgetPrefix+storage.DigestOf(personTag, c.target)[:20], &b) {
+	if b := budgetOf(c.target); g.Template != nil && g.Template.BudgetUSD > 0 {
 		setPersonBudget(c.Tx, c.target, "", g.Template)
+	} else if c.Load(storage.BudgetPrefix+b, &storage.Budget{}) {
+		c.deleteBudget(b)
 	}
 	c.fields = in.names
 	return g, nil

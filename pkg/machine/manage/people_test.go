@@ -241,6 +241,14 @@ func TestLowerRoleReachesKeys(t *testing.T) {
 		k.Get("expiresAt").Int() == 0 || k.Get("pausedAt").Exists() {
 		t.Errorf("got %s", k.Raw)
 	}
+	set(`{"role":"member","template":{"budgetUsd":7,"budgetWindow":"day"}}`)
+	if b := w.OK("GET", "/api/budgets", "").Get("data.0"); b.Get("limit").Num != 7 || b.Get("tag").Str != "person="+annID {
+		t.Errorf("a budget for the keys that are there: got %s", b.Raw)
+	}
+	set(`{"role":"member"}`)
+	if n := w.OK("GET", "/api/budgets", "").Get("data.#").Int(); n != 0 {
+		t.Errorf("without a budget: %d are left", n)
+	}
 	if k := key("boss"); !k.Get("pausedAt").Exists() {
 		t.Errorf("got %s", k.Raw)
 	}
