@@ -8,6 +8,7 @@ import (
 	"weir/pkg/machine/deliver"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/people"
 	"weir/pkg/wire/apierr"
 )
 
@@ -77,6 +78,9 @@ func (o *Object) notifyNotices(t *storage.Tx, body []byte) {
 	for _, n := range all {
 		if n.At > last {
 			f.Notice = max(f.Notice, n.At)
+			if n.Machines != nil && !slices.Contains(n.Machines, t.ID) {
+				continue
+			}
 			o.Notify(t, n.Event, &deliver.Message{Title: n.Title, Text: n.Text, Level: deliver.Warn}, nil)
 		}
 	}
@@ -88,17 +92,49 @@ func (o *Object) notifyNotices(t *storage.Tx, body []byte) {
 // newPlace reports whether an administrator signs in from an address that the object does
 // not know, by its digest, and notes it. The first one is not new.
 func newPlace(t *storage.Tx, from string) bool {
-	if !rpc.IsLowerAlphanumeric(from, 32) {
-		return false
-	}
 	var known []string
 	t.Load(placesRow, &known)
-	if slices.Contains(known, from) {
-		return false
+	isNew, changed := notePlace(&known, from)
+	if changed {
+		t.Put(placesRow, known)
 	}
-	known = append(known, from)
-	t.Put(placesRow, known[max(0, len(known)-maxPlaces):])
-	return len(known) > 1
+	return isNew
+}
+
+// notePlace adds the digest of an address to the known ones.
+func notePlace(known *[]string, from string) (isNew, changed bool) {
+	if !rpc.IsLowerAlphanumeric(from, 32) || slices.Contains(*known, from) {
+		return false, false
+	}
+	all := append(*known, from)
+	*known = all[max(0, len(all)-maxPlaces):]
+	return len(all) > 1, true
+}
+
+// personSignedIn notifies of a sign-in from an address that is new for a person: the machines
+// that they may change.
+func (o *Object) personSignedIn(t *storage.Tx, p *personRow, name string, in *rpc.SessionOpen) {
+	if isNew, _ := notePlace(&p.Places, in.From); !isNew {
+		return
+	}
+	n := rpc.Notice{Event: deliver.AdminSignIn, Title: "A person has signed in from a new address",
+		Text: fmt.Sprintf("It was %s, from %s at %s. If that was not them, remove them from People at once.",
+			deliver.Plain(name, 100), deliver.Plain(in.Address, 64), o.Clock(t, t.Now)), Machines: []string{}}
+	roles := p.roles()
+	for machine := range roles {
+		if !roles.Of(machine).Role.AtLeast(people.Editor) {
+			continue
+		}
+		if machine == people.Everywhere {
+			n.Machines = nil
+			break
+		}
+		n.Machines = append(n.Machines, machine)
+	}
+	if n.Machines == nil || len(n.Machines) > 0 {
+		slices.Sort(n.Machines)
+		addNotice(t, n)
+	}
 }
 
 // signedIn notifies of a sign-in of an administrator from a new address: of the operator

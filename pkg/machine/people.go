@@ -37,7 +37,8 @@ type personRow struct {
 	Profile   secret.Sealed `json:"profile"`
 	Rules     people.Grants `json:"rules,omitempty"` // by the claims of the last sign-in
 	Grants    people.Grants `json:"grants,omitempty"`
-	Token     string        `json:"token,omitempty"` // the digest of the personal sign-in token
+	Token     string        `json:"token,omitempty"`  // the digest of the personal sign-in token
+	Places    []string      `json:"places,omitempty"` // digests of the addresses of sign-ins
 	FirstSeen int64         `json:"firstSeen"`
 	LastSeen  int64         `json:"lastSeen"`
 }
@@ -111,20 +112,23 @@ func (o *Object) personSignIn(r *storage.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.roles().Any() {
+		o.personSignedIn(r.Tx, p, is.Name, &in.Session)
+	}
 	if err := o.admit(r, p, is); err != nil {
 		return nil, err
 	}
 	dropSessions(r.Tx, in.Session.Replaces, func(s *sessionRow) bool { return s.Person == p.ID }, maxPersonSessions)
 	row := sessionRow{Person: p.ID, CreatedAt: r.Now, SeenAt: r.Now, Sid: in.Session.Sid, Until: in.Session.Until}
 	r.Put(sessionPrefix+in.Session.Digest, row)
-	r.Audit("person:"+p.ID, "sign-in", "", nil)
+	o.recordSignIn(r, p.ID, "sign-in")
 	return o.ofPerson(&row, p, r.Now), nil
 }
 
 // admit stores a person who has a role, and refuses anyone else.
 func (o *Object) admit(r *storage.Call, p *personRow, is profile) error {
 	if !p.roles().Any() {
-		registryAudit(r.Tx, "person:"+p.ID, "sign-in refused", "", nil)
+		o.recordSignIn(r, p.ID, "sign-in refused")
 		if err := r.Commit(); err != nil {
 			return err
 		}
@@ -158,11 +162,40 @@ func (o *Object) personSeen(r *storage.Call) (any, error) {
 			return nil, err
 		}
 		if r.Now >= before.LastSeen+sessionIdle {
-			r.Audit("person:"+p.ID, "sign-in", "", nil)
+			o.recordSignIn(r, p.ID, "sign-in")
 		}
 	}
 	row := sessionRow{Person: p.ID, CreatedAt: in.At, SeenAt: r.Now, Until: in.Until}
 	return o.ofPerson(&row, p, r.Now), nil
+}
+
+// recordSignIn adds a record to the audit of the registry, which has no other pruning.
+func (o *Object) recordSignIn(r *storage.Call, person, action string) {
+	registryAudit(r.Tx, "person:"+person, action, "", nil)
+	r.PruneAudit()
+}
+
+// forgetMachine drops the roles and the invitations of a machine that is deleted. People without
+// any role left are forgotten.
+func forgetMachine(t *storage.Tx, id string) {
+	storage.RemoveIf(t, invitePrefix, func(_ string, i inviteRow) bool { return i.MachineID == id })
+	for _, p := range storage.RowsOf[personRow](t, personPrefix) {
+		_, ruled := p.Rules[id]
+		_, granted := p.Grants[id]
+		if !ruled && !granted {
+			continue
+		}
+		delete(p.Rules, id)
+		if delete(p.Grants, id); len(p.Rules)+len(p.Grants) > 0 {
+			t.Put(personPrefix+p.ID, p)
+			continue
+		}
+		t.Del(personPrefix + p.ID)
+		if p.Token != "" {
+			t.Del(tokenPrefix + p.Token)
+		}
+		endSessions(t, p.ID)
+	}
 }
 
 // personOf returns the person who signs in, with what the sign-in changes, which is not stored yet.

@@ -194,3 +194,55 @@ func TestFailedWriteKeepsInvitation(t *testing.T) {
 		t.Errorf("again: got %d", status)
 	}
 }
+
+// A deleted machine leaves no role, no invitation, and no person without another role.
+func TestDeletedMachineForgetsPeople(t *testing.T) {
+	w := newWorld(t)
+	w.invite(1, rpc.InviteCreate{Role: people.Member})
+	w.signIn(1, rpc.PersonSignIn{Name: "Bob", Invite: by(1), NewToken: inprocess.Digest(50)})
+	w.invite(2, rpc.InviteCreate{Role: people.Member})
+	other := "zzzzzzzzzzzzzzzz"
+	w.signIn(2, rpc.PersonSignIn{Identity: &ann, Roles: people.Grants{mid: {Role: people.Editor}, other: {Role: people.Viewer}}})
+	w.At(rpc.RegistryID, "put", `{"machineId":"`+mid+`","state":""}`)
+	st := w.Loc.Storage(rpc.RegistryID)
+	for prefix, want := range map[string]int{personPrefix: 1, tokenPrefix: 0, invitePrefix: 0, sessionPrefix: 1} {
+		if n := len(st.Listed(prefix)); n != want {
+			t.Errorf("%s: %d rows, want %d", prefix, n, want)
+		}
+	}
+	if status, a := w.checked(2); status != 200 || a.Get("person.roles."+mid).Exists() {
+		t.Errorf("the other: got %d %s", status, a.Raw)
+	}
+}
+
+// Administrators are told of a sign-in of a person from a new address, on the machines that this
+// person may change.
+func TestSignInFromNewAddressIsANotice(t *testing.T) {
+	w := newWorld(t)
+	from := func(n int, role people.Role, place string) []rpc.Notice {
+		t.Helper()
+		in := rpc.PersonSignIn{Identity: &ann, Roles: people.Grants{mid: {Role: role}}}
+		in.Session.From, in.Session.Address = strings.Repeat(place, 32), "192.0.2."+place
+		if status, _ := w.signIn(n, in); status != 200 {
+			t.Fatalf("got %d", status)
+		}
+		w.Clock.Add(time.Minute)
+		var all []rpc.Notice
+		for _, row := range w.Loc.Storage(rpc.RegistryID).Listed(noticesRow) {
+			json.Unmarshal(row.Value, &all)
+		}
+		return all
+	}
+	for n, step := range []struct {
+		role  people.Role
+		place string
+		want  int
+	}{{people.Editor, "1", 0}, {people.Editor, "1", 0}, {people.Editor, "2", 1}, {people.Viewer, "3", 1}, {people.Owner, "3", 1}} {
+		if all := from(n+1, step.role, step.place); len(all) != step.want {
+			t.Errorf("sign-in %d: %d notices, want %d", n, len(all), step.want)
+		} else if step.want > 0 && (!strings.Contains(all[0].Text, "Ann, from 192.0.2.2") || len(all[0].Machines) != 1 ||
+			all[0].Machines[0] != mid) {
+			t.Errorf("got %+v", all[0])
+		}
+	}
+}

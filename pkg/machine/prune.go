@@ -50,6 +50,9 @@ func (o *Object) prune(r *storage.Call) {
 		}
 	}
 	storage.RemoveIf(r.Tx, storage.LeasePrefix, func(_ string, l storage.Lease) bool { return l.ExpiresAt <= r.Now })
+	storage.RemoveIf(r.Tx, storage.RemovedPrefix, func(_ string, at int64) bool { // no call is that old
+		return at < r.Now-storage.Day
+	})
 	r.FoldUsage()
 	r.PruneUsage()
 	r.PruneNetworks()

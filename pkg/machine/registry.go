@@ -62,6 +62,7 @@ func setMachine(t *storage.Tx, m machineRow) {
 	t.Meta.Generation++ // the registry is never published
 	if m.State == gone {
 		t.Del(machinePrefix + m.ID)
+		forgetMachine(t, m.ID)
 		return
 	}
 	m.At = t.Now

@@ -112,7 +112,7 @@ func (s *Sessions) openPerson(ctx context.Context, c *auth.Call, in *rpc.PersonS
 	if err != nil {
 		return nil, err
 	}
-	in.Session.Digest = t.digest()
+	in.Session = s.opening(c, t)
 	if before, ok := s.readCookie(c.Header); ok {
 		if before.home == t.home {
 			in.Session.Replaces = before.digest()

@@ -159,15 +159,22 @@ func (s *Sessions) newTicket(home string) (ticket, error) {
 	return ticket{home: home, id: id}, err
 }
 
+// opening asks for the session of a ticket, from the address of a call.
+func (s *Sessions) opening(c *auth.Call, t ticket) rpc.SessionOpen {
+	in := rpc.SessionOpen{Digest: t.digest()}
+	if in.Address = c.Header.Get("cf-connecting-ip"); in.Address != "" {
+		in.From = s.From(c.Request)
+	}
+	return in
+}
+
 func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *auth.Call) (*httpmsg.Response, error) {
 	t, err := s.newTicket(rpc.RegistryID)
 	if err != nil {
 		return nil, err
 	}
-	in := rpc.SessionOpen{Digest: t.digest(), Bound: s.bound()}
-	if in.Address = c.Header.Get("cf-connecting-ip"); in.Address != "" {
-		in.From = s.From(c.Request)
-	}
+	in := s.opening(c, t)
+	in.Bound = s.bound()
 	if who.Key != nil {
 		t.home, in.KeyID, in.KeyDigest = who.MachineID, who.Key.ID, hex.EncodeToString(who.KeyDigest[:])
 	}

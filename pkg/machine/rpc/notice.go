@@ -9,4 +9,6 @@ type Notice struct {
 	Title string `json:"title"`
 	Text  string `json:"text"`
 	At    int64  `json:"at,omitempty"` // set by the registry
+	// Machines are those that it concerns; nil means all.
+	Machines []string `json:"machines,omitempty"`
 }
