@@ -318,6 +318,9 @@ var routes = [...]route{
 		{"GET", nil},
 		{"DELETE", nil},
 	}},
+	{"/api/compare", endpoint.Manage, maxBody, []method{
+		{"POST", nil},
+	}},
 	{"/api/export", endpoint.Manage, maxBody, []method{
 		{"GET", nil},
 		{"POST", nil},

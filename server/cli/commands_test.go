@@ -231,6 +231,7 @@ var steps = []step{
 	{line: "plan -", stdin: "aliases: {tiny: local/echo}", code: 2, want: ""},
 	{line: "apply - --yes", stdin: "aliases: {tiny: local/echo}", want: "To create: 1"},
 	{line: "plan -", stdin: "aliases: {tiny: local/echo}", want: "equal: 1"},
+	{line: "plan -", stdin: "accounts: [{name: spare, provider: openai-compatible, apiKey: {env: API_KEY}}]", want: "equal: 1"},
 	{line: "models unalias tiny"},
 	{line: "api GET /api/keys", want: `"object":"list"`},
 	{line: "api get /api/version", want: `"version"`},

@@ -249,12 +249,31 @@ func TestPruneDeletesOnlyWhatTheFileOwns(t *testing.T) {
 	}
 }
 
-// A secret that changed is found by its end, and --secrets sends all of them again.
+// A secret that changed is found, also by one character within it, and --secrets sends all of
+// them again.
 func TestChangedSecretsAreSent(t *testing.T) {
 	w := newWorld(t)
 	const text = "accounts:\n  - {name: main, provider: openai, apiKey: {env: API_KEY}}\n"
 	if code, _, failed := w.run(text, "apply", "-", "--yes"); code != 0 {
 		t.Fatal(failed)
+	}
+	all := text + "  - {name: aws, provider: bedrock, options: {region: eu-west-1}, accessKeyId: {env: AWS_ID}, secretAccessKey: {env: AWS_SECRET}}\n" +
+		"destinations:\n  - {name: bell, kind: webhook, settings: {url: {env: HOOK}}}\n"
+	stored := []string{"AWS_ID", "AKIA0123456789ABCDEF", "AWS_SECRET", "secret-0123456789-0123456789"}
+	if code, _, failed := w.runIn(w.env(stored...), all, "apply", "-", "--yes"); code != 0 {
+		t.Fatal(failed)
+	}
+	for _, tt := range []struct{ name, value, want string }{
+		{"API_KEY", "sk-upstream-0123456788", "apiKey"}, {"API_KEY", "sk-Upstream-0123456789", "apiKey"},
+		{"AWS_SECRET", "secret-0123456780-0123456789", "secretAccessKey"}, {"AWS_SECRET", "x", "secretAccessKey"},
+		{"HOOK", w.upstream.URL + "/hook?other", "settings"},
+		{"UNUSED", "x", ""},
+	} {
+		code, out, failed := w.runIn(w.env(append(stored, tt.name, tt.value)...), all, "plan", "-")
+		if want := 2; tt.want == "" && code != 0 || tt.want != "" && (code != want || !strings.Contains(out, "to change: 1")) ||
+			!strings.Contains(out, tt.want) || strings.Contains(out, tt.value) && tt.want != "" && len(tt.value) > 1 {
+			t.Errorf("%s=%s: exit %d, %s%s", tt.name, tt.value, code, out, failed)
+		}
 	}
 	code, out, _ := w.runIn(w.env("API_KEY", "sk-another-9876543210"), text, "plan", "-")
 	if code != 2 || !strings.Contains(out, "apiKey") || strings.Contains(out, "another") {

@@ -30,6 +30,8 @@ type fileSection struct {
 	// body returns the fields of the API of a row of the file. row is the stored one, which
 	// may be missing.
 	body func(p *planner, item map[string]any, row gjson.Result) (map[string]any, error)
+	// secrets returns the references of a row to its secrets, by their fields.
+	secrets func(item map[string]any) map[string]any
 }
 
 func byName(item map[string]any) string { name, _ := item["name"].(string); return name }
@@ -37,12 +39,12 @@ func byName(item map[string]any) string { name, _ := item["name"].(string); retu
 // fileSections are in the order in which they are applied; settings come last, for they name
 // models and combos.
 var fileSections = []fileSection{
-	{"accounts", "account", "/api/providers", byName, (*planner).accountBody},
-	{"models", "model", "/api/models/custom", modelName, nil},
-	{"combos", "combo", "/api/combos", byName, nil},
-	{"keys", "key", "/api/keys", byName, (*planner).keyBody},
-	{"budgets", "budget", "/api/budgets", byName, (*planner).budgetBody},
-	{"destinations", "destination", "/api/destinations", byName, (*planner).destinationBody},
+	{"accounts", "account", "/api/providers", byName, (*planner).accountBody, accountSecrets},
+	{"models", "model", "/api/models/custom", modelName, nil, nil},
+	{"combos", "combo", "/api/combos", byName, nil, nil},
+	{"keys", "key", "/api/keys", byName, (*planner).keyBody, nil},
+	{"budgets", "budget", "/api/budgets", byName, (*planner).budgetBody, nil},
+	{"destinations", "destination", "/api/destinations", byName, (*planner).destinationBody, destinationSecrets},
 }
 
 // modelName returns the identity of a custom model, of a row of the file or of the API.
@@ -76,6 +78,8 @@ type planner struct {
 	values  map[string]any
 	prune   bool
 	secrets bool              // send all secrets again
+	texts   map[string]string // secrets that were resolved, by section, row and field
+	equals  map[string]bool   // those that the machine has
 	keyIDs  map[string]string // by name
 	etags   map[string]string // of the collections, by path
 	steps   []step
@@ -93,7 +97,7 @@ func (a *app) newPlan(ctx context.Context, in *input) (*planner, error) {
 		return nil, err
 	}
 	p := &planner{app: a, ctx: ctx, prune: in.values["prune"] != "", secrets: in.values["secrets"] != "",
-		keyIDs: map[string]string{}, etags: map[string]string{}}
+		keyIDs: map[string]string{}, etags: map[string]string{}, texts: map[string]string{}, equals: map[string]bool{}}
 	if p.values, err = readFileText(raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -158,6 +162,11 @@ func (p *planner) section(s fileSection) error {
 			p.keyIDs[name] = row.Get("id").String()
 		}
 	}
+	if s.secrets != nil {
+		if err := p.compare(s, stored); err != nil {
+			return err
+		}
+	}
 	for _, item := range itemsOf(p.values, s.name) {
 		name := s.nameOf(item)
 		row := stored[name]
@@ -184,6 +193,72 @@ func (p *planner) section(s fileSection) error {
 		p.steps = append(p.steps, d)
 	}
 	return nil
+}
+
+// accountSecrets returns the secrets of an account.
+func accountSecrets(item map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, f := range credentials {
+		if ref := item[f.name]; ref != nil {
+			out[f.name] = ref
+		}
+	}
+	return out
+}
+
+// destinationSecrets returns the secrets of a destination: settings that are references.
+func destinationSecrets(item map[string]any) map[string]any {
+	out := map[string]any{}
+	settings, _ := item["settings"].(map[string]any)
+	for name, v := range settings {
+		if _, secret := v.(map[string]any); secret {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// compare resolves the secrets of a section and notes those that the machine has already.
+func (p *planner) compare(s fileSection, stored map[string]gjson.Result) error {
+	rows := map[string]map[string]string{}
+	names := map[string]string{}
+	for _, item := range itemsOf(p.values, s.name) {
+		name := s.nameOf(item)
+		row := stored[name]
+		id := row.Get("id").String()
+		for field, ref := range s.secrets(item) {
+			text, err := p.resolve(p.ctx, field, ref)
+			if err != nil {
+				return fmt.Errorf("%s %s: %w", s.what, name, err)
+			}
+			p.texts[s.name+"/"+name+"/"+field] = text
+			if names[id] = name; row.Exists() && strings.Contains(row.Get("secrets").Raw, `"`+field+`"`) {
+				if rows[id] == nil {
+					rows[id] = map[string]string{}
+				}
+				rows[id][field] = text
+			}
+		}
+	}
+	if len(rows) == 0 || p.secrets {
+		return nil
+	}
+	raw, _, err := p.client.exchange(p.ctx, "POST", "/api/compare", "", map[string]any{s.name: rows})
+	if err != nil {
+		return fmt.Errorf("compare the secrets of %s: %w", s.name, err)
+	}
+	for id, fields := range gjson.GetBytes(raw, s.name).Map() {
+		for field, equal := range fields.Map() {
+			p.equals[s.name+"/"+names[id]+"/"+field] = equal.Bool()
+		}
+	}
+	return nil
+}
+
+// secret returns a secret of a row that compare has resolved, and whether the machine has it.
+func (p *planner) secret(section, name, field string) (text string, equal bool) {
+	key := section + "/" + name + "/" + field
+	return p.texts[key], p.equals[key]
 }
 
 // names reports whether a section of the file has a row of a name.
@@ -268,8 +343,7 @@ func isEmpty(v any) bool {
 }
 
 // accountBody returns the fields of an account: its options, which may be references too,
-// without those that are equal, and its secrets where they differ. The API shows the last
-// four characters of the first secret and the names of the others.
+// without those that are equal, and its secrets where they differ.
 func (p *planner) accountBody(item map[string]any, row gjson.Result) (map[string]any, error) {
 	body := maps.Clone(item)
 	delete(body, "options")
@@ -296,27 +370,16 @@ func (p *planner) accountBody(item map[string]any, row gjson.Result) (map[string
 	if err := p.provider(body, row); err != nil {
 		return nil, err
 	}
-	for i, f := range credentials {
-		ref, ok := body[f.name]
-		if !ok || ref == nil {
-			continue
-		}
-		delete(body, f.name)
-		known := strings.Contains(row.Get("secrets").Raw, `"`+f.name+`"`)
-		text, err := p.resolve(p.ctx, f.name, ref)
-		if err != nil {
-			return nil, err
-		}
-		last4 := row.Get("last4").String()
-		if !known || p.secrets || i == 0 && last4 != "" && !strings.HasSuffix(text, last4) {
-			body[f.name] = text
+	for field := range accountSecrets(item) {
+		delete(body, field)
+		if text, equal := p.secret("accounts", byName(item), field); !equal {
+			body[field] = text
 		}
 	}
 	return body, nil
 }
 
-// destinationBody returns the fields of a destination, with the settings that differ. A secret
-// differs as that of an account does.
+// destinationBody returns the fields of a destination, with the settings that differ.
 func (p *planner) destinationBody(item map[string]any, row gjson.Result) (map[string]any, error) {
 	if kind := row.Get("kind").String(); row.Exists() && kind != item["kind"] {
 		return nil, fmt.Errorf("its kind is %s and cannot change; rename the destination in the file, or delete it", kind)
@@ -335,12 +398,7 @@ func (p *planner) destinationBody(item map[string]any, row gjson.Result) (map[st
 			}
 			continue
 		}
-		text, err := p.resolve(p.ctx, name, v)
-		if err != nil {
-			return nil, err
-		}
-		known := strings.Contains(row.Get("secrets").Raw, `"`+name+`"`)
-		if !known || p.secrets || !strings.HasSuffix(text, row.Get("last4."+gjson.Escape(name)).String()) {
+		if text, equal := p.secret("destinations", byName(item), name); !equal {
 			changed[name] = text
 		}
 	}

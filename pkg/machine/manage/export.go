@@ -202,17 +202,11 @@ const DeriveMost = 6
 // exportKey derives the key of an export, and counts that before: a wrong passphrase
 // writes nothing else.
 func (c *change) exportKey(pass string, salt []byte, iterations int) (cipher.AEAD, error) {
-	minute := c.Now / storage.Minute
-	if c.Meta.DeriveAt != minute {
-		c.Meta.DeriveAt, c.Meta.Derives = minute, 0
+	err := admit(c.Tx, &c.Meta.DeriveAt, &c.Meta.Derives, DeriveMost, "exports and imports with a passphrase")
+	if err == nil {
+		err = c.Commit()
 	}
-	if c.Meta.Derives >= DeriveMost {
-		e := apierr.New(429, "rate_limit_exceeded", "At most %d exports and imports with a passphrase a minute.", DeriveMost)
-		e.RetryAfter = storage.Milliseconds((minute+1)*storage.Minute - c.Now)
-		return nil, e
-	}
-	c.Meta.Derives++
-	if err := c.Commit(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return Sealer(pass, salt, iterations)

@@ -82,15 +82,21 @@ func (o *Manager) AdmitTest(r *storage.Call) (any, error) {
 
 // admitTest counts a test.
 func admitTest(t *storage.Tx) error {
+	return admit(t, &t.Meta.ProbeAt, &t.Meta.Probes, ProbeMost, "tests")
+}
+
+// admit counts what may be done most times in a minute, and refuses more.
+func admit(t *storage.Tx, at *int64, count *int, most int, what string) error {
 	minute := t.Now / storage.Minute
-	if t.Meta.ProbeAt != minute {
-		t.Meta.ProbeAt, t.Meta.Probes = minute, 0
+	if *at != minute {
+		*at, *count = minute, 0
 	}
-	if t.Meta.Probes++; t.Meta.Probes > ProbeMost {
-		e := apierr.New(429, "rate_limit_exceeded", "At most %d tests a minute.", ProbeMost)
+	if *count >= most {
+		e := apierr.New(429, "rate_limit_exceeded", "At most %d %s a minute.", most, what)
 		e.RetryAfter = storage.Milliseconds((minute+1)*storage.Minute - t.Now)
 		return e
 	}
+	*count++
 	return nil
 }
 

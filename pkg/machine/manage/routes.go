@@ -87,6 +87,8 @@ var handlers = map[string]func(c *change) (any, error){
 	"GET /api/captures/{id}":    (*change).captureShow,
 	"DELETE /api/captures/{id}": (*change).captureDelete,
 
+	"POST /api/compare": (*change).compareSecrets,
+
 	"GET /api/export":  (*change).export,
 	"POST /api/export": (*change).exportSealed,
 

@@ -544,6 +544,18 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.Size = int(in.Int())
 			}
+		case "compareAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.CompareAt = int64(in.Int64())
+			}
+		case "compares":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Compares = int(in.Int())
+			}
 		case "deriveAt":
 			if in.IsNull() {
 				in.Skip()
@@ -737,6 +749,16 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		const prefix string = ",\"size\":"
 		out.RawString(prefix)
 		out.Int(int(in.Size))
+	}
+	if in.CompareAt != 0 {
+		const prefix string = ",\"compareAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.CompareAt))
+	}
+	if in.Compares != 0 {
+		const prefix string = ",\"compares\":"
+		out.RawString(prefix)
+		out.Int(int(in.Compares))
 	}
 	if in.DeriveAt != 0 {
 		const prefix string = ",\"deriveAt\":"

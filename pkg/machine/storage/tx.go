@@ -54,6 +54,9 @@ type meta struct {
 	// former value when changes are lost that were not written yet.
 	Observed int64 `json:"observed,omitempty"`
 	Size     int   `json:"size,omitempty"` // upper bound of the replica's size; 0 if not known
+	// CompareAt is the minute in which Compares comparisons found another secret.
+	CompareAt int64 `json:"compareAt,omitempty"`
+	Compares  int   `json:"compares,omitempty"`
 	// DeriveAt is the minute in which Derives keys were derived from passphrases.
 	DeriveAt int64 `json:"deriveAt,omitempty"`
 	Derives  int   `json:"derives,omitempty"`

@@ -41,6 +41,7 @@ const sentences: Record<string, string> = {
   "PATCH /api/machines/{id}": "Renamed the machine",
   "PUT /api/people/{id}": "Set the role of",
   "DELETE /api/people/{id}": "Removed person",
+  "POST /api/compare": "Compared secrets with a file",
   "POST /api/export": "Exported an encrypted backup",
   "POST /api/import": "Imported a backup",
 };
