@@ -174,7 +174,44 @@ func readFileText(raw []byte) (map[string]any, error) {
 			seen[name] = true
 		}
 	}
+	if name := cycleOf(values); name != "" {
+		at := slices.IndexFunc(itemsOf(values, "combos"), func(c map[string]any) bool { return c["name"] == name })
+		return nil, mistake(rowNode(doc.Content[0], "combos", at), "combos: %s leads back to itself", name)
+	}
 	return values, nil
+}
+
+// cycleOf returns the name of a combo of the file whose members lead back to it, "" without one.
+func cycleOf(values map[string]any) string {
+	members := map[string][]any{}
+	for _, c := range itemsOf(values, "combos") {
+		members[byName(c)], _ = c["models"].([]any)
+	}
+	done, under := map[string]bool{}, map[string]bool{} // under the one that is looked at
+	var walk func(name string) string
+	walk = func(name string) string {
+		switch {
+		case under[name]:
+			return name
+		case done[name]:
+			return ""
+		}
+		under[name] = true
+		for _, m := range members[name] {
+			text, _ := m.(string)
+			if found := walk(text); found != "" {
+				return found
+			}
+		}
+		under[name], done[name] = false, true
+		return ""
+	}
+	for _, c := range itemsOf(values, "combos") {
+		if found := walk(byName(c)); found != "" {
+			return found
+		}
+	}
+	return ""
 }
 
 // rowNode returns the node of row i of a section.

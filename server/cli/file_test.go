@@ -214,12 +214,22 @@ func TestNullSettingsAreEqualToDefaults(t *testing.T) {
 	}
 }
 
-// A cycle of combos is refused by the gateway, and what was applied before stays.
+// A cycle of combos within the file is an error with its line. One through a combo of the
+// machine is refused by the gateway, and what was applied before stays.
 func TestCycleOfCombosIsRefused(t *testing.T) {
 	w := newWorld(t)
-	const text = "combos:\n  - {name: one, models: [two]}\n  - {name: two, models: [one]}\n"
-	code, _, failed := w.run(text, "apply", "-", "--yes")
-	if code != 1 || !strings.Contains(failed, "of 2 steps are done") {
+	const text = "combos:\n  - {name: zero, models: [one]}\n  - {name: one, models: [two]}\n  - {name: two, models: [a/b, one]}\n"
+	for _, command := range []string{"plan", "apply"} {
+		code, _, failed := w.run(text, command, "-")
+		if code != 1 || !strings.Contains(failed, "line 3, column 5: combos: one leads back to itself") {
+			t.Errorf("%s: exit %d, %s", command, code, failed)
+		}
+	}
+	if code, _, failed := w.run("combos:\n  - {name: one, models: [two]}\n", "apply", "-", "--yes"); code != 0 {
+		t.Fatal(failed)
+	}
+	code, _, failed := w.run("combos:\n  - {name: three, models: [one]}\n  - {name: two, models: [one]}\n", "apply", "-", "--yes")
+	if code != 1 || !strings.Contains(failed, "1 of 2 steps are done") {
 		t.Errorf("exit %d, %s", code, failed)
 	}
 }

@@ -77,6 +77,8 @@ type planner struct {
 	client  *client
 	values  map[string]any
 	prune   bool
+	only    Owned             // with prune, the rows that may be deleted; nil for all
+	owned   Owned             // rows of the machine that the file names
 	secrets bool              // send all secrets again
 	texts   map[string]string // secrets that were resolved, by section, row and field
 	equals  map[string]bool   // those that the machine has
@@ -96,8 +98,7 @@ func (a *app) newPlan(ctx context.Context, in *input) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{app: a, ctx: ctx, prune: in.values["prune"] != "", secrets: in.values["secrets"] != "",
-		keyIDs: map[string]string{}, etags: map[string]string{}, texts: map[string]string{}, equals: map[string]bool{}}
+	p := &planner{app: a, ctx: ctx, prune: in.values["prune"] != "", secrets: in.values["secrets"] != ""}
 	if p.values, err = readFileText(raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -107,16 +108,32 @@ func (a *app) newPlan(ctx context.Context, in *input) (*planner, error) {
 	if p.client, err = a.open(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.plan(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// plan reads the machine and notes the steps.
+func (p *planner) plan() error {
+	p.keyIDs, p.etags, p.texts, p.equals = map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}
+	p.owned, p.steps, p.equal = Owned{}, nil, 0
 	for _, s := range fileSections {
 		if err := p.section(s); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return err
+		}
+	}
+	for _, s := range []struct{ section, path string }{{"models", "/api/models/custom"}, {"disabled", "/api/models/disabled"},
+		{"aliases", "/api/models/alias"}, {"settings", "/api/settings"}} {
+		if _, owned := p.values[s.section]; owned {
+			p.owned[s.path] = []string{All}
 		}
 	}
 	if err := errors.Join(p.disabled(), p.aliases(), p.settings()); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	p.deleteLast()
-	return p, nil
+	return nil
 }
 
 // deleteLast moves deletions to the end, in reverse: a key takes its budgets with it.
@@ -171,6 +188,9 @@ func (p *planner) section(s fileSection) error {
 		name := s.nameOf(item)
 		row := stored[name]
 		delete(stored, name)
+		if row.Exists() {
+			p.owned[s.path] = append(p.owned[s.path], row.Get("id").String())
+		}
 		if err := p.row(s, name, item, row); err != nil {
 			return fmt.Errorf("%s %s: %w", s.what, name, err)
 		}
@@ -181,6 +201,9 @@ func (p *planner) section(s fileSection) error {
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		row := stored[name]
 		id := row.Get("id").String()
+		if p.only != nil && s.name != "models" && !slices.Contains(p.only[s.path], id) {
+			continue
+		}
 		if s.name == "keys" && strings.Contains(p.client.token, "-"+id+"-") {
 			continue // that of this command
 		}
@@ -642,6 +665,11 @@ func (a *app) apply(ctx context.Context, in *input) error {
 	if err := a.confirm("Apply this?"); err != nil {
 		return err
 	}
+	return p.takeAll()
+}
+
+// takeAll makes the calls of all steps, until one fails.
+func (p *planner) takeAll() error {
 	for i, s := range p.steps {
 		if err := p.take(s); err != nil {
 			return fmt.Errorf("%s: %w; %d of %d steps are done", strings.TrimSpace(s.Action+" "+s.Kind+" "+s.Name), err, i, len(p.steps))
@@ -649,6 +677,8 @@ func (a *app) apply(ctx context.Context, in *input) error {
 	}
 	return nil
 }
+
+var errStale = errors.New("the machine has changed since it was read; run weir plan again")
 
 // take makes the call of a step. Another change since the machine was read is 412.
 func (p *planner) take(s step) error {
@@ -669,7 +699,7 @@ func (p *planner) take(s step) error {
 	raw, next, err := p.client.exchange(p.ctx, s.method, s.path, etag, s.body)
 	var refused *apiError
 	if errors.As(err, &refused) && refused.status == 412 {
-		return errors.New("the machine has changed since it was read; run weir plan again")
+		return errStale
 	}
 	if err != nil {
 		return err

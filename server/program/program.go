@@ -185,7 +185,7 @@ func commands() []command {
 			name: "serve", summary: "run the server",
 			text: "The first start creates the data directory and the secrets in it, and prints a\nlink that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
 			settings: []string{"listen", "data", "public-url", "tls-cert", "tls-key", "trusted-proxies", "cells", "memory",
-				"requests", "metrics", "away", "drain", "log-level"},
+				"requests", "metrics", "away", "drain", "config", "log-level"},
 			run: (*run).serve,
 		},
 		{

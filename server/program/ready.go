@@ -14,6 +14,9 @@ import (
 //	200 {"status":"ready","storage":"away"}     the database does not answer; calls go on
 //	503 {"status":"unready","storage":"away"}   calls do not go on, or since the start
 //	503 {"status":"stopping","storage":"ok"}
+//
+// With a configuration file there is "config": applied, pending, or failed if it is not what
+// the machine has.
 func (v *server) readiness(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/health/ready" || r.Method != "GET" && r.Method != "HEAD" {
@@ -32,7 +35,11 @@ func (v *server) readiness(next http.Handler) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
-		io.WriteString(w, `{"status":"`+word+`","storage":"`+storage+`"}`)
+		config := ""
+		if is := v.config.word(); is != "" {
+			config = `,"config":"` + is + `"`
+		}
+		io.WriteString(w, `{"status":"`+word+`","storage":"`+storage+`"`+config+`}`)
 	})
 }
 

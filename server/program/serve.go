@@ -62,7 +62,8 @@ type server struct {
 	cut     context.CancelCauseFunc // ends the calls under way
 	at      net.Addr
 	control *http.Server // nil if the control socket could not be opened
-	metrics net.Addr     // where metrics are read without a token; nil for nowhere
+	config  *configFile
+	metrics net.Addr // where metrics are read without a token; nil for nowhere
 }
 
 func (r *run) serve(f *flags) error {
@@ -118,8 +119,9 @@ func (r *run) serve(f *flags) error {
 	k.transport.MaxIdleConns = min(k.transport.MaxIdleConns, most.idle)
 	v := &server{run: r, stack: k, log: log, host: host.New(k.config, k.app), clients: clients, files: files,
 		at: l.Addr()}
+	v.config = v.newConfigFile()
 	k.inFlight = func() int { calls, _, _ := v.host.InFlight(); return calls }
-	v.gate = newGate(clients.sparing(v.readiness(dashboard.Handler(dashboard.Files(), v.host))))
+	v.gate = newGate(clients.sparing(v.readiness(dashboard.Handler(dashboard.Files(), v.config.guard(v.host)))))
 	base, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	v.cut = cut
@@ -130,6 +132,7 @@ func (r *run) serve(f *flags) error {
 	}
 	closeControl, closeMetrics := v.serveControl(), v.serveMetrics(m)
 	defer closeMetrics()
+	closeConfig := v.openConfig()
 	if err := v.greet(); err != nil { // before an answer makes others print
 		v.warn("%s", oneLine(err))
 	}
@@ -144,7 +147,7 @@ func (r *run) serve(f *flags) error {
 		go func() { failed <- v.http.Serve(l) }()
 	}
 	r.notify("READY=1")
-	return v.until(failed, signals, closeControl)
+	return v.until(failed, signals, func() { closeConfig(); closeControl() })
 }
 
 // until waits until the server fails or is stopped, and ends what is under way.
@@ -246,7 +249,7 @@ func (v *server) serveControl() (close func()) {
 	v.control = &http.Server{
 		Handler: controls{
 			backup: v.backup, initialize: v.initialize, state: v.state,
-			api: operatorHandler(v.host, v.secrets.AdminToken, v.settings.base(v.at)),
+			api: operatorHandler(v.config.guard(v.host), v.secrets.AdminToken, v.settings.base(v.at)),
 		}.Handler(),
 		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header,
 	}

@@ -38,6 +38,7 @@ func settingTable() []setting {
 			"where /metrics is read without a token: HOST:PORT, such as 127.0.0.1:9090 (default nowhere)"},
 		{"away", "AWAY", "SECONDS", "how long calls go on while the database does not answer, 60 to 900 (default 60)"},
 		{"drain", "DRAIN", "SECONDS", "how long calls under way may take to end when the server stops, 1 to 3600 (default 30)"},
+		{"config", "CONFIG_FILE", "FILE", "weir.yaml, which is applied at the start and whenever it changes"},
 		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; debug and info add a line for each successful call (default warn)"},
 	}
 }
@@ -109,6 +110,7 @@ type settings struct {
 	data              string // absolute path; "" with a database
 	database          string // URL of the database; "" for a data directory
 	tlsCert, tlsKey   string
+	configFile        string // absolute path of weir.yaml; "" without one
 	publicURL         string
 	proxies           proxies
 	memory            int64         // bytes for large bodies and answers, 0 for the default
@@ -174,10 +176,17 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 		}
 	}
 	switch name := s.socketInData(); name {
-	case store.FileName, store.LockName, secretsName, codeName, controlName, controlPathName:
+	case store.FileName, store.LockName, secretsName, codeName, controlName, controlPathName, managedName:
 		return nil, usagef("--listen %s: the data directory has a file of this name; choose another", s.listen)
 	}
 	s.tlsCert, s.tlsKey = values["TLS_CERT"], values["TLS_KEY"]
+	if name := values["CONFIG_FILE"]; name != "" {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, usagef("--config %s: %v", name, err)
+		}
+		s.configFile = path
+	}
 	s.publicURL = strings.TrimRight(strings.TrimSpace(values["PUBLIC_URL"]), "/")
 	s.proxies.unix = s.listen.network == "unix"
 	s.proxies.public = s.publicURL
