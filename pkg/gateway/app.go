@@ -11,6 +11,7 @@ import (
 	"weir/pkg/auth/oidc"
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/machine"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	machinestorage "weir/pkg/machine/storage"
 	"weir/pkg/snapshot"
@@ -67,6 +68,8 @@ type Ports struct {
 	// Newer returns the version of a newer release, "" if none is known. nil where none is
 	// looked for.
 	Newer func() string
+	// ConfigFile is that of manage.Manager.
+	ConfigFile func(machineID string) *manage.ConfigFile
 	// Observers receive each request once its answer has ended, after what the gateway itself
 	// records of it.
 	Observers []Observer

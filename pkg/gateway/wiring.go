@@ -127,7 +127,7 @@ func (w *wiring) object() *machine.Object {
 		},
 		AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
 		ZoneOffset: w.ZoneOffset, PublicURL: w.public, Collector: w.otel,
-		Reseed: w.Reseed, Began: w.Began,
+		Reseed: w.Reseed, Began: w.Began, ConfigFile: w.ConfigFile,
 	}}
 	if w.Replicas != nil {
 		o.Seat, o.SeatAlive = w.Replicas.Own, w.Replicas.Alive

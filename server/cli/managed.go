@@ -24,7 +24,7 @@ type Applied struct {
 	Changed   int // steps
 }
 
-// mostApplies bounds the plans of an ApplyFile: somebody may change the machine meanwhile.
+// mostApplies bounds the plans of an ApplyFile: a client may change the machine meanwhile.
 const mostApplies = 5
 
 // ApplyFile makes a machine what a file says, through t, as the operator. Rows that before

@@ -14,6 +14,7 @@ import (
 
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/gateway"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -59,6 +60,8 @@ type Config struct {
 	// Disk and Newer are those of gateway.Ports.
 	Disk  func() (free, size int64)
 	Newer func() string
+	// ConfigFile is gateway.Ports.ConfigFile.
+	ConfigFile func(machineID string) *manage.ConfigFile
 }
 
 // Host is the program behind net/http. It implements http.Handler.

@@ -52,6 +52,7 @@ func Ports(c *Config) gateway.Ports {
 		ListsAtOnce: 16,
 		Disk:        c.Disk,
 		Newer:       c.Newer,
+		ConfigFile:  c.ConfigFile,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/server/cli"
 	"weir/server/store"
@@ -61,19 +62,19 @@ type configState struct {
 
 // openConfig starts to apply the file of the settings. close ends that.
 func (v *server) openConfig() (close func()) {
-	if v.settings.configFile == "" {
+	if v.file == nil {
 		return func() {}
 	}
 	l := newPipeListener()
 	inner := &http.Server{Handler: operatorHandler(v.host, v.secrets.AdminToken, v.settings.base(v.at)),
 		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header}
 	go inner.Serve(l) // ends when it is closed
-	v.config.http = &http.Transport{DisableKeepAlives: true, DialContext: l.dial}
+	v.file.http = &http.Transport{DisableKeepAlives: true, DialContext: l.dial}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer func() { done <- struct{}{} }()
-		v.config.watch(ctx)
+		v.file.watch(ctx)
 	}()
 	return func() {
 		cancel()
@@ -82,20 +83,21 @@ func (v *server) openConfig() (close func()) {
 	}
 }
 
-// newConfigFile returns the file of the settings, with what it owned when the server ended.
-func (v *server) newConfigFile() *configFile {
-	c := &configFile{v: v, path: v.settings.configFile}
-	if c.path == "" || v.settings.data == "" {
-		return c
+// openOwned reads what the file owned when the server ended.
+func (v *server) openOwned() {
+	c := v.file
+	if c == nil {
+		return
+	}
+	if c.v = v; v.settings.data == "" {
+		return
 	}
 	c.keep = filepath.Join(v.settings.data, managedName)
 	if raw, err := os.ReadFile(c.keep); err == nil {
-		err = json.Unmarshal(raw, &c.owned)
-		if err != nil {
+		if err := json.Unmarshal(raw, &c.owned); err != nil {
 			v.warn("%s: %v; rows that the configuration file no longer has will stay", c.keep, err)
 		}
 	}
-	return c
 }
 
 // watch applies the file now and after each change, until ctx ends.
@@ -199,23 +201,37 @@ func (c *configFile) note(err error, changes int) {
 
 // word returns applied, failed or pending; "" without a file.
 func (c *configFile) word() string {
-	if c.path == "" {
+	if c == nil {
 		return ""
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.state.word()
+}
+
+func (s configState) word() string {
 	switch {
-	case c.state.applied:
+	case s.applied:
 		return "applied"
-	case c.state.tried:
+	case s.tried:
 		return "failed"
 	}
 	return "pending"
 }
 
+// of returns what became of the file for its machine, or for any while that is not known.
+func (c *configFile) of(machineID string) *manage.ConfigFile {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.owned.MachineID != "" && c.owned.MachineID != machineID {
+		return nil
+	}
+	return &manage.ConfigFile{Name: filepath.Base(c.path), State: c.state.word(), Error: c.state.err}
+}
+
 // guard refuses changes of what the file owns.
 func (c *configFile) guard(next http.Handler) http.Handler {
-	if c.path == "" {
+	if c == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -223,14 +239,14 @@ func (c *configFile) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		body, err := json.Marshal(map[string]any{"error": map[string]any{"type": "invalid_request_error", "code": "managed_by_file", "param": nil,
-			"message": "This is managed by " + filepath.Base(c.path) + ", the configuration file of the server. Change it there."}})
+		e := manage.ErrManagedByFile(filepath.Base(c.path))
+		body, err := json.Marshal(map[string]any{"error": map[string]any{"type": e.Type, "code": e.Code, "param": nil, "message": e.Message}})
 		if err != nil {
 			panic(err) // the values are texts
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(http.StatusConflict)
+		w.WriteHeader(e.Status)
 		w.Write(body)
 	})
 }

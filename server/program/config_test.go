@@ -122,6 +122,10 @@ func TestConfigFileIsAppliedWhenItChanges(t *testing.T) {
 	if _, ready := call("GET", "/health/ready", ""); ready.Get("config").Str != "failed" || ready.Get("status").Str != "ready" {
 		t.Errorf("ready: %s", ready.Raw)
 	}
+	if _, health := call("GET", machine+"/api/health", ""); health.Get("ok").Bool() || health.Get("file.state").Str != "failed" ||
+		!strings.Contains(health.Get("file.error").Str, "line 2") {
+		t.Errorf("health: %s", health.Raw)
+	}
 	if status, _ := call("PUT", machine+"/api/providers/"+account, `{"priority":3}`); status != 409 {
 		t.Errorf("after a bad file: %d", status)
 	}

@@ -36,7 +36,7 @@ func (v *server) readiness(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
 		config := ""
-		if is := v.config.word(); is != "" {
+		if is := v.file.word(); is != "" {
 			config = `,"config":"` + is + `"`
 		}
 		io.WriteString(w, `{"status":"`+word+`","storage":"`+storage+`"`+config+`}`)

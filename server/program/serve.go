@@ -62,8 +62,7 @@ type server struct {
 	cut     context.CancelCauseFunc // ends the calls under way
 	at      net.Addr
 	control *http.Server // nil if the control socket could not be opened
-	config  *configFile
-	metrics net.Addr // where metrics are read without a token; nil for nowhere
+	metrics net.Addr     // where metrics are read without a token; nil for nowhere
 }
 
 func (r *run) serve(f *flags) error {
@@ -119,9 +118,9 @@ func (r *run) serve(f *flags) error {
 	k.transport.MaxIdleConns = min(k.transport.MaxIdleConns, most.idle)
 	v := &server{run: r, stack: k, log: log, host: host.New(k.config, k.app), clients: clients, files: files,
 		at: l.Addr()}
-	v.config = v.newConfigFile()
+	v.openOwned()
 	k.inFlight = func() int { calls, _, _ := v.host.InFlight(); return calls }
-	v.gate = newGate(clients.sparing(v.readiness(dashboard.Handler(dashboard.Files(), v.config.guard(v.host)))))
+	v.gate = newGate(clients.sparing(v.readiness(dashboard.Handler(dashboard.Files(), v.file.guard(v.host)))))
 	base, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	v.cut = cut
@@ -249,7 +248,7 @@ func (v *server) serveControl() (close func()) {
 	v.control = &http.Server{
 		Handler: controls{
 			backup: v.backup, initialize: v.initialize, state: v.state,
-			api: operatorHandler(v.config.guard(v.host), v.secrets.AdminToken, v.settings.base(v.at)),
+			api: operatorHandler(v.file.guard(v.host), v.secrets.AdminToken, v.settings.base(v.at)),
 		}.Handler(),
 		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header,
 	}

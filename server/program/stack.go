@@ -29,6 +29,7 @@ type stack struct {
 	database  *postgres.Engine // the engine, if it is one; else nil
 	objects   *objects.Runner
 	codes     *codes
+	file      *configFile // nil without one
 	began     time.Time
 	updates   *updates   // nil without CHECK_UPDATES
 	inFlight  func() int // calls of clients that are under way; nil without a server
@@ -92,6 +93,10 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	if isTrue(s.variable("CHECK_UPDATES")) {
 		k.updates = &updates{from: r.releases(""), own: r.version(), log: log.line}
 		k.config.Newer = k.updates.newer
+	}
+	if s.configFile != "" {
+		k.file = &configFile{path: s.configFile}
+		k.config.ConfigFile = k.file.of
 	}
 	k.app = host.NewApp(k.config)
 	k.objects.Use(k.app)

@@ -13,6 +13,8 @@ type healthView struct {
 		Bytes    int `json:"bytes"`
 		MaxBytes int `json:"maxBytes"`
 	} `json:"configuration"`
+	// File is the file that the server has the configuration from; missing without one.
+	File *ConfigFile `json:"file,omitempty"`
 	// Replica is the copy of the configuration in KV; it is missing on a platform
 	// without one.
 	Replica *replicaView `json:"replica,omitempty"`
@@ -39,6 +41,10 @@ func (c *change) health() (any, error) {
 	if !c.Unpublished {
 		v.Replica = &replicaView{Pending: c.Meta.Dirty, PublishedAt: c.Meta.PutAt, Failures: c.Meta.PutFails}
 		v.OK = v.OK && c.Meta.PutFails == 0
+	}
+	if c.o.ConfigFile != nil {
+		v.File = c.o.ConfigFile(c.ID)
+		v.OK = v.OK && (v.File == nil || v.File.State != "failed")
 	}
 	v.Alerts.Waiting, v.Alerts.Failing = c.Waiting(storage.Notification)
 	v.OK = v.OK && v.Alerts.Failing == 0

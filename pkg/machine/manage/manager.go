@@ -6,6 +6,7 @@ package manage
 import (
 	"weir/pkg/machine/deliver"
 	"weir/pkg/machine/tokens"
+	"weir/pkg/wire/apierr"
 )
 
 // Manager serves the management calls of machines inside their objects.
@@ -29,4 +30,19 @@ type Manager struct {
 	// Began is when the only process that serves the machines was started, in Unix
 	// milliseconds; 0 if there may be others.
 	Began int64
+	// ConfigFile returns what became of the configuration file of the server, nil for a
+	// machine that has none; nil where there are no files.
+	ConfigFile func(machineID string) *ConfigFile
+}
+
+// ConfigFile is what became of a configuration file.
+type ConfigFile struct {
+	Name  string `json:"name"`
+	State string `json:"state"`           // applied, pending or failed
+	Error string `json:"error,omitempty"` // of failed
+}
+
+// ErrManagedByFile returns the refusal of a change of what a configuration file owns.
+func ErrManagedByFile(name string) *apierr.Error {
+	return apierr.New(409, "managed_by_file", "This is managed by %s, the configuration file of the server. Change it there.", name)
 }

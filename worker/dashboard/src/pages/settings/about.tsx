@@ -10,6 +10,7 @@ interface Health {
   ok: boolean;
   now: number;
   configuration: { bytes: number; maxBytes: number };
+  file?: { name: string; state: "applied" | "pending" | "failed"; error?: string };
   replica?: { pending: boolean; publishedAt?: number; failures: number };
   alerts: { waiting: number; failing: number };
   auditRecords: number;
@@ -87,6 +88,24 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
             <dd>
               {bytes(h.configuration.bytes)} of {bytes(h.configuration.maxBytes)}
             </dd>
+            {h.file && (
+              <>
+                <dt>Configuration file</dt>
+                <dd>
+                  {h.file.state === "failed" ? (
+                    <>
+                      <Badge kind="warn">Not applied</Badge> {h.file.error}
+                    </>
+                  ) : h.file.state === "pending" ? (
+                    "Being applied"
+                  ) : (
+                    <>
+                      <code>{h.file.name}</code> is applied. Change what it has in the file.
+                    </>
+                  )}
+                </dd>
+              </>
+            )}
             {h.replica && (
               <>
                 <dt>Copy at the edge</dt>
