@@ -164,7 +164,10 @@ const routes = {
   "DELETE /api/destinations/{id}": async () => [`/destinations/${(await newTarget()).id}`],
   "GET /api/destinations/{id}/deliveries": async () => [`/destinations/${await target()}/deliveries`],
   "POST /api/destinations/{id}/test": async () => [`/destinations/${await target()}/test`, {}],
-  "POST /api/compare": async () => ["/compare", { destinations: { [await target()]: { url: "https://other.example.com" } } }],
+  "POST /api/compare": async () => [
+    "/compare",
+    { destinations: { [await target()]: { url: "https://other.example.com" } } },
+  ],
   "GET /api/device/{code}": async () => [`/device/${await userCode()}`],
   // An answer ends the sign-in: this one says nothing, which is 400 for those who may answer.
   "POST /api/device/{code}": async () => [`/device/${await userCode()}`, {}],
