@@ -364,8 +364,8 @@ func leaves(commands []*cobra.Command) (out []string) {
 	return out
 }
 
-// compareWithAPI compares calls with the operations of the management API.
-func compareWithAPI(t *testing.T, calls []string) {
+// operations returns the operations of the API by their paths and methods.
+func operations(t *testing.T) map[string]map[string]json.RawMessage {
 	t.Helper()
 	raw, err := os.ReadFile("../../docs/reference/openapi.json")
 	if err != nil {
@@ -377,8 +377,14 @@ func compareWithAPI(t *testing.T, calls []string) {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		t.Fatal(err)
 	}
+	return doc.Paths
+}
+
+// compareWithAPI compares calls with the operations of the management API.
+func compareWithAPI(t *testing.T, calls []string) {
+	t.Helper()
 	total, reasons := 0, maps.Clone(withoutCommand)
-	for path, methods := range doc.Paths {
+	for path, methods := range operations(t) {
 		if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/setup/") && path != "/oauth/callback" && path != "/oidc/callback" && path != "/health" {
 			continue
 		}

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -75,21 +74,12 @@ func dashboardCalls(t *testing.T) map[string]string {
 // Every call of the dashboard is an operation of the API. TestEveryCommandOnAServer finds that
 // each operation has a command, or a reason in withoutCommand; so both can do the same.
 func TestCallsOfTheDashboardAreOperations(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/reference/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct {
-		Paths map[string]map[string]json.RawMessage
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
-	}
+	paths := operations(t)
 	braces := regexp.MustCompile(`\{[^}]*\}`)
 	documented := func(call string) bool {
 		method, path, _ := strings.Cut(call, " ")
-		for pattern, operations := range doc.Paths {
-			_, is := operations[strings.ToLower(method)]
+		for pattern, methods := range paths {
+			_, is := methods[strings.ToLower(method)]
 			plain := braces.ReplaceAllString(pattern, "x")
 			if is && (plain == path || strings.HasPrefix(path, "x/") && strings.HasSuffix(plain, path[1:])) {
 				return true
