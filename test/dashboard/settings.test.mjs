@@ -31,13 +31,14 @@ async function saved(page, button) {
 }
 
 test("settings are changed, and invalid values are refused", async (t) => {
-  const { page, call } = await settings(t);
+  const { page, call } = await settings(t, { failures: ["PATCH /* 400"] });
   await looks(page, "settings");
   assert.equal(await page.getByLabel("Account strategy").inputValue(), "affinity");
   await page.getByLabel("Account strategy").selectOption("least-busy");
   await page.getByLabel(/^Prompt caching/).selectOption("on");
   await page.getByLabel("First-byte timeout (seconds)").fill("45");
   await page.getByLabel("Concurrent requests").fill("200");
+  await page.getByLabel("Tags from request fields").fill("user, metadata.project,");
   await page.getByLabel("Model for Claude Haiku").fill("fast");
   await page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Settings saved.").waitFor();
@@ -54,6 +55,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
     claudeHaikuModel: "fast",
     timeZone: "UTC",
     keyNetworks: "on",
+    tagsFrom: ["user", "metadata.project"],
     capturePercent: 0,
     captureHours: 24,
     maxParallel: 200,
@@ -63,6 +65,16 @@ test("settings are changed, and invalid values are refused", async (t) => {
     page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click(),
   );
   assert.equal((await call("GET", "/settings")).claudeHaikuModel, undefined);
+  const fields = page.getByLabel("Tags from request fields");
+  assert.equal(await fields.inputValue(), "user, metadata.project");
+  await fields.fill("messages");
+  await page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click();
+  await page.getByText("must be user, safety_identifier or metadata.NAME").waitFor();
+  await fields.fill("");
+  await answered(page, "PATCH", () =>
+    page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click(),
+  );
+  assert.equal((await call("GET", "/settings")).tagsFrom, undefined);
   await page.getByLabel("First-byte timeout (seconds)").fill("100000");
   await page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click();
   assert.equal(await page.getByLabel("First-byte timeout (seconds)").evaluate((e) => e.validity.rangeOverflow), true);

@@ -537,6 +537,7 @@ export interface SettingValues {
   promptCaching: string;
   streamCost: string;
   keyNetworks: string;
+  tagsFrom?: string[]; // fields of bodies whose values are tags
   statusFeeds: string;
   publicStatus: string;
   // The models that plain Claude names stand for; undefined is Anthropic's own.

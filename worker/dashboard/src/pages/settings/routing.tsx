@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { SettingValues } from "../../api-types";
 import { useDraft } from "../../drafts";
@@ -15,18 +16,30 @@ const families = [
   ["Fable", "claudeFableModel"],
 ] as const;
 
+// words returns the words of a list with commas.
+const words = (list: string) =>
+  list
+    .split(",")
+    .map((w) => w.trim())
+    .filter((w) => w !== "");
+
+// same reports whether two values of a setting are equal. A list that is missing is empty.
+const same = (a: unknown, b: unknown) =>
+  a === b || (Array.isArray(a) && String(a) === String(Array.isArray(b) ? b : ""));
+
 // Routing is the form of the settings that apply to every request.
 export function Routing({ machine }: { machine: Machine }) {
   const loaded = useLoad(() => machine.tagged<SettingValues>("GET", "/settings"), [machine]);
   const [typed, setTyped, draft] = useDraft<Partial<SettingValues>>(`settings ${machine.id}`, {});
   const models = useLoad(() => machine.modelIds("llm"), [machine]);
   const save = useAction();
+  const [tags, setTags] = useState<string>(); // as typed, with commas at the end
   const v = loaded.data && { ...loaded.data.value, ...typed };
   // put changes the input, which holds only the values that differ from the stored ones.
   const put = (part: Partial<SettingValues>) =>
     setTyped((was) =>
       Object.fromEntries(
-        Object.entries({ ...was, ...part }).filter(([k, x]) => x !== loaded.data!.value[k as keyof SettingValues]),
+        Object.entries({ ...was, ...part }).filter(([k, x]) => !same(x, loaded.data!.value[k as keyof SettingValues])),
       ),
     );
   const submit = (e: Event) => {
@@ -35,9 +48,11 @@ export function Routing({ machine }: { machine: Machine }) {
       // Only changed values are sent, because a default may differ by endpoint.
       loaded.set(await machine.tagged<SettingValues>("PATCH", "/settings", typed, loaded.data!.tag));
       draft.clear();
+      setTags(undefined);
       toast("Settings saved.");
     });
   };
+  const fields = tags ?? v?.tagsFrom?.join(", ") ?? "";
   return (
     <Section
       title="Routing and timeouts"
@@ -97,6 +112,21 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="on">On</option>
                   <option value="off">Off</option>
                 </select>
+              </Field>
+              <Field
+                label="Tags from request fields"
+                hint="Their values count as tags: user, safety_identifier or metadata.NAME, separated by commas. They may name people."
+              >
+                <input
+                  autocapitalize="none"
+                  spellcheck={false}
+                  placeholder="None"
+                  value={fields}
+                  onInput={(e) => {
+                    setTags(e.currentTarget.value);
+                    put({ tagsFrom: words(e.currentTarget.value) });
+                  }}
+                />
               </Field>
               <Field label="First-byte timeout (seconds)" hint="Wait for the first byte.">
                 <input
