@@ -559,9 +559,9 @@ func TestNewerStateReplacesOnlyThatOfItsAccountAndModel(t *testing.T) {
 
 func TestReportsOfManyMachinesAreBounded(t *testing.T) {
 	p := &Pool{}
-	for i := range maxReports + 10 {
+	for i := range maxMachines + 10 {
 		p.reportOf(fmt.Sprint(i))
-		if want := min(i+1, maxReports); len(p.reports) != want || p.reports[fmt.Sprint(i)] == nil {
+		if want := min(i+1, maxMachines); len(p.reports) != want || p.reports[fmt.Sprint(i)] == nil {
 			t.Fatalf("after %d machines: %d reports, want %d", i+1, len(p.reports), want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -145,6 +146,33 @@ func TestEachAttemptIsRecordedOnce(t *testing.T) {
 		if !reflect.DeepEqual(w.trace.Used, tt.spent) {
 			t.Errorf("%s: the request used %+v, want %+v", name, w.trace.Used, tt.spent)
 		}
+	}
+}
+
+// Reports of more machines than have room lose no count, up to four times as many.
+func TestReportsOfManyMachinesLoseNoCount(t *testing.T) {
+	const machines, requests = 2 * maxReports, 20
+	p := &Pool{}
+	for i := range machines {
+		r := p.reportOf(fmt.Sprint(i))
+		r.Usage = usage.Add(r.Usage, usage.Row{Calls: requests})
+		for j := range requests {
+			p.record(r, &store.Request{Outcome: store.ProviderFailed, Status: 500 - 300*(j%2), LatencyMs: int64(j)})
+		}
+	}
+	var all, failed, calls, listed int64
+	for _, r := range p.reports {
+		listed += int64(len(r.Requests))
+		all, failed, calls = all+r.Unlisted, failed+r.UnlistedFailed, calls+r.Usage[0].Calls
+	}
+	if all += listed; len(p.reports) != machines || all != machines*requests || calls != all || failed < (machines-maxReports-1)*requests/2 || listed == all {
+		t.Errorf("%d machines, %d requests of which %d are listed and %d failed ones are not, %d calls", len(p.reports), all, listed, failed, calls)
+	}
+	for i := range 3 * maxMachines {
+		p.reportOf(fmt.Sprint("m", i))
+	}
+	if len(p.reports) > maxMachines {
+		t.Errorf("%d machines", len(p.reports))
 	}
 }
 

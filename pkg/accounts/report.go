@@ -15,7 +15,9 @@ import (
 
 // Bounds of what waits to be reported.
 const (
-	maxReports   = 256 // machines
+	maxReports   = 256 // machines; from there on reports list few requests
+	maxMachines  = 4 * maxReports
+	maxShed      = 16  // requests that a report may list then: the slowest and most expensive
 	maxPerReport = 64  // cooldowns and clearings
 	maxLastError = 200 // bytes
 )
@@ -93,16 +95,32 @@ func (p *Pool) reportOf(machineID string) *report {
 		if p.reports == nil {
 			p.reports = map[string]*report{}
 		}
-		for id := range p.reports {
-			if len(p.reports) < maxReports {
-				break
-			}
-			delete(p.reports, id)
-		}
+		p.shed()
 		r = &report{}
 		p.reports[machineID] = r
 	}
 	return r
+}
+
+// shed makes room for the report of another machine: a report that lists many requests counts
+// them instead. The caller has the lock.
+func (p *Pool) shed() {
+	if len(p.reports) < maxReports {
+		return
+	}
+	for id, r := range p.reports {
+		if len(p.reports) >= maxMachines {
+			delete(p.reports, id)
+			if p.Log != nil {
+				p.Log("the report of machine " + id + " is lost: reports of too many machines wait")
+			}
+			return
+		}
+		if len(r.Requests) > maxShed {
+			r.thin(0)
+			return
+		}
+	}
 }
 
 // Pending reports whether Flush has something to report.
