@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	statusFor   = time.Minute // a page is served without asking the object
-	maxStatuses = 256         // pages of an instance
+	statusFor   = time.Minute      // a page is served without asking the object
+	maxStatuses = 256              // pages of an instance
+	firstStatus = 10 * time.Second // after which another call makes the first page
 )
 
 // Status serves the public status page of a machine, /{machineId}/status and /status.json,
@@ -39,6 +40,7 @@ type Status struct {
 type statusPage struct {
 	html, json []byte
 	at         time.Time
+	reading    bool // it says that the first one is being made
 }
 
 // Page serves GET /{machineId}/status.
@@ -52,7 +54,7 @@ func (h *Status) Page(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 		{Name: "content-security-policy", Value: "default-src 'none'; style-src 'sha256-" + statusStyleHash() +
 			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
 		{Name: "referrer-policy", Value: "no-referrer"},
-		{Name: "cache-control", Value: "public, max-age=60"},
+		{Name: "cache-control", Value: p.cacheControl()},
 	}}, nil
 }
 
@@ -63,12 +65,12 @@ func (h *Status) JSON(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 		return nil, err
 	}
 	resp := answer(200, p.json)
-	resp.Header.Set("cache-control", "public, max-age=60")
+	resp.Header.Set("cache-control", p.cacheControl())
 	return resp, nil
 }
 
 // page returns the page of the machine in the path. While one call asks for a newer page,
-// and if there is no answer, others get the one before.
+// and if there is no answer, others get the one before, or one that says so.
 func (h *Status) page(ctx context.Context, c *auth.Call) (*statusPage, error) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(c.Path, "/"), "/")
 	if !rpc.IsMachineID(id) {
@@ -92,30 +94,61 @@ func (h *Status) page(ctx context.Context, c *auth.Call) (*statusPage, error) {
 		newer.at = now
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if len(h.pages) >= maxStatuses || h.pages == nil {
-			h.pages = map[string]*statusPage{}
-		}
-		h.pages[id] = newer
+		h.put(id, newer)
 		return newer, nil
-	case p != nil && rpc.Status(err) != 404:
+	case !p.reading && rpc.Status(err) != 404:
 		return p, nil
+	}
+	if p.reading {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.pages, id)
 	}
 	return nil, err
 }
 
-// cached returns the page of a machine, or nil. If it is not fresh, the caller asks for a
-// newer one, and the next callers do not.
+// put stores a page. The caller has the lock.
+func (h *Status) put(id string, p *statusPage) {
+	if len(h.pages) >= maxStatuses || h.pages == nil {
+		h.pages = map[string]*statusPage{}
+	}
+	h.pages[id] = p
+}
+
+// cached returns the page of a machine. If it is not fresh, the caller asks for a newer one,
+// and the next callers do not.
 func (h *Status) cached(id string, now time.Time) (p *statusPage, fresh bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p = h.pages[id]; p == nil {
-		return nil, false
+		p = &statusPage{html: []byte(readingPage), json: []byte(readingJSON), at: now, reading: true}
+		h.put(id, p)
+		return p, false
 	}
-	fresh = now.Sub(p.at) < statusFor && !now.Before(p.at)
+	span := statusFor
+	if p.reading {
+		span = firstStatus
+	}
+	fresh = now.Sub(p.at) < span && !now.Before(p.at)
 	if !fresh {
 		p.at = now
 	}
 	return p, fresh
+}
+
+// The page of a machine while the first one is made, which reads itself again.
+const (
+	readingPage = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="2">` +
+		`<title>Status</title></head><body><p>The status is being read.</p></body></html>`
+	readingJSON = `{"object":"status","by":"provider","state":"unknown","updatedAt":0,"data":[]}`
+)
+
+// cacheControl returns how long others may store the page.
+func (p *statusPage) cacheControl() string {
+	if p.reading {
+		return "no-store"
+	}
+	return "public, max-age=60"
 }
 
 // load asks the object of a machine for its status.

@@ -92,6 +92,27 @@ func TestPublicStatusOfModelsHasThoseThatAnswered(t *testing.T) {
 	}
 }
 
+// Callers who come while the first page of a machine is made get one that says so.
+func TestFirstPublicStatusIsReadOnce(t *testing.T) {
+	w := newWorld(t)
+	id := showing(w, "models")
+	asked, meanwhile := 0, reply{}
+	w.Objects.Fail = func(op string) bool {
+		if op == "status" {
+			if asked++; asked == 1 {
+				meanwhile = w.do("GET", "/"+id+"/status.json", "", "")
+			}
+			return asked == 2
+		}
+		return false
+	}
+	first := w.do("GET", "/"+id+"/status.json", "", "")
+	if asked != 1 || meanwhile.status != 200 || gjson.Get(meanwhile.body, "state").Str != "unknown" || meanwhile.header.Get("cache-control") != "no-store" ||
+		gjson.Get(first.body, "data.#").Int() != 2 {
+		t.Errorf("the object was asked %d times; meanwhile: %d %s, then %s", asked, meanwhile.status, meanwhile.body, first.body)
+	}
+}
+
 func TestPublicStatusIsOffByDefaultAndReadOnceAMinute(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.tenant(1)
