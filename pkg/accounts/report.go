@@ -110,10 +110,7 @@ func (p *Pool) shed() {
 	}
 	for id, r := range p.reports {
 		if len(p.reports) >= maxMachines {
-			delete(p.reports, id)
-			if p.Log != nil {
-				p.Log("the report of machine " + id + " is lost: reports of too many machines wait")
-			}
+			delete(p.reports, id) // no room for more
 			return
 		}
 		if len(r.Requests) > maxShed {

@@ -21,7 +21,7 @@ import (
 const (
 	statusFor   = time.Minute      // a page is served without asking the object
 	maxStatuses = 256              // pages of an instance
-	firstStatus = 10 * time.Second // after which another call makes the first page
+	firstStatus = 10 * time.Second // after which another call reads the first page
 )
 
 // Status serves the public status page of a machine, /{machineId}/status and /status.json,
@@ -40,7 +40,7 @@ type Status struct {
 type statusPage struct {
 	html, json []byte
 	at         time.Time
-	reading    bool // it says that the first one is being made
+	reading    bool // it says that the first one is being read
 }
 
 // Page serves GET /{machineId}/status.
@@ -136,7 +136,7 @@ func (h *Status) cached(id string, now time.Time) (p *statusPage, fresh bool) {
 	return p, fresh
 }
 
-// The page of a machine while the first one is made, which reads itself again.
+// The page of a machine while the first one is read, which reads itself again.
 const (
 	readingPage = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="2">` +
 		`<title>Status</title></head><body><p>The status is being read.</p></body></html>`

@@ -92,7 +92,7 @@ func TestPublicStatusOfModelsHasThoseThatAnswered(t *testing.T) {
 	}
 }
 
-// Callers who come while the first page of a machine is made get one that says so.
+// Callers who come while the first page of a machine is read get one that says so.
 func TestFirstPublicStatusIsReadOnce(t *testing.T) {
 	w := newWorld(t)
 	id := showing(w, "models")
