@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"weir/pkg/machine/deliver"
 	"weir/pkg/machine/manage"
@@ -173,8 +174,12 @@ func (o *Object) ended(t *storage.Tx, f *storage.Fault, key string, now faultSet
 	}
 	tell := f.Open && !removed(t, f)
 	for other, g := range now {
-		if other != key && g.Name == f.Name && g.Event != deliver.AccountCooling {
+		if other != key && (g.Name == f.Name && g.Event != deliver.AccountCooling || covers(&g, f)) {
 			tell = false
+		}
+		if f.Event == g.Event && covers(f, &g) && f.Name == wholeProvider(g.Of) { // a part of it lasts, and was reported
+			tell, g.Open = false, f.Open
+			now[other] = g
 		}
 	}
 	if tell {
@@ -191,6 +196,16 @@ func (o *Object) ended(t *storage.Tx, f *storage.Fault, key string, now faultSet
 	}
 	f.Open, f.Reached = false, 0
 }
+
+// covers reports whether a model that is down is a part of what else is down: of its group, or
+// of its provider with all groups.
+func covers(wide, f *storage.Fault) bool {
+	return f.Event == deliver.ModelDown && wide.Event == f.Event &&
+		(strings.HasPrefix(f.Name, wide.Name+"/") || wide.Name == wholeProvider(f.Of))
+}
+
+// wholeProvider returns the name of the fault of a provider whose accounts are several groups.
+func wholeProvider(id string) string { return id + "/*" }
 
 // removed reports whether the account of a fault is deleted or switched off.
 func removed(t *storage.Tx, f *storage.Fault) bool {
@@ -271,7 +286,38 @@ func (o *Object) faults(t *storage.Tx) faultSet {
 	for _, name := range names {
 		down(t, all, name, groups[name])
 	}
+	for _, name := range names {
+		joinDown(all, groups[name][0].Provider, names, groups)
+	}
 	return all
+}
+
+// joinDown makes one fault of those of the groups of a provider, if there are several and none
+// of their accounts can be used.
+func joinDown(all faultSet, id string, names []string, groups map[string][]account) {
+	var keys, subjects []string
+	for _, name := range names {
+		if groups[name][0].Provider != id {
+			continue
+		}
+		key := deliver.ModelDown + ":" + name
+		if !all.has(key) {
+			return
+		}
+		keys, subjects = append(keys, key), append(subjects, all[key].Subject)
+	}
+	if len(keys) < 2 {
+		return
+	}
+	f := all[keys[0]]
+	for _, key := range keys {
+		g := all[key]
+		f.Hold = max(f.Hold, g.Hold)
+		f.Until = min(cmp.Or(f.Until, g.Until), cmp.Or(g.Until, f.Until))
+		delete(all, key)
+	}
+	f.Name, f.Subject = wholeProvider(id), deliver.Plain(strings.Join(subjects, ", "), 160)
+	all[deliver.ModelDown+":"+f.Name] = f
 }
 
 // subject returns the name of an account as messages have it.
@@ -353,7 +399,7 @@ func down(t *storage.Tx, all faultSet, group string, accounts []account) {
 	}
 	for _, model := range models {
 		f := storage.Fault{Event: deliver.ModelDown, Name: group, Subject: deliver.Plain(group, 80), Since: t.Now,
-			Why: "No account can be used"}
+			Of: accounts[0].Provider, Why: "No account can be used"}
 		if model != "" {
 			f.Name = group + "/" + model
 			f.Subject = deliver.Plain(f.Name, 160)

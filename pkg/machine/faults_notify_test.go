@@ -124,6 +124,50 @@ func TestFaultIsReportedOnceAndWhenItIsOver(t *testing.T) {
 	}
 }
 
+// A provider whose accounts have prefixes of their own is one fault, and a model of a group
+// that is down as a whole does not work again.
+func TestProviderWithSeveralPrefixesIsOneFault(t *testing.T) {
+	w := newNotified(t, "")
+	account := func(prefix string) string {
+		return w.Connect(`{"provider":"openai-compatible-0123abcd","name":"x","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://up.example/v1","prefix":"` + prefix + `"}}`)
+	}
+	a, b := account("one"), account("two")
+	now := w.Clock.Now().UnixMilli()
+	failed := func(id string) string {
+		return fmt.Sprintf(`{"id":"r","at":%d,"endpoint":"/v1/embeddings","status":401,"error":"x","attempts":1,"failed":[{"connectionId":%q,"status":401}]}`, now, id)
+	}
+	w.Want(200, "report", `{"requests":[`+failed(a)+`,`+failed(b)+`]}`)
+	w.later(21 * time.Second)
+	if got := w.told(); strings.Count(got, "model.down") != 1 || !strings.HasSuffix(got, "model.down openai-compatible-0123abcd/*") {
+		t.Errorf("both: got %q", got)
+	}
+	if title := w.last().Get("title").Str; title != "All accounts of one, two are down" {
+		t.Errorf("the title is %q", title)
+	}
+	w.works(a)
+	w.works(b)
+	w.later(11 * time.Second)
+	if got := w.told(); !strings.HasSuffix(got, "recovered two") || strings.Count(got, "recovered") != 3 || strings.Contains(got, "down") {
+		t.Errorf("both work: got %q", got)
+	}
+}
+
+func TestCoveredModelDoesNotWorkAgain(t *testing.T) {
+	w := newNotified(t, "")
+	for _, id := range []string{w.one, w.two} {
+		now := w.Clock.Now().UnixMilli()
+		w.Want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"model":"gpt-5","until":%d,"since":%d,"reason":"rate_limited"}]}`, id, now+7_200_000, now))
+	}
+	w.later(2 * time.Minute)
+	w.want("a model", "account.cooling one, account.cooling two, model.down openai/gpt-5")
+	w.fails(w.one, 401)
+	w.fails(w.two, 401)
+	w.later(11 * time.Second)
+	if got := w.told(); !strings.Contains(got, "model.down openai") || strings.Contains(got, "recovered") {
+		t.Errorf("all of them: got %q", got)
+	}
+}
+
 func TestFlappingIsReportedOnceAnHour(t *testing.T) {
 	w := newNotified(t, "")
 	count := map[string]int{}

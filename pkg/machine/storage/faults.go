@@ -5,6 +5,7 @@ type Fault struct {
 	Event   string `json:"event"`
 	Subject string `json:"subject"`           // what has the fault, as it is shown
 	Name    string `json:"name,omitempty"`    // its id or name, for programs
+	Of      string `json:"of,omitempty"`      // the provider of a model that is down
 	Why     string `json:"why,omitempty"`     // what is wrong
 	Since   int64  `json:"since"`             // Unix milliseconds
 	Until   int64  `json:"until,omitempty"`   // when it ends by itself
