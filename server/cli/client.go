@@ -167,7 +167,7 @@ func (c *client) call(ctx context.Context, method, path string, body any) (gjson
 // ofGateway reports whether a path is of the gateway and not of a machine.
 func ofGateway(path string) bool {
 	for _, p := range []string{"/api/machines", "/api/version", "/health", "/api/identity-providers", "/api/sign-ins",
-		"/api/sessions"} {
+		"/api/sessions", "/server"} {
 		if rest, ok := strings.CutPrefix(path, p); ok && (rest == "" || strings.ContainsAny(rest[:1], "/?")) {
 			return true
 		}

@@ -13,7 +13,7 @@ func commands() []group {
 				run: (*app).useGateway},
 			{use: "rm NAME", short: "forget the credential of a gateway", run: (*app).forgetGateway},
 		}},
-		{ops: []op{{use: "status", short: "show the machine, and what is wrong with it", call: "GET /api/health", run: (*app).status}}},
+		{ops: []op{{use: "status", short: "show the server and its machines at a glance, and what is wrong", run: (*app).status}}},
 		{"machines", "machine", "list, create, rename and delete machines; needs the operator token", []op{
 			{use: "ls", short: "list them", call: "GET /api/machines", columns: machineColumns},
 			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"}},

@@ -241,7 +241,7 @@ var steps = []step{
 	{line: "keys revoke carol --yes"},
 	{line: "accounts rm spare --yes"},
 	{line: "accounts restore SPARE"},
-	{line: "status", want: "Accounts"},
+	{line: "status", want: "accounts: 3 "},
 	{line: "status --json", want: `"recent":`},
 	{line: "doctor", want: "the credential is accepted"},
 	{line: "gateways", want: "URL"},

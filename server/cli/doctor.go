@@ -34,29 +34,6 @@ func (c *client) readParts(ctx context.Context) (gjson.Result, error) {
 	return gjson.Parse("{" + strings.Join(all, ",") + "}"), nil
 }
 
-// status prints a machine in a few lines, with what is wrong.
-func (a *app) status(ctx context.Context, in *input) error {
-	s, err := in.client.readParts(ctx)
-	if err != nil {
-		return err
-	}
-	return a.show(s, func() error {
-		t := table{columns: []column{{}, {}}}
-		t.add(plain("Gateway"), plain(in.client.name))
-		t.add(plain("Machine"), plain(strings.TrimPrefix(*in.client.prefix, "/")))
-		t.add(plain("Accounts"), plain(count(s.Get("accounts.data").Array(), "health")))
-		t.add(plain("Keys"), plain(s.Get("keys.data.#").String()))
-		hour := s.Get("recent.total")
-		t.add(plain("Last hour"), plain(fmt.Sprintf("%d requests, %d failed, %d refused, $%.2f", hour.Get("requests").Int(),
-			hour.Get("providerFailed").Int(), hour.Get("refused").Int(), hour.Get("costUsd").Float())))
-		for _, f := range a.judge(s) {
-			t.add(f.word, f.text)
-		}
-		_, err := a.Stdout.Write(a.render(t, false))
-		return err
-	})
-}
-
 // count returns the number of rows for each word of a field: 2 ready, 1 limited.
 func count(rows []gjson.Result, field string) string {
 	counts, order := map[string]int{}, []string{}

@@ -48,20 +48,17 @@ func IsLoopback(host string) bool {
 
 // keysOfAll examines the keys of every machine that the credential may read.
 func (f *findings) keysOfAll(ctx context.Context, a *app, c *client) error {
-	if !c.operator() || c.machine != "" {
-		return f.wideKeys(ctx, a, c, "")
-	}
-	machines, err := c.machines(ctx, "")
+	machines, err := c.glance(ctx)
 	if err != nil {
 		return err
 	}
 	for _, m := range machines {
-		prefix, name := "/"+m.Get("machineId").String(), ""
+		of := ""
 		if len(machines) > 1 {
-			name = " of " + clean(m.Get("name").String())
+			of = " of " + m.name
 		}
-		c.prefix = &prefix
-		if err := f.wideKeys(ctx, a, c, name); err != nil {
+		c.prefix = &m.prefix
+		if err := f.wideKeys(ctx, a, c, of); err != nil {
 			return err
 		}
 	}

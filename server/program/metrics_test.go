@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var metricsURL = regexp.MustCompile(`Metrics are on (http://\S+)/metrics`)
+var metricsURL = regexp.MustCompile(`Metrics: (http://\S+)/metrics`)
 
 func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	p, base := serving(t, t.TempDir(), nil, "--metrics", "127.0.0.1:0")

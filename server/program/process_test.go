@@ -134,13 +134,13 @@ func (p *process) until(out *buffer, text string) {
 	}
 }
 
-var baseURL = regexp.MustCompile(`weir is on (https?://\S+|unix:\S+),`)
+var baseURL = regexp.MustCompile(`weir is running at (https?://\S+|unix:\S+)`)
 
 // serving starts a server on a free port of loopback and waits until it answers.
 func serving(t *testing.T, home string, env []string, args ...string) (p *process, base string) {
 	t.Helper()
 	p = program(t, home, env, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(home, "data")}, args...)...).start()
-	p.until(&p.stdout, "weir is on ")
+	p.until(&p.stdout, "weir is running at ")
 	p.until(&p.stdout, " init --data ") // the last line
 	m := baseURL.FindStringSubmatch(p.stdout.String())
 	if m == nil {

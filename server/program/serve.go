@@ -292,9 +292,9 @@ func (v *server) where() string {
 // greet prints where the server is and, at the first start, how to sign in.
 func (v *server) greet() error {
 	s, base := v.settings, v.settings.base(v.at)
-	fmt.Fprintf(v.stdout, "weir is on %s, its data in %s\n", v.where(), s.place())
+	fmt.Fprintf(v.stdout, "weir is running at %s\nData: %s\n", v.where(), s.place())
 	if v.metrics != nil {
-		fmt.Fprintf(v.stdout, "Metrics are on http://%s/metrics\n", v.metrics)
+		fmt.Fprintf(v.stdout, "Metrics: http://%s/metrics\n", v.metrics)
 	}
 	if s.isOpen(v.at) {
 		v.warn("%s is open to other computers without TLS: set --tls-cert and --tls-key, or --trusted-proxies to the address of the proxy that has the certificate", v.at)
@@ -302,14 +302,14 @@ func (v *server) greet() error {
 	v.warnOfWritable(s.data)
 	v.warnOfFiles(v.files)
 	if !v.first || base == "" {
-		fmt.Fprintf(v.stdout, "%s prints a link that signs you in to the dashboard.\n", v.call("init", s))
+		fmt.Fprintf(v.stdout, "Sign in: %s prints a link to the dashboard.\n", v.call("init", s))
 		return nil
 	}
 	code, err := v.codes.create()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(v.stdout, "\nSign in to the dashboard (the link works once, within an hour):\n\n%s\n\n%s creates a first machine and its key, and prints another link. Ctrl-C stops weir.\n", signInLink(base, code), v.call("init", s))
+	fmt.Fprintf(v.stdout, "\nSign in to the dashboard (the link works once, within an hour):\n\n%s\n\nNext: connect an account there. Ctrl-C stops weir.\n%s creates a machine and its key here, and prints another link.\n", signInLink(base, code), v.call("init", s))
 	return nil
 }
 

@@ -477,7 +477,7 @@ func (s *inProcess) secrets() (own secrets) {
 
 // dataDir is the data directory that the server printed.
 func (s *inProcess) dataDir() string {
-	_, rest, _ := strings.Cut(s.stdout.String(), "its data in ")
+	_, rest, _ := strings.Cut(s.stdout.String(), "Data: ")
 	dir, _, _ := strings.Cut(rest, "\n")
 	return dir
 }

@@ -66,7 +66,7 @@ func TestRenewedCertificateIsUsedWithoutARestart(t *testing.T) {
 	p, base := serving(t, home, nil, "--tls-cert", cert, "--tls-key", key)
 	address, ok := strings.CutPrefix(base, "https://")
 	if !ok {
-		t.Fatalf("weir is on %s", base)
+		t.Fatalf("weir is running at %s", base)
 	}
 	c := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	res, err := c.Get(base + "/health")

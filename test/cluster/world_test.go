@@ -150,7 +150,7 @@ func (w *world) environment(database string) []string {
 		"ALLOW_PRIVATE_UPSTREAMS=true", "OAUTH_PROVIDERS=" + client}
 }
 
-var isOn = regexp.MustCompile(`weir is on (http://\S+), `)
+var isOn = regexp.MustCompile(`weir is running at (http://\S+)\n`)
 
 // start starts the process, which may have been killed before.
 func (p *process) start() {

@@ -215,7 +215,7 @@ func (g *gateway) start(ctx context.Context, alone bool) error {
 // nil without one.
 func (g *gateway) greeting(key *string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "weir is on %s, its data in %s\n\n", g.url, g.state)
+	fmt.Fprintf(&b, "weir is running at %s\nData: %s\n\n", g.url, g.state)
 	fmt.Fprintf(&b, "Open the dashboard; the link signs you in as the operator, so keep it to yourself:\n\n%s/#/sign-in/%s\n\n", g.url, g.token)
 	if key == nil {
 		b.WriteString("Create a machine there, then add a provider.\n")

@@ -91,8 +91,8 @@ async function demo(command, secrets, perPlatform) {
       try {
         assert.equal(server.curls.length, 2, server.text());
         const printed = server.text(),
-          greeting = printed.slice(printed.indexOf("weir is on "));
-        assert.ok(greeting.split("\n").length < 16, greeting);
+          greeting = printed.slice(printed.indexOf("weir is running at "));
+        assert.ok(greeting.split("\n").length < 17, greeting);
         assert.doesNotMatch(printed, /⎔|Binding |Your Worker has access/);
         const [, code] = /\/#\/sign-in\/(\S+)\n/.exec(greeting);
         const session = await fetch(`http://127.0.0.1:${port}/api/session`, {

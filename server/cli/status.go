@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// maxGlance is the number of machines that status shows.
+const maxGlance = 20
+
+// status prints the server and its machines, a line each, and what is wrong with them. With --json
+// it prints the parts of one machine.
+func (a *app) status(ctx context.Context, in *input) error {
+	c, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		s, err := c.readParts(ctx)
+		if err != nil {
+			return err
+		}
+		return a.show(s, nil)
+	}
+	t := table{columns: []column{{}, {}}}
+	a.serverStatus(ctx, c, &t)
+	machines, err := c.glance(ctx)
+	if err != nil {
+		return err
+	}
+	if len(machines) == 0 {
+		t.add(plain("Machines"), plain("none; weir init creates one"))
+	}
+	var wrong findings
+	for i, m := range machines {
+		if i == maxGlance {
+			t.add(plain(""), plain(fmt.Sprintf("and %d more: --machine NAME shows one", len(machines)-i)))
+			break
+		}
+		c.prefix = &m.prefix
+		s, err := c.readParts(ctx)
+		if err != nil {
+			return err
+		}
+		hour := s.Get("recent.total")
+		t.add(plain(m.name), plain(fmt.Sprintf("accounts: %s; keys: %d; last hour: %d requests, %d failed, %d refused, $%.2f",
+			count(s.Get("accounts.data").Array(), "health"), s.Get("keys.data.#").Int(), hour.Get("requests").Int(),
+			hour.Get("providerFailed").Int(), hour.Get("refused").Int(), hour.Get("costUsd").Float())))
+		for _, f := range a.judge(s) {
+			if len(machines) > 1 {
+				f.text = plain(m.name + ": " + f.text.text)
+			}
+			wrong = append(wrong, f)
+		}
+	}
+	for _, f := range wrong {
+		t.add(f.word, f.text)
+	}
+	_, err = a.Stdout.Write(a.render(t, false))
+	return err
+}
+
+// serverStatus adds where a gateway is, its version and for how long it runs, as far as the
+// credential may know.
+func (a *app) serverStatus(ctx context.Context, c *client, t *table) {
+	if c.token == "" {
+		v, err := c.call(ctx, "GET", "/server", nil)
+		if e := (*apiError)(nil); errors.As(err, &e) && e.status == http.StatusNotFound {
+			t.add(plain("Server"), cell{"stopped; weir serve starts it", yellow})
+		} else if err == nil {
+			up := a.Now().Sub(time.UnixMilli(v.Get("startedMs").Int()))
+			t.add(plain("Server"), plain(fmt.Sprintf("%s, version %s, running for %s", v.Get("address"), v.Get("version"), rough(up))))
+		}
+	} else {
+		t.add(plain("Gateway"), plain(c.name))
+	}
+	if !c.operator() {
+		return
+	}
+	if v, err := c.call(ctx, "GET", "/api/version", nil); err == nil && v.Get("newer").String() != "" {
+		t.add(plain("Upgrade"), plain(v.Get("newer").String()+" is available: weir upgrade"))
+	}
+}
+
+// glanced is a machine: its name, and the path before /api.
+type glanced struct{ name, prefix string }
+
+// glance returns the machines that a credential may read, or the one that was named.
+func (c *client) glance(ctx context.Context) ([]glanced, error) {
+	if !c.operator() {
+		return []glanced{{"Machine", ""}}, nil
+	}
+	rows, err := c.machines(ctx, c.machine)
+	if err != nil {
+		return nil, err
+	}
+	if c.machine != "" {
+		id, err := match("machine", c.machine, rows, "machineId")
+		if err != nil {
+			return nil, err
+		}
+		rows = gjson.Parse(fmt.Sprintf(`[{"machineId":%q,"name":%q}]`, id, c.machine)).Array()
+	}
+	var all []glanced
+	for _, m := range rows {
+		id := m.Get("machineId").String()
+		name := strings.TrimSpace(clean(m.Get("name").String()))
+		if name == "" {
+			name = id
+		}
+		all = append(all, glanced{name, "/" + id})
+	}
+	return all, nil
+}
+
+// rough returns a duration in its largest unit.
+func rough(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		d    time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		if n := int(d / unit.d); n == 1 {
+			return "1 " + unit.name
+		} else if n > 1 {
+			return fmt.Sprintf("%d %ss", n, unit.name)
+		}
+	}
+	return "less than a minute"
+}

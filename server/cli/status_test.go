@@ -1,0 +1,49 @@
+package cli_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestStatusAtAGlance(t *testing.T) {
+	w := newWorld(t)
+	w.ok("accounts", "add", "openai-compatible", "--name", "local", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY")
+	w.ok("keys", "add", "laptop")
+	code, out, failed := w.run("", "status")
+	for _, want := range []string{
+		`(?m)^Server +http://127\.0\.0\.1:\d+, version v0\.0\.0-test, running for less than a minute$`,
+		`(?m)^main +accounts: 1 untested; keys: 2; last hour: 0 requests, 0 failed, 0 refused, \$0\.00$`,
+	} {
+		if code != 0 || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("exit %d, want %s\n%s%s", code, want, out, failed)
+		}
+	}
+	w.ok("machines", "add", "second")
+	out = w.ok("status")
+	if !strings.Contains(out, "\nmain ") || !strings.Contains(out, "\nsecond ") || !strings.Contains(out, "second: there is no account") {
+		t.Errorf("two machines:\n%s", out)
+	}
+	if out = w.ok("status", "--machine", "main"); strings.Contains(out, "second") {
+		t.Errorf("one of them:\n%s", out)
+	}
+	key := strings.TrimSpace(w.ok("keys", "add", "admin", "--scopes", "manage", "--machine", "second"))
+	code, out, failed = w.runIn(w.env("WEIR_GATEWAY", w.url, "WEIR_TOKEN", key), "", "status")
+	if code != 0 || strings.Contains(out, "main") || !strings.Contains(out, "\nMachine ") || !strings.Contains(out, "keys: 2") {
+		t.Errorf("with a key: exit %d\n%s%s", code, out, failed)
+	}
+	if code, out, failed = w.run("", "status", "--json", "--machine", "main"); code != 0 || !strings.HasPrefix(out, `{"health":`) {
+		t.Errorf("JSON: exit %d\n%s%s", code, out, failed)
+	}
+}
+
+func TestStatusOfAStoppedServer(t *testing.T) {
+	w := &world{T: t, home: t.TempDir()}
+	w.data = w.home + "/data"
+	if code, _, text := w.run("", "init"); code != 0 {
+		t.Fatal(text)
+	}
+	if code, out, failed := w.run("", "status"); code != 0 || !strings.Contains(out, "stopped; weir serve starts it") || !strings.Contains(out, "\nmain ") {
+		t.Errorf("exit %d\n%s%s", code, out, failed)
+	}
+}
