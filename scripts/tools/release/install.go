@@ -22,14 +22,18 @@ func (r *release) settings() (releases, signer string, err error) {
 		}
 		releases = r.repository + "/releases"
 	}
+	file := r.public
 	if r.key != "" {
-		public, err := os.ReadFile(r.key + ".pub")
+		file = r.key + ".pub"
+	}
+	if file != "" {
+		public, err := os.ReadFile(file)
 		if err != nil {
 			return "", "", err
 		}
 		fields := strings.Fields(string(public)) // the third is a comment
 		if len(fields) < 2 || fields[0] != "ssh-ed25519" {
-			return "", "", fmt.Errorf("%s.pub is not an Ed25519 key of ssh-keygen", r.key)
+			return "", "", fmt.Errorf("%s is not an Ed25519 key of ssh-keygen", file)
 		}
 		signer = fields[0] + " " + fields[1]
 	}

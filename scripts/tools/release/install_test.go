@@ -291,6 +291,13 @@ func TestInstallScriptHasItsRepository(t *testing.T) {
 			t.Errorf("repository %s was taken", bad)
 		}
 	}
+	compared := &release{root: sources, out: t.TempDir(), version: "v1.2.0", public: p.key + ".pub", repository: "https://git.example/owner/weir"}
+	if err := compared.writeInstallers(); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(compared.file(t, "install.sh")); got != script {
+		t.Errorf("with the public key alone install.sh is another:\n%.300s", got)
+	}
 	c, own := newComputer(t), &published{release: &release{root: sources, out: t.TempDir(), version: "v1"}}
 	if err := own.writeInstallers(); err != nil {
 		t.Fatal(err)

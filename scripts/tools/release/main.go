@@ -19,11 +19,12 @@
 // the first of them with a newer Go, and ko's images have no health check and no volume.
 //
 //	release -version VERSION [-root FOLDER] [-out FOLDER] [-targets OS/ARCH,…]
-//	        [-repository ADDRESS] [-key FILE] [-npm NAME]
+//	        [-repository ADDRESS] [-key FILE | -public FILE] [-npm NAME]
 //
 // ADDRESS is where the releases are published, such as https://github.com/owner/weir. FILE
-// is an Ed25519 key of ssh-keygen without a passphrase, with FILE.pub beside it. NAME is that of
-// the npm package, such as @owner/weir.
+// is an Ed25519 key of ssh-keygen without a passphrase, with FILE.pub beside it; -public names the
+// public key alone, for a copy without the signature that is compared with a release. NAME is
+// that of the npm package, such as @owner/weir.
 package main
 
 import (
@@ -59,6 +60,7 @@ func (t target) program() string {
 type release struct {
 	root, out, version string
 	repository, key    string // address and file; may be ""
+	public             string // file of the public key, without key; may be ""
 	npm                string // name of the package
 	targets            []target
 }
@@ -71,6 +73,7 @@ func main() {
 	targets := flag.String("targets", allTargets, "platforms, separated by commas")
 	flag.StringVar(&r.repository, "repository", "", "where the releases are published")
 	flag.StringVar(&r.key, "key", "", "file of the key that signs the checksums")
+	flag.StringVar(&r.public, "public", "", "file of the public key of another who signs")
 	flag.StringVar(&r.npm, "npm", "weir", "name of the npm package")
 	flag.Parse()
 	r.targets = parseTargets(*targets)
