@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -77,6 +78,7 @@ func (p *published) seal(t *testing.T) {
 type computer struct {
 	home string
 	env  []string
+	as   *syscall.SysProcAttr // another user; may be nil
 }
 
 // shells are those of this computer that may run the script.
@@ -109,7 +111,7 @@ func (c *computer) run(t *testing.T, p *published, shell []string, args ...strin
 	}
 	defer script.Close()
 	cmd := exec.Command(shell[0], append(append(shell[1:len(shell):len(shell)], "-s", "--"), args...)...)
-	cmd.Stdin = script
+	cmd.Stdin, cmd.SysProcAttr = script, c.as
 	cmd.Env = append([]string{"HOME=" + c.home, "PATH=" + filepath.Join(c.home, "stubs") + ":" + os.Getenv("PATH"),
 		"TMPDIR=" + c.home}, c.env...)
 	out, err := cmd.CombinedOutput()
@@ -272,6 +274,58 @@ func TestInstallScriptUsesTheProxy(t *testing.T) {
 	out, ok := c.run(t, p, []string{"sh"}, "--from", "http://releases.invalid")
 	if !ok || p.proxied != 3 {
 		t.Errorf("installed %t with %d requests by the proxy:\n%s", ok, p.proxied, out)
+	}
+}
+
+func TestInstallScriptNamesAProxyThatDoesNotAnswer(t *testing.T) {
+	p, c := publish(t, "v1.2.0"), newComputer(t)
+	c.env = []string{"http_proxy=http://127.0.0.1:1"}
+	out, ok := c.run(t, p, []string{"sh"}, "--from", "http://releases.invalid")
+	if ok || !strings.Contains(out, "SHA256SUMS cannot be downloaded. Behind a proxy, set https_proxy") {
+		t.Errorf("installed %t:\n%s", ok, out)
+	}
+}
+
+// Permissions do not bind root, so the script runs as another user.
+func TestInstallScriptWithoutWriteAccessChangesNothing(t *testing.T) {
+	p, c := publish(t, "v1.2.0"), newComputer(t)
+	if os.Getuid() == 0 {
+		c.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	locked := filepath.Join(c.home, "locked")
+	if err := os.Mkdir(locked, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(locked, "weir")
+	if err := os.WriteFile(old, fmt.Appendf(nil, pretend, "v1.1.0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir, mode := range map[string]os.FileMode{locked: 0o555, c.home: 0o777, filepath.Dir(c.home): 0o755} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, ok := c.run(t, p, []string{"sh"}, "--from", p.url, "--dir", locked)
+	if ok || !strings.Contains(out, locked+" cannot be written. Choose another folder: --dir ~/bin") || installed(t, old) != "weir v1.1.0 test" {
+		t.Errorf("installed %t:\n%s", ok, out)
+	}
+	if out, ok = c.run(t, p, []string{"sh"}, "--from", p.url, "--dir", filepath.Join(c.home, "bin")); !ok {
+		t.Errorf("into another folder:\n%s", out)
+	}
+}
+
+func TestInstallScriptRemovesTheProgramBeforeToo(t *testing.T) {
+	p, c := publish(t, "v1.2.0"), newComputer(t)
+	dir := filepath.Join(c.home, "bin")
+	if out, ok := c.run(t, p, []string{"sh"}, "--from", p.url, "--dir", dir); !ok {
+		t.Fatal(out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "weir.old"), nil, 0o755); err != nil { // of weir upgrade
+		t.Fatal(err)
+	}
+	out, ok := c.run(t, p, []string{"sh"}, "--uninstall", "--dir", dir)
+	if left, err := os.ReadDir(dir); !ok || err != nil || len(left) > 0 {
+		t.Errorf("removed %t, left %v, %v:\n%s", ok, left, err, out)
 	}
 }
 
