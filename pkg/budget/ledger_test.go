@@ -691,3 +691,45 @@ func TestCallsUnderWayAreBoundedAndNeverSpent(t *testing.T) {
 		t.Errorf("of dead isolates: %+v", l)
 	}
 }
+
+func TestLeaseOfADeadIsolateExpires(t *testing.T) {
+	const at, limit = 1000, 100
+	for _, tt := range []struct {
+		name           string
+		lease          Lease
+		now, began     int64
+		changed        bool
+		spent, granted int64
+	}{
+		{"fresh", Lease{Granted: 10, Used: 2, Held: 3}, at + heldFor - 1, 0, false, 0, 10},
+		{"silent for long", Lease{Granted: 10, Used: 2, Held: 3}, at + heldFor, 0, true, 3, 5},
+		{"silent, with nothing reserved", Lease{Granted: 10, Used: 2}, at + heldFor, 0, true, 0, 2},
+		{"silent, with nothing lent", Lease{Granted: 2, Used: 2}, at + heldFor, 0, false, 0, 2},
+		{"of the process that serves", Lease{Granted: 10, Used: 2, Held: 3}, at, at, false, 0, 10},
+		{"of one before it", Lease{Granted: 10, Used: 2, Held: 3}, at, at + 1, true, 3, 5},
+	} {
+		tt.lease.At = at
+		l := Ledger{Leases: []Lease{tt.lease}}
+		changed := l.Expire(&store.Budget{Unit: store.Requests, Limit: limit}, tt.now, tt.began)
+		if changed != tt.changed || l.Spent != tt.spent || l.Leases[0].Granted != tt.granted || changed && l.Leases[0].Held != 0 {
+			t.Errorf("%s: changed %v, %+v", tt.name, changed, l)
+		}
+	}
+}
+
+// A refusal reaches the budget only if the call would fit into an unused one, and little is left.
+func TestRefusalReachesTheBudget(t *testing.T) {
+	b := &store.Budget{Unit: store.Tokens, Limit: 1000}
+	for _, tt := range []struct {
+		spent, own int64
+		reached    bool
+	}{
+		{1000, 1000, true}, {1000, 1001, false}, {1000 - 1000/refusedPart, 1000, false}, {1001 - 1000/refusedPart, 1000, true}, {0, 1001, false},
+	} {
+		l := Ledger{Spent: tt.spent}
+		l.refuse(b, tt.own, 0, &Grant{})
+		if l.Refused != tt.reached {
+			t.Errorf("%d spent, a call of %d: %v", tt.spent, tt.own, l.Refused)
+		}
+	}
+}

@@ -106,3 +106,37 @@ func TestLaterCallsLeaveWhatAWaitingCallIsLent(t *testing.T) {
 		t.Errorf("the call that has waited: %v, %+v", ok, h)
 	}
 }
+
+// A reservation of nothing needs a window that is known and has not ended.
+func TestReservationOfNothingNeedsAWindow(t *testing.T) {
+	b := &store.Budget{ID: "b", Unit: store.USD, Limit: 100}
+	w := &Wallet{Holder: "a"}
+	if _, ok := w.Reserve(b, 0, 0); ok {
+		t.Error("before the first slice")
+	}
+	w.Apply(b, Grant{Seq: 1, End: 1000, Granted: 10, For: 5000}, 1, 0)
+	for now, want := range map[int64]bool{0: true, 999: true, 1000: false} {
+		if _, ok := w.Reserve(b, 0, now); ok != want {
+			t.Errorf("at %d: %v", now, ok)
+		}
+	}
+}
+
+// A reservation whose end is never told counts for heldFor to twice as long.
+func TestReservationOfALostCallEnds(t *testing.T) {
+	for after, want := range map[int64]int64{0: 5, heldFor: 5, 2*heldFor - 1: 5, 2 * heldFor: 10, 3 * heldFor: 10} {
+		b := &store.Budget{ID: "b", Unit: store.Tokens, Limit: 100}
+		w := &Wallet{Holder: "a"}
+		w.Apply(b, Grant{Seq: 1, Granted: 10, For: 10 * heldFor}, 1, 0)
+		w.slices["b"].since = 0
+		if _, ok := w.Reserve(b, 5, 0); !ok {
+			t.Fatal("nothing is lent")
+		}
+		if _, ok := w.Reserve(b, want+1, after); ok {
+			t.Errorf("after %d: more than %d are free", after, want)
+		}
+		if _, ok := w.Reserve(b, want, after); !ok {
+			t.Errorf("after %d: less than %d are free", after, want)
+		}
+	}
+}

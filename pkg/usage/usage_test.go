@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"weir/pkg/llm"
+
+	"weir/pkg/store"
 )
 
 func TestAddMergesRowsOfOneKind(t *testing.T) {
@@ -134,6 +136,40 @@ func TestDashboardHasEveryColumn(t *testing.T) {
 		name, _, _ := strings.Cut(view.Field(i).Tag.Get("json"), ",")
 		if k := view.Field(i).Type.Kind(); k != reflect.String && k != reflect.Map && !strings.Contains(string(text), `"`+name+`"`) {
 			t.Errorf("%s: the column %q is missing", page, name)
+		}
+	}
+}
+
+func TestRefusalsAreAddedUp(t *testing.T) {
+	var r Row
+	for i, reason := range []string{store.RefusedByKeyLimit, store.RefusedByBudget, store.RefusedByConcurrency, store.RefusedByKey, store.RefusedByModel, store.RefusedByRequest} {
+		for range i + 1 {
+			r.Call(100, 0, store.Refused, reason)
+		}
+	}
+	if r.Refused() != 21 || r.RefusedKeyLimit != 1 || r.RefusedRequest != 6 || r.FailedCalls != 21 || r.LatencyMs != 0 {
+		t.Errorf("%d refusals of %+v", r.Refused(), r)
+	}
+}
+
+func TestTimesOfCallsAreAddedUp(t *testing.T) {
+	var r Row
+	r.Call(100, 0, store.Succeeded, "")
+	r.Call(50, 20, store.Succeeded, "")
+	r.Call(30, 10, store.ProviderFailed, "")
+	if r.LatencyMs != 180 || r.FirstTokenMs != 30 || r.FailedCalls != 1 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestUsedStatesWhatIsKnownOfTheCost(t *testing.T) {
+	for _, tt := range []struct {
+		unpriced, estimated int64
+		priced, guessed     bool
+	}{{0, 0, true, false}, {1, 0, false, false}, {0, 1, true, true}} {
+		r := Row{Requests: 1, Unpriced: tt.unpriced, Estimated: tt.estimated}
+		if u := r.Used(); u.Priced != tt.priced || u.Estimated != tt.guessed {
+			t.Errorf("%+v: %+v", tt, u)
 		}
 	}
 }
