@@ -112,6 +112,8 @@ func TestManagementCalls(t *testing.T) {
 		{"DELETE", "/api/models/disabled?providerAlias=openai", ``, "204"},
 		{"PATCH", "/api/settings", `{"strategy":"round-robin","firstByteSeconds":60}`, "200"},
 		{"PATCH", "/api/settings", `{"strategy":"magic"}`, "400 strategy"},
+		{"PATCH", "/api/settings", `{"` + strings.Repeat("x", 100) + `":1}`, "400 " + strings.Repeat("x", 100)},
+		{"PATCH", "/api/settings", `{"` + strings.Repeat("x", 101) + `":1}`, "400 …"},
 		{"PATCH", "/api/settings", `{"traceUpstream":["VLLM.example.com:8000","[fd00::1]:80","a.example"]}`, "200"},
 		{"PATCH", "/api/settings", `{"traceUpstream":["https://a.example"]}`, "400 traceUpstream"},
 		{"PATCH", "/api/settings", `{"traceUpstream":["a.example/v1"]}`, "400 traceUpstream"},
@@ -497,4 +499,25 @@ func TestTestsOfConnectionsAreLimited(t *testing.T) {
 	w.Clock.Add(61e9)
 	w.Want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
 	w.Want(404, "probe", `{"connectionId":"nobody"}`)
+}
+
+// An unknown field goes before the bound of connections.
+func TestConnectionsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	id := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789"}`)
+	row, _ := w.tx().Get(storage.ConnectionPrefix + id)
+	for i := range manage.MaxConns - 2 {
+		w.Write(mid, fmt.Sprint(storage.ConnectionPrefix, "copy-", i), string(row))
+	}
+	for _, tt := range []struct{ body, want string }{
+		{`{"provider":"openai","apiKey":"sk-0123456789"}`, "200 "},
+		{`{"provider":"openai","apiKey":"sk-0123456789"}`, "409 too_many"},
+		{`{"unknown":1}`, "400 "},
+	} {
+		status, a := w.API("POST", "/api/providers", tt.body)
+		if got := fmt.Sprint(status, " ", a.Get("error.code").Str); got != tt.want {
+			t.Errorf("%s: got %s (%s), want %s", tt.body, got, a.Raw, tt.want)
+		}
+	}
 }
