@@ -28,13 +28,13 @@ func nextBuild(t *testing.T) string {
 	return overlay(t, map[string]string{source: edited(t, source, none, one)})
 }
 
-// format returns the version of the tables.
-func (w *world) format() (n int) {
+// count returns the number that a query has.
+func (w *world) count(sql string) (n int) {
 	w.Helper()
 	ctx := context.Background()
 	c, err := pgx.Connect(ctx, w.url)
 	if err == nil {
-		err = c.QueryRow(ctx, `SELECT format FROM weir_meta`).Scan(&n)
+		err = c.QueryRow(ctx, sql).Scan(&n)
 		c.Close(ctx)
 	}
 	if err != nil {
@@ -42,6 +42,9 @@ func (w *world) format() (n int) {
 	}
 	return n
 }
+
+// format returns the version of the tables.
+func (w *world) format() int { return w.count(`SELECT format FROM weir_meta`) }
 
 // Servers are replaced one after the other by a version with another form of the tables, while
 // clients call them. A client that is refused finds another server at once, nothing is lost, the
