@@ -127,13 +127,13 @@ function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit
           <Badge kind="warn">{count(b.unpricedCalls ?? 0, "request")} without a price</Badge>
         )}
       </td>
-      <td class="full" data-label="Applies to">
+      <td data-label="Applies to">
         <bdi>{scope.join(", ") || "All requests"}</bdi>
       </td>
       <td class="when" data-label="Resets">
         {b.window === "total" ? "Never" : b.resetsAt ? <Time at={b.resetsAt} /> : windowNames[b.window]}
       </td>
-      <td class="num full">
+      <td class="num">
         <Button aria-label={`Edit ${b.name}`} onClick={onEdit}>
           Edit
         </Button>{" "}

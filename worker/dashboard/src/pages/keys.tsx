@@ -207,10 +207,12 @@ function Row({
     <tr>
       <th scope="row">
         <bdi>{keyName(k)}</bdi> {k.personName && <bdi class="muted small">{k.personName}</bdi>}{" "}
+        {(k.limitedUntil ?? 0) > now && <Badge kind="warn">Limit reached</Badge>}{" "}
+        {k.expiresAt && k.expiresAt <= now && <Badge kind="bad">Expired</Badge>}{" "}
         {k.pausedAt && <Badge kind="warn">Paused</Badge>}
       </th>
-      <td>{k.last4 && <code>…{k.last4}</code>}</td>
-      <td>
+      <td class="desk">{k.last4 && <code>…{k.last4}</code>}</td>
+      <td class="desk">
         <span class="badges">
           {k.scopes.map((s) => (
             <Badge key={s} kind={s === "data" ? "" : "accent"}>
@@ -219,22 +221,19 @@ function Row({
           ))}
         </span>
       </td>
-      <td class="full" data-label="Limits">
-        {limits || <span class="muted">None</span>}{" "}
-        {(k.limitedUntil ?? 0) > now && <Badge kind="warn">Limit reached</Badge>}
-      </td>
+      <td class="desk">{limits || <span class="muted">None</span>}</td>
       <td class="when" data-label="Last used">
         <Time at={k.lastUsedAt} />
       </td>
-      <td class="num" data-label="Requests, 24 hours">
+      <td class="num desk">
         {number(k.requestsLastDay)}
         {k.refused > 0 && <div class="muted small">{number(k.refused)} refused in all</div>}
       </td>
       <td class="num" data-label="Spend this month" title={`${money(k.spentUsd)} in all`}>
         {own ? <Spent of={own} /> : spend(k.spentMonthUsd)}
       </td>
-      <td class="when" data-label="Expires">
-        {k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">Expired</Badge> : <Time at={k.expiresAt} />}
+      <td class="when desk">
+        <Time at={k.expiresAt} />
       </td>
       <td class="num full">
         <Button kind="quiet" aria-label={`Edit ${keyName(k)}`} onClick={onEdit}>

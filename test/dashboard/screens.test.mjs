@@ -1,0 +1,183 @@
+// Every page on a phone, a tablet and a desktop, in both themes: nothing is wider than the
+// screen, the first row of a list is near its top, and axe finds nothing, whatever the
+// names and however many rows; with a wrong clock, and while the gateway is away.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { pages } from "../../worker/dashboard/src/pages.ts";
+import { secrets } from "../e2e/gateway.mjs";
+import { accessible, bench, holds, open, settled, shot, signIn } from "./browser.mjs";
+import { used } from "./used.mjs";
+
+const names = ["Wide ".repeat(40), "W".repeat(200), "مفتاح الإنتاج للفريق ‎(١)", "👩‍💻🎉 Ünïcode", "Laptop"];
+const bounds = { providers: 500, combos: 500, keys: 1000, budgets: 100 }; // of a machine
+const screens = [
+  [390, 844],
+  [768, 1024],
+  [1440, 900],
+];
+const firstRow = { table: "tbody tr:not(.gap)", list: ".order > li, .accounts li, .cards > li, .tiles > li" };
+
+let b, me;
+before(async () => {
+  b = await bench();
+  me = await used(b);
+  const add = (path, body) => b.operator.call("POST", `/${me.machineId}/api${path}`, body);
+  await b.operator.call("PATCH", `/api/machines/${me.machineId}`, { name: names[1] });
+  await add("/budgets", { name: "Team", unit: "usd", limit: 50, window: "month" });
+  await add("/destinations", { kind: "webhook", name: "Hook", settings: { url: `${b.upstream.url}/hook` } });
+  await add("/models/custom", { providerAlias: "up", id: "own-model" });
+});
+after(() => b?.close());
+
+// rows lets the page read n rows in place of those of each list, made of its first one.
+async function rows(page, n) {
+  await page.route(
+    ({ pathname }) =>
+      /\/api\/(machines|providers|keys|budgets|combos|requests|audit|models\/list\/\w+)$/.test(pathname),
+    async (route) => {
+      if (route.request().method() !== "GET") return route.continue();
+      const url = new URL(route.request().url());
+      const answer = await (await route.fetch()).json();
+      const all = Math.min(n, bounds[url.pathname.split("/").pop()] ?? n);
+      const [first] = answer.data,
+        limit = Number(url.searchParams.get("limit") ?? (/requests|machines|audit/.test(url.pathname) ? 100 : all));
+      if (!first || url.searchParams.has("after")) return route.fulfill({ json: answer });
+      const data = Array.from({ length: Math.min(all, limit) }, (_, i) => {
+        const name = `${names[i % names.length].slice(0, 195)} ${i}`;
+        const ofId = { id: url.pathname.includes("/models/list/") ? `up/${name}${i}` : `${first.id}${i}` };
+        const ofMachine = { machineId: i ? `m${String(i).padStart(15, "0")}` : first.machineId };
+        return {
+          ...first,
+          ...(first.id && ofId),
+          ...(first.machineId && ofMachine),
+          ...(first.seq && { seq: 1_000_000 - i }),
+          ...(first.asked && { asked: name, error: `error of ${name}`, status: i % 3 ? 200 : 502 }),
+          ...(!first.asked && !url.pathname.includes("/models/") && { name }),
+        };
+      });
+      const more = data.length < all;
+      await route.fulfill({
+        json: { ...answer, data, total: all, has_more: more, ...(more && { cursor: "1", next: "1" }) },
+      });
+    },
+  );
+}
+
+const addresses = [
+  ...pages.map((p) => p.path),
+  "providers/add",
+  "models?view=prices",
+  "usage?group=model",
+  "machines", // the list of machines
+];
+const others = ["overview", "usage", "usage?group=model", "settings", "explain", "playground"]; // begin with something else
+const addressOf = (path) => (path === "machines" ? "#/machines" : `#/m/${me.machineId}/${path}`);
+
+// fits checks the page that is open on all screens, in both themes.
+async function fits(page, what, most) {
+  for (const [width, height] of screens) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      const found = await page.evaluate(() => {
+        const wide = document.documentElement.scrollWidth - innerWidth;
+        if (wide <= 0) return "";
+        const all = [...document.querySelectorAll("main *")].filter(
+          (e) => e.getBoundingClientRect().right > innerWidth,
+        );
+        return `${wide} px: ${all.slice(0, 3).map((e) => e.outerHTML.slice(0, 120))}`;
+      });
+      assert.equal(found, "", `${what} is wider than ${width} px`);
+    }
+    if (width > 390) continue;
+    const top = await page.evaluate((selectors) => {
+      const first = document.querySelector("main")?.querySelector(selectors);
+      return first ? first.getBoundingClientRect().top + scrollY : 0;
+    }, Object.values(firstRow).join(", "));
+    assert.ok(top <= most * height, `${what}: the first row is at ${Math.round(top)} px`);
+  }
+}
+
+for (const n of [0, 1, 30, 10_000])
+  test(`nothing is wider than the screen with ${n} rows`, async (t) => {
+    const page = await open(t, b, { at: addressOf("settings") });
+    await rows(page, n);
+    for (const path of addresses) {
+      await page.goto(`${b.url}/${addressOf(path)}`);
+      await page.reload();
+      await settled(page);
+      await fits(page, `${path} with ${n} rows`, others.includes(path) ? 3 : 1);
+      if (n === 30) {
+        await page.setViewportSize({ width: 390, height: 844 });
+        await shot(page, `screen-${path.replace(/\W+/g, "-")}-390`);
+      }
+    }
+  });
+
+test("axe finds nothing on any page, in both themes", async (t) => {
+  const page = await open(t, b, { at: addressOf("overview") });
+  await rows(page, 30);
+  for (const path of addresses) {
+    await page.goto(`${b.url}/${addressOf(path)}`);
+    await page.reload();
+    await settled(page);
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await accessible(page, `${path}, ${colorScheme}`);
+    }
+  }
+});
+
+test("a wrong clock of the viewer breaks no page", async (t) => {
+  for (const days of [-400, 400]) {
+    const page = await open(t, b, { as: null });
+    await page.addInitScript((ms) => {
+      const Real = Date;
+      globalThis.Date = class extends Real {
+        constructor(...args) {
+          super(...(args.length ? args : [Real.now() + ms]));
+        }
+        static now() {
+          return Real.now() + ms;
+        }
+      };
+    }, days * 86_400_000);
+    await page.goto(`${b.url}/${addressOf("overview")}`);
+    await page.getByRole("heading", { name: "Sign in to weir" }).waitFor();
+    await signIn(page, secrets.ADMIN_TOKEN);
+    for (const path of addresses) {
+      await page.goto(`${b.url}/${addressOf(path)}`);
+      await settled(page);
+      assert.equal(await page.getByRole("alert").count(), 0, `${path}, ${days} days`);
+      assert.doesNotMatch(
+        await page.locator("main").innerText(),
+        /NaN|Invalid Date|undefined/,
+        `${path}, ${days} days`,
+      );
+    }
+  }
+});
+
+test("every page says that the gateway is away, and continues when it is back", async (t) => {
+  const page = await open(t, b, { at: addressOf("overview"), failures: ["GET /* 0"] });
+  await settled(page);
+  // The code of the pages is loaded before.
+  for (const { title } of pages) {
+    await page.getByRole("navigation").getByRole("link", { name: title, exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
+  }
+  for (const { path, title } of pages) {
+    if (path === "explain") continue; // shows its form without them
+    await page.route(/\/api\//, (route) => route.abort("connectionrefused"));
+    await page.goto(`${b.url}/${addressOf(path === "settings" ? "keys" : "settings")}`);
+    await page.goto(`${b.url}/${addressOf(path)}`);
+    await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
+    const away = page.getByText("The gateway cannot be reached.");
+    await away.first().waitFor();
+    await page.unrouteAll({ behavior: "wait" });
+    const again = page.getByRole("button", { name: "Try again" });
+    while ((await again.count()) > 0) await again.first().click();
+    await settled(page);
+    await holds(page, () => !document.body.innerText.includes("cannot be reached"));
+  }
+});
