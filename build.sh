@@ -15,6 +15,7 @@ usage() {
 ./build.sh e2e [PATTERN]      the end-to-end tests in workerd whose path matches;
                               PLATFORM=native runs them against the native server
 ./build.sh pages [PATTERN]    the tests of the dashboard in a browser whose path matches
+./build.sh pictures           make the pictures of docs/images from a machine with a week of use
 ./build.sh clients [PATTERN]  the tests with the tools that people use, in workerd;
                               PLATFORM=native runs them against the native server
 ./build.sh cluster [PATTERN]  the tests of several native servers over PostgreSQL whose name matches
@@ -33,7 +34,7 @@ TEXT
 
 command=${1:-build}
 case "$command" in
-  build | dev | serve | check | format | e2e | pages | clients | cluster | test | soak | fuzz | mutants | bench | deploy | doctor | release | clean)
+  build | dev | serve | check | format | e2e | pages | pictures | clients | cluster | test | soak | fuzz | mutants | bench | deploy | doctor | release | clean)
     [ $# -eq 0 ] || shift
     exec "scripts/$command.sh" "$@"
     ;;

@@ -2,11 +2,12 @@
 // it. With GOLDEN=update they are written to docs/images; otherwise the test checks that
 // each page still shows what its picture does, and that each picture is used.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { compatible } from "../e2e/gateway.mjs";
+import { animated, chunksOf } from "./apng.mjs";
 import { bench, open, settled } from "./browser.mjs";
 import { recorded } from "./used.mjs";
 
@@ -51,6 +52,50 @@ before(async () => {
 });
 after(() => b?.close());
 
+// The past of the machine, which no call can make: what a team of five uses in a week, by
+// weekday from Sunday on, and by hour.
+const ofDay = [310, 1840, 2120, 2260, 2050, 1610, 280];
+const ofHour = [0, 0, 0, 0, 0, 0, 1, 3, 7, 10, 11, 9, 6, 9, 11, 10, 9, 7, 4, 2, 1, 0, 0, 0]; // percent
+
+// counts returns the usage of a number of requests; n varies it.
+function counts(requests, n) {
+  const providerFailed = Math.round((requests * (3 + ((n * 7) % 11))) / 1000),
+    refused = Math.round(requests / 250);
+  return {
+    requests,
+    succeeded: requests - providerFailed - refused,
+    failedRequests: providerFailed + refused,
+    providerFailed,
+    refused,
+    attempts: requests + providerFailed,
+    inputTokens: requests * (2900 + 40 * (n % 5)),
+    outputTokens: requests * (410 + 15 * (n % 7)),
+    costUsd: requests * (0.0062 + 0.0003 * (n % 4)),
+    latencyMs: requests * 1840,
+    latencyP95Ms: 4200 + 130 * (n % 6),
+  };
+}
+
+// week lets the overview read that past.
+const week = (page) =>
+  page.route(/\/api\/usage\?period=(24h&groupBy=hour|7d&groupBy=day)$/, async (route) => {
+    const real = await (await route.fetch()).json();
+    const byDay = route.request().url().endsWith("day"),
+      stepMs = byDay ? 86_400_000 : 3_600_000,
+      last = Date.parse(byDay ? real.to : `${real.to}:00Z`);
+    const data = Array.from({ length: byDay ? 7 : 24 }, (_, i) => {
+      const at = new Date(last - i * stepMs);
+      const day = ofDay[at.getUTCDay()];
+      const row = counts(byDay ? day : Math.round((day * ofHour[at.getUTCHours()]) / 100), i);
+      return byDay ? { day: at.toISOString().slice(0, 10), ...row } : { hour: at.toISOString().slice(0, 13), ...row };
+    });
+    const total = {};
+    for (const { day, hour, ...row } of data)
+      for (const [name, n] of Object.entries(row)) total[name] = (total[name] ?? 0) + n;
+    total.latencyP95Ms = Math.max(...data.map((row) => row.latencyP95Ms));
+    await route.fulfill({ json: { ...real, data, total } });
+  });
+
 const pictures = [
   { file: "overview.png", at: "overview", heading: "Overview" },
   { file: "overview-dark.png", at: "overview", heading: "Overview", dark: true },
@@ -62,7 +107,9 @@ const pictures = [
 
 for (const { file, at, heading, dark } of pictures)
   test(`docs/images/${file} shows ${heading}`, async (t) => {
-    const p = await open(t, b, { at: `#/m/${machineId}/${at}`, dark, viewport: { width: 1280, height: 800 } });
+    const p = await open(t, b, { at: `#/m/${machineId}/settings`, dark, viewport: { width: 1280, height: 800 } });
+    await week(p);
+    await p.goto(`${b.url}/#/m/${machineId}/${at}`);
     await p.getByRole("heading", { level: 1, name: heading }).waitFor();
     await settled(p);
     if (update) {
@@ -72,12 +119,60 @@ for (const { file, at, heading, dark } of pictures)
     assert.ok(existsSync(join(images, file)), `${file} is missing: GOLDEN=update`);
   });
 
+const tour = "tour.png";
+
+test(`docs/images/${tour} is a tour of 20 seconds`, async (t) => {
+  const page = await open(t, b, { at: `#/m/${machineId}/settings`, viewport: { width: 1120, height: 700 } });
+  page.setDefaultTimeout(30_000);
+  await week(page);
+  const frames = [];
+  const frame = async (ms) => {
+    await settled(page);
+    frames.push([await page.screenshot(), ms]);
+  };
+  const find = async (text, heading) => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: /^Search pages/ }).fill(text);
+    await page.getByRole("option", { name: `${heading} Page`, selected: true }).waitFor();
+    await frame(2000);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+  };
+  await page.goto(`${b.url}/#/m/${machineId}/overview`);
+  await page.getByRole("table", { name: "Last 7 days" }).waitFor();
+  await frame(4000);
+  await find("prov", "Providers");
+  await frame(2500);
+  await page.goto(`${b.url}/#/m/${machineId}/connect/codex`);
+  await page.getByRole("heading", { level: 1, name: "Connect Codex CLI" }).waitFor();
+  await frame(2500);
+  await find("keys", "Keys");
+  await frame(2000);
+  await page.goto(`${b.url}/#/m/${machineId}/requests`);
+  await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
+  await frame(2500);
+  await page.getByRole("row").filter({ hasText: "smart" }).first().getByRole("link").first().click();
+  await page.getByRole("dialog", { name: "Request" }).waitFor();
+  await frame(2500);
+  if (update) writeFileSync(join(images, tour), animated(frames));
+  const made = readFileSync(join(images, tour));
+  const delays = chunksOf(made)
+    .filter(([type]) => type === "fcTL")
+    .map(([, data]) => data.readUInt16BE(20));
+  assert.equal(
+    delays.reduce((sum, ms) => sum + ms),
+    20_000,
+  );
+  assert.ok(made.length <= 1_500_000, `${made.length} bytes`);
+});
+
 test("each picture is used, and no other is there", () => {
   const pages = readdirSync(join(root, "docs"))
     .filter((f) => f.endsWith(".md"))
     .map((f) => `docs/${f}`);
   const texts = ["README.md", ...pages].map((f) => readFileSync(join(root, f), "utf8")).join("\n");
-  assert.deepEqual(readdirSync(images).sort(), pictures.map(({ file }) => file).sort());
-  const unused = pictures.filter(({ file }) => !texts.includes(`images/${file}`));
+  const files = [...new Set(pictures.map(({ file }) => file)), tour];
+  assert.deepEqual(readdirSync(images).sort(), files.sort());
+  const unused = files.filter((file) => !texts.includes(`images/${file}`));
   assert.deepEqual(unused, []);
 });
