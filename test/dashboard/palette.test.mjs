@@ -25,6 +25,7 @@ test("each kind of target opens with the keyboard alone", async (t) => {
   const box = palette.getByRole("combobox", { name: "Search pages, accounts, keys and requests" });
   // find opens the palette, types, waits for the option that is chosen, and presses Enter.
   const find = async (text, option, keys = "Control+k") => {
+    await page.locator("dialog[open]").waitFor({ state: "detached" });
     await page.keyboard.press(keys);
     await box.waitFor();
     assert.equal(await box.evaluate((el) => el === document.activeElement), true);
@@ -45,6 +46,7 @@ test("each kind of target opens with the keyboard alone", async (t) => {
   await page.waitForURL(`**/providers/${me.second.id}`);
   await find("مريم key", "Laptop of مريم 👩‍💻 Key");
   await page.waitForURL(`**/keys/${key.id}`);
+  await page.getByRole("dialog", { name: /^Edit Laptop/ }).waitFor();
   await page.keyboard.press("Control+k");
   assert.equal(await palette.count(), 0, "not above another dialog");
   await page.keyboard.press("Escape");
