@@ -19,6 +19,7 @@ var wantRoles = map[string]people.Role{
 	"GET /api/version":                       "",
 	"GET /api/machines":                      "member",
 	"POST /api/machines":                     "",
+	"PATCH /api/machines/{id}":               "",
 	"DELETE /api/machines/{id}":              "",
 	"GET /api/providers":                     "viewer",
 	"POST /api/providers":                    "editor",
@@ -118,6 +119,7 @@ var wantRoles = map[string]people.Role{
 	"GET /api/export":                        "owner",
 	"POST /api/export":                       "owner",
 	"POST /api/import":                       "owner",
+	"POST /api/compare":                      "editor",
 	"POST /api/explain":                      "viewer",
 }
 

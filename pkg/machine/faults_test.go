@@ -259,6 +259,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 		"POST /api/invitations":                 {body: `{"role":"viewer"}`},
 		"DELETE /api/invitations/{id}":          {param: by(1)[:inviteID]},
 		"POST /api/setup":                       {body: `{"tool":"codex","model":"openai/gpt-4o-mini"}`},
+		"POST /api/compare":                     {body: `{"accounts":{}}`},
 		"POST /api/device/{code}":               {body: `{"approve":true,"digest":"` + inprocess.Digest(5) + `","name":"laptop"}`},
 		"PUT /api/models/alias":                 {body: `{"alias":"new","model":"openai/gpt-4o"}`},
 		"DELETE /api/models/alias":              {query: "alias=nick"},

@@ -16,8 +16,8 @@ import (
 	"weir/server/jwk"
 )
 
-// peopleWorld is a gateway with an identity provider of a kind, whose rule has a value of the claim groups.
-func peopleWorld(t *testing.T, address, body string) (*world, *issuer.Issuer, string) {
+// issuerWorld is a gateway with an identity provider of a kind, whose rule has a value of the claim groups.
+func issuerWorld(t *testing.T, address, body string) (*world, *issuer.Issuer, string) {
 	t.Helper()
 	s := issuer.New(address)
 	w := &world{Gateway: front.New(func(p *gateway.Ports) { p.Verify = jwk.Verify }), t: t, origin: "https://gateway.example"}
@@ -34,7 +34,7 @@ func peopleWorld(t *testing.T, address, body string) (*world, *issuer.Issuer, st
 
 func TestProxyHeaderIsVerifiedWithEachCall(t *testing.T) {
 	const team = "https://acme.cloudflareaccess.com"
-	w, s, id := peopleWorld(t, team, `{"name":"Access","kind":"cloudflare-access","issuer":"`+team+`","clientId":"aud1",`+
+	w, s, id := issuerWorld(t, team, `{"name":"Access","kind":"cloudflare-access","issuer":"`+team+`","clientId":"aud1",`+
 		`"rules":[{"claim":["email"],"value":"ada@acme.com","role":"editor","machines":["*"]}]}`)
 	made := w.do("POST", "/api/machines", adminToken, "{}")
 	at := "/" + gjson.Get(made.body, "machineId").Str
@@ -94,7 +94,7 @@ func TestProxyHeaderIsVerifiedWithEachCall(t *testing.T) {
 
 func TestCIJobExchangesItsToken(t *testing.T) {
 	const github = "https://token.actions.githubusercontent.com"
-	w, s, _ := peopleWorld(t, github, `{"name":"CI","kind":"ci","issuer":"`+github+`","clientId":"https://gateway.example",`+
+	w, s, _ := issuerWorld(t, github, `{"name":"CI","kind":"ci","issuer":"`+github+`","clientId":"https://gateway.example",`+
 		`"rules":[{"claim":["sub"],"value":"repo:acme/app:ref:refs/heads/main","role":"editor","machines":["*"]}]}`)
 	made := w.do("POST", "/api/machines", adminToken, "{}")
 	at := "/" + gjson.Get(made.body, "machineId").Str
@@ -152,7 +152,7 @@ func TestCIJobExchangesItsToken(t *testing.T) {
 }
 
 func TestSessionsOfPeopleEnd(t *testing.T) {
-	w, s, id := peopleWorld(t, "https://id.example.com", `{"name":"Acme","issuer":"https://id.example.com","clientId":"weir",`+
+	w, s, id := issuerWorld(t, "https://id.example.com", `{"name":"Acme","issuer":"https://id.example.com","clientId":"weir",`+
 		`"rules":[{"claim":["groups"],"value":"ai","role":"viewer","machines":["*"]}]}`)
 	made := w.do("POST", "/api/machines", adminToken, "{}")
 	at := "/" + gjson.Get(made.body, "machineId").Str

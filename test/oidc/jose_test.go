@@ -49,12 +49,15 @@ func TestTokensOfGoJose(t *testing.T) {
 				_, err = parsed.Verify(private.Public())
 				theirs = err == nil
 			}
-			claims, err := oidc.VerifyToken(context.Background(), jwk.Verify, set, string(changed))
-			if ours := err == nil; ours && !theirs || theirs && i == 0 && !ours {
+			ours, err := oidc.Parse(string(changed))
+			if err == nil {
+				err = ours.Verify(context.Background(), jwk.Verify, set)
+			}
+			if accepted := err == nil; accepted && !theirs || theirs && i == 0 && !accepted {
 				t.Errorf("%s, byte %d: weir %v, go-jose %v", alg, i, err, theirs)
 			}
-			if i == 0 && string(claims) != `{"iss":"https://id.example","sub":"ada"}` {
-				t.Errorf("%s: claims %s, %v", alg, claims, err)
+			if i == 0 && (err != nil || string(ours.Claims) != `{"iss":"https://id.example","sub":"ada"}`) {
+				t.Errorf("%s: claims of %+v, %v", alg, ours, err)
 			}
 		}
 	}

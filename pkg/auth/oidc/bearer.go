@@ -222,7 +222,7 @@ func (p *Provider) missing(d gjson.Result) (findings []string) {
 func usable(keys []byte) bool {
 	for _, k := range member(gjson.ParseBytes(keys), "keys").Array() {
 		for i := range algorithms {
-			if _, err := (&jws{alg: algorithms[i].name}).fit(k); err == nil {
+			if _, err := (&JWS{alg: algorithms[i].name}).fit(k); err == nil {
 				return true
 			}
 		}

@@ -30,8 +30,8 @@ type expect struct {
 }
 
 // check checks the claims of a token whose signature is right. It returns them.
-func (x *expect) check(t *jws) (gjson.Result, error) {
-	c := gjson.ParseBytes(t.claims)
+func (x *expect) check(t *JWS) (gjson.Result, error) {
+	c := gjson.ParseBytes(t.Claims)
 	if x.Issuer == "" || x.ClientID == "" || text(c, "iss") != x.Issuer {
 		return c, errIssuer
 	}

@@ -194,7 +194,7 @@ func (c *Client) read(raw []byte, issuer string) (*metadata, error) {
 // claims returns the claims of a token by a key of keysURL. It asks for the keys again, at
 // most once a minute, if none fits.
 func (c *Client) claims(ctx context.Context, keysURL, token string, x *expect) (gjson.Result, error) {
-	t, err := parse(token)
+	t, err := Parse(token)
 	if err != nil {
 		return gjson.Result{}, err
 	}
@@ -203,7 +203,7 @@ func (c *Client) claims(ctx context.Context, keysURL, token string, x *expect) (
 		if keys, err = c.document(ctx, keysURL, again); err != nil {
 			return gjson.Result{}, err
 		}
-		if err = t.verify(ctx, c.Verify, keys); err != errNoKey {
+		if err = t.Verify(ctx, c.Verify, keys); err != errNoKey {
 			break
 		}
 	}

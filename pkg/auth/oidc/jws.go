@@ -99,16 +99,16 @@ var algorithms = [...]struct {
 	{"EdDSA", "OKP", "Ed25519", []string{"crv", "kty", "x"}},
 }
 
-// jws is a token in its compact form.
-type jws struct {
+// JWS is a token in its compact form.
+type JWS struct {
 	alg, kid string
-	claims   []byte // a JSON object
+	Claims   []byte // a JSON object
 	signed   []byte
 	sig      []byte
 }
 
-// parse takes a token apart and checks its header.
-func parse(token string) (*jws, error) {
+// Parse takes a token apart and checks its header.
+func Parse(token string) (*JWS, error) {
 	parts := strings.Split(token, ".")
 	if len(token) > maxToken || len(parts) != 3 {
 		return nil, errForm
@@ -119,7 +119,7 @@ func parse(token string) (*jws, error) {
 	if errors.Join(err1, err2, err3) != nil || !isObject(head) || !isObject(claims) || len(sig) == 0 {
 		return nil, errForm
 	}
-	t := &jws{claims: claims, sig: sig, signed: []byte(token[:len(parts[0])+1+len(parts[1])])}
+	t := &JWS{Claims: claims, sig: sig, signed: []byte(token[:len(parts[0])+1+len(parts[1])])}
 	h := gjson.ParseBytes(head)
 	for _, name := range [...]string{"crit", "jku", "jwk", "x5u", "b64", "zip", "enc"} {
 		if member(h, name).Exists() {
@@ -185,7 +185,7 @@ func member(object gjson.Result, name string) (found gjson.Result) {
 
 // key returns the key of a JWKS that a token is signed by, in the form that Verify takes.
 // Without a kid it is the only key that fits.
-func (t *jws) key(keys []byte) (jwk []byte, err error) {
+func (t *JWS) key(keys []byte) (jwk []byte, err error) {
 	n := 0
 	err = errNoKey
 	for _, k := range member(gjson.ParseBytes(keys), "keys").Array() {
@@ -211,7 +211,7 @@ func (t *jws) key(keys []byte) (jwk []byte, err error) {
 
 // fit returns the members of a key that Verify needs, if it may verify the token's
 // algorithm.
-func (t *jws) fit(k gjson.Result) ([]byte, error) {
+func (t *JWS) fit(k gjson.Result) ([]byte, error) {
 	a := &algorithms[algorithm(t.alg)]
 	if member(k, "kty").Str != a.kty || member(k, "crv").Str != a.crv ||
 		member(k, "use").Exists() && member(k, "use").Str != "sig" ||
@@ -251,8 +251,8 @@ func fits(name, text string) bool {
 	return len(b) == 32
 }
 
-// verify checks the signature by a key of a JWKS.
-func (t *jws) verify(ctx context.Context, verify Verify, keys []byte) error {
+// Verify checks the signature by a key of a JWKS.
+func (t *JWS) Verify(ctx context.Context, verify Verify, keys []byte) error {
 	jwk, err := t.key(keys)
 	if err != nil {
 		return err
@@ -268,17 +268,4 @@ func (t *jws) verify(ctx context.Context, verify Verify, keys []byte) error {
 		return errSignature
 	}
 	return nil
-}
-
-// VerifyToken returns the claims of a token that is signed by a key of a JWKS. It does not
-// check the claims.
-func VerifyToken(ctx context.Context, verify Verify, keys []byte, token string) ([]byte, error) {
-	t, err := parse(token)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.verify(ctx, verify, keys); err != nil {
-		return nil, err
-	}
-	return t.claims, nil
 }

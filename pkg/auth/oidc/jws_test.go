@@ -20,9 +20,9 @@ const now = int64(1_800_000_000)
 
 // check verifies a token as a sign-in does.
 func check(keys, token string, x expect) error {
-	t, err := parse(token)
+	t, err := Parse(token)
 	if err == nil {
-		err = t.verify(context.Background(), verifier, []byte(keys))
+		err = t.Verify(context.Background(), verifier, []byte(keys))
 	}
 	if err == nil {
 		_, err = x.check(t)
@@ -45,16 +45,16 @@ func TestVectors(t *testing.T) {
 			`"y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`, "eyJhbGciOiJFUzI1NiJ9." + payload +
 			"DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"},
 	} {
-		tok, err := parse(v.token)
+		tok, err := Parse(v.token)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		keys := []byte(`{"keys":[` + v.key + `]}`)
-		if err := tok.verify(context.Background(), verifier, keys); err != nil {
+		if err := tok.Verify(context.Background(), verifier, keys); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		tok.sig[7] ^= 1
-		if err := tok.verify(context.Background(), verifier, keys); err != errSignature {
+		if err := tok.Verify(context.Background(), verifier, keys); err != errSignature {
 			t.Errorf("%s with a changed signature: %v", name, err)
 		}
 	}

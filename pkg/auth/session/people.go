@@ -112,7 +112,9 @@ func (s *Sessions) openPerson(ctx context.Context, c *auth.Call, in *rpc.PersonS
 	if err != nil {
 		return nil, err
 	}
+	sid := in.Session.Sid
 	in.Session = s.opening(c, t)
+	in.Session.Sid = sid
 	if before, ok := s.readCookie(c.Header); ok {
 		if before.home == t.home {
 			in.Session.Replaces = before.digest()

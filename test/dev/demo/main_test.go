@@ -54,7 +54,7 @@ func TestGreetingHasOneLinkAndUsableLines(t *testing.T) {
 		if n := strings.Count(text, "http://127.0.0.1:8787/#/sign-in/token\n"); n != 1 {
 			t.Errorf("%d sign-in links in %q", n, text)
 		}
-		if lines := strings.Count(text, "\n"); lines > 14 {
+		if lines := strings.Count(text, "\n"); lines > 15 {
 			t.Errorf("%d lines: %q", lines, text)
 		}
 		if curls := strings.Count(text, "\ncurl -s "); (curls == 2) != (k != nil) || !strings.HasSuffix(text, "Ctrl-C stops it.\n") {
