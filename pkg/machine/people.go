@@ -51,6 +51,20 @@ type profile struct {
 // roles returns the roles that count now.
 func (p *personRow) roles() people.Grants { return people.Merge(p.Rules, p.Grants) }
 
+// renewedBy reports whether an invitation may renew the token of the person: whoever opens it has all
+// their roles, so an owner makes none for a person of other machines.
+func (p *personRow) renewedBy(in *rpc.InviteCreate) bool {
+	if in.By == "operator" {
+		return true
+	}
+	for machine, g := range p.roles() {
+		if machine != in.MachineID && g.Role.Valid() {
+			return false
+		}
+	}
+	return true
+}
+
 // inviteRow is an invitation. It is deleted when it is used.
 type inviteRow struct {
 	rpc.InviteCreate
@@ -247,7 +261,7 @@ func (o *Object) personOfLink(t *storage.Tx, invite *inviteRow, in *rpc.PersonSi
 	err error) {
 	if invite.Person != "" {
 		var ok bool
-		if row, ok = loadPerson(t, invite.Person); !ok {
+		if row, ok = loadPerson(t, invite.Person); !ok || !row.renewedBy(&invite.InviteCreate) {
 			return row, is, rpc.ErrInvitation()
 		}
 		is = o.profileOf(&row)
@@ -389,6 +403,10 @@ func (o *Object) inviteCreate(r *storage.Call) (any, error) {
 		p, ok := loadPerson(r.Tx, in.Person)
 		if !ok || p.Issuer != linkIssuer || !p.roles().Of(in.MachineID).Role.Valid() {
 			return nil, apierr.New(404, "person_not_found", "No person of this machine who signs in by a link has this id.")
+		}
+		if !p.renewedBy(&in) {
+			return nil, apierr.New(403, "role_required",
+				"This person has roles on other machines too. The operator can make the link.")
 		}
 		in.Role, in.Template = "", nil
 	} else if !in.Role.Valid() {

@@ -246,3 +246,36 @@ func TestSignInFromNewAddressIsANotice(t *testing.T) {
 		}
 	}
 }
+
+// An owner of one machine could become a person of two, by the link that renews their token.
+func TestOwnerOfOneMachineRenewsNoPersonOfTwo(t *testing.T) {
+	w := newWorld(t)
+	other := strings.Repeat("b", len(mid))
+	w.invite(1, rpc.InviteCreate{Role: people.Member})
+	_, s := w.signIn(1, rpc.PersonSignIn{Invite: by(1), Name: "Bob", NewToken: inprocess.Digest(1)})
+	id := s.Person.ID
+	renewed := func(n int, actor string) (created, used int) {
+		created = w.invite(n, rpc.InviteCreate{Person: id, By: actor})
+		used, _ = w.signIn(n, rpc.PersonSignIn{Invite: by(n), NewToken: inprocess.Digest(n)})
+		return created, used
+	}
+	if created, used := renewed(2, "person:p_1"); created != 200 || used != 200 {
+		t.Errorf("a person of this machine alone: got %d and %d", created, used)
+	}
+	w.invite(3, rpc.InviteCreate{Person: id, By: "key:1"})
+	invite := rpc.InviteCreate{Digest: by(4), MachineID: other, Role: people.Owner}
+	w.At(rpc.RegistryID, "invite.create", string(storage.Encode(invite)))
+	if status, s := w.signIn(4, rpc.PersonSignIn{Token: inprocess.Digest(2), Invite: by(4)}); status != 200 ||
+		s.Person.Roles.Of(other).Role != people.Owner {
+		t.Fatalf("a second machine: got %d %+v", status, s.Person)
+	}
+	if used, _ := w.signIn(5, rpc.PersonSignIn{Invite: by(3), NewToken: inprocess.Digest(5)}); used != 401 {
+		t.Errorf("a link from before the second machine: got %d, want 401", used)
+	}
+	if created, used := renewed(6, "person:p_1"); created != 403 || used != 401 {
+		t.Errorf("a person of two machines: got %d and %d, want 403 and 401", created, used)
+	}
+	if created, used := renewed(7, "operator"); created != 200 || used != 200 {
+		t.Errorf("by the operator: got %d and %d", created, used)
+	}
+}
