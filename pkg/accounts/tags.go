@@ -14,7 +14,8 @@ import (
 
 // Tags returns the tags of a request: those of its key, those of its header x-weir-tags, texts
 // between commas, and those of its body. A name, the text before "=", has one value: the key's,
-// else the first. Those that are too long, too many or not UTF-8 are left out.
+// else the first. Those that are too long, too many or not UTF-8 are left out, and the name "person",
+// which keys alone have.
 func (t *Trace) Tags(m *snapshot.Machine, r *httpmsg.Request) []string {
 	if t.tagged {
 		return t.tags
@@ -31,8 +32,8 @@ func (t *Trace) Tags(m *snapshot.Machine, r *httpmsg.Request) []string {
 
 func (t *Trace) addTag(tag string) {
 	name := store.TagName(tag)
-	if tag == "" || len(tag) > store.MaxTag || len(t.tags) >= store.MaxTags || !utf8.ValidString(tag) ||
-		slices.ContainsFunc(t.tags, func(had string) bool { return store.TagName(had) == name }) {
+	if tag == "" || name == store.PersonTag || len(tag) > store.MaxTag || len(t.tags) >= store.MaxTags ||
+		!utf8.ValidString(tag) || slices.ContainsFunc(t.tags, func(had string) bool { return store.TagName(had) == name }) {
 		return
 	}
 	t.tags = append(slices.Clip(t.tags), strings.Clone(tag))

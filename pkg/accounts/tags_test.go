@@ -33,6 +33,8 @@ func TestTagsOfARequest(t *testing.T) {
 		{"of the key", []string{"project=atlas"}, "", []string{"project=atlas"}},
 		{"the client cannot override them", []string{"project=atlas"}, "project=other, project =x,project,team=b",
 			[]string{"project=atlas", "team=b"}},
+		{"nor say whose the call is", nil, "person=p_1, person =p_2,person,team=b", []string{"team=b"}},
+		{"which the key says", []string{"person=p_1"}, "person=p_2", []string{"person=p_1"}},
 		{"nor push them out", []string{"z=1"}, "1,2,3,4,5,6,7,8,9", []string{"z=1", "1", "2", "3", "4", "5", "6", "7"}},
 	} {
 		m := snapshot.New(&store.Machine{ID: "m", Keys: []store.Key{{ID: "k1", Tags: tt.key}, {ID: "k2", Tags: []string{"x=1"}}}})

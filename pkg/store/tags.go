@@ -19,6 +19,10 @@ const (
 	maxFieldName = 40
 )
 
+// PersonTag is the name of the tag that says whose a key is. Calls cannot set it: it adds up what a
+// person has used, and their budget.
+const PersonTag = "person"
+
 // IsTagField reports whether a field of bodies may be in Settings.TagsFrom.
 func IsTagField(field string) bool {
 	name, nested := strings.CutPrefix(field, "metadata.")

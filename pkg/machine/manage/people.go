@@ -64,10 +64,8 @@ func (c *change) ownKeys() []storage.Key {
 	return slices.DeleteFunc(c.Keys(), func(k storage.Key) bool { return !c.isOwn(k.ID) })
 }
 
-// personTag is the name of the tag with the person of a key. It adds up usage and budgets.
-const personTag = "person"
-
-func tagOf(person string) string { return personTag + "=" + person }
+// tagOf returns the tag with the person of a key. It adds up usage and budgets.
+func tagOf(person string) string { return store.PersonTag + "=" + person }
 
 // templateOf returns the template of a member.
 func templateOf(p *rpc.Person) *people.Template {
@@ -93,7 +91,7 @@ func own(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
 	return byTemplate(t, p, row)
 }
 
-func ofPerson(tag string) bool { return store.TagName(tag) == personTag }
+func ofPerson(tag string) bool { return store.TagName(tag) == store.PersonTag }
 
 // byTemplate sets what the template of a member says of a new key, and the member's budget.
 func byTemplate(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
@@ -145,7 +143,7 @@ func (c *change) regrant(id string, g people.Grant) {
 func manages(scope string) bool { return scope == "manage" || scope == "export" }
 
 // budgetOf returns the id of the budget of a person.
-func budgetOf(person string) string { return storage.DigestOf(personTag, person)[:20] }
+func budgetOf(person string) string { return storage.DigestOf(store.PersonTag, person)[:20] }
 
 // setPersonBudget stores the budget of all keys of a person. It outlives the keys, so that a new
 // one does not start over.
