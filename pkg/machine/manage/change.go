@@ -62,6 +62,7 @@ type change struct {
 	o      *Manager
 	env    rpc.ManageCall
 	actor  string
+	maker  *rpc.Person // whose the keys, leases and invitations of the call are; nil for no one's
 	etag   int64
 	status int
 	target string
@@ -88,7 +89,7 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 		}
 	}
 	if c.env.Person != nil {
-		c.actor = "person:" + c.env.Person.ID
+		c.actor, c.maker = "person:"+c.env.Person.ID, c.env.Person
 		if err := c.mayCall(); err != nil {
 			return nil, err
 		}
@@ -130,6 +131,7 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 func (c *change) stillAllowed() error {
 	k, ok := c.ManageKey(c.env.KeyID)
 	if ok && (c.env.KeyDigest == "" || k.Accepts(c.env.KeyDigest, c.Now)) {
+		c.maker = makerOf(&k)
 		return nil
 	}
 	return rpc.ErrInvalidKey()

@@ -228,7 +228,7 @@ func (c *change) keyCreate() (any, error) {
 	if len(c.List(storage.KeyPrefix)) >= MaxKeys {
 		return nil, apierr.New(409, "too_many", "A machine has at most %d keys.", MaxKeys)
 	}
-	if err := own(c.Tx, c.env.Person, &row); err != nil {
+	if err := own(c.Tx, c.maker, &row); err != nil {
 		return nil, err
 	}
 	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.ID)

@@ -91,6 +91,14 @@ func own(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
 	return byTemplate(t, p, row)
 }
 
+// makerOf returns the person who has a key that manages, nil for none: what it makes is theirs as well.
+func makerOf(k *storage.Key) *rpc.Person {
+	if k.Person == "" {
+		return nil
+	}
+	return &rpc.Person{ID: k.Person, Role: people.Owner}
+}
+
 func ofPerson(tag string) bool { return store.TagName(tag) == store.PersonTag }
 
 // byTemplate sets what the template of a member says of a new key, and the member's budget.

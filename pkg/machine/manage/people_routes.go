@@ -125,7 +125,10 @@ func (c *change) inviteCreate() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
-	out.By, c.fields, c.status = c.actor, in.names, 201
+	if out.By = c.actor; c.maker != nil {
+		out.By = "person:" + c.maker.ID
+	}
+	c.fields, c.status = in.names, 201
 	return out, nil
 }
 

@@ -215,6 +215,31 @@ func TestRemovalPausesKeysOfEveryRole(t *testing.T) {
 	}
 }
 
+// An owner who was removed kept access by a second key, which the first one had made.
+func TestRemovalReachesWhatKeysOfPersonMade(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	_, made := w.API("POST", "/api/keys", `{"name":"cli","scopes":["manage"]}`, as(annID, people.Owner, nil))
+	byKey := func(e *rpc.ManageCall) { e.KeyID = made.Get("body.id").Str }
+	if status, a := w.API("POST", "/api/keys", `{"name":"spare","scopes":["manage"]}`, byKey); status != 200 ||
+		a.Get("body.person").Str != annID || a.Get("body.tags").Raw != `["person=`+annID+`"]` {
+		t.Errorf("got %d %s", status, a.Raw)
+	}
+	_, lease := w.API("POST", "/api/setup", `{"tool":"codex","model":"openai/gpt-4o"}`, byKey)
+	if status, a := w.claim(mid, lease.Get("body.lease").Str, "codex"); status != 200 {
+		t.Fatalf("claim: got %d %s", status, a.Raw)
+	}
+	if _, a := w.API("POST", "/api/invitations", `{"role":"owner"}`, byKey); a.Get("body.by").Str != "person:"+annID {
+		t.Errorf("the invitation: got %s", a.Raw)
+	}
+	w.API("DELETE", "/api/people", "", func(e *rpc.ManageCall) { e.Route, e.Params = "/api/people/{id}", []string{annID} })
+	for _, k := range w.OK("GET", "/api/keys", "").Get(`data.#(name!="first key")#`).Array() {
+		if !k.Get("pausedAt").Exists() {
+			t.Errorf("after the removal: got %s", k.Raw)
+		}
+	}
+}
+
 // Another role or template changes the keys that a person has.
 func TestLowerRoleReachesKeys(t *testing.T) {
 	w := newWorld(t)

@@ -99,13 +99,13 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 	if !r.Exists() || !r.Load(storage.LeasePrefix+in.Digest, &row) || row.ExpiresAt <= r.Now {
 		return nil, rpc.ErrLease()
 	}
-	actor, until := "operator", int64(0)
+	actor, until, maker := "operator", int64(0), row.Person
 	if row.KeyID != "" {
 		k, ok := r.ManageKey(row.KeyID)
 		if !ok || row.KeyDigest != "" && !k.Accepts(row.KeyDigest, r.Now) {
 			return nil, rpc.ErrLease()
 		}
-		actor, until = "key:"+o.MaskedKey(row.KeyID), k.ExpiresAt
+		actor, until, maker = "key:"+o.MaskedKey(row.KeyID), k.ExpiresAt, makerOf(&k)
 	}
 	if p := row.Person; p != nil {
 		var removedAt int64
@@ -133,7 +133,7 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 	}
 	r.Del(storage.LeasePrefix + in.Digest)
 	key.ID, key.Digest, key.Last4, key.CreatedAt = minted.ID, minted.Digest, minted.Last4, r.Now
-	if err := own(r.Tx, row.Person, &key); err != nil {
+	if err := own(r.Tx, maker, &key); err != nil {
 		return nil, err
 	}
 	r.PutKey(&key)
