@@ -113,13 +113,13 @@ func (s *Sessions) standsIn(r *httpmsg.Request) (ticket, bool) {
 
 // admit checks where the call comes from, then the session.
 func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket) (*rpc.Session, error) {
-	if t.bearer {
-	} else if r.Method != "GET" && r.Method != "HEAD" {
+	switch {
+	case r.Method != "GET" && r.Method != "HEAD":
 		if err := a.Sessions.checkMutation(r, t); err != nil {
 			return nil, err
 		}
-	} else if crossSite(r) {
-		return nil, apierr.New(403, "cross_site", "Another site may not read this.")
+	case !t.bearer && crossSite(r):
+		return nil, errCrossSite()
 	}
 	row, err := a.Sessions.check(ctx, t)
 	if err != nil {

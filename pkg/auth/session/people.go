@@ -2,9 +2,7 @@ package session
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
@@ -79,21 +77,12 @@ func (s *Sessions) proxied(ctx context.Context, r *httpmsg.Request) (*rpc.Sessio
 	case r.Method != "GET" && r.Method != "HEAD":
 		err = sameOrigin(r)
 	case crossSite(r):
-		err = apierr.New(403, "cross_site", "Another site may not read this.")
+		err = errCrossSite()
 	}
 	if err != nil {
 		return nil, err
 	}
 	return row, nil
-}
-
-// digestOf returns the digest of a secret as it is stored, "" for "".
-func digestOf(text string) string {
-	if text == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 // NewSecret returns a secret with a prefix.
@@ -112,9 +101,7 @@ func (s *Sessions) openPerson(ctx context.Context, c *auth.Call, in *rpc.PersonS
 	if err != nil {
 		return nil, err
 	}
-	sid := in.Session.Sid
-	in.Session = s.opening(c, t)
-	in.Session.Sid = sid
+	s.opening(c, t, &in.Session)
 	if before, ok := s.readCookie(c.Header); ok {
 		if before.home == t.home {
 			in.Session.Replaces = before.digest()
@@ -147,7 +134,8 @@ func (s *Sessions) accept(ctx context.Context, c *auth.Call, invite, name string
 	if err != nil {
 		return nil, err
 	}
-	return s.openPerson(ctx, c, &rpc.PersonSignIn{Invite: digestOf(invite), Name: name, NewToken: digestOf(token)}, token)
+	return s.openPerson(ctx, c,
+		&rpc.PersonSignIn{Invite: rpc.KeyDigest(invite), Name: name, NewToken: rpc.KeyDigest(token)}, token)
 }
 
 // person returns the call of a person's session to a machine.
@@ -161,9 +149,7 @@ func person(r *httpmsg.Request, row *rpc.Session, pathMachine string) (*auth.Cal
 	}
 	p := &rpc.Person{ID: row.Person.ID, Name: row.Person.Name, Role: g.Role, SeenAt: row.Person.SeenAt}
 	if g.Role == people.Member {
-		if p.Template = g.Template; p.Template == nil {
-			p.Template = &people.Template{}
-		}
+		p.Template = g.Template
 	}
 	return &auth.Call{Request: r, Person: p, MachineID: pathMachine}, nil
 }
@@ -187,7 +173,7 @@ func (s *Sessions) ofPerson(ctx context.Context, c *auth.Call, in *signInBody) (
 		resp, err := s.accept(ctx, c, in.Invitation, in.Name)
 		return resp, true, err
 	case strings.HasPrefix(in.Token, TokenPrefix):
-		resp, err := s.openPerson(ctx, c, &rpc.PersonSignIn{Token: digestOf(in.Token)}, "")
+		resp, err := s.openPerson(ctx, c, &rpc.PersonSignIn{Token: rpc.KeyDigest(in.Token)}, "")
 		return resp, true, err
 	}
 	return nil, false, nil

@@ -71,7 +71,7 @@ func TestPersonOfProviderSignsIn(t *testing.T) {
 func TestInvitationOpensSessionByItself(t *testing.T) {
 	w := newWorld(t)
 	const link = InvitePrefix + "0123456789012345678901234567890123456789012"
-	w.object(rpc.RegistryID, "invite.create", `{"digest":"`+digestOf(link)+`","machineId":"`+mid+`","role":"viewer"}`)
+	w.object(rpc.RegistryID, "invite.create", `{"digest":"`+rpc.KeyDigest(link)+`","machineId":"`+mid+`","role":"viewer"}`)
 	if _, _, status := w.sent(`{"invitation":"` + link + `"}`); status != 400 {
 		t.Errorf("without a name: got %d", status)
 	}

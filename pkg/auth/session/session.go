@@ -159,13 +159,12 @@ func (s *Sessions) newTicket(home string) (ticket, error) {
 	return ticket{home: home, id: id}, err
 }
 
-// opening asks for the session of a ticket, from the address of a call.
-func (s *Sessions) opening(c *auth.Call, t ticket) rpc.SessionOpen {
-	in := rpc.SessionOpen{Digest: t.digest()}
+// opening puts a ticket and the address of a call into the request for a session.
+func (s *Sessions) opening(c *auth.Call, t ticket, in *rpc.SessionOpen) {
+	in.Digest = t.digest()
 	if in.Address = c.Header.Get("cf-connecting-ip"); in.Address != "" {
 		in.From = s.From(c.Request)
 	}
-	return in
 }
 
 func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *auth.Call) (*httpmsg.Response, error) {
@@ -173,8 +172,8 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 	if err != nil {
 		return nil, err
 	}
-	in := s.opening(c, t)
-	in.Bound = s.bound()
+	in := rpc.SessionOpen{Bound: s.bound()}
+	s.opening(c, t, &in)
 	if who.Key != nil {
 		t.home, in.KeyID, in.KeyDigest = who.MachineID, who.Key.ID, hex.EncodeToString(who.KeyDigest[:])
 	}
@@ -238,7 +237,7 @@ func (s *Sessions) End(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 		t, ok = s.readBearer(c.Header)
 	}
 	if ok {
-		if err := s.checkMutation(c.Request, t); err != nil && !t.bearer {
+		if err := s.checkMutation(c.Request, t); err != nil {
 			return nil, err
 		}
 		if err := s.end(ctx, t, c.Query != ""); err != nil {
