@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -27,20 +28,11 @@ const (
 	None Role = "none"
 )
 
-// rank orders the roles. None and unknown ones are no access.
-func (r Role) rank() int {
-	switch r {
-	case Member:
-		return 1
-	case Viewer:
-		return 2
-	case Editor:
-		return 3
-	case Owner:
-		return 4
-	}
-	return 0
-}
+// ranked are the roles with access, the lowest first.
+var ranked = [...]Role{Member, Viewer, Editor, Owner}
+
+// rank returns the place of a role in the order of roles, 0 without access.
+func (r Role) rank() int { return slices.Index(ranked[:], r) + 1 }
 
 // Valid reports whether a role is one with access.
 func (r Role) Valid() bool { return r.rank() > 0 }
@@ -51,7 +43,7 @@ func (r Role) AtLeast(other Role) bool { return other.Valid() && r.rank() >= oth
 // Everywhere stands for all machines.
 const Everywhere = "*"
 
-// Template bounds the keys that a member creates. 0 and nil are no bound, but of Keys.
+// Template bounds the keys that a member creates. 0 and nil are no bound, except for Keys.
 type Template struct {
 	Keys        int      `json:"keys,omitempty"` // at a time; 0 means DefaultKeys
 	Models      []string `json:"models,omitempty"`
@@ -194,7 +186,7 @@ func Resolve(rules []Rule, claims []byte) (Grants, error) {
 		if len(r.Claim) == 0 || r.Value == "" || !r.Role.Valid() {
 			continue
 		}
-		if member(doc, "_claim_names", r.Claim[0]) && !at(doc, r.Claim[:1]).Exists() {
+		if at(doc, []string{"_claim_names", r.Claim[0]}).Exists() && !at(doc, r.Claim[:1]).Exists() {
 			return nil, ErrTooManyGroups
 		}
 		if !hasValue(at(doc, r.Claim), r.Value) {
@@ -222,10 +214,6 @@ func at(v gjson.Result, path []string) gjson.Result {
 		v = found
 	}
 	return v
-}
-
-func member(doc gjson.Result, object, name string) bool {
-	return at(doc, []string{object, name}).Exists()
 }
 
 // hasValue reports whether a claim is a text, lists it, or has it as a name.

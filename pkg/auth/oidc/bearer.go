@@ -33,7 +33,7 @@ var proxies = [...]struct{ kind, header, issuer, keys string }{
 // accessKeys is where Cloudflare Access has its keys, below the address of a team.
 const accessKeys = "/cdn-cgi/access/certs"
 
-// isTeam reports whether an address is that of a team of Cloudflare Access.
+// isTeam reports whether an address is that of a team at Cloudflare Access.
 func isTeam(address string) bool {
 	name, ok := strings.CutPrefix(address, "https://")
 	name, team := strings.CutSuffix(name, ".cloudflareaccess.com")
@@ -56,7 +56,7 @@ func IsKind(kind string) bool {
 	return kind == "" || kind == CI || kind == CloudflareAccess || kind == GoogleIAP
 }
 
-// CheckIssuer reports whether a provider of a kind may have an issuer, and else how that looks.
+// CheckIssuer reports whether a provider of a kind may have an issuer. form is how a valid one looks.
 func CheckIssuer(kind, issuer string) (form string, ok bool) {
 	for i := range proxies {
 		if p := &proxies[i]; p.kind == kind && p.issuer != "" {
@@ -97,10 +97,10 @@ func (c *Client) keysOf(ctx context.Context, p *Provider) (string, error) {
 	return m.keys, nil
 }
 
-// Bearer is who a token is of that came with a call.
+// Bearer is the person or the CI job of a token that came with a call.
 type Bearer struct {
 	Identity  people.Identity
-	At, Until int64 // of the token: when it was issued and when it expires, Unix seconds
+	At, Until int64 // when the token was issued and when it expires, Unix seconds
 }
 
 // Bearer verifies a token of a proxy or a CI service.

@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -179,8 +180,13 @@ func (f *Flow) state(ctx context.Context, p *Provider, ticket, state string) err
 	return err
 }
 
+// isAbsent reports whether claims do not have a name. One that the provider has left out for its
+// size is not absent, and is not asked for again.
+func isAbsent(claims gjson.Result, name string) bool {
+	return !member(claims, name).Exists() && !member(member(claims, "_claim_names"), name).Exists()
+}
+
 // lacks reports whether a claim is absent that a rule reads, or the person's name or address.
-// Claims that the provider has left out for their number are not asked for again.
 func (p *Provider) lacks(claims gjson.Result) bool {
 	names := []string{"email", "name"}
 	for i := range p.Rules {
@@ -189,20 +195,19 @@ func (p *Provider) lacks(claims gjson.Result) bool {
 		}
 	}
 	for _, name := range names {
-		if !member(claims, name).Exists() && !member(member(claims, "_claim_names"), name).Exists() {
+		if isAbsent(claims, name) {
 			return true
 		}
 	}
 	return false
 }
 
-// merge returns claims with those of userinfo that they lack. A claim that the provider has left
-// out for its size stays out.
+// merge returns claims with those of userinfo that are absent from them.
 func merge(claims, more gjson.Result) gjson.Result {
 	out := strings.TrimSpace(claims.Raw)
 	out = out[:len(out)-1]
 	more.ForEach(func(name, value gjson.Result) bool {
-		if !member(claims, name.Str).Exists() && !member(member(claims, "_claim_names"), name.Str).Exists() {
+		if isAbsent(claims, name.Str) {
 			out += "," + name.Raw + ":" + value.Raw
 		}
 		return true
@@ -213,10 +218,7 @@ func merge(claims, more gjson.Result) gjson.Result {
 // identity returns the person of verified claims. They have iss and sub, so they are not empty.
 func identity(c gjson.Result) *people.Identity {
 	verified := member(c, "email_verified")
-	name := text(c, "name")
-	if name == "" {
-		name = text(c, "preferred_username")
-	}
+	name := cmp.Or(text(c, "name"), text(c, "preferred_username"))
 	return &people.Identity{Issuer: text(c, "iss"), Subject: text(c, "sub"), Name: name, Email: text(c, "email"),
 		EmailVerified: verified.Type == gjson.True || verified.Str == "true", Claims: []byte(c.Raw)}
 }

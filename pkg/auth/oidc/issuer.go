@@ -64,7 +64,7 @@ type answer struct {
 
 // metadata is what weir reads of a discovery document.
 type metadata struct {
-	authorization, token, keys, userinfo, endSession string
+	authorization, token, keys, userinfo string
 
 	sendsIss, postsSecret bool
 }
@@ -177,7 +177,7 @@ func (c *Client) read(raw []byte, issuer string) (*metadata, error) {
 		return nil, errOtherIssuer
 	}
 	m := &metadata{authorization: text(d, "authorization_endpoint"), token: text(d, "token_endpoint"),
-		keys: text(d, "jwks_uri"), userinfo: text(d, "userinfo_endpoint"), endSession: text(d, "end_session_endpoint"),
+		keys: text(d, "jwks_uri"), userinfo: text(d, "userinfo_endpoint"),
 		sendsIss: member(d, "authorization_response_iss_parameter_supported").Bool()}
 	if methods := member(d, "token_endpoint_auth_methods_supported"); methods.IsArray() {
 		m.postsSecret = !strings.Contains(methods.Raw, `"client_secret_basic"`) &&
