@@ -16,8 +16,8 @@ const (
 	maxSpent    = 2000 // states of ten minutes; the oldest are replaced
 )
 
-// registryAudit appends a record of the registry. It has a generation then: without one the number of
-// its last record is not stored.
+// registryAudit appends a record of the registry. Without a generation the number of the last
+// record would not be stored.
 func registryAudit(t *storage.Tx, actor, action, target string, fields []string) {
 	t.Meta.ID = rpc.RegistryID
 	t.Meta.Generation++

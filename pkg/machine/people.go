@@ -26,7 +26,7 @@ const (
 	maxPersonSessions = 10
 	personName        = 200 // bytes
 	profileField      = "profile"
-	// linkIssuer is the issuer of people who came by an invitation alone.
+	// linkIssuer is the issuer of people who sign in by links alone.
 	linkIssuer = "weir"
 )
 
@@ -430,9 +430,9 @@ func (o *Object) inviteDelete(r *storage.Call) (any, error) {
 	}
 	found := false
 	storage.RemoveIf(r.Tx, invitePrefix, func(_ string, i inviteRow) bool {
-		of := i.MachineID == in.MachineID && strings.HasPrefix(i.Digest, in.ID)
-		found = found || of
-		return of
+		is := i.MachineID == in.MachineID && strings.HasPrefix(i.Digest, in.ID)
+		found = found || is
+		return is
 	})
 	if !found {
 		return nil, missing

@@ -67,14 +67,6 @@ func (c *change) ownKeys() []storage.Key {
 // tagOf returns the tag with the person of a key. It adds up usage and budgets.
 func tagOf(person string) string { return store.PersonTag + "=" + person }
 
-// templateOf returns the template of a member.
-func templateOf(p *rpc.Person) *people.Template {
-	if p.Template == nil {
-		return &people.Template{}
-	}
-	return p.Template
-}
-
 // own makes a new key that of the person who creates it, so that a removal pauses it. A member's
 // has what the template says.
 func own(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
@@ -83,7 +75,7 @@ func own(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
 	}
 	row.Person = p.ID
 	if p.Role != people.Member {
-		if len(row.Tags) < store.MaxTags && !slices.ContainsFunc(row.Tags, ofPerson) {
+		if len(row.Tags) < store.MaxTags && !slices.ContainsFunc(row.Tags, isPersonTag) {
 			row.Tags = append(row.Tags, tagOf(p.ID))
 		}
 		return nil
@@ -99,11 +91,11 @@ func makerOf(k *storage.Key) *rpc.Person {
 	return &rpc.Person{ID: k.Person, Role: people.Owner}
 }
 
-func ofPerson(tag string) bool { return store.TagName(tag) == store.PersonTag }
+func isPersonTag(tag string) bool { return store.TagName(tag) == store.PersonTag }
 
 // byTemplate sets what the template of a member says of a new key, and the member's budget.
 func byTemplate(t *storage.Tx, p *rpc.Person, row *storage.Key) error {
-	m, live := templateOf(p), 0
+	m, live := cmp.Or(p.Template, &people.Template{}), 0
 	for _, k := range t.Keys() {
 		if k.Person == p.ID && (k.ExpiresAt == 0 || k.ExpiresAt > t.Now) {
 			live++
@@ -134,11 +126,7 @@ func (c *change) regrant(id string, g people.Grant) {
 			continue
 		}
 		if g.Role == people.Member {
-			m := g.Template
-			if m == nil {
-				m = &people.Template{}
-			}
-			limitBy(m, &k, c.Now)
+			limitBy(cmp.Or(g.Template, &people.Template{}), &k, c.Now)
 		}
 		if g.Role != people.Owner && k.PausedAt == 0 && slices.ContainsFunc(k.Scopes, manages) {
 			k.PausedAt = c.Now
@@ -161,9 +149,9 @@ func setPersonBudget(t *storage.Tx, id, name string, m *people.Template) {
 		return
 	}
 	var b storage.Budget
-	window, had := cmp.Or(m.BudgetWindow, "month"), false
-	budgetID := budgetOf(id)
-	if had = t.Load(storage.BudgetPrefix+budgetID, &b); had && b.Limit == limit && b.Window == window {
+	window, budgetID := cmp.Or(m.BudgetWindow, "month"), budgetOf(id)
+	had := t.Load(storage.BudgetPrefix+budgetID, &b)
+	if had && b.Limit == limit && b.Window == window {
 		return
 	}
 	if !had {

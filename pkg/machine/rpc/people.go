@@ -57,9 +57,9 @@ type PersonEnd struct {
 	By        string `json:"by"` // the actor
 }
 
-// PeopleQuery asks for the people of a machine, or of all with "".
+// PeopleQuery asks for the people of a machine.
 type PeopleQuery struct {
-	MachineID string `json:"machineId,omitempty"`
+	MachineID string `json:"machineId"`
 }
 
 // PersonView is a person as owners see them. Template is that of their own keys.
