@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"weir/pkg/auth"
@@ -22,7 +23,7 @@ const (
 	bearerFor = 60 * 60 * 1000
 )
 
-// issued returns the provider of a kind that has issued a token, by its iss alone; nil without one.
+// issued returns the provider of a kind that has issued a token, by its iss alone; nil if none has.
 func (h *SignIn) issued(ctx context.Context, kind, token string) (*oidc.Provider, error) {
 	iss := oidc.IssuerOf(token)
 	if iss == "" {
@@ -49,11 +50,8 @@ func (h *SignIn) Proxied(ctx context.Context, r *httpmsg.Request) (*rpc.Session,
 		return nil, nil
 	}
 	p, err := h.issued(ctx, kind, token)
-	if err != nil {
+	if err != nil || p == nil {
 		return nil, err
-	}
-	if p == nil {
-		return nil, nil
 	}
 	b, err := h.Flow.Bearer(ctx, p, token)
 	if err != nil {
@@ -106,15 +104,13 @@ func (h *SignIn) Token(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	if err != nil {
 		return nil, h.refused(ctx, c.Request, p.ID, reasonOf(err))
 	}
-	resp, err := written(200, struct {
+	resp := answer(200, rpc.JSON(struct {
 		Token     string                 `json:"token"`
 		ExpiresAt int64                  `json:"expiresAt"`
 		Roles     map[string]people.Role `json:"roles"`
-	}{text, v.ExpiresAt, v.Roles})
-	if err == nil {
-		resp.Header.Set("cache-control", "no-store")
-	}
-	return resp, err
+	}{text, v.ExpiresAt, v.Roles}))
+	resp.Header.Set("cache-control", "no-store")
+	return resp, nil
 }
 
 // Logout serves POST /oidc/logout, the back-channel logout of a provider: it ends the sessions that the
@@ -185,11 +181,11 @@ func (h *SignIn) Examine(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	out.Findings = append(out.Findings, found...)
-	return written(200, out)
+	return answer(200, rpc.JSON(out)), nil
 }
 
-// listed reports which methods of signing in exist, for GET /api/auth.
-func listed(all []rpc.IdentityProvider) []string {
+// methodsOf returns the methods of signing in that exist, for GET /api/auth.
+func methodsOf(all []rpc.IdentityProvider) []string {
 	methods := []string{"token"}
 	for _, m := range [...]struct {
 		name string
@@ -199,11 +195,8 @@ func listed(all []rpc.IdentityProvider) []string {
 		{"proxy", func(k string) bool { return k != "" && k != oidc.CI }},
 		{"ci", func(k string) bool { return k == oidc.CI }},
 	} {
-		for i := range all {
-			if m.is(all[i].Kind) {
-				methods = append(methods, m.name)
-				break
-			}
+		if slices.ContainsFunc(all, func(p rpc.IdentityProvider) bool { return m.is(p.Kind) }) {
+			methods = append(methods, m.name)
 		}
 	}
 	return methods

@@ -24,8 +24,8 @@ type Scraper struct {
 // the platform makes for one request.
 const maxScraped = 20
 
-// Serve serves GET and HEAD /metrics?machine=&keys=&conventions=: the metrics of the machine of the path or
-// of the key. Without either the operator gets those of the process and of the machines that
+// Serve serves GET and HEAD /metrics?machine=&keys=&conventions=: the metrics of the machine of
+// the path or of the key. Without either the operator gets those of the process and of the machines that
 // are named, none with "", or of all.
 func (s *Scraper) Serve(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	kind, text, err := s.Scrape(ctx, c.MachineID, c.Query, c.Header.Get("accept"))

@@ -87,11 +87,6 @@ func Spend(objects rpc.Stub) func(ctx context.Context, digest string, until int6
 	}
 }
 
-func written(status int, v any) (*httpmsg.Response, error) {
-	b, err := json.Marshal(v)
-	return answer(status, b), err
-}
-
 // Methods serves GET /api/auth: how people sign in here.
 func (h *SignIn) Methods(ctx context.Context, _ *auth.Call) (*httpmsg.Response, error) {
 	all, err := h.providers(ctx)
@@ -105,13 +100,13 @@ func (h *SignIn) Methods(ctx context.Context, _ *auth.Call) (*httpmsg.Response, 
 	out := struct {
 		Methods   []string `json:"methods"`
 		Providers []shown  `json:"providers"`
-	}{listed(all), []shown{}}
+	}{methodsOf(all), []shown{}}
 	for i := range all {
 		if all[i].Kind == "" {
 			out.Providers = append(out.Providers, shown{all[i].ID, all[i].Name})
 		}
 	}
-	return written(200, out)
+	return answer(200, rpc.JSON(out)), nil
 }
 
 // Begin serves POST /api/sign-in/{id}: {"invitation"?} → {"url"}, the address to open, which
@@ -149,11 +144,9 @@ func (h *SignIn) Begin(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	if err != nil {
 		return nil, h.refused(ctx, c.Request, p.ID, err)
 	}
-	resp, err := written(200, map[string]string{"url": address})
-	if err == nil {
-		resp.Header.Add("set-cookie", flowCookie+"="+ticket+flowCookieTail)
-	}
-	return resp, err
+	resp := answer(200, rpc.JSON(map[string]string{"url": address}))
+	resp.Header.Add("set-cookie", flowCookie+"="+ticket+flowCookieTail)
+	return resp, nil
 }
 
 func (h *SignIn) signInURI(r *httpmsg.Request) (string, error) {
@@ -263,7 +256,7 @@ func (h *SignIn) List(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 	for i := range all {
 		out.Data = append(out.Data, viewOf(&all[i]))
 	}
-	return written(200, out)
+	return answer(200, rpc.JSON(out)), nil
 }
 
 // Put serves POST /api/identity-providers and PUT /api/identity-providers/{id}. The issuer is
@@ -321,7 +314,7 @@ func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 	if _, err := rpc.Call[struct{}](ctx, h.Objects, rpc.RegistryID, "idp.put", row); err != nil {
 		return nil, err
 	}
-	return written(status, viewOf(&row))
+	return answer(status, rpc.JSON(viewOf(&row))), nil
 }
 
 // checkProvider checks what an operator has set of a provider.
@@ -372,8 +365,8 @@ func (h *SignIn) Records(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	return written(200, struct {
+	return answer(200, rpc.JSON(struct {
 		Object string `json:"object"`
 		rpc.SignInRecords
-	}{"list", out})
+	}{"list", out})), nil
 }

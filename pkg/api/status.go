@@ -70,7 +70,7 @@ func (h *Status) JSON(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 }
 
 // page returns the page of the machine in the path. While one call asks for a newer page,
-// and if there is no answer, others get the one before, or one that says so.
+// and if there is no answer, others get the one before, or one that says that it is being read.
 func (h *Status) page(ctx context.Context, c *auth.Call) (*statusPage, error) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(c.Path, "/"), "/")
 	if !rpc.IsMachineID(id) {
