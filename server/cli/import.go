@@ -82,7 +82,7 @@ func (i *importer) note(how, entry, why string) {
 	i.notes = append(i.notes, &note{how, entry, why, 1})
 }
 
-// variable notes that a variable is to be set.
+// setVariable notes that a variable is to be set, and returns the reference to it.
 func (i *importer) setVariable(name, why string) *Reference {
 	if !slices.ContainsFunc(i.variables, func(n note) bool { return n.entry == name }) {
 		i.variables = append(i.variables, note{entry: name, why: why})
@@ -94,17 +94,10 @@ func (i *importer) setVariable(name, why string) *Reference {
 // one that is set, if any is.
 func (i *importer) keyVariables(d *provider.Descriptor) []string {
 	names := append([]string{strings.ToUpper(strings.ReplaceAll(d.ID, "-", "_")) + "_API_KEY"}, d.KeyVariables...)
-	slices.SortStableFunc(names, func(a, b string) int {
-		return cmp.Compare(b2i(i.variable(b) != ""), b2i(i.variable(a) != ""))
-	})
-	return names
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
+	if at := slices.IndexFunc(names, func(name string) bool { return i.variable(name) != "" }); at > 0 {
+		names[0], names[at] = names[at], names[0]
 	}
-	return 0
+	return names
 }
 
 // account returns the account of an identity. create makes it, with a name that no other has.
@@ -209,13 +202,11 @@ func (i *importer) finish() {
 	}
 	i.furtherNames()
 	for _, p := range i.prices {
-		if i.file.Settings == nil {
-			i.file.Settings = &FileSettings{}
+		s := i.set()
+		if s.ModelPrices == nil {
+			s.ModelPrices = map[string]*string{}
 		}
-		if i.file.Settings.ModelPrices == nil {
-			i.file.Settings.ModelPrices = map[string]*string{}
-		}
-		i.file.Settings.ModelPrices[p.member.target()] = &p.text
+		s.ModelPrices[p.member.target()] = &p.text
 	}
 	for _, m := range i.models {
 		one := FileModel{ProviderAlias: m.member.account.prefix, ID: m.member.model, Type: kindOf(m.member)}
@@ -251,11 +242,16 @@ func (i *importer) furtherNames() {
 		}
 	}
 	if to := i.names[i.defaultModel]; to != "" {
-		if i.file.Settings == nil {
-			i.file.Settings = &FileSettings{}
-		}
-		i.file.Settings.DefaultModel = &to
+		i.set().DefaultModel = &to
 	}
+}
+
+// set returns the settings of the file, to be set.
+func (i *importer) set() *FileSettings {
+	if i.file.Settings == nil {
+		i.file.Settings = &FileSettings{}
+	}
+	return i.file.Settings
 }
 
 // members orders the members of a group, without those that are named twice.
@@ -292,8 +288,7 @@ func (i *importer) write(g *modelGroup) {
 	case len(g.members) == 1 && len(fallbacks) == 0 && g.name == first.target():
 		i.names[g.name] = g.name
 	case len(g.members) == 1 && len(fallbacks) == 0:
-		name := strings.TrimSpace(regexp.MustCompile(`[/\\?#%]+`).ReplaceAllString(g.name, "-"))
-		name = i.free(name)
+		name := i.free(regexp.MustCompile(`[/\\?#%]+`).ReplaceAllString(g.name, "-"))
 		i.alias(name, first.target())
 		i.rename(g, name)
 	case len(fallbacks) == 0:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,10 +129,7 @@ func (i *importer) portkey(_ context.Context, in *input) error {
 			i.note(v[0], name, v[1])
 		}
 	}
-	name := word(root.Name)
-	if name == "" {
-		name = "portkey"
-	}
+	name := cmp.Or(word(root.Name), "portkey")
 	if len(root.Targets) == 0 {
 		root = portkeyTarget{Targets: []portkeyTarget{root}}
 	}
@@ -187,20 +185,20 @@ func (i *importer) portkeyTarget(g *modelGroup, entry string, t *portkeyTarget) 
 	}
 	if id == "" || providerNamed(id) == nil {
 		for _, d := range provider.All() { // a virtual key is often named after its provider
-			if strings.HasPrefix(orElse(t.VirtualKey, id), d.ID) {
+			if strings.HasPrefix(cmp.Or(t.VirtualKey, id), d.ID) {
 				id = d.ID
 			}
 		}
 	}
 	model, isText := t.Override["model"].(string)
-	model = orElse(model, t.Deployment)
+	model = cmp.Or(model, t.Deployment)
 	text := map[string]string{"api_key": t.APIKey, "aws_region_name": t.Region, "api_version": t.Version,
 		"vertex_project": t.Project, "vertex_location": t.Place}
 	if t.VirtualKey != "" || strings.HasPrefix(t.Provider, "@") {
-		text["api_key"] = "os.environ/" + variableOf(strings.TrimPrefix(orElse(t.VirtualKey, t.Provider), "@"), "apiKey").Env
+		text["api_key"] = "os.environ/" + variableOf(strings.TrimPrefix(cmp.Or(t.VirtualKey, t.Provider), "@"), "apiKey").Env
 	}
 	if t.APIKey != "" && variableIn(t.APIKey) == "" {
-		text["api_key"] = "os.environ/" + variableOf(orElse(id, "server"), "apiKey").Env
+		text["api_key"] = "os.environ/" + variableOf(cmp.Or(id, "server"), "apiKey").Env
 	}
 	params := map[string]any{}
 	for name, v := range text {
@@ -212,7 +210,7 @@ func (i *importer) portkeyTarget(g *modelGroup, entry string, t *portkeyTarget) 
 	}
 	d := providerNamed(id)
 	if d == nil && base == "" {
-		i.note(none, entry, "weir has no provider "+orElse(id, "of this virtual key"))
+		i.note(none, entry, "weir has no provider "+cmp.Or(id, "of this virtual key"))
 		return
 	}
 	a := (&litellm{importer: i}).accountOf(d, base, id+"/"+model, params)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -253,10 +254,7 @@ func (l *litellm) provider(model, base, custom string) (d *provider.Descriptor, 
 	mapped, known := litellmProviders[prefix]
 	switch {
 	case strings.HasPrefix(mapped, "https://"):
-		if base == "" {
-			base = mapped
-		}
-		return nil, base, rest
+		return nil, cmp.Or(base, mapped), rest
 	case known && mapped != "":
 		d = provider.Lookup(mapped)
 	case known:
@@ -296,13 +294,10 @@ func (l *litellm) deployment(at int, d map[string]any) {
 	params, info := part(d, "litellm_params"), part(d, "model_info")
 	name, model := scalar(d["model_name"]), scalar(params["model"])
 	entry := fmt.Sprintf("model_list[%d] %s", at, name)
-	base := scalar(params["api_base"])
-	if base == "" {
-		base = scalar(params["base_url"])
-	}
+	base := cmp.Or(scalar(params["api_base"]), scalar(params["base_url"]))
 	if variableIn(base) == "" {
 		base = regexp.MustCompile(`\$\{\w+\}`).ReplaceAllStringFunc(base, func(v string) string {
-			return orElse(l.variable(v[2:len(v)-1]), v)
+			return cmp.Or(l.variable(v[2:len(v)-1]), v)
 		})
 	}
 	row, base, id := l.provider(model, base, scalar(params["custom_llm_provider"]))
@@ -479,34 +474,27 @@ func (l *litellm) cloud(f *FileAccount, d *provider.Descriptor, base string, opt
 	}
 	places := map[string]string{"region": text("aws_region_name") + text("region_name"), "project": text("vertex_project"), "location": text("vertex_location")}
 	if d.ID == "vertex" {
-		places["project"], places["location"] = orElse(places["project"], l.vertexProject), orElse(places["location"], l.vertexPlace)
+		places["project"], places["location"] = cmp.Or(places["project"], l.vertexProject), cmp.Or(places["location"], l.vertexPlace)
 	}
 	switch {
 	case d.ID == "bedrock" && text("api_key") == "":
-		f.AccessKeyID = l.secretOf(f.Name, "accessKeyId", orElse(text("aws_access_key_id"), "os.environ/AWS_ACCESS_KEY_ID"))
-		f.SecretAccessKey = l.secretOf(f.Name, "secretAccessKey", orElse(text("aws_secret_access_key"), "os.environ/AWS_SECRET_ACCESS_KEY"))
+		f.AccessKeyID = l.secretOf(f.Name, "accessKeyId", cmp.Or(text("aws_access_key_id"), "os.environ/AWS_ACCESS_KEY_ID"))
+		f.SecretAccessKey = l.secretOf(f.Name, "secretAccessKey", cmp.Or(text("aws_secret_access_key"), "os.environ/AWS_SECRET_ACCESS_KEY"))
 		f.SessionToken = l.secretOf(f.Name, "sessionToken", text("aws_session_token"))
 	case d.ID == "vertex" && text("api_key") == "":
 		f.ServiceAccount = l.serviceAccount(f.Name, text("vertex_credentials"))
 	case d.Auth.Scheme == provider.None:
 	default:
-		f.APIKey = l.secretOf(f.Name, "apiKey", orElse(text("api_key"), "os.environ/"+l.keyVariables(d)[0]))
+		f.APIKey = l.secretOf(f.Name, "apiKey", cmp.Or(text("api_key"), "os.environ/"+l.keyVariables(d)[0]))
 	}
 	if d.ID == "vertex" && f.APIKey != nil {
 		return // an API key has neither project nor location
 	}
 	for _, name := range d.Vars {
 		if name != "resource" { // the address has it
-			set(name, orElse(places[name], l.place(d, name)))
+			set(name, cmp.Or(places[name], l.place(d, name)))
 		}
 	}
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 // place returns the variable of a part of a provider's address, the first that is set.
@@ -519,7 +507,7 @@ func (i *importer) place(d *provider.Descriptor, name string) string {
 		if i.variable(e[1]) != "" {
 			return "os.environ/" + e[1]
 		}
-		first = orElse(first, "os.environ/"+e[1])
+		first = cmp.Or(first, "os.environ/"+e[1])
 	}
 	return first
 }
@@ -685,22 +673,11 @@ func (l *litellm) setting(entry, name string, v any, all map[string]any) bool {
 	return true
 }
 
-func (l *litellm) set() *FileSettings {
-	if l.file.Settings == nil {
-		l.file.Settings = &FileSettings{}
-	}
-	return l.file.Settings
-}
-
 // groupAliases takes {alias: name} and {alias: {model: name}}.
 func (l *litellm) groupAliases(entry string, v any) {
 	row := part(map[string]any{"": v}, "")
 	for _, alias := range slices.Sorted(maps.Keys(row)) {
-		to := scalar(row[alias])
-		if to == "" {
-			to = scalar(part(row, alias)["model"])
-		}
-		l.aliases = append(l.aliases, [2]string{alias, to})
+		l.aliases = append(l.aliases, [2]string{alias, cmp.Or(scalar(row[alias]), scalar(part(row, alias)["model"]))})
 	}
 	l.note(taken, entry, "aliases, and combos of one member for those of combos")
 }
