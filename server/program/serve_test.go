@@ -800,6 +800,8 @@ func TestStopTimesAgree(t *testing.T) {
 		longer        time.Duration
 	}{
 		{"deploy/weir.service", `(?m)^TimeoutStopSec=(\d+)$`, 0},
+		{"server/service/testdata/systemd-user.txt", `(?m)^TimeoutStopSec=(\d+)$`, 0},
+		{"server/service/testdata/launchd.txt", `ExitTimeOut</key>\s*<integer>(\d+)<`, 0},
 		{"deploy/compose.yaml", `(?s)  weir:.*?stop_grace_period: (\d+)s`, 0},
 		{"deploy/compose-several.yaml", `(?s)x-weir:.*?stop_grace_period: (\d+)s`, 0},
 		{"deploy/kubernetes/one.yaml", `terminationGracePeriodSeconds: (\d+)`, 5 * time.Second},

@@ -98,8 +98,8 @@ ExecStart=` + unitWords(append([]string{r.Program, "serve"}, r.Args...)...) + `
 EnvironmentFile=-%E/weir/weir.env
 Restart=on-failure
 RestartSec=1
-# Streams may run for 30 s after a stop.
-TimeoutStopSec=45
+# DRAIN, 30 s, and 25 s. With another value of DRAIN weir itself asks systemd for that time.
+TimeoutStopSec=55
 LimitNOFILE=65536
 UMask=0077
 NoNewPrivileges=yes
@@ -155,7 +155,7 @@ func (r Request) agent() *Plan {
 		<false/>
 	</dict>
 	<key>ExitTimeOut</key>
-	<integer>45</integer>
+	<integer>55</integer>
 	<key>Umask</key>
 	<integer>63</integer>
 	<key>SoftResourceLimits</key>
