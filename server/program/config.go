@@ -184,19 +184,17 @@ func (c *configFile) store(m managed) error {
 	return err
 }
 
-// note keeps and logs what became of the file.
+// note stores and logs what became of the file.
 func (c *configFile) note(err error, changes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := configState{applied: err == nil, tried: true}
-	if err != nil {
-		if s.err = oneLine(err); s.err != c.state.err {
-			c.v.log.line(2, "the configuration file is not applied, the machine stays as it is: "+s.err)
-		}
-	}
-	if c.state = s; err == nil {
+	if err == nil {
 		fmt.Fprintf(c.v.stdout, "%s is applied, changes: %d\n", c.path, changes)
+	} else if s.err = oneLine(err); s.err != c.state.err {
+		c.v.log.line(2, "the configuration file is not applied, the machine stays as it is: "+s.err)
 	}
+	c.state = s
 }
 
 // word returns applied, failed or pending; "" without a file.
@@ -318,5 +316,5 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 // Close ends the listener.
 func (l *pipeListener) Close() error { l.close(); return nil }
 
-// Addr returns an address without a meaning.
+// Addr returns an address that names nothing.
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }

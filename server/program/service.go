@@ -34,12 +34,9 @@ func (r *run) service(f *flags) error {
 
 // servicePlan returns how the service of this user is installed, with these flags.
 func (r *run) servicePlan(f *flags) (*service.Plan, error) {
-	program, err := os.Executable()
-	if err == nil {
-		program, err = filepath.EvalSymlinks(program)
-	}
+	program, err := programPath()
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+		return nil, err
 	}
 	home, _ := r.env("HOME")
 	config, _ := r.env("XDG_CONFIG_HOME")

@@ -16,15 +16,24 @@ func (r *run) releases(from string) upgrade.Source {
 		Client: upgrade.NewClient()}
 }
 
-// upgrade serves weir upgrade.
-func (r *run) upgrade(f *flags) error {
-	own, ctx := r.version(), context.Background()
+// programPath returns the file of this program.
+func programPath() (string, error) {
 	path, err := os.Executable()
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	return path, nil
+}
+
+// upgrade serves weir upgrade.
+func (r *run) upgrade(f *flags) error {
+	own, ctx := r.version(), context.Background()
+	path, err := programPath()
+	if err != nil {
+		return err
 	}
 	manager, command := upgrade.Manager(path)
 	if manager != "" && !f.check {
