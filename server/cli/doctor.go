@@ -181,7 +181,13 @@ func (a *app) examine(ctx context.Context) (out findings) {
 		return out
 	}
 	res.Body.Close()
-	out.add(well, "%s answers", c.name)
+	answers := finding{well, plain(c.name + " answers")}
+	if c.token == "" {
+		if _, err := c.call(ctx, "GET", "/server", nil); isStopped(err) {
+			answers = finding{failure, plain(c.name + " is stopped; weir serve starts it")}
+		}
+	}
+	out = append(out, answers)
 	if at, err := http.ParseTime(res.Header.Get("Date")); err == nil && a.Now().Sub(at).Abs() > maxSkew {
 		out.add(failure, "the clocks of the gateway and of this computer differ by %s; correct the wrong one",
 			a.Now().Sub(at).Abs().Round(time.Second))

@@ -71,7 +71,7 @@ func (a *app) status(ctx context.Context, in *input) error {
 func (a *app) serverStatus(ctx context.Context, c *client, t *table) {
 	if c.token == "" {
 		v, err := c.call(ctx, "GET", "/server", nil)
-		if e := (*apiError)(nil); errors.As(err, &e) && e.status == http.StatusNotFound {
+		if isStopped(err) {
 			t.add(plain("Server"), cell{"stopped; weir serve starts it", yellow})
 		} else if err == nil {
 			up := a.Now().Sub(time.UnixMilli(v.Get("startedMs").Int()))
@@ -86,6 +86,13 @@ func (a *app) serverStatus(ctx context.Context, c *client, t *table) {
 	if v, err := c.call(ctx, "GET", "/api/version", nil); err == nil && v.Get("newer").String() != "" {
 		t.add(plain("Upgrade"), plain(v.Get("newer").String()+" is available: weir upgrade"))
 	}
+}
+
+// isStopped reports whether GET /server failed because the command has opened the data directory
+// itself, where no server runs.
+func isStopped(err error) bool {
+	e := (*apiError)(nil)
+	return errors.As(err, &e) && e.status == http.StatusNotFound
 }
 
 // glanced is a machine: its name, and the path before /api.

@@ -46,4 +46,10 @@ func TestStatusOfAStoppedServer(t *testing.T) {
 	if code, out, failed := w.run("", "status"); code != 0 || !strings.Contains(out, "stopped; weir serve starts it") || !strings.Contains(out, "\nmain ") {
 		t.Errorf("exit %d\n%s%s", code, out, failed)
 	}
+	if code, out, _ := w.run("", "doctor"); code != 1 || !strings.Contains(out, "FAIL  the server of this computer is stopped; weir serve starts it\n") {
+		t.Errorf("doctor: exit %d\n%s", code, out)
+	}
+	if _, out, _ := w.run("", "doctor", "--security"); strings.Contains(out, "FAIL") || !strings.Contains(out, "may spend without a limit") {
+		t.Errorf("doctor --security:\n%s", out)
+	}
 }

@@ -204,6 +204,9 @@ func control(ctx context.Context, dir, method, path string, body io.Reader) (*ht
 	if err != nil {
 		return nil, err
 	}
+	if res.StatusCode == http.StatusNotFound { // a command that has opened the directory itself is no server
+		return nil, errors.Join(errNotRunning, res.Body.Close())
+	}
 	if res.StatusCode != http.StatusOK {
 		defer res.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
