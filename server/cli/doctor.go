@@ -74,8 +74,8 @@ const nearly = 0.9
 // judge examines the parts of a machine.
 func (a *app) judge(s gjson.Result) (out findings) {
 	health := s.Get("health")
-	if !health.Get("ok").Bool() {
-		out.add(failure, "the machine's object does not work; look at the gateway's log")
+	if file := health.Get("file"); file.Get("state").String() == "failed" {
+		out.add(failure, "the configuration file is not applied: %s", clean(file.Get("error").String()))
 	}
 	if n := health.Get("replica.failures").Int(); n > 0 {
 		out.add(warning, "the configuration was not published %d times; calls may use an earlier one", n)

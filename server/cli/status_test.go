@@ -1,6 +1,9 @@
 package cli_test
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -51,5 +54,26 @@ func TestStatusOfAStoppedServer(t *testing.T) {
 	}
 	if _, out, _ := w.run("", "doctor", "--security"); strings.Contains(out, "FAIL") || !strings.Contains(out, "may spend without a limit") {
 		t.Errorf("doctor --security:\n%s", out)
+	}
+}
+
+// The configuration file of a server has its own line: the machine works.
+func TestDoctorSaysWhyTheConfigurationFileIsNotApplied(t *testing.T) {
+	w := &world{T: t, home: t.TempDir()}
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		answer := `{"data":[]}`
+		if r.URL.Path == "/api/health" {
+			answer = `{"ok":false,"file":{"name":"weir.yaml","state":"failed","error":"line 2, column 9: an integer is expected"}}`
+		}
+		io.WriteString(out, answer)
+	}))
+	defer s.Close()
+	env := w.env("WEIR_GATEWAY", s.URL, "WEIR_TOKEN", "sk-0123456789abcdef-0123456789abcdefghijklmnop-01234567")
+	for _, command := range []string{"status", "doctor"} {
+		_, out, failed := w.runIn(env, "", command)
+		if !strings.Contains(out, "FAIL") || strings.Contains(out, "object") ||
+			!strings.Contains(out, "the configuration file is not applied: line 2, column 9: an integer is expected\n") {
+			t.Errorf("%s:\n%s%s", command, out, failed)
+		}
 	}
 }
