@@ -4,8 +4,10 @@ import (
 	"context"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/tidwall/gjson"
 )
@@ -84,6 +86,7 @@ func (f *findings) wideKeys(ctx context.Context, a *app, c *client, machine stri
 		if name == "" {
 			name = id
 		}
+		word := ShellWord(name)
 		var scopes []string
 		for _, s := range k.Get("scopes").Array() {
 			scopes = append(scopes, s.String())
@@ -91,15 +94,15 @@ func (f *findings) wideKeys(ctx context.Context, a *app, c *client, machine stri
 		endless := !k.Get("expiresAt").Exists()
 		switch {
 		case endless && slices.Contains(scopes, "export"):
-			f.add(warning, "key %s%s may export all secrets and does not expire; weir keys set %[1]s --expires 30d", name, machine)
+			f.add(warning, "key %s%s may export all secrets and does not expire; weir keys set %[3]s --expires 30d", name, machine, word)
 		case endless && slices.Contains(scopes, "manage"):
-			f.add(warning, "key %s%s may change everything and does not expire; weir keys set %[1]s --expires 30d", name, machine)
+			f.add(warning, "key %s%s may change everything and does not expire; weir keys set %[3]s --expires 30d", name, machine, word)
 		case slices.Contains(scopes, "data") && !limited(k, budgets.Get("data").Array()):
 			more := ""
 			if endless {
 				more = " and does not expire"
 			}
-			f.add(warning, "key %s%s may spend without a limit%s; weir budgets add %[1]s 20/month --key %[1]s", name, machine, more)
+			f.add(warning, "key %s%s may spend without a limit%s; weir budgets add %[4]s 20/month --key %[4]s", name, machine, more, word)
 		}
 	}
 	return nil
@@ -112,4 +115,18 @@ func limited(key gjson.Result, budgets []gjson.Result) bool {
 		return (of == "" || of == key.Get("id").String()) && !b.Get("models").Exists() &&
 			strings.TrimSpace(b.Get("tag").String()+b.Get("tool").String()) == ""
 	})
+}
+
+// ShellWord returns a path or a name as one word of a command line.
+func ShellWord(path string) string {
+	if !strings.ContainsFunc(path, func(c rune) bool {
+		return c < 0x80 && c != filepath.Separator && !unicode.IsLetter(c) && !unicode.IsDigit(c) &&
+			!strings.ContainsRune("/:._-+@,=%", c)
+	}) {
+		return path
+	}
+	if filepath.Separator == '\\' {
+		return `"` + path + `"` // a Windows path has no quote
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

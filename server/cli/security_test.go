@@ -15,9 +15,11 @@ func TestSecurityNamesWideKeys(t *testing.T) {
 	} {
 		w.ok(strings.Fields(line)...)
 	}
+	w.ok("keys", "add", "of two words", "--machine", "main")
 	code, out, failed := w.remote("", "doctor", "--security")
 	for _, want := range []string{
 		"key free of main may spend without a limit and does not expire; weir budgets add free 20/month --key free",
+		"weir budgets add 'of two words' 20/month --key 'of two words'",
 		"key short of main may spend without a limit; weir budgets add short",
 		"key of-a-tag of main may spend without a limit",
 		"key admin of main may change everything and does not expire; weir keys set admin --expires 30d",

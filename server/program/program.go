@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -133,30 +132,16 @@ type run struct {
 func (r *run) call(command string, s *settings) string {
 	line := cmp.Or(r.Name, "weir")
 	if strings.ContainsRune(line, filepath.Separator) {
-		line = shellWord(line)
+		line = cli.ShellWord(line)
 	}
 	line += " " + command
 	if s.database != "" {
 		return line // DATABASE_URL may have a password
 	}
 	if usual, err := r.dataDir(""); err != nil || usual != s.data {
-		line += " --data " + shellWord(s.data)
+		line += " --data " + cli.ShellWord(s.data)
 	}
 	return line
-}
-
-// shellWord returns a path as one word of a command line.
-func shellWord(path string) string {
-	if !strings.ContainsFunc(path, func(c rune) bool {
-		return c < 0x80 && c != filepath.Separator && !unicode.IsLetter(c) && !unicode.IsDigit(c) &&
-			!strings.ContainsRune("/:._-+@,=%", c)
-	}) {
-		return path
-	}
-	if filepath.Separator == '\\' {
-		return `"` + path + `"` // a Windows path has no quote
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // usageError is a mistake in the command line or in a setting.
