@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -108,5 +109,52 @@ func TestPersonSignsInByIdentityProvider(t *testing.T) {
 	}
 	if r := w.do("POST", "/api/sign-in/"+id, "", "{}"); r.status != 404 {
 		t.Errorf("begin without the provider: %d", r.status)
+	}
+}
+
+// TestProvidersGiveRolesByTheirClaims signs a person in at each kind of provider, with the claims
+// of it where it puts them.
+func TestProvidersGiveRolesByTheirClaims(t *testing.T) {
+	for _, v := range []struct {
+		name, address, alg string
+		user, info         issuer.Claims
+		claim, value, role string
+		stranger           issuer.Claims // has similar claims, and no role
+	}{
+		{"Google", "https://accounts.google.com", "RS256",
+			issuer.Claims{"hd": "acme.com", "email": "ada@acme.com", "email_verified": true}, nil,
+			`["hd"]`, "acme.com", "viewer", issuer.Claims{"email": "eve@acme.com", "email_verified": true}},
+		{"Entra ID", "https://login.microsoftonline.com/0a1b/v2.0", "RS256",
+			issuer.Claims{"tid": "0a1b", "oid": "77b2", "roles": []string{"weir.editor"}}, nil,
+			`["roles"]`, "weir.editor", "editor", issuer.Claims{"tid": "0a1b", "groups": []string{"weir.editor"}}},
+		{"Okta", "https://acme.okta.com", "RS256", issuer.Claims{"groups": []string{"Everyone", "ai-admins"}}, nil,
+			`["groups"]`, "ai-admins", "owner", issuer.Claims{"groups": []string{"Everyone", "ai-admins-emea"}}},
+		{"Keycloak, roles in userinfo alone", "https://id.acme.com/realms/acme", "ES256", issuer.Claims{},
+			issuer.Claims{"realm_access": issuer.Claims{"roles": []string{"ai"}}},
+			`["realm_access","roles"]`, "ai", "member", issuer.Claims{"realm_access.roles": []string{"ai"}, "roles": []string{"ai"}}},
+		{"Zitadel", "https://acme.zitadel.cloud", "EdDSA",
+			issuer.Claims{"urn:zitadel:iam:org:project:roles": issuer.Claims{"ai": issuer.Claims{"1": "acme"}}}, nil,
+			`["urn:zitadel:iam:org:project:roles"]`, "ai", "editor",
+			issuer.Claims{"urn:zitadel:iam:org:project:roles": issuer.Claims{"guest": issuer.Claims{"ai": "acme"}}}},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			w, s, id := issuerWorld(t, v.address, `{"name":"Acme","issuer":"`+v.address+`","clientId":"weir","clientSecret":"s3cret",`+
+				`"rules":[{"claim":`+v.claim+`,"value":"`+v.value+`","role":"`+v.role+`","machines":["*"]}]}`)
+			s.Alg = v.alg
+			signIn := func(sub string, user, info issuer.Claims) httpmsg.Field {
+				s.User, s.Info = issuer.Claims{"sub": sub}, info
+				maps.Copy(s.User, user)
+				r := w.do("POST", "/api/sign-in/"+id, "", "{}")
+				query := s.Authorize(gjson.Get(r.body, "url").Str)
+				return cookieOf(w.do("GET", "/oidc/callback?"+query, "", "", cookieOf(r, "__Host-weir-oauth")), "__Host-weir")
+			}
+			session := w.do("GET", "/api/session", "", "", signIn("ada", v.user, v.info))
+			if got := gjson.Get(session.body, `roles.\*`).Str; got != v.role || gjson.Get(session.body, "operator").Bool() {
+				t.Errorf("role %q, want %q: %s", got, v.role, session.body)
+			}
+			if c := signIn("eve", v.stranger, nil); c.Name != "" {
+				t.Error("the stranger has a session")
+			}
+		})
 	}
 }
