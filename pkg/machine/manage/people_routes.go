@@ -75,6 +75,9 @@ func (c *change) personUpdate() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
+	if g.Role != people.Owner { // as after a removal: no call and no lease with the role of before counts
+		c.Put(storage.RemovedPrefix+c.target, c.Now)
+	}
 	c.regrant(c.target, g)
 	if b := budgetOf(c.target); g.Template != nil && g.Template.BudgetUSD > 0 {
 		setPersonBudget(c.Tx, c.target, "", g.Template)

@@ -240,6 +240,30 @@ func TestRemovalReachesWhatKeysOfPersonMade(t *testing.T) {
 	}
 }
 
+// A sign-in of a device that an owner had approved made a key that manages after the owner's role was lowered.
+func TestLowerRoleEndsLeases(t *testing.T) {
+	for role, want := range map[people.Role]int{people.Owner: 200, people.Editor: 403, people.Member: 403} {
+		w := newWorld(t)
+		w.Create()
+		digest := rpc.KeyDigest("device")
+		body, _ := json.Marshal(map[string]any{"approve": true, "digest": digest, "name": "laptop"})
+		owner := as(annID, people.Owner, nil)
+		w.API("POST", "/api/device", string(body), owner, func(e *rpc.ManageCall) {
+			e.Route, e.Params = "/api/device/{code}", []string{"code"}
+		})
+		w.API("PUT", "/api/people", `{"role":"`+string(role)+`"}`, func(e *rpc.ManageCall) {
+			e.Route, e.Params = "/api/people/{id}", []string{annID}
+		})
+		claim, _ := json.Marshal(rpc.ClaimLease{Digest: digest, Tool: rpc.DeviceTool})
+		if status, a := w.Call("lease.claim", string(claim)); status != want {
+			t.Errorf("%s: claim got %d %s, want %d", role, status, a.Raw, want)
+		}
+		if status, a := w.API("POST", "/api/keys", `{"scopes":["manage"]}`, owner); status != want {
+			t.Errorf("%s: a call whose role was read before got %d %s, want %d", role, status, a.Raw, want)
+		}
+	}
+}
+
 // Another role or template changes the keys that a person has.
 func TestLowerRoleReachesKeys(t *testing.T) {
 	w := newWorld(t)

@@ -58,7 +58,7 @@ const (
 	RecentRow         = "recent"   // usage of the last hour
 	CapturePrefix     = "capture:" // and the id of the request
 	CapturesRow       = "captures" // the list of them
-	RemovedPrefix     = "removed:" // and the id of a person: when they lost access
+	RemovedPrefix     = "removed:" // and the id of a person: when they lost access, or got another role
 	SettingsRow       = "settings"
 	SeenRow           = "seen"
 )
