@@ -118,7 +118,8 @@ func (c *Client) Bearer(ctx context.Context, p *Provider, token string) (*Bearer
 	if p.Kind == CI {
 		b.Identity.Name, b.Identity.Email = b.Identity.Subject, ""
 	} else {
-		b.Identity.Name, b.Identity.EmailVerified = cmp.Or(b.Identity.Name, b.Identity.Email), true
+		b.Identity.Name = cmp.Or(b.Identity.Name, b.Identity.Email)
+		b.Identity.EmailVerified, b.Identity.Claims = true, []byte(claims.Raw) // the proxy vouches for the address
 	}
 	return b, nil
 }

@@ -215,10 +215,31 @@ func merge(claims, more gjson.Result) gjson.Result {
 	return gjson.Parse(out + "}")
 }
 
-// identity returns the person of verified claims. They have iss and sub, so they are not empty.
+// identity returns the person of verified claims. They have iss and sub, so they are not empty. No rule
+// sees an address that the provider does not call verified: anyone can enter that of another.
 func identity(c gjson.Result) *people.Identity {
 	verified := member(c, "email_verified")
 	name := cmp.Or(text(c, "name"), text(c, "preferred_username"))
-	return &people.Identity{Issuer: text(c, "iss"), Subject: text(c, "sub"), Name: name, Email: text(c, "email"),
+	out := &people.Identity{Issuer: text(c, "iss"), Subject: text(c, "sub"), Name: name, Email: text(c, "email"),
 		EmailVerified: verified.Type == gjson.True || verified.Str == "true", Claims: []byte(c.Raw)}
+	if !out.EmailVerified {
+		out.Claims = without(c, "email")
+	}
+	return out
+}
+
+// without returns an object without a member.
+func without(object gjson.Result, name string) []byte {
+	out := []byte{'{'}
+	object.ForEach(func(key, value gjson.Result) bool {
+		if key.Str == name {
+			return true
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, key.Raw...), ':'), value.Raw...)
+		return true
+	})
+	return append(out, '}')
 }
