@@ -111,6 +111,11 @@ func takeInvite(t *storage.Tx, digest string) (*inviteRow, error) {
 	if !rpc.IsDigest(digest) || !t.Load(invitePrefix+digest, &row) || row.ExpiresAt <= t.Now {
 		return nil, rpc.ErrInvitation()
 	}
+	if maker, ok := strings.CutPrefix(row.By, "person:"); ok { // who may have lost the role since
+		if p, _ := loadPerson(t, maker); p.roles().Of(row.MachineID).Role != people.Owner {
+			return nil, rpc.ErrInvitation()
+		}
+	}
 	t.Del(invitePrefix + digest)
 	return &row, nil
 }

@@ -254,12 +254,14 @@ func TestOwnerOfOneMachineRenewsNoPersonOfTwo(t *testing.T) {
 	w.invite(1, rpc.InviteCreate{Role: people.Member})
 	_, s := w.signIn(1, rpc.PersonSignIn{Invite: by(1), Name: "Bob", NewToken: inprocess.Digest(1)})
 	id := s.Person.ID
+	owner := "person:" + ann.ID()
+	w.signIn(90, rpc.PersonSignIn{Identity: &ann, Roles: people.Grants{mid: {Role: people.Owner}}})
 	renewed := func(n int, actor string) (created, used int) {
 		created = w.invite(n, rpc.InviteCreate{Person: id, By: actor})
 		used, _ = w.signIn(n, rpc.PersonSignIn{Invite: by(n), NewToken: inprocess.Digest(n)})
 		return created, used
 	}
-	if created, used := renewed(2, "person:p_1"); created != 200 || used != 200 {
+	if created, used := renewed(2, owner); created != 200 || used != 200 {
 		t.Errorf("a person of this machine alone: got %d and %d", created, used)
 	}
 	w.invite(3, rpc.InviteCreate{Person: id, By: "key:1"})
@@ -272,10 +274,31 @@ func TestOwnerOfOneMachineRenewsNoPersonOfTwo(t *testing.T) {
 	if used, _ := w.signIn(5, rpc.PersonSignIn{Invite: by(3), NewToken: inprocess.Digest(5)}); used != 401 {
 		t.Errorf("a link from before the second machine: got %d, want 401", used)
 	}
-	if created, used := renewed(6, "person:p_1"); created != 403 || used != 401 {
+	if created, used := renewed(6, owner); created != 403 || used != 401 {
 		t.Errorf("a person of two machines: got %d and %d, want 403 and 401", created, used)
 	}
 	if created, used := renewed(7, "operator"); created != 200 || used != 200 {
 		t.Errorf("by the operator: got %d and %d", created, used)
+	}
+}
+
+// An owner kept a way back by an invitation that they had made before.
+func TestInvitationEndsWithTheRoleOfItsMaker(t *testing.T) {
+	owners := people.Grants{mid: {Role: people.Owner}}
+	for name, lose := range map[string]func(w *world){
+		"nothing":      nil,
+		"removed":      func(w *world) { w.setRole(ann.ID(), people.None) },
+		"another role": func(w *world) { w.signIn(8, rpc.PersonSignIn{Identity: &ann, Roles: editors}) },
+	} {
+		w, want := newWorld(t), 200
+		w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: owners})
+		w.invite(1, rpc.InviteCreate{Role: people.Owner, By: "person:" + ann.ID()})
+		if lose != nil {
+			want = 401
+			lose(w)
+		}
+		if status, _ := w.signIn(2, rpc.PersonSignIn{Invite: by(1), Name: "Ann", NewToken: inprocess.Digest(2)}); status != want {
+			t.Errorf("%s: got %d, want %d", name, status, want)
+		}
 	}
 }
