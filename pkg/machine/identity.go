@@ -13,15 +13,19 @@ const (
 	idpPrefix   = "idp:"        // and the id
 	spentPrefix = "signinused:" // and the digest of a state
 	maxIDPs     = 20
+	pruneEach   = 100  // records of the audit
 	maxSpent    = 2000 // states of ten minutes; the oldest are replaced
 )
 
-// registryAudit appends a record of the registry. Without a generation the number of the last
-// record would not be stored.
+// registryAudit appends a record of the registry, whose audit has no other pruning. Without a generation
+// the number of the last record would not be stored.
 func registryAudit(t *storage.Tx, actor, action, target string, fields []string) {
 	t.Meta.ID = rpc.RegistryID
 	t.Meta.Generation++
 	t.Audit(actor, action, target, fields)
+	if t.Meta.AuditSeq%pruneEach == 0 {
+		t.PruneAudit()
+	}
 }
 
 // idpList returns the identity providers in the order of their ids.

@@ -188,10 +188,9 @@ func (o *Object) personSeen(r *storage.Call) (any, error) {
 	return o.ofPerson(&row, p, r.Now), nil
 }
 
-// recordSignIn adds a record to the audit of the registry, which has no other pruning.
+// recordSignIn adds a record to the audit of the registry.
 func (o *Object) recordSignIn(r *storage.Call, person, action string) {
 	registryAudit(r.Tx, "person:"+person, action, "", nil)
-	r.PruneAudit()
 }
 
 // forgetMachine drops the roles and the invitations of a machine that is deleted. People without

@@ -302,3 +302,14 @@ func TestInvitationEndsWithTheRoleOfItsMaker(t *testing.T) {
 		}
 	}
 }
+
+// Refusals of anyone who calls made the audit of the registry grow without bounds until a person signed in.
+func TestRefusalsArePruned(t *testing.T) {
+	w := newWorld(t)
+	for range storage.MaxAudit + pruneEach {
+		w.At(rpc.RegistryID, "signIn.failed", `{"reason":"token_malformed"}`)
+	}
+	if n := len(w.Loc.Storage(rpc.RegistryID).Listed(storage.AuditPrefix)); n > storage.MaxAudit {
+		t.Errorf("%d records, want %d at most", n, storage.MaxAudit)
+	}
+}
