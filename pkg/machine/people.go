@@ -144,9 +144,12 @@ func (o *Object) personSignIn(r *storage.Call) (any, error) {
 	return o.ofPerson(&row, p, r.Now), nil
 }
 
-// admit stores a person who has a role, and refuses anyone else.
+// admit stores a person who has a role, and refuses anyone else, with a record of the first times.
 func (o *Object) admit(r *storage.Call, p *personRow, is profile) error {
 	if !p.roles().Any() {
+		if err := attempt(r, storage.DigestOf("no role", p.ID), attemptMost); err != nil {
+			return err
+		}
 		o.recordSignIn(r, p.ID, "sign-in refused")
 		if err := r.Commit(); err != nil {
 			return err

@@ -313,3 +313,23 @@ func TestRefusalsArePruned(t *testing.T) {
 		t.Errorf("%d records, want %d at most", n, storage.MaxAudit)
 	}
 }
+
+// A person without a role, such as any job of a CI service, pushed the records of others out of the audit.
+func TestRefusedPersonFillsNoAudit(t *testing.T) {
+	w := newWorld(t)
+	for i := range 30 {
+		want := 403
+		if i >= attemptMost {
+			want = 429
+		}
+		if status, _ := w.signIn(1, rpc.PersonSignIn{Identity: &ann}); status != want {
+			t.Errorf("sign-in %d: got %d, want %d", i, status, want)
+		}
+	}
+	if n := len(w.Loc.Storage(rpc.RegistryID).Listed(storage.AuditPrefix)); n != attemptMost {
+		t.Errorf("%d records, want %d", n, attemptMost)
+	}
+	if status, _ := w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: editors}); status != 200 {
+		t.Errorf("with a role since: got %d", status)
+	}
+}
