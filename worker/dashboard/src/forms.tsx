@@ -5,7 +5,7 @@ import { count, number } from "./format";
 import { Finder } from "./finder";
 import { Icon } from "./icons";
 import { Popover } from "./popover";
-import { Button, Field } from "./ui";
+import { Button, Field, Options } from "./ui";
 
 // Restored says that a form starts with the input of an earlier visit.
 export function Restored({ draft, note }: { draft: Draft; note?: string }) {
@@ -154,11 +154,7 @@ export function Choice({
     <div class="narrow">
       <Field label={label}>
         <select value={value} onChange={(e) => onPick(e.currentTarget.value)}>
-          {options.map(([k, n]) => (
-            <option key={k} value={k}>
-              {n}
-            </option>
-          ))}
+          <Options of={options} />
           {!known && <option value={value}>{value}</option>}
         </select>
       </Field>

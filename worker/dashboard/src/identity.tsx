@@ -17,7 +17,8 @@ import {
   presets,
   type RuleForm,
 } from "./identity/presets";
-import { Load, Page, Table } from "./layout";
+import { ActionsHead, Load, Page, Table } from "./layout";
+import { roles } from "./roles";
 import { Time } from "./time";
 import { toast } from "./toast";
 import { Badge, Button, Empty, ErrorBox, Field, Notice } from "./ui";
@@ -34,7 +35,6 @@ interface Tested {
 }
 
 const path = "/api/identity-providers";
-const roles = ["member", "viewer", "editor", "owner"];
 
 // Identity is the operator's page of the identity providers by which people sign in.
 export default function Identity({ machines }: { machines: MachineRow[] }) {
@@ -90,9 +90,7 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
                   <th>Name</th>
                   <th>Issuer</th>
                   <th>Rules</th>
-                  <th>
-                    <span class="hidden">Actions</span>
-                  </th>
+                  <ActionsHead />
                 </tr>
               </thead>
               <tbody>

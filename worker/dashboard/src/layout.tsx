@@ -105,6 +105,13 @@ export function Failed({ of, reload }: { of: Action; reload?: () => unknown }) {
   );
 }
 
+// ActionsHead is the head of a column of buttons.
+export const ActionsHead = () => (
+  <th>
+    <span class="hidden">Actions</span>
+  </th>
+);
+
 // Table scrolls horizontally where it is too wide, and says so. A stacked one shows each row as a
 // card there, with data-label as the names of the cells.
 export function Table({

@@ -74,7 +74,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
     if (single && route.machineId !== machineId && route.page !== "device") go(to(machineId, home));
   }, [location.hash]);
 
-  // Who has one machine starts with it.
+  // Someone with one machine starts with it.
   const started = useRef(false);
   useEffect(() => {
     if (!list.data || started.current) return;

@@ -72,6 +72,19 @@ export function Empty({ title, children }: Children & { title: string }) {
   );
 }
 
+// Options are the options of a select: pairs of a value and a name.
+export function Options({ of }: { of: readonly (readonly [value: string, name: string])[] }) {
+  return (
+    <>
+      {of.map(([value, name]) => (
+        <option key={value} value={value}>
+          {name}
+        </option>
+      ))}
+    </>
+  );
+}
+
 // Field is a control with its label. The hint is the control's accessible
 // description, not a part of its name.
 export function Field({ label, hint, children }: Children & { label: string; hint?: ComponentChildren }) {

@@ -4,7 +4,7 @@ import type { Budget, KeyRow } from "../api-types";
 import { Confirm } from "../confirm";
 import { count } from "../format";
 import { useAction, useLoad } from "../hooks";
-import { Load, Page, Table } from "../layout";
+import { ActionsHead, Load, Page, Table } from "../layout";
 import { keyName } from "../names";
 import type { PageProps } from "../page";
 import { toast } from "../toast";
@@ -71,9 +71,7 @@ export default function Budgets({ machine, args: [asked] }: PageProps) {
                   <th>Used</th>
                   <th>Applies to</th>
                   <th>Resets</th>
-                  <th>
-                    <span class="hidden">Actions</span>
-                  </th>
+                  <ActionsHead />
                 </tr>
               </thead>
               <tbody>

@@ -6,7 +6,7 @@ import { keyName, loadKeys } from "../names";
 import type { PageProps } from "../page";
 import { go, to, useFilter } from "../route";
 import { ListHead } from "../forms";
-import { Load, MoreRows, Page, Section, Table } from "../layout";
+import { ActionsHead, Load, MoreRows, Page, Section, Table } from "../layout";
 import { Badge, Button, Empty } from "../ui";
 import { UsedBadge, UsedMeter, usedText } from "./budgets/used";
 import { Create, Created } from "./keys/create";
@@ -145,9 +145,7 @@ function List({
               <th class="num">Requests (24 h)</th>
               <th class="num">Spend this month</th>
               <th>Expires</th>
-              <th>
-                <span class="hidden">Actions</span>
-              </th>
+              <ActionsHead />
             </tr>
           </thead>
           <tbody>

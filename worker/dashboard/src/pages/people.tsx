@@ -3,7 +3,7 @@ import type { InvitationRow, KeyRow, PeopleList, PersonRow } from "../api-types"
 import { Confirm } from "../confirm";
 import { count, number } from "../format";
 import { useAction, useLoad } from "../hooks";
-import { Load, Page, Section, Table } from "../layout";
+import { ActionsHead, Load, Page, Section, Table } from "../layout";
 import { keyName } from "../names";
 import type { PageProps } from "../page";
 import { roleNames } from "../roles";
@@ -73,9 +73,7 @@ export default function People({ machine, session }: PageProps) {
                     <th>Role</th>
                     <th>Last seen</th>
                     <th class="num">Keys</th>
-                    <th>
-                      <span class="hidden">Actions</span>
-                    </th>
+                    <ActionsHead />
                   </tr>
                 </thead>
                 <tbody>
@@ -132,9 +130,7 @@ export default function People({ machine, session }: PageProps) {
                       <th>For</th>
                       <th>Role</th>
                       <th>Expires</th>
-                      <th>
-                        <span class="hidden">Actions</span>
-                      </th>
+                      <ActionsHead />
                     </tr>
                   </thead>
                   <tbody>

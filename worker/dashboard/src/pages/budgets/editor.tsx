@@ -7,7 +7,7 @@ import { Text } from "../../forms";
 import { useAction, useLoad } from "../../hooks";
 import { keyName } from "../../names";
 import { to } from "../../route";
-import { Button, Field } from "../../ui";
+import { Button, Field, Options } from "../../ui";
 import { corrected, Refused } from "../../unknown";
 import { unitNames } from "./amount";
 import { windowNames } from "./windows";
@@ -88,11 +88,7 @@ export function Editor({
               disabled={!!b.id}
               onChange={(e) => put({ unit: e.currentTarget.value as Budget["unit"] })}
             >
-              {Object.entries(unitNames).map(([unit, name]) => (
-                <option key={unit} value={unit}>
-                  {name}
-                </option>
-              ))}
+              <Options of={Object.entries(unitNames)} />
             </select>
           </Field>
           <Field label="Resets" hint="At midnight, in the time zone of the settings.">
@@ -101,11 +97,7 @@ export function Editor({
               disabled={!!b.id}
               onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
             >
-              {Object.entries(windowNames).map(([window, name]) => (
-                <option key={window} value={window}>
-                  {name}
-                </option>
-              ))}
+              <Options of={Object.entries(windowNames)} />
             </select>
           </Field>
           <Field label="Key">

@@ -9,7 +9,7 @@ import { moved, Order } from "../../order";
 import { toast } from "../../toast";
 import { Restored, Text } from "../../forms";
 import { Failed, Section } from "../../layout";
-import { Badge, Button, Field } from "../../ui";
+import { Badge, Button, Field, Options } from "../../ui";
 import { corrected, Refused, unknownName } from "../../unknown";
 import { Candidates, dragType } from "./candidates";
 import { Flow } from "./flow";
@@ -29,7 +29,7 @@ const kinds = [
   "webFetch",
 ] as const;
 
-const strategies = [
+const strategies: [value: string, name: string][] = [
   ["", "Fallback (by priority)"],
   ["round-robin", "Round-robin"],
   ["affinity", "Sticky sessions (best for prompt caching)"],
@@ -136,11 +136,7 @@ export function Editor({
           </Field>
           <Field label="Strategy">
             <select value={strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>
-              {strategies.map(([k, text]) => (
-                <option key={k} value={k}>
-                  {text}
-                </option>
-              ))}
+              <Options of={strategies} />
             </select>
           </Field>
           {strategy === "weighted" && (

@@ -3,7 +3,7 @@ import type { Budget, KeyRow } from "../../api-types";
 import { count, when } from "../../format";
 import { Text } from "../../forms";
 import { useLoad } from "../../hooks";
-import { Field } from "../../ui";
+import { Field, Options } from "../../ui";
 import { windowNames } from "../budgets/windows";
 import { usedText } from "../budgets/used";
 
@@ -202,11 +202,7 @@ export function Fields({
                 disabled={budget === "" || !!budgets.own}
                 onChange={(e) => put({ window: e.currentTarget.value as Budget["window"] })}
               >
-                {Object.entries(windowNames).map(([window, name]) => (
-                  <option key={window} value={window}>
-                    {name}
-                  </option>
-                ))}
+                <Options of={Object.entries(windowNames)} />
               </select>
             </Field>
             {expires}

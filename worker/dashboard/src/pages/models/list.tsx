@@ -3,9 +3,9 @@ import type { ModelRow } from "../../api-types";
 import { ListHead } from "../../forms";
 import { count } from "../../format";
 import { type Loaded, useAction } from "../../hooks";
-import { Load, Table } from "../../layout";
+import { ActionsHead, Load, Table } from "../../layout";
 import { to, useFilter } from "../../route";
-import { Button, Empty, ErrorBox, Field } from "../../ui";
+import { Button, Empty, ErrorBox, Field, Options } from "../../ui";
 import { VirtualBody } from "../../virtual";
 import { CopyId, canDisable, disable, TryLink } from "./actions";
 import { type Column, columns, listed, otherPrice } from "./sort";
@@ -106,11 +106,7 @@ export function ModelList({
         <div class="narrow">
           <Field label="Kind">
             <select value={segment} onChange={(e) => onSegment(e.currentTarget.value)}>
-              {segments.map(([k, name]) => (
-                <option key={k} value={k}>
-                  {name}
-                </option>
-              ))}
+              <Options of={segments} />
             </select>
           </Field>
         </div>
@@ -172,9 +168,7 @@ export function ModelList({
                           Capabilities
                         </th>
                       )}
-                      <th scope="col">
-                        <span class="hidden">Actions</span>
-                      </th>
+                      <ActionsHead />
                     </tr>
                   </thead>
                   <VirtualBody rows={rows} columns={width} keyOf={(r) => r.key}>

@@ -5,9 +5,9 @@ import { useDraft } from "../../drafts";
 import { losing } from "../../dialog";
 import { Text } from "../../forms";
 import { useAction } from "../../hooks";
-import { type Role, roleNames, roles } from "../../roles";
+import { type Role, roleNames } from "../../roles";
 import { Time } from "../../time";
-import { Button, ErrorBox, Field, Notice } from "../../ui";
+import { Button, ErrorBox, Field, Notice, Options } from "../../ui";
 import { windowNames } from "../budgets/windows";
 import type { Machine } from "../../api";
 
@@ -71,11 +71,7 @@ function Fields({ form, put }: { form: Form; put: (part: Partial<Form>) => void 
     <>
       <Field label="Role" hint={roleHints[form.role]}>
         <select value={form.role} onChange={(e) => put({ role: e.currentTarget.value as Role })}>
-          {roles.map((role) => (
-            <option key={role} value={role}>
-              {roleNames[role]}
-            </option>
-          ))}
+          <Options of={Object.entries(roleNames)} />
         </select>
       </Field>
       {form.role === "member" && (
@@ -96,11 +92,7 @@ function Fields({ form, put }: { form: Form; put: (part: Partial<Form>) => void 
                 disabled={form.budgetUsd === ""}
                 onChange={(e) => put({ budgetWindow: e.currentTarget.value })}
               >
-                {Object.entries(windowNames).map(([window, name]) => (
-                  <option key={window} value={window}>
-                    {name}
-                  </option>
-                ))}
+                <Options of={Object.entries(windowNames)} />
               </select>
             </Field>
           </div>

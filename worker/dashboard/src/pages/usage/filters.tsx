@@ -3,7 +3,7 @@ import { Choice, Tabs, TextFilter } from "../../forms";
 import type { Names } from "../../names";
 import { FilterMenu } from "../../popover";
 import { useFilter } from "../../route";
-import { Field } from "../../ui";
+import { Field, Options } from "../../ui";
 import { type Group, groupName, groups, type Ids } from "./report";
 import { type Asked, dayMs, intervals, type Range, ranges, type Span, type Unit, utcDay } from "./span";
 
@@ -68,11 +68,7 @@ export function PeriodFields({
       <div class="narrow">
         <Field label="Group by">
           <select value={group} onChange={(e) => onGroup(e.currentTarget.value as Group)}>
-            {groups.map(([k, n]) => (
-              <option key={k} value={k}>
-                {n}
-              </option>
-            ))}
+            <Options of={groups} />
             {tagGroups(group, tags).map((by) => (
               <option key={by} value={by}>
                 Tag: {groupName(by)}

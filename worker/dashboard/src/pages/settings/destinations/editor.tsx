@@ -5,7 +5,7 @@ import { useDraft } from "../../../drafts";
 import { Restored, Text } from "../../../forms";
 import { useAction, useLoad } from "../../../hooks";
 import { Failed } from "../../../layout";
-import { Button, Field } from "../../../ui";
+import { Button, Field, Options } from "../../../ui";
 import { defaultEvents, type Destination, type EventRow, type Form, formOf, save } from "./destination";
 import type { Input, Preset } from "./kinds";
 
@@ -144,11 +144,7 @@ function Control({
   if (input.choices)
     return (
       <select {...described} value={value} onChange={(e) => onValue(e.currentTarget.value)}>
-        {input.choices.map(([id, name]) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
+        <Options of={input.choices} />
       </select>
     );
   return (

@@ -4,7 +4,7 @@ import { Confirm } from "../../../confirm";
 import { count } from "../../../format";
 import { Switch } from "../../../forms";
 import { useAction, useLoad } from "../../../hooks";
-import { Load, Table } from "../../../layout";
+import { ActionsHead, Load, Table } from "../../../layout";
 import { Time } from "../../../time";
 import { toast } from "../../../toast";
 import { Badge, Button, ErrorBox, Notice } from "../../../ui";
@@ -42,9 +42,7 @@ export function Destinations({
             <th>Name</th>
             <th>Status</th>
             <th>On</th>
-            <th>
-              <span class="hidden">Actions</span>
-            </th>
+            <ActionsHead />
           </tr>
         </thead>
         <tbody>
