@@ -134,9 +134,10 @@ export const accept = (invitation: string, name: string) =>
 export const providers = async () =>
   ((await (await raw("GET", "/api/auth")).json()) as { providers: { id: string; name: string }[] }).providers;
 
-// signInAt returns the address at which a person signs in by an identity provider.
-export const signInAt = async (id: string) =>
-  ((await (await raw("POST", `/api/sign-in/${id}`, {})).json()) as { url: string }).url;
+// signInAt returns the address at which a person signs in by an identity provider, and accepts an
+// invitation by its secret.
+export const signInAt = async (id: string, invitation?: string) =>
+  ((await (await raw("POST", `/api/sign-in/${id}`, { invitation })).json()) as { url: string }).url;
 
 // signOut ends the session; with all, every session of the same token or key.
 export async function signOut(all: boolean) {

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { accept, call } from "./api";
+import { accept, providers, signInAt } from "./api";
 import type { Session } from "./api-types";
 import { Code } from "./code";
 import { Text } from "./forms";
@@ -7,10 +7,6 @@ import { useAction, useLoad } from "./hooks";
 import { homeOf } from "./pages";
 import { go, type Invitation, to } from "./route";
 import { Button, ErrorBox, Field, Notice } from "./ui";
-
-interface Methods {
-  providers?: { id: string; name: string }[];
-}
 
 // Invited accepts an invitation: by a name alone, or by an identity provider. Then it shows the
 // personal token of the next sign-ins.
@@ -28,7 +24,7 @@ export default function Invited({
   const [name, setName] = useState("");
   const [token, setToken] = useState("");
   const act = useAction();
-  const providers = useLoad(async () => (await call<Methods>("GET", "/api/auth")).providers ?? [], []).data ?? [];
+  const offered = useLoad(providers, []).data ?? [];
   const head = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = "Invitation · weir";
@@ -42,13 +38,7 @@ export default function Invited({
       onSession({ ...s, token: undefined });
     });
   };
-  const signInBy = (id: string) =>
-    act.run(async () => {
-      const { url } = await call<{ url: string }>("POST", `/api/sign-in/${encodeURIComponent(id)}`, {
-        invitation: of.secret,
-      });
-      location.assign(url);
-    });
+  const signInBy = (id: string) => act.run(async () => location.assign(await signInAt(id, of.secret)));
   const leave = () => {
     const [machineId] = Object.keys(session.roles ?? {});
     go(machineId && machineId !== "*" ? to(machineId, homeOf(session.roles?.[machineId])) : "#/machines");
@@ -98,7 +88,7 @@ export default function Invited({
           </Button>
         </form>
         {!of.renews &&
-          providers.map((p) => (
+          offered.map((p) => (
             <Button key={p.id} busy={act.busy} onClick={() => void signInBy(p.id)}>
               Accept with {p.name}
             </Button>
