@@ -399,12 +399,7 @@ func importOther(read func(*importer, context.Context, *input) error) func(*app,
 		if err != nil {
 			return err
 		}
-		if out := in.values["out"]; out != "" && out != "-" {
-			err = a.writeFile(out, in.values["force"] != "", raw)
-		} else {
-			_, err = a.Stdout.Write(raw)
-		}
-		if err == nil {
+		if err = a.writeFile(in.values["out"], in, raw); err == nil {
 			_, err = a.Stderr.Write(i.report())
 		}
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,11 +26,7 @@ func (a *app) pull(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	if len(in.args) == 0 || in.args[0] == "-" {
-		_, err := a.Stdout.Write(raw)
-		return err
-	}
-	return a.writeFile(in.args[0], in.values["force"] != "", raw)
+	return a.writeFile(cmp.Or(in.args...), in, raw)
 }
 
 // encodeFile returns the text of a file.
@@ -58,10 +55,15 @@ func block(n *yaml.Node) {
 	}
 }
 
-// writeFile writes a file that only its owner can read. force replaces one that exists.
-func (a *app) writeFile(name string, force bool, raw []byte) error {
+// writeFile writes a file that only its owner can read, or to the standard output if its name is
+// "" or "-". The flag --force replaces one that exists.
+func (a *app) writeFile(name string, in *input, raw []byte) error {
+	if name == "" || name == "-" {
+		_, err := a.Stdout.Write(raw)
+		return err
+	}
 	how := os.O_EXCL
-	if force {
+	if in.values["force"] != "" {
 		how = os.O_TRUNC
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|how, 0o600)

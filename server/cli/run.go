@@ -40,11 +40,7 @@ func (a *app) invite(ctx context.Context, in *input) error {
 	if err := a.readGrant(in); err != nil {
 		return err
 	}
-	v, err := in.send(ctx)
-	if err != nil {
-		return err
-	}
-	return a.show(v, func() error { return a.printLink(v) })
+	return a.sendInvitation(ctx, in)
 }
 
 // renew prints another sign-in link of a person.
@@ -54,17 +50,20 @@ func (a *app) renew(ctx context.Context, in *input) error {
 		return err
 	}
 	in.body = map[string]any{"person": id}
+	return a.sendInvitation(ctx, in)
+}
+
+// sendInvitation creates an invitation and prints its link.
+func (a *app) sendInvitation(ctx context.Context, in *input) error {
 	v, err := in.send(ctx)
 	if err != nil {
 		return err
 	}
-	return a.show(v, func() error { return a.printLink(v) })
-}
-
-func (a *app) printLink(v gjson.Result) error {
-	fmt.Fprintln(a.Stderr, "Send this link to the person alone. It works once, for seven days:")
-	_, err := fmt.Fprintln(a.Stdout, clean(v.Get("link").String()))
-	return err
+	return a.show(v, func() error {
+		fmt.Fprintln(a.Stderr, "Send this link to the person alone. It works once, for seven days:")
+		_, err := fmt.Fprintln(a.Stdout, clean(v.Get("link").String()))
+		return err
+	})
 }
 
 // setPerson sets the role of a person.
@@ -597,11 +596,7 @@ func (a *app) export(ctx context.Context, in *input) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(in.args) == 0 || in.args[0] == "-" {
-		_, err := fmt.Fprintln(a.Stdout, v.Raw)
-		return err
-	}
-	return a.writeFile(in.args[0], in.values["force"] != "", []byte(v.Raw+"\n"))
+	return a.writeFile(cmp.Or(in.args...), in, []byte(v.Raw+"\n"))
 }
 
 // importFile sends the configuration of a file.
