@@ -263,39 +263,13 @@ func (h *SignIn) List(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 // asked for its document and keys first. A secret that is not sent stays, unless it would reach
 // another issuer.
 func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	raw, err := jsonBody(c)
+	row, clientSecret, err := readProvider(c)
 	if err != nil {
 		return nil, err
 	}
-	var in providerView
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil {
-		return nil, apierr.Invalid("", "The body must be an identity provider: name, issuer, clientId and rules.")
-	}
-	row := rpc.IdentityProvider{Kind: in.Kind, Name: in.Name, Issuer: in.Issuer, ClientID: in.ClientID, Scopes: in.Scopes,
-		Rules: in.Rules}
-	err = checkProvider(&row)
-	if err == nil {
-		err = checkKind(&row, in.ClientSecret)
-	}
+	status, err := h.identify(ctx, c, &row)
 	if err != nil {
 		return nil, err
-	}
-	status := 200
-	if c.Method == "POST" {
-		status = 201
-		if row.ID, err = rpc.NewID(h.Rand, 20); err != nil {
-			return nil, err
-		}
-	} else {
-		before, err := h.row(ctx, c.Params[0])
-		if err != nil {
-			return nil, err
-		}
-		if row.ID = before.ID; before.Issuer == row.Issuer && row.Kind == "" && before.ClientID == row.ClientID {
-			row.ClientSecret = before.ClientSecret
-		}
 	}
 	if _, err := h.Flow.Examine(ctx, providerOf(&row)); err != nil {
 		var why oidc.Refusal
@@ -304,9 +278,8 @@ func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 		}
 		return nil, err
 	}
-	if in.ClientSecret != "" {
-		row.ClientSecret, err = h.Keys.Seal(rpc.RegistryID, row.SealedAs(), rpc.ClientSecretField,
-			secret.New(in.ClientSecret))
+	if clientSecret != "" {
+		row.ClientSecret, err = h.Keys.Seal(rpc.RegistryID, row.SealedAs(), rpc.ClientSecretField, secret.New(clientSecret))
 		if err != nil {
 			return nil, err
 		}
@@ -315,6 +288,42 @@ func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 		return nil, err
 	}
 	return answer(status, rpc.JSON(viewOf(&row))), nil
+}
+
+// readProvider reads the body of Put: a provider without an id, and the secret of its client.
+func readProvider(c *auth.Call) (row rpc.IdentityProvider, clientSecret string, err error) {
+	raw, err := jsonBody(c)
+	if err != nil {
+		return row, "", err
+	}
+	var in providerView
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return row, "", apierr.Invalid("", "The body must be an identity provider: name, issuer, clientId and rules.")
+	}
+	row = rpc.IdentityProvider{Kind: in.Kind, Name: in.Name, Issuer: in.Issuer, ClientID: in.ClientID, Scopes: in.Scopes,
+		Rules: in.Rules}
+	if err = checkProvider(&row); err == nil {
+		err = checkKind(&row, in.ClientSecret)
+	}
+	return row, in.ClientSecret, err
+}
+
+// identify gives a provider its id and its stored secret, and returns the status of the answer.
+func (h *SignIn) identify(ctx context.Context, c *auth.Call, row *rpc.IdentityProvider) (status int, err error) {
+	if c.Method == "POST" {
+		row.ID, err = rpc.NewID(h.Rand, 20)
+		return 201, err
+	}
+	before, err := h.row(ctx, c.Params[0])
+	if err != nil {
+		return 0, err
+	}
+	if row.ID = before.ID; before.Issuer == row.Issuer && row.Kind == "" && before.ClientID == row.ClientID {
+		row.ClientSecret = before.ClientSecret
+	}
+	return 200, nil
 }
 
 // checkProvider checks what an operator has set of a provider.
