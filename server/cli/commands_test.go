@@ -229,7 +229,7 @@ var steps = []step{
 	{line: "plan FOLDER/weir.yaml --bad", code: 1, want: "unknown flag"},
 	{line: "plan a b", code: 1, want: "unexpected argument"},
 	{line: "plan -", stdin: "aliases: {tiny: local/echo}", code: 2, want: ""},
-	{line: "apply - --yes", stdin: "aliases: {tiny: local/echo}", want: "To create: 1"},
+	{line: "apply - --yes", stdin: "aliases: {tiny: local/echo}"},
 	{line: "plan -", stdin: "aliases: {tiny: local/echo}", want: "equal: 1"},
 	{line: "plan -", stdin: "accounts: [{name: spare, provider: openai-compatible, apiKey: {env: API_KEY}}]", want: "equal: 1"},
 	{line: "models unalias tiny"},

@@ -606,8 +606,8 @@ func defaultSetting(name string, got gjson.Result) bool {
 		"capturePercent": "0", "maxParallel": "0", "keyNetworks": "on", "publicStatus": "off", "statusFeeds": "on"}[name] == got.String()
 }
 
-// print prints a plan.
-func (p *planner) printPlan() error {
+// printPlan prints a plan, in JSON to the standard output.
+func (p *planner) printPlan(out io.Writer) error {
 	if p.json {
 		steps := p.steps
 		if steps == nil {
@@ -619,11 +619,11 @@ func (p *planner) printPlan() error {
 		}
 		return err
 	}
-	return p.printSteps(p.steps, fmt.Sprintf(", equal: %d", p.equal))
+	return p.printSteps(out, p.steps, fmt.Sprintf(", equal: %d", p.equal))
 }
 
 // printSteps prints steps and their numbers, with more behind these.
-func (a *app) printSteps(steps []step, more string) error {
+func (a *app) printSteps(out io.Writer, steps []step, more string) error {
 	signs := map[string]cell{"create": {"+", green}, "change": {"~", yellow}, "delete": {"-", red}}
 	t := table{columns: []column{{}, {}, {}, {}}}
 	counts := map[string]int{}
@@ -633,7 +633,7 @@ func (a *app) printSteps(steps []step, more string) error {
 	}
 	b := bytes.NewBuffer(a.render(t, false))
 	fmt.Fprintf(b, "To create: %d, to change: %d, to delete: %d%s.\n", counts["create"], counts["change"], counts["delete"], more)
-	_, err := a.Stdout.Write(b.Bytes())
+	_, err := out.Write(b.Bytes())
 	return err
 }
 
@@ -645,7 +645,7 @@ func (a *app) plan(ctx context.Context, in *input) error {
 	}
 	p, err := a.newPlan(ctx, in)
 	if err == nil {
-		err = p.printPlan()
+		err = p.printPlan(a.Stdout)
 	}
 	if err == nil && len(p.steps) > 0 {
 		err = &ExitError{Code: 2}
@@ -653,13 +653,13 @@ func (a *app) plan(ctx context.Context, in *input) error {
 	return err
 }
 
-// apply makes the machine what the file says.
+// apply makes the machine what the file says. The standard output has the texts of new keys alone.
 func (a *app) apply(ctx context.Context, in *input) error {
 	p, err := a.newPlan(ctx, in)
 	if err != nil {
 		return err
 	}
-	if err := p.printPlan(); err != nil || len(p.steps) == 0 {
+	if err := p.printPlan(a.Stderr); err != nil || len(p.steps) == 0 {
 		return err
 	}
 	if err := a.confirm("Apply this?"); err != nil {

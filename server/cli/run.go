@@ -621,7 +621,7 @@ func (a *app) importFile(ctx context.Context, in *input) error {
 	}
 	return a.show(v, func() error {
 		if changes := v.Get("changes"); changes.Exists() {
-			return a.printSteps(previewed(changes), "")
+			return a.printSteps(a.Stdout, previewed(changes), "")
 		}
 		return a.record(v)
 	})
