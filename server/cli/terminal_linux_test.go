@@ -289,6 +289,9 @@ func runGuide(t *testing.T, name string, least int) {
 		}
 		blocks++
 		script = values.Replace(script)
+		if strings.Contains(script, "weir people set Ana") { // who has accepted by then
+			w.joins("Ana")
+		}
 		cmd := exec.Command("sh", "-e", "-c", script)
 		cmd.Dir = w.home
 		cmd.Env = append(w.process().Env, "PATH="+bin+":"+os.Getenv("PATH"), "TOKEN="+token, "OPENAI_API_KEY=sk-test", "PASSPHRASE=correct horse battery staple")
