@@ -23,19 +23,14 @@ const (
 	bearerFor = 60 * 60 * 1000
 )
 
-// issued returns the provider of a kind that has issued a token, by its iss alone; nil if none has.
+// issued returns the provider of a kind that has issued a token, by its iss and aud alone; nil if none has.
 func (h *SignIn) issued(ctx context.Context, kind, token string) (*oidc.Provider, error) {
-	iss := oidc.IssuerOf(token)
-	if iss == "" {
-		return nil, nil
+	rows, err := h.providers(ctx)
+	all := make([]*oidc.Provider, len(rows))
+	for i := range rows {
+		all[i] = providerOf(&rows[i])
 	}
-	all, err := h.providers(ctx)
-	for i := range all {
-		if all[i].Kind == kind && all[i].Issuer == iss {
-			return providerOf(&all[i]), nil
-		}
-	}
-	return nil, err
+	return oidc.Chosen(all, kind, token), err
 }
 
 func providerOf(p *rpc.IdentityProvider) *oidc.Provider {

@@ -66,17 +66,34 @@ func CheckIssuer(kind, issuer string) (form string, ok bool) {
 	return "https://TEAM.cloudflareaccess.com", kind != CloudflareAccess || isTeam(issuer)
 }
 
-// IssuerOf returns the iss of a token, which is not verified: it chooses the provider that verifies it.
-func IssuerOf(token string) string {
+// Chosen returns the provider of a kind that verifies a token, by its iss and aud, which are not verified: the
+// first one of the issuer if none has the audience, and nil without one.
+func Chosen(all []*Provider, kind, token string) (chosen *Provider) {
 	parts := strings.Split(token, ".")
 	if len(token) > maxToken || len(parts) != 3 {
-		return ""
+		return nil
 	}
-	claims, err := decode(parts[1])
-	if err != nil || !isObject(claims) {
-		return ""
+	raw, err := decode(parts[1])
+	if err != nil || !isObject(raw) {
+		return nil
 	}
-	return text(gjson.ParseBytes(claims), "iss")
+	claims := gjson.ParseBytes(raw)
+	for _, p := range all {
+		if p.Kind == kind && p.Issuer == text(claims, "iss") && (chosen == nil || names(member(claims, "aud"), p.ClientID)) {
+			chosen = p
+		}
+	}
+	return chosen
+}
+
+// names reports whether an audience is a client, or has it.
+func names(aud gjson.Result, client string) bool {
+	for _, a := range aud.Array() {
+		if a.Type == gjson.String && a.Str == client {
+			return true
+		}
+	}
+	return false
 }
 
 // keysOf returns where the keys of a provider are.

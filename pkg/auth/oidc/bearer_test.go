@@ -170,3 +170,34 @@ func TestExamineNamesWhatIsMissing(t *testing.T) {
 		t.Errorf("a provider that works: %v, %v", found, err)
 	}
 }
+
+// Of two clients of one issuer the first was taken: the tokens of the other were refused, and ended no session.
+func TestProviderIsChosenByAudience(t *testing.T) {
+	s := issuer.New("https://acme.cloudflareaccess.com")
+	all := []*Provider{{ID: "people", Issuer: s.URL, ClientID: "a"}, {ID: "first", Kind: CloudflareAccess, Issuer: s.URL, ClientID: "a"},
+		{ID: "second", Kind: CloudflareAccess, Issuer: s.URL, ClientID: "b"}}
+	for name, v := range map[string]struct {
+		iss  string
+		aud  any
+		want string
+	}{
+		"the first":          {s.URL, "a", "first"},
+		"the second":         {s.URL, "b", "second"},
+		"the second in list": {s.URL, []string{"x", "b"}, "second"},
+		"neither":            {s.URL, "c", "first"}, // which refuses it
+		"of another issuer":  {s.URL + "/", "b", ""},
+	} {
+		got := ""
+		if p := Chosen(all, CloudflareAccess, s.Sign("RS256", nil, claims{"iss": v.iss, "aud": v.aud})); p != nil {
+			got = p.ID
+		}
+		if got != v.want {
+			t.Errorf("%s: got %q, want %q", name, got, v.want)
+		}
+	}
+	for _, token := range []string{"", "a.b.c", "a.e30.c"} {
+		if p := Chosen(all, CloudflareAccess, token); p != nil {
+			t.Errorf("%q: got %s", token, p.ID)
+		}
+	}
+}
