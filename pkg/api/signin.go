@@ -310,7 +310,7 @@ func readProvider(c *auth.Call) (row rpc.IdentityProvider, clientSecret string, 
 	return row, in.ClientSecret, err
 }
 
-// identify gives a provider its id and its stored secret, and returns the status of the answer.
+// identify sets the id and the stored secret of a provider, and returns the status of the answer.
 func (h *SignIn) identify(ctx context.Context, c *auth.Call, row *rpc.IdentityProvider) (status int, err error) {
 	if c.Method == "POST" {
 		row.ID, err = rpc.NewID(h.Rand, 20)
