@@ -163,15 +163,18 @@ type command struct {
 	flags                     func(*flags) // further flags; may be nil
 }
 
+// serveSettings are the flags of weir serve, which weir service install takes too.
+var serveSettings = []string{"listen", "data", "public-url", "tls-cert", "tls-key", "trusted-proxies", "cells", "memory",
+	"requests", "metrics", "away", "drain", "config", "log-level"}
+
 // commands returns the commands in the order of the help.
 func commands() []command {
 	return []command{
 		{
 			name: "serve", summary: "run the server",
-			text: "The first start creates the data directory and the secrets in it, and prints a\nlink that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
-			settings: []string{"listen", "data", "public-url", "tls-cert", "tls-key", "trusted-proxies", "cells", "memory",
-				"requests", "metrics", "away", "drain", "config", "log-level"},
-			run: (*run).serve,
+			text:     "The first start creates the data directory and the secrets in it, and prints a\nlink that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
+			settings: serveSettings,
+			run:      (*run).serve,
 		},
 		{
 			name: "init", summary: "create the first machine and its key, print a sign-in link",
@@ -212,8 +215,8 @@ func commands() []command {
 		},
 		{
 			name: "service", args: " install|uninstall|status", summary: "have the system start the server",
-			text:     "By systemd, launchd or the services of Windows: as root under Linux for the whole\ncomputer, else for the user. install takes settings of weir serve; uninstall keeps the data.",
-			settings: []string{"listen", "data", "public-url", "tls-cert", "tls-key", "trusted-proxies", "memory", "metrics", "log-level"},
+			text:     "By systemd, launchd or the services of Windows: as root under Linux for the whole\ncomputer, else for the user. install takes the flags of weir serve; uninstall keeps the data.",
+			settings: serveSettings,
 			run:      (*run).service,
 		},
 		{

@@ -44,7 +44,8 @@ func (r *run) servicePlan(f *flags) (*service.Plan, error) {
 		config = filepath.Join(home, ".config")
 	}
 	req := service.Request{System: runtime.GOOS, Program: program, Home: home, Config: config, UID: os.Getuid()}
-	if _, err := r.readSettings(f); err != nil {
+	s, err := r.readSettings(f)
+	if err != nil {
 		return nil, err
 	}
 	c, _ := find("service")
@@ -53,7 +54,8 @@ func (r *run) servicePlan(f *flags) (*service.Plan, error) {
 		if !ok {
 			continue
 		}
-		if name == "data" || name == "tls-cert" || name == "tls-key" { // the service has another working folder
+		switch { // the service has another working folder
+		case name == "data" && s.database == "", name == "config", name == "tls-cert", name == "tls-key":
 			if v, err = filepath.Abs(v); err != nil {
 				return nil, err
 			}

@@ -34,11 +34,11 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 		return p.stdout.String() + p.stderr.String()
 	}
 	file := filepath.Join(home, ".config/systemd/user/weir.service")
-	if out := weir(0, "", "install", "--data", "my data", "--log-level", "info"); !strings.Contains(out, "Wrote "+file) {
+	if out := weir(0, "", "install", "--data", "my data", "--log-level", "info", "--config", "weir.yaml", "--drain", "60"); !strings.Contains(out, "Wrote "+file) {
 		t.Errorf("install prints %s", out)
 	}
 	unit, err := os.ReadFile(file)
-	if want := "ExecStart=" + home + "/weir serve \"--data=" + home + "/my data\" --log-level=info\n"; err != nil || !strings.Contains(string(unit), want) {
+	if want := "ExecStart=" + home + "/weir serve \"--data=" + home + "/my data\" --drain=60 --config=" + home + "/weir.yaml --log-level=info\n"; err != nil || !strings.Contains(string(unit), want) {
 		t.Errorf("%v: the unit is\n%s", err, unit)
 	}
 	weir(0, "", "status")
@@ -55,6 +55,10 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 		"--user disable --now weir.service\n--user daemon-reload\n"
 	if err != nil || string(got) != want {
 		t.Errorf("%v: the calls are\n%swant\n%s", err, got, want)
+	}
+	weir(0, "", "install", "--data", "postgres://weir@db/weir")
+	if unit, _ := os.ReadFile(file); !strings.Contains(string(unit), " --data=postgres://weir@db/weir\n") {
+		t.Errorf("the URL of a database is no path:\n%s", unit)
 	}
 	for _, args := range [][]string{{}, {"start"}, {"install", "now"}, {"install", "--listen", "nowhere"}} {
 		weir(2, "", args...)
