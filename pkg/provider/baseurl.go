@@ -59,7 +59,7 @@ func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error
 	if !secure {
 		var plain bool
 		if rest, plain = strings.CutPrefix(canonical, "http://"); !plain || !allowPrivate {
-			return refuse("the scheme must be https")
+			return refuse("the scheme must be https; ALLOW_PRIVATE_UPSTREAMS=true of the gateway allows http")
 		}
 	}
 	authority, path, _ := strings.Cut(rest, "/")
