@@ -84,7 +84,7 @@ test("bodies are shown after signing in again, with their texts as texts", async
   });
   await dialog.getByRole("button", { name: "Show bodies" }).click();
   const again = page.getByRole("dialog", { name: "Sign in again" });
-  await again.getByLabel("Operator token or management key").fill(secrets.ADMIN_TOKEN);
+  await again.getByLabel("Operator token, personal token or management key").fill(secrets.ADMIN_TOKEN);
   await again.getByRole("button", { name: "Sign in" }).click();
   const request = dialog.getByRole("region", { name: "Request body" });
   await request.getByText('"role": "user"').waitFor();

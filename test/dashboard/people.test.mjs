@@ -118,7 +118,7 @@ test("a viewer sees the pages without what changes them, and an owner the people
   }
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByText("You have been signed out.").waitFor();
-  await page.getByLabel("Operator token or management key").fill(token);
+  await page.getByLabel("Operator token, personal token or management key").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("Signed in as Vera (viewer)").waitFor();
 

@@ -177,7 +177,7 @@ test("signing in, creating a machine and adding a provider work with the keyboar
     assert.fail(`Tab does not reach ${name}; it is at ${await active()}`);
   };
   await page.getByRole("heading", { name: "Sign in to weir" }).waitFor();
-  await tabTo("Operator token or management key");
+  await tabTo("Operator token, personal token or management key");
   await page.keyboard.type(secrets.ADMIN_TOKEN);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Machines" }).waitFor();

@@ -203,7 +203,7 @@ test("a backup needs a recent sign-in", async (t) => {
   const waiting = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export with credentials (encrypted)" }).click();
   const dialog = page.getByRole("dialog", { name: "Sign in again" });
-  await dialog.getByLabel("Operator token or management key").fill(secrets.ADMIN_TOKEN);
+  await dialog.getByLabel("Operator token, personal token or management key").fill(secrets.ADMIN_TOKEN);
   await dialog.getByRole("button", { name: "Sign in" }).click();
   await waiting;
   assert.equal(asked, 2);

@@ -112,7 +112,7 @@ test("signing in and out", async (t) => {
   for (const name of ["One", "Two"]) await b.operator.machine({ name });
   const page = await open(t, b, { as: null, failures: ["POST /api/session 401"] });
   await looks(page, "signin");
-  await page.getByLabel("Operator token or management key").fill("not-the-token");
+  await page.getByLabel("Operator token, personal token or management key").fill("not-the-token");
   await page.keyboard.press("Enter");
   await page.getByRole("alert").getByText("Keys that only call models cannot sign in.").waitFor();
   await signIn(page, secrets.ADMIN_TOKEN);

@@ -52,7 +52,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
           <p class="muted">or</p>
         </div>
       )}
-      <Field label="Operator token or management key" hint="Your token isn’t stored in this browser.">
+      <Field label="Operator token, personal token or management key" hint="Your token isn’t stored in this browser.">
         <input
           ref={field}
           type="password"
