@@ -150,7 +150,7 @@ func (o *Object) admit(r *storage.Call, p *personRow, is profile) error {
 		if err := attempt(r, storage.DigestOf("no role", p.ID), attemptMost); err != nil {
 			return err
 		}
-		o.recordSignIn(r, p.ID, "sign-in refused")
+		o.recordSignIn(r, p.ID, "sign-in refused", "no_access")
 		if err := r.Commit(); err != nil {
 			return err
 		}
@@ -192,8 +192,8 @@ func (o *Object) personSeen(r *storage.Call) (any, error) {
 }
 
 // recordSignIn adds a record to the audit of the registry.
-func (o *Object) recordSignIn(r *storage.Call, person, action string) {
-	registryAudit(r.Tx, "person:"+person, action, "", nil)
+func (o *Object) recordSignIn(r *storage.Call, person, action string, reasons ...string) {
+	registryAudit(r.Tx, "person:"+person, action, "", reasons)
 }
 
 // forgetMachine drops the roles and the invitations of a machine that is deleted. People without

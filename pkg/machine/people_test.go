@@ -55,7 +55,8 @@ func TestPersonWithoutRoleIsRefusedAndRecorded(t *testing.T) {
 		t.Errorf("its session: got %d", status)
 	}
 	rows := w.Loc.Storage(rpc.RegistryID).Listed(storage.AuditPrefix)
-	if len(rows) != 1 || !strings.Contains(string(rows[0].Value), "sign-in refused") {
+	if len(rows) != 1 || !strings.Contains(string(rows[0].Value), "sign-in refused") ||
+		!strings.Contains(string(rows[0].Value), "no_access") {
 		t.Errorf("got %d audit records", len(rows))
 	}
 	if n := len(w.Loc.Storage(rpc.RegistryID).Listed(personPrefix)); n != 0 {

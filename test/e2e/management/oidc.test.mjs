@@ -173,7 +173,13 @@ test("a person without a role is refused, with one audit record without the toke
   assert.equal(last.seq, seq);
   assert.deepEqual(
     { ...first, actor: first.actor.slice(0, 9) },
-    { seq: seq + 1, actor: "person:p_", action: "sign-in refused", generation: first.generation },
+    {
+      seq: seq + 1,
+      actor: "person:p_",
+      action: "sign-in refused",
+      fields: ["no_access"],
+      generation: first.generation,
+    },
   );
   assert.deepEqual(second, {
     seq: seq + 2,
