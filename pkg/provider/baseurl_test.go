@@ -152,7 +152,7 @@ func FuzzCheckBaseURL(f *testing.F) {
 	})
 }
 
-// Whoever connects a model server of the own network reads which setting allows it.
+// The refusal of a model server on a private network names the setting that allows it.
 func TestRefusedHTTPNamesTheSetting(t *testing.T) {
 	err := CheckBaseURL("http://127.0.0.1:11434/v1", false)
 	if err == nil || !strings.Contains(err.Error(), "https; ALLOW_PRIVATE_UPSTREAMS=true of the gateway allows http") {
