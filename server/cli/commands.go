@@ -288,6 +288,7 @@ var peopleOps = []op{
 	{use: "link PERSON", short: "print another sign-in link of a person, this once", call: "POST /api/invitations", run: (*app).renew},
 	{use: "set PERSON", short: "set the role of a person, and the limits of a member", long: inviteText, call: "PUT /api/people/{id}",
 		fields: grantFields, run: (*app).setPerson},
+	{use: "end-sessions PERSON", short: "end the sessions of a person, on every machine", call: "DELETE /api/people/{id}/sessions"},
 	{use: "rm PERSON", short: "remove a person: sessions end and keys are paused at once", call: "DELETE /api/people/{id}", ask: true},
 }
 

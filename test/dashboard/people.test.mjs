@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { compatible } from "../e2e/gateway.mjs";
+import { start as startIssuer } from "../upstream/issuer.mjs";
 import { answered, bench, looks, open, settled } from "./browser.mjs";
 
 let b;
@@ -136,4 +137,43 @@ test("a viewer sees the pages without what changes them, and an owner the people
   await renewed.getByRole("button", { name: "Sign in" }).click();
   await renewed.getByRole("heading", { name: "Welcome, Vera" }).waitFor();
   assert.ok(machineId);
+});
+
+test("an invitation is accepted with a provider, and an owner ends the sessions", async (t) => {
+  const issuer = await startIssuer();
+  t.after(() => issuer.close());
+  await b.operator.call("POST", "/api/identity-providers", {
+    name: "Acme <b>",
+    issuer: issuer.url,
+    clientId: "weir",
+    rules: [{ claim: ["groups"], value: "ai", role: "owner", machines: ["*"] }],
+  });
+  const { machineId, api, invited } = await machine();
+  const link = await invited({ role: "member" });
+  issuer.user = { sub: "nora", name: "Nora", groups: [] };
+  const page = await open(t, b, {
+    as: null,
+    at: `#/${link}`,
+    elsewhere: issuer.url,
+    failures: [`GET /${machineId}/api/* 401`, "GET /api/machines 401", "GET /api/version 403"],
+  });
+  const accept = page.getByRole("button", { name: "Accept with Acme <b>" });
+  await accept.waitFor();
+  await looks(page, "people-invitation-provider");
+  await accept.click();
+  await page.getByRole("heading", { name: "Connect a tool" }).waitFor();
+  await page.getByText("Signed in as Nora (member)").waitFor();
+  await settled(page);
+  assert.deepEqual((await api("GET", "/people")).invitations, [], "the link was used");
+
+  const owner = await open(t, b, { at: `#/m/${machineId}/people` });
+  const row = owner.getByRole("row", { name: /Nora Member/ });
+  await row.getByText("Signed in").waitFor();
+  await looks(owner, "people-sessions");
+  await answered(owner, "DELETE", () => row.getByRole("button", { name: "End sessions of Nora" }).click());
+  await owner.getByText("Nora is signed out everywhere.").waitFor();
+  await row.getByText("Signed in").waitFor({ state: "detached" });
+  assert.equal(await row.getByRole("button", { name: /End sessions/ }).count(), 0);
+  await page.getByRole("link", { name: "Keys", exact: true }).click();
+  await page.getByText("Your session has ended. Sign in again.").waitFor();
 });

@@ -135,7 +135,7 @@ export const providers = async () =>
   ((await (await raw("GET", "/api/auth")).json()) as { providers: { id: string; name: string }[] }).providers;
 
 // signInAt returns the address at which a person signs in by an identity provider, and accepts an
-// invitation by its secret.
+// invitation by its secret if there is one.
 export const signInAt = async (id: string, invitation?: string) =>
   ((await (await raw("POST", `/api/sign-in/${id}`, { invitation })).json()) as { url: string }).url;
 

@@ -46,6 +46,12 @@ export default function People({ machine, session }: PageProps) {
       toast(`Removed ${nameOf(p)}.`);
       await list.reload();
     });
+  const endSessions = (p: PersonRow) =>
+    act.run(async () => {
+      await machine.del(`/people/${p.id}/sessions`);
+      toast(`${nameOf(p)} is signed out everywhere.`);
+      await list.reload();
+    });
   const active = removing ? keysOf(removing.id).filter((k) => !k.pausedAt) : [];
   return (
     <Page
@@ -104,6 +110,16 @@ export default function People({ machine, session }: PageProps) {
                             onClick={() => void renew(p)}
                           >
                             New link
+                          </Button>
+                        )}{" "}
+                        {p.sessions > 0 && (
+                          <Button
+                            kind="quiet"
+                            busy={act.busy}
+                            aria-label={`End sessions of ${nameOf(p)}`}
+                            onClick={() => void endSessions(p)}
+                          >
+                            End sessions
                           </Button>
                         )}{" "}
                         <Button
