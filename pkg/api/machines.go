@@ -46,9 +46,11 @@ func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*httpmsg.Response
 
 // CreateMachine serves POST /api/machines.
 //
-//	{"name":"…","scopes":["data"]} → 201 {"machineId":"…","apiKey":"…"}
+//	{"name":"…","scopes":["data"],"machineId":"…"} → 201 {"machineId":"…","apiKey":"…"}
 //
-// The key is shown this once; its scope is data unless scopes says otherwise.
+// The key is shown this once; its scope is data unless scopes says otherwise. With machineId
+// the machine has the id of one that moves here, by which its keys can come along: 409 if it
+// is here.
 func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	raw, err := jsonBody(c)
 	if err != nil {
@@ -56,7 +58,8 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	}
 	var in map[string]json.RawMessage
 	if raw != nil {
-		if _, err := jsonscan.Read(raw, "name", "scopes", "mutationId"); err != nil || json.Unmarshal(raw, &in) != nil {
+		_, err := jsonscan.Read(raw, "name", "scopes", "machineId", "mutationId")
+		if err != nil || json.Unmarshal(raw, &in) != nil || in == nil {
 			return nil, apierr.Invalid("", "The body must be an object in which no field comes twice.")
 		}
 	}
@@ -71,20 +74,23 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	if err != nil {
 		return nil, err
 	}
+	if in == nil {
+		in = map[string]json.RawMessage{}
+	}
 	if mutation != "" { // the same key makes the same machine
 		id = h.machineIDOf(mutation)
-		if in == nil {
-			in = map[string]json.RawMessage{}
-		}
 		if in["mutationId"], err = json.Marshal(mutation); err != nil {
 			return nil, err
 		}
-		if raw, err = json.Marshal(in); err != nil {
-			return nil, err
-		}
 	}
-	if raw == nil {
-		raw = []byte("{}")
+	if v, given := in["machineId"]; given {
+		if json.Unmarshal(v, &id) != nil || !rpc.IsMachineID(id) {
+			return nil, apierr.Invalid("machineId", "machineId must be the id of a machine: 16 of a to z and 0 to 9.")
+		}
+		delete(in, "machineId")
+	}
+	if raw, err = json.Marshal(in); err != nil {
+		return nil, err
 	}
 	body, err := rpc.Call[json.RawMessage](ctx, h.Objects, id, "create", json.RawMessage(raw))
 	if err != nil {

@@ -122,6 +122,16 @@ func TestMachines(t *testing.T) {
 	if status != 201 || first.Raw != again.Raw || !rpc.IsMachineID(first.Get("machineId").Str) {
 		t.Errorf("got %s, then %d %s", first.Raw, status, again.Raw)
 	}
+	const moved = "movedmachine0001"
+	for _, want := range []int{201, 409} {
+		status, a, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", `{"name":"moved","machineId":"`+moved+`"}`)
+		if status != want || want == 201 && a.Get("machineId").Str != moved {
+			t.Errorf("a machine that moves here: got %d %s, want %d", status, a.Raw, want)
+		}
+	}
+	if status, _, _ := w.call(w.h.DeleteMachine, "DELETE", "/api/machines/{id}", "", "", param(moved)); status != 204 {
+		t.Errorf("delete: got %d", status)
+	}
 	w.h.Version = `1.0 "next"`
 	if status, a, _ := w.call(w.h.ShowVersion, "GET", "/api/version", "", ""); status != 200 || a.Get("version").Str != w.h.Version {
 		t.Errorf("version: %d %s", status, a)
@@ -135,7 +145,7 @@ func TestMachines(t *testing.T) {
 	if _, list, _ := w.call(w.h.Machines, "GET", "/api/machines", "", ""); len(list.Get("data").Array()) != 2 {
 		t.Errorf("list: %s", list.Raw)
 	}
-	for _, tt := range []struct{ body, param string }{{`{"id":"x"}`, "id"}, {`{"mutationId":"x"}`, "mutationId"}, {`[]`, ""}, {`nonsense`, ""}, {`{"scopes":["root"]}`, "scopes"}, {`{"name":"a","name":"b"}`, ""}, {`{"name":"a"}{}`, ""}, {`null`, ""}} {
+	for _, tt := range []struct{ body, param string }{{`{"id":"x"}`, "id"}, {`{"mutationId":"x"}`, "mutationId"}, {`{"machineId":"registry"}`, "machineId"}, {`{"machineId":7}`, "machineId"}, {`[]`, ""}, {`nonsense`, ""}, {`{"scopes":["root"]}`, "scopes"}, {`{"name":"a","name":"b"}`, ""}, {`{"name":"a"}{}`, ""}, {`null`, ""}} {
 		if status, a, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", tt.body); status != 400 || a.Get("param").Str != tt.param {
 			t.Errorf("%s: got %d %s", tt.body, status, a.Raw)
 		}

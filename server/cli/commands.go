@@ -16,7 +16,8 @@ func commands() []group {
 		{ops: []op{{use: "status", short: "show the server and its machines at a glance, and what is wrong", run: (*app).status}}},
 		{"machines", "machine", "list, create, rename and delete machines; needs the operator token", []op{
 			{use: "ls", short: "list them", call: "GET /api/machines", columns: machineColumns},
-			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"}},
+			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"},
+				fields: []field{{"id", "machineId", "ID", "of a machine that moves here, so that its keys can come along", nil}}},
 			{use: "rename MACHINE NAME", short: "change the name of a machine", call: "PATCH /api/machines/{id}", args: []string{"name"}},
 			{use: "rm MACHINE", short: "delete a machine with everything in it", call: "DELETE /api/machines/{id}", ask: true},
 		}},
