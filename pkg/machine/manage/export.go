@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -42,7 +43,8 @@ type exportDoc struct {
 	Budgets      []exportBudget               `json:"budgets"`
 	Destinations []exportDestination          `json:"destinations"`
 	Settings     store.Settings               `json:"settings"`
-	Keys         []store.Key                  `json:"keys,omitempty"` // digests
+	Keys         []store.Key                  `json:"keys,omitempty"`     // digests
+	KeyCheck     string                       `json:"keyCheck,omitempty"` // rpc.SecretCheck
 }
 
 // exportBudget is a budget without what was spent.
@@ -141,6 +143,7 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 		return nil, err
 	}
 	if secrets {
+		d.KeyCheck = rpc.SecretCheck(c.o.KeySecret)
 		for _, row := range c.Keys() {
 			d.Keys = append(d.Keys, row.Key)
 		}

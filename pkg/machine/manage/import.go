@@ -24,10 +24,10 @@ import (
 // seed; anything else is refused. Rows with the ids of the document are
 // overwritten, others stay. With replace the collections that the document has
 // become those of the document; one that it lacks stays as it is. Gateway keys
-// are only ever added, and only with keys. A connection whose credential is not
-// in the document keeps the stored one if it has the same origin. Connections of an
-// unknown provider that are not stored yet are named in the answer, and refused with
-// replace.
+// are only ever added, and only with keys; those that cannot work here are left
+// out. A connection whose credential is not in the document keeps the stored one if
+// it has the same origin. Connections of an unknown provider that are not stored yet
+// are named in the answer, and refused with replace.
 //
 // With preview nothing is changed: the answer lists the changes. Its ETag is
 // that of the whole machine; sent as If-Match, the import succeeds only if
@@ -98,6 +98,12 @@ func (c *change) importDoc() (any, error) {
 	if k := gjson.GetBytes(raw, "keys"); opened && k.Exists() && json.Unmarshal([]byte(k.Raw), &keys) != nil {
 		return nil, badKeys()
 	}
+	unusable := 0
+	if c.foreign(gjson.ParseBytes(raw)) {
+		had := len(keys)
+		keys = slices.DeleteFunc(keys, func(k store.Key) bool { return rpc.IsMinted(k.ID) })
+		unusable = had - len(keys)
+	}
 	keys = append(keys, doc.keys...)
 	skipped := 0
 	if !withKeys {
@@ -130,6 +136,7 @@ func (c *change) importDoc() (any, error) {
 		Disabled: len(doc.disabled), Budgets: stored, BudgetsSkipped: len(budgets) - stored, Keys: len(made),
 		Destinations:     len(targets),
 		KeysSkipped:      skipped,
+		KeysUnusable:     unusable,
 		UnknownProviders: unknown,
 	}
 	if preview {
@@ -164,6 +171,13 @@ func (c *change) importDoc() (any, error) {
 		}
 	}
 	return out, nil
+}
+
+// foreign reports whether the keys of an export name another machine, or are of another
+// API_KEY_SECRET. An export of before the check does not say the latter.
+func (c *change) foreign(doc gjson.Result) bool {
+	from, check := doc.Get("machineId"), doc.Get("keyCheck")
+	return from.Exists() && from.Str != c.ID || check.Exists() && check.Str != rpc.SecretCheck(c.o.KeySecret)
 }
 
 // unknownProviders returns the unknown providers of connections that are not stored with
@@ -207,6 +221,8 @@ type imported struct {
 	// KeysSkipped is the number of the document's gateway keys without keys:
 	// true.
 	KeysSkipped int `json:"keysSkipped,omitempty"`
+	// KeysUnusable is the number of those that cannot work here, as foreign says.
+	KeysUnusable int `json:"keysUnusable,omitempty"`
 	// UnknownProviders are those of new connections, which cannot be called.
 	UnknownProviders []string `json:"unknownProviders,omitempty"`
 

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +61,19 @@ func TestImportsAreBounded(t *testing.T) {
 	}
 }
 
+// sealedDoc returns the body of an import of an encrypted document with its keys.
+func sealedDoc(t *testing.T, pass, doc string) string {
+	t.Helper()
+	out := manage.SealedDoc{Format: manage.SealedFormat, Version: 1, KDF: manage.KDFName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
+	aead, err := manage.Sealer(pass, make([]byte, manage.SaltBytes), out.Iterations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Ciphertext = base64.RawURLEncoding.EncodeToString(aead.Seal(nil, make([]byte, 12), []byte(doc), out.Associated()))
+	raw, _ := json.Marshal(out)
+	return fmt.Sprintf(`{"document":%s,"passphrase":%q,"keys":true}`, raw, pass)
+}
+
 // The contents of an encrypted export are not trusted.
 func TestKeysOfAnExportAreChecked(t *testing.T) {
 	const pass = "correct horse battery"
@@ -66,16 +81,8 @@ func TestKeysOfAnExportAreChecked(t *testing.T) {
 	first := w.Create()
 	digest := rpc.KeyDigest(first)
 	sealed := func(keys string) string {
-		d := fmt.Sprintf(`{"format":%q,"version":1,"connections":[],"keys":%s}`, manage.ExportFormat, keys)
-		out := manage.SealedDoc{Format: manage.SealedFormat, Version: 1, KDF: manage.KDFName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
-		aead, err := manage.Sealer(pass, make([]byte, manage.SaltBytes), out.Iterations)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.Ciphertext = base64.RawURLEncoding.EncodeToString(aead.Seal(nil, make([]byte, 12), []byte(d), out.Associated()))
-		raw, _ := json.Marshal(out)
 		w.Clock.Add(time.Minute) // few keys are made of passphrases in one
-		return fmt.Sprintf(`{"document":%s,"passphrase":%q,"keys":true}`, raw, pass)
+		return sealedDoc(t, pass, fmt.Sprintf(`{"format":%q,"version":1,"connections":[],"keys":%s}`, manage.ExportFormat, keys))
 	}
 	hex := strings.Repeat("ab", 32)
 	for _, keys := range []string{
@@ -98,6 +105,61 @@ func TestKeysOfAnExportAreChecked(t *testing.T) {
 		if k.Digest == digest {
 			t.Errorf("a revoked key lives on as %s", k.ID)
 		}
+	}
+}
+
+// Keys of an export work where the machine and API_KEY_SECRET are the same. Elsewhere those are
+// left out that name their machine.
+func TestKeysMoveWithTheirDigests(t *testing.T) {
+	const pass, old = "correct horse battery", "sk-anoldkey0123"
+	w := newWorld(t)
+	w.Create()
+	key := w.OK("POST", "/api/keys", `{"name":"laptop","rpm":60,"models":["openai/*"]}`).Get("apiKey").Str
+	w.OK("POST", "/api/import", `{"document":{"apiKeys":["`+old+`"]},"keys":true}`)
+	sealed := w.OK("POST", "/api/export", `{"passphrase":"`+pass+`"}`).Raw
+	body := func(keys string) string {
+		return fmt.Sprintf(`{"document":%s,"passphrase":%q,"keys":%s}`, sealed, pass, keys)
+	}
+	digests := func(w *world) (list []string) {
+		for _, k := range w.Replica().Keys {
+			list = append(list, k.Digest)
+		}
+		return list
+	}
+	for _, tt := range []struct {
+		name, secret string
+		made, left   int
+	}{
+		{"the same secret", strings.Repeat("s", 32), 3, 0},
+		{"another secret", strings.Repeat("t", 32), 1, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			other := newWorld(t)
+			other.obj.Rand = rand.NewChaCha8([32]byte{2}) // its own ids
+			other.obj.KeySecret = []byte(tt.secret)
+			other.Create()
+			got := other.OK("POST", "/api/import", body("true"))
+			if got.Get("keys").Int() != int64(tt.made) || got.Get("keysUnusable").Int() != int64(tt.left) {
+				t.Errorf("got %s", got.Raw)
+			}
+			all := digests(other)
+			if !slices.Contains(all, rpc.KeyDigest(old)) || slices.Contains(all, rpc.KeyDigest(key)) != (tt.left == 0) {
+				t.Errorf("keys %v", all)
+			}
+			for _, k := range other.Replica().Keys {
+				if k.Digest == rpc.KeyDigest(key) && (k.Name != "laptop" || k.RPM != 60 || !slices.Equal(k.Models, []string{"openai/*"})) {
+					t.Errorf("got %+v", k)
+				}
+			}
+		})
+	}
+	foreign := sealedDoc(t, pass, `{"format":"weir-export","version":1,"machineId":"anothermachine01","connections":[],"keys":[`+
+		`{"id":"`+strings.Repeat("a", 26)+`","digest":"`+strings.Repeat("ab", 32)+`"}]}`)
+	if got := w.OK("POST", "/api/import", foreign); got.Get("keys").Int() != 0 || got.Get("keysUnusable").Int() != 1 {
+		t.Errorf("of another machine: %s", got.Raw)
+	}
+	if got := w.OK("POST", "/api/import", body("false")); got.Get("keysSkipped").Int() != 3 || got.Get("keysUnusable").Exists() {
+		t.Errorf("without keys: %s", got.Raw)
 	}
 }
 

@@ -91,6 +91,13 @@ func check(secret []byte, machineID, keyID string) string {
 	return hex.EncodeToString(mac.Sum(sum[:0])[:checkLen/2])
 }
 
+// SecretCheck tells the API_KEY_SECRET of a gateway from others, by which an import knows whether
+// keys can work.
+func SecretCheck(secret []byte) string { return check(secret, "", "keys of an export") }
+
+// IsMinted reports whether the id of a key is one of MintKey: the key names its machine.
+func IsMinted(id string) bool { return len(id) >= minKeyID }
+
 // MintKey returns a new key of a machine and its record. The key is shown once;
 // only its digest is stored. secret is the worker secret API_KEY_SECRET.
 // docs/reference/spec.md, 5.1.

@@ -381,6 +381,27 @@ test("an export with a passphrase can be imported elsewhere and serves there", a
   assert.equal(up.seen.at(-1).headers.authorization, "Bearer sk-canary-of-the-export");
 });
 
+test("a machine moves with its keys, which serve under the same id", async () => {
+  const passphrase = "correct horse battery staple";
+  const { machineId, apiKey } = await operator.machine();
+  await operator.connect(machineId, compatible(up));
+  const sealed = await call("POST", `/${machineId}/api/export`, secrets.ADMIN_TOKEN, { passphrase });
+  assert.equal(sealed.status, 200, sealed.text);
+  const send = () => call("POST", "/v1/embeddings", apiKey, { model: "up/test-embed", input: "a" });
+  const take = (id) =>
+    call("POST", `/${id}/api/import`, secrets.ADMIN_TOKEN, { document: sealed.body, passphrase, keys: true });
+  const other = await take((await operator.machine()).machineId);
+  assert.deepEqual([other.body.keys, other.body.keysUnusable], [0, 1], other.text);
+  const again = { name: "moved", machineId };
+  assert.equal((await call("POST", "/api/machines", secrets.ADMIN_TOKEN, again)).status, 409);
+  assert.equal((await call("DELETE", `/api/machines/${machineId}`, secrets.ADMIN_TOKEN)).status, 204);
+  await until("the machine is gone", async () => (await send()).status === 401);
+  assert.equal((await call("POST", "/api/machines", secrets.ADMIN_TOKEN, again)).status, 201);
+  const moved = await take(machineId);
+  assert.deepEqual([moved.body.keys, moved.body.keysUnusable], [1, undefined], moved.text);
+  await until("the key serves", async () => (await send()).status === 200);
+});
+
 test("the routes of /v1 and /v1beta take the keys that the description names", async () => {
   const document = JSON.parse(readFileSync(new URL("../../../docs/reference/openapi.json", import.meta.url), "utf8"));
   const headers = { key: "authorization", xApiKey: "x-api-key", googKey: "x-goog-api-key" };

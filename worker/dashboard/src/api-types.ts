@@ -595,6 +595,7 @@ export interface Difference {
 export interface ImportPreview {
   budgetsSkipped?: number;
   keysSkipped?: number;
+  keysUnusable?: number;
   unknownProviders?: string[];
   from?: string;
   exportedAt?: number;

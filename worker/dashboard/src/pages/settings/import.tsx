@@ -44,7 +44,7 @@ function names(list: string[]) {
 }
 
 // Changes lists what an import adds, changes and deletes.
-function Changes({ of, withKeys, machineId }: { of: ImportPreview; withKeys: boolean; machineId: string }) {
+function Changes({ of, withKeys }: { of: ImportPreview; withKeys: boolean }) {
   const rows = changeNames.flatMap(([field, name]) =>
     kinds
       .filter(([kind]) => of.changes[field]?.[kind].length)
@@ -78,10 +78,11 @@ function Changes({ of, withKeys, machineId }: { of: ImportPreview; withKeys: boo
           {count(of.budgetsSkipped, "budget")} of API keys that this machine does not have will not be imported.
         </p>
       )}
-      {!!of.from && of.from !== machineId && !!of.changes.keys?.added.length && (
+      {!!of.keysUnusable && (
         <Notice kind="warn">
-          Keys that name another machine, <code>sk-{of.from}-…</code>, do not work here. Create new keys after the
-          import.
+          {count(of.keysUnusable, "API key")} will not be imported: {of.keysUnusable === 1 ? "it names" : "they name"}{" "}
+          another machine, or {of.keysUnusable === 1 ? "was" : "were"} made with another <code>API_KEY_SECRET</code>.
+          Create new keys after the import.
         </Notice>
       )}
       {!withKeys && !!of.keysSkipped && (
@@ -177,7 +178,7 @@ export function Import({ machine, onImport }: { machine: Machine; onImport: () =
         <Button type="submit" busy={act.busy} disabled={!file}>
           Preview import
         </Button>
-        {preview && <Changes of={preview.value} withKeys={keys} machineId={machine.id} />}
+        {preview && <Changes of={preview.value} withKeys={keys} />}
         {preview && (
           <div class="row">
             <Button
