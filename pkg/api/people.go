@@ -42,7 +42,11 @@ func (h *People) inMachine(ctx context.Context, c *auth.Call) (a rpc.ManageAnswe
 	if err != nil {
 		return a, err
 	}
-	a, err = h.manage(ctx, c.MachineID, &env)
+	return h.apply(ctx, c, &env)
+}
+
+func (h *People) apply(ctx context.Context, c *auth.Call, env *rpc.ManageCall) (a rpc.ManageAnswer, err error) {
+	a, err = h.manage(ctx, c.MachineID, env)
 	h.Cache.Invalidate(c.MachineID)
 	return a, err
 }
@@ -53,9 +57,14 @@ func (h *People) set(ctx context.Context, c *auth.Call, g people.Grant) error {
 	return err
 }
 
-// Update serves PUT /api/people/{id}: {"role","template"} → 200 the same.
+// Update serves PUT /api/people/{id}: {"role","template"} → 200 the same. The role goes first, as in Remove.
 func (h *People) Update(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	a, err := h.inMachine(ctx, c)
+	env, err := envelope(c)
+	if err != nil {
+		return nil, err
+	}
+	env.Check = true
+	a, err := h.apply(ctx, c, &env)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +73,10 @@ func (h *People) Update(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 		return nil, err
 	}
 	if err := h.set(ctx, c, g); err != nil {
+		return nil, err
+	}
+	env.Check = false
+	if _, err := h.apply(ctx, c, &env); err != nil {
 		return nil, err
 	}
 	return answer(200, a.Body), nil

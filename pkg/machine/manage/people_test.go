@@ -264,6 +264,33 @@ func TestLowerRoleEndsLeases(t *testing.T) {
 	}
 }
 
+// The gateway checks a change of a role before it stores the role, and applies it to the keys afterwards: an owner
+// whose role was being lowered could make a key in between.
+func TestCheckOfRoleChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	owner := as(annID, people.Owner, nil)
+	w.API("POST", "/api/keys", `{"name":"boss","scopes":["manage"]}`, owner)
+	records := w.OK("GET", "/api/audit", "").Get("data.#").Int()
+	for body, want := range map[string]int{`{"role":"member","template":{"rpm":3}}`: 200, `{"role":"root"}`: 400} {
+		status, a := w.API("PUT", "/api/people", body, func(e *rpc.ManageCall) {
+			e.Route, e.Params, e.Check = "/api/people/{id}", []string{annID}, true
+		})
+		if status != want || want == 200 && a.Get("body.template.rpm").Int() != 3 {
+			t.Errorf("%s: got %d %s", body, status, a.Raw)
+		}
+	}
+	if k := w.OK("GET", "/api/keys", "").Get(`data.#(name="boss")`); k.Get("pausedAt").Exists() || k.Get("rpm").Exists() {
+		t.Errorf("got %s", k.Raw)
+	}
+	if n := w.OK("GET", "/api/audit", "").Get("data.#").Int(); n != records {
+		t.Errorf("the check added %d records", n-records)
+	}
+	if status, a := w.API("POST", "/api/keys", `{"scopes":["manage"]}`, owner); status != 200 {
+		t.Errorf("a call of the owner: got %d %s", status, a.Raw)
+	}
+}
+
 // Another role or template changes the keys that a person has.
 func TestLowerRoleReachesKeys(t *testing.T) {
 	w := newWorld(t)

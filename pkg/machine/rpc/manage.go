@@ -23,6 +23,8 @@ type ManageCall struct {
 	// SignIn is SignInOld for a session of the dashboard with an old sign-in, else "".
 	SignIn     string `json:"signIn,omitempty"`
 	MutationID string `json:"mutationId,omitempty"`
+	// Check asks whether the change of a role is valid, and changes nothing.
+	Check bool `json:"check,omitempty"`
 	// Scan is where a scan of the list of requests goes on, from the object's answer to
 	// the call before; 0 begins. It is never the caller's.
 	Scan int64 `json:"scan,omitempty"`
