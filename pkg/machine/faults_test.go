@@ -273,6 +273,8 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 		"DELETE /api/captures/{id}":             {param: "req_1"},
 		"POST /api/export":                      {body: `{"passphrase":"a long passphrase"}`},
 		"POST /api/import":                      {body: `{"document":` + doc + `}`},
+		"POST /api/compare": {body: `{"accounts":{"` + conn + `":{"apiKey":"sk-another"}},
+			"destinations":{"` + target + `":{"url":"https://other.example"}}}`},
 	}
 	routes := 0
 	for _, r := range api.Routes(&api.Handlers{Sessions: &session.Sessions{}}) {
