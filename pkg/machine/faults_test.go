@@ -372,6 +372,14 @@ type ran struct {
 	err error // of an alarm
 }
 
+// program returns a program that has just started. It knows what the machine's has been given.
+func (w *world) program(out *outside, clock *fake.Clock) *Object {
+	o := &Object{KV: out.kv}
+	o.KeySecret, o.Keyring, o.OAuth, o.SignRS256 = w.obj.KeySecret, w.obj.Keyring, w.obj.OAuth, w.obj.SignRS256
+	o.Objects, o.Do, o.Pause, o.Now = out.script, out.up, clock, clock.Now
+	return o
+}
+
 // run runs a call of a program that has just taken over the buffered reports. The storage
 // fails at an access, 0 for none.
 func (f *faultWorld) run(c *faultCase, at int, lasts bool) (status int, answer []byte, r *ran) {
@@ -386,10 +394,7 @@ func (f *faultWorld) run(c *faultCase, at int, lasts bool) (status int, answer [
 	out.seeds = len(out.all())
 	st.out = out
 	clock := fake.NewClock(f.Clock.Now().Add(c.later))
-	o := &Object{KV: kv}
-	o.KeySecret = f.obj.KeySecret
-	o.Keyring, o.OAuth, o.SignRS256 = f.obj.Keyring, f.obj.OAuth, f.obj.SignRS256
-	o.Objects, o.Do, o.Pause, o.Now = out.script, out.up, clock, clock.Now
+	o := f.program(out, clock)
 	o.TakeOver(f.handed)
 	r = &ran{obj: o, st: st, out: out}
 	status, answer = f.again(c, r)

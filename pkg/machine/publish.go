@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -41,8 +40,10 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 	}
 	shipLogs(r.Tx)
 	if r.Meta.Dirty || r.Meta.Unregistered || r.Meta.SendAt > 0 || r.Meta.RefreshAt > 0 && r.Meta.RefreshAt <= r.Now {
-		// Should this run end while it waits, another alarm follows.
-		r.Meta.AlarmAt = r.Now + alarmSpare
+		// Should this run end while it waits, another alarm follows, and none meanwhile: another
+		// server may ring it.
+		r.Meta.RunUntil = r.Now + storage.AlarmSpare
+		r.Meta.AlarmAt = r.Meta.RunUntil
 		if err := r.Commit(); err != nil {
 			return err
 		}
@@ -57,7 +58,7 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 		r.Erase()
 		r.PlanLogs()
 	}
-	r.Meta.AlarmAt, r.Rearmed = 0, true // also if the next one is due in the same millisecond
+	r.Meta.AlarmAt, r.Meta.RunUntil, r.Rearmed = 0, 0, true // also if the next one is due in the same millisecond
 	return r.Commit()
 }
 
@@ -141,6 +142,3 @@ func (o *Object) tick(r *storage.Call) (any, error) {
 	o.notifyNotices(r.Tx, r.Body)
 	return struct{}{}, nil
 }
-
-// alarmSpare is when the alarm runs again if a run of it ends half way.
-const alarmSpare = int64(30 * time.Second / time.Millisecond)

@@ -2,13 +2,17 @@ package machine
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/internal/testgw/objects"
+	"weir/pkg/machine/deliver"
 	"weir/pkg/machine/storage"
 )
 
@@ -132,5 +136,72 @@ func TestDueReplicaIsForgottenWithoutKV(t *testing.T) {
 	w.alarm()
 	if w.tx().Meta.Dirty {
 		t.Error("a replica is still due")
+	}
+}
+
+// A program may be killed while its alarm waits for an answer: nothing is stored after the
+// call out, and the platform has no alarm any more. Without a call out none is stored twice.
+func TestKilledAlarmRunsAgain(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	w.Want(200, "refresh", `{"connectionId":"`+w.OAuth()+`","tokenGeneration":1}`)
+	target := w.OK("POST", "/api/destinations", `{"kind":"webhook","settings":{"url":"https://hooks.example.com/a"}}`).Get("id").Str
+	w.Loc.Alarms(w.Ctx)
+	w.Clock.Add(time.UnixMilli(w.tx().Meta.RefreshAt).Sub(w.Clock.Now()) - time.Minute)
+	w.Loc.Alarms(w.Ctx)
+	rows := w.Loc.Storage(mid).Dump()
+	for _, tt := range []struct {
+		name string
+		set  func(tx *storage.Tx)
+		out  string // the call out, "" for none
+	}{
+		{"nothing", func(tx *storage.Tx) { tx.Meta.RefreshAt = 0 }, ""},
+		{"a replica", func(tx *storage.Tx) { tx.Meta.Dirty = true }, kvKey(mid)},
+		{"an entry of the registry", func(tx *storage.Tx) { tx.Meta.Unregistered = true }, "put "},
+		{"a notification", func(tx *storage.Tx) { tx.Enqueue((&deliver.Message{Title: "a"}).Item(target)) }, "POST https://hooks.example.com/a"},
+		{"tokens", func(tx *storage.Tx) { tx.Meta.AlarmAt = tx.Meta.RefreshAt }, "refresh "},
+		{"no tokens yet", func(tx *storage.Tx) { tx.Meta.AlarmAt = tx.Meta.RefreshAt - 1 }, ""},
+	} {
+		st := objects.NewStorage()
+		maps.Copy(st.Rows, rows)
+		tx, _ := w.obj.begin(st, mid)
+		if m := &tx.Meta; m.Dirty || m.Unregistered || m.SendAt != 0 || m.RefreshAt <= tx.Now {
+			t.Fatalf("before: %+v", m)
+		}
+		tx.Meta.AlarmAt = tx.Now
+		if tt.set(tx); tx.Commit() != nil {
+			t.Fatalf("%s: not stored", tt.name)
+		}
+		st.Flush()
+		at, out := tx.Meta.AlarmAt, &outside{}
+		alarms := 0
+		run := func(at int64) {
+			*out = outside{kv: fake.NewKV(), up: &fake.Upstream{}, script: objects.Constant(200, `{}`)}
+			st.Alarm = 0
+			w.program(out, fake.NewClock(time.UnixMilli(at))).Alarm(w.Ctx, st, mid)
+			st.Flush()
+		}
+		st.Fault = func(key string) bool {
+			if key == "alarm" {
+				alarms++
+			}
+			return len(out.all()) > 0
+		}
+		run(at)
+		st.Fault = nil
+		called := out.all()
+		if tt.out == "" {
+			if len(called) != 0 || alarms != 1 || st.Alarm <= at {
+				t.Errorf("%s: called %q, %d alarms set, the last at %d", tt.name, called, alarms, st.Alarm-at)
+			}
+			continue
+		}
+		if len(called) == 0 || !strings.HasPrefix(called[0], tt.out) || st.Alarm != at+storage.AlarmSpare {
+			t.Errorf("%s: called %q, the next alarm in %d ms, want %d", tt.name, called, st.Alarm-at, storage.AlarmSpare)
+			continue
+		}
+		if run(st.Alarm); !slices.Contains(out.all(), called[0]) {
+			t.Errorf("%s: the run after a kill called %q, want %q", tt.name, out.all(), called)
+		}
 	}
 }

@@ -514,6 +514,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.AlarmAt = int64(in.Int64())
 			}
+		case "runUntil":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.RunUntil = int64(in.Int64())
+			}
 		case "idem":
 			if in.IsNull() {
 				in.Skip()
@@ -724,6 +730,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		const prefix string = ",\"alarmAt\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.AlarmAt))
+	}
+	if in.RunUntil != 0 {
+		const prefix string = ",\"runUntil\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.RunUntil))
 	}
 	if in.Idem != 0 {
 		const prefix string = ",\"idem\":"

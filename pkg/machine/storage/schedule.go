@@ -19,9 +19,12 @@ func Backoff(fails int) int64 {
 // alarm to set.
 func (t *Tx) schedule() {
 	m := &t.Meta
+	if m.RunUntil > t.Now+AlarmSpare { // the clock went back
+		m.RunUntil = 0
+	}
 	at := int64(0)
 	due := func(when int64) {
-		if when = max(when, t.Now); at == 0 || when < at {
+		if when = max(when, t.Now, m.RunUntil); at == 0 || when < at {
 			at = when
 		}
 	}
@@ -112,4 +115,7 @@ const (
 	putBackoff = int64(time.Minute / time.Millisecond) // the longest wait after failures
 	PruneEvery = int64(time.Hour / time.Millisecond)
 	alarmLost  = int64(time.Minute / time.Millisecond) // an alarm this late is set again
+
+	// AlarmSpare is when the alarm runs again if a run of it ends half way.
+	AlarmSpare = int64(30 * time.Second / time.Millisecond)
 )

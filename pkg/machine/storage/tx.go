@@ -45,6 +45,9 @@ type meta struct {
 	MetricsSent  int64 `json:"metricsSent,omitempty"` // the last one
 	EraseAt      int64 `json:"eraseAt,omitempty"`     // when a deleted connection is erased
 	AlarmAt      int64 `json:"alarmAt,omitempty"`     // as it was set last; 0 for none
+	// RunUntil is set while a run of the alarm waits for answers: the next one begins then,
+	// should the program be killed.
+	RunUntil int64 `json:"runUntil,omitempty"`
 
 	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted again when pruned
 	ProbeAt int64 `json:"probeAt,omitempty"` // minute of the count
