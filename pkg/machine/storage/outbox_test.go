@@ -189,3 +189,28 @@ func TestOutboxSurvivesClocks(t *testing.T) {
 		t.Errorf("a day later: %q, %+v", next(tx), tx.Outbox("a"))
 	}
 }
+
+// A held item may change until it is tried; no other changes with it, and a body that is
+// too large to be stored changes nothing.
+func TestBodyOfAHeldItemIsReplaced(t *testing.T) {
+	const most = 1 << 20
+	tx := at(objects.NewStorage(), noon)
+	for _, body := range []string{"1", "2", "3"} {
+		tx.Enqueue(queued("a", body))
+	}
+	d := tx.Outbox("a").Items[1]
+	d.DestinationID, d.Title = "a", "new"
+	for _, size := range []int{5, most, most + 1} {
+		d.Body = []byte(strings.Repeat("x", size))
+		tx.SetBody(&d)
+		var got []string
+		for _, item := range tx.Outbox("a").Items {
+			item.DestinationID = "a"
+			tx.LoadBody(&item)
+			got = append(got, fmt.Sprintf("%s:%d:%d", item.Title, item.Size, len(item.Body)))
+		}
+		if want := fmt.Sprintf("1:1:1 new:%d:%[1]d 3:1:1", min(size, most)); strings.Join(got, " ") != want {
+			t.Errorf("%d bytes: got %q, want %q", size, got, want)
+		}
+	}
+}

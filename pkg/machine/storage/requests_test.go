@@ -375,3 +375,33 @@ func TestEarlierFormOfTheListIsRead(t *testing.T) {
 		}
 	}
 }
+
+// A request is looked for in a number of pages at a time, each of them once.
+func TestRequestIsFoundInEveryPage(t *testing.T) {
+	const pages, each = 45, 20 // each: scanPages
+	tx := at(objects.NewStorage(), noon)
+	tx.MaxRequests = pages * perPage
+	for page := range pages {
+		rows := answered(perPage)
+		for i := range rows {
+			rows[i].ID = fmt.Sprintf("req_%d_", page)
+		}
+		tx.AddRequests(rows, 0, 0)
+	}
+	for page := range pages {
+		var looked []int64
+		var found *store.Request
+		for from := int64(0); ; looked = append(looked, from) {
+			if found, from = tx.FindRequest(fmt.Sprintf("req_%d_", page), from); from == 0 {
+				break
+			}
+		}
+		before := (pages - 1 - page) / each
+		if found == nil || len(looked) != before || before > 0 && looked[0] != each || before > 1 && looked[1] != 2*each {
+			t.Errorf("page %d: found %v after the pages %v", page, found != nil, looked)
+		}
+	}
+	if found, more := tx.FindRequest("req_none", 2*each); found != nil || more != 0 {
+		t.Errorf("an unknown one: %v, %d", found, more)
+	}
+}
