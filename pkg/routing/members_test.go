@@ -94,6 +94,15 @@ func TestCheapestMemberOfMedia(t *testing.T) {
 	}
 }
 
+// A rate of 0 is a price, also where another one of the model is not 0.
+func TestCheapestMemberWithARateOfZero(t *testing.T) {
+	m := combos(store.Combo{Name: "x", Strategy: store.Cheapest, Models: []string{"lab/a", "lab/b", "lab/c", "lab/d"}})
+	m.Settings.ModelPrices = map[string]string{"lab/a": "0/4", "lab/b": "2/0", "lab/c": "second=0.5", "lab/d": "image=0 second=0.9"}
+	if got := ordered(t, m, "x", "s", ""); got != "d c a b" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // A target is as fast as the fastest of its accounts.
 func TestFastestAccountOfAMemberCounts(t *testing.T) {
 	m := combos(store.Combo{Name: "fast", Strategy: store.Fastest, Models: []string{"lab/a", "lab/b"}})
