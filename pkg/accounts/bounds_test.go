@@ -306,6 +306,29 @@ func TestClassOfErrorInsideAnswer(t *testing.T) {
 	}
 }
 
+func TestClassOfRefusalIsThatOfItsStatus(t *testing.T) {
+	for status, want := range map[int]routing.Class{
+		0: routing.Final, 399: routing.Final, 400: routing.Any4xx, 409: routing.Any4xx, 410: routing.ModelGone,
+		499: routing.Any4xx, 500: routing.Final,
+	} {
+		if got := classOfAnswer(status, ""); got != want {
+			t.Errorf("%d: got %v, want %v", status, got, want)
+		}
+	}
+}
+
+func TestWaitIsStatedInWords(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		time.Second: "1 second", 1001 * time.Millisecond: "2 seconds", 59 * time.Second: "59 seconds", 59001 * time.Millisecond: "1 minute",
+		61 * time.Second: "61 seconds", 119 * time.Second: "119 seconds", 2 * time.Minute: "2 minutes", 121 * time.Second: "3 minutes",
+		2*time.Hour - time.Minute: "119 minutes", 2 * time.Hour: "2 hours", 2*time.Hour + time.Second: "3 hours", 3 * time.Hour: "3 hours",
+	} {
+		if got := waitText(wait); got != want {
+			t.Errorf("%v: got %q, want %q", wait, got, want)
+		}
+	}
+}
+
 func TestInvalidAnswerCountsAgainstTheAccountExceptARedirect(t *testing.T) {
 	for _, tt := range []struct {
 		code     string
