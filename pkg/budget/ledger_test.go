@@ -734,3 +734,21 @@ func TestRefusalReachesTheBudget(t *testing.T) {
 		}
 	}
 }
+
+// An isolate was silent for so long that its lease ended, while its calls went on.
+func TestLeaseReturnsToAnIsolateThatWasSilent(t *testing.T) {
+	b := &store.Budget{ID: "b", Unit: store.Calls, Limit: 10}
+	l := Ledger{}
+	ask := &Ask{Budget: b.ID, Held: 3, Used: 2, Own: 1, Need: 1}
+	if _, ok := l.Take(b, "a", ask, 0, nil); !ok {
+		t.Fatal("refused")
+	}
+	const later = heldFor + 1
+	if l.Expire(b, later, nil); l.Out(later) != 0 {
+		t.Fatalf("the lease has not ended: %+v", l)
+	}
+	ask.Start, ask.Own, ask.Need = l.Start, 0, 0
+	if _, ok := l.Take(b, "a", ask, later, nil); !ok || l.Leases[0].Held != 3 || l.Out(later) < 3 {
+		t.Errorf("after a report: %+v", l)
+	}
+}
