@@ -634,3 +634,25 @@ func TestCallerOfAnOpenSocket(t *testing.T) {
 		t.Error("a call without a key")
 	}
 }
+
+func TestMetricsAreReadWithTheirScope(t *testing.T) {
+	k := newKeys(t)
+	metrics, key, err := rpc.MintKey(rand.Reader, keySecret, mid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*store.Machine{k.have[mid], k.newer[mid]} {
+		m.Keys = append(m.Keys, store.Key{ID: key.ID, Digest: key.Digest, Scopes: []string{ScopeMetrics}})
+	}
+	for _, tt := range []struct{ key, path, want string }{
+		{adminToken, "", "operator of "}, {adminToken, mid, "operator of " + mid}, {metrics, "", mid}, {metrics, mid, mid},
+		{metrics, other, "401"}, {k.both, mid, "401"}, {"", mid, "401"},
+	} {
+		if got := outcome(k.auth.Metrics(t.Context(), &httpmsg.Request{Header: bearer(tt.key)}, tt.path)); got != tt.want {
+			t.Errorf("%.12s at %q: got %s, want %s", tt.key, tt.path, got, tt.want)
+		}
+	}
+	if got := outcome(k.auth.Manage(t.Context(), &httpmsg.Request{Header: bearer(metrics)}, mid)); got != "401" {
+		t.Errorf("management by a key for metrics: got %s", got)
+	}
+}

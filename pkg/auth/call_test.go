@@ -7,7 +7,9 @@ import (
 
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/wire/capture"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 )
 
@@ -49,6 +51,27 @@ func TestBodyIsReadForTags(t *testing.T) {
 			return strings.Contains(tag, "ann")
 		}) {
 			t.Errorf("%d bytes: tags %q", tt.max, c.Trace.FieldTags)
+		}
+	}
+}
+
+// A body is captured once it is read whole.
+func TestBodyIsCapturedIfItIsRead(t *testing.T) {
+	const body = `{"input":"hello"}`
+	plain := func(s string) string { return s }
+	for _, fails := range []bool{false, true} {
+		collected, max := &capture.Collector{Memory: &memory.Budget{}}, int64(len(body))
+		if fails {
+			max--
+		}
+		c := &Call{Request: &httpmsg.Request{Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
+			Body: stream.FromBytes([]byte(body))}, Capture: collected.Begin("m")}
+		if _, err := c.ReadUpTo(max); (err != nil) != fails {
+			t.Fatalf("%d bytes: %v", max, err)
+		}
+		got := string(c.Capture.Document(plain))
+		if strings.Contains(got, "hello") == fails || strings.Contains(got, "application/json") == fails {
+			t.Errorf("fails %v: captured %s", fails, got)
 		}
 	}
 }

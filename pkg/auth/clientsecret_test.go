@@ -112,7 +112,14 @@ func TestInvalidClientSecretIsRefusedUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long := secret.New(`{"k":"","c":"c1","e":9999999999,"v":"x"}` + strings.Repeat(" ", maxClientSecret))
+	tooLong, err := k.auth.Vault.Seal(mid, clientSecretOwner, clientSecretField, long)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, forged := range map[string]string{
+		"sealed, but too long":     "ek_" + mid + "_" + string(tooLong),
+		"sealed for no machine":    sealSecret(t, k, "nowhere", valid),
 		"a provider's":             providersSecret,
 		"empty":                    "ek_",
 		"no seal":                  "ek_" + mid + "_",
@@ -176,4 +183,28 @@ func FuzzClientSecret(f *testing.F) {
 			t.Errorf("%q opens", text)
 		}
 	})
+}
+
+// The longest client secret that is created is accepted.
+func TestClientSecretIsBounded(t *testing.T) {
+	k := withVault(t)
+	longest := 0
+	for n := maxClientSecret / 2; n < maxClientSecret; n++ {
+		s := newClientSecret(keyID(t, k.data))
+		s.Asked = strings.Repeat("a", n)
+		text, err := k.auth.SealClientSecret(mid, s)
+		if err != nil {
+			break
+		}
+		longest = len(text)
+		if longest < maxClientSecret-4 {
+			continue
+		}
+		if got := outcome(k.auth.Realtime(t.Context(), &httpmsg.Request{Header: bearer(text)}, "")); got != mid {
+			t.Errorf("%d bytes: got %s", longest, got)
+		}
+	}
+	if longest != maxClientSecret {
+		t.Errorf("the longest has %d bytes, want %d", longest, maxClientSecret)
+	}
 }
