@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/internal/testgw/inprocess"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 )
 
@@ -314,5 +315,31 @@ func TestRowsOfAnEarlierVersionAreRead(t *testing.T) {
 	}
 	if got := w.OK("GET", "/api/usage", ""); got.Get("total.attempts").Int() != 4 {
 		t.Errorf("usage: %s", got.Raw)
+	}
+}
+
+// Reports may be buffered while a turn has taken the earlier ones and does not write them.
+func TestReleasedReportsAreCountedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	all := &w.obj.buffers
+	report := func(size int) (sizes [2]int) {
+		_, b := w.obj.begin(w.Loc.Storage(mid), mid)
+		b.add(&rpc.Report{Errors: []rpc.LastError{{Text: "busy"}}}, size)
+		return [2]int{all.size, all.machines[mid].pending.Size}
+	}
+	if got := report(100); got != [2]int{100, 100} {
+		t.Fatalf("the first: %v", got)
+	}
+	_, b := w.obj.begin(w.Loc.Storage(mid), mid)
+	if b.settle(); all.size != 0 {
+		t.Errorf("taken: %d bytes are left", all.size)
+	}
+	if got := report(30); got != [2]int{30, 30} {
+		t.Errorf("meanwhile: %v", got)
+	}
+	b.release()
+	if p := all.machines[mid].pending; all.size != 130 || p.Size != 130 || len(p.Errors) != 2 {
+		t.Errorf("released: %d bytes, of the machine %+v", all.size, p)
 	}
 }
