@@ -20,7 +20,7 @@ type Trace struct {
 	CacheMarks   []string // marks that were added to the last attempt; see Attempt
 	Used         store.Used
 	FirstMs      int64    // from the request's arrival to the first event of its stream; 0 for none
-	Finish       string   // why the stream ended, as the provider writes it
+	Finish       string   // why the answer ended, as the provider writes it
 	SentMs       int64    // from the request's arrival to the start of the attempt that answered
 	RequestBytes int64    // of the request's body as the client sent it; 0 if it is not known
 	AnswerBytes  int64    // of the answer's body; 0 if it is not known in advance

@@ -66,7 +66,8 @@ type dialect struct {
 	// countUsage reads the usage object of an answer that passes to a client of the
 	// same dialect.
 	countUsage func(v gjson.Result) ir.Usage
-	array      bool // an answer may be wrapped in an array
+	finish     string // the path of the finish or stop reason in a JSON answer
+	array      bool   // an answer may be wrapped in an array
 
 	// watch reads an event of a stream that passes to a client of the same dialect.
 	// name is that of its event field. If whole is false, the event is too long and
@@ -108,7 +109,7 @@ var dialects = [...]dialect{
 		name: "chat", endpoint: "chat", fields: &chat.Fields, openAI: true, details: true,
 		client: &chat.Client, read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt,
 		marks: chat.Marks, forget: chat.DropThoughts,
-		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage,
+		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage, finish: "choices.0.finish_reason",
 		countUsage: chat.CountUsage,
 		source:     chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: chat.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
@@ -133,7 +134,7 @@ var dialects = [...]dialect{
 		name: "messages", endpoint: "messages", fields: &messages.Fields,
 		client: &messages.Client, read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt,
 		marks: messages.Marks, forget: messages.DropThoughts,
-		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage,
+		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage, finish: "stop_reason",
 		countUsage: messages.CountUsage,
 		source:     messages.NewSource, harmless: messages.Harmless, sink: messages.NewSink, order: blockOrder,
 		failure:         messages.AppendFailure,
@@ -150,6 +151,7 @@ var dialects = [...]dialect{
 		client: &gemini.Client, read: gemini.ReadRequest, write: gemini.WriteRequest, adapt: gemini.Adapt,
 		marks: gemini.Marks, forget: gemini.DropThoughts,
 		writeAnswer: gemini.WriteAnswer, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage,
+		finish:     "candidates.0.finishReason",
 		countUsage: gemini.CountUsage, array: true,
 		source: gemini.NewSource, harmless: gemini.Harmless, sink: gemini.NewSink, order: blockOrder,
 		noComments: true, failure: gemini.AppendFailure,
@@ -162,7 +164,7 @@ var dialects = [...]dialect{
 	},
 	Cohere: {
 		name: "cohere", endpoint: "chat",
-		write: cohere.WriteRequest, readAnswer: cohere.ReadAnswer, usage: cohere.ReadUsage,
+		write: cohere.WriteRequest, readAnswer: cohere.ReadAnswer, usage: cohere.ReadUsage, finish: "finish_reason",
 		source: cohere.NewSource,
 		tools:  ir.ToolRules{MaxName: 64}, customTools: noCustomTools,
 	},
@@ -174,7 +176,7 @@ var dialects = [...]dialect{
 	},
 	Converse: {
 		name: "converse", endpoint: "chat",
-		write: converse.WriteRequest, readAnswer: converse.ReadAnswer, usage: converse.ReadUsage,
+		write: converse.WriteRequest, readAnswer: converse.ReadAnswer, usage: converse.ReadUsage, finish: "stopReason",
 		source: converse.NewSource,
 		tools:  ir.ToolRules{MaxName: 64}, customTools: noCustomTools,
 	},

@@ -278,6 +278,16 @@ func UsageOf(from Dialect, body []byte) ir.Usage {
 	return dialects[from].usage(gjson.Parse(ir.View(body)))
 }
 
+// FinishOf returns the finish or stop reason of an upstream's JSON answer, as the upstream
+// writes it: of several choices the first one's, "" for none.
+func FinishOf(from Dialect, body []byte) string {
+	var w ir.Watched
+	if path := dialects[from].finish; path != "" {
+		w.Stop(ir.Str(gjson.Get(ir.View(body), path)))
+	}
+	return w.Finish
+}
+
 // TakesComments reports whether the clients of a dialect ignore comments in a stream.
 func TakesComments(d Dialect) bool { return !dialects[d].noComments }
 

@@ -33,7 +33,7 @@ type Request struct {
 	Message   string    `json:"message,omitempty"`
 	LatencyMs int64     `json:"latencyMs"`         // to the end of the answer
 	FirstMs   int64     `json:"firstMs,omitempty"` // to the first event of a stream
-	Finish    string    `json:"finish,omitempty"`  // why a stream ended, as its provider writes it
+	Finish    string    `json:"finish,omitempty"`  // why the answer ended, as its provider writes it
 	SentMs    int64     `json:"sentMs,omitempty"`  // to the start of the attempt that answered
 	Attempts  int       `json:"attempts"`
 	Failed    []Attempt `json:"failed,omitempty"` // the attempts that failed, in order

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -41,8 +42,19 @@ func (w *Watched) Stop(reason string) {
 	}
 	w.Stopped = true
 	if len(reason) <= maxFinish && reason != w.Finish {
-		w.Finish = strings.Clone(reason)
+		w.Finish = ownReason(reason)
 	}
+}
+
+// reasons are the usual ones, which need no memory of a call.
+var reasons = [...]string{"stop", "length", "tool_calls", "end_turn", "max_tokens", "tool_use", "STOP", "MAX_TOKENS"}
+
+// ownReason returns a copy of a reason that does not keep the answer in memory.
+func ownReason(reason string) string {
+	if i := slices.Index(reasons[:], reason); i >= 0 {
+		return reasons[i]
+	}
+	return strings.Clone(reason)
 }
 
 // Count counts a text, or the JSON of arguments.

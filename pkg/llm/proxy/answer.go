@@ -76,6 +76,9 @@ func (a *attempt) readWhole(resp *upstream.Response) error {
 		if err = a.wholeJSON(body); err != nil && endpoint.ValidJSON(body) != nil {
 			return endpoint.BadBody(upstream.ErrCut)
 		}
+		if err == nil {
+			a.call.Trace.Finish = llm.FinishOf(a.api.dialect, body)
+		}
 		return err
 	case eventBody:
 		// Some servers only stream.

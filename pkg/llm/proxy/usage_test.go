@@ -124,3 +124,32 @@ func TestTimeToFirstEventIsRecorded(t *testing.T) {
 		}
 	}
 }
+
+// The reason that ended an answer is known of whole ones too, also of one that is translated.
+func TestWholeAnswersTellTheirFinishReason(t *testing.T) {
+	const hi = `,"model":"m","messages":[{"role":"user","content":"a"}],"max_tokens":9}`
+	for _, tt := range []struct {
+		name   string
+		from   llm.Dialect
+		model  string
+		answer string
+		want   string
+	}{
+		{"chat", llm.Chat, "up/m", `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"length"}]}`, "length"},
+		{"translated", llm.Messages, "up/m", `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}`, "stop"},
+		{"messages", llm.Messages, "an/m", `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`, "end_turn"},
+		{"no text", llm.Chat, "up/m", `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":7}]}`, ""},
+		{"too long", llm.Chat, "up/m", `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"` + strings.Repeat("x", 50) + `"}]}`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, usual...)
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: 200, Body: tt.answer} }
+			if _, err := w.ask(tt.from, strings.Replace(`{"stream":false`+hi, `"m"`, `"`+tt.model+`"`, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.call.Trace.Finish; got != tt.want {
+				t.Errorf("finish %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
