@@ -71,11 +71,13 @@ const native = {
 const direct = { name: "direct", start: () => ({ url: upstreamUrl, ...usage(upstream.pid), close() {} }) };
 
 // tenant creates a machine through the management API and returns the headers of
-// a caller. limits, if not absent, are settings of the machine.
-async function tenant(server, limits) {
+// a caller. limits, if not absent, are settings of the machine, and destinations what it
+// exports to.
+async function tenant(server, limits, destinations = []) {
   const operator = admin({ fetch: (path, init) => fetch(server.url + path, init) }, secrets.ADMIN_TOKEN);
   const { machineId, apiKey } = await operator.machine();
   if (limits) await operator.call("PATCH", `/${machineId}/api/settings`, limits);
+  for (const d of destinations) await operator.call("POST", `/${machineId}/api/destinations`, d);
   const connect = (family, prefix, suffix, { path = "/v1", ...more } = {}) =>
     operator.connect(machineId, {
       provider: `${family}-compatible-${suffix}`,
@@ -96,6 +98,18 @@ async function tenant(server, limits) {
   for (const i of [3, 4]) await connect("openai", `list${i}`, `${i}`.repeat(8));
   return { authorization: `Bearer ${apiKey}` };
 }
+
+// sinks are destinations of every export that calls cause.
+const sink = `${upstreamUrl}/sink`;
+const sinks = [
+  { name: "collector", kind: "otlp", settings: { endpoint: sink } },
+  {
+    name: "store",
+    kind: "s3",
+    settings: { endpoint: sink, region: "auto", bucket: "logs", accessKeyId: "AKIA", secretAccessKey: "bench-secret" },
+  },
+];
+const asOperator = { authorization: `Bearer ${secrets.ADMIN_TOKEN}` };
 
 const running = new Map(),
   keys = new Map(),
@@ -595,6 +609,73 @@ async function shared() {
   }
 }
 
+// exports compares a server whose machine exports all that can be with one that exports
+// nothing: spans, metrics and logs by OTLP, the log of requests to a store, and GET /metrics
+// every 15 s. Both run at once and are called in turns, in slices of a second whose calls a
+// report can list, so nothing is dropped. The CPU is that of all slices and of what follows
+// them: exports come seconds after their calls.
+async function exports() {
+  const count = Math.ceil(60 * share),
+    cpu = {},
+    more = {};
+  for (const [name, n] of [
+    ["native", 400],
+    ["edge", 100],
+  ]) {
+    const taken = [];
+    for (let i = 0; i < rounds; i++) taken.push(await sliced(name, n, count, i));
+    cpu[name] = median(taken.map((t) => t.exporting));
+    more[name] = median(taken.map((t) => (t.exporting / t.plain - 1) * 100));
+  }
+  add({ id: "exports", title: "CPU per chat call with every export on", unit: "ms CPU", figures: cpu });
+  const title = "  more than without an export";
+  add({ id: "exports_more", title, unit: "%", figures: more, digits: 1, limit: 5, goal: 4 });
+}
+
+// sliced returns the CPU of a call in milliseconds, with and without exports, of new servers.
+async function sliced(name, n, count, round) {
+  const servers = {},
+    spent = {};
+  for (const kind of ["plain", "exporting"]) {
+    const id = `exports-${kind}-${round}`,
+      storage = join(out, id, "storage");
+    const server = await (name === "native"
+      ? weir.serve(storage, { env: settings })
+      : serve(prepare(id, join(root, "build")), "worker.mjs", { env: settings, kvPort, storage }));
+    servers[kind] = { server, headers: await tenant(server, undefined, kind === "exporting" ? sinks : []) };
+  }
+  const call = ({ server, headers }, n) => {
+    const { path, ...how } = requests.chat({ own: true });
+    return load(server.url + path, { ...how, n, c: 8, headers });
+  };
+  const settled = () => sleep(12_000); // reports are written after 10 s
+  const dropped = async () => {
+    const { server, headers } = servers.exporting,
+      path = `/${headers.authorization.split("-")[1]}/api/destinations`;
+    const { data } = await (await fetch(server.url + path, { headers: asOperator })).json();
+    return data.reduce((sum, d) => sum + d.dropped, 0);
+  };
+  const slice = async (i) => {
+    const next = sleep(1000);
+    for (const kind of i % 2 ? ["plain", "exporting"] : ["exporting", "plain"]) {
+      const report = await call(servers[kind], n);
+      if (report.wrong) throw new Error(`exports on ${name}: ${report.first_wrong}`);
+    }
+    if (i % 15 === 7) await (await fetch(servers.exporting.server.url + "/metrics", { headers: asOperator })).text();
+    await next;
+  };
+  for (let i = 0; i < 15; i++) await slice(i); // warm
+  await settled();
+  for (const [kind, { server }] of Object.entries(servers)) spent[kind] = -server.cpu();
+  for (let i = 0; i < count; i++) await slice(i);
+  await settled();
+  for (const [kind, { server }] of Object.entries(servers))
+    spent[kind] = ((spent[kind] + server.cpu()) * 1000) / (n * count);
+  if ((await dropped()) > 0) throw new Error(`exports on ${name}: ${await dropped()} entries were dropped`);
+  for (const s of Object.values(servers)) await s.server.close();
+  return spent;
+}
+
 function sizes() {
   const wasm = readFileSync(join(root, "build/app.wasm"));
   add({
@@ -614,6 +695,7 @@ try {
   if (wanted("models")) await modelList();
   if (wanted("added")) await waiting();
   if (wanted("postgres")) await shared();
+  if (wanted("exports")) await exports();
   for (const target of [edge, native]) await up(target); // have the machines that the rows below use
   await down();
   if (wanted("rate")) await rates();

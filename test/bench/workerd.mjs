@@ -8,6 +8,7 @@ import { answering, freePort, listening, onCore, usage } from "./process.mjs";
 
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
+const shared = join(root, "test/out/bench/storage");
 const setting = (name) => JSON.parse(new RegExp(`^${name} = (.+)$`, "m").exec(toml)[1]);
 
 // config is the text of the capnp config.
@@ -15,7 +16,8 @@ const setting = (name) => JSON.parse(new RegExp(`^${name} = (.+)$`, "m").exec(to
 //	env       text bindings
 //	kvPort    where the KV is, for a worker with the gateway's storage
 //	flags     of V8
-function config(main, files, port, env, kvPort, flags) {
+//	disk      the folder of that storage
+function config(main, files, port, env, kvPort, flags, disk) {
   const kind = (f) => (f.endsWith(".wasm") ? "wasm" : "esModule");
   const modules = [main, ...files.filter((f) => f !== main)].map((f) => `(name = "${f}", ${kind(f)} = embed "${f}")`);
   const bindings = Object.entries(env).map(([k, v]) => `(name = "${k}", text = ${JSON.stringify(v)})`);
@@ -29,7 +31,7 @@ const config :Workerd.Config = (
     ${
       kvPort
         ? `(name = "kv", external = (address = "127.0.0.1:${kvPort}", http = ())),
-    (name = "disk", disk = (path = "${join(root, "test/out/bench/storage")}", writable = true)),`
+    (name = "disk", disk = (path = "${disk}", writable = true)),`
         : ""
     }
   ],
@@ -56,27 +58,28 @@ export function prepare(name, from, more = []) {
   const dir = join(root, "test/out/bench", name);
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
-  mkdirSync(join(root, "test/out/bench/storage"), { recursive: true });
   for (const f of [from, ...more])
     cpSync(f, f.endsWith(".mjs") ? join(dir, f.split("/").at(-1)) : dir, { recursive: true });
   return dir;
 }
 
 // serve starts workerd with the files of dir; inspect opens its debugger, core pins
-// it to one core, and ready waits until it answers instead of until it listens.
+// it to one core, ready waits until it answers instead of until it listens, and storage is the
+// folder of the objects, which all workers share by default.
 //
 // The result has url, startMs (until then), what usage of process.mjs has, output(),
 // inspector (where the debugger listens) and close(). flags are for V8.
 export async function serve(
   dir,
   main,
-  { env = {}, kvPort = 0, inspect = false, core, ready = false, flags = [] } = {},
+  { env = {}, kvPort = 0, inspect = false, core, ready = false, flags = [], storage = shared } = {},
 ) {
+  mkdirSync(storage, { recursive: true });
   const port = await freePort(),
     inspector = inspect ? `127.0.0.1:${await freePort()}` : null,
     url = `http://127.0.0.1:${port}`;
   const files = readdirSync(dir).filter((f) => /\.(mjs|js|wasm)$/.test(f));
-  writeFileSync(join(dir, "config.capnp"), config(main, files, port, env, kvPort, flags));
+  writeFileSync(join(dir, "config.capnp"), config(main, files, port, env, kvPort, flags, storage));
   const binary = join(root, "node_modules/workerd/bin/workerd");
   const path = (await import(join(root, "node_modules/workerd/lib/main.js"))).default.default ?? binary;
   // Compiled before the start: as text, the config with the program in it takes

@@ -13,6 +13,8 @@
 // A stream of the model "slow" has 12 chunks, a second apart; one of "idle" a
 // chunk, and the rest when nothing has come for 12 s.
 //
+//	/sink/…  takes everything, as a collector of telemetry and a store do
+//
 //	GET, PUT, DELETE /kv/…   on the second port
 //
 // It prints "<port> <kv port>" and stops when its standard input closes.
@@ -95,6 +97,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	streamed := bytes.Contains(body, []byte(`"stream":true`))
 	switch path := r.URL.Path; {
+	case strings.HasPrefix(path, "/sink/"):
 	case strings.HasSuffix(path, "/embeddings"):
 		answer(w, embedding)
 	case strings.HasSuffix(path, "/chat/completions") && !streamed:
