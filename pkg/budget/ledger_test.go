@@ -711,7 +711,7 @@ func TestLeaseOfADeadIsolateExpires(t *testing.T) {
 		tt.lease.At = at
 		l := Ledger{Leases: []Lease{tt.lease}}
 		changed := l.Expire(&store.Budget{Unit: store.Requests, Limit: limit}, tt.now,
-			func(s *Lease) bool { return s.At < func(s *Lease) bool { return s.At < tt.began })
+			func(s *Lease) bool { return s.At < tt.began })
 		if changed != tt.changed || l.Spent != tt.spent || l.Leases[0].Granted != tt.granted || changed && l.Leases[0].Held != 0 {
 			t.Errorf("%s: changed %v, %+v", tt.name, changed, l)
 		}
