@@ -15,20 +15,21 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// Machines serves GET /api/machines?limit=&cursor=&q=: a page of the machines, for a person of those
+// Machines serves GET /api/machines?limit=&cursor=&q=&deleted=: a page of the machines, for a person of those
 // where they have a role. q is a part of the id or of the name; the answer's field next is
-// the cursor of the next page.
+// the cursor of the next page. deleted=true asks for those that can be restored, instead of the others.
 func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	q, err := query(c.Query)
 	if err != nil {
 		return nil, err
 	}
 	ask := struct {
-		Limit  int    `json:"limit,omitempty"`
-		Cursor string `json:"cursor,omitempty"`
-		Query  string `json:"q,omitempty"`
-		Person string `json:"person,omitempty"`
-	}{Cursor: q["cursor"], Query: q["q"]}
+		Limit   int    `json:"limit,omitempty"`
+		Cursor  string `json:"cursor,omitempty"`
+		Query   string `json:"q,omitempty"`
+		Person  string `json:"person,omitempty"`
+		Deleted bool   `json:"deleted,omitempty"`
+	}{Cursor: q["cursor"], Query: q["q"], Deleted: q["deleted"] == "true"}
 	if c.Person != nil {
 		ask.Person = c.Person.ID
 	}
@@ -119,9 +120,25 @@ func (h *Handler) RenameMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	return h.ofMachine(ctx, c, 200, "rename", raw)
 }
 
-// DeleteMachine serves DELETE /api/machines/{id}.
+// DeleteMachine serves DELETE /api/machines/{id}?now=: the machine can be restored for seven days.
+// now=true erases it at once, also if it was deleted before.
 func (h *Handler) DeleteMachine(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	return h.ofMachine(ctx, c, 204, "delete", nil)
+	q, err := query(c.Query)
+	if err != nil {
+		return nil, err
+	}
+	var body json.RawMessage
+	if q["now"] == "true" {
+		body = json.RawMessage(`{"now":true}`)
+	}
+	return h.ofMachine(ctx, c, 204, "delete", body)
+}
+
+// RestoreMachine serves POST /api/machines/{id}/restore.
+//
+//	→ 200 {"machineId":"…","name":"…","createdAt":…}
+func (h *Handler) RestoreMachine(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	return h.ofMachine(ctx, c, 200, "restore", nil)
 }
 
 // ofMachine calls the machine that the path names, for the operator.

@@ -21,6 +21,7 @@ var wantRoles = map[string]people.Role{
 	"POST /api/machines":                     "",
 	"PATCH /api/machines/{id}":               "",
 	"DELETE /api/machines/{id}":              "",
+	"POST /api/machines/{id}/restore":        "",
 	"GET /api/providers":                     "viewer",
 	"POST /api/providers":                    "editor",
 	"GET /api/providers/{id}":                "viewer",
@@ -121,6 +122,7 @@ var wantRoles = map[string]people.Role{
 	"POST /api/import":                       "owner",
 	"POST /api/compare":                      "editor",
 	"POST /api/explain":                      "viewer",
+	"POST /api/compare":                      "editor",
 }
 
 func TestRolesOfRoutes(t *testing.T) {

@@ -76,6 +76,9 @@ var routes = [...]route{
 		{"PATCH", func(h *Handlers) endpoint.Handler { return h.Objects.RenameMachine }},
 		{"DELETE", func(h *Handlers) endpoint.Handler { return h.Objects.DeleteMachine }},
 	}},
+	{"/api/machines/{id}/restore", endpoint.Operator, maxSignInBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.Objects.RestoreMachine }},
+	}},
 
 	{"/api/providers", endpoint.Manage, maxBody, []method{
 		{"GET", nil},

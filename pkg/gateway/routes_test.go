@@ -59,7 +59,7 @@ func TestExplainUsesTheRouteTable(t *testing.T) {
 // Every route of pkg/api needs a manager, but these.
 func TestAccessOfManagementRoutes(t *testing.T) {
 	access := map[string]endpoint.Access{
-		"/api/machines": endpoint.Operator, "/api/machines/{id}": endpoint.Operator, "/api/version": endpoint.Operator,
+		"/api/machines": endpoint.Operator, "/api/machines/{id}": endpoint.Operator, "/api/machines/{id}/restore": endpoint.Operator, "/api/version": endpoint.Operator,
 		"/api/identity-providers": endpoint.Operator, "/api/identity-providers/{id}": endpoint.Operator,
 		"/api/sign-ins": endpoint.Operator, "/api/sessions": endpoint.Operator, "/api/identity-providers/{id}/test": endpoint.Operator,
 		"/api/token": endpoint.Public, "/oidc/logout": endpoint.Public,

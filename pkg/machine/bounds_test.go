@@ -198,7 +198,7 @@ func TestIntentIsResolvedByTheMachinesAnswer(t *testing.T) {
 		{creating, 200, 0, active}, {deleting, 404, 0, gone},
 		{creating, 404, five, creating}, {creating, 404, five + time.Millisecond, gone},
 		{deleting, 200, five, deleting}, {deleting, 200, five + time.Millisecond, active},
-		{creating, 503, time.Hour, creating}, {deleting, 503, time.Hour, deleting},
+		{restoring, 200, 0, active}, {restoring, 404, five, restoring}, {creating, 503, time.Hour, creating}, {deleting, 503, time.Hour, deleting},
 	} {
 		w := newWorld(t)
 		at := w.Clock.Now().Add(-tt.age).UnixMilli()
@@ -218,7 +218,7 @@ func TestIntentIsResolvedByTheMachinesAnswer(t *testing.T) {
 		if m.State != tt.want || m.Name != want {
 			t.Errorf("%+v: the row is %+v", tt, m)
 		}
-		if listed := strings.Contains(answer, mid); listed != (tt.want == active || tt.want == deleting) {
+		if listed := strings.Contains(answer, mid); listed != (tt.want != creating && tt.want != gone) {
 			t.Errorf("%+v: listed %v", tt, listed)
 		}
 	}

@@ -282,7 +282,7 @@ func TestDeletedMachineLeavesNothingBuffered(t *testing.T) {
 	id, _ := quiet(w)
 	w.Want(200, "report", oneCall(w, id, 1))
 	w.Want(200, "report", oneCall(w, id, 2))
-	w.Want(204, "delete", "")
+	w.Want(204, "delete", `{"now":true}`)
 	w.Loc.Alarms(w.Ctx)
 	if ids := w.obj.Buffered(); len(ids) != 0 {
 		t.Errorf("buffered %v", ids)

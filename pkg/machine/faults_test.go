@@ -198,6 +198,13 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	add(201, "create", `{"name":"demo","mutationId":"m1"}`).rows = map[string][]byte{}
 	add(200, "rename", `{"name":"new"}`)
 	add(204, "delete", `{}`)
+	named("at once", add(204, "delete", `{"now":true}`))
+	gone := maps.Clone(f.machine)
+	gone["meta"] = []byte(fmt.Sprintf(`{"deleted":true,"deletedAt":%d,`, w.Clock.Now().UnixMilli()) + string(gone["meta"][1:]))
+	add(200, "restore", ``).rows = gone
+	named("at once, later", add(204, "delete", `{"now":true}`)).rows = gone
+	erased := named("of a deleted machine", add(0, "alarm", ""))
+	erased.rows, erased.later = gone, 8*24*time.Hour
 	add(200, "probe", `{"connectionId":"`+conn+`"}`)
 	add(200, "tested", `{"connectionId":"`+conn+`"}`)
 	add(200, "exists", `{}`)
@@ -258,6 +265,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 		"DELETE /api/people/{id}":               {param: ann.ID()},
 		"POST /api/invitations":                 {body: `{"role":"viewer"}`},
 		"DELETE /api/invitations/{id}":          {param: by(1)[:inviteID]},
+		"POST /api/compare":                     {body: `{"accounts":{"` + conn + `":{"apiKey":"sk-0123456789-0123456789"}}}`},
 		"POST /api/setup":                       {body: `{"tool":"codex","model":"openai/gpt-4o-mini"}`},
 		"POST /api/compare":                     {body: `{"accounts":{}}`},
 		"POST /api/device/{code}":               {body: `{"approve":true,"digest":"` + inprocess.Digest(5) + `","name":"laptop"}`},

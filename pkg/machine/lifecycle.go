@@ -3,39 +3,70 @@ package machine
 import (
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
 )
 
-// remove deletes the machine: its rows go, its replica follows by alarm. A
-// mark of the deletion stays, with the seed documents that were imported, since
-// KV may return them for long.
+// remove deletes the machine: no call finds it any more. It can be restored for
+// storage.RestorableFor; with now it is erased at once, also if it was deleted before.
+//
+//	delete {now} → 204
 func (o *Object) remove(r *storage.Call) (any, error) {
-	if !r.Exists() {
+	now := gjson.GetBytes(r.Body, "now").Bool()
+	there := func() bool { return r.Exists() || now && r.Meta.DeletedAt > 0 }
+	if !there() {
 		return nil, storage.ErrNoMachine()
 	}
-	if err := o.tellRegistry(r, machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt,
-		State: deleting}); err != nil {
+	if err := o.intend(r, deleting); err != nil {
 		return nil, err
 	}
-	r.Reload(o.Now())
-	if !r.Exists() {
+	if !there() {
 		return nil, storage.ErrNoMachine()
 	}
-	if err := r.DropCaptures(); err != nil {
+	var err error
+	if now {
+		err = r.EraseMachine()
+	} else {
+		r.Buffer.(*turn).settle()
+		if err = r.DeleteMachine(); err == nil {
+			r.Audit("operator", "DELETE /api/machines/{id}", r.ID, nil)
+		}
+	}
+	return storage.Reply{Status: 204, Body: struct{}{}}, err
+}
+
+// restore restores a deleted machine. The registry knows of it first.
+//
+//	restore → {machineId, name, createdAt}
+func (o *Object) restore(r *storage.Call) (any, error) {
+	if !r.Restorable() {
+		return nil, errNotDeleted()
+	}
+	if err := o.intend(r, restoring); err != nil {
 		return nil, err
 	}
-	if err := r.DropLogs(); err != nil {
-		return nil, err
+	if !r.Restorable() {
+		return nil, errNotDeleted()
 	}
-	r.Wipe()
-	r.Touch()
-	r.Meta.Deleted, r.Meta.Name, r.Meta.RefreshAt, r.Meta.PruneAt, r.Meta.EraseAt = true, "", 0, 0, 0
-	r.Meta.Unregistered, r.Meta.RegisterFrom, r.Meta.RegisterFail = true, r.Now, 0
-	r.Meta.AuditBase = r.Meta.AuditHash
-	r.Audit("operator", "DELETE /api/machines/{id}", r.ID, nil)
-	return storage.Reply{Status: 204, Body: struct{}{}}, nil
+	r.RestoreMachine()
+	r.Audit("operator", "POST /api/machines/{id}/restore", r.ID, nil)
+	return listedMachine{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt}, nil
+}
+
+func errNotDeleted() error {
+	return apierr.New(404, "machine_not_found", "No machine of this id was deleted in the last 7 days.")
+}
+
+// intend tells the registry what is to be done with the machine, and begins the turn again.
+func (o *Object) intend(r *storage.Call, state string) error {
+	err := o.tellRegistry(r, machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt, State: state})
+	if err == nil {
+		r.Reload(o.Now())
+	}
+	return err
 }
 
 // rename changes the name of the machine. The registry knows of it first.
@@ -48,12 +79,26 @@ func (o *Object) rename(r *storage.Call) (any, error) {
 	})
 }
 
-// existing reports to the registry whether the machine is there.
+// existing reports whether the machine is there, to the registry also one that can be restored.
+//
+//	exists {deleted} → machineRow
 func (o *Object) existing(r *storage.Call) (any, error) {
-	if !r.Exists() {
+	if !r.Exists() && (r.Meta.DeletedAt == 0 || !gjson.GetBytes(r.Body, "deleted").Bool()) {
 		return nil, storage.ErrNoMachine()
 	}
-	return machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt}, nil
+	return registered(r.Tx), nil
+}
+
+// registered returns the machine as the registry has to list it.
+func registered(t *storage.Tx) machineRow {
+	m := machineRow{ID: t.ID, Name: t.Meta.Name, CreatedAt: t.Meta.CreatedAt, State: active}
+	switch {
+	case t.Meta.DeletedAt > 0:
+		m.State, m.DeletedAt = deleted, t.Meta.DeletedAt
+	case t.Meta.Deleted:
+		m.State = gone
+	}
+	return m
 }
 
 // tellRegistry writes an intent. Without it nothing is done.

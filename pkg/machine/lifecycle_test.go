@@ -13,6 +13,7 @@ import (
 	"weir/internal/testgw/objects"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/people"
 	"weir/pkg/snapshot"
 )
 
@@ -94,6 +95,12 @@ func TestRegistryOfAMachineThatIsRenamed(t *testing.T) {
 }
 
 func TestDeletedMachineIsGone(t *testing.T) {
+	for _, now := range []bool{false, true} {
+		t.Run(fmt.Sprintf("now=%v", now), func(t *testing.T) { machineIsGone(t, now) })
+	}
+}
+
+func machineIsGone(t *testing.T, now bool) {
 	w := newWorld(t)
 	w.Create()
 	w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
@@ -101,7 +108,8 @@ func TestDeletedMachineIsGone(t *testing.T) {
 	if w.KV.Dump()[kvKey(mid)] == nil {
 		t.Fatal("the replica was not published")
 	}
-	w.Want(204, "delete", "")
+	w.Want(204, "delete", fmt.Sprintf(`{"now":%v}`, now))
+	w.Want(404, "exists", "")
 	w.Want(404, "snapshot", `{"have":0}`)
 	w.Want(404, "manage", `{"method":"GET","route":"/api/providers"}`)
 	w.Want(404, "report", `{}`)
@@ -113,6 +121,16 @@ func TestDeletedMachineIsGone(t *testing.T) {
 	if got := w.machines(); len(got) != 0 {
 		t.Errorf("list: got %v", got)
 	}
+	if !now {
+		w.Clock.Add(storage.Milliseconds(storage.RestorableFor))
+		w.Loc.Alarms(w.Ctx)
+		w.Clock.Add(2 * time.Second)
+		w.Loc.Alarms(w.Ctx)
+	}
+	if got := w.deleted(); len(got) != 0 {
+		t.Errorf("restorable: got %v", got)
+	}
+	w.Want(404, "restore", "")
 	for k := range w.Loc.Storage(mid).Dump() {
 		if k != "meta" && !strings.HasPrefix(k, storage.AuditPrefix) {
 			t.Errorf("row %s outlives the machine", k)
@@ -124,6 +142,172 @@ func TestDeletedMachineIsGone(t *testing.T) {
 	w.Create()
 	if got := w.machines(); len(got) != 1 {
 		t.Errorf("made again: got %v", got)
+	}
+}
+
+// deleted returns the deleted machines that the registry lists.
+func (w *world) deleted() []gjson.Result {
+	w.Helper()
+	_, answer, _ := w.Loc.Call(w.Ctx, rpc.RegistryID, "list", []byte(`{"deleted":true}`))
+	return gjson.GetBytes(answer, "data").Array()
+}
+
+func TestDeletedMachineIsRestoredWithinSevenDays(t *testing.T) {
+	for after, want := range map[time.Duration]int{
+		0: 200, time.Hour: 200, 7*24*time.Hour - time.Millisecond: 200, 7 * 24 * time.Hour: 404,
+	} {
+		w := newWorld(t)
+		w.Want(404, "restore", "")
+		w.Create()
+		w.Want(404, "restore", "")
+		id := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdefghij"}`)
+		w.Want(200, "report", fmt.Sprintf(`{"usage":[{"keyId":"k","connectionId":%q,"model":"openai/m","requests":3,"calls":3}]}`, id))
+		w.invite(1, rpc.InviteCreate{Role: people.Viewer})
+		w.signIn(1, rpc.PersonSignIn{Identity: &ann, Invite: by(1)})
+		w.Loc.Alarms(w.Ctx)
+		at := w.Clock.Now().UnixMilli()
+		w.Want(204, "delete", "")
+		w.Want(404, "delete", "")
+		w.Want(404, "manage", `{"method":"GET","route":"/api/export"}`)
+		if got := w.machines(); len(got) != 0 {
+			t.Errorf("list: got %v", got)
+		}
+		if got := w.deleted(); len(got) != 1 || got[0].Get("name").Str != "demo" || got[0].Get("deletedAt").Int() != at ||
+			got[0].Get("restoreUntil").Int() != at+storage.RestorableFor {
+			t.Errorf("deleted: got %v", got)
+		}
+		w.Clock.Add(min(after, time.Minute))
+		w.Loc.Alarms(w.Ctx)
+		if after > 0 && len(w.KV.Dump()) != 0 {
+			t.Error("the replica is still in KV")
+		}
+		w.Clock.Add(after - min(after, time.Minute))
+		status, got := w.Call("restore", "")
+		if status != want {
+			t.Fatalf("after %v: got %d %s, want %d", after, status, got.Raw, want)
+		}
+		if want != 200 {
+			continue
+		}
+		if all := w.machines(); !slices.Equal(all, []string{mid}) || len(w.deleted()) != 0 {
+			t.Errorf("after %v: listed %v", after, all)
+		}
+		w.Clock.Add(time.Minute)
+		w.Loc.Alarms(w.Ctx)
+		if all := w.machines(); !slices.Equal(all, []string{mid}) || w.KV.Dump()[kvKey(mid)] == nil {
+			t.Errorf("after %v and an alarm: listed %v", after, all)
+		}
+		if m := w.Replica(); len(m.Connections) != 1 || m.Connections[0].ID != id || len(m.Keys) != 1 {
+			t.Errorf("after %v: calls may use %+v", after, m.Connections)
+		}
+		if n := w.OK("GET", "/api/usage", "").Get("total.requests").Int(); n != 3 && after <= time.Hour {
+			t.Errorf("after %v: %d requests are counted", after, n)
+		}
+		registry, _ := w.obj.begin(w.Loc.Storage(rpc.RegistryID), rpc.RegistryID)
+		if p, _ := loadPerson(registry, ann.ID()); !p.roles().Of(mid).Role.Valid() {
+			t.Errorf("after %v: the person has no role", after)
+		}
+		w.Want(404, "restore", "")
+		w.Clock.Add(storage.Milliseconds(2 * storage.RestorableFor))
+		w.Loc.Alarms(w.Ctx)
+		w.Replica() // it is not erased
+	}
+}
+
+// Nothing of a deleted machine runs, and what is stored for hours or less is erased at once.
+func TestDeletedMachineRests(t *testing.T) {
+	w, b, _ := logged(t)
+	account := w.OAuth()
+	w.OK("PATCH", "/api/settings", `{"capturePercent":100}`)
+	w.Want(200, "capture.put", `{"id":"req_1"}`+"\nv1.sealed")
+	other := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdefghij"}`)
+	w.calls(1)
+	w.Loc.Alarms(w.Ctx)
+	w.OK("DELETE", "/api/providers/"+other, "")
+	w.Want(204, "delete", "")
+	for key := range w.Loc.Storage(mid).Dump() {
+		if strings.HasPrefix(key, storage.CapturePrefix) {
+			t.Errorf("%s is left", key)
+		}
+	}
+	was, alarms := w.tx(), 0
+	for range 6 * 24 {
+		w.Clock.Add(time.Hour)
+		alarms += w.Loc.Alarms(w.Ctx)
+	}
+	var before, after storage.Connection
+	was.Load(storage.ConnectionPrefix+account, &before)
+	now := w.tx()
+	now.Load(storage.ConnectionPrefix+account, &after)
+	if after.TokenGeneration != before.TokenGeneration || len(b.objects) != 0 {
+		t.Errorf("tokens %d, then %d; %d objects of logs", before.TokenGeneration, after.TokenGeneration, len(b.objects))
+	}
+	if rows := now.List(storage.DeletedPrefix); len(rows) != 0 {
+		t.Error("the credential of an account that was deleted before is stored")
+	}
+	if alarms > 3 {
+		t.Errorf("%d alarms in six days", alarms)
+	}
+	w.Want(200, "restore", "")
+	w.pass(2, func(int) {})
+	w.Clock.Add(time.Hour)
+	w.Loc.Alarms(w.Ctx)
+	if len(b.objects) != 1 {
+		t.Errorf("%d objects of logs after the restore", len(b.objects))
+	}
+}
+
+// Whatever comes between the intent and the change, the list says what can be done.
+func TestRegistryOfAMachineThatIsRestored(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	w.Want(204, "delete", "")
+	w.Loc.Storage(mid).Fault = func(string) bool { return true }
+	w.Want(503, "restore", "")
+	w.Loc.Storage(mid).Fault = nil
+	if len(w.machines()) != 0 || len(w.deleted()) != 1 {
+		t.Errorf("listed %v and %v", w.machines(), w.deleted())
+	}
+	w.Want(200, "restore", "")
+	w.Loc.Storage(mid).Fault = func(string) bool { return true }
+	w.Want(503, "delete", "")
+	w.Want(503, "delete", `{"now":true}`)
+	w.Loc.Storage(mid).Fault = nil
+	if len(w.machines()) != 1 || len(w.deleted()) != 0 {
+		t.Errorf("listed %v and %v", w.machines(), w.deleted())
+	}
+	w.Clock.Add(6 * time.Minute)
+	w.Loc.Alarms(w.Ctx)
+	if len(w.machines()) != 1 || len(w.deleted()) != 0 {
+		t.Errorf("later listed %v and %v", w.machines(), w.deleted())
+	}
+}
+
+// A document of KV neither brings a deleted machine back nor mixes with its rows.
+func TestSeedOfADeletedMachineIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.obj.Reseed = true
+	w.Create()
+	w.Want(204, "delete", "")
+	w.Want(422, "adopt", `{"doc":`+seed+`}`)
+	w.Want(404, "snapshot", `{}`)
+	w.Want(204, "delete", `{"now":true}`)
+	w.Want(200, "adopt", `{"doc":`+seed+`}`)
+}
+
+// A clock that went back makes no deleted machine stay for longer than it can be restored.
+func TestClockBackDoesNotKeepADeletedMachine(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	w.Want(204, "delete", "")
+	w.Clock.Add(-10 * 365 * 24 * time.Hour)
+	w.Want(200, "tick", "")
+	for range 8 * 24 {
+		w.Clock.Add(time.Hour)
+		w.Loc.Alarms(w.Ctx)
+	}
+	if rows := w.Loc.Storage(mid).Listed(storage.KeyPrefix); len(rows) != 0 {
+		t.Error("its rows are still stored")
 	}
 }
 

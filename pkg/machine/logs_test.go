@@ -298,7 +298,7 @@ func TestDeletionRemovesWhatWaits(t *testing.T) {
 		b.answer = func(*fake.Seen) (fake.Answer, bool) { return fake.Answer{Status: 403}, false }
 		w.pass(700, func(int) { w.calls(40) })
 		if what == "machine" {
-			w.Want(204, "delete", "")
+			w.Want(204, "delete", `{"now":true}`)
 		} else {
 			w.OK("DELETE", "/api/destinations/"+id, "")
 			w.pass(20, func(int) { w.calls(1) })

@@ -54,6 +54,7 @@ var ops = [...]struct {
 	{"adopt", (*Object).adopt},
 	{"create", (*Object).create},
 	{"delete", (*Object).remove},
+	{"restore", (*Object).restore},
 	{"probe", (*Object).AdmitTest},
 	{"tested", (*Object).RecordTest},
 	{"rename", (*Object).rename},

@@ -14,8 +14,8 @@ import (
 
 // Alarm does what is due: it writes what is buffered, publishes the replica, reports to
 // the registry, refreshes tokens ahead of their expiry, and prunes. A failed step is retried
-// later. It never deletes a machine. After an error, which is logged, the platform runs
-// it again.
+// later. It erases a deleted machine that can no longer be restored, never another one. After an error,
+// which is logged, the platform runs it again.
 func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string) error {
 	tx, buffer := o.begin(st, machineID)
 	defer buffer.release()
@@ -38,7 +38,9 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 		r.Flush, r.Rearmed = true, r.Meta.AlarmAt != 0
 		return r.Commit()
 	}
-	shipLogs(r.Tx)
+	if r.Exists() {
+		shipLogs(r.Tx)
+	}
 	if r.Meta.Dirty || r.Meta.Unregistered || r.Meta.SendAt > 0 || r.Meta.RefreshAt > 0 && r.Meta.RefreshAt <= r.Now {
 		// Should this run end while it waits, another alarm follows, and none meanwhile: another
 		// server may ring it.
@@ -51,6 +53,11 @@ func (o *Object) alarm(r *storage.Call, buffer *turn) error {
 	if r.ID != rpc.RegistryID {
 		o.publish(r)
 		o.register(r)
+		if r.Meta.DeletedAt > 0 && !r.Restorable() {
+			if err := r.EraseMachine(); err != nil {
+				return err
+			}
+		}
 		o.RefreshDue(r)
 		o.exportMetrics(r.Tx)
 		o.deliver(r)

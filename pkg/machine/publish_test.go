@@ -115,7 +115,7 @@ func TestWithoutKVNothingIsPublishedOrAdopted(t *testing.T) {
 
 	w.Want(422, "adopt", `{"doc":{"providers":1}}`)
 	w.Loc.Call(w.Ctx, "zzzzzzzz01234567", "adopt", []byte(`{"doc":{"providers":1}}`))
-	w.Want(204, "delete", "")
+	w.Want(204, "delete", `{"now":true}`)
 	w.Loc.Alarms(w.Ctx)
 	if m := w.tx().Meta; !m.Deleted || m.Dirty || st.AlarmAt() != 0 {
 		t.Errorf("after deletion: %+v, alarm at %d", m, st.AlarmAt())

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,11 +32,13 @@ const (
 
 // States of a machine in the registry.
 const (
-	creating = "creating"
-	renaming = "renaming"
-	active   = "active"
-	deleting = "deleting"
-	gone     = "" // not in the list
+	creating  = "creating"
+	renaming  = "renaming"
+	active    = "active"
+	deleting  = "deleting"
+	deleted   = "deleted" // can be restored
+	restoring = "restoring"
+	gone      = "" // not in the list
 )
 
 // machineRow is a machine in the registry.
@@ -44,6 +47,7 @@ type machineRow struct {
 	Name      string `json:"name,omitempty"`
 	CreatedAt int64  `json:"createdAt"`
 	State     string `json:"state,omitempty"`
+	DeletedAt int64  `json:"deletedAt,omitempty"`
 	At        int64  `json:"at,omitempty"` // of the state
 }
 
@@ -84,6 +88,8 @@ type listQuery struct {
 	Cursor string `json:"cursor,omitempty"` // "next" of the previous page
 	Query  string `json:"q,omitempty"`      // a part of the id or of the name
 	Person string `json:"person,omitempty"` // the id of the one who asks; "" for the operator
+	// Deleted asks for the machines that can be restored, instead of the others.
+	Deleted bool `json:"deleted,omitempty"`
 }
 
 // listedMachine is a machine on a page, with the role there of the person who asks.
@@ -92,6 +98,9 @@ type listedMachine struct {
 	Name      string      `json:"name,omitempty"`
 	CreatedAt int64       `json:"createdAt"`
 	Role      people.Role `json:"role,omitempty"`
+	// DeletedAt is set if the machine was deleted and can be restored until RestoreUntil.
+	DeletedAt    int64 `json:"deletedAt,omitempty"`
+	RestoreUntil int64 `json:"restoreUntil,omitempty"`
 }
 
 // listed is a machine in a scan of the registry. Its row is decoded only if it
@@ -108,7 +117,7 @@ func (l *listed) before(o *listed) bool {
 
 // registryList returns a page of the machines in the order of their creation.
 //
-//	list {limit, cursor, q, person} →
+//	list {limit, cursor, q, person, deleted} →
 //	200 {"object":"list","data":[listedMachine],"has_more","next","total"}
 //
 // A person gets the machines where they have a role now. total is the number of machines that
@@ -130,7 +139,7 @@ func (o *Object) registryList(r *storage.Call) (any, error) {
 		}
 		after = &listed{createdAt: n, id: id}
 	}
-	wanted := machineFilter{text: strings.ToLower(strings.TrimSpace(q.Query))}
+	wanted := machineFilter{text: strings.ToLower(strings.TrimSpace(q.Query)), deleted: q.Deleted}
 	if q.Person != "" {
 		p, ok := loadPerson(r.Tx, q.Person)
 		if !ok {
@@ -166,6 +175,9 @@ func (o *Object) registryList(r *storage.Call) (any, error) {
 		var m listedMachine
 		if json.Unmarshal(all[i].row, &m) == nil {
 			m.Role = wanted.roles.Of(m.ID).Role
+			if m.DeletedAt > 0 {
+				m.RestoreUntil = m.DeletedAt + storage.RestorableFor
+			}
 			out.Data = append(out.Data, m)
 		}
 	}
@@ -174,8 +186,9 @@ func (o *Object) registryList(r *storage.Call) (any, error) {
 
 // machineFilter are the machines that match a lower-case text, for a person of those with a role.
 type machineFilter struct {
-	text  string
-	roles people.Grants // nil for the operator
+	text    string
+	deleted bool          // those that can be restored, instead of the others
+	roles   people.Grants // nil for the operator
 }
 
 func (f *machineFilter) has(id, name string) bool {
@@ -187,14 +200,15 @@ func (f *machineFilter) has(id, name string) bool {
 func machines(t *storage.Tx, wanted *machineFilter) (all []listed, pending []machineRow) {
 	t.Pages(machinePrefix, storage.SmallPage, func(row storage.Row) bool {
 		state := gjson.GetBytes(row.Value, "state").Str
-		if state != active && len(pending) < maxResolve {
+		if state != active && state != deleted && len(pending) < maxResolve {
 			var m machineRow
 			if json.Unmarshal(row.Value, &m) == nil {
 				pending = append(pending, m)
 			}
 		}
 		id := strings.TrimPrefix(row.Key, machinePrefix)
-		if state == creating || !wanted.has(id, gjson.GetBytes(row.Value, "name").Str) {
+		if state == creating || (state == deleted) != wanted.deleted ||
+			!wanted.has(id, gjson.GetBytes(row.Value, "name").Str) {
 			return true
 		}
 		all = append(all, listed{gjson.GetBytes(row.Value, "createdAt").Int(), id, row.Value})
@@ -203,7 +217,7 @@ func machines(t *storage.Tx, wanted *machineFilter) (all []listed, pending []mac
 	return all, pending
 }
 
-// resolve asks machines whose creation or deletion was not confirmed for their
+// resolve asks machines whose creation, deletion or restoration was not confirmed for their
 // state.
 func (o *Object) resolve(r *storage.Call, pending []machineRow) error {
 	for _, m := range pending {
@@ -211,17 +225,17 @@ func (o *Object) resolve(r *storage.Call, pending []machineRow) error {
 		if err != nil {
 			return err
 		}
-		status, answer, err := o.Objects.Call(ctx, m.ID, "exists", nil)
+		status, answer, err := o.Objects.Call(ctx, m.ID, "exists", []byte(`{"deleted":true}`))
 		r.Reload(o.Now())
-		var now machineRow
+		var now, is machineRow
 		if err != nil || !r.Load(machinePrefix+m.ID, &now) || now.State != m.State || now.At != m.At {
 			continue
 		}
 		switch {
-		case status == 200 && m.State != deleting, status == 200 && r.Now-m.At > intentFor:
-			now.State = active
-			now.Name, now.CreatedAt = gjson.GetBytes(answer, "name").Str, gjson.GetBytes(answer, "createdAt").Int()
-			setMachine(r.Tx, now)
+		case status == 200 && json.Unmarshal(answer, &is) != nil: // an unreadable answer says nothing
+		case status == 200 && (m.State != deleting || is.State == deleted || r.Now-m.At > intentFor):
+			is.ID, is.State = m.ID, cmp.Or(is.State, active) // an earlier version has said none
+			setMachine(r.Tx, is)
 		case status == 404 && (m.State == deleting || r.Now-m.At > intentFor):
 			now.State = gone
 			setMachine(r.Tx, now)
@@ -277,10 +291,7 @@ func (o *Object) register(r *storage.Call) {
 	if !r.Meta.Unregistered || r.Meta.RegisterFrom > r.Now || o.Objects == nil {
 		return
 	}
-	m := machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt, State: active}
-	if r.Meta.Deleted {
-		m.State = gone
-	}
+	m := registered(r.Tx)
 	ctx, err := r.Outside()
 	if err != nil {
 		return
@@ -292,7 +303,7 @@ func (o *Object) register(r *storage.Call) {
 		r.Meta.RegisterFail++
 		r.Meta.RegisterFrom = r.Now + storage.Backoff(r.Meta.RegisterFail)
 		o.WriteLog(fmt.Sprintf("machine %s: the registry did not answer, try %d", r.ID, r.Meta.RegisterFail))
-	case r.Meta.Deleted == (m.State == gone) && r.Meta.Name == m.Name:
+	case registered(r.Tx) == m:
 		r.Meta.Unregistered, r.Meta.RegisterFail = false, 0
 	default: // it was deleted or renamed meanwhile
 		r.Meta.Unregistered = true

@@ -141,6 +141,8 @@ func TestMutationIsAppliedOnce(t *testing.T) {
 	}
 	body := `{"name":"demo","mutationId":"make"}`
 	w.Want(204, "delete", "")
+	w.Want(409, "create", body)
+	w.Want(204, "delete", `{"now":true}`)
 	one, two := w.Want(201, "create", body), w.Want(201, "create", body)
 	if one.Raw != two.Raw {
 		t.Errorf("created twice: %s, %s", one.Raw, two.Raw)

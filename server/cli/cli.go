@@ -252,11 +252,15 @@ func (a *app) make(ctx context.Context, in *input) error {
 		}
 	}
 	if in.op.call == "GET /api/machines" && !a.json { // all pages
-		rows, err := in.client.machines(ctx, "")
+		rows, err := in.client.machines(ctx, in.query)
 		if err != nil {
 			return err
 		}
-		return a.print(a.rows(in.op.columns, rows))
+		columns := in.op.columns
+		if in.query.Has("deleted") {
+			columns = deletedColumns
+		}
+		return a.print(a.rows(columns, rows))
 	}
 	v, err := in.send(ctx)
 	if err != nil {

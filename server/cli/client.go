@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -200,7 +201,7 @@ func (c *client) machinePrefix(ctx context.Context) (string, error) {
 
 // findMachine returns the id of the machine: the named one, or the only one.
 func (c *client) findMachine(ctx context.Context) (string, error) {
-	list, err := c.machines(ctx, c.machine)
+	list, err := c.machines(ctx, url.Values{"q": {c.machine}})
 	if err != nil {
 		return "", err
 	}
@@ -220,16 +221,17 @@ func (c *client) findMachine(ctx context.Context) (string, error) {
 	return "", Usagef("there are several machines, name one with --machine: %s", strings.Join(names[:min(len(names), 20)], ", "))
 }
 
-// machines returns the machines whose name or id contains a text.
-func (c *client) machines(ctx context.Context, text string) (all []gjson.Result, err error) {
-	for cursor := ""; ; {
-		q := url.Values{"limit": {"200"}, "q": {text}, "cursor": {cursor}}
+// machines returns the machines that match a query, of all pages.
+func (c *client) machines(ctx context.Context, q url.Values) (all []gjson.Result, err error) {
+	q = maps.Clone(q)
+	for q.Set("limit", "200"); ; {
 		page, err := c.call(ctx, "GET", "/api/machines?"+q.Encode(), nil)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, page.Get("data").Array()...)
-		if cursor = page.Get("next").String(); cursor == "" {
+		q.Set("cursor", page.Get("next").String())
+		if q.Get("cursor") == "" {
 			return all, nil
 		}
 	}
@@ -238,7 +240,7 @@ func (c *client) machines(ctx context.Context, text string) (all []gjson.Result,
 // find returns the id of the row of a list that a text names.
 func (c *client) find(ctx context.Context, what, list, text string) (string, error) {
 	if list == "/api/machines" {
-		rows, err := c.machines(ctx, text)
+		rows, err := c.machines(ctx, url.Values{"q": {text}})
 		if err != nil {
 			return "", err
 		}

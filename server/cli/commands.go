@@ -14,12 +14,15 @@ func commands() []group {
 			{use: "rm NAME", short: "forget the credential of a gateway", run: (*app).forgetGateway},
 		}},
 		{ops: []op{{use: "status", short: "show the server and its machines at a glance, and what is wrong", run: (*app).status}}},
-		{"machines", "machine", "list, create, rename and delete machines; needs the operator token", []op{
-			{use: "ls", short: "list them", call: "GET /api/machines", columns: machineColumns},
+		{"machines", "machine", "list, create, rename, delete and restore machines; needs the operator token", []op{
+			{use: "ls", short: "list them", call: "GET /api/machines", columns: machineColumns, fields: []field{
+				{"deleted", "?deleted", toggle, "those that can be restored, instead of the others", nil}}},
 			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"},
 				fields: []field{{"id", "machineId", "ID", "of a machine that moves here, so that its keys can come along", nil}}},
 			{use: "rename MACHINE NAME", short: "change the name of a machine", call: "PATCH /api/machines/{id}", args: []string{"name"}},
-			{use: "rm MACHINE", short: "delete a machine with everything in it", call: "DELETE /api/machines/{id}", ask: true},
+			{use: "rm MACHINE", short: "delete a machine with everything in it", long: removeText, call: "DELETE /api/machines/{id}", ask: true,
+				fields: []field{{"now", "?now", toggle, "erase it at once", nil}}, run: (*app).removeMachine},
+			{use: "restore ID", short: "restore a machine that was deleted in the last 7 days", call: "POST /api/machines/{}/restore"},
 		}},
 		{"identity-providers", "identity-provider", "list, add, test and remove identity providers; needs the operator token", []op{
 			{use: "ls", short: "list them", call: "GET /api/identity-providers", columns: idpColumns},
@@ -120,6 +123,7 @@ func commands() []group {
 
 const (
 	idpText     = "A rule is for all machines: editor:groups=ai,owner:groups=admins. In JSON it may have\na path of claims and machines: '[{\"claim\":[\"realm_access\",\"roles\"],\"value\":\"ai\",\"role\":\"editor\",\"machines\":[\"ID\"]}]'\nRegister the redirect address https://GATEWAY/oidc/callback at the provider."
+	removeText  = "It can be restored for 7 days. With --now it is erased at once, with its credentials."
 	loginText   = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
 	limitText   = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
 	settingText = "A value is a text, a number or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
@@ -330,6 +334,8 @@ var requestFields = []field{
 var (
 	machineColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "machineId"},
 		{title: "CREATED", path: "createdAt", show: when}}
+	deletedColumns = append(machineColumns[:2:2], column{title: "DELETED", path: "deletedAt", show: when},
+		column{title: "RESTORE UNTIL", path: "restoreUntil", show: when})
 	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "PROVIDER", path: "provider"},
 		{title: "HEALTH", path: "health", show: state}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4"},
 		{title: "PRIORITY", path: "priority", right: true}, {title: "MONTH", path: "spentMonthUsd", show: usd, right: true},

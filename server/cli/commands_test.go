@@ -62,6 +62,10 @@ var steps = []step{
 	{line: "machines rename third second --json", want: `"name":"second"`},
 	{line: "machines rm second", code: 2, want: "--yes confirms"},
 	{line: "machines rm second --yes"},
+	{line: "machines ls --deleted", want: "RESTORE UNTIL"},
+	{line: "machines restore DELETED"},
+	{line: "machines", want: "second"},
+	{line: "machines rm second --now --yes"},
 	{line: "doctor", code: 1, want: "weir: not everything works"},
 	{line: "accounts providers", want: "openrouter"},
 	{line: "accounts add openai-compatible --name local --base-url UPSTREAM/v1 --prefix local --api-key env:API_KEY"},
@@ -292,6 +296,7 @@ func (w *world) fill(line string) string {
 		{"REQUEST", "requests --json --outcome succeeded -n 1", `"data":\[\{[^}]*?"id":"([^"]+)"`},
 		{"CAPTURE", "captures --json", `"id":"([^"]+)"`},
 		{"INVITATION", "people invitations --json", `"invitations":\[\{"id":"([^"]+)"`},
+		{"DELETED", "machines ls --deleted --json", `"machineId":"([^"]+)"`},
 		{"MONTH", "usage --by month --json", `"month":"([^"]+)"`},
 	} {
 		if !strings.Contains(line, p.mark) {

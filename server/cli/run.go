@@ -20,6 +20,21 @@ import (
 	"github.com/tidwall/gjson"
 )
 
+// removeMachine deletes a machine and says until when it can be restored.
+func (a *app) removeMachine(ctx context.Context, in *input) error {
+	if err := a.make(ctx, in); err != nil || in.query.Has("now") {
+		return err
+	}
+	_, id, _ := strings.Cut(in.path, "/api/machines/")
+	rows, err := in.client.machines(ctx, url.Values{"q": {id}, "deleted": {"true"}})
+	for _, m := range rows {
+		if until := m.Get("restoreUntil"); until.Int() > 0 { // an earlier gateway has erased it
+			fmt.Fprintf(a.Stderr, "It can be restored until %s: weir machines restore %s\n", when(a, until).text, id)
+		}
+	}
+	return err
+}
+
 // addBudget reads the limit of a budget and finds its key.
 func (a *app) addBudget(ctx context.Context, in *input) error {
 	limit, err := asLimit(a, "", in.args[1])

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -103,7 +104,7 @@ func (c *client) glance(ctx context.Context) ([]glanced, error) {
 	if !c.operator() {
 		return []glanced{{"Machine", ""}}, nil
 	}
-	rows, err := c.machines(ctx, c.machine)
+	rows, err := c.machines(ctx, url.Values{"q": {c.machine}})
 	if err != nil {
 		return nil, err
 	}

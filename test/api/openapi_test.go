@@ -197,6 +197,10 @@ var calls = []call{
 	{"PATCH", "/api/machines/MACHINE", `{"name":"renamed"}`, 200},
 	{"PATCH", "/api/machines/MACHINE", `{}`, 400},
 	{"DELETE", "/api/machines/MACHINE", "", 204},
+	{"GET", "/api/machines?deleted=true", "", 200},
+	{"POST", "/api/machines/MACHINE/restore", "", 200},
+	{"POST", "/api/machines/MACHINE/restore", "", 404},
+	{"DELETE", "/api/machines/MACHINE?now=true", "", 204},
 }
 
 // elsewhere are the operations that need another site, a browser or a socket; their

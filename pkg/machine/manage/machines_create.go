@@ -21,6 +21,9 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 	}
 	c := &change{Call: r, o: o, actor: "operator", env: rpc.ManageCall{Method: "POST", Route: "/api/machines",
 		MutationID: mutation, Body: r.Body}}
+	if r.Meta.DeletedAt > 0 {
+		return nil, apierr.New(409, "machine_exists", "%s", storage.StillDeleted)
+	}
 	if a, err := c.replay(); a != nil || err != nil {
 		return unwrap(a), err
 	}
@@ -31,7 +34,7 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 		return nil, err
 	}
 	r.Reload(o.Now())
-	if r.Exists() {
+	if r.Exists() || r.Meta.DeletedAt > 0 {
 		return nil, apierr.New(409, "machine_exists", "There is such a machine already.")
 	}
 	r.Create(name)

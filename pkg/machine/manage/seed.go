@@ -24,9 +24,12 @@ func (o *Manager) AdoptDocument(r *storage.Call, raw []byte) (bool, error) {
 	}
 	var doc *document
 	var e *apierr.Error
-	if r.Exists() && !o.Reseed {
+	switch {
+	case r.Meta.DeletedAt > 0:
+		e = apierr.New(422, "seed_refused", "%s", storage.StillDeleted)
+	case r.Exists() && !o.Reseed:
 		e = apierr.New(422, "seed_refused", "The machine already exists; set ALLOW_RESEED=true to let a document change it.")
-	} else {
+	default:
 		doc, e = o.readDocument(r.ID, raw)
 	}
 	if e == nil {

@@ -394,6 +394,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.Deleted = bool(in.Bool())
 			}
+		case "deletedAt":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.DeletedAt = int64(in.Int64())
+			}
 		case "seq":
 			if in.IsNull() {
 				in.Skip()
@@ -630,6 +636,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		const prefix string = ",\"deleted\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Deleted))
+	}
+	if in.DeletedAt != 0 {
+		const prefix string = ",\"deletedAt\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.DeletedAt))
 	}
 	{
 		const prefix string = ",\"seq\":"

@@ -40,12 +40,16 @@ func (t *Tx) schedule() {
 	if m.Unregistered {
 		due(min(m.RegisterFrom, t.Now+putBackoff))
 	}
+	if m.DeletedAt > 0 {
+		m.DeletedAt = min(m.DeletedAt, t.Now) // also if the clock went back
+		due(m.DeletedAt + RestorableFor)
+	}
+	if m.EraseAt > 0 {
+		due(min(m.EraseAt, t.Now+UndoFor))
+	}
 	if t.Exists() && t.ID != rpc.RegistryID {
 		if m.RefreshAt > 0 {
 			due(m.RefreshAt)
-		}
-		if m.EraseAt > 0 {
-			due(min(m.EraseAt, t.Now+UndoFor))
 		}
 		if m.MetricsAt > 0 {
 			due(min(m.MetricsAt, t.Now+Minute))

@@ -22,7 +22,8 @@ type meta struct {
 	CreatedAt  int64  `json:"createdAt"`
 	Generation int64  `json:"generation"` // 0: no such machine
 	Deleted    bool   `json:"deleted,omitempty"`
-	Seq        int64  `json:"seq"` // of the rows, in the order of their creation
+	DeletedAt  int64  `json:"deletedAt,omitempty"` // while it can be restored, see RestorableFor; then 0
+	Seq        int64  `json:"seq"`                 // of the rows, in the order of their creation
 	// Changed has the generation of the last change of each collection.
 	Changed generations `json:"changed,omitempty"`
 
@@ -395,6 +396,11 @@ func (t *Tx) Stored() *Tx {
 // Rename changes the name of the machine, which the registry is yet to be told.
 func (t *Tx) Rename(name string) {
 	t.Meta.Name = name
+	t.changeRegistered()
+}
+
+// changeRegistered makes the replica due, and the report to the registry.
+func (t *Tx) changeRegistered() {
 	t.Meta.Unregistered, t.Meta.RegisterFrom, t.Meta.RegisterFail = true, t.Now, 0
 	t.Touch()
 }

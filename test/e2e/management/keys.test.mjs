@@ -201,7 +201,7 @@ test("without ALLOW_PRIVATE_UPSTREAMS a private address is refused", async () =>
   }
 });
 
-test("a deleted machine is gone", async () => {
+test("a deleted machine is gone until it is restored", async () => {
   const operator = admin(gw),
     m = await tenant(gw, up);
   const list = JSON.stringify(await operator.call("GET", "/api/machines"));
@@ -214,6 +214,26 @@ test("a deleted machine is gone", async () => {
     65_000,
     1000,
   );
+  const deleted = async () =>
+    (await operator.call("GET", `/api/machines?deleted=true&q=${m.machineId}`)).data.map(
+      (d) => d.restoreUntil - d.deletedAt,
+    );
+  assert.deepEqual(await deleted(), [7 * 86_400_000]);
+  for (const path of ["export", "usage"])
+    await assert.rejects(operator.call("GET", `/${m.machineId}/api/${path}`), { status: 404 });
+  await assert.rejects(operator.call("DELETE", `/api/machines/${m.machineId}`), { status: 404 });
+  const { machineId } = await operator.call("POST", `/api/machines/${m.machineId}/restore`);
+  assert.equal(machineId, m.machineId);
+  await until(
+    "its key again",
+    async () => (await call("/v1/embeddings", bearer(m.apiKey))).status !== 401,
+    65_000,
+    1000,
+  );
+  await operator.call("DELETE", `/api/machines/${m.machineId}`);
+  await operator.call("DELETE", `/api/machines/${m.machineId}?now=true`);
+  assert.deepEqual(await deleted(), []);
+  await assert.rejects(operator.call("POST", `/api/machines/${m.machineId}/restore`), { status: 404 });
 });
 
 test("the warm-up of a new isolate succeeds", () => {

@@ -241,6 +241,11 @@ const routes = {
   "POST /api/machines": () => ["/machines", {}],
   "PATCH /api/machines/{id}": () => [`/machines/${other.machineId}`, { name: "renamed" }],
   "DELETE /api/machines/{id}": async () => [`/machines/${(await operator.machine()).machineId}`],
+  "POST /api/machines/{id}/restore": async () => {
+    const { machineId } = await operator.machine();
+    await operator.call("DELETE", `/api/machines/${machineId}`);
+    return [`/machines/${machineId}/restore`];
+  },
 };
 
 // signIns ask for no credential: see the dashboard's tests, device.test.mjs and oidc.test.mjs.
