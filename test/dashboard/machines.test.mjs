@@ -61,6 +61,12 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
     (await b.operator.call("GET", "/api/machines")).data.map((m) => m.machineId),
     [second.machineId],
   );
+  await page.getByText(/^Deleted, restore until/).waitFor();
+  await looks(page, "machines-deleted");
+  await page.getByRole("button", { name: "Restore Research" }).click();
+  await page.getByText("Machine restored.").waitFor();
+  await page.getByRole("link", { name: "Research", exact: true }).waitFor();
+  await page.getByText(/^Deleted, restore until/).waitFor({ state: "detached" });
 });
 
 test("a machine is renamed where it is listed, chosen and audited", async (t) => {
@@ -98,6 +104,7 @@ test("a thousand machines are searched on the server and loaded page by page", a
     const query = new URL(route.request().url()).searchParams,
       q = query.get("q")?.toLowerCase() ?? "",
       from = Number(query.get("cursor") ?? 0);
+    if (query.has("deleted")) return route.fulfill({ json: { data: [], total: 0, has_more: false } });
     const found = many.filter((m) => `${m.name ?? ""} ${m.machineId}`.toLowerCase().includes(q)),
       end = from + 100;
     return route.fulfill({

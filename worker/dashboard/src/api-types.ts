@@ -35,6 +35,8 @@ export interface MachineRow {
   createdAt: number;
   /** of the person who asks */
   role?: Role;
+  /** of a deleted one */
+  restoreUntil?: number;
 }
 
 // MemberTemplate bounds the keys that a member creates; what is absent is not bounded.

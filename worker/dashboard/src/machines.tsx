@@ -12,7 +12,7 @@ import { to, useFilter } from "./route";
 import { toast } from "./toast";
 import { Code } from "./code";
 import { Search, Text } from "./forms";
-import { Load, Page } from "./layout";
+import { Load, Page, Section } from "./layout";
 import { Button, Empty, ErrorBox, Field } from "./ui";
 import { Time } from "./time";
 
@@ -26,6 +26,10 @@ export default function Machines({ session, onChange }: { session: Session; onCh
   const q = useSettled(search.trim(), 250);
   const query = (cursor = "") => `/api/machines?${new URLSearchParams({ ...(q && { q }), ...(cursor && { cursor }) })}`;
   const first = useLoad(async () => ({ ...(await call<MachinePage>("GET", query())), q }), [q]);
+  const gone = useLoad(
+    async () => (mayCreate ? await call<MachinePage>("GET", "/api/machines?deleted=true") : null),
+    [],
+  );
   const [more, setMore] = useState<{ of: string; rows: MachineRow[]; next?: string } | null>(null);
   const rest = more && more.of === q && first.data?.q === q ? more : null;
   const next = useAction();
@@ -36,7 +40,7 @@ export default function Machines({ session, onChange }: { session: Session; onCh
     });
   const reload = async () => {
     setMore(null);
-    await Promise.all([first.reload(), onChange()]);
+    await Promise.all([first.reload(), gone.reload(), onChange()]);
   };
   const [created, setCreated] = useState<{ machineId: string; apiKey: string } | null>(null);
   const [creating, setCreating] = useState(false),
@@ -59,6 +63,13 @@ export default function Machines({ session, onChange }: { session: Session; onCh
       await call("DELETE", `/api/machines/${m.machineId}`);
       setDeleting(null);
       toast("Machine deleted.");
+      await reload();
+    });
+  const restore = useAction();
+  const doRestore = (m: MachineRow) =>
+    restore.run(async () => {
+      await call("POST", `/api/machines/${m.machineId}/restore`);
+      toast("Machine restored.");
       await reload();
     });
   return (
@@ -161,6 +172,30 @@ export default function Machines({ session, onChange }: { session: Session; onCh
           );
         }}
       </Load>
+      {!!gone.data?.data.length && (
+        <Section title="Deleted">
+          <ul class="plain">
+            {gone.data.data.map((m) => (
+              <li key={m.machineId} class="row wrap between">
+                <div>
+                  <bdi>{m.name || "Unnamed"}</bdi> <code>{m.machineId}</code>
+                  <p class="muted small">
+                    Deleted, restore until <Time at={m.restoreUntil} />
+                  </p>
+                </div>
+                <Button
+                  busy={restore.busy}
+                  aria-label={`Restore ${m.name || m.machineId}`}
+                  onClick={() => void doRestore(m)}
+                >
+                  Restore
+                </Button>
+              </li>
+            ))}
+          </ul>
+          {restore.error && <ErrorBox>{restore.error}</ErrorBox>}
+        </Section>
+      )}
       {creating && (
         <Name title="Create machine" draft="machine" action="Create" onDo={create} onClose={() => setCreating(false)} />
       )}
@@ -195,7 +230,7 @@ export default function Machines({ session, onChange }: { session: Session; onCh
           onClose={() => setDeleting(null)}
           onDo={() => void doRemove(deleting)}
         >
-          <p>This permanently deletes its providers, keys, models and usage. Its keys stop working.</p>
+          <p>Its keys stop working at once. You can restore it for seven days, with its providers, keys and usage.</p>
         </TypedConfirm>
       )}
     </Page>

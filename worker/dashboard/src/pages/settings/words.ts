@@ -39,6 +39,7 @@ const sentences: Record<string, string> = {
   "DELETE /api/models/disabled": "Enabled models",
   "PATCH /api/settings": "Changed the settings",
   "PATCH /api/machines/{id}": "Renamed the machine",
+  "POST /api/machines/{id}/restore": "Restored the machine",
   "PUT /api/people/{id}": "Set the role of",
   "DELETE /api/people/{id}": "Removed person",
   "POST /api/compare": "Compared secrets with a file",
