@@ -122,7 +122,6 @@ var wantRoles = map[string]people.Role{
 	"POST /api/import":                       "owner",
 	"POST /api/compare":                      "editor",
 	"POST /api/explain":                      "viewer",
-	"POST /api/compare":                      "editor",
 }
 
 func TestRolesOfRoutes(t *testing.T) {
