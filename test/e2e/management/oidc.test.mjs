@@ -79,8 +79,10 @@ test("a person signs in and sees what the role allows", async () => {
   assert.equal(session.operator, false);
   assert.equal(session.personName, "Ada");
   assert.equal((await gw.fetch(`/${machineId}/api/providers`, { headers })).status, 200);
-  for (const path of [`/${machineId}/api/export`, "/api/machines", "/api/identity-providers"])
+  for (const path of [`/${machineId}/api/export`, "/api/identity-providers"])
     assert.equal((await gw.fetch(path, { headers })).status, 403, path);
+  const machines = await (await gw.fetch("/api/machines", { headers })).json();
+  assert.equal(machines.data.find((m) => m.machineId === machineId)?.role, session.roles["*"]);
   // The session is ambient authority: another site's page and a form change nothing.
   const change = { method: "POST", body: "{}", headers: { ...headers, "content-type": "application/json" } };
   assert.equal((await gw.fetch(`/${machineId}/api/keys`, change)).status, 403);

@@ -76,7 +76,7 @@ test("the start compiles little, and the first call almost nothing", async (t) =
   const quick = compiled(first, "Liftoff"),
     slow = compiled(first, "TurboFan");
   t.diagnostic(JSON.stringify({ quick, slow, call }));
-  assert.ok(quick.functions < 1475 && quick.kB < 1950, `compiled at the start: ${JSON.stringify(quick)}`);
+  assert.ok(quick.functions < 1525 && quick.kB < 2000, `compiled at the start: ${JSON.stringify(quick)}`);
   // A kB of these costs as much as 30 of the others.
   assert.ok(slow.functions < 20 && slow.kB < 85, `compiled a second time at the start: ${JSON.stringify(slow)}`);
   // Most of these belong to the first report, which the object stores after the answer.
@@ -91,7 +91,7 @@ test("the instance that is warmed up serves", async () => {
 });
 
 // The engine reads and checks the whole program before it starts.
-test("the program is not larger than 22 MiB", () => {
+test("the program is not larger than 23 MiB", () => {
   const MiB = statSync(join(root, "build/app.wasm")).size / (1 << 20);
-  assert.ok(MiB < 22, `build/app.wasm: ${MiB.toFixed(1)} MiB`);
+  assert.ok(MiB < 23, `build/app.wasm: ${MiB.toFixed(1)} MiB`);
 });
