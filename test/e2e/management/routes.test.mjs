@@ -399,7 +399,7 @@ test("a machine moves with its keys, which serve under the same id", async () =>
   assert.deepEqual([other.body.keys, other.body.keysUnusable], [0, 1], other.text);
   const again = { name: "moved", machineId };
   assert.equal((await call("POST", "/api/machines", secrets.ADMIN_TOKEN, again)).status, 409);
-  assert.equal((await call("DELETE", `/api/machines/${machineId}`, secrets.ADMIN_TOKEN)).status, 204);
+  assert.equal((await call("DELETE", `/api/machines/${machineId}?now=true`, secrets.ADMIN_TOKEN)).status, 204);
   await until("the machine is gone", async () => (await send()).status === 401);
   assert.equal((await call("POST", "/api/machines", secrets.ADMIN_TOKEN, again)).status, 201);
   const moved = await take(machineId);
