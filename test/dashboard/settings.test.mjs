@@ -130,19 +130,20 @@ test("a backup is exported and imported into another machine, and a wrong passph
   await page.getByLabel("Backup passphrase").fill("correct horse battery");
   await preview.click();
   const changes = page.getByRole("region", { name: "Preview" });
-  await changes.getByText(/API keys? in the backup will not be imported/).waitFor();
+  const left = changes.getByText(/API keys? will not be imported: (it names|they name) another machine/);
+  await left.waitFor();
   await page.getByLabel("Import API keys").check();
   await changes.waitFor({ state: "detached" });
   await preview.click();
   await changes.getByText("Accounts: up").waitFor();
-  await changes.getByText(`sk-${machineId}-…, do not work here`).waitFor();
+  await left.waitFor();
   assert.equal(
     (await b.operator.call("GET", `/${other}/api/providers`)).data.length,
     0,
     "the preview changed something",
   );
   await page.getByRole("button", { name: "Import", exact: true }).click();
-  await page.getByText(/^Imported 1 account, 1 alias, \d keys?\.$/).waitFor();
+  await page.getByText(/^Imported 1 account, 1 alias\b/).waitFor();
   const [c] = (await b.operator.call("GET", `/${other}/api/providers`)).data;
   assert.deepEqual([c.hasKey, c.status], [true, "active"]);
 });
