@@ -38,6 +38,22 @@ export function wrongName(value: string): string {
   return `${bad === " " ? "Spaces are" : `“${bad}” is`} not allowed. Use letters, digits, dots, dashes and underscores.`;
 }
 
+// ModelNames is an input of names of models, one per line.
+export function ModelNames({
+  onText,
+  ...of
+}: Pick<TextProps, "value" | "onText" | "placeholder" | "aria-describedby">) {
+  return (
+    <textarea
+      rows={2}
+      spellcheck={false}
+      autocapitalize="none"
+      {...of}
+      onInput={(e) => onText(e.currentTarget.value)}
+    />
+  );
+}
+
 // Text is an input of at most max characters (code points); with name it accepts
 // only the characters of names. The browser shows the error at the input.
 export function Text({ value, onText, max, name, required, placeholder, "aria-describedby": hint }: TextProps) {

@@ -3,7 +3,7 @@ import type { Budget, KeyRow } from "../../api-types";
 import { Code } from "../../code";
 import { Dialog, losing } from "../../dialog";
 import { useDraft } from "../../drafts";
-import { Text } from "../../forms";
+import { ModelNames, Text } from "../../forms";
 import { useAction, useLoad } from "../../hooks";
 import { keyName } from "../../names";
 import { to } from "../../route";
@@ -118,13 +118,7 @@ export function Editor({
           </Field>
         </div>
         <Field label="Models" hint="One per line; “openai/*” matches every model of a provider. Leave empty for all.">
-          <textarea
-            rows={2}
-            spellcheck={false}
-            autocapitalize="none"
-            value={form.models}
-            onInput={(e) => put({ models: e.currentTarget.value })}
-          />
+          <ModelNames value={form.models} onText={(models) => put({ models })} />
         </Field>
         {form.unit === "usd" && (
           <label class="row tight">

@@ -1,7 +1,7 @@
 import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
 import { count, when } from "../../format";
-import { Text } from "../../forms";
+import { ModelNames, Text } from "../../forms";
 import { useLoad } from "../../hooks";
 import { Field, Options } from "../../ui";
 import { windowNames } from "../budgets/windows";
@@ -231,14 +231,7 @@ export function Fields({
             </label>
           </fieldset>
           <Field label="Allowed models" hint="One per line; combo names work too. Leave empty to allow all.">
-            <textarea
-              rows={2}
-              spellcheck={false}
-              autocapitalize="none"
-              placeholder={known.data?.[0]}
-              value={models}
-              onInput={(e) => put({ models: e.currentTarget.value })}
-            />
+            <ModelNames placeholder={known.data?.[0]} value={models} onText={(models) => put({ models })} />
           </Field>
           <div class="grid">
             <Field label="Requests per minute" hint="Leave empty for no limit.">

@@ -3,7 +3,7 @@ import { Code } from "../../code";
 import { Dialog, type Question } from "../../dialog";
 import { useDraft } from "../../drafts";
 import { losing } from "../../dialog";
-import { Text } from "../../forms";
+import { ModelNames, Text } from "../../forms";
 import { useAction } from "../../hooks";
 import { type Role, roleNames } from "../../roles";
 import { Time } from "../../time";
@@ -97,13 +97,7 @@ function Fields({ form, put }: { form: Form; put: (part: Partial<Form>) => void 
             </Field>
           </div>
           <Field label="Allowed models" hint="One per line; combo names work too. Leave empty to allow all.">
-            <textarea
-              rows={2}
-              spellcheck={false}
-              autocapitalize="none"
-              value={form.models}
-              onInput={(e) => put({ models: e.currentTarget.value })}
-            />
+            <ModelNames value={form.models} onText={(models) => put({ models })} />
           </Field>
           <details>
             <summary>Limits of the keys</summary>
