@@ -140,7 +140,7 @@ func (o *Object) personSignIn(r *storage.Call) (any, error) {
 	dropSessions(r.Tx, in.Session.Replaces, func(s *sessionRow) bool { return s.Person == p.ID }, maxPersonSessions)
 	row := sessionRow{Person: p.ID, CreatedAt: r.Now, SeenAt: r.Now, Sid: in.Session.Sid, Until: in.Session.Until}
 	r.Put(sessionPrefix+in.Session.Digest, row)
-	o.recordSignIn(r, p.ID, "sign-in")
+	registryAudit(r.Tx, "person:"+p.ID, "sign-in", "", nil)
 	return o.ofPerson(&row, p, r.Now), nil
 }
 
@@ -150,7 +150,7 @@ func (o *Object) admit(r *storage.Call, p *personRow, is profile) error {
 		if err := attempt(r, storage.DigestOf("no role", p.ID), attemptMost); err != nil {
 			return err
 		}
-		o.recordSignIn(r, p.ID, "sign-in refused", "no_access")
+		registryAudit(r.Tx, "person:"+p.ID, "sign-in refused", "", []string{"no_access"})
 		if err := r.Commit(); err != nil {
 			return err
 		}
@@ -184,16 +184,11 @@ func (o *Object) personSeen(r *storage.Call) (any, error) {
 			return nil, err
 		}
 		if r.Now >= before.LastSeen+sessionIdle {
-			o.recordSignIn(r, p.ID, "sign-in")
+			registryAudit(r.Tx, "person:"+p.ID, "sign-in", "", nil)
 		}
 	}
 	row := sessionRow{Person: p.ID, CreatedAt: in.At, SeenAt: r.Now, Until: in.Until}
 	return o.ofPerson(&row, p, r.Now), nil
-}
-
-// recordSignIn adds a record to the audit of the registry.
-func (o *Object) recordSignIn(r *storage.Call, person, action string, reasons ...string) {
-	registryAudit(r.Tx, "person:"+person, action, "", reasons)
 }
 
 // forgetMachine drops the roles and the invitations of a machine that is deleted. People without
