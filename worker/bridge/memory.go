@@ -13,7 +13,7 @@ import (
 )
 
 // startMemory is the linear memory of an instance without large bodies, in bytes.
-const startMemory = 10 << 20
+const startMemory = 12 << 20
 
 // Memory returns how many bytes linear memory has grown by, and how many the other
 // instance of the isolate has, if there is one.

@@ -364,7 +364,7 @@ type Metered struct {
 // Step is the least that a Metered acquires at a time, and maxStep the most, in bytes.
 const (
 	Step    = 64 << 10
-	maxStep = 4 << 20
+	maxStep = 1 << 20
 )
 
 // stepper is a body that is gathered in steps. step returns the number of bytes up to
