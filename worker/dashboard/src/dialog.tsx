@@ -41,8 +41,12 @@ export function Dialog({
   useLayoutEffect(() => {
     const dialog = ref.current!;
     dialog.showModal();
-    // A form starts at its first field, not at the close button.
-    dialog.querySelector<HTMLElement>("form :is(input:not([type=checkbox], [type=radio]), textarea, select)")?.focus();
+    // A form and a search start at their first field, not at the close button.
+    dialog
+      .querySelector<HTMLElement>(
+        "form :is(input:not([type=checkbox], [type=radio]), textarea, select), input[role=combobox]",
+      )
+      ?.focus();
     return () => {
       gone.current = true;
       dialog.close();
