@@ -116,7 +116,7 @@ func (c *Config) missing() string {
 
 // New builds the program.
 func New(cfg Config, p Ports) *App {
-	app := &App{Gateway: &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet,
+	app := &App{Gateway: &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet, Pause: p.Pause,
 		Decoder: contentcoding.Decoder{Brotli: p.Brotli}}}
 	w := &wiring{Config: cfg, Ports: p, serve: app.Serve}
 	errs := w.read()

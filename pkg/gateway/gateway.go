@@ -30,6 +30,7 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // authenticator is the part of auth.Authenticator used here.
@@ -65,6 +66,8 @@ type Gateway struct {
 	Memory *memory.Budget
 	// Captures collects the bodies of calls whose machine stores them.
 	Captures capture.Collector
+	// Pause holds back the refusals of hasty clients. May be nil.
+	Pause upstream.Pauser
 	// PublicURL is scheme and host of the documentation that errors refer to; "" takes
 	// those of the request.
 	PublicURL string
@@ -74,6 +77,7 @@ type Gateway struct {
 	mu      sync.Mutex        // of the fields that follow
 	ids     *mathrand.ChaCha8 // of requests; nil before the first
 	sockets openSockets
+	hasty   hasty
 }
 
 // SetRoutes returns the gateway its routes.
@@ -126,6 +130,7 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 	if err != nil && c != nil && c.Trace.Asked == "" {
 		c.Trace.Asked = askedOf(r, route, params)
 	}
+	g.holdBack(ctx, c, err)
 	return resp, c, err
 }
 
