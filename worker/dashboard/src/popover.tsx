@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
 import type { Children } from "./ui";
 
@@ -22,6 +22,12 @@ export function Popover({
     setOpen(false);
     box.current?.querySelector("summary")?.focus();
   };
+  // A panel that would leave the screen begins further left.
+  useLayoutEffect(() => {
+    const panel = box.current?.querySelector<HTMLElement>(".panel");
+    const over = panel ? panel.getBoundingClientRect().right + 16 - document.documentElement.clientWidth : 0;
+    if (panel && over > 0) panel.style.marginLeft = `${-over}px`;
+  }, [open]);
   useEffect(() => {
     if (!open) return;
     const outside = (e: Event) => {
