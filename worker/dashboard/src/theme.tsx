@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { Icon } from "./icons";
+import { remember, remembered } from "./remembered";
 
 type Theme = "auto" | "light" | "dark";
 const name = "weir-theme";
@@ -8,12 +9,8 @@ const labels: Record<Theme, string> = { auto: "system", light: "light", dark: "d
 const icons = { auto: "auto", light: "sun", dark: "moon" } as const;
 
 function stored(): Theme {
-  try {
-    const v = localStorage.getItem(name);
-    return v === "light" || v === "dark" ? v : "auto";
-  } catch {
-    return "auto";
-  }
+  const v = remembered(name);
+  return v === "light" || v === "dark" ? v : "auto";
 }
 
 export function applyTheme(theme = stored()) {
@@ -26,11 +23,7 @@ export function ThemeButton() {
   const [theme, set] = useState(stored);
   const turn = () => {
     const t = next[theme];
-    try {
-      localStorage.setItem(name, t);
-    } catch {
-      /* not stored: applies until the page is closed */
-    }
+    remember(name, t); // otherwise it applies until the page is closed
     applyTheme(t);
     set(t);
     dispatchEvent(new Event("weir-theme"));

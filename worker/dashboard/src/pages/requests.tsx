@@ -7,6 +7,7 @@ import type { PageProps } from "../page";
 import { replace, to } from "../route";
 import { Time } from "../time";
 import { Button, Empty, ErrorBox } from "../ui";
+import { Views } from "../views";
 import { VirtualBody } from "../virtual";
 import { Details } from "./requests/details";
 import { type NameOf, saveJson, type RequestPage } from "./requests/export";
@@ -66,7 +67,9 @@ export default function Requests({ machine, args: [open] }: PageProps) {
         </>
       }
     >
-      <FilterRow filters={filters} names={names} />
+      <FilterRow filters={filters} names={names}>
+        <Views machine={machine} page="requests" />
+      </FilterRow>
       {failed && <ErrorBox>{failed}</ErrorBox>}
       <Load of={list} what="requests" rows={6}>
         {({ data, has_more }) =>

@@ -11,6 +11,7 @@ import { Popover } from "../popover";
 import { to, useFilter } from "../route";
 import { Time } from "../time";
 import { Button, Empty, Notice } from "../ui";
+import { Views } from "../views";
 import type { Line } from "./usage/chart";
 import {
   amount,
@@ -54,6 +55,7 @@ export default function Usage({ machine }: PageProps) {
   const [by, setGroup] = useFilter("by", "");
   const group = isGroup(by) ? by : "";
   const [compare, setCompare] = useFilter("compare", "", ["", "1"]);
+  const picks = useFilter("columns", "");
   const metricIds = metrics.map((m) => m.metric.id);
   const [metricId, setMetricId] = useFilter("show", metricIds[0], metricIds);
   const { range, from, to: last, unit } = period.values;
@@ -92,6 +94,7 @@ export default function Usage({ machine }: PageProps) {
         </Button>
       </PeriodFields>
       <div class="row wrap">
+        <Views machine={machine} page="usage" />
         <FilterFields of={ids} names={names} />
       </div>
       {!hasHours(group, ids.values) && (
@@ -112,6 +115,7 @@ export default function Usage({ machine }: PageProps) {
               names={names}
               machineId={machine.id}
               ids={ids.values}
+              picks={picks}
               metric={metrics.find((m) => m.metric.id === metricId) ?? metrics[0]}
               onMetric={setMetricId}
               onGroup={(id) => {
@@ -140,14 +144,16 @@ interface ShownProps {
   names: unknown;
   machineId: string;
   ids: Ids;
+  /** the columns of the table that are picked, and what picks others */
+  picks: [heads: string, set: (heads: string) => void];
   metric: Metric;
   onMetric: (id: string) => void;
   /** shows one group alone */
   onGroup: (id: string) => void;
 }
 
-function Shown({ u, name, names, machineId, ids, metric, onMetric, onGroup }: ShownProps) {
-  const [picked, setColumns] = useFilter("columns", "");
+function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGroup }: ShownProps) {
+  const [picked, setColumns] = picks;
   const hours = u.unit === "hour";
   const times = useMemo(() => timesOf(u), [u]);
   const rows = useMemo(

@@ -5,6 +5,7 @@ import type { ConnectionRow, KeyRow, ProviderRow } from "../../api-types";
 import { popular } from "../../connections";
 import { Icon } from "../../icons";
 import { Section } from "../../layout";
+import { remember, remembered } from "../../remembered";
 import { to } from "../../route";
 import { Button } from "../../ui";
 import { Mark } from "../providers/mark";
@@ -35,20 +36,10 @@ export function progressOf(conns: ConnectionRow[], of: { keys: KeyRow[]; answere
 // useHidden is whether the user has hidden the checklist of a machine.
 export function useHidden(machine: Machine): [hidden: boolean, hide: () => void] {
   const name = `weir-checklist-${machine.id}`;
-  const [hidden, set] = useState(() => {
-    try {
-      return localStorage.getItem(name) === "hidden";
-    } catch {
-      return false;
-    }
-  });
+  const [hidden, set] = useState(() => remembered(name) === "hidden");
   const hide = () => {
     set(true);
-    try {
-      localStorage.setItem(name, "hidden");
-    } catch {
-      /* not stored: hidden until the page is closed */
-    }
+    remember(name, "hidden"); // otherwise it is hidden until the page is closed
   };
   return [hidden, hide];
 }

@@ -2,7 +2,7 @@ import type { Names } from "../../names";
 import { useFilter } from "../../route";
 import { Choice, Search, TextFilter } from "../../forms";
 import { FilterMenu } from "../../popover";
-import { Button, Field } from "../../ui";
+import { Button, type Children, Field } from "../../ui";
 import { examples } from "../explain/examples";
 import { reasons } from "./outcome";
 
@@ -120,7 +120,7 @@ function local(ms: string): string {
 }
 
 // FilterRow is the search, and the filters in a popover.
-export function FilterRow({ filters, names }: { filters: Filters; names: Names | null }) {
+export function FilterRow({ filters, names, children }: Children & { filters: Filters; names: Names | null }) {
   const { values, set } = filters;
   const pick = (range: string) => {
     set("from", range === "custom" ? String(Date.now() - 3_600_000) : "");
@@ -164,6 +164,7 @@ export function FilterRow({ filters, names }: { filters: Filters; names: Names |
   return (
     <div class="row wrap filters">
       <Search label="Search requests" value={values.q} onInput={(v) => set("q", v)} />
+      {children}
       <FilterMenu set={chips} onClear={filters.clear}>
         <div class="grid">
           <Choice label="Period" value={values.range} options={ranges.map(([k, n]) => [k, n])} onPick={pick} />
