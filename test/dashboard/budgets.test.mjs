@@ -31,7 +31,7 @@ test("a budget is created, used, exhausted, changed and deleted", async (t) => {
   await form.getByLabel("Webhook").fill("https://hooks.example.com/weir");
   await looks(page, "budgets-new");
   await form.getByRole("button", { name: "Create budget" }).click();
-  await page.getByRole("row", { name: /Team.*0 requests of 2 requests.*up\/test-chat/ }).waitFor();
+  await page.getByRole("row", { name: /Team.*0 of 2 requests.*up\/test-chat/ }).waitFor();
   const [made] = await list();
   assert.deepEqual(
     [made.unit, made.limit, made.window, made.models, made.webhookUrl],
@@ -50,7 +50,7 @@ test("a budget is created, used, exhausted, changed and deleted", async (t) => {
   });
   await until("the count", async () => (await list())[0].spent === 2);
   await page.reload();
-  await page.getByRole("row", { name: /Team.*2 requests of 2 requests.*Exhausted/ }).waitFor();
+  await page.getByRole("row", { name: /Team.*2 of 2 requests.*Exhausted/ }).waitFor();
   await settled(page);
   await looks(page, "budgets");
   await accessible(page, "budgets");
@@ -61,7 +61,7 @@ test("a budget is created, used, exhausted, changed and deleted", async (t) => {
   await edit.getByRole("region", { name: "Signing secret" }).getByText("whsec_").waitFor();
   await edit.getByLabel("Limit").fill("10");
   await edit.getByRole("button", { name: "Save" }).click();
-  await page.getByRole("row", { name: /Team.*2 requests of 10 requests/ }).waitFor();
+  await page.getByRole("row", { name: /Team.*2 of 10 requests/ }).waitFor();
 
   await page.getByRole("button", { name: "Delete Team" }).click();
   await page.getByRole("dialog", { name: "Delete Team?" }).getByRole("button", { name: "Delete budget" }).click();
@@ -91,6 +91,28 @@ test("the address names the budget that is edited", async (t) => {
   assert.equal(await page.evaluate(() => location.hash), `${at}/new`);
   await page.goBack();
   await page.getByRole("dialog").waitFor({ state: "detached" });
+});
+
+test("on a phone a budget takes three lines", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const add = (budget) => b.operator.call("POST", `/${machineId}/api/budgets`, { window: "month", ...budget });
+  await add({ name: "Team", unit: "usd", limit: 50 });
+  await add({
+    name: "Tokens of vision models",
+    unit: "tokens",
+    limit: 1_000_000,
+    models: ["gpt-4.1", "gpt-4o"],
+    allowUnknown: true,
+  });
+  const page = await open(t, b, { at: `#/m/${machineId}/budgets`, viewport: { width: 390, height: 844 } });
+  await page.getByRole("row", { name: /Tokens of vision models/ }).waitFor();
+  const heights = await page.locator("tbody tr").evaluateAll((rows) => rows.map((r) => r.offsetHeight));
+  assert.ok(
+    heights.every((px) => px <= 110),
+    `${heights} px`,
+  );
+  await page.getByRole("button", { name: "Edit Team" }).click();
+  await page.getByRole("dialog", { name: "Edit Team" }).waitFor();
 });
 
 test("a budget that is almost used shows its share", async (t) => {

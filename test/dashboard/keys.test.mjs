@@ -217,7 +217,7 @@ test("the budget of a key is set, changed and removed in its dialog", async (t) 
     await page.getByRole("button", { name: "Edit Laptop" }).click();
     await dialog.waitFor();
   };
-  await page.getByRole("row", { name: /Laptop.*0 requests of 1,000 requests/ }).waitFor();
+  await page.getByRole("row", { name: /Laptop.*0 of 1,000 requests/ }).waitFor();
   await page.getByRole("button", { name: "Edit Laptop" }).click();
   await dialog.getByText("Leave empty for none. 1 other budget of this key under Budgets.").waitFor();
   assert.equal(await limit.inputValue(), "");
@@ -232,7 +232,7 @@ test("the budget of a key is set, changed and removed in its dialog", async (t) 
   await save("35.5", /Laptop.*60 per minute.*\$0\.00 of \$35\.50/);
   assert.deepEqual(await spent(), [["Laptop", key.id, 35.5, "day"]]);
 
-  await save("", /Laptop.*60 per minute, 0 requests of 1,000 requests/);
+  await save("", /Laptop.*60 per minute, 0 of 1,000 requests/);
   assert.deepEqual(await spent(), []);
 });
 

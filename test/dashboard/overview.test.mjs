@@ -125,7 +125,7 @@ test("a week is shown by day, read as a table, and the next step is one", async 
   });
   await page.reload();
   await settled(page);
-  assert.deepEqual(await step(), ["Budget Small is used up: 6 requests of 6 requests.", ["Change the budget"]]);
+  assert.deepEqual(await step(), ["Budget Small is used up: 6 of 6 requests.", ["Change the budget"]]);
   await page.route(`**/${me.machineId}/api/providers`, async (route) => {
     const answer = await (await route.fetch()).json();
     const data = answer.data.map((row, i) => (i ? row : { ...row, health: "key_refused" }));
@@ -248,7 +248,7 @@ test("budgets are shown by what is used", async (t) => {
     },
   });
   const budgets = page.getByRole("region", { name: "Budgets" });
-  await budgets.getByText("0 requests of 10 requests").waitFor();
+  await budgets.getByText("0 of 10 requests").waitFor();
   await budgets.getByText("$0.00 of $5.00").waitFor();
   await budgets.getByRole("link", { name: "All budgets" }).click();
   await page.getByRole("heading", { level: 1, name: "Budgets" }).waitFor();

@@ -1,4 +1,4 @@
-// What this browser remembers of how its user looks at the dashboard.
+// Preferences of a user, which the browser stores.
 
 // remembered returns the value of a name, or null without one.
 export function remembered(name: string): string | null {

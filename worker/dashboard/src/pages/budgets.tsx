@@ -115,24 +115,24 @@ function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit
     b.models && (b.models.length === 1 ? b.models[0] : count(b.models.length, "model")),
   ].filter(Boolean);
   return (
-    <tr>
+    <tr class="brief">
       <th scope="row">
         <bdi>{b.name}</bdi>
       </th>
-      <td class="full" data-label="Used">
+      <td class="full">
         <UsedMeter b={b} /> {usedText(b)} <UsedBadge b={b} />
         {(b.unpricedCalls ?? 0) > 0 && (
           <Badge kind="warn">{count(b.unpricedCalls ?? 0, "request")} without a price</Badge>
         )}
       </td>
-      <td data-label="Applies to">
+      <td>
         <bdi>{scope.join(", ") || "All requests"}</bdi>
       </td>
       <td class="when" data-label="Resets">
         {b.window === "total" ? "Never" : b.resetsAt ? <Time at={b.resetsAt} /> : windowNames[b.window]}
       </td>
       <td class="num">
-        <Button aria-label={`Edit ${b.name}`} onClick={onEdit}>
+        <Button kind="quiet" aria-label={`Edit ${b.name}`} onClick={onEdit}>
           Edit
         </Button>{" "}
         <Button kind="quiet" aria-label={`Delete ${b.name}`} onClick={onDelete}>

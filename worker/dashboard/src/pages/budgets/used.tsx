@@ -1,6 +1,6 @@
 import type { Budget } from "../../api-types";
 import { Badge } from "../../ui";
-import { percent } from "../../format";
+import { number, percent } from "../../format";
 import { amount } from "./amount";
 
 const almostUsed = 0.8; // share from which a budget is marked
@@ -8,8 +8,9 @@ const almostUsed = 0.8; // share from which a budget is marked
 // shareOf returns the used share of a budget; it may be over 1.
 export const shareOf = (b: Budget) => b.spent / b.limit;
 
-// usedText returns what is used of a budget: "$40.12 of $50".
-export const usedText = (b: Budget) => `${amount(b.unit, b.spent)} of ${amount(b.unit, b.limit)}`;
+// usedText returns what is used of a budget: "$40.12 of $50.00", "3 of 10 requests".
+export const usedText = (b: Budget) =>
+  `${b.unit === "usd" ? amount(b.unit, b.spent) : number(b.spent)} of ${amount(b.unit, b.limit)}`;
 
 // UsedMeter shows the used share of a budget.
 export function UsedMeter({ b }: { b: Budget }) {
