@@ -1,8 +1,9 @@
+import { Finish } from "./finish";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Dialog } from "./dialog";
 import type { Action } from "./hooks";
-import { Button, ErrorBox, Field } from "./ui";
+import { Field } from "./ui";
 
 // confirms reports whether the word was typed, ignoring case and surrounding spaces.
 export const confirms = (typed: string, word: string) => fold(typed) === fold(word);
@@ -43,13 +44,7 @@ export function TypedConfirm({
         <Field label={`Type ${what} to confirm`} hint={<code>{word}</code>}>
           <input value={typed} onInput={(e) => set(e.currentTarget.value)} autocomplete="off" spellcheck={false} />
         </Field>
-        {of.error && <ErrorBox>{of.error}</ErrorBox>}
-        <div class="row">
-          <Button type="submit" kind="danger" busy={of.busy} disabled={!confirms(typed, word)}>
-            {action}
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </div>
+        <Finish of={of} action={action} danger disabled={!confirms(typed, word)} onCancel={onClose} />
       </form>
     </Dialog>
   );
@@ -75,13 +70,7 @@ export function Confirm({
   return (
     <Dialog title={title} onClose={onClose}>
       {children}
-      {of.error && <ErrorBox>{of.error}</ErrorBox>}
-      <div class="row">
-        <Button kind="danger" busy={of.busy} onClick={onDo}>
-          {action}
-        </Button>
-        <Button onClick={onClose}>Cancel</Button>
-      </div>
+      <Finish of={of} action={action} danger onDo={onDo} onCancel={onClose} />
     </Dialog>
   );
 }

@@ -1,3 +1,4 @@
+import { Finish } from "./finish";
 import { useState } from "preact/hooks";
 import { call } from "./api";
 import type { MachineRow } from "./api-types";
@@ -358,13 +359,7 @@ function Editor({
         >
           Add rule
         </Button>
-        {act.error && <ErrorBox>{act.error}</ErrorBox>}
-        <div class="row">
-          <Button type="submit" kind="main" busy={act.busy}>
-            Save
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </div>
+        <Finish of={act} action="Save" draft={draft} onCancel={onClose} />
       </form>
     </Dialog>
   );

@@ -1,3 +1,4 @@
+import { Finish } from "./finish";
 import { useState } from "preact/hooks";
 import { call } from "./api";
 import type { MachinePage, MachineRow, Session } from "./api-types";
@@ -271,20 +272,7 @@ function Name({
         <Field label="Name" hint="A team, a person or a project. Only administrators see it.">
           <Text value={name} max={200} required onText={setName} />
         </Field>
-        {act.error && <ErrorBox>{act.error}</ErrorBox>}
-        <div class="row">
-          <Button type="submit" kind="main" busy={act.busy} disabled={!name.trim()}>
-            {action}
-          </Button>
-          <Button
-            onClick={() => {
-              draft.clear();
-              onClose();
-            }}
-          >
-            Cancel
-          </Button>
-        </div>
+        <Finish of={act} action={action} disabled={!name.trim()} draft={draft} onCancel={onClose} />
       </form>
     </Dialog>
   );

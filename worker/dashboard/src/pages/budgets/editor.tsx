@@ -1,3 +1,4 @@
+import { Finish } from "../../finish";
 import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
 import { Code } from "../../code";
@@ -7,7 +8,7 @@ import { ModelNames, Text } from "../../forms";
 import { useAction, useLoad } from "../../hooks";
 import { keyName } from "../../names";
 import { to } from "../../route";
-import { Button, Field, Options } from "../../ui";
+import { Field, Options } from "../../ui";
 import { corrected, Refused } from "../../unknown";
 import { unitNames } from "./amount";
 import { windowNames } from "./windows";
@@ -143,24 +144,13 @@ export function Editor({
           />
         </Field>
         {stored.data?.webhookSecret && <Code label="Signing secret" text={stored.data.webhookSecret} />}
-        <Refused
-          of={act}
-          onUse={(u) => put({ models: corrected(models, u).join("\n") })}
-          onAnyway={() => submit(null, true)}
-        />
-        <div class="row">
-          <Button kind="main" type="submit" busy={act.busy}>
-            {b.id ? "Save" : "Create budget"}
-          </Button>
-          <Button
-            onClick={() => {
-              draft.clear();
-              onClose();
-            }}
-          >
-            Cancel
-          </Button>
-        </div>
+        <Finish of={act} action={b.id ? "Save" : "Create budget"} draft={draft} onCancel={onClose}>
+          <Refused
+            of={act}
+            onUse={(u) => put({ models: corrected(models, u).join("\n") })}
+            onAnyway={() => submit(null, true)}
+          />
+        </Finish>
       </form>
     </Dialog>
   );

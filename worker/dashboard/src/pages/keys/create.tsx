@@ -1,3 +1,4 @@
+import { Finish } from "../../finish";
 import type { Machine } from "../../api";
 import type { KeyRow } from "../../api-types";
 import { Dialog, losing, shownOnce } from "../../dialog";
@@ -38,24 +39,13 @@ export function Create({
     <Dialog title="New key" ask={losing(draft)} onClose={onClose}>
       <form onSubmit={submit}>
         <Fields machine={machine} form={form} put={put} />
-        <Refused
-          of={act}
-          onUse={(u) => put({ models: corrected(modelsOf(form), u).join("\n") })}
-          onAnyway={() => submit(null, true)}
-        />
-        <div class="row">
-          <Button kind="main" type="submit" busy={act.busy} disabled={scopesOf(form).length === 0}>
-            Create key
-          </Button>
-          <Button
-            onClick={() => {
-              draft.clear();
-              onClose();
-            }}
-          >
-            Cancel
-          </Button>
-        </div>
+        <Finish of={act} action="Create key" disabled={scopesOf(form).length === 0} draft={draft} onCancel={onClose}>
+          <Refused
+            of={act}
+            onUse={(u) => put({ models: corrected(modelsOf(form), u).join("\n") })}
+            onAnyway={() => submit(null, true)}
+          />
+        </Finish>
       </form>
     </Dialog>
   );

@@ -1,10 +1,10 @@
 import type { Machine } from "../../api";
 import type { KeyRow } from "../../api-types";
-import { Dialog } from "../../dialog";
+import { Confirm } from "../../confirm";
 import { useAction } from "../../hooks";
 import { keyName } from "../../names";
 import { toast } from "../../toast";
-import { Button, ErrorBox, Notice } from "../../ui";
+import { Notice } from "../../ui";
 
 // Revoke asks before it revokes a key.
 export function Revoke({
@@ -35,7 +35,7 @@ export function Revoke({
       await onDone();
     });
   return (
-    <Dialog title={`Revoke ${keyName(k)}?`} onClose={onClose}>
+    <Confirm title={`Revoke ${keyName(k)}?`} action="Revoke key" of={act} onDo={() => void revoke()} onClose={onClose}>
       <p>Apps that use this key stop working within a minute. This cannot be undone.</p>
       {own && <Notice kind="warn">You are signed in with this key. Revoking it signs you out.</Notice>}
       {lastOf("manage") && (
@@ -46,13 +46,6 @@ export function Revoke({
       {lastOf("data") && (
         <Notice kind="warn">This is the last key that can call models. Afterwards no app can use this machine.</Notice>
       )}
-      {act.error && <ErrorBox>{act.error}</ErrorBox>}
-      <div class="row">
-        <Button kind="danger" busy={act.busy} onClick={() => void revoke()}>
-          Revoke key
-        </Button>
-        <Button onClick={onClose}>Cancel</Button>
-      </div>
-    </Dialog>
+    </Confirm>
   );
 }

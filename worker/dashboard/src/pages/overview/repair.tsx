@@ -1,9 +1,9 @@
+import { Finish } from "../../finish";
 import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
 import { Dialog } from "../../dialog";
 import { useAction } from "../../hooks";
-import { Button, ErrorBox } from "../../ui";
 import { Credential, secretBody, type Typed } from "../providers/inputs";
 import { SignInFlow } from "../providers/oauth";
 import { type Outcome, TestText, testConnection } from "../providers/test";
@@ -90,14 +90,8 @@ function ReplaceKey({
           required
           onType={(field, value) => setTyped((all) => ({ ...all, [field]: value }))}
         />
-        {save.error && <ErrorBox>{save.error}</ErrorBox>}
         <TestText outcome={outcome} />
-        <div class="row">
-          <Button type="submit" kind="main" busy={save.busy} disabled={Object.keys(secrets).length === 0}>
-            Save and test
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </div>
+        <Finish of={save} action="Save and test" disabled={Object.keys(secrets).length === 0} onCancel={onClose} />
       </form>
     </Dialog>
   );

@@ -1,3 +1,4 @@
+import { Finish } from "../../finish";
 import type { InvitationRow, MemberTemplate, PersonRow } from "../../api-types";
 import { Code } from "../../code";
 import { Dialog, type Question } from "../../dialog";
@@ -7,7 +8,7 @@ import { ModelNames, Text } from "../../forms";
 import { useAction } from "../../hooks";
 import { type Role, roleNames } from "../../roles";
 import { Time } from "../../time";
-import { Button, ErrorBox, Field, Notice, Options } from "../../ui";
+import { Button, Field, Notice, Options } from "../../ui";
 import { windowNames } from "../budgets/windows";
 import type { Machine } from "../../api";
 
@@ -171,13 +172,13 @@ export function Grant({
             person overrides the rule.
           </Notice>
         )}
-        {act.error && <ErrorBox>{act.error}</ErrorBox>}
-        <div class="row">
-          <Button kind="main" type="submit" busy={act.busy} disabled={!!of && !draft.dirty}>
-            {of ? "Save" : "Create link"}
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </div>
+        <Finish
+          of={act}
+          action={of ? "Save" : "Create link"}
+          disabled={!!of && !draft.dirty}
+          draft={draft}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

@@ -1,3 +1,4 @@
+import { Finish } from "../../finish";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
@@ -7,7 +8,7 @@ import { Dialog, losing } from "../../dialog";
 import { useDraft } from "../../drafts";
 import { useAction } from "../../hooks";
 import { Restored, Tabs, Text } from "../../forms";
-import { Button, ErrorBox, Field } from "../../ui";
+import { Field } from "../../ui";
 import { Added } from "./added";
 import {
   Advanced,
@@ -220,20 +221,7 @@ function Form({
         <WeightInput value={typed.weight ?? "1"} onText={(v) => type("weight", v)} />
         {usesOAuth && <ProxyInput value={typed.proxyUrl ?? ""} onType={(v) => type("proxyUrl", v)} />}
       </Advanced>
-      {save.error && <ErrorBox>{save.error}</ErrorBox>}
-      <div class="row">
-        <Button type="submit" kind="main" busy={save.busy}>
-          {method === "key" ? "Add and test" : "Continue"}
-        </Button>
-        <Button
-          onClick={() => {
-            draft.clear();
-            onClose();
-          }}
-        >
-          Cancel
-        </Button>
-      </div>
+      <Finish of={save} action={method === "key" ? "Add and test" : "Continue"} draft={draft} onCancel={onClose} />
     </form>,
   );
 }

@@ -1,3 +1,4 @@
+import { Finish } from "../../../finish";
 import type { Machine } from "../../../api";
 import { Code } from "../../../code";
 import { Dialog, losing } from "../../../dialog";
@@ -5,7 +6,7 @@ import { useDraft } from "../../../drafts";
 import { Restored, Text } from "../../../forms";
 import { useAction, useLoad } from "../../../hooks";
 import { Failed } from "../../../layout";
-import { Button, Field, Options } from "../../../ui";
+import { Field, Options } from "../../../ui";
 import { defaultEvents, type Destination, type EventRow, type Form, formOf, save } from "./destination";
 import type { Input, Preset } from "./kinds";
 
@@ -102,27 +103,16 @@ export function Editor({
           </details>
         )}
         {stored.data?.signingSecret && <Code label="Signing secret" text={stored.data.signingSecret} />}
-        <Failed
-          of={act}
-          reload={async () => {
-            await reload();
-            draft.clear();
-            onClose();
-          }}
-        />
-        <div class="row">
-          <Button kind="main" type="submit" busy={act.busy}>
-            {d ? "Save" : "Add"}
-          </Button>
-          <Button
-            onClick={() => {
+        <Finish of={act} action={d ? "Save" : "Add"} draft={draft} onCancel={onClose}>
+          <Failed
+            of={act}
+            reload={async () => {
+              await reload();
               draft.clear();
               onClose();
             }}
-          >
-            Cancel
-          </Button>
-        </div>
+          />
+        </Finish>
       </form>
     </Dialog>
   );
