@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,21 +88,19 @@ func (s *Server) Standby() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := b.command("pg_basebackup", "-D", filepath.Join(b.dir, "data"), "-h", "127.0.0.1", "-p", fmt.Sprint(s.Port),
-		"-U", "weir", "-R", "-X", "stream", "-c", "fast", "--no-sync").CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("pg_basebackup: %w: %s", err, out)
-	}
-	if err := b.Start(s.settings...); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
 	defer cancel()
 	c, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close(ctx)
+	if err := s.copyTo(ctx, c, filepath.Join(b.dir, "data")); err != nil {
+		return nil, err
+	}
+	if err := b.Start(s.settings...); err != nil {
+		return nil, err
+	}
 	for _, sql := range []string{`ALTER SYSTEM SET synchronous_standby_names = 'walreceiver'`, `SELECT pg_reload_conf()`} {
 		if _, err := c.Exec(ctx, sql); err != nil {
 			return nil, err
@@ -114,6 +113,35 @@ func (s *Server) Standby() (*Server, error) {
 		}
 	}
 	return b, nil
+}
+
+// copyTo copies the data of the running server as a standby has them. pg_basebackup does the same; it
+// is missing in packages that have only the server.
+func (s *Server) copyTo(ctx context.Context, c *pgx.Conn, data string) error {
+	start, stop := `SELECT pg_backup_start('standby', true)`, `SELECT labelfile FROM pg_backup_stop(false)`
+	if s.Version() < 15 {
+		start, stop = `SELECT pg_start_backup('standby', true, false)`, `SELECT labelfile FROM pg_stop_backup(false, false)`
+	}
+	if _, err := c.Exec(ctx, start); err != nil {
+		return err
+	}
+	s.tool("cp", "-a", filepath.Join(s.dir, "data"), data).Run() // fails if a file goes meanwhile, which the log has
+	var label string
+	if err := c.QueryRow(ctx, stop).Scan(&label); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{"backup_label": label, "standby.signal": "", "postgresql.auto.conf": fmt.Sprintf(
+		"primary_conninfo = 'host=127.0.0.1 port=%d user=weir'\n", s.Port)} {
+		write := s.tool("tee", filepath.Join(data, name))
+		write.Stdin = strings.NewReader(text)
+		if err := write.Run(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Promote makes a standby the primary, whose server has been stopped.

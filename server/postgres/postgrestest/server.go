@@ -1,6 +1,7 @@
 //go:build unix
 
-// Package postgrestest runs a PostgreSQL server of the system for tests.
+// Package postgrestest runs a PostgreSQL server for tests: that of the folder POSTGRES_BIN, or the
+// newest of the system.
 package postgrestest
 
 import (
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -172,6 +174,13 @@ func (s *Server) Remove() {
 	os.RemoveAll(s.dir)
 }
 
+// Version returns the major version of PostgreSQL.
+func (s *Server) Version() int {
+	text, _ := os.ReadFile(filepath.Join(s.dir, "data", "PG_VERSION"))
+	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n
+}
+
 // Address returns where the server listens.
 func (s *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", s.Port) }
 
@@ -202,21 +211,29 @@ func Exec(t testing.TB, url, sql string) {
 	}
 }
 
-// command returns a command that does not run as root, which PostgreSQL refuses.
+// command returns a command of PostgreSQL.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	c := exec.Command(filepath.Join(s.bin, name), args...)
+	return s.tool(filepath.Join(s.bin, name), args...)
+}
+
+// tool returns a command that does not run as root, which PostgreSQL refuses.
+func (s *Server) tool(name string, args ...string) *exec.Cmd {
+	c := exec.Command(name, args...)
 	c.Dir = s.dir
 	id, _ := credential()
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: id, Setpgid: true}
 	return c
 }
 
-// credential returns the user of PostgreSQL's package, nil if this process is not root's.
+// credential returns the user of PostgreSQL's package, or nobody; nil if this process is not root's.
 func credential() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
 	}
 	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -225,8 +242,11 @@ func credential() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// folder returns the programs of the newest installed version.
+// folder returns the folder of initdb and postgres.
 func folder() (string, error) {
+	if bin := os.Getenv("POSTGRES_BIN"); bin != "" {
+		return filepath.Abs(bin)
+	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if len(found) == 0 {
 		at, err := exec.LookPath("postgres")
@@ -262,8 +282,7 @@ func (s *Server) Pooler(t testing.TB, mode string) int {
 	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c := s.command("pgbouncer", settings)
-	c.Path = bin
+	c := s.tool(bin, settings)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
