@@ -225,14 +225,15 @@ func (s *Server) tool(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// credential returns the user of PostgreSQL's package, or nobody; nil if this process is not root's.
+// credential returns the user of PostgreSQL's package, or one without rights; nil if this process
+// is not root's.
 func credential() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
 	}
 	u, err := user.Lookup("postgres")
-	if err != nil {
-		u, err = user.Lookup("nobody")
+	if errors.As(err, new(user.UnknownUserError)) {
+		return &syscall.Credential{Uid: 65534, Gid: 65534}, nil
 	}
 	if err != nil {
 		return nil, err
