@@ -75,8 +75,8 @@ func (e *Engine) Backup(w io.Writer) (err error) {
 // Others returns an error if other servers use the database.
 func (e *Engine) Others(ctx context.Context) error {
 	var n int
-	err := e.writes.QueryRow(ctx, `SELECT count(*) FROM weir_replicas WHERE id <> $1 AND beat > now() - interval '`+
-		deadAfter+`'`, e.replica).Scan(&n)
+	err := e.writes.QueryRow(ctx, `SELECT count(*) FROM weir_replicas WHERE id <> $1 AND beat > $2`, e.replica,
+		e.Now().Add(-deadAfter)).Scan(&n)
 	if err != nil {
 		return e.describe(err)
 	}

@@ -432,13 +432,65 @@ func TestClockIsTheDatabases(t *testing.T) {
 		t.Errorf("it differs by %v", d)
 	}
 	now := time.Now()
-	e.clock.set(at.Add(time.Hour), now.Add(-time.Second), now)
+	e.clock.set(at.Add(time.Hour), now.Add(-time.Second), now, true)
 	if d := e.Now().Sub(at); d > time.Minute {
 		t.Errorf("a slow answer counts: %v", d)
 	}
-	e.clock.set(at.Add(5*time.Minute), now, now)
-	if d := e.Now().Sub(at); d < 5*time.Minute {
-		t.Errorf("a database that is ahead: %v", d)
+	for _, step := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
+		before := e.Now()
+		e.clock.set(at.Add(step), now, now, true)
+		if d := e.Now().Sub(before).Abs(); d > 2*time.Second {
+			t.Errorf("with others, a step of %v is one of %v", step, d)
+		}
+		e.clock.set(at.Add(step), now, now, false)
+		if d := e.Now().Sub(at) - step; d < 0 || d > time.Minute {
+			t.Errorf("alone, a step of %v is not followed: %v", step, d)
+		}
+		e.clock.set(at, now, now, false)
+	}
+	e.clock.set(at.Add(time.Hour), now, now, true)
+	if d := e.Now().Sub(at); d < time.Hour {
+		t.Errorf("a clock that was wrong for long: %v", d)
+	}
+}
+
+// While other servers live, a step of the database's clock is followed so slowly that no wait of theirs
+// ends early, also by a server that starts after it; and they know that the others live. A server alone
+// has the clock of the database at once.
+func TestStepOfTheClockEndsNoWait(t *testing.T) {
+	t.Parallel()
+	s := postgrestest.StartSmall(t, 200, "max_wal_size=48MB", "min_wal_size=32MB")
+	t.Cleanup(s.Remove)
+	url := s.Database(t)
+	a := open(t, url)
+	var at news
+	at.watch(a)
+	for _, step := range []time.Duration{5 * time.Minute, 0} {
+		before, began := a.Now(), time.Now()
+		if !s.Step(step) {
+			t.Skip("only root can have a clock of its own, with the package faketime")
+		}
+		_, _, n := at.get()
+		until(t, "two ticks", func() bool { _, _, m := at.get(); return m > n+2 })
+		b := open(t, url)
+		var told news
+		told.watch(b)
+		until(t, "ticks of both", func() bool { _, _, m := told.get(); return m > 6 })
+		passed := time.Since(began)
+		for _, e := range []*Engine{a, b} {
+			if d := e.Now().Sub(before) - passed; d.Abs() > passed/5+5*time.Second {
+				t.Errorf("step to %v: the clock has moved by %v more than the %v that have passed", step, d, passed)
+			}
+			if !e.Alive(a.Replica()) || !e.Alive(b.Replica()) {
+				t.Errorf("step to %v: a server that lives is not known", step)
+			}
+		}
+		b.Close()
+	}
+	s.Step(5 * time.Minute)
+	a.Close()
+	if d := open(t, url).Now().Sub(time.Now().Add(5 * time.Minute)); d.Abs() > time.Second {
+		t.Errorf("alone, the clock differs by %v", d)
 	}
 }
 

@@ -62,8 +62,31 @@ func (u *unfit) Error() string { return u.text }
 
 func unfitf(format string, args ...any) error { return &unfit{fmt.Sprintf(format, args...)} }
 
-// prepare checks the database and creates the tables in an empty one.
+// prepare makes the database usable, and notes that this server lives.
 func (e *Engine) prepare(ctx context.Context) error {
+	if err := e.check(ctx); err != nil {
+		return err
+	}
+	if err := e.measure(ctx); err != nil {
+		return err
+	}
+	err := e.alone(ctx, func(tx pgx.Tx) error {
+		if err := e.upgrade(ctx, tx); err != nil {
+			return err
+		}
+		// The numbers of transactions begin again in a database that was restored elsewhere.
+		_, err := tx.Exec(ctx, `UPDATE weir_machines SET changed = '0' WHERE changed > pg_current_xact_id()`)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = e.writes.Exec(ctx, beatSQL, e.replica, e.build, format, e.Now())
+	return err
+}
+
+// check checks the database and creates the tables in an empty one.
+func (e *Engine) check(ctx context.Context) error {
 	return e.alone(ctx, func(tx pgx.Tx) error {
 		var major int
 		var readOnly, recovery, sync string
@@ -86,17 +109,10 @@ func (e *Engine) prepare(ctx context.Context) error {
 		if err := tx.QueryRow(ctx, `SELECT to_regclass('weir_meta') IS NOT NULL`).Scan(&has); err != nil {
 			return err
 		}
-		if !has {
-			if err := createTables(ctx, tx); err != nil {
-				return err
-			}
+		if has {
+			return nil
 		}
-		if err := e.upgrade(ctx, tx); err != nil {
-			return err
-		}
-		// The numbers of transactions begin again in a database that was restored elsewhere.
-		_, err = tx.Exec(ctx, `UPDATE weir_machines SET changed = '0' WHERE changed > pg_current_xact_id()`)
-		return err
+		return createTables(ctx, tx)
 	})
 }
 
@@ -120,8 +136,8 @@ func createTables(ctx context.Context, tx pgx.Tx) error {
 // turn that reads may wait for its write, and this for the turn.
 func (e *Engine) upgrade(ctx context.Context, tx pgx.Tx) error {
 	stored, known := 0, 0
-	err := tx.QueryRow(ctx, `SELECT format, least($1, (SELECT min(format) FROM weir_replicas
-		WHERE beat > now() - interval '`+deadAfter+`')) FROM weir_meta`, format).Scan(&stored, &known)
+	err := tx.QueryRow(ctx, `SELECT format, least($1, (SELECT min(format) FROM weir_replicas WHERE beat > $2)) FROM weir_meta`,
+		format, e.Now().Add(-deadAfter)).Scan(&stored, &known)
 	switch {
 	case err != nil:
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,14 +14,15 @@ import (
 // due, and notes that it lives. NOTIFY would be a fifth of a second faster and needs a
 // connection that no pooler passes.
 const (
-	tickEvery  = time.Second
-	beatEvery  = 3 // ticks
-	pruneEvery = 5 * 60
-	deadAfter  = "10 seconds" // without a beat
-	maxAlarms  = 32           // that a server runs at once
-	claimFor   = int64(60_000)
-	alarmAgain = int64(5_000) // after a failure
-	complain   = time.Minute  // between two lines about a database that is away
+	tickEvery   = time.Second
+	beatEvery   = 3 // ticks
+	pruneEvery  = 5 * 60
+	deadAfter   = 10 * time.Second               // without a beat
+	singleAfter = int(2 * deadAfter / tickEvery) // ticks that have found no other server
+	maxAlarms   = 32                             // that a server runs at once
+	claimFor    = int64(60_000)
+	alarmAgain  = int64(5_000) // after a failure
+	complain    = time.Minute  // between two lines about a database that is away
 
 	upgradeEvery = 5 * time.Second // after one that has failed
 )
@@ -33,9 +35,9 @@ const (
 	// at another one.
 	dueSQL = `UPDATE weir_machines SET alarm = $2::bigint WHERE id IN (
 		SELECT id FROM weir_machines WHERE alarm <= $1::bigint ORDER BY alarm LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING id`
-	beatSQL = `INSERT INTO weir_replicas (id, build, format, beat) VALUES ($1, $2, $3, now())
-		ON CONFLICT (id) DO UPDATE SET beat = now()`
-	livingSQL = `SELECT id, format FROM weir_replicas WHERE beat > now() - interval '` + deadAfter + `'`
+	beatSQL = `INSERT INTO weir_replicas (id, build, format, beat) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (id) DO UPDATE SET beat = excluded.beat`
+	livingSQL = `SELECT id, format FROM weir_replicas WHERE beat > $1`
 	rangSQL   = `UPDATE weir_machines SET alarm = CASE WHEN $3::bigint > 0 THEN $3 END WHERE id = $1 AND alarm = $2`
 	// pruneSQL removes what is left of removed rows an hour after that. Servers that have not had a
 	// turn of the machine since read all of it.
@@ -58,6 +60,7 @@ type watcher struct {
 	told     map[string]string // changes that were reported and may be seen again
 	free     chan struct{}     // has an element for each alarm that runs
 	ticks    int
+	single   int       // ticks in a row without another server
 	silent   time.Time // no line about the database until then
 	complete bool      // a tick has answered since the last failure
 
@@ -111,9 +114,9 @@ func (w *watcher) tick() error {
 	at := w.Now()
 	claim := at.UnixMilli() + claimFor
 	b.Queue(dueSQL, at.UnixMilli(), claim, cap(w.free)-len(w.free))
-	b.Queue(livingSQL)
+	b.Queue(livingSQL, at.Add(-deadAfter))
 	if w.ticks%beatEvery == 0 {
-		b.Queue(beatSQL, w.replica, w.build, format)
+		b.Queue(beatSQL, w.replica, w.build, format, at)
 	}
 	if w.ticks%pruneEvery == pruneEvery-1 {
 		b.Queue(pruneSQL)
@@ -169,7 +172,10 @@ func (w *watcher) tick() error {
 	}
 	w.ticks++
 	w.living.Store(&living)
-	w.clock.set(database, asked, answered)
+	if w.single++; slices.ContainsFunc(living, func(id string) bool { return id != w.replica }) {
+		w.single = 0
+	}
+	w.clock.set(database, asked, answered, w.single < singleAfter)
 	for id, change := range told {
 		if w.told[id] != change && !w.own(id, change) {
 			w.changed(id)

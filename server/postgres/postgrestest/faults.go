@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// StartSmall starts a server with a disk of its own of some MiB, which Fill fills. Only root can
-// have one: another user gets a server on the disk of the computer.
+// StartSmall starts a server with a disk of its own of some MiB, which Fill fills, and a clock of its
+// own, which Step sets. Only root can have them: another user gets those of the computer.
 func StartSmall(t testing.TB, size int, settings ...string) *Server {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -63,6 +63,23 @@ func (s *Server) Fill() bool {
 	}
 	return true
 }
+
+// faketime is the library of the package of that name.
+func faketime() string {
+	found, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	return strings.Join(found, ":")
+}
+
+// Step sets the server's clock, ahead of the computer's or behind it, and reports whether it has one
+// of its own.
+func (s *Server) Step(ahead time.Duration) bool {
+	if s.size == 0 || faketime() == "" {
+		return false
+	}
+	return os.WriteFile(s.clock(), fmt.Appendf(nil, "%+.0f", ahead.Seconds()), 0o644) == nil
+}
+
+func (s *Server) clock() string { return filepath.Join(s.dir, "clock") }
 
 // Free makes room again. A server that cannot write its log ends, and is started then.
 func (s *Server) Free() error {

@@ -137,6 +137,10 @@ func (s *Server) Start(settings ...string) error {
 		args = append(args, "-c", set)
 	}
 	s.cmd = s.command("postgres", args...)
+	if s.size > 0 && faketime() != "" {
+		s.cmd.Env = append(os.Environ(), "LD_PRELOAD="+faketime(), "FAKETIME_TIMESTAMP_FILE="+s.clock(),
+			"FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1")
+	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
