@@ -136,10 +136,13 @@ func addNetwork(list []store.KeyNetwork, m *snapshot.Machine, r *httpmsg.Request
 	return store.AddNetwork(list, &n, maxNetworks)
 }
 
+// maxRecords returns the largest number of requests of a report.
+func (p *Pool) maxRecords() int { return cmp.Or(p.MaxRecords, maxRecords) }
+
 // record adds a request to a report. A list that is full is thinned. The caller has the
 // lock.
 func (p *Pool) record(r *report, rec *store.Request) {
-	if most := cmp.Or(p.MaxRecords, maxRecords); len(r.Requests) >= most {
+	if most := p.maxRecords(); len(r.Requests) >= most {
 		r.thin(most)
 	}
 	r.Requests = append(r.Requests, *rec)

@@ -339,3 +339,32 @@ func TestReportsReuseMemory(t *testing.T) {
 		t.Errorf("reported %d requests", len(list))
 	}
 }
+
+// A second of many calls is listed whole: a list that is half full is reported at once, unless
+// the object does not answer.
+func TestBusySecondIsListedWhole(t *testing.T) {
+	const calls = 4*maxRecords + 3
+	busy := func(status int) (w *world) {
+		w = newWorld(t).add(accounts("a")...)
+		w.object.Answer = func(string, []byte) (int, []byte, error) { return status, nil, nil }
+		r := &httpmsg.Request{ID: "1", Method: "POST", Start: w.Now(), Route: "/v1/rerank"}
+		for range calls {
+			w.pool.Record(w.Now(), w.machine, r, &Trace{Asked: "m"}, 200, nil)
+			w.pool.Flush(context.Background(), w.machine)
+		}
+		w.Add(countsEvery)
+		w.pool.Flush(context.Background(), w.machine)
+		return w
+	}
+	w, listed := busy(200), 0
+	for _, call := range w.object.Calls {
+		report := gjson.Parse(strings.TrimPrefix(call, "report "))
+		listed += len(report.Get("requests").Array())
+	}
+	if n := len(w.object.Calls); listed != calls || n > 2+calls/(maxRecords/2) {
+		t.Errorf("%d of %d calls are listed by %d reports", listed, calls, n)
+	}
+	if w = busy(503); len(w.object.Calls) > 3 {
+		t.Errorf("an object that fails got %d reports of a second", len(w.object.Calls))
+	}
+}

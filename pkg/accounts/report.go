@@ -1,7 +1,6 @@
 package accounts
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -26,6 +25,9 @@ const (
 type report struct {
 	rpc.Report
 	at int64
+	// late reports that the object was not reached: the report waits for its second, however
+	// long its list is.
+	late bool
 }
 
 // cool notes a cooldown in this isolate and for the next report.
@@ -129,8 +131,8 @@ func (p *Pool) Pending(machineID string) bool {
 
 // Flush reports to the object of a machine what became of its accounts since the
 // last time, and what was used of its budgets. It is called after the answer; without
-// news it costs nothing. Usage alone is gathered for up to a second. A report that does
-// not get through is kept for the next call.
+// news it costs nothing. Usage alone is gathered for up to a second, but only until the list
+// of requests is half full. A report that does not get through is kept for the next call.
 //
 //	report rpc.Report → rpc.Reported
 //
@@ -138,7 +140,7 @@ func (p *Pool) Pending(machineID string) bool {
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	p.mu.Lock()
 	r := p.reports[m.ID]
-	waits := r != nil && r.onlyCounts()
+	waits := r != nil && r.onlyCounts() && (r.late || len(r.Requests) < p.maxRecords()/2)
 	p.mu.Unlock()
 	if r == nil {
 		return
@@ -238,9 +240,10 @@ func (p *Pool) restore(machineID string, old *report) {
 	since.Requests = append(old.Requests, since.Requests...)
 	since.Unlisted += old.Unlisted
 	since.UnlistedFailed += old.UnlistedFailed
-	if most := cmp.Or(p.MaxRecords, maxRecords); len(since.Requests) > most {
+	if most := p.maxRecords(); len(since.Requests) > most {
 		since.thin(most)
 	}
+	since.late = true
 	since.Cooldowns = last(append(old.Cooldowns, since.Cooldowns...))
 	since.Cleared = last(append(old.Cleared, since.Cleared...))
 	since.Refusals = last(append(old.Refusals, since.Refusals...))
