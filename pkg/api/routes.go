@@ -322,7 +322,7 @@ var routes = [...]route{
 		{"DELETE", nil},
 	}},
 	{"/api/compare", endpoint.Manage, maxBody, []method{
-		{"POST", nil},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.SignIn.Compare }},
 	}},
 	{"/api/export", endpoint.Manage, maxBody, []method{
 		{"GET", nil},

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/auth"
 	"weir/pkg/auth/oidc"
 	"weir/pkg/auth/session"
@@ -351,6 +353,22 @@ func checkProvider(p *rpc.IdentityProvider) error {
 		}
 	}
 	return nil
+}
+
+// Compare serves POST /api/compare, of which the object of the machine does all. The secrets of identity
+// providers are in the registry, and the operator's.
+func (h *SignIn) Compare(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	env, err := envelope(c)
+	if err == nil && gjson.GetBytes(env.Body, "identityProviders").Exists() {
+		if !c.Operator {
+			return nil, rpc.ErrOperator()
+		}
+		env.IdentityProviders, err = h.providers(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.send(ctx, c, env)
 }
 
 // Delete serves DELETE /api/identity-providers/{id}.

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -328,8 +329,8 @@ func (w *world) fill(line string) string {
 	return strings.NewReplacer("KEYFILE", filepath.Join(w.home, "key"), "UPSTREAM", w.upstream.URL, "ISSUER", w.issuer(), "FOLDER", w.home, "ACME", acme).Replace(line)
 }
 
-// joins accepts an invitation.
-func (w *world) joins(name string) {
+// joins accepts an invitation, and returns the id of the person.
+func (w *world) joins(name string) string {
 	w.Helper()
 	_, link, _ := w.remote("", "people", "invite", name, "--budget", "20/month", "--keys", "2")
 	origin, secret, _ := strings.Cut(strings.TrimSpace(link), "/#/invitation/")
@@ -340,10 +341,12 @@ func (w *world) joins(name string) {
 	if err != nil || resp.StatusCode != 200 {
 		w.Fatalf("%s: %v %v", link, resp, err)
 	}
+	raw, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	w.mu.Lock()
 	defer w.mu.Unlock() // no command signs people in
 	w.calls = slices.DeleteFunc(w.calls, func(c string) bool { return c == "POST /api/session" })
+	return regexp.MustCompile(`p_[0-9a-f]{32}`).FindString(string(raw))
 }
 
 // name returns the words of a command in a command line.

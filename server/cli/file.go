@@ -32,6 +32,9 @@ type File struct {
 	Budgets  []FileBudget        `json:"budgets,omitempty"`
 	// Destinations of notifications and exports.
 	Destinations []FileDestination `json:"destinations,omitempty"`
+	// IdentityProviders are those of the gateway, which the operator alone can set.
+	IdentityProviders []FileIdentityProvider `json:"identityProviders,omitempty"`
+	People            []FilePerson           `json:"people,omitempty"`
 }
 
 // FileSettings are the settings of the machine.
@@ -144,6 +147,48 @@ type FileDestination struct {
 	Enabled  *bool          `json:"enabled,omitempty"`
 	Events   []string       `json:"events,omitempty"`
 	Settings map[string]any `json:"settings,omitempty"`
+}
+
+// FileIdentityProvider is an identity provider of the gateway.
+type FileIdentityProvider struct {
+	Name         string     `json:"name"`
+	Kind         *string    `json:"kind,omitempty" enum:"cloudflare-access,google-iap,ci"`
+	Issuer       string     `json:"issuer"`
+	ClientID     string     `json:"clientId"`
+	ClientSecret *Reference `json:"clientSecret,omitempty"`
+	Scopes       []string   `json:"scopes,omitempty"`
+	Rules        []FileRule `json:"rules,omitempty"`
+}
+
+// FileRule is a role for everyone whose claim has a value.
+type FileRule struct {
+	Claim    []string      `json:"claim"` // the path to it
+	Value    string        `json:"value"`
+	Role     string        `json:"role" enum:"member,viewer,editor,owner"`
+	Machines []string      `json:"machines"` // names, ids, or * for all
+	Template *FileTemplate `json:"template,omitempty"`
+}
+
+// FileTemplate has the limits of the keys of a member.
+type FileTemplate struct {
+	Keys         *int     `json:"keys,omitempty"`
+	Models       []string `json:"models,omitempty"`
+	RPM          *int     `json:"rpm,omitempty"`
+	DailyMax     *int     `json:"dailyMax,omitempty"`
+	TPM          *int     `json:"tpm,omitempty"`
+	MaxParallel  *int     `json:"maxParallel,omitempty"`
+	Days         *int     `json:"days,omitempty"`
+	BudgetUSD    *float64 `json:"budgetUsd,omitempty"`
+	BudgetWindow *string  `json:"budgetWindow,omitempty" enum:"minute,5h,day,week,month,total"`
+}
+
+// FilePerson is the role of a person on the machine. The id alone decides who it is: a person
+// chooses the name, and others get the addresses of those who leave.
+type FilePerson struct {
+	ID       string        `json:"id"`
+	Name     *string       `json:"name,omitempty"` // for readers of the file
+	Role     string        `json:"role" enum:"member,viewer,editor,owner"`
+	Template *FileTemplate `json:"template,omitempty"`
 }
 
 // readFileText reads weir.yaml. The result has the values of the file, also null, by the types

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/tidwall/gjson"
 
 	"weir/internal/golden"
 	"weir/server/cli"
@@ -46,8 +47,16 @@ func (r random) subset(list ...string) (out []string) {
 	return out
 }
 
+func (r random) template() *cli.FileTemplate {
+	if r.some(0.3) {
+		return nil
+	}
+	return &cli.FileTemplate{Keys: maybe(r, r.IntN(3)), Models: r.subset("a/echo", "b/*"), RPM: maybe(r, r.IntN(3)), Days: maybe(r, r.IntN(3)),
+		BudgetUSD: maybe(r, float64(r.IntN(3))/2), BudgetWindow: maybe(r, pick(r, "day", "month"))}
+}
+
 // document returns a random file over the accounts that it has. Every n is another world.
-func (r random) document(n int, upstream string) cli.File {
+func (r random) document(n int, upstream, issuer string, people []string) cli.File {
 	f := cli.File{Disabled: map[string][]string{}, Aliases: map[string]string{}}
 	name := func(kind string, i int) string { return fmt.Sprintf("%s %d-%d ä\"'#: x", kind, n%3, i) }
 	models := []string{"a/echo", "b/echo", "c/*", "openai/gpt-6-sol"}
@@ -88,6 +97,27 @@ func (r random) document(n int, upstream string) cli.File {
 		}
 		f.Destinations = append(f.Destinations, d)
 	}
+	for i := range r.IntN(3) {
+		idp := cli.FileIdentityProvider{Name: name("provider", i), Issuer: issuer, ClientID: pick(r, "weir", "other")}
+		if r.some(0.5) {
+			idp.ClientSecret, idp.Scopes = &cli.Reference{Env: "API_KEY"}, pick(r, nil, []string{"email"}, []string{"email", "groups"})
+		}
+		for range r.IntN(3) {
+			rule := cli.FileRule{Claim: pick(r, []string{"groups"}, []string{"realm_access", "roles"}), Value: pick(r, "a", "b"), Role: "member", Machines: pick(r, []string{"*"}, []string{"main"}, []string{"main", "0123456789abcdef"})}
+			if rule.Template = r.template(); r.some(0.5) {
+				rule.Role, rule.Template = pick(r, "viewer", "editor", "owner"), nil
+			}
+			idp.Rules = append(idp.Rules, rule)
+		}
+		f.IdentityProviders = append(f.IdentityProviders, idp)
+	}
+	for _, id := range r.subset(people...) {
+		p := cli.FilePerson{ID: id, Role: "member", Template: r.template()}
+		if r.some(0.5) {
+			p.Role, p.Template = pick(r, "viewer", "editor", "owner"), nil
+		}
+		f.People = append(f.People, p)
+	}
 	if r.some(0.7) {
 		f.Settings = &cli.FileSettings{Strategy: maybe(r, pick(r, "priority", "round-robin", "fallback")), IdleSeconds: maybe(r, r.IntN(100)+10), FirstByteSeconds: maybe(r, r.IntN(100)+10), PromptCaching: maybe(r, pick(r, "on", "auto", "off")),
 			TimeZone: maybe(r, pick(r, "UTC", "Europe/Berlin")), DefaultModel: maybe(r, "a/echo"), CapturePercent: maybe(r, r.IntN(101)), MaxParallel: maybe(r, r.IntN(9)), StreamCost: maybe(r, pick(r, "on", "off")), PublicStatus: maybe(r, pick(r, "off", "models")), TraceUpstream: r.subset("a.example.com", "b.example.com")}
@@ -104,9 +134,13 @@ func (r random) document(n int, upstream string) cli.File {
 func TestPlanIsEmptyAfterApply(t *testing.T) {
 	w := newWorld(t)
 	schema := compiled(t)
+	var people []string
+	for _, name := range []string{"Ada", "Ben", "Cem"} {
+		people = append(people, w.joins(name))
+	}
 	for seed := range uint64(40) {
 		r := random{rand.New(rand.NewPCG(seed, 1))}
-		raw, err := json.Marshal(r.document(int(seed), w.upstream.URL)) // JSON is YAML
+		raw, err := json.Marshal(r.document(int(seed), w.upstream.URL, w.issuer(), people)) // JSON is YAML
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,6 +163,11 @@ func TestPlanIsEmptyAfterApply(t *testing.T) {
 		if code, out, failed := w.run(string(raw), plan...); code != 0 {
 			t.Fatalf("seed %d: plan after apply: exit %d, %s%s\n%s", seed, code, out, failed, raw)
 		}
+		for i, id := range people {
+			if listed := strings.Contains(string(raw), id); !listed && seed%2 == 1 && bytes.Contains(raw, []byte(`"people"`)) {
+				people[i] = w.joins("Another") // who was removed comes back as someone else
+			}
+		}
 		// The file of the machine is a description of it too.
 		code, pulled, failed := w.run("", "pull")
 		if code != 0 {
@@ -139,7 +178,7 @@ func TestPlanIsEmptyAfterApply(t *testing.T) {
 			if strings.HasPrefix(name, "DESTINATION_") {
 				return w.upstream.URL + "/hook", true
 			}
-			if strings.HasSuffix(name, "_APIKEY") {
+			if strings.HasSuffix(name, "_APIKEY") || strings.HasSuffix(name, "_CLIENTSECRET") {
 				return "sk-upstream-0123456789", true
 			}
 			return env(name)
@@ -187,6 +226,10 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 		{"keys: []\n---\nkeys: []\n", "a second document"},
 		{"disabled: &a {x: *a}\n", "line 1"},
 		{"machine: nowhere\nkeys: []\n", "nowhere"},
+		{"identityProviders:\n  - {name: a, issuer: b, clientId: c, rules: [{claim: [a], vale: b}]}\n", "line 2, column 60: unknown field \"vale\""},
+		{"identityProviders:\n  - {name: a, issuer: b, clientId: c, clientSecret: d}\n", "line 2, column 53: a secret is expected"},
+		{"identityProviders:\n  - {name: a, issuer: b, clientId: c, rules: [{claim: [a], value: b, role: viewer, machines: [nowhere]}]}\n", `no machine has the name or id "nowhere"`},
+		{"people:\n  - {id: p_0, role: viewer}\n  - {id: p_0, role: owner}\n", "line 3, column 5: people: the name \"p_0\" is empty or used twice"},
 	} {
 		code, out, failed := w.run(tt.text, "plan", "-")
 		if code != 1 || !strings.Contains(failed, tt.want) || strings.Count(failed, "\n") != 1 {
@@ -301,6 +344,61 @@ func TestChangedSecretsAreSent(t *testing.T) {
 	}
 }
 
+// The file sets the identity providers of the gateway and the roles of people. A secret is compared and not
+// read back, and prune removes no one who has a role by a rule.
+func TestFileSetsWhoMaySignIn(t *testing.T) {
+	w := newWorld(t)
+	_, manager, _ := w.run("", "keys", "add", "manager", "--scopes", "manage,data")
+	ada, ben := w.joins("Ada"), w.joins("Ben")
+	text := "identityProviders:\n  - name: Acme\n    issuer: " + w.issuer() + "\n    clientId: weir\n    clientSecret: {env: API_KEY}\n" +
+		"    rules:\n      - {claim: [groups], value: ai, role: editor, machines: [main]}\npeople:\n  - {id: " + ada + ", role: viewer}\n"
+	if code, _, failed := w.run(text, "apply", "-", "--yes"); code != 0 {
+		t.Fatal(failed)
+	}
+	_, list, _ := w.run("", "identity-providers", "--json")
+	if got := gjson.Get(list, "data.0"); !got.Get("hasSecret").Bool() || len(got.Get("rules.0.machines.0").Str) != 16 {
+		t.Fatal(list)
+	}
+	for _, tt := range []struct{ old, now, secret, want string }{
+		{"weir", "weir", "sk-upstream-0123456789", ""}, {"weir", "weir", "sk-another-9876543210", "clientSecret"},
+		{"clientId: weir", "clientId: other", "sk-upstream-0123456789", "clientId, clientSecret"},
+		{"role: viewer}", "role: member, template: {keys: 2}}", "sk-upstream-0123456789", "role, template"},
+		{"    clientSecret: {env: API_KEY}\n", "    clientSecret: null\n", "", ""},
+	} {
+		changed := strings.Replace(text, tt.old, tt.now, 1)
+		code, out, failed := w.runIn(w.env("API_KEY", tt.secret), changed, "plan", "-")
+		if tt.want == "" && code != 0 || tt.want != "" && (code != 2 || !strings.Contains(out, tt.want+"\n")) || strings.Contains(out, "sk-") {
+			t.Errorf("%s: exit %d, %s%s", tt.now, code, out, failed)
+		}
+	}
+	// A key that manages the machine is not the operator's, who alone may compare these secrets.
+	env := w.env("WEIR_GATEWAY", w.url, "WEIR_TOKEN", strings.TrimSpace(manager))
+	if code, _, failed := w.runIn(env, text, "plan", "-"); code != 1 || !strings.Contains(failed, "the operator token is needed") {
+		t.Errorf("with a key: exit %d, %s", code, failed)
+	}
+	code, _, failed := w.runIn(env, `{"identityProviders":{"`+gjson.Get(list, "data.0.id").Str+`":{"clientSecret":"x"}}}`, "api", "POST", "/api/compare", "--body", "-")
+	if code != 1 || !strings.Contains(failed, "403") {
+		t.Errorf("a comparison with a key: exit %d, %s", code, failed)
+	}
+	if code, out, failed := w.runIn(env, "", "pull"); code != 0 || strings.Contains(out, "identityProviders") || !strings.Contains(out, ben) {
+		t.Errorf("pull with a key: exit %d, %s%s", code, out, failed)
+	}
+	// Who is not there is named, and a file without someone removes them with --prune alone.
+	lost := strings.ReplaceAll(text, ada, "p_00000000000000000000000000000000")
+	if code, _, failed := w.run(lost, "plan", "-"); code != 0 || !strings.Contains(failed, "no person of the machine has the id p_0") {
+		t.Errorf("an unknown person: exit %d, %s", code, failed)
+	}
+	if code, out, failed := w.run(text, "apply", "-", "--yes", "--prune"); code != 0 || !strings.Contains(failed, "Ben") {
+		t.Errorf("prune: exit %d, %s%s", code, out, failed)
+	}
+	if _, out, _ := w.run("", "people", "--json"); strings.Contains(out, ben) || gjson.Get(out, "data.0.role").Str != "viewer" {
+		t.Errorf("people: %s", out)
+	}
+	if code, out, failed := w.run("identityProviders: []\n", "apply", "-", "--yes", "--prune"); code != 0 || !strings.Contains(failed, "to delete: 1") {
+		t.Errorf("prune providers: exit %d, %s%s", code, out, failed)
+	}
+}
+
 // Of two applies at once, one may find that the machine has changed. Nothing is created twice.
 func TestAppliesAtOnceDoNotCreateTwice(t *testing.T) {
 	w := newWorld(t)
@@ -353,7 +451,7 @@ func TestFileHasTheFieldsOfTheAPI(t *testing.T) {
 	// Fields with another name in the file, or that are not stored.
 	elsewhere := []string{"allowUnknown", "budget", "providerSpecificData", "keyId", "expiresAt"}
 	for input, section := range map[string]string{"ConnectionInput": "accounts", "KeyInput": "keys", "KeyUpdate": "keys", "BudgetInput": "budgets",
-		"ComboInput": "combos", "DestinationInput": "destinations", "CustomModelInput": "models", "SettingsInput": "settings"} {
+		"NewIdentityProvider": "identityProviders", "ComboInput": "combos", "DestinationInput": "destinations", "CustomModelInput": "models", "SettingsInput": "settings"} {
 		have := schema.Properties[section].Items.Properties
 		if section == "settings" {
 			have = schema.Properties[section].Properties

@@ -32,19 +32,32 @@ type fileSection struct {
 	body func(p *planner, item map[string]any, row gjson.Result) (map[string]any, error)
 	// secrets returns the references of a row to its secrets, by their fields.
 	secrets func(item map[string]any) map[string]any
+	whole   bool // a change sends all fields
 }
+
+// label returns what people call a row.
+func (s *fileSection) label(name string, row gjson.Result) string {
+	if s.name == "people" {
+		return cmp.Or(row.Get("name").String(), name)
+	}
+	return name
+}
+
+func byID(item map[string]any) string { id, _ := item["id"].(string); return id }
 
 func byName(item map[string]any) string { name, _ := item["name"].(string); return name }
 
 // fileSections are in the order in which they are applied; settings come last, for they name
 // models and combos.
 var fileSections = []fileSection{
-	{"accounts", "account", "/api/providers", byName, (*planner).accountBody, accountSecrets},
-	{"models", "model", "/api/models/custom", modelName, nil, nil},
-	{"combos", "combo", "/api/combos", byName, nil, nil},
-	{"keys", "key", "/api/keys", byName, (*planner).keyBody, nil},
-	{"budgets", "budget", "/api/budgets", byName, (*planner).budgetBody, nil},
-	{"destinations", "destination", "/api/destinations", byName, (*planner).destinationBody, destinationSecrets},
+	{"accounts", "account", "/api/providers", byName, (*planner).accountBody, accountSecrets, false},
+	{"models", "model", "/api/models/custom", modelName, nil, nil, true},
+	{"combos", "combo", "/api/combos", byName, nil, nil, false},
+	{"keys", "key", "/api/keys", byName, (*planner).keyBody, nil, false},
+	{"budgets", "budget", "/api/budgets", byName, (*planner).budgetBody, nil, false},
+	{"destinations", "destination", "/api/destinations", byName, (*planner).destinationBody, destinationSecrets, false},
+	{"identityProviders", "identity provider", "/api/identity-providers", byName, (*planner).identityBody, identitySecrets, true},
+	{"people", "person", "/api/people", byID, (*planner).personBody, nil, true},
 }
 
 // modelName returns the identity of a custom model, of a row of the file or of the API.
@@ -73,19 +86,20 @@ type step struct {
 // planner compares a file with a machine.
 type planner struct {
 	*app
-	ctx     context.Context
-	client  *client
-	values  map[string]any
-	prune   bool
-	only    Owned             // with prune, the rows that may be deleted; nil for all
-	owned   Owned             // rows of the machine that the file names
-	secrets bool              // send all secrets again
-	texts   map[string]string // secrets that were resolved, by section, row and field
-	equals  map[string]bool   // those that the machine has
-	keyIDs  map[string]string // by name
-	etags   map[string]string // of the collections, by path
-	steps   []step
-	equal   int
+	ctx      context.Context
+	client   *client
+	values   map[string]any
+	prune    bool
+	only     Owned             // with prune, the rows that may be deleted; nil for all
+	owned    Owned             // rows of the machine that the file names
+	secrets  bool              // send all secrets again
+	texts    map[string]string // secrets that were resolved, by section, row and field
+	equals   map[string]bool   // those that the machine has
+	keyIDs   map[string]string // by name
+	etags    map[string]string // of the collections, by path
+	machines []gjson.Result    // of the gateway, once a rule names one
+	steps    []step
+	equal    int
 }
 
 // newPlan compares the file of a command with the machine.
@@ -163,6 +177,9 @@ func (p *planner) section(s fileSection) error {
 	if !owned && s.name != "keys" {
 		return nil
 	}
+	if s.name == "identityProviders" && !p.client.operator() {
+		return errors.New("identityProviders: the operator token is needed to set them; leave the section out without it")
+	}
 	list, err := p.get(s.path)
 	if err != nil {
 		return err
@@ -201,13 +218,13 @@ func (p *planner) section(s fileSection) error {
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		row := stored[name]
 		id := row.Get("id").String()
-		if p.only != nil && s.name != "models" && !slices.Contains(p.only[s.path], id) {
+		if p.only != nil && s.name != "models" && !slices.Contains(p.only[s.path], id) || ofPeople(row) {
 			continue
 		}
 		if s.name == "keys" && strings.Contains(p.client.token, "-"+id+"-") {
 			continue // that of this command
 		}
-		d := step{Action: "delete", Kind: s.what, Name: name, method: "DELETE", path: s.path + "/" + url.PathEscape(id),
+		d := step{Action: "delete", Kind: s.what, Name: s.label(name, row), method: "DELETE", path: s.path + "/" + url.PathEscape(id),
 			etag: generation(row), collection: s.path}
 		if s.name == "models" {
 			q := url.Values{"providerAlias": {row.Get("providerAlias").String()}, "id": {id}, "type": {row.Get("type").String()}}
@@ -255,7 +272,7 @@ func (p *planner) compare(s fileSection, stored map[string]gjson.Result) error {
 				return fmt.Errorf("%s %s: %w", s.what, name, err)
 			}
 			p.texts[s.name+"/"+name+"/"+field] = text
-			if names[id] = name; row.Exists() && strings.Contains(row.Get("secrets").Raw, `"`+field+`"`) {
+			if names[id] = name; row.Get("hasSecret").Bool() || strings.Contains(row.Get("secrets").Raw, `"`+field+`"`) {
 				if rows[id] == nil {
 					rows[id] = map[string]string{}
 				}
@@ -289,7 +306,13 @@ func (p *planner) names(section string, nameOf func(map[string]any) string, name
 	return slices.ContainsFunc(itemsOf(p.values, section), func(item map[string]any) bool { return nameOf(item) == name })
 }
 
-func generation(row gjson.Result) string { return `"` + row.Get("generation").String() + `"` }
+// generation returns the ETag of a row, "" for one of the registry.
+func generation(row gjson.Result) string {
+	if n := row.Get("generation"); n.Exists() {
+		return `"` + n.String() + `"`
+	}
+	return ""
+}
 
 // row plans a row of the file, which is stored unless row is missing.
 func (p *planner) row(s fileSection, name string, item map[string]any, row gjson.Result) error {
@@ -300,7 +323,10 @@ func (p *planner) row(s fileSection, name string, item map[string]any, row gjson
 			return err
 		}
 	}
-	one := step{Kind: s.what, Name: name, body: body, collection: s.path}
+	if body == nil {
+		return nil // there is nothing that could be changed
+	}
+	one := step{Kind: s.what, Name: s.label(name, row), body: body, collection: s.path}
 	one.key, _ = body["key"].(string)
 	delete(body, "key")
 	if !row.Exists() {
@@ -314,7 +340,7 @@ func (p *planner) row(s fileSection, name string, item map[string]any, row gjson
 	for field, v := range body {
 		if !same(v, row.Get(gjson.Escape(field))) {
 			one.Fields = append(one.Fields, field)
-		} else if s.name != "models" { // which are stored as a whole
+		} else if !s.whole {
 			delete(body, field)
 		}
 	}

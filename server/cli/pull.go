@@ -83,13 +83,21 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 	for _, part := range []struct {
 		path string
 		from string // member of the answer
-		to   any
+		to   any    // nil is read below
 	}{
 		{"/api/settings", "@this", &f.Settings}, {"/api/providers", "data", &f.Accounts}, {"/api/models/custom", "data", &f.Models},
 		{"/api/models/disabled", "disabled", &f.Disabled}, {"/api/combos", "data", &f.Combos}, {"/api/models/alias", "aliases", &f.Aliases},
 		{"/api/keys", "data", nil}, {"/api/budgets", "data", &f.Budgets}, {"/api/destinations", "data", &f.Destinations},
+		{"/api/identity-providers", "data", &f.IdentityProviders}, {"/api/people", "data", nil},
 	} {
+		if part.path == "/api/identity-providers" && !c.operator() {
+			continue
+		}
 		v, err := c.call(ctx, "GET", part.path, nil)
+		var refused *apiError
+		if part.path == "/api/people" && errors.As(err, &refused) && refused.status == 403 {
+			continue // an owner sets them
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -110,13 +118,33 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 		names[row.Get("id").String()] = k.Name
 		f.Keys = append(f.Keys, k)
 	}
+	budgets := f.Budgets
+	f.Budgets = nil
 	for i, row := range got["/api/budgets"].Array() {
 		if name, ok := names[row.Get("keyId").String()]; ok {
-			f.Budgets[i].Key = &name
+			budgets[i].Key = &name
+		}
+		if !ofPeople(row) {
+			f.Budgets = append(f.Budgets, budgets[i])
 		}
 	}
 	for i, row := range got["/api/providers"].Array() {
 		accountOf(&f.Accounts[i], row)
+	}
+	for i, row := range got["/api/identity-providers"].Array() {
+		if row.Get("hasSecret").Bool() {
+			f.IdentityProviders[i].ClientSecret = variableOf(f.IdentityProviders[i].Name, "clientSecret")
+		}
+	}
+	for _, row := range got["/api/people"].Array() {
+		if ofPeople(row) {
+			continue
+		}
+		var person FilePerson
+		if err := json.Unmarshal([]byte(row.Raw), &person); err != nil {
+			return nil, fmt.Errorf("the answer of /api/people cannot be read: %w", err)
+		}
+		f.People = append(f.People, person)
 	}
 	for i, row := range got["/api/destinations"].Array() {
 		to := &f.Destinations[i]

@@ -259,6 +259,9 @@ func (c *configFile) owns(r *http.Request) bool {
 	m := c.owned
 	c.mu.Unlock()
 	path = "/api/" + path
+	if id, ok := strings.CutPrefix(path, "/api/identity-providers/"); ok { // of all machines
+		return slices.Contains(m.Owned["/api/identity-providers"], id)
+	}
 	if machine = strings.TrimPrefix(machine, "/"); machine == "" {
 		if id, ok := strings.CutPrefix(path, "/api/machines/"); ok {
 			return id == m.MachineID && id != ""

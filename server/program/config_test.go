@@ -4,12 +4,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
+
+	"weir/internal/testgw/fake"
+	"weir/internal/testgw/issuer"
 )
 
 // link makes a folder as Kubernetes mounts a ConfigMap: weir.yaml is a link through ..data,
@@ -35,21 +40,29 @@ func TestConfigFileIsAppliedWhenItChanges(t *testing.T) {
 	home := t.TempDir()
 	folder, data, key := filepath.Join(home, "config"), filepath.Join(home, "data"), filepath.Join(home, "key")
 	const token = "operator-token-of-the-tests-0123456789abcdef"
-	env := []string{"ADMIN_TOKEN=" + token, "OTHER_KEY=sk-other-0123456789"}
+	env := []string{"ADMIN_TOKEN=" + token, "OTHER_KEY=sk-other-0123456789", "ALLOW_PRIVATE_UPSTREAMS=true"}
+	var idp *issuer.Issuer
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		a, _ := idp.Reply(&fake.Seen{URL: idp.URL + r.URL.Path}, time.Now().Unix())
+		out.WriteHeader(a.Status)
+		io.WriteString(out, a.Body)
+	}))
+	defer s.Close()
+	idp = issuer.New(s.URL)
 	write := func(text string) {
 		if err := os.WriteFile(key, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write("sk-first-0123456789-0123456789\n")
-	first := fmt.Sprintf("accounts:\n  - {name: main, provider: openai, apiKey: {file: %q}}\n  - {name: spare, provider: groq, apiKey: {env: OTHER_KEY}}\nkeys:\n  - {name: laptop, rpm: 5}\nsettings: {idleSeconds: 60}\n", key)
+	first := fmt.Sprintf("accounts:\n  - {name: main, provider: openai, apiKey: {file: %q}}\n  - {name: spare, provider: groq, apiKey: {env: OTHER_KEY}}\nkeys:\n  - {name: laptop, rpm: 5}\nsettings: {idleSeconds: 60}\nidentityProviders:\n  - {name: Acme, issuer: %q, clientId: weir, clientSecret: {env: OTHER_KEY}, rules: []}\n", key, s.URL)
 	link(t, folder, "one", first)
 	init := program(t, home, env, "init", "--data", data).start()
 	if init.end() != 0 {
 		t.Fatal(init.stderr.String())
 	}
 	p, base := serving(t, home, env, "--config", filepath.Join(folder, "weir.yaml"))
-	p.until(&p.stdout, "is applied, changes: 4")
+	p.until(&p.stdout, "is applied, changes: 5")
 	call := func(method, path, body string) (int, gjson.Result) {
 		t.Helper()
 		req, err := http.NewRequest(method, base+path, strings.NewReader(body))
@@ -83,6 +96,8 @@ func TestConfigFileIsAppliedWhenItChanges(t *testing.T) {
 	}
 
 	// Nothing else changes rows of the file; other rows may be changed.
+	_, providers := call("GET", "/api/identity-providers", "")
+	acme := providers.Get("data.0.id").Str
 	account, laptop := id("/api/providers", "main"), id("/api/keys", "laptop")
 	for _, tt := range []struct {
 		method, path, body string
@@ -93,8 +108,14 @@ func TestConfigFileIsAppliedWhenItChanges(t *testing.T) {
 		{"PUT", "/api/keys/" + laptop, `{"rpm":9}`, 409}, {"DELETE", "/api/keys/" + laptop, "", 409}, {"PATCH", "/api/settings", `{"idleSeconds":30}`, 409},
 		{"POST", "/api/import", `{}`, 409}, {"POST", "/api/keys/" + laptop + "/rotate", `{}`, 200},
 		{"PUT", "/api/keys/" + other.Get("id").Str, `{"rpm":9}`, 200}, {"PUT", "/api/models/alias", `{"alias":"a","model":"openai/b"}`, 200},
+		{"PUT", "/api/identity-providers/" + acme, `{}`, 409}, {"DELETE", "/api/identity-providers/" + acme, "", 409},
+		{"POST", "/api/identity-providers/" + acme + "/test", `{}`, 200}, {"POST", "/api/identity-providers", `{}`, 400},
 	} {
-		status, answer := call(tt.method, machine+tt.path, tt.body)
+		path := machine + tt.path
+		if strings.HasPrefix(tt.path, "/api/identity-providers") {
+			path = tt.path
+		}
+		status, answer := call(tt.method, path, tt.body)
 		if status != tt.want || status == 409 && answer.Get("error.code").Str != "managed_by_file" {
 			t.Errorf("%s %s: %d %s, want %d", tt.method, tt.path, status, answer.Raw, tt.want)
 		}

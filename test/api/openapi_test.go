@@ -72,6 +72,7 @@ var calls = []call{
 	{"POST", "/MACHINE/api/destinations/DESTINATION/test", "", 200},
 	{"GET", "/MACHINE/api/destinations/DESTINATION/deliveries", "", 200},
 	{"POST", "/MACHINE/api/compare", `{"destinations":{"DESTINATION":{"url":"https://hooks.example.com/x?token=0123456789abcdef"}},"accounts":{"none":{"apiKey":"x"}}}`, 200},
+	{"POST", "/MACHINE/api/compare", `{"identityProviders":{"none":{"clientSecret":"x"}}}`, 200},
 	{"POST", "/MACHINE/api/compare", `{"keys":{}}`, 400},
 	{"DELETE", "/MACHINE/api/destinations/DESTINATION", "", 204},
 	{"DELETE", "/MACHINE/api/destinations/DESTINATION", "", 404},

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/deliver"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/secret"
@@ -23,13 +24,15 @@ const CompareMost = 20
 // compareSecrets reports which secrets are the stored ones. A row or a secret that is not stored is
 // not equal.
 //
-//	POST /api/compare {"accounts": {"<id>": {"apiKey": "…"}}, "destinations": {"<id>": {"url": "…"}}}
-//	→ {"accounts": {"<id>": {"apiKey": true}}, "destinations": {"<id>": {"url": false}}}
+//	POST /api/compare {"accounts": {"<id>": {"apiKey": "…"}}, "destinations": {"<id>": {"url": "…"}},
+//	                   "identityProviders": {"<id>": {"clientSecret": "…"}}}
+//	→ {"accounts": {"<id>": {"apiKey": true}}, "destinations": {"<id>": {"url": false}}, …}
 //
-// A comparison takes the same time for every stored secret.
+// A comparison takes the same time for every stored secret. The gateway lends the rows of identity providers
+// for a call of the operator.
 func (c *change) compareSecrets() (any, error) {
 	in := c.input()
-	in.only("accounts", "destinations")
+	in.only("accounts", "destinations", "identityProviders")
 	comparer, err := c.newComparer()
 	if err != nil {
 		return nil, err
@@ -37,8 +40,11 @@ func (c *change) compareSecrets() (any, error) {
 	out := map[string]map[string]map[string]bool{}
 	for _, kind := range in.names {
 		open := comparer.account
-		if kind == "destinations" {
+		switch kind {
+		case "destinations":
 			open = comparer.destination
+		case "identityProviders":
+			open = comparer.identityProvider
 		}
 		out[kind] = comparer.rows(in, kind, open)
 	}
@@ -116,7 +122,7 @@ func (c *comparer) account(id, field, given string) (secret.Secret, string) {
 	if !c.Load(storage.ConnectionPrefix+id, &row) {
 		return secret.Secret{}, given
 	}
-	return c.open(row.ID, field, row.Secrets[field]), given
+	return c.open(c.ID, row.ID, field, row.Secrets[field]), given
 }
 
 // destination opens a secret of a destination, whose addresses are stored in their canonical
@@ -135,14 +141,24 @@ func (c *comparer) destination(id, field, given string) (secret.Secret, string) 
 			}
 		}
 	}
-	return c.open(row.SealedAs(), field, row.Secrets[field]), given
+	return c.open(c.ID, row.SealedAs(), field, row.Secrets[field]), given
 }
 
-func (c *comparer) open(row, field string, sealed secret.Sealed) secret.Secret {
+// identityProvider opens the secret of the client of an identity provider.
+func (c *comparer) identityProvider(id, field, given string) (secret.Secret, string) {
+	for i := range c.env.IdentityProviders {
+		if p := &c.env.IdentityProviders[i]; p.ID == id && field == rpc.ClientSecretField {
+			return c.open(rpc.RegistryID, p.SealedAs(), field, p.ClientSecret), given
+		}
+	}
+	return secret.Secret{}, given
+}
+
+func (c *comparer) open(machine, row, field string, sealed secret.Sealed) secret.Secret {
 	if sealed == "" {
 		return secret.Secret{}
 	}
-	plain, err := c.o.Keyring.Open(c.ID, row, field, sealed)
+	plain, err := c.o.Keyring.Open(machine, row, field, sealed)
 	if err != nil {
 		c.failed = err
 	}

@@ -32,6 +32,8 @@ type ManageCall struct {
 	// sets them; they are never the caller's text.
 	Session     string `json:"session,omitempty"`
 	RedirectURI string `json:"redirectUri,omitempty"`
+	// IdentityProviders are those of the gateway, for a comparison of their secrets by the operator.
+	IdentityProviders []IdentityProvider `json:"identityProviders,omitempty"`
 }
 
 // SignInOld marks a call of a session whose sign-in is more than five minutes ago.
