@@ -24,14 +24,12 @@ func commands() []group {
 				fields: []field{{"now", "?now", toggle, "erase it at once", nil}}, run: (*app).removeMachine},
 			{use: "restore ID", short: "restore a machine that was deleted in the last 7 days", call: "POST /api/machines/{}/restore"},
 		}},
-		{"identity-providers", "identity-provider", "list, add, test and remove identity providers; needs the operator token", []op{
+		{"identity-providers", "identity-provider", "list, add, change, test and remove identity providers; needs the operator token", []op{
 			{use: "ls", short: "list them", call: "GET /api/identity-providers", columns: idpColumns},
 			{use: "add NAME ISSUER CLIENT", short: "add a provider; CLIENT is the client id or the audience of its tokens", long: idpText,
-				call: "POST /api/identity-providers", args: []string{"name", "issuer", "clientId"}, fields: []field{
-					{"kind", "kind", "KIND", "cloudflare-access, google-iap or ci; without it people sign in there", nil},
-					{"secret", "clientSecret", "REF", "of the client: env:NAME, file:PATH or -", asReference},
-					{"scopes", "scopes", "LIST", "beside openid; email and profile by default", asList},
-					{"rules", "rules", "RULES", "ROLE:CLAIM=VALUE between commas, or JSON", asRules}}},
+				call: "POST /api/identity-providers", args: []string{"name", "issuer", "clientId"}, fields: idpFields[3:]},
+			{use: "set PROVIDER", short: "change the fields that are named; none removes one", long: idpText, call: "PUT /api/identity-providers/{id}",
+				fields: idpFields, run: (*app).setIdentityProvider},
 			{use: "test PROVIDER", short: "ask a provider again, and say what it lacks", call: "POST /api/identity-providers/{id}/test",
 				run: (*app).testIdentityProvider},
 			{use: "rm PROVIDER", short: "remove a provider; sessions that it has opened go on", call: "DELETE /api/identity-providers/{id}", ask: true},
@@ -134,6 +132,16 @@ const (
 	importText  = "Nothing is changed: weir plan and weir apply use the file. A report on the standard error says\nwhat was taken, what has an equal in weir and what has none. The file has no secrets, but the\nvariables that they are read from."
 	accountText = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers; servers of your own are openai-compatible or\nanthropic-compatible, with --base-url."
 )
+
+var idpFields = []field{
+	{"name", "name", "NAME", "", nil},
+	{"issuer", "issuer", "ISSUER", "as in its tokens", nil},
+	{"client", "clientId", "CLIENT", "the client id or the audience of its tokens", nil},
+	{"kind", "kind", "KIND", "cloudflare-access, google-iap or ci; without it people sign in there", nil},
+	{"secret", "clientSecret", "REF", "of the client: env:NAME, file:PATH or -", asReference},
+	{"scopes", "scopes", "LIST", "beside openid; email and profile by default", asList},
+	{"rules", "rules", "RULES", "ROLE:CLAIM=VALUE between commas, or JSON", asRules},
+}
 
 var outFields = []field{
 	{"out", "", "FILE", "where weir.yaml is written, in place of the standard output", nil},

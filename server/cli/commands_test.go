@@ -29,7 +29,6 @@ var withoutCommand = map[string]string{
 	"GET /oidc/callback":                   "a browser comes back to it",
 	"POST /api/sign-in/{id}":               "a browser begins it",
 	"GET /api/auth":                        "the page of the sign-in asks for it",
-	"PUT /api/identity-providers/{id}":     "on the page Sign-in",
 	"POST /api/token":                      "weir login --ci makes it",
 	"POST /setup/claim":                    "a set-up script calls it",
 	"POST /api/device":                     "weir login makes it: TestLoginByDeviceCode",
@@ -175,6 +174,11 @@ var steps = []step{
 	{line: "identity-providers", want: "ISSUER"},
 	{line: "identity-providers ls --json", want: `"hasSecret":true`},
 	{line: "identity-providers test Acme", code: 2, want: "several have the name"},
+	{line: "identity-providers set IDP", code: 2, want: "name a field"},
+	{line: "identity-providers set IDP --client other", code: 2, want: "--secret"},
+	{line: "identity-providers set IDP --client other --secret env:API_KEY --rules viewer:groups=all"},
+	{line: "identity-providers set IDP --name Renamed --scopes email,groups"},
+	{line: "identity-providers ls --json", want: `"name":"Renamed","issuer":"ISSUER","clientId":"other","hasSecret":true,"scopes":["email","groups"],"rules":[{"claim":["groups"],"value":"all"`},
 	{line: "identity-providers test IDP", want: "The provider can be used."},
 	{line: "identity-providers rm IDP --yes"},
 	{line: "identity-providers sign-ins", want: "identity-provider.create"},
@@ -265,6 +269,7 @@ func TestEveryCommandOnAServer(t *testing.T) {
 	ran := map[string]bool{}
 	for _, s := range steps {
 		line := w.fill(s.line)
+		s.want = strings.ReplaceAll(s.want, "ISSUER", w.issuer())
 		code, out, failed, text := 0, "", "", ""
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 			code, out, failed = w.remote(s.stdin, strings.Fields(line)...)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -18,18 +19,45 @@ func identitySecrets(item map[string]any) map[string]any {
 	return nil
 }
 
-// identityBody returns an identity provider as a whole, with its secret where that differs or would be lost:
-// the gateway keeps it for the same client of the same issuer alone.
+// identityBody returns an identity provider as a whole, with its secret where that differs or would be lost.
 func (p *planner) identityBody(item map[string]any, row gjson.Result) (map[string]any, error) {
-	body, err := keep(item, row, "name", "kind", "issuer", "clientId", "scopes", "rules"), error(nil)
+	body, err := keep(item, row, identityFields...), error(nil)
 	if item["rules"] != nil {
 		body["rules"], err = p.rules(itemsOf(item, "rules"))
 	}
-	moved := !same(body["issuer"], row.Get("issuer")) || !same(body["clientId"], row.Get("clientId"))
-	if text, equal := p.secret("identityProviders", byName(item), "clientSecret"); text != "" && (moved || !equal) {
+	if text, equal := p.secret("identityProviders", byName(item), "clientSecret"); text != "" && (moved(body, row) || !equal) {
 		body["clientSecret"] = text
 	}
 	return body, err
+}
+
+// setIdentityProvider changes an identity provider, which is stored as a whole.
+func (a *app) setIdentityProvider(ctx context.Context, in *input) error {
+	if len(in.body) == 0 {
+		return a.make(ctx, in) // which says so
+	}
+	list, err := in.client.call(ctx, "GET", "/api/identity-providers", nil)
+	if err != nil {
+		return err
+	}
+	row := list.Get(`data.#(id=="` + in.path[strings.LastIndexByte(in.path, '/')+1:] + `")`)
+	clientSecret, given := in.body["clientSecret"]
+	in.body = keep(in.body, row, identityFields...)
+	if moved(in.body, row) && row.Get("hasSecret").Bool() && !given {
+		return Usagef("the stored secret is of the client and the issuer of before: name the new one with --secret, or none")
+	}
+	if in.body["clientSecret"] = clientSecret; !given {
+		delete(in.body, "clientSecret")
+	}
+	return a.make(ctx, in)
+}
+
+// identityFields are the fields of an identity provider, without the secret.
+var identityFields = []string{"name", "kind", "issuer", "clientId", "scopes", "rules"}
+
+// moved reports whether a provider has another issuer or client, for which the gateway keeps no secret.
+func moved(body map[string]any, row gjson.Result) bool {
+	return !same(body["issuer"], row.Get("issuer")) || !same(body["clientId"], row.Get("clientId"))
 }
 
 // keep returns fields of a row of the file, or else those of the stored one.
