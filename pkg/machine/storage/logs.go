@@ -79,7 +79,8 @@ func (t *Tx) logDue(id string, q LogQueue) int64 {
 		return 0
 	case q.Bytes >= most:
 		return t.Now
-	case len(t.Outbox(id).Items) > 0: // the destination does not take them: fewer, larger objects
+	case slices.ContainsFunc(t.Outbox(id).Items, func(d Delivery) bool { return d.Type == Lines }):
+		// The destination does not take them: fewer, larger objects.
 		return min(q.Since, t.Now) + logEveryLate
 	}
 	return min(q.Since, t.Now) + logEvery

@@ -14,7 +14,8 @@ import (
 const (
 	Notification = "notification" // the body is a deliver.Message
 	Telemetry    = "telemetry"
-	Lines        = "lines" // of a log
+	Lines        = "lines"  // of a log
+	Bodies       = "bodies" // of a captured request, whose record the body is
 )
 
 // Delivery is an item of the outbox. Its body is a row of its own.
@@ -62,7 +63,7 @@ type Outbox struct {
 	DisabledAt int64  `json:"disabledAt,omitempty"`
 }
 
-// Bounds of the outbox of a destination. The oldest items are dropped, and counted.
+// Bounds of the outbox of a destination. The oldest items of a type are dropped, and counted.
 const (
 	maxDead     = 20
 	maxRefusals = 5 // in a row; then the destination is disabled
@@ -74,6 +75,7 @@ var bounds = map[string]struct{ items, bytes int }{
 	Notification: {100, 256 << 10},
 	Telemetry:    {16, 4 << 20},
 	Lines:        {512, 16 << 20},
+	Bodies:       {256, 1 << 20},
 }
 
 // OfEnvironment is the destination that the operator has set for all machines. It is not
@@ -153,13 +155,19 @@ func (t *Tx) Enqueue(d Delivery) {
 	}
 	o.Items = append(o.Items, d)
 	t.Set(itemKey(d.DestinationID, d.ID), d.Body)
-	size := 0
+	n, size := 0, 0
 	for i := range o.Items {
-		size += o.Items[i].Size
+		if o.Items[i].Type == d.Type {
+			n, size = n+1, size+o.Items[i].Size
+		}
 	}
-	for len(o.Items) > bound.items || size > bound.bytes {
-		size -= o.Items[0].Size
-		t.drop(d.DestinationID, &o, 0, "too much waits")
+	for i := 0; n > bound.items || size > bound.bytes; {
+		if o.Items[i].Type != d.Type {
+			i++
+			continue
+		}
+		n, size = n-1, size-o.Items[i].Size
+		t.drop(d.DestinationID, &o, i, "too much waits")
 	}
 	t.putOutbox(d.DestinationID, &o)
 	t.planAt(max(d.From, o.From))

@@ -161,6 +161,27 @@ func TestOutboxIsBounded(t *testing.T) {
 	}
 }
 
+// Items of one type never displace those of another, which the same destination gets.
+func TestTypesOfItemsAreBoundedApart(t *testing.T) {
+	st := objects.NewStorage()
+	tx := at(st, noon)
+	for i := range 300 {
+		if i%100 == 0 {
+			tx.Enqueue(storage.Delivery{DestinationID: "a", Type: storage.Lines, Body: []byte("line")})
+		}
+		tx.Enqueue(storage.Delivery{DestinationID: "a", Type: storage.Bodies, Body: []byte("record"), Title: fmt.Sprint(i)})
+	}
+	commit(t, st, tx)
+	count := map[string]int{}
+	o := at(st, noon).Outbox("a")
+	for _, d := range o.Items {
+		count[d.Type]++
+	}
+	if count[storage.Lines] != 3 || count[storage.Bodies] != 256 || o.Dropped != 44 || o.Dead[19].Title != "43" {
+		t.Errorf("%v wait, %d were dropped, the last one %q", count, o.Dropped, o.Dead[len(o.Dead)-1].Title)
+	}
+}
+
 // The clock may jump: an item is sent at the latest when its wait has passed by the new
 // time, and one that is over is not sent.
 func TestOutboxSurvivesClocks(t *testing.T) {
