@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math"
 	"os"
+	"reflect"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -169,6 +170,11 @@ func TestLogsAreRead(t *testing.T) {
 			l.EventName() != "weir.request.failed" || l.TraceID().String() != "ab000000000000000000000000000001" ||
 			l.SpanID().IsEmpty() || uint32(l.Flags()) != 1 || l.Timestamp() != 5 {
 			t.Errorf("%s: %v", name, l)
+		}
+		part := map[string]any{"type": "text", "content": "a \"b\" \n 😀"}
+		want := []any{map[string]any{"role": "user", "parts": []any{part, map[string]any{"type": "text"}, map[string]any{}}, "none": []any{}}}
+		if got := l.Attributes().AsRaw()["messages"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: messages %v", name, got)
 		}
 	}
 }

@@ -17,6 +17,7 @@ type Attr struct {
 	Int   int64
 	Float float64
 	List  []string
+	Each  [][]Attr
 }
 
 // Kind is the type of an attribute's value.
@@ -29,6 +30,7 @@ const (
 	Double
 	Bool // Int is 1 for true
 	Texts
+	Objects
 )
 
 // String returns an attribute with a text.
@@ -45,6 +47,9 @@ func True(key string) Attr { return Attr{Key: key, Kind: Bool, Int: 1} }
 
 // List returns an attribute with texts.
 func List(key string, v []string) Attr { return Attr{Key: key, Kind: Texts, List: v} }
+
+// Maps returns an attribute with a list of objects, whose members are attributes.
+func Maps(key string, v [][]Attr) Attr { return Attr{Key: key, Kind: Objects, Each: v} }
 
 // SpanKind is the role of a span.
 type SpanKind int64
@@ -216,7 +221,7 @@ func begin(f Format, resource []Attr, outer, inner string, size int) encoder {
 	e.list(1, outer, 1)
 	e.item()
 	e.open(1, "resource")
-	writeAttrs(e, 1, resource)
+	writeAttrs(e, 1, "attributes", resource)
 	e.close()
 	e.list(2, inner, 1)
 	e.item()
@@ -236,8 +241,8 @@ func end(e encoder, n int) []byte {
 	return e.body()
 }
 
-func writeAttrs(e encoder, number int, list []Attr) {
-	e.list(number, "attributes", len(list))
+func writeAttrs(e encoder, number int, name string, list []Attr) {
+	e.list(number, name, len(list))
 	for i := range list {
 		a := &list[i]
 		e.item()
@@ -270,6 +275,18 @@ func writeValue(e encoder, a *Attr) {
 		}
 		e.closeList(len(a.List))
 		e.close()
+	case Objects:
+		e.open(5, "arrayValue")
+		e.list(1, "values", len(a.Each))
+		for _, members := range a.Each {
+			e.item()
+			e.open(6, "kvlistValue")
+			writeAttrs(e, 1, "values", members)
+			e.close()
+			e.close()
+		}
+		e.closeList(len(a.Each))
+		e.close()
 	}
 }
 
@@ -292,7 +309,7 @@ func writeSpan(e encoder, s *Span) {
 	e.enum(6, "kind", int64(s.Kind))
 	e.fixed64(7, "startTimeUnixNano", s.Start)
 	e.fixed64(8, "endTimeUnixNano", s.End)
-	writeAttrs(e, 9, s.Attrs)
+	writeAttrs(e, 9, "attributes", s.Attrs)
 	if s.Failed {
 		e.open(15, "status")
 		e.text(2, "message", s.Message)
@@ -313,7 +330,7 @@ func writeLog(e encoder, l *Log) {
 	e.open(5, "body")
 	writeText(e, l.Body)
 	e.close()
-	writeAttrs(e, 6, l.Attrs)
+	writeAttrs(e, 6, "attributes", l.Attrs)
 	e.fixed32(8, "flags", uint32(l.Sample))
 	e.id(9, "traceId", l.Trace[:])
 	e.id(10, "spanId", l.Span[:])
@@ -368,7 +385,7 @@ func writeNumber(e encoder, p *Point) {
 	e.fixed64(2, "startTimeUnixNano", p.Start)
 	e.fixed64(3, "timeUnixNano", p.At)
 	e.double(4, "asDouble", p.Value)
-	writeAttrs(e, 7, p.Attrs)
+	writeAttrs(e, 7, "attributes", p.Attrs)
 }
 
 func writeHistogram(e encoder, p *Point) {
@@ -382,5 +399,5 @@ func writeHistogram(e encoder, p *Point) {
 	e.double(5, "sum", p.Value)
 	e.fixed64s(6, "bucketCounts", p.Buckets)
 	e.doubles(7, "explicitBounds", p.Bounds)
-	writeAttrs(e, 9, p.Attrs)
+	writeAttrs(e, 9, "attributes", p.Attrs)
 }

@@ -34,7 +34,10 @@ func everything() (resource []Attr, spans []Span, metrics []Metric, logs []Log) 
 			Start: 1, At: 2, Value: 3.5, Bounds: []float64{0.01, 1}, Buckets: []uint64{1, 0, 300}, Attrs: resource[:1],
 		}}},
 	}
-	logs = []Log{{At: 5, Level: 17, Name: "weir.request.failed", Body: "failed", Attrs: resource, Trace: trace, Span: tracecontext.SpanID{7: 1}, Sample: 1},
+	part := []Attr{String("type", "text"), String("content", "a \"b\" \n 😀")}
+	message := []Attr{String("role", "user"), Maps("parts", [][]Attr{part, part[:1], nil}), Maps("none", nil)}
+	attrs := append(resource[:2:2], Maps("messages", [][]Attr{message}))
+	logs = []Log{{At: 5, Level: 17, Name: "weir.request.failed", Body: "failed", Attrs: attrs, Trace: trace, Span: tracecontext.SpanID{7: 1}, Sample: 1},
 		{At: 6, Level: 13, Body: "refused", Trace: trace}}
 	return resource, spans, metrics, logs
 }
