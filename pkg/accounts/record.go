@@ -55,13 +55,15 @@ func sinceArrival(r *httpmsg.Request, at time.Time) int64 {
 // Record records a client's POST or WebSocket to a data route after its end: its time is added
 // to the usage, and it is listed by GET /api/requests. status is that of the
 // answer, which ended at a time, e its error or nil. Both go to the object with the next report.
-func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *Trace, status int, e *apierr.Error) {
+// It returns the item of the list, an empty one if the request is not recorded.
+func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *Trace, status int,
+	e *apierr.Error) (rec store.Request) {
 	if m == nil || !recorded(r) || !strings.HasPrefix(r.Route, "/v1/") && !strings.HasPrefix(r.Route, "/v1beta/") {
-		return
+		return rec
 	}
 	attempts := t.Attempts()
 	ms := max(at.Sub(r.Start).Milliseconds(), 0)
-	rec := store.Request{
+	rec = store.Request{
 		ID: r.ID, At: at.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider,
 		ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
@@ -116,6 +118,7 @@ func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *
 		rep.Requests, p.spare = p.spare, nil
 	}
 	p.record(rep, &rec)
+	return rec
 }
 
 // addNetwork adds the network of a request's client to those of its key.

@@ -2,12 +2,13 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"hash/fnv"
 	"strings"
 
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/store"
+	"weir/pkg/wire/jsoncodec"
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/secret"
 )
@@ -31,8 +32,9 @@ func sampled(id string, percent int) bool {
 	return int((h^h>>32)%100) < percent
 }
 
-// storeCapture sends the sealed bodies of a call to its machine's object, once.
-func (w *wiring) storeCapture(ctx context.Context, c *auth.Call) {
+// storeCapture sends the sealed bodies of a call, which has the record rec, to its machine's
+// object, once.
+func (w *wiring) storeCapture(ctx context.Context, c *auth.Call, rec store.Request) {
 	defer c.Capture.Release()
 	own := w.presented(c)
 	doc := c.Capture.Document(func(text string) string { return w.redact(own.String(text)) })
@@ -41,7 +43,7 @@ func (w *wiring) storeCapture(ctx context.Context, c *auth.Call) {
 		w.logLine("capture: " + err.Error())
 		return
 	}
-	head, err := json.Marshal(rpc.Capture{ID: c.ID, KeyID: c.Trace.KeyID})
+	head, err := jsoncodec.Marshal(rec)
 	if err != nil {
 		w.logLine("capture: " + err.Error())
 		return

@@ -220,11 +220,11 @@ func (w *wiring) Ended(ctx context.Context, e *Ended) {
 		return
 	}
 	c.Trace.Captured = c.Capture.Ready()
-	w.pool.Record(e.At, c.Machine, c.Request, &c.Trace, e.Status, e.Err)
+	rec := w.pool.Record(e.At, c.Machine, c.Request, &c.Trace, e.Status, e.Err)
 	w.pool.Flush(ctx, c.Machine)
 	w.pool.FlushLate(ctx, c.MachineID)
 	if c.Trace.Captured {
-		w.storeCapture(ctx, c)
+		w.storeCapture(ctx, c, rec)
 	}
 	w.cache.Revalidate(ctx, c.MachineID)
 }

@@ -108,6 +108,11 @@ func (o *Object) try(r *storage.Call, item *storage.Delivery) (result storage.Re
 		r.DropOutbox(item.DestinationID)
 		return result, true
 	}
+	if item.Type == storage.Bodies {
+		if item, result = o.openBodies(r.Tx, d, item); item == nil {
+			return result, false
+		}
+	}
 	return o.Deliver(r, d, item), false
 }
 

@@ -64,11 +64,16 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// call makes a call and returns the body of its answer.
+// call makes a POST and returns the body of its answer.
 func (w *world) call(path, key, body string) []byte {
 	w.Helper()
+	return w.send("POST", path, key, body)
+}
+
+func (w *world) send(method, path, key, body string) []byte {
+	w.Helper()
 	r := w.App.Serve(context.Background(), &httpmsg.Request{
-		Method: "POST", Path: path, Origin: "http://weir.test", Length: int64(len(body)), Start: w.Now(), Body: stream.FromString(body),
+		Method: method, Path: path, Origin: "http://weir.test", Length: int64(len(body)), Start: w.Now(), Body: stream.FromString(body),
 		Header: httpmsg.Header{{Name: "authorization", Value: "Bearer " + key}, {Name: "content-type", Value: "application/json"},
 			{Name: "x-weir-tags", Value: "project=a\u00e9\"\n"}},
 	})
@@ -133,6 +138,69 @@ func TestExportsAreReadAndHaveNoSecret(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A destination that has chosen bodies gets those that are captured, masked, as an event of both
+// formats that the library reads; one that has not gets none.
+func TestCapturedBodiesAreReadAndHaveNoSecret(t *testing.T) {
+	w := newWorld(t)
+	for _, protocol := range []string{"http/protobuf", "http/json"} {
+		w.call("/"+w.machine+"/api/destinations", front.AdminToken, `{"kind":"otlp","settings":{"endpoint":"https://otel.example/chosen/`+protocol+
+			`","headers":"x-token=`+token+`","protocol":"`+protocol+`","signals":"logs","bodies":true}}`)
+	}
+	sent := func(text string) string {
+		return `{"model":"up/m","messages":[{"role":"user","content":"` + text + `"}]}`
+	}
+	w.call("/v1/chat/completions", w.key, sent(prompt+" before"))
+	w.send("PATCH", "/"+w.machine+"/api/settings", front.AdminToken, `{"capturePercent":100}`)
+	w.Clock.Add(time.Minute) // until the snapshot is read again
+	w.call("/v1/chat/completions", w.key, sent(prompt+" with "+accountKey))
+	for range 5 {
+		w.Clock.Add(11 * time.Second)
+		w.Objects.Alarms(t.Context())
+	}
+	events := 0
+	for _, s := range w.sent {
+		r, err := gzip.NewReader(strings.NewReader(s.Body))
+		must(t, err)
+		body, err := io.ReadAll(r)
+		must(t, err)
+		chosen := strings.Contains(s.URL, "/chosen/")
+		if has := strings.Contains(string(body), prompt) || strings.Contains(string(body), answer); has != chosen {
+			t.Errorf("%s: has a body: %v", s.URL, has)
+		}
+		for _, secret := range []string{accountKey, token, w.key, front.AdminToken, "before"} {
+			if strings.Contains(string(body), secret) {
+				t.Errorf("%s has %q", s.URL, secret)
+			}
+		}
+		if !chosen {
+			continue
+		}
+		events++
+		e := plogotlp.NewExportRequest()
+		decode := e.UnmarshalJSON
+		if strings.Contains(s.URL, "protobuf") {
+			known(t, &logs.ExportLogsServiceRequest{}, body)
+			decode = e.UnmarshalProto
+		}
+		must(t, decode(body))
+		l := e.Logs().ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
+		if l.EventName() != "gen_ai.client.inference.operation.details" || l.TraceID().IsEmpty() || l.SpanID().IsEmpty() {
+			t.Errorf("%s: %q in %v", s.URL, l.EventName(), l.TraceID())
+		}
+		m := l.Attributes().AsRaw()
+		for name, want := range map[string][2]string{"gen_ai.input.messages": {"user", sent(prompt + " with ***")}, "gen_ai.output.messages": {"assistant", answer}} {
+			message := m[name].([]any)[0].(map[string]any)
+			part := message["parts"].([]any)[0].(map[string]any)
+			if message["role"] != want[0] || part["type"] != "text" || !strings.Contains(part["content"].(string), want[1]) {
+				t.Errorf("%s: %s is %v", s.URL, name, message)
+			}
+		}
+	}
+	if events != 2 {
+		t.Errorf("%d events", events)
 	}
 }
 

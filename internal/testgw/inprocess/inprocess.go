@@ -110,7 +110,8 @@ func (w *World) API(method, path, body string, set ...func(*rpc.ManageCall)) (in
 			e.Query[k] = v
 		}
 	}
-	for _, base := range []string{"/api/providers/", "/api/combos/", "/api/keys/", "/api/requests/", "/api/destinations/"} {
+	for _, base := range []string{"/api/providers/", "/api/combos/", "/api/keys/", "/api/requests/", "/api/destinations/",
+		"/api/captures/"} {
 		if rest, ok := strings.CutPrefix(path, base); ok {
 			id, step, _ := strings.Cut(rest, "/")
 			if e.Route, e.Params = base+"{id}", []string{id}; step == "restore" || step == "test" || step == "deliveries" {

@@ -101,6 +101,12 @@ func (p Policy) Address(raw string) (canonical, host string, err error) {
 	return canonical, host, nil
 }
 
+// bodies is the field by which a destination gets the bodies of captured requests too.
+var bodies = Field{Name: "bodies", Values: []string{"true", "false"}}
+
+// TakesBodies reports whether a destination with these options gets captured bodies.
+func TakesBodies(options map[string]string) bool { return options[bodies.Name] == "true" }
+
 // kinds are the kinds of destinations.
 //
 // To add one: add its row here, and its functions to a file of its own.

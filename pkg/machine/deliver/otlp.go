@@ -52,10 +52,19 @@ var collector = Kind{
 		{Name: Temporality, Values: []string{"cumulative", "delta"}},
 		{Name: Resource, Max: 1000, Check: isPairs},
 		{Name: Conventions, Values: []string{rpc.GenAI, rpc.GenAI141}},
+		bodies,
 	},
+	Check:   bodiesAreLogs,
 	Test:    otlpTest,
 	Request: otlpRequest,
 	Judge:   judgeOTLP,
+}
+
+func bodiesAreLogs(values map[string]string) (field, why string) {
+	if TakesBodies(values) && !TakesSignal(values, Logs) {
+		return bodies.Name, "needs the signal logs, of which bodies are a part"
+	}
+	return "", ""
 }
 
 // OTLPFormat returns the format of the bodies for a collector with these options.

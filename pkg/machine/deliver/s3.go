@@ -36,6 +36,7 @@ var s3 = Kind{
 		{Name: "style", Values: []string{"path", "virtual"}},
 		{Name: "accessKeyId", Required: true, Check: names("", "must be an access key id")},
 		{Name: "secretAccessKey", Secret: true, Required: true},
+		bodies,
 	},
 	Request: putObject,
 	Judge:   judgeStore,

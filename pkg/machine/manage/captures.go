@@ -22,8 +22,8 @@ func viewCapture(c *storage.Capture) captureView {
 	return captureView{c.ID, c.KeyID, c.At, c.Until, c.Bytes}
 }
 
-// bodyView is a stored body.
-type bodyView struct {
+// BodyView is a stored body.
+type BodyView struct {
 	ContentType string `json:"contentType,omitempty"`
 	Bytes       int64  `json:"bytes"` // that have passed
 	Cut         bool   `json:"cut"`   // text is the beginning of it
@@ -31,8 +31,9 @@ type bodyView struct {
 	Text        string `json:"text"`
 }
 
-func viewBody(p *capture.Part) bodyView {
-	return bodyView{p.Type, p.Bytes, p.Cut, p.Omitted, p.Text}
+// ViewBody returns a stored body as it is shown.
+func ViewBody(p *capture.Part) BodyView {
+	return BodyView{p.Type, p.Bytes, p.Cut, p.Omitted, p.Text}
 }
 
 // captureList answers GET /api/captures, the newest first.
@@ -78,9 +79,9 @@ func (c *change) captureShow() (any, error) {
 	c.Audit(c.actor, "GET /api/captures/{id}", info.ID, nil)
 	return struct {
 		captureView
-		Request bodyView `json:"request"`
-		Answer  bodyView `json:"answer"`
-	}{viewCapture(info), viewBody(&doc.Request), viewBody(&doc.Answer)}, nil
+		Request BodyView `json:"request"`
+		Answer  BodyView `json:"answer"`
+	}{viewCapture(info), ViewBody(&doc.Request), ViewBody(&doc.Answer)}, nil
 }
 
 // capture returns the capture that the URL names.

@@ -202,6 +202,9 @@ func (c *change) storeDestination(row *storage.Destination) (any, error) {
 // putDestination seals the secrets that were set, "" for one to be removed, and stores the
 // destination.
 func (c *change) putDestination(row *storage.Destination, plain map[string]string) error {
+	if err := c.mayTakeBodies(row, plain); err != nil {
+		return err
+	}
 	sealed, last4 := map[string]secret.Sealed{}, map[string]string{}
 	for field, s := range row.Secrets {
 		if _, set := plain[field]; !set {
@@ -230,6 +233,20 @@ func (c *change) putDestination(row *storage.Destination, plain map[string]strin
 		c.Enable(row.ID)
 	}
 	return nil
+}
+
+// mayTakeBodies refuses settings by which captured bodies leave to a caller who may not read
+// them.
+func (c *change) mayTakeBodies(row *storage.Destination, plain map[string]string) error {
+	var was storage.Destination
+	c.Load(storage.DestinationPrefix+row.ID, &was)
+	if !deliver.TakesBodies(row.Options) || len(plain) == 0 && maps.Equal(was.Options, row.Options) {
+		return nil
+	}
+	if err := c.signedIn(); err != nil {
+		return err
+	}
+	return c.mayExport()
 }
 
 // readDestination reads the fields of a destination that were sent, and returns its new
@@ -329,14 +346,15 @@ func (o *Manager) readFields(in *Input, k *deliver.Kind, row *storage.Destinatio
 	return plain
 }
 
-// readField reads a field of a kind: a string, or a number as one. null is "".
+// readField reads a field of a kind: a string, or a number or a choice of true and false as one.
+// null is "".
 func (o *Manager) readField(in *Input, f *deliver.Field, row *storage.Destination,
 	plain map[string]string) (value string, given bool) {
 	v, ok := in.values[f.Name]
 	if !ok {
 		return "", false
 	}
-	if v.Type == gjson.Number {
+	if v.Type == gjson.Number || v.IsBool() && f.Values != nil {
 		in.values[f.Name] = gjson.Result{Type: gjson.String, Str: v.Raw}
 	}
 	value, _ = in.text(f.Name, cmp.Or(f.Max, 200))

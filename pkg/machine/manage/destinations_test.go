@@ -44,6 +44,11 @@ func TestDestinationIsReadStrictly(t *testing.T) {
 		{"POST", "/api/destinations", `{"kind":"webhook","settings":{"url":"https://hooks.example.com/","uri":"x"}}`, "400 settings.uri"},
 		{"POST", "/api/destinations", `{"kind":"webhook","events":["none"],"settings":{"url":"https://hooks.example.com/"}}`, "400 events"},
 		{"POST", "/api/destinations", `{"kind":"webhook","name":"a\u0000b","settings":{"url":"https://hooks.example.com/"}}`, "400 name"},
+		{"POST", "/api/destinations", `{"kind":"webhook","settings":{"url":"https://hooks.example.com/","bodies":true}}`, "400 settings.bodies"},
+		{"POST", "/api/destinations", `{"kind":"otlp","settings":{"endpoint":"https://otel.example.com/","bodies":"all"}}`, "400 settings.bodies"},
+		{"POST", "/api/destinations", `{"kind":"otlp","settings":{"endpoint":"https://otel.example.com/","bodies":1}}`, "400 settings.bodies"},
+		{"POST", "/api/destinations", `{"kind":"otlp","settings":{"endpoint":"https://otel.example.com/","signals":"traces","bodies":true}}`, "400 settings.bodies"},
+		{"POST", "/api/destinations", `{"kind":"otlp","settings":{"endpoint":true}}`, "400 settings.endpoint"},
 		{"PUT", "/api/destinations/" + id, `{"kind":"slack"}`, "400 kind"},
 		{"PUT", "/api/destinations/" + id, `{"settings":{"url":null}}`, "400 settings.url"},
 		{"PUT", "/api/destinations/none", `{}`, "404 destination_not_found"},
@@ -67,6 +72,45 @@ func TestDestinationIsReadStrictly(t *testing.T) {
 	}
 	if status, a := w.API("POST", "/api/destinations", fmt.Sprintf(`{"kind":"webhook","settings":{"url":%q}}`, hookURL)); status != 409 {
 		t.Errorf("too many: %d %s", status, a.Raw)
+	}
+}
+
+// Captured bodies are sent only where a caller who may read them has chosen that.
+func TestBodiesAreChosenByThoseWhoMayReadThem(t *testing.T) {
+	const settings = `"endpoint":"https://otel.example.com/"`
+	w := newWorld(t)
+	w.Create()
+	manager := w.newKey(`{"scopes":["manage"]}`).Get("id").Str
+	exporter := w.newKey(`{"scopes":["manage","export"]}`).Get("id").Str
+	by := func(key, signIn string) func(e *rpc.ManageCall) {
+		return func(e *rpc.ManageCall) { e.KeyID, e.SignIn = key, signIn }
+	}
+	make := `{"kind":"otlp","settings":{` + settings + `,"bodies":true}}`
+	id := w.OK("POST", "/api/destinations", make, by(exporter, "")).Get("id").Str
+	if v := w.OK("GET", "/api/destinations/"+id, ""); v.Get("settings").Raw != `{"bodies":"true"}` {
+		t.Errorf("the settings are %s", v.Get("settings").Raw)
+	}
+	plain := w.OK("POST", "/api/destinations", `{"kind":"otlp","settings":{`+settings+`}}`, by(manager, "")).Get("id").Str
+	for _, c := range []struct {
+		what, method, path, body string
+		by                       func(e *rpc.ManageCall)
+		want                     int
+	}{
+		{"a new one", "POST", "/api/destinations", make, by(manager, ""), 403},
+		{"by an old sign-in", "POST", "/api/destinations", make, by("", rpc.SignInOld), 403},
+		{"of one that has none", "PUT", "/api/destinations/" + plain, `{"settings":{"bodies":"true"}}`, by(manager, ""), 403},
+		{"of one that has none, by an exporter", "PUT", "/api/destinations/" + plain, `{"settings":{"bodies":"true"}}`, by(exporter, ""), 200},
+		{"another address", "PUT", "/api/destinations/" + id, `{"settings":{"endpoint":"https://otel.example.com/other"}}`, by(manager, ""), 403},
+		{"another host", "PUT", "/api/destinations/" + id, `{"settings":{"endpoint":"https://other.example.com/"}}`, by(manager, ""), 403},
+		{"other headers", "PUT", "/api/destinations/" + id, `{"settings":{"headers":"tenant=other"}}`, by(manager, ""), 403},
+		{"another name", "PUT", "/api/destinations/" + id, `{"name":"other","enabled":false}`, by(manager, ""), 200},
+		{"an import", "POST", "/api/import", `{"document":{"destinations":[{"kind":"otlp","settings":{"bodies":"true"}}]}}`, by(manager, ""), 403},
+		{"the end of it", "PUT", "/api/destinations/" + id, `{"settings":{"bodies":null}}`, by(manager, ""), 200},
+		{"another address then", "PUT", "/api/destinations/" + id, `{"settings":{"endpoint":"https://other.example.com/"}}`, by(manager, ""), 200},
+	} {
+		if status, a := w.API(c.method, c.path, c.body, c.by); status != c.want {
+			t.Errorf("%s: %d %s, want %d", c.what, status, a.Raw, c.want)
+		}
 	}
 }
 

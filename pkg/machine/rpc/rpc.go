@@ -10,7 +10,7 @@
 //	job.put   Job                                      200 {}
 //	job.get   {"id":"…"}                               200 Job; 404
 //	job.bill  JobBill                                  200 Billed; 404
-//	capture.put a Capture, a line feed, the sealed bodies  200 {"stored":true}, or false
+//	capture.put a store.Request, a line feed, and its bodies  200 {"stored":true}, or false
 //	key.usage KeyUsageQuery                            200 what GET /v1/usage returns; 401 no such key
 //	key.request KeyRequestQuery                        200 what GET /v1/usage/requests/{id} returns, or {"scan"} to go on from; 404
 //
@@ -222,14 +222,8 @@ type KeyRequestQuery struct {
 	Scan  int64  `json:"scan,omitempty"`
 }
 
-// Capture is a call whose bodies are to be stored. They are a capture.Document, sealed
-// under CaptureField and the call's id.
-type Capture struct {
-	ID    string `json:"id"` // of the request
-	KeyID string `json:"keyId,omitempty"`
-}
-
-// CaptureField is the field that captures are sealed for.
+// CaptureField is the field that the bodies of a request, a capture.Document, are sealed for,
+// with the id of the request.
 const CaptureField = "capture:"
 
 // Job is work of an upstream that outlives one request. It records the account

@@ -127,7 +127,7 @@ func (t *Tx) addLog(list []store.Request, lost int64) {
 	names := map[string]string{}
 	var lines [][]byte
 	for i := range list {
-		if line := t.logLine(&list[i], names); len(line) <= maxLogLine {
+		if line := t.LogLine(&list[i], names); len(line) <= maxLogLine {
 			lines = append(lines, line)
 		} else {
 			lost++
@@ -145,10 +145,10 @@ func (t *Tx) addLog(list []store.Request, lost int64) {
 	t.putLogs(queues)
 }
 
-// logLine returns the line of a request: the item of GET /api/requests, preceded by the
+// LogLine returns the line of a request: the item of GET /api/requests, preceded by the
 // time of its arrival as text, the machine and the name of the key. names are those of
 // keys.
-func (t *Tx) logLine(r *store.Request, names map[string]string) []byte {
+func (t *Tx) LogLine(r *store.Request, names map[string]string) []byte {
 	at := r.At
 	if at <= 0 || at > t.Now+Day {
 		at = t.Now

@@ -149,7 +149,7 @@ func (t *Tx) AddRequests(list []store.Request, unlisted, unlistedFailed int64) (
 	w.list.Seq += max(unlisted, 0)
 	for i := range list {
 		r := list[i]
-		if !tidyRequest(&r) {
+		if !TidyRequest(&r) {
 			continue
 		}
 		w.list.Seq++
@@ -410,9 +410,9 @@ func (t *Tx) openPage() string {
 	return t.pageKey(latest, l.Rings[latest].Rows/RequestsPerPage)
 }
 
-// tidyRequest bounds a record and takes credentials out of its texts; false is
+// TidyRequest bounds a record and takes credentials out of its texts; false is
 // one that makes no sense.
-func tidyRequest(r *store.Request) bool {
+func TidyRequest(r *store.Request) bool {
 	if max(len(r.ID), len(r.KeyID), len(r.Endpoint), len(r.Asked), len(r.Model), len(r.Provider), len(r.ConnectionID),
 		len(r.Error), len(r.Outcome), len(r.Reason), len(r.Finish)) > maxRequestText ||
 		r.Status < 100 || r.Status > 999 || min(r.LatencyMs, r.FirstMs, r.SentMs, r.RequestBytes, r.AnswerBytes) < 0 ||
