@@ -1,8 +1,9 @@
-import { Finish } from "../../../finish";
+import { useId } from "preact/hooks";
 import type { Machine } from "../../../api";
 import { Code } from "../../../code";
 import { Dialog, losing } from "../../../dialog";
 import { useDraft } from "../../../drafts";
+import { Finish } from "../../../finish";
 import { Restored, Text } from "../../../forms";
 import { useAction, useLoad } from "../../../hooks";
 import { Failed } from "../../../layout";
@@ -53,16 +54,17 @@ export function Editor({
     });
   };
   const shown = preset.inputs.filter((i) => !i.event || form.events.includes(i.event));
-  const field = (input: Input) => (
-    <Field key={`${preset.id} ${input.name}`} label={input.label} hint={input.hint}>
-      <Control
-        input={input}
-        stored={!!d?.secrets.includes(input.name)}
-        value={form.values[input.name] ?? input.initial ?? ""}
-        onValue={(value) => put({ values: { ...form.values, [input.name]: value } })}
-      />
-    </Field>
-  );
+  const field = (input: Input) => {
+    const value = form.values[input.name] ?? input.initial ?? "";
+    const onValue = (value: string) => put({ values: { ...form.values, [input.name]: value } });
+    const key = `${preset.id} ${input.name}`;
+    if (input.type === "checkbox") return <Check key={key} input={input} value={value} onValue={onValue} />;
+    return (
+      <Field key={key} label={input.label} hint={input.hint}>
+        <Control input={input} stored={!!d?.secrets.includes(input.name)} value={value} onValue={onValue} />
+      </Field>
+    );
+  };
   return (
     <Dialog title={d ? `Edit ${d.name}` : title} ask={losing(draft)} onClose={onClose}>
       <form onSubmit={submit}>
@@ -115,6 +117,25 @@ export function Editor({
         </Finish>
       </form>
     </Dialog>
+  );
+}
+
+// Check is an input that is on or off.
+function Check({ input, value, onValue }: { input: Input; value: string; onValue: (value: string) => void }) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label class="row tight">
+        <input
+          type="checkbox"
+          aria-describedby={id}
+          checked={value === "true"}
+          onChange={(e) => onValue(e.currentTarget.checked ? "true" : "")}
+        />
+        {input.label}
+      </label>
+      <small id={id}>{input.hint}</small>
+    </div>
   );
 }
 

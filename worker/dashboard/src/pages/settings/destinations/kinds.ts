@@ -7,7 +7,8 @@ export interface Input {
   name: string;
   label: string;
   hint?: string;
-  type?: "url" | "number" | "email";
+  /** a checkbox has the value “true”, or none */
+  type?: "url" | "number" | "email" | "checkbox";
   /** is sealed and never shown again */
   secret?: boolean;
   required?: boolean;
@@ -241,6 +242,13 @@ const accessKey: Input[] = [
   { name: "accessKeyId", label: "Access key ID", required: true },
   { name: "secretAccessKey", label: "Secret access key", secret: true, required: true },
 ];
+const bodies = (hint: string): Input => ({
+  name: "bodies",
+  label: "Send captured bodies",
+  type: "checkbox",
+  hint: `What was asked and answered in the requests that “Captured bodies” stores, with credentials masked. ${hint}`,
+});
+const objects = bodies("Each is an object of its own in the folder “bodies”.");
 const awsEndpoint = /^https:\/\/s3\.([a-z0-9-]+)\.amazonaws\.com\/?$/;
 const r2Endpoint = /^https:\/\/([0-9a-f]{32})(?:\.(eu|fedramp))?\.r2\.cloudflarestorage\.com\/?$/;
 // A bucket whose name has dots has no certificate as a host.
@@ -326,6 +334,7 @@ export const exports: Preset[] = [
         placeholder: "service.name=weir,deployment.environment.name=prod",
         more: true,
       },
+      bodies("Needs logs."),
     ],
     unit: "entry",
   },
@@ -342,6 +351,7 @@ export const exports: Preset[] = [
       bucket,
       prefix,
       ...accessKey,
+      objects,
     ],
     values: (v) => ({ ...v, endpoint: `https://s3.${v.region}.amazonaws.com`, style: awsStyle(v.bucket) }),
     unit: "request",
@@ -375,6 +385,7 @@ export const exports: Preset[] = [
       bucket,
       prefix,
       ...accessKey,
+      objects,
     ],
     values: ({ account, jurisdiction, ...v }) => ({
       ...v,
@@ -409,6 +420,7 @@ export const exports: Preset[] = [
       bucket,
       prefix,
       ...accessKey,
+      objects,
     ],
     unit: "request",
   },
