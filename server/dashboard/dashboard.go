@@ -235,7 +235,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	content, etag := f.content, f.etag
 	head.Set("Vary", "Accept-Encoding")
-	if accepts(r.Header, "gzip") {
+	if Accepts(r.Header, "gzip") {
 		if zipped := f.gzipped(); zipped != nil {
 			content, etag = zipped, strings.TrimSuffix(etag, `"`)+`-gzip"`
 			head.Set("Content-Encoding", "gzip")
@@ -257,8 +257,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// accepts reports whether a client accepts a content coding (RFC 9110, 12.5.3).
-func accepts(h http.Header, coding string) bool {
+// Accepts reports whether a client accepts a content coding (RFC 9110, 12.5.3).
+func Accepts(h http.Header, coding string) bool {
 	for _, field := range h.Values("Accept-Encoding") {
 		for item := range strings.SplitSeq(field, ",") {
 			name, weight, _ := strings.Cut(item, ";")

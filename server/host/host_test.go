@@ -2,6 +2,7 @@ package host
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -231,6 +232,43 @@ func TestNothingFollowsARequestOfHTTP10(t *testing.T) {
 			"\r\n1f\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n0\r\n\r\n")
 		if strings.Count(got, "HTTP/1.") != 1 {
 			t.Errorf("%q: got %q", length, got)
+		}
+	}
+}
+
+func TestLargeAnswersOfManagementAreCompressed(t *testing.T) {
+	w := newWorld(t, upstreams)
+	for i := range 40 {
+		w.manage("POST", "/"+w.machine+"/api/combos", fmt.Sprintf(`{"name":"combo-%d","models":["up/m"],"allowUnknown":true}`, i), nil)
+	}
+	get := func(path, accept string) (*http.Response, string) {
+		req, _ := http.NewRequest("GET", w.server.URL+path, nil)
+		req.Header.Set("Authorization", "Bearer "+adminToken)
+		req.Header.Set("Accept-Encoding", accept)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		return res, string(body)
+	}
+	path := "/" + w.machine + "/api/combos"
+	_, plain := get(path, "identity")
+	res, zipped := get(path, "br, gzip;q=0.8")
+	if res.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(strings.Join(res.Header["Vary"], ","), "Accept-Encoding") {
+		t.Errorf("got the header %v", res.Header)
+	}
+	z, err := gzip.NewReader(strings.NewReader(zipped))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := io.ReadAll(z); string(got) != plain || len(zipped) > len(plain)/3 {
+		t.Errorf("%d bytes are %d bytes of another text", len(zipped), len(got))
+	}
+	for path, accept := range map[string]string{path: "gzip;q=0", "/" + w.machine + "/api/settings": "gzip"} {
+		if res, body := get(path, accept); res.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(body, "{") {
+			t.Errorf("%s: a small answer, or one that the client does not accept, is compressed", path)
 		}
 	}
 }
