@@ -12,14 +12,16 @@ import (
 )
 
 // overlay compiles the server with other files in place of some.
-func overlay(t *testing.T, files map[string]string) (build string) {
+func overlay(t *testing.T, edits ...map[string]string) (build string) {
 	t.Helper()
 	dir := t.TempDir()
 	replace := map[string]string{}
-	for path, text := range files {
-		replace[path] = filepath.Join(dir, filepath.Base(path))
-		if err := os.WriteFile(replace[path], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	for _, files := range edits {
+		for path, text := range files {
+			replace[path] = filepath.Join(dir, filepath.Base(path))
+			if err := os.WriteFile(replace[path], []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	list, _ := json.Marshal(map[string]any{"Replace": replace})
@@ -41,9 +43,9 @@ func edited(t *testing.T, path, old, replaced string) string {
 	return strings.Replace(string(text), old, replaced, 1)
 }
 
-// wrongClock compiles the server with a clock that is wrong by the seconds of SKEW. A program of Go
-// asks the kernel for the time, so faketime does not change its clock.
-func wrongClock(t *testing.T) (build string) {
+// wrongClock has the files of a server with a clock that is wrong by the seconds of SKEW. A program of
+// Go asks the kernel for the time, so faketime does not change its clock.
+func wrongClock(t *testing.T) map[string]string {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -51,7 +53,7 @@ func wrongClock(t *testing.T) (build string) {
 	}
 	dir := filepath.Join(strings.TrimSpace(string(root)), "src/time")
 	const now = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
-	return overlay(t, map[string]string{
+	return map[string]string{
 		filepath.Join(dir, "time.go"): edited(t, filepath.Join(dir, "time.go"), now, now+"\tsec += skew\n"),
 		filepath.Join(dir, "skew.go"): `package time
 
@@ -63,5 +65,5 @@ var skew = func() int64 {
 	return int64(n)
 }()
 `,
-	})
+	}
 }

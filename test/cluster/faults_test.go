@@ -54,9 +54,16 @@ func (p *pair) follow() (err error) {
 	return err
 }
 
-// faults disturbs the servers, their connections and the database until stop is closed, one thing
-// at a time, and counts the faults.
-func (w *world) faults(database *pair, random *rand.Rand, longest time.Duration, stop <-chan struct{}, faults *atomic.Int64) map[string]int {
+// upgrade stops the process, and starts another version in its place.
+func (p *process) upgrade(version string) {
+	p.stop()
+	p.build = version
+	p.start()
+}
+
+// faults disturbs the servers, their connections and the database, and replaces servers by a later
+// version, until stop is closed, one thing at a time, and counts the faults.
+func (w *world) faults(database *pair, version string, random *rand.Rand, longest time.Duration, stop <-chan struct{}, faults *atomic.Int64) map[string]int {
 	count := map[string]int{}
 	between := func(least, most time.Duration) time.Duration { return least + rand.N(most-least) }
 	var next []string
@@ -68,14 +75,14 @@ func (w *world) faults(database *pair, random *rand.Rand, longest time.Duration,
 		}
 		if len(next) == 0 {
 			next = []string{"cut", "cut", "cut", "cut", "cut", "cut", "cut", "cut", "delay", "delay", "one-way", "one-way",
-				"one-way", "one-way", "freeze", "kill", "kill", "restart", "promotion", "full disk"}
+				"one-way", "one-way", "freeze", "kill", "kill", "restart", "promotion", "full disk", "clock", "clock",
+				"upgrade", "upgrade"}
 			random.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
 		}
 		p, fault := w.servers[random.IntN(len(w.servers))], next[0]
 		next = next[1:]
-		count[fault]++
-		faults.Add(1)
 		var err error
+		done := true
 		switch fault {
 		case "cut":
 			p.proxy.Cut()
@@ -105,13 +112,20 @@ func (w *world) faults(database *pair, random *rand.Rand, longest time.Duration,
 		case "promotion":
 			err = database.fail(w)
 		case "full disk":
-			if !database.primary.Fill() {
-				count[fault]--
-				faults.Add(-1)
-				continue
+			if done = database.primary.Fill(); done {
+				time.Sleep(between(longest/8, longest/2))
+				err = database.primary.Free()
 			}
-			time.Sleep(between(longest/8, longest/2))
-			err = database.primary.Free()
+		case "upgrade":
+			if done = p.build != version; done {
+				p.upgrade(version)
+			}
+		case "clock": // until its next step, or the promotion of another one
+			done = database.primary.Step([]time.Duration{-5 * time.Minute, 0, 5 * time.Minute}[random.IntN(3)])
+		}
+		if done {
+			count[fault]++
+			faults.Add(1)
 		}
 		if err != nil {
 			w.Errorf("%s: %v", fault, err)
@@ -134,7 +148,7 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	if err := database.follow(); err != nil {
 		t.Fatal(err)
 	}
-	wrong := wrongClock(t)
+	wrong, next := overlay(t, wrongClock(t)), overlay(t, wrongClock(t), nextVersion(t))
 	w.add(wrong, "SKEW=300")
 	w.add(wrong, "SKEW=-300")
 	seed := uint64(time.Now().UnixNano())
@@ -208,7 +222,7 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	})
 	done := make(chan struct{})
 	var counts map[string]int
-	go func() { counts = w.faults(database, random, longest, stop, &disturbed); close(done) }()
+	go func() { counts = w.faults(database, next, random, longest, stop, &disturbed); close(done) }()
 	for end := time.Now().Add(length); time.Now().Before(end) &&
 		(length < time.Hour || operations.Load() < wantOperations || disturbed.Load() < wantFaults); {
 		time.Sleep(time.Second)
@@ -219,6 +233,12 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	for _, p := range w.servers {
 		w.until(20*time.Second, "ready after the faults", func() bool { return p.do("GET", "/health/ready", "").get("storage").Str == "ok" })
 	}
+	for _, p := range w.servers {
+		if p.build != next {
+			p.upgrade(next)
+		}
+	}
+	w.until(20*time.Second, "the format of the next version", func() bool { return w.format() == 2 })
 	lost, doubled, unknown := 0, 0, 0
 	for _, p := range w.servers {
 		stored := map[string]int{}

@@ -17,15 +17,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// nextBuild compiles the server as a later version would be, whose tables have one format more.
-func nextBuild(t *testing.T) string {
+// nextVersion has the files of a later version, whose tables have one format more.
+func nextVersion(t *testing.T) map[string]string {
 	t.Helper()
 	const none, one = `var changes = [...]string{}`, `var changes = [...]string{"ALTER TABLE weir_rows ADD COLUMN later int"}`
 	source, err := filepath.Abs("../../server/postgres/schema.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return overlay(t, map[string]string{source: edited(t, source, none, one)})
+	return map[string]string{source: edited(t, source, none, one)}
 }
 
 // count returns the number that a query has.
@@ -50,7 +50,7 @@ func (w *world) format() int { return w.count(`SELECT format FROM weir_meta`) }
 // clients call them. A client that is refused finds another server at once, nothing is lost, the
 // tables change when the last earlier server is gone, and no earlier one starts after that.
 func TestRollingUpgradeLosesNothing(t *testing.T) {
-	build := nextBuild(t)
+	build := overlay(t, nextVersion(t))
 	w := newWorld(t, 3)
 	id, key := w.servers[0].machine()
 	var mu sync.Mutex // of serving
