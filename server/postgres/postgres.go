@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"weir/pkg/machine/storage"
@@ -64,7 +65,7 @@ type Engine struct {
 func Open(address, build string, log func(level int, line string)) (*Engine, error) {
 	turns, err := pgxpool.ParseConfig(address)
 	if err != nil {
-		return nil, fmt.Errorf("database: the address is not valid; it must be like postgres://user:password@host:5432/weir")
+		return nil, invalid(err)
 	}
 	c := turns.ConnConfig
 	e := &Engine{name: fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database), build: build, log: log,
@@ -103,6 +104,20 @@ func Open(address, build string, log func(level int, line string)) (*Engine, err
 		log(2, e.describe(err).Error())
 	}
 	return e, nil
+}
+
+// invalid returns the error of an address. The password may be anywhere in one that does not parse.
+func invalid(err error) error {
+	var p *pgconn.ParseConfigError
+	if errors.As(err, &p) {
+		bare := *p
+		bare.ConnString = ""
+		if _, why, ok := strings.Cut(bare.Error(), "`: "); ok && !strings.HasPrefix(why, "failed to parse") {
+			return fmt.Errorf("database: the address is not valid: %s", why)
+		}
+	}
+	return errors.New("database: the address is not valid; it must be like postgres://user:password@host:5432/weir, " +
+		"with %40 for @ in the password, and so on")
 }
 
 // start makes the engine ready, if it is not.

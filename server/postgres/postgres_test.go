@@ -3,6 +3,8 @@
 package postgres
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -555,6 +557,14 @@ func TestUnfitDatabaseIsNamed(t *testing.T) {
 	refused(strings.Replace(url, "weir@", "guest:hidden@", 1), "GRANT this user the rights")
 	refused(strings.Replace(url, "/test", "/missing", 1), "does not exist; create it")
 	refused("postgres://weir:hidden@[", "must be like postgres://")
+	refused("postgres://weir:hidden@b:5432/c?sslmode=maybe", "sslmode is invalid")
+	refused("postgres://weir:hidden@a/b?sslmode=verify-full&sslrootcert=/missing.pem", "open /missing.pem: no such file")
+	refused(strings.Replace(databases.New(t), "=disable", "=require", 1), "refused TLS connection; set ssl = on at the server")
+	e := open(t, url)
+	certificate := e.describe(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}).Error()
+	if !strings.Contains(certificate, "signed by unknown authority; name the certificate of its authority as sslrootcert") {
+		t.Error(certificate)
+	}
 }
 
 // A server that was away, or not known, while the tables were upgraded stores nothing any more and

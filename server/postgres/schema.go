@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -184,6 +186,8 @@ func (e *Engine) describe(err error) error {
 		text, hint = cause(err), "read it again before you repeat it"
 	case errors.Is(err, errTaken):
 		text = cause(err)
+	case tlsHint(err) != "":
+		text, hint = cause(err), tlsHint(err)
 	default:
 		text, hint = cause(err), "it is tried again until it answers"
 	}
@@ -198,10 +202,10 @@ func (e *Engine) describe(err error) error {
 
 // hints say what to do, by SQLSTATE or its class.
 var hints = map[string]string{
-	"28":    "check the user and the password of the URL, and pg_hba.conf",
+	"28":    "check the user, the password and sslmode of the URL, and pg_hba.conf",
 	"3D000": "create it: CREATE DATABASE",
-	"3F":    "create the schema, or name one with search_path=NAME",
-	"42501": "GRANT this user the rights to use and create tables in the schema",
+	"3F":    "create the schema and GRANT this user USAGE and CREATE on it, or name another with search_path=NAME",
+	"42501": "GRANT this user the rights: CONNECT on the database, USAGE and CREATE on the schema, ALL on its tables",
 	"53":    "the server has no room or no connections left: free some",
 	"25006": "the server is read-only; name the primary",
 	"08P01": "a pooler must be in transaction or session mode (pool_mode)",
@@ -219,14 +223,26 @@ func isUnfit(err error) bool {
 			return true
 		}
 	}
-	return errors.As(err, &u)
+	return errors.As(err, &u) || tlsHint(err) != ""
 }
 
-// cause returns the text of an error without the address and the user, which may be in it.
+// tlsHint says what to do if TLS was refused, by one side or the other; else it is empty.
+func tlsHint(err error) string {
+	switch {
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return "name the certificate of its authority as sslrootcert, and the host as in its certificate"
+	case err != nil && strings.Contains(err.Error(), "server refused TLS connection"):
+		return "set ssl = on at the server, or sslmode=disable in the URL"
+	}
+	return ""
+}
+
+// cause returns the text of an error without the address and the user, which may be in it. An
+// attempt with TLS and one without may have failed in the same way.
 func cause(err error) string {
 	var c *pgconn.ConnectError
 	if errors.As(err, &c) {
 		err = c.Unwrap()
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	return strings.Join(strings.Fields(strings.Join(slices.Compact(strings.Split(err.Error(), "\n")), " ")), " ")
 }
