@@ -229,9 +229,9 @@ func (b *turn) woken() {
 }
 
 // lines returns how many requests are buffered. While the storage fails there are more
-// than maxBufferedLines. A log of requests has them all.
+// than maxBufferedLines. Exports have them all.
 func (b *turn) lines() int {
-	if b.tx.Meta.Logs {
+	if b.tx.Meta.Logs || b.tx.Meta.Traced {
 		return 2 * maxBufferedLines
 	}
 	return int(min(cmp.Or(b.o.MaxRequests, storage.MaxRequests), 2*maxBufferedLines))

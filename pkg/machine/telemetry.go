@@ -37,22 +37,24 @@ func (o *Object) collectors(t *storage.Tx) []storage.Destination {
 // the number of requests that the gateway could not report one by one.
 func (o *Object) export(t *storage.Tx, list []store.Request, lost int64) {
 	collectors := o.collectors(t)
+	t.Meta.Traced = false
 	for i := range collectors {
-		if deliver.TakesSignal(collectors[i].Options, deliver.Metrics) && t.Meta.MetricsAt == 0 {
+		d := &collectors[i]
+		if deliver.TakesSignal(d.Options, deliver.Metrics) && t.Meta.MetricsAt == 0 {
 			t.Meta.MetricsAt = max(t.Now, min(t.Meta.MetricsSent, t.Now)+metricsEvery)
 		}
-	}
-	for i := range collectors {
-		o.exportRequests(t, &collectors[i], list, lost)
+		traces, logs := deliver.TakesSignal(d.Options, deliver.Traces), deliver.TakesSignal(d.Options, deliver.Logs)
+		if traces || logs {
+			t.Meta.Traced = true
+			exportRequests(t, d, traces, logs, list, lost)
+		}
 	}
 }
 
 // exportRequests stores the spans and the logs of requests for a collector, of as many
 // requests at a time as an item usually has.
-func (o *Object) exportRequests(t *storage.Tx, d *storage.Destination, list []store.Request, lost int64) {
-	traces := deliver.TakesSignal(d.Options, deliver.Traces)
-	logs := deliver.TakesSignal(d.Options, deliver.Logs)
-	if lost > 0 && (traces || logs) {
+func exportRequests(t *storage.Tx, d *storage.Destination, traces, logs bool, list []store.Request, lost int64) {
+	if lost > 0 {
 		t.Lose(d.ID, lost)
 	}
 	f := telemetry.Fold{Sample: deliver.SampleOf(d.Options), BaseURL: baseURLs(t)}

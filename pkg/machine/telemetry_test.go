@@ -233,6 +233,29 @@ func TestCollectorOfTheOperatorGetsEveryMachine(t *testing.T) {
 	}
 }
 
+// A machine lists fewer requests than it exports: those of ten busy seconds are all exported.
+func TestBusyMachineIsExportedWhole(t *testing.T) {
+	c := newCollected(t, `,"signals":"traces"`, nil)
+	c.report(1, 0)
+	const calls, seconds = 190, 10 // of reports, one each second
+	for range seconds {
+		var list []string
+		for i := range calls {
+			list = append(list, fmt.Sprintf(`{"id":"req_%032x","at":%d,"endpoint":"/v1/chat/completions","status":200,"attempts":1}`, i, c.Clock.Now().UnixMilli()))
+		}
+		c.Want(200, "report", `{"requests":[`+strings.Join(list, ",")+`]}`)
+		c.Clock.Add(time.Second)
+	}
+	c.pass10()
+	spans := 0
+	for _, s := range c.Seen {
+		spans += len(gjson.Get(unpacked(t, s), "resourceSpans.0.scopeSpans.0.spans").Array())
+	}
+	if v := c.view(); spans != 2*(1+calls*seconds) || v.Get("dropped").Int() != 0 {
+		t.Errorf("%d spans of %d calls: %s", spans, calls*seconds, v.Raw)
+	}
+}
+
 func TestTestOfCollectorSendsASpan(t *testing.T) {
 	c := newCollected(t, "", nil)
 	_, a := c.API("POST", "/api/destinations/"+c.id+"/test", "")

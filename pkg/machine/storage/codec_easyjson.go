@@ -598,6 +598,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage5(in *jlexer.Lexer, out *meta) {
 			} else {
 				out.Logs = bool(in.Bool())
 			}
+		case "traced":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Traced = bool(in.Bool())
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -806,6 +812,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage5(out *jwriter.Writer, in meta) 
 		const prefix string = ",\"logs\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Logs))
+	}
+	if in.Traced {
+		const prefix string = ",\"traced\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Traced))
 	}
 	out.RawByte('}')
 }

@@ -70,6 +70,8 @@ type meta struct {
 	Captures bool `json:"captures,omitempty"`
 	// Logs reports that there are queues of logs.
 	Logs bool `json:"logs,omitempty"`
+	// Traced reports that a collector takes the requests, as it was when they were last written.
+	Traced bool `json:"traced,omitempty"`
 }
 
 // maxValueBytes is the largest value that is stored; the platform takes 2 MB.
