@@ -224,7 +224,7 @@ func (c *configFile) of(machineID string) *manage.ConfigFile {
 	if c.owned.MachineID != "" && c.owned.MachineID != machineID {
 		return nil
 	}
-	return &manage.ConfigFile{Name: filepath.Base(c.path), State: c.state.word(), Error: c.state.err}
+	return &manage.ConfigFile{Name: filepath.Base(c.path), State: c.state.word(), Error: c.state.err, Owned: c.owned.Owned}
 }
 
 // guard refuses changes of what the file owns.

@@ -144,7 +144,8 @@ func TestConfigFileIsAppliedWhenItChanges(t *testing.T) {
 		t.Errorf("ready: %s", ready.Raw)
 	}
 	if _, health := call("GET", machine+"/api/health", ""); health.Get("ok").Bool() || health.Get("file.state").Str != "failed" ||
-		!strings.Contains(health.Get("file.error").Str, "line 2") {
+		!strings.Contains(health.Get("file.error").Str, "line 2") || health.Get(`file.owned./api/providers.#(=="`+account+`")`).Str != account ||
+		health.Get("file.owned./api/settings.0").Str != "*" {
 		t.Errorf("health: %s", health.Raw)
 	}
 	if status, _ := call("PUT", machine+"/api/providers/"+account, `{"priority":3}`); status != 409 {

@@ -40,6 +40,9 @@ type ConfigFile struct {
 	Name  string `json:"name"`
 	State string `json:"state"`           // applied, pending or failed
 	Error string `json:"error,omitempty"` // of failed
+	// Owned are the ids of the rows that it owns by the path of their collection, as
+	// /api/keys; * stands for all of them.
+	Owned map[string][]string `json:"owned,omitempty"`
 }
 
 // ErrManagedByFile returns the refusal of a change of what a configuration file owns.

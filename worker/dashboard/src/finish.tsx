@@ -8,6 +8,7 @@ export function Finish({
   of,
   action,
   danger,
+  changes,
   disabled,
   draft,
   onDo,
@@ -18,6 +19,8 @@ export function Finish({
   /** label of the button */
   action: string;
   danger?: boolean;
+  /** as of Button */
+  changes?: string;
   disabled?: boolean;
   draft?: Draft;
   /** if there is no form that the button submits */
@@ -34,6 +37,7 @@ export function Finish({
           type={onDo ? "button" : "submit"}
           kind={danger ? "danger" : "main"}
           busy={of.busy}
+          changes={changes}
           disabled={disabled}
           onClick={onDo}
         >

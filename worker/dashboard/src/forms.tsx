@@ -4,6 +4,7 @@ import type { Draft } from "./drafts";
 import { count, number } from "./format";
 import { Finder } from "./finder";
 import { Icon } from "./icons";
+import { useManaged } from "./managed";
 import { Popover } from "./popover";
 import { Button, Field, Options } from "./ui";
 
@@ -207,24 +208,29 @@ export function Switch({
   on,
   label,
   busy,
+  changes,
   onTurn,
 }: {
   on: boolean;
   label: string;
   busy?: boolean;
+  /** as of a Button */
+  changes: string;
   onTurn: (on: boolean) => void;
 }) {
+  const managed = useManaged(changes);
   const turn = (e: { currentTarget: HTMLInputElement }) => {
-    if (busy) e.currentTarget.checked = on;
+    if (busy || managed) e.currentTarget.checked = on;
     else onTurn(e.currentTarget.checked);
   };
   return (
     <input
       type="checkbox"
       role="switch"
-      class="switch"
+      class={managed ? "switch managed" : "switch"}
+      title={managed}
       checked={on}
-      aria-disabled={busy || undefined}
+      aria-disabled={busy || !!managed || undefined}
       aria-label={label}
       onChange={turn}
     />

@@ -29,5 +29,7 @@ export interface PageEntry {
   needs?: string;
   /** the least role that is offered the page; viewer if it is absent */
   role?: Role;
+  /** the collections of its rows, which a configuration file may own */
+  rows?: string[];
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }

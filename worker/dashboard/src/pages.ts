@@ -7,15 +7,35 @@ import type { Role } from "./roles";
 // what is missing. The first is where a machine opens.
 export const pages: PageEntry[] = [
   { path: "overview", title: "Overview", icon: "overview", load: () => import("./pages/overview") },
-  { path: "providers", title: "Providers", icon: "providers", load: () => import("./pages/providers") },
-  { path: "models", title: "Models", icon: "models", load: () => import("./pages/models") },
-  { path: "combos", title: "Combos", icon: "combos", load: () => import("./pages/combos") },
-  { path: "keys", title: "Keys", icon: "keys", role: "member", load: () => import("./pages/keys") },
+  {
+    path: "providers",
+    title: "Providers",
+    icon: "providers",
+    rows: ["/providers"],
+    load: () => import("./pages/providers"),
+  },
+  {
+    path: "models",
+    title: "Models",
+    icon: "models",
+    rows: ["/models/custom", "/models/disabled", "/models/alias", "/settings"],
+    load: () => import("./pages/models"),
+  },
+  { path: "combos", title: "Combos", icon: "combos", rows: ["/combos"], load: () => import("./pages/combos") },
+  {
+    path: "keys",
+    title: "Keys",
+    icon: "keys",
+    role: "member",
+    rows: ["/keys"],
+    load: () => import("./pages/keys"),
+  },
   {
     path: "budgets",
     title: "Budgets",
     icon: "budgets",
     needs: "GET /api/budgets",
+    rows: ["/budgets"],
     load: () => import("./pages/budgets"),
   },
   {
@@ -48,9 +68,16 @@ export const pages: PageEntry[] = [
     icon: "people",
     needs: "GET /api/people",
     role: "owner",
+    rows: ["/people"],
     load: () => import("./pages/people"),
   },
-  { path: "settings", title: "Settings", icon: "settings", load: () => import("./pages/settings") },
+  {
+    path: "settings",
+    title: "Settings",
+    icon: "settings",
+    rows: ["/settings", "/destinations"],
+    load: () => import("./pages/settings"),
+  },
 ];
 
 // home is the path of the first page.

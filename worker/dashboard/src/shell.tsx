@@ -8,6 +8,7 @@ import { number } from "./format";
 import { useLoad } from "./hooks";
 import { Icon } from "./icons";
 import { Guard, Lazy } from "./lazy";
+import { type ConfigFile, Managed, ManagedBy } from "./managed";
 import type { Has } from "./page";
 import { home, homeOf, pages } from "./pages";
 import type { PaletteProps } from "./palette";
@@ -44,6 +45,11 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
     }
     return page;
   }, [single, machineId]);
+  const file = useLoad(
+    async () =>
+      (machine?.may("viewer") ? (await machine.get<{ file?: ConfigFile }>("/health")).file : undefined) ?? null,
+    [machine],
+  );
   const offered = useMemo(
     () => pages.filter((p) => (!p.needs || has(p.needs)) && role && atLeast(role, p.role ?? "viewer")),
     [role],
@@ -247,11 +253,14 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
           ) : !machine ? (
             <Lazy load={machinesPage} props={{ session, onChange: list.reload }} what="machines" />
           ) : entry ? (
-            <Lazy
-              load={entry.load}
-              props={{ machine, session, has, args: route.args, machineName }}
-              what={entry.title.toLowerCase()}
-            />
+            <ManagedBy.Provider value={file.data}>
+              <Managed of={entry.rows ?? []} />
+              <Lazy
+                load={entry.load}
+                props={{ machine, session, has, args: route.args, machineName }}
+                what={entry.title.toLowerCase()}
+              />
+            </ManagedBy.Provider>
           ) : (
             <Empty title="Page not found">
               <a class="button" href={to(machineId, first)}>

@@ -2,6 +2,7 @@
 import { cloneElement, type ComponentChildren, isValidElement, type JSX, type VNode } from "preact";
 import { useId } from "preact/hooks";
 import { Icon, type IconName } from "./icons";
+import { useManaged } from "./managed";
 
 export type Children = { children?: ComponentChildren };
 
@@ -9,19 +10,23 @@ type ButtonProps = Omit<JSX.IntrinsicElements["button"], "icon"> & {
   kind?: "main" | "danger" | "quiet" | "link";
   icon?: IconName;
   busy?: boolean;
+  /** the path of the row or collection that it changes, which a file may own */
+  changes?: string;
 };
 
-// Button has type="button" unless the caller sets another one. While busy it
-// ignores clicks but keeps the focus.
-export function Button({ kind, icon, busy, children, onClick, ...rest }: ButtonProps) {
+// Button has type="button" unless the caller sets another one. While busy, or if a file owns
+// what it changes, it ignores clicks but keeps the focus.
+export function Button({ kind, icon, busy, changes, children, onClick, ...rest }: ButtonProps) {
+  const managed = useManaged(changes);
   return (
     <button
       type="button"
       {...rest}
-      class={`${kind ?? ""} ${icon && !children ? "icon" : ""}`.trim()}
-      aria-disabled={busy || undefined}
+      title={managed ?? rest.title}
+      class={`${kind ?? ""} ${icon && !children ? "icon" : ""} ${managed ? "managed" : ""}`.trim()}
+      aria-disabled={busy || !!managed || undefined}
       onClick={(e) => {
-        if (busy) e.preventDefault();
+        if (busy || managed) e.preventDefault();
         else onClick?.(e);
       }}
     >

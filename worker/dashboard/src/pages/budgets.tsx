@@ -135,7 +135,7 @@ function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit
         <Button kind="quiet" aria-label={`Edit ${b.name}`} onClick={onEdit}>
           Edit
         </Button>{" "}
-        <Button kind="quiet" aria-label={`Delete ${b.name}`} onClick={onDelete}>
+        <Button kind="quiet" changes={`/budgets/${b.id}`} aria-label={`Delete ${b.name}`} onClick={onDelete}>
           Delete
         </Button>
       </td>

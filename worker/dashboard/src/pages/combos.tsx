@@ -128,7 +128,7 @@ function Item({
       <Button onClick={onEdit} aria-label={`Edit ${c.name}`}>
         Edit
       </Button>
-      <Button kind="quiet" onClick={() => setAsking(true)} aria-label={`Delete ${c.name}`}>
+      <Button kind="quiet" changes={`/combos/${c.id}`} onClick={() => setAsking(true)} aria-label={`Delete ${c.name}`}>
         Delete
       </Button>
     </>

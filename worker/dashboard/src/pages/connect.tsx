@@ -177,7 +177,7 @@ function Tool({
         </div>
         {save.error && <ErrorBox>{save.error}</ErrorBox>}
         {model && !isDefault && machine.may("editor") && (
-          <Button busy={save.busy} onClick={() => void saveDefaults()}>
+          <Button busy={save.busy} changes="/settings" onClick={() => void saveDefaults()}>
             Save as default models
           </Button>
         )}

@@ -237,7 +237,7 @@ function Row({
         <Button kind="quiet" aria-label={`Edit ${keyName(k)}`} onClick={onEdit}>
           Edit
         </Button>{" "}
-        <Button kind="quiet" aria-label={`Revoke ${keyName(k)}`} onClick={onRevoke}>
+        <Button kind="quiet" changes={`/keys/${k.id}`} aria-label={`Revoke ${keyName(k)}`} onClick={onRevoke}>
           Revoke
         </Button>
       </td>

@@ -124,6 +124,7 @@ export default function People({ machine, session }: PageProps) {
                         )}{" "}
                         <Button
                           kind="quiet"
+                          changes={`/people/${p.id}`}
                           aria-label={`Remove ${nameOf(p)}`}
                           onClick={() => {
                             remove.clear();

@@ -144,7 +144,13 @@ export function Editor({
           />
         </Field>
         {stored.data?.webhookSecret && <Code label="Signing secret" text={stored.data.webhookSecret} />}
-        <Finish of={act} action={b.id ? "Save" : "Create budget"} draft={draft} onCancel={onClose}>
+        <Finish
+          of={act}
+          action={b.id ? "Save" : "Create budget"}
+          changes={`/budgets/${b.id}`}
+          draft={draft}
+          onCancel={onClose}
+        >
           <Refused
             of={act}
             onUse={(u) => put({ models: corrected(models, u).join("\n") })}

@@ -222,7 +222,13 @@ export function Editor({
           <Ask text="Discard unsaved changes?" action="Discard" onBack={() => setAsking(false)} onConfirm={discard} />
         ) : (
           <div class="row">
-            <Button kind="main" type="submit" busy={save.busy} disabled={models.length === 0}>
+            <Button
+              kind="main"
+              type="submit"
+              busy={save.busy}
+              changes={`/combos/${combo.id}`}
+              disabled={models.length === 0}
+            >
               Save combo
             </Button>
             <Button

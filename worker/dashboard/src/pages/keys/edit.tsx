@@ -68,12 +68,19 @@ export function Edit({
           onAnyway={() => submit(null, true)}
         />
         <div class="row">
-          <Button kind="main" type="submit" busy={save.busy} disabled={!draft.dirty || scopesOf(form).length === 0}>
+          <Button
+            kind="main"
+            type="submit"
+            busy={save.busy}
+            changes={`/keys/${k.id}`}
+            disabled={!draft.dirty || scopesOf(form).length === 0}
+          >
             Save
           </Button>
           {machine.may("viewer") && (
             <Button
               busy={pause.busy}
+              changes={`/keys/${k.id}`}
               onClick={() =>
                 void pause.run(() =>
                   k.pausedAt

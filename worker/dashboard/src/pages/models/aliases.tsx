@@ -55,6 +55,7 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
                   </span>
                   <Button
                     kind="quiet"
+                    changes="/models/alias"
                     disabled={act.busy}
                     aria-label={`Delete alias ${name}`}
                     onClick={() => remove(name, of)}
@@ -94,7 +95,7 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
             <option key={m} value={m} />
           ))}
         </datalist>
-        <Button type="submit" busy={act.busy}>
+        <Button type="submit" busy={act.busy} changes="/models/alias">
           Add alias
         </Button>
       </form>

@@ -68,6 +68,7 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
                   </span>
                   <Button
                     kind="quiet"
+                    changes="/models/custom"
                     disabled={act.busy}
                     aria-label={`Delete ${m.providerAlias}/${m.id}`}
                     onClick={() => remove(m)}
@@ -104,7 +105,7 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
           <input type="number" min="1" {...input("maxTokens")} />
         </Field>
         <div class="full">
-          <Button type="submit" busy={act.busy}>
+          <Button type="submit" busy={act.busy} changes="/models/custom">
             Add model
           </Button>
         </div>

@@ -116,6 +116,7 @@ export function Detail({
               {canDisable(m) && (
                 <Button
                   busy={hide.busy}
+                  changes="/models/disabled"
                   onClick={() =>
                     void hide.run(async () => {
                       await disable(machine, m, onChange);

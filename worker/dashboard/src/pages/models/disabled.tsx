@@ -36,6 +36,7 @@ export function Disabled({
                     {alias}/{id}
                   </code>
                   <Button
+                    changes="/models/disabled"
                     disabled={act.busy}
                     aria-label={`Enable ${alias}/${id}`}
                     onClick={() => void enable(alias, id)}

@@ -87,6 +87,7 @@ export function ModelList({
               <span class="desk">
                 <Button
                   kind="quiet"
+                  changes="/models/disabled"
                   disabled={hide.busy}
                   aria-label={`Disable ${m.id}`}
                   onClick={() => void hide.run(() => disable(machine, m, onChange))}

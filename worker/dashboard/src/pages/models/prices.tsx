@@ -60,6 +60,7 @@ export function Prices({
                   </span>
                   <Button
                     kind="quiet"
+                    changes="/settings"
                     disabled={act.busy}
                     aria-label={`Delete price of ${name}`}
                     onClick={() => void remove(name, of)}
@@ -99,7 +100,7 @@ export function Prices({
             <option key={m} value={m} />
           ))}
         </datalist>
-        <Button type="submit" busy={act.busy}>
+        <Button type="submit" busy={act.busy} changes="/settings">
           Save price
         </Button>
       </form>

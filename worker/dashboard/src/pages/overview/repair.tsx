@@ -91,7 +91,13 @@ function ReplaceKey({
           onType={(field, value) => setTyped((all) => ({ ...all, [field]: value }))}
         />
         <TestText outcome={outcome} />
-        <Finish of={save} action="Save and test" disabled={Object.keys(secrets).length === 0} onCancel={onClose} />
+        <Finish
+          of={save}
+          action="Save and test"
+          changes={`/providers/${c.id}`}
+          disabled={Object.keys(secrets).length === 0}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

@@ -175,6 +175,7 @@ export function Grant({
         <Finish
           of={act}
           action={of ? "Save" : "Create link"}
+          changes={of && `/people/${of.id}`}
           disabled={!!of && !draft.dirty}
           draft={draft}
           onCancel={onClose}

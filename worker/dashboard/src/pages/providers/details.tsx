@@ -141,11 +141,12 @@ export function Details({
           </div>
         )}
         <div class="row full between">
-          <Button type="submit" kind="main" busy={save.busy}>
+          <Button type="submit" kind="main" busy={save.busy} changes={`/providers/${c.id}`}>
             Save
           </Button>
           <Button
             kind="quiet"
+            changes={`/providers/${c.id}`}
             onClick={() => {
               remove.clear();
               setDeleting(true);

@@ -132,12 +132,14 @@ export function ModelPicker({
                 <Button
                   kind="main"
                   busy={save.busy}
+                  changes={`/providers/${c.id}`}
                   disabled={selected === null || chosen === 0}
                   onClick={() => void store(all.map((m) => m.id).filter(isSelected))}
                 >
                   Save selection
                 </Button>
                 <Button
+                  changes={`/providers/${c.id}`}
                   disabled={save.busy || (selected === null && !enabled)}
                   onClick={() => {
                     setSelected(null);

@@ -82,7 +82,13 @@ export function Row({
         {toggle.error && <ErrorBox>{toggle.error}</ErrorBox>}
       </div>
       <div class="row">
-        <Switch on={c.isActive} busy={toggle.busy} label={`Enable ${label}`} onTurn={(on) => void setActive(on)} />
+        <Switch
+          on={c.isActive}
+          busy={toggle.busy}
+          changes={`/providers/${c.id}`}
+          label={`Enable ${label}`}
+          onTurn={(on) => void setActive(on)}
+        />
         {c.status.startsWith("needs_") && (
           <a class="button main" href={to(machine.id, "providers", c.id)}>
             {c.status === "needs_reauth" ? "Sign in again" : "Add credentials"}

@@ -2,6 +2,7 @@ import { call, type Machine } from "../../api";
 import { bytes, count, duration, number } from "../../format";
 import { useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
+import type { ConfigFile } from "../../managed";
 import { Time } from "../../time";
 import { Badge, Button } from "../../ui";
 
@@ -10,7 +11,7 @@ interface Health {
   ok: boolean;
   now: number;
   configuration: { bytes: number; maxBytes: number };
-  file?: { name: string; state: "applied" | "pending" | "failed"; error?: string };
+  file?: ConfigFile;
   replica?: { pending: boolean; publishedAt?: number; failures: number };
   alerts: { waiting: number; failing: number };
   auditRecords: number;

@@ -81,7 +81,7 @@ export function Captures({ machine, onChange }: { machine: Machine; onChange: ()
                 </div>
               )}
               <div class="full">
-                <Button type="submit" kind="main" busy={save.busy} disabled={!draft.dirty}>
+                <Button type="submit" kind="main" busy={save.busy} changes="/settings" disabled={!draft.dirty}>
                   Apply
                 </Button>
               </div>

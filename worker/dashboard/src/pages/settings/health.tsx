@@ -2,6 +2,7 @@ import type { Machine } from "../../api";
 import type { SettingValues } from "../../api-types";
 import { useAction, useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
+import { useManaged } from "../../managed";
 import { toast } from "../../toast";
 import { ErrorBox, Field } from "../../ui";
 
@@ -9,6 +10,7 @@ import { ErrorBox, Field } from "../../ui";
 export function Health({ machine }: { machine: Machine }) {
   const loaded = useLoad(() => machine.get<SettingValues>("/settings"), [machine]);
   const save = useAction();
+  const managed = useManaged("/settings");
   const put = (part: Partial<SettingValues>) =>
     save.run(async () => {
       loaded.set((await machine.tagged<SettingValues>("PATCH", "/settings", part)).value);
@@ -30,7 +32,12 @@ export function Health({ machine }: { machine: Machine }) {
         {(v) => (
           <div class="grid">
             <Field label="Status pages of providers" hint="Read when Providers is opened, at most every five minutes.">
-              <select value={v.statusFeeds} onChange={(e) => void put({ statusFeeds: e.currentTarget.value })}>
+              <select
+                disabled={!!managed}
+                title={managed}
+                value={v.statusFeeds}
+                onChange={(e) => void put({ statusFeeds: e.currentTarget.value })}
+              >
                 <option value="on">Show</option>
                 <option value="off">Do not read</option>
               </select>
@@ -47,7 +54,12 @@ export function Health({ machine }: { machine: Machine }) {
                 )
               }
             >
-              <select value={v.publicStatus} onChange={(e) => void put({ publicStatus: e.currentTarget.value })}>
+              <select
+                disabled={!!managed}
+                title={managed}
+                value={v.publicStatus}
+                onChange={(e) => void put({ publicStatus: e.currentTarget.value })}
+              >
                 <option value="off">Off</option>
                 <option value="providers">Show providers</option>
                 <option value="models">Show models</option>

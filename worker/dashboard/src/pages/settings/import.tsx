@@ -175,7 +175,7 @@ export function Import({ machine, onImport }: { machine: Machine; onImport: () =
           <input type="checkbox" checked={replace} onChange={(e) => change(setReplace)(e.currentTarget.checked)} />
           Replace everything (deletes what the file lacks)
         </label>
-        <Button type="submit" busy={act.busy} disabled={!file}>
+        <Button type="submit" busy={act.busy} changes="/import" disabled={!file}>
           Preview import
         </Button>
         {preview && <Changes of={preview.value} withKeys={keys} />}

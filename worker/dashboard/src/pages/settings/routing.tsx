@@ -194,7 +194,7 @@ export function Routing({ machine }: { machine: Machine }) {
                 </div>
               )}
               <div class="full">
-                <Button type="submit" kind="main" busy={save.busy}>
+                <Button type="submit" kind="main" busy={save.busy} changes="/settings">
                   Save
                 </Button>
               </div>

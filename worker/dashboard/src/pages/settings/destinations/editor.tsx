@@ -105,7 +105,13 @@ export function Editor({
           </details>
         )}
         {stored.data?.signingSecret && <Code label="Signing secret" text={stored.data.signingSecret} />}
-        <Finish of={act} action={d ? "Save" : "Add"} draft={draft} onCancel={onClose}>
+        <Finish
+          of={act}
+          action={d ? "Save" : "Add"}
+          changes={`/destinations/${d?.id}`}
+          draft={draft}
+          onCancel={onClose}
+        >
           <Failed
             of={act}
             reload={async () => {

@@ -126,6 +126,7 @@ function Row({
           on={d.enabled}
           label={`Send to ${d.name}`}
           busy={turn.busy}
+          changes={`/destinations/${d.id}`}
           onTurn={(on) =>
             void turn.run(async () => {
               await machine.put(`/destinations/${d.id}`, { enabled: on }, d.generation);
@@ -142,7 +143,7 @@ function Row({
         <Button aria-label={`Edit ${d.name}`} onClick={onEdit}>
           Edit
         </Button>{" "}
-        <Button kind="quiet" aria-label={`Delete ${d.name}`} onClick={onDelete}>
+        <Button kind="quiet" changes={`/destinations/${d.id}`} aria-label={`Delete ${d.name}`} onClick={onDelete}>
           Delete
         </Button>
       </td>
