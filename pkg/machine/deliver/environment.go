@@ -27,6 +27,7 @@ var environment = [...]struct{ variable, field string }{
 	{"OTEL_SERVICE_NAME", "service"},
 	{"OTEL_TRACES_SAMPLER", "sampler"},
 	{"OTEL_TRACES_SAMPLER_ARG", Sample},
+	{"OTEL_GENAI_CONVENTIONS", Conventions}, // weir's own: no variable of OpenTelemetry chooses names before 0.1.0
 }
 
 // EnvironmentValues are the values of the variables, in the order of EnvironmentVariables.

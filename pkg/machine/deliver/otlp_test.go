@@ -32,6 +32,7 @@ func TestEnvironmentNamesACollector(t *testing.T) {
 			map[string]string{Sample: "25"}},
 		"ratio without a number": {map[string]string{"EXPORTER_OTLP_ENDPOINT": base, "TRACES_SAMPLER": "traceidratio"}, map[string]string{Sample: "100"}},
 		"never":                  {map[string]string{"EXPORTER_OTLP_ENDPOINT": base, "TRACES_SAMPLER": "always_off", "TRACES_SAMPLER_ARG": "1"}, map[string]string{Sample: "0"}},
+		"conventions":            {map[string]string{"EXPORTER_OTLP_ENDPOINT": base, "GENAI_CONVENTIONS": "1.41"}, map[string]string{Conventions: "1.41"}},
 		"service": {map[string]string{"EXPORTER_OTLP_ENDPOINT": base, "SERVICE_NAME": "w", "RESOURCE_ATTRIBUTES": "service.name=v,a=b"},
 			map[string]string{"service.name": "w"}},
 	} {
@@ -63,7 +64,7 @@ func TestEnvironmentNamesTheWrongVariable(t *testing.T) {
 	for variable, value := range map[string]string{
 		"EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "EXPORTER_OTLP_TRACES_ENDPOINT": "ftp://x", "EXPORTER_OTLP_PROTOCOL": "grpc",
 		"EXPORTER_OTLP_COMPRESSION": "zstd", "EXPORTER_OTLP_TIMEOUT": "10s", "EXPORTER_OTLP_HEADERS": "no pair", "TRACES_SAMPLER": "jaeger_remote",
-		"RESOURCE_ATTRIBUTES": "a=%zz",
+		"RESOURCE_ATTRIBUTES": "a=%zz", "GENAI_CONVENTIONS": "1.36",
 	} {
 		set := map[string]string{"EXPORTER_OTLP_LOGS_ENDPOINT": base, variable: value}
 		if _, err := environmentOf(set); err == nil || !strings.HasPrefix(err.Error(), "OTEL_"+variable) {
