@@ -168,7 +168,14 @@ func (h *SignIn) Examine(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		Reason   string   `json:"reason,omitempty"`
 		Findings []string `json:"findings"`
 	}{OK: true, Findings: []string{}}
-	found, err := h.Flow.Examine(ctx, providerOf(p))
+	var found []string
+	if p.Kind == oidc.Passkey {
+		if _, err := h.siteOf(c.Request); err != nil {
+			out.OK, found = false, []string{err.Error()}
+		}
+	} else {
+		found, err = h.Flow.Examine(ctx, providerOf(p))
+	}
 	var why oidc.Refusal
 	if errors.As(err, &why) {
 		out.OK, out.Reason, found = false, string(why), []string{why.Text() + "."}
@@ -187,8 +194,9 @@ func methodsOf(all []rpc.IdentityProvider) []string {
 		is   func(kind string) bool
 	}{
 		{"oidc", func(k string) bool { return k == "" }},
-		{"proxy", func(k string) bool { return k != "" && k != oidc.CI }},
+		{"proxy", func(k string) bool { return k != "" && k != oidc.CI && k != oidc.Passkey }},
 		{"ci", func(k string) bool { return k == oidc.CI }},
+		{"passkey", func(k string) bool { return k == oidc.Passkey }},
 	} {
 		if slices.ContainsFunc(all, func(p rpc.IdentityProvider) bool { return m.is(p.Kind) }) {
 			methods = append(methods, m.name)
@@ -201,7 +209,7 @@ func methodsOf(all []rpc.IdentityProvider) []string {
 func checkKind(p *rpc.IdentityProvider, secret string) error {
 	switch form, ok := oidc.CheckIssuer(p.Kind, p.Issuer); {
 	case !oidc.IsKind(p.Kind):
-		return apierr.Invalid("kind", "kind must be cloudflare-access, google-iap, ci or empty.")
+		return apierr.Invalid("kind", "kind must be cloudflare-access, google-iap, ci, passkey or empty.")
 	case !ok:
 		return apierr.Invalid("issuer", "issuer must be %s.", form)
 	case p.Kind != "" && (secret != "" || len(p.Scopes) > 0):

@@ -29,6 +29,10 @@ var roles = [...]struct {
 	{"GET /api/models/list/", people.Member},
 	{"GET /api/models/info", people.Member},
 	{"GET /api/machines", people.Member}, // only those where the person has a role
+	{"GET /api/passkeys", people.Member}, // their own
+	{"POST /api/passkeys", people.Member},
+	{"PUT /api/passkeys", people.Member},
+	{"DELETE /api/passkeys", people.Member},
 
 	{"POST /api/explain", people.Viewer},
 

@@ -121,6 +121,23 @@ var routes = [...]route{
 	{"/api/sign-in/{id}", endpoint.Public, maxSignInBody, []method{
 		{"POST", func(h *Handlers) endpoint.Handler { return h.SignIn.Begin }},
 	}},
+	{"/api/sign-in/passkey", endpoint.Public, maxSignInBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.SignIn.BeginPasskey }},
+	}},
+	{"/api/session/passkey", endpoint.Public, maxTokenBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return h.SignIn.FinishPasskey }},
+	}},
+	{"/api/passkeys", endpoint.Operator, maxTokenBody, []method{
+		{"GET", func(h *Handlers) endpoint.Handler { return forPerson(h.SignIn.OwnPasskeys) }},
+		{"POST", func(h *Handlers) endpoint.Handler { return forPerson(h.SignIn.AddPasskey) }},
+	}},
+	{"/api/passkeys/challenge", endpoint.Operator, maxSignInBody, []method{
+		{"POST", func(h *Handlers) endpoint.Handler { return forPerson(h.SignIn.ChallengePasskey) }},
+	}},
+	{"/api/passkeys/{id}", endpoint.Operator, maxSignInBody, []method{
+		{"PUT", func(h *Handlers) endpoint.Handler { return forPerson(h.SignIn.RenamePasskey) }},
+		{"DELETE", func(h *Handlers) endpoint.Handler { return forPerson(h.SignIn.DeletePasskey) }},
+	}},
 	{"/oidc/callback", endpoint.Public, 0, []method{
 		{"GET", func(h *Handlers) endpoint.Handler { return h.SignIn.Callback }},
 	}},

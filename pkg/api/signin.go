@@ -273,7 +273,12 @@ func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.Flow.Examine(ctx, providerOf(&row)); err != nil {
+	if row.Kind == oidc.Passkey {
+		_, err = h.siteOf(c.Request)
+	} else {
+		_, err = h.Flow.Examine(ctx, providerOf(&row))
+	}
+	if err != nil {
 		var why oidc.Refusal
 		if errors.As(err, &why) {
 			err = apierr.Invalid("issuer", "The issuer cannot be used (%s). %s.", string(why), why.Text())
@@ -304,6 +309,9 @@ func readProvider(c *auth.Call) (row rpc.IdentityProvider, clientSecret string, 
 	if err := d.Decode(&in); err != nil {
 		return row, "", apierr.Invalid("", "The body must be an identity provider: name, issuer, clientId and rules.")
 	}
+	if in.Kind == oidc.Passkey { // there is one, without an issuer and rules
+		in = providerView{Kind: in.Kind, Name: in.Name, Issuer: in.Kind, ClientID: in.Kind, Rules: []people.Rule{}}
+	}
 	row = rpc.IdentityProvider{Kind: in.Kind, Name: in.Name, Issuer: in.Issuer, ClientID: in.ClientID, Scopes: in.Scopes,
 		Rules: in.Rules}
 	if err = checkProvider(&row); err == nil {
@@ -314,6 +322,10 @@ func readProvider(c *auth.Call) (row rpc.IdentityProvider, clientSecret string, 
 
 // identify sets the id and the stored secret of a provider, and returns the status of the answer.
 func (h *SignIn) identify(ctx context.Context, c *auth.Call, row *rpc.IdentityProvider) (status int, err error) {
+	if c.Method == "POST" && row.Kind == oidc.Passkey {
+		row.ID = row.Kind
+		return 201, nil
+	}
 	if c.Method == "POST" {
 		row.ID, err = rpc.NewID(h.Rand, 20)
 		return 201, err

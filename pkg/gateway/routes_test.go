@@ -62,6 +62,8 @@ func TestAccessOfManagementRoutes(t *testing.T) {
 		"/api/machines": endpoint.Operator, "/api/machines/{id}": endpoint.Operator, "/api/machines/{id}/restore": endpoint.Operator, "/api/version": endpoint.Operator,
 		"/api/identity-providers": endpoint.Operator, "/api/identity-providers/{id}": endpoint.Operator,
 		"/api/sign-ins": endpoint.Operator, "/api/sessions": endpoint.Operator, "/api/identity-providers/{id}/test": endpoint.Operator,
+		"/api/sign-in/passkey": endpoint.Public, "/api/session/passkey": endpoint.Public,
+		"/api/passkeys": endpoint.Operator, "/api/passkeys/challenge": endpoint.Operator, "/api/passkeys/{id}": endpoint.Operator,
 		"/api/token": endpoint.Public, "/oidc/logout": endpoint.Public,
 		"/metrics":     endpoint.Metrics,
 		"/api/session": endpoint.Public, "/oauth/callback": endpoint.Public, "/oidc/callback": endpoint.Public, "/api/auth": endpoint.Public, "/api/sign-in/{id}": endpoint.Public, "/setup/claim": endpoint.Public, "/api/device": endpoint.Public, "/api/device/token": endpoint.Public, "/setup/{file}": endpoint.Public,

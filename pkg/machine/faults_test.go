@@ -159,6 +159,11 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	if status, _ := w.signIn(9, who); status != 200 || w.invite(1, rpc.InviteCreate{Role: people.Member}) != 200 {
 		t.Fatal("no person, or no invitation")
 	}
+	w.invite(3, rpc.InviteCreate{Role: people.Member})
+	if status, _ := w.signIn(11, rpc.PersonSignIn{Name: "Cyd", Invite: by(3), Subject: "c",
+		NewPasskey: &rpc.Passkey{Digest: inprocess.Digest(51)}}); status != 200 {
+		t.Fatal("no passkey")
+	}
 	prices := `{"v":1,"source":"https://prices.example.com","fetchedAt":1}`
 	if status, a := w.At(rpc.RegistryID, "prices.put", prices); status != 200 {
 		t.Fatal(a.Raw)
@@ -353,6 +358,13 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(200, "person.set", string(storage.Encode(grants)))
 	onRegistry(200, "invite.create", `{"digest":"`+by(2)+`","machineId":"`+mid+`","role":"member"}`)
 	onRegistry(200, "invite.delete", `{"machineId":"`+mid+`","id":"`+by(1)[:inviteID]+`"}`)
+	own := `{"person":"` + ownID("c") + `","id":"` + inprocess.Digest(51) + `"}`
+	onRegistry(200, "passkey.begin", own)
+	onRegistry(200, "passkey.find", `{"digest":"`+inprocess.Digest(51)+`"}`)
+	onRegistry(200, "passkey.list", own)
+	onRegistry(200, "passkey.rename", own)
+	onRegistry(200, "passkey.add", `{"person":"`+ownID("c")+`","digest":"`+inprocess.Digest(52)+`"}`)
+	onRegistry(409, "passkey.delete", own)
 	covered := map[string]bool{}
 	for _, c := range cases {
 		covered[c.machine+" "+c.op] = true

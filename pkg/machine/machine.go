@@ -108,6 +108,12 @@ var registryOps = [...]struct {
 	{"person.set", (*Object).personSet},
 	{"invite.create", (*Object).inviteCreate},
 	{"invite.delete", (*Object).inviteDelete},
+	{"passkey.begin", (*Object).passkeyBegin},
+	{"passkey.find", (*Object).passkeyFind},
+	{"passkey.list", (*Object).passkeyList},
+	{"passkey.add", (*Object).passkeyAdd},
+	{"passkey.rename", (*Object).passkeyRename},
+	{"passkey.delete", (*Object).passkeyDelete},
 }
 
 // begin begins a turn. Its buffer is released when the turn is over.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -26,7 +27,8 @@ const (
 	maxPersonSessions = 10
 	personName        = 200 // bytes
 	profileField      = "profile"
-	// linkIssuer is the issuer of people who sign in by links alone.
+	// linkIssuer is the issuer of people without an identity provider: they come by a link, and sign in by a
+	// token or by passkeys.
 	linkIssuer = "weir"
 )
 
@@ -37,8 +39,9 @@ type personRow struct {
 	Profile   secret.Sealed `json:"profile"`
 	Rules     people.Grants `json:"rules,omitempty"` // by the claims of the last sign-in
 	Grants    people.Grants `json:"grants,omitempty"`
-	Token     string        `json:"token,omitempty"`  // the digest of the personal sign-in token
-	Places    []string      `json:"places,omitempty"` // digests of the addresses of sign-ins
+	Token     string        `json:"token,omitempty"`    // the digest of the personal sign-in token
+	Passkeys  []string      `json:"passkeys,omitempty"` // their digests
+	Places    []string      `json:"places,omitempty"`   // digests of the addresses of sign-ins
 	FirstSeen int64         `json:"firstSeen"`
 	LastSeen  int64         `json:"lastSeen"`
 }
@@ -107,6 +110,15 @@ func takeInvite(t *storage.Tx, digest string) (*inviteRow, error) {
 	if digest == "" {
 		return nil, nil
 	}
+	row, err := openInvite(t, digest)
+	if err == nil {
+		t.Del(invitePrefix + digest)
+	}
+	return row, err
+}
+
+// openInvite returns the invitation of a digest, which may be accepted.
+func openInvite(t *storage.Tx, digest string) (*inviteRow, error) {
 	var row inviteRow
 	if !rpc.IsDigest(digest) || !t.Load(invitePrefix+digest, &row) || row.ExpiresAt <= t.Now {
 		return nil, rpc.ErrInvitation()
@@ -116,7 +128,6 @@ func takeInvite(t *storage.Tx, digest string) (*inviteRow, error) {
 			return nil, rpc.ErrInvitation()
 		}
 	}
-	t.Del(invitePrefix + digest)
 	return &row, nil
 }
 
@@ -207,9 +218,7 @@ func forgetMachine(t *storage.Tx, id string) {
 			continue
 		}
 		t.Del(personPrefix + p.ID)
-		if p.Token != "" {
-			t.Del(tokenPrefix + p.Token)
-		}
+		dropCredentials(t, &p)
 		endSessions(t, p.ID)
 	}
 }
@@ -241,7 +250,11 @@ func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn) (p *personRow, is
 			return nil, is, errNoSession()
 		}
 		is = o.profileOf(&row)
-	case invite != nil && !invite.Provider && rpc.IsDigest(in.NewToken):
+	case in.Passkey != nil:
+		if row, is, err = o.usePasskey(t, in.Passkey); err != nil {
+			return nil, is, err
+		}
+	case invite != nil && !invite.Provider && (rpc.IsDigest(in.NewToken) || in.NewPasskey != nil):
 		if row, is, err = o.personOfLink(t, invite, in); err != nil {
 			return nil, is, err
 		}
@@ -257,8 +270,8 @@ func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn) (p *personRow, is
 	return &row, is, nil
 }
 
-// personOfLink returns the person of an invitation alone: a new one, or the one whose personal
-// token it renews.
+// personOfLink returns the person of an invitation alone: a new one, or the one whose personal token and
+// passkeys it replaces.
 func (o *Object) personOfLink(t *storage.Tx, invite *inviteRow, in *rpc.PersonSignIn) (row personRow, is profile,
 	err error) {
 	if invite.Person != "" {
@@ -267,13 +280,16 @@ func (o *Object) personOfLink(t *storage.Tx, invite *inviteRow, in *rpc.PersonSi
 			return row, is, rpc.ErrInvitation()
 		}
 		is = o.profileOf(&row)
-		t.Del(tokenPrefix + row.Token)
+		dropCredentials(t, &row)
 	} else {
-		who := people.Identity{Issuer: linkIssuer, Subject: in.NewToken}
-		row, is.Name = personRow{ID: who.ID(), Issuer: linkIssuer}, strings.TrimSpace(in.Name)
+		row, is.Name = personRow{ID: ownID(cmp.Or(in.NewToken, in.Subject)), Issuer: linkIssuer}, strings.TrimSpace(in.Name)
 		if is.Name == "" {
 			return row, is, apierr.Invalid("name", "name is required: what others see of you.")
 		}
+	}
+	if in.NewPasskey != nil {
+		_, err = addPasskey(t, &row, *in.NewPasskey)
+		return row, is, err
 	}
 	row.Token = in.NewToken
 	putRegistry(t, tokenPrefix+in.NewToken, row.ID)
@@ -383,14 +399,15 @@ func (o *Object) personSet(r *storage.Call) (any, error) {
 	if p.Grants[in.MachineID] = in.Grant; in.Grant.Role == people.None {
 		delete(p.Rules, in.MachineID)
 	}
+	if !p.roles().Any() {
+		endSessions(r.Tx, p.ID)
+		dropPasskeys(r.Tx, &p)
+	}
 	putRegistry(r.Tx, personPrefix+p.ID, p)
 	if in.Grant.Role == people.None {
 		storage.RemoveIf(r.Tx, invitePrefix, func(_ string, i inviteRow) bool {
 			return i.Person == p.ID && i.MachineID == in.MachineID
 		})
-	}
-	if !p.roles().Any() {
-		endSessions(r.Tx, p.ID)
 	}
 	return struct{}{}, nil
 }

@@ -202,11 +202,17 @@ func TestDeletedMachineForgetsPeople(t *testing.T) {
 	w.invite(1, rpc.InviteCreate{Role: people.Member})
 	w.signIn(1, rpc.PersonSignIn{Name: "Bob", Invite: by(1), NewToken: inprocess.Digest(50)})
 	w.invite(2, rpc.InviteCreate{Role: people.Member})
+	w.invite(3, rpc.InviteCreate{Role: people.Member})
+	w.signIn(3, rpc.PersonSignIn{Name: "Cyd", Invite: by(3), Subject: "c", NewPasskey: &rpc.Passkey{Digest: inprocess.Digest(51)}})
+	if n := len(w.Loc.Storage(rpc.RegistryID).Listed(passkeyPrefix)); n != 1 {
+		t.Fatalf("%d passkeys", n)
+	}
 	other := "zzzzzzzzzzzzzzzz"
 	w.signIn(2, rpc.PersonSignIn{Identity: &ann, Roles: people.Grants{mid: {Role: people.Editor}, other: {Role: people.Viewer}}})
 	w.At(rpc.RegistryID, "put", `{"machineId":"`+mid+`","state":""}`)
 	st := w.Loc.Storage(rpc.RegistryID)
-	for prefix, want := range map[string]int{personPrefix: 1, tokenPrefix: 0, invitePrefix: 0, sessionPrefix: 1} {
+	for prefix, want := range map[string]int{personPrefix: 1, tokenPrefix: 0, passkeyPrefix: 0,
+		invitePrefix: 0, sessionPrefix: 1} {
 		if n := len(st.Listed(prefix)); n != want {
 			t.Errorf("%s: %d rows, want %d", prefix, n, want)
 		}

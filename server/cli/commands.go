@@ -137,7 +137,7 @@ var idpFields = []field{
 	{"name", "name", "NAME", "", nil},
 	{"issuer", "issuer", "ISSUER", "as in its tokens", nil},
 	{"client", "clientId", "CLIENT", "the client id or the audience of its tokens", nil},
-	{"kind", "kind", "KIND", "cloudflare-access, google-iap or ci; without it people sign in there", nil},
+	{"kind", "kind", "KIND", "cloudflare-access, google-iap, ci or passkey; without it people sign in there", nil},
 	{"secret", "clientSecret", "REF", "of the client: env:NAME, file:PATH or -", asReference},
 	{"scopes", "scopes", "LIST", "beside openid; email and profile by default", asList},
 	{"rules", "rules", "RULES", "ROLE:CLAIM=VALUE between commas, or JSON", asRules},

@@ -210,7 +210,9 @@ var elsewhere = []string{"updatePerson", "removePerson", "beginSignIn", "beginDe
 	// signin_test.go
 	"beginPersonSignIn", "endPersonSignIn", "createIdentityProvider", "updateIdentityProvider", "deleteIdentityProvider",
 	// bearer_test.go
-	"testIdentityProvider", "exchangeToken", "backChannelLogout", "endPersonSessions"}
+	"testIdentityProvider", "exchangeToken", "backChannelLogout", "endPersonSessions",
+	// passkeys_test.go
+	"beginPasskeySignIn", "createPasskeySession", "listPasskeys", "addPasskey", "beginPasskey", "renamePasskey", "deletePasskey"}
 
 // The answers of the gateway are those of the OpenAPI document, and each operation
 // that can be called here was answered with success.

@@ -141,7 +141,7 @@ func TestScopesHoldForEveryWayIn(t *testing.T) {
 				body, needs, recent = `{"passphrase":"a long passphrase"}`, "export", true
 			case "GET /api/captures/{id}":
 				needs, recent = "export", true
-			case "DELETE /api/machines/{id}":
+			case "DELETE /api/machines/{id}", "POST /api/passkeys", "POST /api/passkeys/challenge":
 				recent = true
 			}
 			if needs == "manage" || needs == "export" {

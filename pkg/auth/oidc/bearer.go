@@ -17,6 +17,8 @@ const (
 	CloudflareAccess = "cloudflare-access"
 	GoogleIAP        = "google-iap"
 	CI               = "ci" // GitHub Actions, GitLab
+	// Passkey admits passkeys of people without an identity provider; see package passkey. It has no tokens.
+	Passkey = "passkey"
 )
 
 // recheck is how old a token of a call may be, in seconds: a person who has left is out after
@@ -53,7 +55,7 @@ func Assertion(h httpmsg.Header) (kind, token string) {
 
 // IsKind reports whether a kind of provider exists.
 func IsKind(kind string) bool {
-	return kind == "" || kind == CI || kind == CloudflareAccess || kind == GoogleIAP
+	return kind == "" || kind == CI || kind == CloudflareAccess || kind == GoogleIAP || kind == Passkey
 }
 
 // CheckIssuer reports whether a provider of a kind may have an issuer. form is how a valid one looks.

@@ -21,6 +21,8 @@ var fresh = [...]struct{ method, route string }{
 	{"DELETE", "/api/machines/{id}"},
 	{"POST", "/api/export"},
 	{"GET", "/api/captures/{id}"},
+	{"POST", "/api/passkeys"},
+	{"POST", "/api/passkeys/challenge"},
 }
 
 // Authenticator authenticates calls, also by the cookie of a session. The cookie

@@ -100,9 +100,9 @@ func (s *Sessions) parse(text string) (t ticket, ok bool) {
 	return t, hmac.Equal([]byte(mac), []byte(s.mac(t)))
 }
 
-// sameOrigin admits a mutation that a page of this gateway sends. A form
+// SameOrigin admits a mutation that a page of this gateway sends. A form
 // cannot have this content type, and a browser names the page's origin.
-func sameOrigin(r *httpmsg.Request) error {
+func SameOrigin(r *httpmsg.Request) error {
 	kind, _, _ := strings.Cut(r.Header.Get("content-type"), ";")
 	site := r.Header.Get("sec-fetch-site")
 	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") || r.Origin == "" ||
@@ -129,7 +129,7 @@ func (s *Sessions) checkMutation(r *httpmsg.Request, t ticket) error {
 	if t.bearer {
 		return nil
 	}
-	if err := sameOrigin(r); err != nil {
+	if err := SameOrigin(r); err != nil {
 		return err
 	}
 	if !hmac.Equal([]byte(r.Header.Get("x-csrf-token")), []byte(s.csrf(t))) {

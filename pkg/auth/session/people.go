@@ -75,7 +75,7 @@ func (s *Sessions) proxied(ctx context.Context, r *httpmsg.Request) (*rpc.Sessio
 	switch {
 	case err != nil || row == nil:
 	case r.Method != "GET" && r.Method != "HEAD":
-		err = sameOrigin(r)
+		err = SameOrigin(r)
 	case crossSite(r):
 		err = errCrossSite()
 	}
@@ -92,6 +92,11 @@ func NewSecret(random io.Reader, prefix string) (string, error) {
 		return "", fmt.Errorf("make a secret: %w", err)
 	}
 	return prefix + base64.RawURLEncoding.EncodeToString(b[:]), nil
+}
+
+// Open opens the session of a person whose sign-in is verified, and answers as Create.
+func (s *Sessions) Open(ctx context.Context, c *auth.Call, in *rpc.PersonSignIn) (*httpmsg.Response, error) {
+	return s.openPerson(ctx, c, in, "")
 }
 
 // openPerson opens the session of a person. token is the new personal token, which is shown once.

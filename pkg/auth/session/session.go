@@ -86,7 +86,7 @@ type View struct {
 //
 // The token is the operator's, a manage key, or a one-time code.
 func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	if err := sameOrigin(c.Request); err != nil {
+	if err := SameOrigin(c.Request); err != nil {
 		return nil, err
 	}
 	raw, err := c.ReadBody()

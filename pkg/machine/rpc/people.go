@@ -17,7 +17,8 @@ import (
 //	invite.delete {"machineId","id"} 200 {}
 
 // PersonSignIn asks for a session of a person: of an Identity with the roles of the rules of its
-// provider, of a personal Token, or of an invitation alone, whose person has the Name.
+// provider, of a personal Token or a Passkey, or of an invitation alone, whose person has the Name and signs
+// in by NewToken or NewPasskey from then on.
 type PersonSignIn struct {
 	Identity *people.Identity `json:"identity,omitempty"`
 	Roles    people.Grants    `json:"roles,omitempty"`
@@ -26,6 +27,10 @@ type PersonSignIn struct {
 	Name     string           `json:"name,omitempty"`     // of a person without an identity
 	NewToken string           `json:"newToken,omitempty"` // the digest of the token of such a person
 	Session  SessionOpen      `json:"session"`
+	Passkey  *PasskeyUse      `json:"passkey,omitempty"`
+	// NewPasskey is of the person of PasskeyBegin with the Subject.
+	NewPasskey *Passkey `json:"newPasskey,omitempty"`
+	Subject    string   `json:"subject,omitempty"`
 }
 
 // Person is the person of a session or of a call.

@@ -235,6 +235,11 @@ const routes = {
   "POST /api/identity-providers/{id}/test": async () => [`/identity-providers/${await identityProvider()}/test`, {}],
   "DELETE /api/people/{id}/sessions": async () => [`/people/${await person()}/sessions`],
   "DELETE /api/sessions": () => ["/sessions"],
+  "GET /api/passkeys": () => ["/passkeys"],
+  "POST /api/passkeys": () => ["/passkeys", {}],
+  "POST /api/passkeys/challenge": () => ["/passkeys/challenge", {}],
+  "PUT /api/passkeys/{id}": () => ["/passkeys/x", { name: "Phone" }],
+  "DELETE /api/passkeys/{id}": () => ["/passkeys/x"],
   "GET /api/sign-ins": () => ["/sign-ins"],
   "GET /api/version": () => ["/version"],
   "GET /api/machines": () => ["/machines"],
@@ -248,8 +253,11 @@ const routes = {
   },
 };
 
-// signIns ask for no credential: see the dashboard's tests, device.test.mjs and oidc.test.mjs.
-const signIns = ["/api/session", "/api/device", "/api/device/token", "/api/auth", "/api/sign-in/{id}", "/api/token"];
+// signIns ask for no credential: see the dashboard's tests, device.test.mjs, oidc.test.mjs and passkeys.test.mjs.
+const signIns = [
+  ...["/api/session", "/api/device", "/api/device/token", "/api/auth", "/api/sign-in/{id}", "/api/token"],
+  ...["/api/sign-in/passkey", "/api/session/passkey"],
+];
 
 // served lists the management routes of the program: "GET /api/keys", ….
 function served() {
