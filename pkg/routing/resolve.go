@@ -266,7 +266,7 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	}
 	conns = visible
 	if len(conns) == 0 {
-		e := apierr.Invalid("model", "There are no credentials for the provider of this model: connect %s first.", d.Name)
+		e := apierr.Invalid("model", "No %s account is connected: connect one, or choose another model.", d.Name)
 		e.Code = "no_credentials"
 		return e
 	}

@@ -8,14 +8,14 @@ func commands() []group {
 				{"ci", "", toggle, "exchange the ID token of a CI job, of GitHub Actions or in WEIR_ID_TOKEN", nil},
 				{"token", "", toggle, "ask for the operator token or a key, in place of an approval in the dashboard", nil}}, run: (*app).login}}},
 		{"gateways", "gateway", "list, choose and forget the gateways of weir login", []op{
-			{use: "ls", short: "list them", run: (*app).listGateways},
+			{use: "ls", short: "list gateways", run: (*app).listGateways},
 			{use: "use [NAME]", short: "choose the gateway of later commands; without a name the data directory of this computer",
 				run: (*app).useGateway},
 			{use: "rm NAME", short: "forget the credential of a gateway", run: (*app).forgetGateway},
 		}},
 		{ops: []op{{use: "status", short: "show the server and its machines at a glance, and what is wrong", run: (*app).status}}},
 		{"machines", "machine", "list, create, rename, delete and restore machines; needs the operator token", []op{
-			{use: "ls", short: "list them", call: "GET /api/machines", columns: machineColumns, fields: []field{
+			{use: "ls", short: "list machines", call: "GET /api/machines", columns: machineColumns, fields: []field{
 				{"deleted", "?deleted", toggle, "those that can be restored, instead of the others", nil}}},
 			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"},
 				fields: []field{{"id", "machineId", "ID", "of a machine that moves here, so that its keys can come along", nil}}},
@@ -25,7 +25,7 @@ func commands() []group {
 			{use: "restore ID", short: "restore a machine that was deleted in the last 7 days", call: "POST /api/machines/{}/restore"},
 		}},
 		{"identity-providers", "identity-provider", "list, add, change, test and remove identity providers; needs the operator token", []op{
-			{use: "ls", short: "list them", call: "GET /api/identity-providers", columns: idpColumns},
+			{use: "ls", short: "list identity providers", call: "GET /api/identity-providers", columns: idpColumns},
 			{use: "add NAME ISSUER CLIENT", short: "add a provider; CLIENT is the client id or the audience of its tokens", long: idpText,
 				call: "POST /api/identity-providers", args: []string{"name", "issuer", "clientId"}, fields: idpFields[3:]},
 			{use: "set PROVIDER", short: "change the fields that are named; none removes one", long: idpText, call: "PUT /api/identity-providers/{id}",
@@ -40,7 +40,7 @@ func commands() []group {
 		{"models", "model", "list models, their aliases, and further and disabled models", modelOps},
 		{"keys", "key", "list, create, change, rotate and revoke keys", keyOps},
 		{"budgets", "budget", "list, create, change and delete budgets", []op{
-			{use: "ls", short: "list them with what is spent", call: "GET /api/budgets", columns: budgetColumns,
+			{use: "ls", short: "list budgets with what is spent", call: "GET /api/budgets", columns: budgetColumns,
 				run: (*app).listNamed},
 			{use: "show BUDGET", short: "show one", call: "GET /api/budgets/{id}"},
 			{use: "add NAME LIMIT", short: "create a budget of the machine, or of a key", long: limitText,
@@ -51,7 +51,7 @@ func commands() []group {
 		}},
 		{"people", "person", "list, invite, change and remove the people of the machine", peopleOps},
 		{"combos", "combo", "list, create, change and delete combos", []op{
-			{use: "ls", short: "list them", call: "GET /api/combos", columns: comboColumns},
+			{use: "ls", short: "list combos", call: "GET /api/combos", columns: comboColumns},
 			{use: "show COMBO", short: "show one", call: "GET /api/combos/{id}"},
 			{use: "add NAME MODEL…", short: "create a combo of models", call: "POST /api/combos", args: []string{"name", "models…"},
 				fields: comboFields[2:]},
@@ -71,7 +71,7 @@ func commands() []group {
 			{use: "show ID", short: "show a request with its attempts", call: "GET /api/requests/{}"},
 		}},
 		{"captures", "capture", "list, show and delete stored bodies of requests", []op{
-			{use: "ls", short: "list them", call: "GET /api/captures", columns: captureColumns, run: (*app).listNamed},
+			{use: "ls", short: "list captures", call: "GET /api/captures", columns: captureColumns, run: (*app).listNamed},
 			{use: "show REQUEST", short: "print the bodies of a request", call: "GET /api/captures/{}"},
 			{use: "rm REQUEST", short: "delete the bodies of a request", call: "DELETE /api/captures/{}", ask: true},
 			{use: "clear", short: "delete all stored bodies", call: "DELETE /api/captures", ask: true},
@@ -156,7 +156,7 @@ var planFields = []field{
 var passphrase = field{"passphrase", "passphrase", "REF", "the passphrase: env:NAME, file:PATH or -", asReference}
 
 var accountOps = []op{
-	{use: "ls", short: "list them", call: "GET /api/providers", columns: accountColumns},
+	{use: "ls", short: "list accounts", call: "GET /api/providers", columns: accountColumns},
 	{use: "show ACCOUNT", short: "show one", call: "GET /api/providers/{id}"},
 	{use: "add PROVIDER", short: "connect an account", long: accountText, call: "POST /api/providers", args: []string{"provider"},
 		fields: append(accountFields, credentials...), run: (*app).addAccount},
@@ -223,7 +223,7 @@ var modelOps = []op{
 }
 
 var destinationOps = []op{
-	{use: "ls", short: "list them", call: "GET /api/destinations", columns: destinationColumns},
+	{use: "ls", short: "list destinations", call: "GET /api/destinations", columns: destinationColumns},
 	{use: "kinds", short: "list the kinds with their settings", call: "GET /api/destinations", member: "kinds", columns: kindColumns},
 	{use: "show DESTINATION", short: "show one", call: "GET /api/destinations/{id}"},
 	{use: "add KIND NAME", short: "create a destination", call: "POST /api/destinations", args: []string{"kind", "name"}, fields: destinationFields[1:]},
@@ -244,13 +244,13 @@ var destinationFields = []field{
 }
 
 var keyOps = []op{
-	{use: "ls", short: "list them", call: "GET /api/keys", columns: keyColumns},
+	{use: "ls", short: "list keys", call: "GET /api/keys", columns: keyColumns},
 	{use: "show KEY", short: "show one", call: "GET /api/keys/{id}"},
 	{use: "add NAME", short: "create a key and print it, this once", call: "POST /api/keys", args: []string{"name"}, fields: append([]field{
 		{"budget", "budget", "LIMIT", "a budget of its own: 20/month in USD, 500000tokens/day", asLimit}}, keyFields[1:]...)},
 	{use: "set KEY", short: "change the fields that are named; none removes one", call: "PUT /api/keys/{id}", fields: keyFields},
-	{use: "rotate KEY", short: "replace the text of a key and print the new one", call: "POST /api/keys/{id}/rotate", fields: []field{
-		{"overlap", "overlapSeconds", "TIME", "how long the present text stays valid, such as 2h or 0s; a day by default", asSeconds}}},
+	{use: "rotate KEY", short: "replace a key and print the new one", call: "POST /api/keys/{id}/rotate", fields: []field{
+		{"overlap", "overlapSeconds", "TIME", "how long the old key stays valid, such as 2h or 0s; a day by default", asSeconds}}},
 	{use: "usage KEY", short: "show what a key has used, by model", call: "GET /api/keys/{id}/usage", fields: usageFields[1:4], run: (*app).usage},
 	{use: "networks KEY", short: "list the networks that a key was used from", call: "GET /api/keys/{id}/networks", columns: networkColumns},
 	{use: "pause KEY", short: "refuse calls with a key", call: "PUT /api/keys/{id}", body: map[string]any{"paused": true}},
@@ -293,7 +293,7 @@ var comboFields = []field{
 }
 
 var peopleOps = []op{
-	{use: "ls", short: "list them", call: "GET /api/people", columns: personColumns},
+	{use: "ls", short: "list people", call: "GET /api/people", columns: personColumns},
 	{use: "invite NOTE", short: "print a link, this once, by which one person signs in within seven days", long: inviteText,
 		call: "POST /api/invitations", args: []string{"note"}, fields: grantFields, run: (*app).invite},
 	{use: "invitations", short: "list the open invitations", call: "GET /api/people", member: "invitations", columns: invitationColumns},

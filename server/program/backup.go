@@ -95,7 +95,7 @@ func (r *run) writeBackup(ctx context.Context, s *settings, w io.Writer) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, store.FileName)); err != nil {
-		return fmt.Errorf("data directory %s: it has no database; name the server's with --data", dir)
+		return fmt.Errorf("no database in %s: name the server's data directory with --data", dir)
 	}
 	st, err := store.Open(dir)
 	if err != nil {

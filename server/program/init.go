@@ -155,7 +155,7 @@ func (r *run) printInitialized(out initialized, s *settings, running bool) {
 		if base == "" {
 			curl, base = "curl -s --unix-socket "+s.listen.name, "http://weir"
 		}
-		fmt.Fprintf(w, "Add a provider in the dashboard, then call it:\n\n%s %s/v1/models -H 'Authorization: Bearer %s'\n",
+		fmt.Fprintf(w, "Add a provider in the dashboard, then list its models:\n\n%s %s/v1/models -H 'Authorization: Bearer %s'\n",
 			curl, base, out.APIKey)
 	}
 }

@@ -83,7 +83,7 @@ func (r *run) openPlace(ctx context.Context, place string, exists bool) (objects
 		return nil, usagef("migrate: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, store.FileName)); exists && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("data directory %s: it has no database; name the server's with --from", dir)
+		return nil, fmt.Errorf("no database in %s: name the server's data directory with --from", dir)
 	}
 	if err := checkDataDir(dir, ""); err != nil {
 		return nil, err

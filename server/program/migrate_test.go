@@ -78,7 +78,7 @@ func TestMachinesMoveToADatabaseAndBack(t *testing.T) {
 	move(1, "in use by another process", "--from", from, "--to", url)
 	st.Close()
 	move(2, "name both places", "--from", from)
-	move(1, "has no database", "--from", filepath.Join(home, "none"), "--to", url)
+	move(1, "no database in", "--from", filepath.Join(home, "none"), "--to", url)
 	move(0, "Machines copied and compared: 2, there already: 0", "--from", from, "--to", url)
 	move(0, "Machines copied and compared: 0, there already: 2", "--from", from, "--to", url)
 	e := openTest(t, url)

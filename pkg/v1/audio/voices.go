@@ -78,7 +78,7 @@ func (h *Handler) Voices(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, apierr.Invalid("provider", "The provider must be one of %s.", strings.Join(known, ", "))
 	}
 	if c.Machine == nil || len(c.Machine.Active(d.ID)) == 0 {
-		e := apierr.Invalid("provider", "There are no credentials for %s.", d.Name)
+		e := apierr.Invalid("provider", "No %s account is connected.", d.Name)
 		e.Code = "no_credentials"
 		return nil, e
 	}

@@ -136,7 +136,7 @@ func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) 
 		}
 	}
 	if model == "" {
-		e := apierr.Invalid("model", "There are no credentials for a provider that moderates.")
+		e := apierr.Invalid("model", "No account that can moderate is connected.")
 		e.Code = "no_credentials"
 		return nil, e
 	}

@@ -131,7 +131,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 	if refusal != nil {
 		return nil, refusal
 	}
-	e := apierr.Invalid("model", "There are no credentials for a provider that searches the web.")
+	e := apierr.Invalid("model", "No account that can search the web is connected.")
 	e.Code = "no_credentials"
 	return nil, e
 }
