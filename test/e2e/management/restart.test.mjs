@@ -36,7 +36,7 @@ test("acknowledged changes survive a restart, and no plain secret is on disk", a
   gw = await start({ persist: storage });
   assert.equal((await embed(machineId, apiKey)).status, 200);
   const files = readdirSync(storage, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
-  assert.ok(files.length > 0);
+  assert.ok(files.length > 0 || process.env.POSTGRES);
   for (const f of files) {
     const bytes = readFileSync(join(f.parentPath, f.name));
     for (const secret of ["sk-canary-on-disk", apiKey])
