@@ -142,7 +142,7 @@ func TestCommandsOfTheGuideWork(t *testing.T) {
 	g.run(g.block("docker compose"))
 	g.run(g.block("helm install"))
 	noted, _ := os.ReadFile(g.path("noted"))
-	for _, line := range []string{"docker compose -f compose-several.yaml up -d --no-deps weir-1\n",
+	for _, line := range []string{"docker compose -f compose-several.yaml up -d --no-deps --wait weir-1\n",
 		"kubectl create secret generic weir --from-file=admin-token --from-file=api-key-secret --from-file=credentials-key\n",
 		"helm install weir deploy/helm/weir --set image.repository="} {
 		if !strings.Contains(string(noted), line) {
