@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -69,10 +68,7 @@ func Open(address, build string, log func(level int, line string)) (*Engine, err
 	}
 	c := turns.ConnConfig
 	e := &Engine{name: fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database), build: build, log: log,
-		machines: map[string]*machine{}, maxCache: maxCache}
-	if e.replica, err = newReplica(); err != nil {
-		return nil, err
-	}
+		machines: map[string]*machine{}, maxCache: maxCache, replica: fmt.Sprintf("%016x", uint64(number()))}
 	if !strings.Contains(address, "pool_max_conns") {
 		turns.MaxConns = turnsAtOnce
 	}
@@ -134,15 +130,6 @@ func (e *Engine) start(ctx context.Context) error {
 	return nil
 }
 
-// newReplica returns a random name of this process.
-func newReplica() (string, error) {
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(b[:]), nil
-}
-
 // IsAddress reports whether the value of a setting is the address of a database.
 func IsAddress(v string) bool {
 	return strings.HasPrefix(v, "postgres://") || strings.HasPrefix(v, "postgresql://")
@@ -199,9 +186,7 @@ func (e *Engine) Close() error {
 		e.writes.Exec(ctx, `DELETE FROM weir_replicas WHERE id = $1`, e.replica)
 	}
 	e.turns.Close()
-	if e.writes != nil {
-		e.writes.Close()
-	}
+	e.writes.Close()
 	return nil
 }
 
@@ -226,82 +211,9 @@ func (e *Engine) failed(err error) error {
 
 var errNotReady = errors.New("it has not answered since the start")
 
-// number returns a random number of a write.
+// number returns a random number, of a write or of a process.
 func number() int64 {
 	var b [8]byte
 	rand.Read(b[:])
 	return int64(binary.BigEndian.Uint64(b[:]))
-}
-
-// clock is the clock of the servers. It is that of the database, but a step of that one is followed
-// by slewTick with each tick, so that servers which see it at different times differ by hardly more,
-// and a wait that another server has begun does not end at once.
-type clock struct {
-	mu   sync.Mutex
-	at   time.Time
-	here time.Time // when it was so, by the monotonic clock
-	// doubt is how far at may be wrong, half of the time that the answer took.
-	doubt time.Duration
-}
-
-const (
-	slewTick = tickEvery / 10
-	maxStep  = 10 * time.Minute // a longer one corrects a clock that was of no use
-)
-
-// Now returns the time that all servers have alike. Until the database has answered that is the
-// system's.
-func (e *Engine) Now() time.Time {
-	e.clock.mu.Lock()
-	defer e.clock.mu.Unlock()
-	if e.clock.here.IsZero() {
-		return time.Now()
-	}
-	return e.clock.at.Add(time.Since(e.clock.here))
-}
-
-// set notes the time that the database has named between two moments, or moves towards it if other
-// servers do. A slow answer tells less than an earlier quick one, which becomes less certain by a
-// thousandth of its age.
-func (c *clock) set(database time.Time, asked, answered time.Time, others bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	doubt := answered.Sub(asked) / 2
-	if others && doubt > c.doubt+answered.Sub(c.here)/1000 {
-		return
-	}
-	here := asked.Add(doubt)
-	if ahead := database.Sub(c.at.Add(here.Sub(c.here))); others && ahead.Abs() < maxStep {
-		database = database.Add(min(max(ahead, -slewTick), slewTick) - ahead)
-	}
-	c.at, c.here, c.doubt = database, here, doubt
-}
-
-// measure sets the clock at the start: to that of the database, or of the other servers if they do
-// not have that one. Those that note that they live do.
-func (e *Engine) measure(ctx context.Context) error {
-	for before := (time.Time{}); ; {
-		asked := time.Now()
-		var at, beat time.Time
-		err := e.writes.QueryRow(ctx, `SELECT clock_timestamp(), coalesce((SELECT max(beat) FROM weir_replicas), clock_timestamp())`).
-			Scan(&at, &beat)
-		if err != nil {
-			return err
-		}
-		apart := beat.Sub(at)
-		if apart.Abs() < maxStep && (apart > time.Second || apart < -deadAfter) && !beat.Equal(before) {
-			if before.IsZero() {
-				before = beat
-				select {
-				case <-time.After((beatEvery + 1) * tickEvery):
-					continue
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-			at = beat
-		}
-		e.clock.set(at, asked, time.Now(), false)
-		return nil
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,7 +43,7 @@ const (
 		ON CONFLICT (id) DO UPDATE SET version = m.version + 1,
 			alarm = CASE WHEN $5 < 0 THEN m.alarm WHEN $5 > 0 THEN $5 END,
 			changed = CASE WHEN $4 THEN pg_current_xact_id() ELSE m.changed END,
-			writes = (array_prepend($3, m.writes))[1:` + knownWrites + `]
+			writes = (array_prepend($3, m.writes))[1:16]
 		WHERE m.version = $2 RETURNING version, changed
 	), r AS (
 		INSERT INTO weir_rows (machine, key, value, cold, version)
@@ -62,7 +61,7 @@ const (
 
 const (
 	settleTime  = 20 * time.Second // for which the outcome of a write is asked
-	knownWrites = "16"             // numbers of the last writes that a machine has
+	knownWrites = 16               // numbers of the last writes that a machine has, as in writeSQL
 )
 
 var (
@@ -202,38 +201,26 @@ func (e *Engine) read(ctx context.Context, id string, m *machine, lock bool) (ve
 		b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`) // what follows the lock sees what it has waited for
 		b.Queue(lockSQL, id)
 	}
-	b.Queue(versionSQL, id)
-	b.Queue(changesSQL, id, m.version)
-	answers := m.conn.SendBatch(ctx, b)
-	defer func() {
-		if closed := answers.Close(); err == nil {
-			err = closed
-		}
-	}()
-	if lock {
-		for range 2 {
-			if _, err := answers.Exec(); err != nil {
-				return 0, 0, err
-			}
-		}
-	}
-	if err := answers.QueryRow().Scan(&version, &pruned); err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return 0, 0, err
-	}
-	list, err := answers.Query()
-	if err != nil {
-		return 0, 0, err
-	}
-	var key, value []byte
-	var cold bool
-	_, err = pgx.ForEachRow(list, []any{&key, &value, &cold}, func() error {
-		if cold {
-			m.dropCold(string(key))
-		} else {
-			m.put(string(key), slices.Clone(value))
+	b.Queue(versionSQL, id).QueryRow(func(row pgx.Row) error {
+		if err := row.Scan(&version, &pruned); !errors.Is(err, pgx.ErrNoRows) {
+			return err
 		}
 		return nil
 	})
+	b.Queue(changesSQL, id, m.version).Query(func(list pgx.Rows) error {
+		var key, value []byte
+		var cold bool
+		_, err := pgx.ForEachRow(list, []any{&key, &value, &cold}, func() error {
+			if cold {
+				m.dropCold(string(key))
+			} else {
+				m.put(string(key), slices.Clone(value))
+			}
+			return nil
+		})
+		return err
+	})
+	err = m.conn.SendBatch(ctx, b).Close()
 	return version, pruned, err
 }
 
@@ -464,7 +451,6 @@ func (e *Engine) write(ctx context.Context, id string, m *machine, list []storag
 // not stored later. An error of the question is no answer: it is asked again.
 func (e *Engine) settle(id string, read, mine int64) (stored bool, version int64, err error) {
 	e.settled.Add(1)
-	most, _ := strconv.ParseInt(knownWrites, 10, 64)
 	all, cancel := context.WithTimeout(e.ctx, settleTime)
 	defer cancel()
 	for {
@@ -472,7 +458,7 @@ func (e *Engine) settle(id string, read, mine int64) (stored bool, version int64
 		err = e.writes.QueryRow(ctx, settleSQL, id, read, mine).Scan(&version, &stored)
 		done()
 		if err == nil {
-			if !stored && version-read >= most {
+			if !stored && version-read >= knownWrites {
 				return false, 0, errTaken // others have written too often to tell
 			}
 			return stored, version, nil

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -173,29 +174,19 @@ func (e *Engine) alone(ctx context.Context, fn func(tx pgx.Tx) error) error {
 func (e *Engine) describe(err error) error {
 	var u *unfit
 	var p *pgconn.PgError
-	text, hint := "", ""
+	text, hint := cause(err), ""
 	switch {
-	case errors.As(err, &u):
-		text = u.text
-	case errors.As(err, &p) && !errors.Is(err, errUnknown):
-		text, hint = p.Message, hints[p.Code]
-		if hint == "" {
-			hint = hints[p.Code[:2]]
-		}
 	case errors.Is(err, errUnknown):
-		text, hint = cause(err), "read it again before you repeat it"
-	case errors.Is(err, errTaken):
-		text = cause(err)
-	case tlsHint(err) != "":
-		text, hint = cause(err), tlsHint(err)
+		return fmt.Errorf("database %s: %w%s; read it again before you repeat it", e.name, errUnknown,
+			strings.TrimPrefix(text, errUnknown.Error()))
+	case errors.As(err, &u), errors.Is(err, errTaken):
+	case errors.As(err, &p):
+		text, hint = p.Message, cmp.Or(hints[p.Code], hints[p.Code[:2]])
 	default:
-		text, hint = cause(err), "it is tried again until it answers"
+		hint = cmp.Or(tlsHint(err), "it is tried again until it answers")
 	}
 	if hint != "" {
 		text += "; " + hint
-	}
-	if errors.Is(err, errUnknown) {
-		return fmt.Errorf("database %s: %w%s", e.name, errUnknown, strings.TrimPrefix(text, errUnknown.Error()))
 	}
 	return fmt.Errorf("database %s: %s", e.name, text)
 }
@@ -216,14 +207,8 @@ var hints = map[string]string{
 func isUnfit(err error) bool {
 	var u *unfit
 	var p *pgconn.PgError
-	if errors.As(err, &p) {
-		switch {
-		case strings.HasPrefix(p.Code, "28"), strings.HasPrefix(p.Code, "3D"), strings.HasPrefix(p.Code, "3F"),
-			strings.HasPrefix(p.Code, "42"), p.Code == "25006", p.Code == "08P01":
-			return true
-		}
-	}
-	return errors.As(err, &u) || tlsHint(err) != ""
+	return errors.As(err, &u) || tlsHint(err) != "" || errors.As(err, &p) &&
+		(slices.Contains([]string{"28", "3D", "3F", "42"}, p.Code[:2]) || p.Code == "25006" || p.Code == "08P01")
 }
 
 // tlsHint says what to do if TLS was refused, by one side or the other; else it is empty.

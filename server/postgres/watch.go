@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -104,17 +105,34 @@ func (w *watcher) tick() error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
-	b := &pgx.Batch{}
-	b.Queue(startedSQL)
-	xmin := w.xmin
-	if xmin == "" {
-		xmin = "18446744073709551615" // nothing is known that could have changed
-	}
-	b.Queue(changedSQL, xmin)
+	var database, answered time.Time
+	var stored, knows int
+	var xmin, id, change string
+	told, due, living, oldest := map[string]string{}, []string{}, []string{}, format
 	at := w.Now()
 	claim := at.UnixMilli() + claimFor
-	b.Queue(dueSQL, at.UnixMilli(), claim, cap(w.free)-len(w.free))
-	b.Queue(livingSQL, at.Add(-deadAfter))
+	b := &pgx.Batch{}
+	b.Queue(startedSQL).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&database, &xmin, &stored)
+		answered = time.Now()
+		return err
+	})
+	// Before the first tick nothing is known that could have changed.
+	b.Queue(changedSQL, cmp.Or(w.xmin, "18446744073709551615")).Query(func(list pgx.Rows) error {
+		_, err := pgx.ForEachRow(list, []any{&id, &change}, func() error { told[id] = change; return nil })
+		return err
+	})
+	b.Queue(dueSQL, at.UnixMilli(), claim, cap(w.free)-len(w.free)).Query(func(list pgx.Rows) (err error) {
+		due, err = pgx.CollectRows(list, pgx.RowTo[string])
+		return err
+	})
+	b.Queue(livingSQL, at.Add(-deadAfter)).Query(func(list pgx.Rows) error {
+		_, err := pgx.ForEachRow(list, []any{&id, &knows}, func() error {
+			living, oldest = append(living, id), min(oldest, knows)
+			return nil
+		})
+		return err
+	})
 	if w.ticks%beatEvery == 0 {
 		b.Queue(beatSQL, w.replica, w.build, format, at)
 	}
@@ -122,42 +140,7 @@ func (w *watcher) tick() error {
 		b.Queue(pruneSQL)
 	}
 	asked := time.Now()
-	answers := w.writes.SendBatch(ctx, b)
-	defer answers.Close()
-	var database time.Time
-	var stored int
-	if err := answers.QueryRow().Scan(&database, &xmin, &stored); err != nil {
-		return err
-	}
-	answered := time.Now()
-	list, err := answers.Query()
-	if err != nil {
-		return err
-	}
-	told := map[string]string{}
-	var id, change string
-	if _, err := pgx.ForEachRow(list, []any{&id, &change}, func() error { told[id] = change; return nil }); err != nil {
-		return err
-	}
-	if list, err = answers.Query(); err != nil {
-		return err
-	}
-	due, err := pgx.CollectRows(list, pgx.RowTo[string])
-	if err != nil {
-		return err
-	}
-	if list, err = answers.Query(); err != nil {
-		return err
-	}
-	living, oldest, knows := []string{}, format, 0
-	_, err = pgx.ForEachRow(list, []any{&id, &knows}, func() error {
-		living, oldest = append(living, id), min(oldest, knows)
-		return nil
-	})
-	if err == nil {
-		err = answers.Close()
-	}
-	if err != nil {
+	if err := w.writes.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
 	if stored > format {
