@@ -77,7 +77,7 @@ func (o *Object) openBodies(t *storage.Tx, d *deliver.Opened, item *storage.Deli
 // bodiesObject returns the object of a request in a log export: its line with two more members,
 // as GET /api/captures/{id} has them.
 func bodiesObject(t *storage.Tx, r *store.Request, doc *capture.Document) []byte {
-	line := t.LogLine(r, map[string]string{})
+	line := t.LogLine(r, storage.Encode(r), map[string]string{})
 	line = append(line[:len(line)-1], `,"request":`...)
 	line = append(append(line, storage.Encode(manage.ViewBody(&doc.Request))...), `,"answer":`...)
 	line = append(append(line, storage.Encode(manage.ViewBody(&doc.Answer))...), "}\n"...)

@@ -109,7 +109,7 @@ func generated(v any) (raw []byte, ok bool) {
 		m = v
 	case requestList:
 		m = v
-	case store.Request:
+	case *store.Request:
 		m = v
 	case *store.Machine:
 		m = v

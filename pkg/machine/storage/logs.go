@@ -117,38 +117,47 @@ func (t *Tx) DropLogs() error {
 	return t.Commit()
 }
 
-// addLog adds requests to the queues. lost is the number of those that came in with them
-// and are not known.
-func (t *Tx) addLog(list []store.Request, lost int64) {
-	if !t.Meta.Logs {
+// logWriter adds the lines of requests to the queues.
+type logWriter struct {
+	t     *Tx
+	names map[string]string // of keys, by their ids
+	lines [][]byte
+	lost  int64 // requests that are not known or whose lines are too long
+}
+
+// add adds the line of a request, which is listed as row.
+func (w *logWriter) add(r *store.Request, row []byte) {
+	if !w.t.Meta.Logs {
 		return
 	}
-	lost = max(lost, 0)
-	names := map[string]string{}
-	var lines [][]byte
-	for i := range list {
-		if line := t.LogLine(&list[i], names); len(line) <= maxLogLine {
-			lines = append(lines, line)
-		} else {
-			lost++
-		}
+	if line := w.t.LogLine(r, row, w.names); len(line) <= maxLogLine {
+		w.lines = append(w.lines, line)
+	} else {
+		w.lost++
 	}
-	queues := t.logQueues()
+}
+
+// end writes the lines to the queues.
+func (w *logWriter) end() {
+	if !w.t.Meta.Logs {
+		return
+	}
+	queues := w.t.logQueues()
 	for id, q := range queues {
 		if q.Paused {
 			continue
 		}
-		q.Dropped += lost
-		t.addLines(id, &q, lines)
+		q.Dropped += w.lost
+		w.t.addLines(id, &q, w.lines)
 		queues[id] = q
 	}
-	t.putLogs(queues)
+	w.t.putLogs(queues)
 }
 
-// LogLine returns the line of a request: the item of GET /api/requests, preceded by the
-// time of its arrival as text, the machine and the name of the key. names are those of
+// LogLine returns the line of a request: its row, the item of GET /api/requests, preceded by
+// the time of its arrival as text, the machine and the name of the key. names are those of
 // keys.
-func (t *Tx) LogLine(r *store.Request, names map[string]string) []byte {
+func (t *Tx) LogLine(r *store.Request, row []byte, names map[string]string) []byte {
 	at := r.At
 	if at <= 0 || at > t.Now+Day {
 		at = t.Now
@@ -159,14 +168,13 @@ func (t *Tx) LogLine(r *store.Request, names map[string]string) []byte {
 		name = gjson.GetBytes(raw, "name").Str
 		names[r.KeyID] = name
 	}
-	line := make([]byte, 0, 768)
-	line = append(line, logTime...)
+	line := append(make([]byte, 0, len(row)+128), logTime...)
 	line = time.UnixMilli(at).UTC().AppendFormat(line, "2006-01-02T15:04:05.000Z")
 	line = append(append(append(line, `","machine":"`...), t.ID...), '"')
 	if name != "" {
 		line = append(append(line, `,"keyName":`...), Encode(name)...)
 	}
-	return append(append(line, ','), Encode(*r)[1:]...)
+	return append(append(line, ','), row[1:]...)
 }
 
 const logTime = `{"time":"`

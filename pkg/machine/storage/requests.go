@@ -147,17 +147,22 @@ func (t *Tx) AddRequests(list []store.Request, unlisted, unlistedFailed int64) (
 	}
 	was := w.list
 	w.list.Seq += max(unlisted, 0)
+	added = make([]store.Request, 0, len(list))
+	log := logWriter{t: t, names: map[string]string{}, lost: max(unlisted, 0)}
 	for i := range list {
-		r := list[i]
-		if !TidyRequest(&r) {
+		added = append(added, list[i]) // the list is given again if the turn fails
+		r := &added[len(added)-1]
+		if !TidyRequest(r) {
+			added = added[:len(added)-1]
 			continue
 		}
 		w.list.Seq++
 		r.Seq = w.list.Seq
-		w.add(latest, &r)
-		added = append(added, r)
+		row := Encode(r)
+		w.add(latest, r, row)
+		log.add(r, row)
 	}
-	t.addLog(added, unlisted)
+	log.end()
 	if unlistedFailed > 0 {
 		w.list.LostFailureAt = t.Now
 	}
@@ -174,8 +179,8 @@ type requestWriter struct {
 	page [rings][]byte // that are not full, without their last bracket
 }
 
-// add adds a row to a ring. A page that begins replaces the oldest.
-func (w *requestWriter) add(kind int, r *store.Request) {
+// add adds a request and its row to a ring. A page that begins replaces the oldest.
+func (w *requestWriter) add(kind int, r *store.Request, row []byte) {
 	g := &w.list.Rings[kind]
 	at := g.Rows / RequestsPerPage
 	page := w.page[kind]
@@ -195,14 +200,14 @@ func (w *requestWriter) add(kind int, r *store.Request) {
 	if len(page) > details {
 		bare := *r
 		bare.Failed, bare.Dropped, bare.Headers = nil, nil, nil
-		r = &bare
+		row = Encode(&bare)
 	}
 	if len(page) == 0 {
 		page = append(page, '[')
 	} else {
 		page = append(page, ',')
 	}
-	page = append(page, Encode(*r)...)
+	page = append(page, row...)
 	if g.Rows++; g.Rows%RequestsPerPage == 0 {
 		w.t.Set(w.t.pageKey(kind, at), append(page, ']'))
 		page = nil
@@ -228,11 +233,11 @@ func (w *requestWriter) remove(kind int) {
 	case latest:
 		page, _ = store.Thin(page, RequestsPerPage, notableSample)
 		for i := range page {
+			to := notable
 			if page[i].HasFailed() {
-				w.add(failures, &page[i])
-			} else {
-				w.add(notable, &page[i])
+				to = failures
 			}
+			w.add(to, &page[i], Encode(&page[i]))
 		}
 	}
 }
