@@ -11,6 +11,7 @@ import (
 	"weir/pkg/machine/telemetry"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/contentcoding"
 	"weir/pkg/wire/otlp"
 )
 
@@ -60,6 +61,7 @@ func exportRequests(t *storage.Tx, d *storage.Destination, traces, logs bool, li
 	f := telemetry.Fold{Sample: deliver.SampleOf(d.Options), BaseURL: baseURLs(t)}
 	var spans []otlp.Span
 	var lines []otlp.Log
+	var memory []byte
 	for part := range slices.Chunk(list, maxEntries/2) {
 		f.Reset()
 		spans, lines = spans[:0], lines[:0]
@@ -71,8 +73,8 @@ func exportRequests(t *storage.Tx, d *storage.Destination, traces, logs bool, li
 				lines = f.Log(lines, &part[i])
 			}
 		}
-		enqueue(t, d, deliver.Traces, spans)
-		enqueue(t, d, deliver.Logs, lines)
+		memory = enqueue(t, d, deliver.Traces, spans, memory)
+		memory = enqueue(t, d, deliver.Logs, lines, memory)
 	}
 }
 
@@ -105,27 +107,32 @@ func (o *Object) exportMetrics(t *storage.Tx) {
 			out, next = last.Since(out, t.Now)
 			t.Put(storage.TotalsPrefix+d.ID, next)
 		}
-		enqueue(t, &d, deliver.Metrics, out)
+		enqueue(t, &d, deliver.Metrics, out, nil)
 	}
 }
 
 // enqueue stores entries in as many items as the bounds require. A single entry that is too
-// large is dropped and counted by the outbox.
-func enqueue[E otlp.Entry](t *storage.Tx, d *storage.Destination, signal string, entries []E) {
+// large is dropped and counted by the outbox. It uses memory, which may be nil, and returns it
+// for the next entries.
+func enqueue[E otlp.Entry](t *storage.Tx, d *storage.Destination, signal string, entries []E, memory []byte) []byte {
 	if len(entries) == 0 {
-		return
+		return memory
 	}
-	format, resource := deliver.OTLPFormat(d.Options), resourceOf(t, d)
+	format, resource, gzip := deliver.OTLPFormat(d.Options), resourceOf(t, d), deliver.StoresGzip(d.Options)
 	for len(entries) > 0 {
-		body, n := otlp.Body(format, resource, entries[:min(len(entries), maxEntries)], maxEntryBody)
+		body, n := otlp.Body(memory, format, resource, entries[:min(len(entries), maxEntries)], maxEntryBody)
 		count := int64(n)
 		if list, ok := any(entries[:n]).([]otlp.Metric); ok {
 			count = telemetry.Points(list)
+		}
+		if gzip {
+			memory, body = body, contentcoding.Gzip(body)
 		}
 		t.Enqueue(storage.Delivery{DestinationID: d.ID, Type: storage.Telemetry, Title: signal, Body: body,
 			Entries: count, Until: t.Now + telemetryFor})
 		entries = entries[n:]
 	}
+	return memory
 }
 
 // baseURLs returns a function that finds where the calls of an account go. It reads each

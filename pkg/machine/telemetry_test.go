@@ -30,8 +30,11 @@ func newCollected(t *testing.T, settings string, answer func(s *fake.Seen) fake.
 	c := &collected{w, &fake.Upstream{Clock: w.Clock, Answer: answer}, ""}
 	w.obj.Do = c.Upstream
 	w.Create()
+	if !strings.Contains(settings, "protocol") {
+		settings += `,"protocol":"http/json"`
+	}
 	_, a := w.API("POST", "/api/destinations",
-		`{"kind":"otlp","settings":{"endpoint":"https://otel.example.com/base/","headers":"api-key=s3cret%20x,x=y","protocol":"http/json"`+settings+`}}`)
+		`{"kind":"otlp","settings":{"endpoint":"https://otel.example.com/base/","headers":"api-key=s3cret%20x,x=y"`+settings+`}}`)
 	if c.id = a.Get("body.id").Str; c.id == "" {
 		t.Fatal(a)
 	}
@@ -230,6 +233,46 @@ func TestCollectorOfTheOperatorGetsEveryMachine(t *testing.T) {
 	}
 	if strings.Contains(w.OK("GET", "/api/destinations", "").Raw, "otel.example.com") {
 		t.Error("the operator's collector is listed")
+	}
+}
+
+// Bodies of protobuf are stored as they are sent, in a tenth of their size. One that an earlier
+// version has stored is compressed when it is sent.
+func TestBodiesAreStoredCompressed(t *testing.T) {
+	for settings, want := range map[string]struct {
+		most   int // bytes of a stored span
+		coding string
+	}{
+		`"protocol":"http/protobuf"`:                      {90, "gzip"},
+		`"protocol":"http/protobuf","compression":"none"`: {400, ""},
+		`"protocol":"http/json"`:                          {900, "gzip"},
+	} {
+		c := newCollected(t, `,"signals":"traces",`+settings, func(*fake.Seen) fake.Answer { return fake.Reply(503, "") })
+		tx := c.tx()
+		old := storage.Delivery{DestinationID: c.id, Type: storage.Telemetry, Title: "traces", Body: []byte("\x0a\x00"), Until: tx.Now + storage.Hour}
+		tx.Enqueue(old)
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		c.report(200, 0)
+		items := c.tx().Outbox(c.id).Items
+		if last := items[len(items)-1]; len(items) != 2 || last.Entries != 400 || last.Size > want.most*400 {
+			t.Errorf("%s: %+v", settings, items)
+		}
+		for range 300 {
+			c.Clock.Add(time.Second)
+			c.Loc.Alarms(c.Ctx)
+		}
+		sent := map[string]int{}
+		for _, s := range c.Seen {
+			if s.Header.Get("content-encoding") != want.coding {
+				t.Errorf("%s: the coding is %q", settings, s.Header.Get("content-encoding"))
+			}
+			sent[unpacked(t, s)]++
+		}
+		if len(sent) != 2 || sent["\x0a\x00"] == 0 {
+			t.Errorf("%s: %d bodies in %d calls", settings, len(sent), len(c.Seen))
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	Temporality = "temporality"
 	Resource    = "resource"
 	Conventions = "conventions" // of the GenAI metrics
+	compression = "compression"
 
 	Traces  = "traces"
 	Metrics = "metrics"
@@ -46,7 +47,7 @@ var collector = Kind{
 		{Name: Endpoint, Secret: true, Required: true, Max: 2000, Address: true, Check: isBase},
 		{Name: "headers", Secret: true, Pairs: true, Max: 4000, Check: isHeaders},
 		{Name: Protocol, Values: []string{"http/protobuf", "http/json"}},
-		{Name: "compression", Values: []string{"gzip", "none"}},
+		{Name: compression, Values: []string{"gzip", "none"}},
 		{Name: Signals, Check: isSignals},
 		{Name: Sample, Check: isPercent},
 		{Name: Temporality, Values: []string{"cumulative", "delta"}},
@@ -73,6 +74,12 @@ func OTLPFormat(options map[string]string) otlp.Format {
 		return otlp.JSON
 	}
 	return otlp.Protobuf
+}
+
+// StoresGzip reports whether the bodies for a collector are compressed before they are stored.
+// Those of JSON, which are known by their first byte, are compressed when they are sent.
+func StoresGzip(options map[string]string) bool {
+	return OTLPFormat(options) == otlp.Protobuf && options[compression] != "none"
 }
 
 // TakesSignal reports whether a collector gets a signal. Without the option it gets all.
@@ -196,15 +203,15 @@ func otlpTest(d *Opened) storage.Delivery {
 	switch {
 	case TakesSignal(d.Options, Traces):
 		item.Title = Traces
-		item.Body, _ = otlp.Body(format, resource, []otlp.Span{span}, 0)
+		item.Body, _ = otlp.Body(nil, format, resource, []otlp.Span{span}, 0)
 	case TakesSignal(d.Options, Logs):
 		item.Title = Logs
 		line := otlp.Log{At: at, Level: 9, Name: name, Body: name, Trace: span.Trace, Span: span.ID}
-		item.Body, _ = otlp.Body(format, resource, []otlp.Log{line}, 0)
+		item.Body, _ = otlp.Body(nil, format, resource, []otlp.Log{line}, 0)
 	default:
 		item.Title = Metrics
 		gauge := otlp.Metric{Name: name, Points: []otlp.Point{{Start: at, At: at, Value: 1}}}
-		item.Body, _ = otlp.Body(format, resource, []otlp.Metric{gauge}, 0)
+		item.Body, _ = otlp.Body(nil, format, resource, []otlp.Metric{gauge}, 0)
 	}
 	return item
 }
@@ -230,8 +237,11 @@ func otlpRequest(d *Opened, item *storage.Delivery) (*upstream.Request, error) {
 	}
 	body := item.Body
 	h.Set("content-type", otlp.FormatOf(body).ContentType())
-	if d.Value("compression") != "none" {
-		body = contentcoding.Gzip(body)
+	gzipped := contentcoding.IsGzip(body)
+	if !gzipped && d.Value(compression) != "none" {
+		gzipped, body = true, contentcoding.Gzip(body)
+	}
+	if gzipped {
 		h.Set("content-encoding", "gzip")
 	}
 	ms, _ := strconv.Atoi(d.Value("timeout")) // 0 is the limit of all kinds

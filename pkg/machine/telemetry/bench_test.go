@@ -24,7 +24,7 @@ func BenchmarkExport(b *testing.B) {
 					spans = f.Spans(spans, &r)
 				}
 				for rest := spans; len(rest) > 0; {
-					body, n := otlp.Body(format, nil, rest, 256<<10)
+					body, n := otlp.Body(nil, format, nil, rest, 256<<10)
 					rest = rest[n:]
 					if len(contentcoding.Gzip(body)) == 0 {
 						b.Fatal("nothing")

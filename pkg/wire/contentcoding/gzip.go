@@ -15,3 +15,6 @@ func Gzip(body []byte) []byte {
 	w.Close()
 	return b.Bytes()
 }
+
+// IsGzip reports whether a body is one of gzip.
+func IsGzip(body []byte) bool { return bytes.HasPrefix(body, []byte{0x1f, 0x8b}) }

@@ -139,10 +139,14 @@ func (f Format) ContentType() string {
 type Entry interface{ Span | Metric | Log }
 
 // Body returns the first entries of a list, as many as fit into a number of bytes but at least
-// one, within their scope and their resource. n is how many they are.
-func Body[E Entry](f Format, resource []Attr, list []E, most int) (body []byte, n int) {
+// one, within their scope and their resource. n is how many they are. The body takes the place
+// of an earlier one in its memory, which may be nil.
+func Body[E Entry](memory []byte, f Format, resource []Attr, list []E, most int) (body []byte, n int) {
 	names := namesOf(list)
-	e := begin(f, resource, names[0], names[1], len(list)*spanSize)
+	if memory == nil {
+		memory = make([]byte, 0, len(list)*spanSize)
+	}
+	e := begin(f, resource, names[0], names[1], memory[:0])
 	e.list(2, names[2], len(list))
 	for n < len(list) {
 		from := e.size()
@@ -213,10 +217,10 @@ type encoder interface {
 }
 
 // begin writes the levels above the signals: one resource with one scope.
-func begin(f Format, resource []Attr, outer, inner string, size int) encoder {
-	var e encoder = &proto{b: make([]byte, 0, size)}
+func begin(f Format, resource []Attr, outer, inner string, memory []byte) encoder {
+	var e encoder = &proto{b: memory}
 	if f == JSON {
-		e = &text{b: append(make([]byte, 0, 2*size), '{')}
+		e = &text{b: append(memory, '{')}
 	}
 	e.list(1, outer, 1)
 	e.item()

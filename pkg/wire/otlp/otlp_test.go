@@ -48,7 +48,7 @@ func bodies(f Format) map[string][]byte {
 }
 
 func whole[E Entry](f Format, resource []Attr, list []E) []byte {
-	body, _ := Body(f, resource, list, math.MaxInt)
+	body, _ := Body(nil, f, resource, list, math.MaxInt)
 	return body
 }
 
@@ -57,14 +57,14 @@ func TestBodyHasTheEntriesThatFit(t *testing.T) {
 	many := slices.Repeat(spans, 100)
 	for _, f := range []Format{Protobuf, JSON} {
 		const most = 4 << 10
-		body, n := Body(f, resource, many, most)
+		body, n := Body(nil, f, resource, many, most)
 		if len(body) > most || len(body) < most*3/4 || n == len(many) {
 			t.Errorf("%s: %d entries in %d bytes", f.ContentType(), n, len(body))
 		}
 		if !bytes.Equal(body, whole(f, resource, many[:n])) {
 			t.Errorf("%s: the body is not that of its %d entries", f.ContentType(), n)
 		}
-		if body, n := Body(f, resource, many, 1); n != 1 || !bytes.Equal(body, whole(f, resource, many[:1])) {
+		if body, n := Body(nil, f, resource, many, 1); n != 1 || !bytes.Equal(body, whole(f, resource, many[:1])) {
 			t.Errorf("%s: %d entries, want one that is too large", f.ContentType(), n)
 		}
 	}
