@@ -96,11 +96,17 @@ func (h *Handler) send(ctx context.Context, c *auth.Call, env rpc.ManageCall) (*
 	if a.Status == 204 {
 		return &httpmsg.Response{Status: 204}, nil
 	}
-	resp := answer(a.Status, h.named(ctx, &env, a.Body))
+	a.Body = h.named(ctx, &env, a.Body)
+	return tagged(&a), nil
+}
+
+// tagged returns the answer of an object with its ETag.
+func tagged(a *rpc.ManageAnswer) *httpmsg.Response {
+	resp := answer(a.Status, a.Body)
 	if a.ETag != "" {
 		resp.Header.Set("etag", a.ETag)
 	}
-	return resp, nil
+	return resp
 }
 
 // isNoMachine reports whether an object has refused a call because there is no machine.

@@ -129,6 +129,50 @@ func (h *People) Invite(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	return resp, nil
 }
 
+// Export serves POST /api/export. The object encrypts what the registry has of the machine's people with the rest.
+func (h *People) Export(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	env, err := envelope(c)
+	if err != nil {
+		return nil, err
+	}
+	of, err := rpc.Call[rpc.PeopleGrants](ctx, h.Objects, rpc.RegistryID, "person.export", rpc.PeopleQuery{MachineID: c.MachineID})
+	if err != nil {
+		return nil, err
+	}
+	env.People = of.People
+	return h.send(ctx, c, env)
+}
+
+// Import serves POST /api/import. The machine goes first; after a failure in between it is repeated.
+func (h *People) Import(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	env, err := envelope(c)
+	if err != nil {
+		return nil, err
+	}
+	a, err := h.apply(ctx, c, &env)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]json.RawMessage
+	in := rpc.PeopleGrants{MachineID: c.MachineID}
+	if err := json.Unmarshal(a.Body, &out); err != nil {
+		return nil, err
+	}
+	if raw, ok := out["people"]; ok {
+		if err := json.Unmarshal(raw, &in.People); err != nil {
+			return nil, err
+		}
+		if _, preview := out["preview"]; !preview {
+			if _, err := rpc.Call[struct{}](ctx, h.Objects, rpc.RegistryID, "person.import", in); err != nil {
+				return nil, err
+			}
+		}
+		out["people"] = rpc.JSON(len(in.People))
+		a.Body = rpc.JSON(out)
+	}
+	return tagged(&a), nil
+}
+
 // Withdraw serves DELETE /api/invitations/{id}.
 func (h *People) Withdraw(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	in := map[string]string{"machineId": c.MachineID, "id": c.Params[0]}

@@ -343,10 +343,10 @@ var routes = [...]route{
 	}},
 	{"/api/export", endpoint.Manage, maxBody, []method{
 		{"GET", nil},
-		{"POST", nil},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.People.Export }},
 	}},
 	{"/api/import", endpoint.Manage, maxBody, []method{
-		{"POST", nil},
+		{"POST", func(h *Handlers) endpoint.Handler { return h.People.Import }},
 	}},
 	{"/api/explain", endpoint.Manage, maxExplainBody, []method{
 		{"POST", func(h *Handlers) endpoint.Handler { return h.Explain.Explain }},

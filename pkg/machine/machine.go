@@ -106,6 +106,8 @@ var registryOps = [...]struct {
 	{"person.list", (*Object).personList},
 	{"person.names", (*Object).personNames},
 	{"person.set", (*Object).personSet},
+	{"person.export", (*Object).personExport},
+	{"person.import", (*Object).personImport},
 	{"invite.create", (*Object).inviteCreate},
 	{"invite.delete", (*Object).inviteDelete},
 	{"passkey.begin", (*Object).passkeyBegin},

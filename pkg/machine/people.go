@@ -412,6 +412,57 @@ func (o *Object) personSet(r *storage.Call) (any, error) {
 	return struct{}{}, nil
 }
 
+// personExport returns the grants on a machine, for an export of it.
+func (o *Object) personExport(r *storage.Call) (any, error) {
+	var in rpc.PeopleQuery
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsMachineID(in.MachineID) {
+		return nil, apierr.Invalid("machineId", "machineId is not valid.")
+	}
+	out := rpc.PeopleGrants{MachineID: in.MachineID, People: []rpc.PersonGrant{}}
+	for _, p := range storage.RowsOf[personRow](r.Tx, personPrefix) {
+		if g, ok := p.Grants[in.MachineID]; ok {
+			is := o.profileOf(&p)
+			out.People = append(out.People, rpc.PersonGrant{ID: p.ID, Issuer: p.Issuer, Name: is.Name, Email: is.Email,
+				Role: g.Role, Template: g.Template})
+		}
+	}
+	return out, nil
+}
+
+// personImport grants roles on a machine that an export of the operator has. Of people who are known here the
+// grant alone changes. Personal tokens do not move: a person without an identity provider gets another link.
+func (o *Object) personImport(r *storage.Call) (any, error) {
+	var in rpc.PeopleGrants
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsMachineID(in.MachineID) {
+		return nil, apierr.Invalid("machineId", "machineId is not valid.")
+	}
+	stored := len(r.List(personPrefix))
+	for _, g := range in.People {
+		if !people.IsID(g.ID) || g.Issuer == "" || !g.Role.Valid() && g.Role != people.None {
+			return nil, apierr.Invalid("people", "people has an entry that is no grant.")
+		}
+		p, known := loadPerson(r.Tx, g.ID)
+		if !known {
+			if stored++; stored > maxPeople {
+				return nil, apierr.New(409, "too_many", "A gateway has at most %d people. Remove some.", maxPeople)
+			}
+			p = personRow{ID: g.ID, Issuer: g.Issuer}
+			if err := o.putPerson(r.Tx, &p, profile{g.Name, g.Email}); err != nil {
+				return nil, err
+			}
+		}
+		if p.Grants == nil {
+			p.Grants = people.Grants{}
+		}
+		p.Grants[in.MachineID] = people.Grant{Role: g.Role, Template: g.Template}
+		putRegistry(r.Tx, personPrefix+p.ID, p)
+		if !p.roles().Any() {
+			endSessions(r.Tx, p.ID)
+		}
+	}
+	return struct{}{}, nil
+}
+
 // inviteCreate stores an invitation and drops what is over.
 func (o *Object) inviteCreate(r *storage.Call) (any, error) {
 	var in rpc.InviteCreate

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,58 @@ func by(n int) string { return inprocess.Digest(1000 + n) }
 
 // editors are the roles of a rule.
 var editors = people.Grants{mid: {Role: people.Editor}}
+
+// The grants of a machine are all that moves of its people: rules are those of the provider, and of people who are
+// known the grant alone changes.
+func TestGrantsOfPeopleMove(t *testing.T) {
+	from, to := newWorld(t), newWorld(t)
+	grants := func(w *world) (out rpc.PeopleGrants) {
+		t.Helper()
+		status, a := w.At(rpc.RegistryID, "person.export", `{"machineId":"`+mid+`"}`)
+		if json.Unmarshal([]byte(a.Raw), &out); status != 200 {
+			t.Fatalf("export: %d %s", status, a.Raw)
+		}
+		return out
+	}
+	bob := people.Identity{Issuer: "https://idp.example", Subject: "2", Name: "Bob"}
+	from.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: editors})
+	from.signIn(2, rpc.PersonSignIn{Identity: &bob, Roles: editors})
+	if got := grants(from); len(got.People) != 0 {
+		t.Errorf("roles by rules: %v", got)
+	}
+	from.setRole(ann.ID(), people.Owner)
+	from.setRole(bob.ID(), people.None)
+	moved := grants(from)
+	if len(moved.People) != 2 {
+		t.Fatalf("got %v", moved)
+	}
+	known := ann
+	known.Name = "Ann of here"
+	to.signIn(1, rpc.PersonSignIn{Identity: &known, Roles: editors})
+	for range 2 { // it can be repeated
+		if status, a := to.At(rpc.RegistryID, "person.import", string(storage.Encode(moved))); status != 200 {
+			t.Fatalf("import: %d %s", status, a.Raw)
+		}
+	}
+	if strings.Contains(fmt.Sprint(to.Loc.Storage(rpc.RegistryID).Listed("person:")), "Bob") {
+		t.Error("a name is stored in the clear")
+	}
+	got := grants(to)
+	for i, p := range got.People {
+		if p.ID == ann.ID() && (p.Name != "Ann of here" || p.Role != people.Owner) || p.ID == bob.ID() && (p.Name != "Bob" || p.Role != people.None) {
+			t.Errorf("person %d: %v", i, p)
+		}
+	}
+	if status, _ := to.signIn(2, rpc.PersonSignIn{Identity: &bob, Roles: editors}); status != 403 || len(got.People) != 2 {
+		t.Errorf("a removed person: %d, %v", status, got)
+	}
+	for _, wrong := range []string{`{"id":"x","issuer":"a","role":"owner"}`, `{"id":"` + ann.ID() + `","issuer":"a","role":"king"}`,
+		`{"id":"` + ann.ID() + `","role":"owner"}`} {
+		if status, _ := to.At(rpc.RegistryID, "person.import", `{"machineId":"`+mid+`","people":[`+wrong+`]}`); status != 400 {
+			t.Errorf("%s: %d", wrong, status)
+		}
+	}
+}
 
 func TestPersonWithoutRoleIsRefusedAndRecorded(t *testing.T) {
 	w := newWorld(t)

@@ -29,7 +29,7 @@ const (
 )
 
 // exportDoc is a machine's configuration with the field names of a seed
-// document. Keys and secrets are in encrypted ones only.
+// document. Keys, people and secrets are in encrypted ones only.
 type exportDoc struct {
 	Format       string                       `json:"format"`
 	Version      int                          `json:"version"`
@@ -45,6 +45,7 @@ type exportDoc struct {
 	Settings     store.Settings               `json:"settings"`
 	Keys         []store.Key                  `json:"keys,omitempty"`     // digests
 	KeyCheck     string                       `json:"keyCheck,omitempty"` // rpc.SecretCheck
+	People       []rpc.PersonGrant            `json:"people,omitempty"`
 }
 
 // exportBudget is a budget without what was spent.
@@ -143,7 +144,7 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 		return nil, err
 	}
 	if secrets {
-		d.KeyCheck = rpc.SecretCheck(c.o.KeySecret)
+		d.KeyCheck, d.People = rpc.SecretCheck(c.o.KeySecret), c.env.People
 		for _, row := range c.Keys() {
 			d.Keys = append(d.Keys, row.Key)
 		}

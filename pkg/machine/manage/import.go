@@ -11,6 +11,7 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/people"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -18,14 +19,15 @@ import (
 
 // importDoc answers POST /api/import
 //
-//	{"document":{…},"passphrase":"…","replace":false,"keys":false,"preview":false}
+//	{"document":{…},"passphrase":"…","replace":false,"keys":false,"people":false,"preview":false}
 //
 // The document is an export of weir, encrypted or not, or has the form of a
 // seed; anything else is refused. Rows with the ids of the document are
 // overwritten, others stay. With replace the collections that the document has
 // become those of the document; one that it lacks stays as it is. Gateway keys
 // are only ever added, and only with keys; those that cannot work here are left
-// out. A connection whose credential is not in the document keeps the stored one if
+// out. With people the gateway stores the roles of people afterwards, which are in the
+// answer; the operator alone may. A connection whose credential is not in the document keeps the stored one if
 // it has the same origin. Connections of an unknown provider that are not stored yet
 // are named in the answer, and refused with replace.
 //
@@ -34,9 +36,10 @@ import (
 // nothing else has changed.
 func (c *change) importDoc() (any, error) {
 	in := c.input()
-	in.only("document", "passphrase", "replace", "keys", "preview")
+	in.only("document", "passphrase", "replace", "keys", "people", "preview")
 	replace, _ := in.bool("replace")
 	withKeys, _ := in.bool("keys")
+	withPeople, _ := in.bool("people")
 	preview, _ := in.bool("preview")
 	v := in.values["document"]
 	if !v.IsObject() {
@@ -98,6 +101,13 @@ func (c *change) importDoc() (any, error) {
 	if k := gjson.GetBytes(raw, "keys"); opened && k.Exists() && json.Unmarshal([]byte(k.Raw), &keys) != nil {
 		return nil, badKeys()
 	}
+	grants, err := c.importedPeople(gjson.ParseBytes(raw), opened)
+	if err != nil {
+		return nil, err
+	}
+	if withPeople && (c.env.KeyID != "" || c.env.Person != nil) {
+		return nil, rpc.ErrOperator()
+	}
 	unusable := 0
 	if c.foreign(gjson.ParseBytes(raw)) {
 		had := len(keys)
@@ -131,12 +141,23 @@ func (c *change) importDoc() (any, error) {
 	}
 	c.Touch("settings")
 	c.Put(storage.SettingsRow, settings)
+	peopleSkipped := len(grants)
+	if withPeople {
+		peopleSkipped = 0
+		for _, g := range grants {
+			c.grant(g.ID, people.Grant{Role: g.Role, Template: g.Template})
+		}
+	} else {
+		grants = nil
+	}
 	out := imported{
 		Connections: len(doc.conns), Combos: len(doc.combos), CustomModels: len(doc.customs), ModelAliases: len(doc.aliases),
 		Disabled: len(doc.disabled), Budgets: stored, BudgetsSkipped: len(budgets) - stored, Keys: len(made),
 		Destinations:     len(targets),
 		KeysSkipped:      skipped,
 		KeysUnusable:     unusable,
+		People:           grants,
+		PeopleSkipped:    peopleSkipped,
 		UnknownProviders: unknown,
 	}
 	if preview {
@@ -158,6 +179,9 @@ func (c *change) importDoc() (any, error) {
 		"destinations", "settings"}
 	if replace {
 		c.fields = append(c.fields, "replace")
+	}
+	if withPeople {
+		c.fields = append(c.fields, "people")
 	}
 	if len(made) > 0 {
 		c.fields = append(c.fields, "keys")
@@ -223,6 +247,10 @@ type imported struct {
 	KeysSkipped int `json:"keysSkipped,omitempty"`
 	// KeysUnusable is the number of those that cannot work here, as foreign says.
 	KeysUnusable int `json:"keysUnusable,omitempty"`
+	// People are the grants for the registry. The gateway answers with their number.
+	People []rpc.PersonGrant `json:"people,omitempty"`
+	// PeopleSkipped is the number of the document's without people: true.
+	PeopleSkipped int `json:"peopleSkipped,omitempty"`
 	// UnknownProviders are those of new connections, which cannot be called.
 	UnknownProviders []string `json:"unknownProviders,omitempty"`
 

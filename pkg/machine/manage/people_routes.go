@@ -2,6 +2,9 @@ package manage
 
 import (
 	"slices"
+	"strconv"
+
+	"github.com/tidwall/gjson"
 
 	"weir/pkg/budget"
 	"weir/pkg/machine/rpc"
@@ -79,17 +82,64 @@ func (c *change) personUpdate() (any, error) {
 		c.quiet = true
 		return g, nil
 	}
+	c.grant(c.target, g)
+	c.fields = in.names
+	return g, nil
+}
+
+// grant applies a role to what the machine has of a person.
+func (c *change) grant(id string, g people.Grant) {
 	if g.Role != people.Owner { // as after a removal: no call and no lease with the role of before counts
-		c.Put(storage.RemovedPrefix+c.target, c.Now)
+		c.Put(storage.RemovedPrefix+id, c.Now)
 	}
-	c.regrant(c.target, g)
-	if b := budgetOf(c.target); g.Template != nil && g.Template.BudgetUSD > 0 {
-		setPersonBudget(c.Tx, c.target, "", g.Template)
+	if g.Role == people.None {
+		c.pauseKeys(id)
+		return
+	}
+	c.regrant(id, g)
+	if b := budgetOf(id); g.Template != nil && g.Template.BudgetUSD > 0 {
+		setPersonBudget(c.Tx, id, "", g.Template)
 	} else if c.Load(storage.BudgetPrefix+b, &storage.Budget{}) {
 		c.deleteBudget(b)
 	}
-	c.fields = in.names
-	return g, nil
+}
+
+// pauseKeys pauses the keys of a person.
+func (c *change) pauseKeys(id string) {
+	for _, k := range c.Keys() {
+		if k.Person == id && k.PausedAt == 0 {
+			k.PausedAt = c.Now
+			c.PutKey(&k)
+		}
+	}
+}
+
+// importedPeople reads the people of an encrypted document.
+func (c *change) importedPeople(doc gjson.Result, opened bool) (grants []rpc.PersonGrant, err error) {
+	if !opened {
+		return nil, nil
+	}
+	for i, v := range doc.Get("people").Array() {
+		in := sub(v, "document.people["+strconv.Itoa(i)+"]")
+		var p rpc.PersonGrant
+		if p.ID, _ = in.text("id", 40); !people.IsID(p.ID) {
+			in.fail("id", "must be the id of a person")
+		}
+		if p.Issuer, _ = in.text("issuer", 500); p.Issuer == "" {
+			in.fail("issuer", "must be a text")
+		}
+		p.Name, _ = in.text("name", 200)
+		p.Email, _ = in.text("email", 200)
+		if p.Role = people.None; in.values["role"].Str != string(people.None) {
+			g := readRole(in)
+			p.Role, p.Template = g.Role, g.Template
+		}
+		if in.Err != nil {
+			return nil, in.Err
+		}
+		grants = append(grants, p)
+	}
+	return grants, nil
 }
 
 // personRemove is the object's part of DELETE /api/people/{id}: the keys of the person are paused,
@@ -98,13 +148,7 @@ func (c *change) personRemove() (any, error) {
 	if err := c.personID(); err != nil {
 		return nil, err
 	}
-	c.Put(storage.RemovedPrefix+c.target, c.Now)
-	for _, k := range c.Keys() {
-		if k.Person == c.target && k.PausedAt == 0 {
-			k.PausedAt = c.Now
-			c.PutKey(&k)
-		}
-	}
+	c.grant(c.target, people.Grant{Role: people.None})
 	c.status = 204
 	return nil, nil
 }

@@ -34,6 +34,8 @@ type ManageCall struct {
 	RedirectURI string `json:"redirectUri,omitempty"`
 	// IdentityProviders are those of the gateway, for a comparison of their secrets by the operator.
 	IdentityProviders []IdentityProvider `json:"identityProviders,omitempty"`
+	// People are the grants on the machine, for an encrypted export.
+	People []PersonGrant `json:"people,omitempty"`
 }
 
 // SignInOld marks a call of a session whose sign-in is more than five minutes ago.

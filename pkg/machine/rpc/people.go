@@ -13,6 +13,8 @@ import (
 //	person.list   PeopleQuery    200 PeopleList
 //	person.names  ["p_…"]        200 {"p_…":"name"}
 //	person.set    PersonSet      200 {}; 404
+//	person.export PeopleQuery    200 PeopleGrants
+//	person.import PeopleGrants   200 {}
 //	invite.create InviteCreate   200 Invitation
 //	invite.delete {"machineId","id"} 200 {}
 
@@ -118,6 +120,23 @@ type PersonSet struct {
 	ID        string       `json:"id"`
 	MachineID string       `json:"machineId"`
 	Grant     people.Grant `json:"grant"`
+}
+
+// PersonGrant is the grant of a person on a machine as exports have it. The role None is that of a person who
+// was removed. Without a rule and a grant there is no access.
+type PersonGrant struct {
+	ID       string           `json:"id"`
+	Issuer   string           `json:"issuer"`
+	Name     string           `json:"name,omitempty"`
+	Email    string           `json:"email,omitempty"`
+	Role     people.Role      `json:"role"`
+	Template *people.Template `json:"template,omitempty"`
+}
+
+// PeopleGrants are the grants on a machine.
+type PeopleGrants struct {
+	MachineID string        `json:"machineId"`
+	People    []PersonGrant `json:"people"`
 }
 
 // ErrNoAccess returns the refusal of a person without a role.

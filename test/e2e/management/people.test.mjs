@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 let gw, up, operator, machineId, other;
 before(async () => {
@@ -164,4 +165,49 @@ test("the last owner may leave: the operator stays", async () => {
   assert.equal((await olga.at("DELETE", `/people/${olga.session.personId}`)).status, 204);
   assert.equal((await olga.at("GET", "/people")).status, 401);
   assert.ok(await own("GET", "/people"));
+});
+
+test("people move with an encrypted export of their machine, and keys keep their person", async () => {
+  const passphrase = "correct horse battery staple";
+  const { machineId: from } = await operator.machine();
+  const link = async (body) =>
+    (await operator.call("POST", `/${from}/api/invitations`, body)).link.split("/#/invitation/")[1];
+  const template = { keys: 2, budgetUsd: 5 };
+  const ann = await enter({ invitation: await link({ role: "member", template }), name: "Ann of the export" });
+  const eve = await enter({ invitation: await link({ role: "owner" }), name: "Eve" });
+  const key = (await ann.call("POST", `/${from}/api/keys`, { name: "laptop" })).body;
+  await operator.call("DELETE", `/${from}/api/people/${eve.session.personId}`);
+  const plain = await operator.call("GET", `/${from}/api/export`);
+  assert.deepEqual([plain.people, plain.keys], [undefined, undefined]);
+  const document = await operator.call("POST", `/${from}/api/export`, { passphrase });
+  const take = (id, more) => operator.call("POST", `/${id}/api/import`, { document, passphrase, keys: true, ...more });
+
+  // At another machine of the gateway, whose registry knows them.
+  const { machineId: to } = await operator.machine();
+  assert.deepEqual([(await take(to)).people, (await take(to)).peopleSkipped], [undefined, 2]);
+  assert.equal((await take(to, { people: true, preview: true })).people, 2);
+  assert.equal((await ann.call("GET", `/${to}/api/keys`)).status, 403, "a preview changes nothing");
+  assert.equal((await take(to, { people: true })).people, 2);
+  assert.equal((await ann.call("GET", `/${to}/api/keys`)).status, 200);
+  assert.equal((await eve.call("GET", `/${to}/api/keys`)).status, 401, "who was removed stays so");
+  const owner = await enter({ invitation: await invited({ role: "owner" }), name: "Olga" });
+  const asOwner = { document, passphrase, people: true };
+  assert.equal((await owner.at("POST", "/import", asOwner)).status, 403, "the operator alone moves people");
+
+  // At a place that does not know them: nothing is left of a machine that is erased, nor of people without a role.
+  for (const id of [from, to]) await operator.call("DELETE", `/api/machines/${id}?now=true`);
+  await until("she is forgotten", async () => (await enter({ token: ann.session.token })).status === 401);
+  await operator.call("POST", "/api/machines", { name: "moved", machineId: from });
+  assert.equal((await take(from, { people: true })).people, 2);
+  const [there] = (await operator.call("GET", `/${from}/api/people`)).data;
+  assert.deepEqual(
+    [there.id, there.name, there.role, there.template],
+    [ann.session.personId, "Ann of the export", "member", template],
+  );
+  const { data, people } = await operator.call("GET", `/${from}/api/keys`);
+  const moved = data.find((k) => k.id === key.id);
+  assert.deepEqual([moved.person, people[moved.person]], [ann.session.personId, "Ann of the export"]);
+  const again = await operator.call("POST", `/${from}/api/invitations`, { person: ann.session.personId });
+  const back = await enter({ invitation: again.link.split("/#/invitation/")[1].split("?")[0] });
+  assert.equal(back.session.personId, ann.session.personId, "a new link signs in the same person");
 });

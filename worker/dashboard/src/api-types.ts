@@ -598,6 +598,8 @@ export interface ImportPreview {
   budgetsSkipped?: number;
   keysSkipped?: number;
   keysUnusable?: number;
+  people?: number;
+  peopleSkipped?: number;
   unknownProviders?: string[];
   from?: string;
   exportedAt?: number;

@@ -44,7 +44,11 @@ export function rate(usd?: number): string {
 // count returns a number of things: "1 model", "20 models", "3 aliases", "2 entries".
 export const count = (n: number, what: string) => `${number(n)} ${n === 1 ? what : plural(what)}`;
 const plural = (what: string) =>
-  /[^aeiou]y$/.test(what) ? what.replace(/y$/, "ies") : what + (/(s|x|ch)$/.test(what) ? "es" : "s");
+  what === "person"
+    ? "people"
+    : /[^aeiou]y$/.test(what)
+      ? what.replace(/y$/, "ies")
+      : what + (/(s|x|ch)$/.test(what) ? "es" : "s");
 
 // bytes returns a size: "312 B", "1.5 kB", "2 MB".
 export function bytes(n: number): string {

@@ -35,7 +35,9 @@ export default function Settings({ machine, machineName, session, has, args: [as
       {has("GET /api/destinations") && <Lazy load={destinations} props={{ machine, asked }} what="notifications" />}
       {machine.may("owner") && <Captures machine={machine} onChange={() => setImports(imports + 1)} />}
       <Health key={imports} machine={machine} />
-      {machine.may("owner") && <Backup machine={machine} onImport={() => setImports(imports + 1)} />}
+      {machine.may("owner") && (
+        <Backup machine={machine} operator={session.operator} onImport={() => setImports(imports + 1)} />
+      )}
       <Audit key={imports} machine={machine} />
       <About machine={machine} operator={session.operator} />
     </Page>

@@ -8,15 +8,15 @@ import { Button, ErrorBox, Field } from "../../ui";
 import { Import } from "./import";
 
 // Backup exports the machine's configuration and imports one.
-export function Backup({ machine, onImport }: { machine: Machine; onImport: () => void }) {
+export function Backup(props: { machine: Machine; operator: boolean; onImport: () => void }) {
   return (
     <Section
       title="Backup"
-      intro="The machine’s configuration as a file. Credentials and keys are included only if you encrypt it with a passphrase."
+      intro="The machine’s configuration as a file. Credentials, keys and people are included only if you encrypt it with a passphrase."
     >
-      <Export machine={machine} />
+      <Export machine={props.machine} />
       <hr />
-      <Import machine={machine} onImport={onImport} />
+      <Import {...props} />
     </Section>
   );
 }

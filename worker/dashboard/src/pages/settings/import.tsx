@@ -17,6 +17,7 @@ const countNames: [field: string, name: string][] = [
   ["budgets", "budget"],
   ["destinations", "destination"],
   ["keys", "key"],
+  ["people", "person"],
 ];
 
 const changeNames: [field: string, name: string][] = [
@@ -88,16 +89,21 @@ function Changes({ of, withKeys }: { of: ImportPreview; withKeys: boolean }) {
       {!withKeys && !!of.keysSkipped && (
         <p class="muted">{count(of.keysSkipped, "API key")} in the backup will not be imported.</p>
       )}
+      {!!of.people && <p>{count(of.people, "person")} will have the role of the backup.</p>}
+      {!!of.peopleSkipped && (
+        <p class="muted">{count(of.peopleSkipped, "person")} in the backup will not be imported.</p>
+      )}
     </section>
   );
 }
 
 // Import previews a backup and imports it. Deletions need a typed confirmation.
-export function Import({ machine, onImport }: { machine: Machine; onImport: () => void }) {
+export function Import({ machine, operator, onImport }: { machine: Machine; operator: boolean; onImport: () => void }) {
   const [file, setFile] = useState<File | null>(null),
     [pass, setPass] = useState("");
   const [replace, setReplace] = useState(false),
     [keys, setKeys] = useState(false),
+    [people, setPeople] = useState(false),
     [confirming, setConfirming] = useState(false);
   const [preview, setPreview] = useState<Tagged<ImportPreview> | null>(null);
   const [done, setDone] = useState<Counts | null>(null);
@@ -109,7 +115,7 @@ export function Import({ machine, onImport }: { machine: Machine; onImport: () =
     } catch {
       throw new Error("This is not a weir backup: the file is not valid JSON.");
     }
-    return { document, replace, keys, ...(pass ? { passphrase: pass } : {}) };
+    return { document, replace, keys, people, ...(pass ? { passphrase: pass } : {}) };
   };
   // Any change of the form requires a new preview.
   const change =
@@ -171,6 +177,12 @@ export function Import({ machine, onImport }: { machine: Machine; onImport: () =
           <input type="checkbox" checked={keys} onChange={(e) => change(setKeys)(e.currentTarget.checked)} />
           Import API keys
         </label>
+        {operator && (
+          <label class="tick">
+            <input type="checkbox" checked={people} onChange={(e) => change(setPeople)(e.currentTarget.checked)} />
+            Import people and their roles
+          </label>
+        )}
         <label class="tick">
           <input type="checkbox" checked={replace} onChange={(e) => change(setReplace)(e.currentTarget.checked)} />
           Replace everything (deletes what the file lacks)
