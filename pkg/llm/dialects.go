@@ -67,6 +67,7 @@ type dialect struct {
 	// same dialect.
 	countUsage func(v gjson.Result) ir.Usage
 	finish     string // the path of the finish or stop reason in a JSON answer
+	completed  string // the status of a JSON answer that is the reason without another one
 	array      bool   // an answer may be wrapped in an array
 
 	// watch reads an event of a stream that passes to a client of the same dialect.
@@ -123,6 +124,7 @@ var dialects = [...]dialect{
 		client: &responses.Client, read: responses.ReadRequest, write: responses.WriteRequest,
 		adapt: responses.Adapt, marks: responses.Marks, forget: responses.DropThoughts,
 		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage,
+		finish: responses.FinishPath, completed: "completed",
 		countUsage: responses.CountUsage,
 		source:     responses.NewSource, harmless: responses.Harmless, sink: responses.NewSink, order: heldOrder,
 		failure: responses.AppendFailure,

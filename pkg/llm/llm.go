@@ -282,8 +282,12 @@ func UsageOf(from Dialect, body []byte) ir.Usage {
 // writes it: of several choices the first one's, "" for none.
 func FinishOf(from Dialect, body []byte) string {
 	var w ir.Watched
-	if path := dialects[from].finish; path != "" {
-		w.Stop(ir.Str(gjson.Get(ir.View(body), path)))
+	d := &dialects[from]
+	if d.finish != "" {
+		w.Stop(ir.Str(gjson.Get(ir.View(body), d.finish)))
+	}
+	if w.Finish == "" && d.completed != "" && gjson.Get(ir.View(body), "status").Str == d.completed {
+		return d.completed
 	}
 	return w.Finish
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/llm"
 	"weir/pkg/llm/ir"
 	"weir/pkg/wire/stream"
@@ -184,7 +186,6 @@ func TestSkippedChunksCountLikeReadOnes(t *testing.T) {
 	}
 }
 
-// An observer allocates nothing for an event.
 // The finish reason of a stream is known at its end, whether it passes or is translated.
 func TestFinishReasonIsKnown(t *testing.T) {
 	for d, tt := range map[llm.Dialect][3]string{
@@ -192,6 +193,8 @@ func TestFinishReasonIsKnown(t *testing.T) {
 		llm.Messages: {"event: message_start\n" + `data: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\nevent: message_delta\n" +
 			`data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":2}}` + "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "max_tokens", "length"},
 		llm.Gemini: {`data: {"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"MAX_TOKENS"}]}` + "\n\n", "MAX_TOKENS", "length"},
+		llm.Responses: {`data: {"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}}` + "\n\n",
+			"max_output_tokens", "length"},
 	} {
 		for _, size := range []int{1, 1 << 20} {
 			if _, o := observe(d, []byte(tt[0]), size, nil); o.Finish() != tt[1] {
@@ -209,6 +212,29 @@ func TestFinishReasonIsKnown(t *testing.T) {
 	}
 }
 
+// The reason of a response is why it is incomplete, or that it is completed.
+func TestFinishReasonOfResponses(t *testing.T) {
+	long := strings.Repeat("x", 100<<10)
+	for response, want := range map[string]string{
+		`{"status":"completed","incomplete_details":null,"output":[{"type":"message","status":"in_progress"}]}`: "completed",
+		`{"status":"completed","output":[{"type":"message","text":"` + long + `"}]}`:                            "completed",
+		`{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[]}`:                  "content_filter",
+		`{"status":"queued","output":[]}`:      "",
+		`{"status":"in_progress","output":[]}`: "",
+		`{"output":[]}`:                        "",
+	} {
+		if got := llm.FinishOf(llm.Responses, []byte(response)); got != want {
+			t.Errorf("%.80s: got %q, want %q", response, got, want)
+		}
+		kind := gjson.Get(response, "status").Str
+		_, o := observe(llm.Responses, []byte(`data: {"type":"response.`+kind+`","response":`+response+"}\n\n"), 1000, nil)
+		if o.Finish() != want {
+			t.Errorf("stream, %.80s: got %q, want %q", response, o.Finish(), want)
+		}
+	}
+}
+
+// An observer allocates nothing for an event.
 func TestObservedEventsDoNotAllocate(t *testing.T) {
 	for _, d := range clients {
 		body := cases(t, "streams/"+d.String(), ".sse")["text"]

@@ -47,7 +47,8 @@ func (w *Watched) Stop(reason string) {
 }
 
 // reasons are the usual ones, which need no memory of a call.
-var reasons = [...]string{"stop", "length", "tool_calls", "end_turn", "max_tokens", "tool_use", "STOP", "MAX_TOKENS"}
+var reasons = [...]string{"stop", "length", "tool_calls", "end_turn", "max_tokens", "tool_use", "STOP", "MAX_TOKENS",
+	"completed"}
 
 // ownReason returns a copy of a reason that does not keep the answer in memory.
 func ownReason(reason string) string {

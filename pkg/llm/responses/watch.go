@@ -2,12 +2,17 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
 )
+
+// FinishPath is the path of the reason why a response is incomplete. The reason of others is their
+// status, completed.
+const FinishPath = "incomplete_details.reason"
 
 // Watch reads an event.
 func Watch(w *ir.Watched, name, data []byte, whole bool) {
@@ -31,9 +36,11 @@ func Watch(w *ir.Watched, name, data []byte, whole bool) {
 	case "response.created":
 		toolOptions(&w.Usage, gjson.Get(ir.View(data), "response"))
 	case "response.completed", "response.incomplete":
-		if u := ReadUsage(gjson.Get(ir.View(data), "response")); u.Known {
+		response := gjson.Get(ir.View(data), "response")
+		if u := ReadUsage(response); u.Known {
 			w.Usage.Merge(u)
 		}
+		w.Stop(cmp.Or(ir.Str(response.Get(FinishPath)), strings.TrimPrefix(kind, "response.")))
 		w.Done = true
 	case "error":
 		w.Fail(data, whole)
