@@ -11,12 +11,7 @@ import (
 // client's dialect, for clients that want JSON from upstreams that only stream.
 // For a stream without its terminator it returns an *apierr.Error.
 func Collect(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, error) {
-	c := &collector{}
-	t := &Translator{from: dialects[from].source(&opt), to: c}
-	t.next = ir.NewSequencer(c, &t.outcome, true)
-	t.next = opt.Tools.Restorer(t.next, &t.outcome)
-	t.Push(body, nil)
-	t.End(nil, nil)
+	c, t := collect(from, body, &opt)
 	if t.failure != nil {
 		return nil, t.usage, t.failure
 	}
@@ -30,6 +25,17 @@ func Collect(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, e
 	var d ir.Writer
 	dialects[to].writeAnswer(&c.a, &d, &opt)
 	return d.Buf, t.usage, nil
+}
+
+// collect reads a whole event stream.
+func collect(from Dialect, body []byte, opt *ir.Options) (*collector, *Translator) {
+	c := &collector{}
+	t := &Translator{from: dialects[from].source(opt), to: c}
+	t.next = ir.NewSequencer(c, &t.outcome, true)
+	t.next = opt.Tools.Restorer(t.next, &t.outcome)
+	t.Push(body, nil)
+	t.End(nil, nil)
+	return c, t
 }
 
 // collector builds an answer from the events of a sequencer.

@@ -191,7 +191,7 @@ func TestCapturedBodiesAreReadAndHaveNoSecret(t *testing.T) {
 			t.Errorf("%s: %q in %v", s.URL, l.EventName(), l.TraceID())
 		}
 		m := l.Attributes().AsRaw()
-		for name, want := range map[string][2]string{"gen_ai.input.messages": {"user", sent(prompt + " with ***")}, "gen_ai.output.messages": {"assistant", answer}} {
+		for name, want := range map[string][2]string{"gen_ai.input.messages": {"user", prompt + " with ***"}, "gen_ai.output.messages": {"assistant", answer}} {
 			message := m[name].([]any)[0].(map[string]any)
 			part := message["parts"].([]any)[0].(map[string]any)
 			if message["role"] != want[0] || part["type"] != "text" || !strings.Contains(part["content"].(string), want[1]) {
