@@ -59,7 +59,7 @@ func (o *Object) openBodies(t *storage.Tx, d *deliver.Opened, item *storage.Deli
 	}
 	plain, err := o.Keyring.Open(t.ID, rpc.CaptureField, r.ID, secret.Sealed(sealed))
 	if err != nil {
-		return nil, storage.Result{Verdict: storage.Again, Why: "its bodies cannot be opened with the present CREDENTIALS_KEY"}
+		return nil, storage.Result{Verdict: storage.Dropped, Why: "its bodies cannot be opened with the present CREDENTIALS_KEY"}
 	}
 	doc, err := capture.Read([]byte(plain.Reveal()))
 	if err != nil {
@@ -91,7 +91,7 @@ func bodiesEvent(t *storage.Tx, d *storage.Destination, r *store.Request, doc *c
 	for room := maxEntryBody - 8<<10; ; room /= 2 {
 		f.Reset()
 		event := f.Details(r, doc, room)
-		body, _ := otlp.Body(deliver.OTLPFormat(d.Options), resourceOf(t, d), []otlp.Log{event}, 0)
+		body, _ := otlp.Body(nil, deliver.OTLPFormat(d.Options), resourceOf(t, d), []otlp.Log{event}, 0)
 		if len(body) <= maxEntryBody || room == 0 {
 			return body
 		}

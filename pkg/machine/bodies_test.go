@@ -252,9 +252,10 @@ func TestBodiesThatWaitAreNotSentAgainstTheWill(t *testing.T) {
 				e.OK("PUT", "/api/destinations/"+id, `{"settings":{"bodies":"false"}}`)
 			}
 		},
-		"the time is over":     func(e *exported) { e.Clock.Add(25 * time.Hour) },
-		"the key is gone":      func(e *exported) { e.obj.Keyring = sealed.Keys(t, strings.Repeat("n", 40)) },
-		"an earlier gateway's": nil,
+		"the bodies do not open": func(e *exported) { e.Write(mid, storage.CapturePrefix+"req_1", "v1.sealed") },
+		"the time is over":       func(e *exported) { e.Clock.Add(25 * time.Hour) },
+		"the key is gone":        func(e *exported) { e.obj.Keyring = sealed.Keys(t, strings.Repeat("n", 40)) },
+		"an earlier gateway's":   nil,
 	} {
 		down = true
 		e := newExported(t, "true", func(*fake.Seen) fake.Answer {

@@ -127,7 +127,7 @@ func TestTextsAreCutToTheirRoom(t *testing.T) {
 	for _, room := range []int{0, 1, 500, 5000, 50_000} {
 		for _, n := range []int{0, 1, 40, 400} {
 			l := details("/v1/chat/completions", message(n), "data: {}\n\n", room)
-			body, _ := otlp.Body(otlp.Protobuf, nil, []otlp.Log{l}, 0)
+			body, _ := otlp.Body(nil, otlp.Protobuf, nil, []otlp.Log{l}, 0)
 			got := told(l)
 			cut := strings.Contains(got, "weir.bodies.cut")
 			if whole := strings.Contains(got, "content=end"); whole == cut && room > 0 || len(body) > 2*room+2000 {
