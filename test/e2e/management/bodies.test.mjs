@@ -96,6 +96,7 @@ test("captured bodies reach a collector and a bucket that choose them, also afte
   store.fault = null;
   await again();
   await send("canary that wakes the machine");
+  for (const d of chosen) await api("PUT", `/destinations/${d.id}`, { enabled: true }); // without the wait after failures
 
   const object = () => [...store.objects].find(([name]) => name.endsWith(`/${asked.id}.json.gz`));
   await until("the object", object, 90_000);
