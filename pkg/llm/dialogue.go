@@ -50,6 +50,7 @@ func dialogueAnswer(d Dialect, body string) *ir.Answer {
 		return &a
 	}
 	c, _ := collect(d, []byte(body), &ir.Options{})
+	c.Event(&ir.Event{Kind: ir.EventClose}) // the block that a cut has left open
 	if len(c.a.Blocks) == 0 {
 		return nil
 	}

@@ -30,13 +30,13 @@ func (f *Fold) Details(r *store.Request, doc *capture.Document, room int) otlp.L
 	q, a := llm.Dialogue(r.Endpoint, doc.Request.Text, doc.Answer.Text)
 	switch {
 	case a != nil:
-		f.add(otlp.Maps("gen_ai.output.messages", w.answer(a)))
+		f.answer(r, w.message("assistant", w.parts(a.Blocks)), a.FinishReason().Name())
 	case !doc.Answer.Omitted:
-		f.add(otlp.Maps("gen_ai.output.messages", w.whole("assistant", doc.Answer.Text)))
+		f.answer(r, w.whole("assistant", doc.Answer.Text), r.Finish)
 	}
 	w.room += room - room/2
 	if q == nil {
-		f.add(otlp.Maps("gen_ai.input.messages", w.whole("user", doc.Request.Text)))
+		f.add(otlp.Maps("gen_ai.input.messages", [][]otlp.Attr{w.whole("user", doc.Request.Text)}))
 	} else {
 		f.asked(&w, q)
 	}
@@ -47,6 +47,14 @@ func (f *Fold) Details(r *store.Request, doc *capture.Document, room int) otlp.L
 		At: nano(r, r.LatencyMs), Level: 9, Name: detailsEvent, Body: r.Endpoint + " " + statusText(r.Status),
 		Trace: c.Trace, Span: span.ID, Sample: c.Flags, Attrs: f.since(n),
 	}
+}
+
+// answer adds the message of an answer, which ended for a reason.
+func (f *Fold) answer(r *store.Request, message []otlp.Attr, finish string) {
+	if r.HasFailed() || r.Left() {
+		finish = cutReasons[0]
+	}
+	f.add(otlp.Maps("gen_ai.output.messages", [][]otlp.Attr{append(message, otlp.String("finish_reason", finish))}))
 }
 
 // asked adds the messages of a request.
@@ -96,14 +104,8 @@ func (w *words) message(role string, parts [][]otlp.Attr) []otlp.Attr {
 }
 
 // whole returns a body as the only part of a message.
-func (w *words) whole(role, text string) [][]otlp.Attr {
-	return [][]otlp.Attr{w.message(role, [][]otlp.Attr{w.part("text", "content", text)})}
-}
-
-// answer returns the message of an answer.
-func (w *words) answer(a *ir.Answer) [][]otlp.Attr {
-	m := w.message("assistant", w.parts(a.Blocks))
-	return [][]otlp.Attr{append(m, otlp.String("finish_reason", a.FinishReason().Name()))}
+func (w *words) whole(role, text string) []otlp.Attr {
+	return w.message(role, [][]otlp.Attr{w.part("text", "content", text)})
 }
 
 // parts returns the parts of a message. Of images and other data only the type is told.

@@ -98,7 +98,7 @@ func TestOtherBodiesAreOneText(t *testing.T) {
 		"many parts":       {"/v1/chat/completions", `{"messages":[` + strings.Repeat(`{},`, 30_000) + `{}]}`, `{"choices":[` + strings.Repeat(`{},`, 30_000) + `{}]}`},
 		"an array":         {"/v1beta/models/{model...}", `[]`, `[{"candidates":[]}]`},
 	} {
-		want := "gen_ai.output.messages=[role=assistant parts=[type=text content=" + tt.answer + "]]\ngen_ai.input.messages=[role=user parts=[type=text content=" + tt.request + "]]\n"
+		want := "gen_ai.output.messages=[role=assistant parts=[type=text content=" + tt.answer + "] finish_reason=]\ngen_ai.input.messages=[role=user parts=[type=text content=" + tt.request + "]]\n"
 		if got := told(details(tt.endpoint, tt.request, tt.answer, 1<<20)); got != want {
 			t.Errorf("%s: got %.300q, want %.300q", name, got, want)
 		}
@@ -116,6 +116,18 @@ gen_ai.input.messages=[role=user parts=[type=text content=Look; type=blob mime_t
 `
 	if got != want {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// A stream that broke off has no reason of its own: what came ended by an error.
+func TestAnswerThatBrokeOffEndsByAnError(t *testing.T) {
+	const stream = `data: {"choices":[{"index":0,"delta":{"content":"It "}}]}` + "\n\n"
+	for _, r := range []store.Request{{Status: 200, Error: "upstream_cut"}, {Status: 499}} {
+		r.ID, r.Endpoint = id, "/v1/chat/completions"
+		doc := capture.Document{Request: capture.Part{Text: `{"messages":[{"role":"user","content":"a"}]}`}, Answer: capture.Part{Text: stream}}
+		if got := told(fold(100).Details(&r, &doc, 1<<20)); !strings.HasPrefix(got, "gen_ai.output.messages=[role=assistant parts=[type=text content=It ] finish_reason=error]\n") {
+			t.Errorf("%d: got %s", r.Status, got)
+		}
 	}
 }
 
