@@ -19,9 +19,7 @@ func (a *app) secret(what string) (string, error) {
 	var raw []byte
 	var err error
 	if f, ok := a.terminal(a.Stdin); ok {
-		fmt.Fprintf(a.Stderr, "%s: ", what)
-		raw, err = term.ReadPassword(int(f.Fd()))
-		fmt.Fprintln(a.Stderr)
+		raw, err = a.typed(f, what)
 	} else {
 		raw, err = io.ReadAll(io.LimitReader(a.Stdin, maxSecret))
 	}
@@ -33,6 +31,24 @@ func (a *app) secret(what string) (string, error) {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	return text, nil
+}
+
+// typed reads a line from the terminal. The echo is off before the prompt is there, since what is typed or pasted
+// at once would be shown else.
+func (a *app) typed(f *os.File, what string) (line []byte, err error) {
+	before, err := term.MakeRaw(int(f.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, term.Restore(int(f.Fd()), before)) }()
+	text, err := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{f, a.Stderr}, "").ReadPassword(what + ": ")
+	if errors.Is(err, io.EOF) { // Ctrl-C and Ctrl-D, as no signal comes of them
+		err = errors.New("interrupted")
+	}
+	return []byte(text), err
 }
 
 // refer returns the secret that an argument refers to: env:NAME, file:PATH, or - for the

@@ -113,6 +113,9 @@ func TestPromptsDoNotEchoSecrets(t *testing.T) {
 	w := newWorld(t)
 	x := w.inTerminal(80, nil, "login", w.url, "--name", "prod", "--token")
 	x.until("Operator token or key of " + w.url + ": ")
+	if state, err := unix.IoctlGetTermios(int(x.keyboard.Fd()), unix.TCGETS); err != nil || state.Lflag&unix.ECHO != 0 {
+		t.Errorf("the terminal echoes once the prompt is there: %v", err)
+	}
 	x.enter(token + "\n")
 	x.until("Signed in to prod as the operator")
 	if code := x.end(); code != 0 || strings.Contains(x.screen.String(), token) {
