@@ -74,6 +74,8 @@ export default function Overview({ machine, machineName, has }: PageProps) {
     },
     isNew ? newMs : refreshMs,
   );
+  // What stands above has its height by then, so that nothing below moves.
+  const above = [accounts, start, series, week, budgets, targets].every((l) => l.data !== null || l.error !== "");
   return (
     <Page
       title="Overview"
@@ -107,23 +109,25 @@ export default function Overview({ machine, machineName, has }: PageProps) {
       <Load of={series} what="figures" rows={2}>
         {(s) => <Figures machine={machine} range={range} series={s} />}
       </Load>
-      <div class="grid wide">
-        <Section
-          title="Recent failures"
-          actions={<a href={`${to(machine.id, "requests")}?status=error`}>All failures</a>}
-        >
-          <Load of={failed} what="failures" rows={2}>
-            {(rows) => <Failures machine={machine} rows={rows} />}
-          </Load>
-        </Section>
-        {hasBudgets && (
-          <Section title="Budgets" actions={<a href={to(machine.id, "budgets")}>All budgets</a>}>
-            <Load of={budgets} what="budgets" rows={2}>
-              {(rows) => <Budgets machine={machine} rows={rows} />}
+      {above && (
+        <div class="grid wide">
+          <Section
+            title="Recent failures"
+            actions={<a href={`${to(machine.id, "requests")}?status=error`}>All failures</a>}
+          >
+            <Load of={failed} what="failures" rows={2}>
+              {(rows) => <Failures machine={machine} rows={rows} />}
             </Load>
           </Section>
-        )}
-      </div>
+          {hasBudgets && (
+            <Section title="Budgets" actions={<a href={to(machine.id, "budgets")}>All budgets</a>}>
+              <Load of={budgets} what="budgets" rows={2}>
+                {(rows) => <Budgets machine={machine} rows={rows} />}
+              </Load>
+            </Section>
+          )}
+        </div>
+      )}
       {adding && (
         <Lazy
           load={loadAdd}
