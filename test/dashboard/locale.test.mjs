@@ -21,7 +21,7 @@ const fake = (context, path, body) =>
 test("numbers, money and times are written for the viewer", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Test" });
   await b.operator.connect(machineId, compatible(b.upstream));
-  const at = Date.UTC(2026, 10, 20, 12, 30);
+  const at = (year) => Date.UTC(year, 10, 20, 12, 30);
   const key = {
     id: "k1",
     name: "Ann",
@@ -32,12 +32,14 @@ test("numbers, money and times are written for the viewer", async (t) => {
     refused: 0,
   };
   for (const [locale, timezoneId, want] of [
-    ["en-US", "UTC", ["1,234,567", "$1,234.50", "Nov 20, 2026, 12:30"]],
-    ["de-DE", "Asia/Tokyo", ["1.234.567", "1.234,50\u00a0$", "20.11.2026, 21:30"]],
+    ["en-US", "UTC", ["1,234,567", "$1,234.50", "Nov 20, 2020, 12:30", "Nov 20, 12:30"]],
+    ["de-DE", "Asia/Tokyo", ["1.234.567", "1.234,50\u00a0$", "20. Nov. 2020, 21:30", "20. Nov., 21:30"]],
     ["ar-EG", "UTC", []],
   ]) {
     const p = await openPage(t, b, machineId, "Providers", { locale, timezoneId });
-    await fake(p, "/api/keys", { data: [{ ...key, lastUsedAt: at, createdAt: at }] });
+    await fake(p, "/api/keys", {
+      data: [{ ...key, lastUsedAt: at(2020), expiresAt: at(new Date().getUTCFullYear()) }],
+    });
     await p.goto(`${b.url}/#/m/${machineId}/keys`);
     const row = p.getByRole("row").filter({ hasText: "Ann" });
     await row.waitFor();

@@ -85,7 +85,7 @@ test("a machine is renamed where it is listed, chosen and audited", async (t) =>
   await rename.click();
   await page.getByText("Machine renamed.").waitFor();
   await page.getByRole("link", { name: "After", exact: true }).waitFor();
-  await page.getByRole("option", { name: `After · ${machineId}` }).waitFor({ state: "attached" });
+  await page.getByRole("option", { name: "After", exact: true }).waitFor({ state: "attached" });
   await page.getByRole("link", { name: "Open After" }).click();
   await heading(page, "Overview").waitFor();
   await page.getByRole("main").getByText("After", { exact: true }).waitFor();

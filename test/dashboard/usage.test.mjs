@@ -31,7 +31,7 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Usage");
   await p.locator(".chart canvas").waitFor();
-  assert.deepEqual(await legend(p), ["Succeeded", "Provider failed", "Refused", "Left by the client"]);
+  assert.deepEqual(await legend(p), ["Succeeded", "Provider failed", "Refused", "Client disconnected"]);
   await looks(p, "usage");
   const table = p.getByRole("region", { name: "Usage", exact: true });
   const { total } = await api("/usage");
@@ -298,7 +298,7 @@ test("large, estimated and unpriced figures are shown as what they are", async (
   assert.equal(new Set(heights).size, 1, `a figure has two lines: ${heights}`);
   const warning = p.getByText(/^73 attempts have no known price and are not in the cost/);
   assert.doesNotMatch(await warning.innerText(), /search/);
-  await p.getByText(/3 attempts used something that has none.+up\/search/).waitFor();
+  await p.getByText(/3 attempts used something that has no price.+up\/search/).waitFor();
   await p.getByText(/of 223 attempts \(≈\) they are estimated\. 64 answers were cut off by the client\./).waitFor();
   await looks(p, "usage-large");
 });

@@ -85,7 +85,9 @@ const of = (res) => {
 for (const kind of ["ES256", "RS256"])
   test(`a person with a passkey of ${kind} is invited, signs in, adds another and is removed`, async () => {
     const link = async (body) =>
-      (await operator.call("POST", `/${machineId}/api/invitations`, body)).link.split("/#/invitation/")[1].split("?")[0];
+      (await operator.call("POST", `/${machineId}/api/invitations`, body)).link
+        .split("/#/invitation/")[1]
+        .split("?")[0];
     const invitation = await link({ role: "editor" });
     const [first, second] = [authenticator(kind), authenticator(kind)];
     const entered = await call("POST", "/api/session/passkey", {

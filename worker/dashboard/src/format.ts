@@ -93,9 +93,17 @@ export function indented(text: string): string {
 // day returns a date: "Nov 22, 2026".
 export const day = (ms: number) => new Date(ms).toLocaleDateString(locale, { dateStyle: "medium" });
 
-// when returns a date and time: "Nov 22, 2026, 15:04"; "Never" for a missing one.
-export const when = (ms?: number) =>
-  ms ? new Date(ms).toLocaleString(locale, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }) : "Never";
+// when returns a date and time: "Nov 22, 15:04", with the year of another one, "Nov 22, 2025, 15:04";
+// "Never" for a missing one.
+export function when(ms?: number): string {
+  if (!ms) return "Never";
+  const at = new Date(ms);
+  const year = at.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
+  return at.toLocaleString(locale, {
+    ...{ year, month: "short", day: "numeric" },
+    ...{ hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  });
+}
 
 // monthDay returns a date without its year: "Nov 22".
 export const monthDay = (ms: number, timeZone?: string) =>

@@ -25,6 +25,8 @@ export interface PageEntry {
   /** in the navigation and as the page's heading */
   title: string;
   icon: IconName;
+  /** it begins a group of the navigation */
+  first?: boolean;
   /** a route without which the page is not offered */
   needs?: string;
   /** the least role that is offered the page; viewer if it is absent */

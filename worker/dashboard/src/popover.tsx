@@ -54,7 +54,7 @@ export function Popover({
     >
       <summary class="button" aria-label={name}>
         {label}
-        <Icon name="down" size={14} />
+        <Icon name="chevron" size={14} />
       </summary>
       {open && <div class="panel">{children(close)}</div>}
     </details>

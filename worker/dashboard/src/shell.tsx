@@ -171,9 +171,11 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
                     ? `All machines (${number(list.data.total)})`
                     : "All machines"}
                 </option>
-                {list.data?.data.map((m) => (
+                {list.data?.data.map((m, _, all) => (
                   <option key={m.machineId} value={m.machineId}>
-                    {m.name ? `${m.name} · ${m.machineId}` : m.machineId}
+                    {[m.name, (!m.name || all.some((o) => o !== m && o.name === m.name)) && m.machineId]
+                      .filter(Boolean)
+                      .join(" · ")}
                   </option>
                 ))}
                 {machineId && !list.data?.data.some((m) => m.machineId === machineId) && (
@@ -188,8 +190,24 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
             <kbd aria-hidden="true">{/Mac|iP/.test(navigator.platform) ? "⌘K" : "Ctrl K"}</kbd>
           </button>
           <nav aria-label="Pages">
+            {machine &&
+              offered.map((p) => (
+                <a
+                  key={p.path}
+                  href={to(machineId, p.path)}
+                  aria-current={p.path === page ? "page" : undefined}
+                  class={p.first ? "first" : ""}
+                >
+                  <Icon name={p.icon} />
+                  {p.title}
+                </a>
+              ))}
             {!single && (
-              <a href="#/machines" aria-current={machineId || route.page === "identity-providers" ? undefined : "page"}>
+              <a
+                href="#/machines"
+                class="first"
+                aria-current={machineId || route.page === "identity-providers" ? undefined : "page"}
+              >
                 <Icon name="machines" />
                 Machines
               </a>
@@ -199,17 +217,14 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
                 href="#/identity-providers"
                 aria-current={!machineId && route.page === "identity-providers" ? "page" : undefined}
               >
-                <Icon name="keys" />
+                <Icon name="signin" />
                 Sign-in
               </a>
             )}
-            {machine &&
-              offered.map((p) => (
-                <a key={p.path} href={to(machineId, p.path)} aria-current={p.path === page ? "page" : undefined}>
-                  <Icon name={p.icon} />
-                  {p.title}
-                </a>
-              ))}
+            <a href="/docs" target="_blank" rel="noreferrer" class={single ? "first" : ""}>
+              <Icon name="docs" />
+              Docs
+            </a>
           </nav>
           <div class="who">
             <small>

@@ -72,9 +72,14 @@ export default function Usage({ machine }: PageProps) {
   }, [machine, range, from, last, unit, group, compare, wanted]);
   const names = useNames(machine).data;
   const actions = (
-    <a class="button" href={machine.at(`/usage.csv?${query(stored(spanOf(asked, Date.now())))}`)} download>
-      Export CSV
-    </a>
+    <>
+      <Button onClick={() => void usage.reload()} busy={usage.loading}>
+        Refresh
+      </Button>
+      <a class="button" href={machine.at(`/usage.csv?${query(stored(spanOf(asked, Date.now())))}`)} download>
+        Export CSV
+      </a>
+    </>
   );
   return (
     <Page title="Usage" intro="Days are in UTC. Usage is stored for 13 months, by hour for 8 days." actions={actions}>
@@ -85,18 +90,13 @@ export default function Usage({ machine }: PageProps) {
         tags={usage.data?.tagNames ?? []}
         onGroup={setGroup}
       >
-        <label class="row tight">
+        <Views machine={machine} page="usage" />
+        <FilterFields of={ids} names={names} />
+        <label class="row tight compare">
           <input type="checkbox" checked={!!compare} onChange={(e) => setCompare(e.currentTarget.checked ? "1" : "")} />
           Compare with the previous period
         </label>
-        <Button onClick={() => void usage.reload()} busy={usage.loading}>
-          Refresh
-        </Button>
       </PeriodFields>
-      <div class="row wrap">
-        <Views machine={machine} page="usage" />
-        <FilterFields of={ids} names={names} />
-      </div>
       {!hasHours(group, ids.values) && (
         <p class="muted small">Usage by tool and tag is stored by day, without accounts, models and endpoints.</p>
       )}
@@ -462,7 +462,7 @@ function Unpriced({ u, machineId, requests }: { u: Report; machineId: string; re
       )}
       {partly.length > 0 && (
         <Notice>
-          Of these models, which have a price, {count(sumOf(partly), "attempt")} used something that has none, and{" "}
+          {count(sumOf(partly), "attempt")} used something that has no price, such as a tool, and{" "}
           {sumOf(partly) === 1 ? "is" : "are"} not in the cost: {list(partly)}.
         </Notice>
       )}

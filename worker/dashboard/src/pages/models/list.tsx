@@ -81,8 +81,6 @@ export function ModelList({
         )}
         <td>
           <div class="actions">
-            <CopyId id={m.id} />
-            {callable && <TryLink machine={machine} m={m} segment={segment} />}
             {canDisable(m) && (
               <span class="desk">
                 <Button
@@ -96,6 +94,8 @@ export function ModelList({
                 </Button>
               </span>
             )}
+            <CopyId id={m.id} />
+            {callable && <TryLink machine={machine} m={m} segment={segment} />}
           </div>
         </td>
       </tr>

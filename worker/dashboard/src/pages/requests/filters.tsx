@@ -22,7 +22,7 @@ const outcomes: [string, string][] = [
   ["succeeded", "Succeeded"],
   ["provider_failed", "Provider failed"],
   ["refused", "Refused"],
-  ["left", "Left by the client"],
+  ["left", "Client disconnected"],
 ];
 
 const ranges: [string, string, minutes: number][] = [

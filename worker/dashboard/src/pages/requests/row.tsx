@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { RequestRow } from "../../api-types";
-import { money, monthDay, number } from "../../format";
+import { moneyLike, monthDay, number } from "../../format";
 import { Time } from "../../time";
 import { Badge } from "../../ui";
 import { outcome, statusText } from "./outcome";
@@ -21,6 +21,8 @@ export function Models({ r }: { r: RequestRow }) {
     </span>
   );
 }
+
+const cost = moneyLike([]); // with four decimals
 
 // Row shows a request, with its failed attempts. It links to its details.
 export function Row({
@@ -92,7 +94,7 @@ export function Row({
         </Estimated>
       </td>
       <td class="num">
-        <Estimated r={r}>{r.priced ? money(r.costUsd ?? 0) : "–"}</Estimated>
+        <Estimated r={r}>{r.priced ? cost(r.costUsd ?? 0) : "–"}</Estimated>
       </td>
       <td>
         <bdi>{keyName}</bdi>

@@ -85,7 +85,7 @@ export const columns: Column[] = [
       { name: "Succeeded", value: (f) => f.succeeded ?? 0 },
       { name: "Provider failed", value: (f) => f.providerFailed ?? 0, color: "bad" },
       { name: "Refused", value: (f) => f.refused ?? 0 },
-      { name: "Left by the client", value: (f) => f.left ?? 0, color: "rest" },
+      { name: "Client disconnected", value: (f) => f.left ?? 0, color: "rest" },
     ],
     main: true,
     text: number,

@@ -44,41 +44,45 @@ export function PeriodFields({
 }) {
   const today = utcDay(Date.now());
   return (
-    <div class="row wrap end filters">
-      <Tabs label="Period" value={values.range} items={ranges.map(([k, n]) => [k, n])} onPick={set.range} />
-      {values.range === "custom" && (
-        <>
-          <DayField
-            label="From (UTC)"
-            value={values.from || utcDay(Date.now() - 6 * dayMs)}
-            max={today}
-            onDay={set.from}
+    <>
+      <div class="row wrap end filters">
+        <Tabs label="Period" value={values.range} items={ranges.map(([k, n]) => [k, n])} onPick={set.range} />
+        {values.range === "custom" && (
+          <>
+            <DayField
+              label="From (UTC)"
+              value={values.from || utcDay(Date.now() - 6 * dayMs)}
+              max={today}
+              onDay={set.from}
+            />
+            <DayField label="To (UTC)" value={values.to || today} max={today} onDay={set.to} />
+          </>
+        )}
+        {span.units.length > 1 && (
+          <Tabs<Unit>
+            label="Interval"
+            value={span.unit}
+            items={span.units.map((unit) => [unit, `${intervals[unit].name}s`])}
+            onPick={set.unit}
           />
-          <DayField label="To (UTC)" value={values.to || today} max={today} onDay={set.to} />
-        </>
-      )}
-      {span.units.length > 1 && (
-        <Tabs<Unit>
-          label="Interval"
-          value={span.unit}
-          items={span.units.map((unit) => [unit, `${intervals[unit].name}s`])}
-          onPick={set.unit}
-        />
-      )}
-      <div class="narrow">
-        <Field label="Group by">
-          <select value={group} onChange={(e) => onGroup(e.currentTarget.value as Group)}>
-            <Options of={groups} />
-            {tagGroups(group, tags).map((by) => (
-              <option key={by} value={by}>
-                Tag: {groupName(by)}
-              </option>
-            ))}
-          </select>
-        </Field>
+        )}
       </div>
-      {children}
-    </div>
+      <div class="row wrap end">
+        <div class="narrow">
+          <Field label="Group by">
+            <select value={group} onChange={(e) => onGroup(e.currentTarget.value as Group)}>
+              <Options of={groups} />
+              {tagGroups(group, tags).map((by) => (
+                <option key={by} value={by}>
+                  Tag: {groupName(by)}
+                </option>
+              ))}
+            </select>
+          </Field>
+        </div>
+        {children}
+      </div>
+    </>
   );
 }
 

@@ -28,7 +28,7 @@ export function MonthTotal({
   return (
     <Section title="Month’s total">
       <div class="narrow">
-        <Field label="Month" hint="Of UTC, in the groups and with the filters above.">
+        <Field label="Month" hint="In UTC, with the groups and filters above.">
           <select value={month} onChange={(e) => setMonth(e.currentTarget.value)}>
             <option value="">None</option>
             {known.map((m) => (
