@@ -48,7 +48,7 @@ test("capturing is turned on in the settings, and what it stores is deleted ther
   await section.getByText("No bodies are stored.").waitFor();
   await section.getByLabel("Share of requests (%)").fill("100");
   await section.getByLabel("Keep for").selectOption({ label: "6 h" });
-  await answered(page, "PATCH", () => section.getByRole("button", { name: "Apply" }).click());
+  await answered(page, "PATCH", () => section.getByRole("button", { name: "Save" }).click());
   const { capturePercent, captureHours } = await m.api("/settings");
   assert.deepEqual([capturePercent, captureHours], [100, 6]);
   const id = await m.chat("hello");

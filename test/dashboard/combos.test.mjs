@@ -111,7 +111,7 @@ test("a canary has weights, and keeps the calls of a key together", async (t) =>
   await page.getByLabel("Strategy").selectOption("weighted");
   await page.getByLabel("Weight of up/test-chat").fill("90");
   await page.getByLabel("Weight of up/vendor/nested-model").fill("10");
-  await page.getByLabel("Keep together").selectOption("key");
+  await page.getByLabel("Sticky by").selectOption("key");
   await answered(page, "PUT", () => page.getByRole("button", { name: "Save combo" }).click());
   const [c] = await list();
   assert.deepEqual(

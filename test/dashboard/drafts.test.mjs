@@ -170,7 +170,12 @@ test("deleting a connection lists what depends on it, and marks it afterwards", 
   await page.getByRole("link", { name: "Mine", exact: true }).click();
   await page.getByRole("button", { name: "Delete account…" }).click();
   const dialog = page.getByRole("dialog");
-  for (const text of ["Combos: smart", "Aliases: quick", "Keys limited to them: ci", "Budgets for them: chat"])
+  for (const text of [
+    "Combos: smart",
+    "Aliases: quick",
+    "Keys limited to its models: ci",
+    "Budgets for its models: chat",
+  ])
     await dialog.getByText(text).waitFor();
   await dialog.getByRole("button", { name: "Delete account" }).click();
   await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();

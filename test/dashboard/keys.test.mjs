@@ -255,7 +255,7 @@ test("the list shows what a key has spent this month, with a bar if it has a bud
   const cell = (name) =>
     page.getByRole("row", { name: new RegExp(`^${name} `) }).locator("td[data-label='Spend this month']");
   assert.equal(await cell("Free").innerText(), "$12.50");
-  assert.equal(await cell("Free").getAttribute("title"), "$250.00 in all");
+  assert.equal(await cell("Free").getAttribute("title"), "$250.00 in total");
   assert.equal((await cell("Laptop").innerText()).replace(/\s+/g, " ").trim(), "90% used $18.00 of $20.00");
   assert.equal(await cell("Laptop").getByRole("meter").getAttribute("value"), "0.9");
   assert.match(await cell("Weekly").innerText(), /\$5\.00 of \$20\.00\s+resets /);
@@ -277,7 +277,7 @@ test("a key has tags, and its dialog lists the networks that it was used from", 
   await becomes(async () => (await api(`/keys/${id}/networks`)).data.length, 1);
   const [{ network }] = (await api(`/keys/${id}/networks`)).data;
   await page.getByRole("button", { name: "Edit Tagged" }).click();
-  await form.getByText("Networks of 30 days").click();
+  await form.getByText("Networks, last 30 days").click();
   await form.getByRole("region", { name: "Networks" }).getByRole("rowheader", { name: network }).waitFor();
   await looks(page, "keys-networks");
 });

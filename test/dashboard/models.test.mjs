@@ -269,7 +269,7 @@ test("own prices are added and deleted, and one that cannot be read is refused w
   const prices = async () => (await b.operator.call("GET", `/${machineId}/api/settings`)).modelPrices;
   assert.deepEqual(await prices(), { "up/test-chat": "4/20/0.4" });
   await remove.click();
-  await page.getByText("No own prices yet.").waitFor();
+  await page.getByText("No custom prices yet.").waitFor();
   assert.equal(await prices(), undefined);
 });
 

@@ -110,7 +110,7 @@ test("a week is shown by day, read as a table, and the next step is one", async 
     (await next.getByRole("paragraph").innerText()).replace(/^Next step\s*/, ""),
     await next.getByRole("link").allInnerTexts(),
   ];
-  assert.deepEqual(await step(), ["4 attempts of the week without a price, so the spend is too low.", ["Set prices"]]);
+  assert.deepEqual(await step(), ["4 attempts this week without a price, so the spend is too low.", ["Set prices"]]);
   // The most urgent comes first: a budget that is used up, then an account that is refused.
   await b.operator.call("POST", `/${me.machineId}/api/budgets`, {
     name: "Small",

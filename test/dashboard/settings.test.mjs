@@ -313,7 +313,7 @@ test("the health of the gateway, its version and the documentation are shown", a
   await section.getByText("Needs attention").waitFor();
   await section.getByText("v9.0.0 is available").waitFor();
   await section
-    .getByText(/Those of this build; not yet refreshed from https:\/\/prices\.example.*Failed .+: status 404/)
+    .getByText(/Built in; not yet refreshed from https:\/\/prices\.example.*Failed .+: status 404/)
     .waitFor();
   await section.getByText("Failed 3 times.").waitFor();
   await section.getByText("2 waiting, 1 of them failed").waitFor();

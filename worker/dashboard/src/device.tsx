@@ -46,12 +46,12 @@ export default function DevicePage({
         ) : device ? (
           <>
             <p>
-              <strong>{device.name}</strong> asks for a key that may manage the machine for 30 days
+              <strong>{device.name}</strong> wants a key that can manage the machine for 30 days
               {device.address && <>, from {device.address}</>}. It asked <Time at={device.createdAt} />.
             </p>
             <p>
               Approve it only if your own terminal shows the code{" "}
-              <strong class="code">{code.trim().toUpperCase()}</strong>. Who sends you a code wants your rights.
+              <strong class="code">{code.trim().toUpperCase()}</strong>. Never approve a code that someone sent you.
             </p>
             <div class="row">
               <Button kind="main" busy={act.busy} onClick={() => void decide(true)}>

@@ -150,7 +150,7 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
           onDo={() => void doRemove(removing)}
           onClose={() => setRemoving(null)}
         >
-          <p>No one signs in with it any more. Sessions that are open stay for up to 12 hours unless you end them.</p>
+          <p>People can no longer sign in with it. Open sessions last up to 12 hours unless you end them.</p>
         </Confirm>
       )}
       {ending && (
@@ -281,10 +281,10 @@ function Editor({
             <Code text={redirectUri || `${origin}/oidc/callback`} label="Redirect URI" />
           </div>
         )}
-        <Field label="Name" hint="On the button of the sign-in page.">
+        <Field label="Name" hint="Shown on the sign-in button.">
           <Text value={form.name} onText={(name) => put({ name })} max={100} required />
         </Field>
-        <Field label="Issuer" hint={`As in its discovery document, letter by letter. Form: ${preset.issuer}`}>
+        <Field label="Issuer" hint={`Exactly as in its discovery document. Form: ${preset.issuer}`}>
           <Text value={form.issuer} onText={(issuer) => put({ issuer })} max={500} required />
         </Field>
         <Field label={preset.client ?? "Client ID"}>
@@ -303,7 +303,7 @@ function Editor({
                 onInput={(e) => put({ secret: e.currentTarget.value })}
               />
             </Field>
-            <Field label="Scopes" hint="Beside openid. Empty for email and profile.">
+            <Field label="Scopes" hint="In addition to openid. Default: email and profile.">
               <Text value={form.scopes} onText={(scopes) => put({ scopes })} max={500} />
             </Field>
           </>

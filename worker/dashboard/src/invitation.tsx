@@ -52,8 +52,8 @@ export default function Invited({
             Welcome, <bdi>{session.personName}</bdi>
           </h1>
           <p>
-            This is your personal sign-in token. Copy it to your password manager: you sign in with it on another
-            browser, and after 12 hours.
+            This is your personal sign-in token. Save it in your password manager: you need it in other browsers, and
+            after 12 hours.
           </p>
           <Code label="Personal sign-in token" text={token} />
           <Notice kind="warn">You won’t see it again. An owner can send you a new link.</Notice>
@@ -78,7 +78,7 @@ export default function Invited({
         )}
         <form onSubmit={submit}>
           {!of.renews && (
-            <Field label="Your name" hint="What the owners of the machine see of you.">
+            <Field label="Your name" hint="Shown to the owners of the machine.">
               <Text required max={100} value={name} onText={setName} />
             </Field>
           )}

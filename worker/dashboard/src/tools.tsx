@@ -74,7 +74,7 @@ export function ModelInput({
           list={id}
           autocapitalize="none"
           spellcheck={false}
-          placeholder={standard}
+          placeholder={standard && `${standard} (default)`}
           value={value}
           onInput={(e) => onText(e.currentTarget.value.trim())}
         />

@@ -100,7 +100,7 @@ export const presets: Preset[] = [
     client: "Application Audience (AUD) tag",
     claim: "email",
     value: "ada@acme.com",
-    note: "The header of the proxy is verified with each call. Set its session duration to 12 hours or less.",
+    note: "The proxy’s signed header is verified on every call. Set its session duration to 12 hours or less.",
   },
   {
     id: "google-iap",
@@ -111,7 +111,7 @@ export const presets: Preset[] = [
     client: "Audience: /projects/NUMBER/global/backendServices/ID",
     claim: "hd",
     value: "acme.com",
-    note: "The header of the proxy is verified with each call.",
+    note: "The proxy’s signed header is verified on every call.",
   },
   {
     id: "github-actions",

@@ -100,7 +100,7 @@ export default function Budgets({ machine, args: [asked] }: PageProps) {
           onDo={() => void doRemove(deleting)}
           onClose={() => setDeleting(null)}
         >
-          <p>Requests will no longer be limited by it. What it has counted is lost.</p>
+          <p>Requests will no longer be limited by it. Its usage so far is deleted.</p>
         </Confirm>
       )}
     </Page>

@@ -225,9 +225,9 @@ function Row({
       </td>
       <td class="num desk">
         {number(k.requestsLastDay)}
-        {k.refused > 0 && <div class="muted small">{number(k.refused)} refused in all</div>}
+        {k.refused > 0 && <div class="muted small">{number(k.refused)} refused in total</div>}
       </td>
-      <td class="num" data-label="Spend this month" title={`${money(k.spentUsd)} in all`}>
+      <td class="num" data-label="Spend this month" title={`${money(k.spentUsd)} in total`}>
         {own ? <Spent of={own} /> : spend(k.spentMonthUsd)}
       </td>
       <td class="when desk">

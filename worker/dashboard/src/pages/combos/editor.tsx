@@ -140,7 +140,7 @@ export function Editor({
             </select>
           </Field>
           {strategy === "weighted" && (
-            <Field label="Keep together" hint="Sticky by.">
+            <Field label="Sticky by">
               <select value={splitBy} onChange={(e) => put({ splitBy: e.currentTarget.value })}>
                 <option value="session">A session</option>
                 <option value="key">All calls of an API key</option>

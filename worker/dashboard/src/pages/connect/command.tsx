@@ -86,8 +86,7 @@ export function Command({
           <>
             <Code label={`Command for ${tool.name}`} text={created.command[shell]} />
             <p class="muted small">
-              Works once, until <Time at={until} as="time" />. It contains no key: the key is created when the command
-              runs.
+              Works once, until <Time at={until} as="time" />. Running it creates the key.
             </p>
             <p class="muted small">Undo:</p>
             <Code

@@ -178,9 +178,7 @@ export function Fields({
       {!machine.may("viewer") ? (
         !of && (
           <>
-            <p class="muted small">
-              Its models, limits and budget are those that the machine’s owners have set for you.
-            </p>
+            <p class="muted small">The machine’s owners set its models, limits and budget.</p>
             {expires}
           </>
         )
@@ -231,7 +229,7 @@ export function Fields({
             </label>
           </fieldset>
           <Field label="Allowed models" hint="One per line; combo names work too. Leave empty to allow all.">
-            <ModelNames placeholder={known.data?.[0]} value={models} onText={(models) => put({ models })} />
+            <ModelNames placeholder={known.data?.[0] && `e.g. ${known.data[0]}`} value={models} onText={(models) => put({ models })} />
           </Field>
           <div class="grid">
             <Field label="Requests per minute" hint="Leave empty for no limit.">
@@ -270,7 +268,7 @@ export function Fields({
                 onInput={(e) => put({ parallel: e.currentTarget.value })}
               />
             </Field>
-            <Field label="Tags" hint="Of each call, e.g. “project=atlas, team=core”. Clients cannot change them.">
+            <Field label="Tags" hint="Added to each call, e.g. “project=atlas, team=core”. Clients cannot change them.">
               <Text max={600} value={tags} onText={(tags) => put({ tags })} />
             </Field>
             <Field label="Captured requests (%)" hint="Stores prompts and responses. Empty: the machine’s setting.">

@@ -14,7 +14,7 @@ export function Networks({ machine, k }: { machine: Machine; k: KeyRow }) {
   const [open, setOpen] = useState(false);
   return (
     <details onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary>Networks of 30 days</summary>
+      <summary>Networks, last 30 days</summary>
       {open && <Shown machine={machine} k={k} />}
     </details>
   );

@@ -44,13 +44,13 @@ export function Prices({
     });
   return (
     <Section
-      title="Own prices"
-      intro="What you pay, where that differs from the catalog or the catalog has no price. In US dollars per million tokens: input/output/cache read/cache write, or image=0.04, minute=0.006, character=15. A part that is left out is unknown, not free: without cache prices, calls that use the cache have no known cost."
+      title="Custom prices"
+      intro="Override the catalog, or price a model that it lacks. USD per 1M tokens as input/output/cache read/cache write, or image=0.04, minute=0.006, character=15. A part that you leave out is unknown, not free."
     >
       <Load of={list} what="prices" rows={1}>
         {(prices) =>
           Object.keys(prices).length === 0 ? (
-            <p class="muted">No own prices yet.</p>
+            <p class="muted">No custom prices yet.</p>
           ) : (
             <VirtualList rows={Object.entries(prices)} keyOf={([name]) => name}>
               {([name, of]) => (
@@ -80,7 +80,7 @@ export function Prices({
             list="price-models"
             autocapitalize="none"
             spellcheck={false}
-            placeholder="openai/gpt-5-mini"
+            placeholder="e.g. openai/gpt-5-mini"
             value={model}
             onInput={(e) => put({ model: e.currentTarget.value })}
           />
@@ -90,7 +90,7 @@ export function Prices({
             required
             autocapitalize="none"
             spellcheck={false}
-            placeholder="4/20/0.4/5"
+            placeholder="e.g. 4/20/0.4/5"
             value={price}
             onInput={(e) => put({ price: e.currentTarget.value })}
           />

@@ -14,16 +14,16 @@ import type { Machine } from "../../api";
 
 // roleHints say what the roles may do.
 const roleHints: Record<Role, string> = {
-  member: "Creates own keys within the limits below, and sees only what these do.",
-  viewer: "Sees everything but captured bodies and people, and changes nothing.",
-  editor: "Changes everything but people, captured bodies, exports and notifications.",
-  owner: "May do everything on this machine.",
+  member: "Can create keys within the limits below, and sees only their usage.",
+  viewer: "Can see everything except captured bodies and people.",
+  editor: "Can change everything except people, captured bodies, exports and notifications.",
+  owner: "Full access to this machine.",
 };
 
 // numbers are those of a template: their field, label, hint and largest value.
 const numbers = [
-  ["keys", "Keys at a time", "3 unless you say otherwise.", 100],
-  ["days", "Keys expire after days", "Empty: they may never expire.", 3650],
+  ["keys", "Keys at a time", "Default: 3.", 100],
+  ["days", "Keys expire after days", "Leave empty for no expiry.", 3650],
   ["rpm", "Requests per minute", "Of each key.", 1_000_000],
   ["dailyMax", "Requests per day", "Of each key.", 1_000_000_000],
   ["tpm", "Tokens per minute", "Of each key.", 1_000_000_000],
@@ -195,7 +195,7 @@ export function Link({ of, onClose }: { of: InvitationRow; onClose: () => void }
   return (
     <Dialog title={of.person ? "Sign-in link" : "Invitation"} ask={copied} onClose={onClose}>
       <Notice kind="warn">
-        Send this link to the person alone. It works once, until <Time at={of.expiresAt} />.
+        Send this link only to this person. It works once, until <Time at={of.expiresAt} />.
       </Notice>
       <Code label="Link" text={of.link ?? ""} />
       <Button kind="main" onClick={onClose}>

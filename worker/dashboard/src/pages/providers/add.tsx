@@ -143,7 +143,7 @@ function Form({
       placeholder={row?.baseUrl ?? "https://host.example/v1"}
       hint={
         row?.baseUrl
-          ? "Leave blank to use the provider’s own address."
+          ? "Leave empty to use the provider’s own address."
           : server
             ? "The gateway must be able to reach this address."
             : "Include /v1, e.g. http://localhost:11434/v1"
@@ -190,7 +190,7 @@ function Form({
           required={!!row && !row.keyFree}
           hint={
             <>
-              Stored encrypted and never shown again.{!row && " Leave blank if the server needs no key."}
+              Stored encrypted and never shown again.{!row && " Leave empty if the server needs no key."}
               {row?.keyUrl && (
                 <>
                   {" "}

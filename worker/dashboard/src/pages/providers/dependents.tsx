@@ -32,8 +32,8 @@ export function Dependents({ machine, c }: { machine: Machine; c: ConnectionRow 
           .map(([name]) => name),
       ],
       ["Custom models", customs.filter((m) => lost(`${m.providerAlias}/${m.id}`)).map((m) => m.name || m.id)],
-      ["Keys limited to them", named(keys)],
-      ["Budgets for them", named(budgets)],
+      ["Keys limited to its models", named(keys)],
+      ["Budgets for its models", named(budgets)],
     ] as [what: string, names: string[]][];
   }, [machine, c]);
   if (uses.error) return <p class="muted">Couldn’t load what uses this account: {uses.error}</p>;

@@ -106,7 +106,7 @@ export function Details({
           <Credential
             auth={auth}
             typed={typed}
-            hint="Leave blank to keep the current key."
+            hint="Leave empty to keep the current key."
             onType={(f, v) => setTyped((all) => ({ ...all, [f]: v }))}
           />
         )}

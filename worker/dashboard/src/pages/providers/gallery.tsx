@@ -95,7 +95,7 @@ export function Gallery({ machine }: PageProps) {
             [
               "Your own server",
               [
-                ...families.map(([id, name, initials]) => tile(id, id, name, initials, "Any server with this API", "")),
+                ...families.map(([id, name, initials]) => tile(id, id, name, initials, "Any compatible server", "")),
                 ...local.map((s) => tile(s, s.id, s.name, s.initials, s.baseUrl.replace("http://", ""), "")),
                 ...shown.filter((p) => p.local).map(ofTable),
               ],

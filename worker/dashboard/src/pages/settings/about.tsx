@@ -101,7 +101,7 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
                     "Being applied"
                   ) : (
                     <>
-                      <code>{h.file.name}</code> is applied. Change what it has in the file.
+                      <code>{h.file.name}</code> is applied. Make changes there.
                     </>
                   )}
                 </dd>
@@ -166,7 +166,7 @@ function Prices({ of: p }: { of: Version["prices"] }) {
           Refreshed <Time at={p.fetchedAt} /> from {p.source}
         </>
       ) : (
-        `Those of this build; not yet refreshed from ${p.source}`
+        `Built in; not yet refreshed from ${p.source}`
       )}
       {p.failedAt && (
         <>

@@ -38,8 +38,7 @@ export function Captures({ machine, onChange }: { machine: Machine; onChange: ()
       title="Captured bodies"
       intro={
         <>
-          Stores the bodies of requests and answers for a while, to find out what went wrong. Credentials are masked,
-          and the bodies are encrypted. Off by default.{" "}
+          Store the bodies of requests and answers for debugging, encrypted and with credentials masked. Off by default.{" "}
           <a href="/docs/guides/captured-bodies" target="_blank" rel="noreferrer">
             Learn more
           </a>
@@ -82,7 +81,7 @@ export function Captures({ machine, onChange }: { machine: Machine; onChange: ()
               )}
               <div class="full">
                 <Button type="submit" kind="main" busy={save.busy} changes="/settings" disabled={!draft.dirty}>
-                  Apply
+                  Save
                 </Button>
               </div>
             </form>

@@ -21,7 +21,7 @@ export function Health({ machine }: { machine: Machine }) {
       title="Health"
       intro={
         <>
-          What is read and shown of the state of providers.{" "}
+          Status pages of your providers, and one of your own.{" "}
           <a href="/docs/guides/health" target="_blank" rel="noreferrer">
             More about health
           </a>
@@ -39,14 +39,14 @@ export function Health({ machine }: { machine: Machine }) {
                 onChange={(e) => void put({ statusFeeds: e.currentTarget.value })}
               >
                 <option value="on">Show</option>
-                <option value="off">Do not read</option>
+                <option value="off">Don’t show</option>
               </select>
             </Field>
             <Field
               label="Public status page"
               hint={
                 v.publicStatus === "off" ? (
-                  "Without names of accounts, keys, costs and counts."
+                  "Shows no account names, keys, costs or counts."
                 ) : (
                   <a href={`/${machine.id}/status`} target="_blank" rel="noreferrer">
                     {location.origin}/{machine.id}/status

@@ -164,7 +164,7 @@ export function Import({ machine, operator, onImport }: { machine: Machine; oper
               onChange={(e) => change(setFile)(e.currentTarget.files?.[0] ?? null)}
             />
           </Field>
-          <Field label="Backup passphrase" hint="Leave blank for a backup without credentials.">
+          <Field label="Backup passphrase" hint="Leave empty for a backup without credentials.">
             <input
               type="password"
               autocomplete="off"

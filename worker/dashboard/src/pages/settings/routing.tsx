@@ -101,13 +101,13 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="on">On</option>
                 </select>
               </Field>
-              <Field label="Cost in streams" hint="On: a comment at the end states the cost of the answer.">
+              <Field label="Cost in streams" hint="Adds the cost as a comment at the end of a stream.">
                 <select value={v.streamCost} onChange={(e) => put({ streamCost: e.currentTarget.value })}>
                   <option value="off">Off</option>
                   <option value="on">On</option>
                 </select>
               </Field>
-              <Field label="Networks of keys" hint="Off: where keys are used from is not stored.">
+              <Field label="Networks of keys" hint="Stores which networks each key is used from.">
                 <select value={v.keyNetworks} onChange={(e) => put({ keyNetworks: e.currentTarget.value })}>
                   <option value="on">On</option>
                   <option value="off">Off</option>
@@ -115,7 +115,7 @@ export function Routing({ machine }: { machine: Machine }) {
               </Field>
               <Field
                 label="Tags from request fields"
-                hint="Their values count as tags: user, safety_identifier or metadata.NAME, separated by commas. They may name people."
+                hint="user, safety_identifier or metadata.NAME, separated by commas. Their values can identify people."
               >
                 <input
                   autocapitalize="none"
@@ -148,7 +148,7 @@ export function Routing({ machine }: { machine: Machine }) {
                   onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })}
                 />
               </Field>
-              <Field label="Concurrent requests" hint="Of all keys together. 0: no limit.">
+              <Field label="Concurrent requests" hint="Across all keys. 0 means no limit.">
                 <input
                   type="number"
                   required
@@ -171,7 +171,7 @@ export function Routing({ machine }: { machine: Machine }) {
                 <Field
                   key={name}
                   label={`Model for Claude ${family}`}
-                  hint={`Answers names like claude-${family.toLowerCase()}-5, which Claude Code uses by itself.`}
+                  hint={`Used when Claude Code asks for ${family}.`}
                 >
                   <input
                     list="claude-models"

@@ -59,9 +59,9 @@ const addresses: Input[] = [
     label: "From",
     required: true,
     placeholder: "weir <weir@example.com>",
-    hint: "An address that may be sent for.",
+    hint: "A verified sender address.",
   },
-  { name: "to", label: "To", required: true, placeholder: "you@example.com", hint: "Several with commas between." },
+  { name: "to", label: "To", required: true, placeholder: "you@example.com", hint: "Separate several with commas." },
 ];
 
 // moments are the inputs that all notifications have: when they are sent.
@@ -88,7 +88,7 @@ const moments: Input[] = [
     name: "quietHours",
     label: "Quiet hours",
     placeholder: "22:00-07:00",
-    hint: "In the time zone of the settings. Messages of these hours arrive as one afterwards.",
+    hint: "In the time zone of the settings. Messages are held, and sent as one afterwards.",
     pattern: "([01]\\d|2[0-3]):[0-5]\\d ?- ?([01]\\d|2[0-3]):[0-5]\\d",
   },
 ];
@@ -160,7 +160,7 @@ export const notifications: Preset[] = (
       kind: "webhook",
       title: "Webhook",
       where: {
-        text: "JSON, signed as the Standard Webhooks specification says.",
+        text: "JSON, signed as in the Standard Webhooks specification.",
         link: "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md",
       },
       inputs: [hook("https://")],
@@ -234,7 +234,7 @@ const bucket: Input = {
 const prefix: Input = {
   name: "prefix",
   label: "Folder",
-  hint: "Stands before the names of the objects. Leave empty for none.",
+  hint: "Put before the names of objects. Leave empty for none.",
   placeholder: "weir",
   pattern: "[A-Za-z0-9._\\-]+(/[A-Za-z0-9._\\-]+)*",
 };

@@ -66,9 +66,7 @@ export function Destinations({
           onDo={() => void doRemove(deleting)}
           onClose={() => setDeleting(null)}
         >
-          <p>
-            Nothing is sent there any more, and what waits for it is lost. Its address and secrets cannot be restored.
-          </p>
+          <p>Waiting messages are dropped. Its address and secrets cannot be restored.</p>
         </Confirm>
       )}
     </>
@@ -211,7 +209,7 @@ function Rows({ machine, d }: { machine: Machine; d: Destination }) {
     <Load of={list} what="deliveries" rows={1}>
       {(rows) =>
         rows.length === 0 ? (
-          <p class="muted">None of them is listed any more.</p>
+          <p class="muted">Nothing is waiting, and the latest dropped messages are no longer listed.</p>
         ) : (
           <ul class="plain small">
             {rows.map((r) => (
