@@ -74,7 +74,7 @@ export default function Overview({ machine, machineName, has }: PageProps) {
     },
     isNew ? newMs : refreshMs,
   );
-  // What stands above has its height by then, so that nothing below moves.
+  // above is whether the upper parts have their height, so that nothing below moves.
   const above = [accounts, start, series, week, budgets, targets].every((l) => l.data !== null || l.error !== "");
   return (
     <Page

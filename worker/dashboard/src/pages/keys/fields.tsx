@@ -229,7 +229,11 @@ export function Fields({
             </label>
           </fieldset>
           <Field label="Allowed models" hint="One per line; combo names work too. Leave empty to allow all.">
-            <ModelNames placeholder={known.data?.[0] && `e.g. ${known.data[0]}`} value={models} onText={(models) => put({ models })} />
+            <ModelNames
+              placeholder={known.data?.[0] && `e.g. ${known.data[0]}`}
+              value={models}
+              onText={(models) => put({ models })}
+            />
           </Field>
           <div class="grid">
             <Field label="Requests per minute" hint="Leave empty for no limit.">
