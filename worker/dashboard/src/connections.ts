@@ -59,8 +59,8 @@ export const varsOf = (p?: ProviderRow) =>
 
 // keyText says whether a connection has a key, with its last characters.
 export function keyText(c: ConnectionRow): string {
-  if (c.last4) return `${c.authType === "oauth" ? "token" : "key"} …${c.last4}`;
-  return c.hasKey ? "key saved" : "no credentials";
+  if (c.last4) return `${c.authType === "oauth" ? "Token" : "Key"} …${c.last4}`;
+  return c.hasKey ? "Key saved" : "No credentials";
 }
 
 const reasons: Record<string, string> = {
