@@ -40,7 +40,7 @@ func (h *SignIn) challenges() *passkey.Challenges {
 func (h *SignIn) passkeySite(ctx context.Context, r *httpmsg.Request) (passkey.Site, error) {
 	all, err := h.providers(ctx)
 	if err == nil && !slices.ContainsFunc(all, func(p rpc.IdentityProvider) bool { return p.Kind == oidc.Passkey }) {
-		err = apierr.New(404, "passkeys_off", "Passkeys are off. The operator adds them on the page Sign-in.")
+		err = apierr.New(404, "passkeys_off", "Passkeys are off. The operator turns them on, on the page Sign-in.")
 	}
 	if err != nil {
 		return passkey.Site{}, err

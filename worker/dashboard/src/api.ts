@@ -118,7 +118,7 @@ export async function call<T = unknown>(
   return json(await send(method, path, body, headers));
 }
 
-async function session(res: Promise<Response>): Promise<Session> {
+export async function session(res: Promise<Response>): Promise<Session> {
   const s: Session = await (await res).json();
   csrf = s.csrfToken ?? "";
   return s;
@@ -130,9 +130,17 @@ export const signIn = (token: string) => session(raw("POST", "/api/session", { t
 export const accept = (invitation: string, name: string) =>
   session(raw("POST", "/api/session", { invitation, ...(name && { name }) }));
 
-// providers lists the identity providers by which people sign in.
-export const providers = async () =>
-  ((await (await raw("GET", "/api/auth")).json()) as { providers: { id: string; name: string }[] }).providers;
+// byPasskey is the id of the way by a passkey, which has no address to open.
+export const byPasskey = "passkey";
+
+// providers lists the identity providers by which people sign in, and passkeys if they are on.
+export async function providers() {
+  const auth: { methods: string[]; providers: { id: string; name: string }[] } = await (
+    await raw("GET", "/api/auth")
+  ).json();
+  if (auth.methods.includes("passkey")) auth.providers.push({ id: byPasskey, name: "a passkey" });
+  return auth.providers;
+}
 
 // signInAt returns the address at which a person signs in by an identity provider, and accepts an
 // invitation by its secret if there is one.

@@ -108,9 +108,9 @@ export function App() {
       {asking && (
         <Dialog title="Sign in again" onClose={() => answer(false)}>
           <p>
-            To continue, enter your{" "}
-            {session.operator ? "operator token" : session.personId ? "personal sign-in token" : "management key"}{" "}
-            again.
+            {session.personId
+              ? "To continue, sign in again as you have before."
+              : `To continue, enter your ${session.operator ? "operator token" : "management key"} again.`}
           </p>
           {session.operator && (
             <p class="muted">

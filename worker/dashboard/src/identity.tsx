@@ -1,6 +1,6 @@
 import { Finish } from "./finish";
 import { useState } from "preact/hooks";
-import { call } from "./api";
+import { byPasskey, call } from "./api";
 import type { MachineRow } from "./api-types";
 import { Code } from "./code";
 import { Confirm } from "./confirm";
@@ -46,10 +46,17 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
   const [tested, setTested] = useState<Tested | null>(null);
   const remove = useAction(),
     end = useAction(),
+    turnOn = useAction(),
     test = useAction();
   const doTest = (provider: Provider) =>
     test.run(async () => {
       setTested({ provider, ...(await call<Omit<Tested, "provider">>("POST", `${path}/${provider.id}/test`, {})) });
+    });
+  const usePasskeys = () =>
+    turnOn.run(async () => {
+      await call("POST", path, { kind: byPasskey, name: "Passkeys" });
+      toast("Passkeys are on. Invitations can be accepted with one.");
+      await list.reload();
     });
   const doRemove = (p: Provider) =>
     remove.run(async () => {
@@ -71,18 +78,26 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
       actions={
         <>
           <Button onClick={() => setEnding(true)}>End all sessions</Button>
+          {list.data && !list.data.data.some((p) => p.kind === byPasskey) && (
+            <Button busy={turnOn.busy} onClick={() => void usePasskeys()}>
+              Turn on passkeys
+            </Button>
+          )}
           <Button kind="main" icon="plus" onClick={() => edit({ of: null })}>
             Add provider
           </Button>
         </>
       }
     >
-      {test.error && <ErrorBox>{test.error}</ErrorBox>}
+      {(turnOn.error || test.error) && <ErrorBox>{turnOn.error || test.error}</ErrorBox>}
       <Load of={list} what="identity providers">
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="No identity providers yet">
-              <p>People sign in with Google, Entra ID, Okta, Keycloak or any issuer of OpenID Connect.</p>
+              <p>
+                People sign in with Google, Entra ID, Okta, Keycloak or any issuer of OpenID Connect. Without one they
+                are invited, and sign in with passkeys or a personal token.
+              </p>
             </Empty>
           ) : (
             <Table label="Identity providers" stacked>
@@ -98,19 +113,25 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
                 {data.map((p) => (
                   <tr key={p.id}>
                     <th scope="row">
-                      <bdi>{p.name}</bdi> {p.kind && <Badge>{p.kind}</Badge>}
+                      <bdi>{p.name}</bdi> {p.kind && p.kind !== byPasskey && <Badge>{p.kind}</Badge>}
                     </th>
                     <td class="full" data-label="Issuer">
                       <bdi>{p.issuer}</bdi>
                     </td>
-                    <td data-label="Rules">{p.rules.length || <Badge kind="warn">None: no one has access</Badge>}</td>
+                    <td data-label="Rules">
+                      {p.kind === byPasskey
+                        ? "By invitation"
+                        : p.rules.length || <Badge kind="warn">None: no one has access</Badge>}
+                    </td>
                     <td class="num full">
                       <Button aria-label={`Test ${p.name}`} busy={test.busy} onClick={() => void doTest(p)}>
                         Test
                       </Button>{" "}
-                      <Button aria-label={`Edit ${p.name}`} onClick={() => edit({ of: p })}>
-                        Edit
-                      </Button>{" "}
+                      {p.kind !== byPasskey && (
+                        <Button aria-label={`Edit ${p.name}`} onClick={() => edit({ of: p })}>
+                          Edit
+                        </Button>
+                      )}{" "}
                       <Button kind="quiet" aria-label={`Remove ${p.name}`} onClick={() => setRemoving(p)}>
                         Remove
                       </Button>
@@ -125,7 +146,10 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
       {tested && (
         <Notice kind={!tested.ok || tested.findings.length ? "warn" : "good"}>
           <bdi>{tested.provider.name}</bdi>:{" "}
-          {tested.findings.join(" ") || "its addresses and keys can be used. Sign in with it to test the client."}
+          {tested.findings.join(" ") ||
+            (tested.provider.kind === byPasskey
+              ? "people can use them at this address."
+              : "its addresses and keys can be used. Sign in with it to test the client.")}
         </Notice>
       )}
       <SignIns />

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { accept, providers, signInAt } from "./api";
+import { accept, byPasskey, providers, signInAt } from "./api";
 import type { Session } from "./api-types";
 import { Code } from "./code";
 import { Text } from "./forms";
@@ -8,8 +8,8 @@ import { homeOf } from "./pages";
 import { go, type Invitation, to } from "./route";
 import { Button, ErrorBox, Field, Notice } from "./ui";
 
-// Invited accepts an invitation: by a name alone, or by an identity provider. Then it shows the
-// personal token of the next sign-ins.
+// Invited accepts an invitation: by a passkey, by an identity provider, or by a name alone. Then it
+// shows the personal token of the next sign-ins.
 export default function Invited({
   of,
   session,
@@ -30,20 +30,33 @@ export default function Invited({
     document.title = "Invitation · weir";
     head.current?.focus();
   }, [token]);
-  const submit = (e: Event) => {
-    e.preventDefault();
-    void act.run(async () => {
+  const passkeys = offered.some((p) => p.id === byPasskey);
+  const acceptByName = () =>
+    act.run(async () => {
       const s = await accept(of.secret, name.trim());
       setToken(s.token ?? "");
       onSession({ ...s, token: undefined });
     });
+  const acceptBy = (way: (m: typeof import("./passkey")) => Promise<Session>) =>
+    act.run(async () => {
+      const s = await way(await import("./passkey"));
+      onSession(s);
+      leave(s);
+    });
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void (passkeys ? acceptBy((m) => m.acceptByPasskey(of.secret, name.trim())) : acceptByName());
   };
-  const signInBy = (id: string) => act.run(async () => location.assign(await signInAt(id, of.secret)));
-  const leave = () => {
-    const [machineId] = Object.keys(session.roles ?? {});
-    go(machineId && machineId !== "*" ? to(machineId, homeOf(session.roles?.[machineId])) : "#/machines");
+  const signInBy = (id: string) =>
+    id === byPasskey
+      ? acceptBy((m) => m.signInByPasskey(of.secret))
+      : act.run(async () => location.assign(await signInAt(id, of.secret)));
+  const leave = (s: Session) => {
+    const [machineId] = Object.keys(s.roles ?? {});
+    go(machineId && machineId !== "*" ? to(machineId, homeOf(s.roles?.[machineId])) : "#/machines");
     onDone();
   };
+  const named = of.renews || !!name.trim();
   if (token)
     return (
       <main class="alone">
@@ -57,7 +70,7 @@ export default function Invited({
           </p>
           <Code label="Personal sign-in token" text={token} />
           <Notice kind="warn">You won’t see it again. An owner can send you a new link.</Notice>
-          <Button kind="main" onClick={leave}>
+          <Button kind="main" onClick={() => leave(session)}>
             Continue
           </Button>
         </div>
@@ -83,14 +96,24 @@ export default function Invited({
             </Field>
           )}
           {act.error && <ErrorBox>{act.error}</ErrorBox>}
-          <Button kind="main" type="submit" busy={act.busy} disabled={!of.renews && !name.trim()}>
-            {of.renews ? "Sign in" : "Accept invitation"}
+          <Button kind="main" type="submit" busy={act.busy} disabled={!named}>
+            {passkeys ? "Create a passkey" : of.renews ? "Sign in" : "Accept invitation"}
           </Button>
+          {passkeys && (
+            <p class="muted small">
+              Your fingerprint, face or PIN signs you in from then on. Without a passkey you get a token to keep.
+            </p>
+          )}
         </form>
+        {passkeys && (
+          <Button busy={act.busy} disabled={!named} onClick={() => void acceptByName()}>
+            Continue with a token
+          </Button>
+        )}
         {!of.renews &&
           offered.map((p) => (
             <Button key={p.id} busy={act.busy} onClick={() => void signInBy(p.id)}>
-              Accept with {p.name}
+              Accept with {p.id === byPasskey ? "a passkey that you have" : p.name}
             </Button>
           ))}
         <Button kind="link" onClick={onDone}>

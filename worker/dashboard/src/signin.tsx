@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, providers, signIn, signInAt, whoami } from "./api";
+import { ApiError, byPasskey, providers, signIn, signInAt, whoami } from "./api";
 import type { Session } from "./api-types";
 import { useAction, useLoad } from "./hooks";
 import { leaveFor } from "./route";
@@ -35,6 +35,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
   // In a dialog the page stays: the provider has a tab of its own, and its session counts here too.
   const begin = (id: string) =>
     action.run(async () => {
+      if (id === byPasskey) return onDone(await (await import("./passkey")).signInByPasskey());
       const url = await signInAt(id);
       if (!inside) return leaveFor(url);
       open(url, "_blank", "noopener");
