@@ -1,10 +1,8 @@
-import { Finish } from "./finish";
 import { useState } from "preact/hooks";
 import { call } from "./api";
 import type { MachinePage, MachineRow, Session } from "./api-types";
 import { TypedConfirm } from "./confirm";
-import { Dialog, losing, shownOnce } from "./dialog";
-import { useDraft } from "./drafts";
+import { Dialog, shownOnce } from "./dialog";
 import { count, number } from "./format";
 import { useAction, useLoad, useSettled } from "./hooks";
 import { home, homeOf } from "./pages";
@@ -12,12 +10,14 @@ import { roleNames } from "./roles";
 import { to, useFilter } from "./route";
 import { toast } from "./toast";
 import { Code } from "./code";
-import { Search, Text } from "./forms";
+import { Search } from "./forms";
 import { Load, Page, Section } from "./layout";
-import { Button, Empty, ErrorBox, Field } from "./ui";
+import { Name } from "./naming";
+import { Button, Empty, ErrorBox } from "./ui";
 import { Time } from "./time";
 
 const searchFrom = 6; // machines
+const nameHint = "A team, a person or a project. Only administrators see it.";
 
 // Machines is the list of machines, the tenants of the gateway: for a person those where they
 // have a role.
@@ -198,11 +198,19 @@ export default function Machines({ session, onChange }: { session: Session; onCh
         </Section>
       )}
       {creating && (
-        <Name title="Create machine" draft="machine" action="Create" onDo={create} onClose={() => setCreating(false)} />
+        <Name
+          title="Create machine"
+          hint={nameHint}
+          draft="machine"
+          action="Create"
+          onDo={create}
+          onClose={() => setCreating(false)}
+        />
       )}
       {renaming && (
         <Name
           title={`Rename ${renaming.name || renaming.machineId}`}
+          hint={nameHint}
           draft={`machine ${renaming.machineId}`}
           name={renaming.name}
           action="Rename"
@@ -235,45 +243,5 @@ export default function Machines({ session, onChange }: { session: Session; onCh
         </TypedConfirm>
       )}
     </Page>
-  );
-}
-
-// Name asks for the name of a machine that is created or renamed.
-function Name({
-  title,
-  draft: key,
-  name: initial = "",
-  action,
-  onDo,
-  onClose,
-}: {
-  title: string;
-  /** name of its draft */
-  draft: string;
-  /** that it has */
-  name?: string;
-  /** label of the button */
-  action: string;
-  onDo: (name: string) => Promise<void>;
-  onClose: () => void;
-}) {
-  const [name, setName, draft] = useDraft(key, initial);
-  const act = useAction();
-  const submit = (e: Event) => {
-    e.preventDefault();
-    void act.run(async () => {
-      await onDo(name.trim());
-      draft.clear();
-    });
-  };
-  return (
-    <Dialog title={title} ask={losing(draft)} onClose={onClose}>
-      <form onSubmit={submit}>
-        <Field label="Name" hint="A team, a person or a project. Only administrators see it.">
-          <Text value={name} max={200} required onText={setName} />
-        </Field>
-        <Finish of={act} action={action} disabled={!name.trim()} draft={draft} onCancel={onClose} />
-      </form>
-    </Dialog>
   );
 }
