@@ -94,6 +94,40 @@ test("someone accepts an invitation by a passkey, and signs in with it", async (
   await page.getByText("The sign-in was refused (passkey_unknown).").waitFor();
 });
 
+test("a person adds, renames and deletes passkeys", async (t) => {
+  await turnedOn(t);
+  const { machineId } = await b.operator.machine();
+  const page = await visit(t, `#/${await invited(machineId, { role: "member" })}`, ["DELETE /api/passkeys/* 409"]);
+  const first = await device(page);
+  await page.getByLabel("Your name").fill("Cyd");
+  await page.getByRole("button", { name: "Create a passkey" }).click();
+  await page.getByText("Signed in as Cyd (member)").waitFor();
+  await settled(page);
+  await page.getByRole("link", { name: "Passkeys" }).click();
+  await page.getByRole("row", { name: /Not yet/ }).waitFor();
+  await page.getByRole("button", { name: "Add passkey" }).click();
+  await page.getByText("This device has a passkey of yours already.").waitFor();
+
+  const second = await device(page, "usb");
+  await answered(page, "POST", () => page.getByRole("button", { name: "Add passkey" }).click());
+  await page.getByText("Passkey added.").waitFor();
+  assert.deepEqual([(await first.credentials()).length, (await second.credentials()).length], [1, 1]);
+  await page.getByRole("button", { name: "Rename Passkey" }).nth(1).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("Blue key");
+  await answered(page, "PUT", () => page.getByRole("dialog").getByRole("button", { name: "Rename" }).click());
+  await page.getByRole("row", { name: /Blue key/ }).waitFor();
+  await looks(page, "passkeys");
+
+  const remove = async (name) => {
+    await page.getByRole("button", { name: `Delete ${name}` }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete passkey" }).click();
+  };
+  await remove("Blue key");
+  await page.getByRole("row", { name: /Blue key/ }).waitFor({ state: "detached" });
+  await remove("Passkey");
+  await page.getByText("This is the only passkey that you sign in with.").waitFor();
+});
+
 test("an invitation to another machine is accepted by a passkey that one has", async (t) => {
   await turnedOn(t);
   const [{ machineId }, { machineId: other }] = [await b.operator.machine(), await b.operator.machine()];

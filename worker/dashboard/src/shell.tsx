@@ -1,6 +1,6 @@
 import type { ComponentType } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call, errorText, Machine, signOut } from "./api";
+import { byPasskey, call, errorText, Machine, providers, signOut } from "./api";
 import type { MachinePage, Session } from "./api-types";
 import { Dialog } from "./dialog";
 import { discardDrafts, unsaved } from "./drafts";
@@ -22,6 +22,10 @@ const loadPalette = () => import("./palette");
 const devicePage = () => import("./device");
 const machinesPage = () => import("./machines");
 const identityPage = () => import("./identity");
+const passkeysPage = () => import("./passkeys");
+
+// alone are the pages outside a machine, besides the list of machines.
+const alone = ["identity-providers", "passkeys"];
 
 // Shell is the frame of every page: the navigation, the choice of the machine and
 // the signed-in user.
@@ -54,6 +58,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
     () => pages.filter((p) => (!p.needs || has(p.needs)) && role && atLeast(role, p.role ?? "viewer")),
     [role],
   );
+  const ways = useLoad(async () => (session.personId ? await providers() : []), [session.personId]);
   const main = useRef<HTMLElement>(null);
   const [open, setOpen] = useState(false); // the menu on a narrow screen
   const [error, setError] = useState("");
@@ -206,7 +211,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
               <a
                 href="#/machines"
                 class="first"
-                aria-current={machineId || route.page === "identity-providers" ? undefined : "page"}
+                aria-current={machineId || alone.includes(route.page) ? undefined : "page"}
               >
                 <Icon name="machines" />
                 Machines
@@ -237,6 +242,11 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
                     : "Signed in with an unnamed key"}
             </small>
             <div class="row tight">
+              {ways.data?.some((w) => w.id === byPasskey) && (
+                <a class="button quiet" href="#/passkeys">
+                  Passkeys
+                </a>
+              )}
               <Button kind="quiet" icon="out" onClick={() => void out(false)}>
                 Sign out
               </Button>
@@ -258,6 +268,8 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
             <Lazy load={devicePage} props={{ session, machines: list.data?.data ?? [] }} what="the sign-in" />
           ) : !route.machineId && route.page === "identity-providers" && session.operator ? (
             <Lazy load={identityPage} props={{ machines: list.data?.data ?? [] }} what="the identity providers" />
+          ) : !route.machineId && route.page === "passkeys" && session.personId ? (
+            <Lazy load={passkeysPage} props={{}} what="passkeys" />
           ) : machineId && !machine ? (
             <Empty title="Machine not found">
               {session.personId && <p>It does not exist, or you have no role there. Ask one of its owners.</p>}
