@@ -51,7 +51,7 @@ PLATFORM=native RACE=1 part "end to end, under the race detector" scripts/e2e.sh
 part "clients, in workerd" scripts/clients.sh
 PLATFORM=native part "clients, native" scripts/clients.sh
 PLATFORM=native part "dashboard, in a browser" scripts/pages.sh
-part "dashboard in workerd, in a browser" scripts/pages.sh 'shell|newcomer|oauth'
+part "dashboard in workerd, in a browser" scripts/pages.sh 'shell|newcomer|oauth|passkeys'
 part "several servers" scripts/cluster.sh
 part "release" release_tests
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"

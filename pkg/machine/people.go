@@ -226,6 +226,9 @@ func forgetMachine(t *storage.Tx, id string) {
 // personOf returns the person who signs in, with what the sign-in changes, which is not stored yet.
 func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn) (p *personRow, is profile, err error) {
 	invite, err := takeInvite(t, in.Invite)
+	if err == nil && invite != nil && invite.Provider && in.Identity == nil {
+		err = rpc.ErrInvitation()
+	}
 	if err != nil {
 		return nil, is, err
 	}
@@ -254,7 +257,7 @@ func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn) (p *personRow, is
 		if row, is, err = o.usePasskey(t, in.Passkey); err != nil {
 			return nil, is, err
 		}
-	case invite != nil && !invite.Provider && (rpc.IsDigest(in.NewToken) || in.NewPasskey != nil):
+	case invite != nil && (rpc.IsDigest(in.NewToken) || in.NewPasskey != nil):
 		if row, is, err = o.personOfLink(t, invite, in); err != nil {
 			return nil, is, err
 		}

@@ -542,6 +542,9 @@ func TestPasskeysNeedTheSettingAndAName(t *testing.T) {
 	if r := w.post("/api/sign-in/passkey", `{"invitation":"`+only+`"}`); r.status != 401 {
 		t.Errorf("an invitation for providers alone: %d %s", r.status, r.body)
 	}
+	if r := w.post("/api/session/passkey", a.signs(w.challenge(), `,"invitation":"`+only+`"`)); r.status != 401 {
+		t.Errorf("a passkey accepts it: %d %s", r.status, r.body)
+	}
 	if r := w.do("POST", "/api/session/passkey", "", a.signs(challenge, ""), httpmsg.Field{Name: "origin", Value: "https://evil.example"}); r.status != 403 {
 		t.Errorf("another page: %d %s", r.status, r.body)
 	}
