@@ -42,6 +42,8 @@ type authenticator interface {
 	Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 	Metrics(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	// Refused records that the role of the person who calls does not include the call.
+	Refused(ctx context.Context, c *auth.Call)
 }
 
 // Gateway serves requests.
@@ -156,6 +158,7 @@ func (g *Gateway) admit(ctx context.Context, r *httpmsg.Request, route *Route, m
 		if m.Role == people.Nobody {
 			err = rpc.ErrOperator()
 		}
+		g.Auth.Refused(ctx, c)
 	}
 	if c != nil && c.Key != nil {
 		c.Trace.KeyID = c.Key.ID

@@ -51,6 +51,8 @@ func (k *keyring) Key(_ context.Context, r *httpmsg.Request, p string) (*auth.Ca
 func (k *keyring) Manage(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "manage")
 }
+func (k *keyring) Refused(context.Context, *auth.Call) {}
+
 func (k *keyring) Metrics(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "metrics", "operator")
 }

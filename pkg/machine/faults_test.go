@@ -343,6 +343,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(200, "signIn.spend", `{"digest":"`+strings.Repeat("a", 64)+`","until":1900000000}`)
 	onRegistry(200, "signIn.failed", `{"reason":"state_used"}`)
 	onRegistry(200, "signIn.list", `{}`)
+	onRegistry(200, "role.refused", `{"person":"p_00000000000000000000000000000001","machineId":"`+mid+`","route":"GET /api/people"}`)
 	onRegistry(403, "person.seen", `{"identity":{"issuer":"https://id.example","subject":"eve"}}`)
 	onRegistry(200, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`"}`)
 	onRegistry(200, "device.start", `{"digest":"`+inprocess.Digest(7)+`","name":"laptop","from":"b"}`)

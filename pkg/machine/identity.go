@@ -2,10 +2,12 @@ package machine
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/people"
 	"weir/pkg/wire/apierr"
 )
 
@@ -93,6 +95,27 @@ func (o *Object) signInFailed(r *storage.Call) (any, error) {
 		return nil, apierr.Invalid("reason", "reason is not valid.")
 	}
 	registryAudit(r.Tx, "anonymous", "sign-in.refused", in.Provider, []string{in.Reason})
+	return struct{}{}, nil
+}
+
+// roleRefused appends the record of a call that the role of a person does not include: of the first ones, as of
+// sign-ins, so that it cannot push out other records.
+func (o *Object) roleRefused(r *storage.Call) (any, error) {
+	var in rpc.RoleRefused
+	if json.Unmarshal(r.Body, &in) != nil || !people.IsID(in.Person) || len(in.Route) > 100 {
+		return nil, apierr.Invalid("person", "person is not valid.")
+	}
+	if !rpc.IsMachineID(in.MachineID) {
+		in.MachineID = ""
+	}
+	err := attempt(r, storage.DigestOf("role", in.Person), attemptMost)
+	if _, waits := errors.AsType[*apierr.Error](err); waits {
+		return struct{}{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	registryAudit(r.Tx, "person:"+in.Person, "role.refused", in.MachineID, []string{in.Route})
 	return struct{}{}, nil
 }
 

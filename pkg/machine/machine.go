@@ -100,6 +100,7 @@ var registryOps = [...]struct {
 	{"signIn.spend", (*Object).signInSpend},
 	{"signIn.failed", (*Object).signInFailed},
 	{"signIn.list", (*Object).signInList},
+	{"role.refused", (*Object).roleRefused},
 	{"person.signIn", (*Object).personSignIn},
 	{"person.seen", (*Object).personSeen},
 	{"person.end", (*Object).personEnd},

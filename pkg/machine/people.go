@@ -161,7 +161,7 @@ func (o *Object) admit(r *storage.Call, p *personRow, is profile) error {
 		if err := attempt(r, storage.DigestOf("no role", p.ID), attemptMost); err != nil {
 			return err
 		}
-		registryAudit(r.Tx, "person:"+p.ID, "sign-in refused", "", []string{"no_access"})
+		registryAudit(r.Tx, "person:"+p.ID, "sign-in.refused", "", []string{"no_access"})
 		if err := r.Commit(); err != nil {
 			return err
 		}

@@ -108,7 +108,7 @@ func TestPersonWithoutRoleIsRefusedAndRecorded(t *testing.T) {
 		t.Errorf("its session: got %d", status)
 	}
 	rows := w.Loc.Storage(rpc.RegistryID).Listed(storage.AuditPrefix)
-	if len(rows) != 1 || !strings.Contains(string(rows[0].Value), "sign-in refused") ||
+	if len(rows) != 1 || !strings.Contains(string(rows[0].Value), "sign-in.refused") ||
 		!strings.Contains(string(rows[0].Value), "no_access") {
 		t.Errorf("got %d audit records", len(rows))
 	}
@@ -391,5 +391,24 @@ func TestRefusedPersonFillsNoAudit(t *testing.T) {
 	}
 	if status, _ := w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: editors}); status != 200 {
 		t.Errorf("with a role since: got %d", status)
+	}
+}
+
+// Calls that the role of a person does not include are recorded, the first ones alone.
+func TestRefusalsByRoleAreRecordedAndBounded(t *testing.T) {
+	w := newWorld(t)
+	call := `{"person":"` + ann.ID() + `","machineId":"` + mid + `","route":"PUT /api/keys/{id}"}`
+	for range 3 * attemptMost {
+		if status, a := w.At(rpc.RegistryID, "role.refused", call); status != 200 {
+			t.Fatalf("got %d %s", status, a.Raw)
+		}
+	}
+	rows := w.Loc.Storage(rpc.RegistryID).Listed(storage.AuditPrefix)
+	if len(rows) != attemptMost || !strings.Contains(string(rows[0].Value), "role.refused") ||
+		!strings.Contains(string(rows[0].Value), "PUT /api/keys/{id}") || !strings.Contains(string(rows[0].Value), mid) {
+		t.Errorf("%d records, want %d", len(rows), attemptMost)
+	}
+	if status, _ := w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: editors}); status != 200 {
+		t.Errorf("a sign-in: got %d", status)
 	}
 }

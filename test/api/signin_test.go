@@ -95,7 +95,7 @@ func TestPersonSignsInByIdentityProvider(t *testing.T) {
 	browser, query = begin()
 	refused("too many groups", "too many groups", w.do("GET", "/oidc/callback?"+query, "", "", browser))
 	records := w.do("GET", "/api/sign-ins", adminToken, "")
-	for _, want := range []string{`"sign-in"`, `"state_used"`, `"state_invalid"`, `"sign-in refused"`, `"token_algorithm"`,
+	for _, want := range []string{`"sign-in"`, `"state_used"`, `"state_invalid"`, `"no_access"`, `"token_algorithm"`,
 		`"too_many_groups"`, `"identity-provider.create"`} {
 		if strings.Count(records.body, want) != 1 {
 			t.Errorf("%d records of %s in %s", strings.Count(records.body, want), want, records.body)

@@ -90,6 +90,13 @@ func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMa
 	return &auth.Call{Request: r, Operator: true, MachineID: pathMachine}, nil
 }
 
+// Refused records that the role of the person who calls does not include the call, which is refused without the
+// record too.
+func (a *Authenticator) Refused(ctx context.Context, c *auth.Call) {
+	in := rpc.RoleRefused{Person: c.Person.ID, MachineID: c.MachineID, Route: c.Method + " " + c.Route}
+	_, _ = rpc.Call[struct{}](ctx, a.Sessions.Objects, rpc.RegistryID, "role.refused", in)
+}
+
 // session returns the session of a call, of a cookie, a bearer token or a proxy's header; nil for a
 // call without one.
 func (a *Authenticator) session(ctx context.Context, r *httpmsg.Request) (ticket, *rpc.Session, error) {

@@ -14,6 +14,7 @@ import (
 //	idp.delete    {"id"}           200 {}; 404
 //	signIn.spend  SpentState       200 {"fresh"}
 //	signIn.failed FailedSignIn     200 {}
+//	role.refused  RoleRefused      200 {}
 //	signIn.list   SignInQuery      200 {"data":[record],"names":{"p_…":"name"},"next"}
 
 // IdentityProvider is an issuer that people sign in with.
@@ -52,6 +53,13 @@ type SignInRecords struct {
 	Data  []json.RawMessage `json:"data"`
 	Names map[string]string `json:"names"`
 	Next  int64             `json:"next,omitempty"`
+}
+
+// RoleRefused reports a call of a person whose role does not include it, for the audit.
+type RoleRefused struct {
+	Person    string `json:"person"`
+	MachineID string `json:"machineId,omitempty"`
+	Route     string `json:"route"` // with the method
 }
 
 // FailedSignIn reports a sign-in that was refused, for the audit.

@@ -178,7 +178,7 @@ test("a person without a role is refused, with one audit record without the toke
     {
       seq: seq + 1,
       actor: "person:p_",
-      action: "sign-in refused",
+      action: "sign-in.refused",
       fields: ["no_access"],
       generation: first.generation,
     },

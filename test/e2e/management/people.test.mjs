@@ -102,6 +102,9 @@ test("roles admit what they name, and nothing on another machine", async () => {
     assert.equal((await p.at("POST", "/keys", { name: "k" })).status, role === "viewer" ? 403 : 201, role);
     assert.equal((await p.call("GET", `/${other}/api/keys`)).status, 403);
     assert.equal((await p.call("POST", "/api/machines", {})).status, 403);
+    const records = (await operator.call("GET", "/api/sign-ins")).data;
+    const refusal = records.find((r) => r.actor === `person:${p.session.personId}` && r.action === "role.refused");
+    assert.deepEqual(refusal.fields, ["POST /api/machines"], "the latest refusal is recorded");
   }
 });
 
