@@ -496,6 +496,30 @@ func TestStepOfTheClockEndsNoWait(t *testing.T) {
 	}
 }
 
+// A server whose computer has stood still, and its monotonic clock with it, has the clock of the others
+// at once.
+func TestClockThatStoodStillCatchesUp(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	var servers [2]*Engine
+	var told [2]news
+	for i := range servers {
+		servers[i] = open(t, url)
+		told[i].watch(servers[i])
+	}
+	for i := range servers {
+		until(t, "five ticks", func() bool { _, _, n := told[i].get(); return n > 5 })
+	}
+	still := &servers[0].clock
+	still.mu.Lock()
+	still.at = still.at.Add(-5 * time.Minute)
+	still.mu.Unlock()
+	until(t, "the clock of the others", func() bool { return servers[1].Now().Sub(servers[0].Now()) < 5*time.Second })
+	if d := time.Since(servers[1].Now()).Abs(); d > 5*time.Second {
+		t.Errorf("the other clock has moved by %v", d)
+	}
+}
+
 // A pooler may stand between in transaction mode; one in statement mode is named.
 func TestPoolerInTransactionMode(t *testing.T) {
 	u, _ := url.Parse(databases.New(t))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,7 +37,7 @@ const (
 		SELECT id FROM weir_machines WHERE alarm <= $1::bigint ORDER BY alarm LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING id`
 	beatSQL = `INSERT INTO weir_replicas (id, build, format, beat) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (id) DO UPDATE SET beat = excluded.beat`
-	livingSQL = `SELECT id, format FROM weir_replicas WHERE beat > $1`
+	livingSQL = `SELECT id, format, beat FROM weir_replicas WHERE beat > $1`
 	rangSQL   = `UPDATE weir_machines SET alarm = CASE WHEN $3::bigint > 0 THEN $3 END WHERE id = $1 AND alarm = $2`
 	// pruneSQL removes what is left of removed rows an hour after that. Servers that have not had a
 	// turn of the machine since read all of it.
@@ -62,6 +61,7 @@ type watcher struct {
 	free     chan struct{}     // has an element for each alarm that runs
 	ticks    int
 	single   int       // ticks in a row without another server
+	newest   time.Time // when another server has last noted that it lives
 	silent   time.Time // no line about the database until then
 	complete bool      // a tick has answered since the last failure
 
@@ -105,7 +105,7 @@ func (w *watcher) tick() error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
-	var database, answered time.Time
+	var database, answered, beat, newest time.Time
 	var stored, knows int
 	var xmin, id, change string
 	told, due, living, oldest := map[string]string{}, []string{}, []string{}, format
@@ -127,8 +127,11 @@ func (w *watcher) tick() error {
 		return err
 	})
 	b.Queue(livingSQL, at.Add(-deadAfter)).Query(func(list pgx.Rows) error {
-		_, err := pgx.ForEachRow(list, []any{&id, &knows}, func() error {
+		_, err := pgx.ForEachRow(list, []any{&id, &knows, &beat}, func() error {
 			living, oldest = append(living, id), min(oldest, knows)
+			if id != w.replica && beat.After(newest) {
+				newest = beat
+			}
 			return nil
 		})
 		return err
@@ -155,10 +158,16 @@ func (w *watcher) tick() error {
 	}
 	w.ticks++
 	w.living.Store(&living)
-	if w.single++; slices.ContainsFunc(living, func(id string) bool { return id != w.replica }) {
+	if w.single++; !newest.IsZero() {
 		w.single = 0
 	}
-	w.clock.set(database, asked, answered, w.single < singleAfter)
+	others := w.single < singleAfter
+	ahead := newest.Sub(at)
+	if ahead > time.Second && ahead < maxStep && !w.newest.IsZero() && newest.After(w.newest) {
+		database, others = newest, false // this computer has stood still, and its clock with it
+	}
+	w.newest = newest
+	w.clock.set(database, asked, answered, others)
 	for id, change := range told {
 		if w.told[id] != change && !w.own(id, change) {
 			w.changed(id)
