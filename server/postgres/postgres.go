@@ -63,7 +63,7 @@ type Engine struct {
 // what to do.
 func Open(address, build string, log func(level int, line string)) (*Engine, error) {
 	turns, err := pgxpool.ParseConfig(address)
-	if err != nil {
+	if err != nil || strings.Contains(turns.ConnConfig.Host, "@") { // the end of a password
 		return nil, invalid(err)
 	}
 	c := turns.ConnConfig
@@ -108,7 +108,7 @@ func invalid(err error) error {
 	if errors.As(err, &p) {
 		bare := *p
 		bare.ConnString = ""
-		if _, why, ok := strings.Cut(bare.Error(), "`: "); ok && !strings.HasPrefix(why, "failed to parse") {
+		if _, why, ok := strings.Cut(bare.Error(), "`: "); ok && !strings.HasPrefix(why, "failed to parse") && why != "invalid port" {
 			return fmt.Errorf("database: the address is not valid: %s", why)
 		}
 	}

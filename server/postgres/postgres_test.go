@@ -580,7 +580,9 @@ func TestUnfitDatabaseIsNamed(t *testing.T) {
 	postgrestest.Exec(t, url, `CREATE USER guest; REVOKE CREATE ON SCHEMA public FROM public`)
 	refused(strings.Replace(url, "weir@", "guest:hidden@", 1), "GRANT this user the rights")
 	refused(strings.Replace(url, "/test", "/missing", 1), "does not exist; create it")
-	refused("postgres://weir:hidden@[", "must be like postgres://")
+	for _, address := range []string{"postgres://weir:hidden@[", "postgres://weir:a@hidden@b:5432/weir", "postgres://weir:hid/hidden@b:5432/weir"} {
+		refused(address, "must be like postgres://")
+	}
 	refused("postgres://weir:hidden@b:5432/c?sslmode=maybe", "sslmode is invalid")
 	refused("postgres://weir:hidden@a/b?sslmode=verify-full&sslrootcert=/missing.pem", "open /missing.pem: no such file")
 	refused(strings.Replace(databases.New(t), "=disable", "=require", 1), "refused TLS connection; set ssl = on at the server")
