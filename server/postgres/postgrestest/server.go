@@ -163,10 +163,12 @@ func (s *Server) Start(settings ...string) error {
 	return fmt.Errorf("postgres does not answer: %s", text)
 }
 
-// Stop ends the server at once; what was committed stays.
+// Stop ends the server at once; what was committed stays. A lock of faketime may keep it from ending.
 func (s *Server) Stop() {
 	s.cmd.Process.Signal(syscall.SIGQUIT)
+	late := time.AfterFunc(20*time.Second, func() { s.cmd.Process.Kill() })
 	s.cmd.Wait()
+	late.Stop()
 }
 
 // Remove ends the server and removes its data.
