@@ -1,7 +1,7 @@
-import { Finish } from "./finish";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Dialog } from "./dialog";
+import { Finish } from "./finish";
 import type { Action } from "./hooks";
 import { Field } from "./ui";
 

@@ -1,4 +1,3 @@
-import { Finish } from "./finish";
 import { useState } from "preact/hooks";
 import { byPasskey, call } from "./api";
 import type { MachineRow } from "./api-types";
@@ -6,6 +5,7 @@ import { Code } from "./code";
 import { Confirm } from "./confirm";
 import { Dialog, losing } from "./dialog";
 import { useDraft } from "./drafts";
+import { Finish } from "./finish";
 import { Restored, Text } from "./forms";
 import { useAction, useLoad } from "./hooks";
 import {

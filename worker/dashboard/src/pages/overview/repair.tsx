@@ -1,8 +1,8 @@
-import { Finish } from "../../finish";
 import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
 import { Dialog } from "../../dialog";
+import { Finish } from "../../finish";
 import { useAction } from "../../hooks";
 import { Credential, secretBody, type Typed } from "../providers/inputs";
 import { SignInFlow } from "../providers/oauth";

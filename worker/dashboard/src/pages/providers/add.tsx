@@ -1,4 +1,3 @@
-import { Finish } from "../../finish";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
@@ -6,6 +5,7 @@ import type { ConnectionRow, ProviderRow } from "../../api-types";
 import { address, type Family, families, suffix, varLabel, varsOf } from "../../connections";
 import { Dialog, losing } from "../../dialog";
 import { useDraft } from "../../drafts";
+import { Finish } from "../../finish";
 import { useAction } from "../../hooks";
 import { Restored, Tabs, Text } from "../../forms";
 import { Field } from "../../ui";
