@@ -70,6 +70,10 @@ type Ports struct {
 	Newer func() string
 	// ConfigFile is that of manage.Manager.
 	ConfigFile func(machineID string) *manage.ConfigFile
+	// Managed returns the name of the configuration file that owns what a call to a path of a
+	// machine would change, "" without one. It is asked once the caller is known; nil where there
+	// are no files.
+	Managed func(ctx context.Context, method, machineID, path string) string
 	// Observers receive each request once its answer has ended, after what the gateway itself
 	// records of it.
 	Observers []Observer
@@ -116,7 +120,7 @@ func (c *Config) missing() string {
 
 // New builds the program.
 func New(cfg Config, p Ports) *App {
-	app := &App{Gateway: &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet, Pause: p.Pause,
+	app := &App{Gateway: &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet, Pause: p.Pause, Managed: p.Managed,
 		Decoder: contentcoding.Decoder{Brotli: p.Brotli}}}
 	w := &wiring{Config: cfg, Ports: p, serve: app.Serve}
 	errs := w.read()

@@ -20,6 +20,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/people"
 	"weir/pkg/provider"
@@ -54,7 +55,9 @@ type Gateway struct {
 	Misconfigured string
 	Invalid       bool
 	Auth          authenticator
-	Now           func() time.Time
+	// Managed is that of Ports.
+	Managed func(ctx context.Context, method, machineID, path string) string
+	Now     func() time.Time
 	// Log writes one line. Quiet leaves out the lines of successes.
 	Log   func(level int, line string)
 	Quiet bool
@@ -162,6 +165,11 @@ func (g *Gateway) admit(ctx context.Context, r *httpmsg.Request, route *Route, m
 	}
 	if c != nil && c.Key != nil {
 		c.Trace.KeyID = c.Key.ID
+	}
+	if err == nil && g.Managed != nil && (access == endpoint.Manage || access == endpoint.Operator) {
+		if file := g.Managed(ctx, r.Method, c.MachineID, r.Path); file != "" {
+			err = manage.ErrManagedByFile(file)
+		}
 	}
 	if err == nil && r.Body != nil {
 		err = g.checkBody(r, route)

@@ -62,6 +62,8 @@ type Config struct {
 	Newer func() string
 	// ConfigFile is gateway.Ports.ConfigFile.
 	ConfigFile func(machineID string) *manage.ConfigFile
+	// Managed is gateway.Ports.Managed.
+	Managed func(ctx context.Context, method, machineID, path string) string
 }
 
 // Host is the program behind net/http. It implements http.Handler.

@@ -53,6 +53,7 @@ func Ports(c *Config) gateway.Ports {
 		Disk:        c.Disk,
 		Newer:       c.Newer,
 		ConfigFile:  c.ConfigFile,
+		Managed:     c.Managed,
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"weir/pkg/machine/manage"
-	"weir/pkg/machine/rpc"
 	"weir/server/cli"
 	"weir/server/store"
 )
@@ -67,7 +66,8 @@ func (v *server) openConfig() (close func()) {
 	}
 	l := newPipeListener()
 	inner := &http.Server{Handler: operatorHandler(v.host, v.secrets.AdminToken, v.settings.base(v.at)),
-		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header}
+		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header,
+		BaseContext: func(net.Listener) context.Context { return context.WithValue(context.Background(), applies{}, true) }}
 	go inner.Serve(l) // ends when it is closed
 	v.file.http = &http.Transport{DisableKeepAlives: true, DialContext: l.dial}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -227,31 +227,20 @@ func (c *configFile) of(machineID string) *manage.ConfigFile {
 	return &manage.ConfigFile{Name: filepath.Base(c.path), State: c.state.word(), Error: c.state.err, Owned: c.owned.Owned}
 }
 
-// guard refuses changes of what the file owns.
-func (c *configFile) guard(next http.Handler) http.Handler {
-	if c == nil {
-		return next
+// applies marks the context of the calls of the file itself.
+type applies struct{}
+
+// managing returns the name of the file if it owns what a call would change, and does not come of the file.
+func (c *configFile) managing(ctx context.Context, method, machineID, path string) string {
+	if method == "GET" || method == "HEAD" || ctx.Value(applies{}) != nil || !c.owns(method, machineID, path) {
+		return ""
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == "GET" || r.Method == "HEAD" || r.Method == "OPTIONS" || !c.owns(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		e := manage.ErrManagedByFile(filepath.Base(c.path))
-		body, err := json.Marshal(map[string]any{"error": map[string]any{"type": e.Type, "code": e.Code, "param": nil, "message": e.Message}})
-		if err != nil {
-			panic(err) // the values are texts
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(e.Status)
-		w.Write(body)
-	})
+	return filepath.Base(c.path)
 }
 
-// owns reports whether a request would change what the file owns.
-func (c *configFile) owns(r *http.Request) bool {
-	machine, path, found := strings.Cut(strings.TrimSuffix(r.URL.Path, "/"), "/api/")
+// owns reports whether a call would change what the file owns.
+func (c *configFile) owns(method, machineID, path string) bool {
+	_, path, found := strings.Cut(path, "/api/")
 	if !found {
 		return false
 	}
@@ -259,26 +248,20 @@ func (c *configFile) owns(r *http.Request) bool {
 	m := c.owned
 	c.mu.Unlock()
 	path = "/api/" + path
+	if id, ok := strings.CutPrefix(path, "/api/machines/"); ok {
+		return id == m.MachineID && id != ""
+	}
 	if id, ok := strings.CutPrefix(path, "/api/identity-providers/"); ok { // of all machines
 		return slices.Contains(m.Owned["/api/identity-providers"], id)
 	}
-	if machine = strings.TrimPrefix(machine, "/"); machine == "" {
-		if id, ok := strings.CutPrefix(path, "/api/machines/"); ok {
-			return id == m.MachineID && id != ""
-		}
-		key, ok := rpc.ParseKey(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-		if machine = m.MachineID; ok {
-			machine = key.MachineID
-		}
-	}
-	if machine != m.MachineID || len(m.Owned) == 0 {
+	if machineID != m.MachineID || len(m.Owned) == 0 {
 		return false
 	}
 	if path == "/api/import" || slices.Contains(m.Owned[path], cli.All) {
 		return true
 	}
 	collection, id := path[:strings.LastIndexByte(path, '/')], path[strings.LastIndexByte(path, '/')+1:]
-	return r.Method != "POST" && slices.Contains(m.Owned[collection], id)
+	return method != "POST" && slices.Contains(m.Owned[collection], id)
 }
 
 // pipeListener is a listener whose connections stay within the process.

@@ -104,7 +104,7 @@ func TestConfigFileIsAppliedWhenItChanges(t *testing.T) {
 		want               int
 	}{
 		{"PUT", "/api/providers/" + account, `{"priority":3}`, 409}, {"DELETE", "/api/providers/" + account, "", 409},
-		{"PUT", "/api/providers/" + account + "/", `{"priority":3}`, 409},
+		{"PUT", "/api/providers/" + account + "/", `{"priority":3}`, 404},
 		{"PUT", "/api/keys/" + laptop, `{"rpm":9}`, 409}, {"DELETE", "/api/keys/" + laptop, "", 409}, {"PATCH", "/api/settings", `{"idleSeconds":30}`, 409},
 		{"POST", "/api/import", `{}`, 409}, {"POST", "/api/keys/" + laptop + "/rotate", `{}`, 200},
 		{"PUT", "/api/keys/" + other.Get("id").Str, `{"rpm":9}`, 200}, {"PUT", "/api/models/alias", `{"alias":"a","model":"openai/b"}`, 200},
@@ -119,6 +119,18 @@ func TestConfigFileIsAppliedWhenItChanges(t *testing.T) {
 		if status != tt.want || status == 409 && answer.Get("error.code").Str != "managed_by_file" {
 			t.Errorf("%s %s: %d %s, want %d", tt.method, tt.path, status, answer.Raw, tt.want)
 		}
+	}
+	// Who has no credential does not learn that there is a file.
+	for _, path := range []string{machine + "/api/providers/" + account, "/api/machines" + machine, "/api/identity-providers/" + acme} {
+		req, _ := http.NewRequest("DELETE", base+path, nil)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, _ := io.ReadAll(res.Body); res.StatusCode != 401 || strings.Contains(string(raw), "file") {
+			t.Errorf("without a credential: %s: %d %s", path, res.StatusCode, raw)
+		}
+		res.Body.Close()
 	}
 	if status, answer := call("DELETE", "/api/machines"+machine, ""); status != 409 {
 		t.Errorf("delete the machine: %d %s", status, answer.Raw)

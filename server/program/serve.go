@@ -120,7 +120,7 @@ func (r *run) serve(f *flags) error {
 		at: l.Addr()}
 	v.openOwned()
 	k.inFlight = func() int { calls, _, _ := v.host.InFlight(); return calls }
-	v.gate = newGate(clients.sparing(v.readiness(dashboard.Handler(dashboard.Files(), v.file.guard(v.host)))))
+	v.gate = newGate(clients.sparing(v.readiness(dashboard.Handler(dashboard.Files(), v.host))))
 	base, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	v.cut = cut
@@ -248,7 +248,7 @@ func (v *server) serveControl() (close func()) {
 	v.control = &http.Server{
 		Handler: controls{
 			backup: v.backup, initialize: v.initialize, state: v.state,
-			api: operatorHandler(v.file.guard(v.host), v.secrets.AdminToken, v.settings.base(v.at)),
+			api: operatorHandler(v.host, v.secrets.AdminToken, v.settings.base(v.at)),
 		}.Handler(),
 		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header,
 	}

@@ -96,7 +96,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	}
 	if s.configFile != "" {
 		k.file = &configFile{path: s.configFile}
-		k.config.ConfigFile = k.file.of
+		k.config.ConfigFile, k.config.Managed = k.file.of, k.file.managing
 	}
 	k.app = host.NewApp(k.config)
 	k.objects.Use(k.app)
