@@ -261,16 +261,23 @@ func cycleOf(values map[string]any) string {
 
 // rowNode returns the node of row i of a section.
 func rowNode(doc *yaml.Node, section string, i int) *yaml.Node {
-	for k := 0; k+1 < len(doc.Content); k += 2 {
-		rows := doc.Content[k+1]
-		if rows.Kind == yaml.AliasNode {
-			rows = rows.Alias
-		}
-		if doc.Content[k].Value == section && i < len(rows.Content) {
-			return rows.Content[i]
-		}
+	if rows := rowsOf(doc, section); i < len(rows) {
+		return rows[i]
 	}
 	return doc
+}
+
+// rowsOf returns the nodes of the rows of a section.
+func rowsOf(doc *yaml.Node, section string) (rows []*yaml.Node) {
+	eachValue(doc, func(name string, v *yaml.Node) {
+		if v.Kind == yaml.AliasNode {
+			v = v.Alias
+		}
+		if name == section {
+			rows = v.Content
+		}
+	})
+	return rows
 }
 
 func mistake(n *yaml.Node, format string, args ...any) error {
@@ -398,6 +405,53 @@ func (a *app) resolve(ctx context.Context, what string, v any) (string, error) {
 		return a.refer(what, fmt.Sprint(kind, ":", name))
 	}
 	return "", nil
+}
+
+// unset returns an error that names all variables of a file that are not set, each with line and column.
+func (a *app) unset(raw []byte) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(raw, &doc); err != nil || len(doc.Content) == 0 {
+		return err
+	}
+	var errs []string
+	for _, section := range []string{"accounts", "destinations", "identityProviders"} {
+		for i := range rowsOf(doc.Content[0], section) {
+			eachValue(rowNode(doc.Content[0], section, i), func(field string, v *yaml.Node) {
+				if field == "options" || field == "settings" { // whose values may be references too
+					eachValue(v, func(name string, v *yaml.Node) { errs = append(errs, a.unsetAt(name, v)...) })
+					return
+				}
+				errs = append(errs, a.unsetAt(field, v)...)
+			})
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(errs, "; "))
+}
+
+// unsetAt returns the mistake of a reference to a variable that is not set.
+func (a *app) unsetAt(what string, n *yaml.Node) (errs []string) {
+	eachValue(n, func(kind string, v *yaml.Node) {
+		if kind == "env" && len(n.Content) == 2 && v.Kind == yaml.ScalarNode && strings.TrimSpace(a.variable(v.Value)) == "" {
+			errs = append(errs, mistake(v, "%s: the variable %s is not set", what, v.Value).Error())
+		}
+	})
+	return errs
+}
+
+// eachValue calls f with the values of a mapping.
+func eachValue(n *yaml.Node, f func(name string, v *yaml.Node)) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		f(n.Content[i].Value, n.Content[i+1])
+	}
 }
 
 // Schema returns the JSON Schema of the file, for editors.

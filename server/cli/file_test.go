@@ -212,7 +212,10 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 		{"keys:\n  - name: a\n    rpm: many\n", "line 3, column 10: an integer"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: sk-literal\n", "line 4, column 13: a secret is expected"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {env: A, file: b}\n", "write one of"},
-		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {env: MISSING}\n", "MISSING is not set"},
+		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {env: MISSING}\n", "line 4, column 19: apiKey: the variable MISSING is not set"},
+		{"accounts:\n  - {name: a, provider: openai, apiKey: {env: FIRST}}\n  - {name: b, provider: openai, apiKey: {env: API_KEY}, options: {env: x, projectId: {env: SECOND}}}\n" +
+			"destinations: [{name: c, kind: webhook, settings: {url: {env: THIRD}}}]\naliases: {env: a/b}\n",
+			"line 2, column 47: apiKey: the variable FIRST is not set; line 3, column 92: projectId: the variable SECOND is not set; line 4, column 63: url: the variable THIRD is not set\n"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {file: /missing}\n", "/missing"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {command: exit 3}\n", "exit status 3"},
 		{"keys:\n  - name: a\n  - name: a\n", "line 3, column 5: keys: the name \"a\" is empty or used twice"},

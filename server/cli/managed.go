@@ -35,7 +35,10 @@ func ApplyFile(ctx context.Context, h Host, t http.RoundTripper, raw []byte, bef
 	if before == nil {
 		p.only = Owned{}
 	}
-	if p.values, err = readFileText(raw); err != nil {
+	if p.values, err = readFileText(raw); err == nil {
+		err = p.unset(raw)
+	}
+	if err != nil {
 		return out, err
 	}
 	p.client = newClient("http://weir", "", h.Version, t)

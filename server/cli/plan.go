@@ -113,7 +113,10 @@ func (a *app) newPlan(ctx context.Context, in *input) (*planner, error) {
 		return nil, err
 	}
 	p := &planner{app: a, ctx: ctx, prune: in.values["prune"] != "", secrets: in.values["secrets"] != ""}
-	if p.values, err = readFileText(raw); err != nil {
+	if p.values, err = readFileText(raw); err == nil {
+		err = a.unset(raw)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if a.machine == "" {
