@@ -108,6 +108,7 @@ test("the page lists requests and filters them", async (t) => {
     .getByRole("cell", { name: "up/test-embed /v1/embeddings", exact: true })
     .waitFor();
   await rows.filter({ hasText: "nothing/like-it" }).getByText("Not sent").waitFor();
+  assert.equal(await p.getByText("Scroll the table sideways for more columns.").count(), 0, "no column is cut");
   await looks(p, "requests");
 
   await p.getByRole("searchbox").fill("embed");
