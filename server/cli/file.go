@@ -152,7 +152,7 @@ type FileDestination struct {
 // FileIdentityProvider is an identity provider of the gateway.
 type FileIdentityProvider struct {
 	Name         string     `json:"name"`
-	Kind         *string    `json:"kind,omitempty" enum:"cloudflare-access,google-iap,ci"`
+	Kind         *string    `json:"kind,omitempty" enum:"cloudflare-access,google-iap,ci,passkey"`
 	Issuer       string     `json:"issuer"`
 	ClientID     string     `json:"clientId"`
 	ClientSecret *Reference `json:"clientSecret,omitempty"`
