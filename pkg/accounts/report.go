@@ -131,8 +131,9 @@ func (p *Pool) Pending(machineID string) bool {
 
 // Flush reports to the object of a machine what became of its accounts since the
 // last time, and what was used of its budgets. It is called after the answer; without
-// news it costs nothing. Usage alone is gathered for up to a second, but only until the list
-// of requests is half full. A report that does not get through is kept for the next call.
+// news it costs nothing. Usage alone is gathered for up to a second, but on the edge only until
+// the list of requests is half full. A report that does not get through is kept for the next
+// call.
 //
 //	report rpc.Report → rpc.Reported
 //
@@ -140,7 +141,7 @@ func (p *Pool) Pending(machineID string) bool {
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	p.mu.Lock()
 	r := p.reports[m.ID]
-	waits := r != nil && r.onlyCounts() && (r.late || len(r.Requests) < p.maxRecords()/2)
+	waits := r != nil && r.onlyCounts() && (r.late || p.MaxRecords > 0 || len(r.Requests) < maxRecords/2)
 	p.mu.Unlock()
 	if r == nil {
 		return
