@@ -71,10 +71,13 @@ func ownID(subject string) string {
 	return who.ID()
 }
 
-// ownPerson returns a person without an identity provider.
+// ownPerson returns a person with a role, without an identity provider.
 func ownPerson(t *storage.Tx, id string) (*personRow, error) {
-	if p, ok := loadPerson(t, id); ok && p.Issuer == linkIssuer {
+	switch p, ok := loadPerson(t, id); {
+	case ok && p.Issuer == linkIssuer && p.roles().Any():
 		return &p, nil
+	case ok && p.Issuer == linkIssuer:
+		return nil, rpc.ErrNoAccess()
 	}
 	return nil, apierr.New(409, "identity_provider_used", "You sign in by an identity provider, which has your passkeys.")
 }

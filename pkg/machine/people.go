@@ -278,11 +278,11 @@ func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn) (p *personRow, is
 func (o *Object) personOfLink(t *storage.Tx, invite *inviteRow, in *rpc.PersonSignIn) (row personRow, is profile,
 	err error) {
 	if invite.Person != "" {
-		var ok bool
-		if row, ok = loadPerson(t, invite.Person); !ok || !row.renewedBy(&invite.InviteCreate) {
+		p, err := ownPerson(t, invite.Person)
+		if err != nil || !p.renewedBy(&invite.InviteCreate) {
 			return row, is, rpc.ErrInvitation()
 		}
-		is = o.profileOf(&row)
+		row, is = *p, o.profileOf(p)
 		dropCredentials(t, &row)
 	} else {
 		row, is.Name = personRow{ID: ownID(cmp.Or(in.NewToken, in.Subject)), Issuer: linkIssuer}, strings.TrimSpace(in.Name)
@@ -402,17 +402,23 @@ func (o *Object) personSet(r *storage.Call) (any, error) {
 	if p.Grants[in.MachineID] = in.Grant; in.Grant.Role == people.None {
 		delete(p.Rules, in.MachineID)
 	}
+	storeGranted(r.Tx, &p, in.MachineID)
+	return struct{}{}, nil
+}
+
+// storeGranted stores a person whose grant on a machine has changed. Links for someone who is removed are withdrawn,
+// and the sessions and passkeys of someone without any role end.
+func storeGranted(t *storage.Tx, p *personRow, machineID string) {
 	if !p.roles().Any() {
-		endSessions(r.Tx, p.ID)
-		dropPasskeys(r.Tx, &p)
+		endSessions(t, p.ID)
+		dropPasskeys(t, p)
 	}
-	putRegistry(r.Tx, personPrefix+p.ID, p)
-	if in.Grant.Role == people.None {
-		storage.RemoveIf(r.Tx, invitePrefix, func(_ string, i inviteRow) bool {
-			return i.Person == p.ID && i.MachineID == in.MachineID
+	putRegistry(t, personPrefix+p.ID, p)
+	if p.Grants[machineID].Role == people.None {
+		storage.RemoveIf(t, invitePrefix, func(_ string, i inviteRow) bool {
+			return i.Person == p.ID && i.MachineID == machineID
 		})
 	}
-	return struct{}{}, nil
 }
 
 // personExport returns the grants on a machine, for an export of it.
@@ -458,10 +464,7 @@ func (o *Object) personImport(r *storage.Call) (any, error) {
 			p.Grants = people.Grants{}
 		}
 		p.Grants[in.MachineID] = people.Grant{Role: g.Role, Template: g.Template}
-		putRegistry(r.Tx, personPrefix+p.ID, p)
-		if !p.roles().Any() {
-			endSessions(r.Tx, p.ID)
-		}
+		storeGranted(r.Tx, &p, in.MachineID)
 	}
 	return struct{}{}, nil
 }

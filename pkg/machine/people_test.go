@@ -412,3 +412,36 @@ func TestRefusalsByRoleAreRecordedAndBounded(t *testing.T) {
 		t.Errorf("a sign-in: got %d", status)
 	}
 }
+
+// A person who is removed by an import has no passkey left, and a link for them stores none.
+func TestImportedRemovalEndsCredentials(t *testing.T) {
+	w := newWorld(t)
+	w.invite(1, rpc.InviteCreate{Role: people.Editor, By: "operator"})
+	key := func(n int) *rpc.Passkey { return &rpc.Passkey{Digest: inprocess.Digest(n), Alg: "ES256"} }
+	status, s := w.signIn(1, rpc.PersonSignIn{Invite: by(1), Name: "Bob", Subject: "x", NewPasskey: key(50)})
+	if status != 200 {
+		t.Fatalf("sign-in: %d", status)
+	}
+	w.invite(2, rpc.InviteCreate{Person: s.Person.ID, By: "operator"})
+	in := rpc.PeopleGrants{MachineID: mid, People: []rpc.PersonGrant{{ID: s.Person.ID, Issuer: linkIssuer, Role: people.None}}}
+	if status, a := w.At(rpc.RegistryID, "person.import", string(storage.Encode(in))); status != 200 {
+		t.Fatalf("import: %d %s", status, a.Raw)
+	}
+	passkeys := func() int {
+		tx, _ := w.obj.begin(w.Loc.Storage(rpc.RegistryID), rpc.RegistryID)
+		return len(tx.List(passkeyPrefix))
+	}
+	if n := passkeys(); n != 0 {
+		t.Errorf("%d passkeys of a removed person are left", n)
+	}
+	if status, _ := w.signIn(2, rpc.PersonSignIn{Invite: by(2), NewPasskey: key(51)}); status != 401 {
+		t.Errorf("the link of a removed person: %d", status)
+	}
+	more := rpc.Passkey{Person: s.Person.ID, Digest: inprocess.Digest(52)}
+	if status, _ := w.At(rpc.RegistryID, "passkey.add", string(storage.Encode(more))); status != 403 {
+		t.Errorf("a removed person adds a passkey: %d", status)
+	}
+	if n := passkeys(); n != 0 {
+		t.Errorf("%d passkeys of a removed person were stored", n)
+	}
+}
