@@ -236,8 +236,10 @@ func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn) (p *personRow, is
 	switch {
 	case in.Identity != nil:
 		id := in.Identity.ID()
-		if row, _ = loadPerson(t, id); row.ID == "" {
-			row = personRow{ID: id, Issuer: in.Identity.Issuer}
+		if row, _ = loadPerson(t, id); row.Issuer != in.Identity.Issuer { // a new person, or one of a forged import
+			dropCredentials(t, &row)
+			endSessions(t, id)
+			row.ID, row.Issuer = id, in.Identity.Issuer
 		}
 		row.Rules = in.Roles
 		if is.Name = in.Identity.Name; in.Identity.EmailVerified {

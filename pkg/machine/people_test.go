@@ -413,6 +413,35 @@ func TestRefusalsByRoleAreRecordedAndBounded(t *testing.T) {
 	}
 }
 
+// An import names people by ids alone. One that says of a person of an identity provider that they come by a link
+// lets an owner of its machine make such a link: what opens it ends at the sign-in by the provider.
+func TestProviderTakesImportedPersonOver(t *testing.T) {
+	w := newWorld(t)
+	in := rpc.PeopleGrants{MachineID: mid, People: []rpc.PersonGrant{{ID: ann.ID(), Issuer: linkIssuer, Role: people.Viewer}}}
+	if status, a := w.At(rpc.RegistryID, "person.import", string(storage.Encode(in))); status != 200 {
+		t.Fatalf("import: %d %s", status, a.Raw)
+	}
+	token := inprocess.Digest(77)
+	w.invite(2, rpc.InviteCreate{Person: ann.ID(), By: "key"})
+	if status, _ := w.signIn(1, rpc.PersonSignIn{Invite: by(2), NewToken: token}); status != 200 {
+		t.Fatalf("by the link: %d", status)
+	}
+	w.invite(3, rpc.InviteCreate{Person: ann.ID(), By: "key"})
+	if status, s := w.signIn(2, rpc.PersonSignIn{Identity: &ann, Roles: editors}); status != 200 ||
+		s.Person.Roles.Of(mid).Role != people.Editor {
+		t.Fatalf("by the provider: %d %+v", status, s.Person)
+	}
+	if status, _ := w.signIn(3, rpc.PersonSignIn{Token: token}); status != 401 {
+		t.Errorf("the token of the link opens a session with the roles of the provider: %d", status)
+	}
+	if status, _ := w.signIn(4, rpc.PersonSignIn{Invite: by(3), NewToken: inprocess.Digest(78)}); status != 401 {
+		t.Errorf("another link opens one: %d", status)
+	}
+	if status, _ := w.At(rpc.RegistryID, "session.check", `{"digest":"`+inprocess.Digest(1)+`"}`); status == 200 {
+		t.Error("the session of the link goes on")
+	}
+}
+
 // A person who is removed by an import has no passkey left, and a link for them stores none.
 func TestImportedRemovalEndsCredentials(t *testing.T) {
 	w := newWorld(t)
