@@ -26,8 +26,9 @@ import (
 // overwritten, others stay. With replace the collections that the document has
 // become those of the document; one that it lacks stays as it is. Gateway keys
 // are only ever added, and only with keys; those that cannot work here are left
-// out. With people the gateway stores the roles of people afterwards, which are in the
-// answer; the operator alone may. A connection whose credential is not in the document keeps the stored one if
+// out. Keys that a person imports are theirs, so that a removal pauses them. With people the
+// gateway stores the roles of people afterwards, which are in the answer; the operator
+// alone may. A connection whose credential is not in the document keeps the stored one if
 // it has the same origin. Connections of an unknown provider that are not stored yet
 // are named in the answer, and refused with replace.
 //
@@ -449,7 +450,11 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 				k.CreatedAt = c.Now
 			}
 			k.Earlier = nil // only the current text is imported
-			c.PutKey(&storage.Key{Key: k})
+			row := storage.Key{Key: k}
+			if err := own(c.Tx, c.maker, &row); err != nil {
+				return nil, err
+			}
+			c.PutKey(&row)
 			made = append(made, k.ID)
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/api"
 	"weir/pkg/auth/session"
+	"weir/pkg/machine/manage"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/people"
 )
@@ -237,6 +239,41 @@ func TestRemovalReachesWhatKeysOfPersonMade(t *testing.T) {
 		if !k.Get("pausedAt").Exists() {
 			t.Errorf("after the removal: got %s", k.Raw)
 		}
+	}
+}
+
+// An owner who was removed kept access by a key of an import, whose document named no one or another person.
+func TestRemovalReachesWhatPersonImported(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	owner := as(annID, people.Owner, nil)
+	_, made := w.API("POST", "/api/keys", `{"name":"cli","scopes":["manage","export"]}`, owner)
+	byKey := func(e *rpc.ManageCall) { e.KeyID = made.Get("body.id").Str }
+	doc := func(n, person string) string {
+		return sealedDoc(t, "correct horse battery", `{"format":"`+manage.ExportFormat+`","version":1,"connections":[],"keys":[{"id":"spare`+
+			n+`","digest":"`+strings.Repeat(n, 64)+`","scopes":["manage"],"person":"`+person+`"}]}`)
+	}
+	for _, call := range []struct {
+		body string
+		by   func(*rpc.ManageCall)
+	}{
+		{doc("1", ""), owner}, {doc("2", bobID), owner}, {doc("3", ""), byKey},
+		{`{"document":{"apiKeys":["sk-0123456789abcdef0123456789"]},"keys":true}`, owner},
+	} {
+		w.Clock.Add(time.Minute) // few keys are made of passphrases in one
+		if status, a := w.API("POST", "/api/import", call.body, call.by); status != 200 || a.Get("body.keys").Int() != 1 {
+			t.Fatalf("got %d %s", status, a.Raw)
+		}
+	}
+	w.API("DELETE", "/api/people", "", func(e *rpc.ManageCall) { e.Route, e.Params = "/api/people/{id}", []string{annID} })
+	keys := w.OK("GET", "/api/keys", "").Get("data").Array()
+	for _, k := range keys {
+		if k.Get("name").Str != "first key" && !k.Get("pausedAt").Exists() {
+			t.Errorf("after the removal: got %s", k.Raw)
+		}
+	}
+	if len(keys) != 6 {
+		t.Errorf("%d keys", len(keys))
 	}
 }
 
