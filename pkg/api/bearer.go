@@ -168,22 +168,27 @@ func (h *SignIn) Examine(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		Reason   string   `json:"reason,omitempty"`
 		Findings []string `json:"findings"`
 	}{OK: true, Findings: []string{}}
-	var found []string
-	if p.Kind == oidc.Passkey {
-		if _, err := h.siteOf(c.Request); err != nil {
-			out.OK, found = false, []string{err.Error()}
-		}
-	} else {
-		found, err = h.Flow.Examine(ctx, providerOf(p))
-	}
+	found, err := h.examine(ctx, c.Request, p)
 	var why oidc.Refusal
-	if errors.As(err, &why) {
+	switch {
+	case errors.As(err, &why):
 		out.OK, out.Reason, found = false, string(why), []string{why.Text() + "."}
-	} else if err != nil {
+	case err != nil && p.Kind == oidc.Passkey:
+		out.OK, found = false, []string{err.Error()}
+	case err != nil:
 		return nil, err
 	}
 	out.Findings = append(out.Findings, found...)
 	return answer(200, rpc.JSON(out)), nil
+}
+
+// examine checks whether people can sign in by a provider, and returns what may keep them from it.
+func (h *SignIn) examine(ctx context.Context, r *httpmsg.Request, p *rpc.IdentityProvider) ([]string, error) {
+	if p.Kind == oidc.Passkey {
+		_, err := h.siteOf(r)
+		return nil, err
+	}
+	return h.Flow.Examine(ctx, providerOf(p))
 }
 
 // methodsOf returns the methods of signing in that exist, for GET /api/auth.

@@ -273,12 +273,7 @@ func (h *SignIn) Put(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 	if err != nil {
 		return nil, err
 	}
-	if row.Kind == oidc.Passkey {
-		_, err = h.siteOf(c.Request)
-	} else {
-		_, err = h.Flow.Examine(ctx, providerOf(&row))
-	}
-	if err != nil {
+	if _, err := h.examine(ctx, c.Request, &row); err != nil {
 		var why oidc.Refusal
 		if errors.As(err, &why) {
 			err = apierr.Invalid("issuer", "The issuer cannot be used (%s). %s.", string(why), why.Text())
