@@ -142,14 +142,12 @@ func (c *change) importDoc() (any, error) {
 	}
 	c.Touch("settings")
 	c.Put(storage.SettingsRow, settings)
-	peopleSkipped := len(grants)
-	if withPeople {
-		peopleSkipped = 0
-		for _, g := range grants {
-			c.grant(g.ID, people.Grant{Role: g.Role, Template: g.Template})
-		}
-	} else {
-		grants = nil
+	peopleSkipped := 0
+	if !withPeople {
+		peopleSkipped, grants = len(grants), nil
+	}
+	for _, g := range grants {
+		c.grant(g.ID, people.Grant{Role: g.Role, Template: g.Template})
 	}
 	out := imported{
 		Connections: len(doc.conns), Combos: len(doc.combos), CustomModels: len(doc.customs), ModelAliases: len(doc.aliases),
