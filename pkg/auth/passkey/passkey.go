@@ -92,14 +92,14 @@ func SiteOf(origin string) (Site, error) {
 	return Site{name, origin}, nil
 }
 
-// Flags of authenticator data.
+// Flags of authenticator data: WebAuthn, 6.1.
 const (
-	present   = 1 << 0
-	verified  = 1 << 2
-	syncable  = 1 << 3
-	synced    = 1 << 4
-	attested  = 1 << 6
-	extension = 1 << 7
+	userPresent    = 1 << 0
+	userVerified   = 1 << 2
+	backupEligible = 1 << 3
+	backupState    = 1 << 4
+	attestedData   = 1 << 6
+	extensionData  = 1 << 7
 )
 
 // authData is authenticator data: WebAuthn, 6.1.
@@ -132,9 +132,9 @@ func (s Site) read(kind string, clientData, raw []byte) (challenge string, d aut
 	switch {
 	case !bytes.Equal(raw[:sha256.Size], host[:]):
 		return "", d, errHost
-	case d.flags&present == 0 || d.flags&verified == 0:
+	case d.flags&userPresent == 0 || d.flags&userVerified == 0:
 		return "", d, errUnverified
-	case d.flags&synced != 0 && d.flags&syncable == 0:
+	case d.flags&backupState != 0 && d.flags&backupEligible == 0:
 		return "", d, errForm
 	}
 	return text("challenge"), d, nil
@@ -147,7 +147,7 @@ func (r *Registration) Check(s Site) (p rpc.Passkey, challenge string, err error
 		return p, "", err
 	}
 	const head = 16 + 2 // AAGUID, and the length of the id
-	if d.flags&attested == 0 || len(d.rest) < head {
+	if d.flags&attestedData == 0 || len(d.rest) < head {
 		return p, "", errForm
 	}
 	n := int(binary.BigEndian.Uint16(d.rest[head-2:]))
@@ -167,7 +167,7 @@ func (a *Assertion) Check(s Site) (challenge string, counter uint32, err error) 
 	switch {
 	case err != nil:
 		return "", 0, err
-	case d.flags&attested != 0 || (d.flags&extension != 0) != (len(d.rest) > 0) || len(a.ID) == 0 ||
+	case d.flags&attestedData != 0 || (d.flags&extensionData != 0) != (len(d.rest) > 0) || len(a.ID) == 0 ||
 		len(a.ID) > maxCredential:
 		return "", 0, errForm
 	}
