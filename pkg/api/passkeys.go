@@ -142,7 +142,7 @@ func (h *SignIn) finishPasskey(ctx context.Context, c *auth.Call) (*httpmsg.Resp
 	return h.Sessions.Open(ctx, c, &open)
 }
 
-// readPasskey reads a body. Its error is a Refusal if binary data of a passkey are malformed.
+// readPasskey reads a body. Its error is an oidc.Refusal if binary data of a passkey is malformed.
 func readPasskey(c *auth.Call, in any) error {
 	raw, err := jsonBody(c)
 	if err != nil {
@@ -157,7 +157,7 @@ func readPasskey(c *auth.Call, in any) error {
 	return nil
 }
 
-// passkeyRefused is refused, also for a refusal of the registry.
+// passkeyRefused returns and records a refusal as refused does, also one of the registry.
 func (h *SignIn) passkeyRefused(ctx context.Context, c *auth.Call, err error) error {
 	if e, ok := errors.AsType[*apierr.Error](err); ok && e.Status == 403 && strings.HasPrefix(e.Code, rpc.PasskeyRefused) {
 		err = oidc.Refusal(e.Code)
@@ -211,7 +211,7 @@ func (h *SignIn) spendChallenge(ctx context.Context, challenge string, until int
 	return err
 }
 
-// forPerson returns a handler that refuses who is no person.
+// forPerson returns a handler that serves people alone.
 func forPerson(serve endpoint.Handler) endpoint.Handler {
 	return func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 		if c.Person == nil {

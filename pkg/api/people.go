@@ -143,7 +143,8 @@ func (h *People) Export(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	return h.send(ctx, c, env)
 }
 
-// Import serves POST /api/import. The machine goes first; after a failure in between it is repeated.
+// Import serves POST /api/import. The machine is changed first: after a failure in between, repeating the call
+// completes it.
 func (h *People) Import(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	env, err := envelope(c)
 	if err != nil {

@@ -362,8 +362,8 @@ func checkProvider(p *rpc.IdentityProvider) error {
 	return nil
 }
 
-// Compare serves POST /api/compare, of which the object of the machine does all. The secrets of identity
-// providers are in the registry, and the operator's.
+// Compare serves POST /api/compare. The object of the machine compares; the secrets of identity providers,
+// which are in the registry, are sent with a call of the operator.
 func (h *SignIn) Compare(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	env, err := envelope(c)
 	if err == nil && gjson.GetBytes(env.Body, "identityProviders").Exists() {
