@@ -46,8 +46,8 @@ func (a *app) setIdentityProvider(ctx context.Context, in *input) error {
 	if moved(in.body, row) && row.Get("hasSecret").Bool() && !given {
 		return Usagef("the stored secret is of the client and the issuer of before: name the new one with --secret, or none")
 	}
-	if in.body["clientSecret"] = clientSecret; !given {
-		delete(in.body, "clientSecret")
+	if given {
+		in.body["clientSecret"] = clientSecret
 	}
 	return a.make(ctx, in)
 }

@@ -33,8 +33,8 @@ func (a *app) secret(what string) (string, error) {
 	return text, nil
 }
 
-// typed reads a line from the terminal. The echo is off before the prompt is there, since what is typed or pasted
-// at once would be shown else.
+// typed reads a line from the terminal. The echo is off before the prompt is shown: what is typed or pasted
+// at once would be visible otherwise.
 func (a *app) typed(f *os.File, what string) (line []byte, err error) {
 	before, err := term.MakeRaw(int(f.Fd()))
 	if err != nil {
