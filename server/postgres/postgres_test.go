@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	memory "weir/internal/testgw/objects"
 	"weir/pkg/machine/storage"
 	"weir/server/objects"
@@ -814,4 +816,13 @@ func TestSilentCommitIsNamed(t *testing.T) {
 		v, err := e.Rows("m").Get("conn:1")
 		return err == nil && string(v) == stored
 	})
+}
+
+// TestErrorWithoutCodeIsNotUnfit: the first two characters of a missing code were read, which ended the process.
+func TestErrorWithoutCodeIsNotUnfit(t *testing.T) {
+	for code, want := range map[string]bool{"": false, "5": false, "57P03": false, "42501": true, "08P01": true} {
+		if got := isUnfit(&pgconn.PgError{Code: code}); got != want {
+			t.Errorf("code %q: %t, want %t", code, got, want)
+		}
+	}
 }

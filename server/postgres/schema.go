@@ -208,7 +208,9 @@ func isUnfit(err error) bool {
 	var u *unfit
 	var p *pgconn.PgError
 	return errors.As(err, &u) || tlsHint(err) != "" || errors.As(err, &p) &&
-		(slices.Contains([]string{"28", "3D", "3F", "42"}, p.Code[:2]) || p.Code == "25006" || p.Code == "08P01")
+		slices.ContainsFunc([]string{"28", "3D", "3F", "42", "25006", "08P01"}, func(code string) bool {
+			return strings.HasPrefix(p.Code, code)
+		})
 }
 
 // tlsHint says what to do if TLS was refused, by one side or the other; else it is empty.
