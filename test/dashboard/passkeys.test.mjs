@@ -137,7 +137,7 @@ test("an invitation to another machine is accepted by a passkey that one has", a
   await page.getByRole("button", { name: "Create a passkey" }).click();
   await page.getByText("Signed in as Bob (viewer)").waitFor();
   await page.goto(`${named.url}/#/${await invited(other, { role: "editor" })}`);
-  await page.getByRole("button", { name: "Accept with a passkey that you have" }).click();
+  await page.getByRole("button", { name: "Accept with an existing passkey" }).click();
   await page.getByText("Signed in as Bob").waitFor();
   const { data } = await b.operator.call("GET", `/${other}/api/people`);
   assert.deepEqual([data[0].name, data[0].role], ["Bob", "editor"]);

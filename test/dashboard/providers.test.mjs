@@ -314,7 +314,7 @@ test("a move among equal priorities assigns all of them, six calls at a time", a
   };
   await becomes(() => held.length, 6);
   await end(30);
-  await page.getByText("Saving the order:  25 of 60").waitFor();
+  await page.getByText("Saving order: 25 of 60").waitFor();
   await becomes(() => held.length, 36);
   many = many
     .toSpliced(59, 1)

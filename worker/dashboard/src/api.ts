@@ -118,6 +118,7 @@ export async function call<T = unknown>(
   return json(await send(method, path, body, headers));
 }
 
+// session returns the session of an answer, whose CSRF token later calls send.
 export async function session(res: Promise<Response>): Promise<Session> {
   const s: Session = await (await res).json();
   csrf = s.csrfToken ?? "";

@@ -109,7 +109,7 @@ export function App() {
         <Dialog title="Sign in again" onClose={() => answer(false)}>
           <p>
             {session.personId
-              ? "To continue, sign in again as you have before."
+              ? "To continue, sign in again."
               : `To continue, enter your ${session.operator ? "operator token" : "management key"} again.`}
           </p>
           {session.operator && (

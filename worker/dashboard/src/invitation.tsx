@@ -113,7 +113,7 @@ export default function Invited({
         {!of.renews &&
           offered.map((p) => (
             <Button key={p.id} busy={act.busy} onClick={() => void signInBy(p.id)}>
-              Accept with {p.id === byPasskey ? "a passkey that you have" : p.name}
+              Accept with {p.id === byPasskey ? "an existing passkey" : p.name}
             </Button>
           ))}
         <Button kind="link" onClick={onDone}>

@@ -125,8 +125,8 @@ export default function Passkeys() {
           onClose={() => setDeleting(null)}
         >
           <p>
-            No one signs in with it any more. Sessions stay: <em>Sign out everywhere</em> ends them. Delete it on the
-            device too.
+            You can no longer sign in with it. Open sessions continue: <em>Sign out everywhere</em> ends them. Delete it
+            on the device too.
           </p>
         </Confirm>
       )}

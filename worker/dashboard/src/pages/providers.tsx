@@ -67,7 +67,7 @@ function List({ machine, machineName }: PageProps) {
             (n) => machine.put(`/providers/${n.id}`, { priority: n.priority }),
             (done) => {
               if (done === changed.length) setProgress("");
-              else if (done % 25 === 0) setProgress(`Saving the order:  ${number(done)} of ${number(changed.length)}`);
+              else if (done % 25 === 0) setProgress(`Saving order: ${number(done)} of ${number(changed.length)}`);
             },
           ),
         ),
