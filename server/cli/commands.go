@@ -4,21 +4,21 @@ package cli
 func commands() []group {
 	return []group{
 		{ops: []op{{use: "login URL", short: "store the credential of a gateway and use it from now on", long: loginText,
-			fields: []field{{"name", "", "NAME", "of the gateway in later commands; its host by default", nil},
-				{"ci", "", toggle, "exchange the ID token of a CI job, of GitHub Actions or in WEIR_ID_TOKEN", nil},
+			fields: []field{{"name", "", "NAME", "name of the gateway, as --gateway takes it; its host by default", nil},
+				{"ci", "", toggle, "sign in with the ID token of a CI job: that of GitHub Actions, or WEIR_ID_TOKEN", nil},
 				{"token", "", toggle, "ask for the operator token or a key, in place of an approval in the dashboard", nil}}, run: (*app).login}}},
 		{"gateways", "gateway", "list, choose and forget the gateways of weir login", []op{
 			{use: "ls", short: "list gateways", run: (*app).listGateways},
-			{use: "use [NAME]", short: "choose the gateway of later commands; without a name the data directory of this computer",
+			{use: "use [NAME]", short: "choose the gateway that commands use; without NAME the data directory of this computer",
 				run: (*app).useGateway},
 			{use: "rm NAME", short: "forget the credential of a gateway", run: (*app).forgetGateway},
 		}},
 		{ops: []op{{use: "status", short: "show the server and its machines at a glance, and what is wrong", run: (*app).status}}},
 		{"machines", "machine", "list, create, rename, delete and restore machines; needs the operator token", []op{
 			{use: "ls", short: "list machines", call: "GET /api/machines", columns: machineColumns, fields: []field{
-				{"deleted", "?deleted", toggle, "those that can be restored, instead of the others", nil}}},
+				{"deleted", "?deleted", toggle, "list the deleted machines that can still be restored", nil}}},
 			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"},
-				fields: []field{{"id", "machineId", "ID", "of a machine that moves here, so that its keys can come along", nil}}},
+				fields: []field{{"id", "machineId", "ID", "id of a machine that moves here, so that its keys stay valid", nil}}},
 			{use: "rename MACHINE NAME", short: "change the name of a machine", call: "PATCH /api/machines/{id}", args: []string{"name"}},
 			{use: "rm MACHINE", short: "delete a machine with everything in it", long: removeText, call: "DELETE /api/machines/{id}", ask: true,
 				fields: []field{{"now", "?now", toggle, "erase it at once", nil}}, run: (*app).removeMachine},
@@ -28,7 +28,7 @@ func commands() []group {
 			{use: "ls", short: "list identity providers", call: "GET /api/identity-providers", columns: idpColumns},
 			{use: "add NAME ISSUER CLIENT", short: "add a provider; CLIENT is the client id or the audience of its tokens", long: idpText,
 				call: "POST /api/identity-providers", args: []string{"name", "issuer", "clientId"}, fields: idpFields[3:]},
-			{use: "set PROVIDER", short: "change the fields that are named; none removes one", long: idpText, call: "PUT /api/identity-providers/{id}",
+			{use: "set PROVIDER", short: "change the fields that flags name; the value none removes one", long: idpText, call: "PUT /api/identity-providers/{id}",
 				fields: idpFields, run: (*app).setIdentityProvider},
 			{use: "test PROVIDER", short: "ask a provider again, and say what it lacks", call: "POST /api/identity-providers/{id}/test",
 				run: (*app).testIdentityProvider},
@@ -42,25 +42,25 @@ func commands() []group {
 		{"budgets", "budget", "list, create, change and delete budgets", []op{
 			{use: "ls", short: "list budgets with what is spent", call: "GET /api/budgets", columns: budgetColumns,
 				run: (*app).listNamed},
-			{use: "show BUDGET", short: "show one", call: "GET /api/budgets/{id}"},
+			{use: "show BUDGET", short: "show a budget", call: "GET /api/budgets/{id}"},
 			{use: "add NAME LIMIT", short: "create a budget of the machine, or of a key", long: limitText,
 				call: "POST /api/budgets", args: []string{"name"}, fields: budgetFields[2:], run: (*app).addBudget},
-			{use: "set BUDGET", short: "change the fields that are named; none removes one", call: "PUT /api/budgets/{id}",
+			{use: "set BUDGET", short: "change the fields that flags name; the value none removes one", call: "PUT /api/budgets/{id}",
 				fields: budgetFields[:7]},
 			{use: "rm BUDGET", short: "delete a budget", call: "DELETE /api/budgets/{id}", ask: true},
 		}},
 		{"people", "person", "list, invite, change and remove the people of the machine", peopleOps},
 		{"combos", "combo", "list, create, change and delete combos", []op{
 			{use: "ls", short: "list combos", call: "GET /api/combos", columns: comboColumns},
-			{use: "show COMBO", short: "show one", call: "GET /api/combos/{id}"},
+			{use: "show COMBO", short: "show a combo", call: "GET /api/combos/{id}"},
 			{use: "add NAME MODEL…", short: "create a combo of models", call: "POST /api/combos", args: []string{"name", "models…"},
 				fields: comboFields[2:]},
-			{use: "set COMBO", short: "change the fields that are named; none removes one", call: "PUT /api/combos/{id}", fields: comboFields},
+			{use: "set COMBO", short: "change the fields that flags name; the value none removes one", call: "PUT /api/combos/{id}", fields: comboFields},
 			{use: "rm COMBO", short: "delete a combo", call: "DELETE /api/combos/{id}", ask: true},
 		}},
 		{"destinations", "destination", "list, create, change, test and delete destinations of notifications and exports", destinationOps},
 		{"settings", "", "show and change the settings of the machine", []op{
-			{use: "ls", short: "show them", call: "GET /api/settings"},
+			{use: "ls", short: "show the settings", call: "GET /api/settings"},
 			{use: "set NAME=VALUE…", short: "change settings; an empty value is the default", long: settingText,
 				call: "PATCH /api/settings", run: (*app).setSettings},
 		}},
@@ -76,47 +76,47 @@ func commands() []group {
 			{use: "rm REQUEST", short: "delete the bodies of a request", call: "DELETE /api/captures/{}", ask: true},
 			{use: "clear", short: "delete all stored bodies", call: "DELETE /api/captures", ask: true},
 		}},
-		{ops: []op{{use: "audit", short: "list what was done to the machine", call: "GET /api/audit", columns: auditColumns, fields: []field{
-			{"limit,n", "?limit", "NUMBER", "of records, 50 by default", nil}, {"text", "?q", "TEXT", "that they contain", nil},
+		{ops: []op{{use: "audit", short: "list who changed what", call: "GET /api/audit", columns: auditColumns, fields: []field{
+			{"limit,n", "?limit", "NUMBER", "number of records, 50 by default", nil}, {"text", "?q", "TEXT", "only records that contain TEXT", nil},
 			{"verify", "?verify", toggle, "check that no record was changed", nil},
 		}, run: (*app).audit}}},
 		{ops: []op{{use: "explain MODEL", short: "show which accounts a request would try, in order", call: "POST /api/explain",
-			fields: []field{{"path", "path", "PATH", "of the request; /v1/chat/completions by default", nil},
-				{"key", "", "KEY", "of the request, whose models, limits and budgets hold", nil}}, run: (*app).explain}}},
+			fields: []field{{"path", "path", "PATH", "path of the request; /v1/chat/completions by default", nil},
+				{"key", "", "KEY", "key of the request: its models, limits and budgets apply", nil}}, run: (*app).explain}}},
 		{ops: []op{{use: "call MODEL [PROMPT]", short: "ask a model and print its answer as it comes", long: callText,
 			call: "POST /v1/chat/completions", fields: []field{{"system", "", "PROMPT", "system prompt", nil},
-				{"key", "key", "REF", "key of the call: env:NAME, file:PATH or -", asReference}}, run: (*app).chat}}},
-		{ops: []op{{use: "setup [TOOL]", short: "print the command that sets up a tool; without one list the tools", long: setupText,
-			call: "POST /api/setup", args: []string{"tool"}, fields: []field{{"model", "model", "MODEL", "of the tool", nil},
-				{"small-model", "smallModel", "MODEL", "of its background work", nil}}, run: (*app).setup}}},
+				{"key", "key", "REF", "key to call with: env:NAME, file:PATH or -", asReference}}, run: (*app).chat}}},
+		{ops: []op{{use: "setup [TOOL]", short: "print the command that sets up a tool; without TOOL list the tools", long: setupText,
+			call: "POST /api/setup", args: []string{"tool"}, fields: []field{{"model", "model", "MODEL", "model that the tool uses", nil},
+				{"small-model", "smallModel", "MODEL", "model for the tool's background work", nil}}, run: (*app).setup}}},
 		{ops: []op{{use: "export [FILE]", short: "write the configuration of the machine", call: "GET /api/export",
-			long: "Without --sealed it has no secrets. Without FILE it is printed.", fields: []field{
-				{"sealed", "", toggle, "with the secrets, encrypted by a passphrase", nil}, passphrase,
+			long: "It has no secrets unless --sealed is given. Without FILE it is printed.", fields: []field{
+				{"sealed", "", toggle, "include the secrets, encrypted with a passphrase", nil}, passphrase,
 				{"force", "", toggle, "replace FILE if it exists", nil}}, run: (*app).export}}},
 		{"import", "", "read a configuration that export has written, or that of another gateway", []op{
 			{use: "file FILE", short: "read a configuration that export has written, or a seed", call: "POST /api/import",
 				fields: []field{{"preview", "preview", toggle, "change nothing, print what would change", nil},
-					{"replace", "replace", toggle, "delete what the file does not have", nil},
-					{"keys", "keys", toggle, "add the keys too", nil},
-					{"people", "people", toggle, "add the people and their roles too; needs the operator token", nil}, passphrase}, run: (*app).importFile},
-			{use: "litellm FILE", short: "write weir.yaml of a config.yaml of LiteLLM", long: importText, fields: outFields,
+					{"replace", "replace", toggle, "delete what is not in the file", nil},
+					{"keys", "keys", toggle, "import the keys too", nil},
+					{"people", "people", toggle, "import the people and their roles too; needs the operator token", nil}, passphrase}, run: (*app).importFile},
+			{use: "litellm FILE", short: "convert a config.yaml of LiteLLM to weir.yaml", long: importText, fields: outFields,
 				run: importOther((*importer).litellm)},
-			{use: "portkey FILE", short: "write weir.yaml of a config of Portkey in JSON", long: importText, fields: outFields,
+			{use: "portkey FILE", short: "convert a JSON config of Portkey to weir.yaml", long: importText, fields: outFields,
 				run: importOther((*importer).portkey)},
 			{use: "openrouter", short: "write weir.yaml with an account at OpenRouter", long: importText, fields: outFields,
 				run: importOther((*importer).openrouter)},
-			{use: "env", short: "write weir.yaml of the keys of providers in the environment", long: importText, fields: outFields,
+			{use: "env", short: "write weir.yaml with the provider keys of the environment", long: importText, fields: outFields,
 				run: importOther((*importer).environment)},
 		}},
 		{ops: []op{{use: "plan [FILE]", short: "show what apply would change; exit code 0 if nothing, 2 otherwise", long: planText,
 			fields: append([]field{{"schema", "", toggle, "print the JSON Schema of the file", nil}}, planFields...), run: (*app).plan}}},
-		{ops: []op{{use: "apply [FILE]", short: "make the machine what weir.yaml says", long: planText, fields: planFields, ask: true, run: (*app).apply}}},
-		{ops: []op{{use: "pull [FILE]", short: "write weir.yaml of the machine", call: "GET /api/settings", run: (*app).pull,
+		{ops: []op{{use: "apply [FILE]", short: "change the machine to match weir.yaml", long: planText, fields: planFields, ask: true, run: (*app).apply}}},
+		{ops: []op{{use: "pull [FILE]", short: "write the configuration of the machine to weir.yaml", call: "GET /api/settings", run: (*app).pull,
 			fields: []field{{"force", "", toggle, "replace FILE if it exists", nil}}}}},
 		{ops: []op{{use: "doctor", short: "examine a gateway and its machine, and say what to do", run: (*app).doctor, fields: []field{
-			{"security", "", toggle, "examine what is not safe: files, the network, secrets and the keys of all machines", nil}}}}},
-		{ops: []op{{use: "api METHOD PATH", short: "make any call of the API, for scripts", run: (*app).api, fields: []field{
-			{"body", "", "FILE", "with the body in JSON, - for the standard input", nil}}}}},
+			{"security", "", toggle, "check files, the network, secrets and the keys of all machines for risks", nil}}}}},
+		{ops: []op{{use: "api METHOD PATH", short: "call any route of the API, for scripts", run: (*app).api, fields: []field{
+			{"body", "", "FILE", "file with the body in JSON, - for the standard input", nil}}}}},
 	}
 }
 
@@ -126,22 +126,22 @@ const (
 	loginText   = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
 	limitText   = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
 	settingText = "A value is a text, a number or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
-	inviteText  = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. The limits are those of a\nmember; each call sets all of them."
-	callText    = "Without PROMPT it is read from the standard input. The operator has no key, and\ncalls with one that is created for it, expires after ten minutes and is deleted behind it."
+	inviteText  = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. Only members have limits; each\ncall sets all of them."
+	callText    = "PROMPT is read from the standard input if it is left out. With the operator token, a key\nis created for the call and deleted after it; it expires after ten minutes in any case."
 	setupText   = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
-	planText    = "FILE is weir.yaml by default, and - is the standard input. The file owns the sections that\nit has; others are left alone. A field that a row does not name keeps its value."
-	importText  = "Nothing is changed: weir plan and weir apply use the file. A report on the standard error says\nwhat was taken, what has an equal in weir and what has none. The file has no secrets, but the\nvariables that they are read from."
-	accountText = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers; servers of your own are openai-compatible or\nanthropic-compatible, with --base-url."
+	planText    = "FILE is weir.yaml by default, and - is the standard input. Sections that the file does not\nhave are left alone, and fields that an entry does not name keep their values."
+	importText  = "Nothing is changed yet: review the file, then run weir plan and weir apply. A report on the\nstandard error says what was taken, what weir does in another way and what it cannot do. The\nfile has no secrets: it names the variables that they are read from."
+	accountText = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers. A server of your own is openai-compatible or\nanthropic-compatible, with --base-url; its key, if it wants one, is given by --api-key only."
 )
 
 var idpFields = []field{
-	{"name", "name", "NAME", "", nil},
-	{"issuer", "issuer", "ISSUER", "as in its tokens", nil},
+	{"name", "name", "NAME", "name on the sign-in button", nil},
+	{"issuer", "issuer", "ISSUER", "issuer, exactly as in its tokens", nil},
 	{"client", "clientId", "CLIENT", "the client id or the audience of its tokens", nil},
 	{"kind", "kind", "KIND", "cloudflare-access, google-iap, ci or passkey; without it people sign in there", nil},
-	{"secret", "clientSecret", "REF", "of the client: env:NAME, file:PATH or -", asReference},
-	{"scopes", "scopes", "LIST", "beside openid; email and profile by default", asList},
-	{"rules", "rules", "RULES", "ROLE:CLAIM=VALUE between commas, or JSON", asRules},
+	{"secret", "clientSecret", "REF", "client secret: env:NAME, file:PATH or -", asReference},
+	{"scopes", "scopes", "LIST", "scopes besides openid; email and profile by default", asList},
+	{"rules", "rules", "RULES", "who gets which role: ROLE:CLAIM=VALUE between commas, or JSON", asRules},
 }
 
 var outFields = []field{
@@ -150,20 +150,20 @@ var outFields = []field{
 }
 
 var planFields = []field{
-	{"prune", "", toggle, "delete what the sections of the file do not have", nil},
-	{"secrets", "", toggle, "send the secrets of all accounts again", nil},
+	{"prune", "", toggle, "delete what is not in the file, in the sections that it has", nil},
+	{"secrets", "", toggle, "send the secrets of all accounts, also unchanged ones", nil},
 }
 
 var passphrase = field{"passphrase", "passphrase", "REF", "the passphrase: env:NAME, file:PATH or -", asReference}
 
 var accountOps = []op{
 	{use: "ls", short: "list accounts", call: "GET /api/providers", columns: accountColumns},
-	{use: "show ACCOUNT", short: "show one", call: "GET /api/providers/{id}"},
+	{use: "show ACCOUNT", short: "show an account", call: "GET /api/providers/{id}"},
 	{use: "add PROVIDER", short: "connect an account", long: accountText, call: "POST /api/providers", args: []string{"provider"},
 		fields: append(accountFields, credentials...), run: (*app).addAccount},
 	{use: "sign-in PROVIDER", short: "connect an account by signing in at the provider with a code", call: "POST /api/oauth/{}/device",
 		fields: accountFields[:1], run: (*app).signIn},
-	{use: "set ACCOUNT", short: "change the fields that are named; none removes one", call: "PUT /api/providers/{id}", fields: accountFields},
+	{use: "set ACCOUNT", short: "change the fields that flags name; the value none removes one", call: "PUT /api/providers/{id}", fields: accountFields},
 	{use: "test ACCOUNT", short: "call the provider once", call: "POST /api/providers/{id}/test", run: (*app).test},
 	{use: "rotate ACCOUNT", short: "replace the credential of an account, and test it", call: "PUT /api/providers/{id}",
 		fields: credentials, run: (*app).rotateAccount},
@@ -171,52 +171,52 @@ var accountOps = []op{
 	{use: "resume ACCOUNT", short: "make calls with an account again", call: "PUT /api/providers/{id}", body: map[string]any{"isActive": true}},
 	{use: "rm ACCOUNT", short: "delete an account; restore undoes it for a minute", call: "DELETE /api/providers/{id}", ask: true},
 	{use: "restore ID", short: "restore an account that was deleted in the last minute", call: "POST /api/providers/{}/restore"},
-	{use: "models ACCOUNT", short: "list the models that the provider names", call: "GET /api/providers/{id}/models",
+	{use: "models ACCOUNT", short: "list the models that the provider offers", call: "GET /api/providers/{id}/models",
 		columns: []column{{title: "MODEL", path: "id"}}},
 	{use: "quota", short: "list what is left of the limits of each account", call: "GET /api/quota", columns: quotaColumns},
 	{use: "timeline", short: "show what the attempts with each account found, by hour or day", call: "GET /api/health/timeline",
-		columns: timelineColumns, fields: []field{{"by", "", "LIST", "of account (the default), provider and model", nil},
-			{"span", "?span", "SPAN", "24h, the default, or 30d", nil}}, run: (*app).timeline},
+		columns: timelineColumns, fields: []field{{"by", "", "LIST", "group by account (the default), provider or model", nil},
+			{"span", "?span", "SPAN", "24h (the default) or 30d", nil}}, run: (*app).timeline},
 	{use: "outages", short: "show what the status pages of the providers say", call: "GET /api/health/providers", columns: outageColumns},
 	{use: "providers", short: "list the providers that weir knows", call: "GET /api/catalog/providers", columns: providerColumns},
 }
 
 var accountFields = []field{
 	{"name", "name", "NAME", "its name", nil},
-	{"priority", "priority", "NUMBER", "accounts of lower numbers are tried first", asNumber},
-	{"weight", "weight", "NUMBER", "its share of weighted choices", asNumber},
-	{"base-url", "providerSpecificData.baseUrl", "URL", "address of the provider", nil},
-	{"prefix", "providerSpecificData.prefix", "TEXT", "of its model ids", nil},
-	{"enabled-models", "providerSpecificData.enabledModels", "LIST", "the only models that it serves", asList},
-	{"proxy-url", "providerSpecificData.proxyUrl", "URL", "HTTP CONNECT proxy", nil},
+	{"priority", "priority", "NUMBER", "accounts with lower numbers are tried first", asNumber},
+	{"weight", "weight", "NUMBER", "share of the traffic, with the strategy weighted", asNumber},
+	{"base-url", "providerSpecificData.baseUrl", "URL", "address of the server", nil},
+	{"prefix", "providerSpecificData.prefix", "TEXT", "its models are named TEXT/MODEL", nil},
+	{"enabled-models", "providerSpecificData.enabledModels", "LIST", "serve only these models", asList},
+	{"proxy-url", "providerSpecificData.proxyUrl", "URL", "call the provider through this HTTP CONNECT proxy", nil},
 	{"var", "providerSpecificData.", "NAME=VALUE", "a variable of the provider, such as region=eu-west-1", nil},
 }
 
 // credentials are the secrets of an account. A flag refers to one.
 var credentials = []field{
 	{"api-key", "apiKey", "REF", "API key: env:NAME, file:PATH or -", asReference},
-	{"access-key-id", "accessKeyId", "REF", "of AWS", asReference},
-	{"secret-access-key", "secretAccessKey", "REF", "of AWS", asReference},
-	{"session-token", "sessionToken", "REF", "of AWS", asReference},
-	{"service-account", "serviceAccount", "REF", "JSON file of a Google service account", asReference},
-	{"access-token", "accessToken", "REF", "of OAuth", asReference},
-	{"refresh-token", "refreshToken", "REF", "of OAuth", asReference},
+	{"access-key-id", "accessKeyId", "REF", "access key ID of AWS", asReference},
+	{"secret-access-key", "secretAccessKey", "REF", "secret access key of AWS", asReference},
+	{"session-token", "sessionToken", "REF", "session token of AWS", asReference},
+	{"service-account", "serviceAccount", "REF", "key file of a Google service account, in JSON", asReference},
+	{"access-token", "accessToken", "REF", "access token of OAuth", asReference},
+	{"refresh-token", "refreshToken", "REF", "refresh token of OAuth", asReference},
 }
 
 var modelOps = []op{
 	{use: "ls", short: "list the models of a kind", call: "GET /api/models/list/{}", columns: modelColumns, run: (*app).models,
 		fields: []field{{"kind", "", "KIND", "llm (the default), embedding, image, tts, stt, video, music, rerank, web or image-to-text", nil}}},
 	{use: "show MODEL", short: "show what is known of a model", call: "GET /api/models/info", args: []string{"?id"}},
-	{use: "unavailable", short: "list what does not serve at the moment, and why", call: "GET /api/models/availability", columns: unavailableColumns},
+	{use: "unavailable", short: "list the models that cannot be called at the moment, and why", call: "GET /api/models/availability", columns: unavailableColumns},
 	{use: "aliases", short: "list the aliases", call: "GET /api/models/alias", member: "aliases"},
 	{use: "alias ALIAS MODEL", short: "create or change an alias", call: "PUT /api/models/alias", args: []string{"alias", "model"}},
 	{use: "unalias ALIAS", short: "delete an alias", call: "DELETE /api/models/alias", args: []string{"?alias"}},
 	{use: "custom", short: "list the models that were added", call: "GET /api/models/custom", columns: customColumns},
 	{use: "add PREFIX MODEL", short: "add a model that weir does not know, or change it", call: "POST /api/models/custom",
-		args: []string{"providerAlias", "id"}, fields: []field{{"name", "name", "NAME", "in lists", nil}, {"kind", "type", "KIND", "llm, embedding, …", nil},
-			{"context", "contextLength", "TOKENS", "of context", asNumber}, {"max-tokens", "maxTokens", "TOKENS", "of the longest answer", asNumber}}},
-	{use: "rm PREFIX MODEL", short: "delete such a model", call: "DELETE /api/models/custom", args: []string{"?providerAlias", "?id"},
-		fields: []field{{"kind", "?type", "KIND", "its kind", nil}}},
+		args: []string{"providerAlias", "id"}, fields: []field{{"name", "name", "NAME", "name in lists", nil}, {"kind", "type", "KIND", "llm (the default), embedding, image, …", nil},
+			{"context", "contextLength", "TOKENS", "size of its context", asNumber}, {"max-tokens", "maxTokens", "TOKENS", "longest answer", asNumber}}},
+	{use: "rm PREFIX MODEL", short: "delete a model that was added", call: "DELETE /api/models/custom", args: []string{"?providerAlias", "?id"},
+		fields: []field{{"kind", "?type", "KIND", "kind of the model", nil}}},
 	{use: "disabled", short: "list the disabled models", call: "GET /api/models/disabled", member: "disabled"},
 	{use: "disable PREFIX MODEL…", short: "disable models", call: "POST /api/models/disabled", args: []string{"providerAlias", "ids…"}},
 	{use: "enable PREFIX [MODEL]", short: "enable a model again, or all of the prefix", call: "DELETE /api/models/disabled",
@@ -226,30 +226,30 @@ var modelOps = []op{
 var destinationOps = []op{
 	{use: "ls", short: "list destinations", call: "GET /api/destinations", columns: destinationColumns},
 	{use: "kinds", short: "list the kinds with their settings", call: "GET /api/destinations", member: "kinds", columns: kindColumns},
-	{use: "show DESTINATION", short: "show one", call: "GET /api/destinations/{id}"},
+	{use: "show DESTINATION", short: "show a destination", call: "GET /api/destinations/{id}"},
 	{use: "add KIND NAME", short: "create a destination", call: "POST /api/destinations", args: []string{"kind", "name"}, fields: destinationFields[1:]},
-	{use: "set DESTINATION", short: "change the fields that are named", call: "PUT /api/destinations/{id}", fields: destinationFields},
+	{use: "set DESTINATION", short: "change the fields that flags name", call: "PUT /api/destinations/{id}", fields: destinationFields},
 	{use: "test DESTINATION", short: "send a test", call: "POST /api/destinations/{id}/test", run: (*app).testDestination},
-	{use: "deliveries DESTINATION", short: "list what waits, and what was not delivered", call: "GET /api/destinations/{id}/deliveries",
+	{use: "deliveries DESTINATION", short: "list deliveries that wait or have failed", call: "GET /api/destinations/{id}/deliveries",
 		columns: deliveryColumns},
-	{use: "pause DESTINATION", short: "send nothing", call: "PUT /api/destinations/{id}", body: map[string]any{"enabled": false}},
+	{use: "pause DESTINATION", short: "stop sending", call: "PUT /api/destinations/{id}", body: map[string]any{"enabled": false}},
 	{use: "resume DESTINATION", short: "send again", call: "PUT /api/destinations/{id}", body: map[string]any{"enabled": true}},
 	{use: "rm DESTINATION", short: "delete a destination", call: "DELETE /api/destinations/{id}", ask: true},
 }
 
 var destinationFields = []field{
 	{"name", "name", "NAME", "its name", nil},
-	{"events", "events", "LIST", "of notifications", asList},
-	{"set", "settings.", "NAME=VALUE", "a setting that is not secret, see destinations kinds", nil},
+	{"events", "events", "LIST", "events to notify of; by default faults of accounts, budgets, new sign-ins", asList},
+	{"set", "settings.", "NAME=VALUE", "a setting; weir destinations kinds lists them", nil},
 	{"secret", "settings.", "NAME=REF", "a secret setting, such as url=env:SLACK_URL; REF is env:NAME, file:PATH or -", asReference},
 }
 
 var keyOps = []op{
 	{use: "ls", short: "list keys", call: "GET /api/keys", columns: keyColumns},
-	{use: "show KEY", short: "show one", call: "GET /api/keys/{id}"},
+	{use: "show KEY", short: "show a key", call: "GET /api/keys/{id}"},
 	{use: "add NAME", short: "create a key and print it, this once", call: "POST /api/keys", args: []string{"name"}, fields: append([]field{
-		{"budget", "budget", "LIMIT", "a budget of its own: 20/month in USD, 500000tokens/day", asLimit}}, keyFields[1:]...)},
-	{use: "set KEY", short: "change the fields that are named; none removes one", call: "PUT /api/keys/{id}", fields: keyFields},
+		{"budget", "budget", "LIMIT", "budget of the key: 20/month in USD, or 500000tokens/day", asLimit}}, keyFields[1:]...)},
+	{use: "set KEY", short: "change the fields that flags name; the value none removes one", call: "PUT /api/keys/{id}", fields: keyFields},
 	{use: "rotate KEY", short: "replace a key and print the new one", call: "POST /api/keys/{id}/rotate", fields: []field{
 		{"overlap", "overlapSeconds", "TIME", "how long the old key stays valid, such as 2h or 0s; a day by default", asSeconds}}},
 	{use: "usage KEY", short: "show what a key has used, by model", call: "GET /api/keys/{id}/usage", fields: usageFields[1:4], run: (*app).usage},
@@ -261,41 +261,41 @@ var keyOps = []op{
 
 var keyFields = []field{
 	{"name", "name", "NAME", "what the key is for", nil},
-	{"models", "models", "LIST", "models that it may use, such as openai/*,claude", asList},
-	{"scopes", "scopes", "LIST", "data (the default), manage, export, metrics", asList},
-	{"tags", "tags", "LIST", "that its calls get, such as team=web", asList},
-	{"expires", "expiresAt", "TIME", "30d, 12h, a day or a time of RFC 3339", asTime},
+	{"models", "models", "LIST", "models that the key may call, such as openai/*,claude", asList},
+	{"scopes", "scopes", "LIST", "what the key may do: data (the default), manage, export, metrics", asList},
+	{"tags", "tags", "LIST", "tags of its calls, such as team=web", asList},
+	{"expires", "expiresAt", "TIME", "when it expires: 30d, 12h, 2026-12-31 or a time of RFC 3339", asTime},
 	{"rpm", "rpm", "NUMBER", "requests per minute", asNumber},
 	{"daily-max", "dailyMax", "NUMBER", "requests per day", asNumber},
 	{"tpm", "tpm", "NUMBER", "tokens per minute", asNumber},
-	{"max-parallel", "maxParallel", "NUMBER", "requests under way", asNumber},
-	{"capture-percent", "capturePercent", "NUMBER", "share of calls whose bodies are stored", asNumber},
-	{"capture-hours", "captureHours", "NUMBER", "how long bodies are stored", asNumber},
+	{"max-parallel", "maxParallel", "NUMBER", "requests at a time", asNumber},
+	{"capture-percent", "capturePercent", "NUMBER", "percentage of calls whose prompts and answers are stored", asNumber},
+	{"capture-hours", "captureHours", "NUMBER", "hours for which prompts and answers are stored", asNumber},
 }
 
 var budgetFields = []field{
 	{"name", "name", "NAME", "its name", nil},
-	{"limit", "limit", "NUMBER", "what may be used in a window", asNumber},
-	{"models", "models", "LIST", "models that it is for", asList},
-	{"tag", "tag", "NAME=VALUE", "of the calls that it is for", nil},
-	{"tool", "tool", "TOOL", "that it is for, such as claude-code", nil},
-	{"unpriced", "unpriced", "WORD", "models without a price: pass or refuse", nil},
-	{"webhook-url", "webhookUrl", "URL", "where alerts are sent", nil},
-	{"key", "", "KEY", "that it limits; without one it limits all", nil},
+	{"limit", "limit", "NUMBER", "new limit, in the unit of the budget", asNumber},
+	{"models", "models", "LIST", "count only calls of these models", asList},
+	{"tag", "tag", "NAME=VALUE", "count only calls with this tag", nil},
+	{"tool", "tool", "TOOL", "count only calls of this tool, such as claude-code", nil},
+	{"unpriced", "unpriced", "WORD", "what happens to models without a price: pass or refuse", nil},
+	{"webhook-url", "webhookUrl", "URL", "address that alerts are sent to", nil},
+	{"key", "", "KEY", "key that it limits; the whole machine by default", nil},
 }
 
 var comboFields = []field{
 	{"name", "name", "NAME", "its name", nil},
-	{"models", "models", "LIST", "its models, in order", asList},
-	{"strategy", "strategy", "WORD", "fallback, round-robin, affinity, weighted, cheapest, fastest or least-busy", nil},
-	{"kind", "kind", "WORD", "of its models, such as embedding", nil},
-	{"split-by", "splitBy", "WORD", "of weighted: session or key", nil},
-	{"weights", "weights", "LIST", "of weighted: MODEL=NUMBER between commas", asWeights},
+	{"models", "models", "LIST", "models in the order in which they are tried", asList},
+	{"strategy", "strategy", "WORD", "how a model is chosen: fallback, round-robin, affinity, weighted, cheapest, fastest or least-busy", nil},
+	{"kind", "kind", "WORD", "kind of its models, such as embedding", nil},
+	{"split-by", "splitBy", "WORD", "for weighted: what stays with one model, session or key", nil},
+	{"weights", "weights", "LIST", "for weighted: MODEL=NUMBER between commas", asWeights},
 }
 
 var peopleOps = []op{
 	{use: "ls", short: "list people", call: "GET /api/people", columns: personColumns},
-	{use: "invite NOTE", short: "print a link, this once, by which one person signs in within seven days", long: inviteText,
+	{use: "invite NOTE", short: "print a sign-in link for one person, once; it expires after seven days", long: inviteText,
 		call: "POST /api/invitations", args: []string{"note"}, fields: grantFields, run: (*app).invite},
 	{use: "invitations", short: "list the open invitations", call: "GET /api/people", member: "invitations", columns: invitationColumns},
 	{use: "withdraw ID", short: "withdraw an invitation", call: "DELETE /api/invitations/{}"},
@@ -309,35 +309,35 @@ var peopleOps = []op{
 // grantFields are a role, and the template of the keys of a member.
 var grantFields = []field{
 	{"role", "role", "ROLE", "member (the default), viewer, editor or owner", nil},
-	{"budget", "", "LIMIT", "of all keys of a member, such as 20/month in USD", nil},
-	{"models", "template.models", "LIST", "that the keys of a member may call", asList},
-	{"keys", "template.keys", "NUMBER", "of keys at a time, 3 by default", asNumber},
-	{"days", "template.days", "NUMBER", "after which a key expires", asNumber},
-	{"rpm", "template.rpm", "NUMBER", "requests per minute of a key", asNumber},
-	{"daily-max", "template.dailyMax", "NUMBER", "requests per UTC day of a key", asNumber},
-	{"tpm", "template.tpm", "NUMBER", "tokens per minute of a key", asNumber},
-	{"max-parallel", "template.maxParallel", "NUMBER", "requests at a time of a key", asNumber},
+	{"budget", "", "LIMIT", "budget of all keys of a member, such as 20/month in USD", nil},
+	{"models", "template.models", "LIST", "models that the keys of a member may call", asList},
+	{"keys", "template.keys", "NUMBER", "keys that a member may have, 3 by default", asNumber},
+	{"days", "template.days", "NUMBER", "days after which a key expires", asNumber},
+	{"rpm", "template.rpm", "NUMBER", "requests per minute of each key", asNumber},
+	{"daily-max", "template.dailyMax", "NUMBER", "requests per UTC day of each key", asNumber},
+	{"tpm", "template.tpm", "NUMBER", "tokens per minute of each key", asNumber},
+	{"max-parallel", "template.maxParallel", "NUMBER", "requests at a time of each key", asNumber},
 }
 
 var usageFields = []field{
-	{"by", "", "LIST", "of key, person, account, model (the default), provider, endpoint, tool, tag:NAME, month, day and hour", nil},
+	{"by", "", "LIST", "group by key, person, account, model (the default), provider, endpoint, tool, tag:NAME, month, day or hour", nil},
 	{"month", "", "MONTH", "one month, such as 2026-11", nil},
 	{"from", "?from", "DAY", "first day (UTC), such as 2026-11-01; hours are 2026-11-01T19", nil},
 	{"to", "?to", "DAY", "last day", nil},
-	{"csv", "", toggle, "print the CSV file of the API", nil},
+	{"csv", "", toggle, "print as CSV", nil},
 }
 
 var requestFields = []field{
 	{"follow,f", "", toggle, "print further requests as they end, until Ctrl-C", nil},
-	{"failed", "?failed", toggle, "only those that failed, or had a failed attempt", nil},
-	{"limit,n", "?limit", "NUMBER", "of requests, 20 by default and at most 200", nil},
-	{"key", "?key", "KEY", "of a key", nil}, {"account", "?connection", "ACCOUNT", "of an account", nil},
-	{"model", "?model", "MODEL", "of a model", nil}, {"provider", "?provider", "PROVIDER", "of a provider", nil},
-	{"endpoint", "?endpoint", "PATH", "such as /v1/chat/completions", nil}, {"status", "?status", "STATUS", "429, 4xx, error or client_left", nil},
-	{"code", "?code", "CODE", "of an error", nil}, {"outcome", "?outcome", "OUTCOME", "succeeded, provider_failed, refused or left", nil},
-	{"reason", "?reason", "REASON", "of a refusal", nil}, {"tag", "?tag", "TAG", "with a tag", nil}, {"tool", "?tool", "TOOL", "of a tool, such as claude-code", nil}, {"text", "?q", "TEXT", "that contain a text", nil},
-	{"from", "?from", "TIME", "since 2h ago, a day or a time of RFC 3339", asPast}, {"to", "?to", "TIME", "until then", asPast},
-	{"csv", "", toggle, "print the CSV file of the API, with all requests", nil},
+	{"failed", "?failed", toggle, "only requests that failed, or had a failed attempt", nil},
+	{"limit,n", "?limit", "NUMBER", "number of requests, 20 by default and at most 200", nil},
+	{"key", "?key", "KEY", "only requests of this key", nil}, {"account", "?connection", "ACCOUNT", "only requests of this account", nil},
+	{"model", "?model", "MODEL", "only requests of this model", nil}, {"provider", "?provider", "PROVIDER", "only requests of this provider", nil},
+	{"endpoint", "?endpoint", "PATH", "only requests of this path, such as /v1/chat/completions", nil}, {"status", "?status", "STATUS", "only requests with this status: 429, 4xx, error or client_left", nil},
+	{"code", "?code", "CODE", "only requests with this error code", nil}, {"outcome", "?outcome", "OUTCOME", "only requests with this outcome: succeeded, provider_failed, refused or left", nil},
+	{"reason", "?reason", "REASON", "only requests refused for this reason", nil}, {"tag", "?tag", "TAG", "only requests with this tag", nil}, {"tool", "?tool", "TOOL", "only requests of this tool, such as claude-code", nil}, {"text", "?q", "TEXT", "only requests that contain TEXT", nil},
+	{"from", "?from", "TIME", "start: 2h (two hours ago), 2026-11-01 or a time of RFC 3339", asPast}, {"to", "?to", "TIME", "end, likewise", asPast},
+	{"csv", "", toggle, "print all requests as CSV", nil},
 }
 
 var (
