@@ -207,6 +207,11 @@ const asked = {
   gdpr: "privacy",
   "how fast is it": "benchmark",
   "store prompts": "guides/captured-bodies",
+  "prompt logging": "guides/captured-bodies",
+  sso: "guides/sign-in",
+  "cloudflare cost": "guides/cost",
+  "status page": "guides/health",
+  "migrate from litellm": "guides/from-other-gateways",
 };
 
 test("the search finds what readers call a thing", async () => {
