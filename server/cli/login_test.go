@@ -67,7 +67,7 @@ func TestLoginStoresSeveralGateways(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"keys"}, 1, "lacks the scope"},
+		{[]string{"keys"}, 1, "has the scope"},
 		{[]string{"gateways", "use", "team"}, 0, ""},
 		{[]string{"keys"}, 0, "manager"},
 		{[]string{"machines"}, 1, "weir: "},

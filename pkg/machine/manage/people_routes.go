@@ -30,7 +30,7 @@ func readRole(in *Input) (g people.Grant) {
 		return g
 	}
 	if g.Role != people.Member {
-		in.fail("template", "is for the role member")
+		in.fail("template", "has the limits of members: other roles have none")
 		return g
 	}
 	t, fields := &people.Template{}, sub(v, "template")

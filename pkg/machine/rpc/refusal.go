@@ -32,5 +32,5 @@ func ErrClientSecret() *apierr.Error {
 // ErrInvalidKey refuses a well-formed key: an unknown, revoked or expired one,
 // or one without the scope that the route needs.
 func ErrInvalidKey() *apierr.Error {
-	return apierr.New(401, invalidKey, `Invalid API key. It is unknown, expired or revoked, or lacks the scope of this route: "data" for /v1, "manage" for /api, "metrics" for /metrics, and /api/machines accepts the operator token only. Check the key on the page Keys of the dashboard.`)
+	return apierr.New(401, invalidKey, `Invalid API key for this route. Check on the page Keys of the dashboard that it exists, has not expired and has the scope: data for /v1, manage for /api, metrics for /metrics. Routes of machines need the operator token.`)
 }
