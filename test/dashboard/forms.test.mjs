@@ -23,7 +23,7 @@ const forms = [
   ["combos", (page) => openUnlessOpen(page, "New combo"), { Name: "best" }],
   ["models?view=aliases", null, { Alias: "quick", "Target model": "up/test-chat" }],
   ["models?view=custom", null, { "Model ID": "mine", "Provider alias or prefix": "up" }],
-  ["models?view=prices", null, { "Priced model": "up/test-chat", Price: "1/2" }],
+  ["models?view=prices", null, { "Priced model": "up/test-chat", "Input price": "1", "Output price": "2" }],
   ["settings", null, { "First-byte timeout (seconds)": "77" }],
   ["explain", null, { Body: '{"model":"up/test-chat"}' }],
 ];

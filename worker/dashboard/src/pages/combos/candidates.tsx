@@ -75,7 +75,11 @@ export function Candidates({
         })}
       </ul>
       {!list.loading && shown.length === 0 && (
-        <p class="muted">{query ? "No models found." : "No models of this kind. Add a provider that has some."}</p>
+        <p class="muted">
+          {query
+            ? "No models found."
+            : "No models of this kind. Add a provider that has some, or add them on the page Models."}
+        </p>
       )}
       <MoreRows n={shown.length - maxShown} />
     </div>

@@ -135,7 +135,7 @@ export function ModelList({
         {() =>
           data.length === 0 ? (
             <Empty title="No models of this kind">
-              <p>Add a provider that has some.</p>
+              <p>Add a provider that has some, or add under Custom the models that your server does not list.</p>
               <a class="button" href={to(machine.id, "providers", "add")}>
                 Add provider
               </a>

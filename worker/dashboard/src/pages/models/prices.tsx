@@ -8,6 +8,34 @@ import { Button, Field } from "../../ui";
 import { corrected, Refused } from "../../unknown";
 import { VirtualList } from "../../virtual";
 
+const empty = { model: "", input: "", output: "", cacheRead: "", cacheWrite: "", other: "" };
+
+// textOf returns the text of a price as the API has it: 4/20/0.4/5 image=0.04.
+const textOf = (p: typeof empty) =>
+  [[p.input, p.output, p.cacheRead, p.cacheWrite].map((part) => part.trim()).join("/"), p.other.trim()]
+    .map((part) => part.replace(/\/+$/, ""))
+    .filter(Boolean)
+    .join(" ");
+
+const kinds = ["input", "output", "cache read", "cache write", "cache write (1 hour)"];
+
+// wordsOf returns a price in words: input $4 · output $20.
+const wordsOf = (price: string) =>
+  price
+    .split(" ")
+    .flatMap((clause) =>
+      /^[\d./]+$/.test(clause) ? clause.split("/").map((part, i) => part && `${kinds[i]} $${part}`) : clause,
+    )
+    .filter(Boolean)
+    .join(" · ");
+
+const fields = [
+  ["input", "Input price", "e.g. 4"],
+  ["output", "Output price", "e.g. 20"],
+  ["cacheRead", "Cache read", "e.g. 0.4"],
+  ["cacheWrite", "Cache write", "e.g. 5"],
+] as const;
+
 // Prices lists the machine's own prices of models.
 export function Prices({
   machine,
@@ -19,16 +47,17 @@ export function Prices({
   onChange: () => Promise<void>;
 }) {
   const list = useLoad(async () => (await machine.get<SettingValues>("/settings")).modelPrices ?? {}, [machine]);
-  const [{ model, price }, setForm, draft] = useDraft(`price ${machine.id}`, { model: "", price: "" });
+  const [form, setForm, draft] = useDraft(`price ${machine.id}`, empty);
+  const { model } = form;
   const act = useAction();
   const reload = () => Promise.all([list.reload(), onChange()]);
-  const put = (part: Partial<{ model: string; price: string }>) => setForm((f) => ({ ...f, ...part }));
+  const put = (part: Partial<typeof empty>) => setForm((f) => ({ ...f, ...part }));
   const save = (modelPrices: Record<string, string | null>, allowUnknown: boolean) =>
     machine.tagged("PATCH", "/settings", { modelPrices, ...(allowUnknown && { allowUnknown }) });
   const add = (e: Event | null, allowUnknown = false) => {
     e?.preventDefault();
     void act.run(async () => {
-      await save({ [model.trim()]: price.trim() }, allowUnknown);
+      await save({ [model.trim()]: textOf(form) }, allowUnknown);
       draft.clear();
       await reload();
     });
@@ -45,7 +74,7 @@ export function Prices({
   return (
     <Section
       title="Custom prices"
-      intro="Override the catalog, or price a model that it lacks. USD per 1M tokens as input/output/cache read/cache write, or image=0.04, minute=0.006, character=15. A part that you leave out is unknown, not free."
+      intro="Override the catalog, or price a model that it lacks. In USD per 1M tokens. A price that you leave empty is unknown, not free."
     >
       <Load of={list} what="prices" rows={1}>
         {(prices) =>
@@ -56,7 +85,7 @@ export function Prices({
               {([name, of]) => (
                 <>
                   <span>
-                    <code>{name}</code> <span class="muted">costs</span> <code>{of}</code>
+                    <code>{name}</code> <span class="muted">{wordsOf(of)}</span>
                   </span>
                   <Button
                     kind="quiet"
@@ -85,14 +114,26 @@ export function Prices({
             onInput={(e) => put({ model: e.currentTarget.value })}
           />
         </Field>
-        <Field label="Price">
+        {fields.map(([name, label, example]) => (
+          <Field key={name} label={label}>
+            <input
+              required={name === "input" && textOf(form) === ""}
+              size={8}
+              inputMode="decimal"
+              autocapitalize="none"
+              placeholder={example}
+              value={form[name]}
+              onInput={(e) => put({ [name]: e.currentTarget.value })}
+            />
+          </Field>
+        ))}
+        <Field label="Other prices">
           <input
-            required
             autocapitalize="none"
             spellcheck={false}
-            placeholder="e.g. 4/20/0.4/5"
-            value={price}
-            onInput={(e) => put({ price: e.currentTarget.value })}
+            placeholder="e.g. image=0.04 minute=0.006"
+            value={form.other}
+            onInput={(e) => put({ other: e.currentTarget.value })}
           />
         </Field>
         <datalist id="price-models">

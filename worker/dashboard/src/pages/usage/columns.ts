@@ -123,7 +123,7 @@ export const columns: Column[] = [
     of: { outcome: "refused" },
     text: number,
   },
-  { field: "left", head: "Left", of: { outcome: "left" }, text: number },
+  { field: "left", head: "Disconnected", of: { outcome: "left" }, text: number },
   { field: "refusedKeyLimit", text: number },
   { field: "refusedBudget", text: number },
   { field: "refusedConcurrency", text: number },
