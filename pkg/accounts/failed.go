@@ -90,7 +90,7 @@ func (pl *plan) refused(s *summary, rank int) error {
 		if c := m.conns[0]; text == "" && c.Status == needsReauth {
 			text = "the sign-in is no longer valid"
 		}
-		e = apierr.New(401, "account_key_refused", "The provider refuses the credentials of %s. Update it under Providers.",
+		e = apierr.New(401, "account_key_refused", "The provider refuses the credentials of %s. Replace them under Providers.",
 			account(m))
 	default:
 		if text == "" {

@@ -289,7 +289,7 @@ func newFailure(err error, d *provider.Descriptor, billable bool) *failure {
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):
 		e, late = timedOut(billable), true
 	default:
-		e = apierr.New(502, "upstream_unreachable", "The provider could not be reached or broke off.")
+		e = apierr.New(502, "upstream_unreachable", "The provider could not be reached, or the connection was lost.")
 		if billable {
 			e.Code, e.NoRetry = "upstream_outcome_unknown", true
 		}

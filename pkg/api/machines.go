@@ -146,7 +146,7 @@ func (h *Handler) ofMachine(ctx context.Context, c *auth.Call, status int, op st
 	raw json.RawMessage) (*httpmsg.Response, error) {
 	id := c.Params[0]
 	if !rpc.IsMachineID(id) {
-		return nil, apierr.New(404, "machine_not_found", "There is no such machine.")
+		return nil, apierr.New(404, "machine_not_found", "No machine has this id.")
 	}
 	body, err := rpc.Call[json.RawMessage](ctx, h.Objects, id, op, raw)
 	h.Cache.Invalidate(id)

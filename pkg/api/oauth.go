@@ -99,7 +99,7 @@ func (h *OAuth) Callback(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	c.Trace.Err = err
 	var e *apierr.Error
 	if !errors.As(err, &e) {
-		e = apierr.New(500, "", "Something went wrong in the gateway. Begin again.")
+		e = apierr.New(500, "", "Something went wrong in the gateway. Start again.")
 	}
 	return page(e.Status, "Not connected", sentence(e.Message)), nil
 }
@@ -108,11 +108,11 @@ func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected,
 	ticket, ok := h.ticket(c.Header)
 	if !ok {
 		return done, apierr.New(400, "invalid_callback",
-			"The sign-in was not begun in this browser, or more than ten minutes ago. Begin again.")
+			"The sign-in was not started in this browser, or more than ten minutes ago. Start again.")
 	}
 	id := oauth.MachineOf(c.Query)
 	if !rpc.IsMachineID(id) {
-		return done, apierr.New(400, "invalid_callback", "The address is not one that a sign-in ends at. Begin again.")
+		return done, apierr.New(400, "invalid_callback", "This is not the address of a finished sign-in. Start again.")
 	}
 	uri, err := h.redirectURI(c.Request)
 	if err != nil {

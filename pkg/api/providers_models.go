@@ -40,7 +40,7 @@ func load(ctx context.Context, cache cache, c *auth.Call) (*snapshot.Machine, er
 	}
 	m, err := cache.Get(ctx, c.MachineID)
 	if errors.Is(err, snapshot.ErrUnknown) {
-		return nil, apierr.New(404, "machine_not_found", "There is no such machine.")
+		return nil, apierr.New(404, "machine_not_found", "No machine has this id.")
 	}
 	return m, err
 }

@@ -173,7 +173,7 @@ func (h *SignIn) Callback(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	c.Trace.Err = err
 	var e *apierr.Error
 	if !errors.As(err, &e) {
-		e = apierr.New(500, "", "Something went wrong in the gateway. Begin again.")
+		e = apierr.New(500, "", "Something went wrong in the gateway. Start again.")
 	}
 	return page(e.Status, "Not signed in", sentence(e.Message)), nil
 }
@@ -182,7 +182,7 @@ func (h *SignIn) finish(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	ticket, ok := h.ticket(c.Header)
 	if !ok {
 		return nil, apierr.New(400, "invalid_callback",
-			"The sign-in was not begun in this browser, or more than ten minutes ago. Begin again.")
+			"The sign-in was not started in this browser, or more than ten minutes ago. Start again.")
 	}
 	id, invite := oidc.ProviderOf(c.Query) // both are signed by the state
 	p, err := h.provider(ctx, id)

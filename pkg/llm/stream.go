@@ -190,7 +190,7 @@ func errorOf(cause error) *apierr.Error {
 	case errors.Is(cause, stream.ErrClient):
 		return apierr.New(499, "client_closed", "The client closed the connection.")
 	}
-	return apierr.New(502, "upstream_reset", "The connection to the provider broke off.")
+	return apierr.New(502, "upstream_reset", "The connection to the provider was lost.")
 }
 
 // Usage returns the token counts that the upstream has reported so far.

@@ -266,10 +266,10 @@ func TestErrorOfCutStreamBeginsOnNewLine(t *testing.T) {
 			}
 			var r sse.Reader
 			var ev sse.Event
-			found := d == llm.Gemini && bytes.Contains(bareError(seen), []byte("broke off"))
+			found := d == llm.Gemini && bytes.Contains(bareError(seen), []byte("was lost"))
 			r.Push(seen)
 			for r.Next(&ev) {
-				found = found || bytes.Contains(ev.Data, []byte("broke off"))
+				found = found || bytes.Contains(ev.Data, []byte("was lost"))
 			}
 			if !found {
 				t.Fatalf("%v cut at %d: no error event in the end of %q", d, cut, seen[max(0, len(seen)-200):])

@@ -46,7 +46,7 @@ func (o *Object) jobGet(r *storage.Call) (any, error) {
 	var j rpc.Job
 	id := gjson.GetBytes(r.Body, "id").Str
 	if !r.Exists() || !r.Load(storage.JobPrefix+storage.DigestOf(id), &j) || j.ID != id || j.ExpiresAt <= r.Now {
-		return nil, apierr.New(404, "job_not_found", "There is no such job.")
+		return nil, apierr.New(404, "job_not_found", "No job has this id.")
 	}
 	return j, nil
 }
@@ -60,7 +60,7 @@ func (o *Object) jobBill(r *storage.Call) (any, error) {
 	}
 	name := storage.JobPrefix + storage.DigestOf(in.ID)
 	if !r.Exists() || !r.Load(name, &j) || j.ID != in.ID {
-		return nil, apierr.New(404, "job_not_found", "There is no such job.")
+		return nil, apierr.New(404, "job_not_found", "No job has this id.")
 	}
 	bills := j.Unbilled != nil
 	if bills {

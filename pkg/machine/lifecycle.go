@@ -57,7 +57,7 @@ func (o *Object) restore(r *storage.Call) (any, error) {
 }
 
 func errNotDeleted() error {
-	return apierr.New(404, "machine_not_found", "No machine of this id was deleted in the last 7 days.")
+	return apierr.New(404, "machine_not_found", "No machine with this id was deleted in the last 7 days.")
 }
 
 // intend tells the registry what is to be done with the machine, and begins the turn again.

@@ -236,7 +236,7 @@ func attempt(r *storage.Call, from string, most int) error {
 }
 
 func tooMany(waitMs int64) error {
-	e := apierr.New(429, "too_many_attempts", "Too many attempts to sign in, wait a while.")
+	e := apierr.New(429, "too_many_attempts", "Too many sign-in attempts. Try again in a few minutes.")
 	e.RetryAfter = storage.Milliseconds(waitMs)
 	return e
 }

@@ -83,7 +83,7 @@ func TestPersonSignsInByIdentityProvider(t *testing.T) {
 	refused("a replay", "state_used", w.do("GET", "/oidc/callback?"+query, "", "", browser))
 	_, query = begin()
 	refused("another browser", "state_invalid", w.do("GET", "/oidc/callback?"+query, "", "", browser))
-	refused("no cookie", "not begun in this browser", w.do("GET", "/oidc/callback?"+query, "", ""))
+	refused("no cookie", "not started in this browser", w.do("GET", "/oidc/callback?"+query, "", ""))
 	s.User = issuer.Claims{"sub": "eve", "groups": []string{"AI"}}
 	browser, query = begin()
 	refused("no role", "ccess", w.do("GET", "/oidc/callback?"+query, "", "", browser))

@@ -280,7 +280,7 @@ test("combos nest, and a cycle is refused with an error", async (t) => {
   await page.getByLabel("Name").fill("inner");
   await page.getByRole("button", { name: "Add up/test-chat" }).click();
   await page.getByRole("button", { name: "Save combo" }).click();
-  await page.getByRole("alert").getByText("already a combo of the name inner").waitFor();
+  await page.getByRole("alert").getByText("A combo named inner exists already").waitFor();
 });
 
 test("a combo that someone else changed is not overwritten", async (t) => {

@@ -33,16 +33,16 @@ func (r Refusal) Text() string {
 			return t.text
 		}
 	}
-	return "Begin again"
+	return "Start again"
 }
 
 // texts are the sentences of reasons, by the whole word or its beginning; the first one counts.
 var texts = [...]struct{ reason, text string }{
-	{"state_expired", "The sign-in took longer than ten minutes. Begin again"},
-	{"state_used", "This sign-in is finished already. Begin again if you are not signed in"},
-	{"state", "The sign-in was begun in another browser. Begin again in this one"},
+	{"state_expired", "The sign-in took longer than ten minutes. Start again"},
+	{"state_used", "This sign-in is finished already. Start again if you are not signed in"},
+	{"state", "The sign-in was started in another browser. Start again in this one"},
 	{"provider_refused", "The identity provider refused the sign-in, or it was canceled there"},
-	{"callback_invalid", "The identity provider returned an incomplete answer. Begin again"},
+	{"callback_invalid", "The identity provider returned an incomplete answer. Start again"},
 	{"issuer_address_refused", "The identity provider names an address that this gateway may not call"},
 	{"issuer_unreachable", "The identity provider cannot be reached. Try again later, or sign in with a token"},
 	{"issuer_answer_too_large", "The identity provider returned more than 64 KiB"},
@@ -51,15 +51,15 @@ var texts = [...]struct{ reason, text string }{
 	{"issuer_document_invalid", "The identity provider did not return a JSON object, as OpenID Connect asks"},
 	{"issuer_of_another_name", "The discovery document names another issuer. The issuer must be the same, letter by letter"},
 	{"issuer_unknown", "No identity provider of this gateway has the issuer of the token"},
-	{"issuer_mixed_up", "The answer came from another identity provider than the one that was asked. Begin again"},
-	{"passkey_expired", "Using the passkey took longer than five minutes. Begin again"},
-	{"passkey_used", "This sign-in is finished already. Begin again if you are not signed in"},
+	{"issuer_mixed_up", "The answer came from another identity provider than the one that was asked. Start again"},
+	{"passkey_expired", "Using the passkey took longer than five minutes. Start again"},
+	{"passkey_used", "This sign-in is finished already. Start again if you are not signed in"},
 	{"passkey_unknown", "This passkey was deleted here, or belongs to another gateway. Ask an owner for a new link"},
 	{"passkey_unverified", "The passkey must ask for your fingerprint, face or PIN. Turn that on for it"},
 	{"passkey_counter", "The passkey was used as often before. It may have been copied: delete it and create another"},
 	{"passkey_key", "This passkey has a kind of key that is not supported: it must sign with ES256 or RS256"},
 	{"passkey_taken", "This passkey is registered here already"},
-	{"passkey", "The passkey is not one that this gateway can trust. Begin again"},
+	{"passkey", "The passkey is not one that this gateway can trust. Start again"},
 	{"token_expired", "The token of the identity provider has expired. Compare the clocks of both"},
 	{"token_issued_at", "The token of the identity provider was not issued just now. Compare the clocks of both"},
 	{"token_not_yet_valid", "The token of the identity provider is not valid yet. Compare the clocks of both"},

@@ -136,7 +136,7 @@ func (e *Engine) Callback(ctx context.Context, session, redirectURI, query strin
 	key := flowKey(state)
 	var f flow
 	if !e.load(key, &f) {
-		return nil, badCallback("The authorization is unknown, used or expired. Begin again.")
+		return nil, badCallback("This sign-in is unknown, used or expired. Start again.")
 	}
 	if session == "" || subtle.ConstantTimeCompare([]byte(digest(session)), []byte(f.Session)) != 1 {
 		// The flow stays: another browser must not be able to end it.
@@ -148,7 +148,7 @@ func (e *Engine) Callback(ctx context.Context, session, redirectURI, query strin
 	case err != nil:
 		return nil, err
 	case f.ExpiresAt <= e.Now().UnixMilli():
-		return nil, badCallback("The authorization is unknown, used or expired. Begin again.")
+		return nil, badCallback("This sign-in is unknown, used or expired. Start again.")
 	case redirectURI != f.RedirectURI:
 		return nil, badCallback("The callback came to another address than the authorization named.")
 	}

@@ -183,7 +183,7 @@ func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 	if d == nil {
 		if _, there := e.Rows.Get(key); there {
 			e.Rows.Delete(key)
-			return nil, apierr.New(400, "expired_token", "The code has expired. Begin again.")
+			return nil, apierr.New(400, "expired_token", "The code has expired. Start again.")
 		}
 		return nil, apierr.New(400, "no_flow", "No device flow is under way for this provider.")
 	}
@@ -226,7 +226,7 @@ func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 	switch f.Kind {
 	case Pending, SlowDown, Transient:
 		if !mine {
-			return nil, apierr.New(400, "expired_token", "The code has expired. Begin again.")
+			return nil, apierr.New(400, "expired_token", "The code has expired. Start again.")
 		}
 		wait := time.Duration(again.Interval) * time.Millisecond
 		switch {
@@ -253,7 +253,7 @@ func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 	}
 	switch f.Kind {
 	case Expired:
-		return nil, apierr.New(400, "expired_token", "The code has expired. Begin again.")
+		return nil, apierr.New(400, "expired_token", "The code has expired. Start again.")
 	case Denied:
 		return nil, apierr.New(400, "access_denied", "Access was denied.")
 	}

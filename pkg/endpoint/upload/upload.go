@@ -153,7 +153,7 @@ func (u *Upload) Body(model string, before *accounts.Attempt) (io.ReadCloser, er
 			shown.Message += " (the form was streamed, so it was sent only once)"
 			return nil, &shown
 		}
-		return nil, apierr.New(502, "upstream_unreachable", "The provider could not be reached or broke off.")
+		return nil, apierr.New(502, "upstream_unreachable", "The provider could not be reached, or the connection was lost.")
 	}
 	u.sent = true
 	if u.inPart {

@@ -149,7 +149,7 @@ func checkCombos(rows []storage.Combo) *apierr.Error {
 	byName := map[string]*storage.Combo{}
 	for i := range rows {
 		if byName[rows[i].Name] != nil {
-			e := apierr.New(409, "name_taken", "There is already a combo of the name %s.", rows[i].Name)
+			e := apierr.New(409, "name_taken", "A combo named %s exists already.", rows[i].Name)
 			e.Param = "name"
 			return e
 		}

@@ -28,14 +28,14 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 		return unwrap(a), err
 	}
 	if r.Exists() {
-		return nil, apierr.New(409, "machine_exists", "There is such a machine already.")
+		return nil, apierr.New(409, "machine_exists", "A machine with this id exists already.")
 	}
 	if err := announce(name); err != nil {
 		return nil, err
 	}
 	r.Reload(o.Now())
 	if r.Exists() || r.Meta.DeletedAt > 0 {
-		return nil, apierr.New(409, "machine_exists", "There is such a machine already.")
+		return nil, apierr.New(409, "machine_exists", "A machine with this id exists already.")
 	}
 	r.Create(name)
 	text, key, err := rpc.MintKey(o.Rand, o.KeySecret, r.ID)

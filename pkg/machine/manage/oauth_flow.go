@@ -60,16 +60,16 @@ func (c *change) settle(err error) error {
 		e = apierr.New(503, "provider_unavailable", "The provider was not asked: %s.", n.Error())
 		e.RetryAfter = time.Second
 	case f.Kind == oauth.Lost:
-		e = apierr.New(502, "upstream_outcome_unknown", "The provider's answer was lost. Begin again.")
+		e = apierr.New(502, "upstream_outcome_unknown", "The provider's answer was lost. Start again.")
 	case f.Kind == oauth.Transient:
-		e = apierr.New(503, "provider_unavailable", "The provider gave no usable answer. Begin again in a while.")
+		e = apierr.New(503, "provider_unavailable", "The provider gave no usable answer. Start again in a few minutes.")
 		e.RetryAfter = max(f.RetryAfter, time.Second)
 	case f.Kind == oauth.Reauth:
-		e = apierr.New(400, "invalid_grant", "The provider no longer accepts the code. Begin again.")
+		e = apierr.New(400, "invalid_grant", "The provider no longer accepts the code. Start again.")
 	case f.Kind == oauth.Denied:
 		e = apierr.New(400, "access_denied", "Access was denied.")
 	case f.Kind == oauth.Expired:
-		e = apierr.New(400, "expired_token", "The code has expired. Begin again.")
+		e = apierr.New(400, "expired_token", "The code has expired. Start again.")
 	default:
 		e = apierr.New(502, "provider_refused",
 			"The provider refused the gateway's client%s: the operator's configuration is to blame.",

@@ -221,7 +221,7 @@ func (c *change) oauthAuthorize() (any, error) {
 		}
 	}
 	if live >= maxFlows {
-		e := apierr.New(429, "too_many", "Too many sign-ins are under way: wait, or end some.")
+		e := apierr.New(429, "too_many", "Too many sign-ins are open. Finish one, or try again later.")
 		e.RetryAfter = time.Minute
 		return nil, e
 	}
@@ -324,7 +324,7 @@ func (o *Manager) FinishSignIn(r *storage.Call) (any, error) {
 	p := o.Client(g.Provider)
 	var n oauthNote
 	if json.Unmarshal([]byte(g.Note), &n) != nil || p == nil {
-		return nil, apierr.New(400, "invalid_callback", "The authorization is unknown, used or expired. Begin again.")
+		return nil, apierr.New(400, "invalid_callback", "This sign-in is unknown, used or expired. Start again.")
 	}
 	c.env.KeyID, c.actor = n.KeyID, "operator"
 	if n.KeyID != "" {

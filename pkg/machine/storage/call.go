@@ -49,7 +49,7 @@ func Encode(v any) []byte {
 func EncodeJSON(v any) json.RawMessage { return Encode(v) }
 
 // ErrNoMachine returns the error for a machine that does not exist.
-func ErrNoMachine() error { return apierr.New(404, "machine_not_found", "There is no such machine.") }
+func ErrNoMachine() error { return apierr.New(404, "machine_not_found", "No machine has this id.") }
 
 // Milliseconds returns a number of milliseconds as a duration.
 func Milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

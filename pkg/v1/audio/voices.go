@@ -216,7 +216,7 @@ func (h *Handler) fetch(ctx context.Context, c *auth.Call, d *provider.Descripto
 		if err != nil {
 			var e *apierr.Error
 			if errors.As(err, &e) && (e.Status == 401 || e.Status == 403 || e.Status == 404 || e.Status >= 500) {
-				shown := apierr.New(502, "upstream_failed", "The provider did not give its voices.")
+				shown := apierr.New(502, "upstream_failed", "The provider did not list its voices.")
 				shown.Err = err
 				return nil, shown
 			}

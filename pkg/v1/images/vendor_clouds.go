@@ -121,7 +121,7 @@ var bedrock = shape{
 			m.images = append(m.images, one(b.Str, "image/png")...)
 		}
 		if len(m.images) == 0 && doc.Get("error").Str != "" {
-			return nil, apierr.New(400, "content_filter", "The provider made no image of this prompt.")
+			return nil, apierr.New(400, "content_filter", "The provider made no image from this prompt.")
 		}
 		return m, nil
 	},

@@ -58,7 +58,7 @@ var gemini = shape{
 		}
 		if len(m.images) == 0 && reason != "" {
 			// The call was answered: there is no image because of the prompt.
-			return nil, apierr.New(400, "content_filter", "The provider made no image of this prompt.")
+			return nil, apierr.New(400, "content_filter", "The provider made no image from this prompt.")
 		}
 		if u := doc.Get("usageMetadata"); u.IsObject() {
 			m.usage = map[string]int64{

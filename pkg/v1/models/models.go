@@ -82,7 +82,7 @@ func (h *Handler) Detailed(ctx context.Context, c *auth.Call) (*httpmsg.Response
 			return h.list(ctx, c, segments[i].name, segments[i].kinds, detailed)
 		}
 	}
-	return nil, apierr.New(404, "unknown_kind", "There is no such kind of models.")
+	return nil, apierr.New(404, "unknown_kind", "No kind of model has this name.")
 }
 
 // Model serves GET /v1/models/{alias}/{model...}: one entry of a list.

@@ -232,7 +232,7 @@ func (h *Handler) clean(ctx context.Context, c *auth.Call, conn *store.Connectio
 }
 
 func notFound() error {
-	return apierr.New(404, "video_not_found", "There is no such video job.")
+	return apierr.New(404, "video_not_found", "No video job has this id.")
 }
 
 // ask polls one job with one account, in as many calls as the provider needs.

@@ -119,8 +119,8 @@ test("attacks on the flow open no session", async () => {
   const { url } = await victim.json();
   const attacker = await begin(id);
   await refused(callback(issuer.authorize(url), cookie(attacker, "__Host-weir-oauth")), "state_invalid");
-  await refused(callback(issuer.authorize(url), ""), "not begun in this browser");
-  await refused(callback(issuer.authorize(url), "__Host-weir-oauth=ofanotherhost.0123"), "not begun in this browser");
+  await refused(callback(issuer.authorize(url), ""), "not started in this browser");
+  await refused(callback(issuer.authorize(url), "__Host-weir-oauth=ofanotherhost.0123"), "not started in this browser");
   const foreign = { method: "POST", body: "{}", headers: { origin: "https://evil.example" } };
   assert.equal((await gw.fetch(`/api/sign-in/${id}`, foreign)).status, 403);
 });
