@@ -29,6 +29,7 @@ async function owned(t) {
     };
     await route.fulfill({ json });
   });
+  await page.reload(); // it may have asked before
   const at = async (path) => {
     await page.goto(`${b.url}/#/m/${machineId}/${path}`);
     await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
