@@ -596,7 +596,7 @@ test("refusals and interrupted streams show an error", async (t) => {
   await page.getByRole("button", { name: "Try again" }).click();
   await page
     .getByRole("alert")
-    .getByText(/ended|broke|interrupted/i)
+    .getByText(/ended|was lost|interrupted/i)
     .waitFor();
   assert.ok((await said(page).innerText()).length > 0, "what came stays");
 });

@@ -81,6 +81,7 @@ test("the first view is small", async (t) => {
   const { machineId } = await used(b);
   const page = await open(t, b, { as: null, at: `#/m/${machineId}/overview` });
   await settled(page);
+  await page.waitForLoadState("networkidle"); // what is under way has no body after the reload
   // Files are compressed by both platforms, answers of the API by the edge alone.
   const sizes = new Map(),
     requested = new Set();
