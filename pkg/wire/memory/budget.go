@@ -72,7 +72,7 @@ type Budget struct {
 }
 
 // DefaultMax is the limit of a Budget without one.
-const DefaultMax = 72 << 20
+const DefaultMax = 80 << 20
 
 // How much of the limit, in sixteenths, the calls of one tenant may have, and how much may
 // be in use after a large call is admitted, and after a small one. The rest is for answers.
