@@ -46,24 +46,27 @@ func queueBodies(t *storage.Tx, r *store.Request, until int64) {
 // openBodies returns what is sent for an item of type storage.Bodies, or nil and why nothing is.
 func (o *Object) openBodies(t *storage.Tx, d *deliver.Opened, item *storage.Delivery) (*storage.Delivery,
 	storage.Result) {
+	dropped := func(why string) (*storage.Delivery, storage.Result) {
+		return nil, storage.Result{Verdict: storage.Dropped, Why: why}
+	}
 	if !deliver.TakesBodies(d.Options) {
-		return nil, storage.Result{Verdict: storage.Dropped, Why: "bodies are not sent there any more"}
+		return dropped("bodies are not sent there any more")
 	}
 	var r store.Request
 	if err := jsoncodec.Unmarshal(item.Body, &r); err != nil {
-		return nil, storage.Result{Verdict: storage.Dropped, Why: "its record is not readable"}
+		return dropped("its record is not readable")
 	}
 	sealed, ok := t.Get(storage.CapturePrefix + r.ID)
 	if !ok {
-		return nil, storage.Result{Verdict: storage.Dropped, Why: "its bodies are not stored any more"}
+		return dropped("its bodies are not stored any more")
 	}
 	plain, err := o.Keyring.Open(t.ID, rpc.CaptureField, r.ID, secret.Sealed(sealed))
 	if err != nil {
-		return nil, storage.Result{Verdict: storage.Dropped, Why: "its bodies cannot be opened with the present CREDENTIALS_KEY"}
+		return dropped("its bodies cannot be opened with the present CREDENTIALS_KEY")
 	}
 	doc, err := capture.Read([]byte(plain.Reveal()))
 	if err != nil {
-		return nil, storage.Result{Verdict: storage.Dropped, Why: "its bodies are not readable"}
+		return dropped("its bodies are not readable")
 	}
 	sent := *item
 	if d.Kind == storage.LogKind {
