@@ -131,7 +131,7 @@ const (
 	setupText   = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
 	planText    = "FILE is weir.yaml by default, and - is the standard input. Sections that the file does not\nhave are left alone, and fields that an entry does not name keep their values."
 	importText  = "Nothing is changed yet: review the file, then run weir plan and weir apply. A report on the\nstandard error says what was taken, what weir does in another way and what it cannot do. The\nfile has no secrets: it names the variables that they are read from."
-	accountText = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers. A server of your own is openai-compatible or\nanthropic-compatible, with --base-url; its key, if it wants one, is given by --api-key only."
+	accountText = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers. A server of your own is openai-compatible or\nanthropic-compatible, with --base-url; its key, if it wants one, is given by --api-key only,\nas in --api-key - for the standard input."
 )
 
 var idpFields = []field{
@@ -394,7 +394,7 @@ var (
 	signInColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor"}, {title: "ACTION", path: "action"},
 		{title: "TARGET", path: "target"}, {title: "REASON", path: "fields"}}
 	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor", show: personOf},
-		{title: "ACTION", path: "action"}, {title: "OF", path: "target"}, {title: "FIELDS", path: "fields"}}
+		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "FIELDS", path: "fields", show: changed}}
 	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider"},
 		{title: "MODEL", path: "model"}, {title: "UPSTREAM", path: "upstream"}, {title: "SKIPPED", path: "skipped"},
 		{title: "COOLDOWN", path: "cooldownMs", show: seconds, right: true}, {title: "DROPPED", path: "dropped"}}

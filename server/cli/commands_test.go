@@ -77,6 +77,8 @@ var steps = []step{
 	{line: "accounts providers", want: "openrouter"},
 	{line: "accounts add openai-compatible --name local --base-url UPSTREAM/v1 --prefix local --api-key env:API_KEY"},
 	{line: "accounts add openai-compatible --name spare --base-url UPSTREAM/v1 --prefix spare --api-key -", stdin: "sk-from-stdin\n"},
+	{line: "accounts add openai-compatible --name open --base-url UPSTREAM/v1 --prefix open", want: "Try it: weir accounts test open"},
+	{line: "accounts rm open --yes"},
 	{line: "accounts add openai --api-key sk-literal", code: 2, want: "others could read"},
 	{line: "accounts add openai --api-key env:MISSING", code: 1, want: "MISSING is not set"},
 	{line: "accounts add openai", code: 1, want: "it is empty"},
@@ -226,7 +228,8 @@ var steps = []step{
 	{line: "captures show CAPTURE", want: "from stdin"},
 	{line: "captures rm CAPTURE --yes"},
 	{line: "captures clear --yes"},
-	{line: "audit -n 5 --verify", want: "operator"},
+	{line: "audit -n 5 --verify", want: "Operator"},
+	{line: "audit", want: "Deleted captured bodies"},
 	{line: "setup", want: "codex"},
 	{line: "setup codex --model local/echo", want: "/setup/codex.sh"},
 	{line: "setup curl", want: "__KEY__"},
@@ -282,7 +285,7 @@ func TestEveryCommandOnAServer(t *testing.T) {
 		code, out, failed, text := 0, "", "", ""
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 			code, out, failed = w.remote(s.stdin, strings.Fields(line)...)
-			if text = out; s.code != 0 {
+			if text = out; s.code != 0 || out == "" {
 				text = failed
 			}
 			if !s.later || strings.Contains(text, s.want) || time.Now().After(deadline) {

@@ -177,7 +177,22 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 			}
 		}
 	}
-	return a.make(ctx, in) // which names an unknown provider
+	v, err := in.send(ctx) // which names an unknown provider
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error {
+		err := a.stored(in.what, v)
+		name := cmp.Or(v.Get("name").String(), v.Get("id").String())
+		if clean(name) != name || strings.ContainsAny(name, " \t'\"$`\\&|;<>()*?!#") {
+			name = v.Get("id").String() // which needs no quotes
+		}
+		if strings.HasSuffix(in.args[0], "-compatible") && !given {
+			fmt.Fprintf(a.Stderr, "It has no API key. If the server wants one: weir accounts rotate %s\n", name)
+		}
+		fmt.Fprintf(a.Stderr, "Try it: weir accounts test %s\n", name)
+		return err
+	})
 }
 
 // rotateAccount replaces a credential.
@@ -468,8 +483,11 @@ func (a *app) audit(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	a.known = map[string]string{}
+	a.known = map[string]string{"operator": "Operator", "system": "Gateway", "seed": "Seed document"}
 	a.learnPeople(v)
+	for id, name := range v.Get("names").Map() {
+		a.known[id], a.known["key:"+id] = name.String(), "key "+name.String()
+	}
 	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, v.Get("data").Array())) })
 	if chain := v.Get("chain"); err == nil && chain.Exists() && !chain.Get("ok").Bool() {
 		err = fmt.Errorf("the log was changed at record %d", chain.Get("brokenAt").Int())

@@ -241,7 +241,19 @@ func personOf(a *app, v gjson.Result) cell {
 			return plain(cmp.Or(a.known[id], id))
 		}
 	}
-	return plain(v.String())
+	return named(a, v)
+}
+
+// acted shows an action of the audit log in words: Changed API key.
+func acted(_ *app, v gjson.Result) cell { return plain(actionText(v.String())) }
+
+// changed shows the names of fields.
+func changed(_ *app, v gjson.Result) cell {
+	var names []string
+	for _, f := range v.Array() {
+		names = append(names, cmp.Or(auditWords.Fields[f.String()], spaced(f.String())))
+	}
+	return plain(strings.Join(names, ", "))
 }
 
 func servedModel(_ *app, v gjson.Result) cell {

@@ -152,7 +152,7 @@ func TestLoginByDeviceCode(t *testing.T) {
 	if code, out, failed := w.runIn(w.env("WEIR_GATEWAY", "prod"), "", "keys"); code != 0 || !strings.Contains(out, "weir on ") {
 		t.Errorf("exit %d, %s", code, failed)
 	}
-	if out := w.ok("audit"); !strings.Contains(out, "POST /api/device/token") || !strings.Contains(out, "deny") {
+	if out := w.ok("audit"); !strings.Contains(out, "Created API key for a device") || !strings.Contains(out, "deny") {
 		t.Error(out)
 	}
 }

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+// A route that is added has words: none is shown as its method and path.
+func TestEveryActionHasWords(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/reference/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	actions := []string{"sign-in", "refresh", "adopt", "GET /oauth/callback", "POST /setup/claim"}
+	gjson.GetBytes(raw, "paths").ForEach(func(path, methods gjson.Result) bool {
+		for method := range methods.Map() {
+			if method != "get" && strings.HasPrefix(path.String(), "/api") {
+				actions = append(actions, strings.ToUpper(method)+" "+path.String())
+			}
+		}
+		return true
+	})
+	if len(actions) < 30 {
+		t.Fatal(actions)
+	}
+	words := regexp.MustCompile(`^[A-Z][a-z]+(-[a-z]+)?( [\w-]+)+$`)
+	for _, action := range actions {
+		if text := actionText(action); !words.MatchString(text) {
+			t.Errorf("%s: %q", action, text)
+		}
+	}
+	for action, want := range map[string]string{
+		"DELETE /api/keys/{id}":               "Deleted API key",
+		"PUT /api/some-things/{id}/new_parts": "Changed some things new parts",
+		"POST /api/customThings":              "Created custom things",
+	} {
+		if got := actionText(action); got != want {
+			t.Errorf("%s: %q, want %q", action, got, want)
+		}
+	}
+}
