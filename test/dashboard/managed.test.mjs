@@ -18,14 +18,27 @@ async function owned(t) {
   const api = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
   const account = await b.operator.connect(machineId, compatible(b.upstream));
   const key = await api("POST", "/keys", { name: "of the file" });
-  await api("POST", "/keys", { name: "by hand" });
+  await b.operator.connect(machineId, compatible(b.upstream, { name: "second" }));
+  const hand = await api("POST", "/keys", { name: "by hand" });
+  const budget = await api("POST", "/budgets", {
+    name: "of the file",
+    unit: "usd",
+    limit: 5,
+    window: "month",
+    keyId: hand.id,
+  });
   const page = await open(t, b);
   await page.route(`**/${machineId}/api/health`, async (route) => {
     const json = await (await route.fetch()).json();
     json.file = {
       name: "weir.yaml",
       state: "applied",
-      owned: { "/api/keys": [key.id], "/api/providers": [account.id], "/api/settings": ["*"] },
+      owned: {
+        "/api/keys": [key.id],
+        "/api/providers": [account.id],
+        "/api/budgets": [budget.id],
+        "/api/settings": ["*"],
+      },
     };
     await route.fulfill({ json });
   });
@@ -65,14 +78,27 @@ test("rows of a configuration file cannot be changed, others can", async (t) => 
   await answered(page, "POST", () => page.getByRole("button", { name: "Rotate key" }).click());
   await page.getByRole("button", { name: "Done" }).click();
   assert.equal((await api("GET", `/keys/${key.id}`)).name, "of the file");
-  await page.getByRole("button", { name: "Revoke by hand" }).click();
+  await page.getByRole("button", { name: "Edit by hand" }).click();
+  const limit = page.getByLabel("Budget (US dollars)");
+  await page.getByText(reason, { exact: true }).waitFor();
+  assert.ok(await limit.isDisabled(), "the budget of the file");
+  await page.getByLabel("Name").fill("of my own");
+  await answered(page, "PUT", () => page.getByRole("button", { name: "Save", exact: true }).click());
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Revoke of my own" }).click();
   await answered(page, "DELETE", () => page.getByRole("button", { name: "Revoke key" }).click());
 
   await at("providers");
   await banner.waitFor();
-  const turned = page.getByRole("switch");
+  const turned = page.getByRole("switch").first();
   await disabled(page, turned);
   assert.equal(await turned.isChecked(), true);
+  await disabled(page, page.getByRole("button", { name: "Move up down" }));
+  const [grip, below] = await Promise.all([0, 1].map((i) => page.locator(".order .grip").nth(i).boundingBox()));
+  await page.mouse.move(grip.x + 5, grip.y + 5);
+  await page.mouse.down();
+  await page.mouse.move(below.x + 5, below.y + 30, { steps: 4 });
+  await page.mouse.up();
   await at(`providers/${account.id}`);
   await disabled(page, page.getByRole("button", { name: "Save", exact: true }));
   await disabled(page, page.getByRole("button", { name: "Delete account…" }));
@@ -89,6 +115,6 @@ test("rows of a configuration file cannot be changed, others can", async (t) => 
   assert.equal(await banner.count(), 0, "a page without rows of the file says nothing");
   assert.deepEqual(
     changes.map((c) => c.replace(/[^/]{26,}/, "ID").replace(/\/\w{16}\//, "/M/")),
-    ["POST /M/api/keys/ID/rotate", "DELETE /M/api/keys/ID"],
+    ["POST /M/api/keys/ID/rotate", "PUT /M/api/keys/ID", "DELETE /M/api/keys/ID"],
   );
 });

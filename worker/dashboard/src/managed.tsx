@@ -27,10 +27,10 @@ function owns({ owned }: ConfigFile, path: string): boolean {
   );
 }
 
-// useManaged returns why a row or a collection cannot be changed here, undefined if it can be.
-export function useManaged(path?: string): string | undefined {
+// useManaged returns why rows or collections cannot be changed here, undefined if all can be.
+export function useManaged(...paths: string[]): string | undefined {
   const file = useContext(ManagedBy);
-  return path && file && owns(file, path) ? `Managed by ${file.name}. Change it there.` : undefined;
+  return file && paths.some((path) => owns(file, path)) ? `Managed by ${file.name}. Change it there.` : undefined;
 }
 
 // Managed says on a page that a file owns some of its rows, which are in collections.

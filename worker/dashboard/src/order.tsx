@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./ui";
 import { Icon } from "./icons";
+import { useManaged } from "./managed";
 
 // Order is a list whose items are moved by dragging with a mouse, pen or finger,
 // or with buttons. Escape cancels a drag.
@@ -10,6 +11,7 @@ export function Order<T>({
   label,
   name,
   keyOf,
+  changes = [],
   onMove,
   children,
 }: {
@@ -17,6 +19,8 @@ export function Order<T>({
   label: string;
   name: (item: T) => string;
   keyOf: (item: T, i: number) => string;
+  /** the paths of what a move may change, as of Button */
+  changes?: string[];
   onMove: (from: number, to: number) => void;
   children: (item: T, i: number) => ComponentChildren;
 }) {
@@ -42,12 +46,18 @@ export function Order<T>({
     move(a, b);
   };
   const { from, over, grip } = useDrag(list, move);
+  const managed = useManaged(...changes);
   return (
     <>
       <ol class="order" aria-label={label} ref={list}>
         {items.map((item, i) => (
           <li key={keyOf(item, i)} class={from === i ? "held" : over === i ? (from < i ? "over below" : "over") : ""}>
-            <span class="grip" aria-hidden="true" title="Drag to reorder" {...grip(i)}>
+            <span
+              class={managed ? "grip managed" : "grip"}
+              aria-hidden="true"
+              title={managed ?? "Drag to reorder"}
+              {...(managed ? {} : grip(i))}
+            >
               <Icon name="grip" />
             </span>
             <div class="body">{children(item, i)}</div>
@@ -56,6 +66,7 @@ export function Order<T>({
                 kind="quiet"
                 icon="up"
                 disabled={i === 0}
+                changes={changes}
                 aria-label={`Move ${name(item)} up`}
                 onClick={() => press(i, i - 1)}
               />
@@ -63,6 +74,7 @@ export function Order<T>({
                 kind="quiet"
                 icon="down"
                 disabled={i === items.length - 1}
+                changes={changes}
                 aria-label={`Move ${name(item)} down`}
                 onClick={() => press(i, i + 1)}
               />

@@ -10,14 +10,14 @@ type ButtonProps = Omit<JSX.IntrinsicElements["button"], "icon"> & {
   kind?: "main" | "danger" | "quiet" | "link";
   icon?: IconName;
   busy?: boolean;
-  /** the path of the row or collection that it changes, which a file may own */
-  changes?: string;
+  /** the paths of the rows or collections that it changes, which a file may own */
+  changes?: string | string[];
 };
 
 // Button has type="button" unless the caller sets another one. While busy, or if a file owns
 // what it changes, it ignores clicks but keeps the focus.
 export function Button({ kind, icon, busy, changes, children, onClick, ...rest }: ButtonProps) {
-  const managed = useManaged(changes);
+  const managed = useManaged(...[changes ?? []].flat());
   return (
     <button
       type="button"

@@ -192,6 +192,7 @@ function Ordered({
             items={g.conns}
             label={`Accounts of ${g.name}, in the order they are tried`}
             keyOf={(c) => c.id}
+            changes={g.conns.map((c) => `/providers/${c.id}`)}
             onMove={(from, at) => onMove(g.conns[from], g.conns[at])}
             name={(c) => c.name || provider(c)}
           >

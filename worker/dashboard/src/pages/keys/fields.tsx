@@ -3,6 +3,7 @@ import type { Budget, KeyRow } from "../../api-types";
 import { count, when } from "../../format";
 import { ModelNames, Text } from "../../forms";
 import { useLoad } from "../../hooks";
+import { useManaged } from "../../managed";
 import { Field, Options } from "../../ui";
 import { windowNames } from "../budgets/windows";
 import { usedText } from "../budgets/used";
@@ -155,6 +156,7 @@ export function Fields({
     window,
     capture,
   } = form;
+  const managed = useManaged(budgets.own ? `/budgets/${budgets.own.id}` : "/budgets");
   const known = useLoad(async () => (machine.may("viewer") ? machine.modelIds("llm") : []), [machine]);
   const spans: typeof lifetimes = of
     ? [[of.expiresAt ? when(of.expiresAt) : "Never", unchanged], ...lifetimes.slice(of.expiresAt ? 0 : 1)]
@@ -185,9 +187,10 @@ export function Fields({
       ) : (
         <>
           <div class="grid">
-            <Field label="Budget (US dollars)" hint={budgetHint(budgets)}>
+            <Field label="Budget (US dollars)" hint={managed ?? budgetHint(budgets)}>
               <input
                 type="number"
+                disabled={!!managed}
                 min={0.000001}
                 step="any"
                 value={budget}
