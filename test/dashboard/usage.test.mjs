@@ -70,18 +70,16 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
     .getByRole("row", { name: new RegExp(`^${today}`) });
   await cell.waitFor();
   await looks(p, "usage-by-model");
-  for (const metric of [
-    "Spend",
-    "Success rate",
-    "Refused",
-    "Cache share",
-    "Attempts",
-    "Average latency",
-    "Latency p95",
-    "First token p95",
-  ]) {
+  const drawn = (metric) => p.getByRole("img", { name: new RegExp(`^${metric} per day`) }).waitFor();
+  for (const metric of ["Spend", "Success rate", "Latency p95"]) {
     await p.getByRole("radio", { name: metric }).check();
-    await p.getByRole("img", { name: new RegExp(`^${metric} per day`) }).waitFor();
+    await drawn(metric);
+  }
+  for (const metric of ["Refused", "Cache share", "Attempts", "Average latency", "First token p95"]) {
+    await p.getByLabel("More metrics").click();
+    await p.getByRole("button", { name: metric, exact: true }).click();
+    await drawn(metric);
+    assert.ok(await p.getByRole("radio", { name: metric }).isChecked());
   }
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("connection");
   await table.getByRole("rowheader", { name: "Second" }).waitFor();
@@ -126,7 +124,8 @@ test("the period is a range of hours or days, is in the address and outlives a r
   await chart(/^Requests per hour/);
   await looks(p, "usage-custom");
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
-  await p.getByRole("radio", { name: "Attempts" }).check();
+  await p.getByLabel("More metrics").click();
+  await p.getByRole("button", { name: "Attempts", exact: true }).click();
   const query = new URLSearchParams(p.url().split("?")[1]);
   assert.deepEqual(Object.fromEntries(query), {
     range: "custom",

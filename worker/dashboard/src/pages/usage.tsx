@@ -210,12 +210,35 @@ function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGrou
       <Section
         title={title}
         actions={
-          <Tabs
-            label="Metric"
-            value={metric.metric.id}
-            items={metrics.map((m) => [m.metric.id, m.metric.name])}
-            onPick={onMetric}
-          />
+          <>
+            <Tabs
+              label="Metric"
+              value={metric.metric.id}
+              items={metrics.filter((m) => m.main || m === metric).map((m) => [m.metric.id, m.metric.name])}
+              onPick={onMetric}
+            />
+            <Popover label="More" name="More metrics">
+              {(close) => (
+                <ul class="views">
+                  {metrics
+                    .filter((m) => !m.main && m !== metric)
+                    .map(({ metric: { id, name } }) => (
+                      <li key={id}>
+                        <Button
+                          kind="quiet"
+                          onClick={() => {
+                            close();
+                            onMetric(id);
+                          }}
+                        >
+                          {name}
+                        </Button>
+                      </li>
+                    ))}
+                </ul>
+              )}
+            </Popover>
+          </>
         }
       >
         <Lazy
