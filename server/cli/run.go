@@ -183,10 +183,7 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 	}
 	return a.show(v, func() error {
 		err := a.stored(in.what, v)
-		name := cmp.Or(v.Get("name").String(), v.Get("id").String())
-		if clean(name) != name || strings.ContainsAny(name, " \t'\"$`\\&|;<>()*?!#") {
-			name = v.Get("id").String() // which needs no quotes
-		}
+		name := ShellWord(clean(cmp.Or(v.Get("name").String(), v.Get("id").String())))
 		if strings.HasSuffix(in.args[0], "-compatible") && !given {
 			fmt.Fprintf(a.Stderr, "It has no API key. If the server wants one: weir accounts rotate %s\n", name)
 		}
