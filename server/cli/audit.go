@@ -12,7 +12,7 @@ import (
 var auditJSON []byte
 
 // auditWords are the words of the audit log, which the dashboard reads from the same file.
-var auditWords = func() (words struct{ Verbs, Kinds, Sentences, Fields map[string]string }) {
+var auditWords = func() (words struct{ Verbs, Kinds, Sentences, Fields, Actors map[string]string }) {
 	if err := json.Unmarshal(auditJSON, &words); err != nil {
 		panic("audit.json: " + err.Error())
 	}

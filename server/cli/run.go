@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -480,7 +481,7 @@ func (a *app) audit(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	a.known = map[string]string{"operator": "Operator", "system": "Gateway", "seed": "Seed document"}
+	a.known = maps.Clone(auditWords.Actors)
 	a.learnPeople(v)
 	for id, name := range v.Get("names").Map() {
 		a.known[id], a.known["key:"+id] = name.String(), "key "+name.String()

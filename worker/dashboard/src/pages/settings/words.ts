@@ -1,9 +1,9 @@
 // The audit log in words, those that the command line has too: verbs of methods, kinds of records by the
-// first part of their path, sentences for actions that method and path do not describe, and fields.
+// first part of their path, sentences for actions that method and path do not describe, fields, and actors.
 import type { AuditRow } from "../../api-types";
 import words from "../../../../../server/cli/audit.json" with { type: "json" };
 
-const { verbs, kinds: nouns, sentences, fields }: Record<string, Record<string, string>> = words;
+const { verbs, kinds: nouns, sentences, fields, actors: others }: Record<string, Record<string, string>> = words;
 
 // spaced splits a name of the API: "custom models" of "customModels".
 const spaced = (name: string) =>
@@ -25,9 +25,7 @@ export function actionText(action: string): string {
 
 // actorText returns who did it, with the names of GET /api/audit.
 export function actorText(actor: string, names: Record<string, string>): string {
-  if (actor === "operator") return "Operator";
-  if (actor === "system") return "Gateway";
-  if (actor === "seed") return "Seed document";
+  if (others[actor]) return others[actor];
   const person = actor.replace(/^person:/, "");
   if (person !== actor) return names[person] ?? `Person ${person.slice(0, 8)}…`;
   const id = actor.replace(/^key:/, "");
