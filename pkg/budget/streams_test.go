@@ -147,6 +147,26 @@ func TestRestStaysWhileCallsAreUnderWay(t *testing.T) {
 	}
 }
 
+// A regression: an isolate whose calls had used less than they reserved kept all the rest, and
+// those of other isolates were refused for a minute.
+func TestReservationsThatWereNotUsedAreFreeForOthers(t *testing.T) {
+	const limit = 20_000
+	o, a, b := newObject(t, limit, Total), &Wallet{Holder: "a"}, &Wallet{Holder: "b"}
+	o.budget.Unit = store.USD
+	var holds []Hold
+	for range 19 {
+		h, _, _ := o.call(a, limit/20)
+		holds = append(holds, h)
+	}
+	for i := range holds {
+		holds[i].Settle(1, o.now)
+	}
+	o.report(a)
+	if _, g, ok := o.call(b, limit*9/10); !ok {
+		t.Errorf("a call is refused while %d of %d are spent: %+v", o.ledger().Spent, limit, g)
+	}
+}
+
 // A regression: the first isolate was lent all of the twentieth, and each call of the others
 // had to ask.
 func TestEachIsolateIsLentSomeForLaterCalls(t *testing.T) {

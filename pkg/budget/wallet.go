@@ -193,10 +193,17 @@ func (s *slice) ask(id string) Ask {
 	}
 }
 
-// idlePart is the part of the calls that a key may have under way at a time, as
-// 1/idlePart, that an isolate has for calls that follow. The others are free for
-// other isolates.
-const idlePart = 4
+// idlePart returns the part of a limit, as 1/idlePart, that an isolate keeps at most for calls
+// that follow: what the object lends it for them. The others are free for other isolates.
+func idlePart(b *store.Budget) int64 {
+	switch {
+	case b.Unit == store.Calls:
+		return 4
+	case b.IsLimit():
+		return 8
+	}
+	return 2 * restPart
+}
 
 // Report returns what the object does not know yet of the use of budgets. find returns a
 // budget by its id. One that it does not find was deleted, or is newer than the snapshot of
@@ -206,9 +213,8 @@ func (w *Wallet) Report(find func(id string) *store.Budget, now int64) (asks []A
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, s := range w.slices {
-		if s.budget.Unit == store.Calls {
-			s.giveBack(s.budget.Limit / idlePart)
-		}
+		// Calls that reserved more than they used leave much, which others may need.
+		s.giveBack(s.waiting + s.budget.Limit/idlePart(s.budget))
 		news := s.used > s.Used || s.unpriced != s.Grant.Unpriced || s.held() < s.Grant.Held || s.back != s.Grant.Back
 		switch idle := s.held()+s.waiting+s.late == 0; {
 		case find(id) == nil && (idle && !news || now-s.sent >= heldFor):
