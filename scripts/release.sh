@@ -6,8 +6,10 @@
 #
 #	REPOSITORY     where the releases are published, such as https://github.com/owner/weir, for
 #	               install.sh, weir upgrade and the formula
+#	IMAGE          name of the container image in a registry, such as ghcr.io/owner/weir, for
+#	               compose.yaml; without it the image is loaded from the files of the release
 #	SIGNING_KEY    file of an Ed25519 key of ssh-keygen that signs the checksums
-#	PUBLIC_KEY     file of its public part alone, to compare a release with its sources
+#	PUBLIC_KEY     file of its public part alone, if the checksums are signed elsewhere or compared
 #	NPM_NAME       name of the npm package, weir by default, such as @owner/weir
 #
 #	scripts/release.sh [VERSION]    by default the version of package.json and the commit
@@ -18,5 +20,5 @@ need_go
 VERSION=${1:-$(described)} dashboard
 rm -rf build/release
 go -C scripts/tools run ./release -root "$PWD" -out "$PWD/build/release" -version "${1:-$(described)}" \
-  -repository "${REPOSITORY:-}" -key "${SIGNING_KEY:-}" -public "${PUBLIC_KEY:-}" -npm "${NPM_NAME:-weir}"
+  -repository "${REPOSITORY:-}" -image "${IMAGE:-weir}" -key "${SIGNING_KEY:-}" -public "${PUBLIC_KEY:-}" -npm "${NPM_NAME:-weir}"
 (cd build/release && ls -sh1)

@@ -15,8 +15,8 @@ part() {
 
 # release_tests counts its tests with the unit tests.
 release_tests() {
-  # install.sh downloads and verifies with them.
-  { command -v ssh-keygen && command -v curl; } >/dev/null || debian openssh-client curl || true
+  # install.sh downloads and verifies with them; the workflow of the release reads packages with jq.
+  { command -v ssh-keygen && command -v curl && command -v jq; } >/dev/null || debian openssh-client curl jq || true
   go -C scripts/tools test -json -timeout=30m ./release > test/out/release.json || true
   go -C test/helm test -json ./... >> test/out/release.json || true # the chart
   cat test/out/release.json >> test/out/unit.json

@@ -11,6 +11,7 @@ require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/google/rpmpack v0.7.1
+	go.yaml.in/yaml/v4 v4.0.0
 	golang.org/x/tools v0.51.0
 )
 
@@ -29,7 +30,6 @@ require (
 	github.com/sirupsen/logrus v1.10.1 // indirect
 	github.com/ulikunitz/xz v0.5.12 // indirect
 	github.com/xhit/go-str2duration/v2 v2.1.0 // indirect
-	go.yaml.in/yaml/v4 v4.0.0 // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect

@@ -18,9 +18,14 @@ import (
 // project reads a compose file of the release as Docker does, with the schema.
 func project(t *testing.T, file string, env map[string]string) (*types.Project, error) {
 	t.Helper()
+	return read(t, file, released(t).file(t, file), env)
+}
+
+func read(t *testing.T, file string, text []byte, env map[string]string) (*types.Project, error) {
+	t.Helper()
 	return loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir:  t.TempDir(),
-		ConfigFiles: []types.ConfigFile{{Filename: file, Content: released(t).file(t, file)}},
+		ConfigFiles: []types.ConfigFile{{Filename: file, Content: text}},
 		Environment: env,
 	})
 }
@@ -79,6 +84,30 @@ func TestComposeFileRunsTheImageBehindATLSFront(t *testing.T) {
 	front := released(t).file(t, "Caddyfile")
 	if !bytes.Contains(front, []byte("{$WEIR_HOST} {")) || !bytes.Contains(front, []byte("reverse_proxy weir:8787")) {
 		t.Errorf("the Caddyfile does not pass WEIR_HOST to weir:8787:\n%s", front)
+	}
+}
+
+// A release whose image is in a registry needs no docker load.
+func TestComposeFilesNameTheImageOfTheRegistry(t *testing.T) {
+	r := &release{root: sources, out: t.TempDir(), version: "v1.2.0", image: "ghcr.io/owner/weir"}
+	if err := r.writeCompose(); err != nil {
+		t.Fatal(err)
+	}
+	for file, service := range map[string]string{"compose.yaml": "weir", "compose-several.yaml": "weir-1"} {
+		text := r.file(t, file)
+		c, err := read(t, file, text, map[string]string{"WEIR_HOST": "weir.example.com"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if weir := c.Services[service]; weir.Image != "ghcr.io/owner/weir:v1.2.0" || weir.PullPolicy != "" || bytes.Contains(text, []byte("docker load")) {
+			t.Errorf("%s: image is %s, pulled %s\n%.600s", file, weir.Image, weir.PullPolicy, text)
+		}
+	}
+	for _, bad := range []string{"", "Weir", "ghcr.io/Owner/weir", "weir:v1", "a b", "https://ghcr.io/owner/weir"} {
+		r := &release{root: sources, out: t.TempDir(), version: "v1", npm: "weir", image: bad}
+		if err := r.build(); err == nil || !strings.Contains(err.Error(), "the image is") {
+			t.Errorf("image %q: %v", bad, err)
+		}
 	}
 }
 

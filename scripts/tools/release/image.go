@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 )
 
@@ -20,6 +21,12 @@ const (
 	configType   = "application/vnd.oci.image.config.v1+json"
 	layerType    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
+
+// localImage is the name of an image that is in no registry.
+const localImage = "weir"
+
+// validImage is a name of an image without its tag.
+var validImage = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*$`)
 
 // platform is a Linux target and its program.
 type platform struct {
@@ -200,7 +207,7 @@ func (r *release) writeImages(platforms []platform, notices []byte) error {
 		docker := []struct {
 			Config           string
 			RepoTags, Layers []string
-		}{{blobPath(m.Config), []string{"weir:" + r.version}, []string{blobPath(m.Layers[0])}}}
+		}{{blobPath(m.Config), []string{r.image + ":" + r.version}, []string{blobPath(m.Layers[0])}}}
 		one.entries = append(one.entries, entry{name: "manifest.json", mode: 0o644, content: marshal(docker)})
 		if err := r.writeLayout(one, d, "weir-"+r.version+"-image-"+p.arch+".tar"); err != nil {
 			return err
@@ -214,8 +221,12 @@ func blobPath(d descriptor) string { return "blobs/sha256/" + d.Digest[len("sha2
 
 // writeLayout writes a layout whose one image is top.
 func (r *release) writeLayout(l layout, top descriptor, file string) error {
+	name := r.image
+	if name == localImage {
+		name = "docker.io/library/" + name // as Docker completes it
+	}
 	top.Annotations = map[string]string{
-		"io.containerd.image.name":          "docker.io/library/weir:" + r.version,
+		"io.containerd.image.name":          name + ":" + r.version,
 		"org.opencontainers.image.ref.name": r.version,
 	}
 	b, err := tarred(append([]entry{

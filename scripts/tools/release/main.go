@@ -19,12 +19,13 @@
 // the first of them with a newer Go, and ko's images have no health check and no volume.
 //
 //	release -version VERSION [-root FOLDER] [-out FOLDER] [-targets OS/ARCH,…]
-//	        [-repository ADDRESS] [-key FILE | -public FILE] [-npm NAME]
+//	        [-repository ADDRESS] [-image NAME] [-key FILE | -public FILE] [-npm NAME]
 //
 // ADDRESS is where the releases are published, such as https://github.com/owner/weir. FILE
 // is an Ed25519 key of ssh-keygen without a passphrase, with FILE.pub beside it; -public names the
-// public key alone, for a copy without the signature that is compared with a release. NAME is
-// that of the npm package, such as @owner/weir.
+// public key alone, for files that are signed elsewhere or compared with a release. NAME is
+// that of the image in a registry, such as ghcr.io/owner/weir, and that of the npm package, such as
+// @owner/weir.
 package main
 
 import (
@@ -61,6 +62,7 @@ type release struct {
 	root, out, version string
 	repository, key    string // address and file; may be ""
 	public             string // file of the public key, without key; may be ""
+	image              string // name of the image; one without a registry is in none
 	npm                string // name of the package
 	targets            []target
 }
@@ -74,6 +76,7 @@ func main() {
 	flag.StringVar(&r.repository, "repository", "", "where the releases are published")
 	flag.StringVar(&r.key, "key", "", "file of the key that signs the checksums")
 	flag.StringVar(&r.public, "public", "", "file of the public key of another who signs")
+	flag.StringVar(&r.image, "image", localImage, "name of the container image in a registry")
 	flag.StringVar(&r.npm, "npm", "weir", "name of the npm package")
 	flag.Parse()
 	r.targets = parseTargets(*targets)
@@ -100,6 +103,9 @@ func (r *release) build() error {
 	}
 	if !validNPM.MatchString(r.npm) {
 		return fmt.Errorf("the npm package is %q: it must be a name such as weir or @owner/weir", r.npm)
+	}
+	if !validImage.MatchString(r.image) {
+		return fmt.Errorf("the image is %q: it must be a name such as weir or ghcr.io/owner/weir", r.image)
 	}
 	if old, _ := os.ReadDir(r.out); len(old) > 0 {
 		return fmt.Errorf("%s is not empty: remove it first", r.out)
@@ -194,6 +200,9 @@ func (r *release) compile(t target, bin string) error {
 // unreleased is the image of the compose files.
 const unreleased = "image: weir:${WEIR_VERSION:-dev}"
 
+// fromFile are the lines of the compose files about an image that is in no registry.
+var fromFile = regexp.MustCompile(`(?m)^(#\tdocker load| *pull_policy: never) .*\n`)
+
 // writeCompose writes the compose files with this version's image, and their Caddyfiles.
 func (r *release) writeCompose() error {
 	for _, suffix := range []string{"", "-several"} {
@@ -209,7 +218,10 @@ func (r *release) writeCompose() error {
 		if bytes.Count(compose, []byte(unreleased)) != 1 {
 			return fmt.Errorf("deploy/%s does not have the line %q", name, unreleased)
 		}
-		compose = bytes.Replace(compose, []byte(unreleased), []byte("image: weir:"+r.version), 1)
+		compose = bytes.Replace(compose, []byte(unreleased), []byte("image: "+r.image+":"+r.version), 1)
+		if r.image != localImage {
+			compose = fromFile.ReplaceAll(compose, nil)
+		}
 		if err := errors.Join(r.write(name, compose), r.write("Caddyfile"+suffix, caddy)); err != nil {
 			return err
 		}

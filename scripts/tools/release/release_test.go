@@ -33,7 +33,7 @@ const (
 var out string
 
 var building = sync.OnceValues(func() (*release, error) {
-	r := &release{root: sources, out: out, version: version, npm: "weir", targets: targetsOf(everyTarget())}
+	r := &release{root: sources, out: out, version: version, image: localImage, npm: "weir", targets: targetsOf(everyTarget())}
 	return r, r.build()
 })
 
@@ -135,7 +135,7 @@ func TestSameSourcesMakeTheSameBytes(t *testing.T) {
 	if err := os.Symlink(mustAbs(t, filepath.Join(sources, "node_modules")), filepath.Join(root, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	second := &release{root: root, out: t.TempDir(), version: version, npm: "weir", targets: repeated(first.targets)}
+	second := &release{root: root, out: t.TempDir(), version: version, image: localImage, npm: "weir", targets: repeated(first.targets)}
 	if err := second.build(); err != nil {
 		t.Fatal(err)
 	}
