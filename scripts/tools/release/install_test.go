@@ -9,13 +9,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 )
 
 // pretend stands for the program in these tests.
-const pretend = "#!/bin/sh\n[ \"$1\" = version ] && echo 'weir %s test'\n"
+const pretend = `#!/bin/sh
+case $1 in
+version) echo 'weir %s test' ;;
+serve) echo "served beside $(ls -A "${0%%/*}")" ;;
+*) exit 2 ;;
+esac
+`
 
 // published is a release of pretended programs on a file server.
 type published struct {
@@ -77,14 +84,17 @@ func (p *published) seal(t *testing.T) {
 // those of the system.
 type computer struct {
 	home string
+	dir  string // where the script runs; may be ""
 	env  []string
 	as   *syscall.SysProcAttr // another user; may be nil
 }
 
-// shells are those of this computer that may run the script.
+// shells are those of this computer that may run the script. A busybox that prefers its own tools to
+// those of PATH would take the computer's user for that of the test: see bareRoot for it.
 func shells() (list [][]string) {
-	for _, shell := range [][]string{{"sh"}, {"bash", "--posix"}, {"busybox", "sh"}} {
-		if _, err := exec.LookPath(shell[0]); err == nil {
+	for _, shell := range [][]string{{"sh"}, {"dash"}, {"bash", "--posix"}, {"busybox", "sh"}} {
+		out, err := exec.Command(shell[0], append(shell[1:len(shell):len(shell)], "-c", "command -v id")...).Output()
+		if err == nil && out[0] == '/' {
 			list = append(list, shell)
 		}
 	}
@@ -111,7 +121,7 @@ func (c *computer) run(t *testing.T, p *published, shell []string, args ...strin
 	}
 	defer script.Close()
 	cmd := exec.Command(shell[0], append(append(shell[1:len(shell):len(shell)], "-s", "--"), args...)...)
-	cmd.Stdin, cmd.SysProcAttr = script, c.as
+	cmd.Dir, cmd.Stdin, cmd.SysProcAttr = c.dir, script, c.as
 	cmd.Env = append([]string{"HOME=" + c.home, "PATH=" + filepath.Join(c.home, "stubs") + ":" + os.Getenv("PATH"),
 		"TMPDIR=" + c.home}, c.env...)
 	out, err := cmd.CombinedOutput()
@@ -136,6 +146,19 @@ func installed(t *testing.T, file string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// namesIn returns the names of a folder's files.
+func namesIn(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
 func TestInstallScript(t *testing.T) {
 	p := publish(t, "v1.2.0")
 	for _, shell := range shells() {
@@ -147,9 +170,8 @@ func TestInstallScript(t *testing.T) {
 				!strings.Contains(out, "Start it: "+file+" serve") || installed(t, file) != "weir v1.2.0 test" {
 				t.Fatalf("installed %t:\n%s", ok, out)
 			}
-			left, _ := filepath.Glob(filepath.Join(c.home, "tmp.*"))
-			if len(left) > 0 {
-				t.Errorf("left behind: %v", left)
+			if names := namesIn(t, filepath.Dir(file)); !slices.Equal(names, []string{"weir"}) {
+				t.Errorf("left behind: %v", names)
 			}
 			if out, ok = c.run(t, p, shell, "--uninstall"); !ok || !strings.Contains(out, "Its data stays") {
 				t.Errorf("uninstalled %t:\n%s", ok, out)
@@ -234,6 +256,169 @@ func TestInstallScriptRefuses(t *testing.T) {
 				t.Errorf("a program was installed: %v", err)
 			}
 		})
+	}
+}
+
+// Others who can write the folder can neither have the script write elsewhere, by a link under a name
+// that they know, nor find files of it afterwards.
+func TestInstallScriptFollowsNoLink(t *testing.T) {
+	p, c := publish(t, "v1.2.0"), newComputer(t)
+	folder, victim := filepath.Join(c.home, "bin"), filepath.Join(c.home, "victim")
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(victim, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(folder, ".weir.new")); err != nil {
+		t.Fatal(err)
+	}
+	out, ok := c.run(t, p, []string{"sh"}, "--from", p.url, "--dir", folder)
+	if content, err := os.ReadFile(victim); !ok || err != nil || string(content) != "mine" {
+		t.Errorf("installed %t, and the file is %q, %v:\n%s", ok, content, err, out)
+	}
+	if info, err := os.Lstat(filepath.Join(folder, "weir")); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("the program is %v, %v", info, err)
+	}
+}
+
+func TestInterruptedInstallScriptLeavesNothing(t *testing.T) {
+	p := publish(t, "v1.2.0")
+	for _, to := range parseTargets(allTargets) {
+		if err := p.archive(to, []byte("#!/bin/sh\nkill -TERM $PPID\n"), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.seal(t)
+	for _, shell := range shells() {
+		t.Run(shell[0], func(t *testing.T) {
+			c := newComputer(t)
+			folder := filepath.Join(c.home, "bin")
+			if out, ok := c.run(t, p, shell, "--from", p.url, "--dir", folder); ok {
+				t.Errorf("it went on:\n%s", out)
+			}
+			if names := namesIn(t, folder); len(names) > 0 {
+				t.Errorf("left behind: %v", names)
+			}
+		})
+	}
+}
+
+func TestInstallScriptRefusesAFolderInPlaceOfTheProgram(t *testing.T) {
+	p, c := publish(t, "v1.2.0"), newComputer(t)
+	folder := filepath.Join(c.home, "bin/weir")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, ok := c.run(t, p, []string{"sh"}, "--from", p.url, "--dir", filepath.Dir(folder))
+	if ok || !strings.Contains(out, folder+" is a folder. Choose another place") || len(namesIn(t, folder)) > 0 {
+		t.Errorf("installed %t:\n%s", ok, out)
+	}
+}
+
+// PATH needs the whole path of the folder.
+func TestInstallScriptNamesTheWholePathOfTheFolder(t *testing.T) {
+	p, c := publish(t, "v1.2.0"), newComputer(t)
+	c.dir = c.home
+	for _, shell := range shells() {
+		for _, dir := range []string{"my bin", "my bin/", "./my bin/../my bin"} {
+			out, ok := c.run(t, p, shell, "--from", p.url, "--dir", dir)
+			want := filepath.Join(c.home, "my bin")
+			if dir[0] == '.' {
+				want = c.home + "/my bin" // as the shell names it
+			}
+			if !ok || !strings.Contains(out, `export PATH="`+want+`:$PATH"`) || !strings.Contains(out, "Start it: "+want+"/weir serve") {
+				t.Errorf("%s: installed %t to %s:\n%s", shell[0], ok, dir, out)
+			}
+		}
+	}
+}
+
+func TestInstallScriptTakesAVersionWithoutItsV(t *testing.T) {
+	p := publish(t, "v1.2.0")
+	for _, given := range []string{"v1.2.0", "1.2.0"} {
+		c := newComputer(t)
+		if out, ok := c.run(t, p, []string{"sh"}, "--from", p.url, "--version", given); !ok {
+			t.Errorf("%s:\n%s", given, out)
+		}
+		c.stub(t, "curl", "exit 22")
+		if out, _ := c.run(t, p, []string{"sh"}, "--version", given); !strings.Contains(out, "https://git.example/owner/weir/releases/download/v1.2.0/SHA256SUMS cannot") {
+			t.Errorf("%s is looked for elsewhere:\n%s", given, out)
+		}
+	}
+}
+
+// A mirror that lags behind, or a pre-release that is tried, must not take a newer version away.
+func TestInstallScriptReplacesANewerVersionOnDemandAlone(t *testing.T) {
+	for _, tt := range []struct {
+		before, offered string
+		older           bool
+	}{
+		{"v1.10.0", "v1.9.0", true},
+		{"v1.9.0", "v1.10.0", false},
+		{"v1.2.0", "v1.2.0", false},
+		{"v1.2.0", "v1.2.0-rc.1", true},
+		{"v1.2.0-rc.10", "v1.2.0-rc.9", true},
+		{"v1.2.0-rc.1", "v1.2.0", false},
+		{"0.1.0-g0123abcd", "v1.2.0", false},
+		{"(devel)", "v1.2.0", false},
+	} {
+		p := publish(t, tt.offered)
+		for _, shell := range shells() {
+			c := newComputer(t)
+			file := filepath.Join(c.home, ".local/bin/weir")
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, fmt.Appendf(nil, pretend, tt.before), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			out, ok := c.run(t, p, shell, "--from", p.url)
+			hint := fmt.Sprintf("has weir %s, which is newer than %s. To install the older one: --version %s", tt.before, tt.offered, tt.offered)
+			if ok == tt.older || strings.Contains(out, hint) != tt.older {
+				t.Errorf("%s: %s over %s: installed %t\n%s", shell[0], tt.offered, tt.before, ok, out)
+			}
+			if out, ok = c.run(t, p, shell, "--from", p.url, "--version", tt.offered); !ok || installed(t, file) != "weir "+tt.offered+" test" {
+				t.Errorf("%s: %s over %s by --version:\n%s", shell[0], tt.offered, tt.before, out)
+			}
+		}
+	}
+}
+
+// The program takes the place of the script, which has removed what it downloaded.
+func TestInstallScriptServes(t *testing.T) {
+	p := publish(t, "v1.2.0")
+	for _, shell := range shells() {
+		c := newComputer(t)
+		if out, ok := c.run(t, p, shell, "--from", p.url, "--serve"); !ok || !strings.HasSuffix(out, "\n\nserved beside weir\n") {
+			t.Errorf("%s: started %t:\n%s", shell[0], ok, out)
+		}
+	}
+}
+
+// A service of a program that is gone would fail at every start.
+func TestInstallScriptDoesNotRemoveTheProgramOfAService(t *testing.T) {
+	p, c := publish(t, "v1.2.0"), newComputer(t)
+	file := filepath.Join(c.home, ".local/bin/weir")
+	if out, ok := c.run(t, p, []string{"sh"}, "--from", p.url); !ok {
+		t.Fatal(out)
+	}
+	unit := filepath.Join(c.home, ".config/systemd/user/weir.service")
+	if err := os.MkdirAll(filepath.Dir(unit), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(unit, []byte("[Service]\nExecStart="+file+" serve\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, ok := c.run(t, p, []string{"sh"}, "--uninstall")
+	if ok || !strings.Contains(out, "is a service ("+unit+"). Remove that first: "+file+" service uninstall") || installed(t, file) == "" {
+		t.Errorf("removed %t:\n%s", ok, out)
+	}
+	if err := os.Remove(unit); err != nil { // as weir service uninstall does
+		t.Fatal(err)
+	}
+	if out, ok = c.run(t, p, []string{"sh"}, "--uninstall"); !ok {
+		t.Error(out)
 	}
 }
 

@@ -5,7 +5,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"debug/elf"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -271,6 +274,64 @@ func TestImageRunsFromItsRootWithoutRights(t *testing.T) {
 	if err := stopped.Run(); err == nil {
 		t.Error("the health check succeeds without a server")
 	}
+}
+
+// bareRoot returns a folder with the tools of busybox alone, as the smallest containers have them: no
+// curl, no ssh-keygen, no libraries.
+func bareRoot(t *testing.T) string {
+	t.Helper()
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Skip("busybox-static is not installed")
+	}
+	if file, err := elf.Open(busybox); err != nil || slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		t.Skip("busybox needs libraries: install busybox-static")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root may make a device and change the root folder")
+	}
+	root := t.TempDir()
+	for _, err := range []error{os.Chmod(root, 0o755), os.MkdirAll(filepath.Join(root, "home/me"), 0o755),
+		os.Chown(filepath.Join(root, "home/me"), nonRoot, nonRoot), os.Mkdir(filepath.Join(root, "dev"), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	null := filepath.Join(root, "dev/null")
+	if err := errors.Join(syscall.Mknod(null, syscall.S_IFCHR, 1<<8|3), os.Chmod(null, 0o666), os.WriteFile(null, nil, 0)); err != nil {
+		t.Skip("root may make no device here: ", err)
+	}
+	copyFile(t, busybox, filepath.Join(root, "bin/busybox"))
+	tools, err := exec.Command(busybox, "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.FieldsSeq(string(tools)) {
+		if name != "busybox" {
+			if err := os.Symlink("busybox", filepath.Join(root, "bin", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return root
+}
+
+func TestInstallLineServesOnABareComputer(t *testing.T) {
+	root, address := bareRoot(t), freeAddress(t)
+	script := func(r *release, url string, args ...string) *exec.Cmd {
+		return &exec.Cmd{Path: "/bin/sh", Args: append([]string{"sh", "-s", "--", "--from", url}, args...), Dir: "/",
+			Env:   []string{"PATH=/bin", "HOME=/home/me", "LISTEN=" + address, "PRICES_URL=off"},
+			Stdin: bytes.NewReader(r.file(t, "install.sh")), SysProcAttr: confined(root)[0]}
+	}
+	signed := publish(t, "v0.0.0-alpha")
+	out, err := script(signed.release, signed.url).CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("To verify both, install ssh-keygen (openssh-client)")) || !bytes.Contains(out, []byte("Installed weir v0.0.0-alpha test in /home/me/.local/bin")) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r := released(t)
+	s := httptest.NewServer(http.FileServer(http.Dir(r.out)))
+	defer s.Close()
+	start(t, script(r, s.URL, "--serve"), address, filepath.Join(root, "home/me/.local/state/weir"))
 }
 
 // The image has no certificates of the system.

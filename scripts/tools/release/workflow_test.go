@@ -60,8 +60,8 @@ func (w workflow) step(t *testing.T, job, name string) step {
 	return step{}
 }
 
-// Whoever gets code into the build, by a package of npm or a module of Go, gets neither the key nor
-// a right to write.
+// Code that comes into the build by a package of npm or a module of Go gets neither the key nor a
+// right to write.
 func TestCodeOfTheBuildSeesNoSecret(t *testing.T) {
 	w := releaseWorkflow(t)
 	if len(w.Permissions) > 0 {
