@@ -37,7 +37,7 @@ type manifestNPM struct {
 // launcher is the command of the main package. %s is its name.
 const launcher = `#!/usr/bin/env node
 // Runs the program of the package for this platform.
-const { spawnSync } = require("node:child_process");
+const { spawn } = require("node:child_process");
 const name = ` + "`%s-${process.platform}-${process.arch}`" + `;
 const file = process.platform === "win32" ? "weir.exe" : "weir";
 let program;
@@ -47,14 +47,17 @@ try {
   console.error(` + "`weir: ${name} is missing: not for this platform, or npm has left out optional packages.`" + `);
   process.exit(1);
 }
-// The program gets the signals of the terminal itself; it says when it has ended.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
-const { status, signal, error } = spawnSync(program, process.argv.slice(2), { stdio: "inherit" });
-if (error) {
+const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
+// The program gets the signals of the terminal itself, and says when it has ended.
+for (const signal of ["SIGINT", "SIGHUP"]) process.on(signal, () => {});
+process.on("SIGTERM", () => child.kill("SIGTERM"));
+child.on("error", (error) => {
   console.error(` + "`weir: ${error.message}`" + `);
   process.exit(1);
-}
-process.exit(signal ? 128 + require("node:os").constants.signals[signal] : status);
+});
+child.on("exit", (status, signal) => {
+  process.exit(signal ? 128 + require("node:os").constants.signals[signal] : status);
+});
 `
 
 // nodeName returns a target as Node.js names it.

@@ -160,6 +160,8 @@ func (r *release) rpm(arch string, files []entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The other folders belong to the system.
+	p.AddFile(rpmpack.RPMFile{Name: "/usr/share/doc/weir", Mode: 0o40755, Owner: "root", Group: "root", MTime: uint32(epoch.Unix())})
 	for _, f := range files {
 		p.AddFile(rpmpack.RPMFile{Name: "/" + f.name, Body: f.content, Mode: uint(f.mode), Owner: "root", Group: "root",
 			MTime: uint32(epoch.Unix())})

@@ -86,6 +86,10 @@ func TestRPMPackageIsInstalled(t *testing.T) {
 	if unit, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system/weir.socket")); err != nil || !strings.Contains(string(unit), "ListenStream") {
 		t.Errorf("the socket is %v %s", err, unit)
 	}
+	ran(t, root, "rpm", "--root", root, "-e", "--noscripts", "weir")
+	if left, err := filepath.Glob(filepath.Join(root, "usr/*/*/weir*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 }
 
 func TestVersionsOfPackagesAreInOrder(t *testing.T) {
@@ -102,9 +106,9 @@ func TestVersionsOfPackagesAreInOrder(t *testing.T) {
 	}
 }
 
-// npm installs the packages without a registry, and npx runs the program with its arguments,
-// output and exit code.
-func TestNPMPackageRunsTheProgram(t *testing.T) {
+// npmInstalled returns a folder into which npm has installed the packages, without a registry.
+func npmInstalled(t *testing.T) string {
+	t.Helper()
 	r, dir := released(t), t.TempDir()
 	system, arch := hostTarget().nodeName()
 	var files []string
@@ -112,6 +116,13 @@ func TestNPMPackageRunsTheProgram(t *testing.T) {
 		files = append(files, mustAbs(t, filepath.Join(r.out, name)))
 	}
 	ran(t, dir, "npm", append([]string{"install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund"}, files...)...)
+	return dir
+}
+
+// npx runs the program with its arguments, output and exit code.
+func TestNPMPackageRunsTheProgram(t *testing.T) {
+	dir := npmInstalled(t)
+	system, arch := hostTarget().nodeName()
 	if out := ran(t, dir, "npx", "--offline", "weir", "version"); !strings.HasPrefix(out, "weir "+version+" ") {
 		t.Errorf("npx prints %q", out)
 	}

@@ -276,6 +276,21 @@ func TestImageRunsFromItsRootWithoutRights(t *testing.T) {
 	}
 }
 
+// A supervisor stops the command of the npm package, and the program stops with it.
+func TestNPMPackagePassesTheStopOn(t *testing.T) {
+	dir, address := npmInstalled(t), freeAddress(t)
+	cmd := exec.Command("node", "node_modules/weir/bin/weir.js", "serve", "--data", "data", "--listen", address)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PRICES_URL=off")
+	t.Cleanup(func() { // after the stop of start
+		if res, err := http.Get("http://" + address + "/health"); err == nil {
+			res.Body.Close()
+			t.Error("the program still answers")
+		}
+	})
+	start(t, cmd, address, filepath.Join(dir, "data"))
+}
+
 // bareRoot returns a folder with the tools of busybox alone, as the smallest containers have them: no
 // curl, no ssh-keygen, no libraries.
 func bareRoot(t *testing.T) string {
