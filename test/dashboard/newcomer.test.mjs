@@ -1,16 +1,22 @@
-// The path of a newcomer: from the sign-in link to the first call of a tool.
+// The path of a newcomer: from the sign-in link, and from the line that installs weir, to the first
+// call of a tool.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { bench, open, shot } from "./browser.mjs";
 import { secrets } from "../e2e/gateway.mjs";
+import { platform } from "../e2e/platforms.mjs";
 
 const run = promisify(execFile);
-const most = 8; // actions
+const root = fileURLToPath(new URL("../../", import.meta.url));
 
 let b;
 before(async () => {
@@ -27,23 +33,39 @@ const exchanged = (page) =>
       : route.fallback(),
   );
 
-test(`the first call of a tool takes at most ${most} actions`, async (t) => {
-  await b.operator.machine(); // weir init creates it
-  const page = await open(t, b, { as: null });
-  await exchanged(page);
+// counted returns a function that does an action of the newcomer and counts it.
+function counted(t, most) {
+  const actions = [];
+  t.after(() => t.diagnostic(`${actions.length} actions: ${actions.join(", ")}`));
+  return async (what, action) => {
+    actions.push(what);
+    assert.ok(actions.length <= most, actions.join(", "));
+    return action();
+  };
+}
+
+async function folder(t) {
   const home = await mkdtemp(join(tmpdir(), "weir-newcomer-"));
   t.after(() => rm(home, { recursive: true, force: true }));
+  return home;
+}
 
-  const actions = [];
-  const act = async (what, action) => {
-    actions.push(what);
-    await action();
-  };
-  const step = (name) => page.getByRole("listitem").filter({ has: page.getByRole("heading", { name }) });
+// prompt calls the gateway as Codex does with its settings.
+async function prompt(home) {
+  const config = await readFile(join(home, ".codex/config.toml"), "utf8");
+  const [, model] = /^model = "(.+)"$/m.exec(config),
+    [, base] = /base_url = "(.+)"/.exec(config),
+    [key] = /sk-[\w-]+/.exec(config);
+  const res = await fetch(`${base}/responses`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, input: "hello" }),
+  });
+  assert.equal(res.status, 200, await res.text());
+}
 
-  await act("open the link", () => page.goto(`${b.url}/#/sign-in/once-abc`));
-  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
-  await step(/^Create an API key ?: done$/).waitFor();
+// connect goes on from the page Overview of an empty machine to the first answer of a tool.
+async function connect(page, home, act) {
   await act("choose a provider", () => page.getByRole("button", { name: "Connect OpenAI", exact: true }).click());
   const dialog = page.getByRole("dialog");
   await act("paste its key", () => dialog.getByLabel("API key").fill("sk-openai-0123456789abcdef"));
@@ -61,26 +83,118 @@ test(`the first call of a tool takes at most ${most} actions`, async (t) => {
   await page.getByText("Copied. Paste it into a terminal.").waitFor();
   const command = await page.evaluate(() => navigator.clipboard.readText());
   await act("run it", () => run("sh", ["-c", command], { env: { PATH: process.env.PATH, HOME: home, no_proxy: "*" } }));
-  const config = await readFile(join(home, ".codex/config.toml"), "utf8");
-  const [, model] = /^model = "(.+)"$/m.exec(config),
-    [, base] = /base_url = "(.+)"/.exec(config),
-    [key] = /sk-[\w-]+/.exec(config);
-  await act("send a prompt", async () => {
-    const res = await fetch(`${base}/responses`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model, input: "hello" }),
-    });
-    assert.equal(res.status, 200, await res.text());
-  });
+  await act("send a prompt", () => prompt(home));
   await page.getByText("Codex CLI is connected.").waitFor();
+}
+
+test("the first call of a tool takes at most 8 actions", async (t) => {
+  await b.operator.machine(); // weir init creates it
+  const page = await open(t, b, { as: null });
+  await exchanged(page);
+  const act = counted(t, 8);
+  await act("open the link", () => page.goto(`${b.url}/#/sign-in/once-abc`));
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await page
+    .getByRole("listitem")
+    .filter({ has: page.getByRole("heading", { name: /^Create an API key ?: done$/ }) })
+    .waitFor();
+  await connect(page, await folder(t), act);
   await shot(page, "newcomer-connected");
-  t.diagnostic(`${actions.length} actions: ${actions.join(", ")}`);
-  assert.ok(actions.length <= most, actions.join(", "));
 
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByRole("region", { name: "Accounts" }).waitFor();
   await page.getByText("Get started").waitFor({ state: "detached" });
+});
+
+// published serves a release of the program under test, with install.sh, and returns its address.
+async function published(t) {
+  const system = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+  const release = await folder(t),
+    name = `weir-v9.9.9-${system}`;
+  await mkdir(join(release, name));
+  await copyFile(join(root, "test/out/weir-test"), join(release, name, "weir"));
+  await run("tar", ["-czf", `${name}.tar.gz`, name], { cwd: release });
+  const archive = await readFile(join(release, `${name}.tar.gz`));
+  const sum = createHash("sha256").update(archive).digest("hex");
+  const files = {
+    "/install.sh": await readFile(join(root, "deploy/install.sh")),
+    "/SHA256SUMS": `${sum}  ${name}.tar.gz\n`,
+    [`/${name}.tar.gz`]: archive,
+  };
+  const server = createServer((req, res) => {
+    if (!files[req.url]) res.statusCode = 404;
+    res.end(files[req.url]);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+// installed runs the line that installs weir and starts it, in an empty home folder. The result has
+// the link that it prints, and the environment.
+async function installed(t, home) {
+  const from = await published(t);
+  const env = {
+    PATH: process.env.PATH,
+    HOME: home,
+    LISTEN: "127.0.0.1:0",
+    VENDORS_URL: b.upstream.url,
+    PRICES_URL: "off",
+    no_proxy: "*",
+  };
+  const line = `curl -fsSL ${from}/install.sh | sh -s -- --from ${from} --dir ~/.local/bin --serve`;
+  const child = spawn("sh", ["-c", line], { env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = once(child, "close");
+  t.after(async () => {
+    process.kill(-child.pid, "SIGTERM");
+    await ended;
+  });
+  let printed = "";
+  const link = await new Promise((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (text) => {
+        printed += text;
+        const found = /^http\S+sign-in\/\S+$/m.exec(printed);
+        if (found) resolve(found[0]);
+      });
+    ended.then(() => reject(new Error(`it ended and printed:\n${printed}`)));
+  });
+  return { link, env };
+}
+
+const fresh = { skip: platform !== "native" && "native only: install.sh installs the native server" };
+
+test("from the line of the README to the first answer of a tool, in the dashboard", fresh, async (t) => {
+  const home = await folder(t),
+    act = counted(t, 13),
+    start = performance.now();
+  const { link } = await act("run the line that installs", () => installed(t, home));
+  const { origin } = new URL(link);
+  const page = await open(t, { ...b, url: origin }, { as: null });
+  await act("open the link", () => page.goto(link));
+  await act("create a machine", () => page.getByRole("button", { name: "Create your first machine" }).click());
+  const dialog = page.getByRole("dialog");
+  await act("name it", () => dialog.getByLabel("Name").fill("main"));
+  await act("confirm", () => dialog.getByRole("button", { name: "Create", exact: true }).click());
+  await act("open the machine", () => dialog.getByRole("link", { name: "Open machine" }).click());
+  await connect(page, home, act);
+  t.diagnostic(`${Math.round(performance.now() - start)} ms without the person`);
+});
+
+test("from the line of the README to the first answer of a tool, in terminals", fresh, async (t) => {
+  const home = await folder(t),
+    act = counted(t, 6);
+  const { env } = await act("run the line that installs", () => installed(t, home));
+  const weir = join(home, ".local/bin/weir");
+  await act("weir init", () => run(weir, ["init"], { env }));
+  await act("weir accounts add openai", () => {}); // asks for the key
+  await act("paste the key", () =>
+    run("sh", ["-c", 'printf sk-openai-0123456789abcdef | "$0" accounts add openai', weir], { env }),
+  );
+  await act("weir setup codex --model openai/gpt-5 | sh", () =>
+    run("sh", ["-c", '"$0" setup codex --model openai/gpt-5 | sh', weir], { env }),
+  );
+  await act("send a prompt", () => prompt(home));
 });
 
 test("a link that is opened while the page asks who is signed in signs in", async (t) => {
