@@ -58,7 +58,7 @@ func NewClient() *http.Client {
 	}}
 }
 
-// Find returns a release, the latest if version is "".
+// Find returns a release, the latest if version is "". Its v may be left out.
 func (s Source) Find(ctx context.Context, version string) (*Release, error) {
 	r := &Release{Version: version, from: strings.TrimRight(s.From, "/"), client: s.Client}
 	switch {
@@ -68,7 +68,7 @@ func (s Source) Find(ctx context.Context, version string) (*Release, error) {
 	case version == "":
 		r.from = s.Releases + "/latest/download"
 	default:
-		r.from = s.Releases + "/download/" + version
+		r.from = s.Releases + "/download/v" + strings.TrimPrefix(version, "v")
 	}
 	sums, err := r.fetch(ctx, "SHA256SUMS", maxList)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *Release) choose(sums, system string) error {
 	for line := range strings.Lines(sums) {
 		sum, file, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		version, ok := archiveOf(file, system)
-		if !ok || want != "" && version != want {
+		if !ok || want != "" && version != want && version != "v"+want {
 			continue
 		}
 		if r.file != "" {

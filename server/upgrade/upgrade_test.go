@@ -124,6 +124,21 @@ func TestReleaseIsFoundAndVerified(t *testing.T) {
 	}
 }
 
+func TestVersionIsFoundWithoutItsV(t *testing.T) {
+	p := publish(t, "the program")
+	p.System = "linux-amd64"
+	for _, given := range []string{"v1.3.0", "1.3.0"} {
+		if r, err := p.Find(context.Background(), given); err != nil || r.Version != "v1.3.0" {
+			t.Errorf("%s is %+v, %v", given, r, err)
+		}
+		elsewhere := Source{Releases: "http://127.0.0.1:1/releases", System: p.System, Client: NewClient()}
+		_, err := elsewhere.Find(context.Background(), given)
+		if want := "http://127.0.0.1:1/releases/download/v1.3.0/SHA256SUMS cannot"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s is looked for elsewhere: %v", given, err)
+		}
+	}
+}
+
 func TestReleaseIsRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before  func(*published)
