@@ -126,7 +126,7 @@ func TestReleaseIsFoundAndVerified(t *testing.T) {
 
 func TestVersionIsFoundWithoutItsV(t *testing.T) {
 	p := publish(t, "the program")
-	p.System = "linux-amd64"
+	p.From = p.Releases + "/latest/download"
 	for _, given := range []string{"v1.3.0", "1.3.0"} {
 		if r, err := p.Find(context.Background(), given); err != nil || r.Version != "v1.3.0" {
 			t.Errorf("%s is %+v, %v", given, r, err)
