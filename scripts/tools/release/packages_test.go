@@ -163,7 +163,7 @@ func TestNPMPackagesHaveNamesAndVersions(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "Weir", "a b", "@owner", "../weir", "@a/b/c"} {
-		r := &release{root: sources, out: t.TempDir(), version: "v1", npm: bad}
+		r := &release{root: sources, out: t.TempDir(), version: "v1", image: localImage, npm: bad}
 		if err := r.build(); err == nil || !strings.Contains(err.Error(), "npm package") {
 			t.Errorf("name %q: %v", bad, err)
 		}

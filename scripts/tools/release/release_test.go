@@ -369,14 +369,14 @@ func TestPagePackagesAreThoseThatThePagesImport(t *testing.T) {
 }
 
 func TestOldReleaseIsNotOverwritten(t *testing.T) {
-	r := &release{root: sources, out: t.TempDir(), version: version, npm: "weir"}
+	r := &release{root: sources, out: t.TempDir(), version: version, image: localImage, npm: "weir"}
 	if err := os.WriteFile(filepath.Join(r.out, "old"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.build(); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("error is %v", err)
 	}
-	r = &release{root: sources, out: t.TempDir(), version: "a/b", npm: "weir"}
+	r = &release{root: sources, out: t.TempDir(), version: "a/b", image: localImage, npm: "weir"}
 	if err := r.build(); err == nil || !strings.Contains(err.Error(), "version") {
 		t.Errorf("error is %v", err)
 	}
