@@ -15,10 +15,10 @@ part() {
 
 # release_tests counts its tests with the unit tests.
 release_tests() {
-  # install.sh downloads and verifies with them, and runs in a root of busybox; the workflow of the
-  # release reads packages with jq.
-  { command -v ssh-keygen && command -v curl && command -v jq && command -v busybox; } >/dev/null ||
-    debian openssh-client curl jq busybox-static || true
+  # install.sh downloads and verifies with the first two, and runs in a root of busybox; the workflow of
+  # the release reads packages with jq.
+  { command -v ssh-keygen && command -v curl && command -v busybox && command -v jq && command -v rpm; } >/dev/null ||
+    debian openssh-client curl busybox-static jq rpm || true
   go -C scripts/tools test -json -timeout=30m ./release > test/out/release.json || true
   go -C test/helm test -json ./... >> test/out/release.json || true # the chart
   cat test/out/release.json >> test/out/unit.json
