@@ -157,22 +157,28 @@ test("the search finds a section, and the keyboard opens it", async (t) => {
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/docs\/creations#idempotency-keys$/);
   await field.fill("zzzzqqqq");
-  await page.getByText("No page has “zzzzqqqq”.").waitFor();
+  await page.getByText("No results for “zzzzqqqq”.").waitFor();
   await page.keyboard.press("Escape");
-  await becomes(() => page.getByText("No page has").isVisible(), false);
+  await becomes(() => page.getByText("No results for").isVisible(), false);
 });
 
 // asked are what readers type, and the page that must come first.
 const asked = {
   budget: "guides/budgets",
   "spending limit": "guides/budgets",
-  slack: "guides/budgets",
-  discord: "guides/budgets",
-  webhook: "guides/budgets",
+  slack: "guides/alerts",
+  discord: "guides/alerts",
+  webhook: "guides/alerts",
+  alert: "guides/alerts",
+  notifications: "guides/alerts",
+  "email notification": "guides/alerts",
   rotate: "keys",
-  "leaked key": "keys",
-  "stolen key": "keys",
-  "second admin": "keys",
+  "leaked key": "guides/leaked-token",
+  "stolen key": "guides/leaked-token",
+  compromised: "guides/leaked-token",
+  "second admin": "guides/team",
+  "add a colleague": "guides/team",
+  "one-api": "guides/from-other-gateways",
   "rate limit": "keys",
   invoice: "keys",
   csv: "keys",
@@ -181,7 +187,7 @@ const asked = {
   backup: "guides/self-hosting",
   windows: "guides/self-hosting",
   uninstall: "guides/self-hosting",
-  "forgot token": "guides/self-hosting",
+  "forgot token": "guides/leaked-token",
   "lost operator token": "guides/leaked-token",
   password: "guides/self-hosting",
   "move to a server": "guides/self-hosting",

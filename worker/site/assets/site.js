@@ -92,7 +92,7 @@ async function search() {
   if (query !== input.value.trim()) return;
   close();
   if (found.length === 0) {
-    status.textContent = `No page has “${query}”.`;
+    status.textContent = `No results for “${query}”.`;
     return;
   }
   results.replaceChildren(...found.map(item));
