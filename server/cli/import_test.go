@@ -134,15 +134,17 @@ model_list:
 	w.planAndApply(out, "ONE_API_KEY", "sk-one-0123456789", "TWO_API_KEY", "sk-two-0123456789")
 }
 
-func TestPortkeyIsImported(t *testing.T) {
-	w := newWorld(t)
-	const text = `{"name":"main","strategy":{"mode":"fallback","on_status_codes":[429]},"retry":{"attempts":3},"cache":{"mode":"semantic"},"targets":[
+// portkeyFile is a config of Portkey.
+const portkeyFile = `{"name":"main","strategy":{"mode":"fallback","on_status_codes":[429]},"retry":{"attempts":3},"cache":{"mode":"semantic"},"targets":[
 		{"provider":"@openai-prod","override_params":{"model":"gpt-6-sol","temperature":0.1}},
 		{"strategy":{"mode":"loadbalance"},"targets":[
 			{"virtual_key":"anthropic-a","weight":0.7,"override_params":{"model":"claude-haiku-4-5"}},
 			{"provider":"groq","api_key":"gsk_literal0123456789","weight":0.3,"override_params":{"model":"llama-3.1-8b-instant"}}]},
 		{"provider":"nowhere","api_key":"x"}]}`
-	code, out, report := w.run(text, "import", "portkey", "-")
+
+func TestPortkeyIsImported(t *testing.T) {
+	w := newWorld(t)
+	code, out, report := w.run(portkeyFile, "import", "portkey", "-")
 	if code != 0 || strings.Contains(out+report, "literal") {
 		t.Fatalf("exit %d, %s%s", code, out, report)
 	}

@@ -19,12 +19,21 @@ import (
 	"weir/server/program"
 )
 
-// asProgram is the variable that makes the test binary be the program.
-const asProgram = "WEIR_TEST_PROGRAM"
+// asProgram is the variable that makes the test binary be the program. With the value starts
+// a server stops once it has started.
+const (
+	asProgram = "WEIR_TEST_PROGRAM"
+	starts    = "starts"
+)
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		os.Exit(program.Main(program.Options{Version: "v0.0.0-test"}))
+	if mode := os.Getenv(asProgram); mode != "" {
+		o := program.Options{Version: "v0.0.0-test"}
+		if mode == starts {
+			stop := make(chan os.Signal, 1)
+			o.Signals, o.Started = stop, func(program.Parts) { stop <- os.Interrupt }
+		}
+		os.Exit(program.Main(o))
 	}
 	os.Exit(m.Run())
 }
@@ -255,54 +264,5 @@ func TestCtrlCCancelsASignIn(t *testing.T) {
 	x.enter("\x03")
 	if code := x.end(); code != 1 || !canceled.Load() {
 		t.Errorf("exit %d, canceled %v, %s", code, canceled.Load(), x.screen.String())
-	}
-}
-
-func TestCommandsOfTheGuidesWork(t *testing.T) {
-	for name, least := range map[string]int{"command-line": 6, "configuration-file": 2} {
-		t.Run(name, func(t *testing.T) { runGuide(t, name, least) })
-	}
-}
-
-// runGuide runs the commands of a guide as they are written, one after the other, with the
-// first file in YAML as weir.yaml.
-func runGuide(t *testing.T, name string, least int) {
-	guide, err := os.ReadFile("../../docs/guides/" + name + ".md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(t)
-	values := strings.NewReplacer("https://weir.example.com", w.url, "http://127.0.0.1:11434", w.upstream.URL)
-	if _, file, ok := strings.Cut(string(guide), "```yaml\n"); ok {
-		file, _, _ = strings.Cut(file, "```")
-		os.WriteFile(filepath.Join(w.home, "weir.yaml"), []byte(values.Replace(file)), 0o600)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := filepath.Join(w.home, "bin")
-	os.Mkdir(bin, 0o700)
-	os.WriteFile(filepath.Join(bin, "weir"), []byte("#!/bin/sh\n"+asProgram+"=1 exec '"+exe+"' \"$@\"\n"), 0o700)
-	blocks := 0
-	for i, part := range strings.Split(string(guide), "```") {
-		script, ok := strings.CutPrefix(part, "sh\n")
-		if i%2 == 0 || !ok {
-			continue
-		}
-		blocks++
-		script = values.Replace(script)
-		if strings.Contains(script, "weir people set Ana") { // who has accepted by then
-			w.joins("Ana")
-		}
-		cmd := exec.Command("sh", "-e", "-c", script)
-		cmd.Dir = w.home
-		cmd.Env = append(w.process().Env, "PATH="+bin+":"+os.Getenv("PATH"), "TOKEN="+token, "OPENAI_API_KEY=sk-test", "PASSPHRASE=correct horse battery staple")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", script, err, text)
-		}
-	}
-	if blocks < least {
-		t.Errorf("only %d blocks", blocks)
 	}
 }

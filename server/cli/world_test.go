@@ -35,10 +35,15 @@ type world struct {
 	calls []string // METHOD path, as they came
 }
 
-// newWorld starts a server with one machine, main.
-func newWorld(t *testing.T) *world {
+// newWorld starts a server with one machine, main. Upstream calls go through transport, if it is given.
+func newWorld(t *testing.T, transport ...http.RoundTripper) *world {
 	t.Helper()
-	w := &world{T: t, home: t.TempDir()}
+	home, err := os.MkdirTemp("", "weir") // a short path, whatever the name of the test: it has a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	w := &world{T: t, home: home}
 	w.data = filepath.Join(w.home, "data")
 	w.upstream = httptest.NewServer(http.HandlerFunc(upstream))
 	t.Cleanup(w.upstream.Close)
@@ -49,6 +54,9 @@ func newWorld(t *testing.T) *world {
 	started := make(chan program.Parts, 1)
 	var log buffer
 	o := program.Options{Version: "v0.0.0-test", Signals: signals, Started: func(p program.Parts) { started <- p }}
+	for _, other := range transport {
+		o.Transport = func(http.RoundTripper) http.RoundTripper { return other }
+	}
 	go func() {
 		defer close(done)
 		o.Main([]string{"serve", "--listen", "127.0.0.1:0", "--data", w.data}, w.env(), strings.NewReader(""), io.Discard, &log)
@@ -73,11 +81,13 @@ func newWorld(t *testing.T) *world {
 		}))
 		t.Cleanup(s.Close)
 		w.url = s.URL
-		for { // until the control socket is open
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // until the control socket is open
 			if _, err := os.Stat(filepath.Join(w.data, "control.sock")); err == nil {
 				return w
 			}
-			time.Sleep(time.Millisecond)
+			if time.Now().After(deadline) {
+				t.Fatalf("no control socket in %s: %s", w.data, log.String())
+			}
 		}
 	case <-done:
 		t.Fatalf("the server did not start: %s", log.String())
