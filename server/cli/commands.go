@@ -103,6 +103,10 @@ func commands() []group {
 				run: importOther((*importer).litellm)},
 			{use: "portkey FILE", short: "convert a JSON config of Portkey to weir.yaml", long: importText, fields: outFields,
 				run: importOther((*importer).portkey)},
+			{use: "one-api FILE", short: "convert the channels of one-api in JSON to weir.yaml", long: channelsText, fields: outFields,
+				run: importOther((*importer).oneAPI)},
+			{use: "new-api FILE", short: "convert the channels of new-api in JSON to weir.yaml", long: channelsText, fields: outFields,
+				run: importOther((*importer).newAPI)},
 			{use: "openrouter", short: "write weir.yaml with an account at OpenRouter", long: importText, fields: outFields,
 				run: importOther((*importer).openrouter)},
 			{use: "env", short: "write weir.yaml with the provider keys of the environment", long: importText, fields: outFields,
@@ -121,17 +125,18 @@ func commands() []group {
 }
 
 const (
-	idpText     = "A rule is for all machines: editor:groups=ai,owner:groups=admins. In JSON it may have\na path of claims and machines: '[{\"claim\":[\"realm_access\",\"roles\"],\"value\":\"ai\",\"role\":\"editor\",\"machines\":[\"ID\"]}]'\nRegister the redirect address https://GATEWAY/oidc/callback at the provider."
-	removeText  = "It can be restored for 7 days. With --now it is erased at once, with its credentials."
-	loginText   = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
-	limitText   = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
-	settingText = "A value is a text, a number or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
-	inviteText  = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. Only members have limits; each\ncall sets all of them."
-	callText    = "PROMPT is read from the standard input if it is left out. With the operator token, a key\nis created for the call and deleted after it; it expires after ten minutes in any case."
-	setupText   = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
-	planText    = "FILE is weir.yaml by default, and - is the standard input. Sections that the file does not\nhave are left alone, and fields that an entry does not name keep their values."
-	importText  = "Nothing is changed yet: review the file, then run weir plan and weir apply. A report on the\nstandard error says what was taken, what weir does in another way and what it cannot do. The\nfile has no secrets: it names the variables that they are read from."
-	accountText = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers. A server of your own is openai-compatible or\nanthropic-compatible, with --base-url; its key, if it wants one, is given by --api-key only,\nas in --api-key - for the standard input."
+	idpText      = "A rule is for all machines: editor:groups=ai,owner:groups=admins. In JSON it may have\na path of claims and machines: '[{\"claim\":[\"realm_access\",\"roles\"],\"value\":\"ai\",\"role\":\"editor\",\"machines\":[\"ID\"]}]'\nRegister the redirect address https://GATEWAY/oidc/callback at the provider."
+	removeText   = "It can be restored for 7 days. With --now it is erased at once, with its credentials."
+	loginText    = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
+	limitText    = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
+	settingText  = "A value is a text, a number or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
+	inviteText   = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. Only members have limits; each\ncall sets all of them."
+	callText     = "PROMPT is read from the standard input if it is left out. With the operator token, a key\nis created for the call and deleted after it; it expires after ten minutes in any case."
+	setupText    = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
+	planText     = "FILE is weir.yaml by default, and - is the standard input. Sections that the file does not\nhave are left alone, and fields that an entry does not name keep their values."
+	importText   = "Nothing is changed yet: review the file, then run weir plan and weir apply. A report on the\nstandard error says what was taken, what weir does in another way and what it cannot do. The\nfile has no secrets: it names the variables that they are read from."
+	channelsText = "FILE has the rows of the table channels, as sqlite3 -json one-api.db 'select * from channels'\nprints them, or the answer of GET /api/channel/.\n\n" + importText
+	accountText  = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers. A server of your own is openai-compatible or\nanthropic-compatible, with --base-url; its key, if it wants one, is given by --api-key only,\nas in --api-key - for the standard input."
 )
 
 var idpFields = []field{

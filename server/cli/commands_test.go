@@ -244,6 +244,8 @@ var steps = []step{
 	{line: "import file FOLDER/plain.json --preview", want: "To create: 0"},
 	{line: "import litellm -", stdin: "model_list: [{model_name: a, litellm_params: {model: openai/gpt-6-sol}}]", want: "a: openai/gpt-6-sol"},
 	{line: "import portkey -", stdin: `{"provider":"openai","api_key":"x","override_params":{"model":"gpt-6-sol"}}`, want: "openai/gpt-6-sol"},
+	{line: "import one-api -", stdin: `[{"id":1,"type":1,"name":"a","models":"gpt-6-sol"}]`, want: "gpt-6-sol: openai/gpt-6-sol"},
+	{line: "import new-api -", stdin: `[{"id":1,"type":43,"name":"a","models":"deepseek-chat"}]`, want: "provider: deepseek"},
 	{line: "import openrouter", want: "provider: openrouter"},
 	{line: "import env", code: 1, want: "no variable has the key"},
 	{line: "import -", stdin: "no JSON", code: 1, want: "weir export"},

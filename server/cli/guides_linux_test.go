@@ -72,6 +72,7 @@ exec $EXE "$@"`,
 weir | stop | daemon-reload | enable | restart | --now) ;; 
 *) exit 1 ;;
 esac; done`,
+	"sqlite3":  `test "$*" = "-json one-api.db select * from channels" && cat channels`,
 	"install":  `test "$1 $2" = "-m 644" -a -f $REPO/deploy/$3 -a -f $REPO/deploy/$4 -a "$5" = /etc/systemd/system/`,
 	"npx":      `test "$*" = "wrangler login" -o "$*" = "wrangler secret put ADMIN_TOKEN"`,
 	"git":      `case "$*" in clone*) mkdir weir && cp build.sh weir ;; "-C weir checkout v1.2.0") test -d weir ;; pull) ;; *) exit 1 ;; esac`,
@@ -192,6 +193,7 @@ func (p page) run(t *testing.T, name, text string, blocks [][]string) {
 	}
 	values, known := strings.NewReplacer(pairs...), strings.NewReplacer("{id}", id, "{key}", key, "{release}", others.URL)
 	os.WriteFile(filepath.Join(w.home, "config.yaml"), []byte(litellmFile), 0o600)
+	os.WriteFile(filepath.Join(w.home, "channels"), []byte(oneAPIRows), 0o600)
 	os.WriteFile(filepath.Join(w.home, "config.json"), []byte(portkeyFile), 0o600)
 	if _, file, ok := strings.Cut(text, "```yaml\n"); ok {
 		file, _, _ = strings.Cut(file, "```")
@@ -200,7 +202,7 @@ func (p page) run(t *testing.T, name, text string, blocks [][]string) {
 	script := p.before + "\n"
 	for i, b := range blocks {
 		commands := known.Replace(values.Replace(b[2]))
-		if b[1] == "powershell" { // there is none: that its script is there is what can be said
+		if b[1] == "powershell" { // it is not on Linux: that its script is there is what can be said
 			commands = "curl -fsS " + regexp.MustCompile(`'http[^']*\.ps1'`).FindString(commands) + "\n"
 		}
 		for part, commands := range p.then {

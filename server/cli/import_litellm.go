@@ -472,7 +472,7 @@ func (l *litellm) cloud(f *FileAccount, d *provider.Descriptor, base string, opt
 	case "openai":
 		set("organization", text("organization"))
 	}
-	places := map[string]string{"region": text("aws_region_name") + text("region_name"), "project": text("vertex_project"), "location": text("vertex_location")}
+	places := map[string]string{"region": text("aws_region_name") + text("region_name"), "project": text("vertex_project"), "location": text("vertex_location"), "account_id": text("account_id")}
 	if d.ID == "vertex" {
 		places["project"], places["location"] = cmp.Or(places["project"], l.vertexProject), cmp.Or(places["location"], l.vertexPlace)
 	}

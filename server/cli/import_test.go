@@ -161,6 +161,67 @@ func TestPortkeyIsImported(t *testing.T) {
 	w.planAndApply(out, "OPENAI_PROD_APIKEY", "sk-one-0123456789", "ANTHROPIC_A_APIKEY", "sk-two-0123456789", "GROQ_APIKEY", "gsk_0123456789")
 }
 
+// Rows of one-api as sqlite3 -json prints them, with invented names, and an answer of new-api's list,
+// which has no keys.
+const (
+	oneAPIRows = `[{"id":1,"type":1,"key":"sk-literal-0123456789","status":1,"name":"main","weight":0,"base_url":"","other":null,"models":"gpt-6-sol,gpt-fast","group":"default","model_mapping":"{\"gpt-fast\":\"gpt-6-luna\"}","priority":10,"config":"{}","system_prompt":null},
+		{"id":2,"type":1,"key":"sk-literal-9876543210","status":1,"name":"main","base_url":"https://proxy.acme.example/","models":"gpt-6-sol","group":"default,vip","model_mapping":"","priority":0,"config":""},
+		{"id":3,"type":3,"key":"literal-azure-key","status":1,"name":"eu","base_url":"https://acme-eu.openai.azure.com","models":"gpt-3.5-turbo","group":"default","priority":0,"config":"{\"api_version\":\"2024-10-21\"}"},
+		{"id":4,"type":14,"key":"sk-ant-literal-0123456789","status":2,"name":"old","base_url":"","models":"claude-haiku-4-5","priority":0},
+		{"id":5,"type":15,"key":"literal|literal","status":1,"name":"文心","base_url":"","models":"ERNIE-4.0","priority":0},
+		{"id":6,"type":40,"key":"literal-doubao","status":1,"name":"豆包","base_url":"","models":"doubao-pro","priority":0,"system_prompt":"Be brief."},
+		{"id":7,"type":33,"key":"","status":1,"name":"aws","models":"anthropic.claude-3-haiku-20240307-v1:0,claude-3-haiku-20240307","priority":0,"config":"{\"region\":\"eu-west-1\",\"ak\":\"AKIALITERAL012345678\",\"sk\":\"literal-secret\"}"},
+		{"id":8,"type":50,"key":"none","status":1,"name":"vllm","base_url":"http://vllm.acme.example:8000/v1","models":"own","priority":0}]`
+	newAPIList = `{"success":true,"data":{"items":[{"id":1,"type":1,"key":"","status":1,"name":"a","weight":3,"base_url":null,"models":"gpt-6-sol","group":"default","model_mapping":null,"priority":0},
+		{"id":2,"type":20,"key":"","status":1,"name":"b","weight":1,"base_url":"","models":"gpt-6-sol","group":"default","model_mapping":"{\"gpt-6-sol\":\"x\",\"x\":\"openai/gpt-6-sol\"}","priority":0},
+		{"id":3,"type":8,"key":"","status":1,"name":"own","base_url":"https://models.acme.example/v1/chat/completions","models":"own","group":"default","priority":0},
+		{"id":4,"type":36,"key":"","status":1,"name":"songs","models":"suno","priority":0},
+		{"id":5,"type":39,"key":"","status":1,"name":"edge","other":"0123456789abcdef0123456789abcdef","models":"@cf/meta/llama","priority":0}],"total":5}}`
+)
+
+func TestChannelsOfOneAPIAreImported(t *testing.T) {
+	w := newWorld(t)
+	code, out, report := w.run(oneAPIRows, "import", "one-api", "-")
+	if code != 0 || regexp.MustCompile(`(?i)literal`).MatchString(out+report) {
+		t.Fatalf("exit %d, %s%s", code, out, report)
+	}
+	for _, want := range []string{
+		"  - name: gpt-6-sol\n    models:\n      - openai/gpt-6-sol\n      - proxy.acme.example/gpt-6-sol\n", "gpt-fast: openai/gpt-6-luna",
+		"baseUrl: https://proxy.acme.example/v1", "gpt-3.5-turbo: azure/gpt-35-turbo", "api_version: \"2024-10-21\"", "baseUrl: https://ark.cn-beijing.volces.com/api/v3",
+		"region: eu-west-1", "baseUrl: http://vllm.acme.example:8000/v1", "anthropic.claude-3-haiku-20240307-v1:0: bedrock/anthropic.claude-3-haiku-20240307-v1:0",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for _, want := range []string{"none    channel 4 old", "it is disabled", "none    channel 5 文心", "no provider for its type 15", "none    system_prompt", "equal   group",
+		"none    model claude-3-haiku-20240307 of channel 7 aws", "to set  MAIN_API_KEY", "to set  MAIN_2_API_KEY", "to set  CHANNEL_6_API_KEY"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("no %q in\n%s", want, report)
+		}
+	}
+	w.planAndApply(out, "MAIN_API_KEY", "sk-one-0123456789", "MAIN_2_API_KEY", "sk-two-0123456789", "EU_API_KEY", "0123456789abcdef", "CHANNEL_6_API_KEY", "key-0123456789",
+		"BEDROCK_ACCESSKEYID", "AKIA0123456789ABCDEF", "BEDROCK_SECRETACCESSKEY", "secret-0123456789")
+}
+
+func TestChannelsOfNewAPIAreImported(t *testing.T) {
+	w := newWorld(t)
+	code, out, report := w.run(newAPIList, "import", "new-api", "-")
+	if code != 0 {
+		t.Fatalf("exit %d, %s%s", code, out, report)
+	}
+	for _, want := range []string{"  - name: gpt-6-sol\n    models:\n      - openai/gpt-6-sol\n      - openrouter/openai/gpt-6-sol\n", "strategy: weighted", "openai/gpt-6-sol: 3",
+		"baseUrl: https://models.acme.example/v1\n", "account_id: 0123456789abcdef0123456789abcdef"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if !strings.Contains(report, "none     channel 4 songs") || !strings.Contains(report, "to set   A_API_KEY") || strings.Contains(report, "ACCOUNT_ID") {
+		t.Error(report)
+	}
+	w.planAndApply(out, "A_API_KEY", "sk-one-0123456789", "B_API_KEY", "sk-or-0123456789", "OWN_API_KEY", "sk-own-0123456789", "EDGE_API_KEY", "cf-0123456789")
+}
+
 func TestEnvironmentIsImported(t *testing.T) {
 	w := newWorld(t)
 	variables := []string{"OPENAI_API_KEY", "sk-one-0123456789", "GOOGLE_API_KEY", "AIza0123456789", "HF_TOKEN", "hf_0123456789",
@@ -205,6 +266,7 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 		{"litellm", "a: [", "yaml: line 1"}, {"litellm", "a: b", "no model_list"}, {"litellm", "- a", "cannot"}, {"litellm", "model_list: [5, {}]", ""},
 		{"litellm", "model_list: &a [*a]", "contains itself"},
 		{"portkey", "{", "JSON"}, {"portkey", "{}", "no targets"}, {"portkey", "[]", "JSON"},
+		{"one-api", "{", "sqlite3 -json"}, {"one-api", `{"success":false,"message":"no"}`, "no channels"}, {"new-api", "[]", "no channels"}, {"new-api", `[{"type":1,"models":5}]`, "channel"},
 	} {
 		code, out, failed := w.run(tt.text, "import", tt.kind, "-")
 		if tt.want != "" && (code != 1 || !strings.Contains(failed, tt.want)) || tt.want == "" && code != 0 {
