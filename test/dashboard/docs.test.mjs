@@ -1,6 +1,9 @@
 // The documentation as the gateway serves it at /docs.
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import MiniSearch from "minisearch";
 import { accessible, becomes, bench, looks, open } from "./browser.mjs";
@@ -236,6 +239,31 @@ test("the search finds what readers call a thing", async () => {
     ),
   );
   for (const place of Object.keys(words)) if (place.includes("#")) assert.ok(places.has(place), `there is no ${place}`);
+});
+
+test("a release states its version, and leads from each page to its source", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "weir-docs-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  // footers builds the pages and returns the end of each.
+  const footers = (name, env) => {
+    const out = join(folder, name, "docs");
+    const eleventy = ["node_modules/@11ty/eleventy/cmd.cjs", "--config", "worker/site/eleventy.config.mjs"];
+    execFileSync(process.execPath, [...eleventy, "--output", out], { env: { ...process.env, REPOSITORY: "", ...env } });
+    const pages = readdirSync(out, { recursive: true }).filter((f) => f.endsWith(".html"));
+    return pages.map((f) => [f, readFileSync(join(out, f), "utf8").split("<footer>")[1]]);
+  };
+  const repository = "https://git.example/owner/weir";
+  for (const [page, footer] of footers("release", { WEIR_VERSION: "v1.2.3", REPOSITORY: repository })) {
+    assert.ok(footer.includes("<li>weir v1.2.3</li>"), page);
+    assert.ok(footer.includes(`<a href="${repository}/releases">Other versions</a>`), page);
+    const source = /href="([^"]*)">Edit this page/.exec(footer)?.[1];
+    if (page === "404.html" || page === "reference/api.html") assert.equal(source, undefined, page);
+    else assert.ok(existsSync(source.replace(`${repository}/edit/main/`, "")), `${page}: ${source}`);
+  }
+  for (const [page, footer] of footers("clone", { WEIR_VERSION: "1234567" })) {
+    assert.ok(footer.includes("<li>weir 1234567</li>"), page);
+    assert.doesNotMatch(footer, /Other versions|Edit this page/, page);
+  }
 });
 
 test("a page has its contents, its neighbours and buttons that copy its code", async (t) => {
