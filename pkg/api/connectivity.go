@@ -315,7 +315,7 @@ func testModel(b []byte) (string, error) {
 		return "", apierr.Invalid("model", "Only model, a string, can be set here.")
 	}
 	if model.Str != "" && provider.CheckModel(model.Str) != nil {
-		return "", apierr.Invalid("model", "The model id is not usable.")
+		return "", apierr.Invalid("model", "The model ID is not valid.")
 	}
 	return model.Str, nil
 }

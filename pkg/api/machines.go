@@ -61,7 +61,7 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	if raw != nil {
 		_, err := jsonscan.Read(raw, "name", "scopes", "machineId", "mutationId")
 		if err != nil || json.Unmarshal(raw, &in) != nil || in == nil {
-			return nil, apierr.Invalid("", "The body must be an object in which no field comes twice.")
+			return nil, apierr.Invalid("", "The body must be a JSON object without duplicate fields.")
 		}
 	}
 	if _, given := in["mutationId"]; given {

@@ -30,7 +30,7 @@ func refusal(err error) *apierr.Error {
 		return &apierr.Error{Status: 408, Type: "invalid_request_error", Message: "The request body did not arrive in time.",
 			Err: err}
 	case errors.Is(err, stream.ErrReset):
-		return &apierr.Error{Status: 400, Type: "invalid_request_error", Message: "The request body broke off.", Err: err}
+		return &apierr.Error{Status: 400, Type: "invalid_request_error", Message: "The connection closed before the whole request body had arrived. Send the request again.", Err: err}
 	case errors.Is(err, contentcoding.ErrInvalid):
 		return &apierr.Error{Status: 400, Type: "invalid_request_error",
 			Message: "The request body is not valid in its Content-Encoding. Send it again, or without compression.", Err: err}

@@ -134,12 +134,12 @@ func (r *resolution) add(model string, depth int) error {
 func (r *resolution) enter(name string, depth int) error {
 	if depth >= MaxDepth {
 		r.broken = true
-		return apierr.Invalid("model", "The model name leads through too many combos and aliases.")
+		return apierr.Invalid("model", "The combos and aliases of this model are nested more than %d deep.", MaxDepth)
 	}
 	for _, n := range r.path[:depth] {
 		if n == name {
 			r.broken = true
-			return apierr.Invalid("model", "The model name leads back to itself.")
+			return apierr.Invalid("model", "The model is a combo or an alias that leads back to itself.")
 		}
 	}
 	r.path[depth] = name
@@ -262,7 +262,7 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	}
 	visible := r.m.Visible(d.Alias, conns, model, id)
 	if len(conns) > len(visible) && len(visible) == 0 || len(conns) == 0 && (r.hidden(d, model) || r.hidden(d, id)) {
-		return apierr.New(404, "model_not_found", "The model is disabled.")
+		return apierr.New(404, "model_not_found", "The model is disabled. Enable it on the page Models, or choose another one of GET /v1/models.")
 	}
 	conns = visible
 	if len(conns) == 0 {
@@ -370,5 +370,5 @@ func (r *resolution) tooMany() error {
 }
 
 func invalid() error {
-	return apierr.Invalid("model", "The model name is not usable.")
+	return apierr.Invalid("model", "The model name is not valid.")
 }

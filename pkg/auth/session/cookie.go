@@ -120,7 +120,7 @@ func crossSite(r *httpmsg.Request) bool {
 }
 
 func errCrossSite() error {
-	return apierr.New(403, "cross_site", "Another site may not read this.")
+	return apierr.New(403, "cross_site", "Requests from other sites are not accepted here.")
 }
 
 // checkMutation admits a mutation in the name of a session. No browser sends a bearer token by

@@ -230,7 +230,7 @@ func (s *Sessions) Show(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 // session of the same token or key.
 func (s *Sessions) End(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	if c.Query != "" && c.Query != "all=true" {
-		return nil, apierr.Invalid("all", "Only all=true can be asked for.")
+		return nil, apierr.Invalid("all", "The only value of all is true.")
 	}
 	t, ok := s.readCookie(c.Header)
 	if !ok {

@@ -52,7 +52,7 @@ func Begin(c *auth.Call, file string) (*Upload, error) {
 		u.Model = c.Header.Get("x-model")
 	}
 	if len(u.Model) > maxModel {
-		return nil, apierr.Invalid("model", "The model name is not usable.")
+		return nil, apierr.Invalid("model", "The model name is not valid.")
 	}
 	if u.Model == "" && !u.Small() {
 		head, model, found, err := multipart.Peek(c.Body, u.Boundary, "model", maxModel)

@@ -107,7 +107,7 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 			for f, sealed := range row.Secrets {
 				plain, err := c.o.Keyring.Open(c.ID, row.ID, f, sealed)
 				if err != nil {
-					e := apierr.New(503, "key_unavailable", "A stored credential cannot be opened.")
+					e := apierr.New(503, "key_unavailable", "The stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY.")
 					e.Err = err
 					return nil, e
 				}

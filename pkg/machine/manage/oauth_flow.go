@@ -72,7 +72,7 @@ func (c *change) settle(err error) error {
 		e = apierr.New(400, "expired_token", "The code has expired. Start again.")
 	default:
 		e = apierr.New(502, "provider_refused",
-			"The provider refused the gateway's client%s: the operator's configuration is to blame.",
+			"The provider refused the OAuth client of this gateway%s. The operator must check OAUTH_PROVIDERS.",
 			strings.TrimSuffix(" ("+f.Code+")", " ()"))
 	}
 	e.Err = errors.New(tokens.FailureText(f))

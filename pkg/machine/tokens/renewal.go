@@ -119,7 +119,7 @@ func (o *Service) openSecret(r *storage.Call, c *storage.Connection, field strin
 	sealed secret.Sealed) (secret.Secret, error) {
 	plain, err := o.Keyring.Open(r.ID, c.ID, field, sealed)
 	if err != nil {
-		e := apierr.New(503, "key_unavailable", "The stored credential cannot be opened.")
+		e := apierr.New(503, "key_unavailable", "The stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY.")
 		e.Err = err
 		return plain, e
 	}

@@ -136,7 +136,7 @@ func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) 
 		}
 	}
 	if model == "" {
-		e := apierr.Invalid("model", "No account that can moderate is connected.")
+		e := apierr.Invalid("model", "No account of a provider with moderation is connected. Add one under Providers.")
 		e.Code = "no_credentials"
 		return nil, e
 	}

@@ -466,7 +466,7 @@ func (t *turn) warmUp() error {
 // that it is for has ended when it is read.
 func (v *session) refuseInput(e *event) error {
 	id, _, _ := e.String("response_id")
-	code, message := "response_not_found", "The response is not the latest of a lane."
+	code, message := "response_not_found", "No response with this response_id is the latest of its stream."
 	for _, c := range v.lanes {
 		if c != nil && id != "" && c.id == id {
 			code, message = "response_already_completed", "The response has completed. Send the input with response.create."

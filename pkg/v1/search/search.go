@@ -90,7 +90,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 		}
 		return endpoint.FilterTargets(all, c.Key, model, func(to *routing.Target) error {
 			if to.Connections = c.Machine.Visible(to.Provider.Alias, to.Connections, to.Model); len(to.Connections) == 0 {
-				return apierr.New(404, "model_not_found", "The model is disabled.")
+				return apierr.New(404, "model_not_found", "The model is disabled. Enable it on the page Models, or choose another one.")
 			}
 			return usable(to)
 		})
@@ -131,7 +131,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 	if refusal != nil {
 		return nil, refusal
 	}
-	e := apierr.Invalid("model", "No account that can search the web is connected.")
+	e := apierr.Invalid("model", "No account of a provider with web search is connected. Add one under Providers.")
 	e.Code = "no_credentials"
 	return nil, e
 }

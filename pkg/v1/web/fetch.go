@@ -213,7 +213,7 @@ func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step
 			return nil, endpoint.NotAllowed(c.Key)
 		}
 		if c.Machine.Hidden(ownAlias, "fetch") {
-			return nil, apierr.New(404, "model_not_found", "The model is disabled.")
+			return nil, apierr.New(404, "model_not_found", "The model is disabled. Enable it on the page Models, or choose another one.")
 		}
 		return append(steps, step{own: true}), nil
 	}
@@ -251,7 +251,7 @@ func (h *Handler) mixed(c *auth.Call, combo *store.Combo, depth int) bool {
 // bounds are the router's.
 func members(c *auth.Call, out []string, combo *store.Combo, depth int) (_ []string, err error) {
 	if depth >= routing.MaxDepth {
-		return nil, apierr.Invalid("model", "The model name leads through too many combos and aliases.")
+		return nil, apierr.Invalid("model", "The combos and aliases of this model are nested more than %d deep.", routing.MaxDepth)
 	}
 	n, start := len(combo.Models), 0
 	if combo.Strategy == "round-robin" && n > 0 {

@@ -73,7 +73,7 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, self *routing.Target, r
 		case s == 301, s == 302, s == 303, s == 307, s == 308:
 			location := resp.Header.Get("location")
 			if location == "" || moves == maxMoves {
-				return nil, unavailable("The page redirects without an end.")
+				return nil, unavailable("The page redirects too many times.")
 			}
 			if target, err = h.address(htmlmd.Resolve(target, location), hosts); err != nil {
 				// Which address it is, and why it may not be called, is not said.
@@ -113,7 +113,7 @@ func (h *Handler) read(raw []byte, contentType, address string, req *request) (*
 	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"), kind == "",
 		slices.Contains(textTypes[:], kind):
 	default:
-		return nil, apierr.New(422, pageUnreadable, "The address holds no page: its content type cannot be read as text.")
+		return nil, apierr.New(422, pageUnreadable, "The page cannot be read: its content type is not text.")
 	}
 	doc, label, ok := htmlmd.Decode(raw, contentType)
 	if !ok && h.Decode != nil {
@@ -123,7 +123,7 @@ func (h *Handler) read(raw []byte, contentType, address string, req *request) (*
 		return nil, apierr.New(422, pageUnreadable, "The page is written in an encoding that is not supported.")
 	}
 	if kind == "" && !isHTML && strings.IndexByte(doc, 0) >= 0 {
-		return nil, apierr.New(422, pageUnreadable, "The address holds no page.")
+		return nil, apierr.New(422, pageUnreadable, "The page cannot be read: it is not text.")
 	}
 	p := &page{url: address, format: req.format, cost: "0"}
 	if !isHTML {

@@ -223,7 +223,7 @@ func BodyError(err error) error {
 		return e
 	}
 	if errors.Is(err, stream.ErrReset) || errors.Is(err, upstream.ErrNetwork) || errors.Is(err, io.ErrUnexpectedEOF) {
-		e := apierr.Invalid("", "The request body broke off.")
+		e := apierr.Invalid("", "The connection closed before the whole request body had arrived. Send the request again.")
 		e.Err = err
 		return e
 	}
