@@ -285,7 +285,7 @@ func TestFailedExchangeIsExplained(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"refuses the client", func() (int, string, bool) { return 401, `{"error":"invalid_client"}`, false }, 502, "refused the gateway"},
+		{"refuses the client", func() (int, string, bool) { return 401, `{"error":"invalid_client"}`, false }, 502, "refused the OAuth client of this gateway (invalid_client)"},
 		{"refuses the code", func() (int, string, bool) { return 400, `{"error":"invalid_grant"}`, false }, 400, "no longer accepts the code"},
 		{"fails", func() (int, string, bool) { return 503, "", false }, 503, "no usable answer"},
 		{"loses the answer", func() (int, string, bool) { return 0, "", true }, 503, "no usable answer"},
