@@ -33,9 +33,9 @@ type page struct {
 // machine, {key} a key of it and {release} the address of a release.
 var pages = map[string]page{
 	"several-servers": {elsewhere: "../../test/cluster/guide_test.go"}, // needs PostgreSQL
-	"README": {before: demo, values: []string{"https://github.com/OWNER/weir/releases/latest/download", "{release}",
+	"README": {values: []string{"https://github.com/OWNER/weir/releases/latest/download", "{release}",
 		"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}"}},
-	"quick-start":        {before: demo, values: []string{"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}"}},
+	"quick-start":        {values: []string{"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}"}},
 	"deploying":          {values: []string{"ADMIN_TOKEN=…", "ADMIN_TOKEN=" + token}},
 	"log-export":         {values: []string{"AKIA…", "AKIA0123456789ABCDEF", `"…"`, `"secret"`}},
 	"opentelemetry":      {values: []string{"Basic%20…", "Basic%20abcd"}},
@@ -48,9 +48,6 @@ var pages = map[string]page{
 			"OLD_ID=… OLD_ADMIN_TOKEN=…", "OLD_ID={id} OLD_ADMIN_TOKEN=" + token, "NEW_ID=… NEW_ADMIN_TOKEN=…", "NEW_ID={id} NEW_ADMIN_TOKEN=" + token},
 		then: map[string]string{"machines add team --id": "weir machines rm main --now --yes"}},
 }
-
-// demo is the token of a demo gateway, where ./build.sh serve leaves it.
-const demo = `mkdir .weir; echo '{"adminToken": "` + token + `"}' > .weir/dev.json`
 
 // chats makes a call with the base URL, the model and the key that are its arguments.
 const chats = `curl -s $1/chat/completions -H "Authorization: Bearer $3" -H 'Content-Type: application/json' -d '{"model":"'$2'","messages":[{"role":"user","content":"a"}]}'`
@@ -69,16 +66,20 @@ exec $EXE "$@"`,
 	"journalctl": `test "$1" = -u -a -f $REPO/deploy/$2.service`,
 	"systemctl": `for unit; do case $unit in
 *.*) test -f $REPO/deploy/$unit || exit 1 ;;
-weir | stop | daemon-reload | enable | restart | --now) ;; 
+weir | stop | daemon-reload | enable | restart | --now) ;;
 *) exit 1 ;;
 esac; done`,
-	"sqlite3":  `test "$*" = "-json one-api.db select * from channels" && cat channels`,
-	"install":  `test "$1 $2" = "-m 644" -a -f $REPO/deploy/$3 -a -f $REPO/deploy/$4 -a "$5" = /etc/systemd/system/`,
-	"npx":      `test "$*" = "wrangler login" -o "$*" = "wrangler secret put ADMIN_TOKEN"`,
-	"git":      `case "$*" in clone*) mkdir weir && cp build.sh weir ;; "-C weir checkout v1.2.0") test -d weir ;; pull) ;; *) exit 1 ;; esac`,
-	"build.sh": `test -f $REPO/scripts/$1.sh && mkdir -p build/release && cp ../SHA256SUMS build/release 2>&- || test "$1" != release`,
-	"copilot":  `set -- $COPILOT_PROVIDER_BASE_URL $COPILOT_MODEL $COPILOT_PROVIDER_API_KEY; ` + chats,
-	"goose":    `test $GOOSE_PROVIDER = openai || exit; set -- $OPENAI_HOST/v1 $GOOSE_MODEL $OPENAI_API_KEY; ` + chats,
+	"sqlite3": `test "$*" = "-json one-api.db select * from channels" && cat channels`,
+	"install": `test "$1 $2" = "-m 644" -a -f $REPO/deploy/$3 -a -f $REPO/deploy/$4 -a "$5" = /etc/systemd/system/`,
+	"npx":     `test "$*" = "wrangler login" -o "$*" = "wrangler secret put ADMIN_TOKEN"`,
+	"git":     `case "$*" in clone*) mkdir weir && cp build.sh weir ;; "-C weir checkout v1.2.0") test -d weir ;; pull) ;; *) exit 1 ;; esac`,
+	"build.sh": `test -f $REPO/scripts/$1.sh || exit
+case $1 in
+serve) mkdir -p .weir && echo '{"adminToken": "'$ADMIN_TOKEN'"}' > .weir/dev.json ;;
+release) mkdir -p build/release && cp ../SHA256SUMS build/release ;;
+esac`,
+	"copilot": `set -- $COPILOT_PROVIDER_BASE_URL $COPILOT_MODEL $COPILOT_PROVIDER_API_KEY; ` + chats,
+	"goose":   `test $GOOSE_PROVIDER = openai || exit; set -- $OPENAI_HOST/v1 $GOOSE_MODEL $OPENAI_API_KEY; ` + chats,
 }
 
 // The commands of each page work as they are written, one block after the other.
