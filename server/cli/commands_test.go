@@ -198,6 +198,8 @@ var steps = []step{
 	{line: "settings ls --json", want: `"strategy"`},
 	{line: "settings set timeZone=Europe/Berlin idleSeconds=60 capturePercent=100"},
 	{line: "settings set nonsense=1", code: 1, want: "nonsense"},
+	{line: `settings set traceUpstream=["vllm.example.com:8000"]`},
+	{line: "settings --json", want: `"traceUpstream":["vllm.example.com:8000"]`},
 	{line: "settings set idleSeconds="},
 	{line: "explain local/echo --key carol", want: "local"},
 	{line: "call local/echo Hello", want: "You said: Hello\n"},

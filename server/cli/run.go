@@ -142,7 +142,7 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 		in.body[name] = value
 		if v := gjson.Parse(value); value == "" {
 			in.body[name] = nil
-		} else if gjson.Valid(value) && (v.Type == gjson.Number || v.IsObject()) {
+		} else if gjson.Valid(value) && (v.Type == gjson.Number || v.IsObject() || v.IsArray()) {
 			in.body[name] = v.Value()
 		}
 	}
