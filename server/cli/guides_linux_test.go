@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,9 +38,11 @@ var pages = map[string]page{
 		"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}"}},
 	"quick-start":        {values: []string{"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}"}},
 	"deploying":          {values: []string{"ADMIN_TOKEN=…", "ADMIN_TOKEN=" + token}},
-	"log-export":         {values: []string{"AKIA…", "AKIA0123456789ABCDEF", `"…"`, `"secret"`}},
+	"log-export":         {before: "export AWS_ACCESS_KEY_ID=AKIA0123456789ABCDEF AWS_SECRET_ACCESS_KEY=secret"},
+	"spend":              {before: laptop},
+	"captured-bodies":    {before: laptop},
 	"opentelemetry":      {values: []string{"Basic%20…", "Basic%20abcd"}},
-	"leaked-token":       {before: "weir keys add laptop > laptop.key"},
+	"leaked-token":       {before: laptop},
 	"prices":             {before: "echo {} > prices.json"},
 	"observability":      {before: "cp -r $REPO/deploy deploy", values: []string{"GRAFANA_PASSWORD=…", "GRAFANA_PASSWORD=secret"}},
 	"configuration-file": {before: "cp first.yaml weir.yaml"},
@@ -48,6 +51,9 @@ var pages = map[string]page{
 			"OLD_ID=… OLD_ADMIN_TOKEN=…", "OLD_ID={id} OLD_ADMIN_TOKEN=" + token, "NEW_ID=… NEW_ADMIN_TOKEN=…", "NEW_ID={id} NEW_ADMIN_TOKEN=" + token},
 		then: map[string]string{"machines add team --id": "weir machines rm main --now --yes"}},
 }
+
+// laptop adds a key of that name.
+const laptop = "weir keys add laptop > laptop.key"
 
 // chats makes a call with the base URL, the model and the key that are its arguments.
 const chats = `curl -s $1/chat/completions -H "Authorization: Bearer $3" -H 'Content-Type: application/json' -d '{"model":"'$2'","messages":[{"role":"user","content":"a"}]}'`
@@ -142,7 +148,11 @@ func TestCommandsInTextExist(t *testing.T) {
 		for _, m := range regexp.MustCompile("`weir ([a-z][^`]*)`").FindAllStringSubmatch(string(raw), -1) {
 			n++
 			args := strings.Fields(strings.ReplaceAll(m[1], "'", ""))
-			if _, out, failed := w.runIn(w.env(), "", append(args, "--help")...); strings.Contains(out+failed, "unknown") {
+			at := slices.IndexFunc(args, func(word string) bool { return strings.HasPrefix(word, "-") })
+			if at < 0 {
+				at = len(args)
+			}
+			if _, out, failed := w.runIn(w.env(), "", slices.Insert(args, at, "--help")...); strings.Contains(out+failed, "unknown") {
 				t.Errorf("%s: weir %s: %s", file, m[1], failed)
 			}
 		}
@@ -238,7 +248,7 @@ func (e everywhere) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// internet is what the commands reach: providers, an issuer, Slack and a release.
+// internet is what the commands reach: providers, an issuer, Slack, a bucket, a collector and a release.
 func internet(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/.well-known/openid-configuration":
@@ -246,6 +256,7 @@ func internet(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `{"issuer":"`+issuer+`","authorization_endpoint":"`+issuer+`/authorize","token_endpoint":"`+issuer+`/token","jwks_uri":"`+issuer+`/keys"}`)
 	case r.URL.Path == "/keys":
 		io.WriteString(w, `{"keys":[]}`)
+	case r.Method == "PUT", strings.HasPrefix(r.URL.Path, "/otlp/"): // of a bucket, of a collector
 	case strings.HasPrefix(r.URL.Path, "/services/"):
 		io.WriteString(w, "ok")
 	case strings.HasSuffix(r.URL.Path, "/embeddings"):
