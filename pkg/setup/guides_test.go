@@ -20,15 +20,15 @@ func guide(t *Tool) string {
 		}
 		fmt.Fprintf(&b, `## With one command
 
-On the page *Connect a tool* of the dashboard choose %s and copy the command. It works once, within five minutes, and has this form:
+On the page *Connect a tool* of the dashboard choose %[1]s and copy the command, or have `+"`weir setup %[5]s`"+` print it. It works once, within five minutes, and has this form:
 
-`+"```sh\n%s\n```"+`
+`+"```sh\n%[2]s\n```"+`
 
 In PowerShell:
 
-`+"```powershell\n%s\n```"+`
+`+"```powershell\n%[3]s\n```"+`
 
-It creates an API key, writes it with the gateway's address and your models to %s, and prints each change. Everything else stays. To restore what was there before:
+It creates an API key, writes it with the gateway's address and your models to %[4]s, and prints each change. Everything else stays. To restore what was there before:
 
 `+"```sh\ncurl -fsSL 'https://weir.example.com/setup/%[5]s.sh' | sh -s -- --undo\n```"+`
 
