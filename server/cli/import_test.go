@@ -172,7 +172,7 @@ const (
 		{"id":6,"type":40,"key":"literal-doubao","status":1,"name":"豆包","base_url":"","models":"doubao-pro","priority":0,"system_prompt":"Be brief."},
 		{"id":7,"type":33,"key":"","status":1,"name":"aws","models":"anthropic.claude-3-haiku-20240307-v1:0,claude-3-haiku-20240307","priority":0,"config":"{\"region\":\"eu-west-1\",\"ak\":\"AKIALITERAL012345678\",\"sk\":\"literal-secret\"}"},
 		{"id":8,"type":50,"key":"none","status":1,"name":"vllm","base_url":"http://vllm.acme.example:8000/v1","models":"own","priority":0}]`
-	newAPIList = `{"success":true,"data":{"items":[{"id":1,"type":1,"key":"","status":1,"name":"a","weight":3,"base_url":null,"models":"gpt-6-sol","group":"default","model_mapping":null,"priority":0},
+	newAPIList = `{"success":true,"data":{"items":[{"id":1,"type":1,"key":"","status":1,"name":"a","weight":3,"auto_ban":1,"base_url":null,"models":"gpt-6-sol","group":"default","model_mapping":null,"priority":0},
 		{"id":2,"type":20,"key":"","status":1,"name":"b","weight":1,"base_url":"","models":"gpt-6-sol","group":"default","model_mapping":"{\"gpt-6-sol\":\"x\",\"x\":\"openai/gpt-6-sol\"}","priority":0},
 		{"id":3,"type":8,"key":"","status":1,"name":"own","base_url":"https://models.acme.example/v1/chat/completions","models":"own","group":"default","priority":0},
 		{"id":4,"type":36,"key":"","status":1,"name":"songs","models":"suno","priority":0},
@@ -267,6 +267,7 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 		{"litellm", "model_list: &a [*a]", "contains itself"},
 		{"portkey", "{", "JSON"}, {"portkey", "{}", "no targets"}, {"portkey", "[]", "JSON"},
 		{"one-api", "{", "sqlite3 -json"}, {"one-api", `{"success":false,"message":"no"}`, "no channels"}, {"new-api", "[]", "no channels"}, {"new-api", `[{"type":1,"models":5}]`, "channel"},
+		{"one-api", `[{"type":1,"auto_ban":1}]`, "weir import new-api"}, {"new-api", `[{"type":1,"config":""}]`, "weir import one-api"},
 	} {
 		code, out, failed := w.run(tt.text, "import", tt.kind, "-")
 		if tt.want != "" && (code != 1 || !strings.Contains(failed, tt.want)) || tt.want == "" && code != 0 {
