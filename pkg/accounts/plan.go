@@ -432,7 +432,7 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot
 	req := &a.Request
 	hop, err := provider.Hop(pl.call.Request.Header)
 	if err != nil {
-		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
+		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its connections.")
 	}
 	req.Header.Set(hop.Name, hop.Value)
 	if hosts := pl.call.Machine.Settings.TraceUpstream; len(hosts) > 0 {

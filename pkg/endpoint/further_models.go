@@ -44,7 +44,7 @@ func CheckFurtherModels(key *store.Key, body []byte, targets []routing.Target) e
 		return ok
 	})
 	if !ok {
-		return apierr.New(403, "model_not_allowed", "This key may not use one of the fallback models.")
+		return apierr.New(403, "model_not_allowed", "This API key may not use one of the fallback models of the request. Leave it out, or allow it on the page Keys.")
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func (g *Gateway) admit(ctx context.Context, r *httpmsg.Request, route *Route, m
 	}
 	if hop := r.Header.Get(clientheader.Hop); hop != "" {
 		if n, err := strconv.Atoi(hop); err != nil || n >= provider.MaxHops {
-			return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
+			return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its connections.")
 		}
 	}
 	access := m.Access

@@ -255,7 +255,7 @@ func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 	case Expired:
 		return nil, apierr.New(400, "expired_token", "The code has expired. Start again.")
 	case Denied:
-		return nil, apierr.New(400, "access_denied", "Access was denied.")
+		return nil, apierr.New(400, "access_denied", "Access was denied at the provider. Start again and allow it.")
 	}
 	return nil, f
 }

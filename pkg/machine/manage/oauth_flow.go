@@ -67,7 +67,7 @@ func (c *change) settle(err error) error {
 	case f.Kind == oauth.Reauth:
 		e = apierr.New(400, "invalid_grant", "The provider no longer accepts the code. Start again.")
 	case f.Kind == oauth.Denied:
-		e = apierr.New(400, "access_denied", "Access was denied.")
+		e = apierr.New(400, "access_denied", "Access was denied at the provider. Start again and allow it.")
 	case f.Kind == oauth.Expired:
 		e = apierr.New(400, "expired_token", "The code has expired. Start again.")
 	default:
