@@ -66,7 +66,11 @@ serve) WEIR_TEST_PROGRAM=` + starts + ` DATA_DIR=$HOME/other LISTEN=127.0.0.1:0 
 service | upgrade) exec $EXE "$@" --help ;; # server/program tests them: they change this computer
 esac
 exec $EXE "$@"`,
-	"curl":       `case "$*" in *http://127.0.0.1*) case " $* " in *\ -*f*\ *) exec $CURL "$@" ;; esac; exec $CURL --fail-with-body "$@" ;; esac; exit 1`,
+	"curl": `case "$*" in *http://127.0.0.1*) ;; *) exit 1 ;; esac
+case " $* " in *\ -*f*\ *) ;; *) set -- --fail-with-body "$@" ;; esac
+out=$($CURL "$@") || { code=$?; printf "%s\n" "$out"; exit $code; }
+printf "%s\n" "$out"
+case $out in *'"delivered":false'*) exit 1 ;; esac`,
 	"sudo":       `exec env "$@"`,
 	"docker":     `case "$*" in load\ -i\ *.tar) exit ;; esac; test "$1" = compose -a -f compose.yaml -a "$2" = up -o "$(grep "^  $3:" compose.yaml)"`,
 	"journalctl": `test "$1" = -u -a -f $REPO/deploy/$2.service`,
