@@ -36,7 +36,8 @@ export const words = {
   "guides/sign-in": "sso oidc saml okta entra google identity provider login",
   creations: "billed twice duplicate idempotency video image",
   prices: "cost pricing price list dollars",
-  troubleshooting: "invalid api key unauthorized error errors 400 401 403 404 429 500 502 503 504 problem not working too many requests refused",
+  troubleshooting:
+    "invalid api key unauthorized error errors 400 401 403 404 429 500 502 503 504 problem not working too many requests refused",
   privacy: "gdpr data retention what is stored telemetry",
   "guides/self-hosting": "native binary server vps raspberry windows mac linux",
   "guides/self-hosting#install": "download uninstall remove",
