@@ -5,6 +5,7 @@ package program
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,17 +68,34 @@ type Parts struct {
 func (o Options) Main(args []string, env func(string) (string, bool), stdin io.Reader,
 	stdout, stderr io.Writer) (code int) {
 	if len(args) == 0 && isTerminal(stdin) && isTerminal(stdout) {
-		if !offersStart(stdin, stdout) {
+		switch r := o.run(env, stdin, stdout, stderr); {
+		case r.isRunning():
+			args = []string{"status"}
+		case offersStart(stdin, stdout):
+			args = []string{"serve"}
+		default:
 			return 0
 		}
-		args = []string{"serve"}
 	}
 	if len(args) == 0 {
 		args, stdout = []string{"help"}, stderr
 		defer func() { code = 2 }()
 	}
-	r := &run{Options: o, env: env, stdin: stdin, stdout: stdout, stderr: stderr, limits: standardLimits()}
-	return r.main(args)
+	return o.run(env, stdin, stdout, stderr).main(args)
+}
+
+func (o Options) run(env func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) *run {
+	return &run{Options: o, env: env, stdin: stdin, stdout: stdout, stderr: stderr, limits: standardLimits()}
+}
+
+// isRunning reports whether a server runs on the usual data directory.
+func (r *run) isRunning() bool {
+	s, err := r.settingsFor("")
+	if err != nil || s.database != "" {
+		return false
+	}
+	res, err := control(context.Background(), s.data, "GET", "/health", nil)
+	return err == nil && res.Body.Close() == nil
 }
 
 // isTerminal reports whether a stream is a terminal.
@@ -88,7 +106,7 @@ func isTerminal(stream any) bool {
 
 // offersStart asks whether to start the server, and reports whether the answer is yes or empty.
 func offersStart(in io.Reader, out io.Writer) bool {
-	fmt.Fprint(out, "weir is an AI gateway; weir help lists its commands. Start the server now? [Y/n] ")
+	fmt.Fprint(out, "weir is an AI gateway: one address and one key for the model providers that you use.\nweir help lists its commands.\n\nStart the server now? [Y/n] ")
 	line, err := bufio.NewReader(in).ReadString('\n')
 	line = strings.ToLower(strings.TrimSpace(line))
 	return err == nil && (line == "" || line == "y" || line == "yes")
