@@ -50,6 +50,7 @@ type app struct {
 	Host
 	gateway, data, machine string // flags of all commands
 	json, yes              bool
+	empty                  string            // what a list without rows says
 	known                  map[string]string // names of keys and accounts by id
 	close                  func() error      // releases the local gateway
 }
@@ -95,6 +96,9 @@ func Commands(h Host) (all []*cobra.Command) {
 				break // a command alone
 			}
 			c.Use, c.Short, c.Long = g.name, g.short, ""
+			if g.what != "" {
+				c.Aliases = []string{g.what}
+			}
 			c.AddCommand(a.command(j, g.what, o))
 		}
 		f := c.PersistentFlags()
@@ -110,7 +114,7 @@ func Commands(h Host) (all []*cobra.Command) {
 
 // command returns the command of an op, which is number i of its list. Ctrl-C ends its context.
 func (a *app) command(i int, what string, o op) *cobra.Command {
-	c := &cobra.Command{Use: o.use, Short: o.short, Long: o.long, Args: cobra.ArbitraryArgs,
+	c := &cobra.Command{Use: o.use, Short: o.short, Long: o.long, Args: cobra.ArbitraryArgs, Aliases: aliases[strings.Fields(o.use)[0]],
 		Annotations: map[string]string{"order": fmt.Sprintf("%02d", i)}}
 	c.Flags().SortFlags = false
 	for _, f := range o.fields {
@@ -137,7 +141,10 @@ func (a *app) command(i int, what string, o op) *cobra.Command {
 				}
 			}()
 		}
+		a.empty = nothing(c)
 		switch {
+		case len(args) > most && c.HasSubCommands():
+			return UnknownCommand(c, args)
 		case len(args) < least:
 			return Usagef("%s: it takes %s; weir help %[1]s shows how to call it", name, strings.Join(strings.Fields(o.use)[1:], " "))
 		case len(args) > most:
@@ -163,6 +170,51 @@ func (a *app) command(i int, what string, o op) *cobra.Command {
 		c.ValidArgsFunction = a.complete(of, o.call)
 	}
 	return c
+}
+
+// aliases are the words that other command lines have for a command.
+var aliases = map[string][]string{
+	"ls": {"list"}, "add": {"create"}, "rm": {"delete", "remove"}, "revoke": {"rm", "delete", "remove"}, "show": {"get"},
+	"set": {"update"},
+}
+
+// UnknownCommand returns the error of a word that is no command of c.
+func UnknownCommand(c *cobra.Command, args []string) error {
+	c.SuggestionsMinimumDistance = 2
+	of, name := "", strings.Join(args, " ")
+	if c.HasParent() {
+		of = " " + path(c)
+		name = path(c) + " " + args[0]
+	}
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		return Usagef("unknown command %q; did you mean weir%s %s?", name, of, strings.Join(near, " or "))
+	}
+	if of != "" {
+		return Usagef("unknown command %q; weir help%s lists the commands", name, of)
+	}
+	return Usagef("unknown command %q; weir help lists the commands", name)
+}
+
+// nothing returns what a list without rows says, and how to add one.
+func nothing(c *cobra.Command) string {
+	list := c
+	if c.HasSubCommands() {
+		list, _, _ = c.Find([]string{"ls"})
+	}
+	what, ok := strings.CutPrefix(list.Short, "list ")
+	if !ok {
+		return ""
+	}
+	if list.Name() != "ls" || !list.HasParent() {
+		return "No " + strings.TrimPrefix(what, "the ") + "."
+	}
+	text := "No " + strings.ReplaceAll(list.Parent().Name(), "-", " ") + "."
+	for _, one := range list.Parent().Commands() {
+		if name := one.Name(); name == "add" || name == "invite" {
+			text += " To " + name + " one: weir " + list.Parent().Name() + " " + one.Use
+		}
+	}
+	return text
 }
 
 // path returns the words of a command behind the program's name.

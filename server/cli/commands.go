@@ -351,8 +351,8 @@ var (
 	deletedColumns = append(machineColumns[:2:2], column{title: "DELETED", path: "deletedAt", show: when},
 		column{title: "RESTORE UNTIL", path: "restoreUntil", show: when})
 	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "PROVIDER", path: "provider"},
-		{title: "HEALTH", path: "health", show: state}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4"},
-		{title: "PRIORITY", path: "priority", right: true}, {title: "MONTH", path: "spentMonthUsd", show: usd, right: true},
+		{title: "HEALTH", path: "health", show: state}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4", extra: true},
+		{title: "PRIORITY", path: "priority", right: true, extra: true}, {title: "MONTH", path: "spentMonthUsd", show: usd, right: true},
 		{title: "LAST ERROR", path: "lastError"}}
 	quotaColumns    = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "LEFT", path: "windows", show: left}}
 	providerColumns = []column{{title: "PROVIDER", path: "id"}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth"},
@@ -380,8 +380,8 @@ var (
 		{title: "BUDGET", path: "template.budgetUsd", show: usd, right: true}}
 	invitationColumns = []column{{title: "ID", path: "id"}, {title: "FOR", path: "note"}, {title: "ROLE", path: "role"},
 		{title: "EXPIRES", path: "expiresAt", show: when}}
-	keyColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "ENDS WITH", path: "last4"},
-		{title: "SCOPES", path: "scopes"}, {title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when},
+	keyColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "ENDS WITH", path: "last4", extra: true},
+		{title: "SCOPES", path: "scopes", extra: true}, {title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when},
 		{title: "MONTH", path: "spentMonthUsd", show: usd, right: true}, {title: "EXPIRES", path: "expiresAt", show: when},
 		{title: "MODELS", path: "models"}}
 	networkColumns = []column{{title: "NETWORK", path: "network"}, {title: "COUNTRY", path: "country"},
@@ -402,7 +402,7 @@ var (
 		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "FIELDS", path: "fields", show: changed}}
 	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider"},
 		{title: "MODEL", path: "model"}, {title: "UPSTREAM", path: "upstream"}, {title: "SKIPPED", path: "skipped"},
-		{title: "COOLDOWN", path: "cooldownMs", show: seconds, right: true}, {title: "DROPPED", path: "dropped"}}
+		{title: "COOLDOWN", path: "cooldownMs", show: wait, right: true}, {title: "DROPPED", path: "dropped"}}
 	toolColumns  = []column{{title: "TOOL", path: "id"}, {title: "NAME", path: "name"}, {title: "KIND", path: "kind"}, {title: "FILES", path: "files"}}
 	usageColumns = []column{{title: "REQUESTS", path: "requests", right: true}, {title: "FAILED", path: "providerFailed", right: true},
 		{title: "REFUSED", path: "refused", right: true}, {title: "INPUT", path: "inputTokens", right: true},
@@ -410,7 +410,7 @@ var (
 	requestColumns = []column{{title: "TIME", path: "at", show: clock, min: 8}, {title: "ID", path: "id", min: 12},
 		{title: "KEY", path: "keyId", show: named, min: 10}, {title: "MODEL", show: servedModel, min: 24},
 		{title: "ACCOUNT", path: "connectionId", show: named, min: 10}, {title: "STATUS", path: "status", right: true, min: 6},
-		{title: "OUTCOME", path: "outcome", show: state, min: 10}, {title: "DURATION", path: "latencyMs", show: seconds, right: true, min: 8},
-		{title: "INPUT", path: "inputTokens", right: true, min: 6}, {title: "OUTPUT", path: "outputTokens", right: true, min: 6},
-		{title: "COST", path: "costUsd", show: usd, right: true, min: 8}, {title: "ERROR", path: "error"}}
+		{title: "OUTCOME", path: "outcome", show: state, min: 10, extra: true}, {title: "DURATION", path: "latencyMs", show: seconds, right: true, min: 8, extra: true},
+		{title: "INPUT", path: "inputTokens", right: true, min: 6, extra: true}, {title: "OUTPUT", path: "outputTokens", right: true, min: 6, extra: true},
+		{title: "COST", path: "costUsd", show: usd, right: true, min: 8, extra: true}, {title: "ERROR", path: "error"}}
 )

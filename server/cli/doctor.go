@@ -149,7 +149,7 @@ func (a *app) doctor(ctx context.Context, in *input) error {
 	if in.values["security"] != "" {
 		examine, bad, problem = a.examineSecurity, warning, "not everything is safe"
 	}
-	t := table{columns: []column{{}, {}}}
+	t := table{columns: []column{{}, {}}, wrap: true}
 	var err error
 	for _, f := range examine(ctx) {
 		if f.word == bad || f.word == failure {

@@ -29,7 +29,7 @@ func (a *app) status(ctx context.Context, in *input) error {
 		}
 		return a.show(s, nil)
 	}
-	t := table{columns: []column{{}, {}}}
+	t := table{columns: []column{{}, {}}, wrap: true}
 	a.serverStatus(ctx, c, &t)
 	machines, err := c.glance(ctx)
 	if err != nil {

@@ -41,13 +41,15 @@ type column struct {
 	title, path string
 	show        func(a *app, v gjson.Result) cell
 	right       bool
-	min         int // its least width
+	extra       bool // left out where the terminal is narrow
+	min         int  // its least width
 }
 
 // table is aligned text.
 type table struct {
 	columns []column
 	rows    [][]cell
+	wrap    bool // the last column, in place of cutting it
 }
 
 func (t *table) add(row ...cell) { t.rows = append(t.rows, row) }
@@ -73,8 +75,110 @@ func (a *app) rows(columns []column, rows []gjson.Result) table {
 	return t
 }
 
-// print writes a table, cut to the width of the terminal.
-func (a *app) print(t table) error { _, err := a.Stdout.Write(a.render(t, true)); return err }
+// print writes a table, cut to the width of the terminal. There a list without rows is a sentence,
+// and columns without values are left out.
+func (a *app) print(t table) error {
+	if _, ok := a.terminal(a.Stdout); ok {
+		if len(t.rows) == 0 && a.empty != "" {
+			_, err := fmt.Fprintln(a.Stdout, a.empty)
+			return err
+		}
+		t = t.without(func(i int) bool {
+			return i > 0 && !slices.ContainsFunc(t.rows, func(row []cell) bool { return row[i].text != "" })
+		})
+		t.columns = slices.Clone(t.columns)
+		for i := range t.columns {
+			t.columns[i].min = 0 // no row follows
+		}
+	}
+	_, err := a.Stdout.Write(a.render(t, true))
+	return err
+}
+
+// without returns a table without some columns.
+func (t table) without(left func(i int) bool) table {
+	out := table{wrap: t.wrap, rows: make([][]cell, len(t.rows))}
+	for i, c := range t.columns {
+		if left(i) {
+			continue
+		}
+		out.columns = append(out.columns, c)
+		for j, row := range t.rows {
+			out.rows[j] = append(out.rows[j], row[i])
+		}
+	}
+	return out
+}
+
+// enough is the width that is enough for most columns.
+const enough = 12
+
+// narrowed returns a table without the last extra columns, until the others have enough width.
+func (t table) narrowed(width int) table {
+	for {
+		rows, least := t.cells(), t.least()
+		if sum(least) > 0 { // rows follow, with the same columns
+			rows = rows[:1]
+		}
+		total, last := -2, -1
+		for i, w := range fit(rows, least, 0) {
+			total += 2 + min(w, max(enough, utf8.RuneCountInString(t.columns[i].title)))
+			if t.columns[i].extra {
+				last = i
+			}
+		}
+		if total <= width || last < 0 {
+			return t
+		}
+		t = t.without(func(i int) bool { return i == last })
+	}
+}
+
+// head returns the titles.
+func (t table) head() []cell {
+	head := make([]cell, len(t.columns))
+	for i, c := range t.columns {
+		head[i].text = c.title
+	}
+	return head
+}
+
+// cells returns the titles and the rows.
+func (t table) cells() [][]cell { return append([][]cell{t.head()}, t.rows...) }
+
+// least returns the least widths.
+func (t table) least() []int {
+	least := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		least[i] = c.min
+	}
+	return least
+}
+
+// widths returns the widths of the columns of a terminal. Rows that follow have the same ones
+// where their least widths are more than it has. Titles are cut last.
+func (t table) widths(width int) []int {
+	rows, least := t.cells(), t.least()
+	if width == 0 {
+		return fit(rows, least, 0)
+	}
+	if total := 2 * (len(least) - 1); sum(least)+total > width {
+		rows = rows[:1]
+	}
+	widths := fit(rows, least, 0)
+	for i, c := range t.columns {
+		least[i] = utf8.RuneCountInString(c.title)
+	}
+	widths = cut(widths, least, width)
+	return cut(widths, make([]int, len(least)), width)
+}
+
+func sum(list []int) (n int) {
+	for _, one := range list {
+		n += one
+	}
+	return n
+}
 
 // render returns the lines of a table, those of the titles on demand.
 func (a *app) render(t table, titles bool) []byte {
@@ -83,23 +187,61 @@ func (a *app) render(t table, titles bool) []byte {
 		width, _, _ = term.GetSize(int(f.Fd()))
 		colored = a.variable("NO_COLOR") == "" && a.variable("TERM") != "dumb"
 	}
-	head := make([]cell, len(t.columns))
-	for i, c := range t.columns {
-		head[i].text = c.title
+	if width > 0 {
+		t = t.narrowed(width)
 	}
-	least := make([]int, len(t.columns))
-	for i, c := range t.columns {
-		least[i] = c.min
+	var widths []int
+	if t.wrap {
+		widths = fit(t.rows, t.least(), 0)
+		t = t.wrapped(widths, width)
+	} else {
+		widths = t.widths(width)
 	}
-	widths := fit(append([][]cell{head}, t.rows...), least, width)
 	var b bytes.Buffer
 	if titles {
-		t.line(&b, head, widths, false)
+		t.line(&b, t.head(), widths, false)
 	}
 	for _, row := range t.rows {
 		t.line(&b, row, widths, colored)
 	}
 	return b.Bytes()
+}
+
+// wrapped returns a table with further rows for what is too long for its last column.
+func (t table) wrapped(widths []int, width int) table {
+	last := len(widths) - 1
+	room := width - sum(widths[:last]) - 2*last
+	if width == 0 || room < enough {
+		return t
+	}
+	out := table{columns: t.columns}
+	for _, row := range t.rows {
+		for i, line := range lines(row[last].text, room) {
+			next := make([]cell, len(row))
+			if i == 0 {
+				copy(next, row)
+			}
+			next[last] = cell{line, row[last].color}
+			out.add(next...)
+		}
+	}
+	return out
+}
+
+// lines splits a text into lines of at most a number of characters, at spaces if it can.
+func lines(text string, width int) (all []string) {
+	rest := []rune(text)
+	for len(rest) > width {
+		at, next := width, width
+		for i := width; i > 0; i-- {
+			if rest[i] == ' ' {
+				at, next = i, i+1
+				break
+			}
+		}
+		all, rest = append(all, string(rest[:at])), rest[next:]
+	}
+	return append(all, string(rest))
 }
 
 // line writes a row.
@@ -127,8 +269,7 @@ func (t *table) line(b *bytes.Buffer, row []cell, widths []int, colored bool) {
 // minColumn is the least width of a column that is cut.
 const minColumn = 3
 
-// fit returns the widths of the columns. The widest ones are cut until a line has at most
-// width characters, but none below its least width; 0 cuts nothing.
+// fit returns the widths of the columns: at least those, and cut to a width; 0 cuts nothing.
 func fit(rows [][]cell, least []int, width int) []int {
 	widths := slices.Clone(least)
 	for _, row := range rows {
@@ -136,6 +277,12 @@ func fit(rows [][]cell, least []int, width int) []int {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
 		}
 	}
+	return cut(widths, least, width)
+}
+
+// cut cuts the widest columns until a line has at most width characters, but none below its least
+// width; 0 cuts nothing.
+func cut(widths, least []int, width int) []int {
 	for width > 0 {
 		total, widest := 2*(len(widths)-1), -1
 		for i, w := range widths {
@@ -154,7 +301,7 @@ func fit(rows [][]cell, least []int, width int) []int {
 
 // record prints the fields of an object, one a line.
 func (a *app) record(v gjson.Result) error {
-	t := table{columns: []column{{}, {}}}
+	t := table{columns: []column{{}, {}}, wrap: true}
 	v.ForEach(func(key, value gjson.Result) bool {
 		c := text(a, value)
 		if value.Type == gjson.Number && value.Int() > 1e12 && !strings.HasSuffix(key.String(), "Ms") {
@@ -163,6 +310,10 @@ func (a *app) record(v gjson.Result) error {
 		t.add(plain(key.String()), c)
 		return true
 	})
+	if _, ok := a.terminal(a.Stdout); ok && len(t.rows) == 0 && a.empty != "" {
+		_, err := fmt.Fprintln(a.Stdout, a.empty)
+		return err
+	}
 	_, err := a.Stdout.Write(a.render(t, false))
 	return err
 }
@@ -210,6 +361,14 @@ func seconds(_ *app, v gjson.Result) cell {
 		return cell{}
 	}
 	return cell{text: fmt.Sprintf("%.2fs", float64(v.Int())/1000)}
+}
+
+// wait shows milliseconds, and no wait as nothing.
+func wait(a *app, v gjson.Result) cell {
+	if v.Int() == 0 {
+		return cell{}
+	}
+	return seconds(a, v)
 }
 
 // state colors the words of health and outcomes.

@@ -232,6 +232,43 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	}
 }
 
+// In a terminal nothing that says what to do is cut.
+func TestTextsInATerminal(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct {
+		columns uint16
+		args    string
+		want    []string
+	}{
+		{80, "budgets", []string{"No budgets. To add one: weir budgets add NAME LIMIT\r\n"}},
+		{80, "people", []string{"No people. To invite one: weir people invite NOTE\r\n"}},
+		{80, "people invitations", []string{"No open invitations.\r\n"}},
+		{80, "models aliases", []string{"No aliases.\r\n"}},
+		{40, "doctor", []string{"weir accounts\r\n      add PROVIDER connects one\r\n"}},
+		{50, "status", []string{"for less than a\r\n        minute\r\n", "add\r\n        PROVIDER connects one\r\n"}},
+		{60, "keys", []string{"NAME       ID                ENDS WITH  SCOPES  STATE  MONTH\r\n"}},
+		{80, "", []string{"Server  http://127.0.0.1:", "main    accounts: none"}}, // it runs already
+		{80, "requests -n 1", []string{"No requests.\r\n"}},
+	} {
+		x := w.inTerminal(tt.columns, []string{"NO_COLOR=1"}, strings.Fields(tt.args)...)
+		x.end()
+		for _, want := range tt.want {
+			if text := x.screen.String(); !strings.Contains(text, want) {
+				t.Errorf("weir %s: %q has no %q", tt.args, text, want)
+			}
+		}
+	}
+	x := w.inTerminal(80, []string{"DATA_DIR=" + w.home + "/none"})
+	x.until("\r\n\r\nStart the server now? [Y/n] ")
+	x.enter("n\n")
+	if code := x.end(); code != 0 {
+		t.Errorf("no server was wanted: exit %d", code)
+	}
+	if _, out, _ := w.run("", "budgets"); !strings.HasPrefix(out, "NAME  ID") {
+		t.Errorf("in a pipe: %q", out)
+	}
+}
+
 // Names come from others, and must not steer the terminal.
 func TestTablesHaveNoForeignEscapes(t *testing.T) {
 	w := &world{T: t, home: t.TempDir()}

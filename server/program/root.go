@@ -40,11 +40,11 @@ func (r *run) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "weir", Short: "weir is an AI gateway: one address and one key for the model providers that you use",
 		SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil // only with -h, which cobra serves
 			}
-			return unknownCommand(args)
+			return cli.UnknownCommand(cmd, args)
 		},
 	}
 	root.SetIn(r.stdin)
@@ -110,15 +110,11 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return unknownCommand(args)
+				return cli.UnknownCommand(c, rest)
 			}
 			return c.Help()
 		},
 	}
-}
-
-func unknownCommand(args []string) error {
-	return usagef("unknown command %q; weir help lists the commands", strings.Join(args, " "))
 }
 
 // commandName returns the words of a command behind the program's name.
