@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -40,20 +41,44 @@ type apiError struct {
 	body   []byte
 }
 
-// Error returns the API's message, its code and its field.
+// Error returns the API's message, with commands in place of routes, and its code, by which
+// docs/troubleshooting.md is searched.
 func (e *apiError) Error() string {
 	v := gjson.GetBytes(e.body, "error")
 	text := v.Get("message").String()
 	if text == "" {
 		return fmt.Sprintf("the gateway answered with status %d, and not as weir does; check the URL", e.status)
 	}
-	var notes []string
-	for _, name := range []string{"code", "param"} {
-		if s := v.Get(name).String(); s != "" {
-			notes = append(notes, s)
+	text = route.ReplaceAllStringFunc(text, commandOf)
+	if code := v.Get("code").String(); code != "" {
+		text += " (" + code + ")"
+	}
+	return text
+}
+
+// route is a route in a message of the API.
+var route = regexp.MustCompile(`\b(GET|POST|PUT|PATCH|DELETE) /(api|v1)/[\w/{}-]+`)
+
+// commandOf returns the command that calls a route, or the route.
+func commandOf(route string) string {
+	switch route {
+	case "GET /v1/models":
+		return "weir models"
+	case "GET /api/setup":
+		return "weir setup"
+	}
+	for _, g := range commands() {
+		for i, o := range g.ops {
+			if o.call != route {
+				continue
+			}
+			if i == 0 && g.short != "" {
+				return "weir " + g.name
+			}
+			return strings.TrimSpace("weir " + strings.TrimSpace(g.name+" "+o.use))
 		}
 	}
-	return fmt.Sprintf("%s (%s)", text, strings.Join(append(notes, fmt.Sprint(e.status)), ", "))
+	return route
 }
 
 // newClient returns a client of a gateway at a URL.

@@ -380,7 +380,7 @@ func TestFileSetsWhoMaySignIn(t *testing.T) {
 		t.Errorf("with a key: exit %d, %s", code, failed)
 	}
 	code, _, failed := w.runIn(env, `{"identityProviders":{"`+gjson.Get(list, "data.0.id").Str+`":{"clientSecret":"x"}}}`, "api", "POST", "/api/compare", "--body", "-")
-	if code != 1 || !strings.Contains(failed, "403") {
+	if code != 1 || !strings.Contains(failed, "role_required") {
 		t.Errorf("a comparison with a key: exit %d, %s", code, failed)
 	}
 	if code, out, failed := w.runIn(env, "", "pull"); code != 0 || strings.Contains(out, "identityProviders") || !strings.Contains(out, ben) {

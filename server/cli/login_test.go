@@ -35,7 +35,7 @@ func TestLoginStoresSeveralGateways(t *testing.T) {
 		{token + "\n", []string{"login", w.url, "--name", "prod"}, 0, "Signed in to prod as the operator"},
 		{key, []string{"login", w.url, "--name", "team"}, 0, "as a key"},
 		{data, []string{"login", w.url, "--name", "caller"}, 0, "has not the scope manage"},
-		{"wrong-token-0123456789-0123456789-0123", []string{"login", w.url, "--name", "bad"}, 1, "401"},
+		{"wrong-token-0123456789-0123456789-0123", []string{"login", w.url, "--name", "bad"}, 1, "invalid_api_key"},
 		{"", []string{"login", w.url}, 1, "it is empty"},
 		{token, []string{"login", w.url, "--name", "a", "--machine", "nowhere"}, 1, "nowhere"},
 		{token, []string{"login", "http://127.0.0.1:1"}, 1, "does not answer"},
