@@ -114,7 +114,8 @@ func Commands(h Host) (all []*cobra.Command) {
 
 // command returns the command of an op, which is number i of its list. Ctrl-C ends its context.
 func (a *app) command(i int, what string, o op) *cobra.Command {
-	c := &cobra.Command{Use: o.use, Short: o.short, Long: o.long, Args: cobra.ArbitraryArgs, Aliases: aliases[strings.Fields(o.use)[0]],
+	c := &cobra.Command{Use: o.use, Short: o.short, Long: o.long, Args: cobra.ArbitraryArgs,
+		Aliases:     aliases[strings.Fields(o.use)[0]],
 		Annotations: map[string]string{"order": fmt.Sprintf("%02d", i)}}
 	c.Flags().SortFlags = false
 	for _, f := range o.fields {
