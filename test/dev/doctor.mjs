@@ -54,7 +54,7 @@ class Visit {
 
   // call returns {status, headers, text, json, middle}; middle is the local time
   // halfway, in ms.
-  async call(method, path, { bearer, body, headers = {} } = {}) {
+  async call(method, path, { bearer, body, headers = {}, again = 2 } = {}) {
     const sent = Date.now();
     let res, text;
     try {
@@ -78,6 +78,11 @@ class Visit {
       json = JSON.parse(text);
     } catch {
       // a page, or a proxy's own answer
+    }
+    // Right after a deployment the platform answers some calls with an error page of its own.
+    if (method === "GET" && res.status >= 500 && json === null && again > 0) {
+      await pause(1000);
+      return this.call(method, path, { bearer, body, headers, again: again - 1 });
     }
     return { status: res.status, headers: res.headers, text, json, middle: (sent + Date.now()) / 2 };
   }

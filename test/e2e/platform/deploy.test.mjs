@@ -67,11 +67,13 @@ end(2, "unexpected");
 
 // platform is the address at which the deployed worker answers: a gateway that is
 // started at the first call with the secrets that were uploaded last, or shared by
-// the tests that upload fixed ones. missing are the paths that it lacks.
-let folder, platform, gateway, shared, missing;
+// the tests that upload fixed ones. missing are the paths that it lacks, failing those
+// whose next answer is a 500.
+let folder, platform, gateway, shared, missing, failing;
 before(async () => {
   const server = createServer(async (req, res) => {
     if (missing.includes(req.url)) return res.writeHead(404).end();
+    if (failing.delete(req.url)) return res.writeHead(500).end("an error page of the platform");
     const uploaded = calls().findLast((c) => c.secrets)?.secrets ?? fixed,
       launch = () => start({ dashboard: true, env: uploaded });
     const { url } = await (uploaded.ADMIN_TOKEN === fixed.ADMIN_TOKEN ? (shared ??= launch()) : (gateway ??= launch()));
@@ -93,6 +95,7 @@ after(async () => {
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "weir-deploy-"));
   missing = [];
+  failing = new Set();
   writeFileSync(join(folder, "wrangler.mjs"), recorder);
   state({});
 });
@@ -262,6 +265,13 @@ test("what the doctor finds ends a deployment with 1", async () => {
   assert.equal(code, 1);
   assert.match(text, /^FAIL {2}dashboard: GET \/ answered 404/m);
   assert.match(text, /^deploy: it is deployed, and the doctor found the above; .*\.\/build\.sh doctor http:/m);
+});
+
+test("a page that the platform fails to serve once is asked for again", async () => {
+  failing.add("/");
+  const { code, text } = await deploy(fixed);
+  assert.equal(code, 0, text);
+  assert.equal(failing.size, 0);
 });
 
 test("a start-up that cannot be measured is said, and stops nothing", async () => {
