@@ -36,7 +36,8 @@ var pages = map[string]page{
 	"several-servers": {elsewhere: "../../test/cluster/guide_test.go"}, // needs PostgreSQL
 	"README": {values: []string{"https://github.com/OWNER/weir/releases/latest/download", "{release}",
 		"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}"}},
-	"quick-start":        {values: []string{"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}"}},
+	"quick-start": {values: []string{"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}",
+		"weir accounts add openai  ", "echo sk-openai | weir accounts add openai  "}},
 	"deploying":          {values: []string{"ADMIN_TOKEN=…", "ADMIN_TOKEN=" + token}},
 	"log-export":         {before: "export AWS_ACCESS_KEY_ID=AKIA0123456789ABCDEF AWS_SECRET_ACCESS_KEY=secret"},
 	"spend":              {before: laptop},
