@@ -28,13 +28,15 @@ async function upstream() {
   const it = { asked: {}, whole: {} };
   const server = createServer(async (req, res) => {
     let kind = "";
+    let head = ""; // until the model's name, which may be in a later part
     let size = 0;
     let pause = MiB;
     try {
       for await (const part of req) {
         if (!kind) {
-          kind = /(slow|silent|cut)[a-z]*/.exec(part.toString("latin1"))[0];
-          it.asked[kind] = (it.asked[kind] ?? 0) + 1;
+          head += part.toString("latin1");
+          kind = /(slow|silent|cut)(chat|form|held)/.exec(head)?.[0] ?? "";
+          if (kind) it.asked[kind] = (it.asked[kind] ?? 0) + 1;
         }
         size += part.length;
         if (kind.startsWith("cut") && size > 4 * MiB) return void req.socket.destroy();
