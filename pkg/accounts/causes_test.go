@@ -319,7 +319,7 @@ func TestBlockedHere(t *testing.T) {
 				return
 			}
 			_, whole := w.cooling("a")
-			if e.Status != tt.a.Status || w.saw() != "a" || n != 0 || whole != 0 || w.pool.Pending(mid) {
+			if e.Status != tt.a.Status || w.saw() != "a" || n != 0 || whole != 0 || w.pool.Unreported() > 0 {
 				t.Errorf("got %d, saw %s, %d refreshes, cools %v", e.Status, w.saw(), n, whole)
 			}
 			if tried := w.trace.Failed(); len(tried) != 1 || tried[0].Place != "" || tried[0].Text == "" {
@@ -424,7 +424,7 @@ func TestComboSkipsMemberThatCannotServe(t *testing.T) {
 		if _, e := w.sendCall(c); e.Status != tt.status || w.saw() != "a" {
 			t.Errorf("%s: billable: saw %s, got %v", tt.body, w.saw(), e)
 		}
-		if w.pool.Pending(mid) {
+		if w.pool.Unreported() > 0 {
 			t.Errorf("%s: there is something to report", tt.body)
 		}
 	}

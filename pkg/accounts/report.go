@@ -122,11 +122,11 @@ func (p *Pool) shed() {
 	}
 }
 
-// Pending reports whether Flush has something to report.
-func (p *Pool) Pending(machineID string) bool {
+// Unreported returns of how many machines something waits to be reported.
+func (p *Pool) Unreported() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.reports[machineID] != nil
+	return len(p.reports)
 }
 
 // Flush reports to the object of a machine what became of its accounts since the

@@ -160,7 +160,7 @@ func TestOutliersAreTriedAfterTheOthers(t *testing.T) {
 		if !strings.Contains(seen, "a") {
 			t.Errorf("%s: another model of the account is not served by it: %s", strategy, seen)
 		}
-		if w.pool.Pending(mid) {
+		if w.pool.Unreported() > 0 {
 			t.Error("unsteadiness is published")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/accounts"
 	"weir/pkg/api"
 	"weir/pkg/auth"
 	"weir/pkg/auth/oidc"
@@ -97,6 +98,7 @@ type App struct {
 	*Gateway
 	object *machine.Object
 	cache  *snapshot.Cache
+	pool   *accounts.Pool
 
 	checkDisk     func(ctx context.Context)
 	refreshPrices func(ctx context.Context)
@@ -138,7 +140,7 @@ func New(cfg Config, p Ports) *App {
 	app.PublicURL = w.public
 	app.object = w.object()
 	w.share()
-	app.cache = w.cache
+	app.cache, app.pool = w.cache, w.pool
 	sessions := w.sessions()
 	app.Auth = sessions.Wrap()
 	app.Observers = append([]Observer{w}, p.Observers...)
@@ -170,6 +172,15 @@ func (a *App) Unchanged(since, at time.Time) {
 	if a.cache != nil {
 		a.cache.Unchanged(since, at)
 	}
+}
+
+// Unreported returns of how many machines usage waits to be reported, with the end of a
+// request.
+func (a *App) Unreported() int {
+	if a.pool == nil {
+		return 0
+	}
+	return a.pool.Unreported()
 }
 
 // Object serves a call of a machine's object.

@@ -404,6 +404,17 @@ func exportChanged(n int32) {
 	}
 }
 
+// exportUnreported returns of how many machines the app has usage to report, which it does
+// with the end of a request.
+//
+//go:wasmexport weir_unreported
+func exportUnreported() int32 {
+	if a, ok := app.(interface{ Unreported() int }); ok {
+		return int32(a.Unreported())
+	}
+	return 0
+}
+
 // LogLine writes one line, of level 2 and above to the platform's error log.
 func LogLine(level int, line string) { hostLog(int32(level), sptr(line), int32(len(line))) }
 

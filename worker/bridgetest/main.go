@@ -38,6 +38,7 @@ type app struct {
 	aborted   int
 	alarms    int
 	hold      [][]byte
+	owed      int // reports that wait for the end of a request
 	template  httpmsg.Template
 }
 
@@ -51,6 +52,9 @@ func (a *app) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response {
 	resp, err := a.serve(ctx, r)
 	if err != nil {
 		return text(502, err.Error())
+	}
+	if a.owed > 0 && r.Path != "/owe" {
+		a.owed--
 	}
 	return resp
 }
@@ -293,6 +297,9 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		n, _ := strconv.Atoi(r.Query)
 		a.hold = append(a.hold, make([]byte, n<<20))
 		return text(200, "held"), nil
+	case "/owe":
+		a.owed, _ = strconv.Atoi(r.Query)
+		return text(200, "owed"), nil
 	case "/variable":
 		return text(200, bridge.Variable(r.Query)), nil
 	case "/random":
@@ -302,7 +309,7 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		runtime.ReadMemStats(&mem)
 		calls, ops, streams := bridge.InFlight()
 		b, _ := json.Marshal(map[string]any{"goroutines": runtime.NumGoroutine() - bridge.Idle(), "calls": calls, "ops": ops,
-			"streams": streams, "heap": mem.HeapAlloc, "sys": mem.Sys, "after": a.after, "aborted": a.aborted})
+			"streams": streams, "heap": mem.HeapAlloc, "sys": mem.Sys, "after": a.after, "aborted": a.aborted, "owed": a.owed})
 		return &httpmsg.Response{Status: 200, Body: stream.FromBytes(b)}, nil
 	}
 	return text(404, "no such path"), nil
@@ -339,6 +346,9 @@ func (a *app) Alarm(context.Context, storage.Storage, string) error {
 	}
 	return nil
 }
+
+// Unreported is what /owe says, less one for each request since.
+func (a *app) Unreported() int { return a.owed }
 
 func (a *app) Cron(context.Context, string) {}
 func (a *app) HandOver() []byte             { return nil }

@@ -248,7 +248,7 @@ booted();
 export async function handle(request, env, ctx) {
   const { head, length, encoded } = headOf(request);
   const later = request.body !== null && (length < 0 || length > SMALL_BODY || encoded);
-  const inst = instances.forRequest(later);
+  const inst = instances.forRequest(later, request);
   let resolve;
   const answered = new Promise((r) => {
     resolve = r;

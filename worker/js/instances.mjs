@@ -5,6 +5,7 @@
 const replaceAt = 40 << 20; // bytes of linear memory
 const smallCalls = 1 << 20; // bytes of calls under way that may end in a predecessor
 const roomUntil = 72 << 20; // bytes of linear memory with which the predecessor serves large requests
+const mostAsked = 64; // requests that a predecessor gets for the usage that it has not reported
 
 export class Instances {
   constructor(first) {
@@ -14,6 +15,7 @@ export class Instances {
 
   #of(inst) {
     inst.objects = new Map(); // by name: calls under way
+    inst.asked = 0; // requests since its retirement that it got to report usage
     inst.others = () => this.#others(inst);
     inst.peers = () => this.all().filter((other) => other !== inst && !other.dead);
     return inst;
@@ -21,7 +23,8 @@ export class Instances {
 
   // next returns the instance for new events.
   next() {
-    if (this.old && (this.old.dead || this.old.idle)) {
+    this.old?.sweep();
+    if (this.old && (this.old.dead || this.#over(this.old))) {
       this.old.handOver(this.current);
       this.old = null;
     }
@@ -30,7 +33,7 @@ export class Instances {
     // there may always be some.
     const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null && inst.x.weir_used() <= smallCalls;
     if (inst.dead || grown) {
-      if (grown && !inst.dead && !inst.idle) {
+      if (grown && !inst.dead && !this.#over(inst)) {
         this.old = inst;
         inst.retiredAt = Date.now(); // its WebSockets end soon
       }
@@ -39,11 +42,24 @@ export class Instances {
     return this.current;
   }
 
+  // #over reports whether an instance has nothing to do, and no usage to report: a call that
+  // the platform has ended with its event could not.
+  #over(inst) {
+    return inst.idle && (inst.asked >= mostAsked || !(inst.enter(() => inst.x.weir_unreported()) > 0));
+  }
+
   // forRequest returns the instance for a request. The predecessor has memory for a
-  // large one, which its successor would have to grow for, unless it has grown too far.
-  forRequest(large) {
+  // large one, which its successor would have to grow for, unless it has grown too far. A
+  // predecessor that has nothing left but usage to report gets a request, with whose end it
+  // does so, but no WebSocket: it would end that soon.
+  forRequest(large, request) {
     const inst = this.next();
-    return large && this.old !== null && this.old.x.mem.buffer.byteLength <= roomUntil ? this.old : inst;
+    const { old } = this;
+    if (old === null) return inst;
+    if (large) return old.x.mem.buffer.byteLength <= roomUntil ? old : inst;
+    if (!old.idle || request.headers.has("upgrade")) return inst;
+    old.asked++;
+    return old;
   }
 
   // forObject returns the instance for a call of an object. Two instances may not work

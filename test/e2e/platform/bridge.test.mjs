@@ -253,6 +253,23 @@ test("an instance over 64 MiB is replaced when nothing is in flight", async () =
   assert.ok((await stats()).sys < 64 << 20, "the memory is still held");
 });
 
+test("an instance that is replaced gets requests until it has reported what it used", async () => {
+  await text("/owe?3");
+  await text("/hold?80");
+  const { sys, owed } = await stats();
+  assert.ok(sys > 64 << 20, "what it has not reported is lost");
+  assert.equal(owed, 2);
+  await until("the successor", async () => (await stats()).sys < 64 << 20, 60_000, 0);
+});
+
+test("an instance that never reports what it used does not stay", async () => {
+  await text("/owe?1000");
+  await text("/hold?80");
+  let asked = 0;
+  while ((await stats()).sys > 64 << 20) asked++;
+  assert.equal(asked, 64);
+});
+
 test("100 MB are downloaded and uploaded without memory growth", async () => {
   await text("/random");
   const before = (await stats()).sys;
