@@ -9,6 +9,7 @@
 //	body    the schema of a JSON body
 //	form    the schema of a body of multipart/form-data
 //	answer  the schema of a JSON answer of 200, or of the field status; 204 has none
+//	failed  the status of a failure with the same body, which the summary explains
 //	stream  it may answer with a stream of events too
 //	binary  the type of an answer that is not JSON; text, html: it is text
 //	upgrade it is a WebSocket
@@ -57,6 +58,7 @@ type operation struct {
 	Form    string
 	Answer  string
 	Status  int
+	Failed  int
 	Stream  bool
 	Binary  string
 	Text    bool
@@ -96,6 +98,14 @@ func Document() ([]byte, error) {
 	return json.MarshalIndent(doc, "", " ")
 }
 
+// platform are public routes that are not of the program but of what runs it: server/program,
+// and the files of server/dashboard or of the edge.
+var platform = []endpoint.Route{
+	{Pattern: "/health/ready", Access: endpoint.Public, Methods: []endpoint.Method{{Name: "GET"}, {Name: "HEAD"}}},
+	{Pattern: "/openapi.json", Access: endpoint.Public, Methods: []endpoint.Method{{Name: "GET"}}},
+	{Pattern: "/llms.txt", Access: endpoint.Public, Methods: []endpoint.Method{{Name: "GET"}}},
+}
+
 // document returns the document. With strict its schemas refuse fields that are not
 // described.
 func document(strict bool) (object, error) {
@@ -105,7 +115,7 @@ func document(strict bool) (object, error) {
 	}
 	b := builder{description: d, used: map[string]bool{}, strict: strict}
 	paths, tags := object{}, map[string]bool{}
-	for _, r := range gateway.Routes() {
+	for _, r := range append(gateway.Routes(), platform...) {
 		item := object{}
 		for _, m := range r.Methods {
 			name := m.Name + " " + r.Pattern
@@ -288,7 +298,11 @@ func (b *builder) answers(r endpoint.Route, op operation) object {
 	if len(content) > 0 {
 		success["content"] = content
 	}
-	return object{strconv.Itoa(status): success, "default": object{"$ref": "#/components/responses/" + errorOf(r)}}
+	out := object{strconv.Itoa(status): success, "default": object{"$ref": "#/components/responses/" + errorOf(r)}}
+	if op.Failed != 0 {
+		out[strconv.Itoa(op.Failed)] = success
+	}
+	return out
 }
 
 // errorOf returns the name of the schema of a route's errors.

@@ -207,6 +207,8 @@ var calls = []call{
 // elsewhere are the operations that need another site, a browser or a socket; their
 // own tests check them.
 var elsewhere = []string{"updatePerson", "removePerson", "beginSignIn", "beginDeviceSignIn", "pollSignIn", "cancelSignIn", "endSignIn", "connectRealtime",
+	// server/program/ready_test.go; files of the dashboard
+	"ready", "headReady", "getOpenAPI", "getLLMsTxt",
 	// signin_test.go
 	"beginPersonSignIn", "endPersonSignIn", "createIdentityProvider", "updateIdentityProvider", "deleteIdentityProvider",
 	// bearer_test.go
