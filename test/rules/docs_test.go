@@ -385,3 +385,26 @@ func TestLinksFindMistakes(t *testing.T) {
 		}
 	}
 }
+
+var ends = regexp.MustCompile(`(?i)\b(?:until|till|through|ends on|valid to) (?:20\d\d|(?:January|February|March|April|May|June|July|August|September|October|November|December) (?:\d+, )?20\d\d)`)
+
+// A sentence of a page is true on any later day: what ends on a day would be shown as present after it.
+// Decisions and the change log are of their day.
+func TestPagesHaveNothingThatEndsOnADay(t *testing.T) {
+	for text, want := range map[string]bool{
+		"an offer until 2026-11-21": true, "until November 2026": true, "The offer ends on 2027-01-01.": true,
+		"cost double from 2027-01-01": false, "until it stops": false, "ended on 2026-09-09": false,
+	} {
+		if ends.MatchString(text) != want {
+			t.Errorf("%q: want %t", text, want)
+		}
+	}
+	for _, f := range sources(t) {
+		if !strings.HasSuffix(f.path, ".md") || f.path == "CHANGELOG.md" || strings.HasPrefix(f.path, "docs/decisions/") {
+			continue
+		}
+		if m := ends.FindStringIndex(f.text); m != nil {
+			t.Errorf("%s:%d: %q: say since when, or of which day it is", f.path, line(f.text, m[0]), f.text[m[0]:m[1]])
+		}
+	}
+}
