@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -48,64 +49,90 @@ func IsLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// wideKey is a key whose leak costs more than it must.
+type wideKey struct {
+	name, may  string
+	advice     string
+	adviceMany string // where there are many such keys
+}
+
+// manyKeys is from how many keys of a kind on they are one finding.
+const manyKeys = 6
+
 // keysOfAll examines the keys of every machine that the credential may read.
 func (f *findings) keysOfAll(ctx context.Context, a *app, c *client) error {
 	machines, err := c.glance(ctx)
 	if err != nil {
 		return err
 	}
+	var all []wideKey
 	for _, m := range machines {
-		of := ""
+		of, at := "", ""
 		if len(machines) > 1 {
-			of = " of " + m.name
+			of, at = " of "+m.name, " --machine "+ShellWord(m.name)
 		}
 		c.prefix = &m.prefix
-		if err := f.wideKeys(ctx, a, c, of); err != nil {
+		keys, err := wideKeys(ctx, a, c)
+		if err != nil {
 			return err
+		}
+		for _, k := range keys {
+			all = append(all, wideKey{k.name + of, k.may, k.advice + at, k.adviceMany + at})
+		}
+	}
+	of := map[string][]wideKey{}
+	for _, k := range all {
+		of[k.may] = append(of[k.may], k)
+	}
+	for _, k := range all {
+		switch same := of[k.may]; {
+		case len(same) < manyKeys:
+			f.add(warning, "key %s %s; %s", k.name, k.may, k.advice)
+		case k == same[0]:
+			f.add(warning, "key %s %s, like %d others; %s", k.name, k.may, len(same)-1, k.adviceMany)
 		}
 	}
 	return nil
 }
 
-// wideKeys names the keys of a machine whose leak costs more than it must.
-func (f *findings) wideKeys(ctx context.Context, a *app, c *client, machine string) error {
+// wideKeys returns the keys of a machine whose leak costs more than it must.
+func wideKeys(ctx context.Context, a *app, c *client) (wide []wideKey, err error) {
 	keys, err := c.call(ctx, "GET", "/api/keys", nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	budgets, err := c.call(ctx, "GET", "/api/budgets", nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, k := range keys.Get("data").Array() {
 		state := keyState(a, k).text
 		if state == "expired" || state == "paused" {
 			continue
 		}
-		name, id := k.Get("name").String(), k.Get("id").String()
-		if name == "" {
-			name = id
-		}
+		name := cmp.Or(k.Get("name").String(), k.Get("id").String())
 		word := ShellWord(name)
 		var scopes []string
 		for _, s := range k.Get("scopes").Array() {
 			scopes = append(scopes, s.String())
 		}
 		endless := !k.Get("expiresAt").Exists()
+		end := "weir keys set " + word + " --expires 30d"
 		switch {
 		case endless && slices.Contains(scopes, "export"):
-			f.add(warning, "key %s%s may export all secrets and does not expire; weir keys set %[3]s --expires 30d", name, machine, word)
+			wide = append(wide, wideKey{name, "may export all secrets and does not expire", end, end})
 		case endless && slices.Contains(scopes, "manage"):
-			f.add(warning, "key %s%s may change everything and does not expire; weir keys set %[3]s --expires 30d", name, machine, word)
+			wide = append(wide, wideKey{name, "may change everything and does not expire", end, end})
 		case slices.Contains(scopes, "data") && !limited(k, budgets.Get("data").Array()):
-			more := ""
+			may := "may spend without a limit"
 			if endless {
-				more = " and does not expire"
+				may += " and does not expire"
 			}
-			f.add(warning, "key %s%s may spend without a limit%s; weir budgets add %[4]s 20/month --key %[4]s", name, machine, more, word)
+			wide = append(wide, wideKey{name, may, "weir budgets add " + word + " 20/month --key " + word,
+				"one budget for all keys: weir budgets add all 100/month"})
 		}
 	}
-	return nil
+	return wide, nil
 }
 
 // limited reports whether a budget or a daily limit bounds what a key may use.

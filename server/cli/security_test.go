@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -24,7 +25,7 @@ func TestSecurityNamesWideKeys(t *testing.T) {
 		"key of-a-tag of main may spend without a limit",
 		"key admin of main may change everything and does not expire; weir keys set admin --expires 30d",
 		"key moves of main may export all secrets and does not expire",
-		" of second may spend without a limit",
+		" of second may spend without a limit and does not expire; weir budgets add 'first key' 20/month --key 'first key' --machine second",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)
@@ -44,5 +45,20 @@ func TestSecurityNamesWideKeys(t *testing.T) {
 	w.ok("budgets", "add", "all", "100/month", "--machine", "main")
 	if _, out, _ := w.remote("", "doctor", "--security", "--machine", "main"); strings.Contains(out, "spend") {
 		t.Errorf("with a budget of the machine:\n%s", out)
+	}
+}
+
+// A thousand keys of one kind are one line.
+func TestSecurityFoldsManyWideKeys(t *testing.T) {
+	w := newWorld(t)
+	for i := range 6 {
+		w.ok("keys", "add", fmt.Sprintf("short%d", i), "--expires", "1d")
+	}
+	w.ok("keys", "add", "admin", "--scopes", "manage")
+	_, out, _ := w.remote("", "doctor", "--security")
+	if n := strings.Count(out, "\n"); strings.Count(out, "short") != 1 || n != 3 ||
+		!strings.Contains(out, " may spend without a limit, like 5 others; one budget for all keys: weir budgets add all 100/month") ||
+		!strings.Contains(out, "key admin may change everything") {
+		t.Errorf("%d lines:\n%s", n, out)
 	}
 }

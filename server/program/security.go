@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -12,9 +14,9 @@ import (
 	"runtime"
 	"strings"
 	"time"
+	"unicode"
 
 	"weir/server/cli"
-	"weir/server/store"
 )
 
 // serverState is what a running server says of itself on the control socket.
@@ -24,12 +26,13 @@ type serverState struct {
 	StartedMs   int64    `json:"startedMs"`
 	Open        bool     `json:"open"` // to other computers, without TLS
 	Environment []string `json:"environment,omitempty"`
+	Weak        []string `json:"weak,omitempty"` // secrets that can be guessed, each with why
 }
 
 // state returns the state of the server.
 func (v *server) state() serverState {
 	return serverState{Address: v.where(), Version: v.version(), StartedMs: v.began.UnixMilli(),
-		Open: v.settings.isOpen(v.at), Environment: v.secretsOfEnvironment()}
+		Open: v.settings.isOpen(v.at), Environment: v.secretsOfEnvironment(), Weak: v.secrets.weak()}
 }
 
 // secretsOfEnvironment returns the names of the secrets whose values are in the environment, which
@@ -57,8 +60,18 @@ func (r *run) security(ctx context.Context, data string) (found []string, err er
 	if at, err := net.ResolveTCPAddr("tcp", s.listen.name); err == nil && s.listen.network == "tcp" {
 		state.Open = s.isOpen(at)
 	}
+	own := s.secretEnvironment
 	if s.database == "" {
 		found = append(found, r.unsafeFiles(s.data)...)
+		quiet := &run{stderr: io.Discard} // the file's mode is among the findings
+		file, _, err := quiet.readSecrets(filepath.Join(s.data, secretsName))
+		if err != nil {
+			return nil, err
+		}
+		own, _ = own.over(file)
+	}
+	state.Weak = own.weak()
+	if s.database == "" {
 		res, err := control(ctx, s.data, "GET", "/server", nil)
 		if err == nil {
 			err = errors.Join(json.NewDecoder(res.Body).Decode(&state), res.Body.Close())
@@ -77,11 +90,14 @@ func (r *run) security(ctx context.Context, data string) (found []string, err er
 	if len(state.Environment) > 0 {
 		add("the environment has %s, which every process of this user can read; leave it to secrets.json, or name a file by NAME_FILE", strings.Join(state.Environment, ", "))
 	}
+	for _, why := range state.Weak {
+		add("%s; replace it by what openssl rand -hex 32 prints, as docs/security.md says", why)
+	}
 	if v := strings.ToLower(s.variable("REQUIRE_API_KEY")); v != "" && !isTrue(v) {
 		add("REQUIRE_API_KEY is false, so whoever knows the id of a machine uses its accounts; leave it out")
 	}
 	if readable(s.tlsKey, 0o007) {
-		add("%s, the private key, is open to all users; run chmod 600 %[1]s", s.tlsKey)
+		add("%s, the private key, is open to all users; run chmod 600 %s", s.tlsKey, cli.ShellWord(s.tlsKey))
 	}
 	return found, nil
 }
@@ -89,12 +105,20 @@ func (r *run) security(ctx context.Context, data string) (found []string, err er
 // unsafeFiles examines the files of a data directory.
 func (r *run) unsafeFiles(dir string) (found []string) {
 	if readable(dir, 0o077) {
-		found = append(found, fmt.Sprintf("the data directory %s is open to other users; run chmod 700 %[1]s", dir))
+		found = append(found, fmt.Sprintf("the data directory %s is open to other users; run chmod 700 %s", dir, cli.ShellWord(dir)))
 	}
-	for _, name := range []string{secretsName, store.FileName, checkName, codeName} {
-		if path := filepath.Join(dir, name); readable(path, 0o077) {
-			found = append(found, fmt.Sprintf("%s is open to other users; run chmod 600 %[1]s", path))
+	// Backups and copies that people have made there count as well.
+	var open []string
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && readable(path, 0o077) {
+			open = append(open, path)
 		}
+		return nil // what cannot be read is not examined
+	})
+	if len(open) == 1 {
+		found = append(found, fmt.Sprintf("%s is open to other users; run chmod 600 %s", open[0], cli.ShellWord(open[0])))
+	} else if len(open) > 1 {
+		found = append(found, fmt.Sprintf("%d files, such as %s, are open to other users; run chmod -R go= %s", len(open), open[0], cli.ShellWord(dir)))
 	}
 	if info, err := os.Stat(filepath.Join(dir, secretsName)); err == nil {
 		if age := r.now()().Sub(info.ModTime()); age > maxSecretAge {
@@ -102,6 +126,49 @@ func (r *run) unsafeFiles(dir string) (found []string) {
 		}
 	}
 	return found
+}
+
+// commonWords are parts of secrets that people make up, in the order in which they are looked for.
+var commonWords = []string{"correcthorsebatterystaple", "changeme", "password", "passwort", "administrator", "operator", "example",
+	"default", "letmein", "welcome", "insecure", "secret", "qwertyuiop", "qwerty", "abcdefghijklmnopqrstuvwxyz", "abcdef",
+	"1234567890", "0123456789", "123456789", "12345678", "123456", "admin", "token", "gateway", "weir", "test", "root", "key"}
+
+// weak returns the secrets that can be guessed, each with why.
+func (s secrets) weak() (why []string) {
+	for _, f := range s.fields() {
+		value, _, _ := strings.Cut(*f.value, ",") // CREDENTIALS_KEY may have a new key before the old one
+		if value == "" {
+			continue
+		}
+		rest := strings.ToLower(value)
+		for _, word := range commonWords {
+			rest = strings.ReplaceAll(rest, word, "")
+		}
+		different := map[rune]bool{}
+		for _, c := range value {
+			different[c] = true
+		}
+		kinds := 0
+		for _, is := range []func(rune) bool{unicode.IsLower, unicode.IsUpper, unicode.IsDigit} {
+			if strings.ContainsFunc(value, is) {
+				kinds++
+			}
+		}
+		if strings.ContainsFunc(value, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+			kinds++
+		}
+		switch {
+		case len(value) < minSecret:
+			why = append(why, fmt.Sprintf("%s is weak: it has fewer than %d bytes", f.name, minSecret))
+		case len(rest) < minSecret/2:
+			why = append(why, f.name+" is weak: it consists of common words")
+		case len(different) < 8:
+			why = append(why, f.name+" is weak: it repeats a few characters")
+		case kinds == 1:
+			why = append(why, f.name+" is weak: its characters are all of one kind")
+		}
+	}
+	return why
 }
 
 // readable reports whether a file exists and others have one of some rights to it.
