@@ -36,6 +36,28 @@ func TestClientOfARefresh(t *testing.T) {
 	}
 }
 
+// The operator's client gets another secret at the provider, and later in OAUTH_PROVIDERS. Refreshes
+// fail until then, and no account has to sign in again (docs/security.md).
+func TestSecretOfAClientIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	id := w.OAuth()
+	gen := w.Replica().Connections[0].TokenGeneration
+	w.IDP.Answer = func() (int, string, bool) { return 401, `{"error":"invalid_client"}`, false }
+	if _, a := w.Call("refresh", inprocess.RefreshBody(id, gen)); !isFailure(a, "refresh_refused") {
+		t.Fatal(a.Raw)
+	}
+	w.obj.OAuth[0].ClientSecret = secret.New("replaced-client-secret")
+	w.Clock.Add(61 * time.Second)
+	w.Want(200, "refresh", inprocess.RefreshBody(id, gen))
+	if got := w.IDP.LastForm.Get("client_secret"); got != "replaced-client-secret" || w.IDP.Revocations != 0 {
+		t.Errorf("refreshed by %q, %d revocations", got, w.IDP.Revocations)
+	}
+	if v := w.OK("GET", "/api/providers/"+id, ""); v.Get("lastError").Exists() || v.Get("status").Str != "active" {
+		t.Error(v.Raw)
+	}
+}
+
 // Tokens that no one can refresh do not keep the alarm going.
 func TestTokensWithoutAnEndpointSetNoAlarm(t *testing.T) {
 	w := newWorld(t)

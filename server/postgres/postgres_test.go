@@ -663,6 +663,43 @@ func TestDatabaseMayComeLater(t *testing.T) {
 	}
 }
 
+// The password is changed in PostgreSQL and then at one server after the other (docs/security.md):
+// a server with the old one goes on with the connections that it has, and one with the old one
+// cannot start.
+func TestPasswordIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := postgrestest.Start(t)
+	defer s.Remove()
+	url := s.Database(t)
+	postgrestest.Exec(t, url, `CREATE USER server PASSWORD 'hidden-1'; ALTER SCHEMA public OWNER TO server`)
+	postgrestest.Exec(t, url, `DO $$ BEGIN EXECUTE format('COPY (VALUES (''host all server 127.0.0.1/32 scram-sha-256''),
+		(''host all all 127.0.0.1/32 trust'')) TO %L', current_setting('hba_file')); END $$`)
+	postgrestest.Exec(t, url, `SELECT pg_reload_conf()`)
+	by := func(password string) string { return strings.Replace(url, "weir@", "server:"+password+"@", 1) }
+	refused := func(password string) bool {
+		e, err := Open(by(password), "test", func(_ int, line string) { t.Log(line) })
+		if err == nil {
+			e.Close()
+			return false
+		}
+		return strings.Contains(err.Error(), "check the user, the password and sslmode of the URL") && !strings.Contains(err.Error(), "hidden")
+	}
+	until(t, "passwords count", func() bool { return refused("hidden-0") })
+	one, two := open(t, by("hidden-1")), open(t, by("hidden-1"))
+	write(t, one, "m", put("conn:1", "before"), storage.KeepAlarm)
+	want(t, two, "m", "conn:1", "before")
+	postgrestest.Exec(t, url, `ALTER USER server PASSWORD 'hidden-2'`)
+	write(t, two, "m", put("conn:1", "between"), storage.KeepAlarm)
+	one.Close()
+	if !refused("hidden-1") {
+		t.Error("the old password is not refused by what to check")
+	}
+	one = open(t, by("hidden-2"))
+	want(t, one, "m", "conn:1", "between")
+	write(t, one, "m", put("conn:1", "after"), storage.KeepAlarm)
+	want(t, two, "m", "conn:1", "after")
+}
+
 // BenchmarkTurn measures turns of one server: one that reads, and one that writes two rows.
 func BenchmarkTurn(b *testing.B) {
 	e := open(b, databases.New(b))

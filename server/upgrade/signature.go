@@ -39,7 +39,7 @@ func verify(signer string, text, signature []byte) error {
 	hash, body := next(body)
 	raw, _ := next(body)
 	if !ok || !bytes.Equal(own, key) || string(space) != namespace {
-		return errors.New("it is of another key or purpose")
+		return errors.New("it is of another key or purpose; if weir has announced another key, run install.sh of that release")
 	}
 	var digest []byte
 	switch string(hash) {

@@ -181,6 +181,39 @@ func TestReleaseIsRefused(t *testing.T) {
 	}
 }
 
+// An installed program knows the key by which it was released. It refuses releases of another one,
+// and takes the last of its own key, which says so; a program of the new key goes on
+// (docs/security.md).
+func TestKeyOfReleasesIsReplaced(t *testing.T) {
+	p, fresh := publish(t, "the last by the old key"), publish(t, "the first by the new key")
+	for name, tt := range map[string]struct {
+		program, releases *published
+		want              string
+	}{
+		"old program, old key": {p, p, "the last by the old key"},
+		"old program, new key": {p, fresh, ""},
+		"new program, new key": {fresh, fresh, "the first by the new key"},
+		"new program, old key": {fresh, p, ""},
+	} {
+		from := tt.program.Source
+		from.Releases = tt.releases.Releases
+		r, err := from.Find(context.Background(), "")
+		if tt.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "it is of another key or purpose; if weir has announced another key, run install.sh of that release") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if program, err := r.Program(context.Background()); err != nil || string(program) != tt.want {
+			t.Errorf("%s: %q, %v", name, program, err)
+		}
+	}
+}
+
 // A cut signature is refused at every length.
 func TestCutSignatureIsRefused(t *testing.T) {
 	p := publish(t, "")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/base64"
 	"maps"
 	"net/url"
 	"strings"
@@ -109,6 +110,50 @@ func TestPersonSignsInByIdentityProvider(t *testing.T) {
 	}
 	if r := w.do("POST", "/api/sign-in/"+id, "", "{}"); r.status != 404 {
 		t.Errorf("begin without the provider: %d", r.status)
+	}
+}
+
+// TestSecretOfAnIdentityProviderIsReplaced has the next sign-in use the new client secret, and ends
+// no session (docs/security.md).
+func TestSecretOfAnIdentityProviderIsReplaced(t *testing.T) {
+	s := issuer.New("https://id.example.com")
+	s.User = issuer.Claims{"sub": "ada", "groups": []string{"ai"}}
+	w := &world{Gateway: front.New(func(p *gateway.Ports) { p.Verify = jwk.Verify }), t: t, origin: "https://gateway.example"}
+	expected := "first-secret"
+	w.Answer = func(call *fake.Seen) fake.Answer {
+		a, _ := s.Reply(call, w.Now().Unix())
+		basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("weir:"+expected))
+		if strings.HasSuffix(call.URL, "/token") && call.Header.Get("authorization") != basic {
+			return fake.Answer{Status: 401, Body: `{"error":"invalid_client"}`}
+		}
+		return a
+	}
+	row := func(secret string) string {
+		return `{"name":"Acme","issuer":"https://id.example.com","clientId":"weir","clientSecret":"` + secret +
+			`","rules":[{"claim":["groups"],"value":"ai","role":"viewer","machines":["*"]}]}`
+	}
+	id := gjson.Get(w.do("POST", "/api/identity-providers", adminToken, row(expected)).body, "id").Str
+	signIn := func() (reply, httpmsg.Field) {
+		r := w.do("POST", "/api/sign-in/"+id, "", "{}")
+		done := w.do("GET", "/oidc/callback?"+s.Authorize(gjson.Get(r.body, "url").Str), "", "", cookieOf(r, "__Host-weir-oauth"))
+		return done, cookieOf(done, "__Host-weir")
+	}
+	done, session := signIn()
+	if session.Name == "" {
+		t.Fatalf("with the first secret: %d %s", done.status, done.body)
+	}
+	expected = "other-secret" // at the provider
+	if done, session := signIn(); session.Name != "" || strings.Contains(done.body, "first-secret") {
+		t.Errorf("with a secret that was replaced: %d %s", done.status, done.body)
+	}
+	if r := w.do("PUT", "/api/identity-providers/"+id, adminToken, row(expected)); r.status != 200 {
+		t.Fatalf("replace: %d %s", r.status, r.body)
+	}
+	if done, session := signIn(); session.Name == "" {
+		t.Errorf("with the other secret: %d %s", done.status, done.body)
+	}
+	if r := w.do("GET", "/api/session", "", "", session); !gjson.Get(r.body, "signedIn").Bool() {
+		t.Errorf("the session of before: %s", r.body)
 	}
 }
 
