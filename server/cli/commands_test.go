@@ -179,6 +179,7 @@ var steps = []step{
 	{line: "identity-providers add Acme ISSUER weir --secret env:API_KEY --rules editor:groups=ai", want: ""},
 	{line: "identity-providers set Acme", code: 2, want: "name a field"},
 	{line: "identity-providers set Acme --client other", code: 2, want: "--secret"},
+	{line: "identity-providers set Acme --secret env:API_KEY"},
 	{line: "identity-providers set Acme --client other --secret env:API_KEY --rules viewer:groups=all"},
 	{line: "identity-providers set Acme --name Renamed --scopes email,groups"},
 	{line: "identity-providers ls --json", want: `"name":"Renamed","issuer":"ISSUER","clientId":"other","hasSecret":true,"scopes":["email","groups"],"rules":[{"claim":["groups"],"value":"all"`},

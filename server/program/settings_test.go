@@ -177,6 +177,30 @@ func TestGuideAndHelpListEverySetting(t *testing.T) {
 	}
 }
 
+// A setting with a secret in it may be in a file of its own. The page says where each is kept and how
+// it is replaced.
+func TestSecurityPageHasEverySecret(t *testing.T) {
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stored, _ := strings.Cut(string(page), "\n## How secrets are stored\n")
+	stored, _, _ = strings.Cut(stored, "\n## ")
+	_, replaced, _ := strings.Cut(string(page), "\n## Replacing each secret\n")
+	replaced, _, _ = strings.Cut(replaced, "\n## ")
+	names := []string{"client secret of an identity provider"}
+	for _, v := range variables() {
+		if v.file {
+			names = append(names, "`"+v.name+"`")
+		}
+	}
+	for _, name := range names {
+		if !strings.Contains(stored, name) || !strings.Contains(replaced, name) {
+			t.Errorf("docs/security.md does not say where %s is kept, or how it is replaced", name)
+		}
+	}
+}
+
 func TestEveryCommandHasHelp(t *testing.T) {
 	for _, c := range commands() {
 		var out, failed bytes.Buffer
