@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"weir/server/cli"
 	"weir/server/upgrade"
 )
 
@@ -43,13 +44,27 @@ func (r *run) upgrade(f *flags) error {
 	if err != nil {
 		return err
 	}
-	if f.version == "" && (release.Version == own || upgrade.IsRelease(own) && !upgrade.Newer(release.Version, own)) {
+	if manager == "" {
+		command = "weir upgrade"
+		if f.from != "" {
+			command += " --from " + cli.ShellWord(f.from)
+		}
+	}
+	comparable := f.version == "" && upgrade.IsRelease(own) && upgrade.IsRelease(release.Version)
+	switch {
+	case comparable && upgrade.Newer(own, release.Version):
+		fmt.Fprintf(r.stdout, "weir %s is newer than the latest release, %s; nothing was changed.\n", own, release.Version)
+		if manager == "" {
+			fmt.Fprintf(r.stdout, "To install the older one: %s --version %s\n", command, release.Version)
+		}
+		return nil
+	case f.version == "" && release.Version == own, comparable && !upgrade.Newer(release.Version, own):
 		fmt.Fprintf(r.stdout, "weir %s is the latest release.\n", own)
 		return nil
 	}
 	if f.check {
-		if manager == "" {
-			command = "weir upgrade"
+		if manager == "" && f.version != "" {
+			command += " --version " + f.version
 		}
 		fmt.Fprintf(r.stdout, "weir %s is available; this is %s. To install it: %s\n", release.Version, own, command)
 		return nil

@@ -70,6 +70,10 @@ func TestUpgradeReplacesAProgramThatRuns(t *testing.T) {
 	if code := check.end(); code != 0 || !strings.Contains(check.stdout.String(), "weir v9.0.0 is available; this is v0.0.0-test. To install it: weir upgrade") {
 		t.Fatalf("exit %d: %s%s", code, &check.stdout, &check.stderr)
 	}
+	check = copied(program(t, dir, nil, "upgrade", "--check", "--version", "9.0.0", "--from", env[0][len(withReleases)+1:]+"/latest/download"), path).start()
+	if code := check.end(); code != 0 || !strings.HasSuffix(check.stdout.String(), "/latest/download --version 9.0.0\n") {
+		t.Fatalf("exit %d: %s%s", code, &check.stdout, &check.stderr)
+	}
 	p := copied(program(t, dir, env, "upgrade"), path).start()
 	if code := p.end(); code != 0 || !strings.Contains(p.stdout.String(), path+".old is the one before") {
 		t.Fatalf("exit %d: %s%s", code, &p.stdout, &p.stderr)
@@ -92,8 +96,9 @@ func TestUpgradeChangesNothing(t *testing.T) {
 		code            int
 		want            string
 	}{
-		"latest":             {release(t, "v0.0.0-test", ""), "", nil, 0, "weir v0.0.0-test is the latest release."},
-		"older":              {release(t, "v0.0.0-alpha", ""), "", nil, 0, "weir v0.0.0-test is the latest release."},
+		"latest": {release(t, "v0.0.0-test", ""), "", nil, 0, "weir v0.0.0-test is the latest release."},
+		"older": {release(t, "v0.0.0-alpha", ""), "", nil, 0,
+			"weir v0.0.0-test is newer than the latest release, v0.0.0-alpha; nothing was changed.\nTo install the older one: weir upgrade --version v0.0.0-alpha\n"},
 		"package manager":    {newer, "node_modules", nil, 1, "upgrade it by that: npm update"},
 		"nowhere":            {"", "", nil, 1, "--from ADDRESS"},
 		"broken program":     {release(t, "v9.0.0", "#!/bin/sh\nexit 3\n"), "", nil, 1, "does not run on this computer: exit status 3"},
