@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { indented } from "../../worker/dashboard/src/format.ts";
 import { compatible, secrets } from "../e2e/gateway.mjs";
-import { answered, becomes, bench, canary, looks, settled } from "./browser.mjs";
+import { answered, becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 import { openPage } from "./used.mjs";
 
 let b;
@@ -43,7 +43,7 @@ async function drawer(t, m, id, options) {
 
 test("capturing is turned on in the settings, and what it stores is deleted there", async (t) => {
   const m = await machine();
-  const page = await openPage(t, b, m.machineId, "Settings");
+  const page = await open(t, b, { at: `#/m/${m.machineId}/settings/captures` });
   const section = page.getByRole("region", { name: "Captured bodies" });
   await section.getByText("No bodies are stored.").waitFor();
   await section.getByLabel("Share of requests (%)").fill("100");
@@ -61,6 +61,7 @@ test("capturing is turned on in the settings, and what it stores is deleted ther
   await section.getByText("No bodies are stored.").waitFor();
   assert.deepEqual(await m.captured(), []);
   // Settings of another section are saved after that.
+  await page.getByRole("radio", { name: "Routing and timeouts" }).check();
   await page.getByLabel("First-byte timeout (seconds)").fill("30");
   await answered(page, "PATCH", () =>
     page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click(),

@@ -21,12 +21,12 @@ before(async () => {
 });
 after(() => b?.close());
 
-async function machine(t, at = "settings", options = {}) {
+async function machine(t, at = "settings/notifications", options = {}) {
   const { machineId } = await b.operator.machine({ name: "Test" });
   const api = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
   const list = async () => (await api("GET", "/destinations")).data;
   const page = await open(t, b, { at: `#/m/${machineId}/${at}`, ...options });
-  return { machineId, api, list, page, at: `#/m/${machineId}/settings` };
+  return { machineId, api, list, page, at: `#/m/${machineId}/settings/notifications` };
 }
 
 test("every kind of the API has a form with its settings", async () => {
@@ -120,7 +120,7 @@ test("a webhook is added, tested, changed without its address, paused and delete
 });
 
 test("a bucket is added by a preset, and a refusal of the store is explained in place", async (t) => {
-  const { page, list } = await machine(t, "settings/new-exports");
+  const { page, list } = await machine(t, "settings/exports/new");
   const form = page.getByRole("dialog", { name: "Add an export" });
   await form.getByLabel("Send to").selectOption({ label: "Cloudflare R2" });
   await form.getByLabel("Account ID").fill("0123456789abcdef0123456789abcdef");
@@ -180,7 +180,7 @@ test("a bucket is added by a preset, and a refusal of the store is explained in 
 });
 
 test("unsaved input survives, but for secrets, and the address names what is open", async (t) => {
-  const { machineId, page, at } = await machine(t, "settings/new-notifications", { phone: true });
+  const { machineId, page, at } = await machine(t, "settings/notifications/new", { phone: true });
   const form = page.getByRole("dialog", { name: "Add a notification" });
   await form.getByLabel("Send to").selectOption({ label: "ntfy" });
   await form.getByRole("textbox", { name: "Name" }).fill("Phone");
@@ -191,7 +191,7 @@ test("unsaved input survives, but for secrets, and the address names what is ope
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   await page.evaluate((to) => {
     location.hash = to;
-  }, `${at}/new-notifications`);
+  }, `${at}/new`);
   await form.getByText("Unsaved changes restored.").waitFor();
   assert.equal(await form.getByRole("textbox", { name: "Name" }).inputValue(), "Phone");
   assert.equal(await form.getByLabel("Access token").inputValue(), "");

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pages } from "../../worker/dashboard/src/pages.ts";
+import { sections } from "../../worker/dashboard/src/pages/settings/sections.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, holds, open, settled } from "./browser.mjs";
 
@@ -60,7 +61,7 @@ test("every stored name is text on every page", async (t) => {
     at("budgets"),
     at("requests"),
     at("combos"),
-    at("settings"),
+    at("settings", "audit"),
   ];
   const addresses = [
     "#/machines",
@@ -68,6 +69,7 @@ test("every stored name is text on every page", async (t) => {
     at("providers", c.id),
     at("providers", "add"),
     at("combos", combo.id),
+    ...sections.map((s) => at("settings", s.id)),
   ];
   for (const address of addresses) {
     await page.evaluate((a) => {

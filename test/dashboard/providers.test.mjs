@@ -1016,7 +1016,7 @@ test("what a provider's status page says is shown beside its accounts, as text, 
   await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
   await page.getByRole("region", { name: "Status" }).getByText("Major problems", { exact: true }).waitFor();
 
-  await page.goto(`${b.url}/#/m/${machineId}/settings`);
+  await page.goto(`${b.url}/#/m/${machineId}/settings/health`);
   await page.getByLabel("Status pages of providers").selectOption({ label: "Don’t show" });
   await page.getByText("Settings saved.").waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/providers`);

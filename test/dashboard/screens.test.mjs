@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pages } from "../../worker/dashboard/src/pages.ts";
+import { sections } from "../../worker/dashboard/src/pages/settings/sections.ts";
 import { secrets } from "../e2e/gateway.mjs";
 import { accessible, bench, holds, open, settled, shot, signIn } from "./browser.mjs";
 import { used } from "./used.mjs";
@@ -65,12 +66,13 @@ async function rows(page, n) {
 
 const addresses = [
   ...pages.map((p) => p.path),
+  ...sections.slice(1).map((s) => `settings/${s.id}`),
   "providers/add",
   "models?view=prices",
   "usage?group=model",
   "machines", // the list of machines
 ];
-const others = ["overview", "usage", "usage?group=model", "settings", "explain", "playground"]; // begin with something else
+const others = ["overview", "usage", "usage?group=model", "explain", "playground"]; // begin with something else
 const addressOf = (path) => (path === "machines" ? "#/machines" : `#/m/${me.machineId}/${path}`);
 
 // fits checks the page that is open on all screens, in both themes.
@@ -106,7 +108,7 @@ for (const n of [0, 1, 30, 10_000])
       await page.goto(`${b.url}/${addressOf(path)}`);
       await page.reload();
       await settled(page);
-      await fits(page, `${path} with ${n} rows`, others.includes(path) ? 3 : 1);
+      await fits(page, `${path} with ${n} rows`, others.includes(path) || path.startsWith("settings") ? 3 : 1);
       if (n === 30) {
         await page.setViewportSize({ width: 390, height: 844 });
         await shot(page, `screen-${path.replace(/\W+/g, "-")}-390`);

@@ -1,9 +1,10 @@
-// The page of settings: values, backup and audit log.
+// The page of settings: its sections, their values, backup and audit log.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { compatible, secrets } from "../e2e/gateway.mjs";
+import { sections } from "../../worker/dashboard/src/pages/settings/sections.ts";
 import { actionText } from "../../worker/dashboard/src/pages/settings/words.ts";
 import { answered, bench, holds, looks, open, settled } from "./browser.mjs";
 
@@ -13,12 +14,12 @@ before(async () => {
 });
 after(() => b?.close());
 
-async function settings(t, options = {}) {
+async function settings(t, section, options = {}) {
   const { machineId } = await b.operator.machine({ name: "Test" });
   const call = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
   await b.operator.connect(machineId, compatible(b.upstream, { apiKey: "sk-canary-upstream-key-0123456789" }));
   await call("PUT", "/models/alias", { alias: "fast", model: "up/test-chat" });
-  const page = await open(t, b, { at: `#/m/${machineId}/settings`, ...options });
+  const page = await open(t, b, { at: `#/m/${machineId}/settings/${section}`, ...options });
   await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor();
   await settled(page);
   return { machineId, page, call };
@@ -30,8 +31,69 @@ async function saved(page, button) {
   return { path, name: file.suggestedFilename(), text: await readFile(path, "utf8") };
 }
 
+// Regression: one page of eight sections was 3,614 px high on a desktop and 6,167 px on a phone.
+test("each section is at most two screens high on a desktop and five on a phone", async (t) => {
+  const { page, machineId, call } = await settings(t, "routing");
+  for (let i = 0; i < 30; i++) await call("PUT", "/models/alias", { alias: `a${i}`, model: "up/test-chat" });
+  for (const [kind, field] of [
+    ["webhook", "url"],
+    ["otlp", "endpoint"],
+  ])
+    for (let i = 0; i < 3; i++)
+      await call("POST", "/destinations", { kind, name: `${i}`, settings: { [field]: `${b.upstream.url}/${i}` } });
+  for (const { id } of sections) {
+    await page.goto(`${b.url}/#/m/${machineId}/settings/${id}`);
+    await settled(page);
+    for (const [width, height, most] of [
+      [1440, 900, 2],
+      [390, 844, 5],
+    ]) {
+      await page.setViewportSize({ width, height });
+      const screens = await page.evaluate(() => document.documentElement.scrollHeight / innerHeight);
+      t.diagnostic(`${id} at ${width} px: ${screens.toFixed(1)} screens`);
+      assert.ok(screens <= most, `${id} has ${screens.toFixed(1)} screens of ${width} px`);
+    }
+  }
+});
+
+test("each setting has an address, and is found and reached with the keyboard alone", async (t) => {
+  const { page, machineId } = await settings(t, "routing");
+  const focused = (label) =>
+    holds(page, (want) => document.activeElement?.closest("label")?.firstElementChild?.textContent === want, label);
+  for (const section of sections) {
+    await page.goto(`${b.url}/#/m/${machineId}/settings/${section.id}`);
+    await page.getByRole("radio", { name: section.title, checked: true }).waitFor();
+    await page.getByRole("region", { name: section.title, exact: true }).waitFor();
+    await settled(page);
+    const shown = await page.locator("main :is(form, .grid) .field > label > span").allInnerTexts();
+    if (section.settings.length > 0) assert.deepEqual(shown, section.settings, `${section.id} in sections.ts`);
+    for (const label of section.settings) {
+      await page.goto(`${b.url}/#/m/${machineId}/overview`);
+      await page.keyboard.press("Control+k");
+      await page.getByRole("dialog", { name: "Go to" }).getByRole("combobox").waitFor();
+      await page.keyboard.type(label);
+      await page.getByRole("option", { name: `${label} Setting`, selected: true }).waitFor();
+      await page.keyboard.press("Enter");
+      await focused(label);
+      assert.ok(page.url().endsWith(`/settings/${section.id}/${encodeURIComponent(label)}`), page.url());
+    }
+  }
+  // The sections are radio buttons: Tab reaches them, and arrow keys choose.
+  await page.goto(`${b.url}/#/m/${machineId}/overview`);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await page.goto(`${b.url}/#/m/${machineId}/settings`);
+  await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor();
+  await holds(page, () => document.activeElement?.tagName === "H1");
+  await page.keyboard.press("Tab");
+  for (const { id, title } of sections.slice(1)) {
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("region", { name: title, exact: true }).waitFor();
+    assert.ok(page.url().endsWith(`/settings/${id}`), page.url());
+  }
+});
+
 test("settings are changed, and invalid values are refused", async (t) => {
-  const { page, call } = await settings(t, { failures: ["PATCH /* 400"] });
+  const { page, call } = await settings(t, "routing", { failures: ["PATCH /* 400"] });
   await looks(page, "settings");
   assert.equal(await page.getByLabel("Account strategy").inputValue(), "affinity");
   await page.getByLabel("Account strategy").selectOption("least-busy");
@@ -82,7 +144,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
 });
 
 test("settings that someone else changed are not overwritten", async (t) => {
-  const { page, call } = await settings(t, { failures: ["PATCH /* 412"] });
+  const { page, call } = await settings(t, "routing", { failures: ["PATCH /* 412"] });
   const seconds = page.getByLabel("First-byte timeout (seconds)"),
     save = page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" });
   const stale = page.getByRole("alert").filter({ hasText: "Someone else changed this." });
@@ -109,7 +171,7 @@ test("settings that someone else changed are not overwritten", async (t) => {
 });
 
 test("a backup is exported and imported into another machine, and a wrong passphrase is refused", async (t) => {
-  const { page, machineId } = await settings(t, { failures: ["POST /* 400"] });
+  const { page, machineId } = await settings(t, "backup", { failures: ["POST /* 400"] });
   const open = await saved(page, "Export without credentials");
   assert.match(open.name, new RegExp(`^weir-${machineId}-\\d{4}-\\d\\d-\\d\\d\\.json$`));
   assert.equal(JSON.parse(open.text).modelAliases.fast, "up/test-chat");
@@ -120,7 +182,7 @@ test("a backup is exported and imported into another machine, and a wrong passph
   assert.doesNotMatch(sealed.text, /canary|up\/test-chat/);
 
   const other = (await b.operator.machine({ name: "Other" })).machineId;
-  await page.goto(`${b.url}/#/m/${other}/settings`);
+  await page.goto(`${b.url}/#/m/${other}/settings/backup`);
   await settled(page);
   await page.getByLabel("File", { exact: true }).setInputFiles(sealed.path);
   await page.getByLabel("Backup passphrase").fill("wrong horse battery");
@@ -150,7 +212,7 @@ test("a backup is exported and imported into another machine, and a wrong passph
 
 // Regression: any JSON file, one checkbox and one click deleted all connections.
 test("an import shows a preview, and deletes nothing without confirmation", async (t) => {
-  const { page, machineId, call } = await settings(t, { failures: ["POST /* 400", "POST /* 412"] });
+  const { page, machineId, call } = await settings(t, "backup", { failures: ["POST /* 400", "POST /* 412"] });
   const providers = async () => (await call("GET", "/providers")).data.length;
   const put = (doc) =>
     page
@@ -189,7 +251,7 @@ test("an import shows a preview, and deletes nothing without confirmation", asyn
 });
 
 test("a backup needs a recent sign-in", async (t) => {
-  const { page, machineId } = await settings(t, { failures: [`POST /* 403`] });
+  const { page, machineId } = await settings(t, "backup", { failures: [`POST /* 403`] });
   // As five minutes later: the gateway asks for the token once more.
   let asked = 0;
   await page.route(`**/${machineId}/api/export`, async (route) => {
@@ -211,21 +273,21 @@ test("a backup needs a recent sign-in", async (t) => {
 });
 
 test("the audit log lists all changes, page by page", async (t) => {
-  const { page, call } = await settings(t);
+  const { page, call } = await settings(t, "audit");
   await page.getByText("Verified").waitFor();
   const rows = page.getByRole("region", { name: "Changes" }).getByRole("row");
   await rows.filter({ hasText: "Saved a model alias" }).first().waitFor();
-  for (let i = 0; i < 55; i++) await call("PUT", "/models/alias", { alias: `a${i}`, model: "up/test-chat" });
+  for (let i = 0; i < 30; i++) await call("PUT", "/models/alias", { alias: `a${i}`, model: "up/test-chat" });
   await page.reload();
   await settled(page);
-  assert.equal(await rows.count(), 51);
+  assert.equal(await rows.count(), 26);
   await page.getByRole("button", { name: "Load more" }).click();
   await page.getByRole("button", { name: "Load more" }).waitFor({ state: "detached" });
   assert.equal(await rows.count(), 1 + (await call("GET", "/audit?limit=500")).data.length);
 });
 
 test("the audit log is in words, names what was changed, and is filtered", async (t) => {
-  const { page, call } = await settings(t);
+  const { page, call } = await settings(t, "audit");
   const { id } = await call("POST", "/keys", { name: "Laptop", scopes: ["data"] });
   await call("PUT", `/keys/${id}`, { rpm: 5, dailyMax: 100 });
   await call("PATCH", "/settings", { idleSeconds: 7 });
@@ -280,7 +342,7 @@ test("every action of the audit log has words", () => {
 });
 
 test("the health of the gateway, its version and the documentation are shown", async (t) => {
-  const { page, machineId } = await settings(t);
+  const { page, machineId } = await settings(t, "health");
   const section = page.getByRole("region", { name: "Gateway" });
   await section.getByText("Healthy").waitFor();
   const { version } = await b.operator.call("GET", "/api/version");
@@ -326,7 +388,7 @@ test("the health of the gateway, its version and the documentation are shown", a
 });
 
 test("budgets are in the preview of an import", async (t) => {
-  const { page, call } = await settings(t);
+  const { page, call } = await settings(t, "backup");
   await call("POST", "/budgets", { name: "Monthly", unit: "usd", limit: 5, window: "month" });
   const doc = await call("GET", "/export");
   assert.equal(doc.budgets[0].name, "Monthly");
@@ -351,7 +413,7 @@ test("budgets are in the preview of an import", async (t) => {
 });
 
 test("the public status page is turned on, is readable without a script, and is turned off", async (t) => {
-  const { page, machineId } = await settings(t, { failures: ["GET /*/status 404"] });
+  const { page, machineId } = await settings(t, "health", { failures: ["GET /*/status 404"] });
   const region = page.getByRole("region", { name: "Health", exact: true });
   await region.getByLabel("Public status page").selectOption("providers");
   const link = region.getByRole("link", { name: new RegExp(`/${machineId}/status$`) });
@@ -360,7 +422,7 @@ test("the public status page is turned on, is readable without a script, and is 
   await page.goto(`${b.url}/${machineId}/status`);
   await page.getByRole("heading", { level: 1, name: "Status: No recent calls" }).waitFor();
   await looks(page, "status");
-  await page.goto(`${b.url}/#/m/${machineId}/settings`);
+  await page.goto(`${b.url}/#/m/${machineId}/settings/health`);
   await region.getByLabel("Public status page").selectOption("off");
   await page.getByText("Settings saved.").waitFor();
   await link.waitFor({ state: "detached" });

@@ -7,6 +7,7 @@ import { go, to } from "./route";
 // {page}/new, {page}/{id}. An editor that was left reopens with its unsaved input; going
 // back closes it.
 //
+//	page    its path; with the section, as settings/exports, if the list is in one
 //	asked   the id in the address
 //	list    the records, once they are loaded
 //	blank   a new record, whose id is empty
@@ -20,7 +21,8 @@ export function useAddressed<T extends { id: string }>(
   const [edited, setEdited] = useMemoryState<T | null>(`${page} ${machine.id}`, null);
   const edit = (record: T | null) => {
     setEdited(record);
-    go(to(machine.id, page, ...(record ? [record.id || "new"] : [])));
+    const [first, ...rest] = page.split("/");
+    go(to(machine.id, first, ...rest, ...(record ? [record.id || "new"] : [])));
   };
   useEffect(() => {
     if (!asked || asked === (edited?.id || (edited && "new"))) return;

@@ -7,6 +7,7 @@ import { useLoad } from "./hooks";
 import { keyName } from "./names";
 import type { PageEntry } from "./page";
 import { outcome } from "./pages/requests/outcome";
+import { sections } from "./pages/settings/sections";
 import { go, to } from "./route";
 
 const requests = 100; // that are offered; older ones are searched on their page
@@ -23,7 +24,7 @@ export interface PaletteProps {
   onClose: () => void;
 }
 
-// Palette opens a page, an account, a key, a request or another machine by its name.
+// Palette opens a page, an account, a key, a request, a setting or another machine by its name.
 export default function Palette({ machine, machines, pages, onClose }: PaletteProps) {
   // Lists that do not answer are left out: the pages are always there.
   const rows = useLoad(async () => {
@@ -42,6 +43,9 @@ export default function Palette({ machine, machines, pages, onClose }: PalettePr
     note,
     address,
   });
+  const parts = pages.some((p) => p.path === "settings")
+    ? sections.filter((s) => machine?.may(s.role ?? "viewer"))
+    : [];
   const items: Target[] = machine
     ? [
         ...pages.map((p) => target("Page", p.title, p.path, to(machine.id, p.path))),
@@ -51,6 +55,10 @@ export default function Palette({ machine, machines, pages, onClose }: PalettePr
           ...target("Request", r.asked || r.endpoint, r.id, to(machine.id, "requests", r.id)),
           note: `${outcome(r).text} · ${when(r.at)}`,
         })),
+        ...parts.map((s) => target("Settings", s.title, `${s.id} ${s.words ?? ""}`, to(machine.id, "settings", s.id))),
+        ...parts.flatMap((s) =>
+          s.settings.map((label) => target("Setting", label, label, to(machine.id, "settings", s.id, label))),
+        ),
       ]
     : [];
   items.push(
@@ -71,7 +79,7 @@ export default function Palette({ machine, machines, pages, onClose }: PalettePr
   return (
     <Dialog title="Go to" onClose={onClose}>
       <Finder
-        label={machine ? "Search pages, accounts, keys and requests" : "Search machines"}
+        label={machine ? "Search pages, accounts, keys, requests and settings" : "Search machines"}
         items={items}
         more={searched}
         onPick={({ address }) => {

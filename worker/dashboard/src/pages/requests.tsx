@@ -43,7 +43,7 @@ export default function Requests({ machine, args: [open] }: PageProps) {
           {list.data && kept(list.data)} Prompts and answers are stored only if{" "}
           {machine.may("viewer") ? (
             <>
-              you turn on <a href={to(machine.id, "settings")}>captured bodies</a>
+              you turn on <a href={to(machine.id, "settings", "captures")}>captured bodies</a>
             </>
           ) : (
             "an owner turns on captured bodies"

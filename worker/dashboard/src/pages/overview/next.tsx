@@ -67,7 +67,11 @@ export function nextStep(k: Known): Step | null {
       page: ["providers", "add"],
     };
   if (k.targets === 0)
-    return { text: "Get a message when an account fails.", action: "Set up notifications", page: ["settings"] };
+    return {
+      text: "Get a message when an account fails.",
+      action: "Set up notifications",
+      page: ["settings", "notifications"],
+    };
   if (k.hasBudgets && k.budgets.length === 0)
     return { text: "Limit what requests may cost.", action: "Create a budget", page: ["budgets"] };
   return null;

@@ -22,7 +22,7 @@ interface AuditPage extends List<AuditRow> {
   chain?: { ok: boolean; brokenAt?: number };
 }
 
-const perPage = 50;
+const perPage = 25;
 const dayMs = 86_400_000;
 
 // periods are the choices of the filter, in days.

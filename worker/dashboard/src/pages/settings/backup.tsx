@@ -8,7 +8,7 @@ import { Button, ErrorBox, Field } from "../../ui";
 import { Import } from "./import";
 
 // Backup exports the machine's configuration and imports one.
-export function Backup(props: { machine: Machine; operator: boolean; onImport: () => void }) {
+export function Backup(props: { machine: Machine; operator: boolean }) {
   return (
     <Section
       title="Backup"

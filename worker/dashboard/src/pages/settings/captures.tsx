@@ -8,7 +8,8 @@ import { Restored } from "../../forms";
 import { useAction, useLoad } from "../../hooks";
 import { Failed, Load, Section } from "../../layout";
 import { toast } from "../../toast";
-import { Button, ErrorBox, Field } from "../../ui";
+import { Button, ErrorBox } from "../../ui";
+import { Setting } from "./setting";
 
 type Values = Pick<SettingValues, "capturePercent" | "captureHours">;
 
@@ -18,7 +19,7 @@ const spans = [1, 6, 24, 72, 168];
 const hourMs = 3_600_000;
 
 // Captures turns the storage of request and answer bodies on and off, and deletes them.
-export function Captures({ machine, onChange }: { machine: Machine; onChange: () => void }) {
+export function Captures({ machine }: { machine: Machine }) {
   const loaded = useLoad(() => machine.get<SettingValues>("/settings"), [machine]);
   const stored = useLoad(() => machine.get<CaptureList>("/captures"), [machine]);
   const [typed, setTyped, draft] = useDraft<Partial<Values>>(`captures ${machine.id}`, {});
@@ -30,7 +31,6 @@ export function Captures({ machine, onChange }: { machine: Machine; onChange: ()
       loaded.set((await machine.tagged<SettingValues>("PATCH", "/settings", typed)).value);
       draft.clear();
       toast("Settings saved.");
-      onChange();
     });
   };
   return (
@@ -50,7 +50,7 @@ export function Captures({ machine, onChange }: { machine: Machine; onChange: ()
           v && (
             <form class="grid" onSubmit={submit}>
               <Restored draft={draft} />
-              <Field label="Share of requests (%)" hint="0 turns it off. A key can have its own share.">
+              <Setting label="Share of requests (%)" hint="0 turns it off. A key can have its own share.">
                 <input
                   type="number"
                   required
@@ -59,8 +59,8 @@ export function Captures({ machine, onChange }: { machine: Machine; onChange: ()
                   value={v.capturePercent}
                   onInput={(e) => setTyped({ ...typed, capturePercent: e.currentTarget.valueAsNumber })}
                 />
-              </Field>
-              <Field label="Keep for">
+              </Setting>
+              <Setting label="Keep for">
                 <select
                   value={String(v.captureHours)}
                   onChange={(e) => setTyped({ ...typed, captureHours: Number(e.currentTarget.value) })}
@@ -73,7 +73,7 @@ export function Captures({ machine, onChange }: { machine: Machine; onChange: ()
                       </option>
                     ))}
                 </select>
-              </Field>
+              </Setting>
               {save.error && (
                 <div class="full">
                   <Failed of={save} reload={loaded.reload} />

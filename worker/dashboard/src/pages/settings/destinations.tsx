@@ -1,20 +1,17 @@
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { useAddressed } from "../../addressed";
 import type { Machine } from "../../api";
+import { useAddressed } from "../../addressed";
 import { useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
 import { toast } from "../../toast";
 import { Button } from "../../ui";
 import type { Destination, DestinationList } from "./destinations/destination";
 import { Editor } from "./destinations/editor";
-import { exports, notifications, type Preset } from "./destinations/kinds";
+import { exports, notifications } from "./destinations/kinds";
 import { Destinations } from "./destinations/list";
 
-// groups are the sections. Each is named in the address: settings/notifications.
-const groups = [
-  {
-    id: "notifications",
+// groups are the sections, by their ids in the address: settings/notifications.
+const groups = {
+  notifications: {
     title: "Notifications",
     add: "Add a notification",
     presets: notifications,
@@ -22,8 +19,7 @@ const groups = [
     empty: "No notifications yet.",
     docs: "/docs/guides/alerts",
   },
-  {
-    id: "exports",
+  exports: {
     title: "Exports",
     add: "Add an export",
     presets: exports,
@@ -31,11 +27,11 @@ const groups = [
     empty: "No exports yet.",
     docs: "/docs/guides/log-export",
   },
-] as const;
+};
 
-// blank returns the place of a new destination in the address: settings/new-notifications.
-const blank = (group: string): Destination => ({
-  id: `new-${group}`,
+// blank is a new destination: settings/notifications/new.
+const blank: Destination = {
+  id: "",
   name: "",
   kind: "",
   enabled: true,
@@ -45,60 +41,49 @@ const blank = (group: string): Destination => ({
   status: "active",
   waiting: 0,
   dropped: 0,
-});
+};
 
-// All lists where messages, telemetry and logs are sent.
-export default function All({ machine, asked }: { machine: Machine; asked?: string }) {
+// All lists where messages, or telemetry and logs, are sent.
+export default function All({ machine, id, asked }: { machine: Machine; id: keyof typeof groups; asked?: string }) {
   const list = useLoad(() => machine.get<DestinationList>("/destinations"), [machine]);
-  const all = list.data && [...list.data.data, ...groups.map((g) => blank(g.id))];
-  const [edited, edit] = useAddressed(machine, "settings", asked, all, blank(""));
-  const group = edited && groups.find((g) => edited.id === `new-${g.id}` || holds(g.presets, edited));
+  const { title, add, presets, intro, empty, docs } = groups[id];
+  const own = list.data?.data.filter((d) => presets.some((p) => p.kind === d.kind));
+  const [edited, edit] = useAddressed(machine, `settings/${id}`, asked, own, blank);
   return (
     <>
-      {groups.map((g) => (
-        <Here key={g.id} here={asked === g.id}>
-          <Section
-            title={g.title}
-            intro={
-              <>
-                {g.intro}{" "}
-                <a href={g.docs} target="_blank" rel="noreferrer">
-                  More about {g.title.toLowerCase()}
-                </a>
-              </>
-            }
-            actions={
-              <Button icon="plus" onClick={() => edit(blank(g.id))}>
-                {g.add}
-              </Button>
-            }
-          >
-            <Load of={list} what={g.title.toLowerCase()} rows={1}>
-              {({ data }) => {
-                const own = data.filter((d) => holds(g.presets, d));
-                return own.length === 0 ? (
-                  <p class="muted">{g.empty}</p>
-                ) : (
-                  <Destinations
-                    machine={machine}
-                    label={`${g.title}: list`}
-                    list={own}
-                    reload={list.reload}
-                    onEdit={edit}
-                  />
-                );
-              }}
-            </Load>
-          </Section>
-        </Here>
-      ))}
-      {edited && group && list.data && (
+      <Section
+        title={title}
+        intro={
+          <>
+            {intro}{" "}
+            <a href={docs} target="_blank" rel="noreferrer">
+              More about {title.toLowerCase()}
+            </a>
+          </>
+        }
+        actions={
+          <Button icon="plus" onClick={() => edit(blank)}>
+            {add}
+          </Button>
+        }
+      >
+        <Load of={list} what={title.toLowerCase()} rows={1}>
+          {() =>
+            own!.length === 0 ? (
+              <p class="muted">{empty}</p>
+            ) : (
+              <Destinations machine={machine} label={`${title}: list`} list={own!} reload={list.reload} onEdit={edit} />
+            )
+          }
+        </Load>
+      </Section>
+      {edited && list.data && (
         <Editor
           key={edited.id}
           machine={machine}
-          title={group.add}
-          of={edited.generation ? edited : null}
-          presets={group.presets}
+          title={add}
+          of={edited.id ? edited : null}
+          presets={presets}
           events={list.data.events}
           reload={list.reload}
           onDone={async (name) => {
@@ -111,15 +96,4 @@ export default function All({ machine, asked }: { machine: Machine; asked?: stri
       )}
     </>
   );
-}
-
-const holds = (presets: Preset[], d: Destination) => presets.some((p) => p.kind === d.kind);
-
-// Here scrolls to a section that the address names.
-function Here({ here, children }: { here: boolean; children: ComponentChildren }) {
-  const ref = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (here) ref.current?.scrollIntoView({ block: "start" });
-  }, [here]);
-  return <div ref={ref}>{children}</div>;
 }

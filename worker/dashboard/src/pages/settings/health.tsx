@@ -4,7 +4,8 @@ import { useAction, useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
 import { useManaged } from "../../managed";
 import { toast } from "../../toast";
-import { ErrorBox, Field } from "../../ui";
+import { ErrorBox } from "../../ui";
+import { Setting } from "./setting";
 
 // Health has the settings of what is read and shown of the health of providers.
 export function Health({ machine }: { machine: Machine }) {
@@ -31,7 +32,10 @@ export function Health({ machine }: { machine: Machine }) {
       <Load of={loaded} what="settings" rows={1}>
         {(v) => (
           <div class="grid">
-            <Field label="Status pages of providers" hint="Read when Providers is opened, at most every five minutes.">
+            <Setting
+              label="Status pages of providers"
+              hint="Read when Providers is opened, at most every five minutes."
+            >
               <select
                 disabled={!!managed}
                 title={managed}
@@ -41,8 +45,8 @@ export function Health({ machine }: { machine: Machine }) {
                 <option value="on">Show</option>
                 <option value="off">Don’t show</option>
               </select>
-            </Field>
-            <Field
+            </Setting>
+            <Setting
               label="Public status page"
               hint={
                 v.publicStatus === "off" ? (
@@ -64,7 +68,7 @@ export function Health({ machine }: { machine: Machine }) {
                 <option value="providers">Show providers</option>
                 <option value="models">Show models</option>
               </select>
-            </Field>
+            </Setting>
           </div>
         )}
       </Load>

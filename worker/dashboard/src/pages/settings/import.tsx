@@ -98,7 +98,7 @@ function Changes({ of, withKeys }: { of: ImportPreview; withKeys: boolean }) {
 }
 
 // Import previews a backup and imports it. Deletions need a typed confirmation.
-export function Import({ machine, operator, onImport }: { machine: Machine; operator: boolean; onImport: () => void }) {
+export function Import({ machine, operator }: { machine: Machine; operator: boolean }) {
   const [file, setFile] = useState<File | null>(null),
     [pass, setPass] = useState("");
   const [replace, setReplace] = useState(false),
@@ -148,7 +148,6 @@ export function Import({ machine, operator, onImport }: { machine: Machine; oper
       setPass("");
       setPreview(null);
       setConfirming(false);
-      onImport();
     });
   const deletes = preview !== null && Object.values(preview.value.changes).some((d) => d.deleted.length > 0);
   return (

@@ -6,7 +6,8 @@ import { useAction, useLoad } from "../../hooks";
 import { toast } from "../../toast";
 import { Restored } from "../../forms";
 import { Failed, Load, Section } from "../../layout";
-import { Button, Field } from "../../ui";
+import { Button } from "../../ui";
+import { Setting } from "./setting";
 
 // families are the families of Claude models, with the settings of their models.
 const families = [
@@ -63,7 +64,7 @@ export function Routing({ machine }: { machine: Machine }) {
           v && (
             <form class="grid wide" onSubmit={submit}>
               <Restored draft={draft} />
-              <Field label="Account strategy" hint="How to pick between accounts with the same priority.">
+              <Setting label="Account strategy" hint="How to pick between accounts with the same priority.">
                 <select value={v.strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>
                   <option value="affinity">Sticky sessions (best for prompt caching)</option>
                   <option value="priority">By priority</option>
@@ -72,8 +73,8 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="fastest">Fastest</option>
                   <option value="least-busy">Least busy</option>
                 </select>
-              </Field>
-              <Field label="Default embedding input type" hint="Used when the client doesn’t set one.">
+              </Setting>
+              <Setting label="Default embedding input type" hint="Used when the client doesn’t set one.">
                 <select
                   value={v.embeddingInputType}
                   onChange={(e) => put({ embeddingInputType: e.currentTarget.value })}
@@ -81,8 +82,8 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="document">Document</option>
                   <option value="query">Query</option>
                 </select>
-              </Field>
-              <Field label="Responses over WebSocket" hint="Turn off to make Codex use HTTP.">
+              </Setting>
+              <Setting label="Responses over WebSocket" hint="Turn off to make Codex use HTTP.">
                 <select
                   value={v.responsesWebSocket}
                   onChange={(e) => put({ responsesWebSocket: e.currentTarget.value })}
@@ -90,8 +91,8 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="on">On</option>
                   <option value="off">Off</option>
                 </select>
-              </Field>
-              <Field
+              </Setting>
+              <Setting
                 label="Prompt caching"
                 hint="Adds Claude cache markers for clients that don’t. Auto: only for conversations and tools."
               >
@@ -100,20 +101,20 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="off">Off</option>
                   <option value="on">On</option>
                 </select>
-              </Field>
-              <Field label="Cost in streams" hint="Adds the cost as a comment at the end of a stream.">
+              </Setting>
+              <Setting label="Cost in streams" hint="Adds the cost as a comment at the end of a stream.">
                 <select value={v.streamCost} onChange={(e) => put({ streamCost: e.currentTarget.value })}>
                   <option value="off">Off</option>
                   <option value="on">On</option>
                 </select>
-              </Field>
-              <Field label="Networks of keys" hint="Stores which networks each key is used from.">
+              </Setting>
+              <Setting label="Networks of keys" hint="Stores which networks each key is used from.">
                 <select value={v.keyNetworks} onChange={(e) => put({ keyNetworks: e.currentTarget.value })}>
                   <option value="on">On</option>
                   <option value="off">Off</option>
                 </select>
-              </Field>
-              <Field
+              </Setting>
+              <Setting
                 label="Tags from request fields"
                 hint="user, safety_identifier or metadata.NAME, separated by commas. Their values can identify people."
               >
@@ -127,8 +128,8 @@ export function Routing({ machine }: { machine: Machine }) {
                     put({ tagsFrom: words(e.currentTarget.value) });
                   }}
                 />
-              </Field>
-              <Field label="First-byte timeout (seconds)" hint="Wait for the first byte.">
+              </Setting>
+              <Setting label="First-byte timeout (seconds)" hint="Wait for the first byte.">
                 <input
                   type="number"
                   required
@@ -137,8 +138,8 @@ export function Routing({ machine }: { machine: Machine }) {
                   value={v.firstByteSeconds}
                   onInput={(e) => put({ firstByteSeconds: e.currentTarget.valueAsNumber })}
                 />
-              </Field>
-              <Field label="Stream idle timeout (seconds)" hint="Longest pause in a stream.">
+              </Setting>
+              <Setting label="Stream idle timeout (seconds)" hint="Longest pause in a stream.">
                 <input
                   type="number"
                   required
@@ -147,8 +148,8 @@ export function Routing({ machine }: { machine: Machine }) {
                   value={v.idleSeconds}
                   onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })}
                 />
-              </Field>
-              <Field label="Concurrent requests" hint="Across all keys. 0 means no limit.">
+              </Setting>
+              <Setting label="Concurrent requests" hint="Across all keys. 0 means no limit.">
                 <input
                   type="number"
                   required
@@ -157,8 +158,8 @@ export function Routing({ machine }: { machine: Machine }) {
                   value={v.maxParallel}
                   onInput={(e) => put({ maxParallel: e.currentTarget.valueAsNumber })}
                 />
-              </Field>
-              <Field label="Time zone" hint="Used for budget resets, e.g. Europe/Berlin.">
+              </Setting>
+              <Setting label="Time zone" hint="Used for budget resets, e.g. Europe/Berlin.">
                 <input
                   autocapitalize="none"
                   spellcheck={false}
@@ -166,9 +167,9 @@ export function Routing({ machine }: { machine: Machine }) {
                   value={v.timeZone}
                   onInput={(e) => put({ timeZone: e.currentTarget.value })}
                 />
-              </Field>
+              </Setting>
               {families.map(([family, name]) => (
-                <Field
+                <Setting
                   key={name}
                   label={`Model for Claude ${family}`}
                   hint={`Used when Claude Code asks for ${family}.`}
@@ -181,7 +182,7 @@ export function Routing({ machine }: { machine: Machine }) {
                     value={v[name] ?? ""}
                     onInput={(e) => put({ [name]: e.currentTarget.value })}
                   />
-                </Field>
+                </Setting>
               ))}
               <datalist id="claude-models">
                 {models.data?.slice(0, 500).map((m) => (
