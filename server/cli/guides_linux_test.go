@@ -41,6 +41,7 @@ var pages = map[string]page{
 	"deploying":          {values: []string{"ADMIN_TOKEN=…", "ADMIN_TOKEN=" + token}},
 	"log-export":         {before: "export AWS_ACCESS_KEY_ID=AKIA0123456789ABCDEF AWS_SECRET_ACCESS_KEY=secret"},
 	"spend":              {before: laptop},
+	"calls":              {before: "weir accounts add groq --api-key env:OPENAI_API_KEY"},
 	"captured-bodies":    {before: laptop},
 	"opentelemetry":      {values: []string{"Basic%20…", "Basic%20abcd"}},
 	"leaked-token":       {before: laptop},

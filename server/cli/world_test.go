@@ -159,7 +159,8 @@ func (w *world) seen() []string {
 // polls counts the polls of sign-ins. The first one is too early.
 var polls atomic.Int64
 
-// upstream is a provider of OpenAI's API. A model whose name contains bad fails.
+// upstream is a provider of OpenAI's API. A model whose name contains bad fails; one that is asked
+// to reason shows a thought, and one that gets tools calls the first.
 func upstream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method == "GET" {
@@ -184,7 +185,9 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Model    string
 		Stream   bool
-		Messages []struct{ Content string }
+		Effort   string `json:"reasoning_effort"`
+		Messages []struct{ Role, Content string }
+		Tools    []struct{ Function struct{ Name string } }
 	}
 	json.NewDecoder(r.Body).Decode(&in)
 	if strings.Contains(in.Model, "bad") {
@@ -192,13 +195,22 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `{"error":{"message":"broken","type":"server_error"}}`)
 		return
 	}
-	text := "You said: " + in.Messages[len(in.Messages)-1].Content
-	raw, _ := json.Marshal(text)
+	last, end := in.Messages[len(in.Messages)-1], "stop"
+	raw, _ := json.Marshal("You said: " + last.Content)
+	message := `{"role":"assistant","content":` + string(raw)
+	if in.Effort != "" {
+		message += `,"reasoning_content":"Let me think."`
+	}
+	if len(in.Tools) > 0 && last.Role != "tool" {
+		end = "tool_calls"
+		message += `,"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"` + in.Tools[0].Function.Name + `","arguments":"{}"}}]`
+	}
+	message += "}"
 	if !in.Stream {
-		fmt.Fprintf(w, `{"id":"c","object":"chat.completion","model":"echo","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}`, raw)
+		fmt.Fprintf(w, `{"id":"c","object":"chat.completion","model":"echo","choices":[{"index":0,"message":%s,"finish_reason":"%s"}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}`, message, end)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"echo\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%s}}]}\n\n", raw)
-	io.WriteString(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"echo\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4,\"total_tokens\":7}}\n\ndata: [DONE]\n\n")
+	fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"echo\",\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", message)
+	fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"echo\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"%s\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4,\"total_tokens\":7}}\n\ndata: [DONE]\n\n", end)
 }

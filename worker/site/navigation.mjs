@@ -10,6 +10,7 @@ export const navigation = [
     pages: [
       "routing",
       "fallback",
+      "calls",
       "guides/budgets",
       "guides/alerts",
       "guides/leaked-token",

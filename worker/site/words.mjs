@@ -17,6 +17,11 @@ export const words = {
   "routing#affinity": "sticky session prompt cache",
   fallback: "failover retry retries outage down backup provider",
   "fallback#time-limits": "timeout slow hang",
+  calls: "dialect dialects translate translation lost dropped openai to anthropic",
+  "calls#streaming": "stream streams sse server-sent events chunks delta",
+  "calls#tool-calls": "tool tools function call functions calling function calling parallel tool use tool_use",
+  "calls#reasoning":
+    "think thinking thoughts extended thinking chain of thought reasoning effort reasoning_effort reasoning_content o-series",
   "guides/budgets": "spending limit cap cost control money",
   "guides/alerts": "alert notification notifications slack discord webhook email alarm",
   "guides/leaked-token": "leak leaked stolen lost key api key compromised exposed forgot forgotten token revoke",
