@@ -36,6 +36,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"weir/pkg/auth/session"
 	"weir/pkg/budget"
 	"weir/pkg/endpoint"
 	"weir/pkg/gateway"
@@ -178,7 +179,7 @@ var securitySchemes = object{
 	"metrics": object{"type": "http", "scheme": "bearer",
 		"description": "A gateway key with scope metrics, or the operator's token"},
 	"operator": object{"type": "http", "scheme": "bearer", "description": "The operator's token (ADMIN_TOKEN)"},
-	"session": object{"type": "apiKey", "in": "cookie", "name": "__Host-weir-session",
+	"session": object{"type": "apiKey", "in": "cookie", "name": session.CookieName,
 		"description": "A session of the dashboard; changes need its x-csrf-token"},
 }
 

@@ -16,9 +16,9 @@ import (
 // the whole host, or from a neighbouring host. It has no end of its own: the
 // object decides. Browsers take http://localhost for secure.
 const (
-	cookieName = "__Host-weir"
+	CookieName = "__Host-weir"
 	cookieTail = "; Path=/; Secure; HttpOnly; SameSite=Strict"
-	goneCookie = cookieName + "=" + cookieTail + "; Max-Age=0"
+	goneCookie = CookieName + "=" + cookieTail + "; Max-Age=0"
 	idLen      = 43 // 256 bits in base64url
 )
 
@@ -38,7 +38,7 @@ func (s *Sessions) text(t ticket) string { return t.home + "." + t.id + "." + s.
 // cookie returns the session cookie: home, id and a MAC of both, so that a
 // forged one creates no object.
 func (s *Sessions) cookie(t ticket) string {
-	return cookieName + "=" + s.text(t) + cookieTail
+	return CookieName + "=" + s.text(t) + cookieTail
 }
 
 func (s *Sessions) mac(t ticket) string {
@@ -59,7 +59,7 @@ func (s *Sessions) readCookie(h httpmsg.Header) (t ticket, ok bool) {
 		}
 		for _, pair := range strings.Split(f.Value, ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
-			if name != cookieName || value == "" {
+			if name != CookieName || value == "" {
 				continue
 			}
 			found++

@@ -427,7 +427,7 @@ func TestForgedCookieCallsNoObject(t *testing.T) {
 	w := newWorld(t)
 	w.local.Ops = nil
 	for i := range 30 {
-		cookie := fmt.Sprintf("%s=%016d.%s", cookieName, i, strings.Repeat("a", idLen))
+		cookie := fmt.Sprintf("%s=%016d.%s", CookieName, i, strings.Repeat("a", idLen))
 		for _, value := range []string{cookie, cookie + ".", cookie + "." + strings.Repeat("0", 32)} {
 			if _, err := w.s.Show(context.Background(), &auth.Call{Request: from("GET", "/api/session", "", "cookie", value)}); err != nil {
 				t.Fatal(err)
@@ -451,16 +451,16 @@ func TestReadCookie(t *testing.T) {
 		name, cookie string
 		ok           bool
 	}{
-		{"of a machine", cookieName + "=" + of(mid), true},
-		{"of the registry", "x=1; " + cookieName + "=" + of("registry") + "; y=2", true},
+		{"of a machine", CookieName + "=" + of(mid), true},
+		{"of the registry", "x=1; " + CookieName + "=" + of("registry") + "; y=2", true},
 		{"none", "x=1", false},
-		{"another object", cookieName + "=../etc/passwd0000." + id, false},
-		{"short id", cookieName + "=registry." + id[1:], false},
-		{"foreign letters", cookieName + "=registry." + id[1:] + "\"", false},
+		{"another object", CookieName + "=../etc/passwd0000." + id, false},
+		{"short id", CookieName + "=registry." + id[1:], false},
+		{"foreign letters", CookieName + "=registry." + id[1:] + "\"", false},
 		{"without the prefix", "weir=" + of("registry"), false},
-		{"without a MAC", cookieName + "=registry." + id, false},
-		{"the MAC of another object", cookieName + "=" + mid + strings.TrimPrefix(of("registry"), "registry"), false},
-		{"two", cookieName + "=" + of("registry") + "; " + cookieName + "=" + of(mid), false},
+		{"without a MAC", CookieName + "=registry." + id, false},
+		{"the MAC of another object", CookieName + "=" + mid + strings.TrimPrefix(of("registry"), "registry"), false},
+		{"two", CookieName + "=" + of("registry") + "; " + CookieName + "=" + of(mid), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
