@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -405,6 +406,28 @@ func TestPagesHaveNothingThatEndsOnADay(t *testing.T) {
 		}
 		if m := ends.FindStringIndex(f.text); m != nil {
 			t.Errorf("%s:%d: %q: say since when, or of which day it is", f.path, line(f.text, m[0]), f.text[m[0]:m[1]])
+		}
+	}
+}
+
+// The threats and faults that two documents count are those of the tables.
+func TestReliabilityHasTheRulesThatItCounts(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("../../docs/reference", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	text, last := read("reliability.md"), map[string]int{}
+	for _, m := range regexp.MustCompile(`(?m)^\| ([TF])(\d+) \|`).FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(m[2])
+		last[m[1]] = max(last[m[1]], n)
+	}
+	want := fmt.Sprintf("threats T1 to T%d, faults F1 to F%d", last["T"], last["F"])
+	for name, text := range map[string]string{"reliability.md": text, "README.md": read("README.md")} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q", name, want)
 		}
 	}
 }
