@@ -22,6 +22,12 @@ export const words = {
   "calls#tool-calls": "tool tools function call functions calling function calling parallel tool use tool_use",
   "calls#reasoning":
     "think thinking thoughts extended thinking chain of thought reasoning effort reasoning_effort reasoning_content o-series",
+  "calls#structured-output": "json mode json schema response_format structured outputs",
+  "calls#images-and-files": "vision image input images input pdf attachment attachments multimodal",
+  "calls#more-than-chat":
+    "embeddings embedding vector text to speech tts speech to text stt whisper transcription image generation web search rerank moderation batch api batches files api assistants fine-tuning",
+  "reference/": "api reference swagger rest schema",
+  "routing#a-canary": "a/b test ab test split traffic rollout percent",
   "guides/budgets": "spending limit cap cost control money",
   "guides/alerts": "alert notification notifications slack discord webhook email alarm",
   "guides/leaked-token": "leak leaked stolen lost key api key compromised exposed forgot forgotten token revoke",
@@ -32,7 +38,8 @@ export const words = {
   "guides/log-export": "s3 r2 bucket minio jsonl archive data lake athena duckdb",
   "guides/from-other-gateways": "migrate migration switch replace import litellm one-api new-api",
   "guides/sign-in#passkeys": "passkey passkeys webauthn 2fa mfa two factor fingerprint",
-  "guides/several-servers": "high availability ha cluster postgres postgresql replicas load balancer",
+  "guides/several-servers":
+    "high availability ha cluster postgres postgresql replicas load balancer healthcheck readiness liveness probe",
   "guides/configuration-file": "gitops terraform declarative infrastructure as code yaml",
   "guides/command-line#watch": "audit log tail",
   "guides/command-line#which-gateway": "delete machine remove tenant",
