@@ -125,7 +125,7 @@ func commands() []group {
 }
 
 const (
-	idpText      = "A rule is for all machines: editor:groups=ai,owner:groups=admins. In JSON it may have\na path of claims and machines: '[{\"claim\":[\"realm_access\",\"roles\"],\"value\":\"ai\",\"role\":\"editor\",\"machines\":[\"ID\"]}]'\nRegister the redirect address https://GATEWAY/oidc/callback at the provider."
+	idpText      = "A rule is for all machines: editor:groups=ai,owner:groups=admins. In JSON it may have\na path of claims and machines:\n  '[{\"claim\":[\"realm_access\",\"roles\"],\"value\":\"ai\",\"role\":\"editor\",\"machines\":[\"ID\"]}]'\nRegister the redirect address https://GATEWAY/oidc/callback at the provider."
 	removeText   = "It can be restored for 7 days. With --now it is erased at once, with its credentials."
 	loginText    = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
 	limitText    = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."

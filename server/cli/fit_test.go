@@ -29,7 +29,7 @@ func TestNarrowTables(t *testing.T) {
 	if got, next := narrow.widths(30), more.widths(30); !slices.Equal(got, []int{23, 5}) || !slices.Equal(got, next) {
 		t.Errorf("widths %v, then %v", got, next)
 	}
-	if got := lines("one two threefourfive", 7); !slices.Equal(got, []string{"one two", "threefo", "urfive"}) {
+	if got := Lines("one two threefourfive", 7); !slices.Equal(got, []string{"one two", "threefo", "urfive"}) {
 		t.Errorf("lines %q", got)
 	}
 }

@@ -216,7 +216,7 @@ func (t table) wrapped(widths []int, width int) table {
 	}
 	out := table{columns: t.columns}
 	for _, row := range t.rows {
-		for i, line := range lines(row[last].text, room) {
+		for i, line := range Lines(row[last].text, room) {
 			next := make([]cell, len(row))
 			if i == 0 {
 				copy(next, row)
@@ -228,8 +228,8 @@ func (t table) wrapped(widths []int, width int) table {
 	return out
 }
 
-// lines splits a text into lines of at most a number of characters, at spaces if it can.
-func lines(text string, width int) (all []string) {
+// Lines splits a text into lines of at most a number of characters, at spaces if it can.
+func Lines(text string, width int) (all []string) {
 	rest := []rune(text)
 	for len(rest) > width {
 		at, next := width, width

@@ -248,6 +248,7 @@ func TestTextsInATerminal(t *testing.T) {
 		{50, "status", []string{"for less than a\r\n        minute\r\n", "add\r\n        PROVIDER connects one\r\n"}},
 		{60, "keys", []string{"NAME       ID                ENDS WITH  SCOPES  STATE  MONTH\r\n"}},
 		{80, "", []string{"Server  http://127.0.0.1:", "main    accounts: none"}}, // it runs already
+		{60, "help plan", []string{"or its URL with the\r\n        credential in WEIR_TOKEN"}},
 		{80, "requests -n 1", []string{"No requests.\r\n"}},
 	} {
 		x := w.inTerminal(tt.columns, []string{"NO_COLOR=1"}, strings.Fields(tt.args)...)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"weir/server/cli"
 )
@@ -73,7 +75,7 @@ func (r *run) root() *cobra.Command {
 			return usagef("completion: name a shell: bash, zsh, fish or powershell")
 		}
 	}
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(r.stdout, c) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(r.stdout, c, helpWidth(r.stdout)) })
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		name := commandName(c)
 		if name == "plan" { // whose exit code 2 is a difference
@@ -155,27 +157,63 @@ func flagMistake(err error) string {
 	return text
 }
 
+// helpWidth returns the width of help: that of the terminal, without one 80.
+func helpWidth(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return min(max(width, 40), 100)
+		}
+	}
+	return 80
+}
+
+// indented returns a text in lines of a width, each behind spaces.
+func indented(text string, indent, width int) string {
+	return strings.Join(cli.Lines(text, width-indent), "\n"+strings.Repeat(" ", indent))
+}
+
+// filled returns a text whose lines have a width, without those that begin with a space, such as commands.
+func filled(text string, width int) string {
+	verbatim := func(line string) bool { return line == "" || line[0] == ' ' || line[0] == '\t' }
+	var all []string
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		if last := len(all) - 1; last < 0 || verbatim(line) || verbatim(all[last]) {
+			all = append(all, line)
+		} else {
+			all[last] += " " + line
+		}
+	}
+	for i, line := range all {
+		if !verbatim(line) {
+			all[i] = indented(line, 0, width)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
 // printHelp prints a command: its text, its commands and its flags.
-func printHelp(w io.Writer, c *cobra.Command) {
+func printHelp(w io.Writer, c *cobra.Command, width int) {
 	if !c.HasParent() {
-		fmt.Fprintf(w, "%s.\n\nUsage: weir COMMAND [flags]\n", c.Short)
+		fmt.Fprintf(w, "%s\n\nUsage: weir COMMAND [flags]\n", filled(c.Short+".", width))
 	} else {
 		usage := strings.TrimSuffix(c.UseLine(), " [flags]")
 		if c.HasAvailableFlags() {
 			usage += " [flags]"
 		}
-		fmt.Fprintf(w, "%s%s.\n\nUsage: %s\n", strings.ToUpper(c.Short[:1]), strings.TrimSuffix(c.Short[1:], "."), usage)
+		short := strings.ToUpper(c.Short[:1]) + strings.TrimSuffix(c.Short[1:], ".") + "."
+		fmt.Fprintf(w, "%s\n\nUsage: %s\n", filled(short, width), indented(usage, len("Usage: "), width))
 	}
 	if c.Long != "" {
-		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.Long))
+		fmt.Fprintf(w, "\n%s\n", filled(c.Long, width))
 	}
-	printCommands(w, c)
+	printCommands(w, c, width)
 	if !c.HasParent() {
-		fmt.Fprint(w, "\nweir help COMMAND lists the flags of a command and their variables. To start:\n\n  weir serve\n")
+		fmt.Fprintf(w, "\n%s\n\n  weir serve\n",
+			filled("weir help COMMAND lists the flags of a command and their variables. To start:", width))
 		return
 	}
-	printFlags(w, "Flags", c.NonInheritedFlags())
-	printFlags(w, "Flags of all commands that use a gateway", c.InheritedFlags())
+	printFlags(w, "Flags", c.NonInheritedFlags(), width)
+	printFlags(w, "Flags of all commands that use a gateway", c.InheritedFlags(), width)
 	if c.Name() != "serve" {
 		return
 	}
@@ -185,12 +223,12 @@ func printHelp(w io.Writer, c *cobra.Command) {
 		if v.file {
 			name += ", " + v.name + "_FILE"
 		}
-		fmt.Fprintf(w, "  %s\n        %s\n", name, v.help)
+		fmt.Fprintf(w, "  %s\n        %s\n", indented(name, 2, width), indented(v.help, 8, width))
 	}
 }
 
 // printCommands prints the commands of a command by group.
-func printCommands(w io.Writer, c *cobra.Command) {
+func printCommands(w io.Writer, c *cobra.Command, width int) {
 	groups := c.Groups()
 	if len(groups) == 0 && c.HasAvailableSubCommands() {
 		groups = []*cobra.Group{{Title: "Commands:"}}
@@ -198,9 +236,14 @@ func printCommands(w io.Writer, c *cobra.Command) {
 	for _, g := range groups {
 		fmt.Fprintf(w, "\n%s\n\n", g.Title)
 		for _, one := range inOrder(c) {
-			if one.GroupID == g.ID && (one.IsAvailableCommand() || one.Name() == "help") {
-				fmt.Fprintf(w, "  %-22s %s\n", one.Use, one.Short)
+			if one.GroupID != g.ID || !one.IsAvailableCommand() && one.Name() != "help" {
+				continue
 			}
+			use := one.Use
+			if len(use) > 22 {
+				use += "\n" + strings.Repeat(" ", 24)
+			}
+			fmt.Fprintf(w, "  %-22s %s\n", use, indented(one.Short, 25, width))
 		}
 	}
 }
@@ -214,7 +257,7 @@ func inOrder(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
-func printFlags(w io.Writer, title string, f *pflag.FlagSet) {
+func printFlags(w io.Writer, title string, f *pflag.FlagSet, width int) {
 	titled := false
 	f.VisitAll(func(one *pflag.Flag) {
 		if one.Hidden || one.Name == "help" {
@@ -238,6 +281,6 @@ func printFlags(w io.Writer, title string, f *pflag.FlagSet) {
 		if one.Shorthand != "" {
 			name = "-" + one.Shorthand + ", " + name
 		}
-		fmt.Fprintf(w, "  %s%s%s\n        %s\n", name, value, variable, help)
+		fmt.Fprintf(w, "  %s%s%s\n        %s\n", name, value, variable, indented(help, 8, width))
 	})
 }

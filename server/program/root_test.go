@@ -5,6 +5,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
 
 func TestCompletionScriptsParse(t *testing.T) {
@@ -44,6 +47,39 @@ func TestHelpHasNoEmptySections(t *testing.T) {
 	(Options{}).Main([]string{"help", "destinations", "deliveries"}, environment(""), nil, &out, new(bytes.Buffer))
 	if strings.Contains(out.String(), "\nFlags:\n") || !strings.Contains(out.String(), "--gateway") {
 		t.Errorf("%s", &out)
+	}
+}
+
+// A command to copy is the one thing that is longer than a line; no word is cut.
+func TestHelpFitsItsWidth(t *testing.T) {
+	root := (Options{}).run(environment(""), nil, new(bytes.Buffer), new(bytes.Buffer)).root()
+	texts := map[int]string{}
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		c.InheritedFlags() // adds them
+		for _, width := range []int{60, 80, 1000} {
+			var out bytes.Buffer
+			printHelp(&out, c, width)
+			texts[width] += out.String()
+			for line := range strings.Lines(out.String()) {
+				if n := utf8.RuneCountInString(line) - 1; n > width && line[0] != '\t' && !strings.HasPrefix(line, "  '[{") && !strings.HasPrefix(line, "  weir ") {
+					t.Errorf("%s: %d characters of %d: %s", c.CommandPath(), n, width, line)
+				}
+			}
+		}
+		for _, one := range c.Commands() {
+			visit(one)
+		}
+	}
+	visit(root)
+	for _, width := range []int{60, 80} {
+		got, want := strings.Fields(texts[width]), strings.Fields(texts[1000])
+		for i := range want {
+			if i >= len(got) || got[i] != want[i] {
+				t.Errorf("at %d characters %s is cut: %q", width, want[i], got[max(0, i-4):min(len(got), i+3)])
+				break
+			}
+		}
 	}
 }
 
