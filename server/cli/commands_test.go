@@ -198,7 +198,7 @@ var steps = []step{
 	{line: "settings", want: "strategy"},
 	{line: "settings ls --json", want: `"strategy"`},
 	{line: "settings set timeZone=Europe/Berlin idleSeconds=60 capturePercent=100"},
-	{line: "settings set nonsense=1", code: 1, want: "nonsense"},
+	{line: "settings set nonsense=1", code: 1, want: "nonsense is not a field that can be set here; the fields are "},
 	{line: `settings set traceUpstream=["vllm.example.com:8000"]`},
 	{line: "settings --json", want: `"traceUpstream":["vllm.example.com:8000"]`},
 	{line: "settings set idleSeconds="},

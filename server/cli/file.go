@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/pkg/catalog"
 )
 
 // File is weir.yaml: the configuration of one machine. The file owns the sections that it
@@ -348,7 +350,7 @@ func readMapping(n *yaml.Node, t reflect.Type, depth int) (any, error) {
 		if t.Kind() == reflect.Map {
 			of = t.Elem()
 		} else if of = fieldOf(t, key.Value); of == nil {
-			return nil, mistake(key, "unknown field %q", key.Value)
+			return nil, mistake(key, "unknown field %q; %s", key.Value, fieldsLike(t, key.Value))
 		}
 		if _, twice := out[key.Value]; twice || key.Kind != yaml.ScalarNode {
 			return nil, mistake(key, "the name %q stands here twice, or is not a text", key.Value)
@@ -370,6 +372,20 @@ func fieldOf(t reflect.Type, name string) reflect.Type {
 		}
 	}
 	return nil
+}
+
+// fieldsLike says which field of a structure is meant by another name, or which ones there are.
+func fieldsLike(t reflect.Type, name string) string {
+	var known []string
+	for f := range t.Fields() {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		known = append(known, tag)
+	}
+	if near := catalog.Closest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	slices.Sort(known)
+	return "the fields here are " + strings.Join(known, ", ")
 }
 
 // itemsOf returns the rows of a section that is a list.

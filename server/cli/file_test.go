@@ -207,8 +207,8 @@ func compiled(t *testing.T) *jsonschema.Schema {
 func TestMistakesOfTheFileAreNamed(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct{ text, want string }{
-		{"keys:\n  - name: a\n    rmp: 5\n", "line 3, column 5: unknown field \"rmp\""},
-		{"colour: red\n", "line 1, column 1: unknown field \"colour\""},
+		{"keys:\n  - name: a\n    rmp: 5\n", "line 3, column 5: unknown field \"rmp\"; did you mean rpm?"},
+		{"colour: red\n", "line 1, column 1: unknown field \"colour\"; the fields here are accounts, aliases, budgets, "},
 		{"keys:\n  - name: a\n    rpm: many\n", "line 3, column 10: an integer"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: sk-literal\n", "line 4, column 13: a secret is expected"},
 		{"accounts:\n  - name: a\n    provider: openai\n    apiKey: {env: A, file: b}\n", "write one of"},
@@ -229,7 +229,7 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 		{"keys: []\n---\nkeys: []\n", "a second document"},
 		{"disabled: &a {x: *a}\n", "line 1"},
 		{"machine: nowhere\nkeys: []\n", "nowhere"},
-		{"identityProviders:\n  - {name: a, issuer: b, clientId: c, rules: [{claim: [a], vale: b}]}\n", "line 2, column 60: unknown field \"vale\""},
+		{"identityProviders:\n  - {name: a, issuer: b, clientId: c, rules: [{claim: [a], vale: b}]}\n", "line 2, column 60: unknown field \"vale\"; did you mean value?"},
 		{"identityProviders:\n  - {name: a, issuer: b, clientId: c, clientSecret: d}\n", "line 2, column 53: a secret is expected"},
 		{"identityProviders:\n  - {name: a, issuer: b, clientId: c, rules: [{claim: [a], value: b, role: viewer, machines: [nowhere]}]}\n", `no machine has the name or id "nowhere"`},
 		{"people:\n  - {id: p_0, role: viewer}\n  - {id: p_0, role: owner}\n", "line 3, column 5: people: the name \"p_0\" is empty or used twice"},
@@ -239,7 +239,7 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 			t.Errorf("%q: exit %d, want %q in %q %s", tt.text, code, tt.want, failed, out)
 		}
 	}
-	if code, _, failed := w.run("", "plan"); code != 1 || !strings.Contains(failed, "weir.yaml") {
+	if code, _, failed := w.run("", "plan"); code != 1 || !strings.Contains(failed, "there is no weir.yaml in this folder; weir pull writes one") {
 		t.Errorf("without a file: exit %d, %s", code, failed)
 	}
 }

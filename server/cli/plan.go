@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"maps"
 	"net/url"
 	"reflect"
@@ -109,6 +110,9 @@ func (a *app) newPlan(ctx context.Context, in *input) (*planner, error) {
 		name = in.args[0]
 	}
 	raw, err := a.readFile(name)
+	if errors.Is(err, fs.ErrNotExist) && len(in.args) == 0 {
+		return nil, errors.New("there is no weir.yaml in this folder; weir pull writes one of what the machine has now, or name another file, as in weir plan FILE")
+	}
 	if err != nil {
 		return nil, err
 	}

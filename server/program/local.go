@@ -51,7 +51,7 @@ func (r *run) local(ctx context.Context, data string) (http.RoundTripper, func()
 		return nil, nil, err
 	}
 	if _, err := os.Stat(filepath.Join(s.data, store.FileName)); err != nil {
-		return nil, nil, fmt.Errorf("no database in %s: weir serve creates one, --data names another folder, and weir login URL uses a gateway elsewhere", s.data)
+		return nil, nil, fmt.Errorf("no database in %s; start a server with weir serve, name its folder with --data, or another gateway with weir login URL", s.data)
 	}
 	close, err := r.serveLocal(s)
 	return t, close, err

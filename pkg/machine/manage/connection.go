@@ -251,8 +251,7 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 			vars[name] = v.Str
 		default:
 			if _, had := other[name]; !had && !seed {
-				in.fail(name, "is not a field that can be set here%s", didYouMean(catalog.Closest(name,
-					dataFields(c.row.Provider))))
+				in.fail(name, "%s", unknownField(name, dataFields(c.row.Provider)))
 			}
 			other[name] = json.RawMessage(v.Raw)
 		}

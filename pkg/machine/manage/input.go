@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/machine/storage"
 	"weir/pkg/provider"
@@ -105,7 +104,7 @@ next:
 				continue next
 			}
 		}
-		in.fail(n, "is not a field that can be set here%s", didYouMean(catalog.Closest(n, names)))
+		in.fail(n, "%s", unknownField(n, names))
 	}
 }
 

@@ -17,6 +17,18 @@ func didYouMean(s string) string {
 	return "; did you mean " + s + "?"
 }
 
+// unknownField returns what is wrong with a field, and which ones there are.
+func unknownField(name string, known []string) string {
+	end := didYouMean(catalog.Closest(name, known))
+	if all := strings.Join(slices.Sorted(slices.Values(known)), ", "); end == "" && all != "" && len(all) <= maxFields {
+		end = "; the fields are " + all
+	}
+	return "is not a field that can be set here" + end
+}
+
+// maxFields is the length of the longest list of fields in an error.
+const maxFields = 200
+
 // saveAnyway ends the refusal of a name that the field allowUnknown accepts.
 const saveAnyway = " (set allowUnknown to true to save it anyway)"
 
