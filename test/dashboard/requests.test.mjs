@@ -97,11 +97,9 @@ test("the page lists requests and filters them", async (t) => {
   const rows = p.getByRole("region", { name: "Requests" }).getByRole("row");
   assert.equal(await rows.count(), 7);
   const fell = rows.filter({ hasText: "fall" });
-  await fell
-    .getByRole("list", { name: "Failed attempts" })
-    .getByText(/^First up\/limited!status=429 429 rate limited: .+ after \d+ ms$/)
-    .waitFor();
-  await fell.getByText("Second").waitFor();
+  await fell.getByText("Second after First 429", { exact: true }).waitFor();
+  const tried = fell.getByRole("list", { name: "Failed attempts" }).getByRole("listitem");
+  assert.match(await tried.getAttribute("title"), /^First up\/limited!status=429 429 rate limited: .+ after \d+ ms$/);
   await fell.getByText("fall → two/test-chat", { exact: true }).waitFor();
   await rows
     .filter({ hasText: "embed" })

@@ -1,6 +1,7 @@
 // Every page on a phone, a tablet and a desktop, in both themes: nothing is wider than the
-// screen, the first row of a list is near its top, and axe finds nothing, whatever the
-// names and however many rows; with a wrong clock, and while the gateway is away.
+// screen, the first row of a list is near its top, rows are one line and on a phone three, and
+// axe finds nothing, whatever the names and however many rows; with a wrong clock, and while the
+// gateway is away.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pages } from "../../worker/dashboard/src/pages.ts";
@@ -14,6 +15,7 @@ const bounds = { providers: 500, combos: 500, keys: 1000, budgets: 100 }; // of 
 const screens = [
   [390, 844],
   [768, 1024],
+  [1024, 768],
   [1440, 900],
 ];
 const firstRow = { table: "tbody tr:not(.gap)", list: ".order > li, .accounts li, .cards > li, .tiles > li" };
@@ -75,6 +77,41 @@ const addresses = [
 const others = ["overview", "usage", "usage?group=model", "explain", "playground"]; // begin with something else
 const addressOf = (path) => (path === "machines" ? "#/machines" : `#/m/${me.machineId}/${path}`);
 
+const lists = ["requests", "keys", "models"]; // of one line for each row
+const lineHeight = 37;
+
+// rowsOf returns of the rows of the lists that are shown the heights, the number of lines of
+// text, and names that are cut without a tooltip.
+const rowsOf = (page) =>
+  page.evaluate(() => {
+    const linesOf = (row) => {
+      const middles = [];
+      const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+      while (texts.nextNode()) {
+        const of = texts.currentNode.parentElement;
+        if (!texts.currentNode.data.trim() || !of.checkVisibility() || of.closest(".hidden")) continue;
+        const range = document.createRange();
+        range.selectNodeContents(texts.currentNode);
+        for (const r of range.getClientRects()) middles.push((r.top + r.bottom) / 2);
+      }
+      return middles.sort((a, b) => a - b).filter((y, i) => i === 0 || y - middles[i - 1] > 6).length;
+    };
+    const rows = [...document.querySelectorAll("main .list tbody tr:not(.gap)")];
+    return {
+      heights: [...new Set(rows.map((r) => r.offsetHeight))],
+      lines: Math.max(0, ...rows.map(linesOf)),
+      sideways: Math.max(0, ...[...document.querySelectorAll("main .list")].map((e) => e.scrollWidth - e.clientWidth)),
+    };
+  });
+
+// inLines checks the rows of the list that is open.
+async function inLines(page, what, width) {
+  const { heights, lines, sideways } = await rowsOf(page);
+  assert.equal(sideways, 0, `${what} is scrolled sideways at ${width} px`);
+  if (width > 390) assert.deepEqual(heights, [lineHeight], `${what}: height of the rows at ${width} px`);
+  else assert.ok(lines > 0 && lines <= 3, `${what}: ${lines} lines of a row at ${width} px`);
+}
+
 // fits checks the page that is open on all screens, in both themes.
 async function fits(page, what, most) {
   for (const [width, height] of screens) {
@@ -91,6 +128,7 @@ async function fits(page, what, most) {
       });
       assert.equal(found, "", `${what} is wider than ${width} px`);
     }
+    if (lists.includes(what.split(" ")[0]) && !/ 0 rows/.test(what)) await inLines(page, what, width);
     if (width > 390) continue;
     const top = await page.evaluate((selectors) => {
       const first = document.querySelector("main")?.querySelector(selectors);

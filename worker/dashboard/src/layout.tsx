@@ -113,15 +113,18 @@ export const ActionsHead = () => (
 );
 
 // Table scrolls horizontally where it is too wide, and says so. A stacked one shows each row as a
-// card there, with data-label as the names of the cells.
+// card there, with data-label as the names of the cells. Each row of a list is one line: its cells
+// of the class fill share the width, and cut what does not fit.
 export function Table({
   label,
   stacked,
+  list,
   rowCount,
   children,
 }: Children & {
   label: string;
   stacked?: boolean;
+  list?: boolean;
   /** with the head, if VirtualBody renders only some rows */
   rowCount?: number;
 }) {
@@ -136,7 +139,13 @@ export function Table({
   }, []);
   return (
     <>
-      <div class={stacked ? "scroll stacked" : "scroll"} tabIndex={0} role="region" aria-label={label} ref={box}>
+      <div
+        class={`scroll ${stacked ? "stacked" : ""} ${list ? "list" : ""}`}
+        tabIndex={0}
+        role="region"
+        aria-label={label}
+        ref={box}
+      >
         <table aria-rowcount={rowCount}>{children}</table>
       </div>
       {wide && <p class="muted small">Scroll the table sideways for more columns.</p>}

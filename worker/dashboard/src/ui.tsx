@@ -110,3 +110,13 @@ export function Field({ label, hint, children }: Children & { label: string; hin
 export function Badge({ kind = "", children }: Children & { kind?: "" | "good" | "warn" | "bad" | "accent" }) {
   return <span class={`badge ${kind}`}>{children}</span>;
 }
+
+// Cut shows a name on one line, apart from the direction of the text around it. What does not
+// fit ends in an ellipsis; the tooltip has it whole.
+export function Cut({ children }: { children: string }) {
+  return (
+    <bdi class="cut" title={children}>
+      {children}
+    </bdi>
+  );
+}

@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
 import type { Budget, KeyRow } from "../api-types";
-import { money, moneyLike, number } from "../format";
+import { money, moneyLike, number, when } from "../format";
 import { useLoad } from "../hooks";
 import { keyName, loadKeys } from "../names";
 import type { PageProps } from "../page";
 import { go, to, useFilter } from "../route";
 import { ListHead } from "../forms";
 import { ActionsHead, Load, MoreRows, Page, Section, Table } from "../layout";
-import { Badge, Button, Empty } from "../ui";
+import { Badge, Button, Cut, Empty } from "../ui";
 import { UsedBadge, UsedMeter, usedText } from "./budgets/used";
 import { Create, Created } from "./keys/create";
 import { Edit } from "./keys/edit";
@@ -134,17 +134,17 @@ function List({
       {shown.length === 0 ? (
         <Empty title="No keys found" />
       ) : (
-        <Table label="Keys" stacked>
+        <Table label="Keys" stacked list>
           <thead>
             <tr>
               <th>Name</th>
-              <th>Key</th>
-              <th>Permissions</th>
+              <th class="spare">Key</th>
+              <th class="spare">Permissions</th>
               <th>Limits</th>
               <th>Last used</th>
               <th class="num">Requests (24 h)</th>
               <th class="num">Spend this month</th>
-              <th>Expires</th>
+              <th class="spare">Expires</th>
               <ActionsHead />
             </tr>
           </thead>
@@ -202,38 +202,39 @@ function Row({
     .filter(Boolean)
     .join(", ");
   return (
-    <tr>
-      <th scope="row">
-        <bdi>{keyName(k)}</bdi> {k.personName && <bdi class="muted small">{k.personName}</bdi>}{" "}
-        {(k.limitedUntil ?? 0) > now && <Badge kind="warn">Limit reached</Badge>}{" "}
-        {k.expiresAt && k.expiresAt <= now && <Badge kind="bad">Expired</Badge>}{" "}
-        {k.pausedAt && <Badge kind="warn">Paused</Badge>}
+    <tr class="brief">
+      <th scope="row" class="fill">
+        <div class="row tight">
+          <Cut>{keyName(k)}</Cut>
+          {k.personName && (
+            <small class="muted">
+              <Cut>{k.personName}</Cut>
+            </small>
+          )}
+          {(k.limitedUntil ?? 0) > now && <Badge kind="warn">Limit reached</Badge>}
+          {k.expiresAt && k.expiresAt <= now && <Badge kind="bad">Expired</Badge>}
+          {k.pausedAt && <Badge kind="warn">Paused</Badge>}
+        </div>
       </th>
-      <td class="desk">{k.last4 && <code>…{k.last4}</code>}</td>
-      <td class="desk">
-        <span class="badges">
-          {k.scopes.map((s) => (
-            <Badge key={s} kind={s === "data" ? "" : "accent"}>
-              {scopeNames[s] ?? s}
-            </Badge>
-          ))}
-        </span>
+      <td class="desk spare">{k.last4 && <code>…{k.last4}</code>}</td>
+      <td class="desk spare fill">
+        <Cut>{k.scopes.map((s) => scopeNames[s] ?? s).join(", ")}</Cut>
       </td>
-      <td class="desk">{limits || <span class="muted">None</span>}</td>
+      <td class="desk fill">{limits ? <Cut>{limits}</Cut> : <span class="muted">None</span>}</td>
       <td class="when" data-label="Last used">
         <Time at={k.lastUsedAt} />
       </td>
-      <td class="num desk">
+      <td class="num desk" title={k.refused > 0 ? `${number(k.refused)} refused in total` : undefined}>
         {number(k.requestsLastDay)}
-        {k.refused > 0 && <div class="muted small">{number(k.refused)} refused in total</div>}
+        {k.refused > 0 && <small class="muted">, {number(k.refused)} refused</small>}
       </td>
-      <td class="num" data-label="Spend this month" title={`${money(k.spentUsd)} in total`}>
+      <td class="num spend" data-label="Spend this month" title={`${money(k.spentUsd)} in total`}>
         {own ? <Spent of={own} /> : spend(k.spentMonthUsd)}
       </td>
-      <td class="when desk">
+      <td class="when desk spare">
         <Time at={k.expiresAt} />
       </td>
-      <td class="num full">
+      <td class="num">
         <Button kind="quiet" aria-label={`Edit ${keyName(k)}`} onClick={onEdit}>
           Edit
         </Button>{" "}
@@ -247,15 +248,10 @@ function Row({
 
 // Spent shows what is used of the budget of a key.
 function Spent({ of }: { of: Budget }) {
+  const resets = of.window !== "month" && of.resetsAt ? `, resets ${when(of.resetsAt)}` : "";
   return (
-    <>
-      <UsedMeter b={of} /> <UsedBadge b={of} />
-      <div>{usedText(of)}</div>
-      {of.window !== "month" && of.resetsAt && (
-        <div class="muted small">
-          resets <Time at={of.resetsAt} />
-        </div>
-      )}
-    </>
+    <span title={usedText(of) + resets}>
+      <UsedMeter b={of} /> {usedText(of)} <UsedBadge b={of} />
+    </span>
   );
 }

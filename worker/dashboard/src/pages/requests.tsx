@@ -83,7 +83,7 @@ export default function Requests({ machine, args: [open] }: PageProps) {
             )
           ) : (
             <>
-              <Table label="Requests" stacked rowCount={data.length + 1}>
+              <Table label="Requests" stacked list rowCount={data.length + 1}>
                 <thead>
                   <tr aria-rowindex={1}>
                     <th>Time</th>
@@ -91,7 +91,7 @@ export default function Requests({ machine, args: [open] }: PageProps) {
                     <th>Served by</th>
                     <th>Status</th>
                     <th class="num">Latency</th>
-                    <th class="num">Tokens</th>
+                    <th class="num spare">Tokens</th>
                     <th class="num">Cost</th>
                     <th>Key</th>
                   </tr>

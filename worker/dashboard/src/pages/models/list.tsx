@@ -5,7 +5,7 @@ import { count } from "../../format";
 import { type Loaded, useAction } from "../../hooks";
 import { ActionsHead, Load, Table } from "../../layout";
 import { to, useFilter } from "../../route";
-import { Button, Empty, ErrorBox, Field, Options } from "../../ui";
+import { Button, Cut, Empty, ErrorBox, Field, Options } from "../../ui";
 import { VirtualBody } from "../../virtual";
 import { CopyId, canDisable, disable, TryLink } from "./actions";
 import { type Column, columns, listed, otherPrice } from "./sort";
@@ -50,19 +50,24 @@ export function ModelList({
     const facts = used.map((c) => c.text(m) && `${c.name} ${c.money ? "$" : ""}${c.text(m)}`).filter(Boolean);
     return (
       <tr key={key} aria-rowindex={index + 2}>
-        <th scope="row">
-          <Button kind="link" onClick={() => onOpen(m)}>
-            {m.id}
-          </Button>
-          {m.deprecated && (
-            <small class="muted" title={deprecation(m.deprecated)}>
-              {" "}
-              deprecated
-            </small>
-          )}
+        <th scope="row" class="fill">
+          <div class="row tight">
+            <Button kind="link" onClick={() => onOpen(m)}>
+              <Cut>{m.id}</Cut>
+            </Button>
+            {m.deprecated && (
+              <small class="muted" title={deprecation(m.deprecated)}>
+                deprecated
+              </small>
+            )}
+          </div>
           <small class="phone muted">{[...facts, otherPrice(m)].filter(Boolean).join(" · ")}</small>
         </th>
-        {!grouped && <td class="desk">{m.owned_by}</td>}
+        {!grouped && (
+          <td class="desk fill owner">
+            <Cut>{m.owned_by}</Cut>
+          </td>
+        )}
         {used.map((c) => (
           <td key={c.key} class="num desk">
             {c.text(m) || "–"}
@@ -70,12 +75,14 @@ export function ModelList({
         ))}
         {other && <td class="desk">{otherPrice(m) || "–"}</td>}
         {abilities && (
-          <td class="desk can">
+          <td class="desk spare fill">
             <small class="muted">
-              {Object.entries(m.capabilities ?? {})
-                .filter(([, v]) => v)
-                .map(([k]) => k.replaceAll("_", " "))
-                .join(" · ")}
+              <Cut>
+                {Object.entries(m.capabilities ?? {})
+                  .filter(([, v]) => v)
+                  .map(([k]) => k.replaceAll("_", " "))
+                  .join(" · ")}
+              </Cut>
             </small>
           </td>
         )}
@@ -147,7 +154,7 @@ export function ModelList({
               {rows.length === 0 ? (
                 <Empty title="No models found" />
               ) : (
-                <Table label="Models" rowCount={rows.length + 1}>
+                <Table label="Models" list rowCount={rows.length + 1}>
                   <thead>
                     <tr>
                       <SortHead column={{ key: "id", name: "Model" }} sort={sort} onSort={setSort} />
@@ -165,7 +172,7 @@ export function ModelList({
                         </th>
                       )}
                       {abilities && (
-                        <th scope="col" class="desk">
+                        <th scope="col" class="desk spare">
                           Capabilities
                         </th>
                       )}

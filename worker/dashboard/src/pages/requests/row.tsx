@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { RequestRow } from "../../api-types";
 import { moneyLike, monthDay, number } from "../../format";
 import { Time } from "../../time";
-import { Badge } from "../../ui";
+import { Badge, Cut } from "../../ui";
 import { outcome, statusText } from "./outcome";
 
 // Estimated marks a figure that the provider did not state.
@@ -14,17 +14,27 @@ export function Estimated({ r, children }: { r: RequestRow; children: ComponentC
 // Models shows the model that the client asked for and, where it is another one, the
 // model that it was resolved to: that of the last attempt.
 export function Models({ r }: { r: RequestRow }) {
-  if (!r.asked || !r.model || r.asked === r.model) return <code>{r.asked || r.model || "–"}</code>;
+  const [first, then] = r.asked && r.model && r.asked !== r.model ? [r.asked, r.model] : [r.asked || r.model || "–"];
   return (
     <span>
-      <code>{r.asked}</code> → <code>{r.model}</code>
+      <code>
+        <Cut>{first}</Cut>
+      </code>
+      {then && (
+        <>
+          {" → "}
+          <code>
+            <Cut>{then}</Cut>
+          </code>
+        </>
+      )}
     </span>
   );
 }
 
 const cost = moneyLike([]); // with four decimals
 
-// Row shows a request, with its failed attempts. It links to its details.
+// Row shows a request on one line. It links to its details.
 export function Row({
   r,
   index,
@@ -40,55 +50,30 @@ export function Row({
   keyName: string;
 }) {
   const result = outcome(r);
-  const failed = result.kind === "bad";
+  const date = monthDay(r.at);
+  // The code of the error, and what was left out, are in the tooltip and in the details.
+  const about = [r.error, r.dropped && `Not sent: ${r.dropped.join(", ")}`].filter(Boolean).join("\n");
   return (
     <tr aria-rowindex={index + 2}>
       <th scope="row" class="at">
         <a href={link}>
           <Time at={r.at} as="time" />
         </a>
-        <small class="muted"> {monthDay(r.at)}</small>
+        {date !== monthDay(Date.now()) && <small class="muted"> {date}</small>}
       </th>
-      <td class="full">
-        <Models r={r} /> <span class="muted small">{r.endpoint}</span>
+      <td class="fill model">
+        <Models r={r} /> <span class="muted small spare">{r.endpoint}</span>
       </td>
-      <td>
-        {r.failed && (
-          <ol class="tries" aria-label="Failed attempts">
-            {r.failed.map((f, i) => (
-              <li key={i} class="small">
-                <strong>
-                  <bdi>{connectionName(f.connectionId)}</bdi>
-                </strong>{" "}
-                {f.model && <code>{f.model}</code>} {statusText(f.status)}
-                {f.text && `: ${f.text}`}
-                {!f.text && f.code && ` (${f.code})`} <span class="muted">after {number(f.ms)} ms</span>
-              </li>
-            ))}
-          </ol>
-        )}
-        {r.attempts === 0 ? (
-          <span class="muted">Not sent</span>
-        ) : failed ? (
-          <span class="muted">Failed</span>
-        ) : (
-          <bdi>{connectionName(r.connectionId)}</bdi>
-        )}
+      <td class="fill">
+        <ServedBy r={r} connectionName={connectionName} />
       </td>
-      <td class="why">
+      <td class="why" title={about || undefined}>
         <Badge kind={result.kind}>{result.text}</Badge>
-        {r.error && result.kind !== "" && (
-          <>
-            {" "}
-            <code class="small">{r.error}</code>
-          </>
-        )}
-        {r.dropped && <div class="muted small">Not sent: {r.dropped.join(", ")}</div>}
       </td>
       <td class="num" title={r.firstMs ? `First token after ${number(r.firstMs)} ms` : undefined}>
         {number(r.latencyMs)} ms
       </td>
-      <td class="num">
+      <td class="num spare">
         <Estimated r={r}>
           {r.inputTokens || r.outputTokens ? `${number(r.inputTokens ?? 0)} + ${number(r.outputTokens ?? 0)}` : "–"}
         </Estimated>
@@ -96,9 +81,40 @@ export function Row({
       <td class="num">
         <Estimated r={r}>{r.priced ? cost(r.costUsd ?? 0) : "–"}</Estimated>
       </td>
-      <td>
-        <bdi>{keyName}</bdi>
+      <td class="fill key">
+        <Cut>{keyName}</Cut>
       </td>
     </tr>
+  );
+}
+
+// ServedBy shows the account that answered, and those that were tried before.
+function ServedBy({ r, connectionName }: { r: RequestRow; connectionName: (id?: string) => string }) {
+  if (r.attempts === 0) return <span class="muted">Not sent</span>;
+  const answered = outcome(r).kind !== "bad";
+  return (
+    <>
+      {answered && <Cut>{connectionName(r.connectionId)}</Cut>}
+      {r.failed && (
+        <>
+          {answered && <span class="muted"> after </span>}
+          <ol class="tries" aria-label="Failed attempts">
+            {r.failed.map((f, i) => {
+              const name = connectionName(f.connectionId);
+              const reason = f.text ? `: ${f.text}` : f.code ? ` (${f.code})` : "";
+              return (
+                <li
+                  key={i}
+                  title={`${name} ${f.model ?? ""} ${statusText(f.status)}${reason} after ${number(f.ms)} ms`}
+                >
+                  <Cut>{name}</Cut> {f.status}
+                </li>
+              );
+            })}
+          </ol>
+        </>
+      )}
+      {!answered && !r.failed && <span class="muted">Failed</span>}
+    </>
   );
 }
