@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { families } from "../../worker/dashboard/src/connections.ts";
+import { marksOf } from "../../worker/dashboard/src/marks.ts";
 import { last, placed } from "../../worker/dashboard/src/pages/providers/priorities.ts";
 import { servers } from "../../worker/dashboard/src/pages/providers/servers.ts";
 import { compatible } from "../e2e/gateway.mjs";
@@ -894,11 +895,19 @@ test("a local server is found by its name and added with its usual address", asy
   assert.deepEqual([c.name, c.providerSpecificData.prefix], ["llama.cpp", "llama"]);
 });
 
-test("every provider, family and server has a mark of its own", async () => {
+// The operator's own providers have names of theirs, which may begin as those of the table do.
+test("every provider, family and server has a mark of its own, and so has each of the operator's", async () => {
   const { machineId } = await b.operator.machine({ name: "Test" });
   const { data } = await b.operator.call("GET", `/${machineId}/api/catalog/providers`);
-  const marks = [...data, ...servers].map((p) => p.initials).concat(families.map(([, , initials]) => initials));
-  assert.equal(new Set(marks).size, marks.length, `initials: ${marks.sort().join(" ")}`);
+  const known = [...families.map(([id, name, initials]) => ({ id, name, initials })), ...servers, ...data];
+  const own = ["Open", "OpenAI", "openai", "OA", "Mistral Frankfurt", "Mi", "X", "1", "Öl", "社内", "社内", "-"];
+  const rows = [...known, ...own.map((name, i) => ({ id: `own-${i}`, name, initials: name.slice(0, 2) }))];
+  const marks = marksOf(rows);
+  for (const p of known) assert.equal(marks.get(p.id).letters, p.initials, `${p.name} keeps its own`);
+  const letters = rows.map((r) => marks.get(r.id).letters);
+  const twice = letters.filter((m, i) => letters.findIndex((o) => o.toLowerCase() === m.toLowerCase()) !== i);
+  assert.deepEqual(twice, [], letters.join(" "));
+  assert.ok(rows.every((r, i) => i === 0 || marks.get(r.id).hue !== marks.get(rows[i - 1].id).hue));
 });
 
 test("the weight of a connection is set when it is added and changed later", async (t) => {

@@ -38,10 +38,6 @@ export const family = (provider: string) =>
 export const providerName = (id: string, list: ProviderRow[]) =>
   list.find((p) => p.id === id)?.name ?? (family(id) || id);
 
-// initialsOf returns the initials of the mark of a provider or family.
-export const initialsOf = (id: string, list: ProviderRow[]) =>
-  list.find((p) => p.id === id)?.initials ?? families.find(([f]) => f === id)?.[2] ?? id.slice(0, 2);
-
 // suffix returns a random suffix for the id of a compatible provider.
 export function suffix(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(6)), (b) => b.toString(16).padStart(2, "0")).join("");

@@ -5,7 +5,8 @@ import { Search } from "../forms";
 import { when } from "../format";
 import { useAction, useLoad } from "../hooks";
 import { Load, Page, Section } from "../layout";
-import { marksOf, Monogram } from "../monogram";
+import { type Mark, marksOf } from "../marks";
+import { Monogram } from "../monogram";
 import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
 import { toast } from "../toast";
@@ -59,7 +60,7 @@ function Tools({ machine, list }: { machine: Machine; list: ToolList }) {
   const keys = useLoad(() => machine.list<KeyRow>("/keys"), [machine]);
   const [search, setSearch] = useFilter("q", "");
   const query = search.trim().toLowerCase();
-  const marks = marksOf(list.data.map((t) => t.name));
+  const marks = marksOf(list.data);
   const shown = list.data.filter((t) => `${t.name} ${t.id}`.toLowerCase().includes(query));
   return (
     <>
@@ -84,7 +85,7 @@ function Tools({ machine, list }: { machine: Machine; list: ToolList }) {
                     <Tile
                       machine={machine}
                       tool={t}
-                      mark={marks.get(t.name) ?? ""}
+                      mark={marks.get(t.id)}
                       used={lastUsed(t, keys.data ?? [])?.lastUsedAt}
                     />
                   </li>
@@ -98,10 +99,10 @@ function Tools({ machine, list }: { machine: Machine; list: ToolList }) {
   );
 }
 
-function Tile({ machine, tool, mark, used }: { machine: Machine; tool: ToolRow; mark: string; used?: number }) {
+function Tile({ machine, tool, mark, used }: { machine: Machine; tool: ToolRow; mark?: Mark; used?: number }) {
   return (
     <a class="button tile" href={to(machine.id, "connect", tool.id)}>
-      <Monogram name={tool.name} mark={mark} />
+      <Monogram of={mark} />
       <span class="about">
         <strong>{tool.name}</strong>
         <small>{tool.script ? "One command" : "Settings to copy"}</small>

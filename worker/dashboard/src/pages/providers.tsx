@@ -1,10 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import type { Machine } from "../api";
 import type { ConnectionRow, ProviderRow, Quota, StatusPage, Timelines } from "../api-types";
-import { families, initialsOf, providerName } from "../connections";
+import { families, providerName } from "../connections";
 import { count, number } from "../format";
 import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
+import { Monogram } from "../monogram";
 import { moved, Order } from "../order";
 import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
@@ -13,11 +14,10 @@ import { Load, Page } from "../layout";
 import { Empty, ErrorBox } from "../ui";
 import { Connection } from "./providers/connection";
 import { Gallery } from "./providers/gallery";
-import { Mark } from "./providers/mark";
+import { providerMarks } from "./providers/marks";
 import { placed, together } from "./providers/priorities";
 import { Reported } from "./providers/reported";
 import { Row } from "./providers/row";
-import { servers } from "./providers/servers";
 
 // Providers are the connections of a machine; below its address stand the
 // gallery (add) and each connection (its id).
@@ -29,7 +29,6 @@ export default function Providers(props: PageProps) {
 
 const searchFrom = 8; // connections
 const manyFrom = 200; // connections
-const reserved = families.length + servers.length; // places of marks, as in the gallery
 
 // List shows the connections in the order they are tried.
 function List({ machine, machineName }: PageProps) {
@@ -169,6 +168,7 @@ function Ordered({
   const [search, setSearch] = useFilter("q", "");
   const query = search.trim().toLowerCase();
   const provider = (c: ConnectionRow) => providerName(c.provider, catalog);
+  const marks = providerMarks(catalog);
   const shown = conns.filter((c) =>
     [c.name, provider(c), c.provider, c.providerSpecificData.prefix, c.last4].some((text) =>
       text?.toLowerCase().includes(query),
@@ -183,7 +183,7 @@ function Ordered({
       {groupsOf(shown, catalog).map((g) => (
         <section key={g.id} class="accounts" aria-label={g.name}>
           <h2 class="row tight">
-            <Mark initials={initialsOf(g.id, catalog)} place={catalog.findIndex((p) => p.id === g.id) + reserved} />
+            <Monogram of={marks.get(g.id) ?? { letters: g.id.slice(0, 2), hue: 0 }} />
             {g.name}
             {g.conns.length > 1 && <small class="muted">{count(g.conns.length, "account")}</small>}
           </h2>

@@ -5,10 +5,11 @@ import type { ConnectionRow, KeyRow, ProviderRow } from "../../api-types";
 import { popular } from "../../connections";
 import { Icon } from "../../icons";
 import { Section } from "../../layout";
+import { Monogram } from "../../monogram";
+import { providerMarks } from "../providers/marks";
 import { remember, remembered } from "../../remembered";
 import { to } from "../../route";
 import { Button } from "../../ui";
-import { Mark } from "../providers/mark";
 
 // popularTools are those that the checklist offers directly.
 export const popularTools: [id: string, name: string][] = [
@@ -73,6 +74,7 @@ export function Checklist({
   onHide: () => void;
 }) {
   const [account, key, tool, call] = progress;
+  const marks = providerMarks(catalog);
   const steps: [title: string, done: boolean, what: ComponentChildren][] = [
     [
       "Connect an account",
@@ -83,7 +85,7 @@ export function Checklist({
           return (
             p && (
               <button type="button" key={id} onClick={() => onAdd(p)}>
-                <Mark initials={p.initials} place={catalog.indexOf(p)} />
+                <Monogram of={marks.get(id)} />
                 <span>
                   <span class="hidden">Connect </span>
                   {p.name}

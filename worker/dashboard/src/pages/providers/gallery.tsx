@@ -5,13 +5,14 @@ import { families, popular } from "../../connections";
 import { count } from "../../format";
 import { useLoad } from "../../hooks";
 import { kindNames } from "../../kinds";
+import { Monogram } from "../../monogram";
 import type { PageProps } from "../../page";
 import { to, useFilter } from "../../route";
 import { Search, Tabs } from "../../forms";
 import { Load, Page } from "../../layout";
 import { Badge, Empty } from "../../ui";
 import { AddConnection, type Addable } from "./add";
-import { Mark } from "./mark";
+import { providerMarks } from "./marks";
 import { last } from "./priorities";
 import { serverFits, servers } from "./servers";
 
@@ -26,20 +27,11 @@ export function Gallery({ machine }: PageProps) {
   const fits = (p: ProviderRow) =>
     (!kind || p.kinds.includes(kind)) && `${p.name} ${p.id} ${p.alias}`.toLowerCase().includes(query);
   const isConnected = (id: string) => conns.data?.some((c) => c.provider === id);
-  const places = [...families.map(([id]) => id), ...servers.map((s) => s.id), ...(list.data ?? []).map((p) => p.id)];
-  const place = (id: string) => places.indexOf(id);
-  const tile = (
-    a: Addable,
-    id: string,
-    name: string,
-    initials: string,
-    about: string,
-    tag: string,
-    connected = false,
-  ) => (
+  const marks = providerMarks(list.data ?? []);
+  const tile = (a: Addable, id: string, name: string, about: string, tag: string, connected = false) => (
     <li key={id}>
       <button type="button" class="tile" onClick={() => setAdding(a)}>
-        <Mark initials={initials} place={place(id)} />
+        <Monogram of={marks.get(id)} />
         <span class="about">
           <strong>
             <span class="hidden">Add </span>
@@ -76,7 +68,6 @@ export function Gallery({ machine }: PageProps) {
               p,
               p.id,
               p.name,
-              p.initials,
               `${p.alias}/`,
               [
                 ...(p.connect.length ? ["Sign-in"] : p.keyFree ? ["No key needed"] : []),
@@ -95,8 +86,8 @@ export function Gallery({ machine }: PageProps) {
             [
               "Your own server",
               [
-                ...families.map(([id, name, initials]) => tile(id, id, name, initials, "Any compatible server", "")),
-                ...local.map((s) => tile(s, s.id, s.name, s.initials, s.baseUrl.replace("http://", ""), "")),
+                ...families.map(([id, name]) => tile(id, id, name, "Any compatible server", "")),
+                ...local.map((s) => tile(s, s.id, s.name, s.baseUrl.replace("http://", ""), "")),
                 ...shown.filter((p) => p.local).map(ofTable),
               ],
             ],
