@@ -59,7 +59,7 @@ func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 			for i, a := range tt.answers {
 				w.script[key("abc"[i:i+1])] = []fake.Answer{a}
 			}
-			since := w.Now().UTC().Format(time.RFC3339)
+			since := w.Now().UTC().Format("Jan 2, 15:04 UTC")
 			for call := range 3 {
 				_, e := w.send()
 				wait := max(0, tt.wait-time.Duration(call)*time.Second)

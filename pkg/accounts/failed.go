@@ -119,7 +119,7 @@ func account(m *missed) string {
 	}
 	s := "account " + strconv.Quote(name) + " (" + c.Provider
 	if m.since > 0 {
-		s += ", since " + time.UnixMilli(m.since).UTC().Format(time.RFC3339)
+		s += ", since " + time.UnixMilli(m.since).UTC().Format("Jan 2, 15:04 UTC")
 	}
 	s += ")"
 	if n := len(m.conns) - 1; n > 0 {

@@ -80,7 +80,7 @@ test("the account of the session is marked", async (t) => {
   const body = { model: "up/test-chat", messages: [{ role: "user", content: "hi" }] };
   await page.getByLabel("Body").fill(JSON.stringify(body));
   await page.getByRole("button", { name: "Explain" }).click();
-  await page.getByText("Session recognized by its first messages").waitFor();
+  await page.getByText("Sticky session, recognized by its first messages").waitFor();
   const steps = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
   assert.equal(await steps.filter({ hasText: "Account of the session" }).count(), 1);
   assert.match(await steps.first().innerText(), /Account of the session/);
@@ -163,7 +163,7 @@ test("the fields of a pasted command that decide on its route are explained", as
     .getByLabel("Body")
     .fill(`curl ${b.url}/v1/chat/completions -H 'x-session-id: one' -d '${JSON.stringify(body)}'`);
   await page.getByRole("button", { name: "Explain" }).click();
-  await page.getByText("Session recognized by x-session-id").waitFor();
+  await page.getByText("Sticky session, recognized by x-session-id").waitFor();
 });
 
 test("a request of the list is explained with its session and its account", async (t) => {

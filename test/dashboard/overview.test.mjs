@@ -79,7 +79,7 @@ test("figures are those of the last hour, day or week", async (t) => {
     assert.equal(tokens[0], (total.inputTokens + total.outputTokens).toLocaleString("en"));
     assert.match((await figure(page, "Latency p95"))[0], /^[\d,]+ ms$/);
     const [spend, unpriced] = await figure(page, "Spend");
-    assert.deepEqual([spend, unpriced], ["–", `${total.unpricedAttempts} attempts without a price`]);
+    assert.deepEqual([spend, unpriced], ["–", `cost of ${total.unpricedAttempts} attempts unknown`]);
   }
   await looks(page, "overview");
   await page.reload();

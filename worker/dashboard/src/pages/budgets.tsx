@@ -122,7 +122,7 @@ function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit
       <td class="full">
         <UsedMeter b={b} /> {usedText(b)} <UsedBadge b={b} />
         {(b.unpricedCalls ?? 0) > 0 && (
-          <Badge kind="warn">{count(b.unpricedCalls ?? 0, "request")} without a price</Badge>
+          <Badge kind="warn">Cost of {count(b.unpricedCalls ?? 0, "request")} unknown</Badge>
         )}
       </td>
       <td>

@@ -128,11 +128,11 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
 
 // recognized returns a sentence on how a session was recognized.
 function recognized(by: string) {
-  if (by === "session") return "Session of the request in the list";
-  if (by === "messages") return "Session recognized by its first messages";
+  if (by === "session") return "Sticky session of the request in the list";
+  if (by === "messages") return "Sticky session, recognized by its first messages";
   return (
     <>
-      Session recognized by <code>{by}</code>
+      Sticky session, recognized by <code>{by}</code>
     </>
   );
 }

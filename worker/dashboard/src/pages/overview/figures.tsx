@@ -78,7 +78,7 @@ const figures: Figure[] = [
     metric: "cost",
     value: (c) => (c.unpricedAttempts && !c.costUsd ? undefined : (c.costUsd ?? 0)),
     text: money,
-    note: (c) => (c.unpricedAttempts ? `${count(c.unpricedAttempts, "attempt")} without a price` : ""),
+    note: (c) => (c.unpricedAttempts ? `cost of ${count(c.unpricedAttempts, "attempt")} unknown` : ""),
   },
   {
     name: "Tokens",

@@ -38,7 +38,7 @@ export function Captures({ machine }: { machine: Machine }) {
       title="Captured bodies"
       intro={
         <>
-          Store the bodies of requests and answers for debugging, encrypted and with credentials masked. Off by default.{" "}
+          Store prompts and answers for debugging, encrypted and with credentials masked. Off by default.{" "}
           <a href="/docs/guides/captured-bodies" target="_blank" rel="noreferrer">
             Learn more
           </a>
