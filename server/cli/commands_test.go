@@ -476,7 +476,7 @@ func TestCommandsWorkOnADataDirectory(t *testing.T) {
 		t.Errorf("without a database: exit %d, %s", code, failed)
 	}
 	other.run("", "init", "--data", other.data)
-	if code, out, failed := other.run("", "keys"); code != 0 || !strings.Contains(out, "first key") {
+	if code, out, failed := other.run("", "keys"); code != 0 || !strings.Contains(out, "Default key") {
 		t.Errorf("without a server: exit %d, %s%s", code, out, failed)
 	}
 	if code, out, failed := other.run("", "keys", "add", "later"); code != 0 || !strings.HasPrefix(out, "sk-") {

@@ -301,7 +301,7 @@ func TestPruneDeletesOnlyWhatTheFileOwns(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		args, want, not string
-	}{{"keys", "laptop", "other"}, {"keys", "manager", "first key"}, {"models aliases", "", "small"}, {"budgets", "all", "-"}} {
+	}{{"keys", "laptop", "other"}, {"keys", "manager", "Default key"}, {"models aliases", "", "small"}, {"budgets", "all", "-"}} {
 		_, out, _ := w.run("", strings.Fields(tt.args)...)
 		if !strings.Contains(out, tt.want) || strings.Contains(out, tt.not) {
 			t.Errorf("weir %s: %s", tt.args, out)

@@ -87,7 +87,7 @@ func TestConfigFileIsAppliedWhenItChanges(t *testing.T) {
 		_, list := call("GET", machine+collection, "")
 		return list.Get(`data.#(name=="` + name + `").id`).Str
 	}
-	if id("/api/providers", "main") == "" || id("/api/keys", "first key") == "" {
+	if id("/api/providers", "main") == "" || id("/api/keys", "Default key") == "" {
 		t.Fatal("an account or a key is missing")
 	}
 	_, other := call("POST", machine+"/api/keys", `{"name":"by hand"}`)

@@ -192,7 +192,7 @@ test("revoking your own key or the last management key shows a warning", async (
   await dialog.getByText("You are signed in with this key").waitFor();
   await dialog.getByText("the last key that can manage this machine").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
-  await page.getByRole("button", { name: "Revoke first key" }).click();
+  await page.getByRole("button", { name: "Revoke Default key" }).click();
   await dialog.getByText("the last key that can call models").waitFor();
   assert.equal(await dialog.getByText("signed in with this key").count(), 0);
 });

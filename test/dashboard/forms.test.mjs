@@ -18,7 +18,7 @@ const forms = [
     (page) => page.getByRole("button", { name: "New key" }).first().click(),
     { Name: "laptop", "Allowed models": "up/*" },
   ],
-  ["keys", (page) => page.getByRole("button", { name: "Edit first key" }).click(), { Name: "renamed" }],
+  ["keys", (page) => page.getByRole("button", { name: "Edit Default key" }).click(), { Name: "renamed" }],
   ["budgets", (page) => openUnlessOpen(page, "New budget"), { Name: "monthly", Limit: "5" }],
   ["combos", (page) => openUnlessOpen(page, "New combo"), { Name: "best" }],
   ["models?view=aliases", null, { Alias: "quick", "Target model": "up/test-chat" }],

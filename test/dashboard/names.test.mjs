@@ -112,7 +112,7 @@ test("times are local, with UTC in the tooltip", async (t) => {
   assert.ok(id);
   const page = await open(t, b, { at: `#/m/${machineId}/keys`, timezoneId: "Asia/Kolkata" });
   await settled(page);
-  await page.getByRole("button", { name: "Edit first key" }).click();
+  await page.getByRole("button", { name: "Edit Default key" }).click();
   const time = page.getByRole("dialog").locator("time").first();
   const utc = new Date(createdAt).toISOString();
   assert.equal(await time.getAttribute("title"), `${utc.slice(0, 19).replace("T", " ")} UTC`);

@@ -41,7 +41,7 @@ func TestLeaseCreatesOneKey(t *testing.T) {
 	if id, ok := rpc.LeaseMachine(w.obj.KeySecret, lease); !ok || id != mid {
 		t.Fatalf("got %s", answer.Raw)
 	}
-	if w.keyNames() != "first key" {
+	if w.keyNames() != "Default key" {
 		t.Errorf("a key exists before the claim: %s", w.keyNames())
 	}
 	status, a := w.claim(mid, lease, "codex")
@@ -62,7 +62,7 @@ func TestLeaseCreatesOneKey(t *testing.T) {
 	if status, a := w.claim(mid, lease, "codex"); status != 403 || a.Get("error.code").Str != "invalid_lease" {
 		t.Errorf("a second claim: got %d %s", status, a.Raw)
 	}
-	if got := w.keyNames(); got != "first key,Codex CLI" {
+	if got := w.keyNames(); got != "Default key,Codex CLI" {
 		t.Errorf("keys: %s", got)
 	}
 }

@@ -42,7 +42,7 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 	if err != nil {
 		return nil, err
 	}
-	key.Name, key.Scopes, key.CreatedAt = "first key", scopes, r.Now
+	key.Name, key.Scopes, key.CreatedAt = "Default key", scopes, r.Now
 	r.PutKey(&storage.Key{Key: key})
 	r.Audit("operator", "POST /api/machines", r.ID, []string{"name"})
 	out := storage.Reply{Status: 201, Body: rpc.Created{MachineID: r.ID, APIKey: text}}

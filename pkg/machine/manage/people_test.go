@@ -235,7 +235,7 @@ func TestRemovalReachesWhatKeysOfPersonMade(t *testing.T) {
 		t.Errorf("the invitation: got %s", a.Raw)
 	}
 	w.API("DELETE", "/api/people", "", func(e *rpc.ManageCall) { e.Route, e.Params = "/api/people/{id}", []string{annID} })
-	for _, k := range w.OK("GET", "/api/keys", "").Get(`data.#(name!="first key")#`).Array() {
+	for _, k := range w.OK("GET", "/api/keys", "").Get(`data.#(name!="Default key")#`).Array() {
 		if !k.Get("pausedAt").Exists() {
 			t.Errorf("after the removal: got %s", k.Raw)
 		}
@@ -268,7 +268,7 @@ func TestRemovalReachesWhatPersonImported(t *testing.T) {
 	w.API("DELETE", "/api/people", "", func(e *rpc.ManageCall) { e.Route, e.Params = "/api/people/{id}", []string{annID} })
 	keys := w.OK("GET", "/api/keys", "").Get("data").Array()
 	for _, k := range keys {
-		if k.Get("name").Str != "first key" && !k.Get("pausedAt").Exists() {
+		if k.Get("name").Str != "Default key" && !k.Get("pausedAt").Exists() {
 			t.Errorf("after the removal: got %s", k.Raw)
 		}
 	}
