@@ -59,13 +59,15 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	}
 	var in map[string]json.RawMessage
 	if raw != nil {
-		_, err := jsonscan.Read(raw, "name", "scopes", "machineId", "mutationId")
+		_, err := jsonscan.Read(raw, "name", "scopes", "machineId", "withoutKey", "mutationId")
 		if err != nil || json.Unmarshal(raw, &in) != nil || in == nil {
 			return nil, apierr.Invalid("", "The body must be a JSON object without duplicate fields.")
 		}
 	}
-	if _, given := in["mutationId"]; given {
-		return nil, apierr.Invalid("mutationId", "mutationId is not a field of a machine.")
+	for _, name := range []string{"withoutKey", "mutationId"} { // of the object alone
+		if _, given := in[name]; given {
+			return nil, apierr.Invalid(name, "%s is not a field of a machine.", name)
+		}
 	}
 	id, err := rpc.NewMachineID(rand.Reader)
 	if err != nil {

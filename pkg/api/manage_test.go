@@ -122,6 +122,11 @@ func TestMachines(t *testing.T) {
 	if status != 201 || first.Raw != again.Raw || !rpc.IsMachineID(first.Get("machineId").Str) {
 		t.Errorf("got %s, then %d %s", first.Raw, status, again.Raw)
 	}
+	for _, name := range []string{"withoutKey", "mutationId"} { // of the object alone
+		if status, a, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", `{"`+name+`":true}`); status != 400 {
+			t.Errorf("%s: got %d %s", name, status, a.Raw)
+		}
+	}
 	const moved = "movedmachine0001"
 	for _, want := range []int{201, 409} {
 		status, a, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", `{"name":"moved","machineId":"`+moved+`"}`)

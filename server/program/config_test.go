@@ -184,7 +184,8 @@ func TestConfigFileIsAppliedWhenItChanges(t *testing.T) {
 // Without a machine, or with a file that is missing, the server serves and says what is missing.
 func TestConfigFileThatCannotBeAppliedStopsNothing(t *testing.T) {
 	home := t.TempDir()
-	p, base := serving(t, home, nil, "--config", filepath.Join(home, "missing.yaml"))
+	env := []string{"ADMIN_TOKEN=" + strings.Repeat("a", 32)} // so there is no machine
+	p, base := serving(t, home, env, "--config", filepath.Join(home, "missing.yaml"))
 	p.until(&p.stderr, "missing.yaml: no such file")
 	res, err := http.Get(base + "/health")
 	if err != nil || res.StatusCode != 200 {

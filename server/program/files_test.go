@@ -34,7 +34,7 @@ func TestCallsBeyondTheOpenFilesAreRefused(t *testing.T) {
 	data := filepath.Join(home, "data")
 	p, base := serving(t, home, []string{fmt.Sprintf("%s=%d", withFiles, files), "ALLOW_PRIVATE_UPSTREAMS=true", "ADMIN_TOKEN=" + long("a")})
 	p.until(&p.stderr, "at most 256 files may be open")
-	out, err := askInit(t.Context(), data, "")
+	out, err := askInit(t.Context(), data, "own")
 	if err != nil {
 		t.Fatal(err)
 	}

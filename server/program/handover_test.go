@@ -104,7 +104,7 @@ func (s *supervisor) restart(p *process, overlap bool) *process {
 // connected initializes the server with a connection to an upstream as "up", and returns a key.
 func (s *supervisor) connected(upstream string) (key string) {
 	s.Helper()
-	out, err := askInit(s.Context(), s.data(), "")
+	out, err := askInit(s.Context(), s.data(), "own")
 	if err != nil {
 		s.Fatal(err)
 	}

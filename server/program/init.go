@@ -92,13 +92,9 @@ func (k *stack) initialize(ctx context.Context, name string, at net.Addr) (out i
 		if name == "" {
 			name = firstMachine
 		}
-		id, err := rpc.NewMachineID(rand.Reader)
+		created, err := k.create(ctx, name, false)
 		if err != nil {
 			return out, err
-		}
-		var created rpc.Created
-		if err := k.ask(ctx, id, "create", map[string]string{"name": name}, &created); err != nil {
-			return out, fmt.Errorf("create a machine: %w", err)
 		}
 		out.MachineID, out.APIKey = created.MachineID, created.APIKey
 	}
@@ -110,6 +106,22 @@ func (k *stack) initialize(ctx context.Context, name string, at net.Addr) (out i
 		out.SignIn = signInLink(out.Base, code)
 	}
 	return out, nil
+}
+
+// create creates a machine. One without a key is for an output that may be a log.
+func (k *stack) create(ctx context.Context, name string, withoutKey bool) (created rpc.Created, err error) {
+	id, err := rpc.NewMachineID(rand.Reader)
+	if err != nil {
+		return created, err
+	}
+	in := struct {
+		Name       string `json:"name"`
+		WithoutKey bool   `json:"withoutKey,omitempty"`
+	}{name, withoutKey}
+	if err := k.ask(ctx, id, "create", in, &created); err != nil {
+		return created, fmt.Errorf("create a machine: %w", err)
+	}
+	return created, nil
 }
 
 func (k *stack) hasMachines(ctx context.Context) (bool, error) {

@@ -190,13 +190,13 @@ func commands() []command {
 	return []command{
 		{
 			name: "serve", summary: "run the server",
-			text:     "The first start creates the data directory and the secrets in it, and prints a\nlink that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
+			text:     "The first start creates the data directory, secrets and a machine in it, and prints\na link that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
 			settings: serveSettings,
 			run:      (*run).serve,
 		},
 		{
-			name: "init", summary: "create the first machine and its key, print a sign-in link",
-			text:     "A machine is a tenant with its own accounts, keys and models. If there is one,\ninit prints only a link; the link works once, within an hour, and replaces the\none before it. It works beside a running server and without one.",
+			name: "init", summary: "print a sign-in link, create the first machine if it is missing",
+			text:     "A machine is a tenant with its own accounts, keys and models. Without one,\ninit creates it and prints its key. The link works once, within an hour, and\nreplaces the one before it. init works beside a running server and without one.",
 			settings: []string{"data", "listen", "public-url", "tls-cert", "tls-key"},
 			flags: func(f *flags) {
 				f.StringVar(&f.name, "name", "", "create a machine of this `NAME`, also if there are machines; the first is \"main\"")

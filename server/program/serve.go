@@ -129,6 +129,9 @@ func (r *run) serve(f *flags) error {
 	if r.Started != nil {
 		r.Started(Parts{v.at, v.host, k.engine, k.objects, m})
 	}
+	if err := v.createFirst(); err != nil { // before weir init and the configuration file look for one
+		v.warn("%s", oneLine(err))
+	}
 	closeControl, closeMetrics := v.serveControl(), v.serveMetrics(m)
 	defer closeMetrics()
 	closeConfig := v.openConfig()
@@ -289,6 +292,18 @@ func (v *server) where() string {
 	return strings.TrimSuffix(v.settings.listen.String()+" and "+base, " and ")
 }
 
+// createFirst creates the first machine at the first start, unless the operator sets secrets: that is
+// automation, which creates its machines. The output may be a log, so there is no key yet.
+func (v *server) createFirst() error {
+	if !v.first || v.settings.secretEnvironment != (secrets{}) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), initTime)
+	defer cancel()
+	_, err := v.create(ctx, firstMachine, true)
+	return err
+}
+
 // greet prints where the server is and, at the first start, how to sign in.
 func (v *server) greet() error {
 	s, base := v.settings, v.settings.base(v.at)
@@ -309,7 +324,8 @@ func (v *server) greet() error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(v.stdout, "\nSign in to the dashboard (the link works once, within an hour):\n\n%s\n\nNext: connect an account there. Ctrl-C stops weir.\n%s creates a machine and its key here, and prints another link.\n", signInLink(base, code), v.call("init", s))
+	fmt.Fprintf(v.stdout, "\nSign in to the dashboard (the link works once, within an hour):\n\n%s\n\nNext: connect an account there. Ctrl-C stops weir.\n%s prints another link.\n",
+		signInLink(base, code), v.call("init", s))
 	return nil
 }
 

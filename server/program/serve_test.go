@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 var signInCode = regexp.MustCompile(`(http\S+)/#/sign-in/(once-\S+)`)
@@ -61,6 +63,9 @@ func TestFirstStartPrintsALinkThatSignsIn(t *testing.T) {
 	if status, _ := signIn(t, base, link[2]); status != 401 {
 		t.Errorf("the second use: %d", status)
 	}
+	if got := machines(t, home, base); got != `["main"]` {
+		t.Errorf("machines %s, want one, which the link opens", got)
+	}
 	if status, body, _ := answer(t, http.DefaultClient, "GET", base+"/", ""); status != 200 || !strings.Contains(body, "<html") {
 		t.Errorf("the dashboard: %d", status)
 	}
@@ -73,9 +78,42 @@ func TestFirstStartPrintsALinkThatSignsIn(t *testing.T) {
 			t.Errorf("not a line of JSON: %q", line)
 		}
 	}
-	p, _ = serving(t, home, nil)
+	p, base = serving(t, home, nil)
 	if strings.Contains(p.stdout.String(), codePrefix) {
 		t.Error("a later start prints a link")
+	}
+	if got := machines(t, home, base); got != `["main"]` {
+		t.Errorf("machines %s after a later start", got)
+	}
+	if text := p.stdout.String(); strings.Contains(text, "sk-") {
+		t.Errorf("a key is printed: %s", text)
+	}
+}
+
+// machines returns the names of the machines, as JSON.
+func machines(t *testing.T, home, base string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(home, "data", secretsName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, body, _ := answer(t, http.DefaultClient, "GET", base+"/api/machines", "", "Authorization", "Bearer "+gjson.GetBytes(raw, "ADMIN_TOKEN").Str)
+	if status != 200 {
+		t.Fatalf("status %d: %s", status, body)
+	}
+	return gjson.Get(body, "data.#.name").Raw
+}
+
+func TestSecretsOfTheOperatorCreateNoMachine(t *testing.T) {
+	token, secret, key := strings.Repeat("a", 32), strings.Repeat("b", 32), strings.Repeat("c", 32)
+	for name, env := range map[string][]string{
+		"all":   {"ADMIN_TOKEN=" + token, "API_KEY_SECRET=" + secret, "CREDENTIALS_KEY=" + key},
+		"token": {"ADMIN_TOKEN=" + token},
+	} {
+		_, base := serving(t, t.TempDir(), env)
+		if _, body, _ := answer(t, http.DefaultClient, "GET", base+"/api/machines", "", "Authorization", "Bearer "+token); gjson.Get(body, "total").Raw != "0" {
+			t.Errorf("%s: %s", name, body)
+		}
 	}
 }
 
@@ -124,7 +162,7 @@ func TestBackupRestoresByCopying(t *testing.T) {
 	home := t.TempDir()
 	data := filepath.Join(home, "data")
 	p, base := serving(t, home, nil)
-	_, text, _ := output(t, home, nil, "init", "--data", data)
+	_, text, _ := output(t, home, nil, "init", "--name", "kept", "--data", data)
 	key := keyIn.FindString(text)
 	if code, text, failed := output(t, home, nil, "backup", "running.db", "--data", data); code != 0 || !strings.Contains(text, "secrets.json") {
 		t.Fatalf("backup: exit %d, %s %s", code, text, failed)
@@ -200,7 +238,7 @@ func TestControlSocketOfALongPathIsElsewhere(t *testing.T) {
 	home := t.TempDir()
 	data := filepath.Join(home, strings.Repeat("long", 30))
 	p, base := serving(t, home, nil, "--data", data)
-	code, text, failed := output(t, home, nil, "init", "--data", data)
+	code, text, failed := output(t, home, nil, "init", "--name", "another", "--data", data)
 	if code != 0 || listed(t, base, keyIn.FindString(text)) != 200 {
 		t.Errorf("init: exit %d, %s %s", code, text, failed)
 	}
@@ -376,7 +414,7 @@ func serveIn(t *testing.T, home string, change func(*run)) *inProcess {
 		}
 	}
 	s.base = baseURL.FindStringSubmatch(s.stdout.String())[1]
-	out, err := askInit(context.Background(), filepath.Join(home, "data"), "")
+	out, err := askInit(context.Background(), filepath.Join(home, "data"), "own")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,9 +28,9 @@ func TestRefusedAddressIsInTheLogOnly(t *testing.T) {
 			go func() {
 				s.code <- r.main([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(home, "data")})
 			}()
-			s.until("creates a machine")
+			s.until("prints another link")
 			s.base = baseURL.FindStringSubmatch(s.stdout.String())[1]
-			out, err := askInit(t.Context(), filepath.Join(home, "data"), "")
+			out, err := askInit(t.Context(), filepath.Join(home, "data"), "own")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -166,27 +166,21 @@ const fresh = { skip: platform !== "native" && "native only: install.sh installs
 
 test("from the line of the README to the first answer of a tool, in the dashboard", fresh, async (t) => {
   const home = await folder(t),
-    act = counted(t, 13),
+    act = counted(t, 9),
     start = performance.now();
   const { link } = await act("run the line that installs", () => installed(t, home));
   const { origin } = new URL(link);
   const page = await open(t, { ...b, url: origin }, { as: null });
   await act("open the link", () => page.goto(link));
-  await act("create a machine", () => page.getByRole("button", { name: "Create your first machine" }).click());
-  const dialog = page.getByRole("dialog");
-  await act("name it", () => dialog.getByLabel("Name").fill("main"));
-  await act("confirm", () => dialog.getByRole("button", { name: "Create", exact: true }).click());
-  await act("open the machine", () => dialog.getByRole("link", { name: "Open machine" }).click());
   await connect(page, home, act);
   t.diagnostic(`${Math.round(performance.now() - start)} ms without the person`);
 });
 
 test("from the line of the README to the first answer of a tool, in terminals", fresh, async (t) => {
   const home = await folder(t),
-    act = counted(t, 6);
+    act = counted(t, 5);
   const { env } = await act("run the line that installs", () => installed(t, home));
   const weir = join(home, ".local/bin/weir");
-  await act("weir init", () => run(weir, ["init"], { env }));
   await act("weir accounts add openai", () => {}); // asks for the key
   await act("paste the key", () =>
     run("sh", ["-c", 'printf sk-openai-0123456789abcdef | "$0" accounts add openai', weir], { env }),

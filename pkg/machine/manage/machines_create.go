@@ -7,14 +7,15 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// CreateMachine creates the machine with its first key. The registry knows of it first.
+// CreateMachine creates the machine with its first key, or withoutKey. The registry knows of it first.
 //
-//	create {name, scopes, mutationId} → 201 Created; 409 when it is there
+//	create {name, scopes, withoutKey, mutationId} → 201 Created; 409 when it is there
 func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) error) (any, error) {
 	in := readObject(orEmpty(r.Body), "")
-	in.only("name", "scopes", "mutationId")
+	in.only("name", "scopes", "withoutKey", "mutationId")
 	name, _ := in.text("name", 200)
 	scopes := readScopes(in)
+	withoutKey, _ := in.bool("withoutKey")
 	mutation, _ := in.text("mutationId", rpc.MaxIdempotencyKey)
 	if in.Err != nil {
 		return nil, in.Err
@@ -38,14 +39,18 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 		return nil, apierr.New(409, "machine_exists", "A machine with this id exists already.")
 	}
 	r.Create(name)
-	text, key, err := rpc.MintKey(o.Rand, o.KeySecret, r.ID)
-	if err != nil {
-		return nil, err
+	created := rpc.Created{MachineID: r.ID}
+	if !withoutKey {
+		text, key, err := rpc.MintKey(o.Rand, o.KeySecret, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		key.Name, key.Scopes, key.CreatedAt = "Default key", scopes, r.Now
+		r.PutKey(&storage.Key{Key: key})
+		created.APIKey = text
 	}
-	key.Name, key.Scopes, key.CreatedAt = "Default key", scopes, r.Now
-	r.PutKey(&storage.Key{Key: key})
 	r.Audit("operator", "POST /api/machines", r.ID, []string{"name"})
-	out := storage.Reply{Status: 201, Body: rpc.Created{MachineID: r.ID, APIKey: text}}
+	out := storage.Reply{Status: 201, Body: created}
 	if err := c.keep(rpc.ManageAnswer{Status: 201, Body: storage.EncodeJSON(out.Body)}); err != nil {
 		return nil, err
 	}

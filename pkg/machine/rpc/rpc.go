@@ -281,5 +281,5 @@ type Connected struct {
 // Created is the answer to the creation of a machine. The key is shown once.
 type Created struct {
 	MachineID string `json:"machineId"`
-	APIKey    string `json:"apiKey"`
+	APIKey    string `json:"apiKey,omitempty"`
 }

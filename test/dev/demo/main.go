@@ -218,7 +218,7 @@ func (g *gateway) greeting(key *string) string {
 	fmt.Fprintf(&b, "weir is running at %s\nData: %s\n\n", g.url, g.state)
 	fmt.Fprintf(&b, "Open the dashboard; the link signs you in as the operator, so keep it to yourself:\n\n%s/#/sign-in/%s\n\n", g.url, g.token)
 	if key == nil {
-		b.WriteString("Create a machine there, then add a provider.\n")
+		b.WriteString("Add a provider there, then connect a tool.\n")
 	} else {
 		b.WriteString("Or call the demo machine, whose provider is a test upstream on this computer:\n\n")
 		for _, call := range [][2]string{
