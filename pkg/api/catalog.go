@@ -25,10 +25,11 @@ type ProviderRow struct {
 	OptVars  []string       `json:"optionalVars"`   // that it may give
 	Rebase   bool           `json:"baseUrlAllowed"` // another base address may be given
 	BaseURL  string         `json:"baseUrl,omitempty"`
-	Local    bool           `json:"local"`            // runs on the operator's own network
-	Lists    bool           `json:"listsModels"`      // has a list of models to ask for
-	KeyURL   string         `json:"keyUrl,omitempty"` // where its keys are created
-	Connect  []string       `json:"connect"`          // how an account is signed in to: authorize, device
+	Local    bool           `json:"local"`                 // runs on the operator's own network
+	Lists    bool           `json:"listsModels"`           // has a list of models to ask for
+	KeyURL   string         `json:"keyUrl,omitempty"`      // where its keys are created
+	Prefixes []string       `json:"keyPrefixes,omitempty"` // with which its keys alone begin
+	Connect  []string       `json:"connect"`               // how an account is signed in to: authorize, device
 
 	ConnectError string `json:"connectError,omitempty"` // why the operator's OAuth client cannot be used
 }
@@ -72,7 +73,7 @@ func (h *OAuth) Catalog(context.Context, *auth.Call) (*httpmsg.Response, error) 
 func rowOf(d *provider.Descriptor) ProviderRow {
 	r := ProviderRow{
 		ID: d.ID, Alias: d.Alias, Name: d.Name, Initials: cmp.Or(d.Initials, initialsOf(d.Name)),
-		KeyURL: d.KeyURL, Kinds: d.Kinds,
+		KeyURL: d.KeyURL, Prefixes: d.KeyPrefixes, Kinds: d.Kinds,
 		Auth:    schemeOf(d.Auth.Scheme),
 		KeyFree: d.Auth.Optional || d.Auth.Scheme == provider.None,
 		Vars:    []string{}, OptVars: []string{}, Connect: []string{}, Rebase: d.Rebase, BaseURL: d.BaseURL, Local: d.Local,

@@ -84,6 +84,7 @@ type Descriptor struct {
 	ID, Alias, Name string
 	Initials        string      // of its mark; "" for the first two letters of Name
 	KeyURL          string      // the page where its keys are created; "" if it has none
+	KeyPrefixes     []string    // texts with which its keys begin, and no other provider's keys
 	StatusPage      string      // its public status, with Atlassian's /api/v2/summary.json; "" without one
 	ModelsDev       []string    // its ids at models.dev, whose document may refresh its prices
 	Dialect         llm.Dialect // of its chat, at the endpoint that llm.Dialect.Endpoint names

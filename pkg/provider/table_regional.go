@@ -118,6 +118,7 @@ var regional = []Descriptor{{
 	ModelsDev:    []string{"huggingface"},
 	Initials:     "HF",
 	KeyURL:       "https://huggingface.co/settings/tokens",
+	KeyPrefixes:  []string{"hf_"},
 	Test:         "Qwen/Qwen3-8B",
 	BaseURL:      "https://router.huggingface.co/v1",
 	OptHeader:    [][2]string{{"x-hf-bill-to", "bill_to"}},

@@ -90,6 +90,13 @@ func TestEveryRowIsComplete(t *testing.T) {
 		if len(d.Kinds) == 0 || len(d.Endpoints) == 0 {
 			t.Errorf("%s: no kinds or no endpoints", d.ID)
 		}
+		for _, p := range d.KeyPrefixes {
+			for _, other := range All() {
+				if other != d && slices.ContainsFunc(other.KeyPrefixes, func(q string) bool { return strings.HasPrefix(p, q) }) {
+					t.Errorf("%s: keys that begin with %s may be those of %s", d.ID, p, other.ID)
+				}
+			}
+		}
 		if needsKey := d.Auth.Scheme != None && !d.Auth.Optional; needsKey && !strings.HasPrefix(d.KeyURL, "https://") {
 			t.Errorf("%s: no page where its keys are created: %q", d.ID, d.KeyURL)
 		}

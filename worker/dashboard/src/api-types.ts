@@ -139,6 +139,8 @@ export interface ProviderRow {
   keyFree: boolean;
   /** where its keys are created */
   keyUrl?: string;
+  /** with which its keys begin, and no other provider's */
+  keyPrefixes?: string[];
   vars: string[];
   optionalVars: string[];
   baseUrlAllowed: boolean;

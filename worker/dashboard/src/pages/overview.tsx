@@ -9,18 +9,17 @@ import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
 import { Accounts, needsOf } from "./overview/accounts";
 import { Budgets } from "./overview/budgets";
-import { Checklist, progressOf, toolLinks, useHidden } from "./overview/checklist";
+import { Checklist, progressOf, useHidden } from "./overview/checklist";
 import { Failures } from "./overview/failures";
 import { Figures, loadSeries, type Range, ranges } from "./overview/figures";
 import { Next } from "./overview/next";
 import { Week } from "./overview/week";
-import { last } from "./providers/priorities";
 
 const newMs = 4000; // between refreshes, while the checklist is shown
 const refreshMs = 30_000;
 const failures = 5; // that are listed
 
-const loadAdd = () => import("./providers/add").then((m) => ({ default: m.AddConnection }));
+const loadTool = () => import("./overview/tool");
 
 // Overview is the first page of a machine: what to do first, how it works now, and what
 // needs its owner.
@@ -58,7 +57,7 @@ export default function Overview({ machine, machineName, has }: PageProps) {
     [machine],
   );
   const [hidden, hide] = useHidden(machine);
-  const [adding, setAdding] = useState<ProviderRow | null>(null);
+  const [tool, setTool] = useState(""); // whose command is shown
 
   const progress = accounts.data && start.data && progressOf(accounts.data.conns, start.data);
   const isNew = !!progress && !hidden && progress.some((done) => !done);
@@ -82,7 +81,17 @@ export default function Overview({ machine, machineName, has }: PageProps) {
       intro={machineName && <bdi>{machineName}</bdi>}
       actions={<Tabs label="Period" value={range} items={ranges} onPick={setRange} />}
     >
-      {isNew && <Checklist machine={machine} progress={progress} catalog={catalog} onAdd={setAdding} onHide={hide} />}
+      {isNew && (
+        <Checklist
+          machine={machine}
+          progress={progress}
+          catalog={catalog}
+          onAccount={accounts.reload}
+          onTool={setTool}
+          onHide={hide}
+        />
+      )}
+      {tool && <Lazy key={tool} load={loadTool} what="command" props={{ machine, id: tool }} />}
       {progress && !isNew && accounts.data && budgets.data && week.data && !targets.loading && (
         <Next
           machine={machine}
@@ -127,27 +136,6 @@ export default function Overview({ machine, machineName, has }: PageProps) {
             </Section>
           )}
         </div>
-      )}
-      {adding && (
-        <Lazy
-          load={loadAdd}
-          what="form"
-          props={{
-            machine,
-            of: adding,
-            priority: accounts.data ? last(accounts.data.conns) : undefined,
-            next: (
-              <>
-                <h3>Connect a tool</h3>
-                <div class="row wrap">{toolLinks(machine)}</div>
-              </>
-            ),
-            onClose: () => {
-              setAdding(null);
-              void accounts.reload();
-            },
-          }}
-        />
       )}
     </Page>
   );

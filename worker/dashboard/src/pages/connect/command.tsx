@@ -27,6 +27,7 @@ export function Command({
   model,
   small,
   call,
+  now,
 }: {
   machine: Machine;
   tool: ToolRow;
@@ -34,6 +35,8 @@ export function Command({
   small: string;
   /** id of the tool's last call that succeeded: another one than before means that the command was used */
   call: string;
+  /** copies the command as soon as it is shown */
+  now?: boolean;
 }) {
   const [created, setCreated] = useState<SetupCommand | null>(null),
     [before, setBefore] = useState(""),
@@ -58,6 +61,9 @@ export function Command({
       );
     });
   useEffect(() => {
+    if (now) void create();
+  }, []);
+  useEffect(() => {
     if (!created) return;
     const timer = setTimeout(() => setExpired(true), lifetime);
     return () => clearTimeout(timer);
@@ -70,7 +76,7 @@ export function Command({
   const undo = `${location.origin}/setup/${tool.id}.${shell}`;
   return (
     <Section
-      title="With one command"
+      title={now ? `Connect ${tool.name}` : "With one command"}
       intro={
         <>
           Creates a key and writes {tool.files?.map((f, i) => [i > 0 && " and ", <code key={f}>{f}</code>])}. The rest

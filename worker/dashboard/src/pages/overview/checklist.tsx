@@ -2,25 +2,24 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Machine, playgroundKeyName } from "../../api";
 import type { ConnectionRow, KeyRow, ProviderRow } from "../../api-types";
-import { popular } from "../../connections";
+import { useAction } from "../../hooks";
 import { Icon } from "../../icons";
 import { Section } from "../../layout";
-import { Monogram } from "../../monogram";
-import { providerMarks } from "../providers/marks";
 import { remember, remembered } from "../../remembered";
 import { to } from "../../route";
 import { Button } from "../../ui";
+import { PasteKey } from "./paste";
 
-// popularTools are those that the checklist offers directly.
-export const popularTools: [id: string, name: string][] = [
+// popularTools are those whose command the checklist copies.
+const popularTools: [id: string, name: string][] = [
   ["claude-code", "Claude Code"],
   ["codex", "Codex CLI"],
   ["opencode", "OpenCode"],
-  ["cursor", "Cursor"],
+  ["gemini-cli", "Gemini CLI"],
 ];
 
-// Progress states which steps are done: an account, a key, a tool, a call.
-export type Progress = [account: boolean, key: boolean, tool: boolean, call: boolean];
+// Progress states which steps are done: an account, a tool, a call.
+export type Progress = [account: boolean, tool: boolean, call: boolean];
 
 // progressOf returns the progress of a machine. A tool is connected once a key other
 // than the playground's has been used.
@@ -28,7 +27,6 @@ export function progressOf(conns: ConnectionRow[], of: { keys: KeyRow[]; answere
   const keys = of.keys.filter((k) => k.scopes.includes("data") && k.name !== playgroundKeyName);
   return [
     conns.some((c) => c.isActive && !c.status.startsWith("needs_")),
-    keys.length > 0,
     keys.some((k) => !!k.lastUsedAt),
     of.answered,
   ];
@@ -45,68 +43,55 @@ export function useHidden(machine: Machine): [hidden: boolean, hide: () => void]
   return [hidden, hide];
 }
 
-// toolLinks returns links to the pages of popular tools, and to all of them.
-export const toolLinks = (machine: Machine) => (
-  <>
-    {popularTools.map(([id, name]) => (
-      <a key={id} class="button" href={to(machine.id, "connect", id)}>
-        {name}
-      </a>
-    ))}
-    <a class="button quiet" href={to(machine.id, "connect")}>
-      All tools
-    </a>
-  </>
-);
-
 // Checklist leads to the first call. Its steps are ticked by what the machine has.
 export function Checklist({
   machine,
   progress,
   catalog,
-  onAdd,
+  onAccount,
+  onTool,
   onHide,
 }: {
   machine: Machine;
   progress: Progress;
   catalog: ProviderRow[];
-  onAdd: (p: ProviderRow) => void;
+  onAccount: () => Promise<void>;
+  onTool: (id: string) => void;
   onHide: () => void;
 }) {
-  const [account, key, tool, call] = progress;
-  const marks = providerMarks(catalog);
+  const [account, tool, call] = progress;
+  const adding = useAction();
   const steps: [title: string, done: boolean, what: ComponentChildren][] = [
     [
       "Connect an account",
-      account,
+      account && !adding.busy,
       <>
-        {popular.slice(0, 4).map((id) => {
-          const p = catalog.find((row) => row.id === id);
-          return (
-            p && (
-              <button type="button" key={id} onClick={() => onAdd(p)}>
-                <Monogram of={marks.get(id)} />
-                <span>
-                  <span class="hidden">Connect </span>
-                  {p.name}
-                </span>
-              </button>
-            )
-          );
-        })}
+        {machine.may("editor") && catalog.length > 0 && (
+          <PasteKey machine={machine} catalog={catalog} adding={adding} onChange={onAccount} />
+        )}
         <a class="button quiet" href={to(machine.id, "providers", "add")}>
-          All providers
+          All providers, your own servers
         </a>
       </>,
     ],
     [
-      "Create an API key",
-      key,
-      <a key="keys" class="button" href={to(machine.id, "keys")}>
-        Create a key
-      </a>,
+      "Connect a tool",
+      tool,
+      <>
+        {account && (
+          <p class="muted">Choose a tool. Its command is copied: it creates a key and writes the tool’s settings.</p>
+        )}
+        {account &&
+          popularTools.map(([id, name]) => (
+            <Button key={id} icon="copy" onClick={() => onTool(id)}>
+              {name}
+            </Button>
+          ))}
+        <a class="button quiet" href={to(machine.id, "connect")}>
+          All tools
+        </a>
+      </>,
     ],
-    ["Connect a tool", tool, toolLinks(machine)],
     [
       "Make the first call",
       call,

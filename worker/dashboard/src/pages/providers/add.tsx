@@ -34,8 +34,6 @@ interface Props {
   of: Addable;
   /** of the new connection; unset if the others are not loaded yet */
   priority?: number;
-  /** shown once the test has succeeded */
-  next?: ComponentChildren;
   onClose: () => void;
 }
 
@@ -45,10 +43,10 @@ const guideOf = (of: Addable) =>
   `/docs/providers/${typeof of === "string" ? of : isServer(of) ? "openai-compatible" : of.id}`;
 
 // AddConnection creates a connection, tried after all others, and tests it.
-export function AddConnection({ machine, of, priority, next, onClose }: Props) {
+export function AddConnection({ machine, of, priority, onClose }: Props) {
   const [added, setAdded] = useState(""); // id
   const title = typeof of === "string" ? families.find(([id]) => id === of)![1] : of.name;
-  if (added) return <Added machine={machine} title={title} id={added} next={next} onClose={onClose} />;
+  if (added) return <Added machine={machine} title={title} id={added} onClose={onClose} />;
   return <Form title={title} machine={machine} of={of} priority={priority} onAdded={setAdded} onClose={onClose} />;
 }
 

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { errorText, type Machine } from "../../api";
 import { testText } from "../../connections";
@@ -20,13 +19,11 @@ export function Added({
   machine,
   title,
   id,
-  next,
   onClose,
 }: {
   machine: Machine;
   title: string;
   id: string;
-  next?: ComponentChildren;
   onClose: () => void;
 }) {
   const [check, setCheck] = useState<Check | null>(null);
@@ -80,9 +77,8 @@ export function Added({
           </>
         )}
       </div>
-      {ok && next}
       <div class="row wrap">
-        <a class={ok && next ? "button" : "button main"} href={to(machine.id, "providers", id)}>
+        <a class="button main" href={to(machine.id, "providers", id)}>
           {ok || !check ? "Choose models" : "Edit"}
         </a>
         <a class="button" href={to(machine.id, "providers")}>

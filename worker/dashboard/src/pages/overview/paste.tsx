@@ -1,0 +1,102 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Machine } from "../../api";
+import type { ConnectionRow, ProviderRow } from "../../api-types";
+import { popular, testText } from "../../connections";
+import type { Action } from "../../hooks";
+import { toast } from "../../toast";
+import { Button, ErrorBox, Field } from "../../ui";
+import { testConnection } from "../providers/test";
+
+// providerOf returns the provider whose keys alone begin as this one does.
+const providerOf = (key: string, catalog: ProviderRow[]) =>
+  catalog.find((p) => p.keyPrefixes?.some((prefix) => key.startsWith(prefix)));
+
+// withKeyAlone returns the providers that need nothing but a key, the popular ones first.
+function withKeyAlone(catalog: ProviderRow[]) {
+  const rank = (p: ProviderRow) => (popular.indexOf(p.id) + popular.length + 1) % (popular.length + 1);
+  return catalog
+    .filter((p) => p.kinds.includes("llm") && !p.keyFree && /^(bearer|key)$/.test(p.auth) && !p.vars.length)
+    .toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+}
+
+// PasteKey adds an account by its key alone. A pasted key that names its provider is added at once.
+// An account that fails its test is deleted again, so that another key can be pasted.
+export function PasteKey({
+  machine,
+  catalog,
+  adding,
+  onChange,
+}: {
+  machine: Machine;
+  catalog: ProviderRow[];
+  adding: Action;
+  onChange: () => Promise<void>;
+}) {
+  const [key, setKey] = useState(""),
+    [chosen, choose] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (!document.activeElement?.matches("input, select, textarea, dialog *")) field.current?.focus();
+  }, []);
+  const known = providerOf(key, catalog);
+  const provider = known ?? catalog.find((p) => p.id === chosen);
+  const add = (apiKey: string, p: ProviderRow) =>
+    adding.run(async () => {
+      const { id } = await machine.post<ConnectionRow>("/providers", { provider: p.id, apiKey });
+      const test = await testConnection(machine, id);
+      const ok = typeof test === "object" && (test.ok || test.error === "unsupported");
+      if (!ok) await machine.del(`/providers/${id}`);
+      await onChange();
+      if (!ok) throw new Error(`${p.name} was not added. ${typeof test === "string" ? test : testText(test)}`);
+      toast(`${p.name} is connected.`);
+    });
+  return (
+    <form
+      onSubmit={(e) => {
+        e.preventDefault();
+        if (provider) void add(key, provider);
+      }}
+    >
+      <Field
+        label="Paste a provider’s key"
+        hint={
+          known ? known.name : "The provider is recognized by the key. It is stored encrypted and never shown again."
+        }
+      >
+        <input
+          ref={field}
+          type="password"
+          autocomplete="off"
+          value={key}
+          onInput={(e) => setKey(e.currentTarget.value.trim())}
+          onPaste={(e) => {
+            const text = e.clipboardData?.getData("text").trim() ?? "",
+              p = providerOf(text, catalog);
+            if (!p || key || adding.busy) return;
+            e.preventDefault();
+            setKey(text);
+            void add(text, p);
+          }}
+        />
+      </Field>
+      {key && !known && (
+        <Field label="Provider">
+          <select required value={chosen} onChange={(e) => choose(e.currentTarget.value)}>
+            <option value="">Choose…</option>
+            {withKeyAlone(catalog).map((p) => (
+              <option key={p.id} value={p.id}>
+                {p.name}
+              </option>
+            ))}
+          </select>
+        </Field>
+      )}
+      {adding.error && <ErrorBox>{adding.error}</ErrorBox>}
+      {key && (
+        <Button type="submit" kind="main" busy={adding.busy}>
+          Add and test
+        </Button>
+      )}
+    </form>
+  );
+}
