@@ -131,7 +131,7 @@ const (
 	limitText    = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
 	settingText  = "A value is a text, a number, or a list or an object of JSON:\n  weir settings set defaultModel=openai/gpt-5 'modelPrices={\"openai/own\":\"1/2\"}'"
 	inviteText   = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. Only members have limits; each\ncall sets all of them."
-	callText     = "PROMPT is read from the standard input if it is left out. With the operator token, a key\nis created for the call and deleted after it; it expires after ten minutes in any case."
+	callText     = "PROMPT is read from the standard input if it is left out. With the operator token, a key\nis created for the calls of an hour. It is stored in gateways.json of the user's\nconfiguration, mode 600."
 	setupText    = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
 	planText     = "FILE is weir.yaml by default, and - is the standard input. Sections that the file does not\nhave are left alone, and fields that an entry does not name keep their values."
 	importText   = "Nothing is changed yet: review the file, then run weir plan and weir apply. A report on the\nstandard error says what was taken, what weir does in another way and what it cannot do. The\nfile has no secrets: it names the variables that they are read from."

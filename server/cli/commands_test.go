@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
 
 	"weir/server/cli"
 )
@@ -198,7 +200,7 @@ var steps = []step{
 	{line: "settings", want: "strategy"},
 	{line: "settings ls --json", want: `"strategy"`},
 	{line: "settings set timeZone=Europe/Berlin idleSeconds=60 capturePercent=100"},
-	{line: "settings set nonsense=1", code: 1, want: "nonsense is not a field that can be set here; the fields are "},
+	{line: "settings set nonsense=1", code: 1, want: "nonsense is not a field that can be set here. The fields here are "},
 	{line: `settings set traceUpstream=["vllm.example.com:8000"]`},
 	{line: "settings --json", want: `"traceUpstream":["vllm.example.com:8000"]`},
 	{line: "settings set idleSeconds="},
@@ -469,6 +471,44 @@ func TestCommandsWorkOnADataDirectory(t *testing.T) {
 	if code, out, failed := w.run("", "call", "local/echo", "Hello"); code != 0 || out != "You said: Hello\n" {
 		t.Errorf("call: exit %d, %s%s%s", code, setup, out, failed)
 	}
+	// One key serves the calls of an hour, so the audit log has one record of them. One that was
+	// revoked is replaced.
+	keysOfCalls := func() (ids []string) {
+		_, out, _ := w.run("", "keys", "--json")
+		for _, id := range gjson.Get(out, `data.#(name=="weir call")#.id`).Array() {
+			ids = append(ids, id.String())
+		}
+		return ids
+	}
+	call := func(more ...string) {
+		t.Helper()
+		code, out, failed := w.run("", append([]string{"call", "local/echo", "Again"}, more...)...)
+		if code != 0 || out != "You said: Again\n" {
+			t.Errorf("call: exit %d, %s%s", code, out, failed)
+		}
+	}
+	call()
+	first := keysOfCalls()
+	_, records, _ := w.run("", "audit", "--json")
+	file := w.gatewaysFile()
+	info, err := os.Stat(file)
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 || len(first) != 1 || strings.Count(records, `"POST /api/keys"`) != 2 {
+		t.Errorf("the keys of two calls are %v, %v, %v", first, err, records)
+	}
+	w.run("", "keys", "revoke", "weir call", "--yes")
+	call()
+	if second := keysOfCalls(); len(second) != 1 || second[0] == first[0] {
+		t.Errorf("the key of a third call is %v after %v", second, first)
+	}
+	// Where nothing can be stored, the key goes with its call.
+	w.run("", "keys", "revoke", "weir call", "--yes")
+	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if call("--data", w.data); len(keysOfCalls()) > 0 {
+		t.Errorf("%v stay", keysOfCalls())
+	}
+	os.Remove(file)
 	// Without a server, the program opens the directory itself.
 	other := &world{T: t, home: t.TempDir()}
 	other.data = filepath.Join(other.home, "data")

@@ -27,6 +27,8 @@ type gateway struct {
 type gateways struct {
 	Current  string             `json:"current,omitempty"` // "" for the data directory
 	Gateways map[string]gateway `json:"gateways"`
+	// Calls has the keys of weir call by URL and machine, each for an hour.
+	Calls map[string]string `json:"calls,omitempty"`
 }
 
 func (a *app) variable(name string) string { v, _ := a.Env(name); return v }
@@ -261,6 +263,7 @@ func (a *app) useGateway(_ context.Context, in *input) error {
 
 func (a *app) forgetGateway(_ context.Context, in *input) error {
 	return a.changeGateways(in, func(g *gateways, name string) {
+		maps.DeleteFunc(g.Calls, func(place, _ string) bool { return strings.HasPrefix(place, g.Gateways[name].URL+"/") })
 		delete(g.Gateways, name)
 		if g.Current == name {
 			g.Current = ""

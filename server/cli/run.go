@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -148,6 +149,10 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 	}
 	v, err := in.send(ctx)
 	if err != nil {
+		if name, ok := strings.CutSuffix(err.Error(), " is not a field that can be set here."); ok {
+			hint := fieldsLike(reflect.TypeFor[FileSettings](), name)
+			err = fmt.Errorf("%w %s", err, strings.ToUpper(hint[:1])+hint[1:])
+		}
 		return err
 	}
 	return a.show(v, func() error { return nil })
@@ -525,26 +530,27 @@ func (a *app) chat(ctx context.Context, in *input) (err error) {
 		}
 		prompt = string(raw)
 	}
-	c, token := *in.client, in.client.token
-	if key, ok := in.body["key"].(string); ok {
-		token = key
-	} else if c.operator() {
-		v, err := c.call(ctx, "POST", "/api/keys", map[string]any{
-			"name": "weir call", "scopes": []string{"data"}, "expiresAt": a.Now().Add(10 * time.Minute).UnixMilli()})
-		if err != nil {
-			return err
-		}
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-			defer cancel()
-			_, removed := in.client.call(ctx, "DELETE", "/api/keys/"+url.PathEscape(v.Get("id").String()), nil)
-			err = errors.Join(err, removed)
-		}()
-		token = v.Get("apiKey").String()
+	c := *in.client
+	send := func(key string) (*http.Response, error) {
+		c.token = key
+		return c.send(ctx, in.method, in.path, map[string]any{
+			"model": in.args[0], "stream": !a.json, "messages": append(messages, map[string]any{"role": "user", "content": prompt})})
 	}
-	c.token = token
-	res, err := c.send(ctx, in.method, in.path, map[string]any{
-		"model": in.args[0], "stream": !a.json, "messages": append(messages, map[string]any{"role": "user", "content": prompt})})
+	var res *http.Response
+	if key, ok := in.body["key"].(string); ok || !c.operator() {
+		res, err = send(cmp.Or(key, c.token))
+	} else {
+		var temporary string
+		res, temporary, err = a.callAsOperator(ctx, in.client, send)
+		if temporary != "" {
+			defer func() {
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+				defer cancel()
+				_, removed := in.client.call(ctx, "DELETE", "/api/keys/"+url.PathEscape(temporary), nil)
+				err = errors.Join(err, removed)
+			}()
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -554,6 +560,46 @@ func (a *app) chat(ctx context.Context, in *input) (err error) {
 		return err
 	}
 	return a.printStream(ctx, res)
+}
+
+// callLife is how long a key of weir call is valid.
+const callLife = time.Hour
+
+// callAsOperator calls a model with a key that is created for the calls of an hour, since the
+// operator token calls none. It is stored with the gateways; where it cannot be, its id is
+// returned, and it is to be removed.
+func (a *app) callAsOperator(ctx context.Context, c *client, send func(key string) (*http.Response, error)) (res *http.Response,
+	temporary string, err error) {
+	prefix, err := c.machinePrefix(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	stored, unreadable := a.readGateways()
+	place := c.base + prefix
+	if old := stored.Calls[place]; old != "" {
+		res, err := send(old)
+		if e := (*apiError)(nil); !errors.As(err, &e) || e.status != http.StatusUnauthorized {
+			return res, "", err
+		}
+		if parts := strings.Split(old, "-"); len(parts) == 4 { // sk-MACHINE-KEY-CHECK
+			_, _ = c.call(ctx, "DELETE", "/api/keys/"+url.PathEscape(parts[2]), nil) // it may be gone
+		}
+	}
+	v, err := c.call(ctx, "POST", "/api/keys", map[string]any{
+		"name": "weir call", "scopes": []string{"data"}, "expiresAt": a.Now().Add(callLife).UnixMilli()})
+	if err != nil {
+		return nil, "", err
+	}
+	key := v.Get("apiKey").String()
+	if stored.Calls == nil {
+		stored.Calls = map[string]string{}
+	}
+	stored.Calls[place] = key
+	if unreadable != nil || a.writeGateways(stored) != nil {
+		temporary = v.Get("id").String()
+	}
+	res, err = send(key)
+	return res, temporary, err
 }
 
 // printStream prints the texts of a stream of chat completions.

@@ -107,7 +107,8 @@ func wideKeys(ctx context.Context, a *app, c *client) (wide []wideKey, err error
 	}
 	for _, k := range keys.Get("data").Array() {
 		state := keyState(a, k).text
-		if state == "expired" || state == "paused" {
+		if end := k.Get("expiresAt").Int(); state == "expired" || state == "paused" ||
+			end > 0 && end <= a.Now().Add(callLife).UnixMilli() { // that of weir call, or of the playground
 			continue
 		}
 		name := cmp.Or(k.Get("name").String(), k.Get("id").String())
