@@ -185,15 +185,21 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 	}
 	v, err := in.send(ctx) // which names an unknown provider
 	if err != nil {
+		if rest, ok := strings.CutPrefix(err.Error(), "providerSpecificData.baseUrl "); ok {
+			return errors.New("--base-url " + rest)
+		}
 		return err
 	}
 	return a.show(v, func() error {
 		err := a.stored(in.what, v)
 		name := ShellWord(clean(cmp.Or(v.Get("name").String(), v.Get("id").String())))
-		if strings.HasSuffix(in.args[0], "-compatible") && !given {
-			fmt.Fprintf(a.Stderr, "It has no API key. If the server wants one: weir accounts rotate %s\n", name)
+		if !strings.HasSuffix(in.args[0], "-compatible") || given {
+			fmt.Fprintf(a.Stderr, "Try it: weir accounts test %s\n", name)
+			return err
 		}
-		fmt.Fprintf(a.Stderr, "Try it: weir accounts test %s\n", name)
+		prefix := clean(cmp.Or(v.Get("providerSpecificData.prefix").String(), v.Get("provider").String()))
+		fmt.Fprintf(a.Stderr, "It has no API key, so the models of the server are not listed. Try one: weir call %s/MODEL Hello\n", prefix)
+		fmt.Fprintf(a.Stderr, "To list them, give it a key, any text if the server wants none: weir accounts rotate %s\n", name)
 		return err
 	})
 }
