@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"weir/server/service"
 	"weir/server/store"
@@ -85,6 +86,9 @@ func (r *run) installService(p *service.Plan) error {
 		fmt.Fprintf(r.stdout, "Wrote %s\n", f.Path)
 	}
 	if err := r.execute(p.Install); err != nil {
+		if exit := (*exitError)(nil); !errors.As(err, &exit) { // the system has no services
+			err = errors.Join(err, removeFiles(p))
+		}
 		return err
 	}
 	fmt.Fprintf(r.stdout, "The service weir is installed and runs.\n%s\n", p.Next)
@@ -94,15 +98,30 @@ func (r *run) installService(p *service.Plan) error {
 // uninstallService stops a service and removes its files. Its data stays.
 func (r *run) uninstallService(p *service.Plan) error {
 	failed := r.execute(p.Uninstall[:1])
-	for _, f := range p.Files {
-		if err := os.Remove(f.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s: %w", f.Path, store.Cause(err))
-		}
+	if err := removeFiles(p); err != nil {
+		return err
 	}
 	if err := errors.Join(failed, r.execute(p.Uninstall[1:])); err != nil {
 		return err
 	}
-	fmt.Fprintln(r.stdout, "The service weir is removed. Its data stays.")
+	fmt.Fprintln(r.stdout, "The service weir is removed. "+p.Stays)
+	return nil
+}
+
+// removeFiles removes the files of a service, links to them, and folders that are empty then.
+func removeFiles(p *service.Plan) error {
+	paths := slices.Clone(p.Links)
+	for _, f := range p.Files {
+		paths = append(paths, f.Path)
+	}
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%s: %w", path, store.Cause(err))
+		}
+	}
+	for _, folder := range p.Folders {
+		_ = os.Remove(folder) // fails if something is in it
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,10 +45,16 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 	weir(0, "", "status")
 	weir(5, "--no-pager", "status")
 	weir(5, "restart", "install")
-	weir(0, "", "uninstall")
-	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the unit is still there: %v", err)
+	nothingLeft := func() {
+		t.Helper()
+		if left, err := os.ReadDir(filepath.Join(home, ".config")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
 	}
+	if out := weir(0, "", "uninstall"); !strings.Contains(out, "Its data stays, and "+home+"/.config/weir/weir.env if you have made it.") {
+		t.Errorf("uninstall prints %s", out)
+	}
+	nothingLeft()
 	got, err := os.ReadFile(calls)
 	want := "--user daemon-reload\n--user enable weir.service\n--user restart weir.service\n" +
 		strings.Repeat("--user --no-pager status weir.service\n", 2) +
@@ -60,11 +67,20 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 	if unit, _ := os.ReadFile(file); !strings.Contains(string(unit), " --data=postgres://weir@db/weir\n") {
 		t.Errorf("the URL of a database is no path:\n%s", unit)
 	}
+	// systemctl enable has made a link, which disable cannot remove outside of a session.
+	wants := filepath.Join(filepath.Dir(file), "default.target.wants")
+	if err := errors.Join(os.Mkdir(wants, 0o777), os.Chmod(wants, 0o777), os.Symlink(file, filepath.Join(wants, "weir.service"))); err != nil {
+		t.Fatal(err)
+	}
+	weir(5, "disable", "uninstall")
+	nothingLeft()
 	for _, args := range [][]string{{}, {"start"}, {"install", "now"}, {"install", "--listen", "nowhere"}} {
 		weir(2, "", args...)
 	}
 	os.Remove(filepath.Join(home, "systemctl"))
 	env[1] = "PATH=" + home
+	weir(1, "", "install")
+	nothingLeft()
 	if out := weir(1, "", "status"); !strings.Contains(out, "systemctl is not installed") {
 		t.Errorf("without systemd: %s", out)
 	}

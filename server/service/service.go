@@ -30,7 +30,10 @@ type File struct{ Path, Content string }
 type Plan struct {
 	Files                      []File
 	Install, Uninstall, Status [][]string
-	Next                       string // what else to do or to know
+	Links                      []string // that the system makes to the files, and removes unless that fails
+	Folders                    []string // that are removed with the last file in them, in this order
+	Next                       string   // what else to do or to know
+	Stays                      string   // what is left when the service is removed
 }
 
 // label names the agent of launchd.
@@ -71,6 +74,7 @@ func (r Request) systemUnit() (*Plan, error) {
 			{"systemctl", "restart", "weir.service"}}, // one that runs has the settings before
 		Uninstall: [][]string{append([]string{"systemctl", "disable", "--now"}, units...)},
 		Status:    [][]string{{"systemctl", "--no-pager", "status", "weir.service"}},
+		Stays:     "Its data stays, in /var/lib/weir, and its settings, in /etc/weir.",
 		Next:      "Settings: /etc/weir/weir.env. The log has a link to sign in: journalctl -u weir. Another one: DATA_DIR=/var/lib/weir weir init",
 	}
 	if r.Package {
@@ -80,6 +84,7 @@ func (r Request) systemUnit() (*Plan, error) {
 		{"/etc/systemd/system/weir.service", strings.Replace(afterComment(deploy.Unit), "/usr/local/bin/weir serve", unitWords(r.Program, "serve"), 1)},
 		{"/etc/systemd/system/weir.socket", afterComment(deploy.Socket)},
 	}
+	p.Links = []string{"/etc/systemd/system/multi-user.target.wants/weir.service", "/etc/systemd/system/sockets.target.wants/weir.socket"}
 	p.Uninstall = append(p.Uninstall, []string{"systemctl", "daemon-reload"})
 	return p, nil
 }
@@ -107,13 +112,19 @@ NoNewPrivileges=yes
 [Install]
 WantedBy=default.target
 `
+	folder := filepath.Join(r.Config, "systemd/user")
+	wants := filepath.Join(folder, "default.target.wants")
+	settings := filepath.Join(r.Config, "weir/weir.env")
 	return &Plan{
-		Files: []File{{filepath.Join(r.Config, "systemd/user/weir.service"), unit}},
+		Files:   []File{{filepath.Join(folder, "weir.service"), unit}},
+		Links:   []string{filepath.Join(wants, "weir.service")},
+		Folders: []string{wants, folder, filepath.Dir(folder)},
+		Stays:   "Its data stays, and " + settings + " if you have made it.",
 		Install: [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "weir.service"},
 			{"systemctl", "--user", "restart", "weir.service"}},
 		Uninstall: [][]string{{"systemctl", "--user", "disable", "--now", "weir.service"}, {"systemctl", "--user", "daemon-reload"}},
 		Status:    [][]string{{"systemctl", "--user", "--no-pager", "status", "weir.service"}},
-		Next: "Settings: " + filepath.Join(r.Config, "weir/weir.env") + ", one NAME=value a line. A link to sign in: weir init\n" +
+		Next: "Settings: " + settings + ", one NAME=value a line. A link to sign in: weir init\n" +
 			"It stops when you sign out, unless you run: loginctl enable-linger",
 	}
 }
@@ -177,6 +188,7 @@ func (r Request) agent() *Plan {
 		Install:   [][]string{{"launchctl", "bootstrap", domain, file}},
 		Uninstall: [][]string{{"launchctl", "bootout", domain + "/" + label}},
 		Status:    [][]string{{"launchctl", "print", domain + "/" + label}},
+		Stays:     "Its data stays, and its log, " + log + ".",
 		Next:      "Log: " + log + ". A link to sign in: weir init",
 	}
 }
@@ -207,6 +219,7 @@ func (r Request) windows() *Plan {
 		},
 		Uninstall: [][]string{{"sc.exe", "stop", label}, {"sc.exe", "delete", label}},
 		Status:    [][]string{{"sc.exe", "query", label}},
+		Stays:     "Its data stays, in " + WindowsData + ".",
 		Next:      "A link to sign in, as an administrator: weir init --data " + WindowsData,
 	}
 }

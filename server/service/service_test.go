@@ -25,7 +25,8 @@ func (p *Plan) text() []byte {
 			fmt.Fprintf(&b, "%q\n", words)
 		}
 	}
-	fmt.Fprintf(&b, "== next\n%s\n", p.Next)
+	fmt.Fprintf(&b, "== links\n%q\n== folders\n%q\n", p.Links, p.Folders)
+	fmt.Fprintf(&b, "== next\n%s\n== stays\n%s\n", p.Next, p.Stays)
 	return []byte(b.String())
 }
 
