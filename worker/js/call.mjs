@@ -8,6 +8,10 @@ export const listenAfter = 1000;
 // left.
 const aliveEvery = 10_000;
 
+// How much earlier than another timer one may have been due and still come after it, in
+// ms. In a busy isolate more than one second was seen.
+const outOfTurn = 5000;
+
 // Call is one event that the program handles: a request, an object call, an alarm.
 export class Call {
   constructor(id, env, resolve, inst) {
@@ -74,11 +78,11 @@ export class Call {
 
   // lost reports whether the event has been silent for longer than a live one is, and
   // was so the last two times. In a busy isolate timers are late: one that has not come
-  // says nothing until one that was due later has.
+  // says nothing until one that was due much later has.
   lost(now) {
     const silence = now - this.aliveAt;
     if (silence < (this.listening ? 3 * aliveEvery : 2 * listenAfter)) return false;
-    if (this.inst.timersUntil < this.timerAt && silence < 6 * aliveEvery) {
+    if (this.inst.timersUntil < this.timerAt + outOfTurn && silence < 6 * aliveEvery) {
       this.inst.asksTimer = true;
       return false;
     }
