@@ -229,19 +229,49 @@ const (
 	npm    = `[ "$1" != config ] || echo https://npm.example/`
 )
 
-func TestPreReleaseIsTheLatestOfNothing(t *testing.T) {
+// decide performs the step that decides what is the latest, and gives its results to the next ones
+// as the workflow does.
+func (h *host) decide(t *testing.T, w workflow) {
+	t.Helper()
+	h.perform(t, w.step(t, "publish", "Decide"))
+	output, err := os.ReadFile(filepath.Join(h.home, "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []struct{ step, variable, output string }{{"Publish the image", "LATEST", "latest"},
+		{"Publish the npm packages", "NPM_TAG", "npm"}, {"Publish the release", "LATEST", "latest"}} {
+		if got := w.step(t, "publish", to.step).Env[to.variable]; got != "${{ steps.decide.outputs."+to.output+" }}" {
+			t.Errorf("%s of %q is %q", to.variable, to.step, got)
+		}
+		_, value, _ := strings.Cut(string(output), to.output+"=")
+		value, _, _ = strings.Cut(value, "\n")
+		h.env = append(h.env, to.variable+"="+value)
+	}
+}
+
+// A pre-release is the latest of nothing, nor is a patch of a version before the latest.
+func TestHighestReleaseAloneIsTheLatest(t *testing.T) {
 	for _, tt := range []struct {
-		version, npmTag string
-		images          []string
-		pre             bool
+		version, there, npmTag string
+		latest, pre            bool
 	}{
-		{"v1.2.0", "latest", []string{"v1.2.0", "latest"}, false},
-		{"v1.2.0-rc.1", "next", []string{"v1.2.0-rc.1"}, true},
+		{"v1.2.0", "", "latest", true, false},
+		{"v1.2.0", "v1.2.0", "latest", true, false}, // a second run
+		{"v1.10.0", "v1.9.3 v1.2.0", "latest", true, false},
+		{"v1.2.5", "v1.3.0 v1.2.4", "release-1.2", false, false},
+		{"v1.9.5", "v1.10.0 v1.9.4", "release-1.9", false, false},
+		{"v1.2.0-rc.1", "v1.1.0", "next", false, true},
 	} {
-		t.Run(tt.version, func(t *testing.T) {
+		t.Run(tt.version+" after "+tt.there, func(t *testing.T) {
 			w := releaseWorkflow(t)
-			h := newHost(t, tt.version, map[string]string{"skopeo": skopeo, "npm": npm, "gh": `[ "$2" != view ]`})
+			h := newHost(t, tt.version, map[string]string{"skopeo": skopeo, "npm": npm,
+				"gh": "[ $2 != list ] || printf '%s\\n' " + tt.there + `; [ "$2" != view ]`})
 			h.npmPackages(t, tt.version)
+			h.decide(t, w)
+			wantImages := []string{tt.version}
+			if tt.latest {
+				wantImages = append(wantImages, "latest")
+			}
 			for _, name := range []string{"Publish the image", "Publish the npm packages", "Publish the release"} {
 				h.perform(t, w.step(t, "publish", name))
 			}
@@ -249,8 +279,8 @@ func TestPreReleaseIsTheLatestOfNothing(t *testing.T) {
 			for _, call := range h.calls(t, "skopeo copy ") {
 				images = append(images, call[strings.LastIndex(call, ":")+1:])
 			}
-			if !slices.Equal(images, tt.images) {
-				t.Errorf("tags of the image are %v, want %v", images, tt.images)
+			if !slices.Equal(images, wantImages) {
+				t.Errorf("tags of the image are %v, want %v", images, wantImages)
 			}
 			published := h.calls(t, "npm publish ")
 			if len(published) != 3 || !strings.HasSuffix(published[2], "/npm-owner-weir-"+tt.version[1:]+".tgz") {
@@ -261,7 +291,8 @@ func TestPreReleaseIsTheLatestOfNothing(t *testing.T) {
 					t.Errorf("%s", call)
 				}
 			}
-			if call := h.calls(t, "gh release create"); len(call) != 1 || strings.Contains(call[0], " --prerelease ") != tt.pre {
+			if call := h.calls(t, "gh release create"); len(call) != 1 || strings.Contains(call[0], " --prerelease ") != tt.pre ||
+				!strings.Contains(call[0], fmt.Sprintf(" --latest=%t ", tt.latest)) {
 				t.Errorf("%q", call)
 			}
 		})
@@ -274,6 +305,7 @@ func TestSecondRunOfTheWorkflowGoesOn(t *testing.T) {
 	h := newHost(t, "v1.2.0-rc.1", map[string]string{
 		"npm": npm + `; [ "$*" != "view @owner/weir-win32-arm64@1.2.0-rc.1 version" ] || echo 1.2.0-rc.1`, "gh": ""})
 	h.npmPackages(t, "v1.2.0-rc.1")
+	h.decide(t, w)
 	out := h.perform(t, w.step(t, "publish", "Publish the npm packages"))
 	published := strings.Join(h.calls(t, "npm publish "), "\n")
 	if strings.Contains(published, "win32") || strings.Count(published, "\n") != 1 || !strings.Contains(out, "@owner/weir-win32-arm64@1.2.0-rc.1 is published already") {
@@ -281,7 +313,7 @@ func TestSecondRunOfTheWorkflowGoesOn(t *testing.T) {
 	}
 	h.perform(t, w.step(t, "publish", "Publish the release"))
 	if len(h.calls(t, "gh release create")) > 0 || len(h.calls(t, "gh release upload v1.2.0-rc.1 --clobber release/")) != 1 ||
-		len(h.calls(t, "gh release edit v1.2.0-rc.1 --draft=false --prerelease")) != 1 {
+		len(h.calls(t, "gh release edit v1.2.0-rc.1 --draft=false --latest=false --prerelease")) != 1 {
 		t.Errorf("%q", h.calls(t, "gh "))
 	}
 }
