@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -543,6 +544,52 @@ func TestInstallScriptHasItsRepository(t *testing.T) {
 	}
 	if out, ok := c.run(t, own, []string{"sh"}); ok || !strings.Contains(out, "Add it: sh -s -- --from ADDRESS") {
 		t.Errorf("installed %t from nowhere:\n%s", ok, out)
+	}
+}
+
+// install.ps1 has the options of install.sh, and refuses what that refuses. This test reads it alone:
+// few computers that run the tests have PowerShell.
+func TestPowerShellScriptDoesWhatTheOtherDoes(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(sources, "deploy", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	sh, ps := read("install.sh"), read("install.ps1")
+	_, parameters, _ := strings.Cut(ps, "\nparam(")
+	parameters, _, _ = strings.Cut(parameters, "\n")
+	_, help, _ := strings.Cut(sh, "\ninstall.sh ")
+	help, _, _ = strings.Cut(help, "\n")
+	options := regexp.MustCompile(`--([a-z]+)`).FindAllStringSubmatch(help, -1)
+	if len(options) != 5 {
+		t.Fatalf("install.sh has the options %v", options)
+	}
+	for _, option := range options {
+		if name := strings.ToUpper(option[1][:1]) + option[1][1:]; !strings.Contains(parameters, "]$"+name) || strings.Count(ps, "$"+name) < 2 {
+			t.Errorf("-%s is missing", name)
+		}
+	}
+	for _, text := range []string{
+		"which is newer than ", "To install the older one: ", " has several versions. Choose one with ", " has no program for ",
+		"the signature of SHA256SUMS is not that of weir. Nothing was installed", " is not that of the release. Nothing was installed",
+		"the program does not run on this computer", " is a service", " service uninstall", "Another weir comes first in your PATH: ", "/download/v",
+	} {
+		if !strings.Contains(sh, text) || !strings.Contains(ps, text) {
+			t.Errorf("not both scripts have %q", text)
+		}
+	}
+	// By iex it runs in the scope of the terminal, which keeps what it sets; a name with a * is of others too.
+	for line := range strings.Lines(ps) {
+		if strings.HasPrefix(line, "$ErrorActionPreference") || strings.HasPrefix(line, "$ProgressPreference") || strings.Contains(line, "*.exe") {
+			t.Errorf("%s", line)
+		}
+	}
+	for _, pair := range []string{"{}", "()", "[]"} {
+		if open, closed := strings.Count(ps, pair[:1]), strings.Count(ps, pair[1:]); open != closed {
+			t.Errorf("%d %c, %d %c", open, pair[0], closed, pair[1])
+		}
 	}
 }
 

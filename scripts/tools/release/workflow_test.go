@@ -229,7 +229,7 @@ const (
 	npm    = `[ "$1" != config ] || echo https://npm.example/`
 )
 
-// decide performs the step that decides what is the latest, and gives its results to the next ones
+// decide performs the step that decides what is the latest, and sets its results for the next ones
 // as the workflow does.
 func (h *host) decide(t *testing.T, w workflow) {
 	t.Helper()
