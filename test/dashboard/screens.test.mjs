@@ -77,7 +77,7 @@ const addresses = [
 const others = ["overview", "usage", "usage?group=model", "explain", "playground"]; // begin with something else
 const addressOf = (path) => (path === "machines" ? "#/machines" : `#/m/${me.machineId}/${path}`);
 
-const lists = ["requests", "keys", "models"]; // of one line for each row
+const lists = ["requests", "keys", "models", "budgets", "providers", "machines"]; // of one line for each row
 const lineHeight = 37;
 
 // rowsOf returns of the rows of the lists that are shown the heights, the number of lines of
@@ -96,20 +96,31 @@ const rowsOf = (page) =>
       }
       return middles.sort((a, b) => a - b).filter((y, i) => i === 0 || y - middles[i - 1] > 6).length;
     };
-    const rows = [...document.querySelectorAll("main .list tbody tr:not(.gap)")];
+    const all = (selectors) => [...document.querySelectorAll(selectors)];
+    const rows = all("main .list tbody tr:not(.gap)");
     return {
       heights: [...new Set(rows.map((r) => r.offsetHeight))],
-      lines: Math.max(0, ...rows.map(linesOf)),
+      lines: Math.max(0, ...[...rows, ...all("main .order > li")].map(linesOf)),
+      names: Math.max(0, ...all("main :is(.conn h3, .cards h2, .list .cut)").map(linesOf)),
+      wrong: all("main .cut")
+        .filter((e) => e.title !== e.textContent || getComputedStyle(e).unicodeBidi !== "isolate")
+        .map((e) => e.outerHTML),
       sideways: Math.max(0, ...[...document.querySelectorAll("main .list")].map((e) => e.scrollWidth - e.clientWidth)),
     };
   });
 
 // inLines checks the rows of the list that is open.
 async function inLines(page, what, width) {
-  const { heights, lines, sideways } = await rowsOf(page);
+  const { heights, lines, names, wrong, sideways } = await rowsOf(page);
   assert.equal(sideways, 0, `${what} is scrolled sideways at ${width} px`);
-  if (width > 390) assert.deepEqual(heights, [lineHeight], `${what}: height of the rows at ${width} px`);
-  else assert.ok(lines > 0 && lines <= 3, `${what}: ${lines} lines of a row at ${width} px`);
+  assert.equal(names, 1, `${what}: lines of a name at ${width} px`);
+  assert.deepEqual(wrong, [], `${what}: names without a tooltip, or not isolated`);
+  if (width > 390)
+    assert.ok(
+      heights.every((h) => h === lineHeight),
+      `${what}: rows of ${heights} px at ${width} px`,
+    );
+  else if (!/^(budgets|machines)/.test(what)) assert.ok(lines <= 3, `${what}: ${lines} lines of a row at ${width} px`);
 }
 
 // fits checks the page that is open on all screens, in both themes.

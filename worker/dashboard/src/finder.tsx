@@ -2,6 +2,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { number } from "./format";
 import { Icon } from "./icons";
+import { Cut } from "./ui";
 
 export interface Found {
   id: string;
@@ -85,7 +86,7 @@ export function Finder<T extends Found>({
             class={item.id === value ? "now" : ""}
             onPointerUp={() => onPick(item)}
           >
-            <bdi>{item.name}</bdi> {item.note && <small class="muted">{item.note}</small>}
+            <Cut>{item.name}</Cut> {item.note && <small class="muted">{item.note}</small>}
           </li>
         ))}
       </ul>

@@ -6,7 +6,7 @@ import { Finder } from "./finder";
 import { Icon } from "./icons";
 import { useManaged } from "./managed";
 import { Popover } from "./popover";
-import { Button, Field, Options } from "./ui";
+import { Button, Cut, Field, Options } from "./ui";
 
 // Restored says that a form starts with the input of an earlier visit.
 export function Restored({ draft, note }: { draft: Draft; note?: string }) {
@@ -151,7 +151,7 @@ export function Choice({
     return (
       <div class="narrow field">
         <span aria-hidden="true">{label}</span>
-        <Popover label={<bdi>{name}</bdi>} name={`${label}: ${name}`}>
+        <Popover label={<Cut>{name}</Cut>} name={`${label}: ${name}`}>
           {(close) => (
             <Finder
               label={`Search: ${label}`}

@@ -22,7 +22,7 @@ import { ActionsHead, Load, Page, Table } from "./layout";
 import { roles } from "./roles";
 import { Time } from "./time";
 import { toast } from "./toast";
-import { Badge, Button, Empty, ErrorBox, Field, Notice } from "./ui";
+import { Badge, Button, Cut, Empty, ErrorBox, Field, Notice } from "./ui";
 
 interface List {
   data: Provider[];
@@ -113,10 +113,10 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
                 {data.map((p) => (
                   <tr key={p.id}>
                     <th scope="row">
-                      <bdi>{p.name}</bdi> {p.kind && p.kind !== byPasskey && <Badge>{p.kind}</Badge>}
+                      <Cut>{p.name}</Cut> {p.kind && p.kind !== byPasskey && <Badge>{p.kind}</Badge>}
                     </th>
                     <td class="full" data-label="Issuer">
-                      <bdi>{p.issuer}</bdi>
+                      <Cut>{p.issuer}</Cut>
                     </td>
                     <td data-label="Rules">
                       {p.kind === byPasskey
@@ -228,7 +228,7 @@ function SignIns() {
                       <Time at={r.at} />
                     </th>
                     <td data-label="Who">
-                      <bdi>{names[r.actor] ?? r.actor}</bdi>
+                      <Cut>{names[r.actor] ?? r.actor}</Cut>
                     </td>
                     <td data-label="What">{r.action}</td>
                     <td class="full" data-label="Reason">

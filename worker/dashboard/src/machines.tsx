@@ -13,7 +13,7 @@ import { Code } from "./code";
 import { Search } from "./forms";
 import { Load, Page, Section } from "./layout";
 import { Name } from "./naming";
-import { Button, Empty, ErrorBox } from "./ui";
+import { Button, Cut, Empty, ErrorBox } from "./ui";
 import { Time } from "./time";
 
 const searchFrom = 6; // machines
@@ -121,7 +121,7 @@ export default function Machines({ session, onChange }: { session: Session; onCh
                   <li key={m.machineId} class="card">
                     <h2>
                       <a href={to(m.machineId, homeOf(m.role))}>
-                        <bdi>{m.name || "Unnamed"}</bdi>
+                        <Cut>{m.name || "Unnamed"}</Cut>
                       </a>
                     </h2>
                     <p class="muted">
@@ -179,7 +179,7 @@ export default function Machines({ session, onChange }: { session: Session; onCh
             {gone.data.data.map((m) => (
               <li key={m.machineId} class="row wrap between">
                 <div>
-                  <bdi>{m.name || "Unnamed"}</bdi> <code>{m.machineId}</code>
+                  <Cut>{m.name || "Unnamed"}</Cut> <code>{m.machineId}</code>
                   <p class="muted small">
                     Deleted, restore until <Time at={m.restoreUntil} />
                   </p>

@@ -8,7 +8,7 @@ import { Name } from "./naming";
 import { addPasskey } from "./passkey";
 import { Time } from "./time";
 import { toast } from "./toast";
-import { Button, Empty, ErrorBox } from "./ui";
+import { Button, Cut, Empty, ErrorBox } from "./ui";
 
 interface Passkey {
   id: string;
@@ -75,7 +75,7 @@ export default function Passkeys() {
                 {data.map((p) => (
                   <tr key={p.id}>
                     <th scope="row">
-                      <bdi>{p.name}</bdi>
+                      <Cut>{p.name}</Cut>
                     </th>
                     <td class="when" data-label="Created">
                       <Time at={p.createdAt} />

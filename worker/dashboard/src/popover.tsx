@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
 import type { Children } from "./ui";
+import { Cut } from "./ui";
 
 // Popover is a button that opens a panel below it. Escape and a click or focus elsewhere
 // close it. The panel is in the document while it is open.
@@ -75,7 +76,7 @@ export function FilterMenu({ set, onClear, children }: Children & { set: Filter[
       <Popover label={set.length > 0 ? `Filters (${set.length})` : "Filters"}>{() => children}</Popover>
       {set.map(({ label, value, clear }) => (
         <button type="button" class="chip" key={label} aria-label={`Remove ${label}: ${value}`} onClick={clear}>
-          {label}: <bdi>{value}</bdi>
+          {label}: <Cut>{value}</Cut>
           <Icon name="close" size={12} />
         </button>
       ))}

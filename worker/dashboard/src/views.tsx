@@ -6,7 +6,7 @@ import { Popover } from "./popover";
 import { remember, remembered } from "./remembered";
 import { go, to } from "./route";
 import { toast } from "./toast";
-import { Button, Field } from "./ui";
+import { Button, Cut, Field } from "./ui";
 
 interface View {
   name: string;
@@ -63,7 +63,7 @@ export function Views({ machine, page }: Pick<PageProps, "machine"> & { page: st
     toast(`Deleted ${of.name}.`, async () => change((all) => [...all.filter((v) => v.name !== of.name), of]));
   };
   return (
-    <Popover label={<bdi>{shown?.name ?? "Views"}</bdi>} name={shown && `View: ${shown.name}`}>
+    <Popover label={<Cut>{shown?.name ?? "Views"}</Cut>} name={shown && `View: ${shown.name}`}>
       {(close) => (
         <div class="stack views">
           {views.length > 0 && (
@@ -79,7 +79,7 @@ export function Views({ machine, page }: Pick<PageProps, "machine"> & { page: st
                       go(to(machine.id, page) + (v.query && `?${v.query}`));
                     }}
                   >
-                    <bdi>{v.name}</bdi>
+                    <Cut>{v.name}</Cut>
                     {v === shown && <Icon name="check" />}
                   </button>
                   <Button kind="quiet" aria-label={`Rename ${v.name}`} onClick={() => edit(v)}>

@@ -8,7 +8,7 @@ import { ActionsHead, Load, Page, Table } from "../layout";
 import { keyName } from "../names";
 import type { PageProps } from "../page";
 import { toast } from "../toast";
-import { Badge, Button, Empty } from "../ui";
+import { Badge, Button, Cut, Empty } from "../ui";
 import { windowNames } from "./budgets/windows";
 import { Editor } from "./budgets/editor";
 import { UsedBadge, UsedMeter, usedText } from "./budgets/used";
@@ -64,7 +64,7 @@ export default function Budgets({ machine, args: [asked] }: PageProps) {
               </Button>
             </Empty>
           ) : (
-            <Table label="Budgets" stacked>
+            <Table label="Budgets" stacked list>
               <thead>
                 <tr>
                   <th>Name</th>
@@ -116,8 +116,8 @@ function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit
   ].filter(Boolean);
   return (
     <tr class="brief">
-      <th scope="row">
-        <bdi>{b.name}</bdi>
+      <th scope="row" class="fill">
+        <Cut>{b.name}</Cut>
       </th>
       <td class="full">
         <UsedMeter b={b} /> {usedText(b)} <UsedBadge b={b} />
@@ -125,8 +125,8 @@ function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit
           <Badge kind="warn">Cost of {count(b.unpricedCalls ?? 0, "request")} unknown</Badge>
         )}
       </td>
-      <td>
-        <bdi>{scope.join(", ") || "All requests"}</bdi>
+      <td class="fill">
+        <Cut>{scope.join(", ") || "All requests"}</Cut>
       </td>
       <td class="when" data-label="Resets">
         {b.window === "total" ? "Never" : b.resetsAt ? <Time at={b.resetsAt} /> : windowNames[b.window]}

@@ -14,6 +14,7 @@ import { Failures } from "./overview/failures";
 import { Figures, loadSeries, type Range, ranges } from "./overview/figures";
 import { Next } from "./overview/next";
 import { Week } from "./overview/week";
+import { Cut } from "../ui";
 
 const newMs = 4000; // between refreshes, while the checklist is shown
 const refreshMs = 30_000;
@@ -78,7 +79,7 @@ export default function Overview({ machine, machineName, has }: PageProps) {
   return (
     <Page
       title="Overview"
-      intro={machineName && <bdi>{machineName}</bdi>}
+      intro={machineName && <Cut>{machineName}</Cut>}
       actions={<Tabs label="Period" value={range} items={ranges} onPick={setRange} />}
     >
       {isNew && (

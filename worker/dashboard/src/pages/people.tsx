@@ -9,7 +9,7 @@ import type { PageProps } from "../page";
 import { roleNames } from "../roles";
 import { Time } from "../time";
 import { toast } from "../toast";
-import { Badge, Button, Empty, ErrorBox } from "../ui";
+import { Badge, Button, Cut, Empty, ErrorBox } from "../ui";
 import { Grant, Link } from "./people/grant";
 
 const nameOf = (p: PersonRow) => p.name || p.email || p.id;
@@ -86,7 +86,7 @@ export default function People({ machine, session }: PageProps) {
                   {data.map((p) => (
                     <tr key={p.id}>
                       <th scope="row">
-                        <bdi>{nameOf(p)}</bdi> {p.id === session.personId && <Badge>You</Badge>}
+                        <Cut>{nameOf(p)}</Cut> {p.id === session.personId && <Badge>You</Badge>}
                         {p.email && p.name && <div class="muted small">{p.email}</div>}
                       </th>
                       <td data-label="Role">
@@ -157,7 +157,7 @@ export default function People({ machine, session }: PageProps) {
                       return (
                         <tr key={i.id}>
                           <th scope="row">
-                            <bdi>{whom}</bdi>
+                            <Cut>{whom}</Cut>
                           </th>
                           <td data-label="Role">{i.role ? roleNames[i.role] : "New sign-in link"}</td>
                           <td class="when" data-label="Expires">

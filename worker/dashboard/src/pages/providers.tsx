@@ -11,7 +11,7 @@ import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
 import { ListHead } from "../forms";
 import { Load, Page } from "../layout";
-import { Empty, ErrorBox } from "../ui";
+import { Cut, Empty, ErrorBox } from "../ui";
 import { Connection } from "./providers/connection";
 import { Gallery } from "./providers/gallery";
 import { providerMarks } from "./providers/marks";
@@ -85,8 +85,15 @@ function List({ machine, machineName }: PageProps) {
       actions={add}
       intro={
         <>
-          Accounts of {machineName ? <strong>{machineName}</strong> : "this machine"}. Accounts of the same provider are
-          tried from top to bottom.
+          Accounts of{" "}
+          {machineName ? (
+            <strong>
+              <Cut>{machineName}</Cut>
+            </strong>
+          ) : (
+            "this machine"
+          )}
+          . Accounts of the same provider are tried from top to bottom.
         </>
       }
     >

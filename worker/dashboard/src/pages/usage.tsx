@@ -10,7 +10,7 @@ import type { PageProps } from "../page";
 import { Popover } from "../popover";
 import { to, useFilter } from "../route";
 import { Time } from "../time";
-import { Button, Empty, Notice } from "../ui";
+import { Button, Cut, Empty, Notice } from "../ui";
 import { Views } from "../views";
 import type { Line } from "./usage/chart";
 import {
@@ -267,7 +267,7 @@ function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGrou
                 <th>{intervals[u.unit].name}</th>
                 {rows.slice(0, maxLines).map((g) => (
                   <th key={g.id} class="num">
-                    {name(g.id)}
+                    <Cut>{name(g.id)}</Cut>
                   </th>
                 ))}
               </tr>
@@ -325,7 +325,7 @@ function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGrou
                 name={
                   g.id ? (
                     <Button kind="link" onClick={() => onGroup(g.id)}>
-                      <bdi>{name(g.id)}</bdi>
+                      <Cut>{name(g.id)}</Cut>
                     </Button>
                   ) : (
                     name(g.id)
@@ -470,7 +470,10 @@ function Unpriced({ u, machineId, requests }: { u: Report; machineId: string; re
     models.map((m, i) => (
       <span key={`${m.provider}/${m.model}`}>
         {i > 0 && ", "}
-        <a href={requests(cost, m.model ? { model: m.model } : {})}>{m.model || "unknown model"}</a> ({m.attempts})
+        <a href={requests(cost, m.model ? { model: m.model } : {})}>
+          <Cut>{m.model || "unknown model"}</Cut>
+        </a>{" "}
+        ({m.attempts})
       </span>
     ));
   const [without, partly] = [false, true].map((priced) => (u.unpriced ?? []).filter((m) => !!m.priced === priced));

@@ -4,7 +4,7 @@ import { count, duration } from "../../format";
 import { to } from "../../route";
 import { Section } from "../../layout";
 import { amount } from "../budgets/amount";
-import { Badge, Empty, Notice } from "../../ui";
+import { Badge, Cut, Empty, Notice } from "../../ui";
 
 // Steps shows a plan: the accounts that are tried, in order, and those that are
 // skipped.
@@ -51,7 +51,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
               <div>
                 <p>
                   <a href={to(machineId, "providers", s.connectionId)}>
-                    <bdi>{s.connectionName || s.provider}</bdi>
+                    <Cut>{s.connectionName || s.provider}</Cut>
                   </a>{" "}
                   as <code>{s.model}</code> {s.home && <Badge kind="accent">Account of the session</Badge>}{" "}
                   {s.trial && <Badge kind="warn">Trial</Badge>}{" "}
@@ -85,7 +85,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                     {s.budgets.map((b, i) => (
                       <span key={b.id}>
                         {i > 0 && "; "}
-                        <bdi>{b.name}</bdi> (reserves {amount(b.unit, b.reserves)} of {amount(b.unit, b.left)} left)
+                        <Cut>{b.name}</Cut> (reserves {amount(b.unit, b.reserves)} of {amount(b.unit, b.left)} left)
                       </span>
                     ))}
                   </p>
@@ -107,7 +107,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
             {skipped.map((s) => (
               <li key={s.connectionId + s.model}>
                 <a href={to(machineId, "providers", s.connectionId)}>
-                  <bdi>{s.connectionName || s.provider}</bdi>
+                  <Cut>{s.connectionName || s.provider}</Cut>
                 </a>{" "}
                 as <code>{s.model}</code>: {reasonText(s.skipped)}
                 {s.budgets.some((b) => b.refused) && (

@@ -50,8 +50,14 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
             <VirtualList rows={Object.entries(aliases)} keyOf={([name]) => name}>
               {([name, of]) => (
                 <>
-                  <span>
-                    <code>{name}</code> <span class="muted">points to</span> <code>{of}</code>
+                  <span class="one" title={`${name} points to ${of}`}>
+                    <code>
+                      <bdi>{name}</bdi>
+                    </code>{" "}
+                    <span class="muted">points to</span>{" "}
+                    <code>
+                      <bdi>{of}</bdi>
+                    </code>
                   </span>
                   <Button
                     kind="quiet"

@@ -6,7 +6,7 @@ import { useAction, useLoad } from "../../hooks";
 import { kindNames, modelKinds } from "../../kinds";
 import { toast } from "../../toast";
 import { Load, Section } from "../../layout";
-import { Badge, Button, ErrorBox, Field } from "../../ui";
+import { Badge, Button, Cut, ErrorBox, Field } from "../../ui";
 import { useDeletion } from "../../uses";
 import { VirtualList } from "../../virtual";
 
@@ -60,7 +60,7 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
                 <>
                   <span>
                     <code>
-                      {m.providerAlias}/{m.id}
+                      <Cut>{`${m.providerAlias}/${m.id}`}</Cut>
                     </code>{" "}
                     <Badge>{kindNames[m.type || "llm"] ?? m.type}</Badge>
                     {m.contextLength ? <small class="muted"> {number(m.contextLength)} tokens of context</small> : null}

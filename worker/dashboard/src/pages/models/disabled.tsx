@@ -2,7 +2,7 @@ import type { Machine } from "../../api";
 import { type Loaded, useAction } from "../../hooks";
 import { toast } from "../../toast";
 import { Load, Section } from "../../layout";
-import { Button, ErrorBox } from "../../ui";
+import { Button, Cut, ErrorBox } from "../../ui";
 import { VirtualList } from "../../virtual";
 
 // Disabled lists the disabled models.
@@ -33,7 +33,7 @@ export function Disabled({
               {([alias, id]) => (
                 <>
                   <code>
-                    {alias}/{id}
+                    <Cut>{`${alias}/${id}`}</Cut>
                   </code>
                   <Button
                     changes="/models/disabled"

@@ -4,7 +4,7 @@ import { useDraft } from "../../drafts";
 import { useAction, useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
 import { toast } from "../../toast";
-import { Button, Field } from "../../ui";
+import { Button, Cut, Field } from "../../ui";
 import { corrected, Refused } from "../../unknown";
 import { VirtualList } from "../../virtual";
 
@@ -85,7 +85,10 @@ export function Prices({
               {([name, of]) => (
                 <>
                   <span>
-                    <code>{name}</code> <span class="muted">{wordsOf(of)}</span>
+                    <code>
+                      <Cut>{name}</Cut>
+                    </code>{" "}
+                    <span class="muted">{wordsOf(of)}</span>
                   </span>
                   <Button
                     kind="quiet"

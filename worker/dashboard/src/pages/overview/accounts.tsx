@@ -8,7 +8,7 @@ import { Lazy } from "../../lazy";
 import { to } from "../../route";
 import { Time } from "../../time";
 import { toast } from "../../toast";
-import { Badge, Button } from "../../ui";
+import { Badge, Button, Cut } from "../../ui";
 import { tightest } from "../providers/gauge";
 import { statusOf } from "../providers/health";
 import { TestText, useTest } from "../providers/test";
@@ -173,7 +173,7 @@ function Account({
         <p class="row tight wrap">
           <strong>
             <a href={own}>
-              <bdi>{name}</bdi>
+              <Cut>{name}</Cut>
             </a>
           </strong>
           <Badge kind={kind}>{badge}</Badge>

@@ -4,6 +4,7 @@ import { count } from "../../format";
 import { to } from "../../route";
 import { Time } from "../../time";
 import { shareOf, UsedBadge, UsedMeter, usedText } from "../budgets/used";
+import { Cut } from "../../ui";
 
 const maxShown = 5;
 
@@ -27,7 +28,7 @@ export function Budgets({ machine, rows }: { machine: Machine; rows: Budget[] })
               <li key={b.id}>
                 <p class="row tight wrap between">
                   <strong>
-                    <bdi>{b.name}</bdi>
+                    <Cut>{b.name}</Cut>
                   </strong>
                   <UsedBadge b={b} />
                 </p>

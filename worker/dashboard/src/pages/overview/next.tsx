@@ -1,8 +1,10 @@
+import type { ComponentChildren } from "preact";
 import type { Machine } from "../../api";
 import type { Budget, ConnectionRow } from "../../api-types";
 import { count } from "../../format";
 import { to } from "../../route";
 import { shareOf, usedText } from "../budgets/used";
+import { Cut } from "../../ui";
 
 const almostUsed = 0.8; // share of a budget
 
@@ -20,7 +22,7 @@ export interface Known {
 }
 
 interface Step {
-  text: string;
+  text: ComponentChildren;
   /** label of its link */
   action: string;
   page: string[];
@@ -32,16 +34,23 @@ export function nextStep(k: Known): Step | null {
   const [broken] = k.needs;
   if (broken)
     return {
-      text:
-        `${broken.name}: ${broken.badge.toLowerCase()}.` +
-        (k.needs.length > 1 ? ` ${count(k.needs.length - 1, "other account")} too.` : ""),
+      text: (
+        <>
+          <Cut>{broken.name}</Cut>: {broken.badge.toLowerCase()}.
+          {k.needs.length > 1 && ` ${count(k.needs.length - 1, "other account")} too.`}
+        </>
+      ),
       action: "Fix it",
       page: ["providers", broken.id],
     };
   const budget = k.budgets.toSorted((a, b) => shareOf(b) - shareOf(a)).find((b) => shareOf(b) >= almostUsed);
   if (budget)
     return {
-      text: `Budget ${budget.name} ${budget.exhausted ? "is used up" : "is almost used"}: ${usedText(budget)}.`,
+      text: (
+        <>
+          Budget <Cut>{budget.name}</Cut> {budget.exhausted ? "is used up" : "is almost used"}: {usedText(budget)}.
+        </>
+      ),
       action: "Change the budget",
       page: ["budgets"],
     };
@@ -83,7 +92,7 @@ export function Next({ machine, known }: { machine: Machine; known: Known }) {
   return (
     <section class="card next row between wrap" aria-label="Next step">
       <p>
-        <strong>Next step</strong> <bdi>{step?.text ?? "Nothing to do. Everything works."}</bdi>
+        <strong>Next step</strong> {step?.text ?? "Nothing to do. Everything works."}
       </p>
       {step && (
         <a class="button main" href={to(machine.id, ...(step.page as [string])) + (step.query ? `?${step.query}` : "")}>

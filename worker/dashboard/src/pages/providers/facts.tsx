@@ -49,13 +49,13 @@ export function Used({ c }: { c: ConnectionRow }) {
 export function LastError({ c }: { c: ConnectionRow }) {
   if (!hasFailed(c)) return null;
   return (
-    <p class="small bad">
+    <p class="small bad error" title={sentence(c.lastError!)}>
       <strong>
         Last error
         {c.healthAt && c.health !== "ready" ? (
-          <>
+          <span class="desk">
             , <Time at={c.healthAt} />
-          </>
+          </span>
         ) : null}
         :
       </strong>{" "}

@@ -6,10 +6,10 @@ import { useAction } from "../../hooks";
 import { to } from "../../route";
 import { Switch } from "../../forms";
 import { Strip } from "../../timeline";
-import { Badge, Button, ErrorBox } from "../../ui";
+import { Badge, Button, Cut, ErrorBox } from "../../ui";
 import { LastError, Since, Used } from "./facts";
 import { Gauge, tightest } from "./gauge";
-import { statusOf } from "./health";
+import { hasFailed, statusOf } from "./health";
 import { TestText, useTest } from "./test";
 
 // Row is a connection in the list: its status, its switch and its test.
@@ -50,30 +50,33 @@ export function Row({
   return (
     <div class={many ? "conn many" : "conn"}>
       <div>
-        <h3 class="row tight wrap">
+        <h3 class="row tight">
           <a href={to(machine.id, "providers", c.id)}>
-            <bdi>{label}</bdi>
+            <Cut>{label}</Cut>
           </a>{" "}
           <Badge kind={kind}>{text}</Badge>
-          {wait > 0 && <small class="muted">retry in {duration(wait)}</small>}
+          {wait > 0 && <small class="muted desk">retry in {duration(wait)}</small>}
         </h3>
-        <p class="muted small facts">
-          <Since c={c} />
+        <p class={`muted small facts one ${hasFailed(c) ? "desk" : ""}`}>
           <Used c={c} />
+          <Since c={c} />
         </p>
-        <p class="muted small">
+        <p class="muted small one desk">
           {keyText(c)}
           {c.providerSpecificData.prefix && (
             <>
               {" "}
-              · <code>{c.providerSpecificData.prefix}/</code>
+              ·{" "}
+              <code>
+                <Cut>{`${c.providerSpecificData.prefix}/`}</Cut>
+              </code>
             </>
           )}
           {selected && ` · ${count(selected.length, "model")} selected`}
         </p>
         {health && line && <Strip all={health} line={line} label={label} />}
         {window && (
-          <p>
+          <p class="desk">
             <Gauge w={window} now={now} />
           </p>
         )}

@@ -8,7 +8,7 @@ import { useLoad } from "../../hooks";
 import { Load } from "../../layout";
 import { to } from "../../route";
 import { Time } from "../../time";
-import { Badge, Notice } from "../../ui";
+import { Badge, Cut, Notice } from "../../ui";
 import { Bodies } from "./bodies";
 import { explainLink } from "./explain";
 import { outcome, statusText } from "./outcome";
@@ -78,7 +78,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
         <Fact name="Endpoint">
           <code>{r.endpoint}</code>
         </Fact>
-        <Fact name="Key">{r.keyId && <bdi>{keyName(r.keyId)}</bdi>}</Fact>
+        <Fact name="Key">{r.keyId && <Cut>{keyName(r.keyId)}</Cut>}</Fact>
         <Fact name="Tool">{r.tool}</Fact>
         <Fact name="Tags">{r.tags && <bdi>{r.tags.join(", ")}</bdi>}</Fact>
         <Fact name="Latency">
@@ -206,10 +206,10 @@ function Attempts({
 
 // Account links to an account.
 function Account({ id, machineId, name }: { id?: string; machineId: string; name: string }) {
-  if (!id) return <bdi>{name}</bdi>;
+  if (!id) return <Cut>{name}</Cut>;
   return (
     <a href={to(machineId, "providers", id)}>
-      <bdi>{name}</bdi>
+      <Cut>{name}</Cut>
     </a>
   );
 }

@@ -6,7 +6,7 @@ import { useAction, useLoad, useSettled } from "../../hooks";
 import { Load, Section, Table } from "../../layout";
 import { useFilter } from "../../route";
 import { Time } from "../../time";
-import { Badge, Button, Empty, ErrorBox } from "../../ui";
+import { Badge, Button, Cut, Empty, ErrorBox } from "../../ui";
 import { actionText, actors, actorText, fieldText, kinds, targetText } from "./words";
 
 // AuditPage is a page of GET /api/audit.
@@ -129,12 +129,12 @@ function Changes({ rows, names }: { rows: AuditRow[]; names: Record<string, stri
               <Time at={e.at} />
             </td>
             <td>
-              <bdi>{actorText(e.actor, names)}</bdi>
+              <Cut>{actorText(e.actor, names)}</Cut>
             </td>
             <td class="full">
               <span title={e.action}>{actionText(e.action)}</span>{" "}
               <strong>
-                <bdi>{targetText(e, names)}</bdi>
+                <Cut>{targetText(e, names)}</Cut>
               </strong>
             </td>
             <td class="full" data-label={e.fields && "Fields"}>

@@ -3,6 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { clock, month, monthDay } from "../../format";
 import { dayMs, hourMs, type Unit } from "./span";
+import { Cut } from "../../ui";
 
 // steps are the possible distances of the marks on an axis without decimals.
 const steps = Array.from({ length: 12 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
@@ -148,7 +149,7 @@ export default function Chart({
         {lines.map((l, i) => (
           <li key={l.name}>
             <span class={`swatch ${l.color ?? `s${i}`}`} aria-hidden="true" />
-            {l.name}
+            <Cut>{l.name}</Cut>
             {at >= 0 && <strong>{format(l.values[at] ?? 0)}</strong>}
           </li>
         ))}

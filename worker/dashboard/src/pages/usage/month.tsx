@@ -4,7 +4,7 @@ import { money, month as monthName, number } from "../../format";
 import { useLoad } from "../../hooks";
 import { Load, Section, Table } from "../../layout";
 import { useFilter } from "../../route";
-import { Field } from "../../ui";
+import { Cut, Field } from "../../ui";
 import { figure, type UsageRow } from "./columns";
 import { type Group, groupName, groupRows, type Ids, type Report } from "./report";
 import { monthOf, months, startOf, utcDay } from "./span";
@@ -88,7 +88,7 @@ function Total({
                   <tr key={i}>
                     <td>{month}</td>
                     <th scope="row">
-                      <bdi>{r.name}</bdi>
+                      <Cut>{r.name}</Cut>
                     </th>
                     <td class="num">{number(figure(r.of, "requests"))}</td>
                     <td class="num">{number(tokens(r.of))}</td>

@@ -7,7 +7,7 @@ import { useAction, useLoad } from "../../../hooks";
 import { ActionsHead, Load, Table } from "../../../layout";
 import { Time } from "../../../time";
 import { toast } from "../../../toast";
-import { Badge, Button, ErrorBox, Notice } from "../../../ui";
+import { Badge, Button, Cut, ErrorBox, Notice } from "../../../ui";
 import type { Delivery, Destination, TestResult } from "./destination";
 import { presetOf } from "./kinds";
 
@@ -98,7 +98,7 @@ function Row({
   return (
     <tr>
       <th scope="row">
-        <bdi>{d.name}</bdi>
+        <Cut>{d.name}</Cut>
         <div class="muted small">
           {presetOf(d.kind, d.settings)?.title ?? d.kind}
           {d.host && (
