@@ -574,8 +574,8 @@ const callLife = time.Hour
 // callAsOperator calls a model with a key that is created for the calls of an hour, since the
 // operator token calls none. It is stored with the gateways; where it cannot be, its id is
 // returned, and it is to be removed.
-func (a *app) callAsOperator(ctx context.Context, c *client, send func(key string) (*http.Response, error)) (res *http.Response,
-	temporary string, err error) {
+func (a *app) callAsOperator(ctx context.Context, c *client, send func(key string) (*http.Response, error)) (
+	res *http.Response, temporary string, err error) {
 	prefix, err := c.machinePrefix(ctx)
 	if err != nil {
 		return nil, "", err

@@ -25,7 +25,7 @@ func TestSecurityNamesWideKeys(t *testing.T) {
 		"key of-a-tag of main may spend without a limit",
 		"key admin of main may change everything and does not expire; weir keys set admin --expires 30d",
 		"key moves of main may export all secrets and does not expire",
-		" of second may spend without a limit and does not expire; weir budgets add 'first key' 20/month --key 'first key' --machine second",
+		" of second may spend without a limit and does not expire; weir budgets add 'Default key' 20/month --key 'Default key' --machine second",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)

@@ -246,7 +246,7 @@ func TestTextsInATerminal(t *testing.T) {
 		{80, "models aliases", []string{"No aliases.\r\n"}},
 		{40, "doctor", []string{"weir accounts\r\n      add PROVIDER connects one\r\n"}},
 		{50, "status", []string{"for less than a\r\n        minute\r\n", "add\r\n        PROVIDER connects one\r\n"}},
-		{60, "keys", []string{"NAME       ID                ENDS WITH  SCOPES  STATE  MONTH\r\n"}},
+		{60, "keys", []string{"NAME         ID              ENDS WITH  SCOPES  STATE  MONTH\r\n"}},
 		{80, "", []string{"Server  http://127.0.0.1:", "main    accounts: none"}}, // it runs already
 		{60, "help plan", []string{"or its URL with the\r\n        credential in WEIR_TOKEN"}},
 		{80, "requests -n 1", []string{"No requests.\r\n"}},
