@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"os"
+	"os/exec"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -172,6 +174,20 @@ func TestConstantKeysAreFound(t *testing.T) {
 	} {
 		if got := len(constantKeys(parse(t, tt.text))); (got > 0) != (tt.want > 0) {
 			t.Errorf("%s: %s: found %d", strconv.Itoa(i), strings.TrimSpace(tt.text), got)
+		}
+	}
+}
+
+// A data directory of a server has its secrets, and is made by a command that runs in a clone.
+func TestNoDataDirectoryIsCommitted(t *testing.T) {
+	out, err := exec.Command("git", "-C", "../..", "ls-files").Output()
+	if err != nil {
+		t.Skip(err) // an archive of the sources
+	}
+	for file := range strings.Lines(string(out)) {
+		switch name := path.Base(strings.TrimSpace(file)); name {
+		case "secrets.json", "sign-in.json", "weir.db", "weir.lock", ".dev.vars":
+			t.Errorf("%s is of a server that has run here; git rm it", strings.TrimSpace(file))
 		}
 	}
 }
