@@ -1,5 +1,6 @@
 // Calls of the management API, with the session cookie.
 import type { List, Session } from "./api-types";
+import { follow, now } from "./clock";
 import { duration } from "./format";
 import { atLeast, type Role } from "./roles";
 
@@ -50,7 +51,9 @@ export async function apiError(res: Response): Promise<ApiError> {
 // request is fetch that throws an ApiError if there is no answer.
 export async function request(path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, { cache: "no-store", ...init });
+    const res = await fetch(path, { cache: "no-store", ...init });
+    follow(res);
+    return res;
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
     throw new ApiError(0, unreachable);
@@ -216,12 +219,11 @@ export class Machine {
   }
 
   private async createPlaygroundKey(): Promise<string> {
-    const now = Date.now();
-    if (!this.dataKey || this.dataKey.until < now + 60_000) {
-      const until = now + playgroundKeyMs;
+    if (!this.dataKey || this.dataKey.until < now() + 60_000) {
+      const until = now() + playgroundKeyMs;
       // Remove the expired keys of pages that were closed without signing out.
       for (const old of await this.list<{ id: string; name?: string; expiresAt?: number }>("/keys"))
-        if (old.name === playgroundKeyName && old.expiresAt && old.expiresAt < now)
+        if (old.name === playgroundKeyName && old.expiresAt && old.expiresAt < now())
           await this.del(`/keys/${old.id}`).catch(() => {});
       const k = await this.post<{ id: string; apiKey: string }>("/keys", {
         name: playgroundKeyName,

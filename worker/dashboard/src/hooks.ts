@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, errorText } from "./api";
+import { now } from "./clock";
 
 export interface Loaded<T> {
   data: T | null;
@@ -111,14 +112,14 @@ export function useRefresh(reload: () => Promise<void>, everyMs: number) {
 
 // useNow returns the current time, updated every second while active.
 export function useNow(active: boolean): number {
-  const [now, set] = useState(Date.now);
+  const [at, set] = useState(now);
   useEffect(() => {
     if (!active) return;
-    set(Date.now());
-    const timer = setInterval(() => set(Date.now()), 1000);
+    set(now());
+    const timer = setInterval(() => set(now()), 1000);
     return () => clearInterval(timer);
   }, [active]);
-  return now;
+  return at;
 }
 
 // useSettled returns a value once it has not changed for ms, for example the text

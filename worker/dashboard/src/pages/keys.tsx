@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Budget, KeyRow } from "../api-types";
+import { now } from "../clock";
 import { money, moneyLike, number, when } from "../format";
 import { useLoad } from "../hooks";
 import { keyName, loadKeys } from "../names";
@@ -189,7 +190,7 @@ function Row({
   onEdit: () => void;
   onRevoke: () => void;
 }) {
-  const now = Date.now();
+  const at = now();
   const { own } = budgetOf(k, budgets);
   const limits = [
     k.rpm && `${number(k.rpm)} per minute`,
@@ -211,8 +212,8 @@ function Row({
               <Cut>{k.personName}</Cut>
             </small>
           )}
-          {(k.limitedUntil ?? 0) > now && <Badge kind="warn">Limit reached</Badge>}
-          {k.expiresAt && k.expiresAt <= now && <Badge kind="bad">Expired</Badge>}
+          {(k.limitedUntil ?? 0) > at && <Badge kind="warn">Limit reached</Badge>}
+          {k.expiresAt && k.expiresAt <= at && <Badge kind="bad">Expired</Badge>}
           {k.pausedAt && <Badge kind="warn">Paused</Badge>}
         </div>
       </th>

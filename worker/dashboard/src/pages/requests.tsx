@@ -1,3 +1,4 @@
+import { now } from "../clock";
 import { useState } from "preact/hooks";
 import { number } from "../format";
 import { useAction, useIdle, useSettled } from "../hooks";
@@ -21,7 +22,7 @@ import { Row } from "./requests/row";
 export default function Requests({ machine, args: [open] }: PageProps) {
   const filters = useFilters();
   const settled = useSettled(JSON.stringify(filters.values), 250);
-  const params = () => paramsOf(JSON.parse(settled), Date.now());
+  const params = () => paramsOf(JSON.parse(settled), now());
   const [live, setLive] = useState(true);
   const idle = useIdle();
   const list = useRequests(machine, settled, params, live && !idle && !filters.values.sort);

@@ -1,3 +1,4 @@
+import { now } from "../clock";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { compact, count, money, moneyLike, month, number, when } from "../format";
@@ -65,7 +66,7 @@ export default function Usage({ machine }: PageProps) {
   const query = ({ unit, from, to }: Period) =>
     `from=${from}&to=${to}&groupBy=${unit}${group && `,${group}`}${wanted && `&${wanted}`}`;
   const usage = useLoad(async (): Promise<Report> => {
-    const span = stored(spanOf(asked, Date.now()));
+    const span = stored(spanOf(asked, now()));
     const get = async (of: Period) => ({ ...(await machine.get<Report>(`/usage?${query(of)}`)), unit: of.unit });
     const [report, before] = await Promise.all([get(span), compare && span.before ? get(stored(span.before)) : null]);
     return { ...report, by: group, ...(compare ? { before } : {}) };
@@ -76,7 +77,7 @@ export default function Usage({ machine }: PageProps) {
       <Button onClick={() => void usage.reload()} busy={usage.loading}>
         Refresh
       </Button>
-      <a class="button" href={machine.at(`/usage.csv?${query(stored(spanOf(asked, Date.now())))}`)} download>
+      <a class="button" href={machine.at(`/usage.csv?${query(stored(spanOf(asked, now())))}`)} download>
         Export CSV
       </a>
     </>
@@ -85,7 +86,7 @@ export default function Usage({ machine }: PageProps) {
     <Page title="Usage" intro="Days are in UTC. Usage is stored for 13 months, by hour for 8 days." actions={actions}>
       <PeriodFields
         of={period}
-        span={spanOf(asked, Date.now())}
+        span={spanOf(asked, now())}
         group={group}
         tags={usage.data?.tagNames ?? []}
         onGroup={setGroup}

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { SetupCommand, ToolRow } from "../../api-types";
+import { now } from "../../clock";
 import { Code } from "../../code";
 import { Tabs } from "../../forms";
 import { useAction } from "../../hooks";
@@ -27,7 +28,7 @@ export function Command({
   model,
   small,
   call,
-  now,
+  atOnce,
 }: {
   machine: Machine;
   tool: ToolRow;
@@ -36,7 +37,7 @@ export function Command({
   /** id of the tool's last call that succeeded: another one than before means that the command was used */
   call: string;
   /** copies the command as soon as it is shown */
-  now?: boolean;
+  atOnce?: boolean;
 }) {
   const [created, setCreated] = useState<SetupCommand | null>(null),
     [before, setBefore] = useState(""),
@@ -51,7 +52,7 @@ export function Command({
       const next = await machine.post<SetupCommand>("/setup", body);
       setCreated(next);
       setBefore(call);
-      setUntil(Date.now() + lifetime);
+      setUntil(now() + lifetime);
       setExpired(false);
       setCopied(
         await navigator.clipboard.writeText(next.command[shell]).then(
@@ -61,7 +62,7 @@ export function Command({
       );
     });
   useEffect(() => {
-    if (now) void create();
+    if (atOnce) void create();
   }, []);
   useEffect(() => {
     if (!created) return;
@@ -76,7 +77,7 @@ export function Command({
   const undo = `${location.origin}/setup/${tool.id}.${shell}`;
   return (
     <Section
-      title={now ? `Connect ${tool.name}` : "With one command"}
+      title={atOnce ? `Connect ${tool.name}` : "With one command"}
       intro={
         <>
           Creates a key and writes {tool.files?.map((f, i) => [i > 0 && " and ", <code key={f}>{f}</code>])}. The rest

@@ -1,5 +1,6 @@
 import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
+import { now } from "../../clock";
 import { count, when } from "../../format";
 import { ModelNames, Text } from "../../forms";
 import { useLoad } from "../../hooks";
@@ -92,7 +93,7 @@ const bodyOf = (f: Form): Record<string, unknown> => ({
     .filter(Boolean),
   budget: f.budget === "" ? null : { unit: "usd", limit: Number(f.budget), window: f.window },
   capturePercent: f.capture === "" ? null : Number(f.capture),
-  ...(f.span === unchanged ? {} : { expiresAt: f.span ? Date.now() + f.span : null }),
+  ...(f.span === unchanged ? {} : { expiresAt: f.span ? now() + f.span : null }),
 });
 
 // modelsOf returns the models of a form.

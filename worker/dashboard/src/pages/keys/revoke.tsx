@@ -1,5 +1,6 @@
 import type { Machine } from "../../api";
 import type { KeyRow } from "../../api-types";
+import { now } from "../../clock";
 import { Confirm } from "../../confirm";
 import { useAction } from "../../hooks";
 import { keyName } from "../../names";
@@ -23,11 +24,11 @@ export function Revoke({
   onClose: () => void;
 }) {
   const act = useAction();
-  const now = Date.now();
+  const at = now();
   // lastOf reports whether no other valid key has a scope.
   const lastOf = (scope: string) =>
     k.scopes.includes(scope) &&
-    !keys.some((o) => o.id !== k.id && o.scopes.includes(scope) && !o.pausedAt && (!o.expiresAt || o.expiresAt > now));
+    !keys.some((o) => o.id !== k.id && o.scopes.includes(scope) && !o.pausedAt && (!o.expiresAt || o.expiresAt > at));
   const revoke = () =>
     act.run(async () => {
       await machine.del(`/keys/${k.id}`);

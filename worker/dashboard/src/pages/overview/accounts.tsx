@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { type Machine, sentence } from "../../api";
 import type { ConnectionRow, ProviderRow, Quota } from "../../api-types";
+import { now } from "../../clock";
 import { providerName } from "../../connections";
 import { count, percent } from "../../format";
 import { Section } from "../../layout";
@@ -63,9 +64,8 @@ function needOf(c: ConnectionRow, quota: Quota | undefined, now: number): Need |
 
 // needsOf returns what accounts need from their owner.
 export function needsOf({ conns, quotas }: { conns: ConnectionRow[]; quotas: Quota[] }): Need[] {
-  const now = Date.now();
   const quotaOf = (c: ConnectionRow) => quotas.find((q) => q.connectionId === c.id);
-  return conns.flatMap((c) => needOf(c, quotaOf(c), now) ?? []);
+  return conns.flatMap((c) => needOf(c, quotaOf(c), now()) ?? []);
 }
 
 // Accounts lists the accounts that need their owner, each with what solves it.

@@ -22,7 +22,7 @@ export default function FirstTool({ machine, id }: { machine: Machine; id: strin
         const small = list.smallModel || model;
         return (
           <>
-            <Command machine={machine} tool={tool} model={model} small={small} call={call} now />
+            <Command machine={machine} tool={tool} model={model} small={small} call={call} atOnce />
             <LastCall machine={machine} tool={tool} onConnected={setCall} />
           </>
         );

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, errorText, type Machine } from "../../api";
 import type { ConnectionRow } from "../../api-types";
+import { now } from "../../clock";
 import { duration } from "../../format";
 import { useNow } from "../../hooks";
 import { Copy } from "../../code";
@@ -171,7 +172,7 @@ function Authorize({ machine, provider, body, onDone, onCancel, onAgain }: Props
     begun,
     pollMs,
     async () => {
-      if (begun!.expiresAt <= Date.now()) throw new Error("The sign-in took too long. Start again.");
+      if (begun!.expiresAt <= now()) throw new Error("The sign-in took too long. Start again.");
       const done = (await rows()).find((c) =>
         body.connectionId
           ? c.id === body.connectionId && c.tokenGeneration !== before.current.get(c.id)
@@ -218,9 +219,9 @@ function Failed({ text, onCancel, children }: { text: string; onCancel: () => vo
 
 // Waiting shows the time left.
 function Waiting({ until, for: what }: { until: number; for: string }) {
-  const now = useNow(true),
-    from = useRef(Date.now());
-  const left = Math.max(0, until - now);
+  const at = useNow(true),
+    from = useRef(at);
+  const left = Math.max(0, until - at);
   return (
     <>
       <progress aria-label="Time left" max={until - from.current} value={left} />

@@ -1,4 +1,5 @@
 import { call, type Machine } from "../../api";
+import { maxSkewMs } from "../../clock";
 import { bytes, count, duration, number } from "../../format";
 import { useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
@@ -32,8 +33,6 @@ const docs: [path: string, name: string][] = [
   ["/docs/privacy", "Privacy"],
   ["/docs/upgrading", "Upgrading"],
 ];
-
-const maxSkewMs = 60_000; // by which the clocks may differ
 
 // About shows the health of the gateway, its version and links to its documentation.
 export function About({ machine, operator }: { machine: Machine; operator: boolean }) {

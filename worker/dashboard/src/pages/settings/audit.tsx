@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { AuditRow, List } from "../../api-types";
+import { now } from "../../clock";
 import { Choice, Search } from "../../forms";
 import { useAction, useLoad, useSettled } from "../../hooks";
 import { Load, Section, Table } from "../../layout";
@@ -54,7 +55,7 @@ export function Audit({ machine }: { machine: Machine }) {
     if (q) asked.q = q;
     if (kind) asked.kind = kind;
     if (actor) asked.actor = actor;
-    if (days) asked.from = String(Date.now() - Number(days) * dayMs);
+    if (days) asked.from = String(now() - Number(days) * dayMs);
     return `/audit?${new URLSearchParams(asked)}`;
   };
   const list = useLoad(() => machine.get<AuditPage>(query({ verify: "true" })), [machine, q, kind, actor, days]);

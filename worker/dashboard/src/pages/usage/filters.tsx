@@ -1,3 +1,4 @@
+import { now } from "../../clock";
 import type { ComponentChildren } from "preact";
 import { Choice, Tabs, TextFilter } from "../../forms";
 import type { Names } from "../../names";
@@ -42,7 +43,7 @@ export function PeriodFields({
   onGroup: (group: Group) => void;
   children: ComponentChildren;
 }) {
-  const today = utcDay(Date.now());
+  const today = utcDay(now());
   return (
     <>
       <div class="row wrap end filters">
@@ -51,7 +52,7 @@ export function PeriodFields({
           <>
             <DayField
               label="From (UTC)"
-              value={values.from || utcDay(Date.now() - 6 * dayMs)}
+              value={values.from || utcDay(now() - 6 * dayMs)}
               max={today}
               onDay={set.from}
             />

@@ -1,4 +1,5 @@
 import type { Machine } from "../../api";
+import { now } from "../../clock";
 import { Copy } from "../../code";
 import { money, month as monthName, number } from "../../format";
 import { useLoad } from "../../hooks";
@@ -23,7 +24,7 @@ export function MonthTotal({
   ids: Ids;
   name: (id: string) => string;
 }) {
-  const known = months(Date.now(), storedMonths);
+  const known = months(now(), storedMonths);
   const [month, setMonth] = useFilter("month", "", ["", ...known]);
   return (
     <Section title="Month’s total">
