@@ -21,6 +21,9 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 let b;
 before(async () => {
   b = await bench();
+  const data = ["another", "gpt-6-luna"].map((id) => ({ id, object: "model" }));
+  b.upstream.script = (got) =>
+    got.path.endsWith("/models") ? { status: 200, body: JSON.stringify({ object: "list", data }) } : null;
 });
 after(() => b?.close());
 
@@ -74,6 +77,7 @@ async function connect(page, home, act) {
   await act("copy the command of a tool", () => page.getByRole("button", { name: "Codex CLI" }).click());
   await page.getByText("Copied. Paste it into a terminal.").waitFor();
   await page.getByText("Waiting for the first call…").waitFor();
+  await page.getByText("Model: openai/gpt-6-luna.").waitFor(); // which has answered the test
   await shot(page, "newcomer-copied");
   const command = await page.evaluate(() => navigator.clipboard.readText());
   await act("run it", () => run("sh", ["-c", command], { env: { PATH: process.env.PATH, HOME: home, no_proxy: "*" } }));

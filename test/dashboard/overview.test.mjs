@@ -54,6 +54,37 @@ test("the checklist is ticked by what the machine has", async (t) => {
   await list.waitFor({ state: "detached" });
 });
 
+test("a key that names no provider asks for it, and one that is refused is not kept", async (t) => {
+  b.upstream.script = (got) =>
+    got.headers.authorization === "Bearer gsk_refused0123456789"
+      ? { status: 401, body: `{"error":{"message":"no"}}` }
+      : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
+  const { page, call } = await overview(t);
+  const key = page.getByLabel("Paste a provider’s key");
+  await page.locator(":focus").and(key).waitFor();
+  await page.evaluate(() => navigator.clipboard.writeText("gsk_refused0123456789"));
+  await page.keyboard.press("ControlOrMeta+V");
+  await page.getByText("Groq was not added. The provider refused the API key (status 401).").waitFor();
+  assert.deepEqual((await call("GET", "/providers")).data, []);
+  await looks(page, "overview-key-refused");
+  await page.evaluate(() => navigator.clipboard.writeText(" sk-0123456789abcdef0123 "));
+  await page.keyboard.press("ControlOrMeta+V");
+  const choice = page.getByRole("main").getByRole("combobox");
+  await choice.waitFor();
+  const offered = await choice.getByRole("option").allInnerTexts();
+  assert.deepEqual(offered.slice(0, 3), ["Choose…", "OpenAI", "Anthropic"]);
+  await choice.selectOption("DeepSeek");
+  await page.getByRole("button", { name: "Add and test" }).click();
+  await page.getByText("DeepSeek is connected.").waitFor();
+  assert.deepEqual(
+    (await call("GET", "/providers")).data.map((c) => c.provider),
+    ["deepseek"],
+  );
+});
+
 test("the checklist can be hidden", async (t) => {
   const { page } = await overview(t);
   const list = page.getByRole("region", { name: "Get started" });

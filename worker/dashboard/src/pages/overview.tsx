@@ -58,7 +58,8 @@ export default function Overview({ machine, machineName, has }: PageProps) {
     [machine],
   );
   const [hidden, hide] = useHidden(machine);
-  const [tool, setTool] = useState(""); // whose command is shown
+  const [tool, setTool] = useState(""), // whose command is shown
+    [answered, setAnswered] = useState(""); // model that has answered the test of a new account
 
   const progress = accounts.data && start.data && progressOf(accounts.data.conns, start.data);
   const isNew = !!progress && !hidden && progress.some((done) => !done);
@@ -87,12 +88,15 @@ export default function Overview({ machine, machineName, has }: PageProps) {
           machine={machine}
           progress={progress}
           catalog={catalog}
-          onAccount={accounts.reload}
+          onAccount={(model = "") => {
+            setAnswered(model);
+            return accounts.reload();
+          }}
           onTool={setTool}
           onHide={hide}
         />
       )}
-      {tool && <Lazy key={tool} load={loadTool} what="command" props={{ machine, id: tool }} />}
+      {tool && <Lazy key={tool} load={loadTool} what="command" props={{ machine, id: tool, answered }} />}
       {progress && !isNew && accounts.data && budgets.data && week.data && !targets.loading && (
         <Next
           machine={machine}

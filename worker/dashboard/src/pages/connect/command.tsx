@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { SetupCommand, ToolRow } from "../../api-types";
@@ -29,6 +30,7 @@ export function Command({
   small,
   call,
   atOnce,
+  children,
 }: {
   machine: Machine;
   tool: ToolRow;
@@ -38,6 +40,7 @@ export function Command({
   call: string;
   /** copies the command as soon as it is shown */
   atOnce?: boolean;
+  children?: ComponentChildren;
 }) {
   const [created, setCreated] = useState<SetupCommand | null>(null),
     [before, setBefore] = useState(""),
@@ -86,6 +89,7 @@ export function Command({
       }
     >
       <div class="stack">
+        {children}
         <Tabs label="System" items={shells} value={shell} onPick={setShell} />
         {act.error && <ErrorBox>{act.error}</ErrorBox>}
         <p role="status">{created && !expired && copied && "Copied. Paste it into a terminal."}</p>

@@ -55,7 +55,7 @@ export function Checklist({
   machine: Machine;
   progress: Progress;
   catalog: ProviderRow[];
-  onAccount: () => Promise<void>;
+  onAccount: (model?: string) => Promise<void>;
   onTool: (id: string) => void;
   onHide: () => void;
 }) {

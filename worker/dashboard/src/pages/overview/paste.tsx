@@ -30,7 +30,8 @@ export function PasteKey({
   machine: Machine;
   catalog: ProviderRow[];
   adding: Action;
-  onChange: () => Promise<void>;
+  /** the accounts have changed; with a model that has answered the test */
+  onChange: (model?: string) => Promise<void>;
 }) {
   const [key, setKey] = useState(""),
     [chosen, choose] = useState("");
@@ -46,7 +47,8 @@ export function PasteKey({
       const test = await testConnection(machine, id);
       const ok = typeof test === "object" && (test.ok || test.error === "unsupported");
       if (!ok) await machine.del(`/providers/${id}`);
-      await onChange();
+      await onChange(ok ? test.model : undefined);
+      setKey(""); // for another one
       if (!ok) throw new Error(`${p.name} was not added. ${typeof test === "string" ? test : testText(test)}`);
       toast(`${p.name} is connected.`);
     });
@@ -68,7 +70,10 @@ export function PasteKey({
           type="password"
           autocomplete="off"
           value={key}
-          onInput={(e) => setKey(e.currentTarget.value.trim())}
+          onInput={(e) => {
+            adding.clear();
+            setKey(e.currentTarget.value.trim());
+          }}
           onPaste={(e) => {
             const text = e.clipboardData?.getData("text").trim() ?? "",
               p = providerOf(text, catalog);

@@ -188,7 +188,8 @@ function Form({
           required={!!row && !row.keyFree}
           hint={
             <>
-              Stored encrypted and never shown again.{!row && " Leave empty if the server needs no key."}
+              Stored encrypted and never shown again.
+              {!row && " If the server needs no key, enter any text: its models are listed only with one."}
               {row?.keyUrl && (
                 <>
                   {" "}
