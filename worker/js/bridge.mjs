@@ -2,7 +2,7 @@
 // calls between the platform and the Go program through linear memory. One
 // instance of the program serves every request of an isolate.
 import { boot, booted } from "./boot.mjs";
-import { Call, listenAfter } from "./call.mjs";
+import { Call, listenAfter, timers } from "./call.mjs";
 import { BODY_LATER, DROPPED, NETWORK, NO_BODY, OBJECT_CALL, SMALL_BODY, UPLOAD_IDLE } from "./contract.mjs";
 import { imports } from "./imports.mjs";
 import { Instances } from "./instances.mjs";
@@ -36,8 +36,6 @@ class Instance {
     this.retiredAt = 0; // when a successor has taken the new events over, 0 before
     this.nextID = 1;
     this.sweptAt = 0;
-    this.timersUntil = 0; // timers that were due by then have come
-    this.asksTimer = false; // a silent call waits for a timer of another
     this.dead = false;
     this.view = null;
     this.result = null; // bytes or rows that Go copies next
@@ -255,7 +253,7 @@ export async function handle(request, env, ctx) {
   });
   const call = inst.add(env, resolve);
   call.serve(request, ctx);
-  if (inst.asksTimer) call.probe();
+  if (timers.asked) call.probe();
   if (request.body === null) inst.begin(call, head, NO_BODY);
   else if (later) {
     call.keep();

@@ -12,6 +12,12 @@ const aliveEvery = 10_000;
 // ms. In a busy isolate more than one second was seen.
 const outOfTurn = 5000;
 
+// timers are those of the isolate.
+export const timers = {
+  until: 0, // those that were due by then have come
+  asked: false, // a silent call waits for another one's
+};
+
 // Call is one event that the program handles: a request, an object call, an alarm.
 export class Call {
   constructor(id, env, resolve, inst) {
@@ -51,13 +57,12 @@ export class Call {
   // probe sets a timer of this call's event that is due at once, for lost to know until
   // when timers have come.
   probe() {
-    const { inst } = this,
-      at = Date.now();
-    inst.asksTimer = false;
+    const at = Date.now();
+    timers.asked = false;
     this.ctx.waitUntil(
       new Promise((done) => {
         setTimeout(() => {
-          inst.timersUntil = Math.max(inst.timersUntil, at);
+          timers.until = Math.max(timers.until, at);
           done();
         }, 0);
       }),
@@ -82,8 +87,8 @@ export class Call {
   lost(now) {
     const silence = now - this.aliveAt;
     if (silence < (this.listening ? 3 * aliveEvery : 2 * listenAfter)) return false;
-    if (this.inst.timersUntil < this.timerAt + outOfTurn && silence < 6 * aliveEvery) {
-      this.inst.asksTimer = true;
+    if (timers.until < this.timerAt + outOfTurn) {
+      timers.asked = true;
       return false;
     }
     return ++this.silent > 2;
@@ -137,7 +142,7 @@ export class Call {
   #tick() {
     if (this.ended) return;
     this.timer = 0;
-    this.inst.timersUntil = Math.max(this.inst.timersUntil, this.timerAt);
+    timers.until = Math.max(timers.until, this.timerAt);
     const now = Date.now();
     this.aliveAt = now;
     this.silent = 0;
