@@ -68,6 +68,7 @@ func TestMistakesAreOneLineAndChangeNothing(t *testing.T) {
 		{"command that is nearly one", func(*testing.T, string) ([]string, []string) { return []string{"server"}, nil }, 2, []string{"unknown command", "did you mean weir serve?"}},
 		{"unknown flag", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--port", "1"}, nil }, 2, []string{"unknown flag --port", "weir help serve"}},
 		{"flag without value", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--listen"}, nil }, 2, []string{"--listen needs a value"}},
+		{"flag for a data directory", func(*testing.T, string) ([]string, []string) { return []string{"init", "--data", "--help"}, nil }, 2, []string{"--data --help: that is a flag"}},
 		{"argument", func(*testing.T, string) ([]string, []string) { return []string{"serve", "now"}, nil }, 2, []string{`unexpected argument "now"`}},
 		{"bad value", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--memory", "many"}, nil }, 2, []string{"--memory many", "number"}},
 		{"bad variable", func(*testing.T, string) ([]string, []string) {

@@ -370,6 +370,9 @@ func (s *settings) place() string {
 
 // dataDir returns the data directory as an absolute path.
 func (r *run) dataDir(v string) (string, error) {
+	if strings.HasPrefix(v, "-") { // the next flag: --data --help
+		return "", usagef("--data %s: that is a flag; for a folder of this name write ./%s", v, v)
+	}
 	if v == "" {
 		var err error
 		if v, err = defaultData(runtime.GOOS, r.env); err != nil {
