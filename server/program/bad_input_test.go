@@ -112,8 +112,9 @@ func TestMistakesAreOneLineAndChangeNothing(t *testing.T) {
 			return []string{"serve", "--data", home}, nil
 		}, 1, []string{"letter.txt", "--data"}},
 		{"second process", func(t *testing.T, home string) ([]string, []string) {
-			serving(t, home, nil)
-			return []string{"serve", "--data", "data"}, nil
+			env := []string{"ADMIN_TOKEN=" + long("a")} // no machine, which the server would write about later
+			serving(t, home, env)
+			return []string{"serve", "--data", "data"}, env
 		}, 1, []string{"in use by another process", "--data"}},
 		{"damaged database", func(t *testing.T, home string) ([]string, []string) {
 			write(t, filepath.Join(used(t, home), "weir.db"), strings.Repeat("x", 8192))

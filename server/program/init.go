@@ -84,7 +84,7 @@ func (r *run) initializeStopped(ctx context.Context, s *settings, name string) (
 
 // initialize creates the first machine, or one of a name, and a sign-in link.
 func (k *stack) initialize(ctx context.Context, name string, at net.Addr) (out initialized, err error) {
-	any, err := k.hasMachines(ctx)
+	any, err := k.hasMachines(ctx, false)
 	if err != nil {
 		return out, err
 	}
@@ -124,9 +124,10 @@ func (k *stack) create(ctx context.Context, name string, withoutKey bool) (creat
 	return created, nil
 }
 
-func (k *stack) hasMachines(ctx context.Context) (bool, error) {
+// hasMachines reports whether there are machines, or deleted ones.
+func (k *stack) hasMachines(ctx context.Context, deleted bool) (bool, error) {
 	var list struct{ Data []json.RawMessage }
-	err := k.ask(ctx, rpc.RegistryID, "list", map[string]int{"limit": 1}, &list)
+	err := k.ask(ctx, rpc.RegistryID, "list", map[string]any{"limit": 1, "deleted": deleted}, &list)
 	if err != nil {
 		return false, fmt.Errorf("list the machines: %w", err)
 	}

@@ -292,14 +292,22 @@ func (v *server) where() string {
 	return strings.TrimSuffix(v.settings.listen.String()+" and "+base, " and ")
 }
 
-// createFirst creates the first machine at the first start, unless the operator sets secrets: that is
-// automation, which creates its machines. The output may be a log, so there is no key yet.
+// createFirst creates the first machine where there is none, as at the first start or after one that
+// was killed, unless the operator sets secrets or servers share a database: that is automation, which
+// creates its machines. A deleted machine counts: it can be restored. The output may be a log, so the
+// new one has no key yet.
 func (v *server) createFirst() error {
-	if !v.first || v.settings.secretEnvironment != (secrets{}) {
+	if v.settings.database != "" || v.settings.secretEnvironment != (secrets{}) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), initTime)
 	defer cancel()
+	for _, deleted := range []bool{false, true} {
+		if any, err := v.hasMachines(ctx, deleted); any || err != nil {
+			return err
+		}
+	}
+	v.first = true
 	_, err := v.create(ctx, firstMachine, true)
 	return err
 }

@@ -104,6 +104,50 @@ func machines(t *testing.T, home, base string) string {
 	return gjson.Get(body, "data.#.name").Raw
 }
 
+// A first start that was killed leaves secrets, or a database without a machine, too: the next one is
+// the first for its operator. A deleted machine is not created again.
+func TestStartAfterAKilledOneCreatesTheMachine(t *testing.T) {
+	for _, left := range []string{"secrets", "database"} {
+		home := t.TempDir()
+		data := filepath.Join(home, "data")
+		r := &run{env: environment(home, "DATA_DIR", data), stderr: io.Discard, limits: standardLimits()}
+		s, err := r.readSettings(newFlags(command{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if left == "secrets" {
+			_, _, err = r.loadSecrets(s)
+		} else {
+			var k *stack
+			if k, err = r.open(s, &logger{w: io.Discard}, nil); err == nil {
+				err = k.close(t.Context())
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, base := serving(t, home, nil)
+		link := signInCode.FindStringSubmatch(p.stdout.String())
+		if link == nil || machines(t, home, base) != `["main"]` {
+			t.Fatalf("%s: machines %s, and the output %q", left, machines(t, home, base), p.stdout.String())
+		}
+		if status, _ := signIn(t, base, link[2]); status != 200 {
+			t.Errorf("%s: the link: status %d", left, status)
+		}
+		if code, text, failed := output(t, home, nil, "machines", "rm", "main", "--yes", "--data", data); code != 0 {
+			t.Fatal(text, failed)
+		}
+		p.stop()
+		p, base = serving(t, home, nil)
+		if got := machines(t, home, base); got != "[]" || strings.Contains(p.stdout.String(), codePrefix) {
+			t.Errorf("%s: machines %s after the last was deleted, and the output %q", left, got, p.stdout.String())
+		}
+	}
+}
+
 func TestSecretsOfTheOperatorCreateNoMachine(t *testing.T) {
 	token, secret, key := strings.Repeat("a", 32), strings.Repeat("b", 32), strings.Repeat("c", 32)
 	for name, env := range map[string][]string{

@@ -21,7 +21,7 @@ import (
 type stack struct {
 	settings  *settings
 	secrets   secrets
-	first     bool // the secrets were created by this start
+	first     bool // the secrets or the first machine were created by this start
 	config    host.Config
 	app       *gateway.App
 	transport *http.Transport // of upstream calls
