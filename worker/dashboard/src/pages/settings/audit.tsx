@@ -24,6 +24,7 @@ interface AuditPage extends List<AuditRow> {
 }
 
 const perPage = 25;
+const maxReads = 20; // of the gateway, until something matches
 const dayMs = 86_400_000;
 
 // periods are the choices of the filter, in days.
@@ -58,13 +59,24 @@ export function Audit({ machine }: { machine: Machine }) {
     if (days) asked.from = String(now() - Number(days) * dayMs);
     return `/audit?${new URLSearchParams(asked)}`;
   };
-  const list = useLoad(() => machine.get<AuditPage>(query({ verify: "true" })), [machine, q, kind, actor, days]);
+  const chain = useLoad(async () => (await machine.get<AuditPage>("/audit?limit=1&verify=true")).chain, [machine]);
+  // read returns the next page with a match; the gateway looks at some thousand entries at a time.
+  const read = async (before?: number): Promise<AuditPage> => {
+    const pages: AuditPage[] = [];
+    do {
+      const page = await machine.get<AuditPage>(query(before ? { before: String(before) } : {}));
+      pages.push(page);
+      before = page.next;
+    } while (pages.at(-1)!.data.length === 0 && before && pages.length < maxReads);
+    return pages.at(-1)!;
+  };
+  const list = useLoad(() => read(), [machine, q, kind, actor, days]);
   const [older, setOlder] = useState<AuditPage[]>([]);
   useEffect(() => setOlder([]), [machine, q, kind, actor, days]);
   const act = useAction();
   const load = (before: number) =>
     act.run(async () => {
-      const page = await machine.get<AuditPage>(query({ before: String(before) }));
+      const page = await read(before);
       setOlder((all) => [...all, page]);
     });
   return (
@@ -75,6 +87,11 @@ export function Audit({ machine }: { machine: Machine }) {
         <Choice label="User" value={actor} options={actors} onPick={setActor} />
         <Choice label="Period" value={days} options={periods} onPick={setDays} />
       </div>
+      <Load of={chain} what="audit log" rows={1}>
+        {(of) =>
+          of && (of.ok ? <Badge kind="good">Verified</Badge> : <Badge kind="bad">Altered at entry {of.brokenAt}</Badge>)
+        }
+      </Load>
       <Load of={list} what="audit log" rows={2}>
         {(first) => {
           const pages = [first, ...older],
@@ -84,15 +101,6 @@ export function Audit({ machine }: { machine: Machine }) {
           const next = last.next ?? last.data[last.data.length - 1]?.seq;
           return (
             <>
-              {first.chain && (
-                <p>
-                  {first.chain.ok ? (
-                    <Badge kind="good">Verified</Badge>
-                  ) : (
-                    <Badge kind="bad">Altered at entry {first.chain.brokenAt}</Badge>
-                  )}
-                </p>
-              )}
               {all.length > 0 && <Changes rows={all} names={names} />}
               {all.length === 0 && !last.has_more && (
                 <Empty title={filtered ? "No changes match the filters" : "No changes yet"} />
