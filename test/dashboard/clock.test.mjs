@@ -27,6 +27,12 @@ for (const days of [-3, 3])
         }
       };
     }, days * 86_400_000);
+    // workerd alone sends no date; Cloudflare does.
+    if (process.env.PLATFORM === "workerd")
+      await page.route("**/api/**", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, headers: { ...response.headers(), date: new Date().toUTCString() } });
+      });
     const show = async (path) => {
       await page.goto(`${b.url}/#/m/${machineId}/${path}`);
       await page.reload();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { address } from "../../worker/dashboard/src/connections.ts";
 import { compatible, secrets } from "../e2e/gateway.mjs";
-import { becomes, bench, open, settled, signIn } from "./browser.mjs";
+import { answered, becomes, bench, open, settled, signIn } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -238,4 +238,82 @@ test("a base URL without a scheme gets http for private hosts and https for othe
     ["  ", ""],
   ])
     assert.equal(address(typed), want);
+});
+
+// Regressions: a budget was overwritten without a word; a key could not be read again in its dialog; and of
+// a destination what was typed was lost.
+for (const { what, create, path, theirs, mine } of [
+  {
+    what: "budget",
+    create: ["/budgets", { name: "shared", unit: "usd", limit: 5, window: "month" }],
+    path: "budgets",
+    theirs: [{ name: "theirs" }, "Name", "theirs"],
+    mine: ["Limit", "9", (r) => [r.name, r.limit], ["theirs", 9]],
+  },
+  {
+    what: "key",
+    create: ["/keys", { name: "shared" }],
+    path: "keys",
+    theirs: [{ name: "theirs" }, "Name", "theirs"],
+    mine: ["Requests per minute", "7", (r) => [r.name, r.rpm], ["theirs", 7]],
+  },
+  {
+    what: "destination",
+    create: ["/destinations", { kind: "webhook", name: "shared", settings: { url: "https://hooks.example/" } }],
+    path: "settings/notifications",
+    theirs: [{ settings: { quietHours: "22:00-07:00" } }, "Quiet hours", "22:00-07:00"],
+    mine: ["Name", "mine", (r) => [r.name, r.settings.quietHours], ["mine", "22:00-07:00"]],
+  },
+])
+  test(`a ${what} that is edited in two tabs is not overwritten, and what was typed stays`, async (t) => {
+    const { page, machineId, call } = await machine(t, "overview", { failures: ["PUT /* 412"] });
+    const [rows, body] = create;
+    const { id } = await call("POST", rows, body);
+    await page.goto(`${b.url}/#/m/${machineId}/${path}/${id}`);
+    const dialog = page.getByRole("dialog"),
+      field = (label) => dialog.getByRole("textbox", { name: label, exact: true }).or(dialog.getByLabel(label)).first();
+    const [label, typed, of, want] = mine;
+    await field(label).fill(typed);
+    await call("PUT", `${rows}/${id}`, theirs[0]);
+    const save = dialog.getByRole("button", { name: "Save", exact: true });
+    await save.click();
+    const alert = dialog.getByRole("alert").filter({ hasText: "Someone else changed this." });
+    await alert.waitFor();
+    assert.notDeepEqual(of(await stored()), want);
+    await alert.getByRole("button", { name: "Reload" }).click();
+    await alert.waitFor({ state: "detached" });
+    await becomes(() => field(theirs[1]).inputValue(), theirs[2]);
+    assert.equal(await field(label).inputValue(), typed);
+    await answered(page, "PUT", () => save.click());
+    await dialog.waitFor({ state: "detached" });
+    assert.deepEqual(of(await stored()), want);
+    async function stored() {
+      return (await call("GET", rows)).data.find((r) => r.id === id);
+    }
+  });
+
+test("a dialog keeps what was typed while the gateway is away, and is saved when it is back", async (t) => {
+  const { page, machineId, call } = await machine(t, "budgets/new", { failures: ["POST /* 0", "GET /* 0"] });
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("Typed");
+  await dialog.getByLabel("Limit").fill("12");
+  const away = (route) => route.abort("connectionrefused");
+  await page.route(/\/(api|assets)\//, away);
+  const create = dialog.getByRole("button", { name: "Create budget" });
+  await create.click();
+  await dialog.getByRole("alert").getByText("The gateway cannot be reached.").waitFor();
+  // A page whose code was not loaded before says so, and is not left for an error of the browser.
+  await page.goto(`${b.url}/#/m/${machineId}/explain`);
+  await page.getByText("Couldn’t load this page").waitFor();
+  await page.getByRole("button", { name: "Reload" }).click();
+  await page.getByRole("alert").getByText("The gateway cannot be reached.").waitFor();
+  await page.goto(`${b.url}/#/m/${machineId}/budgets/new`);
+  await becomes(() => dialog.getByLabel("Name").inputValue(), "Typed");
+  await page.unrouteAll({ behavior: "wait" });
+  await answered(page, "POST", () => create.click());
+  await dialog.waitFor({ state: "detached" });
+  assert.deepEqual(
+    (await call("GET", "/budgets")).data.map((r) => [r.name, r.limit]),
+    [["Typed", 12]],
+  );
 });

@@ -385,7 +385,8 @@ test("a connection that someone else changed is not overwritten", async (t) => {
   await alert.getByRole("button", { name: "Reload" }).click();
   await heading(page, "Theirs").waitFor();
   await alert.waitFor({ state: "detached" });
-  await page.getByLabel("Prefix").fill("mine");
+  assert.equal(await page.getByLabel("Prefix").inputValue(), "mine");
+  assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "Theirs");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByText("Account saved.").waitFor();
   assert.deepEqual(

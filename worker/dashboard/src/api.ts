@@ -246,7 +246,7 @@ export class Machine {
 // byCode are the texts of errors whose message is written for API clients.
 const byCode: Record<string, string> = {
   invitation_invalid: "This invitation was used, has expired or was withdrawn. Ask for another one.",
-  stale: "Someone else changed this. Reload and try again.",
+  stale: "Someone else changed this. Reload to see it; what you typed stays.",
   too_many_attempts: "Too many sign-in attempts.",
   session_expired: "Your session has ended. Sign in again.",
   reauth_required: "Sign in again to do this.",

@@ -37,7 +37,8 @@ export interface Draft {
 }
 
 // useDraft is useState for the form named key. stored returns the part of a value
-// that is remembered: a form omits its secrets.
+// that is remembered: a form omits its secrets. The key of a form of a record has its generation:
+// another one is what someone else has saved, and the fields that were typed here are kept.
 export function useDraft<T>(
   key: string,
   initial: T,
@@ -57,6 +58,16 @@ export function useDraft<T>(
     },
     [key],
   );
+  const last = useRef(key);
+  useLayoutEffect(() => {
+    if (last.current === key) return;
+    drafts.delete(last.current);
+    last.current = key;
+    const was = initialValue.current;
+    const typed = Object.entries(now.current as object).filter(([name, v]) => !same(v, was[name as keyof T]));
+    initialValue.current = initial;
+    set({ ...(initial as object), ...Object.fromEntries(typed) } as T);
+  }, [key]);
   const clear = useCallback(() => {
     drafts.delete(key);
     restored.current = false;

@@ -1,6 +1,8 @@
 import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Button, Empty, Skeleton } from "./ui";
+import { raw } from "./api";
+import { useAction } from "./hooks";
+import { Button, Empty, ErrorBox, Skeleton } from "./ui";
 
 type Module<P> = { default: ComponentType<P> };
 
@@ -54,10 +56,18 @@ export class Guard extends Component<{ children?: ComponentChildren }, { failed:
   }
 }
 
+// reload reloads the page if the gateway answers: without it, the browser would show its own error.
+async function reload() {
+  await raw("GET", "/api/features");
+  location.reload();
+}
+
 function Broken({ title }: { title: string }) {
+  const act = useAction();
   return (
     <Empty title={title}>
-      <Button kind="main" onClick={() => location.reload()}>
+      {act.error && <ErrorBox>{act.error}</ErrorBox>}
+      <Button kind="main" busy={act.busy} onClick={() => void act.run(reload)}>
         Reload
       </Button>
     </Empty>

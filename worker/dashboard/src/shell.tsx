@@ -82,6 +82,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
 
   useEffect(() => {
     setOpen(false);
+    setError("");
     if (single && route.machineId !== machineId && route.page !== "device") go(to(machineId, home));
   }, [location.hash]);
 

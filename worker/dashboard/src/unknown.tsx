@@ -1,5 +1,6 @@
 // The refusal of a form that names a model, provider or prefix which does not exist.
 import type { Action } from "./hooks";
+import { Failed } from "./layout";
 import { Button, ErrorBox } from "./ui";
 
 export interface Unknown {
@@ -35,14 +36,17 @@ export function Refused({
   of,
   onUse,
   onAnyway,
+  onReload,
 }: {
   of: Action;
   onUse: (unknown: Unknown) => void;
   onAnyway: () => void;
+  /** reads the record again, which someone else has changed */
+  onReload?: () => Promise<void>;
 }) {
   if (!of.error) return null;
   const unknown = unknownName(of.error);
-  if (!unknown) return <ErrorBox>{of.error}</ErrorBox>;
+  if (!unknown) return <Failed of={of} reload={onReload} />;
   const { what, name, meant } = unknown;
   return (
     <ErrorBox>

@@ -37,6 +37,12 @@ export default function Budgets({ machine, args: [asked] }: PageProps) {
     toast(`Saved ${name}.`);
     await list.reload();
   };
+  // Edits what is stored now; closes the editor if it was deleted.
+  const reload = async () => {
+    const now = await machine.list<Budget>("/budgets");
+    list.set(now);
+    edit(now.find((b) => b.id === edited?.id) ?? null);
+  };
   const doRemove = (b: Budget) =>
     remove.run(async () => {
       await machine.del(`/budgets/${b.id}`);
@@ -90,7 +96,15 @@ export default function Budgets({ machine, args: [asked] }: PageProps) {
         }
       </Load>
       {edited && (
-        <Editor machine={machine} budget={edited} keys={keys.data ?? []} onDone={done} onClose={() => edit(null)} />
+        <Editor
+          key={edited.id}
+          machine={machine}
+          budget={edited}
+          keys={keys.data ?? []}
+          onDone={done}
+          onReload={reload}
+          onClose={() => edit(null)}
+        />
       )}
       {deleting && (
         <Confirm

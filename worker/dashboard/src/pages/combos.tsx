@@ -49,7 +49,7 @@ export default function Combos({ machine, args: [asked] }: PageProps) {
     >
       {edited && (
         <Editor
-          key={`${edited.id} ${edited.generation}`}
+          key={edited.id}
           machine={machine}
           combo={edited}
           others={(list.data ?? []).filter((c) => c.id !== edited.id)}

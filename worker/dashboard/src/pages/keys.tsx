@@ -87,6 +87,7 @@ export default function Keys({ machine, session, args: [asked] }: PageProps) {
             await list.reload();
           }}
           onRotated={(k) => show("Key rotated", k)}
+          onReload={list.reload}
           onClose={() => edit()}
         />
       )}

@@ -20,15 +20,17 @@ export function Editor({
   budget: b,
   keys,
   onDone,
+  onReload,
   onClose,
 }: {
   machine: Machine;
   budget: Budget;
   keys: KeyRow[];
   onDone: (name: string) => Promise<void>;
+  onReload: () => Promise<void>;
   onClose: () => void;
 }) {
-  const [form, setForm, draft] = useDraft(`budget ${machine.id} ${b.id}`, {
+  const [form, setForm, draft] = useDraft(`budget ${machine.id} ${b.id} ${b.generation}`, {
     name: b.name,
     limit: b.limit ? String(b.limit) : "",
     unit: b.unit,
@@ -60,7 +62,7 @@ export function Editor({
       ...(b.id ? {} : { unit: form.unit, window: form.window }),
     };
     void act.run(async () => {
-      if (b.id) await machine.put(`/budgets/${b.id}`, body);
+      if (b.id) await machine.put(`/budgets/${b.id}`, body, b.generation);
       else await machine.post("/budgets", body);
       draft.clear();
       await onDone(body.name);
@@ -155,6 +157,7 @@ export function Editor({
             of={act}
             onUse={(u) => put({ models: corrected(models, u).join("\n") })}
             onAnyway={() => submit(null, true)}
+            onReload={onReload}
           />
         </Finish>
       </form>

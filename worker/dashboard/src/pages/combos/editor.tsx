@@ -210,13 +210,7 @@ export function Editor({
             onAnyway={() => submit(null, true)}
           />
         ) : (
-          <Failed
-            of={save}
-            reload={async () => {
-              draft.clear();
-              await onReload();
-            }}
-          />
+          <Failed of={save} reload={onReload} />
         )}
         {asking ? (
           <Ask text="Discard unsaved changes?" action="Discard" onBack={() => setAsking(false)} onConfirm={discard} />

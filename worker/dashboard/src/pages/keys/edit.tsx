@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
 import { Dialog, losing } from "../../dialog";
@@ -21,6 +21,7 @@ export function Edit({
   own,
   onChange,
   onRotated,
+  onReload,
   onClose,
 }: {
   machine: Machine;
@@ -31,13 +32,17 @@ export function Edit({
   own: boolean;
   onChange: () => Promise<void>;
   onRotated: (k: KeyRow) => Promise<void>;
+  onReload: () => Promise<void>;
   onClose: () => void;
 }) {
   const ofKey = budgetOf(k, budgets);
-  const [form, setForm, draft] = useDraft(`key ${k.id}`, formOf(k, ofKey.own));
+  const [form, setForm, draft] = useDraft(`key ${k.id} ${k.generation} ${ofKey.own?.generation}`, formOf(k, ofKey.own));
   const save = useAction(),
     pause = useAction();
   const generation = useRef(k.generation);
+  useEffect(() => {
+    generation.current = k.generation;
+  }, [k.generation]);
   // change saves the fields of the key, then its budget: null deletes it.
   const change = async (body: Record<string, unknown>, done: string) => {
     const { budget, ...fields } = body as { budget?: Partial<Budget> | null };
@@ -66,6 +71,7 @@ export function Edit({
           of={save}
           onUse={(u) => put({ models: corrected(modelsOf(form), u).join("\n") })}
           onAnyway={() => submit(null, true)}
+          onReload={onReload}
         />
         <div class="row">
           <Button

@@ -37,14 +37,7 @@ export function Connection({ machine, args: [id] }: PageProps) {
           <>
             <Status machine={machine} c={c} known={known} onChange={row.reload} />
             <Health machine={machine} filter={`connection=${encodeURIComponent(c.id)}`} what={c.name || provider} />
-            <Details
-              key={c.generation}
-              machine={machine}
-              c={c}
-              known={known}
-              onChange={row.set}
-              onReload={row.reload}
-            />
+            <Details machine={machine} c={c} known={known} onChange={row.set} onReload={row.reload} />
             <ModelPicker machine={machine} c={c} onChange={row.set} onReload={row.reload} />
           </>
         )}

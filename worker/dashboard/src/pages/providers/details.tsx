@@ -72,6 +72,7 @@ export function Details({
       );
       toast("Account saved.");
       draft.clear();
+      setTyped({});
       onChange(next);
     });
   };
@@ -131,13 +132,7 @@ export function Details({
         )}
         {save.error && (
           <div class="full">
-            <Failed
-              of={save}
-              reload={async () => {
-                draft.clear();
-                await onReload();
-              }}
-            />
+            <Failed of={save} reload={onReload} />
           </div>
         )}
         <div class="row full between">

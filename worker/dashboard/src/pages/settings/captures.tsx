@@ -20,15 +20,15 @@ const hourMs = 3_600_000;
 
 // Captures turns the storage of request and answer bodies on and off, and deletes them.
 export function Captures({ machine }: { machine: Machine }) {
-  const loaded = useLoad(() => machine.get<SettingValues>("/settings"), [machine]);
+  const loaded = useLoad(() => machine.tagged<SettingValues>("GET", "/settings"), [machine]);
   const stored = useLoad(() => machine.get<CaptureList>("/captures"), [machine]);
   const [typed, setTyped, draft] = useDraft<Partial<Values>>(`captures ${machine.id}`, {});
   const save = useAction();
-  const v = loaded.data && { ...loaded.data, ...typed };
+  const v = loaded.data && { ...loaded.data.value, ...typed };
   const submit = (e: Event) => {
     e.preventDefault();
     void save.run(async () => {
-      loaded.set((await machine.tagged<SettingValues>("PATCH", "/settings", typed)).value);
+      loaded.set(await machine.tagged<SettingValues>("PATCH", "/settings", typed, loaded.data!.tag));
       draft.clear();
       toast("Settings saved.");
     });

@@ -49,6 +49,12 @@ export default function All({ machine, id, asked }: { machine: Machine; id: keyo
   const { title, add, presets, intro, empty, docs } = groups[id];
   const own = list.data?.data.filter((d) => presets.some((p) => p.kind === d.kind));
   const [edited, edit] = useAddressed(machine, `settings/${id}`, asked, own, blank);
+  // Edits what is stored now; closes the editor if it was deleted.
+  const reload = async () => {
+    const now = await machine.get<DestinationList>("/destinations");
+    list.set(now);
+    edit(now.data.find((d) => d.id === edited?.id) ?? null);
+  };
   return (
     <>
       <Section
@@ -85,7 +91,7 @@ export default function All({ machine, id, asked }: { machine: Machine; id: keyo
           of={edited.id ? edited : null}
           presets={presets}
           events={list.data.events}
-          reload={list.reload}
+          onReload={reload}
           onDone={async (name) => {
             edit(null);
             toast(`Saved ${name}.`);

@@ -19,7 +19,7 @@ export function Editor({
   of: d,
   presets,
   events,
-  reload,
+  onReload,
   onDone,
   onClose,
 }: {
@@ -28,7 +28,7 @@ export function Editor({
   of: Destination | null;
   presets: Preset[];
   events: EventRow[];
-  reload: () => Promise<void>;
+  onReload: () => Promise<void>;
   onDone: (name: string) => Promise<void>;
   onClose: () => void;
 }) {
@@ -36,10 +36,14 @@ export function Editor({
     ? formOf(d, events)
     : { preset: presets[0].id, name: "", values: {}, events: defaultEvents(events) };
   const secrets = (f: Form) => presets.flatMap((p) => p.inputs).filter((i) => i.secret && f.values[i.name]);
-  const [form, setForm, draft] = useDraft(`destination ${machine.id} ${d?.id ?? title}`, initial, (f) => ({
-    ...f,
-    values: Object.fromEntries(Object.entries(f.values).filter(([k]) => !secrets(f).some((i) => i.name === k))),
-  }));
+  const [form, setForm, draft] = useDraft(
+    `destination ${machine.id} ${d ? `${d.id} ${d.generation}` : title}`,
+    initial,
+    (f) => ({
+      ...f,
+      values: Object.fromEntries(Object.entries(f.values).filter(([k]) => !secrets(f).some((i) => i.name === k))),
+    }),
+  );
   const put = (part: Partial<Form>) => setForm((f) => ({ ...f, ...part }));
   const act = useAction();
   // The list does not have the key that webhooks are signed with.
@@ -112,14 +116,7 @@ export function Editor({
           draft={draft}
           onCancel={onClose}
         >
-          <Failed
-            of={act}
-            reload={async () => {
-              await reload();
-              draft.clear();
-              onClose();
-            }}
-          />
+          <Failed of={act} reload={onReload} />
         </Finish>
       </form>
     </Dialog>
