@@ -184,6 +184,16 @@ test("from the line of the README to the first answer of a tool, in terminals", 
   await act("send a prompt", () => prompt(home));
 });
 
+test("a link may name the machine that it opens", async (t) => {
+  const { machineId } = await b.operator.machine();
+  await b.operator.machine();
+  const page = await open(t, b, { as: null });
+  await exchanged(page);
+  await page.goto(`${b.url}/#/sign-in/once-abc/${machineId}`);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  assert.match(new URL(page.url()).hash, new RegExp(`^#/m/${machineId}`));
+});
+
 test("a link that is opened while the page asks who is signed in signs in", async (t) => {
   const page = await open(t, b, { as: null });
   await page.getByRole("button", { name: "Sign in" }).waitFor();

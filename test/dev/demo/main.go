@@ -44,6 +44,7 @@ const (
 type gateway struct {
 	url, state, secrets string
 	token               string // of the operator
+	own                 string // the link's part for the machine main, which the native server creates; "" without one
 	out                 *startOutput
 }
 
@@ -190,6 +191,17 @@ func (g *gateway) start(ctx context.Context, alone bool) error {
 		return fmt.Errorf("%s has no ADMIN_TOKEN: delete it if nothing else needs it, and start again", g.secrets)
 	}
 	g.token = string(token[1])
+	var list struct {
+		Data []struct{ MachineID, Name string }
+	}
+	if err := g.call(ctx, http.MethodGet, "/api/machines?q=main", nil, &list); err != nil {
+		return err
+	}
+	for _, m := range list.Data {
+		if m.Name == "main" {
+			g.own = "/" + m.MachineID
+		}
+	}
 	note := struct {
 		AdminToken string  `json:"adminToken"`
 		MachineID  *string `json:"machineId"`
@@ -216,7 +228,7 @@ func (g *gateway) start(ctx context.Context, alone bool) error {
 func (g *gateway) greeting(key *string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "weir is running at %s\nData: %s\n\n", g.url, g.state)
-	fmt.Fprintf(&b, "Open the dashboard; the link signs you in as the operator, so keep it to yourself:\n\n%s/#/sign-in/%s\n\n", g.url, g.token)
+	fmt.Fprintf(&b, "Open the dashboard; the link signs you in as the operator, so keep it to yourself:\n\n%s/#/sign-in/%s%s\n\n", g.url, g.token, g.own)
 	if key == nil {
 		b.WriteString("Add a provider there, then connect a tool.\n")
 	} else {

@@ -48,10 +48,10 @@ func TestOutputOfAStartIsShownOnlyIfItFails(t *testing.T) {
 }
 
 func TestGreetingHasOneLinkAndUsableLines(t *testing.T) {
-	g, key := &gateway{url: "http://127.0.0.1:8787", token: "token", state: ".wrangler/state"}, "sk-key"
+	g, key := &gateway{url: "http://127.0.0.1:8787", token: "token", own: "/m1", state: ".wrangler/state"}, "sk-key"
 	for _, k := range []*string{&key, nil} {
 		text := g.greeting(k)
-		if n := strings.Count(text, "http://127.0.0.1:8787/#/sign-in/token\n"); n != 1 {
+		if n := strings.Count(text, "http://127.0.0.1:8787/#/sign-in/token/m1\n"); n != 1 {
 			t.Errorf("%d sign-in links in %q", n, text)
 		}
 		if lines := strings.Count(text, "\n"); lines > 15 {

@@ -34,11 +34,11 @@ function decode(part: string): string {
 }
 
 // takeSecret returns the secret of a link, #/{name}/{secret}, and removes it from the address,
-// so that it does not stay in the history.
+// so that it does not stay in the history. A machine may follow, which is opened.
 function takeSecret(name: string): string {
   const { machineId, page, args } = parse(location.hash);
   if (machineId || page !== name || !args[0]) return "";
-  history.replaceState(history.state, "", location.pathname);
+  history.replaceState(history.state, "", location.pathname + (args[1] ? `#/m/${encodeURIComponent(args[1])}` : ""));
   return args[0];
 }
 
