@@ -235,7 +235,7 @@ func (c *client) findMachine(ctx context.Context) (string, error) {
 		names = append(names, clean(m.Get("name").String())+" ("+m.Get("machineId").String()+")")
 	}
 	if c.machine != "" {
-		return match("machine", c.machine, list, "machineId")
+		return match("machine", c.machine, list, "/api/machines")
 	}
 	switch len(list) {
 	case 0:
@@ -243,7 +243,7 @@ func (c *client) findMachine(ctx context.Context) (string, error) {
 	case 1:
 		return list[0].Get("machineId").String(), nil
 	}
-	return "", Usagef("there are several machines, name one with --machine: %s", strings.Join(names[:min(len(names), 20)], ", "))
+	return "", Usagef("there are several machines, name one with --machine or in WEIR_MACHINE: %s", strings.Join(names[:min(len(names), 20)], ", "))
 }
 
 // machines returns the machines that match a query, of all pages.
@@ -269,18 +269,29 @@ func (c *client) find(ctx context.Context, what, list, text string) (string, err
 		if err != nil {
 			return "", err
 		}
-		return match(what, text, rows, "machineId")
+		return match(what, text, rows, list)
 	}
 	v, err := c.call(ctx, "GET", list, nil)
 	if err != nil {
 		return "", err
 	}
-	return match(what, text, v.Get("data").Array(), "id")
+	return match(what, text, v.Get("data").Array(), list)
+}
+
+// noMatch is a text that names no row of a list.
+type noMatch struct{ what, text, list string }
+
+func (e *noMatch) Error() string {
+	return fmt.Sprintf("no %s has the name or id %q; %s lists them", e.what, e.text, commandOf("GET "+e.list))
 }
 
 // match returns the id of the row that a text names: by its id, its name, or a beginning of
 // its id.
-func match(what, text string, rows []gjson.Result, id string) (string, error) {
+func match(what, text string, rows []gjson.Result, list string) (string, error) {
+	id := "id"
+	if list == "/api/machines" {
+		id = "machineId"
+	}
 	var names, beginnings []string
 	for _, r := range rows {
 		v := r.Get(id).String()
@@ -298,7 +309,7 @@ func match(what, text string, rows []gjson.Result, id string) (string, error) {
 	}
 	switch len(names) {
 	case 0:
-		return "", fmt.Errorf("no %s has the name or id %q", what, text)
+		return "", &noMatch{what, text, list}
 	case 1:
 		return names[0], nil
 	}

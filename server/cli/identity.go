@@ -112,7 +112,7 @@ func (p *planner) machineOf(name string) (string, error) {
 			return "", err
 		}
 	}
-	id, err := match("machine", name, p.machines, "machineId")
+	id, err := match("machine", name, p.machines, "/api/machines")
 	if err != nil && machineID.MatchString(name) {
 		return name, nil
 	}

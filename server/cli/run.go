@@ -655,6 +655,9 @@ func (a *app) setup(ctx context.Context, in *input) error {
 		})
 	}
 	v, err := in.send(ctx)
+	if api := (*apiError)(nil); errors.As(err, &api) && api.status == 400 && in.body["model"] == nil {
+		return fmt.Errorf("%w Name one of weir models: weir setup %s --model MODEL", err, in.args[0])
+	}
 	if err != nil {
 		return err
 	}

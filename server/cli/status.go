@@ -109,7 +109,7 @@ func (c *client) glance(ctx context.Context) ([]glanced, error) {
 		return nil, err
 	}
 	if c.machine != "" {
-		id, err := match("machine", c.machine, rows, "machineId")
+		id, err := match("machine", c.machine, rows, "/api/machines")
 		if err != nil {
 			return nil, err
 		}

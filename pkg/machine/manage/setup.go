@@ -29,7 +29,7 @@ func (c *change) leaseCreate() (any, error) {
 	model := c.modelOf(in, "model", s.DefaultModel)
 	small := c.modelOf(in, "smallModel", s.SmallModel)
 	if model == "" {
-		in.fail("model", "is required: this machine has no default model (PATCH /api/settings, defaultModel)")
+		in.fail("model", "is required: this machine has no default model")
 	}
 	if small == "" {
 		small = model
