@@ -461,9 +461,9 @@ func TestLeastWait(t *testing.T) {
 func TestAccountsOfACauseAreNamed(t *testing.T) {
 	a, b := &store.Connection{ID: "a", Provider: "openai"}, &store.Connection{ID: "b", Name: "Work", Provider: "openai"}
 	for want, m := range map[string]*missed{
-		`account "a" (openai)`:                                           {conns: []*store.Connection{a}},
+		`account "a" (openai)`:                                       {conns: []*store.Connection{a}},
 		`account "Work" (openai, since Jan 1, 00:00 UTC)`:            {conns: []*store.Connection{b}, since: 1000},
-		`account "a" (openai) and 1 more`:                                {conns: []*store.Connection{a, b}},
+		`account "a" (openai) and 1 more`:                            {conns: []*store.Connection{a, b}},
 		`account "Work" (openai, since Jan 1, 00:00 UTC) and 2 more`: {conns: []*store.Connection{b, a, a}, since: 1},
 	} {
 		if got := account(m); got != want {

@@ -292,10 +292,9 @@ func (v *server) where() string {
 	return strings.TrimSuffix(v.settings.listen.String()+" and "+base, " and ")
 }
 
-// createFirst creates the first machine where there is none, as at the first start or after one that
-// was killed, unless the operator sets secrets or servers share a database: that is automation, which
-// creates its machines. A deleted machine counts: it can be restored. The output may be a log, so the
-// new one has no key yet.
+// createFirst creates a missing first machine: at the first start, or after one that was killed.
+// Where the operator sets secrets, or servers share a database, automation creates them. A deleted
+// machine counts: it can be restored. The output may be a log, so the new one has no key yet.
 func (v *server) createFirst() error {
 	if v.settings.database != "" || v.settings.secretEnvironment != (secrets{}) {
 		return nil

@@ -242,6 +242,10 @@ func (g *gateway) greeting(key *string) string {
 		}
 		b.WriteString("Next: add a provider of your own in the dashboard, then connect a tool.\n")
 	}
+	if data, file := filepath.Split(g.secrets); file == "secrets.json" { // of the native server
+		fmt.Fprintf(&b, "In a second terminal: export DATA_DIR=%s WEIR_MACHINE=main; build/weir accounts add openai\n",
+			filepath.Clean(data))
+	}
 	return b.String() + "Ctrl-C stops it.\n"
 }
 

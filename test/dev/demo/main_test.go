@@ -48,17 +48,22 @@ func TestOutputOfAStartIsShownOnlyIfItFails(t *testing.T) {
 }
 
 func TestGreetingHasOneLinkAndUsableLines(t *testing.T) {
-	g, key := &gateway{url: "http://127.0.0.1:8787", token: "token", own: "/m1", state: ".wrangler/state"}, "sk-key"
+	g, key := &gateway{url: "http://127.0.0.1:8787", token: "token", own: "/m1", state: ".weir/serve", secrets: ".weir/serve/data/secrets.json"}, "sk-key"
 	for _, k := range []*string{&key, nil} {
 		text := g.greeting(k)
 		if n := strings.Count(text, "http://127.0.0.1:8787/#/sign-in/token/m1\n"); n != 1 {
 			t.Errorf("%d sign-in links in %q", n, text)
 		}
-		if lines := strings.Count(text, "\n"); lines > 15 {
+		if lines := strings.Count(text, "\n"); lines > 16 {
 			t.Errorf("%d lines: %q", lines, text)
 		}
 		if curls := strings.Count(text, "\ncurl -s "); (curls == 2) != (k != nil) || !strings.HasSuffix(text, "Ctrl-C stops it.\n") {
 			t.Errorf("%d curl lines: %q", curls, text)
+		}
+		// Beside the demo's machine the commands need a name, as in docs/quick-start.md.
+		names := "export DATA_DIR=.weir/serve/data WEIR_MACHINE=main"
+		if page, err := os.ReadFile("../../../docs/quick-start.md"); !strings.Contains(text, names+"; build/weir ") || !strings.Contains(string(page), names) {
+			t.Errorf("%q is not in the greeting and in the page: %v\n%s", names, err, text)
 		}
 	}
 }

@@ -111,8 +111,8 @@ export function Badge({ kind = "", children }: Children & { kind?: "" | "good" |
   return <span class={`badge ${kind}`}>{children}</span>;
 }
 
-// Cut shows a name on one line, apart from the direction of the text around it. What does not
-// fit ends in an ellipsis; the tooltip has it whole.
+// Cut shows a name on one line, apart from the direction of the text around it. A longer
+// one ends in an ellipsis; the tooltip has it whole.
 export function Cut({ children }: { children: string }) {
   return (
     <bdi class="cut" title={children}>
