@@ -180,6 +180,8 @@ var steps = []step{
 	{line: "destinations add webhook lost --secret url=env:LOST"},
 	{line: "destinations test lost", code: 1, want: "the test was not delivered: not reachable"},
 	{line: "doctor", want: "destination lost fails: not reachable"},
+	{line: "destinations set lost --secret url=env:HOOK"}, // as docs/security.md replaces it
+	{line: "destinations test lost", want: "The test was delivered."},
 	{line: "destinations rm lost --yes"},
 	{line: "identity-providers add Acme ISSUER weir --secret env:API_KEY --rules editor:groups=ai", want: ""},
 	{line: "identity-providers set Acme", code: 2, want: "name a field"},
