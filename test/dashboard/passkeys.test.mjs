@@ -105,6 +105,12 @@ test("a person adds, renames and deletes passkeys", async (t) => {
   await settled(page);
   await page.getByRole("link", { name: "Passkeys" }).click();
   await page.getByRole("row", { name: /Not yet/ }).waitFor();
+  await page.locator('.who [aria-current="page"]').getByText("Passkeys").waitFor();
+  // Regression: the texts below the user's name did not begin in one column.
+  const column = await page
+    .locator(".who .row > *")
+    .evaluateAll((all) => all.map((e) => getComputedStyle(e).gridColumnStart + e.getBoundingClientRect().left));
+  assert.equal(new Set(column).size, 1, column.join());
   await page.getByRole("button", { name: "Add passkey" }).click();
   await page.getByText("This device has a passkey of yours already.").waitFor();
 

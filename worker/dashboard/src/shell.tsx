@@ -244,7 +244,12 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
             </small>
             <div class="row tight">
               {ways.data?.some((w) => w.id === byPasskey) && (
-                <a class="button quiet" href="#/passkeys">
+                <a
+                  class="button quiet"
+                  href="#/passkeys"
+                  aria-current={!machineId && route.page === "passkeys" ? "page" : undefined}
+                >
+                  <Icon name="keys" />
                   Passkeys
                 </a>
               )}
