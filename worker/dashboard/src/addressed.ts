@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "./api";
-import { useMemoryState } from "./drafts";
+import { useMemoryState } from "./draft";
 import { go, to } from "./route";
 
 // useAddressed is the record of a page's list that is edited, which the address names:

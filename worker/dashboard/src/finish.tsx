@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Draft } from "./drafts";
+import type { Draft } from "./draft";
 import type { Action } from "./hooks";
 import { Button, ErrorBox } from "./ui";
 

@@ -1,6 +1,6 @@
 // The inputs of forms and lists.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Draft } from "./drafts";
+import type { Draft } from "./draft";
 import { count, number } from "./format";
 import { Finder } from "./finder";
 import { Icon } from "./icons";

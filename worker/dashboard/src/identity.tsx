@@ -4,7 +4,7 @@ import type { MachineRow } from "./api-types";
 import { Code } from "./code";
 import { Confirm } from "./confirm";
 import { Dialog, losing } from "./dialog";
-import { useDraft } from "./drafts";
+import { useDraft } from "./draft";
 import { Finish } from "./finish";
 import { Restored, Text } from "./forms";
 import { useAction, useLoad } from "./hooks";

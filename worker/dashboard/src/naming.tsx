@@ -1,4 +1,4 @@
-import { useDraft } from "./drafts";
+import { useDraft } from "./draft";
 import { Dialog, losing } from "./dialog";
 import { Finish } from "./finish";
 import { Text } from "./forms";

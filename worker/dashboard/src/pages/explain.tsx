@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ConnectionRow, KeyRow, Plan } from "../api-types";
-import { useMemoryState } from "../drafts";
+import { useMemoryState } from "../draft";
 import { useAction, useLoad } from "../hooks";
 import type { PageProps } from "../page";
 import { keyName } from "../names";

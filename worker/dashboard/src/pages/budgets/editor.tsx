@@ -3,7 +3,7 @@ import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
 import { Code } from "../../code";
 import { Dialog, losing } from "../../dialog";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { ModelNames, Text } from "../../forms";
 import { useAction, useLoad } from "../../hooks";
 import { keyName } from "../../names";

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { Combo } from "../../api-types";
 import { Ask } from "../../dialog";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { useAction } from "../../hooks";
 import { kindNames } from "../../kinds";
 import { moved, Order } from "../../order";

@@ -2,7 +2,7 @@ import { Finish } from "../../finish";
 import type { Machine } from "../../api";
 import type { KeyRow } from "../../api-types";
 import { Dialog, losing, shownOnce } from "../../dialog";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { useAction } from "../../hooks";
 import { Code } from "../../code";
 import { Button, Notice } from "../../ui";

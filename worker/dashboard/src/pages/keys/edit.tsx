@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
 import { Dialog, losing } from "../../dialog";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { money, number } from "../../format";
 import { useAction } from "../../hooks";
 import { keyName } from "../../names";

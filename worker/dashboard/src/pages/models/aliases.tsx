@@ -1,5 +1,5 @@
 import type { Machine } from "../../api";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { useAction, useLoad } from "../../hooks";
 import { toast } from "../../toast";
 import { Load, Section } from "../../layout";

@@ -1,6 +1,6 @@
 import type { Machine } from "../../api";
 import type { CustomModel } from "../../api-types";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { number } from "../../format";
 import { useAction, useLoad } from "../../hooks";
 import { kindNames, modelKinds } from "../../kinds";

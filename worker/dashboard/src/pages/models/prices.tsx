@@ -1,6 +1,6 @@
 import type { Machine } from "../../api";
 import type { SettingValues } from "../../api-types";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { useAction, useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
 import { toast } from "../../toast";

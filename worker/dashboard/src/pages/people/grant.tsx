@@ -2,7 +2,7 @@ import { Finish } from "../../finish";
 import type { InvitationRow, MemberTemplate, PersonRow } from "../../api-types";
 import { Code } from "../../code";
 import { Dialog, type Question } from "../../dialog";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { losing } from "../../dialog";
 import { ModelNames, Text } from "../../forms";
 import { useAction } from "../../hooks";

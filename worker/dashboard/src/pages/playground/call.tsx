@@ -4,7 +4,7 @@ import { apiError, type Machine } from "../../api";
 import type { ConnectionRow } from "../../api-types";
 import { ask, served } from "../../client";
 import { Code } from "../../code";
-import { useMemoryState } from "../../drafts";
+import { useMemoryState } from "../../draft";
 import { count, number } from "../../format";
 import { Tabs } from "../../forms";
 import { useAction } from "../../hooks";

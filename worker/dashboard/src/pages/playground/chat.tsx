@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { errorText } from "../../api";
-import { useStore } from "../../drafts";
+import { useStore } from "../../draft";
 import { Section } from "../../layout";
 import { useFilter } from "../../route";
 import { Button, ErrorBox, Field } from "../../ui";

@@ -3,7 +3,7 @@
 import { apiError, errorText, type Machine } from "../../api";
 import type { RequestRow } from "../../api-types";
 import { ask } from "../../client";
-import { type MemoryStore, memoryStore } from "../../drafts";
+import { type MemoryStore, memoryStore } from "../../draft";
 import { bodyOf, noOptions, type Options, type Picture, type Result, type Turn } from "./body";
 import type { Sent } from "./call";
 import { events } from "./events";

@@ -4,7 +4,7 @@ import type { Machine } from "../../api";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
 import { address, type Family, families, suffix, varLabel, varsOf } from "../../connections";
 import { Dialog, losing } from "../../dialog";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { Finish } from "../../finish";
 import { useAction } from "../../hooks";
 import { Restored, Tabs, Text } from "../../forms";

@@ -3,7 +3,7 @@ import type { Machine } from "../../api";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
 import { address, family, varLabel, varsOf } from "../../connections";
 import { Confirm } from "../../confirm";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { useAction } from "../../hooks";
 import { go, to } from "../../route";
 import { toast } from "../../toast";

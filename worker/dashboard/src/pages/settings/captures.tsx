@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { CaptureList, SettingValues } from "../../api-types";
 import { Ask } from "../../dialog";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { bytes, count, duration } from "../../format";
 import { Restored } from "../../forms";
 import { useAction, useLoad } from "../../hooks";

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { SettingValues } from "../../api-types";
-import { useDraft } from "../../drafts";
+import { useDraft } from "../../draft";
 import { useAction, useLoad } from "../../hooks";
 import { toast } from "../../toast";
 import { Restored } from "../../forms";

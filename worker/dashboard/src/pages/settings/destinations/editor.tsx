@@ -2,7 +2,7 @@ import { useId } from "preact/hooks";
 import type { Machine } from "../../../api";
 import { Code } from "../../../code";
 import { Dialog, losing } from "../../../dialog";
-import { useDraft } from "../../../drafts";
+import { useDraft } from "../../../draft";
 import { Finish } from "../../../finish";
 import { Restored, Text } from "../../../forms";
 import { useAction, useLoad } from "../../../hooks";
