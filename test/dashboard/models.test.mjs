@@ -75,12 +75,12 @@ test("limits and prices of a model are shown", async (t) => {
   const info = await b.operator.call("GET", `/${machineId}/api/models/info?id=${encodeURIComponent(id)}&kind=llm`);
   assert.ok(info.pricing.input > 0 && info.context_length > 0);
   const row = page.getByRole("row").filter({ has: page.getByRole("button", { name: id, exact: true }) });
-  const price = info.pricing.input.toLocaleString("en", { minimumFractionDigits: 2 });
+  const price = "$" + info.pricing.input.toLocaleString("en", { minimumFractionDigits: 2 });
   await row.getByRole("cell", { name: price, exact: true }).waitFor();
   await row.getByRole("cell", { name: info.context_length.toLocaleString("en"), exact: true }).waitFor();
   await page.getByRole("button", { name: id, exact: true }).click();
   const dialog = page.getByRole("dialog", { name: id });
-  await dialog.getByText(`input: $${info.pricing.input} per million tokens`).waitFor();
+  await dialog.getByText(`input: ${price} per million tokens`).waitFor();
   await dialog.getByText(`${info.context_length.toLocaleString("en")} tokens of context`).waitFor();
   await dialog.getByText("/v1/chat/completions").waitFor();
   await looks(page, "model");
@@ -270,7 +270,7 @@ test("own prices are added and deleted, and one that cannot be read is refused w
   await remove.waitFor();
   const prices = async () => (await b.operator.call("GET", `/${machineId}/api/settings`)).modelPrices;
   assert.deepEqual(await prices(), { "up/test-chat": "4/20/0.4" });
-  await page.getByText("input $4 · output $20 · cache read $0.4", { exact: true }).waitFor();
+  await page.getByText("input $4.00 · output $20.00 · cache read $0.40", { exact: true }).waitFor();
   await remove.click();
   await page.getByText("No custom prices yet.").waitFor();
   assert.equal(await prices(), undefined);

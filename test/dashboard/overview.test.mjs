@@ -169,12 +169,30 @@ test("a week is shown by day, read as a table, and the next step is one", async 
   await page.waitForURL(`**/providers/${me.first.id}`);
 });
 
+test("an account that was called without success is not called untested", async (t) => {
+  const { page, machineId, apiKey } = await overview(t);
+  await b.operator.connect(machineId, compatible(b.upstream));
+  assert.equal(await ask(b, apiKey, "up/wrong!status=400"), 400);
+  await becomes(
+    async () => (await b.operator.call("GET", `/${machineId}/api/providers`)).data[0].lastHour.failedAttempts,
+    1,
+  );
+  await page.reload();
+  await page.getByText("1 of 1 account has not answered yet.").waitFor();
+  await page.goto(`${b.url}/#/m/${machineId}/providers`);
+  await page.getByText("No success yet", { exact: true }).waitFor();
+  await page.getByText("Last hour: 1 attempt, 1 failed").waitFor();
+});
+
 test("failures lead to their requests", async (t) => {
   const me = await used(b);
   const page = await open(t, b, { at: `#/m/${me.machineId}/overview` });
   await settled(page);
   const list = page.getByRole("region", { name: "Recent failures" });
   assert.equal(await list.getByRole("listitem").count(), 2);
+  const [refused, failed] = (await list.getByRole("listitem").allInnerTexts()).map((s) => s.split(/\s+/).join(" "));
+  assert.match(refused, /^Refused Unknown model "nothing\/like-it"\. .+ nothing\/like-it first key /);
+  assert.match(failed, /^Failed First does not accept the request\. up\/wrong!status=400 first key /);
   await list.getByRole("link", { name: "up/wrong!status=400" }).click();
   await page.getByRole("dialog", { name: "Request" }).getByText("up/wrong!status=400").first().waitFor();
 });

@@ -27,6 +27,9 @@ const shared = () => {
 const legend = (p) =>
   p.locator(".legend li:has(.swatch)").evaluateAll((list) => list.map((li) => li.firstChild.nextSibling.textContent));
 
+// openExport opens the popover with what can be exported.
+const openExport = (p) => p.locator(".pop > summary").filter({ hasText: "Export" }).click();
+
 test("usage is shown in a chart and in tables, by group and metric", async (t) => {
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Usage");
@@ -167,7 +170,8 @@ test("a year is shown by month", async (t) => {
     ["6", Date.UTC(now.getUTCFullYear(), now.getUTCMonth()), Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1) - 1],
   );
   await looks(p, "usage-by-month");
-  const csv = new URL(await p.getByRole("link", { name: "Export CSV" }).getAttribute("href"), b.url);
+  await openExport(p);
+  const csv = new URL(await p.getByRole("link", { name: "This period as CSV" }).getAttribute("href"), b.url);
   assert.equal(csv.searchParams.get("groupBy"), "month");
   await p.getByRole("radio", { name: "Days", exact: true }).check();
   await p.getByRole("img", { name: /^Requests per day/ }).waitFor();
@@ -456,9 +460,11 @@ test("usage is shown by tool and by tag, and a month of it is copied", async (t)
       [now, "atlas", "2"],
     ],
   );
+  assert.equal(await p.getByText(/^Export/).count(), 1, "one button exports");
+  await openExport(p);
   const [file] = await Promise.all([
     p.waitForEvent("download"),
-    p.getByRole("link", { name: "Export month as CSV" }).click(),
+    p.getByRole("link", { name: /^[A-Z]\w+ \d{4} as CSV$/ }).click(),
   ]);
   const csv = await readFile(await file.path(), "utf8");
   assert.match(csv, new RegExp(`^"${now}",,.*"project=atlas",\r$`, "m"));
@@ -489,7 +495,11 @@ test("usage is exported as CSV", async (t) => {
   const p = await openPage(t, b, machineId, "Usage");
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
   await p.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
-  const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole("link", { name: "Export CSV" }).click()]);
+  await openExport(p);
+  const [file] = await Promise.all([
+    p.waitForEvent("download"),
+    p.getByRole("link", { name: "This period as CSV" }).click(),
+  ]);
   assert.match(file.suggestedFilename(), /^usage\.csv$/);
   const lines = (await readFile(await file.path(), "utf8")).trimEnd().split("\r\n");
   assert.match(lines[0], /^\ufeffmonth,day,hour,key,connection,provider,model,endpoint,requests,failed_requests,/);

@@ -35,11 +35,8 @@ export function moneyLike(amounts: number[]): (usd: number) => string {
 // percent returns a share from 0 to 1: "12.5%".
 export const percent = (share: number) => share.toLocaleString(locale, { style: "percent", maximumFractionDigits: 1 });
 
-// rate returns a price in US dollars per million tokens, "" if it is unknown.
-export function rate(usd?: number): string {
-  if (usd === undefined) return "";
-  return usd === 0 ? "free" : usd.toLocaleString(locale, { minimumFractionDigits: 2, maximumFractionDigits: 4 });
-}
+// price returns the price of a unit, such as a million tokens: "$3.00", "free".
+export const price = (usd: number) => (usd === 0 ? "free" : dollars(usd, 6));
 
 // count returns a number of things: "1 model", "20 models", "3 aliases", "2 entries".
 export const count = (n: number, what: string) => `${number(n)} ${n === 1 ? what : plural(what)}`;

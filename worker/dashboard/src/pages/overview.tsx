@@ -130,7 +130,14 @@ export default function Overview({ machine, machineName, has }: PageProps) {
             actions={<a href={`${to(machine.id, "requests")}?status=error`}>All failures</a>}
           >
             <Load of={failed} what="failures" rows={2}>
-              {(rows) => <Failures machine={machine} rows={rows} />}
+              {(rows) => (
+                <Failures
+                  machine={machine}
+                  rows={rows}
+                  conns={accounts.data?.conns ?? []}
+                  keys={start.data?.keys ?? []}
+                />
+              )}
             </Load>
           </Section>
           {hasBudgets && (

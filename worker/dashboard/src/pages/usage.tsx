@@ -27,7 +27,7 @@ import {
   type UsageRow,
 } from "./usage/columns";
 import { FilterFields, PeriodFields, useIds, usePeriod } from "./usage/filters";
-import { MonthTotal } from "./usage/month";
+import { MonthTotal, monthQuery, useMonth } from "./usage/month";
 import {
   filterOf,
   type GroupUsage,
@@ -72,14 +72,30 @@ export default function Usage({ machine }: PageProps) {
     return { ...report, by: group, ...(compare ? { before } : {}) };
   }, [machine, range, from, last, unit, group, compare, wanted]);
   const names = useNames(machine).data;
+  const picked = useMonth();
+  const [ofMonth] = picked;
+  const exports = [
+    ["This period as CSV", query(stored(spanOf(asked, now())))],
+    ...(ofMonth ? [[`${month(startOf(ofMonth))} as CSV`, monthQuery(ofMonth, group, ids.values)]] : []),
+  ];
   const actions = (
     <>
       <Button onClick={() => void usage.reload()} busy={usage.loading}>
         Refresh
       </Button>
-      <a class="button" href={machine.at(`/usage.csv?${query(stored(spanOf(asked, now())))}`)} download>
-        Export CSV
-      </a>
+      <Popover label="Export">
+        {() => (
+          <ul class="views">
+            {exports.map(([name, of]) => (
+              <li key={name}>
+                <a class="button quiet" href={machine.at(`/usage.csv?${of}`)} download>
+                  {name}
+                </a>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Popover>
     </>
   );
   return (
@@ -127,7 +143,13 @@ export default function Usage({ machine }: PageProps) {
           )
         }
       </Load>
-      <MonthTotal machine={machine} group={group} ids={ids.values} name={(id) => nameOf(id, group, names)} />
+      <MonthTotal
+        machine={machine}
+        group={group}
+        ids={ids.values}
+        name={(id) => nameOf(id, group, names)}
+        picked={picked}
+      />
     </Page>
   );
 }

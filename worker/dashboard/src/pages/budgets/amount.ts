@@ -1,9 +1,9 @@
 import type { Budget } from "../../api-types";
-import { dollars, number } from "../../format";
+import { money, number } from "../../format";
 
 // amount writes an amount of a budget's unit: "$1.50", "2,000 tokens".
 export function amount(unit: Budget["unit"], n: number): string {
-  if (unit === "usd") return dollars(n, n < 0.01 ? 6 : 2);
+  if (unit === "usd") return money(n);
   return `${number(n)} ${n === 1 ? unit.slice(0, -1) : unit}`;
 }
 

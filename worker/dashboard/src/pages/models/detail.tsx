@@ -1,7 +1,7 @@
 import type { Machine } from "../../api";
 import type { ModelInfo, ModelRow, PriceVariant } from "../../api-types";
 import { Dialog } from "../../dialog";
-import { number } from "../../format";
+import { number, price } from "../../format";
 import { useAction, useLoad } from "../../hooks";
 import { kindNames } from "../../kinds";
 import { Code } from "../../code";
@@ -23,7 +23,7 @@ function priceLines(pricing: NonNullable<ModelInfo["pricing"]>): string[] {
   const { variants = [], ...usual } = pricing;
   const lines = (rates: PriceVariant, terms: string) =>
     Object.entries(rates).flatMap(([k, v]) =>
-      typeof v === "number" ? [`${k.replaceAll("_", " ")}: $${v} ${unitOf(k)}${terms}`] : [],
+      typeof v === "number" ? [`${k.replaceAll("_", " ")}: ${price(v)} ${unitOf(k)}${terms}`] : [],
     );
   return [
     ...lines(usual as PriceVariant, ""),

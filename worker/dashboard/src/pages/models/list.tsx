@@ -47,7 +47,7 @@ export function ModelList({
     abilities = data.some((m) => m.capabilities);
   const width = used.length + 2 + Number(!grouped) + Number(other) + Number(abilities);
   const row = (key: string, m: ModelRow, index: number) => {
-    const facts = used.map((c) => c.text(m) && `${c.name} ${c.money ? "$" : ""}${c.text(m)}`).filter(Boolean);
+    const facts = used.map((c) => c.text(m) && `${c.name} ${c.text(m)}`).filter(Boolean);
     return (
       <tr key={key} aria-rowindex={index + 2}>
         <th scope="row" class="fill">

@@ -1,6 +1,7 @@
 import type { Machine } from "../../api";
 import type { SettingValues } from "../../api-types";
 import { useDraft } from "../../draft";
+import { price } from "../../format";
 import { useAction, useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
 import { toast } from "../../toast";
@@ -19,12 +20,14 @@ const textOf = (p: typeof empty) =>
 
 const kinds = ["input", "output", "cache read", "cache write", "cache write (1 hour)"];
 
-// wordsOf returns a price in words: input $4 · output $20.
-const wordsOf = (price: string) =>
-  price
+// wordsOf returns a price in words: input $4.00 · output $20.00.
+const wordsOf = (stored: string) =>
+  stored
     .split(" ")
     .flatMap((clause) =>
-      /^[\d./]+$/.test(clause) ? clause.split("/").map((part, i) => part && `${kinds[i]} $${part}`) : clause,
+      /^[\d./]+$/.test(clause)
+        ? clause.split("/").map((part, i) => part && `${kinds[i]} ${price(Number(part))}`)
+        : clause,
     )
     .filter(Boolean)
     .join(" · ");

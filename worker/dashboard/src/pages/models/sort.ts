@@ -1,6 +1,6 @@
 // The columns of the list of models, its order and its groups.
 import type { ModelRow } from "../../api-types";
-import { dollars, number, rate } from "../../format";
+import { number, price } from "../../format";
 
 // Column is a figure of a model, by which the list can be sorted.
 export interface Column {
@@ -18,11 +18,11 @@ const size = (key: "context_length" | "max_completion_tokens" | "dimensions", na
   of: (m) => m[key] || undefined,
   text: (m) => (m[key] ? number(m[key]) : ""),
 });
-const price = (key: string, name: string): Column => ({
+const rate = (key: string, name: string): Column => ({
   key,
   name,
   of: (m) => m.pricing?.[key],
-  text: (m) => rate(m.pricing?.[key]),
+  text: (m) => (m.pricing?.[key] === undefined ? "" : price(m.pricing[key])),
   money: true,
 });
 
@@ -30,8 +30,8 @@ export const columns = [
   size("context_length", "Context"),
   size("max_completion_tokens", "Max output"),
   size("dimensions", "Dimensions"),
-  price("input", "Input price"),
-  price("output", "Output price"),
+  rate("input", "Input price"),
+  rate("output", "Output price"),
 ];
 
 // units are the prices that are not for tokens.
@@ -49,7 +49,7 @@ export function otherPrice(m: ModelRow): string {
   const unit = units.find(([key]) => m.pricing?.[key] !== undefined);
   if (!unit) return "";
   const usd = m.pricing![unit[0]];
-  return usd === 0 ? "free" : `${dollars(usd, 6, 0)} ${unit[1]}`;
+  return usd === 0 ? price(usd) : `${price(usd)} ${unit[1]}`;
 }
 
 // Listed is a row of the list: a model, or the head of a group.

@@ -101,7 +101,7 @@ export function Accounts({
           {untested === 0 && <Badge kind="good">OK</Badge>}
           <span>
             {untested > 0
-              ? `${untested} of ${count(active, "account")} not tested yet.`
+              ? `${untested} of ${count(active, "account")} ${untested === 1 ? "has" : "have"} not answered yet.`
               : `${count(active, "account")} answered last time.`}
             {active < conns.length && ` ${conns.length - active} paused.`}
             {lastAnswer > 0 && (

@@ -1,37 +1,67 @@
-import type { Machine } from "../../api";
-import type { RequestRow } from "../../api-types";
+import { type Machine, sentence } from "../../api";
+import type { ConnectionRow, KeyRow, RequestRow } from "../../api-types";
+import { keyName } from "../../names";
 import { to } from "../../route";
 import { Time } from "../../time";
-import { Badge } from "../../ui";
-import { outcome } from "../requests/outcome";
+import { Badge, Cut } from "../../ui";
+import { failureText } from "../requests/outcome";
 
-// Failures lists the latest requests that failed, each with a link to it.
-export function Failures({ machine, rows }: { machine: Machine; rows: RequestRow[] }) {
+// Failures lists the latest requests that failed, in words: what happened, then the model, the
+// key and the time. Each links to its details.
+export function Failures({
+  machine,
+  rows,
+  conns,
+  keys,
+}: {
+  machine: Machine;
+  rows: RequestRow[];
+  conns: ConnectionRow[];
+  keys: KeyRow[];
+}) {
   if (rows.length === 0) return <p class="muted">No failed requests.</p>;
   return (
     <ul class="plain small">
       {rows.map((r) => {
-        const result = outcome(r),
-          reason = r.failed?.at(-1)?.text || r.error;
+        const key = keys.find((k) => k.id === r.keyId);
         return (
           <li key={r.seq}>
-            <p class="row tight wrap">
-              <Badge kind={result.kind}>{result.text}</Badge>
+            <p>
+              {r.outcome === "refused" ? <Badge kind="warn">Refused</Badge> : <Badge kind="bad">Failed</Badge>}{" "}
+              <Why r={r} conns={conns} />
+            </p>
+            <p class="row tight muted">
               <a href={to(machine.id, "requests", r.id)}>
-                <bdi>{r.asked || r.endpoint}</bdi>
+                <Cut>{r.asked || r.endpoint}</Cut>
               </a>
-              <span class="muted">
+              {key && <Cut>{keyName(key)}</Cut>}
+              <span class="when">
                 <Time at={r.at} />
               </span>
             </p>
-            {reason && (
-              <p>
-                <bdi>{reason}</bdi>
-              </p>
-            )}
           </li>
         );
       })}
     </ul>
+  );
+}
+
+// Why shows why a request failed: the message of a refusal, or what the last account did.
+function Why({ r, conns }: { r: RequestRow; conns: ConnectionRow[] }) {
+  if (r.message) return <bdi>{sentence(r.message.replace(/ Try again in [^.]*\.$/, ""))}</bdi>; // it is over
+  const last = r.failed?.at(-1);
+  const account = conns.find((c) => c.id === (last?.connectionId ?? r.connectionId));
+  const text = last?.text?.replace(/\.$/, "");
+  return (
+    <>
+      <Cut>{account ? account.name || account.provider : (last?.provider ?? r.provider ?? "The provider")}</Cut>{" "}
+      {failureText(last?.status ?? r.status, last?.code ?? r.error)}
+      {text && (
+        <>
+          : <bdi>“{text}”</bdi>
+        </>
+      )}
+      .
+    </>
   );
 }

@@ -58,7 +58,7 @@ export function nextStep(k: Known): Step | null {
     untested = active.filter((c) => !c.lastSuccessAt);
   if (untested.length > 0)
     return {
-      text: `${count(untested.length, "account")} not tested yet.`,
+      text: `${count(untested.length, "account")} ${untested.length === 1 ? "has" : "have"} not answered yet.`,
       action: "Test",
       page: untested.length === 1 ? ["providers", untested[0].id] : ["providers"],
     };

@@ -77,12 +77,9 @@ function summary(r: Result): string {
     r.stopped && "Stopped",
     r.output !== undefined && `${number(r.input ?? 0)} tokens in, ${number(r.output)} out`,
     `${number(r.ms)} ms${first}`,
-    r.costUsd !== undefined && cost(r.costUsd),
+    r.costUsd !== undefined && money(r.costUsd),
     r.unpriced && "price unknown",
   ]
     .filter(Boolean)
     .join(" · ");
 }
-
-// cost returns the price of a call; a small one has as many decimals as it needs.
-const cost = (usd: number) => (usd > 0 && usd < 0.0001 ? `$${usd.toPrecision(2)}` : money(usd));

@@ -24,6 +24,8 @@ const healths: Record<string, [kind: Kind, text: string]> = {
   blocked: ["warn", "Blocked here"],
 };
 
+const unproven: [Kind, string] = ["warn", "No success yet"]; // after calls that say nothing about the account
+
 // statusOf returns the badge of a connection. A limit that has ended since the
 // connection was loaded is ignored.
 export function statusOf(c: ConnectionRow, now: number): [kind: Kind, text: string] {
@@ -31,8 +33,9 @@ export function statusOf(c: ConnectionRow, now: number): [kind: Kind, text: stri
   if (c.health === "limited") {
     const until = c.cooldownUntil ?? 0;
     if (until > now) return ["warn", `Limited until ${until - now < dayMs ? clock(until) : when(until)}`];
-    return healths[c.lastSuccessAt ? "ready" : "untested"];
+    return c.lastSuccessAt ? healths.ready : unproven;
   }
+  if (c.health === "untested" && !c.lastSuccessAt && c.lastHour.attempts > 0) return unproven;
   if (c.health === "blocked" && c.blockedPlace) return ["warn", `Blocked in ${c.blockedPlace}`];
   return healths[c.health] ?? ["", c.health];
 }

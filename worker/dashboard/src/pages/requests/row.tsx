@@ -1,3 +1,4 @@
+import { now } from "../../clock";
 import type { ComponentChildren } from "preact";
 import type { RequestRow } from "../../api-types";
 import { moneyLike, monthDay, number } from "../../format";
@@ -59,7 +60,7 @@ export function Row({
         <a href={link}>
           <Time at={r.at} as="time" />
         </a>
-        {date !== monthDay(Date.now()) && <small class="muted"> {date}</small>}
+        {date !== monthDay(now()) && <small class="muted"> {date}</small>}
       </th>
       <td class="fill model">
         <Models r={r} /> <span class="muted small spare">{r.endpoint}</span>

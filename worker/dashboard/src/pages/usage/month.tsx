@@ -1,7 +1,7 @@
 import type { Machine } from "../../api";
 import { now } from "../../clock";
 import { Copy } from "../../code";
-import { money, month as monthName, number } from "../../format";
+import { moneyLike, month as monthName, number } from "../../format";
 import { useLoad } from "../../hooks";
 import { Load, Section, Table } from "../../layout";
 import { useFilter } from "../../route";
@@ -11,6 +11,19 @@ import { type Group, groupName, groupRows, type Ids, type Report } from "./repor
 import { monthOf, months, startOf, utcDay } from "./span";
 
 const storedMonths = 13;
+const stored = () => months(now(), storedMonths);
+
+// useMonth returns the month that is picked, which the address has.
+export const useMonth = () => useFilter("month", "", ["", ...stored()]);
+
+// monthQuery returns the query of GET /api/usage for a month.
+export function monthQuery(month: string, group: Group, ids: Ids): string {
+  const wanted = new URLSearchParams(ids).toString();
+  return (
+    `from=${month}-01&to=${utcDay(monthOf(startOf(month), 1) - 1)}&groupBy=month` +
+    `${group && `,${group}`}${wanted && `&${wanted}`}`
+  );
+}
 
 // MonthTotal is what each group has used in a month, as a table to copy into an invoice.
 export function MonthTotal({
@@ -18,21 +31,21 @@ export function MonthTotal({
   group,
   ids,
   name,
+  picked: [month, setMonth],
 }: {
   machine: Machine;
   group: Group;
   ids: Ids;
   name: (id: string) => string;
+  picked: [month: string, set: (month: string) => void];
 }) {
-  const known = months(now(), storedMonths);
-  const [month, setMonth] = useFilter("month", "", ["", ...known]);
   return (
     <Section title="Month’s total">
       <div class="narrow">
         <Field label="Month" hint="In UTC, with the groups and filters above.">
           <select value={month} onChange={(e) => setMonth(e.currentTarget.value)}>
-            <option value="">None</option>
-            {known.map((m) => (
+            <option value="">Choose a month</option>
+            {stored().map((m) => (
               <option key={m} value={m}>
                 {monthName(startOf(m))}
               </option>
@@ -58,10 +71,7 @@ function Total({
   ids: Ids;
   name: (id: string) => string;
 }) {
-  const wanted = new URLSearchParams(ids).toString();
-  const query =
-    `from=${month}-01&to=${utcDay(monthOf(startOf(month), 1) - 1)}&groupBy=month` +
-    `${group && `,${group}`}${wanted && `&${wanted}`}`;
+  const query = monthQuery(month, group, ids);
   const total = useLoad(() => machine.get<Report>(`/usage?${query}`), [machine, query]);
   return (
     <Load of={total} what="usage" rows={2}>
@@ -72,6 +82,7 @@ function Total({
             .map((g) => ({ name: name(g.id), of: g.sum })),
           { name: "Total", of: u.total },
         ];
+        const cost = moneyLike(rows.map((r) => figure(r.of, "costUsd")));
         return (
           <>
             <Table label="Total of the month">
@@ -93,7 +104,7 @@ function Total({
                     </th>
                     <td class="num">{number(figure(r.of, "requests"))}</td>
                     <td class="num">{number(tokens(r.of))}</td>
-                    <td class="num">{money(figure(r.of, "costUsd"))}</td>
+                    <td class="num">{cost(figure(r.of, "costUsd"))}</td>
                   </tr>
                 ))}
               </tbody>
@@ -106,9 +117,6 @@ function Total({
             )}
             <div class="row wrap">
               <Copy text={tableText(month, group, rows)} label="Copy table" />
-              <a class="button" href={machine.at(`/usage.csv?${query}`)} download>
-                Export month as CSV
-              </a>
             </div>
           </>
         );
