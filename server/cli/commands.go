@@ -115,7 +115,7 @@ func commands() []group {
 		{ops: []op{{use: "plan [FILE]", short: "show what apply would change; exit code 0 if nothing, 2 otherwise", long: planText,
 			fields: append([]field{{"schema", "", toggle, "print the JSON Schema of the file", nil}}, planFields...), run: (*app).plan}}},
 		{ops: []op{{use: "apply [FILE]", short: "change the machine to match weir.yaml", long: planText, fields: planFields, ask: true, run: (*app).apply}}},
-		{ops: []op{{use: "pull [FILE]", short: "write the configuration of the machine to weir.yaml", call: "GET /api/settings", run: (*app).pull,
+		{ops: []op{{use: "pull [FILE]", short: "print the configuration of the machine, or write it to FILE", call: "GET /api/settings", run: (*app).pull,
 			fields: []field{{"force", "", toggle, "replace FILE if it exists", nil}}}}},
 		{ops: []op{{use: "doctor", short: "examine a gateway and its machine, and say what to do", run: (*app).doctor, fields: []field{
 			{"security", "", toggle, "check files, the network, secrets and the keys of all machines for risks", nil}}}}},

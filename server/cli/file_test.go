@@ -239,8 +239,15 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 			t.Errorf("%q: exit %d, want %q in %q %s", tt.text, code, tt.want, failed, out)
 		}
 	}
-	if code, _, failed := w.run("", "plan"); code != 1 || !strings.Contains(failed, "there is no weir.yaml in this folder; weir pull writes one") {
+	if code, _, failed := w.run("", "plan"); code != 1 || !strings.Contains(failed, "there is no weir.yaml in this folder; weir pull weir.yaml writes one") {
 		t.Errorf("without a file: exit %d, %s", code, failed)
+	}
+	if code, out, failed := w.run("sk-nameless", "accounts", "add", "openai"); code != 0 {
+		t.Fatal(out, failed)
+	}
+	if code, out, failed := w.run("", "pull"); code != 0 || !strings.Contains(out, `name: ""`) ||
+		!strings.Contains(failed, `weir plan cannot read the file: line `) || !strings.Contains(failed, "weir accounts set ID --name NAME") {
+		t.Errorf("an account without a name: exit %d, %s%s", code, out, failed)
 	}
 }
 

@@ -111,7 +111,7 @@ func (a *app) newPlan(ctx context.Context, in *input) (*planner, error) {
 	}
 	raw, err := a.readFile(name)
 	if errors.Is(err, fs.ErrNotExist) && len(in.args) == 0 {
-		return nil, errors.New("there is no weir.yaml in this folder; weir pull writes one of what the machine has now, or name another file, as in weir plan FILE")
+		return nil, errors.New("there is no weir.yaml in this folder; weir pull weir.yaml writes one of what the machine has now, or name another file, as in weir plan FILE")
 	}
 	if err != nil {
 		return nil, err

@@ -26,6 +26,9 @@ func (a *app) pull(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
+	if _, err := readFileText(raw); err != nil { // weir plan reads names, which accounts and keys do without
+		fmt.Fprintf(a.Stderr, "weir plan cannot read the file: %v; weir accounts set ID --name NAME sets one, as weir keys set does\n", err)
+	}
 	return a.writeFile(cmp.Or(in.args...), in, raw)
 }
 
