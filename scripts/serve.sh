@@ -7,6 +7,7 @@ set -euo pipefail
 
 need_go
 if command -v npm >/dev/null; then dashboard; fi
+echo "compiling the server, which takes minutes the first time"
 go build -ldflags "-X main.version=$(described)" -o build/weir ./server
 state=${STATE_DIR:-.weir/serve}
 export LISTEN=127.0.0.1:${PORT:-8787} DATA_DIR=$state/data PRICES_URL=${PRICES_URL:-off}
