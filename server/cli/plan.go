@@ -476,7 +476,7 @@ func (p *planner) provider(body map[string]any, row gjson.Result) error {
 		io.WriteString(h, byName(body))
 		body["provider"] = fmt.Sprintf("%s-%08x", want, h.Sum32())
 	case row.Exists() && want != "" && want != got && !(compatible && strings.HasPrefix(got, want+"-")):
-		return fmt.Errorf("its provider is %s and cannot change; rename the account in the file, or delete it", got)
+		return fmt.Errorf("its provider is %s and cannot become %s; rename the account in the file, or delete it", got, want)
 	case row.Exists():
 		delete(body, "provider")
 	}
