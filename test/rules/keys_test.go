@@ -178,7 +178,7 @@ func TestConstantKeysAreFound(t *testing.T) {
 	}
 }
 
-// A data directory of a server has its secrets, and is made by a command that runs in a clone.
+// A data directory of a server has its secrets; a command that runs in a clone may create one.
 func TestNoDataDirectoryIsCommitted(t *testing.T) {
 	out, err := exec.Command("git", "-C", "../..", "ls-files").Output()
 	if err != nil {
