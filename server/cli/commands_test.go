@@ -242,6 +242,7 @@ var steps = []step{
 	{line: "audit", want: "Deleted captured bodies"},
 	{line: "setup", want: "codex"},
 	{line: "setup codex", code: 1, want: "has no default model. Name one of weir models: weir setup codex --model MODEL"},
+	{line: "setup nowhere", code: 1, want: "weir setup lists them.\n"},
 	{line: "setup codex --model local/echo", want: "/setup/codex.sh"},
 	{line: "setup curl", want: "__KEY__"},
 	{line: "export", want: `"format"`},

@@ -655,7 +655,7 @@ func (a *app) setup(ctx context.Context, in *input) error {
 		})
 	}
 	v, err := in.send(ctx)
-	if api := (*apiError)(nil); errors.As(err, &api) && api.status == 400 && in.body["model"] == nil {
+	if api := (*apiError)(nil); errors.As(err, &api) && in.body["model"] == nil && gjson.GetBytes(api.body, "error.param").String() == "model" {
 		return fmt.Errorf("%w Name one of weir models: weir setup %s --model MODEL", err, in.args[0])
 	}
 	if err != nil {
