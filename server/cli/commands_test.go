@@ -287,6 +287,7 @@ var steps = []step{
 	{line: "keys revoke carol --yes"},
 	{line: "accounts rm spare --yes"},
 	{line: "accounts restore SPARE"},
+	{line: "accounts add zzzzzzzz", code: 1, want: `provider "zzzzzzzz" is unknown; weir accounts providers lists those that are known`},
 	{line: "accounts test nowhere", code: 1, want: `no account has the name or id "nowhere"; weir accounts lists them`},
 	{line: "machines rename nowhere a", code: 1, want: `no machine has the name or id "nowhere"; weir machines lists them`},
 	{line: "status", want: "accounts: 3 "},

@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sort"
@@ -56,7 +57,7 @@ func (o *Manager) applyConnection(in *Input, row storage.Connection, seed bool) 
 		case v == "":
 			in.fail("provider", "is required")
 		case provider.Lookup(v) == nil && (!seed || !IsAlias(v)):
-			in.fail("provider", "%q is unknown%s", v, didYouMean(providerLike(v)))
+			in.fail("provider", "%q is unknown%s", v, cmp.Or(didYouMean(providerLike(v)), "; GET /api/catalog/providers lists those that are known"))
 		}
 		r.Provider = v
 	} else if row.Provider == "" {
