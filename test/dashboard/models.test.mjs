@@ -136,7 +136,7 @@ test("the list is sorted and grouped, as its address says", async (t) => {
   await page
     .getByRole("row")
     .filter({ has: page.getByRole("button", { name: "up/vendor/nested-model", exact: true }) })
-    .getByRole("cell", { name: "1,000.00", exact: true })
+    .getByRole("cell", { name: "$1,000.00", exact: true })
     .waitFor();
 
   await page.getByLabel("Group by").selectOption("Provider");
