@@ -86,7 +86,7 @@ async function connect(page, home, act) {
 }
 
 test("the first call of a tool takes at most 5 actions", async (t) => {
-  await b.operator.machine(); // weir init creates it
+  await b.operator.machine(); // weir serve creates it
   const page = await open(t, b, { as: null });
   await exchanged(page);
   const act = counted(t, 5);

@@ -191,8 +191,8 @@ test("failures lead to their requests", async (t) => {
   const list = page.getByRole("region", { name: "Recent failures" });
   assert.equal(await list.getByRole("listitem").count(), 2);
   const [refused, failed] = (await list.getByRole("listitem").allInnerTexts()).map((s) => s.split(/\s+/).join(" "));
-  assert.match(refused, /^Refused Unknown model "nothing\/like-it"\. .+ nothing\/like-it first key /);
-  assert.match(failed, /^Failed First does not accept the request\. up\/wrong!status=400 first key /);
+  assert.match(refused, /^Refused Unknown model "nothing\/like-it"\. .+ nothing\/like-it Default key /);
+  assert.match(failed, /^Failed First does not accept the request\. up\/wrong!status=400 Default key /);
   await list.getByRole("link", { name: "up/wrong!status=400" }).click();
   await page.getByRole("dialog", { name: "Request" }).getByText("up/wrong!status=400").first().waitFor();
 });
