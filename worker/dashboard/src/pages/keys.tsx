@@ -230,7 +230,7 @@ function Row({
         {number(k.requestsLastDay)}
         {k.refused > 0 && <small class="muted">, {number(k.refused)} refused</small>}
       </td>
-      <td class="num spend" data-label="Spend this month" title={`${money(k.spentUsd)} in total`}>
+      <td class="num" data-label="Spend this month" title={`${money(k.spentUsd)} in total`}>
         {own ? <Spent of={own} /> : spend(k.spentMonthUsd)}
       </td>
       <td class="when desk spare">
