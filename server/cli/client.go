@@ -278,7 +278,8 @@ func (c *client) find(ctx context.Context, what, list, text string) (string, err
 	return match(what, text, v.Get("data").Array(), list)
 }
 
-// noMatch is a text that names no row of a list.
+// noMatch is a text that names no row of a list. It is a type since match is called by what the
+// table of commands refers to, which a call of commandOf there would make a cycle.
 type noMatch struct{ what, text, list string }
 
 func (e *noMatch) Error() string {

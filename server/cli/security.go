@@ -80,16 +80,16 @@ func (f *findings) keysOfAll(ctx context.Context, a *app, c *client) error {
 			all = append(all, wideKey{k.name + of, k.may, k.advice + at, k.adviceMany + at})
 		}
 	}
-	of := map[string][]wideKey{}
+	count, folded := map[string]int{}, map[string]bool{}
 	for _, k := range all {
-		of[k.may] = append(of[k.may], k)
+		count[k.may]++
 	}
 	for _, k := range all {
-		switch same := of[k.may]; {
-		case len(same) < manyKeys:
+		if n := count[k.may]; n < manyKeys {
 			f.add(warning, "key %s %s; %s", k.name, k.may, k.advice)
-		case k == same[0]:
-			f.add(warning, "key %s %s, like %d others; %s", k.name, k.may, len(same)-1, k.adviceMany)
+		} else if !folded[k.may] {
+			folded[k.may] = true
+			f.add(warning, "key %s %s, like %d others; %s", k.name, k.may, n-1, k.adviceMany)
 		}
 	}
 	return nil
