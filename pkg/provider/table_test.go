@@ -10,6 +10,7 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/llm"
 	"weir/pkg/store"
+	"weir/pkg/wire/redact"
 )
 
 // row is a provider as testdata/providers.golden.json shows it.
@@ -91,6 +92,9 @@ func TestEveryRowIsComplete(t *testing.T) {
 			t.Errorf("%s: no kinds or no endpoints", d.ID)
 		}
 		for _, p := range d.KeyPrefixes {
+			if key := p + strings.Repeat("aB3", 20); redact.Patterns(key) != "***" {
+				t.Errorf("%s: %s is not masked (pkg/wire/redact/patterns.go)", d.ID, key)
+			}
 			for _, other := range All() {
 				if other != d && slices.ContainsFunc(other.KeyPrefixes, func(q string) bool { return strings.HasPrefix(p, q) }) {
 					t.Errorf("%s: keys that begin with %s may be those of %s", d.ID, p, other.ID)
