@@ -41,6 +41,8 @@ type apiError struct {
 	body   []byte
 }
 
+func (e *apiError) code() string { return gjson.GetBytes(e.body, "error.code").String() }
+
 // Error returns the API's message, with commands in place of routes, and its code, by which
 // docs/troubleshooting.md is searched.
 func (e *apiError) Error() string {
@@ -50,7 +52,7 @@ func (e *apiError) Error() string {
 		return fmt.Sprintf("the gateway answered with status %d, and not as weir does; check the URL", e.status)
 	}
 	text = route.ReplaceAllStringFunc(text, commandOf)
-	if code := v.Get("code").String(); code != "" {
+	if code := e.code(); code != "" {
 		text += " (" + code + ")"
 	}
 	return text

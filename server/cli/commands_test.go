@@ -505,6 +505,12 @@ func TestCommandsWorkOnADataDirectory(t *testing.T) {
 	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 || len(first) != 1 || strings.Count(records, `"POST /api/keys"`) != 2 {
 		t.Errorf("the keys of two calls are %v, %v, %v", first, err, records)
 	}
+	// A provider that refuses its key says nothing about this one.
+	w.run("", "accounts", "add", "openai-compatible", "--base-url", w.upstream.URL+"/strict/v1", "--prefix", "strict", "--api-key", "env:API_KEY")
+	_, _, failed = w.run("", "call", "strict/echo", "Hello")
+	if same := keysOfCalls(); !strings.Contains(failed, "account_key_refused") || !slices.Equal(same, first) {
+		t.Errorf("the key of a call that a provider refuses is %v after %v: %s", same, first, failed)
+	}
 	w.run("", "keys", "revoke", "weir call", "--yes")
 	call()
 	if second := keysOfCalls(); len(second) != 1 || second[0] == first[0] {

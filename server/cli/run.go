@@ -584,8 +584,8 @@ func (a *app) callAsOperator(ctx context.Context, c *client, send func(key strin
 	place := c.base + prefix
 	if old := stored.Calls[place]; old != "" {
 		res, err := send(old)
-		if e := (*apiError)(nil); !errors.As(err, &e) || e.status != http.StatusUnauthorized {
-			return res, "", err
+		if e := (*apiError)(nil); !errors.As(err, &e) || e.code() != "invalid_api_key" {
+			return res, "", err // the provider's 401 is account_key_refused
 		}
 		if parts := strings.Split(old, "-"); len(parts) == 4 { // sk-MACHINE-KEY-CHECK
 			_, _ = c.call(ctx, "DELETE", "/api/keys/"+url.PathEscape(parts[2]), nil) // it may be gone

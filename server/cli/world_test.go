@@ -170,6 +170,10 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/hook":
 		return
+	case "/strict/v1/chat/completions":
+		w.WriteHeader(401)
+		io.WriteString(w, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`)
+		return
 	case "/device":
 		io.WriteString(w, `{"device_code":"device","user_code":"ABCD-EFGH","verification_uri":"https://id.example.com/device","interval":1,"expires_in":600}`)
 		return
