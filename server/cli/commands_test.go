@@ -481,6 +481,9 @@ func TestCommandsWorkOnADataDirectory(t *testing.T) {
 	if code, out, failed := w.run("", "call", "local/echo", "Hello"); code != 0 || out != "You said: Hello\n" {
 		t.Errorf("call: exit %d, %s%s%s", code, setup, out, failed)
 	}
+	if _, out, failed := w.run("", "models"); !strings.Contains(out, "local/echo") || failed != "" {
+		t.Errorf("models with an account: %s%s", out, failed)
+	}
 	// One key serves the calls of an hour, so the audit log has one record of them. One that was
 	// revoked is replaced.
 	keysOfCalls := func() (ids []string) {

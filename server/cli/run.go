@@ -126,14 +126,22 @@ func (in *input) find(ctx context.Context, flag, field string) error {
 	return err
 }
 
-// models lists the models of a kind.
+// models lists the models of a kind. Without an account the list is the catalogue of chat models,
+// which is long: what it is stands below it.
 func (a *app) models(ctx context.Context, in *input) error {
 	kind := in.values["kind"]
 	if kind == "" {
 		kind = "llm"
 	}
 	in.path = strings.Replace(in.path, "{}", url.PathEscape(kind), 1)
-	return a.make(ctx, in)
+	if err := a.make(ctx, in); err != nil || a.json || kind != "llm" {
+		return err
+	}
+	accounts, err := in.client.call(ctx, "GET", "/api/providers", nil)
+	if err == nil && !accounts.Get(`data.#(status!="inactive")`).Exists() { // a member may not ask
+		fmt.Fprintln(a.Stderr, "These are the models that weir knows. To call one, connect an account: weir accounts add PROVIDER")
+	}
+	return nil
 }
 
 // setSettings reads NAME=VALUE.

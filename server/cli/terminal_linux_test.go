@@ -244,6 +244,8 @@ func TestTextsInATerminal(t *testing.T) {
 		{80, "people", []string{"No people. To invite one: weir people invite NOTE\r\n"}},
 		{80, "people invitations", []string{"No open invitations.\r\n"}},
 		{80, "models aliases", []string{"No aliases.\r\n"}},
+		{80, "accounts", []string{"No accounts. To add one: weir accounts add PROVIDER\r\n"}},
+		{80, "models", []string{"connect an account: weir accounts add PROVIDER\r\n"}},
 		{40, "doctor", []string{"weir accounts\r\n      add PROVIDER connects one\r\n"}},
 		{50, "status", []string{"for less than a\r\n        minute\r\n", "add\r\n        PROVIDER connects one\r\n"}},
 		{60, "keys", []string{"NAME         ID              ENDS WITH  SCOPES  STATE  MONTH\r\n"}},
