@@ -288,14 +288,14 @@ func (e *noMatch) Error() string {
 	return fmt.Sprintf("no %s has the name or id %q; %s lists them", e.what, e.text, commandOf("GET "+e.list))
 }
 
-// match returns the id of the row that a text names: by its id, its name, or a beginning of
-// its id.
+// match returns the id of the row that a text names: by its id, its name, its name in other case,
+// or a beginning of its id.
 func match(what, text string, rows []gjson.Result, list string) (string, error) {
 	id := "id"
 	if list == "/api/machines" {
 		id = "machineId"
 	}
-	var names, beginnings []string
+	var names, folded, beginnings []string
 	for _, r := range rows {
 		v := r.Get(id).String()
 		switch {
@@ -303,9 +303,14 @@ func match(what, text string, rows []gjson.Result, list string) (string, error) 
 			return v, nil
 		case r.Get("name").String() == text:
 			names = append(names, v)
+		case strings.EqualFold(r.Get("name").String(), text):
+			folded = append(folded, v)
 		case len(text) >= 4 && strings.HasPrefix(v, text):
 			beginnings = append(beginnings, v)
 		}
+	}
+	if len(names) == 0 {
+		names = folded
 	}
 	if len(names) == 0 {
 		names = beginnings

@@ -94,6 +94,7 @@ var steps = []step{
 	{line: "accounts ls --json", want: `"object":"list"`},
 	{line: "accounts show spare", want: "openai-compatible"},
 	{line: "accounts test local", want: "ok, "},
+	{line: "accounts test LOCAL", want: "ok, "},
 	{line: "accounts set spare --priority 7 --var streamUsage=none", code: 1, want: "streamUsage"},
 	{line: "accounts set spare --priority 7"},
 	{line: "accounts set spare", code: 2, want: "name a field"},

@@ -1,0 +1,19 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+func TestNamesMatch(t *testing.T) {
+	rows := gjson.Parse(`[{"id":"aaaa1","name":"Main"},{"id":"aaaa2","name":"test"},{"id":"bbbb1","name":"Test"},{"id":"bbbb2","name":"cccc"},{"id":"cccc3","name":"x"}]`).Array()
+	for text, want := range map[string]string{
+		"aaaa1": "aaaa1", "Main": "aaaa1", "main": "aaaa1", "test": "aaaa2", "Test": "bbbb1", "bbbb1": "bbbb1", "cccc": "bbbb2", "CCCC": "bbbb2", "cccc3": "cccc3",
+		"TEST": "", "aaaa": "", "mai": "", "": "",
+	} {
+		if got, err := match("account", text, rows, "/api/providers"); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
