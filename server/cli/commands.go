@@ -407,11 +407,14 @@ var (
 	usageColumns = []column{{title: "REQUESTS", path: "requests", right: true}, {title: "FAILED", path: "providerFailed", right: true},
 		{title: "REFUSED", path: "refused", right: true}, {title: "INPUT", path: "inputTokens", right: true},
 		{title: "OUTPUT", path: "outputTokens", right: true}, {title: "COST", path: "costUsd", show: usd, right: true}}
-	requestColumns = []column{{title: "TIME", path: "at", show: clock, min: 8}, {title: "ID", path: "id", min: 12},
+	// At 80 columns how a request ended and what it took stay; an id that is cut names nothing.
+	requestColumns = []column{{title: "TIME", path: "at", show: clock, min: 8},
 		{title: "KEY", path: "keyId", show: named, min: 10}, {title: "MODEL", show: servedModel, min: 24},
-		{title: "ACCOUNT", path: "connectionId", show: named, min: 10}, {title: "STATUS", path: "status", right: true, min: 6},
 		{title: "OUTCOME", path: "outcome", show: state, min: 10, extra: true},
 		{title: "DURATION", path: "latencyMs", show: seconds, right: true, min: 8, extra: true},
+		{title: "COST", path: "costUsd", show: usd, right: true, min: 8, extra: true},
+		{title: "STATUS", path: "status", right: true, min: 6, extra: true},
+		{title: "ACCOUNT", path: "connectionId", show: named, min: 10, extra: true},
 		{title: "INPUT", path: "inputTokens", right: true, min: 6, extra: true}, {title: "OUTPUT", path: "outputTokens", right: true, min: 6, extra: true},
-		{title: "COST", path: "costUsd", show: usd, right: true, min: 8, extra: true}, {title: "ERROR", path: "error"}}
+		{title: "ID", path: "id", min: 36, extra: true, whole: true}, {title: "ERROR", path: "error", min: 12}}
 )

@@ -33,3 +33,35 @@ func TestNarrowTables(t *testing.T) {
 		t.Errorf("lines %q", got)
 	}
 }
+
+// At 80 columns the outcome, the duration and the cost of requests are worth more than an id, which
+// is of no use if it is cut.
+func TestRequestsOnNarrowTerminals(t *testing.T) {
+	text := map[string]string{"TIME": "12:00:00", "KEY": "laptop", "MODEL": "openai/gpt-6.1-sol", "OUTCOME": "provider_failed",
+		"DURATION": "12.34s", "COST": "$0.00012", "STATUS": "500", "ACCOUNT": "main account", "INPUT": "12345", "OUTPUT": "12345",
+		"ID": "req_0123456789abcdef0123456789abcdef", "ERROR": "server_error"}
+	all := table{columns: slices.Clone(requestColumns), rows: [][]cell{{}}}
+	for i, c := range all.columns {
+		all.rows[0] = append(all.rows[0], plain(text[c.title]))
+		all.columns[i].min = 0
+	}
+	for _, all := range []table{all, {columns: requestColumns, rows: all.rows}} { // a list, and a tail
+		for width, want := range map[int]string{
+			80:  "TIME KEY MODEL OUTCOME DURATION COST ERROR",
+			130: "TIME KEY MODEL OUTCOME DURATION COST STATUS ACCOUNT INPUT OUTPUT ERROR",
+			170: "TIME KEY MODEL OUTCOME DURATION COST STATUS ACCOUNT INPUT OUTPUT ID ERROR",
+		} {
+			got, titles := all.narrowed(width), ""
+			widths := got.widths(width)
+			for i, c := range got.columns {
+				titles += " " + c.title
+				if c.title == "ID" && widths[i] != len(text["ID"]) {
+					t.Errorf("%d columns: the id has %d", width, widths[i])
+				}
+			}
+			if titles != " "+want || sum(widths)+2*(len(widths)-1) > width {
+				t.Errorf("%d columns: %s, of widths %v, want %s", width, titles, widths, want)
+			}
+		}
+	}
+}

@@ -42,6 +42,7 @@ type column struct {
 	show        func(a *app, v gjson.Result) cell
 	right       bool
 	extra       bool // left out where the terminal is narrow
+	whole       bool // left out before it is cut
 	min         int  // its least width
 }
 
@@ -122,7 +123,10 @@ func (t table) narrowed(width int) table {
 		}
 		total, last := -2, -1
 		for i, w := range fit(rows, least, 0) {
-			total += 2 + min(w, max(enough, utf8.RuneCountInString(t.columns[i].title)))
+			if !t.columns[i].whole {
+				w = min(w, max(enough, utf8.RuneCountInString(t.columns[i].title)))
+			}
+			total += 2 + w
 			if t.columns[i].extra {
 				last = i
 			}
@@ -167,7 +171,9 @@ func (t table) widths(width int) []int {
 	}
 	widths := fit(rows, least, 0)
 	for i, c := range t.columns {
-		least[i] = utf8.RuneCountInString(c.title)
+		if least[i] = widths[i]; !c.whole {
+			least[i] = utf8.RuneCountInString(c.title)
+		}
 	}
 	widths = cut(widths, least, width)
 	return cut(widths, make([]int, len(least)), width)
