@@ -354,7 +354,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // usageBy are the words of --by and their columns.
 var usageBy = map[string]column{
 	"key": {title: "KEY", path: "keyId", show: named}, "account": {title: "ACCOUNT", path: "connectionId", show: named},
-	"model": {title: "MODEL", path: "model"}, "provider": {title: "PROVIDER", path: "provider"},
+	"model": {title: "MODEL", path: "model", show: modelOf}, "provider": {title: "PROVIDER", path: "provider"},
 	"endpoint": {title: "ENDPOINT", path: "endpoint"}, "month": {title: "MONTH", path: "month"},
 	"day": {title: "DAY", path: "day"}, "hour": {title: "HOUR", path: "hour"}, "tool": {title: "TOOL", path: "tool"},
 	"person": {title: "PERSON", path: "tag", show: personOf},
@@ -400,12 +400,14 @@ func (a *app) usage(ctx context.Context, in *input) error {
 			return err
 		}
 		a.learnPeople(v)
+		groups := len(columns)
 		columns = append(columns, usageColumns...)
 		if !v.Get(rows).Exists() {
 			rows = "data"
 		}
 		t := a.rows(columns, v.Get(rows).Array())
 		sum := a.rows(columns, []gjson.Result{v.Get("total")}).rows[0]
+		clear(sum[:groups])
 		sum[0].text = "total"
 		t.add(sum...)
 		return a.print(t)

@@ -421,6 +421,9 @@ func changed(_ *app, v gjson.Result) cell {
 	return plain(strings.Join(names, ", "))
 }
 
+// modelOf shows the model of a group, whose name is empty for requests of names that no model has.
+func modelOf(_ *app, v gjson.Result) cell { return plain(cmp.Or(v.String(), "unknown model")) }
+
 func servedModel(_ *app, v gjson.Result) cell {
 	if m := v.Get("model").String(); m != "" {
 		return plain(m)
