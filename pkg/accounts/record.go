@@ -96,7 +96,8 @@ func (p *Pool) Record(at time.Time, m *snapshot.Machine, r *httpmsg.Request, t *
 			rec.Error = e.Type
 		}
 	}
-	if rec.Outcome, rec.Reason = outcomeOf(attempts, status, e); rec.Outcome == store.Refused && e != nil {
+	rec.Outcome, rec.Reason = outcomeOf(attempts, status, e)
+	if attempts == 0 && e != nil && rec.Outcome != store.Left { // nothing of a provider's answer to this request
 		rec.Message = apierr.Shorten(redact.Patterns(e.Message), maxRefusalText)
 	}
 	kind := usage.Row{KeyID: t.KeyID, Endpoint: r.Route}

@@ -20,6 +20,7 @@ import (
 	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/redact"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -94,6 +95,34 @@ func TestRefusedRequestTextIsNotStored(t *testing.T) {
 	got := w.recorded(w.kind("llm"), 0)
 	if strings.Contains(got.Raw, "secret prompt") || got.Get("requests.0.failed.0.code").Str != "too_long" || got.Get("requests.0.error").Str != "too_long" {
 		t.Errorf("got %s", got.Raw)
+	}
+}
+
+// A request that no account could take is recorded with the text that its client got: which
+// account, what happened and what to do.
+func TestUntriedRequestHasMessage(t *testing.T) {
+	const secret = "sk-proj-1234567890abcdefghij"
+	for _, name := range []string{"refused", "limited"} {
+		a := store.Connection{ID: "a", Name: "work " + secret}
+		if name == "refused" {
+			a.Status = needsReauth
+		}
+		w := newWorld(t).add(a)
+		if name == "limited" {
+			w.machine.Cool(store.Cooldown{ConnectionID: "a", Until: w.Now().UnixMilli() + 7000, Reason: store.RateLimited})
+		}
+		w.req.Method, w.req.Route = "POST", "/v1/embeddings"
+		_, e := w.send()
+		rec := w.pool.Record(w.Now(), w.machine, w.req, &w.trace, e.Status, e)
+		want := apierr.Shorten(redact.Patterns(e.Message), maxRefusalText)
+		if rec.Attempts != 0 || rec.Outcome != store.ProviderFailed || rec.Message != want || strings.Contains(rec.Message, secret) {
+			t.Errorf("%s: %d attempts, %s, message %q, want %q", name, rec.Attempts, rec.Outcome, rec.Message, want)
+		}
+	}
+	w := newWorld(t)
+	w.req.Method, w.req.Route = "POST", "/v1/embeddings"
+	if rec := w.pool.Record(w.Now(), w.machine, w.req, &w.trace, 499, apierr.ClientLeft(nil)); rec.Outcome != store.Left || rec.Message != "" {
+		t.Errorf("left: got %+v", rec)
 	}
 }
 

@@ -29,7 +29,7 @@ type Request struct {
 	// Outcome is Succeeded, ProviderFailed, Refused or Left, Reason that of Refused.
 	Outcome string `json:"outcome,omitempty"` // "" in requests of earlier versions
 	Reason  string `json:"reason,omitempty"`
-	// Message is that of the error of a refused request, without what may be a credential.
+	// Message is that of the error of a request without attempts, without what may be a credential.
 	Message   string    `json:"message,omitempty"`
 	LatencyMs int64     `json:"latencyMs"`         // to the end of the answer
 	FirstMs   int64     `json:"firstMs,omitempty"` // to the first event of a stream

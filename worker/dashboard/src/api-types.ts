@@ -404,7 +404,7 @@ export interface RequestRow {
   outcome?: "succeeded" | "provider_failed" | "refused" | "left";
   /** of a refusal */
   reason?: string;
-  /** of the error of a refused request */
+  /** of the error of a request without attempts */
   message?: string;
   latencyMs: number;
   /** to the first event of a stream */
