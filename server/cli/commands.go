@@ -352,7 +352,7 @@ var (
 		column{title: "RESTORE UNTIL", path: "restoreUntil", show: when})
 	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "PROVIDER", path: "provider"},
 		{title: "HEALTH", path: "health", show: state}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4", extra: true},
-		{title: "PRIORITY", path: "priority", right: true, extra: true}, {title: "MONTH", path: "spentMonthUsd", show: usd, right: true},
+		{title: "PRIORITY", path: "priority", right: true, extra: true}, {title: "MONTH", show: spentMonth, right: true},
 		{title: "LAST ERROR", path: "lastError"}}
 	quotaColumns    = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "LEFT", path: "windows", show: left}}
 	providerColumns = []column{{title: "PROVIDER", path: "id"}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth"},
@@ -382,7 +382,7 @@ var (
 		{title: "EXPIRES", path: "expiresAt", show: when}}
 	keyColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "ENDS WITH", path: "last4", extra: true},
 		{title: "SCOPES", path: "scopes", extra: true}, {title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when},
-		{title: "MONTH", path: "spentMonthUsd", show: usd, right: true}, {title: "EXPIRES", path: "expiresAt", show: when},
+		{title: "MONTH", show: spentMonth, right: true}, {title: "EXPIRES", path: "expiresAt", show: when},
 		{title: "MODELS", path: "models"}}
 	networkColumns = []column{{title: "NETWORK", path: "network"}, {title: "COUNTRY", path: "country"},
 		{title: "FIRST", path: "firstAt", show: when}, {title: "LAST", path: "lastAt", show: when},

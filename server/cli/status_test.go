@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestStatusAtAGlance(t *testing.T) {
@@ -37,6 +38,22 @@ func TestStatusAtAGlance(t *testing.T) {
 	}
 	if code, out, failed = w.run("", "status", "--json", "--machine", "main"); code != 0 || !strings.HasPrefix(out, `{"health":`) {
 		t.Errorf("JSON: exit %d\n%s%s", code, out, failed)
+	}
+}
+
+// Models without a price have a cost that is not known, which is not none.
+func TestUnknownCostIsNotZero(t *testing.T) {
+	w := newWorld(t)
+	w.ok("accounts", "add", "openai-compatible", "--name", "local", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY")
+	w.ok("call", "local/echo", "Hello")
+	for _, line := range []string{"status", "accounts", "keys"} {
+		end := time.Now().Add(10 * time.Second)
+		for !strings.Contains(w.ok(line), "≥ $0.00") { // the use is reported after the answer
+			if time.Now().After(end) {
+				t.Fatalf("%s:\n%s", line, w.ok(line))
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
 	}
 }
 

@@ -348,6 +348,17 @@ func usd(_ *app, v gjson.Result) cell {
 	return cell{text: fmt.Sprintf("$%.2f", n)}
 }
 
+// spentMonth shows what a key or an account has spent this month, by its row.
+func spentMonth(a *app, row gjson.Result) cell { return lowerBound(usd(a, row.Get("spentMonthUsd")), row) }
+
+// lowerBound marks an amount of a row as what is known of it, if the cost of some attempts is not.
+func lowerBound(amount cell, row gjson.Result) cell {
+	if amount.text != "" && row.Get("unpricedAttempts").Int() > 0 {
+		amount.text = "≥ " + amount.text
+	}
+	return amount
+}
+
 // when shows Unix milliseconds in local time.
 func when(_ *app, v gjson.Result) cell {
 	if v.Int() == 0 {
