@@ -465,3 +465,15 @@ func TestRefusedAccountIsConfirmedBeforeTheRefusal(t *testing.T) {
 	limited.send()
 	limited.send()
 }
+
+func TestUnreachableProviderIsNamed(t *testing.T) {
+	w := newWorld(t).add(store.Connection{ID: "a", Name: "off"})
+	w.script["*"] = []fake.Answer{{Err: upstream.ErrNetwork}}
+	const want = `The provider of account "off" (openai) could not be reached, or the connection was lost.`
+	if _, e := w.send(); e == nil || e.Code != "upstream_unreachable" || e.Message != want {
+		t.Errorf("got %+v, want %s", e, want)
+	}
+	if failed := w.trace.Failed(); len(failed) == 0 || failed[0].Text != want {
+		t.Errorf("recorded %+v", failed)
+	}
+}

@@ -250,16 +250,15 @@ func strange(code, message string, billable bool) *failure {
 	return f
 }
 
-// failureOf judges an error of the Doer or of Read from a call to the provider
-// d. It returns nil for nil.
-func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
+// failureOf judges an error of the Doer or of Read from an attempt. It returns nil for nil.
+func failureOf(err error, a *Attempt, billable bool) *failure {
 	if err == nil {
 		return nil
 	}
-	return newFailure(err, d, billable)
+	return newFailure(err, a, billable)
 }
 
-func newFailure(err error, d *provider.Descriptor, billable bool) *failure {
+func newFailure(err error, a *Attempt, billable bool) *failure {
 	var e *apierr.Error
 	late := false
 	switch {
@@ -275,7 +274,7 @@ func newFailure(err error, d *provider.Descriptor, billable bool) *failure {
 		return &failure{err: e}
 	case errors.As(err, &e):
 		shown := *e
-		return judgeInside(&shown, d, billable)
+		return judgeInside(&shown, a.Target.Provider, billable)
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
 		return &failure{err: apierr.ClientLeft(err)}
 	case errors.Is(err, upstream.ErrBudget):
@@ -289,7 +288,8 @@ func newFailure(err error, d *provider.Descriptor, billable bool) *failure {
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):
 		e, late = timedOut(billable), true
 	default:
-		e = apierr.New(502, "upstream_unreachable", "The provider could not be reached, or the connection was lost.")
+		e = apierr.New(502, "upstream_unreachable", "The provider of %s could not be reached, or the connection was lost.",
+			account(&missed{conns: []*store.Connection{a.Connection}}))
 		if billable {
 			e.Code, e.NoRetry = "upstream_outcome_unknown", true
 		}

@@ -349,19 +349,19 @@ func (pl *plan) dropped(a *Attempt) {
 
 // try makes one attempt. It returns the answer, or the failure.
 func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (resp *upstream.Response, f *failure) {
-	call, to := pl.call, a.Target
+	call := pl.call
 	resp, err := upstream.Do(ctx, pl.Doer, &a.Request)
 	headed := err == nil
 	if headed {
 		if f = pl.answer(a, resp, &cred.Credential); f == nil && call.Read != nil {
 			err = call.Read(a, resp)
-			if f = failureOf(err, to.Provider, call.Billable); f != nil {
+			if f = failureOf(err, a, call.Billable); f != nil {
 				clean(f.err, cred.Credential)
 				resp.Body.Close()
 			}
 		}
 	} else {
-		f = failureOf(err, to.Provider, call.Billable)
+		f = failureOf(err, a, call.Billable)
 	}
 	a.unresolved = unresolved(err, headed)
 	if f != nil && call.Repeats && !call.Billable && f.err.RetryAfter == 0 {
@@ -372,7 +372,7 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 			if f == nil {
 				resp.Body.Close()
 			}
-			f = failureOf(err, to.Provider, false)
+			f = failureOf(err, a, false)
 			f.next, f.refresh, f.passing, f.effect, f.class = false, false, false, nothing, routing.Final
 			a.unresolved = false // the request did not go up whole
 		}

@@ -124,7 +124,7 @@ func (r *Result) Done(cause error) {
 		r.pool.succeeded(r.machine, r.Connection.ID, r.Target.Model)
 		return
 	}
-	f := newFailure(cause, r.Target.Provider, false)
+	f := newFailure(cause, r.Attempt, false)
 	if left {
 		r.pool.used(r.machine, r.request, r.trace, r.Attempt, nil)
 	} else {
