@@ -71,7 +71,7 @@ test("a webhook is added, tested, changed without its address, paused and delete
   await form.getByLabel("Webhook URL").fill(`${b.upstream.url}/hook/secret-part?sig=1`);
   assert.ok(await form.getByLabel("An account needs a new sign-in").isChecked());
   assert.equal(await form.getByLabel("Limited for (minutes)").count(), 0);
-  await form.getByLabel("An account is limited for long").check();
+  await form.getByLabel("An account stays rate-limited").check();
   await form.getByLabel("Limited for (minutes)").fill("45");
   await form.getByLabel("Quiet hours").fill("22:00-07:00");
   await answered(page, "POST", () => form.getByRole("button", { name: "Add", exact: true }).click());

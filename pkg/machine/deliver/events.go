@@ -41,7 +41,7 @@ var events = [...]Event{
 	{AccountCredit, true, "An account has no credit left"},
 	{AccountCooling, false, "An account is limited for coolingMinutes"},
 	{ModelDown, true, "No account of a model can be used"},
-	{Recovered, true, "A fault that was reported is over"},
+	{Recovered, true, "A problem is resolved"},
 	{BudgetReached, true, "A budget has reached 50 or 80 %"},
 	{BudgetExhausted, true, "A budget is used up"},
 	{WeeklySpend, false, "The spend of the week, each Monday"},

@@ -103,7 +103,7 @@ export function Health({ machine, filter, what }: { machine: Machine; filter: st
   return (
     <Section
       title="Health"
-      intro="What the calls of this machine found."
+      intro="Results of this machine’s own calls."
       actions={
         <Tabs<Span>
           label="Time"

@@ -102,13 +102,13 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="on">On</option>
                 </select>
               </Setting>
-              <Setting label="Cost in streams" hint="Adds the cost as a comment at the end of a stream.">
+              <Setting label="Append cost to streams" hint="Adds the cost as a comment at the end of a stream.">
                 <select value={v.streamCost} onChange={(e) => put({ streamCost: e.currentTarget.value })}>
                   <option value="off">Off</option>
                   <option value="on">On</option>
                 </select>
               </Setting>
-              <Setting label="Networks of keys" hint="Stores which networks each key is used from.">
+              <Setting label="Log client networks" hint="Stores which networks each key is used from.">
                 <select value={v.keyNetworks} onChange={(e) => put({ keyNetworks: e.currentTarget.value })}>
                   <option value="on">On</option>
                   <option value="off">Off</option>

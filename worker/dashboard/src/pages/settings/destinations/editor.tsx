@@ -216,6 +216,6 @@ function Events({
 
 // texts are the events whose description is written for API clients.
 const texts: Record<string, string> = {
-  "account.cooling": "An account is limited for long",
+  "account.cooling": "An account stays rate-limited",
   "errors.rate": "Many requests fail",
 };
