@@ -243,7 +243,7 @@ var steps = []step{
 	{line: "captures rm CAPTURE --yes"},
 	{line: "captures clear --yes"},
 	{line: "audit -n 5 --verify", want: "Operator"},
-	{line: "audit", want: "Deleted captured bodies"},
+	{line: "audit", want: "Deleted stored prompts and answers"},
 	{line: "setup", want: "codex"},
 	{line: "setup codex", code: 1, want: "has no default model. Name one of weir models: weir setup codex --model MODEL"},
 	{line: "setup nowhere", code: 1, want: "weir setup lists them.\n"},

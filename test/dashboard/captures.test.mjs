@@ -44,8 +44,8 @@ async function drawer(t, m, id, options) {
 test("capturing is turned on in the settings, and what it stores is deleted there", async (t) => {
   const m = await machine();
   const page = await open(t, b, { at: `#/m/${m.machineId}/settings/captures` });
-  const section = page.getByRole("region", { name: "Captured bodies" });
-  await section.getByText("No bodies are stored.").waitFor();
+  const section = page.getByRole("region", { name: "Stored prompts and answers" });
+  await section.getByText("No prompts or answers are stored.").waitFor();
   await section.getByLabel("Share of requests (%)").fill("100");
   await section.getByLabel("Keep for").selectOption({ label: "6 h" });
   await answered(page, "PATCH", () => section.getByRole("button", { name: "Save" }).click());
@@ -58,7 +58,7 @@ test("capturing is turned on in the settings, and what it stores is deleted ther
   await looks(page, "settings-captures");
   await section.getByRole("button", { name: "Delete all" }).click();
   await answered(page, "DELETE", () => section.getByRole("button", { name: "Delete", exact: true }).click());
-  await section.getByText("No bodies are stored.").waitFor();
+  await section.getByText("No prompts or answers are stored.").waitFor();
   assert.deepEqual(await m.captured(), []);
   // Settings of another section are saved after that.
   await page.getByRole("radio", { name: "Routing and timeouts" }).check();
@@ -136,7 +136,7 @@ test("a key has its own share", async (t) => {
   const edit = async (value) => {
     await page.getByRole("row").filter({ hasText: "laptop" }).getByRole("button", { name: "Edit" }).click();
     const dialog = page.getByRole("dialog", { name: "Edit laptop" });
-    await dialog.getByLabel("Captured requests (%)").fill(value);
+    await dialog.getByLabel("Stored prompts and answers (%)").fill(value);
     await answered(page, "PUT", () => dialog.getByRole("button", { name: "Save" }).click());
     return (await m.api(`/keys/${made.id}`)).capturePercent;
   };

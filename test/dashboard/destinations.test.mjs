@@ -163,8 +163,8 @@ test("a bucket is added by a preset, and a refusal of the store is explained in 
   await row.getByRole("button", { name: "Edit MinIO" }).click();
   const other = page.getByRole("dialog", { name: "Edit MinIO" });
   await other.getByLabel("Bucket", { exact: true }).fill("weir-logs");
-  assert.equal(await other.getByLabel("Send captured bodies").isChecked(), false);
-  await other.getByLabel("Send captured bodies").check();
+  assert.equal(await other.getByLabel("Send stored prompts and answers").isChecked(), false);
+  await other.getByLabel("Send stored prompts and answers").check();
   await looks(page, "destinations-bodies");
   await answered(page, "PUT", () => other.getByRole("button", { name: "Save" }).click());
   await answered(page, "POST", () => row.getByRole("button", { name: "Send test to MinIO" }).click());
@@ -173,7 +173,7 @@ test("a bucket is added by a preset, and a refusal of the store is explained in 
   const stored = async () => (await list()).find((d) => d.name === "MinIO").settings.bodies;
   assert.equal(await stored(), "true");
   await row.getByRole("button", { name: "Edit MinIO" }).click();
-  await other.getByLabel("Send captured bodies").uncheck();
+  await other.getByLabel("Send stored prompts and answers").uncheck();
   await answered(page, "PUT", () => other.getByRole("button", { name: "Save" }).click());
   await other.waitFor({ state: "detached" });
   assert.equal(await stored(), undefined);

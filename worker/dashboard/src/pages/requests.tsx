@@ -41,15 +41,13 @@ export default function Requests({ machine, args: [open] }: PageProps) {
       title="Requests"
       intro={
         <>
-          {list.data && kept(list.data)} Prompts and answers are stored only if{" "}
+          {list.data && kept(list.data)}{" "}
           {machine.may("viewer") ? (
-            <>
-              you turn on <a href={to(machine.id, "settings", "captures")}>captured bodies</a>
-            </>
+            <a href={to(machine.id, "settings", "captures")}>Prompts and answers are stored</a>
           ) : (
-            "an owner turns on captured bodies"
-          )}
-          .
+            "Prompts and answers are stored"
+          )}{" "}
+          only if an owner turns that on.
         </>
       }
       actions={

@@ -279,7 +279,7 @@ export function Fields({
             <Field label="Tags" hint="Added to each call, e.g. “project=atlas, team=core”. Clients cannot change them.">
               <Text max={600} value={tags} onText={(tags) => put({ tags })} />
             </Field>
-            <Field label="Captured requests (%)" hint="Stores prompts and responses. Empty: the machine’s setting.">
+            <Field label="Stored prompts and answers (%)" hint="Share of the requests. Empty: the machine’s setting.">
               <input
                 type="number"
                 min={0}

@@ -15,8 +15,8 @@ import type { Machine } from "../../api";
 // roleHints say what the roles may do.
 const roleHints: Record<Role, string> = {
   member: "Can create keys within the limits below, and sees only their usage.",
-  viewer: "Can see everything except captured bodies and people.",
-  editor: "Can change everything except people, captured bodies, exports and notifications.",
+  viewer: "Can see everything except stored prompts and answers, and people.",
+  editor: "Can change everything except people, stored prompts and answers, exports and notifications.",
   owner: "Full access to this machine.",
 };
 

@@ -35,7 +35,7 @@ export function Captures({ machine }: { machine: Machine }) {
   };
   return (
     <Section
-      title="Captured bodies"
+      title="Stored prompts and answers"
       intro={
         <>
           Store prompts and answers for debugging, encrypted and with credentials masked. Off by default.{" "}
@@ -88,7 +88,7 @@ export function Captures({ machine }: { machine: Machine }) {
           )
         }
       </Load>
-      <Load of={stored} what="captured bodies" rows={1}>
+      <Load of={stored} what="stored prompts and answers" rows={1}>
         {(list) => <Stored machine={machine} list={list} reload={stored.reload} />}
       </Load>
     </Section>
@@ -99,8 +99,8 @@ export function Captures({ machine }: { machine: Machine }) {
 function Stored({ machine, list, reload }: { machine: Machine; list: CaptureList; reload: () => Promise<void> }) {
   const [asking, setAsking] = useState(false);
   const remove = useAction();
-  if (list.data.length === 0) return <p class="muted">No bodies are stored.</p>;
-  const what = `the bodies of ${count(list.data.length, "request")}`;
+  if (list.data.length === 0) return <p class="muted">No prompts or answers are stored.</p>;
+  const what = `the prompts and answers of ${count(list.data.length, "request")}`;
   if (asking)
     return (
       <Ask
@@ -111,7 +111,7 @@ function Stored({ machine, list, reload }: { machine: Machine; list: CaptureList
           setAsking(false);
           void remove.run(async () => {
             await machine.del("/captures");
-            toast("Captured bodies deleted.");
+            toast("Stored prompts and answers deleted.");
             await reload();
           });
         }}

@@ -59,7 +59,7 @@ export const kinds: [kind: string, name: string][] = [
   ["sign-in", "Dashboard sign-ins"],
   ["import", "Imports"],
   ["export", "Exports"],
-  ["captures", "Captured bodies"],
+  ["captures", "Stored prompts and answers"],
   ["destinations", "Notifications and exports"],
 ];
 
