@@ -33,7 +33,7 @@ const figure = (page, name) =>
     ]);
 
 test("the checklist is ticked by what the machine has", async (t) => {
-  const { page, machineId, apiKey } = await overview(t);
+  const { page, call, machineId, apiKey } = await overview(t);
   const list = page.getByRole("region", { name: "Get started" });
   const steps = async () =>
     (await list.getByRole("heading", { level: 3 }).allInnerTexts()).map((s) => / ?: done$/.test(s.trim()));
@@ -46,9 +46,13 @@ test("the checklist is ticked by what the machine has", async (t) => {
     true,
   );
   await looks(page, "overview-new");
-  await b.operator.connect(machineId, compatible(b.upstream));
-  await becomes(steps, [true, false, false]);
+  const { id } = await b.operator.connect(machineId, compatible(b.upstream));
+  await list.getByText("No account has answered yet.").waitFor();
+  await list.getByRole("button", { name: "Codex CLI" }).waitFor();
+  assert.deepEqual(await steps(), [false, false, false], "an account that has not answered is not connected");
   assert.equal(await ask(b, apiKey, "up/wrong!status=400"), 400);
+  await becomes(steps, [false, true, false]);
+  assert.equal((await call("POST", `/providers/${id}/test`, {})).ok, true);
   await becomes(steps, [true, true, false]);
   assert.equal(await ask(b, apiKey, "up/test-chat"), 200);
   await list.waitFor({ state: "detached" });

@@ -87,6 +87,7 @@ export default function Overview({ machine, machineName, has }: PageProps) {
         <Checklist
           machine={machine}
           progress={progress}
+          conns={accounts.data?.conns ?? []}
           catalog={catalog}
           onAccount={(model = "") => {
             setAnswered(model);

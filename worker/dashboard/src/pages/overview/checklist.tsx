@@ -21,15 +21,14 @@ const popularTools: [id: string, name: string][] = [
 // Progress states which steps are done: an account, a tool, a call.
 export type Progress = [account: boolean, tool: boolean, call: boolean];
 
-// progressOf returns the progress of a machine. A tool is connected once a key other
-// than the playground's has been used.
+// usable are the accounts that can be called.
+const usable = (conns: ConnectionRow[]) => conns.filter((c) => c.isActive && !c.status.startsWith("needs_"));
+
+// progressOf returns the progress of a machine. An account is connected once it has answered a
+// call or its test, a tool once a key other than the playground's has been used.
 export function progressOf(conns: ConnectionRow[], of: { keys: KeyRow[]; answered: boolean }): Progress {
   const keys = of.keys.filter((k) => k.scopes.includes("data") && k.name !== playgroundKeyName);
-  return [
-    conns.some((c) => c.isActive && !c.status.startsWith("needs_")),
-    keys.some((k) => !!k.lastUsedAt),
-    of.answered,
-  ];
+  return [usable(conns).some((c) => c.lastSuccessAt || of.answered), keys.some((k) => !!k.lastUsedAt), of.answered];
 }
 
 // useHidden is whether the user has hidden the checklist of a machine.
@@ -47,6 +46,7 @@ export function useHidden(machine: Machine): [hidden: boolean, hide: () => void]
 export function Checklist({
   machine,
   progress,
+  conns,
   catalog,
   onAccount,
   onTool,
@@ -54,6 +54,7 @@ export function Checklist({
 }: {
   machine: Machine;
   progress: Progress;
+  conns: ConnectionRow[];
   catalog: ProviderRow[];
   onAccount: (model?: string) => Promise<void>;
   onTool: (id: string) => void;
@@ -61,11 +62,17 @@ export function Checklist({
 }) {
   const [account, tool, call] = progress;
   const adding = useAction();
+  const hasAccount = usable(conns).length > 0;
   const steps: [title: string, done: boolean, what: ComponentChildren][] = [
     [
       "Connect an account",
       account && !adding.busy,
       <>
+        {hasAccount && !adding.busy && (
+          <p class="muted">
+            No account has answered yet. <a href={to(machine.id, "providers")}>Test your accounts</a>
+          </p>
+        )}
         {machine.may("editor") && catalog.length > 0 && (
           <PasteKey machine={machine} catalog={catalog} adding={adding} onChange={onAccount} />
         )}
@@ -78,10 +85,10 @@ export function Checklist({
       "Connect a tool",
       tool,
       <>
-        {account && (
+        {hasAccount && (
           <p class="muted">Choose a tool. Its command is copied: it creates a key and writes the tool’s settings.</p>
         )}
-        {account &&
+        {hasAccount &&
           popularTools.map(([id, name]) => (
             <Button key={id} icon="copy" onClick={() => onTool(id)}>
               {name}
