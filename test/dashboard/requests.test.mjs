@@ -346,20 +346,31 @@ test("a failed look for newer requests is reported until one succeeds", async (t
   await p.getByRole("alert").waitFor({ state: "detached" });
 });
 
+test("on a phone the first request is in the upper third, and no keys of a keyboard are shown", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Requests", { viewport: { width: 390, height: 844 } });
+  const { y } = await p.locator("tbody tr").first().boundingBox();
+  assert.ok(y <= 281, `the first request is at ${y} px`);
+  await p.getByRole("button", { name: "Menu" }).click();
+  await p.getByRole("button", { name: "Go to…" }).waitFor();
+  assert.equal(await p.locator("kbd").filter({ visible: true }).count(), 0);
+});
+
 test("the requests that match are exported as CSV and JSON", async (t) => {
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Requests");
   await openFilters(p);
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
   await holds(p, () => document.querySelectorAll("tbody tr").length === 3);
+  await p.locator("summary", { hasText: "Export" }).click();
   const saved = async (role, name) => {
     const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole(role, { name }).click()]);
     return [file.suggestedFilename(), readFileSync(await file.path(), "utf8")];
   };
-  const [jsonName, json] = await saved("button", "Export JSON");
+  const [jsonName, json] = await saved("button", "JSON");
   assert.match(jsonName, /^requests-.+\.json$/);
   assert.deepEqual(JSON.parse(json), (await api("/requests?failed=true")).data);
-  const [csvName, text] = await saved("link", "Export CSV");
+  const [csvName, text] = await saved("link", "CSV");
   assert.match(csvName, /^requests\.csv$/);
   const [head, ...rows] = text.trim().split("\r\n");
   assert.match(head, /^\ufeff?time,id,key,endpoint,requested_model,/);

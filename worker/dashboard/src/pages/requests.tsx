@@ -5,6 +5,7 @@ import { useAction, useIdle, useSettled } from "../hooks";
 import { Load, Page, Table } from "../layout";
 import { useNames } from "../names";
 import type { PageProps } from "../page";
+import { Popover } from "../popover";
 import { replace, to } from "../route";
 import { Time } from "../time";
 import { Button, Empty, ErrorBox } from "../ui";
@@ -57,12 +58,26 @@ export default function Requests({ machine, args: [open] }: PageProps) {
             Live{live && (idle || sort) && " (paused)"}
           </label>
           <Button onClick={() => void list.reload()}>Refresh</Button>
-          <a class="button" href={machine.at(`/requests.csv?${new URLSearchParams(filter)}`)} download>
-            Export CSV
-          </a>
-          <Button busy={saving.busy} onClick={() => void saving.run(() => saveJson(machine, params()))}>
-            Export JSON
-          </Button>
+          <Popover label="Export">
+            {() => (
+              <ul class="views">
+                <li>
+                  <a class="button quiet" href={machine.at(`/requests.csv?${new URLSearchParams(filter)}`)} download>
+                    CSV
+                  </a>
+                </li>
+                <li>
+                  <Button
+                    kind="quiet"
+                    busy={saving.busy}
+                    onClick={() => void saving.run(() => saveJson(machine, params()))}
+                  >
+                    JSON
+                  </Button>
+                </li>
+              </ul>
+            )}
+          </Popover>
         </>
       }
     >
