@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/pkg/catalog"
 )
 
 // page says how the commands of a page of the documentation are run.
@@ -137,6 +139,24 @@ func TestCommandsOfThePagesWork(t *testing.T) {
 	for name := range programs {
 		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).MatchString(all) {
 			t.Errorf("no page calls %s", name)
+		}
+	}
+}
+
+// A beginner calls the models of these pages.
+func TestModelsOfTheFirstPagesStay(t *testing.T) {
+	for _, file := range []string{"../../README.md", "../../docs/quick-start.md"} {
+		raw, _ := os.ReadFile(file)
+		n := 0
+		for _, m := range regexp.MustCompile(`\b([a-z]+)/([a-z][\w.-]+)`).FindAllStringSubmatch(string(raw), -1) {
+			for _, model := range catalog.Lookup(m[1], m[2]) {
+				if n++; model.Deprecated != "" {
+					t.Errorf("%s: the vendor ends %s: %s", file, m[0], model.Deprecated)
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s has no model of the catalogue", file)
 		}
 	}
 }
