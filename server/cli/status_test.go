@@ -63,7 +63,7 @@ func TestStatusOfAStoppedServer(t *testing.T) {
 	if code, _, text := w.run("", "init"); code != 0 {
 		t.Fatal(text)
 	}
-	if code, out, failed := w.run("", "status"); code != 0 || !strings.Contains(out, "stopped; weir serve starts it") || !strings.Contains(out, "\nmain ") {
+	if code, out, failed := w.run("", "status"); code != 0 || !strings.Contains(out, "FAIL") || !strings.Contains(out, "stopped; weir serve starts it") || !strings.Contains(out, "\nmain ") {
 		t.Errorf("exit %d\n%s%s", code, out, failed)
 	}
 	if code, out, _ := w.run("", "doctor"); code != 1 || !strings.Contains(out, "FAIL  the server of this computer is stopped; weir serve starts it\n") {
