@@ -303,6 +303,8 @@ test("large, estimated and unpriced figures are shown as what they are", async (
   assert.doesNotMatch(await warning.innerText(), /search/);
   await p.getByText(/3 attempts used something that has no price.+up\/search/).waitFor();
   await p.getByText(/of 223 attempts \(≈\) they are estimated\. 64 answers were cut off by the client\./).waitFor();
+  // Outcomes without an attempt are of both kinds, see TestOutcomeOfARequest.
+  await p.getByText(/leave out what the gateway refused\. If no account was ready, .+ “Provider failed”\./).waitFor();
   await looks(p, "usage-large");
 });
 
