@@ -88,9 +88,11 @@ test("the account of the session is marked", async (t) => {
 });
 
 test("translated and dropped fields are listed", async (t) => {
-  const { page } = await explain(t, [
+  const { page, machineId } = await explain(t, [
     { provider: "anthropic", name: "Claude", apiKey: "sk-ant-test-0123456789abcdef" },
   ]);
+  const budget = { name: "Monthly", unit: "usd", limit: 20, window: "month" };
+  await b.operator.call("POST", `/${machineId}/api/budgets`, budget);
   await page.getByLabel("Body").fill(
     JSON.stringify({
       model: "anthropic/claude-haiku-4-5",
@@ -108,6 +110,8 @@ test("translated and dropped fields are listed", async (t) => {
   const told = await step.innerText();
   assert.match(told, /POST https:\/\/api\.anthropic\.com\/v1\/messages$/m);
   assert.match(told, /^Translated fields: messages, stop$/m);
+  // Calls under way and those of unknown cost are not in it.
+  assert.match(told, /Monthly \(reserves \$[0-9.]+ of at most \$20\.00 left\)/);
   const [, names] = /^Fields that the provider does not support \(not sent\): (.*)$/m.exec(told);
   assert.deepEqual(names.split(", ").sort(), ["logit_bias", "seed"]);
   await looks(page, "explain-translated");

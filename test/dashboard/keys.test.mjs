@@ -248,18 +248,25 @@ test("the list shows what a key has spent this month, with a bar if it has a bud
       const { data } = await (await route.fetch()).json();
       await route.fulfill({ json: { data: data.map((row) => ({ ...row, ...change(row) })) } });
     });
-  await spent("keys", (k) => ({ spentUsd: 250, spentMonthUsd: k.name === "Free" ? 12.5 : 3 }));
-  await spent("budgets", (row) => ({ spent: row.keyId === key.id ? 18 : 5, resetsAt: Date.now() + 86_400_000 }));
+  await spent("keys", (k) => ({ spentUsd: 250, spentMonthUsd: k.name === "Free" ? 12.5 : 3, unpricedAttempts: 28 }));
+  await spent("budgets", (row) => ({
+    ...(row.keyId === key.id ? { spent: 18 } : { spent: 0, unpricedCalls: 28 }),
+    resetsAt: Date.now() + 86_400_000,
+  }));
   await page.reload();
   await settled(page);
   const cell = (name) =>
     page.getByRole("row", { name: new RegExp(`^${name} `) }).locator("td[data-label='Spend this month']");
-  assert.equal(await cell("Free").innerText(), "$12.50");
-  assert.equal(await cell("Free").getAttribute("title"), "$250.00 in total");
+  // What is not known is not zero.
+  assert.equal(await cell("Free").innerText(), "≥ $12.50");
+  assert.equal(await cell("Free").getAttribute("title"), "≥ $250.00 in total, cost of 28 attempts unknown");
   assert.equal((await cell("Laptop").innerText()).replace(/\s+/g, " ").trim(), "$18.00 of $20.00 90% used");
   assert.equal(await cell("Laptop").getByRole("meter").getAttribute("value"), "0.9");
-  assert.equal((await cell("Weekly").innerText()).trim(), "$5.00 of $20.00");
-  assert.match(await cell("Weekly").locator("span").first().getAttribute("title"), /^\$5\.00 of \$20\.00, resets /);
+  assert.equal((await cell("Weekly").innerText()).trim(), "≥ $0.00 of $20.00");
+  assert.match(
+    await cell("Weekly").locator("span").first().getAttribute("title"),
+    /^≥ \$0\.00 of \$20\.00, resets .+, cost of 28 requests unknown$/,
+  );
   await looks(page, "keys-spend");
 });
 

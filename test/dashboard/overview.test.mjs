@@ -294,7 +294,7 @@ test("each state of an account has the button that solves it", async (t) => {
 });
 
 test("budgets are shown by what is used", async (t) => {
-  const { page } = await overview(t, {
+  const { page, machineId } = await overview(t, {
     prepare: async (call) => {
       await call("POST", "/budgets", { name: "Requests a day", unit: "requests", limit: 10, window: "day" });
       await call("POST", "/budgets", { name: `Dollars ${canary}`, unit: "usd", limit: 5, window: "month" });
@@ -302,7 +302,16 @@ test("budgets are shown by what is used", async (t) => {
   });
   const budgets = page.getByRole("region", { name: "Budgets" });
   await budgets.getByText("0 of 10 requests").waitFor();
-  await budgets.getByText("$0.00 of $5.00").waitFor();
+  await budgets.getByText("$0.00 of $5.00", { exact: true }).waitFor();
+  await page.route(`**/${machineId}/api/budgets`, async (route) => {
+    const { data } = await (await route.fetch()).json();
+    await route.fulfill({
+      json: { data: data.map((row) => ({ ...row, unpricedCalls: row.unit === "usd" ? 28 : 0 })) },
+    });
+  });
+  await page.reload();
+  const unknown = budgets.getByText("≥ $0.00 of $5.00", { exact: true });
+  assert.equal(await unknown.getAttribute("title"), "cost of 28 requests unknown");
   await budgets.getByRole("link", { name: "All budgets" }).click();
   await page.getByRole("heading", { level: 1, name: "Budgets" }).waitFor();
 });

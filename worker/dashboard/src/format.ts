@@ -24,6 +24,9 @@ export const money = (usd: number) =>
     ? usd.toLocaleString(locale, { ...dollar, maximumSignificantDigits: 2 })
     : dollars(usd, usd > 0 && usd < 1 ? 4 : 2);
 
+// lowerBound marks an amount as what is known of it: "≥ $0.12" if the cost of some calls is not known.
+export const lowerBound = (amount: string, unknown = 0) => (unknown > 0 ? `≥ ${amount}` : amount);
+
 // moneyLike returns what writes the amounts of a column, all with the same decimals: four
 // if none reaches a dollar. Smaller amounts are "<$0.01".
 export function moneyLike(amounts: number[]): (usd: number) => string {

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Budget, KeyRow } from "../api-types";
 import { now } from "../clock";
-import { money, moneyLike, number, when } from "../format";
+import { count, lowerBound, money, moneyLike, number, when } from "../format";
 import { useLoad } from "../hooks";
 import { keyName, loadKeys } from "../names";
 import type { PageProps } from "../page";
@@ -9,7 +9,7 @@ import { go, to, useFilter } from "../route";
 import { ListHead } from "../forms";
 import { ActionsHead, Load, MoreRows, Page, Section, Table } from "../layout";
 import { Badge, Button, Cut, Empty } from "../ui";
-import { UsedBadge, UsedMeter, usedText } from "./budgets/used";
+import { unknownText, UsedBadge, UsedMeter, usedText } from "./budgets/used";
 import { Create, Created } from "./keys/create";
 import { Edit } from "./keys/edit";
 import { budgetOf } from "./keys/fields";
@@ -193,6 +193,8 @@ function Row({
 }) {
   const at = now();
   const { own } = budgetOf(k, budgets);
+  const unpriced = k.unpricedAttempts ?? 0;
+  const total = `${lowerBound(money(k.spentUsd), unpriced)} in total${unpriced > 0 ? `, cost of ${count(unpriced, "attempt")} unknown` : ""}`;
   const limits = [
     k.rpm && `${number(k.rpm)} per minute`,
     k.dailyMax && `${number(k.requestsToday)} of ${number(k.dailyMax)} today`,
@@ -230,8 +232,8 @@ function Row({
         {number(k.requestsLastDay)}
         {k.refused > 0 && <small class="muted">, {number(k.refused)} refused</small>}
       </td>
-      <td class="num" data-label="Spend this month" title={`${money(k.spentUsd)} in total`}>
-        {own ? <Spent of={own} /> : spend(k.spentMonthUsd)}
+      <td class="num" data-label="Spend this month" title={total}>
+        {own ? <Spent of={own} /> : lowerBound(spend(k.spentMonthUsd), unpriced)}
       </td>
       <td class="when desk spare">
         <Time at={k.expiresAt} />
@@ -252,7 +254,7 @@ function Row({
 function Spent({ of }: { of: Budget }) {
   const resets = of.window !== "month" && of.resetsAt ? `, resets ${when(of.resetsAt)}` : "";
   return (
-    <span title={usedText(of) + resets}>
+    <span title={[usedText(of) + resets, unknownText(of)].filter(Boolean).join(", ")}>
       <UsedMeter b={of} /> {usedText(of)} <UsedBadge b={of} />
     </span>
   );

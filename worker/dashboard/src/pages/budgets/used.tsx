@@ -1,6 +1,6 @@
 import type { Budget } from "../../api-types";
 import { Badge } from "../../ui";
-import { number, percent } from "../../format";
+import { count, lowerBound, number, percent } from "../../format";
 import { amount } from "./amount";
 
 const almostUsed = 0.8; // share from which a budget is marked
@@ -10,7 +10,11 @@ export const shareOf = (b: Budget) => b.spent / b.limit;
 
 // usedText returns what is used of a budget: "$40.12 of $50.00", "3 of 10 requests".
 export const usedText = (b: Budget) =>
-  `${b.unit === "usd" ? amount(b.unit, b.spent) : number(b.spent)} of ${amount(b.unit, b.limit)}`;
+  `${b.unit === "usd" ? lowerBound(amount(b.unit, b.spent), b.unpricedCalls) : number(b.spent)} of ${amount(b.unit, b.limit)}`;
+
+// unknownText says of how many requests the cost is not in what is used: "cost of 28 requests unknown".
+export const unknownText = (b: Budget) =>
+  b.unpricedCalls ? `cost of ${count(b.unpricedCalls, "request")} unknown` : "";
 
 // UsedMeter shows the used share of a budget.
 export function UsedMeter({ b }: { b: Budget }) {

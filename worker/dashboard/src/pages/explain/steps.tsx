@@ -85,7 +85,8 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                     {s.budgets.map((b, i) => (
                       <span key={b.id}>
                         {i > 0 && "; "}
-                        <Cut>{b.name}</Cut> (reserves {amount(b.unit, b.reserves)} of {amount(b.unit, b.left)} left)
+                        <Cut>{b.name}</Cut> (reserves {amount(b.unit, b.reserves)} of at most {amount(b.unit, b.left)}{" "}
+                        left)
                       </span>
                     ))}
                   </p>

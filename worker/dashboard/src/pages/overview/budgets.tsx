@@ -3,7 +3,7 @@ import type { Budget } from "../../api-types";
 import { count } from "../../format";
 import { to } from "../../route";
 import { Time } from "../../time";
-import { shareOf, UsedBadge, UsedMeter, usedText } from "../budgets/used";
+import { shareOf, unknownText, UsedBadge, UsedMeter, usedText } from "../budgets/used";
 import { Cut } from "../../ui";
 
 const maxShown = 5;
@@ -34,7 +34,7 @@ export function Budgets({ machine, rows }: { machine: Machine; rows: Budget[] })
                 </p>
                 <p class="row tight wrap">
                   <UsedMeter b={b} />
-                  <span>{usedText(b)}</span>
+                  <span title={unknownText(b)}>{usedText(b)}</span>
                   {b.resetsAt && (
                     <span class="muted">
                       resets <Time at={b.resetsAt} />
