@@ -368,6 +368,7 @@ test("the health of the gateway, its version and the documentation are shown", a
   const { version } = await b.operator.call("GET", "/api/version");
   await section.getByText(version, { exact: true }).waitFor();
   await section.getByText("In sync with this computer").waitFor();
+  await section.getByText("None waiting").waitFor(); // nothing is configured, so nothing was delivered
   for (const link of [
     ...(await section.getByRole("link").all()),
     ...(await page.getByRole("link", { name: /^(Learn more|More about)/ }).all()),

@@ -130,7 +130,7 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
             <dt>Budget alerts</dt>
             <dd>
               {h.alerts.waiting === 0
-                ? "All delivered"
+                ? "None waiting"
                 : `${number(h.alerts.waiting)} waiting, ${number(h.alerts.failing)} of them failed and will be tried again`}
             </dd>
             <dt>Clock</dt>
