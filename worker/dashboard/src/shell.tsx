@@ -41,14 +41,15 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
   );
   // The machines to choose from: the first page of the list, and the current one.
   const list = useLoad(async () => {
-    if (single) return { data: [], total: 0 };
+    if (single) return { data: [], total: 0, of: "" };
     const page = await call<MachinePage>("GET", "/api/machines");
     if (machineId && !page.data.some((m) => m.machineId === machineId)) {
       const matches = await call<MachinePage>("GET", `/api/machines?q=${encodeURIComponent(machineId)}`);
       page.data.push(...matches.data.filter((m) => m.machineId === machineId));
     }
-    return page;
+    return { ...page, of: machineId };
   }, [single, machineId]);
+  const unknown = list.data?.of === machineId && !list.data.data.some((m) => m.machineId === machineId);
   const file = useLoad(
     async () =>
       (machine?.may("viewer") ? (await machine.get<{ file?: ConfigFile }>("/health")).file : undefined) ?? null,
@@ -276,7 +277,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
             <Lazy load={identityPage} props={{ machines: list.data?.data ?? [] }} what="the identity providers" />
           ) : !route.machineId && route.page === "passkeys" && session.personId ? (
             <Lazy load={passkeysPage} props={{}} what="passkeys" />
-          ) : machineId && !machine ? (
+          ) : machineId && (!machine || unknown) ? (
             <Empty title="Machine not found">
               {session.personId && <p>It does not exist, or you have no role there. Ask one of its owners.</p>}
               <a class="button" href="#/machines">
