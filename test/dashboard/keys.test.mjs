@@ -257,7 +257,7 @@ test("the list shows what a key has spent this month, with a bar if it has a bud
   await settled(page);
   const cell = (name) =>
     page.getByRole("row", { name: new RegExp(`^${name} `) }).locator("td[data-label='Spend this month']");
-  // What is not known is not zero.
+  // An unknown cost is not zero.
   assert.equal(await cell("Free").innerText(), "≥ $12.50");
   assert.equal(await cell("Free").getAttribute("title"), "≥ $250.00 in total, cost of 28 attempts unknown");
   assert.equal((await cell("Laptop").innerText()).replace(/\s+/g, " ").trim(), "$18.00 of $20.00 90% used");
