@@ -13,11 +13,20 @@ import { recorded } from "./used.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const images = join(root, "docs/images");
+const made = 24; // calls
 const update = process.env.GOLDEN === "update";
 
-let b, machineId;
+let b, machineId, real; // real is the usage of the calls that were made
 before(async () => {
   b = await bench();
+  // Providers take their time, and their status pages report no problem.
+  let calls = 0;
+  b.upstream.script = (got) => {
+    if (got.path.endsWith("/summary.json"))
+      return { body: JSON.stringify({ status: { indicator: "none", description: "All systems operational" } }) };
+    if (!/completions|messages/.test(got.path) || /!status/.test(got.json?.model)) return null;
+    return `delay=${700 + 290 * ((5 * calls++) % 11)}`;
+  };
   const machine = await b.operator.machine({ name: "Team" });
   machineId = machine.machineId;
   const at = (path) => `/${machineId}/api${path}`;
@@ -29,11 +38,11 @@ before(async () => {
     name: "smart",
     models: ["vllm/llama-3.3-70b!status=503", "anthropic/claude-sonnet-4-5"],
   });
-  await b.operator.call("POST", at("/budgets"), { name: "Team", unit: "usd", limit: 50, window: "month" });
+  await b.operator.call("POST", at("/budgets"), { name: "Team", unit: "usd", limit: 1000, window: "month" });
   await b.operator.call("POST", at("/budgets"), {
     name: "Requests a day",
     unit: "requests",
-    limit: 200,
+    limit: 3000,
     window: "day",
   });
   const send = async (model, words) => {
@@ -46,21 +55,45 @@ before(async () => {
     return res.status;
   };
   const models = ["openai/gpt-4.1-mini", "smart", "anthropic/claude-sonnet-4-5", "openai/gpt-4.1"];
-  for (let i = 0; i < 23; i++) assert.equal(await send(models[i % 4], 20 * i), 200);
+  const sent = [];
+  for (let i = 0; i < made - 1; i++) {
+    sent.push(send(models[i % 4], 200 + 60 * i));
+    await new Promise((r) => setTimeout(r, 300));
+  }
+  const answers = await Promise.all(sent);
+  assert.deepEqual([...new Set(answers)], [200]);
   assert.equal(await send("groq/llama-3.3-70b", 1), 400);
-  await recorded((path) => b.operator.call("GET", at(path)), 24);
+  await recorded((path) => b.operator.call("GET", at(path)), made);
+  await until(async () => {
+    real = (await b.operator.call("GET", at("/usage?period=7d&groupBy=day"))).total;
+    return real.requests === made;
+  });
 });
 after(() => b?.close());
 
+// until waits until check returns true.
+async function until(check) {
+  for (const end = Date.now() + 60_000; !(await check()); await new Promise((r) => setTimeout(r, 100)))
+    assert.ok(Date.now() < end);
+}
+
 // The past of the machine, which no call can make: what a team of five uses in a week, by
-// weekday from Sunday on, and by hour.
+// weekday from Sunday on, and by hour. All figures are sums of these hours, and each request
+// has the tokens and the cost of the mean of the real ones.
 const ofDay = [310, 1840, 2120, 2260, 2050, 1610, 280];
 const ofHour = [0, 0, 0, 0, 0, 0, 1, 3, 7, 10, 11, 9, 6, 9, 11, 10, 9, 7, 4, 2, 1, 0, 0, 0]; // percent
+const hourMs = 3_600_000,
+  now = Date.now();
 
-// counts returns the usage of a number of requests; n varies it.
-function counts(requests, n) {
-  const providerFailed = Math.round((requests * (3 + ((n * 7) % 11))) / 1000),
+// hour returns the usage of an hour up to now.
+function hour(at) {
+  const date = new Date(at),
+    share = Math.min(1, (now - at) / hourMs),
+    n = date.getUTCHours() + 3 * date.getUTCDay();
+  const requests = Math.round((share * ofDay[date.getUTCDay()] * ofHour[date.getUTCHours()]) / 100),
+    providerFailed = Math.round((requests * (3 + ((n * 7) % 11))) / 1000),
     refused = Math.round(requests / 250);
+  const each = (name) => Math.round(requests * (0.9 + 0.05 * (n % 5)) * (real[name] / real.requests));
   return {
     requests,
     succeeded: requests - providerFailed - refused,
@@ -68,33 +101,85 @@ function counts(requests, n) {
     providerFailed,
     refused,
     attempts: requests + providerFailed,
-    inputTokens: requests * (2900 + 40 * (n % 5)),
-    outputTokens: requests * (410 + 15 * (n % 7)),
-    costUsd: requests * (0.0062 + 0.0003 * (n % 4)),
+    inputTokens: each("inputTokens"),
+    outputTokens: each("outputTokens"),
+    costUsd: requests * (0.9 + 0.05 * (n % 5)) * (real.costUsd / real.requests),
     latencyMs: requests * 1840,
-    latencyP95Ms: 4200 + 130 * (n % 6),
+    ...(requests && { latencyP95Ms: 3100 + 90 * (n % 6) }),
   };
 }
 
-// week lets the overview read that past.
-const week = (page) =>
-  page.route(/\/api\/usage\?period=(24h&groupBy=hour|7d&groupBy=day)$/, async (route) => {
-    const real = await (await route.fetch()).json();
-    const byDay = route.request().url().endsWith("day"),
-      stepMs = byDay ? 86_400_000 : 3_600_000,
-      last = Date.parse(byDay ? real.to : `${real.to}:00Z`);
-    const data = Array.from({ length: byDay ? 7 : 24 }, (_, i) => {
-      const at = new Date(last - i * stepMs);
-      const day = ofDay[at.getUTCDay()];
-      const row = counts(byDay ? day : Math.round((day * ofHour[at.getUTCHours()]) / 100), i);
-      return byDay ? { day: at.toISOString().slice(0, 10), ...row } : { hour: at.toISOString().slice(0, 13), ...row };
+// used returns the usage of the hours from one to before another.
+function used(from, to) {
+  const sum = {};
+  for (let at = from; at < Math.min(to, now); at += hourMs)
+    for (const [name, n] of Object.entries(hour(at)))
+      sum[name] = name === "latencyP95Ms" ? Math.max(sum[name] ?? 0, n) : (sum[name] ?? 0) + n;
+  return sum;
+}
+
+// ratePerHour returns the requests of the last sixty minutes.
+function ratePerHour() {
+  const start = Math.floor(now / hourMs) * hourMs;
+  return Math.round(used(start, now).requests + (1 - (now - start) / hourMs) * hour(start - hourMs).requests);
+}
+
+// past lets the pages read that past.
+async function past(page) {
+  const today = Math.floor(now / (24 * hourMs)) * 24 * hourMs,
+    month = new Date(now).setUTCHours(0, 0, 0, 0) - (new Date(now).getUTCDate() - 1) * 24 * hourMs,
+    lastHour = Math.max(6, ratePerHour());
+  const answers = (path, change) =>
+    page.route(path, async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: change(await answer.json(), route.request().url()) });
     });
-    const total = {};
-    for (const { day, hour, ...row } of data)
-      for (const [name, n] of Object.entries(row)) total[name] = (total[name] ?? 0) + n;
-    total.latencyP95Ms = Math.max(...data.map((row) => row.latencyP95Ms));
-    await route.fulfill({ json: { ...real, data, total } });
+  await answers(/\/api\/usage\?/, (report, url) => {
+    const byHour = /groupBy=hour/.test(url),
+      stepMs = (byHour ? 1 : 24) * hourMs;
+    const start = (time) => Date.parse(byHour ? `${time}:00Z` : time);
+    const data = [];
+    for (let at = start(report.from); at <= start(report.to); at += stepMs) {
+      const time = new Date(at).toISOString().slice(0, byHour ? 13 : 10);
+      data.push({ [byHour ? "hour" : "day"]: time, ...used(at, at + stepMs) });
+    }
+    return {
+      ...report,
+      data,
+      groups: undefined,
+      unpriced: [],
+      total: used(start(report.from), start(report.to) + stepMs),
+    };
   });
+  // The requests are as many as those of the last hour, and the latest one is the last of them.
+  const moved = (r) => ({ ...r, at: r.at - ((made - r.seq) * hourMs) / lastHour });
+  await answers(/\/api\/requests(\?|\/)/, (answer) =>
+    answer.data ? { ...answer, data: answer.data.map(moved) } : moved(answer),
+  );
+  // Accounts have their share of that usage.
+  const share = (n, from) => n * (used(from, now).requests / real.requests);
+  await answers(/\/api\/providers$/, (answer) => ({
+    ...answer,
+    data: answer.data.map((c) => ({
+      ...c,
+      spentTodayUsd: share(c.spentTodayUsd, today),
+      spentMonthUsd: share(c.spentMonthUsd, month),
+      lastHour: {
+        attempts: Math.round(c.lastHour.attempts * (lastHour / real.requests)),
+        failedAttempts: Math.round(c.lastHour.failedAttempts * (lastHour / real.requests)),
+      },
+    })),
+  }));
+  await answers(/\/api\/health\/timeline\?/, (answer) => ({
+    ...answer,
+    data: answer.data.map((row) => ({
+      ...row,
+      steps: Array.from({ length: answer.steps }, (_, i) => answer.from + i * answer.stepMs)
+        .filter((at) => hour(at).requests > 0)
+        .map((at) => ({ ...row.steps.at(-1), at })),
+    })),
+  }));
+}
 
 const pictures = [
   { file: "overview.png", at: "overview", heading: "Overview" },
@@ -108,7 +193,7 @@ const pictures = [
 for (const { file, at, heading, dark } of pictures)
   test(`docs/images/${file} shows ${heading}`, async (t) => {
     const p = await open(t, b, { at: `#/m/${machineId}/settings`, dark, viewport: { width: 1280, height: 800 } });
-    await week(p);
+    await past(p);
     await p.goto(`${b.url}/#/m/${machineId}/${at}`);
     await p.getByRole("heading", { level: 1, name: heading }).waitFor();
     await settled(p);
@@ -119,12 +204,35 @@ for (const { file, at, heading, dark } of pictures)
     assert.ok(existsSync(join(images, file)), `${file} is missing: GOLDEN=update`);
   });
 
+test("the figures of the pictures agree", async (t) => {
+  const p = await open(t, b, { at: `#/m/${machineId}/settings` });
+  await past(p);
+  const dollars = (text) => Number(/\$([\d,.]+)/.exec(text)?.[1].replaceAll(",", "") ?? 0);
+  await p.goto(`${b.url}/#/m/${machineId}/overview`);
+  const spend = p.getByRole("table", { name: "Last 7 days" }).getByRole("row").filter({ hasText: "Spend" });
+  await spend.waitFor();
+  const days = (await spend.getByRole("cell").allInnerTexts()).map(dollars);
+  await p.goto(`${b.url}/#/m/${machineId}/usage`);
+  await p.getByText(/^\$\d/).first().waitFor();
+  const week = dollars(await p.locator(".tilerow").first().innerText());
+  await p.goto(`${b.url}/#/m/${machineId}/providers`);
+  await p
+    .getByText(/\$.* today/)
+    .first()
+    .waitFor();
+  const accounts = (await p.getByText(/^\$.* today/).allInnerTexts()).map(dollars);
+  const sum = (all) => all.reduce((a, c) => a + c, 0);
+  const near = (a, c) => assert.ok(Math.abs(a - c) < 0.05, `${a} and ${c}`);
+  near(sum(days), week);
+  near(sum(accounts), days.at(-1));
+});
+
 const tour = "tour.png";
 
 test(`docs/images/${tour} is a tour of 20 seconds`, async (t) => {
   const page = await open(t, b, { at: `#/m/${machineId}/settings`, viewport: { width: 1120, height: 700 } });
   page.setDefaultTimeout(30_000);
-  await week(page);
+  await past(page);
   const frames = [];
   const frame = async (ms) => {
     await settled(page);
