@@ -216,10 +216,7 @@ test("the figures of the pictures agree", async (t) => {
   await p.getByText(/^\$\d/).first().waitFor();
   const week = dollars(await p.locator(".tilerow").first().innerText());
   await p.goto(`${b.url}/#/m/${machineId}/providers`);
-  await p
-    .getByText(/\$.* today/)
-    .first()
-    .waitFor();
+  await settled(p);
   const accounts = (await p.getByText(/^\$.* today/).allInnerTexts()).map(dollars);
   const sum = (all) => all.reduce((a, c) => a + c, 0);
   const near = (a, c) => assert.ok(Math.abs(a - c) < 0.05, `${a} and ${c}`);
