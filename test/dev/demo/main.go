@@ -44,6 +44,7 @@ const (
 type gateway struct {
 	url, state, secrets string
 	token               string // of the operator
+	code                string // signs in to the dashboard
 	own                 string // the link's part for the machine main, which the native server creates; "" without one
 	out                 *startOutput
 }
@@ -133,7 +134,7 @@ func (g *gateway) run(command []string, alone bool) (int, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ready := make(chan error, 1)
-	go func() { ready <- g.start(ctx, alone) }()
+	go func() { ready <- g.start(ctx, command[0], alone) }()
 
 	code := 0
 	for {
@@ -178,7 +179,7 @@ func (g *gateway) unused() error {
 }
 
 // start waits for the gateway, creates the demo machine and prints how to call it.
-func (g *gateway) start(ctx context.Context, alone bool) error {
+func (g *gateway) start(ctx context.Context, program string, alone bool) error {
 	if err := g.healthy(ctx); err != nil {
 		return err
 	}
@@ -191,6 +192,12 @@ func (g *gateway) start(ctx context.Context, alone bool) error {
 		return fmt.Errorf("%s has no ADMIN_TOKEN: delete it if nothing else needs it, and start again", g.secrets)
 	}
 	g.token = string(token[1])
+	g.code = g.token
+	if g.native() {
+		if g.code, err = onceCode(ctx, program); err != nil {
+			return err
+		}
+	}
 	var list struct {
 		Data []struct{ MachineID, Name string }
 	}
@@ -228,7 +235,11 @@ func (g *gateway) start(ctx context.Context, alone bool) error {
 func (g *gateway) greeting(key *string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "weir is running at %s\nData: %s\n\n", g.url, g.state)
-	fmt.Fprintf(&b, "Open the dashboard; the link signs you in as the operator, so keep it to yourself:\n\n%s/#/sign-in/%s%s\n\n", g.url, g.token, g.own)
+	use := "signs you in as the operator, so keep it to yourself"
+	if g.native() {
+		use = "works once, within an hour"
+	}
+	fmt.Fprintf(&b, "Open the dashboard; the link %s:\n\n%s/#/sign-in/%s%s\n\n", use, g.url, g.code, g.own)
 	if key == nil {
 		b.WriteString("Add a provider there, then connect a tool.\n")
 	} else {
@@ -242,11 +253,27 @@ func (g *gateway) greeting(key *string) string {
 		}
 		b.WriteString("Next: add a provider of your own in the dashboard, then connect a tool.\n")
 	}
-	if data, file := filepath.Split(g.secrets); file == "secrets.json" { // of the native server
+	if g.native() {
 		fmt.Fprintf(&b, "In a second terminal: export DATA_DIR=%s WEIR_MACHINE=main; build/weir accounts add openai\n",
-			filepath.Clean(data))
+			filepath.Dir(g.secrets))
 	}
 	return b.String() + "Ctrl-C stops it.\n"
+}
+
+// native reports whether the gateway is the native server.
+func (g *gateway) native() bool { return filepath.Base(g.secrets) == "secrets.json" }
+
+// onceCode returns the code of a link of the native server, which works once.
+func onceCode(ctx context.Context, program string) (string, error) {
+	text, err := exec.CommandContext(ctx, program, "init").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s init: %w", program, err)
+	}
+	code := regexp.MustCompile(`/#/sign-in/(once-\S+)`).FindSubmatch(text)
+	if code == nil {
+		return "", fmt.Errorf("%s init prints no sign-in link", program)
+	}
+	return string(code[1]), nil
 }
 
 // healthy waits for the gateway.

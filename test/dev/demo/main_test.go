@@ -48,10 +48,10 @@ func TestOutputOfAStartIsShownOnlyIfItFails(t *testing.T) {
 }
 
 func TestGreetingHasOneLinkAndUsableLines(t *testing.T) {
-	g, key := &gateway{url: "http://127.0.0.1:8787", token: "token", own: "/m1", state: ".weir/serve", secrets: ".weir/serve/data/secrets.json"}, "sk-key"
+	g, key := &gateway{url: "http://127.0.0.1:8787", token: "token", code: "once-code", own: "/m1", state: ".weir/serve", secrets: ".weir/serve/data/secrets.json"}, "sk-key"
 	for _, k := range []*string{&key, nil} {
 		text := g.greeting(k)
-		if n := strings.Count(text, "http://127.0.0.1:8787/#/sign-in/token/m1\n"); n != 1 {
+		if n := strings.Count(text, "http://127.0.0.1:8787/#/sign-in/once-code/m1\n"); n != 1 || strings.Contains(text, "token") {
 			t.Errorf("%d sign-in links in %q", n, text)
 		}
 		if lines := strings.Count(text, "\n"); lines > 16 {
@@ -110,4 +110,19 @@ func TestInterruptedChangeOfThePortIsRepeated(t *testing.T) {
 func portSuffix(m *machine) string {
 	raw, _ := json.Marshal(m.UpstreamPort)
 	return ":" + string(raw)
+}
+
+// The native server's link works once; the operator's token works for ever.
+func TestTheLinkOfTheNativeServerIsThatOfInit(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "weir")
+	script := "#!/bin/sh\n[ \"$1\" = init ] && echo 'http://127.0.0.1:8787/#/sign-in/once-abc'\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := onceCode(t.Context(), program); code != "once-abc" || err != nil {
+		t.Errorf("%q, %v", code, err)
+	}
+	if code, err := onceCode(t.Context(), "true"); code != "" || err == nil {
+		t.Errorf("%q, %v", code, err)
+	}
 }
