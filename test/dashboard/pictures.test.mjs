@@ -16,7 +16,7 @@ const images = join(root, "docs/images");
 const made = 24; // calls
 const update = process.env.GOLDEN === "update";
 
-let b, machineId, real; // real is the usage of the calls that were made
+let b, machineId, real; // real is the usage of the calls of this test
 before(async () => {
   b = await bench();
   // Providers take their time, and their status pages report no problem.
