@@ -44,7 +44,7 @@ async function embed(tenant, n) {
   assert.ok(got.model.startsWith(`up/model-of-${tenant.i}!`), got.model);
 }
 
-test(`interleaved calls of ${machines} machines never cross`, { timeout: 120_000 }, async () => {
+test(`interleaved calls of ${machines} machines never cross`, { timeout: 300_000 }, async () => {
   let next = 0;
   const calls = machines * 20;
   await Promise.all(
