@@ -349,7 +349,9 @@ func usd(_ *app, v gjson.Result) cell {
 }
 
 // spentMonth shows what a key or an account has spent this month, by its row.
-func spentMonth(a *app, row gjson.Result) cell { return lowerBound(usd(a, row.Get("spentMonthUsd")), row) }
+func spentMonth(a *app, row gjson.Result) cell {
+	return lowerBound(usd(a, row.Get("spentMonthUsd")), row)
+}
 
 // lowerBound marks an amount of a row as what is known of it, if the cost of some attempts is not.
 func lowerBound(amount cell, row gjson.Result) cell {

@@ -154,8 +154,8 @@ export default function (config) {
     md.use(codes);
     md.use(tables);
   });
-  // The tour is for the README alone: it is as large as everything else here.
-  config.addPassthroughCopy("docs/**/!(tour).{svg,png,schema.json}");
+  // The README's own pictures are as large as everything else here.
+  config.addPassthroughCopy("docs/**/!(tour|overview|overview-dark).{svg,png,schema.json}");
   config.addPassthroughCopy({ [here("assets")]: "assets", "docs/reference/openapi.json": "reference/openapi.json" });
   config.addPassthroughCopy({ "node_modules/minisearch/dist/es/index.js": "assets/minisearch.js" });
 
