@@ -155,7 +155,8 @@ export default function (config) {
     md.use(tables);
   });
   // The README's own pictures are as large as everything else here.
-  config.addPassthroughCopy("docs/**/!(tour|overview|overview-dark).{svg,png,schema.json}");
+  config.addPassthroughCopy("docs/images/!(tour|overview|overview-dark).png");
+  config.addPassthroughCopy("docs/**/*.{svg,schema.json}");
   config.addPassthroughCopy({ [here("assets")]: "assets", "docs/reference/openapi.json": "reference/openapi.json" });
   config.addPassthroughCopy({ "node_modules/minisearch/dist/es/index.js": "assets/minisearch.js" });
 
