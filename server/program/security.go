@@ -149,13 +149,11 @@ func (s secrets) weak() (why []string) {
 			different[c] = true
 		}
 		kinds := 0
-		for _, is := range []func(rune) bool{unicode.IsLower, unicode.IsUpper, unicode.IsDigit} {
+		sign := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
+		for _, is := range []func(rune) bool{unicode.IsLower, unicode.IsUpper, unicode.IsDigit, sign} {
 			if strings.ContainsFunc(value, is) {
 				kinds++
 			}
-		}
-		if strings.ContainsFunc(value, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
-			kinds++
 		}
 		switch {
 		case len(value) < minSecret:
