@@ -14,7 +14,7 @@ const heading = (page, name) => page.getByRole("heading", { level: 1, name });
 
 test("a machine that does not exist is one notice with a link to all machines", async (t) => {
   const page = await open(t, b, { at: "#/m/abcdefghijklmnop/overview", failures: ["GET /abcdefghijklmnop/api/* 404"] });
-  await page.getByText("Machine not found", { exact: true }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Machine not found" }).waitFor();
   assert.equal(await page.getByRole("alert").count(), 0);
   await page.getByRole("link", { name: "Back to machines" }).click();
   await heading(page, "Machines").waitFor();

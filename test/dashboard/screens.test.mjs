@@ -35,7 +35,8 @@ after(() => b?.close());
 // rows lets the page read n rows in place of those of each list, made of its first one.
 async function rows(page, n) {
   await page.route(
-    ({ pathname }) =>
+    ({ pathname, search }) =>
+      !search.startsWith("?q=") && // what the page itself looks for
       /\/api\/(machines|providers|keys|budgets|combos|requests|audit|models\/list\/\w+)$/.test(pathname),
     async (route) => {
       if (route.request().method() !== "GET") return route.continue();

@@ -278,7 +278,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
           ) : !route.machineId && route.page === "passkeys" && session.personId ? (
             <Lazy load={passkeysPage} props={{}} what="passkeys" />
           ) : machineId && (!machine || unknown) ? (
-            <Empty title="Machine not found">
+            <Empty page title="Machine not found">
               {session.personId && <p>It does not exist, or you have no role there. Ask one of its owners.</p>}
               <a class="button" href="#/machines">
                 Back to machines
@@ -296,7 +296,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
               />
             </ManagedBy.Provider>
           ) : (
-            <Empty title="Page not found">
+            <Empty page title="Page not found">
               <a class="button" href={to(machineId, first)}>
                 {first === home ? "Go to the overview" : "Go to the first page"}
               </a>

@@ -68,10 +68,11 @@ export function Notice({ kind = "info", children }: Children & { kind?: "info" |
   );
 }
 
-export function Empty({ title, children }: Children & { title: string }) {
+export function Empty({ title, page, children }: Children & { title: string; page?: boolean }) {
+  const Title = page ? "h1" : "p";
   return (
     <div class="empty">
-      <p class="title">{title}</p>
+      <Title class="title">{title}</Title>
       {children}
     </div>
   );
