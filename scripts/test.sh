@@ -4,13 +4,14 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-# part runs a script to its end and remembers a failure.
-failed=()
+# part runs a script to its end, remembers a failure and says how long it took.
+failed=() took=()
 part() {
-  local name=$1
+  local name=$1 start=$EPOCHSECONDS
   shift
   echo "== $name"
   "$@" || { failed+=("$name"); echo "== $name FAILED"; }
+  took+=("$((EPOCHSECONDS - start)) s $name")
 }
 
 # release_tests counts its tests with the unit tests.
@@ -56,6 +57,7 @@ PLATFORM=native part "dashboard, in a browser" scripts/pages.sh
 part "dashboard in workerd, in a browser" scripts/pages.sh 'shell|newcomer|oauth|passkeys'
 part "several servers" scripts/cluster.sh
 part "release" release_tests
+printf '%s\n' "${took[@]}"
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \
   unit=test/out/unit.json "end to end, in workerd=test/out/e2e-workerd.tap" \
