@@ -8,7 +8,7 @@ import { secrets } from "../e2e/gateway.mjs";
 import { used } from "./used.mjs";
 
 // Bytes of all answers, with styles and the data of the page.
-const maxSignIn = 34 << 10,
+const maxSignIn = 32 << 10,
   maxFirstView = 60 << 10;
 
 let b;

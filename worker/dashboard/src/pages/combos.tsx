@@ -11,6 +11,7 @@ import { toast } from "../toast";
 import { Load, Page, Section } from "../layout";
 import { Badge, Button, Empty } from "../ui";
 import { UsedBy, usesOf } from "../uses";
+import "./combos/combos.css";
 import { Editor } from "./combos/editor";
 import { Flow } from "./combos/flow";
 import { loadKnown, type State, stateOf } from "./combos/members";

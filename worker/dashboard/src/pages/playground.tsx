@@ -9,6 +9,7 @@ import { Empty, ErrorBox, Skeleton } from "../ui";
 import type { TryProps } from "./playground/call";
 import { Chat } from "./playground/chat";
 import { Embeddings } from "./playground/embeddings";
+import "./playground/playground.css";
 import { Image } from "./playground/image";
 import { Search } from "./playground/search";
 import { Speech } from "./playground/speech";

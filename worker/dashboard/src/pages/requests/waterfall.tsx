@@ -2,6 +2,7 @@ import type { RequestRow } from "../../api-types";
 import { number } from "../../format";
 import { type Phase, phasesOf } from "./phases";
 import { statusText } from "./outcome";
+import "./waterfall.css";
 
 // Waterfall shows where the time of a request went: a row for each part, with a bar at its
 // place. The bars say nothing that the columns do not.
