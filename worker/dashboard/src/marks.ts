@@ -1,26 +1,17 @@
-// The marks of what has no picture: two letters of its name on a color.
-export interface Mark {
-  letters: string;
-  hue: number; // degrees
-}
-
-const turn = 137.5; // degrees, between neighbors of a list
-
-// marksOf returns a mark for each row of a list, by its id. Neighbors have unlike colors, and no two
-// marks have the same letters in upper or lower case: those given as initials are kept if they are
-// free, else it is the first letter of the name with the first of its last word, or the next that
-// is free.
-export function marksOf(rows: { id: string; name: string; initials?: string }[]): Map<string, Mark> {
+// marksOf returns two letters for each row of a list, by its id: the mark of what has no picture. No
+// two are the same in upper or lower case: those given as initials are kept if they are free, else
+// it is the first letter of the name with the first of its last word, or the next that is free.
+export function marksOf(rows: { id: string; name: string; initials?: string }[]): Map<string, string> {
   const used = new Set<string>();
   return new Map(
-    rows.map(({ id, name, initials }, place) => {
+    rows.map(({ id, name, initials }) => {
       const words = name.match(/\p{Lu}?[\p{Ll}\p{N}]+|\p{Lu}+/gu) ?? [name];
       const [first, ...rest] = words.join("");
       const last = words.length > 1 ? [words.at(-1)![0].toUpperCase()] : [];
       const own = [...last, ...rest, ..."23456789"].map((letter) => first + letter);
       const letters = [...(initials ? [initials] : []), ...own].find((m) => !used.has(m.toLowerCase())) ?? first;
       used.add(letters.toLowerCase());
-      return [id, { letters, hue: Math.round((place * turn) % 360) }];
+      return [id, letters];
     }),
   );
 }

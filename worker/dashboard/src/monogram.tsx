@@ -1,10 +1,8 @@
-import type { Mark } from "./marks";
-
-// Monogram shows the mark of something that has no picture.
-export function Monogram({ of }: { of?: Mark }) {
+// Monogram shows the letters of something that has no picture.
+export function Monogram({ letters }: { letters?: string }) {
   return (
-    <span class="monogram" aria-hidden="true" style={{ "--hue": of?.hue ?? 0 }}>
-      {of?.letters}
+    <span class="monogram" aria-hidden="true">
+      {letters}
     </span>
   );
 }

@@ -5,7 +5,7 @@ import { Search } from "../forms";
 import { when } from "../format";
 import { useAction, useLoad } from "../hooks";
 import { Load, Page, Section } from "../layout";
-import { type Mark, marksOf } from "../marks";
+import { marksOf } from "../marks";
 import { Monogram } from "../monogram";
 import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
@@ -99,10 +99,10 @@ function Tools({ machine, list }: { machine: Machine; list: ToolList }) {
   );
 }
 
-function Tile({ machine, tool, mark, used }: { machine: Machine; tool: ToolRow; mark?: Mark; used?: number }) {
+function Tile({ machine, tool, mark, used }: { machine: Machine; tool: ToolRow; mark?: string; used?: number }) {
   return (
     <a class="button tile" href={to(machine.id, "connect", tool.id)}>
-      <Monogram of={mark} />
+      <Monogram letters={mark} />
       <span class="about">
         <strong>{tool.name}</strong>
         <small>{tool.script ? "One command" : "Settings to copy"}</small>

@@ -190,7 +190,7 @@ function Ordered({
       {groupsOf(shown, catalog).map((g) => (
         <section key={g.id} class="accounts" aria-label={g.name}>
           <h2 class="row tight">
-            <Monogram of={marks.get(g.id) ?? { letters: g.id.slice(0, 2), hue: 0 }} />
+            <Monogram letters={marks.get(g.id) ?? g.id.slice(0, 2)} />
             {g.name}
             {g.conns.length > 1 && <small class="muted">{count(g.conns.length, "account")}</small>}
           </h2>

@@ -31,7 +31,7 @@ export function Gallery({ machine }: PageProps) {
   const tile = (a: Addable, id: string, name: string, about: string, tag: string, connected = false) => (
     <li key={id}>
       <button type="button" class="tile" onClick={() => setAdding(a)}>
-        <Monogram of={marks.get(id)} />
+        <Monogram letters={marks.get(id)} />
         <span class="about">
           <strong>
             <span class="hidden">Add </span>
