@@ -175,10 +175,10 @@ var securitySchemes = object{
 	"googKey": object{"type": "apiKey", "in": "header", "name": "x-goog-api-key",
 		"description": "A gateway key, as clients of Google send it"},
 	"manage": object{"type": "http", "scheme": "bearer",
-		"description": "A gateway key with scope manage, or the operator's token"},
+		"description": "A gateway key with scope manage, or the operator token"},
 	"metrics": object{"type": "http", "scheme": "bearer",
-		"description": "A gateway key with scope metrics, or the operator's token"},
-	"operator": object{"type": "http", "scheme": "bearer", "description": "The operator's token (ADMIN_TOKEN)"},
+		"description": "A gateway key with scope metrics, or the operator token"},
+	"operator": object{"type": "http", "scheme": "bearer", "description": "The operator token (ADMIN_TOKEN)"},
 	"session": object{"type": "apiKey", "in": "cookie", "name": session.CookieName,
 		"description": "A session of the dashboard; changes need its x-csrf-token"},
 }

@@ -89,8 +89,8 @@ func (o *Object) notifyNotices(t *storage.Tx, body []byte) {
 	}
 }
 
-// newPlace reports whether an administrator signs in from an address that the object does
-// not know, by its digest, and notes it. The first one is not new.
+// newPlace reports whether a sign-in comes from an address that the object does not know,
+// by its digest, and notes it. The first one is not new.
 func newPlace(t *storage.Tx, from string) bool {
 	var known []string
 	t.Load(placesRow, &known)
@@ -117,7 +117,7 @@ func (o *Object) personSignedIn(t *storage.Tx, p *personRow, name string, in *rp
 	if isNew, _ := notePlace(&p.Places, in.From); !isNew {
 		return
 	}
-	n := rpc.Notice{Event: deliver.AdminSignIn, Title: "A person has signed in from a new address",
+	n := rpc.Notice{Event: deliver.AdminSignIn, Title: "Sign-in from a new address",
 		Text: fmt.Sprintf("It was %s, from %s at %s. If that was not them, remove them from People at once.",
 			deliver.Plain(name, 100), deliver.Plain(in.Address, 64), o.Clock(t, t.Now)), Machines: []string{}}
 	roles := p.roles()
@@ -137,8 +137,8 @@ func (o *Object) personSignedIn(t *storage.Tx, p *personRow, name string, in *rp
 	}
 }
 
-// signedIn notifies of a sign-in of an administrator from a new address: of the operator
-// all machines, of a key its own.
+// signedIn notifies of a sign-in from a new address: of the operator all machines, of a key
+// its own.
 func (o *Object) signedIn(r *storage.Call, in *rpc.SessionOpen) {
 	if !newPlace(r.Tx, in.From) {
 		return
@@ -147,7 +147,7 @@ func (o *Object) signedIn(r *storage.Call, in *rpc.SessionOpen) {
 	if in.KeyID != "" {
 		who = "the key " + o.MaskedKey(in.KeyID)
 	}
-	n := rpc.Notice{Event: deliver.AdminSignIn, Title: "An administrator has signed in from a new address",
+	n := rpc.Notice{Event: deliver.AdminSignIn, Title: "Sign-in from a new address",
 		Text: fmt.Sprintf("It was %s, from %s at %s. If that was not you, replace it at once.", who,
 			deliver.Plain(in.Address, 64), o.Clock(r.Tx, r.Now))}
 	if r.ID == rpc.RegistryID {

@@ -275,7 +275,7 @@ func TestDeletedMachineForgetsPeople(t *testing.T) {
 	}
 }
 
-// Administrators are told of a sign-in of a person from a new address, on the machines that this
+// Owners are told of a sign-in of a person from a new address, on the machines that this
 // person may change.
 func TestSignInFromNewAddressIsANotice(t *testing.T) {
 	w := newWorld(t)

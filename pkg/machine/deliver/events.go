@@ -48,7 +48,7 @@ var events = [...]Event{
 	{ErrorRate, false, "More than errorPercent of the requests of ten minutes have failed"},
 	{KeyCreated, false, "A key was created"},
 	{KeyNetworks, false, "A key is used from new networks"},
-	{AdminSignIn, true, "An administrator has signed in from a new address"},
+	{AdminSignIn, true, "Someone who can change the machine signed in from a new address"},
 	{DiskFull, true, "The disk of the server is nearly full"},
 	{PricesStale, false, "The prices could not be refreshed for a day"},
 }

@@ -17,7 +17,7 @@ import { Button, Cut, Empty, ErrorBox } from "./ui";
 import { Time } from "./time";
 
 const searchFrom = 6; // machines
-const nameHint = "A team, a person or a project. Only administrators see it.";
+const nameHint = "A team, a person or a project.";
 
 // Machines is the list of machines, the tenants of the gateway: for a person those where they
 // have a role.

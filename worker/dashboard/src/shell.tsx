@@ -236,7 +236,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
           <div class="who">
             <small>
               {session.operator
-                ? "Signed in as admin"
+                ? "Signed in with the operator token"
                 : session.personId
                   ? `Signed in as ${session.personName}${role ? ` (${roleNames[role].toLowerCase()})` : ""}`
                   : session.keyName
