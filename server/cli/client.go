@@ -241,7 +241,7 @@ func (c *client) findMachine(ctx context.Context) (string, error) {
 	}
 	switch len(list) {
 	case 0:
-		return "", errors.New("there is no machine; weir machines add NAME creates one")
+		return "", errors.New("there is no machine, a workspace with its own accounts and keys; weir machines add NAME creates one")
 	case 1:
 		return list[0].Get("machineId").String(), nil
 	}

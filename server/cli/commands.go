@@ -14,7 +14,7 @@ func commands() []group {
 			{use: "rm NAME", short: "forget the credential of a gateway", run: (*app).forgetGateway},
 		}},
 		{ops: []op{{use: "status", short: "show the server and its machines at a glance, and what is wrong", run: (*app).status}}},
-		{"machines", "machine", "list, create, rename, delete and restore machines; needs the operator token", []op{
+		{"machines", "machine", "list, create, rename, delete and restore machines, the workspaces of a gateway; needs the operator token", []op{
 			{use: "ls", short: "list machines", call: "GET /api/machines", columns: machineColumns, fields: []field{
 				{"deleted", "?deleted", toggle, "list the deleted machines that can still be restored", nil}}},
 			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"},

@@ -17,7 +17,7 @@ import { Button, Cut, Empty, ErrorBox } from "./ui";
 import { Time } from "./time";
 
 const searchFrom = 6; // machines
-const nameHint = "A team, a person or a project.";
+const nameHint = "A workspace for a team, a person or a project.";
 
 // Machines is the list of machines, the tenants of the gateway: for a person those where they
 // have a role.
@@ -76,7 +76,7 @@ export default function Machines({ session, onChange }: { session: Session; onCh
   return (
     <Page
       title="Machines"
-      intro="Machines keep accounts, keys and usage separate."
+      intro="A machine is a workspace with its own accounts, keys and usage."
       actions={
         mayCreate && (
           <Button kind="main" icon="plus" onClick={() => setCreating(true)}>
