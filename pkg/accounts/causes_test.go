@@ -467,13 +467,20 @@ func TestRefusedAccountIsConfirmedBeforeTheRefusal(t *testing.T) {
 }
 
 func TestUnreachableProviderIsNamed(t *testing.T) {
-	w := newWorld(t).add(store.Connection{ID: "a", Name: "off"})
-	w.script["*"] = []fake.Answer{{Err: upstream.ErrNetwork}}
-	const want = `The provider of account "off" (openai) could not be reached, or the connection was lost.`
-	if _, e := w.send(); e == nil || e.Code != "upstream_unreachable" || e.Message != want {
-		t.Errorf("got %+v, want %s", e, want)
-	}
-	if failed := w.trace.Failed(); len(failed) == 0 || failed[0].Text != want {
-		t.Errorf("recorded %+v", failed)
+	for err, cause := range map[error]string{
+		upstream.ErrNetwork: ", or the connection was lost.",
+		upstream.ErrName:    ": its host name cannot be resolved. Check the base URL and the DNS of the gateway.",
+		upstream.ErrRefused: ": it refuses the connection. Check that it is running, and the port of the base URL.",
+		upstream.ErrTLS:     ": its TLS certificate is not valid, or it has no TLS. Check the base URL.",
+	} {
+		w := newWorld(t).add(store.Connection{ID: "a", Name: "off"})
+		w.script["*"] = []fake.Answer{{Err: err}}
+		want := `The provider of account "off" (openai) could not be reached` + cause
+		if _, e := w.send(); e == nil || e.Code != "upstream_unreachable" || e.Message != want {
+			t.Errorf("got %+v, want %s", e, want)
+		}
+		if failed := w.trace.Failed(); len(failed) == 0 || failed[0].Text != want {
+			t.Errorf("recorded %+v", failed)
+		}
 	}
 }

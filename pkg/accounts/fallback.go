@@ -288,8 +288,8 @@ func newFailure(err error, a *Attempt, billable bool) *failure {
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):
 		e, late = timedOut(billable), true
 	default:
-		e = apierr.New(502, "upstream_unreachable", "The provider of %s could not be reached, or the connection was lost.",
-			account(&missed{conns: []*store.Connection{a.Connection}}))
+		e = apierr.New(502, "upstream_unreachable", "%s",
+			upstream.Unreachable("The provider of "+account(&missed{conns: []*store.Connection{a.Connection}}), err))
 		if billable {
 			e.Code, e.NoRetry = "upstream_outcome_unknown", true
 		}

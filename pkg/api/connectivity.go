@@ -276,7 +276,16 @@ func unanswered(err error) TestResult {
 	case errors.Is(err, accounts.ErrSealed):
 		return sealed()
 	}
-	return fail("connection_failed", 0)
+	return lost(err)
+}
+
+// lost returns the outcome of a call without an answer.
+func lost(err error) TestResult {
+	r := fail("connection_failed", 0)
+	if errors.Is(err, upstream.ErrNetwork) {
+		r.Message = upstream.Unreachable("The provider", err)
+	}
+	return r
 }
 
 // sealed returns the outcome for credentials that this gateway cannot open, which says
@@ -453,14 +462,14 @@ func outcome(resp *httpmsg.Response, err error) TestResult {
 	switch {
 	case errors.As(err, &e) && e.Code == "key_unavailable":
 		return sealed()
-	case errors.As(err, &e):
+	case errors.As(err, &e) && e.Code == "upstream_unreachable", err != nil && e == nil:
+		return lost(err)
+	case e != nil:
 		return fail(errorCode(e), shownStatus(e))
-	case err != nil:
-		return fail("connection_failed", 0)
 	}
 	b, err := stream.ReadAll(resp.Body, maxTestBody)
 	if err != nil {
-		return fail("connection_failed", 0)
+		return lost(err)
 	}
 	a := gjson.ParseBytes(b)
 	if !jsonscan.Valid(b) || !a.Get("choices.0").Exists() && !a.Get("data.0").Exists() && !a.Get("results").IsArray() {

@@ -3,9 +3,11 @@ package host
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -331,7 +333,29 @@ func (x *exchange) failed(err, other error) error {
 	if errors.Is(err, upstream.ErrNetwork) {
 		return err
 	}
+	if other == upstream.ErrNetwork {
+		other = unreachable(err)
+	}
 	return &failure{other, err}
+}
+
+// unreachable returns the error of package upstream for one of net/http before an answer.
+func unreachable(err error) error {
+	var (
+		name   *net.DNSError
+		cert   *tls.CertificateVerificationError
+		record tls.RecordHeaderError
+		alert  tls.AlertError
+	)
+	switch {
+	case errors.As(err, &name):
+		return upstream.ErrName
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return upstream.ErrRefused
+	case errors.As(err, &cert), errors.As(err, &record), errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
+		return upstream.ErrTLS
+	}
+	return upstream.ErrNetwork
 }
 
 // failure is one of the errors of package upstream, with its cause for the log.

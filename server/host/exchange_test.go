@@ -137,16 +137,27 @@ func TestIncompleteBodyIsAnError(t *testing.T) {
 	}
 }
 
-func TestUnreachableUpstreamIsANetworkError(t *testing.T) {
+func TestUnreachableUpstreamIsANetworkErrorWithItsCause(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Close()
-	d, _ := caller(t, nil)
-	_, err = upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: "http://" + l.Addr().String() + "/"})
-	if !errors.Is(err, upstream.ErrNetwork) || errors.Is(err, upstream.ErrCut) {
-		t.Fatalf("got %v", err)
+	d, plain := caller(t, func(http.ResponseWriter, *http.Request) {})
+	untrusted := httptest.NewTLSServer(nil)
+	t.Cleanup(untrusted.Close)
+	for url, want := range map[string]error{
+		"http://" + l.Addr().String() + "/":        upstream.ErrRefused,
+		strings.Replace(plain, "http", "https", 1): upstream.ErrTLS,
+		untrusted.URL: upstream.ErrTLS,
+	} {
+		_, err = upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url})
+		if !errors.Is(err, want) || !errors.Is(err, upstream.ErrNetwork) || errors.Is(err, upstream.ErrCut) {
+			t.Errorf("%s: got %v, want %v", url, err, want)
+		}
+	}
+	if err := unreachable(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host"}}); err != upstream.ErrName {
+		t.Errorf("name: got %v", err)
 	}
 }
 

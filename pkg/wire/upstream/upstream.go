@@ -64,11 +64,16 @@ type Response struct {
 
 // The failures of a call without a response. The errors of a Doer wrap them.
 var (
-	ErrNetwork  = errors.New("upstream unreachable") // refused, reset, TLS, DNS: the platform does not distinguish them
+	ErrNetwork  = errors.New("upstream unreachable") // refused, reset, TLS, DNS
 	ErrTimeout  = errors.New("upstream did not answer in time")
 	ErrCanceled = errors.New("the client left")
 	// ErrCut is an ErrNetwork of an answer that broke off after its head.
 	ErrCut = fmt.Errorf("%w: the answer broke off", ErrNetwork)
+	// ErrName, ErrRefused and ErrTLS are each an ErrNetwork before an answer, where the platform
+	// knows its cause: workerd does not tell it.
+	ErrName    = fmt.Errorf("%w: the name is not resolved", ErrNetwork)
+	ErrRefused = fmt.Errorf("%w: the connection is refused", ErrNetwork)
+	ErrTLS     = fmt.Errorf("%w: no TLS", ErrNetwork)
 	// ErrBudget: the platform allows no more calls for this request. The call was not
 	// sent, so it is not a failure of the provider.
 	ErrBudget = errors.New("too many calls for one request")
@@ -79,6 +84,21 @@ var (
 	// ErrTimeout.
 	ErrSent = errors.New("much of the request body had been sent")
 )
+
+// Unreachable returns the sentence for an ErrNetwork: that who, such as "The provider", could
+// not be reached, the cause if it is known, and what to do.
+func Unreachable(who string, err error) string {
+	who += " could not be reached"
+	switch {
+	case errors.Is(err, ErrName):
+		return who + ": its host name cannot be resolved. Check the base URL and the DNS of the gateway."
+	case errors.Is(err, ErrRefused):
+		return who + ": it refuses the connection. Check that it is running, and the port of the base URL."
+	case errors.Is(err, ErrTLS):
+		return who + ": its TLS certificate is not valid, or it has no TLS. Check the base URL."
+	}
+	return who + ", or the connection was lost."
+}
 
 // SentMuch is the number of bytes of a body that are not sent again lightly.
 const SentMuch = 1 << 20
