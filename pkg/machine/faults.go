@@ -326,7 +326,7 @@ func subject(c *storage.Connection) string {
 	if d := provider.Lookup(c.Provider); d != nil {
 		vendor = d.Name
 	}
-	if c.Name == "" {
+	if c.Name == "" || c.Name == vendor {
 		return deliver.Plain(vendor, 80)
 	}
 	return deliver.Plain(vendor, 80) + " account " + strconv.Quote(deliver.Plain(c.Name, 80))

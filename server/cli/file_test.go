@@ -248,12 +248,29 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 	if code, _, failed := w.run("accounts: [{name: named, provider: opnai}]\n", "plan", "-"); code != 1 || !strings.Contains(failed, "its provider is openai and cannot become opnai") {
 		t.Errorf("another provider: exit %d, %s", code, failed)
 	}
-	if code, out, failed := w.run("sk-nameless", "accounts", "add", "openai"); code != 0 {
+	if code, out, failed := w.run("", "api", "POST", "/api/keys"); code != 0 {
 		t.Fatal(out, failed)
 	}
 	if code, out, failed := w.run("", "pull"); code != 0 || !strings.Contains(out, `name: ""`) ||
-		!strings.Contains(failed, `weir plan cannot read the file: line `) || !strings.Contains(failed, "weir accounts set ID --name NAME") {
-		t.Errorf("an account without a name: exit %d, %s%s", code, out, failed)
+		!strings.Contains(failed, `weir plan cannot read the file: line `) || !strings.Contains(failed, "weir keys set ID --name NAME") {
+		t.Errorf("a key without a name: exit %d, %s%s", code, out, failed)
+	}
+}
+
+// weir plan knows the rows by name, so those that were given none have one.
+func TestPulledFileOfUnnamedAccountsHasNothingToPlan(t *testing.T) {
+	w := newWorld(t)
+	for range 2 {
+		if code, out, failed := w.run("sk-unnamed-0123456789", "accounts", "add", "openai"); code != 0 {
+			t.Fatal(out, failed)
+		}
+	}
+	w.ok("accounts", "add", "openai-compatible", "--base-url", w.upstream.URL+"/v1", "--prefix", "local")
+	w.ok("call", "local/echo", "Hello") // whose key is that of weir call
+	pulled := w.ok("pull")
+	env := w.env("OPENAI_APIKEY", "sk-unnamed-0123456789", "OPENAI_2_APIKEY", "sk-unnamed-0123456789")
+	if code, out, failed := w.runIn(env, pulled, "plan", "-", "--prune"); code != 0 || strings.Contains(pulled, "weir call") {
+		t.Errorf("exit %d, %s%s\n%s", code, out, failed, pulled)
 	}
 }
 

@@ -73,10 +73,11 @@ func keep(item map[string]any, row gjson.Result, fields ...string) map[string]an
 	return body
 }
 
-// ofPeople reports whether a row has its cause elsewhere: a person in a rule of an identity provider, a budget in
-// the template of a person.
-func ofPeople(row gjson.Result) bool {
-	return row.Get("byRule").Bool() || strings.HasPrefix(row.Get("tag").String(), "person=")
+// isDerived reports whether a row has its cause elsewhere: a person in a rule of an identity provider, a budget in
+// the template of a person, the key of an hour in weir call.
+func isDerived(row gjson.Result) bool {
+	return row.Get("byRule").Bool() || strings.HasPrefix(row.Get("tag").String(), "person=") ||
+		row.Get("name").String() == callKey && row.Get("expiresAt").Exists()
 }
 
 // rules returns rules with the ids of their machines.

@@ -225,7 +225,7 @@ func (p *planner) section(s fileSection) error {
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		row := stored[name]
 		id := row.Get("id").String()
-		if p.only != nil && s.name != "models" && !slices.Contains(p.only[s.path], id) || ofPeople(row) {
+		if p.only != nil && s.name != "models" && !slices.Contains(p.only[s.path], id) || isDerived(row) {
 			continue
 		}
 		if s.name == "keys" && strings.Contains(p.client.token, "-"+id+"-") {

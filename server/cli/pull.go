@@ -27,7 +27,7 @@ func (a *app) pull(ctx context.Context, in *input) error {
 		return err
 	}
 	if _, err := readFileText(raw); err != nil { // weir plan reads names, which accounts and keys do without
-		fmt.Fprintf(a.Stderr, "weir plan cannot read the file: %v; weir accounts set ID --name NAME sets one, as weir keys set does\n", err)
+		fmt.Fprintf(a.Stderr, "weir plan cannot read the file: %v; weir keys set ID --name NAME sets one, as weir accounts set does\n", err)
 	}
 	return a.writeFile(cmp.Or(in.args...), in, raw)
 }
@@ -119,7 +119,9 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 			return nil, err
 		}
 		names[row.Get("id").String()] = k.Name
-		f.Keys = append(f.Keys, k)
+		if !isDerived(row) {
+			f.Keys = append(f.Keys, k)
+		}
 	}
 	budgets := f.Budgets
 	f.Budgets = nil
@@ -127,7 +129,7 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 		if name, ok := names[row.Get("keyId").String()]; ok {
 			budgets[i].Key = &name
 		}
-		if !ofPeople(row) {
+		if !isDerived(row) {
 			f.Budgets = append(f.Budgets, budgets[i])
 		}
 	}
@@ -140,7 +142,7 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 		}
 	}
 	for _, row := range got["/api/people"].Array() {
-		if ofPeople(row) {
+		if isDerived(row) {
 			continue
 		}
 		var person FilePerson

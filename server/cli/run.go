@@ -581,6 +581,9 @@ func (a *app) chat(ctx context.Context, in *input) (err error) {
 // callLife is how long a key of weir call is valid.
 const callLife = time.Hour
 
+// callKey is its name.
+const callKey = "weir call"
+
 // callAsOperator calls a model with a key that is created for the calls of an hour, since the
 // operator token calls none. It is stored with the gateways; where it cannot be, its id is
 // returned, and it is to be removed.
@@ -602,7 +605,7 @@ func (a *app) callAsOperator(ctx context.Context, c *client, send func(key strin
 		}
 	}
 	v, err := c.call(ctx, "POST", "/api/keys", map[string]any{
-		"name": "weir call", "scopes": []string{"data"}, "expiresAt": a.Now().Add(callLife).UnixMilli()})
+		"name": callKey, "scopes": []string{"data"}, "expiresAt": a.Now().Add(callLife).UnixMilli()})
 	if err != nil {
 		return nil, "", err
 	}

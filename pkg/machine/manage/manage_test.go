@@ -314,6 +314,32 @@ func TestSigningKeysAreReplaced(t *testing.T) {
 	}
 }
 
+// The command line and weir.yaml know accounts and keys by their names.
+func TestRowsWithoutNamesGetFreeOnes(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	for _, tt := range []struct{ body, want string }{
+		{`{"provider":"openai"}`, "OpenAI"},
+		{`{"provider":"openai","name":""}`, "OpenAI 2"},
+		{`{"provider":"groq","name":"openai 3"}`, "openai 3"},
+		{`{"provider":"openai"}`, "OpenAI 4"},
+		{`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"own"}}`, "own"},
+		{`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://a.example.com/v1"}}`, "openai-compatible-0123abcd"},
+	} {
+		if got := w.OK("POST", "/api/providers", tt.body).Get("name").Str; got != tt.want {
+			t.Errorf("%s: got the name %q, want %q", tt.body, got, tt.want)
+		}
+	}
+	for _, want := range []string{"Codex CLI", "Codex CLI 2"} {
+		if status, a := w.claim(mid, w.Lease(), "codex"); status != 200 {
+			t.Fatal(status, a.Raw)
+		}
+		if !strings.Contains(w.OK("GET", "/api/keys", "").Raw, `"name":"`+want+`"`) {
+			t.Errorf("no key is named %q", want)
+		}
+	}
+}
+
 func TestPutReplacesOnlyGivenFields(t *testing.T) {
 	w := newWorld(t)
 	w.Create()

@@ -189,7 +189,7 @@ func (c *change) connect(p *oauth.Provider, g *oauth.Grant) (*connInput, error) 
 			return nil, err
 		}
 		if got.row.Name == "" {
-			got.row.Name = p.Name
+			got.row.Name = freeName(p.Name, c.Connections(), connectionName)
 		}
 	}
 	got.secrets[store.AccessToken] = g.Token.Access.Reveal()

@@ -1,8 +1,11 @@
 package manage
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -157,9 +160,24 @@ func (c *change) providerCreate() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if got.row.Name == "" {
+		got.row.Name = freeName(cmp.Or(got.row.Data.Prefix, provider.Lookup(got.row.Provider).Name), c.Connections(), connectionName)
+	}
 	got.row.ID, c.target, c.fields = id, id, in.names
 	return c.store(&got, 201)
 }
+
+// freeName returns the name for a row that was given none: numbered if another row has it, in
+// any case of its letters. The command line and weir.yaml know connections and keys by name.
+func freeName[T any](name string, rows []T, nameOf func(*T) string) string {
+	free := name
+	for n := 2; slices.ContainsFunc(rows, func(row T) bool { return strings.EqualFold(nameOf(&row), free) }); n++ {
+		free = name + " " + strconv.Itoa(n)
+	}
+	return free
+}
+
+func connectionName(c *storage.Connection) string { return c.Name }
 
 func (c *change) providerUpdate() (any, error) {
 	row, err := c.conn()
