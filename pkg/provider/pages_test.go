@@ -175,7 +175,7 @@ func page(d *Descriptor, id, alias, name string) string {
 		var ids []string
 		n := 0
 		for i := range models {
-			if models[i].Kind == use.kind {
+			if models[i].Kind == use.kind && models[i].Deprecated == "" {
 				if n++; n <= maxListed {
 					ids = append(ids, "`"+alias+"/"+models[i].ID+"`")
 				}
@@ -190,7 +190,11 @@ func page(d *Descriptor, id, alias, name string) string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", use.name, use.route, list)
 	}
-	b.WriteString("\n`GET /v1/models` lists what your accounts offer. [Prices](../prices.md) explains where prices come from.\n")
+	also := ""
+	if slices.ContainsFunc(models, func(m catalog.Model) bool { return m.Deprecated != "" }) {
+		also = ", also models that their vendor ends, which are left out here"
+	}
+	fmt.Fprintf(&b, "\n`GET /v1/models` lists what your accounts offer%s. [Prices](../prices.md) explains where prices come from.\n", also)
 	return b.String()
 }
 

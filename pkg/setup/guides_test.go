@@ -9,7 +9,7 @@ import (
 
 // guide returns the page of a tool in docs/guides.
 func guide(t *Tool) string {
-	example := Values{URL: "http://127.0.0.1:8787", Key: "sk-…", Model: "openai/gpt-5", Small: "openai/gpt-5-mini"}
+	example := Values{URL: "http://127.0.0.1:8787", Key: "sk-…", Model: "openai/gpt-6.1-sol", Small: "openai/gpt-6-luna"}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n<!-- Written by go test ./pkg/setup from the table in tools.go: GOLDEN=update. -->\n\n", t.Name)
 	if len(t.Files) > 0 {

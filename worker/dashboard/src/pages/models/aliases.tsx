@@ -91,7 +91,7 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
             list="alias-models"
             autocapitalize="none"
             spellcheck={false}
-            placeholder="e.g. openai/gpt-5-mini"
+            placeholder="e.g. openai/gpt-6-luna"
             value={model}
             onInput={(e) => put({ model: e.currentTarget.value })}
           />

@@ -115,7 +115,7 @@ export function Prices({
             list="price-models"
             autocapitalize="none"
             spellcheck={false}
-            placeholder="e.g. openai/gpt-5-mini"
+            placeholder="e.g. openai/gpt-6-luna"
             value={model}
             onInput={(e) => put({ model: e.currentTarget.value })}
           />
