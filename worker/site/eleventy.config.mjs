@@ -160,7 +160,10 @@ export default function (config) {
   config.addPassthroughCopy({ [here("assets")]: "assets", "docs/reference/openapi.json": "reference/openapi.json" });
   config.addPassthroughCopy({ "node_modules/minisearch/dist/es/index.js": "assets/minisearch.js" });
 
-  config.addPreprocessor("comments", "md", (_data, text) => text.replace(/^<!--.*-->$/gm, ""));
+  const repository = process.env.REPOSITORY ?? "";
+  config.addPreprocessor("texts", "md", (_data, text) =>
+    text.replace(/^<!--.*-->$/gm, "").replaceAll("https://github.com/OWNER/weir", repository || "$&"),
+  );
   // A block of code that is wider than the screen is scrolled by the keyboard too.
   config.addTransform("focus", (html) => html.replace(/<pre(?=[ >])/g, '<pre tabindex="0"'));
 
@@ -203,7 +206,7 @@ export default function (config) {
   );
   // The footer has the version, and where the sources are if that is known.
   config.addGlobalData("version", process.env.WEIR_VERSION ?? "");
-  config.addGlobalData("repository", process.env.REPOSITORY ?? "");
+  config.addGlobalData("repository", repository);
   config.on("eleventy.after", ({ directories, results }) => {
     const index = results
       .filter((r) => r.outputPath.endsWith(".html") && !r.outputPath.endsWith("/404.html"))
