@@ -36,9 +36,8 @@ type page struct {
 // machine, {key} a key of it and {release} the address of a release.
 var pages = map[string]page{
 	"several-servers": {elsewhere: "../../test/cluster/guide_test.go"}, // needs PostgreSQL
-	"README": {values: []string{"https://github.com/OWNER/weir/releases/latest/download", "{release}",
-		"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}"}},
-	"quick-start": {values: []string{"MACHINE_ID=… API_KEY=sk-…", "MACHINE_ID={id} API_KEY={key}",
+	"README":          {values: []string{"https://github.com/OWNER/weir/releases/latest/download", "{release}"}},
+	"quick-start": {values: []string{"https://github.com/OWNER/weir/releases/latest/download", "{release}",
 		"weir accounts add openai  ", "echo sk-openai | weir accounts add openai  "}},
 	"deploying":          {values: []string{"ADMIN_TOKEN=…", "ADMIN_TOKEN=" + token}},
 	"log-export":         {before: "export AWS_ACCESS_KEY_ID=AKIA0123456789ABCDEF AWS_SECRET_ACCESS_KEY=secret"},
@@ -51,7 +50,7 @@ var pages = map[string]page{
 	"observability":      {before: "cp -r $REPO/deploy deploy", values: []string{"GRAFANA_PASSWORD=…", "GRAFANA_PASSWORD=secret"}},
 	"configuration-file": {before: "cp first.yaml weir.yaml"},
 	"self-hosting": {before: "unset PASSPHRASE; cp $REPO/deploy/compose.yaml .; mkdir backups; openssl req -x509 -newkey ed25519 -nodes -subj /CN=weir -keyout privkey.pem -out fullchain.pem",
-		values: []string{":443", "127.0.0.1:0", "/var/lib/weir", "$HOME/lib", "/backups/", "backups/", "DATA_DIR/secrets", "$DATA_DIR/secrets", "/safe/place/", "backups/",
+		values: []string{"https://github.com/OWNER/weir/releases/latest/download", "{release}", ":443", "127.0.0.1:0", "/var/lib/weir", "$HOME/lib", "/backups/", "backups/", "DATA_DIR/secrets", "$DATA_DIR/secrets", "/safe/place/", "backups/",
 			"OLD_ID=… OLD_ADMIN_TOKEN=…", "OLD_ID={id} OLD_ADMIN_TOKEN=" + token, "NEW_ID=… NEW_ADMIN_TOKEN=…", "NEW_ID={id} NEW_ADMIN_TOKEN=" + token},
 		then: map[string]string{"machines add team --id": "weir machines rm main --now --yes"}},
 }
