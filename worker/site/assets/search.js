@@ -15,7 +15,8 @@ export function indexOf(MiniSearch, sections) {
   return index;
 }
 
-// find returns the sections that have all words of a query, else those that have some.
+// find returns the sections that have all words of a query. If those who use weir read none of
+// them, it returns the ones that have some.
 // Only the last word may be the beginning of one, since it may not be typed to its end.
 // A misspelled word is found from six letters on: shorter ones are all alike.
 export function find(index, query) {
@@ -29,7 +30,7 @@ export function find(index, query) {
     fuzzy: (term) => (term.length > 5 ? 0.2 : false),
   };
   const found = index.search(terms.join(" "), { ...options, combineWith: "AND" });
-  return found.length > 0 ? found : index.search(terms.join(" "), options);
+  return found.some(({ url }) => !maintainers.test(url)) ? found : index.search(terms.join(" "), options);
 }
 
 // place returns where a word begins with a term in a text, in lower case, or -1.
