@@ -161,7 +161,8 @@ func (c *change) providerCreate() (any, error) {
 		return nil, err
 	}
 	if got.row.Name == "" {
-		got.row.Name = freeName(cmp.Or(got.row.Data.Prefix, provider.Lookup(got.row.Provider).Name), c.Connections(), connectionName)
+		name := cmp.Or(got.row.Data.Prefix, provider.Lookup(got.row.Provider).Name)
+		got.row.Name = freeName(name, c.Connections(), connectionName)
 	}
 	got.row.ID, c.target, c.fields = id, id, in.names
 	return c.store(&got, 201)
