@@ -115,7 +115,7 @@ func TestUntriedRequestHasMessage(t *testing.T) {
 		_, e := w.send()
 		rec := w.pool.Record(w.Now(), w.machine, w.req, &w.trace, e.Status, e)
 		want := apierr.Shorten(redact.Patterns(e.Message), maxRefusalText)
-		if rec.Attempts != 0 || rec.Outcome != store.ProviderFailed || rec.Message != want || strings.Contains(rec.Message, secret) {
+		if rec.Attempts != 0 || rec.Outcome != store.NoAccount || rec.Message != want || strings.Contains(rec.Message, secret) {
 			t.Errorf("%s: %d attempts, %s, message %q, want %q", name, rec.Attempts, rec.Outcome, rec.Message, want)
 		}
 	}

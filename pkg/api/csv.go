@@ -43,7 +43,7 @@ var usageColumns = [...]csvColumn{
 	{"month", "month"}, {"day", "day"}, {"hour", "hour"}, {"key", "keyId"}, {"connection", "connectionId"},
 	{"provider", "provider"}, {"model", "model"}, {"endpoint", "endpoint"},
 	{"requests", "requests"}, {"failed_requests", "failedRequests"}, {"succeeded", "succeeded"},
-	{"provider_failed", "providerFailed"}, {"left", "left"},
+	{"provider_failed", "providerFailed"}, {"no_account", "noAccount"}, {"left", "left"},
 	{"refused", "refused"}, {"refused_key_limit", "refusedKeyLimit"}, {"refused_budget", "refusedBudget"},
 	{"refused_concurrency", "refusedConcurrency"},
 	{"refused_key", "refusedKey"}, {"refused_model", "refusedModel"}, {"refused_request", "refusedRequest"},

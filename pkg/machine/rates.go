@@ -32,8 +32,8 @@ func percentOf(d *storage.Destination) int {
 	return cmp.Or(n, errorPercent)
 }
 
-// count counts the requests of a report that succeeded or that providers failed, if a destination
-// wants to know their error rate. Its usage has all of them, its list may be thinned.
+// count counts the requests of a report that succeeded, that providers failed or that found no
+// account, if a destination wants to know their error rate. Its usage has all of them, its list may be thinned.
 func (o *Object) count(t *storage.Tx, rep *rpc.Report) {
 	now := storage.Minutely{At: t.Now / storage.Minute}
 	for i := range rep.Usage {

@@ -1,12 +1,13 @@
 package store
 
-// Outcomes of a client's request. ProviderFailed is a request that no account served: those
-// that were tried failed, none could be tried, or the gateway itself failed.
+// Outcomes of a client's request. ProviderFailed is a request whose attempts failed, or that
+// the gateway itself failed to serve.
 const (
 	Succeeded      = "succeeded"
 	ProviderFailed = "provider_failed"
-	Refused        = "refused" // by the gateway, before any attempt
-	Left           = "left"    // the client closed the connection
+	NoAccount      = "no_account" // no account could be tried: none is connected and enabled, or all are limited or refused
+	Refused        = "refused"    // by the gateway, before any attempt
+	Left           = "left"       // the client closed the connection
 )
 
 // Reasons of Refused.
@@ -15,6 +16,6 @@ const (
 	RefusedByBudget      = "budget"      // a budget has too little left, or refuses unpriced models
 	RefusedByConcurrency = "concurrency" // too many requests are under way
 	RefusedByKey         = "key"         // the key is paused, has expired or lacks the scope
-	RefusedByModel       = "model"       // unknown, disabled, without an account, or not allowed for the key
+	RefusedByModel       = "model"       // unknown, disabled, or not allowed for the key
 	RefusedByRequest     = "request"     // the request is not valid
 )

@@ -26,7 +26,7 @@ type Request struct {
 	// Error is the code of the failure, or its type; with a status of 200 the
 	// stream failed later.
 	Error string `json:"error,omitempty"`
-	// Outcome is Succeeded, ProviderFailed, Refused or Left, Reason that of Refused.
+	// Outcome is Succeeded, ProviderFailed, NoAccount, Refused or Left, Reason that of Refused.
 	Outcome string `json:"outcome,omitempty"` // "" in requests of earlier versions
 	Reason  string `json:"reason,omitempty"`
 	// Message is that of the error of a request without attempts, without what may be a credential.

@@ -131,6 +131,12 @@ func easyjson38c57360DecodeWeirPkgUsage(in *jlexer.Lexer, out *Row) {
 			} else {
 				out.LeftCalls = int64(in.Int64())
 			}
+		case "noAccount":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.NoAccount = int64(in.Int64())
+			}
 		case "refusedKeyLimit":
 			if in.IsNull() {
 				in.Skip()
@@ -355,6 +361,11 @@ func easyjson38c57360EncodeWeirPkgUsage(out *jwriter.Writer, in Row) {
 		out.RawString(prefix)
 		out.Int64(int64(in.LeftCalls))
 	}
+	if in.NoAccount != 0 {
+		const prefix string = ",\"noAccount\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.NoAccount))
+	}
 	if in.RefusedKeyLimit != 0 {
 		const prefix string = ",\"refusedKeyLimit\":"
 		out.RawString(prefix)
@@ -561,6 +572,12 @@ func easyjson38c57360DecodeWeirPkgUsage1(in *jlexer.Lexer, out *LabelRow) {
 			} else {
 				out.LeftCalls = int64(in.Int64())
 			}
+		case "noAccount":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.NoAccount = int64(in.Int64())
+			}
 		case "refusedKeyLimit":
 			if in.IsNull() {
 				in.Skip()
@@ -763,6 +780,11 @@ func easyjson38c57360EncodeWeirPkgUsage1(out *jwriter.Writer, in LabelRow) {
 		const prefix string = ",\"leftCalls\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.LeftCalls))
+	}
+	if in.NoAccount != 0 {
+		const prefix string = ",\"noAccount\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.NoAccount))
 	}
 	if in.RefusedKeyLimit != 0 {
 		const prefix string = ",\"refusedKeyLimit\":"

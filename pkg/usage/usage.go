@@ -33,7 +33,7 @@ type Row struct {
 	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
 	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
 	CostUSD          float64 `json:"costUsd,omitempty"`
-	// LatencyMs is the sum over Calls without the refused ones, from their arrival to the
+	// LatencyMs is the sum over Calls without NoAccount and the refused ones, from their arrival to the
 	// end of their answers. Calls counts the requests of clients; Requests counts each attempt.
 	LatencyMs int64 `json:"latencyMs,omitempty"`
 	Calls     int64 `json:"calls,omitempty"`
@@ -42,6 +42,9 @@ type Row struct {
 	FailedCalls int64 `json:"failedCalls,omitempty"`
 	// LeftCalls are those of Calls whose client closed the connection.
 	LeftCalls int64 `json:"leftCalls,omitempty"`
+	// NoAccount are those of FailedCalls for which no account could be tried. Their durations
+	// are not counted.
+	NoAccount int64 `json:"noAccount,omitempty"`
 	// Those of FailedCalls that the gateway refused, by the reasons of store.Request. Their
 	// durations are not counted.
 	RefusedKeyLimit    int64 `json:"refusedKeyLimit,omitempty"`
@@ -69,10 +72,10 @@ type Row struct {
 }
 
 // counts returns the integers that are added up, without those of Causes.
-func (r *Row) counts() [20]*int64 {
+func (r *Row) counts() [21]*int64 {
 	return [...]*int64{
 		&r.Requests, &r.Errors, &r.InputTokens, &r.OutputTokens, &r.ReasoningTokens, &r.CacheReadTokens, &r.CacheWriteTokens,
-		&r.LatencyMs, &r.Calls, &r.FailedCalls, &r.LeftCalls, &r.Unpriced, &r.Estimated,
+		&r.LatencyMs, &r.Calls, &r.FailedCalls, &r.LeftCalls, &r.NoAccount, &r.Unpriced, &r.Estimated,
 		&r.RefusedKeyLimit, &r.RefusedBudget, &r.RefusedConcurrency, &r.RefusedKey, &r.RefusedModel, &r.RefusedRequest,
 		&r.FirstTokenMs,
 	}
@@ -99,13 +102,15 @@ type View struct {
 	Tool string `json:"tool,omitempty"`
 	Tag  string `json:"tag,omitempty"`
 
-	// Requests is the sum of Succeeded, ProviderFailed, Refused and Left, FailedRequests that
-	// of ProviderFailed and Refused. Rows of earlier versions have refused requests in
-	// ProviderFailed, and those that clients left in Succeeded.
+	// Requests is the sum of Succeeded, ProviderFailed, NoAccount, Refused and Left,
+	// FailedRequests that of ProviderFailed, NoAccount and Refused. Rows of earlier versions
+	// have refused requests and those of NoAccount in ProviderFailed, and those that clients
+	// left in Succeeded.
 	Requests       int64 `json:"requests"`
 	FailedRequests int64 `json:"failedRequests"`
 	Succeeded      int64 `json:"succeeded"`
 	ProviderFailed int64 `json:"providerFailed"`
+	NoAccount      int64 `json:"noAccount"`
 	Left           int64 `json:"left"`
 	// Refused is the sum of the reasons below.
 	Refused            int64 `json:"refused"`
@@ -127,7 +132,7 @@ type View struct {
 	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"` // not in CostUSD
 	// EstimatedAttempts are those with tokens that the provider did not state, with their cost.
 	EstimatedAttempts int64 `json:"estimatedAttempts,omitempty"`
-	LatencyMs         int64 `json:"latencyMs,omitempty"` // the sum over Requests without Refused
+	LatencyMs         int64 `json:"latencyMs,omitempty"` // the sum over Requests without NoAccount and Refused
 	// Percentiles of the time to the end of an answer and, of streams, to their first
 	// event. 0 is unknown.
 	LatencyP50Ms    int64 `json:"latencyP50Ms,omitempty"`
@@ -146,7 +151,8 @@ func (r *Row) View() View {
 	v := View{
 		KeyID: r.KeyID, ConnectionID: r.ConnectionID, Provider: r.Provider, Model: r.Model, Endpoint: r.Endpoint,
 		Requests: r.Calls, FailedRequests: r.FailedCalls,
-		Succeeded: r.Calls - r.FailedCalls - r.LeftCalls, ProviderFailed: r.FailedCalls - r.Refused(), Left: r.LeftCalls,
+		Succeeded: r.Calls - r.FailedCalls - r.LeftCalls, ProviderFailed: r.FailedCalls - r.NoAccount - r.Refused(),
+		NoAccount: r.NoAccount, Left: r.LeftCalls,
 		Refused: r.Refused(), RefusedKeyLimit: r.RefusedKeyLimit, RefusedBudget: r.RefusedBudget,
 		RefusedConcurrency: r.RefusedConcurrency,
 		RefusedKey:         r.RefusedKey, RefusedModel: r.RefusedModel, RefusedRequest: r.RefusedRequest,
@@ -232,8 +238,8 @@ func (r *Row) AddCounts(o *Row) {
 }
 
 // Call counts a client's request by its outcome: its duration, and the time to the first
-// event of its stream, 0 for none. The durations of refused requests would only hide those
-// of providers.
+// event of its stream, 0 for none. The durations of requests that were not sent would only
+// hide those of providers.
 func (r *Row) Call(ms, firstMs int64, outcome, reason string) {
 	r.Calls++
 	switch outcome {
@@ -241,6 +247,10 @@ func (r *Row) Call(ms, firstMs int64, outcome, reason string) {
 		r.LeftCalls++
 	case store.ProviderFailed:
 		r.FailedCalls++
+	case store.NoAccount:
+		r.FailedCalls++
+		r.NoAccount++
+		return
 	case store.Refused:
 		r.FailedCalls++
 		*r.refusedBy(reason)++

@@ -157,8 +157,12 @@ func TestTimesOfCallsAreAddedUp(t *testing.T) {
 	r.Call(100, 0, store.Succeeded, "")
 	r.Call(50, 20, store.Succeeded, "")
 	r.Call(30, 10, store.ProviderFailed, "")
-	if r.LatencyMs != 180 || r.FirstTokenMs != 30 || r.FailedCalls != 1 {
+	r.Call(5, 0, store.NoAccount, "")
+	if r.LatencyMs != 180 || r.FirstTokenMs != 30 || r.FailedCalls != 2 {
 		t.Errorf("got %+v", r)
+	}
+	if v := r.View(); v.Requests != 4 || v.Succeeded != 2 || v.ProviderFailed != 1 || v.NoAccount != 1 || v.FailedRequests != 2 || v.Refused != 0 {
+		t.Errorf("got %+v", v)
 	}
 }
 

@@ -339,7 +339,7 @@ var requestFields = []field{
 	{"key", "?key", "KEY", "only requests of this key", nil}, {"account", "?connection", "ACCOUNT", "only requests of this account", nil},
 	{"model", "?model", "MODEL", "only requests of this model", nil}, {"provider", "?provider", "PROVIDER", "only requests of this provider", nil},
 	{"endpoint", "?endpoint", "PATH", "only requests of this path, such as /v1/chat/completions", nil}, {"status", "?status", "STATUS", "only requests with this status: 429, 4xx, error or client_left", nil},
-	{"code", "?code", "CODE", "only requests with this error code", nil}, {"outcome", "?outcome", "OUTCOME", "only requests with this outcome: succeeded, provider_failed, refused or left", nil},
+	{"code", "?code", "CODE", "only requests with this error code", nil}, {"outcome", "?outcome", "OUTCOME", "only requests with this outcome: succeeded, provider_failed, no_account, refused or left", nil},
 	{"reason", "?reason", "REASON", "only requests refused for this reason", nil}, {"tag", "?tag", "TAG", "only requests with this tag", nil}, {"tool", "?tool", "TOOL", "only requests of this tool, such as claude-code", nil}, {"text", "?q", "TEXT", "only requests that contain TEXT", nil},
 	{"from", "?from", "TIME", "start: 2h (two hours ago), 2026-11-01 or a time of RFC 3339", asPast}, {"to", "?to", "TIME", "end, likewise", asPast},
 	{"csv", "", toggle, "print all requests as CSV", nil},
@@ -404,7 +404,7 @@ var (
 		{title: "MODEL", path: "model"}, {title: "UPSTREAM", path: "upstream"}, {title: "SKIPPED", path: "skipped"},
 		{title: "COOLDOWN", path: "cooldownMs", show: wait, right: true}, {title: "DROPPED", path: "dropped"}}
 	toolColumns  = []column{{title: "TOOL", path: "id"}, {title: "NAME", path: "name"}, {title: "KIND", path: "kind"}, {title: "FILES", path: "files"}}
-	usageColumns = []column{{title: "REQUESTS", path: "requests", right: true}, {title: "FAILED", path: "providerFailed", right: true},
+	usageColumns = []column{{title: "REQUESTS", path: "requests", right: true}, {title: "FAILED", show: failed, right: true},
 		{title: "REFUSED", path: "refused", right: true}, {title: "INPUT", path: "inputTokens", right: true},
 		{title: "OUTPUT", path: "outputTokens", right: true}, {title: "COST", path: "costUsd", show: usd, right: true}}
 	// At 80 columns how a request ended and what it took stay; an id that is cut names nothing.

@@ -52,7 +52,7 @@ func (a *app) status(ctx context.Context, in *input) error {
 		hour := s.Get("recent.total")
 		t.add(plain(m.name), plain(fmt.Sprintf("accounts: %s; keys: %d; last hour: %d requests, %d failed, %d refused, %s",
 			count(s.Get("accounts.data").Array(), "health"), s.Get("keys.data.#").Int(), hour.Get("requests").Int(),
-			hour.Get("providerFailed").Int(), hour.Get("refused").Int(), lowerBound(cell{text: fmt.Sprintf("$%.2f", hour.Get("costUsd").Float())}, hour).text)))
+			unserved(hour), hour.Get("refused").Int(), lowerBound(cell{text: fmt.Sprintf("$%.2f", hour.Get("costUsd").Float())}, hour).text)))
 		for _, f := range a.judge(s) {
 			if len(machines) > 1 {
 				f.text = plain(m.name + ": " + f.text.text)

@@ -361,6 +361,11 @@ func lowerBound(amount cell, row gjson.Result) cell {
 	return amount
 }
 
+// unserved returns the requests of a row of usage that no account served.
+func unserved(row gjson.Result) int64 { return row.Get("providerFailed").Int() + row.Get("noAccount").Int() }
+
+func failed(_ *app, row gjson.Result) cell { return cell{text: strconv.FormatInt(unserved(row), 10)} }
+
 // when shows Unix milliseconds in local time.
 func when(_ *app, v gjson.Result) cell {
 	if v.Int() == 0 {

@@ -82,6 +82,7 @@ func countsCalls(t *testing.T, most int64) {
 		{"refused key", manager, "up/m", "f", "up/m"},
 		{"refused model", narrow, "up/m", "g", "up/m"},
 		{"refused model", plain, "invented", "h", ""},
+		{"no_account", plain, "groq/x", "j", ""},
 		{"refused budget", poor, "up/m", "several words of text", "up/m"},
 		{"refused request", plain, "up/m", `","dimensions":"x`, "up/m"},
 		{"refused request", plain, "invented", `","dimensions":"x`, ""},
@@ -120,7 +121,7 @@ func countsCalls(t *testing.T, most int64) {
 	got := map[string]int64{}
 	count := func(of string, v gjson.Result) {
 		for name, field := range map[string]string{
-			"succeeded": "succeeded", "provider_failed": "providerFailed", "left": "left", "refused key_limit": "refusedKeyLimit",
+			"succeeded": "succeeded", "provider_failed": "providerFailed", "no_account": "noAccount", "left": "left", "refused key_limit": "refusedKeyLimit",
 			"refused budget": "refusedBudget", "refused concurrency": "refusedConcurrency", "refused key": "refusedKey",
 			"refused model": "refusedModel", "refused request": "refusedRequest",
 		} {
@@ -146,7 +147,7 @@ func countsCalls(t *testing.T, most int64) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	total := u.Get("total")
-	if n := total.Get("requests").Int(); n != 2001 || total.Get("refused").Int() != n-total.Get("succeeded").Int()-total.Get("providerFailed").Int()-total.Get("left").Int() {
+	if n := total.Get("requests").Int(); n != 2001 || total.Get("refused").Int() != n-total.Get("succeeded").Int()-total.Get("providerFailed").Int()-total.Get("noAccount").Int()-total.Get("left").Int() {
 		t.Errorf("got %s", total.Raw)
 	}
 	if total.Get("succeeded").Int() != accepted || total.Get("attempts").Int() != sent {
@@ -183,7 +184,7 @@ func countsCalls(t *testing.T, most int64) {
 		}
 	}
 	for name, row := range truth {
-		failed := strings.HasPrefix(row, "refused") || strings.HasPrefix(row, "provider_failed")
+		failed := strings.HasPrefix(row, "refused") || strings.HasPrefix(row, "provider_failed") || strings.HasPrefix(row, "no_account")
 		if rows[name] == "" && (failed || most > 0) {
 			t.Errorf("%s is not listed: %q", name, row)
 		}

@@ -34,25 +34,38 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Usage");
   await p.locator(".chart canvas").waitFor();
-  assert.deepEqual(await legend(p), ["Succeeded", "Provider failed", "Refused", "Client disconnected"]);
+  assert.deepEqual(await legend(p), [
+    ...["Succeeded", "Provider failed", "No account available", "Refused", "Client disconnected"],
+  ]);
   await looks(p, "usage");
   const table = p.getByRole("region", { name: "Usage", exact: true });
   const { total } = await api("/usage");
   await table
     .getByRole("row", {
       name: new RegExp(
-        `^Total ${total.requests} 80% ${total.providerFailed} ${total.refused} ${total.left} ${total.attempts} `,
+        `^Total ${total.requests} 80% ${total.providerFailed} ${total.noAccount} ${total.refused} ${total.attempts} `,
       ),
     })
     .waitFor();
   assert.deepEqual([total.requests, total.failedRequests, total.attempts, total.failedAttempts], [6, 2, 6, 2]);
-  assert.deepEqual([total.succeeded, total.providerFailed, total.refused, total.left], [4, 1, 1, 0]);
+  assert.deepEqual(
+    [total.succeeded, total.providerFailed, total.noAccount, total.refused, total.left],
+    [4, 1, 0, 1, 0],
+  );
   // All columns are too many for this width: the page says so.
   await p.getByText(/^Columns \(/).click();
   for (const box of await p.getByRole("group", { name: "Columns" }).getByRole("checkbox").all()) await box.check();
   await table.getByRole("columnheader", { name: "First token p95" }).waitFor();
   await p.getByText("Scroll the table sideways for more columns.").waitFor();
-  const more = ["Failed attempts", "Cached", "Cache share", "Reasoning", "Latency p50", "First token p50"];
+  const more = [
+    "Disconnected",
+    "Failed attempts",
+    "Cached",
+    "Cache share",
+    "Reasoning",
+    "Latency p50",
+    "First token p50",
+  ];
   for (const name of [...more, "First token p95"])
     await p.getByRole("group", { name: "Columns" }).getByLabel(name, { exact: true }).uncheck();
   assert.ok(!p.url().includes("columns="), "the usual columns are not in the address");
@@ -60,7 +73,7 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
 
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
   await table.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
-  await table.getByRole("row", { name: /^Refused before routing 1 – 0 1 0 0 / }).waitFor();
+  await table.getByRole("row", { name: /^Refused before routing 1 – 0 0 1 0 / }).waitFor();
   await table.getByRole("rowheader", { name: "up/limited!status=429" }).waitFor();
   assert.ok((await legend(p)).includes("up/test-embed"));
   await p.getByRole("radio", { name: "Tokens" }).check();
@@ -275,7 +288,8 @@ test("large, estimated and unpriced figures are shown as what they are", async (
   const p = await openPage(t, b, machineId, "Usage", { viewport: { width: 1024, height: 900 } });
   const day = new Date().toISOString().slice(0, 10);
   const row = {
-    ...{ day, requests: 2001, succeeded: 1500, providerFailed: 156, refused: 281, left: 64, attempts: 1720 },
+    ...{ day, requests: 2001, succeeded: 1500, providerFailed: 120, noAccount: 36, refused: 281 },
+    ...{ left: 64, attempts: 1720 },
     ...{ inputTokens: 1_256_811, outputTokens: 261_446, costUsd: 3.27708, latencyP95Ms: 108 },
     ...{ unpricedAttempts: 76, estimatedAttempts: 223 },
   };
@@ -303,8 +317,6 @@ test("large, estimated and unpriced figures are shown as what they are", async (
   assert.doesNotMatch(await warning.innerText(), /search/);
   await p.getByText(/3 attempts used something that has no price.+up\/search/).waitFor();
   await p.getByText(/of 223 attempts \(≈\) they are estimated\. 64 answers were cut off by the client\./).waitFor();
-  // Outcomes without an attempt are of both kinds, see TestOutcomeOfARequest.
-  await p.getByText(/leave out what the gateway refused\. If no account was ready, .+ “Provider failed”\./).waitFor();
   await looks(p, "usage-large");
 });
 
@@ -326,6 +338,7 @@ test("amounts and outcomes as text", () => {
     text({ status: 429, outcome: "refused", reason: "budget", error: "budget_exceeded" }),
     "Refused: budget",
   );
+  assert.equal(text({ status: 429, outcome: "no_account", error: "rate_limit_exceeded" }), "No account available");
   assert.equal(text({ status: 429, outcome: "provider_failed", error: "rate_limit_exceeded" }), "429 rate limited");
   assert.equal(text({ status: 429, error: "rate_limit_exceeded" }), "429 rate limited"); // of an earlier version
 });

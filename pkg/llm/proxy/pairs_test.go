@@ -272,7 +272,7 @@ func show(w *world, reply *Result, got string, native bool) string {
 		fmt.Fprintf(&b, "(dropped %s)\n", strings.Join(w.call.Trace.Dropped, ","))
 	}
 	// A call counts as failed where it is recorded, not here.
-	used := regexp.MustCompile(` (Failed|Left)Calls:0| Refused[A-Za-z]+:0| (Latency|FirstToken|Causes):\[[0 ]+\]| FirstTokenMs:0| Sizes:\[[0-9 ]+\]`).ReplaceAllString(fmt.Sprintf("%+v", w.rows()[0]), "")
+	used := regexp.MustCompile(` (Failed|Left)Calls:0| NoAccount:0| Refused[A-Za-z]+:0| (Latency|FirstToken|Causes):\[[0 ]+\]| FirstTokenMs:0| Sizes:\[[0-9 ]+\]`).ReplaceAllString(fmt.Sprintf("%+v", w.rows()[0]), "")
 	fmt.Fprintf(&b, "(used %s)\n\n", used)
 	if native {
 		got = "(the upstream's bytes)\n"

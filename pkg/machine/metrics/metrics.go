@@ -60,7 +60,7 @@ const (
 var table = [...]row{
 	{
 		Family: metrics.Family{Name: "weir.requests", Type: metrics.Counter, Unit: "{request}",
-			Help:   "Requests of clients by outcome: succeeded, provider_failed, refused (by weir, with the reason), left.",
+			Help:   "Requests of clients by outcome: succeeded, provider_failed, no_account, refused (by weir, with the reason), left.",
 			Labels: []string{"endpoint", "outcome", "reason"}},
 		fill: requests,
 	},
@@ -90,7 +90,7 @@ var table = [...]row{
 	},
 	{
 		Family: metrics.Family{Name: "weir.request", Type: metrics.Histogram, Unit: "s",
-			Help:   "Time from the arrival of a request to the end of its answer, without refused requests.",
+			Help:   "Time from the arrival of a request to the end of its answer, without refused requests and those without an account.",
 			Labels: []string{"provider"}, Bounds: bounds()},
 		fill: durations(func(s *storage.TotalSeries) (int64, []int64) { return s.Of.LatencyMs, s.Latency }),
 	},
@@ -275,7 +275,8 @@ func requests(r *reading, f *metrics.Family) {
 	r.each(storage.ByEndpoint, func(s *storage.TotalSeries, label func(string) string) {
 		u, v := &s.Of, s.Of.View()
 		addCounts(f, []string{label(u.Endpoint)},
-			of(v.Succeeded, store.Succeeded, ""), of(v.ProviderFailed, store.ProviderFailed, ""), of(v.Left, store.Left, ""),
+			of(v.Succeeded, store.Succeeded, ""), of(v.ProviderFailed, store.ProviderFailed, ""),
+			of(v.NoAccount, store.NoAccount, ""), of(v.Left, store.Left, ""),
 			of(u.RefusedKeyLimit, store.Refused, store.RefusedByKeyLimit),
 			of(u.RefusedBudget, store.Refused, store.RefusedByBudget),
 			of(u.RefusedConcurrency, store.Refused, store.RefusedByConcurrency),

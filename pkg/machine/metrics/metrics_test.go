@@ -48,11 +48,13 @@ func TestMetricsOfUsage(t *testing.T) {
 	limited.Causes[0] = 2
 	refused := usage.Row{KeyID: "k", Endpoint: "/v1/chat/completions"}
 	refused.Call(0, 0, store.Refused, store.RefusedByBudget)
+	refused.Call(1, 0, store.NoAccount, "")
 	tx.AddUsage(noon, []usage.Row{ok, limited, refused})
 	got := lines(Families(tx, Options{Keys: true}))
 	for _, want := range []string{
 		`weir_requests_total{machine="m",endpoint="/v1/chat/completions",outcome="succeeded",reason=""} 1`,
 		`weir_requests_total{machine="m",endpoint="/v1/chat/completions",outcome="provider_failed",reason=""} 1`,
+		`weir_requests_total{machine="m",endpoint="/v1/chat/completions",outcome="no_account",reason=""} 1`,
 		`weir_requests_total{machine="m",endpoint="/v1/chat/completions",outcome="refused",reason="budget"} 1`,
 		`weir_attempts_total{machine="m",provider="openai",connection="c",result="limited"} 2`,
 		`weir_attempts_total{machine="m",provider="openai",connection="c",result="ok"} 3`,
@@ -70,7 +72,7 @@ func TestMetricsOfUsage(t *testing.T) {
 		`weir_first_token_seconds_bucket{machine="m",provider="openai",le="0.256"} 1`,
 		`weir_first_token_seconds_sum{machine="m",provider="openai"} 0.09`,
 		`weir_first_token_seconds_count{machine="m",provider="openai"} 1`,
-		`weir_key_requests_total{machine="m",key="k"} 3`,
+		`weir_key_requests_total{machine="m",key="k"} 4`,
 		`weir_key_tokens_total{machine="m",key="k"} 14`,
 		`weir_key_cost_usd_total{machine="m",key="k"} 0.1`,
 		`weir_machine_info{machine="m",name="my \"machine\""} 1`,
@@ -189,7 +191,7 @@ func TestLinesAreBounded(t *testing.T) {
 			for _, reason := range reasons {
 				row.Call(1, 1, store.Refused, reason)
 			}
-			for _, outcome := range []string{store.Succeeded, store.ProviderFailed, store.Left} {
+			for _, outcome := range []string{store.Succeeded, store.ProviderFailed, store.NoAccount, store.Left} {
 				row.Call(1, 1, outcome, "")
 			}
 			list = append(list, row)

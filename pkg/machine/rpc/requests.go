@@ -34,7 +34,7 @@ type RequestPage struct {
 //	q           a part of the id, the models, the endpoint, the provider, a tag, the error or a failed attempt
 //	status      429, 4xx, error (400 and above, but not client_left), client_left
 //	code        of the failure, or of a failed attempt's
-//	outcome     succeeded, provider_failed, refused or left
+//	outcome     succeeded, provider_failed, no_account, refused or left
 //	reason      of a refusal: key_limit, budget, concurrency, key, model, request
 //	key, endpoint
 //	tag         one of its tags
@@ -243,7 +243,7 @@ func requestFilter(query map[string]string, from, to int64) (func(r *store.Reque
 		values []string
 	}{
 		{"failed", []string{"true", "false"}},
-		{"outcome", []string{store.Succeeded, store.ProviderFailed, store.Refused, store.Left}},
+		{"outcome", []string{store.Succeeded, store.ProviderFailed, store.NoAccount, store.Refused, store.Left}},
 		{"reason", []string{store.RefusedByKeyLimit, store.RefusedByBudget, store.RefusedByConcurrency,
 			store.RefusedByKey, store.RefusedByModel, store.RefusedByRequest}},
 	} {

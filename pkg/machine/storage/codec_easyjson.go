@@ -1089,6 +1089,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage8(in *jlexer.Lexer, out *UsageRo
 			} else {
 				out.LeftCalls = int64(in.Int64())
 			}
+		case "noAccount":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.NoAccount = int64(in.Int64())
+			}
 		case "refusedKeyLimit":
 			if in.IsNull() {
 				in.Skip()
@@ -1291,6 +1297,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage8(out *jwriter.Writer, in UsageR
 		const prefix string = ",\"leftCalls\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.LeftCalls))
+	}
+	if in.NoAccount != 0 {
+		const prefix string = ",\"noAccount\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.NoAccount))
 	}
 	if in.RefusedKeyLimit != 0 {
 		const prefix string = ",\"refusedKeyLimit\":"
@@ -1683,6 +1694,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage10(in *jlexer.Lexer, out *Recent
 			} else {
 				out.LeftCalls = int64(in.Int64())
 			}
+		case "noAccount":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.NoAccount = int64(in.Int64())
+			}
 		case "refusedKeyLimit":
 			if in.IsNull() {
 				in.Skip()
@@ -1885,6 +1902,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage10(out *jwriter.Writer, in Recen
 		const prefix string = ",\"leftCalls\":"
 		out.RawString(prefix)
 		out.Int64(int64(in.LeftCalls))
+	}
+	if in.NoAccount != 0 {
+		const prefix string = ",\"noAccount\":"
+		out.RawString(prefix)
+		out.Int64(int64(in.NoAccount))
 	}
 	if in.RefusedKeyLimit != 0 {
 		const prefix string = ",\"refusedKeyLimit\":"

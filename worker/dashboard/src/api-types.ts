@@ -401,7 +401,7 @@ export interface RequestRow {
   status: number;
   error?: string;
   /** missing in requests of earlier versions, as is reason */
-  outcome?: "succeeded" | "provider_failed" | "refused" | "left";
+  outcome?: "succeeded" | "provider_failed" | "no_account" | "refused" | "left";
   /** of a refusal */
   reason?: string;
   /** of the error of a request without attempts */

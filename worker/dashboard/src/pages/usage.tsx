@@ -373,8 +373,8 @@ function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGrou
       </Table>
       <p class="muted small">
         A request counts once, by its outcome, and may take several attempts with providers. Success rate and latency
-        leave out what the gateway refused. If no account was ready, a request counts as “Provider failed”.{" "}
-        {estimatedText(figure(u.total, "estimatedAttempts"))}
+        leave out what the gateway refused. A request for which no account could be tried lowers the success rate and
+        has no latency. {estimatedText(figure(u.total, "estimatedAttempts"))}
         {figure(u.total, "left") > 0 &&
           `${count(figure(u.total, "left"), "answer")} ${figure(u.total, "left") === 1 ? "was" : "were"} cut off by the client. `}
         Numbers link to the requests that are stored.

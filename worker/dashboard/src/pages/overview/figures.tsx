@@ -17,6 +17,7 @@ export interface Counts {
   requests?: number;
   succeeded?: number;
   providerFailed?: number;
+  noAccount?: number;
   refused?: number;
   left?: number;
   inputTokens?: number;
@@ -48,6 +49,9 @@ export async function loadSeries(machine: Machine, range: Range): Promise<Series
   return { steps: Array.from({ length: steps }, (_, i) => ({ at: at(i), row: rows.get(at(i)) ?? {} })), total };
 }
 
+// failed returns the requests that no account served.
+export const failed = (c: Counts) => (c.providerFailed ?? 0) + (c.noAccount ?? 0);
+
 interface Figure {
   name: string;
   /** the metric of the page Usage */
@@ -66,10 +70,10 @@ const figures: Figure[] = [
   {
     name: "Success rate",
     metric: "success",
-    value: (c) => (c.succeeded || c.providerFailed ? successRate({ ...c }) : undefined),
+    value: (c) => (c.succeeded || failed(c) ? successRate({ ...c }) : undefined),
     text: percent,
     note: (c) =>
-      [c.providerFailed && `${number(c.providerFailed)} failed`, c.refused && `${number(c.refused)} refused`]
+      [failed(c) && `${number(failed(c))} failed`, c.refused && `${number(c.refused)} refused`]
         .filter(Boolean)
         .join(", "),
   },

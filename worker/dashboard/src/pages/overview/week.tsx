@@ -2,13 +2,13 @@ import type { Machine } from "../../api";
 import { compact, day, dollars, moneyLike, weekday } from "../../format";
 import { Section } from "../../layout";
 import { to } from "../../route";
-import { Bars, type Counts, type Series } from "./figures";
+import { Bars, type Counts, failed, type Series } from "./figures";
 
 const wholeFrom = 100; // dollars of a day, which are shown without cents
 
 const rows: { name: string; metric: string; bad?: boolean; value: (c: Counts) => number | undefined }[] = [
   { name: "Requests", metric: "requests", value: (c) => c.requests ?? 0 },
-  { name: "Failed", metric: "success", bad: true, value: (c) => c.providerFailed ?? 0 },
+  { name: "Failed", metric: "success", bad: true, value: failed },
   { name: "Spend", metric: "cost", value: (c) => (c.unpricedAttempts && !c.costUsd ? undefined : (c.costUsd ?? 0)) },
 ];
 

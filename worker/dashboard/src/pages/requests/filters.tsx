@@ -22,6 +22,7 @@ const outcomes: [string, string][] = [
   ["", "All"],
   ["succeeded", "Succeeded"],
   ["provider_failed", "Provider failed"],
+  ["no_account", "No account available"],
   ["refused", "Refused"],
   ["left", "Client disconnected"],
 ];

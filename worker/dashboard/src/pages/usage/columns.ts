@@ -66,11 +66,11 @@ const percentile = (field: string, head: string, more?: Partial<Column>): Column
   ...more,
 });
 
-// answered returns the requests that the success rate is of: those of providers.
-const answered = (f: Figures) => (f.succeeded ?? 0) + (f.providerFailed ?? 0);
+// answered returns the requests that the success rate is of: those that were not refused.
+const answered = (f: Figures) => (f.succeeded ?? 0) + (f.providerFailed ?? 0) + (f.noAccount ?? 0);
 
 // timed returns the requests that latencyMs is the sum over.
-const timed = (f: Figures) => (f.requests ?? 0) - (f.refused ?? 0);
+const timed = (f: Figures) => (f.requests ?? 0) - (f.refused ?? 0) - (f.noAccount ?? 0);
 
 // successRate returns the share of the requests that providers have answered.
 export const successRate = (f: Figures) => (answered(f) ? (f.succeeded ?? 0) / answered(f) : 0);
@@ -84,6 +84,7 @@ export const columns: Column[] = [
     parts: [
       { name: "Succeeded", value: (f) => f.succeeded ?? 0 },
       { name: "Provider failed", value: (f) => f.providerFailed ?? 0, color: "bad" },
+      { name: "No account available", value: (f) => f.noAccount ?? 0 },
       { name: "Refused", value: (f) => f.refused ?? 0 },
       { name: "Client disconnected", value: (f) => f.left ?? 0, color: "rest" },
     ],
@@ -110,6 +111,7 @@ export const columns: Column[] = [
     of: { outcome: "provider_failed" },
     text: number,
   },
+  { field: "noAccount", head: "No account", of: { outcome: "no_account" }, text: number },
   {
     field: "refused",
     head: "Refused",
@@ -123,7 +125,7 @@ export const columns: Column[] = [
     of: { outcome: "refused" },
     text: number,
   },
-  { field: "left", head: "Disconnected", of: { outcome: "left" }, text: number },
+  { field: "left", head: "Disconnected", more: true, of: { outcome: "left" }, text: number },
   { field: "refusedKeyLimit", text: number },
   { field: "refusedBudget", text: number },
   { field: "refusedConcurrency", text: number },
