@@ -51,6 +51,8 @@ for (const block of document.querySelectorAll("main pre")) {
 const menu = document.querySelector(".menu");
 const navigation = document.getElementById("navigation");
 menu.hidden = false;
+const here = navigation.querySelector("[aria-current]");
+if (here) navigation.scrollTop = here.offsetTop - navigation.clientHeight / 2;
 menu.addEventListener("click", () => {
   menu.setAttribute("aria-expanded", String(navigation.classList.toggle("open")));
 });
