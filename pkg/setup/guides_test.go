@@ -13,32 +13,29 @@ func guide(t *Tool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n<!-- Written by go test ./pkg/setup from the table in tools.go: GOLDEN=update. -->\n\n", t.Name)
 	if len(t.Files) > 0 {
-		command := CommandOf(t.ID, "https://weir.example.com", "LEASE")
 		var paths []string
 		for i := range t.Files {
 			paths = append(paths, "`"+t.Files[i].Path()+"`")
 		}
 		fmt.Fprintf(&b, `## With one command
 
-On the page *Connect a tool* of the dashboard choose %[1]s and copy the command, or have `+"`weir setup %[5]s`"+` print it. It works once, within five minutes, and has this form:
+On the page *Connect a tool* of the dashboard choose %[1]s, copy the command and run it. Where `+"`weir`"+` is installed, in a terminal:
 
-`+"```sh\n%[2]s\n```"+`
+`+"```sh\nweir setup %[3]s --model %[4]s | sh\n```"+`
+
+It creates an API key, writes it with the gateway's address and your models to %[2]s, and prints each change. Everything else stays. To restore what was there before:
+
+`+"```sh\ncurl -fsSL '%[5]s/setup/%[3]s.sh' | sh -s -- --undo\n```"+`
 
 In PowerShell:
 
-`+"```powershell\n%[3]s\n```"+`
-
-It creates an API key, writes it with the gateway's address and your models to %[4]s, and prints each change. Everything else stays. To restore what was there before:
-
-`+"```sh\ncurl -fsSL 'https://weir.example.com/setup/%[5]s.sh' | sh -s -- --undo\n```"+`
-
-`+"```powershell\n& ([scriptblock]::Create((irm 'https://weir.example.com/setup/%[5]s.ps1'))) -Undo\n```"+`
+`+"```powershell\n& ([scriptblock]::Create((irm '%[5]s/setup/%[3]s.ps1'))) -Undo\n```"+`
 
 The key remains. Revoke it on the page *Keys*.
 
 ## By hand
 
-`, t.Name, command.Shell, command.PowerShell, strings.Join(paths, " and "), t.ID)
+`, t.Name, strings.Join(paths, " and "), t.ID, example.Model, example.URL)
 	}
 	b.WriteString("Replace `http://127.0.0.1:8787` with your gateway's address, `sk-…` with a key of it, and the model with one that `GET /v1/models` lists. The page *Connect a tool* of the dashboard shows these settings with your address and models.\n")
 	for _, text := range t.AllTexts() {
