@@ -67,8 +67,31 @@ func credentialOf(d *Descriptor) string {
 	case GoogleSA:
 		text = "the key file of a service account, or an API key"
 	}
+	if d.KeyURL != "" {
+		text += ", [from the provider](" + d.KeyURL + ")"
+	}
 	if d.Auth.Optional {
 		text += " (optional)"
+	}
+	return text
+}
+
+// command connects an account in a terminal.
+func command(d *Descriptor, id string) string {
+	text := "weir accounts add " + strings.TrimSuffix(id, "-0123abcd")
+	switch d.Auth.Scheme {
+	case SigV4:
+		text += " --access-key-id env:AWS_ACCESS_KEY_ID --secret-access-key env:AWS_SECRET_ACCESS_KEY"
+	case GoogleSA:
+		text += " --service-account file:key.json"
+	}
+	if d.Compatible {
+		text += " --base-url http://127.0.0.1:8000/v1 --prefix mine"
+	}
+	for _, name := range d.Vars {
+		if d.Cloud != Vertex { // the key file has the project
+			text += " --var " + name + "=…"
+		}
 	}
 	return text
 }
@@ -125,7 +148,7 @@ func page(d *Descriptor, id, alias, name string) string {
 	}
 	row("API of its chat models", chatAPI(d))
 	if d.Local {
-		row("Where it runs", "on your own network: set `ALLOW_PRIVATE_UPSTREAMS=true`")
+		row("Where it runs", "on your own network: start weir with `ALLOW_PRIVATE_UPSTREAMS=true weir serve`")
 	}
 	switch {
 	case d.Search || d.Fetch: // a service has none
@@ -135,7 +158,7 @@ func page(d *Descriptor, id, alias, name string) string {
 		row("List of models", "the provider's own")
 	}
 
-	b.WriteString("\n## Connect\n\nIn the dashboard, on the page *Providers*, or with a key of scope `manage`:\n\n")
+	fmt.Fprintf(&b, "\n## Connect\n\nIn the dashboard, on the page *Providers*, or in a terminal:\n\n```sh\n%s\n```\n\nOver HTTP, with a key of scope `manage`:\n\n", command(d, id))
 	fmt.Fprintf(&b, "```sh\ncurl https://weir.example.com/api/providers -H \"Authorization: Bearer $MANAGE_KEY\" \\\n  -H 'content-type: application/json' -d '%s'\n```\n", connection(d, id))
 	if d.Compatible {
 		b.WriteString("\nThe digits at the end of the provider are any eight or more hexadecimal digits: each server has its own. Without an API key the server's list of models is not fetched: enter any text as the key, or name models in `enabledModels`.\n")
