@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"time"
@@ -93,9 +94,7 @@ func (pl *plan) refused(s *summary, rank int) error {
 		e = apierr.New(401, "account_key_refused", "The provider refuses the credentials of %s. Replace them under Providers.",
 			account(m))
 	default:
-		if text == "" {
-			text = s.place.Message
-		}
+		text = cmp.Or(text, s.place.Message)
 		e = apierr.New(status, blockedCode, "Provider %s does not serve the location that this gateway calls from.",
 			m.conns[0].Provider)
 	}
@@ -113,10 +112,7 @@ func (pl *plan) refused(s *summary, rank int) error {
 // number of the others.
 func account(m *missed) string {
 	c := m.conns[0]
-	name := c.Name
-	if name == "" {
-		name = c.ID
-	}
+	name := cmp.Or(c.Name, c.ID)
 	s := "account " + strconv.Quote(name) + " (" + c.Provider
 	if m.since > 0 {
 		s += ", since " + time.UnixMilli(m.since).UTC().Format("Jan 2, 15:04 UTC")

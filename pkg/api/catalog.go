@@ -56,9 +56,7 @@ func (h *OAuth) Catalog(context.Context, *auth.Call) (*httpmsg.Response, error) 
 		if d := provider.Lookup(p.ID); d != nil && d.Compatible {
 			r := rowOf(d)
 			r.Name, r.BaseURL, r.Rebase, r.Connect = p.Name, p.BaseURL, p.BaseURL == "", p.Flows()
-			if r.Name == "" {
-				r.Name = p.ID
-			}
+			r.Name = cmp.Or(r.Name, p.ID)
 			r.Initials = initialsOf(r.Name)
 			out.Data = append(out.Data, r)
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -65,10 +66,7 @@ func (h *Device) Start(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	if err != nil {
 		return nil, err
 	}
-	origin := h.PublicURL
-	if origin == "" {
-		origin = c.Origin
-	}
+	origin := cmp.Or(h.PublicURL, c.Origin)
 	shown := started.UserCode[:4] + "-" + started.UserCode[4:]
 	return secretAnswer(deviceStarted{code, shown, origin + "/#/device", origin + "/#/device?code=" + shown, rpc.DeviceSeconds,
 		rpc.DeviceInterval}), nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -86,10 +87,7 @@ func (h *OAuth) Authorize(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 func (h *OAuth) Callback(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	done, err := h.callback(ctx, c)
 	if err == nil {
-		name := done.Name
-		if name == "" {
-			name = done.Provider
-		}
+		name := cmp.Or(done.Name, done.Provider)
 		what := "is connected."
 		if done.Renewed {
 			what = "is connected again."
@@ -132,10 +130,7 @@ func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected,
 // else below what this request was addressed to, which must be https or
 // loopback. The provider knows which ones are the gateway's.
 func (h *OAuth) redirectURI(r *httpmsg.Request) (string, error) {
-	origin := h.PublicURL
-	if origin == "" {
-		origin = r.Origin
-	}
+	origin := cmp.Or(h.PublicURL, r.Origin)
 	if h.PublicURL == "" && !oauth.IsOrigin(origin, false) {
 		return "", apierr.New(400, "insecure_origin", "A sign-in needs https, or the setting PUBLIC_URL.")
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -113,10 +114,7 @@ func (h *People) Invite(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	if err != nil {
 		return nil, err
 	}
-	origin := h.PublicURL
-	if origin == "" {
-		origin = c.Origin
-	}
+	origin := cmp.Or(h.PublicURL, c.Origin)
 	link := origin + "/#/invitation/" + secret
 	if in.Person != "" {
 		link += "?renews=1" // the page asks for no name

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -71,10 +72,7 @@ func (h *Setup) Tools(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 //
 //	{"tool":"codex","model":"…","smallModel":"…"} → 201 rpc.Lease, with the command
 func (h *Setup) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	origin := h.PublicURL
-	if origin == "" {
-		origin = c.Origin
-	}
+	origin := cmp.Or(h.PublicURL, c.Origin)
 	if !setup.IsOrigin(origin) {
 		return nil, apierr.New(400, "unusable_address",
 			"The address of this request cannot be put into a command. Use a host name, or set PUBLIC_URL.")

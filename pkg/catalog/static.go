@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	_ "embed"
 	"strings"
 )
@@ -160,9 +161,7 @@ func KindOf(alias, id string) (Kind, bool) {
 		if k == LLM {
 			return LLM, true
 		}
-		if first == "" {
-			first = k
-		}
+		first = cmp.Or(first, k)
 		at += strings.IndexByte(body[at:], '\n') + 1
 	}
 	return first, first != ""

@@ -364,10 +364,7 @@ func apply(t *storage.Tx, p *pending) []store.Request {
 		}
 	}
 	t.AddOutcomes(&p.Report, has)
-	at := p.At
-	if at == 0 {
-		at = t.Now
-	}
+	at := cmp.Or(p.At, t.Now)
 	t.AddUsage(at, p.Usage)
 	t.AddLabels(at, p.Labels)
 	t.AddConnUse(at, p.Usage, has)

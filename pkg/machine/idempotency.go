@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -139,9 +140,7 @@ func (o *Object) idemEnd(r *storage.Call) (any, error) {
 func (o *Object) seatID() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.seat == "" {
-		o.seat = o.Seat
-	}
+	o.seat = cmp.Or(o.seat, o.Seat)
 	if o.seat == "" {
 		var b [8]byte
 		if _, err := io.ReadFull(o.Rand, b[:]); err != nil {

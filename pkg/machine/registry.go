@@ -70,9 +70,7 @@ func setMachine(t *storage.Tx, m machineRow) {
 		return
 	}
 	m.At = t.Now
-	if m.CreatedAt == 0 {
-		m.CreatedAt = t.Now
-	}
+	m.CreatedAt = cmp.Or(m.CreatedAt, t.Now)
 	t.Put(machinePrefix+m.ID, m)
 }
 
@@ -127,9 +125,7 @@ func (o *Object) registryList(r *storage.Call) (any, error) {
 	if len(r.Body) > 0 && json.Unmarshal(r.Body, &q) != nil || q.Limit < 0 || q.Limit > maxMachinesPage {
 		return nil, apierr.Invalid("limit", "limit must be an integer from 1 to %d.", maxMachinesPage)
 	}
-	if q.Limit == 0 {
-		q.Limit = machinesPage
-	}
+	q.Limit = cmp.Or(q.Limit, machinesPage)
 	var after *listed
 	if q.Cursor != "" {
 		at, id, ok := strings.Cut(q.Cursor, ".")

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -33,10 +34,7 @@ func (d *Descriptor) azureTemplate(tmpl string, conn *store.Connection) (string,
 	}
 	version, root := "", azureRoot
 	if conn != nil {
-		version = conn.Data.Vars["api_version"]
-		if version == "" {
-			version = conn.Data.Vars["apiVersion"]
-		}
+		version = cmp.Or(conn.Data.Vars["api_version"], conn.Data.Vars["apiVersion"])
 		if conn.Data.BaseURL != "" {
 			own, err := ownBase(d, conn)
 			if err != nil {
@@ -58,9 +56,7 @@ func (d *Descriptor) azureTemplate(tmpl string, conn *store.Connection) (string,
 	}
 	name, plain := strings.CutPrefix(rest, "/v1/")
 	if !plain {
-		if version == "" {
-			version = audioVersion
-		}
+		version = cmp.Or(version, audioVersion)
 		name, _, _ = strings.Cut(strings.TrimPrefix(rest, "/deployments/{deployment}/"), "?")
 	}
 	switch {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -51,9 +52,7 @@ func ParseProxy(raw string, allowPrivate bool, ownHosts ...string) (address stri
 	if !ok {
 		return "", none, refuse("the host is not usable")
 	}
-	if port == "" {
-		port = "80"
-	}
+	port = cmp.Or(port, "80")
 	if n, _ := strconv.Atoi(port); !allowPrivate && n < 1024 && n != 80 && n != 443 {
 		return "", none, refuse("the port must be 80, 443 or at least 1024")
 	}

@@ -9,6 +9,7 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -187,9 +188,7 @@ func newFile(name string, content []byte) *file {
 	sum := sha256.Sum256(content)
 	f := &file{content: content, contentType: types[path.Ext(name)], status: http.StatusOK,
 		etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
-	if f.contentType == "" {
-		f.contentType = "application/octet-stream"
-	}
+	f.contentType = cmp.Or(f.contentType, "application/octet-stream")
 	return f
 }
 

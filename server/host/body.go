@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"sync/atomic"
@@ -49,10 +50,7 @@ func (b *upstreamBody) Read(p []byte) (n int, err error) {
 		}
 		n, err = b.body.Read(p)
 	} else {
-		wait := b.wait
-		if wait == 0 {
-			wait = b.req.HeaderTimeout
-		}
+		wait := cmp.Or(b.wait, b.req.HeaderTimeout)
 		b.limits.within(wait, upstream.ErrTimeout, stream.ErrTimeout)
 		n, err = b.body.Read(p)
 		b.limits.within(0, nil, stream.ErrTimeout)

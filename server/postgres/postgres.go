@@ -7,6 +7,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -74,12 +75,8 @@ func Open(address, build string, log func(level int, line string)) (*Engine, err
 	}
 	// Prepared statements do not pass a pooler in transaction mode.
 	c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = callTime / 2
-	}
-	if c.RuntimeParams["application_name"] == "" {
-		c.RuntimeParams["application_name"] = "weir"
-	}
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, callTime/2)
+	c.RuntimeParams["application_name"] = cmp.Or(c.RuntimeParams["application_name"], "weir")
 	turns.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > callTime }
 	writes := turns.Copy()
 	writes.MaxConns = max(2, min(writesAtOnce, turns.MaxConns))

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -89,9 +90,7 @@ func (k *stack) initialize(ctx context.Context, name string, at net.Addr) (out i
 		return out, err
 	}
 	if !any || name != "" {
-		if name == "" {
-			name = firstMachine
-		}
+		name = cmp.Or(name, firstMachine)
 		created, err := k.create(ctx, name, false)
 		if err != nil {
 			return out, err

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -48,10 +49,7 @@ func (s *secrets) fields() []field {
 func (s secrets) over(weaker secrets) (out secrets, missing []string) {
 	mine, others := s.fields(), weaker.fields()
 	for i, f := range out.fields() {
-		*f.value = *mine[i].value
-		if *f.value == "" {
-			*f.value = *others[i].value
-		}
+		*f.value = cmp.Or(*mine[i].value, *others[i].value)
 		if *f.value == "" {
 			missing = append(missing, f.name)
 		}

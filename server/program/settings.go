@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -267,9 +268,7 @@ func (s *settings) config(own secrets) (gateway.Config, error) {
 }
 
 func parseListen(v string) (address, error) {
-	if v == "" {
-		v = "127.0.0.1:8787"
-	}
+	v = cmp.Or(v, "127.0.0.1:8787")
 	if path, ok := strings.CutPrefix(v, "unix:"); ok {
 		if path == "" {
 			return address{}, usagef("--listen %s: the path is missing, as in unix:/run/weir.sock", v)

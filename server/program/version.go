@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -31,10 +32,7 @@ func (r *run) version() string {
 			modified = ", modified"
 		}
 	}
-	version := info.Main.Version
-	if version == "" {
-		version = "(devel)"
-	}
+	version := cmp.Or(info.Main.Version, "(devel)")
 	if revision != "" && (modified != "" || !strings.Contains(version, revision)) {
 		version += " (" + revision + modified + ")"
 	}

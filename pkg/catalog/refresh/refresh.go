@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
@@ -91,9 +92,7 @@ func (s *Source) Take(r io.Reader, before *catalog.Update, now int64) (*catalog.
 	for _, r := range d.rows {
 		built := catalog.PriceOf(r.alias, r.id)
 		last, base := before.Price(r.alias, r.id), built
-		if base == "" {
-			base = last
-		}
+		base = cmp.Or(base, last)
 		if base != "" {
 			known++
 		}

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
@@ -207,9 +209,7 @@ func adaptMessageFields(p *ir.Patch, v *ir.Deviations) {
 				if role != "assistant" {
 					return x.Raw, true
 				}
-				if thought == "" {
-					thought = x.Raw
-				}
+				thought = cmp.Or(thought, x.Raw)
 				if v.Reasoning == "" {
 					p.Note("reasoning_content")
 				}

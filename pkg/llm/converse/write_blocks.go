@@ -1,6 +1,7 @@
 package converse
 
 import (
+	"cmp"
 	"encoding/base64"
 	"strconv"
 	"strings"
@@ -147,9 +148,7 @@ func (c *requestWriter) document(b *ir.Block) error {
 	}
 	if b.Text != "" {
 		data = base64.StdEncoding.EncodeToString([]byte(b.Text))
-		if kind == "" {
-			kind = "txt"
-		}
+		kind = cmp.Or(kind, "txt")
 	}
 	switch {
 	case b.FileID != "":
@@ -183,10 +182,7 @@ func (c *requestWriter) documentName(title string) string {
 			chars = append(chars, ch)
 		}
 	}
-	base := strings.TrimRight(string(chars), " ")
-	if base == "" {
-		base = "document"
-	}
+	base := cmp.Or(strings.TrimRight(string(chars), " "), "document")
 	name := base
 	for c.documents[name] > 0 {
 		c.documents[base]++

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,9 +284,7 @@ func withThought(blocks []ir.Block, thought ir.Block) []ir.Block {
 			continue
 		}
 		if b.Signature == "" && b.Issuer == "" { // without its signature
-			if thought.Text == "" {
-				thought.Text = b.Text
-			}
+			thought.Text = cmp.Or(thought.Text, b.Text)
 			*b = thought
 			return blocks
 		}

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -84,10 +85,7 @@ func WriteChatParts(q *Request, d *Writer, blocks []Block) {
 			if b.FileID != "" {
 				d.Str("file_id", b.FileID)
 			} else {
-				title := b.Title
-				if title == "" {
-					title = "document.pdf"
-				}
+				title := cmp.Or(b.Title, "document.pdf")
 				d.Str("filename", title)
 				d.Str("file_data", b.URI())
 			}

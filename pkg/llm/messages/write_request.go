@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -23,10 +24,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 		d.Str("model", opt.Model)
 	}
 
-	limit := opt.MaxOutput
-	if limit == 0 {
-		limit = gen.MaxOutput
-	}
+	limit := cmp.Or(opt.MaxOutput, gen.MaxOutput)
 	if n := opt.OutputLimit; n > 0 && (limit == 0 || n < limit) {
 		limit = n
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -94,9 +95,7 @@ func (f *firstEvent) read() error {
 // commented reports whether the upstream has sent only comments for too long.
 func (f *firstEvent) commented() bool {
 	now := f.a.proxy.Now().UnixMilli()
-	if f.start == 0 {
-		f.start = now
-	}
+	f.start = cmp.Or(f.start, now)
 	return now-f.start > f.alive
 }
 

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -79,10 +80,7 @@ func toolOptions(u *ir.Usage, root gjson.Result) {
 		case strings.HasPrefix(kind, "web_search_preview"):
 			u.ToolOption("preview")
 		case kind == "code_interpreter" && t.Get("container").IsObject():
-			size := t.Get("container.memory_limit").Str
-			if size == "" {
-				size = "1g"
-			}
+			size := cmp.Or(t.Get("container.memory_limit").Str, "1g")
 			u.ToolOption(strings.Clone(size))
 		}
 		return true

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -83,10 +84,7 @@ func openResponse(d *ir.Writer, id, model, status string, e *apierr.Error, opt *
 	d.Int("created_at", opt.Now)
 	d.Str("status", status)
 	if e != nil {
-		code := e.Code
-		if code == "" {
-			code = "server_error"
-		}
+		code := cmp.Or(e.Code, "server_error")
 		d.Open("error", '{')
 		d.Str("code", code)
 		d.Str("message", ir.OpenAIText(e))

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"strings"
 
 	"weir/pkg/llm/ir"
@@ -194,10 +195,7 @@ func writeParts(d *ir.Writer, blocks []ir.Block) error {
 			case b.URL != "":
 				d.Str("file_url", b.URL)
 			default:
-				title := b.Title
-				if title == "" {
-					title = "document.pdf"
-				}
+				title := cmp.Or(b.Title, "document.pdf")
 				d.Str("filename", title)
 				d.Str("file_data", b.URI())
 			}
@@ -258,10 +256,7 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 				d.Str("name", b.Name)
 				d.Str("input", b.Arguments)
 			} else {
-				args := b.Arguments
-				if args == "" {
-					args = "{}"
-				}
+				args := cmp.Or(b.Arguments, "{}")
 				d.Str("type", "function_call")
 				d.Str("call_id", ir.ShortCallID(b.ID, 64))
 				d.Str("name", b.Name)

@@ -489,9 +489,7 @@ func (o *Manager) finishConnection(t *storage.Tx, c *connInput) error {
 	if len(sealed) == 0 {
 		r.Secrets = nil
 	}
-	if r.CreatedAt == 0 {
-		r.CreatedAt = t.Now
-	}
+	r.CreatedAt = cmp.Or(r.CreatedAt, t.Now)
 	t.ForgetRefusals(r.ID)
 	r.UpdatedAt = t.Now
 	t.PutConnection(r)

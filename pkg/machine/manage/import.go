@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -419,9 +420,7 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 				had.Seq, had.Seeded
 			got.row.Status, got.row.LastError, got.row.TokenGeneration, got.row.CreatedAt = had.Status, had.LastError,
 				had.TokenGeneration, had.CreatedAt
-			if got.row.ExpiresAt == 0 {
-				got.row.ExpiresAt = had.ExpiresAt
-			}
+			got.row.ExpiresAt = cmp.Or(got.row.ExpiresAt, had.ExpiresAt)
 		} else if d := provider.Lookup(got.row.Provider); d != nil && len(got.secrets) == 0 &&
 			(d.Compatible || wantsCredential(got.row.Provider)) {
 			got.row.Status = storage.NeedsCredential
@@ -444,9 +443,7 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 		// One key has one row: what is revoked later is revoked.
 		if _, ok := c.Get(storage.KeyPrefix + k.ID); !ok && !had[k.Digest] {
 			had[k.Digest] = true
-			if k.CreatedAt == 0 {
-				k.CreatedAt = c.Now
-			}
+			k.CreatedAt = cmp.Or(k.CreatedAt, c.Now)
 			k.Earlier = nil // only the current text is imported
 			row := storage.Key{Key: k}
 			if err := own(c.Tx, c.maker, &row); err != nil {
@@ -547,9 +544,7 @@ func (c *change) putBudgets(budgets []storage.Budget) (stored int, err error) {
 		if c.Load(storage.BudgetPrefix+row.ID, &had) && (had.Unit != row.Unit || had.Window != row.Window) {
 			c.Del(storage.LedgerPrefix + row.ID)
 		}
-		if row.CreatedAt == 0 {
-			row.CreatedAt = c.Now
-		}
+		row.CreatedAt = cmp.Or(row.CreatedAt, c.Now)
 		c.putBudget(row)
 	}
 	return stored, c.bounded()

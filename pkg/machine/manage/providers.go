@@ -66,9 +66,7 @@ func viewConnection(t *storage.Tx, c *storage.Connection, cools []store.Cooldown
 	}
 	for _, f := range [...]string{store.APIKey, store.AccessKeyID, store.SecretAccessKey, store.RefreshToken,
 		store.AccessToken} {
-		if v.Last4 == "" {
-			v.Last4 = c.Last4[f]
-		}
+		v.Last4 = cmp.Or(v.Last4, c.Last4[f])
 	}
 	for k, raw := range c.Data.Other {
 		v.Data[k] = raw

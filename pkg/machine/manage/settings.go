@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"maps"
 	"strconv"
 	"strings"
@@ -48,39 +49,17 @@ func viewSettings(s store.Settings) settingsView {
 		s.SmallModel, s.ModelPrices, s.TimeZone, s.KeyNetworks, s.TagsFrom, s.CapturePercent, s.CaptureHoursOf(nil),
 		s.TraceUpstream, s.MaxParallel,
 	}
-	if v.Strategy == "" {
-		v.Strategy = store.Priority
-	}
-	if v.FirstByteSeconds == 0 {
-		v.FirstByteSeconds = int(store.FirstEvent.Seconds())
-	}
-	if v.IdleSeconds == 0 {
-		v.IdleSeconds = int(store.Silence.Seconds())
-	}
-	if v.EmbeddingInput == "" {
-		v.EmbeddingInput = "document"
-	}
-	if v.TimeZone == "" {
-		v.TimeZone = "UTC"
-	}
-	if v.KeyNetworks == "" {
-		v.KeyNetworks = "on"
-	}
-	if v.ResponsesSocket == "" {
-		v.ResponsesSocket = "on"
-	}
-	if v.PromptCaching == "" {
-		v.PromptCaching = "off"
-	}
-	if v.StreamCost == "" {
-		v.StreamCost = "off"
-	}
-	if v.StatusFeeds == "" {
-		v.StatusFeeds = "on"
-	}
-	if v.PublicStatus == "" {
-		v.PublicStatus = "off"
-	}
+	v.Strategy = cmp.Or(v.Strategy, store.Priority)
+	v.FirstByteSeconds = cmp.Or(v.FirstByteSeconds, int(store.FirstEvent.Seconds()))
+	v.IdleSeconds = cmp.Or(v.IdleSeconds, int(store.Silence.Seconds()))
+	v.EmbeddingInput = cmp.Or(v.EmbeddingInput, "document")
+	v.TimeZone = cmp.Or(v.TimeZone, "UTC")
+	v.KeyNetworks = cmp.Or(v.KeyNetworks, "on")
+	v.ResponsesSocket = cmp.Or(v.ResponsesSocket, "on")
+	v.PromptCaching = cmp.Or(v.PromptCaching, "off")
+	v.StreamCost = cmp.Or(v.StreamCost, "off")
+	v.StatusFeeds = cmp.Or(v.StatusFeeds, "on")
+	v.PublicStatus = cmp.Or(v.PublicStatus, "off")
 	return v
 }
 

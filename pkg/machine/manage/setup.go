@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -31,9 +32,7 @@ func (c *change) leaseCreate() (any, error) {
 	if model == "" {
 		in.fail("model", "is required: this machine has no default model")
 	}
-	if small == "" {
-		small = model
-	}
+	small = cmp.Or(small, model)
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
@@ -76,9 +75,7 @@ const notPlain = "has a character other than letters, digits and ._:/@+~-: add a
 // cannot write without quoting.
 func (c *change) modelOf(in *Input, field, otherwise string) string {
 	name, _ := in.text(field, setup.MaxModel)
-	if name == "" {
-		name = otherwise
-	}
+	name = cmp.Or(name, otherwise)
 	if name != "" && !setup.IsModel(name) {
 		in.fail(field, notPlain)
 	}

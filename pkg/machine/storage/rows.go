@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -204,9 +205,7 @@ func (t *Tx) PutDisabled(d *DisabledModels) {
 
 // CustomModelKey returns the key of a custom model's row. An empty type is llm.
 func CustomModelKey(typ, alias, id string) string {
-	if typ == "" {
-		typ = "llm"
-	}
+	typ = cmp.Or(typ, "llm")
 	return CustomModelPrefix + DigestOf(typ, alias, id)
 }
 

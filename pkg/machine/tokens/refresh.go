@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -395,9 +396,7 @@ func reauth() error {
 
 // revoked returns the text that explains to the owner why a sign-in has ended.
 func revoked(code, field string, lost bool) string {
-	if code == "" {
-		code = "no code"
-	}
+	code = cmp.Or(code, "no code")
 	if field == store.ServiceAccount {
 		return "Google no longer accepts the key file (" + code + "). Replace it."
 	}

@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -207,10 +208,7 @@ func readSegments(text string) (*transcript, error) {
 // formWith makes the request's body of the fields and the held file.
 func (u *transcriptionForm) formWith(w *multipart.Writer, req *upstream.Request) {
 	f, _ := u.Form.File("file")
-	name := f.Filename
-	if name == "" {
-		name = "audio"
-	}
+	name := cmp.Or(f.Filename, "audio")
 	head, tail := w.File("file", name, f.ContentType)
 	req.Header = httpmsg.Header{{Name: "content-type", Value: w.ContentType()},
 		{Name: "accept", Value: "application/json"}}

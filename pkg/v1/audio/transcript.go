@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,9 +47,7 @@ func readPlain(_ *transcription, raw []byte) (*transcript, error) {
 		return nil, errNoText
 	}
 	t := &transcript{text: doc.Get("text").Str, language: doc.Get("language").Str, duration: seconds(doc.Get("duration"))}
-	if t.language == "" {
-		t.language = doc.Get("language_code").Str
-	}
+	t.language = cmp.Or(t.language, doc.Get("language_code").Str)
 	t.readWords(doc.Get("words"), 1)
 	return t, nil
 }

@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -38,10 +39,7 @@ var voiceSources = [...]*voiceSource{
 	{
 		providers: []string{"elevenlabs"}, query: "page_size=100",
 		read: each("voices", func(v gjson.Result) Voice {
-			lang := v.Get("labels.language").Str
-			if lang == "" {
-				lang = v.Get("verified_languages.0.language").Str
-			}
+			lang := cmp.Or(v.Get("labels.language").Str, v.Get("verified_languages.0.language").Str)
 			return Voice{ID: v.Get("voice_id").Str, Name: v.Get("name").Str, Lang: lang, Gender: v.Get("labels.gender").Str,
 				PreviewURL: v.Get("preview_url").Str, own: v.Get("high_quality_base_model_ids.0").Str}
 		}),
@@ -113,10 +111,7 @@ var voiceSources = [...]*voiceSource{
 		read: func(doc gjson.Result) (out []Voice) {
 			for _, m := range doc.Get("data").Array() {
 				for _, v := range m.Get("voices").Array() {
-					id := v.Get("id").Str
-					if id == "" {
-						id = v.Get("name").Str
-					}
+					id := cmp.Or(v.Get("id").Str, v.Get("name").Str)
 					out = append(out, Voice{ID: id, Name: v.Get("name").Str, own: m.Get("model").Str})
 				}
 			}

@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,9 +100,7 @@ func (h *Handler) Voices(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 			!strings.HasPrefix(l, lang+"_") {
 			continue
 		}
-		if v.own == "" {
-			v.own = fallback
-		}
+		v.own = cmp.Or(v.own, fallback)
 		v.Model = alias + "/" + v.own + "/" + v.ID
 		out = append(out, v)
 	}

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -52,10 +53,7 @@ var gemini = shape{
 				text += p.Get("text").Str
 			}
 		}
-		reason := doc.Get("promptFeedback.blockReason").Str
-		if reason == "" {
-			reason = doc.Get("candidates.0.finishReason").Str
-		}
+		reason := cmp.Or(doc.Get("promptFeedback.blockReason").Str, doc.Get("candidates.0.finishReason").Str)
 		if len(m.images) == 0 && reason != "" {
 			// The call was answered: there is no image because of the prompt.
 			return nil, apierr.New(400, "content_filter", "The provider made no image from this prompt.")

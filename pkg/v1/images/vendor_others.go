@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -80,9 +81,7 @@ func readData(raw []byte, _ string) (*made, error) {
 	for _, d := range gjson.GetBytes(raw, "data").Array() {
 		i := image{url: d.Get("url").Str, b64: d.Get("b64_json").Str, mime: d.Get("media_type").Str,
 			text: d.Get("revised_prompt").Str}
-		if i.mime == "" {
-			i.mime = "image/png"
-		}
+		i.mime = cmp.Or(i.mime, "image/png")
 		if i.url != "" || i.b64 != "" {
 			m.images = append(m.images, i)
 		}
@@ -121,10 +120,7 @@ var stability = shape{
 		if r := in.ratio(); r != "" {
 			w.Field("aspect_ratio", r)
 		}
-		format := in.str("output_format")
-		if format == "" {
-			format = "png"
-		}
+		format := cmp.Or(in.str("output_format"), "png")
 		w.Field("output_format", format)
 		for _, name := range []string{"negative_prompt", "seed", "style_preset"} {
 			if v := in.get(name); v.Exists() {

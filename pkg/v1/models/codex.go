@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"hash/fnv"
 	"strconv"
 
@@ -42,10 +43,7 @@ func appendCodexList(b []byte, list []Entry) []byte {
 
 func (e *Entry) appendCodex(b []byte, priority int) []byte {
 	m := e.Model
-	name := m.Name
-	if name == "" {
-		name = e.ID
-	}
+	name := cmp.Or(m.Name, e.ID)
 	b = appendString(append(b, `{"slug":`...), e.ID)
 	b = appendString(append(b, `,"display_name":`...), name)
 	b = appendString(append(b, `,"description":`...), e.OwnedBy)

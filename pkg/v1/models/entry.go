@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -139,10 +140,7 @@ func (e *Entry) appendAnthropic(b []byte, created int64) []byte {
 	b = append(b, `{"type":"model","id":`...)
 	b = appendString(b, e.ID)
 	b = append(b, `,"display_name":`...)
-	name := e.Model.Name
-	if name == "" {
-		name = e.ID
-	}
+	name := cmp.Or(e.Model.Name, e.ID)
 	b = appendString(b, name)
 	b = append(b, `,"created_at":"`...)
 	b = time.Unix(created, 0).UTC().AppendFormat(b, time.RFC3339)

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -88,10 +89,7 @@ func (e *Entry) appendGemini(b []byte) []byte {
 	b = append(b, `{"name":`...)
 	b = appendString(b, "models/"+e.ID)
 	b = append(b, `,"displayName":`...)
-	name := e.Model.Name
-	if name == "" {
-		name = e.ID
-	}
+	name := cmp.Or(e.Model.Name, e.ID)
 	b = appendString(b, name)
 	if e.Model.Context > 0 {
 		b = append(b, `,"inputTokenLimit":`...)

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -125,10 +126,7 @@ func info(e *Entry) []byte {
 	m := e.Model
 	b := append([]byte(nil), `{"id":`...)
 	b = appendString(b, e.ID)
-	name := m.Name
-	if name == "" {
-		name = e.ID
-	}
+	name := cmp.Or(m.Name, e.ID)
 	b = append(b, `,"name":`...)
 	b = appendString(b, name)
 	b = append(b, `,"kind":`...)

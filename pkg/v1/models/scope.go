@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"strings"
 
 	"weir/pkg/catalog"
@@ -29,9 +30,7 @@ func newScope(m *store.Machine, row *provider.Descriptor, conn *store.Connection
 	if conn != nil {
 		s.out = strings.TrimSpace(conn.Data.Prefix)
 	}
-	if s.out == "" {
-		s.out = strings.TrimSpace(row.Alias)
-	}
+	s.out = cmp.Or(s.out, strings.TrimSpace(row.Alias))
 	if m == nil {
 		return s
 	}

@@ -1,6 +1,7 @@
 package rerank
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strings"
@@ -66,10 +67,7 @@ func (s *shape) body(r *request, model string, conn *store.Connection) []byte {
 }
 
 func bedrock(r *request, model string, conn *store.Connection) []byte {
-	n := r.top
-	if n == 0 {
-		n = len(r.documents)
-	}
+	n := cmp.Or(r.top, len(r.documents))
 	if !strings.HasPrefix(model, "arn:") {
 		model = "arn:aws:bedrock:" + strings.ToLower(conn.Data.Vars["region"]) + "::foundation-model/" + model
 	}

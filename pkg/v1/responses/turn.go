@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -411,9 +412,7 @@ func (t *turn) cut() error {
 		e = nested
 	}
 	code, message := e.Get("code").Str, e.Get("message").Str
-	if message == "" {
-		message = "The provider ended the stream before the answer was complete."
-	}
+	message = cmp.Or(message, "The provider ended the stream before the answer was complete.")
 	return t.fail(t.lane, apierr.New(statusOfCode(code), code, "%s", message))
 }
 

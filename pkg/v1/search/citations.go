@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -20,15 +21,9 @@ func (r *response) cite(h result) {
 		if first.url != h.url {
 			continue
 		}
-		if first.title == "" {
-			first.title = h.title
-		}
-		if first.snippet == "" {
-			first.snippet = h.snippet
-		}
-		if first.published == "" {
-			first.published = h.published
-		}
+		first.title = cmp.Or(first.title, h.title)
+		first.snippet = cmp.Or(first.snippet, h.snippet)
+		first.published = cmp.Or(first.published, h.published)
 		return
 	}
 	if len(r.results) < maxCited {

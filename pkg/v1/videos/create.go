@@ -1,6 +1,7 @@
 package videos
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,10 +129,7 @@ func (h *Handler) read(ctx context.Context, x *creation) (release func(), err er
 func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 	c := x.call
 	asked := x.model()
-	named := c.Header.Get("x-provider")
-	if named == "" {
-		named = endpoint.Query(c.Query, "provider")
-	}
+	named := cmp.Or(c.Header.Get("x-provider"), endpoint.Query(c.Query, "provider"))
 	if named != "" {
 		model := asked
 		if rest, ok := strings.CutPrefix(model, named+"/"); ok {

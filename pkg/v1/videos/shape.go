@@ -1,6 +1,7 @@
 package videos
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -153,12 +154,8 @@ func (s *state) json() []byte {
 		out.Progress = &s.Progress
 	}
 	if s.Status == "failed" || s.Status == "expired" {
-		if s.Code == "" {
-			s.Code = "generation_failed"
-		}
-		if s.Message == "" {
-			s.Message = "the provider could not make the video"
-		}
+		s.Code = cmp.Or(s.Code, "generation_failed")
+		s.Message = cmp.Or(s.Message, "the provider could not make the video")
 		out.Error = &failure{s.Code, endpoint.Excerpt(s.Message)}
 	}
 	b, _ := json.Marshal(out) // strings and finite numbers: cannot fail

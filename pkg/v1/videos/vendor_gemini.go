@@ -1,6 +1,7 @@
 package videos
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -119,16 +120,12 @@ func readGemini(_ string, _ int, body []byte) (state, bool) {
 	case !doc.Get("done").Bool():
 	case e.Exists() && e.Type != gjson.Null:
 		s.Status, s.Code, s.Message = "failed", strings.ToLower(e.Get("status").Str), e.Get("message").Str
-		if s.Code == "" {
-			s.Code = textOf(e.Get("code"))
-		}
+		s.Code = cmp.Or(s.Code, textOf(e.Get("code")))
 	case video.Get("generatedSamples.0.video.uri").Str != "":
 		s.Status, s.private = "done", video.Get("generatedSamples.0.video.uri").Str
 	default:
 		s.Status, s.Message = "failed", video.Get("raiMediaFilteredReasons.0").Str
-		if s.Message == "" {
-			s.Message = doc.Get("response.raiMediaFilteredReasons.0").Str
-		}
+		s.Message = cmp.Or(s.Message, doc.Get("response.raiMediaFilteredReasons.0").Str)
 		if s.Message != "" {
 			s.Code = "content_policy"
 		}

@@ -1,6 +1,7 @@
 package videos
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -62,9 +63,7 @@ var fal = shape{
 			return s, s.Status == "done"
 		}
 		s := state{Status: "done", URL: doc.Get("video.url").Str, Duration: doc.Get("video.duration").Num}
-		if s.URL == "" {
-			s.URL = doc.Get("videos.0.url").Str
-		}
+		s.URL = cmp.Or(s.URL, doc.Get("videos.0.url").Str)
 		if s.URL == "" {
 			s.Status, s.Message = "failed", doc.Get("detail").Str
 		}

@@ -2,6 +2,7 @@ package htmlmd
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 )
 
@@ -29,9 +30,7 @@ func Resolve(base, ref string) string {
 		if i := strings.IndexByte(path, '?'); i >= 0 {
 			path, query = path[:i], path[i:]
 		}
-		if path == "" {
-			path = "/"
-		}
+		path = cmp.Or(path, "/")
 	}
 	rest := ""
 	if i := strings.IndexAny(ref, "?#"); i >= 0 {

@@ -1,6 +1,9 @@
 package htmlmd
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // maxIndent is how deep lists and quotes are indented.
 const maxIndent = 8
@@ -19,9 +22,7 @@ func (w *writer) marker() string {
 		case tUL:
 			return "- "
 		case tOL:
-			if e.list == 0 {
-				e.list = 1
-			}
+			e.list = cmp.Or(e.list, 1)
 			e.list++
 			return strconv.Itoa(e.list-1) + ". "
 		}

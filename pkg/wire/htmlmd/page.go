@@ -10,6 +10,7 @@
 package htmlmd
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 )
@@ -58,12 +59,7 @@ func Read(doc, address string, format Format, max int) Page {
 	w := writer{markdown: format == Markdown, base: base, limit: limit}
 	w.render(doc, s)
 	p := Page{Title: s.title, Author: s.author, PublishedAt: s.published, Language: s.language}
-	if p.Title == "" {
-		p.Title = s.ogTitle
-	}
-	if p.Title == "" {
-		p.Title = s.heading
-	}
+	p.Title = cmp.Or(p.Title, s.ogTitle, s.heading)
 	p.Text = strings.TrimSpace(string(w.out))
 	p.Truncated = w.full || w.reader.cut || w.reader.z.cut
 	if text, cut := Cut(p.Text, max); cut {

@@ -1,6 +1,9 @@
 package htmlmd
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // findings are what the first pass found.
 type findings struct {
@@ -152,13 +155,7 @@ func (f *findings) note(t tag, a *attributes) {
 			f.base = strings.TrimSpace(a.href)
 		}
 	case tMeta:
-		key := a.property
-		if key == "" {
-			key = a.name
-		}
-		if key == "" {
-			key = strings.ToLower(a.itemprop)
-		}
+		key := cmp.Or(a.property, a.name, strings.ToLower(a.itemprop))
 		switch key {
 		case "og:title", "twitter:title":
 			set(&f.ogTitle, a.content)

@@ -1,6 +1,7 @@
 package jsonvalue
 
 import (
+	"cmp"
 	"strconv"
 
 	"weir/pkg/wire/jsonscan"
@@ -63,9 +64,7 @@ func (w *Writer) String(name, s string) {
 
 // Raw appends a value that is JSON already; "" is null.
 func (w *Writer) Raw(name, value string) {
-	if value == "" {
-		value = "null"
-	}
+	value = cmp.Or(value, "null")
 	w.name(name)
 	*w = append(*w, value...)
 }

@@ -1,6 +1,9 @@
 package multipart
 
-import "bytes"
+import (
+	"bytes"
+	"cmp"
+)
 
 // Sink receives what a Scanner finds. Every byte of the form is handed out
 // exactly once and in order, in one of the slices, which are valid only during
@@ -179,10 +182,7 @@ func (s *Scanner) head(b []byte) (int, error) {
 	if end > maxHead {
 		return 0, bad("a part's header is over %d bytes", maxHead)
 	}
-	limit := s.MaxParts
-	if limit == 0 {
-		limit = MaxParts
-	}
+	limit := cmp.Or(s.MaxParts, MaxParts)
 	if s.parts++; s.parts > limit {
 		return 0, bad("it has more than %d parts", limit)
 	}

@@ -4,6 +4,7 @@
 package quota
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -265,9 +266,7 @@ func (r *reading) counts(rest, value string, now int64) {
 	if field != "limit" && field != "remaining" && field != "reset" {
 		return
 	}
-	if name == "" {
-		name = "requests"
-	}
+	name = cmp.Or(name, "requests")
 	if p := r.window(name, ""); p != nil {
 		p.span = max(p.span, spanOf(name))
 		p.set(field, value, now)
