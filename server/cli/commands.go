@@ -387,8 +387,8 @@ var (
 	networkColumns = []column{{title: "NETWORK", path: "network"}, {title: "COUNTRY", path: "country"},
 		{title: "FIRST", path: "firstAt", show: when}, {title: "LAST", path: "lastAt", show: when},
 		{title: "REQUESTS", path: "requests", right: true}, {title: "TOOLS", path: "tools"}}
-	budgetColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "SPENT", path: "spent", right: true},
-		{title: "LIMIT", path: "limit", right: true}, {title: "UNIT", path: "unit"}, {title: "WINDOW", path: "window"},
+	budgetColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "SPENT", show: spent, right: true},
+		{title: "LIMIT", show: limit, right: true}, {title: "UNIT", path: "unit"}, {title: "WINDOW", path: "window"},
 		{title: "RESETS", path: "resetsAt", show: when}, {title: "KEY", path: "keyId", show: named}, {title: "MODELS", path: "models"}}
 	comboColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "STRATEGY", path: "strategy"},
 		{title: "KIND", path: "kind"}, {title: "MODELS", path: "models"}}
@@ -406,13 +406,13 @@ var (
 	toolColumns  = []column{{title: "TOOL", path: "id"}, {title: "NAME", path: "name"}, {title: "KIND", path: "kind"}, {title: "FILES", path: "files"}}
 	usageColumns = []column{{title: "REQUESTS", path: "requests", right: true}, {title: "FAILED", show: failed, right: true},
 		{title: "REFUSED", path: "refused", right: true}, {title: "INPUT", path: "inputTokens", right: true},
-		{title: "OUTPUT", path: "outputTokens", right: true}, {title: "COST", path: "costUsd", show: usd, right: true}}
+		{title: "OUTPUT", path: "outputTokens", right: true}, {title: "COST", show: cost, right: true}}
 	// At 80 columns how a request ended and what it took stay; an id that is cut names nothing.
 	requestColumns = []column{{title: "TIME", path: "at", show: clock, min: 8},
 		{title: "KEY", path: "keyId", show: named, min: 10}, {title: "MODEL", show: servedModel, min: 24},
 		{title: "OUTCOME", path: "outcome", show: state, min: 10, extra: true},
 		{title: "DURATION", path: "latencyMs", show: seconds, right: true, min: 8, extra: true},
-		{title: "COST", path: "costUsd", show: usd, right: true, min: 8, extra: true},
+		{title: "COST", show: requestCost, right: true, min: 8, extra: true},
 		{title: "STATUS", path: "status", right: true, min: 6, extra: true},
 		{title: "ACCOUNT", path: "connectionId", show: named, min: 10, extra: true},
 		{title: "INPUT", path: "inputTokens", right: true, min: 6, extra: true}, {title: "OUTPUT", path: "outputTokens", right: true, min: 6, extra: true},

@@ -50,9 +50,9 @@ func (a *app) status(ctx context.Context, in *input) error {
 			return err
 		}
 		hour := s.Get("recent.total")
-		t.add(plain(m.name), plain(fmt.Sprintf("accounts: %s; keys: %d; last hour: %d requests, %d failed, %d refused, %s",
+		t.add(plain(m.name), plain(fmt.Sprintf("accounts: %s; keys: %d; last hour: %d requests, %d failed, %d refused, cost %s",
 			count(s.Get("accounts.data").Array(), "health"), s.Get("keys.data.#").Int(), hour.Get("requests").Int(),
-			unserved(hour), hour.Get("refused").Int(), lowerBound(cell{text: fmt.Sprintf("$%.2f", hour.Get("costUsd").Float())}, hour).text)))
+			unserved(hour), hour.Get("refused").Int(), cost(a, hour).text)))
 		for _, f := range a.judge(s) {
 			if len(machines) > 1 {
 				f.text = plain(m.name + ": " + f.text.text)

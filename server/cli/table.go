@@ -341,28 +341,70 @@ func usd(_ *app, v gjson.Result) cell {
 	if !v.Exists() {
 		return cell{}
 	}
-	n := v.Float()
+	return cell{text: dollars(v.Float(), false)}
+}
+
+// dollars returns an amount, as a lower bound if a part of it is not known.
+func dollars(n float64, partly bool) string {
+	text := fmt.Sprintf("$%.2f", n)
 	if n != 0 && n < 0.01 {
-		return cell{text: "$" + strconv.FormatFloat(n, 'g', 2, 64)}
+		text = "$" + strconv.FormatFloat(n, 'g', 2, 64)
 	}
-	return cell{text: fmt.Sprintf("$%.2f", n)}
+	if partly {
+		text = "≥ " + text
+	}
+	return text
 }
 
 // spentMonth shows what a key or an account has spent this month, by its row.
-func spentMonth(a *app, row gjson.Result) cell {
-	return lowerBound(usd(a, row.Get("spentMonthUsd")), row)
+func spentMonth(_ *app, row gjson.Result) cell {
+	v := row.Get("spentMonthUsd")
+	if !v.Exists() {
+		return cell{}
+	}
+	return cell{text: dollars(v.Float(), row.Get("unpricedAttempts").Int() > 0)}
 }
 
-// lowerBound marks an amount of a row as what is known of it, if the cost of some attempts is not.
-func lowerBound(amount cell, row gjson.Result) cell {
-	if amount.text != "" && row.Get("unpricedAttempts").Int() > 0 {
-		amount.text = "≥ " + amount.text
+// cost shows the cost of a row of usage.
+func cost(_ *app, row gjson.Result) cell {
+	n, partly := row.Get("costUsd").Float(), row.Get("unpricedAttempts").Int() > 0
+	if partly && n == 0 {
+		return cell{text: "unknown"}
 	}
-	return amount
+	return cell{text: dollars(n, partly)}
+}
+
+// requestCost shows the cost of a request; that of one without an answer is empty.
+func requestCost(_ *app, row gjson.Result) cell {
+	n, known := row.Get("costUsd").Float(), row.Get("priced").Bool()
+	switch {
+	case known || n > 0:
+		return cell{text: dollars(n, !known)}
+	case row.Get("inputTokens").Int() > 0 || row.Get("unpricedParts.#").Int() > 0:
+		return cell{text: "unknown"}
+	}
+	return cell{}
+}
+
+// spent shows what is used of a budget, limit what may be.
+func spent(_ *app, row gjson.Result) cell {
+	return inUnit(row, "spent", row.Get("unpricedCalls").Int() > 0)
+}
+
+func limit(_ *app, row gjson.Result) cell { return inUnit(row, "limit", false) }
+
+func inUnit(row gjson.Result, path string, partly bool) cell {
+	v := row.Get(path)
+	if row.Get("unit").String() == "usd" {
+		return cell{text: dollars(v.Float(), partly)}
+	}
+	return plain(v.String())
 }
 
 // unserved returns the requests of a row of usage that no account served.
-func unserved(row gjson.Result) int64 { return row.Get("providerFailed").Int() + row.Get("noAccount").Int() }
+func unserved(row gjson.Result) int64 {
+	return row.Get("providerFailed").Int() + row.Get("noAccount").Int()
+}
 
 func failed(_ *app, row gjson.Result) cell { return cell{text: strconv.FormatInt(unserved(row), 10)} }
 

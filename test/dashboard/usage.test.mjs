@@ -308,7 +308,7 @@ test("large, estimated and unpriced figures are shown as what they are", async (
   const tokens = p.getByRole("link", { name: "Tokens: 1.52M (1,518,257)" });
   assert.equal(await tokens.innerText(), "≈ 1.52M");
   assert.equal(await tokens.getAttribute("title"), "1,518,257, partly estimated");
-  assert.equal(await p.getByRole("link", { name: "Spend: $3.28" }).innerText(), "≈ $3.28");
+  assert.equal(await p.getByRole("link", { name: "Spend: ≥ $3.28" }).innerText(), "≥ $3.28");
   assert.equal(await p.getByRole("link", { name: "Success rate: 90.6%" }).innerText(), "90.6%");
   assert.equal(await p.locator(".stat:visible").count(), 5);
   const heights = await p.locator(".stat:visible").evaluateAll((all) => all.map((e) => e.offsetHeight));
@@ -567,7 +567,7 @@ test("a column is summed, named once in each place, and shown as unknown without
   assert.equal(textOf(column("cacheShare"), {}), "–");
   assert.equal(textOf(column("cacheShare"), { inputTokens: 8, cacheReadTokens: 1 }), "12.5%");
   assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1 }), "–");
-  assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1, costUsd: 0.5 }), "$0.50");
+  assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1, costUsd: 0.5 }), "≥ $0.50");
   assert.equal(textOf(column("latencyMs"), { requests: 3, refused: 1, latencyMs: 301 }), "151 ms");
   const requests = column("requests"),
     rate = columns.find((c) => c.head === "Success rate");

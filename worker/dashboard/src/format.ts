@@ -25,7 +25,9 @@ export const money = (usd: number) =>
     : dollars(usd, usd > 0 && usd < 1 ? 4 : 2);
 
 // lowerBound marks an amount as what is known of it: "≥ $0.12" if the cost of some calls is not known.
-export const lowerBound = (amount: string, unknown = 0) => (unknown > 0 ? `≥ ${amount}` : amount);
+// One too small for its column, "<$0.01", bounds nothing.
+export const lowerBound = (amount: string, unknown = 0) =>
+  unknown > 0 ? `≥ ${amount.startsWith("<") ? dollars(0) : amount}` : amount;
 
 // moneyLike returns what writes the amounts of a column, all with the same decimals: four
 // if none reaches a dollar. Smaller amounts are "<$0.01".

@@ -441,8 +441,7 @@ function Figure({
   const text = textOf(c, r);
   if (text === "–" || amount(c, r) === 0) return <>{text}</>;
   const estimated = estimates.includes(c.metric?.id ?? c.field) && figure(r, "estimatedAttempts") > 0;
-  const written =
-    short && c.text === number ? compact(amount(c, r)) : spend && c.text === money ? spend(amount(c, r)) : text;
+  const written = textOf(c, r, short && c.text === number ? compact : spend && c.text === money ? spend : c.text);
   return (
     <a
       class="plain"
@@ -450,7 +449,7 @@ function Figure({
       title={estimated ? `${text}, partly estimated` : written === text ? undefined : text}
       aria-label={what && `${what}: ${written}${written === text ? "" : ` (${text})`}`}
     >
-      {estimated && "≈ "}
+      {estimated && !written.startsWith("≥") && "≈ "}
       {written}
     </a>
   );

@@ -1,5 +1,5 @@
 import type { Machine } from "../../api";
-import { clock, compact, count, day, money, number, percent } from "../../format";
+import { clock, compact, count, day, lowerBound, money, number, percent } from "../../format";
 import { to } from "../../route";
 import { successRate } from "../usage/columns";
 import { dayMs, hourMs, startOf } from "../usage/span";
@@ -51,6 +51,10 @@ export async function loadSeries(machine: Machine, range: Range): Promise<Series
 
 // failed returns the requests that no account served.
 export const failed = (c: Counts) => (c.providerFailed ?? 0) + (c.noAccount ?? 0);
+
+// spent marks what was spent, if a part of it is unknown; other figures are as they are.
+const spent = ({ metric }: { metric: string }, c: Counts, text: string) =>
+  lowerBound(text, metric === "cost" ? c.unpricedAttempts : 0);
 
 interface Figure {
   name: string;
@@ -124,15 +128,15 @@ export function Figures({
             <dt>
               <a href={usage(f.metric)}>{f.name}</a>
             </dt>
-            <dd title={value === undefined ? "" : f.text(value)}>
-              {value === undefined ? "–" : (f.short ?? f.text)(value)}
+            <dd title={value === undefined ? "" : spent(f, total, f.text(value))}>
+              {value === undefined ? "–" : spent(f, total, (f.short ?? f.text)(value))}
             </dd>
             <dd class="note">{note}</dd>
             <dd>
               <Bars
                 values={steps.map(({ at, row }) => {
                   const n = f.value(row);
-                  return { n, title: `${when(at)}: ${n === undefined ? "–" : f.text(n)}` };
+                  return { n, title: `${when(at)}: ${n === undefined ? "–" : spent(f, row, f.text(n))}` };
                 })}
               />
             </dd>

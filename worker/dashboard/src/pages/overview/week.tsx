@@ -1,5 +1,5 @@
 import type { Machine } from "../../api";
-import { compact, day, dollars, moneyLike, weekday } from "../../format";
+import { compact, day, dollars, lowerBound, moneyLike, weekday } from "../../format";
 import { Section } from "../../layout";
 import { to } from "../../route";
 import { Bars, type Counts, failed, type Series } from "./figures";
@@ -15,10 +15,10 @@ const rows: { name: string; metric: string; bad?: boolean; value: (c: Counts) =>
 // Week shows the last seven days: what was asked, what failed and what it cost.
 export function Week({ machine, series: { steps } }: { machine: Machine; series: Series }) {
   const money = moneyLike([1]); // with cents, as seven columns have room for;
-  const text = (metric: string, n?: number) => {
+  const text = (metric: string, row: Counts, n?: number) => {
     if (n === undefined) return "–";
     if (metric !== "cost") return compact(n);
-    return n >= wholeFrom ? dollars(n, 0, 0) : money(n);
+    return lowerBound(n >= wholeFrom ? dollars(n, 0, 0) : money(n), row.unpricedAttempts);
   };
   return (
     <Section title="Last 7 days" actions={<a href={`${to(machine.id, "usage")}?range=7d`}>Usage</a>}>
@@ -46,7 +46,7 @@ export function Week({ machine, series: { steps } }: { machine: Machine; series:
                   return (
                     <td key={at} class={bad && n ? "bad" : ""}>
                       <Bars values={[{ n, title: "" }]} most={most} />
-                      {text(metric, n)}
+                      {text(metric, row, n)}
                     </td>
                   );
                 })}

@@ -2,7 +2,7 @@
 // its last error.
 import { sentence } from "../../api";
 import type { ConnectionRow } from "../../api-types";
-import { count, money } from "../../format";
+import { count, lowerBound, money } from "../../format";
 import { Time } from "../../time";
 import { hasFailed } from "./health";
 
@@ -37,7 +37,8 @@ export function Used({ c }: { c: ConnectionRow }) {
       </span>
       {c.spentMonthUsd > 0 && (
         <span>
-          {money(c.spentTodayUsd)} today, {money(c.spentMonthUsd)} this month
+          {lowerBound(money(c.spentTodayUsd), unpriced)} today, {lowerBound(money(c.spentMonthUsd), unpriced)} this
+          month
         </span>
       )}
       {unpriced > 0 && <span>{count(unpriced, "attempt")} without a known price this month</span>}

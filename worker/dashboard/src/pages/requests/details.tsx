@@ -12,7 +12,7 @@ import { Badge, Cut, Notice } from "../../ui";
 import { Bodies } from "./bodies";
 import { explainLink } from "./explain";
 import { outcome, statusText } from "./outcome";
-import { Models } from "./row";
+import { costText, Models } from "./row";
 import { Waterfall } from "./waterfall";
 
 interface Props {
@@ -29,8 +29,8 @@ interface Props {
 function costOf(r: RequestRow) {
   if (r.priced) return (r.estimated ? "≈ " : "") + money(r.costUsd ?? 0);
   const parts = r.unpricedParts?.map((p) => p.replaceAll("_", " ")).join(", ");
-  if (parts) return `No price for: ${parts}`;
-  return r.inputTokens ? "No known price" : undefined;
+  const why = parts ? `No price for: ${parts}` : r.inputTokens && "No known price";
+  return r.costUsd ? [costText(r, money), why].filter(Boolean).join(", ") : why || undefined;
 }
 
 // Details is the drawer with everything that is stored of a request.

@@ -1,14 +1,14 @@
 import { now } from "../../clock";
 import type { ComponentChildren } from "preact";
 import type { RequestRow } from "../../api-types";
-import { moneyLike, monthDay, number } from "../../format";
+import { lowerBound, moneyLike, monthDay, number } from "../../format";
 import { Time } from "../../time";
 import { Badge, Cut } from "../../ui";
 import { outcome, statusText } from "./outcome";
 
 // Estimated marks a figure that the provider did not state.
 export function Estimated({ r, children }: { r: RequestRow; children: ComponentChildren }) {
-  if (!r.estimated || children === "–") return <>{children}</>;
+  if (!r.estimated || children === "–" || String(children).startsWith("≥")) return <>{children}</>;
   return <span title="Estimated by weir: the provider did not state all of the tokens.">≈ {children}</span>;
 }
 
@@ -32,6 +32,10 @@ export function Models({ r }: { r: RequestRow }) {
     </span>
   );
 }
+
+// costText returns the cost of a request, as a lower bound if a part of it is unknown.
+export const costText = (r: RequestRow, write: (usd: number) => string) =>
+  r.priced || r.costUsd ? lowerBound(write(r.costUsd ?? 0), r.priced ? 0 : 1) : "–";
 
 const cost = moneyLike([]); // with four decimals
 
@@ -80,7 +84,7 @@ export function Row({
         </Estimated>
       </td>
       <td class="num">
-        <Estimated r={r}>{r.priced ? cost(r.costUsd ?? 0) : "–"}</Estimated>
+        <Estimated r={r}>{costText(r, cost)}</Estimated>
       </td>
       <td class="fill key">
         <Cut>{keyName}</Cut>

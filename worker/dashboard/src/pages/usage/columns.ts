@@ -1,6 +1,6 @@
 // The figures of usage. To add one that GET /api/usage returns, add a row to
 // columns: the table, the tiles and the chart follow.
-import { money, number, percent } from "../../format.ts";
+import { lowerBound, money, number, percent } from "../../format.ts";
 import { reasons } from "../requests/outcome.ts";
 
 // Dimensions are what the rows of GET /api/usage are grouped by.
@@ -220,8 +220,12 @@ const figures = (r: UsageRow) => r as unknown as Figures;
 // amount returns the value of a column in a row, 0 if it is missing.
 export const amount = (c: Column, r: UsageRow) => (c.value ? c.value(figures(r)) : (figures(r)[c.field] ?? 0));
 
-// textOf returns the value of a column in a row as text.
-export const textOf = (c: Column, r: UsageRow) => (c.unknown?.(figures(r)) ? "–" : c.text(amount(c, r)));
+// textOf returns the value of a column in a row as text, an amount of which a part is unknown as
+// a lower bound.
+export function textOf(c: Column, r: UsageRow, write = c.text): string {
+  if (c.unknown?.(figures(r))) return "–";
+  return lowerBound(write(amount(c, r)), c.text === money ? figure(r, "unpricedAttempts") : 0);
+}
 
 // partsOf returns the parts of a metric's bar.
 export const partsOf = (c: Column) =>

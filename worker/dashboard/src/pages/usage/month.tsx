@@ -6,10 +6,11 @@ import { useLoad } from "../../hooks";
 import { Load, Section, Table } from "../../layout";
 import { useFilter } from "../../route";
 import { Cut, Field } from "../../ui";
-import { figure, type UsageRow } from "./columns";
+import { columns, figure, textOf, type UsageRow } from "./columns";
 import { type Group, groupName, groupRows, type Ids, type Report } from "./report";
 import { monthOf, months, startOf, utcDay } from "./span";
 
+const spend = columns.find((c) => c.field === "costUsd")!;
 const storedMonths = 13;
 const stored = () => months(now(), storedMonths);
 
@@ -104,7 +105,7 @@ function Total({
                     </th>
                     <td class="num">{number(figure(r.of, "requests"))}</td>
                     <td class="num">{number(tokens(r.of))}</td>
-                    <td class="num">{cost(figure(r.of, "costUsd"))}</td>
+                    <td class="num">{textOf(spend, r.of, cost)}</td>
                   </tr>
                 ))}
               </tbody>

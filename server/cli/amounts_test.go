@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+// An amount of which a part is not known is a lower bound, and one of which nothing is known is no 0.
+func TestAmountsSayWhatIsUnknown(t *testing.T) {
+	for _, tt := range []struct {
+		columns        []column
+		row, cell, out string
+	}{
+		{usageColumns, `{"costUsd":1.234}`, "COST", "$1.23"},
+		{usageColumns, `{}`, "COST", "$0.00"},
+		{usageColumns, `{"costUsd":0.0012,"unpricedAttempts":2}`, "COST", "≥ $0.0012"},
+		{usageColumns, `{"unpricedAttempts":2}`, "COST", "unknown"},
+		{usageColumns, `{"providerFailed":2,"noAccount":3}`, "FAILED", "5"},
+		{requestColumns, `{"costUsd":1.234,"priced":true,"inputTokens":9}`, "COST", "$1.23"},
+		{requestColumns, `{"priced":true,"inputTokens":9}`, "COST", "$0.00"},
+		{requestColumns, `{"costUsd":1.234,"inputTokens":9}`, "COST", "≥ $1.23"},
+		{requestColumns, `{"inputTokens":9}`, "COST", "unknown"},
+		{requestColumns, `{}`, "COST", ""}, // not sent
+		{budgetColumns, `{"unit":"usd","spent":1.234,"limit":20}`, "SPENT", "$1.23"},
+		{budgetColumns, `{"unit":"usd","spent":1.234,"limit":20,"unpricedCalls":1}`, "SPENT", "≥ $1.23"},
+		{budgetColumns, `{"unit":"usd","spent":0,"limit":20,"unpricedCalls":1}`, "SPENT", "≥ $0.00"},
+		{budgetColumns, `{"unit":"usd","spent":0,"limit":20}`, "LIMIT", "$20.00"},
+		{budgetColumns, `{"unit":"tokens","spent":12000,"limit":20000}`, "SPENT", "12000"},
+		{budgetColumns, `{"unit":"tokens","spent":12000,"limit":20000}`, "LIMIT", "20000"},
+	} {
+		row := new(app).rows(tt.columns, []gjson.Result{gjson.Parse(tt.row)}).rows[0]
+		for i, c := range tt.columns {
+			if c.title == tt.cell && strings.TrimSpace(row[i].text) != tt.out {
+				t.Errorf("%s: %s %q, want %q", tt.row, tt.cell, row[i].text, tt.out)
+			}
+		}
+	}
+}
