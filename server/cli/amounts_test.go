@@ -38,3 +38,16 @@ func TestAmountsSayWhatIsUnknown(t *testing.T) {
 		}
 	}
 }
+
+// A group of requests without a key, an account or another name has words for that.
+func TestUsageNamesWhatHasNoName(t *testing.T) {
+	for by, want := range map[string]string{
+		"key": "no key", "account": "no account", "model": "unknown model", "provider": "no provider", "endpoint": "other", "tool": "unknown tool", "person": "no person",
+	} {
+		for row, want := range map[string]string{"{}": want, `{"keyId":"x","connectionId":"x","model":"x","provider":"x","endpoint":"x","tool":"x","tag":"x"}`: "x"} {
+			if got := new(app).rows([]column{usageBy[by]}, []gjson.Result{gjson.Parse(row)}).rows[0][0].text; got != want {
+				t.Errorf("%s of %s: %q, want %q", by, row, got, want)
+			}
+		}
+	}
+}

@@ -353,11 +353,14 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // usageBy are the words of --by and their columns.
 var usageBy = map[string]column{
-	"key": {title: "KEY", path: "keyId", show: named}, "account": {title: "ACCOUNT", path: "connectionId", show: named},
-	"model": {title: "MODEL", path: "model", show: modelOf}, "provider": {title: "PROVIDER", path: "provider"},
-	"endpoint": {title: "ENDPOINT", path: "endpoint"}, "month": {title: "MONTH", path: "month"},
-	"day": {title: "DAY", path: "day"}, "hour": {title: "HOUR", path: "hour"}, "tool": {title: "TOOL", path: "tool"},
-	"person": {title: "PERSON", path: "tag", show: personOf},
+	"key":      {title: "KEY", path: "keyId", show: named, none: "no key"},
+	"account":  {title: "ACCOUNT", path: "connectionId", show: named, none: "no account"},
+	"model":    {title: "MODEL", path: "model", none: "unknown model"},
+	"provider": {title: "PROVIDER", path: "provider", none: "no provider"},
+	"endpoint": {title: "ENDPOINT", path: "endpoint", none: "other"},
+	"month":    {title: "MONTH", path: "month"}, "day": {title: "DAY", path: "day"}, "hour": {title: "HOUR", path: "hour"},
+	"tool":   {title: "TOOL", path: "tool", none: "unknown tool"},
+	"person": {title: "PERSON", path: "tag", show: personOf, none: "no person"},
 }
 
 // usage prints usage and its sum.
@@ -370,7 +373,7 @@ func (a *app) usage(ctx context.Context, in *input) error {
 	for _, g := range strings.Split(by, ",") {
 		c, ok := usageBy[g]
 		if tag, isTag := strings.CutPrefix(g, "tag:"); isTag {
-			c, ok = column{title: strings.ToUpper(tag), path: "tag"}, true
+			c, ok = column{title: strings.ToUpper(tag), path: "tag", none: "no " + tag}, true
 		}
 		if !ok {
 			return Usagef("usage --by %s: write a list of key, person, account, model, provider, endpoint, tool, tag:NAME, month, day and hour", by)

@@ -39,6 +39,7 @@ func plain(text string) cell { return cell{text: clean(text)} }
 // shown, as a text without a function.
 type column struct {
 	title, path string
+	none        string // in place of an empty text
 	show        func(a *app, v gjson.Result) cell
 	right       bool
 	extra       bool // left out where the terminal is narrow
@@ -65,11 +66,13 @@ func (a *app) rows(columns []column, rows []gjson.Result) table {
 			if c.path != "" {
 				v = r.Get(c.path)
 			}
-			if c.show != nil {
-				line = append(line, c.show(a, v))
-			} else {
-				line = append(line, text(a, v))
+			show := c.show
+			if show == nil {
+				show = text
 			}
+			one := show(a, v)
+			one.text = cmp.Or(one.text, c.none)
+			line = append(line, one)
 		}
 		t.add(line...)
 	}
@@ -480,9 +483,6 @@ func changed(_ *app, v gjson.Result) cell {
 	}
 	return plain(strings.Join(names, ", "))
 }
-
-// modelOf shows the model of a group, whose name is empty for requests of names that no model has.
-func modelOf(_ *app, v gjson.Result) cell { return plain(cmp.Or(v.String(), "unknown model")) }
 
 func servedModel(_ *app, v gjson.Result) cell {
 	if m := v.Get("model").String(); m != "" {
