@@ -161,7 +161,7 @@ func page(d *Descriptor, id, alias, name string) string {
 	fmt.Fprintf(&b, "\n## Connect\n\nIn the dashboard, on the page *Providers*, or in a terminal:\n\n```sh\n%s\n```\n\nOver HTTP, with a key of scope `manage`:\n\n", command(d, id))
 	fmt.Fprintf(&b, "```sh\ncurl https://weir.example.com/api/providers -H \"Authorization: Bearer $MANAGE_KEY\" \\\n  -H 'content-type: application/json' -d '%s'\n```\n", connection(d, id))
 	if d.Compatible {
-		b.WriteString("\nThe digits at the end of the provider are any eight or more hexadecimal digits: each server has its own. Without an API key the server's list of models is not fetched: enter any text as the key, or name models in `enabledModels`.\n")
+		b.WriteString("\nThe digits at the end of the provider are any eight or more hexadecimal digits: each server has its own. Without an API key `GET /v1/models` does not list the models of the server: enter any text as the key, or name models in `enabledModels`.\n")
 	}
 	var vars [][2]string
 	for _, v := range d.Vars {

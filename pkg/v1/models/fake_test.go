@@ -162,5 +162,6 @@ func body(resp *httpmsg.Response, err error) string {
 const compatibleID, anthropicID = "openai-compatible-0123abcd", "anthropic-compatible_0123abcd"
 
 func compat(base string) store.Connection {
-	return store.Connection{Provider: compatibleID, Data: store.ProviderData{BaseURL: base, Prefix: "c"}}
+	return store.Connection{Provider: compatibleID, Data: store.ProviderData{BaseURL: base, Prefix: "c"},
+		Secrets: map[string]secret.Sealed{store.APIKey: "sealed"}}
 }

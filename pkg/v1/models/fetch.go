@@ -33,12 +33,9 @@ const (
 )
 
 // compatibleRequest asks a compatible provider for its list.
-// See docs/reference/spec.md, 4.2.1 to 4.2.4 and 4.2.8.
+// See docs/reference/spec.md, 4.2.2 to 4.2.4 and 4.2.8.
 func compatibleRequest(row *provider.Descriptor, conn *store.Connection, cred provider.Credential,
 	timeout time.Duration) (*upstream.Request, error) {
-	if cred.APIKey.IsZero() {
-		return nil, provider.ErrNoCredential
-	}
 	// The row judges the address; its own form of it may differ from
 	// docs/reference/spec.md, 4.2.1 where more than one slash ends it.
 	if _, _, err := row.Endpoint(conn, "models", ""); err != nil {

@@ -111,16 +111,6 @@ func TestFetchAddressesAndHeaders(t *testing.T) {
 	}
 }
 
-func TestFetchNeedsAnAPIKey(t *testing.T) {
-	up := newScript(fake.NewClock(time.Time{}))
-	up.json("", 200, `[{"id":"a"}]`)
-	conn := compat("https://a.example")
-	ids := fetchIDs(context.Background(), up, &conn, provider.Credential{AccessToken: secret.New("t")})
-	if ids != nil || len(up.Seen) != 0 {
-		t.Errorf("ids %v after %d calls, want none", ids, len(up.Seen))
-	}
-}
-
 func TestFetchFailuresGiveNothing(t *testing.T) {
 	for _, status := range []int{199, 204, 301, 302, 308, 400, 401, 403, 404, 429, 500, 503, 529, 600, 999} {
 		if ids, _ := fetchWith(t, compat("https://a.example"), status, ""); ids != nil {

@@ -165,11 +165,7 @@ test("a compatible server without keys is called without one", async () => {
   const c = await me.api("POST", "/providers", open);
   assert.deepEqual([c.status, c.hasKey], ["active", false]);
   const tested = await me.api("POST", `/providers/${c.id}/test`, {});
-  assert.deepEqual([tested.ok, tested.error], [false, "unsupported"]);
-  assert.match(
-    tested.message,
-    /^Without an API key the server's model list is not fetched.* Enter any text as the key/,
-  );
+  assert.deepEqual([tested.ok, tested.error, typeof tested.model], [true, null, "string"]);
   up.clear();
   assert.equal((await me.post("/v1/chat/completions", { model: "own/test-chat", messages: hello })).status, 200);
   assert.equal(up.seen.at(-1).headers.authorization, undefined);
