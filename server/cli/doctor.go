@@ -145,15 +145,15 @@ func (f *findings) keys(a *app, rows []gjson.Result) {
 
 // doctor prints what is found, and fails if anything does not work.
 func (a *app) doctor(ctx context.Context, in *input) error {
-	examine, bad, problem := a.examine, failure, "not everything works"
+	examine, bad, problem := a.examine, failure, errBad
 	if in.values["security"] != "" {
-		examine, bad, problem = a.examineSecurity, warning, "not everything is safe"
+		examine, bad, problem = a.examineSecurity, warning, errors.New("not everything is safe")
 	}
 	t := table{columns: []column{{}, {}}, wrap: true}
 	var err error
 	for _, f := range examine(ctx) {
 		if f.word == bad || f.word == failure {
-			err = errors.New(problem)
+			err = problem
 		}
 		t.add(f.word, f.text)
 	}

@@ -78,7 +78,7 @@ func TestLoginStoresSeveralGateways(t *testing.T) {
 		{[]string{"keys", "--gateway", "prod", "--data", w.data}, 2, "exclude"},
 		{[]string{"keys", "--data", w.data}, 0, "manager"},
 		{[]string{"gateways", "rm", "team"}, 0, ""},
-		{[]string{"status"}, 0, "main "},
+		{[]string{"status"}, 1, "main "},
 	} {
 		code, out, failed := w.run("", tt.args...)
 		if code != tt.code || !strings.Contains(out+failed, tt.want) {

@@ -15,8 +15,8 @@ import (
 // maxGlance is the number of machines that status shows.
 const maxGlance = 20
 
-// status prints the server and its machines, a line each, and what is wrong with them. With --json
-// it prints the parts of one machine.
+// status prints the server and its machines, a line each, and what is wrong with them, and fails if
+// something does not work. With --json it prints the parts of one machine.
 func (a *app) status(ctx context.Context, in *input) error {
 	c, err := a.open(ctx)
 	if err != nil {
@@ -30,7 +30,10 @@ func (a *app) status(ctx context.Context, in *input) error {
 		return a.show(s, nil)
 	}
 	t := table{columns: []column{{}, {}}, wrap: true}
-	a.serverStatus(ctx, c, &t)
+	var bad error
+	if !a.serverStatus(ctx, c, &t) {
+		bad = errBad
+	}
 	machines, err := c.glance(ctx)
 	if err != nil {
 		return err
@@ -61,18 +64,26 @@ func (a *app) status(ctx context.Context, in *input) error {
 		}
 	}
 	for _, f := range wrong {
+		if f.word == failure {
+			bad = errBad
+		}
 		t.add(f.word, f.text)
 	}
 	_, err = a.Stdout.Write(a.render(t, false))
-	return err
+	return errors.Join(err, bad)
 }
 
+// errBad ends a command that has found something that does not work.
+var errBad = errors.New("not everything works")
+
 // serverStatus adds where a gateway is, its version and for how long it runs, as far as the
-// credential may know.
-func (a *app) serverStatus(ctx context.Context, c *client, t *table) {
+// credential may know, and reports whether it runs.
+func (a *app) serverStatus(ctx context.Context, c *client, t *table) (runs bool) {
+	runs = true
 	if c.token == "" {
 		v, err := c.call(ctx, "GET", "/server", nil)
 		if isStopped(err) {
+			runs = false
 			t.add(plain("Server"), cell{"stopped; weir serve starts it", yellow})
 		} else if err == nil {
 			up := a.Now().Sub(time.UnixMilli(v.Get("startedMs").Int()))
@@ -82,11 +93,12 @@ func (a *app) serverStatus(ctx context.Context, c *client, t *table) {
 		t.add(plain("Gateway"), plain(c.name))
 	}
 	if !c.operator() {
-		return
+		return runs
 	}
 	if v, err := c.call(ctx, "GET", "/api/version", nil); err == nil && v.Get("newer").String() != "" {
 		t.add(plain("Upgrade"), plain(v.Get("newer").String()+" is available: weir upgrade"))
 	}
+	return runs
 }
 
 // isStopped reports whether GET /server failed because the command has opened the data directory

@@ -24,16 +24,16 @@ func TestStatusAtAGlance(t *testing.T) {
 		}
 	}
 	w.ok("machines", "add", "second")
-	out = w.ok("status")
-	if !strings.Contains(out, "\nmain ") || !strings.Contains(out, "\nsecond ") || !strings.Contains(out, "second: there is no account") {
-		t.Errorf("two machines:\n%s", out)
+	code, out, _ = w.run("", "status")
+	if code != 1 || !strings.Contains(out, "\nmain ") || !strings.Contains(out, "\nsecond ") || !strings.Contains(out, "second: there is no account") {
+		t.Errorf("two machines: exit %d\n%s", code, out)
 	}
 	if out = w.ok("status", "--machine", "main"); strings.Contains(out, "second") {
 		t.Errorf("one of them:\n%s", out)
 	}
 	key := strings.TrimSpace(w.ok("keys", "add", "admin", "--scopes", "manage", "--machine", "second"))
 	code, out, failed = w.runIn(w.env("WEIR_GATEWAY", w.url, "WEIR_TOKEN", key), "", "status")
-	if code != 0 || strings.Contains(out, "main") || !strings.Contains(out, "\nMachine ") || !strings.Contains(out, "keys: 2") {
+	if code != 1 || strings.Contains(out, "main") || !strings.Contains(out, "\nMachine ") || !strings.Contains(out, "keys: 2") {
 		t.Errorf("with a key: exit %d\n%s%s", code, out, failed)
 	}
 	if code, out, failed = w.run("", "status", "--json", "--machine", "main"); code != 0 || !strings.HasPrefix(out, `{"health":`) {
@@ -63,7 +63,7 @@ func TestStatusOfAStoppedServer(t *testing.T) {
 	if code, _, text := w.run("", "init"); code != 0 {
 		t.Fatal(text)
 	}
-	if code, out, failed := w.run("", "status"); code != 0 || !strings.Contains(out, "FAIL") || !strings.Contains(out, "stopped; weir serve starts it") || !strings.Contains(out, "\nmain ") {
+	if code, out, failed := w.run("", "status"); code != 1 || !strings.Contains(out, "FAIL") || !strings.Contains(out, "stopped; weir serve starts it") || !strings.Contains(out, "\nmain ") {
 		t.Errorf("exit %d\n%s%s", code, out, failed)
 	}
 	if code, out, _ := w.run("", "doctor"); code != 1 || !strings.Contains(out, "FAIL  the server of this computer is stopped; weir serve starts it\n") {
