@@ -287,7 +287,11 @@ func (in *input) send(ctx context.Context) (gjson.Result, error) {
 	if in.method != "GET" && in.method != "DELETE" && (len(in.body) > 0 || in.method != "POST") {
 		body = in.body
 	}
-	return in.client.call(ctx, in.method, path, body)
+	v, err := in.client.call(ctx, in.method, path, body)
+	if e := (*apiError)(nil); errors.As(err, &e) {
+		e.flags = in.op.fields
+	}
+	return v, err
 }
 
 // make makes the call of an input and prints the answer.

@@ -39,12 +39,16 @@ type client struct {
 type apiError struct {
 	status int
 	body   []byte
+	flags  []field // of the command, which its message names in place of fields
 }
 
 func (e *apiError) code() string { return gjson.GetBytes(e.body, "error.code").String() }
 
-// Error returns the API's message, with commands in place of routes, and its code, by which
-// docs/troubleshooting.md is searched.
+// param returns the field that the answer is about.
+func (e *apiError) param() string { return gjson.GetBytes(e.body, "error.param").String() }
+
+// Error returns the API's message, with commands in place of routes and flags in place of fields,
+// and its code, by which docs/troubleshooting.md is searched.
 func (e *apiError) Error() string {
 	v := gjson.GetBytes(e.body, "error")
 	text := v.Get("message").String()
@@ -52,6 +56,16 @@ func (e *apiError) Error() string {
 		return fmt.Sprintf("the gateway answered with status %d, and not as weir does; check the URL", e.status)
 	}
 	text = route.ReplaceAllStringFunc(text, commandOf)
+	for _, f := range e.flags {
+		flag, _, _ := strings.Cut("--"+f.flag, ",")
+		switch name := strings.TrimPrefix(f.name, "?"); name {
+		case "":
+		case e.param():
+			text = flag + strings.TrimPrefix(text, name)
+		case allowUnknown.name:
+			text = strings.ReplaceAll(text, "set "+name+" to true to save", flag+" saves")
+		}
+	}
 	if code := e.code(); code != "" {
 		text += " (" + code + ")"
 	}
@@ -137,7 +151,7 @@ func (c *client) sendIf(ctx context.Context, method, path, etag string, body any
 	if to := res.Header.Get("Location"); res.StatusCode/100 == 3 && to != "" {
 		return nil, fmt.Errorf("%s redirects to %s; use the URL of the gateway itself", c.name, clean(to))
 	}
-	return nil, &apiError{res.StatusCode, raw}
+	return nil, &apiError{status: res.StatusCode, body: raw}
 }
 
 // unreachable returns the error of a call that got no answer.

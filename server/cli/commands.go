@@ -46,7 +46,7 @@ func commands() []group {
 			{use: "add NAME LIMIT", short: "create a budget of the machine, or of a key", long: limitText,
 				call: "POST /api/budgets", args: []string{"name"}, fields: budgetFields[2:], run: (*app).addBudget},
 			{use: "set BUDGET", short: "change the fields that flags name; the value none removes one", call: "PUT /api/budgets/{id}",
-				fields: budgetFields[:7]},
+				fields: budgetFields[:8]},
 			{use: "rm BUDGET", short: "delete a budget", call: "DELETE /api/budgets/{id}", ask: true},
 		}},
 		{"people", "person", "list, invite, change and remove the people of the machine", peopleOps},
@@ -62,7 +62,7 @@ func commands() []group {
 		{"settings", "", "show and change the settings of the machine", []op{
 			{use: "ls", short: "show the settings", call: "GET /api/settings"},
 			{use: "set NAME=VALUE…", short: "change settings; an empty value is the default", long: settingText,
-				call: "PATCH /api/settings", run: (*app).setSettings},
+				call: "PATCH /api/settings", fields: []field{allowUnknown}, run: (*app).setSettings},
 		}},
 		{ops: []op{{use: "usage", short: "add up requests, tokens and costs", call: "GET /api/usage", fields: usageFields, run: (*app).usage}}},
 		{"requests", "request", "list the latest requests; -f follows them", []op{
@@ -88,7 +88,7 @@ func commands() []group {
 				{"key", "key", "REF", "key to call with: env:NAME, file:PATH or -", asReference}}, run: (*app).chat}}},
 		{ops: []op{{use: "setup [TOOL]", short: "print the command that sets up a tool; without TOOL list the tools", long: setupText,
 			call: "POST /api/setup", args: []string{"tool"}, fields: []field{{"model", "model", "MODEL", "model that the tool uses", nil},
-				{"small-model", "smallModel", "MODEL", "model for the tool's background work", nil}}, run: (*app).setup}}},
+				{"small-model", "smallModel", "MODEL", "model for the tool's background work", nil}, allowUnknown}, run: (*app).setup}}},
 		{ops: []op{{use: "export [FILE]", short: "write the configuration of the machine", call: "GET /api/export",
 			long: "It has no secrets unless --sealed is given. Without FILE it is printed.", fields: []field{
 				{"sealed", "", toggle, "include the secrets, encrypted with a passphrase", nil}, passphrase,
@@ -154,6 +154,9 @@ var outFields = []field{
 	{"force", "", toggle, "replace that file if it exists", nil},
 }
 
+// allowUnknown accepts names of models that are refused as mistakes.
+var allowUnknown = field{"allow-unknown", "allowUnknown", toggle, "accept names of models that weir does not know", nil}
+
 var planFields = []field{
 	{"prune", "", toggle, "delete what is not in the file, in the sections that it has", nil},
 	{"secrets", "", toggle, "send the secrets of all accounts, also unchanged ones", nil},
@@ -214,7 +217,8 @@ var modelOps = []op{
 	{use: "show MODEL", short: "show what is known of a model", call: "GET /api/models/info", args: []string{"?id"}},
 	{use: "unavailable", short: "list the models that cannot be called at the moment, and why", call: "GET /api/models/availability", columns: unavailableColumns},
 	{use: "aliases", short: "list the aliases", call: "GET /api/models/alias", member: "aliases"},
-	{use: "alias ALIAS MODEL", short: "create or change an alias", call: "PUT /api/models/alias", args: []string{"alias", "model"}},
+	{use: "alias ALIAS MODEL", short: "create or change an alias", call: "PUT /api/models/alias", args: []string{"alias", "model"},
+		fields: []field{allowUnknown}},
 	{use: "unalias ALIAS", short: "delete an alias", call: "DELETE /api/models/alias", args: []string{"?alias"}},
 	{use: "custom", short: "list the models that were added", call: "GET /api/models/custom", columns: customColumns},
 	{use: "add PREFIX MODEL", short: "add a model that weir does not know, or change it", call: "POST /api/models/custom",
@@ -276,6 +280,7 @@ var keyFields = []field{
 	{"max-parallel", "maxParallel", "NUMBER", "requests at a time", asNumber},
 	{"capture-percent", "capturePercent", "NUMBER", "percentage of calls whose prompts and answers are stored", asNumber},
 	{"capture-hours", "captureHours", "NUMBER", "hours for which prompts and answers are stored", asNumber},
+	allowUnknown,
 }
 
 var budgetFields = []field{
@@ -286,6 +291,7 @@ var budgetFields = []field{
 	{"tool", "tool", "TOOL", "count only calls of this tool, such as claude-code", nil},
 	{"unpriced", "unpriced", "WORD", "what happens to models without a price: pass or refuse", nil},
 	{"webhook-url", "webhookUrl", "URL", "address that alerts are sent to", nil},
+	allowUnknown,
 	{"key", "", "KEY", "key that it limits; the whole machine by default", nil},
 }
 
@@ -296,6 +302,7 @@ var comboFields = []field{
 	{"kind", "kind", "WORD", "kind of its models, such as embedding", nil},
 	{"split-by", "splitBy", "WORD", "for weighted: what stays with one model, session or key", nil},
 	{"weights", "weights", "LIST", "for weighted: MODEL=NUMBER between commas", asWeights},
+	allowUnknown,
 }
 
 var peopleOps = []op{

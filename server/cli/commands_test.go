@@ -79,10 +79,11 @@ var steps = []step{
 	{line: "accounts providers", want: "openrouter"},
 	{line: "accounts add openai-compatible --name local --base-url UPSTREAM/v1 --prefix local --api-key env:API_KEY"},
 	{line: "accounts add openai-compatible --name spare --base-url UPSTREAM/v1 --prefix spare --api-key -", stdin: "sk-from-stdin\n"},
-	{line: "accounts add openai-compatible --name open --base-url UPSTREAM/v1 --prefix open", want: "Try one: weir call open/MODEL Hello"},
+	{line: "accounts add openai-compatible --name open --base-url UPSTREAM/v1 --prefix open", want: "weir accounts models open does"},
+	{line: "accounts test open", want: "ok, "},
 	{line: "call open/echo Hello", want: "You said: Hello"},
 	{line: "accounts rotate open", stdin: "any text", want: "ok, "},
-	{line: "accounts add openai-compatible --prefix open", code: 1, want: "--base-url is required"},
+	{line: "accounts add openai-compatible --prefix open", code: 1, want: "weir: --base-url is required for this provider"},
 	{line: "accounts rm open --yes"},
 	{line: "accounts add openai --api-key sk-literal", code: 2, want: "others could read"},
 	{line: "accounts add openai --api-key env:MISSING", code: 1, want: "MISSING is not set"},
@@ -206,7 +207,12 @@ var steps = []step{
 	{line: "settings", want: "strategy"},
 	{line: "settings ls --json", want: `"strategy"`},
 	{line: "settings set timeZone=Europe/Berlin idleSeconds=60 capturePercent=100"},
-	{line: "settings set nonsense=1", code: 1, want: "nonsense is not a field that can be set here. The fields here are "},
+	{line: "settings set nonsense=1", code: 1, want: "nonsense is not a setting; the fields here are "},
+	{line: "settings set capturePercen=1", code: 1, want: "capturePercen is not a setting; did you mean capturePercent?"},
+	{line: "settings set capturePercent=200", code: 1, want: "weir: capturePercent must be "},
+	{line: "settings set claudeOpusModel=openai/gpt-4o-min", code: 1, want: "(--allow-unknown saves it anyway)"},
+	{line: "settings set claudeOpusModel=openai/gpt-4o-min --allow-unknown"},
+	{line: "settings set claudeOpusModel="},
 	{line: `settings set traceUpstream=["vllm.example.com:8000"]`},
 	{line: "settings --json", want: `"traceUpstream":["vllm.example.com:8000"]`},
 	{line: "settings set idleSeconds="},
@@ -245,8 +251,10 @@ var steps = []step{
 	{line: "audit -n 5 --verify", want: "Operator"},
 	{line: "audit", want: "Deleted stored prompts and answers"},
 	{line: "setup", want: "codex"},
-	{line: "setup codex", code: 1, want: "has no default model. Name one of weir models: weir setup codex --model MODEL"},
-	{line: "setup nowhere", code: 1, want: "weir setup lists them.\n"},
+	{line: "setup codex", code: 1, want: "weir: --model is required: this machine has no default model. Name one of weir models: weir setup codex --model MODEL"},
+	{line: "setup codx", code: 1, want: "no tool is called \"codx\"; did you mean codex? weir setup lists them\n"},
+	{line: "setup codex --model nonsense", code: 1, want: "weir: --model names no combo, alias or model: nonsense (--allow-unknown saves it anyway)"},
+	{line: "setup codex --model nonsense --allow-unknown", want: "/setup/codex.sh"},
 	{line: "setup codex --model local/echo", want: "/setup/codex.sh"},
 	{line: "setup curl", want: "__KEY__"},
 	{line: "export", want: `"format"`},
@@ -487,6 +495,10 @@ func TestCommandsWorkOnADataDirectory(t *testing.T) {
 	}
 	if _, out, failed := w.run("", "models"); !strings.Contains(out, "local/echo") || failed != "" {
 		t.Errorf("models with an account: %s%s", out, failed)
+	}
+	const warned = "weir: warning: weir models does not list local/eco; did you mean local/echo? weir call local/eco Hello tries it\n"
+	if code, out, failed := w.run("", "setup", "codex", "--model", "local/eco"); code != 0 || !strings.Contains(out, "/setup/codex.sh") || failed != warned {
+		t.Errorf("setup of a model that is not listed: exit %d, %s%s", code, out, failed)
 	}
 	// One key serves the calls of an hour, so the audit log has one record of them. One that was
 	// revoked is replaced.

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"weir/pkg/catalog"
 )
 
 // removeMachine deletes a machine and says until when it can be restored.
@@ -156,11 +158,11 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 		}
 	}
 	v, err := in.send(ctx)
+	all := reflect.TypeFor[FileSettings]()
+	if e := (*apiError)(nil); errors.As(err, &e) && in.body[e.param()] != nil && fieldOf(all, e.param()) == nil {
+		return fmt.Errorf("%s is not a setting; %s", e.param(), fieldsLike(all, e.param()))
+	}
 	if err != nil {
-		if name, ok := strings.CutSuffix(err.Error(), " is not a field that can be set here."); ok {
-			hint := fieldsLike(reflect.TypeFor[FileSettings](), name)
-			err = fmt.Errorf("%w %s", err, strings.ToUpper(hint[:1])+hint[1:])
-		}
 		return err
 	}
 	return a.show(v, func() error { return nil })
@@ -193,21 +195,16 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 	}
 	v, err := in.send(ctx) // which names an unknown provider
 	if err != nil {
-		if rest, ok := strings.CutPrefix(err.Error(), "providerSpecificData.baseUrl "); ok {
-			return errors.New("--base-url " + rest)
-		}
 		return err
 	}
 	return a.show(v, func() error {
 		err := a.stored(in.what, v)
 		name := ShellWord(clean(cmp.Or(v.Get("name").String(), v.Get("id").String())))
-		if !strings.HasSuffix(in.args[0], "-compatible") || given {
-			fmt.Fprintf(a.Stderr, "Try it: weir accounts test %s\n", name)
-			return err
+		fmt.Fprintf(a.Stderr, "Try it: weir accounts test %s\n", name)
+		if strings.HasSuffix(in.args[0], "-compatible") && !given {
+			fmt.Fprintf(a.Stderr, "It has no API key, so weir models does not list its models; weir accounts models %[1]s does.\n"+
+				"To list them, give it a key, any text if the server wants none: weir accounts rotate %[1]s\n", name)
 		}
-		prefix := clean(cmp.Or(v.Get("providerSpecificData.prefix").String(), v.Get("provider").String()))
-		fmt.Fprintf(a.Stderr, "It has no API key, so the models of the server are not listed. Try one: weir call %s/MODEL Hello\n", prefix)
-		fmt.Fprintf(a.Stderr, "To list them, give it a key, any text if the server wants none: weir accounts rotate %s\n", name)
 		return err
 	})
 }
@@ -638,7 +635,7 @@ func (a *app) printStream(ctx context.Context, res *http.Response) error {
 		}
 		v := gjson.Parse(data)
 		if v.Get("error").Exists() {
-			return &apiError{res.StatusCode, []byte(data)}
+			return &apiError{status: res.StatusCode, body: []byte(data)}
 		}
 		fmt.Fprint(a.Stdout, printable(v.Get("choices.0.delta.content").String()))
 	}
@@ -657,7 +654,9 @@ func (a *app) setup(ctx context.Context, in *input) error {
 	if len(in.args) == 0 {
 		return a.show(list, func() error { return a.print(a.rows(toolColumns, list.Get("data").Array())) })
 	}
+	var tools []string
 	for _, t := range list.Get("data").Array() {
+		tools = append(tools, t.Get("id").String())
 		if t.Get("id").String() != in.args[0] || t.Get("script").Bool() {
 			continue
 		}
@@ -670,18 +669,56 @@ func (a *app) setup(ctx context.Context, in *input) error {
 			return nil
 		})
 	}
+	if !slices.Contains(tools, in.args[0]) {
+		return fmt.Errorf("no tool is called %q; %sweir setup lists them", in.args[0], maybe(catalog.Closest(in.args[0], tools)))
+	}
 	v, err := in.send(ctx)
-	if api := (*apiError)(nil); errors.As(err, &api) && in.body["model"] == nil && gjson.GetBytes(api.body, "error.param").String() == "model" {
+	if e := (*apiError)(nil); errors.As(err, &e) && in.body["model"] == nil && e.param() == "model" {
 		return fmt.Errorf("%w Name one of weir models: weir setup %s --model MODEL", err, in.args[0])
 	}
 	if err != nil {
 		return err
+	}
+	for _, name := range []string{"model", "smallModel"} {
+		if err := a.warnUnlisted(ctx, in, name); err != nil {
+			return err
+		}
 	}
 	shell := "sh"
 	if runtime.GOOS == "windows" {
 		shell = "ps1"
 	}
 	return a.show(v, func() error { _, err := fmt.Fprintln(a.Stdout, v.Get("command."+shell)); return err })
+}
+
+// warnUnlisted warns of a model that no account lists, in a field. The API refuses names that are wrong
+// whatever the accounts have, but providers may have models that they do not list.
+func (a *app) warnUnlisted(ctx context.Context, in *input, field string) error {
+	name, _ := in.body[field].(string)
+	if !strings.Contains(name, "/") {
+		return nil
+	}
+	list, err := in.client.call(ctx, "GET", "/api/models/list/llm", nil)
+	if err != nil {
+		return err
+	}
+	var models []string
+	for _, m := range list.Get("data").Array() {
+		models = append(models, m.Get("id").String())
+	}
+	if !slices.Contains(models, name) {
+		fmt.Fprintf(a.Stderr, "weir: warning: weir models does not list %s; %sweir call %[1]s Hello tries it\n",
+			name, maybe(catalog.Closest(name, models)))
+	}
+	return nil
+}
+
+// maybe returns a question for a name that may be meant, "" without one.
+func maybe(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "did you mean " + name + "? "
 }
 
 // export writes the configuration to a file or the standard output.
