@@ -183,7 +183,8 @@ func TestInitWorksBesideAServerAndWithoutOne(t *testing.T) {
 		t.Errorf("the link of init: status %d", status)
 	}
 	code, second, text := output(t, home, nil, "init", "--data", data)
-	if code != 0 || strings.Contains(second, "sk-") || strings.Contains(second, " serve --data ") {
+	if code != 0 || strings.Contains(second, "sk-") || strings.Contains(second, " serve --data ") ||
+		!strings.Contains(second, " keys add NAME --data "+data+"\n") {
 		t.Errorf("init beside the server: exit %d, %q %s", code, second, text)
 	}
 	if m := signInCode.FindStringSubmatch(second); m == nil || m[1] != base {
