@@ -179,6 +179,12 @@ var aliases = map[string][]string{
 	"set": {"update"},
 }
 
+// elsewhere are the words that other programs have for a command.
+var elsewhere = map[string]string{
+	"start": "serve", "run": "serve", "up": "serve", "link": "init", "dashboard": "init", "providers": "accounts providers",
+	"log": "requests -f", "logs": "requests -f", "config": "settings", "install": "service install", "update": "upgrade",
+}
+
 // UnknownCommand returns the error of a word that is no command of c.
 func UnknownCommand(c *cobra.Command, args []string) error {
 	c.SuggestionsMinimumDistance = 2
@@ -186,6 +192,9 @@ func UnknownCommand(c *cobra.Command, args []string) error {
 	if c.HasParent() {
 		of = " " + path(c)
 		name = path(c) + " " + args[0]
+	}
+	if other := elsewhere[args[0]]; other != "" && of == "" {
+		return Usagef("unknown command %q; did you mean weir %s?", name, other)
 	}
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		return Usagef("unknown command %q; did you mean weir%s %s?", name, of, strings.Join(near, " or "))

@@ -13,7 +13,8 @@ func commands() []group {
 				run: (*app).useGateway},
 			{use: "rm NAME", short: "forget the credential of a gateway", run: (*app).forgetGateway},
 		}},
-		{ops: []op{{use: "status", short: "show the server and its machines at a glance, and what is wrong", run: (*app).status}}},
+		{ops: []op{{use: "status", short: "show the server and its machines at a glance, and what is wrong",
+			long: failText, run: (*app).status}}},
 		{"machines", "machine", "list, create, rename, delete and restore machines, the workspaces of a gateway; needs the operator token", []op{
 			{use: "ls", short: "list machines", call: "GET /api/machines", columns: machineColumns, fields: []field{
 				{"deleted", "?deleted", toggle, "list the deleted machines that can still be restored", nil}}},
@@ -70,11 +71,11 @@ func commands() []group {
 				fields: requestFields, run: (*app).requests},
 			{use: "show ID", short: "show a request with its attempts", call: "GET /api/requests/{}"},
 		}},
-		{"captures", "capture", "list, show and delete stored bodies of requests", []op{
+		{"captures", "capture", "list, show and delete stored prompts and answers", []op{
 			{use: "ls", short: "list captures", call: "GET /api/captures", columns: captureColumns, run: (*app).listNamed},
-			{use: "show REQUEST", short: "print the bodies of a request", call: "GET /api/captures/{}"},
-			{use: "rm REQUEST", short: "delete the bodies of a request", call: "DELETE /api/captures/{}", ask: true},
-			{use: "clear", short: "delete all stored bodies", call: "DELETE /api/captures", ask: true},
+			{use: "show REQUEST", short: "print the stored prompt and answer of a request", call: "GET /api/captures/{}"},
+			{use: "rm REQUEST", short: "delete the stored prompt and answer of a request", call: "DELETE /api/captures/{}", ask: true},
+			{use: "clear", short: "delete all stored prompts and answers", call: "DELETE /api/captures", ask: true},
 		}},
 		{ops: []op{{use: "audit", short: "list who changed what", call: "GET /api/audit", columns: auditColumns, fields: []field{
 			{"limit,n", "?limit", "NUMBER", "number of records, 50 by default", nil}, {"text", "?q", "TEXT", "only records that contain TEXT", nil},
@@ -115,9 +116,10 @@ func commands() []group {
 		{ops: []op{{use: "plan [FILE]", short: "show what apply would change; exit code 0 if nothing, 2 otherwise", long: planText,
 			fields: append([]field{{"schema", "", toggle, "print the JSON Schema of the file", nil}}, planFields...), run: (*app).plan}}},
 		{ops: []op{{use: "apply [FILE]", short: "change the machine to match weir.yaml", long: planText, fields: planFields, ask: true, run: (*app).apply}}},
-		{ops: []op{{use: "pull [FILE]", short: "print the configuration of the machine, or write it to FILE", call: "GET /api/settings", run: (*app).pull,
+		{ops: []op{{use: "pull [FILE]", short: "print the configuration of the machine, or write it to FILE",
+			long: "weir plan and weir apply read it. In place of secrets it names variables of the environment.", call: "GET /api/settings", run: (*app).pull,
 			fields: []field{{"force", "", toggle, "replace FILE if it exists", nil}}}}},
-		{ops: []op{{use: "doctor", short: "examine a gateway and its machine, and say what to do", run: (*app).doctor, fields: []field{
+		{ops: []op{{use: "doctor", short: "examine a gateway and its machine, and say what to do", long: failText, run: (*app).doctor, fields: []field{
 			{"security", "", toggle, "check files, the network, secrets and the keys of all machines for risks", nil}}}}},
 		{ops: []op{{use: "api METHOD PATH", short: "call any route of the API, for scripts", run: (*app).api, fields: []field{
 			{"body", "", "FILE", "file with the body in JSON, - for the standard input", nil}}}}},
@@ -128,6 +130,7 @@ const (
 	idpText      = "A rule is for all machines: editor:groups=ai,owner:groups=admins. In JSON it may have\na path of claims and machines:\n  '[{\"claim\":[\"realm_access\",\"roles\"],\"value\":\"ai\",\"role\":\"editor\",\"machines\":[\"ID\"]}]'\nRegister the redirect address https://GATEWAY/oidc/callback at the provider."
 	removeText   = "It can be restored for 7 days. With --now it is erased at once, with its credentials."
 	loginText    = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
+	failText     = "The exit code is 1 if something does not work."
 	limitText    = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
 	settingText  = "A value is a text, a number, or a list or an object of JSON:\n  weir settings set defaultModel=openai/gpt-6.1-sol 'modelPrices={\"openai/own\":\"1/2\"}'"
 	inviteText   = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. Only members have limits; each\ncall sets all of them."
@@ -173,7 +176,8 @@ var accountOps = []op{
 		fields: accountFields[:1], run: (*app).signIn},
 	{use: "set ACCOUNT", short: "change the fields that flags name; the value none removes one", call: "PUT /api/providers/{id}", fields: accountFields},
 	{use: "test ACCOUNT", short: "call the provider once", call: "POST /api/providers/{id}/test", run: (*app).test},
-	{use: "rotate ACCOUNT", short: "replace the credential of an account, and test it", call: "PUT /api/providers/{id}",
+	{use: "rotate ACCOUNT", short: "replace the credential of an account, and test it",
+		long: "Without a flag it asks for the API key, without echo, or reads it from the standard input.", call: "PUT /api/providers/{id}",
 		fields: credentials, run: (*app).rotateAccount},
 	{use: "pause ACCOUNT", short: "make no calls with an account", call: "PUT /api/providers/{id}", body: map[string]any{"isActive": false}},
 	{use: "resume ACCOUNT", short: "make calls with an account again", call: "PUT /api/providers/{id}", body: map[string]any{"isActive": true}},

@@ -149,7 +149,10 @@ func (a *app) models(ctx context.Context, in *input) error {
 // setSettings reads NAME=VALUE.
 func (a *app) setSettings(ctx context.Context, in *input) error {
 	for _, one := range in.args {
-		name, value, _ := strings.Cut(one, "=")
+		name, value, ok := strings.Cut(one, "=")
+		if !ok {
+			return Usagef("settings set %s: write NAME=VALUE; NAME= is the default", one)
+		}
 		in.body[name] = value
 		if v := gjson.Parse(value); value == "" {
 			in.body[name] = nil
@@ -159,8 +162,10 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 	}
 	v, err := in.send(ctx)
 	all := reflect.TypeFor[FileSettings]()
-	if e := (*apiError)(nil); errors.As(err, &e) && in.body[e.param()] != nil && fieldOf(all, e.param()) == nil {
-		return fmt.Errorf("%s is not a setting; %s", e.param(), fieldsLike(all, e.param()))
+	if e := (*apiError)(nil); errors.As(err, &e) {
+		if _, sent := in.body[e.param()]; sent && fieldOf(all, e.param()) == nil {
+			return fmt.Errorf("%s is not a setting; %s", e.param(), fieldsLike(all, e.param()))
+		}
 	}
 	if err != nil {
 		return err
@@ -233,7 +238,7 @@ func (a *app) test(ctx context.Context, in *input) error {
 		if v.Get("ok").Bool() {
 			fmt.Fprintf(a.Stdout, "ok, %s %s\n", clean(v.Get("model").String()), seconds(a, v.Get("latencyMs")).text)
 		} else {
-			fmt.Fprintf(a.Stdout, "%s (status %d): %s\n", v.Get("error"), v.Get("status").Int(), clean(v.Get("message").String()))
+			fmt.Fprintf(a.Stdout, "%s (%s)\n", clean(v.Get("message").String()), clean(v.Get("error").String()))
 		}
 		return nil
 	})

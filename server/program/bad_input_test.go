@@ -64,7 +64,7 @@ func TestMistakesAreOneLineAndChangeNothing(t *testing.T) {
 		code  int
 		want  []string
 	}{
-		{"unknown command", func(*testing.T, string) ([]string, []string) { return []string{"start"}, nil }, 2, []string{"unknown command", "weir help"}},
+		{"unknown command", func(*testing.T, string) ([]string, []string) { return []string{"frobnicate"}, nil }, 2, []string{"unknown command", "weir help"}},
 		{"command that is nearly one", func(*testing.T, string) ([]string, []string) { return []string{"server"}, nil }, 2, []string{"unknown command", "did you mean weir serve?"}},
 		{"unknown flag", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--port", "1"}, nil }, 2, []string{"unknown flag --port", "weir help serve"}},
 		{"flag without value", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--listen"}, nil }, 2, []string{"--listen needs a value"}},

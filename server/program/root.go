@@ -69,7 +69,11 @@ func (r *run) root() *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.Use, c.Short = "completion SHELL", "print the completion script of bash, zsh, fish or powershell"
+		c.Long = completionText
 		c.Annotations = map[string]string{"order": lastOrder}
+		for _, shell := range c.Commands() {
+			shell.Short = "print the script of " + shell.Name()
+		}
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = func(*cobra.Command, []string) error {
 			return usagef("completion: name a shell: bash, zsh, fish or powershell")
@@ -85,6 +89,12 @@ func (r *run) root() *cobra.Command {
 	})
 	return root
 }
+
+const completionText = "To load it:\n" +
+	"  weir completion bash > ~/.local/share/bash-completion/completions/weir\n" +
+	"  weir completion zsh > \"${fpath[1]}/_weir\"\n" +
+	"  weir completion fish > ~/.config/fish/completions/weir.fish\n" +
+	"  weir completion powershell | Out-String | Invoke-Expression"
 
 // serverCommand returns row i of commands as a command of cobra.
 func (r *run) serverCommand(i int, c command) *cobra.Command {
@@ -111,7 +121,8 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		Annotations: map[string]string{"order": lastOrder},
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
+			word := func(r rune) bool { return r == ' ' || r == '|' }
+			if err != nil || len(rest) > 0 && !slices.Contains(strings.FieldsFunc(c.Use, word), rest[0]) { // token rotate
 				return cli.UnknownCommand(c, rest)
 			}
 			return c.Help()
