@@ -213,7 +213,7 @@ func nothing(c *cobra.Command) string {
 	}
 	what, ok := strings.CutPrefix(list.Short, "list ")
 	if !ok {
-		return ""
+		return "There is nothing to show."
 	}
 	if list.Name() != "ls" || !list.HasParent() {
 		return "No " + strings.TrimPrefix(what, "the ") + "."

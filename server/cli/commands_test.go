@@ -258,7 +258,11 @@ var steps = []step{
 	{line: "setup codex --model nonsense", code: 1, want: "weir: --model names no combo, alias or model: nonsense (--allow-unknown saves it anyway)"},
 	{line: "setup codex --model nonsense --allow-unknown", want: "/setup/codex.sh"},
 	{line: "setup codex --model local/echo", want: "/setup/codex.sh"},
-	{line: "setup curl", want: "__KEY__"},
+	{line: "setup curl --model local/echo", want: `/v1/chat/completions' \
+  -H 'Authorization: Bearer __KEY__' \
+  -H 'Content-Type: application/json' \
+  -d '{"model":"local/echo",`},
+	{line: "setup claude", code: 1, want: "did you mean claude-code? "},
 	{line: "export", want: `"format"`},
 	{line: "export FOLDER/plain.json"},
 	{line: "export FOLDER/plain.json", code: 1, want: "--force"},

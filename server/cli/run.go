@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -665,17 +666,14 @@ func (a *app) setup(ctx context.Context, in *input) error {
 		if t.Get("id").String() != in.args[0] || t.Get("script").Bool() {
 			continue
 		}
-		return a.show(t, func() error { // a tool without a script
-			for _, text := range t.Get("texts").Array() {
-				fmt.Fprintf(a.Stderr, "%s:\n", clean(text.Get("where").String()))
-				fmt.Fprintf(a.Stdout, "%s\n", printable(text.Get("text").String()))
-			}
-			fmt.Fprintln(a.Stderr, "Replace __URL__, __KEY__, __MODEL__ and __SMALL__. weir keys add NAME creates a key.")
-			return nil
-		})
+		return a.show(t, func() error { return a.toolTexts(ctx, in, t) })
 	}
 	if !slices.Contains(tools, in.args[0]) {
-		return fmt.Errorf("no tool is called %q; %sweir setup lists them", in.args[0], maybe(catalog.Closest(in.args[0], tools)))
+		near := catalog.Closest(in.args[0], tools)
+		if i := slices.IndexFunc(tools, func(id string) bool { return strings.HasPrefix(id, in.args[0]) }); near == "" && i >= 0 {
+			near = tools[i] // claude
+		}
+		return fmt.Errorf("no tool is called %q; %sweir setup lists them", in.args[0], maybe(near))
 	}
 	v, err := in.send(ctx)
 	if e := (*apiError)(nil); errors.As(err, &e) && in.body["model"] == nil && e.param() == "model" {
@@ -694,6 +692,32 @@ func (a *app) setup(ctx context.Context, in *input) error {
 		shell = "ps1"
 	}
 	return a.show(v, func() error { _, err := fmt.Fprintln(a.Stdout, v.Get("command."+shell)); return err })
+}
+
+// toolTexts prints the settings of a tool without a script, with the address and the models that are known.
+func (a *app) toolTexts(ctx context.Context, in *input, tool gjson.Result) error {
+	known := map[string]string{"URL": in.client.base}
+	if in.client.token == "" { // a server of this computer, which may be stopped
+		v, _ := in.client.call(ctx, "GET", "/server", nil)
+		known["URL"] = v.Get("address").String()
+	}
+	s, _ := in.client.call(ctx, "GET", "/api/settings", nil) // which a member may not read
+	known["MODEL"] = cmp.Or(in.values["model"], s.Get("defaultModel").String())
+	known["SMALL"] = cmp.Or(in.values["small-model"], s.Get("smallModel").String(), known["MODEL"])
+	var missing []string
+	for _, text := range tool.Get("texts").Array() {
+		filled := regexp.MustCompile("__([A-Z]+)__").ReplaceAllStringFunc(text.Get("text").String(), func(mark string) string {
+			v := known[strings.Trim(mark, "_")]
+			if v == "" && !slices.Contains(missing, mark) {
+				missing = append(missing, mark)
+			}
+			return cmp.Or(v, mark)
+		})
+		fmt.Fprintf(a.Stderr, "%s:\n", clean(text.Get("where").String()))
+		fmt.Fprintf(a.Stdout, "%s\n", printable(filled))
+	}
+	fmt.Fprintf(a.Stderr, "Replace %s. weir keys add NAME creates a key.\n", strings.Join(missing, " and "))
+	return nil
 }
 
 // warnUnlisted warns of a model that no account lists, in a field. The API refuses names that are wrong
