@@ -75,7 +75,11 @@ out=$($CURL "$@") || { code=$?; printf "%s\n" "$out"; exit $code; }
 printf "%s\n" "$out"
 case $out in *'"delivered":false'*) exit 1 ;; esac`,
 	"sudo":       `exec env "$@"`,
-	"docker":     `case "$*" in load\ -i\ *.tar) exit ;; esac; test "$1" = compose -a -f compose.yaml -a "$2" = up -o "$(grep "^  $3:" compose.yaml)"`,
+	"docker":     `case "$*" in
+load\ -i\ *.tar) exit ;;
+run\ -p\ *:8787\ -v\ weir:/data\ ghcr.io/OWNER/weir) exec grep -q 'DATA_DIR=/data", "LISTEN=0.0.0.0:8787"' $REPO/scripts/tools/release/image.go ;;
+esac
+ test "$1" = compose -a -f compose.yaml -a "$2" = up -o "$(grep "^  $3:" compose.yaml)"`,
 	"journalctl": `test "$1" = -u -a -f $REPO/deploy/$2.service`,
 	"systemctl": `for unit; do case $unit in
 *.*) test -f $REPO/deploy/$unit || exit 1 ;;
