@@ -74,8 +74,8 @@ case " $* " in *\ -*f*\ *) ;; *) set -- --fail-with-body "$@" ;; esac
 out=$($CURL "$@") || { code=$?; printf "%s\n" "$out"; exit $code; }
 printf "%s\n" "$out"
 case $out in *'"delivered":false'*) exit 1 ;; esac`,
-	"sudo":       `exec env "$@"`,
-	"docker":     `case "$*" in
+	"sudo": `exec env "$@"`,
+	"docker": `case "$*" in
 load\ -i\ *.tar) exit ;;
 run\ -p\ *:8787\ -v\ weir:/data\ ghcr.io/OWNER/weir) exec grep -q 'DATA_DIR=/data", "LISTEN=0.0.0.0:8787"' $REPO/scripts/tools/release/image.go ;;
 esac
