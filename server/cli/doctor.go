@@ -117,7 +117,8 @@ func (f *findings) accounts(rows []gjson.Result) {
 		case h == "ready" || h == "untested":
 			ready++
 		default:
-			f.add(warning, "account %s (%s) is %s: %s", cmp.Or(r.Get("name").String(), r.Get("id").String()), r.Get("provider"), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
+			name := cmp.Or(r.Get("name").String(), r.Get("id").String())
+			f.add(warning, "account %s (%s) is %s: %s", name, r.Get("provider"), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
 		}
 	}
 	if len(rows) == 0 {
