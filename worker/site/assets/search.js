@@ -4,7 +4,7 @@
 const said = new Set("a an and are can do does for from how i in is it my of on or the to what when where why with".split(" "));
 
 // maintainers is what those read who change weir: it comes after what users read.
-const maintainers = /^(decisions\/|reference\/|architecture|development|extending|adding-a-provider)/;
+const maintainers = /^(decisions\/|reference\/|architecture|development|releasing|extending|adding-a-provider)/;
 
 export function indexOf(MiniSearch, sections) {
   const index = new MiniSearch({
