@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -195,12 +196,8 @@ func isText(raw []byte) bool {
 
 func looksHTML(s string) bool {
 	low := strings.ToLower(s[:min(len(s), 512)])
-	for _, tag := range [...]string{"<!doctype", "<html", "<head", "<body", "<script"} {
-		if strings.Contains(low, tag) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"<!doctype", "<html", "<head", "<body", "<script"},
+		func(tag string) bool { return strings.Contains(low, tag) })
 }
 
 // identifier reports whether s is a name like those of codes and parameters.

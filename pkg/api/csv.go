@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,9 +78,7 @@ func (h *Handler) RequestsCSV(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 		return nil, err
 	}
 	query := map[string]string{"limit": strconv.Itoa(rpc.MaxRequestsPage)}
-	for name, v := range env.Query {
-		query[name] = v
-	}
+	maps.Copy(query, env.Query)
 	env.Route, env.Query = "/api/requests", query
 	return h.csv(ctx, c, "requests", requestColumns[:], func() (rows []byte, more bool, err error) {
 		raw, cursor, err := h.requestPage(ctx, c.MachineID, env)

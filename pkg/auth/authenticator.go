@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -289,12 +290,7 @@ func hasScope(k *store.Key, scope string) bool {
 	if len(k.Scopes) == 0 {
 		return scope == ScopeData
 	}
-	for _, s := range k.Scopes {
-		if s == scope {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(k.Scopes, scope)
 }
 
 // AllowsModel reports whether a key may use a model, by its public id or combo

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,12 +97,7 @@ func (c *Config) level() error {
 
 // oneOf reports whether v is one of values, in any case.
 func oneOf(v string, values ...string) bool {
-	for _, w := range values {
-		if strings.EqualFold(v, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values, func(w string) bool { return strings.EqualFold(v, w) })
 }
 
 // Check returns an error that names the first setting that New cannot use, for a

@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"sort"
+	"slices"
 	"strings"
 
 	"weir/pkg/machine/rpc"
@@ -120,7 +120,7 @@ func (t *table) offered() []string {
 			out = append(out, path)
 		}
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }
 

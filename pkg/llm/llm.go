@@ -14,6 +14,7 @@ package llm
 import (
 	"bytes"
 	"github.com/tidwall/gjson"
+	"slices"
 
 	"weir/pkg/llm/ir"
 	"weir/pkg/llm/responses"
@@ -298,12 +299,9 @@ func TakesComments(d Dialect) bool { return !dialects[d].noComments }
 // BilledApart reports whether an answer may be billed by more than its usage object
 // states, which UsageOf reads.
 func BilledApart(d Dialect, body []byte) bool {
-	for _, mark := range dialects[d].billedMarks {
-		if bytes.Contains(body, []byte(mark)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(dialects[d].billedMarks, func(mark string) bool {
+		return bytes.Contains(body, []byte(mark))
+	})
 }
 
 // CountUsage returns the token counts of a usage object, valid JSON, in an answer of

@@ -1,8 +1,9 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
-	"sort"
+	"slices"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -89,7 +90,7 @@ func dropSessions(t *storage.Tx, replaces string, isOwn func(s *sessionRow) bool
 			live = append(live, stored{row.Key, s.SeenAt})
 		}
 	}
-	sort.SliceStable(live, func(i, j int) bool { return live[i].at < live[j].at })
+	slices.SortStableFunc(live, func(a, b stored) int { return cmp.Compare(a.at, b.at) })
 	for i := 0; i <= len(live)-most; i++ {
 		t.Del(live[i].name)
 	}

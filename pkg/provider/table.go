@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"slices"
+
 	"weir/pkg/catalog"
 	"weir/pkg/llm"
 )
@@ -135,12 +137,7 @@ func isInstance(id, family string) bool {
 // Has reports whether the provider serves a kind. Without kinds it serves chat
 // models (docs/reference/spec.md, 2.8).
 func (d *Descriptor) Has(kind catalog.Kind) bool {
-	for _, k := range d.Kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return len(d.Kinds) == 0 && kind == catalog.LLM
+	return slices.Contains(d.Kinds, kind) || len(d.Kinds) == 0 && kind == catalog.LLM
 }
 
 // Serves reports whether the provider has an endpoint of that name.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/pkg/store"
@@ -21,12 +22,8 @@ func (d *Descriptor) Express(conn *store.Connection) bool {
 	if d.Cloud != Vertex || conn == nil || conn.Secrets[store.APIKey] == "" {
 		return false
 	}
-	for _, f := range [...]string{store.ServiceAccount, store.AccessToken, store.RefreshToken} {
-		if conn.Secrets[f] != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{store.ServiceAccount, store.AccessToken, store.RefreshToken},
+		func(f string) bool { return conn.Secrets[f] != "" })
 }
 
 // InExpress reports whether express mode serves a model: one of Google's own, whose

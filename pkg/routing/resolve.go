@@ -2,8 +2,8 @@ package routing
 
 import (
 	"errors"
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -328,10 +328,8 @@ func (r *resolution) unknown(model string) error {
 	for i := range r.m.Combos {
 		names = append(names, r.m.Combos[i].Name)
 	}
-	for name := range r.m.ModelAliases {
-		names = append(names, name)
-	}
-	sort.Strings(names)
+	names = slices.AppendSeq(names, maps.Keys(r.m.ModelAliases))
+	slices.Sort(names)
 	for i := range r.m.CustomModels {
 		names = append(names, r.m.CustomModels[i].ID)
 	}

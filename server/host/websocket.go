@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -448,12 +449,7 @@ func (c *wsConn) how() *socket.Closed {
 }
 
 func containsOne(data []byte, texts [][]byte) bool {
-	for _, t := range texts {
-		if bytes.Contains(data, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(t []byte) bool { return bytes.Contains(data, t) })
 }
 
 // converse answers a request with a WebSocket connection and serves it.

@@ -3,6 +3,7 @@ package program
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -58,12 +59,7 @@ func parseProxies(list string) (p proxies, err error) {
 func (p *proxies) any() bool { return len(p.trusted) > 0 }
 
 func (p *proxies) trusts(a netip.Addr) bool {
-	for _, r := range p.trusted {
-		if r.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.trusted, func(r netip.Prefix) bool { return r.Contains(a) })
 }
 
 // peer returns the address of a connection, invalid for a unix socket, and

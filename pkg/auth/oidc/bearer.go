@@ -3,6 +3,7 @@ package oidc
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -90,12 +91,7 @@ func Chosen(all []*Provider, kind, token string) (chosen *Provider) {
 
 // names reports whether an audience is a client, or has it.
 func names(aud gjson.Result, client string) bool {
-	for _, a := range aud.Array() {
-		if a.Type == gjson.String && a.Str == client {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(aud.Array(), func(a gjson.Result) bool { return a.Type == gjson.String && a.Str == client })
 }
 
 // keysOf returns where the keys of a provider are.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -194,12 +195,7 @@ func (p *Provider) lacks(claims gjson.Result) bool {
 			names = append(names, path[0])
 		}
 	}
-	for _, name := range names {
-		if isAbsent(claims, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return isAbsent(claims, name) })
 }
 
 // merge returns claims with those of userinfo that are absent from them.

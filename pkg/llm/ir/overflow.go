@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -44,12 +45,7 @@ func MessagesText(e *apierr.Error) string {
 // overflow.
 func ClaudeCompacts(message string) bool {
 	message = strings.ToLower(message)
-	for _, text := range claudeOverflows {
-		if strings.Contains(message, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(claudeOverflows[:], func(text string) bool { return strings.Contains(message, text) })
 }
 
 // OpenAIText returns the message of a failure for a client of OpenAI's dialects.

@@ -3,6 +3,7 @@ package responses
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -23,12 +24,7 @@ const (
 var BilledMarks = [...]string{`_search_call"`, `"` + codeRun + `"`, `"` + imageMade + `"`}
 
 func hasBilled(raw string) bool {
-	for _, mark := range BilledMarks {
-		if strings.Contains(raw, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(BilledMarks[:], func(mark string) bool { return strings.Contains(raw, mark) })
 }
 
 // countItem adds what an item of the output is billed by. Opening a page and searching in

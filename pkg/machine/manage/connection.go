@@ -3,8 +3,8 @@ package manage
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -222,13 +222,9 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 		in.fail("streamUsage", "must be a boolean")
 	}
 	vars := map[string]string{}
-	for k, v := range d.Vars {
-		vars[k] = v
-	}
+	maps.Copy(vars, d.Vars)
 	other := map[string]json.RawMessage{}
-	for k, v := range d.Other {
-		other[k] = v
-	}
+	maps.Copy(other, d.Other)
 	for _, name := range in.names {
 		v := in.values[name]
 		switch {
@@ -313,12 +309,7 @@ func variable(providerID, name string) bool {
 			return true
 		}
 	}
-	for _, h := range d.OptHeader {
-		if h[1] == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.OptHeader, func(h [2]string) bool { return h[1] == name })
 }
 
 // dataFields returns the fields of providerSpecificData that a provider knows.
@@ -343,13 +334,8 @@ func LooksSecret(name string) bool {
 	case "jwt", "pwd", "pass", "auth", "key", "bearer":
 		return true
 	}
-	for _, part := range [...]string{"secret", "password", "passphrase", "token", "apikey", "accesskey", "privatekey",
-		"credential", "authorization", "cookie"} {
-		if strings.Contains(s, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"secret", "password", "passphrase", "token", "apikey", "accesskey", "privatekey",
+		"credential", "authorization", "cookie"}, func(part string) bool { return strings.Contains(s, part) })
 }
 
 // namedSecret reports whether a field is named like a credential and has a
@@ -438,13 +424,8 @@ func (o *Manager) finishConnection(t *storage.Tx, c *connInput) error {
 		sealed[store.ProxyAuth] = s
 	}
 	hadAny := hasCredential(r.Secrets)
-	names := make([]string, 0, len(c.secrets))
-	for f := range c.secrets {
-		names = append(names, f)
-	}
-	sort.Strings(names)
 	renewed := false
-	for _, f := range names {
+	for _, f := range slices.Sorted(maps.Keys(c.secrets)) {
 		plain := c.secrets[f]
 		delete(sealed, f)
 		delete(last4, f)

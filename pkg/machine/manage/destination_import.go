@@ -2,6 +2,7 @@ package manage
 
 import (
 	"cmp"
+	"maps"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -27,9 +28,7 @@ func (c *change) exportDestinations(secrets bool) ([]exportDestination, error) {
 	list := []exportDestination{}
 	for _, row := range c.Destinations() {
 		d := exportDestination{row.ID, row.Name, row.Kind, !row.Paused, row.Events, map[string]string{}, row.CreatedAt}
-		for field, value := range row.Options {
-			d.Settings[field] = value
-		}
+		maps.Copy(d.Settings, row.Options)
 		if secrets {
 			opened, err := c.o.OpenDestination(c.ID, &row)
 			if err != nil {

@@ -295,9 +295,7 @@ func (o *Manager) readFields(in *Input, k *deliver.Kind, row *storage.Destinatio
 	imported bool) (plain map[string]string) {
 	plain = map[string]string{}
 	options := map[string]string{}
-	for field, value := range row.Options {
-		options[field] = value
-	}
+	maps.Copy(options, row.Options)
 	if v, ok := in.values["settings"]; ok && in.Err == nil {
 		s := sub(v, in.at+"settings")
 		s.only(fieldNames(k)...)

@@ -3,6 +3,7 @@ package manage
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,14 +98,10 @@ func (in *Input) failed() error {
 
 // only refuses every field that is not named.
 func (in *Input) only(names ...string) {
-next:
 	for _, n := range in.names {
-		for _, known := range names {
-			if n == known {
-				continue next
-			}
+		if !slices.Contains(names, n) {
+			in.fail(n, "%s", unknownField(n, names))
 		}
-		in.fail(n, "%s", unknownField(n, names))
 	}
 }
 

@@ -3,6 +3,7 @@ package manage
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,9 +69,7 @@ func viewConnection(t *storage.Tx, c *storage.Connection, cools []store.Cooldown
 		store.AccessToken} {
 		v.Last4 = cmp.Or(v.Last4, c.Last4[f])
 	}
-	for k, raw := range c.Data.Other {
-		v.Data[k] = raw
-	}
+	maps.Copy(v.Data, c.Data.Other)
 	for k, s := range c.Data.Vars {
 		v.Data[k] = storage.EncodeJSON(s)
 	}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -134,13 +135,8 @@ type generations map[string]int64
 
 // MarshalEasyJSON implements jsoncodec.Marshaler.
 func (g generations) MarshalEasyJSON(w *jwriter.Writer) {
-	names := make([]string, 0, len(g))
-	for name := range g {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	w.RawByte('{')
-	for i, name := range names {
+	for i, name := range slices.Sorted(maps.Keys(g)) {
 		if i > 0 {
 			w.RawByte(',')
 		}

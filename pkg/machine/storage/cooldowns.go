@@ -3,6 +3,7 @@ package storage
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -111,10 +112,7 @@ func (t *Tx) BoundCooldowns(added map[string]bool) {
 	if total <= store.MaxCooledRows {
 		return
 	}
-	var rows []coolRow
-	for _, list := range all {
-		rows = append(rows, list...)
-	}
+	rows := slices.Concat(slices.Collect(maps.Values(all))...)
 	slices.SortFunc(rows, func(a, b coolRow) int { return cmp.Compare(a.Until, b.Until) })
 	t.Observe()
 	for _, c := range rows[:total-store.MaxCooledRows] {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -16,12 +17,7 @@ var ownedPrefixes = [...]string{ConnectionPrefix, KeyPrefix, ComboPrefix, Custom
 // isOwned reports whether the row with a key keeps the fields that this version does not
 // know. In other rows a newer version computes what is missing again.
 func isOwned(key string) bool {
-	for _, p := range ownedPrefixes {
-		if strings.HasPrefix(key, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ownedPrefixes[:], func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
 // encode returns the JSON of a row.

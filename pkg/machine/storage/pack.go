@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -31,22 +32,14 @@ const (
 )
 
 func isPacked(key string) bool {
-	for _, p := range packedPrefixes {
-		if strings.HasPrefix(key, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(packedPrefixes[:], func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
 // mayPack reports whether a key with a prefix may be packed.
 func mayPack(prefix string) bool {
-	for _, p := range packedPrefixes {
-		if strings.HasPrefix(p, prefix) || strings.HasPrefix(prefix, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(packedPrefixes[:], func(p string) bool {
+		return strings.HasPrefix(p, prefix) || strings.HasPrefix(prefix, p)
+	})
 }
 
 // packed returns the packed rows, without the changes of this turn.
@@ -162,12 +155,9 @@ func (t *Tx) spill() (out []Row) {
 	if size <= maxPack {
 		return out
 	}
-	keys := make([]string, 0, len(t.pack))
-	for k := range t.pack {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int { return cmp.Compare(len(t.pack[b]), len(t.pack[a])) })
-	for _, k := range keys {
+	for _, k := range slices.SortedFunc(maps.Keys(t.pack), func(a, b string) int {
+		return cmp.Compare(len(t.pack[b]), len(t.pack[a]))
+	}) {
 		if size <= packRest {
 			break
 		}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -71,14 +72,7 @@ func (t *Tx) ForgetRefusals(conn string) {
 // PruneRefusals removes refusals that have expired.
 func (t *Tx) PruneRefusals() {
 	RemoveIf(t, refusalPrefix, func(key string, list []store.Refusal) bool {
-		if _, ok := t.Get(ConnectionPrefix + strings.TrimPrefix(key, refusalPrefix)); !ok {
-			return true
-		}
-		for _, r := range list {
-			if r.Until > t.Now {
-				return false
-			}
-		}
-		return true
+		_, ok := t.Get(ConnectionPrefix + strings.TrimPrefix(key, refusalPrefix))
+		return !ok || !slices.ContainsFunc(list, func(r store.Refusal) bool { return r.Until > t.Now })
 	})
 }

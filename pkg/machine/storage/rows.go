@@ -328,22 +328,14 @@ var coldPrefixes = [...]string{"idem:", "idemended:", "machine:", JobPrefix, Aud
 
 // IsCold reports whether an engine need not hold a row in memory. Engines store the result.
 func IsCold(key string) bool {
-	for _, p := range coldPrefixes {
-		if strings.HasPrefix(key, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(coldPrefixes[:], func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
 // HasCold reports whether keys with a prefix may be cold.
 func HasCold(prefix string) bool {
-	for _, p := range coldPrefixes {
-		if strings.HasPrefix(p, prefix) || strings.HasPrefix(prefix, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(coldPrefixes[:], func(p string) bool {
+		return strings.HasPrefix(p, prefix) || strings.HasPrefix(prefix, p)
+	})
 }
 
 // IsNews reports whether the programs that serve a machine must know at once of a change of its

@@ -3,7 +3,7 @@ package storage
 import (
 	"bytes"
 	"errors"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -229,7 +229,7 @@ func (t *Tx) List(prefix string) []Row {
 			current = append(current, Row{k, v})
 		}
 	}
-	sort.Slice(current, func(i, j int) bool { return current[i].Key < current[j].Key })
+	slices.SortFunc(current, func(a, b Row) int { return strings.Compare(a.Key, b.Key) })
 	return current
 }
 

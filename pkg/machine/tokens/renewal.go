@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"context"
+	"maps"
 
 	"weir/pkg/credentials/gcpauth"
 	"weir/pkg/credentials/oauth"
@@ -137,12 +138,8 @@ func (n *renewal) ask(ctx context.Context, o *Service) (oauth.Token, error) {
 // sealTokens puts new tokens into a connection.
 func (o *Service) sealTokens(machineID string, c *storage.Connection, t *oauth.Token, now int64) error {
 	secrets, last4 := map[string]secret.Sealed{}, map[string]string{}
-	for f, s := range c.Secrets {
-		secrets[f] = s
-	}
-	for f, s := range c.Last4 {
-		last4[f] = s
-	}
+	maps.Copy(secrets, c.Secrets)
+	maps.Copy(last4, c.Last4)
 	put := func(field string, v secret.Secret) error {
 		if v.IsZero() {
 			return nil

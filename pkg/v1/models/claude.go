@@ -2,7 +2,7 @@ package models
 
 import (
 	"context"
-	"sort"
+	"slices"
 	"strings"
 
 	"weir/pkg/auth"
@@ -53,7 +53,7 @@ func aliasEntries(c *auth.Call, list []Entry) []Entry {
 		}
 		out = append(out, e.as(id, name))
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
 

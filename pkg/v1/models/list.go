@@ -1,7 +1,8 @@
 package models
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	"weir/pkg/catalog"
@@ -82,12 +83,7 @@ func (b *builder) skips(out string) bool {
 }
 
 func (b *builder) wants(k catalog.Kind) bool {
-	for _, want := range b.kinds {
-		if want == k {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(b.kinds, k)
 }
 
 // add appends an entry unless its id is empty or listed.
@@ -327,27 +323,14 @@ func enabled(conn *store.Connection) []string {
 
 // names reports whether a connection names its models.
 func names(conn *store.Connection) bool {
-	for _, id := range conn.Data.EnabledModels {
-		if strings.TrimSpace(id) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(conn.Data.EnabledModels, func(id string) bool { return strings.TrimSpace(id) != "" })
 }
 
 // aliased returns the ids that the alias map adds to a provider, in the order of
 // the alias names. See docs/reference/spec.md, 4.1.4.6.
 func aliased(m *store.Machine, s *scope) []string {
-	if len(m.ModelAliases) == 0 {
-		return nil
-	}
-	names := make([]string, 0, len(m.ModelAliases))
-	for name := range m.ModelAliases {
-		names = append(names, name)
-	}
-	sort.Strings(names)
 	var ids []string
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(m.ModelAliases)) {
 		if id, ok := s.cutPrefix(strings.TrimSpace(m.ModelAliases[name])); ok {
 			ids = append(ids, id)
 		}

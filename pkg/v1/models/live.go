@@ -198,12 +198,7 @@ func discovered(c *auth.Call, s *scope) bool {
 
 // internal reports whether the call carries the recursion header.
 func internal(c *auth.Call) bool {
-	for i := range c.Header {
-		if c.Header[i].Name == InternalFetch {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Header, func(f httpmsg.Field) bool { return f.Name == InternalFetch })
 }
 
 // record returns the record of a connection, a new one when the credential or

@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"weir/pkg/catalog"
@@ -118,12 +119,7 @@ next:
 
 // serves reports whether the provider has one of the kinds.
 func serves(row *provider.Descriptor, kinds []catalog.Kind) bool {
-	for _, k := range kinds {
-		if row.Has(k) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(kinds, row.Has)
 }
 
 // chatModel reports whether a custom model is a chat model, and whether it is one

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -75,12 +76,9 @@ func (r *request) allows(host string) bool {
 
 // isUnder reports whether a host is one of the domains or a subdomain of one.
 func isUnder(host string, domains []string) bool {
-	for _, d := range domains {
-		if host == d || strings.HasSuffix(host, d) && host[len(host)-len(d)-1] == '.' {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(domains, func(d string) bool {
+		return host == d || strings.HasSuffix(host, d) && host[len(host)-len(d)-1] == '.'
+	})
 }
 
 // write appends the result as the n-th of the answer.

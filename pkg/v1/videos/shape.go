@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -168,12 +169,9 @@ type words struct{ done, failed, expired string }
 // state returns xAI's word; one that is not known counts as pending.
 func (w words) state(word string) state {
 	in := func(list string) bool {
-		for _, v := range strings.Split(list, "|") {
-			if v != "" && strings.EqualFold(v, word) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(strings.Split(list, "|"), func(v string) bool {
+			return v != "" && strings.EqualFold(v, word)
+		})
 	}
 	s := state{Status: "pending", Progress: -1}
 	switch {

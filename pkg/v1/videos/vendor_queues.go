@@ -2,6 +2,7 @@ package videos
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,12 +77,7 @@ var fal = shape{
 // LTX.
 func falDuration(model string, seconds int64) any {
 	has := func(names ...string) bool {
-		for _, n := range names {
-			if strings.Contains(model, n) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(model, n) })
 	}
 	switch {
 	case has("sora", "/ltx"):
@@ -98,12 +94,8 @@ func falStartImage(model string) bool {
 	if !strings.Contains(model, "kling") {
 		return false
 	}
-	for _, version := range [...]string{"/o1/", "/v3/", "/v4/"} {
-		if strings.Contains(model+"/", version) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"/o1/", "/v3/", "/v4/"},
+		func(version string) bool { return strings.Contains(model+"/", version) })
 }
 
 // bfl is Black Forest Labs' queue. The answer names the address to poll, which

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -39,12 +40,7 @@ func ReadBody(out []Window, body []byte, c Call) []Window {
 
 // usedUp reports whether one of the windows is used up.
 func usedUp(list []Window, now int64) bool {
-	for i := range list {
-		if list[i].Used(now) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(w Window) bool { return w.Used(now) })
 }
 
 // ResetOf reads from a body when a limit is lifted, in Unix milliseconds: a number
