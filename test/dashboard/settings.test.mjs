@@ -365,10 +365,11 @@ test("the health of the gateway, its version and the documentation are shown", a
   const { page, machineId } = await settings(t, "health");
   const section = page.getByRole("region", { name: "Gateway" });
   await section.getByText("Healthy").waitFor();
+  await section.getByText(/^Checked \d.+: the gateway and this machine’s storage answered in [\d,]+ ms\./).waitFor();
   const { version } = await b.operator.call("GET", "/api/version");
   await section.getByText(version, { exact: true }).waitFor();
-  await section.getByText("In sync with this computer").waitFor();
-  await section.getByText("None waiting").waitFor(); // nothing is configured, so nothing was delivered
+  await section.getByText("Within a minute of this computer’s").waitFor();
+  await section.getByText("None is waiting to be sent").waitFor();
   for (const link of [
     ...(await section.getByRole("link").all()),
     ...(await page.getByRole("link", { name: /^(Learn more|More about)/ }).all()),
@@ -399,7 +400,7 @@ test("the health of the gateway, its version and the documentation are shown", a
     .getByText(/Built in; not yet refreshed from https:\/\/prices\.example.*Failed .+: status 404/)
     .waitFor();
   await section.getByText("Failed 3 times.").waitFor();
-  await section.getByText("2 waiting, 1 of them failed").waitFor();
+  await section.getByText("2 waiting to be sent, 1 of them failed").waitFor();
   await section.getByText("2 entries since this machine was created").waitFor();
   await section.getByText(/^(60 min|1 h) behind this computer/).waitFor();
   await looks(page, "settings-health");

@@ -63,7 +63,10 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
               ) : (
                 <Badge kind="warn">Needs attention</Badge>
               )}{" "}
-              <span class="muted">answered in {number(ms)} ms</span>
+              <span class="muted">
+                Checked <Time at={h.now} as="time" />: the gateway and this machine’s storage answered in {number(ms)}{" "}
+                ms. Providers are not part of it.
+              </span>
             </dd>
             {build && (
               <>
@@ -127,16 +130,16 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
                 </dd>
               </>
             )}
-            <dt>Budget alerts</dt>
+            <dt>Notifications</dt>
             <dd>
               {h.alerts.waiting === 0
-                ? "None waiting"
-                : `${number(h.alerts.waiting)} waiting, ${number(h.alerts.failing)} of them failed and will be tried again`}
+                ? "None is waiting to be sent"
+                : `${number(h.alerts.waiting)} waiting to be sent, ${number(h.alerts.failing)} of them failed and will be tried again`}
             </dd>
             <dt>Clock</dt>
             <dd>
               {Math.abs(skewMs) < maxSkewMs
-                ? "In sync with this computer"
+                ? "Within a minute of this computer’s"
                 : `${duration(Math.abs(skewMs))} ${skewMs > 0 ? "behind" : "ahead of"} this computer. Check both clocks: sign-ins and signatures need the right time.`}
             </dd>
             <dt>Audit log</dt>
