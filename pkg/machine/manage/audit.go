@@ -16,8 +16,8 @@ const maxAuditScan = 2000
 type auditPage struct {
 	Object string            `json:"object"`
 	Data   []json.RawMessage `json:"data"`
-	// Names are those of the keys, connections, combos and budgets that the records
-	// name and that still exist, by the id in the record.
+	// Names are those of the keys, connections, combos, budgets and destinations that the
+	// records name, by the id in the record: of what was deleted that of a record read until then.
 	Names map[string]string `json:"names"`
 	More  bool              `json:"has_more"`
 	// Next is the value of before for the next page.
@@ -80,7 +80,13 @@ func (c *change) auditList() (any, error) {
 			out.More, out.Next = true, seq+1
 			break
 		}
-		if json.Unmarshal(a.Record, &r) != nil || !wanted(&r) {
+		if json.Unmarshal(a.Record, &r) != nil {
+			continue
+		}
+		if r.Name != "" {
+			names[r.Target] = r.Name
+		}
+		if !wanted(&r) {
 			continue
 		}
 		out.Data = append(out.Data, a.Record)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// The audit log is filtered by actor, kind, text and time, and names what still exists.
+// The audit log is filtered by actor, kind, text and time, and names what its records are of, also
+// what was deleted.
 func TestAuditIsFilteredAndNamed(t *testing.T) {
 	w := newWorld(t)
 	w.Create()
@@ -32,6 +33,7 @@ func TestAuditIsFilteredAndNamed(t *testing.T) {
 		"kind=settings":           "PATCH settings",
 		"kind=nothing":            "",
 		"q=laptop":                "PUT keys/{id}, POST keys",
+		"q=gone":                  "DELETE keys/{id}, POST keys",
 		"q=RPM":                   "PUT keys/{id}",
 		"kind=keys&actor=key":     "",
 		"kind=keys&limit=1":       "DELETE keys/{id}",
@@ -45,12 +47,17 @@ func TestAuditIsFilteredAndNamed(t *testing.T) {
 		}
 	}
 	a := w.OK("GET", "/api/audit?kind=keys", "")
-	masked := a.Get("data.2.target").Str
-	if a.Get("names."+masked).Str != "Laptop" || len(a.Get("names").Map()) != 1 || a.Get("has_more").Bool() {
+	masked, removed := a.Get("data.2.target").Str, a.Get("data.0.target").Str
+	if a.Get("names."+masked).Str != "Laptop" || a.Get("names."+removed).Str != "Gone" || len(a.Get("names").Map()) != 2 || a.Get("has_more").Bool() {
 		t.Errorf("got %s", a.Raw)
 	}
 	if got := w.OK("GET", "/api/audit?kind=providers", "").Get("names." + conn).Str; got != "Work" {
 		t.Errorf("the connection is named %q", got)
+	}
+	w.OK("PUT", "/api/providers/"+conn, `{"name":"Work sk-by-hand-0123456789abcdef"}`)
+	w.OK("DELETE", "/api/providers/"+conn, "")
+	if got := w.OK("GET", "/api/audit?kind=providers&limit=1", "").Get("data.0.name").Str; !strings.HasPrefix(got, "Work ") || strings.Contains(got, "by-hand") {
+		t.Errorf("the deleted connection is named %q", got)
 	}
 	hook := w.OK("POST", "/api/destinations", `{"name":"Chat","kind":"webhook","settings":{"url":"https://hooks.example.com/a"}}`).Get("id").Str
 	if got := w.OK("GET", "/api/audit?kind=destinations&q=chat", "").Get("names." + hook).Str; got != "Chat" {

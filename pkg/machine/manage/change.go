@@ -12,6 +12,7 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/redact"
 	"weir/pkg/wire/secret"
 )
 
@@ -108,6 +109,10 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 	if a, err := c.replay(); a != nil || err != nil {
 		return a, err
 	}
+	var names map[string]string
+	if c.env.Method == "DELETE" { // while they exist
+		names = c.auditNames()
+	}
 	body, err := serve(c)
 	if err == nil {
 		err = r.CheckSize()
@@ -119,7 +124,8 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 	if c.quiet {
 		return a, nil
 	}
-	c.Audit(c.actor, c.env.Method+" "+c.env.Route, c.target, c.fields)
+	c.AuditRecord(storage.Record{Actor: c.actor, Action: c.env.Method + " " + c.env.Route, Target: c.target,
+		Name: redact.Patterns(names[c.target]), Fields: c.fields})
 	if err := c.keep(*a); err != nil {
 		return nil, err
 	}

@@ -14,14 +14,15 @@ const (
 	MaxAuditPage = 500
 )
 
-// Record is what was done to a machine, without any value. It is written in
-// the same turn as the change.
+// Record is what was done to a machine, without any value but the name of what was deleted. It
+// is written in the same turn as the change.
 type Record struct {
 	Seq        int64    `json:"seq"`
 	At         int64    `json:"at"`    // Unix milliseconds
 	Actor      string   `json:"actor"` // operator, seed, system, or key:<masked id>
 	Action     string   `json:"action"`
 	Target     string   `json:"target,omitempty"`
+	Name       string   `json:"name,omitempty"` // of a target that was deleted
 	Fields     []string `json:"fields,omitempty"`
 	Generation int64    `json:"generation"`
 }
@@ -42,8 +43,14 @@ func auditHash(before string, record []byte) string {
 
 // Audit adds a record to the turn.
 func (t *Tx) Audit(actor, action, target string, fields []string) {
+	t.AuditRecord(Record{Actor: actor, Action: action, Target: target, Fields: fields})
+}
+
+// AuditRecord adds a record to the turn, with its number and time.
+func (t *Tx) AuditRecord(r Record) {
 	t.Meta.AuditSeq++
-	rec, _ := json.Marshal(Record{t.Meta.AuditSeq, t.Now, actor, action, target, fields, t.Meta.Generation})
+	r.Seq, r.At, r.Generation = t.Meta.AuditSeq, t.Now, t.Meta.Generation
+	rec, _ := json.Marshal(r)
 	t.Meta.AuditHash = auditHash(t.Meta.AuditHash, rec)
 	t.Put(AuditKey(t.Meta.AuditSeq), AuditRow{rec, t.Meta.AuditHash})
 	// The hour's work drops the oldest; who writes faster than that drops them.
