@@ -6,6 +6,7 @@ import { clock, count, monthDay, number, percent } from "./format";
 import { Tabs } from "./forms";
 import { useLoad } from "./hooks";
 import { Load, Section, Table } from "./layout";
+import "./timeline.css";
 
 type Span = "24h" | "30d";
 

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import "./chart.css";
 import { clock, month, monthDay } from "../../format";
 import { dayMs, hourMs, type Unit } from "./span";
 import { Cut } from "../../ui";
