@@ -115,14 +115,14 @@ export default function Overview({ machine, machineName, has }: PageProps) {
           }}
         />
       )}
+      <Load of={series} what="figures" rows={2}>
+        {(s) => <Figures machine={machine} range={range} series={s} />}
+      </Load>
       {!!week.data?.total.requests && <Week machine={machine} series={week.data} />}
       <Load of={accounts} what="accounts" rows={1}>
         {(a) =>
           a.conns.length > 0 && <Accounts machine={machine} catalog={catalog} {...a} onChange={accounts.reload} />
         }
-      </Load>
-      <Load of={series} what="figures" rows={2}>
-        {(s) => <Figures machine={machine} range={range} series={s} />}
       </Load>
       {above && (
         <div class="grid wide">

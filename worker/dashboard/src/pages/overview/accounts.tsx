@@ -95,11 +95,11 @@ export function Accounts({
     void onChange();
   };
   return (
-    <Section title="Accounts" actions={<a href={to(machine.id, "providers")}>All accounts</a>}>
-      {needs.length === 0 ? (
-        <p class="row tight">
-          {untested === 0 && <Badge kind="good">OK</Badge>}
-          <span>
+    <Section
+      title="Accounts"
+      intro={
+        needs.length === 0 && (
+          <>
             {untested > 0
               ? `${untested} of ${count(active, "account")} ${untested === 1 ? "has" : "have"} not answered yet.`
               : `${count(active, "account")} answered last time.`}
@@ -110,9 +110,12 @@ export function Accounts({
                 Last answer: <Time at={lastAnswer} />.
               </>
             )}
-          </span>
-        </p>
-      ) : (
+          </>
+        )
+      }
+      actions={<a href={to(machine.id, "providers")}>All accounts</a>}
+    >
+      {needs.length > 0 && (
         <ul class="plain" aria-label="Accounts that need your attention">
           {needs.map((n) => (
             <li key={n.c.id}>

@@ -149,23 +149,24 @@ export function Figures({
 
 const height = 32; // of a chart, in px
 
-// Bars is a small chart, up to the largest value or the one that is given. Screen readers
-// have the figure beside it and the page Usage.
+// Bars is a small chart, up to the largest value or the one that is given; the bad ones of a value
+// are its upper part. Screen readers have the figure beside it and the page Usage.
 export function Bars({
   values,
   most = Math.max(...values.map((v) => v.n ?? 0)),
 }: {
-  values: { n?: number; title: string }[];
+  values: { n?: number; bad?: number; title: string }[];
   most?: number;
 }) {
-  const heightOf = (n?: number) => (n && most > 0 ? Math.max(1.5, (n / most) * height) : 0);
+  const heightOf = (n?: number, least = 1.5) => (n && most > 0 ? Math.max(least, (n / most) * height) : 0);
   return (
     <svg class="bars" viewBox={`0 0 ${values.length} ${height}`} preserveAspectRatio="none" aria-hidden="true">
-      {values.map(({ n, title }, i) => (
+      {values.map(({ n, bad, title }, i) => (
         <g key={title}>
           {title && <title>{title}</title>}
           <rect class="slot" x={i} y={0} width={1} height={height} />
-          <rect x={i + 0.1} y={height - heightOf(n)} width={0.8} height={heightOf(n)} />
+          <rect x={i} y={height - heightOf(n)} width={0.8} height={heightOf(n)} />
+          {!!bad && <rect class="bad" x={i} y={height - heightOf(n)} width={0.8} height={heightOf(bad, 0.6)} />}
         </g>
       ))}
     </svg>

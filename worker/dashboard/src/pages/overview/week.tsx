@@ -6,14 +6,16 @@ import { Bars, type Counts, failed, type Series } from "./figures";
 
 const wholeFrom = 100; // dollars of a day, which are shown without cents
 
-const rows: { name: string; metric: string; bad?: boolean; value: (c: Counts) => number | undefined }[] = [
+const rows: { name: string; metric: string; value: (c: Counts) => number | undefined }[] = [
   { name: "Requests", metric: "requests", value: (c) => c.requests ?? 0 },
-  { name: "Failed", metric: "success", bad: true, value: failed },
+  { name: "Failed", metric: "success", value: failed },
   { name: "Spend", metric: "cost", value: (c) => (c.unpricedAttempts && !c.costUsd ? undefined : (c.costUsd ?? 0)) },
 ];
 
-// Week shows the last seven days: what was asked, what failed and what it cost.
+// Week shows the last seven days: what was asked, what failed and what it cost. The bars are the
+// requests, with those that failed as their upper part, so that all have one scale.
 export function Week({ machine, series: { steps } }: { machine: Machine; series: Series }) {
+  const most = Math.max(...steps.map(({ row }) => row.requests ?? 0));
   const money = moneyLike([1]); // with cents, as seven columns have room for;
   const text = (metric: string, row: Counts, n?: number) => {
     if (n === undefined) return "–";
@@ -34,25 +36,22 @@ export function Week({ machine, series: { steps } }: { machine: Machine; series:
           </tr>
         </thead>
         <tbody>
-          {rows.map(({ name, metric, bad, value }) => {
-            const most = Math.max(...steps.map(({ row }) => value(row) ?? 0));
-            return (
-              <tr key={metric}>
-                <th scope="row">
-                  <a href={`${to(machine.id, "usage")}?range=7d&show=${metric}`}>{name}</a>
-                </th>
-                {steps.map(({ at, row }) => {
-                  const n = value(row);
-                  return (
-                    <td key={at} class={bad && n ? "bad" : ""}>
-                      <Bars values={[{ n, title: "" }]} most={most} />
-                      {text(metric, row, n)}
-                    </td>
-                  );
-                })}
-              </tr>
-            );
-          })}
+          {rows.map(({ name, metric, value }) => (
+            <tr key={metric}>
+              <th scope="row">
+                <a href={`${to(machine.id, "usage")}?range=7d&show=${metric}`}>{name}</a>
+              </th>
+              {steps.map(({ at, row }) => {
+                const n = value(row);
+                return (
+                  <td key={at} class={metric === "success" ? (n ? "bad" : "muted") : ""}>
+                    {metric === "requests" && <Bars values={[{ n, bad: failed(row), title: "" }]} most={most} />}
+                    {text(metric, row, n)}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
         </tbody>
       </table>
     </Section>
