@@ -30,6 +30,13 @@ const legend = (p) =>
 // openExport opens the popover with what can be exported.
 const openExport = (p) => p.locator(".pop > summary").filter({ hasText: "Export" }).click();
 
+// interval picks what the report is by, in the popover with the filters.
+async function interval(p, name) {
+  await p.locator(".pop > summary").filter({ hasText: "Filters" }).click();
+  await p.getByLabel("Interval").selectOption(name);
+  await p.keyboard.press("Escape");
+}
+
 test("usage is shown in a chart and in tables, by group and metric", async (t) => {
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Usage");
@@ -132,7 +139,7 @@ test("the period is a range of hours or days, is in the address and outlives a r
   await p.getByRole("radio", { name: "Custom" }).check();
   await p.getByLabel("From (UTC)").fill(day(3));
   await chart(new RegExp(`^Requests per day, ${day(3)} to ${day(0)}`));
-  await p.getByRole("radio", { name: "Hours", exact: true }).check();
+  await interval(p, "Hours");
   await chart(/^Requests per hour/);
   await p.getByLabel("To (UTC)").fill(day(3));
   await p.getByText("No usage in this period").waitFor();
@@ -186,7 +193,8 @@ test("a year is shown by month", async (t) => {
   await openExport(p);
   const csv = new URL(await p.getByRole("link", { name: "This period as CSV" }).getAttribute("href"), b.url);
   assert.equal(csv.searchParams.get("groupBy"), "month");
-  await p.getByRole("radio", { name: "Days", exact: true }).check();
+  await p.keyboard.press("Escape");
+  await interval(p, "Days");
   await p.getByRole("img", { name: /^Requests per day/ }).waitFor();
 });
 
@@ -248,7 +256,9 @@ test("a period is compared with the one before", async (t) => {
       json: { object: "list", from: day(13), to: day(7), data: [row], groups: [row], total: row },
     });
   });
+  await p.getByText("Filters", { exact: true }).click();
   await p.getByLabel("Compare with the previous period").check();
+  await p.keyboard.press("Escape");
   const tile = (name) =>
     p
       .locator(".stat")
@@ -445,7 +455,7 @@ test("usage is shown by tool and by tag, and a month of it is copied", async (t)
   await table.getByRole("row", { name: /^claude-code 1 100% / }).waitFor();
   await table.getByRole("row", { name: /^curl 1 / }).waitFor();
   await p.getByText("Usage by tool and tag is stored by day").waitFor();
-  await by.selectOption("Tag: project");
+  await by.selectOption("By tag: project");
   await table.getByRole("row", { name: /^atlas 2 100% / }).waitFor();
   await table.getByRole("row", { name: /^No project 7 / }).waitFor();
   // Hours are not stored of it: the page shows their days.

@@ -33,6 +33,7 @@ import {
   type GroupUsage,
   groupName,
   groupRows,
+  groupText,
   hasHours,
   type Ids,
   isGroup,
@@ -100,19 +101,15 @@ export default function Usage({ machine }: PageProps) {
   );
   return (
     <Page title="Usage" intro="Days are in UTC. Usage is stored for 13 months, by hour for 8 days." actions={actions}>
-      <PeriodFields
-        of={period}
-        span={spanOf(asked, now())}
-        group={group}
-        tags={usage.data?.tagNames ?? []}
-        onGroup={setGroup}
-      >
+      <PeriodFields of={period} group={group} tags={usage.data?.tagNames ?? []} onGroup={setGroup}>
         <Views machine={machine} page="usage" />
-        <FilterFields of={ids} names={names} />
-        <label class="row tight compare">
-          <input type="checkbox" checked={!!compare} onChange={(e) => setCompare(e.currentTarget.checked ? "1" : "")} />
-          Compare with the previous period
-        </label>
+        <FilterFields
+          of={ids}
+          names={names}
+          period={period}
+          span={spanOf(asked, now())}
+          compare={[!!compare, (on) => setCompare(on ? "1" : "")]}
+        />
       </PeriodFields>
       {!hasHours(group, ids.values) && (
         <p class="muted small">Usage by tool and tag is stored by day, without accounts, models and endpoints.</p>
@@ -310,24 +307,27 @@ function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGrou
           </Table>
         </details>
       </Section>
-      <Popover label={`Columns (${shown.length} of ${heads.length})`}>
-        {() => (
-          <fieldset class="stack">
-            <legend class="hidden">Columns</legend>
-            {heads.map((c) => (
-              <label class="row tight" key={c.head}>
-                <input
-                  type="checkbox"
-                  checked={shown.includes(c)}
-                  disabled={shown.length === 1 && shown[0] === c}
-                  onChange={(e) => choose(c.head, e.currentTarget.checked)}
-                />
-                {c.head}
-              </label>
-            ))}
-          </fieldset>
-        )}
-      </Popover>
+      <div class="row between">
+        <h2>{u.by ? `Usage by ${groupText(u.by)}` : "Total"}</h2>
+        <Popover label={`Columns (${shown.length} of ${heads.length})`}>
+          {() => (
+            <fieldset class="stack">
+              <legend class="hidden">Columns</legend>
+              {heads.map((c) => (
+                <label class="row tight" key={c.head}>
+                  <input
+                    type="checkbox"
+                    checked={shown.includes(c)}
+                    disabled={shown.length === 1 && shown[0] === c}
+                    onChange={(e) => choose(c.head, e.currentTarget.checked)}
+                  />
+                  {c.head}
+                </label>
+              ))}
+            </fieldset>
+          )}
+        </Popover>
+      </div>
       <Table label="Usage">
         <thead>
           <tr>

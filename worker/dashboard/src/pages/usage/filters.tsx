@@ -4,8 +4,8 @@ import { Choice, Tabs, TextFilter } from "../../forms";
 import type { Names } from "../../names";
 import { FilterMenu } from "../../popover";
 import { useFilter } from "../../route";
-import { Field, Options } from "../../ui";
-import { type Group, groupName, groups, type Ids } from "./report";
+import { Field } from "../../ui";
+import { type Group, groups, groupText, type Ids } from "./report";
 import { type Asked, dayMs, intervals, type Range, ranges, type Span, type Unit, utcDay } from "./span";
 
 // PeriodFilter is the period that is shown, as it is in the address.
@@ -26,17 +26,15 @@ export function usePeriod(): PeriodFilter {
   return { values: { range, from, to, unit }, set: { range: setRange, from: setFrom, to: setTo, unit: setUnit } };
 }
 
-// PeriodFields are the controls of the period and of the group.
+// PeriodFields are the controls of the period, and in one row with it those of the group and others.
 export function PeriodFields({
   of: { values, set },
-  span,
   group,
   tags,
   onGroup,
   children,
 }: {
   of: PeriodFilter;
-  span: Span;
   group: Group;
   /** names of tags */
   tags: string[];
@@ -45,45 +43,29 @@ export function PeriodFields({
 }) {
   const today = utcDay(now());
   return (
-    <>
-      <div class="row wrap end filters">
-        <Tabs label="Period" value={values.range} items={ranges.map(([k, n]) => [k, n])} onPick={set.range} />
-        {values.range === "custom" && (
-          <>
-            <DayField
-              label="From (UTC)"
-              value={values.from || utcDay(now() - 6 * dayMs)}
-              max={today}
-              onDay={set.from}
-            />
-            <DayField label="To (UTC)" value={values.to || today} max={today} onDay={set.to} />
-          </>
-        )}
-        {span.units.length > 1 && (
-          <Tabs<Unit>
-            label="Interval"
-            value={span.unit}
-            items={span.units.map((unit) => [unit, `${intervals[unit].name}s`])}
-            onPick={set.unit}
-          />
-        )}
-      </div>
-      <div class="row wrap end">
-        <div class="narrow">
-          <Field label="Group by">
-            <select value={group} onChange={(e) => onGroup(e.currentTarget.value as Group)}>
-              <Options of={groups} />
-              {tagGroups(group, tags).map((by) => (
-                <option key={by} value={by}>
-                  Tag: {groupName(by)}
-                </option>
-              ))}
-            </select>
-          </Field>
-        </div>
-        {children}
-      </div>
-    </>
+    <div class="row wrap end filters">
+      <Tabs label="Period" value={values.range} items={ranges.map(([k, n]) => [k, n])} onPick={set.range} />
+      {values.range === "custom" && (
+        <>
+          <DayField label="From (UTC)" value={values.from || utcDay(now() - 6 * dayMs)} max={today} onDay={set.from} />
+          <DayField label="To (UTC)" value={values.to || today} max={today} onDay={set.to} />
+        </>
+      )}
+      <select
+        class="narrow"
+        aria-label="Group by"
+        value={group}
+        onChange={(e) => onGroup(e.currentTarget.value as Group)}
+      >
+        <option value="">No grouping</option>
+        {[...groups.slice(1).map(([by]) => by), ...tagGroups(group, tags)].map((by) => (
+          <option key={by} value={by}>
+            By {groupText(by)}
+          </option>
+        ))}
+      </select>
+      {children}
+    </div>
   );
 }
 
@@ -140,8 +122,20 @@ export function useIds(): IdFilter {
   return { values, set: (name, id) => of[name][1](id) };
 }
 
-// FilterFields are the controls of the ids, in a popover.
-export function FilterFields({ of: { values, set }, names }: { of: IdFilter; names: Names | null }) {
+// FilterFields are the controls of the ids, of the interval and of the comparison, in a popover.
+export function FilterFields({
+  of: { values, set },
+  names,
+  period,
+  span,
+  compare: [compared, compare],
+}: {
+  of: IdFilter;
+  names: Names | null;
+  period: PeriodFilter;
+  span: Span;
+  compare: [compared: boolean, set: (on: boolean) => void];
+}) {
   const controls: [keyof Ids, string, Map<string, string>?][] = [
     ["key", "Key", names?.keys],
     ["connection", "Account", names?.connections],
@@ -158,9 +152,25 @@ export function FilterFields({ of: { values, set }, names }: { of: IdFilter; nam
   const chips = controls
     .filter(([of]) => values[of])
     .map(([of, label, list]) => ({ label, value: chosen(of, list), clear: () => set(of, "") }));
+  const unitName = (unit: Unit) => `${intervals[unit].name}s`;
+  if (period.values.unit === span.unit)
+    chips.push({ label: "Interval", value: unitName(span.unit), clear: () => period.set.unit("") });
+  if (compared) chips.push({ label: "Compare", value: "previous period", clear: () => compare(false) });
   return (
     <FilterMenu set={chips}>
+      <label class="row tight compare">
+        <input type="checkbox" checked={compared} onChange={(e) => compare(e.currentTarget.checked)} />
+        Compare with the previous period
+      </label>
       <div class="grid">
+        {span.units.length > 1 && (
+          <Choice
+            label="Interval"
+            value={span.unit}
+            options={span.units.map((unit) => [unit, unitName(unit)])}
+            onPick={(unit) => period.set.unit(unit as Unit)}
+          />
+        )}
         {controls.map(([of, label, list]) =>
           of === "key" || of === "connection" ? (
             <Choice

@@ -5,7 +5,7 @@ import { moneyLike, month as monthName, number } from "../../format";
 import { useLoad } from "../../hooks";
 import { Load, Section, Table } from "../../layout";
 import { useFilter } from "../../route";
-import { Cut, Field } from "../../ui";
+import { Cut } from "../../ui";
 import { columns, figure, textOf, type UsageRow } from "./columns";
 import { type Group, groupName, groupRows, type Ids, type Report } from "./report";
 import { monthOf, months, startOf, utcDay } from "./span";
@@ -41,19 +41,20 @@ export function MonthTotal({
   picked: [month: string, set: (month: string) => void];
 }) {
   return (
-    <Section title="Month’s total">
-      <div class="narrow">
-        <Field label="Month" hint="In UTC, with the groups and filters above.">
-          <select value={month} onChange={(e) => setMonth(e.currentTarget.value)}>
-            <option value="">Choose a month</option>
-            {stored().map((m) => (
-              <option key={m} value={m}>
-                {monthName(startOf(m))}
-              </option>
-            ))}
-          </select>
-        </Field>
-      </div>
+    <Section
+      title="Month’s total"
+      intro="In UTC, with the group and filters above."
+      actions={
+        <select class="narrow" aria-label="Month" value={month} onChange={(e) => setMonth(e.currentTarget.value)}>
+          <option value="">Choose a month</option>
+          {stored().map((m) => (
+            <option key={m} value={m}>
+              {monthName(startOf(m))}
+            </option>
+          ))}
+        </select>
+      }
+    >
       {month && <Total machine={machine} month={month} group={group} ids={ids} name={name} />}
     </Section>
   );

@@ -7,7 +7,7 @@ import { intervals, monthOf, startOf, type Unit } from "./span.ts";
 export type Group = "" | "model" | "key" | "connection" | "provider" | "endpoint" | "tool" | `tag:${string}`;
 
 export const groups: [Group, string][] = [
-  ["", "None"],
+  ["", ""],
   ["model", "Model"],
   ["key", "Key"],
   ["connection", "Account"],
@@ -25,6 +25,10 @@ export const isGroup = (text: string): text is Group =>
 // groupName returns the name of a group: that of the tags is the name itself.
 export const groupName = (by: Group) =>
   by.startsWith(tagGroup) ? by.slice(tagGroup.length) : (groups.find(([k]) => k === by)?.[1] ?? "");
+
+// groupText returns a group within a sentence.
+export const groupText = (by: Group) =>
+  by.startsWith(tagGroup) ? `tag: ${groupName(by)}` : groupName(by).toLowerCase();
 
 // Ids are the filters of GET /api/usage and of the page of requests.
 export type Ids = Partial<Record<"model" | "key" | "connection" | "provider" | "endpoint" | "tool" | "tag", string>>;
