@@ -250,7 +250,13 @@ export function Tabs<K extends string>({
   onPick: (key: K) => void;
 }) {
   return (
-    <fieldset class="tabs">
+    <fieldset class="tabs" ref={box}>
+  const box = useRef<HTMLFieldSetElement>(null);
+  // On a phone the tabs are one line, which may be longer than the screen.
+  useEffect(() => {
+    const tab = box.current!.querySelector(":checked")?.parentElement;
+    if (tab) box.current!.scrollLeft = tab.offsetLeft - 32;
+  }, [value]);
       <legend class="hidden">{label}</legend>
       {items.map(([key, name]) => (
         <label key={key}>

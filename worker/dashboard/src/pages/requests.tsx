@@ -57,7 +57,9 @@ export default function Requests({ machine, args: [open] }: PageProps) {
             <input type="checkbox" checked={live} onChange={(e) => setLive(e.currentTarget.checked)} />
             Live{live && (idle || sort) && " (paused)"}
           </label>
-          <Button onClick={() => void list.reload()}>Refresh</Button>
+          <span class={live ? "desk" : ""}>
+            <Button onClick={() => void list.reload()}>Refresh</Button>
+          </span>
           <Popover label="Export">
             {() => (
               <ul class="views">
