@@ -256,7 +256,7 @@ test("the list shows what a key has spent this month, with a bar if it has a bud
   await page.reload();
   await settled(page);
   const cell = (name) =>
-    page.getByRole("row", { name: new RegExp(`^${name} `) }).locator("td[data-label='Spend this month']");
+    page.getByRole("row", { name: new RegExp(`^${name} `) }).locator("td[data-label='This month']");
   // An unknown cost is not zero.
   assert.equal(await cell("Free").innerText(), "≥ $12.50");
   assert.equal(await cell("Free").getAttribute("title"), "≥ $250.00 in total, cost of 28 attempts unknown");

@@ -232,7 +232,7 @@ function Row({
         {number(k.requestsLastDay)}
         {k.refused > 0 && <small class="muted">, {number(k.refused)} refused</small>}
       </td>
-      <td class="num" data-label="Spend this month" title={total}>
+      <td class="num" data-label="This month" title={total}>
         {own ? <Spent of={own} /> : lowerBound(spend(k.spentMonthUsd), unpriced)}
       </td>
       <td class="when desk spare">

@@ -28,14 +28,14 @@ export function Reported({ page }: { page?: StatusPage }) {
     );
   }
   const [kind, text] = indicators[page.indicator];
-  const said = [page.description, page.incidents?.join(", ")].filter(Boolean).join(" — ");
+  const said = [page.indicator !== "none" && page.description, page.incidents?.join(", ")].filter(Boolean).join(" — ");
   return (
     <p class="small muted row tight wrap">
       <span>{page.name} reports:</span>
       <Badge kind={kind}>{text}</Badge>
       {said && <bdi>{said}</bdi>}
       {page.readAt && (
-        <span>
+        <span class="desk">
           read at <Time at={page.readAt} as="clock" />
         </span>
       )}

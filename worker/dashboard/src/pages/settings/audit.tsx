@@ -133,7 +133,7 @@ function Changes({ rows, names }: { rows: AuditRow[]; names: Record<string, stri
       </thead>
       <tbody>
         {rows.map((e) => (
-          <tr key={e.seq}>
+          <tr key={e.seq} class="entry">
             <td class="when">
               <Time at={e.at} />
             </td>
@@ -146,9 +146,7 @@ function Changes({ rows, names }: { rows: AuditRow[]; names: Record<string, stri
                 <Cut>{targetText(e, names)}</Cut>
               </strong>
             </td>
-            <td class="full" data-label={e.fields && "Fields"}>
-              {e.fields?.map(fieldText).join(", ")}
-            </td>
+            <td>{e.fields?.map(fieldText).join(", ")}</td>
           </tr>
         ))}
       </tbody>
