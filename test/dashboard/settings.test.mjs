@@ -65,7 +65,7 @@ test("each setting has an address, and is found and reached with the keyboard al
     await page.getByRole("radio", { name: section.title, checked: true }).waitFor();
     await page.getByRole("region", { name: section.title, exact: true }).waitFor();
     await settled(page);
-    const shown = await page.locator("main :is(form, .grid) .field > label > span").allInnerTexts();
+    const shown = await page.locator("main :is(form, .grid) .field > label > span").allTextContents();
     if (section.settings.length > 0) assert.deepEqual(shown, section.settings, `${section.id} in sections.ts`);
     for (const label of section.settings) {
       await page.goto(`${b.url}/#/m/${machineId}/overview`);
@@ -101,6 +101,7 @@ test("settings are changed, and invalid values are refused", async (t) => {
   await page.getByLabel("First-byte timeout (seconds)").fill("45");
   await page.getByLabel("Concurrent requests").fill("200");
   await page.getByLabel("Tags from request fields").fill("user, metadata.project,");
+  await page.getByText("Models for Claude Code").click();
   await page.getByLabel("Model for Claude Haiku").fill("fast");
   await page.getByRole("region", { name: "Routing and timeouts" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Settings saved.").waitFor();

@@ -129,61 +129,66 @@ export function Routing({ machine }: { machine: Machine }) {
                   }}
                 />
               </Setting>
-              <Setting label="First-byte timeout (seconds)" hint="Wait for the first byte.">
-                <input
-                  type="number"
-                  required
-                  min="1"
-                  max="3600"
-                  value={v.firstByteSeconds}
-                  onInput={(e) => put({ firstByteSeconds: e.currentTarget.valueAsNumber })}
-                />
-              </Setting>
-              <Setting label="Stream idle timeout (seconds)" hint="Longest pause in a stream.">
-                <input
-                  type="number"
-                  required
-                  min="1"
-                  max="3600"
-                  value={v.idleSeconds}
-                  onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })}
-                />
-              </Setting>
-              <Setting label="Concurrent requests" hint="Across all keys. 0 means no limit.">
-                <input
-                  type="number"
-                  required
-                  min="0"
-                  max="1000000"
-                  value={v.maxParallel}
-                  onInput={(e) => put({ maxParallel: e.currentTarget.valueAsNumber })}
-                />
-              </Setting>
-              <Setting label="Time zone" hint="Used for budget resets, e.g. Europe/Berlin.">
-                <input
-                  autocapitalize="none"
-                  spellcheck={false}
-                  placeholder="UTC"
-                  value={v.timeZone}
-                  onInput={(e) => put({ timeZone: e.currentTarget.value })}
-                />
-              </Setting>
-              {families.map(([family, name]) => (
-                <Setting
-                  key={name}
-                  label={`Model for Claude ${family}`}
-                  hint={`Used when Claude Code asks for ${family}.`}
-                >
+              <div class="pair">
+                <Setting label="First-byte timeout (seconds)">
                   <input
-                    list="claude-models"
-                    autocapitalize="none"
-                    spellcheck={false}
-                    placeholder="Anthropic (default)"
-                    value={v[name] ?? ""}
-                    onInput={(e) => put({ [name]: e.currentTarget.value })}
+                    type="number"
+                    required
+                    min="1"
+                    max="3600"
+                    value={v.firstByteSeconds}
+                    onInput={(e) => put({ firstByteSeconds: e.currentTarget.valueAsNumber })}
                   />
                 </Setting>
-              ))}
+                <Setting label="Stream idle timeout (seconds)">
+                  <input
+                    type="number"
+                    required
+                    min="1"
+                    max="3600"
+                    value={v.idleSeconds}
+                    onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })}
+                  />
+                </Setting>
+              </div>
+              <div class="pair">
+                <Setting label="Concurrent requests" hint="Across all keys. 0 means no limit.">
+                  <input
+                    type="number"
+                    required
+                    min="0"
+                    max="1000000"
+                    value={v.maxParallel}
+                    onInput={(e) => put({ maxParallel: e.currentTarget.valueAsNumber })}
+                  />
+                </Setting>
+                <Setting label="Time zone" hint="Used for budget resets, e.g. Europe/Berlin.">
+                  <input
+                    autocapitalize="none"
+                    spellcheck={false}
+                    placeholder="UTC"
+                    value={v.timeZone}
+                    onInput={(e) => put({ timeZone: e.currentTarget.value })}
+                  />
+                </Setting>
+              </div>
+              <details class="full" open={families.some(([, name]) => loaded.data!.value[name])}>
+                <summary>Models for Claude Code</summary>
+                <div class="grid wide">
+                  {families.map(([family, name]) => (
+                    <Setting key={name} label={`Model for Claude ${family}`}>
+                      <input
+                        list="claude-models"
+                        autocapitalize="none"
+                        spellcheck={false}
+                        placeholder="Anthropic (default)"
+                        value={v[name] ?? ""}
+                        onInput={(e) => put({ [name]: e.currentTarget.value })}
+                      />
+                    </Setting>
+                  ))}
+                </div>
+              </details>
               <datalist id="claude-models">
                 {models.data?.slice(0, 500).map((m) => (
                   <option key={m} value={m} />

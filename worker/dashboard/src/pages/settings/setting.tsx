@@ -10,7 +10,9 @@ export function Setting(of: Parameters<typeof Field>[0]) {
   const asked = useContext(Asked),
     ref = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (asked === of.label) ref.current!.querySelector<HTMLElement>("input, select")!.focus();
+    if (asked !== of.label) return;
+    ref.current!.closest("details")?.setAttribute("open", "");
+    ref.current!.querySelector<HTMLElement>("input, select")!.focus();
   }, [asked]);
   return (
     <div ref={ref}>
