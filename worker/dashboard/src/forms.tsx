@@ -6,7 +6,7 @@ import { Finder } from "./finder";
 import { Icon } from "./icons";
 import { useManaged } from "./managed";
 import { Popover } from "./popover";
-import { Button, Cut, Field, Options } from "./ui";
+import { Button, type Children, Cut, Field, Options } from "./ui";
 
 // Restored says that a form starts with the input of an earlier visit.
 export function Restored({ draft, note }: { draft: Draft; note?: string }) {
@@ -186,19 +186,21 @@ export function ListHead({
   shown,
   all,
   onInput,
-}: {
+  children,
+}: Children & {
   what: string;
   text: string;
   shown: number;
-  all: number;
+  /** undefined while they are loaded */
+  all?: number;
   onInput: (text: string) => void;
 }) {
   return (
-    <div class="row wrap between">
+    <div class="row wrap end">
       <Search label={`Search ${what}s`} value={text} onInput={onInput} />
-      <p class="muted small" role="status">
-        {text.trim() && `${number(shown)} of `}
-        {count(all, what)}
+      {children}
+      <p class="muted small found" role="status">
+        {all !== undefined && (text.trim() ? `${number(shown)} of ${count(all, what)}` : count(all, what))}
       </p>
     </div>
   );
@@ -249,14 +251,14 @@ export function Tabs<K extends string>({
   items: [key: K, name: string][];
   onPick: (key: K) => void;
 }) {
-  return (
-    <fieldset class="tabs" ref={box}>
   const box = useRef<HTMLFieldSetElement>(null);
   // On a phone the tabs are one line, which may be longer than the screen.
   useEffect(() => {
     const tab = box.current!.querySelector(":checked")?.parentElement;
     if (tab) box.current!.scrollLeft = tab.offsetLeft - 32;
   }, [value]);
+  return (
+    <fieldset class="tabs" ref={box}>
       <legend class="hidden">{label}</legend>
       {items.map(([key, name]) => (
         <label key={key}>

@@ -11,7 +11,7 @@ import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
 import { toast } from "../toast";
 import { ModelInput, noKey, ToolTexts, toolKinds, useTools } from "../tools";
-import { Badge, Button, Empty, ErrorBox, Notice, Skeleton } from "../ui";
+import { Button, Empty, ErrorBox, Notice, Skeleton } from "../ui";
 import { LastCall, lastUsed } from "./connect/call";
 import { Command } from "./connect/command";
 
@@ -105,12 +105,15 @@ function Tile({ machine, tool, mark, used }: { machine: Machine; tool: ToolRow; 
       <Monogram letters={mark} />
       <span class="about">
         <strong>{tool.name}</strong>
-        <small>{tool.script ? "One command" : "Settings to copy"}</small>
-        {used && (
-          <span title={`Last call ${when(used)}`}>
-            <Badge kind="good">Connected</Badge>
-          </span>
-        )}
+        <small>
+          {tool.script ? "One command" : "Settings to copy"}
+          {used && (
+            <span class="good" title={`Last call ${when(used)}`}>
+              {" "}
+              · Connected
+            </span>
+          )}
+        </small>
       </span>
     </a>
   );

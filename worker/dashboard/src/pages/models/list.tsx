@@ -1,14 +1,19 @@
 import type { Machine } from "../../api";
 import type { ModelRow } from "../../api-types";
-import { ListHead } from "../../forms";
+import { Choice, ListHead } from "../../forms";
 import { count } from "../../format";
 import { type Loaded, useAction } from "../../hooks";
 import { ActionsHead, Load, Table } from "../../layout";
 import { to, useFilter } from "../../route";
-import { Button, Cut, Empty, ErrorBox, Field, Options } from "../../ui";
+import { Button, Cut, Empty, ErrorBox, Field } from "../../ui";
 import { VirtualBody } from "../../virtual";
 import { CopyId, canDisable, disable, TryLink } from "./actions";
 import { type Column, columns, listed, otherPrice } from "./sort";
+
+const groups: [string, string][] = [
+  ["", "None"],
+  ["provider", "Provider"],
+];
 
 const deprecation = ({ date, successor }: NonNullable<ModelRow["deprecated"]>) =>
   [date && `Ends ${date}`, successor && `use ${successor}`].filter(Boolean).join(", ") || "Deprecated by its vendor";
@@ -109,27 +114,14 @@ export function ModelList({
     );
   };
   return (
-    <>
-      <div class="row wrap end">
-        <div class="narrow">
-          <Field label="Kind">
-            <select value={segment} onChange={(e) => onSegment(e.currentTarget.value)}>
-              <Options of={segments} />
-            </select>
-          </Field>
-        </div>
-        <div class="narrow">
-          <Field label="Group by">
-            <select value={group} onChange={(e) => setGroup(e.currentTarget.value)}>
-              <option value="">None</option>
-              <option value="provider">Provider</option>
-            </select>
-          </Field>
-        </div>
+    <div class={data.length > 0 && used.length === 0 ? "stack few" : "stack"}>
+      <ListHead what="model" text={search} shown={found.length} all={list.data?.length} onInput={setSearch}>
+        <Choice label="Kind" value={segment} options={segments} onPick={onSegment} />
+        <Choice label="Group by" value={group} options={groups} onPick={setGroup} />
         <div class="narrow phone">
           <Field label="Sort by">
             <select value={sort} onChange={(e) => setSort(e.currentTarget.value)}>
-              <option value="">Provider’s order</option>
+              <option value="">Default</option>
               {[{ key: "id", name: "Model" }, ...used].flatMap(({ key, name }) => [
                 <option key={key} value={key}>{`${name}, ascending`}</option>,
                 <option key={`-${key}`} value={`-${key}`}>{`${name}, descending`}</option>,
@@ -137,7 +129,7 @@ export function ModelList({
             </select>
           </Field>
         </div>
-      </div>
+      </ListHead>
       <Load of={list} what="models" rows={6}>
         {() =>
           data.length === 0 ? (
@@ -149,7 +141,6 @@ export function ModelList({
             </Empty>
           ) : (
             <>
-              <ListHead what="model" text={search} shown={found.length} all={data.length} onInput={setSearch} />
               {hide.error && <ErrorBox>{hide.error}</ErrorBox>}
               {rows.length === 0 ? (
                 <Empty title="No models found" />
@@ -201,7 +192,7 @@ export function ModelList({
           )
         }
       </Load>
-    </>
+    </div>
   );
 }
 

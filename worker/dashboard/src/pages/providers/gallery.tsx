@@ -10,7 +10,7 @@ import type { PageProps } from "../../page";
 import { to, useFilter } from "../../route";
 import { Search, Tabs } from "../../forms";
 import { Load, Page } from "../../layout";
-import { Badge, Empty } from "../../ui";
+import { Empty } from "../../ui";
 import { AddConnection, type Addable } from "./add";
 import { providerMarks } from "./marks";
 import { last } from "./priorities";
@@ -37,8 +37,11 @@ export function Gallery({ machine }: PageProps) {
             <span class="hidden">Add </span>
             {name}
           </strong>{" "}
-          {connected && <Badge kind="good">Connected</Badge>}
-          <small>{about}</small> {tag && <small>{tag}</small>}
+          <small>
+            {about}
+            {connected && <span class="good"> · Connected</span>}
+          </small>{" "}
+          {tag && <small title={tag}>{tag}</small>}
         </span>
       </button>
     </li>
