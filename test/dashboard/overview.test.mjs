@@ -170,7 +170,8 @@ test("a week is shown by day, read as a table, and the next step is one", async 
   await settled(page);
   assert.deepEqual(await step(), ["First: key refused.", ["Fix it"]]);
   await next.getByRole("link").click();
-  await page.waitForURL(`**/providers/${me.first.id}`);
+  await page.waitForURL(`**/providers/${me.first.id}?fix=key`);
+  await page.locator("input:focus").and(page.getByLabel("API key")).waitFor(); // what has to change
 });
 
 test("an account that was called without success is not called untested", async (t) => {

@@ -7,7 +7,7 @@ import { Lazy } from "../lazy";
 import { Load, Page, Section } from "../layout";
 import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
-import { Accounts, needsOf } from "./overview/accounts";
+import { Accounts, fixQuery, needsOf } from "./overview/accounts";
 import { Budgets } from "./overview/budgets";
 import { Checklist, progressOf, useHidden } from "./overview/checklist";
 import { Failures } from "./overview/failures";
@@ -103,10 +103,11 @@ export default function Overview({ machine, machineName, has }: PageProps) {
           machine={machine}
           known={{
             conns: accounts.data.conns,
-            needs: needs.map(({ c, badge }) => ({
-              id: c.id,
-              name: c.name || providerName(c.provider, catalog),
-              badge,
+            needs: needs.map((n) => ({
+              id: n.c.id,
+              name: n.c.name || providerName(n.c.provider, catalog),
+              badge: n.badge,
+              query: fixQuery(n),
             })),
             budgets: budgets.data,
             hasBudgets,

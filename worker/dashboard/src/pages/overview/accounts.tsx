@@ -62,6 +62,10 @@ function needOf(c: ConnectionRow, quota: Quota | undefined, now: number): Need |
   return null;
 }
 
+// fixQuery returns the query of an account's address that focuses what has to be changed.
+export const fixQuery = ({ c, fix }: Need) =>
+  fix === "key" ? "fix=key" : c.health === "unreachable" ? "fix=url" : undefined;
+
 // needsOf returns what accounts need from their owner.
 export function needsOf({ conns, quotas }: { conns: ConnectionRow[]; quotas: Quota[] }): Need[] {
   const quotaOf = (c: ConnectionRow) => quotas.find((q) => q.connectionId === c.id);

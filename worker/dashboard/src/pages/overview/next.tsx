@@ -12,7 +12,7 @@ const almostUsed = 0.8; // share of a budget
 export interface Known {
   conns: ConnectionRow[];
   /** accounts that need their owner, and what is wrong with them */
-  needs: { id: string; name: string; badge: string }[];
+  needs: { id: string; name: string; badge: string; query?: string }[];
   budgets: Budget[];
   hasBudgets: boolean;
   /** number of its targets of notifications, undefined if the gateway has no such route */
@@ -42,6 +42,7 @@ export function nextStep(k: Known): Step | null {
       ),
       action: "Fix it",
       page: ["providers", broken.id],
+      query: broken.query,
     };
   const budget = k.budgets.toSorted((a, b) => shareOf(b) - shareOf(a)).find((b) => shareOf(b) >= almostUsed);
   if (budget)

@@ -5,7 +5,7 @@ import { address, family, varLabel, varsOf } from "../../connections";
 import { Confirm } from "../../confirm";
 import { useDraft } from "../../draft";
 import { useAction } from "../../hooks";
-import { go, to } from "../../route";
+import { go, to, useFilter } from "../../route";
 import { toast } from "../../toast";
 import { Restored, Text } from "../../forms";
 import { Failed, Section } from "../../layout";
@@ -46,6 +46,7 @@ export function Details({
   const usesOAuth = c.authType === "oauth" || c.authType === "service_account";
   const varOf = (n: string) => vars[n] ?? (typeof data[n] === "string" ? data[n] : "");
   const [deleting, setDeleting] = useState(false);
+  const [fix] = useFilter("fix", ""); // what a link wants to be changed
   const save = useAction(),
     remove = useAction();
   const compatible = family(c.provider) !== "";
@@ -100,6 +101,7 @@ export function Details({
             value={base}
             onText={(base) => put({ base })}
             required={compatible}
+            focused={fix === "url"}
             hint="Changing the host clears the saved key."
           />
         )}
@@ -107,6 +109,7 @@ export function Details({
           <Credential
             auth={auth}
             typed={typed}
+            focused={fix === "key"}
             hint="Leave empty to keep the current key."
             onType={(f, v) => setTyped((all) => ({ ...all, [f]: v }))}
           />

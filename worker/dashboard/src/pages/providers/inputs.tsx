@@ -44,6 +44,9 @@ function secretsOf(auth: string): Secret[] {
   }
 }
 
+// focus is a ref that gives an input the focus when it appears.
+const focus = (input: HTMLElement | null) => input?.focus();
+
 // Credential asks for the secrets of a connection. They are sent once and never
 // shown again.
 export function Credential({
@@ -51,12 +54,15 @@ export function Credential({
   typed,
   onType,
   required,
+  focused,
   hint,
 }: {
   auth: string;
   typed: Typed;
   onType: (field: string, value: string) => void;
   required?: boolean;
+  /** the first input has the focus */
+  focused?: boolean;
   hint?: ComponentChildren;
 }) {
   const secrets = secretsOf(auth);
@@ -66,6 +72,7 @@ export function Credential({
         <Field key={field} label={label} hint={i === 0 ? hint : undefined}>
           {long ? (
             <textarea
+              ref={focused && i === 0 ? focus : undefined}
               rows={5}
               spellcheck={false}
               autocomplete="off"
@@ -74,6 +81,7 @@ export function Credential({
             />
           ) : (
             <input
+              ref={focused && i === 0 ? focus : undefined}
               type="password"
               autocomplete="off"
               required={required && secrets.length === 1}
@@ -113,12 +121,14 @@ export function BaseUrlInput({
   value,
   onText,
   required,
+  focused,
   placeholder,
   hint,
 }: {
   value: string;
   onText: (value: string) => void;
   required: boolean;
+  focused?: boolean;
   placeholder?: string;
   hint: string;
 }) {
@@ -137,6 +147,7 @@ export function BaseUrlInput({
       }
     >
       <input
+        ref={focused ? focus : undefined}
         inputMode="url"
         autocapitalize="none"
         spellcheck={false}

@@ -92,9 +92,9 @@ export function Row({
           label={`Enable ${label}`}
           onTurn={(on) => void setActive(on)}
         />
-        {c.status.startsWith("needs_") && (
-          <a class="button main" href={to(machine.id, "providers", c.id)}>
-            {c.status === "needs_reauth" ? "Sign in again" : "Add credentials"}
+        {(c.status.startsWith("needs_") || c.health === "key_refused") && (
+          <a class="button main" href={`${to(machine.id, "providers", c.id)}?fix=key`}>
+            {c.authType === "oauth" ? "Sign in again" : c.hasKey ? "Replace key" : "Add credentials"}
           </a>
         )}
         <a class="button" aria-label={`Models and details of ${label}`} href={to(machine.id, "providers", c.id)}>
