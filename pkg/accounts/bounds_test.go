@@ -120,7 +120,7 @@ func TestPassedErrors(t *testing.T) {
 			t.Errorf("%s, form %d: got body %s, type %q, own %v; want %s, %q", tt.body, tt.form, e.Body, e.Type, e.Own, tt.want, tt.typ)
 		}
 	}
-	if e := upstreamError(400, nil, []byte(`{"error":{"message":"m"}} trailing`), cred); e.Message != "the provider answered with status 400" {
+	if e := upstreamError(400, nil, []byte(`{"error":{"message":"m"}} trailing`), cred); e.Message != "The provider answered with status 400." {
 		t.Errorf("invalid JSON is shown: %s", e.Message)
 	}
 }
@@ -131,7 +131,7 @@ func TestErrorFromAnswerIsShownWithoutCredential(t *testing.T) {
 	for _, tt := range []struct{ in, want apierr.Error }{
 		{apierr.Error{Status: 400, Message: "m", Code: "c", Param: "p", Err: plain}, apierr.Error{Status: 400, Message: "m", Code: "c", Param: "p", Err: plain}},
 		{apierr.Error{Status: 401, Message: "bad live-key-0123456789", Code: "live-key-0123456789", Param: "p", Err: leak}, apierr.Error{Status: 401, Message: "bad ***", Param: "p"}},
-		{apierr.Error{Status: 402, Param: "live-key-0123456789"}, apierr.Error{Status: 402, Message: "the provider answered with status 402"}},
+		{apierr.Error{Status: 402, Param: "live-key-0123456789"}, apierr.Error{Status: 402, Message: "The provider answered with status 402."}},
 	} {
 		got := tt.in
 		clean(&got, cred)
@@ -483,7 +483,7 @@ func TestAccountsOfACauseAreNamed(t *testing.T) {
 }
 
 func TestRevokedSignInIsToldApartFromARefusedKey(t *testing.T) {
-	const told = "the sign-in is no longer valid"
+	const told = "is no longer valid. Sign in again"
 	w := newWorld(t).add(store.Connection{ID: "r", Status: needsReauth})
 	w.machine.Connections[0].Provider = "openai"
 	c := w.call()

@@ -33,11 +33,9 @@ func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Crede
 	if len(raw) > 0 && jsonscan.Valid(raw) {
 		read(e, raw, cred)
 	} else if isText(raw) {
-		e.Message = shownText(string(raw), cred)
+		e.Message, e.Said = shownText(string(raw), cred), true
 	}
-	if e.Message == "" {
-		e.Message = "the provider answered with status " + strconv.Itoa(status)
-	}
+	stated(e)
 	if e.Code == "" { // Amazon names the error in a field: "ThrottlingException:http://…"
 		if name, _, _ := strings.Cut(h.Get("x-amzn-errortype"), ":"); identifier(name) {
 			e.Code = name
@@ -108,7 +106,7 @@ func read(e *apierr.Error, raw []byte, cred provider.Credential) {
 	name := func(s string) bool { return identifier(s) && live(cred).String(s) == s }
 	v := vendorerror.Read(gjson.ParseBytes(raw))
 	if v.Message != "" {
-		e.Message = shownText(v.Message, cred)
+		e.Message, e.Said = shownText(v.Message, cred), true
 	}
 	switch {
 	case v.Code == quotaCode, v.Type == quotaCode, v.Status == quotaCode:
@@ -120,6 +118,13 @@ func read(e *apierr.Error, raw []byte, cred provider.Credential) {
 	}
 	if name(v.Param) {
 		e.Param = v.Param
+	}
+}
+
+// stated gives an error without a text of the upstream one that states its status.
+func stated(e *apierr.Error) {
+	if e.Message == "" {
+		e.Message, e.Said = "The provider answered with status "+strconv.Itoa(e.Status)+".", false
 	}
 }
 
@@ -136,9 +141,8 @@ func clean(e *apierr.Error, cred provider.Credential) {
 		return
 	}
 	secrets := live(cred)
-	if e.Message = shownText(e.Message, cred); e.Message == "" {
-		e.Message = "the provider answered with status " + strconv.Itoa(e.Status)
-	}
+	e.Message = shownText(e.Message, cred)
+	stated(e)
 	for _, s := range [...]*string{&e.Code, &e.Param} {
 		if *s != "" && secrets.String(*s) != *s {
 			*s = ""

@@ -10,7 +10,7 @@ import (
 
 func TestUpstreamMessages(t *testing.T) {
 	cred := provider.Credential{APIKey: secret.New("live-key-0123456789"), AccessToken: secret.New("live-token-0123456789")}
-	const status = "the provider answered with status 400"
+	const status = "The provider answered with status 400."
 	for _, tt := range []struct{ name, body, message, code, param string }{
 		{"openai", `{"error":{"message":"no such model","type":"invalid_request_error","param":"model","code":"model_not_found"}}`, "no such model", "model_not_found", "model"},
 		{"openai without code", `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":null}}`, "m", "", ""},

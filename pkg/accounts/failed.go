@@ -70,7 +70,7 @@ func tooMany(s *summary) error {
 		e.NoRetry = e.NoRetry && len(m.conns) == 1 // another account may be ready before
 		return waiting(&e, m.wait)
 	}
-	e := apierr.New(429, "rate_limit_exceeded", "All accounts for this model are rate limited.")
+	e := apierr.New(429, "rate_limit_exceeded", "All accounts of this model have reached a rate limit of their provider. Wait, or add an account under Providers.")
 	e.Err = &cooling{m.wait}
 	return waiting(e, m.wait)
 }
@@ -81,25 +81,25 @@ func (pl *plan) refused(s *summary, rank int) error {
 	m := &s.missed[rank]
 	text, status, header := "", s.place.Status, httpmsg.Header(nil)
 	if f := s.best; f != nil && f.rank() == rank {
-		text, status, header = f.err.Message, f.err.Status, f.err.Header
+		text, status, header = f.err.Told(maxMessage), f.err.Status, f.err.Header
 	}
 	var e *apierr.Error
 	switch rank {
 	case rankCredit:
 		e = apierr.New(402, quotaCode, "There is no credit left on %s. Add credit at the provider.", account(m))
 	case rankRefused:
-		if c := m.conns[0]; text == "" && c.Status == needsReauth {
-			text = "the sign-in is no longer valid"
-		}
 		e = apierr.New(401, "account_key_refused", "The provider refuses the credentials of %s. Replace them under Providers.",
 			account(m))
+		if text == "" && m.conns[0].Status == needsReauth {
+			e.Message = "The sign-in of " + account(m) + " is no longer valid. Sign in again under Providers."
+		}
 	default:
 		text = cmp.Or(text, s.place.Message)
 		e = apierr.New(status, blockedCode, "Provider %s does not serve the location that this gateway calls from.",
 			m.conns[0].Provider)
 	}
 	if text != "" {
-		e.Message += " Its answer: " + text
+		e.Message += " " + text
 	}
 	e.Message, e.Header, e.NoRetry = apierr.Shorten(apierr.Sentence(e.Message), maxMessage), header, true
 	if pl.outcomes.attempts() == 0 && m.wait > 0 {

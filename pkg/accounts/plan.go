@@ -94,7 +94,7 @@ func (pl *plan) send(ctx context.Context) (*Result, error) {
 	pl.limit()
 	pin := call.Request.Header.Get("x-connection-id")
 	if pin != "" && !pinned(call, pin) {
-		return nil, apierr.Invalid("", "The header x-connection-id names no active connection of this model.")
+		return nil, apierr.Invalid("", "The header x-connection-id names no active account of this model. Leave it out, or use an id of GET /api/providers.")
 	}
 	for i := 0; i >= 0 && i < len(call.Targets); {
 		class := routing.ContextLength
@@ -540,15 +540,15 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	switch {
 	case post && (s == 204 || s == 205 || s == 304):
 		resp.Body.Close()
-		return strange("empty_upstream", "the provider answered without a body", pl.call.Billable)
+		return strange("empty_upstream", "The provider answered without a body.", pl.call.Billable)
 	case s >= 200 && s < 300, resp.Socket != nil:
 		return nil
 	case s >= 300 && s < 400:
 		resp.Body.Close()
-		return strange("upstream_redirect", "the provider answered with a redirect, which is not followed", pl.call.Billable)
+		return strange("upstream_redirect", "The provider answered with a redirect, which is not followed. Check the base URL.", pl.call.Billable)
 	case s < 200 || s > 599:
 		resp.Body.Close()
-		return strange("bad_upstream_status", "the provider answered with no valid status", pl.call.Billable)
+		return strange("bad_upstream_status", "The provider answered with no valid status. Check the base URL.", pl.call.Billable)
 	}
 	raw, err := stream.ReadAll(resp.Body, maxErrorBody)
 	if err != nil {
@@ -570,7 +570,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	means := meaningOf(s, e.Code, raw)
 	if blockedHere(s, resp.Header, raw, means) {
 		e.Code, e.RetryAfter = blockedCode, 0
-		b := snapshot.Block{Status: s, Message: e.Message}
+		b := snapshot.Block{Status: s, Message: e.Told(maxMessage)}
 		pl.call.Machine.Block(to.Provider.ID, provider.Origin(req.URL), b, now.UnixMilli())
 		return &failure{err: e, blocked: true, place: placeOf(resp.Header), next: !pl.call.Billable || s == 403}
 	}

@@ -38,7 +38,7 @@ func tried(o *Outcome, f *failure, sentMs int64, took time.Duration) *store.Atte
 		Status: f.err.Status, Code: f.err.Code, Place: f.place, SentMs: sentMs, Ms: took.Milliseconds(),
 	}
 	if f.next || f.blocked || f.effect != nothing {
-		a.Text = apierr.Shorten(f.err.Message, maxRecordText)
+		a.Text = f.err.Told(maxRecordText)
 	}
 	return a
 }

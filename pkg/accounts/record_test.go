@@ -53,8 +53,8 @@ func TestRequestRecordHasFailedAttempts(t *testing.T) {
 	for path, want := range map[string]string{
 		"id": "req_1", "at": "1800000000000", "keyId": "k1", "endpoint": "/v1/embeddings", "asked": "fast", "model": "openai/gpt",
 		"connectionId": "c", "status": "200", "latencyMs": "250", "attempts": "3", "failed.#": "2",
-		"failed.0.connectionId": "a", "failed.0.status": "429", "failed.0.text": "slow down",
-		"failed.1.connectionId": "b", "failed.1.status": "401", "failed.1.text": "who are you",
+		"failed.0.connectionId": "a", "failed.0.status": "429", "failed.0.text": "Provider said: “slow down”",
+		"failed.1.connectionId": "b", "failed.1.status": "401", "failed.1.text": "Provider said: “who are you”",
 	} {
 		if g := rec.Get(path).String(); g != want {
 			t.Errorf("%s: got %s, want %s", path, g, want)

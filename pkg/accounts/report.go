@@ -38,7 +38,7 @@ func (p *Pool) cool(m *snapshot.Machine, connection, model string, span time.Dur
 		Since: now.UnixMilli(), Until: now.Add(span).UnixMilli(),
 	}
 	c = m.Cool(c)
-	text := apierr.Shorten(e.Message, maxLastError)
+	text := e.Told(maxLastError)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.reportOf(m.ID)

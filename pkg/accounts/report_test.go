@@ -27,7 +27,7 @@ func TestReportReachesObject(t *testing.T) {
 		t.Fatalf("calls %v", w.object.Calls)
 	}
 	body := strings.TrimPrefix(w.object.Calls[0], "report ")
-	want := `{"cooldowns":[{"connectionId":"a","model":"gpt","until":1800000007000,"reason":"rate_limited","failures":1,"since":1800000000000}],"errors":[{"connectionId":"a","text":"slow down ***"}]}`
+	want := `{"cooldowns":[{"connectionId":"a","model":"gpt","until":1800000007000,"reason":"rate_limited","failures":1,"since":1800000000000}],"errors":[{"connectionId":"a","text":"Provider said: “slow down ***”"}]}`
 	if body != want {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
@@ -65,7 +65,7 @@ func TestReportIsKeptUntilDelivered(t *testing.T) {
 	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
 	w.pool.Flush(context.Background(), w.machine)
 	body := strings.TrimPrefix(w.object.Calls[len(w.object.Calls)-1], "report ")
-	if got := gjson.Get(body, "cooldowns.#.connectionId").Raw + gjson.Get(body, "cleared.#.connectionId").Raw + gjson.Get(body, "errors.#.text").Raw; got != `["b"]["a"]["","the provider answered with status 429"]` {
+	if got := gjson.Get(body, "cooldowns.#.connectionId").Raw + gjson.Get(body, "cleared.#.connectionId").Raw + gjson.Get(body, "errors.#.text").Raw; got != `["b"]["a"]["","The provider answered with status 429."]` {
 		t.Errorf("got %s", body)
 	}
 }

@@ -52,7 +52,7 @@ func StatusError(status int) *apierr.Error {
 func Describe(e *apierr.Error, root gjson.Result) {
 	v := vendorerror.Read(root)
 	if v.Message != "" {
-		e.Message = strings.Clone(Truncate(v.Message))
+		e.Message, e.Said = strings.Clone(Truncate(v.Message)), true
 	}
 	switch {
 	case v.Type == "insufficient_quota":

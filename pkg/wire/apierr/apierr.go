@@ -22,6 +22,7 @@ type Error struct {
 	Reason     string         // why the gateway refuses, if the code does not say it: store.RefusedBy…; never sent
 	Param      string         // the offending field; may be empty
 	Message    string         // no credential, no upstream address
+	Said       bool           // the message is the upstream's own text
 	Details    string         // raw JSON of error.details, which the Messages dialect shows; may be empty
 	RetryAfter time.Duration  // sent in whole seconds, rounded up, and in milliseconds; zero sends none
 	NoRetry    bool           // sends x-should-retry: false
@@ -58,6 +59,16 @@ func (e *Error) Error() string {
 		return strings.TrimSuffix(e.Message, ".") + ": " + e.Err.Error()
 	}
 	return e.Message
+}
+
+// Told returns the message as a text of the gateway, of at most max bytes: what the
+// upstream said is a quote.
+func (e *Error) Told(max int) string {
+	if !e.Said {
+		return Shorten(e.Message, max)
+	}
+	const before, after = "Provider said: “", "”"
+	return before + Shorten(strings.TrimSuffix(e.Message, "."), max-len(before+after)) + after
 }
 
 // Unwrap returns the cause.

@@ -116,10 +116,10 @@ test("an account shows since when it fails, its last error, its last hour and it
   await becomes(async () => (await row()).health, "failing");
   const failing = await row();
   assert.ok(failing.healthSince >= since, `${failing.healthSince} ${since}`);
-  assert.equal(failing.lastError, "Overloaded, try later");
+  assert.equal(failing.lastError, "Provider said: “Overloaded, try later”");
   assert.equal(failing.lastSuccessAt, since);
   assert.equal(await embed({ status: 503, body: error("Still overloaded") }), 503);
-  await becomes(async () => (await row()).lastError, "Still overloaded");
+  await becomes(async () => (await row()).lastError, "Provider said: “Still overloaded”");
   assert.equal((await row()).healthSince, failing.healthSince);
   await becomes(async () => (await row()).lastHour, { attempts: 5, failedAttempts: 4 }); // each 503 is tried once more
   const { spentTodayUsd: today, spentMonthUsd: month } = await row();
@@ -135,7 +135,7 @@ test("an account shows since when it fails, its last error, its last hour and it
   const blocked = await row();
   assert.deepEqual(
     [blocked.blockedPlace, blocked.status, blocked.lastError],
-    ["HKG", "active", "Country, region, or territory not supported"],
+    ["HKG", "active", "Provider said: “Country, region, or territory not supported”"],
   );
   up.script = null;
 });

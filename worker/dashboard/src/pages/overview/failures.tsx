@@ -51,14 +51,15 @@ function Why({ r, conns }: { r: RequestRow; conns: ConnectionRow[] }) {
   if (r.message) return <bdi>{sentence(r.message.replace(/ Try again in [^.]*\.$/, ""))}</bdi>; // it is over
   const last = r.failed?.at(-1);
   const account = conns.find((c) => c.id === (last?.connectionId ?? r.connectionId));
-  const text = last?.text?.replace(/\.$/, "");
+  if (last?.text && last.code === "upstream_unreachable") return <bdi>{last.text}</bdi>; // names the account and the cause
+  const said = last?.text?.split("Provider said: ")[1];
   return (
     <>
       <Cut>{account ? account.name || account.provider : (last?.provider ?? r.provider ?? "The provider")}</Cut>{" "}
       {failureText(last?.status ?? r.status, last?.code ?? r.error)}
-      {text && (
+      {said && (
         <>
-          : <bdi>“{text}”</bdi>
+          : <bdi>{said}</bdi>
         </>
       )}
       .
