@@ -96,7 +96,7 @@ func unpriced(b *store.Budget, model string) *apierr.Error {
 }
 
 func unavailable(cause error) *apierr.Error {
-	e := apierr.New(503, "unavailable", "The budgets of this machine cannot be read at the moment.")
+	e := apierr.New(503, "unavailable", "The budgets of this machine cannot be read at the moment. Try again in a moment.")
 	e.RetryAfter, e.Err = time.Second, cause
 	return e
 }

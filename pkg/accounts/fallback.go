@@ -278,11 +278,11 @@ func newFailure(err error, a *Attempt, billable bool) *failure {
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
 		return &failure{err: apierr.ClientLeft(err)}
 	case errors.Is(err, upstream.ErrBudget):
-		e = apierr.New(503, "budget", "The request needs more calls of providers than the platform makes for one.")
+		e = apierr.New(503, "budget", "This request needs more calls to providers than one request may make here. Send fewer inputs.")
 		e.NoRetry, e.Err = true, err
 		return &failure{err: e}
 	case errors.Is(err, stream.ErrTooLarge):
-		f := strange("bad_upstream_body", "the provider's answer is too large", billable)
+		f := strange("bad_upstream_body", "The provider's answer is too large.", billable)
 		f.next, f.effect = false, nothing
 		return f
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):

@@ -168,7 +168,7 @@ func (*noToken) Error() string { return "accounts: there is no access token at t
 // shown returns the client's error.
 func (n *noToken) shown() *apierr.Error {
 	e := apierr.New(503, "token_unavailable",
-		"The account's access token is being refreshed or could not be refreshed. Try again later.")
+		"The access token of the account is being renewed, or could not be renewed. If it lasts, sign in again under Providers.")
 	e.RetryAfter, e.Err = max(n.wait, time.Second), n
 	return e
 }

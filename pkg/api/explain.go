@@ -140,14 +140,14 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 	}
 	endpoint := h.Endpoint(sub, rec)
 	if endpoint == nil {
-		return nil, apierr.Invalid("path", "The path is not one whose calls are planned.")
+		return nil, apierr.Invalid("path", "path must be that of a request that goes to a provider, such as /v1/chat/completions.")
 	}
 	if len(in.Body) == 0 && sub.Method == "POST" {
 		return nil, apierr.Invalid("body", "body is missing.")
 	}
 	if in.KeyID != "" {
 		if sub.Key = auth.KeyOf(m, in.KeyID); sub.Key == nil {
-			return nil, apierr.Invalid("keyId", "keyId is not the id of a key.")
+			return nil, apierr.Invalid("keyId", "No key has this id. GET /api/keys lists the keys.")
 		}
 		sub.Operator = false
 		rec.refused = auth.RefusalOf(sub.Key, rec.now.UnixMilli())
@@ -317,7 +317,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 	pin := call.Request.Header.Get("x-connection-id")
 	steps := accounts.Explain(call, pin, r.now, r.left, r.refused)
 	if pin != "" && !slices.ContainsFunc(steps, func(s accounts.Step) bool { return s.Connection.ID == pin }) {
-		return nil, apierr.Invalid("connectionId", "connectionId names no active connection of this model.")
+		return nil, apierr.Invalid("connectionId", "connectionId names no active account of this model. GET /api/providers lists the accounts.")
 	}
 	r.plan.Session = call.Session.By()
 	for _, s := range steps {

@@ -132,7 +132,7 @@ func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected,
 func (h *OAuth) redirectURI(r *httpmsg.Request) (string, error) {
 	origin := cmp.Or(h.PublicURL, r.Origin)
 	if h.PublicURL == "" && !oauth.IsOrigin(origin, false) {
-		return "", apierr.New(400, "insecure_origin", "A sign-in needs https, or the setting PUBLIC_URL.")
+		return "", apierr.New(400, "insecure_origin", "Signing in at a provider needs https. Open the dashboard over https, or set PUBLIC_URL.")
 	}
 	return origin + callbackPath, nil
 }

@@ -35,7 +35,7 @@ func BadJSON(err error) error {
 
 // BadBody is the 502 of an answer that cannot be read.
 func BadBody(err error) error {
-	e := apierr.New(502, "bad_upstream_body", "The provider's answer could not be read.")
+	e := apierr.New(502, "bad_upstream_body", "The provider's answer could not be read. Check the base URL of the account, or try again.")
 	e.Err = err
 	return e
 }

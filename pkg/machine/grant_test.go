@@ -246,7 +246,7 @@ func TestKeyThatCannotSignIsARefusal(t *testing.T) {
 	if a := w.Want(503, "refresh", inprocess.RefreshBody(id, 1)); !isFailure(a, "refresh_failed") {
 		t.Error(a.Raw)
 	}
-	if got := w.OK("GET", "/api/providers/"+id, "").Get("lastError").Str; got != "the token request could not be made" {
+	if got := w.OK("GET", "/api/providers/"+id, "").Get("lastError").Str; got != "The access token could not be renewed: the request for it could not be made" {
 		t.Errorf("last error %q", got)
 	}
 	if a := w.Want(409, "refresh", inprocess.RefreshBody(id, 1)); !isFailure(a, "refresh_refused") || signed != 1 || w.IDP.Calls != 0 {

@@ -111,7 +111,7 @@ func (o *Object) tellRegistry(r *storage.Call, m machineRow) error {
 	if err == nil && status == 200 {
 		return nil
 	}
-	e := apierr.New(503, "unavailable", "The list of machines cannot be reached at the moment.")
+	e := apierr.New(503, "unavailable", "The list of machines cannot be reached at the moment. Try again in a moment.")
 	e.RetryAfter, e.Err = time.Second, err
 	return e
 }

@@ -450,7 +450,7 @@ func (o *Object) personImport(r *storage.Call) (any, error) {
 	stored := len(r.List(personPrefix))
 	for _, g := range in.People {
 		if !people.IsID(g.ID) || g.Issuer == "" || !g.Role.Valid() && g.Role != people.None {
-			return nil, apierr.Invalid("people", "people has an entry that is no grant.")
+			return nil, apierr.Invalid("people", "people has an entry without a person and a role.")
 		}
 		p, known := loadPerson(r.Tx, g.ID)
 		if !known {

@@ -106,7 +106,7 @@ func TestRefusalsBackOff(t *testing.T) {
 		t.Errorf("%d calls in a day", w.IDP.Calls)
 	}
 	v := w.OK("GET", "/api/providers/"+id, "")
-	if v.Get("status").Str == storage.NeedsReauth || v.Get("lastError").Str != "token endpoint: refused, status 401, invalid_client" {
+	if v.Get("status").Str == storage.NeedsReauth || v.Get("lastError").Str != "The access token could not be renewed: refused, status 401, invalid_client" {
 		t.Error(v.Raw)
 	}
 	w.IDP.Answer = nil

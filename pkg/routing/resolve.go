@@ -163,7 +163,7 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 	}
 	n := len(c.Models)
 	if n == 0 {
-		return apierr.Invalid("model", "The combo has no members.")
+		return apierr.Invalid("model", "This combo has no models. Add one on the page Combos.")
 	}
 	start := 0
 	if n > MaxTargets {

@@ -133,7 +133,7 @@ func (s *Sessions) checkMutation(r *httpmsg.Request, t ticket) error {
 		return err
 	}
 	if !hmac.Equal([]byte(r.Header.Get("x-csrf-token")), []byte(s.csrf(t))) {
-		return apierr.New(403, "csrf_token", "The session's token is missing or wrong.")
+		return apierr.New(403, "csrf_token", "The CSRF token of the session is missing or wrong. Reload the dashboard.")
 	}
 	return nil
 }

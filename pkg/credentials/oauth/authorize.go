@@ -48,7 +48,7 @@ func (e *Engine) Authorize(providerID, session, redirectURI, note string) (*Auth
 		return nil, err
 	}
 	if p.AuthorizeURL == "" {
-		return nil, apierr.New(400, "unsupported_flow", "This provider has no authorization code flow.")
+		return nil, apierr.New(400, "unsupported_flow", "This provider has no sign-in in the browser. Use a device code.")
 	}
 	if len(session) < 16 {
 		return nil, apierr.Invalid("session", "A session is needed to begin an authorization.")
@@ -160,7 +160,7 @@ func (e *Engine) Callback(ctx context.Context, session, redirectURI, query strin
 		if !isCode(code) || code == "" {
 			code = "error"
 		}
-		return nil, apierr.New(400, code, "The provider did not authorize: %s.", code)
+		return nil, apierr.New(400, code, "The provider did not allow the sign-in (%s). Start again, and allow the access.", code)
 	}
 	code := list["code"]
 	if code == "" {

@@ -76,7 +76,7 @@ func (e *Engine) Device(ctx context.Context, providerID, note string) (*Device, 
 		return nil, err
 	}
 	if p.DeviceURL == "" {
-		return nil, apierr.New(400, "unsupported_flow", "This provider has no device flow.")
+		return nil, apierr.New(400, "unsupported_flow", "This provider has no sign-in by a device code. Use the one in the browser.")
 	}
 	key := deviceKey(p.ID)
 	if d := e.active(key); d != nil {
@@ -185,7 +185,7 @@ func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 			e.Rows.Delete(key)
 			return nil, apierr.New(400, "expired_token", "The code has expired. Start again.")
 		}
-		return nil, apierr.New(400, "no_flow", "No device flow is under way for this provider.")
+		return nil, apierr.New(400, "no_flow", "No sign-in by a device code is under way at this provider. Start one.")
 	}
 	now := e.Now().UnixMilli()
 	if now < d.NextPoll {

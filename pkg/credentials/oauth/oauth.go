@@ -63,7 +63,7 @@ func (e *Engine) provider(id string) (*Provider, error) {
 			return &e.Providers[i], nil
 		}
 	}
-	return nil, apierr.New(404, "unknown_provider", "No OAuth client is configured for this provider.")
+	return nil, apierr.New(404, "unknown_provider", "Sign-in is not set up for this provider. The operator sets its OAuth client in OAUTH_PROVIDERS.")
 }
 
 // secret returns 256 random bits as 43 characters of base64url.

@@ -56,7 +56,7 @@ func (d *Downloads) Get(ctx context.Context, r *httpmsg.Request, address string,
 		}
 		resp, err := upstream.Do(ctx, d.Do, req)
 		if err != nil {
-			e := apierr.New(502, "upstream_unreachable", "The file could not be fetched from the provider.")
+			e := apierr.New(502, "upstream_unreachable", "The provider's file could not be downloaded. Try again.")
 			e.Err = err
 			return nil, e
 		}

@@ -150,10 +150,10 @@ func (u *Upload) Body(model string, before *accounts.Attempt) (io.ReadCloser, er
 	if u.sent {
 		if before != nil && before.Failure != nil {
 			shown := *before.Failure
-			shown.Message += " (the form was streamed, so it was sent only once)"
+			shown.Message = shown.Told(len(shown.Message)+32) + " The file was streamed, so that it cannot be sent again: repeat the request."
 			return nil, &shown
 		}
-		return nil, apierr.New(502, "upstream_unreachable", "The provider could not be reached, or the connection was lost.")
+		return nil, apierr.New(502, "upstream_unreachable", "The file was streamed to an account that did not answer, and cannot be sent again: repeat the request.")
 	}
 	u.sent = true
 	if u.inPart {

@@ -68,7 +68,7 @@ func (c *change) captureShow() (any, error) {
 	row, _ := c.Get(storage.CapturePrefix + info.ID)
 	plain, err := c.o.Keyring.Open(c.ID, rpc.CaptureField, info.ID, secret.Sealed(row))
 	if err != nil { // its key is gone
-		e := apierr.New(503, "key_unavailable", "The bodies cannot be opened with the present CREDENTIALS_KEY.")
+		e := apierr.New(503, "key_unavailable", "The stored prompts and answers cannot be decrypted; the operator must check CREDENTIALS_KEY.")
 		e.Err = err
 		return nil, e
 	}

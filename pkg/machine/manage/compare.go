@@ -52,7 +52,7 @@ func (c *change) compareSecrets() (any, error) {
 		return nil, err
 	}
 	if comparer.failed != nil {
-		e := apierr.New(503, "key_unavailable", "A stored secret cannot be opened.")
+		e := apierr.New(503, "key_unavailable", "A stored secret cannot be decrypted; the operator must check CREDENTIALS_KEY.")
 		e.Err = comparer.failed
 		return nil, e
 	}

@@ -32,7 +32,7 @@ func (c *change) exportDestinations(secrets bool) ([]exportDestination, error) {
 		if secrets {
 			opened, err := c.o.OpenDestination(c.ID, &row)
 			if err != nil {
-				e := apierr.New(503, "key_unavailable", "A stored secret of a destination cannot be opened.")
+				e := apierr.New(503, "key_unavailable", "A stored secret of a destination cannot be decrypted; the operator must check CREDENTIALS_KEY.")
 				e.Err = err
 				return nil, e
 			}

@@ -468,7 +468,7 @@ func (c *change) destinationTest() (any, error) {
 	}
 	d, err := c.o.OpenDestination(c.ID, &row)
 	if err != nil {
-		e := apierr.New(503, "key_unavailable", "A stored secret of the destination cannot be opened.")
+		e := apierr.New(503, "key_unavailable", "A stored secret of the destination cannot be decrypted; the operator must check CREDENTIALS_KEY.")
 		e.Err = err
 		return nil, e
 	}

@@ -32,7 +32,7 @@ func FailureOf(e *apierr.Error) Failure {
 func ReadFailure(status int, answer []byte) *apierr.Error {
 	var f Failure
 	if json.Unmarshal(answer, &f) != nil || f.Error.Message == "" || status < 400 || status > 599 {
-		e := apierr.New(503, "unavailable", "The machine cannot be reached at the moment.")
+		e := apierr.New(503, "unavailable", "The machine cannot be reached at the moment. Try again in a moment.")
 		e.RetryAfter = time.Second
 		return e
 	}

@@ -101,7 +101,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	case row.Status == storage.NeedsReauth:
 		return nil, reauth()
 	case sealed == "" || !o.refreshable(&row.Connection):
-		return nil, apierr.New(409, "not_refreshable", "The connection's credential cannot be refreshed.")
+		return nil, apierr.New(409, "not_refreshable", "This account has no sign-in that can be renewed.")
 	case o.busy(flight):
 		return nil, later("refresh_in_progress", time.Second)
 	}
@@ -112,7 +112,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 		case intent.Calling:
 			return nil, later("refresh_in_progress", time.Second)
 		case intent.Done:
-			return nil, apierr.New(409, "refreshed_recently", "The token was refreshed a moment ago.")
+			return nil, apierr.New(409, "refreshed_recently", "The token was refreshed a moment ago. Wait before you refresh it again.")
 		case intent.Refused > 0 && intent.Passing == 0:
 			return nil, refreshRefused()
 		}
@@ -183,10 +183,10 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 		return nil, reauth()
 	case f == nil:
 		outcome.Refused++
-		text = "the token request could not be made"
+		text = notRenewed + "the request for it could not be made"
 	case NotSent(err) != nil:
 		outcome.Passing = intent.Passing + 1
-		text = "token endpoint: " + NotSent(err).Error()
+		text = notRenewed + NotSent(err).Error()
 	case f.Kind == oauth.Refused:
 		outcome.Refused++
 		outcome.Until, text = r.Now+f.RetryAfter.Milliseconds(), FailureText(f)
@@ -391,7 +391,7 @@ func (o *Service) SaveTokens(r *storage.Call) {
 
 func reauth() error {
 	return apierr.New(409, storage.NeedsReauth,
-		"The provider no longer accepts the refresh token: connect the account again.")
+		"The provider has ended the sign-in of this account. Connect it again.")
 }
 
 // revoked returns the text that explains to the owner why a sign-in has ended.
@@ -411,11 +411,11 @@ func revoked(code, field string, lost bool) string {
 // or the request: a retry does not help.
 func refreshRefused() *apierr.Error {
 	return apierr.New(409, "refresh_refused",
-		"The provider's token endpoint refuses to refresh the token; check the client ID and secret, or connect the account again.")
+		"The provider refuses to refresh the token. Check the client ID and secret, or connect the account again.")
 }
 
 func later(code string, wait time.Duration) *apierr.Error {
-	e := apierr.New(503, code, "The token cannot be refreshed at the moment.")
+	e := apierr.New(503, code, "The token cannot be refreshed at the moment. Try again later.")
 	e.RetryAfter = max(wait, time.Second)
 	return e
 }

@@ -3,6 +3,7 @@ package tokens
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"weir/pkg/credentials/gcpauth"
 	"weir/pkg/credentials/oauth"
@@ -168,8 +169,12 @@ func (o *Service) sealTokens(machineID string, c *storage.Connection, t *oauth.T
 	return nil
 }
 
+// notRenewed begins the text of an account whose token could not be refreshed.
+const notRenewed = "The access token could not be renewed: "
+
 // FailureText is what is kept of a token endpoint's failure: no text of its
 // answer and no address.
 func FailureText(f *oauth.Failure) string {
-	return (&oauth.Failure{Kind: f.Kind, Status: f.Status, Code: f.Code}).Error()
+	text := (&oauth.Failure{Kind: f.Kind, Status: f.Status, Code: f.Code}).Error()
+	return notRenewed + strings.TrimPrefix(text, "token endpoint: ")
 }

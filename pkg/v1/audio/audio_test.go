@@ -248,7 +248,7 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 		if len(w.Seen) == 2 && w.Seen[0].Body != w.Seen[1].Body {
 			t.Errorf("%s: the second form differs", tt.name)
 		}
-		if told := err != nil && strings.Contains(err.Error(), "sent only once"); told != (tt.took == "a" && tt.name != "bad_request") {
+		if told := err != nil && strings.Contains(err.Error(), "cannot be sent again"); told != (tt.took == "a" && tt.name != "bad_request") {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		if w.Memory.Used() != tt.used {

@@ -95,7 +95,7 @@ func (h *Handler) answer(ctx context.Context, c *auth.Call, x *exchange) (*httpm
 // usable returns the reason why a target cannot embed the input, or nil.
 func usable(to *routing.Target, req *request) error {
 	if !to.Provider.Serves("embeddings") {
-		return apierr.Invalid("model", "The provider of this model has no embeddings.")
+		return apierr.Invalid("model", "The provider of this model has no embeddings. GET /v1/models/embedding lists the models that can be called.")
 	}
 	s := shapeOf(to.Provider)
 	if s == nil {

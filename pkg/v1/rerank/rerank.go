@@ -64,7 +64,7 @@ func usable(to *routing.Target) error {
 	case !to.Provider.Serves("rerank"):
 		return apierr.Invalid("model", "The provider of this model does not rerank.")
 	case to.Kind != "" && to.Kind != catalog.Rerank:
-		return apierr.Invalid("model", "The model does not rerank.")
+		return apierr.Invalid("model", "This model does not rerank. GET /v1/models/rerank lists those that do.")
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func usable(to *routing.Target) error {
 	switch to.Kind {
 	case "", catalog.LLM, catalog.ImageToText, catalog.WebSearch:
 	default:
-		return apierr.Invalid("model", "The model does not search the web.")
+		return apierr.Invalid("model", "This model does not search the web. GET /v1/models/web lists those that do.")
 	}
 	if serviceOf(to) == nil {
 		return apierr.Invalid("model", "The provider of this model does not search the web.")

@@ -184,7 +184,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 		refusal = err
 	}
 	if refusal == nil {
-		e := apierr.Invalid("model", "There is no connection of a provider with videos.")
+		e := apierr.Invalid("model", "No account of a provider with videos is connected. Add one under Providers.")
 		e.Code = "no_credentials"
 		refusal = e
 	}

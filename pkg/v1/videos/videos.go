@@ -126,7 +126,7 @@ func (h *Handler) Content(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 			err = provider.Authorize(&header, p.target.Provider, p.conn, cred)
 		}
 		if err != nil {
-			e := apierr.New(503, "key_unavailable", "The account's credential cannot be used at the moment.")
+			e := apierr.New(503, "key_unavailable", "The credentials of the account that made the video cannot be used at the moment. Check the account under Providers.")
 			e.Err = err
 			return nil, e
 		}

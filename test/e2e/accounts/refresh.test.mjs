@@ -147,7 +147,7 @@ for (const fault of [
       const s = await state();
       return s.lastError || s.tokenGeneration > connection.tokenGeneration ? s : null;
     });
-    assert.match(failed.lastError ?? "token endpoint: x", /^token endpoint: [a-z, _0-9]+$/);
+    assert.match(failed.lastError ?? "The access token could not be renewed: x", /^The access token could not be renewed: [a-z, _0-9]+$/);
     await until("the token", async () => (await state()).tokenGeneration > connection.tokenGeneration);
     assert.equal(idp.calls.length, 2);
     assert.equal(idp.revocations, 0);
@@ -162,7 +162,7 @@ test("after a page instead of tokens the outcome is unknown, and the current tok
   const { state, send } = await account({ expiresAt: Date.now() + 4 * 60_000 });
   await until(
     "the failure is shown",
-    async () => (await state()).lastError === "token endpoint: the answer was lost, status 200",
+    async () => (await state()).lastError === "The access token could not be renewed: the answer was lost, status 200",
   );
   await sleep(4 * every);
   assert.equal((await send()).status, 200);

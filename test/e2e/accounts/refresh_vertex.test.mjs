@@ -143,7 +143,7 @@ test("while Google is down the caller gets a retryable error, and no call is sen
     up.seen.map((r) => r.host),
     ["oauth2.googleapis.com"],
   );
-  assert.equal((await state()).lastError, "token endpoint: no usable answer, status 503");
+  assert.equal((await state()).lastError, "The access token could not be renewed: no usable answer, status 503");
 });
 
 test("with a key file that cannot sign no call is sent, and the connection says so", async () => {
@@ -155,5 +155,5 @@ test("with a key file that cannot sign no call is sent, and the connection says 
   assert.ok(got.status >= 400);
   assert.ok(!(await got.text()).includes("AAAA"));
   assert.equal(google.calls.length, 0);
-  assert.equal((await state()).lastError, "the token request could not be made");
+  assert.equal((await state()).lastError, "The access token could not be renewed: the request for it could not be made");
 });

@@ -266,7 +266,8 @@ export function errorText(e: unknown): string {
   if (!(e instanceof ApiError)) return e instanceof Error ? e.message : String(e);
   let text = byCode[e.code] ?? sentence(e.message);
   if (e.status === 412) text = byCode.stale;
-  if (e.retryAfter > 0) text += ` Try again in ${duration(e.retryAfter * 1000)}.`;
+  if (e.retryAfter > 0)
+    text = `${text.replace(/ Try again (in a moment|later|in a few minutes)\.$/, "")} Try again in ${duration(e.retryAfter * 1000)}.`;
   return text;
 }
 
