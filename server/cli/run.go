@@ -670,8 +670,10 @@ func (a *app) setup(ctx context.Context, in *input) error {
 	}
 	if !slices.Contains(tools, in.args[0]) {
 		near := catalog.Closest(in.args[0], tools)
-		if i := slices.IndexFunc(tools, func(id string) bool { return strings.HasPrefix(id, in.args[0]) }); near == "" && i >= 0 {
-			near = tools[i] // claude
+		for _, id := range tools {
+			if near == "" && strings.HasPrefix(id, in.args[0]) {
+				near = id // claude
+			}
 		}
 		return fmt.Errorf("no tool is called %q; %sweir setup lists them", in.args[0], maybe(near))
 	}
