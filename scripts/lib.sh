@@ -62,7 +62,6 @@ static() {
   export WEIR_VERSION
   script node_modules/vite/bin/vite.js build worker/dashboard --logLevel warn
   script node_modules/@11ty/eleventy/cmd.cjs --config worker/site/eleventy.config.mjs
-  cp docs/reference/openapi.json build/dashboard/
 }
 
 # dashboard builds the files and copies them to where the native server embeds them.

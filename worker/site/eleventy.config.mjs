@@ -157,7 +157,7 @@ export default function (config) {
   // The README's own pictures are as large as everything else here.
   config.addPassthroughCopy("docs/images/!(tour|overview|overview-dark).png");
   config.addPassthroughCopy("docs/**/*.{svg,schema.json}");
-  config.addPassthroughCopy({ [here("assets")]: "assets", "docs/reference/openapi.json": "reference/openapi.json" });
+  config.addPassthroughCopy({ [here("assets")]: "assets" });
   config.addPassthroughCopy({ "node_modules/minisearch/dist/es/index.js": "assets/minisearch.js" });
 
   const repository = process.env.REPOSITORY ?? "";
@@ -190,7 +190,8 @@ export default function (config) {
     const at = order.indexOf(urlOf(file));
     return at < 0 ? undefined : order[at + step];
   });
-  config.addTemplate("reference/api.njk", operations(JSON.parse(readFileSync("docs/reference/openapi.json", "utf8"))), {
+  const openapi = JSON.parse(readFileSync("docs/reference/openapi.json", "utf8"));
+  config.addTemplate("reference/api.njk", operations(openapi), {
     title: "API",
     file: "reference/api.md",
     permalink: "reference/api.html",
@@ -215,6 +216,8 @@ export default function (config) {
       .map((section, id) => ({ id, ...section }));
     writeFileSync(`${directories.output}search.json`, JSON.stringify(index));
     writeFileSync(`${directories.output}../llms.txt`, llms(index));
+    for (const place of ["reference/", "../"])
+      writeFileSync(`${directories.output}${place}openapi.json`, JSON.stringify(openapi));
   });
   return {
     markdownTemplateEngine: false,
