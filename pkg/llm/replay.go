@@ -22,11 +22,7 @@ func Replay(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, er
 func objectArguments(a *ir.Answer) {
 	for i := range a.Blocks {
 		if b := &a.Blocks[i]; b.Kind == ir.ToolCallBlock {
-			args, ok := ir.Object(b.Arguments)
-			if !ok {
-				args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
-			}
-			b.Arguments = args
+			b.Arguments = ir.ObjectArguments(b.Arguments)
 		}
 	}
 }

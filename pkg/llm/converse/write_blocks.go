@@ -30,15 +30,11 @@ func (c *requestWriter) block(b *ir.Block) error {
 	case ir.AudioBlock:
 		return apierr.Invalid("messages", "This model does not accept audio.")
 	case ir.ToolCallBlock:
-		args, ok := ir.Object(b.Arguments)
-		if !ok {
-			args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
-		}
 		d.Open("", '{')
 		d.Open("toolUse", '{')
 		d.Str("toolUseId", c.callID(b.ID))
 		d.Str("name", b.Name)
-		d.Raw("input", args)
+		d.Raw("input", ir.ObjectArguments(b.Arguments))
 		d.Close('}')
 		d.Close('}')
 	case ir.ToolResultBlock:

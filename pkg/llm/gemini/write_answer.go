@@ -84,15 +84,11 @@ func writeTextPart(d *ir.Writer, text *ir.Joiner) {
 
 // writeCall writes a function call.
 func writeCall(d *ir.Writer, b *ir.Block, signature string) {
-	args, ok := ir.Object(b.Arguments)
-	if !ok {
-		args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
-	}
 	d.Open("", '{')
 	d.Open("functionCall", '{')
 	d.OptStr("id", b.ID)
 	d.Str("name", b.Name)
-	d.Raw("args", ir.OneLine(args))
+	d.Raw("args", ir.OneLine(ir.ObjectArguments(b.Arguments)))
 	d.Close('}')
 	d.OptStr("thoughtSignature", signature)
 	d.Close('}')

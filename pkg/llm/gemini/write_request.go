@@ -214,14 +214,10 @@ func writeModel(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Options,
 				sig = unsignedCall
 			}
 			calls++
-			args, ok := ir.Object(b.Arguments)
-			if !ok {
-				args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
-			}
 			d.Open("", '{')
 			d.Open("functionCall", '{')
 			d.Str("name", b.Name)
-			d.Raw("args", args)
+			d.Raw("args", ir.ObjectArguments(b.Arguments))
 			d.Close('}')
 			d.OptStr("thoughtSignature", sig)
 			d.Close('}')

@@ -78,6 +78,14 @@ func Object(text string) (string, bool) {
 	return text, true
 }
 
+// ObjectArguments returns the arguments of a call as a JSON object: {"_raw": text} if they are none.
+func ObjectArguments(text string) string {
+	if args, ok := Object(text); ok {
+		return args
+	}
+	return `{"_raw":` + Quote(text) + `}`
+}
+
 // maxCount bounds a count, so that sums of what a server states cannot overflow.
 const maxCount = 1 << 40
 

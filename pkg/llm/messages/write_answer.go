@@ -56,15 +56,11 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 				d.Str("signature", wrapSignature(b.Issuer, b.Signature))
 				d.Close('}')
 			}
-			args, ok := ir.Object(b.Arguments)
-			if !ok {
-				args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
-			}
 			d.Open("", '{')
 			d.Str("type", "tool_use")
 			d.Str("id", ir.SafeCallID(b.ID))
 			d.Str("name", b.Name)
-			d.Raw("input", args)
+			d.Raw("input", ir.ObjectArguments(b.Arguments))
 			d.Close('}')
 		}
 	}

@@ -244,15 +244,11 @@ func writeBlock(q *ir.Request, d *ir.Writer, b *ir.Block, opt *ir.Options, marks
 	case ir.AudioBlock:
 		return apierr.Invalid("messages", "This model does not accept audio.")
 	case ir.ToolCallBlock:
-		args, ok := ir.Object(b.Arguments)
-		if !ok {
-			args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
-		}
 		d.Open("", '{')
 		d.Str("type", "tool_use")
 		d.Str("id", ir.SafeCallID(b.ID))
 		d.Str("name", b.Name)
-		d.Raw("input", args)
+		d.Raw("input", ir.ObjectArguments(b.Arguments))
 		writeCacheControl(q, d, b.Cache, marks)
 		d.Close('}')
 	case ir.ToolResultBlock:
