@@ -128,12 +128,7 @@ func replaceDeveloper(p *ir.Patch) {
 			return m.Raw, true
 		}
 		p.Note(ir.RoleDeveloper)
-		return ir.MapMembers(m, func(name string, x gjson.Result) (string, bool) {
-			if name == "role" {
-				return `"system"`, true
-			}
-			return x.Raw, true
-		}), true
+		return ir.SetMember(m, "role", `"system"`), true
 	})
 }
 

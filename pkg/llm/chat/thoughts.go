@@ -37,12 +37,7 @@ func unsignedCalls(p *ir.Patch, list gjson.Result) string {
 		raw := c.Raw
 		if c.Get("extra_content.google.thought_signature").Exists() {
 			p.Note("tool_calls.extra_content")
-			raw = ir.MapMembers(c, func(name string, x gjson.Result) (string, bool) {
-				if name == "extra_content" {
-					return unsigned, true
-				}
-				return x.Raw, true
-			})
+			raw = ir.SetMember(c, "extra_content", unsigned)
 		}
 		d.Raw("", raw)
 		return true

@@ -36,12 +36,7 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 		if len(d.Buf) == len("[]") {
 			return "", false
 		}
-		return ir.MapMembers(content, func(name string, v gjson.Result) (string, bool) {
-			if name == "parts" {
-				return string(d.Buf), true
-			}
-			return v.Raw, true
-		}), true
+		return ir.SetMember(content, "parts", string(d.Buf)), true
 	})
 	return p
 }

@@ -41,11 +41,6 @@ func DropThoughts(p *ir.Patch) {
 		if len(d.Buf) == len("[]") {
 			return "", false
 		}
-		return ir.MapMembers(turn, func(name string, x gjson.Result) (string, bool) {
-			if name == "parts" {
-				return string(d.Buf), true
-			}
-			return x.Raw, true
-		}), true
+		return ir.SetMember(turn, "parts", string(d.Buf)), true
 	})
 }

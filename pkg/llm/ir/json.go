@@ -165,6 +165,16 @@ func MapMembers(v gjson.Result, change func(name string, v gjson.Result) (raw st
 	return string(mapMembers(v, change))
 }
 
+// SetMember returns an object with another value of a member that it has.
+func SetMember(v gjson.Result, name, raw string) string {
+	return MapMembers(v, func(n string, x gjson.Result) (string, bool) {
+		if n == name {
+			return raw, true
+		}
+		return x.Raw, true
+	})
+}
+
 func mapMembers(v gjson.Result, change func(name string, v gjson.Result) (raw string, keep bool)) []byte {
 	d := Writer{Buf: make([]byte, 0, len(v.Raw))}
 	d.Open("", '{')

@@ -78,12 +78,7 @@ func (q *Request) NameTools(rules ToolRules, functions bool, opt *Options) {
 		if c.Wrapped = c.Custom && functions; c.Wrapped {
 			v.Wrap()
 		} else if c.Custom && v.Name != c.Name {
-			v.Custom = MapMembers(gjson.Parse(v.Custom), func(name string, x gjson.Result) (string, bool) {
-				if name == "name" {
-					return Quote(v.Name), true
-				}
-				return x.Raw, true
-			})
+			v.Custom = SetMember(gjson.Parse(v.Custom), "name", Quote(v.Name))
 		}
 		if v.Name != c.Name || c.namespace != "" || c.builtin != 0 || c.Wrapped {
 			t.Map(v.Name, c)

@@ -126,12 +126,7 @@ func foreignThoughts(p *ir.Patch, own string) {
 				return true
 			}
 			if issuer, inside := ir.UnwrapSignature(sig, ""); issuer == own && inside != "" {
-				d.Raw("", ir.MapMembers(b, func(name string, x gjson.Result) (string, bool) {
-					if name == field {
-						return ir.Quote(inside), true
-					}
-					return x.Raw, true
-				}))
+				d.Raw("", ir.SetMember(b, field, ir.Quote(inside)))
 				return true
 			}
 			p.Note("messages.thinking")
@@ -141,12 +136,7 @@ func foreignThoughts(p *ir.Patch, own string) {
 		if len(d.Buf) == len("[]") {
 			return "", false
 		}
-		return ir.MapMembers(m, func(name string, x gjson.Result) (string, bool) {
-			if name == "content" {
-				return string(d.Buf), true
-			}
-			return x.Raw, true
-		}), true
+		return ir.SetMember(m, "content", string(d.Buf)), true
 	})
 }
 

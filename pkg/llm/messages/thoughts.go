@@ -35,12 +35,7 @@ func DropThoughts(p *ir.Patch) {
 		if len(d.Buf) == len("[]") {
 			return "", false
 		}
-		return ir.MapMembers(m, func(name string, x gjson.Result) (string, bool) {
-			if name == "content" {
-				return string(d.Buf), true
-			}
-			return x.Raw, true
-		}), true
+		return ir.SetMember(m, "content", string(d.Buf)), true
 	})
 	budgetThinking(p)
 }
