@@ -112,7 +112,7 @@ var dialects = [...]dialect{
 		marks: chat.Marks, forget: chat.DropThoughts,
 		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage, finish: "choices.0.finish_reason",
 		countUsage: chat.CountUsage,
-		source:     chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: chat.AppendFailure,
+		source:     chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: ir.AppendOpenAIFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
 		billedMarks: []string{chat.BilledMark},
 		watch:       chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]",
@@ -173,7 +173,7 @@ var dialects = [...]dialect{
 	Completions: {
 		name: "completions", fields: &completions.Fields, openAI: true,
 		client: &completions.Client, read: completions.ReadRequest, writeAnswer: completions.WriteAnswer,
-		sink: completions.NewSink, failure: completions.AppendFailure,
+		sink: completions.NewSink, failure: ir.AppendOpenAIFailure,
 		terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 	},
 	Converse: {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"weir/pkg/llm/ir"
-	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/sse"
 )
 
@@ -213,7 +212,7 @@ func (s *sink) Event(e *ir.Event) {
 		}
 		s.out = sse.Done(s.out)
 	case ir.EventFail:
-		s.out = AppendFailure(s.out, e.Failure)
+		s.out = ir.AppendOpenAIFailure(s.out, e.Failure)
 	}
 }
 
@@ -228,15 +227,4 @@ func (s *sink) tool(block int) int {
 		s.tools[block] = i
 	}
 	return i
-}
-
-// AppendFailure ends a stream with an error, followed by [DONE].
-func AppendFailure(out []byte, e *apierr.Error) []byte {
-	d := ir.Writer{Buf: append(out, "data: "...)}
-	d.Open("", '{')
-	d.Open("error", '{')
-	ir.WriteOpenAIError(&d, e)
-	d.Close('}')
-	d.Close('}')
-	return sse.Done(append(d.Buf, "\n\n"...))
 }

@@ -43,11 +43,7 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 	} else {
 		d.Str("content", text)
 	}
-	if refused != "" {
-		d.Str("refusal", refused)
-	} else {
-		d.Null("refusal")
-	}
+	d.StrOrNull("refusal", refused)
 	d.OptStr("reasoning_content", thought)
 	writeReasoningDetails(a.Blocks, d)
 	if old != nil {

@@ -8,17 +8,7 @@ import (
 
 func writeMessages(q *ir.Request, d *ir.Writer, opt *ir.Options, v *ir.Deviations) {
 	d.Open("messages", '[')
-	lead := q.Lead()
-	if text := q.SystemText(lead); text != "" {
-		d.Open("", '{')
-		d.Str("role", "system")
-		d.Str("content", text)
-		d.Close('}')
-	}
-	for i := range q.Messages[:lead] {
-		q.DropCaches(q.Messages[i].Blocks)
-	}
-	for _, m := range q.Messages[lead:] {
+	for _, m := range q.WriteSystem(d) {
 		q.DropCaches(m.Blocks)
 		switch m.Role {
 		case ir.RoleAssistant:

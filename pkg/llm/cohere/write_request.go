@@ -14,18 +14,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	d.Open("", '{')
 	d.Str("model", opt.Model)
 	d.Open("messages", '[')
-	lead := q.Lead()
-	if text := q.SystemText(lead); text != "" {
-		d.Open("", '{')
-		d.Str("role", "system")
-		d.Str("content", text)
-		d.Close('}')
-	}
-	for i := range q.Messages[:lead] {
-		q.DropCaches(q.Messages[i].Blocks)
-	}
-	for i := range q.Messages[lead:] {
-		m := &q.Messages[lead+i]
+	for _, m := range q.WriteSystem(d) {
 		q.DropCaches(m.Blocks)
 		switch m.Role {
 		case ir.RoleAssistant:

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"weir/pkg/llm/ir"
-	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/sse"
 )
 
@@ -105,7 +104,7 @@ func (s *sink) Event(e *ir.Event) {
 		}
 		s.out = sse.Done(s.out)
 	case ir.EventFail:
-		s.out = AppendFailure(s.out, e.Failure)
+		s.out = ir.AppendOpenAIFailure(s.out, e.Failure)
 	}
 }
 
@@ -114,15 +113,4 @@ func (s *sink) chunk(text, finish string) {
 	s.out = append(append(append(s.out, s.head...), `{"text":"`...), text...)
 	s.out = append(append(s.out, `","index":0,"logprobs":null,"finish_reason":`...), finish...)
 	s.out = append(s.out, "}]}\n\n"...)
-}
-
-// AppendFailure ends a stream with an error, followed by [DONE].
-func AppendFailure(out []byte, e *apierr.Error) []byte {
-	d := ir.Writer{Buf: append(out, "data: "...)}
-	d.Open("", '{')
-	d.Open("error", '{')
-	ir.WriteOpenAIError(&d, e)
-	d.Close('}')
-	d.Close('}')
-	return sse.Done(append(d.Buf, "\n\n"...))
 }

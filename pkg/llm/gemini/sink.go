@@ -160,7 +160,7 @@ func (s *sink) event(e *ir.Event) {
 		var b ir.Block
 		if b.SetSource("", e.Signature) == nil {
 			d := s.part()
-			writeImage(d, &b)
+			writeMedia(d, &b)
 			s.done(d, false)
 		}
 	case ir.EventClose:

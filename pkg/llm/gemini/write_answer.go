@@ -49,7 +49,7 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 			d.OptStr("thoughtSignature", sig)
 			d.Close('}')
 		case ir.ImageBlock:
-			writeImage(d, b)
+			writeMedia(d, b)
 		case ir.ToolCallBlock:
 			writeCall(d, b, callSignature(b, thought, calls == 0))
 			thought = nil
@@ -94,8 +94,8 @@ func writeCall(d *ir.Writer, b *ir.Block, signature string) {
 	d.Close('}')
 }
 
-// writeImage writes an image of the answer.
-func writeImage(d *ir.Writer, b *ir.Block) {
+// writeMedia writes a file by its address or its content.
+func writeMedia(d *ir.Writer, b *ir.Block) {
 	d.Open("", '{')
 	if b.URL != "" {
 		d.Open("fileData", '{')

@@ -140,18 +140,7 @@ func writePart(d *ir.Writer, b *ir.Block) error {
 		writeText(d, b.Text)
 		return nil
 	}
-	d.Open("", '{')
-	if b.URL != "" {
-		d.Open("fileData", '{')
-		d.Str("mimeType", mediaTypeOf(b))
-		d.Str("fileUri", b.URL)
-	} else {
-		d.Open("inlineData", '{')
-		d.Str("mimeType", b.MediaType)
-		d.Str("data", b.Data)
-	}
-	d.Close('}')
-	d.Close('}')
+	writeMedia(d, b)
 	return nil
 }
 

@@ -1,12 +1,14 @@
 package ir
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/sse"
 	"weir/pkg/wire/vendorerror"
 )
 
@@ -114,19 +116,18 @@ func ErrorIn(root gjson.Result) *apierr.Error {
 // WriteOpenAIError writes the fields of OpenAI's error object.
 func WriteOpenAIError(d *Writer, e *apierr.Error) {
 	d.Str("message", OpenAIText(e))
-	t := e.Type
-	if t == "" {
-		t = apierr.TypeOf(e.Status)
-	}
-	d.Str("type", t)
-	if e.Param != "" {
-		d.Str("param", e.Param)
-	} else {
-		d.Null("param")
-	}
-	if e.Code != "" {
-		d.Str("code", e.Code)
-	} else {
-		d.Null("code")
-	}
+	d.Str("type", cmp.Or(e.Type, apierr.TypeOf(e.Status)))
+	d.StrOrNull("param", e.Param)
+	d.StrOrNull("code", e.Code)
+}
+
+// AppendOpenAIFailure ends a stream of chat or completions with an error, followed by [DONE].
+func AppendOpenAIFailure(out []byte, e *apierr.Error) []byte {
+	d := Writer{Buf: append(out, "data: "...)}
+	d.Open("", '{')
+	d.Open("error", '{')
+	WriteOpenAIError(&d, e)
+	d.Close('}')
+	d.Close('}')
+	return sse.Done(append(d.Buf, "\n\n"...))
 }

@@ -113,6 +113,15 @@ func (d *Writer) OptStr(key, value string) {
 	}
 }
 
+// StrOrNull writes a string, null if it is empty.
+func (d *Writer) StrOrNull(key, value string) {
+	if value == "" {
+		d.Null(key)
+	} else {
+		d.Str(key, value)
+	}
+}
+
 // Raw writes JSON unchanged.
 func (d *Writer) Raw(key, value string) { d.Key(key); d.Buf = append(d.Buf, value...) }
 

@@ -130,6 +130,21 @@ func (q *Request) SystemText(lead int) string {
 	return j.Text()
 }
 
+// WriteSystem writes the leading system messages as one of chat's form, and returns the others.
+func (q *Request) WriteSystem(d *Writer) []Message {
+	lead := q.Lead()
+	if text := q.SystemText(lead); text != "" {
+		d.Open("", '{')
+		d.Str("role", "system")
+		d.Str("content", text)
+		d.Close('}')
+	}
+	for i := range q.Messages[:lead] {
+		q.DropCaches(q.Messages[i].Blocks)
+	}
+	return q.Messages[lead:]
+}
+
 // ToolName returns the name of the tool of a call id.
 func (q *Request) ToolName(id string) string {
 	if q.names == nil {

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strings"
 
 	"weir/pkg/llm/ir"
@@ -233,15 +234,20 @@ func (s *sink) stop() {
 		d.Escaped(field, text)
 		s.done(d)
 	}
-	d := s.frame("response.output_item.done")
+	s.items = append(s.items, s.whole("response.output_item.done"))
+	s.open, s.thought = false, ir.Block{}
+}
+
+// whole writes an event of the open item as it is completed, and returns the item.
+func (s *sink) whole(event string) []byte {
+	d := s.frame(event)
 	d.Int("output_index", s.index())
 	d.Key("item")
 	start := len(d.Buf)
 	s.item(d, "completed")
-	item := append([]byte(nil), d.Buf[start:]...)
+	item := slices.Clone(d.Buf[start:])
 	s.done(d)
-	s.items = append(s.items, item)
-	s.open, s.thought = false, ir.Block{}
+	return item
 }
 
 // piece writes a delta and stores its text.
@@ -371,18 +377,8 @@ func (s *sink) signed(e *ir.Event, redacted bool) {
 	s.stop()
 	s.open, s.kind, s.text = true, ir.EventThinking, s.text[:0]
 	s.thought = ir.Block{Signature: string([]byte(e.Signature)), Issuer: string([]byte(e.Issuer)), Redacted: redacted}
-	for _, name := range [...]string{"response.output_item.added", "response.output_item.done"} {
-		d := s.frame(name)
-		d.Int("output_index", s.index())
-		d.Key("item")
-		start := len(d.Buf)
-		s.item(d, "completed")
-		item := append([]byte(nil), d.Buf[start:]...)
-		s.done(d)
-		if name == "response.output_item.done" {
-			s.items = append(s.items, item)
-		}
-	}
+	s.whole("response.output_item.added")
+	s.items = append(s.items, s.whole("response.output_item.done"))
 	s.open, s.thought = false, ir.Block{}
 }
 
@@ -419,17 +415,9 @@ func (s *sink) image(uri string) {
 // and the AI SDK reads it.
 func (s *sink) fail(e *apierr.Error) {
 	d := s.frame("error")
-	if e.Code != "" {
-		d.Str("code", e.Code)
-	} else {
-		d.Null("code")
-	}
+	d.StrOrNull("code", e.Code)
 	d.Str("message", ir.OpenAIText(e))
-	if e.Param != "" {
-		d.Str("param", e.Param)
-	} else {
-		d.Null("param")
-	}
+	d.StrOrNull("param", e.Param)
 	d.Open("error", '{')
 	ir.WriteOpenAIError(d, e)
 	d.Close('}')
