@@ -140,6 +140,7 @@ test("a week is shown by day, read as a table, and the next step is one", async 
   assert.deepEqual(await cells("Requests"), ["0", "0", "0", "0", "0", "0", "6"]);
   assert.deepEqual(await cells("Failed"), ["0", "0", "0", "0", "0", "0", "1"]);
   assert.equal((await cells("Spend")).at(-1), "–", "without prices the spend is unknown");
+  assert.deepEqual([await week.locator("svg").count(), await week.locator("rect.bad").count()], [7, 1], "one scale");
   const next = page.getByRole("region", { name: "Next step" });
   const step = async () => [
     (await next.getByRole("paragraph").innerText()).replace(/^Next step\s*/, ""),
