@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import "./order.css";
 import { Button } from "./ui";
 import { Icon } from "./icons";
 import { useManaged } from "./managed";

@@ -7,6 +7,7 @@ import { duration } from "../../format";
 import { useNow } from "../../hooks";
 import { Copy } from "../../code";
 import { Button, ErrorBox, Skeleton } from "../../ui";
+import "./oauth.css";
 
 // Flow is a sign-in at a provider: in another tab (the authorization code flow), or
 // with a code that the user enters there (the device flow, RFC 8628).

@@ -8,6 +8,7 @@ import { toast } from "../../toast";
 import { Search } from "../../forms";
 import { Failed, Load, MoreRows, Section } from "../../layout";
 import { Badge, Button, Empty } from "../../ui";
+import "./picker.css";
 
 interface Listed extends List<{ id: string; kind?: string }> {
   /** upstream, last (its last valid list) or catalog */
