@@ -102,7 +102,7 @@ func (a *app) writeGateways(g gateways) error {
 func (a *app) open(ctx context.Context) (c *client, err error) {
 	name := a.gateway
 	if name != "" && a.data != "" {
-		return nil, Usagef("--gateway and --data exclude each other")
+		return nil, Usagef("use --gateway or --data, not both")
 	}
 	var g gateways
 	if a.data == "" {

@@ -55,7 +55,7 @@ func ApplyFile(ctx context.Context, h Host, t http.RoundTripper, raw []byte, bef
 		}
 	}
 	if err == nil && len(p.steps) > 0 {
-		err = fmt.Errorf("after %d applies there is still something to plan", mostApplies)
+		err = fmt.Errorf("after applying the file %d times the machine still differs from it", mostApplies)
 	}
 	if p.client.prefix != nil {
 		out.MachineID = strings.TrimPrefix(*p.client.prefix, "/")

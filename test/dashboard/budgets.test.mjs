@@ -50,7 +50,7 @@ test("a budget is created, used, exhausted, changed and deleted", async (t) => {
   });
   await until("the count", async () => (await list())[0].spent === 2);
   await page.reload();
-  await page.getByRole("row", { name: /Team.*2 of 2 requests.*Exhausted/ }).waitFor();
+  await page.getByRole("row", { name: /Team.*2 of 2 requests.*Used up/ }).waitFor();
   await settled(page);
   await looks(page, "budgets");
   await accessible(page, "budgets");

@@ -83,23 +83,23 @@ test("bodies are shown after signing in again, with their texts as texts", async
       body: `{"error":{"message":"sign in again to do this","type":"permission_error","code":"reauth_required"}}`,
     });
   });
-  await dialog.getByRole("button", { name: "Show bodies" }).click();
+  await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
   const again = page.getByRole("dialog", { name: "Sign in again" });
   await again.getByLabel("Operator token, personal token or management key").fill(secrets.ADMIN_TOKEN);
   await again.getByRole("button", { name: "Sign in" }).click();
-  const request = dialog.getByRole("region", { name: "Request body" });
+  const request = dialog.getByRole("region", { name: "Request", exact: true });
   await request.getByText('"role": "user"').waitFor();
   const text = await request.textContent();
   assert.ok(text.includes("<img src=x") && text.includes("the key ***") && !text.includes("sk-ant"), text);
-  await dialog.getByRole("region", { name: "Answer body" }).getByText('"object": "chat.completion"').waitFor();
+  await dialog.getByRole("region", { name: "Answer", exact: true }).getByText('"object": "chat.completion"').waitFor();
   await looks(page, "requests-bodies");
   const looked = (await m.api("/audit")).data.filter((r) => r.action === "GET /api/captures/{id}");
   assert.deepEqual(
     looked.map((r) => [r.actor, r.target]),
     [["operator", id]],
   );
-  await answered(page, "DELETE", () => dialog.getByRole("button", { name: "Delete bodies" }).click());
-  await dialog.getByText("The bodies of this request were deleted.").waitFor();
+  await answered(page, "DELETE", () => dialog.getByRole("button", { name: "Delete prompt and answer" }).click());
+  await dialog.getByText("The prompt and answer of this request were deleted.").waitFor();
   assert.deepEqual(await m.captured(), []);
 });
 
@@ -108,13 +108,13 @@ test("large bodies say that they are cut, and missing ones that they are gone", 
   await m.api("/settings", "PATCH", { capturePercent: 100 });
   const id = await m.chat("a long text ".repeat(50_000));
   const { page, dialog } = await drawer(t, m, id, { failures: [`GET /${m.machineId}/api/captures/* 404`] });
-  await dialog.getByRole("button", { name: "Show bodies" }).click();
+  await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
   await dialog.getByText("Truncated: only the first 262.1 kB are stored.").first().waitFor();
   assert.match(await dialog.textContent(), /application\/json · 600\.\d kB/);
   await m.api("/captures", "DELETE");
   await page.reload();
-  await dialog.getByRole("button", { name: "Show bodies" }).click();
-  await dialog.getByText("The bodies of this request are no longer stored.").waitFor();
+  await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
+  await dialog.getByText("The prompt and answer of this request are no longer stored.").waitFor();
 });
 
 test("a request without captured bodies has no panel", async (t) => {
@@ -126,7 +126,7 @@ test("a request without captured bodies has no panel", async (t) => {
   const dialog = page.getByRole("dialog", { name: "Request", exact: true });
   await dialog.getByText(id).first().waitFor();
   await settled(page);
-  assert.equal(await dialog.getByRole("heading", { name: "Bodies" }).count(), 0);
+  assert.equal(await dialog.getByRole("heading", { name: "Prompt and answer" }).count(), 0);
 });
 
 test("a key has its own share", async (t) => {

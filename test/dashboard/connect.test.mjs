@@ -192,15 +192,15 @@ test("tools are searched, and one that has called is marked", async (t) => {
 
 test("the page waits for the first call of a tool and shows the last one", async (t) => {
   const { page } = await connect(t, "Cursor");
-  const last = page.getByRole("region", { name: /^(First|Last) call$/ });
-  await last.getByText("Waiting for the first call…").waitFor();
+  const last = page.getByRole("region", { name: /^(First|Last) request$/ });
+  await last.getByText("Waiting for the first request…").waitFor();
   await page.getByRole("button", { name: "Create a key" }).click();
   await page.getByText("The settings contain a new key.").waitFor();
   await last.getByText("Its key was created on").waitFor();
   const text = await page.getByRole("region", { name: "Settings for Cursor" }).innerText();
   const [apiKey] = /sk-[\w-]+/.exec(text);
   assert.equal(await ask(b, apiKey, "up/wrong!status=400"), 400);
-  await last.getByText("The last call of Cursor failed.").waitFor();
+  await last.getByText("The last request of Cursor failed.").waitFor();
   await last.getByText("up/wrong!status=400").first().waitFor();
   assert.equal(await ask(b, apiKey, "up/test-chat"), 200);
   await last.getByText("Cursor is connected.").waitFor();
@@ -211,8 +211,8 @@ test("the page waits for the first call of a tool and shows the last one", async
 
 test("a call with a key that is not the tool's is shown as that", async (t) => {
   const { page, apiKey } = await connect(t, "n8n");
-  const last = page.getByRole("region", { name: /^(First|Last) call$/ });
-  await last.getByText("Waiting for the first call…").waitFor();
+  const last = page.getByRole("region", { name: /^(First|Last) request$/ });
+  await last.getByText("Waiting for the first request…").waitFor();
   assert.equal(await ask(b, apiKey, "up/test-chat"), 200);
   await last.getByText("First request received.").waitFor();
 });

@@ -130,7 +130,7 @@ test("a compatible server is found by its name, and a wrong base URL fails the t
     .getByText("or the base URL is wrong (status 404)")
     .waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
-  await page.getByText("Last call failed", { exact: true }).waitFor();
+  await page.getByText("Last request failed", { exact: true }).waitFor();
 });
 
 test("filters are stored in the URL, and going back restores the scroll position", async (t) => {

@@ -76,7 +76,7 @@ async function connect(page, home, act) {
   await shot(page, "newcomer-added");
   await act("copy the command of a tool", () => page.getByRole("button", { name: "Codex CLI" }).click());
   await page.getByText("Copied. Paste it into a terminal.").waitFor();
-  await page.getByText("Waiting for the first call…").waitFor();
+  await page.getByText("Waiting for the first request…").waitFor();
   await page.getByText("Model: openai/gpt-6-luna.").waitFor(); // which has answered the test
   await shot(page, "newcomer-copied");
   const command = await page.evaluate(() => navigator.clipboard.readText());

@@ -146,7 +146,10 @@ test("a week is shown by day, read as a table, and the next step is one", async 
     (await next.getByRole("paragraph").innerText()).replace(/^Next step\s*/, ""),
     await next.getByRole("link").allInnerTexts(),
   ];
-  assert.deepEqual(await step(), ["4 attempts this week without a price, so the spend is too low.", ["Set prices"]]);
+  assert.deepEqual(await step(), [
+    "4 attempts this week without a price, so the spend shown is too low.",
+    ["Set prices"],
+  ]);
   // The most urgent comes first: a budget that is used up, then an account that is refused.
   await b.operator.call("POST", `/${me.machineId}/api/budgets`, {
     name: "Small",
@@ -290,7 +293,7 @@ test("each state of an account has the button that solves it", async (t) => {
     ["Broke", "Out of credit", "Test"],
     ["Away", "Unreachable", "Test"],
     ["Expiring", "Sign-in expires soon", "Sign in again"],
-    ["Low", "Low quota", "Add another account"],
+    ["Low", "Limit almost used up", "Add another account"],
   ]);
   await looks(page, "overview-accounts");
 });

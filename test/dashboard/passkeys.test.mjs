@@ -112,7 +112,7 @@ test("a person adds, renames and deletes passkeys", async (t) => {
     .evaluateAll((all) => all.map((e) => getComputedStyle(e).gridColumnStart + e.getBoundingClientRect().left));
   assert.equal(new Set(column).size, 1, column.join());
   await page.getByRole("button", { name: "Add passkey" }).click();
-  await page.getByText("This device has a passkey of yours already.").waitFor();
+  await page.getByText("You already have a passkey on this device.").waitFor();
 
   const second = await device(page, "usb");
   await answered(page, "POST", () => page.getByRole("button", { name: "Add passkey" }).click());

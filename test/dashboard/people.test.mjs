@@ -40,7 +40,7 @@ test("an invited member connects a tool, calls a model and is removed", async (t
   await owner.getByLabel("For").fill("Ada <ada@example.com>");
   await owner.getByLabel("Budget (US dollars)").fill("5");
   await owner.getByText("Limits of the keys").click();
-  await owner.getByLabel("Keys at a time").fill("2");
+  await owner.getByLabel("Number of keys").fill("2");
   await looks(owner, "people-invite");
   await answered(owner, "POST", () => owner.getByRole("button", { name: "Create link" }).click());
   const link = (await owner.getByRole("region", { name: "Link" }).innerText()).split("/#/")[1];

@@ -664,7 +664,7 @@ test("an account that cannot work is never ready", async (t) => {
   assert.equal(await badge("Dead"), "Key refused");
   for (const [code, text] of [
     [402, "Out of credit"],
-    [500, "Last call failed"],
+    [500, "Last request failed"],
     [0, "Ready"],
   ]) {
     status = code;
@@ -863,7 +863,9 @@ test("accounts are grouped by provider and show their state, last hour, spend an
     .waitFor();
   await looks(page, "providers-states");
   await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
-  await page.getByText("The provider doesn’t serve the place that the gateway calls from (data center HKG).").waitFor();
+  await page
+    .getByText("The provider doesn’t serve the region that the gateway calls from (data center HKG).")
+    .waitFor();
 });
 
 test("a local server is found by its name and added with its usual address", async (t) => {
@@ -985,14 +987,14 @@ test("the hours and days of an account are bars, with a text for each", async (t
   await section.getByRole("img", { name: new RegExp(`^Server, last 30 days: ${share}`) }).waitFor();
   assert.equal(await section.locator(".strip g").count(), 30);
   await page.goto(`${b.url}/#/m/${machineId}/providers/${made[1].id}`);
-  await section.getByText("No calls.").waitFor();
-  await section.getByRole("img", { name: "Idle, last 24 hours: no calls" }).waitFor();
+  await section.getByText("No requests.").waitFor();
+  await section.getByRole("img", { name: "Idle, last 24 hours: no requests" }).waitFor();
 
   await page.goto(`${b.url}/#/m/${machineId}/models?q=test`);
   await page.getByRole("button", { name: "own/test-chat", exact: true }).first().click();
   await page
     .getByRole("dialog")
-    .getByRole("img", { name: /^own\/test-chat, last 24 hours: no calls/ })
+    .getByRole("img", { name: /^own\/test-chat, last 24 hours: no requests/ })
     .waitFor();
 });
 

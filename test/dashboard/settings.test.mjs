@@ -391,7 +391,7 @@ test("the health of the gateway, its version and the documentation are shown", a
       },
     }),
   );
-  await section.getByText("Those of this build; refreshing is off").waitFor();
+  await section.getByText("Built-in prices; refreshing is off").waitFor();
   const prices = { source: "https://prices.example/api.json", failedAt: Date.now() - 600_000, error: "status 404" };
   await page.route("**/api/version", (route) => route.fulfill({ json: { version, newer: "v9.0.0", prices } }));
   await section.getByRole("button", { name: "Check again" }).click();

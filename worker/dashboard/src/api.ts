@@ -256,7 +256,7 @@ const byCode: Record<string, string> = {
   connection_not_found: "This account no longer exists.",
   key_not_found: "This key no longer exists.",
   request_not_found: "This request is no longer stored.",
-  capture_not_found: "The bodies of this request are no longer stored.",
+  capture_not_found: "The prompt and answer of this request are no longer stored.",
   combo_not_found: "This combo no longer exists.",
   alias_not_found: "This alias no longer exists.",
 };

@@ -72,12 +72,12 @@ const reasons: Record<string, string> = {
   key_paused: "the key is paused",
   invalid_api_key: "the key has expired, or may not call models",
   pinned: "the request names another account",
-  incomplete: "a variable of its URL is missing",
+  incomplete: "its settings are incomplete",
   no_credential: "no credentials for this model",
   needs_credential: "credentials missing",
   inactive: "disabled",
-  refused: "the model does not support this request, which ends here",
-  not_reached: "the request ends before this account",
+  refused: "the model does not support this request, so no other account is tried",
+  not_reached: "an earlier account answers, or ends the request",
   context_length: "the request is too long for the model",
 };
 

@@ -38,7 +38,10 @@ export default function DevicePage({
       setDone(approve ? "Approved. Return to the terminal." : "Denied.");
     });
   return (
-    <Page title="Sign in a command line" intro="Approve a sign-in that you have started with weir login.">
+    <Page
+      title="Approve a command-line sign-in"
+      intro="For the command weir login, which you have started in a terminal."
+    >
       <Section title={device ? "Compare the code" : "Code"}>
         {act.error && <ErrorBox>{act.error}</ErrorBox>}
         {done ? (

@@ -92,7 +92,7 @@ export default function Machines({ session, onChange }: { session: Session; onCh
               <Empty title="No machines yet">
                 <p>
                   {mayCreate
-                    ? "You get an API key for it."
+                    ? "Create one to connect accounts and get an API key."
                     : "You have no role on a machine. Ask an owner for an invitation."}
                 </p>
                 {mayCreate && (

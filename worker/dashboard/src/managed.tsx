@@ -40,7 +40,7 @@ export function Managed({ of }: { of: string[] }) {
   return (
     <div class="notice info" role="status">
       <div>
-        Managed by <code>{file.name}</code>, the configuration file of the server. What it has is changed there.
+        Managed by <code>{file.name}</code>, the configuration file of the server. Change it there.
       </div>
     </div>
   );

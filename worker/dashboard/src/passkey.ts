@@ -26,7 +26,7 @@ async function ceremony<T>(ask: () => Promise<Credential | null>): Promise<{ id:
     throw new Error("This browser has no passkeys here: they need https://NAME or http://localhost.");
   const made = await ask().catch((e: DOMException) => {
     if (e.name === "NotAllowedError") throw new Error("No passkey was used: you canceled, or it took too long.");
-    if (e.name === "InvalidStateError") throw new Error("This device has a passkey of yours already.");
+    if (e.name === "InvalidStateError") throw new Error("You already have a passkey on this device.");
     throw new Error(`The browser could not use a passkey: ${e.message}`);
   });
   const credential = made as PublicKeyCredential;
@@ -48,7 +48,7 @@ async function create(o: Options, name: string) {
     }),
   );
   const key = response.getPublicKey();
-  if (!key) throw new Error("The passkey has a kind of key that this browser cannot show.");
+  if (!key) throw new Error("This browser cannot use this kind of passkey.");
   return {
     clientDataJSON: text(response.clientDataJSON),
     authenticatorData: text(response.getAuthenticatorData()),

@@ -47,7 +47,7 @@ export default function Passkeys() {
   return (
     <Page
       title="Passkeys"
-      intro="What you sign in with: your fingerprint, face, PIN or security key."
+      intro="Sign in with your fingerprint, face, PIN or security key."
       actions={
         <Button kind="main" icon="plus" busy={add.busy} onClick={() => void doAdd()}>
           Add passkey
@@ -59,7 +59,7 @@ export default function Passkeys() {
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="No passkeys yet">
-              <p>Add one, and you need no token to sign in.</p>
+              <p>Add one to sign in without a token.</p>
             </Empty>
           ) : (
             <Table label="Passkeys" stacked>

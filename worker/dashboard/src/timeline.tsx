@@ -27,7 +27,7 @@ const causes: Record<string, string> = {
   server_error: "server error",
   timeout: "timed out",
   unreachable: "unreachable",
-  blocked: "blocked here",
+  blocked: "region blocked",
   refused: "request refused",
 };
 
@@ -68,7 +68,7 @@ export function Strip({ all, line, label }: { all: Timelines; line?: Timeline; l
     ? [found(line.total), ...(["degraded", "down"] as const).map((s) => bad(s) > 0 && `${count(bad(s), unit)} ${s}`)]
         .filter(Boolean)
         .join(", ")
-    : "no calls";
+    : "no requests";
   return (
     <svg
       class="strip"
@@ -83,7 +83,7 @@ export function Strip({ all, line, label }: { all: Timelines; line?: Timeline; l
           <g key={at}>
             <title>
               {moment(all.span, at)}: {step?.state && `${states[step.state]}. `}
-              {step ? details(step) : "No calls"}
+              {step ? details(step) : "No requests"}
             </title>
             <rect class="slot" x={i} y={0} width={1} height={16} />
             <rect class={step?.state ?? "none"} x={i + 0.1} y={16 - height} width={0.8} height={height} />
@@ -104,7 +104,7 @@ export function Health({ machine, filter, what }: { machine: Machine; filter: st
   return (
     <Section
       title="Health"
-      intro="Results of this machine’s own calls."
+      intro="Results of this machine’s own requests."
       actions={
         <Tabs<Span>
           label="Time"
@@ -135,7 +135,7 @@ function Shown({ all, line, what }: { all: Timelines; line?: Timeline; what: str
           <span>Now</span>
         </p>
       </div>
-      <p>{line ? details(line.total) : "No calls."}</p>
+      <p>{line ? details(line.total) : "No requests."}</p>
       {steps.length > 0 && (
         <details>
           <summary>As a table</summary>

@@ -108,7 +108,7 @@ function Tile({ machine, tool, mark, used }: { machine: Machine; tool: ToolRow; 
         <small>
           {tool.script ? "One command" : "Settings to copy"}
           {used && (
-            <span class="good" title={`Last call ${when(used)}`}>
+            <span class="good" title={`Last request ${when(used)}`}>
               {" "}
               · Connected
             </span>

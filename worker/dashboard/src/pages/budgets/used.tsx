@@ -33,7 +33,7 @@ export function UsedMeter({ b }: { b: Budget }) {
 
 // UsedBadge marks a budget that is exhausted or almost used.
 export function UsedBadge({ b }: { b: Budget }) {
-  if (b.exhausted) return <Badge kind="bad">Exhausted</Badge>;
+  if (b.exhausted) return <Badge kind="bad">Used up</Badge>;
   if (shareOf(b) < almostUsed) return null;
   // Rounded as the amounts beside it are, but a budget with something left is not at 100%.
   return <Badge kind="warn">{percent(Math.min(shareOf(b), 0.999))} used</Badge>;

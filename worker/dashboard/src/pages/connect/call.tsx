@@ -62,8 +62,8 @@ export function LastCall({
   }, [connected]);
   useRefresh(call.reload, ok ? connectedMs : waitingMs);
   return (
-    <Section title={request ? "Last call" : "First call"}>
-      <Load of={call} what="the last call" rows={1}>
+    <Section title={request ? "Last request" : "First request"}>
+      <Load of={call} what="the last request" rows={1}>
         {({ key, requestKey }) => (
           <>
             <p class="row tight" role="status">
@@ -77,17 +77,17 @@ export function LastCall({
                       ? `${tool.name} is connected.`
                       : "First request received."
                     : key
-                      ? `The last call of ${tool.name} failed.`
+                      ? `The last request of ${tool.name} failed.`
                       : "Your first request failed."}
                 </>
               ) : key?.lastUsedAt ? (
                 <span>
-                  {tool.name} made its last call on <Time at={key.lastUsedAt} />.
+                  {tool.name} made its last request on <Time at={key.lastUsedAt} />.
                 </span>
               ) : (
                 <>
                   <span class="spinner" aria-hidden="true" />
-                  Waiting for the first call…
+                  Waiting for the first request…
                 </>
               )}
             </p>

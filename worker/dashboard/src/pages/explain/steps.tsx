@@ -26,7 +26,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
       </p>
       {plan.billable && (
         <Notice kind="warn">
-          This request is billed when it is sent, so it is repeated only after a definite refusal.
+          This request is billed when it is sent, so it is retried only if the provider refused it.
         </Notice>
       )}
       {plan.session && (
@@ -71,7 +71,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                 )}
                 {s.cacheMarks.length > 0 && (
                   <p class="small">
-                    Cache marks added: <code>{s.cacheMarks.join(", ")}</code>
+                    Cache markers added: <code>{s.cacheMarks.join(", ")}</code>
                   </p>
                 )}
                 {s.nextAfter.length > 0 && (

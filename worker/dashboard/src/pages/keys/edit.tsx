@@ -186,7 +186,7 @@ function Rotate({
         </Notice>
       )}
       {own && overlap === 0 && (
-        <Notice kind="warn">You are signed in with this key. Without an overlap, rotating signs you out.</Notice>
+        <Notice kind="warn">You are signed in with this key. If you revoke it now, rotating signs you out.</Notice>
       )}
       <div class="row end wrap">
         <Field label="Keep the old key working for">

@@ -121,7 +121,7 @@ const lifetimes: [label: string, ms: number][] = [
 ];
 
 const budgetHint = ({ own, others }: ReturnType<typeof budgetOf>) =>
-  `${own ? `Spent: ${usedText(own)}. Empty removes it.` : "Leave empty for none."}${
+  `${own ? `Spent: ${usedText(own)}. Leave empty to remove it.` : "Leave empty for none."}${
     others > 0 ? ` ${count(others, "other budget")} of this key under Budgets.` : ""
   }`;
 
@@ -276,10 +276,16 @@ export function Fields({
                 onInput={(e) => put({ parallel: e.currentTarget.value })}
               />
             </Field>
-            <Field label="Tags" hint="Added to each call, e.g. “project=atlas, team=core”. Clients cannot change them.">
+            <Field
+              label="Tags"
+              hint="Added to each request, e.g. “project=atlas, team=core”. Clients cannot change them."
+            >
               <Text max={600} value={tags} onText={(tags) => put({ tags })} />
             </Field>
-            <Field label="Stored prompts and answers (%)" hint="Share of the requests. Empty: the machine’s setting.">
+            <Field
+              label="Stored prompts and answers (%)"
+              hint="Share of requests to store. Leave empty for the machine’s setting."
+            >
               <input
                 type="number"
                 min={0}

@@ -29,7 +29,7 @@ function Shown({ machine, k }: { machine: Machine; k: KeyRow }) {
     <Load of={list} what="networks" rows={2}>
       {({ data, newToday }) =>
         data.length === 0 ? (
-          <p class="muted">No network is stored. The setting “Log client networks” may be off.</p>
+          <p class="muted">No networks are stored. The setting “Log client networks” may be off.</p>
         ) : (
           <>
             {newToday >= manyNetworks && (

@@ -16,7 +16,7 @@ const groups: [string, string][] = [
 ];
 
 const deprecation = ({ date, successor }: NonNullable<ModelRow["deprecated"]>) =>
-  [date && `Ends ${date}`, successor && `use ${successor}`].filter(Boolean).join(", ") || "Deprecated by its vendor";
+  [date && `Ends ${date}`, successor && `use ${successor}`].filter(Boolean).join(", ") || "Deprecated by its provider";
 
 // ModelList lists the models of a kind.
 export function ModelList({

@@ -58,7 +58,11 @@ function needOf(c: ConnectionRow, quota: Quota | undefined, now: number): Need |
     };
   const window = tightest(quota);
   if (window && window.left < lowQuota && (window.resetsAt ?? Infinity) > now)
-    return { ...need("another", `${percent(window.left)} of a limit is left.`), kind: "warn", badge: "Low quota" };
+    return {
+      ...need("another", `${percent(window.left)} of a limit is left.`),
+      kind: "warn",
+      badge: "Limit almost used up",
+    };
   return null;
 }
 

@@ -100,7 +100,7 @@ export function Checklist({
       </>,
     ],
     [
-      "Make the first call",
+      "Send the first request",
       call,
       <>
         <p class="muted">Send a prompt with your tool, or try a model here.</p>

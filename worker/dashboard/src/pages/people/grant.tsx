@@ -22,8 +22,8 @@ const roleHints: Record<Role, string> = {
 
 // numbers are those of a template: their field, label, hint and largest value.
 const numbers = [
-  ["keys", "Keys at a time", "Default: 3.", 100],
-  ["days", "Keys expire after days", "Leave empty for no expiry.", 3650],
+  ["keys", "Number of keys", "Default: 3.", 100],
+  ["days", "Keys expire after (days)", "Leave empty for no expiry.", 3650],
   ["rpm", "Requests per minute", "Of each key.", 1_000_000],
   ["dailyMax", "Requests per day", "Of each key.", 1_000_000_000],
   ["tpm", "Tokens per minute", "Of each key.", 1_000_000_000],

@@ -20,8 +20,8 @@ const healths: Record<string, [kind: Kind, text: string]> = {
   out_of_credit: ["bad", "Out of credit"],
   limited: ["warn", "Limited"],
   unreachable: ["bad", "Unreachable"],
-  failing: ["warn", "Last call failed"],
-  blocked: ["warn", "Blocked here"],
+  failing: ["warn", "Last request failed"],
+  blocked: ["warn", "Region blocked"],
 };
 
 const unproven: [Kind, string] = ["warn", "No success yet"]; // after calls that say nothing about the account

@@ -101,7 +101,7 @@ export function ProxyInput({ value, onType }: { value: string; onType: (value: s
   return (
     <Field
       label="HTTP proxy for OAuth requests (optional)"
-      hint="http://user:password@host:port. Only token requests use it."
+      hint="http://user:password@host:port. Used only to sign in and to renew the sign-in."
     >
       <input
         inputMode="url"

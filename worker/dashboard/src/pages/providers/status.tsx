@@ -75,7 +75,7 @@ export function Status({
       <Reported page={reported.data?.find((p) => p.provider === c.provider)} />
       {c.health === "blocked" && c.status === "active" && (
         <Notice kind="warn">
-          The provider doesn’t serve the place that the gateway calls from
+          The provider doesn’t serve the region that the gateway calls from
           {c.blockedPlace && ` (data center ${c.blockedPlace})`}. Run the gateway in a region that it serves, or use
           another provider.
         </Notice>

@@ -18,10 +18,10 @@ export function Bodies({ machine, r }: { machine: Machine; r: RequestRow }) {
   const path = `/captures/${encodeURIComponent(r.id)}`;
   if (!r.captured || !machine.may("owner")) return null;
   return (
-    <section aria-label="Bodies" class="stack">
-      <h3>Bodies</h3>
+    <section aria-label="Prompt and answer" class="stack">
+      <h3>Prompt and answer</h3>
       {deleted ? (
-        <p class="muted">The bodies of this request were deleted.</p>
+        <p class="muted">The prompt and answer of this request were deleted.</p>
       ) : !shown ? (
         <>
           <p class="muted">Stored encrypted, with credentials masked. The audit log records each view.</p>
@@ -30,14 +30,14 @@ export function Bodies({ machine, r }: { machine: Machine; r: RequestRow }) {
               busy={load.busy}
               onClick={() => void load.run(async () => setShown(await machine.get<CapturedBodies>(path)))}
             >
-              Show bodies
+              Show prompt and answer
             </Button>
           </div>
         </>
       ) : (
         <>
-          <Body name="Request body" of={shown.request} />
-          <Body name="Answer body" of={shown.answer} />
+          <Body name="Request" of={shown.request} />
+          <Body name="Answer" of={shown.answer} />
           <div class="row wrap">
             <Button
               kind="danger"
@@ -46,11 +46,11 @@ export function Bodies({ machine, r }: { machine: Machine; r: RequestRow }) {
                 void remove.run(async () => {
                   await machine.del(path);
                   setDeleted(true);
-                  toast("Bodies deleted.");
+                  toast("Prompt and answer deleted.");
                 })
               }
             >
-              Delete bodies
+              Delete prompt and answer
             </Button>
             <span class="muted">
               Stored until <Time at={shown.expiresAt} />

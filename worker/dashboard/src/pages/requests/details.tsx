@@ -95,7 +95,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
               (r.reasoningTokens ? `, ${number(r.reasoningTokens)} of them reasoning` : "")}
         </Fact>
         <Fact name="Cost">{costOf(r)}</Fact>
-        <Fact name="Estimated">{r.estimated && "The provider did not state all of the tokens."}</Fact>
+        <Fact name="Estimated">{r.estimated && "The provider did not report all tokens."}</Fact>
         <Fact name="Request size">{r.requestBytes !== undefined && bytes(r.requestBytes)}</Fact>
         <Fact name="Answer size">{r.answerBytes !== undefined ? bytes(r.answerBytes) : r.firstMs && "Streamed"}</Fact>
         <Fact name="Fields not sent">{r.dropped && <code>{r.dropped.join(", ")}</code>}</Fact>
@@ -195,7 +195,7 @@ function Attempts({
             <p class="small muted">
               {r.sentMs !== undefined
                 ? `Sent after ${number(r.sentMs)} ms, ended after ${number(Math.max(0, r.latencyMs - r.sentMs))} ms`
-                : `Ended ${number(r.latencyMs)} ms after the arrival of the request`}
+                : `Ended ${number(r.latencyMs)} ms after the request arrived`}
             </p>
           </div>
         </li>

@@ -9,7 +9,7 @@ import { outcome, statusText } from "./outcome";
 // Estimated marks a figure that the provider did not state.
 export function Estimated({ r, children }: { r: RequestRow; children: ComponentChildren }) {
   if (!r.estimated || children === "–" || String(children).startsWith("≥")) return <>{children}</>;
-  return <span title="Estimated by weir: the provider did not state all of the tokens.">≈ {children}</span>;
+  return <span title="Estimated: the provider did not report all tokens.">≈ {children}</span>;
 }
 
 // Models shows the model that the client asked for and, where it is another one, the

@@ -111,7 +111,7 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
             )}
             {h.replica && (
               <>
-                <dt>Copy at the edge</dt>
+                <dt>Copy on Cloudflare</dt>
                 <dd>
                   {h.replica.failures > 0 ? (
                     `Failed ${count(h.replica.failures, "time")}. The gateway tries again by itself.`
@@ -160,7 +160,7 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
 
 // Prices shows when the prices were last refreshed, and why not since.
 function Prices({ of: p }: { of: Version["prices"] }) {
-  if (!p) return <>Those of this build; refreshing is off (PRICES_URL)</>;
+  if (!p) return <>Built-in prices; refreshing is off (PRICES_URL)</>;
   return (
     <>
       {p.fetchedAt ? (

@@ -34,7 +34,7 @@ export function Health({ machine }: { machine: Machine }) {
           <div class="grid">
             <Setting
               label="Status pages of providers"
-              hint="Read when Providers is opened, at most every five minutes."
+              hint="Checked when you open Providers, at most every five minutes."
             >
               <select
                 disabled={!!managed}

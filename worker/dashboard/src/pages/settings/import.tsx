@@ -184,7 +184,7 @@ export function Import({ machine, operator }: { machine: Machine; operator: bool
         )}
         <label class="tick">
           <input type="checkbox" checked={replace} onChange={(e) => change(setReplace)(e.currentTarget.checked)} />
-          Replace everything (deletes what the file lacks)
+          Replace everything (deletes what is not in the file)
         </label>
         <Button type="submit" busy={act.busy} changes="/import" disabled={!file}>
           Preview import

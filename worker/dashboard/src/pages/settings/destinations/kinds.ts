@@ -169,7 +169,7 @@ export const notifications: Preset[] = (
       id: "email",
       kind: "email",
       title: "E-mail (mail service)",
-      where: { text: "Sent through the HTTP API of a mail service, with a token of yours." },
+      where: { text: "Sent through the HTTP API of a mail service, with your own token." },
       inputs: [
         {
           name: "service",
@@ -234,7 +234,7 @@ const bucket: Input = {
 const prefix: Input = {
   name: "prefix",
   label: "Folder",
-  hint: "Put before the names of objects. Leave empty for none.",
+  hint: "Prefix of the object names. Leave empty for none.",
   placeholder: "weir",
   pattern: "[A-Za-z0-9._\\-]+(/[A-Za-z0-9._\\-]+)*",
 };
@@ -311,7 +311,7 @@ export const exports: Preset[] = [
       },
       {
         name: "temporality",
-        label: "Temporality of metrics",
+        label: "Metric temporality",
         choices: [
           ["", "Default"],
           ["delta", "Delta (Datadog, Dynatrace)"],
@@ -321,10 +321,10 @@ export const exports: Preset[] = [
       },
       {
         name: "conventions",
-        label: "GenAI metrics",
+        label: "GenAI metric names",
         choices: [
-          ["", "Names of 0.1.0"],
-          ["1.41", "Names of 1.41 and earlier"],
+          ["", "0.1.0"],
+          ["1.41", "1.41 and earlier"],
         ],
         more: true,
       },
@@ -410,10 +410,10 @@ export const exports: Preset[] = [
       { name: "region", label: "Region", required: true, initial: "us-east-1" },
       {
         name: "style",
-        label: "Bucket in the address",
+        label: "Bucket URL style",
         choices: [
-          ["path", "As the path"],
-          ["virtual", "As the host"],
+          ["path", "Path-style"],
+          ["virtual", "Virtual-hosted-style"],
         ],
         initial: "path",
       },
