@@ -48,8 +48,8 @@ func exchange(ctx context.Context, do upstream.Doer, p *Provider, f form, limit 
 func (p *Provider) identify(f *form) (authorization string) {
 	if p.BasicAuth {
 		// RFC 6749 2.3.1: both are form-encoded first.
-		pair := formEscape(append(formEscape(nil, p.ClientID), ':'), p.ClientSecret.Reveal())
-		return "Basic " + base64.StdEncoding.EncodeToString(pair)
+		pair := formEscape(p.ClientID) + ":" + formEscape(p.ClientSecret.Reveal())
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
 	}
 	f.add("client_id", p.ClientID)
 	if !p.ClientSecret.IsZero() {

@@ -1,7 +1,9 @@
 package sigv4
 
 import (
+	"cmp"
 	"encoding/hex"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -119,18 +121,15 @@ func appendQuery(out []byte, query string) ([]byte, error) {
 			continue
 		}
 		name, value, _ := strings.Cut(p, "=")
-		n, ok := decode(name)
-		v, ok2 := decode(value)
-		if !ok || !ok2 {
+		n, err := url.PathUnescape(name)
+		v, err2 := url.PathUnescape(value)
+		if err != nil || err2 != nil {
 			return nil, ErrURL
 		}
 		params = append(params, httpmsg.Field{Name: string(encode(nil, n)), Value: string(encode(nil, v))})
 	}
 	slices.SortFunc(params, func(a, b httpmsg.Field) int {
-		if c := strings.Compare(a.Name, b.Name); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Value, b.Value)
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
 	})
 	for i, p := range params {
 		if i > 0 {
@@ -168,41 +167,6 @@ func encode(out []byte, s string) []byte {
 		}
 	}
 	return out
-}
-
-func decode(s string) (string, bool) {
-	if !strings.Contains(s, "%") {
-		return s, true
-	}
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			out = append(out, s[i])
-			continue
-		}
-		if len(s)-i < 3 {
-			return "", false
-		}
-		hi, lo := nibble(s[i+1]), nibble(s[i+2])
-		if hi > 15 || lo > 15 {
-			return "", false
-		}
-		out = append(out, hi<<4|lo)
-		i += 2
-	}
-	return string(out), true
-}
-
-func nibble(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	case 'A' <= c && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 16
 }
 
 // unreserved are the characters of RFC 3986 2.3.
