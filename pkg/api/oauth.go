@@ -65,11 +65,9 @@ func (h *OAuth) Authorize(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	if err != nil {
 		return nil, err
 	}
-	ticket, ok := h.ticket(c.Header)
-	if !ok {
-		if ticket, err = h.newTicket(); err != nil {
-			return nil, err
-		}
+	ticket, err := h.anyTicket(c.Header)
+	if err != nil {
+		return nil, err
 	}
 	env.MutationID, env.Session = "", ticket
 	if env.RedirectURI, err = h.redirectURI(c.Request); err != nil {
@@ -171,6 +169,14 @@ func (h *OAuth) ticket(header httpmsg.Header) (string, bool) {
 	}
 	id, proof, _ := strings.Cut(found, ".")
 	return found, n == 1 && len(id) == ticketLen && hmac.Equal([]byte(proof), []byte(h.proof(id)))
+}
+
+// anyTicket returns the cookie of a flow, else a new one.
+func (h *OAuth) anyTicket(header httpmsg.Header) (string, error) {
+	if found, ok := h.ticket(header); ok {
+		return found, nil
+	}
+	return h.newTicket()
 }
 
 // page is a page without script, style or any other request.

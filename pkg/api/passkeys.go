@@ -84,14 +84,13 @@ func (h *SignIn) BeginPasskey(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	if err != nil {
 		return nil, err
 	}
-	var in struct{ Invitation string }
-	if len(raw) > 0 && json.Unmarshal(raw, &in) != nil {
-		return nil, apierr.Invalid("", "The body must be {} or {invitation}.")
+	digest, err := invitation(raw)
+	if err != nil {
+		return nil, err
 	}
-	if in.Invitation == "" {
+	if digest == "" {
 		return h.passkeyOptions(ctx, c, toSignIn, nil)
 	}
-	digest := rpc.KeyDigest(in.Invitation)
 	return h.passkeyOptions(ctx, c, toAccept+digest, &rpc.PasskeyBegin{Invite: digest})
 }
 

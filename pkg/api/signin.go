@@ -16,6 +16,7 @@ import (
 	"weir/pkg/auth/session"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/people"
+	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
@@ -27,13 +28,7 @@ type SignIn struct {
 	*OAuth
 	Flow     *oidc.Flow
 	Sessions *session.Sessions
-	Keys     sealer
-}
-
-// sealer is the part of store.Keyring used here.
-type sealer interface {
-	Seal(machineID, connectionID, field string, plain secret.Secret) (secret.Sealed, error)
-	Open(machineID, connectionID, field string, sealed secret.Sealed) (secret.Secret, error)
+	Keys     *store.Keyring
 }
 
 // signInPath is registered with identity providers, behind PublicURL.
@@ -111,6 +106,18 @@ func (h *SignIn) Methods(ctx context.Context, _ *auth.Call) (*httpmsg.Response, 
 	return answer(200, rpc.JSON(out)), nil
 }
 
+// invitation returns the digest of the invitation in a body, "" without one.
+func invitation(body []byte) (digest string, err error) {
+	var in struct{ Invitation string }
+	if len(body) > 0 && json.Unmarshal(body, &in) != nil {
+		return "", apierr.Invalid("", "The body must be {} or {invitation}.")
+	}
+	if in.Invitation == "" {
+		return "", nil
+	}
+	return rpc.KeyDigest(in.Invitation), nil
+}
+
 // Begin serves POST /api/sign-in/{id}: {"invitation"?} → {"url"}, the address to open, which
 // belongs to the browser that keeps the cookie of the answer. The invitation is its secret.
 func (h *SignIn) Begin(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
@@ -121,28 +128,23 @@ func (h *SignIn) Begin(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 	if err != nil {
 		return nil, err
 	}
-	var in struct{ Invitation string }
-	if len(raw) > 0 && json.Unmarshal(raw, &in) != nil {
-		return nil, apierr.Invalid("", "The body must be {} or {invitation}.")
-	}
-	if in.Invitation != "" {
-		in.Invitation = rpc.KeyDigest(in.Invitation)
+	invite, err := invitation(raw)
+	if err != nil {
+		return nil, err
 	}
 	p, err := h.provider(ctx, c.Params[0])
 	if err != nil {
 		return nil, err
 	}
-	ticket, ok := h.ticket(c.Header)
-	if !ok {
-		if ticket, err = h.newTicket(); err != nil {
-			return nil, err
-		}
+	ticket, err := h.anyTicket(c.Header)
+	if err != nil {
+		return nil, err
 	}
 	uri, err := h.signInURI(c.Request)
 	if err != nil {
 		return nil, err
 	}
-	address, err := h.Flow.Begin(ctx, p, ticket, uri, in.Invitation)
+	address, err := h.Flow.Begin(ctx, p, ticket, uri, invite)
 	if err != nil {
 		return nil, h.refused(ctx, c.Request, p.ID, err)
 	}

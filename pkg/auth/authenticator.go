@@ -53,7 +53,7 @@ type Authenticator struct {
 	Machines   machines
 	Now        func() time.Time
 	// Vault seals client secrets; required by SealClientSecret and Realtime alone.
-	Vault vault
+	Vault *store.Keyring
 }
 
 // Digest returns the SHA-256 of a secret that is compared, never stored.

@@ -43,12 +43,6 @@ const (
 	clientSecretField = "client_secret"
 )
 
-// vault is the part of store.Keyring used here.
-type vault interface {
-	Seal(machineID, connectionID, field string, plain secret.Secret) (secret.Sealed, error)
-	Open(machineID, connectionID, field string, sealed secret.Sealed) (secret.Secret, error)
-}
-
 // SealClientSecret returns the text that Realtime accepts for s. It opens for this
 // machine only, and nothing is stored.
 //

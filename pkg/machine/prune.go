@@ -76,11 +76,7 @@ func (o *Object) prune(r *storage.Call) {
 // (docs/reference/reliability.md, T50). A value that cannot be opened stays:
 // the key may come back.
 func (o *Object) reseal(r *storage.Call) {
-	ring, ok := o.Keyring.(interface{ Current() string })
-	if !ok {
-		return
-	}
-	current := ring.Current()
+	current := o.Keyring.Current()
 	reseal := func(connectionID, field string, sealed secret.Sealed) secret.Sealed {
 		if store.KeyID(sealed) == current {
 			return sealed

@@ -46,7 +46,7 @@ func (s *Sessions) OpenBearer(ctx context.Context, in *SignIn, until int64) (tex
 	if err != nil {
 		return "", v, noAccess(err)
 	}
-	t, err := s.newTicket(rpc.RegistryID)
+	t, err := s.newTicket()
 	if err != nil {
 		return "", v, err
 	}
@@ -102,7 +102,7 @@ func (s *Sessions) Open(ctx context.Context, c *auth.Call, in *rpc.PersonSignIn)
 // openPerson opens the session of a person. token is the new personal token, which is shown once.
 func (s *Sessions) openPerson(ctx context.Context, c *auth.Call, in *rpc.PersonSignIn,
 	token string) (*httpmsg.Response, error) {
-	t, err := s.newTicket(rpc.RegistryID)
+	t, err := s.newTicket()
 	if err != nil {
 		return nil, err
 	}

@@ -154,9 +154,9 @@ func (s *Sessions) judge(ctx context.Context, r *httpmsg.Request, account, token
 	return s.Credentials.Manage(ctx, shown, account)
 }
 
-func (s *Sessions) newTicket(home string) (ticket, error) {
+func (s *Sessions) newTicket() (ticket, error) {
 	id, err := NewSecret(s.Rand, "")
-	return ticket{home: home, id: id}, err
+	return ticket{home: rpc.RegistryID, id: id}, err
 }
 
 // opening puts a ticket and the address of a call into the request for a session.
@@ -168,7 +168,7 @@ func (s *Sessions) opening(c *auth.Call, t ticket, in *rpc.SessionOpen) {
 }
 
 func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *auth.Call) (*httpmsg.Response, error) {
-	t, err := s.newTicket(rpc.RegistryID)
+	t, err := s.newTicket()
 	if err != nil {
 		return nil, err
 	}

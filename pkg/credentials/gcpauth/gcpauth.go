@@ -24,17 +24,7 @@ import (
 
 // Signer signs data with RSASSA-PKCS1-v1_5 and SHA-256. pkcs8 is the private key in
 // DER. It returns an error if that is not an RSA key.
-type Signer interface {
-	SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, error)
-}
-
-// SignFunc is a Signer that is a function.
-type SignFunc func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
-
-// SignRS256 calls f.
-func (f SignFunc) SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, error) {
-	return f(ctx, pkcs8, data)
-}
+type Signer func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
 
 // Key has the used fields of a service account's key file. URLs in the file are
 // ignored: the provider's row has the token endpoint (docs/reference/reliability.md,
@@ -97,7 +87,7 @@ func (k *Key) Format(w fmt.State, _ rune) { fmt.Fprintf(w, "key of %s", k.Email)
 
 // Assertion returns the signed assertion to exchange at tokenURL. It is valid for an
 // hour. scope is a list separated by blanks.
-func Assertion(ctx context.Context, s Signer, k *Key, scope, tokenURL string, now time.Time) (string, error) {
+func Assertion(ctx context.Context, sign Signer, k *Key, scope, tokenURL string, now time.Time) (string, error) {
 	issued := now.Add(-skew).Unix()
 	head := []byte(`{"alg":"RS256","typ":"JWT"`)
 	if k.KeyID != "" {
@@ -111,7 +101,7 @@ func Assertion(ctx context.Context, s Signer, k *Key, scope, tokenURL string, no
 
 	out := base64.RawURLEncoding.AppendEncode(nil, head)
 	out = base64.RawURLEncoding.AppendEncode(append(out, '.'), claims)
-	sig, err := s.SignRS256(ctx, k.pkcs8, out)
+	sig, err := sign(ctx, k.pkcs8, out)
 	if err != nil {
 		return "", fmt.Errorf("sign for %s: %w", k.Email, err)
 	}

@@ -33,7 +33,7 @@ var (
 )
 
 // sign is what the platform does.
-var sign SignFunc = func(_ context.Context, pkcs8, data []byte) ([]byte, error) {
+var sign Signer = func(_ context.Context, pkcs8, data []byte) ([]byte, error) {
 	k, err := x509.ParsePKCS8PrivateKey(pkcs8)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func TestFailedSignerSendsNoCall(t *testing.T) {
 	_, file := keyFile(t, nil)
 	k, _ := ParseKey(file)
 	g := newGoogle(t, nil)
-	bad := SignFunc(func(context.Context, []byte, []byte) ([]byte, error) { return nil, errors.New("no RSA key") })
+	bad := Signer(func(context.Context, []byte, []byte) ([]byte, error) { return nil, errors.New("no RSA key") })
 	if _, err := Token(ctx, g, bad, k, scope, tokenURL, now); err == nil || len(g.Seen) != 0 {
 		t.Errorf("%v, %d calls", err, len(g.Seen))
 	}

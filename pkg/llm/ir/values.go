@@ -78,7 +78,7 @@ func Object(text string) (string, bool) {
 	return text, true
 }
 
-// ObjectArguments returns the arguments of a call as a JSON object: {"_raw": text} if they are none.
+// ObjectArguments returns the arguments of a call as a JSON object: {"_raw": text} for another text.
 func ObjectArguments(text string) string {
 	if args, ok := Object(text); ok {
 		return args

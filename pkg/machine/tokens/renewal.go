@@ -131,7 +131,7 @@ func (o *Service) openSecret(r *storage.Call, c *storage.Connection, field strin
 // ask calls the token endpoint once. A failure of it is an *oauth.Failure.
 func (n *renewal) ask(ctx context.Context, o *Service) (oauth.Token, error) {
 	if n.key != nil {
-		return gcpauth.Token(ctx, o.Doer(n.client), gcpauth.SignFunc(o.SignRS256), n.key, n.scope, n.client.TokenURL, o.Now())
+		return gcpauth.Token(ctx, o.Doer(n.client), o.SignRS256, n.key, n.scope, n.client.TokenURL, o.Now())
 	}
 	return oauth.Refresh(ctx, o.Doer(n.client), n.client, n.refresh, o.Now())
 }

@@ -6,6 +6,7 @@ import (
 
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/machine/storage"
+	"weir/pkg/store"
 	"weir/pkg/wire/secret"
 	"weir/pkg/wire/upstream"
 )
@@ -13,13 +14,12 @@ import (
 // oauthRows are the engine's rows within the turn.
 type oauthRows struct{ *storage.Tx }
 
-func (r oauthRows) Get(key string) ([]byte, bool) { return r.Tx.Get(key) }
-func (r oauthRows) Put(key string, value []byte)  { r.Tx.Set(key, value) }
-func (r oauthRows) Delete(key string)             { r.Tx.Del(key) }
+func (r oauthRows) Put(key string, value []byte) { r.Set(key, value) }
+func (r oauthRows) Delete(key string)            { r.Del(key) }
 
 // oauthVault seals a row's secrets for this machine and row alone.
 type oauthVault struct {
-	keyring
+	keyring   *store.Keyring
 	machineID string
 }
 

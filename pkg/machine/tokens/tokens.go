@@ -11,7 +11,7 @@ import (
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
-	"weir/pkg/wire/secret"
+	"weir/pkg/store"
 	"weir/pkg/wire/upstream"
 )
 
@@ -19,7 +19,7 @@ import (
 // value serves all objects of an instance. It remembers only what is under way:
 // the rest is in the storage of each object.
 type Service struct {
-	Keyring keyring
+	Keyring *store.Keyring
 	Objects rpc.Stub // for refreshes by alarm
 	Do      upstream.Doer
 	Pause   upstream.Pauser // may be nil: a failed write of new tokens is then not waited for
@@ -50,12 +50,6 @@ type Service struct {
 
 // issued is a connection with new tokens that could not be stored yet.
 type issued struct{ row storage.Connection }
-
-// keyring is the part of store.Keyring used here.
-type keyring interface {
-	Seal(machineID, connectionID, field string, plain secret.Secret) (secret.Sealed, error)
-	Open(machineID, connectionID, field string, sealed secret.Sealed) (secret.Secret, error)
-}
 
 func (o *Service) WriteLog(line string) {
 	if o.Log != nil {
