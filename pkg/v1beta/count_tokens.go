@@ -1,12 +1,12 @@
 package v1beta
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
 	"weir/pkg/auth"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/stream"
 )
 
 // countTokens answers how many input tokens a request has:
@@ -24,19 +24,5 @@ func (h *Handler) countTokens(ctx context.Context, c *auth.Call, model string) (
 	if err != nil {
 		return nil, err
 	}
-	how, answer := "estimate", n.Answer
-	if n.Exact {
-		how = "exact"
-	}
-	if answer == "" {
-		answer = `{"totalTokens":` + strconv.FormatInt(n.Input, 10) + `}`
-	}
-	return &httpmsg.Response{
-		Status: 200,
-		Header: httpmsg.Header{
-			{Name: "content-type", Value: "application/json"},
-			{Name: "x-weir-token-count", Value: how},
-		},
-		Body: stream.FromString(answer),
-	}, nil
+	return n.Response(cmp.Or(n.Answer, `{"totalTokens":`+strconv.FormatInt(n.Input, 10)+`}`)), nil
 }

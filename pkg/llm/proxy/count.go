@@ -16,6 +16,7 @@ import (
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -29,6 +30,22 @@ type Tokens struct {
 	// Answer is the counter's own answer if client and counter speak Gemini's dialect,
 	// where it has more than the count.
 	Answer string
+}
+
+// Response returns the answer of an endpoint that counts, which names who has counted.
+func (n Tokens) Response(body string) *httpmsg.Response {
+	how := "estimate"
+	if n.Exact {
+		how = "exact"
+	}
+	return &httpmsg.Response{
+		Status: 200,
+		Header: httpmsg.Header{
+			{Name: "content-type", Value: "application/json"},
+			{Name: "x-weir-token-count", Value: how},
+		},
+		Body: stream.FromString(body),
+	}
 }
 
 const (

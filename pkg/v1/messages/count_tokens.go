@@ -10,7 +10,6 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/stream"
 )
 
 // counter is the part of proxy.Proxy used here.
@@ -36,16 +35,5 @@ func (h *Handler) CountTokens(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	if err != nil {
 		return nil, err
 	}
-	how := "estimate"
-	if n.Exact {
-		how = "exact"
-	}
-	return &httpmsg.Response{
-		Status: 200,
-		Header: httpmsg.Header{
-			{Name: "content-type", Value: "application/json"},
-			{Name: "x-weir-token-count", Value: how},
-		},
-		Body: stream.FromString(`{"input_tokens":` + strconv.FormatInt(n.Input, 10) + `}`),
-	}, nil
+	return n.Response(`{"input_tokens":` + strconv.FormatInt(n.Input, 10) + `}`), nil
 }

@@ -7,8 +7,6 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
-	"weir/pkg/llm"
-	"weir/pkg/llm/proxy"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 )
@@ -29,18 +27,11 @@ const (
 // The vendor compacts if it can. Otherwise the model writes a summary, and the
 // output has the latest messages of the user and a compaction item with it.
 func (h *Handler) Compact(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	body, err := c.ReadBody()
-	if err != nil {
-		return nil, err
-	}
-	req, err := proxy.ReadRequest(llm.Responses, body)
+	body, req, err := h.request(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	req.Compacts, req.Compaction, req.Stream = true, true, false
-	if err := h.continues(ctx, c, req); err != nil {
-		return nil, err
-	}
 	result, err := h.Proxy.Answer(ctx, c, req)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
-	"weir/pkg/wire/stream"
 )
 
 // InputTokens serves POST /v1/responses/input_tokens: how many input tokens a
@@ -41,16 +40,5 @@ func (h *Handler) InputTokens(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	if err != nil {
 		return nil, err
 	}
-	how := "estimate"
-	if n.Exact {
-		how = "exact"
-	}
-	return &httpmsg.Response{
-		Status: 200,
-		Header: httpmsg.Header{
-			{Name: "content-type", Value: "application/json"},
-			{Name: "x-weir-token-count", Value: how},
-		},
-		Body: stream.FromString(`{"object":"response.input_tokens","input_tokens":` + strconv.FormatInt(n.Input, 10) + `}`),
-	}, nil
+	return n.Response(`{"object":"response.input_tokens","input_tokens":` + strconv.FormatInt(n.Input, 10) + `}`), nil
 }

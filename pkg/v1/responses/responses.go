@@ -33,19 +33,23 @@ type Handler struct {
 
 const kind = "response" // of a job
 
+// request reads a request, and finds the account that stores what it continues.
+func (h *Handler) request(ctx context.Context, c *auth.Call) (body []byte, req *proxy.Request, err error) {
+	if body, err = c.ReadBody(); err == nil {
+		req, err = proxy.ReadRequest(llm.Responses, body)
+	}
+	if err == nil {
+		err = h.continues(ctx, c, req)
+	}
+	return body, req, err
+}
+
 // Create answers one request (docs/reference/api-shapes.md, 4). A request that
 // continues a stored response goes to the account that stores it; only
 // upstreams of this dialect store any.
 func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	body, err := c.ReadBody()
+	_, req, err := h.request(ctx, c)
 	if err != nil {
-		return nil, err
-	}
-	req, err := proxy.ReadRequest(llm.Responses, body)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.continues(ctx, c, req); err != nil {
 		return nil, err
 	}
 	result, err := h.Proxy.Answer(ctx, c, req)
