@@ -45,21 +45,6 @@ type Header struct {
 	Value []byte
 }
 
-// Int returns the value of an integer or timestamp, and whether it is one.
-func (h *Header) Int() (int64, bool) {
-	switch h.Type {
-	case Byte:
-		return int64(int8(h.Value[0])), true
-	case Int16:
-		return int64(int16(binary.BigEndian.Uint16(h.Value))), true
-	case Int32:
-		return int64(int32(binary.BigEndian.Uint32(h.Value))), true
-	case Int64, Timestamp:
-		return int64(binary.BigEndian.Uint64(h.Value)), true
-	}
-	return 0, false
-}
-
 // Message is one message. It is valid until the next call of its Reader.
 type Message struct {
 	Headers []Header
@@ -93,7 +78,6 @@ const (
 var (
 	ErrCorrupt  = errors.New("eventstream: the stream is corrupt")
 	ErrTooLarge = errors.New("eventstream: message over the limit")
-	ErrCut      = errors.New("eventstream: the stream ends inside a message")
 )
 
 // Reader reads the messages of a stream that arrives in pieces cut anywhere:
@@ -150,15 +134,6 @@ func (r *Reader) Next(m *Message) bool {
 
 // Err returns why the stream is broken, or nil.
 func (r *Reader) Err() error { return r.err }
-
-// Finish returns nil if the stream may end here, ErrCut inside a message, or the
-// error of Err.
-func (r *Reader) Finish() error {
-	if r.err == nil && len(r.in) > 0 {
-		return ErrCut
-	}
-	return r.err
-}
 
 // retain copies the unread bytes to the reader's own memory.
 func (r *Reader) retain() {

@@ -31,8 +31,6 @@ var forTests = []string{
 	"snapshot.Machine.SetCatalog",
 	"wire/eventstream.Event",
 	"wire/eventstream.Exception",
-	"wire/eventstream.Header.Int",
-	"wire/eventstream.Reader.Finish",
 	"wire/httpmsg.Response.Get",
 	"wire/memory.Budget.Used",
 }
