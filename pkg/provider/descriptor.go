@@ -106,7 +106,6 @@ type Descriptor struct {
 	Search, Fetch bool
 	Results       int  // largest number of results of one search
 	News          bool // its search has a filter for news
-	Aggregator    bool
 	Local         bool // runs on the operator's own network
 	Compatible    bool // one of the two compatible families: derived from an id, not a row
 	Rebase        bool // a connection may have another base URL

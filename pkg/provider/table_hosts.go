@@ -87,8 +87,7 @@ var hosts = []Descriptor{{
 		{Name: "rerank", Path: "/rerank"},
 		{Name: "key", Path: "/key", Method: "GET"},
 	},
-	Models:     List{Array: "data", ID: "id"},
-	Aggregator: true,
+	Models: List{Array: "data", ID: "id"},
 }, {
 	ID: "cohere", Alias: "cohere", Name: "Cohere",
 	KeyVariables: []string{"CO_API_KEY"},

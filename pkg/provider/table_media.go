@@ -131,8 +131,8 @@ var media = []Descriptor{{
 		{Name: "cancel", Path: "/{model}/requests/{request_id}/cancel", Method: "PUT"},
 		{Name: "pricing", Path: "https://api.fal.ai/v1/models/pricing?endpoint_id=fal-ai/flux/dev", Method: "GET"},
 	},
-	Models:     List{None: true},
-	Aggregator: true, ModelPath: true,
+	Models:    List{None: true},
+	ModelPath: true,
 }, {
 	ID: "runway", Alias: "runway", Name: "Runway",
 	KeyVariables: []string{"RUNWAYML_API_SECRET"},
@@ -166,8 +166,7 @@ var media = []Descriptor{{
 		{Name: "cancel", Path: "/predictions/{id}/cancel"},
 		{Name: "models", Path: "/models", Method: "GET"},
 	},
-	Models:     List{Array: "results", ID: "owner/name", Next: "next"},
-	Aggregator: true,
+	Models: List{Array: "results", ID: "owner/name", Next: "next"},
 }, {
 	ID: "luma", Alias: "luma", Name: "Luma (Dream Machine API)",
 	KeyVariables: []string{"LUMAAI_API_KEY"},

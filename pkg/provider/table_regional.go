@@ -130,8 +130,8 @@ var regional = []Descriptor{{
 		{Name: "embeddings", Path: "/hf-inference/models/{model}/pipeline/feature-extraction", AtRoot: true},
 		{Name: "images", Path: "/hf-inference/models/{model}", AtRoot: true},
 	},
-	Models:     List{Array: "data", ID: "id"},
-	Aggregator: true, ModelPath: true, Embed: "huggingface",
+	Models:    List{Array: "data", ID: "id"},
+	ModelPath: true, Embed: "huggingface",
 }, {
 	ID: "cloudflare", Alias: "cf", Name: "Cloudflare Workers AI",
 	KeyVariables: []string{"CLOUDFLARE_API_TOKEN"},

@@ -60,7 +60,7 @@ func TestProviderTable(t *testing.T) {
 		for _, f := range []struct {
 			name string
 			set  bool
-		}{{"search", d.Search}, {"news", d.News}, {"fetch", d.Fetch}, {"aggregator", d.Aggregator}, {"local", d.Local}, {"rebase", d.Rebase}, {"modelPath", d.ModelPath}, {"spentInside", d.SpentInside}} {
+		}{{"search", d.Search}, {"news", d.News}, {"fetch", d.Fetch}, {"local", d.Local}, {"rebase", d.Rebase}, {"modelPath", d.ModelPath}, {"spentInside", d.SpentInside}} {
 			if f.set {
 				r.Flags = append(r.Flags, f.name)
 			}

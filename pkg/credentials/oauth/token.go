@@ -17,7 +17,6 @@ import (
 type Token struct {
 	Access    secret.Secret
 	Refresh   secret.Secret // zero when the endpoint sent none: an earlier one stays good
-	Scope     string        // as granted; "" when as asked
 	ExpiresAt time.Time     // already 60 s ahead of the provider's word
 }
 
@@ -120,9 +119,6 @@ func ReadToken(status int, header httpmsg.Header, body []byte, now time.Time) (T
 			return Token{}, failure(Lost, status, header, "")
 		}
 		t.Refresh = secret.New(r.Str)
-	}
-	if s := gjson.GetBytes(body, "scope"); s.Type == gjson.String && len(s.Str) <= 4096 {
-		t.Scope = s.Str
 	}
 	return t, nil
 }

@@ -17,7 +17,6 @@ type sink struct {
 	tools       map[int]int // the index of each block that is a tool call
 	legacy      bool        // calls are written as function_call
 	finish      ir.Finish
-	seen        bool // a finish reason arrived
 	explanation string
 	usage       ir.Usage
 	thought     []byte // the current thinking text, escaped, which is repeated with its signature
@@ -194,7 +193,7 @@ func (s *sink) Event(e *ir.Event) {
 	case ir.EventUsage:
 		s.usage = e.Usage
 	case ir.EventFinish:
-		s.finish, s.seen = e.Finish, true
+		s.finish = e.Finish
 		s.explanation = strings.Clone(e.Explanation)
 	case ir.EventEnd:
 		if s.explanation != "" {

@@ -57,7 +57,7 @@ type requestWriter struct {
 func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	c := &requestWriter{Request: q, d: d, opt: opt, model: modelNamed(opt.Model)}
 	if c.model.think == "claude" && c.model.cache {
-		q.MarkCache(opt, true)
+		q.MarkCache(opt)
 	}
 	gen := &ir.OtherClaude
 	isClaude := c.model.think == "claude"

@@ -21,12 +21,11 @@ const markedTurns = 2
 
 // MarkCache marks the tools, the system prompt and the last two turns of the user if
 // the options ask for that and the client has set no mark itself. In the first call of a
-// conversation without tools the turn of the user is not marked. tools reports whether
-// the upstream supports marks of tools.
+// conversation without tools the turn of the user is not marked.
 //
 // The rule depends on the conversation alone, so that the next call of it marks the
 // same prefixes.
-func (q *Request) MarkCache(opt *Options, tools bool) {
+func (q *Request) MarkCache(opt *Options) {
 	marks := opt.CacheMarks
 	if marks == nil {
 		return
@@ -36,7 +35,7 @@ func (q *Request) MarkCache(opt *Options, tools bool) {
 	if q.hasCacheMark() || marks.Auto && !session {
 		return
 	}
-	if t := q.lastTool(); t != nil && tools {
+	if t := q.lastTool(); t != nil {
 		t.Cache = "5m"
 		marks.Added = append(marks.Added, "tools")
 	}

@@ -30,7 +30,7 @@ func TestMarksOfAFirstCall(t *testing.T) {
 			}
 			q.Tools = append([]Tool{}, tt.q.Tools...)
 			marks := CacheMarks{Auto: isAuto}
-			q.MarkCache(&Options{CacheMarks: &marks}, true)
+			q.MarkCache(&Options{CacheMarks: &marks})
 			if got := strings.Join(marks.Added, " "); got != want {
 				t.Errorf("%s, auto %v: marked %q, want %q", tt.name, isAuto, got, want)
 			}

@@ -15,7 +15,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	gen := ir.ClaudeNamed(opt.Model)
 	v := opt.DeviationsOrDefault()
 	if gen != &ir.OtherClaude {
-		q.MarkCache(opt, true)
+		q.MarkCache(opt)
 	}
 	d.Open("", '{')
 	if v.Anthropic != "" {

@@ -8,7 +8,6 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/llm"
 	"weir/pkg/wire/htmlmd"
-	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonvalue"
 )
 
@@ -22,7 +21,6 @@ type response struct {
 	total    string // a number in JSON
 	problems []problem
 	latency  time.Duration
-	header   httpmsg.Header
 	tokens   llm.Usage // of a chat model
 }
 

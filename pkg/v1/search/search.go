@@ -207,7 +207,7 @@ func (x *exchange) read(up *accounts.Attempt, resp *upstream.Response) error {
 	if err != nil {
 		return err
 	}
-	r := &response{provider: a.Target.Provider.ID, header: resp.Header, latency: x.now().Sub(a.call.now)}
+	r := &response{provider: a.Target.Provider.ID, latency: x.now().Sub(a.call.now)}
 	ok, err := a.call.read(r, gjson.ParseBytes(raw))
 	if err == nil && !ok {
 		err = endpoint.BadBody(errShape)
