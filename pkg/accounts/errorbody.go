@@ -121,7 +121,7 @@ func read(e *apierr.Error, raw []byte, cred provider.Credential) {
 	}
 }
 
-// stated gives an error without a text of the upstream one that states its status.
+// stated sets the message of an error without a text of the upstream: its status.
 func stated(e *apierr.Error) {
 	if e.Message == "" {
 		e.Message, e.Said = "The provider answered with status "+strconv.Itoa(e.Status)+".", false

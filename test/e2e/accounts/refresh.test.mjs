@@ -147,7 +147,10 @@ for (const fault of [
       const s = await state();
       return s.lastError || s.tokenGeneration > connection.tokenGeneration ? s : null;
     });
-    assert.match(failed.lastError ?? "The access token could not be renewed: x", /^The access token could not be renewed: [a-z, _0-9]+$/);
+    assert.match(
+      failed.lastError ?? "The access token could not be renewed: x",
+      /^The access token could not be renewed: [a-z, _0-9]+$/,
+    );
     await until("the token", async () => (await state()).tokenGeneration > connection.tokenGeneration);
     assert.equal(idp.calls.length, 2);
     assert.equal(idp.revocations, 0);

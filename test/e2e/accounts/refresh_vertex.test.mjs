@@ -155,5 +155,8 @@ test("with a key file that cannot sign no call is sent, and the connection says 
   assert.ok(got.status >= 400);
   assert.ok(!(await got.text()).includes("AAAA"));
   assert.equal(google.calls.length, 0);
-  assert.equal((await state()).lastError, "The access token could not be renewed: the request for it could not be made");
+  assert.equal(
+    (await state()).lastError,
+    "The access token could not be renewed: the request for it could not be made",
+  );
 });

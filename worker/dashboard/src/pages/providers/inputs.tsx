@@ -44,7 +44,7 @@ function secretsOf(auth: string): Secret[] {
   }
 }
 
-// focus is a ref that gives an input the focus when it appears.
+// focus is a ref that focuses an input when it appears.
 const focus = (input: HTMLElement | null) => input?.focus();
 
 // Credential asks for the secrets of a connection. They are sent once and never
