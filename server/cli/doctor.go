@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,8 +116,7 @@ func (f *findings) accounts(rows []gjson.Result) {
 		case h == "ready" || h == "untested":
 			ready++
 		default:
-			name := cmp.Or(r.Get("name").String(), r.Get("id").String())
-			f.add(warning, "account %s (%s) is %s: %s", name, r.Get("provider"), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
+			f.add(warning, "account %s (%s) is %s: %s", r.Get("name"), r.Get("provider"), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
 		}
 	}
 	if len(rows) == 0 {

@@ -57,19 +57,6 @@ func TestUnknownCostIsNotZero(t *testing.T) {
 	}
 }
 
-// The doctor called an account without a name "account  (openai)".
-func TestDoctorNamesAnAccountWithoutAName(t *testing.T) {
-	w := newWorld(t)
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	w.ok("accounts", "add", "openai-compatible", "--base-url", gone.URL+"/v1", "--prefix", "gone", "--api-key", "env:API_KEY")
-	id := regexp.MustCompile(`"id":"([a-z0-9]{20})"`).FindStringSubmatch(w.ok("accounts", "--json"))[1]
-	w.run("", "accounts", "test", id)
-	if _, out, _ := w.run("", "doctor"); !strings.Contains(out, "account "+id+" (") {
-		t.Errorf("%s", out)
-	}
-}
-
 func TestStatusOfAStoppedServer(t *testing.T) {
 	w := &world{T: t, home: t.TempDir()}
 	w.data = w.home + "/data"
