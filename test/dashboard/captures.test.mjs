@@ -114,7 +114,7 @@ test("large bodies say that they are cut, and missing ones that they are gone", 
   await m.api("/captures", "DELETE");
   await page.reload();
   await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
-  await dialog.getByText("The prompt and answer of this request are no longer stored.").waitFor();
+  await dialog.getByText("The prompt and answer are no longer stored.").waitFor();
 });
 
 test("a request without captured bodies has no panel", async (t) => {

@@ -256,7 +256,7 @@ const byCode: Record<string, string> = {
   connection_not_found: "This account no longer exists.",
   key_not_found: "This key no longer exists.",
   request_not_found: "This request is no longer stored.",
-  capture_not_found: "The prompt and answer of this request are no longer stored.",
+  capture_not_found: "The prompt and answer are no longer stored.",
   combo_not_found: "This combo no longer exists.",
   alias_not_found: "This alias no longer exists.",
 };
@@ -267,7 +267,7 @@ export function errorText(e: unknown): string {
   let text = byCode[e.code] ?? sentence(e.message);
   if (e.status === 412) text = byCode.stale;
   if (e.retryAfter > 0)
-    text = `${text.replace(/ Try again (in a moment|later|in a few minutes)\.$/, "")} Try again in ${duration(e.retryAfter * 1000)}.`;
+    text = `${text.replace(/ Try again [^.]*\.$/, "")} Try again in ${duration(e.retryAfter * 1000)}.`;
   return text;
 }
 

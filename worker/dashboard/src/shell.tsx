@@ -161,7 +161,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
         </div>
         <div id="menu">
           {!single && (
-            <label class="field machine" title="A workspace with its own accounts, keys and usage">
+            <label class="field machine" title="A workspace">
               <span>Machine</span>
               <select
                 value={machineId}

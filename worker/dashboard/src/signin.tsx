@@ -76,9 +76,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
       <div class="card signin">
         <img src="/assets/icon.svg" alt="" width="44" height="44" />
         <h1>Sign in to weir</h1>
-        <p class="muted">
-          weir is a gateway to AI providers. A machine is a workspace with its own accounts, keys and usage.
-        </p>
+        <p class="muted">weir is a gateway to AI providers.</p>
         {why && <Notice>{why}</Notice>}
         {form}
         <p class="muted">
