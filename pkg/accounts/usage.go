@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -96,7 +97,7 @@ func (p *Pool) settleTokens(m *snapshot.Machine, a *Attempt) {
 		return
 	}
 	context, longest := int64(0), int64(0)
-	if a.Estimator != nil && max(u.Input, u.Output) > llm.SureTokens {
+	if a.Estimator != nil && max(u.Input, u.Output) > ir.SureTokens {
 		context, longest = a.Target.Limits(m)
 	}
 	stated := *u

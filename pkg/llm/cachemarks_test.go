@@ -11,13 +11,14 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 )
 
 // marked returns a request for an upstream, and where marks were added.
 func marked(t *testing.T, from, to llm.Dialect, model, body string) (out []byte, added string) {
 	t.Helper()
 	marks := &llm.CacheMarks{}
-	opt := llm.Options{Model: model, CacheMarks: marks, Deviations: llm.DeviationsOf("anthropic")}
+	opt := llm.Options{Model: model, CacheMarks: marks, Deviations: ir.DeviationsOf("anthropic")}
 	out, _, err := llm.Request(from, to, []byte(body), opt)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +187,7 @@ func TestCacheMarksOfChatRequests(t *testing.T) {
 			`{"model":"anthropic/claude-sonnet-4.5","messages":[{"role":"assistant","content":"x"},{"role":"user","content":[{"type":"text","text":"\"cache_control\"",` + mark + `}]}]}`},
 	} {
 		marks := &llm.CacheMarks{}
-		opt := llm.Options{Model: tt.model, CacheMarks: marks, Deviations: llm.DeviationsOf("openrouter"), Vendor: true}
+		opt := llm.Options{Model: tt.model, CacheMarks: marks, Deviations: ir.DeviationsOf("openrouter"), Vendor: true}
 		parts, _, err := llm.RequestParts(llm.Chat, llm.Chat, []byte(tt.body), opt)
 		if err != nil {
 			t.Fatal(err)
@@ -197,7 +198,7 @@ func TestCacheMarksOfChatRequests(t *testing.T) {
 		if added := strings.Join(marks.Added, " "); added != tt.added {
 			t.Errorf("%s: told %q, want %q", tt.name, added, tt.added)
 		}
-		opt.Deviations, marks.Added = llm.DeviationsOf("openai-compatible-0123abcd"), nil
+		opt.Deviations, marks.Added = ir.DeviationsOf("openai-compatible-0123abcd"), nil
 		if out, _, _ := llm.Request(llm.Chat, llm.Chat, []byte(tt.body), opt); strings.Count(string(out), mark) != strings.Count(tt.body, mark) || marks.Added != nil {
 			t.Errorf("%s: a compatible server gets marks: %s", tt.name, out)
 		}
@@ -217,7 +218,7 @@ func TestCacheMarksAreLinearInLength(t *testing.T) {
 			`],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + times(n, `{"type":"function","function":{"name":"g#"}}`) + `]}}}`,
 	} {
 		for to, devs := range map[llm.Dialect]string{llm.Chat: "openrouter", llm.Messages: "anthropic", llm.Converse: "bedrock"} {
-			opt := llm.Options{Model: "anthropic.claude-sonnet-4-5", CacheMarks: &llm.CacheMarks{}, Deviations: llm.DeviationsOf(devs)}
+			opt := llm.Options{Model: "anthropic.claude-sonnet-4-5", CacheMarks: &llm.CacheMarks{}, Deviations: ir.DeviationsOf(devs)}
 			used := allocated(func() { _, _, _ = llm.Request(llm.Chat, to, []byte(body), opt) })
 			if used > factor*len(body) {
 				t.Errorf("%s to %s: %d bytes for one of %d", name, to, used, len(body))
@@ -239,7 +240,7 @@ func FuzzCacheMarks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, to uint8, body []byte) {
 		i := int(to) % len(targets)
 		opt := options()
-		opt.Model, opt.Deviations = "claude-sonnet-4-5", llm.DeviationsOf(names[i])
+		opt.Model, opt.Deviations = "claude-sonnet-4-5", ir.DeviationsOf(names[i])
 		plain, _, err := llm.Request(llm.Chat, targets[i], body, opt)
 		if err != nil {
 			return

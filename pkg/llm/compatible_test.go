@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 )
 
 // The reasoning of a tool loop is sent to a compatible server in the field that
@@ -29,7 +30,7 @@ func TestReasoningGoesToCompatibleServers(t *testing.T) {
 		{"thoughts of another provider", llm.Messages, foreign, "deepseek-v4-pro", "I think"},
 		{"a model of OpenAI refuses the field", llm.Messages, messages, "openai/gpt-5", ""},
 	} {
-		opt := llm.Options{Model: tt.model, Deviations: llm.DeviationsOf("openai-compatible-12345678")}
+		opt := llm.Options{Model: tt.model, Deviations: ir.DeviationsOf("openai-compatible-12345678")}
 		got, dropped := send(t, tt.from, llm.Chat, tt.body, opt)
 		if text := got.Get("messages.1.reasoning_content").Str; text != tt.want || (tt.want == "") != (len(dropped) > 0) {
 			t.Errorf("%s: got %q, dropped %v in %s", tt.name, text, dropped, got.Raw)
@@ -40,7 +41,7 @@ func TestReasoningGoesToCompatibleServers(t *testing.T) {
 // Signed details of a compatible server (OpenRouter behind another gateway) are
 // sent back beside the plain text.
 func TestSignedReasoningGoesBackToCompatibleServer(t *testing.T) {
-	opt := llm.Options{Model: "m", Deviations: llm.DeviationsOf("")}
+	opt := llm.Options{Model: "m", Deviations: ir.DeviationsOf("")}
 	answer := `{"choices":[{"message":{"role":"assistant","content":"x","reasoning":"why","reasoning_details":[{"type":"reasoning.text","text":"why","signature":"S","format":"anthropic-claude-v1"}]},"finish_reason":"stop"}]}`
 	out, _, err := llm.Response(llm.Chat, llm.Messages, []byte(answer), opt)
 	if err != nil {
@@ -65,13 +66,13 @@ func TestOpenAIModelsKeepTheirRulesOnCompatibleServers(t *testing.T) {
 		{"gpt-oss-120b", "max_tokens", "low", ""},
 		{"deepseek-v4-pro", "max_tokens", "low", ""},
 	} {
-		got, dropped := send(t, llm.Messages, llm.Chat, body, llm.Options{Model: tt.model, Deviations: llm.DeviationsOf("")})
+		got, dropped := send(t, llm.Messages, llm.Chat, body, llm.Options{Model: tt.model, Deviations: ir.DeviationsOf("")})
 		if got.Get(tt.max).Int() != 222 || got.Get("reasoning_effort").Str != tt.effort || strings.Join(dropped, ",") != tt.dropped {
 			t.Errorf("%s: got %s, dropped %v", tt.model, got.Raw, dropped)
 		}
 	}
 	// A server that refuses the newer name of the limit keeps the other rules.
-	got, dropped := send(t, llm.Messages, llm.Chat, body, llm.Options{Model: "gpt-5", Deviations: llm.DeviationsOf(""), Refuses: llm.Refusals{"max_completion_tokens"}})
+	got, dropped := send(t, llm.Messages, llm.Chat, body, llm.Options{Model: "gpt-5", Deviations: ir.DeviationsOf(""), Refuses: llm.Refusals{"max_completion_tokens"}})
 	if got.Get("max_tokens").Int() != 222 || got.Get("max_completion_tokens").Exists() || strings.Join(dropped, ",") != "temperature,stop_sequences" {
 		t.Errorf("got %s, dropped %v", got.Raw, dropped)
 	}
@@ -79,7 +80,7 @@ func TestOpenAIModelsKeepTheirRulesOnCompatibleServers(t *testing.T) {
 	// cannot.
 	off := `{"max_tokens":222,"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"a"}]}`
 	for model, want := range map[string]string{"gpt-5": "minimal", "gpt-5.1": "none", "gpt-4o": ""} {
-		got, _ := send(t, llm.Messages, llm.Chat, off, llm.Options{Model: model, Deviations: llm.DeviationsOf("")})
+		got, _ := send(t, llm.Messages, llm.Chat, off, llm.Options{Model: model, Deviations: ir.DeviationsOf("")})
 		if e := got.Get("reasoning_effort").Str; e != want {
 			t.Errorf("%s: effort %q, want %q", model, e, want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/golden"
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/sse"
 )
@@ -97,7 +98,7 @@ func TestRequests(t *testing.T) {
 					}
 					opt := options()
 					opt.Model = to.model
-					opt.Deviations = llm.DeviationsOf(to.devs)
+					opt.Deviations = ir.DeviationsOf(to.devs)
 					before := bytes.Clone(body)
 					out, dropped, err := llm.Request(from, to.to, body, opt)
 					if !bytes.Equal(body, before) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 )
 
 // times repeats an element with its number in place of #.
@@ -70,7 +71,7 @@ func TestAllocationIsLinearInLength(t *testing.T) {
 			if to.d == r.d && to.d == llm.Gemini {
 				continue // the bytes pass
 			}
-			opt := llm.Options{Model: to.model, Deviations: llm.DeviationsOf(to.devs)}
+			opt := llm.Options{Model: to.model, Deviations: ir.DeviationsOf(to.devs)}
 			var dropped []string
 			used := allocated(func() { _, dropped, _ = llm.Request(r.d, to.d, []byte(r.body), opt) })
 			if used > factor*len(r.body) || len(dropped) > 40 {

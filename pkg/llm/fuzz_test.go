@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 )
 
@@ -30,7 +31,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, from, to uint8, body []byte) {
 		opt := options()
 		opt.Model = models[int(to)/len(upstreams)%len(models)]
-		opt.Deviations = llm.DeviationsOf(providers[int(from)/len(clients)%len(providers)])
+		opt.Deviations = ir.DeviationsOf(providers[int(from)/len(clients)%len(providers)])
 		out, _, err := llm.Request(clients[int(from)%len(clients)], upstreams[int(to)%len(upstreams)], body, opt)
 		if err != nil {
 			var e *apierr.Error

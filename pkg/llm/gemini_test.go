@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/sse"
 )
 
@@ -96,7 +97,7 @@ func TestUnsignedReasoningSurvivesGeminiCLI(t *testing.T) {
 		}
 	}
 	body := `{"contents":[{"parts":[{"text":"a"}]},{"role":"model","parts":[` + strings.Join(turn, ",") + `]},{"parts":[{"functionResponse":{"id":"c1","name":"f","response":{"output":"r"}}}]}]}`
-	got, _ := send(t, llm.Gemini, llm.Chat, body, llm.Options{Model: "deepseek-v4", Deviations: llm.DeviationsOf("deepseek")})
+	got, _ := send(t, llm.Gemini, llm.Chat, body, llm.Options{Model: "deepseek-v4", Deviations: ir.DeviationsOf("deepseek")})
 	if m := got.Get("messages.1"); m.Get("reasoning_content").Str != "I reason" || m.Get("tool_calls.0.id").Str != "c1" || got.Get("messages.2.tool_call_id").Str != "c1" {
 		t.Errorf("got %s", got.Raw)
 	}

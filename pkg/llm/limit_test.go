@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
 )
 
 // A limit that budgets ask for is sent in every dialect, and named. A lower one of the client
@@ -57,7 +59,7 @@ func TestOutputLimitHasTheNameThatTheUpstreamKnows(t *testing.T) {
 		{Chat, "openai-compatible-0123abcd", `{"model":"m","messages":[]}`, "max_tokens", "max_tokens=9"},
 		{Gemini, "gemini", `{"contents":[],"generation_config":{"top_k":3}}`, "generation_config.maxOutputTokens", "generation_config.maxOutputTokens=9"},
 	} {
-		out, dropped, err := Request(tt.d, tt.d, []byte(tt.body), Options{Model: "m", Deviations: DeviationsOf(tt.provider), OutputLimit: 9})
+		out, dropped, err := Request(tt.d, tt.d, []byte(tt.body), Options{Model: "m", Deviations: ir.DeviationsOf(tt.provider), OutputLimit: 9})
 		if err != nil || gjson.GetBytes(out, tt.sent).Int() != 9 || !slices.Contains(dropped, tt.to) {
 			t.Errorf("%s: %v, %s, dropped %q", tt.provider, err, out, dropped)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/nulls"
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/sse"
 )
 
@@ -142,7 +143,7 @@ func streamOf(list []sse.Event, n int, data []byte) []byte {
 
 func requestOf(from, to llm.Dialect, model, devs string, body []byte) string {
 	opt := options()
-	opt.Model, opt.Deviations = model, llm.DeviationsOf(devs)
+	opt.Model, opt.Deviations = model, ir.DeviationsOf(devs)
 	out, dropped, err := llm.Request(from, to, body, opt)
 	return string(out) + " dropped " + strings.Join(dropped, " ") + " " + errorOf(err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/stream"
 )
@@ -85,7 +86,7 @@ func TestSignatureIsSentToItsIssuerOnly(t *testing.T) {
 			if to == client || to == llm.Gemini {
 				continue
 			}
-			other, _ := send(t, client, to, body, llm.Options{Model: "m", Deviations: llm.DeviationsOf("openrouter")})
+			other, _ := send(t, client, to, body, llm.Options{Model: "m", Deviations: ir.DeviationsOf("openrouter")})
 			if strings.Contains(other.Raw, "GSIG") {
 				t.Errorf("%v: sent to %v: %s", client, to, other.Raw)
 			}

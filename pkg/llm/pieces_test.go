@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 )
 
@@ -88,7 +89,7 @@ func TestManyPiecesStayWithinMemoryBound(t *testing.T) {
 		over := []byte(s.head + times(maxPieces/s.pieces+9, s.piece) + s.tail)
 		for _, to := range pieceTargets {
 			name := s.name + " of " + s.d.String() + " to " + to.d.String()
-			opt := llm.Options{Model: to.model, Deviations: llm.DeviationsOf(to.devs)}
+			opt := llm.Options{Model: to.model, Deviations: ir.DeviationsOf(to.devs)}
 			if to.d == s.d {
 				if _, _, err := llm.Request(s.d, to.d, over, opt); err != nil {
 					t.Errorf("%s: %v: the same dialect has no limit", name, err)
@@ -184,7 +185,7 @@ func TestSchemaWorkIsBounded(t *testing.T) {
 				continue
 			}
 			pauses := 0
-			opt := llm.Options{Model: to.model, Deviations: llm.DeviationsOf(to.devs), Pause: func() { pauses++ }}
+			opt := llm.Options{Model: to.model, Deviations: ir.DeviationsOf(to.devs), Pause: func() { pauses++ }}
 			if _, _, err := llm.Request(from, to.d, []byte(strings.ReplaceAll(body, "#", deep(20, 30<<10))), opt); err != nil {
 				t.Errorf("%v to %v: a schema as large as they come: %v", from, to.d, err)
 			}
@@ -221,7 +222,7 @@ func TestOnlyLongTranslationsPause(t *testing.T) {
 				continue
 			}
 			pauses := 0
-			opt := llm.Options{Model: to.model, Deviations: llm.DeviationsOf(to.devs), Pause: func() { pauses++ }}
+			opt := llm.Options{Model: to.model, Deviations: ir.DeviationsOf(to.devs), Pause: func() { pauses++ }}
 			if _, _, _ = llm.Request(s.d, to.d, []byte(s.head+times(100, s.piece)+s.tail), opt); pauses > 0 {
 				t.Errorf("%s of %v to %v: %d pauses for 100 pieces", s.name, s.d, to.d, pauses)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 )
 
 // A compatible server gets a chat client's bytes except for the model, and
@@ -31,7 +32,7 @@ func TestCompatibleServerGetsClientBytes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			opt := llm.Options{Model: "up", Deviations: llm.DeviationsOf("openai-compatible-0123abcd"), Refuses: tt.refuses}
+			opt := llm.Options{Model: "up", Deviations: ir.DeviationsOf("openai-compatible-0123abcd"), Refuses: tt.refuses}
 			got, dropped, err := llm.Request(llm.Chat, llm.Chat, []byte(in), opt)
 			if err != nil || string(got) != tt.want || !reflect.DeepEqual(dropped, tt.dropped) {
 				t.Errorf("got\n%s %v %v\nwant\n%s %v", got, dropped, err, tt.want, tt.dropped)
@@ -57,7 +58,7 @@ func TestForcedToolYieldsToReasoning(t *testing.T) {
 		{llm.Chat, "openai", `{"model":"m","reasoning_effort":"high","tool_choice":"required",` + tools + `}`, true},
 		{llm.Messages, "moonshot", `{"model":"m","max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2000},"tool_choice":{"type":"any"},"tools":[{"name":"f","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"a"}]}`, false},
 	} {
-		got, dropped, err := llm.Request(tt.from, llm.Chat, []byte(tt.body), llm.Options{Model: "up", Vendor: true, Deviations: llm.DeviationsOf(tt.provider)})
+		got, dropped, err := llm.Request(tt.from, llm.Chat, []byte(tt.body), llm.Options{Model: "up", Vendor: true, Deviations: ir.DeviationsOf(tt.provider)})
 		if forced := gjson.GetBytes(got, "tool_choice").Exists(); err != nil || forced != tt.forced || slices.Contains(dropped, "tool_choice") == forced {
 			t.Errorf("%s, %s: got %s, dropped %v, %v", tt.provider, tt.body, got, dropped, err)
 		}
@@ -74,7 +75,7 @@ func TestTranslatedRequestAvoidsRefusedNames(t *testing.T) {
 		{nil, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_tokens":7}`},
 		{llm.Refusals{"max_tokens"}, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_completion_tokens":7}`},
 	} {
-		opt := llm.Options{Model: "up", Deviations: llm.DeviationsOf("openai-compatible-0123abcd"), Refuses: tt.refuses}
+		opt := llm.Options{Model: "up", Deviations: ir.DeviationsOf("openai-compatible-0123abcd"), Refuses: tt.refuses}
 		got, _, err := llm.Request(llm.Messages, llm.Chat, []byte(in), opt)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("got\n%s %v\nwant\n%s", got, err, tt.want)
@@ -109,7 +110,7 @@ func TestRefused(t *testing.T) {
 	for _, tt := range tests {
 		got := ""
 		for _, name := range llm.Refused(llm.Chat, []byte(sent), tt.status, tt.code, tt.param, tt.message, []byte(tt.raw)) {
-			if llm.HasOtherForm(name) {
+			if ir.HasOtherForm(name) {
 				got += name
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/sse"
 )
 
@@ -180,7 +181,7 @@ func TestDeepSeekEfforts(t *testing.T) {
 	want := map[string]string{"minimal": "low", "low": "low", "medium": "high", "high": "high", "xhigh": "high", "max": "max"}
 	for asked, meant := range want {
 		body := `{"model":"a","reasoning_effort":"` + asked + `","messages":[{"role":"user","content":"a"}]}`
-		got, dropped := send(t, llm.Chat, llm.Chat, body, llm.Options{Model: "deepseek-v4-pro", Deviations: llm.DeviationsOf("deepseek")})
+		got, dropped := send(t, llm.Chat, llm.Chat, body, llm.Options{Model: "deepseek-v4-pro", Deviations: ir.DeviationsOf("deepseek")})
 		if got.Get("reasoning_effort").Str != meant || got.Get("thinking.type").Str != "enabled" || len(dropped) > 0 {
 			t.Errorf("%s: got %s, dropped %v", asked, got.Raw, dropped)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 )
 
 func TestSameDialectPassesBytes(t *testing.T) {
@@ -82,7 +83,7 @@ func TestSameDialectPassesBytes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			opt := llm.Options{Model: "up", Deviations: llm.DeviationsOf(tt.provider)}
+			opt := llm.Options{Model: "up", Deviations: ir.DeviationsOf(tt.provider)}
 			in := []byte(tt.in)
 			got, dropped, err := llm.Request(tt.d, tt.d, in, opt)
 			if err != nil {

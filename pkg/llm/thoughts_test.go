@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 )
 
 // Of a conversation whose signatures were refused, the thoughts are left out and
@@ -57,7 +58,7 @@ func TestThoughtsAreLeftOut(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			opt := llm.Options{Model: "up", Deviations: llm.DeviationsOf(tt.provider), NoThoughts: true, Tools: &llm.Tools{}}
+			opt := llm.Options{Model: "up", Deviations: ir.DeviationsOf(tt.provider), NoThoughts: true, Tools: &llm.Tools{}}
 			if tt.to == llm.Gemini {
 				opt.Model = "gemini-3-pro"
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 )
 
 // codex is a request with custom tools, namespaces and the local shell.
@@ -23,7 +24,7 @@ func codex(t *testing.T) []byte {
 func translated(t *testing.T, from, to llm.Dialect, devs string, body []byte) (gjson.Result, llm.Options) {
 	t.Helper()
 	opt := options()
-	opt.Tools, opt.Deviations, opt.Vendor = &llm.Tools{}, llm.DeviationsOf(devs), true
+	opt.Tools, opt.Deviations, opt.Vendor = &llm.Tools{}, ir.DeviationsOf(devs), true
 	sent, _, err := llm.Request(from, to, body, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +326,7 @@ func TestCustomToolsOfChatClient(t *testing.T) {
 	}
 	// A user's own server gets the client's bytes.
 	opt := options()
-	opt.Tools, opt.Deviations = &llm.Tools{}, llm.DeviationsOf("openai-compatible-1")
+	opt.Tools, opt.Deviations = &llm.Tools{}, ir.DeviationsOf("openai-compatible-1")
 	sent, _, err := llm.Request(llm.Chat, llm.Chat, body, opt)
 	if err != nil || gjson.GetBytes(sent, "tools").Raw != gjson.GetBytes(body, "tools").Raw || opt.Tools.Changed() {
 		t.Errorf("sent %s, %v", sent, err)
@@ -425,7 +426,7 @@ func TestLongUserIDs(t *testing.T) {
 		{llm.Messages, llm.Messages, "anthropic", `{"model":"m","max_tokens":9,"metadata":{"user_id":"` + long + `"},"messages":[{"role":"user","content":"x"}]}`, "metadata.user_id", false},
 	} {
 		opt := options()
-		opt.Deviations, opt.Vendor, opt.LongUser = llm.DeviationsOf(tt.devs), true, true
+		opt.Deviations, opt.Vendor, opt.LongUser = ir.DeviationsOf(tt.devs), true, true
 		sent, _, err := llm.Request(tt.from, tt.to, []byte(tt.body), opt)
 		again, _, _ := llm.Request(tt.from, tt.to, []byte(tt.body), opt)
 		got := gjson.GetBytes(sent, tt.field).Str
@@ -567,7 +568,7 @@ func TestAllowedToolsElsewhereThanOpenAI(t *testing.T) {
 				body = `{"model":"m","input":"x","tools":[{"type":"function","name":"a","parameters":{}},{"type":"function","name":"b","parameters":{}}],"tool_choice":{"type":"allowed_tools","mode":"` + tt.mode + `","tools":[{"type":"function","name":"` + tt.allowed + `"}]}}`
 			}
 			opt := options()
-			opt.Deviations, opt.Vendor = llm.DeviationsOf(tt.devs), true
+			opt.Deviations, opt.Vendor = ir.DeviationsOf(tt.devs), true
 			sent, dropped, err := llm.Request(from, llm.Chat, []byte(body), opt)
 			if err != nil {
 				t.Fatal(err)

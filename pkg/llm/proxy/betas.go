@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/provider"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/jsonscan"
@@ -146,7 +147,7 @@ func (a *attempt) leaveOutFeatures(ctx context.Context, body []byte) ([]byte, er
 				continue
 			}
 			var had bool
-			if body, had = llm.Omit(body, path); had {
+			if body, had = ir.Omit(body, path); had {
 				a.lost(strings.ReplaceAll(path, ".*", ""))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -188,7 +189,7 @@ func (a *attempt) options() llm.Options {
 	a.tools = llm.Tools{}
 	o := llm.Options{
 		Model: a.api.model, ID: strings.TrimPrefix(a.call.ID, "req_"), Now: a.proxy.Now().Unix(),
-		Deviations: llm.DeviationsOf(a.Target.Provider.ID), StreamUsage: a.req.WantsUsage,
+		Deviations: ir.DeviationsOf(a.Target.Provider.ID), StreamUsage: a.req.WantsUsage,
 		Stream: a.req.Stream, HideThoughts: a.req.HideThoughts,
 		Tools: &a.tools, Vendor: !a.Target.Provider.Compatible, LongUser: a.req.LongUser,
 		Attribution: a.atAnthropic(),

@@ -10,6 +10,7 @@ import (
 
 	"weir/pkg/accounts"
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
@@ -20,8 +21,8 @@ import (
 // refusals is what is known about the fields, roles and beta features that the server of
 // one connection refuses by name. The machine stores the names as they are here:
 //
-//	<dialect>:<path>   a field that is left out, see llm.Omit
-//	<name>             a field or role of chat that gets another form, see llm.OppositeForm
+//	<dialect>:<path>   a field that is left out, see ir.Omit
+//	<name>             a field or role of chat that gets another form, see ir.Opposite
 //	beta:<name>        a value of anthropic-beta; "*" is all
 type refusals struct {
 	connection string
@@ -56,7 +57,7 @@ func (r *refusals) learn(name string) bool {
 		slices.Contains(r.learned, name) || slices.Contains(r.lifted, name) {
 		return false
 	}
-	switch other := llm.OppositeForm(name); {
+	switch other := ir.Opposite(name); {
 	case other == "":
 	case slices.Contains(r.learned, other):
 		return false
@@ -107,7 +108,7 @@ func (a *attempt) leaveOut(ctx context.Context, body []byte) ([]byte, error) {
 		if !ok {
 			continue
 		}
-		if body, ok = llm.Omit(body, path); ok && !a.adds(path) {
+		if body, ok = ir.Omit(body, path); ok && !a.adds(path) {
 			a.lost(strings.ReplaceAll(path, ".*", ""))
 		}
 	}
@@ -228,7 +229,7 @@ func (a *attempt) OtherForm(e *apierr.Error, body []byte) (retry bool, instead *
 		return true, nil
 	}
 	if first := a.forms.first; first != nil && e.Param != first.Param {
-		if other := llm.OppositeForm(e.Param); other != "" && slices.Contains(a.forms.learned, other) {
+		if other := ir.Opposite(e.Param); other != "" && slices.Contains(a.forms.learned, other) {
 			return false, first
 		}
 	}
@@ -261,7 +262,7 @@ func (a *attempt) refusesThoughts(r *refusal) bool {
 func (a *attempt) learn(e *refusal) (learned bool) {
 	r := &a.forms
 	for _, name := range llm.Refused(a.api.dialect, e.sent, e.Status, e.Code, e.Param, e.message, e.body) {
-		if !llm.HasOtherForm(name) {
+		if !ir.HasOtherForm(name) {
 			learned = r.learn(name) || learned
 			continue
 		}
@@ -272,7 +273,7 @@ func (a *attempt) learn(e *refusal) (learned bool) {
 			return true
 		}
 	}
-	r.once = r.once || llm.DefaultOnly(e.Code, e.message)
+	r.once = r.once || ir.DefaultOnly(e.Code, e.message)
 	return a.learnBetas(e) || learned
 }
 
@@ -309,7 +310,7 @@ func (a *attempt) remember(res *accounts.Result) {
 	if r.connection != res.Connection.ID {
 		return
 	}
-	if vendor := a.api.dialect != llm.Messages && !llm.DeviationsOf(a.Target.Provider.ID).Passes; vendor || r.once {
+	if vendor := a.api.dialect != llm.Messages && !ir.DeviationsOf(a.Target.Provider.ID).Passes; vendor || r.once {
 		if slices.Contains(r.learned, refusedStreamOptions) {
 			res.Refuses([]string{refusedStreamOptions}, true)
 		}

@@ -15,6 +15,7 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/llm"
+	"weir/pkg/llm/ir"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -152,7 +153,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 	}
 	if v := x.req.at[fUser]; v.Kind == jsonscan.String && v.End-v.Start > leastUser && !to.Provider.Compatible {
 		id := jsonscan.Text(x.req.body, v)
-		if short := llm.ShortUser(id, llm.UserLimit(to.Provider.ID)); short != id {
+		if short := ir.ShortUser(id, ir.UserLimit(to.Provider.ID)); short != id {
 			a.user = jsonscan.Quote(nil, short)
 		}
 	}

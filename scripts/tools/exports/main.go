@@ -15,6 +15,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func main() {
 		}
 	}
 	failed := false
-	for _, name := range slices.Sorted(keys(s.names)) {
+	for _, name := range slices.Sorted(maps.Keys(s.names)) {
 		switch u := s.names[name]; {
 		case s.needed[name] || slices.Contains(forTests, strings.TrimPrefix(name, s.prefix)):
 		case u.own+u.others == 0:
@@ -72,16 +73,6 @@ func main() {
 	}
 	if failed && *dead {
 		os.Exit(1)
-	}
-}
-
-func keys(m map[string]*uses) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
 	}
 }
 
