@@ -47,7 +47,7 @@ func TestOutcomeOfARequest(t *testing.T) {
 		{0, 401, apierr.New(401, "invalid_api_key", "x"), "refused key"},
 		{0, 400, apierr.New(400, "model_not_found", "x"), "refused model"},
 		{0, 403, apierr.New(403, "model_not_allowed", "x"), "refused model"},
-		{0, 400, apierr.New(400, "no_credentials", "x"), "no_account "},
+		{0, 400, apierr.New(400, "no_credentials", "x"), "refused model"},
 		{0, 400, apierr.New(400, "unsupported_endpoint", "x"), "refused model"},
 		{0, 400, apierr.Invalid("messages", "x"), "refused request"},
 		{0, 413, apierr.New(413, "request_too_large", "x"), "refused request"},

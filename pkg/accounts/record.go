@@ -183,9 +183,9 @@ func outcomeOf(attempts, status int, e *apierr.Error) (outcome, reason string) {
 		return store.Refused, store.RefusedByConcurrency
 	case "invalid_api_key", "key_paused":
 		return store.Refused, store.RefusedByKey
-	case "model_not_found", "model_not_allowed", "unsupported_endpoint":
+	case "model_not_found", "model_not_allowed", "no_credentials", "unsupported_endpoint":
 		return store.Refused, store.RefusedByModel
-	case "no_credentials", "rate_limit_exceeded", quotaCode, "account_key_refused", blockedCode, "account_cooling_down",
+	case "rate_limit_exceeded", quotaCode, "account_key_refused", blockedCode, "account_cooling_down",
 		"key_unavailable", "token_unavailable":
 		return store.NoAccount, ""
 	}

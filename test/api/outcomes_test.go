@@ -82,7 +82,7 @@ func countsCalls(t *testing.T, most int64) {
 		{"refused key", manager, "up/m", "f", "up/m"},
 		{"refused model", narrow, "up/m", "g", "up/m"},
 		{"refused model", plain, "invented", "h", ""},
-		{"no_account", plain, "groq/x", "j", ""},
+		{"refused model", plain, "groq/x", "j", ""},
 		{"refused budget", poor, "up/m", "several words of text", "up/m"},
 		{"refused request", plain, "up/m", `","dimensions":"x`, "up/m"},
 		{"refused request", plain, "invented", `","dimensions":"x`, ""},
