@@ -8,7 +8,7 @@ import { becomes, bench, looks, open, settled } from "./browser.mjs";
 let b;
 before(async () => {
   b = await bench();
-  // The provider's list fails, so the built-in catalog is used.
+  // The provider's list fails, so the built-in catalogue is used.
   b.upstream.script = (got) =>
     got.host === "api.anthropic.com" && got.path.includes("/models") ? { status: 503 } : null;
 });
@@ -305,9 +305,9 @@ test("a kind without models links to the providers", async (t) => {
   await page.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();
 });
 
-test("without a provider the page says that the catalog cannot be called", async (t) => {
+test("without a provider the page says that the catalogue cannot be called", async (t) => {
   const { machineId, page, seen, texts } = await models(t, { connected: false });
-  await page.getByText("No provider is connected. This is the built-in catalog").waitFor();
+  await page.getByText("No provider is connected. This is the built-in catalogue").waitFor();
   // Deprecated models are marked, and last.
   const { data } = await b.operator.call("GET", `/${machineId}/api/models/list/llm`);
   const old = new Set(data.filter((m) => m.deprecated).map((m) => m.id));

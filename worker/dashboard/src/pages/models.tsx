@@ -66,7 +66,7 @@ export default function Models({ machine }: PageProps) {
     <Page title="Models" intro="Models your clients can call.">
       {connected.data === false && (
         <Notice kind="warn">
-          No provider is connected. This is the built-in catalog: none of these can be called yet.{" "}
+          No provider is connected. This is the built-in catalogue: none of these can be called yet.{" "}
           <a href={to(machine.id, "providers", "add")}>Add provider</a>
         </Notice>
       )}

@@ -64,7 +64,7 @@ export default function Overview({ machine, machineName, has }: PageProps) {
   const progress = accounts.data && start.data && progressOf(accounts.data.conns, start.data);
   const isNew = !!progress && !hidden && progress.some((done) => !done);
   const needs = accounts.data ? needsOf(accounts.data) : [];
-  // The catalog is the largest answer; only new machines and repairs need it.
+  // The catalogue is the largest answer; only new machines and repairs need it.
   const named = isNew || needs.length > 0;
   const catalog =
     useLoad(async () => (named ? machine.list<ProviderRow>("/catalog/providers") : []), [machine, named]).data ?? [];

@@ -38,7 +38,7 @@ export default function Playground({ machine, args }: PageProps) {
       machine.list<ConnectionRow>("/providers"),
       machine.get<SettingValues>("/settings"),
     ]);
-    // Without a connection the list is the built-in catalog, which cannot be called.
+    // Without a connection the list is the built-in catalogue, which cannot be called.
     const callable = connections.length > 0 ? list : [];
     const ids = callable.filter((m) => !only || !m.kind || m.kind === only).map((m) => m.id);
     // The machine's default model is the first choice.

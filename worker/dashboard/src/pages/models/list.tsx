@@ -186,7 +186,7 @@ export function ModelList({
                 </Table>
               )}
               {used.some((c) => c.money) && (
-                <p class="muted small">USD per 1M tokens. Custom prices override the catalog.</p>
+                <p class="muted small">USD per 1M tokens. Custom prices override the catalogue.</p>
               )}
             </>
           )

@@ -77,7 +77,7 @@ export function Prices({
   return (
     <Section
       title="Custom prices"
-      intro="Override the catalog, or price a model that it lacks. In USD per 1M tokens. A price that you leave empty is unknown, not free."
+      intro="Override the catalogue, or price a model that it lacks. In USD per 1M tokens. A price that you leave empty is unknown, not free."
     >
       <Load of={list} what="prices" rows={1}>
         {(prices) =>
