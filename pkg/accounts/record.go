@@ -22,8 +22,8 @@ import (
 // Bounds of a record.
 const (
 	maxRecords     = 256 // of one report, unless Pool.MaxRecords is set
-	maxRefusalText = 300 // bytes of the message of a refusal
-	maxRecordText  = 160 // bytes of an id or of an attempt's failure
+	maxRefusalText = 300 // bytes of the message of a refusal or of an attempt's failure
+	maxRecordText  = 160 // bytes of an id
 	maxNetworks    = 128 // of keys, in a report
 )
 
@@ -38,7 +38,7 @@ func tried(o *Outcome, f *failure, sentMs int64, took time.Duration) *store.Atte
 		Status: f.err.Status, Code: f.err.Code, Place: f.place, SentMs: sentMs, Ms: took.Milliseconds(),
 	}
 	if f.next || f.blocked || f.effect != nothing {
-		a.Text = f.err.Told(maxRecordText)
+		a.Text = f.err.Told(maxRefusalText)
 	}
 	return a
 }

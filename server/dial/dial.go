@@ -29,7 +29,7 @@ type Policy struct {
 }
 
 // Refused is the error for an address that the policy refuses. It wraps
-// upstream.ErrNetwork.
+// upstream.ErrName.
 type Refused struct {
 	Address netip.AddrPort
 	Why     string // such as "a private address"
@@ -46,8 +46,9 @@ func (r *Refused) Error() string {
 	return s
 }
 
-// Unwrap returns upstream.ErrNetwork.
-func (r *Refused) Unwrap() error { return upstream.ErrNetwork }
+// Unwrap returns upstream.ErrName: a client reads the same of a private name as of one that does
+// not exist.
+func (r *Refused) Unwrap() error { return upstream.ErrName }
 
 // Check returns a *Refused error for an address that may not be connected to, or nil.
 func (p *Policy) Check(to netip.AddrPort) error {

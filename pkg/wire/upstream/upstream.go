@@ -91,7 +91,7 @@ func Unreachable(who string, err error) string {
 	who += " could not be reached"
 	switch {
 	case errors.Is(err, ErrName):
-		return who + ": its host name cannot be resolved. Check the base URL and the DNS of the gateway."
+		return who + ": its host name cannot be resolved to an address that may be called. Check the base URL and the DNS of the gateway."
 	case errors.Is(err, ErrRefused):
 		return who + ": it refuses the connection. Check that it is running, and the port of the base URL."
 	case errors.Is(err, ErrTLS):
