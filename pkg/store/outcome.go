@@ -5,7 +5,7 @@ package store
 const (
 	Succeeded      = "succeeded"
 	ProviderFailed = "provider_failed"
-	NoAccount      = "no_account" // no account could be tried: none is connected and enabled, or all are limited or refused
+	NoAccount      = "no_account" // no account could be tried: all are limited, refused or cannot be used now
 	Refused        = "refused"    // by the gateway, before any attempt
 	Left           = "left"       // the client closed the connection
 )
@@ -16,6 +16,6 @@ const (
 	RefusedByBudget      = "budget"      // a budget has too little left, or refuses unpriced models
 	RefusedByConcurrency = "concurrency" // too many requests are under way
 	RefusedByKey         = "key"         // the key is paused, has expired or lacks the scope
-	RefusedByModel       = "model"       // unknown, disabled, or not allowed for the key
+	RefusedByModel       = "model"       // unknown, disabled, without an account, or not allowed for the key
 	RefusedByRequest     = "request"     // the request is not valid
 )
