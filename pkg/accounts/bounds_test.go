@@ -499,6 +499,11 @@ func TestRevokedSignInIsToldApartFromARefusedKey(t *testing.T) {
 	if _, e := w.send(); w.saw() != "" || strings.Contains(e.Message, told) || !errors.Is(e, ErrCooling) {
 		t.Errorf("while it cools: got %+v", e)
 	}
+	w = newWorld(t).add(accounts("a")...)
+	w.script["*"] = []fake.Answer{{Status: 401, Body: `{"error":{"message":"` + strings.Repeat("wrong ", 200) + `key"}}`}}
+	if _, e := w.send(); !strings.HasSuffix(e.Message, "”.") {
+		t.Errorf("the quote of a long text is open: %s", e.Message)
+	}
 }
 
 func TestRecordOfAttemptHasTextOnlyIfAccountIsConcerned(t *testing.T) {

@@ -101,7 +101,7 @@ func (pl *plan) refused(s *summary, rank int) error {
 	if text != "" {
 		e.Message += " " + text
 	}
-	e.Message, e.Header, e.NoRetry = apierr.Shorten(apierr.Sentence(e.Message), maxMessage), header, true
+	e.Message, e.Header, e.NoRetry = apierr.Sentence(e.Message), header, true
 	if pl.outcomes.attempts() == 0 && m.wait > 0 {
 		e.Err = &cooling{m.wait}
 	}

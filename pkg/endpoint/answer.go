@@ -202,6 +202,14 @@ func Excerpt(text string) string {
 	return strings.ToValidUTF8(redact.Patterns(text[:min(len(text), 500)]), "")
 }
 
+// Said returns e with the text of an upstream, if there is one, in place of its message.
+func Said(e *apierr.Error, text string) *apierr.Error {
+	if text != "" {
+		e.Message, e.Said = Excerpt(text), true
+	}
+	return e
+}
+
 // IsPage reports whether a content type is that of a page for people.
 func IsPage(kind string) bool {
 	kind, _, _ = strings.Cut(kind, ";")

@@ -15,9 +15,5 @@ func MiniMaxError(raw []byte) error {
 	if status == 0 {
 		return nil
 	}
-	e := apierr.New(status, "", "The provider refused the call.")
-	if msg := vendorerror.Read(doc).Message; msg != "" {
-		e.Message = Excerpt(msg)
-	}
-	return e
+	return Said(apierr.New(status, "", "The provider refused the call."), vendorerror.Read(doc).Message)
 }

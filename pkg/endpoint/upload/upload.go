@@ -150,7 +150,8 @@ func (u *Upload) Body(model string, before *accounts.Attempt) (io.ReadCloser, er
 	if u.sent {
 		if before != nil && before.Failure != nil {
 			shown := *before.Failure
-			shown.Message = shown.Told(len(shown.Message)+32) + " The file was streamed, so that it cannot be sent again: repeat the request."
+			shown.Message = apierr.Sentence(shown.Told(len(shown.Message)+32)) + " The file was streamed, so that it cannot be sent again: repeat the request."
+			shown.Said = false
 			return nil, &shown
 		}
 		return nil, apierr.New(502, "upstream_unreachable", "The file was streamed to an account that did not answer, and cannot be sent again: repeat the request.")

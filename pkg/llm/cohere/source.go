@@ -65,7 +65,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		f, fail := finishOf(ir.Str(delta.Get("finish_reason")))
 		if e := ir.Str(delta.Get("error")); e != "" && fail == nil {
 			fail = ir.StatusError(502)
-			fail.Message = ir.Truncate(e)
+			fail.Message, fail.Said = ir.Truncate(e), true
 		}
 		if fail != nil {
 			to.Event(&ir.Event{Kind: ir.EventFail, Failure: fail})
@@ -77,7 +77,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		e := ir.ErrorIn(root)
 		if m := ir.Str(root.Get("message")); e == nil && m != "" {
 			e = ir.StatusError(500)
-			e.Message = ir.Truncate(m)
+			e.Message, e.Said = ir.Truncate(m), true
 		}
 		if e != nil {
 			to.Event(&ir.Event{Kind: ir.EventFail, Failure: e})

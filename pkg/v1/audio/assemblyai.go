@@ -77,10 +77,7 @@ var assemblyAI = transcriber{
 				t.readWords(doc.Get("words"), 1000)
 			case "error":
 				e := apierr.New(400, "transcription_failed", "The provider could not transcribe the file.")
-				if m := doc.Get("error").Str; m != "" {
-					e.Message = endpoint.Excerpt(m)
-				}
-				return false, e
+				return false, endpoint.Said(e, doc.Get("error").Str)
 			}
 			return t != nil, nil
 		})

@@ -158,11 +158,7 @@ func documentWith(path string) func([]byte, *spoken) ([]byte, string, error) {
 
 // jobFailed returns the 400 of a failed job.
 func jobFailed(message string) error {
-	e := apierr.New(400, "generation_failed", "The provider could not make the speech.")
-	if message != "" {
-		e.Message = endpoint.Excerpt(message)
-	}
-	return e
+	return endpoint.Said(apierr.New(400, "generation_failed", "The provider could not make the speech."), message)
 }
 
 // await calls done until it reports that a job has ended, with pauses of 1 to 5 s

@@ -13,11 +13,7 @@ import (
 
 // failed is a job that came to nothing.
 func failed(message string) error {
-	e := apierr.New(400, "generation_failed", "The provider could not make the image.")
-	if message != "" {
-		e.Message = endpoint.Excerpt(message)
-	}
-	return e
+	return endpoint.Said(apierr.New(400, "generation_failed", "The provider could not make the image."), message)
 }
 
 // fal is fal's queue (see its video shape): POST {model} → {request_id}, then

@@ -68,8 +68,12 @@ func (e *Error) Told(max int) string {
 		return Shorten(e.Message, max)
 	}
 	const before, after = "Provider said: “", "”"
-	return before + Shorten(strings.TrimSuffix(e.Message, "."), max-len(before+after)) + after
+	said := strings.TrimSuffix(inner.Replace(e.Message), ".")
+	return before + strings.TrimSpace(Shorten(said, max-len(before+after))) + after
 }
+
+// inner are the quotation marks in a quote, which do not end it.
+var inner = strings.NewReplacer("“", "‘", "”", "’")
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

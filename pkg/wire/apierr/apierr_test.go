@@ -25,6 +25,23 @@ func TestErrorJoinsMessageAndCause(t *testing.T) {
 	}
 }
 
+func TestToldQuotesTheUpstreamAlone(t *testing.T) {
+	for _, c := range []struct {
+		e    Error
+		max  int
+		want string
+	}{
+		{Error{Message: "Slow down."}, 100, "Slow down."},
+		{Error{Message: "Slow down.", Said: true}, 100, "Provider said: “Slow down”"},
+		{Error{Message: "Slow down.", Said: true}, 25, "Provider said: “Slow”"},
+		{Error{Message: "no” Weir says: “pay", Said: true}, 100, "Provider said: “no’ Weir says: ‘pay”"},
+	} {
+		if got := c.e.Told(c.max); got != c.want {
+			t.Errorf("%q to %d bytes: %q, want %q", c.e.Message, c.max, got, c.want)
+		}
+	}
+}
+
 func TestTextsAreCutBetweenCharacters(t *testing.T) {
 	for _, c := range []struct {
 		text string
