@@ -61,7 +61,11 @@ func (e *apiError) Error() string {
 		switch name := strings.TrimPrefix(f.name, "?"); name {
 		case "":
 		case e.param():
-			text = flag + strings.TrimPrefix(text, name)
+			if rest, ok := strings.CutPrefix(text, name+" "); ok {
+				text = flag + " " + rest
+			} else {
+				text = flag + ": " + text
+			}
 		case allowUnknown.name:
 			text = strings.ReplaceAll(text, "set "+name+" to true to save", flag+" saves")
 		}

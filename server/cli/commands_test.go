@@ -127,6 +127,7 @@ var steps = []step{
 	{line: "combos ls", want: "local/echo,spare/echo"},
 	{line: "combos show team", want: "weighted"},
 	{line: "combos set team --models local/echo --strategy none --weights none"},
+	{line: "combos set team --models local/echo,team", code: 1, want: "weir: --models: The combo team leads back to itself"},
 	{line: "combos rm team --yes"},
 	{line: "keys add laptop --rpm 60 --models local/* --expires 30d --budget 20/month", want: "sk-"},
 	{line: "keys add laptop --budget lots", code: 2, want: "AMOUNT/WINDOW"},
