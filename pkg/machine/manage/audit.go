@@ -83,7 +83,7 @@ func (c *change) auditList() (any, error) {
 		if json.Unmarshal(a.Record, &r) != nil {
 			continue
 		}
-		if r.Name != "" {
+		if names[r.Target] == "" { // it may have been restored
 			names[r.Target] = r.Name
 		}
 		if !wanted(&r) {

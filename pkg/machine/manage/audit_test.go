@@ -59,6 +59,11 @@ func TestAuditIsFilteredAndNamed(t *testing.T) {
 	if got := w.OK("GET", "/api/audit?kind=providers&limit=1", "").Get("data.0.name").Str; !strings.HasPrefix(got, "Work ") || strings.Contains(got, "by-hand") {
 		t.Errorf("the deleted connection is named %q", got)
 	}
+	w.OK("POST", "/api/providers/"+conn+"/restore", "")
+	w.OK("PUT", "/api/providers/"+conn, `{"name":"Play"}`)
+	if got := w.OK("GET", "/api/audit?kind=providers", "").Get("names." + conn).Str; got != "Play" {
+		t.Errorf("the restored connection is named %q", got)
+	}
 	hook := w.OK("POST", "/api/destinations", `{"name":"Chat","kind":"webhook","settings":{"url":"https://hooks.example.com/a"}}`).Get("id").Str
 	if got := w.OK("GET", "/api/audit?kind=destinations&q=chat", "").Get("names." + hook).Str; got != "Chat" {
 		t.Errorf("the destination is named %q", got)
