@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,7 +117,8 @@ func (f *findings) accounts(rows []gjson.Result) {
 		case h == "ready" || h == "untested":
 			ready++
 		default:
-			f.add(warning, "account %s (%s) is %s: %s", r.Get("name"), r.Get("provider"), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
+			name := cmp.Or(r.Get("name").String(), r.Get("id").String())
+			f.add(warning, "account %s (%s) is %s: %s", name, r.Get("provider"), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
 		}
 	}
 	if len(rows) == 0 {
