@@ -30,7 +30,7 @@ export function Finish({
   children?: ComponentChildren;
 }) {
   return (
-    <>
+    <div class="finish stack">
       {children ?? (of.error && <ErrorBox>{of.error}</ErrorBox>)}
       <div class="row">
         <Button
@@ -52,6 +52,6 @@ export function Finish({
           Cancel
         </Button>
       </div>
-    </>
+    </div>
   );
 }
