@@ -75,7 +75,7 @@ func TestLoginStoresSeveralGateways(t *testing.T) {
 		{[]string{"keys", "--gateway", w.url + "/"}, 0, "manager"},
 		{[]string{"keys", "--gateway", "https://other.example.com"}, 2, "no credential"},
 		{[]string{"keys", "--gateway", "nowhere"}, 2, "nowhere"},
-		{[]string{"keys", "--gateway", "prod", "--data", w.data}, 2, "exclude"},
+		{[]string{"keys", "--gateway", "prod", "--data", w.data}, 2, "not both"},
 		{[]string{"keys", "--data", w.data}, 0, "manager"},
 		{[]string{"gateways", "rm", "team"}, 0, ""},
 		{[]string{"status"}, 1, "main "},

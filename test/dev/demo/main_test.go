@@ -60,9 +60,10 @@ func TestGreetingHasOneLinkAndUsableLines(t *testing.T) {
 		if curls := strings.Count(text, "\ncurl -s "); (curls == 2) != (k != nil) || !strings.HasSuffix(text, "Ctrl-C stops it.\n") {
 			t.Errorf("%d curl lines: %q", curls, text)
 		}
-		// Beside the demo's machine the commands need a name, as in docs/quick-start.md.
-		names := "export DATA_DIR=.weir/serve/data WEIR_MACHINE=main"
-		if page, err := os.ReadFile("../../../docs/quick-start.md"); !strings.Contains(text, names+"; build/weir ") || !strings.Contains(string(page), names) {
+		// Beside the demo's machine the commands need a name, as in the guide.
+		names := ".weir/serve/data WEIR_MACHINE=main"
+		page, err := os.ReadFile("../../../docs/guides/self-hosting.md")
+		if !strings.Contains(text, "export DATA_DIR="+names+"; build/weir ") || !strings.Contains(string(page), "DATA_DIR=$PWD/"+names+"`") {
 			t.Errorf("%q is not in the greeting and in the page: %v\n%s", names, err, text)
 		}
 	}
