@@ -37,7 +37,8 @@ func TestDatabaseTakesThePlaceOfTheDataDirectory(t *testing.T) {
 // Servers that share a database share the secrets, so none is created; nothing is written.
 func TestSharedDatabaseNeedsSecrets(t *testing.T) {
 	home := t.TempDir()
-	code, _, stderr := output(t, home, []string{"ADMIN_TOKEN=" + long("a")}, "serve", "--data", "postgres://nobody@127.0.0.1:1/weir")
+	code, _, stderr := output(t, home, []string{"ADMIN_TOKEN=" + long("a")}, "serve", "--listen", "127.0.0.1:0",
+		"--data", "postgres://nobody@127.0.0.1:1/weir")
 	left, _ := os.ReadDir(home)
 	if code != 2 || !strings.Contains(stderr, "API_KEY_SECRET, CREDENTIALS_KEY: not set; servers that share a database") || len(left) != 0 {
 		t.Errorf("exit %d, %s, files: %v", code, stderr, left)
