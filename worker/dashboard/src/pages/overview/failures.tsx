@@ -51,7 +51,7 @@ function Why({ r, conns }: { r: RequestRow; conns: ConnectionRow[] }) {
   if (r.message) return <bdi>{sentence(r.message.replace(/ Try again in [^.]*\.$/, ""))}</bdi>; // it is over
   const last = r.failed?.at(-1);
   const account = conns.find((c) => c.id === (last?.connectionId ?? r.connectionId));
-  if (last?.text && last.code === "upstream_unreachable") return <bdi>{last.text}</bdi>; // names the account and the cause
+  if (last?.text?.startsWith("The provider of ")) return <bdi>{last.text}</bdi>; // names the account and the cause
   const said = last?.text?.split("Provider said: ")[1];
   return (
     <>
